@@ -1,7 +1,7 @@
 //! Pass `initialize`: an overwrite that writes each entry at most once becomes an `init`.
 //!
 //! ```text
-//! C[i, j] = r  =  init C[i, j] = r          the only write of C, each place of which it meets at most once
+//! C[i, j] = r  =  init C[i, j] = r     the only write of C, which writes each entry at most once
 //! ```
 //! Such a write finds the fill value, so it can skip a value that equals the fill value: a row
 //! copied from a workspace keeps the pattern of the workspace. Input: output of `concordize`.

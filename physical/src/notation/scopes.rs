@@ -1,8 +1,8 @@
-//! Pass `scopes`: every loop and every `let` binds an index or variable of its own.
+//! Pass `scopes`: gives each loop and each `let` an index or variable of its own.
 //!
-//! Input: any program whose tables are in order. Output: the same with indices and variables numbered in the order in
-//! which they are bound; later passes may then key what they know of an index by the index alone, and move statements
-//! without capture. Names stay as they are, and may repeat.
+//! Input: any program whose tables are well-formed. Output: the same program with indices and
+//! variables numbered in the order of their binders. Later passes can then key facts by an index
+//! alone, and move statements without capture. Names stay unchanged, and may repeat.
 
 use super::verify::{Rule, location, tables};
 use super::{Expr, Index, Program, Stmt, Var};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// Gives each loop and each `let` an index or variable of its own.
 ///
 /// # Errors
-/// When tables are out of order, or an index or variable is used outside of what binds it.
+/// When tables are malformed, or an index or variable is used outside of its binder.
 pub fn scopes(program: Program) -> Result<Program, Error> {
     tables(&program)?;
     let mut s =
@@ -32,7 +32,8 @@ struct Scopes<'a> {
 
 impl Scopes<'_> {
     fn stmt(&mut self, stmt: Stmt) -> Result<Stmt, Error> {
-        // A loop's extent and the value of a `let` are evaluated outside of what they bind.
+        // The extent of a loop and the value of a `let` are outside of the scope that the statement
+        // opens.
         if let Some(what) = stmt.exprs().into_iter().find_map(|e| self.unbound(e)) {
             return Err(Error::InvalidProgram { rule: Rule::Scope, at: location(self.old, &[&stmt]), what });
         }
@@ -58,7 +59,7 @@ impl Scopes<'_> {
         }
     }
 
-    /// What is wrong with an expression that uses what is not bound.
+    /// Returns the message for an expression with an unbound index or variable.
     fn unbound(&self, expr: &Expr) -> Option<String> {
         let mut found = None;
         expr.walk(&mut |e| match e {

@@ -1,28 +1,33 @@
-//! Whether rounds of the outermost loop can be cut in turn, into sections of the list that a round goes through.
+//! Analysis whether rounds of the outermost loop can be cut into sections of the list that a round
+//! iterates over.
 //!
-//! A section is a round over an input that stores no more of its list than some positions. Where each stored place adds to
-//! the outputs by itself, sections of a round together are the round: each output has places of its own for each stored
-//! place, is folded from all chunks anyway, or is folded from the sections of a round. That places which are not stored add
-//! nothing is for lowered code to show, as a loop that goes from one stored place to the next.
+//! A section is a round over an input that stores only a range of the positions of its list.
+//! Sections of a round are equivalent to the round if each stored entry contributes to the outputs
+//! independently. That is so if each output has separate elements for each stored entry, or is
+//! folded from all chunks anyway, or is folded from the sections of a round. Lowered code proves
+//! that entries which are not stored contribute nothing, by a loop from one stored entry to the
+//! next.
 
 use super::cut::{Cut, Join, folded_by, is_dense};
 use super::{Access, Expr, Index, Program, Role, Stmt, TensorId, Write};
 use redpoll_logic::op::Op;
 use redpoll_logic::{FloatMode, LevelKind};
 
-/// How rounds of the outermost loop are cut into sections.
+/// The division of rounds of the outermost loop into sections.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sections {
-    /// The input whose lists are cut: its second level, below the coordinate of the round at its first.
+    /// The input whose lists are cut: those of its second level, below the coordinate of the round
+    /// at its first level.
     pub tensor: TensorId,
-    /// Its number among the inputs.
+    /// The number of the input among the inputs.
     pub input: usize,
-    /// The outputs whose places for a round several sections write, and the operator that folds what they leave, in the order
-    /// of the sections.
+    /// The outputs of which several sections of a round write the same elements, each with the
+    /// operator that folds the sections' results in their order.
     pub folds: Vec<(TensorId, Op)>,
 }
 
-/// How rounds can be cut of a loop that is cut into chunks, if they can.
+/// Returns how the rounds of a loop that is cut into chunks can be cut into sections; `None` if
+/// they cannot.
 pub fn sections(program: &Program, cut: &Cut, mode: FloatMode) -> Option<Sections> {
     let mut writes: Vec<(&Access, &Write)> = Vec::new();
     let mut plain = program.tensors.iter().all(|t| t.role != Role::Local);
@@ -46,7 +51,7 @@ pub fn sections(program: &Program, cut: &Cut, mode: FloatMode) -> Option<Section
         let fits = rows && second.kind == LevelKind::SparseList && second.unique && second.ordered;
         (fits && same && row.at == Expr::Index(cut.index)).then_some((input, tensor, along))
     };
-    // Of several inputs that would do none leads alone.
+    // If several inputs qualify, the loop is driven by none of them alone.
     let mut leaders = inputs.enumerate().filter_map(led);
     let (input, tensor, along) = leaders.next().filter(|_| plain && leaders.next().is_none())?;
     let mut folds = Vec::new();
@@ -70,7 +75,8 @@ pub fn sections(program: &Program, cut: &Cut, mode: FloatMode) -> Option<Section
     Some(Sections { tensor, input, folds })
 }
 
-/// Whether places that are written tell the values of all these indices, each in one mode.
+/// Returns whether each of the indices is the whole subscript of one mode, the same mode in all
+/// writes.
 fn tells(writes: &[&(&Access, &Write)], indices: &[Index]) -> bool {
     let mode = |lhs: &Access, index: Index| lhs.subscripts.iter().position(|s| s.at == Expr::Index(index));
     indices.iter().all(|index| {

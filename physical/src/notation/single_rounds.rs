@@ -1,18 +1,21 @@
-//! Pass `single_rounds`: loops of one round that stand too far inside for what they write become their bodies.
+//! Pass `single_rounds`: replaces loops of one round that stand too far inside for an appended
+//! level by their bodies.
 //!
 //! ```text
-//! for j { for i in [e, e + 1) { C[i] += r } }  =  for j { C[e] += r }          e a linear form, C appended to
+//! for j { for i in [e, e + 1) { C[i] += r } }  =  for j { C[e] += r }
+//!                                                e a linear form, C appended to
 //! ```
-//! A write into a level that is appended to must be resolved outside of all loops that meet its coordinate again and again.
-//! A loop of one round does not move its coordinate, wherever it stands; so its index gives way to its value, and
-//! `concordize` decides where the constant is resolved. Input: output of `dimensionalize`.
+//! A write into an appended level must be resolved outside of all loops that would repeat its
+//! coordinate. The coordinate of a loop of one round does not depend on the position of the loop.
+//! So its value replaces its index, and `concordize` decides where the coordinate is resolved.
+//! Input: output of `dimensionalize`.
 
 use super::linear::{Atom, Linear};
 use super::visit::sure;
 use super::{Access, Expr, Index, Program, Rounds, Stmt, TensorId};
 use std::collections::{HashMap, HashSet};
 
-/// Replaces loops of one round by their bodies where a write is to be resolved further outside.
+/// Replaces loops of one round by their bodies where a write must be resolved further outside.
 pub fn single_rounds(program: Program) -> Program {
     let mut search = Search::new(&program);
     search.stmt(&program.body);
@@ -27,13 +30,14 @@ pub fn single_rounds(program: Program) -> Program {
 /// The search for loops that stand too far inside.
 struct Search<'a> {
     program: &'a Program,
-    /// What is bound around, outermost first.
+    /// The bound atoms, outermost first.
     bound: Vec<Atom>,
-    /// The loops around that may run more than once, by how many atoms are bound outside of them.
+    /// The enclosing loops that may run more than once, each as the number of atoms bound outside
+    /// of it.
     repeated: Vec<usize>,
-    /// The first values of the loops of one round around.
+    /// The first values of the enclosing loops of one round.
     single: HashMap<Index, &'a Expr>,
-    /// How many atoms are bound outside of each declaration.
+    /// The number of atoms bound outside of each declaration.
     declared: HashMap<TensorId, usize>,
     misplaced: HashSet<Index>,
 }
@@ -72,7 +76,8 @@ impl<'a> Search<'a> {
         self.repeated.truncate(repeated);
     }
 
-    /// Notes the loops of one round that resolve an appended level of a write inside of a loop that does not move it.
+    /// Collects the loops of one round that resolve an appended level of a write inside of a loop
+    /// on which the coordinate does not depend.
     fn write(&mut self, lhs: &Access) {
         let appended = self.program.tensors[lhs.tensor.index()].appended_levels();
         let mut outside = self.declared.get(&lhs.tensor).copied().unwrap_or_default();
@@ -89,12 +94,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// How many atoms are bound outside of an atom.
+    /// Returns the number of atoms bound outside of an atom.
     fn depth(&self, atom: Atom) -> usize {
         self.bound.iter().position(|bound| *bound == atom).unwrap_or_default()
     }
 
-    /// How many atoms are bound where the value of an atom is known.
+    /// Returns the number of atoms that must be bound to determine the value of an atom.
     fn fixed(&self, atom: Atom) -> usize {
         match atom {
             Atom::Index(index) if self.single.contains_key(&index) => {
@@ -105,7 +110,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The statement with the bodies of those loops of one round in their place.
+/// Replaces those loops of one round by their bodies.
 fn inlined(stmt: Stmt, loops: &HashSet<Index>) -> Stmt {
     match stmt {
         Stmt::For { index, extent: Some((lo, _)), body, .. } if loops.contains(&index) => {

@@ -1,40 +1,46 @@
 //! The rules of Notation, and the verifier that checks them.
 //!
-//! [`verify`] accepts every complete program; loops may leave out extents and outputs dimensions. The rules, by
-//! [`Rule`]:
-//! - **tables**: every id is in its table; tensor names are unique; a tensor's format fits its shape, its fill value has
-//!   its dtype, a dimension is at most `i64::MAX`, and just outputs and locals leave one open. Levels of inputs are
-//!   ordered. Inputs that are read off others are vectors of bounds of them.
-//! - **scope**: an index is used inside the one loop that binds it, a variable inside the one `let` that binds it;
-//!   neither is bound twice in a program.
-//! - **rank**: an access has one subscript a storage mode.
-//! - **dtype**: subscripts and extents are `i64`, conditions `bool`; arguments have the dtypes of their operator's
-//!   signature, and operators no cases by what is stored; a variable has the dtype of its value; a right-hand side has the dtype of its tensor, and the operator
-//!   of a fold keeps it; what a read out of bounds gives has the dtype of its tensor.
-//! - **lifecycle**: an output or local is declared at one place, then written, frozen, read, thawed, written, and so
-//!   on: it is written just between declare or thaw and freeze, and read just when frozen; so a statement never reads
-//!   and writes one tensor. A loop, `if` or `while` leaves every tensor of the scope around it in the state in which it
-//!   found it; what is declared inside a body lives no longer than the body. (`let`, `where` and blocks open no scope.)
-//!   A loop whose body changes the state of a tensor from around it, or swaps it, does not resolve accesses of it unless
-//!   all its levels are dense: its index is in no subscript of it. (What a fiber holds is looked up where a loop begins.)
-//! - **swap**: two locals of one type exchange what they hold, when both are frozen; scalars are bound by `let` instead.
-//! - **role**: inputs are not declared, frozen, thawed or written; outputs are declared outside of all bodies and frozen
-//!   at the end.
-//! - **write**: a written subscript has no `outside`. In the normal form, a pattern leaf is written by `init`, by folds that
-//!   agree with `or`, and by `=` with the literal `true`: it cannot take back what it stores.
-//! - **init**: no place is provably written twice by `Write::Init` after the declaration: in every loop of at least two
-//!   rounds between the two, with no condition in between, the index occurs in a subscript (also through variables, and
-//!   through the extents of loops whose indices do);
-//!   and no two such writes of one block have equal subscripts.
-//! - **pattern**: an output with the pattern of an input has its shape and its levels, of which each has one position for
-//!   each stored place, and values; it is not read, thawed or overwritten. Where the input holds its fill value, what is
-//!   written at the same subscripts is the output's fill value, or keeps it: by what the operators say of that value, the
-//!   input being read at them, in bounds.
+//! [`verify`] accepts every complete program; loops may leave out extents and outputs dimensions.
+//! The rules, by [`Rule`]:
+//! - **tables**: every id is in its table; tensor names are unique; a tensor's format fits its
+//!   shape, its fill value has its dtype, a dimension is at most `i64::MAX`, and only outputs and
+//!   locals leave one open. Levels of inputs are ordered. The inputs of [`Shares`] are vectors of
+//!   bounds of other inputs.
+//! - **scope**: an index is used inside the only loop that binds it, a variable inside the only
+//!   `let` that binds it.
+//! - **rank**: an access has one subscript per storage mode.
+//! - **dtype**: subscripts and extents are `i64`, conditions `bool`. Arguments have the dtypes of
+//!   their operator's signature, and operators have no cases that depend on the stored entries. A
+//!   variable has the dtype of its value. A right-hand side and the value of an `outside` have the
+//!   dtype of their tensor, and the operator of a fold preserves it.
+//! - **lifecycle**: an output or local is declared once, then written, frozen, read, thawed,
+//!   written, and so on. It is written only between declare or thaw and freeze, and read only when
+//!   frozen; so a statement never reads and writes one tensor. A loop, `if` or `while` restores the
+//!   state of every tensor of the outer scope; tensors declared inside a body end with the body.
+//!   (`let`, `where` and blocks open no scope.) A loop whose body changes the state of an outer
+//!   tensor, or swaps the tensor, does not resolve its accesses unless all its levels are dense:
+//!   the index occurs in no subscript of the tensor. (A fiber is looked up where a loop begins.)
+//! - **swap**: two frozen locals of one type exchange their contents; scalars are bound by `let`
+//!   instead.
+//! - **role**: inputs are not declared, frozen, thawed or written; outputs are declared outside of
+//!   all bodies and frozen at the end.
+//! - **write**: a written subscript has no `outside`. In the normal form, a pattern leaf is written
+//!   by `init`, by folds that agree with `or`, and by `=` with the literal `true`: a write cannot
+//!   remove a stored entry.
+//! - **init**: no entry is provably written twice by `Write::Init` after the declaration. In every
+//!   loop of at least two rounds between the two, with no condition in between, the index occurs in
+//!   a subscript (also through variables, and through the extents of loops whose indices occur). No
+//!   two such writes of one block have equal subscripts.
+//! - **pattern**: an output with the pattern of an input has its shape and its levels, each with
+//!   one position for each stored entry, and values; it is not read, thawed or overwritten. Where
+//!   the input has its fill value, a write at the same subscripts leaves the output's fill value.
+//!   That follows from the properties of the operators, with the input read at those subscripts, in
+//!   bounds.
 //! - **while**: the condition reads scalars (rank 0), and the body writes at least one of them.
 //!
-//! [`verify_normal`] checks besides (rule **normal**) that the program is in the normal form that
-//! [`normalize`](super::normalize) gives and lowering takes, and (rule **order**) that levels which are appended to are
-//! written in order; the module `order` states how.
+//! [`verify_normal`] also checks (rule **normal**) that the program is in the normal form that
+//! [`normalize`](super::normalize) establishes and lowering takes, and (rule **order**) that
+//! appended levels are written in order; see the module `order`.
 
 use super::linear::Atom;
 use super::normal;
@@ -47,7 +53,7 @@ use crate::Error;
 use redpoll_logic::{DType, Format, Prim};
 use std::collections::{HashMap, HashSet};
 
-/// A group of rules; the module `verify` states them.
+/// A group of rules; see the module docs of `verify`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Rule {
@@ -55,38 +61,38 @@ pub enum Rule {
     Tables,
     /// Indices and variables are used where they are bound.
     Scope,
-    /// One subscript a storage mode.
+    /// Accesses have one subscript per storage mode.
     Rank,
     /// Dtypes agree.
     DType,
-    /// Declare, write, freeze, read, thaw.
+    /// Tensors are declared, written, frozen, read and thawed in order.
     Lifecycle,
-    /// What can be exchanged.
+    /// Only frozen locals of one type are swapped.
     Swap,
-    /// Inputs are not written, outputs are handed out frozen.
+    /// Inputs are not written; outputs are frozen at the end.
     Role,
-    /// What can stand on the left of an assignment.
+    /// The target of an assignment can be written.
     Write,
-    /// No place is initialized twice.
+    /// No entry is initialized twice.
     Init,
-    /// An output stores what an input stores.
+    /// An output with the pattern of an input fits the input.
     Pattern,
     /// A `while` can end.
     While,
-    /// The normal form of lowering.
+    /// The program is in the normal form that lowering takes.
     Normal,
-    /// Levels that are appended to are written in order.
+    /// Appended levels are written in order.
     Order,
-    /// Loops that are to be cut can be.
+    /// Parallel loops can be cut into chunks.
     Parallel,
     /// The preconditions of transformations hold.
     Schedule,
 }
 
-/// Checks every rule of the module but those of the normal form.
+/// Checks every rule of the module except for those of the normal form.
 ///
 /// # Errors
-/// The first rule that is broken, and where.
+/// The first broken rule, with its location.
 pub fn verify(program: &Program) -> Result<(), Error> {
     tables(program)?;
     let mut v = Verifier {
@@ -104,10 +110,10 @@ pub fn verify(program: &Program) -> Result<(), Error> {
     pattern::check(program)
 }
 
-/// Checks every rule of the module, those of the normal form included.
+/// Checks every rule of the module, including those of the normal form.
 ///
 /// # Errors
-/// The first rule that is broken, and where.
+/// The first broken rule, with its location.
 pub fn verify_normal(program: &Program) -> Result<(), Error> {
     verify(program)?;
     normal::check(program)?;
@@ -121,7 +127,7 @@ enum Life {
     Frozen,
 }
 
-/// What lies around a statement, outermost first.
+/// A binder or condition around a statement.
 enum Binder<'a> {
     Loop { index: Index, extent: Option<&'a (Expr, Expr)> },
     Let { var: Var, value: &'a Expr },
@@ -131,15 +137,15 @@ enum Binder<'a> {
 struct Verifier<'a> {
     program: &'a Program,
     path: Vec<&'a Stmt>,
-    /// Every index met so far, and whether it is in scope.
+    /// Every index found so far, with `true` if it is in scope.
     indices: HashMap<Index, bool>,
-    /// Every variable met so far, and whether it is in scope.
+    /// Every variable found so far, with `true` if it is in scope.
     vars: HashMap<Var, bool>,
     life: Vec<Life>,
-    /// How many binders were outside of the declaration.
+    /// The number of binders outside of each declaration.
     declared: Vec<Option<usize>>,
     binders: Vec<Binder<'a>>,
-    /// How many bodies of loops, `if` and `while` are around.
+    /// The number of enclosing bodies of loops, `if` and `while`.
     bodies: usize,
 }
 
@@ -197,7 +203,7 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    /// A body that may run never or many times: it leaves what lives around it as it found it.
+    /// Checks a body that may run never or many times: it must restore the state of outer tensors.
     fn body(&mut self, binder: Binder<'a>, body: &'a Stmt) -> Result<(), Error> {
         let before = self.life.clone();
         self.binders.push(binder);
@@ -266,7 +272,8 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    /// What a fiber holds is looked up where the loop begins that resolves it.
+    /// Checks that the body of a loop does not change the state of a tensor that its index
+    /// accesses: a fiber is looked up where the loop that resolves it begins.
     fn no_turns_under(&self, index: Index, body: &Stmt) -> Result<(), Error> {
         let mut outcome = Ok(());
         let mut check = |a: &Access| {
@@ -318,7 +325,8 @@ impl<'a> Verifier<'a> {
         if *write == Write::Init { self.written_once(lhs) } else { Ok(()) }
     }
 
-    /// Whether every loop since the declaration shows in a subscript.
+    /// Checks that the index of every loop since the declaration occurs in a subscript, directly or
+    /// indirectly.
     fn written_once(&self, lhs: &Access) -> Result<(), Error> {
         let since = self.declared[lhs.tensor.index()].expect("what is writable was declared");
         let mut atoms: HashSet<Atom> = lhs.subscripts.iter().flat_map(|s| s.at.atoms()).collect();
@@ -385,7 +393,7 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    /// An expression that is evaluated here and has that dtype.
+    /// Checks an expression that is evaluated here and must have the given dtype.
     fn expect(&self, expr: &Expr, dtype: &DType, what: &str) -> Result<(), Error> {
         let mut outcome = Ok(());
         expr.walk(&mut |e| {
@@ -403,7 +411,7 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    /// What holds of each part of an expression by itself.
+    /// Checks the rules of one node of an expression.
     fn part(&self, expr: &Expr) -> Result<(), Error> {
         match expr {
             Expr::Index(i) if self.indices.get(i) != Some(&true) => {
@@ -495,13 +503,13 @@ impl Life {
     }
 }
 
-/// The loops and conditions around a statement, and the statement itself.
+/// Returns the loops and conditions around a statement, and the statement itself.
 pub(super) fn location(program: &Program, path: &[&Stmt]) -> String {
     let labels: Vec<String> = path.iter().filter_map(|s| label(program, s)).collect();
     if labels.is_empty() { "program".to_owned() } else { labels.join(" > ") }
 }
 
-/// The rules of tables.
+/// Checks the rule **tables**.
 pub(super) fn tables(program: &Program) -> Result<(), Error> {
     let fail = |what: String| Err(Error::InvalidProgram { rule: Rule::Tables, at: "program".to_owned(), what });
     let mut names = HashSet::new();

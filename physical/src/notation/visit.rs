@@ -1,6 +1,8 @@
-//! Walks over programs: what is inside a statement or expression, and rebuilding it from changed parts.
+//! Traversals of programs: the children of statements and expressions, and rebuilding from changed
+//! children.
 //!
-//! Children come in the order of execution, so that passes that follow lifecycles can use the same walks.
+//! Children are visited in the order of execution, so that passes over lifecycles can use the same
+//! traversals.
 
 use super::{Access, Expr, Stmt, Subscript, TensorId};
 use redpoll_logic::Scalar;
@@ -9,17 +11,17 @@ use redpoll_logic::physical::Protocol;
 use std::convert::Infallible;
 
 impl Expr {
-    /// An `i64` constant.
+    /// Makes an `i64` constant.
     pub fn int(value: i64) -> Expr {
         Expr::Literal(Scalar::I64(value))
     }
 
-    /// An operator applied to arguments.
+    /// Makes a call of an operator.
     pub fn call(op: impl Into<Op>, args: impl IntoIterator<Item = Expr>) -> Expr {
         Expr::Call(op.into(), args.into_iter().collect())
     }
 
-    /// The value, if it is an `i64` constant.
+    /// Returns the value if the expression is an `i64` constant.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Expr::Literal(Scalar::I64(v)) => Some(*v),
@@ -27,7 +29,7 @@ impl Expr {
         }
     }
 
-    /// The expressions directly inside: arguments, or the subscripts of an access.
+    /// Returns the direct subexpressions: arguments, or the subscripts of an access.
     pub fn children(&self) -> Vec<&Expr> {
         match self {
             Expr::Literal(_) | Expr::Index(_) | Expr::Var(_) => Vec::new(),
@@ -36,7 +38,7 @@ impl Expr {
         }
     }
 
-    /// Calls `f` with the expression and with everything inside, subscripts included, outermost first.
+    /// Calls `f` with the expression and all subexpressions, including subscripts, outermost first.
     pub fn walk<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         f(self);
         for child in self.children() {
@@ -44,7 +46,7 @@ impl Expr {
         }
     }
 
-    /// Every access inside, those in subscripts included.
+    /// Returns every access in the expression, including those in subscripts.
     pub fn accesses(&self) -> Vec<&Access> {
         let mut found = Vec::new();
         self.walk(&mut |e| {
@@ -55,7 +57,7 @@ impl Expr {
         found
     }
 
-    /// The expression with `f` applied to everything inside and then to itself.
+    /// Applies `f` to all subexpressions and then to the expression itself.
     ///
     /// # Errors
     /// Those of `f`.
@@ -70,7 +72,7 @@ impl Expr {
 }
 
 impl Access {
-    /// The access with `f` applied, inside out, to its subscripts.
+    /// Applies `f` to the subscripts and their subexpressions, inside out.
     ///
     /// # Errors
     /// Those of `f`.
@@ -82,7 +84,8 @@ impl Access {
 }
 
 impl Stmt {
-    /// Statements one after the other; nested blocks are spliced, and one statement alone is not wrapped.
+    /// Makes a sequence of statements; nested blocks are spliced, and a single statement is not
+    /// wrapped.
     pub fn block(stmts: impl IntoIterator<Item = Stmt>) -> Stmt {
         let mut flat = Vec::new();
         for stmt in stmts {
@@ -97,7 +100,8 @@ impl Stmt {
         }
     }
 
-    /// The statements directly inside, in the order of execution: the producer of a `where` is first.
+    /// Returns the direct substatements, in the order of execution: the producer of a `where` is
+    /// first.
     pub fn children(&self) -> Vec<&Stmt> {
         match self {
             Stmt::Block(stmts) => stmts.iter().collect(),
@@ -109,7 +113,7 @@ impl Stmt {
         }
     }
 
-    /// The statement with `f` applied to those directly inside, in the order of execution.
+    /// Applies `f` to the direct substatements, in the order of execution.
     ///
     /// # Errors
     /// Those of `f`.
@@ -129,8 +133,8 @@ impl Stmt {
         })
     }
 
-    /// The expressions that the statement itself evaluates, those of statements inside left out. The subscripts of a
-    /// written place are among them, the place is not.
+    /// Returns the expressions that the statement itself evaluates, apart from nested statements.
+    /// They include the subscripts of a written access, but not the access.
     pub fn exprs(&self) -> Vec<&Expr> {
         match self {
             Stmt::For { extent: Some((lo, hi)), .. } => vec![lo, hi],
@@ -140,7 +144,7 @@ impl Stmt {
         }
     }
 
-    /// The statement with `f` applied, inside out, to the expressions of [`Stmt::exprs`].
+    /// Applies `f`, inside out, to the expressions of [`Stmt::exprs`].
     ///
     /// # Errors
     /// Those of `f`.
@@ -161,13 +165,14 @@ impl Stmt {
         })
     }
 
-    /// The statement with an expression in the place of an index.
+    /// Substitutes an expression for an index.
     pub(super) fn with_index(self, index: super::Index, at: &Expr) -> Stmt {
         let one = &mut |e| Ok(if e == Expr::Index(index) { at.clone() } else { e });
         sure(sure(self.map_exprs(one)).map_children(&mut |s| Ok(s.with_index(index, at))))
     }
 
-    /// Whether the statement, bodies with a scope of their own left out, starts lives of tensors or changes their state.
+    /// Returns whether the statement declares tensors or changes their state, apart from the bodies
+    /// of loops, `if` and `while`.
     pub(super) fn changes_lives(&self) -> bool {
         match self {
             Stmt::Declare(_) | Stmt::Freeze(_) | Stmt::Thaw(_) | Stmt::Swap(..) => true,
@@ -176,7 +181,8 @@ impl Stmt {
         }
     }
 
-    /// Calls `f` with the statement and with all statements inside, in the order of execution, outermost first.
+    /// Calls `f` with the statement and all nested statements, in the order of execution, outermost
+    /// first.
     pub fn walk<'a>(&'a self, f: &mut dyn FnMut(&'a Stmt)) {
         f(self);
         for child in self.children() {
@@ -184,7 +190,7 @@ impl Stmt {
         }
     }
 
-    /// Whether the statement, or one inside, changes the state of the tensor or exchanges what it holds.
+    /// Returns whether the statement or a nested one changes the state of the tensor or swaps it.
     pub fn turns(&self, tensor: TensorId) -> bool {
         let mut found = false;
         self.walk(&mut |s| {
@@ -197,7 +203,8 @@ impl Stmt {
         found
     }
 
-    /// Whether all reads in the statement and in those inside look a level of a tensor up, and it is exchanged for none.
+    /// Returns whether all reads of a level of a tensor in the statement and in nested ones use the
+    /// protocol `follow`, and the tensor is not swapped.
     pub fn looks_up(&self, tensor: TensorId, level: usize) -> bool {
         let mut only = true;
         self.walk(&mut |s| {
@@ -208,13 +215,13 @@ impl Stmt {
         only
     }
 
-    /// The tensors that the statement itself reads, those of statements inside left out.
+    /// Returns the tensors that the statement itself reads, apart from nested statements.
     pub fn own_reads(&self) -> Vec<TensorId> {
         self.exprs().into_iter().flat_map(Expr::accesses).map(|a| a.tensor).collect()
     }
 }
 
-/// What a walk gives whose function has no errors.
+/// Unwraps the result of a traversal whose function cannot fail.
 pub(super) fn sure<T>(result: Result<T, Infallible>) -> T {
     match result {
         Ok(value) => value,

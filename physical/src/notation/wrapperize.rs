@@ -1,13 +1,14 @@
-//! Pass `wrapperize`: subscripts become linear forms.
+//! Pass `wrapperize`: brings subscripts into linear form.
 //!
-//! Input: output of `dimensionalize`. Output: every subscript is `atom`, `(* c atom)`, a constant, or the sum of such
-//! terms, an atom being a loop index or a variable, each at most once, the deepest bound first and the constant last.
-//! So the shift and stride by which a loop runs through a level can be read off.
+//! Input: output of `dimensionalize`. Output: every subscript is `atom`, `(* c atom)`, a constant,
+//! or the sum of such terms. An atom is a loop index or a variable and occurs at most once; the
+//! deepest bound atom is first and the constant last. So the shift and stride by which a loop
+//! iterates over a level can be read from the form.
 //!
-//! Variables bound to linear forms are replaced by them. What is not linear in a subscript (`i / b`, `I[i]`) is bound
-//! by a `let` and the subscript uses the variable: where the last of what it is made of is bound, so that lowering
-//! meets it as early as it is known. A read is moved out of the statement that does it just when it reads an input and
-//! is provably in bounds.
+//! Variables bound to linear forms are replaced by the forms. A nonlinear part of a subscript (`i /
+//! b`, `I[i]`) is bound by a `let`, and the subscript uses the variable. The `let` stands where the
+//! last atom of the part is bound, so that lowering finds it as early as possible. A read is moved
+//! out of its statement only if it reads an input and is provably in bounds.
 
 use super::linear::{Atom, Linear};
 use super::visit::sure;
@@ -35,8 +36,9 @@ pub fn wrapperize(program: Program) -> Program {
 
 struct Wrapperize {
     program: Program,
-    /// The order in which atoms are bound: how many are bound outside, one added, then, among those that this pass
-    /// binds at one place, the number of the variable. What it binds outside of everything is at 0.
+    /// The order in which atoms are bound: one more than the number of atoms bound outside, then,
+    /// among the variables that this pass binds at one point, the number of the variable. Variables
+    /// that this pass binds outside of everything have depth 0.
     depth: HashMap<Atom, (usize, usize)>,
     /// The constant bounds of loops in scope.
     bounds: HashMap<Index, (i64, i64)>,
@@ -44,9 +46,9 @@ struct Wrapperize {
     forms: HashMap<Var, Linear>,
     /// The variables of subexpressions that may be evaluated anywhere in the scope of their atoms.
     shared: Vec<(Expr, Var)>,
-    /// Bindings on their way outwards to what binds their atoms, in the order of their dependence.
+    /// Bindings that move outwards to the binders of their atoms, in the order of their dependence.
     moving: Vec<(Var, Expr)>,
-    /// Bindings that stay with the statement at hand.
+    /// Bindings that stay at the current statement.
     staying: Vec<(Var, Expr)>,
 }
 
@@ -59,7 +61,7 @@ impl Wrapperize {
         let outer = std::mem::take(&mut self.staying);
         let stmt = sure(stmt.map_exprs(&mut |e| Ok(self.expr(e))));
         let stmt = match stmt {
-            // The subscripts of the written place are under no access expression.
+            // The subscripts of the written access are not visited as part of an expression.
             Stmt::Assign { lhs, write, rhs } => Stmt::Assign { lhs: self.access(lhs), write, rhs },
             other => other,
         };
@@ -92,7 +94,7 @@ impl Wrapperize {
         bind(staying, stmt)
     }
 
-    /// Takes the bindings that cannot leave the scope of `atom`.
+    /// Removes and returns the bindings that cannot leave the scope of `atom`.
     fn arrived(&mut self, atom: Atom) -> Vec<(Var, Expr)> {
         let mut bound = vec![atom];
         let (mut here, mut on) = (Vec::new(), Vec::new());
@@ -131,7 +133,7 @@ impl Wrapperize {
         Linear::of_with(e, &|v| self.forms.get(&v).cloned().unwrap_or(Linear::atom(Atom::Var(v))))
     }
 
-    /// The linear form of a subscript, parts that are not linear bound to variables.
+    /// Returns the linear form of a subscript, with nonlinear parts bound to variables.
     fn linearize(&mut self, e: &Expr) -> Linear {
         self.linear(e).or_else(|| self.sum(e)).unwrap_or_else(|| self.bound(e))
     }
@@ -170,10 +172,11 @@ impl Wrapperize {
         }
         let var = Var(self.program.vars.len() as u32);
         self.program.vars.push((format!("v{}", var.0), DType::I64));
-        // What the statement at hand binds is known inside of it alone.
+        // Variables bound at the current statement are in scope inside of it only.
         let stays = e.atoms().iter().any(|atom| self.staying.iter().any(|(var, _)| Atom::Var(*var) == *atom));
         if !stays && (free || self.movable(e)) {
-            // Bindings move to the scope of the deepest atom, where they are known to everything inside.
+            // Bindings move to the scope of the deepest atom, where they are visible to everything
+            // inside.
             let (depth, _) = e.atoms().into_iter().map(|a| self.depth[&a]).max().unwrap_or_default();
             self.depth.insert(Atom::Var(var), (depth, var.index() + 1));
             self.shared.push((e.clone(), var));
@@ -185,7 +188,8 @@ impl Wrapperize {
         Linear::atom(Atom::Var(var))
     }
 
-    /// Whether an expression with reads can be evaluated before the statement that contains it.
+    /// Returns whether an expression with reads can be evaluated before the statement that contains
+    /// it.
     fn movable(&self, e: &Expr) -> bool {
         e.accesses().into_iter().all(|a| {
             let tensor = &self.program.tensors[a.tensor.index()];
@@ -208,7 +212,7 @@ fn mentions(e: &Expr, bound: &[Atom]) -> bool {
     e.atoms().iter().any(|a| bound.contains(a))
 }
 
-/// The value of an expression of literals, if it is the same in both float modes.
+/// Returns the value of an expression of literals, if it is the same in both float modes.
 fn constant(e: &Expr) -> Option<Scalar> {
     match e {
         Expr::Literal(v) => Some(v.clone()),

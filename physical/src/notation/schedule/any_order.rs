@@ -1,12 +1,12 @@
-//! Whether the rounds of some loops can come in any order.
+//! The check that the rounds of loops can run in any order.
 
 use super::super::linear::{Atom, Linear};
 use super::super::{Access, Index, Program, Stmt, TensorId, Write};
 use redpoll_logic::FloatMode;
 use std::collections::BTreeMap;
 
-/// Checks that the rounds of some loops of a statement can come in any order: what they write they do not read, and where
-/// several write one place they fold by an operator that can be regrouped.
+/// Checks that the rounds of some loops of a statement can run in any order: no tensor is both read
+/// and written, and several writes of one entry fold by an associative and commutative operator.
 pub(super) fn any_order(program: &Program, stmt: &Stmt, loops: &[Index], mode: FloatMode) -> Result<(), String> {
     let name = |t: TensorId| &program.tensors[t.index()].name;
     let mut own = Vec::new();
@@ -19,7 +19,7 @@ pub(super) fn any_order(program: &Program, stmt: &Stmt, loops: &[Index], mode: F
         Stmt::Swap(t, u) => turned.extend([*t, *u]),
         _ => {}
     });
-    // What a round declares is its own.
+    // Tensors declared in a round are local to the round.
     writes.retain(|t, _| !own.contains(t));
     if let Some(t) = turned.iter().find(|t| !own.contains(t)) {
         return Err(format!("`{}` is frozen, thawed or swapped within the loops", name(*t)));
@@ -38,7 +38,7 @@ pub(super) fn any_order(program: &Program, stmt: &Stmt, loops: &[Index], mode: F
                 let own = op.signature(&[dtype.clone(), dtype.clone()]).is_ok_and(|s| s.result == *dtype);
                 one && own && op.is_associative(dtype, mode) && op.is_commutative(dtype, mode)
             }
-            // No place gets two.
+            // `init` writes each entry at most once.
             Write::Init => rest.iter().all(|(_, write)| **write == Write::Init),
             Write::Overwrite => rest.is_empty() && loops.iter().all(|i| tells(writes[0].0, *i)),
         };
@@ -53,7 +53,8 @@ pub(super) fn any_order(program: &Program, stmt: &Stmt, loops: &[Index], mode: F
     Ok(())
 }
 
-/// Whether the value of an index shows in a place.
+/// Returns whether the index is the only atom of a subscript, so that different rounds write
+/// different entries.
 fn tells(place: &Access, index: Index) -> bool {
     place
         .subscripts

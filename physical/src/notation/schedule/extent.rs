@@ -1,4 +1,5 @@
-//! Arithmetic on extents: sums and products as linear forms where they are some, so that constants are folded.
+//! Arithmetic on extents. Sums and products are linear forms where possible, so that constants are
+//! folded.
 
 use super::super::linear::Linear;
 use super::super::{Atom, Expr};
@@ -37,12 +38,12 @@ pub(super) fn div_floor(a: &Expr, by: i64) -> Expr {
     }
 }
 
-/// `a / by`, rounded up; `by` is above 0.
+/// `a / by`, rounded up; `by` is positive.
 pub(super) fn div_ceil(a: &Expr, by: i64) -> Expr {
     div_floor(&plus(a, &Expr::int(by - 1)), by)
 }
 
-/// The smaller one.
+/// `min(a, b)`
 pub(super) fn min(a: Expr, b: Expr) -> Expr {
     match (a.as_int(), b.as_int()) {
         (Some(a), Some(b)) => Expr::int(a.min(b)),
@@ -50,7 +51,7 @@ pub(super) fn min(a: Expr, b: Expr) -> Expr {
     }
 }
 
-/// The larger one.
+/// `max(a, b)`
 pub(super) fn max(a: Expr, b: Expr) -> Expr {
     match (a.as_int(), b.as_int()) {
         (Some(a), Some(b)) => Expr::int(a.max(b)),

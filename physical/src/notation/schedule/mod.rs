@@ -1,24 +1,25 @@
-//! Schedules: transformations of the loops of a program that its author asks for.
+//! Schedules: transformations of the loops of a program that its author requests.
 //!
-//! Input: a program with a schedule. Output: a program without one that computes the same: each transformation has a
-//! precondition that says so, and one that does not hold is an error. Programs are transformed once their loops have
-//! extents, before subscripts are brought into order; whether what comes out can be lowered is checked afterwards, as for
-//! any program.
+//! Input: a program with a schedule. Output: an equivalent program without one. Each transformation
+//! has a precondition that ensures equivalence; a violated one is an error. Transformations run
+//! once loops have extents, before subscripts are made concordant. The result is verified
+//! afterwards like any other program.
 //!
-//! | text | what it does | precondition |
+//! | text | effect | precondition |
 //! |---|---|---|
-//! | `(reorder k i j)` | these loops stand inside of each other in that order | rounds can come in any order; no extent depends on a loop that would be inside; between the loops stand only loops, conditions and variables |
-//! | `(split i io ii 64)` `(split i io ii (into 4))` | a loop over blocks of rounds around a loop over the rounds of a block: so many rounds a block, or so many blocks | none: rounds stay in order |
-//! | `(split i io ii (into 4 (stored A)))` | the same, in position space: blocks of equal shares of what `A` stores, which are read off its arrays | `A` is an input that the loop goes through at its outermost storage mode; of a product, at the two outermost ones |
-//! | `(collapse i j p)` | `split` can cut the product `p` of two loops, whose blocks begin and end within the rounds of the outer one; inside of a block both loops keep their names, and what the block has of the product can be split again; either loop may be a product itself | one loop is directly inside of the other, both extents are constant |
-//! | `(bound i 64)` | nothing; it is an error when a loop has another number of rounds | the number of rounds is constant |
-//! | `(precompute w y (A B) (j jc jp))` | what the assignment of `y` makes of `A` and `B` is computed before, over the loop of `j`, into a workspace; `()` stands for all that it computes | those loops are the innermost ones; the operator around the part distributes over that of the assignment where the workspace gathers several rounds |
-//! | `(parallel i)` | chunks of the loop can run at once | as `verify_parallel` says |
-//! | `(lanes i 4)` | rounds are folded in so many lanes, side by side, where they do nothing but fold one value | 2, 4, 8 or 16 lanes; rounds can come in any order |
-//! | `(unroll i)` `(unroll i 4)` | the body stands once for each round, or that many times in a round; what is left is guarded where the number of rounds is known only when the loop begins. A loop from one stored entry to the next meets that many of them in a round | without a number of copies, the number of rounds has a constant bound |
+//! | `(reorder k i j)` | nests these loops in that order | rounds can run in any order; no extent depends on a loop that would be inside; only loops, conditions and variables stand between the loops |
+//! | `(split i io ii 64)` `(split i io ii (into 4))` | makes a loop over blocks of rounds around a loop over the rounds of a block; gives the size of a block, or the number of blocks | none: rounds stay in order |
+//! | `(split i io ii (into 4 (stored A)))` | the same in position space: blocks with equal shares of the stored entries of `A`, whose bounds are read from its arrays | `A` is an input whose outermost storage mode the loop iterates over; for a product, its outermost storage modes |
+//! | `(collapse i j p)` | names the product `p` of two loops, so that `split` can cut it into blocks that begin and end within the rounds of the outer loop; inside of a block both loops keep their names, and the rounds of a block can be split again; either loop may be a product itself | one loop is directly inside of the other, both extents are constant |
+//! | `(bound i 64)` | none; a loop with another number of rounds is an error | the number of rounds is constant |
+//! | `(precompute w y (A B) (j jc jp))` | computes the part of the assignment of `y` that reads `A` and `B` in advance, over the loop of `j`, into a workspace; `()` stands for the whole value | those loops are the innermost ones; where the workspace accumulates several rounds, the operator around the part distributes over that of the assignment |
+//! | `(parallel i)` | allows chunks of the loop to run in parallel | see `verify_parallel` |
+//! | `(lanes i 4)` | folds rounds in this many lanes, if the loop only folds one value | 2, 4, 8 or 16 lanes; rounds can run in any order |
+//! | `(unroll i)` `(unroll i 4)` | repeats the body once for each round, or this many times per round; remaining rounds are guarded if the number of rounds is computed at run time; a loop from one stored entry to the next handles this many entries per round | without a number of copies, the number of rounds has a constant bound |
 //!
-//! Values of floats may be added in another order, as everywhere in redpoll where the mode of floats is relaxed.
-//! Source: Kjolstad, "Sparse Tensor Algebra Compilation", chapter 6, but for `lanes`.
+//! Floats may be added in another order, as everywhere in redpoll in the relaxed float mode.
+//!
+//! Source: Kjolstad, "Sparse Tensor Algebra Compilation", chapter 6, except for `lanes`.
 
 mod any_order;
 mod extent;
@@ -37,11 +38,11 @@ use nest::{find, replace};
 use redpoll_logic::FloatMode;
 use split::Product;
 
-/// The program after its schedule.
+/// Applies the schedule of a program, and returns the program without one.
 ///
 /// # Errors
-/// When the program breaks a rule of Notation, or a precondition of a transformation does not hold, with the
-/// transformation and what is in its way.
+/// When the program breaks a rule of Notation, or a precondition of a transformation does not hold;
+/// the error names the transformation and the obstacle.
 pub fn scheduled(program: Program, mode: FloatMode) -> Result<Program, Error> {
     if program.schedule.is_empty() {
         return Ok(program);
@@ -142,7 +143,7 @@ fn unused(program: &Program, name: &str) -> Result<(), String> {
     if found { Err(format!("there is a loop of `{name}`; take another name")) } else { Ok(()) }
 }
 
-/// A further index of that name.
+/// Adds an index of that name.
 fn new_index(program: &mut Program, name: &str) -> Result<Index, String> {
     unused(program, name)?;
     program.indices.push(name.to_owned());

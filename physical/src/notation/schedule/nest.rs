@@ -1,10 +1,10 @@
-//! Loops of a program, found by name and replaced.
+//! Lookup and replacement of the loops of a program by name.
 
 use super::super::linear::Linear;
 use super::super::text::label;
 use super::super::{Expr, Index, Program, Rounds, Stmt, Var};
 
-/// A loop, taken apart.
+/// The parts of a loop with an extent.
 #[derive(Clone)]
 pub(super) struct Loop {
     pub(super) index: Index,
@@ -14,14 +14,14 @@ pub(super) struct Loop {
 }
 
 impl Loop {
-    /// How many rounds it has, where that is constant.
+    /// Returns the number of rounds if it is constant.
     pub(super) fn length(&self) -> Option<i128> {
         let [lo, hi] = [&self.extent.0, &self.extent.1].map(Linear::of);
         let length = hi?.plus(&lo?.times(-1)?)?.as_constant()?;
         Some(i128::from(length.max(0)))
     }
 
-    /// The constant bounds.
+    /// Returns the bounds if they are literals.
     pub(super) fn bounds(&self) -> Option<(i64, i64)> {
         self.extent.0.as_int().zip(self.extent.1.as_int())
     }
@@ -34,7 +34,7 @@ impl From<Loop> for Stmt {
 }
 
 impl Stmt {
-    /// The loop, if the statement is one with an extent.
+    /// Returns the loop if the statement is one with an extent; else the statement.
     pub(super) fn into_loop(self) -> Result<Loop, Stmt> {
         match self {
             Stmt::For { index, extent: Some(extent), rounds, body } => Ok(Loop { index, extent, rounds, body }),
@@ -43,7 +43,7 @@ impl Stmt {
     }
 }
 
-/// The index of the one loop of that name.
+/// Returns the index of the only loop of that name.
 pub(super) fn find(program: &Program, name: &str) -> Result<Index, String> {
     let mut found = Vec::new();
     program.body.walk(&mut |s| {
@@ -60,7 +60,7 @@ pub(super) fn find(program: &Program, name: &str) -> Result<Index, String> {
     }
 }
 
-/// A statement with the loop of an index replaced.
+/// Replaces the loop of an index in a statement.
 pub(super) fn replace(
     stmt: Stmt,
     index: Index,
@@ -73,7 +73,7 @@ pub(super) fn replace(
     }
 }
 
-/// The statement of a block that has no other.
+/// Unwraps blocks of a single statement.
 pub(super) fn alone(mut stmt: Stmt) -> Stmt {
     while let Stmt::Block(stmts) = &mut stmt
         && stmts.len() == 1
@@ -83,7 +83,7 @@ pub(super) fn alone(mut stmt: Stmt) -> Stmt {
     stmt
 }
 
-/// What a chain of statements, each alone in the one before, consists of.
+/// A statement of a chain, in which each statement is the whole body of the one before.
 #[derive(Clone)]
 pub(super) enum Link {
     Loop(Loop),
@@ -91,7 +91,8 @@ pub(super) enum Link {
     Let(Var, Expr),
 }
 
-/// Takes a loop apart down to the last of some loops: the links, and what is inside of all.
+/// Splits a loop into the chain of links down to the last of the wanted loops, and the statement
+/// inside of the chain.
 pub(super) fn chain(program: &Program, top: Loop, wanted: &[Index]) -> Result<(Vec<Link>, Stmt), String> {
     let mut links = Vec::new();
     let mut left = wanted.to_vec();
@@ -125,7 +126,7 @@ pub(super) fn chain(program: &Program, top: Loop, wanted: &[Index]) -> Result<(V
 }
 
 impl Link {
-    /// The link around a statement.
+    /// Wraps the link around a statement.
     pub(super) fn around(self, body: Stmt) -> Stmt {
         let body = Box::new(body);
         match self {

@@ -1,4 +1,5 @@
-//! `precompute`: a part of what an assignment computes is computed before it, into a workspace.
+//! Transformation `precompute`: computes a part of an assignment's value in advance, into a
+//! workspace.
 
 use super::super::linear::Atom;
 use super::super::types::dtype_of;
@@ -10,9 +11,11 @@ use redpoll_logic::op::Op;
 use redpoll_logic::{DType, FloatMode, Format, Scalar, TensorType};
 use std::sync::Arc;
 
-/// The part of the assignment of `target` that reads the tensors `of` is computed before it, over the loops of `over`.
+/// Computes the part of the assignment of `target` that reads the tensors `of` in advance, over the
+/// loops of `over`.
 ///
-/// The loops around those of `over` that only the part needs go inside, so that the workspace gathers their rounds.
+/// Loops outside of those of `over` that only the part depends on move inside of the producer, so
+/// that the workspace accumulates their rounds.
 pub(super) fn precompute(
     mut program: Program,
     (workspace, format): (&str, Option<&Format>),
@@ -54,7 +57,8 @@ pub(super) fn precompute(
     Ok(Program { body, ..program })
 }
 
-/// The indices of the loops around the one assignment of a tensor, those of `over` among them.
+/// Returns the indices of the loops around the only assignment of a tensor; all of `over` must be
+/// among them.
 fn path_to(program: &Program, target: TensorId, over: &[Index]) -> Result<Vec<Index>, String> {
     let (mut path, mut found) = (Vec::new(), Vec::new());
     paths(&program.body, target, &mut path, &mut found);
@@ -68,7 +72,7 @@ fn path_to(program: &Program, target: TensorId, over: &[Index]) -> Result<Vec<In
     }
 }
 
-/// The indices of the loops around each assignment of a tensor.
+/// Collects the indices of the loops around each assignment of a tensor.
 fn paths(stmt: &Stmt, target: TensorId, path: &mut Vec<Index>, found: &mut Vec<Vec<Index>>) {
     match stmt {
         Stmt::Assign { lhs, .. } if lhs.tensor == target => found.push(path.clone()),
@@ -81,12 +85,13 @@ fn paths(stmt: &Stmt, target: TensorId, path: &mut Vec<Index>, found: &mut Vec<V
     }
 }
 
-/// An assignment with the part that is computed before.
+/// An assignment with the part that is computed in advance.
 struct Part {
     lhs: Access,
     write: Write,
     value: Expr,
-    /// The operator around the part and its other arguments; `None` where the part is all.
+    /// The operator around the part, the position of the part among the arguments, and the other
+    /// arguments; `None` if the part is the whole value.
     around: Option<(Op, usize, Vec<Expr>)>,
 }
 
@@ -128,7 +133,7 @@ impl Part {
         Ok(Part { lhs, write, value, around: Some((op, at.min(rest.len()), rest)) })
     }
 
-    /// The assignment with the workspace in the place of the part.
+    /// Returns the assignment with the workspace in place of the part.
     fn consumer(&self, workspace: Expr) -> Stmt {
         let rhs = match &self.around {
             None => workspace,
@@ -151,7 +156,7 @@ struct Split<'a> {
     target: &'a str,
 }
 
-/// The statement, and the type of the workspace.
+/// The transformed statement, and the type of the workspace.
 struct Made {
     stmt: Stmt,
     shape: Vec<u64>,
@@ -160,7 +165,8 @@ struct Made {
 }
 
 impl Split<'_> {
-    /// The links around both sides, with the loops over the workspace cloned into them.
+    /// Builds both sides, each inside of its own copy of the loops over the workspace, and the
+    /// links around both.
     fn split(&self, mut links: Vec<Link>, old: &[Index], names: &[[Index; 2]]) -> Result<Made, String> {
         let position = |i: &Index| links.iter().position(|link| matches!(link, Link::Loop(l) if l.index == *i));
         let first = old.iter().filter_map(position).min().unwrap_or(links.len());
@@ -169,7 +175,7 @@ impl Split<'_> {
             return Err("the loops that it is computed over are not the innermost ones".to_owned());
         }
         let over = links.split_off(first);
-        // Loops that only the part needs go inside, from the innermost on.
+        // Loops that only the part depends on move inside, from the innermost one on.
         let consumer_needs: Vec<Atom> = self.consumer_atoms();
         let mut gathered = Vec::new();
         while let Some(Link::Loop(l)) = links.last()
@@ -205,13 +211,13 @@ impl Split<'_> {
         Ok(Made { stmt, shape, dtype, fill })
     }
 
-    /// What the assignment needs besides the part.
+    /// Returns the atoms that the assignment depends on apart from the part.
     fn consumer_atoms(&self) -> Vec<Atom> {
         let rest = self.part.around.iter().flat_map(|(_, _, rest)| rest);
         self.part.lhs.subscripts.iter().map(|s| &s.at).chain(rest).flat_map(Expr::atoms).collect()
     }
 
-    /// The dtype of the workspace, how it is written, and its fill value.
+    /// Returns the dtype of the workspace, the kind of its write, and its fill value.
     fn write(&self, gathers: bool) -> Result<(DType, Write, Scalar), String> {
         let Part { lhs, write, value, around } = &self.part;
         let dtype = dtype_of(self.program, value)?;

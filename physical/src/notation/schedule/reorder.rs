@@ -1,4 +1,4 @@
-//! `reorder`: nested loops in another order.
+//! Transformation `reorder`: permutes nested loops.
 
 use super::super::linear::Atom;
 use super::super::{Expr, Index, Program, Stmt};
@@ -7,8 +7,8 @@ use super::nest::{Link, Loop, chain, find, replace};
 use redpoll_logic::FloatMode;
 use std::collections::VecDeque;
 
-/// The loops of those names in that order. Loops between them stay where they are; conditions and variables move inside as
-/// far as they must.
+/// Nests the named loops in that order. Other loops between them keep their positions; conditions
+/// and variables move inside as far as they must.
 pub(super) fn reorder(program: Program, names: &[String], mode: FloatMode) -> Result<Program, String> {
     let order = names.iter().map(|name| find(&program, name)).collect::<Result<Vec<_>, _>>()?;
     if (1..order.len()).any(|k| order[..k].contains(&order[k])) {
@@ -29,7 +29,7 @@ fn loops(links: &[Link]) -> impl Iterator<Item = &Loop> {
     links.iter().filter_map(|link| if let Link::Loop(l) = link { Some(l) } else { None })
 }
 
-/// The first of some loops that a walk comes to.
+/// Returns the first of some loops in a preorder walk.
 fn outermost(body: &Stmt, among: &[Index]) -> Option<Index> {
     let mut found = None;
     body.walk(&mut |s| {
@@ -42,7 +42,7 @@ fn outermost(body: &Stmt, among: &[Index]) -> Option<Index> {
     found
 }
 
-/// The links of a chain with the loops of `order` in that order.
+/// Reorders the links of a chain so that the loops of `order` are in that order.
 fn put(program: &Program, links: Vec<Link>, order: &[Index]) -> Result<Vec<Link>, String> {
     let bound_here: Vec<Atom> = links.iter().filter_map(binds).collect();
     let mut turns = order.iter().filter_map(|index| loops(&links).find(|l| l.index == *index).cloned());
@@ -79,7 +79,7 @@ fn put(program: &Program, links: Vec<Link>, order: &[Index]) -> Result<Vec<Link>
     Ok(found)
 }
 
-/// What a link binds.
+/// Returns the atom that a link binds.
 fn binds(link: &Link) -> Option<Atom> {
     match link {
         Link::Loop(l) => Some(Atom::Index(l.index)),

@@ -1,4 +1,5 @@
-//! Blocks in position space: bounds with equal shares of what an input stores, as a further input.
+//! Blocks in position space: a new input with the bounds of equal shares of the stored entries of
+//! another input.
 
 use super::super::{Access, Expr, Index, Program, Role, Shares, Stmt, Subscript, TensorDecl, TensorId};
 use super::extent::plus;
@@ -6,8 +7,8 @@ use super::unroll::free_name;
 use redpoll_logic::{DType, Format, Prim, Scalar, TensorType};
 use std::sync::Arc;
 
-/// A further input: the bounds of blocks of the loops of those indices, which go through the outermost storage modes of a
-/// tensor.
+/// Adds an input with the bounds of blocks for the loops of those indices, which iterate over the
+/// outermost storage modes of `of`.
 pub(super) fn shares(
     program: &mut Program,
     of: &str,
@@ -53,7 +54,7 @@ pub(super) fn shares(
     Ok(input)
 }
 
-/// Where the block of that number begins and ends.
+/// Returns the begin and the end of a block.
 pub(super) fn bounds_of(bounds: TensorId, number: Index) -> (Expr, Expr) {
     let bound = |at| {
         let subscripts = vec![Subscript::inside(at)];

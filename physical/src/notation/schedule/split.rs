@@ -1,4 +1,5 @@
-//! `split` and `collapse`: blocks of the rounds of a loop, and of a product of loops.
+//! Transformations `split` and `collapse`: blocks of the rounds of a loop, or of a product of
+//! loops.
 
 use super::super::{Blocks, Expr, Index, Program, Rounds, Stmt, TensorId};
 use super::extent::{div_ceil, div_floor, max, min, minus, plus, times};
@@ -8,7 +9,7 @@ use super::{new_index, unused};
 use crate::lower::seeded::{self, Seeded};
 use redpoll_logic::op::Builtin;
 
-/// The loop of `name`, split.
+/// Splits the loop of `name`.
 pub(super) fn split(
     mut program: Program,
     name: &str,
@@ -31,20 +32,20 @@ pub(super) fn split(
     Ok(Program { body, ..program })
 }
 
-/// Loops, each directly inside of the one before, whose rounds are split as one.
+/// Perfectly nested loops whose rounds are split as one sequence.
 pub(super) struct Product {
     pub(super) name: String,
     /// The names of the loops, outermost first.
     loops: Vec<String>,
-    /// Their bounds, before the product was split.
+    /// The bounds of the loops before the product was split.
     bounds: Vec<(i64, i64)>,
-    /// How the product has been split already: the loop that counts blocks, how they are cut, and their bounds if those are
-    /// an input.
+    /// The previous splits of the product: the name of the loop over blocks, the kind of blocks,
+    /// and the input with their bounds if they are in position space.
     splits: Vec<(String, Blocks, Option<TensorId>)>,
 }
 
 impl Product {
-    /// The product of two loops, of which the inner one may be a product itself.
+    /// Makes the product of two loops; the inner one may be a product itself.
     pub(super) fn new(program: &Program, outer: &str, inner: &[String], name: &str) -> Result<Product, String> {
         let loops: Vec<String> = [outer.to_owned()].into_iter().chain(inner.iter().cloned()).collect();
         let at = loops.iter().map(|l| find(program, l)).collect::<Result<Vec<_>, _>>()?;
@@ -63,7 +64,7 @@ impl Product {
         Ok(Product { name: name.to_owned(), loops, bounds, splits: Vec::new() })
     }
 
-    /// The product of a product, which has not been split, and of a loop directly inside of it.
+    /// Makes the product of an unsplit product and a loop directly inside of it.
     pub(super) fn with_inner(&self, program: &Program, inner: &[String], name: &str) -> Result<Product, String> {
         let rest: Vec<String> = self.loops[1..].iter().chain(inner).cloned().collect();
         match self.splits.is_empty() {
@@ -72,13 +73,13 @@ impl Product {
         }
     }
 
-    /// The loops that it is made of.
+    /// Returns the names of the loops.
     pub(super) fn loops(&self) -> &[String] {
         &self.loops
     }
 }
 
-/// The loops of those indices, each directly inside of the one before, and the body of the last one.
+/// Returns the loops of those indices, if they are perfectly nested, and the body of the last one.
 fn nested(outer: Loop, inner: &[Index]) -> Option<(Vec<Loop>, Stmt)> {
     let mut nest = vec![outer];
     for index in inner {
@@ -90,8 +91,8 @@ fn nested(outer: Loop, inner: &[Index]) -> Option<(Vec<Loop>, Stmt)> {
     Some((nest, body))
 }
 
-/// A product of loops, split: blocks of its rounds, which begin and end within the rounds of the outer loops. What is
-/// within a block is a product again, by the name `inner`.
+/// Splits a product of loops into blocks of its rounds, which begin and end within the rounds of
+/// the outer loops. The rounds of a block form a product again, named `inner`.
 pub(super) fn split_product(
     mut program: Program,
     mut product: Product,
@@ -127,7 +128,7 @@ pub(super) fn split_product(
     Ok((Program { body, ..program }, product))
 }
 
-/// A range of the rounds of a product, and how many blocks its last split has.
+/// A range of the rounds of a product, and the number of blocks of its last split.
 struct Range {
     begin: Expr,
     end: Expr,
@@ -135,14 +136,14 @@ struct Range {
 }
 
 impl Product {
-    /// How many rounds the loops from the one of that number on have together.
+    /// Returns the number of rounds of the loops from number `from` on together.
     fn rounds(&self, from: usize) -> Result<i64, String> {
         let rounds = |(lo, hi): &(i64, i64)| hi.checked_sub(*lo).map(|n| n.max(0));
         let all = self.bounds[from..].iter().try_fold(1i64, |all, l| all.checked_mul(rounds(l)?));
         all.ok_or_else(|| "the product has too many rounds".to_owned())
     }
 
-    /// The rounds within the blocks that these loops count.
+    /// Returns the range of rounds of the current blocks of all splits.
     fn range(&self, counts: &[Index]) -> Result<Range, String> {
         let all = Expr::int(self.rounds(0)?);
         let mut range = Range { begin: Expr::int(0), end: all, blocks: Expr::int(1) };
@@ -155,7 +156,7 @@ impl Product {
         Ok(range)
     }
 
-    /// The extents of the loops within a range of the rounds.
+    /// Returns the extents of the loops for a range of the rounds.
     fn extents(&self, loops: &[Index], range: &Range) -> Vec<(Expr, Expr)> {
         let (mut begin, mut end) = (range.begin.clone(), range.end.clone());
         let mut extents = Vec::new();
@@ -163,7 +164,8 @@ impl Product {
             let row = self.rounds(k + 1).expect("all rounds can be counted").max(1);
             let (first, last) =
                 (plus(&Expr::int(*lo), &div_floor(&begin, row)), plus(&Expr::int(*lo), &div_ceil(&end, row)));
-            // The range begins within the first loop, but before many rounds of those inside.
+            // The range begins within the first loop, but may begin before the current rounds of
+            // inner loops.
             let first = if k == 0 { first } else { max(Expr::int(*lo), first) };
             extents.push((first, min(Expr::int(*hi), last)));
             let before = times(&minus(&Expr::Index(*index), &Expr::int(*lo)), row);
@@ -173,16 +175,16 @@ impl Product {
     }
 }
 
-/// Where a block begins and ends among the rounds, counted from 0, and how many blocks there are.
+/// The begin and the end of a block among the rounds, counted from 0, and the number of blocks.
 struct Cut {
     begin: Expr,
     end: Expr,
     blocks: Expr,
-    /// Whether the last block ends where the loop does.
+    /// True if the last block provably ends where the loop does.
     even: bool,
 }
 
-/// The bounds of blocks in position space, a further input.
+/// Adds the input with the bounds of blocks in position space; returns `None` for other blocks.
 fn stored(program: &mut Program, blocks: &Blocks, loops: &[Index], outer: &str) -> Result<Option<TensorId>, String> {
     match blocks {
         Blocks::Stored(blocks, of) => shares(program, of, loops, (outer, *blocks)).map(Some),
@@ -190,7 +192,7 @@ fn stored(program: &mut Program, blocks: &Blocks, loops: &[Index], outer: &str) 
     }
 }
 
-/// The block of the number `count` of so many rounds.
+/// Returns the block of number `count` out of the given number of rounds.
 fn cut(rounds: &Expr, blocks: &Blocks, bounds: Option<TensorId>, count: Index) -> Result<Cut, String> {
     let number = |n: &u64| i64::try_from(*n).ok().filter(|n| *n > 0).ok_or("there must be at least one");
     if let (Blocks::Stored(blocks, _), Some(bounds)) = (blocks, bounds) {
@@ -202,7 +204,7 @@ fn cut(rounds: &Expr, blocks: &Blocks, bounds: Option<TensorId>, count: Index) -
             let size = number(size)?;
             (Expr::int(size), div_ceil(rounds, size))
         }
-        // The last of them may be empty, where that is not known before.
+        // Trailing blocks may be empty if the number of rounds is computed at run time.
         Blocks::Into(blocks) | Blocks::Stored(blocks, _) => {
             let blocks = number(blocks)?;
             let size = max(Expr::int(1), div_ceil(rounds, blocks));
@@ -217,12 +219,12 @@ fn cut(rounds: &Expr, blocks: &Blocks, bounds: Option<TensorId>, count: Index) -
     Ok(Cut { begin, end, blocks, even })
 }
 
-/// So many blocks around a loop.
+/// Wraps a loop over blocks around a loop.
 fn around(count: Index, blocks: Expr, rounds: Rounds, inside: Loop) -> Stmt {
     Loop { index: count, extent: (Expr::int(0), blocks), rounds, body: Box::new(inside.into()) }.into()
 }
 
-/// So many blocks of a size.
+/// Returns `count * size`.
 fn sized(count: &Expr, size: &Expr) -> Expr {
     match size.as_int() {
         Some(size) => times(count, size),

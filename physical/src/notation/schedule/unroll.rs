@@ -1,4 +1,4 @@
-//! `unroll`: copies of the body of a loop, one after the other.
+//! Transformation `unroll`: repeats the body of a loop within a round.
 
 use super::super::linear::{Atom, Linear};
 use super::super::order::most_rounds;
@@ -10,9 +10,9 @@ use redpoll_logic::op::Builtin;
 use std::collections::HashMap;
 use std::convert::Infallible;
 
-/// The loop of `name` with that many copies of its body in a round, then the rounds that are left; with a copy for each
-/// round where no number is given. Where the number of rounds is known only when the loop begins, the copies that are left
-/// are guarded.
+/// Unrolls the loop of `name` with that many copies of its body per round, followed by the
+/// remaining rounds; without a number, with one copy for each round. If the number of rounds is
+/// computed at run time, the remaining copies are guarded.
 pub(super) fn unroll(mut program: Program, name: &str, copies: Option<u64>) -> Result<Program, String> {
     let at = find(&program, name)?;
     let count = Index(program.indices.len() as u32);
@@ -30,15 +30,15 @@ pub(super) fn unroll(mut program: Program, name: &str, copies: Option<u64>) -> R
 }
 
 struct Copier<'a> {
-    /// With the tensors of the copies.
+    /// The program, to which the locals of copies are added.
     program: Program,
     name: &'a str,
-    /// Whether there is a copy that has the locals of the body itself.
+    /// True once a copy uses the locals of the original body.
     copied: bool,
 }
 
 impl Copier<'_> {
-    /// A loop whose number of rounds is constant.
+    /// Unrolls a loop with a constant number of rounds.
     fn of_length(&mut self, l: &Loop, count: Index, length: i128, copies: Option<u64>) -> Result<Stmt, String> {
         let length = u64::try_from(length).map_err(|_| "the loop has too many rounds".to_owned())?;
         let copies = copies.unwrap_or(length).min(length);
@@ -61,7 +61,8 @@ impl Copier<'_> {
         Ok(Stmt::block([blocks_of.into(), rest]))
     }
 
-    /// A loop whose number of rounds is known only when it begins. It must have a bound where no number of copies is given.
+    /// Unrolls a loop whose number of rounds is computed at run time. The number must have a bound
+    /// if no number of copies is given.
     fn of_open_length(&mut self, l: &Loop, count: Index, copies: Option<u64>) -> Result<Stmt, String> {
         let (lo, hi) = &l.extent;
         let most = most_copies(l);
@@ -88,7 +89,8 @@ impl Copier<'_> {
         Ok(Stmt::block([blocks_of.into(), rest]))
     }
 
-    /// That many copies of the body, from a round on, each where the loop has the round.
+    /// Makes copies of the body from a round on, each under the condition that the loop has the
+    /// round.
     fn guarded(&mut self, l: &Loop, from: &Expr, count: u64) -> Stmt {
         let copy = |k: u64| {
             let at = plus(from, &Expr::int(k as i64));
@@ -98,8 +100,8 @@ impl Copier<'_> {
         Stmt::block((0..count).map(copy))
     }
 
-    /// Whether the body reads, by the index of the loop, a level that does not store all coordinates: then the loop goes from
-    /// one stored entry to the next.
+    /// Returns whether the body reads, by the index of the loop, a level that does not store all
+    /// coordinates. The loop then iterates over stored entries.
     fn searches(&self, l: &Loop) -> bool {
         let mut found = false;
         l.body.walk(&mut |s| {
@@ -114,7 +116,7 @@ impl Copier<'_> {
         found
     }
 
-    /// So many copies of the body, from a round on.
+    /// Makes copies of the body from a round on.
     fn copies(&mut self, l: &Loop, from: &Expr, count: u64) -> Stmt {
         let copy = |k: u64| {
             let at = plus(from, &Expr::int(k as i64));
@@ -124,7 +126,7 @@ impl Copier<'_> {
         Stmt::block((0..count).map(copy))
     }
 
-    /// A body whose own locals are other tensors.
+    /// Replaces the locals declared in a body by new ones.
     fn renamed(&mut self, body: Stmt) -> Stmt {
         let mut own: HashMap<TensorId, TensorId> = HashMap::new();
         body.walk(&mut |s| {
@@ -139,7 +141,7 @@ impl Copier<'_> {
     }
 }
 
-/// A loop over stored entries with that many of them in a round.
+/// Marks a loop over stored entries to handle that many entries per round.
 fn stepwise(l: Loop, copies: Option<u64>) -> Result<Stmt, String> {
     let known = most_copies(&l).filter(|most| *most <= Rounds::MOST_COPIES);
     let copies = copies
@@ -150,7 +152,7 @@ fn stepwise(l: Loop, copies: Option<u64>) -> Result<Stmt, String> {
     Ok(Loop { rounds, ..l }.into())
 }
 
-/// The most rounds that a loop has, where that is known.
+/// Returns a constant bound of the number of rounds of a loop.
 fn most_copies(l: &Loop) -> Option<u64> {
     most_rounds(&l.extent.0, &l.extent.1).and_then(|n| u64::try_from(n.max(0)).ok())
 }
@@ -162,7 +164,7 @@ fn within_limit(copies: u64) -> Result<(), String> {
     }
 }
 
-/// A name like another that no tensor has.
+/// Returns a name derived from another that no tensor has.
 pub(super) fn free_name(program: &Program, like: &str) -> String {
     let taken = |name: &String| program.tensors.iter().any(|t| t.name == *name);
     (2..).map(|k| format!("{like}_{k}")).find(|name| !taken(name)).expect("numbers do not run out")

@@ -1,4 +1,4 @@
-//! Which loops are cut into chunks, how outputs are put together, and what stands in the way.
+//! Tests of cutting loops into chunks: the joins of outputs, and the obstacles.
 
 use super::*;
 use crate::notation::{Join, cut, verify_parallel};
@@ -16,7 +16,7 @@ fn normal(outputs: &[&str], body: &str) -> Program {
     normalize(program(&format!("(program {INPUTS} {} {body})", outputs.concat()))).unwrap()
 }
 
-/// How the loop of a program is cut, as `index: output how, ..`, or the obstacle.
+/// Returns the cut of a program as `index: output join, ..`, or the obstacle.
 fn how(outputs: &[&str], body: &str, mode: FloatMode) -> String {
     let program = normal(outputs, body);
     let found = match cut(&program, mode) {
@@ -52,7 +52,7 @@ fn outputs_are_shared_appended_or_folded() {
     }
 }
 
-/// Protects loops over tiles: their rounds write places of their own, unless tiles overlap.
+/// Rounds of loops over tiles write disjoint elements, unless tiles overlap.
 #[test]
 fn rounds_over_tiles_are_apart() {
     let within = |first: &str, place: &str, range: &str| {
@@ -99,7 +99,7 @@ fn what_stands_in_the_way_is_told() {
     }
 }
 
-/// Protects those who ask for threads: they are told where they get none.
+/// A program with a `parallel-for` that cannot be cut is an error.
 #[test]
 fn loops_that_are_to_be_cut_are_checked() {
     let refused = |body: &str| verify_parallel(&normal(&[ROWS], body), FloatMode::Relaxed).err().map(|e| e.to_string());

@@ -1,4 +1,4 @@
-//! Programs through every pass and the interpreter.
+//! Tests of programs through every pass and the interpreter.
 
 mod cuts;
 mod programs;
@@ -13,12 +13,12 @@ use std::collections::HashMap;
 /// The values of inputs, as functions of the coordinates.
 pub(super) type Values<'a> = [(&'a str, &'a dyn Fn(&[u64]) -> Scalar)];
 
-/// The program of a test.
+/// Parses the program of a test.
 pub(super) fn program(text: &str) -> Program {
     parse(text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// The values of each input, from functions of the tensor's coordinates.
+/// Computes the values of each input from functions of the tensor's coordinates.
 pub(super) fn inputs(program: &Program, values: &Values) -> HashMap<String, Places> {
     let ty = |name: &str| {
         let tensor = program.tensors.iter().find(|t| t.name == name);
@@ -27,7 +27,7 @@ pub(super) fn inputs(program: &Program, values: &Values) -> HashMap<String, Plac
     values.iter().map(|(name, at)| ((*name).to_owned(), places_of(&ty(name), &mut |i| at(i)))).collect()
 }
 
-/// An output over the coordinates of its tensor, row-major.
+/// Returns an output over the coordinates of its tensor, row-major.
 pub(super) fn dense(ty: &TensorType, places: &Places) -> Vec<Scalar> {
     let count: u64 = ty.shape.iter().product();
     (0..count)
@@ -40,7 +40,7 @@ pub(super) fn dense(ty: &TensorType, places: &Places) -> Vec<Scalar> {
         .collect()
 }
 
-/// The outputs of a normalized program, densely, one line a tensor.
+/// Returns the outputs of a normalized program as dense values, one line per tensor.
 pub(super) fn show(program: &Program, outputs: &HashMap<String, Places>) -> String {
     let lines = program.tensors.iter().filter(|t| t.role == Role::Output).map(|t| {
         let values: Vec<String> = dense(&t.ty, &outputs[&t.name]).iter().map(Scalar::to_string).collect();
@@ -49,8 +49,8 @@ pub(super) fn show(program: &Program, outputs: &HashMap<String, Places>) -> Stri
     lines.collect()
 }
 
-/// Runs a program before and after normalization, and its text read back, and gives the outputs of all three, which are
-/// one.
+/// Runs a program before and after normalization, and from its printed text; checks that the
+/// outputs of all three are equal, and returns them.
 pub(super) fn run_all(program: &Program, values: &Values) -> String {
     let fail = |e: crate::Error| -> Program { panic!("{e}\n{}", print(program)) };
     let renamed = scopes(program.clone()).unwrap_or_else(fail);

@@ -1,4 +1,4 @@
-//! Hand-written programs: what they compute, and what normalization makes of them.
+//! Tests of hand-written programs: their results and their normal forms.
 
 use super::*;
 use expect_test::{Expect, expect};
@@ -31,7 +31,7 @@ fn check_normal(text: &str, expected: Expect) {
         Ok(p) => print(&p),
         Err(e) => format!("error: {e}\n"),
     };
-    // The tensors of the text are of no interest here.
+    // Omit the tensors of the text.
     let body: Vec<&str> = normal.lines().filter(|l| !l.contains("(type ")).collect();
     expected.assert_eq(&(body.join("\n") + "\n"));
 }

@@ -1,4 +1,4 @@
-//! Physical queries as programs: what the translation looks like, and what it computes.
+//! Tests of the translation of physical queries: the programs and their results.
 
 use super::*;
 use crate::Error;
@@ -62,7 +62,8 @@ fn translate(query: &PhysicalQuery, types: &Types) -> Result<Program, Error> {
     from_physical(query, &types)
 }
 
-/// Translates, verifies, runs before and after normalization; `text` is the translation without its tensors.
+/// Translates and verifies a query, and runs it before and after normalization; `text` is the
+/// translation without its tensors.
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check(query: &PhysicalQuery, types: &Types, text: Expect, result: Expect) {
     let p = translate(query, types).unwrap();
@@ -79,7 +80,7 @@ fn check(query: &PhysicalQuery, types: &Types, text: Expect, result: Expect) {
     assert_eq!(shown, meaning(query, types));
 }
 
-/// The outputs by the interpreter of physical plans, which knows nothing of storage.
+/// Returns the outputs by the interpreter of physical plans, which is independent of storage.
 fn meaning(query: &PhysicalQuery, types: &Types) -> String {
     let inputs = types.iter().map(|(name, ty)| (Alias::from(*name), Arc::new(ty.clone()))).collect();
     let produces = query.outputs.iter().map(|o| o.alias.clone()).collect();
@@ -133,7 +134,7 @@ fn spmv() {
     );
 }
 
-/// Protects the lanes that a plan says.
+/// The lanes of a plan reach the program.
 #[test]
 fn spmv_in_lanes() {
     let q = query(
@@ -175,7 +176,7 @@ fn spgemm(loops: [&str; 3], depth: usize, format: Format, fill: f64) -> (Physica
     (q, vec![("A", ty(&[4, 5], Format::csr())), ("B", ty(&[5, 3], Format::csr()))])
 }
 
-/// The type with rows that take writes in any order.
+/// Returns the type with rows that take writes in any order.
 fn written_randomly(ty: &TensorType) -> Arc<TensorType> {
     let format = Format::of_kinds(&[LevelKind::Dense, LevelKind::Hash], LeafKind::Element);
     Arc::new(TensorType { format, ..ty.clone() })
@@ -288,7 +289,7 @@ fn triangles() {
     );
 }
 
-/// A read whose innermost mode is looked up in a byte map, filled inside of so many loops.
+/// Reads a tensor through a byte map over its innermost mode, filled inside of `depth` loops.
 fn read_held(tensor: &str, depth: usize, subscripts: Vec<Place>) -> Point {
     let Point::Access(mut a) = read(tensor, subscripts) else { unreachable!() };
     *a.protocols.last_mut().unwrap() = Protocol::Follow;
@@ -354,7 +355,7 @@ fn reads_through_one_workspace() {
 
 #[test]
 fn temporaries_read_through_workspaces() {
-    // For all rows, and for the row of one.
+    // A workspace for all rows, and one for each row.
     for depth in 0..2 {
         let dot = call(Builtin::Mul, [read("A", at(&["i", "j"])), read_held("x", 0, at(&["j"]))]);
         let dot = call(Builtin::Mul, [dot, read_held("B", depth, at(&["j"]))]);
@@ -487,7 +488,8 @@ fn residual() {
 
 #[test]
 fn folds_of_one_pass_and_temporaries_inside_of_temporaries() {
-    // s, c: sum and largest value of a row; v: the sum of squares of what is left, which needs both in its loop.
+    // s and c are the sum and the largest value of a row; v sums `a * w - c` with `w = 2 * s`, so
+    // its loop needs both.
     let a = || read("A", at(&["i", "j"]));
     let mut first = sum_of_row("s", a());
     first.folds.push(Fold {
@@ -615,7 +617,7 @@ fn joined(outer: &str, inner: &str, block: i64) -> Affine {
     i(outer).times(block).plus(&i(inner))
 }
 
-/// The subscripts of a tensor in blocks of 2 x 3, at a row and a column.
+/// Returns the subscripts of a tensor in blocks of 2 x 3, at a row and a column.
 fn blocked(row: &Affine, column: &Affine) -> Vec<Place> {
     vec![
         Subscript::Outer(row.clone(), 2).into(),
@@ -704,7 +706,7 @@ fn blocks_under_whole_loops_are_divided() {
 
 #[test]
 fn a_workspace_is_copied_into_ragged_blocks() {
-    // B = A transposed, in blocks; column blocks come out of order.
+    // B is the transpose of A, in blocks; column blocks are written out of order.
     let (row, column) = (joined("io", "ii", 2), i("j"));
     let value = read("A", vec![Subscript::Affine(column.clone()).into(), Subscript::Affine(row.clone()).into()]);
     let b = output("B", ty(&[5, 7], Format::bcsr(2, 3)), blocked(&row, &column), None, value);
@@ -778,7 +780,7 @@ fn shifted_reads_and_reads_outside() {
     "#]],
     );
 
-    // Just the mode that may be left is guarded.
+    // Only the mode that may be out of bounds has an `outside`.
     let value = read_outside("A", vec![next, j()], -1.0);
     let b = output("B", ty(&[4, 5], Format::csr()), at(&["i", "j"]), None, value);
     check(
@@ -867,7 +869,7 @@ fn gathered(tensor: &str, index: &str) -> Place {
 
 #[test]
 fn scatter_and_gather_by_values() {
-    // p holds 4 10 5 11, so y takes 4 and 5 of it, and x gives what it has there.
+    // p stores 4 10 5 11; only 4 and 5 are in bounds of y and x.
     let y =
         output("y", ty(&[9], Format::dense(1)), vec![gathered("p", "i")], Some(Builtin::Add), read("x", at(&["i"])));
     let z =

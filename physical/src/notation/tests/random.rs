@@ -1,9 +1,9 @@
-//! Random programs: normalization keeps what they compute, and texts read back.
+//! Tests of random programs: normalization preserves results, and texts read back.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Loops over `i`, `j`, `k` of some order, with conditions and variables among them.
+/// Loops over `i`, `j`, `k` in some order, with conditions and variables among them.
 #[derive(Clone, Debug)]
 struct Nest {
     loops: Vec<(&'static str, i64)>,
@@ -13,7 +13,7 @@ struct Nest {
     write: String,
 }
 
-/// A coordinate; anything goes, since reads have an `outside`.
+/// Generates a coordinate; any value is allowed, since reads have an `outside`.
 fn coordinate() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         4 => prop::sample::select(vec!["i", "j", "k"]).prop_map(str::to_owned),
@@ -46,7 +46,7 @@ fn read() -> impl Strategy<Value = String> {
 }
 
 fn write() -> impl Strategy<Value = String> {
-    // In bounds whatever the coordinate is.
+    // Coordinates that are always in bounds.
     let inside = coordinate().prop_map(|a| format!("(rem {a} 4)"));
     let index = prop::sample::select(vec!["i", "j", "k", "(+ i 0)", "(- 3 j)"]).prop_map(str::to_owned);
     let at = prop_oneof![3 => index, 1 => inside];
@@ -74,7 +74,7 @@ impl Nest {
     fn text(&self) -> String {
         let bound = |at: usize, text: &str| {
             let unbound = self.loops[at.min(3)..].iter().map(|(i, _)| *i);
-            // What is bound further in is read as a constant.
+            // Indices bound further in are replaced by a constant.
             unbound.fold(text.to_owned(), |t, i| t.replace(&format!(" {i}"), " 1").replace(&format!("({i}"), "(1"))
         };
         let mut reads = self.reads.clone();
@@ -104,7 +104,8 @@ impl Nest {
     }
 }
 
-/// A read at a constant place is bound outside of all loops, and stands after their indices in a subscript.
+/// A read at a constant coordinate is bound outside of all loops, and stands after their indices in
+/// a subscript.
 #[test]
 fn a_read_at_a_constant_place_in_a_subscript() {
     let nest = Nest {

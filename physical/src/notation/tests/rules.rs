@@ -1,4 +1,4 @@
-//! Programs that break a rule, and what is said of them.
+//! Tests of programs that break a rule, and of the error messages.
 
 use super::*;
 use crate::Error;
@@ -273,7 +273,7 @@ fn scopes_and_tables() {
     stmts[1] = Stmt::For { index, extent, rounds, body };
     let twice = Program { body: Stmt::Block(stmts), ..twice };
     assert_eq!(rule(&twice), Some(Rule::Scope));
-    // Renaming makes it a program again: the inner loop hides the outer one.
+    // Renaming makes the program valid: the inner loop hides the outer one.
     verify(&scopes(twice).unwrap()).unwrap();
 }
 
@@ -449,7 +449,7 @@ fn what_a_loop_resolves_keeps_its_state_in_it() {
     verify(&program(&text(dense))).unwrap();
 }
 
-/// Protects the arrays of levels that are appended to: what would not come in order is told before anything is lowered.
+/// Writes to appended levels that would be out of order are rejected before lowering.
 #[test]
 fn appended_levels_are_written_in_order() {
     let text = |body: &str| {

@@ -1,8 +1,9 @@
-//! Tensors in program texts: what a text says of their types, and what it leaves to the tensors that are bound.
+//! Declarations of tensors in program texts, completed from the tensors that are bound.
 //!
-//! An input may leave out its sizes, dtype, fill value and format, which are those of what is bound to it then. A size
-//! may be a name: the first input that has it gives it a number, and it is that number everywhere, in other shapes and
-//! as a value. `(dtype A)` and `(fill A)` stand for those of a tensor that is declared before, or of an input.
+//! An input may leave out its sizes, dtype, fill value and format, which then come from the bound
+//! tensor. A size may be a name. The first input that uses the name determines its number, which
+//! applies everywhere, in other shapes and as a value. `(dtype A)` and `(fill A)` refer to a tensor
+//! that is declared before, or to an input.
 
 use super::types::{read_name, read_tensor_type};
 use crate::notation::{OPEN_DIMENSION, Role, TensorDecl};
@@ -14,42 +15,43 @@ use redpoll_logic::{DType, Format, Scalar, TensorType};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The types of the tensors that are bound to inputs, by name.
+/// A function from the name of an input to the type of the tensor that is bound to it.
 pub type Bound<'a> = &'a dyn Fn(&str) -> Option<Arc<TensorType>>;
 
-/// An input as its text has it, before anything is bound to it.
+/// An input as written in a text, before a tensor is bound to it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct InputText {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// How many modes it has.
+    /// The number of modes.
     pub rank: usize,
-    /// Its dtype, if the text says it.
+    /// The dtype, if written.
     pub dtype: Option<DType>,
-    /// Its format, if the text says it.
+    /// The format, if written.
     pub format: Option<Format>,
-    /// Its value, of a scalar that need not be bound.
+    /// The value of a scalar input that need not be bound.
     pub value: Option<Scalar>,
 }
 
-/// What a text declares.
+/// The declarations of a text.
 #[derive(Default)]
 pub(super) struct Declarations {
     /// The tensors, in the order of the text.
     pub(super) tensors: Vec<TensorDecl>,
-    /// Of each whether its accesses have a subscript a mode of the tensor, not of its storage.
+    /// For each tensor, `true` if its accesses have one subscript per mode of the tensor instead of
+    /// per storage mode.
     pub(super) natural: Vec<bool>,
-    /// The sizes that have names.
+    /// The named sizes.
     pub(super) sizes: BTreeMap<String, u64>,
 }
 
-/// The parts of a declaration; `None` where nothing or `_` is written.
+/// The parts of a declaration; `None` for a part that is left out or `_`.
 struct Parts<'a> {
     role: Role,
     name: &'a str,
-    /// The whole of it.
+    /// The whole declaration.
     at: &'a Sexpr,
-    /// The sizes; `None` of a scalar.
+    /// The sizes; `None` for a scalar.
     shape: Option<&'a [Sexpr]>,
     dtype: Option<&'a Sexpr>,
     fill: Option<&'a Sexpr>,
@@ -62,7 +64,7 @@ pub(super) fn declarations(items: &[Sexpr], bound: Bound<'_>) -> Result<Declarat
     let parts = items.iter().filter_map(parts).collect::<Result<Vec<_>, _>>()?;
     let mut d = Declarations::default();
     let mut read: Vec<(usize, TensorDecl)> = Vec::new();
-    // Inputs first: they give names to sizes.
+    // Inputs first, since they determine named sizes.
     for inputs in [true, false] {
         for (k, parts) in parts.iter().enumerate().filter(|(_, p)| (p.role == Role::Input) == inputs) {
             let ty = match inputs {
@@ -81,7 +83,7 @@ pub(super) fn declarations(items: &[Sexpr], bound: Bound<'_>) -> Result<Declarat
     Ok(d)
 }
 
-/// The inputs of a text, and what it says of them.
+/// Returns the inputs of a text, as written.
 pub(super) fn inputs(items: &[Sexpr]) -> Result<Vec<InputText>, TextError> {
     let parts = items.iter().filter_map(parts).collect::<Result<Vec<_>, _>>()?;
     let input = |p: &Parts<'_>| {
@@ -94,7 +96,7 @@ pub(super) fn inputs(items: &[Sexpr]) -> Result<Vec<InputText>, TextError> {
         let format = p.format.map(|f| format_from_sexpr(f, rank)).transpose()?;
         Ok(InputText { name: p.name.to_owned(), rank, dtype, format, value })
     };
-    // What is read off other inputs is not bound.
+    // Inputs computed from other inputs are not bound.
     let read_off = |name: &str| {
         items
             .iter()
@@ -103,7 +105,7 @@ pub(super) fn inputs(items: &[Sexpr]) -> Result<Vec<InputText>, TextError> {
     parts.iter().filter(|p| p.role == Role::Input && !read_off(p.name)).map(input).collect()
 }
 
-/// The parts of a declaration; `None` when the item is none.
+/// Returns the parts of a declaration; `None` if the item is not a declaration.
 fn parts(item: &Sexpr) -> Option<Result<Parts<'_>, TextError>> {
     let (role, rest) = match item.as_form()? {
         ("input", rest) => (Role::Input, rest),
@@ -138,7 +140,7 @@ fn split<'a>(at: &'a Sexpr, role: Role, rest: &'a [Sexpr]) -> Result<Parts<'a>, 
 }
 
 impl Declarations {
-    /// The type of an input: what is written has to be that of what is bound.
+    /// Returns the type of an input; written parts must agree with the bound tensor.
     fn input(
         &mut self,
         p: &Parts<'_>,
@@ -188,7 +190,7 @@ impl Declarations {
         };
         let scalar = p.shape.is_none();
         let fill = match (p.fill.map(|s| fill(&dtype, s, read)).transpose()?, found) {
-            // The fill value of a scalar is its value when nothing is bound.
+            // The fill value of a scalar is its value if no tensor is bound.
             (Some(fill), Some(found)) if fill != found.fill && !scalar => {
                 let at = p.fill.unwrap_or(p.at);
                 return Err(differs(at, "fill value", fill.to_string(), found.fill.to_string()));
@@ -212,7 +214,8 @@ impl Declarations {
         Ok(TensorType { shape, dtype, fill, format })
     }
 
-    /// The type of an output or local: a fill value that is not written is zero, a format dense.
+    /// Returns the type of an output or local. The default fill value is zero, the default format
+    /// dense.
     fn other(&self, p: &Parts<'_>, read: &[(usize, TensorDecl)]) -> Result<TensorType, TextError> {
         let mut shape = Vec::new();
         for s in p.shape.unwrap_or_default() {
@@ -259,12 +262,12 @@ fn zero(dtype: &DType) -> Scalar {
     Scalar::unflatten(dtype, &mut zeros.into_iter()).expect("a dtype is made of its primitives")
 }
 
-/// A dtype, that of a tensor included; in a struct, too.
+/// Reads a dtype, with `(dtype A)` allowed everywhere in it.
 fn dtype(s: &Sexpr, read: &[(usize, TensorDecl)]) -> Result<DType, TextError> {
     read_dtype(&with_dtypes(s, read)?)
 }
 
-/// The dtype as it is written, `(dtype A)` replaced.
+/// Replaces `(dtype A)` by the dtype of the tensor.
 fn with_dtypes(s: &Sexpr, read: &[(usize, TensorDecl)]) -> Result<Sexpr, TextError> {
     if let Some(("dtype", [t])) = s.as_form() {
         let dtype = redpoll_logic::literal::write_dtype(&tensor(t, read)?.ty.dtype);
@@ -279,7 +282,7 @@ fn with_dtypes(s: &Sexpr, read: &[(usize, TensorDecl)]) -> Result<Sexpr, TextErr
     }
 }
 
-/// A fill value, that of a tensor included.
+/// Reads a fill value, or `(fill A)`.
 fn fill(dtype: &DType, s: &Sexpr, read: &[(usize, TensorDecl)]) -> Result<Scalar, TextError> {
     let Some(("fill", [t])) = s.as_form() else { return read_value(dtype, s) };
     let fill = tensor(t, read)?.ty.fill.clone();

@@ -1,4 +1,4 @@
-//! Where the statements of a program stand in its text, so that what is said of a program can be found in its file.
+//! Positions of the statements of a program in its text, so that errors can be located in the file.
 
 use super::print::label;
 use crate::Error;
@@ -11,15 +11,16 @@ pub struct Marks(Vec<Mark>);
 
 #[derive(Clone, Debug)]
 struct Mark {
-    /// As in the locations of errors; `None` of a block.
+    /// The label, equal to that in the locations of errors; `None` for a block.
     label: Option<String>,
-    /// How many statements are around.
+    /// The number of enclosing statements.
     depth: usize,
     at: Position,
 }
 
 impl Marks {
-    /// Takes note of a statement that begins here; [`Marks::end`] says which it was.
+    /// Records the position of a statement before its parts are read; [`Marks::end`] adds its
+    /// label.
     pub(super) fn begin(&mut self, depth: usize, at: Position) -> usize {
         self.0.push(Mark { label: None, depth, at });
         self.0.len() - 1
@@ -37,7 +38,7 @@ impl Marks {
         self.0.push(Mark { label: Some(label), depth: 0, at });
     }
 
-    /// Where in the text the fault lies that an error tells of.
+    /// Returns the position of an error's fault in the text.
     pub fn position(&self, error: &Error) -> Option<Position> {
         match error {
             Error::ProgramText(redpoll_logic::Error::At { line, column, .. }) => {
@@ -51,7 +52,8 @@ impl Marks {
         }
     }
 
-    /// The statement at the end of a path of labels, or the deepest one around it that the text has.
+    /// Returns the position of the last statement of a path of labels, or of the deepest enclosing
+    /// one in the text.
     fn path(&self, path: &str) -> Option<Position> {
         let mut found: Option<&Mark> = None;
         let mut rest = &self.0[..];
@@ -65,7 +67,7 @@ impl Marks {
         found.map(|m| m.at)
     }
 
-    /// The loop or tensor whose name stands in backquotes.
+    /// Returns the position of the first loop or tensor whose name is in backquotes in a message.
     fn named(&self, what: &str) -> Option<Position> {
         what.split('`').skip(1).step_by(2).find_map(|name| {
             let (index, tensor) = (format!("for {name}"), format!("tensor {name}"));

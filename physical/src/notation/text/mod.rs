@@ -11,45 +11,48 @@
 //! | text | meaning |
 //! |---|---|
 //! | `(input A TYPE)` `(output y TYPE)` `(local w TYPE)` | a tensor; `_` in a shape is an open dimension |
-//! | `(input A (shape n m) f64 0.0 csr)` | the same for people: accesses have one subscript a mode of the tensor |
-//! | `(local t f64 0.0)` | a scalar with its fill value; of an input, its value when nothing is bound |
-//! | `(block s ..)` | one after the other; also where several statements stand in a body |
-//! | `(for i (range lo hi) s)` `(for i s)` `(parallel-for i s)` `(lanes-for 4 i s)` `(unrolled-for 4 i s)` | loops, with or without extent; of `parallel-for`, chunks must be able to run at once; `lanes-for` may fold its rounds in that many lanes; `unrolled-for` meets that many stored entries in a round of its code |
+//! | `(input A (shape n m) f64 0.0 csr)` | the short form for hand-written programs: accesses have one subscript per mode of the tensor |
+//! | `(local t f64 0.0)` | a scalar with its fill value; for an input, its value if no tensor is bound |
+//! | `(block s ..)` | a sequence; implied where a body has several statements |
+//! | `(for i (range lo hi) s)` `(for i s)` `(parallel-for i s)` `(lanes-for 4 i s)` `(unrolled-for 4 i s)` | loops, with or without extent; the chunks of `parallel-for` must be able to run in parallel; `lanes-for` may fold its rounds in that many lanes; `unrolled-for` handles that many stored entries per round of its code |
 //! | `(if c s)` `(while c s)` `(let v e s)` | condition, loop under a condition, variable |
 //! | `(where consumer producer)` | the producer, then the consumer |
 //! | `(declare t)` `(freeze t)` `(thaw t)` | lifecycles |
-//! | `(swap t u)` | two locals exchange what they hold |
+//! | `(swap t u)` | exchanges the contents of two locals |
 //! | `(init (y i) e)` `(= (y i) e)` `(+= (y i) e)` `(min= (y i) e)` | initialize, overwrite, fold by any operator |
-//! | `(A i (+ j 1))`, `(access A i j)` | a place; the long form for names that are operators or words of this table |
-//! | `(gallop i)` `(follow i)` `(walk i)` | a subscript with a protocol; walk is understood |
-//! | `(outside 0.0 (+ i -1))` | a subscript that gives a value out of bounds; of several of an access, the outermost storage mode decides |
+//! | `(A i (+ j 1))`, `(access A i j)` | an access; the long form for names that are operators or words of this table |
+//! | `(gallop i)` `(follow i)` `(walk i)` | a subscript with a protocol; the default is walk |
+//! | `(outside 0.0 (+ i -1))` | a subscript with the value of reads out of bounds; if an access has several, the outermost storage mode decides |
 //! | `(* a b)`, `(call f a b)` | an operator; the long form for user-defined ones |
 //! | `1` `1.5` `true` `(lit f32 1.5)` `(fill A)` `n` | constants: `i64`, `f64`, `bool`, any; a fill value; a size |
-//! | `"a b"` | a name that is no word |
-//! | `(shares b A 2 8)` | the input `b` is not bound: it has the bounds of 8 blocks of the first two storage modes of `A` with equal shares of what is stored |
-//! | `(pattern y A)` | the output `y` stores a value wherever the input `A` does, and shares its levels |
+//! | `"a b"` | a name that is not a word |
+//! | `(shares b A 2 8)` | the input `b` is not bound: it has the bounds of 8 blocks of the first two storage modes of `A`, with equal shares of the stored entries |
+//! | `(pattern y A)` | the output `y` stores a value for each stored entry of the input `A`, and shares its levels |
 //! | `(schedule (split i io ii 64) ..)` | transformations of the loops, in order; the module `schedule` lists them |
 //!
-//! Hand-written programs may leave out what can be inferred: extents, lifecycles, dtypes of variables, casts of
-//! arguments to an operator's signature. A bare number then takes the dtype of what it meets.
+//! Hand-written programs may leave out parts that can be inferred: extents, lifecycles, dtypes of
+//! variables, casts of arguments to an operator's signature. A bare number takes the dtype of the
+//! other arguments.
 //!
 //! # Types that are left open
-//! Nobody wants to write sizes. In `(shape n m)` names stand for sizes: inputs give them numbers, and other tensors and
-//! expressions use them. What is `_` or left out at the end of an input is as in the tensor that is bound to it
-//! ([`parse_over`]); of an output or local the fill value is zero then, and the format dense.
+//! Sizes need not be written. In `(shape n m)` names stand for sizes: inputs determine their
+//! numbers, and other tensors and expressions use them. The parts of an input that are `_` or left
+//! out at the end come from the bound tensor ([`parse_over`]). For an output or local, the fill
+//! value is then zero and the format dense.
 //! ```text
 //! (input A (shape n n))                         any square matrix
 //! (input source i64 0)                          a number, 0 if none is given
 //! (local next (shape n) (dtype A) _ (byte-map (element)))
 //! ```
-//! Programs that leave formats open have one subscript a mode of the tensor, in its order, so that they run over any
-//! format: over `csc`, `(A i j)` is still row `i` and column `j`. In the form `(type ..)`, which passes print, subscripts
-//! are those of storage modes.
+//! Programs that leave formats open have one subscript per mode of the tensor, in the order of
+//! modes, so that they run over any format: over `csc`, `(A i j)` is still row `i` and column `j`.
+//! In the form `(type ..)`, which passes print, subscripts are those of storage modes.
 //!
 //! # Coordinates out of bounds
-//! A subscript without `outside` is in bounds. Where that does not follow from loops and conditions (the module `bounds`), it
-//! is checked when the program runs, where a value that matters is read or a place is written, and a run that comes to a
-//! coordinate out of bounds ends with an error that names the subscript.
+//! A subscript without `outside` must be in bounds. If loops and conditions do not prove that (the
+//! module `bounds`), it is checked at run time, where the value read matters or the entry is
+//! written. A run that finds a coordinate out of bounds ends with an error that names the
+//! subscript.
 
 mod declare;
 mod marks;
@@ -65,7 +68,7 @@ pub(super) use print::label;
 pub use print::{print, print_expr};
 pub(super) use schedule::print_transformation;
 
-/// Words that start a form, so that a tensor of that name is accessed by the long form.
+/// Words that start a form; a tensor of such a name is accessed by the long form.
 const RESERVED: [&str; 9] = ["access", "call", "fill", "lit", "walk", "gallop", "follow", "outside", "range"];
 
 #[cfg(test)]

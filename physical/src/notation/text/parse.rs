@@ -19,7 +19,7 @@ use redpoll_logic::{DType, Prim, Scalar, StorageMode, TensorType};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The program of a text.
+/// Parses the text of a program.
 ///
 /// # Errors
 /// When the text is not of the form that the module describes, with the line and column.
@@ -27,33 +27,33 @@ pub fn parse(text: &str) -> Result<Program, Error> {
     parse_with(text, &[])
 }
 
-/// The program of a text that uses user-defined operators.
+/// Parses the text of a program that uses user-defined operators.
 ///
 /// # Errors
-/// As [`parse`].
+/// Like [`parse`].
 pub fn parse_with(text: &str, ops: &[Arc<UserOp>]) -> Result<Program, Error> {
     parse_over(text, ops, &|_| None).map(|(program, _)| program)
 }
 
-/// The program of a text over the tensors that are bound to its inputs, of whose types it may say nothing; and where its
-/// statements stand.
+/// Parses the text of a program over the tensors bound to its inputs, which complete the types that
+/// it leaves open. Also returns the positions of its statements.
 ///
 /// # Errors
-/// As [`parse`]; when what a text says of a type is not so, too.
+/// Like [`parse`]; also when a written type disagrees with the bound tensor.
 pub fn parse_over(text: &str, ops: &[Arc<UserOp>], bound: Bound<'_>) -> Result<(Program, Marks), Error> {
     program(text, ops, bound).map_err(Error::ProgramText)
 }
 
-/// The inputs of a text, and what it says of them.
+/// Returns the inputs of a text, as written.
 ///
 /// # Errors
-/// As [`parse`], of declarations alone.
+/// Like [`parse`], for declarations only.
 pub fn inputs_of(text: &str) -> Result<Vec<InputText>, Error> {
     let read = || inputs(items(&sexpr::read_one(text)?)?);
     read().map_err(Error::ProgramText)
 }
 
-/// Whether a text is one of a program: it starts with `(program`.
+/// Returns whether a text is a program: it starts with `(program`.
 pub fn is_program(text: &str) -> bool {
     let code = without_mark(text).lines().map(str::trim_start).find(|line| !line.is_empty() && !line.starts_with(';'));
     let word = code.and_then(|line| line.strip_prefix('(')).map(str::trim_start);
@@ -109,7 +109,7 @@ fn program(text: &str, ops: &[Arc<UserOp>], bound: Bound<'_>) -> Result<(Program
     Ok((Program { body: one(body), ..p.program }, p.marks))
 }
 
-/// The statement of a body: what stands alone is not wrapped.
+/// Wraps the statements of a body in a block, unless there is a single one.
 fn one(mut stmts: Vec<Stmt>) -> Stmt {
     if stmts.len() == 1 { stmts.swap_remove(0) } else { Stmt::Block(stmts) }
 }
@@ -122,15 +122,16 @@ enum Symbol {
 
 struct Parser<'a> {
     program: Program,
-    /// Of each tensor whether subscripts are of its modes, not of its storage.
+    /// For each tensor, `true` if its subscripts are those of its modes instead of its storage
+    /// modes.
     natural: Vec<bool>,
-    /// The sizes that have names.
+    /// The named sizes.
     sizes: BTreeMap<String, u64>,
-    /// What names mean, the innermost last.
+    /// The names in scope, the innermost last.
     scope: Vec<(String, Symbol)>,
     ops: &'a [Arc<UserOp>],
     marks: Marks,
-    /// How many statements are around.
+    /// The number of enclosing statements.
     depth: usize,
 }
 
@@ -309,7 +310,7 @@ impl Parser<'_> {
         Ok(Expr::Access(Access { tensor, subscripts }))
     }
 
-    /// Subscripts of storage modes for those of the modes of a tensor.
+    /// Converts subscripts of the modes of a tensor to subscripts of its storage modes.
     fn stored(&self, s: &Sexpr, tensor: TensorId, subscripts: &[Subscript]) -> Result<Vec<Subscript>, TextError> {
         let tensor = &self.program.tensors[tensor.index()];
         let (name, rank) = (&tensor.name, tensor.ty.shape.len());
@@ -358,7 +359,8 @@ impl Parser<'_> {
         }
     }
 
-    /// An operator with its arguments brought to the dtypes of the signature. Arguments that fit stay as they are.
+    /// Makes a call with its arguments cast to the dtypes of the signature. Arguments that fit are
+    /// unchanged.
     fn call(&mut self, s: &Sexpr, op: Op, texts: &[Sexpr]) -> Result<Expr, TextError> {
         let mut args = texts.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>, _>>()?;
         let dtypes = |p: &Program, args: &[Expr]| {
@@ -367,7 +369,7 @@ impl Parser<'_> {
         let mut found = dtypes(&self.program, &args)?;
         let mut signature = op.signature(&found).map_err(|e| s.locate(e.into()))?;
         if signature.args != found {
-            // Bare numbers take the dtype that they meet.
+            // Bare numbers take the dtype of the other arguments.
             let strong = found.iter().zip(texts).filter(|(_, t)| !is_bare(t)).filter_map(|(d, _)| d.prim());
             if let Some(met) = redpoll_logic::op::promote(strong) {
                 args = args.into_iter().zip(texts).map(|(a, t)| adapt(a, is_bare(t), &met.into())).collect();
@@ -383,8 +385,8 @@ impl Parser<'_> {
     }
 }
 
-/// The diagonal through the coordinates `at` and `along` of a mode and the mode `by` that it is skewed by:
-/// `at - along + n - 1`, `n` the size of the latter.
+/// Returns the diagonal through the coordinates `at` and `along` of a mode and the mode `by` that
+/// it is skewed by: `at - along + n - 1`, where `n` is the size of mode `by`.
 fn diagonal(ty: &TensorType, by: usize, at: Expr, along: Expr) -> Result<Expr, String> {
     let size = ty.shape[by];
     if size == OPEN_DIMENSION {
@@ -399,7 +401,7 @@ fn is_bare(s: &Sexpr) -> bool {
     s.as_atom().is_some_and(|word| read_bare(word).is_some())
 }
 
-/// A bare number in that dtype, when the dtype holds it.
+/// Converts a bare number to a dtype, if the dtype can represent it.
 fn adapt(e: Expr, is_bare: bool, dtype: &DType) -> Expr {
     match (e, dtype.prim()) {
         (Expr::Literal(v), Some(prim)) if is_bare => Expr::Literal(fit(&v, prim).unwrap_or(v)),

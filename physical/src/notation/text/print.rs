@@ -1,7 +1,7 @@
 //! Printing of programs.
 //!
-//! Names are printed as they are, unless an index or variable would hide one of the same name that is in scope: then it
-//! gets a number.
+//! Names are printed unchanged, unless an index or variable would hide one of the same name in
+//! scope; then it gets a number.
 
 use super::RESERVED;
 use super::schedule::print_transformation;
@@ -12,7 +12,8 @@ use redpoll_logic::physical::Protocol;
 use redpoll_logic::sexpr::Sexpr;
 use std::collections::HashMap;
 
-/// The text of a program; [`parse`](super::parse) gives the program back, up to the numbering of indices and variables.
+/// Returns the text of a program; [`parse`](super::parse) reads it back to the same program, up to
+/// the numbering of indices and variables.
 pub fn print(program: &Program) -> String {
     let mut p = Printer::new(program);
     let mut parts: Vec<Sexpr> = program.tensors.iter().map(tensor).collect();
@@ -34,12 +35,13 @@ pub fn print(program: &Program) -> String {
     text
 }
 
-/// The text of an expression of a program, on one line.
+/// Returns the text of an expression of a program, on one line.
 pub fn print_expr(program: &Program, expr: &Expr) -> String {
     Printer::new(program).expr(expr).to_string()
 }
 
-/// A statement as one line of a location: its head, or the whole of it when no statement is inside. `None` for a block.
+/// Returns a statement as one line of a location: its head, or the whole statement if it has no
+/// substatements. Returns `None` for a block.
 pub(crate) fn label(program: &Program, stmt: &Stmt) -> Option<String> {
     let mut p = Printer::new(program);
     Some(match stmt {

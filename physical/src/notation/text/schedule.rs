@@ -1,4 +1,4 @@
-//! Transformations as text; the module `schedule` lists them.
+//! The text form of transformations; the module `schedule` lists them.
 
 use super::types::{name, read_name};
 use crate::notation::{Blocks, Transformation};
@@ -6,7 +6,7 @@ use redpoll_logic::Error;
 use redpoll_logic::sexpr::Sexpr;
 use redpoll_logic::text::{format_from_sexpr, format_to_sexpr};
 
-/// The transformation of a text.
+/// Parses a transformation.
 pub(super) fn transformation(s: &Sexpr) -> Result<Transformation, Error> {
     let (head, rest) = s.as_form().ok_or_else(|| s.error(format!("expected a transformation, found {s}")))?;
     Ok(match (head, rest) {
@@ -68,7 +68,7 @@ fn tensor(s: &Sexpr) -> Result<String, Error> {
     read_name(s, "the name of a tensor").map(str::to_owned)
 }
 
-/// An index with the names that it gets on both sides.
+/// Reads an index with its new names on both sides.
 fn triple(s: &Sexpr) -> Option<[String; 3]> {
     let names: Vec<String> = s.as_list()?.iter().map(|s| index(s).ok()).collect::<Option<_>>()?;
     names.try_into().ok()
@@ -86,7 +86,7 @@ fn positive(s: &Sexpr) -> Result<u64, Error> {
     }
 }
 
-/// The text of a transformation.
+/// Returns the text of a transformation.
 pub(in crate::notation) fn print_transformation(t: &Transformation) -> Sexpr {
     let count = |n: &u64| Sexpr::atom(n.to_string());
     match t {

@@ -1,4 +1,4 @@
-//! Texts of programs, read and printed.
+//! Tests of parsing and printing programs.
 
 use super::*;
 use crate::notation::scopes;
@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use redpoll_logic::op::{Body, Builtin, UserOp};
 use redpoll_logic::{DType, Prim};
 
-/// Reads, prints, and checks that what is printed reads back.
+/// Parses and prints a text, and checks that the printed text parses to the same program.
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check(text: &str, expected: Expect) {
     let printed = match parse(text) {
@@ -14,7 +14,7 @@ fn check(text: &str, expected: Expect) {
             let printed = print(&p);
             let again = parse(&printed).unwrap();
             assert_eq!(print(&again), printed);
-            // Up to numbering, and names that were made different.
+            // Indices are renumbered, and names may get numbers.
             let (again, p) = (scopes(again).unwrap(), scopes(p).unwrap());
             assert_eq!((again.body, again.tensors), (p.body, p.tensors), "{printed}");
             printed
@@ -222,7 +222,7 @@ fn user_defined_operators() {
     assert_eq!(parse_with(&print(&p), &[op]).unwrap(), p);
 }
 
-/// What is bound to the inputs of the texts below.
+/// The types bound to the inputs of the texts below.
 fn bound(name: &str) -> Option<std::sync::Arc<redpoll_logic::TensorType>> {
     let csc = redpoll_logic::text::parse_format("csc", 2).unwrap();
     let (shape, dtype) = (vec![3, 5], DType::Prim(Prim::F32));

@@ -6,7 +6,7 @@ use redpoll_logic::sexpr::{Sexpr, SexprKind};
 use redpoll_logic::text::{format_from_sexpr, format_to_sexpr};
 use redpoll_logic::{Error, Prim, Scalar, TensorType};
 
-/// A name: an atom when it reads back as one, else quoted.
+/// Writes a name: an atom if it reads back as one, else quoted.
 pub(super) fn name(name: &str) -> Sexpr {
     let plain = !name.is_empty()
         && name != "_"
@@ -16,7 +16,7 @@ pub(super) fn name(name: &str) -> Sexpr {
     Sexpr { at: Default::default(), kind }
 }
 
-/// The name in an atom or string.
+/// Reads the name in an atom or string.
 pub(super) fn read_name<'a>(s: &'a Sexpr, what: &str) -> Result<&'a str, Error> {
     match &s.kind {
         SexprKind::Text(name) => Ok(name),
@@ -25,7 +25,7 @@ pub(super) fn read_name<'a>(s: &'a Sexpr, what: &str) -> Result<&'a str, Error> 
     }
 }
 
-/// A constant: bare when its dtype shows, `(lit DTYPE value)` else.
+/// Writes a constant: bare if its text implies the dtype, else `(lit DTYPE value)`.
 pub(super) fn write_constant(value: &Scalar) -> Sexpr {
     match value {
         Scalar::Bool(_) | Scalar::I64(_) | Scalar::F64(_) => write_value(value),
@@ -33,7 +33,7 @@ pub(super) fn write_constant(value: &Scalar) -> Sexpr {
     }
 }
 
-/// A bare number as a value of that dtype, when the dtype holds it.
+/// Converts a bare number to a dtype, if the dtype can represent it.
 pub(super) fn fit(value: &Scalar, prim: Prim) -> Option<Scalar> {
     if value.prim() == Some(prim) {
         return Some(value.clone());
@@ -47,14 +47,14 @@ pub(super) fn fit(value: &Scalar, prim: Prim) -> Option<Scalar> {
     keeps.then_some(cast)
 }
 
-/// `(type (shape n ..) dtype fill format)`
+/// Writes `(type (shape n ..) dtype fill format)`.
 pub(super) fn tensor_type(ty: &TensorType) -> Sexpr {
     let size = |n: &u64| Sexpr::atom(if *n == OPEN_DIMENSION { "_".to_owned() } else { n.to_string() });
     let shape = Sexpr::form("shape", ty.shape.iter().map(size));
     Sexpr::form("type", [shape, write_dtype(&ty.dtype), write_value(&ty.fill), format_to_sexpr(&ty.format)])
 }
 
-/// `(type (shape n ..) dtype fill format)`; a size `_` is open.
+/// Reads `(type (shape n ..) dtype fill format)`; a size `_` is open.
 pub(super) fn read_tensor_type(s: &Sexpr) -> Result<TensorType, Error> {
     let Some(("type", [shape, dtype, fill, format])) = s.as_form() else {
         return Err(s.error(format!("expected `(type (shape ..) dtype fill format)`, found {s}")));
