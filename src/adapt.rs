@@ -1,5 +1,6 @@
-//! Adaptivity: the first run of a plan looks at what each query has written, and where that is far from what was expected
-//! the rest is planned anew, compiled, and gone on with. Later runs take what came out.
+//! Adaptivity: the first run of a plan compares the size of each written tensor with its estimate.
+//! If they are far apart, the rest of the plan is replanned and compiled. Later runs use the
+//! adapted plan.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,8 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// Runs a plan for the first time; what it has become is kept with it, if it goes through.
+/// Runs a plan for the first time. If the run succeeds, the adapted plan is stored with the
+/// original.
 pub(crate) fn run_first(
     made: &Arc<Made>,
     asked: Engine,
@@ -30,8 +32,8 @@ pub(crate) fn run_first(
     let engine = current.executable.ready(asked, bindings)?;
     let start = Instant::now();
     let mut running = Running::new((asked, engine), bindings, limits);
-    // What the rest of the plan is held against is asked for with the stage, so that the CPU takes over where a device has
-    // lost it.
+    // The numbers of positions that replanning needs are fetched within the stage, so that the CPU
+    // takes over if a device has lost the outputs.
     let mut counted = |step: Step<'_>| {
         for tensor in step.outputs {
             tensor.level_positions()?;
@@ -49,12 +51,13 @@ pub(crate) fn run_first(
         next += 1;
     }
     let run = current.executable.finish(&running, start.elapsed());
-    // Of several first runs at one time, one tells what the plan has become: all have seen the same.
+    // Of concurrent first runs, the first to finish stores the adapted plan; all adapt in the same
+    // way.
     let _ = made.adapted.set((!Arc::ptr_eq(&current, made)).then_some(current));
     Ok(run)
 }
 
-/// What a plan becomes after a query, if that is something else.
+/// Returns the plan adapted to the outputs of a query, or `None` if it does not change.
 fn adapted(made: &Made, after: usize, running: &Running, bindings: &Bindings) -> Result<Option<Arc<Made>>, Error> {
     let Made { plan, planned, told, executable, .. } = made;
     let config = &executable.config;
@@ -66,7 +69,7 @@ fn adapted(made: &Made, after: usize, running: &Running, bindings: &Bindings) ->
     let written = written.collect::<Result<Vec<_>, _>>()?;
     let source = told.source(bindings);
     let adapted = planned.adapted(after, &written, &Statistics::new(&*source), &config.optimizer)?;
-    // A table that the plan did not need before may be one that is not bound.
+    // Replanning may read a table that is not bound because the original plan did not need it.
     let Some(planned) = adapted.filter(|p| check_inputs(&p.physical, bindings).is_ok()) else { return Ok(None) };
     verify::verify(&planned.physical).map_err(Error::VerifyPhysical)?;
     let executable = Executable::adapted(executable, after, &planned, bindings)?;
@@ -74,7 +77,8 @@ fn adapted(made: &Made, after: usize, running: &Running, bindings: &Bindings) ->
     Ok(Some(Arc::new(Made { plan, planned, told, executable, adapted: OnceLock::from(None) })))
 }
 
-/// The tensors that the rest of a plan may read, as it is planned or when it is planned anew, and the results.
+/// Returns the results and the tensors that the rest of a plan may read, as planned or after
+/// replanning.
 fn wanted(made: &Made, after: usize) -> HashSet<Alias> {
     let rest = made.executable.stages[after + 1..].iter().flat_map(|stage| &stage.reads);
     let wanted = made.planned.wanted(after);

@@ -1,4 +1,4 @@
-//! What a session is configured with.
+//! Configuration of sessions.
 
 use crate::error::Error;
 use redpoll_physical::emit::c::Toolchain;
@@ -7,29 +7,30 @@ use redpoll_physical::run::Workers;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How plans are optimized and run.
+/// Options of planning and running.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// What the optimizer is told; its float mode holds for every phase.
+    /// Options of the optimizer. The float mode applies to every phase.
     pub optimizer: redpoll_optimizer::Config,
-    /// What runs prepared plans when nothing else is asked for.
+    /// Engine of runs that name no engine.
     pub engine: Engine,
-    /// The most bytes that outputs, intermediates and workspaces may hold at one time, those of finished runs that are
-    /// still alive included; `None` for no limit.
+    /// Maximum of bytes allocated at one time for outputs, intermediates and workspaces, including
+    /// live results of finished runs. `None` means no limit.
     pub memory_limit: Option<usize>,
-    /// The most bytes of a CUDA device that inputs, results and workspaces may take at one time; `None` for three quarters of
-    /// what the device has, which is the limit for all sessions of the process together.
+    /// Maximum of bytes on a CUDA device allocated at one time for inputs, results and workspaces.
+    /// `None` means three quarters of the device memory, shared by all sessions of the process.
     pub device_memory_limit: Option<usize>,
-    /// The threads that kernels run on; by default those of this process, as many as the environment variable
-    /// `REDPOLL_THREADS` says or the machine runs at once. Results do not depend on their number.
+    /// Worker threads of kernels; by default those of the process. Their number is the environment
+    /// variable `REDPOLL_THREADS`, or the parallelism of the machine. Results do not depend on the
+    /// number of threads.
     pub workers: Arc<Workers>,
-    /// What compiles for the optimizing tier; by default the C compiler and the caches of this process.
+    /// Compiler of the optimizing tier; by default the C compiler and the caches of the process.
     pub toolchain: Arc<Toolchain>,
-    /// A folder into which every phase of every plan is written, one folder a plan; by default the one that the environment
-    /// variable `REDPOLL_DUMP` names.
+    /// Folder to which every phase of every plan is dumped, one subfolder per plan; by default that
+    /// of the environment variable `REDPOLL_DUMP`.
     pub dump: Option<PathBuf>,
-    /// A folder of an earlier dump whose C text, which may have been edited, takes the place of what the optimizing tier
-    /// would emit; by default the one that the environment variable `REDPOLL_LOAD` names.
+    /// Folder of an earlier dump, whose C text (possibly edited) replaces the output of the
+    /// optimizing tier; by default that of the environment variable `REDPOLL_LOAD`.
     pub load: Option<PathBuf>,
 }
 
@@ -50,7 +51,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Checks what the environment says of the threads, where it is asked.
+    /// Checks the environment variable for the number of threads, if the workers are those of the
+    /// process.
     pub(crate) fn check_environment(&self) -> Result<(), Error> {
         match Arc::ptr_eq(&self.workers, Workers::host()) {
             true => Workers::from_environment().map(drop).map_err(Error::Environment),
@@ -59,38 +61,41 @@ impl Config {
     }
 }
 
-/// What runs a prepared plan. All engines agree on the results; the interpreters are made for tests and small data.
+/// The engine that runs a prepared plan. All engines agree on the results; the interpreters are
+/// meant for tests and small data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Engine {
-    /// The reference interpreter of Logic: dense and naive, before any optimization.
+    /// The reference interpreter of Logic: dense and naive, before optimization.
     LogicInterpreter,
-    /// The interpreter of Notation: the loops as the optimizer has chosen them, over dense tensors.
+    /// The interpreter of Notation: the loops chosen by the optimizer, over dense tensors.
     NotationInterpreter,
-    /// The bounds-checked interpreter of Assembly: the code of the kernels, over stored tensors; it counts the work.
+    /// The bounds-checked interpreter of Assembly: the code of the kernels, over stored tensors. It
+    /// counts the work.
     AssemblyInterpreter,
-    /// The interpreter of grids: the code of the kernels as machines of many threads would run it, in random orders; it
+    /// The interpreter of grids: the code of the kernels on emulated lanes, in random orders. It
     /// reports races.
     GridInterpreter,
-    /// Machine code by Cranelift, the instant tier.
+    /// Machine code by Cranelift: the instant tier.
     Instant,
-    /// Machine code by the C compiler of this machine, the optimizing tier.
+    /// Machine code by the C compiler of the machine: the optimizing tier.
     Optimizing,
-    /// The CUDA device of that number. Without it, or without its driver and run-time compiler, preparing a plan is an error
-    /// that says what is missing; so is a plan with functions that the host alone has.
+    /// The CUDA device of the given number. Preparing a plan fails if the device, its driver or the
+    /// run-time compiler is missing, or if the plan calls functions that exist only on the host.
     Cuda(u32),
-    /// The CPU, never a device: the instant tier first; the optimizing tier is compiled in the background when a plan has
-    /// proved worth it, and takes over between two runs, with the same bits. Where there is no C compiler, the instant tier
-    /// goes on.
+    /// The CPU in two tiers. Runs begin on the instant tier. Once a plan has run long enough, the
+    /// optimizing tier is compiled in the background and replaces the instant tier between two
+    /// runs, with bit-identical results. Without a C compiler, the instant tier remains.
     Cpu,
-    /// The first CUDA device where that is expected to pay, transfers and compilation included, else as [`Engine::Cpu`];
-    /// [`Prepared::placement`](crate::Prepared::placement) says which, and why. What the device does not do runs on the CPU.
+    /// The first CUDA device if it is expected to be faster, including transfers and compilation,
+    /// otherwise the same as [`Engine::Cpu`]. [`Prepared::placement`](crate::Prepared::placement)
+    /// reports the choice and its reason. Queries that the device does not support run on the CPU.
     #[default]
     Auto,
 }
 
 impl Engine {
-    /// Every engine that all machines have, from the one furthest from the machine to the nearest; `Cpu` chooses between the
-    /// last two.
+    /// All engines that exist on every machine, from the highest level to the lowest. `Cpu` chooses
+    /// between the last two.
     pub const ALL: [Engine; 6] = [
         Engine::LogicInterpreter,
         Engine::NotationInterpreter,
@@ -100,7 +105,7 @@ impl Engine {
         Engine::Optimizing,
     ];
 
-    /// The name in messages.
+    /// Returns the name used in messages.
     pub fn name(self) -> &'static str {
         match self {
             Engine::LogicInterpreter => "logic interpreter",
@@ -115,7 +120,8 @@ impl Engine {
         }
     }
 
-    /// What runs the kernels, at first; the engines above Assembly have none.
+    /// Returns the engine of the kernels at the start of a run, or `None` for the interpreters
+    /// above Assembly.
     pub(crate) fn of_kernels(self) -> Option<kernel::Engine> {
         match self {
             Engine::LogicInterpreter | Engine::NotationInterpreter => None,

@@ -1,4 +1,4 @@
-//! Every phase of a plan in a folder, and edited C text from there.
+//! Dumps of every phase of a plan to a folder, and loading of edited C text from there.
 
 use crate::config::Config;
 use crate::error::Error;
@@ -9,12 +9,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The file with the C text of all kernels of a plan or program.
+/// File of the C text of all kernels of a plan or program.
 const KERNELS: &str = "kernels.c";
 
-/// The folder of a plan or program of that text, with results of those names: it has the same name in every process.
+/// Returns the folder of a plan or program with this text and these results. The name is the same
+/// in every process.
 pub(crate) fn folder_of(text: &str, produces: &[Alias], folder: &Path) -> PathBuf {
-    // FNV-1a: a name need not withstand anybody.
+    // FNV-1a suffices: names need not resist attacks.
     let hash = text
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
@@ -23,7 +24,7 @@ pub(crate) fn folder_of(text: &str, produces: &[Alias], folder: &Path) -> PathBu
     folder.join(format!("{}{hash:016x}", letters.collect::<String>()))
 }
 
-/// Writes the text of every phase into a folder.
+/// Writes the text of every phase to a folder.
 pub(crate) fn write(folder: &Path, sections: &[Section], executable: &Executable) -> Result<(), Error> {
     let write = |name: &str, text: &str| {
         fs::write(folder.join(name), text).map_err(|source| Error::Dump { path: folder.join(name), source })
@@ -36,7 +37,7 @@ pub(crate) fn write(folder: &Path, sections: &[Section], executable: &Executable
     write(KERNELS, &executable.optimizing.text(&executable.stages)?)
 }
 
-/// The C text of a plan or program from the folder of an earlier dump, if there is one.
+/// Returns the C text of a plan or program from an earlier dump, if there is one.
 pub(crate) fn edited(config: &Config, text: &str, produces: &[Alias]) -> Result<Option<String>, Error> {
     let Some(folder) = &config.load else { return Ok(None) };
     let path = folder_of(text, produces, folder).join(KERNELS);

@@ -1,66 +1,68 @@
-//! The error type of redpoll: what went wrong, in which phase, of which query.
+//! The error type of redpoll: the cause, with the phase and the query.
 
 use crate::config::Engine;
 use crate::timings::Phase;
 use redpoll_logic::{Alias, DType, Prim};
 use std::sync::Arc;
 
-/// Why a plan has no results.
+/// Cause of a failed plan.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The text is no plan over the bound tables. Its author's fault.
+    /// The text is not a plan over the bound tables. The fault is its author's.
     #[error("plan, {0}")]
     Parse(#[source] redpoll_logic::Error),
-    /// The text is no program over the bound tensors, or the program breaks a rule. Its author's fault.
+    /// The text is not a program over the bound tensors, or the program breaks a rule. The fault is
+    /// its author's.
     #[error("program, {}{}", place(.at), words(.source))]
     Program {
-        /// Where in the text, if the cause does not say.
+        /// The position in the text, unless the cause includes it.
         at: Option<redpoll_logic::sexpr::Position>,
         /// The cause.
         source: Box<redpoll_physical::Error>,
     },
-    /// A variable of the environment does not say what it must. The fault of who has set it.
+    /// An environment variable has an invalid value. The fault is the user's.
     #[error("{0}")]
     Environment(&'static str),
-    /// A program in Notation was to run on the interpreter of Logic. The caller's fault.
+    /// A program in Notation was run on the interpreter of Logic. The fault is the caller's.
     #[error("a program in Notation has no Logic plan; run it on another engine")]
     NoLogic,
-    /// The plan reads tables that nothing is bound to. The caller's fault.
+    /// The plan reads tables that are not bound. The fault is the caller's.
     #[error("no data for {}; bind a tensor to each", unbound(.0))]
     Unbound(Vec<Unbound>),
-    /// The plan reads a table with another number of fields than its tensor has modes. The caller's fault.
+    /// The plan reads a table with a number of fields other than the number of modes of its tensor.
+    /// The fault is the caller's.
     #[error(
         "table `{table}` is read with {fields} fields, but the tensor bound to it has {rank} modes (shape {shape:?})"
     )]
     Rank {
         /// The table.
         table: Alias,
-        /// The fields that the plan gives it.
+        /// The number of fields in the plan.
         fields: usize,
-        /// The modes of the tensor.
+        /// The number of modes of the tensor.
         rank: usize,
         /// The shape of the tensor.
         shape: Vec<u64>,
     },
-    /// A plan that was not made for the bound tensors. The caller's fault.
+    /// The plan was compiled for tensors of another type. The fault is the caller's.
     #[error("the tensor bound to table `{table}` is not of the type that the plan was made for: {what}")]
     Binding {
         /// The table.
         table: Alias,
-        /// What differs.
+        /// The difference between the types.
         what: &'static str,
     },
-    /// The plan breaks a rule of Logic. Its author's fault.
+    /// The plan breaks a rule of Logic. The fault is its author's.
     #[error("verify: {0}")]
     Verify(#[source] redpoll_logic::Error),
-    /// There is no physical plan.
+    /// The optimizer found no physical plan.
     #[error("optimize: {0}")]
     Optimize(#[from] redpoll_optimizer::Error),
-    /// The physical plan breaks a rule. The optimizer's fault.
+    /// The physical plan breaks a rule. The fault is the optimizer's.
     #[error("verify: physical plan, {0}")]
     VerifyPhysical(#[source] redpoll_logic::physical::verify::VerifyError),
-    /// A phase of `redpoll-physical` refused a query.
+    /// A phase of `redpoll-physical` rejected a query.
     #[error("{phase} of query `{query}`: {source}")]
     Query {
         /// The phase.
@@ -70,10 +72,10 @@ pub enum Error {
         /// The cause.
         source: Box<redpoll_physical::Error>,
     },
-    /// The reference interpreter did not come to its end.
+    /// The reference interpreter failed.
     #[error("logic interpreter: {0}")]
     Interpret(#[source] redpoll_logic::Error),
-    /// An engine that computes densely was asked to hold too much. The caller's fault.
+    /// A tensor is too large for an engine that computes densely. The fault is the caller's.
     #[error("tensor `{tensor}` of shape {shape:?} is too large for the {}; use another engine", .engine.name())]
     TooLarge {
         /// The tensor.
@@ -83,15 +85,15 @@ pub enum Error {
         /// The engine.
         engine: Engine,
     },
-    /// An array could not be made. Its author's fault.
+    /// An operation on arrays could not be applied. The fault is the caller's.
     #[error(transparent)]
     Array(Arc<crate::ArrayError>),
-    /// Values were asked for in another type than theirs. The caller's fault.
+    /// Values were requested in a type other than their dtype. The fault is the caller's.
     #[error("the values have dtype {dtype}, but {asked} was asked for; cast the array first")]
     Elements {
         /// The dtype of the values.
         dtype: DType,
-        /// What was asked for.
+        /// The requested type.
         asked: Prim,
     },
     /// A file of a dump could not be read or written.
@@ -102,20 +104,20 @@ pub enum Error {
         /// The cause.
         source: std::io::Error,
     },
-    /// A file could not be read or written.
+    /// A data file could not be read or written.
     #[error(transparent)]
     Data(#[from] redpoll_datasets::Error),
-    /// A statement failed, or a table could not be made.
+    /// A statement failed, or a table could not be created.
     #[cfg(feature = "sql")]
     #[error("{}", redpoll_sql::message(.0))]
     Sql(Box<redpoll_sql::datafusion::error::DataFusionError>),
-    /// A tensor could not be made of the results of an interpreter.
+    /// A storage operation outside of a query failed.
     #[error(transparent)]
     Storage(Box<redpoll_physical::Error>),
 }
 
 impl Error {
-    /// Whether it is the device that does not run a query; the CPU may.
+    /// Returns whether a device failed to run a query, in which case the CPU may run it.
     pub(crate) fn is_of_device(&self) -> bool {
         use redpoll_physical::Error as Cause;
         let (Error::Query { source, .. } | Error::Storage(source)) = self else { return false };
@@ -132,12 +134,12 @@ impl From<redpoll_physical::Error> for Error {
     }
 }
 
-/// A table that a plan reads, without data.
+/// A table that a plan reads and that is not bound.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unbound {
     /// The table.
     pub table: Alias,
-    /// How many fields the plan gives it.
+    /// The number of fields in the plan.
     pub rank: usize,
 }
 

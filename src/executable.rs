@@ -1,4 +1,4 @@
-//! What runs prepared plans and programs: stages in order, on any engine, in two tiers.
+//! Execution of prepared plans and programs: stages in order, on any engine, in two tiers.
 
 use crate::config::{Config, Engine};
 use crate::engine::{
@@ -22,24 +22,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Stages with their kernels. It does not depend on the values of tensors.
+/// Stages with their kernels, independent of the values of tensors.
 pub(crate) struct Executable {
     pub(crate) config: Config,
     pub(crate) stages: Arc<Vec<Stage>>,
     pub(crate) optimizing: Arc<Optimizing>,
-    /// How often it has run to its end.
+    /// Number of completed runs.
     runs: AtomicU64,
-    /// Why the device that was chosen for it does not run it, once that has shown itself.
+    /// The reason why the chosen device does not run the stages, once it has failed.
     declined: OnceLock<String>,
-    /// The names of its results, in order.
+    /// The names of the results, in order.
     pub(crate) produces: Vec<Alias>,
 }
 
-/// A run on its way: what one stage writes, later ones read.
+/// The state of a run: tensors written by one stage are read by later ones.
 pub(crate) struct Running {
-    /// What was asked for.
+    /// The requested engine.
     asked: Engine,
-    /// What runs the next stage.
+    /// The engine of the next stage.
     pub(crate) engine: Engine,
     tensors: HashMap<Alias, Tensor>,
     /// The work so far, if it is counted.
@@ -58,11 +58,12 @@ pub(crate) struct Step<'a> {
     pub(crate) counts: Option<Counts>,
 }
 
-/// Who looks at stages that have run; what a device has lost fails the stage.
+/// Observer of completed stages. An error of the observer, such as for an output that a device
+/// lost, fails the stage.
 pub(crate) type Seen<'s> = dyn FnMut(Step<'_>) -> Result<(), Error> + 's;
 
 impl Executable {
-    /// The stages under a configuration; `edited` takes the place of the C text of their kernels.
+    /// Creates an executable of the stages. `edited` replaces the C text of their kernels.
     pub(crate) fn new(config: &Config, stages: Vec<Stage>, produces: Vec<Alias>, edited: Option<String>) -> Executable {
         let mode = config.optimizer.float_mode;
         let optimizing = Arc::new(Optimizing::new(&config.toolchain, mode, edited));
@@ -76,7 +77,8 @@ impl Executable {
         }
     }
 
-    /// The stages of an adapted plan: those up to `after` have run, with the kernels that they had.
+    /// Creates and compiles the stages of an adapted plan. The stages up to `after` have run and
+    /// keep their kernels.
     pub(crate) fn adapted(
         &self,
         after: usize,
@@ -97,11 +99,12 @@ impl Executable {
         Compile { engine, mode: self.mode(), toolchain: &self.config.toolchain }
     }
 
-    /// Compiles kernels for the engine of the configuration; for others that happens when they are asked for.
+    /// Compiles kernels for the configured engine. For other engines, kernels are compiled on first
+    /// use.
     pub(crate) fn compile(&self) -> Result<(), Error> {
         match self.config.engine {
             Engine::Optimizing => self.optimizing.compile(&self.stages),
-            // Who has edited a text wants it to run.
+            // Edited text must run, so the optimizing tier is compiled at once.
             Engine::Cpu | Engine::Auto if self.optimizing.edited.is_some() => self.optimizing.compile(&self.stages),
             engine => match engine.of_kernels() {
                 Some(engine) => self.compile_loops(self.compile_by(engine)),
@@ -110,18 +113,20 @@ impl Executable {
         }
     }
 
-    /// Compiles the kernels of all loops, those of several side by side: layouts are known, so none waits for another.
+    /// Compiles the kernels of all loops in parallel: layouts are fixed, so kernels are
+    /// independent.
     fn compile_loops(&self, how: Compile<'_>) -> Result<(), Error> {
         let loops: Vec<&Loops> = self.stages.iter().filter_map(Stage::loops).collect();
         if let [one] = loops[..] {
             return one.compiled(how).map(drop);
         }
         let compiled = loops.par_iter().with_max_len(1).map(|l| l.compiled(how).map(drop));
-        // Of several errors the one of the first query is told, in whatever order they came.
+        // Of several errors, that of the first query is reported, for a deterministic result.
         compiled.collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// Runs on a given engine and shows each stage that has run. `logic` runs on the interpreter of Logic.
+    /// Runs the stages on a given engine and reports each completed stage. `logic` runs the
+    /// interpreter of Logic.
     pub(crate) fn run(
         &self,
         asked: Engine,
@@ -146,7 +151,7 @@ impl Executable {
         })
     }
 
-    /// The engine of a run over these inputs, once what it needs is there; it is never [`Engine::Auto`].
+    /// Resolves the engine for these inputs and prepares it. The result is never [`Engine::Auto`].
     pub(crate) fn ready(&self, engine: Engine, bindings: &Bindings) -> Result<Engine, Error> {
         match engine {
             Engine::Auto => self.ready(self.chosen(bindings), bindings),
@@ -160,7 +165,7 @@ impl Executable {
         }
     }
 
-    /// What [`Engine::Auto`] comes to: a device has the kernels then.
+    /// Resolves [`Engine::Auto`]. If a device is chosen, its kernels are compiled.
     fn chosen(&self, bindings: &Bindings) -> Engine {
         let Processor::Cuda(ordinal) = self.placement(bindings).processor else { return Engine::Cpu };
         match self.compile_loops(self.compile_by(kernel::Engine::Cuda(ordinal))) {
@@ -172,12 +177,12 @@ impl Executable {
         }
     }
 
-    /// Leaves a device that was chosen.
+    /// Records that the chosen device cannot run the stages.
     pub(crate) fn decline(&self, error: &Error) {
         self.declined.get_or_init(|| error.to_string());
     }
 
-    /// Where the next run on the engine of the configuration takes place, and why.
+    /// Returns the processor of the next run on the configured engine, and the reason.
     pub(crate) fn next_run(&self, bindings: &Bindings) -> Placement {
         match self.config.engine {
             Engine::Auto => self.placement(bindings),
@@ -186,7 +191,7 @@ impl Executable {
         }
     }
 
-    /// Where the next run on [`Engine::Auto`] over these inputs takes place, and why.
+    /// Returns the processor of the next run on [`Engine::Auto`] over these inputs, and the reason.
     pub(crate) fn placement(&self, bindings: &Bindings) -> Placement {
         place(self.expected(), || {
             if let Some(why) = self.declined.get() {
@@ -206,7 +211,7 @@ impl Executable {
         })
     }
 
-    /// What is known of a run before it.
+    /// Returns the estimates that are available before a run.
     fn expected(&self) -> Expected {
         let loops = || self.stages.iter().filter_map(Stage::loops);
         let results = self.stages.iter().flat_map(|stage| &stage.expected);
@@ -218,12 +223,12 @@ impl Executable {
         }
     }
 
-    /// The tier whose machine code the next run on [`Engine::Cpu`] calls.
+    /// Returns the tier that the next run on [`Engine::Cpu`] uses.
     pub(crate) fn tier(&self) -> Engine {
         if self.optimizing.is_ready(&self.stages) { Engine::Optimizing } else { Engine::Instant }
     }
 
-    /// What a user may want to know of the optimizing tier.
+    /// Returns a note on the optimizing tier for the user.
     pub(crate) fn tier_note(&self) -> Option<String> {
         if let Some(failure) = self.optimizing.failure() {
             return Some(failure.into());
@@ -232,7 +237,8 @@ impl Executable {
         fault.map(|fault| format!("kernels are compiled anew in each process: {fault}"))
     }
 
-    /// Runs a stage after those before it; from one on that a device which nobody has asked for does not run, the CPU goes on.
+    /// Runs a stage after its predecessors. If a device chosen by [`Engine::Auto`] fails, the CPU
+    /// runs this stage and the rest.
     pub(crate) fn run_stage(&self, number: usize, running: &mut Running, seen: &mut Seen<'_>) -> Result<(), Error> {
         match self.run_stage_once(number, running, seen) {
             Err(error) if running.is_chosen() && error.is_of_device() => {
@@ -276,7 +282,7 @@ impl Executable {
         Ok(())
     }
 
-    /// What a run gives once all stages have run.
+    /// Returns the results after all stages have run.
     pub(crate) fn finish(&self, running: &Running, time: Duration) -> Run {
         let result = |name: &Alias| running.tensor(name).cloned().expect("stages write what is produced");
         let outputs = self.produces.iter().map(|name| (name.clone(), result(name))).collect();
@@ -289,19 +295,19 @@ impl Executable {
 }
 
 impl Running {
-    /// The inputs are there, and nothing has run.
+    /// Creates the state of a run with its inputs, before the first stage.
     pub(crate) fn new((asked, engine): (Engine, Engine), bindings: &Bindings, limits: &Limits) -> Running {
         let tensors = bindings.iter().map(|(alias, tensor)| (alias.clone(), tensor.clone())).collect();
         let counts = (engine == Engine::AssemblyInterpreter).then(Counts::default);
         Running { asked, engine, tensors, counts, on_device: None, limits: limits.of_one_run() }
     }
 
-    /// Whether it is on a device that was chosen for it.
+    /// Returns whether the run is on a device chosen by [`Engine::Auto`].
     fn is_chosen(&self) -> bool {
         self.asked == Engine::Auto && matches!(self.engine, Engine::Cuda(_))
     }
 
-    /// A tensor that is at hand.
+    /// Returns an input or a tensor written so far.
     pub(crate) fn tensor(&self, name: &Alias) -> Option<&Tensor> {
         self.tensors.get(name)
     }
@@ -312,14 +318,14 @@ impl Running {
         }
     }
 
-    /// Forgets all other tensors.
+    /// Drops all other tensors.
     pub(crate) fn retain(&mut self, wanted: &HashSet<Alias>) {
         self.tensors.retain(|name, _| wanted.contains(name));
     }
 }
 
-/// Runs on the engine that was asked for; where that is open and a device has gone with what it had computed, the CPU does all of
-/// it anew. Gives what the device has said, too.
+/// Runs on the requested engine. Under [`Engine::Auto`], if a device fails together with its
+/// results, the CPU restarts the run. Also returns the error of the device.
 pub(crate) fn run_or_restart(
     asked: Engine,
     mut run: impl FnMut(Engine) -> Result<Run, Error>,
@@ -330,8 +336,8 @@ pub(crate) fn run_or_restart(
     }
 }
 
-/// Whether storage is converted by a kernel of the engine: where a device has left it, and by the interpreter of grids, which
-/// takes a device's place.
+/// Returns whether a kernel of the engine converts storage: on a device if the source is there, and
+/// in the interpreter of grids, which emulates a device.
 fn converts_there(engine: kernel::Engine, source: &Tensor) -> bool {
     match engine {
         kernel::Engine::Cuda(_) => !source.is_here(),

@@ -1,4 +1,4 @@
-//! What became of a plan: the text of every phase.
+//! Explanations of plans: the text of every phase.
 
 use crate::engine::{Loops, Stage, Work};
 use crate::error::Error;
@@ -12,26 +12,26 @@ use redpoll_physical::grid::{Grid, Lanes, Plan};
 use redpoll_physical::{assembly, notation};
 use std::fmt;
 
-/// How far down an explanation goes.
+/// Level of detail of an explanation; each level of code includes those above it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Detail {
-    /// To the loops of each kernel, in Notation.
+    /// The loops of each kernel, in Notation.
     Notation,
-    /// To the Assembly of each kernel.
+    /// Also the Assembly of each kernel.
     #[default]
     Assembly,
-    /// To the code that Cranelift takes, too.
+    /// Also the Cranelift IR of each kernel.
     Clif,
-    /// To the C text of all kernels, too.
+    /// The Assembly, and the C text of all kernels.
     C,
-    /// To the grids of each kernel, which devices run, and the CUDA text of all of them, too.
+    /// The Assembly, the grids of each kernel, and the CUDA text of all kernels.
     Cuda,
 }
 
 /// One form of a plan, or of one of its queries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Section {
-    /// Which form, and of which query.
+    /// The form and its query.
     pub title: String,
     /// The text.
     pub text: String,
@@ -47,7 +47,7 @@ pub(crate) fn section(title: impl Into<String>, text: String) -> Section {
     Section { title: title.into(), text }
 }
 
-/// The forms of loops below Notation.
+/// Returns the forms of a kernel below Notation.
 pub(crate) fn code_of(loops: &Loops, name: &str, on: &Executable, detail: Detail) -> Result<Vec<Section>, Error> {
     if detail == Detail::Notation {
         return Ok(Vec::new());
@@ -67,14 +67,14 @@ pub(crate) fn code_of(loops: &Loops, name: &str, on: &Executable, detail: Detail
     Ok(sections)
 }
 
-/// The C or CUDA text of all kernels, if it is asked for.
+/// Returns the C or CUDA text of all kernels, if the level of detail requests it.
 pub(crate) fn c_text(on: &Executable, detail: Detail) -> Result<Option<Section>, Error> {
     match detail {
         Detail::C => Ok(Some(section("c", on.optimizing.text(&on.stages)?))),
         Detail::Cuda => {
             let plans = on.stages.iter().filter_map(Stage::loops).map(|l| l.draft(on.mode()).grids(Lanes::AsUseful));
             let grids: Vec<Grid> = plans.flat_map(|plan| plan.count.into_iter().chain([plan.run])).collect();
-            // What a device declines can be looked at, too.
+            // Print the reason if a device declines the grids.
             let text = cuda::emit(&grids.iter().collect::<Vec<_>>()).unwrap_or_else(|e| format!("// {e}\n"));
             Ok(Some(section("cuda", text)))
         }
@@ -83,10 +83,10 @@ pub(crate) fn c_text(on: &Executable, detail: Detail) -> Result<Option<Section>,
 }
 
 impl Prepared {
-    /// The text of every phase, from the Logic plan to the code of each kernel.
+    /// Returns the text of every phase, from the Logic plan to the code of each kernel.
     ///
     /// # Errors
-    /// When the code of kernels is asked for, and cannot be made; and as [`Prepared::flow`].
+    /// Fails if the requested code of the kernels cannot be generated; also as [`Prepared::flow`].
     pub fn explain(&self, detail: Detail) -> Result<Vec<Section>, Error> {
         let mut sections = vec![section("logic", self.made().plan.to_string())];
         sections.extend(self.made().planned.report.phases.iter().map(|p| section(p.name, p.plan.clone())));

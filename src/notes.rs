@@ -1,5 +1,5 @@
-//! Notes on a prepared plan: what its author may not have wanted. These are results that densify, and places at which the
-//! default float mode gives something else than IEEE 754.
+//! Notes on a prepared plan: results that become dense, and operators whose values in the default
+//! float mode differ from IEEE 754.
 
 use crate::prepared::Prepared;
 use redpoll_logic::op::{Op, cast_to};
@@ -8,26 +8,26 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// Something worth knowing of a prepared plan.
+/// A remark on a prepared plan that its author may want to know.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Note {
-    /// A tensor is stored at all its places, although some of what it is made of is sparse.
+    /// A tensor is stored densely although some of its operands are sparse.
     Densifies {
         /// The tensor.
         tensor: Alias,
-        /// Whether it is a result, and not an intermediate.
+        /// Set for a result, not for an intermediate.
         result: bool,
-        /// The number of its places.
+        /// The number of its elements.
         places: u64,
-        /// The number of its places that are expected to differ from the fill value.
+        /// The number of elements that are expected to differ from the fill value.
         expected: f64,
         /// Its fill value.
         fill: Scalar,
-        /// The sparse tensors that it is made of.
+        /// The sparse operands of the tensor.
         sparse: Vec<Alias>,
     },
-    /// An operator meets fill values of which the strict mode gives something else.
+    /// An operator whose result on the fill values differs in the strict mode.
     ModesDiffer {
         /// The query.
         query: Alias,
@@ -35,9 +35,9 @@ pub enum Note {
         op: Op,
         /// The fill values of its arguments.
         fills: Vec<Scalar>,
-        /// What it gives in the default mode.
+        /// The result in the default mode.
         value: Scalar,
-        /// What it gives in the strict mode.
+        /// The result in the strict mode.
         strict: Scalar,
     },
 }
@@ -68,8 +68,8 @@ impl fmt::Display for Note {
 }
 
 impl Prepared {
-    /// What its author may want to know: results and intermediates that densify without having been asked to, and operators
-    /// on fill values of which the float modes give different values.
+    /// Returns notes for the author of the plan: tensors that are dense without a requested format,
+    /// and operators on fill values whose results differ between the float modes.
     pub fn notes(&self) -> Vec<Note> {
         let mut notes = self.densified();
         if self.made().executable.mode() == FloatMode::Relaxed {
@@ -107,8 +107,8 @@ impl Prepared {
         notes
     }
 
-    /// The inputs that do not store all their places and that a tensor of so many places is made of. Those of more
-    /// places do not count: that the sums of the rows of a sparse matrix are dense is no surprise.
+    /// Returns the sparse inputs of a tensor with `most` elements. Inputs with more elements are
+    /// ignored: dense row sums of a sparse matrix are no surprise.
     fn sparse_operands(&self, alias: &Alias, most: u64) -> Vec<Alias> {
         let reads: Vec<Alias> = match self.made().plan.queries.iter().find(|q| q.alias == *alias) {
             Some(query) => query.expr.tables(),
@@ -127,8 +127,8 @@ impl Prepared {
     }
 }
 
-/// Adds the operators of an expression of which the float modes give different values where nothing is stored; whether that
-/// is somewhere, sparse tensors tell.
+/// Adds notes on the operators of an expression whose results on fill values differ between the
+/// float modes. Returns whether the expression reads sparse tensors, whose fill values occur.
 fn differences(query: &Alias, expr: &Expr, seen: &mut HashSet<usize>, notes: &mut Vec<Note>) -> bool {
     if !seen.insert(expr.address()) {
         return true;

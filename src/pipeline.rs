@@ -1,4 +1,4 @@
-//! From a Logic plan to kernels: the phases in order.
+//! The phases from a Logic plan to kernels, in order.
 
 use crate::dump;
 use crate::engine::Stage;
@@ -16,13 +16,13 @@ use redpoll_logic::{Alias, FloatMode, Plan, TensorType};
 use redpoll_optimizer::{Adaptivity, optimize_adaptive};
 use std::sync::{Arc, OnceLock};
 
-/// Takes a plan through all phases. Kernels are compiled for the engine of the session; for others when they are asked
-/// for.
+/// Runs all phases on a plan. Kernels are compiled for the engine of the session, and for other
+/// engines on first use.
 pub(crate) fn prepare(session: &Session, plan: Plan, bindings: &Bindings, timings: Timings) -> Result<Prepared, Error> {
     prepare_told(session, plan, (bindings, Told::Measured), timings)
 }
 
-/// As [`prepare`]; `told` is what the optimizer is told of the tensors.
+/// Prepares a plan like [`prepare`]; `told` is the source of statistics of the tensors.
 pub(crate) fn prepare_told(
     session: &Session,
     plan: Plan,
@@ -34,8 +34,8 @@ pub(crate) fn prepare_told(
         FloatMode::Relaxed => plan,
         mode => plan.in_mode(mode).map_err(Error::Verify)?,
     };
-    // Who asks for dumps wants every phase to happen. Edited text is for the plan whose names it was dumped under, where
-    // the cache takes plans with other names of inputs for the same.
+    // Dumps must show every phase. Edited text applies only to the plan with the dumped names, but
+    // the cache ignores the names of inputs.
     let by_text = config.dump.is_some() || config.load.is_some();
     let key = if by_text { None } else { Key::new(&plan, bindings) };
     let found = key.as_ref().and_then(|key| session.plans().find(key, &plan, bindings));
@@ -71,7 +71,7 @@ pub(crate) fn prepare_told(
     Ok(prepared)
 }
 
-/// Plans are made for types; the tensors at hand must have them.
+/// Checks that the bound tensors have the types that the plan was compiled for.
 pub(crate) fn check_inputs(physical: &PhysicalPlan, bindings: &Bindings) -> Result<(), Error> {
     let bound = |table: &Alias| bindings.get(table.as_str());
     let missing = physical.inputs.iter().filter(|(table, _)| bound(table).is_none());
@@ -87,7 +87,7 @@ pub(crate) fn check_inputs(physical: &PhysicalPlan, bindings: &Bindings) -> Resu
     Ok(())
 }
 
-/// What of two types is not the same.
+/// Returns the first difference between two types.
 fn difference(a: &TensorType, b: &TensorType) -> Option<&'static str> {
     let parts = [
         (a.shape == b.shape, "the shapes differ"),

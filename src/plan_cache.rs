@@ -1,8 +1,12 @@
-//! The plans of a session that were taken to kernels: a congruent one over tensors alike finds everything made.
+//! Cache of the compiled plans of a session, which congruent plans over similar tensors share.
 //!
-//! What was made of a plan depends on the types of its inputs, on the widths of their arrays, on how many entries they have,
-//! which is kept to a power of two, on which infinities and NaN they store, and on the facts of them that the optimizer asked
-//! for; not on their names or other values.
+//! A compiled plan depends on these properties of its inputs:
+//! - types, and widths of arrays
+//! - numbers of entries, rounded to a power of two
+//! - stored infinities and NaN
+//! - facts that the optimizer requested
+//!
+//! It does not depend on the names or other values of inputs.
 
 use crate::prepared::Made;
 use crate::session::Bindings;
@@ -14,26 +18,26 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The plans that are kept; those that were not used for longest leave first.
+/// Maximum number of cached plans; the least recently used plans are evicted.
 const KEPT: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
 
-/// What was made of plans.
+/// Cache of compiled plans.
 pub(crate) struct PlanCache(Mutex<LruCache<u64, Arc<Entry>>>);
 
 struct Entry {
-    /// The inputs of its plan, as [`Plan::inputs`] orders them.
+    /// The inputs of the plan, in the order of [`Plan::inputs`].
     inputs: Vec<Input>,
     made: Arc<Made>,
 }
 
-/// What matters of the storage of an input beside its type, which is in the plan.
+/// Properties of the storage of an input, apart from its type, which is in the plan.
 #[derive(PartialEq, Eq, Hash)]
 struct Storage {
-    /// The types of the arrays of its levels.
+    /// The types of the arrays of the levels.
     prims: Vec<Prim>,
-    /// The powers of two that the numbers of positions below its levels have.
+    /// The bit lengths of the numbers of positions of the levels.
     sizes: Vec<u32>,
-    /// The special values that it stores, which kernels ask for.
+    /// The stored special values that kernels depend on.
     special: Special,
 }
 
@@ -42,14 +46,15 @@ struct Input {
     storage: Storage,
 }
 
-/// A plan over tensors, as the cache knows it.
+/// The cache key of a plan over tensors.
 pub(crate) struct Key {
     hash: u64,
     inputs: Vec<Input>,
 }
 
 impl Key {
-    /// The key of a plan over tensors; `None` when one is missing, or a device has lost it.
+    /// Returns the key of a plan over tensors, or `None` if a tensor is missing or was lost by its
+    /// device.
     pub(crate) fn new(plan: &Plan, bindings: &Bindings) -> Option<Key> {
         let (congruence, names) = plan.congruence();
         let mut inputs = Vec::with_capacity(names.len());
@@ -76,7 +81,8 @@ impl Storage {
 }
 
 impl PlanCache {
-    /// What was made of a congruent plan over tensors alike, and the tensors by the names that it has for them.
+    /// Returns a compiled congruent plan over similar tensors, and the tensors by the names of its
+    /// inputs.
     pub(crate) fn find(&self, key: &Key, plan: &Plan, bindings: &Bindings) -> Option<(Arc<Made>, Bindings)> {
         let entry = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key.hash)?.clone();
         let alike = entry.inputs.len() == key.inputs.len()
@@ -93,7 +99,7 @@ impl PlanCache {
         if alike { Some((entry.made.clone(), renamed.collect::<Option<_>>()?)) } else { None }
     }
 
-    /// Keeps what was made of a plan.
+    /// Caches a compiled plan.
     pub(crate) fn keep(&self, key: Key, made: Arc<Made>) {
         let entry = Arc::new(Entry { inputs: key.inputs, made });
         self.0.lock().unwrap_or_else(PoisonError::into_inner).put(key.hash, entry);

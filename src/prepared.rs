@@ -1,4 +1,4 @@
-//! Prepared plans: everything that was made of a plan, ready to run any number of times.
+//! Prepared plans: compiled plans that can run any number of times.
 
 use crate::adapt::run_first;
 use crate::config::Engine;
@@ -19,58 +19,61 @@ use redpoll_physical::storage::Tensor;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// A plan with the tensors that it reads and the kernels that compute it.
+/// A compiled plan with the tensors that it reads.
 pub struct Prepared {
     pub(crate) made: Arc<Made>,
     pub(crate) limits: Limits,
-    /// The tensors, by the names that `made` has for them.
+    /// The tensors, by the names of the inputs of `made`.
     pub(crate) bindings: Bindings,
     pub(crate) timings: Timings,
 }
 
-/// All that is made of a plan and does not depend on the values of tensors: it serves every congruent plan.
+/// The compiled form of a plan. It does not depend on the values of tensors and is shared by all
+/// congruent plans.
 pub(crate) struct Made {
     pub(crate) plan: Plan,
     pub(crate) planned: AdaptivePlan,
-    /// What the optimizer was told of the inputs.
+    /// The source of the input statistics.
     pub(crate) told: Told,
     pub(crate) executable: Executable,
-    /// What the plan has become in its first run, `None` if it has stayed as it was; empty before that run.
+    /// The plan after adaptation in its first run: empty before that run, `None` if the plan was
+    /// not changed.
     pub(crate) adapted: OnceLock<Option<Arc<Made>>>,
 }
 
-/// What one run gives.
+/// The results of one run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// The results that the plan produces, in its order. What a device has computed stays there until somebody looks at it;
-    /// [`Tensor::fetch`] brings it here.
+    /// The results that the plan produces, in its order. Results computed on a device stay there
+    /// until they are read; [`Tensor::fetch`] copies them to the host.
     pub outputs: Vec<(Alias, Tensor)>,
-    /// The work of all queries; only the interpreter of Assembly counts.
+    /// The work of all queries, counted only by the interpreter of Assembly.
     pub counts: Option<Counts>,
-    /// How long it took.
+    /// The elapsed time of the run.
     pub time: Duration,
-    /// How long launches took by the clock of a device, transfers apart, if one has run some of it.
+    /// The time of all launches by the device's clock, without transfers, if a device was used.
     pub on_device: Option<Duration>,
-    /// The most bytes that were allocated for it at one time: results, tensors between its queries, workspaces. The
-    /// inputs do not count, and neither does what interpreters allocate that are not Assembly's.
+    /// The peak of allocated bytes: results, tensors between queries, and workspaces. Inputs are
+    /// not included. Of the interpreters, only that of Assembly counts its allocations.
     pub held: usize,
 }
 
 impl Run {
-    /// The result of that name.
+    /// Returns the result of the given name.
     pub fn get(&self, name: &str) -> Option<&Tensor> {
         self.outputs.iter().find(|(alias, _)| alias.as_str() == name).map(|(_, tensor)| tensor)
     }
 }
 
 impl Made {
-    /// What was asked of the inputs, here and for what the plan has become.
+    /// Returns the facts that the optimizer requested of the inputs, for the original plan and the
+    /// adapted one.
     pub(crate) fn facts(&self) -> impl Iterator<Item = &(Alias, Fact, bool)> {
         let adapted = self.adapted.get().into_iter().flatten();
         self.planned.report.facts.iter().chain(adapted.flat_map(|made| &made.planned.report.facts))
     }
 
-    /// What runs now: the plan as it was made, or what it has become.
+    /// Returns the adapted plan if there is one, otherwise the plan as compiled.
     pub(crate) fn current(&self) -> &Made {
         self.adapted.get().and_then(Option::as_deref).unwrap_or(self)
     }
@@ -81,39 +84,40 @@ impl Prepared {
         self.made.current()
     }
 
-    /// The Logic plan.
+    /// Returns the Logic plan.
     pub fn plan(&self) -> &Plan {
         &self.made().plan
     }
 
-    /// The physical plan; once it has run, what it has become when the numbers of positions that its queries wrote were
-    /// known.
+    /// Returns the physical plan. After the first run, this is the plan adapted to the observed
+    /// numbers of positions.
     pub fn physical(&self) -> &PhysicalPlan {
         &self.made().planned.physical
     }
 
-    /// What the optimizer decided, and why; once it has run, with what was decided anew then.
+    /// Returns the decisions of the optimizer and their reasons, after the first run including
+    /// those of the adaptation.
     pub fn report(&self) -> &Report {
         &self.made().planned.report
     }
 
-    /// The queries of the physical plan and the tensors between them, as planned; [`Profile::flow`] has what was measured,
-    /// too.
+    /// Returns the queries of the physical plan and the tensors between them, as planned.
+    /// [`Profile::flow`] also has measurements.
     ///
     /// # Errors
-    /// When an input was left on a device, and that has lost it.
+    /// Fails if an input was on a device that lost it.
     ///
     /// [`Profile::flow`]: crate::Profile::flow
     pub fn flow(&self) -> Result<Flow, Error> {
         Flow::new(self.made(), &self.bindings, &[])
     }
 
-    /// How long each phase took until it was prepared.
+    /// Returns the time of each phase of the preparation.
     pub fn timings(&self) -> &Timings {
         &self.timings
     }
 
-    /// The names of its results, in order.
+    /// Returns the names of the results, in order.
     pub fn produces(&self) -> &[Alias] {
         &self.made().plan.produces
     }
@@ -121,7 +125,7 @@ impl Prepared {
     /// Runs the plan on the engine of its session.
     ///
     /// # Errors
-    /// When a kernel stops: the memory limit, cancellation, a checked operator.
+    /// Fails if a kernel stops because of the memory limit, cancellation, or a checked operator.
     pub fn run(&self) -> Result<Run, Error> {
         self.run_with(self.made.executable.config.engine)
     }
@@ -129,12 +133,13 @@ impl Prepared {
     /// Runs the plan on a given engine.
     ///
     /// # Errors
-    /// As [`Prepared::run`]; and when the engine computes densely, and a tensor is too large for that.
+    /// As [`Prepared::run`]; also if the engine computes densely and a tensor is too large.
     pub fn run_with(&self, engine: Engine) -> Result<Run, Error> {
         self.run_observed(engine, &mut |_| Ok(()))
     }
 
-    /// Runs the plan on a given engine and shows each query that has run, also those that have to run once more.
+    /// Runs the plan on a given engine and reports each query that has run, including queries that
+    /// must run again.
     pub(crate) fn run_observed(&self, engine: Engine, seen: &mut Seen<'_>) -> Result<Run, Error> {
         let (run, lost) = run_or_restart(engine, |engine| self.run_once(engine, seen))?;
         if let Some(error) = lost {
@@ -153,23 +158,24 @@ impl Prepared {
         executable.run(engine, on, &logic, seen)
     }
 
-    /// Where the next run on the engine of its session takes place, and why. It asks for a device only where that may matter.
+    /// Returns the processor of the next run on the session's engine, and the reason. A device is
+    /// queried only if its state may matter.
     pub fn placement(&self) -> Placement {
         self.made().executable.next_run(&self.bindings)
     }
 
-    /// The tier whose machine code the next run on [`Engine::Cpu`] calls.
+    /// Returns the tier that the next run on [`Engine::Cpu`] uses.
     pub fn tier(&self) -> Engine {
         self.made().executable.tier()
     }
 
-    /// Waits until the optimizing tier is there, if it is being compiled in the background.
+    /// Waits for the optimizing tier, if it is being compiled in the background.
     pub fn wait_for_take_over(&self) {
         self.made().executable.optimizing.wait();
     }
 
-    /// What a user may want to know of the optimizing tier: why it is missing although the plan is worth it, or why its
-    /// kernels are not kept on disk.
+    /// Returns a note on the optimizing tier for the user: why it could not be compiled although
+    /// the plan is worth it, or why its kernels are not cached on disk.
     pub fn tier_note(&self) -> Option<String> {
         self.made().executable.tier_note()
     }

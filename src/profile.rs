@@ -1,4 +1,4 @@
-//! Where the time of a plan goes: phases, queries, and what was stored beside what was estimated.
+//! Profiles of plans: the times of phases and queries, and stored sizes beside their estimates.
 
 use crate::config::Engine;
 use crate::error::Error;
@@ -12,55 +12,56 @@ use redpoll_physical::storage::Tensor;
 use std::fmt;
 use std::time::Duration;
 
-/// One run of a plan, with all that was measured.
+/// The measurements of one run of a plan.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// The engine.
     pub engine: Engine,
-    /// How long each phase took before.
+    /// The time of each phase of the preparation.
     pub phases: Timings,
-    /// The queries, in the order in which they ran.
+    /// The queries, in execution order.
     pub queries: Vec<QueryProfile>,
-    /// The queries as they were planned, with what was measured beside.
+    /// The queries as planned, with measurements.
     pub flow: Flow,
-    /// How long the run took, all queries together.
+    /// The elapsed time of the run, all queries together.
     pub time: Duration,
-    /// The work of all queries; only the interpreter of Assembly counts.
+    /// The work of all queries, counted only by the interpreter of Assembly.
     pub counts: Option<Counts>,
-    /// The most bytes that were allocated for the run at one time, as [`Run::held`](crate::Run::held).
+    /// The peak of allocated bytes, as in [`Run::held`](crate::Run::held).
     pub held: usize,
-    /// What the author may want to know.
+    /// Notes for the author of the plan.
     pub notes: Vec<Note>,
     /// The results, by name.
     pub outputs: Vec<(Alias, Tensor)>,
 }
 
-/// What was measured of one query.
+/// The measurements of one query.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QueryProfile {
-    /// The names of what it writes.
+    /// The names of its outputs.
     pub name: String,
-    /// How long it took.
+    /// The elapsed time of the query.
     pub time: Duration,
-    /// What it writes.
+    /// The outputs of the query.
     pub outputs: Vec<OutputProfile>,
-    /// Its work; only the interpreter of Assembly counts.
+    /// The work of the query, counted only by the interpreter of Assembly.
     pub counts: Option<Counts>,
 }
 
-/// What was measured of one output of a query.
+/// The measurements of one output of a query.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OutputProfile {
-    /// Its name.
+    /// The name of the output.
     pub alias: Alias,
-    /// The number of stored places.
+    /// The number of stored values.
     pub stored: u64,
-    /// The number that was estimated.
+    /// The estimated number of stored values.
     pub estimated: Option<f64>,
 }
 
 impl OutputProfile {
-    /// The factor by which the estimate is off, in either direction; numbers below 1 count as 1.
+    /// Returns the factor by which the estimate is off, in either direction. Numbers below 1 count
+    /// as 1.
     pub fn q_error(&self) -> Option<f64> {
         let (estimated, stored) = (self.estimated?.max(1.0), (self.stored as f64).max(1.0));
         Some((estimated / stored).max(stored / estimated))
@@ -68,8 +69,8 @@ impl OutputProfile {
 }
 
 impl Prepared {
-    /// Runs the plan and tells how long each phase and each query took, and what they stored. The interpreters of Logic
-    /// and, for all but the whole plan, have no queries to tell apart.
+    /// Runs the plan and reports the time of each phase and query, and the stored sizes. The
+    /// interpreter of Logic runs the plan as a whole and reports no queries.
     ///
     /// # Errors
     /// As [`Prepared::run_with`].
@@ -80,12 +81,13 @@ impl Prepared {
                 Ok(OutputProfile { alias: alias.clone(), stored: tensor.count_stored()?, estimated: None })
             };
             let outputs = step.writes.iter().zip(step.outputs).map(output).collect::<Result<_, _>>()?;
-            // What has to run once more is told once.
+            // A query that ran twice is reported once.
             queries.retain(|query: &QueryProfile| query.name != step.name);
             queries.push(QueryProfile { name: step.name.to_owned(), time: step.time, outputs, counts: step.counts });
             Ok(())
         })?;
-        // What was expected of the queries as they have run: the first run may have planned some of them anew.
+        // Estimates are taken from the plan as it ran: the first run may have replanned some
+        // queries.
         for output in queries.iter_mut().flat_map(|query: &mut QueryProfile| &mut query.outputs) {
             output.estimated = self.estimated(&output.alias);
         }

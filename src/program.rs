@@ -19,16 +19,16 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A program in Notation text: loops over tensors that are accessed by index, in the form that the module
-/// [`notation`](redpoll_physical::notation) describes. What its text leaves open of the types of inputs comes from the
-/// tensors that are bound to them.
+/// A program in Notation text: loops over tensors that are accessed by index, in the form described
+/// in the module [`notation`](redpoll_physical::notation). Types of inputs that the text leaves
+/// open are those of the bound tensors.
 #[derive(Clone, Debug)]
 pub struct Program {
     text: Arc<str>,
     inputs: Arc<[InputText]>,
 }
 
-/// A program with the tensors that it reads and the kernel that computes it.
+/// A compiled program with the tensors that it reads.
 pub struct PreparedProgram {
     pub(crate) made: Arc<MadeProgram>,
     limits: Limits,
@@ -36,17 +36,19 @@ pub struct PreparedProgram {
     timings: Timings,
 }
 
-/// All that is made of a program and does not depend on the values of tensors.
+/// The compiled form of a program, which does not depend on the values of tensors, except for the
+/// assumed ranges.
 pub(crate) struct MadeProgram {
     pub(crate) executable: Executable,
-    /// What is read off its inputs.
+    /// Inputs whose values are derived from other inputs.
     shares: Vec<ReadOff>,
-    /// The least and the greatest values of inputs that it was made for: it does not check coordinates that follow.
+    /// Assumed ranges of the values of inputs. Coordinates that are in bounds for these values are
+    /// not checked.
     assumed: Vec<AssumedRange>,
 }
 
 impl MadeProgram {
-    /// Whether the values of inputs are among those that it was made for.
+    /// Returns whether the values of the inputs are in the assumed ranges.
     fn fits(&self, bindings: &Bindings) -> bool {
         self.assumed.iter().all(|(input, (least, greatest))| {
             let range = bindings.get(input.as_str()).and_then(Tensor::value_range);
@@ -55,7 +57,8 @@ impl MadeProgram {
     }
 }
 
-/// An input with the bounds of blocks of another one that have equal shares of what it stores.
+/// An input with the bounds of blocks of another input, such that each block has an equal share of
+/// its stored entries.
 struct ReadOff {
     input: String,
     of: String,
@@ -72,7 +75,7 @@ impl ReadOff {
     }
 }
 
-/// The bindings with what is read off them.
+/// Adds the derived inputs to the bindings.
 fn with_shares(shares: &[ReadOff], mut bindings: Bindings) -> Bindings {
     for ReadOff { input, of, modes, blocks } in shares {
         if let Some(bounds) = bindings.get(of).map(|tensor| tensor.equal_shares(*modes, *blocks)) {
@@ -83,22 +86,22 @@ fn with_shares(shares: &[ReadOff], mut bindings: Bindings) -> Bindings {
 }
 
 impl Program {
-    /// The program of a text, its declarations read.
+    /// Parses the declarations of a program.
     ///
     /// # Errors
-    /// When the text is no program, with line and column.
+    /// Fails, with line and column, if the text is not a program.
     pub fn new(text: &str) -> Result<Program, Error> {
         let inputs = inputs_of(text).map_err(|source| Error::Program { at: None, source: Box::new(source) })?;
         Ok(Program { text: text.into(), inputs: inputs.into() })
     }
 
-    /// Its inputs, and what the text says of them.
+    /// Returns the inputs as declared in the text.
     pub fn inputs(&self) -> &[InputText] {
         &self.inputs
     }
 
-    /// The tensors of its inputs as the program takes them: numbers that need not be bound have their values, and
-    /// tensors are stored in the format that the text asks for, if it does.
+    /// Converts the bound tensors to the inputs of the program: unbound numbers take their declared
+    /// values, and tensors are converted to the declared formats.
     fn bind(&self, bindings: &Bindings) -> Result<Bindings, Error> {
         let bound = |i: &&InputText| bindings.get(&i.name).is_none() && i.value.is_none();
         let missing = self.inputs.iter().filter(bound);
@@ -121,7 +124,8 @@ impl Program {
     }
 }
 
-/// A number as a tensor whose type does not tell its value: kernels for other numbers are the same.
+/// Returns a number as a tensor whose type is independent of its value, so that one kernel serves
+/// all numbers.
 fn number(value: &Scalar) -> Result<Tensor, Error> {
     let dtype: DType = value.dtype();
     let zeros: Vec<Scalar> = dtype.prims().into_iter().map(Scalar::zero).collect();
@@ -131,12 +135,12 @@ fn number(value: &Scalar) -> Result<Tensor, Error> {
 }
 
 impl Session {
-    /// Takes a program in Notation all the way to a kernel. The session keeps it: the same text over tensors of the same
-    /// types is made once.
+    /// Compiles a program in Notation to a kernel. The session caches the kernel for the same text
+    /// and tensors of the same types.
     ///
     /// # Errors
-    /// When an input is not bound, a tensor is not of the type that the text asks for, or the program breaks a rule;
-    /// with line and column where they are known.
+    /// Fails if an input is not bound, a tensor does not have the declared type, or the program
+    /// breaks a rule. The error has line and column if they are known.
     pub fn prepare_program(&self, program: &Program, bindings: &Bindings) -> Result<PreparedProgram, Error> {
         let bindings = program.bind(bindings)?;
         let mut timings = Timings::default();
@@ -181,7 +185,7 @@ fn make(session: &Session, text: &str, bindings: &Bindings, timings: &mut Timing
     let outputs = normal.tensors.iter().filter(|t| t.role == Role::Output);
     let produces: Vec<Alias> = outputs.map(|t| Alias::from(t.name.as_str())).collect();
     let name = produces.iter().map(Alias::as_str).collect::<Vec<_>>().join(", ");
-    // How many rounds a `while` takes is not known, so much is expected.
+    // The number of iterations of a `while` is unknown, so the cost is taken as infinite.
     let loops = Loops::of_program(name, f64::INFINITY, (written, normal), &Layouts::of(&bindings));
     let edited = dump::edited(session.config(), text, &produces)?;
     let executable = Executable::new(session.config(), vec![Stage::of_program(loops)], produces, edited);
@@ -189,11 +193,12 @@ fn make(session: &Session, text: &str, bindings: &Bindings, timings: &mut Timing
     Ok(MadeProgram { executable, shares, assumed })
 }
 
-/// A tensor, and the least and the greatest value that it is taken to have.
+/// A tensor, and the least and the greatest of its assumed values.
 type AssumedRange = (Alias, (i64, i64));
 
-/// The program without the checks of coordinates that the values of bound tensors make needless, and what it takes for
-/// granted of these. Ranges of values are widened to the sizes of the program, so that it serves for other values, too.
+/// Removes the checks of coordinates that are in bounds by the values of bound tensors, and returns
+/// the assumed ranges. Ranges are widened to sizes of the program, so that the kernel also serves
+/// other values.
 fn over_values(program: notation::Program, bindings: &Bindings) -> (notation::Program, Vec<AssumedRange>) {
     let before = checks(&program).len();
     if before == 0 {
@@ -204,7 +209,7 @@ fn over_values(program: notation::Program, bindings: &Bindings) -> (notation::Pr
     let asked = RefCell::new(BTreeMap::new());
     let range = |id: notation::TensorId| {
         let decl = &program.tensors[id.index()];
-        // Numbers are expected to change from run to run.
+        // Numbers are expected to change between runs.
         if decl.role != Role::Input || decl.ty.shape.is_empty() {
             return None;
         }
@@ -221,7 +226,8 @@ fn over_values(program: notation::Program, bindings: &Bindings) -> (notation::Pr
     }
 }
 
-/// An error of a run; one that the program's text makes is told as those of its text are.
+/// Converts an error of a run: an error caused by the program's text is reported like other errors
+/// of the text.
 fn of_program(error: Error) -> Error {
     match error {
         Error::Query { source, .. } if matches!(*source, redpoll_physical::Error::OutOfBounds(_)) => {
@@ -232,28 +238,30 @@ fn of_program(error: Error) -> Error {
 }
 
 impl PreparedProgram {
-    /// The names of its results, in order.
+    /// Returns the names of the results, in order.
     pub fn produces(&self) -> &[Alias] {
         &self.made.executable.produces
     }
 
-    /// How long each phase took until it was prepared.
+    /// Returns the time of each phase of the preparation.
     pub fn timings(&self) -> &Timings {
         &self.timings
     }
 
-    /// Runs it on the engine of its session.
+    /// Runs the program on the engine of its session.
     ///
     /// # Errors
-    /// When the kernel stops: the memory limit, cancellation, a checked operator.
+    /// Fails if the kernel stops because of the memory limit, cancellation, or a checked operator.
     pub fn run(&self) -> Result<Run, Error> {
         self.run_with(self.made.executable.config.engine)
     }
 
-    /// Runs it on a given engine; there is no Logic plan that the interpreter of Logic could run.
+    /// Runs the program on a given engine, other than the interpreter of Logic: a program has no
+    /// Logic plan.
     ///
     /// # Errors
-    /// As [`PreparedProgram::run`]; and when the engine has nothing to run, or a tensor is too large for it.
+    /// As [`PreparedProgram::run`]; also if the engine is the interpreter of Logic, or a tensor is
+    /// too large for the engine.
     pub fn run_with(&self, engine: Engine) -> Result<Run, Error> {
         let none = || Err(Error::NoLogic);
         let executable = &self.made.executable;
@@ -266,27 +274,28 @@ impl PreparedProgram {
         Ok(run)
     }
 
-    /// As [`Prepared::placement`](crate::Prepared::placement).
+    /// Returns the placement, as [`Prepared::placement`](crate::Prepared::placement) does.
     pub fn placement(&self) -> Placement {
         self.made.executable.next_run(&self.bindings)
     }
 
-    /// The tier whose machine code the next run on [`Engine::Cpu`] calls.
+    /// Returns the tier that the next run on [`Engine::Cpu`] uses.
     pub fn tier(&self) -> Engine {
         self.made.executable.tier()
     }
 
-    /// Waits until the optimizing tier is there, if it is being compiled in the background.
+    /// Waits for the optimizing tier, if it is being compiled in the background.
     pub fn wait_for_take_over(&self) {
         self.made.executable.optimizing.wait();
     }
 
-    /// What a user may want to know of the optimizing tier.
+    /// Returns a note on the optimizing tier for the user.
     pub fn tier_note(&self) -> Option<String> {
         self.made.executable.tier_note()
     }
 
-    /// How its coordinates are known to be in bounds: which inputs were looked at, and which checks stayed.
+    /// Describes how coordinates are bounded: the inputs whose ranges were read, and the remaining
+    /// checks.
     fn bounds(&self, program: &notation::Program) -> String {
         let mut lines: Vec<String> = Vec::new();
         for (input, (least, greatest)) in &self.made.assumed {
@@ -306,10 +315,11 @@ impl PreparedProgram {
         lines.join("\n") + "\n"
     }
 
-    /// The program as it was read, in normal form, and below as far as is asked for.
+    /// Returns the program as written, in normal form, and in lower forms up to the level of
+    /// detail.
     ///
     /// # Errors
-    /// When the code of the kernel is asked for, and cannot be made.
+    /// Fails if the requested code of the kernel cannot be generated.
     pub fn explain(&self, detail: Detail) -> Result<Vec<Section>, Error> {
         let executable = &self.made.executable;
         let mut sections = Vec::new();

@@ -1,5 +1,5 @@
-//! The programs of a session that were taken to kernels: the same text over tensors of the same types and widths of
-//! arrays finds everything made.
+//! Cache of the compiled programs of a session, by text and the types of inputs, including the
+//! widths of their arrays.
 
 use crate::program::MadeProgram;
 use crate::session::Bindings;
@@ -9,13 +9,13 @@ use redpoll_physical::storage::Array;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The programs that are kept; those that were not used for longest leave first.
+/// Maximum number of cached programs; the least recently used programs are evicted.
 const KEPT: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
 
-/// A text, and what matters of each tensor that it reads.
+/// The text, and the name, type and array widths of each input.
 type Key = (String, Vec<(Alias, Arc<TensorType>, Vec<Prim>)>);
 
-/// What was made of programs.
+/// Cache of compiled programs.
 pub(crate) struct ProgramCache(Mutex<LruCache<Key, Arc<MadeProgram>>>);
 
 fn key(text: &str, bindings: &Bindings) -> Key {

@@ -1,4 +1,4 @@
-//! Sessions: configuration and limits, and what turns plans into something that runs.
+//! Sessions: a configuration with limits, and caches of compiled plans and programs.
 
 use crate::config::{Config, Engine};
 use crate::error::{Error, Unbound};
@@ -20,29 +20,29 @@ use std::sync::Arc;
 pub struct Bindings(BTreeMap<Alias, Tensor>);
 
 impl Bindings {
-    /// No tensors.
+    /// Returns empty bindings.
     pub fn new() -> Bindings {
         Bindings::default()
     }
 
-    /// The bindings with a tensor more; it replaces one of that name.
+    /// Adds a tensor to the bindings, replacing a tensor of the same name.
     #[must_use]
     pub fn with(mut self, table: impl Into<Alias>, tensor: Tensor) -> Bindings {
         self.insert(table, tensor);
         self
     }
 
-    /// Binds a tensor to a name; it replaces one of that name.
+    /// Binds a tensor to a name, replacing a tensor of the same name.
     pub fn insert(&mut self, table: impl Into<Alias>, tensor: Tensor) {
         self.0.insert(table.into(), tensor);
     }
 
-    /// The tensor of that name.
+    /// Returns the tensor of the given name.
     pub fn get(&self, table: &str) -> Option<&Tensor> {
         self.0.get(table)
     }
 
-    /// All of them, by name.
+    /// Iterates over all tensors, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = (&Alias, &Tensor)> {
         self.0.iter()
     }
@@ -54,22 +54,23 @@ impl<A: Into<Alias>> FromIterator<(A, Tensor)> for Bindings {
     }
 }
 
-/// Turns plans into kernels under one configuration, and keeps the kernels: plans that are equal up to the names of their
-/// inputs, over tensors alike, are made once. What its plans allocate counts against one memory limit. Clones share both.
+/// A compiler of plans to kernels under one configuration. Congruent plans (equal up to the names
+/// of their inputs) over similar tensors are compiled once. The allocations of all plans count
+/// against one memory limit. Clones share the caches and the limit.
 #[derive(Clone, Debug)]
 pub struct Session {
     config: Arc<Config>,
     limits: Limits,
     plans: Arc<PlanCache>,
     programs: Arc<ProgramCache>,
-    /// Its tables in SQL, made when they are first asked for.
+    /// The SQL tables of the session, created on first use.
     #[cfg(feature = "sql")]
     pub(crate) database: Arc<std::sync::OnceLock<redpoll_sql::Database>>,
 }
 
 impl Session {
-    /// A session of that configuration. The first one of a process that compiles has the compiler warmed up in the
-    /// background.
+    /// Returns a session with the given configuration. The first session of a process that compiles
+    /// also warms up the compiler in the background.
     pub fn new(config: Config) -> Session {
         if matches!(config.engine, Engine::Instant | Engine::Cpu | Engine::Auto) {
             warm_up();
@@ -77,7 +78,7 @@ impl Session {
         Session::cold(config)
     }
 
-    /// A session that leaves the compiler as it is.
+    /// Returns a session without warming up the compiler.
     pub(crate) fn cold(config: Config) -> Session {
         let limits = config.memory_limit.map_or_else(Limits::default, Limits::memory).on(&config.workers);
         let limits = Limits { device_memory: config.device_memory_limit.unwrap_or(usize::MAX), ..limits };
@@ -91,59 +92,61 @@ impl Session {
         }
     }
 
-    /// The same session under other limits.
+    /// Returns the same session under other limits.
     #[cfg(feature = "sql")]
     pub(crate) fn limited(&self, limits: Limits) -> Session {
         Session { limits, ..self.clone() }
     }
 
-    /// The same session with another engine, and kernels of its own.
+    /// Returns the same session with another engine and its own caches.
     #[cfg(feature = "sql")]
     pub(crate) fn with_engine(&self, engine: Engine) -> Session {
         let config = Config { engine, ..Config::clone(&self.config) };
         Session { config: Arc::new(config), plans: Arc::default(), programs: Arc::default(), ..self.clone() }
     }
 
-    /// The same session without its tables.
+    /// Returns the same session without its SQL tables.
     #[cfg(feature = "sql")]
     pub(crate) fn without_tables(&self) -> Session {
         Session { database: Arc::default(), ..self.clone() }
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The memory budget of its runs, and the flag that cancels them.
+    /// Returns the memory budget of the runs of the session, and the flag that cancels them.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// The plans that were taken to kernels.
+    /// Returns the cache of compiled plans.
     pub(crate) fn plans(&self) -> &PlanCache {
         &self.plans
     }
 
-    /// The programs that were taken to kernels.
+    /// Returns the cache of compiled programs.
     pub(crate) fn programs(&self) -> &ProgramCache {
         &self.programs
     }
 
-    /// Takes a plan in text all the way to kernels.
+    /// Parses a plan and compiles it to kernels.
     ///
     /// # Errors
-    /// When the text is no plan, a table that it reads is not bound, or a phase refuses it.
+    /// Fails if the text is not a plan, a table that it reads is not bound, or a phase rejects the
+    /// plan.
     pub fn prepare(&self, text: &str, bindings: &Bindings) -> Result<Prepared, Error> {
         let mut timings = Timings::default();
         let plan = timings.time(Phase::Parse, || read_plan(text, bindings))?;
         prepare(self, plan, bindings, timings)
     }
 
-    /// Takes a plan all the way to kernels.
+    /// Compiles a plan to kernels.
     ///
     /// # Errors
-    /// When a table that it reads is not bound to a tensor of its type, or a phase refuses it.
+    /// Fails if a table that the plan reads is not bound to a tensor of its type, or a phase
+    /// rejects the plan.
     pub fn prepare_plan(&self, plan: Plan, bindings: &Bindings) -> Result<Prepared, Error> {
         prepare(self, plan, bindings, Timings::default())
     }
@@ -155,7 +158,7 @@ impl Default for Session {
     }
 }
 
-/// The plan of a text over the bound tensors.
+/// Parses a plan over the bound tensors.
 fn read_plan(text: &str, bindings: &Bindings) -> Result<Plan, Error> {
     let mut unbound = Vec::new();
     for (table, fields) in free_tables(text).map_err(Error::Parse)? {

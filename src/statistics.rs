@@ -1,22 +1,22 @@
-//! What the optimizer is told of bound tensors.
+//! Statistics of bound tensors for the optimizer.
 
 use crate::session::Bindings;
 use redpoll_logic::statistics::{Answer, Fact, Hop, ModeSet, Question, StatisticsSource, Weights};
 use redpoll_logic::{Alias, TensorType};
 use redpoll_physical::storage::connected;
 
-/// What the optimizer is told of the inputs of a plan.
+/// Source of the statistics of the inputs of a plan.
 #[derive(Clone, Debug)]
 pub(crate) enum Told {
-    /// What is true of the tensors that are bound.
+    /// Exact statistics of the bound tensors.
     Measured,
-    /// Numbers of positions, true or not.
+    /// Given numbers of positions, possibly wrong.
     #[cfg(test)]
     Counts(redpoll_logic::statistics::PositionCounts),
 }
 
 impl Told {
-    /// Where that comes from.
+    /// Returns the statistics source over these tensors.
     pub(crate) fn source<'a>(&'a self, bindings: &'a Bindings) -> Box<dyn StatisticsSource + 'a> {
         match self {
             Told::Measured => Box::new(Measured(bindings)),
@@ -26,8 +26,9 @@ impl Told {
     }
 }
 
-/// Statistics of bound tensors: numbers of positions are read off the ends of arrays and cost nothing; the rest takes a pass
-/// over a tensor when it is asked for, and is kept with it. Nothing is known of what a device has lost: the run tells that.
+/// Statistics of bound tensors. Numbers of positions are read from the ends of arrays at no cost.
+/// Other statistics take a pass over a tensor on first use and are cached with the tensor. A tensor
+/// that a device has lost has no statistics; the run reports the loss.
 struct Measured<'a>(&'a Bindings);
 
 impl StatisticsSource for Measured<'_> {

@@ -1,27 +1,27 @@
-//! How long each phase took.
+//! Elapsed times of the phases.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// A phase between the text of a plan and its results.
+/// A phase from the text of a plan to its results.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Phase {
-    /// From text to a Logic plan.
+    /// Parsing of a Logic plan.
     Parse,
-    /// The rules of Logic plans.
+    /// Verification of plans.
     Verify,
-    /// From the Logic plan to a physical plan.
+    /// Optimization of the Logic plan to a physical plan.
     Optimize,
-    /// From physical queries to Notation in normal form.
+    /// Translation of physical queries to Notation in normal form.
     Notation,
-    /// From Notation to Assembly to machine code.
+    /// Compilation of Notation to Assembly and machine code.
     Compile,
-    /// The kernels.
+    /// Execution of the kernels.
     Run,
 }
 
 impl Phase {
-    /// The name in messages.
+    /// Returns the name used in messages.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Parse => "parse",
@@ -40,22 +40,22 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Times by phase, in the order in which the phases ran.
+/// Times by phase, in execution order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Timings(Vec<(Phase, Duration)>);
 
 impl Timings {
-    /// The time of a phase, zero if it did not run.
+    /// Returns the time of a phase, or zero if the phase did not run.
     pub fn of(&self, phase: Phase) -> Duration {
         self.0.iter().filter(|(p, _)| *p == phase).map(|(_, t)| *t).sum()
     }
 
-    /// The time of all phases.
+    /// Returns the time of all phases.
     pub fn total(&self) -> Duration {
         self.0.iter().map(|(_, t)| *t).sum()
     }
 
-    /// All phases that ran.
+    /// Iterates over the phases that ran.
     pub fn iter(&self) -> impl Iterator<Item = (Phase, Duration)> {
         self.0.iter().copied()
     }

@@ -1,8 +1,9 @@
-//! Warming up: the first plan of a process would wait for what no later one waits for.
+//! Warm-up of the compiler, so that the first plan of a process does not pay for its start.
 //!
-//! Pages of the compiler's code are read when first executed, the description of the machine is made when first asked
-//! for, threads are started, the heap grows and the e-graph has a clock calibrated. That takes as long as compiling several kernels; a small plan that is
-//! taken all the way in the background has it done while the caller reads its files.
+//! At first use, pages of the compiler's code are loaded, the machine is detected, threads are
+//! started, the heap grows, and the e-graph calibrates a clock. These steps take as long as
+//! compiling several kernels. A small plan, prepared and run in the background, triggers them while
+//! the caller reads its files.
 
 use crate::config::Config;
 use crate::session::{Bindings, Session};
@@ -10,16 +11,17 @@ use redpoll_logic::{DType, Format, Scalar, TensorType};
 use redpoll_physical::storage::{Tensor, Values};
 use std::sync::Once;
 
-/// Two matrices merged into a sparse one: loads and stores, branches, loops in loops, growth. No more than that, since the
-/// caller's first plan may be compiled at the same time.
+/// A merge of two matrices into a sparse one, which covers loads, stores, branches, nested loops
+/// and growth. The plan is minimal because the caller's first plan may be compiled at the same
+/// time.
 const PLAN: &str = "(plan
     (query C (reformat csr (mapjoin + (table A i k) (table B i k))))
     (produces C))";
 
-/// Takes a small plan to its results in the background, once a process.
+/// Prepares and runs a small plan in the background, once per process.
 pub(crate) fn warm_up() {
     static ONCE: Once = Once::new();
-    // What fails here fails for the caller's plan as well, and is told there.
+    // An error here also occurs for the caller's plan and is reported there.
     ONCE.call_once(|| {
         rayon::spawn(|| {
             let _ = run();
@@ -43,7 +45,7 @@ fn run() -> Option<()> {
 
 #[cfg(test)]
 mod tests {
-    /// Protects the plan from being refused, which nobody would notice.
+    /// Asserts that the plan runs, because errors of the warm-up are ignored.
     #[test]
     fn the_plan_runs() {
         assert_eq!(super::run(), Some(()));

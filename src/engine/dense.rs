@@ -1,4 +1,5 @@
-//! Between stored tensors and the dense values that the upper interpreters compute with.
+//! Conversion between stored tensors and the dense values of the interpreters of Logic and
+//! Notation.
 
 use crate::config::Engine;
 use crate::error::Error;
@@ -6,16 +7,16 @@ use redpoll_logic::{Alias, Scalar, TensorType};
 use redpoll_physical::storage::{Tensor, Values};
 use std::sync::Arc;
 
-/// The most places that a tensor may have to be held densely as scalars.
+/// Maximum number of elements of a tensor that is expanded to dense scalars.
 const MOST_PLACES: u64 = 10_000_000;
 
-/// All values of a tensor, row-major over its modes.
+/// Returns all values of a tensor in row-major order of its modes.
 pub(super) fn scalars(name: &Alias, tensor: &Tensor, engine: Engine) -> Result<Vec<Scalar>, Error> {
     check_size(name, tensor.ty(), engine)?;
     Ok(tensor.to_dense_scalars()?)
 }
 
-/// Refuses tensors that are too large to be held densely, padding of blocks included.
+/// Rejects tensors that are too large to be stored densely, including the padding of blocks.
 pub(super) fn check_size(name: &Alias, ty: &TensorType, engine: Engine) -> Result<(), Error> {
     let sizes = ty.format.storage_shape(&ty.shape);
     let places = sizes.iter().try_fold(1u64, |n, size| n.checked_mul(*size));
@@ -25,7 +26,7 @@ pub(super) fn check_size(name: &Alias, ty: &TensorType, engine: Engine) -> Resul
     Err(Error::TooLarge { tensor: name.clone(), shape: ty.shape.clone(), engine })
 }
 
-/// The tensor with those values, row-major over its modes.
+/// Returns the tensor of the given values, in row-major order of its modes.
 pub(super) fn tensor(ty: &Arc<TensorType>, scalars: &[Scalar]) -> Result<Tensor, Error> {
     let values = Values::from_scalars(ty.dtype.clone(), scalars)?;
     Ok(Tensor::from_dense(ty.clone(), &values)?)

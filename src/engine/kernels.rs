@@ -1,4 +1,4 @@
-//! Running the loops of a stage by their kernel, as machine code or in the interpreter of Assembly.
+//! Execution of the kernel of a stage, on any engine that runs kernels.
 
 use super::{Compile, Loops};
 use crate::error::Error;
@@ -7,7 +7,7 @@ use redpoll_physical::kernel::Outcome;
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::Tensor;
 
-/// Runs the kernel of loops on its inputs, in the order of its program.
+/// Runs the kernel of loops on its inputs, in the order of the inputs of its program.
 pub(crate) fn run_kernel(
     loops: &Loops,
     inputs: &[&Tensor],

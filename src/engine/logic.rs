@@ -1,4 +1,4 @@
-//! Running a whole plan in the reference interpreter of Logic.
+//! Execution of a whole plan in the reference interpreter of Logic.
 
 use super::dense;
 use crate::config::Engine;
@@ -10,10 +10,10 @@ use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The results of a plan, as the reference interpreter defines them.
+/// Returns the results of a plan as defined by the reference interpreter.
 pub(crate) fn run_logic(plan: &Plan, bindings: &Bindings, mode: FloatMode) -> Result<Vec<(Alias, Tensor)>, Error> {
     let mut inputs = HashMap::new();
-    // Also those that the optimizer found it can do without.
+    // Includes the inputs that the optimizer has eliminated.
     let read = plan.inputs();
     for (name, tensor) in bindings.iter().filter(|(name, _)| read.contains(name)) {
         let values = dense::scalars(name, tensor, Engine::LogicInterpreter)?;

@@ -1,4 +1,4 @@
-//! The engines: what runs the queries of a physical plan.
+//! The engines, which run the queries of a physical plan.
 
 mod dense;
 mod kernels;

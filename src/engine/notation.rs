@@ -1,4 +1,4 @@
-//! Running the loops of a stage in the interpreter of Notation.
+//! Execution of the loops of a stage in the interpreter of Notation.
 
 use super::{Loops, dense};
 use crate::config::Engine;
@@ -9,7 +9,7 @@ use redpoll_physical::notation::{Limits, Places, Role, place_of, places_of, run_
 use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
 
-/// Runs the normalized program of loops on its inputs, in the order of its program.
+/// Runs the normalized program of loops on its inputs, in the order of the inputs of the program.
 pub(crate) fn run_notation(loops: &Loops, inputs: &[&Tensor], mode: FloatMode) -> Result<Vec<Tensor>, Error> {
     let mut places = HashMap::new();
     for (decl, tensor) in loops.program.tensors.iter().filter(|t| t.role == Role::Input).zip(inputs) {
@@ -34,7 +34,7 @@ fn at_place(ty: &TensorType, scalars: &[Scalar], at: &[u64]) -> Scalar {
     scalars[place as usize].clone()
 }
 
-/// Values that are row-major over storage modes, row-major over the modes of the tensor.
+/// Reorders values from row-major over storage modes to row-major over the modes of the tensor.
 fn row_major(ty: &TensorType, places: &Places) -> Vec<Scalar> {
     let count = if ty.shape.contains(&0) { 0 } else { ty.shape.iter().product() };
     let mut at = vec![0; ty.shape.len()];

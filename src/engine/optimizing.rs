@@ -1,4 +1,5 @@
-//! The optimizing tier of a plan: all kernels in one translation unit, at once or in the background.
+//! The optimizing tier of a plan: all kernels in one translation unit, compiled at once or in the
+//! background.
 
 use super::{Loops, Stage};
 use crate::error::Error;
@@ -12,17 +13,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The time in kernels of the instant tier after which a compilation pays off: about what it takes itself, so that nobody
-/// waits more than twice as long as with the best choice.
+/// Time spent in kernels of the instant tier after which compilation pays off. The value is about
+/// the time of a compilation, so that the total time is at most twice the optimum.
 const WORTH: Duration = Duration::from_millis(50);
-/// The runs after which a plan is taken for one that goes on being run, however quick it is.
+/// Number of runs after which a plan is assumed to run repeatedly, however fast it is.
 const REPEATED: u64 = 200;
 
-/// What a plan needs for its optimizing tier, and how far it is.
+/// The state of the optimizing tier of a plan.
 pub(crate) struct Optimizing {
     pub(crate) toolchain: Arc<Toolchain>,
     pub(crate) mode: FloatMode,
-    /// A text that takes the place of the emitted one.
+    /// A text that replaces the emitted one.
     pub(crate) edited: Option<String>,
     runs: AtomicU64,
     nanos: AtomicU64,
@@ -45,7 +46,7 @@ impl Optimizing {
         }
     }
 
-    /// The text that is compiled for the stages.
+    /// Returns the C text of the stages.
     pub(crate) fn text(&self, stages: &[Stage]) -> Result<String, Error> {
         if let Some(edited) = &self.edited {
             return Ok(edited.clone());
@@ -72,7 +73,7 @@ impl Optimizing {
         Ok(())
     }
 
-    /// Whether the kernels of all stages are compiled.
+    /// Returns whether the kernels of all stages are compiled.
     pub(crate) fn is_ready(&self, stages: &[Stage]) -> bool {
         loops(stages).all(|l| l.is_compiled(Engine::Optimizing))
     }
@@ -83,8 +84,8 @@ impl Optimizing {
         self.nanos.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Starts the compilation in the background if earlier runs have proved the plan worth it. It is asked for in front of
-    /// a run: what is not run again is not compiled.
+    /// Starts the compilation in the background if earlier runs have reached a threshold. The check
+    /// precedes a run, so a plan that does not run again is not compiled.
     pub(crate) fn start_if_worth(self: &Arc<Self>, stages: &Arc<Vec<Stage>>) {
         let spent = Duration::from_nanos(self.nanos.load(Ordering::Relaxed));
         let worth = spent >= WORTH || self.runs.load(Ordering::Relaxed) >= REPEATED;
@@ -119,7 +120,7 @@ impl Optimizing {
         }
     }
 
-    /// Why there is no optimizing tier although the plan is worth it.
+    /// Returns the reason why the optimizing tier failed, if it did.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.failed.get().map(String::as_str)
     }
@@ -129,7 +130,7 @@ fn loops(stages: &[Stage]) -> impl Iterator<Item = &Loops> {
     stages.iter().filter_map(Stage::loops)
 }
 
-/// An error of all queries together.
+/// Returns an error of all queries together.
 fn refused(stages: &[Stage], source: redpoll_physical::Error) -> Error {
     let names: Vec<&str> = stages.iter().filter(|s| s.loops().is_some()).map(|s| s.name.as_str()).collect();
     Error::Query { phase: Phase::Compile, query: names.join(", "), source: Box::new(source) }

@@ -1,91 +1,95 @@
-//! Whether a plan runs on the CPU or on a device, where its user leaves that open: a function of facts.
+//! The choice between the CPU and a device for [`Engine::Auto`](crate::Engine::Auto), as a function
+//! of estimates.
 //!
-//! A device does the work of many threads at once, but data has to go there, results have to come back, and kernels are
-//! compiled anew for it. That pays over some runs; a plan is taken to run as often again as it has run, as for the optimizing
-//! tier. What is little work is not worth a question to the driver.
+//! A device has the throughput of many threads, but inputs and results must be transferred, and
+//! kernels must be compiled for it. These costs are amortized over runs: a plan is expected to run
+//! as often again as it has run, as for the optimizing tier. For little work, the driver is not
+//! queried.
 
 use redpoll_physical::kernel::Processor;
 use std::fmt;
 use std::time::Duration;
 
-/// Seconds of a step of estimated costs on one thread, as `optimizer/src/cost.rs` says.
+/// Seconds per unit of estimated cost on one thread, as in `optimizer/src/cost.rs`.
 const STEP: f64 = 0.45e-9;
-/// Seconds on the CPU from which on a device is asked for.
+/// Minimum of estimated seconds on the CPU for which a device is considered.
 const LEAST: f64 = 2e-3;
-/// How many threads a device stands for. Not measured: the ratio of the bandwidths of memory that the makers tell.
+/// Number of CPU threads that a device equals. Not measured: the ratio of memory bandwidths in data
+/// sheets.
 const THREADS_OF_DEVICE: f64 = 50.0;
-/// Bytes a second from memory that is not pinned to a device and back. Not measured: half of what a link of 16 lanes of the
-/// fourth generation does.
+/// Bytes per second between pageable memory and a device. Not measured: half of the bandwidth of a
+/// PCIe 4.0 link with 16 lanes.
 const LINK: f64 = 12e9;
-/// Seconds that a query takes on a device beside its work: tables of windows, launches and waits. Not measured.
+/// Seconds per query on a device besides its work: tables of windows, launches and waits. Not
+/// measured.
 const LAUNCH: f64 = 2e-4;
-/// Seconds that the run-time compiler takes for a query. Not measured.
+/// Seconds per query in the run-time compiler. Not measured.
 const COMPILE: f64 = 0.2;
 
-/// What is known of a run before a device is asked.
+/// Estimates of a run before a device is queried.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Expected {
-    /// The estimated cost of its queries, in steps; infinite where nothing is estimated.
+    /// The estimated cost of the queries, in steps; infinite if there is no estimate.
     pub(crate) cost: f64,
     /// The number of queries that run loops.
     pub(crate) queries: usize,
-    /// The threads of the CPU.
+    /// The number of CPU threads.
     pub(crate) threads: usize,
-    /// The estimated bytes of its results.
+    /// The estimated bytes of the results.
     pub(crate) results: f64,
 }
 
-/// What is known of a device that is there.
+/// The state of an available device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Device {
-    /// The bytes of inputs that it does not have.
+    /// The bytes of inputs that are not on the device.
     pub(crate) missing: u64,
-    /// Whether kernels for it are compiled.
+    /// Set when the kernels for the device are compiled.
     pub(crate) compiled: bool,
-    /// How often the plan has run.
+    /// Number of completed runs of the plan.
     pub(crate) runs: u64,
 }
 
-/// Where a plan runs, and why.
+/// The processor that runs a plan, and the reason.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Placement {
     /// The processor: the CPU or a device.
     pub processor: Processor,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// Why a plan runs where it does.
+/// Reason of a placement.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Its user has asked for that.
+    /// The user requested the processor.
     Asked,
-    /// Nobody knows how much work it is.
+    /// The amount of work is unknown.
     Unknown,
-    /// It is so little work that no device is asked for.
+    /// The estimated work is too little to consider a device.
     Little {
         /// The estimated time on the CPU.
         cpu: Duration,
     },
-    /// There is no device, or the device does not run the plan; the words say why.
+    /// There is no device, or the device cannot run the plan; the text says why.
     NoDevice(String),
-    /// The times of the two were weighed.
+    /// The estimated times of CPU and device were compared.
     Weighed {
         /// The estimated time of a run on the CPU.
         cpu: Duration,
-        /// The estimated time of a run on the device, once inputs and kernels are there.
+        /// The estimated time of a run on the device, after transfers of inputs and compilation.
         device: Duration,
-        /// The estimated time until they are.
+        /// The estimated time of these transfers and the compilation.
         before: Duration,
-        /// The bytes of inputs that have to go there.
+        /// The bytes of inputs that must be transferred.
         missing: u64,
-        /// The runs for which it was weighed.
+        /// The number of runs over which the costs are amortized.
         runs: u64,
     },
 }
 
-/// Where a plan runs that its user leaves to the engine; `device` is asked where its answer may matter.
+/// Chooses the processor of a plan. `device` is called only if its answer may matter.
 pub(crate) fn place(expected: Expected, device: impl FnOnce() -> Result<Device, String>) -> Placement {
     let on_cpu = |reason| Placement { processor: Processor::Cpu, reason };
     if !expected.cost.is_finite() {
@@ -147,7 +151,7 @@ mod tests {
 
     const THERE: Device = Device { missing: 0, compiled: true, runs: 0 };
 
-    /// A run of so many seconds on one of so many threads.
+    /// Returns a run of the given seconds on one thread, on a CPU with `threads` threads.
     fn work(seconds: f64, threads: usize) -> Expected {
         Expected { cost: seconds / STEP, queries: 1, threads, results: 0.0 }
     }
@@ -156,7 +160,7 @@ mod tests {
         place(work, || Ok(device)).processor
     }
 
-    /// Protects small queries from the driver, and users from waits for it.
+    /// Asserts that the driver is not queried for small queries or unknown work.
     #[test]
     fn what_is_little_or_unknown_asks_no_device() {
         let asked = || -> Result<Device, String> { panic!("the device was asked") };
@@ -174,7 +178,8 @@ mod tests {
         assert_eq!(placement.to_string(), "cpu: no device: the driver (libcuda) is not installed");
     }
 
-    /// Protects from transfers that take longer than the work, and from a CPU that goes on where a device has everything.
+    /// Asserts that transfers and compilation count, and that a device with data and kernels is
+    /// used.
     #[test]
     fn work_is_weighed_against_transfers_and_compilation() {
         assert_eq!(processor(work(0.1, 1), THERE), Processor::Cuda(0));
@@ -190,7 +195,7 @@ mod tests {
         );
     }
 
-    /// Protects plans that run again and again: what is done once pays over the runs.
+    /// Asserts that one-time costs are amortized over repeated runs.
     #[test]
     fn what_is_done_once_pays_over_the_runs() {
         let there = |runs| Device { missing: 1_200_000_000, compiled: false, runs };

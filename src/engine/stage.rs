@@ -1,4 +1,4 @@
-//! A stage: one query of a physical plan with everything that is made of it.
+//! A stage: one query of a physical plan in all its compiled forms.
 
 use crate::error::Error;
 use crate::session::Bindings;
@@ -17,66 +17,68 @@ use redpoll_physical::storage::Tensor;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-/// One query on its way to its results. Clones share the kernels.
+/// One query and its compiled forms. Clones share the kernels.
 #[derive(Clone)]
 pub(crate) struct Stage {
-    /// The names of its outputs, for messages.
+    /// The names of the outputs, for messages.
     pub(crate) name: String,
-    /// The tensors that it reads, in the order of its inputs.
+    /// The tensors that the stage reads, in the order of the inputs.
     pub(crate) reads: Vec<Alias>,
-    /// The tensors that it writes, in the order of its outputs.
+    /// The tensors that the stage writes, in the order of the outputs.
     pub(crate) writes: Vec<Alias>,
-    /// The estimated bytes of the tensors that it writes, in the order of the queries' outputs.
+    /// The estimated bytes of the written tensors, in the order of the query's outputs.
     pub(crate) expected: Vec<(Alias, f64)>,
-    /// The tensors that it reads and no later stage, and that are not results.
+    /// The tensors that are read here for the last time and are not results.
     pub(crate) last_read: Vec<Alias>,
-    /// How its outputs come to be.
+    /// The work that computes the outputs.
     pub(crate) work: Work,
 }
 
-/// How the outputs of a stage come to be.
+/// The work that computes the outputs of a stage.
 #[derive(Clone)]
 pub(crate) enum Work {
-    /// Storage is converted to the format of this type; by loops where it was left on a device, if there are some.
+    /// Conversion of storage to the format of this type; by loops, if there are any, when the
+    /// source is on a device.
     Convert(Arc<TensorType>, Option<Arc<Loops>>),
-    /// Loops are run.
+    /// Execution of loops.
     Loops(Arc<Loops>),
 }
 
-/// A query of loops on its way to a kernel.
+/// A query of loops and its compiled forms.
 pub(crate) struct Loops {
     name: String,
-    /// Its estimated cost.
+    /// The estimated cost.
     cost: f64,
-    /// Its program as it comes from the physical query.
+    /// The program as translated from the physical query.
     pub(crate) written: Program,
-    /// Its program in normal form.
+    /// The program in normal form.
     pub(crate) program: Arc<Program>,
-    /// The layouts that its inputs are expected to have: those of bound tensors, and narrow ones of intermediates.
+    /// The expected layouts of the inputs: those of bound tensors, and narrow ones of
+    /// intermediates.
     layouts: Vec<Option<Layout>>,
-    /// How long the lists of bound inputs are.
+    /// The lengths of the lists of bound inputs.
     lists: Lists,
     /// The program lowered for these layouts.
     draft: OnceLock<Draft>,
     kernels: [OnceLock<Kernel>; 4],
-    /// The kernels of devices, by their numbers.
+    /// The kernels of devices, by device number.
     devices: [OnceLock<Kernel>; DEVICES],
 }
 
-/// The devices that there may be.
+/// Maximum number of devices.
 const DEVICES: usize = 16;
 
-/// How kernels are compiled.
+/// Options of compiling kernels.
 #[derive(Clone, Copy)]
 pub(crate) struct Compile<'a> {
     pub(crate) engine: Engine,
     pub(crate) mode: FloatMode,
-    /// For the optimizing engine.
+    /// The toolchain of the optimizing engine.
     pub(crate) toolchain: &'a Arc<Toolchain>,
 }
 
 impl Stage {
-    /// The stages of a plan, in order; for its first queries there are some already.
+    /// Builds the stages of a plan, in order. Stages in `first` are reused for the first queries.
     pub(crate) fn all_of(planned: &AdaptivePlan, bindings: &Bindings, first: &[Stage]) -> Result<Vec<Stage>, Error> {
         let AdaptivePlan { physical: plan, report, .. } = planned;
         let mut types: HashMap<Alias, Arc<TensorType>> = plan.inputs.iter().cloned().collect();
@@ -112,7 +114,7 @@ impl Stage {
         if let Some(source) = query.converts(|t| types.get(t).map(AsRef::as_ref)) {
             let output = &query.outputs[0];
             let streams = types.get(source).is_some_and(|source| streams(&source.format, output));
-            // Loops take no storage that is not in order, for one.
+            // Loops are optional: Notation rejects unordered storage, for example.
             let loops = streams.then(|| Loops::new(name.clone(), query, cost, types, layouts).ok()).flatten();
             return Ok(Stage {
                 name,
@@ -135,7 +137,7 @@ impl Stage {
         })
     }
 
-    /// The one stage of a program in Notation.
+    /// Builds the only stage of a program in Notation.
     pub(crate) fn of_program(loops: Loops) -> Stage {
         let (reads, writes) = (loops.tensors(Role::Input), loops.tensors(Role::Output));
         Stage {
@@ -148,12 +150,12 @@ impl Stage {
         }
     }
 
-    /// An error of a phase of this stage.
+    /// Returns an error of a phase of this stage.
     pub(crate) fn refused(&self, phase: Phase, source: redpoll_physical::Error) -> Error {
         Error::Query { phase, query: self.name.clone(), source: Box::new(source) }
     }
 
-    /// The loops, if there are some.
+    /// Returns the loops, or `None` for a conversion.
     pub(crate) fn loops(&self) -> Option<&Loops> {
         match &self.work {
             Work::Convert(..) => None,
@@ -162,14 +164,15 @@ impl Stage {
     }
 }
 
-/// Whether a conversion writes places in the order in which it reads them, and no more than those that are stored.
+/// Returns whether a conversion writes entries in the order in which it reads them, and only stored
+/// ones.
 fn streams(source: &Format, output: &Output) -> bool {
     let full = |format: &Format| format.levels.iter().map(|level| level.kind.traits().full).collect::<Vec<_>>();
     let (from, to) = (full(source), full(&output.ty.format));
     output.workspace.is_none() && (from.last() == Some(&false) || !to.contains(&false))
 }
 
-/// The estimated bytes of what a query writes: of narrow arrays.
+/// Estimates the bytes of the outputs of a query, assuming narrow arrays.
 fn expected(decision: &Decision) -> Vec<(Alias, f64)> {
     let bytes = |output: &DecidedOutput| {
         let arrays = |(format, n): (&LevelFormat, &f64)| level(format.kind).arrays().len() as f64 * 4.0 * n;
@@ -194,7 +197,7 @@ impl Loops {
         Ok(Loops::of_program(name, cost, (written, program), layouts))
     }
 
-    /// The loops of a program as it is written, and in normal form.
+    /// Creates the loops of a program, given as written and in normal form.
     pub(crate) fn of_program(
         name: String,
         cost: f64,
@@ -219,7 +222,7 @@ impl Loops {
         }
     }
 
-    /// Its estimated cost.
+    /// Returns the estimated cost.
     pub(crate) fn cost(&self) -> f64 {
         self.cost
     }
@@ -228,14 +231,14 @@ impl Loops {
         self.program.tensors.iter().filter(|t| t.role == role).map(|t| Alias::from(t.name.as_str())).collect()
     }
 
-    /// The program lowered for inputs of the expected layouts, at the first call.
+    /// Returns the program lowered for inputs of the expected layouts; lowered on the first call.
     pub(crate) fn draft(&self, mode: FloatMode) -> &Draft {
         self.draft.get_or_init(|| {
             Draft::new(&self.program, &self.layouts, mode).expecting(self.cost).over(self.lists.clone())
         })
     }
 
-    /// Where the kernel of an engine is kept; nowhere for a device that there cannot be.
+    /// Returns the slot of the kernel of an engine, or `None` for a device number out of range.
     fn slot(&self, engine: Engine) -> Option<&OnceLock<Kernel>> {
         match engine {
             Engine::Instant => self.kernels.first(),
@@ -246,19 +249,19 @@ impl Loops {
         }
     }
 
-    /// Whether there is a kernel for inputs of the expected layouts.
+    /// Returns whether there is a kernel for inputs of the expected layouts.
     pub(crate) fn is_compiled(&self, engine: Engine) -> bool {
         self.slot(engine).is_some_and(|slot| slot.get().is_some())
     }
 
-    /// Takes a kernel for inputs of the expected layouts, unless there is one.
+    /// Stores a kernel for inputs of the expected layouts, unless there is one.
     pub(crate) fn accept(&self, engine: Engine, kernel: Kernel) {
         if let Some(slot) = self.slot(engine) {
             slot.get_or_init(|| kernel);
         }
     }
 
-    /// The kernel for inputs of the expected layouts, compiled at the first call.
+    /// Returns the kernel for inputs of the expected layouts; compiled on the first call.
     pub(crate) fn compiled(&self, how: Compile<'_>) -> Result<&Kernel, Error> {
         let Some(slot) = self.slot(how.engine) else {
             let Engine::Cuda(ordinal) = how.engine else { unreachable!("other engines have a place each") };
@@ -272,8 +275,8 @@ impl Loops {
         Ok(slot.get_or_init(|| kernel))
     }
 
-    /// A kernel for the inputs at hand, if these are not of the expected layouts: an intermediate has so many positions
-    /// that its arrays are wide.
+    /// Compiles a kernel for inputs whose layouts differ from the expected ones, such as an
+    /// intermediate with enough positions to need wide arrays.
     pub(crate) fn compiled_anew(&self, inputs: &[&Tensor], how: Compile<'_>) -> Result<Option<Kernel>, Error> {
         if self.layouts.iter().flatten().zip(inputs).all(|(expected, input)| expected.fits(input)) {
             return Ok(None);
@@ -292,28 +295,28 @@ impl Loops {
         kernel.map_err(|source| self.refused(Phase::Compile, source))
     }
 
-    /// An error of a phase of these loops.
+    /// Returns an error of a phase of these loops.
     pub(crate) fn refused(&self, phase: Phase, source: redpoll_physical::Error) -> Error {
         Error::Query { phase, query: self.name.clone(), source: Box::new(source) }
     }
 }
 
-/// The layouts that tensors are expected to have.
+/// The expected layouts of tensors.
 pub(crate) struct Layouts<'b> {
     bindings: &'b Bindings,
-    /// Those of intermediates that share levels of bound tensors.
+    /// Layouts of intermediates that share levels of bound tensors.
     shared: HashMap<Alias, Layout>,
     /// The special values that intermediates may have.
     specials: HashMap<Alias, Special>,
 }
 
 impl Layouts<'_> {
-    /// Those of bound tensors.
+    /// Starts with the layouts of bound tensors.
     pub(crate) fn of(bindings: &Bindings) -> Layouts<'_> {
         Layouts { bindings, shared: HashMap::new(), specials: HashMap::new() }
     }
 
-    /// Takes up the outputs of a query that have the patterns of what it reads.
+    /// Records the layouts of outputs that share the pattern of a read tensor.
     fn share(&mut self, query: &PhysicalQuery) {
         for output in &query.outputs {
             if let Some(layout) = output.pattern.as_ref().and_then(|of| self.known(of.as_str())) {
@@ -322,7 +325,7 @@ impl Layouts<'_> {
         }
     }
 
-    /// Takes up the special values of what a stage writes.
+    /// Records the special values that the outputs of a stage may have.
     fn note(&mut self, stage: &Stage) {
         match &stage.work {
             Work::Loops(loops) => {
@@ -343,7 +346,7 @@ impl Layouts<'_> {
         self.bindings.get(name).map(Layout::of).or_else(|| self.shared.get(name).cloned())
     }
 
-    /// That of a tensor: an intermediate that shares nothing is narrow.
+    /// Returns the expected layout of a tensor. An intermediate that shares no levels is narrow.
     fn expected(&self, name: &str, ty: &TensorType) -> Layout {
         let known = self.known(name).unwrap_or_else(|| narrow(ty));
         match self.specials.get(name) {
@@ -353,7 +356,7 @@ impl Layouts<'_> {
     }
 }
 
-/// The layout in which kernels write tensors of a type.
+/// Returns the layout in which kernels write tensors of a type.
 fn narrow(ty: &TensorType) -> Layout {
     let sizes = ty.format.storage_shape(&ty.shape);
     let prims = |(format, size): (&LevelFormat, u64)| {

@@ -1,4 +1,4 @@
-//! Graphs in the language of Graphviz.
+//! Graphs for Graphviz.
 
 use super::graph::{Graph, Kind, escaped};
 use std::fmt::Write;
@@ -21,7 +21,7 @@ pub(super) fn print(graph: &Graph) -> String {
     text
 }
 
-/// Lines as what stands between quotes: a backslash starts an escape, a quote ends the string.
+/// Escapes lines for a quoted string: backslashes and quotes are special.
 pub(crate) fn label(lines: &[String]) -> String {
     let escape = |c: char| matches!(c, '"' | '\\').then(|| format!("\\{c}"));
     escaped(lines, "\\n", escape)
@@ -31,7 +31,7 @@ pub(crate) fn label(lines: &[String]) -> String {
 mod tests {
     use super::label;
 
-    /// Protects labels from names that have what Graphviz gives a meaning.
+    /// Checks that characters with a meaning in Graphviz are escaped in labels.
     #[test]
     fn labels_are_escaped() {
         let cases = [

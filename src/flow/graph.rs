@@ -1,4 +1,4 @@
-//! Flows as nodes and edges, whatever language they are drawn in.
+//! Flows as nodes and edges, independent of the language of the drawing.
 
 use super::text::protocols;
 use super::{Flow, FlowQuery, FlowRead, Size};
@@ -13,7 +13,7 @@ pub(super) struct Graph {
     pub(super) edges: Vec<Edge>,
 }
 
-/// What a node stands for.
+/// Kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Input,
@@ -21,21 +21,21 @@ pub(super) enum Kind {
     Result,
 }
 
-/// A node; its number is its place in the graph.
+/// A node, identified by its index in the graph.
 pub(super) struct Node {
     pub(super) kind: Kind,
     pub(super) lines: Vec<String>,
 }
 
-/// A tensor on its way.
+/// A tensor that is passed between two nodes.
 pub(super) struct Edge {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) lines: Vec<String>,
 }
 
-/// Lines as one text, with a separator between them: characters are escaped as `escape` says, those that control a
-/// terminal are blanks.
+/// Joins lines with a separator. Characters are escaped by `escape`, and other control characters
+/// become blanks.
 pub(super) fn escaped(lines: &[String], separator: &str, escape: impl Fn(char) -> Option<String>) -> String {
     let character = |c: char| match escape(c) {
         Some(escaped) => escaped,
@@ -46,7 +46,8 @@ pub(super) fn escaped(lines: &[String], separator: &str, escape: impl Fn(char) -
 }
 
 impl Graph {
-    /// Inputs, queries and results, with an edge for each tensor that a query reads and for each result.
+    /// Converts a flow to a graph of inputs, queries and results, with an edge for each read tensor
+    /// and each result.
     pub(super) fn of(flow: &Flow) -> Graph {
         let mut graph = Graph { nodes: Vec::new(), edges: Vec::new() };
         let mut inputs: HashMap<&Alias, usize> = HashMap::new();
@@ -81,7 +82,7 @@ impl Graph {
     }
 }
 
-/// A tensor's name, dtype and shape.
+/// Returns the name, dtype and shape of a tensor.
 fn tensor(alias: &Alias, ty: &TensorType) -> Vec<String> {
     let shape: Vec<String> = ty.shape.iter().map(u64::to_string).collect();
     vec![alias.to_string(), format!("{} {}", ty.dtype, shape.join(" x ")).trim_end().to_owned()]
@@ -113,7 +114,8 @@ fn query(query: &FlowQuery) -> Vec<String> {
     lines
 }
 
-/// An edge to a query: the tensor has its name there unless its node has it.
+/// Labels an edge to a query. The name of the tensor is omitted if its node is an input and shows
+/// it.
 fn read(read: &FlowRead) -> Vec<String> {
     let format = FormatWords(&read.ty.format);
     let mut lines = match read.from {
@@ -124,7 +126,7 @@ fn read(read: &FlowRead) -> Vec<String> {
     lines
 }
 
-/// An edge to a result.
+/// Labels an edge to a result.
 fn write(output: &DecidedOutput, stored: Option<u64>) -> Vec<String> {
     let mut lines = vec![FormatWords(&output.ty.format).to_string(), Size::of(output.stored(), stored).to_string()];
     if let Some(workspace) = &output.workspace {

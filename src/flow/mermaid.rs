@@ -1,4 +1,4 @@
-//! Graphs in the language of Mermaid.
+//! Graphs for Mermaid.
 
 use super::graph::{Graph, Kind, escaped};
 use std::fmt::Write;
@@ -20,8 +20,8 @@ pub(super) fn print(graph: &Graph) -> String {
     text
 }
 
-/// Lines as what stands between quotes. Mermaid takes no backslashes; what it, its Markdown or HTML give a meaning is
-/// written as an entity by number, which has no `&` in Mermaid.
+/// Escapes lines for a quoted string. Mermaid has no backslash escapes, so characters with a
+/// meaning in Mermaid, Markdown or HTML become numeric entities, which Mermaid writes without `&`.
 fn label(lines: &[String]) -> String {
     let special = ['"', '#', '&', '<', '>', '\\', '`', '%', '*', '_', ';'];
     let escape = |c: char| special.contains(&c).then(|| format!("#{};", u32::from(c)));
@@ -32,7 +32,7 @@ fn label(lines: &[String]) -> String {
 mod tests {
     use super::label;
 
-    /// Protects labels from names that have what Mermaid gives a meaning.
+    /// Checks that characters with a meaning in Mermaid are escaped in labels.
     #[test]
     fn labels_are_escaped() {
         let cases = [

@@ -1,7 +1,8 @@
-//! What flows through a plan: its queries with what each reads and writes, as planned, and as measured if it has run.
+//! Dataflow of a plan: its queries with the tensors that they read and write, as planned, and as
+//! measured after a run.
 //!
-//! A [`Flow`] prints as text, and as a graph in the languages of Graphviz and Mermaid: `graph.rs` makes nodes and edges
-//! of it, `dot.rs` and `mermaid.rs` write these down.
+//! A [`Flow`] prints as text, and as a graph for Graphviz and Mermaid. `graph.rs` converts a flow
+//! to nodes and edges, which `dot.rs` and `mermaid.rs` print.
 
 mod dot;
 mod graph;
@@ -28,52 +29,54 @@ use std::sync::Arc;
 /// The queries of a physical plan and the tensors between them.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// The queries, in the order in which they run.
+    /// The queries, in execution order.
     pub queries: Vec<FlowQuery>,
     /// The names of the results, in order.
     pub produces: Vec<Alias>,
 }
 
-/// A query with what it reads and writes.
+/// A query with the tensors that it reads and writes.
 #[derive(Clone, Debug)]
 pub struct FlowQuery {
-    /// What was decided for it: why it exists, the rules and the order of loops behind it, its outputs, its cost.
+    /// The decision of the optimizer: the origin of the query, its rules, loop order, outputs and
+    /// cost.
     pub decision: Decision,
-    /// Whether it converts the storage of what it reads, and runs no loops.
+    /// Set when the query only converts storage and runs no loops.
     pub converts: bool,
-    /// The tensors that it reads.
+    /// The tensors that the query reads.
     pub reads: Vec<FlowRead>,
-    /// The index of the loop that is cut into chunks for threads, or why none is; `None` where no loops are run.
+    /// The index of the loop that is cut into chunks for threads, or the obstacle. `None` for
+    /// conversions.
     pub chunks: Option<Result<String, Obstacle>>,
-    /// The rest of the plan was planned anew after it.
+    /// The adaptation after this query, if the rest of the plan was replanned.
     pub adaptation: Option<Adaptation>,
-    /// What was measured, if the plan has run.
+    /// The measurements, if the plan has run.
     pub measured: Option<QueryProfile>,
 }
 
 /// A tensor that a query reads.
 #[derive(Clone, Debug)]
 pub struct FlowRead {
-    /// Its name.
+    /// The name of the tensor.
     pub tensor: Alias,
     /// Its type, with the format.
     pub ty: Arc<TensorType>,
-    /// The number of the query that wrote it; none wrote an input.
+    /// The number of the query that wrote the tensor, or `None` for an input.
     pub from: Option<usize>,
-    /// How many values it has.
+    /// The number of its stored values.
     pub size: Size,
-    /// The accesses, with a protocol for each storage mode; none where storage is converted.
+    /// The accesses, with a protocol for each storage mode. Empty for conversions.
     pub accesses: Vec<Access>,
 }
 
 /// A number of stored values.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Size {
-    /// It was counted before the plan was made.
+    /// An exact number, counted before planning.
     Known(u64),
-    /// It was estimated, and the plan has not run.
+    /// An estimate, before the plan has run.
     Estimated(f64),
-    /// It was estimated, and then counted.
+    /// An estimate, and the number counted in a run.
     Measured {
         /// The estimate.
         estimated: f64,
@@ -83,18 +86,19 @@ pub enum Size {
 }
 
 impl Flow {
-    /// The graph in the language of Graphviz: inputs, queries and results are nodes, edges are tensors with their formats,
-    /// protocols and sizes.
+    /// Prints the graph for Graphviz. Inputs, queries and results are nodes; edges are tensors with
+    /// their formats, protocols and sizes.
     pub fn to_dot(&self) -> String {
         dot::print(&Graph::of(self))
     }
 
-    /// The same graph in the language of Mermaid.
+    /// Prints the same graph for Mermaid.
     pub fn to_mermaid(&self) -> String {
         mermaid::print(&Graph::of(self))
     }
 
-    /// The flow of what was made of a plan over these tensors; `measured` has a profile for each query, or none.
+    /// Returns the flow of a compiled plan over these tensors. `measured` has a profile for each
+    /// query, or is empty.
     pub(crate) fn new(made: &Made, bindings: &Bindings, measured: &[QueryProfile]) -> Result<Flow, Error> {
         let PhysicalPlan { inputs, queries, produces } = &made.planned.physical;
         let mut known = Known { types: HashMap::new(), bindings, written: HashMap::new() };
@@ -127,7 +131,7 @@ impl Flow {
 struct Known<'m> {
     types: HashMap<&'m Alias, &'m Arc<TensorType>>,
     bindings: &'m Bindings,
-    /// The number of the query that wrote a tensor, and what it stored.
+    /// The number of the query that wrote each tensor, and the number of stored values.
     written: HashMap<&'m Alias, (usize, Size)>,
 }
 

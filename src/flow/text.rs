@@ -1,4 +1,4 @@
-//! Flows as text: a paragraph a query, with what was measured below what was decided.
+//! Flows as text: one paragraph per query, with the measurements below the decisions.
 
 use super::{Flow, FlowQuery, FlowRead, Size};
 use crate::profile::OutputProfile;
@@ -64,7 +64,8 @@ impl fmt::Display for Size {
     }
 }
 
-/// How an access goes through its storage modes: `walk i, follow k`, and through which workspace.
+/// Describes an access by the protocols of its storage modes, such as `walk i, follow k`, and its
+/// workspace.
 pub(super) fn protocols(access: &Access) -> String {
     let through = access.protocols.iter().zip(&access.subscripts).map(|(protocol, place)| {
         let verb = match protocol {

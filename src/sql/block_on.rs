@@ -1,4 +1,4 @@
-//! Waiting for what is asynchronous.
+//! Blocking on asynchronous results.
 
 use super::datafusion::error::DataFusionError;
 use crate::error::Error;
@@ -6,7 +6,8 @@ use std::future::Future;
 use std::sync::OnceLock;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Waits for a result. A thread that drives a runtime must not wait inside of it, so that there another thread does.
+/// Blocks on a future. A thread that drives a runtime must not block, so another thread waits in
+/// that case.
 pub(super) fn block_on<T: Send>(future: impl Future<Output = Result<T, DataFusionError>> + Send) -> Result<T, Error> {
     let runtime = runtime()?;
     let future = redpoll_sql::deep(future);
@@ -20,7 +21,7 @@ pub(super) fn block_on<T: Send>(future: impl Future<Output = Result<T, DataFusio
     Ok(done?)
 }
 
-/// The runtime of all sessions.
+/// Returns the runtime shared by all sessions.
 fn runtime() -> Result<&'static Runtime, Error> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {

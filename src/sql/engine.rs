@@ -1,4 +1,4 @@
-//! What lets a session run the regions that `redpoll-sql` claims.
+//! The engine of `redpoll-sql`: sessions run the regions that it claims.
 
 use crate::config;
 use crate::error::Error;
@@ -33,7 +33,7 @@ impl Engine for Session {
         }
         let run = prepared.run().map_err(run_error)?;
         let outputs: Vec<Tensor> = run.outputs.into_iter().map(|(_, tensor)| tensor).collect();
-        // Rows are made of them at once.
+        // Outputs are fetched now, because rows are built from them next.
         outputs.iter().try_for_each(|tensor| tensor.fetch().map_err(|e| run_error(e.into())))?;
         Ok(Outcome { outputs, compile, run: run.time, cached })
     }
@@ -46,7 +46,7 @@ impl Engine for Session {
 
     fn on(&self, processor: Processor) -> Result<Arc<dyn Engine>, RunError> {
         if let Processor::Cuda(ordinal) = processor {
-            // Whoever asks for a device is to hear at once that there is none.
+            // A missing device is reported at once.
             Cuda::open(ordinal).map_err(|e| RunError::Failed(Box::new(e)))?;
         }
         let own = self.config().engine;
@@ -69,7 +69,7 @@ pub(super) fn run_error(error: Error) -> RunError {
     }
 }
 
-/// Why a kernel has stopped, if that is the error.
+/// Returns the status of a stopped kernel, if that is the error.
 fn stopped(error: &Error) -> Option<Status> {
     match error {
         Error::Query { source, .. } | Error::Storage(source) => match **source {
@@ -80,7 +80,8 @@ fn stopped(error: &Error) -> Option<Status> {
     }
 }
 
-/// Binds the columns of tables. Products of them are DataFusion's, those of IEEE 754: 0 times an infinity is NaN.
+/// Binds the columns of tables. Their products follow IEEE 754, as in DataFusion: 0 times an
+/// infinity is NaN.
 fn bound(columns: Vec<(Alias, Tensor)>) -> Bindings {
     columns.into_iter().map(|(alias, tensor)| (alias, tensor.taken_as_regular())).collect()
 }

@@ -1,6 +1,8 @@
-//! SQL on sessions: statements over tables of files, tensors and lazy arrays, and arrays of their results.
+//! SQL on sessions: statements over tables of files, tensors and lazy arrays, and arrays of query
+//! results.
 //!
-//! [`Session::database`] is the asynchronous interface, DataFusion's own; what stands here waits for results.
+//! [`Session::database`] is the asynchronous interface of DataFusion; the methods of this module
+//! block.
 
 mod block_on;
 mod engine;
@@ -20,11 +22,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl Session {
-    /// The SQL session of this session: the tables that statements read, and DataFusion around them. Clones of a session
-    /// have the same one.
+    /// Returns the SQL database of this session: its tables and the DataFusion context. Clones of a
+    /// session share the database.
     pub fn database(&self) -> Database {
         let made = self.database.get_or_init(|| {
-            // What runs the regions needs no tables; with its own it would keep itself alive.
+            // The engine needs no tables; with them, the database would own itself.
             let engine = Arc::new(self.without_tables());
             match self.config().memory_limit {
                 None => Database::new(engine),
@@ -34,8 +36,8 @@ impl Session {
         made.clone()
     }
 
-    /// Runs statements, separated by `;`, and gives the rows of the last one. It blocks until they are there;
-    /// [`Session::database`] does not.
+    /// Runs statements separated by `;` and returns the rows of the last one. The call blocks;
+    /// [`Session::database`] is asynchronous.
     ///
     /// ```
     /// use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
@@ -59,7 +61,8 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// When the text is no SQL over the tables that there are, or a statement fails; those before it have run.
+    /// Fails if the text is not SQL over the registered tables, or a statement fails. Statements
+    /// before it have run.
     pub fn sql(&self, statements: &str) -> Result<Vec<RecordBatch>, Error> {
         let database = self.database();
         block_on(async {
@@ -71,18 +74,20 @@ impl Session {
         })
     }
 
-    /// Registers a file as a table, as `redpoll sql --table` does; a table of that name is replaced.
+    /// Registers a file as a table, as `redpoll sql --table` does. A table of the same name is
+    /// replaced.
     ///
     /// # Errors
-    /// When the file is missing, damaged or of no known format.
+    /// Fails if the file is missing, damaged or of an unknown format.
     pub fn register_file(&self, table: &str, file: impl AsRef<Path>) -> Result<(), Error> {
         let (database, file) = (self.database(), file.as_ref());
         block_on(async { database.register_file(table, file).await })
     }
 
-    /// Registers an array as a table, with a row for each stored place: a column for each mode, `i0`, `i1`, .. or those
-    /// names, then one of values, `value` or that name; with names for the modes alone there is none. The array is computed
-    /// when the table is first read, and then kept.
+    /// Registers an array as a table with one row per stored entry. The columns are a coordinate
+    /// for each mode (`i0`, `i1`, .. by default) and the value (`value` by default). If `columns`
+    /// names only the modes, there is no column of values. The array is computed on the first read
+    /// and then cached.
     ///
     /// ```
     /// use redpoll::logic::Format;
@@ -96,7 +101,8 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// When the array could not be made, the names do not fit its modes, or its values are structs.
+    /// Fails if an operation of the array could not be applied, the number of names does not match
+    /// its modes, or its values are structs.
     pub fn register(&self, table: &str, array: &Array, columns: Option<&[&str]>) -> Result<(), Error> {
         let ty = (array.shape()?, array.dtype()?);
         let columns = columns.map(|names| names.iter().map(ToString::to_string).collect());
@@ -106,8 +112,8 @@ impl Session {
         Ok(self.database().register_table(table, provider).map_err(DataFusionError::from)?)
     }
 
-    /// The array of the rows of a query: coordinates in all columns but the last, values in the last. Places without a row
-    /// have the value 0.
+    /// Returns an array of the rows of a query: the last column holds values, the others
+    /// coordinates. The fill value is 0.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -118,8 +124,9 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// When the query fails, a coordinate or a value is NULL, a coordinate is no integer or lies outside of the shape, places
-    /// repeat, or there are not as many columns of coordinates as the shape has modes.
+    /// Fails if the query fails, a coordinate or value is NULL, a coordinate is not an integer or
+    /// is outside of the shape, coordinates repeat, or the number of columns does not match the
+    /// shape.
     pub fn array_of(&self, query: &str, shape: impl IntoIterator<Item = u64>) -> Result<Array, Error> {
         let (database, shape) = (self.database(), shape.into_iter().collect());
         Ok(self.array(block_on(async { database.tensor(query, Some(shape)).await })?))
