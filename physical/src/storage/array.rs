@@ -7,23 +7,24 @@ use arrow::datatypes::ArrowNativeType;
 use redpoll_logic::{Prim, Scalar};
 use std::sync::Arc;
 
-/// An array of primitives in an Arrow buffer, shared when cloned. What a device has computed stays in its memory until
-/// somebody asks for elements; that panics where the device is lost, which [`Tensor::fetch`](super::Tensor::fetch) tells as an
-/// error.
+/// An array of primitives in an Arrow buffer, which clones share. Results of a device stay in its
+/// memory until elements are read. Reading panics if the device is lost;
+/// [`Tensor::fetch`](super::Tensor::fetch) reports that as an error.
 #[derive(Clone, Debug)]
 pub struct Array {
     prim: Prim,
     memory: Memory,
 }
 
-/// Where the elements of an array are.
+/// The memory of an array: on the host or on a device.
 #[derive(Clone, Debug)]
 enum Memory {
     Here(Buffer),
     Away(Arc<Away>),
 }
 
-/// A Rust type whose values an [`Array`] holds as they are. (`bool` is a byte in an array, see [`Array::from_bools`].)
+/// A Rust type whose values an [`Array`] stores unchanged. (A `bool` is a byte in an array, see
+/// [`Array::from_bools`].)
 pub trait Element: ArrowNativeType {
     /// The primitive.
     const PRIM: Prim;
@@ -38,8 +39,8 @@ macro_rules! impl_element {
 }
 impl_element!(i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64, f32 => F32, f64 => F64);
 
-/// Runs `$body` with `$t` standing for the unsigned integer of the same width as the primitive: for code that moves
-/// values without looking at them.
+/// Runs `$body` with `$t` as the unsigned integer of the primitive's width: for code that moves
+/// values without interpreting them.
 macro_rules! match_width {
     ($prim:expr, $t:ident => $body:expr) => {
         match $prim.bytes() {
@@ -65,7 +66,8 @@ macro_rules! match_width {
 pub(crate) use match_width;
 
 impl Array {
-    /// The first `len` elements of `buffer` as `prim`s; `None` when the buffer is too short or not aligned.
+    /// Returns the first `len` elements of `buffer` as `prim`s; `None` if the buffer is too short
+    /// or not aligned.
     pub fn new(prim: Prim, buffer: Buffer, len: usize) -> Option<Array> {
         if len == 0 {
             return Some(Array::here(prim, Buffer::from_vec(Vec::<u64>::new())));
@@ -83,31 +85,30 @@ impl Array {
         Array { prim, memory: Memory::Here(buffer) }
     }
 
-    /// The elements that are all of some bytes on a device.
+    /// Returns an array whose elements are all the bytes of memory on a device.
     pub(crate) fn left_away(prim: Prim, away: Arc<Away>) -> Array {
         Array { prim, memory: Memory::Away(away) }
     }
 
-    /// The elements of a vector, which is not copied.
+    /// Returns the elements of a vector as an array, without a copy.
     pub fn from_vec<T: Element>(values: Vec<T>) -> Array {
         Array::here(T::PRIM, Buffer::from_vec(values))
     }
 
-    /// Booleans, a byte each.
+    /// Returns an array of booleans, one byte each.
     pub fn from_bools(values: impl IntoIterator<Item = bool>) -> Array {
         Array::here(Prim::Bool, Buffer::from_vec(values.into_iter().map(u8::from).collect::<Vec<u8>>()))
     }
 
-    /// `len` times the same primitive.
+    /// Returns an array of `len` copies of a primitive.
     ///
-    /// # Errors
-    /// When there is not so much memory.
+    /// # Errors When the array cannot be allocated.
     pub(crate) fn filled(value: &Scalar, len: u64) -> Result<Array, Error> {
         let (prim, bits) = prim_bits(value);
         match_width!(prim, W => Ok(Array::here(prim, Buffer::from_vec(filled_vec(bits as W, len)?))))
     }
 
-    /// Positions or coordinates as elements of the type `prim`, in which they must fit.
+    /// Returns positions or coordinates as elements of type `prim`, which must be wide enough.
     pub(crate) fn from_indices(prim: Prim, values: impl Iterator<Item = u64>) -> Array {
         match prim {
             Prim::I32 => Array::from_vec(values.map(|v| v as i32).collect()),
@@ -118,22 +119,22 @@ impl Array {
         }
     }
 
-    /// The type of an element.
+    /// Returns the type of the elements.
     pub fn prim(&self) -> Prim {
         self.prim
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.bytes() / self.prim.bytes()
     }
 
-    /// Whether it has no elements.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.bytes() == 0
     }
 
-    /// How many bytes it has.
+    /// Returns the number of bytes.
     pub(crate) fn bytes(&self) -> usize {
         match &self.memory {
             Memory::Here(buffer) => buffer.len(),
@@ -141,10 +142,9 @@ impl Array {
         }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     ///
-    /// # Panics
-    /// When they are on a device that is lost.
+    /// # Panics If they are on a device that is lost.
     pub fn buffer(&self) -> &Buffer {
         match &self.memory {
             Memory::Here(buffer) => buffer,
@@ -152,7 +152,7 @@ impl Array {
         }
     }
 
-    /// The bytes as they are on a device, if that is where they were left.
+    /// Returns the memory on a device, if the bytes were left there.
     pub(crate) fn away(&self) -> Option<&Arc<Away>> {
         match &self.memory {
             Memory::Here(_) => None,
@@ -160,40 +160,38 @@ impl Array {
         }
     }
 
-    /// The elements, if they are of that type; booleans are not, see [`Array::bools`].
+    /// Returns the elements if they have type `T`; for booleans see [`Array::bools`].
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
         (self.prim == T::PRIM).then(|| self.buffer().typed_data())
     }
 
-    /// The bytes of booleans, 0 or 1.
+    /// Returns the bytes of booleans, 0 or 1.
     pub fn bools(&self) -> Option<&[u8]> {
         (self.prim == Prim::Bool).then(|| self.buffer().as_slice())
     }
 
-    /// The same bytes read as another primitive of the same width; `None` when the widths differ. So indices in `i32`
-    /// pass as `u32`: what was negative is then out of range.
+    /// Returns the same bytes as another primitive of the same width; `None` if the widths differ.
+    /// Negative `i32` indices read as `u32` are out of range.
     pub fn reinterpret(&self, prim: Prim) -> Option<Array> {
         (prim.bytes() == self.prim.bytes() && prim != Prim::Bool).then(|| Array { prim, memory: self.memory.clone() })
     }
 
-    /// The elements `start..start + len`, not copied.
+    /// Returns the elements `start..start + len`, without a copy.
     ///
-    /// # Panics
-    /// When they go beyond the end.
+    /// # Panics If the range exceeds the array.
     pub fn slice(&self, start: usize, len: usize) -> Array {
         let width = self.prim.bytes();
         Array::here(self.prim, self.buffer().slice_with_length(start * width, len * width))
     }
 
-    /// The element at `k`.
+    /// Returns element `k`.
     ///
-    /// # Panics
-    /// When there is none.
+    /// # Panics If there is none.
     pub fn scalar(&self, k: usize) -> Scalar {
         Scalar::from_bits(self.prim, self.bits(k))
     }
 
-    /// The bits of the element at `k`, zero-extended.
+    /// Returns the bits of element `k`, zero-extended.
     pub(crate) fn bits(&self, k: usize) -> u64 {
         match self.prim.bytes() {
             1 => u64::from(self.words::<u8>()[k]),
@@ -203,22 +201,21 @@ impl Array {
         }
     }
 
-    /// The elements as unsigned integers of their width.
+    /// Returns the elements as unsigned integers of their width.
     pub(crate) fn words<W: ArrowNativeType>(&self) -> &[W] {
         debug_assert_eq!(size_of::<W>(), self.prim.bytes());
         self.buffer().typed_data()
     }
 
-    /// An array of that primitive from unsigned integers of its width.
+    /// Returns an array of a primitive from unsigned integers of its width.
     pub(crate) fn from_words<W: ArrowNativeType>(prim: Prim, words: Vec<W>) -> Array {
         debug_assert_eq!(size_of::<W>(), prim.bytes());
         Array::here(prim, Buffer::from_vec(words))
     }
 
-    /// The elements as positions, coordinates or flags.
+    /// Returns the elements as positions, coordinates or flags.
     ///
-    /// # Panics
-    /// When they are none of these, which validation has excluded.
+    /// # Panics If the type is none of those of such elements, which validation excludes.
     pub(crate) fn indices(&self) -> Indices<'_> {
         match self.prim {
             Prim::I32 => Indices::I32(self.buffer().typed_data()),
@@ -242,7 +239,7 @@ pub(crate) enum Indices<'a> {
 }
 
 impl Indices<'_> {
-    /// The element at `k`; a negative one is very large.
+    /// Returns element `k`; negative elements become very large numbers.
     #[inline]
     pub(crate) fn get(self, k: u64) -> u64 {
         let k = k as usize;
@@ -255,7 +252,7 @@ impl Indices<'_> {
         }
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub(crate) fn len(self) -> u64 {
         let len = match self {
             Indices::I32(s) => s.len(),
@@ -268,15 +265,14 @@ impl Indices<'_> {
     }
 }
 
-/// Type and bits of a scalar that is known to be a primitive.
+/// Returns the type and the bits of a scalar, which must be a primitive.
 pub(crate) fn prim_bits(value: &Scalar) -> (Prim, u64) {
     value.prim().zip(value.to_bits()).expect("flattened scalars are primitives")
 }
 
-/// A vector of `len` times `value`.
+/// Returns a vector of `len` copies of `value`.
 ///
-/// # Errors
-/// When there is not so much memory.
+/// # Errors When the vector cannot be allocated.
 pub(crate) fn filled_vec<T: Clone>(value: T, len: u64) -> Result<Vec<T>, Error> {
     let count = usize::try_from(len).map_err(|_| Error::TooLarge { elements: len, bytes: size_of::<T>() })?;
     let mut vec = reserved_vec(count)?;
@@ -284,10 +280,9 @@ pub(crate) fn filled_vec<T: Clone>(value: T, len: u64) -> Result<Vec<T>, Error> 
     Ok(vec)
 }
 
-/// An empty vector with room for `len` elements.
+/// Returns an empty vector with room for `len` elements.
 ///
-/// # Errors
-/// When there is not so much memory.
+/// # Errors When the vector cannot be allocated.
 pub(crate) fn reserved_vec<T>(len: usize) -> Result<Vec<T>, Error> {
     let mut vec = Vec::new();
     let too_large = |_| Error::TooLarge { elements: len as u64, bytes: size_of::<T>() };

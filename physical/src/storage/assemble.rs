@@ -1,4 +1,4 @@
-//! From sorted entries to the arrays of a tensor.
+//! The construction of a tensor's arrays from sorted entries.
 
 use super::Tensor;
 use super::array::{Array, filled_vec, match_width, prim_bits};
@@ -11,19 +11,20 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Entries of a tensor in storage order, at most one a place.
+/// Entries of a tensor in storage order, with distinct coordinates.
 pub(crate) struct Entries<'a> {
-    /// The storage coordinates, one list a level.
+    /// The storage coordinates, one list for each level.
     pub(crate) columns: Vec<Cow<'a, [u64]>>,
     /// The number of entries.
     pub(crate) len: usize,
-    /// Where the value of each entry is in `values`; `None` when there, too, they are in storage order.
+    /// The index of each entry's value in `values`; `None` if the values are in storage order, too.
     pub(crate) order: Option<Cow<'a, [u64]>>,
     /// The values.
     pub(crate) values: Cow<'a, Values>,
 }
 
-/// Builds level by level, then puts the values where the last level says; other places of the leaf hold the fill.
+/// Builds the arrays level by level, then stores each value at its leaf position; other positions
+/// have the fill value.
 pub(crate) fn assemble(ty: Arc<TensorType>, mut entries: Entries<'_>) -> Result<Tensor, Error> {
     let Levels { arrays, positions, len } = assemble_levels(&ty, &mut entries)?;
     let leaf = match ty.format.leaf {
@@ -43,7 +44,7 @@ pub(super) struct Levels {
     pub(super) len: u64,
 }
 
-/// Builds level by level. Of entries in one run the first stays.
+/// Builds the arrays level by level. Of the entries in one run, only the first remains.
 pub(super) fn assemble_levels(ty: &TensorType, entries: &mut Entries<'_>) -> Result<Levels, Error> {
     let runs = ty.format.levels.iter().any(|l| l.kind.traits().runs);
     let listed = ty.format.levels.last().is_some_and(|l| !l.kind.traits().full);
@@ -71,8 +72,9 @@ pub(super) fn assemble_levels(ty: &TensorType, entries: &mut Entries<'_>) -> Res
     Ok(Levels { arrays: levels, positions, len: parents })
 }
 
-/// Builds the levels of a group, below so many positions, from the coordinates of sorted entries, whose positions above are
-/// replaced by their own; gives the number of these.
+/// Builds the levels of a group below `parents` positions from the coordinates of sorted entries.
+/// Replaces the parent positions of the entries with their own, and returns the number of own
+/// positions.
 pub(super) fn build_group(
     ty: &TensorType,
     group: Range<usize>,
@@ -105,16 +107,17 @@ pub(super) fn build_group(
     Ok(parents)
 }
 
-/// The levels from `k` up to the first unique one. Only the coordinates of all of them together tell positions apart: a
-/// level that is not unique has a position for each of its singletons' places.
+/// Returns the levels from `k` up to the first unique one. Only the coordinates of all of them
+/// together identify a position, since a level that is not unique has one position for each entry
+/// of its singletons.
 pub(super) fn group_at(ty: &TensorType, k: usize) -> Range<usize> {
     let levels = &ty.format.levels;
     let end = (k..levels.len()).find(|&l| levels[l].unique).expect("the last level of a valid format is unique");
     k..end + 1
 }
 
-/// Builds level `k`, one of runs: neighbouring coordinates below which the same is stored make one run, whose entries
-/// are those of its first coordinate. Drops the others.
+/// Builds level `k`, a level of runs. Adjacent coordinates with equal children form one run, which
+/// keeps the entries of its first coordinate; the others are dropped.
 fn build_runs(
     ty: &TensorType,
     kind: &dyn RunLevel,
@@ -123,7 +126,8 @@ fn build_runs(
     positions: &mut Vec<u64>,
 ) -> Result<(Vec<Array>, u64), Error> {
     let mut runs: Vec<Run> = Vec::new();
-    // The entries that stay, and the run of each; those of the last run among all entries.
+    // The entries that remain and the run of each; then the range of the last run's entries among
+    // all.
     let (mut kept, mut of_run): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut last = 0..0;
     let mut lo = 0;
@@ -154,7 +158,7 @@ fn build_runs(
     Ok(built)
 }
 
-/// Checks that no fiber of level `k`, which may have one entry at most, has two.
+/// Checks that no fiber of level `k`, which allows one entry, has two.
 fn check_single(ty: &TensorType, k: usize, entries: &Entries<'_>, positions: &[u64]) -> Result<(), Error> {
     let column = &entries.columns[k];
     let second = |e: &usize| positions[*e] == positions[e - 1] && column[*e] != column[e - 1];
@@ -165,7 +169,7 @@ fn check_single(ty: &TensorType, k: usize, entries: &Entries<'_>, positions: &[u
 }
 
 impl Entries<'_> {
-    /// The place of an entry.
+    /// Returns the tensor coordinates of an entry.
     fn place(&self, ty: &TensorType, entry: usize) -> Vec<u64> {
         let storage: Vec<u64> = self.columns.iter().map(|c| c[entry]).collect();
         let mut place = vec![0; ty.shape.len()];
@@ -173,8 +177,8 @@ impl Entries<'_> {
         place
     }
 
-    /// Whether two ranges of entries are equal below level `k`: the same coordinates and the same values, bit by bit, NaN
-    /// being equal to NaN.
+    /// Returns whether two ranges of entries are equal below level `k`: the same coordinates and
+    /// bitwise equal values, where NaN equals NaN.
     fn equal_below(&self, k: usize, a: &Range<usize>, b: &Range<usize>) -> bool {
         let value = |e: usize| self.order.as_ref().map_or(e, |order| order[e] as usize);
         let equal = |(x, y): (usize, usize)| {
@@ -183,7 +187,8 @@ impl Entries<'_> {
         a.len() == b.len() && a.clone().zip(b.clone()).all(equal)
     }
 
-    /// Drops the entries with the fill value, which say nothing where the last level stores every place.
+    /// Drops the entries with the fill value, which are redundant if the last level stores every
+    /// coordinate.
     fn drop_fills(&mut self, ty: &TensorType) {
         let test = FillTest::new(self.values.columns(), &ty.fill);
         let value = |e: usize| self.order.as_ref().map_or(e as u64, |order| order[e]);
@@ -191,7 +196,7 @@ impl Entries<'_> {
         self.keep(&kept);
     }
 
-    /// Drops all entries but those, which ascend.
+    /// Drops all entries except `kept`, which ascends.
     fn keep(&mut self, kept: &[usize]) {
         if kept.len() == self.len {
             return;

@@ -1,8 +1,8 @@
-//! Arrays whose bytes are in the memory of a device, until somebody looks at them.
+//! Arrays whose bytes stay in the memory of a device until they are read.
 //!
-//! What a kernel on a device leaves stays there: a later kernel on the same device reads it where it is, and its bytes come
-//! here at most once, when they are first asked for. They are charged to the memory limit from the start, as if they were
-//! here, so looking at them fails only with the device.
+//! Results of a kernel on a device stay there: a later kernel on the same device reads them in
+//! place. They are copied to the host at most once, when they are first read. The memory limit is
+//! charged for them from the start, so reading fails only if the device does.
 
 use crate::Error;
 use crate::assembly::Status;
@@ -13,32 +13,31 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Bytes in another memory.
+/// Bytes in device memory.
 pub(crate) trait Remote: Any + Debug + Send + Sync {
-    /// How many.
+    /// Returns the number of bytes.
     fn bytes(&self) -> usize;
 
-    /// Copies all of them to a place of that size.
+    /// Copies all bytes to `to`, which has that length.
     ///
-    /// # Errors
-    /// What the device says.
+    /// # Errors The error of the device.
     fn fetch(&self, to: &mut [u8]) -> Result<(), Error>;
 
-    /// Gives the other memory back, once the bytes are here.
+    /// Frees the device memory, once the bytes are on the host.
     fn forget(&self);
 }
 
-/// The bytes of an array that were left in another memory.
+/// The bytes of an array that were left in device memory.
 #[derive(Debug)]
 pub(crate) struct Away {
     there: Box<dyn Remote>,
     here: OnceLock<Buffer>,
-    /// Held while the bytes are fetched.
+    /// Locked while the bytes are fetched.
     fetching: Mutex<()>,
     charge: Arc<Charge>,
 }
 
-/// Bytes that are charged to a budget.
+/// Bytes that are charged to a budget until dropped.
 #[derive(Debug)]
 struct Charge {
     bytes: usize,
@@ -51,7 +50,7 @@ impl Drop for Charge {
     }
 }
 
-/// Bytes that were fetched, charged for as long as anybody has them.
+/// Fetched bytes, which stay charged as long as they are referenced.
 struct Fetched {
     bytes: Buffer,
     _charge: Arc<Charge>,
@@ -64,10 +63,9 @@ impl AsRef<[u8]> for Fetched {
 }
 
 impl Away {
-    /// Bytes in another memory, charged to a budget.
+    /// Wraps bytes in device memory and charges them to a budget.
     ///
-    /// # Errors
-    /// [`Error::KernelStopped`] when the budget does not have them.
+    /// # Errors [`Error::KernelStopped`] if the budget is exceeded.
     pub(crate) fn new(there: Box<dyn Remote>, budget: &Arc<MemoryBudget>) -> Result<Arc<Away>, Error> {
         let bytes = there.bytes();
         if !budget.charge(bytes) {
@@ -77,25 +75,24 @@ impl Away {
         Ok(Arc::new(Away { there, here: OnceLock::new(), fetching: Mutex::new(()), charge }))
     }
 
-    /// The other memory.
+    /// Returns the device memory.
     pub(crate) fn there(&self) -> &dyn Remote {
         &*self.there
     }
 
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.charge.bytes
     }
 
-    /// Whether the bytes are here.
+    /// Returns whether the bytes have been copied to the host.
     pub(crate) fn is_here(&self) -> bool {
         self.here.get().is_some()
     }
 
-    /// The bytes, which are fetched by who asks first.
+    /// Returns the bytes, which the first call fetches.
     ///
-    /// # Errors
-    /// What the device says.
+    /// # Errors The error of the device.
     pub(crate) fn fetch(&self) -> Result<&Buffer, Error> {
         if let Some(here) = self.here.get() {
             return Ok(here);
@@ -110,10 +107,9 @@ impl Away {
         Ok(self.here.get().expect("it was set"))
     }
 
-    /// Fetches the bytes, and gives the other memory back.
+    /// Fetches the bytes and frees the device memory.
     ///
-    /// # Errors
-    /// What the device says.
+    /// # Errors The error of the device.
     pub(crate) fn come_home(&self) -> Result<(), Error> {
         self.fetch()?;
         self.there.forget();

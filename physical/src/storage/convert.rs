@@ -1,4 +1,4 @@
-//! Conversion between formats, and tensors from dense values.
+//! Conversion between formats, and construction of tensors from dense values.
 
 use super::assemble::assemble;
 use super::rearrange::rearranged;
@@ -10,11 +10,11 @@ use crate::run::{Account, MemoryBudget, charged};
 use redpoll_logic::{Format, LeafKind, Scalar, StorageMode, TensorType};
 use std::sync::Arc;
 
-/// The tensor in another format: the same shape, dtype, fill value and value at every place. Arrays that stay the same
-/// are shared. Stored fill values are kept where both last levels list their coordinates.
+/// Converts a tensor to another format with the same shape, dtype, fill value and elements.
+/// Unchanged arrays are shared. Stored fill values are kept if the last levels of both formats list
+/// their coordinates.
 ///
-/// # Errors
-/// When the format does not go with the tensor, or the memory is exceeded.
+/// # Errors When the format does not fit the tensor, or memory is exhausted.
 pub fn convert(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
     let converted = converted(tensor, format)?;
     Ok(match tensor.known_special() {
@@ -43,8 +43,9 @@ fn converted(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
     assemble(ty, entries)
 }
 
-/// How many of the last modes of the new format the places of the old one have in order, where they are equal in the modes
-/// before: a matrix is transposed by a sort of one mode.
+/// Returns the number of trailing modes of the new format by which the entries of the old format
+/// are already sorted, among entries equal in the modes before. A matrix, for example, is
+/// transposed by a sort of one mode.
 fn in_order(old: &Format, new: &Format) -> usize {
     let whole = |mode: &StorageMode| matches!(mode, StorageMode::Whole { .. });
     if !old.levels.iter().all(|l| l.ordered && l.unique) || !old.modes.iter().chain(&new.modes).all(whole) {
@@ -55,17 +56,16 @@ fn in_order(old: &Format, new: &Format) -> usize {
     (ascending + 1).min(new.modes.len().saturating_sub(1))
 }
 
-/// As [`convert`], what it allocates charged to the memory budget: entries while they are sorted, and the new arrays as
-/// long as they live.
+/// Converts a tensor like [`convert`], and charges allocations to the memory budget: entries while
+/// they are sorted, and the new arrays as long as they live.
 ///
-/// # Errors
-/// As [`convert`], and when the budget is exceeded.
+/// # Errors Those of [`convert`], and when the budget is exceeded.
 pub fn convert_within(tensor: &Tensor, format: &Format, memory: &Arc<MemoryBudget>) -> Result<Tensor, Error> {
     if tensor.ty.format == *format {
         return Ok(tensor.clone());
     }
     tensor.fetch()?;
-    // Coordinates and values before and after the sort, the keys in two lists, and the order.
+    // Coordinates and values before and after the sort, two lists of keys, and the order.
     let entry = 16 * tensor.ty.shape.len() + 40 + 2 * tensor.leaf.iter().map(|a| a.prim().bytes()).sum::<usize>();
     let scratch = usize::try_from(tensor.stored_here()).unwrap_or(usize::MAX).saturating_mul(entry);
     let exceeded = || Error::KernelStopped(Status::OutOfMemory);
@@ -79,14 +79,16 @@ pub fn convert_within(tensor: &Tensor, format: &Format, memory: &Arc<MemoryBudge
 }
 
 impl Tensor {
-    /// The tensor, its arrays charged to the memory budget as long as they live; `None` when their bytes are not left.
+    /// Charges the arrays to the memory budget as long as they live; returns `None` if the budget
+    /// is exceeded.
     #[must_use]
     pub fn charged(self, memory: &Arc<MemoryBudget>) -> Option<Tensor> {
         charge(self, memory, |_| true)
     }
 }
 
-/// The tensor, those of its buffers charged to the memory budget that are asked for.
+/// Charges the buffers that `wanted` selects to the memory budget; returns `None` if the budget is
+/// exceeded.
 fn charge(mut tensor: Tensor, memory: &Arc<MemoryBudget>, wanted: impl Fn(*const u8) -> bool) -> Option<Tensor> {
     for array in tensor.levels.iter_mut().flatten().chain(&mut tensor.leaf) {
         if wanted(array.buffer().as_ptr()) {
@@ -97,7 +99,7 @@ fn charge(mut tensor: Tensor, memory: &Arc<MemoryBudget>, wanted: impl Fn(*const
     Some(tensor)
 }
 
-/// The leaf for a format with the same levels, if they can stay.
+/// Returns the leaf for a format with the same levels; `None` if the levels have to change.
 fn converted_leaf(tensor: &Tensor, format: &Format) -> Result<Option<Vec<Array>>, Error> {
     let old = &tensor.ty.format;
     if old.modes != format.modes || !same_or_freer(old, format) {
@@ -117,7 +119,8 @@ fn converted_leaf(tensor: &Tensor, format: &Format) -> Result<Option<Vec<Array>>
     }
 }
 
-/// Whether the levels are of the same kinds, and each is at most freer in its order.
+/// Returns whether the levels have the same kinds, and the new ones have the same or weaker
+/// guarantees of order.
 fn same_or_freer(old: &Format, new: &Format) -> bool {
     old.levels.len() == new.levels.len()
         && old
@@ -128,10 +131,10 @@ fn same_or_freer(old: &Format, new: &Format) -> bool {
 }
 
 impl Tensor {
-    /// The tensor with another fill value, which is legal where every place is stored, or the fill value is the same.
+    /// Returns the tensor with another fill value. Unless the fill value is unchanged, every
+    /// element must be stored.
     ///
-    /// # Errors
-    /// When the dtypes differ, or some place is not stored.
+    /// # Errors When the dtypes differ, or some element is not stored.
     pub fn with_fill(&self, fill: &Scalar) -> Result<Tensor, Error> {
         if *fill == self.ty.fill {
             return Ok(self.clone());
@@ -153,11 +156,10 @@ impl Tensor {
         Ok(Tensor::new_unchecked(ty, self.levels.clone(), self.leaf.clone()))
     }
 
-    /// A tensor from the values of all its places, row-major. Values that equal the fill value are not stored, unless
-    /// the format stores every place.
+    /// Returns a tensor with the given values of all elements, row-major. Values that equal the
+    /// fill value are not stored, unless the format stores every coordinate.
     ///
-    /// # Errors
-    /// When the type is invalid, or number or dtype of the values are others.
+    /// # Errors When the type is invalid, or the number or dtype of the values does not match.
     pub fn from_dense(ty: impl Into<Arc<TensorType>>, values: &Values) -> Result<Tensor, Error> {
         let ty = ty.into();
         let dense = TensorType { format: Format::dense(ty.shape.len()), ..TensorType::clone(&ty) };

@@ -1,7 +1,9 @@
-//! Exchange with Arrow record batches: a column of coordinates for each mode, and a column of values.
+//! Exchange with Arrow record batches: one column of coordinates for each mode, and a column of
+//! values.
 //!
-//! A struct dtype is one Arrow struct column, nested as the dtype is. Coordinates and values of a COO tensor are shared
-//! with the batch without copies, in both directions; booleans are copied, as Arrow packs them into bits.
+//! A struct dtype is one Arrow struct column with the same nesting. Coordinates and values of a COO
+//! tensor are shared with the batch without copies, in both directions. Booleans are copied, since
+//! Arrow packs them into bits.
 
 use super::{Array, Duplicates, Tensor, Triples, Values};
 use crate::Error;
@@ -14,20 +16,20 @@ use redpoll_logic::{DType, Format, LeafKind, LevelKind, Prim, Scalar, StorageMod
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What becomes of an Arrow NULL among values.
+/// The treatment of an Arrow NULL among values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NullPolicy {
-    /// It is an error.
+    /// A NULL is an error.
     Error,
-    /// It is stored as the fill value.
+    /// A NULL becomes the fill value.
     Fill,
 }
 
-/// How a record batch is read as a tensor.
+/// The options for reading a record batch as a tensor.
 pub struct Import<'a> {
-    /// The columns that hold the coordinates, one for each tensor mode: integers of any width.
+    /// The names of the coordinate columns, one for each tensor mode: integers of any width.
     pub coordinates: Vec<String>,
-    /// The column that holds the values; every row is `true` without one.
+    /// The name of the value column; without one, every row is `true`.
     pub value: Option<String>,
     /// The shape; by default the largest coordinate of each mode plus 1.
     pub shape: Option<Vec<u64>>,
@@ -35,14 +37,14 @@ pub struct Import<'a> {
     pub fill: Option<Scalar>,
     /// The format.
     pub format: Format,
-    /// What becomes of NULLs among the values; among the coordinates they are errors.
+    /// The treatment of NULLs among the values; NULLs among the coordinates are errors.
     pub nulls: NullPolicy,
-    /// What becomes of rows with the same coordinates.
+    /// The treatment of rows with the same coordinates.
     pub duplicates: Duplicates<'a>,
 }
 
 impl<'a> Import<'a> {
-    /// An import of these columns as COO, refusing NULLs and duplicates.
+    /// Returns an import of these columns as COO, which rejects NULLs and duplicates.
     pub fn new(coordinates: &[&str], value: Option<&str>) -> Import<'a> {
         Import {
             coordinates: coordinates.iter().map(ToString::to_string).collect(),
@@ -56,7 +58,7 @@ impl<'a> Import<'a> {
     }
 }
 
-/// The Arrow type of a primitive.
+/// Returns the Arrow type of a primitive.
 fn arrow_prim(prim: Prim) -> DataType {
     match prim {
         Prim::Bool => DataType::Boolean,
@@ -73,7 +75,7 @@ fn arrow_prim(prim: Prim) -> DataType {
     }
 }
 
-/// The Arrow type that holds values of a dtype.
+/// Returns the Arrow type for values of a dtype.
 pub fn arrow_type(dtype: &DType) -> DataType {
     match dtype {
         DType::Prim(prim) => arrow_prim(*prim),
@@ -83,7 +85,7 @@ pub fn arrow_type(dtype: &DType) -> DataType {
     }
 }
 
-/// The dtype of values in an Arrow column, if there is one.
+/// Returns the dtype for values of an Arrow column, if there is one.
 pub fn dtype_of_arrow(ty: &DataType) -> Option<DType> {
     if let DataType::Struct(fields) = ty {
         let members: Option<Vec<_>> =
@@ -94,11 +96,10 @@ pub fn dtype_of_arrow(ty: &DataType) -> Option<DType> {
 }
 
 impl Tensor {
-    /// The stored places as a record batch: coordinate columns with the given names, one for each mode, then `value`.
-    /// Rows are in storage order, and are those of [`Tensor::to_triples`].
+    /// Returns the stored elements as a record batch: coordinate columns with the given names, one
+    /// for each mode, then `value`. The rows are those of [`Tensor::to_triples`], in storage order.
     ///
-    /// # Errors
-    /// When there is not one name a mode, names repeat, or the memory is exceeded.
+    /// # Errors When there is not one name for each mode, names repeat, or memory is exhausted.
     pub fn to_record_batch(&self, names: &[&str]) -> Result<RecordBatch, Error> {
         self.fetch()?;
         self.record_batch(names, || match self.coo_columns() {
@@ -107,13 +108,12 @@ impl Tensor {
         })
     }
 
-    /// As [`Tensor::to_record_batch`], of the first so many rows within a range of each mode.
+    /// Returns the first `limit` rows within a range of each mode, like
+    /// [`Tensor::to_record_batch`].
     ///
-    /// # Errors
-    /// As [`Tensor::to_record_batch`].
+    /// # Errors Those of [`Tensor::to_record_batch`].
     ///
-    /// # Panics
-    /// When there is not one range a mode.
+    /// # Panics If there is not one range for each mode.
     pub fn to_record_batch_within(
         &self,
         names: &[&str],
@@ -145,7 +145,8 @@ impl Tensor {
         Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
     }
 
-    /// Coordinates by tensor mode and values, sharing the arrays of a COO tensor.
+    /// Returns the coordinates by tensor mode, and the values, as shared arrays of a COO tensor;
+    /// `None` for other formats.
     fn coo_columns(&self) -> Option<(Vec<Array>, Values)> {
         if !is_coo(&self.ty.format) {
             return None;
@@ -173,11 +174,12 @@ impl Tensor {
         (coordinates.into_iter().zip(&shape).map(column).collect(), values)
     }
 
-    /// A tensor from the rows of a record batch, and the number of rows beyond one a place.
+    /// Returns a tensor from the rows of a record batch, and the number of rows with repeated
+    /// coordinates.
     ///
-    /// # Errors
-    /// When columns are missing or of other types, hold NULLs that are not allowed or coordinates that are negative or
-    /// out of range, or rows repeat places under [`Duplicates::Error`].
+    /// # Errors When columns are missing or have other types, contain NULLs that are not allowed,
+    /// or coordinates that are negative or out of range, or when coordinates repeat under
+    /// [`Duplicates::Error`].
     pub fn from_record_batch(batch: &RecordBatch, import: Import<'_>) -> Result<(Tensor, usize), Error> {
         let indices =
             import.coordinates.iter().map(|name| import_indices(batch, name)).collect::<Result<Vec<_>, _>>()?;
@@ -210,7 +212,7 @@ impl Tensor {
     }
 }
 
-/// Whether the format is a list of places, with an `idx` of the same length for each whole mode.
+/// Returns whether the format is COO: a sparse list and singletons, each for a whole mode.
 fn is_coo(format: &Format) -> bool {
     let kinds = format.levels.iter().map(|l| l.kind);
     !format.levels.is_empty()
@@ -218,7 +220,8 @@ fn is_coo(format: &Format) -> bool {
         && kinds.enumerate().all(|(k, kind)| kind == if k == 0 { LevelKind::SparseList } else { LevelKind::Singleton })
 }
 
-/// A tensor that shares the columns, if its format can and the rows are in order and unique.
+/// Returns a tensor that shares the columns, if its format is COO and the rows are sorted and
+/// distinct.
 fn import_coo(ty: &Arc<TensorType>, indices: &[Array], values: &Values) -> Option<Tensor> {
     if !is_coo(&ty.format) {
         return None;
@@ -236,13 +239,13 @@ fn import_coo(ty: &Arc<TensorType>, indices: &[Array], values: &Values) -> Optio
     Tensor::try_new(ty.clone(), levels, leaf).ok()
 }
 
-/// The smallest dimension for the coordinates.
+/// Returns the smallest dimension that fits the coordinates.
 fn extent(indices: &Array) -> u64 {
     let all = indices.indices();
     (0..all.len()).map(|k| all.get(k).saturating_add(1)).max().unwrap_or(0)
 }
 
-/// The zero of a dtype.
+/// Returns the zero of a dtype.
 pub(super) fn zero(dtype: &DType) -> Scalar {
     let mut parts = dtype.prims().into_iter().map(Scalar::zero);
     Scalar::unflatten(dtype, &mut parts).expect("the parts are those of the dtype")
@@ -261,7 +264,7 @@ fn null_error(name: &str, column: &dyn arrow::array::Array, hint: &'static str) 
     Error::Null { column: name.into(), row, hint }
 }
 
-/// A column of coordinates as `u32` or `u64`, shared where it has that width.
+/// Returns a column of coordinates as `u32` or `u64`, shared if it has one of these widths.
 fn import_indices(batch: &RecordBatch, name: &str) -> Result<Array, Error> {
     let column = column(batch, name)?;
     if column.null_count() > 0 {
@@ -284,7 +287,7 @@ fn import_indices(batch: &RecordBatch, name: &str) -> Result<Array, Error> {
     })
 }
 
-/// The elements of a primitive column, shared but for booleans.
+/// Returns the elements of a primitive column, shared except for booleans.
 fn import_prim(data: &ArrayData, prim: Prim) -> Array {
     if prim == Prim::Bool {
         return Array::from_bools(BooleanArray::from(data.clone()).values().iter());
@@ -317,7 +320,8 @@ pub(super) fn import_values(
     Values::from_scalars(dtype.clone(), &scalars)
 }
 
-/// The primitive columns of a column, depth first; a row with a NULL anywhere becomes invalid as a whole.
+/// Appends the primitive columns of a column, depth first. A row with a NULL in any of them becomes
+/// invalid.
 fn flatten(
     name: &str,
     column: &ArrayRef,
@@ -339,7 +343,7 @@ fn flatten(
     Ok(())
 }
 
-/// A primitive array as an Arrow column, shared but for booleans.
+/// Returns a primitive array as an Arrow column, shared except for booleans.
 fn export_prim(array: &Array) -> Result<ArrayRef, Error> {
     if let Some(bools) = array.bools() {
         return Ok(Arc::new(BooleanArray::from_iter(bools.iter().map(|&b| Some(b != 0)))));
@@ -349,7 +353,7 @@ fn export_prim(array: &Array) -> Result<ArrayRef, Error> {
     Ok(make_array(data))
 }
 
-/// The next columns of the leaf as one Arrow column of that dtype.
+/// Returns the next columns of the leaf as one Arrow column of a dtype.
 pub(super) fn export(dtype: &DType, columns: &mut dyn Iterator<Item = &Array>) -> Result<ArrayRef, Error> {
     match dtype {
         DType::Prim(_) => export_prim(columns.next().expect("a leaf has a column for each primitive")),

@@ -1,8 +1,8 @@
-//! What a tensor takes in bytes, and what it would take in other formats.
+//! The number of bytes of a tensor, now and in other formats.
 //!
-//! The arrays of levels are what the levels themselves build, so that these numbers are exact for every kind there is
-//! and will be; the values, which formats that store places for their neighbours' sake multiply, are counted and never
-//! built. A format whose arrays of levels would be out of proportion is not measured.
+//! The levels themselves build their arrays, so these numbers are exact for every kind. Values are
+//! counted and not built, since formats that store adjacent fill values multiply them. A format
+//! whose arrays would be disproportionately large is not measured.
 
 use super::assemble::assemble_levels;
 use super::structure::{Structure, row_major};
@@ -13,28 +13,27 @@ use crate::levels::level;
 use redpoll_logic::{Format, LeafKind, LevelKind, TensorType};
 use std::collections::HashMap;
 
-/// The entries of a tensor at hand, sorted once for many questions.
+/// The entries of a tensor, sorted once for many queries.
 pub struct Survey {
     ty: TensorType,
     triples: Triples,
     structure: Structure,
 }
 
-/// More elements than this are not built for the sake of knowing how many they are.
+/// Limit on the number of elements that are built only to count bytes.
 const MOST_ELEMENTS: u64 = 1 << 28;
 
 impl Tensor {
-    /// The bytes of all arrays. Buffers that are shared with other tensors count in each.
+    /// Returns the number of bytes of all arrays. Buffers shared with other tensors count in each.
     pub fn bytes(&self) -> u64 {
         self.arrays().map(|array| array.bytes() as u64).sum()
     }
 }
 
 impl Survey {
-    /// Looks through a tensor.
+    /// Surveys a tensor.
     ///
-    /// # Errors
-    /// When the memory is exceeded.
+    /// # Errors When memory is exhausted.
     pub fn of(tensor: &Tensor) -> Result<Survey, Error> {
         tensor.fetch()?;
         let triples = row_major(tensor)?;
@@ -42,15 +41,16 @@ impl Survey {
         Ok(Survey { ty: TensorType::clone(tensor.ty()), triples, structure })
     }
 
-    /// The structure of the tensor.
+    /// Returns the structure of the tensor.
     pub fn structure(&self) -> &Structure {
         &self.structure
     }
 
-    /// The bytes that the tensor takes in a format; `None` when its levels would need arrays out of proportion.
+    /// Returns the number of bytes of the tensor in a format; `None` if its arrays would be
+    /// disproportionately large.
     ///
-    /// # Errors
-    /// When the format does not go with the tensor or cannot hold its entries, or the memory is exceeded.
+    /// # Errors When the format does not fit the tensor or cannot store its entries, or memory is
+    /// exhausted.
     pub fn bytes(&self, format: &Format) -> Result<Option<u64>, Error> {
         let ty = TensorType { format: format.clone(), ..self.ty.clone() };
         ty.validate()?;
@@ -70,14 +70,15 @@ impl Survey {
         Ok(levels.len.checked_mul(values).and_then(|leaf| leaf.checked_add(arrays)))
     }
 
-    /// The most elements that an array of a level has, or more.
+    /// Returns an upper bound on the number of elements in an array of a level.
     fn elements(&self, ty: &TensorType) -> u64 {
         let entries = 2 * self.triples.len() as u64;
         let (mut parents, mut most) = (1u64, 0u64);
         for (format, dimension) in ty.format.levels.iter().zip(ty.format.storage_shape(&ty.shape)) {
             let (traits, places) = (format.kind.traits(), parents.saturating_mul(dimension));
-            // What lists entries or runs has at most so many positions: an entry and the gap before it, and a gap at the
-            // end of each fiber. What else has arrays has an element for each of its places at most.
+            // Levels of entries or runs have at most this many positions: each entry, the gap
+            // before it, and a gap at the end of each fiber. Arrays of other levels have at most
+            // one element for each coordinate.
             let listed = traits.explicit && traits.compact || traits.runs;
             let elements = parents.saturating_add(entries);
             most = most.max(match level(format.kind).arrays() {
@@ -90,13 +91,12 @@ impl Survey {
         most
     }
 
-    /// The blocks of so many rows and columns that hold an entry of the matrix.
+    /// Returns the number of blocks of `rows` by `columns` that contain an entry of the matrix.
     ///
-    /// # Panics
-    /// When it is no matrix.
+    /// # Panics If the tensor is not a matrix.
     pub fn occupied_blocks(&self, rows: u64, columns: u64) -> u64 {
         let [i, j] = [0, 1].map(|mode| &self.triples.coordinates[mode]);
-        // Rows ascend, so that a block is new when it was last seen further up.
+        // Rows ascend, so a block is new if its columns were last seen in an earlier row of blocks.
         let mut last: HashMap<u64, u64> = HashMap::new();
         let new = |(i, j): (&u64, &u64)| last.insert(j / columns, i / rows) != Some(i / rows);
         i.iter().zip(j).map(new).filter(|new| *new).count() as u64

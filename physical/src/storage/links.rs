@@ -1,31 +1,33 @@
-//! Paths along the stored places of tensors, from the coordinates in one mode to those in another: how many pairs of a
-//! beginning and an end they connect.
+//! Paths along the stored elements of tensors, from the coordinates of one mode to those of
+//! another, and an estimate of the number of (start, end) pairs that the paths connect.
 //!
-//! A product of matrices has a place for each pair. Source of the estimate: Horvitz and Thompson, "A generalization of
-//! sampling without replacement from a finite universe"; beginnings are drawn by how many places they have, so that a few
-//! that have most of them do not spoil it.
+//! A product of matrices has one element for each pair. Source of the estimate: Horvitz and
+//! Thompson, "A generalization of sampling without replacement from a finite universe". Starts are
+//! drawn in proportion to their number of links, so that a few starts with most of the links do not
+//! distort the estimate.
 
 use super::Tensor;
 use redpoll_logic::statistics::ModeSet;
 use std::sync::Arc;
 
-/// The distinct pairs of coordinates that stored places have in two modes, sorted.
+/// The distinct coordinate pairs of stored elements in two modes, sorted.
 pub type Links = Arc<[(u32, u32)]>;
 
-/// So many beginnings are drawn at most.
+/// Limit on the number of starts drawn.
 const MOST_DRAWN: usize = 64;
-/// So many are drawn however many places are visited.
+/// Number of starts that are always drawn, however many coordinates are visited.
 const LEAST_DRAWN: usize = 8;
-/// No more are drawn once so many places were visited.
+/// Number of visited coordinates after which no further start is drawn.
 const VISITED: usize = 1 << 14;
-/// From one beginning no more are visited at a step.
+/// Limit on the number of coordinates visited from one start in one step.
 const MOST_VISITED: usize = 1 << 15;
-/// The golden section: its multiples are spread evenly over places, wherever they end.
+/// The golden ratio minus 1: the fractional parts of its multiples are evenly spread, for any
+/// number of them.
 const SECTION: f64 = 0.618_033_988_749_894_9;
 
 impl Tensor {
-    /// The links from one storage mode to another; `None` where a mode is longer than 32 bits tell apart, or a device has lost
-    /// the tensor.
+    /// Returns the links from one storage mode to another; `None` if a mode is too long for 32-bit
+    /// coordinates, or if a device has lost the tensor.
     pub fn links(&self, from: usize, to: usize) -> Option<Links> {
         self.fetch_levels().ok()?;
         self.measures.links(from, to, || {
@@ -41,7 +43,7 @@ impl Tensor {
         })
     }
 
-    /// The links where levels list the places as they are.
+    /// Returns the links if each level lists its stored coordinates one by one.
     fn listed(&self, from: usize, to: usize) -> Option<Vec<(u32, u32)>> {
         let plain = self.ty.format.levels.iter().all(|level| !level.kind.traits().runs);
         let columns = self.coordinates(self.exact_positions().filter(|_| plain)?).ok()??;
@@ -54,8 +56,8 @@ impl Tensor {
     }
 }
 
-/// How many pairs of a beginning and an end a path of links connects, estimated from a few beginnings; `None` where one of
-/// them leads to too many places.
+/// Estimates the number of (start, end) pairs that a path of links connects, from a sample of
+/// starts; `None` if a start leads to too many coordinates.
 pub fn connected(path: &[Links]) -> Option<f64> {
     let (first, rest) = path.split_first()?;
     if first.is_empty() {
@@ -85,7 +87,7 @@ pub fn connected(path: &[Links]) -> Option<f64> {
     Some(first.len() as f64 * sum / drawn as f64)
 }
 
-/// The links that begin at a coordinate.
+/// Returns the links that start at a coordinate.
 fn fiber(links: &[(u32, u32)], from: u32) -> &[(u32, u32)] {
     let begin = links.partition_point(|link| link.0 < from);
     let length = links[begin..].partition_point(|link| link.0 == from);
@@ -102,7 +104,8 @@ mod tests {
         pairs.into()
     }
 
-    /// Protects the sizes of products of bands and blocks, whose paths meet again and again.
+    /// Estimates match the sizes of products of bands and blocks, whose paths often end at the same
+    /// coordinate.
     #[test]
     fn pairs_are_counted_where_paths_meet() {
         let band = links((0..1000).flat_map(|i| (0..5).map(move |k| (i, i + k))).filter(|link| link.1 < 1000));
@@ -113,7 +116,7 @@ mod tests {
         }
         let blocks = links((0..500).flat_map(|i| (0..10).map(move |k| (i, i / 10 * 10 + k))));
         assert_eq!(connected(&[blocks.clone(), blocks]), Some(5000.0));
-        // A hub, which one beginning in a hundred is, has half of all places.
+        // A hub: one start in a hundred has half of the links.
         let hub = links((0..99).map(|i| (i, 100 + i)).chain((0..99).map(|k| (99, 100 + k))));
         let back = links((100..199).map(|k| (k, 0)));
         let found = connected(&[hub.clone(), back]).expect("few places");

@@ -1,7 +1,8 @@
-//! Statistics of tensors that take a pass over what they store: counted when they are asked for, and kept with the tensor.
+//! Statistics of tensors that need a pass over the stored elements: computed on demand and cached
+//! in the tensor.
 //!
-//! Modes are storage modes where a [`ModeSet`] or a position in one says so. Tensors never change, so what was counted once
-//! holds as long as there is a clone of the tensor.
+//! Modes are storage modes where a [`ModeSet`] or an index into one is used. Tensors are immutable,
+//! so statistics stay valid as long as a clone of the tensor exists.
 
 use super::links::Links;
 use super::sort::{bits_below, sorted_keys};
@@ -16,13 +17,13 @@ use std::hash::Hash;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// A mode with more coordinates than this, and than the tensor has bytes, has no marginal: it would take more memory than it
-/// is worth.
+/// Number of coordinates beyond which a mode has no marginal, if they also exceed the bytes of the
+/// tensor: the counts would take too much memory.
 const FEW_COORDINATES: u64 = 1 << 16;
-/// A matrix of more rows than this is sorted to see whether it is symmetric.
+/// Number of rows beyond which a matrix is sorted to test it for symmetry.
 const MOST_ROWS: u64 = 1 << 26;
 
-/// What was counted of a tensor.
+/// The statistics of a tensor computed so far.
 #[derive(Debug, Default)]
 pub(super) struct Measures {
     counts: OnceLock<Counts>,
@@ -35,32 +36,32 @@ pub(super) struct Measures {
 }
 
 impl Measures {
-    /// The links from one mode to another, found once.
+    /// Returns the links from one mode to another, computed once.
     pub(super) fn links(&self, from: usize, to: usize, find: impl FnOnce() -> Option<Links>) -> Option<Links> {
         remembered(&self.links, (from, to), find)
     }
 }
 
-/// How many stored places there are.
+/// Counts of stored elements.
 #[derive(Debug)]
 struct Counts {
     all: u64,
-    /// How many each coordinate of each storage mode has; `None` for modes that are too long.
+    /// The counts for each coordinate of each storage mode; `None` for modes that are too long.
     of_modes: Vec<Option<Vec<u32>>>,
 }
 
-/// The distinct coordinates of the stored places in a set of modes: one pass tells all that is asked of them.
+/// Counts of the distinct coordinates of stored elements in a set of modes, all from one pass.
 #[derive(Debug)]
 struct Census {
     distinct: u64,
-    /// How many places have the same coordinates at most.
+    /// The largest number of elements with the same coordinates.
     most: u64,
-    /// How many of the distinct coordinates each coordinate of each storage mode has; `None` where they are as many as
-    /// the places, so that the counts of those serve.
+    /// The number of distinct coordinates for each coordinate of each storage mode. `None` if all
+    /// stored elements are distinct, so that the counts of elements serve.
     of_modes: Option<Vec<Option<Vec<u32>>>>,
 }
 
-/// The value of an integer or `bool`, if an `i64` holds it.
+/// Returns the value of an integer or `bool`, if it fits an `i64`.
 fn whole(value: &Scalar) -> Option<i64> {
     match value {
         Scalar::U64(v) => i64::try_from(*v).ok(),
@@ -74,7 +75,8 @@ fn whole(value: &Scalar) -> Option<i64> {
 
 type Memo<K, V> = Mutex<HashMap<K, V>>;
 
-/// What is remembered for a key, or else computed. Two threads may compute the same at one time.
+/// Returns the cached value for a key, or computes it. Two threads may compute the same value at
+/// once.
 fn remembered<K: Hash + Eq, V: Clone>(memo: &Memo<K, V>, key: K, compute: impl FnOnce() -> V) -> V {
     let lock = || memo.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = lock().get(&key) {
@@ -86,8 +88,8 @@ fn remembered<K: Hash + Eq, V: Clone>(memo: &Memo<K, V>, key: K, compute: impl F
 }
 
 impl Tensor {
-    /// Returns the special values among what is stored, looked for once. What is on a device and nothing is known of has
-    /// none.
+    /// Returns the special values among the stored values, searched for once. Values on a device
+    /// are taken to have none, unless known.
     pub fn special(&self) -> Special {
         let of = |array: &Array| match array.prim() {
             Prim::F32 => array.as_slice::<f32>().map_or(Special::NONE, Special::among),
@@ -103,26 +105,26 @@ impl Tensor {
         *self.special.get_or_init(|| self.leaf.iter().fold(Special::NONE, |set, array| set.and(of(array))))
     }
 
-    /// The tensor, taken to have no special values: kernels compute what they make of it by IEEE 754, and a product of zero
-    /// with an infinity or NaN is NaN.
+    /// Marks the tensor as having no special values. Kernels still compute with its actual values
+    /// by IEEE 754: a product of zero with an infinity or NaN is NaN.
     #[must_use]
     pub fn taken_as_regular(self) -> Tensor {
         Tensor { special: Arc::new(OnceLock::from(Special::NONE)), ..self }
     }
 
-    /// The tensor, known to have no special values but those.
+    /// Records that the tensor has no special values other than these.
     pub(crate) fn with_special(self, special: Special) -> Tensor {
         self.special.get_or_init(|| special);
         self
     }
 
-    /// The special values among what is stored, if that is known.
+    /// Returns the special values among the stored values, if known.
     pub(super) fn known_special(&self) -> Option<Special> {
         self.special.get().copied()
     }
 
-    /// The least and the greatest value that it stores or is filled with; `None` of floats and structs, of what an `i64` does
-    /// not hold, and of what a device has.
+    /// Returns the least and the greatest value among the stored values and the fill value. `None`
+    /// for floats, structs, values that do not fit an `i64`, and tensors on a device.
     pub fn value_range(&self) -> Option<(i64, i64)> {
         if !self.is_here() {
             return None;
@@ -155,8 +157,8 @@ impl Tensor {
         Some((least.min(fill), greatest.max(fill)))
     }
 
-    /// How many distinct coordinates the stored places have in some storage modes; `None` when there are too many modes to
-    /// tell their coordinates apart by a number, or a device has lost it.
+    /// Returns the number of distinct coordinates of the stored elements in some storage modes.
+    /// `None` if the product of their dimensions overflows, or if a device has lost the tensor.
     pub fn distinct(&self, modes: ModeSet) -> Option<u64> {
         self.fetch_levels().ok()?;
         if let Some(counts) = self.counts(modes) {
@@ -165,8 +167,9 @@ impl Tensor {
         Some(self.census(modes)?.distinct)
     }
 
-    /// How many distinct coordinates in `of` the stored places with one and the same coordinate in `given` have: the mean
-    /// is the estimate, the maximum the bound. `None` as for [`Tensor::distinct`].
+    /// Returns the number of distinct coordinates in `of` among the stored elements with the same
+    /// coordinate in `given`: the mean as the estimate, the maximum as the bound. `None` as for
+    /// [`Tensor::distinct`].
     pub fn degree(&self, of: ModeSet, given: ModeSet) -> Option<Answer> {
         self.fetch_levels().ok()?;
         let both = self.census(of.union(given))?;
@@ -193,8 +196,9 @@ impl Tensor {
         })
     }
 
-    /// How the distinct coordinates in the storage modes `of` are spread over those of `mode`, which is one of them: for
-    /// each coordinate how many there are by the mean of all. `None` when the mode is too long, or a device has lost it.
+    /// Returns the distribution of the distinct coordinates in the storage modes `of` over those of
+    /// `mode`, which is one of them: the count for each coordinate divided by the mean. `None` if
+    /// the mode is too long, or if a device has lost the tensor.
     pub fn marginal(&self, of: ModeSet, mode: usize) -> Option<Weights> {
         self.fetch_levels().ok()?;
         let dimension = *self.ty.format.storage_shape(&self.ty.shape).get(mode)?;
@@ -219,8 +223,8 @@ impl Tensor {
         })
     }
 
-    /// How many stored places each coordinate of a storage mode has, padding included; `None` for sets of several modes, and
-    /// for modes that are too long.
+    /// Returns the number of stored elements for each coordinate of a storage mode, including
+    /// padding. `None` for sets of several modes, and for modes that are too long.
     fn counts(&self, modes: ModeSet) -> Option<&[u32]> {
         let [mode] = modes.iter().collect::<Vec<_>>()[..] else { return None };
         self.all_counts().of_modes.get(mode)?.as_deref()
@@ -237,17 +241,17 @@ impl Tensor {
         })
     }
 
-    /// A number for each coordinate of each storage mode that is not too long.
+    /// Returns a zero for each coordinate of each storage mode that is not too long.
     fn zeros(&self) -> Vec<Option<Vec<u32>>> {
         let sizes = self.ty.format.storage_shape(&self.ty.shape);
         let zeros = |n: &u64| self.counts_coordinates(*n).then(|| vec![0u32; *n as usize]);
         sizes.iter().map(zeros).collect()
     }
 
-    /// The census of a set of modes; `None` as for [`Tensor::distinct`].
+    /// Returns the census of a set of modes; `None` as for [`Tensor::distinct`].
     ///
-    /// Where no two places have the same coordinates, in all modes or in a part of the set, there is nothing to count that
-    /// was not counted with the places.
+    /// If the elements have distinct coordinates in the set, or in a part of it, the counts of
+    /// elements already give the census.
     fn census(&self, modes: ModeSet) -> Option<Arc<Census>> {
         remembered(&self.measures.censuses, modes, || {
             let all = self.all_counts();
@@ -301,17 +305,19 @@ impl Tensor {
         Some(Census { distinct, most, of_modes })
     }
 
-    /// How many of the distinct coordinates of a census each coordinate of a mode has; `None` for modes that are too long.
+    /// Returns the number of a census's distinct coordinates for each coordinate of a mode; `None`
+    /// for modes that are too long.
     fn of_mode<'c>(&'c self, census: &'c Census, mode: usize) -> Option<&'c [u32]> {
         census.of_modes.as_ref().unwrap_or(&self.all_counts().of_modes).get(mode)?.as_deref()
     }
 
-    /// Whether a number for each of so many coordinates takes memory in proportion to the tensor.
+    /// Returns whether a counter for each coordinate takes memory in proportion to the tensor.
     fn counts_coordinates(&self, coordinates: u64) -> bool {
         coordinates <= FEW_COORDINATES.max(self.bytes())
     }
 
-    /// Counts the places below positions, for each coordinate of each mode from `depth` on; and all of them.
+    /// Counts the elements below positions for each coordinate of each mode from `depth` on, and
+    /// returns their total.
     fn count_below(&self, depth: usize, fiber: Range<u64>, counts: &mut [Option<Vec<u32>>]) -> u64 {
         let Some((own, inner)) = counts.split_first_mut() else { return fiber.end - fiber.start };
         let kind = level(self.ty.format.levels[depth].kind);
@@ -329,8 +335,8 @@ impl Tensor {
         all
     }
 
-    /// Whether something is true of the tensor; `false` also where that would take more memory than there is, or a device has
-    /// lost it.
+    /// Returns whether a fact is true of the tensor; also `false` if testing it exhausts memory, or
+    /// if a device has lost the tensor.
     pub fn holds(&self, fact: Fact) -> bool {
         if self.fetch().is_err() {
             return false;
@@ -353,8 +359,9 @@ impl Tensor {
         row_major(self).and_then(|entries| symmetry(&entries, a, b)).is_ok_and(|s| s == Symmetry::Exact)
     }
 
-    /// Whether a square matrix whose entries are stored in order equals its transpose; `None` for other tensors. The entries
-    /// of column `j` are met in the order of row `j`, so that each row is gone through once.
+    /// Returns whether a square matrix with entries stored in order equals its transpose; `None`
+    /// for other tensors. The entries of column `j` occur in the order of row `j`, so each row is
+    /// matched in one traversal.
     fn mirrored(&self) -> Option<bool> {
         let ([n, _], [StorageMode::Whole { .. }, StorageMode::Whole { .. }]) =
             (&self.ty.shape[..], &self.ty.format.modes[..])
@@ -373,7 +380,7 @@ impl Tensor {
         if !ordered {
             return None;
         }
-        // Where each row begins, then how far it has been matched.
+        // The start of each row, advanced as its entries are matched.
         let mut next = vec![0usize; rows + 1];
         entries.iter().for_each(|e| next[e.0 as usize + 1] += 1);
         (0..rows).for_each(|i| next[i + 1] += next[i]);
@@ -387,7 +394,7 @@ impl Tensor {
         }))
     }
 
-    /// Calls `visit` with the storage coordinates of each stored place, padding included.
+    /// Calls `visit` with the storage coordinates of each stored element, including padding.
     fn for_each_storage(&self, mut visit: impl FnMut(&[u64])) {
         if self.places() > 0 {
             let mut storage = vec![0; self.levels.len()];
@@ -395,8 +402,8 @@ impl Tensor {
         }
     }
 
-    /// The distinct coordinates of the stored places in sets of modes, as one number for the first set and one for all
-    /// others, sorted; `None` when one would not fit.
+    /// Returns the distinct coordinates of the stored elements in sets of modes, sorted: one number
+    /// for the first set and one for all others. `None` if a number would overflow.
     pub(super) fn keys(&self, sets: &[ModeSet]) -> Option<Vec<(u64, u64)>> {
         let shape = self.ty.format.storage_shape(&self.ty.shape);
         let modes = |sets: &[ModeSet]| -> Option<Vec<usize>> {
@@ -427,8 +434,9 @@ impl Tensor {
         Some(keys)
     }
 
-    /// The coordinates of the stored places in some modes as one number each, sorted, found level by level; `None` when one
-    /// would not fit, or levels do not list places as they are.
+    /// Returns the coordinates of the stored elements in some modes as one number each, sorted,
+    /// read level by level. `None` if a number would overflow, or if positions do not match the
+    /// stored elements one to one.
     fn numbers(&self, modes: &[usize], shape: &[u64]) -> Option<Vec<u64>> {
         modes.iter().try_fold(1u64, |n, m| n.checked_mul(shape[*m].max(1)))?;
         let plain = self.ty.format.levels.iter().all(|level| !level.kind.traits().runs);
@@ -446,7 +454,7 @@ impl Tensor {
     }
 }
 
-/// How many coordinates have a place.
+/// Returns the number of coordinates with a nonzero count.
 fn filled(counts: &[u32]) -> u64 {
     counts.iter().filter(|n| **n > 0).count() as u64
 }

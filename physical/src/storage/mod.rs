@@ -1,8 +1,9 @@
 //! Tensors over Arrow buffers: a type and the arrays of its levels and its leaf.
 //!
-//! A [`Tensor`] is a [`TensorType`], the arrays of each level, outermost first, and one array of values for each
-//! primitive of the dtype (none for a pattern leaf). What the arrays of a level mean is known to the level's own file in
-//! [`crate::levels`]; this module knows tensors as a whole: validated construction, triples, conversion, Arrow exchange.
+//! A [`Tensor`] is a [`TensorType`], the arrays of each level, outermost first, and one array of
+//! values for each primitive of the dtype (none for a pattern leaf). The file of a level kind in
+//! [`crate::levels`] defines the meaning of its arrays. This module handles whole tensors:
+//! validated construction, triples, conversion, exchange with Arrow.
 
 mod array;
 mod assemble;
@@ -51,53 +52,58 @@ pub struct Tensor {
     levels: Vec<Vec<Array>>,
     leaf: Vec<Array>,
     measures: Arc<Measures>,
-    /// The special values among what is stored, once they were looked for.
+    /// The special values among the stored values, once they have been searched for.
     special: Arc<OnceLock<Special>>,
 }
 
 impl Tensor {
-    /// A tensor of rank 0. Its value is its fill value, too, so that plans know it: what is added to a sparse tensor becomes
-    /// the fill of the sum. Plans are made for types, and a fill value is part of the type; a value that changes from run to
-    /// run, such as a counter, is better a dense tensor of rank 0 with a fill value of its own, for which one plan is made.
+    /// Returns a tensor of rank 0 whose fill value is the value itself.
     ///
-    /// # Errors
-    /// When there is no memory for one value.
+    /// Plans thus know the value: adding it to a sparse tensor changes the fill value of the sum. A
+    /// fill value is part of the type, and each type has its own plan. For a value that changes
+    /// between runs, such as a counter, use a dense tensor of rank 0 with a constant fill value,
+    /// which needs only one plan.
+    ///
+    /// # Errors When the value cannot be allocated.
     pub fn scalar(value: &Scalar) -> Result<Tensor, Error> {
         let ty = TensorType { shape: Vec::new(), dtype: value.dtype(), fill: value.clone(), format: Format::dense(0) };
         let leaf = value.flatten().iter().map(|part| Array::filled(part, 1)).collect::<Result<_, _>>()?;
         Ok(Tensor::of_parts(Arc::new(ty), Vec::new(), leaf))
     }
 
-    /// A tensor that is yet to be validated.
+    /// Returns a tensor that has not been validated.
     fn of_parts(ty: Arc<TensorType>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Tensor {
         Tensor { ty, levels, leaf, measures: Arc::default(), special: Arc::default() }
     }
 
-    /// Shape, dtype, fill value and format.
+    /// Returns the type: shape, dtype, fill value and format.
     pub fn ty(&self) -> &Arc<TensorType> {
         &self.ty
     }
 
-    /// The arrays of each level, outermost first, in the order that [`crate::levels::Level::arrays`] names them.
+    /// Returns the arrays of each level, outermost first, in the order of
+    /// [`crate::levels::Level::arrays`].
     pub fn levels(&self) -> &[Vec<Array>] {
         &self.levels
     }
 
-    /// The values, one array for each primitive of the dtype; none for a pattern leaf.
+    /// Returns the values, one array for each primitive of the dtype; none for a pattern leaf.
     pub fn leaf(&self) -> &[Array] {
         &self.leaf
     }
 
-    /// All arrays: those of the levels, outermost first, then the values.
+    /// Returns all arrays: those of the levels, outermost first, then the values.
     pub(crate) fn arrays(&self) -> impl Iterator<Item = &Array> {
         self.levels.iter().flatten().chain(&self.leaf)
     }
 
-    /// Brings what was left on a device here. Who looks at elements does so, too: conversions, exports, counts and reads of
-    /// places fail then as this does, statistics know nothing, and elements of [`Array`]s panic.
+    /// Copies arrays that were left on a device to the host.
     ///
-    /// # Errors
-    /// [`Error::Device`] with the words of the driver.
+    /// Operations that read elements do the same. Conversions, exports, counts and reads then fail
+    /// with the error of this function, statistics are unknown, and element access of [`Array`]s
+    /// panics.
+    ///
+    /// # Errors [`Error::Device`] with the message of the driver.
     pub fn fetch(&self) -> Result<(), Error> {
         if !self.is_here() {
             self.arrays().filter_map(Array::away).try_for_each(|away| away.fetch().map(drop))?;
@@ -106,18 +112,19 @@ impl Tensor {
         Ok(())
     }
 
-    /// As [`Tensor::fetch`], of what tells how many places there are before a coordinate of the outermost level: the ends of
-    /// lists, and that level itself.
+    /// Copies to the host, like [`Tensor::fetch`], the arrays that give the number of positions
+    /// before an outermost coordinate: the ends of lists, and the outermost level.
     pub(crate) fn fetch_ends(&self) -> Result<(), Error> {
         self.fetch_where(|k, class| k == 0 || class == ArrayClass::Position)
     }
 
-    /// As [`Tensor::fetch`], of all but the values.
+    /// Copies all arrays except the values to the host, like [`Tensor::fetch`].
     pub(crate) fn fetch_levels(&self) -> Result<(), Error> {
         self.fetch_where(|_, _| true)
     }
 
-    /// As [`Tensor::fetch`], of arrays of levels: which, their level and class tell.
+    /// Copies the arrays of levels that `wanted` selects by level and class to the host, like
+    /// [`Tensor::fetch`].
     fn fetch_where(&self, wanted: impl Fn(usize, ArrayClass) -> bool) -> Result<(), Error> {
         for (k, (format, arrays)) in self.ty.format.levels.iter().zip(&self.levels).enumerate() {
             let specs = level(format.kind).arrays().iter().zip(arrays).filter(|(spec, _)| wanted(k, spec.class));
@@ -126,12 +133,12 @@ impl Tensor {
         Ok(())
     }
 
-    /// Whether all of it is here; else some was left on a device.
+    /// Returns whether all arrays are on the host, and none only on a device.
     pub fn is_here(&self) -> bool {
         self.arrays().filter_map(Array::away).all(|away| away.is_here())
     }
 
-    /// Level `k`: format, dimension and arrays.
+    /// Returns level `k`: format, dimension and arrays.
     pub fn level(&self, k: usize) -> LevelData<'_> {
         let ty = &self.ty;
         LevelData {

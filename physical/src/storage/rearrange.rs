@@ -1,7 +1,8 @@
-//! Conversion by rearranging the stored places of one tensor, which are distinct and in order already.
+//! Conversion by rearranging the stored elements of a tensor, which are distinct and in order
+//! already.
 //!
-//! Nothing is combined, checked or filtered, so a coordinate takes 32 bits, and one list of 64 bits serves the levels one
-//! after the other: memory that is touched for the first time costs more than the sort.
+//! No elements are combined, checked or dropped, so 32-bit coordinates suffice, and one list of 64
+//! bits serves all levels in turn. Touching fresh memory would cost more than the sort.
 
 use super::Tensor;
 use super::array::{Array, filled_vec, match_width, prim_bits, reserved_vec};
@@ -14,8 +15,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The tensor as one of type `ty`, whose last `in_order` modes its places have in order where they are equal in the modes
-/// before; `None` where it takes more than to rearrange the places.
+/// Converts a tensor to type `ty`; `None` if that takes more than rearranging elements. Elements
+/// equal in the modes before are already sorted by the last `in_order` modes.
 pub(super) fn rearranged(tensor: &Tensor, ty: &Arc<TensorType>, in_order: usize) -> Result<Option<Tensor>, Error> {
     let (old, new) = (&tensor.ty.format, &ty.format);
     let Some(n) = tensor.exact_positions().filter(|n| applies(&tensor.ty, new, *n)) else { return Ok(None) };
@@ -23,7 +24,7 @@ pub(super) fn rearranged(tensor: &Tensor, ty: &Arc<TensorType>, in_order: usize)
     let at = |mode: &StorageMode| old.modes.iter().position(|m| m == mode).expect("both have all modes");
     let mut columns: Vec<Vec<u32>> = new.modes.iter().map(|mode| std::mem::take(&mut columns[at(mode)])).collect();
     let dimensions = new.storage_shape(&ty.shape);
-    // Places of dense levels may be written in any order.
+    // Dense levels may be written in any order.
     let sorted = old.modes == new.modes || new.levels.iter().all(|l| l.kind == LevelKind::Dense);
     let order = match sorted {
         true => None,
@@ -44,7 +45,8 @@ pub(super) fn rearranged(tensor: &Tensor, ty: &Arc<TensorType>, in_order: usize)
     Ok(Some(Tensor::new_unchecked(ty.clone(), arrays, leaf)))
 }
 
-/// Whether a tensor with so many places, each of which has a position, can be converted by rearranging them.
+/// Returns whether a tensor with `n` stored elements, each with a position of its own, can be
+/// converted by rearranging them.
 fn applies(ty: &TensorType, new: &Format, n: usize) -> bool {
     let old = &ty.format;
     let whole = |mode: &StorageMode| matches!(mode, StorageMode::Whole { .. });
@@ -56,7 +58,7 @@ fn applies(ty: &TensorType, new: &Format, n: usize) -> bool {
     lists && built && short && leaves && old.modes.iter().chain(&new.modes).all(whole)
 }
 
-/// A list in another order, with 64 bits an element.
+/// Returns a list in another order, widened to 64 bits.
 fn in_order_of(list: &[u32], order: Option<&[u32]>) -> Result<Vec<u64>, Error> {
     let mut out = reserved_vec(list.len())?;
     match order {
@@ -66,7 +68,8 @@ fn in_order_of(list: &[u32], order: Option<&[u32]>) -> Result<Vec<u64>, Error> {
     Ok(out)
 }
 
-/// The values at `len` positions: those of the places at theirs, the fill elsewhere.
+/// Returns the values at `len` positions: those of the elements at `positions`, and the fill value
+/// elsewhere.
 fn leaf(
     tensor: &Tensor,
     ty: &TensorType,
@@ -100,8 +103,9 @@ fn leaf(
 }
 
 impl Tensor {
-    /// The coordinates of all `n` stored places, one list a level, in storage order, unless their positions are in another
-    /// one, as those of a hash table are; no level has runs.
+    /// Returns the coordinates of all `n` stored elements, one list for each level, in storage
+    /// order; no level may have runs. `None` if positions are in another order, as those of a hash
+    /// table.
     pub(super) fn coordinates(&self, n: usize) -> Result<Option<Vec<Vec<u32>>>, Error> {
         let levels = &self.ty.format.levels;
         let mut columns: Vec<Vec<u32>> = Vec::with_capacity(levels.len());

@@ -1,7 +1,8 @@
-//! Exchange with Arrow run-end encoded arrays: vectors of runs, their ends and values shared without copies.
+//! Exchange with Arrow run-end encoded arrays: run-length vectors, whose ends and values are shared
+//! without copies.
 //!
-//! A run-length vector holds what such an array holds: the exclusive ends of runs, and a value for each. Ends of 16 bits
-//! are widened, those of a slice are counted from its start, and booleans, which Arrow packs into bits, are copied.
+//! Both have the exclusive end and the value of each run. Ends of 16 bits are widened, the ends of
+//! a slice are rebased to its start, and booleans, which Arrow packs into bits, are copied.
 
 use super::exchange::{dtype_of_arrow, export, import_values, zero};
 use super::{Array, NullPolicy, Tensor, convert};
@@ -13,17 +14,16 @@ use arrow::datatypes::{ArrowNativeType, Int16Type, Int32Type, Int64Type, RunEndI
 use redpoll_logic::{Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
 use std::sync::Arc;
 
-/// The format of vectors of runs.
+/// Returns the format of run-length vectors.
 fn runs() -> Format {
     Format::of_kinds(&[LevelKind::RunLength], LeafKind::Element)
 }
 
 impl Tensor {
-    /// A vector as an Arrow run-end encoded array. The arrays of a run-length level are shared with it; other formats are
-    /// converted to one before.
+    /// Returns a vector as an Arrow run-end encoded array. The arrays of a run-length level are
+    /// shared; other formats are converted to one first.
     ///
-    /// # Errors
-    /// When the tensor is no vector, or the memory is exceeded.
+    /// # Errors When the tensor is not a vector, or memory is exhausted.
     pub fn to_run_array(&self) -> Result<ArrayRef, Error> {
         self.fetch()?;
         if self.ty.shape.len() != 1 {
@@ -44,10 +44,11 @@ impl Tensor {
         }
     }
 
-    /// A run-length vector of an Arrow run-end encoded array; the fill value is 0 or false unless given.
+    /// Returns a run-length vector from an Arrow run-end encoded array; the fill value is 0 or
+    /// false unless given.
     ///
-    /// # Errors
-    /// When the array is of another type, its values are of none that a tensor has, or NULLs are not allowed.
+    /// # Errors When the array has another type, its values have no dtype, or NULLs are not
+    /// allowed.
     pub fn from_run_array(
         array: &dyn arrow::array::Array,
         fill: Option<&Scalar>,
@@ -72,17 +73,17 @@ impl Tensor {
     }
 }
 
-/// What errors call the array.
+/// The name of the array in error messages.
 const COLUMN: &str = "values of runs";
 
-/// An array of runs with those ends, which are of its type.
+/// Returns a run-end encoded array with the given ends, which have its type.
 fn run_array<R: RunEndIndexType>(right: &Array, values: &ArrayRef) -> Result<ArrayRef, Error> {
     let ends = ScalarBuffer::<R::Native>::new(right.buffer().clone(), 0, right.len());
     let ends = PrimitiveArray::<R>::try_new(ends, None)?;
     Ok(Arc::new(RunArray::try_new(&ends, values)?))
 }
 
-/// The ends of the runs of an array, and the value of each: of those that a slice has.
+/// Returns the ends and the values of the runs in an array, restricted to its slice.
 fn parts<R: RunEndIndexType>(array: &RunArray<R>) -> (Array, ArrayRef) {
     let values = array.values_slice();
     let (offset, len) = (array.offset(), array.len());

@@ -1,4 +1,4 @@
-//! Where the stored places of a tensor are cut into equal shares, read off its arrays.
+//! Splits of the stored elements of a tensor into equal shares, computed from its arrays.
 
 use super::Tensor;
 use super::array::Indices;
@@ -7,27 +7,27 @@ use crate::levels::{Concatenation, level, lower_bound};
 use redpoll_logic::{DType, Format, Prim, Scalar, TensorType};
 use std::ops::Range;
 
-/// What tells how many positions the innermost level of a tensor has before a place, looked up once for many places: arrays
-/// that do not tell are not asked for, for they may be elsewhere.
+/// The arrays that give the number of innermost positions before given coordinates, looked up once
+/// for many queries. Other arrays are not accessed, since they may be on a device.
 pub(crate) struct Stored<'a> {
     levels: Vec<Counted<'a>>,
 }
 
-/// How a level tells its positions.
+/// The method of counting the positions of a level.
 #[derive(Clone, Copy)]
 enum Counted<'a> {
-    /// As many for each of the level before.
+    /// The same number for each parent position.
     Full { dimension: u64 },
-    /// By where lists begin, and by their coordinates where these ascend and some are given.
+    /// By the starts of lists, and by their coordinates if these ascend and a coordinate is given.
     Lists { ptr: Indices<'a>, idx: Option<Indices<'a>> },
-    /// They are those of the level before; which of several has a coordinate is not looked for.
+    /// One for each parent position; the coordinate within a list is not searched for.
     Entries,
-    /// Not at all, as outermost level: coordinates are counted.
+    /// The coordinates themselves, for an outermost level whose arrays do not give positions.
     Coordinates { dimension: u64 },
 }
 
 impl<'a> Stored<'a> {
-    /// That of places which are given by so many coordinates.
+    /// Prepares queries by the first `given` storage coordinates.
     pub(crate) fn of(tensor: &'a Tensor, given: usize) -> Stored<'a> {
         let mut levels = Vec::new();
         for k in 0..tensor.ty().format.levels.len() {
@@ -51,13 +51,15 @@ impl<'a> Stored<'a> {
         Stored { levels }
     }
 
-    /// How many positions the innermost level has before a place, given by its first storage coordinates, no more than was
-    /// said; as far in as the arrays tell: of levels that do not, a fiber counts as one. It grows with the place.
+    /// Returns the number of innermost positions before an element, which is given by its first
+    /// storage coordinates, at most as many as announced. Below a level whose arrays do not give
+    /// positions, a fiber counts as one. The number is monotonic in the coordinates.
     pub(crate) fn before(&self, place: &[u64]) -> u64 {
-        // Those of the level before, and the one at the place itself, if it is stored.
+        // The number of positions of the level before, and the position of the element itself, if
+        // it is stored.
         let (mut before, mut at) = (0u64, Some(0u64));
         for (k, counted) in self.levels.iter().enumerate() {
-            // Nothing is before the first coordinate, whatever is stored there.
+            // Nothing is before the first coordinate, whether or not that is stored.
             at = at.filter(|_| k < place.len());
             let coordinate = place.get(k).copied().unwrap_or(0);
             (before, at) = match *counted {
@@ -84,12 +86,13 @@ impl<'a> Stored<'a> {
 }
 
 impl Tensor {
-    /// [`Stored::before`] of one place.
+    /// Returns [`Stored::before`] for a single element.
     pub(crate) fn stored_before(&self, place: &[u64]) -> u64 {
         Stored::of(self, place.len()).before(place)
     }
 
-    /// The positions of the list that stands below a coordinate, of a tensor whose second level has lists.
+    /// Returns the positions of the list below a coordinate, for a tensor whose second level has
+    /// lists.
     pub(crate) fn list_below(&self, coordinate: u64) -> Range<u64> {
         let rows = self.level(0);
         let row = match level(rows.format.kind).concatenation() {
@@ -104,8 +107,8 @@ impl Tensor {
         row.map_or(0..0, |row| ends.get(row)..ends.get(row + 1))
     }
 
-    /// How many positions of the innermost level stand before those below a position of the second level, as far in as the
-    /// arrays tell.
+    /// Returns the number of innermost positions before those below a position of the second level,
+    /// as far down as the arrays give it.
     pub(crate) fn stored_below(&self, position: u64) -> u64 {
         let mut before = position;
         for k in 2..self.ty().format.levels.len() {
@@ -120,8 +123,9 @@ impl Tensor {
         before
     }
 
-    /// The bounds of so many blocks with equal shares of what is stored, as a dense vector of one number more: places of
-    /// its first storage modes, numbered in their order. Blocks may be empty.
+    /// Returns the bounds of `blocks` blocks with equal shares of the stored elements, as a dense
+    /// vector of `blocks + 1` numbers. A bound is the linear index of coordinates in the first
+    /// `modes` storage modes. Blocks may be empty.
     pub fn equal_shares(&self, modes: usize, blocks: u64) -> Tensor {
         let modes = modes.min(self.ty().format.levels.len());
         let sizes: Vec<u64> = (0..modes).map(|k| self.level(k).dimension).collect();
@@ -171,7 +175,7 @@ mod tests {
         all.iter().map(|v| v.to_i128().unwrap() as i64).collect()
     }
 
-    /// Protects the balance of blocks: by rows as near as rows allow, by places exactly.
+    /// Blocks are balanced: by rows as closely as rows allow, by elements exactly.
     #[test]
     fn blocks_have_equal_shares_of_what_is_stored() {
         for format in ["csr", "dcsr"] {

@@ -1,9 +1,10 @@
 //! Sorting of entries by their storage coordinates.
 //!
-//! The coordinates of an entry are packed into one key, a bit field a mode, with the entry's number below it. Keys are
-//! sorted by radix, the least significant digit first: each pass reads in order and deals into so few buckets that their
-//! ends stay in cache. Equal keys stay in the order of entry, so modes in whose order entries stand already, as the last ones
-//! of a transposition do, take no pass.
+//! The coordinates of an entry are packed into one key, one bit field for each mode, with the
+//! entry's number in the lowest bits. Keys are radix-sorted from the least significant digit: each
+//! pass reads in order and distributes into few enough buckets that their ends stay in cache. The
+//! sort is stable, so modes by which entries are sorted already, such as the last ones of a
+//! transposition, need no pass.
 
 use super::array::{filled_vec, reserved_vec};
 use crate::Error;
@@ -12,14 +13,14 @@ use std::cmp::Ordering;
 
 /// Entries in ascending order of their coordinates.
 pub(crate) struct Sorted {
-    /// The coordinates, one list a storage mode.
+    /// The coordinates, one list for each storage mode.
     pub(crate) columns: Vec<Vec<u64>>,
-    /// The number that each entry had before; `None` when they were sorted already.
+    /// The previous number of each entry; `None` if the entries were sorted already.
     pub(crate) order: Option<Vec<u64>>,
 }
 
-/// Sorts entries, given by one list of coordinates a storage mode, each below its dimension. Those that are equal in all
-/// but the last `in_order` modes are in the order of these already.
+/// Sorts entries, given by one list of coordinates for each storage mode, all below its dimension.
+/// Entries equal in all but the last `in_order` modes must already be sorted by these.
 pub(crate) fn sort_entries(columns: Vec<Cow<'_, [u64]>>, dimensions: &[u64], in_order: usize) -> Result<Sorted, Error> {
     let n = columns.first().map_or(0, |c| c.len());
     let (leading, trailing) = columns.split_at(columns.len() - in_order);
@@ -39,33 +40,33 @@ pub(crate) fn sort_entries(columns: Vec<Cow<'_, [u64]>>, dimensions: &[u64], in_
     Ok(sorted)
 }
 
-/// A list of `n` elements.
+/// Returns a list of `n` elements.
 fn list(n: usize, elements: impl Iterator<Item = u64>) -> Result<Vec<u64>, Error> {
     let mut list = reserved_vec(n)?;
     list.extend(elements);
     Ok(list)
 }
 
-/// Whether entries ascend; equal ones may follow each other.
+/// Returns whether entries ascend; equal entries are allowed.
 fn is_sorted(columns: &[Cow<'_, [u64]>], n: usize) -> bool {
     (1..n).all(|k| columns.iter().map(|c| c[k - 1].cmp(&c[k])).find(|o| o.is_ne()).is_none_or(Ordering::is_lt))
 }
 
-/// The number of bits that coordinates below `dimension` take.
+/// Returns the number of bits of coordinates below `dimension`.
 pub(super) fn bits_below(dimension: u64) -> u32 {
     u64::BITS - dimension.saturating_sub(1).leading_zeros()
 }
 
-/// The lowest `bits` bits set.
+/// Returns a number whose lowest `bits` bits are set.
 fn mask(bits: u32) -> u64 {
     u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0)
 }
 
-/// A key with a number below it.
+/// A sort key with a number in its lowest bits.
 trait Key: Copy + Ord + Default {
-    /// The key with `bits` bits more below it.
+    /// Returns the key with `low` appended in `bits` lower bits.
     fn push(self, low: u64, bits: u32) -> Self;
-    /// The key shifted right by `shift`, its lower 64 bits.
+    /// Returns the lowest 64 bits of the key shifted right by `shift`.
     fn shifted(self, shift: u32) -> u64;
 }
 
@@ -85,9 +86,10 @@ macro_rules! impl_key {
 impl_key!(u64);
 impl_key!(u128);
 
-/// Buckets of a pass at most, as bits: the lines of cache that their ends write to.
+/// Number of bits of a digit. The ends of the buckets of one pass write to that many cache lines,
+/// as a power of two.
 const DIGIT_BITS: u32 = 11;
-/// As few entries as this are compared with each other.
+/// Number of entries up to which a comparison sort is used.
 const FEW_ENTRIES: usize = 1 << 10;
 
 fn sort_keys<K: Key>(columns: &[Cow<'_, [u64]>], widths: &[u32], n: usize) -> Result<Sorted, Error> {
@@ -115,7 +117,7 @@ fn sort_keys<K: Key>(columns: &[Cow<'_, [u64]>], widths: &[u32], n: usize) -> Re
     Ok(Sorted { columns, order: Some(order) })
 }
 
-/// Numbers of so many bits in ascending order.
+/// Sorts numbers of at most `bits` bits.
 pub(super) fn sorted_keys(mut keys: Vec<u64>, bits: u32) -> Result<Vec<u64>, Error> {
     if keys.len() > FEW_ENTRIES {
         return sort_by_digits(keys, 0, bits);
@@ -152,8 +154,8 @@ fn sort_by_digits<K: Key>(mut keys: Vec<K>, low: u32, bits: u32) -> Result<Vec<K
     Ok(keys)
 }
 
-/// The numbers of entries in ascending order of their coordinates, one list a mode with its dimension, those of equal ones
-/// in their own order.
+/// Returns the numbers of entries in ascending order of their coordinates, given as one list for
+/// each mode with its dimension. The order is stable.
 pub(super) fn order_of_keys(columns: &[Vec<u32>], dimensions: &[u64]) -> Result<Vec<u32>, Error> {
     if let ([column], &[dimension, ..]) = (columns, dimensions)
         && dimension <= (BUCKETS * column.len() as u64).min(MOST_BUCKETS)
@@ -165,7 +167,7 @@ pub(super) fn order_of_keys(columns: &[Vec<u32>], dimensions: &[u64]) -> Result<
         0..=32 => order_of::<u64>(columns, &widths),
         33..=96 => order_of::<u128>(columns, &widths),
         _ => {
-            // Least significant first, each by itself, as many as go together.
+            // Sorts by the trailing modes that fit one key, then by the others.
             let split = widths.iter().rev().scan(0, |bits, w| (*bits + w <= 96).then(|| *bits += w)).count();
             let split = columns.len() - split.max(1);
             let low = order_of_keys(&columns[split..], &dimensions[split..])?;
@@ -177,9 +179,10 @@ pub(super) fn order_of_keys(columns: &[Vec<u32>], dimensions: &[u64]) -> Result<
     }
 }
 
-/// Buckets that one pass has at most: the table of their ends stays in the caches.
+/// Limit on the number of buckets of a pass: the table of their ends must stay in cache.
 const MOST_BUCKETS: u64 = 1 << 20;
-/// Buckets for each entry that one pass has at most: their ends are counted up.
+/// Limit on the number of buckets for each entry of a pass, since the ends of all buckets are
+/// summed.
 const BUCKETS: u64 = 2;
 
 fn order_by_buckets(column: &[u32], dimension: u64) -> Result<Vec<u32>, Error> {
@@ -232,7 +235,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Sorts entries that were brought into the order of their last `in_order` columns.
+    /// Checks the sort of entries that are already in the order of their last `in_order` columns.
     fn check(mut columns: Vec<Vec<u64>>, dimensions: &[u64], in_order: usize) {
         let n = columns[0].len();
         let rows = |columns: &[Vec<u64>]| -> Vec<Vec<u64>> {
@@ -250,7 +253,7 @@ mod tests {
         assert!(found == expected, "dimensions {dimensions:?}");
     }
 
-    /// Random numbers by xorshift.
+    /// Returns a generator of xorshift random numbers.
     fn numbers(seed: u64) -> impl FnMut() -> u64 {
         let mut state = seed | 1;
         move || {
@@ -263,7 +266,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
-        /// Protects each width of keys of the sort that gives numbers alone, those that are sorted in several parts too.
+        /// `order_of_keys` is correct for each width of keys, including keys sorted in several
+        /// parts.
         #[test]
         fn numbers_are_in_order_of_any_dimensions(
             bits in proptest::collection::vec(0u32..=32, 0..6),
@@ -280,7 +284,8 @@ mod tests {
             prop_assert!(order_of_keys(&columns, &dimensions).unwrap() == expected, "dimensions {dimensions:?}");
         }
 
-        /// Protects each width of keys, with the number in `u64`, in `u128` and unpacked; few entries and many.
+        /// `sort_entries` is correct for each width of keys (`u64`, `u128`, unpacked), for few and
+        /// many entries.
         #[test]
         fn sorts_any_dimensions(
             bits in proptest::collection::vec(0u32..64, 1..6),

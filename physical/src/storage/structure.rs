@@ -1,8 +1,8 @@
-//! What structure a tensor has: runs, blocks, bands, diagonals, symmetry, how full its fibers are.
+//! The structure of a tensor: runs, blocks, bands, diagonals, symmetry, sizes of fibers.
 //!
-//! Everything is counted in one pass over the entries in row-major order, fibers being those of the last mode; symmetry
-//! takes a second order. Which formats suit a tensor follows from these numbers; what each takes in bytes is in
-//! [`super::footprint`].
+//! All numbers come from one pass over the entries in row-major order, where fibers are those of
+//! the last mode; symmetry needs a second order. The numbers suggest formats for a tensor;
+//! [`super::footprint`] measures their bytes.
 
 use super::sort::sort_entries;
 use super::{Tensor, Triples};
@@ -10,19 +10,21 @@ use crate::Error;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// What structure the entries of a tensor have: those places that are stored, without such as a dense level, a band or a
-/// run-length level stores for their neighbours' sake and that hold the fill value.
+/// The structure of a tensor's entries. Entries are the stored elements, except those that a dense
+/// level, a band or a run-length level stores only because of adjacent elements and that have the
+/// fill value.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Structure {
     /// The number of entries.
     pub entries: u64,
-    /// How they are spread over the fibers of the last mode.
+    /// The distribution of entries over the fibers of the last mode.
     pub fibers: FiberCounts,
-    /// Runs along the last mode: adjacent entries of one fiber with one value.
+    /// The number of runs along the last mode: adjacent entries of one fiber with the same value.
     pub runs: u64,
-    /// Blocks along the last mode: adjacent entries of one fiber, whatever their values.
+    /// The number of blocks along the last mode: adjacent entries of one fiber, whatever their
+    /// values.
     pub blocks: u64,
-    /// What else there is to say of a matrix.
+    /// Further structure of a matrix; `None` for other tensors.
     pub matrix: Option<MatrixStructure>,
 }
 
@@ -31,50 +33,51 @@ pub struct Structure {
 pub struct FiberCounts {
     /// The number of fibers: the product of all dimensions but the last.
     pub count: u64,
-    /// How many of them have no entry.
+    /// The number of fibers without entries.
     pub empty: u64,
-    /// The fewest entries of a fiber; 0 where there is no fiber.
+    /// The least number of entries in a fiber; 0 if there are no fibers.
     pub fewest: u64,
-    /// The most entries of a fiber.
+    /// The largest number of entries in a fiber.
     pub most: u64,
 }
 
-/// What there is to say of a matrix.
+/// The structure specific to matrices.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MatrixStructure {
-    /// How far entries reach below the main diagonal: the largest `i - j`, or 0.
+    /// The lower bandwidth: the largest `i - j` of an entry, or 0.
     pub lower: u64,
-    /// How far entries reach above the main diagonal: the largest `j - i`, or 0.
+    /// The upper bandwidth: the largest `j - i` of an entry, or 0.
     pub upper: u64,
     /// The number of diagonals with an entry.
     pub diagonals: u64,
-    /// Whether it equals its transpose.
+    /// The relation to the transpose.
     pub symmetry: Symmetry,
 }
 
-/// Whether a matrix equals its transpose.
+/// The relation of a matrix to its transpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Symmetry {
-    /// Places and values are those of the transpose.
+    /// Coordinates and values are those of the transpose.
     Exact,
-    /// The places are those of the transpose, some value is another.
+    /// The coordinates are those of the transpose, but some value differs.
     Pattern,
-    /// Some place is not one of the transpose.
+    /// Some coordinates are not among those of the transpose.
     None,
 }
 
 impl Structure {
-    /// The mean number of entries of a fiber, of the empty ones, too; 0 where there is no fiber.
+    /// Returns the mean number of entries in a fiber, counting empty fibers; 0 if there are no
+    /// fibers.
     pub fn mean_fiber(&self) -> f64 {
         mean(self.entries, self.fibers.count)
     }
 
-    /// The mean number of entries of a run; 0 where there is none.
+    /// Returns the mean number of entries in a run; 0 if there are no runs.
     pub fn mean_run(&self) -> f64 {
         mean(self.entries, self.runs)
     }
 
-    /// The mean number of entries of a block; 0 where there is none.
+    /// Returns the mean number of entries in a block; 0 if there are no blocks.
     pub fn mean_block(&self) -> f64 {
         mean(self.entries, self.blocks)
     }
@@ -85,17 +88,16 @@ fn mean(entries: u64, among: u64) -> f64 {
 }
 
 impl Tensor {
-    /// What structure the tensor has. A tensor of rank 0 is one fiber of one place.
+    /// Returns the structure of the tensor. A tensor of rank 0 is one fiber of one element.
     ///
-    /// # Errors
-    /// When the memory is exceeded.
+    /// # Errors When memory is exhausted.
     pub fn structure(&self) -> Result<Structure, Error> {
         self.fetch()?;
         Structure::of(&row_major(self)?)
     }
 }
 
-/// The entries of a tensor, sorted row-major.
+/// Returns the entries of a tensor, sorted row-major.
 pub(super) fn row_major(tensor: &Tensor) -> Result<Triples, Error> {
     let triples = tensor.to_triples()?;
     let columns = triples.coordinates.iter().map(|c| Cow::Borrowed(&c[..])).collect();
@@ -106,7 +108,7 @@ pub(super) fn row_major(tensor: &Tensor) -> Result<Triples, Error> {
 }
 
 impl Structure {
-    /// The structure of entries that are sorted row-major, each place once.
+    /// Returns the structure of entries that are sorted row-major, with distinct coordinates.
     pub(super) fn of(triples: &Triples) -> Result<Structure, Error> {
         let (mut runs, mut blocks) = (0, 0);
         let (mut filled, mut fewest, mut most, mut of_fiber) = (0, u64::MAX, 0, 0);
@@ -150,11 +152,11 @@ impl MatrixStructure {
     }
 }
 
-/// Whether the entries of a square matrix, sorted row-major, are those of its transpose: met in their order, those of column
-/// `j` are the entries of row `j` in their order.
+/// Compares the entries of a square matrix, sorted row-major, with its transpose. In row-major
+/// order, the entries of column `j` match those of row `j` one after the other.
 fn matrix_symmetry(triples: &Triples) -> Symmetry {
     let (rows, columns) = (&triples.coordinates[0], &triples.coordinates[1]);
-    // Where the rows that have entries begin, and how far they have been matched.
+    // The start of each row with entries, advanced as entries are matched.
     let mut next: HashMap<u64, usize> = HashMap::new();
     for (k, i) in rows.iter().enumerate() {
         next.entry(*i).or_insert(k);
@@ -171,8 +173,8 @@ fn matrix_symmetry(triples: &Triples) -> Symmetry {
     if same { Symmetry::Exact } else { Symmetry::Pattern }
 }
 
-/// Whether entries that are sorted row-major are the same when two modes are exchanged: with their columns exchanged, and
-/// sorted again, they are.
+/// Compares entries that are sorted row-major with those after an exchange of two modes, by
+/// exchanging their columns and sorting again.
 pub(super) fn symmetry(triples: &Triples, a: usize, b: usize) -> Result<Symmetry, Error> {
     if triples.shape[a] != triples.shape[b] {
         return Ok(Symmetry::None);

@@ -1,5 +1,5 @@
-//! Numbers about a whole tensor: how many positions its levels have, how many places differ from the fill, and the sum of all
-//! places.
+//! Totals of a tensor: numbers of positions, the number of elements that differ from the fill
+//! value, and the sum of all elements.
 
 use super::array::{match_width, prim_bits};
 use super::{Array, Tensor};
@@ -8,27 +8,28 @@ use crate::levels::level;
 use redpoll_logic::{LeafKind, LevelFormat, Prim, Scalar};
 use std::ops::Range;
 
-/// Compares stored values with the fill value, bit by bit, NaN being equal to NaN.
+/// A bitwise comparison of stored values with the fill value, in which NaN equals NaN.
 pub(crate) struct FillTest<'a> {
-    /// Each primitive: its array, the bits of the fill, and whether these are a NaN.
+    /// For each primitive: its array, the bits of the fill value, and true if these are a NaN.
     columns: Vec<(&'a Array, u64, bool)>,
 }
 
 impl<'a> FillTest<'a> {
-    /// Compares values in those columns, one a primitive, with that fill value.
+    /// Prepares the comparison of values in `columns`, one for each primitive, with a fill value.
     pub(crate) fn new(columns: &'a [Array], fill: &Scalar) -> FillTest<'a> {
         let column = |(array, fill): (_, &Scalar)| (array, prim_bits(fill).1, fill.is_nan());
         FillTest { columns: columns.iter().zip(&fill.flatten()).map(column).collect() }
     }
 
-    /// Whether the value at a position is the fill. A pattern has no columns, and no position with the fill.
+    /// Returns whether the value at a position is the fill value; always false for a pattern, which
+    /// has no columns.
     pub(crate) fn is_fill(&self, position: u64) -> bool {
         let k = position as usize;
         let same = |&(array, fill, nan): &(&Array, u64, bool)| array.bits(k) == fill || nan && array.scalar(k).is_nan();
         !self.columns.is_empty() && self.columns.iter().all(same)
     }
 
-    /// The positions below `count` that do not have the fill, ascending.
+    /// Returns the positions below `count` whose values are not the fill value, ascending.
     pub(crate) fn others(&self, count: u64) -> Vec<u64> {
         let &[(array, fill, false)] = &self.columns[..] else {
             return (0..count).filter(|&position| !self.is_fill(position)).collect();
@@ -37,7 +38,7 @@ impl<'a> FillTest<'a> {
             let (words, fill) = (&array.words::<W>()[..count as usize], fill as W);
             let mut found = Vec::new();
             for (first, block) in (0..count).step_by(BLOCK).zip(words.chunks(BLOCK)) {
-                // Most blocks have none, and that is found out in a few instructions.
+                // Most blocks have only fill values, which this test finds in a few instructions.
                 if block.iter().any(|word| *word != fill) {
                     found.extend((first..).zip(block).filter(|(_, word)| **word != fill).map(|(position, _)| position));
                 }
@@ -47,7 +48,7 @@ impl<'a> FillTest<'a> {
     }
 }
 
-/// So many values are looked at together.
+/// Number of values tested at once.
 const BLOCK: usize = 64;
 
 impl Tensor {
@@ -55,16 +56,15 @@ impl Tensor {
         FillTest::new(&self.leaf, &self.ty.fill)
     }
 
-    /// How many values there are: one more than the last leaf position.
+    /// Returns one more than the last leaf position.
     pub(crate) fn positions(&self) -> u64 {
         let levels = self.ty.format.levels.iter().enumerate();
         levels.fold(1, |above, (k, format)| level(format.kind).positions(self.level(k), above))
     }
 
-    /// The numbers of positions below the first 1, 2, .. levels, read off the ends of lists.
+    /// Returns the number of positions of each level, outermost first, read off the ends of lists.
     ///
-    /// # Errors
-    /// As [`Tensor::fetch`].
+    /// # Errors Those of [`Tensor::fetch`].
     pub fn level_positions(&self) -> Result<Vec<u64>, Error> {
         self.fetch_ends()?;
         let below = |above: &mut u64, (k, format): (usize, &LevelFormat)| {
@@ -75,7 +75,7 @@ impl Tensor {
         Ok(self.ty.format.levels.iter().enumerate().scan(1, below).collect())
     }
 
-    /// The number of leaf positions if these are exactly the stored places of the tensor.
+    /// Returns the number of leaf positions, if these correspond one to one to the stored elements.
     pub(crate) fn exact_positions(&self) -> Option<usize> {
         let format = &self.ty.format;
         if format.has_padding(&self.ty.shape) {
@@ -92,8 +92,8 @@ impl Tensor {
         Some(positions as usize)
     }
 
-    /// Calls `visit` with positions of stored places, in any order, and how many places each is that of: those of a run
-    /// share one.
+    /// Calls `visit` with each position of stored elements, in any order, and the number of
+    /// elements at it: those of a run share one position.
     fn for_each_stored_position(&self, mut visit: impl FnMut(u64, u64)) {
         match self.exact_positions() {
             Some(len) => (0..len as u64).for_each(|p| visit(p, 1)),
@@ -103,7 +103,7 @@ impl Tensor {
         }
     }
 
-    /// Visits the positions below `fiber`, whose coordinates so far stand for that many places.
+    /// Visits the positions below `fiber`, whose outer coordinates stand for `places` elements.
     fn walk_runs(&self, depth: usize, fiber: Range<u64>, places: u64, visit: &mut dyn FnMut(u64, u64)) {
         let Some(format) = self.ty.format.levels.get(depth) else { return fiber.for_each(|p| visit(p, places)) };
         let (kind, data) = (level(format.kind), self.level(depth));
@@ -117,7 +117,8 @@ impl Tensor {
         }
     }
 
-    /// Calls `visit` with values of stored places in one column of the leaf, in `f64`, and how many places have each.
+    /// Calls `visit` with the values of stored elements in one column of the leaf, as `f64`, and
+    /// the number of elements with each.
     fn for_each_stored_f64(&self, array: &Array, mut visit: impl FnMut(f64, u64)) {
         macro_rules! each {
             ($t:ty, $to:expr) => {{
@@ -139,26 +140,26 @@ impl Tensor {
         }
     }
 
-    /// The number of stored places, those with the fill value included, padding of ragged blocks not.
+    /// Returns the number of stored elements, including those with the fill value but not the
+    /// padding of ragged blocks.
     ///
-    /// # Errors
-    /// As [`Tensor::fetch`].
+    /// # Errors Those of [`Tensor::fetch`].
     pub fn count_stored(&self) -> Result<u64, Error> {
         self.fetch_levels()?;
         Ok(self.stored_here())
     }
 
-    /// As [`Tensor::count_stored`], of levels that are here.
+    /// Returns [`Tensor::count_stored`] for a tensor whose levels are on the host.
     pub(super) fn stored_here(&self) -> u64 {
         let mut count = 0;
         self.for_each_stored_position(|_, n| count += n);
         count
     }
 
-    /// The number of places whose value differs from the fill value. NaN does not differ from NaN, nor 0.0 from -0.0.
+    /// Returns the number of elements that differ from the fill value. NaN equals NaN, and 0.0
+    /// equals -0.0.
     ///
-    /// # Errors
-    /// As [`Tensor::fetch`].
+    /// # Errors Those of [`Tensor::fetch`].
     pub fn count_differing_from_fill(&self) -> Result<u64, Error> {
         self.fetch()?;
         let mut count = 0;
@@ -176,10 +177,10 @@ impl Tensor {
         Ok(count)
     }
 
-    /// The sum over all places, those with the fill value included, in `f64`; `true` counts 1. `None` for structs.
+    /// Returns the sum of all elements, including those that are not stored, as `f64`; `true`
+    /// counts as 1. `None` for structs.
     ///
-    /// # Errors
-    /// As [`Tensor::fetch`].
+    /// # Errors Those of [`Tensor::fetch`].
     pub fn sum(&self) -> Result<Option<f64>, Error> {
         self.fetch()?;
         let Some(fill) = self.ty.fill.to_f64() else { return Ok(None) };

@@ -1,4 +1,5 @@
-//! Triples: coordinates and values of entries in any order, what readers produce and tensors are made from.
+//! Triples: coordinates and values of entries in any order. Readers return them, and tensors are
+//! built from them.
 
 use super::assemble::{Entries, assemble};
 use super::sort::{Sorted, sort_entries};
@@ -17,48 +18,46 @@ pub struct Triples {
     pub shape: Vec<u64>,
     /// The coordinates of the entries, one list for each tensor mode.
     pub coordinates: Vec<Vec<u64>>,
-    /// Their values.
+    /// The values of the entries.
     pub values: Values,
 }
 
-/// What becomes of entries at the same place.
+/// The treatment of entries with the same coordinates.
 #[derive(Clone, Copy, Debug)]
 pub enum Duplicates<'a> {
-    /// They are an error.
+    /// Duplicates are an error.
     Error,
-    /// The first one counts.
+    /// The first entry is kept.
     First,
-    /// The last one counts.
+    /// The last entry is kept.
     Last,
-    /// Their values are added up in order, member by member in structs: integers wrap, booleans are or-ed.
+    /// Values are added in order, structs member by member. Integers wrap; booleans are or-ed.
     Add,
-    /// Their values are folded with an operator in order from the left.
+    /// Values are folded with an operator, in order from the left.
     Combine(&'a Op),
 }
 
 impl Triples {
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are no entries.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The coordinates of entry `k`.
+    /// Returns the coordinates of entry `k`.
     ///
-    /// # Panics
-    /// When there is none.
+    /// # Panics If there is no such entry.
     pub fn place(&self, k: usize) -> Vec<u64> {
         self.coordinates.iter().map(|c| c[k]).collect()
     }
 
-    /// Checks that there is a list of coordinates for each mode, of as many entries as there are values, in range.
+    /// Checks that each mode has one list of coordinates in range, as long as the values.
     ///
-    /// # Errors
-    /// The first thing that is wrong.
+    /// # Errors The first fault found.
     pub fn validate(&self) -> Result<(), Error> {
         if self.coordinates.len() != self.shape.len() {
             return Err(Error::InvalidTriples(format!(
@@ -84,14 +83,15 @@ impl Triples {
 }
 
 impl Tensor {
-    /// A tensor of type `ty` with the given entries, and the number of entries beyond one a place.
+    /// Returns a tensor of type `ty` with the given entries, and the number of entries with
+    /// repeated coordinates.
     ///
-    /// Entries with the fill value are stored where a level lists its coordinates; a pattern leaf stores entries that
-    /// are `true`.
+    /// Entries with the fill value are stored if the last level lists its coordinates. A pattern
+    /// leaf stores the entries that are `true`.
     ///
-    /// # Errors
-    /// When type or triples are invalid or do not agree, places repeat under [`Duplicates::Error`], the operator does
-    /// not fold values of the dtype, or the memory is exceeded.
+    /// # Errors When type or triples are invalid or do not match, coordinates repeat under
+    /// [`Duplicates::Error`], the operator does not fold values of the dtype, or memory is
+    /// exhausted.
     pub fn from_triples(
         ty: impl Into<Arc<TensorType>>,
         triples: &Triples,
@@ -113,8 +113,8 @@ impl Tensor {
     }
 }
 
-/// The entries of a valid tensor type in storage order, one a place, and the number of entries beyond that. Those that are
-/// equal in all but the last `in_order` storage modes are in the order of these already.
+/// Returns the entries in storage order with duplicates combined, and the number of duplicates.
+/// Entries equal in all but the last `in_order` storage modes must already be sorted by these.
 pub(super) fn sorted_entries<'a>(
     ty: &TensorType,
     triples: &'a Triples,
@@ -126,7 +126,7 @@ pub(super) fn sorted_entries<'a>(
     from_sorted(ty, sorted, Cow::Borrowed(&triples.values), duplicates)
 }
 
-/// The coordinates of each storage mode.
+/// Returns the coordinates of each storage mode.
 fn storage_columns<'a>(ty: &TensorType, coordinates: &'a [Vec<u64>]) -> Vec<Cow<'a, [u64]>> {
     let column = |mode: &StorageMode| {
         let list = &coordinates[mode.mode()];
@@ -143,7 +143,7 @@ fn storage_columns<'a>(ty: &TensorType, coordinates: &'a [Vec<u64>]) -> Vec<Cow<
     ty.format.modes.iter().map(column).collect()
 }
 
-/// Combines duplicates among sorted entries, and drops what a pattern leaf cannot hold.
+/// Combines duplicates among sorted entries, and drops entries that a pattern leaf cannot store.
 fn from_sorted<'a>(
     ty: &TensorType,
     mut sorted: Sorted,
@@ -186,15 +186,15 @@ fn from_sorted<'a>(
     Ok((Entries { columns, len, order: sorted.order.map(Cow::Owned), values }, count))
 }
 
-/// A place with several entries.
+/// Several entries with the same coordinates.
 struct Repeat {
-    /// The number of the place.
+    /// The number of these coordinates among the distinct ones.
     place: usize,
-    /// Its entries among the sorted ones.
+    /// The range of the entries among the sorted ones.
     entries: Range<usize>,
 }
 
-/// The places with several entries among sorted entries.
+/// Returns the groups of sorted entries with the same coordinates.
 fn repeats(columns: &[Vec<u64>], n: usize) -> Vec<Repeat> {
     let same = |k: usize| columns.iter().all(|c| c[k - 1] == c[k]);
     let mut repeats: Vec<Repeat> = Vec::new();
@@ -207,7 +207,7 @@ fn repeats(columns: &[Vec<u64>], n: usize) -> Vec<Repeat> {
     repeats
 }
 
-/// Keeps the first element of each place.
+/// Keeps the first element of each group.
 fn drop_repeats(list: &mut Vec<u64>, repeats: &[Repeat]) {
     let mut kept = list.len();
     for (k, repeat) in repeats.iter().enumerate() {
@@ -221,8 +221,8 @@ fn drop_repeats(list: &mut Vec<u64>, repeats: &[Repeat]) {
     list.truncate(kept);
 }
 
-/// The values of the places with several entries; `None` where these are the values of an entry, which `order` then has
-/// first.
+/// Returns the combined value of each group; `None` if it is the value of one entry, which is then
+/// the first of the group in `order`.
 fn combine(
     values: &Values,
     order: &mut [u64],
@@ -252,7 +252,7 @@ fn combine(
     }
 }
 
-/// The sum of each group of elements.
+/// Returns the sum of each group of elements.
 fn add_up(column: &Array, groups: impl Iterator<Item = impl Iterator<Item = u64>>) -> Array {
     macro_rules! add {
         ($t:ty, $plus:expr) => {{

@@ -1,4 +1,4 @@
-//! Construction of tensors from arrays: everything that kernels take for granted is checked here.
+//! Construction of tensors from arrays: checks all properties that kernels rely on.
 
 use super::values::check_bools;
 use super::{Array, Tensor};
@@ -8,26 +8,27 @@ use redpoll_logic::{LeafKind, TensorType};
 use std::sync::Arc;
 
 impl Tensor {
-    /// A tensor from the arrays of its levels, outermost first, and of its leaf, one for each primitive of the dtype.
+    /// Returns a tensor from the arrays of its levels, outermost first, and of its leaf, one for
+    /// each primitive of the dtype.
     ///
-    /// # Errors
-    /// When the type is invalid, arrays are missing or have wrong types or lengths, coordinates are out of range or
-    /// break the flags of their level, a place is stored twice, booleans are not 0 or 1, or the padding of a ragged
-    /// block does not hold the fill value.
+    /// # Errors When the type is invalid, arrays are missing or have wrong types or lengths,
+    /// coordinates are out of range or violate the flags of their level, coordinates are stored
+    /// twice, booleans are not 0 or 1, or the padding of a ragged block is not the fill value.
     pub fn try_new(ty: impl Into<Arc<TensorType>>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Result<Tensor, Error> {
         let tensor = Tensor::of_parts(ty.into(), levels, leaf);
         tensor.validate()?;
         Ok(tensor)
     }
 
-    /// A tensor from arrays that the engine made itself; validated in debug builds only.
+    /// Returns a tensor from arrays that the engine built; they are validated in debug builds only.
     pub(crate) fn new_unchecked(ty: Arc<TensorType>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Tensor {
         let tensor = Tensor::of_parts(ty, levels, leaf);
         tensor.assert_valid();
         tensor
     }
 
-    /// Asserts in debug builds that what the engine has made is valid; what was left on a device is checked once it is here.
+    /// Asserts in debug builds that a tensor built by the engine is valid. One left on a device is
+    /// checked after it is fetched.
     pub(super) fn assert_valid(&self) {
         if cfg!(debug_assertions)
             && self.is_here()
@@ -37,10 +38,9 @@ impl Tensor {
         }
     }
 
-    /// Checks what [`Tensor::try_new`] promises.
+    /// Checks the requirements of [`Tensor::try_new`].
     ///
-    /// # Errors
-    /// The first thing that is wrong.
+    /// # Errors The first fault found.
     pub fn validate(&self) -> Result<(), Error> {
         self.ty.validate()?;
         let format = &self.ty.format;
@@ -87,8 +87,9 @@ impl Tensor {
         check_bools(&self.leaf, positions as usize).map_err(|e| Error::InvalidTensor(format!("leaf: {e}")))
     }
 
-    /// Equal coordinates of a level that is neither unique nor ordered may lie apart, so that the uniqueness of the
-    /// levels below does not show that places are unique.
+    /// Checks for coordinates that are stored twice. Equal coordinates of a level that is neither
+    /// unique nor ordered may lie apart, so uniqueness of the levels below does not exclude
+    /// duplicates.
     fn check_repeated_places(&self) -> Result<(), Error> {
         if self.ty.format.levels.iter().all(|l| l.unique || l.ordered) {
             return Ok(());
@@ -100,8 +101,8 @@ impl Tensor {
         Err(Error::InvalidTensor(format!("place {:?} is stored more than once", pair[0])))
     }
 
-    /// Nothing but fill values may lie outside of the shape in padding: a level that lists its coordinates must
-    /// not list such places.
+    /// Checks that padding outside the shape has fill values only. A level that lists its
+    /// coordinates must not list any outside.
     fn check_padding(&self) -> Result<(), Error> {
         let TensorType { format, shape, fill, .. } = &*self.ty;
         if !format.has_padding(shape) {

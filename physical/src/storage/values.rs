@@ -5,7 +5,8 @@ use crate::Error;
 use arrow::datatypes::ArrowNativeType;
 use redpoll_logic::{DType, Prim, Scalar};
 
-/// A list of values of one dtype; a struct is held as a column for each primitive in it, depth first.
+/// A list of values of one dtype. A struct is stored as one column for each of its primitives,
+/// depth first.
 #[derive(Clone, Debug)]
 pub struct Values {
     dtype: DType,
@@ -14,10 +15,10 @@ pub struct Values {
 }
 
 impl Values {
-    /// Values from columns, one for each primitive of the dtype, all of the same length.
+    /// Returns values from columns, one for each primitive of the dtype, all of the same length.
     ///
-    /// # Errors
-    /// When number, types or lengths of the columns are others.
+    /// # Errors When the number, types or lengths of the columns do not match, or booleans are not
+    /// 0 or 1.
     pub fn try_new(dtype: DType, columns: Vec<Array>) -> Result<Values, Error> {
         let prims = dtype.prims();
         let found: Vec<Prim> = columns.iter().map(Array::prim).collect();
@@ -37,10 +38,9 @@ impl Values {
         Ok(Values { dtype, len, columns })
     }
 
-    /// Values from scalars of that dtype.
+    /// Returns values from scalars of one dtype.
     ///
-    /// # Errors
-    /// When a scalar has another dtype.
+    /// # Errors When a scalar has another dtype.
     pub fn from_scalars(dtype: DType, scalars: &[Scalar]) -> Result<Values, Error> {
         if let Some(k) = scalars.iter().position(|s| s.dtype() != dtype) {
             let found = scalars[k].dtype();
@@ -59,64 +59,62 @@ impl Values {
         Ok(Values { columns: columns.collect(), dtype, len: scalars.len() })
     }
 
-    /// `len` times the same value.
+    /// Returns `len` copies of a value.
     ///
-    /// # Errors
-    /// When there is not so much memory.
+    /// # Errors When the values cannot be allocated.
     pub fn repeat(value: &Scalar, len: usize) -> Result<Values, Error> {
         let columns = value.flatten().iter().map(|part| Array::filled(part, len as u64)).collect::<Result<_, _>>()?;
         Ok(Values { dtype: value.dtype(), len, columns })
     }
 
-    /// `len` times `true`: the values of a pattern.
+    /// Returns `len` times `true`: the values of a pattern.
     ///
-    /// # Errors
-    /// When there is not so much memory.
+    /// # Errors When the values cannot be allocated.
     pub fn pattern(len: usize) -> Result<Values, Error> {
         Values::repeat(&Scalar::Bool(true), len)
     }
 
-    /// The dtype.
+    /// Returns the dtype.
     pub fn dtype(&self) -> &DType {
         &self.dtype
     }
 
-    /// The number of values.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no values.
+    /// Returns whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The columns.
+    /// Returns the columns, one for each primitive of the dtype.
     pub fn columns(&self) -> &[Array] {
         &self.columns
     }
 
-    /// The value at `k`.
+    /// Returns value `k`.
     ///
-    /// # Panics
-    /// When there is none.
+    /// # Panics If there is none.
     pub fn get(&self, k: usize) -> Scalar {
         scalar_at(&self.dtype, &self.columns, k)
     }
 
-    /// Whether the values at two places are the same, bit by bit, NaN being equal to NaN: what makes a run.
+    /// Returns whether two values are bitwise equal, where NaN equals NaN; such values form a run.
     pub(crate) fn are_same(&self, a: usize, b: usize) -> bool {
         let nan = |c: &Array| c.scalar(a).is_nan() && c.scalar(b).is_nan();
         self.columns.iter().all(|c| c.bits(a) == c.bits(b) || nan(c))
     }
 
-    /// The values at `at`, in that order.
+    /// Returns the values at the indices `at`, in that order.
     pub(crate) fn gather(&self, at: &[u64]) -> Result<Values, Error> {
         let columns = self.columns.iter().map(|column| gather(column, at)).collect::<Result<_, _>>()?;
         Ok(Values { dtype: self.dtype.clone(), len: at.len(), columns })
     }
 
-    /// The values at `at`, in that order, then those at `places` among them replaced.
+    /// Returns the values at the indices `at`, in that order, with those at `places` of the result
+    /// replaced.
     pub(crate) fn gather_with(&self, at: &[u64], places: &[usize], replacement: &Values) -> Result<Values, Error> {
         let column = |(column, replacement): (&Array, &Array)| {
             match_width!(column.prim(), W => {
@@ -142,13 +140,13 @@ impl From<Vec<bool>> for Values {
     }
 }
 
-/// The value at `k` of columns that hold a dtype.
+/// Returns value `k` of columns with the primitives of a dtype.
 pub(crate) fn scalar_at(dtype: &DType, columns: &[Array], k: usize) -> Scalar {
     let mut parts = columns.iter().map(|c| c.scalar(k));
     Scalar::unflatten(dtype, &mut parts).expect("the columns have the primitives of the dtype")
 }
 
-/// The elements at the given places, in that order.
+/// Returns the elements at the indices `at`, in that order.
 pub(crate) fn gather(column: &Array, at: &[u64]) -> Result<Array, Error> {
     match_width!(column.prim(), W => Ok(Array::from_words(column.prim(), gather_words::<W>(column, at)?)))
 }
@@ -160,7 +158,7 @@ fn gather_words<W: ArrowNativeType>(column: &Array, at: &[u64]) -> Result<Vec<W>
     Ok(out)
 }
 
-/// Checks that booleans are 0 or 1 among the first `len` elements, which generated code takes for granted.
+/// Checks that booleans are 0 or 1 among the first `len` elements; generated code relies on that.
 pub(crate) fn check_bools(columns: &[Array], len: usize) -> Result<(), String> {
     for column in columns {
         let Some(bools) = column.bools() else { continue };

@@ -1,4 +1,5 @@
-//! Reading of tensors place by place, level by level. Kernels do this faster; everything outside of them does it here.
+//! Iteration over the elements of tensors, level by level, for all code outside kernels, which are
+//! faster.
 
 use super::summary::FillTest;
 use super::values::{gather, scalar_at};
@@ -9,8 +10,9 @@ use redpoll_logic::{Format, LeafKind, LevelKind, Scalar, StorageMode};
 use std::ops::{ControlFlow, Range};
 
 impl Tensor {
-    /// Calls `visit(place, position)` for each stored place of the tensor, in storage order. Levels that are full store
-    /// all their places, those with the fill value too; padding is left out.
+    /// Calls `visit(coordinates, position)` for each stored element of the tensor, in storage
+    /// order. Full levels store all their coordinates, including those with the fill value; padding
+    /// is left out.
     pub fn for_each_stored(&self, mut visit: impl FnMut(&[u64], u64)) {
         let shape = &self.ty.shape;
         if self.ty.format.has_padding(shape) {
@@ -24,10 +26,11 @@ impl Tensor {
         }
     }
 
-    /// As [`Tensor::for_each_stored`], padding included.
+    /// Calls `visit` like [`Tensor::for_each_stored`], including padding.
     pub(crate) fn for_each_position(&self, mut visit: impl FnMut(&[u64], u64)) {
         if self.places() == 0 {
-            // Full levels above an empty one may be as long as they like without taking memory.
+            // Full levels above an empty one may have any dimension without taking memory, so they
+            // are not iterated over.
             return;
         }
         let format = &self.ty.format;
@@ -39,11 +42,10 @@ impl Tensor {
         });
     }
 
-    /// Calls `visit(place, position)` for each stored place within a range of each mode, in storage order, until it breaks.
-    /// Fibers outside of the ranges are not looked at where levels find coordinates.
+    /// Calls `visit(coordinates, position)` for each stored element within a range of each mode, in
+    /// storage order, until it breaks. Levels with a search skip fibers outside the ranges.
     ///
-    /// # Panics
-    /// When there is not one range a mode.
+    /// # Panics If there is not one range for each mode.
     pub fn for_each_stored_within(
         &self,
         ranges: &[Range<u64>],
@@ -93,7 +95,8 @@ impl Tensor {
         visit: &mut dyn FnMut(&[u64], u64),
     ) {
         let Some(format) = self.ty.format.levels.get(depth) else {
-            // The last level is unique, so that this is one position, except in tensors that are yet to be validated.
+            // The last level is unique, so there is one position, except in tensors that are not
+            // validated yet.
             return fiber.for_each(|p| visit(storage, p));
         };
         level(format.kind).for_each(self.level(depth), fiber, &mut |i, positions| {
@@ -102,10 +105,9 @@ impl Tensor {
         });
     }
 
-    /// The value at a position of the last level.
+    /// Returns the value at a position of the last level.
     ///
-    /// # Panics
-    /// When there is none.
+    /// # Panics If there is none.
     pub fn value_at(&self, position: u64) -> Scalar {
         match self.ty.format.leaf {
             LeafKind::Pattern => Scalar::Bool(true),
@@ -113,10 +115,9 @@ impl Tensor {
         }
     }
 
-    /// The value at a place.
+    /// Returns the value at the given coordinates.
     ///
-    /// # Errors
-    /// When it has the wrong number of coordinates or lies outside of the shape.
+    /// # Errors When their number is wrong, or they are outside the shape.
     pub fn get(&self, place: &[u64]) -> Result<Scalar, Error> {
         self.fetch()?;
         let shape = &self.ty.shape;
@@ -136,7 +137,7 @@ impl Tensor {
         Ok(self.find(0, 0..1, &storage).map_or_else(|| self.ty.fill.clone(), |p| self.value_at(p)))
     }
 
-    /// The position of a place that is stored.
+    /// Returns the leaf position of storage coordinates, if they are stored.
     fn find(&self, depth: usize, fiber: Range<u64>, storage: &[u64]) -> Option<u64> {
         let Some(format) = self.ty.format.levels.get(depth) else { return Some(fiber.start) };
         let (kind, data) = (level(format.kind), self.level(depth));
@@ -152,25 +153,26 @@ impl Tensor {
         found
     }
 
-    /// Whether the last level lists its coordinates, so that a fill value at a stored place was put there on purpose.
+    /// Returns whether the last level lists its coordinates, so that a stored fill value is
+    /// intentional.
     pub(crate) fn is_listed(&self) -> bool {
         self.ty.format.levels.last().is_some_and(|l| l.kind.traits().explicit)
     }
 
-    /// The stored places and their values, in storage order.
+    /// Returns the stored elements and their values, in storage order.
     ///
-    /// Where the last level stores places because of their neighbours, as dense levels and bands do, those with the fill
-    /// value are left out. Where it lists its coordinates, fill values are stored explicitly and kept.
+    /// If the last level stores adjacent elements, as dense levels and bands do, those with the
+    /// fill value are left out. If it lists its coordinates, fill values were stored explicitly and
+    /// are kept.
     ///
-    /// # Errors
-    /// When the memory is exceeded.
+    /// # Errors When memory is exhausted.
     pub fn to_triples(&self) -> Result<Triples, Error> {
         self.fetch()?;
         let skip = (!self.is_listed()).then(|| self.fill_test());
         self.stored_triples(skip.as_ref())
     }
 
-    /// The stored places, without those that hold the fill value where a test for it is given.
+    /// Returns the stored elements, without those with the fill value if a test for it is given.
     pub(crate) fn stored_triples(&self, skip: Option<&FillTest<'_>>) -> Result<Triples, Error> {
         self.triples_of(match skip {
             None => self.stored_places(),
@@ -178,13 +180,11 @@ impl Tensor {
         })
     }
 
-    /// As [`Tensor::to_triples`], of the first so many places within a range of each mode.
+    /// Returns the first `limit` elements within a range of each mode, like [`Tensor::to_triples`].
     ///
-    /// # Errors
-    /// When the memory is exceeded.
+    /// # Errors When memory is exhausted.
     ///
-    /// # Panics
-    /// When there is not one range a mode.
+    /// # Panics If there is not one range for each mode.
     pub fn to_triples_within(&self, ranges: &[Range<u64>], limit: usize) -> Result<Triples, Error> {
         self.fetch()?;
         let skip = (!self.is_listed()).then(|| self.fill_test());
@@ -203,7 +203,7 @@ impl Tensor {
         self.triples_of((coordinates, positions))
     }
 
-    /// Places by tensor mode with the values at their positions.
+    /// Returns triples from coordinates by tensor mode and the values at the given positions.
     fn triples_of(&self, (coordinates, positions): (Vec<Vec<u64>>, Vec<u64>)) -> Result<Triples, Error> {
         let values = match self.ty.format.leaf {
             LeafKind::Pattern => Values::pattern(positions.len())?,
@@ -217,8 +217,8 @@ impl Tensor {
         Ok(Triples { shape: self.ty.shape.clone(), coordinates, values })
     }
 
-    /// The coordinates of stored places, by tensor mode, with their positions, in storage order: those whose positions are
-    /// wanted, place by place.
+    /// Returns the coordinates by tensor mode and the positions of the stored elements whose
+    /// positions are `wanted`, in storage order, read element by element.
     fn places_at(&self, wanted: impl Fn(u64) -> bool) -> (Vec<Vec<u64>>, Vec<u64>) {
         let mut coordinates = vec![Vec::new(); self.ty.shape.len()];
         let mut positions = Vec::new();
@@ -231,8 +231,8 @@ impl Tensor {
         (coordinates, positions)
     }
 
-    /// As [`Tensor::places_at`], of those that do not have the fill value. Where all places are stored, values are gone
-    /// through first.
+    /// Returns the elements that differ from the fill value, like [`Tensor::places_at`]. In a dense
+    /// tensor, the values are scanned first.
     fn filled_places(&self, fill: &FillTest<'_>) -> (Vec<Vec<u64>>, Vec<u64>) {
         let (Format { levels, modes, .. }, shape) = (&self.ty.format, &self.ty.shape);
         let whole = modes.iter().all(|mode| matches!(mode, StorageMode::Whole { .. }));
@@ -244,7 +244,7 @@ impl Tensor {
         let mut fibers = positions.clone();
         for mode in modes.iter().rev() {
             let size = shape[mode.mode()];
-            // Positions ascend, and so do the fibers that they are in.
+            // Positions ascend, and so do the fibers that contain them.
             let (mut fiber, mut first) = (0, 0);
             let coordinate = |position: &mut u64| {
                 while *position - first >= size {
@@ -257,8 +257,8 @@ impl Tensor {
         (coordinates, positions)
     }
 
-    /// The coordinates of the stored places by tensor mode, with their positions, in storage order. Modes that are stored whole
-    /// are read level by level, which has each level look at its arrays in one go.
+    /// Returns the coordinates by tensor mode and the positions of the stored elements, in storage
+    /// order. If modes are stored whole, each level is read in one pass over its arrays.
     fn stored_places(&self) -> (Vec<Vec<u64>>, Vec<u64>) {
         let Format { levels, modes, .. } = &self.ty.format;
         if !modes.iter().all(|mode| matches!(mode, StorageMode::Whole { .. })) || self.places() == 0 {
@@ -285,14 +285,13 @@ impl Tensor {
             coordinates[mode.mode()] = column;
             fibers = below;
         }
-        // The last level is unique, so that each is one position.
+        // The last level is unique, so each range is one position.
         (coordinates, fibers.into_iter().map(|fiber| fiber.start).collect())
     }
 
-    /// The value of every place, row-major.
+    /// Returns the value of every element, row-major.
     ///
-    /// # Errors
-    /// When the memory is exceeded.
+    /// # Errors When memory is exhausted.
     pub fn to_dense_scalars(&self) -> Result<Vec<Scalar>, Error> {
         self.fetch()?;
         let shape = &self.ty.shape;
@@ -304,7 +303,7 @@ impl Tensor {
         Ok(dense)
     }
 
-    /// The number of places, stored or not; at most `u64::MAX`.
+    /// Returns the number of elements, stored or not, saturated at `u64::MAX`.
     pub fn places(&self) -> u64 {
         if self.ty.shape.contains(&0) {
             return 0;
