@@ -78,7 +78,8 @@ impl Level for Dense {
 
 /// Returns the number of positions of a level that has one for every coordinate below every parent.
 ///
-/// # Errors `Error::TooManyPositions` if the number exceeds `i64`.
+/// # Errors
+/// `Error::TooManyPositions` if the number exceeds `i64`.
 pub(crate) fn full_positions(parents: u64, dimension: u64) -> Result<u64, Error> {
     let positions = parents.checked_mul(dimension).filter(|&n| n <= i64::MAX as u64);
     positions.ok_or(Error::TooManyPositions { parents, dimension })

@@ -146,8 +146,8 @@ pub trait Level: Sync {
     /// Checks a level below the given fibers, and returns the fibers that it passes to the next
     /// level. The arrays already have the right number and types.
     ///
-    /// # Errors The fault and its position: wrong lengths, or unsorted, repeated or out-of-range
-    /// entries.
+    /// # Errors
+    /// The fault and its position: wrong lengths, or unsorted, repeated or out-of-range entries.
     fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String>;
 
     /// Builds the arrays from entries sorted by parent position and then coordinate, and returns
@@ -155,7 +155,8 @@ pub trait Level: Sync {
     /// with its own position. Equal entries share a position if the level is unique. If the level
     /// allows one entry in each fiber, the caller passes no more.
     ///
-    /// # Errors When the arrays exceed the available memory, or positions exceed `i64`.
+    /// # Errors
+    /// When the arrays exceed the available memory, or positions exceed `i64`.
     fn build(
         &self,
         format: LevelFormat,

@@ -23,7 +23,8 @@ pub trait RunLevel {
     /// overlap. Appends the own position of each run to `positions`, and returns the arrays with
     /// the number of own positions.
     ///
-    /// # Errors When the arrays exceed the available memory.
+    /// # Errors
+    /// When the arrays exceed the available memory.
     fn build_runs(
         &self,
         dimension: u64,

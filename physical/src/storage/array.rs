@@ -102,7 +102,8 @@ impl Array {
 
     /// Returns an array of `len` copies of a primitive.
     ///
-    /// # Errors When the array cannot be allocated.
+    /// # Errors
+    /// When the array cannot be allocated.
     pub(crate) fn filled(value: &Scalar, len: u64) -> Result<Array, Error> {
         let (prim, bits) = prim_bits(value);
         match_width!(prim, W => Ok(Array::here(prim, Buffer::from_vec(filled_vec(bits as W, len)?))))
@@ -144,7 +145,8 @@ impl Array {
 
     /// Returns the bytes.
     ///
-    /// # Panics If they are on a device that is lost.
+    /// # Panics
+    /// If they are on a device that is lost.
     pub fn buffer(&self) -> &Buffer {
         match &self.memory {
             Memory::Here(buffer) => buffer,
@@ -178,7 +180,8 @@ impl Array {
 
     /// Returns the elements `start..start + len`, without a copy.
     ///
-    /// # Panics If the range exceeds the array.
+    /// # Panics
+    /// If the range exceeds the array.
     pub fn slice(&self, start: usize, len: usize) -> Array {
         let width = self.prim.bytes();
         Array::here(self.prim, self.buffer().slice_with_length(start * width, len * width))
@@ -186,7 +189,8 @@ impl Array {
 
     /// Returns element `k`.
     ///
-    /// # Panics If there is none.
+    /// # Panics
+    /// If there is none.
     pub fn scalar(&self, k: usize) -> Scalar {
         Scalar::from_bits(self.prim, self.bits(k))
     }
@@ -215,7 +219,8 @@ impl Array {
 
     /// Returns the elements as positions, coordinates or flags.
     ///
-    /// # Panics If the type is none of those of such elements, which validation excludes.
+    /// # Panics
+    /// If the type is none of those of such elements, which validation excludes.
     pub(crate) fn indices(&self) -> Indices<'_> {
         match self.prim {
             Prim::I32 => Indices::I32(self.buffer().typed_data()),
@@ -272,7 +277,8 @@ pub(crate) fn prim_bits(value: &Scalar) -> (Prim, u64) {
 
 /// Returns a vector of `len` copies of `value`.
 ///
-/// # Errors When the vector cannot be allocated.
+/// # Errors
+/// When the vector cannot be allocated.
 pub(crate) fn filled_vec<T: Clone>(value: T, len: u64) -> Result<Vec<T>, Error> {
     let count = usize::try_from(len).map_err(|_| Error::TooLarge { elements: len, bytes: size_of::<T>() })?;
     let mut vec = reserved_vec(count)?;
@@ -282,7 +288,8 @@ pub(crate) fn filled_vec<T: Clone>(value: T, len: u64) -> Result<Vec<T>, Error> 
 
 /// Returns an empty vector with room for `len` elements.
 ///
-/// # Errors When the vector cannot be allocated.
+/// # Errors
+/// When the vector cannot be allocated.
 pub(crate) fn reserved_vec<T>(len: usize) -> Result<Vec<T>, Error> {
     let mut vec = Vec::new();
     let too_large = |_| Error::TooLarge { elements: len as u64, bytes: size_of::<T>() };

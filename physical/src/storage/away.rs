@@ -20,7 +20,8 @@ pub(crate) trait Remote: Any + Debug + Send + Sync {
 
     /// Copies all bytes to `to`, which has that length.
     ///
-    /// # Errors The error of the device.
+    /// # Errors
+    /// The error of the device.
     fn fetch(&self, to: &mut [u8]) -> Result<(), Error>;
 
     /// Frees the device memory, once the bytes are on the host.
@@ -65,7 +66,8 @@ impl AsRef<[u8]> for Fetched {
 impl Away {
     /// Wraps bytes in device memory and charges them to a budget.
     ///
-    /// # Errors [`Error::KernelStopped`] if the budget is exceeded.
+    /// # Errors
+    /// [`Error::KernelStopped`] if the budget is exceeded.
     pub(crate) fn new(there: Box<dyn Remote>, budget: &Arc<MemoryBudget>) -> Result<Arc<Away>, Error> {
         let bytes = there.bytes();
         if !budget.charge(bytes) {
@@ -92,7 +94,8 @@ impl Away {
 
     /// Returns the bytes, which the first call fetches.
     ///
-    /// # Errors The error of the device.
+    /// # Errors
+    /// The error of the device.
     pub(crate) fn fetch(&self) -> Result<&Buffer, Error> {
         if let Some(here) = self.here.get() {
             return Ok(here);
@@ -109,7 +112,8 @@ impl Away {
 
     /// Fetches the bytes and frees the device memory.
     ///
-    /// # Errors The error of the device.
+    /// # Errors
+    /// The error of the device.
     pub(crate) fn come_home(&self) -> Result<(), Error> {
         self.fetch()?;
         self.there.forget();

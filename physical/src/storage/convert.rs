@@ -14,7 +14,8 @@ use std::sync::Arc;
 /// Unchanged arrays are shared. Stored fill values are kept if the last levels of both formats list
 /// their coordinates.
 ///
-/// # Errors When the format does not fit the tensor, or memory is exhausted.
+/// # Errors
+/// When the format does not fit the tensor, or memory is exhausted.
 pub fn convert(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
     let converted = converted(tensor, format)?;
     Ok(match tensor.known_special() {
@@ -59,7 +60,8 @@ fn in_order(old: &Format, new: &Format) -> usize {
 /// Converts a tensor like [`convert`], and charges allocations to the memory budget: entries while
 /// they are sorted, and the new arrays as long as they live.
 ///
-/// # Errors Those of [`convert`], and when the budget is exceeded.
+/// # Errors
+/// Those of [`convert`], and when the budget is exceeded.
 pub fn convert_within(tensor: &Tensor, format: &Format, memory: &Arc<MemoryBudget>) -> Result<Tensor, Error> {
     if tensor.ty.format == *format {
         return Ok(tensor.clone());
@@ -134,7 +136,8 @@ impl Tensor {
     /// Returns the tensor with another fill value. Unless the fill value is unchanged, every
     /// element must be stored.
     ///
-    /// # Errors When the dtypes differ, or some element is not stored.
+    /// # Errors
+    /// When the dtypes differ, or some element is not stored.
     pub fn with_fill(&self, fill: &Scalar) -> Result<Tensor, Error> {
         if *fill == self.ty.fill {
             return Ok(self.clone());
@@ -159,7 +162,8 @@ impl Tensor {
     /// Returns a tensor with the given values of all elements, row-major. Values that equal the
     /// fill value are not stored, unless the format stores every coordinate.
     ///
-    /// # Errors When the type is invalid, or the number or dtype of the values does not match.
+    /// # Errors
+    /// When the type is invalid, or the number or dtype of the values does not match.
     pub fn from_dense(ty: impl Into<Arc<TensorType>>, values: &Values) -> Result<Tensor, Error> {
         let ty = ty.into();
         let dense = TensorType { format: Format::dense(ty.shape.len()), ..TensorType::clone(&ty) };

@@ -99,7 +99,8 @@ impl Tensor {
     /// Returns the stored elements as a record batch: coordinate columns with the given names, one
     /// for each mode, then `value`. The rows are those of [`Tensor::to_triples`], in storage order.
     ///
-    /// # Errors When there is not one name for each mode, names repeat, or memory is exhausted.
+    /// # Errors
+    /// When there is not one name for each mode, names repeat, or memory is exhausted.
     pub fn to_record_batch(&self, names: &[&str]) -> Result<RecordBatch, Error> {
         self.fetch()?;
         self.record_batch(names, || match self.coo_columns() {
@@ -111,9 +112,11 @@ impl Tensor {
     /// Returns the first `limit` rows within a range of each mode, like
     /// [`Tensor::to_record_batch`].
     ///
-    /// # Errors Those of [`Tensor::to_record_batch`].
+    /// # Errors
+    /// Those of [`Tensor::to_record_batch`].
     ///
-    /// # Panics If there is not one range for each mode.
+    /// # Panics
+    /// If there is not one range for each mode.
     pub fn to_record_batch_within(
         &self,
         names: &[&str],
@@ -177,8 +180,9 @@ impl Tensor {
     /// Returns a tensor from the rows of a record batch, and the number of rows with repeated
     /// coordinates.
     ///
-    /// # Errors When columns are missing or have other types, contain NULLs that are not allowed,
-    /// or coordinates that are negative or out of range, or when coordinates repeat under
+    /// # Errors
+    /// When columns are missing or have other types, contain NULLs that are not allowed, or
+    /// coordinates that are negative or out of range, or when coordinates repeat under
     /// [`Duplicates::Error`].
     pub fn from_record_batch(batch: &RecordBatch, import: Import<'_>) -> Result<(Tensor, usize), Error> {
         let indices =

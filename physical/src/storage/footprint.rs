@@ -33,7 +33,8 @@ impl Tensor {
 impl Survey {
     /// Surveys a tensor.
     ///
-    /// # Errors When memory is exhausted.
+    /// # Errors
+    /// When memory is exhausted.
     pub fn of(tensor: &Tensor) -> Result<Survey, Error> {
         tensor.fetch()?;
         let triples = row_major(tensor)?;
@@ -49,8 +50,8 @@ impl Survey {
     /// Returns the number of bytes of the tensor in a format; `None` if its arrays would be
     /// disproportionately large.
     ///
-    /// # Errors When the format does not fit the tensor or cannot store its entries, or memory is
-    /// exhausted.
+    /// # Errors
+    /// When the format does not fit the tensor or cannot store its entries, or memory is exhausted.
     pub fn bytes(&self, format: &Format) -> Result<Option<u64>, Error> {
         let ty = TensorType { format: format.clone(), ..self.ty.clone() };
         ty.validate()?;
@@ -93,7 +94,8 @@ impl Survey {
 
     /// Returns the number of blocks of `rows` by `columns` that contain an entry of the matrix.
     ///
-    /// # Panics If the tensor is not a matrix.
+    /// # Panics
+    /// If the tensor is not a matrix.
     pub fn occupied_blocks(&self, rows: u64, columns: u64) -> u64 {
         let [i, j] = [0, 1].map(|mode| &self.triples.coordinates[mode]);
         // Rows ascend, so a block is new if its columns were last seen in an earlier row of blocks.

@@ -64,7 +64,8 @@ impl Tensor {
     /// between runs, such as a counter, use a dense tensor of rank 0 with a constant fill value,
     /// which needs only one plan.
     ///
-    /// # Errors When the value cannot be allocated.
+    /// # Errors
+    /// When the value cannot be allocated.
     pub fn scalar(value: &Scalar) -> Result<Tensor, Error> {
         let ty = TensorType { shape: Vec::new(), dtype: value.dtype(), fill: value.clone(), format: Format::dense(0) };
         let leaf = value.flatten().iter().map(|part| Array::filled(part, 1)).collect::<Result<_, _>>()?;
@@ -103,7 +104,8 @@ impl Tensor {
     /// with the error of this function, statistics are unknown, and element access of [`Array`]s
     /// panics.
     ///
-    /// # Errors [`Error::Device`] with the message of the driver.
+    /// # Errors
+    /// [`Error::Device`] with the message of the driver.
     pub fn fetch(&self) -> Result<(), Error> {
         if !self.is_here() {
             self.arrays().filter_map(Array::away).try_for_each(|away| away.fetch().map(drop))?;

@@ -23,7 +23,8 @@ impl Tensor {
     /// Returns a vector as an Arrow run-end encoded array. The arrays of a run-length level are
     /// shared; other formats are converted to one first.
     ///
-    /// # Errors When the tensor is not a vector, or memory is exhausted.
+    /// # Errors
+    /// When the tensor is not a vector, or memory is exhausted.
     pub fn to_run_array(&self) -> Result<ArrayRef, Error> {
         self.fetch()?;
         if self.ty.shape.len() != 1 {
@@ -47,8 +48,8 @@ impl Tensor {
     /// Returns a run-length vector from an Arrow run-end encoded array; the fill value is 0 or
     /// false unless given.
     ///
-    /// # Errors When the array has another type, its values have no dtype, or NULLs are not
-    /// allowed.
+    /// # Errors
+    /// When the array has another type, its values have no dtype, or NULLs are not allowed.
     pub fn from_run_array(
         array: &dyn arrow::array::Array,
         fill: Option<&Scalar>,

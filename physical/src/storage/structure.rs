@@ -90,7 +90,8 @@ fn mean(entries: u64, among: u64) -> f64 {
 impl Tensor {
     /// Returns the structure of the tensor. A tensor of rank 0 is one fiber of one element.
     ///
-    /// # Errors When memory is exhausted.
+    /// # Errors
+    /// When memory is exhausted.
     pub fn structure(&self) -> Result<Structure, Error> {
         self.fetch()?;
         Structure::of(&row_major(self)?)

@@ -64,7 +64,8 @@ impl Tensor {
 
     /// Returns the number of positions of each level, outermost first, read off the ends of lists.
     ///
-    /// # Errors Those of [`Tensor::fetch`].
+    /// # Errors
+    /// Those of [`Tensor::fetch`].
     pub fn level_positions(&self) -> Result<Vec<u64>, Error> {
         self.fetch_ends()?;
         let below = |above: &mut u64, (k, format): (usize, &LevelFormat)| {
@@ -143,7 +144,8 @@ impl Tensor {
     /// Returns the number of stored elements, including those with the fill value but not the
     /// padding of ragged blocks.
     ///
-    /// # Errors Those of [`Tensor::fetch`].
+    /// # Errors
+    /// Those of [`Tensor::fetch`].
     pub fn count_stored(&self) -> Result<u64, Error> {
         self.fetch_levels()?;
         Ok(self.stored_here())
@@ -159,7 +161,8 @@ impl Tensor {
     /// Returns the number of elements that differ from the fill value. NaN equals NaN, and 0.0
     /// equals -0.0.
     ///
-    /// # Errors Those of [`Tensor::fetch`].
+    /// # Errors
+    /// Those of [`Tensor::fetch`].
     pub fn count_differing_from_fill(&self) -> Result<u64, Error> {
         self.fetch()?;
         let mut count = 0;
@@ -180,7 +183,8 @@ impl Tensor {
     /// Returns the sum of all elements, including those that are not stored, as `f64`; `true`
     /// counts as 1. `None` for structs.
     ///
-    /// # Errors Those of [`Tensor::fetch`].
+    /// # Errors
+    /// Those of [`Tensor::fetch`].
     pub fn sum(&self) -> Result<Option<f64>, Error> {
         self.fetch()?;
         let Some(fill) = self.ty.fill.to_f64() else { return Ok(None) };

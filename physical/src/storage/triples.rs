@@ -50,14 +50,16 @@ impl Triples {
 
     /// Returns the coordinates of entry `k`.
     ///
-    /// # Panics If there is no such entry.
+    /// # Panics
+    /// If there is no such entry.
     pub fn place(&self, k: usize) -> Vec<u64> {
         self.coordinates.iter().map(|c| c[k]).collect()
     }
 
     /// Checks that each mode has one list of coordinates in range, as long as the values.
     ///
-    /// # Errors The first fault found.
+    /// # Errors
+    /// The first fault found.
     pub fn validate(&self) -> Result<(), Error> {
         if self.coordinates.len() != self.shape.len() {
             return Err(Error::InvalidTriples(format!(
@@ -89,7 +91,8 @@ impl Tensor {
     /// Entries with the fill value are stored if the last level lists its coordinates. A pattern
     /// leaf stores the entries that are `true`.
     ///
-    /// # Errors When type or triples are invalid or do not match, coordinates repeat under
+    /// # Errors
+    /// When type or triples are invalid or do not match, coordinates repeat under
     /// [`Duplicates::Error`], the operator does not fold values of the dtype, or memory is
     /// exhausted.
     pub fn from_triples(

@@ -11,9 +11,10 @@ impl Tensor {
     /// Returns a tensor from the arrays of its levels, outermost first, and of its leaf, one for
     /// each primitive of the dtype.
     ///
-    /// # Errors When the type is invalid, arrays are missing or have wrong types or lengths,
-    /// coordinates are out of range or violate the flags of their level, coordinates are stored
-    /// twice, booleans are not 0 or 1, or the padding of a ragged block is not the fill value.
+    /// # Errors
+    /// When the type is invalid, arrays are missing or have wrong types or lengths, coordinates are
+    /// out of range or violate the flags of their level, coordinates are stored twice, booleans are
+    /// not 0 or 1, or the padding of a ragged block is not the fill value.
     pub fn try_new(ty: impl Into<Arc<TensorType>>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Result<Tensor, Error> {
         let tensor = Tensor::of_parts(ty.into(), levels, leaf);
         tensor.validate()?;
@@ -40,7 +41,8 @@ impl Tensor {
 
     /// Checks the requirements of [`Tensor::try_new`].
     ///
-    /// # Errors The first fault found.
+    /// # Errors
+    /// The first fault found.
     pub fn validate(&self) -> Result<(), Error> {
         self.ty.validate()?;
         let format = &self.ty.format;

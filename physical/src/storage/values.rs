@@ -17,8 +17,8 @@ pub struct Values {
 impl Values {
     /// Returns values from columns, one for each primitive of the dtype, all of the same length.
     ///
-    /// # Errors When the number, types or lengths of the columns do not match, or booleans are not
-    /// 0 or 1.
+    /// # Errors
+    /// When the number, types or lengths of the columns do not match, or booleans are not 0 or 1.
     pub fn try_new(dtype: DType, columns: Vec<Array>) -> Result<Values, Error> {
         let prims = dtype.prims();
         let found: Vec<Prim> = columns.iter().map(Array::prim).collect();
@@ -40,7 +40,8 @@ impl Values {
 
     /// Returns values from scalars of one dtype.
     ///
-    /// # Errors When a scalar has another dtype.
+    /// # Errors
+    /// When a scalar has another dtype.
     pub fn from_scalars(dtype: DType, scalars: &[Scalar]) -> Result<Values, Error> {
         if let Some(k) = scalars.iter().position(|s| s.dtype() != dtype) {
             let found = scalars[k].dtype();
@@ -61,7 +62,8 @@ impl Values {
 
     /// Returns `len` copies of a value.
     ///
-    /// # Errors When the values cannot be allocated.
+    /// # Errors
+    /// When the values cannot be allocated.
     pub fn repeat(value: &Scalar, len: usize) -> Result<Values, Error> {
         let columns = value.flatten().iter().map(|part| Array::filled(part, len as u64)).collect::<Result<_, _>>()?;
         Ok(Values { dtype: value.dtype(), len, columns })
@@ -69,7 +71,8 @@ impl Values {
 
     /// Returns `len` times `true`: the values of a pattern.
     ///
-    /// # Errors When the values cannot be allocated.
+    /// # Errors
+    /// When the values cannot be allocated.
     pub fn pattern(len: usize) -> Result<Values, Error> {
         Values::repeat(&Scalar::Bool(true), len)
     }
@@ -96,7 +99,8 @@ impl Values {
 
     /// Returns value `k`.
     ///
-    /// # Panics If there is none.
+    /// # Panics
+    /// If there is none.
     pub fn get(&self, k: usize) -> Scalar {
         scalar_at(&self.dtype, &self.columns, k)
     }

@@ -45,7 +45,8 @@ impl Tensor {
     /// Calls `visit(coordinates, position)` for each stored element within a range of each mode, in
     /// storage order, until it breaks. Levels with a search skip fibers outside the ranges.
     ///
-    /// # Panics If there is not one range for each mode.
+    /// # Panics
+    /// If there is not one range for each mode.
     pub fn for_each_stored_within(
         &self,
         ranges: &[Range<u64>],
@@ -107,7 +108,8 @@ impl Tensor {
 
     /// Returns the value at a position of the last level.
     ///
-    /// # Panics If there is none.
+    /// # Panics
+    /// If there is none.
     pub fn value_at(&self, position: u64) -> Scalar {
         match self.ty.format.leaf {
             LeafKind::Pattern => Scalar::Bool(true),
@@ -117,7 +119,8 @@ impl Tensor {
 
     /// Returns the value at the given coordinates.
     ///
-    /// # Errors When their number is wrong, or they are outside the shape.
+    /// # Errors
+    /// When their number is wrong, or they are outside the shape.
     pub fn get(&self, place: &[u64]) -> Result<Scalar, Error> {
         self.fetch()?;
         let shape = &self.ty.shape;
@@ -165,7 +168,8 @@ impl Tensor {
     /// fill value are left out. If it lists its coordinates, fill values were stored explicitly and
     /// are kept.
     ///
-    /// # Errors When memory is exhausted.
+    /// # Errors
+    /// When memory is exhausted.
     pub fn to_triples(&self) -> Result<Triples, Error> {
         self.fetch()?;
         let skip = (!self.is_listed()).then(|| self.fill_test());
@@ -182,9 +186,11 @@ impl Tensor {
 
     /// Returns the first `limit` elements within a range of each mode, like [`Tensor::to_triples`].
     ///
-    /// # Errors When memory is exhausted.
+    /// # Errors
+    /// When memory is exhausted.
     ///
-    /// # Panics If there is not one range for each mode.
+    /// # Panics
+    /// If there is not one range for each mode.
     pub fn to_triples_within(&self, ranges: &[Range<u64>], limit: usize) -> Result<Triples, Error> {
         self.fetch()?;
         let skip = (!self.is_listed()).then(|| self.fill_test());
@@ -291,7 +297,8 @@ impl Tensor {
 
     /// Returns the value of every element, row-major.
     ///
-    /// # Errors When memory is exhausted.
+    /// # Errors
+    /// When memory is exhausted.
     pub fn to_dense_scalars(&self) -> Result<Vec<Scalar>, Error> {
         self.fetch()?;
         let shape = &self.ty.shape;
