@@ -1,7 +1,9 @@
-//! What the operators of Assembly mean, on values held as bits zero-extended to 64 (as `Scalar::to_bits`).
+//! The semantics of Assembly's operators, on values as bits zero-extended to 64 (as
+//! `Scalar::to_bits`).
 //!
-//! [`unary_fn`], [`binary_fn`] and [`compare_fn`] are the one definition of the operators: the interpreter runs them,
-//! constant folding runs them, and an operator is allowed on a primitive exactly when they answer `Some`.
+//! [`unary_fn`], [`binary_fn`] and [`compare_fn`] are the only definition of the operators. The
+//! interpreter and constant folding call them, and an operator is allowed on a primitive exactly if
+//! they return `Some`.
 
 use super::{BinaryOp, CompareOp, MathFn, MathImpl, UnaryOp};
 use redpoll_logic::{Prim, Scalar};
@@ -77,7 +79,8 @@ macro_rules! bin {
     };
 }
 
-/// Calls `$m!(type, ..)` with the Rust type of an integer primitive, `$float!` of a float, `$bool` of `bool`.
+/// Expands to `$int!(type, ..)` with the Rust type of an integer primitive, to `$float!(type, ..)`
+/// for a float, to `$bool` for `bool`.
 macro_rules! by_prim {
     ($prim:expr, $int:ident, $float:ident, $op:expr, $bool:expr) => {
         match $prim {
@@ -100,7 +103,8 @@ macro_rules! int_unary {
     ($t:ty, $op:expr) => {
         match $op {
             UnaryOp::Neg => un!($t, a => a.wrapping_neg()),
-            // The comparison is always false for unsigned types, where the absolute value is the identity.
+            // The comparison is always false for unsigned types, whose absolute value is the
+            // identity.
             #[allow(unused_comparisons, clippy::absurd_extreme_comparisons)]
             UnaryOp::Abs => un!($t, a => if a < 0 { a.wrapping_neg() } else { a }),
             UnaryOp::Not => un!($t, a => !a),
@@ -126,7 +130,7 @@ macro_rules! float_unary {
     };
 }
 
-/// The operator on values of `prim`; `None` when it is not allowed there.
+/// Returns the operator on values of `prim`; `None` if it is not allowed on them.
 pub fn unary_fn(op: UnaryOp, prim: Prim) -> Option<UnaryFn> {
     by_prim!(
         prim,
@@ -158,7 +162,8 @@ macro_rules! int_binary {
                 if b.bits() < u64::from(<$t>::BITS) {
                     a >> b
                 } else {
-                    // All sign: -1 for negative values, and 0 for the others and for every unsigned one.
+                    // All bits are the sign bit: -1 for negative values, 0 for others and for
+                    // unsigned types.
                     (a >> (<$t>::BITS - 1)) >> u32::from(<$t>::MIN == 0)
                 }
             }),
@@ -196,7 +201,7 @@ macro_rules! float_binary {
     };
 }
 
-/// The operator on values of `prim`; `None` when it is not allowed there.
+/// Returns the operator on values of `prim`; `None` if it is not allowed on them.
 pub fn binary_fn(op: BinaryOp, prim: Prim) -> Option<BinaryFn> {
     by_prim!(
         prim,
@@ -223,18 +228,19 @@ macro_rules! any_compare {
     };
 }
 
-/// The comparison on values of `prim`; every primitive has all of them.
+/// Returns the comparison on values of `prim`; every primitive has all comparisons.
 pub fn compare_fn(op: CompareOp, prim: Prim) -> CompareFn {
     by_prim!(prim, any_compare, any_compare, op, any_compare!(bool, op))
 }
 
-/// The total cast of `Scalar::cast`, on bits.
+/// Applies the total cast of `Scalar::cast` to bits.
 pub fn cast_bits(from: Prim, to: Prim, bits: u64) -> u64 {
     let value = Scalar::from_bits(from, bits).cast(to).expect("primitives cast to primitives");
     value.to_bits().expect("a primitive has bits")
 }
 
-/// The function on bits of `prim`; `None` for a type that is not a float or a wrong number of arguments.
+/// Applies the function to bits of `prim`; returns `None` for a type that is not a float or a wrong
+/// number of arguments.
 pub fn eval_math_bits(function: MathFn, prim: Prim, args: &[u64]) -> Option<u64> {
     Some(match (function.implementation(), prim, args) {
         (MathImpl::One(f, _), Prim::F64, &[x]) => f(Bits::of(x)).bits(),
@@ -245,25 +251,26 @@ pub fn eval_math_bits(function: MathFn, prim: Prim, args: &[u64]) -> Option<u64>
     })
 }
 
-/// The operator applied to a primitive constant; `None` when it is not allowed on its type.
+/// Applies the operator to a primitive constant; returns `None` if it is not allowed on its type.
 pub fn eval_unary(op: UnaryOp, a: &Scalar) -> Option<Scalar> {
     let prim = a.prim()?;
     Some(Scalar::from_bits(prim, unary_fn(op, prim)?(a.to_bits()?)))
 }
 
-/// The operator applied to primitive constants; `None` when it is not allowed on their type or the types differ.
+/// Applies the operator to primitive constants; returns `None` if it is not allowed on their type
+/// or the types differ.
 pub fn eval_binary(op: BinaryOp, a: &Scalar, b: &Scalar) -> Option<Scalar> {
     let prim = a.prim().filter(|p| b.prim() == Some(*p))?;
     Some(Scalar::from_bits(prim, binary_fn(op, prim)?(a.to_bits()?, b.to_bits()?)))
 }
 
-/// The comparison of primitive constants; `None` when their types differ.
+/// Compares primitive constants; returns `None` if their types differ.
 pub fn eval_compare(op: CompareOp, a: &Scalar, b: &Scalar) -> Option<bool> {
     let prim = a.prim().filter(|p| b.prim() == Some(*p))?;
     Some(compare_fn(op, prim)(a.to_bits()?, b.to_bits()?))
 }
 
-/// The function applied to float constants; `None` when types or arity are wrong.
+/// Applies the function to float constants; returns `None` if types or arity are wrong.
 pub fn eval_math(function: MathFn, args: &[Scalar]) -> Option<Scalar> {
     let prim = args.first()?.prim()?;
     let bits: Option<Vec<u64>> = args.iter().map(|a| a.to_bits().filter(|_| a.prim() == Some(prim))).collect();

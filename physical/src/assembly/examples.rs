@@ -1,4 +1,5 @@
-//! Functions that tests of Assembly and of code generators share, as text.
+//! Functions as text, for tests of Assembly and of code generators, and checks that all engines
+//! agree on them.
 
 use super::text::parse;
 use super::{BufferDecl, BufferRole, Function, Program, Status};
@@ -11,7 +12,7 @@ use arrow::buffer::Buffer as ArrowBuffer;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// `y[i] += A[i, k] * x[k]` over rows in compressed form.
+/// `y[i] += A[i, k] * x[k]` over compressed rows.
 pub(crate) const SPMV: &str = "\
 fn spmv($rows) {
   input A.ptr: index i32
@@ -40,7 +41,7 @@ fn spmv($rows) {
 }
 ";
 
-/// The union of two sorted lists with values, summed where both have a coordinate.
+/// The union of two sorted lists with values; values at equal coordinates are added.
 pub(crate) const MERGE: &str = "\
 fn merge($n_a, $n_b) {
   input A.idx: index u32
@@ -111,14 +112,14 @@ fn dot() {
 }
 ";
 
-/// Reads a function that is known to be right.
+/// Parses a function and asserts that it passes the verifier.
 pub(crate) fn function(text: &str) -> Function {
     let function = parse(text).unwrap();
     assert_eq!(super::verify(&function), []);
     function
 }
 
-/// A function and what it runs on.
+/// A function with the memory and chunk of a run.
 pub(crate) struct Case {
     pub(crate) function: Function,
     pub(crate) inputs: Vec<ArrowBuffer>,
@@ -131,13 +132,13 @@ impl Case {
         Case { function, inputs: inputs.to_vec(), params: params.to_vec(), chunk }
     }
 
-    /// Fresh memory for a run.
+    /// Makes new memory for a run.
     pub(crate) fn invocation(&self) -> Invocation {
         let signature = Signature::of(&self.function);
         Invocation::new(&signature, self.inputs.clone(), self.params.clone(), Limits::default()).unwrap()
     }
 
-    /// What the interpreter makes of it.
+    /// Runs the function by the interpreter.
     pub(crate) fn interpret(&self) -> (Status, Invocation) {
         let mut on = self.invocation();
         let program = Program::new(&self.function).unwrap().with_iteration_limit(1 << 20);
@@ -147,16 +148,18 @@ impl Case {
         }
     }
 
-    /// Asserts that a kernel of the function, which the interpreter has run, does the same.
+    /// Asserts that a kernel of the function agrees with the interpreter's run.
     pub(crate) fn assert_agrees(&self, kernel: &Kernel, (status, expected): &(Status, Invocation)) {
         let mut found = self.invocation();
-        // SAFETY: the interpreter has just run the same function on the same buffers without leaving them.
+        // SAFETY: the interpreter has run the same function on the same buffers without an access
+        // out of bounds.
         let found_status = unsafe { kernel.call(&mut found, self.chunk.clone()) }.unwrap();
         assert_eq!(found_status, *status, "{}", self.function);
         assert_same(&self.function, expected, &found);
     }
 
-    /// Asserts that a grid of one chunk and a team of so many lanes does what the interpreter has done.
+    /// Asserts that a grid of one chunk and a team of `lanes` lanes agrees with the interpreter's
+    /// run.
     fn assert_agrees_as_grid(&self, lanes: u32, seed: u64, (status, expected): &(Status, Invocation)) {
         let function = &self.function;
         let owned = if seed.is_multiple_of(3) { Place::Chunk } else { Place::Team };
@@ -192,8 +195,9 @@ impl Case {
     }
 }
 
-/// Runs a function by interpretation, as machine code of the instant tier and as a grid on the same inputs; asserts that statuses and
-/// owned buffers agree, and returns the status and the interpreter's invocation.
+/// Runs a function by the interpreter, as machine code of the instant tier and as a grid on the
+/// same inputs. Asserts that statuses and owned buffers agree; returns the status and the
+/// interpreter's invocation.
 pub(crate) fn run_both(
     function: &Function,
     inputs: &[ArrowBuffer],
@@ -211,8 +215,8 @@ pub(crate) fn run_both(
     expected
 }
 
-/// Runs functions through every engine, those of the optimizing tier from one translation unit; asserts that all agree,
-/// and returns statuses and invocations of the interpreter.
+/// Runs functions by every engine, those of the optimizing tier from one translation unit. Asserts
+/// that all agree; returns statuses and invocations of the interpreter.
 pub(crate) fn run_all(cases: &[Case]) -> Vec<(Status, Invocation)> {
     let functions: Vec<&Function> = cases.iter().map(|case| &case.function).collect();
     let kernels = toolchain().compile(&functions).unwrap();
@@ -224,10 +228,10 @@ pub(crate) fn run_all(cases: &[Case]) -> Vec<(Status, Invocation)> {
     cases.iter().zip(&kernels).map(run).collect()
 }
 
-/// The toolchain of tests, which keeps nothing on disk.
+/// Returns the toolchain of tests, without a cache on disk.
 ///
 /// # Panics
-/// When there is no C compiler: the optimizing tier cannot be tested here, which must not go unnoticed.
+/// When there is no C compiler, so that a missing test of the optimizing tier is noticed.
 pub(crate) fn toolchain() -> &'static Toolchain {
     static TOOLCHAIN: LazyLock<Toolchain> =
         LazyLock::new(|| Toolchain::new(Options { cache: CacheFolder::Off, ..Options::default() }));
@@ -237,7 +241,7 @@ pub(crate) fn toolchain() -> &'static Toolchain {
     &TOOLCHAIN
 }
 
-/// Asserts that two invocations hold equal buffers, as far as the first knows them.
+/// Asserts that the buffers of two invocations are equal up to the lengths of `expected`.
 pub(crate) fn assert_same(function: &Function, expected: &Invocation, found: &Invocation) {
     for (k, decl) in function.buffers.iter().enumerate() {
         let buffer = super::Buffer(k as u32);

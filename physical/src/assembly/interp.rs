@@ -1,8 +1,9 @@
-//! The interpreter of Assembly: checks every bound, and counts the work.
+//! The interpreter of Assembly, which checks every bound and counts the work.
 //!
-//! A [`Program`] is a function with types and operators resolved once, so that thousands of runs are quick. It works
-//! on the same [`Invocation`] as machine code and must leave it with the same contents. What machine code is trusted
-//! not to do (leave the bounds of a buffer, store an index that does not fit) is an [`InterpError`] here.
+//! A [`Program`] is a function with types and operators resolved once, so that repeated runs are
+//! quick. It works on the same [`Invocation`] as machine code and must leave it with the same
+//! contents. Faults that machine code is trusted not to have (an access out of bounds, an index
+//! that does not fit) are an [`InterpError`] here.
 
 use super::eval::{BinaryFn, binary_fn};
 use super::node::{Memory, Node};
@@ -13,16 +14,16 @@ use redpoll_logic::Prim;
 use std::ops::{Add, Range};
 use std::sync::Arc;
 
-/// What a run of the interpreter did.
+/// The work of interpreter runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Rounds of every loop, and elements of every lane fold.
+    /// Number of rounds of all loops, and of elements of lane folds.
     pub iterations: u64,
-    /// Elements loaded.
+    /// Number of elements loaded.
     pub loads: u64,
-    /// Elements stored.
+    /// Number of elements stored.
     pub stores: u64,
-    /// Bytes by which owned buffers were grown, as asked for; the spare capacity is not counted.
+    /// Number of bytes by which owned buffers grew, as requested, without spare capacity.
     pub allocated_bytes: u64,
 }
 
@@ -39,18 +40,18 @@ impl Add for Counts {
     }
 }
 
-/// A fault of the program, which machine code would not notice. Lowering's fault, never the user's.
+/// A fault of the program that machine code would not detect. Lowering's fault, never the user's.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterpError {
     /// An access outside of a buffer.
     #[error("{access} of element {index} of buffer `{buffer}`, which has {len}")]
     OutOfBounds {
-        /// What was done: `load`, `store` or `sort`.
+        /// The operation: `load`, `store` or `sort`.
         access: &'static str,
-        /// The buffer's name.
+        /// The name of the buffer.
         buffer: String,
-        /// The element.
+        /// The index of the element.
         index: i64,
         /// The number of elements.
         len: usize,
@@ -58,7 +59,7 @@ pub enum InterpError {
     /// An index does not fit the width of its buffer.
     #[error("store of {value} into buffer `{buffer}` of {prim} indices")]
     IndexOverflow {
-        /// The buffer's name.
+        /// The name of the buffer.
         buffer: String,
         /// The type of its elements.
         prim: Prim,
@@ -68,26 +69,29 @@ pub enum InterpError {
     /// A byte of a buffer of `bool` is neither 0 nor 1.
     #[error("element {index} of buffer `{buffer}` of bool is {byte}")]
     NotBool {
-        /// The buffer's name.
+        /// The name of the buffer.
         buffer: String,
-        /// The element.
+        /// The index of the element.
         index: i64,
         /// The byte.
         byte: u64,
     },
-    /// The limit of rounds is used up.
+    /// The run exceeded the limit of rounds.
     #[error("more than {0} rounds of loops")]
     TooManyIterations(u64),
 }
 
-/// Runs a function once over a chunk; see [`Program`] to run it often.
+/// Runs a function once over a chunk; use [`Program`] for repeated runs.
+///
+/// # Errors
+/// Like [`Program::new`] and [`Program::run`].
 pub fn interpret(function: &Function, on: &mut Invocation, chunk: Range<i64>) -> Result<(Status, Counts), Error> {
     let mut counts = Counts::default();
     let status = Program::new(function)?.run(on, chunk, &mut counts)?;
     Ok((status, counts))
 }
 
-/// A function made ready for interpretation.
+/// A function prepared for interpretation.
 pub struct Program {
     body: Vec<Op>,
     signature: Arc<Signature>,
@@ -98,6 +102,9 @@ pub struct Program {
 
 impl Program {
     /// Verifies the function and resolves its types.
+    ///
+    /// # Errors
+    /// [`Error::InvalidAssembly`] when the function breaks a rule of the verifier.
     pub fn new(function: &Function) -> Result<Program, Error> {
         let faults = verify(function);
         if !faults.is_empty() {
@@ -112,19 +119,23 @@ impl Program {
         })
     }
 
-    /// The signature of the function, which invocations for it are made from.
+    /// Returns the signature of the function, from which invocations are made.
     pub fn signature(&self) -> &Arc<Signature> {
         &self.signature
     }
 
-    /// Stops with [`InterpError::TooManyIterations`] after that many rounds of loops in one run, so that a loop that
-    /// does not end is an error.
+    /// Sets a limit of rounds of loops in one run, after which it stops with
+    /// [`InterpError::TooManyIterations`].
     pub fn with_iteration_limit(mut self, limit: u64) -> Program {
         self.iteration_limit = limit;
         self
     }
 
-    /// Runs the function over a chunk, adding to `counts`.
+    /// Runs the function over a chunk, and adds the work to `counts`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInvocation`] when the invocation has another signature; [`Error::Interp`]
+    /// for a fault of the program.
     pub fn run(&self, on: &mut Invocation, chunk: Range<i64>, counts: &mut Counts) -> Result<Status, Error> {
         on.check(&self.signature)?;
         let mut locals = vec![0; self.locals];
@@ -202,7 +213,7 @@ struct Machine<'a> {
     rounds: u64,
 }
 
-/// The memory of a run, with a tally of what is done to it.
+/// The memory of a run, with counts of its accesses.
 struct Counted<'a> {
     on: &'a mut Invocation,
     signature: &'a Signature,
@@ -327,7 +338,7 @@ impl Machine<'_> {
 }
 
 impl Counted<'_> {
-    /// The element as an offset, when the buffer has it.
+    /// Returns the element as an offset, or an error if the buffer does not have it.
     fn check(&self, access: &'static str, buffer: Buffer, index: i64) -> Result<usize, InterpError> {
         let len = self.on.len(buffer);
         usize::try_from(index).ok().filter(|at| *at < len).ok_or_else(|| InterpError::OutOfBounds {
@@ -338,7 +349,7 @@ impl Counted<'_> {
         })
     }
 
-    /// The elements to be sorted; `None` when there are none.
+    /// Returns the range of elements to sort; `None` if it is empty.
     fn sort_range(&self, buffer: Buffer, lo: i64, hi: i64) -> Result<Option<Range<usize>>, InterpError> {
         if lo >= hi {
             return Ok(None);
@@ -386,7 +397,7 @@ mod tests {
     use crate::run::Limits;
     use arrow::buffer::Buffer as ArrowBuffer;
 
-    /// The error of a function of these statements.
+    /// Checks the error of a function with these statements.
     fn check(body: &str, expected: &str) {
         let text = format!(
             "fn f() {{
@@ -414,7 +425,7 @@ mod tests {
             ("x = src[-1]", "load of element -1 of buffer `src`, which has 3"),
             ("x = select(true, 1.0, src[4])", "load of element 4 of buffer `src`, which has 3"),
             ("out[0] = 1.0", "store of element 0 of buffer `out`, which has 0"),
-            // There is room for eight, but they were not asked for.
+            // The capacity is eight elements, but only one was requested.
             ("grow out, 1 out[1] = 1.0", "store of element 1 of buffer `out`, which has 1"),
             ("grow idx, 2 sort idx in 0..3", "sort of element 2 of buffer `idx`, which has 2"),
             (

@@ -1,7 +1,8 @@
-//! The functions of the mathematical library: one table of names, arities and addresses for every engine.
+//! The functions of the mathematical library: a table of names, arities and addresses for every
+//! engine.
 //!
-//! The interpreter calls these functions and machine code calls the same ones by address, so all engines agree bit for
-//! bit on every machine.
+//! The interpreter calls these functions, and machine code calls the same ones by address. So all
+//! engines that support them agree bit for bit on every machine.
 
 use super::MathFn;
 use std::sync::OnceLock;
@@ -9,14 +10,14 @@ use std::sync::OnceLock;
 /// The two implementations of a [`MathFn`] with their arity.
 #[derive(Clone, Copy, Debug)]
 pub enum MathImpl {
-    /// Of one argument: on `f64` and on `f32`.
+    /// Functions of one argument: on `f64` and on `f32`.
     One(extern "C" fn(f64) -> f64, extern "C" fn(f32) -> f32),
-    /// Of two arguments: on `f64` and on `f32`.
+    /// Functions of two arguments: on `f64` and on `f32`.
     Two(extern "C" fn(f64, f64) -> f64, extern "C" fn(f32, f32) -> f32),
 }
 
 impl MathImpl {
-    /// The number of arguments.
+    /// Returns the number of arguments.
     pub fn arity(self) -> usize {
         match self {
             MathImpl::One(..) => 1,
@@ -24,7 +25,7 @@ impl MathImpl {
         }
     }
 
-    /// The address of the implementation on `f64`, for generators of machine code.
+    /// Returns the address of the implementation on `f64`, for generators of machine code.
     pub fn address_f64(self) -> usize {
         match self {
             MathImpl::One(f, _) => f as usize,
@@ -32,7 +33,7 @@ impl MathImpl {
         }
     }
 
-    /// The address of the implementation on `f32`, for generators of machine code.
+    /// Returns the address of the implementation on `f32`, for generators of machine code.
     pub fn address_f32(self) -> usize {
         match self {
             MathImpl::One(_, f) => f as usize,
@@ -42,7 +43,8 @@ impl MathImpl {
 }
 
 impl MathFn {
-    /// The addresses of all functions, in the order of [`MathFn::ALL`]: of each the one on `f64`, then the one on `f32`.
+    /// Returns the addresses of all functions, in the order of [`MathFn::ALL`]: for each the one on
+    /// `f64`, then the one on `f32`.
     pub fn addresses() -> &'static [usize] {
         static ADDRESSES: OnceLock<Vec<usize>> = OnceLock::new();
         ADDRESSES.get_or_init(|| {
@@ -52,7 +54,8 @@ impl MathFn {
     }
 }
 
-/// The implementations by name: those of `libm`, but where they are wrong outside of the domain, and one that it has not.
+/// The implementations by name: those of `libm`, except where they are wrong outside of the domain,
+/// and `signbit`, which it lacks.
 mod functions {
     pub(super) use libm::*;
     pub(super) use redpoll_logic::op::{acosh, acoshf};
@@ -108,14 +111,14 @@ macro_rules! math_table {
             /// Every function, in the order of declaration.
             pub const ALL: &[MathFn] = &[$(MathFn::$name),*];
 
-            /// The name in text forms.
+            /// Returns the name in text forms.
             pub fn name(self) -> &'static str {
                 match self {
                     $(MathFn::$name => $text,)*
                 }
             }
 
-            /// What every engine calls.
+            /// Returns the implementation that every engine calls.
             pub fn implementation(self) -> MathImpl {
                 match self {
                     $(MathFn::$name => $arity!($double, $single),)*

@@ -18,22 +18,22 @@ pub(crate) enum Node {
     Math(MathImpl, Prim, Vec<Node>),
 }
 
-/// What expressions read besides locals.
+/// The buffers and parameters that expressions read.
 pub(crate) trait Memory {
-    /// What is wrong with a load.
+    /// The fault of a load.
     type Fault;
 
-    /// The value of a parameter.
+    /// Returns the value of a parameter.
     fn param(&self, number: usize) -> i64;
 
-    /// An element, as the value of a load.
+    /// Loads an element as a value.
     fn load(&mut self, buffer: Buffer, at: i64) -> Result<u64, Self::Fault>;
 }
 
 const VERIFIED: &str = "the function was verified";
 
 impl Node {
-    /// The expression of a verified function.
+    /// Resolves an expression of a verified function.
     pub(crate) fn new(f: &Function, e: &Expr) -> Node {
         match e {
             Expr::Const(value) => Node::Const(value.to_bits().expect(VERIFIED)),
@@ -57,7 +57,7 @@ impl Node {
         }
     }
 
-    /// The value over these locals and this memory.
+    /// Evaluates the expression over the given locals and memory.
     pub(crate) fn eval<M: Memory>(&self, locals: &[u64], memory: &mut M) -> Result<u64, M::Fault> {
         Ok(match self {
             Node::Const(bits) => *bits,

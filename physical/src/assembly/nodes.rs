@@ -9,7 +9,7 @@ macro_rules! define_id {
         pub struct $name(pub u32);
 
         impl $name {
-            /// Its place in the function's table.
+            /// Returns the index of the entry in the function's table.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -21,19 +21,20 @@ define_id!(Local, "A local variable of a function.");
 define_id!(Buffer, "A buffer of a function: one array of a tensor or of a workspace.");
 define_id!(Param, "A run-time parameter of a function, an `i64` such as a dimension.");
 
-/// What the elements of a buffer are for.
+/// The kind of a buffer's elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum BufferClass {
-    /// Values: loads and stores have the element's own type.
+    /// Values: loads and stores have the type of the element.
     Value,
-    /// Positions or coordinates: loads give and stores take an `i64`, whatever the width of the element.
+    /// Positions or coordinates: loads return and stores take an `i64`, whatever the width of the
+    /// element.
     Index,
 }
 
-/// Who owns a buffer and whether it may change.
+/// The owner of a buffer, which determines whether the buffer may change.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum BufferRole {
-    /// An array of an input: read only.
+    /// An array of an input: read-only.
     Input,
     /// An array of an output or a workspace: read, written and grown; starts empty.
     Owned,
@@ -42,20 +43,20 @@ pub enum BufferRole {
 /// A buffer of a function.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BufferDecl {
-    /// A name for readers, such as `A.idx1`.
+    /// The name for readers, such as `A.idx1`.
     pub name: String,
     /// The type of an element in memory.
     pub prim: Prim,
-    /// Values or indices.
+    /// The kind of the elements: values or indices.
     pub class: BufferClass,
-    /// Input or owned.
+    /// The owner: an input or the invocation.
     pub role: BufferRole,
-    /// What new elements of an owned buffer hold after growth.
+    /// The value of new elements of an owned buffer after growth.
     pub fill: Scalar,
 }
 
 impl BufferDecl {
-    /// The type of a loaded or stored element as a value.
+    /// Returns the type of a loaded or stored element as a value.
     pub fn value_prim(&self) -> Prim {
         match self.class {
             BufferClass::Value => self.prim,
@@ -67,39 +68,39 @@ impl BufferDecl {
 /// A local of a function.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LocalDecl {
-    /// A name for readers; uniqueness is not required, the text form adds the number.
+    /// The name for readers; it need not be unique, since the text form falls back to the number.
     pub name: String,
-    /// Its type.
+    /// The type.
     pub prim: Prim,
 }
 
-/// A function: what a kernel is made from.
+/// A function, from which kernels are made.
 ///
-/// The entry takes the buffers, the parameters and a chunk `[chunk.0, chunk.1)` of the outermost loop, and returns a
-/// [`Status`].
+/// The entry takes the buffers, the parameters and a chunk `[chunk.0, chunk.1)` of the outermost
+/// loop, and returns a [`Status`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct Function {
-    /// A name for readers and symbols.
+    /// The name for readers and symbols.
     pub name: String,
     /// The buffers.
     pub buffers: Vec<BufferDecl>,
-    /// Names of the `i64` parameters.
+    /// The names of the `i64` parameters.
     pub params: Vec<String>,
     /// The locals.
     pub locals: Vec<LocalDecl>,
-    /// The bounds of the chunk, set on entry.
+    /// The locals with the bounds of the chunk, set on entry.
     pub chunk: (Local, Local),
     /// The code; falling off its end returns [`Status::Done`].
     pub body: Vec<Stmt>,
 }
 
-/// How a call of a kernel ended.
+/// The outcome of a kernel call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(i32)]
 pub enum Status {
     /// All work is done.
     Done = 0,
-    /// Growth met the memory limit.
+    /// Growth exceeded the memory limit.
     OutOfMemory = 1,
     /// The caller asked to stop.
     Cancelled = 2,
@@ -107,22 +108,23 @@ pub enum Status {
     PositionOverflow = 3,
     /// A checked operator overflowed.
     CheckedOverflow = 4,
-    /// An interval level was to store a second run in a fiber.
+    /// An interval level would store a second run in a fiber.
     SecondRun = 5,
-    /// A pinpoint level was to store a second coordinate in a fiber.
+    /// A pinpoint level would store a second coordinate in a fiber.
     SecondEntry = 6,
     /// A coordinate is out of bounds.
     OutOfBounds = 7,
 }
 
 impl Status {
-    /// The status of that number.
+    /// Returns the status with the given number.
     pub fn from_code(code: i32) -> Option<Status> {
         Status::ALL.iter().copied().find(|s| *s as i32 == code)
     }
 }
 
-/// An expression; pure, and total but for loads out of bounds. Both sides of everything are always evaluated.
+/// An expression; pure, and total except for loads out of bounds. All operands are always
+/// evaluated.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Expr {
     /// A primitive constant.
@@ -131,28 +133,29 @@ pub enum Expr {
     Local(Local),
     /// The value of a parameter, an `i64`.
     Param(Param),
-    /// `buffer[at]`, `at` an `i64`.
+    /// `buffer[at]`
     Load {
         /// The buffer.
         buffer: Buffer,
-        /// The element, an `i64`.
+        /// The index of the element, an `i64`.
         at: Box<Expr>,
     },
     /// An operator on one argument.
     Unary(UnaryOp, Box<Expr>),
-    /// An operator on two arguments of one type, giving that type.
+    /// An operator on two arguments of one type, which is also the type of the result.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// A comparison of two arguments of one type, giving a `bool`.
+    /// A comparison of two arguments of one type; the result is a `bool`.
     Compare(CompareOp, Box<Expr>, Box<Expr>),
     /// `cond ? then : other`, both evaluated.
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
     /// The total cast of `Scalar::cast`.
     Cast(Prim, Box<Expr>),
-    /// A function of the mathematical library on `f64` or `f32` (both arguments and result of that type).
+    /// A function of the mathematical library on `f64` or `f32`; arguments and result have that
+    /// type.
     Math(MathFn, Vec<Expr>),
 }
 
-/// Operators on one argument, giving its type.
+/// Operators on one argument; the result has the type of the argument.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum UnaryOp {
     /// Wrapping negation of integers; sign flip of floats.
@@ -171,13 +174,13 @@ pub enum UnaryOp {
     Trunc,
     /// Rounds a float to the nearest integer, ties to even.
     Round,
-    /// The number of zeros behind the last one bit of an integer; its width if there is none.
+    /// Number of zero bits below the lowest one bit of an integer; the width if it is 0.
     TrailingZeros,
-    /// The number of zeros before the first one bit of an integer; its width if there is none.
+    /// Number of zero bits above the highest one bit of an integer; the width if it is 0.
     LeadingZeros,
 }
 
-/// Operators on two arguments of one type, giving that type.
+/// Operators on two arguments of one type; the result has that type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum BinaryOp {
     /// Wrapping sum of integers, sum of floats.
@@ -186,28 +189,33 @@ pub enum BinaryOp {
     Sub,
     /// Wrapping product of integers, product of floats.
     Mul,
-    /// Quotient of floats; of integers truncated towards zero, `x / 0 = 0`, `MIN / -1 = MIN`.
+    /// Quotient of floats; of integers the quotient truncated towards zero, `x / 0 = 0`, `MIN / -1
+    /// = MIN`.
     Div,
-    /// Remainder of integers with the sign of the dividend, `x rem 0 = 0`, `MIN rem -1 = 0`. Not for floats.
+    /// Remainder of integers with the sign of the dividend, `x rem 0 = 0`, `MIN rem -1 = 0`. Not
+    /// for floats.
     Rem,
-    /// The smaller; of floats NaN if either is, and `-0 < 0`. On `bool`, and.
+    /// The smaller argument; for floats NaN if either is NaN, and `-0 < 0`. On `bool`, and.
     Min,
-    /// The larger; of floats NaN if either is, and `-0 < 0`. On `bool`, or.
+    /// The larger argument; for floats NaN if either is NaN, and `-0 < 0`. On `bool`, or.
     Max,
-    /// Bits and; of `bool` too.
+    /// Bitwise and; on `bool` too.
     And,
-    /// Bits or; of `bool` too.
+    /// Bitwise or; on `bool` too.
     Or,
-    /// Bits exclusive or; of `bool` too.
+    /// Bitwise exclusive or; on `bool` too.
     Xor,
-    /// Shift of an integer to the left by an unsigned reading of the second argument; 0 when that is the width or more.
+    /// Left shift of an integer by the second argument, read as unsigned; 0 if that is the width or
+    /// more.
     Shl,
-    /// Shift of an integer to the right, copies of the sign entering on the left for signed types; by an unsigned
-    /// reading of the second argument; all sign (or 0 if unsigned) when that is the width or more.
+    /// Right shift of an integer by the second argument, read as unsigned; arithmetic for signed
+    /// types, logical for unsigned ones. If the second argument is the width or more, all bits are
+    /// the sign bit, or 0 for unsigned types.
     Shr,
 }
 
-/// Comparisons; of floats as in IEEE 754 (`NaN` differs from everything, `-0 == 0`); `false < true`.
+/// Comparisons; of floats as in IEEE 754 (`NaN` differs from everything, `-0 == 0`); `false <
+/// true`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CompareOp {
     /// `a == b`
@@ -220,7 +228,8 @@ pub enum CompareOp {
     Le,
 }
 
-/// Functions of the mathematical library; every engine calls the same Rust implementation (crate `libm`).
+/// Functions of the mathematical library; every engine that supports them calls the same Rust
+/// implementation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MathFn {
     /// e^x
@@ -269,9 +278,9 @@ pub enum MathFn {
     Atan2,
     /// sqrt(x^2 + y^2)
     Hypot,
-    /// x - y * trunc(x / y), exactly.
+    /// x - y * trunc(x / y), exact.
     Fmod,
-    /// x * 2^y, rounded once; y a whole number between -5000 and 5000.
+    /// x * 2^y, rounded once; y is an integer between -5000 and 5000.
     Ldexp,
     /// The error function.
     Erf,
@@ -279,7 +288,7 @@ pub enum MathFn {
     Tgamma,
     /// The logarithm of the gamma function.
     Lgamma,
-    /// 1 where the sign bit is set, that of NaN too, else 0.
+    /// 1 if the sign bit is set, also for NaN, else 0.
     SignBit,
 }
 
@@ -288,50 +297,52 @@ pub enum MathFn {
 pub enum Stmt {
     /// `local = value`
     Assign(Local, Expr),
-    /// `buffer[at] = value`; an index fits the width of its buffer (the interpreter says so when it does not, machine
-    /// code would cut it off), else lowering returns [`Status::PositionOverflow`] before.
+    /// `buffer[at] = value`. An index must fit the width of its buffer: the interpreter reports a
+    /// fault, machine code would truncate it. Lowering checks the width before, and returns
+    /// [`Status::PositionOverflow`].
     Store {
         /// An owned buffer.
         buffer: Buffer,
-        /// The element, an `i64`.
+        /// The index of the element, an `i64`.
         at: Expr,
         /// The value; an `i64` for a buffer of indices.
         value: Expr,
     },
     /// `if cond { then } else { other }`
     If {
-        /// A `bool`.
+        /// The condition, a `bool`.
         cond: Expr,
-        /// Runs when it holds.
+        /// The statements that run if the condition is true.
         then: Vec<Stmt>,
-        /// Runs when it does not.
+        /// The statements that run if the condition is false.
         other: Vec<Stmt>,
     },
     /// `while cond { body }`
     While {
-        /// A `bool`, evaluated before each round.
+        /// The condition, a `bool`, evaluated before each round.
         cond: Expr,
         /// The body.
         body: Vec<Stmt>,
     },
-    /// `for var in lo..hi { body }`; both bounds are evaluated once; the body does not assign `var`; after the loop
-    /// `var` is unspecified.
+    /// `for var in lo..hi { body }`. Both bounds are evaluated once; the body does not assign
+    /// `var`; after the loop `var` is unspecified.
     For {
-        /// An `i64` local.
+        /// The loop variable, an `i64` local.
         var: Local,
         /// The first value.
         lo: Expr,
-        /// One past the last value; no round when it is not above `lo`.
+        /// One past the last value; the loop has no rounds if `hi <= lo`.
         hi: Expr,
         /// The body.
         body: Vec<Stmt>,
     },
     /// Leaves the innermost loop.
     Break,
-    /// A fold with a fixed number of lanes and one order in every engine.
+    /// A fold with a fixed number of lanes, in the same order in every engine.
     Lanes(Box<LaneFold>),
-    /// Makes an owned buffer at least `len` elements long; new elements hold the fill of its declaration; others keep
-    /// their values. Returns [`Status::OutOfMemory`] from the function when it may not.
+    /// Makes an owned buffer at least `len` elements long. New elements have the fill of its
+    /// declaration; others are unchanged. Returns [`Status::OutOfMemory`] from the function if the
+    /// memory limit does not allow it.
     Grow {
         /// An owned buffer.
         buffer: Buffer,
@@ -347,39 +358,41 @@ pub enum Stmt {
         /// One past the last element.
         hi: Expr,
     },
-    /// Sorts the numbers `k` in `perm[lo..hi]` by `(major[k], minor[k], k)`, all owned buffers of indices.
+    /// Sorts the numbers `k` in `perm[lo..hi]` by `(major[k], minor[k], k)`; all three are owned
+    /// buffers of indices.
     SortBy {
-        /// The numbers to be sorted.
+        /// The buffer of numbers to sort.
         perm: Buffer,
-        /// The first key.
+        /// The buffer of first keys.
         major: Buffer,
-        /// The second key.
+        /// The buffer of second keys.
         minor: Buffer,
         /// The first element of `perm`.
         lo: Expr,
         /// One past the last element of `perm`.
         hi: Expr,
     },
-    /// Two owned buffers of one type exchange their memory: each holds the elements, and has the length, of the other.
+    /// Exchanges the memory, and so the elements and lengths, of two owned buffers of one type.
     Swap(Buffer, Buffer),
     /// Ends the function.
     Return(Status),
 }
 
-/// `acc = op(acc, fold of op over value(var) for var in lo..hi)`, in this order: lane `l` of `lanes` starts at
-/// `identity` and folds the elements `lo + l`, `lo + l + lanes`, ..; then lanes are combined in halves,
-/// `lane[l] = op(lane[l], lane[l + half])` for `half = lanes / 2, .., 1`; then `acc = op(acc, lane[0])`.
+/// The fold `acc = op(acc, fold of op over value(var) for var in lo..hi)`, in a fixed order. Lane
+/// `l` of `lanes` starts at `identity` and folds the elements `lo + l`, `lo + l + lanes`, ... Then
+/// lanes are combined in halves: `lane[l] = op(lane[l], lane[l + half])` for `half = lanes / 2, ..,
+/// 1`. Finally `acc = op(acc, lane[0])`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LaneFold {
     /// The accumulator.
     pub acc: Local,
     /// The operator: associative and commutative for the accumulator's type.
     pub op: BinaryOp,
-    /// Its identity.
+    /// The identity of the operator.
     pub identity: Scalar,
     /// The number of lanes, a power of two.
     pub lanes: u16,
-    /// The element, an `i64` local.
+    /// The loop variable with the index of an element, an `i64` local.
     pub var: Local,
     /// The first element.
     pub lo: Expr,

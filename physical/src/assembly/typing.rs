@@ -1,13 +1,14 @@
-//! The primitive type of an expression.
+//! The primitive types of expressions.
 
 use super::{Expr, Function};
 use redpoll_logic::Prim;
 
 impl Function {
-    /// The type of an expression that passes the verifier; it looks only as deep as it must.
+    /// Returns the type of an expression that passes the verifier, without a check of its operands.
     ///
     /// # Panics
-    /// When the expression refers to a local or buffer that the function does not have, or holds a struct constant.
+    /// When the expression refers to a local or buffer that the function does not have, or has a
+    /// struct constant.
     pub fn prim_of(&self, expr: &Expr) -> Prim {
         match expr {
             Expr::Const(value) => value.prim().expect("constants of Assembly are primitives"),

@@ -1,25 +1,32 @@
 //! The verifier of Assembly. It checks these rules and no others:
 //!
-//! 1. Every local, buffer and parameter that is named exists; the bounds of the chunk are two different `i64` locals.
-//! 2. A constant, a fill and an identity are primitives; the fill of a buffer has the buffer's type.
+//! 1. Every local, buffer and parameter that occurs exists; the bounds of the chunk are two
+//!    different `i64` locals.
+//! 2. A constant, a fill and an identity are primitives; the fill of a buffer has the buffer's
+//!    type.
 //! 3. A buffer of indices has an integer type.
-//! 4. Operands of an operator, of a comparison and the two values of a select have one type; conditions are `bool`;
-//!    positions, lengths and bounds of loops are `i64`.
-//! 5. An operator is allowed on the type of its operands: `neg`, `abs` on integers and floats; `not`, `&`, `|`, `^` on
-//!    integers and `bool`; `sqrt`, `floor`, `ceil`, `trunc`, `round` on floats; `+ - * /` on integers and floats; `%`,
-//!    `<<`, `>>` on integers; `min`, `max` and comparisons on everything.
-//! 6. A function of the mathematical library has as many arguments as its arity, all `f32` or all `f64`.
-//! 7. A local is assigned values of its type; a stored value has the type of a loaded one (`i64` for indices).
-//! 8. Only owned buffers are stored to, grown and sorted; only buffers of indices are sorted or are keys of sorting;
-//!    the permutation of `sort_by` is neither of its keys.
-//! 9. `break` stands in a loop.
+//! 4. Operands of an operator, of a comparison and the two values of a select have one type;
+//!    conditions are `bool`; positions, lengths and bounds of loops are `i64`.
+//! 5. An operator is allowed on the type of its operands: `neg`, `abs` on integers and floats;
+//!    `not`, `&`, `|`, `^` on integers and `bool`; `ctz`, `clz` on integers; `sqrt`, `floor`,
+//!    `ceil`, `trunc`, `round` on floats; `+ - * /` on integers and floats; `%`, `<<`, `>>` on
+//!    integers; `min`, `max` and comparisons on everything.
+//! 6. A function of the mathematical library has as many arguments as its arity, all `f32` or all
+//!    `f64`.
+//! 7. A local is assigned values of its type; a stored value has the type of a loaded one (`i64`
+//!    for indices).
+//! 8. Only owned buffers are stored to, grown, sorted and swapped; only buffers of indices are
+//!    sorted or are keys of sorting; the permutation of `sort_by` is neither of its keys. Swapped
+//!    buffers have one type, class and fill.
+//! 9. `break` is in a loop.
 //! 10. The variable of a `for` is an `i64` local that nothing in the body assigns.
-//! 11. A lane fold has a power of two of lanes, an operator that is associative and commutative (`+ * min max & | ^`)
-//!     and allowed on the accumulator's type, an identity and a value of that type, an `i64` variable other than the
-//!     accumulator; its value does not read the accumulator.
-//! 12. A local is assigned before it is read, on every path. Paths are followed conservatively: a condition may go
-//!     either way unless it is a constant, a loop may run any number of times, and a loop variable is unassigned after
-//!     its loop.
+//! 11. A lane fold has a power of two of lanes, and an operator that is associative and commutative
+//!     (`+ * min max & | ^`) and allowed on the accumulator's type. Its identity and value have
+//!     that type. Its variable is an `i64` local other than the accumulator, and its value does not
+//!     read the accumulator.
+//! 12. A local is assigned before it is read, on every path. Paths are approximated conservatively:
+//!     a condition may go either way unless it is a constant, a loop may run any number of times,
+//!     and a loop variable is unassigned after its loop.
 
 use super::eval::{binary_fn, unary_fn};
 use super::{BinaryOp, Buffer, BufferClass, BufferRole, Expr, Function, LaneFold, Local, Stmt};
@@ -29,9 +36,10 @@ use std::fmt;
 /// A broken rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// Where, as a path of statement numbers such as `body.3.then.0`, or the table with the entry.
+    /// The location, as a path of statement numbers such as `body.3.then.0`, or a table with the
+    /// entry.
     pub at: String,
-    /// Which rule was broken by what.
+    /// The broken rule, with the offending part.
     pub message: String,
 }
 
@@ -41,7 +49,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Checks every rule of the module doc; the result is empty when all hold.
+/// Checks every rule of the module docs; returns an empty list if there is no fault.
 pub fn verify(function: &Function) -> Vec<Fault> {
     let mut checker = Checker { function, faults: vec![], path: vec![], loops: vec![], fixed: vec![] };
     checker.tables();
@@ -54,7 +62,7 @@ pub fn verify(function: &Function) -> Vec<Fault> {
     checker.faults
 }
 
-/// The locals that are assigned on every path to a point; `None` where no path leads.
+/// The locals that are assigned on every path to a point; `None` if no path reaches the point.
 #[derive(Clone, PartialEq)]
 struct State(Option<Vec<bool>>);
 
@@ -77,9 +85,9 @@ struct Checker<'f> {
     function: &'f Function,
     faults: Vec<Fault>,
     path: Vec<String>,
-    /// For each loop around, the meet of the states at its breaks.
+    /// For each enclosing loop, the meet of the states at its breaks.
     loops: Vec<State>,
-    /// Variables of the `for` loops around.
+    /// The variables of the enclosing `for` loops.
     fixed: Vec<Local>,
 }
 
@@ -112,7 +120,7 @@ impl Checker<'_> {
         self.path.clear();
     }
 
-    /// The type of a local; a fault when there is none.
+    /// Returns the type of a local, or reports a fault if it does not exist.
     fn local(&mut self, local: Local) -> Option<Prim> {
         let prim = self.function.locals.get(local.index()).map(|d| d.prim);
         if prim.is_none() {
@@ -121,7 +129,7 @@ impl Checker<'_> {
         prim
     }
 
-    /// The type of values of a buffer; a fault when there is none.
+    /// Returns the type of a buffer's values, or reports a fault if the buffer does not exist.
     fn buffer(&mut self, buffer: Buffer) -> Option<Prim> {
         let prim = self.function.buffers.get(buffer.index()).map(super::BufferDecl::value_prim);
         if prim.is_none() {
@@ -155,7 +163,7 @@ impl Checker<'_> {
         prim
     }
 
-    /// The type of an expression, after checking it; `None` when it is faulty, which was reported.
+    /// Checks an expression and returns its type; `None` if it has a fault, which is reported.
     fn expr(&mut self, expr: &Expr, state: &State) -> Option<Prim> {
         match expr {
             Expr::Const(value) => self.constant(value),
@@ -338,7 +346,8 @@ impl Checker<'_> {
         }
     }
 
-    /// What is swapped must be the same to everything that reads or grows it.
+    /// Checks that two swapped buffers have one type and fill, so that all code that reads or grows
+    /// them stays valid.
     fn of_one_type(&mut self, a: Buffer, b: Buffer) {
         let buffers = &self.function.buffers;
         let (Some(x), Some(y)) = (buffers.get(a.index()), buffers.get(b.index())) else { return };
@@ -396,14 +405,15 @@ impl Checker<'_> {
 }
 
 impl BinaryOp {
-    /// Whether lanes may be folded with it: associative and commutative, up to the rounding of floats.
+    /// Returns whether the operator is associative and commutative, up to the rounding of floats,
+    /// so that lanes can be folded by it.
     pub fn is_fold(self) -> bool {
         use BinaryOp::{Add, And, Max, Min, Mul, Or, Xor};
         matches!(self, Add | Mul | Min | Max | And | Or | Xor)
     }
 }
 
-/// The states where a condition holds and where it does not.
+/// Returns the states where a condition is true and where it is false.
 fn split(cond: &Expr, state: &State) -> (State, State) {
     match cond {
         Expr::Const(Scalar::Bool(true)) => (state.clone(), State(None)),
@@ -412,7 +422,8 @@ fn split(cond: &Expr, state: &State) -> (State, State) {
     }
 }
 
-/// A second round of a loop finds the variables of the loops in its body unassigned.
+/// Marks the variables of loops in a body as unassigned, since a later round of an outer loop
+/// starts in that state.
 fn forget_loop_variables(body: &[Stmt], state: &mut State) {
     for stmt in body {
         match stmt {
@@ -431,7 +442,8 @@ mod tests {
     use super::super::text::parse;
     use super::*;
 
-    /// Verifies a function of these statements, over one buffer of each kind and locals of some types.
+    /// Verifies a function of these statements, over one buffer of each kind and locals of some
+    /// types.
     fn check(body: &str, expected: &[&str]) {
         let text = format!(
             "fn f($n) {{

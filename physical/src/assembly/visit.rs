@@ -1,9 +1,9 @@
-//! Walks over statements and expressions: what an expression is made of, what a statement reads and assigns.
+//! Traversals of statements and expressions.
 
 use super::{Expr, Local, Stmt};
 
 impl Expr {
-    /// Calls `f` on each direct part.
+    /// Calls `f` on each direct operand.
     pub fn for_each_child<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
         match self {
             Expr::Const(_) | Expr::Local(_) | Expr::Param(_) => {}
@@ -21,7 +21,7 @@ impl Expr {
         }
     }
 
-    /// Whether `test` holds for the expression or any part of it.
+    /// Returns whether `test` is true for the expression or any subexpression.
     pub fn any(&self, test: &mut dyn FnMut(&Expr) -> bool) -> bool {
         if test(self) {
             return true;
@@ -31,7 +31,7 @@ impl Expr {
         found
     }
 
-    /// The expression with others in the place of locals.
+    /// Substitutes expressions for locals.
     #[must_use]
     pub fn with_locals(&self, with: &dyn Fn(Local) -> Expr) -> Expr {
         let part = |e: &Expr| Box::new(e.with_locals(with));
@@ -48,14 +48,14 @@ impl Expr {
         }
     }
 
-    /// Whether it reads the local.
+    /// Returns whether the expression reads the local.
     pub fn mentions(&self, local: Local) -> bool {
         self.any(&mut |e| *e == Expr::Local(local))
     }
 }
 
 impl Stmt {
-    /// Calls `f` on each expression directly in the statement, bodies not included.
+    /// Calls `f` on each expression directly in the statement, without those in bodies.
     pub fn for_each_expr<'s>(&'s self, f: &mut dyn FnMut(&'s Expr)) {
         match self {
             Stmt::Assign(_, e) | Stmt::If { cond: e, .. } | Stmt::While { cond: e, .. } | Stmt::Grow { len: e, .. } => {
@@ -77,7 +77,7 @@ impl Stmt {
         }
     }
 
-    /// The bodies of the statement: two for an `If`, one for a loop.
+    /// Returns the bodies of the statement: two for an `If`, one for a loop.
     pub fn bodies(&self) -> [&[Stmt]; 2] {
         match self {
             Stmt::If { then, other, .. } => [then, other],
@@ -86,7 +86,8 @@ impl Stmt {
         }
     }
 
-    /// Calls `f` on each local that the statement or anything in it assigns, loop variables included.
+    /// Calls `f` on each local that the statement or a nested one assigns, including loop
+    /// variables.
     pub fn for_each_assigned(&self, f: &mut dyn FnMut(Local)) {
         match self {
             Stmt::Assign(local, _) => f(*local),
@@ -102,7 +103,7 @@ impl Stmt {
         }
     }
 
-    /// Puts other locals in the place of locals, read or assigned.
+    /// Renames the locals that the statement reads or assigns.
     pub fn rename(&mut self, to: &dyn Fn(Local) -> Local) {
         let renamed = |e: &mut Expr| *e = e.with_locals(&|l| Expr::Local(to(l)));
         match self {
@@ -131,19 +132,19 @@ impl Stmt {
         }
     }
 
-    /// The number of statements in it, itself included.
+    /// Returns the number of statements, including nested ones and the statement itself.
     pub fn count(&self) -> usize {
         1 + self.bodies().into_iter().flatten().map(Stmt::count).sum::<usize>()
     }
 
-    /// Whether there is a loop in the body of a loop. The rounds of such a one take time in the product of lengths, so that
-    /// each of them begins by looking whether the kernel is to stop.
+    /// Returns whether the body of a loop contains a loop. The rounds of such an outer loop may
+    /// take long, so each of them first checks for cancellation.
     pub fn any_loop(body: &[Stmt]) -> bool {
         let is_loop = |s: &Stmt| matches!(s, Stmt::While { .. } | Stmt::For { .. } | Stmt::Lanes(_));
         body.iter().any(|s| s.any(&mut |s| is_loop(s)))
     }
 
-    /// Whether `test` holds for the statement or any statement in it.
+    /// Returns whether `test` is true for the statement or any nested one.
     pub fn any(&self, test: &mut dyn FnMut(&Stmt) -> bool) -> bool {
         test(self) || self.bodies().into_iter().flatten().any(|s| s.any(test))
     }

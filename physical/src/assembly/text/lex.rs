@@ -1,15 +1,15 @@
-//! The words of the text form.
+//! The lexer of the text form.
 
 use crate::Error;
 
-/// A word of the text.
+/// A token of the text.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Token {
     /// A name or keyword.
     Word(String),
     /// A name in quotes, unescaped.
     Quoted(String),
-    /// The digits of a number, with a type behind `_` or none: `1.5e3`, `3_u32`.
+    /// The text of a number, optionally with a type after `_`: `1.5e3`, `3_u32`.
     Number(String),
     /// A punctuation mark or operator.
     Mark(&'static str),
@@ -23,7 +23,7 @@ const MARKS: &[&str] = &[
     "|", "^", "#", "$",
 ];
 
-/// The tokens of a text, each with its line from 1.
+/// Splits a text into tokens, each with its line, from 1.
 pub(super) fn lex(text: &str) -> Result<Vec<(Token, usize)>, Error> {
     let mut tokens = vec![];
     let mut line = 1;
@@ -64,7 +64,8 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '\''
 }
 
-/// Letters and digits with single dots inside, so that `lo..hi` is three tokens.
+/// Returns the length of letters and digits with single dots inside, so that `lo..hi` is three
+/// tokens.
 fn word_len(text: &str) -> usize {
     let bytes = text.as_bytes();
     let word = |at: usize| bytes.get(at).is_some_and(|b| is_word(*b as char));
@@ -75,7 +76,7 @@ fn word_len(text: &str) -> usize {
     at
 }
 
-/// Digits, a fraction, an exponent with a sign, a type behind `_`.
+/// Returns the length of digits with a fraction, an exponent with a sign, and a type after `_`.
 fn number_len(text: &str) -> usize {
     let bytes = text.as_bytes();
     let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
@@ -89,7 +90,7 @@ fn number_len(text: &str) -> usize {
     at
 }
 
-/// A name in the quotes and escapes of Rust, with the length of its text.
+/// Reads a name with the quotes and escapes of Rust; returns it with the length of its text.
 fn quoted(text: &str) -> Option<(String, usize)> {
     let mut name = String::new();
     let mut chars = text.char_indices().skip(1);

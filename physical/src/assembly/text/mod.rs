@@ -15,12 +15,14 @@
 //!   }
 //! }
 //! ```
-//! - Nested operators stand in parentheses; there is no precedence. `min(a, b)`, `select(c, a, b)`, `neg(x)`, `f64(x)`
-//!   (a cast) and `exp(x)` are calls.
-//! - A constant is `true`, `3` (`i64`), `1.5`, `inf` or `nan` (`f64`), or has its type behind it: `3_u32`, `-inf_f32`.
+//! - Nested operators are in parentheses; there is no precedence. `min(a, b)`, `select(c, a, b)`,
+//!   `neg(x)`, `f64(x)` (a cast) and `exp(x)` are calls.
+//! - A constant is `true`, `3` (`i64`), `1.5`, `inf` or `nan` (`f64`), or has its type as a suffix:
+//!   `3_u32`, `-inf_f32`.
 //! - A lane fold is `fold acc by + from 0.0 lanes 8 for p in lo..hi: value`.
-//! - A local, buffer or `$parameter` goes by its name when that is an identifier (letters, digits, `_`, `'` and inner
-//!   dots), not reserved and unique in its table, and else by its number: `#3`, `$#0`.
+//! - A local, buffer or `$parameter` is written by its name if that is an identifier (letters,
+//!   digits, `_`, `'` and inner dots), not reserved and unique in its table; else by its number:
+//!   `#3`, `$#0`.
 
 mod lex;
 mod names;

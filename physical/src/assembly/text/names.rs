@@ -1,4 +1,4 @@
-//! Names of operators and statuses in text, as tables.
+//! Tables of the names of operators and statuses in text.
 
 use crate::assembly::{BinaryOp, CompareOp, Status, UnaryOp};
 
@@ -8,7 +8,7 @@ macro_rules! name_table {
             #[doc = $doc]
             pub const ALL: &[$type] = &[$($type::$variant),*];
 
-            /// The name in text forms.
+            /// Returns the name in text forms.
             pub fn name(self) -> &'static str {
                 match self {
                     $($type::$variant => $text,)*
@@ -33,13 +33,13 @@ name_table!(Status, "Every status, in the order of its number.":
     CheckedOverflow "checked_overflow", SecondRun "second_run", SecondEntry "second_entry",
     OutOfBounds "out_of_bounds");
 
-/// Words that are no names of locals, buffers and parameters.
+/// Words that cannot be names of locals, buffers and parameters.
 const RESERVED: &[&str] = &[
     "break", "by", "chunk", "else", "false", "fill", "fn", "fold", "for", "from", "grow", "if", "in", "inf", "input",
     "lanes", "local", "nan", "owned", "return", "sort", "sort_by", "true", "while",
 ];
 
-/// Whether a table's entry may be printed as that name.
+/// Returns whether the text can refer to an entry of a table by that name.
 pub(super) fn is_identifier(name: &str) -> bool {
     let word =
         |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '\'');

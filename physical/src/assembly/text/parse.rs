@@ -1,4 +1,4 @@
-//! Reading of Assembly.
+//! The parser of Assembly.
 
 use super::lex::{Token, lex};
 use super::names::is_identifier;
@@ -10,14 +10,14 @@ use crate::assembly::{
 };
 use redpoll_logic::{Prim, Scalar};
 
-/// How deep expressions and statements may nest, so that no text overflows the stack.
+/// The maximum nesting of expressions and statements, so that no text overflows the stack.
 const MAX_DEPTH: usize = 200;
 
-/// Reads a function from its text; see the module doc of [`text`](crate::assembly::text). What it reads is not yet
-/// verified.
+/// Reads a function from its text; see the module docs of [`text`](crate::assembly::text). The
+/// function is not verified yet.
 ///
 /// # Errors
-/// [`Error::AssemblyText`] with the line and what was expected there.
+/// [`Error::AssemblyText`] with the line and the expected text.
 pub fn parse(text: &str) -> Result<Function, Error> {
     let tokens = lex(text)?;
     let function = Function {
@@ -47,7 +47,7 @@ impl Parser {
 
     fn next(&mut self) -> Token {
         let token = self.tokens[self.at].0.clone();
-        // The last token is `End`, which is never passed.
+        // The last token is `End`, which is never consumed.
         self.at = (self.at + 1).min(self.tokens.len() - 1);
         token
     }
@@ -87,7 +87,7 @@ impl Parser {
         if self.accept_word(word) { Ok(()) } else { self.error(&format!("`{word}`")) }
     }
 
-    /// A name in a declaration.
+    /// Reads a name in a declaration.
     fn declared(&mut self) -> Result<String, Error> {
         match self.peek().clone() {
             Token::Word(name) if is_identifier(&name) => {
@@ -170,7 +170,7 @@ impl Parser {
         Ok(())
     }
 
-    /// The number behind `#`.
+    /// Reads the number after `#`.
     fn number<T: std::str::FromStr>(&mut self) -> Result<T, Error> {
         match self.peek() {
             Token::Number(digits) => match digits.parse() {
@@ -184,7 +184,7 @@ impl Parser {
         }
     }
 
-    /// The entry of a table that is named next, by name or number.
+    /// Reads a reference to an entry of a table, by name or number.
     fn reference(&mut self, what: &str, find: fn(&Function, &str) -> Option<usize>) -> Result<u32, Error> {
         if self.accept("#") {
             return self.number();
@@ -209,7 +209,7 @@ impl Parser {
         self.reference("buffer", find_buffer).map(Buffer)
     }
 
-    /// Statements in braces, the first of which was read.
+    /// Reads statements up to the closing brace; the opening one was read.
     fn stmts(&mut self) -> Result<Vec<Stmt>, Error> {
         self.deeper()?;
         let mut stmts = vec![];
@@ -289,7 +289,7 @@ impl Parser {
         self.assignment()
     }
 
-    /// `local = value` or `buffer[at] = value`.
+    /// Reads `local = value` or `buffer[at] = value`.
     fn assignment(&mut self) -> Result<Stmt, Error> {
         if self.is_indexed() {
             let buffer = self.buffer()?;
@@ -304,7 +304,7 @@ impl Parser {
         Ok(Stmt::Assign(local, self.expr()?))
     }
 
-    /// Whether `[` follows the reference that comes next.
+    /// Returns whether `[` follows the next reference.
     fn is_indexed(&self) -> bool {
         let width = if matches!(self.peek(), Token::Mark("#")) { 2 } else { 1 };
         matches!(self.tokens.get(self.at + width), Some((Token::Mark("["), _)))
@@ -317,7 +317,7 @@ impl Parser {
         Ok(at)
     }
 
-    /// `in lo..hi`
+    /// Reads `in lo..hi`.
     fn range(&mut self) -> Result<(Expr, Expr), Error> {
         self.expect_word("in")?;
         let lo = self.expr()?;
@@ -354,7 +354,7 @@ impl Parser {
         Some(op)
     }
 
-    /// An operand, or two with an operator between them.
+    /// Reads an operand, or two with an operator between them.
     fn expr(&mut self) -> Result<Expr, Error> {
         self.deeper()?;
         let first = self.operand()?;
@@ -493,7 +493,7 @@ fn number(text: &str, prim: Prim) -> Option<Scalar> {
     })
 }
 
-/// The only entry of that name.
+/// Returns the index of the only entry of that name.
 fn only<'a>(mut names: impl Iterator<Item = &'a str>, name: &str) -> Option<usize> {
     let at = names.position(|n| n == name)?;
     names.all(|n| n != name).then_some(at)

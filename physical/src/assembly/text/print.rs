@@ -6,14 +6,14 @@ use redpoll_logic::{Prim, Scalar};
 use std::collections::HashMap;
 use std::fmt;
 
-/// The text of a function; see the module doc of [`text`](crate::assembly::text).
+/// Returns the text of a function; see the module docs of [`text`](crate::assembly::text).
 pub fn print(function: &Function) -> String {
     let mut printer = Printer::new(function);
     printer.function();
     printer.out
 }
 
-/// The text of one statement of a function, bodies included.
+/// Returns the text of one statement of a function, including bodies.
 pub fn print_stmt(function: &Function, stmt: &Stmt) -> String {
     let mut printer = Printer::new(function);
     printer.stmt(stmt);
@@ -26,7 +26,7 @@ impl fmt::Display for Function {
     }
 }
 
-/// Text on its way.
+/// The printer, with the text so far.
 pub(crate) struct Printer<'f> {
     function: &'f Function,
     locals: Vec<String>,
@@ -36,7 +36,7 @@ pub(crate) struct Printer<'f> {
     pub(crate) out: String,
 }
 
-/// For each entry of a table how text refers to it.
+/// Returns the reference in text for each entry of a table.
 fn references<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
     let mut uses: HashMap<&str, usize> = HashMap::new();
     for name in names.clone() {
@@ -48,7 +48,7 @@ fn references<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
     names.enumerate().map(reference).collect()
 }
 
-/// A name in a declaration: bare, or quoted when it is no identifier.
+/// Returns a name in a declaration: bare, or quoted if it is not an identifier.
 fn declared(name: &str) -> String {
     if is_identifier(name) { name.to_string() } else { format!("{name:?}") }
 }
@@ -91,7 +91,8 @@ impl<'f> Printer<'f> {
         self.line("}");
     }
 
-    /// The tables of the function behind a word and its name; `role` says what a buffer of that number is.
+    /// Prints a header line and the tables of the function; `role` returns the role of a buffer by
+    /// its number.
     pub(crate) fn head(&mut self, word: &str, behind: &str, role: &dyn Fn(usize) -> &'static str) {
         let f = self.function;
         let params: Vec<String> = f.params.iter().map(|p| format!("${}", declared(p))).collect();
@@ -116,7 +117,7 @@ impl<'f> Printer<'f> {
         });
     }
 
-    // An id outside of its table (which the verifier reports) still prints, as its number.
+    // An id outside of its table, which the verifier reports, is printed as its number.
 
     pub(crate) fn local(&self, local: Local) -> String {
         self.locals.get(local.index()).cloned().unwrap_or_else(|| format!("#{}", local.0))
@@ -136,7 +137,7 @@ impl<'f> Printer<'f> {
         }
     }
 
-    /// Lines one step further in.
+    /// Prints lines with one more level of indentation.
     pub(crate) fn nested(&mut self, lines: impl FnOnce(&mut Self)) {
         self.depth += 1;
         lines(self);
@@ -195,7 +196,7 @@ impl<'f> Printer<'f> {
         format!("{name}({})", args.join(", "))
     }
 
-    /// An operand: in parentheses when it is an infix operator.
+    /// Prints an operand, in parentheses if it is an infix operator.
     pub(crate) fn operand(&self, expr: &Expr) -> String {
         match expr {
             Expr::Compare(..) => format!("({})", self.expr(expr)),
@@ -221,7 +222,8 @@ impl<'f> Printer<'f> {
     }
 }
 
-/// The type whose values are printed without it, for a number with or without a fraction.
+/// Returns the type whose constants are printed without it, for a number with or without a
+/// fraction.
 pub(super) fn bare_prim(is_float: bool) -> Prim {
     if is_float { Prim::F64 } else { Prim::I64 }
 }
