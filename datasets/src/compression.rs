@@ -1,14 +1,14 @@
-//! Compressed streams around any file format.
+//! Compression of files of any format.
 
 use crate::error::Error;
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// How a file is compressed.
+/// Compression of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     #[default]
     None,
     /// gzip, in one or more members.
@@ -29,30 +29,30 @@ const TABLE: [Row; 2] = [
     Row { compression: Compression::Zstd, name: "zstd", extension: "zst", magic: &[0x28, 0xb5, 0x2f, 0xfd] },
 ];
 
-/// Level 3 of zstd and 6 of gzip are their own defaults: good ratios at the speed of a disk.
+/// The default levels of zstd and gzip: good ratios at the speed of a disk.
 const ZSTD_LEVEL: i32 = 3;
 
 impl Compression {
-    /// The compression that an extension such as `gz` names.
+    /// Returns the compression of an extension such as `gz`.
     pub fn of_extension(extension: &str) -> Compression {
         let row = TABLE.iter().find(|row| row.extension.eq_ignore_ascii_case(extension));
         row.map_or(Compression::None, |row| row.compression)
     }
 
-    /// The compression that the first bytes of a file tell.
+    /// Detects the compression by the first bytes of a file.
     pub fn of_content(start: &[u8]) -> Compression {
         TABLE.iter().find(|row| start.starts_with(row.magic)).map_or(Compression::None, |row| row.compression)
     }
 
-    /// Its name: `none`, `gzip` or `zstd`.
+    /// Returns the name: `none`, `gzip` or `zstd`.
     pub fn name(self) -> &'static str {
         TABLE.iter().find(|row| row.compression == self).map_or("none", |row| row.name)
     }
 
-    /// The stream without its compression.
+    /// Returns the decompressed stream.
     ///
     /// # Errors
-    /// When the decoder has no memory.
+    /// Fails if the decoder cannot allocate memory.
     pub fn decoder<'a>(self, stream: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
         Ok(match self {
             Compression::None => Box::new(stream),
@@ -61,7 +61,7 @@ impl Compression {
         })
     }
 
-    /// Gives `write` a stream that compresses into `sink`, and ends it.
+    /// Passes `write` a stream that compresses into `sink`, and finishes the compression.
     pub(crate) fn encode<E: From<io::Error>>(
         self,
         sink: &mut dyn Write,
@@ -84,7 +84,8 @@ impl Compression {
         }
     }
 
-    /// The error for a stream that failed: the decoder's, or the system's when there is no decoder.
+    /// Returns the error of a failed stream: that of the decoder, or that of the system if there is
+    /// no decoder.
     pub(crate) fn stream_error(self, path: &Path, source: io::Error) -> Error {
         match self {
             Compression::None => Error::Io { path: path.into(), source },

@@ -1,4 +1,4 @@
-//! What a file holds: its header facts and its entries, before they are stored in some format.
+//! Content of a file: its header and its entries, before they are stored in a format.
 
 use crate::compression::Compression;
 use crate::memory::bytes_of;
@@ -6,12 +6,12 @@ use crate::{Values, file_formats};
 use redpoll_logic::{Prim, Scalar};
 use std::fmt;
 
-/// How a file lays out its entries.
+/// Layout of entries in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Layout {
     /// Coordinates and a value, entry by entry.
     Coordinate,
-    /// Every place.
+    /// All elements.
     Array,
     /// Compressed rows.
     Csr,
@@ -19,9 +19,9 @@ pub enum Layout {
     Csc,
     /// Compressed rows of dense blocks.
     Bsr {
-        /// Rows of a block.
+        /// Number of rows of a block.
         rows: u64,
-        /// Columns of a block.
+        /// Number of columns of a block.
         columns: u64,
     },
     /// Diagonals.
@@ -41,10 +41,10 @@ impl fmt::Display for Layout {
     }
 }
 
-/// Which entries of a matrix follow from others and are left out of its file.
+/// Symmetry of a matrix, by which its file omits entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Symmetry {
-    /// None.
+    /// No symmetry.
     #[default]
     General,
     /// `A[j, i] = A[i, j]`
@@ -63,44 +63,44 @@ impl fmt::Display for Symmetry {
     }
 }
 
-/// What the header of a file says.
+/// The header of a file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Info {
     /// The file format.
     pub file_format: &'static file_formats::FileFormat,
-    /// How the file is compressed.
+    /// The compression of the file.
     pub compression: Compression,
-    /// How it lays out its entries.
+    /// The layout of the entries.
     pub layout: Layout,
     /// The size of each mode.
     pub shape: Vec<u64>,
     /// The type of the values.
     pub dtype: Prim,
-    /// The value of places that the file does not hold: zero, save where a PyData/Sparse array says otherwise.
+    /// The fill value: zero, unless a PyData/Sparse array has another one.
     pub fill: Scalar,
-    /// Whether entries are left out that follow from others.
+    /// The symmetry by which entries are omitted.
     pub symmetry: Symmetry,
-    /// The number of entries that the file itself holds: of a symmetric matrix those of one triangle, of blocks and
-    /// diagonals the padding as well.
+    /// The number of entries in the file: for a symmetric matrix, those of one triangle; for blocks
+    /// and diagonals, including the padding.
     pub stored: u64,
 }
 
 /// The entries of a tensor.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Data {
-    /// Coordinates and a value for each entry, in any order, possibly with repeated coordinates.
+    /// Coordinates and a value for each entry, in any order; coordinates may repeat.
     Triples {
-        /// One vector a mode, each as long as `values`.
+        /// One vector per mode, each as long as `values`.
         coordinates: Vec<Vec<u64>>,
         /// The values.
         values: Values,
     },
-    /// Every place, row-major.
+    /// All elements, row-major.
     Dense(Values),
 }
 
 impl Data {
-    /// The bytes that the entries take.
+    /// Returns the number of bytes of the entries.
     pub(crate) fn bytes(&self) -> u64 {
         let values = bytes_of(self.values().len(), self.values().prim().bytes());
         let coordinates = match self {
@@ -110,7 +110,7 @@ impl Data {
         values + coordinates
     }
 
-    /// The values.
+    /// Returns the values.
     pub fn values(&self) -> &Values {
         match self {
             Data::Triples { values, .. } | Data::Dense(values) => values,
@@ -118,27 +118,28 @@ impl Data {
     }
 }
 
-/// A tensor on its way into a file.
+/// A tensor to be written to a file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Content {
     /// The size of each mode.
     pub shape: Vec<u64>,
-    /// The value of places that `data` does not hold.
+    /// The fill value.
     pub fill: Scalar,
-    /// The layout that is nearest to how the tensor is stored; a file format without it takes coordinates.
+    /// The layout closest to the storage of the tensor. A file format without this layout writes
+    /// coordinates.
     pub layout: Layout,
     /// The entries, without repeated coordinates.
     pub data: Data,
 }
 
 impl Content {
-    /// The primitive of the values.
+    /// Returns the primitive type of the values.
     pub fn prim(&self) -> Prim {
         self.data.values().prim()
     }
 }
 
-/// The number of places of a tensor of that shape; `None` when more than `u64` counts.
+/// Returns the number of elements of a shape, or `None` if it overflows `u64`.
 pub(crate) fn places(shape: &[u64]) -> Option<u64> {
     if shape.contains(&0) {
         return Some(0);
@@ -146,8 +147,8 @@ pub(crate) fn places(shape: &[u64]) -> Option<u64> {
     shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d))
 }
 
-/// The most modes a tensor in a file may have, which is NumPy's limit.
+/// Maximum number of modes of a tensor in a file, the limit of NumPy.
 pub(crate) const MAX_RANK: usize = 64;
 
-/// The largest size of a mode: engines index in `i64`.
+/// Maximum size of a mode: engines index with `i64`.
 pub(crate) const MAX_DIMENSION: u64 = i64::MAX as u64;

@@ -1,4 +1,4 @@
-//! The error type of this crate: what is wrong, in which file, where in it, and what to do.
+//! The error type of this crate: the fault, the file, the position, and the next step.
 
 use crate::memory::ReadError;
 use redpoll_logic::Prim;
@@ -6,80 +6,81 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a file could not be read or written.
+/// Cause of a failure to read, write or generate a tensor.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file cannot be opened, read, created or renamed. The environment's fault.
+    /// The file cannot be opened, read, created or renamed. The fault is the environment's.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The compressed stream ends early or does not decompress. The file's fault.
+    /// The compressed stream ends early or cannot be decompressed. The fault is the file's.
     #[error("{}: the {compression} stream is truncated or damaged ({source}); fetch or compress the file again", path.display())]
     Compressed {
         /// The file.
         path: PathBuf,
-        /// Which compression: `gzip` or `zstd`.
+        /// The compression: `gzip` or `zstd`.
         compression: &'static str,
-        /// What the decoder said.
+        /// The error of the decoder.
         source: io::Error,
     },
-    /// Neither the extension nor the first bytes tell the file format. The caller's fault.
+    /// Neither the extension nor the first bytes identify the file format. The fault is the
+    /// caller's.
     #[error("{}: unknown file format; known extensions are {known}, each with .gz or .zst or neither", path.display())]
     UnknownFormat {
         /// The file.
         path: PathBuf,
-        /// The extensions that are known.
+        /// The known extensions.
         known: String,
     },
-    /// The content is not what the format asks for. The file's fault.
+    /// The content violates its format. The fault is the file's.
     #[error("{}{at}: {fault}", path.display())]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// Where in it.
+        /// The position in the file.
         at: At,
-        /// What is wrong there.
+        /// The fault.
         fault: Fault,
     },
-    /// The tensor has no exact form in the file format. The caller's fault.
+    /// The tensor cannot be written exactly in the file format. The fault is the caller's.
     #[error("{}: cannot write this tensor: {fault}", path.display())]
     Unwritable {
-        /// The file that was to be written; it was not touched.
+        /// The file to be written; it was not touched.
         path: PathBuf,
-        /// What stands in the way.
+        /// The fault.
         fault: Fault,
     },
-    /// A generator was asked for something that cannot be. The caller's fault.
+    /// The parameters of a generator are invalid. The fault is the caller's.
     #[error("cannot generate {generator}: {fault}")]
     Generate {
         /// The generator.
         generator: &'static str,
-        /// What stands in the way.
+        /// The fault.
         fault: Fault,
     },
-    /// Entries that come from no file cannot be stored in the format that was asked for.
+    /// Entries that do not come from a file cannot be stored in the requested format.
     #[error(transparent)]
     Unstorable {
-        /// What storage said.
+        /// The error of storage.
         source: Box<redpoll_physical::Error>,
     },
-    /// The content of a file cannot be stored in the format that was asked for.
+    /// The content of a file cannot be stored in the requested format.
     #[error("{}: {source}", path.display())]
     Storage {
         /// The file.
         path: PathBuf,
-        /// What storage said.
+        /// The error of storage.
         source: Box<redpoll_physical::Error>,
     },
 }
 
 impl Error {
-    /// Whether memory is what was missing.
+    /// Returns whether the cause is a lack of memory.
     pub fn is_of_memory(&self) -> bool {
         match self {
             Error::Invalid { fault, .. } | Error::Unwritable { fault, .. } | Error::Generate { fault, .. } => {
@@ -91,16 +92,16 @@ impl Error {
     }
 }
 
-/// A place in a file.
+/// A position in a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum At {
     /// The file as a whole.
     File,
-    /// A line of text, from 1; of the decompressed text where the file is compressed.
+    /// A line of the (decompressed) text, counted from 1.
     Line(u64),
     /// An array of an archive, by name.
     Array(String),
-    /// An entry of an array, from 0.
+    /// An entry of an array, counted from 0.
     Entry(String, u64),
 }
 
@@ -115,24 +116,24 @@ impl fmt::Display for At {
     }
 }
 
-/// What is wrong with content.
+/// A fault of content.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Something else stands where the format asks for something.
+    /// Content that differs from the expected one.
     #[error("expected {expected}, found {found}")]
     Malformed {
-        /// What the format asks for.
+        /// The expected content.
         expected: String,
-        /// What stands there.
+        /// The actual content.
         found: String,
     },
-    /// A coordinate outside its mode.
+    /// A coordinate outside of its mode.
     #[error(
         "coordinate {coordinate} of mode {mode} is out of range: the dimension is {dimension}, counted from {first}"
     )]
     OutOfRange {
-        /// The mode, from 0.
+        /// The mode, counted from 0.
         mode: usize,
         /// The coordinate as written.
         coordinate: u64,
@@ -141,87 +142,87 @@ pub enum Fault {
         /// The size of the mode.
         dimension: u64,
     },
-    /// A value that its dtype cannot hold.
+    /// A value that its dtype cannot represent.
     #[error("value {value} does not fit {dtype}; {hint}")]
     Overflow {
         /// The value as written.
         value: String,
         /// The dtype.
         dtype: Prim,
-        /// What to do.
+        /// The next step.
         hint: &'static str,
     },
-    /// Fewer entries than announced.
+    /// Fewer entries than the header announces.
     #[error("expected {expected} entries as the header says, found {found}; the file is truncated or its header wrong")]
     EntryCount {
-        /// How many the header announces.
+        /// The number in the header.
         expected: u64,
-        /// How many there are.
+        /// The actual number.
         found: u64,
     },
-    /// Fewer bytes than announced.
+    /// Fewer bytes than the header announces.
     #[error("expected {expected} bytes of {what}, found {found}; the file is truncated or its header wrong")]
     Truncated {
-        /// What the bytes are.
+        /// The meaning of the bytes.
         what: &'static str,
-        /// How many the header announces.
+        /// The number in the header.
         expected: Count,
-        /// How many there are.
+        /// The actual number.
         found: u64,
     },
-    /// A size beyond what can be addressed.
+    /// A size beyond a limit.
     #[error("{what} is too large: {size}, and at most {limit} can be handled")]
     TooLarge {
-        /// What has the size.
+        /// The quantity that is too large.
         what: &'static str,
         /// The size.
         size: Count,
-        /// The largest size.
+        /// The maximum.
         limit: u64,
     },
-    /// More entries than the memory that was allowed for them.
+    /// Entries that exceed the memory allowed for a generator.
     #[error("{entries} entries take {bytes} bytes, and at most {limit} are allowed; ask for fewer, or allow more")]
     Memory {
-        /// How many entries.
+        /// The number of entries.
         entries: Count,
-        /// How much memory they take.
+        /// Their number of bytes.
         bytes: Count,
-        /// How much is allowed.
+        /// The allowed number of bytes.
         limit: u64,
     },
-    /// More memory than was allowed. The caller's fault, or nobody's.
+    /// An allocation beyond the memory limit. The fault is the caller's, or nobody's.
     #[error(
         "{what} would take {bytes} bytes of memory where {used} of at most {limit} are in use; allow more, or take less at a time"
     )]
     MemoryLimit {
-        /// What the memory is for.
+        /// The purpose of the memory.
         what: &'static str,
-        /// The bytes that were asked for.
+        /// The requested number of bytes.
         bytes: u64,
-        /// The bytes in use.
+        /// The number of bytes in use.
         used: u64,
-        /// The bytes that may be in use.
+        /// The limit, in bytes.
         limit: u64,
     },
-    /// More memory than the system gives.
+    /// An allocation that the system refuses.
     #[error("{what} would take {bytes} bytes of memory, and the system does not give them")]
     NoMemory {
-        /// What the memory is for.
+        /// The purpose of the memory.
         what: &'static str,
-        /// The bytes that were asked for.
+        /// The requested number of bytes.
         bytes: u64,
     },
-    /// Legal content that redpoll has no use for.
+    /// Valid content that redpoll does not support.
     #[error("{what} is not supported; {hint}")]
     Unsupported {
-        /// What it is.
+        /// The unsupported content.
         what: String,
-        /// What to do.
+        /// The next step.
         hint: String,
     },
 }
 
-/// A count that may have overflowed.
+/// A count, or `None` if it has overflowed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Count(pub Option<u64>);
 
@@ -234,7 +235,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// A fault and its place; the file's name is added by who opened the file.
+/// A fault and its position. The caller that opened the file adds the file name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Located {
     pub(crate) at: At,
@@ -247,7 +248,7 @@ impl Located {
     }
 }
 
-/// What can go wrong while a stream is read.
+/// Error of reading a stream.
 #[derive(Debug)]
 pub(crate) enum StreamError {
     Io(io::Error),
@@ -275,7 +276,7 @@ impl From<Located> for StreamError {
     }
 }
 
-/// What can go wrong while a tensor is written.
+/// Error of writing a tensor.
 #[derive(Debug)]
 pub(crate) enum WriteError {
     Io(io::Error),
@@ -295,7 +296,7 @@ impl From<Fault> for WriteError {
 }
 
 impl Fault {
-    /// Whether memory is what was missing.
+    /// Returns whether the cause is a lack of memory.
     pub fn is_of_memory(&self) -> bool {
         matches!(self, Fault::Memory { .. } | Fault::MemoryLimit { .. } | Fault::NoMemory { .. })
     }

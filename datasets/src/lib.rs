@@ -1,9 +1,14 @@
-//! Readers and writers of sparse and dense tensors in files, and small real samples.
+//! Readers and writers of sparse and dense tensors in files, generators, and small real samples.
 //!
-//! [`read`] gives the entries of a file, whatever its format and compression, and [`Loaded::into_tensor`] stores them;
-//! [`write`] does the reverse, whole or not at all; [`info`] reads a header alone; [`mod@generate`] makes data of any size. The formats are rows of
-//! [`file_formats::FILE_FORMATS`]: Matrix Market, FROSTT, NumPy arrays and archives, Netpbm images, IDX arrays, edge lists as
-//! CSV and TSV, each plain, in gzip or in zstd.
+//! - [`read`] returns the entries of a file of any format and compression; [`Loaded::into_tensor`]
+//!   stores them.
+//! - [`write`] writes a tensor to a file atomically.
+//! - [`info`] reads only a header.
+//! - [`mod@generate`] generates data of any size.
+//!
+//! The formats are the rows of [`file_formats::FILE_FORMATS`]: Matrix Market, FROSTT, NumPy arrays
+//! and archives, Netpbm images, IDX arrays, and edge lists as CSV and TSV. Each may be plain or
+//! compressed by gzip or zstd.
 
 #![forbid(unsafe_code)]
 

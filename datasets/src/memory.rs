@@ -1,48 +1,48 @@
-//! How much memory reading, storing and writing may take at one time.
+//! Limits of the memory of reading, storing and writing.
 //!
-//! Everything that grows with a file is asked for here before it is allocated: files and what they decompress to, entries
-//! while they are read, sorted and stored, the places of dense arrays that are written. What a header claims is asked for
-//! only as far as the file can hold it.
+//! All memory that grows with a file is requested here before it is allocated: the file and its
+//! decompressed bytes, entries while they are read, sorted and stored, and dense arrays to be
+//! written. A size from a header is requested only as far as the file is large enough for it.
 
 use crate::error::Fault;
 use redpoll_physical::run::{Account, MemoryBudget};
 use std::io::{self, Read};
 use std::sync::Arc;
 
-/// A number of bytes that may be in use at one time. Clones share it.
+/// A limited number of bytes that may be in use at one time. Clones share the limit.
 #[derive(Clone, Debug)]
 pub struct Memory(Arc<MemoryBudget>);
 
 impl Memory {
-    /// At most that many bytes.
+    /// Creates a limit of the given bytes.
     pub fn limited(bytes: usize) -> Memory {
         Memory(Arc::new(MemoryBudget::new(bytes)))
     }
 
-    /// The bytes of a budget, which others may charge, too.
+    /// Wraps a budget that others may also charge.
     pub fn of(budget: Arc<MemoryBudget>) -> Memory {
         Memory(budget)
     }
 
-    /// The most bytes that may be in use.
+    /// Returns the limit, in bytes.
     pub fn limit(&self) -> usize {
         self.0.limit()
     }
 
-    /// The bytes that are in use.
+    /// Returns the number of bytes in use.
     pub fn used(&self) -> usize {
         self.0.used()
     }
 
-    /// The budget.
+    /// Returns the budget.
     pub(crate) fn budget(&self) -> &Arc<MemoryBudget> {
         &self.0
     }
 
-    /// Asks for bytes, which are given back by the scope that this memory is of, at its end.
+    /// Charges bytes. The scope of this memory releases them at its end.
     ///
     /// # Errors
-    /// [`Fault::MemoryLimit`] when they are not left.
+    /// [`Fault::MemoryLimit`] if the bytes exceed the limit.
     pub(crate) fn ask(&self, what: &'static str, bytes: u64) -> Result<(), Fault> {
         let asked = usize::try_from(bytes).unwrap_or(usize::MAX);
         if self.0.charge(asked) {
@@ -51,15 +51,15 @@ impl Memory {
         Err(Fault::MemoryLimit { what, bytes, used: self.0.used() as u64, limit: self.0.limit() as u64 })
     }
 
-    /// Gives back bytes that were asked for.
+    /// Releases charged bytes.
     pub(crate) fn give_back(&self, bytes: u64) {
         self.0.release(bytes as usize);
     }
 
-    /// An empty list with room for so many elements.
+    /// Allocates an empty vector with room for the given number of elements.
     ///
     /// # Errors
-    /// When their bytes are not left, or the system has none.
+    /// Fails if the bytes exceed the limit, or the system refuses the allocation.
     pub(crate) fn room<T>(&self, what: &'static str, elements: usize) -> Result<Vec<T>, Fault> {
         let bytes = bytes_of(elements, size_of::<T>());
         self.ask(what, bytes)?;
@@ -70,28 +70,28 @@ impl Memory {
 }
 
 impl Default for Memory {
-    /// No limit but the address space.
+    /// No limit except the address space.
     fn default() -> Memory {
         Memory::limited(isize::MAX as usize)
     }
 }
 
-/// The bytes of so many elements.
+/// Returns the bytes of `elements` elements.
 pub(crate) fn bytes_of(elements: usize, each: usize) -> u64 {
     (elements as u64).saturating_mul(each as u64)
 }
 
-/// What is asked for until some work is done, and given back then.
+/// Memory charged during some work and released on drop.
 #[derive(Debug)]
 pub(crate) struct Scope(Memory);
 
 impl Scope {
-    /// A scope within some memory.
+    /// Creates a scope that charges the given memory.
     pub(crate) fn within(memory: &Memory) -> Scope {
         Scope(Memory::of(Arc::new(MemoryBudget::within(memory.0.limit(), vec![memory.0.clone()]))))
     }
 
-    /// What work within the scope asks.
+    /// Returns the memory that work within the scope charges.
     pub(crate) fn memory(&self) -> &Memory {
         &self.0
     }
@@ -103,11 +103,11 @@ impl Drop for Scope {
     }
 }
 
-/// Lists that grow together, entry by entry.
+/// Capacity of vectors that grow together, entry by entry.
 pub(crate) struct Growth<'a> {
     memory: &'a Memory,
     what: &'static str,
-    /// The bytes of an entry in all lists.
+    /// The bytes of an entry in all vectors.
     each: usize,
     room: usize,
 }
@@ -117,8 +117,9 @@ impl<'a> Growth<'a> {
         Growth { memory, what, each, room: 0 }
     }
 
-    /// Asks for room for one entry more than there are; how many more may come until it is to be asked again, of which the
-    /// lists are to reserve memory with [`Growth::reserve`]. `None` where there is room.
+    /// Charges room for one more entry than `entries`. When the capacity is exhausted, returns the
+    /// number of entries for which the vectors must call [`Growth::reserve`]; otherwise returns
+    /// `None`.
     #[inline]
     pub(crate) fn for_one_more(&mut self, entries: usize) -> Result<Option<usize>, Fault> {
         if entries < self.room { Ok(None) } else { self.grow(entries).map(Some) }
@@ -128,32 +129,32 @@ impl<'a> Growth<'a> {
     fn grow(&mut self, entries: usize) -> Result<usize, Fault> {
         const LEAST: usize = 64;
         let room = self.room.saturating_mul(2).max(LEAST);
-        // The old lists are there until the new ones are.
+        // The old vectors exist until the new ones are filled.
         self.memory.ask(self.what, bytes_of(room, self.each))?;
         self.memory.give_back(bytes_of(self.room, self.each));
         self.room = room;
         Ok(room - entries)
     }
 
-    /// Reserves memory for more elements of a list.
+    /// Reserves memory for more elements of a vector.
     pub(crate) fn reserve<T>(&self, list: &mut Vec<T>, more: usize) -> Result<(), Fault> {
         let bytes = bytes_of(self.room, size_of::<T>());
         list.try_reserve_exact(more).map_err(|_| Fault::NoMemory { what: self.what, bytes })
     }
 }
 
-/// Why a stream was not read to its end.
+/// Error of reading a stream to its end.
 pub(crate) enum ReadError {
     Io(io::Error),
     Fault(Fault),
 }
 
-/// All bytes of a stream.
+/// Reads all bytes of a stream.
 pub(crate) fn read_all(stream: &mut dyn Read, what: &'static str, memory: &Memory) -> Result<Vec<u8>, ReadError> {
     read_expected(stream, what, memory, 1 << 16)
 }
 
-/// All bytes of a stream, of which fewer are expected than a number.
+/// Reads all bytes of a stream, which is expected to have fewer than `below` bytes.
 pub(crate) fn read_expected(
     stream: &mut dyn Read,
     what: &'static str,
@@ -182,7 +183,7 @@ pub(crate) fn read_expected(
 mod tests {
     use super::*;
 
-    /// Protects that what was asked for is given back, and nothing more.
+    /// Asserts that scopes release exactly the charged memory.
     #[test]
     fn scopes_give_back() {
         let memory = Memory::limited(1 << 20);

@@ -1,4 +1,4 @@
-//! Reading a file: bytes, without compression, by the functions of its format.
+//! Reading of files: decompression, detection of the format, and its reader.
 
 use crate::compression::Compression;
 use crate::content::{Data, Info};
@@ -13,60 +13,63 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How to read.
+/// Options of reading.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// The file format, whatever the name and the first bytes tell.
+    /// The file format, which overrides the name and the first bytes.
     pub file_format: Option<&'static FileFormat>,
-    /// The dtype of the values; else the natural one of the file. A value that does not fit is an error.
+    /// The dtype of the values, by default that of the file. A value that does not fit is an error.
     pub dtype: Option<Prim>,
-    /// How to read an edge list where it does not tell; other formats do not look at it.
+    /// Options of edge lists; other formats ignore them.
     pub edge_list: EdgeListOptions,
-    /// How much memory may be taken: by the file, and by its entries as long as they live and while they are stored.
+    /// The memory limit for the file, and for its entries while they live and are stored.
     pub memory: Memory,
 }
 
-/// What was read: a tensor that is not stored in any format yet.
+/// Content of a file that is not yet stored in a format.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Loaded {
     /// The file.
     pub path: PathBuf,
-    /// What its header says, the dtype being that of the values as read.
+    /// The header, with the dtype of the values as read.
     pub info: Info,
-    /// All entries, those included that symmetry leaves out of the file.
+    /// All entries, including those that the file omits by symmetry.
     pub data: Data,
-    /// The names of the coordinates of each mode, where an edge list has names; else empty.
+    /// The names of the coordinates of each mode if an edge list has names, otherwise empty.
     pub dictionaries: Vec<Option<Arc<Dictionary>>>,
-    /// What was asked for the entries.
+    /// The memory of the entries.
     pub(crate) held: Held,
 }
 
 impl Loaded {
-    /// The memory that was asked for the entries: it counts as long as this lives, wherever the entries go.
+    /// Returns the memory of the entries, which counts as used while the returned value lives, even
+    /// if the entries are moved.
     pub fn held(&self) -> Held {
         self.held.clone()
     }
 }
 
-/// Memory that counts as taken as long as some entries live.
+/// Memory that counts as used while entries live.
 #[derive(Clone, Debug)]
 pub struct Held {
-    /// What it was taken of.
+    /// The memory that is charged.
     pub(crate) memory: Memory,
     _scope: Arc<Scope>,
 }
 
 impl PartialEq for Held {
     fn eq(&self, _: &Held) -> bool {
-        // Whatever they take, entries are what they are.
+        // The memory of entries does not affect their equality.
         true
     }
 }
 
-/// Reads a file. Its format is told by its extension, or else by its first bytes; its compression by its first bytes.
+/// Reads a file. Its extension determines the format, or else its first bytes do. Its first bytes
+/// determine the compression.
 ///
 /// # Errors
-/// When the file is missing, of no known format, damaged or not what its format asks for, or the memory is exceeded.
+/// Fails if the file is missing, of an unknown format, damaged or invalid, or the memory limit is
+/// exceeded.
 pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Loaded, Error> {
     let path = path.as_ref();
     let scope = Scope::within(&options.memory);
@@ -74,7 +77,7 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Loaded, Err
     read_bytes(path, &bytes, options)
 }
 
-/// Reads a file whose bytes are at hand; `name` tells the format and stands in errors.
+/// Reads a file from its bytes. `name` determines the format and is reported in errors.
 ///
 /// # Errors
 /// As [`read`].
@@ -119,10 +122,10 @@ pub fn read_bytes(name: impl AsRef<Path>, bytes: &[u8], options: &ReadOptions) -
     Ok(Loaded { path: path.into(), info, data, dictionaries, held })
 }
 
-/// The bytes of a file without its compression, which its first bytes tell.
+/// Returns the decompressed bytes of a file. Its first bytes determine the compression.
 ///
 /// # Errors
-/// When the file cannot be read, does not decompress, or the memory is exceeded.
+/// Fails if the file cannot be read or decompressed, or the memory limit is exceeded.
 pub fn unpack(path: impl AsRef<Path>, memory: &Memory) -> Result<Vec<u8>, Error> {
     let path = path.as_ref();
     let scope = Scope::within(memory);
@@ -147,24 +150,25 @@ fn file_bytes(path: &Path, memory: &Memory) -> Result<Vec<u8>, Error> {
     })
 }
 
-/// The bytes of a compressed stream.
+/// Decompresses a stream.
 fn unpacked(bytes: &[u8], compression: Compression, memory: &Memory) -> Result<Vec<u8>, ReadError> {
     let mut decoder = compression.decoder(bytes).map_err(ReadError::Io)?;
     read_all(&mut decoder, "the decompressed file", memory)
 }
 
-/// Reads what the header of a file says, and no more of it than that takes.
+/// Reads the header of a file, and only the needed part of the file.
 ///
 /// # Errors
-/// As [`read`], for what is read.
+/// As [`read`], for the part that is read.
 pub fn info(path: impl AsRef<Path>) -> Result<Info, Error> {
     info_within(path, &Memory::default())
 }
 
-/// As [`info`], within a limit of memory: formats without a header have to be read as a whole.
+/// Reads the header of a file like [`info`], within a memory limit: formats without a header are
+/// read as a whole.
 ///
 /// # Errors
-/// As [`info`], and when the memory is exceeded.
+/// As [`info`]; also if the memory limit is exceeded.
 pub fn info_within(path: impl AsRef<Path>, memory: &Memory) -> Result<Info, Error> {
     let path = path.as_ref();
     let scope = Scope::within(memory);
@@ -188,13 +192,14 @@ pub fn info_within(path: impl AsRef<Path>, memory: &Memory) -> Result<Info, Erro
     Ok(Info { compression, ..info })
 }
 
-/// Bytes that are enough to tell every format by.
+/// Number of bytes that suffice to detect every format.
 const SNIFFED: u64 = 4096;
 
-/// The length of the mark that some programs write before a text in UTF-8. Binary formats do not begin with any of these.
+/// Returns the length of the byte order mark of UTF-8, if there is one. Binary formats do not begin
+/// with such a mark.
 ///
 /// # Errors
-/// For text in UTF-16, which is no numbers to any reader and would become names.
+/// Rejects UTF-16 text, which would be read as names instead of numbers.
 fn text_start(bytes: &[u8]) -> Result<usize, Located> {
     const UTF_8: &[u8] = b"\xef\xbb\xbf";
     match bytes {
@@ -206,7 +211,7 @@ fn text_start(bytes: &[u8]) -> Result<usize, Located> {
     }
 }
 
-/// The file format and the compression that a name tells: `a.mtx.gz` is Matrix Market in gzip.
+/// Returns the file format and the compression of a file name: `a.mtx.gz` is Matrix Market in gzip.
 pub(crate) fn named_format(path: &Path) -> (Option<&'static FileFormat>, Compression) {
     let extension = |p: &Path| p.extension().and_then(|e| e.to_str()).unwrap_or_default().to_owned();
     let last = extension(path);
@@ -219,7 +224,7 @@ pub(crate) fn named_format(path: &Path) -> (Option<&'static FileFormat>, Compres
     }
 }
 
-/// The compression that the content has; that the name promises it is not enough.
+/// Detects the compression of the content, and checks that it agrees with the name.
 fn compression(path: &Path, named: Compression, start: &[u8]) -> Result<Compression, Error> {
     let found = Compression::of_content(start);
     if named != Compression::None && named != found {
@@ -230,7 +235,7 @@ fn compression(path: &Path, named: Compression, start: &[u8]) -> Result<Compress
     Ok(found)
 }
 
-/// The fault of a value that does not fit the dtype that was asked for.
+/// Returns the fault of a value that does not fit the requested dtype.
 fn too_wide(value: &Scalar, dtype: Prim) -> Fault {
     Fault::Overflow { value: value.to_string(), dtype, hint: "read the file as a wider dtype" }
 }

@@ -1,17 +1,17 @@
-//! Small real data sets that ship with redpoll; `datasets/README.md` tells where each comes from.
+//! Small real data sets that ship with redpoll; `datasets/README.md` has their sources.
 
 /// A data set: its file name and the bytes of the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// The name of the file under `datasets/data`, whose extension tells the format.
+    /// The name of the file under `datasets/data`, whose extension determines the format.
     pub file_name: &'static str,
-    /// What it is.
+    /// A one-line description.
     pub summary: &'static str,
-    /// The file.
+    /// The bytes of the file.
     pub bytes: &'static [u8],
 }
 
-/// Every sample.
+/// All samples.
 pub const SAMPLES: [Sample; 3] = [
     Sample {
         file_name: "karate.mtx",
@@ -30,7 +30,7 @@ pub const SAMPLES: [Sample; 3] = [
     },
 ];
 
-/// The sample of that file name, with or without extension.
+/// Returns the sample with the given file name, with or without extension.
 pub fn sample(name: &str) -> Option<Sample> {
     SAMPLES.into_iter().find(|s| s.file_name == name || s.file_name.split('.').next() == Some(name))
 }

@@ -1,4 +1,4 @@
-//! Between files and stored tensors.
+//! Conversion between the content of files and stored tensors.
 
 use crate::content::{Content, Data, Layout};
 use crate::error::{At, Error, Fault};
@@ -13,9 +13,11 @@ use redpoll_physical::storage::{self, Array, Duplicates, Tensor, Triples};
 use std::path::{Path, PathBuf};
 
 impl Loaded {
-    /// The format that is nearest to the file: dense for arrays; CSR, CSC or blocks for matrices as the file has them,
-    /// CSR from coordinates and diagonals; compressed in every mode for `.tns` files, for ranks other than 2, and for
-    /// matrices of so many rows that pointers to all of them would dwarf the entries.
+    /// Returns the format that is closest to the file:
+    /// - dense for arrays
+    /// - CSR, CSC or blocks for matrices stored in that way, CSR for coordinates and diagonals
+    /// - compressed in every mode for `.tns` files, for ranks other than 2, and for matrices in
+    ///   which the pointers of all fibers would far outnumber the entries
     pub fn default_format(&self) -> Format {
         let rank = self.info.shape.len();
         let hypersparse = |fibers: u64| hypersparse(fibers, self.data.values().len());
@@ -29,12 +31,13 @@ impl Loaded {
         }
     }
 
-    /// The tensor, stored in that format or in [`Loaded::default_format`], with the fill value of the file; and how many entries
-    /// repeated the coordinates of another. Their values are added up in the order of the file, as SciPy does: integers
-    /// wrap, booleans are or-ed.
+    /// Stores the tensor in the given format, or else in [`Loaded::default_format`], with the fill
+    /// value of the file. Also returns the number of entries that repeated the coordinates of
+    /// another. Their values are added in the order of the file, as in SciPy: integers wrap,
+    /// booleans are or-ed.
     ///
     /// # Errors
-    /// When the format does not go with the shape, or the memory is exceeded.
+    /// Fails if the format does not match the shape, or the memory limit is exceeded.
     pub fn into_tensor(self, format: Option<Format>) -> Result<(Tensor, usize), Error> {
         let format = format.unwrap_or_else(|| self.default_format());
         let (shape, path) = (self.info.shape, self.path);
@@ -43,11 +46,12 @@ impl Loaded {
 }
 
 impl Loaded {
-    /// The entries sorted row-major, each once, in the layout of the file; and how many repeated the coordinates of
-    /// another, which were added up as [`Loaded::into_tensor`] does.
+    /// Returns the entries sorted row-major, without repeated coordinates, in the layout of the
+    /// file. Also returns the number of repeated entries, which are added as in
+    /// [`Loaded::into_tensor`].
     ///
     /// # Errors
-    /// When the memory is exceeded.
+    /// Fails if the memory limit is exceeded.
     pub fn into_content(self) -> Result<(Content, usize), Error> {
         let Loaded { path, info, data, held, .. } = self;
         let (rank, layout) = (info.shape.len(), info.layout);
@@ -66,27 +70,27 @@ impl Loaded {
     }
 }
 
-/// Whether entries are sorted row-major and each is there once.
+/// Returns whether entries are sorted row-major without repeated coordinates.
 fn is_sorted(data: &Data) -> bool {
     let Data::Triples { coordinates, values } = data else { return true };
     let before = |k: &usize| coordinates.iter().map(|c| c[k - 1].cmp(&c[*k])).find(|o| o.is_ne());
     (1..values.len()).all(|k| before(&k) == Some(std::cmp::Ordering::Less))
 }
 
-/// Whether pointers to so many fibers would dwarf the entries.
+/// Returns whether the pointers of the fibers would far outnumber the entries.
 fn hypersparse(fibers: u64, entries: usize) -> bool {
-    // Below 2^24 pointers are cheap whatever they point to.
+    // Up to 2^24 pointers are cheap for any number of entries.
     fibers > (1 << 24) + 16 * entries as u64
 }
 
-/// Why entries could not be stored.
+/// Cause of a failure to store entries.
 enum StoreError {
     Storage(Box<redpoll_physical::Error>),
     Memory(Fault),
 }
 
 impl StoreError {
-    /// The error of a file.
+    /// Returns the error with the file.
     fn named(self, path: PathBuf) -> Error {
         match self {
             StoreError::Storage(source) => Error::Storage { path, source },
@@ -107,8 +111,8 @@ impl From<Fault> for StoreError {
     }
 }
 
-/// Stores entries; those that repeat coordinates are added up and counted. The tensor counts against the memory as long as
-/// it lives.
+/// Stores entries, adding and counting those with repeated coordinates. The tensor is charged to
+/// the memory while it lives.
 fn store(
     shape: Vec<u64>,
     fill: Scalar,
@@ -120,7 +124,7 @@ fn store(
     ty.validate().map_err(redpoll_physical::Error::from)?;
     let scope = Scope::within(memory);
     scope.memory().ask("the sort of entries", scratch(&ty, &data))?;
-    // Storage itself says what cannot be addressed at all.
+    // Sizes beyond the address space are rejected by storage itself.
     if let Some(bytes) = Some(full_bytes(&ty)).filter(|&bytes| bytes <= isize::MAX as u64) {
         scope.memory().ask("a tensor that stores every place", bytes)?;
     }
@@ -140,7 +144,8 @@ fn store(
     Ok((tensor.charged(budget).ok_or_else(fault)?, repeated))
 }
 
-/// The bytes that the sort of entries takes: coordinates and values before and after, the keys in two lists, and the order.
+/// Returns the bytes needed to sort entries: coordinates and values before and after, the keys
+/// twice, and the order.
 fn scratch(ty: &TensorType, data: &Data) -> u64 {
     if matches!(data, Data::Dense(_)) && ty.format == Format::dense(ty.shape.len()) {
         return 0;
@@ -149,21 +154,21 @@ fn scratch(ty: &TensorType, data: &Data) -> u64 {
     bytes_of(values.len(), 16 * ty.shape.len() + 40 + 2 * values.prim().bytes())
 }
 
-/// The bytes of the arrays of those levels that store every place, from the outermost one on: what a tensor takes however
-/// few entries it has.
+/// Returns the bytes of the outermost levels that store all coordinates: the size of a tensor
+/// regardless of its number of entries.
 fn full_bytes(ty: &TensorType) -> u64 {
     let storage = ty.format.storage_shape(&ty.shape);
     let full = ty.format.levels.iter().take_while(|level| level.kind.traits().full).count();
     let places = storage[..full].iter().fold(1u64, |n, &d| n.saturating_mul(d));
-    // Below there is the leaf, or the pointers of the next level.
+    // The next level stores pointers, or the leaf stores values.
     let each = if full == storage.len() { ty.dtype.prim().map_or(8, Prim::bytes) } else { size_of::<u64>() };
     if full == 0 { 0 } else { places.saturating_mul(each as u64) }
 }
 
-/// Writes a tensor into a file of the format and compression that its name tells; see [`write_content`].
+/// Writes a tensor to a file in the format and compression of its name; see [`write_content`].
 ///
 /// # Errors
-/// As [`write_content`], and for tensors of structs.
+/// As [`write_content`]; also for tensors of structs.
 pub fn write(path: impl AsRef<Path>, tensor: &Tensor, options: &WriteOptions) -> Result<(), Error> {
     let path = path.as_ref();
     let scope = Scope::within(&options.memory);
@@ -171,10 +176,11 @@ pub fn write(path: impl AsRef<Path>, tensor: &Tensor, options: &WriteOptions) ->
 }
 
 impl Content {
-    /// The tensor, stored in that format, or else dense if every place is there, CSR if it is a matrix, CSF.
+    /// Stores the tensor in the given format. By default, the format is dense for dense data, CSR
+    /// for matrices, and otherwise CSF.
     ///
     /// # Errors
-    /// When the format does not go with the shape, or the memory is exceeded.
+    /// Fails if the format does not match the shape.
     pub fn into_tensor(self, format: Option<Format>) -> Result<Tensor, Error> {
         let rank = self.shape.len();
         let format = format.unwrap_or_else(|| match &self.data {
@@ -189,7 +195,8 @@ impl Content {
         }
     }
 
-    /// Whether each mode has an entry at its last coordinate, which tells the shape where a file does not.
+    /// Returns whether each mode has an entry at its last coordinate, so that a file without a
+    /// shape determines it.
     pub fn reaches_shape(&self) -> bool {
         match &self.data {
             Data::Dense(values) => {
@@ -200,15 +207,15 @@ impl Content {
         }
     }
 
-    /// The entries of a tensor; `path` is named in errors.
+    /// Returns the entries of a tensor; `path` is reported in errors.
     ///
     /// # Errors
-    /// For tensors of structs, and when the memory is exceeded.
+    /// Fails for tensors of structs.
     pub fn of_tensor(path: impl AsRef<Path>, tensor: &Tensor) -> Result<Content, Error> {
         Content::within(path.as_ref(), tensor, &Memory::default())
     }
 
-    /// As [`Content::of_tensor`], what it allocates asked of some memory.
+    /// Returns the entries like [`Content::of_tensor`], with allocations charged to `memory`.
     fn within(path: &Path, tensor: &Tensor, memory: &Memory) -> Result<Content, Error> {
         let ty = tensor.ty();
         let Some(prim) = ty.dtype.prim() else {
@@ -218,7 +225,7 @@ impl Content {
         };
         let stored =
             tensor.count_stored().map_err(|source| Error::Storage { path: path.into(), source: source.into() })?;
-        // Positions with a column each, and the values twice.
+        // Two words per coordinate, and each value twice.
         let bytes = stored.saturating_mul((16 * ty.shape.len() + 2 * prim.bytes()) as u64);
         memory.ask("the entries of the tensor", bytes).map_err(|fault| fault.at(At::File).into_error(path))?;
         let data = if ty.format == Format::dense(ty.shape.len()) {
@@ -233,7 +240,7 @@ impl Content {
     }
 }
 
-/// The layout that is nearest to a format.
+/// Returns the layout that is closest to a format.
 fn layout_of(format: &Format) -> Layout {
     let element = |format: Format| Format { leaf: LeafKind::Element, ..format };
     let plain = element(format.clone());
@@ -248,7 +255,7 @@ fn layout_of(format: &Format) -> Layout {
     }
 }
 
-/// The values of an array, copied.
+/// Copies the values of an array.
 fn values_of(prim: Prim, array: &Array) -> Values {
     macro_rules! copied {
         ($($variant:ident),*) => {
@@ -262,7 +269,7 @@ fn values_of(prim: Prim, array: &Array) -> Values {
 }
 
 impl From<Values> for storage::Values {
-    /// Takes the vector over without copying it, save for booleans.
+    /// Moves the vector without copying it, except for booleans.
     fn from(values: Values) -> storage::Values {
         match_values!(values, v => v.into())
     }

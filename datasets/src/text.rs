@@ -1,17 +1,17 @@
-//! A cursor over the bytes of a text file of numbers, which knows its line.
+//! A cursor over the bytes of a numeric text file, which tracks its line.
 //!
-//! Files of millions of lines are read here, so a byte is looked at once: no line is split off before its tokens are
-//! known, and coordinates are folded as they are scanned.
+//! Files have millions of lines, so each byte is read once: lines are not split off before they are
+//! tokenized, and coordinates are accumulated while they are scanned.
 
 use crate::error::{At, Fault, Located};
 use redpoll_logic::Prim;
 
-/// A position in a text. It stands inside or at the start of line `line`.
+/// A position in a text, within line `line` or at its start.
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
     line: u64,
-    /// The byte that begins a comment: a line, or the end of one.
+    /// The byte that begins a comment, which extends to the end of the line.
     comment: u8,
 }
 
@@ -24,22 +24,22 @@ impl<'a> Cursor<'a> {
         Cursor { bytes, at: 0, line: 1, comment }
     }
 
-    /// The bytes from here on.
+    /// Returns the number of remaining bytes.
     pub(crate) fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
 
-    /// The place of what comes next.
+    /// Returns the position of the next token.
     pub(crate) fn place(&self) -> At {
         At::Line(self.line)
     }
 
-    /// A fault in this line.
+    /// Returns a fault in the current line.
     pub(crate) fn fault(&self, fault: Fault) -> Located {
         fault.at(self.place())
     }
 
-    /// Skips blanks, line ends and comments; whether there is something else then.
+    /// Skips blanks, line ends and comments, and returns whether anything follows.
     #[inline]
     pub(crate) fn next_record(&mut self) -> bool {
         while let Some(&byte) = self.bytes.get(self.at) {
@@ -57,7 +57,7 @@ impl<'a> Cursor<'a> {
         false
     }
 
-    /// The bytes up to the end of the line, where the cursor then stands.
+    /// Returns the bytes up to the end of the line and moves the cursor there.
     pub(crate) fn rest_of_line(&mut self) -> &'a [u8] {
         let rest = &self.bytes[self.at..];
         let end = rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len());
@@ -65,7 +65,7 @@ impl<'a> Cursor<'a> {
         &rest[..end]
     }
 
-    /// The next token of this line.
+    /// Returns the next token of this line.
     #[inline]
     pub(crate) fn token(&mut self) -> Option<&'a [u8]> {
         self.skip_blanks();
@@ -75,7 +75,7 @@ impl<'a> Cursor<'a> {
         (end > 0).then(|| &rest[..end])
     }
 
-    /// A whole number without sign.
+    /// Reads an unsigned integer.
     #[inline]
     pub(crate) fn unsigned(&mut self, expected: &str) -> Result<u64, Located> {
         self.skip_blanks();
@@ -97,7 +97,8 @@ impl<'a> Cursor<'a> {
         Ok(number)
     }
 
-    /// A coordinate counted from 1, made to count from 0 and checked against the size of its mode.
+    /// Reads a coordinate counted from 1, checks it against the size of its mode, and returns it
+    /// counted from 0.
     #[inline]
     pub(crate) fn coordinate(&mut self, mode: usize, dimension: u64) -> Result<u64, Located> {
         let coordinate = self.unsigned("a coordinate")?;
@@ -107,7 +108,7 @@ impl<'a> Cursor<'a> {
         Ok(coordinate - 1)
     }
 
-    /// An integer of that type.
+    /// Reads an integer of the given type.
     #[inline]
     pub(crate) fn integer<T: TryFrom<i128>>(&mut self, dtype: Prim) -> Result<T, Located> {
         let Some(token) = self.token() else { return Err(self.unexpected("an integer")) };
@@ -122,7 +123,7 @@ impl<'a> Cursor<'a> {
             .ok_or_else(|| self.overflow(token, dtype, "declare a wider field in the banner"))
     }
 
-    /// A real number; the exponent letters `d` and `D` of Fortran are understood.
+    /// Reads a real number; Fortran's exponent letters `d` and `D` are accepted.
     #[inline]
     pub(crate) fn real(&mut self) -> Result<f64, Located> {
         let Some(token) = self.token() else { return Err(self.unexpected("a number")) };
@@ -134,7 +135,7 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// Whether nothing but blanks and a comment is left of this line.
+    /// Returns whether only blanks and a comment remain in this line.
     #[inline]
     pub(crate) fn at_line_end(&mut self) -> bool {
         self.skip_blanks();
@@ -144,13 +145,13 @@ impl<'a> Cursor<'a> {
         self.bytes.get(self.at).is_none_or(|&b| b == b'\n')
     }
 
-    /// Checks that nothing but blanks and a comment is left of this line.
+    /// Checks that only blanks and a comment remain in this line.
     #[inline]
     pub(crate) fn end_of_record(&mut self, expected: &str) -> Result<(), Located> {
         if self.at_line_end() { Ok(()) } else { Err(self.unexpected(expected)) }
     }
 
-    /// The fault of something else standing here.
+    /// Returns the fault that the next token is not the expected one.
     #[cold]
     pub(crate) fn unexpected(&mut self, expected: &str) -> Located {
         let place = self.place();
@@ -179,8 +180,8 @@ fn magnitude(digits: &[u8]) -> Option<i128> {
     digits.iter().try_fold(0i128, |n, &d| n.checked_mul(10)?.checked_add(i128::from(d - b'0')))
 }
 
-/// The whole number that a real one such as `3.0` or `1e3` stands for, if it is told exactly: beyond 2^53 without an
-/// exponent only.
+/// Parses an integer written as a real number, such as `3.0` or `1e3`, if its value is exact.
+/// Beyond 2^53, only numbers without exponent are exact.
 pub(crate) fn whole(token: &[u8]) -> Option<i128> {
     let digits = token.strip_prefix(b"-").or(token.strip_prefix(b"+")).unwrap_or(token);
     let point = digits.iter().position(|&b| b == b'.');
@@ -204,7 +205,7 @@ pub(crate) fn parse_real(token: &[u8]) -> Option<f64> {
     })
 }
 
-/// A token in messages: quoted, cut when long, control characters escaped.
+/// Formats a token for messages: quoted, truncated, control characters escaped.
 pub(crate) fn quoted(token: &[u8]) -> String {
     const LONGEST: usize = 40;
     let mut shown = String::new();

@@ -1,8 +1,8 @@
-//! Values as vectors, one variant a primitive, and their conversion to another dtype without loss.
+//! Values as vectors, one variant per primitive type, and their lossless conversion.
 
 use redpoll_logic::{Prim, Scalar};
 
-/// The values of the entries of a file, in the file's own dtype.
+/// The values of the entries of a file, in the dtype of the file.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "each variant is the primitive of its name")]
 pub enum Values {
@@ -19,7 +19,7 @@ pub enum Values {
     F64(Vec<f64>),
 }
 
-/// Runs `$body` with `$v` bound to the vector inside some [`Values`].
+/// Runs `$body` with `$v` bound to the vector inside of a [`Values`].
 macro_rules! match_values {
     ($values:expr, $v:ident => $body:expr) => {
         match $values {
@@ -39,7 +39,7 @@ macro_rules! match_values {
 }
 pub(crate) use match_values;
 
-/// As [`match_values`], the result being a vector of the same primitive, wrapped again.
+/// Runs `$body` like [`match_values`] and wraps its result, a vector of the same primitive type.
 macro_rules! map_values {
     ($values:expr, $v:ident => $body:expr) => {
         match $values {
@@ -60,7 +60,7 @@ macro_rules! map_values {
 pub(crate) use map_values;
 
 impl Values {
-    /// No values of that primitive.
+    /// Returns an empty vector of the given primitive type.
     pub fn empty(prim: Prim) -> Values {
         match prim {
             Prim::Bool => Values::Bool(Vec::new()),
@@ -77,14 +77,14 @@ impl Values {
         }
     }
 
-    /// One value.
+    /// Returns a vector of one value.
     pub(crate) fn of(value: &Scalar) -> Values {
         let mut values = Values::empty(value.prim().expect("no struct"));
         values.push(value);
         values
     }
 
-    /// Their primitive.
+    /// Returns the primitive type of the values.
     pub fn prim(&self) -> Prim {
         match self {
             Values::Bool(_) => Prim::Bool,
@@ -101,30 +101,30 @@ impl Values {
         }
     }
 
-    /// How many.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         match_values!(self, v => v.len())
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value at `k`.
+    /// Returns the value at index `k`.
     ///
     /// # Panics
-    /// When there are not that many.
+    /// Panics if `k` is out of bounds.
     pub fn get(&self, k: usize) -> Scalar {
         match_values!(self, v => Scalar::from(v[k]))
     }
 
-    /// The values at those places, in their order.
+    /// Returns the values at the given indices, in their order.
     pub(crate) fn gather(&self, places: &[usize]) -> Values {
         map_values!(self, v => places.iter().map(|&k| v[k]).collect())
     }
 
-    /// Appends a value of the same primitive.
+    /// Appends a value of the same primitive type.
     pub(crate) fn push(&mut self, value: &Scalar) {
         macro_rules! push {
             ($($variant:ident),*) => {
@@ -137,11 +137,11 @@ impl Values {
         push!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64);
     }
 
-    /// The values as `prim`s; integers must be representable, floats are rounded but not to infinity, and anything but
-    /// zero becomes `true`.
+    /// Converts the values to `prim`. Integers must be representable, finite floats may be rounded
+    /// but not to infinity, and nonzero values become `true`.
     ///
     /// # Errors
-    /// The place and the value of the first that does not fit.
+    /// Returns the index and the value of the first one that does not fit.
     pub(crate) fn convert(self, prim: Prim) -> Result<Values, (usize, Scalar)> {
         if self.prim() == prim {
             return Ok(self);
@@ -159,7 +159,7 @@ impl Values {
     }
 }
 
-/// Whether a cast kept the value, up to the rounding that a float brings with it.
+/// Returns whether a cast preserves the value, up to rounding to a float.
 fn keeps(value: &Scalar, cast: &Scalar) -> bool {
     match (value, cast) {
         (_, Scalar::Bool(_)) => true,
@@ -169,7 +169,7 @@ fn keeps(value: &Scalar, cast: &Scalar) -> bool {
         }
         (Scalar::F32(_) | Scalar::F64(_), _) => {
             let from = value.to_f64().expect("a float");
-            // 2^63 and 2^64 are floats that saturate when cast, hence the way back through i128.
+            // 2^63 and 2^64 saturate when cast, so the cast value is compared as `i128`.
             from.fract() == 0.0 && cast.to_i128() == Some(from as i128)
         }
         _ => value.to_i128() == cast.to_i128(),

@@ -1,4 +1,4 @@
-//! Writing a tensor into a file, whole or not at all.
+//! Atomic writing of tensors to files.
 
 use crate::compression::Compression;
 use crate::content::{Content, Layout, Symmetry};
@@ -11,23 +11,25 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How to write.
+/// Options of writing.
 #[derive(Clone, Debug, Default)]
 pub struct WriteOptions {
-    /// The file format, whatever the extension.
+    /// The file format, which overrides the extension.
     pub file_format: Option<&'static FileFormat>,
-    /// The layout; else the one that is nearest to how the tensor is stored.
+    /// The layout, by default the one closest to the storage of the tensor.
     pub layout: Option<Layout>,
-    /// The symmetry to leave entries out by; the tensor must have it. Only Matrix Market knows any.
+    /// The symmetry by which entries are omitted; the tensor must have it. Only Matrix Market
+    /// supports symmetries.
     pub symmetry: Symmetry,
-    /// The names of the coordinates of each mode, to be written in their place; empty for none. Only edge lists know any.
+    /// The names of the coordinates of each mode, written in place of coordinates; empty for none.
+    /// Only edge lists support names.
     pub dictionaries: Vec<Option<Arc<Dictionary>>>,
-    /// How much memory may be taken while it is written.
+    /// The memory limit of writing.
     pub memory: Memory,
 }
 
 impl WriteOptions {
-    /// Refuses a symmetry where the file format knows none.
+    /// Rejects symmetries, for file formats without them.
     pub(crate) fn general_only(&self, file: &str) -> Result<(), Fault> {
         match self.symmetry {
             Symmetry::General => Ok(()),
@@ -38,12 +40,13 @@ impl WriteOptions {
     }
 }
 
-/// Writes the content into a file of the format and compression that its name tells.
+/// Writes the content to a file in the format and compression of its name.
 ///
-/// The file appears under its name when it is whole; an error leaves what was there before.
+/// The file appears under its name when it is complete. On errors, an existing file is not changed.
 ///
 /// # Errors
-/// When the name tells no format, the tensor has no exact form in it, or the system refuses.
+/// Fails if the name determines no format, the format cannot represent the tensor exactly, or the
+/// system refuses an operation.
 pub fn write_content(path: impl AsRef<Path>, content: &Content, options: &WriteOptions) -> Result<(), Error> {
     let path = path.as_ref();
     let (by_name, compression) = named_format(path);
@@ -59,7 +62,7 @@ pub fn write_content(path: impl AsRef<Path>, content: &Content, options: &WriteO
     Ok(())
 }
 
-/// The bytes of the file that [`write_content`] would write under that name.
+/// Returns the bytes that [`write_content`] would write to a file of the given name.
 ///
 /// # Errors
 /// As [`write_content`].
@@ -97,10 +100,10 @@ fn write_stream(
     sink.flush().map_err(WriteError::from)
 }
 
-/// The files that are being written now, for [`remove_unfinished`].
+/// The files that are being written, for [`remove_unfinished`].
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// A file that is being written, as long as it lives.
+/// Guard of a file that is being written.
 struct Unfinished(PathBuf);
 
 impl Drop for Unfinished {
@@ -113,19 +116,19 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the files that writers of this process have begun and not finished, and lets nobody begin another one: for a
-/// process that is about to end, when a signal has come for it.
+/// Removes all unfinished files of this process and blocks the start of further ones. Call it only
+/// when the process is about to exit, for example on a signal.
 pub fn remove_unfinished() {
     let files = unfinished();
     for file in &*files {
-        // It may have become whole in between, and has its own name then.
+        // A file that was completed in between has been renamed, so the removal fails.
         let _ = std::fs::remove_file(file);
     }
     std::mem::forget(files);
 }
 
-/// A file beside the one to be, so that renaming it stays within one file system. It has the permissions of any new
-/// file, not the private ones of temporary files, for it stays.
+/// Creates a file in the target folder, so that the final rename stays within one file system. The
+/// file has the permissions of a regular new file, not those of a private temporary file.
 fn temporary_file(folder: &Path) -> io::Result<(Unfinished, tempfile::NamedTempFile)> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".redpoll-");

@@ -1,4 +1,4 @@
-//! Matrices whose entries lie near the diagonal.
+//! Banded matrices.
 
 use super::distribution::Own;
 use super::places::skip;
@@ -7,18 +7,19 @@ use crate::content::Content;
 use crate::error::Fault;
 use redpoll_logic::Prim;
 
-/// A matrix with entries only where `-below <= column - row <= above`. Values: real numbers from -1 to 1.
+/// A matrix with entries only where `-below <= column - row <= above`. Values: real numbers from -1
+/// to 1.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Banded {
     /// The number of rows.
     pub rows: u64,
     /// The number of columns.
     pub columns: u64,
-    /// How many diagonals below the main one.
+    /// The number of diagonals below the main one.
     pub below: u64,
-    /// How many diagonals above the main one.
+    /// The number of diagonals above the main one.
     pub above: u64,
-    /// The probability of each place of the band to hold an entry; those on the main diagonal always do.
+    /// The probability of an entry at each position of the band. The main diagonal is always full.
     pub density: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Matrices of few dense blocks.
+//! Matrices with few dense blocks.
 
 use super::distribution::Own;
 use super::places::choose;
@@ -7,19 +7,20 @@ use crate::content::{Content, places};
 use crate::error::Fault;
 use redpoll_logic::Prim;
 
-/// A matrix cut into blocks of one size, some of which are full and the others empty; blocks at the lower and right edge
-/// are cut where the size does not divide the matrix. Values: real numbers from -1 to 1.
+/// A matrix partitioned into blocks of one size, of which some are full and the others empty.
+/// Blocks at the lower and right edges are cut if the size does not divide the matrix. Values: real
+/// numbers from -1 to 1.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Blocks {
     /// The number of rows.
     pub rows: u64,
     /// The number of columns.
     pub columns: u64,
-    /// The rows of a block.
+    /// The number of rows of a block.
     pub block_rows: u64,
-    /// The columns of a block.
+    /// The number of columns of a block.
     pub block_columns: u64,
-    /// How many blocks are full; each set of them is equally likely.
+    /// The number of full blocks. All sets of this size are equally likely.
     pub blocks: Amount,
 }
 
@@ -44,7 +45,7 @@ impl Draw for Blocks {
         let mut random = ctx.random(Purpose::Places);
         let chosen = choose::<u128>(all, count as usize, &mut random, &mut |k| ctx.report("blocks", k, count));
         let (mut rows, mut columns) = (Vec::new(), Vec::new());
-        // Blocks come row of blocks by row of blocks, and are unrolled row by row.
+        // Blocks are in row-major order, and each strip of blocks is expanded row by row.
         let across = u128::from(grid[1]);
         for strip in chosen.chunk_by(|a, b| a / across == b / across) {
             let top = (strip[0] / across) as u64 * height;

@@ -1,4 +1,4 @@
-//! How values are drawn.
+//! Distributions of values.
 
 use super::GenerateOptions;
 use super::random::Random;
@@ -8,24 +8,24 @@ use redpoll_logic::{Prim, Scalar};
 use std::fmt;
 use std::str::FromStr;
 
-/// How the values of entries are drawn.
+/// Distribution of the values of entries.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Distribution {
-    /// Each is 1 (`true` of booleans).
+    /// The constant 1 (`true` for booleans).
     One,
-    /// Integers from `low` to `high`, both included, except 0; each equally likely. Sums and products of few of them are
-    /// exact in every dtype, so results can be compared bit by bit.
+    /// Integers from `low` to `high`, both included, except 0, all equally likely. Sums and
+    /// products of few of them are exact in every dtype, so results can be compared bit by bit.
     Integer {
-        /// The smallest.
+        /// The smallest value.
         low: i64,
-        /// The largest.
+        /// The largest value.
         high: i64,
     },
-    /// Real numbers from `low` to `high`, the latter excluded.
+    /// Real numbers from `low` (included) to `high` (excluded).
     Uniform {
-        /// The smallest.
+        /// The smallest value.
         low: f64,
-        /// The bound above.
+        /// The excluded upper bound.
         high: f64,
     },
     /// Normally distributed real numbers.
@@ -42,7 +42,7 @@ const EXPECTED: &str = "one, integer:LOW:HIGH, uniform:LOW:HIGH or normal:MEAN:D
 impl FromStr for Distribution {
     type Err = String;
 
-    /// Reads `one`, `integer:-8:8`, `uniform:0:1` or `normal:0:1`.
+    /// Parses `one`, `integer:-8:8`, `uniform:0:1` or `normal:0:1`.
     fn from_str(text: &str) -> Result<Distribution, String> {
         let parts: Vec<&str> = text.split(':').collect();
         let integer = |s: &str| s.parse::<i64>().ok();
@@ -73,15 +73,15 @@ impl fmt::Display for Distribution {
     }
 }
 
-/// The values that a generator gives unless others are asked for.
+/// The default values of a generator.
 pub(super) enum Own {
-    /// Drawn so, as that dtype.
+    /// Values drawn from a distribution, in a dtype.
     Drawn(Distribution, Prim),
-    /// These.
+    /// Given values.
     Given(Values),
 }
 
-/// So many values. `report` is called with their number once in a while.
+/// Returns `count` values. `report` is called at intervals with the number drawn so far.
 pub(super) fn values(
     own: Own,
     count: usize,
@@ -111,7 +111,7 @@ pub(super) fn values(
             Distribution::Integer { low, high } => Drawn::Integer(integer(low, high, &mut random)),
             Distribution::Uniform { low, high } => {
                 let drawn = low + (high - low) * random.unit();
-                // Rounding may reach the bound above.
+                // Rounding may reach the upper bound.
                 Drawn::Real(if drawn < high { drawn } else { low })
             }
             Distribution::Normal { mean, deviation } => Drawn::Real(mean + deviation * random.normal()),
@@ -131,15 +131,15 @@ pub(super) fn values(
     Ok(collect!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64, F32 f32, F64 f64))
 }
 
-/// A number before it has a dtype.
+/// A number before its conversion to a dtype.
 enum Drawn {
     Integer(i64),
     Real(f64),
 }
 
-/// One of the integers from `low` to `high` except 0.
+/// Draws an integer from `low` to `high`, except 0.
 fn integer(low: i64, high: i64, random: &mut Random) -> i64 {
-    // Up to 2^64 - 1 once 0 is left out; without 0 in between, a full range cannot occur.
+    // The span without 0 is at most 2^64 - 1; a range that excludes 0 cannot be the full range.
     let span = high.wrapping_sub(low) as u64;
     if low <= 0 && high >= 0 {
         let drawn = low.wrapping_add(random.below(span) as i64);
@@ -149,7 +149,7 @@ fn integer(low: i64, high: i64, random: &mut Random) -> i64 {
     }
 }
 
-/// Refuses distributions without values, and those whose values the dtype cannot hold.
+/// Rejects empty distributions, and those with values that the dtype cannot represent.
 fn check(distribution: Distribution, prim: Prim) -> Result<(), Fault> {
     let fits = |value: Scalar| match Values::of(&value).convert(prim) {
         Ok(_) => Ok(()),
@@ -177,7 +177,7 @@ fn check(distribution: Distribution, prim: Prim) -> Result<(), Fault> {
         )),
         Distribution::Uniform { low, high } => fits(Scalar::F64(low)).and_then(|()| fits(Scalar::F64(high))),
         Distribution::Normal { mean, deviation } => {
-            // Box and Muller's numbers stay below 9 deviations of their mean.
+            // Numbers of the Box-Muller transform are within 9 deviations of their mean.
             fits(Scalar::F64(mean.abs() + 9.0 * deviation))
         }
     }

@@ -1,4 +1,4 @@
-//! Erdos-Renyi graphs: every edge is there with the same probability.
+//! Erdos-Renyi graphs: all edges have the same probability.
 
 use super::distribution::Own;
 use super::places::skip;
@@ -7,23 +7,23 @@ use crate::content::Content;
 use crate::error::{Count, Fault};
 use redpoll_logic::Prim;
 
-/// The adjacency matrix of `G(n, p)`, without loops. Values: `true`.
+/// The adjacency matrix of `G(n, p)`, without self-loops. Values: `true`.
 ///
-/// Sources: E. N. Gilbert, "Random Graphs", Annals of Mathematical Statistics 30 (1959), for the model; V. Batagelj and
-/// U. Brandes, "Efficient Generation of Large Random Networks", Physical Review E 71 (2005), for the time that grows with
-/// the edges and not with their possible places.
+/// Sources: E. N. Gilbert, "Random Graphs", Annals of Mathematical Statistics 30 (1959), for the
+/// model; V. Batagelj and U. Brandes, "Efficient Generation of Large Random Networks", Physical
+/// Review E 71 (2005), for an algorithm that is linear in the number of edges.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ErdosRenyi {
     /// The number of vertices, at most 2^32.
     pub vertices: u64,
     /// The probability of each edge.
     pub probability: f64,
-    /// Whether `(i, j)` and `(j, i)` are drawn apart or together.
+    /// Set to draw `(i, j)` and `(j, i)` independently or together.
     pub direction: Edges,
 }
 
 impl ErdosRenyi {
-    /// A directed graph of so many edges a vertex, on average.
+    /// Returns a directed graph with the given mean degree.
     pub fn with_degree(vertices: u64, degree: f64) -> ErdosRenyi {
         let probability = degree / vertices.saturating_sub(1).max(1) as f64;
         ErdosRenyi { vertices, probability, direction: Edges::Directed }
@@ -45,7 +45,7 @@ impl Draw for ErdosRenyi {
         }
         check_fraction("a probability", self.probability)?;
         let ordered = u128::from(n) * u128::from(n.saturating_sub(1));
-        // Six deviations above the mean: more edges come once in a billion seeds.
+        // At least eight deviations above the mean: more edges practically never occur.
         let mean = ordered as f64 * self.probability;
         let most = ((mean + 12.0 * libm::sqrt(mean) + 16.0) as u64).min(ordered as u64);
         ctx.check_entries(3, Some(most))?;
@@ -56,12 +56,13 @@ impl Draw for ErdosRenyi {
                 ctx.report("edges", rows.len() as u64, mean as u64);
                 let (i, j) = ((place as u64) / (n - 1), (place as u64) % (n - 1));
                 rows.push(i);
-                // The diagonal is left out of the numbering.
+                // The diagonal is not numbered.
                 columns.push(j + u64::from(j >= i));
             }),
             Edges::Undirected => {
                 let mut places = Vec::new();
-                // Places are numbered along the rows of the lower triangle, so the row moves on as they do.
+                // Positions are numbered along the rows of the lower triangle, so the row advances
+                // with them.
                 let (mut row, mut start) = (1u64, 0u64);
                 skip(ordered / 2, self.probability, &mut random, |place| {
                     ctx.report("edges", places.len() as u64, mean as u64);

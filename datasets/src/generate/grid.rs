@@ -1,4 +1,4 @@
-//! Matrices of stencils on regular grids: what discretized differential equations give.
+//! Matrices of stencils on regular grids, as from discretized differential equations.
 
 use super::distribution::Own;
 use super::{Context, Draw, Generator, check_shape};
@@ -6,34 +6,35 @@ use crate::content::{Content, MAX_DIMENSION, places};
 use crate::error::{Count, Fault};
 use crate::values::Values;
 
-/// Which neighbours a point of a grid is coupled with.
+/// The neighbours with which a point of a grid is coupled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Stencil {
-    /// Those along the axes: 5 points in two dimensions, 7 in three.
+    /// Neighbours along the axes: 5 points in two dimensions, 7 in three.
     #[default]
     Star,
-    /// All around: 9 points in two dimensions, 27 in three.
+    /// All neighbours, including diagonal ones: 9 points in two dimensions, 27 in three.
     Box,
 }
 
-/// The matrix that couples each point of a grid with its neighbours; points are numbered row-major. Values: those of the
-/// negative Laplacian with zero boundaries, -1 for each neighbour and their number inside the grid on the diagonal, so
-/// the matrix is symmetric and positive definite.
+/// The matrix that couples each point of a grid with its neighbours, where points are numbered
+/// row-major. Values: the negative Laplacian with zero boundaries, which is symmetric and positive
+/// definite. The entry of each neighbour is -1, and that of the diagonal the size of the stencil
+/// less 1.
 ///
 /// Source: Y. Saad, "Iterative Methods for Sparse Linear Systems", 2nd edition (2003), section 2.2.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Grid {
     /// The number of points along each axis.
     pub extents: Vec<u64>,
-    /// Which neighbours count.
+    /// The stencil.
     pub stencil: Stencil,
 }
 
-/// A box has 3^d points, which no memory holds for many axes.
+/// Maximum number of axes: a box stencil has 3^d points.
 const MOST_AXES: usize = 8;
 
 impl Grid {
-    /// The offsets of a point and its neighbours, in row-major order.
+    /// Returns the offsets of a point and its neighbours, in row-major order.
     fn offsets(&self) -> Vec<Vec<i64>> {
         let mut offsets = vec![vec![]];
         for _ in &self.extents {

@@ -1,4 +1,4 @@
-//! Images of blobs: long runs of one value, as masks and drawings have them.
+//! Images of blobs: long runs of one value, as in masks and drawings.
 
 use super::distribution::Own;
 use super::{Context, Distribution, Draw, Generator, Purpose, check_shape};
@@ -7,8 +7,9 @@ use crate::error::Fault;
 use crate::values::map_values;
 use redpoll_logic::{Prim, Scalar};
 
-/// An image of ellipses of one value each over a background of 0, later ones over earlier ones. All places are given,
-/// for the images are meant for dense and run-length formats. Values: grey levels from 1 to 255.
+/// An image of ellipses over a background of 0. Each ellipse has one value, and later ellipses
+/// cover earlier ones. The content is dense, because images are meant for dense and run-length
+/// formats. Values: grey levels from 1 to 255.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Image {
     /// The number of rows.
@@ -17,12 +18,12 @@ pub struct Image {
     pub width: u64,
     /// The number of blobs.
     pub blobs: u64,
-    /// The longest half-axis of a blob; the shortest is an eighth of it.
+    /// The longest half-axis of a blob, in pixels; the shortest is an eighth of it.
     pub radius: f64,
 }
 
 impl Image {
-    /// With 32 blobs, the largest of which is half as wide as the shorter side.
+    /// Returns an image of 32 blobs, the largest of which is half as wide as the shorter side.
     pub fn new(height: u64, width: u64) -> Image {
         Image { height, width, blobs: 32, radius: height.min(width) as f64 / 4.0 }
     }
@@ -80,11 +81,11 @@ impl Image {
 }
 
 impl Ellipse {
-    /// The columns that it covers in each row of an image of that size.
+    /// Returns the columns that the ellipse covers in each row of an image of the given size.
     fn rows(&self, height: u64, width: u64) -> impl Iterator<Item = (u64, std::ops::Range<u64>)> {
         let [y, x] = self.centre;
         let [tall, wide] = self.half_axes;
-        // Casts from negative numbers give 0.
+        // Casts of negative floats saturate to 0.
         let (top, bottom) = ((y - tall) as u64, ((y + tall) as u64 + 1).min(height));
         (top..bottom).filter_map(move |row| {
             let off = (row as f64 - y) / tall;

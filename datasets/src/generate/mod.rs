@@ -1,11 +1,13 @@
-//! Generators of matrices and tensors: graphs, stencils, bands, blocks, ratings, uniform tensors, images.
+//! Generators of matrices and tensors: graphs, stencils, bands, blocks, ratings, uniform tensors,
+//! images.
 //!
-//! A generator is a struct of its parameters that implements [`Generator`]; [`generate`] gives the entries, sorted and
-//! each once, as [`Content`], which [`write_content`](crate::write_content) writes and [`Content::into_tensor`] stores.
+//! A generator is a struct of parameters that implements [`Generator`]. [`generate`] returns its
+//! entries, sorted and without repetitions, as [`Content`], which
+//! [`write_content`](crate::write_content) writes and [`Content::into_tensor`] stores.
 //!
-//! The same parameters and seed give the same bits on every machine: random numbers are those of ChaCha8 (see
-//! [`random`]), logarithms and the like those of the `libm` crate, which is portable code, and nothing depends on
-//! threads, hash orders or the clock.
+//! Equal parameters and seeds give bit-identical results on every machine. Random numbers are those
+//! of ChaCha8 (see [`random`]). Mathematical functions are those of the portable `libm` crate.
+//! Results do not depend on threads, hash orders or the clock.
 //!
 //! ```
 //! use redpoll_datasets::generate::{GenerateOptions, Rmat, generate};
@@ -44,59 +46,59 @@ use distribution::Own;
 use random::Random;
 use redpoll_logic::{Prim, Scalar};
 
-/// What makes a matrix or tensor; its fields are its parameters. Those of this module are all there are.
+/// A generator of a matrix or tensor, whose fields are its parameters. The trait is sealed.
 pub trait Generator: sealed::Draw {
-    /// Its name, as the command line takes it.
+    /// Returns the name on the command line.
     fn name(&self) -> &'static str;
 }
 
-/// What every generator takes.
+/// Options of all generators.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GenerateOptions {
-    /// Where the random numbers begin.
+    /// The seed of the random numbers.
     pub seed: u64,
-    /// The dtype of the values; else the one that suits their distribution.
+    /// The dtype of the values, by default the one that suits their distribution.
     pub dtype: Option<Prim>,
-    /// How the values are drawn; else the generator's own.
+    /// The distribution of the values, by default that of the generator.
     pub values: Option<Distribution>,
-    /// The most bytes of memory that entries may take.
+    /// Maximum of bytes for entries.
     pub memory: u64,
 }
 
 impl Default for GenerateOptions {
-    /// Seed 0, the generator's own values, 8 GiB of memory.
+    /// Seed 0, the default values of the generator, and 8 GiB of memory.
     fn default() -> GenerateOptions {
         GenerateOptions { seed: 0, dtype: None, values: None, memory: 8 << 30 }
     }
 }
 
-/// How far a generator is.
+/// Progress of a generator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// What it does.
+    /// The current step.
     pub step: &'static str,
-    /// How many entries are done.
+    /// The number of entries done.
     pub done: u64,
-    /// How many there will be, as far as is known.
+    /// The total number of entries, possibly an estimate.
     pub total: u64,
 }
 
-/// Whether the edges of a graph have directions.
+/// Direction of the edges of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Edges {
-    /// From row to column.
+    /// Edges from row to column.
     #[default]
     Directed,
-    /// Both `(i, j)` and `(j, i)` are stored, and no loops.
+    /// Undirected edges: both `(i, j)` and `(j, i)` are stored, without self-loops.
     Undirected,
 }
 
-/// The entries that the generator makes: coordinates sorted row-major, each once, or every place of an image; fill 0.
-/// `progress` is called once in a while.
+/// Generates entries with fill value 0: coordinates sorted row-major without repetitions, or all
+/// elements of an image. `progress` is called at intervals.
 ///
 /// # Errors
-/// When parameters contradict each other or are out of their range, when values do not fit the dtype, and when the
-/// entries would take more memory than allowed.
+/// Fails if parameters are out of range or contradict each other, values do not fit the dtype, or
+/// the entries exceed the memory.
 pub fn generate(
     generator: &dyn Generator,
     options: &GenerateOptions,
@@ -109,22 +111,22 @@ pub fn generate(
 mod sealed {
     use super::{Content, Context, Fault};
 
-    /// The work of a generator.
+    /// Implementation of a generator.
     pub trait Draw {
-        /// Makes the entries.
+        /// Generates the entries.
         fn draw(&self, ctx: &mut Context<'_>) -> Result<Content, Fault>;
     }
 }
 use sealed::Draw;
 
-/// What a generator works with.
+/// Options and progress of a running generator.
 pub struct Context<'a> {
     options: &'a GenerateOptions,
     progress: &'a mut dyn FnMut(Progress),
 }
 
-/// What random numbers are for: each purpose has a stream of its own, so that another distribution of the values leaves
-/// the places as they are.
+/// Purpose of random numbers. Each purpose has its own stream, so that the positions of entries do
+/// not depend on the distribution of values.
 #[derive(Clone, Copy)]
 enum Purpose {
     Places = 0,
@@ -133,14 +135,14 @@ enum Purpose {
 }
 
 impl Context<'_> {
-    /// So many entries pass between two reports.
+    /// Number of entries between two reports.
     const PERIOD: u64 = 1 << 16;
 
     fn random(&self, purpose: Purpose) -> Random {
         Random::new(self.options.seed, purpose as u64)
     }
 
-    /// Reports progress, if it is time.
+    /// Reports progress at intervals.
     #[inline]
     fn report(&mut self, step: &'static str, done: u64, total: u64) {
         if done.is_multiple_of(Self::PERIOD) {
@@ -148,7 +150,7 @@ impl Context<'_> {
         }
     }
 
-    /// Refuses so many entries of so many coordinates if their memory is not allowed.
+    /// Rejects a number of entries whose memory is not allowed.
     fn check_entries(&self, rank: usize, entries: Option<u64>) -> Result<(), Fault> {
         self.check_bytes(entries, rank as u64 * 8 + 8)
     }
@@ -161,7 +163,8 @@ impl Context<'_> {
         }
     }
 
-    /// The values of so many entries: as asked for, or the generator's own.
+    /// Returns `count` values: from the requested distribution, or else the default of the
+    /// generator.
     fn values(&mut self, own: Own, count: usize) -> Result<Values, Fault> {
         let random = self.random(Purpose::Values);
         let (progress, total) = (&mut *self.progress, count as u64);
@@ -170,7 +173,8 @@ impl Context<'_> {
         })
     }
 
-    /// A tensor of entries at those places, which are sorted and each once.
+    /// Returns a tensor of entries at the given coordinates, which are sorted and without
+    /// repetitions.
     fn triples(&mut self, shape: Vec<u64>, coordinates: Vec<Vec<u64>>, own: Own) -> Result<Content, Fault> {
         let values = self.values(own, coordinates[0].len())?;
         let fill = Scalar::zero(values.prim());
@@ -178,7 +182,7 @@ impl Context<'_> {
     }
 }
 
-/// Refuses shapes that no tensor has.
+/// Rejects invalid shapes.
 fn check_shape(shape: &[u64]) -> Result<(), Fault> {
     if shape.is_empty() {
         return Err(Fault::malformed("a shape of at least one mode", "none"));
@@ -193,7 +197,7 @@ fn check_shape(shape: &[u64]) -> Result<(), Fault> {
     }
 }
 
-/// Refuses what is no probability.
+/// Rejects numbers that are not probabilities.
 fn check_fraction(what: &str, fraction: f64) -> Result<(), Fault> {
     if (0.0..=1.0).contains(&fraction) {
         return Ok(());

@@ -1,12 +1,13 @@
-//! Drawing places: numbers below some bound, each once, sorted; and making coordinates of them.
+//! Sampling of positions (numbers below a bound), without repetitions and sorted, and their
+//! conversion to coordinates.
 
 use super::random::Random;
 
-/// Visits each number below `n` with probability `p`, independently, in ascending order, in time that grows with what is
-/// visited: the gaps between neighbours are drawn from their geometric distribution.
+/// Visits each number below `n` with probability `p`, independently, in ascending order. The time
+/// is linear in the number of visits: gaps are drawn from their geometric distribution.
 ///
-/// Source: V. Batagelj and U. Brandes, "Efficient Generation of Large Random Networks", Physical Review E 71 (2005),
-/// algorithm 1.
+/// Source: V. Batagelj and U. Brandes, "Efficient Generation of Large Random Networks", Physical
+/// Review E 71 (2005), algorithm 1.
 pub(super) fn skip(n: u128, p: f64, random: &mut Random, mut visit: impl FnMut(u128)) {
     if p >= 1.0 {
         (0..n).for_each(visit);
@@ -14,7 +15,7 @@ pub(super) fn skip(n: u128, p: f64, random: &mut Random, mut visit: impl FnMut(u
         let scale = 1.0 / libm::log1p(-p);
         let mut next = 0u128;
         loop {
-            // A cast of what is too large gives the largest number, which ends the loop.
+            // A cast of a large float saturates, which ends the loop.
             next = next.saturating_add((libm::log(1.0 - random.unit()) * scale) as u128);
             if next >= n {
                 return;
@@ -25,13 +26,13 @@ pub(super) fn skip(n: u128, p: f64, random: &mut Random, mut visit: impl FnMut(u
     }
 }
 
-/// A number of a place.
+/// The number of a position.
 pub(super) trait Place: Copy + Ord {
-    /// One below `n`, each equally likely.
+    /// Draws a number below `n`, all equally likely.
     fn draw(n: u128, random: &mut Random) -> Self;
-    /// As a wide number.
+    /// Converts to a wide number.
     fn wide(self) -> u128;
-    /// Of a wide number, which fits.
+    /// Converts from a wide number that fits.
     fn narrow(wide: u128) -> Self;
 }
 
@@ -63,11 +64,11 @@ impl Place for u128 {
     }
 }
 
-/// Exactly `count` of the numbers below `n`, each set of them equally likely, sorted. `report` is called with how many
-/// there are.
+/// Draws exactly `count` of the numbers below `n`, sorted, all sets equally likely. `report` is
+/// called with the number drawn so far.
 ///
-/// Numbers are drawn until `count` different ones are found, which is uniform over sets. Each round draws as many as are
-/// missing and so never one too many. Of more than half of the numbers, those left out are drawn.
+/// Numbers are drawn until `count` different ones are found, which is uniform over sets. Each round
+/// draws as many as are missing. If `count` is more than half of `n`, the complement is drawn.
 pub(super) fn choose<P: Place>(n: u128, count: usize, random: &mut Random, report: &mut dyn FnMut(u64)) -> Vec<P> {
     if count as u128 * 2 > n {
         let out = choose_few::<P>(n, (n - count as u128) as usize, random, report);
@@ -93,7 +94,7 @@ fn choose_few<P: Place>(n: u128, count: usize, random: &mut Random, report: &mut
     chosen
 }
 
-/// The coordinates of a place in a tensor of that shape, row-major, appended mode by mode.
+/// Appends the coordinates of a row-major position in a tensor of the given shape, one per mode.
 pub(super) fn push_coordinates(shape: &[u64], place: u128, coordinates: &mut [Vec<u64>]) {
     if let Ok(mut rest) = u64::try_from(place) {
         for (mode, &dimension) in shape.iter().enumerate().rev() {

@@ -1,8 +1,9 @@
-//! Random numbers that are the same on every machine, and what is drawn with them.
+//! Random numbers that are the same on every machine, and distributions of them.
 //!
-//! The source is ChaCha with 8 rounds (D. J. Bernstein, "ChaCha, a variant of Salsa20", 2008), as the `rand_chacha`
-//! crate has it: key = the seed in the first 8 of 32 bytes, little-endian, then zeros; 64-bit block counter from 0;
-//! 64-bit stream number. All that is drawn is made of its 64-bit words, taken in order, by the functions of this file.
+//! The generator is ChaCha with 8 rounds (D. J. Bernstein, "ChaCha, a variant of Salsa20", 2008),
+//! as in the `rand_chacha` crate. The key is the seed in the first 8 of 32 bytes, little-endian,
+//! followed by zeros. The 64-bit block counter starts at 0, and the stream number has 64 bits. The
+//! functions of this file consume its 64-bit words in order.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -11,7 +12,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 pub struct Random(ChaCha8Rng);
 
 impl Random {
-    /// The source of that seed and stream.
+    /// Returns the source with the given seed and stream.
     pub fn new(seed: u64, stream: u64) -> Random {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -20,15 +21,16 @@ impl Random {
         Random(source)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A number below `n`, each equally likely; 0 when `n` is 0.
+    /// Draws a number below `n`, all equally likely; returns 0 if `n` is 0.
     ///
-    /// Source: D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29 (2019), algorithm 5.
+    /// Source: D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29 (2019),
+    /// algorithm 5.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         loop {
@@ -40,8 +42,8 @@ impl Random {
         }
     }
 
-    /// A number below `n`, each equally likely, for more places than 64 bits count: by rejection below the next power
-    /// of two.
+    /// Draws a number below `n`, all equally likely, where `n` may exceed 64 bits: by rejection
+    /// below the next power of two.
     pub fn below_wide(&mut self, n: u128) -> u128 {
         if let Ok(n) = u64::try_from(n) {
             return u128::from(self.below(n));
@@ -55,22 +57,22 @@ impl Random {
         }
     }
 
-    /// A number from 0 to 1, without 1: 53 random bits.
+    /// Draws a number from 0 (included) to 1 (excluded) with 53 random bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// A normally distributed number of mean 0 and deviation 1.
+    /// Draws a normally distributed number of mean 0 and deviation 1.
     ///
-    /// Source: G. E. P. Box and M. E. Muller, "A Note on the Generation of Random Normal Deviates", Annals of
-    /// Mathematical Statistics 29 (1958); of each pair the cosine is taken.
+    /// Source: G. E. P. Box and M. E. Muller, "A Note on the Generation of Random Normal Deviates",
+    /// Annals of Mathematical Statistics 29 (1958). Only the cosine of each pair is used.
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
         radius * libm::cos(std::f64::consts::TAU * self.unit())
     }
 
-    /// The numbers below `n` in random order (Fisher and Yates, Durstenfeld's form).
+    /// Returns the numbers below `n` in random order (Fisher-Yates shuffle in Durstenfeld's form).
     pub fn permutation(&mut self, n: u64) -> Vec<u64> {
         let mut numbers: Vec<u64> = (0..n).collect();
         for last in (1..numbers.len()).rev() {
@@ -80,17 +82,17 @@ impl Random {
     }
 }
 
-/// A table that draws `k` with a probability proportional to its weight, in constant time.
+/// An alias table that draws `k` with probability proportional to its weight, in constant time.
 ///
-/// Source: M. D. Vose, "A Linear Algorithm for Generating Random Numbers with a Given Distribution", IEEE Transactions
-/// on Software Engineering 17 (1991).
+/// Source: M. D. Vose, "A Linear Algorithm for Generating Random Numbers with a Given
+/// Distribution", IEEE Transactions on Software Engineering 17 (1991).
 pub(super) struct Weighted {
-    /// With which probability column `k` means `k`, and what it means otherwise.
+    /// For column `k`, the probability of `k` and the alternative.
     columns: Vec<(f64, u32)>,
 }
 
 impl Weighted {
-    /// The table of positive weights, at most 2^32 of them.
+    /// Builds the table of positive weights, at most 2^32 of them.
     pub(super) fn new(weights: &[f64]) -> Weighted {
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         let mut columns: Vec<(f64, u32)> = weights.iter().enumerate().map(|(k, w)| (w / mean, k as u32)).collect();
@@ -106,7 +108,7 @@ impl Weighted {
                 small.push(l);
             }
         }
-        // What is left over differs from 1 by rounding only.
+        // The rest differs from 1 only by rounding.
         for k in small.into_iter().chain(large) {
             columns[k as usize].0 = 1.0;
         }
@@ -120,7 +122,7 @@ impl Weighted {
     }
 }
 
-/// The weights of a power law: that of the `k`-th, from 0, is `(k + 1)^-skew`.
+/// Returns the weights of a power law: that of `k`, counted from 0, is `(k + 1)^-skew`.
 pub(super) fn power_law(n: u64, skew: f64) -> Vec<f64> {
     (0..n).map(|k| libm::pow((k + 1) as f64, -skew)).collect()
 }
@@ -129,7 +131,7 @@ pub(super) fn power_law(n: u64, skew: f64) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Protects the source: these words are those of the ChaCha8 test vector of an all-zero key
+    /// Asserts that the words are those of the ChaCha8 test vector of an all-zero key
     /// (draft-strombergson-chacha-test-vectors-01, TC1, 8 rounds).
     #[test]
     fn the_source_is_chacha8() {

@@ -1,4 +1,4 @@
-//! Ratings of items by users: few who rate much, few items that all rate, tastes of low rank.
+//! Ratings of items by users, with skewed activity and popularity, and preferences of low rank.
 
 use super::distribution::Own;
 use super::random::{Random, Weighted, power_law};
@@ -7,15 +7,19 @@ use crate::content::{Content, places};
 use crate::error::{Count, Fault};
 use crate::values::Values;
 
-/// A matrix of ratings, users by items. The `k`-th most active user gives a number of ratings proportional to
-/// `k^-user_skew`, to items drawn with probabilities proportional to `k^-item_skew`, none twice; who and which these are
-/// is random. Values: `u . v + noise`, where `u` and `v` are vectors of `rank` normally distributed numbers, scaled so
-/// that `u . v` has deviation 1; or with `stars`, that spread over the numbers from 1 to `stars` and rounded.
+/// A matrix of ratings, users by items. The `k`-th most active user gives a number of ratings
+/// proportional to `k^-user_skew`. Items are drawn without repetition, the `k`-th most popular with
+/// probability proportional to `k^-item_skew`. Users and items are in random order.
 ///
-/// Sources: the matrix is the model of R. Salakhutdinov and A. Mnih, "Probabilistic Matrix Factorization", NIPS 2007,
-/// section 2. Items are drawn one after the other without replacement; for who rates a large part of them, by the keys
-/// of P. S. Efraimidis and P. G. Spirakis, "Weighted Random Sampling with a Reservoir", Information Processing Letters 97
-/// (2006), which have the same distribution.
+/// Values: `u . v + noise`, where `u` and `v` are vectors of `rank` normally distributed numbers,
+/// scaled so that `u . v` has deviation 1. With `stars`, the values are spread over the range from
+/// 1 to `stars` and rounded.
+///
+/// Sources: the model is that of R. Salakhutdinov and A. Mnih, "Probabilistic Matrix
+/// Factorization", NIPS 2007, section 2. Items are drawn successively without replacement. For
+/// users who rate a large part of the items, the equivalent method of P. S. Efraimidis and P. G.
+/// Spirakis, "Weighted Random Sampling with a Reservoir", Information Processing Letters 97 (2006),
+/// is used.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ratings {
     /// The number of users.
@@ -24,20 +28,20 @@ pub struct Ratings {
     pub items: u64,
     /// The number of ratings.
     pub ratings: u64,
-    /// The rank of the matrix without its noise.
+    /// The rank of the matrix without noise.
     pub rank: u32,
     /// The deviation of the noise.
     pub noise: f64,
-    /// How uneven users are: 0 for equal.
+    /// The skew of the activity of users; 0 for equal activity.
     pub user_skew: f64,
-    /// How uneven items are: 0 for equal.
+    /// The skew of the popularity of items; 0 for equal popularity.
     pub item_skew: f64,
-    /// The best rating, where ratings are whole numbers from 1.
+    /// The best rating, if ratings are integers from 1.
     pub stars: Option<u32>,
 }
 
 impl Ratings {
-    /// With rank 10, noise 0.5 and skews of 0.8, in real numbers.
+    /// Returns real-valued ratings of rank 10, with noise 0.5 and skews of 0.8.
     pub fn new(users: u64, items: u64, ratings: u64) -> Ratings {
         Ratings { users, items, ratings, rank: 10, noise: 0.5, user_skew: 0.8, item_skew: 0.8, stars: None }
     }
@@ -70,14 +74,16 @@ impl Ratings {
         ctx.check_bytes(Some(self.users + self.items), 8 * u64::from(self.rank) + 48)
     }
 
-    /// How many ratings each user gives, the most active first: power law, at most one an item, together all of them.
+    /// Returns the number of ratings of each user, the most active first: a power law, at most one
+    /// rating per item, with the given total.
     fn counts(&self) -> Vec<u64> {
         let weights = power_law(self.users, self.user_skew);
         let mut left = self.ratings;
         let mut weight_left: f64 = weights.iter().sum();
         let mut counts = Vec::with_capacity(weights.len());
         for weight in &weights {
-            // Who could give more than one an item gives all, and leaves the rest to the others.
+            // A user whose share exceeds one rating per item rates all items, and the excess passes
+            // to the other users.
             let users_left = (weights.len() - counts.len()) as u64;
             let share = libm::round(left as f64 * (weight / weight_left).min(1.0)) as u64;
             let least = left.saturating_sub((users_left - 1) * self.items);
@@ -90,11 +96,11 @@ impl Ratings {
     }
 }
 
-/// Draws sets of items by their weights, without replacement.
+/// Sampler of sets of items by their weights, without replacement.
 struct Items {
     weights: Vec<f64>,
     table: Option<Weighted>,
-    /// The user for whom an item was drawn last, from 1.
+    /// The user for whom each item was last drawn, counted from 1.
     drawn_for: Vec<u32>,
 }
 
@@ -102,7 +108,8 @@ impl Items {
     fn draw(&mut self, user: u32, count: usize, random: &mut Random) -> Vec<u64> {
         let mut drawn = Vec::with_capacity(count);
         if let Some(table) = &self.table {
-            // Skewed weights give the same items again and again; a bounded number of attempts keeps the time linear.
+            // Skewed weights repeat the same items, so a bounded number of attempts keeps the time
+            // linear.
             for _ in 0..8 * count {
                 if drawn.len() == count {
                     break;
@@ -116,7 +123,8 @@ impl Items {
         }
         if drawn.len() < count {
             let left = (0..self.weights.len()).filter(|&item| self.drawn_for[item] != user);
-            // The smallest of exponentially distributed times, whose rates are the weights, come first.
+            // The items with the smallest of exponentially distributed times, whose rates are the
+            // weights, are selected.
             let mut keys: Vec<(f64, u64)> =
                 left.map(|item| (-libm::log(1.0 - random.unit()) / self.weights[item], item as u64)).collect();
             let missing = count - drawn.len();
@@ -141,7 +149,7 @@ impl Draw for Ratings {
         let mut random = ctx.random(Purpose::Places);
         let (who, which) = (random.permutation(self.users), random.permutation(self.items));
         let counts = self.counts();
-        // The activity of each user, by number.
+        // The number of ratings by user.
         let mut active = vec![0; counts.len()];
         who.iter().zip(&counts).for_each(|(&user, &count)| active[user as usize] = count);
         let weights = power_law(self.items, self.item_skew);
@@ -177,7 +185,7 @@ impl Ratings {
                 None => taste,
                 Some(stars) => {
                     let best = f64::from(stars);
-                    // Two deviations to either side reach the ends.
+                    // Two deviations to either side reach the extreme ratings.
                     libm::round((best + 1.0) / 2.0 + taste * (best - 1.0) / 4.0).clamp(1.0, best)
                 }
             }

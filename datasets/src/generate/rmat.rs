@@ -1,4 +1,4 @@
-//! R-MAT: graphs with skewed degrees and communities within communities.
+//! R-MAT: graphs with skewed degrees and nested communities.
 
 use super::distribution::Own;
 use super::{Context, Distribution, Draw, Edges, Generator, Purpose};
@@ -6,29 +6,33 @@ use crate::content::Content;
 use crate::error::{Count, Fault};
 use redpoll_logic::Prim;
 
-/// The adjacency matrix of a graph of `2^scale` vertices. An edge falls into one of the four quadrants of the matrix with
-/// the given probabilities, then into one of the quadrants of that one, and so on. Edges that meet are one, so there may
-/// be fewer than asked for. Values: `true`.
+/// The adjacency matrix of a graph of `2^scale` vertices. An edge falls into one of the four
+/// quadrants of the matrix with the given probabilities, then recursively into a quadrant of the
+/// quadrant. Equal edges are merged, so the graph may have fewer edges than requested. Values:
+/// `true`.
 ///
-/// Source: D. Chakrabarti, Y. Zhan, C. Faloutsos, "R-MAT: A Recursive Model for Graph Mining", SIAM Data Mining 2004.
-/// The noise is that of C. Seshadhri, A. Pinar, T. G. Kolda, "An In-Depth Study of Stochastic Kronecker Graphs", ICDM
-/// 2011: it is drawn once a level for the whole graph and takes out the waves of the degree distribution.
+/// Source: D. Chakrabarti, Y. Zhan, C. Faloutsos, "R-MAT: A Recursive Model for Graph Mining", SIAM
+/// Data Mining 2004. The noise is that of C. Seshadhri, A. Pinar, T. G. Kolda, "An In-Depth Study
+/// of Stochastic Kronecker Graphs", ICDM 2011: one draw per level for the whole graph, which
+/// smooths the degree distribution.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rmat {
     /// The base-2 logarithm of the number of vertices, at most 32.
     pub scale: u32,
-    /// How many edges are drawn.
+    /// The number of edges drawn.
     pub edges: u64,
     /// The probabilities of the upper left, upper right, lower left and lower right quadrant.
     pub probabilities: [f64; 4],
-    /// How much the probabilities may differ between levels, from 0 to the smaller of `(a + d) / 2` and `b`, `c`.
+    /// The bound of the noise of the probabilities, from 0 to the smallest of `(a + d) / 2`, `b`
+    /// and `c`.
     pub noise: f64,
-    /// Whether edges have directions; those without are mirrored, and their loops are dropped.
+    /// The direction of edges. Undirected edges are mirrored, and self-loops are dropped.
     pub direction: Edges,
 }
 
 impl Rmat {
-    /// With the probabilities of Graph500: 0.57, 0.19, 0.19, 0.05; without noise, directed.
+    /// Returns a directed graph without noise, with the probabilities of Graph500: 0.57, 0.19,
+    /// 0.19, 0.05.
     pub fn new(scale: u32, edges: u64) -> Rmat {
         let probabilities = [0.57, 0.19, 0.19, 0.05];
         Rmat { scale, edges, probabilities, noise: 0.0, direction: Edges::Directed }
@@ -53,8 +57,8 @@ impl Rmat {
         Ok(())
     }
 
-    /// What a random number of 32 bits must stay below to fall into the first, the first two, the first three quadrants,
-    /// level by level.
+    /// Returns, for each level, the bounds on a 32-bit random number for the first, the first two,
+    /// and the first three quadrants.
     fn thresholds(&self, ctx: &Context<'_>) -> Vec<[u64; 3]> {
         let mut random = ctx.random(Purpose::Parameters);
         let [a, b, c, d] = self.probabilities;
@@ -62,7 +66,7 @@ impl Rmat {
             let mu = self.noise * (2.0 * random.unit() - 1.0);
             let share = |x: f64| if mu == 0.0 { x } else { x - 2.0 * mu * x / (a + d) };
             let firsts = [share(a), share(a) + b + mu, share(a) + b + c + 2.0 * mu];
-            // Where nothing is to fall into the last quadrant, rounding must not let something.
+            // If the last quadrant has probability 0, rounding must not make it reachable.
             let last = if d == 0.0 { 1.0 } else { firsts[2] };
             [firsts[0], firsts[1], last].map(|p| libm::round(p * (1u64 << 32) as f64) as u64)
         };
@@ -80,7 +84,7 @@ impl Draw for Rmat {
     fn draw(&self, ctx: &mut Context<'_>) -> Result<Content, Fault> {
         self.check()?;
         let sides = if self.direction == Edges::Undirected { 2 } else { 1 };
-        // Places are drawn as pairs in one word, beside which the coordinates stand in the end.
+        // Edges are drawn as pairs in one word each, in addition to the final coordinates.
         ctx.check_entries(3, self.edges.checked_mul(sides))?;
         let thresholds = self.thresholds(ctx);
         let mut random = ctx.random(Purpose::Places);

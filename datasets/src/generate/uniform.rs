@@ -1,4 +1,4 @@
-//! Tensors whose entries lie anywhere.
+//! Tensors with uniformly distributed coordinates.
 
 use super::distribution::Own;
 use super::places::{Place, choose, push_coordinates, skip};
@@ -7,17 +7,17 @@ use crate::content::Content;
 use crate::error::{Count, Fault};
 use redpoll_logic::Prim;
 
-/// How many of some places.
+/// A number of positions out of some set.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Amount {
-    /// Exactly so many.
+    /// An exact number.
     Count(u64),
-    /// This part of them, from 0 to 1.
+    /// A fraction of all positions, from 0 to 1.
     Density(f64),
 }
 
 impl Amount {
-    /// How many of that many places; a density is rounded.
+    /// Returns the number out of `places` positions; a density is rounded.
     pub(super) fn count(self, places: u128) -> Result<u64, Fault> {
         match self {
             Amount::Count(count) if u128::from(count) > places => {
@@ -33,18 +33,19 @@ impl Amount {
     }
 }
 
-/// A tensor of any rank, each place of which is equally likely to hold an entry: exactly so many of them, or each with
-/// the probability that is the density, independently. Values: real numbers from 0 to 1.
+/// A tensor of any rank, in which every position is equally likely to have an entry: an exact
+/// number of entries, or independent entries with the given density. Values: real numbers from 0 to
+/// 1.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Uniform {
     /// The size of each mode.
     pub shape: Vec<u64>,
-    /// How many entries.
+    /// The number of entries.
     pub entries: Amount,
 }
 
-/// Gaps between entries are drawn as `f64`, which are not exact beyond 2^53; of densities below this the number of
-/// entries is fixed instead.
+/// Minimum density for independent entries. Gaps are drawn as `f64`, which are inexact beyond 2^53,
+/// so below this density the number of entries is fixed instead.
 const LEAST_DENSITY: f64 = 1.0 / (1u64 << 44) as f64;
 
 impl Uniform {

@@ -1,9 +1,9 @@
-//! Mutated files, for random tests: samples of every file format with bytes, words and lines changed, and what must hold of
-//! whatever a reader makes of them. Everything is a function of a seed.
+//! Mutated files for random tests: samples of every file format with changed bytes, words and
+//! lines, and the properties that every reader must satisfy. All mutations are functions of a seed.
 //!
-//! [`check_seed`] reads one such file by every reader. A reader gives an error or a valid tensor; it does not panic, and it
-//! asks for no more memory than a limit of some thousand times the file. Two readers of one format, that of the header and
-//! that of the whole, agree.
+//! [`check_seed`] reads such a file with every reader. A reader returns an error or a valid tensor
+//! without panicking, within a memory limit of a few thousand times the file size. The reader of
+//! the header and the reader of the whole file must agree.
 
 mod mutate;
 mod samples;
@@ -13,47 +13,47 @@ use crate::{Error, Loaded, Memory, ReadOptions, WriteOptions, read_bytes, write_
 use mutate::Mutation;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The memory that a reader may ask for.
+/// Memory limit of a reader, in bytes.
 const LIMIT: usize = 64 << 20;
 
-/// What came of a file.
+/// Counts of the outcomes of readers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
-    /// Readers that gave a tensor.
+    /// Number of readers that returned a tensor.
     pub tensors: u32,
-    /// Readers that gave an error.
+    /// Number of readers that returned an error.
     pub errors: u32,
 }
 
-/// A file that a reader treats wrongly.
+/// A file on which a reader misbehaves.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("file `{name}` of seed {seed}: {what}; its bytes: \"{}\"", bytes.escape_ascii())]
 pub struct Failure {
-    /// The seed that makes it; the bytes may be fewer, after shrinking.
+    /// The seed of the file. After shrinking, the bytes may have fewer changes.
     pub seed: u64,
-    /// The name of the file, which tells its format.
+    /// The name of the file, which determines its format.
     pub name: String,
     /// The bytes of the file.
     pub bytes: Vec<u8>,
-    /// What is wrong.
+    /// A description of the failure.
     pub what: String,
 }
 
-/// Valid files of every format and layout: names and bytes.
+/// Returns the names and bytes of valid files of every format and layout.
 pub fn samples() -> Vec<(&'static str, Vec<u8>)> {
     samples::all().iter().map(|sample| (sample.name, sample.bytes())).collect()
 }
 
-/// The name of the file of a seed and its bytes.
+/// Returns the name and bytes of the file of a seed.
 pub fn mutated(seed: u64) -> (&'static str, Vec<u8>) {
     let mutation = Mutation::of(seed);
     (mutation.name(), mutation.bytes())
 }
 
-/// Reads the file of a seed by every reader.
+/// Reads the file of a seed with every reader.
 ///
 /// # Errors
-/// The first thing that is wrong, for a file with as few changes as show it.
+/// Returns the first failure, for a file with a minimal set of changes.
 pub fn check_seed(seed: u64) -> Result<Seen, Failure> {
     let mut mutation = Mutation::of(seed);
     let check = |mutation: &Mutation| check_bytes(mutation.name(), &mutation.bytes());
@@ -71,7 +71,7 @@ pub fn check_seed(seed: u64) -> Result<Seen, Failure> {
 /// Reads a file by its name, without a name, and as each format.
 ///
 /// # Errors
-/// What is wrong with one of the readers.
+/// Returns a description of the failure of a reader.
 pub fn check_bytes(name: &str, bytes: &[u8]) -> Result<Seen, String> {
     let mut seen = Seen::default();
     let named = [(name, None), ("nameless", None)];
@@ -87,7 +87,7 @@ pub fn check_bytes(name: &str, bytes: &[u8]) -> Result<Seen, String> {
     Ok(seen)
 }
 
-/// Whether one reader gives a tensor.
+/// Checks one reader, and returns whether it reads a tensor.
 fn check_reader(name: &str, bytes: &[u8], file_format: Option<&'static FileFormat>) -> Result<bool, String> {
     let memory = Memory::limited(LIMIT);
     let options = ReadOptions { file_format, memory: memory.clone(), ..ReadOptions::default() };
@@ -119,7 +119,7 @@ fn check_reader(name: &str, bytes: &[u8], file_format: Option<&'static FileForma
     }
 }
 
-/// What every message has to be: a line that ends without a period.
+/// Checks that a message is one line that does not end with a period.
 fn check_error(error: &Error) -> Result<(), String> {
     let message = error.to_string();
     match message.contains('\n') || message.ends_with('.') || message.is_empty() {
@@ -128,7 +128,8 @@ fn check_error(error: &Error) -> Result<(), String> {
     }
 }
 
-/// Coordinates within the shape, one list a mode, as many as values; or as many values as places.
+/// Checks that the numbers of coordinates or elements match the values, and that coordinates are
+/// within the shape.
 fn check_entries(loaded: &Loaded) -> Result<(), String> {
     let (shape, values) = (&loaded.info.shape, loaded.data.values());
     if values.prim() != loaded.info.dtype || loaded.info.fill.prim() != Some(loaded.info.dtype) {
@@ -151,7 +152,7 @@ fn check_entries(loaded: &Loaded) -> Result<(), String> {
     }
 }
 
-/// What is said of the header alone is what is said of the whole file.
+/// Checks that the header read alone is the header of the whole file.
 fn check_header(bytes: &[u8], loaded: &Loaded) -> Result<(), String> {
     if loaded.info.compression != crate::Compression::None || bytes.starts_with(b"\xef\xbb\xbf") {
         return Ok(());
@@ -159,7 +160,7 @@ fn check_header(bytes: &[u8], loaded: &Loaded) -> Result<(), String> {
     let memory = Memory::limited(LIMIT);
     let info = (loaded.info.file_format.info)(&mut &bytes[..], &memory);
     match info {
-        // Not by `==`, for which NaN is another fill value than NaN.
+        // Compares text because NaN fill values are not equal.
         Ok(info) if format!("{info:?}") == format!("{:?}", loaded.info) => Ok(()),
         Ok(info) => Err(format!("the header alone is {info:?}, the file {:?}", loaded.info)),
         Err(error) => Err(format!("the file is read, and its header is not: {error:?}")),
@@ -170,8 +171,8 @@ fn check_header(bytes: &[u8], loaded: &Loaded) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// Protects readers from damaged files of every format; more seeds are those of the environment variable
-    /// `REDPOLL_SEEDS`, as `1000..100000`.
+    /// Asserts that readers handle damaged files of every format. The environment variable
+    /// `REDPOLL_SEEDS`, such as `1000..100000`, sets the range of seeds.
     #[test]
     fn mutated_files_are_read_or_refused() {
         let asked = std::env::var("REDPOLL_SEEDS").ok();
@@ -182,11 +183,12 @@ mod tests {
             let seen = check_seed(seed).unwrap_or_else(|failure| panic!("{failure}"));
             all = Seen { tensors: all.tensors + seen.tensors, errors: all.errors + seen.errors };
         }
-        // Mutations that break all files, or none, try nothing.
+        // Mutations must not break all files, or none.
         assert!(all.tensors > 500 && all.errors > 500, "{all:?}");
     }
 
-    /// Protects limits of memory, which hold for every format, and that all is given back whatever the limit ends.
+    /// Asserts that memory limits apply to every format, and that all memory is released whatever
+    /// the limit interrupts.
     #[test]
     fn limits_of_memory_hold() {
         for sample in samples::all() {
@@ -207,7 +209,7 @@ mod tests {
         }
     }
 
-    /// Protects what is asserted of mutated files: it holds of the samples, and each reads as what it is.
+    /// Asserts that samples have the properties checked for mutated files and can be read.
     #[test]
     fn samples_are_read() {
         for sample in samples::all() {

@@ -1,9 +1,9 @@
-//! Changes of files: bytes, words, lines and whole parts, drawn by a seed.
+//! Mutations of files: bytes, words, lines and whole parts, drawn by a seed.
 
 use super::samples::{self, Sample};
 use redpoll_logic::testing::Rng;
 
-/// Words that readers treat specially, or that are at the edge of what numbers can be.
+/// Words that readers treat specially, or that are at the limits of number types.
 const WORDS: [&str; 40] = [
     "0",
     "1",
@@ -50,29 +50,29 @@ const WORDS: [&str; 40] = [
 /// A change of a part of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Edit {
-    /// A byte is another one.
+    /// Overwrites a byte.
     Byte { at: u64, byte: u8 },
-    /// A bit is the other one.
+    /// Flips a bit.
     Flip { at: u64, bit: u8 },
-    /// Bytes are taken out.
+    /// Removes bytes.
     Cut { at: u64, length: u64 },
-    /// The end is missing.
+    /// Truncates the part.
     Truncate { at: u64 },
-    /// A word stands between two bytes.
+    /// Inserts a word.
     Insert { at: u64, word: &'static str },
-    /// A word stands in the place of another one.
+    /// Replaces a word by another one.
     Replace { at: u64, word: &'static str },
-    /// A line stands there once more.
+    /// Repeats a line.
     Repeat { at: u64 },
-    /// A line is missing.
+    /// Removes a line.
     Drop { at: u64 },
-    /// What is behind is of another file.
+    /// Replaces the rest by that of another file.
     Splice { at: u64, other: u64, from: u64 },
-    /// Eight bytes are a number at the edge.
+    /// Overwrites eight bytes by a number at a limit.
     Number { at: u64, word: &'static str },
 }
 
-/// A sample with changes, each of one of its parts.
+/// A sample with edits, each of one of its parts.
 #[derive(Clone, Debug)]
 pub(super) struct Mutation {
     sample: &'static Sample,
@@ -80,7 +80,7 @@ pub(super) struct Mutation {
 }
 
 impl Mutation {
-    /// The mutation of a seed: one to four changes of a sample.
+    /// Returns the mutation of a seed: one to four edits of a sample.
     pub(super) fn of(seed: u64) -> Mutation {
         let mut random = Rng::new(seed);
         let sample = random.pick(samples::all());
@@ -89,12 +89,12 @@ impl Mutation {
         Mutation { sample, edits }
     }
 
-    /// The name of the file.
+    /// Returns the name of the file.
     pub(super) fn name(&self) -> &'static str {
         self.sample.name
     }
 
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let mut sample = self.sample.clone();
         for (part, edit) in &self.edits {
@@ -104,7 +104,7 @@ impl Mutation {
         sample.bytes()
     }
 
-    /// The mutations with one change less.
+    /// Returns the mutations with one edit less.
     pub(super) fn with_less(&self) -> impl Iterator<Item = Mutation> {
         (0..self.edits.len()).map(|without| {
             let mut fewer = self.clone();
@@ -131,12 +131,12 @@ fn edit(random: &mut Rng) -> Edit {
     }
 }
 
-/// A place in so many bytes, the end included.
+/// Maps a number to an offset from 0 to `length`, both included.
 fn place(at: u64, length: usize) -> usize {
     (at % (length as u64 + 1)) as usize
 }
 
-/// The bytes around a place up to those that end them.
+/// Returns the range around an offset that is delimited by `ends`.
 fn around(bytes: &[u8], at: usize, ends: fn(&u8) -> bool) -> std::ops::Range<usize> {
     let start = bytes[..at].iter().rposition(ends).map_or(0, |k| k + 1);
     let end = bytes[at..].iter().position(ends).map_or(bytes.len(), |k| at + k);
@@ -181,7 +181,7 @@ fn apply(edit: &Edit, bytes: &mut Vec<u8>) {
         }
         Edit::Number { at, word } => {
             let number = word.parse::<i64>().unwrap_or(i64::MAX).to_le_bytes();
-            // Numbers of arrays stand in eights, counted from their end.
+            // Numbers in binary arrays are aligned to eight bytes, counted from the end.
             let behind = 8 * (1 + at % (length as u64 / 8).max(1)) as usize;
             if let Some(start) = length.checked_sub(behind) {
                 bytes[start..start + 8].copy_from_slice(&number);

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-/// A file in parts that are changed one by one.
+/// A file in parts, each of which can be changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Sample {
     /// The name of the file.
@@ -30,7 +30,7 @@ impl Sample {
         }
     }
 
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     pub(super) fn bytes(&self) -> Vec<u8> {
         if let [(name, bytes)] = &self.parts[..]
             && name.is_empty()
@@ -39,7 +39,7 @@ impl Sample {
         }
         let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
         for (name, bytes) in &self.parts {
-            // An archive with two arrays of one name is none.
+            // A second array of the same name is left out.
             if zip.start_file(name, SimpleFileOptions::default()).is_ok() {
                 zip.write_all(bytes).expect("memory takes everything");
             }
@@ -48,7 +48,7 @@ impl Sample {
     }
 }
 
-/// All samples.
+/// Returns all samples.
 pub(super) fn all() -> &'static [Sample] {
     static ALL: LazyLock<Vec<Sample>> = LazyLock::new(|| {
         let mut all = texts();
@@ -86,7 +86,7 @@ fn texts() -> Vec<Sample> {
     ]
 }
 
-/// Files as they are written, compressed ones among them.
+/// Returns files created by the writers, some of them compressed.
 fn written() -> Vec<Sample> {
     let content = |layout| Content {
         shape: vec![4, 4],
@@ -165,7 +165,7 @@ fn archives() -> Vec<Sample> {
     ]
 }
 
-/// A `.npy` file of numbers.
+/// Returns a `.npy` file of numbers.
 fn npy(shape: &[usize], numbers: &[i64]) -> Vec<u8> {
     let shape: String = shape.iter().map(|d| format!("{d},")).collect();
     let header = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({shape})}}");
@@ -173,7 +173,7 @@ fn npy(shape: &[usize], numbers: &[i64]) -> Vec<u8> {
     framed(&header).into_iter().chain(numbers).collect()
 }
 
-/// A `.npy` file of a text.
+/// Returns a `.npy` file of a text.
 fn text(text: &str) -> Vec<u8> {
     let header = format!("{{'descr': '|S{}', 'fortran_order': False, 'shape': ()}}", text.len());
     [framed(&header), text.into()].concat()
