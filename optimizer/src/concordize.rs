@@ -1,8 +1,9 @@
-//! Replaces accesses that do not fit the order of loops by accesses to copies that do.
+//! Replaces accesses that are discordant with the loop order by accesses to concordant copies.
 //!
-//! Input and output: a schedule. Each distinct (tensor, format) is copied once; the copy is a query of its own, placed
-//! before. Its format has the modes in the order in which the loops bind them, the outermost dense when the pointers
-//! cost little, trailing dense modes (blocks, rows) dense, the others sparse lists.
+//! Input and output: a schedule. Each distinct (tensor, format) is copied once, by a query of its
+//! own before the reader. The copy's format has the modes in the order in which the loops bind
+//! them. Its outermost level is dense when the pointers cost little, trailing dense modes (blocks,
+//! rows) stay dense, and the others are sparse lists.
 
 use crate::context::Context;
 use crate::error::Error;
@@ -86,7 +87,8 @@ fn concordant_read(cx: &mut Context, read: &Read, sizes: &Sizes, order: &[Field]
     Ok(Read { tensor, ty, ..read })
 }
 
-/// Name and type of the copy of what is read in another format, which is made unless it was before.
+/// Returns the name and type of a copy of a read's tensor in another format, and plans the copy if
+/// there is none.
 pub(crate) fn copied(cx: &mut Context, read: &Read, format: Format) -> Result<Stored, Error> {
     let ty = Arc::new(TensorType { format: format.clone(), ..(*read.ty).clone() });
     if let Some((.., alias)) = cx.copies.iter().find(|(t, f, _)| *t == read.tensor && *f == format) {
@@ -98,7 +100,7 @@ pub(crate) fn copied(cx: &mut Context, read: &Read, format: Format) -> Result<St
     Ok((alias, ty))
 }
 
-/// The format of a copy that fits.
+/// Returns the format of a concordant copy.
 pub(crate) fn copy_format(cx: &Context, read: &Read, sizes: &Sizes, order: &[Field]) -> Format {
     let source = &read.ty.format;
     let position = |at: &At| {
@@ -107,7 +109,8 @@ pub(crate) fn copy_format(cx: &Context, read: &Read, sizes: &Sizes, order: &[Fie
     };
     let spots = storage_at(&read.at, source, &read.ty.shape, sizes, cx.mode());
     let keeps_blocks = read.outside.is_none() && spots.iter().all(|at| at.as_field().is_some());
-    // Dense levels inside of all sparse ones are blocks or rows of values; those outside of one hold few of the places.
+    // Dense levels inside all sparse ones are blocks or rows of values; dense levels outside may
+    // store few of their coordinates.
     let sparse = source.levels.iter().rposition(|l| l.kind != LevelKind::Dense);
     let packed = |level: usize| sparse.is_none_or(|s| level > s);
     let mut modes: Vec<(usize, StorageMode, bool)> = if keeps_blocks {
@@ -130,7 +133,7 @@ pub(crate) fn copy_format(cx: &Context, read: &Read, sizes: &Sizes, order: &[Fie
     Format { levels: levels.collect(), modes: modes.iter().map(|(_, m, _)| *m).collect(), leaf: source.leaf }
 }
 
-/// The query that makes a copy.
+/// Returns the nest that makes a copy.
 pub(crate) fn copy_nest(read: &Read, format: Format, alias: Alias) -> Nest {
     let fields: Vec<Field> = (0..read.at.len()).map(|k| Field::from(format!("c{k}"))).collect();
     let mut sizes = Sizes::default();

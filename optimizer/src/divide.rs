@@ -1,5 +1,5 @@
-//! Quotients and remainders of coordinates: what `form / b` and `form mod b` are once the fields of the form have been
-//! split into blocks, and by which splits they become plain forms.
+//! Quotients and remainders of coordinates: resolves `form / b` and `form mod b` after the fields
+//! of the form have been split into blocks, and finds splits that make them affine.
 
 use crate::sizes::Sizes;
 use crate::term::{At, Node, Read, Term};
@@ -7,7 +7,8 @@ use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{Affine, Field, FloatMode, Scalar, Subscript};
 
 impl Sizes {
-    /// `(quotient, rest)` with `form = by * quotient + rest` and `0 <= rest < by`, where that shows in the terms.
+    /// Returns `(quotient, rest)` with `form = by * quotient + rest` and `0 <= rest < by`, if the
+    /// terms prove it.
     pub(crate) fn divide(&self, form: &Affine, by: u64) -> Option<(Affine, Affine)> {
         let by = i64::try_from(by).ok().filter(|by| *by > 0)?;
         let (whole, rest): (Vec<_>, Vec<_>) = form.terms.iter().cloned().partition(|(_, c)| c % by == 0);
@@ -20,7 +21,7 @@ impl Sizes {
         (low >= 0 && high < by).then_some((quotient, rest))
     }
 
-    /// The read with quotients and remainders resolved where the sizes of fields allow it.
+    /// Resolves quotients and remainders in a read where the sizes of fields allow it.
     pub(crate) fn resolve(&self, read: &Read, mode: FloatMode) -> Read {
         let at: Vec<At> =
             read.at.iter().map(|at| self.place(&at.value(mode)).map_or(at.clone(), At::Subscript)).collect();
@@ -29,7 +30,7 @@ impl Sizes {
         Read { at, outside, ..read.clone() }
     }
 
-    /// An `i64` term as a function of fields alone.
+    /// Returns an `i64` term as a function of fields alone.
     fn place(&self, term: &Term) -> Option<Subscript> {
         let found = match term.node() {
             Node::Coordinate(form) => Subscript::Affine(form.clone()),
@@ -43,7 +44,7 @@ impl Sizes {
             }
             _ => return None,
         };
-        // Terms wrap around where forms do not.
+        // Terms wrap around on overflow, forms do not.
         let empty = found.form().terms.iter().any(|(f, _)| self.get(f) == Some(0));
         (empty || found.range(&|f| self.get(f)).is_some()).then_some(found)
     }
@@ -85,8 +86,8 @@ impl Sizes {
         })
     }
 
-    /// The fields, and into blocks of how many places each is to be split, such that the quotients and remainders in
-    /// the coordinate may become plain forms; those innermost in it.
+    /// Returns fields and the block sizes to split them by, so that the innermost quotients and
+    /// remainders in the coordinate may become affine.
     pub(crate) fn wanted(&self, at: &At, mode: FloatMode) -> Vec<(Field, u64)> {
         let mut found = Vec::new();
         self.wanted_in(&at.value(mode), &mut found);
@@ -104,7 +105,7 @@ impl Sizes {
         }
     }
 
-    /// The splits by which the terms of a form that are not whole multiples of `by` come to be below `by`.
+    /// Returns the splits after which the terms that are not multiples of `by` stay below `by`.
     fn splits(&self, form: &Affine, by: i64) -> Vec<(Field, u64)> {
         let mut found = Vec::new();
         for (field, c) in form.terms.iter().filter(|(_, c)| c % by != 0) {

@@ -1,4 +1,4 @@
-//! Schedule to physical query: formats, workspaces and protocols are chosen and everything is written down.
+//! Converts a schedule to a physical query: chooses formats, workspaces and protocols.
 
 use crate::context::Context;
 use crate::error::Error;
@@ -17,7 +17,7 @@ use redpoll_logic::physical::{Access, Extent, Fold, Loop, Output, PhysicalQuery,
 use redpoll_logic::{Alias, Field, TensorType};
 use std::sync::Arc;
 
-/// Appends the query of a schedule to the plan, and makes its outputs known.
+/// Appends the query of a schedule to the plan, and registers its outputs.
 pub(crate) fn emit(cx: &mut Context, schedule: &Schedule, mut decision: Decision) -> Result<(), Error> {
     let Schedule { order, sizes, .. } = schedule;
     if decision.origin != Origin::Copied {
@@ -56,12 +56,12 @@ pub(crate) fn emit(cx: &mut Context, schedule: &Schedule, mut decision: Decision
     Ok(())
 }
 
-/// The loops of an order from `start` on, the others being outside of them.
+/// Returns the loops of an order from `start` on, inside the others.
 fn loops(order: &[Field], start: usize, sizes: &Sizes) -> Vec<Loop> {
     let extent = |k: usize| {
         let (field, outside) = (&order[k], &order[..k]);
         let skew = sizes.skew(field).find(|(_, other)| outside.contains(other));
-        // What is stored along the inner field alone is as long as a block.
+        // A loop along the inner field alone has the length of a block.
         let block = sizes.block(field).filter(|b| order.contains(&b.outer));
         match (block, skew) {
             (Some(b), _) => Extent::Block { block: b.block, outer: b.outer.clone(), size: b.size },
@@ -74,23 +74,25 @@ fn loops(order: &[Field], start: usize, sizes: &Sizes) -> Vec<Loop> {
     (start..order.len()).map(|k| Loop { index: order[k].clone(), extent: extent(k), lanes: 1 }).collect()
 }
 
-/// Writes terms down as points.
+/// Converts terms to points.
 struct Writer<'w, 'c> {
     cx: &'w Context<'c>,
     sizes: &'w Sizes,
     order: &'w [Field],
     kind: NestKind,
-    /// What is read outside of the value and without which nothing is computed.
+    /// Reads outside of the value that must differ from their fills for anything to be computed.
     around: &'w [&'w Read],
 }
 
 impl Writer<'_, '_> {
-    /// `start` is how many loops are outside of the surrounding temporaries.
+    /// Converts a pass to temporaries; `start` is the number of loops outside of the surrounding
+    /// temporaries.
     fn temporaries(&self, pass: &Pass, start: usize) -> Temporaries {
         let Writer { cx, sizes, kind, .. } = *self;
         let order: Vec<Field> = self.order[..pass.depth].iter().chain(&pass.order).cloned().collect();
         let writer = Writer { order: &order, ..*self };
-        // Where the accumulators of a scan are kept apart: for loops inside of those along which it goes on.
+        // A scan has an accumulator for each iteration of the loops between its start and itself
+        // that it does not run along.
         let apart = |fold: &crate::term::Fold| {
             let between = order[pass.since..pass.depth].iter();
             between.filter(|f| !fold.along.contains(f)).cloned().collect()
@@ -143,7 +145,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Whether a read in the value of an output goes through no workspace.
+    /// Returns whether a read in the value of an output uses no workspace.
     fn reads_itself(&self, target: &Target, read: &Read) -> bool {
         self.protocols(&target.value).of(read).workspace.is_none()
     }

@@ -1,10 +1,10 @@
-//! The fill of what an operator is applied to.
+//! The fill of an operator's result.
 
 use redpoll_logic::op::{Op, Signature};
 use redpoll_logic::{DType, FloatMode, Scalar};
 
-/// The fill of an operator's result, given the fills of its arguments and whether these are never met; and whether its own
-/// is never met.
+/// Returns the fill of an operator's result, and whether the result is full. Each argument has a
+/// fill, and a flag for arguments that are full, which never take their fill.
 pub(crate) fn call_fill<'t>(
     op: &Op,
     signature: &Signature,
@@ -18,11 +18,12 @@ pub(crate) fn call_fill<'t>(
     {
         return (decided, false);
     }
-    // The fill of an application that faults on fills is never met: the plan's constructors refuse it.
+    // An application that fails on fills never takes its fill; the plan's constructors reject other
+    // cases.
     (op.eval_in(&fills, mode).unwrap_or_else(|_| zero(&signature.result)), full.contains(&true))
 }
 
-/// The zero of a dtype.
+/// Returns the zero of a dtype.
 fn zero(dtype: &DType) -> Scalar {
     let mut parts = dtype.prims().into_iter().map(Scalar::zero);
     Scalar::unflatten(dtype, &mut parts).expect("a zero for each primitive")

@@ -1,9 +1,11 @@
-//! How an access fits an order of loops: which of its levels are walked, which followed, and which are out of order.
+//! Fits accesses to loop orders: decides which levels are walked, which are followed, and which are
+//! discordant.
 //!
-//! A level is *bound* at the position of the innermost loop that its subscript depends on. A level can be walked, by
-//! whatever stride and also from its end, when it is bound further in than every level outside of it; it can be followed (looked up) when everything outside of it
-//! is bound no later, if its kind supports that. Dense levels may be bound in any order. What is neither is
-//! *discordant* and needs a copy.
+//! A level is *bound* at the position of the innermost loop that its subscript depends on. It can
+//! be walked, with any stride and in either direction, when it is bound inside every outer level.
+//! It can be followed (looked up) when all outer levels are bound no later and its kind supports
+//! lookups. Dense levels may be bound in any order. All other levels are *discordant* and need a
+//! copy.
 
 use crate::lines::Places;
 use crate::sizes::Sizes;
@@ -12,21 +14,21 @@ use redpoll_logic::op::Builtin;
 use redpoll_logic::{Affine, Field, FloatMode, Format, LevelFormat, LevelKind, Lookup, Scalar, StorageMode, Subscript};
 use std::rc::Rc;
 
-/// How a level is met.
+/// The way in which a loop order uses a level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Meeting {
-    /// Its coordinates drive the loop that binds it, or go along with it.
+    /// Its coordinates drive the loop that binds it, or are read along with the loop.
     Walk,
-    /// Its coordinate is known when it is met.
+    /// Its coordinate is given when the level is reached.
     Follow,
-    /// It cannot be met in this order.
+    /// It cannot be used in this order.
     Discordant,
 }
 
-/// The position of the loop of a field; `None` while it has none.
+/// The position of a field's loop; `None` while it has none.
 pub(crate) type Positions<'a> = dyn Fn(&Field) -> Option<usize> + 'a;
 
-/// The coordinate of each storage mode.
+/// Returns the coordinate of each storage mode.
 pub(crate) fn storage_at(at: &[At], format: &Format, shape: &[u64], sizes: &Sizes, mode: FloatMode) -> Vec<At> {
     format
         .modes
@@ -40,7 +42,7 @@ pub(crate) fn storage_at(at: &[At], format: &Format, shape: &[u64], sizes: &Size
         .collect()
 }
 
-/// `at - along + length - 1`
+/// Returns `at - along + length - 1`.
 fn diagonal(at: &At, along: &At, length: u64, mode: FloatMode) -> At {
     let last = length.saturating_sub(1) as i64;
     if let (Some(a), Some(b)) = (at.as_affine(), along.as_affine()) {
@@ -83,10 +85,11 @@ fn piece(at: &At, block: u64, piece: Piece, sizes: &Sizes, mode: FloatMode) -> A
     }
 }
 
-/// The levels of an access and what their subscripts depend on.
+/// The levels of an access and the fields of their subscripts.
 pub(crate) struct Levels {
     levels: Vec<Spot>,
-    /// No order fits: the padding of a ragged block is not out of bounds of its level.
+    /// Set when no order fits, because the padding of a ragged block is within the bounds of its
+    /// level.
     padded: bool,
 }
 
@@ -96,8 +99,8 @@ struct Spot {
     fields: Vec<Field>,
     /// The terms, when the subscript is affine.
     terms: Option<Vec<(Field, i64)>>,
-    /// Whether it is a part of a form that is not split: its coordinates would be looked up one by one where a copy
-    /// walks.
+    /// Set for a part of a form that is not split. Its coordinates would be looked up one by one,
+    /// whereas a copy can be walked.
     part: bool,
 }
 
@@ -116,8 +119,8 @@ impl Levels {
         Levels { levels, padded: blocked && read.outside.is_some() }
     }
 
-    /// How each level is met; levels whose loops have no position yet count as bound inside of all others. A lone
-    /// access also walks levels that are not ordered.
+    /// Returns the use of each level. Levels whose loops have no position yet count as bound inside
+    /// all others. The access of a copy also walks unordered levels.
     pub(crate) fn fit(&self, positions: &Positions, kind: NestKind) -> Vec<Meeting> {
         if self.padded {
             return vec![Meeting::Discordant; self.levels.len()];
@@ -132,14 +135,15 @@ impl Levels {
         self.levels.iter().map(meet).collect()
     }
 
-    /// How many of the outermost levels the outermost loops bind, one each in their order: rounds of those loops have
-    /// parts of the tensor of their own.
+    /// Returns the number of outermost levels that the outermost loops bind one by one, in order.
+    /// Each iteration of these loops reads a separate part of the tensor.
     pub(crate) fn in_step(&self, positions: &Positions) -> usize {
         let bound = |spot: &Spot| spot.fields.iter().map(positions).try_fold(None, |most, p| Some(most.max(Some(p?))));
         (0..self.levels.len()).find(|k| bound(&self.levels[*k]) != Some(Some(*k))).unwrap_or(self.levels.len())
     }
 
-    /// The places of the levels, where all are dense and each is subscripted by a field or by none.
+    /// Returns the coordinates of the levels, if all levels are dense and each subscript has at
+    /// most one field.
     pub(crate) fn places(&self, at: impl Fn(&Field) -> Option<usize>, sizes: &Sizes) -> Option<Rc<[Places]>> {
         let of = |spot: &Spot| match &spot.fields[..] {
             _ if spot.level.kind != LevelKind::Dense => None,
@@ -150,7 +154,8 @@ impl Levels {
         self.levels.iter().map(of).collect()
     }
 
-    /// Kind of each level, and the number of loops after which its fiber and coordinate are known; `None`: not yet.
+    /// Iterates over the kinds of levels, each with the number of loops that determine its fiber
+    /// and coordinate; `None` if not all loops are placed.
     pub(crate) fn resolved(&self, positions: &Positions) -> impl Iterator<Item = (LevelKind, Option<usize>)> {
         self.levels.iter().scan(Some(0), move |known, spot| {
             let bound = spot.fields.iter().map(positions).try_fold(0, |b, p| Some(b.max(p? + 1)));
@@ -160,12 +165,12 @@ impl Levels {
     }
 }
 
-/// How each level of an access is met.
+/// Returns the use of each level of an access.
 pub(crate) fn fit(read: &Read, sizes: &Sizes, positions: &Positions, kind: NestKind, mode: FloatMode) -> Vec<Meeting> {
     Levels::new(read, sizes, mode).fit(positions, kind)
 }
 
-/// Where a subscript is bound.
+/// The loop that binds a subscript.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Bound {
     Constant,
@@ -173,20 +178,20 @@ enum Bound {
 }
 
 impl Spot {
-    /// `None`: not yet.
+    /// Returns the binding loop; `None` if some loop has no position yet.
     fn bound(&self, positions: &Positions) -> Option<Bound> {
         let mut bounds = self.fields.iter().map(|f| positions(f).map(Bound::Loop));
         bounds.try_fold(Bound::Constant, |bound, f| Some(bound.max(f?)))
     }
 
     fn meet(&self, bound: Option<Bound>, outside: Option<Bound>, kind: NestKind) -> Meeting {
-        // Whether everything outside is bound strictly before.
+        // `later`: all outer levels are bound strictly before this one.
         let later = match (bound, outside) {
             (None, _) => true,
             (Some(_), None) => false,
             (Some(b), Some(o)) => b > o,
         };
-        // By steps of any length, forward or backward.
+        // Strides of any length, forward or backward.
         let steps = self.terms.as_ref().is_some_and(|terms| !terms.is_empty());
         if self.level.kind == LevelKind::Dense {
             return if later && steps { Meeting::Walk } else { Meeting::Follow };

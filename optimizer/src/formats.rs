@@ -1,12 +1,14 @@
-//! Chooses the format of an output, and counts what it will store.
+//! Chooses the format of an output, and estimates its numbers of positions.
 //!
-//! A requested format is checked and kept; a whole output that is cheaper dense comes with that request from the order of
-//! its loops. Otherwise storage modes follow the order of the loops, and a level is sparse when the estimated fraction of
-//! its coordinates that hold something other than the fill is at most [`cost::DENSE_FRACTION`]. That a place holds the
-//! fill is proved from fills and operators: an operator counts as preserving it only when its properties say so, so an
-//! output whose fill is not preserved comes out dense. The innermost level keeps runs, blocks and bands of the operands
-//! where `structure` says so, and all levels are those of an operand that stores just what the output does. An output all
-//! of whose levels are dense is stored in the order of its modes.
+//! A requested format is checked and used; an output that is cheaper dense has a dense request from
+//! the loop order. Otherwise storage modes follow the loop order. A level is sparse if the
+//! estimated fraction of its coordinates that are not fill is at most [`cost::DENSE_FRACTION`].
+//!
+//! Fill is proved from fills and operators: an operator preserves fill only if its properties say
+//! so, and an output whose fill is not preserved is dense. The innermost level keeps runs, blocks
+//! and bands of the operands where `structure` says so. If an operand stores exactly the same
+//! coordinates, the output has its levels. An output with only dense levels is stored in the order
+//! of its modes.
 
 use crate::context::Context;
 use crate::cost;
@@ -21,7 +23,7 @@ use crate::workspace::{Scope, order_of_writes};
 use redpoll_logic::statistics::{Answer, Question};
 use redpoll_logic::{Field, Format, LeafKind, LevelFormat, LevelKind, StorageMode, TensorType};
 
-/// The format of an output.
+/// Returns the format of an output.
 pub(crate) fn choose_format(cx: &Context, target: &Target, sizes: &Sizes, order: &[Field]) -> Result<Format, Error> {
     if let Some(format) = &target.format {
         let wrong = |what: String| Err(Error::Format { query: target.alias.clone(), what });
@@ -81,7 +83,7 @@ pub(crate) fn choose_format(cx: &Context, target: &Target, sizes: &Sizes, order:
     Ok(if dense { Format::dense(rank) } else { format })
 }
 
-/// Sparse lists over the storage modes that the loops have, in their order.
+/// Returns a format of sparse lists over the storage modes, in loop order.
 pub(crate) fn sparse_format(target: &Target, sizes: &Sizes, order: &[Field]) -> Format {
     let position = |f: &Field| order.iter().position(|g| g == f).map_or(0, |p| p + 1);
     let mut modes: Vec<(usize, StorageMode)> = Vec::new();
@@ -102,7 +104,7 @@ pub(crate) fn sparse_format(target: &Target, sizes: &Sizes, order: &[Field]) -> 
     Format { levels, modes: modes.into_iter().map(|(_, m)| m).collect(), leaf: LeafKind::Element }
 }
 
-/// How many positions each level of an output will have, and has at most.
+/// Returns the numbers of positions of each level of an output, with upper bounds.
 pub(crate) fn count_positions(cx: &Context, target: &Target, format: &Format, sizes: &Sizes) -> Vec<Answer> {
     positions(cx, target, format, sizes, &|fields| match cx.measures() {
         true => cx.output_most(target, sizes, fields),
@@ -110,7 +112,8 @@ pub(crate) fn count_positions(cx: &Context, target: &Target, format: &Format, si
     })
 }
 
-/// How many positions each level of an output will have; found faster, without bounds.
+/// Returns the estimated numbers of positions of each level of an output; faster, because it skips
+/// the bounds.
 pub(crate) fn estimate_positions(cx: &Context, target: &Target, format: &Format, sizes: &Sizes) -> Vec<f64> {
     let counts = positions(cx, target, format, sizes, &|_| f64::INFINITY);
     counts.into_iter().map(|count| count.estimate).collect()
@@ -154,7 +157,7 @@ fn positions(
     counts
 }
 
-/// How the stored places of an output are spread over the coordinates of each storage mode.
+/// Returns the marginals of an output's entries, per storage mode.
 pub(crate) fn spread(cx: &Context, target: &Target, format: &Format, sizes: &Sizes) -> Vec<Option<Marginal>> {
     let spots = storage_at(&target.at, format, &target.shape, sizes, cx.mode());
     let profile = cx.output_profile(target, sizes, &target.at.iter().flat_map(At::fields).collect::<Vec<_>>());

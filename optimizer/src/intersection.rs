@@ -1,9 +1,9 @@
-//! What a loop takes that meets lists: to walk one, to merge several or to gallop, or to hold fibers of some in byte maps,
-//! in which the coordinates of the others are looked up.
+//! The work of a loop over several lists: it walks one, merges or gallops several, or holds fibers
+//! of some in byte maps, in which the coordinates of the others are looked up.
 //!
-//! A fiber can be held where a loop that it does not depend on stands between the loops that fix it and the one that walks
-//! it: it is read once for many times that it is met. This is the workspace of Gustavson's algorithm (Two fast algorithms
-//! for sparse matrices, 1978) on the side of what is read.
+//! A fiber can be held if the list is independent of some loop between the loops that fix the fiber
+//! and the loop that walks it: it is read once and used many times. This is the workspace of
+//! Gustavson's algorithm (Two fast algorithms for sparse matrices, 1978), on the side of reads.
 
 use crate::context::Context;
 use crate::cost;
@@ -11,48 +11,49 @@ use crate::term::{At, Node, Read, Term};
 use crate::work::{Event, Work};
 use redpoll_logic::{DType, LeafKind, LevelKind, Lookup, Prim, StorageMode};
 
-/// A list that a loop meets.
+/// A list that a loop reads.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct List {
     pub(crate) kind: LevelKind,
-    /// How many fibers there are.
+    /// Number of fibers.
     pub(crate) fibers: f64,
-    /// Coordinates of a fiber that the loop meets.
+    /// Average number of coordinates in a fiber, weighted by how often the loop reads it.
     pub(crate) fiber: f64,
-    /// Coordinates of a fiber, each counted once.
+    /// Average number of coordinates in a fiber, unweighted.
     pub(crate) average: f64,
-    /// How many loops are outside of where the fiber is known: those between come back to it.
+    /// Number of loops that determine the fiber; the loops after these reread it.
     pub(crate) fixed: usize,
-    /// Whether the fill of the access alone decides that the value is its fill: the loop goes where all such have something.
+    /// Set when the fill of the access alone makes the value a fill; the loop visits the
+    /// intersection of these lists.
     pub(crate) joined: bool,
     pub(crate) hold: Option<Hold>,
-    /// Whether known coordinates can be searched for.
+    /// Set when a given coordinate can be searched for.
     pub(crate) searchable: bool,
 }
 
-/// How a list is gone through.
+/// The way a loop reads a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
-    /// Step by step, or in leaps.
+    /// Step by step, or by galloping.
     Walked,
-    /// In a byte map in which it is held, by what the others lead to.
+    /// Looked up in a byte map that holds the fiber.
     Held,
-    /// By a search for each coordinate that the others lead to.
+    /// Searched for each coordinate of the other lists.
     Searched,
-    /// In leaps to where those that decide lead, from where it stands.
+    /// Advanced by galloping to each coordinate of the deciding lists.
     Led,
 }
 
-/// That fibers can be held.
+/// The option to hold fibers of a list.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Hold {
-    /// How many loops are outside of where a fiber is filled in.
+    /// Number of loops outside of the filling of a fiber.
     pub(crate) depth: usize,
     /// Bytes of the byte map.
     bytes: f64,
 }
 
-/// Whether coordinates of a level of a read can be searched for, once they are known.
+/// Returns whether given coordinates of a level of a read can be searched for.
 pub(crate) fn searchable(read: &Read, level: usize) -> bool {
     is_list(read, level) && has_whole_places(read, level)
 }
@@ -63,20 +64,21 @@ fn is_list(read: &Read, level: usize) -> bool {
     traits.lookup == Lookup::Search && !traits.runs && format.unique
 }
 
-/// Whether the level has the coordinates of a mode as they are, and the read stays inside of them.
+/// Returns whether the level stores the unsplit coordinates of a mode, and the read stays within
+/// its bounds.
 fn has_whole_places(read: &Read, level: usize) -> bool {
     let whole = matches!(read.ty.format.modes[level], StorageMode::Whole { .. });
     whole && read.outside.is_none() && read.at.iter().all(|at| matches!(at, At::Subscript(_)))
 }
 
 impl Hold {
-    /// How the innermost level of a read can be held, where the loop that walks it has `here` loops outside, and the
-    /// levels outside of it are known after `fixed` of them.
+    /// Returns how the innermost level of a read can be held, if the loop that walks it has `here`
+    /// loops outside and `fixed` of them determine its fiber.
     pub(crate) fn of(read: &Read, level: usize, fixed: usize, here: usize) -> Option<Hold> {
         let format = &read.ty.format;
         let innermost = level + 1 == format.levels.len();
         let places = format.storage_shape(&read.ty.shape)[level];
-        // What no loop fixes is a tensor of its own; threads would each fill it in again.
+        // A fiber that depends on no loop is a whole tensor, and each thread would fill it again.
         let again = 0 < fixed && fixed < here;
         let fits = again && innermost && is_list(read, level) && has_whole_places(read, level);
         let fits = fits && places <= cost::BYTE_MAP_LIMIT;
@@ -89,22 +91,22 @@ impl Hold {
     }
 }
 
-/// The rounds of a loop, and of those around it.
+/// The rounds of a loop and of the loops around it.
 pub(crate) struct Rounds<'r> {
-    /// Of the loop.
+    /// Rounds of the loop.
     pub(crate) own: f64,
-    /// Of the loops outside of it.
+    /// Rounds of the loops outside.
     pub(crate) outside: f64,
-    /// Of so many loops, the outermost ones.
+    /// Function that returns the rounds of a number of outermost loops.
     pub(crate) of: &'r dyn Fn(usize) -> f64,
 }
 
-/// How the lists that a loop meets are gone through, and what that takes.
+/// Returns the cheapest way to read the lists of a loop, and its work.
 pub(crate) fn meet(lists: &[List], rounds: &Rounds<'_>) -> (Vec<Way>, Work) {
     let ways = vec![Way::Walked; lists.len()];
     let mut best = (ways.clone(), walk(lists, &ways, rounds));
     let mut lowest = best.1.cost();
-    // Some list that decides leads.
+    // At least one deciding list must lead.
     let leads = lists.iter().filter(|list| list.joined).count();
     if leads == 0 || lists.len() == 1 {
         return best;
@@ -112,7 +114,8 @@ pub(crate) fn meet(lists: &[List], rounds: &Rounds<'_>) -> (Vec<Way>, Work) {
     let mut longest: Vec<usize> = (0..lists.len()).filter(|k| lists[*k].hold.is_some()).collect();
     longest.sort_by(|a, b| lists[*b].fiber.total_cmp(&lists[*a].fiber));
     longest.truncate(leads - 1);
-    // Lists that do not decide are asked for what the others lead to; those that can leap take them along.
+    // Lists that do not decide are queried for the coordinates of the others; if all lists are
+    // searchable, they can be led.
     let asked = match lists.iter().all(|list| list.searchable) {
         true => Way::Led,
         false => Way::Searched,
@@ -140,7 +143,7 @@ pub(crate) fn meet(lists: &[List], rounds: &Rounds<'_>) -> (Vec<Way>, Work) {
     best
 }
 
-/// The coordinates of the shortest list that leads, in each fiber.
+/// Returns the length of the shortest leading list.
 pub(crate) fn least(lists: &[List], ways: &[Way]) -> f64 {
     walked(lists, ways).map(|list| list.fiber).fold(f64::INFINITY, f64::min)
 }
@@ -149,7 +152,7 @@ fn walked<'l>(lists: &'l [List], ways: &'l [Way]) -> impl Iterator<Item = &'l Li
     lists.iter().zip(ways).filter(|(_, way)| **way == Way::Walked).map(|(list, _)| list)
 }
 
-/// Steps along the lists that are walked.
+/// Returns the work of the steps along walked lists.
 fn walk(lists: &[List], ways: &[Way], rounds: &Rounds<'_>) -> Work {
     let mut work = Work::NONE;
     let mut walked = walked(lists, ways);
@@ -167,7 +170,7 @@ fn walk(lists: &[List], ways: &[Way], rounds: &Rounds<'_>) -> Work {
     work
 }
 
-/// To fill in the fibers that are held.
+/// Returns the work of filling the held fibers.
 fn fill(lists: &[List], ways: &[Way], rounds: &Rounds<'_>) -> Work {
     let mut work = Work::NONE;
     let holds = lists.iter().zip(ways).filter(|(_, way)| **way == Way::Held);
@@ -181,7 +184,7 @@ fn fill(lists: &[List], ways: &[Way], rounds: &Rounds<'_>) -> Work {
     work
 }
 
-/// To look up what the lists that are walked lead to.
+/// Returns the work of looking up the coordinates of the walked lists in the other lists.
 fn look_up(lists: &[List], ways: &[Way], rounds: &Rounds<'_>) -> Work {
     let mut work = Work::NONE;
     let steps = rounds.own.max(rounds.outside * least(lists, ways));
@@ -193,7 +196,7 @@ fn look_up(lists: &[List], ways: &[Way], rounds: &Rounds<'_>) -> Work {
                 work.miss(steps, hold.bytes);
             }
             (Way::Led, _) => {
-                // The further apart is what it is asked for, the more a leap passes over.
+                // The further apart the queried coordinates are, the longer are the leaps.
                 let apart = list.fiber / least(lists, ways).max(0.5);
                 match apart > 1.0 {
                     true => work.add(Event::Gallop, cost::LED_LEAP * steps * (1.5 + apart.log2())),
@@ -206,7 +209,7 @@ fn look_up(lists: &[List], ways: &[Way], rounds: &Rounds<'_>) -> Work {
     work
 }
 
-/// The accesses whose fill alone decides that the value is its fill.
+/// Collects the accesses whose fill alone makes the value a fill.
 pub(crate) fn conjuncts<'t>(cx: &Context, term: &'t Term, found: &mut Vec<&'t Read>) {
     match term.node() {
         Node::Access(read) => found.push(read),

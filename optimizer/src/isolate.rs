@@ -1,9 +1,11 @@
-//! Decides what is one loop nest: folds inside a value become temporaries of the nest, or queries of their own.
+//! Splits a nest into loop nests: folds inside a value become temporaries of the nest, or queries
+//! of their own.
 //!
-//! Input: a nest and an order of its loops. Output: a [`Schedule`], or the folds that have to be stored because
-//! their fields are not the outermost loops (or because storing is cheaper); the caller plans the first of them, with those
-//! that go through the same loops, and tries again.
-//! Equal folds are computed once, and folds over the same loops at the same depth share one pass.
+//! Input: a nest and its loop order. Output: a [`Schedule`], or the folds that must be stored
+//! because their fields are not the outermost loops, or because storing is cheaper. The caller
+//! plans a query for the first of these folds, together with those that have the same loops, and
+//! retries. Equal folds are computed once, and folds over the same loops at the same depth share
+//! one pass.
 
 use crate::context::Context;
 use crate::estimate::{Profile, either};
@@ -16,7 +18,7 @@ use crate::term::{At, Fold, Nest, NestKind, Node, Read, Target, Term, regroups};
 use crate::unify::{canonical, match_loops};
 use redpoll_logic::{Alias, Computed, Field};
 
-/// A nest with an order of loops and its folds put where they are computed.
+/// A nest with a loop order in which each fold has its depth.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     pub(crate) order: Vec<Field>,
@@ -29,19 +31,19 @@ pub(crate) struct Schedule {
 /// Folds that are computed in one pass inside the outermost `depth` loops.
 #[derive(Clone, Debug)]
 pub(crate) struct Pass {
-    /// Counted from the outermost loop of the nest.
+    /// Number of outermost loops of the nest around the pass.
     pub(crate) depth: usize,
-    /// How many loops are outside of where they start; less than `depth` for scans.
+    /// Number of loops outside of the folds' start; less than `depth` for scans.
     pub(crate) since: usize,
     pub(crate) order: Vec<Field>,
     pub(crate) temporaries: Vec<Pass>,
     pub(crate) folds: Vec<(Alias, Fold)>,
 }
 
-/// The nest that stores a fold. Its tensor starts from the fold's start, so that is its fill.
+/// Returns the nest that stores a fold. The fill of its tensor is the fold's initial value.
 pub(crate) fn fold_nest(cx: &Context, fold: &Fold, alias: &Alias, sizes: &Sizes, pins: &[Vec<Field>]) -> Nest {
     let free: Vec<Field> = fold.free().into_iter().collect();
-    // What is stored for its own sake has no places that come to the fill.
+    // A term stored for its own sake drops entries that are computed as fill.
     let stores = fold.is_stored() && *fold.arg.fill() == fold.init;
     let computed = if stores { Computed::Drop } else { Computed::Keep };
     let (folded, value) = match fold.is_scan() {
@@ -63,13 +65,14 @@ pub(crate) fn fold_nest(cx: &Context, fold: &Fold, alias: &Alias, sizes: &Sizes,
     use_lookups(nest, cx.mode())
 }
 
-/// A fold at the root of an output becomes the output's own, when the output's fill is what the fold starts from.
+/// Moves a fold at the root of an output's value to the output, if the output's fill is the fold's
+/// initial value.
 pub(crate) fn root_folds(mut nest: Nest) -> Nest {
     for target in &mut nest.outputs {
         if let (None, Node::Fold(fold)) = (&target.fold, target.value.node())
             && fold.init == target.fill
             && !fold.is_scan()
-            // What a fold comes to is known once it is done.
+            // Entries that equal the fill can only be dropped once the fold is complete.
             && target.computed == Computed::Keep
         {
             let fold = fold.clone();
@@ -80,7 +83,7 @@ pub(crate) fn root_folds(mut nest: Nest) -> Nest {
     nest
 }
 
-/// Puts the folds of a nest in their places.
+/// Places the folds of a nest.
 pub(crate) fn isolate(cx: &mut Context, nest: &Nest, order: &[Field]) -> Result<Schedule, Vec<Term>> {
     let frame = Frame { start: 0, full: order.to_vec(), passes: Vec::new() };
     let (sizes, pins) = (&nest.sizes, &nest.pins[..]);
@@ -102,7 +105,7 @@ pub(crate) fn isolate(cx: &mut Context, nest: &Nest, order: &[Field]) -> Result<
     Ok(Schedule { order: order.to_vec(), temporaries, outputs, sizes: nest.sizes.clone(), kind: nest.kind })
 }
 
-/// The loops that are open where a term stands: the nest's, or a pass's inside the outermost of another frame.
+/// The open loops around a term: those of the nest, or of a pass and the loops around it.
 struct Frame {
     start: usize,
     /// All loops from the outermost of the nest on.
@@ -120,7 +123,7 @@ struct Placer<'p, 'c> {
 }
 
 impl Placer<'_, '_> {
-    /// The term with temporaries in place of its folds.
+    /// Replaces the folds of a term by temporaries.
     fn rewrite(&mut self, term: &Term) -> Term {
         let mode = self.cx.mode();
         term.replace(
@@ -151,9 +154,9 @@ impl Placer<'_, '_> {
         Term::temporary(name, fold.clone(), term.fill().clone())
     }
 
-    /// Whether computing the fold in place is no dearer than storing it.
+    /// Returns whether computing the fold in place costs no more than storing it.
     fn pays(&self, frame: usize, depth: usize, fold: &Fold) -> bool {
-        // A scan in place is computed once for each of its places, as it would be to be stored.
+        // A scan in place is computed once per coordinate, as in a query of its own.
         if depth == 0 || fold.is_scan() {
             return true;
         }
@@ -179,7 +182,8 @@ impl Placer<'_, '_> {
         inline.is_finite() && inline <= stored_work(self.cx, fold, self.sizes, self.pins).cost() / sharing
     }
 
-    /// Computes the fold inside the outermost `depth` loops of the innermost frame, and says under which name.
+    /// Schedules the fold inside the outermost `depth` loops of the innermost frame; returns its
+    /// name.
     fn schedule(&mut self, fold: &Fold, depth: usize, since: usize) -> Alias {
         let frame = self.frames.last().expect("the frame of the nest is always open");
         let prefix = frame.full[..depth].to_vec();
@@ -217,12 +221,12 @@ impl Placer<'_, '_> {
     }
 }
 
-/// How many loops are outside of where a fold inside of `depth` loops starts.
+/// Returns the number of loops outside of the start of a fold inside `depth` loops.
 fn since(order: &[Field], fold: &Fold, depth: usize) -> usize {
     order[..depth].iter().position(|f| fold.along.contains(f)).unwrap_or(depth)
 }
 
-/// Whether the term reads a temporary of the pass.
+/// Returns whether the term reads a temporary of the pass.
 fn depends(term: &Term, pass: &Pass) -> bool {
     match term.node() {
         Node::Temporary(name, _) => {
@@ -232,7 +236,7 @@ fn depends(term: &Term, pass: &Pass) -> bool {
     }
 }
 
-/// The fold in terms of the loops of a pass that reads the same tensors at the same places.
+/// Rewrites the fold to the loops of a pass that reads the same tensors at the same coordinates.
 fn join(pass: &Pass, fold: &Fold, sizes: &Sizes, mode: redpoll_logic::FloatMode) -> Option<Fold> {
     let (_, first) = pass.folds.first()?;
     let (mut there, mut here): (Vec<&Read>, Vec<&Read>) = (Vec::new(), Vec::new());
@@ -248,7 +252,7 @@ fn join(pass: &Pass, fold: &Fold, sizes: &Sizes, mode: redpoll_logic::FloatMode)
     Some(Fold { arg: fold.arg.substitute(&with, mode), fields, ..fold.clone() })
 }
 
-/// The fields over which a stored fold is read.
+/// Returns the coordinates at which a stored fold is read.
 pub(crate) fn stored_read(nest: &Nest, fold: &Fold) -> Vec<At> {
     let free = fold.free();
     debug_assert_eq!(free.len(), nest.outputs[0].shape.len());

@@ -1,11 +1,12 @@
-//! In how many lanes an innermost loop folds what it meets along a list.
+//! Chooses the number of lanes in which an innermost loop folds along a list.
 //!
-//! An addition of floats waits for the one before; where a walk is long enough, several sums side by side take less time
-//! than one, and short walks take more, as their lanes are to be cleared and added up. What is read at random from an array
-//! that the caches next to a core do not hold takes more as well, by as much as lanes gain otherwise. So it is for the lengths
-//! of fibers and the sizes of arrays to say. The order in which floats are added is the plan's then, whatever engine adds them.
+//! A float addition waits for the previous one. On long walks, several partial sums side by side
+//! are faster than one; on short walks, clearing and combining the lanes costs more. Random reads
+//! from an array that exceeds the caches next to a core lose as much as lanes would gain. So the
+//! choice depends on the lengths of fibers and the sizes of arrays. The plan then defines the order
+//! of float additions, for every engine.
 //!
-//! Loops over every coordinate have lanes anyway, and merges of lists never.
+//! Loops over every coordinate always have lanes, merges of lists never.
 
 use crate::config::Choice;
 use crate::context::Context;
@@ -19,7 +20,8 @@ use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::statistics::Question;
 use redpoll_logic::{Field, LevelKind, Prim};
 
-/// The lanes of the innermost loop of an order that does nothing but fold a value by an operator into one place.
+/// Returns the number of lanes of the innermost loop of an order, if the loop only folds a value by
+/// an operator into one scalar.
 pub(crate) fn lanes(cx: &Context, order: &[Field], sizes: &Sizes, (op, value): (&Op, &Term)) -> u8 {
     let waits = [Builtin::Add, Builtin::Mul, Builtin::Min, Builtin::Max].iter().any(|one| *op == (*one).into());
     let is_float = value.dtype().prim().is_some_and(Prim::is_float);
@@ -35,15 +37,15 @@ pub(crate) fn lanes(cx: &Context, order: &[Field], sizes: &Sizes, (op, value): (
     }
 }
 
-/// How the innermost loop walks along one list.
+/// The walk of the innermost loop along one list.
 struct Walk {
-    /// The average number of places of a fiber.
+    /// The average number of entries of a fiber.
     length: f64,
-    /// Bytes of the lines that the list leads to in the arrays that are read at its coordinates.
+    /// Bytes of the cache lines that the list reaches in arrays read at its coordinates.
     gathered: f64,
 }
 
-/// The walk of the innermost loop, if that is along one list.
+/// Returns the walk of the innermost loop, if it runs along one list.
 fn walk(cx: &Context, order: &[Field], sizes: &Sizes, value: &Term) -> Option<Walk> {
     let positions = |f: &Field| order.iter().position(|g| g == f);
     let mut lists: Vec<(&Read, usize)> = Vec::new();
@@ -70,7 +72,8 @@ fn walk(cx: &Context, order: &[Field], sizes: &Sizes, value: &Term) -> Option<Wa
     (!others).then(|| Walk { length: stored(depth + 1) / stored(depth).max(1.0), gathered })
 }
 
-/// The bytes of the lines that a loop comes to in an array of places, all others being fixed.
+/// Returns the bytes of the cache lines that a loop reaches in an array while the other coordinates
+/// are fixed.
 fn lines(places: &[Places], at: usize, read: &Read) -> f64 {
     let bytes = read.ty.dtype.prim().map_or(cost::LINE, |prim| prim.bytes() as f64);
     let apart = if places.last().is_some_and(|level| level.at == Some(at)) { bytes } else { cost::LINE };

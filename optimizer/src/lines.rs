@@ -1,9 +1,9 @@
-//! How often accesses to an array of places miss the lines that a cache holds.
+//! Counts the accesses to an array that miss the cache lines.
 //!
-//! What a loop touches of an array, its lines, is loaded once for each of its beginnings if a cache holds it all; and also
-//! if the loop goes from neighbour to neighbour in memory, those inside of it come back to the same places, and a cache
-//! holds what they touch. Source of such counts: Ferrante, Sarkar, Thrash, "On Estimating and Enhancing Cache
-//! Effectiveness" (1991).
+//! The lines that a loop touches in an array are loaded once per entry of the loop, if a cache
+//! holds all of them. The same is true if the loop moves between neighbors in memory, the loops
+//! inside it return to the same elements, and a cache holds the lines that these touch. Source of
+//! such counts: Ferrante, Sarkar, Thrash, "On Estimating and Enhancing Cache Effectiveness" (1991).
 
 use crate::cost;
 use crate::loop_order::{Accessed, Search};
@@ -15,19 +15,19 @@ use redpoll_logic::LevelKind;
 pub(crate) const CACHES: [(Event, f64); 3] =
     [(Event::CloseMiss, cost::CLOSE_CACHE), (Event::NearMiss, cost::NEAR_CACHE), (Event::FarMiss, cost::FAR_CACHE)];
 
-/// Loops that visit this part of their places go from neighbour to neighbour.
+/// Least fraction of visited coordinates for which a loop counts as moving between neighbors.
 pub(crate) const VISITS_ALL: f64 = 0.9;
 
-/// The places of a dense level.
+/// The coordinates of a dense level.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Places {
-    /// How many loops are outside of the one that binds it; `None` where it is not bound yet.
+    /// Number of loops outside of the one that binds the level; `None` while it is not bound.
     pub(crate) at: Option<usize>,
-    /// How many the loop goes to at most.
+    /// Largest number of coordinates that the loop visits.
     pub(crate) size: f64,
 }
 
-/// The part of the accesses of a loop whose addresses look like that of the one before.
+/// Returns the fraction of a loop's accesses whose addresses alias that of the previous access.
 pub(crate) fn aliased(places: &[Places], at: usize) -> f64 {
     let Some(level) = places.iter().position(|p| p.at == Some(at)) else { return 0.0 };
     let inner = &places[level + 1..];
@@ -35,8 +35,8 @@ pub(crate) fn aliased(places: &[Places], at: usize) -> f64 {
 }
 
 impl Search<'_> {
-    /// Adds the lines that so many accesses to an array of so many bytes miss, one in each round of the last loop of
-    /// `order`.
+    /// Adds the misses of `count` accesses to an array of `bytes` bytes, one per round of the last
+    /// loop of `order`.
     pub(crate) fn miss_lines(
         &self,
         work: &mut Work,
@@ -49,12 +49,12 @@ impl Search<'_> {
         }
     }
 
-    /// The lines that so many accesses miss in a cache of so many bytes.
+    /// Returns the number of accesses that miss a cache of `cache` bytes.
     pub(crate) fn missed_lines(&self, (order, count): (&[usize], f64), places: &[Places], cache: f64) -> f64 {
         let per_line = cost::LINE / 8.0;
         let innermost = places.last().and_then(|level| level.at);
         let begins = |at: usize| self.rounds_outside(order, at).max(1.0);
-        // The lines that the loops inside touch each time.
+        // The lines that the loops inside touch in each round.
         let (mut inside, mut misses) = (1.0, count);
         for at in (0..self.problem.prefix.len() + order.len()).rev() {
             let rounds = (begins(at + 1) / begins(at)).max(1.0);
@@ -75,12 +75,12 @@ impl Search<'_> {
         misses
     }
 
-    /// Whether a loop, those outside of all of the order counted first, leads those inside of it elsewhere in each of its
-    /// rounds.
+    /// Returns whether the loops inside a loop reach other coordinates in each of its rounds; `at`
+    /// also counts the loops around the order.
     fn leads_elsewhere(&self, order: &[usize], at: usize) -> bool {
         let prefix = self.problem.prefix;
         let Some(own) = at.checked_sub(prefix.len()) else {
-            // What has led the loops outside of a fold is known by how few places they visit.
+            // The loops around a fold are led elsewhere if they visit few coordinates.
             return at + 1 < prefix.len() && self.problem.outside.fraction < VISITS_ALL;
         };
         let (own, inside) = (order[own], &order[own + 1..]);

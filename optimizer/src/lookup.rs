@@ -1,11 +1,13 @@
-//! Equality masks become lookups: gathers, scatters and diagonals.
+//! Turns equality masks into lookups: gathers, scatters and diagonals.
 //!
-//! Input and output: a nest. Where a value is the identity of its fold (or, without one, the fill of its output)
-//! unless `eq(coordinate(f), e)` holds, the loop over `f` visits at most one place that matters, `f = e`. So the loop is
-//! dropped and `e` put for `f`: in an access it reads at a value (a gather), in an output it writes at one (a scatter;
-//! places out of bounds are dropped), and when `e` is itself a coordinate it is a diagonal. Whether a value is the
-//! identity is decided by simplifying it with the mask set to false, so masks work through any operator that a false
-//! argument decides: `*`, `and`, `ifelse`.
+//! Input and output: a nest. Suppose a value is the identity of its fold (or, without a fold, the
+//! output's fill) unless `eq(coordinate(f), e)` is true. Then the loop over `f` has at most one
+//! relevant coordinate, `f = e`. The loop is dropped and `e` substituted for `f`: an access reads
+//! at a value (a gather), an output writes at a value (a scatter, which drops coordinates out of
+//! bounds). If `e` is itself a coordinate, the access is a diagonal.
+//!
+//! Masks are found by simplifying the value with the mask set to false, so they work through any
+//! operator that a false argument decides: `*`, `and`, `ifelse`.
 
 use crate::normalize::boolean;
 use crate::sizes::Sizes;
@@ -23,14 +25,14 @@ pub(crate) fn use_lookups(mut nest: Nest, mode: FloatMode) -> Nest {
     nest
 }
 
-/// `eq(coordinate(field), at)`, found in a term.
+/// A subterm `eq(coordinate(field), at)`.
 struct Mask {
     term: Term,
     field: Field,
     at: At,
 }
 
-/// Gathers in the folds of a term, innermost first.
+/// Applies gathers to the folds of a term, innermost first.
 fn in_folds(term: &Term, sizes: &Sizes, mode: FloatMode) -> Term {
     term.replace(
         &mut |t| {
@@ -69,7 +71,7 @@ fn reduce_target(target: &mut Target, sizes: &Sizes, mode: FloatMode) -> bool {
     true
 }
 
-/// A reduced field that a mask decides, and the value without it.
+/// Returns a reduced field that a mask decides, and the value without it.
 fn gather(op: &Op, value: &Term, fields: &[Field], sizes: &Sizes, mode: FloatMode) -> Option<(Field, Term)> {
     let dtype = value.dtype();
     masks(value).into_iter().find_map(|mask| {
@@ -101,7 +103,7 @@ fn gather(op: &Op, value: &Term, fields: &[Field], sizes: &Sizes, mode: FloatMod
     })
 }
 
-/// Writes at the coordinate that a mask gives.
+/// Scatters the output to the coordinate of a mask.
 fn scatter(target: &mut Target, sizes: &Sizes, mode: FloatMode) -> bool {
     for mask in masks(&target.value) {
         let Some(place) = target.at.iter().position(|at| at.as_field() == Some(&mask.field)) else { continue };
@@ -124,8 +126,8 @@ fn scatter(target: &mut Target, sizes: &Sizes, mode: FloatMode) -> bool {
     false
 }
 
-/// The value with the coordinate put for the field. Where that may leave the field's size, reads may miss; then a guard, or a write that
-/// is dropped, decides, and what they read is the fill.
+/// Substitutes the coordinate for the field. If the coordinate may exceed the field's size, reads
+/// may be out of bounds; they return the fill, because a guard or a dropped write decides.
 fn put(value: &Term, mask: &Mask, sizes: &Sizes, mode: FloatMode) -> Term {
     let marked = value.replace(
         &mut |t| {
@@ -139,7 +141,7 @@ fn put(value: &Term, mask: &Mask, sizes: &Sizes, mode: FloatMode) -> Term {
     value.substitute(&with, mode)
 }
 
-/// The access that a term is, when it depends on the field.
+/// Returns the access that a term consists of, if it depends on the field.
 fn reads<'t>(term: &'t Term, field: &Field) -> Option<&'t Read> {
     match term.node() {
         Node::Access(read) if read.at.iter().any(|at| at.has(field)) => Some(read),
@@ -147,8 +149,8 @@ fn reads<'t>(term: &'t Term, field: &Field) -> Option<&'t Read> {
     }
 }
 
-/// The access that a term is, when it reads the fill value wherever the field is beyond its size. A field that is a part of a
-/// coordinate may be beyond its size within the bounds of the tensor.
+/// Returns the access that a term consists of, if it reads the fill wherever the field exceeds its
+/// size. A field inside a larger coordinate may exceed its size within the tensor's bounds.
 fn misses<'t>(term: &'t Term, field: &Field, size: u64) -> Option<&'t Read> {
     let read = reads(term, field)?;
     let ends = |(at, n): (&At, &u64)| at.as_field() == Some(field) && *n <= size;
@@ -156,13 +158,13 @@ fn misses<'t>(term: &'t Term, field: &Field, size: u64) -> Option<&'t Read> {
     (reads_fill && read.at.iter().zip(&read.ty.shape).any(ends)).then_some(read)
 }
 
-/// The constant that the value is when the mask is false.
+/// Returns the constant value of a term when the mask is false.
 fn unless(value: &Term, mask: &Term, mode: FloatMode) -> Option<Scalar> {
     let value = value.replace(&mut |t| (t == mask).then(|| boolean(false)), mode);
     value.as_literal().cloned()
 }
 
-/// The masks of a term outside of its folds.
+/// Returns the masks of a term outside of its folds.
 fn masks(term: &Term) -> Vec<Mask> {
     let mut found = Vec::new();
     let Node::Call(op, args) = term.node() else { return found };

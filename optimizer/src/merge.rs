@@ -1,9 +1,9 @@
-//! Merges queries that go through the same loops over the same tensors into one nest with several outputs.
+//! Merges queries with the same loops over the same tensors into one nest with several outputs.
 //!
-//! Input and output: nests in order. A nest joins an earlier one when both read the same accesses up to the names of
-//! loops, when it reads nothing that is written in between, and when neither pins an order. Outputs that fold keep
-//! folding into place when all do; when some are maps of folds, all folds become temporaries, if the tensors can be
-//! walked with the outputs' loops outermost.
+//! Input and output: nests in order. A nest joins an earlier one if both have the same accesses up
+//! to loop names, the later one reads nothing written in between, and neither pins an order. If all
+//! outputs fold, they continue to fold in place. If some are maps of folds, all folds become
+//! temporaries, provided that the tensors can be walked with the outputs' loops outermost.
 
 use crate::fit::{Meeting, fit};
 use crate::loop_order::outer_accesses;
@@ -13,7 +13,7 @@ use crate::unify::{canonical, match_loops};
 use redpoll_logic::{Field, FloatMode};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The nests, merged.
+/// Merges the nests.
 pub(crate) fn merge_queries(nests: Vec<Nest>, mode: FloatMode) -> Vec<Nest> {
     let mut merged: Vec<Nest> = Vec::new();
     for nest in nests {
@@ -27,12 +27,12 @@ pub(crate) fn merge_queries(nests: Vec<Nest>, mode: FloatMode) -> Vec<Nest> {
     merged
 }
 
-/// Whether the nest reads an output of another.
+/// Returns whether the nest reads an output of another.
 fn reads(nest: &Nest, other: &Nest) -> bool {
     accesses(nest).iter().any(|r| other.outputs.iter().any(|t| t.alias == r.tensor))
 }
 
-/// Whether the loops of a nest may have any order.
+/// Returns whether the loops of a nest may have any order.
 fn is_free(nest: &Nest, mode: FloatMode) -> bool {
     let pinned = |t: &Target| {
         let fold = t.fold.as_ref();
@@ -41,7 +41,7 @@ fn is_free(nest: &Nest, mode: FloatMode) -> bool {
     nest.kind == NestKind::Query && nest.pins.is_empty() && !nest.outputs.iter().any(pinned)
 }
 
-/// Both nests in one.
+/// Joins both nests into one, if possible.
 pub(crate) fn join(into: &Nest, nest: &Nest, mode: FloatMode) -> Option<Nest> {
     if !is_free(nest, mode) || !is_free(into, mode) {
         return None;
@@ -54,7 +54,7 @@ pub(crate) fn join(into: &Nest, nest: &Nest, mode: FloatMode) -> Option<Nest> {
         return None;
     }
     let (into, nest) = (unrooted(into, mode)?, unrooted(nest, mode)?);
-    // The others have been matched with the first.
+    // The other outputs have been matched with the first one.
     let first = Nest { outputs: into.outputs[..1].to_vec(), ..into.clone() };
     let (bound, into_bound) = (bound_fields(&nest), bound_fields(&first));
     let all = |n: &Nest, bound: &[Field]| n.loops().iter().chain(bound).cloned().collect::<Vec<_>>();
@@ -69,19 +69,20 @@ pub(crate) fn join(into: &Nest, nest: &Nest, mode: FloatMode) -> Option<Nest> {
     append_apart(&into, &nest, &names, mode)
 }
 
-/// Both nests in one that goes through what they read outside of the folds in their values, which is to be the same; what is
-/// in these folds may differ.
+/// Joins two nests with the same reads outside of the folds in their values; reads inside the folds
+/// may differ.
 pub(crate) fn join_outside(into: &Nest, nest: &Nest, mode: FloatMode) -> Option<Nest> {
     if !is_free(nest, mode) || !is_free(into, mode) || nest.loops().len() != into.loops().len() {
         return None;
     }
-    // The others have been matched with the first.
+    // The other outputs have been matched with the first one.
     let first = Nest { outputs: into.outputs[..1].to_vec(), ..into.clone() };
     let names = match_loops(&outside(nest), &nest.loops(), &outside(&first), &into.loops())?;
     append_apart(into, nest, &names, mode)
 }
 
-/// The outputs of `nest` with loops of those names, after those of `into`; folds in values get fields of their own.
+/// Appends the outputs of `nest`, with renamed loops, to those of `into`; folds in values get new
+/// fields.
 fn append_apart(into: &Nest, nest: &Nest, names: &BTreeMap<Field, Field>, mode: FloatMode) -> Option<Nest> {
     let (mut sizes, bound) = (into.sizes.clone(), bound_fields(nest));
     let fresh: Vec<(Field, Field)> = bound.iter().map(|f| (f.clone(), rename(f, &nest.sizes, &mut sizes))).collect();
@@ -91,13 +92,13 @@ fn append_apart(into: &Nest, nest: &Nest, names: &BTreeMap<Field, Field>, mode: 
         None => names.get(f).unwrap_or(f).clone(),
     };
     let mut joined = append(&into, nest, &name, mode)?;
-    // Folds that are equal but for the names of their fields are one term, so that they are priced once, too.
+    // Folds that are equal up to field names become one term, so that they are priced once.
     let mut known: Vec<(&Term, Fold)> = Vec::new();
     into.outputs.iter().for_each(|t| t.value.each_fold(&mut |term, fold| known.push((term, canonical(fold, mode)))));
     for target in &mut joined.outputs[into.outputs.len()..] {
         let mut same = |t: &Term| {
             let Node::Fold(fold) = t.node() else { return None };
-            // Folds in folds have passes of their own, whose loops are told apart by their names.
+            // Nested folds have passes of their own, whose loops need distinct names.
             if has_fold(&fold.arg) {
                 return None;
             }
@@ -113,7 +114,7 @@ fn append_apart(into: &Nest, nest: &Nest, names: &BTreeMap<Field, Field>, mode: 
     Some(joined)
 }
 
-/// The outputs of `nest` under new names, after those of `into`.
+/// Appends the outputs of `nest`, with renamed fields, to those of `into`.
 fn append(into: &Nest, nest: &Nest, name: &dyn Fn(&Field) -> Field, mode: FloatMode) -> Option<Nest> {
     if nest.loops().iter().any(|f| nest.sizes.of(f) != into.sizes.of(&name(f))) {
         return None;
@@ -130,8 +131,9 @@ fn append(into: &Nest, nest: &Nest, name: &dyn Fn(&Field) -> Field, mode: FloatM
     Some(joined)
 }
 
-/// The nest with its root folds inside the values, each with fields of its own; `None` when an output is scattered, or when
-/// outputs fold over different loops: what is left is written at the same places in each round of the others' loops.
+/// Moves root folds inside the values, each with fields of its own. Returns `None` when an output
+/// is scattered or outputs fold over different loops; then an output would be written repeatedly at
+/// the same coordinates.
 fn unrooted(nest: &Nest, mode: FloatMode) -> Option<Nest> {
     let mut nest = nest.clone();
     let mut taken = BTreeSet::new();
@@ -165,7 +167,7 @@ fn has_fold(term: &Term) -> bool {
     found
 }
 
-/// The fields that folds in the values bind.
+/// Returns the fields that folds in the values bind.
 fn bound_fields(nest: &Nest) -> Vec<Field> {
     fn collect(term: &Term, found: &mut Vec<Field>) {
         if let Node::Fold(fold) = term.node() {
@@ -180,7 +182,7 @@ fn bound_fields(nest: &Nest) -> Vec<Field> {
     found
 }
 
-/// A field of that size that `sizes` does not have yet.
+/// Returns a new field of the same size.
 fn rename(field: &Field, from: &Sizes, sizes: &mut Sizes) -> Field {
     let mut name = field.clone();
     let mut count = 2;
@@ -192,7 +194,7 @@ fn rename(field: &Field, from: &Sizes, sizes: &mut Sizes) -> Field {
     name
 }
 
-/// The accesses outside of the folds in values.
+/// Returns the accesses outside of the folds in values.
 fn outside(nest: &Nest) -> Vec<&Read> {
     let mut found = Vec::new();
     nest.outputs.iter().for_each(|t| outer_accesses(&t.value, &mut |r| found.push(r)));

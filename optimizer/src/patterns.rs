@@ -1,9 +1,9 @@
-//! Outputs that store what one of their operands stores.
+//! Finds outputs that store the same coordinates as one of their operands.
 //!
-//! In a scaled matrix or a sampled product, everything but one operand is there at every place. Where that operand holds its
-//! fill value, so does the result, and nowhere else is nothing stored: the output shares the arrays of the operand's levels,
-//! and what is written are values alone, in any order. (A product of two sparse operands stores less than either of them, a
-//! sum more, so these do not.)
+//! In a scaled matrix or a sampled product, every operand but one is stored everywhere. The result
+//! is fill where that operand is, and stored everywhere else. So the output shares the arrays of
+//! the operand's levels; only values are written, in any order. (A product of two sparse operands
+//! stores fewer entries than either of them, and a sum more, so these do not qualify.)
 
 use crate::config::Subject;
 use crate::context::Context;
@@ -13,21 +13,22 @@ use crate::term::{At, NestKind, Node, Read, Target, Term};
 use redpoll_logic::{Computed, Field, FloatMode, Format, LeafKind, LevelKind};
 use std::collections::BTreeSet;
 
-/// Where a term is stored.
+/// The coordinates at which a term is stored, relative to an operand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stored {
-    /// At every place.
+    /// Everywhere.
     Everywhere,
-    /// Where an operand is.
+    /// Exactly where the operand is stored.
     There,
-    /// Somewhere else.
+    /// At other coordinates.
     Elsewhere,
 }
 
-/// The operands that store something exactly where an output does.
+/// Returns the operands that store exactly the coordinates of an output.
 pub(crate) fn patterns(cx: &Context, target: &Target, sizes: &Sizes) -> Vec<Read> {
     let scatters = target.at.iter().any(|at| matches!(at, At::Value(_)));
-    // What loops do not come to, off a diagonal or beside a window, is not stored by the output.
+    // Coordinates that the loops do not visit, off a diagonal or outside of a window, are not
+    // stored by the output.
     let fields: BTreeSet<Field> = target.at.iter().flat_map(At::fields).collect();
     let visited: f64 = fields.iter().map(|f| sizes.of(f) as f64).product();
     if visited < target.shape.iter().map(|&n| n as f64).product() {
@@ -43,13 +44,13 @@ pub(crate) fn patterns(cx: &Context, target: &Target, sizes: &Sizes) -> Vec<Read
     found
 }
 
-/// That of them whose levels an output of that format shares.
+/// Returns the operand whose levels an output of this format shares.
 pub(crate) fn pattern<'r>(patterns: &'r [Read], format: &Format) -> Option<&'r Read> {
     let same = |own: &Format| own.levels == format.levels && own.modes == format.modes;
     patterns.iter().filter(|_| format.leaf == LeafKind::Element).find(|read| same(&read.ty.format))
 }
 
-/// The format of the first of them that is walked in an order of loops.
+/// Returns the format of the first pattern that the loop order walks.
 pub(crate) fn kept_format(cx: &Context, patterns: &[Read], sizes: &Sizes, order: &[Field]) -> Option<Format> {
     let position = |f: &Field| order.iter().position(|g| g == f);
     let walks = |read: &&Read| {
@@ -60,7 +61,8 @@ pub(crate) fn kept_format(cx: &Context, patterns: &[Read], sizes: &Sizes, order:
     Some(Format { leaf: LeafKind::Element, ..read.ty.format.clone() })
 }
 
-/// The reads of a value at the places of an output, in formats with one position for each stored place.
+/// Collects the reads of a value at the output's coordinates whose formats have one position per
+/// stored coordinate.
 fn candidates(target: &Target, value: &Term, found: &mut Vec<Read>) {
     match value.node() {
         Node::Access(read) => {
@@ -77,7 +79,7 @@ fn candidates(target: &Target, value: &Term, found: &mut Vec<Read>) {
     }
 }
 
-/// Whether nothing is written where an operand holds its fill value.
+/// Returns whether nothing is written where an operand is fill.
 fn vanishes(target: &Target, read: &Read, mode: FloatMode) -> bool {
     let fill = || Some(Term::literal(read.ty.fill.clone()));
     let absent = &mut |t: &Term| if matches!(t.node(), Node::Access(r) if r == read) { fill() } else { None };
@@ -89,7 +91,7 @@ fn vanishes(target: &Target, read: &Read, mode: FloatMode) -> bool {
     }
 }
 
-/// Where loops over a term find something stored.
+/// Returns the coordinates at which loops over a term find stored entries.
 fn stored(cx: &Context, term: &Term, read: &Read) -> Stored {
     if term.is_full() {
         return Stored::Everywhere;
@@ -103,7 +105,7 @@ fn stored(cx: &Context, term: &Term, read: &Read) -> Stored {
             let decides =
                 |k: &usize| if joined.is_empty() { args[*k].as_literal().is_none() } else { joined.contains(k) };
             let parts = (0..args.len()).filter(decides).map(|k| stored(cx, &args[k], read));
-            // What several decide is stored where all are, anything else where one is.
+            // Deciding arguments intersect, other arguments unite.
             let [first, last] = match joined.is_empty() {
                 true => [Stored::Everywhere, Stored::There],
                 false => [Stored::There, Stored::Everywhere],

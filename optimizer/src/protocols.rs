@@ -1,10 +1,11 @@
-//! Chooses how an access goes through each of its levels.
+//! Chooses the protocol of each level of an access.
 //!
-//! A level whose coordinate is known when it is met is followed; the others are walked, except in an intersection:
-//! where one loop meets several sparse levels under operators that each of their fills annihilates, hash tables and byte
-//! maps are followed when some list leads, lists that the loops outside come back to are held in byte maps, and lists of
-//! a union beside such an intersection are led by it, or searched, where that is cheaper; lists that are left gallop when
-//! they lead others, or the lengths of their fibers differ by more than [`cost::GALLOP_RATIO`].
+//! A level whose coordinate is given when it is reached is followed; other levels are walked,
+//! except in intersections. An intersection is a loop over several sparse levels whose fills each
+//! annihilate the value. In it, hash tables and byte maps are followed if a list leads, and lists
+//! that outer loops reread are held in byte maps. Lists of a union beside it are led or searched
+//! where that is cheaper. The remaining lists gallop when they lead others, or when their fiber
+//! lengths differ by more than [`cost::GALLOP_RATIO`].
 
 use crate::context::Context;
 use crate::cost;
@@ -16,10 +17,10 @@ use redpoll_logic::physical::{Protocol, Workspace};
 use redpoll_logic::statistics::Question;
 use redpoll_logic::{Field, Format, LevelKind, Lookup};
 
-/// How the accesses of one value go through their levels.
+/// The protocols of the accesses of one value.
 pub(crate) struct Protocols(Vec<(Read, Through)>);
 
-/// How an access goes through its levels.
+/// The protocols of the levels of an access, and its workspace.
 #[derive(Clone)]
 pub(crate) struct Through {
     pub(crate) protocols: Vec<Protocol>,
@@ -27,7 +28,7 @@ pub(crate) struct Through {
 }
 
 impl Protocols {
-    /// How an access of the value goes through its levels.
+    /// Returns the protocols of an access of the value.
     pub(crate) fn of(&self, read: &Read) -> Through {
         let found = self.0.iter().find(|(r, _)| r == read);
         found.map(|(_, through)| through.clone()).expect("every access of the value has protocols")
@@ -43,8 +44,8 @@ struct Member {
     list: List,
 }
 
-/// Chooses how the accesses of a value inside of loops in that order go through their levels; without what is read `around`
-/// it nothing is computed.
+/// Chooses the protocols of the accesses of a value inside loops of the given order. The reads in
+/// `around` must differ from their fills for anything to be computed.
 pub(crate) fn choose_protocols(
     cx: &Context,
     (value, around): (&Term, &[&Read]),
@@ -107,7 +108,8 @@ pub(crate) fn choose_protocols(
     Protocols(chosen)
 }
 
-/// Chooses the protocols of levels that one loop walks; `rounds` tells those of so many loops.
+/// Chooses the protocols of the levels that one loop walks; `rounds` returns the rounds of a number
+/// of outermost loops.
 fn meet_together(met: &[&mut Member], rounds: &dyn Fn(usize) -> f64, chosen: &mut [(Read, Through)]) {
     let (tables, lists): (Vec<&Member>, Vec<&Member>) =
         met.iter().map(|m| &**m).partition(|m| m.list.kind.traits().lookup == Lookup::Direct);
@@ -133,7 +135,7 @@ fn meet_together(met: &[&mut Member], rounds: &dyn Fn(usize) -> f64, chosen: &mu
         }
     }
     let leading = || lists.iter().zip(&ways).filter(|(m, way)| m.list.joined && **way == Way::Walked).map(|(m, _)| *m);
-    // A table that is met along with one list tells how much of it is asked for.
+    // A table next to a single list shows how much of the list is needed.
     let lengths = || leading().chain(tables.iter().copied().filter(|m| m.list.joined)).map(|m| m.list.fiber);
     let (least, most) = (lengths().fold(f64::INFINITY, f64::min), lengths().fold(0.0, f64::max));
     let leads = ways.contains(&Way::Led);

@@ -5,7 +5,7 @@ use redpoll_logic::Field;
 use std::fmt;
 
 impl fmt::Display for Nest {
-    /// One line an output.
+    /// Writes one line per output.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [first, rest @ ..] = &self.outputs[..] else { return Ok(()) };
         if rest.is_empty() {
@@ -18,7 +18,8 @@ impl fmt::Display for Nest {
 }
 
 impl fmt::Display for Target {
-    /// `(write NAME (PLACES) VALUE)`, with `(fold OP FIELDS VALUE)` as the value when it is folded into.
+    /// Writes `(write NAME (COORDINATES) VALUE)`, with `(fold OP FIELDS VALUE)` as the value if the
+    /// output folds.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let places: Vec<String> = self.at.iter().map(At::to_string).collect();
         write!(f, "(write {} ({}) ", self.alias, places.join(" "))?;

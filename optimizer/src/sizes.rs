@@ -1,11 +1,11 @@
-//! The fields of a nest: their sizes, and how those that replace others make them up.
+//! The fields of a nest: their sizes, and the replacement of fields by blocks and diagonals.
 
 use crate::term::At;
 use redpoll_logic::{Affine, Field, Subscript};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Sizes of fields; blocks of the fields that count places inside a block.
+/// Sizes of fields, and the blocks and skews that replace fields.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Sizes {
     sizes: FxHashMap<Field, u64>,
@@ -13,7 +13,7 @@ pub(crate) struct Sizes {
     skews: Vec<Skew>,
 }
 
-/// A field that was replaced by a diagonal and the coordinate along it: `field = diagonal + along - shift`.
+/// A field replaced by a diagonal and the coordinate along it: `field = diagonal + along - shift`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Skew {
     pub(crate) field: Field,
@@ -24,13 +24,13 @@ pub(crate) struct Skew {
     pub(crate) size: u64,
 }
 
-/// A field that was split: `field = block * outer + inner`, `inner` being the key of the map.
+/// A field that was split: `field = block * outer + inner`; `inner` is the key of the map.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Block {
     pub(crate) block: u64,
     pub(crate) outer: Field,
     pub(crate) size: u64,
-    /// Whether a tensor is stored in these blocks.
+    /// Set when a tensor is stored in these blocks.
     pub(crate) stored: bool,
 }
 
@@ -56,13 +56,13 @@ impl Sizes {
         self.skews.iter()
     }
 
-    /// Whether loops over both fields take the same values, those of the loops around being the same.
+    /// Returns whether loops over both fields take the same values inside equal outer loops.
     pub(crate) fn alike(&self, a: &Field, b: &Field) -> bool {
         let skew = |f| self.skew(f).map(|(s, other)| (other, s.diagonal == *f, s.shift, s.size));
         self.get(a) == self.get(b) && self.block(a).is_none() && (a == b || skew(a).eq(skew(b)))
     }
 
-    /// The skew of which the field is a part, and the other part.
+    /// Iterates over the skews that contain the field, each with its other part.
     pub(crate) fn skew(&self, field: &Field) -> impl Iterator<Item = (&Skew, &Field)> {
         self.skews.iter().filter_map(move |s| {
             let other = if s.diagonal == *field { Some(&s.along) } else { None };
@@ -70,7 +70,7 @@ impl Sizes {
         })
     }
 
-    /// The skew whose field `form` is.
+    /// Returns the skew whose field equals `form`.
     fn as_skew(&self, form: &Affine) -> Option<&Skew> {
         let is = |s: &&Skew| {
             let parts = form.coefficient(&s.diagonal) == 1 && form.coefficient(&s.along) == 1;
@@ -79,20 +79,20 @@ impl Sizes {
         self.skews.iter().find(is)
     }
 
-    /// Whether the fields that both have have one size, and make each other up alike.
+    /// Returns whether the common fields have equal sizes, and the blocks and skews are equal.
     pub(crate) fn agrees(&self, other: &Sizes) -> bool {
         let same = |(field, size): (&Field, &u64)| self.get(field).is_none_or(|own| own == *size);
         other.sizes.iter().all(same) && self.blocks == other.blocks && self.skews == other.skews
     }
 
-    /// Takes up the fields of others that agree.
+    /// Adds the fields of other sizes that agree.
     pub(crate) fn extend(&mut self, other: &Sizes) {
         other.each(&mut |field, size| {
             self.sizes.entry(field.clone()).or_insert(size);
         });
     }
 
-    /// Every field with its size.
+    /// Visits every field with its size.
     pub(crate) fn each(&self, f: &mut dyn FnMut(&Field, u64)) {
         self.sizes.iter().for_each(|(field, size)| f(field, *size));
     }
@@ -101,7 +101,7 @@ impl Sizes {
         self.sizes.get(field).copied()
     }
 
-    /// The size of a field of the nest.
+    /// Returns the size of a field of the nest.
     pub(crate) fn of(&self, field: &Field) -> u64 {
         self.get(field).expect("every field of a nest has a size")
     }
@@ -110,7 +110,7 @@ impl Sizes {
         self.blocks.get(inner)
     }
 
-    /// Whether the field is no part of blocks, which may be ragged, nor of a skew.
+    /// Returns whether the field is not a part of a block, which may be ragged, or of a skew.
     pub(crate) fn is_whole(&self, field: &Field) -> bool {
         let part = self.blocks.contains_key(field) || self.blocks.values().any(|b| b.outer == *field);
         !part && self.skew(field).next().is_none()
@@ -120,7 +120,7 @@ impl Sizes {
         self.sizes.contains_key(field)
     }
 
-    /// The split field that `form` is, given as outer and inner field and block.
+    /// Returns the outer field, inner field and block of the split field that equals `form`.
     pub(crate) fn as_split(&self, form: &Affine) -> Option<(&Field, &Field, u64)> {
         let [(a, ca), (b, cb)] = &form.terms[..] else { return None };
         let found = |inner: &Field, outer: &Field, step: i64, stride: i64| {
@@ -131,12 +131,13 @@ impl Sizes {
         found(a, b, *ca, *cb).or_else(|| found(b, a, *cb, *ca))
     }
 
-    /// Whether `at` surely stays within `0..size`.
+    /// Returns whether `at` is provably within `0..size`.
     pub(crate) fn within(&self, at: &At, size: u64) -> bool {
         match at {
             At::Subscript(s) => {
                 if let Some((_, inner, _)) = self.as_split(s.form()) {
-                    // Loops over a split field never leave its size, although its pieces alone might.
+                    // Loops over a split field never exceed its size, although its pieces alone
+                    // could.
                     return self.blocks[inner].size <= size && matches!(s, Subscript::Affine(_));
                 }
                 if let Some(skew) = self.as_skew(s.form()) {

@@ -1,17 +1,18 @@
 //! Replaces fields by diagonals where tensors are stored by diagonals.
 //!
-//! Input: a nest. Output: candidate nests, one for each choice of which fields are replaced; the cheapest is taken. A
-//! field `j` that is skewed by `i` becomes `d + i - shift` everywhere, `d` being the number of the diagonal, so that an
-//! access by diagonals is walked and the others read at that form. Otherwise accesses by diagonals look up each diagonal.
+//! Input: a nest. Output: candidate nests, one for each choice of replaced fields; the cheapest is
+//! taken. A field `j` that is skewed by `i` becomes `d + i - shift` everywhere, with `d` the index
+//! of the diagonal. Accesses by diagonals are then walked, and other accesses read at that form.
+//! Without the replacement, accesses by diagonals look up each diagonal.
 
 use crate::sizes::Skew;
 use crate::term::{At, Nest, Term, regroups};
 use redpoll_logic::{Affine, Field, FloatMode, Format, StorageMode, Subscript};
 
-/// So many candidates are tried.
+/// Largest number of candidates.
 const CANDIDATES: usize = 4;
 
-/// The nest as it is and with each choice of fields replaced.
+/// Returns the nest itself and a nest for each choice of replaced fields.
 pub(crate) fn skew_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
     let mut pairs: Vec<(Field, Field)> = Vec::new();
     let mut offer = |at: &[At], format: &Format| {
@@ -45,17 +46,19 @@ pub(crate) fn skew_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
     candidates
 }
 
-/// Whether the other field is known wherever the field is, and places may be met diagonal by diagonal.
+/// Returns whether the other field is always bound with the field, and coordinates may be visited
+/// diagonal by diagonal.
 fn fits(nest: &Nest, field: &Field, along: &Field, mode: FloatMode) -> bool {
     let pinned = nest.pins.iter().flatten().any(|f| f == field);
-    // Diagonals do not know where a ragged block ends.
+    // Diagonals do not contain the end of a ragged block.
     let even = nest.sizes.block(field).is_some_and(|b| b.size.is_multiple_of(b.block));
     let whole = (nest.sizes.is_whole(field) || even) && nest.sizes.block(along).is_none();
     whole
         && !pinned
         && nest.outputs.iter().all(|target| {
             let loops = target.loops();
-            // Along a diagonal both coordinates grow: for one place of the field, those of the other are met backwards.
+            // Both coordinates ascend along a diagonal, so for a fixed coordinate of the field,
+            // those of the other descend.
             let in_order = target
                 .fold
                 .as_ref()
@@ -69,7 +72,7 @@ fn fits(nest: &Nest, field: &Field, along: &Field, mode: FloatMode) -> bool {
 fn folds_fit(term: &Term, field: &Field, along: &Field, mode: FloatMode) -> bool {
     let mut fit = true;
     term.each_fold(&mut |_, fold| {
-        // Along a diagonal both coordinates grow, which is not the order of a scan along either.
+        // Both coordinates ascend along a diagonal, which is not the order of a scan along either.
         let scans = fold.along.contains(field) || fold.along.contains(along);
         let here = match (fold.fields.contains(field), fold.fields.contains(along)) {
             _ if scans => false,

@@ -1,26 +1,28 @@
-//! Splits fields into blocks where tensors are stored in blocks, or read at quotients and remainders of fields.
+//! Splits fields into blocks where tensors are stored in blocks, or read at quotients and
+//! remainders of fields.
 //!
-//! Input: a nest. Output: candidate nests, one for each choice of which fields are split; the cheapest is taken. A
-//! split field `i` becomes `block * i.o + i.i` everywhere, so that a blocked access is walked, and the others read at
-//! that form. Without the split, blocked accesses need a copy that is not, and what is read at `i / block` and
-//! `i mod block` (a reshape, a tile, a repeat, a Kronecker product) looks up each coordinate.
+//! Input: a nest. Output: candidate nests, one for each choice of split fields; the cheapest is
+//! taken. A split field `i` becomes `block * i.o + i.i` everywhere. Blocked accesses are then
+//! walked, and other accesses read at that form. Without the split, blocked accesses need an
+//! unblocked copy, and reads at `i / block` and `i mod block` (a reshape, a tile, a repeat, a
+//! Kronecker product) look up each coordinate.
 
 use crate::sizes::{Block, Sizes};
 use crate::term::{At, Nest, Node, Term};
 use redpoll_logic::{Affine, Field, FloatMode, StorageMode, Subscript, TensorType};
 
-/// So many candidates are tried.
+/// Largest number of candidates.
 const CANDIDATES: usize = 16;
 
-/// How often fields that came of a split are split again.
+/// Largest number of times that fields which result from a split are split again.
 const ROUNDS: usize = 4;
 
-/// The nest with each choice of splits; the first has the most.
+/// Returns a nest for each choice of splits; the first has the most.
 pub(crate) fn split_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
     let nest = &resolved(nest, mode);
     let mut blocks: Vec<(Field, Vec<u64>)> = Vec::new();
     let mut offer = |at: &At, block: u64| {
-        // The bounds of a diagonal's places are those of the whole field.
+        // A diagonal has the bounds of the whole field.
         let Some(field) = at.as_field().filter(|f| nest.sizes.skew(f).next().is_none()) else { return };
         match blocks.iter_mut().find(|(f, _)| f == field) {
             Some((_, sizes)) if !sizes.contains(&block) => sizes.push(block),
@@ -61,7 +63,8 @@ fn outer_modes(ty: &TensorType) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-/// The nest with the fields split that its accesses read at quotients and remainders; `None` when there are none.
+/// Splits the fields that accesses read at quotients and remainders; returns `None` when there are
+/// none.
 fn divided(nest: &Nest, mode: FloatMode) -> Option<Nest> {
     let mut found: Option<Nest> = None;
     for _ in 0..ROUNDS {
@@ -72,7 +75,7 @@ fn divided(nest: &Nest, mode: FloatMode) -> Option<Nest> {
                 for (field, block) in read.at.iter().flat_map(|at| nest.sizes.wanted(at, mode)) {
                     let whole = nest.sizes.is_whole(&field);
                     match choice.iter_mut().find(|(f, _)| *f == field) {
-                        // The larger block first, the smaller one within.
+                        // The larger block is split first, the smaller one within it.
                         Some((_, known)) => *known = block.max(*known),
                         None if whole => choice.push((field, block)),
                         None => {}
@@ -88,7 +91,7 @@ fn divided(nest: &Nest, mode: FloatMode) -> Option<Nest> {
     found
 }
 
-/// The nest with quotients and remainders resolved that the sizes of fields decide.
+/// Resolves the quotients and remainders that the sizes of fields decide.
 fn resolved(nest: &Nest, mode: FloatMode) -> Nest {
     let mut nest = nest.clone();
     let sizes = &nest.sizes;
@@ -113,7 +116,7 @@ fn resolved_term(term: &Term, sizes: &Sizes, mode: FloatMode) -> Term {
     )
 }
 
-/// Why a field is split.
+/// The reason why a field is split.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
     /// A tensor is stored in blocks.

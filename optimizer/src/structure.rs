@@ -1,8 +1,9 @@
-//! Which structure of its operands the innermost level of an output keeps.
+//! Chooses the structure of operands that the innermost level of an output keeps.
 //!
-//! Along the innermost loop a value has runs where everything that it is computed of has runs, or does not depend on the
-//! loop; and it is stored in blocks, or in one band, where that holds of the operands that decide where it is stored. An
-//! output that is written along that loop keeps this structure instead of listing its coordinates, or having all of them.
+//! Along the innermost loop, a value has runs if each operand has runs or does not depend on the
+//! loop. It has blocks, or one band, if the operands that decide its stored coordinates do. An
+//! output that is written along that loop keeps this structure instead of listing its coordinates
+//! or storing all of them.
 
 use crate::context::Context;
 use crate::fit::storage_at;
@@ -11,22 +12,23 @@ use crate::term::{Node, Read, Target, Term};
 use redpoll_logic::statistics::Question;
 use redpoll_logic::{Field, LevelKind};
 
-/// Runs are kept when they are at least so long, on average.
+/// Least average length for which runs are kept.
 const SHORTEST_RUN: f64 = 4.0;
 
-/// Where the operands of a term are stored along a loop.
+/// The stored coordinates of a term's operands along a loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pattern {
-    /// Everywhere.
+    /// All coordinates.
     All,
-    /// In blocks, or in a band.
+    /// Blocks or a band.
     Kept(LevelKind),
-    /// Anywhere.
+    /// Arbitrary coordinates.
     Any,
 }
 
-/// The kind of the innermost level of an output, where its coordinates are those of the innermost loop, that keeps the
-/// structure of its operands; the level would have all coordinates, or list `stored` of them for each of those outside.
+/// Returns the kind of an output's innermost level that keeps the structure of its operands, if
+/// that level has the innermost loop's coordinates. Otherwise the level would list `stored`
+/// coordinates per fiber, or be dense for `None`.
 pub(crate) fn kept(
     cx: &Context,
     target: &Target,
@@ -47,8 +49,9 @@ pub(crate) fn kept(
     }
 }
 
-/// How many runs the operands of a value have along a loop for each round of those outside, on average, none where it does
-/// not depend on the loop; `None` when it may change within them.
+/// Returns the average number of runs of a value's operands along a loop, per round of the loops
+/// outside: 0 if the value does not depend on the loop, `None` if the value may change within the
+/// runs.
 pub(crate) fn runs(cx: &Context, term: &Term, sizes: &Sizes, field: &Field) -> Option<f64> {
     match term.node() {
         _ if !term.fields().contains(field) => Some(0.0),
@@ -81,7 +84,7 @@ fn pattern(cx: &Context, term: &Term, sizes: &Sizes, field: &Field) -> Pattern {
     }
 }
 
-/// Where both of two operands are stored.
+/// Returns the stored coordinates of an intersection of two operands.
 fn both(a: Pattern, b: Pattern) -> Pattern {
     match (a, b) {
         (Pattern::All, other) | (other, Pattern::All) => other,
@@ -89,7 +92,7 @@ fn both(a: Pattern, b: Pattern) -> Pattern {
     }
 }
 
-/// Where one of two operands is stored.
+/// Returns the stored coordinates of a union of two operands.
 fn either(a: Pattern, b: Pattern) -> Pattern {
     match (a, b) {
         (Pattern::Kept(a), Pattern::Kept(b)) if a == b => Pattern::Kept(a),
@@ -99,7 +102,8 @@ fn either(a: Pattern, b: Pattern) -> Pattern {
     }
 }
 
-/// The level of a read whose coordinates are those of a loop, when it is the only one and the innermost one.
+/// Returns the level of a read that has a loop's coordinates, if it is the only such level and the
+/// innermost one.
 fn innermost(cx: &Context, read: &Read, sizes: &Sizes, field: &Field) -> Option<(usize, LevelKind)> {
     let spots = storage_at(&read.at, &read.ty.format, &read.ty.shape, sizes, cx.mode());
     let (last, outer) = spots.split_last()?;
@@ -107,7 +111,7 @@ fn innermost(cx: &Context, read: &Read, sizes: &Sizes, field: &Field) -> Option<
     alone.then(|| (outer.len(), read.ty.format.levels[outer.len()].kind))
 }
 
-/// How many positions a fiber of a level has, on average.
+/// Returns the average number of positions of a fiber of a level.
 fn fanout(cx: &Context, read: &Read, level: usize) -> f64 {
     let positions = |levels: usize| cx.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate;
     positions(level + 1) / positions(level).max(1.0)

@@ -5,7 +5,8 @@ use crate::term::{At, Fold, Node, Read, Term};
 use redpoll_logic::{Affine, Field, FloatMode};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The fold with its bound fields, and those of folds in it, numbered; equal folds become equal terms.
+/// Numbers the bound fields of a fold and of the folds inside it; folds that are equal up to names
+/// become equal terms.
 pub(crate) fn canonical(fold: &Fold, mode: FloatMode) -> Fold {
     number(fold, 0, mode)
 }
@@ -27,8 +28,8 @@ fn number(fold: &Fold, depth: usize, mode: FloatMode) -> Fold {
     Fold { arg: arg.substitute(&with, mode), fields, ..fold.clone() }
 }
 
-/// The names of a fold's free fields in another one that is equal to it but for the names of fields; `None` when there is
-/// no such naming, or some fields have other sizes.
+/// Returns the mapping from a fold's free fields to those of a fold that is equal up to field
+/// names; `None` if there is no such mapping, or if sizes differ.
 pub(crate) fn renamed(fold: &Fold, other: &Fold, sizes: &Sizes, mode: FloatMode) -> Option<BTreeMap<Field, Field>> {
     if (&fold.op, &fold.init, fold.fields.len()) != (&other.op, &other.init, other.fields.len()) || fold.is_scan() {
         return None;
@@ -50,7 +51,8 @@ pub(crate) fn renamed(fold: &Fold, other: &Fold, sizes: &Sizes, mode: FloatMode)
     (canonical(&same, mode) == canonical(other, mode)).then_some(names)
 }
 
-/// Whether two terms have the same form, with the names that the fields of the first have in the second.
+/// Returns whether two terms have the same form, and extends the mapping of the first term's fields
+/// to the second's.
 fn parallel(a: &Term, b: &Term, names: &mut BTreeMap<Field, Field>) -> bool {
     let mut name = |f: &Field, g: &Field| names.insert(f.clone(), g.clone()).is_none_or(|known| known == *g);
     let mut affine = |a: &Affine, b: &Affine| {
@@ -78,8 +80,8 @@ fn parallel(a: &Term, b: &Term, names: &mut BTreeMap<Field, Field>) -> bool {
     same && a.children().iter().zip(b.children()).all(|(x, y)| parallel(x, y, names))
 }
 
-/// The names that `loops` have among `other_loops` such that the accesses are the same; `None` when they are not, or do
-/// not name every loop. Fields that are in neither list keep their names.
+/// Returns the mapping from `loops` to `other_loops` that makes the accesses equal; `None` if they
+/// are not, or do not mention every loop. Fields in neither list keep their names.
 pub(crate) fn match_loops(
     accesses: &[&Read],
     loops: &[Field],
@@ -103,11 +105,12 @@ pub(crate) fn match_loops(
     others.iter().all(|o| hit(o)).then_some(names)
 }
 
-/// Number of partial assignments of names that are tried at most: matching is as hard as finding isomorphic graphs.
+/// Largest number of partial mappings that are tried, because matching is as hard as graph
+/// isomorphism.
 const MOST_TRIED: usize = 2000;
 
-/// Finds a partner for every access, the first that fits. Accesses of one tensor have many partners that ask for the same
-/// names: what was tried of the rest of the accesses with some names is not tried again.
+/// Finds a partner for every access by backtracking. Accesses of one tensor have many partners that
+/// lead to the same mapping; a combination of remaining accesses and mapping is tried only once.
 fn assign(
     accesses: &[&Read],
     loops: &[Field],
@@ -126,7 +129,7 @@ fn assign(
     })
 }
 
-/// The names extended such that the accesses are equal.
+/// Extends the mapping so that the accesses are equal.
 fn same(
     a: &Read,
     b: &Read,

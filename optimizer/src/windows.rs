@@ -1,7 +1,8 @@
-//! Windows: what comparisons of coordinates leave of the lists that a loop walks.
+//! Windows: the parts of lists that comparisons of coordinates leave for a loop to walk.
 //!
-//! Loops begin and end where a comparison with coordinates of loops outside lets them: lists are entered by a search for where
-//! it begins to hold, and left where it does not hold any more, so that what it rules out is not walked.
+//! A comparison with coordinates of outer loops limits a loop: a list is entered by a search for
+//! the first coordinate that satisfies the comparison, and left after the last one. The coordinates
+//! outside of the window are not walked.
 
 use crate::context::Context;
 use crate::cost;
@@ -14,8 +15,8 @@ use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{Affine, Field, Scalar};
 
 impl Search<'_> {
-    /// Leaves of lists that the last loop of an order walks what comparisons leave of them, and counts how these are entered
-    /// so many times.
+    /// Reduces the lists that the last loop of an order walks to their windows; returns the work of
+    /// entering them `entered` times.
     pub(crate) fn within_window(&self, order: &[usize], entered: f64, walked: &mut [List]) -> Work {
         let mut work = Work::NONE;
         let Some(last) = order.last() else { return work };
@@ -35,7 +36,7 @@ impl Search<'_> {
         work
     }
 
-    /// The comparisons of coordinates without which nothing is computed.
+    /// Returns the comparisons of coordinates that must be true for any value to be computed.
     fn comparisons(&self) -> &[&Term] {
         self.comparisons.get_or_init(|| {
             let mut found = Vec::new();
@@ -51,7 +52,7 @@ impl Search<'_> {
     }
 }
 
-/// The comparisons of coordinates whose being false alone decides that a term is its fill.
+/// Collects the comparisons of coordinates that alone make a term its fill when they are false.
 fn comparisons<'t>(cx: &Context, term: &'t Term, found: &mut Vec<&'t Term>) {
     match term.node() {
         Node::Call(..) if comparison(term).is_some() => {
@@ -71,7 +72,7 @@ fn comparisons<'t>(cx: &Context, term: &'t Term, found: &mut Vec<&'t Term>) {
     }
 }
 
-/// The comparisons without which a condition does not hold.
+/// Collects the comparisons that must be true for a condition to be true.
 fn conditions<'t>(term: &'t Term, found: &mut Vec<&'t Term>) {
     match term.node() {
         Node::Call(..) if comparison(term).is_some() => found.push(term),
@@ -80,14 +81,14 @@ fn conditions<'t>(term: &'t Term, found: &mut Vec<&'t Term>) {
     }
 }
 
-/// How a term compares coordinates: by what is compared with 0.
+/// Returns a comparison of coordinates as an operator and the form that it compares with 0.
 fn comparison(term: &Term) -> Option<(Builtin, Affine)> {
     let Node::Call(Op::Builtin(op), args) = term.node() else { return None };
     let orders = matches!(op, Builtin::Lt | Builtin::Le | Builtin::Gt | Builtin::Ge | Builtin::Eq);
     difference(args).filter(|_| orders).map(|difference| (*op, difference))
 }
 
-/// Whether a comparison does not hold yet for the first coordinates of a field.
+/// Returns whether a comparison is false for the first coordinates of a field.
 fn begins_late(term: &Term, field: &Field) -> bool {
     let Some((op, difference)) = comparison(term) else { return false };
     let rises = difference.terms.iter().any(|(f, factor)| f == field && *factor > 0);

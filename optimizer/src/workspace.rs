@@ -1,9 +1,11 @@
-//! Whether an output's writes come in the order of its levels, and the workspace that takes them when they do not.
+//! Decides whether an output's writes are in the order of its levels, and chooses the workspace
+//! that takes them otherwise.
 //!
-//! Lists and singletons are appended to, so everything from the outermost level to the last such level must be written
-//! in order: its loops are the outermost ones, in the order of the levels. Dense, hash and byte-map levels inside of
-//! that take writes as they come. When the order is another one, the outermost levels whose loops do come first and in
-//! order stay fixed, and a workspace over the other levels takes the writes of one round of those loops.
+//! Lists and singletons are appended to, so all levels from the outermost to the last such level
+//! must be written in order: their loops must be outermost, in the order of the levels. Dense, hash
+//! and byte-map levels inside these take writes in any order. Otherwise, the outermost levels whose
+//! loops are outermost and in order are fixed. A workspace over the other levels takes the writes
+//! of one iteration of these loops.
 
 use crate::context::Context;
 use crate::cost::BYTE_MAP_LIMIT;
@@ -13,16 +15,16 @@ use crate::term::{At, Target};
 use redpoll_logic::physical::Workspace;
 use redpoll_logic::{Field, Format, LeafKind, LevelKind, Writes};
 
-/// Where the writes of an output go.
+/// The destination of an output's writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scope {
-    /// Into the output.
+    /// The output itself.
     InOrder,
-    /// Into a workspace inside of `depth` loops, which fix the outermost `levels` levels.
+    /// A workspace inside `depth` loops, which fix the outermost `levels` levels.
     Workspace { depth: usize, levels: usize },
 }
 
-/// Where the writes of an output go in that order of loops.
+/// Returns the destination of an output's writes in a loop order.
 pub(crate) fn order_of_writes(cx: &Context, target: &Target, format: &Format, sizes: &Sizes, order: &[Field]) -> Scope {
     let appended = format.levels.iter().rposition(|l| l.kind.traits().writes != Writes::Random);
     let Some(appended) = appended else { return Scope::InOrder };
@@ -37,8 +39,9 @@ pub(crate) fn order_of_writes(cx: &Context, target: &Target, format: &Format, si
     if levels > appended { Scope::InOrder } else { Scope::Workspace { depth, levels } }
 }
 
-/// How many loops are outside once this level's loops are taken from the order too, if they come next in it and the
-/// coordinate ascends with them. A level whose fields are all bound already has one place a round.
+/// Returns the number of outermost loops including this level's loops, if these are next in the
+/// order and the coordinate ascends with them. A level whose fields are all bound has a single
+/// coordinate per iteration.
 fn advance(at: &At, sizes: &Sizes, order: &[Field], depth: usize) -> Option<usize> {
     let fields = at.fields();
     let count = fields.iter().filter(|f| !order[..depth].contains(f)).count();
@@ -47,7 +50,8 @@ fn advance(at: &At, sizes: &Sizes, order: &[Field], depth: usize) -> Option<usiz
     }
     let form = at.as_affine()?;
     let taken = order.get(depth..depth + count)?;
-    // From the innermost loop on: a step of a loop is further than those inside of it reach.
+    // Checks from the innermost loop outward: the step of a loop must exceed the reach of the loops
+    // inside it.
     let mut reach: i64 = 0;
     for field in taken.iter().rev() {
         let step = form.coefficient(field);
@@ -60,7 +64,7 @@ fn advance(at: &At, sizes: &Sizes, order: &[Field], depth: usize) -> Option<usiz
     Some(depth + count)
 }
 
-/// The workspace of an output, if it needs one.
+/// Returns the workspace of an output, if it needs one.
 pub(crate) fn workspace(
     cx: &Context,
     target: &Target,
@@ -73,7 +77,7 @@ pub(crate) fn workspace(
     Some(Workspace { depth, format: Format::of_kinds(&kinds, LeafKind::Element) })
 }
 
-/// The levels of a workspace inside of `depth` loops, which fix the outermost `levels` levels.
+/// Returns the levels of a workspace inside `depth` loops, which fix the outermost `levels` levels.
 pub(crate) fn workspace_kinds(
     cx: &Context,
     target: &Target,
@@ -84,7 +88,7 @@ pub(crate) fn workspace_kinds(
 ) -> Vec<LevelKind> {
     let dimensions = format.storage_shape(&target.shape);
     let spots = storage_at(&target.at, format, &target.shape, sizes, cx.mode());
-    // A level may be fixed below one that is not: two loops that make up one coordinate fix one more each.
+    // A level may be fixed below an open one: two loops that form one coordinate fix one more each.
     let is_open = |k: &usize| spots[*k].fields().iter().any(|f| !order[..depth].contains(f));
     let mut single = true;
     (levels..format.levels.len())

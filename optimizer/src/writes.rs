@@ -1,4 +1,5 @@
-//! Counts the work of writes: into the output or a workspace, the flush of the workspace, and the allocation.
+//! Counts the work of writes: into the output or a workspace, the flush of the workspace, and the
+//! allocation.
 
 use crate::cost;
 use crate::formats::{estimate_positions, sparse_format};
@@ -12,39 +13,39 @@ use crate::workspace::{Scope, order_of_writes, workspace_kinds};
 use redpoll_logic::{Field, Format, LevelKind, StorageMode, Writes};
 use std::rc::Rc;
 
-/// Loops come back to the places of an output with more writes than so many for each.
+/// Number of writes per coordinate above which an output counts as rewritten.
 const REWRITTEN: f64 = 1.5;
 
-/// The caches, each with the event of writing into a dense level what it does not hold.
+/// The caches, each with the event of a write into a dense level that misses it.
 const WRITTEN: [(Event, f64); 3] =
     [(Event::CloseMiss, cost::CLOSE_CACHE), (Event::NearWrite, cost::NEAR_CACHE), (Event::FarWrite, cost::FAR_CACHE)];
 
-/// What is written to an output, in any order of the loops.
+/// Volume of an output, independent of the loop order.
 #[derive(Clone)]
 pub(crate) struct Volume {
-    /// The places that are written.
+    /// Number of stored entries.
     stored: f64,
-    /// Whether they are so many that the output has all places.
+    /// Set when the stored fraction is so large that the output is dense.
     dense: bool,
-    /// The operands that store something at just these places.
+    /// Operands that store exactly these coordinates.
     patterns: Rc<[Read]>,
 }
 
-/// Places that are written, and how.
+/// A stream of writes into an output.
 #[derive(Clone, Copy)]
 struct Stream {
     writes: f64,
-    /// The innermost loop of the output that leaves places out.
+    /// The innermost loop of the output that skips coordinates.
     scattered: Option<Scattered>,
-    /// Whether the innermost loop of the output takes every place in order.
+    /// Set when the innermost loop of the output visits every coordinate in order.
     in_rows: bool,
 }
 
-/// A loop that leaves places of an output out.
+/// A loop that skips coordinates of an output.
 #[derive(Clone, Copy)]
 struct Scattered {
     field: usize,
-    /// How often it begins, somewhere else each time.
+    /// Number of times the loop begins, each at other coordinates.
     begins: f64,
     rounds: f64,
 }
@@ -61,7 +62,7 @@ impl Search<'_> {
         Volume { stored, dense, patterns: patterns(self.cx, target, sizes).into() }
     }
 
-    /// For each output whether it is better stored with all of its places.
+    /// Returns, for each output, whether it is cheaper dense.
     pub(crate) fn dense(&self, full: &[Field]) -> Vec<bool> {
         let Purpose::Outputs(targets) = self.purpose else { return Vec::new() };
         let order: Vec<usize> = full.iter().filter_map(|f| self.loops.iter().position(|g| g == f)).collect();
@@ -69,13 +70,14 @@ impl Search<'_> {
         targets.iter().map(is_dense).collect()
     }
 
-    /// What the writes of an output take in an order of loops, and whether the output has all places for it.
+    /// Returns the work of an output's writes in a loop order, and whether it is dense because that
+    /// is cheaper.
     pub(crate) fn write(&self, target: &Target, volume: &Volume, order: &[usize], full: &[Field]) -> (Work, bool) {
         let sizes = self.problem.sizes;
         let priced = |format: &Format| self.write_as(format, target, volume, (order, full));
         let every = Format::dense(target.shape.len());
         if let Some(format) = &target.format {
-            // One that does not fit is refused when the query is written down.
+            // `emit` rejects a format that does not fit.
             let fits = format.rank() == target.shape.len();
             return (if fits { priced(format) } else { Work::NONE }, false);
         }
@@ -91,9 +93,9 @@ impl Search<'_> {
             return (few, false);
         }
         let all = priced(&every);
-        // Whoever reads it goes through what is stored.
+        // Readers visit every stored entry.
         let read = |event, count| count * cost::price(event);
-        // What a plan of a few places gains is not worth another format.
+        // The small savings of a tiny plan do not justify another format.
         let dense = all.cost() + read(Event::DenseRound, places) + read(Event::Query, 1.0)
             < few.cost() + read(Event::Round, volume.stored) + read(Event::WalkList, volume.stored);
         if dense { (all, true) } else { (few, false) }
@@ -112,7 +114,7 @@ impl Search<'_> {
         if pattern(&volume.patterns, format).is_some() {
             let places = counts.last().copied().unwrap_or(1.0);
             work.allocate(places);
-            // What loops come back to is read, too.
+            // Positions that loops return to are read as well.
             let again = stream.writes > REWRITTEN * places;
             work.add(if again { Event::WriteDense } else { Event::DenseRound }, stream.writes);
             return work;
@@ -130,7 +132,8 @@ impl Search<'_> {
         }
     }
 
-    /// The writes of an output: its innermost loop accumulates before it writes where others are inside of it.
+    /// Returns the writes of an output. Its innermost loop accumulates before it writes if other
+    /// loops are inside.
     fn stream(&self, order: &[usize], own: impl Fn(&usize) -> bool) -> Stream {
         let rounds = |count: usize| self.rounds(self.mask_of(&order[..count]));
         let mine: Vec<usize> = (0..order.len()).filter(|at| own(&order[*at])).collect();
@@ -148,7 +151,7 @@ impl Search<'_> {
         Stream { writes: rounds(last + 1), scattered, in_rows }
     }
 
-    /// Writes into the output itself.
+    /// Returns the work of writes directly into the output.
     fn direct(
         &self,
         target: &Target,
@@ -176,7 +179,7 @@ impl Search<'_> {
             }
             LevelKind::Dense => {
                 let places = self.places(target, format, order);
-                // Whether the innermost loop of the output goes from neighbour to neighbour in memory.
+                // `along`: the innermost loop of the output moves between neighbors in memory.
                 let along =
                     places.as_ref().is_none_or(|p| p.last().map(|level| level.at) == p.iter().map(|l| l.at).max());
                 let in_rows = stream.in_rows && along;
@@ -193,7 +196,7 @@ impl Search<'_> {
             _ => {
                 work.add(cost::write(kind), stream.writes);
                 work.miss(stream.writes, 9.0 * below);
-                // A byte map lists what is written in one list for all fibers.
+                // A byte map lists the written coordinates of all fibers in one list.
                 if kind == LevelKind::ByteMap {
                     work.sort(volume.stored, volume.stored, dimensions.iter().map(|&n| n as f64).product());
                 }
@@ -204,7 +207,7 @@ impl Search<'_> {
 }
 
 impl Search<'_> {
-    /// The places of the levels of an output, where each is subscripted by a field.
+    /// Returns the coordinates of an output's levels, if each is subscripted by a field.
     fn places(&self, target: &Target, format: &Format, order: &[usize]) -> Option<Vec<Places>> {
         let level = |mode: &StorageMode| {
             let StorageMode::Whole { mode } = mode else { return None };
@@ -214,8 +217,8 @@ impl Search<'_> {
         format.modes.iter().map(level).collect()
     }
 
-    /// How often a write into places goes where a processor has not fetched ahead: coordinates of a loop ascend, so that it
-    /// is fetched what is not far from the one before.
+    /// Returns the number of writes that the processor has not prefetched. Coordinates of a loop
+    /// ascend, so writes close to the previous one are prefetched.
     fn jumps(&self, scattered: Scattered, target: &Target, format: &Format, dimensions: &[u64]) -> f64 {
         let Scattered { field, begins, rounds } = scattered;
         let field = &self.loops[field];
@@ -226,8 +229,8 @@ impl Search<'_> {
     }
 }
 
-/// The part of the writes of the innermost loop that wait for the one before: those whose addresses differ by a multiple of
-/// [`cost::ALIASED`] bytes look like one to a processor until they are done.
+/// Returns the fraction of the innermost loop's writes that wait for the previous one, because
+/// their addresses differ by a multiple of [`cost::ALIASED`] bytes.
 fn aliased(target: &Target, format: &Format, dimensions: &[u64], full: &[Field]) -> f64 {
     let Some(innermost) = full.last() else { return 0.0 };
     let Some(mode) = format.modes.iter().position(|mode| target.at[mode.mode()].has(innermost)) else { return 0.0 };
@@ -235,7 +238,7 @@ fn aliased(target: &Target, format: &Format, dimensions: &[u64], full: &[Field])
     if mode + 1 < dimensions.len() { cost::aliased(bytes) } else { 0.0 }
 }
 
-/// What is allocated for an output and set to its first value.
+/// Returns the work of allocating and initializing an output.
 fn allocation(target: &Target, format: &Format, counts: &[f64]) -> Work {
     let mut work = Work::NONE;
     let dimensions = format.storage_shape(&target.shape);
@@ -260,27 +263,29 @@ fn allocation(target: &Target, format: &Format, counts: &[f64]) -> Work {
 }
 
 impl Work {
-    /// An array of so many times eight bytes, which is set to its first value.
+    /// Adds an array of `words` times eight bytes that is initialized.
     fn allocate(&mut self, words: f64) {
         self.add(Event::Clear, words);
         self.fault(words);
     }
 
-    /// The pages of an array of so many times eight bytes.
+    /// Adds the page faults of an array of `words` times eight bytes.
     fn fault(&mut self, words: f64) {
         if 8.0 * words >= cost::FRESH_PAGES {
             self.add(Event::Fault, words);
         }
     }
 
-    /// Coordinates are sorted, so many of each so many places at once.
+    /// Adds sorting `stored` coordinates in groups of `fiber`, each group out of `places`
+    /// coordinates.
     fn sort(&mut self, stored: f64, fiber: f64, places: f64) {
         let steps = fiber.max(2.0).log2();
         let marked = places <= cost::MOST_MARKED.min(cost::MARKED_WASTE * fiber);
         self.add(Event::Sort, stored * if marked { steps.min(cost::MARKED_STEPS) } else { steps });
     }
 
-    /// Entries of hash tables of so many entries each are sorted: each comparison reads both from where they were put.
+    /// Adds sorting the entries of hash tables of `each` entries; each comparison reads both
+    /// entries at their hashed positions.
     fn sort_hashed(&mut self, entries: f64, each: f64) {
         let comparisons = entries * each.max(2.0).log2();
         self.add(Event::SortHash, comparisons);
@@ -288,7 +293,8 @@ impl Work {
     }
 }
 
-/// Writes through a workspace of those kinds over so many places, one for each of the scopes.
+/// Returns the work of writes through a workspace of these level kinds over `places` coordinates,
+/// one for each of the scopes.
 fn through(kinds: &[LevelKind], stored: f64, scopes: f64, (stream, places): (Stream, f64)) -> Work {
     let mut work = Work::NONE;
     let fiber = (stored / scopes).max(2.0);

@@ -1,4 +1,5 @@
-//! What was found of the terms of the nest that is being planned: searches ask for the same again and again.
+//! Cached results for the terms of the nest being planned, because searches repeat the same
+//! questions.
 
 use super::marginal::Marginal;
 use super::profile::{Over, Profile, Sense};
@@ -12,67 +13,70 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What does not depend on what is bound.
+/// Results that do not depend on the bound fields.
 pub(super) struct About {
-    /// How many coordinates of the term each field joins.
+    /// For each field, the number of coordinates of the term that it joins.
     pub(super) mentions: BTreeMap<Field, usize>,
-    /// The arguments of a call whose fill alone decides that its result is its fill.
+    /// Indices of the arguments whose fill alone makes the call return its fill.
     pub(super) deciding: Rc<[usize]>,
 }
 
-/// A factor of a conjunction: a term with its profile, and of an access the modes that are known, with their coordinates.
+/// A factor of a conjunction: a term's profile and, for an access, the bound modes with their
+/// coordinates.
 pub(super) struct Factor {
     pub(super) profile: Profile,
     pub(super) stored: Option<(Alias, Vec<(usize, At)>)>,
 }
 
-/// Where a tensor has places over some of its storage modes.
+/// The stored coordinates of a tensor in some of its storage modes.
 pub(super) struct Occupied {
-    /// The fraction of the places over these modes.
+    /// The fraction of the coordinates of these modes.
     pub(super) fraction: f64,
-    /// How they are spread over the coordinates of those modes of which it is known.
+    /// Marginals of the modes that have them.
     pub(super) spread: Vec<(usize, Marginal)>,
 }
 
-/// The type of a tensor by its identity, its name, and modes.
+/// The address of a tensor's type, its name, modes and sense.
 type Modes = (usize, Alias, ModeSet, Sense);
 
-/// What was found of modes, with the type, so that its identity stays its own.
+/// Results for modes, with the type, so that its address is not reused.
 type Held = (Arc<TensorType>, Rc<Occupied>);
 
-/// What was found of terms.
+/// Cached results for terms.
 #[derive(Default)]
 pub(crate) struct Known {
     terms: RefCell<FxHashMap<Term, Found>>,
     occupied: RefCell<FxHashMap<Modes, Held>>,
-    /// By the schema and the slots that are bound, as bits; over the names of its first instance.
+    /// Profiles by schema and bound slots (as bits), over the field names of the schema's first
+    /// instance.
     profiles: RefCell<FxHashMap<(usize, u64, Sense), Named>>,
-    /// By the schema.
+    /// Results by schema.
     slots: RefCell<FxHashMap<usize, Rc<Slots>>>,
 }
 
-/// What was found of one term.
+/// Cached results for one term.
 #[derive(Default)]
 struct Found {
     about: Option<Rc<About>>,
-    /// What it is an instance of.
+    /// The schema that the term is an instance of.
     instance: Option<Instance>,
-    /// By the fields that are bound, as bits; a term is asked over few sets of them.
+    /// Factors by bound fields (as bits); a list suffices because few sets of fields are asked for.
     factors: Vec<(u64, Sense, Rc<Factor>)>,
 }
 
-/// What holds of all instances of a schema, whatever is bound.
+/// Results for all instances of a schema, independent of the bound fields.
 struct Slots {
-    /// How many coordinates each slot joins.
+    /// For each slot, the number of coordinates that it joins.
     mentions: Vec<usize>,
-    /// The arguments that decide.
+    /// Indices of the deciding arguments.
     deciding: Rc<[usize]>,
 }
 
-/// A profile, and the fields of the slots in it.
+/// A profile, and the fields that its slots have in it.
 type Named = (Profile, Rc<[Field]>);
 
-/// A term that is what others are, too, but for the names of fields: what is found of one holds of all.
+/// A term as an instance of a schema. Terms that are equal up to field names share a schema, and
+/// results for one hold for all.
 #[derive(Clone)]
 struct Instance {
     schema: usize,
@@ -81,28 +85,28 @@ struct Instance {
 }
 
 impl Known {
-    /// Forgets everything.
+    /// Drops all results.
     pub(crate) fn clear(&self) {
         self.terms.borrow_mut().clear();
         self.occupied.borrow_mut().clear();
         self.forget_schemas();
     }
 
-    /// Forgets what terms are instances of: other schemas have the same numbers from now on.
+    /// Drops the schemas of terms, because schema ids will be reused.
     pub(crate) fn forget_schemas(&self) {
         self.terms.borrow_mut().values_mut().for_each(|found| found.instance = None);
         self.profiles.borrow_mut().clear();
         self.slots.borrow_mut().clear();
     }
 
-    /// Says that a term, in those fields, is what all terms of a schema are in theirs.
+    /// Registers a term over some fields as an instance of a schema.
     pub(crate) fn instance(&self, term: &Term, schema: usize, fields: &[Field]) {
         let mut terms = self.terms.borrow_mut();
         let instance = &mut terms.entry(term.clone()).or_default().instance;
         instance.get_or_insert_with(|| Instance { schema, fields: fields.into() });
     }
 
-    /// The profile of an instance of a schema, found once for all.
+    /// Returns the profile of an instance of a schema; computed once per schema.
     fn profile(&self, instance: Instance, over: Over<'_>, compute: impl FnOnce() -> Profile) -> Profile {
         let Instance { schema, fields } = instance;
         let bits = fields.iter().enumerate().filter(|(_, f)| (over.bound)(f)).fold(0, |bits, (k, _)| bits | 1 << k);
@@ -118,7 +122,7 @@ impl Known {
         profile
     }
 
-    /// Where a tensor has places over some storage modes, found once.
+    /// Returns the stored coordinates of a tensor in some storage modes; computed once.
     pub(super) fn occupied(
         &self,
         read: &Read,
@@ -135,7 +139,7 @@ impl Known {
         occupied
     }
 
-    /// What does not depend on what is bound, found once for all instances of a schema.
+    /// Returns the results that do not depend on the bound fields; computed once per schema.
     pub(super) fn about(&self, term: &Term, mode: FloatMode) -> Rc<About> {
         let instance = match self.terms.borrow().get(term) {
             Some(Found { about: Some(known), .. }) => return known.clone(),
@@ -170,8 +174,8 @@ impl Known {
         About { mentions: self.count(term, mode), deciding }
     }
 
-    /// Counts how many coordinates of a term each free field joins: one of each access that depends on it, and the other
-    /// fields that make up a coordinate with it.
+    /// Counts, for each free field, the coordinates of a term that it joins: one per access that
+    /// depends on it, plus the other fields in the same coordinate.
     fn count(&self, term: &Term, mode: FloatMode) -> BTreeMap<Field, usize> {
         let mut counts: BTreeMap<Field, usize> = BTreeMap::new();
         match term.node() {
@@ -199,7 +203,7 @@ impl Known {
         counts
     }
 
-    /// What was found of a term over those fields, or else is computed now.
+    /// Returns the factor of a term over these bound fields; computed once.
     pub(super) fn factor(&self, term: &Term, over: Over<'_>, compute: impl FnOnce() -> Factor) -> Rc<Factor> {
         let fields = term.fields();
         if fields.len() > 64 {
@@ -227,7 +231,7 @@ impl Known {
     }
 }
 
-/// The positions of the arguments whose fill alone decides that the result is its fill.
+/// Returns the indices of the arguments whose fill alone makes the call return its fill.
 fn deciding(op: &Op, args: &[Term], fill: &Scalar, mode: FloatMode) -> Vec<usize> {
     let dtypes: Vec<_> = args.iter().map(Term::dtype).collect();
     let Ok(signature) = op.signature(&dtypes) else { return Vec::new() };

@@ -1,9 +1,10 @@
-//! Marginals: how places are spread over the coordinates of one field, as terms that are evaluated when they are asked for.
+//! Marginals: distributions of entries over the coordinates of one field, as terms that are
+//! evaluated on demand.
 //!
-//! A marginal is a factor for each coordinate, by the mean of all. Fields are taken to be independent, given their
-//! marginals (the distribution of the largest entropy that has them), so the product of two terms has at each coordinate of
-//! a field that both have the product of their factors, and the mean of those products says how much more often the two meet
-//! than they would if they were spread evenly. Two power laws meet at their hubs.
+//! A marginal has a factor for each coordinate, relative to the mean. Fields are assumed to be
+//! independent given their marginals (the maximum-entropy distribution). So the product of two
+//! terms has, at each coordinate of a shared field, the product of their factors. The mean of these
+//! products is the ratio of actual to evenly spread matches. Two power laws match at their hubs.
 
 use redpoll_logic::statistics::{ModeSet, Weights};
 use redpoll_logic::{Alias, TensorType};
@@ -14,8 +15,8 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// How places are spread over the coordinates of a field. Marginals of what is computed hold those of its arguments, shared,
-/// and are looked up again and again; so each knows its hash.
+/// The distribution of entries over the coordinates of a field. Marginals of computed terms share
+/// those of their arguments and serve as map keys, so each stores its hash.
 #[derive(Clone, Debug)]
 pub(crate) struct Marginal(Arc<Hashed>);
 
@@ -25,30 +26,30 @@ struct Hashed {
     spread: Spread,
 }
 
-/// What a marginal is.
+/// The kinds of marginals.
 #[derive(PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) enum Spread {
-    /// As the distinct coordinates in the storage modes `of` of a tensor over those of `mode`.
+    /// The distinct coordinates in the storage modes `of` of a tensor, over those of `mode`.
     Stored { tensor: Alias, of: ModeSet, mode: usize },
-    /// As the product of several.
+    /// The product of several marginals.
     Product(Vec<Marginal>),
-    /// As the sum of several, each with its part of the places; `None` is spread evenly.
+    /// The sum of several marginals, each with its fraction of coordinates; `None` is even.
     Sum(Vec<(Part, Option<Marginal>)>),
-    /// As the places over the fields of `own` and of `others` that are hit at least once.
+    /// The coordinates over the fields of `own` and `others` that are hit at least once.
     Hit { throws: Throws, own: Marginal, others: Vec<Marginal> },
-    /// As the pairs of a coordinate of one field and one of another that comes before it, or behind it.
+    /// The pairs of a coordinate of one field and a later or earlier coordinate of another.
     Ordered { pair: Pair, side: Side },
 }
 
 /// Two fields of one size; `None` is spread evenly.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct Pair {
-    /// The field whose coordinate comes first.
+    /// The field whose coordinate is first.
     pub(crate) first: Option<Marginal>,
-    /// The field whose coordinate comes behind it.
+    /// The field whose coordinate is second.
     pub(crate) second: Option<Marginal>,
-    /// Coordinates come in the order of these factors, the least first, and where they are equal in their own; `None`: in
-    /// their own.
+    /// Order of coordinates: ascending by these factors, then by coordinate; `None` orders by
+    /// coordinate alone.
     pub(crate) by: Option<Marginal>,
 }
 
@@ -81,7 +82,7 @@ impl PartialEq for Marginal {
 
 impl Eq for Marginal {}
 
-/// Any order that is the same in every run.
+/// An arbitrary order that is the same in every run.
 impl Ord for Marginal {
     fn cmp(&self, other: &Marginal) -> Ordering {
         if Arc::ptr_eq(&self.0, &other.0) {
@@ -97,7 +98,8 @@ impl PartialOrd for Marginal {
     }
 }
 
-/// So many throws at each place, each of which hits with that probability, times the factors of the place's coordinates.
+/// Random throws: `count` throws at each coordinate, each hitting with probability `chance` times
+/// the coordinate's factors.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct Throws {
     count: Part,
@@ -109,14 +111,14 @@ impl Throws {
         Throws { count: count.into(), chance: chance.into() }
     }
 
-    /// The probability that a place whose coordinates have factors of that product is hit.
+    /// Returns the probability that a coordinate is hit whose factors have this product.
     pub(crate) fn hit(self, factor: f64) -> f64 {
         let chance = (self.chance.value() * factor).min(1.0);
         -(self.count.value() * (-chance).ln_1p()).exp_m1()
     }
 }
 
-/// A number that can be compared with itself.
+/// A float with equality, order and hash, by its bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct Part(u64);
 
@@ -132,7 +134,7 @@ impl Part {
     }
 }
 
-/// The marginals that were evaluated.
+/// Cache of evaluated marginals.
 #[derive(Default)]
 pub(crate) struct Marginals {
     weights: RefCell<FxHashMap<Marginal, Option<Weights>>>,
@@ -143,19 +145,19 @@ pub(crate) struct Marginals {
     orders: RefCell<FxHashMap<Marginal, Arc<[u32]>>>,
 }
 
-/// Who knows the marginals of tensors.
+/// Function that returns the weights of a tensor's marginal.
 pub(crate) type Source<'a> = dyn Fn(&Alias, ModeSet, usize) -> Option<Weights> + 'a;
 
-/// How many coordinates have which factor: the logarithms of factors in steps of [`STEP`], with the part of the coordinates
-/// that have each. What is left has the factor 0.
+/// Histogram of factors: the fraction of coordinates for each logarithm of a factor, in steps of
+/// [`STEP`]. The remaining coordinates have the factor 0.
 type Spectrum = BTreeMap<i32, f64>;
 
-/// So many steps double a factor.
+/// Number of steps per doubling of a factor.
 const STEP: f64 = 4.0;
 
 impl Marginals {
-    /// The mean product of the factors of several marginals of one field: how much more often their terms meet than they
-    /// would if they were spread evenly.
+    /// Returns the mean product of the factors of several marginals of one field: the ratio of
+    /// actual to evenly spread matches.
     pub(crate) fn overlap(&self, of: &[Marginal], source: &Source<'_>) -> f64 {
         let [_, _, ..] = of else { return 1.0 };
         let mut key = of.to_vec();
@@ -169,7 +171,8 @@ impl Marginals {
         overlap
     }
 
-    /// The fraction of the places over fields with those marginals that are hit at least once.
+    /// Returns the fraction of coordinates over fields with these marginals that are hit at least
+    /// once.
     pub(crate) fn hit(&self, throws: Throws, fields: &[Marginal], source: &Source<'_>) -> f64 {
         let mut key = (throws, fields.to_vec());
         key.1.sort();
@@ -182,7 +185,7 @@ impl Marginals {
         hit
     }
 
-    /// The spectrum of the products of the factors of several fields.
+    /// Returns the spectrum of the products of the factors of several fields.
     fn spectrum_of(&self, fields: &[Marginal], source: &Source<'_>) -> Spectrum {
         fields.iter().fold(BTreeMap::from([(0, 1.0)]), |all, field| {
             let own = self.spectrum(field, source);
@@ -215,7 +218,8 @@ impl Marginals {
         spectrum
     }
 
-    /// The fraction of the pairs of coordinates in which the first one comes first; `None` where nothing is known of either.
+    /// Returns the fraction of coordinate pairs whose first coordinate is smaller; `None` if
+    /// neither marginal is available.
     pub(crate) fn share(&self, pair: &Pair, source: &Source<'_>) -> Option<f64> {
         if let Some(found) = self.shares.borrow().get(pair) {
             return *found;
@@ -225,7 +229,8 @@ impl Marginals {
         share
     }
 
-    /// Of each coordinate of one field of a pair its factor, times the fraction of the other's that come on their side of it.
+    /// Returns, for each coordinate of one field of a pair, its factor times the fraction of the
+    /// other field on the required side.
     fn ordered(&self, pair: &Pair, side: Side, source: &Source<'_>) -> Option<Vec<f32>> {
         let of = |m: &Option<Marginal>| m.as_ref().and_then(|m| self.weights(m, source));
         let (own, other) = match side {
@@ -239,14 +244,14 @@ impl Marginals {
         let (mut beyond, mut found) = (0.0, vec![0.0; len]);
         for k in 0..len {
             let k = place(if side == Side::First { len - 1 - k } else { k });
-            // One with itself is no pair, but on the mean it stands for half of one.
+            // Equal coordinates are not a pair, but count one half on average.
             found[k] = (at(&own, k) * (beyond + at(&other, k) / 2.0) / len as f64) as f32;
             beyond += at(&other, k);
         }
         Some(found)
     }
 
-    /// The coordinates of a marginal by their factors, the least first.
+    /// Returns the coordinates of a marginal in ascending order of their factors.
     fn order(&self, of: &Marginal, source: &Source<'_>) -> Option<Arc<[u32]>> {
         if let Some(found) = self.orders.borrow().get(of) {
             return Some(found.clone());
@@ -259,12 +264,12 @@ impl Marginals {
         Some(order)
     }
 
-    /// Whether the factors of a marginal are known, and not even.
+    /// Returns whether the factors of a marginal are available and not even.
     pub(crate) fn are_known(&self, of: &Marginal, source: &Source<'_>) -> bool {
         self.weights(of, source).is_some()
     }
 
-    /// The factors of a marginal; `None` when they are even, or not known.
+    /// Returns the factors of a marginal; `None` if they are even or not available.
     fn weights(&self, of: &Marginal, source: &Source<'_>) -> Option<Weights> {
         if let Some(found) = self.weights.borrow().get(of) {
             return found.clone();
@@ -322,7 +327,7 @@ fn mean(of: impl ExactSizeIterator<Item = f32>) -> f64 {
     of.map(f64::from).sum::<f64>() / count
 }
 
-/// Factors by their mean.
+/// Divides factors by their mean.
 fn by_mean(mut weights: Vec<f32>) -> Weights {
     let mean = mean(weights.iter().copied()) as f32;
     if mean > 0.0 {
@@ -331,7 +336,7 @@ fn by_mean(mut weights: Vec<f32>) -> Weights {
     weights.into()
 }
 
-/// The marginal of a mode of a tensor; `None` where its levels say that it is even.
+/// Returns the marginal of a mode of a tensor; `None` if its levels are full, so that it is even.
 pub(crate) fn stored(tensor: &Alias, ty: &TensorType, of: ModeSet, mode: usize) -> Option<Marginal> {
     let cover = of.iter().max().map_or(0, |last| last + 1);
     let full = ty.format.levels[..cover].iter().all(|l| l.kind.traits().full);
@@ -354,7 +359,7 @@ mod tests {
         Spread::Stored { tensor: name.into(), of: ModeSet::prefix(2), mode: 0 }.into()
     }
 
-    /// Protects the sizes of joins: hubs meet more often than they would if all were spread evenly.
+    /// Hubs match more often than evenly spread coordinates.
     #[test]
     fn skewed_fields_overlap_where_both_are_frequent() {
         let marginals = Marginals::default();
@@ -370,7 +375,7 @@ mod tests {
         assert_eq!(marginals.overlap(&[sum, of("hub")], &known), 2.5);
     }
 
-    /// Protects the sizes of results: throws at a hub hit the same place again and again.
+    /// Throws at a hub hit the same coordinates repeatedly.
     #[test]
     fn throws_at_few_coordinates_hit_few_places() {
         let marginals = Marginals::default();
@@ -387,7 +392,8 @@ mod tests {
         assert_eq!(marginals.overlap(&[hit, of("hub")], &known), 4.0);
     }
 
-    /// Protects the sizes of joins that are cut to one order: how much is left depends on where the hubs are.
+    /// The result size of a join that is restricted to one order depends on the positions of the
+    /// hubs.
     #[test]
     fn pairs_in_one_order_depend_on_where_the_frequent_ones_are() {
         let marginals = Marginals::default();
@@ -400,11 +406,12 @@ mod tests {
         assert_eq!(share(Some("hub"), Some("hub"), None), Some(0.5));
         assert_eq!(share(Some("hub"), None, None), Some(0.875));
         assert_eq!(share(None, Some("hub"), None), Some(0.125));
-        // In the order of their factors the hub is the last one.
+        // By factor, the hub is the last coordinate.
         assert_eq!(share(Some("hub"), None, Some("hub")), Some(0.125));
         let pair = Pair { first: Some(of("hub")), second: Some(of("half")), by: None };
         let second: Marginal = Spread::Ordered { pair, side: Side::Second }.into();
-        // Half of the first coordinate with itself, all of the other one.
+        // Half of the pair with itself for the first coordinate, and the full pair for the other
+        // one.
         assert_eq!(marginals.weights(&second, &known).unwrap()[..], [4.0 / 3.0, 8.0 / 3.0, 0.0, 0.0]);
     }
 }

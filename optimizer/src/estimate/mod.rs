@@ -1,7 +1,7 @@
-//! Estimates: how much of the places of a term differs from its fill.
+//! Estimates: the fraction of a term's coordinates at which it differs from its fill.
 //!
-//! `profile` has the estimates, `marginal` how skew enters them, `order` cuts and `path` structure, `most` the bounds, which are
-//! never exceeded.
+//! `profile` has the estimates, `marginal` adds skew, `order` comparisons and `path` structure;
+//! `most` has upper bounds, which always hold.
 
 mod known;
 mod marginal;
@@ -23,24 +23,27 @@ use crate::term::{Node, Read, Target, Term};
 use redpoll_logic::Field;
 use std::rc::Rc;
 
-/// Which fields are bound.
+/// Predicate that tells which fields are bound.
 pub(crate) type Bound<'a> = dyn Fn(&Field) -> bool + 'a;
 
 impl Context<'_> {
-    /// The estimated fraction of the places over the bound fields below which the term may differ from its fill.
+    /// Returns the estimated fraction of coordinates over the bound fields under which the term may
+    /// differ from its fill.
     pub(crate) fn support(&self, term: &Term, sizes: &Sizes, bound: &Bound) -> f64 {
         self.profile(term, Over { sizes, bound, sense: Sense::Visited }).fraction
     }
 
-    /// The places over the bound fields at which all of some reads have something.
+    /// Returns the profile of the coordinates over the bound fields at which all reads may differ
+    /// from their fills.
     pub(crate) fn met_by(&self, reads: &[&Read], sizes: &Sizes, bound: &Bound) -> Profile {
         let first = |k: &usize| !reads[..*k].contains(&reads[*k]);
         let own = |k: usize| self.profile_of(reads[k], sizes, bound);
         self.intersection(&(0..reads.len()).filter(first).map(own).collect::<Vec<_>>())
     }
 
-    /// How many coordinates of a field a read has on average below the places over the bound fields that are come to, if it
-    /// is known how its own are spread: fibers with more coordinates are come to more often.
+    /// Returns the average number of coordinates of `field` in a read's fibers at the bound
+    /// coordinates of `met`. `None` if their common marginals are not available. Longer fibers are
+    /// reached more often.
     pub(crate) fn fiber_met(
         &self,
         read: &Read,
@@ -58,24 +61,25 @@ impl Context<'_> {
         self.profile(&Term::access(read.clone()), Over { sizes, bound, sense: Sense::Visited })
     }
 
-    /// The estimated fraction of the places over the bound fields at which a comparison of coordinates holds; `None` where
-    /// nothing is known of it, or fields of it are not bound.
+    /// Returns the estimated fraction of coordinates over the bound fields at which a comparison of
+    /// coordinates is true. `None` if there is no estimate, or if some of its fields are not bound.
     pub(crate) fn held(&self, comparison: &Term, sizes: &Sizes, bound: &Bound) -> Option<f64> {
         let Node::Call(op, args) = comparison.node() else { return None };
         order::compared(op, args, Over { sizes, bound, sense: Sense::Visited })
     }
 
-    /// The estimated fraction of the places over all fields of a term where it differs from its fill.
+    /// Returns the estimated fraction of coordinates over all fields of a term at which it differs
+    /// from its fill.
     pub(crate) fn filled(&self, term: &Term, sizes: &Sizes) -> f64 {
         self.profile(term, Over { sizes, bound: &|_| true, sense: Sense::Filled }).fraction
     }
 
-    /// The fraction of the places over the bound fields where an output is written.
+    /// Returns the fraction of coordinates over the bound fields at which an output is written.
     pub(crate) fn written(&self, target: &Target, sizes: &Sizes, bound: &Bound) -> f64 {
         if self.skips(target) { self.support(&target.value, sizes, bound) } else { 1.0 }
     }
 
-    /// Whether nothing is written where the value is its fill.
+    /// Returns whether nothing is written where the value is its fill.
     pub(crate) fn skips(&self, target: &Target) -> bool {
         match &target.fold {
             Some((op, _)) => op.is_identity(target.value.fill(), &target.value.dtype(), 1, self.mode()),
@@ -83,12 +87,12 @@ impl Context<'_> {
         }
     }
 
-    /// The positions of the arguments of a call whose fill alone decides that the result is its fill.
+    /// Returns the indices of the arguments whose fill alone makes the call return its fill.
     pub(crate) fn deciding(&self, term: &Term) -> Rc<[usize]> {
         self.memo.known.about(term, self.mode()).deciding.clone()
     }
 
-    /// Where something is written to an output, over some of its fields.
+    /// Returns the profile of an output's writes over some of its fields.
     pub(crate) fn output_profile(&self, target: &Target, sizes: &Sizes, fields: &[Field]) -> Profile {
         if !self.skips(target) {
             return Profile::even(1.0);
@@ -97,12 +101,13 @@ impl Context<'_> {
         self.met_below(&target.value, sizes, fields, below)
     }
 
-    /// The fraction of the places over some of an output's fields below which something is written.
+    /// Returns the fraction of coordinates over some of an output's fields under which something is
+    /// written.
     pub(crate) fn output_support(&self, target: &Target, sizes: &Sizes, fields: &[Field]) -> f64 {
         self.output_profile(target, sizes, fields).fraction
     }
 
-    /// How many writes an output gets.
+    /// Returns the number of writes to an output.
     pub(crate) fn writes(&self, target: &Target, sizes: &Sizes) -> f64 {
         let places: f64 = target.loops().iter().map(|f| sizes.of(f) as f64).product();
         places * self.written(target, sizes, &|_| true)

@@ -1,9 +1,10 @@
-//! Bounds: the most places where a term can differ from its fill, whatever its tensors hold.
+//! Upper bounds of the number of coordinates at which a term can differ from its fill, for any
+//! contents of its tensors.
 //!
-//! What a conjunction of tensors has is bounded along chains: fields are added one tensor after the other, each multiplying
-//! what there was by the most distinct coordinates that it has in new modes for given ones (degree constraints), and the
-//! cheapest chain counts. Source: Deeds, Suciu, Balazinska, Cai, "Degree Sequence Bound for Join Cardinality Estimation",
-//! section 2.
+//! A conjunction of tensors is bounded along chains. A chain adds fields one tensor at a time; each
+//! step multiplies the bound by the largest number of distinct coordinates in new modes for given
+//! ones (a degree constraint). The cheapest chain is the bound. Source: Deeds, Suciu, Balazinska,
+//! Cai, "Degree Sequence Bound for Join Cardinality Estimation", section 2.
 
 use crate::context::Context;
 use crate::fit::storage_at;
@@ -14,24 +15,26 @@ use redpoll_logic::op::{Iteration, Op};
 use redpoll_logic::statistics::{ModeSet, Question};
 use std::collections::BTreeSet;
 
-/// Chains through more fields than this are not searched.
+/// Largest number of fields for which chains are searched.
 const MOST_FIELDS: usize = 8;
 
-/// A factor of a conjunction, by what bounds it.
+/// A factor of a conjunction, with its bound.
 enum Link<'t> {
-    /// An access, with the storage modes whose coordinates determine a field each.
+    /// An access, with the storage modes that each determine a field.
     Stored(&'t Read, Vec<(usize, Field)>),
-    /// Anything else, with the most places over all of its fields.
+    /// Any other term, with the bound over all of its fields.
     Other(&'t Term, f64),
 }
 
 impl Context<'_> {
-    /// The most places over some of an output's fields below which something can be written.
+    /// Returns the upper bound of coordinates over some of an output's fields under which something
+    /// can be written.
     pub(crate) fn output_most(&self, target: &Target, sizes: &Sizes, fields: &[Field]) -> f64 {
         if self.skips(target) { self.most(&target.value, sizes, fields) } else { places(sizes, fields) }
     }
 
-    /// The most places over those fields below which the term can differ from its fill.
+    /// Returns the upper bound of coordinates over the fields under which the term can differ from
+    /// its fill.
     pub(crate) fn most(&self, term: &Term, sizes: &Sizes, fields: &[Field]) -> f64 {
         let all = places(sizes, fields);
         let sum = |terms: &[Term]| terms.iter().map(|t| self.most(t, sizes, fields)).sum::<f64>();
@@ -58,7 +61,7 @@ impl Context<'_> {
         most.min(all)
     }
 
-    /// The terms that all must differ from their fills for a term to do so.
+    /// Collects the terms that must all differ from their fills for a term to do so.
     fn conjuncts<'t>(&self, term: &'t Term, found: &mut Vec<&'t Term>) {
         if let Node::Call(_, args) = term.node() {
             let joined = self.deciding(term);
@@ -116,10 +119,10 @@ impl Context<'_> {
         least
     }
 
-    /// What bounds a factor; `None` for those that bound nothing.
+    /// Returns the bound of a factor; `None` if it bounds nothing.
     fn link<'t>(&self, term: &'t Term, sizes: &Sizes) -> Option<Link<'t>> {
         let Node::Access(read) = term.node() else {
-            // Asked once, whatever the chain: folds inside of folds would be gone through again and again.
+            // Computed once for all chains, because nested folds would be visited repeatedly.
             let most = || self.most(term, sizes, term.fields());
             return (!matches!(term.node(), Node::Coordinate(_))).then(|| Link::Other(term, most()));
         };
@@ -132,11 +135,11 @@ impl Context<'_> {
             _ => None,
         };
         let modes: Vec<_> = spots.iter().enumerate().filter_map(|(k, at)| Some((k, field(at)?))).collect();
-        // Without a coordinate that varies, one place is read, which may be stored.
+        // If no coordinate varies, a single position is read, which may be stored.
         (!modes.is_empty()).then_some(Link::Stored(read, modes))
     }
 
-    /// The most distinct coordinates of new fields for given ones.
+    /// Returns the largest number of distinct coordinates of new fields for given ones.
     fn degree(&self, link: &Link, new: &dyn Fn(&Field) -> bool, given: &dyn Fn(&Field) -> bool) -> f64 {
         match link {
             Link::Stored(read, modes) => {
@@ -156,7 +159,7 @@ fn places(sizes: &Sizes, fields: &[Field]) -> f64 {
     fields.iter().map(|f| sizes.of(f) as f64).product()
 }
 
-/// The most places in a set of an iteration algebra, given those of the arguments.
+/// Returns the upper bound of a set of an iteration algebra, given those of the arguments.
 fn in_set(set: &Iteration, args: &[f64], all: f64) -> f64 {
     match set {
         Iteration::Arg(k) => args.get(*k).copied().unwrap_or(all),

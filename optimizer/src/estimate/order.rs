@@ -1,7 +1,8 @@
-//! Comparisons of fields: in how many places one comes before the other, by their coordinates or by their ranks.
+//! Comparisons of fields: the fraction of coordinates at which one field precedes another, by
+//! coordinate or by rank.
 //!
-//! How many pairs are left of a join that is cut to one order depends on where the coordinates are that have the most places:
-//! those of each field are summed up in that order.
+//! The size of a join that is restricted to one order depends on where the coordinates with most
+//! entries are. Therefore the factors of each field are summed up in that order.
 
 use super::marginal::{Marginal, Pair, Side, Spread, stored};
 use super::profile::{Over, Profile};
@@ -13,18 +14,19 @@ use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::statistics::ModeSet;
 use redpoll_logic::{Affine, Field, Scalar};
 
-/// That one field comes before another.
+/// A condition that one field precedes another.
 pub(super) struct Order {
     first: Field,
     second: Field,
-    /// How many places the coordinates have by which they are ordered; `None` where the coordinates are compared.
+    /// The marginal that orders the coordinates; `None` if the coordinates themselves are compared.
     by: Option<Marginal>,
-    /// The fraction of all pairs in which it does.
+    /// The fraction of all pairs that satisfy the condition.
     share: f64,
 }
 
 impl Context<'_> {
-    /// What a term says that differs from its fill just where one field comes before another.
+    /// Returns the order condition of a term that differs from its fill exactly where one field
+    /// precedes another.
     pub(super) fn order_of(&self, term: &Term, over: Over<'_>) -> Option<Order> {
         let Node::Call(Op::Builtin(op), args) = term.node() else { return None };
         match (op, &args[..]) {
@@ -54,7 +56,7 @@ impl Context<'_> {
         (over.sizes.of(&first) == over.sizes.of(&second)).then_some(Order { first, second, by, share })
     }
 
-    /// Those places of a profile at which one field comes before another.
+    /// Restricts a profile to the coordinates at which one field precedes another.
     pub(super) fn ordered(&self, mut profile: Profile, Order { first, second, by, share }: &Order) -> Profile {
         let [one, other] = [first, second].map(|f| profile.marginals.get(f).cloned());
         let pair = Pair { first: one, second: other, by: by.clone() };
@@ -68,8 +70,8 @@ impl Context<'_> {
         profile
     }
 
-    /// The field that a rank is of, and how many places its coordinates have: a multiple of their number, with the coordinate
-    /// added so that no two are equal.
+    /// Returns the field of a rank and the marginal that the rank counts: a multiple of a count,
+    /// plus the coordinate to break ties.
     fn rank(&self, term: &Term, sizes: &Sizes) -> Option<(Field, Marginal)> {
         let Node::Call(Op::Builtin(Builtin::Add), args) = term.node() else { return None };
         let field = args.iter().find_map(coordinate)?;
@@ -78,7 +80,8 @@ impl Context<'_> {
         Some((field.clone(), self.count_of(counted, sizes, &field)?))
     }
 
-    /// Which places a term counts for each coordinate of a field, or a multiple of their number.
+    /// Returns the marginal whose counts per coordinate of a field a term contains, or a multiple
+    /// of them.
     fn count_of(&self, term: &Term, sizes: &Sizes, field: &Field) -> Option<Marginal> {
         match term.node() {
             Node::Call(Op::Builtin(Builtin::Mul), args) => {
@@ -91,7 +94,7 @@ impl Context<'_> {
         }
     }
 
-    /// Which places of a tensor a fold counts for each coordinate of a field.
+    /// Returns the marginal of a tensor that a fold counts per coordinate of a field.
     fn counted_by(&self, Fold { op, arg, along, .. }: &Fold, sizes: &Sizes, field: &Field) -> Option<Marginal> {
         let mut reads: Vec<&Read> = Vec::new();
         arg.each_access(&mut |read| reads.push(read));
@@ -104,7 +107,7 @@ impl Context<'_> {
         stored(&read.tensor, &read.ty, ModeSet::prefix(spots.len()), mode)
     }
 
-    /// Which places of a tensor an output counts for each of its coordinates.
+    /// Returns the marginal of a tensor that an output counts per coordinate.
     pub(crate) fn counts(&self, target: &Target, sizes: &Sizes) -> Option<Marginal> {
         let ([at], Some((op, fields))) = (&target.at[..], &target.fold) else { return None };
         let (op, arg, fields) = (op.clone(), target.value.clone(), fields.clone());
@@ -113,7 +116,7 @@ impl Context<'_> {
     }
 }
 
-/// Whether a term is a constant wherever something is stored.
+/// Returns whether a term is constant at all stored coordinates.
 fn is_count(term: &Term) -> bool {
     match term.node() {
         Node::Call(Op::Builtin(Builtin::Cast(_)), args) => is_count(&args[0]),
@@ -125,7 +128,7 @@ fn is_count(term: &Term) -> bool {
     }
 }
 
-/// The field whose coordinate a term is, or the one behind that: so is told whether one is at least another.
+/// Returns the field of a coordinate, or of a coordinate plus one, which `<=` comparisons contain.
 fn coordinate(term: &Term) -> Option<Field> {
     match term.node() {
         Node::Coordinate(form) => match &form.terms[..] {
@@ -136,7 +139,7 @@ fn coordinate(term: &Term) -> Option<Field> {
     }
 }
 
-/// The first of two coordinates less the second; either may be a number.
+/// Returns the first of two coordinates minus the second; either may be a number.
 pub(crate) fn difference(args: &[Term]) -> Option<Affine> {
     let [x, y] = args else { return None };
     let form = |t: &Term| match (t.node(), t.as_literal()) {
@@ -147,7 +150,7 @@ pub(crate) fn difference(args: &[Term]) -> Option<Affine> {
     form(x)?.checked_plus(&form(y)?.checked_times(-1)?)
 }
 
-/// The fraction of the places of which a comparison of two coordinates holds.
+/// Returns the fraction of coordinates at which a comparison of two coordinates is true.
 pub(super) fn compared(op: &Op, args: &[Term], over: Over<'_>) -> Option<f64> {
     let Op::Builtin(op) = op else { return None };
     let difference = difference(args)?;
@@ -166,8 +169,8 @@ pub(super) fn compared(op: &Op, args: &[Term], over: Over<'_>) -> Option<f64> {
     })
 }
 
-/// The fractions of the places where a form is negative and where it is 0: those of a normal distribution with its mean
-/// and deviation, exact for one field and close for differences.
+/// Returns the fractions of coordinates at which a form is negative and zero, by a normal
+/// distribution with the form's mean and deviation. Exact for one field and close for differences.
 fn below_and_at(form: &Affine, sizes: &Sizes) -> Option<(f64, f64)> {
     let (mut low, mut high) = (form.constant as f64, form.constant as f64);
     let (mut mean, mut variance) = (form.constant as f64, 0.0);
@@ -184,7 +187,7 @@ fn below_and_at(form: &Affine, sizes: &Sizes) -> Option<(f64, f64)> {
     if let [_] = form.terms[..] {
         return Some(((-low / places).clamp(0.0, 1.0), 1.0 / places));
     }
-    // Two fields of one size: a triangle; more: closer and closer to a normal distribution.
+    // Two fields of one size have a triangular distribution; more fields approach a normal one.
     let deviation = variance.sqrt().max(0.5);
     let at = ((-(mean / deviation).powi(2) / 2.0).exp() * 0.4 / deviation).min(1.0);
     let below = 1.0 / (1.0 + (1.702 * mean / deviation).exp());

@@ -1,8 +1,9 @@
-//! Products along a path: how many places they have, from the links of the tensors themselves.
+//! Products along a path: their sizes, from the links of the tensors themselves.
 //!
-//! Estimates take fields to be independent, but in bands, blocks and clusters what is reached from one place in two ways is
-//! the same far more often. So a term that joins two fields along tensors of two fields each, as a product of matrices does,
-//! is asked of the statistics as a path; what queries write is known by the path that it was made of.
+//! Estimates assume independent fields, but in bands, blocks and clusters, two paths from one
+//! coordinate reach the same coordinate far more often. Therefore the statistics are asked for the
+//! path of a term that joins two fields along tensors with two modes, such as a matrix product. A
+//! tensor that a query writes is represented by the path of its query.
 
 use crate::context::Context;
 use crate::fit::storage_at;
@@ -11,7 +12,7 @@ use crate::term::{At, Node, Read, Target, Term};
 use redpoll_logic::Field;
 use redpoll_logic::statistics::Hop;
 
-/// Longer paths are not asked for.
+/// Largest number of hops of a path.
 const MOST_HOPS: usize = 4;
 
 /// A path from one field to another.
@@ -21,7 +22,7 @@ struct Edge {
 }
 
 impl Edge {
-    /// The same from the other end.
+    /// Returns the reversed path.
     fn turned(self) -> Edge {
         let [a, b] = self.ends;
         Edge { ends: [b, a], hops: self.hops.iter().rev().map(Hop::back).collect() }
@@ -29,8 +30,8 @@ impl Edge {
 }
 
 impl Context<'_> {
-    /// How many places over two fields a term may have below which it differs from its fill for some coordinates of the
-    /// others, where it joins the two along a path and statistics are worth asking.
+    /// Returns the number of coordinates over two fields under which a term may differ from its
+    /// fill, if it joins the two along a path and the budget allows the question.
     pub(super) fn connected(&self, term: &Term, sizes: &Sizes, kept: &[Field]) -> Option<f64> {
         if !self.measures() {
             return None;
@@ -39,14 +40,14 @@ impl Context<'_> {
         (hops.len() > 1).then(|| self.pairs(&hops)).flatten()
     }
 
-    /// The path along which an output that a query writes was made, from its first mode to its second.
+    /// Returns the path that produces an output, from its first mode to its second.
     pub(crate) fn path_of(&self, target: &Target, sizes: &Sizes) -> Option<Vec<Hop>> {
         let [x, y] = &target.at[..] else { return None };
         let kept = [x.as_field()?.clone(), y.as_field()?.clone()];
         if self.measures() && self.skips(target) { self.path(&target.value, sizes, &kept) } else { None }
     }
 
-    /// The path from the first of two fields to the second that is all that a term joins.
+    /// Returns the path from the first to the second of two fields if it covers the whole term.
     fn path(&self, term: &Term, sizes: &Sizes, kept: &[Field]) -> Option<Vec<Hop>> {
         let [from, to] = kept else { return None };
         let mut edges = Vec::new();
@@ -63,7 +64,7 @@ impl Context<'_> {
         (at == *to && from != to && hops.len() <= MOST_HOPS).then_some(hops)
     }
 
-    /// What a term joins, each along a path; `None` where it joins something in another way.
+    /// Collects the paths that a term joins; returns `None` if it joins anything else.
     fn edges(&self, term: &Term, sizes: &Sizes, found: &mut Vec<Edge>) -> Option<()> {
         match term.node() {
             Node::Call(_, args) if args.len() == 1 => self.edges(&args[0], sizes, found),
@@ -74,7 +75,7 @@ impl Context<'_> {
                 }
                 joined.iter().try_for_each(|&k| self.edges(&args[k], sizes, found))
             }
-            // What is stored everywhere leaves nothing out.
+            // A full term restricts nothing.
             _ if term.is_full() => Some(()),
             Node::Access(read) => {
                 found.push(self.edge(read, sizes)?);
@@ -90,7 +91,7 @@ impl Context<'_> {
         }
     }
 
-    /// What an access joins.
+    /// Returns the path of an access.
     fn edge(&self, read: &Read, sizes: &Sizes) -> Option<Edge> {
         if read.outside.is_some() {
             return None;

@@ -1,4 +1,5 @@
-//! Profiles: where a term may differ from its fill, as the fraction of places and the marginals of its fields.
+//! Profiles: the coordinates at which a term may differ from its fill, as a fraction and the
+//! marginals of its fields.
 
 use super::Bound;
 use super::known::{Factor, Occupied};
@@ -14,7 +15,7 @@ use redpoll_logic::{Alias, Field, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// What a profile is asked over: the fields that are bound, and in which sense places count.
+/// Parameters of a profile: the sizes and bound fields, and the sense in which coordinates count.
 #[derive(Clone, Copy)]
 pub(crate) struct Over<'a> {
     pub(crate) sizes: &'a Sizes,
@@ -22,36 +23,36 @@ pub(crate) struct Over<'a> {
     pub(crate) sense: Sense,
 }
 
-/// Which places below the bound fields count.
+/// The coordinates over the bound fields that count.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Sense {
-    /// Those that a loop visits: every coordinate of a level that is full.
+    /// Coordinates that a loop visits: every coordinate of a full level.
     Visited,
-    /// Those with a stored place below.
+    /// Coordinates with a stored entry underneath.
     Filled,
 }
 
-/// Where a term may differ from its fill, over its bound fields.
+/// The coordinates over the bound fields at which a term may differ from its fill.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Profile {
-    /// The fraction of the places.
+    /// The fraction of the coordinates.
     pub(crate) fraction: f64,
-    /// How they are spread over the coordinates of fields; evenly over those of others.
+    /// The marginals of fields; other fields are even.
     pub(crate) marginals: BTreeMap<Field, Marginal>,
 }
 
 impl Profile {
-    /// A part of all places, spread evenly.
+    /// Returns an evenly spread profile.
     pub(crate) fn even(fraction: f64) -> Profile {
         Profile { fraction, marginals: BTreeMap::new() }
     }
 
-    /// Whichever has fewer places.
+    /// Returns the profile with the smaller fraction.
     pub(crate) fn rarer(self, other: Profile) -> Profile {
         if other.fraction < self.fraction { other } else { self }
     }
 
-    /// The places of either.
+    /// Returns the union of profiles.
     fn union(parts: &[Profile]) -> Profile {
         let fraction = either(parts.iter().map(|p| p.fraction));
         let fields: BTreeSet<&Field> = parts.iter().flat_map(|p| p.marginals.keys()).collect();
@@ -64,7 +65,7 @@ impl Profile {
 }
 
 impl Context<'_> {
-    /// Where a term may differ from its fill, over the fields that are bound.
+    /// Returns the profile of a term over the bound fields.
     pub(crate) fn profile(&self, term: &Term, over: Over<'_>) -> Profile {
         match term.node() {
             Node::Literal => Profile::even(0.0),
@@ -73,7 +74,7 @@ impl Context<'_> {
         }
     }
 
-    /// A term as a factor of a conjunction.
+    /// Returns a term as a factor of a conjunction.
     fn factor(&self, term: &Term, over: Over<'_>) -> Rc<Factor> {
         let compute = || match term.node() {
             Node::Access(read) => self.access_factor(read, over),
@@ -106,7 +107,7 @@ impl Context<'_> {
                 marginals.entry(field.clone()).or_default().push(marginal.clone());
             }
         }
-        // Of a field that stands for several modes, those places count where all have its coordinate.
+        // If a field subscripts several modes, all of them must have its coordinate.
         self.met(*fraction, marginals, &[*fraction])
     }
 
@@ -129,7 +130,7 @@ impl Context<'_> {
         Occupied { fraction, spread: modes.iter().filter_map(marginal).collect() }
     }
 
-    /// The marginal of a storage mode among others.
+    /// Returns the marginal of a storage mode among others.
     fn marginal(&self, tensor: &Alias, ty: &redpoll_logic::TensorType, of: ModeSet, mode: usize) -> Option<Marginal> {
         match self.written_marginals(tensor) {
             Some(marginals) => marginals.get(mode).filter(|_| of.len() == ty.format.levels.len())?.clone(),
@@ -137,8 +138,8 @@ impl Context<'_> {
         }
     }
 
-    /// The profile of places that several terms have, which alone would have those fractions: the fraction if they were
-    /// spread evenly, and the marginals of each field.
+    /// Returns the profile of a conjunction of terms: `fraction` is its size if all were even,
+    /// `marginals` are those of each field, and `alone` are the terms' own fractions.
     fn met(&self, fraction: f64, marginals: BTreeMap<Field, Vec<Marginal>>, alone: &[f64]) -> Profile {
         let mut fraction = fraction;
         let mut product = BTreeMap::new();
@@ -159,7 +160,7 @@ impl Context<'_> {
         if let ("ifelse", [condition, x, y]) = (op.name(), args)
             && x.fill() == y.fill()
         {
-            // One of both is met wherever the condition is not its fill, the other one everywhere.
+            // One branch counts wherever the condition is not its fill, the other everywhere.
             let [asked, x, y] = [condition, x, y].map(|t| self.profile(t, over));
             return match *condition.fill() == Scalar::Bool(true) {
                 true => Profile::union(&[x, self.intersection([&asked, &y])]),
@@ -191,7 +192,7 @@ impl Context<'_> {
         Profile::union(&parts)
     }
 
-    /// What all must hold for a term to differ from its fill.
+    /// Collects the conditions that must all be true for a term to differ from its fill.
     fn conjunction(&self, term: &Term, over: Over<'_>, found: &mut Conjunction) {
         if let Some(order) = self.order_of(term, over) {
             return found.orders.push(order);
@@ -205,7 +206,7 @@ impl Context<'_> {
         found.factors.push(self.factor(term, over));
     }
 
-    /// The places of all.
+    /// Returns the intersection of profiles.
     pub(crate) fn intersection<'p>(&self, parts: impl IntoIterator<Item = &'p Profile>) -> Profile {
         let mut fractions: Vec<f64> = Vec::new();
         let mut marginals: BTreeMap<Field, Vec<Marginal>> = BTreeMap::new();
@@ -218,7 +219,7 @@ impl Context<'_> {
         self.met(fractions.iter().product(), marginals, &fractions)
     }
 
-    /// The places that are in a set of an iteration algebra, given those of the arguments.
+    /// Returns the profile of a set of an iteration algebra, given those of the arguments.
     fn set_profile(&self, set: &Iteration, args: &[Profile]) -> Profile {
         match set {
             Iteration::Arg(k) => args.get(*k).cloned().unwrap_or(Profile::even(1.0)),
@@ -236,7 +237,7 @@ impl Context<'_> {
     }
 
     fn fold_profile(&self, fold: &Fold, over: Over<'_>) -> Profile {
-        // After the first place that differs all others may.
+        // After the first coordinate that differs, all later ones may.
         if fold.is_scan() {
             return Profile::even(1.0);
         }
@@ -245,12 +246,12 @@ impl Context<'_> {
         self.met_below(&fold.arg, over.sizes, &kept, below)
     }
 
-    /// The places over the fields `kept` below which a term may differ from its fill somewhere, for some coordinates of
-    /// the fields `below`.
+    /// Returns the profile over the fields `kept` under which a term may differ from its fill for
+    /// some coordinates of the fields `below`.
     pub(super) fn met_below(&self, term: &Term, sizes: &Sizes, kept: &[Field], mut below: Vec<Field>) -> Profile {
         let sense = Sense::Filled;
         let outside = self.profile(term, Over { sizes, bound: &|f| kept.contains(f), sense });
-        // Where a field joins nothing, its tensor knows for itself what is below.
+        // For a field that joins nothing, the tensor's own statistics include the levels below.
         let about = self.memo.known.about(term, self.mode());
         below.retain(|f| about.mentions.get(f).is_some_and(|count| *count > 1));
         if below.is_empty() {
@@ -267,7 +268,8 @@ impl Context<'_> {
     }
 }
 
-/// The places over some fields below which there is a place over others, too.
+/// Projects a profile to the fields `kept`: coordinates with an entry for some coordinates of the
+/// fields `below`.
 fn projected(cx: &Context, full: Profile, sizes: &Sizes, below: &[Field], kept: &[Field]) -> Profile {
     let places: f64 = below.iter().map(|f| sizes.of(f) as f64).product();
     let throws = Throws::new(places, full.fraction);
@@ -282,7 +284,8 @@ fn projected(cx: &Context, full: Profile, sizes: &Sizes, below: &[Field], kept: 
     Profile { fraction, marginals }
 }
 
-/// The factors without those that others imply: what a tensor has in some modes it has in fewer.
+/// Removes factors that others imply: an entry in some modes of a tensor implies one in fewer
+/// modes.
 fn distinct(factors: &[Rc<Factor>]) -> Vec<&Factor> {
     let implied = |k: usize| {
         let Some((tensor, modes)) = &factors[k].stored else { return false };
@@ -296,15 +299,15 @@ fn distinct(factors: &[Rc<Factor>]) -> Vec<&Factor> {
     (0..factors.len()).filter(|k| !implied(*k)).map(|k| &*factors[k]).collect()
 }
 
-/// What all must hold.
+/// Conditions that must all be true.
 #[derive(Default)]
 struct Conjunction {
-    /// That these terms differ from their fills.
+    /// Terms that must differ from their fills.
     factors: Vec<Rc<Factor>>,
     orders: Vec<Order>,
 }
 
-/// The fraction of the union of independent parts.
+/// Returns the fraction of the union of independent parts.
 pub(crate) fn either(parts: impl IntoIterator<Item = f64>) -> f64 {
     1.0 - parts.into_iter().map(|p| 1.0 - p).product::<f64>()
 }

@@ -1,16 +1,16 @@
-//! The cheapest choice of one kernel for each query, branch and bound.
+//! The cheapest choice of one kernel per query, by branch and bound.
 //!
-//! Queries are chosen for from the last to the first, so that it is known which layouts of their outputs are needed. What
-//! the kernels chosen so far cost, with the conversions that they need, and the cheapest kernels of all other queries
-//! bound the choice from below. A layout that is not written is converted from one that is; conversions are made once,
-//! however many kernels read them.
+//! Queries are processed from last to first, so that the required layouts of their outputs are
+//! determined. The lower bound is the cost of the chosen kernels and their conversions plus the
+//! cheapest kernels of all other queries. A layout that is not written is converted from one that
+//! is; each conversion is counted once, however many kernels read it.
 
 use super::graph::LayoutGraph;
 use egg::Id;
 use redpoll_logic::Alias;
 use std::collections::{BTreeSet, HashMap};
 
-/// So many kernels are tried at most; then the best choice so far is taken.
+/// Largest number of kernels tried; then the best choice so far is taken.
 const MOST_TRIED: usize = 20_000;
 
 /// One kernel for each query.
@@ -19,12 +19,12 @@ pub(super) struct Chosen {
     pub(super) cost: f64,
 }
 
-/// The cheapest choice.
+/// Returns the cheapest choice.
 pub(super) fn cheapest(graph: &LayoutGraph) -> Option<Chosen> {
     Search::new(graph, graph.by_query()).run()
 }
 
-/// One choice of all, by a seed.
+/// Returns a random choice, drawn by a seed.
 pub(super) fn drawn(graph: &LayoutGraph, seed: u64) -> Option<Chosen> {
     let mut state = seed;
     let mut one = |kernels: Vec<usize>| {
@@ -36,7 +36,7 @@ pub(super) fn drawn(graph: &LayoutGraph, seed: u64) -> Option<Chosen> {
 }
 
 impl LayoutGraph {
-    /// What the plan costs that was there before; `None` where it could not be looked at.
+    /// Returns the cost of the previous plan; `None` if the graph does not contain it.
     pub(super) fn as_planned(&self) -> Option<f64> {
         let planned = |kernels: Vec<usize>| kernels.into_iter().filter(|k| self.kernels[*k].as_planned).collect();
         Search::new(self, self.by_query().into_iter().map(planned).collect()).run().map(|chosen| chosen.cost)
@@ -46,11 +46,11 @@ impl LayoutGraph {
 struct Search<'g> {
     graph: &'g LayoutGraph,
     tensors: HashMap<Id, &'g Alias>,
-    /// What each kernel writes.
+    /// The classes that each kernel writes.
     written: Vec<Vec<Id>>,
-    /// The kernels to choose from, by query.
+    /// The candidate kernels of each query.
     kernels: Vec<Vec<usize>>,
-    /// What the first so many queries cost at least.
+    /// Lower bounds of the cost of the first `k` queries, for each `k`.
     least: Vec<f64>,
     tried: usize,
     best: Option<Chosen>,
@@ -72,7 +72,8 @@ impl<'g> Search<'g> {
         self.best
     }
 
-    /// Chooses for the first `open` queries, whose outputs are needed in those layouts.
+    /// Chooses kernels for the first `open` queries, whose outputs are needed in the layouts
+    /// `needed`.
     fn choose(&mut self, open: usize, needed: &BTreeSet<Id>, spent: f64, chosen: &mut Vec<usize>) {
         let bound = spent + self.least[open];
         if !bound.is_finite() || self.best.as_ref().is_some_and(|best| bound >= best.cost) {
@@ -95,8 +96,8 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// The layouts that are still needed once a kernel is chosen, and what it costs, with conversions of what it writes and
-    /// of inputs that it reads.
+    /// Returns the layouts still needed after choosing a kernel and the kernel's cost, including
+    /// conversions of its outputs and of given inputs.
     fn take(&self, kernel: usize, needed: &BTreeSet<Id>) -> Option<(BTreeSet<Id>, f64)> {
         let graph = self.graph;
         let written = &self.written[kernel];

@@ -1,8 +1,9 @@
 //! Adds the ways to run each query to the e-graph.
 //!
-//! A query runs in one of the orders that would be cheapest if tensors were stored as each would have them, or as planned.
-//! Each of its reads has one of the formats that its tensor can have and that the order can walk, or that of a copy for the
-//! order; its output has the format that the order writes, or one that a reader would want.
+//! A query runs in the planned order, or in one of the orders that would be cheapest if every
+//! tensor were stored in its best order. Each of its reads has a format that its tensor can have
+//! and the order can walk, or the format of a copy for the order. Its output has the format that
+//! the order writes, or one that a reader prefers.
 
 use super::Planned;
 use super::graph::LayoutGraph;
@@ -21,11 +22,11 @@ use redpoll_logic::{Alias, Field, Format, TensorType};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// So many orders of a query are tried beside the planned one.
+/// Number of orders of a query that are tried besides the planned one.
 const ORDERS: usize = 4;
-/// So many formats of one read, and of an output beside the one that the order writes.
+/// Largest number of formats of one read, and of an output besides the one that the order writes.
 const FORMATS: usize = 3;
-/// So many combinations of formats of all reads of an order.
+/// Largest number of combinations of formats for all reads of an order.
 const COMBINATIONS: usize = 8;
 
 /// A way to run a query.
@@ -33,24 +34,24 @@ const COMBINATIONS: usize = 8;
 pub(super) struct Kernel {
     pub(super) query: usize,
     pub(super) order: Vec<Field>,
-    /// The format of each output that is not the one that the order writes.
+    /// For each output, the requested format if it differs from the one that the order writes.
     pub(super) asked: Vec<Option<Format>>,
     /// The formats of its outputs.
     pub(super) formats: Vec<Format>,
-    /// What it reads, in which format.
+    /// Its reads, each with a format.
     pub(super) reads: Vec<(Read, Format)>,
     pub(super) cost: f64,
-    /// Whether it is the query as it was planned before.
+    /// Set if it is the query as in the previous plan.
     pub(super) as_planned: bool,
 }
 
-/// An order of a query's loops, with its reads and the loops that are around each.
+/// An order of a query's loops, with its reads and the loops around each.
 struct Run {
     order: Vec<Field>,
     reads: Vec<(Read, Vec<Field>)>,
 }
 
-/// All ways to run the queries.
+/// Returns the graph of all ways to run the queries.
 pub(super) fn explore(cx: &mut Context, queries: &[Planned]) -> LayoutGraph {
     let written = queries.iter().flat_map(|query| &query.nest().outputs).map(|target| target.alias.clone()).collect();
     let (graph, names, wanted) = (LayoutGraph::default(), HashMap::new(), Vec::new());
@@ -73,14 +74,14 @@ struct Explorer<'e, 'c> {
     graph: LayoutGraph,
     /// The tensors that the queries write; all others are given.
     written: HashSet<Alias>,
-    /// What a tensor is called in a format that it does not have as planned.
+    /// The name and type of a tensor in a format other than the planned one.
     names: HashMap<(Alias, Format), Stored>,
-    /// Formats that readers would want of a tensor.
+    /// Formats of tensors that readers prefer.
     wanted: Vec<(Alias, Format)>,
 }
 
 impl Explorer<'_, '_> {
-    /// The orders of a query's loops.
+    /// Returns the orders of a query's loops that are explored.
     fn runs(&mut self, query: &Planned) -> Vec<Run> {
         let nest = query.nest();
         self.cx.memo.hold(&nest.sizes, &nest.pins);
@@ -103,7 +104,7 @@ impl Explorer<'_, '_> {
         orders.into_iter().filter_map(run).collect()
     }
 
-    /// Takes up what a query would want of the tensors that it reads.
+    /// Records the formats that a query prefers for the tensors it reads.
     fn want(&mut self, query: &Planned, runs: &[Run]) {
         let sizes = &query.nest().sizes;
         for (read, around) in runs.iter().flat_map(|run| &run.reads) {
@@ -162,7 +163,8 @@ impl Explorer<'_, '_> {
         self.graph.kernels.iter().any(same)
     }
 
-    /// The formats that a read may have inside of those loops; first the one that it has as planned, or is copied into.
+    /// Returns the formats that a read may have inside these loops; the planned one, or that of a
+    /// copy, is first.
     fn formats(&mut self, read: &Read, sizes: &Sizes, around: &[Field]) -> Vec<Format> {
         let mut all = Vec::new();
         let walks = |format: &Format| {
@@ -181,7 +183,7 @@ impl Explorer<'_, '_> {
         all
     }
 
-    /// Whether a read can be walked or looked up at once inside of those loops.
+    /// Returns whether a read can be walked, or looked up without a search, inside these loops.
     fn suits(&self, read: &Read, sizes: &Sizes, around: &[Field]) -> bool {
         !self.meets(read, sizes, around, |meeting, follow| {
             meeting == Meeting::Discordant
@@ -195,7 +197,7 @@ impl Explorer<'_, '_> {
         meetings.iter().zip(&read.ty.format.levels).any(|(meeting, level)| is(*meeting, cost::follow(level.kind)))
     }
 
-    /// What a query costs in an order when its tensors have those formats, and the formats that its outputs get.
+    /// Returns the cost of a query in an order with these formats, and the formats of its outputs.
     fn price(
         &mut self,
         query: &Planned,
@@ -221,7 +223,7 @@ impl Explorer<'_, '_> {
         Some((ordered.work.cost(), formats.collect::<Option<_>>()?))
     }
 
-    /// Name and type of a tensor in a format, made known.
+    /// Returns the name and type of a tensor in a format, and registers it.
     fn stored(&mut self, read: &Read, format: &Format) -> Stored {
         if read.ty.format == *format {
             return (read.tensor.clone(), read.ty.clone());
@@ -242,7 +244,7 @@ impl Explorer<'_, '_> {
     }
 }
 
-/// Every read of a schedule, with the loops around it.
+/// Visits every read of a schedule, with the loops around it.
 fn each_read(schedule: &Schedule, f: &mut dyn FnMut(&Read, &[Field])) {
     for target in &schedule.outputs {
         outer_reads(&target.value, &mut |read| f(read, &schedule.order));
@@ -261,7 +263,7 @@ fn each_read_of(pass: &Pass, outside: &[Field], f: &mut dyn FnMut(&Read, &[Field
     pass.folds.iter().for_each(|(_, fold)| outer_reads(&fold.arg, &mut |read| f(read, &order)));
 }
 
-/// The reads of a term, but for those of temporaries, which have loops of their own.
+/// Visits the reads of a term without those of temporaries, which have loops of their own.
 fn outer_reads(term: &Term, f: &mut dyn FnMut(&Read)) {
     match term.node() {
         Node::Temporary(..) => {}

@@ -5,16 +5,17 @@ use egg::{EGraph, Id, Language};
 use redpoll_logic::{Alias, Field, Format};
 use std::collections::HashMap;
 
-/// How a tensor comes to be there in a format, the classes aside that this takes.
+/// The kind of a node: a way to obtain a tensor in a format, apart from the child classes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum Way {
-    /// It is given so: the number of the layout.
+    /// The tensor is given; the index of the layout.
     Given(usize),
-    /// Not a tensor, but a run of a query by a kernel, which reads the children; it writes all outputs at once.
+    /// A run of a query by a kernel, which reads the children and writes all outputs; not a tensor
+    /// itself.
     Run(usize),
-    /// It is an output of the child, a run: its number among them.
+    /// An output of the child, a run; its index among the outputs.
     Output(usize),
-    /// It is converted from the child, to the layout of that number.
+    /// A conversion of the child; the index of the resulting layout.
     Converted(usize),
 }
 
@@ -45,29 +46,29 @@ impl Language for LayoutNode {
     }
 }
 
-/// The ways to have the tensors of a plan, and what they cost.
+/// The ways to obtain the tensors of a plan, and their costs.
 #[derive(Default)]
 pub(super) struct LayoutGraph {
     pub(super) egraph: EGraph<LayoutNode, ()>,
-    /// The kernels of all queries, by the numbers of their runs.
+    /// The kernels of all queries, by the indices of their runs.
     pub(super) kernels: Vec<Kernel>,
     /// The class of each run, and those of its outputs.
     runs: Vec<(Id, Vec<Id>)>,
-    /// The layouts by their numbers, each with its class.
+    /// The layouts by index, each with its class.
     layouts: Vec<(Alias, Format, Id)>,
-    /// What it costs to convert a tensor.
+    /// The cost of converting each tensor.
     pub(super) conversions: HashMap<Alias, f64>,
 }
 
 impl LayoutGraph {
-    /// The tensor is given in a format.
+    /// Adds a tensor that is given in a format.
     pub(super) fn give(&mut self, tensor: &Alias, format: &Format) {
         let number = self.layouts.len();
         let class = self.egraph.add(LayoutNode { way: Way::Given(number), children: Vec::new() });
         self.layouts.push((tensor.clone(), format.clone(), class));
     }
 
-    /// A query can run by a kernel, which writes those tensors.
+    /// Adds a kernel of a query that writes the tensors `outputs`.
     pub(super) fn run(&mut self, kernel: Kernel, outputs: &[Alias]) {
         let children = kernel.reads.iter().map(|(read, format)| self.converted(&read.tensor, format)).collect();
         let run = self.egraph.add(LayoutNode { way: Way::Run(self.kernels.len()), children });
@@ -86,13 +87,14 @@ impl LayoutGraph {
         self.kernels.push(kernel);
     }
 
-    /// The formats that a tensor can have so far.
+    /// Returns the formats that a tensor can have so far.
     pub(super) fn formats(&self, tensor: &Alias) -> Vec<Format> {
         let own = self.layouts.iter().filter(|(of, ..)| of == tensor);
         own.map(|(_, format, _)| format.clone()).collect()
     }
 
-    /// The class of a tensor in a format, which is converted from each of the others that it can have so far.
+    /// Returns the class of a tensor in a format, with conversions from each of its other formats
+    /// so far.
     fn converted(&mut self, tensor: &Alias, format: &Format) -> Id {
         let number = self.layouts.iter().position(|(of, other, _)| of == tensor && other == format);
         let others = self.layouts.iter().filter(|(of, other, _)| of == tensor && other != format);
@@ -115,35 +117,35 @@ impl LayoutGraph {
         own.map(|(.., class)| self.egraph.find(*class))
     }
 
-    /// The tensor of each class that is one.
+    /// Returns the tensor of each class that is one.
     pub(super) fn tensors(&self) -> HashMap<Id, &Alias> {
         self.layouts.iter().map(|(tensor, _, class)| (self.egraph.find(*class), tensor)).collect()
     }
 
-    /// The classes that a kernel reads.
+    /// Iterates over the classes that a kernel reads.
     pub(super) fn read(&self, kernel: usize) -> impl Iterator<Item = Id> {
         let run = &self.egraph[self.runs[kernel].0].nodes[0];
         run.children.iter().map(|class| self.egraph.find(*class))
     }
 
-    /// The classes that a kernel writes.
+    /// Returns the classes that a kernel writes.
     pub(super) fn written(&self, kernel: usize) -> Vec<Id> {
         self.runs[kernel].1.iter().map(|class| self.egraph.find(*class)).collect()
     }
 
-    /// Whether a class is given.
+    /// Returns whether a class is given.
     pub(super) fn is_given(&self, class: Id) -> bool {
         self.egraph[class].nodes.iter().any(|node| matches!(node.way, Way::Given(_)))
     }
 
-    /// Whether a class can be converted from one of others.
+    /// Returns whether a class can be converted from a class that satisfies the predicate.
     pub(super) fn is_converted(&self, class: Id, from: impl Fn(Id) -> bool) -> bool {
         let from_one =
             |node: &LayoutNode| matches!(node.way, Way::Converted(_)) && from(self.egraph.find(node.children[0]));
         self.egraph[class].nodes.iter().any(from_one)
     }
 
-    /// The orders of a query with the costs of their cheapest kernels.
+    /// Returns the orders of a query with the costs of their cheapest kernels.
     pub(super) fn orders(&self, query: usize) -> Vec<(Vec<Field>, f64)> {
         let mut orders: Vec<(Vec<Field>, f64)> = Vec::new();
         for kernel in self.kernels.iter().filter(|kernel| kernel.query == query) {
@@ -155,7 +157,7 @@ impl LayoutGraph {
         orders
     }
 
-    /// The kernels of each query, cheapest first.
+    /// Returns the kernels of each query, cheapest first.
     pub(super) fn by_query(&self) -> Vec<Vec<usize>> {
         let count = self.kernels.iter().map(|kernel| kernel.query + 1).max().unwrap_or(0);
         let mut all = vec![Vec::new(); count];

@@ -1,14 +1,17 @@
 //! Chooses the orders of all loops and the formats of all tensors between queries together.
 //!
-//! Nests are planned one after the other: each takes the order that is best for itself, stores its outputs as that order
-//! would have them, and has what it reads copied where it must. Here the queries of such a plan are looked at once more, in
-//! an e-graph: a class is a tensor in one format, its nodes are the ways to have it so: it is given, a query that runs in
-//! some order writes it, it is converted from another format. What a query's node reads are classes again, so that a
-//! conversion which two queries need is one, and a query may write what its reader wants. [`explore`] adds the nodes, and
-//! [`choose`] takes the cheapest choice of one order a query, which is never dearer than the plan that was there before;
-//! then the queries are planned once more, by that choice. (The physical properties of Graefe's Cascades, in an e-graph.)
+//! Nests are planned one by one: each takes its own best order, stores its outputs as that order
+//! prefers, and copies discordant inputs. This pass plans the queries again, together, in an
+//! e-graph. A class is a tensor in one format. Its nodes are the ways to obtain it: it is given, a
+//! query with some loop order writes it, or it is converted from another format.
 //!
-//! It is done when what depends on formats, by the estimates, takes so long that looking pays.
+//! The inputs of a query's node are classes in turn, so that two queries share a conversion, and a
+//! query may write the format that its reader prefers. [`explore`] adds the nodes, and [`choose`]
+//! picks the cheapest combination of one order per query, which never costs more than the previous
+//! plan. Then the queries are planned again with this choice. (The physical properties of Graefe's
+//! Cascades, in an e-graph.)
+//!
+//! The pass runs when the estimated cost of format-dependent work is high enough to pay for it.
 
 mod choose;
 mod explore;
@@ -33,13 +36,14 @@ use redpoll_logic::physical::FormatWords;
 use redpoll_logic::{Alias, Field, Format};
 use std::collections::{HashMap, HashSet};
 
-/// The layout of a plan is looked at when what depends on it costs so many times what a query must cost to be rewritten, for
-/// each of its queries: to look takes a millisecond or two for each.
+/// Least format-dependent cost per query for which layouts are explored, in units of the worth;
+/// exploring takes one or two milliseconds per query.
 const EXPLORING: f64 = 30.0;
-/// A choice is taken when it saves at least this part of what the plan costs, and what makes a query worth rewriting.
+/// Least fraction of the plan's cost that a new layout must save. It must also save at least the
+/// worth.
 const GAIN: f64 = 0.01;
 
-/// A query of the plan that was there before.
+/// A query of the previous plan.
 struct Planned {
     step: Step,
     origin: Origin,
@@ -58,8 +62,8 @@ impl Planned {
     }
 }
 
-/// Plans the queries from `from` on once more, given the names that were taken before them, where formats and orders
-/// chosen together cost less.
+/// Plans the queries from `from` on again if formats and orders chosen together cost less. `names`
+/// are the names that were taken before these queries.
 pub(crate) fn lay_out(cx: &mut Context, from: usize, names: HashSet<Alias>) -> Result<(), Error> {
     let count = (cx.queries.len() - from) as f64;
     if !cx.config.subjects.contains(Subject::Layout) || at_stake(cx, from) < count * EXPLORING * cx.config.worth.0 {
@@ -94,7 +98,7 @@ pub(crate) fn lay_out(cx: &mut Context, from: usize, names: HashSet<Alias>) -> R
     Ok(())
 }
 
-/// The queries with their orders and formats, as text.
+/// Formats the queries with their orders and formats as text.
 fn tell(queries: &[Planned], kernels: &[Kernel]) -> String {
     let mut text = String::new();
     for (query, kernel) in queries.iter().zip(kernels) {
@@ -108,7 +112,7 @@ fn tell(queries: &[Planned], kernels: &[Kernel]) -> String {
     text
 }
 
-/// What the queries from `from` on cost for how their tensors are stored.
+/// Returns the cost of events that depend on formats in the queries from `from` on.
 fn at_stake(cx: &Context, from: usize) -> f64 {
     const OF_FORMATS: [Event; 11] = [
         Event::Reorder,
@@ -127,7 +131,7 @@ fn at_stake(cx: &Context, from: usize) -> f64 {
     works.flat_map(|work| OF_FORMATS.map(|event| work.count(event) * event.price())).sum()
 }
 
-/// The queries from `from` on, copies aside.
+/// Returns the queries from `from` on, without copies.
 fn queries(cx: &Context, from: usize) -> Vec<Planned> {
     let both = cx.steps[from..].iter().zip(&cx.report.decisions[from..]);
     let both = both.filter(|(step, _)| step.nest.kind == NestKind::Query);
@@ -140,7 +144,7 @@ fn queries(cx: &Context, from: usize) -> Vec<Planned> {
     both.map(planned).collect()
 }
 
-/// Plans the queries once more, each by its kernel.
+/// Plans the queries again, each by its kernel.
 fn plan_again(
     cx: &mut Context,
     (from, names): (usize, HashSet<Alias>),
@@ -199,10 +203,10 @@ fn plan_by(cx: &mut Context, nest: Nest, (step, origin): (Step, Origin), kernel:
         None => false,
     };
     if committed {
-        // What is planned anew after it reads what the plan names, in whatever format.
+        // Adapted plans read the tensors that the plan names, in any format.
         cx.step(step.nest, kernel.order.clone());
         return Ok(());
     }
-    // Where the loops turn out not to be able to compute a fold in place.
+    // A fold cannot be computed in place by these loops after all.
     plan_as(cx, nest, origin)
 }

@@ -1,4 +1,4 @@
-//! The choice of layouts against all choices, on graphs with drawn costs.
+//! Compares the choice of layouts with all choices, on graphs with random costs.
 
 use super::choose::{cheapest, drawn};
 use super::explore::Kernel;
@@ -9,7 +9,7 @@ use redpoll_logic::{Alias, DType, Format, Scalar, TensorType};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Numbers that are the same in every run.
+/// Pseudo-random numbers that are the same in every run.
 struct Draws(u64);
 
 impl Draws {
@@ -30,7 +30,8 @@ fn read(tensor: &str) -> Read {
     Read { tensor: Alias::from(tensor), ty, at, outside: None }
 }
 
-/// Queries that read inputs and outputs of those before, each by a few kernels with drawn formats and costs.
+/// Returns queries that read inputs and earlier outputs, each with a few kernels with random
+/// formats and costs.
 fn random(draws: &mut Draws) -> LayoutGraph {
     let mut graph = LayoutGraph::default();
     let mut tensors = vec!["A".to_owned(), "B".to_owned()];
@@ -62,7 +63,7 @@ fn random(draws: &mut Draws) -> LayoutGraph {
     graph
 }
 
-/// What a choice costs: its kernels, and each conversion once.
+/// Returns the cost of a choice: its kernels, and each conversion once.
 fn cost(graph: &LayoutGraph, chosen: &[usize]) -> f64 {
     let mut conversions: BTreeSet<(String, String)> = BTreeSet::new();
     let mut cost = 0.0;
@@ -82,7 +83,7 @@ fn cost(graph: &LayoutGraph, chosen: &[usize]) -> f64 {
     cost
 }
 
-/// The least cost of all choices.
+/// Returns the least cost of all choices.
 fn least(graph: &LayoutGraph) -> f64 {
     let all = graph.by_query().into_iter().fold(vec![Vec::new()], |choices: Vec<Vec<usize>>, kernels| {
         choices.iter().flat_map(|choice| kernels.iter().map(move |k| [&choice[..], &[*k]].concat())).collect()
@@ -90,7 +91,7 @@ fn least(graph: &LayoutGraph) -> f64 {
     all.iter().map(|choice| cost(graph, choice)).fold(f64::INFINITY, f64::min)
 }
 
-/// Protects the search: it leaves out no choice that costs less, and counts a conversion once.
+/// The search misses no cheaper choice, and counts each conversion once.
 #[test]
 fn the_choice_costs_what_the_cheapest_of_all_does() {
     let mut draws = Draws(1);
