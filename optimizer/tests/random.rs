@@ -1,7 +1,9 @@
-//! Random plans over random formats: the plain path keeps what they mean, and its plans pass the verifier.
+//! Random plans over random formats: the plain path preserves their results, and its plans pass the
+//! verifier.
 //!
-//! Plans join up to four tensors of up to three modes, with folds (also inside of maps), index maps, masks, several
-//! queries, requested formats and pinned loop orders. How often each feature came about is asserted.
+//! Plans join up to four tensors of up to three modes, with folds (also inside maps), index maps,
+//! masks, several queries, requested formats and pinned loop orders. The number of occurrences of
+//! each feature is asserted.
 
 mod common;
 
@@ -80,7 +82,7 @@ impl Generator {
         format.permuted(&order)
     }
 
-    /// A tensor over some fields, its own or one that there is already.
+    /// Returns a tensor over some fields, either new or an existing one.
     fn table(&mut self) -> Expr {
         let fields = self.fields(3);
         let shape: Vec<u64> = fields.iter().map(|f| self.sizes[f]).collect();
@@ -179,7 +181,7 @@ impl Generator {
         Expr::aggregate(op, init, arg, fields)
     }
 
-    /// Two folds over the same places, joined.
+    /// Returns two folds over the same coordinates, joined.
     fn twins(&mut self, depth: usize) -> Result<Expr, redpoll_logic::Error> {
         let arg = self.expr(depth - 1);
         let all = arg.info().fields.clone();
@@ -239,7 +241,7 @@ impl Generator {
         let count = 1 + self.random.below(3);
         for k in 0..count {
             let mut expr = match self.queries.last() {
-                // A sibling, which may share a pass.
+                // A sibling of the last query, which may share a pass with it.
                 Some(last) if self.random.chance(20) => {
                     Expr::mapjoin(Builtin::Square, [last.expr.clone()]).unwrap_or_else(|_| last.expr.clone())
                 }
@@ -262,7 +264,7 @@ impl Generator {
     }
 }
 
-/// How often each feature came about.
+/// Number of occurrences of each feature.
 #[derive(Default)]
 struct Coverage(BTreeMap<&'static str, usize>);
 
@@ -341,7 +343,7 @@ fn random_plans_keep_their_meaning_in_the_strict_mode() {
     assert!(done > 200, "{done}");
 }
 
-/// Protects that whatever orders and formats are chosen together, it is the same plan.
+/// Loop orders and formats chosen together preserve the results.
 #[test]
 fn random_layouts_keep_the_meaning_of_plans() {
     let (mut done, mut laid_out, mut converted) = (0, 0, 0);
@@ -364,7 +366,8 @@ fn random_layouts_keep_the_meaning_of_plans() {
     assert!(done > 400 && laid_out > done / 2 && converted > 50, "{laid_out} and {converted} of {done}");
 }
 
-/// Runs the random cases of the logic crate: all operators, dtypes, fills, scans and user-defined operators.
+/// Runs the random cases of the logic crate: all operators, dtypes, fills, scans and user-defined
+/// operators.
 fn run_cases(seeds: std::ops::Range<u64>, data: Data, mode: FloatMode) {
     let (mut done, mut refused, mut faulted) = (0, 0, 0);
     let count = seeds.end - seeds.start;
@@ -375,7 +378,7 @@ fn run_cases(seeds: std::ops::Range<u64>, data: Data, mode: FloatMode) {
         let config = Config { float_mode: mode, written_order: WrittenOrder::Ignored, ..Config::default() };
         let physical = match optimize_plain(&case.plan, &Statistics::new(&Assumed), &config) {
             Ok((physical, _)) => physical,
-            // `choose` of floats in the strict mode has none.
+            // In strict mode, `choose` of floats has no identity.
             Err(redpoll_optimizer::Error::ScanWithoutIdentity { .. }) => {
                 refused += 1;
                 continue;

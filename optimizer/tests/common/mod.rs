@@ -1,4 +1,4 @@
-//! Inputs and their data, and the comparison of a physical plan with the Logic plan that it was made from.
+//! Test inputs with their data, and the comparison of a physical plan with its Logic plan.
 
 use redpoll_logic::interp::{self, Exactness};
 use redpoll_logic::physical::PhysicalPlan;
@@ -13,19 +13,19 @@ use std::collections::HashMap;
 pub(crate) struct Input {
     pub(crate) name: String,
     pub(crate) ty: TensorType,
-    /// The positions of its last sparse level, for the statistics.
+    /// The number of positions of its last sparse level, for the statistics.
     pub(crate) stored: Option<f64>,
     pub(crate) symmetry: Symmetry,
 }
 
-/// Whether a matrix equals its transpose.
+/// Symmetry of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Symmetry {
-    /// Not that anybody knows.
+    /// Not known.
     Unknown,
-    /// It does, and has nothing on the diagonal.
+    /// Symmetric, with a diagonal of fills.
     OffDiagonal,
-    /// It does.
+    /// Symmetric, with any diagonal.
     WithDiagonal,
 }
 
@@ -49,7 +49,7 @@ impl StatisticsSource for Told {
     }
 }
 
-/// An input with that fill value, whose dtype it has.
+/// Returns an input with the fill and its dtype.
 pub(crate) fn filled(name: &str, shape: &[u64], format: Format, fill: Scalar) -> Input {
     Input {
         name: name.to_owned(),
@@ -59,7 +59,8 @@ pub(crate) fn filled(name: &str, shape: &[u64], format: Format, fill: Scalar) ->
     }
 }
 
-/// A tensor of small integers, about a third of which are stored, the same for the same seed.
+/// Returns a tensor of small integers with about a third of its entries stored, determined by the
+/// seed.
 pub(crate) fn data(ty: &TensorType, seed: u64) -> DenseTensor {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = move || {
@@ -81,7 +82,7 @@ pub(crate) fn data(ty: &TensorType, seed: u64) -> DenseTensor {
     DenseTensor { shape: ty.shape.clone(), values: values.collect() }
 }
 
-/// The values of an input.
+/// Returns the values of an input.
 fn values(input: &Input, seed: u64) -> DenseTensor {
     let mut data = data(&input.ty, seed);
     if input.symmetry != Symmetry::Unknown {
@@ -96,7 +97,7 @@ fn values(input: &Input, seed: u64) -> DenseTensor {
     data
 }
 
-/// The statistics of inputs.
+/// Returns the statistics of inputs.
 pub(crate) fn counts(inputs: &[Input]) -> Told {
     let mut counts = PositionCounts::default();
     for i in inputs {
@@ -117,7 +118,7 @@ pub(crate) fn counts(inputs: &[Input]) -> Told {
     Told { counts, symmetric }
 }
 
-/// Compares what the physical plan and the Logic plan mean, on a few data sets.
+/// Asserts that the physical plan and the Logic plan have equal results on several data sets.
 pub(crate) fn compare(plan: &Plan, physical: &PhysicalPlan, inputs: &[Input], mode: FloatMode) {
     verify(physical).unwrap_or_else(|e| panic!("{e}\n{physical}"));
     for seed in 1..4 {

@@ -1,4 +1,4 @@
-//! What the algebra makes of plans: the shapes of the kernels, and that they mean the same.
+//! Plans rewritten by the algebra: the shapes of the kernels, and equal results.
 
 use super::{Config, Format, Input, Stored, Symmetry, counts, filled, input, plan, rewritten};
 use expect_test::{Expect, expect};
@@ -15,7 +15,7 @@ pub(super) fn csr(name: &str, shape: &[u64]) -> Input {
     input(name, shape, redpoll_logic::text::parse_format("csr", 2).unwrap())
 }
 
-/// The loops of each query, with the loops of its temporaries in parentheses.
+/// Returns the loops of each query, with the loops of its temporaries in parentheses.
 fn loops(physical: &PhysicalPlan) -> String {
     let line = |q: &redpoll_logic::physical::PhysicalQuery| {
         let names = |loops: &[redpoll_logic::physical::Loop]| {
@@ -27,12 +27,12 @@ fn loops(physical: &PhysicalPlan) -> String {
     physical.queries.iter().map(line).collect()
 }
 
-/// Rules are tried however little a query costs.
+/// Returns a configuration in which rules are tried at any cost.
 pub(super) fn eager() -> Config {
     Config { worth: Worth(0.0), ..Config::default() }
 }
 
-/// Checks the loops of a plan on large inputs, and what it means on small ones.
+/// Checks the loops of a plan on large inputs, and its results on small ones.
 pub(super) fn check(text: &str, large: &[Input], small: &[Input], expected: &Expect) -> Report {
     rewritten(text, small, &eager());
     let counts = counts(large);
@@ -64,7 +64,7 @@ fn a_chain_of_products_gets_the_cheapest_order() {
     );
 }
 
-/// The order of the fields of an aggregate is the order of its folds where these cannot be regrouped.
+/// In a fold that cannot be regrouped, the order of the aggregate's fields is the order of folding.
 #[test]
 fn folds_that_cannot_be_regrouped_keep_their_order() {
     let text = "(plan (define-op (smooth (x f64) (y f64)) f64 (if (lt x y) (* x 0.5) (+ y 1.0)))
@@ -155,7 +155,7 @@ fn sums_are_distributed_only_where_that_pays() {
         R: i j k
     "#]],
     );
-    // A sparse matrix and one of rank 1, which is never made.
+    // A sparse matrix plus a rank-1 matrix that is never materialized.
     let text = "(plan (query y (aggregate + 0 (mapjoin * (mapjoin + (table B j k) (mapjoin * (table u j) (table v k)))
                   (table x k)) k)) (produces y))";
     let with = |n: u64, b: Input| [b, dense("u", &[n]), dense("v", &[n]), dense("x", &[n])];
@@ -171,7 +171,7 @@ fn sums_are_distributed_only_where_that_pays() {
 
 #[test]
 fn chains_of_ten_get_the_cheapest_order() {
-    // What every split of a chain costs at least, by the dynamic program over intervals.
+    // The least cost of every subchain, by the dynamic program over intervals.
     let sizes: [u64; 11] = [400, 30, 500, 80, 600, 20, 700, 90, 300, 50, 450];
     let mut best = [[0u64; 10]; 10];
     for length in 1..10 {
@@ -196,7 +196,8 @@ fn chains_of_ten_get_the_cheapest_order() {
     let size = |index: &str| sizes[indices.iter().position(|i| *i == index).unwrap()];
     let rounds =
         |loops: &[redpoll_logic::physical::Loop]| -> u64 { loops.iter().map(|l| size(l.index.as_str())).product() };
-    // A fold that is computed in place has its loops inside of those around it, whose own rounds then only add.
+    // The work of a fold computed in place includes the loops around it; these add their own
+    // rounds.
     let work = |q: &redpoll_logic::physical::PhysicalQuery| -> u64 {
         let inner = q.temporaries.iter().map(|t| rounds(&q.loops[..t.depth]) * rounds(&t.loops));
         rounds(&q.loops) + inner.sum::<u64>()
@@ -243,7 +244,7 @@ fn walks_over_a_pattern_are_counted_step_by_step() {
     );
 }
 
-/// Protects fields of the plan whose names are like those that rules give.
+/// Fields of the plan keep their names even if these look like generated ones.
 #[test]
 fn fields_keep_their_names() {
     let text = "(plan (query y (aggregate + 0 (mapjoin * (table A e1 j)
@@ -257,8 +258,8 @@ fn fields_keep_their_names() {
     rewritten(text, &with(60), &eager());
 }
 
-/// Protects products whose factors have places of their own, which cannot be regrouped: what only one of them has is still
-/// eliminated there.
+/// In products with ordered arguments, which cannot be regrouped, a field of a single argument is
+/// still eliminated there.
 #[test]
 fn quotients_of_sums_are_found() {
     let text = "(plan (query R (aggregate + 0 (mapjoin / (mapjoin * (table A i j) (table B j k) (table x k))
@@ -303,7 +304,7 @@ fn subjects_can_be_turned_off() {
     assert_eq!(made(Subjects::default().without(Subject::Elimination)), 1);
 }
 
-/// Protects the count of triangles of an undirected graph: every set of three vertices is looked at once.
+/// Counting triangles of an undirected graph visits every set of three vertices once.
 #[test]
 fn symmetric_joins_are_cut_to_one_order() {
     let csr = redpoll_logic::text::parse_format("csr", 2).expect("it is a format");
@@ -315,12 +316,12 @@ fn symmetric_joins_are_cut_to_one_order() {
     let shown = physical.to_string();
     assert_eq!(shown.matches("gt (coordinate").count(), 2, "{shown}");
     assert!(shown.contains("6"), "{shown}");
-    // A graph with directions has none of it.
+    // A directed graph has no such symmetry.
     let (physical, _) = rewritten(text, &[input("E", &[8, 8], csr).stored(30.0)], &eager());
     assert!(!physical.to_string().contains("gt (coordinate"), "{physical}");
 }
 
-/// Protects forms over symmetric matrices that have a diagonal: what stands once on it is not counted twice.
+/// Forms over symmetric matrices with a diagonal count each diagonal entry once.
 #[test]
 fn symmetric_forms_go_over_one_triangle_and_the_diagonal() {
     let text = |fold: &str, product: &str| {
@@ -344,7 +345,7 @@ fn symmetric_forms_go_over_one_triangle_and_the_diagonal() {
     assert!(weighed.contains("(coordinate (+ "), "{weighed}");
     let cut = shown(&sum, Symmetry::OffDiagonal, 0.0);
     assert_eq!(cut.matches("gt (coordinate").count(), 1, "{cut}");
-    // The least value is the same however often it is there.
+    // A minimum does not depend on the number of repetitions.
     let least = shown(&text("min inf", "+"), Symmetry::WithDiagonal, f64::INFINITY);
     assert_eq!(least.matches("gt (coordinate").count(), 1, "{least}");
     assert_eq!(shown(&sum, Symmetry::Unknown, 0.0).matches("gt (coordinate").count(), 0);

@@ -1,4 +1,5 @@
-//! What the plain path decides at sizes that matter: loop orders, copies, formats and workspaces, as reported.
+//! Decisions of the plain path at realistic sizes: loop orders, copies, formats and workspaces, as
+//! reported.
 
 use super::{Input, Stored, check_with, input};
 use expect_test::{Expect, expect};
@@ -101,7 +102,7 @@ fn large_hypersparse_product_hashes() {
     );
 }
 
-/// Merges of whole rows are priced by their steps, not by the coordinates that they have in common.
+/// Merges of whole rows are priced by their steps, not by their common coordinates.
 #[test]
 fn spgemm_of_long_rows_is_not_planned_as_inner_products() {
     let text = "(plan (query C (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k)) (produces C))";

@@ -1,4 +1,4 @@
-//! What the plain path refuses, and what it says.
+//! Plans that the plain path rejects, with the messages.
 
 use super::{Input, input, plan};
 use expect_test::{Expect, expect};

@@ -1,4 +1,4 @@
-//! Factors that are filtered before they meet.
+//! Factors that are filtered before a join.
 
 use super::algebra::{check, csr, dense, eager};
 use super::common::Told;
@@ -16,7 +16,7 @@ fn large(stored: f64) -> [Input; 3] {
     [matrix("A", 400_000.0), matrix("B", 400_000.0), matrix("C", stored)]
 }
 
-/// Each row of B is met by many of A: what C has nothing for goes before.
+/// Each row of B is read for many rows of A, so entries without a partner in C are removed first.
 #[test]
 fn what_has_no_partner_goes_before_the_loops() {
     let report = check(
@@ -35,7 +35,7 @@ fn what_has_no_partner_goes_before_the_loops() {
     assert!(text.contains("filter: sum(j k"), "{text}");
 }
 
-/// Where most places are left, and where the subject is turned off, there is no filter.
+/// There is no filter if most entries would remain, or if the subject is off.
 #[test]
 fn filters_that_leave_most_places_are_not_tried() {
     let made = |stored: f64, subjects: Subjects| {
@@ -50,7 +50,7 @@ fn filters_that_leave_most_places_are_not_tried() {
     assert!(!made(100_000.0, Subjects::default()).0);
 }
 
-/// Protects what filtered plans mean, whichever of the equal terms is planned.
+/// Filtered plans have the same results, whichever of the equal terms is planned.
 #[test]
 fn filtered_joins_keep_their_meaning() {
     let small = [csr("A", &[4, 5]), csr("B", &[5, 6]), csr("C", &[6, 3]).stored(1.0)];
@@ -59,7 +59,7 @@ fn filtered_joins_keep_their_meaning() {
     }
 }
 
-/// Statistics of a matrix `A` all of whose places are in few columns.
+/// Statistics of a matrix `A` with all entries in few columns.
 struct FewColumns(Told);
 
 impl StatisticsSource for FewColumns {
@@ -73,7 +73,7 @@ impl StatisticsSource for FewColumns {
     }
 }
 
-/// Factors that have every place are looked up where others lead: a copy of them with fewer values saves nothing.
+/// Dense factors are looked up where other factors lead, so a filtered copy saves nothing.
 #[test]
 fn dense_factors_are_not_filtered() {
     let inputs = [csr("A", &[8000, 8000]).stored(100_000.0), dense("P", &[8000, 16]), dense("Q", &[16, 8000])];

@@ -1,4 +1,4 @@
-//! Folds along lists side by side, where the lists are long enough.
+//! Folds along long lists are split into lanes.
 
 use super::algebra::csr;
 use super::*;
@@ -8,12 +8,12 @@ use redpoll_optimizer::{Choice, WrittenOrder};
 
 const SPMV: &str = "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces y))";
 
-/// A matrix of a thousand rows of so many places, and a vector.
+/// Returns a matrix of a thousand rows with `places` entries each, and a vector.
 fn rows(places: f64) -> [Input; 2] {
     [csr("A", &[1000, 2000]).stored(1000.0 * places), input("x", &[2000], Format::dense(1))]
 }
 
-/// The loops of a plan that have lanes, those of temporaries included.
+/// Returns the loops of a plan that have lanes, including those of temporaries.
 fn in_lanes(plan: &PhysicalPlan) -> String {
     fn of_temporaries<'p>(t: &'p Temporaries, loops: &mut Vec<&'p Loop>) {
         loops.extend(&t.loops);
@@ -48,7 +48,8 @@ fn long_walks_are_folded_in_lanes() {
     assert_eq!(plain(sampled, &[a, input("B", &[1000, 2000], Format::dense(2)), x]), "j in 4", "a list leads");
 }
 
-/// Protects short walks, which take longer in lanes; and what has no chain of operations that wait for each other.
+/// Short walks, which are slower in lanes, and operators without a chain of dependent operations
+/// have no lanes.
 #[test]
 fn other_walks_are_folded_as_they_come() {
     let plain = |text: &str, inputs: &[Input]| planned(text, inputs, &Config::default());
@@ -75,7 +76,7 @@ fn other_walks_are_folded_as_they_come() {
     assert_eq!(planned(SPMV, &rows(73.0), &strict), "", "another order is another value");
 }
 
-/// Whatever statistics say: lanes that are drawn give what the plan means.
+/// Lanes chosen at random do not change the results, whatever the statistics.
 #[test]
 fn lanes_keep_the_meaning_of_plans() {
     let small = || [csr("A", &[4, 9]), input("x", &[9], Format::dense(1))];
@@ -85,7 +86,7 @@ fn lanes_keep_the_meaning_of_plans() {
         found.push(planned(SPMV, &small(), &config));
     }
     assert_eq!(found, ["", "j in 2", "j in 4", "", "j in 2", "j in 4"]);
-    // Rows have a third of what is said of them.
+    // The actual rows have a third of the entries in the statistics.
     let told = [csr("A", &[4, 60]).stored(240.0), input("x", &[60], Format::dense(1))];
     assert_eq!(planned(SPMV, &told, &Config::default()), "j in 4");
 }

@@ -1,4 +1,4 @@
-//! Orders of loops and formats that are chosen together.
+//! Loop orders and formats that are chosen together.
 
 use super::algebra::csr;
 use super::*;
@@ -7,7 +7,7 @@ use redpoll_logic::Field;
 use redpoll_logic::physical::FormatWords;
 use redpoll_optimizer::{DecidedOutput, Decision, Subject, Worth};
 
-/// The plan query by query, and as it is laid out.
+/// Returns the reports of the plan query by query, and with layouts.
 fn both(text: &str, inputs: &[Input]) -> [Report; 2] {
     let counts = counts(inputs);
     [Subjects::none(), Subjects::none().with(Subject::Layout)].map(|subjects| {
@@ -16,7 +16,7 @@ fn both(text: &str, inputs: &[Input]) -> [Report; 2] {
     })
 }
 
-/// The queries with their loops and the formats of their outputs.
+/// Returns the queries with their loops and the formats of their outputs, as text.
 fn show(report: &Report) -> String {
     let line = |decision: &Decision| {
         let loops: Vec<&str> = decision.order.iter().map(Field::as_str).collect();
@@ -34,7 +34,7 @@ fn check(text: &str, large: &[Input], small: &[Input], expected: [&Expect; 2]) {
     assert!(together.work().cost() < apart.work().cost(), "{apart}\n{together}");
 }
 
-/// Row by row and column by column a product costs the same; its reader wants columns.
+/// A product costs the same by rows and by columns, and its reader prefers columns.
 #[test]
 fn a_product_is_written_as_its_reader_wants() {
     let matrices = |n: u64, stored: [f64; 3]| {
@@ -62,7 +62,7 @@ fn a_product_is_written_as_its_reader_wants() {
     );
 }
 
-/// Each product alone has its smaller factor converted; all together, the one that they share.
+/// Each product alone converts its smaller factor; together they convert the shared one.
 #[test]
 fn products_share_a_conversion() {
     let matrices = |n: u64, stored: f64| {

@@ -1,4 +1,4 @@
-//! The shapes of physical plans, and that they mean what the Logic plans mean.
+//! The shapes of physical plans, and their results compared with those of the Logic plans.
 
 mod algebra;
 mod decisions;
@@ -29,7 +29,7 @@ fn input(name: &str, shape: &[u64], format: Format) -> Input {
 }
 
 trait Stored {
-    /// The number of stored values that statistics give.
+    /// Sets the number of stored values in the statistics.
     fn stored(self, count: f64) -> Input;
 }
 
@@ -39,18 +39,18 @@ impl Stored for Input {
     }
 }
 
-/// The plan of a text over inputs.
+/// Parses a plan over inputs.
 fn plan(text: &str, inputs: &[Input]) -> Plan {
     let catalog = inputs.iter().map(|i| (Alias::from(i.name.as_str()), Arc::new(i.ty.clone()))).collect();
     redpoll_logic::text::parse(text, &catalog).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Makes a plan by the plain path and checks it over a few data sets.
+/// Makes a plan by the plain path and checks its results on several data sets.
 fn check_with(text: &str, inputs: &[Input], config: &Config) -> (PhysicalPlan, Report) {
     rewritten(text, inputs, &Config { subjects: Subjects::none(), ..config.clone() })
 }
 
-/// Makes a plan and checks it over a few data sets.
+/// Makes a plan and checks its results on several data sets.
 fn rewritten(text: &str, inputs: &[Input], config: &Config) -> (PhysicalPlan, Report) {
     let plan = plan(text, inputs);
     let counts = counts(inputs);

@@ -1,4 +1,4 @@
-//! Outputs that share the levels of the operand that stores just what they do.
+//! Outputs that share the levels of the operand that stores the same coordinates.
 
 use super::algebra::csr;
 use super::*;
@@ -6,7 +6,7 @@ use redpoll_logic::physical::FormatWords;
 use redpoll_logic::{LeafKind, LevelKind};
 use redpoll_optimizer::Subject;
 
-/// The formats of the outputs of a plan, each with the tensor whose levels it shares.
+/// Returns the formats of the outputs of a plan, each with the tensor whose levels it shares.
 fn shared(text: &str, inputs: &[Input], config: &Config) -> String {
     let (plan, report) = rewritten(text, inputs, config);
     assert_eq!(redpoll_logic::physical::parse(&plan.to_string()).as_ref(), Ok(&plan), "{plan}");
@@ -70,7 +70,8 @@ fn so_do_sampled_products_and_maps_of_values() {
     check(twice, &[a, x], "(dense sparse-list) of A, (dense sparse-list) of B");
 }
 
-/// Protects what stores less or more than an operand, and what is asked for otherwise.
+/// Outputs that store fewer or more coordinates than an operand, or have a requested format, have
+/// levels of their own.
 #[test]
 fn others_have_levels_of_their_own() {
     let [a, x] = scaled(Format::csr());

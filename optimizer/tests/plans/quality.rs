@@ -1,4 +1,4 @@
-//! Plans that an expert would write, for programs that people write.
+//! Expert-quality plans for common programs.
 
 use super::algebra::{check, csr, dense};
 use super::*;
@@ -17,7 +17,7 @@ fn the_trace_of_a_product_is_one_pass() {
     );
 }
 
-/// The sum is not computed twice, nor the product, where both factors are dense.
+/// Neither the sum nor the product is computed twice if both factors are dense.
 #[test]
 fn products_over_sums_are_distributed_only_where_it_pays() {
     let text = "(plan (query R (aggregate + 0 (mapjoin * (table A i k) (mapjoin + (table B k j) (table C k j))) k))

@@ -1,4 +1,4 @@
-//! Nests of several outputs, each of which is rewritten for itself.
+//! Nests of several outputs, each of which is rewritten separately.
 
 use super::algebra::{check, csr, dense, eager};
 use super::{Config, Input, Stored, Subjects, compare, counts, plan, rewritten};
@@ -20,7 +20,8 @@ fn made(text: &str, inputs: &[Input], config: &Config) -> Report {
     made.unwrap_or_else(|e| panic!("{e}\n{text}")).1
 }
 
-/// The fields that are eliminated first are eliminated for all in one pass, and so are the others.
+/// The fields eliminated first are eliminated for all outputs in one pass, and so are the remaining
+/// ones.
 #[test]
 fn sums_and_counts_of_a_join_are_eliminated_together() {
     let report = check(
@@ -36,7 +37,7 @@ fn sums_and_counts_of_a_join_are_eliminated_together() {
     assert!(text.contains("eliminate: "), "{text}");
 }
 
-/// What is left of one output alone is a nest of its own.
+/// An output with a rewriting of its own becomes a separate nest.
 #[test]
 fn outputs_part_where_one_is_better_apart() {
     check(
@@ -54,7 +55,7 @@ fn outputs_part_where_one_is_better_apart() {
     );
 }
 
-/// One pass over a matrix that no rule makes cheaper stays one pass.
+/// Two outputs of one pass over a matrix remain one nest if no rule makes either cheaper.
 #[test]
 fn what_costs_least_together_stays_together() {
     check(
@@ -70,7 +71,7 @@ fn what_costs_least_together_stays_together() {
     );
 }
 
-/// Protects the choice between outputs together and apart: it costs at most what either does.
+/// The chosen plan costs at most as much as all outputs together or each apart.
 #[test]
 fn several_outputs_cost_at_most_what_they_cost_together_or_apart() {
     for (a, b) in [(1e4, 1e4), (1e4, 1e6), (1e6, 1e4), (3e5, 3e5)] {
@@ -87,7 +88,7 @@ fn several_outputs_cost_at_most_what_they_cost_together_or_apart() {
     }
 }
 
-/// Protects what outputs mean whichever of their equal terms are planned together.
+/// The results are the same, whichever of the equal terms are planned together.
 #[test]
 fn several_outputs_keep_their_meaning() {
     for seed in 0..40 {
@@ -96,7 +97,7 @@ fn several_outputs_keep_their_meaning() {
     }
 }
 
-/// Protects results of one pass of which one is to be stored in blocks.
+/// One output of a pass may be stored in blocks.
 #[test]
 fn one_output_may_be_stored_in_blocks() {
     let text = "(plan

@@ -829,7 +829,8 @@ fn tables_are_followed() {
     assert_eq!(physical.queries.len(), 1);
 }
 
-/// Protects that a list without which nothing is left leads those of a sum, whether it is shorter or longer than they are.
+/// A factor whose fill annihilates the product leads the lists of a sum, whether it is shorter or
+/// longer.
 #[test]
 fn a_factor_leads_the_lists_of_a_sum() {
     let text = "(plan (query D (mapjoin * (mapjoin + (table A i j) (table B i j)) (table C i j))) (produces D))";

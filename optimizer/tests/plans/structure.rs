@@ -1,4 +1,4 @@
-//! Outputs that keep the structure of what they are computed of.
+//! Outputs that keep the structure of their operands.
 
 use super::*;
 use expect_test::{Expect, expect};
@@ -8,13 +8,14 @@ use redpoll_logic::physical::FormatWords;
 
 const N: u64 = 1000;
 
-/// A matrix of rows with an innermost level of a kind, so many positions a row.
+/// Returns a matrix whose innermost level has the given kind, with `positions` positions per row.
 fn rows(name: &str, n: u64, kind: LevelKind, positions: f64) -> Input {
     let format = Format::of_kinds(&[LevelKind::Dense, kind], LeafKind::Element);
     input(name, &[n, n], format).stored(positions * n as f64)
 }
 
-/// The format of the result of a value of `A`, `B`, `u(i)` and `v(j)`, whose matrices have those innermost levels.
+/// Checks the result format of a value of `A`, `B`, `u(i)` and `v(j)`, for matrices with these
+/// innermost levels.
 fn check(value: &str, kinds: [LevelKind; 2], expected: &Expect) {
     let text = format!("(plan (query R {value}) (produces R))");
     let inputs = |n: u64, positions: f64| {
@@ -36,7 +37,7 @@ fn runs_stay_runs() {
     check("(mapjoin + (table A i j) 1.0)", [SparseRunLength; 2], &expect!["(dense run-length)"]);
 }
 
-/// Runs end where one operand has none.
+/// An output has runs only if all operands have.
 #[test]
 fn runs_end_with_lists() {
     use LevelKind::{RunLength, SparseList};

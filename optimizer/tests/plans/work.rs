@@ -1,4 +1,4 @@
-//! What is counted of given orders of loops.
+//! Event counts of given loop orders.
 
 use super::algebra::{csr, dense};
 use super::*;
@@ -6,7 +6,7 @@ use redpoll_logic::statistics::{Answer, ModeSet, Question, StatisticsSource, Wei
 use redpoll_logic::{Field, TensorType};
 use redpoll_optimizer::{Event, Work, Worth};
 
-/// The work of a plan whose query `R` has loops in this order, nothing rewritten.
+/// Returns the work of a plan without rewriting whose query `R` has the given loop order.
 fn work(text: &str, inputs: &[Input], order: &str) -> Work {
     work_by(&counts(inputs), text, inputs, order)
 }
@@ -18,7 +18,8 @@ fn work_by(source: &dyn StatisticsSource, text: &str, inputs: &[Input], order: &
     report.work()
 }
 
-/// Statistics of matrices of which a tenth of the coordinates have half of the places in some modes.
+/// Statistics of matrices in which a tenth of the coordinates of some modes have half of the
+/// entries.
 struct Skewed<'s> {
     counts: &'s dyn StatisticsSource,
     modes: &'s [(&'s str, usize)],
@@ -44,8 +45,8 @@ impl StatisticsSource for Skewed<'_> {
     }
 }
 
-/// Protects merges over graphs with hubs: their long lists are come to more often, and filled into maps no more often than
-/// others.
+/// Long lists of graphs with hubs are reached more often, but filled into maps no more often than
+/// other lists.
 #[test]
 fn lists_are_as_long_as_those_that_are_come_to() {
     let matrix = |name: &str, stored: f64| csr(name, &[1000, 1000]).stored(stored);
@@ -54,7 +55,8 @@ fn lists_are_as_long_as_those_that_are_come_to() {
     };
     let whole = text("(table A i j) (table B j k) (table C i k)", "i j k");
     let inside = "(table A i j) (aggregate + 0 (mapjoin * (table B j k) (table C i k)) k)";
-    // Lists of C, which fill maps or are merged, and of B, which are walked, have 20 places on average.
+    // The lists of C, which fill maps or are merged, and of B, which are walked, have 20 entries on
+    // average.
     for (text, order, a) in [(whole, "i j k", 20_000.0), (text(inside, "i j"), "i j", 2000.0)] {
         let inputs = [matrix("A", a), matrix("B", 20_000.0), matrix("C", 20_000.0)];
         let of = |modes| work_by(&Skewed { counts: &counts(&inputs), modes }, &text, &inputs, order);
@@ -62,14 +64,14 @@ fn lists_are_as_long_as_those_that_are_come_to() {
         let filled = |work: &Work| work.count(Event::WriteMap);
         let walked = |work: &Work| work.count(Event::WalkList) + work.count(Event::Merge);
         assert_eq!([&met, &unmet].map(filled), [&even; 2].map(filled), "{text}");
-        // The mean of the squares of the weights is 3.25.
+        // The mean square of the weights is 3.25.
         let further = (walked(&met) - walked(&even)) / (20.0 * a);
         assert!((further - 2.25).abs() < 0.01, "{further}: {text}");
         assert!((walked(&unmet) - walked(&even)).abs() < 1.0, "{text}");
     }
 }
 
-/// A sampled product, with the fold where it stands and over all of the factors.
+/// A sampled product, with the fold in place and over all factors.
 const SAMPLED: [&str; 2] = [
     "(plan (query R (mapjoin * (table A i j) (aggregate + 0 (mapjoin * (table P i k) (table Q k j)) k))) (produces R))",
     "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table P i k) (table Q k j)) k)) (produces R))",
@@ -80,7 +82,7 @@ fn sampled(columns: u64) -> [Input; 3] {
     [a.stored(200_000.0), dense("P", &[20_000, 16]), dense("Q", &[16, columns])]
 }
 
-/// Protects folds inside of other loops: lines that these come back to are not missed each time.
+/// Folds inside other loops do not miss lines repeatedly that these loops return to.
 #[test]
 fn a_fold_in_its_place_misses_the_lines_that_its_loops_do() {
     let [inside, whole] = [(0, "j i"), (1, "j i k")].map(|(text, order)| work(SAMPLED[text], &sampled(20_001), order));
@@ -89,7 +91,7 @@ fn a_fold_in_its_place_misses_the_lines_that_its_loops_do() {
     assert!(whole < 0.25 * 16.0 * 200_000.0, "{whole}");
 }
 
-/// Protects choices over matrices of powers of two, whose columns take twice as long.
+/// Matrices with a power of two of columns have aliased reads.
 #[test]
 fn reads_whose_addresses_look_alike_are_counted() {
     let aliased = |columns| work(SAMPLED[1], &sampled(columns), "i j k").count(Event::AliasedRead).round();
@@ -98,7 +100,7 @@ fn reads_whose_addresses_look_alike_are_counted() {
     assert_eq!(aliased(20_480 + 256), 8.0 * 200_000.0, "half of them, at half pages");
 }
 
-/// Protects products whose factors are not taken out of folds.
+/// Operators inside of rounds are counted.
 #[test]
 fn operators_within_rounds_are_counted() {
     let computed = |text| work(text, &sampled(20_001), "i j k").count(Event::Compute).round();
@@ -107,7 +109,7 @@ fn operators_within_rounds_are_counted() {
     assert_eq!(apart, 200_000.0, "that by the sample");
 }
 
-/// Protects loops over short rows: processors foresee the ends of few of them.
+/// Loops over many short rows count unpredicted ends.
 #[test]
 fn ends_that_are_not_foreseen_are_counted() {
     let text = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces R))";
@@ -119,7 +121,7 @@ fn ends_that_are_not_foreseen_are_counted() {
     assert!(ends(100_000) > 90_000.0);
 }
 
-/// Protects triangles of symmetric matrices: what a comparison rules out is not walked, and what begins late is searched for.
+/// Coordinates that a comparison excludes are not walked, and a list that begins later is searched.
 #[test]
 fn lists_are_walked_within_comparisons() {
     let text = |kept: &str| format!("(plan (query R (aggregate + 0 {kept} i j)) (produces R))");
