@@ -1,5 +1,5 @@
-//! What tests of several crates need: every format of a rank that the levels can be nested into, tensors that a device has lost,
-//! and a device that is emulated.
+//! Support for tests of several crates: all formats of a rank, tensors lost by a device, an
+//! emulated device.
 
 use crate::Error;
 use crate::run::MemoryBudget;
@@ -8,7 +8,7 @@ use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, StorageMode};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The program of a text, in normal form.
+/// Parses a program and brings it into normal form.
 #[cfg(test)]
 pub(crate) fn normal_form(text: &str) -> crate::notation::Program {
     let program = crate::notation::parse(text).unwrap_or_else(|e| panic!("{e}"));
@@ -31,7 +31,8 @@ impl Remote for Lost {
     fn forget(&self) {}
 }
 
-/// A tensor like that one, of which nothing is here and nothing can be had: looking at it is [`Error::Device`].
+/// Returns a tensor of the same type whose arrays cannot be fetched: every access is
+/// [`Error::Device`].
 pub fn lost(tensor: &Tensor) -> Tensor {
     let budget = Arc::new(MemoryBudget::new(usize::MAX));
     let array = |array: &Array| {
@@ -49,9 +50,9 @@ pub(crate) mod skewed;
 #[cfg(test)]
 pub(crate) mod windows;
 
-/// Nestings of all level kinds over `rank` modes in all orders, lists of coordinates (from any level on, below any other
-/// kinds), blocked and skewed formats, all with an element leaf. Of up to two levels all nestings are there; of more, so
-/// many that each two levels have each two kinds.
+/// Returns formats of a rank, all with an element leaf: nestings of all level kinds in all orders
+/// of the modes, coordinate lists from any level on, blocked and skewed formats. Up to two levels,
+/// all nestings are included; beyond that, enough that each two levels have each two kinds.
 pub fn formats_of_rank(rank: usize) -> Vec<Format> {
     let mut formats: Vec<Format> = Vec::new();
     for order in orders(rank) {
@@ -62,7 +63,7 @@ pub fn formats_of_rank(rank: usize) -> Vec<Format> {
     formats
 }
 
-/// Formats with the second mode skewed by the first.
+/// Returns formats with the second mode skewed by the first.
 fn skewed(rank: usize) -> Vec<Format> {
     use LevelKind::{Dense, SparseList};
     if rank < 2 {
@@ -81,7 +82,7 @@ fn skewed(rank: usize) -> Vec<Format> {
     ]
 }
 
-/// The formats of [`formats_of_rank`] over modes in their own order, without blocked ones.
+/// Returns the nestings of [`formats_of_rank`] over modes in their own order.
 pub fn concordant_formats_of_rank(rank: usize) -> Vec<Format> {
     let order: Vec<usize> = (0..rank).collect();
     nestings(rank).into_iter().map(|levels| whole(levels, &order)).collect()
@@ -92,7 +93,7 @@ fn whole(levels: Vec<LevelFormat>, order: &[usize]) -> Format {
     Format { levels, modes, leaf: LeafKind::Element }
 }
 
-/// Lists of levels of that length, lists of coordinates among them.
+/// Returns lists of `rank` levels, including coordinate lists.
 fn nestings(rank: usize) -> Vec<Vec<LevelFormat>> {
     let mut all = covering(rank);
     for outer in 0..rank.saturating_sub(1) {
@@ -109,8 +110,8 @@ fn nestings(rank: usize) -> Vec<Vec<LevelFormat>> {
     all
 }
 
-/// Lists of levels, at whichever two depths of which any two kinds stand: lines over the numbers below a prime.
-/// Source: K. A. Bush, "Orthogonal arrays of index unity", 1952.
+/// Returns lists of levels in which any two depths have any two kinds: lines over the integers
+/// modulo a prime. Source: K. A. Bush, "Orthogonal arrays of index unity", 1952.
 fn covering(rank: usize) -> Vec<Vec<LevelFormat>> {
     let kinds: Vec<LevelKind> = LevelKind::general().collect();
     let is_prime = |n: &usize| (2..*n).all(|k| !n.is_multiple_of(k));
@@ -123,7 +124,8 @@ fn covering(rank: usize) -> Vec<Vec<LevelFormat>> {
     all.into_iter().collect()
 }
 
-/// Formats with every mode cut into blocks: of 2 places, of 3, and so on.
+/// Returns formats with every mode split into blocks, of size 2 for the first mode, 3 for the next,
+/// and so on.
 fn blocked(rank: usize) -> Vec<Format> {
     use LevelKind::{ByteMap, Dense, Hash, SparseList};
     if rank == 0 {
@@ -150,7 +152,7 @@ fn blocked(rank: usize) -> Vec<Format> {
     .collect()
 }
 
-/// All orders of the numbers below `n`.
+/// Returns all orders of the numbers below `n`.
 fn orders(n: usize) -> Vec<Vec<usize>> {
     if n == 0 {
         return vec![Vec::new()];

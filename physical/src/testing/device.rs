@@ -1,9 +1,11 @@
-//! A device of CUDA that is emulated on the host: libraries with the functions of the driver and of the run-time compiler that
-//! the bindings call, so that all of the code for devices runs on machines without one.
+//! An emulated CUDA device on the host: libraries with the functions of the driver and of the
+//! run-time compiler that the bindings call, so that all device code runs on machines without a
+//! device.
 //!
-//! It is strict where a device is lenient: memory is found out that is not the device's, not given back, or written beyond its
-//! end; so are calls from threads without a context. Memory as new holds what nobody has written, and streams go on beside
-//! each other. It says nothing about the memory model of a device or about its speed.
+//! The emulation is stricter than a device. It detects accesses to memory that is not the device's,
+//! leaks, writes beyond the end of memory, and calls from threads without a context. New memory is
+//! poisoned, and streams run concurrently. It does not model the memory model of a device or its
+//! speed.
 
 use libloading::Library;
 use std::ffi::OsString;
@@ -11,15 +13,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What stands in front of a unit.
+/// Text in front of a unit.
 pub(crate) const BLOCK: &str = include_str!("device/block.h");
 const DRIVER: &str = include_str!("device/driver.cpp");
 const COMPILER: &str = include_str!("device/nvrtc.cpp");
 
-/// How libraries are compiled.
+/// Compiler options for libraries.
 const LIBRARY: &[&str] = &["-std=c++17", "-w", "-fPIC", "-shared", "-pthread"];
-/// How units are compiled, beside that: with floats as in [`crate::emit::cuda::OPTIONS`]. What C++ leaves undefined, overflow of integers with
-/// a sign first of all, ends the process.
+/// Additional compiler options for units, with floats as in [`crate::emit::cuda::OPTIONS`].
+/// Undefined behavior of C++, first of all signed overflow, ends the process.
 pub(crate) const UNIT: &[&str] = &[
     "-O1",
     "-ffp-contract=off",
@@ -27,7 +29,7 @@ pub(crate) const UNIT: &[&str] = &[
     "-fsanitize-undefined-trap-on-error",
 ];
 
-/// The C++ compiler of this machine, for a library.
+/// Returns the command of this machine's C++ compiler for a library.
 pub(crate) fn compiler(options: &[&str]) -> Command {
     let mut command = Command::new(compiler_name());
     command.args(LIBRARY).args(options);
@@ -38,24 +40,24 @@ fn compiler_name() -> OsString {
     std::env::var_os("CXX").unwrap_or_else(|| "c++".into())
 }
 
-/// Libraries of an emulated device, found by whoever looks for `libcuda` and `libnvrtc` from now on.
+/// Libraries of an emulated device, found by later look-ups of `libcuda` and `libnvrtc`.
 pub struct EmulatedDevice {
     driver: Library,
-    /// They are never unloaded, since the bindings keep what they have found.
+    /// Never unloaded, since the bindings keep pointers into the library.
     _compiler: Library,
 }
 
 impl EmulatedDevice {
-    /// Makes the libraries in a folder, which is to stay as long as they are used.
+    /// Builds the libraries in a folder, which must exist as long as they are used.
     ///
     /// # Errors
-    /// When the folder cannot be written or there is no C++ compiler.
+    /// If the folder is not writable or there is no C++ compiler.
     pub fn build(folder: &Path) -> io::Result<[PathBuf; 2]> {
         std::fs::write(folder.join("block.h"), BLOCK)?;
         let quoted =
             |name: &str, text: &str| format!("-D{name}=\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
         let units = [&[&*compiler_name().to_string_lossy()], LIBRARY, UNIT].concat().join(" ");
-        // What was compiled for another emulation is not found in the cache.
+        // Units that were compiled for another emulation are not found in the cache.
         let hash = blake3::hash([BLOCK, &units].concat().as_bytes());
         let version = hash.as_bytes()[..3].iter().fold(0, |version, byte| version << 8 | u32::from(*byte));
         let defined = [
@@ -66,7 +68,7 @@ impl EmulatedDevice {
         let build = |name: &str, text: &str| {
             let [source, library] = [format!("{name}.cpp"), format!("{name}.so")].map(|file| folder.join(file));
             std::fs::write(&source, text)?;
-            // Whoever looks for the name finds the library that is loaded under it.
+            // A look-up of the name finds the library that is loaded under it.
             let output = compiler(&["-O1", &format!("-Wl,-soname,{name}.so")])
                 .args(&defined)
                 .arg("-o")
@@ -82,37 +84,37 @@ impl EmulatedDevice {
         Ok([build("libcuda", DRIVER)?, build("libnvrtc", COMPILER)?])
     }
 
-    /// Loads the libraries of a folder into this process, before anything has looked for a device.
+    /// Loads the libraries of a folder into this process, before any look-up of a device.
     ///
     /// # Errors
-    /// As [`EmulatedDevice::build`], and when they cannot be loaded.
+    /// As [`EmulatedDevice::build`], and if the libraries cannot be loaded.
     pub fn load(folder: &Path) -> io::Result<EmulatedDevice> {
-        // SAFETY: nothing runs when they are loaded.
+        // SAFETY: no code runs when the libraries are loaded.
         let load = |path: PathBuf| unsafe { Library::new(path) }.map_err(io::Error::other);
         let [driver, compiler] = EmulatedDevice::build(folder)?.map(load);
         Ok(EmulatedDevice { driver: driver?, _compiler: compiler? })
     }
 
-    /// From now on so many calls of the driver are done, and none behind them: its device is gone. Without a number it is there
-    /// again.
+    /// Makes the driver fail after `calls` more calls, as if its device were gone; `None` brings
+    /// the device back.
     pub fn fail_after(&self, calls: Option<u32>) {
         let calls = calls.map_or(-1, i64::from);
         // SAFETY: the function has this type.
         unsafe { self.driver.get::<unsafe extern "C" fn(i64)>(b"emulated_fail_after").expect("it is exported")(calls) }
     }
 
-    /// The calls of the driver until now that [`EmulatedDevice::fail_after`] counts.
+    /// Returns the number of driver calls so far that [`EmulatedDevice::fail_after`] counts.
     pub fn calls(&self) -> u64 {
         self.number(b"emulated_calls")
     }
 
-    /// The bytes of all devices that are in use.
+    /// Returns the number of bytes in use on all devices.
     pub fn used(&self) -> u64 {
         self.number(b"emulated_used")
     }
 
     fn number(&self, name: &[u8]) -> u64 {
-        // SAFETY: functions of such names have this type.
+        // SAFETY: the functions with these names have this type.
         unsafe { self.driver.get::<unsafe extern "C" fn() -> u64>(name).expect("it is exported")() }
     }
 }
@@ -121,7 +123,8 @@ impl EmulatedDevice {
 mod tests {
     use super::*;
 
-    /// What a program says that runs a kernel by a block of 32 threads which share 64 bytes; `None` where it runs to its end.
+    /// Runs a kernel by a block of 32 threads that share 64 bytes; returns the message of a
+    /// failure, `None` if the kernel runs to its end.
     fn said(kernel: &str) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
         let [source, program] = ["main.cpp", "main"].map(|name| folder.path().join(name));
@@ -137,12 +140,12 @@ mod tests {
         (!ran.status.success()).then(|| String::from_utf8_lossy(&ran.stderr).into_owned())
     }
 
-    /// Protects what blocks are checked for from passing everything.
+    /// The checks of blocks find every kind of fault.
     #[test]
     fn broken_blocks_are_seen() {
         let cases = [
             ("if (threadIdx.x != 3) __syncwarp(~0u);", "threads wait for others that do not come"),
-            // It may be seen by those who wait, or by those who come later.
+            // The threads that wait or those that arrive later find the fault.
             ("if (threadIdx.x != 3) __syncthreads();", "threads"),
             ("if (threadIdx.x % 2) __syncwarp(~0u); else __any_sync(~0u, 1);", "or do not do the same"),
             ("__syncwarp(0xffu);", "a mask without the lane that names it"),

@@ -1,5 +1,5 @@
-//! Kernels of the C tier under the sanitizers of GCC, in a process of their own: each has buffers of exactly the size that
-//! it was given or has asked for, so that an access beside them is reported.
+//! Kernels of the C tier under the sanitizers of GCC, in a separate process. Each buffer has
+//! exactly the size that it was given or has grown to, so that an access outside it is reported.
 
 use crate::Error;
 use crate::assembly::{BufferRole, Function, MathFn, MathImpl, Status, Stmt};
@@ -14,7 +14,7 @@ use std::process::Command;
 
 const HOST: &str = include_str!("sanitized.c");
 
-/// As for kernels of the C tier, without optimizations, which take most of the time.
+/// The flags of the C tier, without optimizations, which take most of the time.
 const FLAGS: &[&str] = &[
     "-std=c11",
     "-O0",
@@ -26,23 +26,23 @@ const FLAGS: &[&str] = &[
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=all",
 ];
-/// Makes the code of checks short, which takes half of the time to compile: calls for accesses, and traps that do not say what
-/// is undefined.
+/// Flags that make the checks short, to halve the compile time: calls for accesses, and traps that
+/// do not describe the undefined behavior.
 const TERSE: &[&str] = &["--param", "asan-instrumentation-with-call-threshold=0", "-fsanitize-undefined-trap-on-error"];
 
-/// A kernel and what it is to be run over.
+/// A kernel and its inputs.
 pub struct Watched {
     function: Function,
     params: Vec<i64>,
-    /// The bytes of each buffer; none of those that are the kernel's own.
+    /// The bytes of each buffer; empty for owned buffers.
     arrays: Vec<Vec<u8>>,
 }
 
 impl Watched {
-    /// The kernel of a draft over tensors.
+    /// Returns the kernel of a draft over tensors.
     ///
     /// # Errors
-    /// When the tensors are not those of the program.
+    /// If the tensors are not those of the program.
     pub fn new(draft: &Draft, inputs: &[&Tensor]) -> Result<Watched, Error> {
         let function = draft.function().clone();
         let bound = Kernel::of(draft, Engine::Interpreter)?.bind(inputs, &Limits::default())?;
@@ -54,7 +54,8 @@ impl Watched {
         Ok(Watched { arrays: bytes.collect(), params: bound.params().to_vec(), function })
     }
 
-    /// The kernel with its checks taken out: it goes on where a coordinate is out of bounds as it does where it is not.
+    /// Returns the kernel without its bounds checks: it continues as if all coordinates were in
+    /// bounds.
     #[must_use]
     pub fn without_checks(mut self) -> Watched {
         fn unchecked(body: Vec<Stmt>) -> Vec<Stmt> {
@@ -89,10 +90,10 @@ impl Watched {
     }
 }
 
-/// Runs kernels one after the other; returns how each ended.
+/// Runs kernels one after the other; returns their statuses.
 ///
 /// # Errors
-/// The words of the sanitizer about the first kernel that does what it must not, or of the compiler.
+/// The report of the sanitizer on the first kernel with a fault, or the messages of the compiler.
 pub fn run_watched(kernels: &[Watched], folder: &Path) -> Result<Vec<Status>, String> {
     let terse = run_compiled(kernels, folder, TERSE)?;
     if terse.statuses.len() == kernels.len() {
@@ -104,7 +105,7 @@ pub fn run_watched(kernels: &[Watched], folder: &Path) -> Result<Vec<Status>, St
     Err(format!("{report}\n{}", reported[0].function))
 }
 
-/// How kernels ended, up to one that is reported, and what is reported.
+/// The statuses of kernels, up to one that is reported, and the report.
 struct Ends {
     statuses: Vec<Status>,
     report: String,
@@ -137,7 +138,8 @@ fn run_compiled(kernels: &[Watched], folder: &Path, flags: &[&str]) -> Result<En
     Ok(Ends { statuses, report: format!("{}: {}", run.status, words.join("\n")) })
 }
 
-/// The entries of the kernels, and the functions of the mathematical library in the order of the frame's table.
+/// Returns the text of two tables: the entries of the kernels, and the functions of the
+/// mathematical library in the order of the frame's table.
 fn tables(kernels: usize) -> String {
     let mut text = String::from("\n#include <math.h>\nstatic double rp_ldexp_f64(double, double);\n");
     text.push_str("static float rp_ldexp_f32(float, float);\n");
@@ -147,7 +149,7 @@ fn tables(kernels: usize) -> String {
     for function in MathFn::ALL {
         let _ = match (function, function.implementation()) {
             (MathFn::Ldexp, _) => writeln!(text, "    (uintptr_t)rp_ldexp_f64, (uintptr_t)rp_ldexp_f32,"),
-            // A macro in C.
+            // `signbit` is a macro in C.
             (MathFn::SignBit, _) => writeln!(text, "    (uintptr_t)rp_signbit_f64, (uintptr_t)rp_signbit_f32,"),
             (_, MathImpl::One(..) | MathImpl::Two(..)) => {
                 writeln!(text, "    (uintptr_t){0}, (uintptr_t){0}f,", function.name())

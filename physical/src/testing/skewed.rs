@@ -8,7 +8,8 @@ use crate::storage::{Tensor, Values, convert};
 use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
 use std::sync::Arc;
 
-/// Programs whose rounds can be cut into sections, with every kind of output and every way to fold.
+/// Programs whose rounds can be cut into sections, with every kind of output and every kind of
+/// fold.
 pub(crate) const PROGRAMS: &[&str] = &[
     "(program (input A (type (shape 7 60) f64 0.0 csr)) (input x (type (shape 60) f64 0.0 dense))
        (output y (type (shape 7) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (x j))))))",
@@ -30,38 +31,38 @@ pub(crate) const PROGRAMS: &[&str] = &[
        (for i (for j (for k (+= (D i j) (* (A i j) (* (B i k) (C j k))))))))",
     "(program (input A (type (shape 7 60) i32 0 csr)) (output s (type (shape 60) i32 0 dense))
        (for i (for j (+= (s j) (A i j)))))",
-    // Sampled products, in the pattern of what samples.
+    // Sampled products, in the pattern of the sampling matrix.
     "(program (input A (type (shape 7 20) f64 0.0 csr)) (input B (type (shape 7 4) f64 0.0 dense))
        (input C (type (shape 20 4) f64 0.0 dense)) (output D (type (shape 7 20) f64 0.0 csr)) (pattern D A)
        (for i (for j (for k (+= (D i j) (* (A i j) (* (B i k) (C j k))))))))",
 ];
 
-/// Programs some of whose rounds are more than what their stored places add.
+/// Programs with rounds that are not the sum of the contributions of their stored positions.
 pub(crate) const WHOLE: &[&str] = &[
-    // What is not stored adds to a round, too.
+    // Positions with the fill value add to a round as well.
     "(program (input A (type (shape 7 60) f64 2.0 csr)) (output y (type (shape 7) f64 0.0 dense))
        (for i (for j (+= (y i) (A i j)))))",
     // A value is set, not folded.
     "(program (input A (type (shape 7 60) f64 0.0 csr)) (output y (type (shape 7) f64 0.0 dense))
        (for i (for j (= (y i) (A i j)))))",
-    // Something else is added once in a round.
+    // A value is added once per round.
     "(program (input A (type (shape 7 60) f64 0.0 csr)) (input x (type (shape 7) f64 0.0 dense))
        (output y (type (shape 7) f64 0.0 dense)) (for i (block (+= (y i) (x i)) (for j (+= (y i) (A i j))))))",
     // Two lists are merged.
     "(program (input A (type (shape 7 60) f64 0.0 csr)) (input B (type (shape 7 60) f64 0.0 csr))
        (output y (type (shape 7) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (B i j))))))",
-    // A value is kept from round to round.
+    // A value is carried from round to round.
     "(program (input A (type (shape 7 60) i64 0 csr)) (output y (type (shape 7) i64 0 dense))
        (output n (type (shape) i64 0 dense)) (for i (for j (block (+= (y i) (A i j)) (+= (n) (A i j))))))",
-    // The outputs begin with what is not nothing.
+    // The outputs start from a value that is not the identity.
     "(program (input A (type (shape 7 60) f64 0.0 csr)) (output y (type (shape 7) f64 1.0 dense))
        (for i (for j (+= (y i) (A i j)))))",
-    // What a round stores is appended.
+    // The stored values of a round are appended.
     "(program (input A (type (shape 7 60) f64 0.0 csr)) (output C (type (shape 7 60) f64 0.0 csr))
        (for i (for j (init (C i j) (* 2.0 (A i j))))))",
 ];
 
-/// Programs whose rounds intersect lists: what they fold, and where they write.
+/// Programs whose rounds intersect lists, with various folds and outputs.
 pub(crate) const INTERSECTIONS: &[&str] = &[
     // Triangles.
     "(program (input E (type (shape 30 30) i64 0 csr)) (output n (type (shape) i64 0 dense))
@@ -71,7 +72,7 @@ pub(crate) const INTERSECTIONS: &[&str] = &[
        (output y (type (shape 7) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (B i j))))))",
     "(program (input A (type (shape 7 60) f64 0.0 csr)) (input B (type (shape 7 60) f64 0.0 csr))
        (output C (type (shape 7 60) f64 0.0 csr)) (pattern C A) (for i (for j (+= (C i j) (* (A i j) (B i j))))))",
-    // Places of coordinates.
+    // Outputs at positions given by coordinates.
     "(program (input A (type (shape 7 60) f64 0.0 csr)) (input B (type (shape 7 60) f64 0.0 csr))
        (output C (type (shape 7 60) f64 0.0 dense)) (output s (type (shape 60) f64 0.0 dense))
        (for i (for j (block (+= (C i j) (* (A i j) (B i j))) (+= (s j) (* (A i j) (B i j)))))))",
@@ -82,7 +83,7 @@ pub(crate) const INTERSECTIONS: &[&str] = &[
     "(program (input M (type (shape 6 8) f64 0.0 csr)) (input A (type (shape 6 40) f64 0.0 csr))
        (input B (type (shape 8 40) f64 0.0 csr)) (output C (type (shape 6 8) f64 0.0 csr)) (pattern C M)
        (for i (for j (for k (+= (C i j) (* (M i j) (* (A i k) (B j k))))))))",
-    // What is appended is counted first.
+    // Appended outputs, which are counted first.
     "(program (input M (type (shape 6 8) i32 0 csr)) (input A (type (shape 6 40) i32 0 csr))
        (input B (type (shape 8 40) i32 0 csr)) (output C (type (shape 6 8) i32 0 csr))
        (for i (for j (for k (+= (C i j) (* (M i j) (* (A i k) (B j k))))))))",
@@ -96,7 +97,8 @@ pub(crate) const INTERSECTIONS: &[&str] = &[
        (for i (for j (+= (y i) (* (A i j) (* (B i j) (* (C i j) (D i j))))))))",
 ];
 
-/// A draft over inputs of which one row in three is full, and the others have a few places or none.
+/// Returns a draft over inputs in which one row in three is full, and the others have few entries
+/// or none.
 pub(crate) fn draft(text: &str) -> (Draft, Vec<Tensor>) {
     let program = Arc::new(normal_form(text));
     let inputs = program.tensors.iter().filter(|t| t.role == Role::Input).enumerate();

@@ -1,12 +1,13 @@
-//! Functions whose windows grow from round to round, the last of their buffers being what they leave.
+//! Functions whose windows grow from round to round; the last buffer has the results.
 
-/// All of them.
+/// All of the functions.
 pub(crate) const ALL: [&str; 4] = [GROWING, STORED, SWAPPED, SORTED];
 
-/// The rounds that they are run for: in these their windows outgrow small shares of the memory of a block.
+/// Number of rounds to run, enough for windows to outgrow small shares of the memory of a block.
 pub(crate) const ROUNDS: usize = 40;
 
-/// A window that grows from round to round, and is read right behind its growth. Later chunks go on with it.
+/// A window that grows from round to round, and is read right after its growth. Later chunks
+/// continue with its contents.
 pub(crate) const GROWING: &str = "\
 fn growing($n) {
   owned w: value i64 fill 7
@@ -23,7 +24,7 @@ fn growing($n) {
   y[lo] = v
 }";
 
-/// A window that grows right behind a store.
+/// A window that grows right after a store.
 pub(crate) const STORED: &str = "\
 fn stored($n) {
   owned w: value i64 fill 7
@@ -37,7 +38,7 @@ fn stored($n) {
   y[lo] = w[lo]
 }";
 
-/// Two windows that grow apart and are swapped in each round.
+/// Two windows that grow to different lengths and are swapped in each round.
 pub(crate) const SWAPPED: &str = "\
 fn swapped($n) {
   owned a: value i64 fill 7
@@ -57,7 +58,7 @@ fn swapped($n) {
   y[lo] = v
 }";
 
-/// A window that is sorted in and out of the memory of its block.
+/// A window that is sorted in the memory of its block and outside.
 pub(crate) const SORTED: &str = "\
 fn sorted($n) {
   owned w: index i64 fill 0

@@ -5,7 +5,7 @@ use cranelift::prelude::{FloatCC, InstBuilder, IntCC, Value, types};
 use redpoll_logic::{Prim, Scalar};
 
 impl Emitter<'_> {
-    /// The cast of a register.
+    /// Casts a register.
     pub(super) fn cast(&mut self, from: Prim, to: Prim, a: Value) -> Value {
         match (from, to) {
             _ if from == to => a,
@@ -25,7 +25,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Between integers, and from `bool`, whose register holds 0 or 1.
+    /// Casts between integers, and from `bool`, whose register is 0 or 1.
     fn int_to_int(&mut self, from: Prim, to: Prim, a: Value) -> Value {
         let (source, target) = (register(from), register(to));
         let ins = self.builder.ins();
@@ -40,7 +40,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Every integer but `u64` is exact as an `i64`, and all narrower than 32 bits as an `i32`.
+    /// Casts an integer to a float. Every integer except `u64` is exact as an `i64`, and those
+    /// narrower than 32 bits as an `i32`.
     fn int_to_float(&mut self, from: Prim, to: Prim, a: Value) -> Value {
         let target = register(to);
         if from == Prim::U64 {
@@ -51,7 +52,8 @@ impl Emitter<'_> {
         self.builder.ins().fcvt_from_sint(target, a)
     }
 
-    /// Saturating, NaN to 0. The machine converts to 32 and 64 bits; narrower types are clamped.
+    /// Casts a float to an integer, saturating, NaN to 0. The machine converts to 32 and 64 bits;
+    /// narrower types are clamped.
     fn float_to_int(&mut self, to: Prim, a: Value) -> Value {
         let bits = to.bits();
         let wide = if bits == 64 { types::I64 } else { types::I32 };

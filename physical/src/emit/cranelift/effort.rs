@@ -1,37 +1,39 @@
-//! What compiling may cost: a long kernel that has little to do is compiled in fewer passes.
+//! Compilation effort: a long kernel with little work is compiled in fewer passes.
 
 use crate::assembly::{Function, Stmt};
 use cranelift::codegen::isa::OwnedTargetIsa;
 use cranelift::prelude::{Configurable, settings};
 use std::sync::OnceLock;
 
-/// Shorter functions are compiled in a fraction of a millisecond anyway, and may be innermost loops and nothing else.
+/// Statements above which less effort can pay. Shorter functions compile in a fraction of a
+/// millisecond, and may consist of innermost loops only.
 const LONG: usize = 40;
 
-/// For each statement the steps of one run up to which less effort pays. It saves about 6 microseconds a statement and
-/// loses about 2 nanoseconds a step, in each of the about 200 runs after which a kernel that goes on being run is replaced
-/// by the optimizing tier.
+/// Steps per statement and run up to which less effort pays. Less effort saves about 6 microseconds
+/// per statement. It loses about 2 nanoseconds per step, in each of the about 200 runs before the
+/// optimizing tier replaces the kernel.
 const STEPS_PER_STATEMENT: f64 = 12.0;
 
-/// How much work goes into the machine code of a function. Results are the same bits.
+/// The amount of work for the machine code of a function. It does not change the bits of results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {
-    /// No optimizations, and registers allocated in one pass: compiles in about half of the time, runs at about half of the
-    /// speed, in innermost loops of few instructions at less.
+    /// No optimizations, and registers allocated in a single pass: takes about half of the time to
+    /// compile, and runs at about half of the speed, or less in innermost loops of few
+    /// instructions.
     Quick,
-    /// Optimizations, and registers allocated by loops and uses.
+    /// Optimizations, and registers allocated with regard to loops and uses.
     Full,
 }
 
 impl Effort {
-    /// The effort that pays for a function whose runs take so many steps of loops.
+    /// Returns the effort that pays for a function whose runs take `steps` steps of loops.
     pub fn for_steps(function: &Function, steps: f64) -> Effort {
         let statements: usize = function.body.iter().map(Stmt::count).sum();
         let pays = statements > LONG && steps <= STEPS_PER_STATEMENT * statements as f64;
         if pays { Effort::Quick } else { Effort::Full }
     }
 
-    /// The instruction set of this machine with all its features, looked up once.
+    /// Returns the instruction set of this machine with all its features, detected once.
     pub(super) fn isa(self) -> Result<&'static OwnedTargetIsa, String> {
         static ISAS: [OnceLock<Result<OwnedTargetIsa, String>>; 2] = [OnceLock::new(), OnceLock::new()];
         let (isa, level, allocator) = match self {

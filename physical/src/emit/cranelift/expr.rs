@@ -6,7 +6,8 @@ use cranelift::codegen::ir::{InstructionData, Opcode};
 use cranelift::prelude::{AbiParam, FloatCC, InstBuilder, IntCC, Signature, Value, types};
 use redpoll_logic::{Prim, Scalar};
 
-/// A position as a sum: parts that the innermost loop leaves alone, parts that it changes, and a constant.
+/// A position as a sum: the part that is invariant in the innermost loop, the part that varies, and
+/// a constant.
 #[derive(Default)]
 struct Sum {
     fixed: Option<Value>,
@@ -15,7 +16,7 @@ struct Sum {
 }
 
 impl Emitter<'_> {
-    /// The value of an expression.
+    /// Writes an expression; returns its value.
     pub(super) fn expr(&mut self, expr: &Expr) -> Value {
         match expr {
             Expr::Const(value) => self.constant(value),
@@ -74,7 +75,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A constant in a register.
+    /// Writes a constant; returns its value.
     pub(super) fn constant(&mut self, value: &Scalar) -> Value {
         match value {
             Scalar::F32(v) => self.builder.ins().f32const(*v),
@@ -104,10 +105,11 @@ impl Emitter<'_> {
         }
     }
 
-    /// The address of an element, and a constant to be added to it.
+    /// Returns the address of an element, as an address and a constant offset.
     ///
-    /// The position is taken apart as a sum. Constants become part of the instruction; what the innermost loop leaves
-    /// alone is added to the base first, so that it is computed once in front of the loop.
+    /// The position is decomposed as a sum. Constants become part of the instruction. The part that
+    /// is invariant in the innermost loop is added to the base first, so that it is computed once
+    /// before the loop.
     pub(super) fn address(&mut self, buffer: Buffer, at: &Expr) -> (Value, i32) {
         let size = self.function.buffers[buffer.index()].prim.bytes() as i64;
         let shift = i64::from(size.trailing_zeros());
@@ -161,7 +163,7 @@ impl Emitter<'_> {
         });
     }
 
-    /// Whether the innermost loop does not change an expression; loads count as changed.
+    /// Returns whether an expression is invariant in the innermost loop; loads count as varying.
     fn is_fixed(&self, expr: &Expr) -> bool {
         let Some(assigned) = self.scopes.last() else {
             return false;
@@ -201,7 +203,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// An operator on registers of one type.
+    /// Applies an operator to registers of one type.
     pub(super) fn binary(&mut self, op: BinaryOp, prim: Prim, a: Value, b: Value) -> Value {
         use BinaryOp::{Add, And, Div, Max, Min, Mul, Or, Rem, Shl, Shr, Sub, Xor};
         let ins = self.builder.ins();
@@ -238,7 +240,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Division by any number. The machine divides by 1 in place of 0 and -1, which it would trap on.
+    /// Divides by any number. Divisors on which the machine would trap, 0 and -1, are replaced by
+    /// 1.
     fn divide(&mut self, op: BinaryOp, prim: Prim, a: Value, b: Value) -> Value {
         let ty = register(prim);
         let zero = self.builder.ins().iconst(ty, 0);
@@ -284,7 +287,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A shift by any number. The machine takes it modulo the width.
+    /// Shifts by any number; the machine takes the number modulo the width.
     fn shift(&mut self, op: BinaryOp, prim: Prim, a: Value, by: Value) -> Value {
         let ty = register(prim);
         let last = self.builder.ins().iconst(ty, i64::from(prim.bits()) - 1);
@@ -337,15 +340,15 @@ impl Emitter<'_> {
         self.builder.ins().icmp(code, a, b)
     }
 
-    /// `x` plus 1 if a flag holds. Both sums are at hand when the flag comes, so that cursors of merges wait for nothing but
-    /// their comparison.
+    /// Adds 1 to `x` if a flag is true. Both results are available before the flag, so cursors of
+    /// merges wait only for their comparison.
     fn count(&mut self, x: Value, flag: &Expr) -> Value {
         let flag = self.expr(flag);
         let next = self.builder.ins().iadd_imm_s(x, 1);
         self.builder.ins().select(flag, next, x)
     }
 
-    /// `x <= y` and `y <= x` is `x == y`: its sides, if the flags are these two.
+    /// Returns the sides of `x == y` if the flags are `x <= y` and `y <= x`.
     fn both_ways(&self, a: Value, b: Value) -> Option<(Value, Value)> {
         let dfg = &self.builder.func.dfg;
         let at_most = |flag: Value| match dfg.insts[dfg.value_def(dfg.resolve_aliases(flag)).inst()?] {
@@ -358,7 +361,8 @@ impl Emitter<'_> {
         (x == w && y == z).then_some((x, y))
     }
 
-    /// `a == min(a, b)` is `a <= b`, which need not wait for the minimum: `a` and `b`, when `smaller` is their minimum.
+    /// Returns the sides of `a <= b`, which is `a == min(a, b)` but need not wait for the minimum,
+    /// if `smaller` is the minimum of `a` and another value.
     fn smaller_than(&self, a: Value, smaller: Value) -> Option<(Value, Value)> {
         let dfg = &self.builder.func.dfg;
         let inst = dfg.value_def(dfg.resolve_aliases(smaller)).inst()?;
@@ -370,7 +374,7 @@ impl Emitter<'_> {
         if same(x) { Some((a, y)) } else { same(y).then_some((a, x)) }
     }
 
-    /// A call of the function that the interpreter calls too.
+    /// Calls the function that the interpreter calls as well.
     fn math(&mut self, function: MathFn, prim: Prim, args: &[Value]) -> Value {
         let implementation = function.implementation();
         let double = prim == Prim::F64;

@@ -12,7 +12,7 @@ use cranelift::prelude::{
 use redpoll_logic::Prim;
 use std::mem::offset_of;
 
-/// The signature of [`Entry`](crate::run::Entry).
+/// Returns the signature of [`Entry`](crate::run::Entry).
 pub(super) fn signature(isa: &dyn TargetIsa) -> Signature {
     let mut signature = Signature::new(isa.default_call_conv());
     signature.params.push(AbiParam::new(isa.pointer_type()));
@@ -52,7 +52,7 @@ pub(super) fn build(function: &Function, isa: &dyn TargetIsa, code: &mut Code, c
     emitter.builder.finalize(isa.frontend_config());
 }
 
-/// The type of a value in a register.
+/// Returns the type of a value in a register.
 pub(super) fn register(prim: Prim) -> Type {
     match prim {
         Prim::Bool | Prim::I8 | Prim::U8 => types::I8,
@@ -64,22 +64,23 @@ pub(super) fn register(prim: Prim) -> Type {
     }
 }
 
-/// Where a buffer begins.
+/// The base address of a buffer.
 #[derive(Clone, Copy)]
 pub(super) enum Pointer {
-    /// At a value that the function does not change.
+    /// A value, since the function does not change the base.
     Fixed(Value),
-    /// Where its slot says, since the function grows or swaps the buffer; in an innermost loop that uses it, at a variable.
+    /// A load from the slot, since the function grows or swaps the buffer; a variable inside an
+    /// innermost loop that uses the buffer.
     Growing(Option<Variable>),
 }
 
-/// Signatures of calls, imported when first used.
+/// Signatures of calls, imported at first use.
 #[derive(Default)]
 pub(super) struct Signatures {
     pub(super) sort: Option<SigRef>,
     pub(super) sort_by: Option<SigRef>,
     pub(super) swap: Option<SigRef>,
-    /// By the number of arguments less one and whether they are `f64`.
+    /// By the number of arguments minus one, and whether they are `f64`.
     pub(super) math: [[Option<SigRef>; 2]; 2],
 }
 
@@ -91,32 +92,33 @@ pub(super) struct Emitter<'a> {
     pub(super) frame: Value,
     pub(super) params: Vec<Value>,
     pub(super) pointers: Vec<Pointer>,
-    /// For each buffer the flags of accesses to single elements.
+    /// For each buffer, the flags of accesses to single elements.
     pub(super) flags: Vec<MemFlagsData>,
     pub(super) locals: Vec<Variable>,
-    /// For each loop around, which locals it assigns.
+    /// For each enclosing loop, the locals that it assigns.
     pub(super) scopes: Vec<Vec<bool>>,
-    /// For each loop around, where a `break` goes, and whether one did.
+    /// For each enclosing loop, the target of `break`, and whether there is such a `break`.
     pub(super) exits: Vec<(Block, bool)>,
-    /// Loads that were done in front of the loop around, and their values.
+    /// Loads hoisted out of the innermost loop, and their values.
     pub(super) hoisted: Vec<(Expr, Value)>,
-    /// In a loop on vectors: its variable, as a value and a number to be added.
+    /// In a loop on vectors: its variable, as a value plus an offset.
     pub(super) lane: Option<(Local, Value, i64)>,
     /// The signature of the trampoline.
     pub(super) grow: SigRef,
     pub(super) signatures: Signatures,
 }
 
-/// What cannot trap and is aligned.
+/// Returns the flags of an access that is aligned and cannot trap.
 fn trusted() -> MemFlagsData {
     MemFlagsData::trusted()
 }
 
 impl Emitter<'_> {
-    /// Loads from the frame what the body needs, and declares its variables.
+    /// Loads the fields of the frame that the body needs, and declares its variables.
     fn enter(&mut self) {
         let function = self.function;
-        // The frame itself does not change during a call; slots do when buffers grow, but the entry reads them before.
+        // The frame does not change during a call; slots change when buffers grow, but after this
+        // load.
         let fixed = trusted().with_readonly().with_can_move();
         let slots = self.frame_field(offset_of!(Frame, buffers), self.pointer);
         let mut grows = vec![false; function.buffers.len()];
@@ -158,37 +160,37 @@ impl Emitter<'_> {
         }
     }
 
-    /// The base of a buffer that grows, read from its slot.
+    /// Loads the base of a growing buffer from its slot.
     pub(super) fn slot_base(&mut self, buffer: Buffer) -> Value {
         let slots = self.frame_field(offset_of!(Frame, buffers), self.pointer);
         self.builder.ins().load(self.pointer, trusted(), slots, slot_offset(buffer.index()))
     }
 
-    /// The number of elements that a buffer has room for. It is compared with once a growth and is read where it stands, so
-    /// that it takes no register.
+    /// Loads the capacity of a buffer in elements. Growth compares with it once, so it is loaded at
+    /// the comparison and occupies no register.
     pub(super) fn capacity(&mut self, buffer: Buffer) -> Value {
         let slots = self.frame_field(offset_of!(Frame, buffers), self.pointer);
         let at = slot_offset(buffer.index()) + (offset_of!(Slot, len) - offset_of!(Slot, data)) as i32;
         self.builder.ins().load(types::I64, trusted(), slots, at)
     }
 
-    /// A field of the frame, loaded here: what only cold code needs shall not be kept in a register.
+    /// Loads a field of the frame. Fields that only cold code needs do not occupy a register.
     pub(super) fn frame_field(&mut self, offset: usize, ty: Type) -> Value {
         self.builder.ins().load(ty, trusted(), self.frame, offset as i32)
     }
 
-    /// Every buffer is a region of its own: owned buffers lie in memory of their own, and inputs are not written, so
-    /// that it does no harm if two of them share memory.
+    /// Returns the flags of a buffer. Every buffer is an alias region of its own: owned buffers
+    /// have memory of their own, and inputs are never written, so two inputs may share memory.
     fn buffer_flags(&mut self, number: usize, decl: &BufferDecl) -> MemFlagsData {
         let description = format!("buffer {number}").into();
         let region =
             self.builder.func.dfg.alias_regions.insert(AliasRegionData { user_id: number as u32, description });
-        // Loads of inputs may not be moved: conditions around them keep them in bounds.
+        // Loads of inputs must not move: enclosing conditions keep them in bounds.
         let flags = trusted().with_alias_region(Some(region));
         if decl.role == BufferRole::Input { flags.with_readonly() } else { flags }
     }
 
-    /// The address of a buffer's first element.
+    /// Returns the address of a buffer's first element.
     pub(super) fn base(&mut self, buffer: Buffer) -> Value {
         match self.pointers[buffer.index()] {
             Pointer::Fixed(base) => base,
@@ -197,19 +199,19 @@ impl Emitter<'_> {
         }
     }
 
-    /// Ends the function.
+    /// Returns from the function with a status.
     pub(super) fn ret(&mut self, status: Status) {
         let code = self.builder.ins().iconst(types::I32, i64::from(status as i32));
         self.builder.ins().return_(&[code]);
     }
 
-    /// An `i64` constant.
+    /// Returns an `i64` constant.
     pub(super) fn int(&mut self, value: i64) -> Value {
         self.builder.ins().iconst(types::I64, value)
     }
 }
 
-/// Where the slot of a buffer begins in the array of slots.
+/// Returns the offset of a buffer's slot in the array of slots.
 fn slot_offset(buffer: usize) -> i32 {
     (buffer * size_of::<Slot>() + offset_of!(Slot, data)) as i32
 }

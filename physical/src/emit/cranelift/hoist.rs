@@ -1,15 +1,15 @@
-//! Loads that an innermost loop repeats are done once in front of it, and bases of buffers read.
+//! Hoists loads out of innermost loops, and reads the bases of growing buffers before them.
 //!
-//! A load moves when every round would do it and get the same: it stands where the first round is sure to come by, its
-//! position is made of what the loop does not assign, and the loop does not write its buffer. Cranelift moves pure
-//! operations by itself, but no loads.
+//! A load moves if every round would load the same value: the first round certainly executes the
+//! load, the loop does not assign the locals of its position, and the loop does not write its
+//! buffer. Cranelift hoists pure operations itself, but no loads.
 
 use super::function::{Emitter, Pointer};
 use crate::assembly::{Buffer, Expr, Stmt};
 
 impl Emitter<'_> {
-    /// Does the loads of a loop that stay the same, in front of it, if it is an innermost one. The locals that it assigns
-    /// are the innermost scope. [`Emitter::forget`] stands behind the loop.
+    /// Hoists the invariant loads of an innermost loop; does nothing for other loops. The innermost
+    /// scope has the locals that the loop assigns. Call [`Emitter::forget`] after the loop.
     pub(super) fn hoist(&mut self, cond: Option<&Expr>, body: &[Stmt]) {
         if Stmt::any_loop(body) {
             return;
@@ -34,7 +34,7 @@ impl Emitter<'_> {
         cond.into_iter().for_each(|cond| note_loads(cond, &stays, &mut found));
         for stmt in body {
             stmt.for_each_expr(&mut |e| note_loads(e, &stays, &mut found));
-            // Behind what may leave the loop, the first round is not sure to come by.
+            // After a statement that may leave the loop, the first round may not execute the rest.
             if stmt.any(&mut |s| matches!(s, Stmt::Break | Stmt::Return(_) | Stmt::Grow { .. })) {
                 break;
             }
@@ -45,7 +45,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Reads the bases of buffers that grow and that the loop uses into variables.
+    /// Reads the bases of the growing buffers that the loop uses into variables.
     fn read_bases(&mut self, cond: Option<&Expr>, body: &[Stmt]) {
         let mut used = vec![false; self.pointers.len()];
         let mut note = |e: &Expr| {
@@ -81,7 +81,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Forgets what was done in front of a loop, behind it; loops around have nothing of the kind.
+    /// Discards hoisted values after a loop; enclosing loops have none.
     pub(super) fn forget(&mut self) {
         self.hoisted.clear();
         for pointer in &mut self.pointers {
@@ -92,7 +92,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Adds the outermost loads of an expression that stay the same.
+/// Adds the outermost invariant loads of an expression.
 fn note_loads<'e>(e: &'e Expr, stays: &dyn Fn(&Expr) -> bool, found: &mut Vec<&'e Expr>) {
     if matches!(e, Expr::Load { .. }) && stays(e) {
         if !found.contains(&e) {

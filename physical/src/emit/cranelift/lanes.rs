@@ -1,4 +1,5 @@
-//! Lane folds: vectors where the value allows it, unrolled registers where not; one order of operations in both.
+//! Lane folds: on vectors if the value allows it, otherwise in unrolled registers, in one order of
+//! operations.
 
 use super::function::{Emitter, register};
 use super::maps::{steps_by_one, vector};
@@ -7,12 +8,13 @@ use cranelift::prelude::{InstBuilder, IntCC, Type, Value, Variable};
 use redpoll_logic::Prim;
 
 impl Emitter<'_> {
-    /// The rounds of all lanes, as a loop; then the elements that are left, lane by lane; then the lanes combined.
+    /// Writes a lane fold: a loop over full rounds of all lanes, then the remaining elements lane
+    /// by lane, then the combination of the lanes.
     pub(super) fn lanes(&mut self, fold: &LaneFold) {
         let prim = self.function.locals[fold.acc.index()].prim;
         let lanes = i64::from(fold.lanes);
         let (lo, hi) = (self.expr(&fold.lo), self.expr(&fold.hi));
-        // `hi - lo` is a number without a sign once the range is not empty, and then it cannot overflow.
+        // `hi - lo` as an unsigned number cannot overflow if the range is not empty.
         let count = self.builder.ins().isub(hi, lo);
         let some = self.builder.ins().icmp(IntCC::SignedLessThan, lo, hi);
         let zero = self.int(0);
@@ -41,7 +43,7 @@ impl Emitter<'_> {
         self.assign(fold.acc, acc);
     }
 
-    /// The loop over whole rounds, `lo..end`.
+    /// Writes the loop over full rounds, `lo..end`.
     fn rounds(&mut self, fold: &LaneFold, prim: Prim, (lo, end): (Value, Value), parts: &[Variable]) {
         let width = self.vector_width(fold, prim);
         let exit = self.builder.create_block();
@@ -91,7 +93,7 @@ impl Emitter<'_> {
         self.builder.switch_to_block(after);
     }
 
-    /// The last elements, fewer than there are lanes, from `first` on.
+    /// Folds the remaining elements, fewer than there are lanes, from `first` on.
     fn rest(&mut self, fold: &LaneFold, prim: Prim, (first, rest): (Value, Value), parts: &[Variable]) {
         let done = self.builder.create_block();
         for (lane, part) in parts.iter().enumerate().take(parts.len() - 1) {
@@ -118,15 +120,15 @@ impl Emitter<'_> {
         self.builder.def_var(part, folded);
     }
 
-    /// The vector type and its number of lanes, when the fold can run on vectors.
+    /// Returns the vector type and its number of lanes, if the fold can run on vectors.
     fn vector_width(&self, fold: &LaneFold, prim: Prim) -> Option<(Type, usize)> {
         let (ty, width) = vector(prim);
         let fits = usize::from(fold.lanes) >= width && is_native(fold.op, prim);
         (fits && self.is_vector(&fold.value, fold.var, prim)).then_some((ty, width))
     }
 
-    /// Whether an expression can be computed for neighbouring elements at once, with equal bits: it is made of
-    /// contiguous loads, of what does not change with the element, and of operators that vectors have.
+    /// Returns whether an expression can be computed for adjacent elements at once, with equal
+    /// bits: it consists of contiguous loads, invariants, and operators that vectors have.
     pub(super) fn is_vector(&self, expr: &Expr, var: Local, prim: Prim) -> bool {
         if !expr.mentions(var) {
             return self.function.prim_of(expr) == prim;
@@ -147,7 +149,7 @@ impl Emitter<'_> {
             Expr::Binary(op, a, b) => {
                 is_native(*op, prim) && self.is_vector(a, var, prim) && self.is_vector(b, var, prim)
             }
-            // A comparison has the lanes of what it compares.
+            // A comparison has the lanes of its operands.
             Expr::Compare(_, a, b) if prim == Prim::Bool => {
                 let compared = self.function.prim_of(a);
                 compared.bytes() == 1 && self.is_vector(a, var, compared) && self.is_vector(b, var, compared)
@@ -162,7 +164,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The vector of an expression for the elements from the current one on.
+    /// Returns the vector of an expression for the elements from the current one on.
     pub(super) fn vector(&mut self, expr: &Expr, var: Local, prim: Prim, ty: Type) -> Value {
         if !expr.mentions(var) {
             let value = self.expr(expr);
@@ -171,7 +173,7 @@ impl Emitter<'_> {
         match expr {
             Expr::Load { buffer, at } => {
                 let (address, offset) = self.address(*buffer, at);
-                // Elements are aligned, vectors of them need not be.
+                // Elements are aligned, but vectors of them may not be.
                 let flags = self.flags[buffer.index()];
                 let region = flags.alias_region();
                 let flags = cranelift::prelude::MemFlagsData::new().with_notrap().with_alias_region(region);
@@ -206,14 +208,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// 1 in each lane.
+    /// Returns a vector with 1 in each lane.
     fn ones(&mut self, ty: Type) -> Value {
         let one = self.builder.ins().iconst(ty.lane_type(), 1);
         self.builder.ins().splat(ty, one)
     }
 }
 
-/// Whether vectors have an operator.
+/// Returns whether vectors have an operator.
 fn is_native(op: BinaryOp, prim: Prim) -> bool {
     match op {
         BinaryOp::Div => prim.is_float(),

@@ -1,16 +1,17 @@
-//! Loops that compute neighbouring elements from neighbouring elements, on vectors.
+//! Loops that compute adjacent elements from adjacent elements, on vectors.
 //!
-//! Every round of such a loop touches elements of its own, so rounds may run side by side and give the same bits.
+//! Every round of such a loop accesses elements of its own, so rounds may run side by side and give
+//! the same bits.
 
 use super::function::Emitter;
 use crate::assembly::{BinaryOp, Buffer, BufferClass, Expr, Local, Stmt};
 use cranelift::prelude::{InstBuilder, IntCC, MemFlagsData, Type, Value, types};
 use redpoll_logic::Prim;
 
-/// Vectors a round: enough to overlap, few enough for short loops.
+/// Number of vectors in a round: enough to overlap, few enough for short loops.
 const VECTORS: usize = 2;
 
-/// A store of neighbouring elements.
+/// A store of adjacent elements.
 struct Map<'s> {
     buffer: Buffer,
     at: &'s Expr,
@@ -18,13 +19,13 @@ struct Map<'s> {
 }
 
 impl Emitter<'_> {
-    /// Runs the whole rounds of a loop over `lo..hi` on vectors, if its body can. Gives where the elements begin that are
-    /// left.
+    /// Runs the full rounds of a loop over `lo..hi` on vectors, if its body allows that. Returns
+    /// the index of the first remaining element.
     pub(super) fn maps(&mut self, var: Local, (lo, hi): (Value, Value), body: &[Stmt]) -> Option<Value> {
         let (maps, prim) = self.maps_of(var, body)?;
         let (ty, width) = vector(prim);
         let step = (width * VECTORS) as i64;
-        // `hi - lo` is a number without a sign once the range is not empty, and then it cannot overflow.
+        // `hi - lo` as an unsigned number cannot overflow if the range is not empty.
         let count = self.builder.ins().isub(hi, lo);
         let some = self.builder.ins().icmp(IntCC::SignedLessThan, lo, hi);
         let zero = self.int(0);
@@ -43,7 +44,7 @@ impl Emitter<'_> {
                 let value = self.vector(map.value, var, prim, ty);
                 let (address, offset) = self.address(map.buffer, map.at);
                 let region = self.flags[map.buffer.index()].alias_region();
-                // Elements are aligned, vectors of them need not be.
+                // Elements are aligned, but vectors of them may not be.
                 let flags = MemFlagsData::new().with_notrap().with_alias_region(region);
                 self.builder.ins().store(flags, value, address, offset);
             }
@@ -52,7 +53,8 @@ impl Emitter<'_> {
         Some(end)
     }
 
-    /// The stores of a loop, when there is nothing else and each of its rounds reads and writes elements of its own.
+    /// Returns the stores of a loop, if its body has nothing else and each round reads and writes
+    /// elements of its own.
     fn maps_of<'s>(&self, var: Local, body: &'s [Stmt]) -> Option<(Vec<Map<'s>>, Prim)> {
         let mut maps: Vec<Map<'s>> = Vec::new();
         for stmt in body {
@@ -75,7 +77,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether an expression reads stored buffers only where they are stored to.
+/// Returns whether an expression reads stored buffers only at the positions of the stores.
 fn reads_own_elements(e: &Expr, maps: &[Map<'_>]) -> bool {
     !e.any(&mut |e| match e {
         Expr::Load { buffer, at } => maps.iter().any(|m| m.buffer == *buffer && *m.at != **at),
@@ -83,7 +85,7 @@ fn reads_own_elements(e: &Expr, maps: &[Map<'_>]) -> bool {
     })
 }
 
-/// The vectors of a primitive type, and their number of lanes.
+/// Returns the vector type of a primitive, and its number of lanes.
 pub(super) fn vector(prim: Prim) -> (Type, usize) {
     match prim {
         Prim::F64 => (types::F64X2, 2),
@@ -95,7 +97,7 @@ pub(super) fn vector(prim: Prim) -> (Type, usize) {
     }
 }
 
-/// Whether a position is the variable plus something that does not change with it.
+/// Returns whether a position is the variable plus an invariant.
 pub(super) fn steps_by_one(at: &Expr, var: Local) -> bool {
     match at {
         Expr::Local(local) => *local == var,

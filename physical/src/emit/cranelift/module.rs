@@ -1,4 +1,4 @@
-//! From functions to kernels: compile, load, call, free.
+//! From functions to kernels: compiles functions, loads the code and frees it.
 
 use super::effort::Effort;
 use super::function::{build, signature};
@@ -16,9 +16,10 @@ use cranelift::prelude::FunctionBuilderContext;
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The memory that the kernels of one module lie in.
+/// The memory with the code of one module's kernels.
 struct Code {
-    /// Present until the drop. The lock is never taken: it makes the module, which is only `Send`, `Sync`.
+    /// The module; `None` only during the drop. The lock is never taken: it makes the module, which
+    /// is only `Send`, `Sync`.
     module: Mutex<Option<JITModule>>,
 }
 
@@ -26,8 +27,8 @@ impl Drop for Code {
     fn drop(&mut self) {
         let module = self.module.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(module) = module {
-            // SAFETY: every kernel holds the code that it lies in, and borrows itself while it runs, so no kernel of
-            // this module runs or will run.
+            // SAFETY: every kernel keeps its code alive and is borrowed while it runs, so no kernel
+            // of this module runs or will run.
             unsafe { module.free_memory() };
         }
     }
@@ -36,14 +37,14 @@ impl Drop for Code {
 /// Compiles one function.
 ///
 /// # Errors
-/// [`Error::InvalidAssembly`] when the verifier rejects it, [`Error::Compile`] when Cranelift cannot compile it or this
-/// machine is not supported.
+/// [`Error::InvalidAssembly`] if the verifier rejects the function; [`Error::Compile`] if Cranelift
+/// cannot compile it or does not support this machine.
 pub fn compile(function: &Function, effort: Effort) -> Result<Kernel, Error> {
     let mut kernels = compile_all(&[function], effort)?;
     Ok(kernels.pop().expect("one function makes one kernel"))
 }
 
-/// Compiles functions into one piece of memory; kernels are in the order of the functions.
+/// Compiles functions into one module; returns the kernels in the order of the functions.
 ///
 /// # Errors
 /// As for [`compile`].
@@ -71,14 +72,16 @@ pub fn compile_all(functions: &[&Function], effort: Effort) -> Result<Vec<Kernel
     let entries: Vec<*const u8> = ids.into_iter().map(|id| module.get_finalized_function(id)).collect();
     let code = Arc::new(Code { module: Mutex::new(Some(module)) });
     let kernel = |(function, entry): (&&Function, *const u8)| {
-        // SAFETY: the code at `entry` was compiled with the parameters, result and calling convention of `Entry`.
+        // SAFETY: the code at `entry` was compiled with the parameters, result and calling
+        // convention of `Entry`.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(entry) };
         Kernel::new(entry, Signature::of(function), code.clone())
     };
     Ok(functions.iter().zip(entries).map(kernel).collect())
 }
 
-/// The function in Cranelift's intermediate representation, before its optimizations, for readers.
+/// Returns the function in Cranelift's intermediate representation, before optimization, for
+/// readers.
 ///
 /// # Errors
 /// As for [`compile`].
@@ -89,7 +92,7 @@ pub fn clif(function: &Function) -> Result<String, Error> {
     Ok(scratch.context.func.display().to_string())
 }
 
-/// The function in instructions of this machine, for readers.
+/// Returns the function in machine instructions, for readers.
 ///
 /// # Errors
 /// As for [`compile`].
@@ -105,7 +108,7 @@ pub fn disassemble(function: &Function) -> Result<String, Error> {
 }
 
 thread_local! {
-    /// Kept between compilations, since most of what they allocate can be used again.
+    /// Reused between compilations, to save allocations.
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
@@ -145,7 +148,7 @@ impl Scratch {
     }
 }
 
-/// Rounding on machines that have no instruction for it.
+/// Returns the rounding functions that Cranelift calls on machines without instructions for them.
 fn libcall(name: &str) -> Option<*const u8> {
     macro_rules! table {
         ($($name:literal $double:ident $t:ty;)*) => {

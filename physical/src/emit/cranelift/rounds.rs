@@ -1,20 +1,20 @@
-//! Loops that take several elements a round: what comes before, between and behind the rounds.
+//! Loops that process several elements per round: the code before, between and after the rounds.
 
 use super::function::Emitter;
 use crate::assembly::Local;
 use cranelift::prelude::{Block, InstBuilder, IntCC, Value, Variable, types};
 
-/// A loop over whole rounds, entered.
+/// A loop over full rounds whose entry has been written.
 pub(super) struct Rounds {
     header: Block,
-    /// Where the round begins.
+    /// The first element of the current round.
     at: Variable,
     end: Value,
 }
 
 impl Emitter<'_> {
-    /// Enters a loop over `lo..end`, or goes to `none` when there is no round. What is emitted until
-    /// [`round`](Emitter::round) runs once before the first.
+    /// Enters a loop over `lo..end`, or branches to `none` if it is empty. Code emitted before
+    /// [`round`](Emitter::round) runs once before the first round.
     pub(super) fn enter_rounds(&mut self, (lo, end): (Value, Value), none: Block) -> Rounds {
         let enter = self.builder.create_block();
         let header = self.builder.create_block();
@@ -34,14 +34,15 @@ impl Emitter<'_> {
         self.scopes.push(assigned);
     }
 
-    /// Begins a round; gives where it begins.
+    /// Begins a round; returns its first element.
     pub(super) fn round(&mut self, rounds: &Rounds) -> Value {
         self.builder.ins().jump(rounds.header, &[]);
         self.builder.switch_to_block(rounds.header);
         self.builder.use_var(rounds.at)
     }
 
-    /// Ends a round that began at `base` and took `step` elements, closes the scope of the loop, and goes on in `exit`.
+    /// Ends a round of `step` elements from `base` on, closes the scope of the loop, and continues
+    /// in `exit`.
     pub(super) fn end_round(&mut self, rounds: &Rounds, (base, step): (Value, i64), exit: Block) {
         self.lane = None;
         self.forget();

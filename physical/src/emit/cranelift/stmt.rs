@@ -9,7 +9,8 @@ use redpoll_logic::Scalar;
 use std::mem::offset_of;
 
 impl Emitter<'_> {
-    /// Writes statements; whether control falls off their end. Statements behind such an end are dropped.
+    /// Writes statements up to one that does not fall through; returns whether control reaches
+    /// their end.
     pub(super) fn block(&mut self, stmts: &[Stmt]) -> bool {
         stmts.iter().all(|stmt| self.stmt(stmt))
     }
@@ -66,7 +67,7 @@ impl Emitter<'_> {
         self.builder.def_var(self.locals[local.index()], value);
     }
 
-    /// Goes to one of two blocks; whether the second can be reached.
+    /// Branches to one of two blocks; returns whether the second can be reached.
     fn condition(&mut self, cond: &Expr, then: Block, other: Block) -> bool {
         match cond {
             Expr::Const(Scalar::Bool(true)) => {
@@ -86,8 +87,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Goes to one of two blocks at a test of a loop, which mostly falls out the same way: a test of both sides of an `and`
-    /// is two predictable jumps.
+    /// Branches at the test of a loop. The sides of an `and` become two branches, since their
+    /// outcomes are mostly predictable. Returns whether `other` can be reached.
     fn loop_condition(&mut self, cond: &Expr, then: Block, other: Block) -> bool {
         let Expr::Binary(BinaryOp::And, a, b) = cond else {
             return self.condition(cond, then, other);
@@ -99,7 +100,8 @@ impl Emitter<'_> {
         self.loop_condition(b, then, other) || first
     }
 
-    /// `if cond { local = value }` as a choice between two values, when the value is an integer that costs next to nothing.
+    /// Writes `if cond { local = value }` as a select if the value is a cheap integer; returns
+    /// whether it did.
     fn select(&mut self, cond: &Expr, then: &[Stmt]) -> bool {
         let [Stmt::Assign(local, value)] = then else { return false };
         let prim = self.function.locals[local.index()].prim;
@@ -142,7 +144,7 @@ impl Emitter<'_> {
         reached
     }
 
-    /// The locals that statements assign, as a table.
+    /// Returns for each local whether statements assign it.
     fn assigned(&self, stmts: &[Stmt]) -> Vec<bool> {
         let mut assigned = vec![false; self.locals.len()];
         for stmt in stmts {
@@ -151,7 +153,7 @@ impl Emitter<'_> {
         assigned
     }
 
-    /// In a loop around loops, ends the function when it is asked to stop.
+    /// Polls for cancellation, in a loop that contains loops.
     fn poll(&mut self, body: &[Stmt]) {
         if !Stmt::any_loop(body) {
             return;
@@ -160,7 +162,7 @@ impl Emitter<'_> {
         let go_on = self.builder.create_block();
         self.builder.set_cold_block(stop);
         let asked = self.frame_field(offset_of!(Frame, cancel), self.pointer);
-        // Another thread writes it, so that every round reads it again.
+        // Another thread writes the flag, so every round loads it again.
         let asked = self.builder.ins().load(types::I8, MemFlagsData::new().with_notrap(), asked, 0);
         self.builder.ins().brif(asked, stop, &[], go_on, &[]);
         self.builder.seal_block(stop);
@@ -217,7 +219,7 @@ impl Emitter<'_> {
         self.end_loop(header, exit, true)
     }
 
-    /// Writes what stands between the first test of a loop and its body.
+    /// Writes the code between the first test of a loop and its body.
     fn enter_loop(&mut self, enter: Block, header: Block, cond: Option<&Expr>, body: &[Stmt]) {
         self.builder.seal_block(enter);
         self.builder.switch_to_block(enter);
@@ -282,7 +284,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Reads the base of a buffer again after its memory has moved, if it is kept.
+    /// Reloads the base of a buffer after its memory has moved, if the base is in a variable.
     fn reload(&mut self, buffer: Buffer) {
         if let Pointer::Growing(Some(base)) = self.pointers[buffer.index()] {
             let value = self.slot_base(buffer);
@@ -294,7 +296,7 @@ impl Emitter<'_> {
         self.builder.ins().iconst(types::I32, i64::from(buffer.0))
     }
 
-    /// The signature of a callback: its host, then `params`.
+    /// Imports the signature of a callback: its host, then `params`.
     fn import(&mut self, params: &[Type]) -> SigRef {
         let mut signature = Signature::new(self.builder.func.signature.call_conv);
         signature.params.push(AbiParam::new(self.pointer));
@@ -323,7 +325,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether an expression takes a few instructions that wait for nothing: `budget` operators at most.
+/// Returns whether an expression has at most `budget` operators, all of them fast, and no loads.
 fn is_cheap(e: &Expr, budget: &mut u32) -> bool {
     let operator = match e {
         Expr::Const(_) | Expr::Local(_) | Expr::Param(_) => return true,

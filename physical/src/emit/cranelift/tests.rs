@@ -1,4 +1,4 @@
-//! Small kernels with known answers: text, both engines, growth, limits, cancellation.
+//! Small kernels with known results: text, both engines, growth, limits, cancellation.
 
 use crate::Error;
 use crate::assembly::examples::{DOT, MERGE, SPMV, function, run_both};
@@ -38,7 +38,7 @@ fn chunks_share_the_buffers_of_an_invocation() {
     let kernel = compile(&f, Effort::Full).unwrap();
     let mut on = Invocation::new(kernel.signature(), spmv_inputs(), vec![3], Limits::default()).unwrap();
     for chunk in [0..1, 1..3] {
-        // SAFETY: the rows of the chunks are rows of the matrix, whose coordinates are below the length of x.
+        // SAFETY: the chunks are rows of the matrix, whose coordinates are below the length of x.
         assert_eq!(unsafe { kernel.call(&mut on, chunk) }.unwrap(), Status::Done);
     }
     assert_eq!(on.take(Buffer(4), 3).unwrap().typed_data::<f64>(), [70.0, 0.0, 60.0]);
@@ -70,7 +70,7 @@ fn merge_grows_its_outputs() {
     }
 }
 
-/// The memory of a merge whose result has two thousand entries.
+/// Returns the memory of a merge whose result has 2000 entries.
 fn merge_on(kernel: &Kernel, limits: Limits) -> Invocation {
     let n = 1000u32;
     let inputs = [
@@ -87,7 +87,8 @@ fn growth_stops_at_the_limit_and_when_cancelled() {
     let f = function(MERGE);
     let kernel = compile(&f, Effort::Full).unwrap();
     let program = Program::new(&f).unwrap();
-    // 2000 coordinates and values are 24000 bytes; doubling asks for more, and settles for less.
+    // 2000 coordinates and values take 24,000 bytes; growth asks for twice as much, but accepts
+    // less.
     for (limit, expected) in [(4096, Status::OutOfMemory), (32 << 10, Status::Done), (1 << 20, Status::Done)] {
         let limits = Limits::memory(limit);
         let mut on = merge_on(&kernel, limits.clone());
@@ -180,7 +181,7 @@ fn invalid_functions_are_errors() {
     assert!(disassemble(&function(SPMV)).unwrap().contains("block0"));
 }
 
-/// Loops over neighbouring elements run on vectors; those whose rounds depend on each other do not.
+/// Loops over adjacent elements run on vectors; loops whose rounds depend on each other do not.
 #[test]
 fn loops_over_neighbouring_elements_keep_their_meaning_on_vectors() {
     let text = |body: &str| {
@@ -218,7 +219,7 @@ fn loops_over_neighbouring_elements_keep_their_meaning_on_vectors() {
     }
 }
 
-/// As above, of bytes: comparisons and choices have the lanes of what they compare.
+/// In loops over bytes, comparisons and selects have the lanes of their operands.
 #[test]
 fn loops_over_bytes_keep_their_meaning_on_vectors() {
     let text = |prim: &str, result: &str, body: &str| {

@@ -1,9 +1,9 @@
-//! Growth without a cost for the loop that it stands in.
+//! Growth at no cost for the loop that contains it.
 //!
-//! A call in the platform's convention may change most registers, so a value that lives across it lives in memory, in
-//! every round of a loop that appends, although the call is hardly ever made. The trampoline changes no register: it
-//! saves those that the callback may change, which costs where the call is made and nowhere else. Its convention has no
-//! result, so the status goes through the frame.
+//! A call in the platform's convention clobbers most registers, so in a loop that appends, values
+//! live across the call would be in memory in every round, although the call is rare. The
+//! trampoline preserves all registers: it saves those that the callback may clobber, at a cost for
+//! the call only. Its convention has no result, so the status passes through the frame.
 
 use super::effort::Effort;
 use crate::run::{Callbacks, Frame};
@@ -18,23 +18,23 @@ use std::ffi::c_void;
 use std::mem::offset_of;
 use std::sync::OnceLock;
 
-/// The signature of the trampoline: frame, number of the buffer, number of elements.
+/// Returns the signature of the trampoline: frame, number of the buffer, number of elements.
 pub(super) fn signature(isa: &dyn TargetIsa) -> Signature {
     let mut signature = Signature::new(CallConv::PreserveAll);
     signature.params.extend([isa.pointer_type(), types::I32, types::I64].map(AbiParam::new));
     signature
 }
 
-/// The address of the trampoline, which is compiled once and stays for the life of the process.
+/// The address of the trampoline, which is compiled once and never freed.
 static TRAMPOLINE: OnceLock<Result<usize, String>> = OnceLock::new();
 
-/// Makes the trampoline, if there is none yet.
+/// Compiles the trampoline, unless that has been done.
 pub(super) fn make() -> Result<(), String> {
     TRAMPOLINE.get_or_init(compile).as_ref().map(drop).map_err(String::clone)
 }
 
-/// Where the trampoline is; null when no function has needed it. Kernels take it from their frame: a constant would keep a
-/// register of every loop that appends.
+/// Returns the address of the trampoline; null if no function has needed it. Kernels load the
+/// address from their frame: a constant would occupy a register in every loop that appends.
 pub(in crate::emit) fn address() -> *const c_void {
     match TRAMPOLINE.get() {
         Some(Ok(address)) => std::ptr::with_exposed_provenance(*address),

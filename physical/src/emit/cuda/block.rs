@@ -1,39 +1,41 @@
-//! Blocks: how many threads they have, and what each team has of the memory that a block shares.
+//! Blocks: their number of threads, and the share of each team in the memory of a block.
 
 use crate::grid::{MOST_LANES, WARP};
 
-/// The threads of a block that several teams share.
+/// Number of threads of a block that several teams share.
 pub(super) const BLOCK: u32 = 128;
-/// The warps that a multiprocessor has work for; their windows take memory, so it is not given more.
+/// Number of warps per multiprocessor. More warps would need more memory for windows.
 pub(super) const WARPS: u32 = 16;
 
-/// The memory that blocks share on a device.
+/// The memory that blocks of a device share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct BlockMemory {
-    /// The bytes of a multiprocessor.
+    /// Bytes of a multiprocessor.
     pub(super) multiprocessor: usize,
-    /// The bytes that a block may have.
+    /// Bytes that a block may have.
     pub(super) block: usize,
 }
 
 impl BlockMemory {
-    /// The bytes that each team of so many lanes may have, in whole words. All blocks that a multiprocessor has work for take half
-    /// of its memory together: the other half is the cache of what teams read.
+    /// Returns the bytes available to each team of `lanes` lanes, in whole words. All blocks that
+    /// run on a multiprocessor together take half of its memory; the other half is the cache for
+    /// reads.
     pub(super) fn of_team(self, lanes: u32) -> usize {
         let blocks = (WARPS * WARP / threads(lanes)) as usize;
         let block = (self.multiprocessor / 2 / blocks).min(self.block);
-        // What the lanes of several warps show each other takes some of it.
+        // The exchange buffer of teams of several warps takes some of it.
         let shown = if lanes > WARP { 8 * MOST_LANES as usize } else { 0 };
         block.saturating_sub(shown) / teams(lanes) / 8 * 8
     }
 }
 
-/// The threads of a block of teams of so many lanes: a team of several warps has a block of its own.
+/// Returns the number of threads of a block of teams of `lanes` lanes: a team of several warps is a
+/// block of its own.
 pub(super) fn threads(lanes: u32) -> u32 {
     if lanes > WARP { lanes } else { BLOCK }
 }
 
-/// The teams of a block.
+/// Returns the number of teams of a block.
 pub(super) fn teams(lanes: u32) -> usize {
     (threads(lanes) / lanes) as usize
 }
@@ -42,10 +44,10 @@ pub(super) fn teams(lanes: u32) -> usize {
 mod tests {
     use super::*;
 
-    /// Protects launches: the driver declines blocks that ask for more memory than they may have.
+    /// Shares stay within the memory of a block; the driver rejects blocks that ask for more.
     #[test]
     fn teams_share_the_memory_of_a_block() {
-        // What devices of compute capability 7.5, 8.6 and 9.0 have.
+        // The memory of devices of compute capability 7.5, 8.6 and 9.0.
         let small = BlockMemory { multiprocessor: 64 << 10, block: 48 << 10 };
         let middle = BlockMemory { multiprocessor: 100 << 10, block: 48 << 10 };
         let large = BlockMemory { multiprocessor: 228 << 10, block: 48 << 10 };

@@ -1,7 +1,7 @@
-//! Devices of CUDA: driver and run-time compiler, found when they are asked for, and the kernels that they run.
+//! CUDA devices: the driver and the run-time compiler, located on first use, and the kernels that
+//! they run.
 //!
-//! Nothing here is needed to build; where something is missing, or older than what this was built for, that is an error and
-//! no panic.
+//! The build needs no CUDA. A library that is missing or too old is an error, not a panic.
 
 use super::block::{BLOCK, BlockMemory, WARPS, teams, threads};
 use super::launch::Argument;
@@ -26,29 +26,30 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// The share of the memory of a device that may be in use: others use it, too.
+/// The fraction of a device's memory that may be in use, since other processes use it as well.
 const SHARE: (usize, usize) = (3, 4);
-/// What puts arrays together, and its name.
+/// The kernel that assembles arrays, and its name.
 const STITCH: &str = include_str!("stitch.cu");
 const STITCH_ENTRY: &str = "redpoll_stitch";
-/// From such a wait for a launch on its thread sleeps for so long between looks.
+/// Sleep between two checks of a launch, once the wait has grown to this duration.
 const SLEEP: Duration = Duration::from_micros(100);
-/// What a wait begins with: it grows with the looks.
+/// The first wait for a launch; the wait grows with each check.
 const FIRST_WAIT: Duration = Duration::from_nanos(100);
-/// From this one on threads of a warp go on by themselves, so teams that share one may part.
+/// The least compute capability: from this one on, threads of a warp are scheduled independently,
+/// so teams within a warp may diverge.
 const LEAST_CAPABILITY: i32 = 7;
 
-/// A device that can be used.
+/// A CUDA device.
 pub struct Cuda {
     driver: Arc<Driver>,
     memory: Arc<DeviceMemory>,
 }
 
 impl Cuda {
-    /// The device of that number, the same for all who ask in this process.
+    /// Returns the device with a number, one instance per process.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] with what is missing.
+    /// [`Error::NoDevice`] with the reason.
     pub fn open(ordinal: u32) -> Result<Arc<Cuda>, Error> {
         static OPEN: Mutex<Option<HashMap<u32, Arc<Cuda>>>> = Mutex::new(None);
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,22 +62,22 @@ impl Cuda {
         Ok(cuda)
     }
 
-    /// The first device, asked for once in this process: for those who can do without.
+    /// Returns the first device, looked up once per process, for callers that can do without.
     ///
     /// # Errors
-    /// As [`Cuda::open`], when it was first asked for.
+    /// As [`Cuda::open`], at the first call.
     pub fn first() -> Result<Arc<Cuda>, &'static Error> {
         static FIRST: LazyLock<Result<Arc<Cuda>, Error>> = LazyLock::new(|| Cuda::open(0));
         FIRST.as_ref().map(Arc::clone)
     }
 
-    /// From now on memory that is asked for on it is filled with bytes that no kernel leaves, or holds anything as usual: what
-    /// a kernel does not write, or reads before it is written, shows in its results.
+    /// Turns on or off the poisoning of new memory with bytes that no kernel computes, so that
+    /// elements that a kernel does not write, or reads too early, show in its results.
     pub fn poison(&self, poisons: bool) {
         self.memory.poison(poisons);
     }
 
-    /// The bytes of tensors that it does not have.
+    /// Returns the number of bytes of tensors that the device does not have.
     pub fn missing(&self, tensors: &[&Tensor]) -> u64 {
         let arrays = tensors.iter().flat_map(|tensor| tensor.arrays());
         let there = |array: &&Array| match array.away() {
@@ -96,7 +97,8 @@ impl Cuda {
             return Err("the run-time compiler (libnvrtc) is not installed".into());
         }
         let context = CudaContext::new(ordinal as usize).map_err(|e| said(&e))?;
-        // SAFETY: what uses memory is in the default stream, in which it is allocated and freed, or was waited for there.
+        // SAFETY: all uses of memory are in the default stream, in which it is allocated and freed,
+        // or were waited for there.
         unsafe { context.disable_event_tracking() };
         keep_freed(&context).map_err(|e| said(&e))?;
         let (major, minor) = context.compute_capability().map_err(|e| said(&e))?;
@@ -128,10 +130,10 @@ impl Cuda {
         Ok(Cuda { memory: DeviceMemory::of(driver.clone(), limit), driver })
     }
 
-    /// What runs grids, all compiled at once.
+    /// Compiles grids as one unit; returns their runners.
     ///
     /// # Errors
-    /// As [`emit`]; [`Error::Compile`] with the words of the compiler.
+    /// As [`emit`]; [`Error::Compile`] with the messages of the compiler.
     pub(crate) fn runners(self: &Arc<Cuda>, grids: &[&Grid]) -> Result<Vec<Box<dyn Runner>>, Error> {
         let text = emit(grids)?;
         let name = grids.first().map_or_else(String::new, |grid| grid.function.name.clone());
@@ -139,7 +141,7 @@ impl Cuda {
             .map_err(|message| Error::Compile { function: name.clone(), message })?;
         let runner = |(number, grid): (usize, &&Grid)| {
             let grid = Grid::clone(grid);
-            // Teams of fewer lanes share a warp with others.
+            // Several teams of less than a warp share a warp.
             let teams = self.driver.multiprocessors * (WARPS * WARP / grid.lanes) as usize;
             let share = self.driver.block_memory.of_team(grid.lanes);
             let entry = Box::new(Kernel { driver: self.driver.clone(), module: module.clone(), number });
@@ -149,8 +151,8 @@ impl Cuda {
     }
 }
 
-/// Has the driver keep memory that was freed for whoever allocates next in this process: by default it gives all of it back
-/// whenever a stream is waited for, and then takes it anew.
+/// Makes the driver keep freed memory for later allocations of this process. By default the driver
+/// returns all of it to the system whenever a stream is synchronized.
 fn keep_freed(context: &CudaContext) -> Result<(), DriverError> {
     if context.has_async_alloc() {
         // SAFETY: the device is that of the context, and the attribute is a number of 64 bits.
@@ -164,7 +166,7 @@ fn keep_freed(context: &CudaContext) -> Result<(), DriverError> {
     Ok(())
 }
 
-/// The PTX of a unit, by the run-time compiler.
+/// Compiles a unit to PTX with the run-time compiler.
 fn compiled(unit: Unit<'_>) -> Result<String, String> {
     let options = OPTIONS.iter().map(|o| (*o).to_owned()).chain([format!("--gpu-architecture={}", unit.architecture)]);
     let options = CompileOptions { options: options.collect(), ..CompileOptions::default() };
@@ -175,17 +177,18 @@ fn compiled(unit: Unit<'_>) -> Result<String, String> {
     Ok(ptx.to_src())
 }
 
-/// The version of the run-time compiler.
+/// Returns the version of the run-time compiler.
 fn compiler() -> Result<String, String> {
     let (mut major, mut minor) = (0, 0);
-    // SAFETY: both are places for a number.
+    // SAFETY: both pointers are to integers.
     unsafe { cudarc::nvrtc::sys::nvrtcVersion(&raw mut major, &raw mut minor) }
         .result()
         .map_err(|e| format!("{e:?}"))?;
     Ok(format!("{major}.{minor}"))
 }
 
-/// Calls the bindings, which panic where the driver lacks a function that they know.
+/// Calls the bindings and converts panics to errors: the bindings panic if the driver lacks a
+/// function.
 fn caught<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -198,7 +201,7 @@ fn said(error: &DriverError) -> String {
     error.error_string().map_or_else(|_| format!("{error:?}"), |text| text.to_string_lossy().into_owned())
 }
 
-/// The words of the driver.
+/// Converts an error of the driver.
 fn trouble(error: &DriverError) -> Trouble {
     match error.0 {
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => Trouble::Full,
@@ -211,9 +214,9 @@ struct Driver {
     ordinal: u32,
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
-    /// What is told to launches on their way goes past the stream that they are in.
+    /// A second stream, by which running launches are cancelled.
     beside: Arc<CudaStream>,
-    /// Text that the driver has compiled, when it was first needed.
+    /// The kernel that assembles arrays, compiled at its first use.
     stitch: OnceLock<Result<CudaFunction, String>>,
     architecture: String,
     /// The version of the run-time compiler.
@@ -222,17 +225,17 @@ struct Driver {
     block_memory: BlockMemory,
 }
 
-/// Memory of a device.
+/// A block of device memory.
 struct DeviceBlock {
     address: Address,
-    /// Gives it back.
+    /// Frees the memory on drop.
     slice: CudaSlice<u8>,
 }
 
 impl Drop for DeviceBlock {
     fn drop(&mut self) {
-        // It is given back in the context of the thread that drops it, which may be one that has never asked for anything. What
-        // a driver that does not even do this has to say is said to whoever asks next.
+        // The memory is freed in the context of the dropping thread, which may not have one yet. An
+        // error of the driver recurs at the next call.
         let _ = self.slice.context().bind_to_thread();
     }
 }
@@ -256,7 +259,7 @@ impl Driver {
         result.map_err(|message| failed.unwrap_or(Trouble::Said(message)))
     }
 
-    /// A unit of text, compiled now or before.
+    /// Compiles a unit, or takes it from the cache, and loads it.
     fn compile(&self, text: &str) -> Result<Arc<CudaModule>, String> {
         let unit = Unit { text, architecture: &self.architecture, compiler: &self.compiler };
         let ptx = ptx(unit, disk(), || compiled(unit))?;
@@ -280,8 +283,8 @@ impl Machine for Driver {
     }
 
     fn allocate(&self, bytes: usize) -> Result<Box<dyn Block>, Trouble> {
-        // SAFETY: who allocates writes each byte before it is read; what does so first is in the same stream, as copies that name
-        // none are.
+        // SAFETY: the caller writes each byte before it is read. The first write is in the same
+        // stream, as are copies that name no stream.
         let slice = self.asked(|| unsafe { self.stream.alloc::<u8>(bytes) })?;
         let address = slice.device_ptr(&self.stream).0;
         Ok(Box::new(DeviceBlock { address, slice }))
@@ -290,7 +293,7 @@ impl Machine for Driver {
     fn upload(&self, bytes: &[u8], to: Address) -> Result<(), Trouble> {
         self.asked(|| {
             self.context.bind_to_thread()?;
-            // SAFETY: who gives the address holds memory with so many bytes behind it.
+            // SAFETY: the caller holds that many bytes of memory from the address on.
             unsafe { memcpy_htod_sync(to, bytes) }
         })
     }
@@ -298,7 +301,7 @@ impl Machine for Driver {
     fn download(&self, from: Address, to: &mut [u8]) -> Result<(), Trouble> {
         self.asked(|| {
             self.context.bind_to_thread()?;
-            // SAFETY: as above; launches were waited for.
+            // SAFETY: as in `upload`; launches were waited for.
             unsafe { memcpy_dtoh_sync(to, from) }
         })
     }
@@ -306,7 +309,7 @@ impl Machine for Driver {
     fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<(), Trouble> {
         self.asked(|| {
             self.context.bind_to_thread()?;
-            // SAFETY: as above; what else touches the memory is in the same stream.
+            // SAFETY: as in `upload`; all other accesses to the memory are in the same stream.
             unsafe { memcpy_dtod_async(to, from, bytes, self.stream.cu_stream()) }
         })
     }
@@ -314,7 +317,7 @@ impl Machine for Driver {
     fn set(&self, at: Address, bytes: usize, byte: u8) -> Result<(), Trouble> {
         self.asked(|| {
             self.context.bind_to_thread()?;
-            // SAFETY: as above.
+            // SAFETY: as in `copy`.
             unsafe { memset_d8_async(at, byte, bytes, self.stream.cu_stream()) }
         })
     }
@@ -325,14 +328,15 @@ impl Machine for Driver {
         self.asked(|| {
             let mut launch = self.stream.launch_builder(function);
             launch.arg(stitch);
-            // SAFETY: the kernel takes an argument of this size; its table and what that leads to are held by the caller.
+            // SAFETY: the kernel takes an argument of this size; the caller holds its table and the
+            // memory that the table refers to.
             unsafe { launch.launch(shape((blocks, BLOCK), 0)) }?;
             self.stream.synchronize()
         })
     }
 }
 
-/// So many blocks of so many threads, each with so many bytes that it shares.
+/// Returns the configuration of a launch, with `bytes` bytes of shared memory for each block.
 fn shape((blocks, threads): (usize, u32), bytes: usize) -> LaunchConfig {
     LaunchConfig {
         grid_dim: (u32::try_from(blocks).unwrap_or(u32::MAX), 1, 1),
@@ -358,8 +362,8 @@ impl Entry for Kernel {
             let start = stream.record_event(timed)?;
             let mut launch = stream.launch_builder(&function);
             launch.arg(argument);
-            // SAFETY: the kernel was printed for an argument of this type, which leads to memory held by the caller; grids keep
-            // within their windows, as lowering guarantees for validated tensors.
+            // SAFETY: the kernel was printed for an argument of this type, whose memory the caller
+            // holds. Grids stay within their windows, as lowering guarantees for validated tensors.
             unsafe { launch.launch(shape((blocks, threads), by.share * teams(by.lanes))) }?;
             let end = stream.record_event(timed)?;
             let mut asked = false;
@@ -367,11 +371,11 @@ impl Entry for Kernel {
             while !end.try_is_complete()? {
                 if !asked && cancelled() {
                     context.bind_to_thread()?;
-                    // SAFETY: the word lies in memory held by the caller.
+                    // SAFETY: the word is in memory held by the caller.
                     unsafe { memset_d8_async(argument.cancel, 1, 4, beside.cu_stream()) }?;
                     asked = true;
                 }
-                // Short launches are not kept waiting by the clock of the system.
+                // Short launches are not delayed by the resolution of the system's sleep.
                 match wait < SLEEP {
                     true => std::thread::yield_now(),
                     false => std::thread::sleep(SLEEP),
@@ -385,14 +389,14 @@ impl Entry for Kernel {
     }
 }
 
-// SAFETY: it is made of words, in the order in which the kernel declares them.
+// SAFETY: the type consists of words, in the order in which the kernel declares them.
 unsafe impl DeviceRepr for Argument {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Protects machines without a device: what is missing is said, and nothing panics.
+    /// A missing device is an error with a reason, not a panic.
     #[test]
     fn a_device_that_is_not_there_is_an_error() {
         let error = Cuda::open(4000).map(|_| ()).unwrap_err();
@@ -400,7 +404,7 @@ mod tests {
         assert!(error.to_string().starts_with("CUDA device 4000 cannot be used: "), "{error}");
     }
 
-    /// Protects what is kept on disk: the text of PTX, and the words of the compiler where there is none.
+    /// The result of a compilation is PTX as text, or the messages of the compiler.
     #[test]
     fn units_are_compiled_by_the_run_time_compiler() {
         // SAFETY: the initializers of NVIDIA's libraries may run in any process.

@@ -1,4 +1,4 @@
-//! A grid: what a team does over a chunk, and the kernel around it.
+//! A grid: the function of a team for a chunk, and the kernel that calls it.
 
 use super::stmt::Stmts;
 use crate::assembly::{Buffer, Stmt as Serial};
@@ -12,7 +12,7 @@ use crate::emit::c::types::{Typing, c_type, literal};
 use crate::grid::{Grid, Place, Stmt, WARP, Writer};
 use std::fmt::Write;
 
-/// Words that C++ or the text around a grid has.
+/// Words that C++ or the text around a grid uses.
 const RESERVED: &[&str] = &[
     "alignas",
     "alignof",
@@ -97,7 +97,7 @@ const RESERVED: &[&str] = &[
     "xor_eq",
 ];
 
-/// Writes a verified grid as a kernel of the given name.
+/// Writes a verified grid as a kernel with the given name.
 pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut String) {
     let function = &grid.function;
     let (names, lanes) = (Names::beside(function, RESERVED), grid.lanes);
@@ -114,7 +114,8 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
     for k in 0..function.buffers.len() {
         declare_buffer(grid, k, &names, &uses, out);
     }
-    // The first lane changes what the others are still to read: how far windows have grown, and where they are.
+    // The first lane changes fields that the other lanes have yet to read: how far windows have
+    // grown, and their addresses.
     let changes = |k: usize| grid.places[k] == Place::Team && uses.grown[k];
     if lanes > 1 && (0..function.buffers.len()).any(|k| changes(k) || swapped(&function.body, k)) {
         let _ = writeln!(out, "    rp_barrier(mask, {lanes});");
@@ -135,7 +136,8 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
         out.push_str("    return RP_DONE;\n");
     }
     let (begins, warp) = (begun(grid, &uses), lanes.min(WARP));
-    // What a chunk leaves of a workspace when it ends for want of room is no start for the team's next one.
+    // After a chunk that ended for lack of capacity, the contents of workspaces are invalid for the
+    // team's next chunk.
     let goes_on = if grid.places.contains(&Place::Team) { "if (status != RP_NO_ROOM) " } else { "" };
     let _ = write!(
         out,
@@ -155,7 +157,7 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
     );
 }
 
-/// Counts of rounds between two questions.
+/// Declares the counters of rounds between two polls.
 fn declare_rounds(grid: &Grid, out: &mut String) {
     let asks = |by: Writer| grid.body.iter().any(|s| s.any(&mut |s| *s == Stmt::Ask(by)));
     if asks(Writer::Lead) {
@@ -166,13 +168,14 @@ fn declare_rounds(grid: &Grid, out: &mut String) {
     }
 }
 
-/// Whether a buffer exchanges its memory with another one.
+/// Returns whether a buffer is swapped with another one.
 fn swapped(body: &[Serial], k: usize) -> bool {
     let is = |b: &Buffer| b.index() == k;
     body.iter().any(|s| s.any(&mut |s| matches!(s, Serial::Swap(a, b) if is(a) || is(b))))
 }
 
-/// Where the windows of a team begin: in the memory of its block, as far as they have shares of it.
+/// Returns the text that places the windows of a team in the memory of its block, up to their
+/// shares.
 fn begun(grid: &Grid, uses: &Uses) -> String {
     let mut out = String::new();
     for (k, decl) in grid.function.buffers.iter().enumerate() {
@@ -189,7 +192,7 @@ fn begun(grid: &Grid, uses: &Uses) -> String {
     out
 }
 
-/// Sorts are done here, and not by the host.
+/// Marks sorted buffers as used: kernels sort themselves, without the host.
 fn note_sorted(body: &[Serial], uses: &mut Uses) {
     for stmt in body {
         stmt.any(&mut |s| {
@@ -205,7 +208,7 @@ fn note_sorted(body: &[Serial], uses: &mut Uses) {
     }
 }
 
-/// A pointer to the elements of a buffer, and what growth needs to know.
+/// Declares a pointer to the elements of a buffer, and the variables for its growth.
 fn declare_buffer(grid: &Grid, k: usize, names: &Names, uses: &Uses, out: &mut String) {
     let (name, place) = (&names.buffers[k], grid.places[k]);
     let ty = c_type(grid.function.buffers[k].prim);

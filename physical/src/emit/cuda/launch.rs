@@ -1,4 +1,4 @@
-//! A launch in the memory of a device: its windows, parameters and chunks, and what it leaves there.
+//! A launch in the memory of a device: its windows, parameters and chunks, and its results.
 
 use super::machine::{Address, Entry, Shape};
 use super::memory::{Asker, DeviceMemory, Held};
@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Argument {
     pub(super) words: [u64; 8],
-    /// Where the word is that asks the launch to end once it is not 0.
+    /// Address of the word that cancels the launch when it is not 0.
     pub(super) cancel: Address,
 }
 
@@ -32,7 +32,7 @@ struct RawWindow {
 impl RawWindow {
     const WORDS: usize = 5;
 
-    /// A window that has no share of the memory of a block.
+    /// Creates a window without a share of the memory of a block.
     fn new(data: Address, room: i64, asked: i64) -> RawWindow {
         RawWindow { data, room, asked, share: 0, outside: data }
     }
@@ -47,30 +47,31 @@ impl RawWindow {
     }
 }
 
-/// The tables of a launch, which go to the device in one piece: what comes back of them stands first.
+/// The tables of a launch, uploaded in one piece; those that are downloaded again come first.
 struct Tables {
-    /// For each chunk how it ended.
+    /// Number of statuses, one for each chunk.
     statuses: usize,
-    /// The windows of all buffers, with where those of each begin.
+    /// The windows of all buffers, and the index of each buffer's first window.
     windows: Vec<RawWindow>,
     starts: Vec<usize>,
 }
 
-/// The memory of a launch, which lives until it is over.
+/// The memory of a launch, which lives until the launch is over.
 struct Memory<'a> {
     of: &'a Arc<DeviceMemory>,
     asker: Asker<'a>,
-    /// What buffers have.
+    /// Memory of owned buffers.
     pieces: Vec<Arc<Held>>,
-    /// What inputs have.
+    /// Memory of inputs.
     inputs: Vec<Arc<Held>>,
 }
 
-/// Runs a grid on a device, whose teams may have so many bytes of the memory of their blocks.
+/// Runs a grid on a device; `share` is the number of bytes that a team may have of the memory of
+/// its block.
 ///
 /// # Errors
-/// [`Error::DeviceMemory`] and [`Error::Device`]; [`Error::KernelStopped`] when it is cancelled before it has begun;
-/// [`Error::UnknownStatus`] when a chunk ends with what is no status.
+/// [`Error::DeviceMemory`] and [`Error::Device`]; [`Error::KernelStopped`] if the launch is
+/// cancelled before it has begun; [`Error::UnknownStatus`] if a chunk ends with an invalid status.
 pub(super) fn run(
     of: &Arc<DeviceMemory>,
     entry: &dyn Entry,
@@ -120,12 +121,12 @@ pub(super) fn run(
 }
 
 impl Tables {
-    /// The words of statuses, two in each, rounded up.
+    /// Returns the number of words for the statuses, two in each word, rounded up.
     fn status_words(&self) -> usize {
         self.statuses.div_ceil(2)
     }
 
-    /// Puts them into memory.
+    /// Uploads the tables; returns their memory and the argument of the kernel.
     fn put(
         &self,
         memory: &Memory<'_>,
@@ -158,11 +159,10 @@ impl Tables {
         Ok((held.clone(), Argument { words, cancel: at(cancel) }))
     }
 
-    /// Takes statuses and windows from memory, and gives how the chunks ended: cancelled, or for want of room, since a chunk may
-    /// begin with what one that had none has left; else the first status that is not `Done`.
+    /// Downloads statuses and windows, and combines the outcomes of the chunks by [`End::of_all`].
     fn take(&mut self, memory: &Memory<'_>, held: &Held) -> Result<End, Error> {
         let mut bytes = vec![0; 8 * (self.status_words() + RawWindow::WORDS * self.windows.len())];
-        // The launch is over, so who cancels is told by what it has left.
+        // The launch is over, so cancellation is visible in the statuses.
         let asker = Asker { cancelled: &|| false, ..memory.asker };
         memory.of.take(held.address(), &mut bytes, asker)?;
         let (statuses, windows) = bytes.split_at(8 * self.status_words());
@@ -177,7 +177,8 @@ impl Tables {
 }
 
 impl Memory<'_> {
-    /// The window of an input: where a kernel of this device has left it, or where it was put.
+    /// Returns the window of an input: the result of an earlier kernel on this device, or an
+    /// uploaded array.
     fn input(&mut self, launch: &Launch<'_>, buffer: Buffer) -> Result<RawWindow, Error> {
         let len = launch.inputs.len(buffer) as i64;
         let (held, data) = match launch.inputs.away(buffer).and_then(|away| self.of.resident(away)) {
@@ -192,7 +193,8 @@ impl Memory<'_> {
         Ok(RawWindow::new(data, len, len))
     }
 
-    /// The windows of a buffer, one behind the other, with its fill value or what the memory had.
+    /// Allocates the windows of a buffer, one after the other, with the fill value or
+    /// uninitialized.
     fn owned(
         &mut self,
         (decl, is_filled): (&BufferDecl, bool),
@@ -210,7 +212,8 @@ impl Memory<'_> {
         let mut start = held.address();
         self.pieces.push(held);
         let window = |e: &Extent| {
-            // Kernels count from position 0 on, which may lie in front of the window, or of all memory.
+            // Kernels address elements from position 0, which may lie before the window, or before
+            // all memory.
             let data = start.wrapping_sub((e.first * size as i64) as u64);
             start += (elements(e) * size) as u64;
             RawWindow::new(data, e.room as i64, e.len as i64)
@@ -218,7 +221,7 @@ impl Memory<'_> {
         Ok(extents.iter().map(window).collect())
     }
 
-    /// A window that a kernel has left; swaps may have put it into the memory of another buffer.
+    /// Returns a window after the launch. Swaps may have moved it to the memory of another buffer.
     fn left(&self, place: Place, decl: &BufferDecl, raw: RawWindow, extent: Extent) -> Left {
         let size = decl.prim.bytes();
         let len = match place {
@@ -228,7 +231,7 @@ impl Memory<'_> {
         };
         let start = raw.data.wrapping_add((extent.first * size as i64) as u64);
         let behind = |p: &&Arc<Held>| start >= p.address() && start - p.address() <= p.bytes() as u64;
-        // An empty piece may begin where another one does.
+        // An empty piece may begin at the address of another piece.
         let piece = self.pieces.iter().filter(behind).max_by_key(|p| p.bytes() as u64 - (start - p.address()));
         let contents = match piece.filter(|_| len > 0) {
             Some(piece) => Contents::There(piece.clone(), (start - piece.address()) as usize),

@@ -1,4 +1,5 @@
-//! What a device is asked to do: memory, copies, launches. The driver of CUDA does it, or the host in tests.
+//! The operations of a device: memory, copies, launches. The driver of CUDA implements them, or the
+//! host in tests.
 
 use super::launch::Argument;
 use std::fmt;
@@ -7,60 +8,62 @@ use std::time::Duration;
 /// An address in the memory of a device.
 pub(crate) type Address = u64;
 
-/// Memory of a device, given back when it is dropped.
+/// A block of device memory, freed on drop.
 pub(crate) trait Block: Send + Sync {
-    /// Where it begins: a multiple of 64.
+    /// Returns the address of the first byte, a multiple of 64.
     fn address(&self) -> Address;
 }
 
-/// Why a device did not do something.
+/// The reason why a device failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Trouble {
-    /// It has no memory left.
+    /// Out of memory.
     Full,
-    /// The words of the driver.
+    /// A message of the driver.
     Said(String),
 }
 
 /// A device.
 pub(crate) trait Machine: Send + Sync {
-    /// Its number.
+    /// Returns the number of the device.
     fn ordinal(&self) -> u32;
 
-    /// Memory of so many bytes, at least 1, that hold anything.
+    /// Allocates `bytes` bytes, at least 1, which are uninitialized.
     fn allocate(&self, bytes: usize) -> Result<Box<dyn Block>, Trouble>;
 
-    /// Copies bytes to an address.
+    /// Copies bytes from the host to an address.
     fn upload(&self, bytes: &[u8], to: Address) -> Result<(), Trouble>;
 
-    /// Copies bytes from an address.
+    /// Copies bytes from an address to the host.
     fn download(&self, from: Address, to: &mut [u8]) -> Result<(), Trouble>;
 
-    /// Copies so many bytes from one address to another, where they do not overlap.
+    /// Copies `bytes` bytes from one address to another; the ranges do not overlap.
     fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<(), Trouble>;
 
-    /// Sets so many bytes from an address on.
+    /// Sets `bytes` bytes from an address on.
     fn set(&self, at: Address, bytes: usize, byte: u8) -> Result<(), Trouble>;
 
-    /// Moves elements of so many bytes from place to place, as `stitch.cu` says; the table of moves lies at an address.
+    /// Runs the kernel of `stitch.cu`, which moves elements as its table of `moves` entries
+    /// prescribes.
     fn stitch(&self, stitch: &Argument, moves: usize) -> Result<(), Trouble>;
 }
 
 /// A compiled kernel of a device.
 pub(crate) trait Entry: Send + Sync {
-    /// Runs it by so many teams of lanes, or more, and waits for its end; where `cancelled` comes to say so meanwhile, the
-    /// word of the argument that asks launches to end is set. Gives the time between two events of the device.
+    /// Runs the kernel by at least as many teams as `shape` has, and waits for its end. Once
+    /// `cancelled` returns `true`, the cancellation word of the argument is set. Returns the time
+    /// between two events of the device.
     fn launch(&self, argument: &Argument, shape: Shape, cancelled: &dyn Fn() -> bool) -> Result<Duration, Trouble>;
 }
 
-/// Who runs a launch.
+/// The shape of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Shape {
-    /// The lanes of a team.
+    /// Number of lanes of a team.
     pub(crate) lanes: u32,
-    /// The teams.
+    /// Number of teams.
     pub(crate) teams: usize,
-    /// The bytes that each has of the memory of its block.
+    /// Bytes that each team has of the memory of its block.
     pub(crate) share: usize,
 }
 

@@ -1,8 +1,8 @@
-//! The memory of a device under a limit: arrays of inputs, which are put there once, and what kernels have left.
+//! Device memory under a limit: arrays of inputs, which are uploaded once, and results of kernels.
 //!
-//! An array of an input stays for as long as somebody has it, and what a kernel has left for as long as its tensor lives. When
-//! something does not fit, what was not asked for longest leaves first: copies of inputs are dropped, results come home. What
-//! a launch is using cannot leave.
+//! An array of an input stays on the device as long as the host has it, and a result as long as its
+//! tensor lives. If an allocation does not fit, the least recently used entries leave first: copies
+//! of inputs are dropped, results are fetched to the host. Memory that a launch uses cannot leave.
 
 use super::machine::{Address, Block, Machine, Trouble};
 use crate::Error;
@@ -17,36 +17,37 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Bytes that go to a device or come from it in one piece: between two pieces cancellation is heard, and what a driver copies
-/// through memory of its own is no more than this.
+/// Bytes copied to or from a device at a time. Cancellation is checked between two pieces, and the
+/// driver's own staging memory for a copy is no larger than a piece.
 pub(crate) const PIECE: usize = 32 << 20;
 
-/// The bytes of elements that are all the same that go to a device; it makes all others of them.
+/// Bytes of repeated elements that are uploaded; the device copies the rest from them.
 const FIRST: usize = 64 << 10;
 
-/// What poisoned memory holds: numbers larger than any that tests compute, and positions that no array has.
+/// The byte in poisoned memory: its numbers are larger than any that tests compute, and its
+/// positions beyond any array.
 pub(crate) const POISON: u8 = 0x7f;
 
 /// The memory of a device.
 pub(crate) struct DeviceMemory {
     machine: Arc<dyn Machine>,
-    /// The bytes that may be in use at one time.
+    /// Bytes that may be in use at one time.
     limit: usize,
-    /// Whether new memory is filled with [`POISON`].
+    /// Set when new memory is filled with [`POISON`].
     poisons: AtomicBool,
     state: Mutex<State>,
 }
 
 struct State {
-    /// The bytes that are in use.
+    /// Bytes in use.
     used: usize,
     kept: LruCache<Key, Kept>,
     /// The number of the next result.
     next: u64,
 }
 
-/// What is kept: an array by where it begins and how long it is (it does not move, and its bytes do not change as long as
-/// somebody has it, which is the case for those that are kept), or a result by its number.
+/// The key of an entry: the address and length of an array, or the number of a result. An array
+/// that is kept does not move, and its bytes do not change.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     Input(usize, usize),
@@ -58,7 +59,7 @@ enum Kept {
     Result(Weak<Away>),
 }
 
-/// Memory of a device that counts against its limit.
+/// Device memory that counts against the limit.
 pub(crate) struct Held {
     block: Box<dyn Block>,
     bytes: usize,
@@ -66,12 +67,12 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Where it begins.
+    /// Returns the address of the first byte.
     pub(crate) fn address(&self) -> Address {
         self.block.address()
     }
 
-    /// How many bytes it has.
+    /// Returns the number of bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -83,7 +84,8 @@ impl Drop for Held {
     }
 }
 
-/// Who asks for memory: the name of a kernel, for errors, the bytes that may be in use for it, and whether it is to stop.
+/// The requester of memory: the name of its kernel, for errors; the limit of its bytes in use; and
+/// whether it is cancelled.
 #[derive(Clone, Copy)]
 pub(crate) struct Asker<'a> {
     pub(crate) kernel: &'a str,
@@ -91,11 +93,11 @@ pub(crate) struct Asker<'a> {
     pub(crate) cancelled: &'a dyn Fn() -> bool,
 }
 
-/// What a kernel has left.
+/// A result of a kernel.
 struct Resident {
     memory: Arc<DeviceMemory>,
     held: Mutex<Option<Arc<Held>>>,
-    /// Where it begins in what is held.
+    /// Offset in bytes of the result in its memory.
     offset: usize,
     bytes: usize,
     number: u64,
@@ -132,23 +134,23 @@ impl Remote for Resident {
 }
 
 impl DeviceMemory {
-    /// The memory of a device, of which so many bytes may be in use.
+    /// Creates the memory of a device with a limit of bytes in use.
     pub(crate) fn of(machine: Arc<dyn Machine>, limit: usize) -> Arc<DeviceMemory> {
         let state = State { used: 0, kept: LruCache::unbounded(), next: 0 };
         Arc::new(DeviceMemory { machine, limit, poisons: AtomicBool::new(false), state: Mutex::new(state) })
     }
 
-    /// From now on new memory holds [`POISON`], or anything.
+    /// Turns on or off the filling of new memory with [`POISON`].
     pub(crate) fn poison(&self, poisons: bool) {
         self.poisons.store(poisons, Ordering::Relaxed);
     }
 
-    /// The device.
+    /// Returns the device.
     pub(crate) fn machine(&self) -> &dyn Machine {
         &*self.machine
     }
 
-    /// The bytes that windows may take: all but what cannot leave.
+    /// Returns the bytes available to windows: all except those that cannot leave.
     pub(crate) fn room(&self, limit: usize) -> usize {
         let state = self.locked();
         let leaves = |kept: &Kept| match kept {
@@ -159,18 +161,18 @@ impl DeviceMemory {
         self.limit.min(limit).saturating_sub(state.used.saturating_sub(may_leave))
     }
 
-    /// What a device says, as an error of a kernel.
+    /// Converts a failure of the device to an error of a kernel.
     pub(crate) fn error(&self, kernel: &str, trouble: &Trouble) -> Error {
         Error::Device { ordinal: self.machine.ordinal(), kernel: kernel.to_owned(), message: trouble.to_string() }
     }
 
-    /// Memory of so many bytes.
+    /// Allocates memory.
     ///
     /// # Errors
-    /// [`Error::DeviceMemory`] when they are not left once all has gone that may; [`Error::Device`] with the words of the
-    /// driver.
+    /// [`Error::DeviceMemory`] if the memory is not available even after everything else has left;
+    /// [`Error::Device`] with the message of the driver.
     pub(crate) fn allocate(self: &Arc<Self>, bytes: usize, asker: Asker<'_>) -> Result<Arc<Held>, Error> {
-        // There is no memory of no bytes.
+        // The driver cannot allocate zero bytes.
         let bytes = bytes.max(1);
         let limit = self.limit.min(asker.limit);
         loop {
@@ -192,7 +194,7 @@ impl DeviceMemory {
         }
     }
 
-    /// The same memory, poisoned where that is asked for.
+    /// Fills new memory with [`POISON`] if that is turned on.
     fn poisoned(&self, held: Held, asker: Asker<'_>) -> Result<Arc<Held>, Error> {
         if self.poisons.load(Ordering::Relaxed) {
             self.repeat(&held, &[POISON], asker)?;
@@ -200,8 +202,9 @@ impl DeviceMemory {
         Ok(Arc::new(held))
     }
 
-    /// Fills memory with an element of 1, 2, 4 or 8 bytes again and again. Where these differ, what is there is copied behind
-    /// itself, so that only the first elements take the way from the host.
+    /// Fills memory with repetitions of an element of 1, 2, 4 or 8 bytes. If the bytes of the
+    /// element differ, only the first elements are uploaded, and the device copies the rest from
+    /// them.
     fn repeat(&self, held: &Held, element: &[u8], asker: Asker<'_>) -> Result<(), Error> {
         let trouble = |trouble: Trouble| self.error(asker.kernel, &trouble);
         if element.iter().all(|byte| *byte == element[0]) {
@@ -219,10 +222,10 @@ impl DeviceMemory {
         Ok(())
     }
 
-    /// Memory of elements of 1, 2, 4 or 8 bytes, each with the low bytes of a fill.
+    /// Allocates elements of 1, 2, 4 or 8 bytes, each set to the low bytes of a fill value.
     ///
     /// # Errors
-    /// As [`DeviceMemory::allocate`]; [`Error::KernelStopped`] when it is cancelled.
+    /// As [`DeviceMemory::allocate`]; [`Error::KernelStopped`] if the requester is cancelled.
     pub(crate) fn filled(
         self: &Arc<Self>,
         (elements, size): (usize, usize),
@@ -237,7 +240,8 @@ impl DeviceMemory {
     /// Copies bytes to an address, piece by piece.
     ///
     /// # Errors
-    /// [`Error::Device`] with the words of the driver; [`Error::KernelStopped`] when it is cancelled.
+    /// [`Error::Device`] with the message of the driver; [`Error::KernelStopped`] if the requester
+    /// is cancelled.
     pub(crate) fn put(&self, bytes: &[u8], to: Address, asker: Asker<'_>) -> Result<(), Error> {
         for (piece, to) in bytes.chunks(PIECE).zip((to..).step_by(PIECE)) {
             asker.goes_on()?;
@@ -258,7 +262,8 @@ impl DeviceMemory {
         Ok(())
     }
 
-    /// The memory of an array of an input, which is put there unless it is. Those that nobody else has leave.
+    /// Returns the memory of an array of an input, after uploading it if necessary. Copies of
+    /// arrays that the host has dropped are freed.
     ///
     /// # Errors
     /// As [`DeviceMemory::allocate`] and [`DeviceMemory::put`].
@@ -270,18 +275,18 @@ impl DeviceMemory {
         self.forget_what_is_gone();
         let held = self.allocate(array.len(), asker)?;
         self.put(array, held.address(), asker)?;
-        // Others may ask meanwhile; of two of one array the later one stays.
+        // Another thread may have uploaded the array meanwhile; the later copy stays.
         let before = self.locked().kept.put(key, Kept::Input { array: array.clone(), held: held.clone() });
         drop(before);
         Ok(held)
     }
 
-    /// Whether an array of an input is there.
+    /// Returns whether the device has an array of an input.
     pub(crate) fn has(&self, array: &Buffer) -> bool {
         self.locked().kept.contains(&Key::of(array))
     }
 
-    /// Bytes of a kernel that stay until somebody looks at them.
+    /// Registers a result, which stays on the device until it is fetched.
     ///
     /// # Errors
     /// As [`Away::new`].
@@ -303,8 +308,8 @@ impl DeviceMemory {
         Ok(away)
     }
 
-    /// The memory with bytes that a kernel has left on this device, and where they begin; `None` where they have come home, or
-    /// are on another one.
+    /// Returns the memory and address of a result on this device; `None` if the result was fetched
+    /// to the host or is on another device.
     pub(crate) fn resident(&self, away: &Away) -> Option<(Arc<Held>, Address)> {
         let there: &dyn Any = away.there();
         let resident = there.downcast_ref::<Resident>().filter(|r| std::ptr::eq(&*r.memory, self))?;
@@ -314,7 +319,7 @@ impl DeviceMemory {
         Some((held, address))
     }
 
-    /// Takes bytes from what may be in use, if they are left.
+    /// Reserves bytes of the limit, if they are available.
     fn reserve(&self, bytes: usize, limit: usize) -> bool {
         let mut state = self.locked();
         let total = state.used.checked_add(bytes).filter(|total| *total <= limit);
@@ -322,9 +327,9 @@ impl DeviceMemory {
         total.is_some()
     }
 
-    /// Lets what was not asked for longest leave; `false` when nothing is kept.
+    /// Evicts the least recently used entry; returns `false` if there is none.
     fn make_room(&self) -> Result<bool, Error> {
-        // What is dropped gives its bytes back, which takes the lock.
+        // Dropping the entry gives its bytes back, which takes the lock.
         let left = self.locked().kept.pop_lru();
         match left {
             None => return Ok(false),
@@ -338,11 +343,11 @@ impl DeviceMemory {
         Ok(true)
     }
 
-    /// Drops arrays that nobody else has, and results whose tensors are gone.
+    /// Drops copies of arrays that the host has dropped, and results whose tensors are gone.
     fn forget_what_is_gone(&self) {
         let gone: Vec<Kept> = {
             let kept = &mut self.locked().kept;
-            // Arrays may be parts of one allocation.
+            // Several arrays may be slices of one allocation.
             let mut own: HashMap<_, usize> = HashMap::new();
             for (_, kept) in kept.iter() {
                 if let Kept::Input { array, .. } = kept {

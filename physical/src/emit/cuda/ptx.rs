@@ -1,21 +1,22 @@
-//! PTX of units: what was compiled before, by this process or another one, is found on disk.
+//! PTX of units: units that this or another process has compiled before are found on disk.
 
 use super::unit::OPTIONS;
 use crate::emit::cache::{CacheFolder, Disk, Kind, MOST_BYTES, key, open};
 use std::sync::LazyLock;
 
-/// What decides about the PTX, beside the options that are the same for all.
+/// The inputs to the PTX, other than the fixed options.
 #[derive(Clone, Copy)]
 pub(super) struct Unit<'a> {
     /// The text in CUDA C++.
     pub(super) text: &'a str,
-    /// What it is compiled for, as `compute_90`.
+    /// The target, as `compute_90`.
     pub(super) architecture: &'a str,
     /// The version of the compiler.
     pub(super) compiler: &'a str,
 }
 
-/// The PTX of a unit, which is compiled where it is not on disk. What cannot be kept is compiled again by the next process.
+/// Returns the PTX of a unit, from disk or by `compile`. PTX that cannot be cached is compiled
+/// again by the next process.
 pub(super) fn ptx(
     unit: Unit<'_>,
     disk: Option<&Disk>,
@@ -32,7 +33,7 @@ pub(super) fn ptx(
     Ok(ptx)
 }
 
-/// The cache of the user, where kernels of C are kept, too.
+/// Returns the user's cache, which also has the kernels of the C tier.
 pub(super) fn disk() -> Option<&'static Disk> {
     static DISK: LazyLock<Option<Disk>> = LazyLock::new(|| open(&CacheFolder::User, MOST_BYTES)?.ok());
     DISK.as_ref()
@@ -43,7 +44,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Protects from compiling twice, and from PTX of another text, architecture or compiler.
+    /// Units compile once for each text, architecture and compiler.
     #[test]
     fn units_are_compiled_once() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Grids on a device: what a launch leaves stays there, and arrays are put together there.
+//! Grids on a device: results stay there, and arrays are assembled there.
 
 use super::launch::{Argument, run};
 use super::machine::Entry;
@@ -13,7 +13,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The elements that a move has at most, so that blocks share the work.
+/// Maximum number of elements of a move, so that blocks share the work.
 const MOVE: usize = 1 << 16;
 
 /// A grid compiled for a device.
@@ -21,9 +21,9 @@ pub(crate) struct OnDevice {
     pub(crate) memory: Arc<DeviceMemory>,
     pub(crate) entry: Box<dyn Entry>,
     pub(crate) grid: Grid,
-    /// How many teams it has work for.
+    /// Number of teams that fill the device.
     pub(crate) teams: usize,
-    /// The bytes that a team may have of the memory of its block.
+    /// Bytes that a team may have of the memory of its block.
     pub(crate) share: usize,
 }
 
@@ -73,7 +73,7 @@ impl Runner for OnDevice {
 
     fn elements(&self, decl: &BufferDecl, windows: &[Left]) -> Result<Vec<Vec<u64>>, Error> {
         let size = decl.prim.bytes();
-        // Windows of one buffer lie one behind the other, so they are fetched in one piece.
+        // Windows of one buffer are adjacent, so they are downloaded in one piece.
         let places = || windows.iter().filter_map(|window| Some((there(window)?, window.len * size)));
         let start = places().map(|((_, start), _)| start).min().unwrap_or(0);
         let end = places().map(|((_, start), len)| start + len).max().unwrap_or(0);
@@ -94,7 +94,7 @@ impl Runner for OnDevice {
     }
 }
 
-/// The memory of a window, and where it begins there.
+/// Returns the device memory of a window, and its offset in bytes.
 fn there(window: &Left) -> Option<(Arc<Held>, usize)> {
     let Contents::There(held, start) = &window.contents else { return None };
     let held: Arc<dyn Any + Send + Sync> = held.clone();
@@ -106,8 +106,8 @@ impl OnDevice {
         Asker { kernel: &self.grid.function.name, limit, cancelled }
     }
 
-    /// The array as windows have it already: where its pieces lie one behind the other, nothing is added to them, and the
-    /// memory around them is not much more than they are.
+    /// Returns an array that windows already contain: its pieces are adjacent and unshifted, and
+    /// take at least half of their memory.
     fn as_it_is(&self, gather: &Gather<'_>) -> Option<(Arc<Held>, usize)> {
         let size = gather.decl.prim.bytes();
         let mut found: Option<(Arc<Held>, usize, usize)> = None;
@@ -124,7 +124,7 @@ impl OnDevice {
         (held.bytes() <= 2 * (end - begin)).then_some((held, begin))
     }
 
-    /// The array in memory of its own.
+    /// Assembles the array in memory of its own.
     fn stitched(&self, gather: &Gather<'_>, limits: &Limits) -> Result<Arc<Held>, Error> {
         let size = gather.decl.prim.bytes();
         let cancelled = || limits.cancel.load(Ordering::Relaxed);

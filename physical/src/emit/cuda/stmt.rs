@@ -6,11 +6,11 @@ use crate::emit::c::stmt::{Stmts as Lines, status_name, stays};
 use crate::emit::c::types::{Typing, c_type, literal};
 use crate::grid::{Folded, Grid, Place, Side, Stmt, WARP, Writer, serial};
 
-/// Writes the statements of a grid.
+/// A writer of the statements of a grid.
 pub(super) struct Stmts<'a> {
     pub(super) lines: Lines<'a>,
     pub(super) grid: &'a Grid,
-    /// In a loop whose rounds are spread.
+    /// Set inside a spread loop.
     pub(super) spread: bool,
 }
 
@@ -18,14 +18,14 @@ impl Stmts<'_> {
     pub(super) fn block(&mut self, body: &[Stmt]) {
         for stmt in body {
             self.stmt(stmt);
-            // What follows is never reached.
+            // The rest of the block is unreachable.
             if matches!(stmt, Stmt::Break | Stmt::Return(_)) {
                 break;
             }
         }
     }
 
-    /// A head with its body in braces.
+    /// Writes a head and its body, without the closing brace.
     fn nest(&mut self, head: &str, body: &[Stmt]) {
         self.lines.line(&format!("{head} {{"));
         self.lines.depth += 1;
@@ -33,7 +33,7 @@ impl Stmts<'_> {
         self.lines.depth -= 1;
     }
 
-    /// What is done by the first lane alone, or by each.
+    /// Returns the condition for a statement of the first lane alone.
     fn by(&self, by: Writer) -> &'static str {
         if by == Writer::Lead && self.grid.lanes > 1 { "if (lane == 0) " } else { "" }
     }
@@ -42,7 +42,8 @@ impl Stmts<'_> {
         self.lines.exprs.names.buffers[buffer.index()].clone()
     }
 
-    /// The room of a window is looked at where it grows; what has all its elements from the start does not grow.
+    /// Writes growth, which checks the capacity of a window. Buffers that are allocated in full do
+    /// not grow.
     fn grow(&mut self, buffer: Buffer, len: &Expr) {
         let (name, len) = (self.buffer(buffer), self.lines.exprs.value(len));
         match self.grid.places[buffer.index()] {
@@ -73,7 +74,7 @@ impl Stmts<'_> {
             Stmt::Atomic { by, buffer, at, op, value } => {
                 let (at, value) = (self.lines.exprs.value(at), self.lines.exprs.value(value));
                 let prim = self.grid.function.buffers[buffer.index()].prim;
-                // The machine adds integers of 64 bits without a sign only, which wraps to the same bits.
+                // The machine adds 64-bit integers only unsigned, which wraps to the same bits.
                 let ty = match (prim.bits(), op) {
                     (64, BinaryOp::Min | BinaryOp::Max) if prim.is_signed() => "long long",
                     (64, _) => "unsigned long long",
@@ -144,7 +145,8 @@ impl Stmts<'_> {
         }
     }
 
-    /// Bounds are evaluated once, as in C; the first round and the step say which rounds a lane takes.
+    /// Writes a loop whose bounds are evaluated once, as in C. The first round and the step select
+    /// the rounds of a lane.
     fn for_loop(&mut self, var: Local, (lo, hi): (&Expr, &Expr), body: &[Stmt], (own, step): (&str, &str)) {
         let name = self.lines.local(var);
         let rounds = serial(body);
@@ -168,7 +170,7 @@ impl Stmts<'_> {
         self.lines.line("}");
     }
 
-    /// Each lane folds from the identity on, and keeps what there was before.
+    /// Saves the accumulators and sets them to identities.
     fn apart(&mut self, folds: &[Folded]) {
         if folds.is_empty() {
             return;
@@ -184,7 +186,7 @@ impl Stmts<'_> {
         }
     }
 
-    /// What lanes have folded is combined in halves, and goes on from what there was before.
+    /// Combines the lanes' folds in halves, and then with the saved accumulators.
     fn together(&mut self, folds: &[Folded]) {
         if folds.is_empty() {
             return;
@@ -206,12 +208,13 @@ impl Stmts<'_> {
         self.lines.line("}");
     }
 
-    /// The lanes of a team that come together by themselves.
+    /// Returns the number of lanes of a team that exchange values without barriers.
     fn warp(&self) -> usize {
         self.grid.lanes.min(WARP) as usize
     }
 
-    /// Each lane of the team folds for some lanes of the fold; these are combined in halves, those of one lane first.
+    /// Writes a fold whose lanes are spread over the team; lanes of one thread are combined first,
+    /// then threads, in halves.
     fn fold(&mut self, fold: &LaneFold) {
         let (var, acc) = (self.lines.local(fold.var), self.lines.local(fold.acc));
         let ty = c_type(self.grid.function.locals[fold.acc.index()].prim);
@@ -243,8 +246,9 @@ impl Stmts<'_> {
         self.lines.line("}");
     }
 
-    /// What so many lanes of a team have under the first name, combined in halves: lanes that are half as far from each other
-    /// in each step. Warps show each other what they have, for which there is a name for each of them: each combines all of it.
+    /// Combines the first name over `lanes` lanes of a team in halves; returns the text of the
+    /// result. Warps exchange their values through memory, with one name for each warp, and each
+    /// warp combines all of them.
     fn whole(&mut self, fold: (BinaryOp, Local), names: &[String], lanes: usize) -> String {
         let ty = c_type(self.grid.function.locals[fold.1.index()].prim);
         let (team, warp) = (self.grid.lanes as usize, self.warp());
@@ -267,7 +271,8 @@ impl Stmts<'_> {
         format!("({ty})__shfl_sync(mask, {}, 0, {warp})", names[0])
     }
 
-    /// Combines lanes of a fold in halves until no more are left than threads; thread `t` of `n` has the lanes `t`, `t + n`, ..
+    /// Combines the lanes of a fold in halves until there is one for each thread; thread `t` of `n`
+    /// has the lanes `t`, `t + n`, ..
     fn halves(&mut self, fold: (BinaryOp, Local), names: &[String], (lanes, threads): (usize, usize)) {
         let mut half = lanes / 2;
         while half >= threads {
@@ -279,7 +284,7 @@ impl Stmts<'_> {
     }
 }
 
-/// The function of the machine for an atomic operation.
+/// Returns the CUDA function for an atomic operation.
 fn atomic(op: BinaryOp) -> &'static str {
     match op {
         BinaryOp::Add => "atomicAdd",

@@ -1,4 +1,4 @@
-//! Translation units: the text of some grids.
+//! Translation units: the text of grids.
 
 use super::function;
 use crate::Error;
@@ -8,16 +8,16 @@ use crate::emit::c::stmt::status_name;
 use crate::grid::{Grid, verify};
 use std::fmt::Write;
 
-/// The options of the compiler that results depend on.
+/// Compiler options that results depend on.
 pub const OPTIONS: &[&str] =
     &["--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true", "--device-as-default-execution-space"];
 
-/// The name under which a unit exports its grid of that number.
+/// Returns the name under which a unit exports the grid with this number.
 pub fn entry_name(number: usize) -> String {
     format!("redpoll_grid_{number}")
 }
 
-/// What every unit starts with: types and macros that C has in its headers, and the calling convention.
+/// The head of every unit: types and macros that C has in its headers, and the calling convention.
 pub(super) const HEAD: &str = "\
 typedef signed char int8_t;
 typedef short int16_t;
@@ -253,14 +253,14 @@ static inline void rp_sort_by(T *perm, const A *major, const B *minor, int64_t l
 }
 ";
 
-/// How a chunk ends that has no room.
+/// The code with which a chunk ends if a window lacks capacity.
 pub(super) const NO_ROOM: i32 = -1;
 
-/// The text of grids as one translation unit; grid `k` is exported as [`entry_name`]`(k)`.
+/// Prints grids as one translation unit; grid `k` is exported as [`entry_name`]`(k)`.
 ///
 /// # Errors
-/// [`Error::InvalidAssembly`] when the verifier rejects a grid; [`Error::Compile`] when one calls functions that the host
-/// alone has.
+/// [`Error::InvalidAssembly`] if the verifier rejects a grid; [`Error::Compile`] if a grid calls
+/// functions that only the host has.
 pub fn emit(grids: &[&Grid]) -> Result<String, Error> {
     let mut helpers = Helpers::new(Dialect::Cuda);
     let mut kernels = String::new();
@@ -288,7 +288,7 @@ pub fn emit(grids: &[&Grid]) -> Result<String, Error> {
     Ok(text + &kernels)
 }
 
-/// A function of the mathematical library that a function calls.
+/// Returns a function of the mathematical library that `function` calls, if any.
 fn host_function(function: &Function) -> Option<MathFn> {
     let mut called = None;
     for stmt in &function.body {

@@ -1,4 +1,5 @@
-//! Every engine of Assembly against the interpreter: every operator on edge values, random functions.
+//! Every engine of Assembly against the interpreter: every operator on edge values, random
+//! functions.
 
 mod operators;
 pub(super) mod random;

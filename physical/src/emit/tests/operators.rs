@@ -9,7 +9,7 @@ use crate::assembly::{
 use arrow::buffer::Buffer as ArrowBuffer;
 use redpoll_logic::{Prim, Scalar};
 
-/// Values at which operators are known to differ between engines.
+/// Returns values at which operators tend to differ between engines.
 pub(super) fn edges(prim: Prim) -> Vec<Scalar> {
     let floats = [
         0.0,
@@ -85,7 +85,7 @@ pub(super) fn edges(prim: Prim) -> Vec<Scalar> {
 pub(super) fn buffer_of(prim: Prim, values: &[Scalar]) -> ArrowBuffer {
     let bytes: Vec<u8> =
         values.iter().flat_map(|v| v.to_bits().unwrap().to_le_bytes()[..prim.bytes()].to_vec()).collect();
-    // Alignment comes with the type of the vector.
+    // A vector of `u64` guarantees the alignment.
     let words = bytes.chunks(8).map(|c| {
         let mut word = [0; 8];
         word[..c.len()].copy_from_slice(c);
@@ -94,7 +94,8 @@ pub(super) fn buffer_of(prim: Prim, values: &[Scalar]) -> ArrowBuffer {
     ArrowBuffer::from_vec(words.collect::<Vec<u64>>()).slice_with_length(0, bytes.len())
 }
 
-/// A function over the edge values `a[i]`, `b[j]`, which stores each of the given values once for each pair.
+/// A function over the edge values `a[i]` and `b[j]` that stores each of `values` once for each
+/// pair.
 struct Table {
     input: Prim,
     output: Prim,
@@ -212,7 +213,7 @@ fn math_functions_agree_on_edge_values() {
     run_all(&cases);
 }
 
-/// Protects zeros from a sign that integers do not have.
+/// Zeros lose their sign in casts to integers and back.
 #[test]
 fn casts_to_integers_and_back_agree_on_edge_values() {
     let floats = [Prim::F32, Prim::F64];
@@ -225,7 +226,7 @@ fn casts_to_integers_and_back_agree_on_edge_values() {
     run_all(&cases);
 }
 
-/// Protects differences with zero from being taken for negations, which have the other sign where the result is zero.
+/// Subtraction from or of zero is not negation, whose zero results have the other sign.
 #[test]
 fn differences_with_zero_agree_on_edge_values() {
     let mut cases = Vec::new();
@@ -296,7 +297,7 @@ fn conditions() {
     run_all(&[Case::new(function(text), &[buffer_of(Prim::F64, &values)], &[], 0..values.len() as i64)]);
 }
 
-/// Comparisons with a minimum, of numbers of any sign and of such that have none, and after either side has changed.
+/// Comparisons with a minimum, of signed and unsigned numbers, and after either side has changed.
 #[test]
 fn comparisons_with_minima_agree() {
     let text = "\
@@ -355,7 +356,8 @@ fn minima() {
     run_all(&[Case::new(function(text), &inputs, &[], 0..values.len() as i64)]);
 }
 
-/// Minima and maxima folded into a local, which have a form of their own in C, on all pairs of edge values.
+/// Minima and maxima folded into a local, which have a special form in C, on all pairs of edge
+/// values.
 #[test]
 fn folds_to_extremes_agree_on_edge_values() {
     let cases = [Prim::F32, Prim::F64].map(|prim| {
@@ -393,7 +395,7 @@ fn extremes() {{
     run_all(&cases);
 }
 
-/// Index buffers of every width: loads extend, stores cut, sorts order.
+/// Index buffers of every width: loads extend, stores truncate, sorts order.
 #[test]
 fn indices_of_every_width_are_extended_and_sorted() {
     let prims: Vec<Prim> = Prim::ALL.into_iter().filter(|p| p.is_int()).collect();
@@ -448,7 +450,7 @@ fn indices($n) {{
     }
 }
 
-/// Lane folds of every operator, type, number of lanes and remainder, as vectors and not.
+/// Lane folds of every operator, type, number of lanes and remainder, on vectors and in registers.
 #[test]
 fn lane_folds_agree_in_every_form() {
     let mut cases = Vec::new();
@@ -457,7 +459,8 @@ fn lane_folds_agree_in_every_form() {
             let values: Vec<Scalar> = edges(prim).into_iter().cycle().take(60).collect();
             let inputs = [buffer_of(prim, &values)];
             run_both(&lane_folds(prim, *op, &LANES), &inputs, &[], 5..6);
-            // C compilers take their time for folds; so each gets one number of lanes, the largest now and then.
+            // C compilers take long for folds, so each case gets one number of lanes, rarely the
+            // largest.
             let lanes = [2, 4, 8, 2, 4, 8, 1, 16][cases.len() % 8];
             cases.push(Case::new(lane_folds(prim, *op, &[lanes]), &inputs, &[], 5..6));
         }
@@ -468,7 +471,7 @@ fn lane_folds_agree_in_every_form() {
 /// Numbers of lanes of folds.
 const LANES: [u16; 5] = [1, 2, 4, 8, 16];
 
-/// A function that stores the results of folds with the operator over ranges of every length up to a few rounds.
+/// Returns a function that stores folds over ranges of every length up to a few rounds.
 fn lane_folds(prim: Prim, op: BinaryOp, lanes: &[u16]) -> Function {
     let (acc, kept) = (Local(5), Local(6));
     let load = |at: Expr| Expr::Load { buffer: Buffer(0), at: Box::new(at) };
@@ -476,12 +479,12 @@ fn lane_folds(prim: Prim, op: BinaryOp, lanes: &[u16]) -> Function {
     let add = if prim == Prim::Bool { BinaryOp::Xor } else { BinaryOp::Add };
     let identity = Scalar::one(prim);
     let forms = [
-        // Vectors, where the type has them.
+        // On vectors, if the type has them.
         x(0),
         Expr::Binary(add, Box::new(x(1)), Box::new(Expr::Const(identity.clone()))),
         Expr::Binary(BinaryOp::Min, Box::new(x(2)), Box::new(Expr::Binary(BinaryOp::Max, Box::new(x(3)), local(kept)))),
         Expr::Local(kept),
-        // Not contiguous: registers.
+        // In registers, since the loads are not contiguous.
         load(Expr::Binary(BinaryOp::Rem, local(AT), Box::new(int(5)))),
         Expr::Cast(prim, local(AT)),
     ];

@@ -1,8 +1,10 @@
-//! Random well-typed functions: text reads back, the verifier accepts, interpreter and machine code agree.
+//! Random well-typed functions: their text parses back, the verifier accepts them, and the
+//! interpreter and machine code agree.
 //!
-//! A function is drawn from a list of numbers, so that shrinking the list shrinks the function. It has an input and an
-//! owned buffer of every primitive, an input and three owned buffers of indices, and three locals of every primitive.
-//! Positions are kept in bounds by a mask, or are loop variables that stay below the length.
+//! A function is drawn from a list of numbers, so that shrinking the list shrinks the function. It
+//! has an input and an owned buffer of every primitive, an input and four owned buffers of indices,
+//! and three locals of every primitive. Positions are masked to stay in bounds, or are loop
+//! variables below the length.
 
 use super::operators::{buffer_of, edges};
 use crate::assembly::eval::{binary_fn, unary_fn};
@@ -17,9 +19,10 @@ use proptest::prelude::*;
 use redpoll_logic::{Prim, Scalar};
 use std::collections::HashMap;
 
-/// Elements of every buffer; a power of two, so that a mask keeps positions in bounds.
+/// Length of every buffer; a power of two, so that a mask keeps positions in bounds.
 const LEN: i64 = 16;
-/// Prims, then the local numbers: `prim * 3 + k` behind the bounds of the chunk; then loop variables.
+/// Number of locals of each primitive. Local `k` of primitive `prim` is `FIRST_LOCAL + prim * 3 +
+/// k`; loop variables follow.
 const LOCALS_EACH: u32 = 3;
 const FIRST_LOCAL: u32 = 2;
 const FIRST_LOOP: u32 = FIRST_LOCAL + 11 * LOCALS_EACH;
@@ -29,27 +32,27 @@ const INPUT_INDEX: Buffer = Buffer(22);
 const OWNED_INDEX: Buffer = Buffer(23);
 const PERM: Buffer = Buffer(24);
 const KEY: Buffer = Buffer(25);
-/// As `OWNED_INDEX`, to be swapped with it.
+/// A buffer like `OWNED_INDEX`, for swaps with it.
 const TWIN: Buffer = Buffer(26);
 
-/// Translation units of random functions, and functions in each.
+/// Number of translation units of random functions, and of functions in each.
 const UNITS: usize = 4;
 const FUNCTIONS_EACH: usize = 25;
 
 struct Draw {
     numbers: Vec<u32>,
     at: usize,
-    /// Whether functions of the mathematical library are drawn.
+    /// Set when functions of the mathematical library are drawn.
     calls: bool,
-    /// Loop variables of the loops around, all of which run below `LEN`.
+    /// Variables of the enclosing loops, all of them below `LEN`.
     loops: Vec<Local>,
-    /// Loops, for their variables.
+    /// Number of loop variables in use.
     used: u32,
     depth: u32,
 }
 
 impl Draw {
-    /// A number below `n`; 0 when the list is used up.
+    /// Draws a number below `n`; 0 once the list is used up.
     fn below(&mut self, n: usize) -> usize {
         let number = self.numbers.get(self.at).copied().unwrap_or(0);
         self.at += 1;
@@ -74,7 +77,7 @@ impl Draw {
         Local(FIRST_LOCAL + number * LOCALS_EACH + self.below(LOCALS_EACH as usize) as u32)
     }
 
-    /// A position in bounds.
+    /// Draws a position in bounds.
     fn position(&mut self, depth: u32) -> Expr {
         if !self.loops.is_empty() && self.below(2) == 0 {
             return Expr::Local(self.pick(&self.loops.clone()));
@@ -136,7 +139,7 @@ impl Draw {
         }
     }
 
-    /// An index that fits the narrowest buffer of indices.
+    /// Draws an index that fits the narrowest buffer of indices.
     fn index(&mut self) -> Expr {
         binary(BinaryOp::And, self.expr(Prim::I64, 2), int(127))
     }
@@ -172,7 +175,7 @@ impl Draw {
             }
             7 | 8 if nested && self.used < LOOPS => self.for_loop(),
             9 if nested && self.used < LOOPS => {
-                // Runs a few rounds at most: the counter is a variable that nothing else assigns.
+                // The loop has a few rounds at most: nothing else assigns its counter.
                 let counter = self.loop_variable();
                 let bound = Expr::Compare(CompareOp::Lt, Box::new(Expr::Local(counter)), Box::new(int(5)));
                 let cond = binary(BinaryOp::And, bound, self.expr(Prim::Bool, 1));
@@ -183,7 +186,7 @@ impl Draw {
                     body.push(Stmt::If { cond: self.expr(Prim::Bool, 1), then: vec![Stmt::Break], other: vec![] });
                 }
                 self.depth -= 1;
-                // A branch makes one statement of the counter's start and the loop.
+                // The branch makes one statement of the counter's initialization and the loop.
                 let run = vec![Stmt::Assign(counter, int(0)), Stmt::While { cond, body }];
                 Stmt::If { cond: Expr::Const(Scalar::Bool(true)), then: run, other: vec![] }
             }
@@ -346,7 +349,7 @@ proptest! {
     }
 }
 
-/// Random functions that call none of the mathematical library.
+/// Returns random functions without calls of the mathematical library.
 pub(in crate::emit) fn random_functions(count: usize) -> Vec<Function> {
     let mut state = 11u64;
     let mut number = || {
@@ -360,7 +363,7 @@ pub(in crate::emit) fn random_functions(count: usize) -> Vec<Function> {
     (0..count).map(&mut draw).collect()
 }
 
-/// Random functions through the optimizing tier, many in one translation unit.
+/// Random functions agree in the optimizing tier, many in one translation unit.
 #[test]
 fn random_functions_agree_as_c() {
     let mut state = 7u64;
@@ -380,7 +383,7 @@ fn random_functions_agree_as_c() {
     }
 }
 
-/// What random functions must contain for the property above to mean anything.
+/// Random functions cover every node, so that the property above is meaningful.
 #[test]
 fn random_functions_cover_every_node() {
     let mut hits: HashMap<String, usize> = HashMap::new();

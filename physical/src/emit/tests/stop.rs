@@ -1,4 +1,4 @@
-//! Kernels that are asked to stop while they run, and grow nothing that would tell them.
+//! Kernels that are cancelled while they run, and that never grow a buffer, which would also poll.
 
 use crate::assembly::Status;
 use crate::assembly::examples::{function, toolchain};
@@ -7,7 +7,7 @@ use crate::emit::cranelift::{Effort, compile};
 use crate::run::{Invocation, Limits};
 use std::sync::atomic::Ordering;
 
-/// More rounds than any test waits for.
+/// A loop with more rounds than any test waits for.
 const ENDLESS: &str = "\
 fn endless($n) {
   local lo: i64
@@ -25,7 +25,7 @@ fn endless($n) {
 }
 ";
 
-/// Protects that a run that only computes ends when it is asked to, in both tiers. If it did not, this would not end.
+/// Pure computation ends when it is cancelled, in both tiers; otherwise this test would not end.
 #[test]
 fn loops_around_loops_look_whether_they_are_to_stop() {
     let f = function(ENDLESS);
@@ -40,9 +40,9 @@ fn loops_around_loops_look_whether_they_are_to_stop() {
     }
 }
 
-/// Runs the kernel for so many rounds.
+/// Runs the kernel for `rounds` rounds.
 fn run(kernel: &Kernel, rounds: i64, limits: &Limits) -> Status {
     let mut on = Invocation::new(kernel.signature(), [], vec![rounds], limits.clone()).unwrap();
-    // SAFETY: the function touches no memory.
+    // SAFETY: the function accesses no memory.
     unsafe { kernel.call(&mut on, 0..1) }.unwrap()
 }

@@ -1,7 +1,8 @@
 //! The interpreter of grids: runs teams and lanes in a random order, and reports faults that must
 //! not occur in any order:
 //!
-//! - A race: two lanes access one element, at least one of them stores, and no barrier separates them.
+//! - A race: two lanes access one element, at least one of them stores, and no barrier separates
+//!   them.
 //! - A load of an element that was neither allocated from the start nor grown, or that is
 //!   uninitialized because nothing has stored into it; a result with such an element at the end.
 //! - An access outside a window, an index that does not fit its type, an invalid `bool`: as in the

@@ -1,4 +1,4 @@
-//! Limits, inputs and results, over memory of the host.
+//! Limits, inputs and results, with the host's memory in place of a device's.
 
 use super::*;
 use crate::emit::cuda::tests::Host;
@@ -11,7 +11,7 @@ fn asker<'a>() -> Asker<'a> {
     Asker { kernel: "f", limit: usize::MAX, cancelled: &|| false }
 }
 
-/// Protects the time of transfers, and the memory of arrays that are gone.
+/// Arrays are uploaded once, and their copies are freed when the host drops them.
 #[test]
 fn arrays_are_put_once_while_they_live() {
     let host = Host::with_memory(usize::MAX);
@@ -33,10 +33,10 @@ fn arrays_are_put_once_while_they_live() {
     assert!(error.to_string().contains("kernel `f`"), "{error}");
 }
 
-/// Protects results from a device that is full: they come home, and are read there from then on.
+/// If the device is full, results are fetched to the host, where they are read from then on.
 #[test]
 fn results_come_home_when_something_does_not_fit() {
-    // The driver says that memory is full before the limit is met.
+    // The driver reports full memory before the limit is reached.
     let host = Host::with_memory(100);
     let memory = DeviceMemory::of(host.clone(), usize::MAX);
     let budget = Arc::new(MemoryBudget::new(1000));
@@ -57,7 +57,7 @@ fn results_come_home_when_something_does_not_fit() {
     assert_eq!((memory.locked().used, budget.used()), (0, 0));
 }
 
-/// Protects fills of any size and length, of which next to nothing is to take the way from the host.
+/// Fills work for all sizes and lengths, and upload next to nothing.
 #[test]
 fn fills_are_made_on_the_device() {
     let host = Host::with_memory(usize::MAX);
@@ -74,7 +74,7 @@ fn fills_are_made_on_the_device() {
     }
 }
 
-/// Protects who cancels from waiting for a long transfer.
+/// Long transfers can be cancelled.
 #[test]
 fn transfers_are_cancelled_between_pieces() {
     let host = Host::with_memory(usize::MAX);
@@ -86,7 +86,7 @@ fn transfers_are_cancelled_between_pieces() {
     assert!(!memory.has(&large) && memory.locked().used == 0, "nothing is left of it");
 }
 
-/// Protects checks of what kernels leave: what they do not write does not look like what was there before.
+/// Poisoned memory differs from the results of kernels.
 #[test]
 fn poisoned_memory_holds_what_no_kernel_leaves() {
     let host = Host::with_memory(usize::MAX);

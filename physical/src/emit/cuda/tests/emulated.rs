@@ -1,6 +1,7 @@
-//! Generated text runs: compiled as C++ for the host, with a context for each thread, it gives the bits of the other engines.
+//! Generated text runs: compiled as C++ for the host, with a context for each thread, it gives the
+//! bits of the other engines.
 //!
-//! What a device does otherwise (its memory model, its scheduling) is not seen here.
+//! The memory model and the scheduling of a device are not tested here.
 
 use super::PROGRAMS;
 use crate::Error;
@@ -30,30 +31,31 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
-/// What puts arrays together.
+/// The kernel that assembles arrays.
 const STITCH: &str = include_str!("../stitch.cu");
 
 type Entrance = unsafe extern "C" fn(Argument);
 type Start = unsafe extern "C" fn(Entrance, *const Argument, u32, u32, u32);
-/// A launch by blocks, by threads of each, and by the bytes that those share.
+/// The shape of a launch: blocks, threads of each block, bytes of memory of each block.
 type Blocks = (usize, u32, usize);
 
-/// A device in this process: its memory is the host's, and it counts what goes there and comes back.
+/// A device in this process, whose memory is the host's. It counts bytes that are uploaded and
+/// downloaded.
 #[derive(Default)]
 pub(in crate::emit::cuda) struct Host {
     library: Mutex<Option<Library>>,
     uploaded: AtomicUsize,
     downloaded: AtomicUsize,
-    /// The bytes that it has, where it is to have few.
+    /// Bytes of memory, if limited.
     has: Option<usize>,
     allocated: Arc<AtomicUsize>,
 }
 
-/// Compiles grids and the kernel that stitches for this machine; what they run on is in variables of the library, so it runs one
-/// launch at a time.
+/// Compiles grids and the kernel that assembles arrays for this machine. The launch state is in
+/// variables of the library, so only one launch runs at a time.
 ///
 /// # Panics
-/// When there is no C++ compiler, or it does not take the text.
+/// If there is no C++ compiler, or it rejects the text.
 fn compiled(grids: &[Grid], edit: Edit) -> Library {
     let unit = edit(emit(&grids.iter().collect::<Vec<_>>()).unwrap());
     let text = format!("{BLOCK}\n{unit}\n{STITCH}");
@@ -63,22 +65,22 @@ fn compiled(grids: &[Grid], edit: Edit) -> Library {
     let output = compiler(UNIT).arg("-o").arg(&library).arg(&source).output();
     let output = output.unwrap_or_else(|e| panic!("text of CUDA cannot be tested without a C++ compiler: {e}"));
     assert!(output.status.success(), "{}\n{text}", String::from_utf8_lossy(&output.stderr));
-    // SAFETY: nothing runs when the library is loaded.
+    // SAFETY: no code runs when the library is loaded.
     unsafe { Library::new(&library) }.unwrap()
 }
 
 impl Host {
-    /// A device for grids, whose text is edited.
+    /// Creates a device for grids with edited text.
     pub(super) fn of(grids: &[Grid], edit: Edit) -> Arc<Host> {
         Arc::new(Host { library: Mutex::new(Some(compiled(grids, edit))), ..Host::default() })
     }
 
-    /// A device without kernels and with so much memory.
+    /// Creates a device without kernels, with `bytes` bytes of memory.
     pub(in crate::emit::cuda) fn with_memory(bytes: usize) -> Arc<Host> {
         Arc::new(Host { has: Some(bytes), ..Host::default() })
     }
 
-    /// The bytes that went to it and came from it since the last question.
+    /// Returns the bytes that were uploaded and downloaded since the last call.
     pub(in crate::emit::cuda) fn moved(&self) -> (usize, usize) {
         (self.uploaded.swap(0, Ordering::Relaxed), self.downloaded.swap(0, Ordering::Relaxed))
     }
@@ -86,8 +88,9 @@ impl Host {
     fn start(&self, entry: &str, argument: &Argument, (blocks, threads, bytes): Blocks) {
         let library = self.library.lock().unwrap();
         let library = library.as_ref().expect("the device has kernels");
-        // SAFETY: the text exports these functions of these types; the argument leads to memory of this host, and the
-        // interpreters have run the same grid on the same launch without leaving its windows.
+        // SAFETY: the text exports these functions with these types. The argument refers to memory
+        // of this host, and the interpreters have run the same grid on the same launch within its
+        // windows.
         unsafe {
             let entry = library.get::<Entrance>(entry.as_bytes()).unwrap();
             let start = library.get::<Start>(b"emulated_launch").unwrap();
@@ -96,7 +99,7 @@ impl Host {
     }
 }
 
-/// Memory of the host; as new it holds what nobody has written.
+/// Memory of the host, poisoned at first.
 struct Words(Vec<u64>, usize, Arc<AtomicUsize>);
 
 impl Block for Words {
@@ -126,14 +129,14 @@ impl Machine for Host {
 
     fn upload(&self, bytes: &[u8], to: Address) -> Result<(), Trouble> {
         self.uploaded.fetch_add(bytes.len(), Ordering::Relaxed);
-        // SAFETY: the memory was made by this host and is held by the caller, as on a device.
+        // SAFETY: the caller holds the memory, which this host has allocated, as on a device.
         unsafe { bytes.as_ptr().copy_to_nonoverlapping(to as *mut u8, bytes.len()) };
         Ok(())
     }
 
     fn download(&self, from: Address, to: &mut [u8]) -> Result<(), Trouble> {
         self.downloaded.fetch_add(to.len(), Ordering::Relaxed);
-        // SAFETY: as above, and the kernel is at its end.
+        // SAFETY: as above; the kernel has ended.
         unsafe { (from as *const u8).copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) };
         Ok(())
     }
@@ -172,7 +175,8 @@ impl Entry for Emulated {
         let launched = std::thread::spawn(move || host.start(&entry, &argument, blocks));
         while !launched.is_finished() {
             if cancelled() {
-                // SAFETY: the word lies in memory that the caller holds; kernels read it as what may change.
+                // SAFETY: the word is in memory that the caller holds; kernels read it as
+                // `volatile`.
                 unsafe { (argument.cancel as *mut i32).write_volatile(1) };
             }
             std::thread::yield_now();
@@ -182,21 +186,21 @@ impl Entry for Emulated {
     }
 }
 
-/// What is done to a text.
+/// An edit of a text.
 type Edit = fn(String) -> String;
 
-/// How kernels are emulated.
+/// The options of an emulation.
 #[derive(Clone, Copy)]
 pub(super) struct How {
     pub(super) lanes: Lanes,
-    /// The bytes that teams of the grid of a number have of the memory of their blocks.
+    /// Bytes that teams of grid `number` have of the memory of their blocks.
     pub(super) share: fn(usize) -> usize,
-    /// What is done to the text.
+    /// Edit of the text.
     pub(super) edit: Edit,
 }
 
 impl Default for How {
-    /// As it is done on a device, with shares of which some are short for windows, some long.
+    /// The options of a device, with shares that are short for some windows and long for others.
     fn default() -> How {
         How { lanes: Lanes::AsUseful, share: |number| [72, 1 << 12, 0, 200][number % 4], edit: |text| text }
     }
@@ -210,12 +214,12 @@ pub(super) struct Emulation {
 }
 
 impl Emulation {
-    /// The kernels of drafts, on one device of which so many bytes may be in use.
+    /// Emulates the kernels of drafts on one device with a limit of bytes in use.
     pub(super) fn of<'a>(drafts: impl Iterator<Item = &'a Draft> + Clone, limit: usize) -> Emulation {
         Emulation::so(drafts, limit, How::default())
     }
 
-    /// The same, emulated so.
+    /// Emulates the kernels of drafts with the given options.
     pub(super) fn so<'a>(drafts: impl Iterator<Item = &'a Draft> + Clone, limit: usize, how: How) -> Emulation {
         let plans: Vec<Plan> = drafts.clone().map(|draft| draft.grids(how.lanes)).collect();
         let grids: Vec<Grid> = plans.iter().flat_map(|p| p.count.iter().chain([&p.run])).cloned().collect();
@@ -226,7 +230,7 @@ impl Emulation {
     }
 }
 
-/// Kernels of drafts whose grids a device has.
+/// Returns the kernels of drafts whose grids the device has.
 fn kernels<'a>(
     plans: impl Iterator<Item = (&'a Draft, Plan)>,
     host: &Arc<Host>,
@@ -236,7 +240,7 @@ fn kernels<'a>(
     let mut number = 0;
     let kernel = |(draft, plan): (&Draft, Plan)| {
         let others = memory.clone();
-        // They are compiled when they are asked for, over the same memory.
+        // Kernels for other drafts are compiled on demand, over the same memory.
         let maker = Arc::new(move |draft: &Draft| {
             let plan = draft.grids(how.lanes);
             let host = Host::of(&plan.count.iter().chain([&plan.run]).cloned().collect::<Vec<_>>(), how.edit);
@@ -254,7 +258,8 @@ fn kernels<'a>(
     plans.map(kernel).collect()
 }
 
-/// A grid of a device, which counts as having so many teams, each with so many bytes of the memory of its block.
+/// Returns the runner of a grid, with a number of teams and the bytes of each in the memory of its
+/// block.
 pub(super) fn on_device(
     host: &Arc<Host>,
     memory: &Arc<DeviceMemory>,
@@ -265,7 +270,7 @@ pub(super) fn on_device(
     OnDevice { memory: memory.clone(), entry, grid, teams, share }
 }
 
-/// Protects every operator on every type, every statement, and folds in any number of lanes.
+/// Every operator on every type, every statement, and folds in any number of lanes agree.
 #[test]
 fn random_functions_agree_on_the_host() {
     let place = |role: BufferRole| if role == BufferRole::Input { Place::Input } else { Place::Chunk };
@@ -288,7 +293,7 @@ fn agree_as_grids(grids: &[Grid], inputs: &[Vec<ArrowBuffer>], (params, chunk): 
         let emulated = on_device(&host, &memory, (number, grid.clone()), (1, 0));
         let (function, signature) = (&grid.function, Signature::of(&grid.function));
         let inputs = Invocation::new(&signature, inputs.clone(), params.to_vec(), Limits::default()).unwrap();
-        // Of a short room both say that it is too short.
+        // If the capacity is too small, both report it.
         for room in [4, 1024] {
             let extent = |place: &Place| match place {
                 Place::Input => vec![],
@@ -317,7 +322,8 @@ fn agree_as_grids(grids: &[Grid], inputs: &[Vec<ArrowBuffer>], (params, chunk): 
     }
 }
 
-/// Protects the order in which lanes are combined, of any number by teams of any size: sums that are rounded tell it.
+/// Folds with any number of lanes combine them in the same order in teams of any size; rounded sums
+/// would differ otherwise.
 #[test]
 fn folds_agree_in_teams_of_any_size() {
     let mut grids = Vec::new();
@@ -331,7 +337,7 @@ fn folds_agree_in_teams_of_any_size() {
     agree_as_grids(&grids, &inputs, (&[], 0..700));
 }
 
-/// Protects teams that are blocks: barriers of all their warps, sorts, and what they begin in the memory of a block.
+/// Teams that are blocks agree: barriers of all warps, sorts, and windows in the memory of a block.
 #[test]
 fn programs_agree_in_blocks() {
     let drafts: Vec<_> = PROGRAMS.iter().map(|text| draft(normal_form(text))).collect();
@@ -340,13 +346,13 @@ fn programs_agree_in_blocks() {
     }
 }
 
-/// The product of two vectors that are lists, of which lanes search one for the other's places.
+/// The product of two sparse vectors; lanes search the list of one for coordinates of the other.
 pub(super) const DOT_OF_LISTS: &str =
     "(program (input x (type (shape 6000) f64 0.0 csf)) (input y (type (shape 6000) f64 0.0 csf))
     (output s (type (shape) f64 0.0 dense)) (for i (+= (s) (* (x i) (y i)))))";
 
-/// Folds that blocks share: a dense one, one along lists, one with fewer lanes beside one with more, one over the rounds of
-/// chunks; and intersections.
+/// Folds that blocks share: a dense one, one along lists, one with fewer lanes beside one with
+/// more, one over the rounds of chunks; and intersections.
 pub(super) const LONG: &[(&str, u32)] = &[
     (
         "(program (input A (type (shape 3 2100) f64 0.0 dense)) (input x (type (shape 2100) f64 0.0 dense))
@@ -377,7 +383,7 @@ pub(super) const LONG: &[(&str, u32)] = &[
     (DOT_OF_LISTS, 256),
 ];
 
-/// Protects the choice of teams by the lengths of folds, and what teams of each choice do.
+/// The lengths of folds determine the size of teams, and teams of each size agree.
 #[test]
 fn long_folds_agree_in_blocks() {
     let drafts: Vec<_> = LONG.iter().map(|(text, _)| draft(normal_form(text))).collect();
@@ -387,7 +393,7 @@ fn long_folds_agree_in_blocks() {
     agree(&drafts);
 }
 
-/// Protects searches by the lanes of blocks, what they write and what they fold.
+/// Searches by the lanes of blocks agree, in what they write and fold.
 #[test]
 fn intersections_agree_in_blocks() {
     let drafts: Vec<_> = skewed::INTERSECTIONS.iter().map(|text| skewed::draft(text)).collect();
@@ -396,8 +402,8 @@ fn intersections_agree_in_blocks() {
     }
 }
 
-/// Protects the order in which the lanes of a team of any size combine what they have folded apart: sums that are rounded tell
-/// it.
+/// Walks combine the folds of lanes in the same order in teams of any size; rounded sums would
+/// differ otherwise.
 #[test]
 fn walks_agree_in_teams_of_any_size() {
     let (draft, inputs) = draft(normal_form(DOT_OF_LISTS));
@@ -424,7 +430,7 @@ fn walks_agree_in_teams_of_any_size() {
     assert!(sums.windows(2).any(|two| two[0] != two[1]), "no sum is rounded: {sums:?}");
 }
 
-/// Protects lanes that have not heard from going on without those that have, of other warps, too: they leave together.
+/// If one lane is cancelled, all lanes of its team leave together, across warps.
 #[test]
 fn lanes_of_any_team_leave_together() {
     let (draft, inputs) = draft(normal_form(DOT_OF_LISTS));
@@ -447,7 +453,7 @@ fn lanes_of_any_team_leave_together() {
     }
 }
 
-/// An input of a program with some data.
+/// Returns an input of a program with some data.
 pub(super) fn tensor(ty: &Arc<TensorType>, number: usize) -> Tensor {
     let places: u64 = ty.shape.iter().product();
     let prim = ty.dtype.prim().unwrap();
@@ -461,25 +467,25 @@ pub(super) fn tensor(ty: &Arc<TensorType>, number: usize) -> Tensor {
     convert(&Tensor::from_dense(dense, &values).unwrap(), &ty.format).unwrap()
 }
 
-/// Protects windows, counts and what is made of them: programs as a whole, in many chunks and in one.
+/// Whole programs agree, in many chunks and in one: windows, counts, and assembled arrays.
 #[test]
 fn programs_agree_on_the_host() {
     check(PROGRAMS.iter().map(|text| normal_form(text)));
 }
 
-/// Protects rounds that are cut into sections, whose partial results are folded, and lists that teams of any size share.
+/// Rounds in sections agree, with folded partial results, and lists that teams of any size share.
 #[test]
 fn rounds_in_sections_agree_on_the_host() {
     agree(&skewed::PROGRAMS.iter().map(|text| skewed::draft(text)).collect::<Vec<_>>());
 }
 
-/// Protects searches by lanes of their own, and what they fold.
+/// Searches by lanes and their folds agree.
 #[test]
 fn intersections_agree_on_the_host() {
     agree(&skewed::INTERSECTIONS.iter().map(|text| skewed::draft(text)).collect::<Vec<_>>());
 }
 
-/// Protects the code of every level below every other.
+/// The code of every level inside every other agrees.
 #[test]
 fn inputs_of_all_formats_agree_on_the_host() {
     let programs = [
@@ -504,7 +510,7 @@ fn check(programs: impl Iterator<Item = notation::Program>) {
     agree(&programs.map(draft).collect::<Vec<_>>());
 }
 
-/// The draft of a program in normal form over inputs with some data.
+/// Returns the draft of a program in normal form over inputs with some data.
 pub(super) fn draft(program: notation::Program) -> (Draft, Vec<Tensor>) {
     let program = Arc::new(program);
     let inputs = program.tensors.iter().filter(|t| t.role == Role::Input).enumerate();
@@ -519,7 +525,8 @@ fn agree(drafts: &[(Draft, Vec<Tensor>)]) {
     agree_so(drafts, How::default());
 }
 
-/// The same, emulated so.
+/// Asserts that drafts over inputs give the bits of the interpreter, emulated with the given
+/// options.
 pub(super) fn agree_so(drafts: &[(Draft, Vec<Tensor>)], how: How) {
     let Emulation { kernels, .. } = Emulation::so(drafts.iter().map(|(draft, _)| draft), usize::MAX, how);
     for ((draft, tensors), emulated) in drafts.iter().zip(kernels) {

@@ -1,4 +1,4 @@
-//! Golden text.
+//! Golden text of small grids.
 
 use super::emulated::{LONG, draft};
 use super::grids;
@@ -8,7 +8,7 @@ use crate::grid::{Grid, Lanes};
 use crate::testing::{normal_form, skewed};
 use expect_test::{Expect, expect};
 
-/// The text of a program without what every unit starts with.
+/// Checks the text of a program without the common head of units.
 fn check(text: &str, expected: Expect) {
     check_grids(&grids(text), expected);
 }
@@ -22,7 +22,7 @@ fn check_grids(grids: &[Grid], expected: Expect) {
     expected.assert_eq(kernels);
 }
 
-/// The lanes of a team share a row where rows are long.
+/// The lanes of a team share a row if rows are long.
 #[test]
 fn long_rows() {
     let (draft, _) = skewed::draft(skewed::PROGRAMS[0]);
@@ -106,7 +106,7 @@ fn long_rows() {
     );
 }
 
-/// A block intersects long lists: its lanes search, and combine what they fold.
+/// A block intersects long lists: its lanes search, and their folds are combined.
 #[test]
 fn longer_lists() {
     let (draft, _) = draft(normal_form(LONG[4].0));
@@ -240,7 +240,7 @@ fn longer_lists() {
     );
 }
 
-/// A block shares a row where rows are longer.
+/// A block shares a row if rows are longer.
 #[test]
 fn longer_rows() {
     let (draft, _) = draft(normal_form(LONG[1].0));
@@ -1864,7 +1864,7 @@ fn union() {
     );
 }
 
-/// Folds whose lanes are those of a team.
+/// Folds with the lanes of a team.
 #[test]
 fn dense_products() {
     check(
@@ -2028,7 +2028,7 @@ fn counts_of_columns() {
     );
 }
 
-/// The lanes that a program asks for are those of a team.
+/// The lanes in the program are those of a team.
 #[test]
 fn spmv_in_lanes() {
     check(
@@ -2917,7 +2917,7 @@ fn histogram_of_bytes() {
     );
 }
 
-/// Protects hosts from queries that the device cannot run with the same bits: they are declined by name.
+/// Queries that the device cannot run with the same bits are rejected by name.
 #[test]
 fn functions_of_the_host_are_declined() {
     let grids = grids(

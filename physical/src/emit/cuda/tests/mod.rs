@@ -1,5 +1,5 @@
-//! The text of small grids, to be reviewed like code (`UPDATE_EXPECT=1` rewrites it); its compilation by NVRTC, and for the
-//! host, where it is run.
+//! The text of small grids, to be reviewed like code (`UPDATE_EXPECT=1` rewrites it); its
+//! compilation by NVRTC, and its runs on the host.
 
 mod emulated;
 pub(super) use emulated::Host;
@@ -13,7 +13,7 @@ use crate::lower::{Options, lower};
 use crate::testing::normal_form;
 use redpoll_logic::FloatMode;
 
-/// The grids of a program.
+/// Returns the grids of a program.
 fn grids(text: &str) -> Vec<Grid> {
     let program = normal_form(text);
     let plan = Plan::of(
@@ -25,7 +25,7 @@ fn grids(text: &str) -> Vec<Grid> {
     plan.count.into_iter().chain([plan.run]).collect()
 }
 
-/// Programs whose outputs are put together in every way.
+/// Programs whose outputs are assembled in every way.
 const PROGRAMS: &[&str] = &[
     "(program (input A (type (shape 4 5) f64 0.0 csr)) (input x (type (shape 5) f64 0.0 dense))
        (output y (type (shape 4) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (x j))))))",
@@ -72,7 +72,7 @@ const PROGRAMS: &[&str] = &[
        (for i (for j (min= (y i) (A i j)))))",
     "(program (input A (type (shape 6 9) i64 0 (dense (sparse-run-length (element)))))
        (output B (type (shape 6 9) i64 0 (dense (sparse-run-length (element))))) (for i (for j (init (B i j) (+ (A i j) (A i j))))))",
-    // A search whose rounds are not cut, and whose frontiers are swapped.
+    // A graph search whose rounds are not cut, and whose frontiers are swapped.
     "(program (input A (type (shape 6 6) f64 0.0 csr)) (input source (type (shape) i64 0 dense))
        (output y (type (shape 6) i64 -1 dense)) (output rounds (type (shape) i64 0 dense))
        (local F (type (shape 6) i64 0 (byte-map (element)))) (local N (type (shape 6) i64 0 (byte-map (element))))

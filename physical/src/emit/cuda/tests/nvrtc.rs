@@ -1,7 +1,7 @@
-//! Generated text compiles: by NVRTC, which needs no device, where its library is found.
+//! Generated text compiles with NVRTC, which needs no device, if its library is found.
 //!
-//! The environment variable `REDPOLL_NVRTC` names the folder of the library; without it the loader of the system looks for
-//! it.
+//! The environment variable `REDPOLL_NVRTC` names the folder of the library; without it, the
+//! system's loader searches for the library.
 
 use super::emulated::{LONG, draft};
 use super::{PROGRAMS, grids};
@@ -15,13 +15,13 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::ptr::null_mut;
 
-/// What the text is compiled for: the oldest architecture that compilers of today know, and a newer one.
+/// Target architectures: the oldest that current compilers know, and a newer one.
 const ARCHITECTURES: [&str; 2] = ["compute_75", "compute_90"];
 
 /// The run-time compiler of CUDA.
 struct Nvrtc {
     library: Library,
-    /// What it loads itself, by name.
+    /// The builtins library, which NVRTC itself loads by name.
     _builtins: Option<Library>,
 }
 
@@ -59,23 +59,23 @@ impl Nvrtc {
         Some(Nvrtc { library, _builtins: builtins })
     }
 
-    /// A function of the library.
+    /// Returns a function of the library.
     ///
     /// # Safety
-    /// The function has that type.
+    /// The function must have the type `T`.
     unsafe fn get<T>(&self, name: &str) -> Symbol<T> {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees the type.
         unsafe { self.library.get(name.as_bytes()) }.unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// Compiles a text; `Err` has the words of the compiler.
+    /// Compiles a text; the error has the messages of the compiler.
     fn compile(&self, text: &str, architecture: &str) -> Result<(), String> {
         let text = CString::new(text).expect("no text has a NUL");
         let options = OPTIONS.iter().map(|o| (*o).to_owned()).chain([format!("--gpu-architecture={architecture}")]);
         let options: Vec<CString> = options.map(|o| CString::new(o).expect("no option has a NUL")).collect();
         let pointers: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
-        // SAFETY: the types are those of `nvrtc.h`; texts and options live until the calls return, the log has the size that
-        // the library asks for, and the program is destroyed once.
+        // SAFETY: the types are those of `nvrtc.h`. Texts and options live until the calls return,
+        // the log has the size that the library asks for, and the program is destroyed once.
         unsafe {
             let mut program = null_mut();
             let create = self.get::<CreateProgram>("nvrtcCreateProgram");
@@ -111,7 +111,7 @@ fn check_text(text: &str) {
     }
 }
 
-/// Protects what puts arrays together.
+/// The kernel that assembles arrays compiles.
 #[test]
 fn the_kernel_that_stitches_compiles() {
     check_text(include_str!("../stitch.cu"));
@@ -125,7 +125,7 @@ fn grids_of_programs_compile() {
     check(&plans.flat_map(|plan| plan.count.into_iter().chain([plan.run])).collect::<Vec<_>>());
 }
 
-/// Protects teams that are blocks.
+/// Teams that are blocks compile.
 #[test]
 fn grids_of_blocks_compile() {
     let long = LONG.iter().map(|(text, _)| draft(normal_form(text)).0.grids(Lanes::AsUseful).run);
@@ -134,7 +134,7 @@ fn grids_of_blocks_compile() {
     check(&long.chain(wide).collect::<Vec<_>>());
 }
 
-/// Protects every operator on every type, and every statement.
+/// Every operator on every type and every statement compile.
 #[test]
 fn grids_of_random_functions_compile() {
     let place = |role: BufferRole| if role == BufferRole::Input { Place::Input } else { Place::Chunk };

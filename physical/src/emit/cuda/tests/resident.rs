@@ -1,4 +1,5 @@
-//! What kernels leave on a device: later kernels read it there, users fetch it once, and it keeps to a limit.
+//! Results on a device: later kernels read them there, users fetch them once, and they stay within
+//! a limit.
 
 use super::emulated::{CUTTING, Emulation, How, tensor};
 use crate::Error;
@@ -18,7 +19,7 @@ use std::time::Duration;
 const PRODUCT: &str = "(program (input A (type (shape 40 40) f64 0.0 csr)) (input B (type (shape 40 40) f64 0.0 csr))
     (output C (type (shape 40 40) f64 0.0 csr)) (local w (type (shape 40) f64 0.0 (byte-map (element))))
     (for i (where (for j (init (C i j) (w j))) (for k (for j (+= (w j) (* (A i k) (B k j))))))))";
-/// What is made of that product.
+/// A scaling of the product's columns.
 const SCALED: &str = "(program (input C (type (shape 40 40) f64 0.0 csr)) (input x (type (shape 40) f64 0.0 dense))
     (output D (type (shape 40 40) f64 0.0 csr)) (for i (for j (init (D i j) (* (C i j) (x j))))))";
 
@@ -37,7 +38,7 @@ fn scalars(tensor: &Tensor) -> Vec<Scalar> {
     tensor.to_dense_scalars().unwrap()
 }
 
-/// Protects the time of transfers: intermediates stay where they are, and results come once, when somebody looks.
+/// Intermediates stay on the device, and results are downloaded once, at the first access.
 #[test]
 fn intermediates_do_not_travel() {
     let [(product, inputs), (scaled, others)] = [PRODUCT, SCALED].map(draft);
@@ -51,12 +52,12 @@ fn intermediates_do_not_travel() {
     let c = output(&kernels[0], &[a, b], &limits).unwrap();
     assert!(!c.is_here());
     host.moved();
-    // The same tensor from here, with the tables of the same launches.
+    // The same tensor, uploaded from the host, with the tables of the same launches.
     output(&kernels[1], &[&c_here, x], &limits).unwrap();
     let from_here = host.moved();
     let d = output(&kernels[1], &[&c, x], &limits).unwrap();
     let there = host.moved();
-    // Loops are cut by the ends of rows.
+    // Loops are cut by the ends of rows, which are therefore fetched.
     let ends: Vec<bool> = c.arrays().map(|array| array.away().unwrap().is_here()).collect();
     assert_eq!(ends, [true, false, false]);
     let ptr = c.arrays().next().unwrap().bytes();
@@ -76,14 +77,14 @@ fn intermediates_do_not_travel() {
     assert_eq!(host.moved(), (0, bytes(&c) - ptr));
 }
 
-/// Sums of columns, of which each chunk has its own.
+/// Sums of columns, partial for each chunk.
 const SUMS: &str = "(program (input A (type (shape 40 900) f64 0.0 csr)) (output s (type (shape 900) f64 0.0 dense))
     (for i (for j (+= (s j) (A i j)))))";
-/// What is made of the sums.
+/// A product with the sums.
 const CENTRED: &str = "(program (input A (type (shape 40 900) f64 0.0 csr)) (input s (type (shape 900) f64 0.0 dense))
     (output B (type (shape 40 900) f64 0.0 csr)) (for i (for j (init (B i j) (* (A i j) (s j))))))";
 
-/// Protects partial results: they are folded where they are, in the order of the chunks, and do not travel.
+/// Partial results are folded on the device, in the order of the chunks, and are not downloaded.
 #[test]
 fn partial_results_are_folded_where_they_are() {
     let [(sums, inputs), (centred, _)] = [SUMS, CENTRED].map(draft);
@@ -107,7 +108,7 @@ fn partial_results_are_folded_where_they_are() {
     assert_eq!(scalars(&s), scalars(&here));
 }
 
-/// Protects rows that several sections have: their partial results do not travel either, nor do rows that are whole.
+/// Rows are assembled on the device, both from partial results of sections and as a whole.
 #[test]
 fn sections_are_put_together_where_they_are() {
     let text = "(program (input A (type (shape 7 60) f64 0.0 csr)) (input X (type (shape 60 400) f64 0.0 dense))
@@ -128,7 +129,7 @@ fn sections_are_put_together_where_they_are() {
     }
 }
 
-/// Protects limits of memory here from results that are elsewhere.
+/// Results on a device count against the limit of host memory while they live.
 #[test]
 fn what_stays_away_is_charged_while_it_lives() {
     let (product, inputs) = draft(PRODUCT);
@@ -147,7 +148,7 @@ fn what_stays_away_is_charged_while_it_lives() {
     assert!(matches!(error, Error::KernelStopped(Status::OutOfMemory)), "{error}");
 }
 
-/// Protects a device from programs that want more than it has: what can leave does, and the error names the kernel.
+/// A device stays within its limit by evicting what it can; the error names the kernel.
 #[test]
 fn a_limit_of_the_device_is_kept() {
     let [(product, inputs), (scaled, others)] = [PRODUCT, SCALED].map(draft);
@@ -171,7 +172,7 @@ fn a_limit_of_the_device_is_kept() {
     assert!(*limit == least / 4 && *asked > 0 && !kernel.is_empty(), "{error}");
 }
 
-/// Protects who cancels from waiting for a launch: chunks that have not begun do not, and one on its way ends there.
+/// Cancellation prevents chunks from beginning, and ends a running chunk.
 #[test]
 fn a_launch_hears_that_it_is_cancelled() {
     // A chunk for each row, each of which takes a while.

@@ -12,7 +12,7 @@ use crate::testing::normal_form;
 use crate::testing::windows::{self, ROUNDS};
 use redpoll_logic::Scalar;
 
-/// Products of matrices by rows, each in a workspace of that level, in an output of that format.
+/// Returns products of matrices by rows, with a workspace and an output of the given levels.
 fn product(level: &str, output: &str) -> (Draft, Vec<Tensor>) {
     draft(normal_form(&format!(
         "(program (input A (type (shape 9 10) f64 0.0 csr)) (input B (type (shape 10 23) f64 0.0 csr))
@@ -21,7 +21,7 @@ fn product(level: &str, output: &str) -> (Draft, Vec<Tensor>) {
     )))
 }
 
-/// Protects every kind of workspace, in shares that it never has, outgrows, or keeps within.
+/// Workspaces of every kind agree in shares that they never have, outgrow, or stay within.
 #[test]
 fn workspaces_agree_in_any_share() {
     let drafts = ["hash", "byte-map", "dense"].map(|level| product(level, "csr"));
@@ -33,7 +33,8 @@ fn workspaces_agree_in_any_share() {
     }
 }
 
-/// What a grid leaves in its last buffer, which is shared, by one team that runs two chunks.
+/// Returns the contents of a grid's last buffer, which is shared, after one team has run two
+/// chunks.
 fn left(runner: &dyn Runner) -> Vec<u64> {
     let grid = runner.grid();
     let params = vec![ROUNDS as i64; grid.function.params.len()];
@@ -51,7 +52,7 @@ fn left(runner: &dyn Runner) -> Vec<u64> {
     runner.elements(&grid.function.buffers[last], &launched.windows[last]).unwrap().remove(0)
 }
 
-/// Protects all that is done to windows, in and out of the memory of a block, by teams of any size.
+/// Growth, swaps and sorts of windows agree in all shares, for teams of any size.
 #[test]
 fn windows_agree_in_any_share() {
     let of = |(text, lanes): (&&str, u32)| {
@@ -72,7 +73,7 @@ fn windows_agree_in_any_share() {
     }
 }
 
-/// What a kernel makes of inputs.
+/// Returns the first output of a kernel.
 fn made(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Scalar> {
     let limits = Limits::default().on(&CUTTING);
     let outputs = kernel.run(&inputs.iter().collect::<Vec<_>>(), &limits).unwrap().outputs;
@@ -80,14 +81,15 @@ fn made(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Scalar> {
     outputs[0].to_dense_scalars().unwrap()
 }
 
-/// Protects what a window held before it left the memory of its block.
+/// A window that leaves the memory of its block keeps its elements.
 #[test]
 fn a_window_that_leaves_without_its_elements_is_seen() {
     let edit = |text: String| {
         assert!(text.contains("outside[k] = inside[k];"));
         text.replace("outside[k] = inside[k];", ";")
     };
-    // The list of the places of a row that are not empty leaves; what is lost of it are places that there are.
+    // The list of the nonempty coordinates of a row leaves; the lost elements are existing
+    // coordinates.
     let (draft, inputs) = product("byte-map", "dense");
     let how = How { share: |_| 72, edit, ..How::default() };
     let broken = &Emulation::so([&draft].into_iter(), usize::MAX, how).kernels[0];
@@ -95,8 +97,8 @@ fn a_window_that_leaves_without_its_elements_is_seen() {
     assert_ne!(made(broken, &inputs), expected);
 }
 
-/// Protects results whose memory is not filled first: what a kernel does not write is seen, since memory holds what nobody
-/// computes.
+/// In results that are not filled first, elements that a kernel does not write are found, since new
+/// memory is poisoned.
 #[test]
 fn results_that_were_not_written_are_seen() {
     let edit = |text: String| {
