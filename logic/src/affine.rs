@@ -3,28 +3,29 @@
 use crate::field::Field;
 use std::fmt;
 
-/// `constant + sum of coefficient * field`: window, offset, stride, reverse, toeplitz, split and diagonal are all of
-/// this form. Terms are sorted by field and have non-zero coefficients.
+/// The form `constant + sum of coefficient * field`. Window, offset, stride, reverse, toeplitz,
+/// split and diagonal are all of this form. Terms are sorted by field and have non-zero
+/// coefficients.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Affine {
-    /// The constant.
+    /// Constant term.
     pub constant: i64,
     /// Fields and their coefficients.
     pub terms: Vec<(Field, i64)>,
 }
 
 impl Affine {
-    /// The form that is just that field.
+    /// Creates the form that is the given field alone.
     pub fn field(field: Field) -> Affine {
         Affine { constant: 0, terms: vec![(field, 1)] }
     }
 
-    /// A constant.
+    /// Creates a constant form.
     pub fn constant(constant: i64) -> Affine {
         Affine { constant, terms: Vec::new() }
     }
 
-    /// The field, when the form is a field alone.
+    /// Returns the field, if the form is a field alone.
     pub fn as_field(&self) -> Option<&Field> {
         match &self.terms[..] {
             [(field, 1)] if self.constant == 0 => Some(field),
@@ -32,20 +33,20 @@ impl Affine {
         }
     }
 
-    /// The coefficient of `field`; 0 when it does not occur.
+    /// Returns the coefficient of `field`; 0 if the field does not occur.
     pub fn coefficient(&self, field: &Field) -> i64 {
         self.terms.iter().find(|(f, _)| f == field).map_or(0, |(_, c)| *c)
     }
 
-    /// The sum of two forms.
+    /// Returns the sum of two forms.
     ///
     /// # Panics
-    /// When a number does not fit; forms of a well-formed expression do not come near.
+    /// Panics on overflow of `i64`; forms of well-formed expressions are far from it.
     pub fn plus(&self, other: &Affine) -> Affine {
         self.checked_plus(other).expect("the numbers of affine forms fit 64 bits")
     }
 
-    /// The sum of two forms; `None` when a number does not fit.
+    /// Returns the sum of two forms; `None` on overflow.
     pub fn checked_plus(&self, other: &Affine) -> Option<Affine> {
         let constant = self.constant.checked_add(other.constant)?;
         let mut sum = Affine { constant, terms: self.terms.clone() };
@@ -59,15 +60,15 @@ impl Affine {
         Some(sum)
     }
 
-    /// The form times a constant.
+    /// Returns the form times a constant.
     ///
     /// # Panics
-    /// When a number does not fit; forms of a well-formed expression do not come near.
+    /// Panics on overflow of `i64`; forms of well-formed expressions are far from it.
     pub fn times(&self, factor: i64) -> Affine {
         self.checked_times(factor).expect("the numbers of affine forms fit 64 bits")
     }
 
-    /// The form times a constant; `None` when a number does not fit.
+    /// Returns the form times a constant; `None` on overflow.
     pub fn checked_times(&self, factor: i64) -> Option<Affine> {
         let terms = if factor == 0 { &[][..] } else { &self.terms[..] };
         let scaled = |(f, c): &(Field, i64)| Some((f.clone(), c.checked_mul(factor)?));
@@ -77,19 +78,19 @@ impl Affine {
         })
     }
 
-    /// The form with every field replaced by a form.
+    /// Replaces every field by a form.
     pub fn substitute(&self, with: &dyn Fn(&Field) -> Affine) -> Affine {
         self.terms.iter().fold(Affine::constant(self.constant), |sum, (field, c)| sum.plus(&with(field).times(*c)))
     }
 
-    /// The value where each field has the value that `of` gives.
+    /// Evaluates the form, with the value of each field given by `of`.
     pub fn evaluate(&self, of: &dyn Fn(&Field) -> i64) -> i64 {
         self.terms.iter().fold(self.constant, |sum, (field, c)| sum + c * of(field))
     }
 }
 
 impl fmt::Display for Affine {
-    /// `i`, `3`, `(+ i 1)`, `(+ (* 4 io) ii)`.
+    /// Writes `i`, `3`, `(+ i 1)`, `(+ (* 4 io) ii)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<String> = Vec::new();
         for (field, c) in &self.terms {
@@ -105,10 +106,10 @@ impl fmt::Display for Affine {
     }
 }
 
-/// The coordinate at which an access meets a mode.
+/// The coordinate at which an access reads a mode.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Subscript {
-    /// An affine form of indices.
+    /// An affine form of fields.
     Affine(Affine),
     /// The form divided by a block size, rounded down.
     Outer(Affine, u64),
@@ -117,19 +118,19 @@ pub enum Subscript {
 }
 
 impl Subscript {
-    /// The subscript that is just that field.
+    /// Creates the subscript that is the given field alone.
     pub fn field(field: Field) -> Subscript {
         Subscript::Affine(Affine::field(field))
     }
 
-    /// The form inside.
+    /// Returns the affine form inside the subscript.
     pub fn form(&self) -> &Affine {
         match self {
             Subscript::Affine(a) | Subscript::Outer(a, _) | Subscript::Inner(a, _) => a,
         }
     }
 
-    /// The field, when the subscript is a field alone.
+    /// Returns the field, if the subscript is a field alone.
     pub fn as_field(&self) -> Option<&Field> {
         match self {
             Subscript::Affine(a) => a.as_field(),
@@ -137,7 +138,7 @@ impl Subscript {
         }
     }
 
-    /// The subscript with every field replaced by a form.
+    /// Replaces every field by a form.
     pub fn substitute(&self, with: &dyn Fn(&Field) -> Affine) -> Subscript {
         match self {
             Subscript::Affine(a) => Subscript::Affine(a.substitute(with)),
@@ -146,13 +147,13 @@ impl Subscript {
         }
     }
 
-    /// The value where each field has the value that `of` gives.
+    /// Evaluates the subscript, with the value of each field given by `of`.
     pub fn evaluate(&self, of: &dyn Fn(&Field) -> i64) -> i64 {
         self.apply(self.form().evaluate(of))
     }
 
-    /// The smallest and the largest value while every field ranges over `0..size`; `None` when a field's size is
-    /// unknown or zero (then there is no value), or when the numbers do not fit.
+    /// Returns bounds of the value, inclusive, while every field ranges over `0..size`. Returns
+    /// `None` if a field has no size or size zero, or if a bound overflows `i64`.
     pub fn range(&self, size: &dyn Fn(&Field) -> Option<u64>) -> Option<(i64, i64)> {
         let (mut low, mut high) = (i128::from(self.form().constant), i128::from(self.form().constant));
         for (field, c) in &self.form().terms {
@@ -175,7 +176,7 @@ impl Subscript {
         })
     }
 
-    /// What it makes of the value of its form.
+    /// Applies the division or modulo, if any, to a value of the form.
     fn apply(&self, form: i64) -> i64 {
         match self {
             Subscript::Affine(_) => form,
@@ -186,7 +187,7 @@ impl Subscript {
 }
 
 impl fmt::Display for Subscript {
-    /// The form, `(quot FORM block)` or `(mod FORM block)`.
+    /// Writes the form, `(quot FORM block)` or `(mod FORM block)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Subscript::Affine(a) => a.fmt(f),

@@ -1,4 +1,5 @@
-//! Plans that are the same up to the names of their inputs: what was made of one serves the other.
+//! Congruence of plans: equality up to the names of inputs, under which compiled plans can be
+//! shared.
 
 use crate::expr::{Expr, Node};
 use crate::field::Alias;
@@ -9,12 +10,14 @@ use std::mem::discriminant;
 use std::sync::Arc;
 
 impl Plan {
-    /// The inputs that the plan reads, each once, in the order in which its expressions mention them.
+    /// Returns the inputs that the plan reads, each once, in the order in which its expressions
+    /// mention them.
     pub fn inputs(&self) -> Vec<Alias> {
         self.congruence().1
     }
 
-    /// A hash that is equal for congruent plans (see [`Plan::is_congruent`]), and the inputs.
+    /// Returns a hash that is equal for congruent plans (see [`Plan::is_congruent`]), and the
+    /// inputs.
     pub fn congruence(&self) -> (u64, Vec<Alias>) {
         let mut hasher = DefaultHasher::new();
         let mut walk = Walk::default();
@@ -27,8 +30,8 @@ impl Plan {
         (hasher.finish(), walk.inputs)
     }
 
-    /// Whether the plans are equal once input `k` of the one, in the order of [`Plan::inputs`], is called as input `k`
-    /// of the other.
+    /// Returns whether the plans are equal after input `k` of one plan, in the order of
+    /// [`Plan::inputs`], is renamed to input `k` of the other.
     pub fn is_congruent(&self, other: &Plan) -> bool {
         if self.queries.len() != other.queries.len() || self.produces != other.produces {
             return false;
@@ -43,7 +46,8 @@ impl Plan {
 }
 
 impl Expr {
-    /// The tensors that the expression reads, each once, in the order in which it mentions them.
+    /// Returns the tensors that the expression reads, each once, in the order in which it mentions
+    /// them.
     pub fn tables(&self) -> Vec<Alias> {
         let mut walk = Walk::default();
         walk.hash(self);
@@ -51,14 +55,14 @@ impl Expr {
     }
 }
 
-/// A walk over the expressions of a plan, in order, that goes once into what is shared.
+/// A traversal of the expressions of a plan, in order, that visits shared subexpressions once.
 #[derive(Default)]
 struct Walk<'p> {
-    /// The results of the queries so far.
+    /// Results of the queries so far.
     results: Vec<&'p Alias>,
-    /// The inputs so far.
+    /// Inputs so far.
     inputs: Vec<Alias>,
-    /// The hashes of expressions, by address.
+    /// Hashes of expressions, by address.
     hashes: HashMap<usize, u64>,
 }
 
@@ -95,7 +99,7 @@ impl<'p> Walk<'p> {
         hash
     }
 
-    /// The number of an input; `None` for the result of a query.
+    /// Returns the number of an input; `None` for the result of a query.
     fn number(&mut self, tensor: &Alias) -> Option<usize> {
         if self.results.contains(&tensor) {
             return None;
@@ -107,12 +111,12 @@ impl<'p> Walk<'p> {
     }
 }
 
-/// Two plans side by side.
+/// A comparison of two plans.
 struct Pair<'p> {
-    /// The inputs of the two that stand for each other.
+    /// Corresponding inputs of the two plans.
     renamed: Vec<(&'p Alias, &'p Alias)>,
     results: Vec<&'p Alias>,
-    /// Pairs of expressions that were found equal, by address.
+    /// Addresses of the pairs of expressions found equal.
     equal: HashSet<(usize, usize)>,
 }
 
@@ -208,7 +212,7 @@ mod tests {
         assert_eq!(plan(&product("B", "A")).inputs(), ["B", "A"].map(Alias::from));
     }
 
-    /// Protects from walks that take twice as long for each doubling.
+    /// A shared subexpression is visited once, so that the time is not exponential in the depth.
     #[test]
     fn what_is_shared_is_walked_once() {
         let mut plan = plan("(plan (query R (mapjoin + (table A i k) (table B k j))) (produces R))");

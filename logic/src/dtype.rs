@@ -1,7 +1,8 @@
-//! The types of values: machine primitives and structs of them.
+//! Dtypes of values: machine primitives and structs of them.
 //!
-//! [`Prim`] is what a machine register or one Arrow buffer holds; [`DType`] is what a tensor holds, a primitive or a
-//! struct of dtypes with named members. Code below the level of structs takes `Prim`, so that it cannot meet a struct.
+//! [`Prim`] is the type of a machine register or an Arrow buffer; [`DType`] is the type of a
+//! tensor's values, a primitive or a struct of dtypes with named members. Code below the level of
+//! structs takes `Prim`, so that it never has to handle a struct.
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ pub enum Prim {
 }
 
 impl Prim {
-    /// Every primitive, in the order of declaration.
+    /// All primitives, in the order of declaration.
     pub const ALL: [Prim; 11] = [
         Prim::Bool,
         Prim::I8,
@@ -49,7 +50,7 @@ impl Prim {
         Prim::F64,
     ];
 
-    /// The name in text forms: `bool`, `i8`, .., `f64`.
+    /// Returns the name in text forms: `bool`, `i8`, .., `f64`.
     pub fn name(self) -> &'static str {
         match self {
             Prim::Bool => "bool",
@@ -66,17 +67,17 @@ impl Prim {
         }
     }
 
-    /// The primitive of that name.
+    /// Returns the primitive with the given name.
     pub fn from_name(name: &str) -> Option<Prim> {
         Prim::ALL.into_iter().find(|p| p.name() == name)
     }
 
-    /// Bytes of one value in a buffer.
+    /// Returns the size of one value in a buffer, in bytes.
     pub fn bytes(self) -> usize {
         self.bits().div_ceil(8) as usize
     }
 
-    /// Bits of one value; 1 for `bool`, although a buffer spends a byte on it.
+    /// Returns the number of bits of one value; 1 for `bool`, although a buffer uses a byte for it.
     pub fn bits(self) -> u32 {
         match self {
             Prim::Bool => 1,
@@ -87,17 +88,17 @@ impl Prim {
         }
     }
 
-    /// Whether it is `f32` or `f64`.
+    /// Returns whether the primitive is `f32` or `f64`.
     pub fn is_float(self) -> bool {
         matches!(self, Prim::F32 | Prim::F64)
     }
 
-    /// Whether it is an integer, signed or not; `bool` is not.
+    /// Returns whether the primitive is an integer, signed or unsigned; `bool` is none.
     pub fn is_int(self) -> bool {
         !self.is_float() && self != Prim::Bool
     }
 
-    /// Whether it is a signed integer or a float.
+    /// Returns whether the primitive is a signed integer or a float.
     pub fn is_signed(self) -> bool {
         matches!(self, Prim::I8 | Prim::I16 | Prim::I32 | Prim::I64 | Prim::F32 | Prim::F64)
     }
@@ -133,13 +134,13 @@ impl DType {
     /// `f64`
     pub const F64: DType = DType::Prim(Prim::F64);
 
-    /// A struct of the given members.
+    /// Creates a struct dtype of the given members.
     pub fn structure<S: Into<String>>(members: impl IntoIterator<Item = (S, DType)>) -> DType {
         let members = members.into_iter().map(|(n, t)| (n.into(), t)).collect();
         DType::Struct(Arc::new(StructType { members }))
     }
 
-    /// The primitive, unless it is a struct.
+    /// Returns the primitive, or `None` for a struct.
     pub fn prim(&self) -> Option<Prim> {
         match self {
             DType::Prim(p) => Some(*p),
@@ -147,8 +148,8 @@ impl DType {
         }
     }
 
-    /// The primitives it is made of, depth first: one for a primitive, one for each leaf of a struct.
-    /// One buffer of a leaf level, and one register, belongs to each.
+    /// Returns the leaf primitives of the dtype, depth first. Each has a buffer of its own in the
+    /// leaf level, and a register of its own.
     pub fn prims(&self) -> Vec<Prim> {
         match self {
             DType::Prim(p) => vec![*p],

@@ -1,50 +1,50 @@
-//! What can be wrong with an expression, a plan or its text.
+//! Errors in expressions, plans and their text.
 
 use crate::dtype::DType;
 use crate::field::{Alias, Field};
 use crate::format_check::FormatError;
 use crate::op::{Fault, OpError};
 
-/// Why an expression or plan is not accepted, or could not be evaluated: an error of the plan's author, unless a
-/// variant says otherwise.
+/// The reason why an expression or plan is rejected, or could not be evaluated. The fault of the
+/// plan's author, unless a variant says otherwise.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A place in a text, and what is wrong there.
+    /// An error at a location in a text.
     #[error("line {line}, column {column}: {cause}")]
     At {
-        /// The line, from 1.
+        /// Line, from 1.
         line: usize,
-        /// The column in characters, from 1.
+        /// Column in characters, from 1.
         column: usize,
-        /// What is wrong.
+        /// The error.
         cause: Box<Error>,
     },
-    /// The text is not of the expected form.
+    /// A text that does not have the expected form.
     #[error("{0}")]
     Syntax(String),
     /// A name that is not bound.
     #[error("unknown {kind} `{name}`{}", suggestion(.known))]
     Unknown {
-        /// Operator, field, table, ...
+        /// Kind of the name: operator, field, table, ...
         kind: &'static str,
         /// The name.
         name: String,
-        /// The closest names that are known; may be empty.
+        /// Known names closest to the name; may be empty.
         known: Vec<String>,
     },
-    /// An operator does not fit its arguments.
+    /// An operator whose arguments do not fit its signature.
     #[error(transparent)]
     Op(#[from] OpError),
-    /// An operator faulted where a constant was computed.
+    /// An operator that faulted while a constant was computed.
     #[error("in {place}: {fault}")]
     Fault {
-        /// Where.
+        /// Description of the location.
         place: String,
         /// The fault.
         fault: Fault,
     },
-    /// A field denotes two sizes.
+    /// A field with two different sizes.
     #[error(
         "field `{field}` has size {} in {} but {} in {}; rename it in one of them, or take a window",
         .left.0, .left.1, .right.0, .right.1
@@ -52,83 +52,83 @@ pub enum Error {
     Dimensions {
         /// The field.
         field: Field,
-        /// A size and the tensors that it comes from.
+        /// One size and the tensors that have it.
         left: (u64, String),
-        /// The other.
+        /// The other size and its tensors.
         right: (u64, String),
     },
-    /// The size of a field is not known, since just coordinates mention it.
+    /// A field whose size is unknown, because only coordinates mention it.
     #[error("the size of field `{field}` is not known in {place}: join with a table that has it")]
     Unsized {
         /// The field.
         field: Field,
-        /// Where the size is needed.
+        /// Location where the size is needed.
         place: String,
     },
-    /// A field that an expression does not have.
+    /// A field that the argument of a node does not have.
     #[error("{node} over field `{field}`, but its argument has the fields ({})", list(.fields))]
     NoField {
-        /// The node.
+        /// Name of the node.
         node: &'static str,
         /// The field.
         field: Field,
-        /// The fields that there are.
+        /// Fields of the argument.
         fields: Vec<Field>,
     },
-    /// The fields given do not fit.
+    /// A list of fields that does not fit a node.
     #[error("{node} with fields ({}), expected {expected}", list(.found))]
     Fields {
-        /// The node.
+        /// Name of the node.
         node: &'static str,
-        /// The fields given.
+        /// Given fields.
         found: Vec<Field>,
-        /// What would fit.
+        /// Description of the expected fields.
         expected: String,
     },
-    /// A value that a dtype cannot hold.
+    /// A value that a dtype cannot represent.
     #[error("{what} {value} does not fit dtype {dtype}; {advice}")]
     Value {
-        /// What the value is for.
+        /// Purpose of the value.
         what: &'static str,
         /// The value.
         value: String,
         /// The dtype.
         dtype: DType,
-        /// What to do.
+        /// Advice to the author.
         advice: &'static str,
     },
-    /// An operator that cannot fold.
+    /// An operator that cannot fold values.
     #[error("operator `{op}` cannot {node} values of dtype {dtype}: {why}")]
     Fold {
         /// The operator.
         op: String,
-        /// Fold or scan.
+        /// Verb of the node: fold or scan.
         node: &'static str,
-        /// The dtype.
+        /// Dtype of the values.
         dtype: DType,
         /// The reason and a way out.
         why: String,
     },
-    /// A read that is not known to be in bounds.
+    /// A read that may be out of bounds.
     #[error(
         "field `{field}` of size {size} is read at {at}, which ranges over {low}..={high}; give a value for reads outside, or a smaller window"
     )]
     OutOfBounds {
         /// The field.
         field: Field,
-        /// Its size.
+        /// Size of the field.
         size: u64,
-        /// The coordinate.
+        /// Subscript of the read.
         at: String,
-        /// The smallest coordinate.
+        /// Smallest coordinate.
         low: i64,
-        /// The largest coordinate.
+        /// Largest coordinate.
         high: i64,
     },
-    /// An index map that is not well formed.
+    /// An index map that is not well-formed.
     #[error("index map: {0}")]
     Index(String),
-    /// A format that makes no sense, or does not fit its tensor.
+    /// A format that is invalid, or does not fit its tensor.
     #[error(transparent)]
     Format(#[from] FormatError),
     /// A plan that breaks a rule of the verifier.
@@ -136,23 +136,23 @@ pub enum Error {
     Plan {
         /// The query, or the plan.
         place: String,
-        /// The rule that is broken.
+        /// Description of the broken rule.
         what: String,
     },
-    /// An input that a plan needs and that was not given, or not as its type says.
+    /// An input of a plan that is missing or does not match its type.
     #[error("input `{alias}`: {what}")]
     Input {
         /// The input.
         alias: Alias,
-        /// What is wrong.
+        /// Description of the mismatch.
         what: String,
     },
-    /// More than an engine that computes densely can hold.
+    /// A tensor that is too large for an engine that computes densely.
     #[error("{what} has {places} places, more than the {limit} of the dense interpreter")]
     TooLarge {
-        /// What.
+        /// Description of the tensor.
         what: String,
-        /// Its size.
+        /// Number of its coordinates.
         places: u128,
         /// The limit.
         limit: u64,
@@ -160,7 +160,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// The error at a place of a text; a place that is known already is kept, being closer to the cause.
+    /// Adds a location to the error, unless the error already has one, which is closer to the
+    /// cause.
     pub fn at(self, line: usize, column: usize) -> Error {
         match self {
             Error::At { .. } => self,
@@ -168,7 +169,7 @@ impl Error {
         }
     }
 
-    /// An unknown name, with the known ones that are close to it.
+    /// Creates the error for an unknown name, with up to three known names that are close to it.
     pub fn unknown<'a>(kind: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
         let limit = name.chars().count().div_ceil(3).max(1);
         let mut close: Vec<(usize, &str)> = known
@@ -183,7 +184,7 @@ impl Error {
     }
 }
 
-/// Names in a list, separated by blanks.
+/// Joins names with spaces.
 fn list(fields: &[Field]) -> String {
     fields.iter().map(Field::as_str).collect::<Vec<_>>().join(" ")
 }
@@ -195,7 +196,7 @@ fn suggestion(known: &[String]) -> String {
     }
 }
 
-/// The edit distance (Levenshtein) of two names.
+/// Returns the edit distance (Levenshtein) of two names.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -7,7 +7,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// A text that knows its hash: names are compared far more often than they are made.
+/// A string with its precomputed hash, since names are compared far more often than they are
+/// created.
 #[derive(Debug)]
 struct Name {
     hash: u64,
@@ -29,7 +30,7 @@ macro_rules! define_name {
         pub struct $name(Arc<Name>);
 
         impl $name {
-            /// The name as text.
+            /// Returns the name as a string slice.
             pub fn as_str(&self) -> &str {
                 &self.0.text
             }
@@ -40,13 +41,13 @@ macro_rules! define_name {
             }
         }
         impl Eq for $name {}
-        /// As texts: maps by names are asked by texts, too.
+        /// Hashes the string alone, because maps keyed by names are also looked up by `&str`.
         impl Hash for $name {
             fn hash<H: Hasher>(&self, state: &mut H) {
                 self.as_str().hash(state);
             }
         }
-        /// As texts.
+        /// Compares the strings.
         impl Ord for $name {
             fn cmp(&self, other: &$name) -> Ordering {
                 if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.text.cmp(&other.0.text) }

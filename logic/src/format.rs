@@ -1,48 +1,50 @@
-//! Format descriptors: which levels store a tensor, and how storage modes come from tensor modes.
+//! Format descriptors: the levels that store a tensor, and the mapping from tensor modes to storage
+//! modes.
 //!
-//! A [`Format`] is a list of levels over *storage modes*, outermost first, a leaf, and one [`StorageMode`] per level
-//! that says which coordinate of the tensor the level holds. So CSR is two levels, BCSR four.
-//! What is true of a kind of levels stands in [`crate::LevelKind`].
+//! A [`Format`] is a list of levels over *storage modes*, outermost first, and a leaf. One
+//! [`StorageMode`] per level says which coordinate of the tensor the level stores: CSR has two
+//! levels, BCSR four. The traits of each kind of level are in [`crate::LevelKind`].
 
 use crate::dtype::DType;
 use crate::level::{LevelFormat, LevelKind};
 use crate::scalar::Scalar;
 
-/// What is stored below the last level.
+/// The storage below the last level.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum LeafKind {
-    /// One value a position; a struct dtype has one buffer a member.
+    /// One value per position; a struct dtype has one buffer per member.
     Element,
-    /// No values: a stored place is `true`, the fill value is `false`.
+    /// No values: a stored coordinate is `true`, the fill value is `false`.
     Pattern,
 }
 
-/// The coordinate that a level holds, in terms of the coordinates `i` of the tensor.
+/// The coordinate that a level stores, in terms of the coordinates `i` of the tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum StorageMode {
-    /// `i[mode]`
+    /// The coordinate `i[mode]`.
     Whole {
-        /// The tensor mode.
+        /// Tensor mode.
         mode: usize,
     },
-    /// `i[mode] / block`; its size is rounded up, so the last block may be ragged.
+    /// The block number `i[mode] / block`. The dimension is rounded up, so the last block may be
+    /// ragged.
     Outer {
-        /// The tensor mode.
+        /// Tensor mode.
         mode: usize,
-        /// Places in a block, at least 1.
+        /// Coordinates per block, at least 1.
         block: u64,
     },
-    /// `i[mode] % block`
+    /// The coordinate within its block, `i[mode] % block`.
     Inner {
-        /// The tensor mode.
+        /// Tensor mode.
         mode: usize,
-        /// Places in a block, at least 1.
+        /// Coordinates per block, at least 1.
         block: u64,
     },
-    /// `i[mode] - i[by] + shape[by] - 1`: which of the diagonals that run along both modes. All diagonals have places
-    /// for all of `i[by]`; those with `i[mode]` out of bounds are padding.
+    /// The number of a diagonal, `i[mode] - i[by] + shape[by] - 1`. Every diagonal has all
+    /// coordinates of `by`; those with `i[mode]` out of bounds are padding.
     Skew {
-        /// The tensor mode.
+        /// Tensor mode.
         mode: usize,
         /// Another tensor mode, which is stored whole.
         by: usize,
@@ -50,7 +52,7 @@ pub enum StorageMode {
 }
 
 impl StorageMode {
-    /// The tensor mode it comes from.
+    /// Returns the tensor mode that the storage mode is derived from.
     pub fn mode(self) -> usize {
         match self {
             StorageMode::Whole { mode }
@@ -60,7 +62,7 @@ impl StorageMode {
         }
     }
 
-    /// The size of the storage mode for a tensor of that shape.
+    /// Returns the dimension of the storage mode, for a tensor of the given shape.
     pub fn dimension(self, shape: &[u64]) -> u64 {
         match self {
             StorageMode::Whole { mode } => shape[mode],
@@ -71,7 +73,7 @@ impl StorageMode {
         }
     }
 
-    /// The coordinate that the level holds for the tensor coordinates `i` of a tensor of that shape.
+    /// Returns the storage coordinate for the coordinates `i` of a tensor of the given shape.
     pub fn coordinate(self, shape: &[u64], i: &[u64]) -> u64 {
         match self {
             StorageMode::Whole { mode } => i[mode],
@@ -82,60 +84,62 @@ impl StorageMode {
     }
 }
 
-/// How a tensor is stored.
+/// The storage format of a tensor.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Format {
-    /// The levels, outermost first.
+    /// Levels, outermost first.
     pub levels: Vec<LevelFormat>,
-    /// The coordinate that each level holds; as long as `levels`. Every tensor mode occurs once whole, or once as
-    /// outer and once, further in, as inner with the same block, or once skewed by a mode that is stored whole.
+    /// Coordinate that each level stores; as long as `levels`. Every tensor mode occurs once whole,
+    /// or once skewed by a mode that is stored whole, or once as outer and, further in, once as
+    /// inner with the same block.
     pub modes: Vec<StorageMode>,
-    /// What lies below the last level.
+    /// Storage below the last level.
     pub leaf: LeafKind,
 }
 
-/// What is known of a tensor without its data.
+/// The type of a tensor: all that is known without its data.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TensorType {
-    /// The size of each tensor mode.
+    /// Dimension of each tensor mode.
     pub shape: Vec<u64>,
-    /// The type of the values.
+    /// Dtype of the values.
     pub dtype: DType,
-    /// The value of all places that are not stored.
+    /// Value of all coordinates that are not stored.
     pub fill: Scalar,
-    /// How it is stored.
+    /// Storage format.
     pub format: Format,
 }
 
 impl Format {
-    /// Levels of the given kinds over the tensor modes in their order.
+    /// Creates a format with levels of the given kinds, over the tensor modes in order.
     pub fn of_kinds(kinds: &[LevelKind], leaf: LeafKind) -> Format {
         let levels = kinds.iter().map(|&k| LevelFormat::new(k)).collect();
         let modes = (0..kinds.len()).map(|mode| StorageMode::Whole { mode }).collect();
         Format { levels, modes, leaf }
     }
 
-    /// All levels dense, row-major.
+    /// Returns the format with all levels dense, row-major.
     pub fn dense(rank: usize) -> Format {
         Format::of_kinds(&vec![LevelKind::Dense; rank], LeafKind::Element)
     }
 
-    /// All levels sparse lists: CSF, and DCSR of a matrix.
+    /// Returns the format with sparse lists at all levels: CSF; for a matrix, DCSR.
     pub fn csf(rank: usize) -> Format {
         Format::of_kinds(&vec![LevelKind::SparseList; rank], LeafKind::Element)
     }
 
-    /// Rows dense, columns a sparse list.
+    /// Returns the format with dense rows and a sparse list of columns.
     pub fn csr() -> Format {
         Format::of_kinds(&[LevelKind::Dense, LevelKind::SparseList], LeafKind::Element)
     }
 
-    /// Columns dense, rows a sparse list.
+    /// Returns the format with dense columns and a sparse list of rows.
     pub fn csc() -> Format {
         Format::csr().permuted(&[1, 0])
     }
 
-    /// A list of coordinates: a sparse list that is not unique, then singletons of which just the last is unique.
+    /// Returns the format that lists coordinates: a non-unique sparse list, then singletons, of
+    /// which only the last is unique.
     pub fn coo(rank: usize) -> Format {
         let levels = (0..rank)
             .map(|k| LevelFormat {
@@ -148,7 +152,7 @@ impl Format {
         Format { levels, modes, leaf: LeafKind::Element }
     }
 
-    /// All levels dense but the last, which is of that kind.
+    /// Returns the format with dense levels above a last level of the given kind.
     pub fn dense_above(kind: LevelKind, rank: usize) -> Format {
         let mut kinds = vec![LevelKind::Dense; rank];
         if let Some(last) = kinds.last_mut() {
@@ -157,7 +161,8 @@ impl Format {
         Format::of_kinds(&kinds, LeafKind::Element)
     }
 
-    /// Sparse blocks of `rows` x `columns` values, the last ones ragged.
+    /// Returns the format of sparse blocks of `rows` x `columns` values; the last blocks may be
+    /// ragged.
     pub fn bcsr(rows: u64, columns: u64) -> Format {
         use LevelKind::{Dense, SparseList};
         let kinds = [Dense, SparseList, Dense, Dense];
@@ -170,17 +175,19 @@ impl Format {
         Format { modes, ..Format::of_kinds(&kinds, LeafKind::Element) }
     }
 
-    /// All blocks of `rows` x `columns` places, each a list of the coordinates in it (CSB).
-    /// Source: Buluc, Fineman, Frigo, Gilbert, Leiserson, "Parallel sparse matrix-vector and matrix-transpose-vector
-    /// multiplication using compressed sparse blocks", SPAA 2009.
+    /// Returns the format of dense blocks of `rows` x `columns` coordinates, each with a list of
+    /// its stored coordinates (CSB). Source: Buluc, Fineman, Frigo, Gilbert, Leiserson, "Parallel
+    /// sparse matrix-vector and matrix-transpose-vector multiplication using compressed sparse
+    /// blocks", SPAA 2009.
     pub fn csb(rows: u64, columns: u64) -> Format {
         let dense = LevelFormat::new(LevelKind::Dense);
         let levels = [vec![dense; 2], Format::coo(2).levels].concat();
         Format { levels, ..Format::bcsr(rows, columns) }
     }
 
-    /// A list of the coordinates of dense blocks of so many places of each mode (mode-generic).
-    /// Source: Baskaran, Meister, Vasilache, Lethin, "Efficient and scalable computations with sparse tensors", HPEC 2012.
+    /// Returns the mode-generic format: a coordinate list of dense blocks, with the given block
+    /// size per mode. Source: Baskaran, Meister, Vasilache, Lethin, "Efficient and scalable
+    /// computations with sparse tensors", HPEC 2012.
     pub fn mode_generic(block: &[u64]) -> Format {
         let dense = LevelFormat::new(LevelKind::Dense);
         let levels = [Format::coo(block.len()).levels, vec![dense; block.len()]].concat();
@@ -189,23 +196,25 @@ impl Format {
         Format { levels, modes: outer.chain(inner).collect(), leaf: LeafKind::Element }
     }
 
-    /// The stored diagonals of a matrix, each with a value for every row (DIA).
+    /// Returns the format that lists the stored diagonals of a matrix, each with a value for every
+    /// row (DIA).
     pub fn dia() -> Format {
         let modes = vec![StorageMode::Skew { mode: 1, by: 0 }, StorageMode::Whole { mode: 0 }];
         Format { modes, ..Format::of_kinds(&[LevelKind::SparseList, LevelKind::Dense], LeafKind::Element) }
     }
 
-    /// The same levels over the tensor modes in another order: storage mode `k` holds what `modes[order[k]]` held.
+    /// Reorders the storage modes under the same levels: storage mode `k` becomes the former
+    /// `modes[order[k]]`.
     pub fn permuted(&self, order: &[usize]) -> Format {
         Format { modes: order.iter().map(|&k| self.modes[k]).collect(), ..self.clone() }
     }
 
-    /// The number of tensor modes.
+    /// Returns the number of tensor modes.
     pub fn rank(&self) -> usize {
         self.modes.iter().map(|m| m.mode() + 1).max().unwrap_or(0)
     }
 
-    /// The sizes of the storage modes for a tensor of that shape.
+    /// Returns the dimensions of the storage modes, for a tensor of the given shape.
     pub fn storage_shape(&self, shape: &[u64]) -> Vec<u64> {
         self.modes.iter().map(|m| m.dimension(shape)).collect()
     }

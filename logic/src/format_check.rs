@@ -1,104 +1,107 @@
-//! Which [`Format`]s and [`TensorType`]s make sense, and what is wrong with the others.
+//! Validation of [`Format`]s and [`TensorType`]s.
 
 use crate::dtype::DType;
 use crate::format::{Format, LeafKind, StorageMode, TensorType};
 use crate::level::LevelKind;
 use crate::scalar::Scalar;
 
-/// Why a format, or a format together with shape, dtype and fill value, describes no tensor. The caller's fault.
+/// The reason why a format, or its combination with shape, dtype and fill value, is invalid. The
+/// caller's fault.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
-    /// There is not one storage mode a level.
+    /// The number of storage modes differs from the number of levels.
     #[error("a format needs one storage mode a level: it has {levels} levels and {modes} storage modes")]
     ModeCount {
-        /// The number of levels.
+        /// Number of levels.
         levels: usize,
-        /// The number of storage modes.
+        /// Number of storage modes.
         modes: usize,
     },
-    /// A tensor mode is not stored, or stored in a way that does not determine it exactly once.
+    /// A tensor mode is not determined exactly once by the storage modes.
     #[error(
         "mode {mode} must be stored once whole, once as outer and, further in, once as inner with the same block, or once \
          skewed by a mode that is stored whole: {found}"
     )]
     Mode {
-        /// The tensor mode.
+        /// Tensor mode.
         mode: usize,
-        /// What was found instead.
+        /// Description of the storage modes found instead.
         found: String,
     },
-    /// A level carries a flag that its kind cannot have.
+    /// A level has a flag that its kind does not allow.
     #[error("level {level} is a {kind:?} level, which cannot be {flag}")]
     Flag {
-        /// The level.
+        /// Index of the level.
         level: usize,
-        /// Its kind.
+        /// Kind of the level.
         kind: LevelKind,
-        /// The flag: `unordered` or `non-unique`.
+        /// Flag: `unordered` or `non-unique`.
         flag: &'static str,
     },
-    /// A singleton level has no ranges of positions to take its fibers from.
+    /// A singleton level has no ranges of positions above it that would give its fibers.
     #[error("level {level} is a singleton, which must lie directly below a non-unique level")]
     SingletonUnderUnique {
-        /// The level.
+        /// Index of the level.
         level: usize,
     },
-    /// A level hands down ranges of positions to something that cannot take them.
+    /// A non-unique level passes ranges of positions to a level that cannot take them.
     #[error("level {level} is non-unique, so that level {below} must be a singleton, but there is {found}", below = level + 1)]
     NonUnique {
-        /// The level.
+        /// Index of the level.
         level: usize,
-        /// What lies below it.
+        /// Description of the storage below the level.
         found: String,
     },
-    /// The shape has another number of modes than the format.
+    /// The shape and the format differ in the number of modes.
     #[error("the shape has {shape} modes and the format {format}")]
     Rank {
-        /// The number of modes of the shape.
+        /// Number of modes of the shape.
         shape: usize,
-        /// The number of modes of the format.
+        /// Number of modes of the format.
         format: usize,
     },
-    /// A dimension exceeds what index arithmetic can hold.
+    /// A dimension exceeds the range of index arithmetic.
     #[error("mode {mode} has dimension {dimension}, above the largest, {max}", max = i64::MAX)]
     Dimension {
-        /// The tensor mode.
+        /// Tensor mode.
         mode: usize,
-        /// Its dimension.
+        /// Dimension of the mode.
         dimension: u64,
     },
-    /// The fill value has another dtype than the tensor.
+    /// The dtype of the fill value differs from that of the tensor.
     #[error("the fill value {fill} is {found}, but the tensor is {expected}")]
     Fill {
-        /// The fill value.
+        /// Fill value.
         fill: Scalar,
-        /// The dtype of the tensor.
+        /// Dtype of the tensor.
         expected: DType,
-        /// The dtype of the fill value.
+        /// Dtype of the fill value.
         found: DType,
     },
-    /// A pattern leaf stores neither values of that dtype nor under that fill value.
+    /// A pattern leaf cannot store the dtype or the fill value.
     #[error("a pattern leaf needs dtype bool and fill false, found {dtype} and {fill}; use an element leaf")]
     Pattern {
-        /// The dtype of the tensor.
+        /// Dtype of the tensor.
         dtype: DType,
-        /// The fill value.
+        /// Fill value.
         fill: Scalar,
     },
-    /// Below a dense level, or without any level, a pattern leaf would say that every place is true.
+    /// A pattern leaf below a dense level, or without any level, would make every coordinate
+    /// `true`.
     #[error("a pattern leaf needs a level above it that lists coordinates, found {found}; use an element leaf")]
     PatternPlaces {
-        /// What lies above the leaf.
+        /// Description of the level above the leaf.
         found: &'static str,
     },
 }
 
 impl Format {
-    /// Checks that the levels can be nested like this and that they determine every mode of a tensor exactly once.
+    /// Checks that the levels can be nested in this order, and that they determine every tensor
+    /// mode exactly once.
     ///
     /// # Errors
-    /// The first rule that is broken, naming the level or mode.
+    /// Returns the first broken rule, with its level or mode.
     pub fn validate(&self) -> Result<(), FormatError> {
         if self.levels.len() != self.modes.len() {
             return Err(FormatError::ModeCount { levels: self.levels.len(), modes: self.modes.len() });
@@ -162,8 +165,8 @@ impl Format {
         Ok(())
     }
 
-    /// Writes the tensor coordinates of the place with those storage coordinates to `place`, which is as long as
-    /// `shape`. They lie outside of the tensor in padding; a negative one is given as the number that it wraps to.
+    /// Writes the tensor coordinates for the given storage coordinates to `place`, which is as long
+    /// as `shape`. In padding they are out of bounds; a negative coordinate wraps around.
     pub fn place(&self, shape: &[u64], storage: &[u64], place: &mut [u64]) {
         place.fill(0);
         for (mode, &i) in self.modes.iter().zip(storage) {
@@ -180,8 +183,8 @@ impl Format {
         }
     }
 
-    /// Whether a tensor of that shape has storage coordinates outside of it: a mode is cut into blocks that do not
-    /// divide its dimension, or skewed.
+    /// Returns whether a tensor of the given shape has padding: storage coordinates outside the
+    /// tensor. Skewed modes and blocks that do not divide the dimension cause padding.
     pub fn has_padding(&self, shape: &[u64]) -> bool {
         self.modes.iter().any(|m| match *m {
             StorageMode::Outer { mode, block } => !shape[mode].is_multiple_of(block),
@@ -192,10 +195,10 @@ impl Format {
 }
 
 impl TensorType {
-    /// Checks the format and that shape, dtype and fill value agree with it.
+    /// Checks the format, and that shape, dtype and fill value agree with it.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// Returns the first broken rule.
     pub fn validate(&self) -> Result<(), FormatError> {
         self.format.validate()?;
         if self.shape.len() != self.format.rank() {
@@ -244,7 +247,7 @@ mod tests {
         assert_eq!(found, expect);
     }
 
-    /// Protects that lowering only ever meets nestings that it can read.
+    /// Rejects nestings of levels that lowering cannot read.
     #[test]
     fn formats_are_checked() {
         let list = LevelFormat::new(SparseList);
@@ -281,7 +284,8 @@ mod tests {
         check(&[dense.non_unique()], &[i], "level 0 is a Dense level, which cannot be non-unique");
     }
 
-    /// Protects places that are false from being stored as places of a pattern, which are true.
+    /// A pattern leaf is rejected below levels that store coordinates without values, which would
+    /// read as `true`.
     #[test]
     fn a_pattern_needs_a_level_that_lists_coordinates() {
         let pattern = |format: Format| Format { leaf: LeafKind::Pattern, ..format };

@@ -1,88 +1,95 @@
-//! The kinds of levels and what is true of each: one table that verifiers, optimizer and storage read.
+//! The kinds of levels and their traits: one table that verifiers, optimizer and storage read.
 //!
-//! What a level of some kind stores and how code goes through it is known to `redpoll-physical` alone; what decides
-//! where a kind may stand, how it can be met and how it must be written stands here.
+//! `redpoll-physical` alone knows the arrays of each kind and the code that iterates over them.
+//! This table says where in a format a kind may occur, how its fibers can be read and in which
+//! order they must be written.
 
 /// The kinds of levels.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum LevelKind {
-    /// Every coordinate has a child: position `p * n + i`.
+    /// Every coordinate is stored: the child of coordinate `i` is at position `p * n + i`.
     Dense,
-    /// The stored coordinates of each fiber in `idx[ptr[p]..ptr[p + 1]]` (compressed).
+    /// Lists of stored coordinates, `idx[ptr[p]..ptr[p + 1]]` for fiber `p` (compressed).
     SparseList,
-    /// One coordinate a position: `idx[p]`; the inner modes of COO.
+    /// One coordinate per position, `idx[p]`; used for the inner modes of COO.
     Singleton,
-    /// Stored coordinates in a hash table, sorted when frozen; takes random writes.
+    /// Stored coordinates in a hash table, sorted by freeze; takes random writes.
     Hash,
-    /// A byte per coordinate says whether it is stored, beside the sorted list of those that are; takes random writes.
+    /// One byte per coordinate that marks it as stored, and the sorted list of stored coordinates;
+    /// takes random writes.
     ByteMap,
-    /// Blocks of adjacent stored coordinates (VBL): the last coordinate of each in `idx`, its positions in `ofs`.
+    /// Blocks of adjacent stored coordinates (VBL): the last coordinate of each block in `idx`, the
+    /// positions of its values in `ofs`.
     BlockList,
-    /// One block of adjacent coordinates a fiber, from its first stored coordinate to its last.
+    /// One block of adjacent coordinates per fiber, from the first stored coordinate to the last.
     Band,
-    /// Runs of coordinates with equal children, one position each, that cover every coordinate: run `q` ends before
-    /// `right[q]`, where the next one begins.
+    /// Runs of coordinates with equal children, one position per run, that cover the whole
+    /// dimension. Run `q` ends before coordinate `right[q]`, where the next run begins.
     RunLength,
-    /// Runs of coordinates with equal children, one position each: `left[q]..right[q]`; between runs nothing is stored.
+    /// Runs of coordinates with equal children, one position per run: `left[q]..right[q]`.
+    /// Coordinates between runs are not stored.
     SparseRunLength,
-    /// One run of coordinates with equal children a fiber, or none: `left[p]..right[p]`.
+    /// At most one run of coordinates with equal children per fiber: `left[p]..right[p]`.
     Interval,
-    /// A bit per coordinate says whether it is stored; takes random writes.
+    /// One bit per coordinate that marks it as stored; takes random writes.
     BitMap,
-    /// One coordinate a fiber at most: `idx[p]`, the dimension where there is none.
+    /// At most one coordinate per fiber: `idx[p]`, equal to the dimension in an empty fiber.
     Pinpoint,
-    /// The stored coordinates of each fiber, filled up with the dimension to the length of the longest (ELL).
+    /// The stored coordinates of each fiber, padded with the dimension to the length of the longest
+    /// fiber (ELL).
     FixedWidth,
 }
 
-/// How a coordinate that is known is found in a fiber.
+/// The method that finds a given coordinate in a fiber.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Lookup {
-    /// At once, whatever the order of loops.
+    /// Constant-time access, in any loop order.
     Direct,
-    /// By a search of the fiber, which must be ordered and unique.
+    /// A search of the fiber, which must be ordered and unique.
     Search,
-    /// Not at all.
+    /// No lookup: the fiber must be walked.
     Never,
 }
 
 /// The order in which a level takes writes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Writes {
-    /// Any, a coordinate repeatedly too.
+    /// Any order; a coordinate may be written repeatedly.
     Random,
-    /// Fiber by fiber, ascending coordinates, each once.
+    /// Fiber by fiber, each coordinate once, ascending.
     Append,
 }
 
-/// What is true of every fiber of a level kind (TACO's level properties, and how it is met).
+/// Properties common to all fibers of a level kind: TACO's level properties, and how fibers are
+/// read and written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LevelTraits {
-    /// The name in text forms, such as `sparse-list`.
+    /// Name in text forms, such as `sparse-list`.
     pub name: &'static str,
-    /// Stands below any level and holds any coordinates.
+    /// True if the kind may occur below any level and can store any set of coordinates.
     pub general: bool,
-    /// Every coordinate is stored.
+    /// True if every coordinate is stored.
     pub full: bool,
-    /// Each position has one entry below it (no `ptr`).
+    /// True if each position has exactly one entry below it (no `ptr`).
     pub branchless: bool,
-    /// Positions have no gaps, and each is that of one coordinate.
+    /// True if positions have no gaps, and each belongs to one coordinate.
     pub compact: bool,
-    /// A coordinate is stored on its own account; else some are stored because of their neighbours, and hold the fill.
+    /// True if only coordinates with values are stored. Otherwise some are stored because of their
+    /// neighbors, and have the fill value.
     pub explicit: bool,
-    /// A position is that of all coordinates of a run, whose children are equal.
+    /// True if one position stands for all coordinates of a run, which have equal children.
     pub runs: bool,
-    /// A fiber has one entry, or one run, at most.
+    /// True if a fiber has at most one entry, or one run.
     pub single: bool,
-    /// Coordinates may be unordered or repeat, as the flags of the level say.
+    /// True if the flags of the level may allow unordered or repeated coordinates.
     pub flexible: bool,
-    /// How a known coordinate is found.
+    /// Method that finds a given coordinate.
     pub lookup: Lookup,
-    /// The order of writes.
+    /// Order of writes.
     pub writes: Writes,
 }
 
-/// A kind that lists coordinates, appended to and searched.
+/// Base traits of kinds that list coordinates: written by appending, looked up by search.
 const LIST: LevelTraits = LevelTraits {
     name: "",
     general: true,
@@ -97,13 +104,13 @@ const LIST: LevelTraits = LevelTraits {
     writes: Writes::Append,
 };
 
-/// A kind that finds and takes any coordinate at once.
+/// Base traits of kinds with constant-time reads and writes of any coordinate.
 const TABLE: LevelTraits = LevelTraits { lookup: Lookup::Direct, writes: Writes::Random, ..LIST };
 
-/// A kind that stores runs, appended to and searched.
+/// Base traits of kinds that store runs: written by appending, looked up by search.
 const RUNS: LevelTraits = LevelTraits { compact: false, runs: true, ..LIST };
 
-/// Every kind with its traits: the registry.
+/// The registry: every kind with its traits.
 const KINDS: &[(LevelKind, LevelTraits)] = &[
     (LevelKind::Dense, LevelTraits { name: "dense", full: true, explicit: false, ..TABLE }),
     (LevelKind::SparseList, LevelTraits { name: "sparse-list", flexible: true, ..LIST }),
@@ -152,23 +159,23 @@ const KINDS: &[(LevelKind, LevelTraits)] = &[
 ];
 
 impl LevelKind {
-    /// All kinds.
+    /// Returns all kinds.
     pub fn all() -> impl Iterator<Item = LevelKind> {
         KINDS.iter().map(|(kind, _)| *kind)
     }
 
-    /// The kinds that stand below any level and hold any coordinates.
+    /// Returns the kinds that may occur below any level and can store any set of coordinates.
     pub fn general() -> impl Iterator<Item = LevelKind> {
         LevelKind::all().filter(|kind| kind.traits().general)
     }
 
-    /// What is true of its fibers.
+    /// Returns the traits of the kind.
     pub fn traits(self) -> &'static LevelTraits {
         let found = KINDS.iter().find(|(kind, _)| *kind == self);
         found.map(|(_, traits)| traits).expect("every kind is in the registry")
     }
 
-    /// The kind of that name.
+    /// Returns the kind with the given name.
     pub fn from_name(name: &str) -> Option<LevelKind> {
         LevelKind::all().find(|kind| kind.traits().name == name)
     }
@@ -177,27 +184,27 @@ impl LevelKind {
 /// A level of a format: its kind and its flags.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LevelFormat {
-    /// The kind of the level.
+    /// Kind of the level.
     pub kind: LevelKind,
-    /// Coordinates of a fiber do not decrease.
+    /// True if the coordinates of a fiber never decrease.
     pub ordered: bool,
-    /// Coordinates of a fiber do not repeat. A level that is not unique yields runs of equal coordinates and hands
-    /// down ranges of positions.
+    /// True if the coordinates of a fiber never repeat. A non-unique level yields runs of equal
+    /// coordinates, and passes ranges of positions to the level below.
     pub unique: bool,
 }
 
 impl LevelFormat {
-    /// An ordered and unique level of that kind.
+    /// Creates an ordered and unique level of the given kind.
     pub fn new(kind: LevelKind) -> LevelFormat {
         LevelFormat { kind, ordered: true, unique: true }
     }
 
-    /// The level, its coordinates allowed to repeat.
+    /// Returns the level with repeated coordinates allowed.
     pub fn non_unique(self) -> LevelFormat {
         LevelFormat { unique: false, ..self }
     }
 
-    /// How a known coordinate is found in a fiber of it.
+    /// Returns how a given coordinate is found in a fiber of this level.
     pub fn lookup(self) -> Lookup {
         match self.kind.traits().lookup {
             Lookup::Search if !self.ordered || !self.unique => Lookup::Never,
@@ -210,7 +217,7 @@ impl LevelFormat {
 mod tests {
     use super::*;
 
-    /// Protects the registry: each kind once, found by its name.
+    /// Each kind is registered once and found by its name.
     #[test]
     fn kinds_are_registered_once() {
         for kind in LevelKind::all() {

@@ -1,8 +1,9 @@
-//! Finch-Logic: what to compute, over tables with named fields.
+//! Finch-Logic: a language that says what to compute, over tables with named fields.
 //!
-//! This crate holds dtypes and [`Scalar`]s, [`Field`]s, operators and their properties ([`Op`]), Logic expressions and
-//! plans, format descriptors ([`Format`]), the physical plan that the optimizer hands to the engines, the text form, the
-//! verifier and the reference interpreter. It does no IO and has no unsafe code.
+//! This crate defines dtypes and [`Scalar`]s, [`Field`]s, operators and their properties ([`Op`]),
+//! Logic expressions and plans, format descriptors ([`Format`]), and physical plans, the output of
+//! the optimizer. It also contains the text form, the verifier and the reference interpreter. It
+//! does no IO and has no unsafe code.
 
 #![forbid(unsafe_code)]
 

@@ -1,23 +1,25 @@
-//! Values and dtypes in text.
+//! The text form of values and dtypes.
 //!
-//! A bare word is a weak value: `true`, `7`, `-1.5`, `1e-3`, `inf`, `nan`. A strong one names its dtype:
-//! `(lit f32 1.5)`, `(lit (struct (value f32) (coordinate i64)) (1.5 7))`. What is written reads back as the same bits.
+//! A bare word is a weak value: `true`, `7`, `-1.5`, `1e-3`, `inf`, `nan`. A strong value names its
+//! dtype: `(lit f32 1.5)`, `(lit (struct (value f32) (coordinate i64)) (1.5 7))`. Printed values
+//! read back as the same bits.
 
 use crate::dtype::{DType, Prim};
 use crate::error::Error;
 use crate::scalar::Scalar;
 use crate::sexpr::{Sexpr, SexprKind};
 
-/// The weak value of a word: a `bool`, an `i64` (or `u64` beyond it), else an `f64`; `None` when it is no number.
+/// Reads a weak value: a `bool`, an `i64`, a `u64` if `i64` is too narrow, else an `f64`; `None` if
+/// `word` is no value.
 pub fn read_bare(word: &str) -> Option<Scalar> {
     let prims = [Prim::Bool, Prim::I64, Prim::U64, Prim::F64];
     prims.into_iter().find_map(|p| read_prim(p, word))
 }
 
-/// A literal `(lit DTYPE VALUE)`.
+/// Reads a literal `(lit DTYPE VALUE)`.
 ///
 /// # Errors
-/// When it is none, or the value does not fit the dtype.
+/// Returns a syntax error if `form` is no literal, or if the value does not fit the dtype.
 pub fn read_literal(form: &Sexpr) -> Result<Scalar, Error> {
     match form.as_form() {
         Some(("lit", [dtype, value])) => read_value(&read_dtype(dtype)?, value),
@@ -25,10 +27,10 @@ pub fn read_literal(form: &Sexpr) -> Result<Scalar, Error> {
     }
 }
 
-/// The value of a dtype: a word, or a list of the values of a struct's members.
+/// Reads a value of the given dtype: a word, or a list of the values of a struct's members.
 ///
 /// # Errors
-/// When it is none of the dtype.
+/// Returns a syntax error if `value` is no value of that dtype.
 pub fn read_value(dtype: &DType, value: &Sexpr) -> Result<Scalar, Error> {
     let wrong = || value.error(format!("expected a value of dtype {dtype}, found {value}"));
     match (dtype, &value.kind) {
@@ -42,7 +44,7 @@ pub fn read_value(dtype: &DType, value: &Sexpr) -> Result<Scalar, Error> {
 }
 
 fn read_prim(prim: Prim, word: &str) -> Option<Scalar> {
-    // The words that Rust reads as floats besides these are names.
+    // Rust parses other words as floats too (`infinity`, `NaN`); here those are names.
     let named = ["inf", "-inf", "nan"].contains(&word);
     let float = named || word.contains(|c: char| c.is_ascii_digit());
     Some(match prim {
@@ -60,10 +62,10 @@ fn read_prim(prim: Prim, word: &str) -> Option<Scalar> {
     })
 }
 
-/// A dtype: `f64`, `(struct (value f64) (coordinate i64))`.
+/// Reads a dtype: `f64`, `(struct (value f64) (coordinate i64))`.
 ///
 /// # Errors
-/// When it is none, or two members of a struct have one name.
+/// Returns an error if `form` is no dtype, or if two members of a struct have the same name.
 pub fn read_dtype(form: &Sexpr) -> Result<DType, Error> {
     if let Some(word) = form.as_atom() {
         let names = Prim::ALL.map(Prim::name);
@@ -86,12 +88,12 @@ pub fn read_dtype(form: &Sexpr) -> Result<DType, Error> {
     Ok(DType::structure(read))
 }
 
-/// The strong literal of a value.
+/// Writes a value as a strong literal.
 pub fn write_literal(value: &Scalar) -> Sexpr {
     Sexpr::form("lit", [write_dtype(&value.dtype()), write_value(value)])
 }
 
-/// The value without its dtype.
+/// Writes a value without its dtype.
 pub fn write_value(value: &Scalar) -> Sexpr {
     match value {
         Scalar::Struct(_, members) => Sexpr::list(members.iter().map(write_value)),
@@ -99,7 +101,7 @@ pub fn write_value(value: &Scalar) -> Sexpr {
     }
 }
 
-/// The dtype as text.
+/// Writes a dtype.
 pub fn write_dtype(dtype: &DType) -> Sexpr {
     match dtype {
         DType::Prim(p) => Sexpr::atom(p.name()),

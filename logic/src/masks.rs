@@ -1,9 +1,10 @@
-//! Masks that no place satisfies, such as `i < j and j < i`.
+//! Detection of masks that no coordinates satisfy, such as `i < j and j < i`.
 //!
-//! A mask is a comparison between coordinates, or of a coordinate with a number. Those under one `and` are bounds on
-//! differences of two coordinates; they contradict each other exactly where the graph of bounds has a cycle of negative
-//! length (C. E. Leiserson, J. B. Saxe, *A mixed-integer linear programming problem which is efficiently solvable*, 1988).
-//! Sizes are left out of account: what happens to be empty for the data at hand is no contradiction.
+//! A mask compares a coordinate with another coordinate or with a number. The masks under one `and`
+//! bound differences of two coordinates. They contradict each other exactly if the graph of bounds
+//! has a cycle of negative length (C. E. Leiserson, J. B. Saxe, *A mixed-integer linear programming
+//! problem which is efficiently solvable*, 1988). Sizes are ignored: a mask that is empty only for
+//! the sizes of the data at hand is no contradiction.
 
 use crate::error::Error;
 use crate::expr::{Expr, Node};
@@ -12,10 +13,10 @@ use crate::op::{Builtin, Op};
 use crate::plan::Plan;
 use std::collections::HashSet;
 
-/// Checks that no mask of a plan contradicts itself.
+/// Checks that no masks of a plan contradict each other.
 ///
 /// # Errors
-/// The masks that contradict each other, and their query.
+/// Returns the contradictory masks and their query.
 pub fn check_masks(plan: &Plan) -> Result<(), Error> {
     let mut seen = HashSet::new();
     for query in &plan.queries {
@@ -28,7 +29,7 @@ pub fn check_masks(plan: &Plan) -> Result<(), Error> {
     Ok(())
 }
 
-/// The masks of the first `and` that contradict each other.
+/// Returns the masks of the first `and` whose masks contradict each other.
 fn contradiction<'a>(expr: &'a Expr, seen: &mut HashSet<usize>) -> Option<Vec<&'a Expr>> {
     if !seen.insert(expr.address()) {
         return None;
@@ -48,7 +49,7 @@ fn is_and(expr: &Expr) -> bool {
     matches!(expr.node(), Node::MapJoin { op: Op::Builtin(Builtin::And), .. })
 }
 
-/// `a - b <= c` of coordinates; `None` is the number 0.
+/// The bound `a - b <= c` on coordinates; `None` stands for the number 0.
 #[derive(Clone)]
 struct Bound {
     a: Option<Field>,
@@ -56,7 +57,8 @@ struct Bound {
     c: i64,
 }
 
-/// The masks among the arguments of an `and`, of such within it as well, each with its bounds.
+/// Collects the masks among the arguments of an `and`, nested `and`s included, with the bounds of
+/// each mask.
 fn collect<'a>(expr: &'a Expr, masks: &mut Vec<(&'a Expr, Vec<Bound>)>) {
     for arg in expr.node().args() {
         match bounds(arg) {
@@ -70,7 +72,7 @@ fn collect<'a>(expr: &'a Expr, masks: &mut Vec<(&'a Expr, Vec<Bound>)>) {
 fn bounds(mask: &Expr) -> Option<Vec<Bound>> {
     let Node::MapJoin { op: Op::Builtin(op), args } = mask.node() else { return None };
     let [left, right] = &args[..] else { return None };
-    // `left - right` is at most that, and `right - left`.
+    // Upper bounds of `left - right` and of `right - left`.
     let (at_most, at_least) = match op {
         Builtin::Lt => (Some(-1), None),
         Builtin::Le => (Some(0), None),
@@ -90,7 +92,7 @@ fn bounds(mask: &Expr) -> Option<Vec<Bound>> {
     upper.into_iter().chain(lower).collect()
 }
 
-/// A coordinate plus a number, or a number alone.
+/// Matches a coordinate plus a number, or a number alone.
 fn linear(expr: &Expr) -> Option<(Option<Field>, i64)> {
     match expr.node() {
         Node::Coordinate(field) => Some((Some(field.clone()), 0)),
@@ -109,7 +111,7 @@ fn linear(expr: &Expr) -> Option<(Option<Field>, i64)> {
     }
 }
 
-/// Whether no coordinates keep all bounds: Bellman-Ford, from a vertex that leads to all others.
+/// Returns whether no coordinates satisfy all bounds, by Bellman-Ford from a virtual source.
 fn contradict(bounds: &[Bound]) -> bool {
     let mut vertices: Vec<&Option<Field>> = bounds.iter().flat_map(|bound| [&bound.a, &bound.b]).collect();
     vertices.sort();
@@ -144,7 +146,7 @@ mod tests {
     use crate::scalar::Scalar;
     use crate::text::{Catalog, parse};
 
-    /// Protects plans from results that are empty whatever the data, and plans that are not from being refused.
+    /// Contradictory masks are rejected, and satisfiable masks are accepted.
     #[test]
     fn contradictions_are_told() {
         let fill = Scalar::Bool(false);
@@ -164,7 +166,7 @@ mod tests {
             ("(lt (coordinate i) 2) (not (lt (coordinate i) 2))", false),
         ];
         for (masks, contradictory) in cases {
-            // Forms stand for maps of operators.
+            // Expands the operators to `mapjoin` forms.
             let masks = ["lt", "le", "gt", "ge", "eq", "not", "and", "+"]
                 .iter()
                 .fold(masks.to_owned(), |text, op| text.replace(&format!("({op} "), &format!("(mapjoin {op} ")));

@@ -1,34 +1,34 @@
-//! Plans: queries in order and what they produce.
+//! Plans: ordered queries and the results to return.
 
 use crate::error::Error;
 use crate::expr::Expr;
 use crate::field::Alias;
 use crate::format::{Format, TensorType};
 
-/// `alias := expr`; later queries may read it as a table.
+/// One step of a plan, `alias := expr`; later queries may read the result as a table.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Query {
-    /// The name of the result; bound once in a plan.
+    /// Name of the result, bound once in a plan.
     pub alias: Alias,
-    /// What to compute.
+    /// Expression to compute.
     pub expr: Expr,
 }
 
 /// A whole Logic program.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
-    /// The queries, each reading inputs and results of earlier ones.
+    /// Queries in order; each reads inputs and results of earlier queries.
     pub queries: Vec<Query>,
-    /// The results that the user wants.
+    /// Results that the plan returns.
     pub produces: Vec<Alias>,
 }
 
 impl Query {
-    /// The type of the result: one mode a field. The format is that of a reformat at the top; without one it is dense
-    /// until the optimizer has chosen.
+    /// Returns the type of the result, with one mode per field. The format is that of a reformat at
+    /// the root; without a reformat it is dense until the optimizer has chosen one.
     ///
     /// # Errors
-    /// When the size of a field is not known.
+    /// Returns [`Error::Unsized`] if a field has no size.
     pub fn result_type(&self) -> Result<TensorType, Error> {
         let info = self.expr.info();
         let shape = info.fields.iter().zip(&info.dimensions).map(|(field, size)| {

@@ -1,4 +1,4 @@
-//! Values: what a literal, a fill value or the interpreter holds.
+//! Values of literals, of fill values and of the interpreter.
 
 use crate::dtype::{DType, Prim, StructType};
 use std::fmt;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 /// One value of some [`DType`].
 ///
-/// Equality is of bits, with one NaN: `NaN == NaN`, and `0.0 != -0.0`. So scalars can be keys, and equal fill values
-/// really are interchangeable.
+/// Equality compares bits, except that all NaNs are equal: `NaN == NaN`, and `0.0 != -0.0`. Scalars
+/// can therefore be hash keys, and equal fill values are interchangeable.
 #[derive(Clone, Debug)]
 pub enum Scalar {
     /// A `bool`.
@@ -33,11 +33,11 @@ pub enum Scalar {
     F32(f32),
     /// An `f64`.
     F64(f64),
-    /// A struct: its type and one value a member.
+    /// A struct: its type and one value per member.
     Struct(Arc<StructType>, Arc<[Scalar]>),
 }
 
-/// Runs `$body` with `$v` bound to the Rust value inside a primitive scalar.
+/// Evaluates `$body` with `$v` bound to the Rust value inside a primitive scalar.
 #[macro_export]
 macro_rules! match_prim {
     ($scalar:expr, $v:ident => $body:expr, struct => $other:expr) => {
@@ -59,7 +59,7 @@ macro_rules! match_prim {
 }
 
 impl Scalar {
-    /// The dtype of the value.
+    /// Returns the dtype of the value.
     pub fn dtype(&self) -> DType {
         match self {
             Scalar::Struct(ty, _) => DType::Struct(ty.clone()),
@@ -67,7 +67,7 @@ impl Scalar {
         }
     }
 
-    /// The primitive type of the value, unless it is a struct.
+    /// Returns the primitive type of the value, or `None` for a struct.
     pub fn prim(&self) -> Option<Prim> {
         Some(match self {
             Scalar::Bool(_) => Prim::Bool,
@@ -85,12 +85,12 @@ impl Scalar {
         })
     }
 
-    /// The zero of a primitive: `false`, `0` or `0.0`.
+    /// Returns the zero of a primitive: `false`, `0` or `0.0`.
     pub fn zero(prim: Prim) -> Scalar {
         Scalar::from_bits(prim, 0)
     }
 
-    /// The one of a primitive: `true`, `1` or `1.0`.
+    /// Returns the one of a primitive: `true`, `1` or `1.0`.
     pub fn one(prim: Prim) -> Scalar {
         match prim {
             Prim::F32 => Scalar::F32(1.0),
@@ -99,7 +99,7 @@ impl Scalar {
         }
     }
 
-    /// The value whose bits, zero-extended to 64, are `bits`; higher bits are ignored.
+    /// Returns the value whose bits, zero-extended to 64, are `bits`; excess high bits are ignored.
     pub fn from_bits(prim: Prim, bits: u64) -> Scalar {
         match prim {
             Prim::Bool => Scalar::Bool(bits & 1 != 0),
@@ -116,7 +116,7 @@ impl Scalar {
         }
     }
 
-    /// The bits of a primitive, zero-extended to 64; `None` for a struct.
+    /// Returns the bits of a primitive, zero-extended to 64; `None` for a struct.
     pub fn to_bits(&self) -> Option<u64> {
         Some(match self {
             Scalar::Bool(v) => u64::from(*v),
@@ -134,7 +134,7 @@ impl Scalar {
         })
     }
 
-    /// The value as `f64`, rounded; `None` for a struct.
+    /// Returns the value as `f64`, rounded; `None` for a struct.
     pub fn to_f64(&self) -> Option<f64> {
         Some(match self {
             Scalar::Bool(v) => f64::from(u8::from(*v)),
@@ -152,7 +152,8 @@ impl Scalar {
         })
     }
 
-    /// The value as a mathematical integer; `None` for floats and structs. `true` is 1.
+    /// Returns the value as a mathematical integer, with 1 for `true`; `None` for floats and
+    /// structs.
     pub fn to_i128(&self) -> Option<i128> {
         Some(match self {
             Scalar::Bool(v) => i128::from(*v),
@@ -168,9 +169,13 @@ impl Scalar {
         })
     }
 
-    /// The total conversion between primitives, the one that all engines obey: integers wrap to the target's width;
-    /// floats to integers truncate, saturate at the ends and send NaN to 0; anything to `bool` is `x != 0` (NaN is
-    /// `true`); integers to floats round to nearest even. `None` when either side is a struct.
+    /// Converts a primitive to another type. The conversion is total, and all engines obey it:
+    /// - integers to integers wrap to the width of the target;
+    /// - floats to integers truncate, saturate at the ends of the range and map NaN to 0;
+    /// - any value to `bool` is `x != 0`, so that NaN is `true`;
+    /// - integers to floats round to nearest even.
+    ///
+    /// Returns `None` for a struct.
     pub fn cast(&self, to: Prim) -> Option<Scalar> {
         if to == Prim::Bool {
             return Some(Scalar::Bool(match self {
@@ -206,7 +211,7 @@ impl Scalar {
         })
     }
 
-    /// The primitives it is made of, depth first, in the order of [`DType::prims`].
+    /// Returns the leaf values of the scalar, depth first, in the order of [`DType::prims`].
     pub fn flatten(&self) -> Vec<Scalar> {
         match self {
             Scalar::Struct(_, members) => members.iter().flat_map(Scalar::flatten).collect(),
@@ -214,8 +219,8 @@ impl Scalar {
         }
     }
 
-    /// The value of `dtype` whose primitives, depth first, are taken from `parts`; `None` when they run out or have
-    /// other types.
+    /// Builds a value of `dtype` from its leaf values, depth first; `None` if `parts` has too few
+    /// values or one of another type.
     pub fn unflatten(dtype: &DType, parts: &mut dyn Iterator<Item = Scalar>) -> Option<Scalar> {
         match dtype {
             DType::Prim(p) => parts.next().filter(|s| s.prim() == Some(*p)),
@@ -226,7 +231,7 @@ impl Scalar {
         }
     }
 
-    /// Whether it is a NaN.
+    /// Returns whether the value is a NaN.
     pub fn is_nan(&self) -> bool {
         match self {
             Scalar::F32(v) => v.is_nan(),
@@ -260,7 +265,7 @@ impl Hash for Scalar {
 }
 
 impl fmt::Display for Scalar {
-    /// The bare number, without its type: `1`, `1.5`, `inf`, `nan`, `true`, `(1 2)`.
+    /// Writes the bare number, without its type: `1`, `1.5`, `inf`, `nan`, `true`, `(1 2)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Scalar::F32(v) if v.is_nan() => f.write_str("nan"),

@@ -1,33 +1,34 @@
-//! S-expressions: the surface of all text forms, with positions.
+//! S-expressions: the syntax of all text forms, with source positions.
 //!
-//! An atom is a run of characters other than blanks, parentheses, quotes and semicolons; `"..."` is a string with
-//! `\\`, `\"` and `\n`; `;` starts a comment that ends with its line.
+//! An atom is a run of characters other than whitespace, parentheses, quotes and semicolons;
+//! `"..."` is a string with the escapes `\\`, `\"` and `\n`; `;` starts a comment that ends with
+//! its line.
 
 use crate::error::Error;
 use std::fmt;
 
-/// Lists nest no deeper than this in a text, so that no reader overflows the stack.
+/// Maximal depth of nested lists in a text, so that no reader overflows the stack.
 const DEPTH_LIMIT: usize = 512;
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Position {
-    /// The line, from 1; 0 of what was not read.
+    /// Line, from 1; 0 for expressions that were not read from a text.
     pub line: usize,
-    /// The column in characters, from 1.
+    /// Column in characters, from 1.
     pub column: usize,
 }
 
-/// An s-expression and where it starts.
+/// An s-expression and its position.
 #[derive(Clone, Debug)]
 pub struct Sexpr {
-    /// Where it starts.
+    /// Position of its first character.
     pub at: Position,
-    /// What it is.
+    /// The atom, string or list.
     pub kind: SexprKind,
 }
 
-/// What an s-expression is.
+/// The content of an s-expression.
 #[derive(Clone, PartialEq, Debug)]
 pub enum SexprKind {
     /// A word or number.
@@ -39,29 +40,29 @@ pub enum SexprKind {
 }
 
 impl PartialEq for Sexpr {
-    /// Positions do not matter.
+    /// Compares contents and ignores positions.
     fn eq(&self, other: &Sexpr) -> bool {
         self.kind == other.kind
     }
 }
 
 impl Sexpr {
-    /// An atom.
+    /// Creates an atom.
     pub fn atom(word: impl Into<String>) -> Sexpr {
         Sexpr { at: Position::default(), kind: SexprKind::Atom(word.into()) }
     }
 
-    /// A list.
+    /// Creates a list.
     pub fn list(items: impl IntoIterator<Item = Sexpr>) -> Sexpr {
         Sexpr { at: Position::default(), kind: SexprKind::List(items.into_iter().collect()) }
     }
 
-    /// A list that starts with a word.
+    /// Creates a list that starts with a word.
     pub fn form(head: &str, items: impl IntoIterator<Item = Sexpr>) -> Sexpr {
         Sexpr::list(std::iter::once(Sexpr::atom(head)).chain(items))
     }
 
-    /// The word, if it is an atom.
+    /// Returns the word of an atom.
     pub fn as_atom(&self) -> Option<&str> {
         match &self.kind {
             SexprKind::Atom(word) => Some(word),
@@ -69,7 +70,7 @@ impl Sexpr {
         }
     }
 
-    /// The items, if it is a list.
+    /// Returns the items of a list.
     pub fn as_list(&self) -> Option<&[Sexpr]> {
         match &self.kind {
             SexprKind::List(items) => Some(items),
@@ -77,47 +78,48 @@ impl Sexpr {
         }
     }
 
-    /// The first word and the rest, if it is a list that starts with a word.
+    /// Returns the first word and the other items of a list that starts with a word.
     pub fn as_form(&self) -> Option<(&str, &[Sexpr])> {
         let (head, rest) = self.as_list()?.split_first()?;
         Some((head.as_atom()?, rest))
     }
 
-    /// The word.
+    /// Returns the word of an atom.
     ///
     /// # Errors
-    /// When it is no atom: `expected WHAT`.
+    /// Returns the error `expected WHAT, found ..` if the expression is no atom.
     pub fn word(&self, what: &str) -> Result<&str, Error> {
         self.as_atom().ok_or_else(|| self.error(format!("expected {what}, found {self}")))
     }
 
-    /// The items.
+    /// Returns the items of a list.
     ///
     /// # Errors
-    /// When it is no list: `expected WHAT`.
+    /// Returns the error `expected WHAT, found ..` if the expression is no list.
     pub fn items(&self, what: &str) -> Result<&[Sexpr], Error> {
         self.as_list().ok_or_else(|| self.error(format!("expected {what}, found {self}")))
     }
 
-    /// The number in an atom.
+    /// Parses the number in an atom.
     ///
     /// # Errors
-    /// When it is none of that type.
+    /// Returns the error `expected WHAT, found ..` if the expression is no number of that type.
     pub fn number<T: std::str::FromStr>(&self, what: &str) -> Result<T, Error> {
         self.word(what)?.parse().map_err(|_| self.error(format!("expected {what}, found {self}")))
     }
 
-    /// A syntax error at its place.
+    /// Creates a syntax error at the position of this expression.
     pub fn error(&self, message: impl Into<String>) -> Error {
         self.locate(Error::Syntax(message.into()))
     }
 
-    /// The error at its place.
+    /// Adds the position of this expression to an error.
     pub fn locate(&self, error: Error) -> Error {
         if self.at.line == 0 { error } else { error.at(self.at.line, self.at.column) }
     }
 
-    /// The text over several lines: a list that is longer than a line has its items indented below it.
+    /// Formats the expression over several lines: the items of a list that exceeds a line are
+    /// indented below it.
     pub fn pretty(&self) -> String {
         let mut out = String::new();
         self.write_pretty(0, &mut out);
@@ -134,7 +136,7 @@ impl Sexpr {
         out.push('(');
         let mut flat_prefix = true;
         for (k, item) in items.iter().enumerate() {
-            // Words right after the head stay on its line.
+            // Non-list items directly after the head stay on its line.
             flat_prefix &= k == 0 || item.as_list().is_none();
             if k > 0 && flat_prefix {
                 out.push(' ');
@@ -169,20 +171,20 @@ impl fmt::Display for Sexpr {
     }
 }
 
-/// The mark that some editors write before a text in UTF-8.
+/// The byte order mark that some editors write at the start of UTF-8 text.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The text without the mark that some editors write before it.
+/// Strips a leading byte order mark.
 pub fn without_mark(text: &str) -> &str {
     text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
 }
 
-/// All s-expressions of a text.
+/// Reads all s-expressions of a text.
 ///
 /// # Errors
-/// A parenthesis or quote that is not closed, or closes nothing.
+/// Returns an error for an unbalanced parenthesis, a malformed string, or lists nested too deeply.
 pub fn read(text: &str) -> Result<Vec<Sexpr>, Error> {
-    // The lists that are open, outermost first, each with its start.
+    // The open lists, outermost first, each with its start.
     let mut open: Vec<(Position, Vec<Sexpr>)> = Vec::new();
     let mut done: Vec<Sexpr> = Vec::new();
     let mut reader = Reader { rest: without_mark(text).chars().peekable(), at: Position { line: 1, column: 1 } };
@@ -226,10 +228,10 @@ pub fn read(text: &str) -> Result<Vec<Sexpr>, Error> {
     }
 }
 
-/// The one s-expression of a text.
+/// Reads a text that is a single s-expression.
 ///
 /// # Errors
-/// As [`read`], and when there is none or more than one.
+/// Returns the errors of [`read`], and an error if there is no expression or more than one.
 pub fn read_one(text: &str) -> Result<Sexpr, Error> {
     let mut all = read(text)?;
     if let Some(second) = all.get(1) {

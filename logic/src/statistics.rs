@@ -1,9 +1,9 @@
-//! Statistics: what is known of the stored places of tensors, askable and memoised.
+//! Statistics of the stored coordinates of tensors, computed on request and memoized.
 //!
-//! A [`StatisticsSource`] answers [`Question`]s on tensors, from their arrays or from a catalog; it may decline.
-//! [`Statistics`] remembers answers and fills in what a source declines from the tensor's type, so asking it never
-//! fails. Estimates and bounds are apart in every [`Answer`]: an estimate may be wrong either way, a bound is never
-//! exceeded.
+//! A [`StatisticsSource`] answers [`Question`]s on tensors, from their arrays or from a catalog,
+//! and may decline. [`Statistics`] memoizes the answers, and derives an answer from the type of the
+//! tensor if the source declines, so that [`Statistics::ask`] never fails. Every [`Answer`] has an
+//! estimate, which may err in both directions, and a bound, which is never exceeded.
 
 use crate::field::Alias;
 use crate::format::TensorType;
@@ -13,53 +13,53 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// A set of storage modes of one tensor, of the outermost 64.
+/// A set of storage modes of one tensor, restricted to the outermost 64.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct ModeSet(u64);
 
 impl ModeSet {
-    /// The first `count` storage modes.
+    /// Returns the set of the first `count` storage modes.
     pub fn prefix(count: usize) -> ModeSet {
         ModeSet(if count >= 64 { u64::MAX } else { (1 << count) - 1 })
     }
 
-    /// The set with a mode more.
+    /// Adds a mode to the set.
     #[must_use]
     pub fn with(self, mode: usize) -> ModeSet {
         ModeSet(if mode < 64 { self.0 | 1 << mode } else { self.0 })
     }
 
-    /// Whether the mode is in it.
+    /// Returns whether the set contains the mode.
     pub fn contains(self, mode: usize) -> bool {
         mode < 64 && self.0 >> mode & 1 == 1
     }
 
-    /// The modes, ascending.
+    /// Iterates over the modes, ascending.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         (0..64).filter(move |&m| self.contains(m))
     }
 
-    /// How many modes it has.
+    /// Returns the number of modes.
     pub fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    /// Whether it has no mode.
+    /// Returns whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The number of leading modes that it is made of, if it is made of just those.
+    /// Returns the number of modes, if the set is a prefix: modes 0, 1, .. without gaps.
     pub fn as_prefix(self) -> Option<usize> {
         (ModeSet::prefix(self.len()) == self).then(|| self.len())
     }
 
-    /// Whether it has all modes of the other one.
+    /// Returns whether the set contains all modes of `other`.
     pub fn contains_all(self, other: ModeSet) -> bool {
         other.0 & !self.0 == 0
     }
 
-    /// The modes of either set.
+    /// Returns the union of the two sets.
     #[must_use]
     pub fn union(self, other: ModeSet) -> ModeSet {
         ModeSet(self.0 | other.0)
@@ -78,104 +78,106 @@ impl fmt::Debug for ModeSet {
     }
 }
 
-/// What can be asked of a tensor. Modes are storage modes.
+/// A question on a tensor. Modes are storage modes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Question {
-    /// How many positions there are below the first so many levels; with all levels, how many values are stored. A
-    /// dense level counts every coordinate.
+    /// The number of positions below the given number of outermost levels; with all levels, the
+    /// number of stored values. A dense level counts every coordinate.
     Positions(usize),
-    /// How many distinct coordinates the stored places have in these modes.
+    /// The number of distinct coordinates of the stored entries in these modes.
     Distinct(ModeSet),
-    /// How many distinct coordinates in `of` the places with one and the same coordinate in `given` have: the mean is
-    /// the estimate, the maximum the bound (a degree constraint).
+    /// The number of distinct coordinates in `of` among the entries that share one coordinate in
+    /// `given`. The mean is the estimate, the maximum the bound (a degree constraint).
     Degree {
-        /// What is counted.
+        /// Counted modes.
         of: ModeSet,
-        /// What is held fixed.
+        /// Fixed modes.
         given: ModeSet,
     },
 }
 
-/// Something that is true of a tensor, or not. Modes are those of the tensor, not of its storage.
+/// A property that a tensor has or lacks. Modes are tensor modes, not storage modes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Fact {
-    /// With two modes exchanged it is the same tensor.
+    /// Exchanging the two modes leaves the tensor unchanged.
     Symmetric(usize, usize),
-    /// Places whose coordinates in two modes are equal hold the fill value.
+    /// All entries with equal coordinates in the two modes have the fill value.
     OffDiagonal(usize, usize),
 }
 
-/// A number of places.
+/// A count of coordinates or positions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Answer {
-    /// What is expected.
+    /// Expected count.
     pub estimate: f64,
-    /// What is never exceeded.
+    /// Upper bound of the count.
     pub bound: f64,
 }
 
 impl Answer {
-    /// A number that was counted.
+    /// Creates the answer for an exact count.
     pub fn exact(count: u64) -> Answer {
         Answer { estimate: count as f64, bound: count as f64 }
     }
 
-    /// An estimate under a bound.
+    /// Creates an answer from an estimate, which is clamped to the bound.
     pub fn new(estimate: f64, bound: f64) -> Answer {
         Answer { estimate: estimate.min(bound), bound }
     }
 }
 
-/// A hop along the stored places of a tensor: from their coordinates in one storage mode to those in another.
+/// A hop along the stored entries of a tensor, from their coordinates in one storage mode to those
+/// in another.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Hop {
     /// The tensor.
     pub tensor: Alias,
-    /// The storage mode where it begins.
+    /// Storage mode where the hop begins.
     pub from: usize,
-    /// The storage mode where it ends.
+    /// Storage mode where the hop ends.
     pub to: usize,
 }
 
 impl Hop {
-    /// The same hop the other way.
+    /// Returns the reverse hop.
     #[must_use]
     pub fn back(&self) -> Hop {
         Hop { tensor: self.tensor.clone(), from: self.to, to: self.from }
     }
 }
 
-/// How places are spread over the coordinates of a mode: for each of them, how many there are by the mean of all
-/// coordinates.
+/// The distribution of stored entries over the coordinates of a mode: the count of each coordinate,
+/// relative to the mean count.
 pub type Weights = Arc<[f32]>;
 
-/// Whoever knows the stored places of tensors.
+/// A provider of statistics of stored entries.
 pub trait StatisticsSource {
-    /// The answer, or `None` when it is not known here or would cost more than it is worth.
+    /// Returns the answer, or `None` if it is unknown or too expensive to compute.
     fn answer(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Option<Answer>;
 
-    /// How the distinct coordinates in the storage modes `of` are spread over those of `mode`, which is one of them;
-    /// `None` when it is not known here: they are taken to be spread evenly.
+    /// Returns how the distinct coordinates in the storage modes `of` are distributed over those of
+    /// `mode`, which is one of `of`. Returns `None` if unknown; callers then assume a uniform
+    /// distribution.
     fn marginal(&self, tensor: &Alias, ty: &TensorType, of: ModeSet, mode: usize) -> Option<Weights> {
         let _ = (tensor, ty, of, mode);
         None
     }
 
-    /// How many pairs of a coordinate where a path begins and one where it ends it connects; `None` when it is not known
-    /// here. As many places has the product of the matrices along it.
+    /// Returns the number of pairs of a first and a last coordinate that the path connects: the
+    /// number of stored entries of the product of its matrices. Returns `None` if unknown.
     fn connected(&self, path: &[Hop]) -> Option<f64> {
         let _ = path;
         None
     }
 
-    /// Whether something is true of the tensor; `false` when it is not known here.
+    /// Returns whether the tensor has the property; `false` if unknown.
     fn holds(&self, tensor: &Alias, ty: &TensorType, fact: Fact) -> bool {
         let _ = (tensor, ty, fact);
         false
     }
 }
 
-/// A source that knows nothing: everything is assumed from types.
+/// A source without any data: all statistics are derived from types.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Assumed;
 
@@ -185,12 +187,12 @@ impl StatisticsSource for Assumed {
     }
 }
 
-/// A catalog of numbers of positions below each level, one list a tensor, outermost level first.
+/// A catalog of position counts below each level: one list per tensor, outermost level first.
 #[derive(Clone, Debug, Default)]
 pub struct PositionCounts(FxHashMap<Alias, Vec<Answer>>);
 
 impl PositionCounts {
-    /// Sets the answers to [`Question::Positions`] of a tensor: for 1, 2, .. levels.
+    /// Sets the answers to [`Question::Positions`] of a tensor, for 1, 2, .. levels.
     pub fn insert(&mut self, tensor: Alias, counts: Vec<Answer>) {
         self.0.insert(tensor, counts);
     }
@@ -205,7 +207,7 @@ impl StatisticsSource for PositionCounts {
     }
 }
 
-/// Answers to all questions, memoised.
+/// Memoized answers to all questions.
 pub struct Statistics<'a> {
     source: &'a dyn StatisticsSource,
     memo: RefCell<FxHashMap<(Alias, Question), Answer>>,
@@ -215,7 +217,7 @@ pub struct Statistics<'a> {
 }
 
 impl<'a> Statistics<'a> {
-    /// Statistics from a source.
+    /// Creates statistics that are answered by the source.
     pub fn new(source: &'a dyn StatisticsSource) -> Statistics<'a> {
         Statistics {
             source,
@@ -226,12 +228,12 @@ impl<'a> Statistics<'a> {
         }
     }
 
-    /// The number of stored values.
+    /// Returns the number of stored values.
     pub fn stored(&self, tensor: &Alias, ty: &TensorType) -> Answer {
         self.ask(tensor, ty, Question::Positions(ty.format.levels.len()))
     }
 
-    /// The answer to a question.
+    /// Returns the answer to a question, from the source or derived from the type.
     pub fn ask(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Answer {
         let key = (tensor.clone(), question);
         if let Some(known) = self.memo.borrow().get(&key) {
@@ -243,8 +245,8 @@ impl<'a> Statistics<'a> {
         answer
     }
 
-    /// How the distinct coordinates in the storage modes `of` are spread over those of `mode`; `None`: evenly, for all
-    /// that is known.
+    /// Returns how the distinct coordinates in the storage modes `of` are distributed over those of
+    /// `mode`; `None` means uniformly, as far as known.
     pub fn marginal(&self, tensor: &Alias, ty: &TensorType, of: ModeSet, mode: usize) -> Option<Weights> {
         let key = (tensor.clone(), of, mode);
         if let Some(known) = self.marginals.borrow().get(&key) {
@@ -255,7 +257,8 @@ impl<'a> Statistics<'a> {
         weights
     }
 
-    /// How many pairs of a coordinate where a path begins and one where it ends it connects, if that is known.
+    /// Returns the number of pairs of a first and a last coordinate that the path connects; `None`
+    /// if unknown.
     pub fn connected(&self, path: &[Hop]) -> Option<f64> {
         if let Some(known) = self.paths.borrow().get(path) {
             return *known;
@@ -265,19 +268,20 @@ impl<'a> Statistics<'a> {
         pairs
     }
 
-    /// Whether something is true of a tensor.
+    /// Returns whether the tensor has the property; `false` if unknown.
     pub fn holds(&self, tensor: &Alias, ty: &TensorType, fact: Fact) -> bool {
         let ask = || self.source.holds(tensor, ty, fact);
         *self.facts.borrow_mut().entry((tensor.clone(), fact)).or_insert_with(ask)
     }
 
-    /// All facts that were asked for, with their truth: a plan that was made by them serves tensors of which the same is
-    /// true.
+    /// Returns all facts asked for so far, with their truth values. A plan based on them is valid
+    /// for any tensors with the same facts.
     pub fn facts(&self) -> Vec<(Alias, Fact, bool)> {
         self.facts.borrow().iter().map(|((tensor, fact), holds)| (tensor.clone(), *fact, *holds)).collect()
     }
 
-    /// The answer that follows from the type and from what costs nothing to find: numbers of positions.
+    /// Returns the answer that follows from the type and from position counts, which are cheap to
+    /// find.
     pub fn assume(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Answer {
         match question {
             Question::Positions(_) => self.ask(tensor, ty, question),
@@ -286,7 +290,7 @@ impl<'a> Statistics<'a> {
     }
 }
 
-/// The answer that follows from the type and from other answers.
+/// Derives an answer from the type and from other answers.
 fn derived(ty: &TensorType, question: Question, ask: &dyn Fn(Question) -> Answer) -> Answer {
     let sizes = ty.format.storage_shape(&ty.shape);
     let places = |modes: ModeSet| modes.iter().filter_map(|m| sizes.get(m)).map(|&n| n as f64).product::<f64>();
@@ -306,7 +310,7 @@ fn derived(ty: &TensorType, question: Question, ask: &dyn Fn(Question) -> Answer
         Question::Distinct(modes) => {
             let all = places(modes);
             let cover = (0..=sizes.len()).find(|&k| modes.iter().all(|m| m < k)).unwrap_or(sizes.len());
-            // Positions count runs, not the places that they cover.
+            // Positions count runs, not the coordinates that the runs cover.
             if ty.format.levels[..cover].iter().any(|l| l.kind.traits().runs) {
                 return Answer::new(all, all);
             }
@@ -330,7 +334,7 @@ fn derived(ty: &TensorType, question: Question, ask: &dyn Fn(Question) -> Answer
     }
 }
 
-/// How many of `places` are hit by that many independent uniform throws.
+/// Returns the expected number of `places` hit by that many independent uniform throws.
 fn occupied(throws: f64, places: f64) -> f64 {
     if places <= 1.0 { places.min(throws) } else { -places * (throws * (-1.0 / places).ln_1p()).exp_m1() }
 }
@@ -358,7 +362,7 @@ mod tests {
         assert!(columns.estimate > 250.0 && columns.estimate < 300.0, "{columns:?}");
         assert_eq!(columns.bound, 300.0);
         let degree = Question::Degree { of: ModeSet::default().with(1), given: ModeSet::prefix(1) };
-        // Three hundred places thrown into a hundred rows leave some empty.
+        // Three hundred entries thrown into a hundred rows leave some rows empty.
         let filled = 100.0 * (1.0 - 0.99_f64.powi(300));
         let degree = stats.ask(&a, &csr, degree).estimate;
         assert!((degree - 300.0 / filled).abs() < 1e-9, "{degree}");

@@ -1,14 +1,16 @@
 //! The verifier of plans. Rules:
 //!
 //! 1. Every query binds an alias that no other query binds.
-//! 2. A table reads an input, or the result of an earlier query; no later query binds its alias.
+//! 2. A table reads an input or the result of an earlier query; no later query binds its alias.
 //! 3. A table of a result has the shape, dtype and fill value of that result.
-//! 4. All tables of one input have one type, and that type is valid (format, shape, dtype and fill value agree).
-//! 5. What is known of a node ([`Info`](crate::expr::Info)) is what inference gives for it.
-//! 6. A weak number stands alone in a query; arguments are strong.
+//! 4. All tables of one input have the same type, and that type is valid (format, shape, dtype and
+//!   fill value agree).
+//! 5. The [`Info`](crate::expr::Info) of a node equals the result of inference.
+//! 6. A weak number is a whole query; arguments of nodes are strong.
 //! 7. Every field of a query has a size.
-//! 8. User-defined operators of one name are equal, and none has the name of a built-in operator.
-//! 9. The plan produces something, each result once, and every result is bound.
+//! 8. User-defined operators of the same name are equal, and none has the name of a built-in
+//!   operator.
+//! 9. The plan produces at least one result, each result once, and every result is bound.
 
 use crate::error::Error;
 use crate::expr::{Expr, Info, Node, infer};
@@ -19,10 +21,10 @@ use crate::plan::{Plan, Query};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Checks that a plan keeps all rules of this module.
+/// Checks that a plan obeys all rules of this module.
 ///
 /// # Errors
-/// The first rule that is broken, and where.
+/// Returns the first broken rule, and its query.
 pub fn verify(plan: &Plan) -> Result<(), Error> {
     let mut state =
         State { plan, bound: HashMap::new(), inputs: HashMap::new(), ops: HashMap::new(), seen: HashSet::new() };
@@ -46,11 +48,11 @@ pub fn verify(plan: &Plan) -> Result<(), Error> {
 
 struct State<'a> {
     plan: &'a Plan,
-    /// The types of the results so far.
+    /// Types of the results so far.
     bound: HashMap<Alias, TensorType>,
     inputs: HashMap<Alias, Arc<TensorType>>,
     ops: HashMap<String, Arc<UserOp>>,
-    /// Expressions that were checked already; plans share them.
+    /// Addresses of the expressions that were already checked; plans share subexpressions.
     seen: HashSet<usize>,
 }
 
