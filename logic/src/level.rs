@@ -74,8 +74,8 @@ pub struct LevelTraits {
     pub branchless: bool,
     /// True if positions have no gaps, and each belongs to one coordinate.
     pub compact: bool,
-    /// True if only coordinates with values are stored. Otherwise some are stored because of their
-    /// neighbors, and have the fill value.
+    /// True if a coordinate is stored only for its own value. Otherwise some coordinates are stored
+    /// because of their neighbors, and have the fill value.
     pub explicit: bool,
     /// True if one position stands for all coordinates of a run, which have equal children.
     pub runs: bool,

@@ -1,4 +1,5 @@
-//! The smart constructors: every expression is made here, checked and with its [`Info`] inferred.
+//! Smart constructors: the only way to create expressions; each checks the node and infers its
+//! [`Info`].
 
 use super::infer::infer;
 use super::weak::{fit, resolve};
@@ -13,10 +14,11 @@ use crate::scalar::Scalar;
 use std::sync::Arc;
 
 impl Expr {
-    /// A tensor with its modes named; a field that repeats is a diagonal.
+    /// Creates a table: a tensor with named modes. A repeated field reads the diagonal.
     ///
     /// # Errors
-    /// When there is not one field a mode, or a repeated field has two sizes.
+    /// Returns an error if the number of fields differs from the number of modes, or a repeated
+    /// field has two sizes.
     pub fn table(
         tensor: impl Into<Alias>,
         ty: Arc<TensorType>,
@@ -25,44 +27,47 @@ impl Expr {
         Expr::infer(Node::Table { tensor: tensor.into(), ty, fields: names(fields) })
     }
 
-    /// A constant of its own dtype.
+    /// Creates a constant of the value's own dtype.
     pub fn literal(value: impl Into<Scalar>) -> Expr {
         let node = Node::Literal(value.into());
         let info = infer(&node, FloatMode::default()).expect("a literal is well-formed");
         Expr::wrap(node, info, FloatMode::default())
     }
 
-    /// A bare number, which takes the dtype that it meets; alone it keeps its own.
+    /// Creates a bare number, which takes its dtype from the arguments beside it. A number that is
+    /// a whole query keeps its own dtype.
     pub fn number(value: impl Into<Scalar>) -> Expr {
         let node = Node::Literal(value.into());
         let info = infer(&node, FloatMode::default()).expect("a literal is well-formed");
         Expr::wrap(node, Info { weak: true, ..info }, FloatMode::default())
     }
 
-    /// The coordinate of a field as an `i64`; it has no size until it is joined with a table.
+    /// Creates the coordinate of a field, as an `i64`. The field has no size until it is joined
+    /// with a table.
     pub fn coordinate(field: impl Into<Field>) -> Expr {
         let node = Node::Coordinate(field.into());
         let info = infer(&node, FloatMode::default()).expect("a coordinate is well-formed");
         Expr::wrap(node, info, FloatMode::default())
     }
 
-    /// The operator on the natural join of the arguments. Its fields are the ordered union of theirs; weak arguments
-    /// become literals of the dtype that they meet.
+    /// Applies an operator to the natural join of the arguments. The result has the ordered union
+    /// of their fields. Weak arguments become literals whose dtype follows from the other
+    /// arguments.
     ///
     /// # Errors
-    /// When the arguments do not fit the operator, a weak one does not fit the dtype that it meets, a field has two
-    /// sizes, or the operator faults on the fill values.
+    /// Returns an error if the arguments do not fit the operator, a weak argument does not fit its
+    /// dtype, a field has two sizes, or the operator faults on the fill values.
     pub fn mapjoin(op: impl Into<Op>, args: impl IntoIterator<Item = Expr>) -> Result<Expr, Error> {
         let (op, args) = resolve(op.into(), args.into_iter().collect())?;
         Expr::infer(Node::MapJoin { op, args })
     }
 
-    /// The fold over fields, from `init`, which is taken to the dtype of the argument. An argument that the operator
-    /// promotes, as `+` does `bool`, is cast first.
+    /// Folds an expression over fields, from `init`, which is converted to the dtype of the
+    /// argument. An argument that the operator promotes, as `+` promotes `bool`, is cast first.
     ///
     /// # Errors
-    /// When the operator has no dtype to fold in, `init` does not fit it, the argument lacks a field or its size, or
-    /// the fold of the fill value faults.
+    /// Returns an error if the operator has no dtype to fold in, `init` does not fit that dtype,
+    /// the argument lacks a field or its size, or the fold of the fill value faults.
     pub fn aggregate(
         op: impl Into<Op>,
         init: impl Into<Scalar>,
@@ -76,37 +81,41 @@ impl Expr {
         Expr::infer(Node::Aggregate { op, init, arg, fields: names(fields) })
     }
 
-    /// The inclusive prefix fold along a field. An argument that the operator promotes is cast first.
+    /// Folds the inclusive prefixes along a field. An argument that the operator promotes is cast
+    /// first.
     ///
     /// # Errors
-    /// When the operator is not associative for the dtype, or the argument lacks the field.
+    /// Returns an error if the operator is not associative for the dtype, or the argument lacks the
+    /// field.
     pub fn scan(op: impl Into<Op>, arg: Expr, field: impl Into<Field>) -> Result<Expr, Error> {
         let (op, arg) = (op.into(), arg.strong());
         let dtype = fold_dtype(&op, &arg.info().dtype, "scan")?;
         Expr::infer(Node::Scan { op, arg: arg.cast(&dtype)?, field: field.into() })
     }
 
-    /// The same table with its fields in another order.
+    /// Reorders the fields of a table.
     ///
     /// # Errors
-    /// When the fields are not those of the argument.
+    /// Returns an error if `fields` is no permutation of the fields of the table.
     pub fn reorder(self, fields: impl IntoIterator<Item = impl Into<Field>>) -> Result<Expr, Error> {
         Expr::infer(Node::Reorder { arg: self.strong(), fields: names(fields) })
     }
 
-    /// The same table with its fields renamed, by position.
+    /// Renames the fields of a table, by position.
     ///
     /// # Errors
-    /// When there is not one new name a field, or a name repeats.
+    /// Returns an error if the number of names differs from the number of fields, or a name
+    /// repeats.
     pub fn relabel(self, fields: impl IntoIterator<Item = impl Into<Field>>) -> Result<Expr, Error> {
         Expr::infer(Node::Relabel { arg: self.strong(), fields: names(fields) })
     }
 
-    /// The table read at other coordinates; the value for reads outside is taken to the dtype of the table.
+    /// Reads the table at other coordinates. The value for reads out of bounds is converted to the
+    /// dtype of the table.
     ///
     /// # Errors
-    /// When the map names fields that there are not, a read may be out of bounds and the map has no value for it, or
-    /// that value does not fit.
+    /// Returns an error if the map names unknown fields, a read may be out of bounds and the map
+    /// has no value for it, or that value does not fit the dtype.
     pub fn index(self, mut map: IndexMap) -> Result<Expr, Error> {
         let arg = self.strong();
         if let Some(outside) = &map.outside {
@@ -115,18 +124,19 @@ impl Expr {
         Expr::infer(Node::Index { map, arg })
     }
 
-    /// The same table, to be stored in that format, whose modes are the fields in their order.
+    /// Requires the table to be stored in a format whose modes are the fields, in order.
     ///
     /// # Errors
-    /// When the format does not fit the rank or the values.
+    /// Returns an error if the format does not fit the rank, the dtype or the fill value.
     pub fn reformat(self, format: Format) -> Result<Expr, Error> {
         Expr::infer(Node::Reformat { format, arg: self.strong() })
     }
 
-    /// The same table, to be stored with that fill value, or its own; computed values that equal it are stored or not.
+    /// Requires the table to be stored with a fill value, by default its own. `computed` says
+    /// whether computed values that equal the fill value are stored.
     ///
     /// # Errors
-    /// When the fill value does not fit the dtype.
+    /// Returns an error if the fill value does not fit the dtype.
     pub fn refill(self, fill: Option<Scalar>, computed: Computed) -> Result<Expr, Error> {
         let arg = self.strong();
         let fill = match fill {
@@ -136,7 +146,7 @@ impl Expr {
         Expr::infer(Node::Refill { fill, computed, arg })
     }
 
-    /// The format in which the table is to be stored, if it says so.
+    /// Returns the format in which the table must be stored, if the expression gives one.
     pub fn stored_format(&self) -> Option<&Format> {
         match self.node() {
             Node::Reformat { format, .. } => Some(format),
@@ -145,10 +155,10 @@ impl Expr {
         }
     }
 
-    /// The values cast to a dtype; itself when that is theirs.
+    /// Casts the values to a dtype; returns the expression unchanged if it already has that dtype.
     ///
     /// # Errors
-    /// When either is a struct and they differ.
+    /// Returns an error if the dtypes differ and one of them is a struct.
     pub fn cast(self, dtype: &DType) -> Result<Expr, Error> {
         match dtype {
             _ if self.info().dtype == *dtype => Ok(self),
@@ -162,7 +172,7 @@ impl Expr {
         }
     }
 
-    /// The same with what it is no longer weak.
+    /// Turns a weak literal into a strong one; returns other expressions unchanged.
     fn strong(self) -> Expr {
         match self.node() {
             Node::Literal(value) if self.info().weak => Expr::literal(value.clone()),
@@ -170,7 +180,7 @@ impl Expr {
         }
     }
 
-    /// Infers a node in the mode of its arguments.
+    /// Creates a node with properties inferred in the float mode of its arguments.
     fn infer(node: Node) -> Result<Expr, Error> {
         let strict = node.args().iter().any(|arg| arg.mode() == FloatMode::StrictIeee);
         let mode = if strict { FloatMode::StrictIeee } else { FloatMode::default() };

@@ -1,4 +1,4 @@
-//! Folds: the dtype in which an operator folds, and the fold of many equal fill values.
+//! Folds: the dtype in which an operator folds, and folds of many equal fill values.
 
 use super::Expr;
 use crate::dtype::DType;
@@ -8,17 +8,18 @@ use crate::mode::FloatMode;
 use crate::op::{Op, repeat_eval};
 use crate::scalar::Scalar;
 
-/// Below this many places floats are folded one by one, so that a fill value has the bits of the strict fold.
+/// Largest number of floats that are folded one by one, so that the fill value has the bits of the
+/// strict fold.
 const PLAIN: u64 = 1024;
 
-/// Steps of a fold that has no closed form.
+/// Maximal number of steps of a fold without closed form.
 const STEPS: u64 = 1 << 20;
 
-/// The dtype D with `op: (D, D) -> D` in which values of dtype `from` are folded; `from` itself unless the operator
-/// promotes it, as `+` does `bool`.
+/// Returns the dtype D with `op: (D, D) -> D` in which values of dtype `from` are folded. D is
+/// `from`, unless the operator promotes `from`, as `+` promotes `bool`.
 ///
 /// # Errors
-/// When the operator has no such dtype.
+/// Returns an error if the operator has no such dtype.
 pub(crate) fn fold_dtype(op: &Op, from: &DType, node: &'static str) -> Result<DType, Error> {
     let signature = op.signature(&[from.clone(), from.clone()])?;
     if signature.args.iter().all(|t| *t == signature.result) {
@@ -33,10 +34,11 @@ pub(crate) fn fold_dtype(op: &Op, from: &DType, node: &'static str) -> Result<DT
     })
 }
 
-/// The fill value of an aggregate: the fold of the argument's fill value over all places of the fields.
+/// Returns the fill value of an aggregate: the fold of the argument's fill value over the whole
+/// extent of the fields.
 ///
 /// # Errors
-/// When a field has no known size, and as [`fold_fill_over`].
+/// Returns an error if a field has no size, and the errors of [`fold_fill_over`].
 pub(super) fn aggregate_fill(
     op: &Op,
     init: &Scalar,
@@ -52,10 +54,11 @@ pub(super) fn aggregate_fill(
     fold_fill_over(op, init, &arg.info().fill, &sizes, mode)
 }
 
-/// The fold of values `fill` over all places of fields of those sizes, as [`fold_fill`].
+/// Folds the value `fill` over fields of the given sizes, like [`fold_fill`].
 ///
 /// # Errors
-/// When there are more places than 64 bits can count and the operator is not associative, and as [`fold_fill`].
+/// Returns an error if the product of the sizes exceeds 64 bits and the operator is not
+/// associative, and the errors of [`fold_fill`].
 pub fn fold_fill_over(op: &Op, init: &Scalar, fill: &Scalar, sizes: &[u64], mode: FloatMode) -> Result<Scalar, Error> {
     if sizes.contains(&0) {
         return fold_fill(op, init, fill, 0, mode);
@@ -83,12 +86,12 @@ fn too_large() -> Error {
     Error::TooLarge { what: "the extent of an aggregate".to_owned(), places: u128::MAX, limit: u64::MAX }
 }
 
-/// The fold of `n` values `fill` from `init`: `op(init, repeat(fill, n))` where the operator is associative, `init`
-/// for n = 0. Floats over few places, and operators that are not associative, are folded step by step until the value
-/// settles.
+/// Folds `n` values `fill`, from `init`. The result is `op(init, repeat(fill, n))` if the operator
+/// is associative, and `init` for n = 0. Short folds of floats, and folds with operators that are
+/// not associative, run step by step until the value no longer changes.
 ///
 /// # Errors
-/// A fault of the operator; a value that does not settle within [`STEPS`].
+/// Returns a fault of the operator, or an error if the value still changes after [`STEPS`] steps.
 pub fn fold_fill(op: &Op, init: &Scalar, fill: &Scalar, n: u64, mode: FloatMode) -> Result<Scalar, Error> {
     let fault = |fault| Error::Fault { place: format!("the fold of the fill value {fill} with `{op}`"), fault };
     let dtype = init.dtype();

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::field::Field;
 use crate::scalar::Scalar;
 
-/// What is inferred of a table read through a map.
+/// Infers the properties of a table read through a map.
 pub(super) fn infer_index(map: &IndexMap, arg: &Expr) -> Result<Info, Error> {
     let info = arg.info();
     check_names(map, info)?;
@@ -83,7 +83,8 @@ fn result_fields(map: &IndexMap, arg: &Info) -> (Vec<Field>, Vec<Option<u64>>) {
     fields.into_iter().unzip()
 }
 
-/// Interval arithmetic over the subscripts. Nothing is read when a field of the result is empty.
+/// Proves reads in bounds by interval arithmetic over the subscripts. If a field of the result is
+/// empty, nothing is read.
 fn check_bounds(map: &IndexMap, arg: &Info, result: &Info) -> Result<(), Error> {
     if result.dimensions.contains(&Some(0)) {
         return Ok(());
@@ -109,12 +110,12 @@ fn check_bounds(map: &IndexMap, arg: &Info, result: &Info) -> Result<(), Error> 
     Ok(())
 }
 
-/// The shorthands. `field` is a field of the expression; sizes come from it.
+/// Shorthands for index maps. `field` is a field of the expression, which gives the sizes.
 impl Expr {
-    /// `field` restricted to `low..high`, counted from 0 again.
+    /// Restricts `field` to the coordinates `low..high`, renumbered from 0.
     ///
     /// # Errors
-    /// When the bounds are not within the field.
+    /// Returns an error if the bounds are not within the field.
     pub fn window(self, field: impl Into<Field>, low: u64, high: u64) -> Result<Expr, Error> {
         let field = field.into();
         if high < low {
@@ -124,10 +125,12 @@ impl Expr {
         self.index(one(field.clone(), form, [(field, high - low)], None))
     }
 
-    /// As [`Expr::window`], with bounds that may lie outside; reads there give `outside`.
+    /// Restricts `field` like [`Expr::window`], with bounds that may be outside the field; reads
+    /// there give `outside`.
     ///
     /// # Errors
-    /// When the argument lacks the field or `outside` does not fit.
+    /// Returns an error if the argument lacks the field, the window ends before it starts, or
+    /// `outside` does not fit the dtype.
     pub fn permissive(
         self,
         field: impl Into<Field>,
@@ -142,10 +145,12 @@ impl Expr {
         self.index(one(field.clone(), form, [(field, size)], Some(outside.into())))
     }
 
-    /// `field` read `by` places further on, its size kept; reads outside give `outside`.
+    /// Reads `field` at its coordinate plus `by`, with the same size; reads out of bounds give
+    /// `outside`.
     ///
     /// # Errors
-    /// As [`Expr::permissive`].
+    /// Returns an error if the argument lacks the field or its size, or `outside` does not fit the
+    /// dtype.
     pub fn offset(self, field: impl Into<Field>, by: i64, outside: impl Into<Scalar>) -> Result<Expr, Error> {
         let field = field.into();
         let size = self.size_of(&field, "offset")?;
@@ -153,10 +158,10 @@ impl Expr {
         self.index(one(field.clone(), form, [(field, size)], Some(outside.into())))
     }
 
-    /// Every `step`-th place of `field`, from 0 on.
+    /// Reads every `step`-th coordinate of `field`, starting at 0.
     ///
     /// # Errors
-    /// When the argument lacks the field, or `step` is 0.
+    /// Returns an error if the argument lacks the field, or `step` is 0.
     pub fn stride(self, field: impl Into<Field>, step: u64) -> Result<Expr, Error> {
         let field = field.into();
         let size = self.size_of(&field, "stride")?;
@@ -167,10 +172,10 @@ impl Expr {
         self.index(one(field.clone(), form, [(field, size.div_ceil(step))], None))
     }
 
-    /// `field` from its end to its start.
+    /// Reads `field` in descending order.
     ///
     /// # Errors
-    /// When the argument lacks the field.
+    /// Returns an error if the argument lacks the field.
     pub fn reverse(self, field: impl Into<Field>) -> Result<Expr, Error> {
         let field = field.into();
         let size = self.size_of(&field, "reverse")?;
@@ -178,11 +183,11 @@ impl Expr {
         self.index(one(field.clone(), form, [(field, size)], None))
     }
 
-    /// `field` read at `i + j`, for a convolution with a kernel of `kernel` places along `j`; `i` has as many places
-    /// as there are positions of the kernel inside.
+    /// Reads `field` at `i + j`, for a convolution with a kernel of size `kernel` along `j`. The
+    /// size of `i` is the number of kernel positions within the field.
     ///
     /// # Errors
-    /// When the argument lacks the field, or the kernel is longer than it.
+    /// Returns an error if the argument lacks the field, or the kernel is longer than the field.
     pub fn toeplitz(
         self,
         field: impl Into<Field>,
@@ -198,11 +203,12 @@ impl Expr {
         self.index(one(field, form, [(i, positions), (j, kernel)], None))
     }
 
-    /// `field` split into blocks: read at `block * outer + inner`. When the last block is ragged, `outside` says what
-    /// lies behind the end.
+    /// Splits `field` into blocks, by reading it at `block * outer + inner`. If the last block is
+    /// ragged, reads beyond the end give `outside`.
     ///
     /// # Errors
-    /// When the argument lacks the field, `block` is 0, or the last block is ragged and there is no `outside`.
+    /// Returns an error if the argument lacks the field, `block` is 0, or the last block is ragged
+    /// and there is no `outside`.
     pub fn split(
         self,
         field: impl Into<Field>,
@@ -219,10 +225,10 @@ impl Expr {
         self.index(one(field, form, [(outer, size.div_ceil(block)), (inner, block)], outside))
     }
 
-    /// Two fields as one: `i` and `j` read at `(merged / nj, merged % nj)`.
+    /// Merges two fields into one, by reading `i` and `j` at `(merged / nj, merged % nj)`.
     ///
     /// # Errors
-    /// When the argument lacks a field.
+    /// Returns an error if the argument lacks a field, or the product of the sizes overflows.
     pub fn merge(self, (i, j): (impl Into<Field>, impl Into<Field>), merged: impl Into<Field>) -> Result<Expr, Error> {
         let (i, j, merged) = (i.into(), j.into(), merged.into());
         let (ni, nj) = (self.size_of(&i, "merge")?, self.size_of(&j, "merge")?);
@@ -238,10 +244,10 @@ impl Expr {
         })
     }
 
-    /// Two fields read at one: the diagonal.
+    /// Reads the diagonal: two fields at one coordinate.
     ///
     /// # Errors
-    /// When the argument lacks a field.
+    /// Returns an error if the argument lacks a field.
     pub fn diagonal(self, (i, j): (impl Into<Field>, impl Into<Field>), both: impl Into<Field>) -> Result<Expr, Error> {
         let (i, j, both) = (i.into(), j.into(), both.into());
         let size = self.size_of(&i, "diagonal")?.min(self.size_of(&j, "diagonal")?);

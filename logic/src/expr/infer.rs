@@ -11,10 +11,11 @@ use crate::mode::FloatMode;
 use crate::op::{Op, cast_to};
 use crate::scalar::Scalar;
 
-/// Returns what is inferred of a node whose arguments are well-formed, its fill value being that of a float mode.
+/// Infers the properties of a node with well-formed arguments; the fill value is that of a float
+/// mode.
 ///
 /// # Errors
-/// When the node is not well-formed.
+/// Returns an error if the node is not well-formed.
 pub(crate) fn infer(node: &Node, mode: FloatMode) -> Result<Info, Error> {
     match node {
         Node::Table { tensor, ty, fields } => table(tensor, ty, fields),
@@ -40,7 +41,7 @@ pub(crate) fn infer(node: &Node, mode: FloatMode) -> Result<Info, Error> {
         Node::Index { map, arg } => infer_index(map, arg),
         Node::Reformat { format, arg } => {
             let info = arg.info();
-            // A size that is not known yet is checked once the query is.
+            // Sizes that are still unknown are checked once the query is complete.
             let shape = info.dimensions.iter().map(|d| d.unwrap_or(0)).collect();
             let (dtype, fill) = (info.dtype.clone(), info.fill.clone());
             TensorType { shape, dtype, fill, format: format.clone() }.validate()?;
@@ -216,7 +217,7 @@ fn words(fields: &[Field]) -> String {
     format!("({})", fields.iter().map(Field::as_str).collect::<Vec<_>>().join(" "))
 }
 
-/// Which tensors give a field of an expression its size.
+/// Names the tensors that give a field of an expression its size.
 fn origin(expr: &Expr, field: &Field) -> String {
     let mut tensors = Vec::new();
     collect_origins(expr, field, &mut tensors);

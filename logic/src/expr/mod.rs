@@ -1,8 +1,8 @@
 //! Logic expressions: what to compute, over tables with named fields.
 //!
-//! An [`Expr`] is an immutable shared tree. Every node carries its [`Info`], inferred when it is built by the smart
-//! constructors of this module, so a tree that exists is well-formed: a field never denotes two sizes, operators fit
-//! their dtypes, fill values are known.
+//! An [`Expr`] is an immutable tree with shared subtrees. The smart constructors of this module
+//! check every node and infer its [`Info`]. Every existing tree is therefore well-formed: a field
+//! never has two sizes, operators fit their dtypes, and fill values are known.
 
 mod build;
 mod fold;
@@ -27,149 +27,153 @@ use crate::op::Op;
 use crate::scalar::Scalar;
 use std::sync::Arc;
 
-/// A Logic expression; cloning shares it.
+/// A Logic expression; clones share its nodes.
 #[derive(Clone, Debug)]
 pub struct Expr(Arc<ExprData>);
 
-/// What an expression is made of.
+/// The contents of an expression.
 #[derive(Debug)]
 struct ExprData {
     node: Node,
     info: Info,
-    /// The float mode in which fill values are inferred.
+    /// Float mode in which fill values are inferred.
     mode: FloatMode,
 }
 
-/// What is inferred of an expression.
+/// The inferred properties of an expression.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Info {
-    /// Its fields, in order.
+    /// Fields, in order.
     pub fields: Vec<Field>,
-    /// The size of each field; `None` while just a `coordinate` mentions it.
+    /// Size of each field; `None` while only a `coordinate` mentions the field.
     pub dimensions: Vec<Option<u64>>,
-    /// The type of its values.
+    /// Dtype of the values.
     pub dtype: DType,
-    /// The value wherever nothing is stored: what comes out where every table holds its fill value. Coordinates,
-    /// reads outside and scans have no such places; they count as 0, the argument's fill and the argument's fill.
+    /// Fill value: the result for arguments that all have their fill values. Coordinates have the
+    /// fill value 0; reads out of bounds and scans have that of their argument.
     pub fill: Scalar,
-    /// A bare number: it takes the dtype that it meets.
+    /// True for a bare number, which takes its dtype from the arguments beside it.
     pub weak: bool,
 }
 
 /// A node of an expression.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Node {
-    /// A tensor, an input or the result of an earlier query, with its modes named.
+    /// A tensor with named modes: an input or the result of an earlier query.
     Table {
-        /// Which tensor.
+        /// Name of the tensor.
         tensor: Alias,
-        /// What is known of it.
+        /// Type of the tensor.
         ty: Arc<TensorType>,
-        /// One field a mode; a field may repeat (a diagonal).
+        /// One field per mode; a repeated field reads the diagonal.
         fields: Vec<Field>,
     },
     /// A constant.
     Literal(Scalar),
-    /// The coordinate of a field as an `i64` value.
+    /// The coordinate of a field, as an `i64` value.
     Coordinate(Field),
-    /// `op` applied at every place of the natural join of the arguments on field names; arguments without a field
-    /// broadcast along it. Arguments are cast to the operator's signature.
+    /// `op` applied at all coordinates of the natural join of the arguments on field names. An
+    /// argument that lacks a field is broadcast along it. Arguments are cast to the operator's
+    /// signature.
     MapJoin {
         /// The operator.
         op: Op,
         /// The arguments.
         args: Vec<Expr>,
     },
-    /// The fold of `op` over `fields`, starting from `init`, ascending coordinates of the first field outermost.
+    /// A fold with `op` over `fields`, from `init`, in ascending coordinates; the first field is
+    /// outermost.
     Aggregate {
-        /// The operator.
+        /// The operator, which takes and returns the dtype of `arg`.
         op: Op,
-        /// What the fold starts from, in the dtype of `arg`, which is that of the operator's arguments and result.
+        /// Initial value of the fold, in the dtype of `arg`.
         init: Scalar,
-        /// What is folded.
+        /// Folded table.
         arg: Expr,
-        /// The reduced fields.
+        /// Reduced fields.
         fields: Vec<Field>,
     },
-    /// The inclusive prefix fold of `op` along `field`.
+    /// An inclusive prefix fold with `op` along `field`.
     Scan {
-        /// The operator, associative, from the dtype of `arg` to that dtype.
+        /// The operator: associative, taking and returning the dtype of `arg`.
         op: Op,
-        /// What is folded.
+        /// Folded table.
         arg: Expr,
-        /// Along which field.
+        /// Field along which the fold runs.
         field: Field,
     },
     /// The same table with its fields in another order.
     Reorder {
         /// The table.
         arg: Expr,
-        /// All its fields.
+        /// All fields of the table, in the new order.
         fields: Vec<Field>,
     },
-    /// The same table with other field names, by position.
+    /// The same table with its fields renamed, by position.
     Relabel {
         /// The table.
         arg: Expr,
-        /// One new field for each field.
+        /// One new name per field.
         fields: Vec<Field>,
     },
-    /// The table read at other coordinates.
+    /// A table read at other coordinates.
     Index {
-        /// Which coordinates.
+        /// Coordinates to read.
         map: IndexMap,
         /// The table.
         arg: Expr,
     },
     /// The same table stored in a given format: a constraint for the optimizer.
     Reformat {
-        /// The format, its modes in the order of the fields.
+        /// The format; its modes are the fields in order.
         format: Format,
         /// The table.
         arg: Expr,
     },
-    /// The same table stored with a given fill value: a constraint for the optimizer. Values are the same; what is not
-    /// stored reads as that value.
+    /// The same table stored with a given fill value: a constraint for the optimizer. The values do
+    /// not change; entries that are not stored read as the fill value.
     Refill {
-        /// The fill value of what is stored.
+        /// Fill value of the stored table.
         fill: Scalar,
-        /// What becomes of computed values that equal it.
+        /// Treatment of computed values that equal the fill value.
         computed: Computed,
         /// The table.
         arg: Expr,
     },
 }
 
-/// What becomes of computed values that equal the fill value where they are stored in a level that could leave them out.
-/// What is known to be the fill value before it is computed is never stored.
+/// The treatment of computed values that equal the fill value, in levels that can omit them.
+/// Entries that are proved to equal the fill value before they are computed are never stored.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Computed {
-    /// They are stored.
+    /// Such values are stored.
     #[default]
     Keep,
-    /// They are not stored.
+    /// Such values are not stored.
     Drop,
 }
 
-/// Reads a table `e` at other coordinates: the result at its fields is `e` with each mapped field set to its subscript.
+/// A map that reads a table at other coordinates: each mapped field of the table is set to its
+/// subscript.
 ///
-/// Window, stride, reverse, offset, permissive reads, toeplitz, split, merge and diagonal are all such maps;
-/// `index.rs` has the shorthands. The fields of the result are those of `e`, where in place of each mapped one stand
-/// the introduced fields that its subscript mentions and that do not stand further left, in the order of `dimensions`;
-/// introduced fields that no subscript mentions come last.
+/// Window, stride, reverse, offset, permissive reads, toeplitz, split, merge and diagonal are all
+/// index maps; `index.rs` has shorthands for them. The result has the fields of the table, with
+/// each mapped field replaced by the introduced fields that its subscript mentions, in the order of
+/// `dimensions`. A field that already occurs further left is not repeated. Introduced fields that
+/// no subscript mentions come last.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct IndexMap {
-    /// The mapped fields of the argument and the subscript, in terms of the result's fields, at which each is read.
-    /// Fields of the argument that are not mapped stay.
+    /// Mapped fields of the argument, each with the subscript, over the fields of the result, at
+    /// which it is read. Other fields of the argument are unchanged.
     pub coordinates: Vec<(Field, Subscript)>,
-    /// The fields that the map introduces and their sizes. They may have the names of mapped ones.
+    /// Introduced fields and their sizes. An introduced field may have the name of a mapped one.
     pub dimensions: Vec<(Field, u64)>,
-    /// What a read out of bounds gives; without it every read must be provably in bounds.
+    /// Value of reads out of bounds; without one, every read must be proved in bounds.
     pub outside: Option<Scalar>,
 }
 
 impl Node {
-    /// The expressions that it is made from, in order.
+    /// Returns the argument expressions, in order.
     pub fn args(&self) -> &[Expr] {
         match self {
             Node::Table { .. } | Node::Literal(_) | Node::Coordinate(_) => &[],
@@ -184,7 +188,7 @@ impl Node {
         }
     }
 
-    /// The operator that it applies or folds with.
+    /// Returns the operator that the node applies or folds with.
     pub fn op(&self) -> Option<&Op> {
         match self {
             Node::MapJoin { op, .. } | Node::Aggregate { op, .. } | Node::Scan { op, .. } => Some(op),
@@ -194,40 +198,40 @@ impl Node {
 }
 
 impl Expr {
-    /// The node.
+    /// Returns the node.
     pub fn node(&self) -> &Node {
         &self.0.node
     }
 
-    /// The float mode in which its fill value is inferred: the default one, unless [`Plan::in_mode`](crate::Plan::in_mode)
-    /// made it.
+    /// Returns the float mode in which the fill value is inferred: the default mode, unless
+    /// [`Plan::in_mode`](crate::Plan::in_mode) created the expression.
     pub(crate) fn mode(&self) -> FloatMode {
         self.0.mode
     }
 
-    /// What was inferred of it.
+    /// Returns the inferred properties.
     pub fn info(&self) -> &Info {
         &self.0.info
     }
 
-    /// A number that tells expressions apart as long as they live.
+    /// Returns the address of the node, which identifies the expression as long as it lives.
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
 
-    /// Whether two expressions are the same object.
+    /// Returns whether two expressions are the same object.
     pub fn same(&self, other: &Expr) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
 impl Info {
-    /// The size of a field; `None` when it is not known or there is no such field.
+    /// Returns the size of a field; `None` if it is unknown or the field does not exist.
     pub fn dimension(&self, field: &Field) -> Option<u64> {
         self.fields.iter().position(|f| f == field).and_then(|k| self.dimensions[k])
     }
 
-    /// The sizes of all fields in their order; `None` when one is not known.
+    /// Returns the sizes of all fields, in order; `None` if one is unknown.
     pub fn shape(&self) -> Option<Vec<u64>> {
         self.dimensions.iter().copied().collect()
     }

@@ -1,7 +1,9 @@
-//! Plans in another float mode: the same expressions, with the fill values that the mode gives them.
+//! Conversion of plans to another float mode: the same expressions, with the fill values of that
+//! mode.
 //!
-//! Expressions are built in the default mode. The fill value of `A / B`, both of fill value 0, is 0 there and NaN in the
-//! strict mode, and so is that of what later queries read of the result.
+//! Expressions are built in the default mode. The fill value of `A / B`, both of fill value 0, is 0
+//! in that mode and NaN in the strict mode. Later queries that read the result are converted
+//! accordingly.
 
 use super::{Expr, Node, infer};
 use crate::error::Error;
@@ -16,13 +18,14 @@ impl Plan {
     /// Returns the plan with the fill values of a float mode.
     ///
     /// # Errors
-    /// When an operator faults on fill values that it does not meet in the default mode.
+    /// Returns a fault if an operator faults on fill values that do not occur in the default mode.
     pub fn in_mode(&self, mode: FloatMode) -> Result<Plan, Error> {
         let mut pass = Pass { mode, results: HashMap::new(), done: HashMap::new() };
         let mut queries = Vec::with_capacity(self.queries.len());
         for query in &self.queries {
             let query = Query { alias: query.alias.clone(), expr: pass.expr(&query.expr)? };
-            // The fill is all that may differ; the size of a field that is not known is another's error.
+            // Only the fill value can differ between modes. A field without size is reported by the
+            // verifier.
             pass.results.insert(query.alias.clone(), query.expr.info().fill.clone());
             queries.push(query);
         }
@@ -32,9 +35,9 @@ impl Plan {
 
 struct Pass {
     mode: FloatMode,
-    /// The fill values of the results so far.
+    /// Fill values of the results so far.
     results: HashMap<Alias, crate::scalar::Scalar>,
-    /// Expressions that were rebuilt already, by address; plans share them.
+    /// Rebuilt expressions by address, because plans share subexpressions.
     done: HashMap<usize, Expr>,
 }
 

@@ -1,4 +1,5 @@
-//! Tests of inference: fields, dimensions, dtypes, fill values, and what smart constructors refuse.
+//! Tests of inference: fields, dimensions, dtypes, fill values, and the errors of smart
+//! constructors.
 
 use super::*;
 use crate::affine::Affine;
@@ -8,7 +9,7 @@ use crate::format::LeafKind;
 use crate::op::Builtin;
 use expect_test::{Expect, expect};
 
-/// A dense tensor of that shape whose dtype is that of the fill value.
+/// Creates a dense tensor of the given shape, with the dtype of the fill value.
 fn tensor(name: &str, shape: &[u64], fill: impl Into<Scalar>, fields: &str) -> Expr {
     let fill = fill.into();
     let format = Format::dense(shape.len());
@@ -16,7 +17,7 @@ fn tensor(name: &str, shape: &[u64], fill: impl Into<Scalar>, fields: &str) -> E
     Expr::table(name, ty.into(), fields.split_whitespace()).unwrap()
 }
 
-/// `i:3 j:? f64 fill 0.0`, or the error.
+/// Compares the inferred properties, such as `i:3 j:? f64 fill 0.0`, or the error.
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check(expr: Result<Expr, Error>, expected: Expect) {
     expected.assert_eq(&match expr {
@@ -86,7 +87,8 @@ fn weak_numbers_take_the_dtype_they_meet() {
     assert!(Expr::number(1i64).info().weak);
 }
 
-/// Protects comparisons with numbers that a dtype does not hold: they hold for all of its values or for none.
+/// A comparison with a number outside the range of a dtype is true for all of its values or for
+/// none.
 #[test]
 fn comparisons_with_numbers_out_of_range_have_a_value() {
     use Builtin::{Eq, Ge, Gt, Le, Lt, Ne};
@@ -185,7 +187,7 @@ fn aggregates_fold_their_fill() {
     check(Expr::aggregate(Builtin::Sub, 3i64, huge, ["i"]), expect!["i64 fill 3"]);
 }
 
-/// Protects joins of many tables: their places are more than 64 bits can count, and the fold of their fill is known.
+/// The fill value of an aggregate is known even if the size of its extent overflows 64 bits.
 #[test]
 fn aggregates_fold_over_any_number_of_places() {
     let long = |name: &str, fields: &str, fill: Scalar| {

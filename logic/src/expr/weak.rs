@@ -1,4 +1,4 @@
-//! Weak literals: bare numbers take the dtype that they meet.
+//! Weak literals: bare numbers that take their dtype from the arguments beside them.
 
 use super::Expr;
 use crate::dtype::{DType, Prim};
@@ -6,10 +6,10 @@ use crate::error::Error;
 use crate::op::{Builtin, Op, Rule, promote};
 use crate::scalar::Scalar;
 
-/// Gives every weak argument the dtype that it meets among those that the operator promotes together with it: that of
-/// the strong ones when it is of the kind of the number or above (`bool` < integers < floats), else `i64` or `f64`.
-/// Weak arguments among themselves are `bool`, `i64` or `f64` each. A comparison with a number that the dtype does not
-/// hold has a value all the same.
+/// Gives every weak argument a dtype. It is the common dtype of the strong arguments that the
+/// operator promotes together with the number, if that dtype is of the kind of the number or of a
+/// higher one (`bool` < integers < floats). Otherwise the number keeps its own dtype. A comparison
+/// with a number that the dtype cannot represent is replaced by an equivalent comparison.
 pub(super) fn resolve(op: Op, mut args: Vec<Expr>) -> Result<(Op, Vec<Expr>), Error> {
     if args.iter().all(|a| !a.info().weak) {
         return Ok((op, args));
@@ -30,15 +30,17 @@ pub(super) fn resolve(op: Op, mut args: Vec<Expr>) -> Result<(Op, Vec<Expr>), Er
     Ok((op, args))
 }
 
-/// A comparison with a number that a dtype does not hold.
+/// A replacement for a comparison with a number that a dtype cannot represent.
 enum Beyond {
-    /// Of integers: the other argument, compared with an end of its dtype, so that all values give the same.
+    /// For integers: compares the other argument with an end of its dtype, which gives the same
+    /// result for all values.
     Compared(Builtin, Scalar),
-    /// Of floats: the number in a wider dtype, to which the other argument is cast.
+    /// For floats: the number in a wider dtype, to which the other argument is cast.
     Wide(Scalar),
 }
 
-/// The comparison that has the value of `op` where argument `k` of two is `value`, which `dtype` does not hold.
+/// Returns a comparison that is equivalent to `op` with argument `k` equal to `value`, which
+/// `dtype` cannot represent.
 fn beyond(op: &Op, k: usize, value: &Scalar, dtype: &DType) -> Option<Beyond> {
     use Builtin::{Eq, Ge, Gt, Le, Lt, Ne};
     let (Op::Builtin(op @ (Eq | Ne | Lt | Le | Gt | Ge)), DType::Prim(prim)) = (op, dtype) else { return None };
@@ -51,7 +53,8 @@ fn beyond(op: &Op, k: usize, value: &Scalar, dtype: &DType) -> Option<Beyond> {
     let holds = match op {
         Eq => false,
         Ne => true,
-        // `x < number`, of a number above all values, and `number < x`, of one below.
+        // True for `x < number` with a number above all values, and for `number < x` with one
+        // below.
         Lt | Le => above == (k == 1),
         _ => above != (k == 1),
     };
@@ -61,7 +64,8 @@ fn beyond(op: &Op, k: usize, value: &Scalar, dtype: &DType) -> Option<Beyond> {
     })
 }
 
-/// The dtype of the bare number `value` as argument `k`, when the strong arguments have these dtypes.
+/// Returns the dtype of the bare number `value` as argument `k`, given the dtypes of the strong
+/// arguments.
 pub(crate) fn meets(op: &Op, strong: &[Option<DType>], k: usize, value: &Scalar) -> DType {
     let together = match op {
         Op::User(u) => match u.params().get(k).or(u.params().last()) {
@@ -89,8 +93,8 @@ fn kind(prim: Option<Prim>) -> u8 {
     }
 }
 
-/// `value` in another dtype, if that holds it: integers and `bool` exactly, finite numbers as finite floats, rounded;
-/// structs by their members.
+/// Converts a value to a dtype that can represent it: integers and `bool` exactly, finite numbers
+/// as finite, rounded floats, structs by their members.
 pub(crate) fn fit(value: &Scalar, dtype: &DType, what: &'static str) -> Result<Scalar, Error> {
     let unfit = || Error::Value {
         what,
@@ -108,7 +112,8 @@ pub(crate) fn fit(value: &Scalar, dtype: &DType, what: &'static str) -> Result<S
             let cast = value.cast(*p).expect("both are primitives");
             let fits = match (value.to_i128(), cast.to_i128()) {
                 (Some(from), Some(to)) => from == to,
-                // An integer beyond 2^53 comes back changed from the float cast, and so does not fit.
+                // An integer beyond 2^53 changes in a round trip through the float, and so does not
+                // fit.
                 (None, Some(to)) => value.to_f64() == Some(to as f64) && value.cast(*p) == Some(cast.clone()),
                 _ => value.to_f64().map(f64::is_finite) == cast.to_f64().map(f64::is_finite),
             };

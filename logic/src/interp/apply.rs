@@ -11,15 +11,15 @@ use std::cell::Cell;
 /// The arithmetic of an evaluation.
 #[derive(Debug)]
 pub(super) struct Arithmetic {
-    /// Whether values are exact or have bounds of what engines may do.
+    /// Strict for exact values; relaxed for values with bounds on the results of engines.
     pub(super) mode: FloatMode,
-    /// The mode whose definitions of poles hold where values are exact.
+    /// Float mode that defines the poles when values are exact.
     pub(super) poles: FloatMode,
-    /// Whether an operator that can fault met a value that is not determined.
+    /// Set when an operator that can fault is applied to a don't-care value.
     pub(super) may_fault: Cell<bool>,
 }
 
-/// The operator on arguments of any dtypes, which are cast by the signature first.
+/// Applies an operator to arguments of any dtypes, after casting them to the signature.
 pub(super) fn apply(op: &Op, signature: &Signature, args: &[Value], by: &Arithmetic) -> Result<Value, Fault> {
     if by.mode == FloatMode::StrictIeee {
         let args: Vec<Scalar> = args.iter().zip(&signature.args).map(|(a, t)| cast_to(&a.scalar(), t)).collect();
@@ -69,7 +69,7 @@ fn relaxed(op: &Op, signature: &Signature, args: &[Value]) -> Result<Value, Faul
     sampled(op, args)
 }
 
-/// Some value of an application that is not determined.
+/// Evaluates an application whose result is don't-care; the value is one of several possible ones.
 fn not_determined(op: &Op, args: &[Value], cause: Cause) -> Result<Value, Fault> {
     op.eval_in(&scalars(args), FloatMode::Relaxed).map(|value| Value::dont_care_about(value, cause))
 }
@@ -78,7 +78,8 @@ fn scalars(args: &[Value]) -> Vec<Scalar> {
     args.iter().map(Value::scalar).collect()
 }
 
-/// Operators that give one of their arguments as it is; `None` when it is not one of them or which is not certain.
+/// Applies operators that return one of their arguments unchanged. Returns `None` for other
+/// operators, and if rounding or a don't-care value may decide the choice.
 fn select(b: Builtin, args: &[Value]) -> Option<Value> {
     let certain = |v: &Value| !v.dont_care();
     match (b, args) {
@@ -98,7 +99,7 @@ fn select(b: Builtin, args: &[Value]) -> Option<Value> {
             }
             Some(last.clone())
         }
-        // No NaN occurs, so the first argument is it; a NaN that occurs is don't-care.
+        // NaN values are don't-care, so a certain first argument is not NaN and is the result.
         (Builtin::Coalesce, [first, ..]) if certain(first) => Some(first.clone()),
         (Builtin::MinBy | Builtin::MaxBy, [first, rest @ ..]) if args.iter().all(certain) => {
             rest.iter().try_fold(first.clone(), |best, next| pick_pair(b, best, next))
@@ -107,7 +108,7 @@ fn select(b: Builtin, args: &[Value]) -> Option<Value> {
     }
 }
 
-/// The pair that comes first, when rounding errors do not decide.
+/// Returns the pair that comes first, unless a rounding error may decide.
 fn pick_pair(b: Builtin, best: Value, next: &Value) -> Option<Value> {
     let (Datum::Struct(_, p), Datum::Struct(_, q)) = (&best.0, &next.0) else { return None };
     if let (Some(x), Some(y)) = (p[0].approx(), q[0].approx()) {
@@ -120,7 +121,7 @@ fn pick_pair(b: Builtin, best: Value, next: &Value) -> Option<Value> {
     Some(if winner == best.scalar() { best } else { next.clone() })
 }
 
-/// Operators that build structs and take them apart.
+/// Applies operators that build structs or extract their members.
 fn structural(b: Builtin, args: &[Value]) -> Option<Value> {
     match (b, args) {
         (Builtin::Pair, [value, coordinate]) => {
@@ -133,8 +134,9 @@ fn structural(b: Builtin, args: &[Value]) -> Option<Value> {
     }
 }
 
-/// An argument is don't-care: so is the result, unless the others decide it. A float decides it against NaN and what
-/// comes of a pole, by the definitions of the mode, and not against an overflow.
+/// Applies an operator to arguments of which some are don't-care. The result is don't-care unless
+/// the other arguments decide it. By the definitions of the mode, a float argument overrides NaN
+/// and poles, but not an overflow.
 fn dont_care(op: &Op, signature: &Signature, args: &[Value]) -> Result<Value, Fault> {
     let exact = |v: &Value| !v.dont_care() && v.error() == 0.0;
     let known: Vec<Option<Scalar>> = args.iter().map(|v| exact(v).then(|| v.scalar())).collect();
@@ -155,7 +157,7 @@ fn dont_care(op: &Op, signature: &Signature, args: &[Value]) -> Result<Value, Fa
     not_determined(op, args, cause.max(Cause::Pole))
 }
 
-/// The result that a float decides, where the others are NaN or come of a pole.
+/// Returns the result that a float argument decides while the others are NaN or result from a pole.
 fn decided(b: Builtin, args: &[Value], cause: Cause) -> Option<Value> {
     use Builtin::*;
     let prim = args[0].dtype().prim().filter(|p| p.is_float())?;
@@ -171,7 +173,7 @@ fn decided(b: Builtin, args: &[Value], cause: Cause) -> Option<Value> {
     if annihilated {
         return Some(Value::float(Approx::exact(prim, 0.0)));
     }
-    // Two infinities may be opposite, so only NaN is sure to be absorbed.
+    // Two infinities may be opposite, so an infinity is sure to absorb only NaN.
     let absorbs = matches!(b, Add | AddSat | AddChecked | Sub | SubSat | SubChecked | Min | Max);
     if !absorbs || cause > Cause::Nan || args.len() != 2 || !args.iter().any(infinite) {
         return None;
@@ -180,7 +182,8 @@ fn decided(b: Builtin, args: &[Value], cause: Cause) -> Option<Value> {
     (!value.is_nan()).then(|| Value::given(&value, FloatMode::Relaxed))
 }
 
-/// Polynomials and what goes with them. `None` for other operators, `Some(None)` where an assumption is broken.
+/// Applies polynomials and related operators. Returns `None` for other operators, and `Some(None)`
+/// for a result that is not determined.
 fn polynomial(b: Builtin, args: &[&Approx]) -> Option<Option<Approx>> {
     use Builtin::*;
     let fold =
@@ -200,8 +203,9 @@ fn polynomial(b: Builtin, args: &[&Approx]) -> Option<Option<Approx>> {
     })
 }
 
-/// Any operator: its value at the arguments, and where these are not exact, how far it moves when they move as far as
-/// their bounds, at all corners of the box. A result that is no float must not move at all.
+/// Applies any operator by sampling. If arguments are inexact, evaluates the operator at the
+/// corners of the box given by their bounds; the deviation bounds the error. A result that is no
+/// float must be equal at all corners.
 fn sampled(op: &Op, args: &[Value]) -> Result<Value, Fault> {
     let center = scalars(args);
     let value = op.eval_in(&center, FloatMode::Relaxed)?;
@@ -217,7 +221,7 @@ fn sampled(op: &Op, args: &[Value]) -> Result<Value, Fault> {
         return Ok(Value::dont_care_about(value, if finite { Cause::Other } else { Cause::Pole }));
     }
     if reach.iter().all(|r| *r == 0.0) {
-        // The same arguments in every engine: the same result.
+        // Every engine has the same arguments, and so the same result.
         return Ok(Value::given(&value, FloatMode::Relaxed));
     }
     let mut deviation: f64 = 0.0;
@@ -236,7 +240,7 @@ fn sampled(op: &Op, args: &[Value]) -> Result<Value, Fault> {
     let (Some(prim), Some(x)) = (value.prim().filter(|p| p.is_float()), value.to_f64()) else {
         return Ok(Value::given(&value, FloatMode::Relaxed));
     };
-    // A function that moves that much faster than its arguments has a step or pole nearby.
+    // A steep function has a step or pole nearby.
     let furthest = reach.iter().copied().fold(0.0, f64::max);
     let steep = deviation > 1e6 * furthest && deviation > 1e-3 * x.abs();
     if !x.is_finite() || !deviation.is_finite() || steep {
@@ -246,7 +250,8 @@ fn sampled(op: &Op, args: &[Value]) -> Result<Value, Fault> {
     Ok(Value::float(Approx::leaf(prim, x.into(), error)))
 }
 
-/// Whether the value depends on the sign of a zero, which engines may have either way.
+/// Returns whether the value depends on the sign of a zero argument, which may differ between
+/// engines.
 fn tells_zeros_apart(op: &Op, args: &[Scalar], value: &Scalar) -> bool {
     let leaves: Vec<Scalar> = args.iter().flat_map(Scalar::flatten).collect();
     let zero = |s: &Scalar| s.prim().is_some_and(Prim::is_float) && s.to_f64() == Some(0.0);
@@ -264,7 +269,7 @@ fn tells_zeros_apart(op: &Op, args: &[Scalar], value: &Scalar) -> bool {
     })
 }
 
-/// How far an engine may be from the rounded value.
+/// Returns the maximal distance between the rounded value and the value of a legal engine.
 fn reach(leaf: &Value) -> f64 {
     match leaf.approx() {
         Some(a) if a.bound() > 0.0 => {
@@ -275,7 +280,8 @@ fn reach(leaf: &Value) -> f64 {
     }
 }
 
-/// Directions in which to move the inexact leaves: all corners of up to 4, else each alone and all together.
+/// Returns the directions in which to move the inexact leaves: all corners for up to 4 leaves,
+/// otherwise each leaf alone and all together.
 fn corners(reach: &[f64]) -> Vec<Vec<f64>> {
     let inexact: Vec<usize> = (0..reach.len()).filter(|&k| reach[k] > 0.0).collect();
     let direction = |signs: &dyn Fn(usize) -> f64| {
@@ -290,7 +296,7 @@ fn corners(reach: &[f64]) -> Vec<Vec<f64>> {
     alone.chain([direction(&|_| 1.0), direction(&|_| -1.0)]).collect()
 }
 
-/// The arguments with each leaf moved.
+/// Returns the arguments with every leaf moved in the given direction.
 fn moved(center: &[Scalar], reach: &[f64], direction: &[f64]) -> Vec<Scalar> {
     let mut moves = reach.iter().zip(direction).map(|(r, d)| r * d);
     center
@@ -308,7 +314,7 @@ fn moved(center: &[Scalar], reach: &[f64], direction: &[f64]) -> Vec<Scalar> {
         .collect()
 }
 
-/// Rounded away from where it came.
+/// Rounds `x` to `f32` in the direction of `by`.
 fn outward(x: f64, by: f64) -> f32 {
     let rounded = x as f32;
     match f64::from(rounded) {

@@ -1,23 +1,29 @@
-//! Floats of the relaxed mode: a value in higher precision with everything that bounds how far a legal engine may be
-//! away from it.
+//! Floats of the relaxed mode: a value in higher precision, and the parts of a bound on the error
+//! of every legal engine.
 //!
-//! An engine may regroup and distribute sums and products, and so compute any of the forms of one polynomial. An
-//! [`Approx`] therefore carries what all these forms have in common. With the leaves x of the polynomial, its *magnitude*
-//! is the polynomial at |x| with all signs positive, its *terms* are those of the expanded form, and its *depth* is the
-//! most multiplications in one term. Every form takes each term through at most `terms - 1` additions and `depth`
-//! multiplications, so its rounding error is at most `(terms - 1 + depth) u magnitude` to first order (Higham,
-//! "Accuracy and stability of numerical algorithms", 2002, section 3.1); twice that covers the higher orders and the
-//! power and product operators that replace a run. Errors of the leaves go through the polynomial linearly. An
-//! operator that is no polynomial starts a new leaf.
+//! An engine may regroup and distribute sums and products, and so may compute any form of a
+//! polynomial. An [`Approx`] describes the properties that all these forms share:
+//! - the *magnitude* is the polynomial with all signs positive, at the absolute values of the
+//!   leaves;
+//! - the *terms* are those of the expanded form;
+//! - the *depth* is the largest number of multiplications in a term.
 //!
-//! A computation on multiples of `2^grid` whose magnitude stays within the precision is exact in every form.
+//! In every form, a term passes at most `terms - 1` additions and `depth` multiplications. The
+//! rounding error is therefore at most `(terms - 1 + depth) u magnitude` to first order (Higham,
+//! "Accuracy and stability of numerical algorithms", 2002, section 3.1). Twice that bound covers
+//! the higher orders, and the power and product operators that replace a run. Errors of the leaves
+//! propagate linearly through the polynomial. An operator that is no polynomial starts a new leaf.
+//!
+//! A computation on multiples of `2^grid` whose magnitude fits the precision is exact in every
+//! form.
 
 use super::dd::Dd;
 use crate::dtype::Prim;
 use crate::scalar::Scalar;
 
-/// Which values can occur in some form of the polynomial, by sign and size. An engine that regroups may add any two of
-/// them, so that the sum is not determined when opposite infinities meet.
+/// Classes of values, by sign and finiteness, that can occur in some form of the polynomial. An
+/// engine that regroups may add any two of them, so a sum is not determined if opposite infinities
+/// can occur.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Kinds(u8);
 
@@ -63,32 +69,32 @@ impl Kinds {
     }
 }
 
-/// A float of the relaxed mode. The module says what the parts are.
+/// A float of the relaxed mode; the module documentation defines the parts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Approx {
     prim: Prim,
     x: Dd,
-    /// What the errors of the leaves amount to.
+    /// Error caused by the errors of the leaves.
     error: f64,
     magnitude: f64,
     terms: f64,
     depth: f64,
-    /// All leaves are such that the value is a multiple of `2^grid` in every form.
+    /// Exponent such that the value is a multiple of `2^grid` in every form.
     grid: i32,
     kinds: Kinds,
-    /// The sums of the negative and of the positive binary exponents of the factors of a term: no partial product is
-    /// smaller or larger.
+    /// Exponent bounds of all partial products: `low` sums the negative, `high` the positive binary
+    /// exponents of the factors of a term.
     low: i32,
     high: i32,
 }
 
-/// The grid of zero: a multiple of everything.
+/// Grid of zero, which is a multiple of every power of two.
 const ZERO_GRID: i32 = 1 << 20;
 
 struct Precision {
     /// Bits of the significand.
     bits: i32,
-    /// The largest and the smallest exponent of a normal number, and of a subnormal one.
+    /// Largest and smallest exponent of a normal number, and smallest of a subnormal one.
     largest: i32,
     smallest: i32,
     subnormal: i32,
@@ -101,18 +107,18 @@ fn precision(prim: Prim) -> Precision {
     }
 }
 
-/// Half the distance from 1 to the next float.
+/// Returns the unit roundoff: half the distance from 1 to the next float.
 pub(super) fn unit(prim: Prim) -> f64 {
     if prim == Prim::F32 { f64::from(f32::EPSILON) / 2.0 } else { f64::EPSILON / 2.0 }
 }
 
 impl Approx {
-    /// A value that every engine has exactly; not NaN.
+    /// Creates a value, not NaN, that every engine has exactly.
     pub(super) fn exact(prim: Prim, x: f64) -> Approx {
         Approx::leaf(prim, x.into(), 0.0)
     }
 
-    /// A value that engines have up to an error.
+    /// Creates a value that engines have up to an error.
     pub(super) fn leaf(prim: Prim, x: Dd, error: f64) -> Approx {
         let exponent = if x.hi == 0.0 || !x.is_finite() { 0 } else { exponent(x.hi) };
         let kinds = if error >= x.hi.abs() && error > 0.0 { Kinds::AROUND_ZERO } else { Kinds::of(x.hi) };
@@ -120,7 +126,7 @@ impl Approx {
             prim,
             x,
             error,
-            // An infinite value has no rounding error, and passes on none.
+            // An infinite value has no rounding error and propagates none.
             magnitude: if x.is_finite() { x.hi.abs() } else { 0.0 },
             terms: 1.0,
             depth: 0.0,
@@ -139,7 +145,7 @@ impl Approx {
         self.x
     }
 
-    /// The value rounded to its dtype.
+    /// Returns the value rounded to its dtype.
     pub(super) fn scalar(&self) -> Scalar {
         match self.prim {
             Prim::F32 => Scalar::F32(self.x.hi as f32),
@@ -147,7 +153,8 @@ impl Approx {
         }
     }
 
-    /// How far a legal engine may be from [`Approx::value`]; 0 when all have it exactly.
+    /// Returns the maximal distance of a legal engine from [`Approx::value`]; 0 if all engines have
+    /// it exactly.
     pub(super) fn bound(&self) -> f64 {
         if !self.x.is_finite() || self.is_exact() {
             return 0.0;
@@ -163,12 +170,12 @@ impl Approx {
         self.error == 0.0 && (leaf || (self.grid >= p.subnormal && fits()))
     }
 
-    /// Whether the value may be 0 in some engine and not in another.
+    /// Returns whether the value may be 0 in one engine and not in another.
     fn straddles_zero(&self) -> bool {
         self.bound() > 0.0 && self.x.hi.abs() <= self.bound()
     }
 
-    /// The sum; `None` when the assumption of the mode is broken.
+    /// Returns the sum; `None` if infinities of both signs may occur, or an engine may overflow.
     pub(super) fn add(&self, other: &Approx) -> Option<Approx> {
         let opposite = |a: Kinds, b: Kinds| a.has(Kinds::POSITIVE_INFINITY) && b.has(Kinds::NEGATIVE_INFINITY);
         if opposite(self.kinds, other.kinds) || opposite(other.kinds, self.kinds) {
@@ -198,22 +205,22 @@ impl Approx {
         Approx { x: self.x.abs(), kinds: Kinds(kinds), ..*self }
     }
 
-    /// Whether it is 0 in every form: no form adds numbers that cancel.
+    /// Returns whether the value is 0 in every form, without numbers that cancel.
     pub(super) fn is_zero(&self) -> bool {
         self.kinds == Kinds(Kinds::ZERO) && self.bound() == 0.0
     }
 
-    /// Whether it is infinite in some form.
+    /// Returns whether the value is infinite in some form.
     pub(super) fn may_be_infinite(&self) -> bool {
         self.kinds.has(Kinds::INFINITE)
     }
 
-    /// The product; `None` when it is not determined.
+    /// Returns the product; `None` if it is not determined.
     pub(super) fn mul(&self, other: &Approx) -> Option<Approx> {
         if self.is_zero() && other.may_be_infinite() || other.is_zero() && self.may_be_infinite() {
             return Some(Approx::exact(self.prim, 0.0));
         }
-        // A sum that comes to 0 is distributed as terms that do not.
+        // A sum that is 0 may be distributed into terms that are not 0.
         let meets = |a: &Approx, b: &Approx| a.may_be_infinite() && (b.x.hi == 0.0 || b.straddles_zero());
         if meets(self, other) || meets(other, self) {
             return None;
@@ -230,17 +237,17 @@ impl Approx {
             low: self.low + other.low,
             high: self.high + other.high,
         };
-        // Distributed, the terms would be infinities of both signs.
+        // The distributed terms would be infinities of both signs.
         let split = product.kinds.has(Kinds::POSITIVE_INFINITY) && product.kinds.has(Kinds::NEGATIVE_INFINITY);
         if split && product.terms > 1.0 { None } else { product.settled() }
     }
 
-    /// The quotient; `None` when it is not determined.
+    /// Returns the quotient; `None` if it is not determined.
     pub(super) fn div(&self, other: &Approx) -> Option<Approx> {
         if self.is_zero() { Some(Approx::exact(self.prim, 0.0)) } else { self.mul(&other.reciprocal()?) }
     }
 
-    /// `1 / x`; `None` where an engine may divide by zero.
+    /// Returns `1 / x`; `None` if an engine may divide by zero.
     pub(super) fn reciprocal(&self) -> Option<Approx> {
         if !self.x.is_finite() {
             return Some(Approx::exact(self.prim, 0.0));
@@ -254,7 +261,7 @@ impl Approx {
         leaf.settled()
     }
 
-    /// The smaller, or the larger, of two.
+    /// Returns the minimum or the maximum of two values.
     pub(super) fn pick(&self, other: &Approx, pick: Pick) -> Approx {
         let first = match pick {
             Pick::Min => !other.x.less(self.x),
@@ -270,7 +277,7 @@ impl Approx {
         }
     }
 
-    /// What sums and picks have in common.
+    /// Combines the parts that sums and picks treat alike.
     fn joined(&self, other: &Approx) -> Approx {
         Approx {
             grid: self.grid.min(other.grid),
@@ -281,7 +288,8 @@ impl Approx {
         }
     }
 
-    /// The value unless an engine may overflow or underflow on the way to it.
+    /// Returns the value; `None` if an engine may overflow or underflow while it computes the
+    /// value.
     fn settled(mut self) -> Option<Approx> {
         let p = precision(self.prim);
         if self.high >= p.largest || (self.low < p.smallest && self.kinds != Kinds(Kinds::ZERO) && !self.is_exact()) {
@@ -300,19 +308,19 @@ impl Approx {
     }
 }
 
-/// Which of two values.
+/// The choice between two values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pick {
     Min,
     Max,
 }
 
-/// The binary exponent of a finite number other than 0.
+/// Returns the binary exponent of a finite nonzero number.
 fn exponent(x: f64) -> i32 {
     libm::ilogb(x)
 }
 
-/// The largest g such that the number is a multiple of `2^g`.
+/// Returns the largest g such that the number is a multiple of `2^g`.
 fn grid(x: f64) -> i32 {
     if x == 0.0 || !x.is_finite() {
         return ZERO_GRID;

@@ -1,4 +1,4 @@
-//! What an engine computed against what the interpreter says.
+//! Comparison of the values of an engine with those of the interpreter.
 
 use super::Interpreted;
 use super::eval::all_places;
@@ -6,56 +6,57 @@ use super::value::{Datum, Value};
 use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 
-/// How floats are compared in the relaxed mode.
+/// The comparison of floats in the relaxed mode.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Exactness {
-    /// The data needs no rounding: equal, both zeros being one.
+    /// Equality, for data that needs no rounding; both zeros are equal.
     Exact,
-    /// Within the interpreter's bound.
+    /// Equality within the interpreter's bound.
     Bounded,
 }
 
-/// How a comparison went.
+/// Counts of a successful comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Compared {
-    /// Values that agree.
+    /// Number of values that agree.
     pub equal: usize,
-    /// Values that the plan does not determine.
+    /// Number of don't-care values.
     pub skipped: usize,
 }
 
-/// A value that a legal engine cannot have.
+/// A value that no legal engine can return.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Mismatch {
     /// The number of values differs.
     #[error("expected {expected} values, found {found}")]
     Count {
-        /// What the interpreter has.
+        /// Number of values of the interpreter.
         expected: usize,
-        /// What the engine has.
+        /// Number of values of the engine.
         found: usize,
     },
     /// A value differs.
     #[error("at {place:?}: expected {expected} within {error:e}, found {found}")]
     Value {
-        /// The coordinates.
+        /// Coordinates of the value.
         place: Vec<u64>,
-        /// What the interpreter has, rounded.
+        /// Value of the interpreter, rounded.
         expected: Scalar,
-        /// How far it may be away.
+        /// Maximal error of a legal engine.
         error: f64,
-        /// What the engine has.
+        /// Value of the engine.
         found: Scalar,
     },
 }
 
 impl Interpreted {
-    /// Compares the values of an engine, row-major, with these: bit by bit in the strict mode; in the relaxed mode
-    /// integers and `bool` bit by bit, floats as `exactness` says, don't-care values not at all.
+    /// Compares the values of an engine, row-major, with this result. Values of the strict mode,
+    /// integers and `bool` must be equal bit by bit. Floats of the relaxed mode are compared as
+    /// `exactness` says; don't-care values are skipped.
     ///
     /// # Errors
-    /// The first value that differs.
+    /// Returns the first value that differs.
     pub fn compare(&self, found: &[Scalar], exactness: Exactness) -> Result<Compared, Mismatch> {
         if found.len() != self.values.len() {
             return Err(Mismatch::Count { expected: self.values.len(), found: found.len() });

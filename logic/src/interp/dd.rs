@@ -1,9 +1,11 @@
-//! Double-double arithmetic: the unevaluated sum of two `f64`, about 106 bits (Dekker 1971; Joldes, Muller and Popescu,
-//! "Tight and rigorous error bounds for basic building blocks of double-word arithmetic", 2017).
+//! Double-double arithmetic: the unevaluated sum of two `f64`, about 106 bits. Sources: Dekker
+//! 1971; Joldes, Muller and Popescu, "Tight and rigorous error bounds for basic building blocks of
+//! double-word arithmetic", 2017.
 
 use std::ops::{Add, Div, Mul, Neg};
 
-/// `hi + lo` with `|lo|` at most half a unit in the last place of `hi`; `lo` is 0 when `hi` is not finite.
+/// The sum `hi + lo` with `|lo|` at most half a unit in the last place of `hi`; `lo` is 0 if `hi`
+/// is not finite.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Dd {
     pub(super) hi: f64,
@@ -25,7 +27,7 @@ impl Dd {
         self.hi < other.hi || (self.hi == other.hi && self.lo < other.lo)
     }
 
-    /// `self - other`, rounded.
+    /// Returns `|self - other|`, rounded.
     pub(super) fn distance(self, other: f64) -> f64 {
         (self + Dd::from(-other)).hi.abs()
     }
@@ -37,7 +39,7 @@ impl From<f64> for Dd {
     }
 }
 
-/// The sum and its rounding error.
+/// Returns the sum and its rounding error.
 fn two_sum(a: f64, b: f64) -> Dd {
     let hi = a + b;
     if !hi.is_finite() {

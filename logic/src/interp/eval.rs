@@ -1,5 +1,5 @@
-//! Evaluation of expressions, place by place. Aggregates, scans and queries are stored; everything else is computed
-//! where it is read.
+//! Evaluation of expressions, entry by entry. The results of aggregates, scans and queries are
+//! stored; other nodes are evaluated at each read.
 
 use super::apply::{Arithmetic, apply};
 use super::value::Value;
@@ -15,10 +15,10 @@ use crate::scalar::Scalar;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The most places that are stored, or visited in one fold.
+/// Maximal number of entries of a stored table or of one fold.
 const PLACES: u64 = 1 << 28;
 
-/// What has been computed so far.
+/// The state of an evaluation: the tables computed so far.
 pub(super) struct Machine {
     pub(super) arithmetic: Arithmetic,
     pub(super) tables: HashMap<Alias, Rc<Stored>>,
@@ -30,13 +30,13 @@ pub(super) struct Stored {
     pub(super) values: Vec<Value>,
 }
 
-/// An expression made ready: places are given in the order of its fields.
+/// An expression prepared for evaluation; coordinates are given in the order of its fields.
 enum Ready {
-    /// Mode k is read at the coordinate of field `slots[k]`.
+    /// A table; mode k is read at the coordinate of field `slots[k]`.
     Table(Rc<Stored>, Vec<usize>),
     Literal(Value),
     Coordinate,
-    /// Each argument with the places of its fields among those of the node.
+    /// An operator; each argument has the indices of its fields among those of the node.
     MapJoin(Op, Signature, Vec<(Ready, Vec<usize>)>),
     Reorder(Box<Ready>, Vec<usize>),
     Fold(Box<Fold>),
@@ -49,19 +49,20 @@ enum Ready {
     },
 }
 
-/// An aggregate at one place.
+/// An aggregate, evaluated at given coordinates.
 struct Fold {
     op: Op,
     signature: Signature,
     init: Value,
     arg: Ready,
-    /// The fields of the argument, those that are kept first, then the reduced ones in the order of the node.
+    /// Field indices of the argument: first the kept fields, then the reduced ones in the order of
+    /// the node.
     order: Vec<usize>,
-    /// The sizes of the reduced fields.
+    /// Sizes of the reduced fields.
     extents: Vec<u64>,
 }
 
-/// A scan at one place.
+/// A scan, evaluated at given coordinates.
 struct Prefix {
     op: Op,
     signature: Signature,
@@ -69,14 +70,14 @@ struct Prefix {
     along: usize,
 }
 
-/// How a field of an indexed table is read: at which subscript, and its size when that is known.
+/// The subscript at which a field of an indexed table is read, and the size of the field if known.
 struct Read {
     at: Subscript,
     size: Option<u64>,
 }
 
 impl Machine {
-    /// The value of a query at every place.
+    /// Evaluates all entries of a query.
     pub(super) fn query(&self, query: &Query) -> Result<Interpreted, Error> {
         let ty = query.result_type()?;
         let ready = self.ready(&query.expr)?;
@@ -92,7 +93,7 @@ impl Machine {
         })
     }
 
-    /// The values of an input, checked against what the plan says of it.
+    /// Checks the values of an input against the type in the plan.
     pub(super) fn input(&self, alias: &Alias, ty: &TensorType, data: &Dense) -> Result<Stored, Error> {
         let wrong = |what: String| Err(Error::Input { alias: alias.clone(), what });
         if data.shape != ty.shape {
@@ -171,7 +172,7 @@ impl Machine {
         Ok(Ready::Fold(Box::new(Fold { op: op.clone(), signature, init, arg: self.ready(arg)?, order, extents })))
     }
 
-    /// Computed once for all places, or, when a size is not known here, where it is read.
+    /// Stores the table if its sizes are known here; otherwise it is evaluated at each read.
     fn stored_if_sized(&self, ready: Ready, dimensions: &[Option<u64>]) -> Result<Ready, Error> {
         let Some(shape) = dimensions.iter().copied().collect::<Option<Vec<u64>>>() else { return Ok(ready) };
         let values = self.store(&ready, &shape, &Alias::from("an aggregate"))?;
@@ -204,7 +205,7 @@ impl Machine {
         all_places(shape).map(|place| self.at(ready, &place)).collect()
     }
 
-    /// The value at a place.
+    /// Evaluates one entry.
     fn at(&self, ready: &Ready, place: &[u64]) -> Result<Value, Error> {
         Ok(match ready {
             Ready::Table(stored, slots) => {
@@ -253,7 +254,7 @@ impl Machine {
         })
     }
 
-    /// Ascending coordinates of the first reduced field outermost.
+    /// Folds ascending coordinates, with the first reduced field outermost.
     fn fold_at(&self, fold: &Fold, kept: &[u64]) -> Result<Value, Error> {
         let mut place = vec![0; fold.order.len()];
         kept.iter().zip(&fold.order).for_each(|(&i, &k)| place[k] = i);
@@ -267,7 +268,7 @@ impl Machine {
     }
 }
 
-/// The operator for the fills of its arguments, where what it gives depends on them.
+/// Binds an operator with cases to the fill values of its arguments.
 fn node_op(op: &Op, args: &[Expr]) -> Result<Op, Error> {
     if !op.has_cases() {
         return Ok(op.clone());
@@ -284,7 +285,7 @@ fn fault(op: &Op, fault: Fault) -> Error {
     Error::Fault { place: format!("an application of `{op}`"), fault }
 }
 
-/// The number of places of a shape.
+/// Returns the number of entries of a shape.
 fn places(shape: &[u64], what: &str) -> Result<u64, Error> {
     let places: u128 = if shape.contains(&0) {
         0
@@ -297,7 +298,7 @@ fn places(shape: &[u64], what: &str) -> Result<u64, Error> {
     }
 }
 
-/// All places of a shape, row-major.
+/// Iterates over all coordinates of a shape, row-major.
 pub(super) fn all_places(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> + use<> {
     let shape = shape.to_vec();
     let mut next = (!shape.contains(&0)).then(|| vec![0; shape.len()]);

@@ -1,23 +1,27 @@
-//! The reference interpreter: what a plan means.
+//! The reference interpreter, which defines the meaning of plans.
 //!
-//! It evaluates a plan densely and naively, in the order in which the plan is written, and gives every value with what
-//! an engine may do otherwise in the plan's float mode.
+//! It evaluates a plan densely and naively, in the order in which the plan is written. Every value
+//! carries a bound on the deviations that the plan's float mode allows to engines.
 //!
-//! In the strict mode engines have the same bits. Folds go over ascending coordinates from `init`, every step rounded.
+//! In the strict mode all engines return the same bits. Folds run over ascending coordinates from
+//! `init`, and every step is rounded.
 //!
 //! In the relaxed mode:
-//! - integers and `bool` are the same in every engine;
-//! - floats are computed in higher precision and carry a bound on the error of every legal engine, whatever sums and
-//!   products it regroups, distributes, or integrates over runs (`approx.rs`). Computations on small whole numbers, and
-//!   on others that need no rounding, have bound 0. Signed zeros are the same;
-//! - a value is *don't-care* where the mode does not determine it, or regrouping could change it: NaN is given or
-//!   arises, infinities of both signs are added, a number other than zero is divided by zero, the sign of a zero decides,
-//!   an overflow to infinity or an underflow on the way of a product. So is a value that a rounding error decides: a
-//!   comparison, a cast to an integer, a rounding or choice at a step. Don't-care spreads through operators, except where
-//!   the other arguments decide the result, as `0 * inf`, `0 / 0` and `0 * nan` are 0, or a choice does not take it.
-//!   [`FloatMode::Relaxed`] has the whole list.
+//! - Integers and `bool` are equal in every engine.
+//! - Floats are computed in higher precision. They carry a bound on the error of every legal
+//!   engine, which may regroup or distribute sums and products, or integrate them over runs
+//!   (`approx.rs`). Computations that need no rounding, such as those on small whole numbers, have
+//!   bound 0. Both zeros are equal.
+//! - A value is *don't-care* if the mode does not determine it, or regrouping may change it. The
+//!   causes are a NaN, a sum of infinities of both signs, a division of a nonzero number by zero, a
+//!   result that depends on the sign of a zero, and an overflow or underflow within a product.
+//! - A result that depends on a rounding error is also don't-care: a comparison, a cast to an
+//!   integer, a rounding or choice at a step.
+//! - Don't-care propagates through operators, unless the other arguments decide the result: `0 *
+//!   inf`, `0 / 0` and `0 * nan` are 0, and a choice ignores the branch that is not taken.
+//!   [`FloatMode::Relaxed`] has the full list.
 //!
-//! A fault of a checked operator at any place is an error of the whole plan.
+//! A fault of a checked operator at any coordinates is an error of the whole plan.
 
 mod apply;
 mod approx;
@@ -48,38 +52,40 @@ use std::rc::Rc;
 /// The result of a query.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Interpreted {
-    /// The field of each mode.
+    /// Field of each mode.
     pub fields: Vec<Field>,
-    /// The size of each mode.
+    /// Dimension of each mode.
     pub shape: Vec<u64>,
-    /// The dtype of the values.
+    /// Dtype of the values.
     pub dtype: DType,
-    /// The fill value that inference gives.
+    /// Inferred fill value.
     pub fill: Scalar,
-    /// The float mode in which it was computed.
+    /// Float mode of the evaluation.
     pub mode: FloatMode,
-    /// Whether engines may fault: up to here an operator that can fault met a value that the mode does not determine.
+    /// True if engines may fault: an operator that can fault was applied to a don't-care value, in
+    /// this query or an earlier one.
     pub may_fault: bool,
-    /// The value of every place, row-major.
+    /// All values, row-major.
     pub values: Vec<Value>,
 }
 
 impl Interpreted {
-    /// The values, rounded to their dtype.
+    /// Returns the values, rounded to their dtype.
     pub fn scalars(&self) -> Vec<Scalar> {
         self.values.iter().map(Value::scalar).collect()
     }
 
-    /// The result as an input of another plan.
+    /// Returns the result as an input for another plan.
     pub fn to_dense(&self) -> Dense {
         Dense { shape: self.shape.clone(), values: self.scalars() }
     }
 }
 
-/// Evaluates a plan on dense inputs and gives the results of all its queries.
+/// Evaluates a plan on dense inputs and returns the results of all its queries.
 ///
 /// # Errors
-/// When an input is missing or not as the plan says, a checked operator faults, or a table is too large to be dense.
+/// Returns an error if an input is missing or does not match its type, a checked operator faults,
+/// or a table is too large to be dense.
 pub fn interpret(
     plan: &Plan,
     inputs: &HashMap<Alias, Dense>,
@@ -88,7 +94,8 @@ pub fn interpret(
     interpret_by(plan, inputs, Arithmetic { mode, poles: mode, may_fault: Cell::new(false) })
 }
 
-/// Evaluates a plan as one legal engine of the relaxed mode: in order, every step rounded, poles as that mode defines them.
+/// Evaluates a plan like one legal engine of the relaxed mode: in order, every step rounded, with
+/// the poles of that mode.
 #[cfg(test)]
 pub(crate) fn interpret_in_order(
     plan: &Plan,

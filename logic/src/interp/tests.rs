@@ -32,7 +32,7 @@ fn relaxed(expr: &str, inputs: &[(&str, Dense)]) -> Interpreted {
     run(expr, inputs, FloatMode::Relaxed).unwrap()
 }
 
-/// The values as text; `?` where they are don't-care.
+/// Prints the values, with `?` for don't-care values.
 fn words(result: &Interpreted) -> String {
     let word = |v: &Value| if v.dont_care() { "?".to_owned() } else { v.scalar().to_string() };
     result.values.iter().map(word).collect::<Vec<_>>().join(" ")
@@ -95,7 +95,8 @@ fn assumptions_of_the_relaxed_mode() {
     check("(mapjoin * (table x i) (mapjoin reciprocal (table x j)))", &x(&[0.0, 1.0]), "0.0 0.0 ? 1.0");
     check("(mapjoin + inf (table x i))", &x(&[NAN, INF, -INF, 2.0]), "inf inf ? inf");
     check("(mapjoin min -inf (table x i))", &x(&[NAN, INF, 2.0]), "-inf -inf -inf");
-    // Distributed, infinities of both signs would be added; an overflow is not what it is in all orders.
+    // Distribution would add infinities of both signs; whether a product overflows depends on the
+    // order.
     check("(mapjoin * inf (mapjoin + (table x i) -1))", &x(&[1.0, 2.0]), "? ?");
     check("(mapjoin * 0 (mapjoin * (table x i) (table x i)))", &x(&[1e200]), "?");
     check("(aggregate + 0 (table x i) i)", &x(&[INF, 1.0, INF]), "inf");
@@ -111,7 +112,7 @@ fn assumptions_of_the_relaxed_mode() {
     check("(mapjoin copysign 3 (table x i))", &x(&[0.0, 1.0]), "? 3.0");
     check("(mapjoin coalesce (table x i) 7)", &x(&[NAN, 1.0]), "? 1.0");
     check("(mapjoin ifelse (mapjoin gt (coordinate i) 0) (table x i) 7)", &x(&[NAN, 1.0]), "7.0 1.0");
-    // Distributed, infinity would meet its opposite.
+    // Distribution would add opposite infinities.
     check("(mapjoin * inf (mapjoin + (table x i) 2))", &x(&[-1.0, 1.0]), "? inf");
     check("(mapjoin and (mapjoin gt (table x i) 0) false)", &x(&[NAN]), "false");
 }
@@ -180,7 +181,7 @@ fn inputs_are_checked() {
     assert_eq!(error, "input `x`: the plan reads it, but it is not given");
 }
 
-/// Small whole numbers, or floats of all sizes between 2^-20 and 2^20.
+/// Generates small whole numbers, or floats of all sizes between 2^-20 and 2^20.
 fn data(whole: bool) -> impl Strategy<Value = f64> {
     let general = (-1.0..1.0f64, -20..20i32).prop_map(|(m, e)| m * f64::from(e).exp2());
     if whole { (-9..10i32).prop_map(f64::from).boxed() } else { general.boxed() }
@@ -194,7 +195,8 @@ fn matrices() -> impl Strategy<Value = (bool, [u64; 3], Vec<f64>, Vec<f64>)> {
 }
 
 proptest! {
-    /// Legal engines: the fold in order, from the right, in pairs, and with the first factor taken out.
+    /// Legal engines fold forward, backward with factors regrouped, or with the common factor taken
+    /// out.
     #[test]
     fn matrix_products_of_legal_engines_agree((whole, [n, m, k], a, b) in matrices()) {
         let product = relaxed(
@@ -215,7 +217,7 @@ proptest! {
         }
     }
 
-    /// A wrong engine is caught: one unit of a whole number, or a relative error of 2^-40.
+    /// A wrong engine is rejected: off by one for whole numbers, or by a relative error of 2^-40.
     #[test]
     fn wrong_engines_are_caught(whole: bool, values in (1..6usize).prop_flat_map(|n| proptest::collection::vec(data(false), n))) {
         let values: Vec<f64> = values.iter().map(|v| if whole { v.round() } else { v.abs() + 1.0 }).collect();
@@ -227,7 +229,7 @@ proptest! {
         prop_assert!(sum.compare(&[wrong.into()], Exactness::Bounded).is_err());
     }
 
-    /// Single precision: functions of sums stay within their bounds, computed in f32 in another order.
+    /// Functions of sums in `f32` stay within their bounds if the sum is computed in another order.
     #[test]
     fn functions_of_sums_stay_within_bounds(values in proptest::collection::vec(0.5..2.0f32, 1..6)) {
         let x = dense(&[values.len() as u64], values.iter().map(|&v| v.into()).collect());

@@ -6,36 +6,37 @@ use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 use std::sync::Arc;
 
-/// A value with an error bound, or one that the plan does not determine.
+/// A value with an error bound, or a don't-care value.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Value(pub(super) Datum);
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Datum {
-    /// A value that every engine has: an integer or `bool`, or any primitive of the strict mode.
+    /// A value that is equal in every engine: an integer or `bool`, or any primitive of the strict
+    /// mode.
     Exact(Scalar),
     /// A float of the relaxed mode.
     Float(Box<Approx>),
     /// A struct.
     Struct(Arc<StructType>, Vec<Value>),
-    /// A value that an engine may have otherwise, and why. Some value that the interpreter found.
+    /// A don't-care value, as the interpreter computed it, and its cause.
     DontCare(Scalar, Cause),
 }
 
-/// Why a value is not determined, as far as what it meets must know: engines take care of infinities and NaN where an
-/// operand or a pole may bring them in, not where finite numbers overflow.
+/// The cause of a don't-care value, as precise as operators need it. Engines handle infinities and
+/// NaN that come from an operand or a pole, but not those from an overflow of finite numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Cause {
-    /// It is NaN in every engine.
+    /// The value is NaN in every engine.
     Nan,
-    /// It comes of a pole, an infinity or NaN, and may be any of them.
+    /// The value results from a pole, an infinity or NaN, and may be any of them.
     Pole,
-    /// Anything else: an overflow, a rounding error that decides.
+    /// Any other cause: an overflow, a rounding error that decides.
     Other,
 }
 
 impl Value {
-    /// A value that is given. In the relaxed mode NaN is not determined.
+    /// Creates a value that is equal in every engine; NaN is don't-care in the relaxed mode.
     pub(super) fn given(scalar: &Scalar, mode: FloatMode) -> Value {
         match scalar {
             Scalar::Struct(ty, members) => {
@@ -54,7 +55,7 @@ impl Value {
         Value(Datum::Float(Box::new(approx)))
     }
 
-    /// What is left of a value that an engine may have otherwise; members of a struct alike.
+    /// Marks a value as don't-care; for a struct, all its members.
     pub(super) fn dont_care_about(scalar: Scalar, cause: Cause) -> Value {
         match scalar {
             Scalar::Struct(ty, members) => {
@@ -65,7 +66,7 @@ impl Value {
         }
     }
 
-    /// Why it is not determined, if it is not; of a struct, the gravest cause of its members.
+    /// Returns the cause of a don't-care value; for a struct, the gravest cause of its members.
     pub(super) fn cause(&self) -> Option<Cause> {
         match &self.0 {
             Datum::DontCare(_, cause) => Some(*cause),
@@ -74,7 +75,7 @@ impl Value {
         }
     }
 
-    /// The value, rounded to its dtype.
+    /// Returns the value, rounded to its dtype.
     pub fn scalar(&self) -> Scalar {
         match &self.0 {
             Datum::Exact(scalar) | Datum::DontCare(scalar, _) => scalar.clone(),
@@ -83,7 +84,8 @@ impl Value {
         }
     }
 
-    /// How far a legal engine may be from the value before it is rounded; of a struct, the most of any member.
+    /// Returns the maximal distance of a legal engine from the value before rounding; for a struct,
+    /// the maximum over its members.
     pub fn error(&self) -> f64 {
         match &self.0 {
             Datum::Exact(_) => 0.0,
@@ -93,7 +95,7 @@ impl Value {
         }
     }
 
-    /// Whether an engine may have any value here; of a struct, in some member.
+    /// Returns whether an engine may have any value here; for a struct, in some member.
     pub fn dont_care(&self) -> bool {
         match &self.0 {
             Datum::DontCare(..) => true,
@@ -102,7 +104,7 @@ impl Value {
         }
     }
 
-    /// The dtype of the value.
+    /// Returns the dtype of the value.
     pub fn dtype(&self) -> DType {
         match &self.0 {
             Datum::Struct(ty, _) => DType::Struct(ty.clone()),
@@ -111,7 +113,7 @@ impl Value {
         }
     }
 
-    /// The primitives that it is made of, depth first.
+    /// Collects the leaf values, depth first.
     pub(super) fn leaves<'a>(&'a self, out: &mut Vec<&'a Value>) {
         match &self.0 {
             Datum::Struct(_, members) => members.iter().for_each(|m| m.leaves(out)),
