@@ -1,7 +1,8 @@
-//! The language of user-defined operators: small, typed, pure.
+//! The language of user-defined operators: small, typed and pure.
 //!
-//! A [`Body`] is checked once ([`check`]), which gives its dtype and makes every conversion a visible cast, so that
-//! evaluation and code generation apply operators to arguments of exactly their signatures.
+//! [`check`] infers the dtype of a [`Body`] once and makes every conversion an explicit cast.
+//! Evaluation and code generation can therefore apply operators to arguments of exactly their
+//! signatures.
 
 use super::builtin::Builtin;
 use super::error::OpError;
@@ -12,7 +13,7 @@ use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 use std::sync::Arc;
 
-/// Rounds that all loops of one evaluation may take together.
+/// Maximal number of iterations of all loops of one evaluation together.
 pub const STEP_LIMIT: u64 = 1 << 20;
 
 /// An expression of a user-defined operator.
@@ -20,44 +21,48 @@ pub const STEP_LIMIT: u64 = 1 << 20;
 pub enum Body {
     /// An argument, counted from 0.
     Arg(usize),
-    /// A variable of an enclosing `let` or `while`; an inner one hides an outer one of its name.
+    /// A variable of an enclosing `let` or `while`; an inner variable hides an outer one of the
+    /// same name.
     Var(String),
     /// A constant.
     Lit(Scalar),
-    /// An operator applied to arguments, which are cast by its signature.
+    /// An operator applied to arguments, which are cast to its signature.
     Call(Op, Vec<Body>),
-    /// The second if the first holds, else the third; only that one is evaluated. Primitives are promoted.
+    /// A conditional: condition, then-branch and else-branch; only one branch is evaluated.
+    /// Branches of primitive dtypes are promoted.
     If(Box<Body>, Box<Body>, Box<Body>),
-    /// A variable, its value, and the expression that may use it.
+    /// A variable, its value, and the expression in which it is bound.
     Let(String, Box<Body>, Box<Body>),
     /// A loop with carried variables.
     While(Box<While>),
     /// A struct of the given members.
     Struct(Vec<(String, Body)>),
-    /// The member of a struct, counted from 0.
+    /// A member of a struct, counted from 0.
     Member(Box<Body>, usize),
 }
 
-/// `vars` start at their values; while `cond` holds, all of them take the values of `steps` at once; then `result`.
+/// A loop: `vars` start at their values; while `cond` is true, all of them take the values of
+/// `steps` at once; then `result` is the value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct While {
-    /// Name and first value of each variable; the values do not see the variables.
+    /// Name and initial value of each variable; the initial values cannot refer to the variables.
     pub vars: Vec<(String, Body)>,
-    /// Cast to `bool`, evaluated before each round.
+    /// Condition, cast to `bool` and evaluated before each iteration.
     pub cond: Body,
-    /// The next value of each variable, of exactly its dtype.
+    /// Next value of each variable, of exactly the dtype of the variable.
     pub steps: Vec<Body>,
-    /// The value of the loop.
+    /// Value of the loop.
     pub result: Body,
 }
 
 impl Body {
-    /// `op` applied to `args`.
+    /// Creates the application of `op` to `args`.
     pub fn call(op: impl Into<Op>, args: impl IntoIterator<Item = Body>) -> Body {
         Body::Call(op.into(), args.into_iter().collect())
     }
 
-    /// Whether evaluating it can be a [`Fault`](super::Fault): it has checked operators or loops.
+    /// Returns whether an evaluation can end in a [`Fault`](super::Fault), because the body has
+    /// checked operators or loops.
     pub fn can_fault(&self) -> bool {
         match self {
             Body::Arg(_) | Body::Var(_) | Body::Lit(_) => false,
@@ -70,7 +75,7 @@ impl Body {
         }
     }
 
-    /// The sum of what each operator that it applies counts.
+    /// Returns the sum of `of` over all applied operators.
     pub(super) fn size(&self, of: &dyn Fn(&Op) -> u64) -> u64 {
         let all =
             |bodies: &mut dyn Iterator<Item = &Body>| bodies.fold(0, |n, body| u64::saturating_add(n, body.size(of)));
@@ -87,18 +92,18 @@ impl Body {
         }
     }
 
-    /// The variable of that name.
+    /// Creates a reference to the variable with the given name.
     pub fn var(name: &str) -> Body {
         Body::Var(name.to_owned())
     }
 
-    /// A constant.
+    /// Creates a constant.
     pub fn lit(value: impl Into<Scalar>) -> Body {
         Body::Lit(value.into())
     }
 }
 
-/// What a body may refer to while it is checked.
+/// The names that a body may refer to, while it is checked.
 pub(super) struct Scope<'a> {
     pub(super) op: &'a str,
     pub(super) params: &'a [(String, DType)],
@@ -110,7 +115,7 @@ impl Scope<'_> {
         Err(OpError::Definition { op: self.op.to_owned(), what })
     }
 
-    /// A name must read back as itself from text, and a variable hides no parameter.
+    /// Checks that a name reads back from text as itself, and that a variable hides no parameter.
     pub(super) fn check_name(&self, kind: &str, name: &str) -> Result<(), OpError> {
         let odd = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"' | ';');
         if name.is_empty() || name.contains(odd) || name.parse::<f64>().is_ok() || ["true", "false"].contains(&name) {
@@ -123,15 +128,15 @@ impl Scope<'_> {
     }
 }
 
-/// Words that stand for something other than an operator at the head of a form.
+/// Heads of forms that are not applications of operators.
 const FORMS: [&str; 6] = ["lit", "if", "let", "while", "struct", "member"];
 
-/// Whether an operator cannot have that name: it has another meaning.
+/// Returns whether the name already has a meaning, so that no operator can be given it.
 pub(super) fn is_reserved(name: &str) -> bool {
     FORMS.contains(&name) || Builtin::from_name(name).is_some()
 }
 
-/// The body with every cast made explicit, and its dtype.
+/// Checks a body; returns it with every cast made explicit, and its dtype.
 pub(super) fn check(scope: &mut Scope<'_>, body: &Body) -> Result<(Body, DType), OpError> {
     match body {
         Body::Arg(k) => match scope.params.get(*k) {
@@ -251,7 +256,7 @@ pub(super) struct Run<'a> {
     pub(super) steps: u64,
 }
 
-/// The value of a checked body.
+/// Evaluates a checked body.
 pub(super) fn eval<'a>(run: &mut Run<'a>, body: &'a Body) -> Result<Scalar, Fault> {
     match body {
         Body::Arg(k) => Ok(run.args[*k].clone()),

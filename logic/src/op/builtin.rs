@@ -1,22 +1,22 @@
-//! The table of built-in operators: name in text, arity, dtype rule, meaning.
+//! The table of built-in operators: name in text, arity, dtype rule, description.
 //!
-//! One row is one operator. What a dtype rule does stands at [`Rule`]; values are computed in `eval.rs`, laws are rows
-//! of `properties.rs`.
+//! Each row is one operator. [`Rule`] describes the dtype rules; `eval.rs` computes values;
+//! `laws.rs` has the algebraic laws.
 
 use crate::dtype::Prim;
 use std::fmt;
 
-/// How many arguments an operator takes.
+/// The number of arguments that an operator takes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Arity {
-    /// That many.
+    /// Exactly this many.
     Exact(usize),
-    /// That many or more; more are folded from the left.
+    /// At least this many; further arguments are folded from the left.
     AtLeast(usize),
 }
 
 impl Arity {
-    /// Whether that many arguments are allowed.
+    /// Returns whether this number of arguments is allowed.
     pub fn allows(self, count: usize) -> bool {
         match self {
             Arity::Exact(n) => count == n,
@@ -35,44 +35,46 @@ impl fmt::Display for Arity {
     }
 }
 
-/// How an operator's dtypes follow from those of its arguments. "Promoted" means [`promote`](crate::op::promote).
+/// The rule that derives an operator's dtypes from those of its arguments. "Promoted" refers to
+/// [`promote`](crate::op::promote).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Rule {
     /// Arguments are promoted, `bool` to `i64`; the result has their dtype.
     Arithmetic,
-    /// Arguments are promoted and `bool` stays; the result has their dtype.
+    /// Arguments are promoted, and `bool` is kept; the result has their dtype.
     Same,
-    /// Arguments are promoted, integers and `bool` then become `f64`; the result has their dtype.
+    /// Arguments are promoted, then integers and `bool` become `f64`; the result has their dtype.
     Float,
     /// Arguments are cast to `bool` (`x != 0`); the result is `bool`.
     Logical,
     /// Arguments are promoted and must be integers or `bool`; the result has their dtype.
     Bits,
-    /// An integer (`bool` becomes `i64`) and a count of any integer dtype (`bool` becomes `u8`); the result has the
-    /// dtype of the first.
+    /// An integer (`bool` becomes `i64`) and a count of any integer dtype (`bool` becomes `u8`);
+    /// the result has the dtype of the first.
     Shift,
-    /// A float (integers and `bool` become `f64`) and an exponent of any integer dtype (`bool` becomes `u8`); the
-    /// result has the dtype of the first.
+    /// A float (integers and `bool` become `f64`) and an exponent of any integer dtype (`bool`
+    /// becomes `u8`); the result has the dtype of the first.
     Scale,
     /// Arguments are promoted; the result is `bool`.
     Order,
-    /// As [`Rule::Order`], or all arguments have one struct dtype.
+    /// Like [`Rule::Order`]; arguments may also have one common struct dtype.
     Equality,
-    /// One primitive argument of any dtype, kept; the result is `bool`.
+    /// One primitive argument, which is not cast; the result is `bool`.
     Predicate,
-    /// A condition, cast to `bool`, and two arguments that are promoted or of one struct dtype; the result has their
-    /// dtype.
+    /// A condition, cast to `bool`, and two arguments that are promoted or have one common struct
+    /// dtype; the result has their dtype.
     Condition,
-    /// Arguments are promoted or of one struct dtype; the result has their dtype.
+    /// Arguments are promoted or have one common struct dtype; the result has their dtype.
     Any,
-    /// One primitive argument, kept; the result has the primitive of the cast.
+    /// One primitive argument, which is not promoted; the result has the primitive of the cast.
     Cast,
-    /// A primitive value and a coordinate, cast to `i64` from an integer or `bool`; the result is
-    /// `(struct (value T) (coordinate i64))`.
+    /// A primitive value and an integer or `bool` coordinate, cast to `i64`; the result is `(struct
+    /// (value T) (coordinate i64))`.
     Pair,
     /// A struct of two members; the result is one of them.
     Member(usize),
-    /// Structs of one dtype with two members, a primitive and an integer; the result has their dtype.
+    /// Structs of one dtype with two members, a primitive and an integer; the result has their
+    /// dtype.
     PairFold,
 }
 
@@ -102,7 +104,7 @@ macro_rules! builtins {
         }
 
         impl Builtin {
-            /// Every built-in operator, in the order of the table; casts last.
+            /// All built-in operators, in the order of the table; casts last.
             pub const ALL: &'static [Builtin] = &[
                 $(Builtin::$variant,)*
                 Builtin::Cast(Prim::Bool), Builtin::Cast(Prim::I8), Builtin::Cast(Prim::I16), Builtin::Cast(Prim::I32),
@@ -110,7 +112,7 @@ macro_rules! builtins {
                 Builtin::Cast(Prim::U64), Builtin::Cast(Prim::F32), Builtin::Cast(Prim::F64),
             ];
 
-            /// The name in text forms, such as `+` or `cast-f64`.
+            /// Returns the name in text forms, such as `+` or `cast-f64`.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Builtin::$variant => $name,)*
@@ -118,7 +120,7 @@ macro_rules! builtins {
                 }
             }
 
-            /// How many arguments it takes.
+            /// Returns the number of arguments that the operator takes.
             pub fn arity(self) -> Arity {
                 match self {
                     $(Builtin::$variant => arity!($arity),)*
@@ -126,7 +128,7 @@ macro_rules! builtins {
                 }
             }
 
-            /// How its dtypes follow from those of its arguments.
+            /// Returns the rule for the operator's dtypes.
             pub fn rule(self) -> Rule {
                 use Rule::*;
                 match self {
@@ -135,7 +137,7 @@ macro_rules! builtins {
                 }
             }
 
-            /// What it computes, in one line.
+            /// Returns a description of the operator in one line.
             pub fn doc(self) -> &'static str {
                 match self {
                     $(Builtin::$variant => $doc,)*
@@ -231,7 +233,7 @@ builtins! {
 }
 
 impl Builtin {
-    /// The operator of that name.
+    /// Returns the operator with the given name.
     pub fn from_name(name: &str) -> Option<Builtin> {
         Builtin::ALL.iter().copied().find(|b| b.name() == name)
     }

@@ -1,12 +1,14 @@
-//! Iteration algebra of user-defined operators: where they are evaluated, and what they give elsewhere.
+//! The iteration algebra of user-defined operators: iteration spaces, and results outside them.
 //!
-//! A place is in the stored set of an argument when the argument's value there is not its fill value; so what an
-//! application means depends on the fills of its arguments, not on formats. An operator with an iteration and nothing
-//! else *claims* that it gives the same everywhere outside of it: `f(fills)`. One with cases is *defined* by them: by its
-//! body in the iteration, else by the first case whose set has the place.
+//! The stored set of an argument is the set of coordinates at which its value differs from its fill
+//! value. The meaning of an application therefore depends on the fill values of its arguments, not
+//! on formats. An operator with an iteration but no cases *claims* that it returns `f(fills)`
+//! everywhere outside the iteration. An operator with cases is *defined* by them: by its body in
+//! the iteration, otherwise by the first case whose set has the coordinates.
 //!
-//! [`UserOp::bound_to`] makes an operator for arguments of given fills of either: cases become conditions of the body,
-//! which every engine runs; a claim keeps the fills that it was checked with.
+//! [`UserOp::bound_to`] specializes either kind to the fill values of its arguments. Cases become
+//! conditions of the body, which every engine evaluates; a claim records the fill values for which
+//! it was checked.
 
 use super::body::Body;
 use super::builtin::Builtin;
@@ -18,31 +20,32 @@ use crate::dtype::{DType, Prim};
 use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 
-/// A part of an operator's definition.
+/// One case of an operator's definition.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Case {
-    /// Where it holds, unless the iteration or an earlier case does.
+    /// Domain of the case, minus the iteration and the earlier cases.
     pub on: Iteration,
-    /// The result there, in terms of the arguments.
+    /// Result in the domain, in terms of the arguments.
     pub result: Body,
 }
 
-/// With more parameters than this, what is stored together is not enumerated.
+/// Maximal number of parameters for which all sets of stored arguments are enumerated.
 const ENUMERATED: usize = 10;
 
-/// Number of applications that are tried to refute a claim.
+/// Maximal number of applications that try to refute a claim.
 const TRIALS: usize = 2000;
 
 impl UserOp {
-    /// Whether it is defined by cases of what is stored, so that it is applied to arguments with fills alone.
+    /// Returns whether the operator is defined by cases. Such an operator can only be applied after
+    /// it is bound to fill values.
     pub fn has_cases(&self) -> bool {
         !self.cases().is_empty()
     }
 
-    /// That cases, if there are any, leave no place undefined.
+    /// Checks that the cases, if there are any, define the result everywhere.
     ///
     /// # Errors
-    /// When some arguments may be stored together where no case holds.
+    /// Returns an error if some arguments may be stored together and no case applies.
     pub fn check_cases(&self) -> Result<(), OpError> {
         if !self.has_cases() {
             return Ok(());
@@ -72,11 +75,13 @@ impl UserOp {
         }
     }
 
-    /// The operator for arguments of these fills, of its parameters' dtypes.
+    /// Specializes the operator to the fill values of its arguments, which have the dtypes of its
+    /// parameters.
     ///
     /// # Errors
-    /// When it claims to give the same everywhere outside of its iteration and does not with these fills, or its cases
-    /// leave places undefined.
+    /// Returns an error if the operator claims the same result everywhere outside its iteration and
+    /// a trial with these fill values refutes the claim, or if its cases leave the result undefined
+    /// somewhere.
     pub fn bound_to(&self, fills: &[Scalar]) -> Result<UserOp, OpError> {
         let Some(iteration) = self.iteration().filter(|_| fills.len() == self.params().len()) else {
             return Ok(self.clone());
@@ -97,17 +102,17 @@ impl UserOp {
         self.check_cases()?;
         let Definition::Body(body) = self.definition();
         let otherwise = self.cases().split_last().map(|(last, rest)| {
-            // What no earlier case holds is the last one's: together they leave nothing undefined.
+            // The last case takes all remaining coordinates, because the cases cover everything.
             rest.iter().rfold(last.result.clone(), |other, case| choice(&case.on, fills, &case.result, other))
         });
         let otherwise = otherwise.unwrap_or_else(|| body.clone());
         Ok(self.with_binding(name, Some(choice(iteration, fills, body, otherwise)), Some(fills.to_vec())))
     }
 
-    /// Checks what the operator claims of the fills that it names itself.
+    /// Checks the claim of the operator for the fill values that its own definition names.
     ///
     /// # Errors
-    /// As [`UserOp::bound_to`].
+    /// Returns the errors of [`UserOp::bound_to`].
     pub(super) fn check_own_claim(&self) -> Result<(), OpError> {
         match (self.iteration(), self.fills()) {
             (Some(iteration), Some(fills)) if !self.has_cases() => self.check_claim(iteration, fills),
@@ -115,7 +120,8 @@ impl UserOp {
         }
     }
 
-    /// Looks for arguments outside of the iteration that give something else than the fills do.
+    /// Searches for arguments outside the iteration whose result differs from that of the fill
+    /// values.
     fn check_claim(&self, iteration: &Iteration, fills: &[Scalar]) -> Result<(), OpError> {
         let n = self.params().len();
         let Ok(expected) = self.eval(fills, FloatMode::default()) else { return Ok(()) };
@@ -160,7 +166,7 @@ impl UserOp {
         Ok(())
     }
 
-    /// Which arguments are stored, in words.
+    /// Describes the set of stored arguments in words.
     fn phrase(&self, stored: &[bool]) -> String {
         let names: Vec<String> =
             self.params().iter().zip(stored).filter(|(_, s)| **s).map(|((name, _), _)| format!("`{name}`")).collect();
@@ -172,19 +178,20 @@ impl UserOp {
     }
 }
 
-/// Every set of stored arguments.
+/// Iterates over all sets of stored arguments.
 fn subsets(n: usize) -> impl Iterator<Item = Vec<bool>> {
     (0..1usize << n).map(move |bits| (0..n).map(|k| bits >> k & 1 == 1).collect())
 }
 
-/// Values of the dtype that are not the fill: small ones of both signs, and its ends.
+/// Returns values of the dtype other than the fill value: small ones of both signs, and the ends of
+/// the range.
 fn samples(fill: &Scalar) -> Vec<Scalar> {
     const INTEGERS: [i64; COUNT - 2] = [2, -1, 0, 5, 1, -3, 6];
     const FLOATS: [f64; COUNT] = [2.0, -1.5, 0.0, 7.0, 1.0, -3.0, 0.1, f64::INFINITY, f64::NEG_INFINITY];
     let of_prim = |p: Prim, k: usize| match p {
         Prim::Bool => Scalar::Bool(k % 2 == 1),
         _ if p.is_float() => Scalar::F64(FLOATS[k]).cast(p).expect("a primitive"),
-        // A negative one is near the largest of an unsigned dtype.
+        // For an unsigned dtype, a negative number wraps to one near the maximum.
         _ if k < INTEGERS.len() => wrap(p, i128::from(INTEGERS[k])),
         _ => {
             let (least, largest) = bounds(p);
@@ -205,15 +212,15 @@ fn samples(fill: &Scalar) -> Vec<Scalar> {
     found
 }
 
-/// Number of values of a dtype that are tried.
+/// Number of sample values of a dtype.
 const COUNT: usize = 9;
 
-/// Equal, both zeros being one.
+/// Returns whether two values are equal, with both zeros equal.
 fn alike(a: &Scalar, b: &Scalar) -> bool {
     a == b || (a.dtype() == b.dtype() && is_zero(a) && is_zero(b))
 }
 
-/// `then` where the place is in the set, else `other`.
+/// Returns a body that evaluates `then` in the set and `other` outside.
 fn choice(set: &Iteration, fills: &[Scalar], then: &Body, other: Body) -> Body {
     match contains(set, fills) {
         Body::Lit(Scalar::Bool(true)) => then.clone(),
@@ -222,7 +229,7 @@ fn choice(set: &Iteration, fills: &[Scalar], then: &Body, other: Body) -> Body {
     }
 }
 
-/// Whether the place is in the set.
+/// Returns a body that tests whether the coordinates are in the set.
 fn contains(set: &Iteration, fills: &[Scalar]) -> Body {
     let all = |op: Builtin, of: &[Iteration], none: bool| match of {
         [] => Body::lit(none),
@@ -289,7 +296,8 @@ mod tests {
                 "in the definition of operator `f`: its iteration leaves out where `x` alone is stored, but `f(2, 1)` is 2 and `f(0, 1)` of the fill values 0; widen it, or say what it gives there by (case SET BODY) or (elsewhere BODY)"
             ],
         );
-        // Negative integers and the ends of a dtype are tried as well, of fills that are named, too.
+        // Negative integers and the ends of the dtype are tried too, also for fill values named by
+        // the definition.
         for (body, refuted) in [
             ("(min x y) (iteration y)", "f(-1, 0)"),
             ("(max x y) (iteration y) (fills 0 0)", "f(2, 0)"),

@@ -1,11 +1,11 @@
-//! What can be wrong with an operator or its use.
+//! Errors in operators and their use.
 
 use super::builtin::Arity;
 use super::eval::Fault;
 use crate::dtype::DType;
 
-/// Why an operator does not fit its arguments, or why its definition is not accepted: always an error of the plan's
-/// author.
+/// The reason why an operator does not fit its arguments, or its definition is rejected. Always the
+/// fault of the plan's author.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpError {
@@ -14,42 +14,42 @@ pub enum OpError {
     Arity {
         /// The operator.
         op: String,
-        /// What it takes.
+        /// Expected number of arguments.
         expected: Arity,
-        /// The number of arguments given.
+        /// Given number of arguments.
         found: usize,
     },
-    /// The dtype of an argument is not one that the operator takes.
+    /// The operator does not accept the dtype of an argument.
     #[error("argument {position} of operator `{op}` has dtype {found}, expected {expected}")]
     Argument {
         /// The operator.
         op: String,
-        /// The argument, counted from 0.
+        /// Position of the argument, from 0.
         position: usize,
-        /// Its dtype.
+        /// Dtype of the argument.
         found: DType,
-        /// What would be accepted.
+        /// Description of the accepted dtypes.
         expected: String,
     },
-    /// The dtypes of the arguments do not go together.
+    /// The operator does not accept this combination of dtypes.
     #[error("the arguments of operator `{op}` have dtypes {found}, expected {expected}")]
     Arguments {
         /// The operator.
         op: String,
-        /// The dtypes, one after the other.
+        /// Dtypes of the arguments, in order.
         found: String,
-        /// What would be accepted.
+        /// Description of the accepted dtypes.
         expected: String,
     },
-    /// The definition of a user-defined operator is wrong.
+    /// The definition of a user-defined operator is invalid.
     #[error("in the definition of operator `{op}`: {what}")]
     Definition {
         /// The operator.
         op: String,
-        /// What is wrong and how to mend it.
+        /// Description of the mistake and of the remedy.
         what: String,
     },
-    /// The evaluation failed.
+    /// The evaluation ended in a fault.
     #[error(transparent)]
     Fault(#[from] Fault),
 }

@@ -1,32 +1,32 @@
 //! Values of operators: the total definition that all engines obey.
 //!
-//! [`Op::eval`] is the strict mode: floats are those of IEEE 754. [`Op::eval_in`] takes the mode; what the default mode
-//! defines otherwise stands at [`FloatMode::Relaxed`].
+//! [`Op::eval`] evaluates in the strict mode, with the floats of IEEE 754. [`Op::eval_in`] takes
+//! the float mode; [`FloatMode::Relaxed`] describes the differences of the default mode.
 //!
 //! | case | result |
 //! |---|---|
 //! | integer `+ - * neg abs square pow` | wraps to the width |
-//! | `add-sat` .. / `add-checked` .. of integers | nearest value of the dtype / [`Fault::Overflow`]; of floats as `+ - *` |
+//! | `add-sat` .. / `add-checked` .. of integers | nearest value of the dtype / [`Fault::Overflow`]; for floats like `+ - *` |
 //! | integer `floordiv`, `rem`, `fmod` by 0 | 0 |
 //! | integer `MIN floordiv -1`; `MIN rem -1`, `MIN fmod -1` | `MIN`; 0 |
-//! | float `rem` | `fmod`, plus the divisor when signs differ; a zero has the sign of the divisor |
-//! | float `floordiv` | `(x - fmod(x, y)) / y`, less 1 when signs differ, rounded to the nearest integer; `x / y` when `y` is 0 |
-//! | integer `pow` to a negative exponent | 0; for base 1 it is 1, for base -1 it is 1 or -1 |
-//! | `shl`, `shr` by a count (read unsigned) of the width or more | 0; all sign for `shr` of signed |
-//! | float to integer cast | truncates, saturates at the ends, NaN is 0; to `bool`: `x != 0`, NaN is true |
+//! | float `rem` | `fmod`, plus the divisor if the signs differ; a zero has the sign of the divisor |
+//! | float `floordiv` | `(x - fmod(x, y)) / y`, minus 1 if the signs differ, rounded to the nearest integer; `x / y` if `y` is 0 |
+//! | integer `pow` to a negative exponent | 0; 1 for base 1; 1 or -1 for base -1 |
+//! | `shl`, `shr` by a count (read as unsigned) of the width or more | 0; copies of the sign bit for `shr` of signed integers |
+//! | float to integer cast | truncates, saturates at the ends, maps NaN to 0; to `bool`: `x != 0`, true for NaN |
 //! | integer to integer cast | wraps |
-//! | `min`, `max` | NaN if any is; `-0 < 0` |
-//! | `minby`, `maxby` | NaN before all numbers, as `min` and `max` give it; ties by the smallest second member, then `-0` before `0` (after, in `maxby`) |
-//! | `sign` | NaN of NaN, 0 of both zeros |
+//! | `min`, `max` | NaN if any argument is; `-0 < 0` |
+//! | `minby`, `maxby` | NaN precedes all numbers, consistent with `min` and `max`; ties go to the smallest second member, then to `-0` (`maxby`: to `0`) |
+//! | `sign` | NaN for NaN, 0 for both zeros |
 //! | `copysign(x, NaN)` | `abs(x)` |
-//! | `signbit(NaN)` | the bit that the NaN has; that of a computed NaN is the machine's |
-//! | `choose` | both zeros are zero, NaN is not; a struct is zero when all its members are |
-//! | `eq ne lt le gt ge` | IEEE 754: NaN differs from all, `-0 == 0`; `false < true` |
+//! | `signbit(NaN)` | the sign bit of the NaN; for a computed NaN it depends on the machine |
+//! | `choose` | both zeros are zero, NaN is not; a struct is zero if all its members are |
+//! | `eq ne lt le gt ge` | IEEE 754: NaN differs from every value, `-0 == 0`; `false < true` |
 //! | `ldexp(x, n)` | `n` clamped to `i32`, then `libm::ldexp` |
 //! | `round` | ties to even |
 //! | mathematical functions | crate `libm`, in the width of the dtype; `acosh` is NaN below 1 |
 //!
-//! Which NaN a NaN is does not matter: [`Scalar`] has one.
+//! The payload of a NaN does not matter: [`Scalar`] has a single NaN.
 
 use super::Op;
 use super::builtin::Builtin;
@@ -37,47 +37,50 @@ use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 use std::cmp::Ordering;
 
-/// Why an evaluation has no value.
+/// The reason why an evaluation has no value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A checked operator left the range of its dtype.
+    /// The result of a checked operator overflowed its dtype.
     #[error("operator `{op}` overflowed {prim}; use a wider dtype, or the wrapping or saturating operator")]
     Overflow {
         /// The operator.
         op: Builtin,
-        /// Its dtype.
+        /// Dtype of the operation.
         prim: Prim,
     },
-    /// A loop of a user-defined operator ran too long.
+    /// A loop of a user-defined operator exceeded the step limit.
     #[error("a loop of operator `{op}` did not end within {limit} rounds")]
     StepLimit {
         /// The operator.
         op: String,
-        /// The limit.
+        /// Maximal number of iterations.
         limit: u64,
     },
 }
 
 impl Op {
-    /// Returns the value in the strict mode, for arguments that have the dtypes of a [`signature`](Op::signature).
+    /// Returns the value in the strict mode, for arguments that have the dtypes of a
+    /// [`signature`](Op::signature).
     ///
     /// # Errors
-    /// Overflow of a checked operator; a loop of a user-defined operator that does not end.
+    /// Returns a fault on overflow of a checked operator, or if a loop of a user-defined operator
+    /// exceeds [`STEP_LIMIT`](super::STEP_LIMIT).
     ///
     /// # Panics
-    /// When an argument has another dtype.
+    /// Panics if an argument has another dtype.
     pub fn eval(&self, args: &[Scalar]) -> Result<Scalar, Fault> {
         self.eval_in(args, FloatMode::StrictIeee)
     }
 
-    /// Returns the value in a float mode, for arguments that have the dtypes of a [`signature`](Op::signature).
+    /// Returns the value in a float mode, for arguments that have the dtypes of a
+    /// [`signature`](Op::signature).
     ///
     /// # Errors
-    /// As [`Op::eval`].
+    /// Returns the faults of [`Op::eval`].
     ///
     /// # Panics
-    /// When an argument has another dtype.
+    /// Panics if an argument has another dtype.
     pub fn eval_in(&self, args: &[Scalar], mode: FloatMode) -> Result<Scalar, Fault> {
         match self {
             Op::Builtin(b) => eval(*b, args, mode),
@@ -85,10 +88,11 @@ impl Op {
         }
     }
 
-    /// Returns the value in the strict mode for arguments of any dtypes: casts them by the signature, then evaluates.
+    /// Returns the value in the strict mode for arguments of any dtypes, after casting them to the
+    /// signature.
     ///
     /// # Errors
-    /// As [`Op::signature`] and [`Op::eval`].
+    /// Returns the errors of [`Op::signature`] and [`Op::eval`].
     pub fn apply(&self, args: &[Scalar]) -> Result<Scalar, OpError> {
         let signature = self.signature(&args.iter().map(Scalar::dtype).collect::<Vec<_>>())?;
         let args: Vec<Scalar> = args.iter().zip(&signature.args).map(|(a, t)| cast_to(a, t)).collect();
@@ -96,7 +100,8 @@ impl Op {
     }
 }
 
-/// `value` as an argument whose dtype in a signature is `to`: primitives are cast, structs have that dtype already.
+/// Casts `value` to `to`, its dtype in a signature: primitives are cast, structs already have that
+/// dtype.
 pub fn cast_to(value: &Scalar, to: &DType) -> Scalar {
     match to {
         DType::Prim(p) => value.cast(*p).expect("a signature casts no struct to a primitive"),
@@ -171,16 +176,16 @@ fn truth(x: &Scalar) -> bool {
     matches!(x.cast(Prim::Bool), Some(Scalar::Bool(true)))
 }
 
-/// Whether it equals the zero of its dtype; of a struct, whether all its members do.
+/// Returns whether the value equals the zero of its dtype; for a struct, whether all members do.
 pub(super) fn is_zero(x: &Scalar) -> bool {
     x.flatten().iter().all(|v| v.to_f64() == Some(0.0))
 }
 
-/// IEEE 754 and exact integer comparison of one dtype; `None` when unordered.
+/// Compares two values of one dtype, floats by IEEE 754; `None` if they are unordered.
 pub(super) fn order(x: &Scalar, y: &Scalar) -> Option<Ordering> {
     match (x.to_i128(), y.to_i128()) {
         (Some(a), Some(b)) => Some(a.cmp(&b)),
-        // Both have one float dtype, which `f64` holds exactly.
+        // Both have the same float dtype, whose values `f64` represents exactly.
         _ => x.to_f64()?.partial_cmp(&y.to_f64()?),
     }
 }
@@ -190,7 +195,8 @@ fn equal(x: &Scalar, y: &Scalar) -> bool {
     x.len() == y.len() && x.iter().zip(&y).all(|(a, b)| order(a, b) == Some(Ordering::Equal))
 }
 
-/// Whether pair `p` comes before `q` in the total order that `minby` or `maxby` takes the first of.
+/// Returns whether pair `p` precedes `q` in the total order whose first pair `minby` or `maxby`
+/// selects.
 fn precedes(b: Builtin, p: &[Scalar], q: &[Scalar]) -> bool {
     let better = if b == Builtin::MinBy { Ordering::Less } else { Ordering::Greater };
     let negative = |s: &Scalar| s.to_f64().is_some_and(f64::is_sign_negative);

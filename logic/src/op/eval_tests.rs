@@ -1,10 +1,11 @@
-//! The table of `eval.rs`, case by case, and integer operators against Rust's own on all bytes.
+//! Tests of the table in `eval.rs`, row by row, and of integer operators against Rust's own on all
+//! bytes.
 
 use super::*;
 use crate::dtype::Prim;
 use crate::scalar::Scalar;
 
-/// A value such as `7i8`, `-0.0f32`, `truebool` or `(1f32,2i64)`.
+/// Reads a value such as `7i8`, `-0.0f32`, `truebool` or `(1f32,2i64)`.
 fn value(text: &str) -> Scalar {
     if let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {
         let (value, coordinate) = inner.split_once(',').unwrap();
@@ -144,7 +145,7 @@ fn checked_operators_fault() {
     assert_eq!(sum, Ok(Scalar::F32(128.0)), "floats do not overflow");
 }
 
-/// An operator on `i8` in Rust's own words.
+/// An operator on `i8` with its implementation in Rust.
 type Row8 = (&'static str, fn(i8, i8) -> i8);
 
 #[test]
@@ -199,7 +200,7 @@ fn every_operator_evaluates_to_the_dtype_it_promises() {
                 let values: Vec<Scalar> = signature.args.iter().map(zero).collect();
                 let found = op.eval(&values).unwrap();
                 assert_eq!(found.dtype(), signature.result, "{op} on {args:?}");
-                // A signature is settled: asking with its own dtypes changes nothing.
+                // A signature is a fixed point: its own dtypes give the same signature.
                 assert_eq!(op.signature(&signature.args), Ok(signature), "{op} on {args:?}");
             }
         }
@@ -207,7 +208,8 @@ fn every_operator_evaluates_to_the_dtype_it_promises() {
     }
 }
 
-/// Protects functions outside of their domains: they are NaN, or infinite, where those of Rust's standard library are.
+/// Functions outside their domains are NaN or infinite exactly where those of Rust's standard
+/// library are.
 #[test]
 fn functions_agree_with_rust_outside_of_their_domains() {
     let (inf, nan) = (f64::INFINITY, f64::NAN);
@@ -247,7 +249,8 @@ fn functions_agree_with_rust_outside_of_their_domains() {
             for (found, expected, unit) in
                 [(of(Scalar::F64(x)), wide(x), 1e-9), (of(Scalar::F32(x as f32)), f64::from(narrow(x as f32)), 1e-4)]
             {
-                // The arguments of trigonometric functions are reduced better here than by some systems.
+                // Argument reduction of trigonometric functions is more precise in `libm` than on
+                // some systems.
                 let near = found == expected || (found - expected).abs() <= unit * expected.abs().max(1.0);
                 let same = if expected.is_finite() { near } else { found.to_string() == expected.to_string() };
                 assert!(same, "{name}({x}) is {found}, expected {expected}");

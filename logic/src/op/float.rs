@@ -1,13 +1,13 @@
-//! Float arithmetic of operators, once for each width: by IEEE 754, and as the default mode defines it.
+//! Float arithmetic of operators, for both widths: by IEEE 754, and as the default mode defines it.
 
 use super::builtin::Builtin;
 
-/// The inverse hyperbolic cosine; that of `libm` is no NaN for some numbers below 1.
+/// Returns the inverse hyperbolic cosine; NaN for all arguments below 1, unlike `libm`.
 pub fn acosh(x: f64) -> f64 {
     if x < 1.0 { f64::NAN } else { libm::acosh(x) }
 }
 
-/// The inverse hyperbolic cosine in single precision, as [`acosh`].
+/// Returns the inverse hyperbolic cosine in single precision, like [`acosh`].
 pub fn acoshf(x: f32) -> f32 {
     if x < 1.0 { f32::NAN } else { libm::acoshf(x) }
 }
@@ -48,7 +48,8 @@ macro_rules! float_operators {
             }
         }
 
-        /// The value in the default mode: that of IEEE 754, unless an argument decides. A zero over anything is that zero.
+        /// Evaluates in the default mode: by IEEE 754, unless an argument decides the result. A
+        /// zero dividend is the quotient.
         pub(super) fn $relaxed(b: Builtin, x: $t, y: $t) -> $t {
             use Builtin::*;
             let plain = $binary(b, x, y);

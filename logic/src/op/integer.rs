@@ -1,20 +1,20 @@
-//! Integer arithmetic of operators, in `i128` and then wrapped, saturated or checked.
+//! Integer arithmetic of operators, computed in `i128`, then wrapped, saturated or checked.
 //!
-//! Every sum, difference, quotient and remainder of 64-bit integers fits `i128`; a product may not, which wraps
-//! consistently and saturates and faults rightly below.
+//! Every sum, difference, quotient and remainder of 64-bit integers fits `i128`. A product may
+//! overflow `i128`; it is then wrapped consistently, and still saturates and faults correctly.
 
 use super::builtin::Builtin;
 use super::eval::Fault;
 use crate::dtype::Prim;
 use crate::scalar::Scalar;
 
-/// The smallest and the largest value of an integer dtype.
+/// Returns the smallest and the largest value of an integer dtype.
 pub(super) fn bounds(prim: Prim) -> (i128, i128) {
     let bits = prim.bits();
     if prim.is_signed() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
 }
 
-/// `v` modulo the width of the dtype.
+/// Returns `v` modulo the width of the dtype.
 pub(super) fn wrap(prim: Prim, v: i128) -> Scalar {
     Scalar::from_bits(prim, v as u64)
 }
@@ -46,7 +46,7 @@ pub(super) fn binary(b: Builtin, x: &Scalar, y: &Scalar) -> Result<Scalar, Fault
     let exact = match b {
         AddSat | AddChecked => u + v,
         SubSat | SubChecked => u - v,
-        // Past i128, two factors of u64, only the sign of the excess matters.
+        // A product of two `u64` may overflow `i128`; only the sign of the excess matters.
         MulSat | MulChecked => u.saturating_mul(v),
         _ => return Ok(total(b, prim, u, y)),
     };
@@ -87,7 +87,7 @@ fn total(b: Builtin, prim: Prim, u: i128, y: &Scalar) -> Scalar {
     )
 }
 
-/// The unsigned reading of a shift count, 64 for all above.
+/// Reads a shift count as unsigned, clamped to 64.
 fn count(y: &Scalar) -> u32 {
     y.to_bits().map_or(64, |n| n.min(64) as u32)
 }

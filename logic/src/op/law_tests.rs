@@ -1,8 +1,9 @@
-//! Every property that an operator claims is checked against its values.
+//! Tests that check the claimed properties of every operator against its values.
 //!
-//! The claims are asked of [`Op`]'s methods for each operator, dtype and float mode, and tried on all values of `bool`,
-//! `i8` and `u8`, on edge and random values of the other dtypes. In the relaxed mode a case in which a NaN occurs is
-//! outside of what is claimed, and floats agree up to rounding; everywhere else equal means equal bits.
+//! The claims of [`Op`]'s methods are tested for each operator, dtype and float mode: on all values
+//! of `bool`, `i8` and `u8`, and on edge and random values of the other dtypes. In the relaxed mode
+//! a claim does not apply to NaN, and floats agree up to rounding; otherwise equality compares
+//! bits.
 
 use super::user::tests::gcd;
 use super::*;
@@ -11,7 +12,7 @@ use crate::mode::FloatMode::{self, Relaxed, StrictIeee};
 use crate::scalar::Scalar;
 use proptest::prelude::*;
 
-/// Values of a dtype: all of them for 8 bits and less where that is asked for.
+/// Returns sample values of a dtype; with `all`, all values of dtypes of at most 8 bits.
 fn samples(dtype: &DType, mode: FloatMode, all: bool) -> Vec<Scalar> {
     let DType::Prim(p) = dtype else { return pairs(dtype, mode) };
     match p {
@@ -51,7 +52,7 @@ fn dtypes() -> Vec<DType> {
     Prim::ALL.into_iter().map(DType::Prim).chain(structs).collect()
 }
 
-/// Whether the claim `left = right` survives.
+/// Returns whether the two sides of a claimed equation agree.
 fn agree(left: &Result<Scalar, Fault>, right: &Result<Scalar, Fault>, mode: FloatMode) -> bool {
     match (left, right) {
         (Ok(l), Ok(r)) if mode == Relaxed => l.flatten().iter().zip(&r.flatten()).all(|(l, r)| close(l, r)),
@@ -68,11 +69,11 @@ fn close(l: &Scalar, r: &Scalar) -> bool {
         _ => return l == r,
     };
     let (l, r) = (l.to_f64().unwrap(), r.to_f64().unwrap());
-    // The largest sample is 16; three of them multiplied bound what cancels.
+    // The largest sample is 16, so a product of three samples bounds the terms that cancel.
     l.is_nan() || r.is_nan() || l == r || (l - r).abs() <= 8.0 * epsilon * 4096f64.max(l.abs())
 }
 
-/// One operator on one dtype.
+/// One operator on one dtype, in one float mode.
 struct Case {
     op: Op,
     dtype: DType,
@@ -102,7 +103,7 @@ impl Case {
         samples(&self.dtype, self.mode, false)
     }
 
-    /// The signature on this dtype alone; `None` when the operator computes in another.
+    /// Returns the signature on this dtype; `None` if the operator computes in another dtype.
     fn signature(&self, count: usize) -> Option<Signature> {
         let alike = self.op.signature(&vec![self.dtype.clone(); count]);
         let s = alike.or_else(|_| self.op.signature(&[self.dtype.clone(), DType::I64])).ok()?;
@@ -119,7 +120,7 @@ impl Case {
         if let Some(signature) = self.signature(2) {
             self.binary(&signature);
         } else {
-            // Logical operators are asked with any dtype and answer for `bool`.
+            // Logical operators accept any dtype and answer for `bool`.
             assert!(!claims || *t != DType::BOOL, "{op} claims properties on {t}, in which it does not compute");
         }
     }
@@ -199,7 +200,7 @@ impl Case {
         }
     }
 
-    /// `f(of, x)`, or `f(x, of)`.
+    /// Returns `f(of, x)`, or `f(x, of)`.
     fn chain(&self, of: Result<Scalar, Fault>, x: &Scalar, left: bool) -> Result<Scalar, Fault> {
         of.and_then(|v| if left { self.eval(&[&v, x]) } else { self.eval(&[x, &v]) })
     }
@@ -239,7 +240,7 @@ impl Case {
                 continue;
             }
             let count = if self.op.arity() == Arity::Exact(1) { 1 } else { 2 };
-            // Logical operators are asked with any dtype and answer for `bool`.
+            // Logical operators accept any dtype and answer for `bool`.
             let Some(Signature { args, .. }) = self.signature(count) else { continue };
             let outer = |x: &Scalar, a: &Scalar| match (args.len(), position) {
                 (1, _) => self.eval(&[x]),
@@ -256,7 +257,7 @@ impl Case {
         }
     }
 
-    /// Every subset of up to three arguments known, each of some values.
+    /// Checks simplifications for every proper subset of known arguments, at sample values.
     fn simplifies(&self, count: usize) {
         let Some(signature) = self.signature(count) else { return };
         let domains: Vec<Vec<Scalar>> = signature.args.iter().map(|t| samples(t, self.mode, false)).collect();
@@ -303,7 +304,7 @@ fn cases() -> impl Iterator<Item = Case> {
 
 #[test]
 fn claims_of_one_operator_hold() {
-    // gcd of i64::MIN wraps to a negative number, which its declared laws leave out.
+    // gcd of `i64::MIN` wraps to a negative number, for which the declared laws are false.
     cases().filter(|c| matches!(c.op, Op::Builtin(_))).for_each(|c| c.check());
 }
 
@@ -374,8 +375,8 @@ fn every_row_of_decided_constants_is_used() {
     }
 }
 
-/// Protects one answer whatever the format: a fill value that decides a result decides it for every value that the other
-/// argument may have, and so does an equal value that is stored.
+/// A value that decides the result by a law also decides it when the operator is evaluated, for
+/// every value of the other argument. The result therefore does not depend on the format.
 #[test]
 fn what_decides_in_the_default_mode_decides_by_values() {
     let (inf, nan) = (f64::INFINITY, f64::NAN);
@@ -456,7 +457,7 @@ fn the_semirings_are_there() {
     ] {
         assert!(distributes(f, g, dtype, Relaxed), "{f} distributes over {g} on {dtype}");
     }
-    // What a wrap, a rounding or a sign breaks.
+    // Wraps, rounding or signs break these laws.
     for (f, g, dtype, mode) in [
         ("+", "min", Prim::I64, Relaxed),
         ("*", "max", Prim::I64, Relaxed),

@@ -1,16 +1,19 @@
 //! The laws of built-in operators, as rows of tables.
 //!
-//! A row says: these operators, on these kinds of dtypes, obey this law. The dtype is that of the arguments after
-//! promotion. Every row is tested against [`Op::eval`](super::Op::eval) in `law_tests.rs`; a law that fails for one
-//! value of a dtype has no row for it. Laws on [`RELAXED`] floats hold up to rounding and the sign of zero. Those that
-//! decide a result hold of every value, infinities and NaN included, but for two opposite infinities under a sum: the
-//! values of the mode are defined so, see [`FloatMode::Relaxed`](crate::FloatMode::Relaxed).
+//! A row states that the operators obey the law on these kinds of dtypes, where the dtype is that
+//! of the arguments after promotion. A law that fails for one value of a dtype has no row for the
+//! dtype. `law_tests.rs` tests every row against [`Op::eval`](super::Op::eval).
+//!
+//! Laws on [`RELAXED`] floats are valid up to rounding and the sign of zero. Laws that decide a
+//! result are valid for all values, infinities and NaN included, because
+//! [`FloatMode::Relaxed`](crate::FloatMode::Relaxed) defines the values accordingly. The exception
+//! is a sum of two opposite infinities.
 
 use super::builtin::Builtin::{self, *};
 
 /// A set of kinds of dtypes, as bits.
 pub(super) type On = u8;
-/// `bool`
+/// The dtype `bool`.
 pub(super) const BOOL: On = 1;
 /// Signed integers.
 pub(super) const SIGNED: On = 2;
@@ -20,7 +23,7 @@ pub(super) const UNSIGNED: On = 4;
 pub(super) const RELAXED: On = 8;
 /// Floats in the strict mode.
 pub(super) const STRICT: On = 16;
-/// Structs that `minby` takes.
+/// Structs that `minby` accepts.
 pub(super) const PAIR: On = 32;
 /// Other structs.
 pub(super) const STRUCT: On = 64;
@@ -35,18 +38,18 @@ const ANY_STRUCT: On = PAIR | STRUCT;
 pub(super) type At = u8;
 /// The first argument.
 pub(super) const FIRST: At = 1;
-/// Every argument but the first.
+/// All arguments except the first.
 pub(super) const REST: At = 2;
 const EACH: At = FIRST | REST;
 
-/// A value that is spelled differently in each dtype.
+/// A constant that every dtype represents in its own way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Constant {
-    /// `false`, 0, 0.0, or a struct of them.
+    /// `false`, 0, 0.0, or a struct of zeros.
     Zero,
-    /// -0.0
+    /// Negative zero, -0.0.
     NegZero,
-    /// `true`, 1, 1.0
+    /// `true`, 1 or 1.0.
     One,
     /// All bits set.
     Ones,
@@ -54,23 +57,23 @@ pub(super) enum Constant {
     Top,
     /// The smallest value; minus infinity.
     Bottom,
-    /// NaN
+    /// NaN.
     NaN,
     /// The pair that `minby` never prefers: the largest value at the largest coordinate.
     NeverMin,
-    /// The pair that `maxby` never prefers.
+    /// The pair that `maxby` never prefers: the smallest value at the largest coordinate.
     NeverMax,
 }
 use Constant::*;
 
-/// On `bool`, these are `and`.
+/// Operators that act on `bool` like `and`.
 const AND: &[Builtin] = &[And, Mul, Min, BitAnd];
-/// On `bool`, these are `or`.
+/// Operators that act on `bool` like `or`.
 const OR: &[Builtin] = &[Or, Max, BitOr];
-/// On `bool`, these are `xor`.
+/// Operators that act on `bool` like `xor`.
 const XOR: &[Builtin] = &[Xor, BitXor];
 
-/// `f(a, b) = f(b, a)`
+/// Operators with `f(a, b) = f(b, a)`.
 pub(super) const COMMUTATIVE: &[(&[Builtin], On)] = &[
     (&[Add, AddSat, AddChecked, MulSat, MulChecked], NUMBER),
     (&[Mul, Min, Max], PRIM),
@@ -81,8 +84,9 @@ pub(super) const COMMUTATIVE: &[(&[Builtin], On)] = &[
     (&[Hypot], FLOAT),
 ];
 
-/// `f(f(a, b), c) = f(a, f(b, c))`. Signed saturating and checked sums do not: the order decides what overflows. An
-/// unsigned checked product does not either: a later 0 comes too late.
+/// Operators with `f(f(a, b), c) = f(a, f(b, c))`. Signed saturating and checked sums have no row,
+/// because the order decides which sums overflow. Unsigned checked products have none, because a
+/// product may overflow before it is multiplied by 0.
 pub(super) const ASSOCIATIVE: &[(&[Builtin], On)] = &[
     (&[Add], INT | RELAXED),
     (&[Mul], INT | RELAXED | BOOL),
@@ -96,7 +100,7 @@ pub(super) const ASSOCIATIVE: &[(&[Builtin], On)] = &[
     (&[Coalesce], PRIM),
 ];
 
-/// `f(a, a) = a`
+/// Operators with `f(a, a) = a`.
 pub(super) const IDEMPOTENT: &[(&[Builtin], On)] = &[
     (&[Min, Max, Coalesce], PRIM),
     (&[And, Or, Mul], BOOL),
@@ -105,7 +109,7 @@ pub(super) const IDEMPOTENT: &[(&[Builtin], On)] = &[
     (&[Choose], PRIM | ANY_STRUCT),
 ];
 
-/// `f(a, e) = a` for the rest, `f(e, a) = a` for the first.
+/// Identities e: `f(a, e) = a` for positions after the first, `f(e, a) = a` for the first.
 pub(super) const IDENTITY: &[(&[Builtin], At, Constant, On)] = &[
     (&[Add, AddSat, AddChecked], EACH, Zero, INT | RELAXED),
     (&[Add, AddSat, AddChecked], EACH, NegZero, STRICT),
@@ -130,8 +134,9 @@ pub(super) const IDENTITY: &[(&[Builtin], At, Constant, On)] = &[
     (&[MaxBy], EACH, NeverMax, PAIR),
 ];
 
-/// An argument that decides the result alone: with the first constant at the position, the result is the second. When
-/// they are the same it is an annihilator. In the default mode a zero and an infinity decide, so NaN does not.
+/// Arguments that decide the result: if the argument at the position is the first constant, the
+/// result is the second. If the constants are equal, they are an annihilator. In the default mode
+/// zeros and infinities decide, so NaN does not.
 pub(super) const DECIDED: &[(&[Builtin], At, Constant, Constant, On)] = &[
     (&[Mul, MulSat, MulChecked], EACH, Zero, Zero, INT | RELAXED),
     (AND, EACH, Zero, Zero, BOOL),
@@ -176,8 +181,9 @@ pub(super) const DECIDED: &[(&[Builtin], At, Constant, Constant, On)] = &[
     (&[Ne], EACH, NaN, One, FLOAT),
 ];
 
-/// `f(.., g(b, c), ..) = g(f(.., b, ..), f(.., c, ..))`. Sums over the smallest or largest need numbers that neither
-/// wrap nor round downhill; products over them need values that are not negative, which only unsigned dtypes promise.
+/// Pairs with `f(.., g(b, c), ..) = g(f(.., b, ..), f(.., c, ..))`. A sum distributes over minimum
+/// and maximum only if it cannot wrap. A product also needs nonnegative values, which only unsigned
+/// dtypes guarantee.
 pub(super) const DISTRIBUTES: &[(&[Builtin], At, &[Builtin], On)] = &[
     (&[Mul], EACH, &[Add, Sub], INT | RELAXED),
     (&[Mul], EACH, &[Choose], RELAXED),
@@ -203,7 +209,7 @@ pub(super) const DISTRIBUTES: &[(&[Builtin], At, &[Builtin], On)] = &[
     (&[Floor, Ceil, Trunc, Round, Sign], FIRST, &[Min, Max], PRIM),
 ];
 
-/// How the n-fold fold of one value is had without a loop, for operators that are not idempotent.
+/// The method that folds n equal values without a loop, for operators that are not idempotent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fold {
     Multiply,
@@ -212,7 +218,8 @@ pub(super) enum Fold {
     Doubling,
 }
 
-/// Rows for [`Fold`]. Saturating and checked operators are not associative on all values, but on equal ones they are.
+/// Rows for [`Fold`]. Saturating and checked operators are not associative in general, but are
+/// associative on equal values.
 pub(super) const FOLD: &[(&[Builtin], Fold, On)] = &[
     (&[Add], Fold::Multiply, INT | RELAXED),
     (&[Mul], Fold::Power, INT | RELAXED),
@@ -223,17 +230,18 @@ pub(super) const FOLD: &[(&[Builtin], Fold, On)] = &[
     (&[BitXor], Fold::Parity, BOOL | INT),
 ];
 
-/// `inverse(f(a, b), b) = a`. A quotient does not undo a product: `a * 0 / 0` is 0.
+/// Inverses: `inverse(f(a, b), b) = a`. A quotient does not invert a product, because `a * 0 / 0`
+/// is 0.
 pub(super) const INVERSE: &[(&[Builtin], Builtin, On)] =
     &[(&[Add], Sub, INT | RELAXED), (&[Sub], Add, INT | RELAXED), (&[Xor], Xor, BOOL), (&[BitXor], BitXor, INT | BOOL)];
 
-/// `f(f(s, a), b) = f(s, tail(a, b))` for operators that are not associative. Not so quotients: `s / inf / 0` is 0 in the
-/// default mode, `s / (inf * 0)` is not.
+/// Tails of operators that are not associative: `f(f(s, a), b) = f(s, tail(a, b))`. Quotients have
+/// none: in the default mode `s / inf / 0` is 0, but `s / (inf * 0)` is not.
 pub(super) const TAIL: &[(&[Builtin], Builtin, On)] =
     &[(&[Sub], Add, INT | RELAXED), (&[SubSat], AddSat, UNSIGNED | RELAXED)];
 
-/// A fold may stop when it has reached the value (`true`), or anything but the value (`false`). A product is not
-/// stopped at 0: it seldom gets there, and the test in each round costs more than it saves.
+/// Early ends of folds: at the value (`true`), or at any other value (`false`). Products have no
+/// row, because they seldom reach 0, and the test in each iteration would cost more than it saves.
 pub(super) const STOPS: &[(&[Builtin], bool, Constant, On)] = &[
     (AND, true, Zero, BOOL),
     (OR, true, One, BOOL),

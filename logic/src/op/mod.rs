@@ -1,8 +1,9 @@
-//! Operators: what a mapjoin applies and an aggregate folds with.
+//! Operators, which mapjoins apply and aggregates fold with.
 //!
-//! An [`Op`] is a built-in operator, one row of the table in `builtin.rs`, or a user-defined one (`user.rs`). Both
-//! answer the same questions: arity and dtypes ([`Op::signature`]), value ([`Op::eval`]) and algebraic properties
-//! (`properties.rs`), which are claimed for a dtype and a float mode only where they are true.
+//! An [`Op`] is a built-in operator, one row of the table in `builtin.rs`, or a user-defined one
+//! (`user.rs`). Both kinds have an arity and dtypes ([`Op::signature`]), values ([`Op::eval`]) and
+//! algebraic properties (`properties.rs`). A property is claimed only for the dtypes and float
+//! modes in which it is true.
 
 mod body;
 mod builtin;
@@ -41,26 +42,27 @@ use std::sync::Arc;
 pub enum Op {
     /// A row of the operator table.
     Builtin(Builtin),
-    /// An operator that the user defined; equal when name and definition are.
+    /// A user-defined operator; two are equal if their names, definitions and declarations are.
     User(Arc<UserOp>),
 }
 
-/// The dtypes that an operator computes with: arguments are cast to `args` before it is applied.
+/// The dtypes of an operator's computation; arguments are cast to `args` before the operator is
+/// applied.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Signature {
-    /// The dtype of each argument after promotion.
+    /// Dtype of each argument after promotion.
     pub args: Vec<DType>,
-    /// The dtype of the result.
+    /// Dtype of the result.
     pub result: DType,
 }
 
 impl Op {
-    /// The built-in operator of that name.
+    /// Returns the built-in operator with the given name.
     pub fn from_name(name: &str) -> Option<Op> {
         Builtin::from_name(name).map(Op::Builtin)
     }
 
-    /// The name in text forms.
+    /// Returns the name in text forms.
     pub fn name(&self) -> &str {
         match self {
             Op::Builtin(b) => b.name(),
@@ -70,11 +72,13 @@ impl Op {
 }
 
 impl Op {
-    /// The operator for arguments of these fills, which are cast to the dtypes that it takes: see
-    /// [`UserOp::bound_to`]. Others are the same whatever the fills.
+    /// Returns the operator for arguments with the given fill values, which are cast to the dtypes
+    /// of the parameters; see [`UserOp::bound_to`]. Built-in operators do not depend on fill
+    /// values.
     ///
     /// # Errors
-    /// When the iteration space of a user-defined operator contradicts the fills, or leaves places undefined.
+    /// Returns an error if the iteration space of a user-defined operator contradicts the fill
+    /// values, or leaves the result undefined somewhere.
     pub fn bound_to(&self, fills: &[Scalar]) -> Result<Op, OpError> {
         let Op::User(user) = self else { return Ok(self.clone()) };
         let dtypes: Vec<DType> = fills.iter().map(Scalar::dtype).collect();
@@ -83,7 +87,7 @@ impl Op {
         Ok(Op::from(user.bound_to(&fills)?))
     }
 
-    /// Whether evaluating it can be a [`Fault`].
+    /// Returns whether an evaluation can end in a [`Fault`].
     pub fn can_fault(&self) -> bool {
         match self {
             Op::Builtin(b) => matches!(b, Builtin::AddChecked | Builtin::SubChecked | Builtin::MulChecked),
@@ -94,7 +98,7 @@ impl Op {
         }
     }
 
-    /// Whether it is defined by cases of what is stored.
+    /// Returns whether the operator is defined by cases that depend on which arguments are stored.
     pub fn has_cases(&self) -> bool {
         matches!(self, Op::User(user) if user.has_cases())
     }

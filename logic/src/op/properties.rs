@@ -1,8 +1,8 @@
 //! Algebraic properties of operators, for a dtype and a float mode.
 //!
-//! The dtype is that of the arguments after promotion; an operator whose arguments differ in dtype (shifts, `ldexp`)
-//! is asked with that of its first. Built-in operators answer from the tables of `laws.rs`, user-defined ones from
-//! what their author declared.
+//! The dtype is that of the arguments after promotion. For an operator whose arguments differ in
+//! dtype (shifts, `ldexp`), it is that of the first argument. The properties of built-in operators
+//! come from the tables of `laws.rs`, those of user-defined operators from their declarations.
 
 use super::builtin::{Arity, Builtin, Rule};
 use super::eval::{Fault, cast_to, is_zero};
@@ -16,45 +16,47 @@ use crate::dtype::{DType, Prim};
 use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 
-/// How the fold of n equal values x, n at least 1, is had without n steps.
+/// A method to fold n equal values x, with n at least 1, without n steps.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Repeat {
     /// `n * x`, with n wrapped to the width of an integer, or rounded to a float.
     Multiply,
-    /// `x ^ n`; of an integer wrapping, of a float by `pow` in `f64`.
+    /// `x ^ n`; for integers wrapping, for floats by `pow` in `f64`.
     Power,
-    /// `x`
+    /// The value `x`.
     Idempotent,
-    /// `x` when n is odd, else the operator's identity.
+    /// The value `x` if n is odd, else the operator's identity.
     Parity,
-    /// By squaring: the fold of 2k values is that of k values with itself.
+    /// Repeated doubling: the fold of 2k values combines the fold of k values with itself.
     Doubling,
 }
 
-/// When a fold may stop, its result being decided.
+/// The condition under which a fold may stop early, because its result is decided.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ShortCircuit {
-    /// Once the accumulator equals the value.
+    /// The accumulator equals the value.
     At(Scalar),
-    /// Once the accumulator differs from the value.
+    /// The accumulator differs from the value.
     Unless(Scalar),
 }
 
-/// What an application with some arguments known amounts to.
+/// The simplified form of an application whose arguments are partly known.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Simplified {
-    /// This value, whatever the other arguments are.
+    /// A value, for any values of the other arguments.
     Value(Scalar),
-    /// The argument at this position, cast to the signature's dtype, which is that of the result.
+    /// The argument at this position, cast to its dtype in the signature, which is the dtype of the
+    /// result.
     Arg(usize),
-    /// The operator on the arguments at these positions, at least two.
+    /// The operator applied to the arguments at these positions, at least two.
     Args(Vec<usize>),
-    /// This expression of the arguments, from a special case of a user-defined operator.
+    /// An expression over the arguments, from the body or a special case of a user-defined
+    /// operator.
     Body(Body),
 }
 
 impl Op {
-    /// `f(a, b) = f(b, a)`, and so for any order of more arguments.
+    /// Returns whether `f(a, b) = f(b, a)`; more arguments then commute as well.
     pub fn is_commutative(&self, dtype: &DType, mode: FloatMode) -> bool {
         match self {
             Op::Builtin(b) => holds(laws::COMMUTATIVE, *b, kind(*b, dtype, mode)),
@@ -62,7 +64,8 @@ impl Op {
         }
     }
 
-    /// `f(f(a, b), c) = f(a, f(b, c))`. Such an operator takes any number of arguments from two.
+    /// Returns whether `f(f(a, b), c) = f(a, f(b, c))`. An associative operator takes two or more
+    /// arguments.
     pub fn is_associative(&self, dtype: &DType, mode: FloatMode) -> bool {
         match self {
             Op::Builtin(b) => holds(laws::ASSOCIATIVE, *b, kind(*b, dtype, mode)),
@@ -70,7 +73,7 @@ impl Op {
         }
     }
 
-    /// `f(a, a) = a`
+    /// Returns whether `f(a, a) = a`.
     pub fn is_idempotent(&self, dtype: &DType, mode: FloatMode) -> bool {
         match self {
             Op::Builtin(b) => holds(laws::IDEMPOTENT, *b, kind(*b, dtype, mode)),
@@ -78,8 +81,8 @@ impl Op {
         }
     }
 
-    /// A value that can be dropped as the argument at `position`. It has the dtype asked for, also where the argument
-    /// has another (the count of a shift).
+    /// Returns a value that can be dropped as the argument at `position`. The value has the given
+    /// dtype, even if that argument has another one (the count of a shift).
     pub fn identity(&self, dtype: &DType, position: usize, mode: FloatMode) -> Option<Scalar> {
         match self {
             Op::Builtin(b) => {
@@ -93,8 +96,9 @@ impl Op {
         }
     }
 
-    /// Whether `value` can be dropped as the argument at `position`: as [`Op::identity`], of any dtype, and with
-    /// either zero for a zero in the relaxed mode.
+    /// Returns whether `value` can be dropped as the argument at `position`. For built-in
+    /// operators, `value` may have any dtype; in the relaxed mode, either zero matches a zero
+    /// identity.
     pub fn is_identity(&self, value: &Scalar, dtype: &DType, position: usize, mode: FloatMode) -> bool {
         match self {
             Op::Builtin(b) => {
@@ -107,14 +111,15 @@ impl Op {
         }
     }
 
-    /// The value that can be dropped at every position: where a fold starts.
+    /// Returns the value that can be dropped at every position, which is the initial value of a
+    /// fold.
     pub fn fold_identity(&self, dtype: &DType, mode: FloatMode) -> Option<Scalar> {
         let first = self.identity(dtype, 0, mode)?;
         (self.identity(dtype, 1, mode)? == first).then_some(first)
     }
 
-    /// A value that is the result whenever it is the argument at `position`; there may be more, which
-    /// [`Op::simplify`] knows.
+    /// Returns a value that, as the argument at `position`, is the result. There may be more such
+    /// values, which [`Op::simplify`] uses.
     pub fn annihilator(&self, dtype: &DType, position: usize, mode: FloatMode) -> Option<Scalar> {
         match self {
             Op::Builtin(b) => {
@@ -128,7 +133,8 @@ impl Op {
         }
     }
 
-    /// The result when the known arguments decide it. Known values are cast to the dtypes of the signature.
+    /// Returns the result if the known arguments decide it. Known values are cast to the dtypes of
+    /// the signature.
     pub fn annihilates(&self, signature: &Signature, known: &[Option<Scalar>], mode: FloatMode) -> Option<Scalar> {
         match self.simplify(signature, known, mode)? {
             Simplified::Value(value) => Some(value),
@@ -137,9 +143,10 @@ impl Op {
         }
     }
 
-    /// What the application amounts to when some arguments are known, if that is less than the application: constants
-    /// are folded, annihilators decide, identities are dropped, conditions choose, special cases apply. Known values are
-    /// cast to the dtypes of the signature. An application that faults is left alone.
+    /// Returns a simpler form of an application whose arguments are partly known, if there is one.
+    /// Constants are folded, annihilators decide, identities are dropped, conditions choose and
+    /// special cases apply. Known values are cast to the dtypes of the signature. An application
+    /// that faults is not simplified.
     pub fn simplify(&self, signature: &Signature, known: &[Option<Scalar>], mode: FloatMode) -> Option<Simplified> {
         let cast = |(value, to): (&Option<Scalar>, &DType)| value.as_ref().map(|v| cast_to(v, to));
         let known: Vec<Option<Scalar>> = known.iter().zip(&signature.args).map(cast).collect();
@@ -155,7 +162,8 @@ impl Op {
         decided.or_else(|| {
             let mut kept: Vec<usize> = Vec::new();
             for (k, value) in known.iter().enumerate() {
-                // The position that counts is the one among what is kept: `0 - 0 - x` does not become `-x`.
+                // Counts positions among the kept arguments, so that `0 - 0 - x` does not become
+                // `-x`.
                 let droppable = match value {
                     Some(v) if kept.is_empty() && k > 0 => self.is_identity(v, dtype, 0, mode),
                     Some(v) => self.is_identity(v, dtype, k, mode),
@@ -175,7 +183,8 @@ impl Op {
         })
     }
 
-    /// `f(.., g(b, c), ..) = g(f(.., b, ..), f(.., c, ..))`, `g` at `position`.
+    /// Returns whether `f(.., g(b, c), ..) = g(f(.., b, ..), f(.., c, ..))`, with `g` at
+    /// `position`.
     pub fn distributes_over(&self, other: &Op, dtype: &DType, position: usize, mode: FloatMode) -> bool {
         match (self, other) {
             (Op::Builtin(b), Op::Builtin(g)) => {
@@ -191,7 +200,7 @@ impl Op {
         }
     }
 
-    /// How a fold of equal values is had without a loop.
+    /// Returns the method that folds equal values without a loop.
     pub fn repeat(&self, dtype: &DType, mode: FloatMode) -> Option<Repeat> {
         if self.is_idempotent(dtype, mode) {
             return Some(Repeat::Idempotent);
@@ -211,18 +220,19 @@ impl Op {
         }
     }
 
-    /// The operator that undoes it: `inverse(f(a, b), b) = a`.
+    /// Returns the operator that undoes this one: `inverse(f(a, b), b) = a`.
     pub fn inverse(&self, dtype: &DType, mode: FloatMode) -> Option<Op> {
         self.partner(laws::INVERSE, dtype, mode)
     }
 
-    /// The operator g with `f(f(s, a), b) = f(s, g(a, b))`: f itself when it is associative, `+` for `-`. With it a
-    /// run of values is folded before it meets the accumulator.
+    /// Returns the operator g with `f(f(s, a), b) = f(s, g(a, b))`: f itself if it is associative,
+    /// `+` for `-`. A run of values can be folded with g before the result is combined with the
+    /// accumulator.
     pub fn tail(&self, dtype: &DType, mode: FloatMode) -> Option<Op> {
         if self.is_associative(dtype, mode) { Some(self.clone()) } else { self.partner(laws::TAIL, dtype, mode) }
     }
 
-    /// When a fold from the left may stop.
+    /// Returns the condition under which a fold from the left may stop early.
     pub fn short_circuits(&self, dtype: &DType, mode: FloatMode) -> Option<ShortCircuit> {
         match self {
             Op::Builtin(b) => {
@@ -244,7 +254,7 @@ impl Op {
 }
 
 impl ShortCircuit {
-    /// Whether a fold with this accumulator may stop.
+    /// Returns whether a fold with this accumulator may stop.
     pub fn stops(&self, accumulator: &Scalar) -> bool {
         match self {
             ShortCircuit::At(value) => accumulator == value,
@@ -255,11 +265,12 @@ impl ShortCircuit {
     }
 }
 
-/// Steps of a plain fold in [`repeat_eval`] before it gives up.
+/// Maximal number of steps of a plain fold in [`repeat_eval`].
 const FOLD_LIMIT: u64 = 1 << 16;
 
-/// The fold from the left of `n` values `x`, `n` at least 1, without n steps where [`Op::repeat`] allows, or where the
-/// fold settles. `None` when neither is so and n is large, or n is 0.
+/// Folds `n` values `x` from the left, with n at least 1, in fewer steps if [`Op::repeat`] has a
+/// method or the accumulator stops changing. Returns `None` if n is 0, or if the fold takes too
+/// many steps.
 pub fn repeat_eval(op: &Op, x: &Scalar, n: u64, mode: FloatMode) -> Option<Result<Scalar, Fault>> {
     if n <= 1 {
         return (n == 1).then(|| Ok(x.clone()));
@@ -283,7 +294,8 @@ pub fn repeat_eval(op: &Op, x: &Scalar, n: u64, mode: FloatMode) -> Option<Resul
     })
 }
 
-/// From the highest bit of n down, so that nothing is folded that is not part of the result.
+/// Folds by the bits of n, from the highest down, so that every intermediate value is part of the
+/// result.
 fn double(op: &Op, x: &Scalar, n: u64, mode: FloatMode) -> Result<Scalar, Fault> {
     let mut acc = x.clone();
     for bit in (0..n.ilog2()).rev() {
@@ -370,7 +382,7 @@ pub(super) fn place(position: usize) -> laws::At {
     if position == 0 { FIRST } else { REST }
 }
 
-/// The dtype that a logical operator really has, whatever it is asked with.
+/// Returns the dtype of the operator's computation; logical operators always compute in `bool`.
 fn of(b: Builtin, dtype: &DType) -> DType {
     if b.rule() == Rule::Logical { DType::BOOL } else { dtype.clone() }
 }
@@ -389,7 +401,7 @@ pub(super) fn kind(b: Builtin, dtype: &DType, mode: FloatMode) -> On {
     }
 }
 
-/// The constant in a dtype.
+/// Returns the constant in the given dtype.
 pub(super) fn constant(c: Constant, dtype: &DType) -> Scalar {
     let extreme = |p: Prim, top: bool| match p {
         Prim::Bool => Scalar::Bool(top),
@@ -419,7 +431,7 @@ pub(super) fn constant(c: Constant, dtype: &DType) -> Scalar {
     }
 }
 
-/// Whether a value is that constant of its dtype; in the relaxed mode either zero is a zero.
+/// Returns whether a value is the constant in its dtype; in the relaxed mode both zeros match.
 fn is(value: &Scalar, c: Constant, mode: FloatMode) -> bool {
     let float = value.prim().is_some_and(Prim::is_float);
     match c {
@@ -430,7 +442,7 @@ fn is(value: &Scalar, c: Constant, mode: FloatMode) -> bool {
     }
 }
 
-/// Whether all parameters have that dtype.
+/// Returns whether all parameters have the given dtype.
 fn takes(u: &UserOp, dtype: &DType) -> bool {
     u.params().iter().all(|(_, t)| t == dtype)
 }
@@ -441,7 +453,7 @@ fn declared(u: &UserOp, of: &[(usize, Scalar)], dtype: &DType, position: usize) 
     of.iter().find(|(p, _)| *p == position && t == dtype).map(|(_, v)| v.clone())
 }
 
-/// Arguments past the last parameter of an associative operator are like the last.
+/// Maps arguments beyond the last parameter of an associative operator to that parameter.
 fn declared_position(u: &UserOp, position: usize) -> usize {
     match u.arity() {
         Arity::AtLeast(_) => position.min(u.params().len() - 1),

@@ -1,7 +1,8 @@
-//! Partial evaluation of bodies: what is left of one when some arguments are known.
+//! Partial evaluation of bodies with known arguments.
 //!
-//! Calls of constants are computed, conditions choose, a loop that does not begin is its result. So the fills of
-//! arguments that a body tells apart become its iteration space without anything declared: `gcd(x, 0)` is `abs(x)`.
+//! Calls with constant arguments are computed, conditions choose a branch, and a loop that does not
+//! begin becomes its result. The iteration space thus follows from the cases that a body
+//! distinguishes, without declarations: `gcd(x, 0)` is `abs(x)`.
 
 use super::body::{Body, While};
 use super::properties::Simplified;
@@ -9,7 +10,7 @@ use crate::dtype::DType;
 use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 
-/// What is left of a checked body, and its dtype.
+/// Returns the residual of a checked body, and its dtype.
 pub(super) fn reduce(
     params: &[(String, DType)],
     known: &[Option<Scalar>],
@@ -19,7 +20,7 @@ pub(super) fn reduce(
     Reduction { params, known, mode, vars: Vec::new() }.body(body)
 }
 
-/// Whether the body is made of arguments, constants and calls alone.
+/// Returns whether the body consists of arguments, constants and calls only.
 pub(super) fn is_made_of_calls(body: &Body) -> bool {
     match body {
         Body::Arg(_) | Body::Lit(_) => true,
@@ -32,7 +33,7 @@ struct Reduction<'a> {
     params: &'a [(String, DType)],
     known: &'a [Option<Scalar>],
     mode: FloatMode,
-    /// The variables in scope, innermost last, and their values where these are known.
+    /// Variables in scope, innermost last, with their values if known.
     vars: Vec<(&'a str, DType, Option<Scalar>)>,
 }
 
@@ -109,7 +110,7 @@ impl<'a> Reduction<'a> {
         }
     }
 
-    /// The rest of a body with a variable bound.
+    /// Reduces the rest of a body in which a variable is bound.
     fn bound(&mut self, name: &'a str, value: Body, dtype: DType, rest: &'a Body) -> (Body, DType) {
         self.vars.push((name, dtype, constant(&value)));
         let (rest, dtype) = self.body(rest);
@@ -139,7 +140,8 @@ impl<'a> Reduction<'a> {
         if !begins {
             let (mut result, dtype) = self.body(&w.result);
             self.vars.truncate(depth);
-            // The values do not see each other's variables, so what one of them names must not be hidden.
+            // The initial values of a loop cannot refer to its variables, so variables that they
+            // mention must not be hidden.
             let names_of_inits = |body: &Body| w.vars.iter().any(|(n, _)| mentions(body, n));
             let open: Vec<_> = w.vars.iter().zip(&inits).filter(|(_, (init, _))| constant(init).is_none()).collect();
             if let Body::Var(name) = &result
@@ -175,7 +177,7 @@ fn constant(body: &Body) -> Option<Scalar> {
     }
 }
 
-/// Whether a variable of that name occurs.
+/// Returns whether a variable of the given name occurs.
 fn mentions(body: &Body, name: &str) -> bool {
     match body {
         Body::Arg(_) | Body::Lit(_) => false,

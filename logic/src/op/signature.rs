@@ -1,11 +1,12 @@
 //! Dtypes of operators: promotion and the result dtype.
 //!
-//! Promotion ([`promote`]) is NumPy's and the Python Array API's, extended to any number of arguments so that their
-//! order does not matter:
-//! - `bool` < integers < floats; of one kind, the wider;
-//! - signed with unsigned: the signed dtype that holds both; with `u64` there is none, which gives `f64`;
-//! - integers with `f32`: `f32` up to 16 bits, `f64` from 32 bits on;
-//! - `bool` with any: the other.
+//! Promotion ([`promote`]) follows NumPy and the Python Array API, extended to any number of
+//! arguments so that their order does not matter:
+//! - `bool` < integers < floats; within a kind, the wider dtype;
+//! - signed with unsigned: the smallest signed dtype that represents both; `u64` with a signed
+//!   dtype has none and gives `f64`;
+//! - integers with `f32`: `f32` up to 16 bits, `f64` from 32 bits;
+//! - `bool` with any dtype: the other dtype.
 //!
 //! Structs are never promoted.
 
@@ -14,7 +15,8 @@ use super::error::OpError;
 use super::{Op, Signature};
 use crate::dtype::{DType, Prim};
 
-/// The primitive that holds values of all the given ones, by the rules of the module; `None` for none.
+/// Returns the primitive that represents the values of all given ones, by the rules of this module;
+/// `None` for an empty input.
 pub fn promote(prims: impl IntoIterator<Item = Prim>) -> Option<Prim> {
     let (mut any, mut signed, mut unsigned, mut float) = (false, 0, 0, 0);
     for p in prims {
@@ -30,7 +32,7 @@ pub fn promote(prims: impl IntoIterator<Item = Prim>) -> Option<Prim> {
     if !any {
         return None;
     }
-    // The width of the signed dtype that holds both; 128 stands for the one that does not exist.
+    // Width of the signed dtype that represents both; 128 if there is none.
     let mixed = if signed > 0 && unsigned > 0 { signed.max(2 * unsigned) } else { signed };
     Some(match (float, mixed, unsigned) {
         (64, _, _) | (_, 128, _) => Prim::F64,
@@ -49,11 +51,11 @@ pub fn promote(prims: impl IntoIterator<Item = Prim>) -> Option<Prim> {
 }
 
 impl Op {
-    /// The dtypes it computes with when it is given arguments of dtypes `args`: each argument is cast to the dtype in
-    /// the signature before [`Op::eval`].
+    /// Returns the dtypes of a computation with arguments of dtypes `args`. Each argument is cast
+    /// to its dtype in the signature before [`Op::eval`].
     ///
     /// # Errors
-    /// When their number or a dtype does not fit.
+    /// Returns an error if the number of arguments or a dtype does not fit.
     pub fn signature(&self, args: &[DType]) -> Result<Signature, OpError> {
         if !self.arity().allows(args.len()) {
             return Err(OpError::Arity { op: self.name().to_owned(), expected: self.arity(), found: args.len() });
@@ -64,7 +66,8 @@ impl Op {
         }
     }
 
-    /// How many arguments it takes. A user-defined operator that is declared associative takes any number from two.
+    /// Returns the number of arguments that the operator takes. A user-defined operator that is
+    /// declared associative takes two or more.
     pub fn arity(&self) -> Arity {
         match self {
             Op::Builtin(b) => b.arity(),
@@ -153,12 +156,12 @@ fn builtin(b: Builtin, args: &[DType]) -> Result<Signature, OpError> {
     }
 }
 
-/// The dtype `(struct (value T) (coordinate i64))` of argmin and argmax.
+/// Returns the dtype `(struct (value T) (coordinate i64))` of argmin and argmax.
 pub fn pair_type(value: Prim) -> DType {
     DType::structure([("value", DType::Prim(value)), ("coordinate", DType::I64)])
 }
 
-/// The value and coordinate primitives of a dtype that [`Builtin::MinBy`] folds.
+/// Returns the value and coordinate primitives of a dtype that [`Builtin::MinBy`] folds.
 pub(super) fn pair_members(dtype: &DType) -> Option<(Prim, Prim)> {
     let DType::Struct(s) = dtype else { return None };
     match &s.members[..] {
@@ -180,7 +183,7 @@ fn prim(b: Builtin, args: &[DType], position: usize) -> Result<Prim, OpError> {
     args[position].prim().ok_or_else(|| unfit(b, args, position, "a number or bool"))
 }
 
-/// The integer dtype of an argument, `bool` read as `instead`.
+/// Returns the integer dtype of an argument, or `instead` for `bool`.
 fn integer(b: Builtin, args: &[DType], position: usize, instead: Prim) -> Result<Prim, OpError> {
     match prim(b, args, position)? {
         Prim::Bool => Ok(instead),

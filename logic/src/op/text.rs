@@ -1,29 +1,32 @@
-//! User-defined operators as s-expressions.
+//! The text form of user-defined operators.
 //!
 //! ```text
 //! (define-op (gcd (x i64) (y i64)) i64
 //!   (while ((a (abs x)) (b (abs y))) (ne b 0) (b (rem a b)) a)
 //!   (commutative) (associative) (special (y 0) (abs x)))
 //! ```
-//! After name and parameters, the dtype of the result and the body stand clauses, in any order:
+//! The name and parameters are followed by the dtype of the result, the body, and clauses in any
+//! order:
 //!
 //! | clause | meaning |
 //! |---|---|
 //! | `(commutative)`, `(associative)`, `(idempotent)` | laws |
-//! | `(identity VALUE PARAM..)`, `(annihilator VALUE PARAM..)` | of these arguments, of every one when none is named |
+//! | `(identity VALUE PARAM..)`, `(annihilator VALUE PARAM..)` | of these arguments; of all if none is named |
 //! | `(distributes-over OP..)` | in each argument |
-//! | `(special (PARAM VALUE) BODY)` | the result when the argument has the value |
-//! | `(iteration SET)` | where it is evaluated; elsewhere it gives what it gives of the fill values |
-//! | `(fills VALUE..)` | of arguments with these fill values alone the iteration is said |
-//! | `(case SET BODY)`, `(elsewhere BODY)` | what it gives outside of the iteration instead, the first that holds |
+//! | `(special (PARAM VALUE) BODY)` | the result if the argument has the value |
+//! | `(iteration SET)` | the iteration space; elsewhere the result is that of the fill values |
+//! | `(fills VALUE..)` | restricts the claim of the iteration to arguments with these fill values |
+//! | `(case SET BODY)`, `(elsewhere BODY)` | the result outside the iteration; the first case that applies |
 //!
-//! A set is a parameter (the places where it is not its fill value), `all`, `(union SET..)`, `(intersection SET..)` or
-//! `(complement SET)`. Cases leave no place undefined: each set of parameters is in one of the sets.
+//! A set is a parameter (the coordinates at which it differs from its fill value), `all`, `(union
+//! SET..)`, `(intersection SET..)` or `(complement SET)`. Cases must define the result everywhere:
+//! every combination of stored parameters must be in one of the sets.
 //!
-//! A body is a parameter or variable, a bare number, `(lit DTYPE VALUE)`, `(if C A B)`, `(let NAME VALUE BODY)`,
-//! `(while ((NAME INIT)..) COND (STEP..) RESULT)`, `(struct (NAME BODY)..)`, `(member BODY NUMBER)` or
-//! `(OPERATOR BODY..)`. A bare number takes the dtype that it meets in a call, the branches of an `if`, the steps of a
-//! `while` or the result, and is `i64`, `f64` or `bool` where it meets none.
+//! A body is a parameter or variable, a bare number, `(lit DTYPE VALUE)`, `(if C A B)`, `(let NAME
+//! VALUE BODY)`, `(while ((NAME INIT)..) COND (STEP..) RESULT)`, `(struct (NAME BODY)..)`, `(member
+//! BODY NUMBER)` or `(OPERATOR BODY..)`. A bare number takes its dtype from the context: the other
+//! arguments of a call, the other branch of an `if`, the variable of a step, or the result. Without
+//! such a context it is an `i64`, `u64`, `f64` or `bool`.
 
 use super::body::{Body, Scope, While, check};
 use super::user::{Definition, Iteration, UserOp, UserProperties};
@@ -36,7 +39,7 @@ use crate::scalar::Scalar;
 use crate::sexpr::{Sexpr, read_one};
 
 impl UserOp {
-    /// Reads the text of a `define-op` that applies built-in operators.
+    /// Reads the text of a `define-op` that applies built-in operators only.
     ///
     /// ```
     /// use redpoll_logic::op::UserOp;
@@ -47,7 +50,8 @@ impl UserOp {
     /// ```
     ///
     /// # Errors
-    /// As [`UserOp::read`].
+    /// Returns the errors of [`UserOp::read`], and a syntax error if `text` is no single
+    /// s-expression.
     pub fn parse(text: &str) -> Result<UserOp, Error> {
         UserOp::read(&read_one(text)?, &|name| Op::from_name(name))
     }
@@ -55,7 +59,8 @@ impl UserOp {
     /// Reads a `define-op`; `known` finds other operators by name.
     ///
     /// # Errors
-    /// Where the form is not as the module says, a name is unknown, or the definition is refused.
+    /// Returns an error if the form does not follow the grammar of this module, a name is unknown,
+    /// or the definition is invalid.
     pub fn read(form: &Sexpr, known: &dyn Fn(&str) -> Option<Op>) -> Result<UserOp, Error> {
         let Some(("define-op", [head, result, body, clauses @ ..])) = form.as_form() else {
             return Err(form.error("expected (define-op (NAME (PARAM DTYPE)..) DTYPE BODY CLAUSE..)"));
@@ -82,7 +87,7 @@ impl UserOp {
         Ok(op)
     }
 
-    /// The `define-op` that reads back as this operator.
+    /// Writes the `define-op` that reads back as this operator.
     pub fn to_sexpr(&self) -> Sexpr {
         let names: Vec<&str> = self.params().iter().map(|(n, _)| n.as_str()).collect();
         let params = self.params().iter().map(|(n, t)| Sexpr::list([Sexpr::atom(n), write_dtype(t)]));
@@ -121,7 +126,7 @@ fn read_param(param: &Sexpr) -> Result<(String, DType), Error> {
     }
 }
 
-/// A body that was read, with its dtype. A bare number is weak: its dtype is open until it meets one.
+/// A body with its dtype. A bare number is weak: its dtype depends on the context.
 struct Typed {
     body: Body,
     dtype: DType,
@@ -129,7 +134,7 @@ struct Typed {
 }
 
 impl Typed {
-    /// The body in a place that has a dtype.
+    /// Returns the body for a context with the given dtype.
     fn at(self, place: &Sexpr, dtype: &DType) -> Result<Body, Error> {
         match self.body {
             Body::Lit(value) if self.weak => fit(&value, dtype, "number").map(Body::Lit).map_err(|e| place.locate(e)),
@@ -246,12 +251,12 @@ impl Reader<'_> {
         Error::unknown("operator", name, Builtin::ALL.iter().map(|b| b.name()))
     }
 
-    /// A body in a place that has a dtype.
+    /// Reads a body in a context with the given dtype.
     fn body_of(&mut self, text: &Sexpr, dtype: &DType) -> Result<Body, Error> {
         self.body(text)?.at(text, dtype)
     }
 
-    /// A body whose dtype is its own.
+    /// Reads a body without a context; a bare number keeps its own dtype.
     fn own(&mut self, text: &Sexpr) -> Result<(Body, DType), Error> {
         let typed = self.body(text)?;
         Ok((typed.body, typed.dtype))
@@ -352,7 +357,7 @@ impl Reader<'_> {
         Ok(Body::While(Box::new(inner?)))
     }
 
-    /// Arguments of one operator: the weak ones take the dtypes that they meet.
+    /// Gives the weak arguments of one operator their dtypes, which depend on the other arguments.
     fn together(&self, op: &Op, texts: &[&Sexpr], args: Vec<Typed>) -> Result<Vec<Body>, Error> {
         let strong: Vec<Option<DType>> = args.iter().map(|a| (!a.weak).then(|| a.dtype.clone())).collect();
         let given = args.into_iter().zip(texts).enumerate();
@@ -492,7 +497,8 @@ mod tests {
         assert_eq!(lcm.signature(&[Prim::I8.into(), Prim::I8.into()]).unwrap().result, DType::I64);
     }
 
-    /// Protects against definitions that use the one before twice: each use is code, unless `let` binds its value.
+    /// Definitions that each use the previous one twice are bounded; `let` binds a value to avoid
+    /// the repetition.
     #[test]
     fn operators_that_double_each_other_are_bounded() {
         let chain = |body: &dyn Fn(&str) -> String| {

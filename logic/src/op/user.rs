@@ -1,7 +1,7 @@
 //! User-defined operators: a typed body with declared properties.
 //!
-//! What is declared is believed: the engine rewrites by it and skips work by it. What is claimed of an iteration space
-//! is tried out besides (`cases.rs`).
+//! Declarations are trusted: the engine rewrites and skips work based on them. Claims about an
+//! iteration space are additionally tested on samples (`cases.rs`).
 
 pub use super::body::{Body, STEP_LIMIT, While};
 use super::body::{Run, Scope, check, eval, is_reserved};
@@ -14,7 +14,7 @@ use crate::dtype::DType;
 use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 
-/// An operator that the user defined. Equal when name, definition and everything declared are.
+/// A user-defined operator; two are equal if their names, definitions and declarations are.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct UserOp {
     name: String,
@@ -28,66 +28,68 @@ pub struct UserOp {
     cases: Vec<Case>,
 }
 
-/// The most built-in operators that a body may apply once all others are put in their place: each use of an operator is
-/// code of its own, so a few definitions that use the one before twice would be more than memory holds.
+/// Maximal number of built-in operators that a body applies after all user-defined operators are
+/// expanded. Every use is expanded, so a short chain of definitions that each use the previous one
+/// twice would exhaust memory.
 const MOST_APPLIED: u64 = 1 << 12;
 
-/// How the value of a user-defined operator is computed.
+/// The computation of a user-defined operator's value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Definition {
-    /// By an expression, checked, with all casts explicit.
+    /// A checked expression with all casts explicit.
     Body(Body),
 }
 
-/// What the author declares of an operator. They hold in both float modes.
+/// The declared properties of an operator, valid in both float modes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct UserProperties {
-    /// The order of arguments does not matter.
+    /// True if the order of arguments does not matter.
     pub commutative: bool,
-    /// `f(f(a, b), c) = f(a, f(b, c))`; the operator then takes two or more arguments.
+    /// True if `f(f(a, b), c) = f(a, f(b, c))`; the operator then takes two or more arguments.
     pub associative: bool,
-    /// `f(a, a) = a`
+    /// True if `f(a, a) = a`.
     pub idempotent: bool,
-    /// An argument position and the value that can be dropped there.
+    /// Argument positions, and the values that can be dropped there.
     pub identity: Vec<(usize, Scalar)>,
-    /// An argument position and the value that is the result when it stands there.
+    /// Argument positions, and the values that are the result if they occur there.
     pub annihilator: Vec<(usize, Scalar)>,
-    /// Names of operators that it distributes over, in each argument.
+    /// Names of operators that the operator distributes over, in each argument.
     pub distributes_over: Vec<String>,
 }
 
-/// A special case: with `value` at `position`, the result is `result`, such as `gcd(x, 0) = x`.
+/// A special case: if the argument at `position` is `value`, the result is `result`, such as
+/// `gcd(x, 0) = abs(x)`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Specialization {
-    /// The argument that is known.
+    /// Position of the known argument.
     pub position: usize,
-    /// Its value.
+    /// Value of the known argument.
     pub value: Scalar,
-    /// The result, in terms of the arguments.
+    /// Result, in terms of the arguments.
     pub result: Body,
 }
 
-/// A set of places made from the stored sets of an operator's arguments: where its result can differ from that of the
-/// fill values, or where a case of its definition holds.
+/// A set of coordinates built from the stored sets of an operator's arguments: the iteration space,
+/// outside which the result is that of the fill values, or the domain of a case.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Iteration {
     /// The stored set of an argument.
     Arg(usize),
-    /// In any of them.
+    /// The union of sets.
     Union(Vec<Iteration>),
-    /// In all of them.
+    /// The intersection of sets.
     Intersection(Vec<Iteration>),
-    /// Not in it.
+    /// The complement of a set.
     Complement(Box<Iteration>),
-    /// Everywhere.
+    /// All coordinates.
     All,
 }
 
 impl UserOp {
-    /// An operator with a body, and nothing declared.
+    /// Creates an operator with a body and no declarations.
     ///
     /// # Errors
-    /// When the body is not well typed, or its dtype is not `result`.
+    /// Returns an error if the body is not well-typed, or its dtype is not `result`.
     pub fn new(name: &str, params: Vec<(String, DType)>, result: DType, body: &Body) -> Result<UserOp, OpError> {
         let mut op = UserOp {
             name: name.to_owned(),
@@ -118,10 +120,10 @@ impl UserOp {
         Ok(op)
     }
 
-    /// The operator with these properties declared instead of its former ones.
+    /// Replaces the declared properties of the operator.
     ///
     /// # Errors
-    /// When a property does not fit the dtypes.
+    /// Returns an error if a property does not fit the dtypes.
     pub fn with_properties(mut self, properties: UserProperties) -> Result<UserOp, OpError> {
         let p = &properties;
         let alike = self.params.iter().all(|(_, t)| *t == self.params[0].1);
@@ -143,7 +145,7 @@ impl UserOp {
             return self
                 .wrong(format!("the annihilator at argument {k} does not have the result's dtype {}", self.result));
         }
-        // Dropping the identity leaves the other argument as the result.
+        // The result is the other argument if the identity is dropped.
         if let Some((k, _)) =
             p.identity.iter().find(|(k, _)| self.params.len() != 2 || self.params[1 - k].1 != self.result)
         {
@@ -154,10 +156,10 @@ impl UserOp {
         Ok(self)
     }
 
-    /// The operator with a special case more.
+    /// Adds a special case to the operator.
     ///
     /// # Errors
-    /// When its result is not well typed or does not have the operator's dtype.
+    /// Returns an error if the result is not well-typed or does not have the operator's dtype.
     pub fn with_specialization(mut self, position: usize, value: Scalar, result: &Body) -> Result<UserOp, OpError> {
         self.check_argument("special case", position, &value)?;
         let result = self.checked("a special case", result)?;
@@ -165,20 +167,22 @@ impl UserOp {
         Ok(self)
     }
 
-    /// The operator with its iteration space given: its result outside is that of the fill values, unless there are cases.
+    /// Sets the iteration space of the operator. Outside it, the result is that of the fill values,
+    /// unless there are cases.
     ///
     /// # Errors
-    /// When it names an argument that does not exist.
+    /// Returns an error if the set names an argument that does not exist.
     pub fn with_iteration(mut self, iteration: Iteration) -> Result<UserOp, OpError> {
         self.check_set("iteration", &iteration)?;
         self.iteration = Some(iteration);
         Ok(self)
     }
 
-    /// The operator with what its iteration space says said of arguments with these fill values alone.
+    /// Restricts the claim of the iteration space to arguments with the given fill values.
     ///
     /// # Errors
-    /// When there is not one for each parameter, of its dtype.
+    /// Returns an error unless there is one fill value per parameter, of the dtype of the
+    /// parameter.
     pub fn with_fills(mut self, fills: Vec<Scalar>) -> Result<UserOp, OpError> {
         if fills.len() != self.params.len() {
             return self.wrong(format!("{} fills are given for {} parameters", fills.len(), self.params.len()));
@@ -188,12 +192,13 @@ impl UserOp {
         Ok(self)
     }
 
-    /// The operator with a case more of what it gives outside of its iteration space. Cases together leave no place
-    /// undefined, which [`UserOp::check_cases`] checks; one on [`Iteration::All`] is for everything else.
+    /// Adds a case for the result outside the iteration space. The cases together must define the
+    /// result everywhere, which [`UserOp::check_cases`] checks; a case on [`Iteration::All`] covers
+    /// the rest.
     ///
     /// # Errors
-    /// When the set names an argument that does not exist, or the result is not well typed or does not have the
-    /// operator's dtype.
+    /// Returns an error if the set names an argument that does not exist, or if the result is not
+    /// well-typed or does not have the operator's dtype.
     pub fn with_case(mut self, on: Iteration, result: &Body) -> Result<UserOp, OpError> {
         self.check_set("case", &on)?;
         let result = self.checked("a case", result)?;
@@ -201,53 +206,55 @@ impl UserOp {
         Ok(self)
     }
 
-    /// The name in text forms.
+    /// Returns the name in text forms.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Name and dtype of each parameter.
+    /// Returns the name and dtype of each parameter.
     pub fn params(&self) -> &[(String, DType)] {
         &self.params
     }
 
-    /// The dtype of the result.
+    /// Returns the dtype of the result.
     pub fn result(&self) -> &DType {
         &self.result
     }
 
-    /// How its value is computed.
+    /// Returns the definition of the operator's value.
     pub fn definition(&self) -> &Definition {
         &self.definition
     }
 
-    /// What is declared of it.
+    /// Returns the declared properties.
     pub fn properties(&self) -> &UserProperties {
         &self.properties
     }
 
-    /// Its special cases.
+    /// Returns the special cases.
     pub fn specializations(&self) -> &[Specialization] {
         &self.specializations
     }
 
-    /// Its iteration space, when it is given and not derived from fills and properties.
+    /// Returns the iteration space, if it is declared instead of derived from fill values and
+    /// properties.
     pub fn iteration(&self) -> Option<&Iteration> {
         self.iteration.as_ref()
     }
 
-    /// The fill values of arguments for which the iteration space is given; `None`: any.
+    /// Returns the fill values for which the iteration space is declared; `None` means any.
     pub fn fills(&self) -> Option<&[Scalar]> {
         self.fills.as_deref()
     }
 
-    /// What it gives outside of its iteration space, the first that holds.
+    /// Returns the cases outside the iteration space; the first that applies gives the result.
     pub fn cases(&self) -> &[Case] {
         &self.cases
     }
 
-    /// The operator under another name, for arguments of known fills: with another body, its cases being part of that,
-    /// or without its iteration space, when that is given for other fills.
+    /// Returns the operator under another name, for arguments of known fill values. Either `body`
+    /// replaces the body and the cases, or the iteration space is dropped because it is declared
+    /// for other fill values.
     pub(super) fn with_binding(&self, name: String, body: Option<Body>, fills: Option<Vec<Scalar>>) -> UserOp {
         let mut op = UserOp { name, cases: Vec::new(), ..self.clone() };
         if fills.is_none() || body.is_some() {
@@ -295,13 +302,14 @@ impl UserOp {
         self.eval_body(body, args, mode)
     }
 
-    /// The value of a special case's result.
+    /// Evaluates the result of a special case.
     pub(super) fn eval_body(&self, body: &Body, args: &[Scalar], mode: FloatMode) -> Result<Scalar, Fault> {
         eval(&mut Run { op: &self.name, args, mode, vars: Vec::new(), steps: 0 }, body)
     }
 
-    /// Returns how many built-in operators the definition applies once the operators that it uses are expanded; of several
-    /// bodies, the most. Every operator has passed `checked`, so the count is small.
+    /// Returns the number of built-in operators that the definition applies after all user-defined
+    /// operators are expanded; of several bodies, the maximum. Every operator has passed `checked`,
+    /// so the count is small.
     fn size(&self) -> u64 {
         let Definition::Body(body) = &self.definition;
         let of = |op: &Op| match op {
@@ -356,7 +364,7 @@ impl UserOp {
 }
 
 impl Iteration {
-    /// The arguments it names.
+    /// Returns the arguments that the set mentions.
     pub fn args(&self) -> Vec<usize> {
         match self {
             Iteration::Arg(k) => vec![*k],
@@ -366,7 +374,8 @@ impl Iteration {
         }
     }
 
-    /// Whether a place is in it, given for each argument whether the place is stored there.
+    /// Returns whether the set contains coordinates at which exactly the marked arguments are
+    /// stored.
     pub fn contains(&self, stored: &[bool]) -> bool {
         match self {
             Iteration::Arg(k) => stored[*k],
