@@ -43,8 +43,8 @@ pub enum FloatMode {
     ///   it.
     #[default]
     Relaxed,
-    /// IEEE 754 to the letter: no law is assumed that a NaN, an infinity or a rounding breaks. `0 /
-    /// 0`, `0 * inf` and `inf - inf` are NaN, stored or not, and a quotient of two operands with
-    /// fill value 0 has the fill value NaN.
+    /// IEEE 754 to the letter: no law is assumed that a NaN, an infinity or a rounding breaks.
+    /// `0 / 0`, `0 * inf` and `inf - inf` are NaN, stored or not, and a quotient of two operands
+    /// with fill value 0 has the fill value NaN.
     StrictIeee,
 }

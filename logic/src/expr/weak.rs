@@ -6,10 +6,10 @@ use crate::error::Error;
 use crate::op::{Builtin, Op, Rule, promote};
 use crate::scalar::Scalar;
 
-/// Gives every weak argument a dtype. It is the common dtype of the strong arguments that the
-/// operator promotes together with the number, if that dtype is of the kind of the number or of a
-/// higher one (`bool` < integers < floats). Otherwise the number keeps its own dtype. A comparison
-/// with a number that the dtype cannot represent is replaced by an equivalent comparison.
+/// Gives every weak argument a dtype. The dtype is that to which the operator promotes the strong
+/// arguments, if it is of the number's kind or a higher one (`bool` < integers < floats). Otherwise
+/// the number keeps its own dtype. A comparison with a number that the dtype cannot represent is
+/// replaced by an equivalent comparison.
 pub(super) fn resolve(op: Op, mut args: Vec<Expr>) -> Result<(Op, Vec<Expr>), Error> {
     if args.iter().all(|a| !a.info().weak) {
         return Ok((op, args));

@@ -12,13 +12,13 @@
 //!   engine, which may regroup or distribute sums and products, or integrate them over runs
 //!   (`approx.rs`). Computations that need no rounding, such as those on small whole numbers, have
 //!   bound 0. Both zeros are equal.
-//! - A value is *don't-care* if the mode does not determine it, or regrouping may change it. The
-//!   causes are a NaN, a sum of infinities of both signs, a division of a nonzero number by zero, a
-//!   result that depends on the sign of a zero, and an overflow or underflow within a product.
+//! - A value is *don't-care* if the mode does not determine it, or regrouping may change it. Causes
+//!   are a NaN, a sum of infinities of both signs, and a division of a nonzero number by zero.
+//!   Further causes are the sign of a zero, and an overflow or underflow within a product.
 //! - A result that depends on a rounding error is also don't-care: a comparison, a cast to an
 //!   integer, a rounding or choice at a step.
-//! - Don't-care propagates through operators, unless the other arguments decide the result: `0 *
-//!   inf`, `0 / 0` and `0 * nan` are 0, and a choice ignores the branch that is not taken.
+//! - Don't-care propagates through operators, unless the other arguments decide the result:
+//!   `0 * inf`, `0 / 0` and `0 * nan` are 0, and a choice ignores the branch that is not taken.
 //!   [`FloatMode::Relaxed`] has the full list.
 //!
 //! A fault of a checked operator at any coordinates is an error of the whole plan.

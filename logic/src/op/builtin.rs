@@ -68,8 +68,8 @@ pub enum Rule {
     Any,
     /// One primitive argument, which is not promoted; the result has the primitive of the cast.
     Cast,
-    /// A primitive value and an integer or `bool` coordinate, cast to `i64`; the result is `(struct
-    /// (value T) (coordinate i64))`.
+    /// A primitive value and an integer or `bool` coordinate, cast to `i64`; the result is
+    /// `(struct (value T) (coordinate i64))`.
     Pair,
     /// A struct of two members; the result is one of them.
     Member(usize),

@@ -18,15 +18,15 @@
 //! | `(fills VALUE..)` | restricts the claim of the iteration to arguments with these fill values |
 //! | `(case SET BODY)`, `(elsewhere BODY)` | the result outside the iteration; the first case that applies |
 //!
-//! A set is a parameter (the coordinates at which it differs from its fill value), `all`, `(union
-//! SET..)`, `(intersection SET..)` or `(complement SET)`. Cases must define the result everywhere:
-//! every combination of stored parameters must be in one of the sets.
+//! A set is a parameter (the coordinates at which it differs from its fill value), `all`,
+//! `(union SET..)`, `(intersection SET..)` or `(complement SET)`. Cases must define the result
+//! everywhere: every combination of stored parameters must be in one of the sets.
 //!
-//! A body is a parameter or variable, a bare number, `(lit DTYPE VALUE)`, `(if C A B)`, `(let NAME
-//! VALUE BODY)`, `(while ((NAME INIT)..) COND (STEP..) RESULT)`, `(struct (NAME BODY)..)`, `(member
-//! BODY NUMBER)` or `(OPERATOR BODY..)`. A bare number takes its dtype from the context: the other
-//! arguments of a call, the other branch of an `if`, the variable of a step, or the result. Without
-//! such a context it is an `i64`, `u64`, `f64` or `bool`.
+//! A body is a parameter or variable, a bare number, `(lit DTYPE VALUE)`, `(if C A B)`,
+//! `(let NAME VALUE BODY)`, `(while ((NAME INIT)..) COND (STEP..) RESULT)`,
+//! `(struct (NAME BODY)..)`, `(member BODY NUMBER)` or `(OPERATOR BODY..)`. A bare number takes its
+//! dtype from the context: the other arguments of a call, the other branch of an `if`, the variable
+//! of a step, or the result. Without such a context it is an `i64`, `u64`, `f64` or `bool`.
 
 use super::body::{Body, Scope, While, check};
 use super::user::{Definition, Iteration, UserOp, UserProperties};

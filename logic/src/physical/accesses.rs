@@ -1,9 +1,10 @@
-//! What a query reads.
+//! The tensor reads of a query.
 
 use super::{Access, Output, PhysicalQuery, Place, Point, Temporaries};
 
 impl PhysicalQuery {
-    /// Every read of the query, those of temporaries first, each as often as it is written.
+    /// Returns all reads of the query, those of temporaries first; a read that occurs twice is
+    /// listed twice.
     pub fn accesses(&self) -> Vec<&Access> {
         let mut found = Vec::new();
         self.temporaries.iter().for_each(|pass| of_temporaries(pass, &mut found));
@@ -13,7 +14,7 @@ impl PhysicalQuery {
 }
 
 impl Temporaries {
-    /// Every read in their loops, those of temporaries that these need first.
+    /// Returns all reads in the loops, those of nested temporaries first.
     pub fn accesses(&self) -> Vec<&Access> {
         let mut found = Vec::new();
         of_temporaries(self, &mut found);
@@ -22,7 +23,7 @@ impl Temporaries {
 }
 
 impl Output {
-    /// Every read in its places and its value.
+    /// Returns all reads in the subscripts and the value.
     pub fn accesses(&self) -> Vec<&Access> {
         let mut found = Vec::new();
         of_output(self, &mut found);
@@ -31,7 +32,7 @@ impl Output {
 }
 
 impl Point {
-    /// Every read in it.
+    /// Returns all reads in the expression.
     pub fn accesses(&self) -> Vec<&Access> {
         let mut found = Vec::new();
         of_point(self, &mut found);

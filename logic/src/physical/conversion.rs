@@ -1,4 +1,4 @@
-//! Queries that do nothing but bring a tensor into another format.
+//! Detection of queries that only convert a tensor to another format.
 
 use super::{Access, Extent, Output, PhysicalQuery, Place, Point};
 use crate::affine::{Affine, Subscript};
@@ -8,9 +8,10 @@ use crate::format::{StorageMode, TensorType};
 use std::collections::BTreeSet;
 
 impl PhysicalQuery {
-    /// The tensor of which the query makes a copy with the same shape, dtype, fill value and value at every place, if
-    /// it does just that. `types` has the type of each tensor that it may read. Engines may convert storage instead of
-    /// running loops; a level that is not ordered can be read in no other way.
+    /// Returns the tensor that the query converts: the query writes a copy with the same shape,
+    /// dtype, fill value and entries, and does nothing else. `types` returns the type of each
+    /// readable tensor. Engines may convert the storage instead of running the loops. An unordered
+    /// level can only be read by conversion.
     pub fn converts<'q, 't>(&'q self, types: impl Fn(&Alias) -> Option<&'t TensorType>) -> Option<&'q Alias> {
         let [Output { ty, subscripts, fold: None, computed: Computed::Keep, value: Point::Access(access), .. }] =
             &self.outputs[..]
@@ -27,7 +28,8 @@ impl PhysicalQuery {
         (self.visits_all(ty, &coordinates) && coordinates == self::coordinates(source, read)?).then_some(tensor)
     }
 
-    /// Whether the loops, all of them, take the coordinates through every place of the tensor.
+    /// Returns whether the loops make the coordinates cover the whole tensor, and every loop is
+    /// used.
     fn visits_all(&self, ty: &TensorType, coordinates: &[Affine]) -> bool {
         let mut used: BTreeSet<&Field> = BTreeSet::new();
         let skews: Vec<Option<(&Field, &Field)>> =
@@ -66,8 +68,8 @@ impl PhysicalQuery {
         self.loops.iter().find(|l| l.index == *field).map(|l| &l.extent)
     }
 
-    /// The diagonal and the coordinate along it of which the form is the sum, where that takes all values of a mode of
-    /// that size for each value of the coordinate.
+    /// Returns the diagonal and the coordinate along it whose sum is the form. For each value of
+    /// the coordinate, the form must take all values of a mode of the given size.
     fn as_skew<'q>(&self, form: &'q Affine, size: u64, coordinates: &[Affine]) -> Option<(&'q Field, &'q Field)> {
         let [(a, 1), (b, 1)] = &form.terms[..] else { return None };
         let shift = u64::try_from(form.constant.checked_neg()?).ok()?;
@@ -82,8 +84,8 @@ impl PhysicalQuery {
     }
 }
 
-/// The coordinate of each mode of a tensor that is met at a place a storage mode; `None` where one is a value or missing,
-/// or the parts of a split mode do not make one affine form.
+/// Returns the tensor coordinates for the given storage coordinates. Returns `None` if one is
+/// computed or missing, or if the parts of a split mode do not form one affine form.
 fn coordinates(ty: &TensorType, places: &[Place]) -> Option<Vec<Affine>> {
     let subscript = |of: StorageMode| {
         let level = ty.format.modes.iter().position(|m| *m == of)?;
@@ -137,7 +139,7 @@ mod tests {
     use crate::physical::{parse, verify};
     use std::collections::HashMap;
 
-    /// Which tensor the first query of a plan converts.
+    /// Returns the tensor that the first query of a plan converts.
     fn converts(query: &str) -> Option<String> {
         let text = format!(
             "(physical (input A f64 0.0 (4 6) (dense sparse-list)) (input B f64 0.0 (4 6) (dense@0/2 sparse-list@1/3 dense@0%2 dense@1%3))

@@ -1,7 +1,9 @@
-//! A naive interpreter of physical plans: every loop over its whole extent, every tensor dense.
+//! A naive interpreter of physical plans: every loop runs over its whole extent, every tensor is
+//! dense.
 //!
-//! It ignores formats, protocols and workspaces, and so says what a plan means; engines must agree with it, and it with
-//! the interpreter of the Logic plan. It folds in the order of the loops.
+//! It ignores formats, protocols and workspaces, and thus defines the meaning of a plan. Engines
+//! must agree with this interpreter, and this interpreter with that of the Logic plan. Folds run in
+//! the order of the loops.
 
 use super::{Access, Extent, Loop, Output, PhysicalPlan, Place, Point, Temporaries};
 use crate::affine::Affine;
@@ -12,44 +14,44 @@ use crate::op::Fault;
 use crate::scalar::Scalar;
 use std::collections::HashMap;
 
-/// A tensor with all its places, row-major over its tensor modes.
+/// A tensor with all entries, row-major over the tensor modes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DenseTensor {
-    /// The size of each mode.
+    /// Dimension of each mode.
     pub shape: Vec<u64>,
-    /// The value of each place.
+    /// Value of each entry.
     pub values: Vec<Scalar>,
 }
 
-/// Why a plan cannot be interpreted.
+/// The reason why a plan cannot be interpreted.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterpError {
     /// A checked operator faulted.
     #[error(transparent)]
     Fault(#[from] Fault),
-    /// A name that is not bound where it is used; the plan is malformed.
+    /// A name is used where it is not bound; the plan is malformed.
     #[error("`{0}` is not bound where the plan uses it")]
     Unbound(String),
-    /// A read or write outside of a tensor that the plan does not allow.
+    /// A read or write is out of bounds, and the plan does not allow it.
     #[error("tensor `{tensor}` is accessed at {place:?}, outside of its shape {shape:?}")]
     Bounds {
         /// The tensor.
         tensor: Alias,
-        /// The coordinate.
+        /// Coordinates of the access.
         place: Vec<i64>,
-        /// The shape.
+        /// Shape of the tensor.
         shape: Vec<u64>,
     },
-    /// An output without a fold writes a place twice.
+    /// An output without a fold writes an entry twice.
     #[error("output `{0}` has no fold and writes a place twice")]
     Rewritten(Alias),
 }
 
-/// Runs a plan on dense inputs in a float mode and gives every tensor, inputs included.
+/// Runs a plan on dense inputs in a float mode; returns all tensors, including the inputs.
 ///
 /// # Errors
-/// When the plan is malformed or an operator faults.
+/// Returns an error if the plan is malformed or an operator faults.
 pub fn interpret(
     plan: &PhysicalPlan,
     inputs: &HashMap<Alias, DenseTensor>,
@@ -90,7 +92,7 @@ struct Run<'a> {
     temporaries: HashMap<Alias, Accumulators<'a>>,
 }
 
-/// The accumulators of a temporary, one for each value of some indices.
+/// The accumulators of a temporary, one for each combination of values of some indices.
 struct Accumulators<'a> {
     at: &'a [Field],
     init: &'a Scalar,
@@ -158,7 +160,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The value of a temporary, or what it starts from.
+    /// Returns the value of a temporary, initially `init`.
     fn temporary(&self, name: &Alias) -> Result<Scalar, InterpError> {
         let unbound = |name: &str| InterpError::Unbound(name.to_owned());
         let found = self.temporaries.get(name).ok_or_else(|| unbound(name.as_str()))?;
@@ -185,7 +187,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The tensor coordinates of the storage coordinates, and whether a value is among them.
+    /// Returns the tensor coordinates for the given storage coordinates, and whether any of them is
+    /// computed.
     fn place(&self, ty: &TensorType, places: &[Place]) -> Result<(Vec<i64>, bool), InterpError> {
         let mut coordinates = vec![0; ty.shape.len()];
         let mut skewed = Vec::new();

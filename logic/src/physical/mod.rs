@@ -1,10 +1,11 @@
-//! Physical plans: what the optimizer hands to the engines.
+//! Physical plans: the output of the optimizer, which engines run.
 //!
-//! A [`PhysicalPlan`] is a sequence of queries; a [`PhysicalQuery`] is one loop nest. Its outputs share the loops: each
-//! is a value written at every place of the loops, plainly or folded into what is there. Temporaries are scalars that
-//! are computed by loops of their own where the loops outside have just bound their fields. So a residual `b - A x`, a
-//! row normalisation, and sum, count and minimum of one pass are one query each. Temporaries that start further out go on
-//! from round to round: scans.
+//! A [`PhysicalPlan`] is a sequence of queries; a [`PhysicalQuery`] is one loop nest. All outputs
+//! of a query share its loops: each iteration writes a value per output, or folds the value into
+//! the stored one. Temporaries are scalars computed by inner loops, as soon as the surrounding
+//! loops have bound their fields. A residual `b - A x`, a row normalization, or the sum, count and
+//! minimum of one pass is therefore a single query. A temporary that starts further out accumulates
+//! across iterations, which expresses scans.
 
 mod accesses;
 mod conversion;

@@ -8,145 +8,154 @@ use crate::op::Op;
 use crate::scalar::Scalar;
 use std::sync::Arc;
 
-/// Queries in order and what they produce.
+/// Queries in order, with their inputs and the results to return.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PhysicalPlan {
-    /// The inputs that the queries read.
+    /// Inputs that the queries read.
     pub inputs: Vec<(Alias, Arc<TensorType>)>,
-    /// The loop nests, in order.
+    /// Loop nests, in order.
     pub queries: Vec<PhysicalQuery>,
-    /// The results that the user wants.
+    /// Results that the plan returns.
     pub produces: Vec<Alias>,
 }
 
 /// One loop nest.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PhysicalQuery {
-    /// The loops that the outputs share, outermost first.
+    /// Loops that the outputs share, outermost first.
     pub loops: Vec<Loop>,
-    /// Temporaries, each computed under its first `depth` loops of `loops`, in order: later ones may read earlier ones.
+    /// Temporaries in order, each computed inside its first `depth` loops of `loops`; later ones
+    /// may read earlier ones.
     pub temporaries: Vec<Temporaries>,
-    /// What is written at the innermost place.
+    /// Outputs, written in the innermost loop.
     pub outputs: Vec<Output>,
 }
 
 /// A loop of a nest.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Loop {
-    /// The index that it binds.
+    /// Index that the loop binds.
     pub index: Field,
-    /// The values that it takes.
+    /// Range of the index.
     pub extent: Extent,
-    /// In how many lanes its rounds are folded, side by side, where they do nothing but fold one value along a list: a power
-    /// of two up to [`Loop::MOST_LANES`]; 1 for one after the other.
+    /// Number of lanes that fold the iterations side by side, if the loop only folds one value
+    /// along a list. A power of two up to [`Loop::MOST_LANES`]; 1 for a sequential loop.
     pub lanes: u8,
 }
 
 impl Loop {
-    /// There are no more lanes than this.
+    /// Maximal number of lanes.
     pub const MOST_LANES: u8 = 16;
 }
 
-/// The values of a loop's index.
+/// The range of a loop's index.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Extent {
-    /// `0..n`
+    /// The range `0..n`.
     Whole(u64),
-    /// The places of one block: `0..min(block, size - block * outer)`; ragged at the end.
+    /// The coordinates of one block: `0..min(block, size - block * outer)`; the last block may be
+    /// ragged.
     Block {
-        /// Places in a full block.
+        /// Coordinates in a full block.
         block: u64,
-        /// The index that counts blocks, bound further out.
+        /// Index that counts the blocks, bound by an outer loop.
         outer: Field,
-        /// The size of the whole mode.
+        /// Dimension of the whole mode.
         size: u64,
     },
-    /// Those `v` of `0..n` for which `0 <= v + with - shift < size`: the places of a diagonal, or the diagonals through
-    /// a place.
+    /// The values `v` of `0..n` with `0 <= v + with - shift < size`: the coordinates along a
+    /// diagonal, or the diagonals through a coordinate.
     Skew {
         /// One past the largest value.
         n: u64,
-        /// An index that is bound further out.
+        /// Index that an outer loop binds.
         with: Field,
-        /// What is taken off the sum of both.
+        /// Offset subtracted from the sum of both indices.
         shift: u64,
-        /// The size of the mode whose coordinate that is.
+        /// Dimension of the mode whose coordinate is `v + with - shift`.
         size: u64,
     },
 }
 
-/// Values computed in one pass where `depth` loops are bound.
+/// Folds computed in one pass, inside `depth` of the surrounding loops.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Temporaries {
-    /// How many of the surrounding loops are outside.
+    /// Number of surrounding loops outside the pass.
     pub depth: usize,
-    /// How many loops are outside of where the folds start: `depth` when they are computed anew each time; less when
-    /// they go on from one round of the loops in between to the next, as a scan does.
+    /// Number of surrounding loops outside the start of the folds. It equals `depth` if every pass
+    /// starts again; it is smaller if the folds accumulate across iterations of the loops in
+    /// between, as a scan does.
     pub since: usize,
-    /// The loops of their own.
+    /// Inner loops of the pass.
     pub loops: Vec<Loop>,
-    /// Temporaries that these loops need in turn; their `depth` counts `loops` from the surrounding `depth` on.
+    /// Temporaries used in the inner loops; their `depth` counts `loops`, after the surrounding
+    /// loops.
     pub temporaries: Vec<Temporaries>,
-    /// The folds that share the loops.
+    /// Folds that share the loops.
     pub folds: Vec<Fold>,
 }
 
-/// A fold: `name = init` where it starts; `for the loops: name = op(name, value)` where it is computed.
+/// A fold: `name = init` at its start, then `name = op(name, value)` in each iteration of the inner
+/// loops.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fold {
-    /// How values refer to it.
+    /// Name by which values refer to the fold.
     pub name: Alias,
-    /// Loops between the start and `depth`, in their order, for each value of which there is an accumulator of its own:
-    /// the fold goes on along the other loops in between.
+    /// Indices of loops between the start and `depth`, in order, with one accumulator for each
+    /// combination of their values. The fold accumulates along the other loops in between.
     pub at: Vec<Field>,
     /// The operator.
     pub op: Op,
-    /// What the fold starts from.
+    /// Initial value.
     pub init: Scalar,
-    /// What is folded.
+    /// Folded value.
     pub value: Point,
 }
 
 /// A tensor that a query writes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Output {
-    /// Its name.
+    /// Name of the output.
     pub alias: Alias,
     /// Shape, dtype, fill value and format.
     pub ty: Arc<TensorType>,
-    /// The coordinate of each storage mode, outermost first, in terms of the loops' indices. A write at a
+    /// Coordinate of each storage mode, outermost first, in terms of the loop indices. A write at a
     /// [`Place::Value`] out of bounds is dropped.
     pub subscripts: Vec<Place>,
-    /// The fold into what is there, which starts from `ty.fill`; without it every place is written at most once.
+    /// Operator that folds the value into the stored one, initially `ty.fill`; without a fold,
+    /// every entry is written at most once.
     pub fold: Option<Op>,
-    /// What becomes of values that equal the fill value; dropped only without a fold.
+    /// Treatment of values that equal the fill value; they can be dropped only without a fold.
     pub computed: Computed,
-    /// A format for a temporary that takes the writes which come out of order, and how many loops are outside of it.
-    /// It has the storage modes that those loops do not fix.
+    /// Workspace that takes writes out of order, over the storage modes that the loops outside it
+    /// do not fix.
     pub workspace: Option<Workspace>,
-    /// A tensor that the value reads at the same places, and that has the same format: the output stores a value wherever
-    /// it does, and shares the arrays of its levels. Where it holds its fill value, nothing is written but the output's.
+    /// Tensor with the same format that the value reads at the same coordinates. The output stores
+    /// a value wherever this tensor does, and shares the arrays of its levels. Where this tensor
+    /// has its fill value, the value must be the fill value of the output.
     pub pattern: Option<Alias>,
-    /// The value.
+    /// Value to write.
     pub value: Point,
 }
 
-/// A temporary that takes random writes in place of an output, or looks up in place of an input.
+/// A temporary that takes random writes in place of an output, or random reads in place of an
+/// input.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Workspace {
-    /// How many loops are outside of its scope, those around temporaries counted, too.
+    /// Number of loops outside the scope of the workspace, including the loops around temporaries.
     pub depth: usize,
-    /// Its format, over the storage modes that those loops do not fix, in their order: a tensor with one whole mode for
-    /// each of them, of that storage mode's size.
+    /// Format over the storage modes that those loops do not fix, in order. Each is a whole mode of
+    /// the workspace, with the dimension of the storage mode.
     pub format: Format,
 }
 
 /// The coordinate at which a storage mode is read or written.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Place {
-    /// A function of loop indices alone.
+    /// A function of loop indices only.
     Subscript(Subscript),
-    /// An `i64` value: a gather when read, a scatter when written. Reads look it up ([`Protocol::Follow`]).
+    /// A computed `i64`: a gather in a read, a scatter in a write. Reads look it up
+    /// ([`Protocol::Follow`]).
     Value(Point),
 }
 
@@ -156,19 +165,19 @@ impl From<Subscript> for Place {
     }
 }
 
-/// How an access goes through a level.
+/// The protocol by which an access reads a level.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Protocol {
     /// Visits the stored coordinates one by one.
     #[default]
     Walk,
-    /// Leads or leaps: skips to the next coordinate that others ask for.
+    /// Leads the loop or skips ahead: seeks the next coordinate that the other accesses request.
     Gallop,
-    /// Looks up the coordinates that others lead to.
+    /// Looks up the coordinates that the other accesses lead to.
     Follow,
 }
 
-/// A pointwise expression at one place of the loops.
+/// A scalar expression, evaluated in one iteration of the loops.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Point {
     /// A constant.
@@ -179,22 +188,22 @@ pub enum Point {
     Temporary(Alias),
     /// The value of a tensor.
     Access(Access),
-    /// An operator, its arguments already of the operator's signature.
+    /// An operator; the arguments already have the dtypes of its signature.
     Call(Op, Vec<Point>),
 }
 
 /// A read of a tensor.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Access {
-    /// Which tensor: an input or the output of an earlier query.
+    /// The tensor: an input or the output of an earlier query.
     pub tensor: Alias,
-    /// The coordinate at each storage mode, outermost first.
+    /// Coordinate of each storage mode, outermost first.
     pub subscripts: Vec<Place>,
-    /// The protocol at each storage mode; of those that a workspace has, how the workspace is gone through.
+    /// Protocol of each storage mode; for modes in a workspace, the protocol on the workspace.
     pub protocols: Vec<Protocol>,
-    /// A temporary that holds the fiber which the loops outside of it fix, and is read in its place. It has the innermost
-    /// storage modes, each of them whole.
+    /// Workspace that stores the fiber fixed by the loops outside it, and is read instead of the
+    /// tensor. It covers the innermost storage modes, which are whole.
     pub workspace: Option<Workspace>,
-    /// What a read out of bounds gives; without it all reads are in bounds.
+    /// Value of reads out of bounds; without one, all reads are in bounds.
     pub outside: Option<Scalar>,
 }

@@ -1,4 +1,4 @@
-//! Reading of physical plans in text; `text.rs` says how they are written.
+//! The reader of physical plans in text form; `text.rs` has the grammar.
 
 use super::{
     Access, Extent, Fold, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Point, Protocol, Temporaries, Workspace,
@@ -16,10 +16,10 @@ use crate::sexpr::{Sexpr, read_one};
 use crate::text::{field, name, parse_subscript};
 use std::sync::Arc;
 
-/// The plan of a text; what it says is not verified.
+/// Reads a plan from text, without verifying it.
 ///
 /// # Errors
-/// Where the text is not a plan.
+/// Returns an error with its position if the text is not a plan.
 pub fn parse(text: &str) -> Result<PhysicalPlan, Error> {
     let form = read_one(text)?;
     let Some(("physical", items)) = form.as_form() else {
@@ -179,13 +179,13 @@ impl Reader {
     }
 }
 
-/// `(workspace DEPTH FORMAT)`; `None` for anything else.
+/// Reads `(workspace DEPTH FORMAT)`; returns `None` for other forms.
 fn read_workspace(s: &Sexpr) -> Result<Option<Workspace>, Error> {
     let Some(("workspace", [depth, format])) = s.as_form() else { return Ok(None) };
     Ok(Some(Workspace { depth: depth.number("a number of loops")?, format: read_format(format)? }))
 }
 
-/// `NAME DTYPE FILL (SIZE..) FORMAT` and what follows.
+/// Reads `NAME DTYPE FILL (SIZE..) FORMAT`; returns the parts that follow.
 fn typed<'a>(s: &Sexpr, parts: &'a [Sexpr]) -> Result<(Alias, Arc<TensorType>, &'a [Sexpr]), Error> {
     let [named, dtype, fill, shape, format, rest @ ..] = parts else {
         return Err(s.error("expected NAME DTYPE FILL (SIZE..) FORMAT"));

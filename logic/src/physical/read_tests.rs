@@ -32,7 +32,7 @@ fn plans_read_back() {
       (pair u (at P (quot i.o 2) (value 3)))))
   (produces y Z))"#;
     let plan = round_trip(text);
-    // What is printed is what was read, up to the layout.
+    // The printed text equals the original up to whitespace.
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(words(&plan.to_string()), words(text));
     assert_eq!(plan.queries[0].outputs[1].workspace.as_ref().unwrap().depth, 1);

@@ -8,15 +8,17 @@
 //! LANES     := (lanes COUNT)                         rounds are folded side by side
 //! WHERE     := (where DEPTH [(since DEPTH)] (for LOOP..) WHERE.. (FOLDED OP VALUE POINT)..)
 //! FOLDED    := NAME | (NAME INDEX..)                 an accumulator for each value of the indices
-//! WRITE     := (write TYPE (PLACE..) [(fold OP)] [(drop-fills)] [(workspace DEPTH FORMAT)] [(pattern NAME)] POINT)
+//! WRITE     := (write TYPE (PLACE..) [(fold OP)] [(drop-fills)]
+//!                [(workspace DEPTH FORMAT)] [(pattern NAME)] POINT)
 //! PLACE     := SUBSCRIPT | (value POINT)
 //! POINT     := VALUE | NAME | (coordinate FORM) | (at NAME READ.. [(outside VALUE)]) | (OP POINT..)
 //! READ      := PLACE | (gallop PLACE) | (follow PLACE)
 //! FORMAT    := (LEVEL.. [pattern])
 //! LEVEL     := KIND[?][*][@MODE[/BLOCK | %BLOCK]]      unordered, not unique; the mode when it is not that of the depth
 //! ```
-//! Subscripts and forms are those of Logic plans. A value of dtype `bool`, `i64` or `f64` stands bare, others are
-//! `(lit DTYPE VALUE)`. `lit`, `coordinate`, `at` and `where` are no names of operators or temporaries here.
+//! Subscripts and forms are those of Logic plans. Values of dtype `bool`, `i64` or `f64` are bare;
+//! others are written `(lit DTYPE VALUE)`. `lit`, `coordinate`, `at` and `where` are reserved and
+//! cannot name operators or temporaries.
 
 use super::{
     Access, Extent, Fold, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Point, Protocol, Temporaries, Workspace,
@@ -35,7 +37,7 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 impl PhysicalPlan {
-    /// The user-defined operators that the plan applies, each once.
+    /// Returns the user-defined operators that the plan applies, each once.
     fn user_ops(&self) -> Vec<Arc<UserOp>> {
         let mut ops = Vec::new();
         for query in &self.queries {
@@ -111,7 +113,7 @@ fn name(alias: &Alias) -> String {
     name_to_sexpr(alias.as_str()).to_string()
 }
 
-/// A value whose dtype does not follow from where it stands.
+/// Writes a value whose dtype does not follow from the context.
 fn value(value: &Scalar) -> Sexpr {
     match value.prim() {
         Some(Prim::Bool | Prim::I64 | Prim::F64) => write_value(value),
@@ -250,15 +252,16 @@ impl fmt::Display for Access {
     }
 }
 
-/// A format in one line: its levels, each with its storage mode where that is not the mode of its depth.
+/// A format in one line: its levels, each with its storage mode unless that is the mode of its
+/// depth.
 pub struct FormatWords<'a>(
     /// The format.
     pub &'a Format,
 );
 
 impl fmt::Display for FormatWords<'_> {
-    /// `(dense sparse-list)`, `(dense@1 sparse-list@0)`, `(dense@0/2 sparse-list@1/3 dense@0%2 dense@1%3)`,
-    /// `(sparse-list@1-0 dense@0)`
+    /// Writes `(dense sparse-list)`, `(dense@1 sparse-list@0)`,
+    /// `(dense@0/2 sparse-list@1/3 dense@0%2 dense@1%3)` or `(sparse-list@1-0 dense@0)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('(')?;
         for (depth, (level, mode)) in self.0.levels.iter().zip(&self.0.modes).enumerate() {

@@ -1,28 +1,35 @@
 //! The verifier of physical plans. Rules:
 //!
-//! 1. Inputs and outputs have distinct aliases; an access reads an input or an output of an earlier query; every
-//!    produced alias is one of them.
-//! 2. The indices of a query, those of temporaries included, are distinct, and used inside their loops only. A loop over
-//!    a block is inside of the loop that counts the blocks. Lanes are a power of two up to [`Loop::MOST_LANES`], and more
-//!    than one only of the innermost loop of a nest.
-//! 3. Temporaries have distinct names and stand after those that they read; their depth is at most the number of loops
-//!    around. Those that start further out have an accumulator for each value of some of the loops in between, and go on
-//!    along one of them at least; others have one.
-//! 4. Accesses and outputs have one place, and accesses one protocol, for each storage mode.
-//! 5. Calls have arguments of the operator's signature, which has no cases by what is stored; a fold has the dtype of its value; coordinates by value are
-//!    `i64`; an output's value has the output's dtype.
-//! 6. A level that is walked or galloped is bound by a loop further in than the levels outside of it, as an affine form
-//!    of its index, and is ordered unless the query is a conversion. A level that is followed is bound no further out than its fiber is
-//!    known, and its kind can be looked up.
-//! 7. An output without a fold writes each place once: every loop is in its places. One with a fold drops no values.
-//! 8. Lists and singletons of an output are written in order, or a workspace takes the writes: all levels down to the
-//!    last list or singleton are bound by the outermost loops, in their order. A workspace has one level for each
-//!    storage mode that its outer loops do not fix, all of kinds that take random writes.
-//! 9. An output with the pattern of a tensor drops no values and has no workspace; its value reads that tensor at the same
-//!    places, in bounds and through no workspace; both have one shape, and levels of one position for each stored place.
-//!    It is written in any order.
-//! 10. The workspace of an access has the innermost storage modes, each of them whole, in levels that take random writes;
-//!     the loops outside of it bind the other modes. Such an access stays in bounds.
+//! 1. Inputs and outputs have distinct aliases. An access reads an input or an output of an earlier
+//!    query. Every produced alias is an input or an output.
+//! 2. The indices of a query, including those of temporaries, are distinct and used only inside
+//!    their loops. A loop over a block is inside the loop that counts the blocks. Lanes are a power
+//!    of two up to [`Loop::MOST_LANES`]; only the innermost loop of a nest may have more than one.
+//! 3. Temporaries have distinct names and follow those that they read. Their depth is at most the
+//!    number of surrounding loops. Temporaries that start further out have one accumulator per value
+//!    of some of the loops in between, and accumulate along at least one of them; others have a
+//!    single accumulator.
+//! 4. Accesses and outputs have one place per storage mode; accesses also have one protocol per
+//!    storage mode.
+//! 5. The arguments of a call have the dtypes of the operator's signature, and the operator has no
+//!    cases that depend on which arguments are stored. A fold has the dtype of its value. Computed
+//!    coordinates are `i64`. The value of an output has the dtype of the output.
+//! 6. A level that is walked or galloped is bound by a loop further in than those of the levels
+//!    above, as an affine form of its index. It is ordered, unless the query is a conversion. A
+//!    level that is followed supports lookup.
+//! 7. An output without a fold writes each entry once: every loop index occurs in its subscripts.
+//!    An output with a fold drops no values.
+//! 8. Lists and singletons of an output are written in order, or a workspace takes the writes. In
+//!    order means that the outermost loops bind all levels down to the last list or singleton, in
+//!    the same order. A workspace has one level for each storage mode that the loops outside it do
+//!    not fix, all of kinds that take random writes.
+//! 9. An output with the pattern of a tensor drops no values and has no workspace. Its value reads
+//!    that tensor at the same coordinates, in bounds and not through a workspace. Both have the same
+//!    shape and levels, with one position per stored coordinate. The output may be written in any
+//!    order.
+//! 10. The workspace of an access covers the innermost storage modes, which are whole, with levels
+//!     that take random writes. The loops outside the workspace bind the other modes. The access
+//!     stays in bounds.
 
 use super::{
     Access, Extent, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Point, Protocol, Temporaries, Workspace,
@@ -37,20 +44,20 @@ use crate::op::Op;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// A broken rule: in which query, and what.
+/// A broken rule and the query that breaks it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("physical plan, query of `{query}`: {what}")]
 pub struct VerifyError {
-    /// The first output of the query, or the plan.
+    /// First output of the query, or the plan.
     pub query: String,
-    /// What is wrong.
+    /// Description of the mistake.
     pub what: String,
 }
 
-/// Checks that a plan keeps all rules of this module.
+/// Checks that a plan obeys all rules of this module.
 ///
 /// # Errors
-/// The first rule that is broken, and where.
+/// Returns the first broken rule, and its query.
 pub fn verify(plan: &PhysicalPlan) -> Result<(), VerifyError> {
     let mut types: HashMap<Alias, Arc<TensorType>> = HashMap::new();
     let in_plan = |what: String| VerifyError { query: "the plan".to_owned(), what };
@@ -76,13 +83,13 @@ pub fn verify(plan: &PhysicalPlan) -> Result<(), VerifyError> {
 
 type Check = Result<(), String>;
 
-/// What is in scope at a place of a query.
+/// The names in scope at one point of a query.
 struct Scope<'a> {
     types: &'a HashMap<Alias, Arc<TensorType>>,
-    /// The loops around, outermost first.
+    /// Surrounding loops, outermost first.
     loops: Vec<Loop>,
     temporaries: HashMap<Alias, DType>,
-    /// Every index and temporary of the query so far.
+    /// Indices and temporaries of the query so far.
     names: BTreeSet<String>,
     copies: bool,
 }
@@ -215,7 +222,8 @@ impl Scope<'_> {
         self.loops.iter().position(|l| l.index == *field)
     }
 
-    /// The number of loops that bind a place: up to the innermost that it depends on.
+    /// Returns the number of loops that bind a coordinate, up to the innermost one that the
+    /// coordinate depends on.
     fn bound(&self, place: &Place) -> Result<usize, String> {
         let mut fields = Vec::new();
         match place {
@@ -272,7 +280,7 @@ impl Scope<'_> {
         Ok(ty.dtype.clone())
     }
 
-    /// Checks that a fiber of a tensor can be held in a workspace.
+    /// Checks that the workspace of an access can store a fiber of the tensor.
     fn held(&self, access: &Access, workspace: &Workspace, ty: &TensorType) -> Check {
         let Workspace { depth, format } = workspace;
         let modes = &ty.format.modes;
@@ -347,8 +355,9 @@ impl Scope<'_> {
         }
     }
 
-    /// Checks that an output can have the pattern of a tensor. That its value comes to the fill wherever that tensor's does
-    /// is the optimizer's word; engines verify it of programs.
+    /// Checks that an output can share the pattern of a tensor. The optimizer guarantees that the
+    /// value is the fill value wherever the tensor has its own; engines verify this property on
+    /// programs.
     fn pattern(&self, output: &Output, pattern: &Alias) -> Check {
         let fails = |what: &str| Err(what.to_owned());
         let Some(ty) = self.types.get(pattern) else { return fails("which is not known here") };
@@ -368,7 +377,8 @@ impl Scope<'_> {
         }
     }
 
-    /// How many outermost levels are written in the order of the outermost loops, and how many loops those are.
+    /// Returns the number of outermost levels that are written in the order of the outermost loops,
+    /// and the number of those loops.
     fn in_order(&self, places: &[Place]) -> (usize, usize) {
         let (mut levels, mut depth) = (0, 0);
         for place in places {
@@ -385,8 +395,9 @@ impl Scope<'_> {
         (levels, depth)
     }
 
-    /// Whether the place grows in the lexicographic order of the loops from `depth` on: it is a form in which a step of
-    /// each of its loops is further than all those inside of it reach.
+    /// Returns whether the coordinate ascends in the lexicographic order of the loops from `depth`
+    /// on. It does if it is an affine form in which a step of each loop exceeds the total range of
+    /// the loops inside.
     fn is_monotone(&self, place: &Place, depth: usize) -> bool {
         let Place::Subscript(Subscript::Affine(form)) = place else { return false };
         let mut reach: i128 = 0;
@@ -402,7 +413,7 @@ impl Scope<'_> {
         })
     }
 
-    /// Whether the places depend on the outermost `depth` loops alone, and on each of them.
+    /// Returns whether the coordinates depend on exactly the outermost `depth` loops.
     fn fixes(&self, places: &[Place], depth: usize) -> bool {
         let mut fields = Vec::new();
         places.iter().for_each(|p| place_fields(p, &mut fields));
@@ -419,7 +430,7 @@ fn folds(op: &Op, dtype: &DType) -> Check {
     Ok(())
 }
 
-/// Whether a value reads a tensor itself at those places.
+/// Returns whether a value reads the tensor directly at the given coordinates.
 fn reads_at(value: &Point, tensor: &Alias, places: &[Place]) -> bool {
     match value {
         Point::Literal(_) | Point::Coordinate(_) | Point::Temporary(_) => false,

@@ -1,11 +1,12 @@
-//! Tests of the verifier: plans that break one rule, beside those that keep it.
+//! Tests of the verifier: plans that break one rule, and valid ones beside them.
 
 use super::parse;
 use super::verify::verify;
 
 const A: &str = "(input A f64 0.0 (5 6) (dense sparse-list))";
 
-/// Checks a plan of inputs and one query over `A`, which produces `R`; an empty message: it is well-formed.
+/// Checks a plan of inputs and one query over `A`, which produces `R`; an empty message means that
+/// the plan is valid.
 #[track_caller]
 fn check(inputs: &str, query: &str, message: &str) {
     let text = format!("(physical {A} {inputs} (query {query}) (produces R))");

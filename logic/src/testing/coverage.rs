@@ -1,4 +1,4 @@
-//! Counters of what random cases cover.
+//! Coverage counters of random cases.
 
 use super::Case;
 use crate::dtype::{DType, Prim};
@@ -8,15 +8,16 @@ use crate::scalar::Scalar;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How often each operator, dtype, kind of node, class of fill value and shape of a case occurred. Names are
-/// `op +`, `fold min`, `dtype f64`, `node mapjoin`, `fill inf`, `case two aggregates` and so on; tests of the engine add
-/// their own, such as levels and protocols.
+/// The number of occurrences of each operator, dtype, node kind, class of fill value and shape of a
+/// case. Names are `op +`, `fold min`, `dtype f64`, `node mapjoin`, `fill inf`,
+/// `case two aggregates` and so on. Tests of the engine add their own, such as levels and
+/// protocols.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Coverage {
     counts: BTreeMap<String, u64>,
 }
 
-/// What every long enough run covers besides the operators and dtypes.
+/// Names that every sufficiently long run covers, besides the operators and dtypes.
 const ALWAYS: &[&str] = &[
     "case two aggregates",
     "case nested aggregates",
@@ -49,17 +50,17 @@ const ALWAYS: &[&str] = &[
 ];
 
 impl Coverage {
-    /// Counts one.
+    /// Increments the counter of a name.
     pub fn hit(&mut self, name: impl Into<String>) {
         *self.counts.entry(name.into()).or_default() += 1;
     }
 
-    /// How often that was counted.
+    /// Returns the counter of a name.
     pub fn count(&self, name: &str) -> u64 {
         self.counts.get(name).copied().unwrap_or(0)
     }
 
-    /// Counts everything in a case.
+    /// Counts all names that occur in a case.
     pub fn add(&mut self, case: &Case) {
         let mut shape = Shape::default();
         for query in &case.plan.queries {
@@ -81,14 +82,15 @@ impl Coverage {
         }
     }
 
-    /// What every long enough run of random cases covers: all built-in operators, dtypes and the rest.
+    /// Returns the names that every sufficiently long run covers, including all built-in operators
+    /// and dtypes.
     pub fn expected() -> Vec<String> {
         let ops = Builtin::ALL.iter().map(|b| format!("op {}", b.name()));
         let dtypes = Prim::ALL.iter().map(|p| format!("dtype {p}"));
         ops.chain(dtypes).chain(ALWAYS.iter().map(ToString::to_string)).collect()
     }
 
-    /// The names that were counted fewer times.
+    /// Lists the names that were counted fewer than `at_least` times, with their counters.
     pub fn missing(&self, names: &[String], at_least: u64) -> Vec<String> {
         names.iter().filter(|n| self.count(n) < at_least).map(|n| format!("{n}: {}", self.count(n))).collect()
     }

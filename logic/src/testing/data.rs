@@ -8,7 +8,7 @@ use crate::interp::Dense;
 use crate::level::{LevelFormat, LevelKind};
 use crate::scalar::Scalar;
 
-/// A value of a primitive.
+/// Draws a value of a primitive.
 pub fn random_value(rng: &mut Rng, prim: Prim, data: Data) -> Scalar {
     let small = rng.below(11) as i64 - 5;
     if !prim.is_float() {
@@ -35,7 +35,8 @@ pub fn random_value(rng: &mut Rng, prim: Prim, data: Data) -> Scalar {
     Scalar::F64(value).cast(prim).expect("a primitive")
 }
 
-/// A fill value: often zero, else one, an infinity, another value or, in special data, NaN.
+/// Draws a fill value: often zero, otherwise one, an infinity, another value or, in special data,
+/// NaN.
 pub fn random_fill(rng: &mut Rng, prim: Prim, data: Data) -> Scalar {
     match rng.below(10) {
         0..=4 => Scalar::zero(prim),
@@ -49,8 +50,8 @@ pub fn random_fill(rng: &mut Rng, prim: Prim, data: Data) -> Scalar {
     }
 }
 
-/// A valid format for tensors of that rank, dtype and fill value: any nesting of levels in any order of modes, COO, or
-/// with a mode cut into blocks.
+/// Draws a valid format for tensors of the given rank, dtype and fill value. It nests arbitrary
+/// levels in any order of modes, or is COO, or has a mode that is cut into blocks or skewed.
 pub fn random_format(rng: &mut Rng, rank: usize, dtype: &DType, fill: &Scalar) -> Format {
     let mut format = match rng.below(10) {
         0 | 1 if rank > 0 => Format::coo(rank),
@@ -74,7 +75,8 @@ pub fn random_format(rng: &mut Rng, rank: usize, dtype: &DType, fill: &Scalar) -
     format
 }
 
-/// One mode cut into blocks: the blocks outermost, their places innermost, in between the other modes.
+/// Draws a format with one mode cut into blocks: the blocks outermost, then the other modes, then
+/// the coordinates within a block.
 fn blocked(rng: &mut Rng, rank: usize) -> Format {
     let (cut, block) = (rng.index(rank), 1 + rng.below(4));
     let others = (0..rank).filter(|&mode| mode != cut).map(|mode| StorageMode::Whole { mode });
@@ -87,7 +89,7 @@ fn blocked(rng: &mut Rng, rank: usize) -> Format {
     Format { levels, modes, leaf: LeafKind::Element }
 }
 
-/// One mode skewed by another, in any order of modes.
+/// Draws a format with one mode skewed by another, in any order of modes.
 fn skewed(rng: &mut Rng, rank: usize) -> Format {
     let order = rng.shuffled((0..rank).collect::<Vec<_>>());
     let (mode, by) = (order[0], order[1]);
@@ -100,7 +102,7 @@ fn skewed(rng: &mut Rng, rank: usize) -> Format {
     Format { levels, modes: modes.collect(), leaf: LeafKind::Element }
 }
 
-/// An input of that shape.
+/// Draws an input of the given shape.
 pub(super) fn random_input(rng: &mut Rng, alias: Alias, shape: Vec<u64>, data: Data) -> Input {
     let prim = *rng.pick(&[&Prim::ALL[..], &[Prim::F64, Prim::F64, Prim::F32, Prim::I64, Prim::Bool]].concat());
     let fill = random_fill(rng, prim, data);

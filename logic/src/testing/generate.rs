@@ -17,13 +17,13 @@ use std::sync::Arc;
 /// Names of fields.
 const FIELDS: [&str; 6] = ["i", "j", "k", "l", "m", "n"];
 
-/// Operators that real plans are full of; drawn more often than the rest.
+/// Operators that are frequent in real plans, and therefore drawn more often.
 const COMMON: [Builtin; 8] = {
     use Builtin::*;
     [Add, Mul, Add, Mul, Min, Max, Sub, IfElse]
 };
 
-/// User-defined operators that take part.
+/// User-defined operators in random plans.
 const DEFINED: [&str; 2] = [
     "(define-op (gcd (x i64) (y i64)) i64
        (while ((a (abs x)) (b (abs y))) (ne b 0) (b (rem a b)) a)
@@ -31,7 +31,7 @@ const DEFINED: [&str; 2] = [
     "(define-op (smooth (x f64) (y f64)) f64 (if (lt x y) (* x 0.5) (+ y 1)))",
 ];
 
-/// The case of a seed.
+/// Generates the case of a seed.
 pub fn random_case(seed: u64, config: &Config) -> Case {
     let mut rng = Rng::new(seed);
     let pool = random_pool(&mut rng, config);
@@ -52,7 +52,7 @@ pub fn random_case(seed: u64, config: &Config) -> Case {
     Case { plan, inputs }
 }
 
-/// Fields and their sizes, few different ones so that tensors fit each other.
+/// Draws fields and their sizes, with few different sizes so that tensors can be joined.
 fn random_pool(rng: &mut Rng, config: &Config) -> Vec<(Field, u64)> {
     let size = |rng: &mut Rng| match rng.below(20) {
         0 => 0,
@@ -67,9 +67,9 @@ fn random_pool(rng: &mut Rng, config: &Config) -> Vec<(Field, u64)> {
 pub(super) struct Generator<'a> {
     pub(super) rng: Rng,
     config: &'a Config,
-    /// All fields and their sizes; a field has that size wherever it occurs.
+    /// All fields and their sizes; a field has the same size wherever it occurs.
     pub(super) pool: Vec<(Field, u64)>,
-    /// What can be read.
+    /// Tensors that can be read.
     tables: Vec<(Alias, Arc<TensorType>)>,
     ops: Vec<Op>,
 }
@@ -91,7 +91,7 @@ impl Generator<'_> {
         Plan { queries, produces }
     }
 
-    /// Gives every field a size, and sometimes a format.
+    /// Gives every field a size, and sometimes the result a format.
     fn finish(&mut self, mut expr: Expr) -> Expr {
         while let Some(k) = expr.info().dimensions.iter().position(Option::is_none) {
             let field = expr.info().fields[k].clone();
@@ -107,7 +107,8 @@ impl Generator<'_> {
         expr
     }
 
-    /// A `bool` that has the field with its size: a literal read at a field that it lacks.
+    /// Creates a `bool` expression that has the field with its size: a literal broadcast along the
+    /// field.
     fn sized(&mut self, field: &Field) -> Expr {
         let size = self.size(field);
         let map = crate::expr::IndexMap { coordinates: vec![], dimensions: vec![(field.clone(), size)], outside: None };
@@ -118,7 +119,7 @@ impl Generator<'_> {
         self.pool.iter().find(|(f, _)| f == field).map_or(0, |(_, n)| *n)
     }
 
-    /// An expression of any primitive.
+    /// Draws an expression of any primitive dtype.
     pub(super) fn expr(&mut self, depth: usize) -> Expr {
         if depth == 0 {
             return self.leaf();
@@ -137,11 +138,11 @@ impl Generator<'_> {
             19 => self.compared_scan(depth),
             _ => None,
         };
-        // What does not fit, such as a fault in a fill value, becomes a leaf.
+        // Replaces an invalid node, such as one whose fill value faults, by a leaf.
         made.unwrap_or_else(|| self.leaf())
     }
 
-    /// An expression of that primitive.
+    /// Draws an expression of the given primitive.
     fn expr_of(&mut self, prim: Prim, depth: usize) -> Expr {
         let expr = self.expr(depth);
         expr.cast(&DType::Prim(prim)).expect("expressions are of primitives")
@@ -158,14 +159,14 @@ impl Generator<'_> {
         }
     }
 
-    /// A table with random fields of the sizes of its modes.
+    /// Draws a table with random fields that match the sizes of its modes.
     fn table(&mut self) -> Option<Expr> {
         let (alias, ty) = self.rng.pick(&self.tables).clone();
         let mut fields: Vec<Field> = Vec::new();
         for size in &ty.shape {
             let fits: Vec<Field> = self.pool.iter().filter(|(_, n)| n == size).map(|(f, _)| f.clone()).collect();
             let fresh: Vec<Field> = fits.iter().filter(|f| !fields.contains(f)).cloned().collect();
-            // Seldom a diagonal.
+            // Rarely draws a diagonal.
             let among = if fresh.is_empty() || self.rng.chance(5) { &fits } else { &fresh };
             fields.push(self.rng.pick(among).clone());
         }
@@ -184,7 +185,7 @@ impl Generator<'_> {
         let op = self.operator();
         let args = self.args(&op, depth - 1);
         let joined = Expr::mapjoin(op, args).ok()?;
-        // Structs are taken apart where they arise.
+        // Extracts a member, because expressions must be of primitive dtypes.
         if joined.info().dtype.prim().is_some() {
             return Some(joined);
         }
@@ -192,7 +193,7 @@ impl Generator<'_> {
         Expr::mapjoin(member, [joined]).ok()
     }
 
-    /// Arguments that suit an operator.
+    /// Draws arguments that suit an operator.
     fn args(&mut self, op: &Op, depth: usize) -> Vec<Expr> {
         let count = match op.arity() {
             Arity::Exact(n) => n,
@@ -252,7 +253,7 @@ impl Generator<'_> {
         self.expr_of(Prim::I64, depth)
     }
 
-    /// Structs of one dtype.
+    /// Draws structs of one dtype.
     fn pairs(&mut self, count: usize, depth: usize) -> Vec<Expr> {
         let prim = *self.rng.pick(&[Prim::F64, Prim::F32, Prim::I64, Prim::U8, Prim::Bool]);
         let pair = |g: &mut Self| {
@@ -300,7 +301,8 @@ impl Generator<'_> {
     }
 
     fn scan(&mut self, depth: usize) -> Option<Expr> {
-        // Scans by `choose`, which has no identity for floats in the strict mode, are refused, so they are rare.
+        // Scans by `choose` are rare, because they are rejected in the strict mode: `choose` has no
+        // identity for floats there.
         let op = if self.rng.chance(8) {
             Builtin::Choose
         } else {
@@ -315,7 +317,8 @@ impl Generator<'_> {
         Expr::scan(op, arg, self.rng.pick(&sized).clone()).ok()
     }
 
-    /// A comparison of what a loop carries with its index: a scan beside the coordinate along which it goes.
+    /// Draws a comparison of a loop-carried value with the loop index: of a scan with the
+    /// coordinate along which it runs.
     fn compared_scan(&mut self, depth: usize) -> Option<Expr> {
         let scan = self.scan(depth)?;
         let Node::Scan { field, .. } = scan.node() else { return None };
@@ -333,7 +336,7 @@ impl Generator<'_> {
         arg.reorder(fields).ok()
     }
 
-    /// New names of the same sizes.
+    /// Renames fields to others of the same sizes.
     fn relabel(&mut self, depth: usize) -> Option<Expr> {
         let arg = self.expr(depth - 1);
         let mut names: Vec<Field> = Vec::new();
@@ -346,7 +349,7 @@ impl Generator<'_> {
         arg.relabel(names).ok()
     }
 
-    /// A literal for reads outside of an expression.
+    /// Draws a value for reads out of bounds.
     pub(super) fn outside(&mut self, dtype: &DType) -> Scalar {
         self.value(dtype)
     }

@@ -1,11 +1,13 @@
-//! Random index maps. A field keeps its size of the pool, so fields are read at forms of other fields.
+//! Random index maps. Every field has its size in the pool, so a field is read at forms of other
+//! fields.
 
 use super::generate::Generator;
 use crate::affine::{Affine, Subscript};
 use crate::expr::{Expr, IndexMap};
 use crate::field::Field;
 
-/// The expression read through a random map; `None` when it has no field to map, or there is none to introduce.
+/// Reads the expression through a random map; returns `None` if it has no field to map, or the pool
+/// has none to introduce.
 pub(super) fn random_map(g: &mut Generator<'_>, arg: Expr) -> Option<Expr> {
     let fields = arg.info().fields.clone();
     let sizes: Vec<u64> = fields.iter().map(|f| arg.info().dimension(f)).collect::<Option<_>>()?;
@@ -14,7 +16,8 @@ pub(super) fn random_map(g: &mut Generator<'_>, arg: Expr) -> Option<Expr> {
     }
     let at = g.rng.index(fields.len());
     let (field, size) = (fields[at].clone(), sizes[at] as i64);
-    // Introduced fields: of the pool, not among those that stay.
+    // Candidates for introduced fields: those of the pool, without the unmapped fields of the
+    // argument.
     let free = |g: &Generator<'_>, mapped: &[&Field]| -> Vec<(Field, u64)> {
         let stays = |f: &Field| fields.contains(f) && !mapped.contains(&f);
         g.pool.iter().filter(|(f, _)| !stays(f)).cloned().collect()
@@ -25,7 +28,7 @@ pub(super) fn random_map(g: &mut Generator<'_>, arg: Expr) -> Option<Expr> {
     let form = Affine::field(first.clone());
     let plus = |form: Affine, by: i64| form.plus(&Affine::constant(by));
     let (coordinates, introduced) = match g.rng.below(8) {
-        // Window, or an offset when it does not fit.
+        // Window, or an offset if the window does not fit.
         0 | 1 => {
             let by = if n <= size { g.rng.below((size - n + 1) as u64) as i64 } else { g.rng.below(5) as i64 - 2 };
             (vec![(field, Subscript::Affine(plus(form, by)))], vec![first])

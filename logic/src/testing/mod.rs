@@ -1,5 +1,5 @@
-//! What differential tests of the whole engine draw from: random well-typed plans with their inputs, and counters that
-//! say what they covered. Everything is a function of a seed.
+//! Generators for differential tests of the whole engine: random well-typed plans with their
+//! inputs, and coverage counters. Everything is a function of a seed.
 
 mod coverage;
 mod data;
@@ -25,15 +25,15 @@ use std::sync::Arc;
 /// The size and kind of random cases.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Config {
-    /// The most fields of a plan, at most 6.
+    /// Maximal number of fields of a plan, at most 6.
     pub fields: usize,
-    /// The largest dimension.
+    /// Largest dimension.
     pub dimension: u64,
-    /// The most queries.
+    /// Maximal number of queries.
     pub queries: usize,
-    /// How deep expressions nest.
+    /// Nesting depth of expressions.
     pub depth: usize,
-    /// What the values are.
+    /// Kind of the values.
     pub data: Data,
 }
 
@@ -43,44 +43,45 @@ impl Default for Config {
     }
 }
 
-/// What the values of inputs and literals are.
+/// The kind of values in inputs and literals.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Data {
-    /// Small whole numbers, so that sums and products need no rounding; integers at the ends of their range too.
+    /// Small whole numbers, so that sums and products need no rounding; integers also at the ends
+    /// of their range.
     Exact,
-    /// Floats of all sizes within a few powers of two.
+    /// Floats whose magnitudes span a few powers of two, and some small whole numbers.
     General,
-    /// As `General`, with NaN, infinities, signed zeros, huge and tiny floats.
+    /// Values like `General`, with NaN, infinities, signed zeros, huge and tiny floats.
     Special,
 }
 
 /// An input of a case.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Input {
-    /// Its name.
+    /// Name of the input.
     pub alias: Alias,
-    /// Its type, with a random format.
+    /// Type of the input, with a random format.
     pub ty: Arc<TensorType>,
-    /// Its values; many places hold the fill value.
+    /// Values of the input, many of them equal to the fill value.
     pub data: Dense,
 }
 
 /// A random plan and its inputs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Case {
-    /// The plan; the verifier accepts it.
+    /// The plan, which the verifier accepts.
     pub plan: Plan,
-    /// The inputs, also such as the plan does not read.
+    /// Inputs, including some that the plan does not read.
     pub inputs: Vec<Input>,
 }
 
 impl Case {
-    /// The inputs as the interpreter takes them.
+    /// Returns the inputs for the interpreter.
     pub fn dense_inputs(&self) -> HashMap<Alias, Dense> {
         self.inputs.iter().map(|i| (i.alias.clone(), i.data.clone())).collect()
     }
 
-    /// The inputs as the text form takes them.
+    /// Returns the catalog of the inputs for the text form.
     pub fn catalog(&self) -> Catalog {
         self.inputs.iter().map(|i| (i.alias.clone(), i.ty.clone())).collect()
     }

@@ -1,4 +1,4 @@
-//! Tests of the generators of random plans: what they make is valid, and covers what it claims.
+//! Tests of the generators of random plans: the plans are valid and cover the expected names.
 
 use super::*;
 use crate::interp::{Exactness, interpret, interpret_in_order};
@@ -7,7 +7,7 @@ use crate::text::parse;
 use crate::{Error, verify};
 
 const CASES: u64 = 3000;
-/// Cases that are evaluated, which takes longer.
+/// Number of cases that are evaluated, which takes longer.
 const EVALUATED: u64 = 1000;
 
 fn config(seed: u64) -> Config {
@@ -41,7 +41,7 @@ fn random_plans_cover_everything() {
 /// Folds in order, with every step rounded, are legal in the relaxed mode.
 #[test]
 fn results_in_order_are_legal_in_the_relaxed_mode() {
-    // Of each kind of data: values that agree, and such as are not cared about.
+    // Counts of equal and of don't-care values, per kind of data.
     let (mut equal, mut skipped, mut faults) = ([0; 3], [0; 3], 0);
     for seed in 0..EVALUATED {
         let case = random_case(seed, &config(seed));

@@ -1,4 +1,4 @@
-//! Constants in text: values whose dtype is known where they stand.
+//! The text form of constants: values whose dtype follows from the context.
 
 use super::exactly;
 use crate::dtype::{DType, Prim};
@@ -8,12 +8,12 @@ use crate::literal::{read_bare, read_dtype};
 use crate::scalar::Scalar;
 use crate::sexpr::{Sexpr, SexprKind};
 
-/// A bare number or constant; `None` for other words.
+/// Reads a bare number or constant; returns `None` for other words.
 pub(super) fn number(s: &Sexpr) -> Option<Scalar> {
     s.as_atom().and_then(read_bare)
 }
 
-/// `(lit DTYPE CONST)` or `(literal CONST)`; `None` for other forms.
+/// Reads `(lit DTYPE CONST)` or `(literal CONST)`; returns `None` for other forms.
 pub(super) fn strong(s: &Sexpr) -> Result<Option<Scalar>, Error> {
     match s.as_form() {
         Some(("lit", _)) => {
@@ -33,7 +33,7 @@ pub(super) fn strong(s: &Sexpr) -> Result<Option<Scalar>, Error> {
     }
 }
 
-/// A constant where a value of that dtype is expected.
+/// Reads a constant in a context with the given dtype.
 pub(crate) fn parse_constant(s: &Sexpr, dtype: &DType) -> Result<Scalar, Error> {
     if let Some(value) = number(s) {
         return fit(&value, dtype, "constant").map_err(|e| s.locate(e));

@@ -1,4 +1,4 @@
-//! Formats in text: level lists and shorthands.
+//! The text form of formats: level lists and shorthands.
 
 use super::exactly;
 use crate::error::Error;
@@ -6,8 +6,9 @@ use crate::format::{Format, LeafKind, StorageMode};
 use crate::level::{LevelFormat, LevelKind};
 use crate::sexpr::{Sexpr, read_one};
 
-/// The shorthands: name, rank when it is fixed, and the format of a rank. Blocks have the sizes of [`BLOCK`]; others are
-/// written in parentheses, see [`BLOCKED`].
+/// A shorthand: its name, its rank if fixed, and the format for a rank. Block formats have the
+/// default block sizes [`BLOCK`] and [`LARGE_BLOCK`]; other sizes are given in parentheses, see
+/// [`BLOCKED`].
 type Shorthand = (&'static str, Option<usize>, fn(usize) -> Format);
 const SHORTHANDS: &[Shorthand] = &[
     ("dense", None, Format::dense),
@@ -27,14 +28,14 @@ const SHORTHANDS: &[Shorthand] = &[
     ("mode-generic", None, |rank| Format::mode_generic(&vec![BLOCK; rank])),
 ];
 
-/// Places of a mode in a block of values, where no other number is given.
+/// Default number of coordinates per mode in a dense block.
 const BLOCK: u64 = 4;
 
-/// Places of a mode in a block that is sparse itself, where no other number is given.
+/// Default number of coordinates per mode in a sparse block.
 const LARGE_BLOCK: u64 = 256;
 
-/// The shorthands of formats in blocks, which take the places of each mode in a block: name, what is to be given, the
-/// number of them when it is fixed, and the format.
+/// A block format whose block size is given per mode: its name, its syntax, the number of sizes if
+/// fixed, and the format.
 type Blocked = (&'static str, &'static str, Option<usize>, fn(&[u64]) -> Format);
 const BLOCKED: &[Blocked] = &[
     ("bcsr", "(bcsr ROWS COLUMNS)", Some(2), |block| Format::bcsr(block[0], block[1])),
@@ -42,29 +43,30 @@ const BLOCKED: &[Blocked] = &[
     ("mode-generic", "(mode-generic PLACES..)", None, Format::mode_generic),
 ];
 
-/// How the shorthands that take the places of a block are written.
+/// Returns the syntax of the shorthands with block sizes.
 pub fn blocked_shorthands() -> impl Iterator<Item = &'static str> {
     BLOCKED.iter().map(|(_, written, ..)| *written)
 }
 
-/// The shorthands that a tensor of that rank can have: name, the rank if it is fixed, and the format.
+/// Returns the shorthands for tensors of the given rank: name, rank if fixed, and format.
 pub fn shorthands(rank: usize) -> impl Iterator<Item = (&'static str, Option<usize>, Format)> {
     let fits = SHORTHANDS.iter().filter(move |(_, fixed, _)| fixed.is_none_or(|fixed| fixed == rank));
     fits.map(move |(name, fixed, make)| (*name, *fixed, make(rank)))
 }
 
-/// The format of a text such as `csr` or `(dense (sparse-list (element)))`, for a tensor of that rank.
+/// Parses a format such as `csr` or `(dense (sparse-list (element)))`, for a tensor of the given
+/// rank.
 ///
 /// # Errors
-/// When it is not a format, or not one of that rank.
+/// Returns an error if the text is not a format, or not one of that rank.
 pub fn parse_format(text: &str, rank: usize) -> Result<Format, Error> {
     format_from_sexpr(&read_one(text)?, rank)
 }
 
-/// A format for a tensor of that rank.
+/// Reads a format for a tensor of the given rank.
 ///
 /// # Errors
-/// As [`parse_format`], at the place in the text.
+/// Returns the errors of [`parse_format`], with their positions in the text.
 pub fn format_from_sexpr(s: &Sexpr, rank: usize) -> Result<Format, Error> {
     let format = match (s.as_atom(), s.as_form()) {
         (Some(word), _) => shorthand(s, word, rank)?,
@@ -97,7 +99,7 @@ fn shorthand(s: &Sexpr, word: &str, rank: usize) -> Result<Format, Error> {
     Ok(make(rank))
 }
 
-/// A format in blocks of so many places of each mode.
+/// Reads a format with a block size per mode.
 fn in_blocks(s: &Sexpr, blocked: &Blocked, places: &[Sexpr], rank: usize) -> Result<Format, Error> {
     let (_, written, count, make) = blocked;
     if count.is_some_and(|count| count != places.len()) {
@@ -115,7 +117,7 @@ fn fixed_rank(s: &Sexpr, expected: usize, rank: usize) -> Result<(), Error> {
     Err(s.error(format!("{s} is a format for {expected} modes, but the tensor has {rank}")))
 }
 
-/// `(KIND FLAG.. LEVELS)`, level k holding mode k.
+/// Reads `(KIND FLAG.. LEVELS)`; level k stores mode k.
 fn levels(s: &Sexpr) -> Result<Format, Error> {
     let (mut at, mut levels) = (s, Vec::new());
     let leaf = loop {
@@ -174,7 +176,7 @@ fn mode(s: &Sexpr) -> Result<StorageMode, Error> {
     }
 }
 
-/// The text form of a format, a level list.
+/// Writes a format as a level list.
 pub fn format_to_sexpr(format: &Format) -> Sexpr {
     let leaf = match format.leaf {
         LeafKind::Element => "element",

@@ -1,4 +1,4 @@
-//! Index maps and subscripts in text.
+//! The text form of index maps and subscripts.
 
 use super::constant::parse_constant;
 use super::print::name_to_sexpr;
@@ -11,7 +11,7 @@ use crate::literal::write_value;
 use crate::scalar::Scalar;
 use crate::sexpr::Sexpr;
 
-/// The maps and the arguments that each takes.
+/// Names of the index maps, and their syntax.
 const MAPS: &[(&str, &str)] = &[
     ("window", "(window FIELD LOW HIGH)"),
     ("permissive", "(permissive FIELD LOW HIGH CONST)"),
@@ -25,7 +25,7 @@ const MAPS: &[(&str, &str)] = &[
     ("map", "(map ((FIELD AT)..) ((FIELD SIZE)..) [CONST])"),
 ];
 
-/// The expression read through a map.
+/// Reads an index map and applies it to an expression.
 pub(super) fn apply_map(s: &Sexpr, arg: Expr) -> Result<Expr, Error> {
     let (head, rest) = s.as_form().ok_or_else(|| s.error(format!("expected an index map, found {s}")))?;
     let Some((_, form)) = MAPS.iter().find(|(name, _)| *name == head) else {
@@ -80,12 +80,12 @@ fn dimension(s: &Sexpr) -> Result<(Field, u64), Error> {
     }
 }
 
-/// A field.
+/// Reads a field.
 pub(crate) fn field(s: &Sexpr) -> Result<Field, Error> {
     name(s, "a field").map(Field::from)
 }
 
-/// A subscript.
+/// Reads a subscript.
 pub(crate) fn parse_subscript(s: &Sexpr) -> Result<Subscript, Error> {
     let parts = |s| -> Result<(Affine, u64), Error> {
         let [at, block] = exactly(s, "a form and the places of a block")?;
@@ -98,7 +98,7 @@ pub(crate) fn parse_subscript(s: &Sexpr) -> Result<Subscript, Error> {
     }
 }
 
-/// An affine form; numbers are kept small enough that sums and products of a text cannot overflow.
+/// Reads an affine form; overflow of 64 bits is an error.
 fn form(s: &Sexpr) -> Result<Affine, Error> {
     let checked =
         |affine: Option<Affine>| affine.ok_or_else(|| s.error(format!("the numbers of {s} do not fit 64 bits")));
@@ -122,7 +122,7 @@ fn form(s: &Sexpr) -> Result<Affine, Error> {
     }
 }
 
-/// The text of a map.
+/// Writes an index map.
 pub(super) fn map_to_sexpr(map: &IndexMap) -> Sexpr {
     if let ([(field, Subscript::Affine(form))], [(new, size)]) = (&map.coordinates[..], &map.dimensions[..]) {
         let low = form.constant;
@@ -144,7 +144,7 @@ pub(super) fn map_to_sexpr(map: &IndexMap) -> Sexpr {
     Sexpr::form("map", [Sexpr::list(coordinates), Sexpr::list(dimensions)].into_iter().chain(outside.map(write_value)))
 }
 
-/// The text of a subscript.
+/// Writes a subscript.
 pub(crate) fn subscript_to_sexpr(subscript: &Subscript) -> Sexpr {
     let form = affine_to_sexpr(subscript.form());
     match subscript {

@@ -31,9 +31,10 @@
 //! FLAG   := non-unique | unordered
 //! MODE   := INTEGER | (outer INTEGER BLOCK) | (inner INTEGER BLOCK) | (skew INTEGER BY)
 //! ```
-//! `min` and `max` are the smallest and the largest value of the dtype that is expected; tuples are structs by the
-//! position of their members. A name that is no plain word is written as a string. Plans inside of a plan are
-//! flattened; what they produce counts when the outer plan says nothing. `;` starts a comment.
+//! `min` and `max` are the smallest and the largest value of the expected dtype. Tuples are
+//! structs, with members by position. Names that are not plain words are written as strings. Nested
+//! plans are flattened; their results count if the outer plan has no `produces`. `;` starts a
+//! comment.
 
 mod constant;
 mod format;
@@ -64,17 +65,17 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Adds an input, or replaces it.
+    /// Adds or replaces an input.
     pub fn insert(&mut self, alias: impl Into<Alias>, ty: impl Into<Arc<TensorType>>) {
         self.tables.insert(alias.into(), ty.into());
     }
 
-    /// What is known of an input.
+    /// Returns the type of an input.
     pub fn get(&self, alias: &str) -> Option<&Arc<TensorType>> {
         self.tables.get(alias)
     }
 
-    /// All inputs, by name.
+    /// Iterates over all inputs, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&Alias, &Arc<TensorType>)> {
         self.tables.iter()
     }
@@ -86,7 +87,7 @@ impl<A: Into<Alias>, T: Into<Arc<TensorType>>> FromIterator<(A, T)> for Catalog 
     }
 }
 
-/// A field or alias: a word that is no number, or a string.
+/// Reads a field or alias: a word that is no number, or a string.
 pub(crate) fn name<'a>(s: &'a Sexpr, what: &str) -> Result<&'a str, Error> {
     match &s.kind {
         SexprKind::Text(text) => Ok(text),
@@ -95,7 +96,7 @@ pub(crate) fn name<'a>(s: &'a Sexpr, what: &str) -> Result<&'a str, Error> {
     }
 }
 
-/// The arguments of a form, when there are that many.
+/// Returns the arguments of a form, if their number matches.
 pub(crate) fn exactly<'a, const N: usize>(form: &'a Sexpr, expected: &str) -> Result<&'a [Sexpr; N], Error> {
     let rest = form.as_list().and_then(|items| items.get(1..)).unwrap_or(&[]);
     rest.try_into().map_err(|_| form.error(format!("expected {expected}, found {form}")))

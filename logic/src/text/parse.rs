@@ -1,4 +1,4 @@
-//! Reading of plans.
+//! The parser of plans.
 
 use super::constant::{number, parse_constant, strong};
 use super::format::format_from_sexpr;
@@ -13,7 +13,7 @@ use crate::plan::{Plan, Query};
 use crate::sexpr::{Sexpr, read_one};
 use std::sync::Arc;
 
-/// The heads of expressions and their forms.
+/// Heads of expressions, and their syntax.
 const FORMS: &[(&str, &str)] = &[
     ("lit", "(lit DTYPE CONST)"),
     ("literal", "(literal CONST)"),
@@ -29,10 +29,10 @@ const FORMS: &[(&str, &str)] = &[
     ("refill", "(refill CONST|same [drop] EXPR)"),
 ];
 
-/// The plan of a text over the inputs of a catalog.
+/// Parses a plan over the inputs of a catalog.
 ///
 /// # Errors
-/// Where the text is not a plan: line, column, what was expected and what was found.
+/// Returns an error if the text is not a plan, with line, column, the expected and the found text.
 pub fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
     let form = read_one(text)?;
     let mut reader = Reader { catalog, ops: Vec::new(), results: Vec::new(), queries: Vec::new() };
@@ -43,11 +43,12 @@ pub fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
     Ok(Plan { queries: reader.queries, produces })
 }
 
-/// The inputs that a text reads and the number of fields of each, in the order of their first use: what a catalog for
-/// [`parse`] must have.
+/// Returns the inputs that a text reads and the number of fields of each, in the order of their
+/// first use. A catalog for [`parse`] must contain these inputs.
 ///
 /// # Errors
-/// When the text is no s-expression, or an input is read with two numbers of fields.
+/// Returns an error if the text is no s-expression, or an input is read with two different numbers
+/// of fields.
 pub fn free_tables(text: &str) -> Result<Vec<(Alias, usize)>, Error> {
     let (mut bound, mut free) = (Vec::new(), Vec::new());
     collect_free(&read_one(text)?, &mut bound, &mut free)?;
@@ -81,13 +82,13 @@ struct Reader<'a> {
     catalog: &'a Catalog,
     /// User-defined operators so far.
     ops: Vec<Op>,
-    /// The results of the queries so far: what a table of them is.
+    /// Results of the queries so far, with types and fields.
     results: Vec<(Alias, Arc<TensorType>, Vec<Field>)>,
     queries: Vec<Query>,
 }
 
 impl Reader<'_> {
-    /// Reads the items of a plan and gives what it produces.
+    /// Reads the items of a plan; returns its results.
     fn plan(&mut self, s: &Sexpr) -> Result<Vec<Alias>, Error> {
         let Some(("plan", items)) = s.as_form() else {
             return Err(s.error(format!("expected (plan (query NAME EXPR).. (produces NAME..)), found {}", brief(s))));
@@ -199,7 +200,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A bare name: the result of an earlier query, with its own fields.
+    /// Reads a bare name: the result of an earlier query, with its own fields.
     fn whole_result(&self, s: &Sexpr) -> Result<Expr, Error> {
         let alias = name(s, "an expression")?;
         if let Some((a, ty, fields)) = self.results.iter().find(|(a, ..)| a.as_str() == alias) {
@@ -238,7 +239,7 @@ fn all(fields: &[Sexpr]) -> Result<Vec<Field>, Error> {
     fields.iter().map(field).collect()
 }
 
-/// The start of an s-expression, for messages.
+/// Returns the start of an s-expression, for messages.
 fn brief(s: &Sexpr) -> String {
     const LENGTH: usize = 60;
     let text = s.to_string();

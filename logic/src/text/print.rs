@@ -1,4 +1,4 @@
-//! Printing of plans.
+//! The printer of plans.
 
 use super::format::format_to_sexpr;
 use super::index::map_to_sexpr;
@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 impl Plan {
-    /// The plan as an s-expression that [`parse`](super::parse) reads back.
+    /// Writes the plan as an s-expression that [`parse`](super::parse) reads back.
     pub fn to_sexpr(&self) -> Sexpr {
         let mut ops: Vec<Arc<UserOp>> = Vec::new();
         for query in &self.queries {
@@ -27,14 +27,14 @@ impl Plan {
 }
 
 impl Query {
-    /// The query as an s-expression.
+    /// Writes the query as an s-expression.
     pub fn to_sexpr(&self) -> Sexpr {
         Sexpr::form("query", [name_to_sexpr(self.alias.as_str()), self.expr.to_sexpr()])
     }
 }
 
 impl Expr {
-    /// The expression as an s-expression.
+    /// Writes the expression as an s-expression.
     pub fn to_sexpr(&self) -> Sexpr {
         match self.node() {
             Node::Table { tensor, fields, .. } => {
@@ -63,7 +63,8 @@ impl Expr {
     }
 }
 
-/// The arguments; literals stand bare when they take their dtype from what they meet.
+/// Writes the arguments of an operator; literals are bare if bare numbers would read back with the
+/// right dtypes.
 fn arguments(op: &Op, args: &[Expr]) -> Vec<Sexpr> {
     let bare: Vec<Option<Scalar>> = args.iter().map(bare).collect();
     let strong = args.iter().zip(&bare).map(|(a, b)| b.is_none().then(|| a.info().dtype.clone()));
@@ -79,7 +80,7 @@ fn arguments(op: &Op, args: &[Expr]) -> Vec<Sexpr> {
     args.iter().zip(bare).map(print).collect()
 }
 
-/// The bare number that a primitive literal may come from, as it reads back.
+/// Returns the bare number that reads back as a primitive literal.
 fn bare(arg: &Expr) -> Option<Scalar> {
     let Node::Literal(value) = arg.node() else { return None };
     value.prim()?;
@@ -103,7 +104,7 @@ fn op_name(op: &Op) -> Sexpr {
     Sexpr::atom(op.name())
 }
 
-/// A name: a word, or a string when it is not a plain one.
+/// Writes a name: as a word, or as a string if it is not a plain word.
 pub(crate) fn name_to_sexpr(name: &str) -> Sexpr {
     let plain = !name.is_empty()
         && !name.contains(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"' | ';'))

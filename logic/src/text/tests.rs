@@ -1,4 +1,4 @@
-//! Tests of the text form: what parses, what prints, and where mistakes are placed.
+//! Tests of the text form: parsing, printing, and the positions of errors.
 
 use super::constant::parse_constant;
 use super::*;
@@ -8,7 +8,8 @@ use crate::plan::Plan;
 use crate::scalar::Scalar;
 use expect_test::{Expect, expect};
 
-/// Matrices `A` and `B` (4 x 4, `f64`), `P` (4 x 4, `bool`), `U` (4 x 4, `u8`) and vectors `x` (4) and `z` (9).
+/// Returns matrices `A` and `B` (4 x 4, `f64`), `P` (4 x 4, `bool`), `U` (4 x 4, `u8`) and vectors
+/// `x` (4) and `z` (9).
 fn catalog() -> Catalog {
     let ty = |shape: &[u64], fill: Scalar| {
         Arc::new(TensorType { shape: shape.to_vec(), dtype: fill.dtype(), fill, format: Format::dense(shape.len()) })
@@ -23,7 +24,7 @@ fn catalog() -> Catalog {
     ])
 }
 
-/// Parses, prints, and checks that what is printed reads back as the same plan.
+/// Parses and prints a plan, and checks that the printed text reads back as the same plan.
 fn round_trip(text: &str) -> Result<Plan, Error> {
     let plan = parse(text, &catalog())?;
     let printed = plan.to_string();
@@ -39,7 +40,7 @@ fn check(text: &str, expected: Expect) {
     });
 }
 
-/// As [`check`], of one expression.
+/// Checks one expression, like [`check`].
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check_expr(expr: &str, expected: Expect) {
     expected.assert_eq(&match round_trip(&format!("(plan (query Q {expr}) (produces Q))")) {
