@@ -127,11 +127,11 @@ pub struct StructType {
 }
 
 impl DType {
-    /// `bool`
+    /// The dtype `bool`.
     pub const BOOL: DType = DType::Prim(Prim::Bool);
-    /// `i64`
+    /// The dtype `i64`.
     pub const I64: DType = DType::Prim(Prim::I64);
-    /// `f64`
+    /// The dtype `f64`.
     pub const F64: DType = DType::Prim(Prim::F64);
 
     /// Creates a struct dtype of the given members.

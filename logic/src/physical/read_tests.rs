@@ -1,4 +1,4 @@
-//! Tests of reading physical plans from text: what prints reads back.
+//! Tests of the text form of physical plans: printed plans read back.
 
 use super::*;
 use crate::testing::{Data, Rng, random_fill, random_format, random_value};

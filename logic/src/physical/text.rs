@@ -5,7 +5,7 @@
 //! TYPE      := NAME DTYPE FILL (SIZE..) FORMAT
 //! QUERY     := (query (for LOOP..) WHERE.. WRITE..)
 //! LOOP      := (INDEX SIZE [LANES]) | (INDEX BLOCK OUTER SIZE [LANES]) | (INDEX SIZE WITH SHIFT SIZE [LANES])
-//! LANES     := (lanes COUNT)                         rounds are folded side by side
+//! LANES     := (lanes COUNT)                         lanes fold iterations side by side
 //! WHERE     := (where DEPTH [(since DEPTH)] (for LOOP..) WHERE.. (FOLDED OP VALUE POINT)..)
 //! FOLDED    := NAME | (NAME INDEX..)                 an accumulator for each value of the indices
 //! WRITE     := (write TYPE (PLACE..) [(fold OP)] [(drop-fills)]
@@ -14,7 +14,7 @@
 //! POINT     := VALUE | NAME | (coordinate FORM) | (at NAME READ.. [(outside VALUE)]) | (OP POINT..)
 //! READ      := PLACE | (gallop PLACE) | (follow PLACE)
 //! FORMAT    := (LEVEL.. [pattern])
-//! LEVEL     := KIND[?][*][@MODE[/BLOCK | %BLOCK]]      unordered, not unique; the mode when it is not that of the depth
+//! LEVEL     := KIND[?][*][@MODE[/BLOCK | %BLOCK]]      ? unordered, * not unique; the mode, unless it equals the depth
 //! ```
 //! Subscripts and forms are those of Logic plans. Values of dtype `bool`, `i64` or `f64` are bare;
 //! others are written `(lit DTYPE VALUE)`. `lit`, `coordinate`, `at` and `where` are reserved and

@@ -6,11 +6,11 @@
 //!    their loops. A loop over a block is inside the loop that counts the blocks. Lanes are a power
 //!    of two up to [`Loop::MOST_LANES`]; only the innermost loop of a nest may have more than one.
 //! 3. Temporaries have distinct names and follow those that they read. Their depth is at most the
-//!    number of surrounding loops. Temporaries that start further out have one accumulator per value
-//!    of some of the loops in between, and accumulate along at least one of them; others have a
-//!    single accumulator.
-//! 4. Accesses and outputs have one place per storage mode; accesses also have one protocol per
-//!    storage mode.
+//!    number of surrounding loops. Temporaries that start further out have one accumulator for each
+//!    value of some of the loops in between, and accumulate along at least one of them. Others have
+//!    a single accumulator.
+//! 4. Accesses and outputs have one coordinate per storage mode; accesses also have one protocol
+//!    per storage mode.
 //! 5. The arguments of a call have the dtypes of the operator's signature, and the operator has no
 //!    cases that depend on which arguments are stored. A fold has the dtype of its value. Computed
 //!    coordinates are `i64`. The value of an output has the dtype of the output.
@@ -24,9 +24,9 @@
 //!    the same order. A workspace has one level for each storage mode that the loops outside it do
 //!    not fix, all of kinds that take random writes.
 //! 9. An output with the pattern of a tensor drops no values and has no workspace. Its value reads
-//!    that tensor at the same coordinates, in bounds and not through a workspace. Both have the same
-//!    shape and levels, with one position per stored coordinate. The output may be written in any
-//!    order.
+//!    that tensor at the same coordinates, in bounds and not through a workspace. Both have the
+//!    same shape and levels, with one position per stored coordinate. The output may be written in
+//!    any order.
 //! 10. The workspace of an access covers the innermost storage modes, which are whole, with levels
 //!     that take random writes. The loops outside the workspace bind the other modes. The access
 //!     stays in bounds.

@@ -3,9 +3,9 @@
 //! ```text
 //! PLAN   := (plan ITEM..)
 //! ITEM   := (query NAME EXPR) | (produces NAME..) | PLAN | (define-op ..)
-//! EXPR   := NUMBER | true | false | inf | -inf | nan         weak: takes the dtype it meets
-//!         | (lit DTYPE CONST) | (literal CONST)              of that dtype; of i64, f64 or bool
-//!         | (table NAME FIELD..) | NAME                      NAME alone: the result of an earlier query, its own fields
+//! EXPR   := NUMBER | true | false | inf | -inf | nan         weak: its dtype follows from the context
+//!         | (lit DTYPE CONST) | (literal CONST)              strong: of the given dtype; of i64, u64, f64 or bool
+//!         | (table NAME FIELD..) | NAME                      NAME alone: an earlier query, with its own fields
 //!         | (coordinate FIELD)
 //!         | (mapjoin OP EXPR..)
 //!         | (aggregate OP CONST EXPR FIELD..)
@@ -13,8 +13,8 @@
 //!         | (reorder EXPR FIELD..) | (relabel EXPR FIELD..)
 //!         | (index MAP.. EXPR)                               the first map is applied first
 //!         | (reformat FORMAT EXPR)
-//!         | (refill CONST EXPR) | (refill CONST drop EXPR)   stored with that fill value, or `same`; without those that
-//!                                                            are computed and equal it
+//!         | (refill CONST EXPR) | (refill CONST drop EXPR)   stored with this fill value, or `same`: its own;
+//!                                                            drop: omits computed fill values
 //! CONST  := NUMBER | true | false | inf | -inf | nan | min | max | (lit DTYPE CONST) | (CONST..) | (pair CONST CONST)
 //! DTYPE  := bool | i8 .. i64 | u8 .. u64 | f32 | f64 | (struct (NAME DTYPE)..)
 //! MAP    := (window FIELD LOW HIGH) | (permissive FIELD LOW HIGH CONST) | (offset FIELD BY CONST)
