@@ -1,13 +1,14 @@
-//! FROSTT, `.tns`: tensors of any rank as text, one entry a line: its coordinates, from 1, and its value.
+//! FROSTT, `.tns`: tensors of any rank as text, one entry per line with coordinates from 1 and a
+//! value.
 //!
-//! The format of <http://frostt.io> has no header: the rank is that of the first entry, the shape are the largest
-//! coordinates, values are `f64` (an integer beyond 2^53 is rounded when read). `#` begins a comment,
-//! after an entry too. Two additions tell
-//! a shape whose end is empty:
-//! - A comment `# dims 14541 237 14541` before the first entry, which other readers skip. The writer adds it when the
-//!   largest coordinates are not the shape.
-//! - MLIR's extended format, announced by a comment that says `extended FROSTT format`: a header of rank and number of
-//!   entries, then the dimensions.
+//! The format of <http://frostt.io> has no header: the rank is that of the first entry, the shape
+//! is given by the largest coordinates, and values are `f64` (integers beyond 2^53 are rounded).
+//! `#` begins a comment, also after an entry. Two additions give the shape when its last
+//! coordinates have no entries:
+//! - A comment `# dims 14541 237 14541` before the first entry, which other readers skip. The
+//!   writer adds it if the largest coordinates do not determine the shape.
+//! - MLIR's extended format, marked by a comment with the text `extended FROSTT format`: a header
+//!   of rank and number of entries, followed by the dimensions.
 
 use super::FileFormat;
 use super::shared::{self, NumberText};
@@ -35,19 +36,19 @@ const EXTENDED: &str = "extended FROSTT format";
 pub(super) const DIMS: &str = "dims";
 const COMMENT: u8 = b'#';
 
-/// Whether the first line that is no comment begins with a coordinate.
+/// Returns whether the file begins with a comment or a coordinate.
 fn sniff(start: &[u8]) -> bool {
     let mut cursor = Cursor::new(start, COMMENT);
     start.first() == Some(&COMMENT) || (cursor.next_record() && cursor.unsigned("").is_ok())
 }
 
-/// There is no header to stop at, so the whole file is read.
+/// Reads the whole file, because the format has no header.
 fn info(stream: &mut dyn Read, memory: &Memory) -> Result<Info, StreamError> {
     let bytes = read_all(stream, "the file", memory)?;
     Ok(read(&bytes, memory)?.0)
 }
 
-/// The shape, and the number of entries where a header announces it.
+/// The shape, and the number of entries if a header announces it.
 struct Header {
     stored: Option<u64>,
     shape: Vec<u64>,
@@ -114,7 +115,7 @@ fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), Located> {
     Ok((info, Data::Triples { coordinates, values: Values::F64(values) }))
 }
 
-/// The comments before the first entry, without their `#`.
+/// Returns the comments before the first entry, without `#`.
 pub(super) fn comments(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let lines = bytes.split(|&b| b == b'\n').map(<[u8]>::trim_ascii);
     lines.take_while(|line| line.is_empty() || line[0] == COMMENT).filter_map(|line| line.get(1..))
@@ -124,7 +125,7 @@ fn is_extended(comment: &[u8]) -> bool {
     comment.windows(EXTENDED.len()).any(|part| part.eq_ignore_ascii_case(EXTENDED.as_bytes()))
 }
 
-/// The shape that a comment `dims 2 3` tells.
+/// Parses the shape of a comment `dims 2 3`.
 pub(super) fn dims(comment: &[u8]) -> Option<Vec<u64>> {
     let text = std::str::from_utf8(comment).ok()?;
     let mut words = text.split_ascii_whitespace();
@@ -157,7 +158,7 @@ fn extended_header(cursor: &mut Cursor<'_>) -> Result<Header, Located> {
     Ok(Header { stored: Some(stored), shape })
 }
 
-/// The number of coordinates of the first entry.
+/// Returns the number of coordinates of the first entry.
 fn plain_rank(bytes: &[u8]) -> Result<usize, Located> {
     let mut cursor = Cursor::new(bytes, COMMENT);
     if !cursor.next_record() {

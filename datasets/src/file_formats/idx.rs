@@ -1,7 +1,9 @@
-//! IDX, as the MNIST collection has it: one dense array with a header of four bytes and its dimensions, big-endian.
+//! IDX, the format of MNIST: one dense array after a header of four bytes and big-endian
+//! dimensions.
 //!
-//! After Y. LeCun, C. Cortes, C. Burges, *The MNIST database of handwritten digits*. Files are named after their rank and
-//! dtype, `train-images.idx3-ubyte`; they are told by their first bytes, and written as `.idx`.
+//! Specified in Y. LeCun, C. Cortes, C. Burges, *The MNIST database of handwritten digits*. File
+//! names consist of rank and dtype, such as `train-images.idx3-ubyte`, so the format is detected by
+//! the first bytes; files are written as `.idx`.
 
 use super::FileFormat;
 use super::npy::elements::decode;

@@ -1,4 +1,4 @@
-//! The file formats, one file each, and the registry that lists them.
+//! The file formats, one file each, and their registry.
 
 pub mod edge_list;
 pub(crate) mod frostt;
@@ -19,11 +19,11 @@ use std::fmt;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-/// What a file holds.
+/// The content of a file.
 pub(crate) struct Parsed {
     pub(crate) info: Info,
     pub(crate) data: Data,
-    /// The names of the coordinates of each mode; empty where no mode has any.
+    /// The names of the coordinates of each mode; empty if no mode has names.
     pub(crate) dictionaries: Vec<Option<Arc<Dictionary>>>,
 }
 
@@ -33,7 +33,7 @@ impl From<(Info, Data)> for Parsed {
     }
 }
 
-/// What reads the whole content of a file.
+/// Reader of the whole content of a file.
 pub(crate) type ReadFile = fn(&[u8], &ReadOptions) -> Result<Parsed, Located>;
 
 /// A file format: its names and its functions.
@@ -42,19 +42,19 @@ pub struct FileFormat {
     pub name: &'static str,
     /// The extension, without dot.
     pub extension: &'static str,
-    /// One line for listings: what it holds.
+    /// A one-line description for listings.
     pub summary: &'static str,
-    /// Whether a file that begins so is of this format.
+    /// Returns whether a file with these first bytes is of this format.
     pub(crate) sniff: fn(&[u8]) -> bool,
-    /// The whole content.
+    /// Reads the whole content.
     pub(crate) read: ReadFile,
-    /// What the header says, from as little of the stream as that takes.
+    /// Reads the header, and only the needed part of the stream.
     pub(crate) info: fn(&mut dyn Read, &Memory) -> Result<Info, StreamError>,
     /// Writes a tensor.
     pub(crate) write: fn(&Content, &WriteOptions, &mut dyn Write) -> Result<(), WriteError>,
 }
 
-/// Every file format, in the order in which content is tried against them: the vaguest last.
+/// All file formats, in the order of detection by content: the least specific last.
 pub static FILE_FORMATS: [&FileFormat; 9] = [
     &matrix_market::MATRIX_MARKET,
     &npy::NPY,
@@ -68,12 +68,12 @@ pub static FILE_FORMATS: [&FileFormat; 9] = [
 ];
 
 impl FileFormat {
-    /// The file format with that extension, in any case.
+    /// Returns the file format of an extension, ignoring case.
     pub fn of_extension(extension: &str) -> Option<&'static FileFormat> {
         FILE_FORMATS.into_iter().find(|f| f.extension.eq_ignore_ascii_case(extension))
     }
 
-    /// The file format of a file that begins so.
+    /// Detects the file format by the first bytes of a file.
     pub fn of_content(start: &[u8]) -> Option<&'static FileFormat> {
         FILE_FORMATS.into_iter().find(|f| (f.sniff)(start))
     }

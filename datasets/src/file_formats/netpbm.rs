@@ -1,8 +1,9 @@
-//! Netpbm images: `.pbm`, one bit a pixel, and `.pgm`, a grey level a pixel; plain (`P1`, `P2`) and raw (`P4`, `P5`).
+//! Netpbm images: `.pbm` with one bit per pixel and `.pgm` with a grey level per pixel, plain
+//! (`P1`, `P2`) or raw (`P4`, `P5`).
 //!
-//! After the manual pages pbm(5) and pgm(5) of Netpbm. A pixel of a bitmap is `true` where it is black, which is what is
-//! drawn on paper; grey levels are `u8`, or `u16` where the largest is above 255. Of several images in one file the first
-//! is read.
+//! Specified in the manual pages pbm(5) and pgm(5) of Netpbm. A pixel of a bitmap is `true` if it
+//! is black. Grey levels are `u8`, or `u16` if the maximum is above 255. Only the first image of a
+//! file is read.
 
 use super::FileFormat;
 use super::npy::elements::decode;
@@ -37,21 +38,21 @@ pub(crate) static PGM: FileFormat = FileFormat {
     write: write_graymap,
 };
 
-/// A header is this long at most, comments included.
+/// Maximum length of a header, comments included.
 const LONGEST_HEADER: u64 = 1 << 16;
 
 fn sniff(start: &[u8], variants: [u8; 2]) -> bool {
     matches!(start, [b'P', variant, space, ..] if variants.contains(variant) && space.is_ascii_whitespace())
 }
 
-/// What stands before the pixels.
+/// The header before the pixels.
 struct Header {
     plain: bool,
     width: u64,
     height: u64,
-    /// The largest grey level; 1 for bitmaps.
+    /// The maximum grey level; 1 for bitmaps.
     largest: u64,
-    /// Where the pixels begin.
+    /// The offset of the pixels.
     end: usize,
 }
 
@@ -86,7 +87,7 @@ impl Header {
     }
 }
 
-/// Goes on behind blanks and comments.
+/// Skips blanks and comments.
 fn skip(bytes: &[u8], at: &mut usize) {
     loop {
         match bytes.get(*at) {
@@ -97,7 +98,7 @@ fn skip(bytes: &[u8], at: &mut usize) {
     }
 }
 
-/// The number that comes next, after blanks and comments.
+/// Reads the next number after blanks and comments.
 fn number(bytes: &[u8], at: &mut usize, what: &'static str) -> Result<u64, Fault> {
     skip(bytes, at);
     let digits = bytes[*at..].iter().take_while(|b| b.is_ascii_digit()).count();
@@ -134,28 +135,28 @@ fn read(format: &'static FileFormat, bytes: &[u8], memory: &Memory) -> Result<(I
     Ok((info, Data::Dense(values.map_err(whole_file)?)))
 }
 
-/// As many bytes as there must be; what follows is another image.
+/// Returns exactly the expected number of bytes; further images are ignored.
 fn check_length(rest: &[u8], expected: Option<u64>) -> Result<&[u8], Fault> {
     let truncated = || Fault::Truncated { what: "pixels", expected: Count(expected), found: rest.len() as u64 };
     let length = expected.and_then(|n| usize::try_from(n).ok()).ok_or_else(truncated)?;
     rest.get(..length).ok_or_else(truncated)
 }
 
-/// Eight pixels a byte, the leftmost in its highest bit; each row begins with a byte of its own.
+/// Unpacks eight pixels per byte, the leftmost in the highest bit. Rows are padded to whole bytes.
 fn packed_pixels(header: &Header, rest: &[u8], memory: &Memory) -> Result<Values, Fault> {
     let row = header.width.div_ceil(8);
     let packed = check_length(rest, row.checked_mul(header.height))?;
     let width = header.width as usize;
-    // There are at most eight pixels a byte.
+    // A byte has at most eight pixels.
     let mut pixels: Vec<bool> = memory.room("pixels", width * header.height as usize)?;
     let bits = |row: &'_ [u8]| -> Vec<bool> { (0..width).map(|j| row[j / 8] >> (7 - j % 8) & 1 == 1).collect() };
     packed.chunks_exact((row as usize).max(1)).for_each(|row| pixels.extend(bits(row)));
     Ok(Values::Bool(pixels))
 }
 
-/// Numbers in text; those of bitmaps are digits that need nothing between them.
+/// Parses pixels in text form; the digits of bitmaps need no separators.
 fn plain_pixels(header: &Header, rest: &[u8], info: &Info, memory: &Memory) -> Result<Values, Fault> {
-    // Each pixel takes a byte at least; lists that grow take room for twice as many.
+    // Each pixel takes at least a byte; growing vectors reserve up to twice their size.
     memory.ask("pixels", info.stored.min(rest.len() as u64).saturating_mul(2 * info.dtype.bytes() as u64))?;
     let mut values = Values::empty(info.dtype);
     let mut at = 0;
@@ -179,7 +180,7 @@ fn plain_pixels(header: &Header, rest: &[u8], info: &Info, memory: &Memory) -> R
     Ok(values)
 }
 
-/// The pixels of a matrix, and its height and width.
+/// Returns the pixels of a matrix, and its height and width.
 fn pixels(format: &FileFormat, content: &Content, options: &WriteOptions) -> Result<(Values, u64, u64), Fault> {
     let file = format!("a .{} file", format.extension);
     if let Some(other) = options.layout.filter(|&l| l != Layout::Array) {

@@ -1,4 +1,4 @@
-//! What several writers need: a tensor's entries without fill, its places in full, and numbers as text.
+//! Shared parts of the writers: sparse entries and dense elements of a tensor, and numbers as text.
 
 use crate::content::{Content, Data, places};
 use crate::error::{Count, Fault};
@@ -8,14 +8,15 @@ use redpoll_logic::Scalar;
 use std::borrow::Cow;
 use std::fmt;
 
-/// Coordinates, one vector a mode, and values.
+/// Coordinates, one vector per mode, and values.
 pub(crate) type Entries<'a> = (Cow<'a, [Vec<u64>]>, Cow<'a, Values>);
 
-/// The entries of a tensor for a file that takes every other place as zero: those stored, or of a dense tensor those
-/// that are not zero. Stored `false` is dropped where the file has no values to say so.
+/// Returns the entries of a tensor for a file with fill value zero: the stored entries, or the
+/// nonzero elements of a dense tensor. Stored `false` is dropped, because files of booleans have no
+/// values.
 ///
 /// # Errors
-/// When the fill value is not zero, or the memory is exceeded.
+/// Fails if the fill value is not zero, or the memory limit is exceeded.
 pub(crate) fn entries<'a>(content: &'a Content, file: &str, memory: &Memory) -> Result<Entries<'a>, Fault> {
     match &content.data {
         Data::Dense(values) => {
@@ -36,15 +37,15 @@ pub(crate) fn entries<'a>(content: &'a Content, file: &str, memory: &Memory) -> 
     }
 }
 
-/// Whether each mode has an entry at its last coordinate.
+/// Returns whether each mode has an entry at its last coordinate.
 pub(crate) fn reach(coordinates: &[Vec<u64>], shape: &[u64]) -> bool {
     coordinates.iter().zip(shape).all(|(c, &d)| c.iter().max().is_some_and(|&last| last + 1 == d))
 }
 
-/// The places of a row-major tensor that are not zero (`-0.0` and NaN are not zero).
+/// Returns the entries of a row-major tensor that are not zero (`-0.0` and NaN are kept).
 ///
 /// # Errors
-/// When the memory is exceeded.
+/// Fails if the memory limit is exceeded.
 pub(crate) fn entries_of_dense(
     shape: &[u64],
     values: &Values,
@@ -67,10 +68,10 @@ pub(crate) fn entries_of_dense(
     Ok((coordinates, values.gather(&kept)))
 }
 
-/// Every place of a tensor, row-major.
+/// Returns all elements of a tensor, row-major.
 ///
 /// # Errors
-/// When there are more than memory holds.
+/// Fails if the memory limit is exceeded.
 pub(crate) fn dense<'a>(content: &'a Content, memory: &Memory) -> Result<Cow<'a, Values>, Fault> {
     let Data::Triples { coordinates, values } = &content.data else { return Ok(Cow::Borrowed(content.data.values())) };
     let count = places(&content.shape);
@@ -99,7 +100,7 @@ pub(crate) fn dense<'a>(content: &'a Content, memory: &Memory) -> Result<Cow<'a,
     Ok(Cow::Owned(spread!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)))
 }
 
-/// A number in the shortest text that reads back the same, as C, Fortran and Python readers take it.
+/// A number formatted as the shortest text that parses to the same value in C, Fortran and Python.
 pub(crate) struct NumberText<T>(pub(crate) T);
 
 macro_rules! integer_text {

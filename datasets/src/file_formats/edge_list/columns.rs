@@ -1,4 +1,4 @@
-//! Which columns of an edge list hold what.
+//! Roles of the columns of an edge list.
 
 use super::sniff::Sample;
 use super::{Column, EdgeListOptions, Ids, Vertices, Weight};
@@ -7,15 +7,15 @@ use crate::error::{Count, Fault};
 use crate::text::{parse_real, quoted};
 use std::borrow::Cow;
 
-/// Names of columns with coordinates, in small letters without `_`; `i0`, `i1`, .. are known as well.
+/// Names of columns of coordinates, in lower case without `_`; `i0`, `i1`, .. are also known.
 pub(super) const COORDINATE_NAMES: &str = "source target src dst dest destination from to fromnodeid tonodeid fromid \
     toid sourceid targetid head tail row column col rows columns i j k l u v x y z node vertex node1 node2 nodea nodeb \
     vertex1 vertex2 id1 id2 user item userid itemid movieid";
 
-/// Names of columns with values.
+/// Names of columns of values.
 pub(super) const VALUE_NAMES: &str = "value val values weight w rating score count distance cost capacity length";
 
-/// Whether a column's name is one of those.
+/// Returns whether the name of a column is in a list.
 pub(super) fn known(names: &str, name: &[u8]) -> bool {
     let Ok(name) = std::str::from_utf8(name) else { return false };
     let plain: String =
@@ -25,45 +25,45 @@ pub(super) fn known(names: &str, name: &[u8]) -> bool {
         || names == COORDINATE_NAMES && plain.strip_prefix('i').is_some_and(numbered)
 }
 
-/// Whether a field is a number.
+/// Returns whether a field is a number.
 pub(super) fn is_number(field: &[u8]) -> bool {
     parse_real(field).is_some()
 }
 
-/// What a column is.
+/// Role of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     /// Not read.
     Unread,
-    /// The coordinates of a mode.
+    /// Coordinates of a mode.
     Coordinate(usize),
-    /// The values.
+    /// Values.
     Value,
 }
 
-/// What the columns are.
+/// The roles of all columns.
 pub(super) struct Layout {
-    /// One a column.
+    /// One role per column.
     pub(super) roles: Vec<Role>,
-    /// Which dictionary holds the names of each mode, if it has names.
+    /// The dictionary of the names of each mode, if it has names.
     pub(super) dictionaries: Vec<Option<usize>>,
-    /// Whether the matrix is square unless its shape is told.
+    /// Set when the matrix is square unless its shape is given.
     pub(super) one_set: bool,
 }
 
 impl Layout {
-    /// The number of modes.
+    /// Returns the number of modes.
     pub(super) fn rank(&self) -> usize {
         self.dictionaries.len()
     }
 
-    /// Whether there are values.
+    /// Returns whether there is a column of values.
     pub(super) fn has_values(&self) -> bool {
         self.roles.contains(&Role::Value)
     }
 }
 
-/// What the columns are, as asked for or as their names and number tell.
+/// Determines the roles of columns, by the options or by the names and number of columns.
 pub(super) fn layout(sample: &Sample<'_>, options: &EdgeListOptions, dims: Option<&[u64]>) -> Result<Layout, Fault> {
     let asked: Vec<usize> = options.coordinates.iter().map(|c| find(c, sample)).collect::<Result<_, _>>()?;
     let value = match &options.weight {
@@ -102,7 +102,8 @@ pub(super) fn layout(sample: &Sample<'_>, options: &EdgeListOptions, dims: Optio
     let square = dims.is_none_or(|dims| dims.first() == dims.last());
     let one_set = rank == 2 && options.vertices == Vertices::OneSet && square;
     let named = |column: &usize| {
-        // Numbers that are no coordinates are not made names: that one of them is `-1` or `1.5` is mostly a mistake.
+        // Only fields that are no numbers make a column of names: a stray `-1` or `1.5` is mostly a
+        // mistake.
         let name = |field: &Cow<'_, [u8]>| !field.is_empty() && !is_number(field);
         options.ids == Ids::Names || sample.records.iter().filter_map(|(_, fields)| fields.get(*column)).any(name)
     };
@@ -114,7 +115,7 @@ pub(super) fn layout(sample: &Sample<'_>, options: &EdgeListOptions, dims: Optio
     Ok(Layout { roles, dictionaries: named.into_iter().enumerate().map(dictionary).collect(), one_set })
 }
 
-/// The column of the values that names or the number of columns tell.
+/// Determines the column of values by names, or by the number of columns.
 fn told_value(sample: &Sample<'_>, coordinates: &[usize]) -> Option<usize> {
     let free = |column: &usize| !coordinates.contains(column);
     if let Some(header) = &sample.header {
@@ -125,12 +126,12 @@ fn told_value(sample: &Sample<'_>, coordinates: &[usize]) -> Option<usize> {
     }
     match coordinates {
         [] => (sample.columns >= 3).then_some(2),
-        // The next column is taken, as after two it is without being asked.
+        // The next column, just as the third one is taken by default after two.
         _ => coordinates.iter().max().map(|last| last + 1).filter(|&column| column < sample.columns),
     }
 }
 
-/// The columns of the coordinates that names or the place of the value tell.
+/// Determines the columns of coordinates by names, or by the column of values.
 fn told_coordinates(sample: &Sample<'_>, value: Option<usize>) -> Vec<usize> {
     let end = value.unwrap_or(sample.columns);
     if let Some(header) = &sample.header {
@@ -142,7 +143,7 @@ fn told_coordinates(sample: &Sample<'_>, value: Option<usize>) -> Vec<usize> {
     (0..value.unwrap_or(end.min(2))).collect()
 }
 
-/// The number of a column, from 0.
+/// Returns the index of a column, counted from 0.
 fn find(column: &Column, sample: &Sample<'_>) -> Result<usize, Fault> {
     match column {
         Column::Number(number) if (1..=sample.columns).contains(number) => Ok(number - 1),

@@ -1,24 +1,33 @@
-//! Edge lists, `.csv` and `.tsv`: tensors as delimited text, one entry a line: its coordinates and, mostly, its value.
+//! Edge lists, `.csv` and `.tsv`: tensors as delimited text, one entry per line with its
+//! coordinates and usually a value.
 //!
-//! There is no standard, so what files out there look like is told from their first records, or by [`EdgeListOptions`]:
+//! There is no standard, so the form of a file is detected from its first records, or given by
+//! [`EdgeListOptions`]:
 //!
-//! - Lines that begin with `#` or `%` are comments; blank lines are skipped; a record is one line. Fields may stand in
-//!   double quotes, in which a doubled quote is one; blanks around fields do not count.
-//! - **Delimiter**: the first of tab, semicolon, comma and space that splits each of the first 16 records into the same
-//!   number of fields, two at least; many spaces are one. (A semicolon goes before a comma, which may be a decimal one.)
-//! - **Header**: the first record is one if some field of it is no number while the field below it is one, or if all its
-//!   fields are names of coordinates or values that the tables of this crate know (`source`, `target`, `weight`, ..).
-//! - **Columns**: the value is in the first column called `value`, `weight`, `rating` or alike; without such a name, and
-//!   unless all names are those of coordinates, in the third column where there are three or more; files of two have no
-//!   values (`bool`). Coordinates are the columns before the value: those of known names where there are two at least,
-//!   else all. Other columns are not read.
-//! - **Coordinates** are whole numbers from 0, `2.0` among them, or names. A column holds names if one of its first 16
-//!   fields is no number; a negative number or a fraction is no name but an error, unless names are asked for. Names are numbered in the order in which they come, and handed back as a [`Dictionary`].
-//! - **Shape**: a comment `# dims 3 4` before the first record tells it, which the writer adds where the coordinates do
-//!   not. Else two columns of coordinates are the ends of edges between vertices of one set: the matrix is square and
-//!   names have one dictionary. With [`Vertices::PerMode`], or with other than two columns, each mode is as large as its
-//!   coordinates need.
-//! - **Values** are `i64` if all are integers (`u64` beyond 2^63), else `f64`.
+//! - Lines that begin with `#` or `%` are comments, and blank lines are skipped. A record is one
+//!   line. Fields may be in double quotes, in which a doubled quote stands for one. Blanks around
+//!   fields are ignored.
+//! - **Delimiter**: the first of tab, semicolon, comma and space that splits each of the first 16
+//!   records into the same number of fields, at least two. Consecutive spaces count as one. (A
+//!   semicolon precedes a comma, which may be a decimal comma.)
+//! - **Header**: the first record, if one of its fields is not a number while the field below is,
+//!   or if all its fields are known names of coordinates or values (`source`, `target`, `weight`,
+//!   ..).
+//! - **Columns**: values are in the first column with a name such as `value`, `weight` or `rating`.
+//!   Without such a name, they are in the third column, if it exists and not all names are those of
+//!   coordinates. Files of two columns have no values (`bool`). Coordinates are the columns before
+//!   the values: those with known names if there are at least two, otherwise all. Other columns are
+//!   not read.
+//! - **Coordinates** are integers from 0, also written as `2.0`, or names. A column holds names if
+//!   one of its first 16 fields is not a number. Negative numbers and fractions are errors, unless
+//!   names are requested. Names are numbered in order of appearance and returned as a
+//!   [`Dictionary`].
+//! - **Shape**: a comment `# dims 3 4` before the first record gives it; the writer adds the
+//!   comment if the coordinates do not determine the shape. Otherwise, two columns of coordinates
+//!   are edges of one set of vertices: the matrix is square, and names have one dictionary. With
+//!   [`Vertices::PerMode`], or another number of columns, the size of each mode is determined by
+//!   its coordinates.
+//! - **Values** are `i64` if all are integers (`u64` beyond 2^63), otherwise `f64`.
 
 mod columns;
 mod read;
@@ -49,26 +58,26 @@ pub(crate) static TSV: FileFormat = FileFormat {
     write: |content, options, out| write::write(content, options, Delimiter::Tab, out),
 };
 
-/// How to read an edge list where its first records do not tell.
+/// Options of reading edge lists, which override the detection by the first records.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct EdgeListOptions {
-    /// What stands between fields.
+    /// The delimiter of fields.
     pub delimiter: Option<Delimiter>,
-    /// Whether the first record names the columns.
+    /// Set if the first record names the columns.
     pub header: Option<bool>,
-    /// The columns of the coordinates, mode by mode; else those before the value.
+    /// The columns of coordinates, mode by mode; by default those before the values.
     pub coordinates: Vec<Column>,
-    /// Where the values are.
+    /// The column of values.
     pub weight: Weight,
-    /// The smallest coordinate in the file: mostly 0 or 1.
+    /// The smallest coordinate in the file, usually 0 or 1.
     pub first: u64,
-    /// Whether coordinates are names even if they look like numbers.
+    /// Set to read coordinates as names even if they are numbers.
     pub ids: Ids,
-    /// Whether two columns of coordinates number the same vertices.
+    /// Set of vertices of two columns of coordinates.
     pub vertices: Vertices,
 }
 
-/// What stands between fields.
+/// Delimiter of fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Delimiter {
     /// `\t`
@@ -82,7 +91,7 @@ pub enum Delimiter {
 }
 
 impl Delimiter {
-    /// In the order in which they are tried.
+    /// All delimiters, in the order of detection.
     pub(crate) const ALL: [Delimiter; 4] = [Delimiter::Tab, Delimiter::Semicolon, Delimiter::Comma, Delimiter::Space];
 
     pub(crate) fn byte(self) -> u8 {
@@ -98,45 +107,45 @@ impl Delimiter {
 /// A column of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Column {
-    /// By number, from 1.
+    /// The number of the column, counted from 1.
     Number(usize),
-    /// By its name in the header.
+    /// The name of the column in the header.
     Name(String),
 }
 
-/// Where the values are.
+/// Column of the values.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Weight {
-    /// Where names or the number of columns tell.
+    /// Detected by names or the number of columns.
     #[default]
     Told,
-    /// Nowhere: entries are `true`.
+    /// No values: entries are `true`.
     Absent,
-    /// In that column.
+    /// The given column.
     In(Column),
 }
 
-/// What coordinates are.
+/// Kind of coordinates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Ids {
-    /// Numbers where the first records have numbers, else names.
+    /// Numbers if the first records have numbers, otherwise names.
     #[default]
     Told,
     /// Names.
     Names,
 }
 
-/// Whether two columns of coordinates number the same vertices.
+/// Set of vertices of two columns of coordinates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Vertices {
-    /// They do, in a matrix without a shape of its own: it is square.
+    /// One set for both columns: the matrix is square, unless the file gives its shape.
     #[default]
     OneSet,
-    /// Each numbers its own, as users and items are.
+    /// A set per column, such as users and items.
     PerMode,
 }
 
-/// The names of the coordinates of a mode, numbered from 0 in the order in which they came.
+/// The names of the coordinates of a mode, numbered from 0 in order of appearance.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Dictionary {
     names: Vec<Arc<str>>,
@@ -144,32 +153,32 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// How many names there are.
+    /// Returns the number of names.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no names.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// The name of a coordinate.
+    /// Returns the name of a coordinate.
     pub fn name(&self, coordinate: u64) -> Option<&str> {
         self.names.get(usize::try_from(coordinate).ok()?).map(|name| &**name)
     }
 
-    /// The coordinate that has that name.
+    /// Returns the coordinate of a name.
     pub fn coordinate(&self, name: &str) -> Option<u64> {
         self.codes.get(name).copied()
     }
 
-    /// All names in their order.
+    /// Iterates over all names, in the order of their coordinates.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|name| &**name)
     }
 
-    /// The coordinate of a name, a new one if need be.
+    /// Returns the coordinate of a name, which is added if it is new.
     fn encode(&mut self, name: &str) -> u64 {
         if let Some(&code) = self.codes.get(name) {
             return code;
@@ -182,7 +191,7 @@ impl Dictionary {
 }
 
 impl<S: AsRef<str>> FromIterator<S> for Dictionary {
-    /// Numbers the names; a repeated one keeps its first number.
+    /// Numbers the names; a repeated name keeps its first number.
     fn from_iter<I: IntoIterator<Item = S>>(names: I) -> Dictionary {
         let mut dictionary = Dictionary::default();
         names.into_iter().for_each(|name| {

@@ -1,4 +1,4 @@
-//! Reading an edge list.
+//! Reader of edge lists.
 
 use super::columns::{Layout as Columns, Role, is_number, layout};
 use super::sniff::{Fields, Records, Sample, sample};
@@ -77,7 +77,7 @@ pub(super) fn read(
     })
 }
 
-/// What is known of the records before they are read.
+/// The form of the records, determined before they are read.
 struct Table<'a> {
     columns: &'a Columns,
     dims: Option<&'a [u64]>,
@@ -88,15 +88,16 @@ struct Table<'a> {
     memory: &'a Memory,
 }
 
-/// The bytes of a name beside its letters: in the list of names and in the table of codes, which have room for twice as many.
+/// Bytes of a name in addition to its characters: in the list of names and the table of codes,
+/// which reserve up to twice their size.
 const NAME_BYTES: usize = 128;
 
-/// What was read.
+/// The entries read so far.
 struct Entries {
     coordinates: Vec<Vec<u64>>,
     values: Numbers,
     dictionaries: Vec<Dictionary>,
-    /// How large each mode must be.
+    /// The minimum size of each mode.
     needed: Vec<u64>,
 }
 
@@ -110,7 +111,7 @@ impl Table<'_> {
             needed: vec![0; rank],
         };
         let header = usize::from(sample.header.is_some());
-        // Numbers are copied when they turn out to be real.
+        // Integers are copied when the values turn out to be real.
         let mut growth = Growth::new(self.memory, "entries", (rank + 2) * size_of::<u64>());
         for (line, record) in Records::new(bytes).skip(header) {
             let stored = entries.coordinates[0].len();
@@ -183,7 +184,7 @@ fn no_coordinate(field: &[u8]) -> Fault {
     Fault::malformed(expected, if field.is_empty() { "an empty field".into() } else { quoted(field) })
 }
 
-/// A whole number without sign.
+/// Parses an unsigned integer.
 #[inline]
 fn natural(field: &[u8]) -> Option<u64> {
     let digit = |n: u64, b: &u8| {
@@ -193,7 +194,7 @@ fn natural(field: &[u8]) -> Option<u64> {
     if field.is_empty() { None } else { field.iter().try_fold(0, digit) }
 }
 
-/// Numbers in the narrowest of the dtypes that hold all of them.
+/// Numbers in the narrowest dtype that represents all of them.
 enum Numbers {
     I64(Vec<i64>),
     U64(Vec<u64>),
@@ -230,7 +231,7 @@ impl Numbers {
 
     fn into_values(self) -> Values {
         match self {
-            // Where there are no values, nothing says that they would be integers.
+            // Without values, there is no evidence of integers.
             Numbers::I64(all) if all.is_empty() => Values::F64(Vec::new()),
             Numbers::I64(all) => Values::I64(all),
             Numbers::U64(all) => Values::U64(all),

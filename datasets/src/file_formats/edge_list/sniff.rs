@@ -1,14 +1,16 @@
-//! Records and fields of delimited text, and what the first records tell: delimiter, header.
+//! Records and fields of delimited text, and detection of delimiter and header by the first
+//! records.
 
 use super::columns::{COORDINATE_NAMES, VALUE_NAMES, is_number, known};
 use super::{Delimiter, EdgeListOptions};
 use crate::error::{At, Fault, Located};
 use std::borrow::Cow;
 
-/// How many records are looked at before reading begins.
+/// Number of records used for detection.
 const SAMPLE: usize = 16;
 
-/// The records of a text: its lines without comments and blank ones, with their numbers.
+/// Iterator over the records of a text (lines other than comments and blank lines), with their line
+/// numbers.
 #[derive(Clone)]
 pub(super) struct Records<'a> {
     rest: &'a [u8],
@@ -41,9 +43,9 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// The fields of a record.
+/// Iterator over the fields of a record.
 pub(super) struct Fields<'a> {
-    /// Nothing after the last field.
+    /// The rest of the record, or `None` after the last field.
     rest: Option<&'a [u8]>,
     delimiter: Delimiter,
 }
@@ -56,14 +58,14 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> Iterator for Fields<'a> {
-    /// A field without quotes and blanks around it, or what is wrong with its quotes.
+    /// A field without surrounding quotes and blanks, or a fault of its quotes.
     type Item = Result<Cow<'a, [u8]>, Fault>;
 
     #[inline]
     fn next(&mut self) -> Option<Result<Cow<'a, [u8]>, Fault>> {
         let rest = self.rest?;
         let delimiter = self.delimiter.byte();
-        // Tabs are blanks, unless they delimit.
+        // Tabs are blanks unless they are the delimiter.
         let start = rest.iter().position(|&b| b == delimiter || !b.is_ascii_whitespace()).unwrap_or(rest.len());
         if rest.get(start) == Some(&b'"') {
             return Some(self.quoted(&rest[start + 1..]));
@@ -75,7 +77,7 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Goes on behind a field: at the end of the record, or behind a delimiter.
+    /// Moves on after a field, to the end of the record or past a delimiter.
     #[inline]
     fn advance(&mut self, behind: &'a [u8]) {
         let Some((_, mut rest)) = behind.split_first() else {
@@ -122,21 +124,21 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What the first records tell.
+/// The form detected by the first records.
 pub(super) struct Sample<'a> {
     pub(super) delimiter: Delimiter,
-    /// The names of the columns, where there is a header.
+    /// The names of the columns, if there is a header.
     pub(super) header: Option<Vec<Cow<'a, [u8]>>>,
-    /// The first records below the header, with their lines.
+    /// The first records below the header, with their line numbers.
     pub(super) records: Vec<(u64, Vec<Cow<'a, [u8]>>)>,
     /// The number of columns.
     pub(super) columns: usize,
 }
 
-/// Looks at the first records; nothing when there is none.
+/// Reads the first records; returns `None` if there are none.
 ///
 /// # Errors
-/// For wrong quotes.
+/// Fails if quotes are not balanced.
 pub(super) fn sample<'a>(bytes: &'a [u8], options: &EdgeListOptions) -> Result<Option<Sample<'a>>, Located> {
     let first: Vec<(u64, &[u8])> = Records::new(bytes).take(SAMPLE).collect();
     if first.is_empty() {
@@ -154,8 +156,8 @@ pub(super) fn sample<'a>(bytes: &'a [u8], options: &EdgeListOptions) -> Result<O
     Ok(Some(Sample { delimiter, header, records, columns }))
 }
 
-/// The delimiter of these records: one that agrees with all of them, or else one that the first has; comma if they are
-/// one column.
+/// Returns the delimiter of the records: one that is consistent with all of them, or else one that
+/// occurs in the first, or else a comma.
 fn delimiter(records: &[(u64, &[u8])]) -> Delimiter {
     let counts = |d: Delimiter| records.iter().map(move |(_, record)| Fields::new(record, d).count());
     let agrees = |&d: &Delimiter| counts(d).next() > Some(1) && counts(d).min() == counts(d).max();
@@ -170,10 +172,11 @@ fn is_header(first: &[Cow<'_, [u8]>], second: Option<&[Cow<'_, [u8]>]>) -> bool 
     first.iter().all(named) || second.is_some_and(|second| first.iter().zip(second).any(over_number))
 }
 
-/// Whether the first bytes of a file look like an edge list with one of those delimiters: known names of columns, or
-/// pairs of numbers. Names of vertices are not enough; any text with commas would do.
+/// Returns whether the first bytes of a file look like an edge list with one of the delimiters:
+/// known names of columns, or pairs of numbers. Names of vertices do not suffice, because any text
+/// with commas would match.
 pub(super) fn is_edge_list(start: &[u8], delimiters: &[Delimiter]) -> bool {
-    // The last line may be cut.
+    // The last line may be incomplete.
     let end = start.iter().rposition(|&b| b == b'\n').map_or(start.len(), |end| end + 1);
     let Ok(Some(sample)) = sample(&start[..end], &EdgeListOptions::default()) else { return false };
     let known_names = sample.header.as_ref().is_some_and(|h| known(COORDINATE_NAMES, &h[0]));

@@ -1,4 +1,5 @@
-//! Writing an edge list: a header, then coordinates from 0 or names, and the value unless it is a boolean.
+//! Writer of edge lists: a header, then coordinates from 0 or names, and values unless they are
+//! booleans.
 
 use super::{Delimiter, Dictionary};
 use crate::content::{Content, Layout};
@@ -27,10 +28,10 @@ pub(super) fn write(
     options.general_only("an edge list")?;
     let (coordinates, values) = shared::entries(content, "edge list", &options.memory)?;
     let needed: Vec<u64> = coordinates.iter().map(|c| c.iter().max().map_or(0, |last| last + 1)).collect();
-    // A matrix is read as square unless its shape is told.
+    // A matrix is read as square unless its shape is given.
     let told = if let [rows, columns] = needed[..] { vec![rows.max(columns); 2] } else { needed };
     let names = names(shape.len(), delimiter, &options.dictionaries)?;
-    // Names are numbered as they come, so they do not tell the shape.
+    // Names are numbered in order of appearance, so they do not determine the shape.
     if told != *shape || names.iter().any(Option::is_some) {
         let dimensions = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
         writeln!(out, "# {DIMS} {dimensions}")?;
@@ -60,7 +61,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The names of the coordinates of each mode as they are written.
+/// The names of the coordinates of each mode, as written.
 type Names<'a> = Vec<Option<Vec<Cow<'a, str>>>>;
 
 fn names<'a>(
@@ -80,7 +81,7 @@ fn names<'a>(
     dictionaries.iter().map(of_mode).collect()
 }
 
-/// A name as a field.
+/// Formats a name as a field.
 fn field(name: &str, delimiter: Delimiter) -> Result<Cow<'_, str>, Fault> {
     if name.contains(['\n', '\r']) {
         return Err(Fault::unsupported("a name with a line break in an edge list", "take it out of the name"));

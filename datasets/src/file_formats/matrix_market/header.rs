@@ -11,7 +11,7 @@ use std::io::Read;
 pub(super) const BANNER: &[u8] = b"%%MatrixMarket";
 pub(super) const COMMENT: u8 = b'%';
 
-/// The keyword of a field and the dtype of its values.
+/// Keywords of fields and the dtypes of their values.
 const FIELDS: [(&str, Prim); 5] = [
     ("real", Prim::F64),
     ("double", Prim::F64),
@@ -25,7 +25,7 @@ const SYMMETRIES: [(&str, Symmetry); 3] =
 
 const LAYOUTS: [(&str, Layout); 2] = [("coordinate", Layout::Coordinate), ("array", Layout::Array)];
 
-/// What the header says, from the start of the stream.
+/// Reads the header from the start of the stream.
 pub(super) fn info(stream: &mut dyn Read) -> Result<Info, StreamError> {
     const CHUNK: u64 = 1 << 14;
     let mut start = Vec::new();
@@ -42,7 +42,8 @@ pub(super) fn info(stream: &mut dyn Read) -> Result<Info, StreamError> {
     }
 }
 
-/// Reads banner, comments and size line; leaves the cursor behind the size line. `None` when the text ends before it.
+/// Reads banner, comments and size line, and moves the cursor past them. Returns `None` if the text
+/// ends before the size line.
 pub(super) fn header(cursor: &mut Cursor<'_>) -> Result<Option<Info>, Located> {
     if cursor.remaining() == 0 {
         return Ok(None);
@@ -76,13 +77,13 @@ pub(super) fn header(cursor: &mut Cursor<'_>) -> Result<Option<Info>, Located> {
     Ok(Some(Info { file_format: &MATRIX_MARKET, compression, layout, shape, dtype, fill, symmetry, stored }))
 }
 
-/// The fault of a file that ends before its size line.
+/// Returns the fault of a file that ends before its size line.
 pub(super) fn missing_sizes(cursor: &Cursor<'_>) -> Located {
     let fault = Fault::malformed("the size line, after the banner and comments", "the end of the file");
     if cursor.remaining() == 0 { fault.at(At::File) } else { cursor.fault(fault) }
 }
 
-/// How many values an array file holds: all places, or those of the lower triangle.
+/// Returns the number of values of an array file: all elements, or those of the lower triangle.
 fn array_entries(rows: u64, columns: u64, symmetry: Symmetry) -> Option<u64> {
     let (rows, columns) = (u128::from(rows), u128::from(columns));
     let entries = match symmetry {
@@ -120,7 +121,7 @@ fn banner(cursor: &mut Cursor<'_>) -> Result<(Layout, Prim, Symmetry), Located> 
     }
 }
 
-/// The next token by a table of keywords.
+/// Reads the next token by a table of keywords.
 fn keyword<T: Copy>(cursor: &mut Cursor<'_>, expected: &str, table: &[(&str, T)]) -> Result<T, Located> {
     let names = || table.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let Some(token) = cursor.token() else {

@@ -1,14 +1,16 @@
-//! Matrix Market, `.mtx`: matrices as text, entry by entry or place by place.
+//! Matrix Market, `.mtx`: matrices as text, in coordinate or array layout.
 //!
-//! After R. F. Boisvert, R. Pozo and K. A. Remington, *The Matrix Market Exchange Formats: Initial Design*,
-//! NISTIR 5935 (1996). Where the text leaves room we follow SciPy:
-//! - Keywords are taken in any case; `double` means `real`; `unsigned-integer` is SciPy's field for values from 2^63.
-//! - Blank lines may stand anywhere, and comments between entries and after them too.
-//! - Integers may be written as real numbers, as `3.0`, where these are whole. Values in a pattern say nothing.
-//! - The specification wants a symmetric file to hold the lower triangle. An entry above the diagonal is accepted and
-//!   mirrored like any other, so a file that holds both triangles counts each entry twice: they come out as duplicates.
-//! - The diagonal of a skew-symmetric matrix is zero; an entry there is an error unless its value is zero.
-//! - `complex` and `hermitian` are refused: redpoll has no complex dtype.
+//! Specified in R. F. Boisvert, R. Pozo and K. A. Remington, *The Matrix Market Exchange Formats:
+//! Initial Design*, NISTIR 5935 (1996). Where the specification is open, the reader follows SciPy:
+//! - Keywords are case-insensitive. `double` means `real`, and `unsigned-integer` is SciPy's field
+//!   for values from 2^63.
+//! - Blank lines may appear anywhere, and comments also between and after entries.
+//! - Integers may be written as real numbers such as `3.0`. Values in a pattern are ignored.
+//! - The specification requires a symmetric file to have only the lower triangle. An entry above
+//!   the diagonal is also mirrored, so a file with both triangles yields each entry twice, as
+//!   duplicates.
+//! - The diagonal of a skew-symmetric matrix is zero; a nonzero entry there is an error.
+//! - `complex` and `hermitian` are rejected: redpoll has no complex dtype.
 
 mod header;
 mod read;

@@ -1,4 +1,4 @@
-//! The entries: read as the header says, the triangle that a symmetric file leaves out added.
+//! Reader of the entries, which adds the omitted triangle of a symmetric file.
 
 use super::header::{COMMENT, header, missing_sizes};
 use crate::content::{Data, Info, Layout, Symmetry, places};
@@ -20,7 +20,7 @@ pub(super) fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), Locate
     Ok((info, data))
 }
 
-/// A value of the field that the header names.
+/// A type of values for the field of the header.
 trait Field: Copy + Default {
     fn read(cursor: &mut Cursor<'_>) -> Result<Self, Located>;
     fn negated(self) -> Option<Self>;
@@ -30,7 +30,7 @@ trait Field: Copy + Default {
 
 impl Field for bool {
     fn read(cursor: &mut Cursor<'_>) -> Result<bool, Located> {
-        // A pattern has no values, and those that some writers add say nothing.
+        // A pattern has no values; those that some writers add are ignored.
         if !cursor.at_line_end() {
             cursor.real()?;
         }
@@ -82,7 +82,7 @@ impl Field for f64 {
         cursor.real()
     }
     fn negated(self) -> Option<f64> {
-        // Not `-self`, which makes -0.0 of zero.
+        // Unlike `-self`, this maps 0.0 to 0.0.
         Some(0.0 - self)
     }
     fn is_zero(self) -> bool {
@@ -100,7 +100,7 @@ fn entries<T: Field>(cursor: &mut Cursor<'_>, info: &Info, memory: &Memory) -> R
     }
 }
 
-/// The value that stands at the mirrored place.
+/// Returns the value of the mirrored entry.
 fn mirrored<T: Field>(cursor: &Cursor<'_>, symmetry: Symmetry, value: T, dtype: Prim) -> Result<T, Located> {
     if symmetry == Symmetry::Symmetric {
         return Ok(value);
@@ -109,8 +109,8 @@ fn mirrored<T: Field>(cursor: &Cursor<'_>, symmetry: Symmetry, value: T, dtype: 
     value.negated().ok_or_else(|| cursor.fault(Fault::Overflow { value: "-(-2^63)".into(), dtype, hint }))
 }
 
-/// Room for the entries that the header announces, but never more than the rest of the file can hold: a header can
-/// claim any number.
+/// Returns the capacity for the announced entries, limited by the size of the rest of the file,
+/// because a header may announce any number.
 fn capacity(cursor: &Cursor<'_>, announced: u64, bytes_per_entry: usize) -> usize {
     usize::try_from(announced).unwrap_or(usize::MAX).min(cursor.remaining() / bytes_per_entry + 1)
 }
@@ -155,7 +155,8 @@ fn coordinate_entries<T: Field>(cursor: &mut Cursor<'_>, info: &Info, memory: &M
     Ok(Data::Triples { coordinates: vec![i, j], values: T::values(values) })
 }
 
-/// Array files are column-major, and symmetric ones hold the lower triangle; we are row-major and hold all.
+/// Reads an array file, which is column-major and, if symmetric, has only the lower triangle, into
+/// row-major dense data.
 fn array_entries<T: Field>(cursor: &mut Cursor<'_>, info: &Info, memory: &Memory) -> Result<Data, Located> {
     let no_room = |fault: Fault| fault.at(At::File);
     let mut packed = memory.room("values", capacity(cursor, info.stored, 2)).map_err(no_room)?;
@@ -166,8 +167,8 @@ fn array_entries<T: Field>(cursor: &mut Cursor<'_>, info: &Info, memory: &Memory
         packed.push(T::read(cursor)?);
     }
     check_count(cursor, info.stored, packed.len() as u64)?;
-    // As many values as places, or half of them, were in the file: this is no larger than twice what was read, save
-    // for the one case of a skew-symmetric matrix of one place.
+    // The file has a value for each element or for about half of them, so this size is bounded by
+    // about twice the values read. The exception is a skew-symmetric matrix of one element.
     let count = places(&info.shape).and_then(|n| usize::try_from(n).ok()).ok_or_else(|| {
         cursor.fault(Fault::TooLarge { what: "the number of places", size: Count(None), limit: usize::MAX as u64 })
     })?;
@@ -175,7 +176,7 @@ fn array_entries<T: Field>(cursor: &mut Cursor<'_>, info: &Info, memory: &Memory
     let mut dense = memory.room("all places", count).map_err(no_room)?;
     dense.resize(count, T::default());
     let mut packed = packed.into_iter();
-    // A matrix without places may still have 2^63 columns.
+    // A matrix without elements may still have 2^63 columns.
     for column in 0..if count == 0 { 0 } else { columns } {
         let first = match info.symmetry {
             Symmetry::General => 0,

@@ -1,9 +1,11 @@
-//! Writing a matrix.
+//! Writer of matrices.
 //!
-//! The field follows from the dtype: floats are `real`, integers `integer` (`unsigned-integer` when a value exceeds
-//! 2^63 - 1, which SciPy reads and older readers do not), booleans `pattern` entry by entry and `integer` place by place.
-//! Numbers have as many digits as tell them from their neighbours in their own dtype: an `f32` comes back as the same
-//! `f32`, but its text read as `f64` is the nearest `f64` to that text.
+//! The field depends on the dtype. Floats are `real`. Integers are `integer`, or `unsigned-integer`
+//! if a value exceeds 2^63 - 1, which SciPy reads and older readers do not. Booleans are `pattern`
+//! in coordinate layout and `integer` in array layout.
+//!
+//! Numbers have the fewest digits that identify them in their dtype: an `f32` is restored exactly
+//! as `f32`, but its text read as `f64` is the `f64` nearest to the text.
 
 use super::super::shared::{self, NumberText};
 use crate::content::{Content, Layout, Symmetry};
@@ -39,7 +41,7 @@ fn field(values: &Values, layout: Layout) -> &'static str {
     }
 }
 
-/// Whether the triangle on that side of the diagonal is written.
+/// Returns whether the symmetry keeps entries on this side of the diagonal.
 fn kept(symmetry: Symmetry, row: u64, column: u64) -> bool {
     match symmetry {
         Symmetry::General => true,
@@ -88,7 +90,7 @@ fn array(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Resu
     Ok(())
 }
 
-/// Checks that the matrix has the symmetry that it is to be written with.
+/// Checks that the matrix has the requested symmetry.
 fn check_symmetry(
     content: &Content,
     options: &WriteOptions,
@@ -118,7 +120,7 @@ fn check_symmetry(
         let what = format!("writing as skew-symmetric a matrix of {}", values.prim());
         return Err(Fault::unsupported(what, "write it as general").into());
     }
-    // Place and number of an entry, in a table that has room for twice as many.
+    // Coordinates and index of each entry, in a hash table that reserves up to twice its size.
     options.memory.ask("a table of all places", bytes_of(i.len(), 64))?;
     let places: HashMap<(u64, u64), usize> = i.iter().zip(j).enumerate().map(|(k, (&i, &j))| ((i, j), k)).collect();
     for (k, (&i, &j)) in i.iter().zip(j).enumerate() {

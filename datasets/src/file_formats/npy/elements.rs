@@ -1,4 +1,4 @@
-//! The elements behind the header: bytes to values and back.
+//! Conversion of the elements after the header from and to bytes.
 
 use super::header::ByteOrder;
 use crate::error::Fault;
@@ -7,7 +7,7 @@ use crate::values::{Values, map_values, match_values};
 use redpoll_logic::Prim;
 use std::io::{self, Write};
 
-/// A primitive that has bytes.
+/// A primitive type with a byte representation.
 pub(super) trait Element: Copy {
     /// Appends the little-endian bytes.
     fn put(self, bytes: &mut Vec<u8>);
@@ -30,10 +30,10 @@ impl Element for bool {
     }
 }
 
-/// The values in those bytes, as many as there are whole ones. A byte other than 0 is `true`, as in NumPy.
+/// Decodes all whole elements. Bytes other than 0 are `true`, as in NumPy.
 ///
 /// # Errors
-/// When their memory is not left.
+/// Fails if the memory limit is exceeded.
 pub(in super::super) fn decode(
     prim: Prim,
     byte_order: ByteOrder,
@@ -70,10 +70,10 @@ pub(in super::super) fn decode(
     })
 }
 
-/// Column-major values as row-major ones.
+/// Reorders column-major values to row-major order.
 ///
 /// # Errors
-/// When the memory of the other order is not left.
+/// Fails if the memory limit is exceeded.
 pub(super) fn to_row_major(values: Values, shape: &[u64], memory: &Memory) -> Result<Values, Fault> {
     if shape.iter().filter(|&&d| d != 1).count() < 2 || values.is_empty() {
         return Ok(values);
@@ -93,7 +93,7 @@ fn transposed<T: Copy>(values: &[T], shape: &[u64], memory: &Memory) -> Result<V
     let mut place = 0;
     while all.len() < values.len() {
         all.push(values[place]);
-        // Count up the coordinates, the last one fastest.
+        // Increment the coordinates, the last one fastest.
         for mode in (0..shape.len()).rev() {
             coordinates[mode] += 1;
             place += strides[mode];
@@ -107,7 +107,7 @@ fn transposed<T: Copy>(values: &[T], shape: &[u64], memory: &Memory) -> Result<V
     Ok(all)
 }
 
-/// Writes values, little-endian.
+/// Writes values in little-endian order.
 pub(in super::super) fn encode(values: &Values, out: &mut dyn Write) -> io::Result<()> {
     let mut sink = Sink::new(out);
     match_values!(values, v => for &x in v {
@@ -116,7 +116,7 @@ pub(in super::super) fn encode(values: &Values, out: &mut dyn Write) -> io::Resu
     sink.finish()
 }
 
-/// Gathers elements into larger writes.
+/// Buffer that combines elements into larger writes.
 pub(super) struct Sink<'a> {
     out: &'a mut dyn Write,
     buffer: Vec<u8>,
@@ -134,7 +134,7 @@ impl<'a> Sink<'a> {
         self.drain_when_full()
     }
 
-    /// The same bytes `count` times.
+    /// Writes the same bytes `count` times.
     pub(super) fn repeat(&mut self, bytes: &[u8], count: u64) -> io::Result<()> {
         for _ in 0..count {
             self.buffer.extend_from_slice(bytes);

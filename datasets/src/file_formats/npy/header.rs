@@ -1,6 +1,7 @@
 //! The header: magic, version, length, and a Python dictionary of three keys.
 //!
-//! The dictionary is parsed as just that, not as a Python expression: nothing nests, so no header can exhaust the stack.
+//! The parser accepts only this dictionary, not general Python expressions. Nothing nests, so no
+//! header can exhaust the stack.
 
 use crate::content::{MAX_DIMENSION, MAX_RANK, places};
 use crate::error::{Count, Fault, StreamError};
@@ -10,7 +11,7 @@ use std::io::{self, Read, Write};
 
 pub(in super::super) const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// What the header says.
+/// The content of the header.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in super::super) struct Header {
     pub(in super::super) element: ElementType,
@@ -18,12 +19,13 @@ pub(in super::super) struct Header {
     pub(in super::super) shape: Vec<u64>,
 }
 
-/// The type of an element, as far as redpoll reads it.
+/// A type of elements that redpoll reads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in super::super) enum ElementType {
-    /// A number or truth value.
+    /// A number or boolean.
     Number(Prim, ByteOrder),
-    /// Text: bytes of a character and characters of an element. SciPy stores the name of a format so.
+    /// Text: bytes per character and characters per element. SciPy stores the name of a format in
+    /// this way.
     Text { width: usize, length: usize, byte_order: ByteOrder },
 }
 
@@ -38,12 +40,12 @@ impl ByteOrder {
 }
 
 impl ElementType {
-    /// What we write.
+    /// Returns the element type that the writer uses.
     pub(in super::super) fn native(prim: Prim) -> ElementType {
         ElementType::Number(prim, ByteOrder::Little)
     }
 
-    /// The primitive and its byte order.
+    /// Returns the primitive type and its byte order.
     pub(in super::super) fn number(&self) -> Result<(Prim, ByteOrder), Fault> {
         match self {
             ElementType::Number(prim, byte_order) => Ok((*prim, *byte_order)),
@@ -60,13 +62,13 @@ impl ElementType {
 }
 
 impl Header {
-    /// The bytes that all elements take; `None` when more than `u64` counts.
+    /// Returns the bytes of all elements, or `None` on overflow.
     pub(in super::super) fn payload_bytes(&self) -> Option<u64> {
         places(&self.shape)?.checked_mul(self.element.bytes()?)
     }
 }
 
-/// Bytes from the start of the file to the text, and the length of the text.
+/// Returns the offset and the length of the text of the header.
 fn frame(start: &[u8]) -> Result<(usize, usize), Fault> {
     if !start.starts_with(MAGIC) {
         let found = quoted(&start[..start.len().min(MAGIC.len())]);
@@ -82,11 +84,11 @@ fn frame(start: &[u8]) -> Result<(usize, usize), Fault> {
     }
 }
 
-/// The bytes of the header from the start of a stream, and none after it.
+/// Reads exactly the bytes of the header from a stream.
 pub(in super::super) fn read(stream: &mut dyn Read) -> Result<Vec<u8>, StreamError> {
     let mut bytes = Vec::new();
     stream.take(12).read_to_end(&mut bytes)?;
-    // A fault is found again when the bytes are parsed.
+    // A fault is reported later, when the bytes are parsed.
     if let Ok((at, length)) = frame(&bytes) {
         let missing = (at + length).saturating_sub(bytes.len()) as u64;
         stream.take(missing).read_to_end(&mut bytes)?;
@@ -95,7 +97,7 @@ pub(in super::super) fn read(stream: &mut dyn Read) -> Result<Vec<u8>, StreamErr
     Ok(bytes)
 }
 
-/// The header of a file and the bytes behind it.
+/// Parses the header of a file, and returns it with the bytes after it.
 pub(in super::super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Fault> {
     let (at, length) = frame(bytes)?;
     let found = (bytes.len() - at) as u64;
@@ -260,7 +262,7 @@ impl<'a> Literal<'a> {
     }
 }
 
-/// The meaning of a type string such as `<f8`.
+/// Parses a type string such as `<f8`.
 fn element_type(descr: &[u8]) -> Result<ElementType, Fault> {
     let malformed = || Fault::malformed("a type such as `<f8` for `descr`", quoted(descr));
     let (byte_order, rest) = match descr {

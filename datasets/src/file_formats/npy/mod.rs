@@ -1,8 +1,9 @@
 //! NumPy, `.npy`: one dense array.
 //!
-//! After NumPy Enhancement Proposal 1: a magic string, a Python dictionary of element type, order and shape, the
-//! elements. All element types that redpoll has are read, in either byte order and either order of places; the writer
-//! writes little-endian and row-major. Structured, complex, half, text, date and object arrays are refused.
+//! Specified in NumPy Enhancement Proposal 1: a magic string, a Python dictionary of element type,
+//! order and shape, and the elements. The reader supports all dtypes of redpoll, both byte orders,
+//! and row-major and column-major order. The writer uses little-endian, row-major order.
+//! Structured, complex, half, text, date and object arrays are rejected.
 
 pub(super) mod elements;
 pub(super) mod header;
@@ -33,7 +34,7 @@ pub(crate) static NPY: FileFormat = FileFormat {
 #[derive(Debug)]
 pub(super) struct Array {
     pub(super) shape: Vec<u64>,
-    /// Row-major.
+    /// The values, row-major.
     pub(super) values: Values,
 }
 
@@ -71,7 +72,7 @@ fn header_info(header: &Header) -> Result<Info, Fault> {
     })
 }
 
-/// The array that `payload`, the bytes behind the header, holds.
+/// Decodes the array in `payload`, the bytes after the header.
 pub(super) fn array(header: &Header, payload: &[u8], memory: &Memory) -> Result<Array, Fault> {
     let (prim, byte_order) = header.element.number()?;
     check_length(header, payload)?;
@@ -82,7 +83,7 @@ pub(super) fn array(header: &Header, payload: &[u8], memory: &Memory) -> Result<
     Ok(Array { shape: header.shape.clone(), values })
 }
 
-/// Checks that the elements are all there, and nothing else.
+/// Checks that the payload has exactly the bytes of the elements.
 pub(super) fn check_length(header: &Header, payload: &[u8]) -> Result<(), Fault> {
     let expected = header.payload_bytes();
     let found = payload.len() as u64;
@@ -121,7 +122,7 @@ fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Resu
     Ok(())
 }
 
-/// Each entry's row-major place and its number, ascending.
+/// Returns the row-major position and the index of each entry, sorted by position.
 fn ordered_places(
     shape: &[u64],
     coordinates: &[Vec<u64>],
@@ -137,7 +138,7 @@ fn ordered_places(
     Ok(order)
 }
 
-/// Writes all places in order without holding them: the entries, and the fill value between them.
+/// Writes all elements in order without storing them: the entries, and the fill value between them.
 fn fill_between(
     values: &Values,
     fill: &Scalar,

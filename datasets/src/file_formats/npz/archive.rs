@@ -21,12 +21,12 @@ impl<'a> Archive<'a> {
         Ok(Archive { zip, memory })
     }
 
-    /// Asks for memory of what is made of arrays.
+    /// Charges memory for data derived from arrays.
     pub(super) fn ask(&self, what: &'static str, bytes: u64) -> Result<(), Located> {
         self.memory.ask(what, bytes).map_err(|fault| fault.at(At::File))
     }
 
-    /// The names of its arrays.
+    /// Returns the names of the arrays.
     fn names(&self) -> Vec<String> {
         let names = self.zip.file_names().filter_map(Result::ok);
         names.filter_map(|name| name.strip_suffix(".npy").map(str::to_owned)).collect()
@@ -36,7 +36,7 @@ impl<'a> Archive<'a> {
         self.zip.index_for_name(&format!("{name}.npy")).is_some()
     }
 
-    /// The name of its array, when there is one alone.
+    /// Returns the name of the array if there is only one.
     pub(super) fn only_name(&self) -> Result<String, Located> {
         let mut names = self.names();
         names.sort_unstable();
@@ -52,12 +52,12 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// The header of an array.
+    /// Reads the header of an array.
     pub(super) fn header(&mut self, name: &str) -> Result<Header, Located> {
         self.open_array(name, |_, header| Ok(header))
     }
 
-    /// An array of numbers.
+    /// Reads an array of numbers.
     pub(super) fn array(&mut self, name: &str) -> Result<Array, Located> {
         let memory = self.memory;
         self.open_array(name, |stream, header| {
@@ -66,7 +66,7 @@ impl<'a> Archive<'a> {
         })
     }
 
-    /// A single text.
+    /// Reads a single text.
     pub(super) fn text(&mut self, name: &str) -> Result<String, Located> {
         let memory = self.memory;
         self.open_array(name, |stream, header| {
@@ -77,16 +77,17 @@ impl<'a> Archive<'a> {
             };
             let payload = payload(stream, &header, memory)?;
             npy::check_length(&header, &payload).map_err(|f| f.at(here(name)))?;
-            // Names of formats are ASCII: one byte of each character is not zero, in either byte order.
+            // Names of formats are ASCII: each character has one nonzero byte, in either byte
+            // order.
             let bytes = payload.chunks(width).flat_map(|c| c.iter().copied().filter(|&b| b != 0).take(1));
             Ok(bytes.map(char::from).collect())
         })
     }
 
-    /// A vector of integers, none negative.
+    /// Reads an array of nonnegative integers, and returns its shape and values.
     pub(super) fn naturals(&mut self, name: &str, rank: usize) -> Result<(Vec<u64>, Vec<u64>), Located> {
         let array = self.array(name)?;
-        // NumPy makes floats of an empty list.
+        // NumPy converts an empty list to floats.
         let integers = !array.values.prim().is_float() || array.values.is_empty();
         if array.shape.len() != rank || !integers {
             let found = format!("{} of {} modes", array.values.prim(), array.shape.len());
@@ -131,7 +132,8 @@ fn here(name: &str) -> At {
     At::Array(name.into())
 }
 
-/// The bytes of the elements, and one more if there is one: an entry may expand to far more than its header announces.
+/// Reads the bytes of the elements, and one more if there is one. An entry may expand to far more
+/// than its header announces.
 fn payload(stream: &mut dyn Read, header: &Header, memory: &Memory) -> Result<Vec<u8>, StreamError> {
     let announced = header.payload_bytes().unwrap_or(u64::MAX);
     Ok(read_all(&mut stream.take(announced.saturating_add(1)), "an array of the archive", memory)?)

@@ -1,14 +1,17 @@
 //! NumPy archives, `.npz`: a sparse array of SciPy or PyData/Sparse, or one dense array.
 //!
-//! An archive with an array `format` is what `scipy.sparse.save_npz` writes: `coo`, `csr`, `csc`, `bsr` or `dia`, as
-//! matrix or array (`_is_array`), `coo` of any rank. Entries need be neither sorted nor unique; the blocks of `bsr` come
-//! as all their places, the diagonals of `dia` as their places that are inside and not zero, as SciPy's own `tocoo` does.
-//! What `sparse.save_npz` of PyData/Sparse writes has a `fill_value` besides: `coo` of any rank, 0 included, and `gcxs`,
-//! fibers along all modes that are not among the `compressed_axes`, both numbered row-major.
-//! An archive of one array without `format` is a dense tensor. Nothing is ever unpickled.
+//! An archive with an array `format` was written by `scipy.sparse.save_npz`: `coo`, `csr`, `csc`,
+//! `bsr` or `dia`, as matrix or array (`_is_array`), `coo` also of other ranks. Entries need not be
+//! sorted or unique. Blocks of `bsr` are read with all their elements, and diagonals of `dia`
+//! without zeros and elements outside of the matrix, as by SciPy's `tocoo`.
 //!
-//! The writer makes what `scipy.sparse.load_npz` loads: `csr`, `csc` or `coo` arrays; dense tensors become the one array
-//! `arr_0`.
+//! Archives of `sparse.save_npz` of PyData/Sparse also have a `fill_value`: `coo` of any rank
+//! including 0, and `gcxs`, fibers along all modes except the `compressed_axes`, where both groups
+//! of modes are numbered row-major. An archive of one array without `format` is a dense tensor.
+//! Pickles are never loaded.
+//!
+//! The writer produces archives for `scipy.sparse.load_npz`, with `csr`, `csc` or `coo` arrays.
+//! Dense tensors are written as a single array `arr_0`.
 
 mod archive;
 mod sparse;
@@ -45,13 +48,13 @@ fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), Located> {
     Ok((info, data))
 }
 
-/// The directory of an archive is at its end, so all of it is read, but only headers are decompressed.
+/// Reads the whole archive, because its directory is at the end, but decompresses only headers.
 fn info(stream: &mut dyn Read, memory: &Memory) -> Result<Info, StreamError> {
     let bytes = read_all(stream, "the file", memory)?;
     Ok(archive_info(&mut Archive::open(&bytes, memory)?)?.0)
 }
 
-/// What the headers say, and how a sparse array lists its entries.
+/// Reads the headers, and returns the scheme of a sparse array.
 fn archive_info(archive: &mut Archive<'_>) -> Result<(Info, Option<Scheme>), Located> {
     let (scheme, shape, values) = if archive.contains("format") {
         let format = archive.text("format")?;
@@ -68,7 +71,7 @@ fn archive_info(archive: &mut Archive<'_>) -> Result<(Info, Option<Scheme>), Loc
     let mut stored = places(&values.shape).ok_or(too_large).map_err(in_data)?;
     let layout = scheme.as_ref().map_or(Layout::Array, |scheme| scheme.layout(shape.len()));
     if shape.is_empty() {
-        // The one place is there, whether it has an entry or not.
+        // The only element exists whether it has an entry or not.
         stored = 1;
     }
     let fill = match &scheme {

@@ -1,4 +1,4 @@
-//! The sparse layouts of SciPy and PyData as triples.
+//! The sparse layouts of SciPy and PyData, converted to triples.
 
 use super::archive::Archive;
 use super::header::Header;
@@ -8,7 +8,7 @@ use crate::memory::bytes_of;
 use crate::values::{Values, map_values};
 use redpoll_logic::{Prim, Scalar};
 
-/// How a sparse array lists its entries.
+/// Scheme by which a sparse array lists its entries.
 pub(super) enum Scheme {
     /// Coordinates.
     Coo,
@@ -16,16 +16,16 @@ pub(super) enum Scheme {
     Csr,
     /// Compressed columns.
     Csc,
-    /// Compressed rows of dense blocks of that many rows and columns.
+    /// Compressed rows of dense blocks with the given rows and columns.
     Bsr([u64; 2]),
     /// Diagonals.
     Dia,
-    /// PyData's: a fiber for each place of these modes, along all others.
+    /// The scheme of PyData: a fiber along all other modes for each position of these modes.
     Gcxs(Vec<usize>),
 }
 
 impl Scheme {
-    /// The nearest layout, of an array of that rank.
+    /// Returns the closest layout for an array of the given rank.
     pub(super) fn layout(&self, rank: usize) -> Layout {
         match self {
             _ if rank == 0 => Layout::Array,
@@ -45,7 +45,7 @@ impl Scheme {
     }
 }
 
-/// The scheme that `format` names; a block's size is that of `data`.
+/// Returns the scheme named by `format`; the size of blocks is that of `data`.
 pub(super) fn scheme(archive: &mut Archive<'_>, format: &str, data: &Header) -> Result<Scheme, Located> {
     let (scheme, rank) = match format {
         "coo" => (Scheme::Coo, 1),
@@ -73,7 +73,7 @@ pub(super) fn scheme(archive: &mut Archive<'_>, format: &str, data: &Header) -> 
     Ok(scheme)
 }
 
-/// The modes of whose places each has a fiber: no mode twice, and not all of them.
+/// Reads and checks the compressed modes: a proper subset of the modes without repetitions.
 fn compressed_axes(archive: &mut Archive<'_>) -> Result<Vec<usize>, Located> {
     const NAME: &str = "compressed_axes";
     let rank = archive.naturals("shape", 1)?.1.len();
@@ -87,7 +87,7 @@ fn compressed_axes(archive: &mut Archive<'_>) -> Result<Vec<usize>, Located> {
     Ok(modes.into_iter().map(|mode| mode as usize).collect())
 }
 
-/// The shape of the tensor.
+/// Reads the shape of the tensor.
 pub(super) fn shape(archive: &mut Archive<'_>, format: &str) -> Result<Vec<u64>, Located> {
     let (_, shape) = archive.naturals("shape", 1)?;
     let expected = match format {
@@ -106,7 +106,7 @@ pub(super) fn shape(archive: &mut Archive<'_>, format: &str) -> Result<Vec<u64>,
     Ok(shape)
 }
 
-/// The fill value, of the dtype of the values.
+/// Reads the fill value in the dtype of the values.
 pub(super) fn fill(archive: &mut Archive<'_>, dtype: Prim) -> Result<Scalar, Located> {
     const NAME: &str = "fill_value";
     let here = || At::Array(NAME.into());
@@ -119,7 +119,7 @@ pub(super) fn fill(archive: &mut Archive<'_>, dtype: Prim) -> Result<Scalar, Loc
     Ok(array.values.convert(dtype).map_err(overflow)?.get(0))
 }
 
-/// The entries.
+/// Reads the entries.
 pub(super) fn read(archive: &mut Archive<'_>, scheme: &Scheme, info: &Info) -> Result<Data, Located> {
     let shape = &info.shape[..];
     let data = match scheme {
@@ -133,7 +133,7 @@ pub(super) fn read(archive: &mut Archive<'_>, scheme: &Scheme, info: &Info) -> R
     if !shape.is_empty() {
         return Ok(data);
     }
-    // Of an array without modes the one place is given, or else it has the fill value.
+    // The only element of an array without modes is either given or the fill value.
     match data.values().len() {
         0 => Ok(Data::Dense(Values::of(&info.fill))),
         1 => Ok(Data::Dense(data.values().clone())),
@@ -197,7 +197,8 @@ fn coordinates(archive: &mut Archive<'_>, shape: &[u64]) -> Result<Data, Located
     Ok(Data::Triples { coordinates, values })
 }
 
-/// `indptr`, checked: one more than there are fibers, from 0, not descending, within the entries.
+/// Reads and checks `indptr`: one more than the number of fibers, starting at 0, ascending, within
+/// the entries.
 fn pointers(archive: &mut Archive<'_>, fibers: u64, entries: usize) -> Result<Vec<u64>, Located> {
     let (_, ptr) = archive.naturals("indptr", 1)?;
     check_length("indptr", fibers + 1, ptr.len())?;
@@ -218,7 +219,7 @@ fn pointers(archive: &mut Archive<'_>, fibers: u64, entries: usize) -> Result<Ve
     Ok(ptr)
 }
 
-/// The fiber of each entry.
+/// Returns the fiber of each entry.
 fn expand(archive: &Archive<'_>, ptr: &[u64]) -> Result<Vec<u64>, Located> {
     let entries = ptr[ptr.len() - 1] as usize;
     archive.ask("coordinates", bytes_of(entries, size_of::<u64>()))?;
@@ -229,14 +230,14 @@ fn expand(archive: &Archive<'_>, ptr: &[u64]) -> Result<Vec<u64>, Located> {
     Ok(fibers)
 }
 
-/// Compressed fibers along mode `inner`: rows of csr, columns of csc. Of one mode there is one fiber.
+/// Reads compressed fibers along mode `inner`: rows of csr, columns of csc. A vector has one fiber.
 fn compressed(archive: &mut Archive<'_>, shape: &[u64], inner: usize) -> Result<Data, Located> {
     let values = archive.array("data")?.values;
     let (_, mut indices) = archive.naturals("indices", 1)?;
     let fibers = if shape.len() == 1 { 1 } else { shape[1 - inner] };
     let ptr = pointers(archive, fibers, indices.len().min(values.len()))?;
     let outer = expand(archive, &ptr)?;
-    // SciPy leaves room behind the last entry sometimes.
+    // SciPy may leave unused space after the last entry.
     indices.truncate(outer.len());
     check_range("indices", inner, shape[inner], &indices)?;
     let values = truncated(values, outer.len());
@@ -248,7 +249,8 @@ fn compressed(archive: &mut Archive<'_>, shape: &[u64], inner: usize) -> Result<
     Ok(Data::Triples { coordinates, values })
 }
 
-/// PyData's fibers: one for each place of some modes, whose coordinates are places of all others; both row-major.
+/// Reads the fibers of PyData: one for each row-major position of the outer modes, with row-major
+/// positions in the inner modes as indices.
 fn fibers(archive: &mut Archive<'_>, shape: &[u64], outer: &[usize]) -> Result<Data, Located> {
     let values = archive.array("data")?.values;
     let (_, indices) = archive.naturals("indices", 1)?;
@@ -291,7 +293,8 @@ fn blocks(archive: &mut Archive<'_>, shape: &[u64], block: [u64; 2]) -> Result<D
     let ptr = pointers(archive, shape[0] / block[0], available)?;
     let block_rows = expand(archive, &ptr)?;
     check_range("indices", 1, shape[1] / block[1], &indices[..block_rows.len()])?;
-    // Blocks that are there were read, so their size is sound; without any it may be whatever the header says.
+    // The blocks were read, so their size is valid. Without blocks, the size in the header is
+    // arbitrary.
     let count = block_rows.len() * block[0].saturating_mul(block[1]) as usize;
     archive.ask("coordinates", bytes_of(count, 2 * size_of::<u64>()))?;
     let (mut i, mut j) = (Vec::with_capacity(count), Vec::with_capacity(count));
@@ -306,7 +309,7 @@ fn blocks(archive: &mut Archive<'_>, shape: &[u64], block: [u64; 2]) -> Result<D
     Ok(Data::Triples { coordinates: vec![i, j], values: truncated(data.values, count) })
 }
 
-/// `data[d, j]` is the value at row `j - offsets[d]` and column `j`.
+/// Reads diagonals: `data[d, j]` is the value at row `j - offsets[d]` and column `j`.
 fn diagonals(archive: &mut Archive<'_>, shape: &[u64]) -> Result<Data, Located> {
     let data = archive.array("data")?;
     let offsets = archive.array("offsets")?.values;
@@ -316,7 +319,8 @@ fn diagonals(archive: &mut Archive<'_>, shape: &[u64]) -> Result<Data, Located> 
     check_length("offsets", data.shape[0], offsets.len())?;
     let width = data.shape[1];
     let zero = Scalar::zero(data.values.prim());
-    // Each place that is not 0 has its coordinates, in lists that grow to twice of that.
+    // Each nonzero element has its coordinates and position, in vectors that grow to twice their
+    // size.
     archive.ask("coordinates", bytes_of(data.values.len(), 6 * size_of::<u64>()))?;
     let (mut i, mut j, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for d in 0..offsets.len() {

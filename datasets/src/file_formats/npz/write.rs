@@ -1,4 +1,4 @@
-//! Writing an archive that `scipy.sparse.load_npz` or `numpy.load` reads.
+//! Writer of archives for `scipy.sparse.load_npz` or `numpy.load`.
 
 use super::header::{self, ByteOrder, ElementType, Header};
 use super::npy::{NPY, elements};
@@ -61,7 +61,7 @@ fn sparse(content: &Content, layout: Layout, memory: &Memory, archive: &mut Writ
             let (outer, inner, fibers) = (&coordinates[outer], &coordinates[inner], shape[outer]);
             let mut order: Vec<usize> = memory.room("the order of entries", values.len())?;
             order.extend(0..values.len());
-            // Coordinates in that order, as numbers of two widths; values in that order; what the sort takes.
+            // Sorted coordinates in two widths, sorted values, and the scratch space of the sort.
             memory.ask("entries in order", bytes_of(values.len(), 24 + values.prim().bytes()))?;
             order.sort_by_key(|&k| (outer[k], inner[k]));
             let sorted: Vec<u64> = order.iter().map(|&k| inner[k]).collect();
@@ -89,12 +89,12 @@ fn sparse(content: &Content, layout: Layout, memory: &Memory, archive: &mut Writ
     };
     archive.text("format", format)?;
     archive.array("shape", &[shape.len() as u64], &Values::I64(shape.iter().map(|&d| d as i64).collect()))?;
-    // Without this SciPy makes a `matrix`, which has no ranks but 2 and multiplies by `*`.
+    // Without this array, SciPy creates a `matrix`, which always has rank 2 and multiplies by `*`.
     archive.array("_is_array", &[], &Values::Bool(vec![true]))?;
     Ok(())
 }
 
-/// Where the entries of each fiber begin and end.
+/// Returns the pointers to the entries of each fiber.
 fn pointers(outer: &[u64], fibers: u64, memory: &Memory) -> Result<Vec<u64>, Fault> {
     let length = usize::try_from(fibers).unwrap_or(usize::MAX).saturating_add(1);
     let mut ptr = memory.room("pointers to rows or columns", length)?;
@@ -113,7 +113,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Begins an array of that many bytes. Times stay at the zip epoch, so equal tensors make equal files.
+    /// Begins an array of the given number of bytes. Timestamps are the zip epoch, so equal tensors
+    /// give equal files.
     fn start(&mut self, name: &str, bytes: u64) -> io::Result<()> {
         const HEADROOM: u64 = 1 << 20;
         let large = bytes >= u64::from(u32::MAX) - HEADROOM;
