@@ -17,11 +17,11 @@ use std::rc::Rc;
 /// The way in which a loop order uses a level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Meeting {
-    /// Its coordinates drive the loop that binds it, or are read along with the loop.
+    /// A level whose coordinates drive the loop that binds it, or are read along with the loop.
     Walk,
-    /// Its coordinate is given when the level is reached.
+    /// A level whose coordinate is given when the level is reached.
     Follow,
-    /// It cannot be used in this order.
+    /// A level that cannot be used in this order.
     Discordant,
 }
 

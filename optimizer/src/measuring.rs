@@ -20,13 +20,13 @@ pub(crate) struct Measuring {
 /// A pass over a tensor. Its counts answer all questions on the same modes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Pass {
-    /// Counts the distinct coordinates in a set of modes.
+    /// The count of the distinct coordinates in a set of modes.
     Census(ModeSet),
-    /// Counts these per coordinate of one of the modes.
+    /// The counts of these per coordinate of one of the modes.
     Marginal(ModeSet, usize),
-    /// Checks a fact.
+    /// The check of a fact.
     Fact(Fact),
-    /// Counts the links from one mode to another, and the pairs that paths along them connect.
+    /// The links from one mode to another, and the pairs that paths along them connect.
     Links(usize, usize),
 }
 

@@ -2,10 +2,10 @@
 //! order besides its loops.
 //!
 //! In each round of the loop that binds one of its levels, an access takes a step along a list or a
-//! lookup. `intersection` counts the steps of lists that one loop binds together. If an enclosing
-//! loop does not bind any level of an access, the access returns to the same positions later. It
-//! misses when the caches do not hold the bytes accessed in between; `lines` counts this for
-//! arrays.
+//! lookup. `intersection` counts the steps of lists that one loop binds together. If the loops
+//! outside of a level are not exactly those of its outer levels, the access returns to the same
+//! positions later. It misses when the caches do not hold the bytes accessed in between; `lines`
+//! counts these misses for arrays.
 
 use crate::context::Context;
 use crate::cost;

@@ -179,7 +179,7 @@ impl Search<'_> {
             }
             LevelKind::Dense => {
                 let places = self.places(target, format, order);
-                // `along`: the innermost loop of the output moves between neighbors in memory.
+                // True if the innermost loop of the output moves between neighbors in memory.
                 let along =
                     places.as_ref().is_none_or(|p| p.last().map(|level| level.at) == p.iter().map(|l| l.at).max());
                 let in_rows = stream.in_rows && along;

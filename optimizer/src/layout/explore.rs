@@ -41,7 +41,7 @@ pub(super) struct Kernel {
     /// Its reads, each with a format.
     pub(super) reads: Vec<(Read, Format)>,
     pub(super) cost: f64,
-    /// Set if it is the query as in the previous plan.
+    /// Set when the kernel runs the query as in the previous plan.
     pub(super) as_planned: bool,
 }
 
