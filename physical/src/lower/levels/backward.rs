@@ -1,7 +1,8 @@
-//! Entries from the last to the first: what a level that lists its coordinates gives to a read in falling order.
+//! Reads of a level that lists its coordinates in descending order, from the last entry to the
+//! first.
 //!
-//! `r` is behind the current entry; `q` is its position, as it is going forward, so that what is found there is the
-//! same. Coordinates are negated, so that they ascend.
+//! `r` is one past the current entry. `q` is the position of that entry, as in forward reads, so
+//! that the child is the same. Coordinates are negated, so that they ascend.
 
 use super::sparse_list::Entries;
 use crate::assembly::Stmt;
@@ -13,7 +14,7 @@ use redpoll_logic::physical::Protocol;
 use std::rc::Rc;
 
 impl Entries {
-    /// The looplet of entries whose own position is their place.
+    /// Returns the looplet of entries whose own position is their index.
     pub(super) fn backward(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let inner = Fiber { present: None, ..fiber.clone() };
         if self.format.unique {
@@ -25,7 +26,7 @@ impl Entries {
         self.falling(cx, at, r, (Looplet::Run(Cursor::Fiber(child)), Protocol::Walk))
     }
 
-    /// The looplet of entries with the given child.
+    /// Returns the looplet of entries with the given child.
     pub(super) fn backward_of(&self, cx: &mut Cx<'_>, at: At, child: &Looplet, protocol: Protocol) -> Looplet {
         let child = mirror(child, &self.dimension).expect("what is found at an entry does not step");
         let r = cx.new_local("r", Prim::I64);
@@ -44,7 +45,7 @@ impl Entries {
         let (q, idx, unique) = (self.q, self.idx, self.format.unique);
         let mut current = vec![Stmt::Assign(q, plus(&local(r), -1))];
         if !unique {
-            // The run of equal coordinates that ends before `r` begins at `q`.
+            // The run of equal coordinates that ends before `r` starts at `q`.
             let before = load(idx, plus(&local(q), -1));
             let body = cx.block(|cx| {
                 let same = eq(&before, &load(idx, local(q)));

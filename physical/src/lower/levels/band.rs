@@ -1,7 +1,8 @@
-//! Bands in code: one block between two runs of the fill value; appended to in ascending order.
+//! Code of bands: one block between two runs of the fill value. Writes append in ascending order.
 //!
-//! While writing, `ofs[p + 1]` is the number of positions up to the fiber below `p` once it has been written, else 0, as
-//! the `ptr` of sparse lists. What lies between two coordinates that are written gets its positions with the second one.
+//! During writing, `ofs[p + 1]` is the number of positions up to the fiber below `p` once that
+//! fiber is written, and 0 before, as in the `ptr` of sparse lists. Coordinates between two written
+//! ones get their positions together with the second.
 
 use super::block_list::block;
 use super::join::{Comparable, compare_each, complete_ends};
@@ -20,7 +21,7 @@ use std::rc::Rc;
 
 const IDX: usize = 0;
 const OFS: usize = 1;
-/// What stands for the last coordinate of a fiber that has none.
+/// The last coordinate of a fiber without coordinates.
 const NONE: i64 = -1;
 
 impl LevelLowering for Band {
@@ -72,7 +73,8 @@ impl LevelLowering for Band {
         let room = cx.tensor(at.tensor).room;
         let end_at = plus(&fiber.lo, 1);
         let preamble = cx.block(|cx| {
-            // A fiber may be met again, and its position given to another one where nothing has been written below it.
+            // A fiber may be visited again, and a position below which nothing was written may be
+            // reused by another fiber.
             let begin = vec![Stmt::Assign(last, int(NONE)), Stmt::Assign(open, fiber.lo.clone())];
             cx.push_if(not(&eq(&local(open), &fiber.lo)), begin, Vec::new());
         });
@@ -158,7 +160,7 @@ impl Comparable for Band {
     fn compare(&self, cx: &mut Cx<'_>, at: At, (a, b): (&Expr, &Expr), same: Local) {
         let [idx, ofs] = [IDX, OFS].map(|k| cx.level(at).arrays[k]);
         let [[x, x_end], [y, y_end]] = [a, b].map(|p| [p.clone(), plus(p, 1)].map(|p| cx.name("q", &load(ofs, p))));
-        // Of a fiber without coordinates there is no last one.
+        // A fiber without coordinates has no last coordinate to compare.
         let last = or(&eq(&x, &x_end), &eq(&load(idx, a.clone()), &load(idx, b.clone())));
         cx.assign(same, and(&eq(&sub(&x_end, &x), &sub(&y_end, &y)), &last));
         compare_each(cx, (&x, &x_end, &y), same, |cx, x, y| cx.compare(at.below(), (x, y), same));

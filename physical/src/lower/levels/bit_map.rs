@@ -1,8 +1,8 @@
-//! Bit maps in code: walked and galloped word by word, from either end, or followed by a test of a bit; written in any
-//! order.
+//! Code of bit maps: walked and galloped word by word, from either end, or followed by a test of a
+//! bit. Writes may come in any order.
 //!
-//! What is declared again costs a look at each word, and what was stored. A place whose bit is not set always holds the
-//! fill value.
+//! Declaring a tensor again costs one read of each word, and a reset of each stored coordinate.
+//! Elements whose bit is not set always have the fill value.
 
 use super::byte_map::looked_up;
 use super::join::{Comparable, compare_each};
@@ -19,7 +19,7 @@ use redpoll_logic::{Prim, Scalar};
 use std::rc::Rc;
 
 const WORDS: usize = 0;
-/// Bits of a word.
+/// Number of bits in a word.
 const WORD: i64 = 64;
 
 impl LevelLowering for BitMap {
@@ -69,7 +69,7 @@ impl LevelLowering for BitMap {
         let mut bounds = vec![Stmt::Assign(start, first.clone()), Stmt::Assign(r, add(&first, &dimension))];
         bounds.extend(scan.backward(r, &local(start)));
         let mut preamble = if_present(cx, fiber, bounds, (start, r));
-        // Code that is not reached once there are no more reads it, too.
+        // Unreachable code after the last entry reads `q`, too, so it is assigned.
         preamble.push(Stmt::Assign(q, int(0)));
         let inner = Fiber { present: None, ..fiber.clone() };
         let fill = cx.fill(at.tensor);
@@ -123,7 +123,7 @@ impl LevelLowering for BitMap {
         if room != Room::Again {
             cx.push(Stmt::Grow { buffer: words, len: words_of(&hi) });
         }
-        // Below places that hold the fill value are the ends of empty fibers.
+        // Coordinates that are not stored have the ends of empty fibers below them.
         let all_below = cx.has_arrays_below(at);
         if room != Room::Fresh {
             let b = cx.new_local("b", Prim::I64);
@@ -155,7 +155,7 @@ impl LevelLowering for BitMap {
         let words = arrays[WORDS];
         cx.push(Stmt::Grow { buffer: words, len: words_of(&own) });
         if cx.tensor(at.tensor).room == Room::Reset {
-            // Bits behind the last position may be left of one that was taken back.
+            // Bits after the last position may be left by a run that was taken back.
             let below = binary(BinaryOp::Sub, bit(&own), Expr::Const(Scalar::U64(1)));
             let cut = Stmt::Store { buffer: words, at: word_of(&own), value: and_word(&word_at(words, &own), &below) };
             cx.push_if(lt(&int(0), &binary(BinaryOp::And, own.clone(), int(WORD - 1))), vec![cut], Vec::new());
@@ -192,11 +192,11 @@ impl Comparable for BitMap {
     }
 }
 
-/// The search for bits that are set.
+/// A search for bits that are set.
 #[derive(Clone, Copy)]
 struct Scan {
     words: Buffer,
-    /// The word at hand, and its number.
+    /// The current word and its number.
     bits: Local,
     word: Local,
 }
@@ -206,7 +206,7 @@ impl Scan {
         Scan { words, bits: cx.new_local("bits", Prim::U64), word: cx.new_local("w", Prim::I64) }
     }
 
-    /// Moves `b` to the first bit from it on that is set, or to `end` or behind it.
+    /// Moves `b` to the first set bit from `b` on, or to `end` or beyond if there is none.
     fn forward(self, b: Local, end: &Expr) -> Vec<Stmt> {
         let Scan { bits, word, .. } = self;
         let more = lt(&plus(&local(word), 1), &words_of(end));
@@ -214,13 +214,14 @@ impl Scan {
             Stmt::Assign(word, word_of(&local(b))),
             Stmt::Assign(bits, self.cut(BinaryOp::Shr, BinaryOp::Shl, &offset(&local(b)))),
             self.while_empty(&more, if seeded::is(Seeded::BitMapWord) { 2 } else { 1 }),
-            // Without any it is behind the last word.
+            // If the last word has no bit left, `b` is after that word.
             Stmt::Assign(b, add(&mul(&local(word), &int(WORD)), &zeros(UnaryOp::TrailingZeros, bits))),
         ];
         vec![Stmt::If { cond: lt(&local(b), end), then: search, other: Vec::new() }]
     }
 
-    /// Moves `r` down to behind the last bit before it that is set, or to `start` or before it.
+    /// Moves `r` down to one past the last set bit before it, or to `start` or below if there is
+    /// none.
     fn backward(self, r: Local, start: &Expr) -> Vec<Stmt> {
         let Scan { bits, word, .. } = self;
         let last = plus(&local(r), -1);
@@ -230,18 +231,18 @@ impl Scan {
             Stmt::Assign(word, word_of(&last)),
             Stmt::Assign(bits, self.cut(BinaryOp::Shl, BinaryOp::Shr, &behind)),
             self.while_empty(&lt(&word_of(start), &local(word)), -1),
-            // Without any it is before the first word.
+            // If the first word has no bit left, `r` is before that word.
             Stmt::Assign(r, sub(&top, &zeros(UnaryOp::LeadingZeros, bits))),
         ];
         vec![Stmt::If { cond: lt(start, &local(r)), then: search, other: Vec::new() }]
     }
 
-    /// The word at hand without so many bits at one end.
+    /// Returns the current word with `by` bits at one end cleared.
     fn cut(self, out: BinaryOp, back: BinaryOp, by: &Expr) -> Expr {
         binary(back, binary(out, load(self.words, local(self.word)), by.clone()), by.clone())
     }
 
-    /// Goes on by words while there are further ones and the one at hand is 0.
+    /// Moves on by words while the current word is 0 and there are more.
     fn while_empty(self, more: &Expr, by: i64) -> Stmt {
         let body = vec![
             Stmt::Assign(self.word, plus(&local(self.word), by)),
@@ -260,7 +261,7 @@ fn stepping(preamble: Vec<Stmt>, stepper: Rc<Stepper>, protocol: Protocol) -> Lo
     Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
 }
 
-/// The code, to be run where `cond` holds.
+/// Returns the code as it runs under a condition.
 fn only_if(cond: &Expr, then: Vec<Stmt>) -> Vec<Stmt> {
     match crate::lower::as_truth(cond) {
         Some(true) => then,
@@ -277,12 +278,12 @@ fn and_word(a: &Expr, b: &Expr) -> Expr {
     binary(BinaryOp::And, a.clone(), b.clone())
 }
 
-/// The number of the word of a bit.
+/// Returns the number of the word of a bit.
 fn word_of(bit: &Expr) -> Expr {
     binary(BinaryOp::Shr, bit.clone(), int(6))
 }
 
-/// The number of words for so many bits.
+/// Returns the number of words for a number of bits.
 fn words_of(bits: &Expr) -> Expr {
     word_of(&plus(bits, WORD - 1))
 }
@@ -291,12 +292,12 @@ fn word_at(words: Buffer, bit: &Expr) -> Expr {
     load(words, word_of(bit))
 }
 
-/// The place of a bit in its word.
+/// Returns the index of a bit in its word.
 fn offset(bit: &Expr) -> Expr {
     Expr::Cast(Prim::U64, Box::new(binary(BinaryOp::And, bit.clone(), int(WORD - 1))))
 }
 
-/// The word with just that bit.
+/// Returns the word in which only this bit is set.
 fn bit(bit: &Expr) -> Expr {
     binary(BinaryOp::Shl, Expr::Const(Scalar::U64(1)), offset(bit))
 }

@@ -1,8 +1,9 @@
-//! Block lists in code: blocks are walked, galloped or followed; appended to in ascending order.
+//! Code of block lists: blocks are walked, galloped or followed. Writes append in ascending order.
 //!
-//! A chunk is a gap, then a block, in which positions are coordinates plus what is known of the block: a plain loop.
-//! While writing, `ptr[p + 1]` is the number of blocks up to the fiber below `p` once it has been written, else 0, as in
-//! sparse lists. A coordinate that follows the last one of the fiber extends its block.
+//! A chunk is a gap followed by a block. In a block, positions are coordinates plus a constant, so
+//! its loop is a plain one. During writing, `ptr[p + 1]` is the number of blocks up to the fiber
+//! below `p` once that fiber is written, and 0 before, as in sparse lists. A coordinate adjacent to
+//! the last one of its fiber extends the block.
 
 use super::join::{Comparable, compare_each, complete_ends};
 use super::sparse_list::{assemble_ends, fill_ends, positions};
@@ -23,7 +24,7 @@ use std::rc::Rc;
 const PTR: usize = 0;
 const IDX: usize = 1;
 const OFS: usize = 2;
-/// What stands for the last coordinate of a fiber that has none: one that no coordinate follows.
+/// The last coordinate of a fiber without coordinates: no coordinate is adjacent to it.
 const NONE: i64 = -2;
 
 impl LevelLowering for BlockList {
@@ -71,7 +72,8 @@ impl LevelLowering for BlockList {
         let room = cx.tensor(at.tensor).room;
         let end_at = plus(&fiber.lo, 1);
         let preamble = cx.block(|cx| {
-            // A fiber may be met again, and its position given to another one where nothing has been written below it.
+            // A fiber may be visited again, and a position below which nothing was written may be
+            // reused by another fiber.
             let begin = vec![Stmt::Assign(last, int(NONE)), Stmt::Assign(open, fiber.lo.clone())];
             cx.push_if(not(&eq(&local(open), &fiber.lo)), begin, Vec::new());
         });
@@ -171,12 +173,12 @@ impl Comparable for BlockList {
     }
 }
 
-/// The looplet at the coordinates of a block whose positions are `shift` more.
+/// Returns the looplet at the coordinates of a block, whose positions are `shift` more.
 pub(super) fn block(inner: Fiber, shift: Local) -> Lookup {
     Rc::new(move |_, i| Looplet::Run(Cursor::Fiber(inner.child(add(i, &local(shift))))))
 }
 
-/// Blocks `q..end` one after the other.
+/// Returns the stepper over blocks `q..end`.
 fn stepper(
     cx: &mut Cx<'_>,
     at: At,
@@ -208,7 +210,7 @@ fn stepper(
     }
 }
 
-/// Blocks `start..r` from the last one on, in negated coordinates.
+/// Returns the stepper over blocks `start..r` from the last to the first, in negated coordinates.
 fn backward(
     cx: &mut Cx<'_>,
     at: At,
@@ -250,7 +252,7 @@ fn backward(
     }
 }
 
-/// Blocks `q..end` searched for each coordinate, from the first block on.
+/// Returns a lookup that searches blocks `q..end` for each coordinate, starting at the first block.
 fn found_by_search(
     cx: &mut Cx<'_>,
     at: At,

@@ -1,9 +1,9 @@
-//! Byte maps in code: walked, galloped or followed; written in any order.
+//! Code of byte maps: walked, galloped or followed. Writes may come in any order.
 //!
-//! While writing, a scratch list holds the positions that were touched first, in order of arrival; freezing sorts it,
-//! unless all that reads them looks them up.
-//! What is declared again clears those alone, so a workspace costs what was written to it. A place that is not marked
-//! always holds the fill value.
+//! During writing, a scratch list contains the written positions in the order of their first write.
+//! Freezing sorts the list, unless all reads look coordinates up. Declaring the tensor again clears
+//! only the listed positions, so a workspace costs as much as was written to it. Elements without a
+//! mark always have the fill value.
 
 use super::sparse_list::{Entries, fill_ends, positions};
 use crate::assembly::{BinaryOp, BufferClass, BufferDecl, BufferRole, Expr, Stmt};
@@ -27,7 +27,7 @@ impl LevelLowering for ByteMap {
             return;
         }
         level.count = Some(cx.new_local("touched", Prim::I64));
-        // A single fiber's positions are its coordinates: the list is `idx` itself.
+        // The positions of a single fiber are its coordinates, so the list is `idx` itself.
         level.scratch = Some(match at.level {
             0 => level.arrays[IDX],
             _ => {
@@ -98,14 +98,14 @@ impl LevelLowering for ByteMap {
     }
 
     fn assemble(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr), room: Room) {
-        // What it holds is cleared place by place when it is declared again.
+        // When the tensor is declared again, its entries are cleared one by one.
         if room == Room::Again {
             return;
         }
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let (lo, hi) = (cx.name("p", &mul(lo, &dimension)), cx.name("p", &mul(hi, &dimension)));
         cx.push(Stmt::Grow { buffer: arrays[MAP], len: hi.clone() });
-        // Below places that hold the fill value are the ends of empty fibers.
+        // Coordinates that are not stored have the ends of empty fibers below them.
         let below = if cx.has_arrays_below(at) { room } else { Room::Fresh };
         cx.assemble(at.below(), (&lo, &hi), below);
     }
@@ -148,7 +148,8 @@ impl LevelLowering for ByteMap {
     }
 }
 
-/// The looplet of a fiber whose positions begin at `first` and are marked where something is stored.
+/// Returns the looplet of a fiber whose positions start at `first`, and whose stored coordinates
+/// are marked.
 pub(super) fn looked_up(
     cx: &mut Cx<'_>,
     at: At,
@@ -179,7 +180,7 @@ fn scratch(cx: &Cx<'_>, at: At) -> crate::assembly::Buffer {
     cx.level(at).scratch.expect("a byte map that is written has a list of what was touched")
 }
 
-/// The entries of a fiber whose positions begin at `first`, and what is found at each.
+/// Returns the entries of a fiber whose positions start at `first`, and the child of each.
 fn entries(cx: &mut Cx<'_>, at: At, fiber: &Fiber, first: Expr) -> (Entries, Looplet, Vec<Stmt>) {
     let LevelCode { format, dimension, arrays, .. } = cx.level(at).clone();
     let inner = Fiber { present: None, ..fiber.clone() };

@@ -1,4 +1,4 @@
-//! Dense levels in code: position `p * n + i`, found by lookup, written in any order.
+//! Code of dense levels: position `p * n + i`, found by lookup. Writes may come in any order.
 
 use super::join::{Comparable, compare_each};
 use crate::assembly::{BufferRole, Expr, Local};

@@ -1,6 +1,8 @@
-//! Fixed-width levels in code: the coordinates of a fiber up to its padding are met as those of a sparse list.
+//! Code of fixed-width levels: the coordinates of a fiber, up to its padding, are read as those of
+//! a sparse list.
 //!
-//! They are written as sparse lists, since the width is known only once all is written, and laid out after the run.
+//! A kernel writes sparse lists in their place, since the width depends on the complete data; they
+//! are laid out after the run.
 
 use super::sparse_list::{Entries, if_present};
 use crate::assembly::{BufferRole, Expr, Stmt};
@@ -57,7 +59,7 @@ fn written_as_list<T>() -> T {
     unreachable!("a kernel writes a sparse list in place of a fixed-width level")
 }
 
-/// The coordinates of a fiber without the padding behind them.
+/// Returns the coordinates of a fiber without the padding after them.
 fn entries(cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> (Entries, Vec<Stmt>) {
     let LevelCode { format, dimension, arrays, .. } = cx.level(at).clone();
     let [width, q, end] = ["width", "q", "q_end"].map(|name| cx.new_local(name, Prim::I64));

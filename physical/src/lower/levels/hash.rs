@@ -1,7 +1,9 @@
-//! Hash tables in code: walked in sorted order or followed by probing; written in any order.
+//! Code of hash levels: walked in sorted order, or followed by probing. Writes may come in any
+//! order.
 //!
-//! The layout and the hash are those of [`crate::levels::Hash`]. A write probes for its entry; one that is not there is
-//! entered, as the next number, once something has been written below it.
+//! The layout and the hash function are those of [`crate::levels::Hash`]. A write probes for its
+//! entry. A new entry gets the next number, and is inserted once something has been written below
+//! it.
 
 use super::sparse_list::{Entries, positions};
 use crate::assembly::{BinaryOp, Buffer, BufferRole, Expr, Local, Stmt};
@@ -21,7 +23,7 @@ const POS: usize = 2;
 const TABLE: usize = 3;
 const PARENT: usize = 4;
 const COORDINATE: usize = 5;
-/// The slots of a table when the first entry comes.
+/// Number of slots of a table when its first entry is inserted.
 const FIRST_SLOTS: i64 = 16;
 
 impl LevelLowering for Hash {
@@ -98,7 +100,8 @@ impl LevelLowering for Hash {
             ];
             let mut child = fiber.child(local(entry));
             if scattered && !seeded::is(Seeded::SharedEntry) {
-                // Another coordinate that is looked up before this one is written must get another entry.
+                // Another coordinate that is looked up before this one is written must get another
+                // entry.
                 let mut preamble = preamble;
                 let marks = fiber.dirty.iter().map(|flag| Stmt::Assign(*flag, truth(true)));
                 let then = enter.into_iter().chain(marks).collect();
@@ -161,7 +164,7 @@ impl LevelLowering for Hash {
     }
 }
 
-/// The entries of a fiber in ascending order, and what is found at each.
+/// Returns the entries of a fiber in ascending order, and the child of each.
 fn entries(cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> (Entries, Looplet, Vec<Stmt>) {
     let code = cx.level(at).clone();
     let inner = Fiber { present: None, ..fiber.clone() };
@@ -176,14 +179,15 @@ fn entries(cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> (Entries, Looplet, Vec<Stm
     (entries, child, preamble)
 }
 
-/// `((p * PARENT_FACTOR + i) * FACTOR >> SHIFT) & (slots - 1)`
+/// Returns `((p * PARENT_FACTOR + i) * FACTOR >> SHIFT) & (slots - 1)`.
 fn slot_of(p: &Expr, i: &Expr, slots: &Expr) -> Expr {
     let sum = add(&mul(p, &int(Hash::PARENT_FACTOR)), i);
     let mixed = Expr::Binary(BinaryOp::Shr, Box::new(mul(&sum, &int(Hash::FACTOR))), Box::new(int(Hash::SHIFT)));
     Expr::Binary(BinaryOp::And, Box::new(mixed), Box::new(plus(slots, -1)))
 }
 
-/// Sets `entry` to the number of the entry of (p, i) if there is one. Gives the slot where the search ended.
+/// Sets `entry` to the number of the entry of (p, i), if there is one, and returns the slot where
+/// the search ended.
 fn probe(cx: &mut Cx<'_>, code: &LevelCode, (slots, p, i): (&Expr, &Expr, &Expr), entry: Local) -> Local {
     let [table, parent, coordinate]: [Buffer; 3] = [TABLE, PARENT, COORDINATE].map(|k| code.arrays[k]);
     let (slot, found) = (cx.new_local("slot", Prim::I64), cx.new_local("found", Prim::I64));
@@ -204,13 +208,13 @@ fn probe(cx: &mut Cx<'_>, code: &LevelCode, (slots, p, i): (&Expr, &Expr, &Expr)
     slot
 }
 
-/// Moves to the next slot, from the last to the first.
+/// Moves to the next slot, cyclically.
 fn step(cx: &mut Cx<'_>, slot: Local, slots: &Expr) {
     let next = Expr::Binary(BinaryOp::And, Box::new(plus(&local(slot), 1)), Box::new(plus(slots, -1)));
     cx.assign(slot, next);
 }
 
-/// Makes the table anew with twice the slots if one more entry would fill more than half of it.
+/// Rebuilds the table with twice the slots if one more entry would fill more than half of it.
 fn make_slots(cx: &mut Cx<'_>, code: &LevelCode) {
     let (len, slots) = (code.counter(), code.slot_counter());
     let [table, parent, coordinate] = [TABLE, PARENT, COORDINATE].map(|k| code.arrays[k]);

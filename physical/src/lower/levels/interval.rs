@@ -1,7 +1,7 @@
-//! Intervals in code: the phases before, in and behind the one run of a fiber.
+//! Code of intervals: the phases before, in and after the only run of a fiber.
 //!
-//! A write puts the first run of a fiber at its position; one that follows it directly has the next position until it
-//! has turned out that the same is below it as below the run, which it joins then. Anything else ends the kernel.
+//! The first run of a fiber is written at its position. A run adjacent to it is written at the next
+//! position, and joins the first if their children are equal. Any other second run ends the kernel.
 
 use super::join::{self, Comparable, Join};
 use super::sparse_list::if_present;
@@ -79,7 +79,7 @@ impl LevelLowering for Interval {
                 cx.push_if(not(&local(joins)), vec![Stmt::Return(Status::SecondRun)], Vec::new());
                 cx.push(Stmt::Store { buffer: right, at: p.clone(), value: hi.clone() });
                 join.take_back(cx, &local(q), &kept);
-                // The next position is that of another fiber.
+                // The next position belongs to another fiber.
                 cx.assemble(at.below(), (&local(q), &plus(&local(q), 1)), Room::Reset);
             });
             let keep = cx.block(|cx| cx.push_if(eq(&local(q), &p), first, second));

@@ -1,8 +1,9 @@
-//! Joining of neighbouring runs whose children are fibers: what was written below the second is compared with what is
-//! below the first and, if it is the same, taken back.
+//! Joining of adjacent runs whose children are fibers: the data written below the second run is
+//! compared with that below the first and, if equal, taken back.
 //!
-//! A level that takes part says in [`Comparable`] how its fibers are compared while the tensor is being written. Taking
-//! back means that the counters of the levels below are again what they were; so all room is reset before it is used.
+//! A level supports this by [`Comparable`], which compares its fibers while the tensor is being
+//! written. Taking back restores the counters of the levels below, so all room is reset before it
+//! is used.
 
 use super::super::level::lowering;
 use super::super::storage::counters_of;
@@ -13,40 +14,42 @@ use crate::lower::{At, Cx, LevelCode, and, int, load, local, lt, max, or, plus, 
 use crate::notation::TensorId;
 use redpoll_logic::{Format, LevelFormat, Prim, Scalar};
 
-/// A level whose fibers can be compared while it is written.
+/// A level kind whose fibers can be compared while they are written.
 pub(crate) trait Comparable {
-    /// Gives the fibers below the parent positions `lo..hi` their ends, as freezing would. They are the last ones, nothing
-    /// more is written to them, and those before have their ends.
+    /// Completes the ends of the fibers below the parent positions `lo..hi`, as freezing does.
+    /// These fibers are the last ones and are not written any more, and all fibers before them are
+    /// complete.
     fn complete(&self, cx: &mut Cx<'_>, at: At, range: (&Expr, &Expr));
 
-    /// Sets `same`, which holds, to false unless the fibers below two parent positions are equal. They have their ends.
+    /// Sets `same`, which is true, to false unless the fibers below two parent positions are equal.
+    /// Both fibers are complete.
     fn compare(&self, cx: &mut Cx<'_>, at: At, parents: (&Expr, &Expr), same: Local);
 }
 
-/// Whether runs of some level join by a comparison of fibers when a tensor of that format is written.
+/// Returns whether writing a tensor of this format joins runs of some level by comparing fibers.
 pub(crate) fn any_joins_fibers(format: &Format) -> bool {
     let levels = &written_format(format).levels;
     (0..levels.len()).any(|k| joins_fibers(levels, k))
 }
 
-/// Whether runs of level `k` join by a comparison of the fibers below them.
+/// Returns whether runs of level `k` join by comparing the fibers below them.
 fn joins_fibers(levels: &[LevelFormat], k: usize) -> bool {
     let (level, below) = (&levels[k], &levels[k + 1..]);
     level.kind.traits().runs && !below.is_empty() && below.iter().all(|l| lowering(l.kind).comparable().is_some())
 }
 
-/// How the runs of a level join.
+/// The method of joining the runs of a level.
 #[derive(Clone)]
 pub(super) enum Join {
-    /// They do not: what is below cannot be compared while it is written.
+    /// Runs never join: their children cannot be compared during writing.
     Never,
-    /// By their values.
+    /// Runs with equal values join.
     Leaves,
-    /// By the fibers below, which have their ends up to the position `done`.
+    /// Runs with equal fibers below join. Fibers are complete up to the position `done`.
     Fibers { done: Local },
 }
 
-/// The counter of a level of runs that is written, for [`Join::of`].
+/// Adds the counter of a level of runs that is written, for [`Join::of`].
 pub(super) fn counters(cx: &mut Cx<'_>, at: At, level: &mut LevelCode) {
     if joins_fibers(&written_format(&cx.program.tensors[at.tensor.index()].ty.format).levels, at.level) {
         level.more = vec![cx.new_local("done", Prim::I64)];
@@ -68,7 +71,7 @@ impl Join {
         }
     }
 
-    /// What the counters of the levels below are before something is written there.
+    /// Saves the counters of the levels below before they are written.
     pub(super) fn keep(&self, cx: &mut Cx<'_>, at: At) -> Kept {
         let below = match self {
             Join::Fibers { .. } => counters_of(&cx.tensor(at.tensor).levels[at.level + 1..]),
@@ -79,8 +82,8 @@ impl Join {
         Kept(pairs)
     }
 
-    /// Leaves `same` if it holds and equal things are below the position `before` and the one after it, where all is
-    /// written now.
+    /// Sets `same` to false unless the children at the positions `before` and `q`, which follow
+    /// each other, are equal. Both are completely written.
     pub(super) fn compare(&self, cx: &mut Cx<'_>, at: At, (before, q): (&Expr, &Expr), same: Local) {
         match self {
             Join::Never => cx.assign(same, truth(false)),
@@ -98,7 +101,7 @@ impl Join {
         }
     }
 
-    /// Takes back what was written at the position `q` and below it.
+    /// Takes back the data written at the position `q` and below it.
     pub(super) fn take_back(&self, cx: &mut Cx<'_>, q: &Expr, kept: &Kept) {
         if let Join::Fibers { done } = self {
             cx.assign(*done, q.clone());
@@ -109,18 +112,18 @@ impl Join {
     }
 }
 
-/// Counters and what they were.
+/// Counters and their saved values.
 pub(super) struct Kept(Vec<(Local, Local)>);
 
 impl Cx<'_> {
-    /// As [`Comparable::complete`].
+    /// Completes fibers as [`Comparable::complete`] does; does nothing for values.
     pub(super) fn complete(&mut self, at: At, range: (&Expr, &Expr)) {
         if at.level < self.tensor(at.tensor).levels.len() {
             comparable(self, at).complete(self, at, range);
         }
     }
 
-    /// As [`Comparable::compare`], of values too.
+    /// Compares fibers as [`Comparable::compare`] does, or the values of leaves.
     pub(super) fn compare(&mut self, at: At, (a, b): (&Expr, &Expr), same: Local) {
         if at.level < self.tensor(at.tensor).levels.len() {
             return comparable(self, at).compare(self, at, (a, b), same);
@@ -134,7 +137,8 @@ fn comparable(cx: &Cx<'_>, at: At) -> &'static dyn Comparable {
     lowering(cx.level(at).format.kind).comparable().expect("runs join where all below can be compared")
 }
 
-/// Makes the ends of fibers `lo..hi` that were not written those of the fibers before.
+/// Sets the ends of those fibers among `lo..hi` that were not written to the end of the fiber
+/// before.
 pub(super) fn complete_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Expr)) {
     let p = cx.new_local("p", Prim::I64);
     let next = plus(&local(p), 1);
@@ -143,7 +147,7 @@ pub(super) fn complete_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Exp
     cx.push(Stmt::For { var: p, lo: lo.clone(), hi: hi.clone(), body });
 }
 
-/// Goes on while `same` holds: `body` over the positions `a..end` and beside them those from `b` on.
+/// Runs `body` over the positions `a..end`, paired with those from `b` on, while `same` is true.
 pub(super) fn compare_each(
     cx: &mut Cx<'_>,
     (a, end, b): (&Expr, &Expr, &Expr),
@@ -162,14 +166,15 @@ pub(super) fn compare_each(
     cx.push(Stmt::While { cond: and(&local(same), &lt(&local(x), &local(last))), body });
 }
 
-/// Sets `same` to whether `equal` holds and, if so, the same is below two positions.
+/// Sets `same` to whether `equal` is true and the children at two positions are equal.
 pub(super) fn compare_entry(cx: &mut Cx<'_>, at: At, equal: Expr, (x, y): (&Expr, &Expr), same: Local) {
     cx.assign(same, equal);
     let below = cx.block(|cx| cx.compare(at.below(), (x, y), same));
     cx.push_if(local(same), below, Vec::new());
 }
 
-/// Whether the values at two positions of the leaf are equal, bit by bit, NaN being equal to NaN.
+/// Returns the condition that the values at two leaf positions are bitwise equal, where NaN equals
+/// NaN.
 fn equal_leaves(cx: &Cx<'_>, tensor: TensorId, a: &Expr, b: &Expr) -> Expr {
     let equal = |buffer: &Buffer| {
         let (x, y) = (load(*buffer, a.clone()), load(*buffer, b.clone()));

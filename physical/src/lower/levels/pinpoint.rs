@@ -1,7 +1,7 @@
-//! Pinpoints in code: the phases before, at and behind the one coordinate of a fiber.
+//! Code of pinpoints: the phases before, at and after the only coordinate of a fiber.
 //!
-//! While writing, a fiber without a coordinate has one that is not below the dimension; freezing makes that the
-//! dimension. A second coordinate of a fiber ends the kernel.
+//! During writing, a fiber without a coordinate stores one that is not below the dimension;
+//! freezing replaces it with the dimension. A second coordinate in a fiber ends the kernel.
 
 use super::join::Comparable;
 use crate::assembly::{BufferRole, Expr, Local, Status, Stmt};
@@ -17,7 +17,7 @@ use redpoll_logic::physical::Protocol;
 use std::rc::Rc;
 
 const IDX: usize = 0;
-/// What stands for the coordinate of a fiber that is not there: no index comes to it.
+/// The coordinate of an absent fiber, which no index reaches.
 const NOWHERE: i64 = i64::MAX / 4;
 
 impl LevelLowering for Pinpoint {

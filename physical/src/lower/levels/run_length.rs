@@ -1,4 +1,4 @@
-//! Run-length levels in code: see [`super::runs`].
+//! Code of run-length levels: see [`super::runs`].
 
 use super::join::Comparable;
 use super::runs::{Runs, counters};

@@ -1,9 +1,10 @@
-//! What levels of runs have in common in code: steppers and lookups of runs, and the writing of whole runs.
+//! Shared code of run levels: steppers and lookups of runs, and writes of whole runs.
 //!
-//! While writing, `open` is the fiber being written and `covered` the coordinate behind its last run. Fibers before it
-//! are complete: going on to a fiber completes those before, so that `ptr` is always that of complete fibers. Nothing
-//! is counted before something has been written below a run; a fiber before `open` that is met again has been given up.
-//! A run below which is the same as below the run before it joins it: see [`super::join`].
+//! During writing, `open` is the fiber being written, and `covered` is one past the last coordinate
+//! of its last run. Moving on to a fiber completes all fibers before it, so `ptr` always describes
+//! complete fibers. A run is counted only once something has been written below it. If a fiber
+//! before `open` is written, its position was unused and now belongs to another fiber. A run whose
+//! child equals that of the run before joins that run: see [`super::join`].
 
 use super::join::{self, Join, Kept, compare_each, compare_entry};
 use super::sparse_list::positions;
@@ -22,12 +23,12 @@ use std::rc::Rc;
 #[derive(Clone, Copy)]
 pub(super) struct Runs {
     pub(super) ptr: Buffer,
-    /// `None`: a run begins where the one before it ends.
+    /// The first coordinates of runs; `None` if each run starts where the previous one ends.
     pub(super) left: Option<Buffer>,
     pub(super) right: Buffer,
 }
 
-/// The counters of a level of runs that is written.
+/// Adds the counters of a level of runs that is written.
 pub(super) fn counters(cx: &mut Cx<'_>, at: At, role: BufferRole, level: &mut LevelCode) {
     if role == BufferRole::Owned {
         join::counters(cx, at, level);
@@ -63,7 +64,7 @@ impl Runs {
         }
         let stop = cx.new_local("r", Prim::I64);
         let mut current = vec![Stmt::Assign(stop, load(self.right, local(q)))];
-        // A fiber that is not there has no runs, whose chunk is a gap.
+        // An absent fiber has no runs; its chunk is a gap.
         let chunk = match (self.left, &fiber.present) {
             (None, None) => child,
             (left, _) => {
@@ -86,7 +87,7 @@ impl Runs {
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
     }
 
-    /// The runs from the last one on, in negated coordinates.
+    /// Returns the looplet of the runs from the last to the first, in negated coordinates.
     pub(super) fn read_backward(self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
         let (q, end, mut preamble) = positions(cx, self.ptr, fiber);
         let [start, r, left, stop] = ["start", "r", "l", "stop"].map(|name| cx.new_local(name, Prim::I64));
@@ -107,7 +108,7 @@ impl Runs {
             Stmt::Assign(left, first_of(local(q))),
             Stmt::Assign(stop, sub(&int(past), &local(left))),
         ];
-        // As going forward: a fiber that is not there has no runs, whose chunk is a gap.
+        // An absent fiber has no runs, as in forward reads; its chunk is a gap.
         let chunk = match (self.left, &fiber.present) {
             (None, None) => child,
             _ => {
@@ -167,7 +168,7 @@ impl Runs {
         Looplet::Thunk { preamble, body: Rc::new(accept), epilogue: Vec::new() }
     }
 
-    /// Counts the run `[lo, hi)` at position `q`, and the gap before it where there is one.
+    /// Counts the run `[lo, hi)` at position `q`, and the gap before it if there is one.
     fn keep(self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr), q: Local, (join, kept): (&Join, &Kept)) {
         let (len, (_, covered)) = (cx.level(at).counter(), cx.level(at).open_fiber());
         let before = plus(&local(q), -1);
@@ -201,8 +202,8 @@ impl Runs {
         cx.assign(covered, hi.clone());
     }
 
-    /// Forgets the fibers from `to` on: where nothing has been written below a parent position, it is given to another
-    /// one.
+    /// Drops the fibers from `to` on: a parent position below which nothing was written is reused
+    /// by another fiber.
     fn go_back(self, cx: &mut Cx<'_>, at: At, to: &Expr) {
         let (len, (open, covered)) = (cx.level(at).counter(), cx.level(at).open_fiber());
         let forget = vec![
@@ -240,14 +241,14 @@ impl Runs {
         Join::of(cx, at).declare(cx);
     }
 
-    /// As [`join::Comparable::complete`].
+    /// Completes fibers as [`join::Comparable::complete`] does.
     pub(super) fn complete(self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr)) {
         self.advance(cx, at, hi);
         let bounds = [lo, hi].map(|p| cx.name("q", &load(self.ptr, p.clone())));
         cx.complete(at.below(), (&bounds[0], &bounds[1]));
     }
 
-    /// As [`join::Comparable::compare`].
+    /// Compares fibers as [`join::Comparable::compare`] does.
     pub(super) fn compare(self, cx: &mut Cx<'_>, at: At, (a, b): (&Expr, &Expr), same: Local) {
         let [[x, x_end], [y, y_end]] =
             [a, b].map(|p| [p.clone(), plus(p, 1)].map(|p| cx.name("q", &load(self.ptr, p))));
@@ -275,7 +276,7 @@ impl Runs {
     }
 }
 
-/// The fill value up to `first`, and then the run.
+/// Returns the sequence of the fill value up to `first`, followed by the run.
 fn after_gap(fill: &Cursor, first: &Expr, run: Looplet) -> Looplet {
     use crate::lower::looplets::Phase;
     Looplet::Sequence(vec![
@@ -284,7 +285,8 @@ fn after_gap(fill: &Cursor, first: &Expr, run: Looplet) -> Looplet {
     ])
 }
 
-/// What making room below a run must do: a leaf may hold the value of a run that joined the one before.
+/// Returns the treatment of existing positions below a run. A leaf may still have the value of a
+/// run that joined the one before.
 fn room_below(cx: &Cx<'_>, at: At) -> Room {
     match is_last(cx, at) {
         true => Room::Reset,

@@ -1,4 +1,5 @@
-//! Singletons in code: a fiber is a range of positions, walked in ascending order; the inner modes of COO.
+//! Code of singletons, the inner modes of COO: a fiber is a range of positions, walked in ascending
+//! order.
 
 use super::join::{Comparable, compare_entry};
 use super::sparse_list::{Entries, append, if_present, spread};

@@ -1,7 +1,7 @@
-//! Sparse lists in code: walked, galloped or followed; appended to in ascending order.
+//! Code of sparse lists: walked, galloped or followed. Writes append in ascending order.
 //!
-//! While writing, `ptr[p + 1]` is the end of the fiber below `p` once it has been written, else 0; freezing makes the
-//! ends of fibers that were not written those of the ones before.
+//! During writing, `ptr[p + 1]` is the end of the fiber below `p` once that fiber is written, and 0
+//! before. Freezing sets the ends of fibers that were not written to those of the fibers before.
 
 use super::join::{Comparable, compare_each, compare_entry, complete_ends};
 use crate::assembly::{Buffer, BufferRole, Expr, Local, Stmt};
@@ -95,14 +95,15 @@ impl Comparable for SparseList {
     }
 }
 
-/// Makes room for the ends of the fibers below the parent positions `lo..hi`, none of which has been written.
+/// Makes room for the ends of the fibers below the parent positions `lo..hi`, none of which has
+/// been written.
 pub(super) fn assemble_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Expr), room: Room) {
     let ends = plus(hi, 1);
     if room != Room::Again {
         cx.push(Stmt::Grow { buffer: ptr, len: ends.clone() });
     }
     if room != Room::Fresh {
-        // The end before the first of them is that of another fiber, or 0 forever.
+        // The end before the first of them belongs to another fiber, or stays 0.
         cx.store_range(ptr, (&plus(lo, 1), &ends), &int(0));
     }
 }
@@ -113,7 +114,8 @@ fn entries(cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> (Entries, Vec<Stmt>) {
     (Entries { idx: arrays[IDX], q, end, format, dimension }, preamble)
 }
 
-/// Makes the ends of fibers that were not written those of the fibers before, below the parent positions `lo..hi`.
+/// Sets the ends of fibers that were not written, below the parent positions `lo..hi`, to those of
+/// the fibers before.
 pub(super) fn fill_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Expr)) {
     if seeded::is(Seeded::FiberEnds) {
         return;
@@ -128,21 +130,22 @@ pub(super) fn fill_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Expr)) 
     cx.push(Stmt::For { var: p, lo: lo.clone(), hi: hi.clone(), body });
 }
 
-/// The first entry of a fiber in a local, and the end of its entries: none if the fiber is not stored.
+/// Returns a local with the first entry of a fiber, the end of its entries, and the code that sets
+/// both. A fiber that is not stored has no entries.
 pub(super) fn positions(cx: &mut Cx<'_>, ptr: Buffer, fiber: &Fiber) -> (Local, Expr, Vec<Stmt>) {
     let (q, end) = (cx.new_local("q", Prim::I64), cx.new_local("q_end", Prim::I64));
     let bounds = vec![Stmt::Assign(q, load(ptr, fiber.lo.clone())), Stmt::Assign(end, load(ptr, plus(&fiber.lo, 1)))];
     (q, local(end), if_present(cx, fiber, bounds, (q, end)))
 }
 
-/// The bounds as given where the fiber is stored, else 0.
+/// Returns code that sets the bounds as given if the fiber is stored, and to 0 otherwise.
 pub(super) fn if_present(cx: &mut Cx<'_>, fiber: &Fiber, bounds: Vec<Stmt>, (q, end): (Local, Local)) -> Vec<Stmt> {
     let Some(present) = fiber.present.clone() else { return bounds };
     let none = vec![Stmt::Assign(q, int(0)), Stmt::Assign(end, int(0))];
     cx.block(|cx| cx.push_if(present, bounds, none))
 }
 
-/// Entries of a fiber in ascending order: `idx[q..end]`.
+/// The entries of a fiber in ascending order: `idx[q..end]`.
 pub(super) struct Entries {
     pub(super) idx: Buffer,
     pub(super) q: Local,
@@ -152,14 +155,14 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    /// The looplet of entries whose own position is their place.
+    /// Returns the looplet of entries whose own position is their index.
     pub(super) fn looplet(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let inner = Fiber { present: None, ..fiber.clone() };
         if self.format.unique {
             let child = Looplet::Run(Cursor::Fiber(inner.child(local(self.q))));
             return self.looplet_of(cx, at, Rc::new(child), protocol);
         }
-        // A run of equal coordinates hands down the range of its positions.
+        // The child of a run of equal coordinates is the range of its positions.
         let run_end = cx.new_local("run_end", Prim::I64);
         let child = Fiber { hi: Some(local(run_end)), ..inner.child(local(self.q)) };
         let child = Looplet::Thunk {
@@ -173,7 +176,7 @@ impl Entries {
         self.runs(cx, at, run_end)
     }
 
-    /// The looplet of entries with the given child.
+    /// Returns the looplet of entries with the given child.
     pub(super) fn looplet_of(&self, cx: &mut Cx<'_>, at: At, child: Rc<Looplet>, protocol: Protocol) -> Looplet {
         let fill = cx.fill(at.tensor);
         let coordinate = cx.new_local("i", Prim::I64);
@@ -207,7 +210,7 @@ impl Entries {
         }
     }
 
-    /// The stepper of runs of equal coordinates.
+    /// Returns the stepper over runs of equal coordinates.
     fn runs(&self, cx: &mut Cx<'_>, at: At, run_end: Local) -> Looplet {
         let fill = cx.fill(at.tensor);
         let coordinate = cx.new_local("i", Prim::I64);
@@ -230,7 +233,7 @@ impl Entries {
         Looplet::Thunk { preamble, body: Rc::new(Looplet::Stepper(Rc::new(stepper))), epilogue: Vec::new() }
     }
 
-    /// Finds the end of the run of coordinates equal to the one at `q`.
+    /// Returns code that finds the end of the run of coordinates equal to the one at `q`.
     fn run(&self, cx: &mut Cx<'_>, run_end: Local) -> Vec<Stmt> {
         cx.block(|cx| {
             cx.assign(run_end, plus(&local(self.q), 1));
@@ -244,7 +247,8 @@ impl Entries {
     }
 }
 
-/// The write of a level whose coordinates are unique: each coordinate below which something was written is appended.
+/// Returns the looplet for writes to a level with unique coordinates: a coordinate is appended if
+/// something was written below it.
 pub(super) fn append(cx: &mut Cx<'_>, at: At, idx: Buffer, fiber: &Fiber) -> Looplet {
     let len = cx.level(at).counter();
     let room = cx.tensor(at.tensor).room;
@@ -268,7 +272,8 @@ pub(super) fn append(cx: &mut Cx<'_>, at: At, idx: Buffer, fiber: &Fiber) -> Loo
     }))
 }
 
-/// The write of a level whose coordinates repeat: each position that was appended further in gets the coordinate.
+/// Returns the looplet for writes to a level with repeated coordinates: each position that was
+/// appended below gets the coordinate.
 pub(super) fn spread(at: At, idx: Buffer, fiber: &Fiber) -> Looplet {
     let fiber = fiber.clone();
     Looplet::Lookup(Rc::new(move |cx, i| {

@@ -1,4 +1,4 @@
-//! Sparse run-length levels in code: see [`super::runs`].
+//! Code of sparse run-length levels: see [`super::runs`].
 
 use super::join::Comparable;
 use super::runs::{Runs, counters};

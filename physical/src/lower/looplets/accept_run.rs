@@ -1,8 +1,10 @@
-//! AcceptRun: a write that takes whole runs at once. Other writes of the body are repeated as often as the run is long.
+//! AcceptRun: a write that takes whole runs at once. Other writes of the body are repeated for each
+//! coordinate of the run.
 //!
 //! ```text
-//! loop(i, [lo, hi), B[accept_run]) = B[accept_run := accept_run(lo, hi)]          i does not occur elsewhere in B
-//!                                  = for i in lo..hi { B[accept_run(i, i + 1)] }  otherwise
+//! loop(i, [lo, hi), B[accept_run])
+//!     = B[accept_run := accept_run(lo, hi)]          i does not occur elsewhere in B
+//!     = for i in lo..hi { B[accept_run(i, i + 1)] }  otherwise
 //! ```
 
 use super::{Looplet, Nest, lower_loop};
@@ -36,7 +38,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, mut nest: Nest) {
     each(cx, nest);
 }
 
-/// Writes one coordinate after the other.
+/// Writes the coordinates one by one.
 fn each(cx: &mut Cx<'_>, mut nest: Nest) {
     for head in &mut nest.heads {
         if let Looplet::AcceptRun(accept) = &head.looplet {
@@ -61,7 +63,7 @@ mod tests {
     use redpoll_logic::{Format, Prim, Scalar, TensorType};
     use std::sync::Arc;
 
-    /// The code of `for i in 0..5 { s = rhs }` where `s` accepts runs.
+    /// Returns the code of `for i in 0..5 { s = rhs }`, where `s` accepts runs.
     fn code(rhs: Term) -> Vec<Stmt> {
         let ty = TensorType { shape: vec![], dtype: Prim::I64.into(), fill: Scalar::I64(0), format: Format::dense(0) };
         let program = Program {

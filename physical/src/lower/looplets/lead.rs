@@ -1,16 +1,20 @@
-//! Leads: an intersection whose rounds do not depend on each other, for machines whose lanes share them.
+//! Leads: intersections whose rounds do not depend on each other, for machines whose lanes share
+//! the rounds.
 //!
-//! One list that is needed leads. For each of its entries the other steppers are searched from where they stand, by cursors
-//! of the round, so that it goes on from nothing that an earlier one has left:
+//! One list that is needed leads. For each of its entries, the other steppers are searched from
+//! their current position. Each round uses its own copies of their cursors, so that no round
+//! depends on an earlier one:
 //! ```text
 //! loop(i, [lo, hi), B[steppers]) =
 //!     seek(lo)
 //!     for entries of the leader before hi {
-//!         p = stop; own cursors = cursors of the others; seek(p - 1); loop(i, [p - 1, p), B[stepper := chunk cut to p])
+//!         p = stop; own cursors = cursors of the others; seek(p - 1)
+//!         loop(i, [p - 1, p), B[stepper := chunk cut to p])
 //!     }
 //! ```
-//! The leader is a list in whose pattern something is written, so that places belong to rounds; else the shortest one. A
-//! list that ends in the middle is searched for its end, so that no round has to leave the loop.
+//! The leader is a list in whose pattern something is written, if there is one, so that each round
+//! owns its positions; otherwise the shortest list. If the extent ends within the list, the end is
+//! searched for first, so that no round has to leave the loop.
 
 use super::stepper::{Walker, round};
 use super::{Extent, Looplet, Nest};
@@ -22,10 +26,11 @@ use crate::lower::state::Cursor;
 use redpoll_logic::Prim;
 use std::collections::HashSet;
 
-/// A list of fewer entries on average does not lead: there is no work in it for several lanes.
+/// Average number of entries below which a list does not lead: it has too little work for several
+/// lanes.
 const LEAST: f64 = 2.0;
 
-/// The walker that leads, and its cursor, where rounds are to be independent.
+/// Returns the walker that leads and its cursor, if rounds are to be independent.
 pub(super) fn leader(cx: &Cx<'_>, nest: &Nest, walkers: &[Walker]) -> Option<(usize, Local)> {
     let lengths = cx.lengths.filter(|_| nest.until.is_none())?;
     let ends_within = |w: &Walker| cx.prover.le(&w.stepper.bound, &nest.extent.hi);
@@ -46,7 +51,8 @@ pub(super) fn leader(cx: &Cx<'_>, nest: &Nest, walkers: &[Walker]) -> Option<(us
     lists.min_by(first).map(|(at, cursor, ..)| (at, cursor))
 }
 
-/// The cursor of a stepper that goes through a list entry by entry, between which nothing but the fill value is met.
+/// Returns the cursor of a stepper that iterates over a list entry by entry, with only the fill
+/// value between entries.
 fn cursor_of_list(w: &Walker) -> Option<Local> {
     let Expr::Compare(CompareOp::Lt, cursor, _) = &w.stepper.more else { return None };
     let Expr::Local(cursor) = **cursor else { return None };
@@ -54,7 +60,7 @@ fn cursor_of_list(w: &Walker) -> Option<Local> {
     (steps && is_list(w)).then_some(cursor)
 }
 
-/// Whether a stepper meets single entries, and nothing but the fill value between and behind them.
+/// Returns whether a stepper has single entries, with only the fill value between and after them.
 fn is_list(w: &Walker) -> bool {
     matches!(&w.stepper.chunk, Looplet::Spike { body: body @ Cursor::Fill(_), .. } if *body == w.stepper.rest)
 }
@@ -83,7 +89,7 @@ pub(super) fn lower(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>, (lea
     cx.push(Stmt::While { cond: lt(&local(cursor), &last), body });
 }
 
-/// Where the entries of a list end that stand before `hi`.
+/// Returns the end of the entries of a list before `hi`.
 fn end_of(cx: &mut Cx<'_>, lead: &Walker, cursor: Local, hi: &Expr) -> Expr {
     let (from, last) = (cx.new_local("from", Prim::I64), cx.new_local("last", Prim::I64));
     cx.assign(from, local(cursor));
@@ -93,13 +99,14 @@ fn end_of(cx: &mut Cx<'_>, lead: &Walker, cursor: Local, hi: &Expr) -> Expr {
     local(last)
 }
 
-/// A local of the same name and type.
+/// Returns a new local of the same name and type.
 fn copy(cx: &mut Cx<'_>, of: Local) -> Local {
     cx.locals.push(cx.locals[of.index()].clone());
     Local(cx.locals.len() as u32 - 1)
 }
 
-/// The cursors of a stepper: what says whether there is more, and moves.
+/// Returns the cursors of a stepper: the locals that `next` changes and that decide whether there
+/// are more entries.
 fn cursors(w: &Walker) -> Vec<Local> {
     let mut moved = HashSet::new();
     (w.stepper.next)(&truth(true)).iter().for_each(|s| {
@@ -112,7 +119,7 @@ fn cursors(w: &Walker) -> Vec<Local> {
     cursors
 }
 
-/// Searches what is left of the walkers for the coordinate before `p`, then does the round.
+/// Searches the remaining walkers for the coordinate before `p`, then emits the round.
 fn search(cx: &mut Cx<'_>, nest: &Nest, mut found: Vec<Walker>, mut others: Vec<Walker>, p: &Expr) {
     if others.is_empty() {
         return round(cx, nest, &found, (plus(p, -1), p.clone()));
@@ -132,7 +139,7 @@ fn search(cx: &mut Cx<'_>, nest: &Nest, mut found: Vec<Walker>, mut others: Vec<
         if !is_entry {
             return search(cx, nest, found, others, p);
         }
-        // Nothing is left to be done where the list has no entry.
+        // If the list has no entry here, the body has no effect.
         let met = cx.block(|cx| {
             cx.prover.assume_eq(&stop, p);
             search(cx, nest, found, others, p);

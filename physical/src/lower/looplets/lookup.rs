@@ -1,10 +1,10 @@
-//! Lookup: whatever is left is found by coordinate, one after the other.
+//! Lookup: the remaining accesses look up each coordinate.
 //!
 //! ```text
 //! loop(i, [lo, hi), B[lookup]) = for i in lo..hi { B[lookup := lookup(i)] }
 //! ```
-//! Without any looplet left, a body that does not depend on the index is integrated over the run
-//! ([`crate::lower::integrate`]) instead of looped over.
+//! If no looplet is left and the body does not depend on the index, the body is integrated over the
+//! run ([`crate::lower::integrate`]), without a loop.
 
 use super::{Extent, Looplet, Nest, lower_loop};
 use crate::assembly::Stmt;
@@ -27,7 +27,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
     each(cx, &nest);
 }
 
-/// The extent is one coordinate: no loop.
+/// Lowers an extent of one coordinate without a loop.
 fn at_point(cx: &mut Cx<'_>, mut nest: Nest) {
     let lo = cx.name("i", &nest.extent.lo);
     if let Some(index) = nest.extent.index {
@@ -45,7 +45,8 @@ fn at_point(cx: &mut Cx<'_>, mut nest: Nest) {
     lower_loop(cx, nest);
 }
 
-/// The body of a loop of one round at least without the flags that every round sets, which are set here.
+/// Moves assignments of flags that every round sets out of a loop that has at least one round, and
+/// returns the rest.
 fn without_marks(cx: &mut Cx<'_>, body: Vec<Stmt>) -> Vec<Stmt> {
     let mut reads = vec![false; cx.locals.len()];
     cleanup::note_reads(&body, &mut reads);
@@ -63,7 +64,7 @@ fn without_marks(cx: &mut Cx<'_>, body: Vec<Stmt>) -> Vec<Stmt> {
     kept
 }
 
-/// A loop over the coordinates.
+/// Emits a loop over the coordinates.
 fn each(cx: &mut Cx<'_>, nest: &Nest) {
     let Extent { index, lo, hi } = nest.extent.clone();
     let var = cx.new_local(index.map_or("i", |i| cx.index_name(i)).to_string().as_str(), Prim::I64);

@@ -1,14 +1,15 @@
-//! Mirror: a looplet met from its end, in negated coordinates: what was at `c` is at `-c`.
+//! Mirror: a looplet in negated coordinates, from its end: the part at `c` moves to `-c`.
 //!
-//! Whatever does not step is turned around here. Steppers find their chunks by going forward; a level that can find them
-//! from the end says so in `LevelLowering::read_backward`.
+//! Looplets that do not step are mirrored here. Steppers find their chunks only forward; levels
+//! that can find them from the end implement `LevelLowering::read_backward`.
 
 use super::{Looplet, Phase};
 use crate::assembly::Expr;
 use crate::lower::build::{int, sub};
 use std::rc::Rc;
 
-/// The looplet, described up to `stop`, in negated coordinates; `None` when it steps.
+/// Returns the looplet, which is described up to `stop`, in negated coordinates; `None` if it
+/// steps.
 pub(crate) fn mirror(looplet: &Looplet, stop: &Expr) -> Option<Looplet> {
     Some(match looplet {
         Looplet::Run(_) | Looplet::Null => looplet.clone(),
@@ -27,7 +28,7 @@ pub(crate) fn mirror(looplet: &Looplet, stop: &Expr) -> Option<Looplet> {
             epilogue: epilogue.clone(),
         },
         Looplet::Sequence(phases) => {
-            // A phase begins where the one before it ends, and there its mirror image ends.
+            // A phase starts where the previous one ends; its mirror image ends there.
             let begins = [None].into_iter().chain(phases.iter().map(|p| p.stop.as_ref()));
             let turned = phases.iter().zip(begins).map(|(phase, begin)| {
                 Some(Phase {

@@ -1,10 +1,12 @@
-//! Looplets: the pieces of which a level's fibers are described, and the rules that lower loops over them.
+//! Looplets: the pieces that describe the fibers of a level, and the rules that lower loops over
+//! them.
 //!
-//! A looplet describes what an access meets while an index runs over a half-open extent. Source: Ahrens, Donenfeld,
-//! Kjolstad, Amarasinghe, "Looplets: A Language for Structured Coiteration" (CGO 2023), and Finch. Every looplet has its
-//! rule in a file of its own; [`lower_loop`] applies the rule of the highest style that any access has:
-//! Thunk > Switch > Sequence (with its phases) > Spike > Run > Jumper > Stepper > AcceptRun > Lookup.
-//! Every order gives a correct program; this one narrows extents and lets fill values annihilate before it loops.
+//! A looplet describes the values of an access while an index runs over a half-open extent. Source:
+//! Ahrens, Donenfeld, Kjolstad, Amarasinghe, "Looplets: A Language for Structured Coiteration" (CGO
+//! 2023), and Finch. The rule of each looplet is in a file of its own; [`lower_loop`] applies the
+//! rule of the highest style among the accesses: Thunk > Switch > Sequence (with its phases) >
+//! Spike > Run > Jumper > Stepper > AcceptRun > Lookup. Every order gives a correct program; this
+//! one narrows extents and lets fill values annihilate terms before it loops.
 
 pub(crate) mod accept_run;
 pub(crate) mod lead;
@@ -29,82 +31,83 @@ use crate::assembly::{Expr, Stmt};
 use crate::notation::Index;
 use std::rc::Rc;
 
-/// What an access meets over an extent.
+/// The structure of an access over an extent.
 #[derive(Clone)]
 pub(crate) enum Looplet {
-    /// The same at every coordinate; at a single coordinate, a leaf of the nest.
+    /// The same cursor at every coordinate.
     Run(Cursor),
-    /// A run, but for the last coordinate of the extent.
+    /// A run, except at the last coordinate of the extent.
     Spike { body: Cursor, tail: Rc<Looplet> },
-    /// One of two, by a `bool` known before the loop.
+    /// One of two looplets, by a `bool` that is computed before the loop.
     Switch { cond: Expr, then: Rc<Looplet>, other: Rc<Looplet> },
-    /// Code to run before and after.
+    /// A looplet with code to run before and after it.
     Thunk { preamble: Vec<Stmt>, body: Rc<Looplet>, epilogue: Vec<Stmt> },
-    /// Phases one after the other; each but the last ends where it says.
+    /// Phases one after the other; each except the last has an end of its own.
     Sequence(Vec<Phase>),
-    /// Chunks one after the other, found while going.
+    /// Chunks one after the other, found during iteration.
     Stepper(Rc<Stepper>),
-    /// A stepper of spikes that may lead by leaps: all others are moved to where the furthest stands.
+    /// A stepper of spikes that may lead by leaps: all other accesses are moved to the furthest
+    /// one.
     Jumper(Rc<Stepper>),
     /// A write that takes whole runs at once.
     AcceptRun(AcceptRun),
-    /// Anything, found by coordinate.
+    /// Any structure, looked up by coordinate.
     Lookup(Lookup),
-    /// Writes vanish.
+    /// Writes have no effect.
     Null,
 }
 
-/// The looplet at one coordinate.
+/// Returns the looplet at one coordinate.
 pub(crate) type Lookup = Rc<dyn Fn(&mut Cx<'_>, &Expr) -> Looplet>;
 
-/// The write of one value to all of `[lo, hi)`.
+/// Writes one value to all coordinates of `[lo, hi)`.
 pub(crate) type AcceptRun = Rc<dyn Fn(&mut Cx<'_>, &Expr, &Expr) -> Looplet>;
 
-/// Code that moves a stepper on where a `bool` holds.
+/// Returns code that moves a stepper on if a `bool` is true.
 pub(crate) type Next = Rc<dyn Fn(&Expr) -> Vec<Stmt>>;
 
-/// Code that moves a stepper to a coordinate.
+/// Emits code that moves a stepper to a coordinate.
 pub(crate) type Seek = Rc<dyn Fn(&mut Cx<'_>, &Expr)>;
 
-/// A part of a sequence.
+/// A phase of a sequence.
 #[derive(Clone)]
 pub(crate) struct Phase {
-    /// One past its last coordinate; `None`: the end of the extent.
+    /// One past its last coordinate; `None` for the end of the extent.
     pub(crate) stop: Option<Expr>,
-    /// What is met there.
+    /// The looplet of the phase.
     pub(crate) body: Looplet,
 }
 
-/// Chunks found while going: a cursor over stored entries in ascending order.
+/// Chunks found during iteration: a cursor over stored entries in ascending order.
 pub(crate) struct Stepper {
-    /// Whether there is a current entry.
+    /// The condition that there is a current entry.
     pub(crate) more: Expr,
-    /// Code that finds out about the current entry; runs only when there is one.
+    /// Code that loads the current entry; it runs only if there is one.
     pub(crate) current: Vec<Stmt>,
-    /// One past the last coordinate of the current entry's chunk; known after `current`.
+    /// One past the last coordinate of the current entry's chunk; set by `current`.
     pub(crate) stop: Expr,
-    /// A bound on every `stop`.
+    /// An upper bound on every `stop`.
     pub(crate) bound: Expr,
-    /// What is met from the end of the last chunk to `stop`.
+    /// The looplet from the end of the last chunk to `stop`.
     pub(crate) chunk: Looplet,
-    /// Code that moves to the next entry where the given `bool` holds.
+    /// Code that moves to the next entry if the given `bool` is true.
     pub(crate) next: Next,
     /// Code that moves to the first entry whose chunk ends after the given coordinate.
     pub(crate) seek: Seek,
-    /// A lower bound on all coordinates of all entries: no seek is needed for an extent that begins there.
+    /// A lower bound on the coordinates of all entries: an extent that starts there needs no seek.
     pub(crate) first: Expr,
-    /// What is met after the last entry.
+    /// The cursor after the last entry.
     pub(crate) rest: Cursor,
 }
 
-/// A looplet and the accesses that it stands for: equal accesses go together.
+/// A looplet and the accesses that share it: equal accesses have one head.
 #[derive(Clone)]
 pub(crate) struct Head {
     pub(crate) looplet: Looplet,
     pub(crate) members: Vec<AccId>,
 }
 
-/// The extent of a loop and the index that it binds; `None` for a lookup outside of loops.
+/// The extent of a loop and the index that it binds; `None` for a lookup outside loops.
 #[derive(Clone, Debug)]
 pub(crate) struct Extent {
     pub(crate) index: Option<Index>,
@@ -112,18 +115,18 @@ pub(crate) struct Extent {
     pub(crate) hi: Expr,
 }
 
-/// A loop in the course of being lowered: the accesses of `body` in `heads` describe what they meet over `extent`.
+/// A loop during its lowering: `heads` describe accesses of `body` over `extent`.
 #[derive(Clone)]
 pub(crate) struct Nest {
     pub(crate) extent: Extent,
     pub(crate) heads: Vec<Head>,
     pub(crate) body: Rc<Tree>,
     pub(crate) state: State,
-    /// What ends the loop early.
+    /// The condition that ends the loop early.
     pub(crate) until: Option<Until>,
 }
 
-/// The kinds of looplets by priority, lowest first.
+/// The styles of looplets by priority, lowest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Style {
     Lookup,
@@ -154,37 +157,39 @@ impl Looplet {
 }
 
 impl Extent {
-    /// Whether it has just one coordinate.
+    /// Returns whether the extent has exactly one coordinate.
     pub(crate) fn is_point(&self, cx: &Cx<'_>) -> bool {
         cx.prover.eq(&self.hi, &super::plus(&self.lo, 1))
     }
 }
 
 impl Nest {
-    /// The nest over another extent, its looplets cut to it.
+    /// Returns the nest over another extent, with its looplets cut to it.
     pub(crate) fn over(&self, cx: &Cx<'_>, lo: Expr, hi: Expr) -> Nest {
         let heads = truncate::heads(cx, &self.heads, &self.extent.hi, &hi);
         Nest { extent: Extent { lo, hi, ..self.extent }, heads, ..self.clone() }
     }
 
-    /// The nest with the looplet of one head replaced.
+    /// Returns the nest with the looplet of one head replaced.
     pub(crate) fn with(&self, head: usize, looplet: Looplet) -> Nest {
         let mut nest = self.clone();
         nest.heads[head].looplet = looplet;
         nest
     }
 
-    /// Whether nothing is left to be done when heads are runs of those cursors, but for setting places to fill values.
+    /// Returns whether the only effect of the body is to set elements to fill values, if the given
+    /// heads are runs of these cursors.
     pub(crate) fn vanishes_with(&self, cx: &Cx<'_>, met: &[(usize, Cursor)]) -> bool {
         only_fills(cx, &self.having_met(met), &self.body)
     }
 
-    /// Whether nothing is left to be done at all when heads are runs of those cursors.
+    /// Returns whether the body has no effect, if the given heads are runs of these cursors.
     pub(crate) fn ends_with(&self, cx: &Cx<'_>, met: &[(usize, Cursor)]) -> bool {
         simplify(cx, &self.having_met(met), &self.body).is_empty()
     }
 
-    /// Simplifies the body, forgets looplets that no longer matter, and says whether anything is left to be done.
+    /// Simplifies the body, drops looplets of accesses that no longer occur, and returns whether
+    /// the body has an effect.
     fn has_work(&mut self, cx: &Cx<'_>) -> bool {
         self.body = Rc::new(simplify(cx, &self.state, &self.body));
         let alive = self.body.accesses();
@@ -192,7 +197,7 @@ impl Nest {
         !self.body.is_empty()
     }
 
-    /// What is known once heads are runs of those cursors.
+    /// Returns the state in which the given heads are runs of these cursors.
     fn having_met(&self, met: &[(usize, Cursor)]) -> State {
         let mut state = self.state.clone();
         for (head, cursor) in met {
@@ -202,12 +207,13 @@ impl Nest {
     }
 }
 
-/// Lowers a loop: simplifies the body, forgets looplets that no longer matter, and applies the rule of the highest style.
+/// Lowers a loop: simplifies the body, drops looplets of accesses that no longer occur, and applies
+/// the rule of the highest style.
 pub(crate) fn lower_loop(cx: &mut Cx<'_>, mut nest: Nest) {
     if !nest.has_work(cx) || cx.prover.le(&nest.extent.hi, &nest.extent.lo) {
         return;
     }
-    // Where what is met already leaves nothing to be done, the other looplets are not asked.
+    // If the known runs already leave the body without effect, the other looplets are not lowered.
     let known = nest.heads.iter().enumerate().filter_map(|(at, h)| match &h.looplet {
         Looplet::Run(cursor @ (Cursor::Fill(_) | Cursor::Outside(_))) => Some((at, cursor.clone())),
         _ => None,

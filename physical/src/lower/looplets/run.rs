@@ -3,7 +3,8 @@
 //! ```text
 //! loop(i, e, B[A[.., i]]) = loop(i, e, B[A[..]])          A is a run over e
 //! ```
-//! If it is the fill value, it becomes a literal, and the simplifier of the next step removes what it annihilates.
+//! A run of the fill value becomes a literal, and the next simplification removes the terms that
+//! the literal annihilates.
 
 use super::{Looplet, Nest, lower_loop};
 use crate::lower::cx::Cx;

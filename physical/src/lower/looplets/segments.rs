@@ -1,9 +1,10 @@
-//! Segments: steppers of spikes, of blocks and of runs with the body of the loop emitted once.
+//! Segments: steppers of spikes, blocks or runs with the body of the loop emitted once.
 //!
-//! The rule of [`super::stepper`] emits the body before, at and after the entries, with what is known there; nested in
-//! each other such loops multiply their copies. Once a statement has been copied often (`Options::most_copies`),
-//! its loops go from end to end of *segments* instead: a gap between entries, one coordinate at which an entry stands, or
-//! coordinates within blocks and between the ends of all of them.
+//! The rule of [`super::stepper`] emits the body before, at and after the entries, simplified for
+//! each case, so nested loops multiply their copies. Once a statement has been copied often
+//! (`Options::most_copies`), its loops iterate over *segments* instead. A segment is a gap between
+//! entries, the coordinate of a single entry, or a range of coordinates between adjacent ends of
+//! blocks.
 //! ```text
 //! loop(i, [lo, hi), B[steppers]) =
 //!     cur = lo; seek(lo)
@@ -13,10 +14,10 @@
 //!         step those with stop == end; cur = end
 //!     }
 //! ```
-//! With blocks, whose coordinates are `begin..stop`, `end` is the nearest `begin` or `stop` behind `cur`, and what stands
-//! there is decided by `begin <= cur`. A run that follows on the one before begins before `cur`.
-//! It does the rounds that the entries ask for, as the other rule does; only what a fill value would have annihilated is
-//! decided as it runs, by the presence of fibers.
+//! With blocks, whose coordinates are `begin..stop`, `end` is the nearest `begin` or `stop` after
+//! `cur`, and `begin <= cur` decides whether the entry is used. A run that directly follows another
+//! one begins before `cur`. This rule runs the same rounds as the other one. The terms that a fill
+//! value would have annihilated are decided at run time, by the presence of fibers.
 
 use super::stepper::{Walker, ends_when_all_run_out};
 use super::switch::present_if;
@@ -28,7 +29,8 @@ use crate::lower::seeded::{self, Seeded};
 use crate::lower::state::Cursor;
 use redpoll_logic::Prim;
 
-/// Whether the rule applies: between entries there is nothing but the fill value, and all walkers are of this kind.
+/// Returns whether the rule applies: all walkers have only the fill value between entries, and none
+/// is needed.
 pub(super) fn applies(walkers: &[Walker]) -> bool {
     let fits = |w: &Walker| match (&w.stepper.chunk, &w.stepper.rest) {
         (Looplet::Spike { body: Cursor::Fill(body), tail }, Cursor::Fill(rest)) => body == rest && finds_fibers(tail),
@@ -44,7 +46,7 @@ pub(super) fn applies(walkers: &[Walker]) -> bool {
     walkers.iter().all(|w| !w.needed && fits(w))
 }
 
-/// Whether a fiber is found, or looked up.
+/// Returns whether the looplet is a fiber, or looks one up.
 pub(super) fn finds_fibers(tail: &Looplet) -> bool {
     match tail {
         Looplet::Run(Cursor::Fiber(_)) | Looplet::Lookup(_) => true,
@@ -104,10 +106,10 @@ pub(super) fn lower(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
     cx.push_steps(index, lt(&from, &hi), body);
 }
 
-/// Sets the end of the segment that begins at `from`, all entries being single coordinates.
+/// Sets the end of the segment that starts at `from`, if all entries are single coordinates.
 fn end_at_spikes(cx: &mut Cx<'_>, walkers: &[Walker], hi: &Expr, (from, end): (&Expr, Local)) {
     let nearest = walkers.iter().skip(1).fold(walkers[0].stop.clone(), |p, w| min(&p, &w.stop));
-    // What `p` is in terms of where the walkers stand must not be believed once they move.
+    // Facts that relate `p` to the cursors would be wrong once the walkers move.
     let scope = cx.prover.open();
     let p = cx.name("p", &nearest);
     cx.prover.close(scope);
@@ -118,7 +120,7 @@ fn end_at_spikes(cx: &mut Cx<'_>, walkers: &[Walker], hi: &Expr, (from, end): (&
     }
 }
 
-/// Sets the end of the segment that begins at `from`: where the nearest entry begins or ends.
+/// Sets the end of the segment that starts at `from`: the nearest start or end of an entry.
 fn end_at_blocks(cx: &mut Cx<'_>, walkers: &[Walker], hi: &Expr, (from, end): (&Expr, Local)) {
     cx.assign(end, hi.clone());
     for w in walkers {
@@ -130,7 +132,8 @@ fn end_at_blocks(cx: &mut Cx<'_>, walkers: &[Walker], hi: &Expr, (from, end): (&
     }
 }
 
-/// What a walker's current entry is if it is `here`; a single coordinate is `coordinate`.
+/// Returns the looplet of a walker's current entry, which is present if `here`. `coordinate` is
+/// that of a single entry.
 fn entry(cx: &mut Cx<'_>, w: &Walker, coordinate: &Expr, here: &Expr) -> Looplet {
     let Cursor::Fill(fill) = &w.stepper.rest else { unreachable!("the rule applies") };
     let present = |cx: &Cx<'_>, found: &Looplet| {

@@ -1,13 +1,15 @@
-//! Sequence and its phases: the phases of one access one after the other, each cut to the extent.
+//! Sequence and its phases: the phases of an access one after the other, each cut to the extent.
 //!
 //! ```text
 //! loop(i, [lo, hi), B[sequence]) =
-//!     s1 = min(max(stop1, lo), hi); loop(i, [lo, s1), B[sequence := phase1]); loop(i, [s1, hi), B[phase2, ..])
+//!     s1 = min(max(stop1, lo), hi)
+//!     loop(i, [lo, s1), B[sequence := phase1]); loop(i, [s1, hi), B[phase2, ..])
 //! ```
-//! Several sequences nest: within a phase of the first, the next one is cut in turn, so their cartesian product arises
-//! and phases that are empty for sure are never emitted. Where that would be too much code, those that have one thing
-//! behind a run of the fill value, or between two, become steppers of one entry, which [`super::segments`] lowers
-//! together. At a single coordinate a sequence is a switch.
+//! Several sequences nest: within a phase of the first, the next one is cut in turn. Their
+//! cartesian product arises, and phases that are proved to be empty are never emitted. If that
+//! would take too much code, sequences with one stored part after a gap, or between two gaps,
+//! become steppers of one entry, which [`super::segments`] lowers together. At a single coordinate,
+//! a sequence is a switch.
 
 use super::{Head, Looplet, Nest, Phase, Stepper, lower_loop, segments, switch, truncate};
 use crate::assembly::{Expr, Stmt};
@@ -56,7 +58,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
     }
 }
 
-/// The nest, whose extent is one coordinate, with its sequences as switches.
+/// Returns the nest, whose extent is one coordinate, with its sequences as switches.
 fn as_switches(cx: &Cx<'_>, nest: &Nest) -> Nest {
     let mut nest = nest.clone();
     let (lo, hi) = (nest.extent.lo.clone(), nest.extent.hi.clone());
@@ -68,7 +70,7 @@ fn as_switches(cx: &Cx<'_>, nest: &Nest) -> Nest {
     nest
 }
 
-/// What phases are at the coordinate `lo`, the last of which ends at `hi = lo + 1`.
+/// Returns the looplet of phases at the coordinate `lo`; the last phase ends at `hi = lo + 1`.
 fn at_coordinate(cx: &Cx<'_>, phases: &[Phase], lo: &Expr, hi: &Expr) -> Looplet {
     let decided = |stop: &Expr| match (cx.prover.lt(lo, stop), cx.prover.le(stop, lo)) {
         (true, _) => truth(true),
@@ -92,10 +94,11 @@ fn at_coordinate(cx: &Cx<'_>, phases: &[Phase], lo: &Expr, hi: &Expr) -> Looplet
     before.iter().rev().fold(body(last), |rest, p| choose(stop(p), body(p), rest))
 }
 
-/// The nest with its sequences of a gap and something stored, with another gap behind it or not, as steppers, if they are
-/// many or the body is crowded.
+/// Turns sequences of a gap and a stored part, possibly followed by another gap, into steppers, if
+/// there are many or the body is crowded.
 fn as_steppers(cx: &mut Cx<'_>, nest: &Nest) -> Option<Nest> {
-    // A fiber that is not there reads as its tensor's fill value: what else is met out of bounds is no gap.
+    // An absent fiber reads as the fill value of its tensor, so another value out of bounds is not
+    // a gap.
     let multiplies = |at: usize| {
         let Head { looplet: Looplet::Sequence(phases), members } = &nest.heads[at] else { return false };
         let Some(fill) = nest.state.acc(members[0]).tensor.map(|t| cx.fill(t)) else { return false };
@@ -121,7 +124,8 @@ fn as_steppers(cx: &mut Cx<'_>, nest: &Nest) -> Option<Nest> {
     Some(nest)
 }
 
-/// A gap and something stored, with another gap behind it or up to `hi`, as a stepper of one entry.
+/// Returns a gap and a stored part, which ends at another gap or at `hi`, as a stepper of one
+/// entry.
 fn one_entry(cx: &mut Cx<'_>, phases: &[Phase], hi: &Expr) -> Stepper {
     let [Phase { stop: Some(begin), body: Looplet::Run(rest) }, stored, ..] = phases else {
         unreachable!("it begins with a gap")
@@ -146,7 +150,7 @@ fn one_entry(cx: &mut Cx<'_>, phases: &[Phase], hi: &Expr) -> Stepper {
     }
 }
 
-/// `stop` within `[lo, hi]`, which holds `lo <= hi`, named if it is not cheap.
+/// Returns `stop` clamped to `[lo, hi]`, where `lo <= hi`, in a local if it is not cheap.
 fn clamp(cx: &mut Cx<'_>, stop: &Expr, lo: &Expr, hi: &Expr) -> Expr {
     let mut clamped = stop.clone();
     if cx.prover.le(&clamped, lo) {

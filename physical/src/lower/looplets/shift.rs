@@ -1,11 +1,12 @@
-//! Shift: a looplet met at `scale * i + offset` instead of `i`; it keeps its structure, so slices, strides and
-//! convolutions cost nothing.
+//! Shift: a looplet at `scale * i + offset` in place of `i`. Its structure is preserved, so slices,
+//! strides and convolutions cost nothing.
 //!
-//! An index stands for one coordinate in `scale`, so a chunk that ends at the coordinate `stop` ends at the index
-//! `ceil((stop - offset) / scale)`. Between two indices chunks vanish: of a stepper's entries those are passed over that
-//! no index meets.
+//! Indices select one coordinate in `scale`, so a chunk that ends at the coordinate `stop` ends at
+//! the index `ceil((stop - offset) / scale)`. Chunks between the coordinates of two indices vanish,
+//! and a stepper skips entries that no index selects.
 //!
-//! Also the guard of permissive reads, a sequence of what lies outside, inside and outside again.
+//! This file also has the guard of permissive reads, a sequence of the outside, the inside and the
+//! outside again.
 
 use super::{Lookup, Looplet, Phase, Stepper};
 use crate::assembly::{Expr, Stmt};
@@ -16,31 +17,32 @@ use crate::lower::state::{Coordinate, Cursor, Violation};
 use redpoll_logic::Prim;
 use std::rc::Rc;
 
-/// Which coordinate of a level an index stands for: `scale * i + offset`.
+/// The map from an index to a coordinate of a level: `scale * i + offset`.
 #[derive(Clone, Debug)]
 pub(crate) struct Shift {
-    /// At least 1.
+    /// The stride, at least 1.
     pub(crate) scale: i64,
     pub(crate) offset: Expr,
 }
 
 impl Shift {
-    /// The coordinate of an index.
+    /// Returns the coordinate of an index.
     fn coordinate(&self, i: &Expr) -> Expr {
         add(&mul(&int(self.scale), i), &self.offset)
     }
 
-    /// The end of the indices whose coordinates are below `stop`.
+    /// Returns one past the last index whose coordinate is below `stop`.
     fn end(&self, stop: &Expr) -> Expr {
         ceil_div(&sub(stop, &self.offset), self.scale)
     }
 
-    /// Whether some index stands for the coordinate.
+    /// Returns the condition that some index has the coordinate.
     fn meets(&self, coordinate: &Expr) -> Expr {
         is_multiple(&sub(coordinate, &self.offset), self.scale)
     }
 
-    /// The looplet, described in coordinates of its level up to `stop`, in terms of the index.
+    /// Returns the looplet, described in coordinates of its level up to `stop`, in terms of the
+    /// index.
     pub(crate) fn apply(&self, cx: &mut Cx<'_>, looplet: &Looplet, stop: &Expr) -> Looplet {
         match looplet {
             Looplet::Run(_) | Looplet::Null => looplet.clone(),
@@ -83,7 +85,7 @@ impl Shift {
                 }))
             }
             Looplet::AcceptRun(accept) => {
-                // The coordinates of neighbouring indices are none.
+                // The coordinates of adjacent indices are not adjacent.
                 let accept = accept.clone();
                 self.apply(cx, &Looplet::Lookup(Rc::new(move |cx, c| accept(cx, c, &plus(c, 1)))), stop)
             }
@@ -116,8 +118,8 @@ impl Shift {
         }
     }
 
-    /// The stepper without the entries that no index meets: of spikes, those whose coordinate none stands for; of other
-    /// chunks, those that end before the next index.
+    /// Returns the stepper without the entries that no index selects. Spikes are skipped if no
+    /// index has their coordinate, other chunks if they end before the next index.
     fn thinned(&self, cx: &mut Cx<'_>, s: &Stepper) -> Stepper {
         let stop = cx.new_local("stop", Prim::I64);
         let mut current = s.current.clone();
@@ -167,13 +169,14 @@ impl Shift {
                 reached.iter().for_each(|r| cx.assign(*r, i.clone()));
                 cx.push(pass.clone());
             }),
-            // A seek finds the first entry that an index meets, so there always is one.
+            // A seek finds the first entry that an index selects, so it is always needed.
             first: int(i64::MIN),
             rest: s.rest.clone(),
         }
     }
 
-    /// The looplet where the coordinate is in `[lo, hi)`, and `outside` of a round elsewhere. The loop begins at `first`.
+    /// Returns the looplet where the coordinate is in `[lo, hi)`, and `outside` elsewhere. The loop
+    /// starts at `first`, which `outside` takes as the first index of its phase.
     pub(crate) fn within(
         &self,
         looplet: Looplet,
@@ -194,24 +197,25 @@ impl Shift {
     }
 }
 
-/// What is met out of bounds.
+/// The effect of an access out of bounds.
 #[derive(Clone, Debug)]
 pub(crate) enum Outside {
-    /// A value: a literal cursor.
+    /// The access reads this literal cursor.
     Reads(Cursor),
-    /// Nothing is written.
+    /// The write has no effect.
     Vanishes,
-    /// The run ends; the number of the check.
+    /// The run ends; the number is that of the check.
     Fails(u32),
 }
 
 impl Outside {
-    /// What is met at a coordinate.
+    /// Returns the looplet at a coordinate out of bounds.
     pub(crate) fn at(&self, coordinate: &Expr) -> Looplet {
         self.met(&|| Coordinate::Known(coordinate.clone()))
     }
 
-    /// What is met at a coordinate that is told if need be.
+    /// Returns the looplet at a coordinate out of bounds, which is computed only if a check reports
+    /// it.
     pub(crate) fn met(&self, coordinate: &dyn Fn() -> Coordinate) -> Looplet {
         match self {
             Outside::Reads(value) => Looplet::Run(value.clone()),
@@ -221,7 +225,8 @@ impl Outside {
     }
 }
 
-/// The lookup where its coordinate `scale * i + offset` is within `[0, dimension)`, and what is `outside` elsewhere.
+/// Returns the lookup where its coordinate `scale * i + offset` is in `[0, dimension)`, and the
+/// looplet of `outside` elsewhere.
 pub(crate) fn permissive_lookup(at: Lookup, outside: Outside, scale: i64, offset: Expr, dimension: Expr) -> Looplet {
     Looplet::Lookup(Rc::new(move |cx: &mut Cx<'_>, i: &Expr| {
         let c = cx.name("i", &add(&mul(&int(scale), i), &offset));

@@ -1,9 +1,11 @@
-//! Spike: the run before the last coordinate, then the last coordinate alone.
+//! Spike: lowers the run before the last coordinate, then the last coordinate alone.
 //!
 //! ```text
-//! loop(i, [lo, hi), B[spike]) = loop(i, [lo, hi - 1), B[spike := body]); loop(i, [hi - 1, hi), B[spike := tail])
+//! loop(i, [lo, hi), B[spike]) =
+//!     loop(i, [lo, hi - 1), B[spike := body]); loop(i, [hi - 1, hi), B[spike := tail])
 //! ```
-//! Every spike of a nest ends at the extent's end: [`super::truncate`] sees to it wherever an extent is cut.
+//! Every spike of a nest ends at the end of the extent; [`super::truncate`] preserves this when an
+//! extent is cut.
 
 use super::{Looplet, Nest, lower_loop};
 use crate::lower::build::plus;

@@ -1,26 +1,37 @@
-//! Stepper and Jumper: chunks found while going.
+//! Stepper and Jumper: chunks found during iteration.
 //!
 //! Steppers move together; each round covers the coordinates up to the nearest end of a chunk:
 //! ```text
 //! loop(i, [lo, hi), B[steppers]) =
 //!     cur = lo; seek(lo)
-//!     while more { p = min(stops); loop(i, [cur, p), B[stepper := chunk cut to p]); step those with stop == p; cur = p }
+//!     while more {
+//!         p = min(stops); loop(i, [cur, p), B[stepper := chunk cut to p])
+//!         step those with stop == p; cur = p
+//!     }
 //!     loop(i, [cur, hi), B[stepper := rest])
 //! ```
-//! Two lists of which none is needed have a loop before that one, for as long as both have more: it does not ask them.
+//! Two lists, neither of which is needed, first have a loop that runs while both have entries and
+//! need not test for exhaustion in each round.
 //!
-//! An access without which nothing is left to be done (an operand of an intersection) is *needed*: the loop ends when
-//! one such runs out, and code size stays linear in the number of operands. An access that is not needed and has run
-//! out stands at infinity.
+//! An access is *needed* if the body has no effect without its entries (an operand of an
+//! intersection). The loop ends when a needed access is exhausted, and code size stays linear in
+//! the number of operands. An exhausted access that is not needed has an infinite stop.
 //!
-//! Jumpers that are needed lead by leaps:
+//! Needed jumpers lead by leaps:
 //! ```text
-//!     while more { p = max(stops); seek(p - 1) those behind; loop(i, [p - 1, p), B[stepper := chunk cut to p]); .. }
+//!     while more {
+//!         p = max(stops); seek(p - 1) those behind
+//!         loop(i, [p - 1, p), B[stepper := chunk cut to p]); ..
+//!     }
 //! ```
-//! since before `p` one of them has nothing. Where a leader's chunk is a gap and then a block, they leap to the furthest
-//! begin of a block, and the round covers what is left of all blocks there:
+//! This is correct because one of them has no entry before `p`. If a leader's chunk is a gap
+//! followed by a block, the leaders leap to the furthest begin of a block, and the round covers the
+//! rest of all blocks there:
 //! ```text
-//!     while more { b = max(begins); seek(b) those that end there; p = min(stops); loop(i, [b, p), B[..]); step those.. }
+//!     while more {
+//!         b = max(begins); seek(b) those that end there
+//!         p = min(stops); loop(i, [b, p), B[..]); step those..
+//!     }
 //! ```
 
 use super::{Extent, Looplet, Nest, Phase, Stepper, lead, lower_loop, segments, switch, truncate};
@@ -33,21 +44,21 @@ use std::rc::Rc;
 
 /// An access that steps.
 pub(super) struct Walker {
-    /// Its place among the heads.
+    /// The index of its head in the nest.
     pub(super) head: usize,
     pub(super) stepper: Rc<Stepper>,
-    /// Whether nothing is left to be done once it has run out.
+    /// True if the body has no effect once the access is exhausted.
     pub(super) needed: bool,
-    /// Whether it may lead by leaps.
+    /// True if the access may lead by leaps.
     leaps: bool,
-    /// The end of its current chunk, infinite if it has run out.
+    /// The end of its current chunk, infinite if the access is exhausted.
     pub(super) stop: Expr,
-    /// Its current chunk; if it has run out, phases after the first are never reached.
+    /// The current chunk; if the access is exhausted, phases after the first are never reached.
     pub(super) chunk: Looplet,
 }
 
 impl Walker {
-    /// The first coordinate at which an entry of the current chunk stands, after a gap.
+    /// Returns the first coordinate of the entry in the current chunk, after a gap.
     pub(super) fn begin(&self) -> Option<Expr> {
         match &self.chunk {
             Looplet::Spike { .. } => Some(plus(&self.stop, -1)),
@@ -60,14 +71,14 @@ impl Walker {
         matches!(self.chunk, Looplet::Sequence(_))
     }
 
-    /// Finds out about the current entry, of which there is one.
+    /// Loads the current entry, which exists.
     pub(super) fn find(&mut self, cx: &mut Cx<'_>) {
         cx.extend(self.stepper.current.clone());
         self.stop = self.stepper.stop.clone();
         self.chunk = self.stepper.chunk.clone();
     }
 
-    /// Finds out about the current entry; if there is none, its chunk is an infinite gap.
+    /// Loads the current entry; if there is none, the chunk is an infinite gap.
     pub(super) fn find_or_infinity(&mut self, cx: &mut Cx<'_>) {
         let (mut found, mut none) = (self.stepper.current.clone(), Vec::new());
         let mut end = |cx: &mut Cx<'_>, stop: &Expr| {
@@ -85,7 +96,8 @@ impl Walker {
             }
             chunk => chunk.clone(),
         };
-        // A block or run that is never reached has code that reads what is known of it.
+        // Code of blocks and runs that are never reached reads the locals of their entry, which
+        // must be assigned.
         let spike = matches!(self.chunk, Looplet::Spike { .. });
         let assigned = self.stepper.current.iter().filter_map(|s| match s {
             Stmt::Assign(l, _) if !spike => Some(*l),
@@ -130,7 +142,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
     }
 }
 
-/// Whether nothing is left to be done once all walkers have run out.
+/// Returns whether the body has no effect once all walkers are exhausted.
 pub(super) fn ends_when_all_run_out(cx: &Cx<'_>, nest: &Nest, walkers: &[Walker]) -> bool {
     let met = |w: &Walker| (w.head, w.stepper.rest.clone());
     walkers.iter().any(|w| w.needed) || nest.ends_with(cx, &walkers.iter().map(met).collect::<Vec<_>>())
@@ -178,14 +190,14 @@ fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
     cx.prover.close(scope);
 }
 
-/// Whether lists are merged by a loop of their own as long as each of them has more, which does not ask them in each round:
-/// two lists, and what is done with an entry is short.
+/// Returns whether lists are merged by a separate loop that runs while all have entries, without
+/// testing each in each round. This pays for two lists with a short body.
 fn is_short_merge(cx: &Cx<'_>, nest: &Nest, walkers: &[Walker]) -> bool {
     let lists = walkers.len() == 2 && walkers.iter().all(|w| !w.needed && matches!(w.chunk, Looplet::Spike { .. }));
     lists && nest.until.is_none() && !nest.body.has_loop() && !cx.is_crowded(&nest.body)
 }
 
-/// A round of walkers that know where they stand, from `cur` on, and their steps.
+/// Emits a round from `cur` on of walkers whose entries are loaded, and their steps.
 fn step_once(cx: &mut Cx<'_>, nest: &Nest, walkers: &[Walker], cur: Local) {
     let Extent { lo, hi, .. } = nest.extent.clone();
     let within = seeded::is(Seeded::BeyondExtent) || walkers.iter().all(|w| cx.prover.le(&w.stepper.bound, &hi));
@@ -210,8 +222,9 @@ fn step_once(cx: &mut Cx<'_>, nest: &Nest, walkers: &[Walker], cur: Local) {
     cx.push(Stmt::Assign(cur, p));
 }
 
-/// Steps those that are taken, where code ends. If that is with a branch on what is taken, they step on either side of it:
-/// a processor that foresees the branch goes on with the next round then, and does not wait for the comparison.
+/// Emits the steps of walkers at the end of code. If the code ends with a branch on one of the step
+/// conditions, the steps are emitted on both sides of the branch. A processor that predicts the
+/// branch then starts the next round without waiting for the comparison.
 fn step_at_end(code: &mut Vec<Stmt>, steps: &[(Expr, &Stepper)]) {
     if let Some(Stmt::If { cond, then, other }) = code.last_mut()
         && let Some(decided) = steps.iter().position(|(taken, _)| taken == cond)
@@ -228,7 +241,7 @@ fn step_at_end(code: &mut Vec<Stmt>, steps: &[(Expr, &Stepper)]) {
     }
 }
 
-/// One round over `[cur, p)`, every walker's chunk cut to `p`.
+/// Emits one round over `[cur, p)`, with every walker's chunk cut to `p`.
 pub(super) fn round(cx: &mut Cx<'_>, nest: &Nest, walkers: &[Walker], (cur, p): (Expr, Expr)) {
     let Extent { lo, hi, index } = nest.extent.clone();
     for w in walkers {
@@ -259,7 +272,8 @@ fn leap(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
         let mut leaders = walkers.iter().filter(|w| w.leaps).map(|w| w.stop.clone());
         let first = leaders.next().expect("some walker leaps");
         let furthest = leaders.fold(first, |p, stop| max(&p, &stop));
-        // The leaders are about to move: what `p` is in terms of where they stand now must not be believed then.
+        // The leaders are about to move: facts that relate `p` to their current cursors would be
+        // wrong afterwards.
         let scope = cx.prover.open();
         let p = cx.name("p", &furthest);
         cx.prover.close(scope);
@@ -280,7 +294,7 @@ fn leap(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
     cx.push_steps(nest.extent.index, more, body);
 }
 
-/// Moves a walker that stands before `p - 1` there, and finds out where it stands then.
+/// Moves a walker that is before `p - 1` there, and loads its entry.
 fn catch_up(cx: &mut Cx<'_>, w: &mut Walker, p: &Expr) {
     let target = plus(p, -1);
     let (stepper, needed) = (w.stepper.clone(), w.needed);
@@ -333,7 +347,8 @@ fn leap_to_blocks(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
     cx.push_steps(nest.extent.index, more, body);
 }
 
-/// What a stepper is after its loop: its last chunk if that reaches beyond the extent, else the rest.
+/// Returns the looplet of a stepper after its loop: its last chunk if that reaches beyond the
+/// extent, and otherwise the rest.
 fn remainder(cx: &Cx<'_>, stepper: &Stepper, hi: &Expr) -> Looplet {
     let rest = Looplet::Run(stepper.rest.clone());
     if cx.prover.le(&stepper.bound, hi) || matches!(stepper.chunk, Looplet::Spike { .. }) {

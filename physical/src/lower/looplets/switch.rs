@@ -1,12 +1,13 @@
-//! Switch: one of two looplets, by a condition known before the loop.
+//! Switch: one of two looplets, by a condition computed before the loop.
 //!
 //! ```text
 //! loop(i, e, B[switch]) = if cond { loop(i, e, B[then]) } else { loop(i, e, B[other]) }
 //! ```
-//! A side on which nothing is left to be done is not emitted, so intersections stay small. With more than
-//! [`MOST_BRANCHES`] switches that all matter on both sides, or one less around further loops, or in a statement that
-//! has been copied often, each becomes a *select*: the fiber is read under a presence flag (a leaf reads
-//! `present ? val : fill`, an inner fiber is empty), and the body stands only once.
+//! A side on which the body has no effect is not emitted, so intersections stay small. A switch
+//! becomes a *select* if there are more than [`MOST_BRANCHES`] switches that matter on both sides
+//! (one less around further loops), or if the statement has been copied often. A select reads the
+//! fiber under a presence flag (a leaf reads `present ? val : fill`, an inner fiber is empty), and
+//! the body occurs only once.
 
 use super::{Head, Looplet, Nest, lower_loop};
 use crate::assembly::{Expr, Local, Stmt};
@@ -17,7 +18,7 @@ use crate::lower::state::{Cursor, Fiber};
 use redpoll_logic::Scalar;
 use std::rc::Rc;
 
-/// With more switches than this, bodies are not copied for each case.
+/// Limit on the number of switches for which bodies are copied.
 pub(super) const MOST_BRANCHES: usize = 3;
 
 pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
@@ -58,7 +59,7 @@ fn branch(cx: &mut Cx<'_>, nest: &Nest, at: usize) {
     cx.push_if(cond, then, other);
 }
 
-/// Whether it is a check: where the condition does not hold, the run ends.
+/// Returns whether the looplet is a check: the run ends if the condition is false.
 fn fails_otherwise(looplet: &Looplet) -> bool {
     match looplet {
         Looplet::Switch { other, .. } => matches!(&**other, Looplet::Run(Cursor::Fails(_))),
@@ -66,7 +67,8 @@ fn fails_otherwise(looplet: &Looplet) -> bool {
     }
 }
 
-/// Turns the switches between a fiber and its fill value into fibers under a presence flag; others branch.
+/// Turns switches between a fiber and its fill value into fibers under a presence flag; others
+/// branch.
 fn select(cx: &mut Cx<'_>, mut nest: Nest) {
     let mut first_other = None;
     for k in 0..nest.heads.len() {
@@ -84,7 +86,7 @@ fn select(cx: &mut Cx<'_>, mut nest: Nest) {
     }
 }
 
-/// A switch between a fiber and what its tensor is filled with, as the fiber under a presence flag.
+/// Returns a switch between a fiber and its tensor's fill value as the fiber under a presence flag.
 fn flagged(cx: &Cx<'_>, nest: &Nest, head: usize) -> Option<Looplet> {
     let Head { looplet: Looplet::Switch { cond, then, other }, members } = &nest.heads[head] else { return None };
     let Cursor::Fill(fill) = cx.fill(nest.state.acc(members[0]).tensor?) else { return None };
@@ -98,8 +100,8 @@ fn flagged(cx: &Cx<'_>, nest: &Nest, head: usize) -> Option<Looplet> {
     }
 }
 
-/// What finds a fiber of a tensor of that fill value, as what finds it under a presence flag; where the flag does not
-/// hold nothing is loaded.
+/// Returns a looplet that finds a fiber of a tensor with this fill value as one that finds the
+/// fiber under a presence flag. Nothing is loaded where the flag is false.
 pub(super) fn present_if(cx: &Cx<'_>, looplet: &Looplet, present: &Expr, fill: &Scalar) -> Option<Looplet> {
     match looplet {
         Looplet::Run(Cursor::Fiber(fiber)) => Some(flag(fiber, present)),
@@ -132,7 +134,7 @@ pub(super) fn present_if(cx: &Cx<'_>, looplet: &Looplet, present: &Expr, fill: &
     }
 }
 
-/// Code that runs under a condition; what it assigns is zero otherwise.
+/// Returns code that runs under a condition; the locals that it assigns are zero otherwise.
 fn guarded(cx: &Cx<'_>, cond: &Expr, code: &[Stmt]) -> Stmt {
     fn assigned(code: &[Stmt], found: &mut Vec<Local>) {
         for stmt in code {
@@ -153,7 +155,7 @@ fn is_fill(looplet: &Looplet, fill: &Scalar) -> bool {
     matches!(looplet, Looplet::Run(Cursor::Fill(value)) if value == fill)
 }
 
-/// The fiber under a further presence flag.
+/// Returns the fiber under a further presence flag.
 fn flag(fiber: &Fiber, cond: &Expr) -> Looplet {
     let present = match &fiber.present {
         None => cond.clone(),

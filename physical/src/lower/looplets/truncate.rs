@@ -1,7 +1,8 @@
-//! Truncation: what a looplet is when its extent is cut at the end.
+//! Truncation: the effect on a looplet of cutting the end of its extent.
 //!
-//! A run, stepper or lookup does not care. A spike that loses its last coordinate is a run; where it is not known
-//! before run time whether it does, the question moves into the tail, so that the code of the run stands only once.
+//! Runs, steppers and lookups do not change. A spike that loses its last coordinate becomes a run.
+//! If that is decided at run time, the condition moves into the tail, so that the code of the run
+//! occurs only once.
 
 use super::{Head, Looplet, Phase};
 use crate::assembly::Expr;
@@ -10,12 +11,12 @@ use crate::lower::cx::Cx;
 use crate::lower::seeded::{self, Seeded};
 use std::rc::Rc;
 
-/// The heads of a nest that ended at `old` when it is to end at `new <= old`.
+/// Returns the heads of a nest that ended at `old`, cut to end at `new <= old`.
 pub(crate) fn heads(cx: &Cx<'_>, heads: &[Head], old: &Expr, new: &Expr) -> Vec<Head> {
     heads.iter().map(|h| Head { looplet: looplet(cx, &h.looplet, old, new), members: h.members.clone() }).collect()
 }
 
-/// The looplet, which ended at `old`, when it is to end at `new <= old`.
+/// Returns the looplet, which ended at `old`, cut to end at `new <= old`.
 pub(crate) fn looplet(cx: &Cx<'_>, looplet_: &Looplet, old: &Expr, new: &Expr) -> Looplet {
     let ends = if cx.prover.eq(old, new) {
         return looplet_.clone();
@@ -29,7 +30,7 @@ pub(crate) fn looplet(cx: &Cx<'_>, looplet_: &Looplet, old: &Expr, new: &Expr) -
     cut(looplet_, &ends)
 }
 
-/// The looplet when its extent ends where it did only if `ends`, and earlier otherwise.
+/// Returns the looplet for an extent that keeps its end if `ends`, and ends earlier otherwise.
 fn cut(looplet: &Looplet, ends: &Expr) -> Looplet {
     match looplet {
         Looplet::Spike { body, tail } => {
