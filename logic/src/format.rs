@@ -161,8 +161,8 @@ impl Format {
         Format::of_kinds(&kinds, LeafKind::Element)
     }
 
-    /// Returns the format of sparse blocks of `rows` x `columns` values; the last blocks may be
-    /// ragged.
+    /// Returns the format that lists, for each row of blocks, the stored blocks of `rows` x `columns`
+    /// values (BCSR). The last blocks may be ragged.
     pub fn bcsr(rows: u64, columns: u64) -> Format {
         use LevelKind::{Dense, SparseList};
         let kinds = [Dense, SparseList, Dense, Dense];
@@ -175,10 +175,11 @@ impl Format {
         Format { modes, ..Format::of_kinds(&kinds, LeafKind::Element) }
     }
 
-    /// Returns the format of dense blocks of `rows` x `columns` coordinates, each with a list of
-    /// its stored coordinates (CSB). Source: Buluc, Fineman, Frigo, Gilbert, Leiserson, "Parallel
-    /// sparse matrix-vector and matrix-transpose-vector multiplication using compressed sparse
-    /// blocks", SPAA 2009.
+    /// Returns the format with a dense grid of blocks of `rows` x `columns` coordinates, each with a
+    /// list of its stored coordinates (CSB).
+    ///
+    /// Source: Buluc, Fineman, Frigo, Gilbert, Leiserson, "Parallel sparse matrix-vector and
+    /// matrix-transpose-vector multiplication using compressed sparse blocks", SPAA 2009.
     pub fn csb(rows: u64, columns: u64) -> Format {
         let dense = LevelFormat::new(LevelKind::Dense);
         let levels = [vec![dense; 2], Format::coo(2).levels].concat();
@@ -186,8 +187,10 @@ impl Format {
     }
 
     /// Returns the mode-generic format: a coordinate list of dense blocks, with the given block
-    /// size per mode. Source: Baskaran, Meister, Vasilache, Lethin, "Efficient and scalable
-    /// computations with sparse tensors", HPEC 2012.
+    /// size per mode.
+    ///
+    /// Source: Baskaran, Meister, Vasilache, Lethin, "Efficient and scalable computations with
+    /// sparse tensors", HPEC 2012.
     pub fn mode_generic(block: &[u64]) -> Format {
         let dense = LevelFormat::new(LevelKind::Dense);
         let levels = [Format::coo(block.len()).levels, vec![dense; block.len()]].concat();

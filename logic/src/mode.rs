@@ -14,12 +14,12 @@ pub enum FloatMode {
     ///
     /// | application | value |
     /// |---|---|
-    /// | `0 * x`, `x * 0` | 0, also of an infinite `x` and of NaN |
-    /// | `0 / x` | 0, also of `x` = 0 and of NaN |
-    /// | `x / inf`, `x / -inf` | 0, also of an infinite `x` and of NaN |
-    /// | `floordiv(0, x)`, `rem(0, x)`, `fmod(0, x)` | 0, also of `x` = 0 and of NaN |
-    /// | `inf + x`, `inf - x`, `x - inf`, and those of `-inf` | the infinity, also of NaN |
-    /// | `min(-inf, x)`, `max(inf, x)` | the infinity, also of NaN |
+    /// | `0 * x`, `x * 0` | 0, also for an infinite `x` and for NaN |
+    /// | `0 / x` | 0, also for `x` = 0 and for NaN |
+    /// | `x / inf`, `x / -inf` | 0, also for an infinite `x` and for NaN |
+    /// | `floordiv(0, x)`, `rem(0, x)`, `fmod(0, x)` | 0, also for `x` = 0 and for NaN |
+    /// | `inf + x`, `inf - x`, `x - inf`, the same with `-inf` | the infinity with its sign in the sum, also for NaN |
+    /// | `min(-inf, x)`, `max(inf, x)` | the infinity, also for NaN |
     ///
     /// Normalizing the rows of a sparse matrix, some of them empty, is therefore as sparse as the
     /// matrix. The fill value of a result is the operator applied to the fill values of its

@@ -1,6 +1,7 @@
-//! Double-double arithmetic: the unevaluated sum of two `f64`, about 106 bits. Sources: Dekker
-//! 1971; Joldes, Muller and Popescu, "Tight and rigorous error bounds for basic building blocks of
-//! double-word arithmetic", 2017.
+//! Double-double arithmetic: the unevaluated sum of two `f64`, about 106 bits.
+//!
+//! Sources: Dekker 1971; Joldes, Muller and Popescu, "Tight and rigorous error bounds for basic
+//! building blocks of double-word arithmetic", 2017.
 
 use std::ops::{Add, Div, Mul, Neg};
 
