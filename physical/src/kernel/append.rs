@@ -1,5 +1,6 @@
-//! Outputs of which each part has written a range of outermost coordinates: the arrays of later parts go behind those of
-//! the first, array by array; what was moved is given back before the next one.
+//! Outputs of which each part has written a range of outermost coordinates. The arrays of later
+//! parts are appended to those of the first, array by array; the source of each array is freed
+//! before the next one is moved.
 
 use super::Kernel;
 use crate::Error;
@@ -11,13 +12,13 @@ use crate::run::{Invocation, Workers};
 use redpoll_logic::Prim;
 use std::ops::Range;
 
-/// Rounds of the outermost loop, and the memory over which a kernel was called for them.
+/// A range of rounds of the outermost loop, and the memory of the kernel calls for them.
 pub(super) struct Part {
     pub(super) rounds: Range<i64>,
     pub(super) invocation: Invocation,
 }
 
-/// Positions of one level: those that a part has written, and where they begin in the whole.
+/// The positions of one level that a part has written, and their begin in the joined output.
 #[derive(Clone)]
 pub(super) struct Span {
     pub(super) own: Range<usize>,
@@ -25,7 +26,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The positions of parts that have so many each.
+    /// Returns the spans of consecutive parts with the given numbers of positions.
     pub(super) fn one_behind_the_other(counts: impl Iterator<Item = usize>) -> Vec<Span> {
         let mut start = 0;
         let span = |count: usize| {
@@ -35,29 +36,30 @@ impl Span {
         counts.map(span).collect()
     }
 
-    /// The positions below them of a level that has so many for each.
+    /// Returns the span of the children at a full level of dimension `n`.
     pub(super) fn times(&self, n: usize) -> Span {
         Span { own: self.own.start * n..self.own.end * n, start: self.start * n }
     }
 
-    /// The same positions in the whole.
+    /// Returns the positions in the joined output.
     pub(super) fn whole(&self) -> Range<usize> {
         self.start..self.start + self.own.len()
     }
 }
 
-/// Elements that move from a part to the whole.
+/// Elements that move from a part to the joined output.
 struct Move<'a> {
     from: &'a [u8],
     to: &'a mut [u8],
-    /// What is added to each.
+    /// The number added to each element.
     shift: i64,
 }
 
-/// Brings the arrays of an output together in the memory of the first part, and gives their lengths.
+/// Joins the arrays of an output in the memory of the first part; returns the length of each.
 ///
 /// # Errors
-/// [`Error::KernelStopped`] when there is no memory for them, or too many positions for their arrays.
+/// [`Error::KernelStopped`] when there is no memory for the arrays, or too many positions for their
+/// width.
 pub(super) fn append(
     kernel: &Kernel,
     id: TensorId,
@@ -67,7 +69,7 @@ pub(super) fn append(
     let ty = &kernel.draft.program.tensors[id.index()].ty;
     let sizes = ty.format.storage_shape(&ty.shape);
     let mut appended = Appended { parts, workers, lengths: Vec::new() };
-    // At the root there is one position, which all parts share.
+    // The root has one position, which all parts share.
     let mut spans = vec![Span { own: 0..1, start: 0 }; appended.parts.len()];
     for (k, (format, n)) in ty.format.levels.iter().zip(sizes).enumerate() {
         let arrays =
@@ -92,7 +94,7 @@ pub(super) fn append(
     Ok(appended.lengths)
 }
 
-/// The coordinates among some rounds that a mode of that size has.
+/// Returns the span of the coordinates of some rounds in a mode of size `n`.
 pub(super) fn coordinates(rounds: &Range<i64>, n: usize) -> Span {
     let [start, end] = [rounds.start, rounds.end].map(|i| usize::try_from(i).unwrap_or(0).min(n));
     Span { own: start..end, start }
@@ -105,8 +107,8 @@ struct Appended<'a> {
 }
 
 impl Appended<'_> {
-    /// Appends the lists below some positions, and gives the spans of their entries. Their first array has the end of each
-    /// list behind a 0.
+    /// Appends the lists below some positions; returns the spans of their entries. The first array
+    /// of a list level is a 0, followed by the end of each list.
     fn lists(&mut self, arrays: &[Buffer], parents: &[Span], at_root: bool) -> Result<Vec<Span>, Error> {
         let [ptr, entries @ ..] = arrays else { unreachable!("a list has ends") };
         let end = |part: &Invocation, p: usize| part.read(*ptr, p) as usize;
@@ -124,7 +126,7 @@ impl Appended<'_> {
             self.parts[0].invocation.write(*ptr, 1, start as u64);
             self.lengths.push((*ptr, 2));
         } else {
-            // The ends of the lists of a position stand behind it.
+            // The end of the list of position `p` is at `p + 1`.
             let behind = |span: &Span| Span { own: span.own.start + 1..span.own.end + 1, start: span.start + 1 };
             let ends: Vec<Span> = parents.iter().map(behind).collect();
             let shifts: Vec<i64> = spans.iter().map(|s| s.start as i64 - s.own.start as i64).collect();
@@ -136,12 +138,13 @@ impl Appended<'_> {
         Ok(spans)
     }
 
-    /// Appends an array that has an element for each position.
+    /// Appends an array with one element per position.
     fn elements(&mut self, array: Buffer, spans: &[Span]) -> Result<(), Error> {
         self.shifted(array, spans, &vec![0; spans.len()])
     }
 
-    /// Appends an array whose elements are shifted by a number for each part, and takes it from the others.
+    /// Appends an array whose elements are shifted by a number for each part, and frees its memory
+    /// in the other parts.
     fn shifted(&mut self, array: Buffer, spans: &[Span], shifts: &[i64]) -> Result<(), Error> {
         let (first, others) = self.parts.split_first_mut().expect("there are parts");
         let first = &mut first.invocation;
@@ -183,7 +186,7 @@ impl Move<'_> {
         }
         match (self.shift, prim) {
             (0, _) => self.to.copy_from_slice(self.from),
-            // The sum fits: it is a position of the whole, of which there are not more than fit.
+            // The sum fits: the number of positions of the joined output was checked.
             (shift, Prim::I32) => {
                 add(self.from, self.to, |x| i32::from_le_bytes(x).wrapping_add(shift as i32).to_le_bytes());
             }

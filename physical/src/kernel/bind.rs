@@ -1,4 +1,4 @@
-//! From input tensors to the buffers and parameters of a function.
+//! Binding of input tensors to the buffers and parameters of a function.
 
 use crate::Error;
 use crate::levels::{full_positions, level};
@@ -6,7 +6,7 @@ use crate::lower::{Binding, Lowered, ParamSource};
 use crate::notation::{Program, Role, TensorId};
 use crate::storage::{Array, Tensor};
 
-/// The input arrays, in the order of the function's table, and the parameters.
+/// Returns the input arrays, in the order of the function's table, and the parameters.
 pub(super) fn bind(program: &Program, lowered: &Lowered, inputs: &[&Tensor]) -> Result<(Vec<Array>, Vec<i64>), Error> {
     check_sizes(program)?;
     let mut given = inputs.iter().copied();
@@ -45,7 +45,8 @@ pub(super) fn bind(program: &Program, lowered: &Lowered, inputs: &[&Tensor]) -> 
         Binding::Leaf { tensor, part } => tensors[tensor.index()].map(|t| &t.leaf()[part]),
         Binding::Scratch | Binding::Lengths => None,
     });
-    // The code loads elements of the widths that it was made for, so other ones would be read out of bounds.
+    // The code loads elements of the widths for which it was made, so arrays of other widths would
+    // be read out of bounds.
     for (binding, decl) in lowered.bindings.iter().zip(&lowered.function.buffers) {
         if let Binding::Level { tensor, level, array: k } = *binding
             && let Some(found) = array(tensor, level, k)
@@ -70,14 +71,15 @@ pub(super) fn bind(program: &Program, lowered: &Lowered, inputs: &[&Tensor]) -> 
     Ok((buffers.cloned().collect(), params.collect()))
 }
 
-/// Checks that the positions of everything that a program writes can be counted.
+/// Checks that the positions of all tensors of a program can be counted.
 ///
 /// # Errors
 /// [`Error::TooManyPositions`] for the first level with too many.
 pub(super) fn check_sizes(program: &Program) -> Result<(), Error> {
     for decl in &program.tensors {
         let mut levels = decl.ty.format.levels.iter().zip(decl.ty.format.storage_shape(&decl.ty.shape));
-        // Levels that list their entries take memory for each, so that just those in between can have too many at once.
+        // Levels that list their entries take memory for each, so only runs of tables between them
+        // can have too many positions.
         levels.try_fold(1, |parents, (format, dimension)| match level(format.kind).is_table() {
             true => full_positions(parents, dimension),
             false => full_positions(1, dimension).map(|_| 1),

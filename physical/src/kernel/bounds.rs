@@ -1,9 +1,10 @@
-//! Where the outermost loop is cut: at equal shares of its work.
+//! The bounds of chunks of the outermost loop, at equal shares of its work.
 //!
-//! The work of the first rounds is read off the arrays of the inputs that the loop goes through: what is stored below their
-//! first coordinates, plus a step for each round. So no share is found in more than a few searches, whatever the inputs
-//! hold. How many chunks are worth it depends on the steps of inner loops, too: for each of these places an average fiber
-//! of every other input, and all of those that each round goes through anew.
+//! The work of the first rounds is computed from the arrays of the inputs over which the loop
+//! iterates: the stored entries below their first coordinates, plus one step per round. So each
+//! share is found by a few binary searches, whatever the inputs are. The number of chunks also
+//! depends on the steps of inner loops: for each of those entries an average fiber of every other
+//! input, and for each round all entries of the inputs that it iterates over as a whole.
 
 use super::Draft;
 use crate::grid::WARP;
@@ -13,39 +14,44 @@ use crate::run::Workers;
 use crate::storage::{Stored, Tensor};
 use std::ops::Range;
 
-/// Chunks for each thread, so that one which has less to do than was thought takes over from others.
+/// Number of chunks per thread, so that a thread whose chunks took less than estimated takes over
+/// others.
 const CHUNKS_PER_THREAD: u64 = 4;
 
-/// The least work of a chunk for each lane of a team of a device, of at least a warp, in steps of loops.
+/// Minimum work of a chunk for each lane of a team on a device, for at least a warp of lanes, in
+/// steps of loops.
 const GRAIN_OF_LANES: u64 = 4;
 
-/// The share of the work that partial results may add, as a divisor.
+/// Divisor of the work for the maximum overhead of partial results.
 const OVERHEAD: u64 = 8;
 
-/// The most work, in steps of loops, of the first chunk of a ramp that one thread calls before others wake up.
+/// Maximum work of the first chunk of a ramp, in steps of loops, for which no other threads are
+/// woken.
 const ALONE: u64 = 1 << 10;
 
-/// The share of the work before a chunk of a ramp that it has itself at most, as a divisor.
+/// Divisor of the work before a chunk of a ramp for the maximum work of the chunk.
 const RAMP: u64 = 4;
 
 /// Chunks of a loop that may end early.
 pub(super) struct Ramp {
-    /// The chunks, in the order of the program's.
+    /// The chunks, in the order of the program.
     pub(super) chunks: Vec<Range<i64>>,
     /// The number of first chunks that are not worth waking a thread for.
     pub(super) alone: usize,
 }
 
-/// Who shares the work.
+/// The processors that share the work.
 #[derive(Clone, Copy)]
 pub(super) enum Share<'a> {
     /// Threads of this machine.
     Threads(&'a Workers),
-    /// So many teams of a device, of so many lanes; results do not depend on the cuts but for signs of zeros.
+    /// Teams of a device: their number, and the number of lanes of each. Results depend on the cuts
+    /// only in signs of zeros.
     Teams(u64, u32),
 }
 
-/// The chunks of a loop over these inputs, in the order of the program's: one where it is not worth more.
+/// Returns the chunks of a loop over these inputs, in the order of the program; a single one if
+/// more would not pay.
 pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: Share<'_>) -> Vec<Range<i64>> {
     match shares(draft, cut, inputs, share) {
         Some(count) => equal(cut, &Work::new(cut, inputs), count),
@@ -53,8 +59,8 @@ pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: Share<
     }
 }
 
-/// The chunks of a loop that may end early: the first ones are short, so that no more is done beside the chunk that ends the
-/// loop than was done before it.
+/// Returns the chunks of a loop that may end early. The first ones are short, so that the work done
+/// in parallel with the chunk that ends the loop is at most the work done before it.
 pub(super) fn ramp(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Workers) -> Ramp {
     let Some(count) = shares(draft, cut, inputs, Share::Threads(workers)) else {
         return Ramp { chunks: vec![ALL], alone: 0 };
@@ -69,8 +75,9 @@ pub(super) fn ramp(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Worke
     Ramp { alone: usize::from(work.of_first(first) <= 2 * ALONE), chunks }
 }
 
-/// The same, with each round that has more than a share of the work cut into sections of its list, of no more than a share
-/// each: for each chunk its rounds, and the positions that it keeps within.
+/// Like [`chunks`], but each round with more than one share of the work is cut into sections of its
+/// list, each of at most about one share. Returns for each chunk its rounds and the range of
+/// positions of its section.
 pub(super) fn in_sections(
     draft: &Draft,
     (cut, sections): (&Cut, &Sections),
@@ -83,7 +90,8 @@ pub(super) fn in_sections(
     let most = work.of_first(rounds).div_ceil(count).max(1);
     let mut found = Vec::new();
     for chunk in equal(cut, &work, count) {
-        // A round with more than a share is the last of its chunk: a share ends in it.
+        // A round with more than one share is the last of its chunk, since the end of a share lies
+        // in it.
         let last = chunk.end.min(cut.rounds.end) - 1;
         let list = u64::try_from(last).map_or(0..0, |last| tensor.list_below(last));
         let below = |q: u64| tensor.stored_below(q);
@@ -110,7 +118,8 @@ pub(super) fn in_sections(
     found
 }
 
-/// How many equal shares of its work a loop is cut at, if it is.
+/// Returns the number of equal shares of its work into which a loop is cut; `None` if cutting does
+/// not pay.
 fn shares(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: Share<'_>) -> Option<u64> {
     let (threads, grain) = match share {
         Share::Threads(workers) => (workers.threads() as u64, workers.grain()),
@@ -128,7 +137,7 @@ fn shares(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: Share<'_>) -> Opt
         cut.followers.iter().fold(total, |steps, k| steps.saturating_add(total.saturating_mul(fiber(inputs[*k]))));
     let again = cut.repeated.iter().fold(0u64, |sum, k| sum.saturating_add(stored(inputs[*k])));
     let steps = steps.saturating_add(rounds.saturating_mul(again));
-    // What the optimizer expects may change with what it has learned, and the cuts with it.
+    // Expected steps may change as the optimizer learns, and the cuts with them.
     let expected = if cut.exact { steps.max(draft.expected_steps()) } else { steps };
     let wanted = if by_shares { CHUNKS_PER_THREAD.saturating_mul(threads) } else { MOST_CHUNKS };
     let worth = match grain {
@@ -138,13 +147,13 @@ fn shares(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: Share<'_>) -> Opt
     Some(wanted.min(worth)).filter(|count| *count >= 2)
 }
 
-/// Chunks with so many equal shares of the work, fewer where rounds have more than one.
+/// Returns chunks with `count` equal shares of the work, fewer if rounds have more than one share.
 fn equal(cut: &Cut, work: &Work<'_>, count: u64) -> Vec<Range<i64>> {
     let total = work.of_first(cut.rounds.end.abs_diff(cut.rounds.start));
     at_shares(cut, work, (1..count).map(|k| (u128::from(total) * u128::from(k) / u128::from(count)) as u64))
 }
 
-/// Chunks that end where so much of the work is done, fewer where rounds have more than a share.
+/// Returns chunks that end at the given amounts of work, fewer if rounds have more than one share.
 fn at_shares(cut: &Cut, work: &Work<'_>, shares: impl Iterator<Item = u64>) -> Vec<Range<i64>> {
     let rounds = cut.rounds.end.abs_diff(cut.rounds.start);
     let mut chunks: Vec<Range<i64>> = Vec::new();
@@ -162,7 +171,8 @@ fn at_shares(cut: &Cut, work: &Work<'_>, shares: impl Iterator<Item = u64>) -> V
     chunks
 }
 
-/// The places of partial results, which each chunk may fill and goes through, and which are merged.
+/// Returns the number of elements of a chunk's partial results, which the chunk may fill and the
+/// merge iterates over.
 fn partial_places(program: &Program, cut: &Cut) -> u64 {
     let places = |id: TensorId| {
         let ty = &program.tensors[id.index()].ty;
@@ -175,7 +185,8 @@ fn partial_places(program: &Program, cut: &Cut) -> u64 {
 /// The work of the first rounds of a loop.
 struct Work<'a> {
     start: i64,
-    /// What is stored of the inputs that the loop goes through, and what is added to its index there.
+    /// The stored entries of the inputs over which the loop iterates, and the offset added to its
+    /// index there.
     inputs: Vec<(Stored<'a>, i64)>,
 }
 
@@ -185,7 +196,7 @@ impl<'a> Work<'a> {
         Work { start: cut.rounds.start, inputs }
     }
 
-    /// The steps of so many rounds.
+    /// Returns the steps of the first `rounds` rounds.
     fn of_first(&self, rounds: u64) -> u64 {
         let end = self.start.saturating_add_unsigned(rounds);
         let stored = self.inputs.iter().map(|(stored, shift)| {
@@ -196,12 +207,12 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The positions of an average fiber below the outermost level.
+/// Returns the number of positions of an average fiber below the outermost level.
 fn fiber(tensor: &Tensor) -> u64 {
     stored(tensor) / tensor.level(0).dimension.max(1)
 }
 
-/// The positions below the outermost level.
+/// Returns the number of positions below the outermost level.
 fn stored(tensor: &Tensor) -> u64 {
     tensor.stored_before(&[tensor.level(0).dimension])
 }
@@ -217,7 +228,7 @@ mod tests {
     use std::num::NonZero;
     use std::sync::Arc;
 
-    /// The rows of a lower triangle: later ones have more.
+    /// Returns the rows of a lower triangle, whose lengths increase.
     fn triangle(n: u64) -> Tensor {
         let ty =
             TensorType { shape: vec![n, n], dtype: Prim::F64.into(), fill: Scalar::F64(0.0), format: Format::dense(2) };
@@ -240,7 +251,7 @@ mod tests {
         chunks(&draft, draft.lowered.cut.as_ref().unwrap(), inputs, Share::Threads(&workers))
     }
 
-    /// Protects loops over tiles: few rounds, each of which goes through a whole matrix.
+    /// A loop over tiles has few rounds, each of which iterates over a whole matrix.
     #[test]
     fn rounds_that_go_through_an_input_anew_are_cut() {
         let n = 600;
@@ -258,7 +269,7 @@ mod tests {
         assert_eq!(chunks_over(&text, &[&triangle(n), &b], 1), [ALL], "one thread has nothing of it, nor have results");
     }
 
-    /// Protects what rounds are cut into: each stored place is in one section, and no section has more than a share.
+    /// Each stored entry is in one section, and no section has more than a share.
     #[test]
     fn sections_have_each_stored_place_once() {
         let workers = Workers::new(NonZero::new(2).unwrap()).cutting_all();
@@ -284,7 +295,8 @@ mod tests {
         }
     }
 
-    /// Protects balance on skewed data, and that floats do not feel the number of threads.
+    /// Chunks are balanced on skewed data, and the cuts of float folds do not depend on the number
+    /// of threads.
     #[test]
     fn chunks_have_equal_shares_of_work() {
         let n = 600;

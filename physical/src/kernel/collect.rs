@@ -1,4 +1,4 @@
-//! From the buffers that a function leaves to output tensors.
+//! Construction of output tensors from the buffers of a function.
 
 use crate::Error;
 use crate::assembly::{Buffer, BufferClass};
@@ -12,12 +12,13 @@ use redpoll_logic::{Scalar, TensorType};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The buffers of output tensors with the numbers of elements that a call has left in them, in the order of the outputs.
+/// Returns the buffers of output tensors, each with the number of elements after a call, in the
+/// order of the outputs.
 pub(super) fn used(program: &Program, lowered: &Lowered, run: &Invocation) -> Result<Vec<(Buffer, usize)>, Error> {
     sized(program, lowered, run, |_| true)
 }
 
-/// As [`used`], of one output.
+/// Like [`used`], for one output.
 pub(super) fn used_by(
     program: &Program,
     lowered: &Lowered,
@@ -49,7 +50,8 @@ fn sized(
     buffers.enumerate().filter(|(_, (id, _))| of(*id)).map(sized).collect()
 }
 
-/// An output tensor of buffers with so many elements that a call has left. Its arrays are the function's buffers, not copies.
+/// Makes an output tensor of buffers with the given numbers of elements after a call. Its arrays
+/// are the function's buffers, not copies.
 pub(super) fn left(
     program: &Program,
     lowered: &Lowered,
@@ -64,8 +66,9 @@ pub(super) fn left(
     collect(program, lowered, (id, array), (inputs, &memory))
 }
 
-/// An output tensor of arrays, by their buffers. Formats that are laid out once all is written are converted; with the pattern
-/// of an input it shares the arrays of that one's levels.
+/// Makes an output tensor of arrays, given by their buffers. A format that kernels do not write
+/// directly is converted; an output with the pattern of an input shares the arrays of the input's
+/// levels.
 pub(super) fn collect(
     program: &Program,
     lowered: &Lowered,
@@ -99,7 +102,7 @@ pub(super) fn collect(
     }))
 }
 
-/// The recorded numbers of elements.
+/// Returns the recorded numbers of elements.
 fn lengths(lowered: &Lowered, run: &Invocation) -> Vec<i64> {
     let Some(at) = lowered.bindings.iter().position(|b| *b == Binding::Lengths) else { return Vec::new() };
     (0..)

@@ -1,8 +1,8 @@
-//! Runs that may end before their last chunk: every output is one place, and a fold into it can be decided.
+//! Runs that may end before their last chunk: every output is a scalar whose fold can be decided.
 //!
-//! A thread alone ends its loop where all folds are decided. So threads call the chunks of such a loop in order, short ones
-//! first, and a chunk that decides the last open fold ends the run for those after it. Chunks before it still run, so
-//! the result is that of one thread.
+//! A single thread ends its loop once all folds are decided. So several threads call the chunks of
+//! such a loop in order, short ones first, and a chunk that decides the last open fold ends the run
+//! for later chunks. Earlier chunks still run, so the result equals that of a single thread.
 
 use crate::Error;
 use crate::notation::{Cut, Join, Program, TensorId};
@@ -14,8 +14,9 @@ use redpoll_logic::{DType, FloatMode, Prim};
 pub(super) struct Decisions(Vec<ShortCircuit>);
 
 impl Decisions {
-    /// The values, if each output is one place whose fold can be decided. As in a loop of one thread, folds of `bool`,
-    /// by `choose` and its like and by user-defined operators are asked.
+    /// Returns the values if each output is a scalar whose fold can be decided. As in the loop of a
+    /// single thread, only these folds are checked: folds of `bool`, folds by `choose` and similar
+    /// operators, and folds by user-defined operators.
     pub(super) fn of(program: &Program, cut: &Cut, mode: FloatMode) -> Option<Decisions> {
         let decision = |(id, join): &(TensorId, Join)| {
             let Join::Folded(op) = join else { return None };
@@ -29,12 +30,12 @@ impl Decisions {
     }
 }
 
-/// Where a run in order ends.
+/// The end of a run in order.
 pub(super) struct End {
     decisions: Decisions,
-    /// For each output the first chunk that decides it.
+    /// For each output, the first chunk that decides it.
     decided: Vec<Option<usize>>,
-    /// The first chunk that has failed, and why.
+    /// The first chunk that failed, with its error.
     failed: Option<(usize, Error)>,
 }
 
@@ -44,7 +45,7 @@ impl End {
         End { decisions, decided, failed: None }
     }
 
-    /// Notes what a chunk has left.
+    /// Records the partial results of a chunk.
     pub(super) fn note(&mut self, chunk: usize, partials: &[Tensor]) -> Result<(), Error> {
         for ((end, first), partial) in self.decisions.0.iter().zip(&mut self.decided).zip(partials) {
             if first.is_none_or(|first| chunk < first) && end.stops(&partial.get(&[])?) {
@@ -54,20 +55,21 @@ impl End {
         Ok(())
     }
 
-    /// Notes that a chunk has failed.
+    /// Records the failure of a chunk.
     pub(super) fn note_failure(&mut self, chunk: usize, error: Error) {
         if self.failed.as_ref().is_none_or(|(first, _)| chunk < *first) {
             self.failed = Some((chunk, error));
         }
     }
 
-    /// The last chunk that matters, as far as is known.
+    /// Returns the last chunk that affects the result, by the chunks recorded so far.
     pub(super) fn last(&self) -> Option<usize> {
         let decided = self.decided.iter().copied().collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
         decided.into_iter().chain(self.failed.as_ref().map(|(chunk, _)| *chunk)).min()
     }
 
-    /// The last chunk that matters, or the failure of that chunk, once all before it have run.
+    /// Returns the last chunk that affects the result, or the failure of that chunk, after all
+    /// earlier chunks have run.
     pub(super) fn outcome(self) -> Result<Option<usize>, Error> {
         let last = self.last();
         match self.failed {
@@ -77,8 +79,8 @@ impl End {
     }
 }
 
-/// The folds of what chunks have left, in their order, by built-in operators: kernels would do more around such an operation
-/// than the operation itself. `None` where another operator folds.
+/// Folds the partial results of chunks in their order by built-in operators, without kernels, whose
+/// overhead would exceed the operation. Returns `None` if another operator folds.
 pub(super) fn fold_values(cut: &Cut, partials: &[(usize, Vec<Tensor>)]) -> Result<Option<Vec<Tensor>>, Error> {
     let mut folded = Vec::new();
     for (output, (_, join)) in cut.outputs.iter().enumerate() {
@@ -109,7 +111,7 @@ mod tests {
 
     const FIRST_HIT: &str = "(for i (if (gt (x i) 0) (choose= (s) (+ i 1))))";
 
-    /// A kernel over a vector `x` with ones at `hits`, and that vector.
+    /// Makes a kernel over a vector `x` with ones at `hits`, and that vector.
     fn kernel_over(n: usize, hits: &[usize], body: &str, engine: Engine) -> (Kernel, Tensor) {
         let text = format!(
             "(program (input x (type (shape {n}) i64 0 dense)) (output s (type (shape) i64 0 dense))
@@ -130,7 +132,7 @@ mod tests {
         kernel.run(&[x], &Limits::default().on(&Arc::new(workers)))
     }
 
-    /// Protects searches from doing on threads what is decided by the first rounds.
+    /// A search on several threads does no work after the rounds that decide it.
     #[test]
     fn an_early_hit_takes_the_rounds_of_one_thread() {
         let n = 1_000_000;
@@ -147,7 +149,8 @@ mod tests {
         }
     }
 
-    /// Protects results on threads: the first hit counts, wherever chunks begin, and so does a run without any.
+    /// The first hit is the result, wherever chunks begin, and a run without a hit has a result
+    /// too.
     #[test]
     fn the_first_hit_is_found_wherever_it_is() {
         let n = 300;
@@ -163,7 +166,8 @@ mod tests {
         }
     }
 
-    /// Protects folds that are decided by different chunks: a chunk that decides one of them ends nothing.
+    /// Folds may be decided by different chunks: a chunk that decides one of them does not end the
+    /// run.
     #[test]
     fn all_folds_are_decided_before_a_run_ends() {
         let body =
@@ -176,7 +180,7 @@ mod tests {
         }
     }
 
-    /// Protects runs that one thread would end before the round that fails.
+    /// A failure counts only if a single thread would reach its round.
     #[test]
     fn a_failure_after_the_deciding_round_does_not_count() {
         let body = "(for i (if (gt (x i) 0) (choose= (s) (add-checked (+ i 1) (* (ge i 200) 9223372036854775807)))))";

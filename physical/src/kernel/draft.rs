@@ -1,4 +1,4 @@
-//! Drafts: programs lowered for the layouts of their inputs, which engines make kernels of.
+//! Drafts: programs lowered for the layouts of their inputs, from which engines make kernels.
 
 use crate::assembly::{Buffer, Function};
 use crate::emit::cranelift::Effort;
@@ -9,7 +9,7 @@ use crate::run::Signature;
 use redpoll_logic::FloatMode;
 use std::sync::Arc;
 
-/// A lowered program. Clones share it.
+/// A lowered program. Clones share its parts.
 #[derive(Clone)]
 pub struct Draft {
     pub(super) program: Arc<Program>,
@@ -18,14 +18,15 @@ pub struct Draft {
     /// The array types of inputs that differ from the narrow ones.
     layouts: Arc<[Option<Layout>]>,
     options: Options,
-    /// The steps of loops that a run is expected to take.
+    /// The expected number of loop steps of a run.
     steps: f64,
-    /// How long the lists of inputs are.
+    /// The lengths of the lists of inputs.
     lists: Option<Arc<Lists>>,
 }
 
 impl Draft {
-    /// Lowers a program in normal form for inputs of the given layouts, by tensor; `None` for the narrow one.
+    /// Lowers a program in normal form for inputs of the given layouts, by tensor; `None` is the
+    /// narrow layout.
     pub fn new(program: &Arc<Program>, layouts: &[Option<Layout>], mode: FloatMode) -> Draft {
         Draft::with_options(program, layouts, Options { mode, ..Options::default() })
     }
@@ -37,38 +38,39 @@ impl Draft {
         Draft { program, lowered, signature, layouts: layouts.into(), options, steps, lists: None }
     }
 
-    /// The same, expected to take so many steps of loops in a run, in the unit of estimated costs. Without it much is
-    /// expected.
+    /// Sets the expected number of loop steps of a run, in the unit of estimated costs. Without
+    /// this call, a long run is expected.
     #[must_use]
     pub fn expecting(self, steps: f64) -> Draft {
         Draft { steps, ..self }
     }
 
-    /// The same for inputs whose lists are as long as these: machines of many threads fold along them in that many lanes, and
-    /// cut them where one is long, so that floats are added in an order of their own there. Without it that order is the same
-    /// on all machines.
+    /// Sets the lengths of the lists of inputs. Grids then fold along lists in a matching number of
+    /// lanes, and cut long lists, so that floats are added in an order that depends on the lengths.
+    /// Without this call, the order is the same on all machines.
     #[must_use]
     pub fn over(self, lists: Lists) -> Draft {
         Draft { lists: Some(Arc::new(lists)), ..self }
     }
 
-    /// What may be spent on compiling it in this process.
+    /// Returns the effort for compiling in this process.
     pub(super) fn effort(&self) -> Effort {
         Effort::for_steps(self.function(), self.steps)
     }
 
-    /// The same with positions of 64 bits, for inputs of the given layouts.
+    /// Returns the draft with positions of 64 bits, for inputs of the given layouts.
     pub(super) fn widened(&self, layouts: &[Option<Layout>]) -> Draft {
         let wide = Draft::with_options(&self.program, layouts, Options { width: PositionWidth::Wide, ..self.options });
         Draft { lists: self.lists.clone(), ..wide }
     }
 
-    /// A draft of another program, lowered as this one.
+    /// Makes a draft of another program with the same options.
     pub(super) fn like(&self, program: &Arc<Program>, layouts: &[Option<Layout>]) -> Draft {
         Draft::with_options(program, layouts, self.options)
     }
 
-    /// The same with parameters that are not called after their values: its text is that of drafts for other sizes.
+    /// Renames parameters so that their names do not contain their values; drafts for other sizes
+    /// then have the same text.
     pub(super) fn of_any_size(self) -> Draft {
         let mut lowered = (*self.lowered).clone();
         let names = lowered.function.params.iter_mut().enumerate();
@@ -77,39 +79,39 @@ impl Draft {
         Draft { lowered: Arc::new(lowered), signature, ..self }
     }
 
-    /// The steps that a run is expected to take; 0 where nobody has said.
+    /// Returns the expected number of loop steps of a run; 0 if none was set.
     pub(super) fn expected_steps(&self) -> u64 {
         if self.steps.is_finite() { self.steps as u64 } else { 0 }
     }
 
-    /// The buffers that are bound to something.
+    /// Returns the buffers whose binding passes the test.
     pub(super) fn buffers(&self, to: impl Fn(&Binding) -> bool) -> Vec<Buffer> {
         (0..).map(Buffer).zip(&self.lowered.bindings).filter(|(_, b)| to(b)).map(|(buffer, _)| buffer).collect()
     }
 
-    /// The float mode.
+    /// Returns the float mode.
     pub(super) fn mode(&self) -> FloatMode {
         self.options.mode
     }
 
-    /// The width of positions.
+    /// Returns the width of positions.
     pub(super) fn width(&self) -> PositionWidth {
         self.options.width
     }
 
-    /// How long the lists of inputs are, as far as that is known.
+    /// Returns the lengths of the lists of inputs, if they were set.
     #[cfg(test)]
     pub(crate) fn lists(&self) -> Option<&Lists> {
         self.lists.as_deref()
     }
 
-    /// What was lowered.
+    /// Returns the program.
     #[cfg(test)]
     pub(crate) fn program(&self) -> &Program {
         &self.program
     }
 
-    /// Its grids.
+    /// Returns the grids of the program.
     pub fn grids(&self, lanes: Lanes) -> Plan {
         let Some(lists) = self.lists.as_deref() else { return Plan::of(&self.program, &self.lowered, lanes, None) };
         let lowered = lower_in_rounds(&self.program, &self.layouts, self.options, lists.lengths());
@@ -117,12 +119,12 @@ impl Draft {
         Plan::of(&self.program, &lowered, lanes, Some((lists, self.options.mode)))
     }
 
-    /// Its Assembly.
+    /// Returns the function of Assembly.
     pub fn function(&self) -> &Function {
         &self.lowered.function
     }
 
-    /// What invocations of its kernels are made from.
+    /// Returns the signature from which invocations of the kernels are made.
     pub fn signature(&self) -> &Arc<Signature> {
         &self.signature
     }

@@ -1,8 +1,9 @@
-//! Partial results of chunks that are folded where they lie: on the device that has computed them, by a kernel made of the
-//! output's operator. So what a later kernel of the device reads does not travel.
+//! Folds of partial results on the device that computed them, by kernels made from the outputs'
+//! operators. So a later kernel of the device reads the result without a transfer.
 //!
-//! The partial results of a dense output are the rows of a matrix, of which some one behind the other are of one group: all of
-//! them, or the sections of one round. What is left is a row for each group, folded in the order of the chunks `p`:
+//! The partial results of a dense output are the rows of a matrix. Consecutive rows form a group:
+//! all rows, or the sections of one round. The result has one row for each group, folded in the
+//! order of the chunks `p`:
 //! ```text
 //! for g, p in group g, j: y[g, j] op= P[p, j]
 //! ```
@@ -19,20 +20,21 @@ use redpoll_logic::{DType, FloatMode, Format, LeafKind, LevelKind, Prim, Scalar,
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Makes kernels that run where others do.
+/// A function that makes kernels for the same processor.
 pub(crate) type Maker = Arc<dyn Fn(&Draft) -> Result<Kernel, Error> + Send + Sync>;
 
-/// So many kernels are kept. Each is for one shape; a plan that runs again over the same data has few.
+/// Maximum number of cached kernels. Each is for one shape; a plan that runs again over the same
+/// data has few.
 const MOST_KERNELS: usize = 64;
 
-/// The kernels that fold partial results.
+/// The cached kernels that fold partial results.
 #[derive(Default)]
 pub(super) struct Folds(Mutex<HashMap<Key, Arc<Kernel>>>);
 
 /// An output, the number of groups, and the shape of the matrix of its partial results.
 type Key = (usize, [u64; 3]);
 
-/// An output whose partial results are folded: its number, its type and its operator.
+/// An output whose partial results are folded: its number, type and operator.
 #[derive(Clone, Copy)]
 pub(super) struct Folded<'a> {
     pub(super) number: usize,
@@ -42,23 +44,25 @@ pub(super) struct Folded<'a> {
 
 /// Partial results.
 pub(super) struct Partials {
-    /// For each group where its rows end: the first one begins at row 0, each other one where the one before ends.
+    /// The end of the rows of each group; the first group begins at row 0, each other one at the
+    /// end of the one before.
     pub(super) ends: Vec<usize>,
     /// The arrays of the matrix, row by row.
     pub(super) arrays: Vec<Array>,
 }
 
-/// Whether partial results of this type are rows of a matrix.
+/// Returns whether partial results of this type are rows of a matrix: all levels are dense, with
+/// values.
 pub(super) fn are_rows(ty: &TensorType) -> bool {
     let format = &ty.format;
     format.leaf == LeafKind::Element && format.levels.iter().all(|level| level.kind == LevelKind::Dense)
 }
 
 impl Folds {
-    /// Folds the rows of each group. Gives the arrays of the matrix that has a row for each.
+    /// Folds the rows of each group; returns the arrays of the matrix with a row for each group.
     ///
     /// # Errors
-    /// As [`Kernel::run`], and what the maker says.
+    /// Like [`Kernel::run`], and the errors of the maker.
     pub(super) fn fold(
         &self,
         of: Folded<'_>,
@@ -95,7 +99,8 @@ impl Folds {
     }
 }
 
-/// The program of the module's doc. One group is folded place by place, several one by one.
+/// Makes the program of the module docs. A single group is folded element by element (`j` is the
+/// outermost loop), several groups one by one (`g` is the outermost loop).
 fn program(Folded { ty, op, .. }: Folded<'_>, [groups, rows, places]: [u64; 3]) -> Result<Program, Error> {
     let dense = |shape: Vec<u64>| Arc::new(TensorType { format: Format::dense(shape.len()), shape, ..ty.clone() });
     let of_group = TensorType {
@@ -149,7 +154,7 @@ mod tests {
         TensorType { shape: vec![2], dtype, fill, format: Format::dense(1) }
     }
 
-    /// The fold of rows of two in groups.
+    /// Folds rows of two elements in groups.
     fn folded(op: Builtin, fill: Scalar, ends: &[usize], rows: Array) -> Vec<Scalar> {
         let maker: Maker = Arc::new(|draft| Kernel::of(draft, Engine::Grid));
         let of = Folded { number: 0, ty: &ty(fill), op: &Op::Builtin(op) };
@@ -158,7 +163,7 @@ mod tests {
         (0..arrays[0].len()).map(|k| arrays[0].scalar(k)).collect()
     }
 
-    /// Protects the order of the chunks, and that none is lost.
+    /// Rows are folded in the order of the chunks, and none is lost.
     #[test]
     fn rows_are_folded_in_their_order() {
         let sums = |ends: &[usize]| {
@@ -176,7 +181,7 @@ mod tests {
         assert_eq!(folded(Builtin::Or, Scalar::Bool(false), &[2], any), [false, true].map(Scalar::Bool));
     }
 
-    /// Protects the time that it takes: neighbouring lanes have neighbouring places.
+    /// Neighbouring lanes process neighbouring elements, for speed.
     #[test]
     fn lanes_share_the_places() {
         for groups in [1, 7] {
@@ -187,7 +192,7 @@ mod tests {
         }
     }
 
-    /// Protects the time of compilers: one text does for all sizes.
+    /// One text serves all sizes, so that it is compiled once.
     #[test]
     fn sizes_do_not_change_the_code() {
         let text = |shape| {

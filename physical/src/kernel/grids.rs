@@ -1,7 +1,8 @@
-//! Kernels as grids: what is launched, over which memory, and how its outputs are put together.
+//! Kernels as grids: their launches, the memory of the launches, and the joins of their outputs.
 //!
-//! Outputs that chunks append are counted first: then each chunk has a window of the right size. Of other windows the size
-//! is not known before; a launch that meets the end of one is repeated with more room.
+//! For outputs that chunks append, a first launch counts the elements, so that each chunk has a
+//! window of the right size. Other windows have an unknown size; a launch that exceeds a window is
+//! repeated with a larger one.
 
 use super::append::{Span, coordinates};
 use super::bounds::{self, Share};
@@ -22,30 +23,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The room that windows have at first.
+/// The initial capacity of windows, in elements.
 const FIRST_ROOM: usize = 16;
-/// The lanes of the teams of the interpreter.
+/// The number of lanes of the interpreter's teams.
 pub(super) const LANES: u32 = 4;
 
-/// The grids of a kernel, ready to be run.
+/// The grids of a kernel, compiled for a processor.
 pub(crate) struct Grids {
     count: Option<Box<dyn Runner>>,
     pub(super) run: Box<dyn Runner>,
-    /// How rounds are cut, where they can be.
+    /// The division of rounds into sections, if possible.
     pub(super) sections: Option<Sections>,
     launches: AtomicU64,
-    /// The device that runs them, if one does.
+    /// The number of the device that runs the grids; `None` for the interpreter.
     pub(super) device: Option<u32>,
-    /// Makes other kernels for where they are run.
+    /// Makes other kernels for the same processor.
     pub(super) maker: Maker,
 }
 
-/// The room of the windows of a buffer.
+/// The capacity of the windows of a buffer, in elements.
 #[derive(Clone, Debug)]
 enum Room {
-    /// The same for all.
+    /// The same for all windows.
     All(usize),
-    /// As counted, for each chunk.
+    /// The counted size, for each chunk.
     Each(Vec<usize>),
 }
 
@@ -59,16 +60,17 @@ impl Room {
 }
 
 impl Grids {
-    /// The grids of a draft, for the interpreter.
+    /// Makes the grids of a draft for the interpreter.
     ///
     /// # Errors
-    /// [`Error::InvalidAssembly`] when a verifier rejects one.
+    /// [`Error::InvalidAssembly`] when a verifier rejects a grid.
     pub(super) fn of(draft: &Draft, lanes: Lanes) -> Result<Grids, Error> {
         let program = |grid| Ok::<_, Error>(Box::new(Program::new(grid)?) as Box<dyn Runner>);
         Grids::new(draft.grids(lanes), Arc::new(|draft| Kernel::of(draft, Engine::Grid)), program)
     }
 
-    /// Grids, given what makes kernels that run beside them, and what runs each.
+    /// Makes grids, given a maker of kernels for the same processor and a function that compiles
+    /// each grid.
     pub(crate) fn new<E>(
         plan: Plan,
         maker: Maker,
@@ -79,10 +81,11 @@ impl Grids {
         Ok(Grids { count, run, sections: plan.sections, launches, device: None, maker })
     }
 
-    /// The grids of a draft, on a device of CUDA.
+    /// Makes the grids of a draft for a CUDA device.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] when it cannot be used; [`Error::Compile`] when it declines the grids.
+    /// [`Error::NoDevice`] when the device cannot be used; [`Error::Compile`] when it declines the
+    /// grids.
     pub(super) fn on_cuda(draft: &Draft, ordinal: u32) -> Result<Grids, Error> {
         let cuda = Cuda::open(ordinal)?;
         let plan = draft.grids(Lanes::AsUseful);
@@ -92,12 +95,12 @@ impl Grids {
         Ok(Grids { device: Some(ordinal), ..Grids::new(plan, maker, next)? })
     }
 
-    /// What runs them.
+    /// Returns the engine that runs the grids.
     pub(super) fn engine(&self) -> Engine {
         self.device.map_or(Engine::Grid, Engine::Cuda)
     }
 
-    /// The chunks of a run, and the positions that each keeps within.
+    /// Returns the chunks of a run, each with its rounds and the range of positions of its section.
     pub(super) fn chunks(
         &self,
         draft: &Draft,
@@ -112,8 +115,9 @@ impl Grids {
         }
     }
 
-    /// How the work is cut: for a device into many chunks, unless their partial results are folded, whose bits depend on the
-    /// cuts.
+    /// Returns the processors that share the work: for a device its teams, in many chunks. Partial
+    /// results of inexact folds are an exception: their bits depend on the cuts, which are those
+    /// for threads.
     fn share<'a>(&self, cut: &Cut, workers: &'a Workers) -> Share<'a> {
         let folds = cut.outputs.iter().any(|(_, join)| matches!(join, Join::Folded(_)));
         match self.device {
@@ -122,7 +126,7 @@ impl Grids {
         }
     }
 
-    /// The same, stopping after so many steps in a launch, where steps are counted.
+    /// Sets a limit of steps per launch, where steps are counted.
     pub(super) fn with_step_limit(mut self, limit: u64) -> Grids {
         self.count.iter_mut().chain([&mut self.run]).for_each(|runner| runner.limit_steps(limit));
         self
@@ -160,7 +164,7 @@ pub(super) fn run(
     Ok(Outcome { outputs, counts: None, on_device })
 }
 
-/// For each buffer one that stands for all with which it may exchange its memory.
+/// Returns for each buffer a representative of the buffers with which it may exchange its memory.
 fn exchanged(function: &Function) -> Vec<usize> {
     let mut alike: Vec<usize> = (0..function.buffers.len()).collect();
     for stmt in &function.body {
@@ -175,24 +179,24 @@ fn exchanged(function: &Function) -> Vec<usize> {
     alike
 }
 
-/// A run on its way.
+/// A run in progress.
 pub(super) struct Run<'a> {
     pub(super) kernel: &'a Kernel,
     pub(super) grids: &'a Grids,
     pub(super) chunks: &'a [Range<i64>],
-    /// For each chunk the positions that it keeps within.
+    /// For each chunk, the range of positions of its section.
     pub(super) sections: &'a [Range<i64>],
     pub(super) inputs: &'a [&'a Tensor],
     pub(super) limits: &'a Limits,
     /// The inputs.
     pub(super) invocation: Invocation,
     rooms: Vec<Room>,
-    /// How long its launches took so far, by the clock of a device.
+    /// The duration of the launches so far, by the clock of a device.
     on_device: Option<Duration>,
 }
 
 impl Run<'_> {
-    /// Launches a grid, again with more room as long as a window has too little.
+    /// Launches a grid; repeats the launch with larger windows as long as one is too small.
     fn launch(&mut self, runner: &dyn Runner) -> Result<Launched, Error> {
         loop {
             if self.limits.cancel.load(Ordering::Relaxed) {
@@ -214,7 +218,8 @@ impl Run<'_> {
         }
     }
 
-    /// The teams of a launch: as many as there are chunks and as have memory for their windows, which may take half of it.
+    /// Returns the number of teams of a launch: at most the number of chunks, and at most as many
+    /// as fit their windows into half of the memory.
     fn teams(&self, runner: &dyn Runner) -> usize {
         let of_team = |(k, place): (usize, &Place)| match (place, &self.rooms[k]) {
             (Place::Team, Room::All(room)) => room.saturating_mul(self.invocation.prim(Buffer(k as u32)).bytes()),
@@ -225,7 +230,7 @@ impl Run<'_> {
         runner.teams().min(self.chunks.len()).min(most).max(1)
     }
 
-    /// The windows of a launch.
+    /// Returns the windows of a launch.
     fn windows(&self, runner: &dyn Runner, teams: usize) -> Result<Vec<Vec<Extent>>, Error> {
         let mut bytes = 0usize;
         let windows: Vec<Vec<Extent>> = (0..)
@@ -254,7 +259,7 @@ impl Run<'_> {
         Ok(windows)
     }
 
-    /// All of a dense output.
+    /// Returns the window with all of a dense output.
     pub(super) fn whole(&self, buffer: Buffer) -> Extent {
         let Binding::Leaf { tensor, .. } = self.kernel.draft.lowered.bindings[buffer.index()] else {
             unreachable!("shared outputs are dense, so they have values alone")
@@ -263,7 +268,8 @@ impl Run<'_> {
         Extent { first: 0, len, room: len }
     }
 
-    /// The elements that belong to the rounds of a chunk, which the sizes of full levels alone decide about.
+    /// Returns the window with the elements that belong to the rounds of a chunk; it depends only
+    /// on the sizes of full levels.
     fn of_rounds(&self, buffer: Buffer, chunk: &Range<i64>) -> Extent {
         let (id, depth, ends) = match self.kernel.draft.lowered.bindings[buffer.index()] {
             Binding::Level { tensor, level: k, array } => {
@@ -284,12 +290,13 @@ impl Run<'_> {
             span = Some(span.map_or_else(|| coordinates(chunk, n), |span| span.times(n)));
         }
         let own = span.map_or(0..1, |span| span.own);
-        // The end of a list stands behind the one before.
+        // The end of the list of position `p` is at `p + 1`.
         let len = own.len() + usize::from(ends);
         Extent { first: own.start as i64, len, room: len }
     }
 
-    /// Gives more room to what has asked for it. Buffers that exchange their memory have room alike.
+    /// Enlarges the windows that a launch exceeded. Buffers that exchange their memory get equal
+    /// capacities.
     fn enlarge(&mut self, runner: &dyn Runner, launched: &Launched) -> Result<(), Error> {
         let alike = exchanged(&runner.grid().function);
         let mut asked = vec![0; self.rooms.len()];
@@ -309,7 +316,7 @@ impl Run<'_> {
         enlarged.then_some(()).ok_or_else(stuck)
     }
 
-    /// Takes the sizes of windows that were counted.
+    /// Sets the sizes of windows to the counted sizes.
     fn take_sizes(&mut self, count: &dyn Runner, counted: &Launched) {
         let (places, run) = (&count.grid().places, &self.grids.run.grid().places);
         for (k, windows) in counted.windows.iter().enumerate() {

@@ -1,6 +1,7 @@
-//! Outputs into which each chunk has folded: what they leave is folded by the same operator, pairs of neighbours first.
+//! Outputs that each chunk has folded separately. Their partial results are folded by the same
+//! operator, pairs of neighbours first.
 //!
-//! The fold of two is a kernel of its own, over tensors of the output's type, whatever its format.
+//! The fold of two is a separate kernel, over tensors of the output's type, whatever its format.
 
 use super::{Draft, Engine, Kernel};
 use crate::Error;
@@ -22,11 +23,12 @@ pub(super) struct Merges(Mutex<HashMap<Key, Arc<Kernel>>>);
 type Key = (usize, [Layout; 2]);
 
 impl Merges {
-    /// Folds what chunks have left for an output of a draft, given its number and its operator. All engines give the same
-    /// bits, and the merges are short: machine code is folded by the instant tier.
+    /// Folds the partial results of chunks for an output of a draft, given its number and its
+    /// operator. All engines give the same bits, and the merges are short, so callers pass the
+    /// instant tier for machine code.
     ///
     /// # Errors
-    /// As [`Kernel::run`].
+    /// Like [`Kernel::run`].
     pub(super) fn merge(
         &self,
         draft: &Draft,
@@ -74,7 +76,7 @@ impl Merges {
     }
 }
 
-/// `c = op(a, b)` at every place.
+/// Makes the program `c = op(a, b)` at every coordinate.
 fn pairwise(ty: &Arc<TensorType>, op: &Op) -> Result<Program, Error> {
     let decl = |name: &str, role| TensorDecl::new(name, ty.clone(), role);
     let sizes = ty.format.storage_shape(&ty.shape);

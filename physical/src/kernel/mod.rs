@@ -1,9 +1,10 @@
-//! Kernels: a Notation program made runnable over tensors.
+//! Kernels: Notation programs compiled to run over tensors.
 //!
-//! A [`Draft`] is a lowered program; [`Kernel::new`] and [`Kernel::optimizing`] compile drafts; [`Kernel::run`] binds the
-//! arrays of input tensors to the buffers of a kernel without copies, calls it, and makes tensors of what it leaves. What
-//! is much work is cut into chunks of the outermost loop (`bounds`), which threads run at once (`parallel`) and whose
-//! outputs are put together (`append`, `merge`).
+//! A [`Draft`] is a lowered program; [`Kernel::new`] and [`Kernel::optimizing`] compile drafts.
+//! [`Kernel::run`] binds the arrays of input tensors to the buffers of a kernel without copies,
+//! calls the kernel, and makes tensors of its outputs. A long run is cut into chunks of the
+//! outermost loop (`bounds`), which run in parallel (`parallel`) and whose outputs are joined
+//! (`append`, `merge`).
 
 mod append;
 mod bind;
@@ -43,7 +44,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What runs the Assembly of a kernel.
+/// An engine that runs the Assembly of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Engine {
     /// Machine code by Cranelift.
@@ -53,9 +54,10 @@ pub enum Engine {
     Optimizing,
     /// The bounds-checked interpreter, which counts work.
     Interpreter,
-    /// The interpreter of grids, which runs the mapping for machines of many threads in random orders and reports races.
+    /// The interpreter of grids, which runs the mapping to teams of lanes in random orders and
+    /// reports races.
     Grid,
-    /// Grids on the CUDA device of that number.
+    /// Grids on the CUDA device with this number.
     Cuda(u32),
 }
 
@@ -65,11 +67,11 @@ pub struct Kernel {
     code: Code,
     room: Room,
     merges: Merges,
-    /// Kernels that fold what chunks have left, where it lies.
+    /// Kernels that fold partial results of chunks on the processor that computed them.
     folds: Folds,
 }
 
-/// The steps that a round of a loop has at most, for limits.
+/// The maximum number of steps per round of a loop, to convert limits.
 const STEPS_OF_A_ROUND: u64 = 1 << 12;
 
 enum Code {
@@ -79,25 +81,25 @@ enum Code {
     Grid(Box<Grids>),
 }
 
-/// What a run gives.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Outcome {
     /// The outputs of the program, in the order of its tensors.
     pub outputs: Vec<Tensor>,
-    /// The work done; only the interpreter counts.
+    /// The work done; only the interpreter counts it.
     pub counts: Option<Counts>,
-    /// How long its launches took by the clock of a device, if one has run them.
+    /// The duration of the launches by the clock of the device; `None` if no device ran them.
     pub on_device: Option<Duration>,
 }
 
 impl Kernel {
-    /// Lowers and compiles a program in normal form for inputs of the given layouts, by tensor; `None` for the narrow
-    /// one.
+    /// Lowers and compiles a program in normal form for inputs of the given layouts, by tensor;
+    /// `None` is the narrow layout.
     ///
     /// # Errors
-    /// [`Error::Compile`] when the engine does not support this machine; [`Error::NoDevice`] when it is a device that is not
-    /// there; for the optimizing engine, which uses the
-    /// toolchain of this process, as [`Kernel::optimizing`].
+    /// [`Error::Compile`] when the engine does not support this machine; [`Error::NoDevice`] when
+    /// the device is missing; for the optimizing engine, which uses the toolchain of this process,
+    /// like [`Kernel::optimizing`].
     pub fn new(
         program: &Arc<Program>,
         layouts: &[Option<Layout>],
@@ -107,7 +109,7 @@ impl Kernel {
         Kernel::of(&Draft::new(program, layouts, mode), engine)
     }
 
-    /// As [`Kernel::new`], with all options of lowering.
+    /// Like [`Kernel::new`], with all options of lowering.
     #[cfg(test)]
     pub(crate) fn with_options(
         program: &Arc<Program>,
@@ -121,7 +123,7 @@ impl Kernel {
     /// Compiles a draft.
     ///
     /// # Errors
-    /// As [`Kernel::new`].
+    /// Like [`Kernel::new`].
     pub fn of(draft: &Draft, engine: Engine) -> Result<Kernel, Error> {
         let code = match engine {
             Engine::Instant => Code::Instant(cranelift::compile(draft.function(), draft.effort())?),
@@ -133,20 +135,23 @@ impl Kernel {
         Ok(Kernel::with_code(draft, code))
     }
 
-    /// Compiles drafts by the optimizing tier, all at once; kernels are in the order of the drafts.
+    /// Compiles drafts by the optimizing tier, all in one unit; the kernels are in the order of the
+    /// drafts.
     ///
     /// # Errors
-    /// [`Error::NoCompiler`], [`Error::CompileC`] and [`Error::LoadLibrary`] when this machine cannot make kernels of C.
+    /// [`Error::NoCompiler`], [`Error::CompileC`] and [`Error::LoadLibrary`] when this machine
+    /// cannot compile kernels from C.
     pub fn optimizing(drafts: &[&Draft], toolchain: &Arc<Toolchain>) -> Result<Vec<Kernel>, Error> {
         let functions: Vec<&Function> = drafts.iter().map(|draft| draft.function()).collect();
         Ok(Kernel::of_machine_code(drafts, toolchain.compile(&functions)?, toolchain))
     }
 
-    /// Compiles a text in place of the one that [`emit`](crate::emit::c::emit) makes of drafts: one that was edited. What it
-    /// does is its author's business, as with any program that one starts.
+    /// Compiles an edited text in place of the one that [`emit`](crate::emit::c::emit) generates
+    /// from drafts. The text is trusted like any program that the user starts.
     ///
     /// # Errors
-    /// [`Error::OtherInterface`] when the text was made for other drafts; as [`Kernel::optimizing`].
+    /// [`Error::OtherInterface`] when the text was made for other drafts; else like
+    /// [`Kernel::optimizing`].
     pub fn optimizing_edited(text: &str, drafts: &[&Draft], toolchain: &Arc<Toolchain>) -> Result<Vec<Kernel>, Error> {
         let signatures: Vec<_> = drafts.iter().map(|draft| draft.signature().clone()).collect();
         Ok(Kernel::of_machine_code(drafts, toolchain.compile_edited(text, &signatures)?, toolchain))
@@ -158,13 +163,13 @@ impl Kernel {
         drafts.iter().zip(kernels).map(kernel).collect()
     }
 
-    /// Compiles a draft for the interpreter of grids with teams of so many lanes.
+    /// Compiles a draft for the interpreter of grids with teams of this many lanes.
     #[cfg(test)]
     pub(crate) fn in_teams(draft: &Draft, lanes: u32) -> Result<Kernel, Error> {
         Ok(Kernel::on_grids(draft, Grids::of(draft, Lanes::Exactly(lanes))?))
     }
 
-    /// A kernel whose grids are run by something.
+    /// Makes a kernel with the given grids.
     #[cfg(test)]
     pub(crate) fn on_grids(draft: &Draft, grids: Grids) -> Kernel {
         Kernel::with_code(draft, Code::Grid(Box::new(grids)))
@@ -185,7 +190,7 @@ impl Kernel {
         Ok(kernels.pop().expect("one draft makes one kernel"))
     }
 
-    /// The kernel with positions of 64 bits, by the same engine.
+    /// Returns the kernel with positions of 64 bits, for the same engine.
     fn widened(&self, inputs: &[&Tensor]) -> Result<Kernel, Error> {
         let draft = self.draft.widened(&Kernel::layouts(&self.draft.program, inputs));
         match &self.code {
@@ -196,8 +201,8 @@ impl Kernel {
         }
     }
 
-    /// The kernel with its interpreter stopping after so many rounds of loops in one run, that of grids after as many times
-    /// the steps that rounds may have; machine code has no such limit.
+    /// Sets a limit of rounds of loops in one run of the interpreter; the interpreter of grids gets
+    /// the limit times the maximum number of steps per round. Machine code has no such limit.
     pub fn with_iteration_limit(mut self, limit: u64) -> Kernel {
         self.code = match self.code {
             Code::Interpreter(interpreter) => Code::Interpreter(interpreter.with_iteration_limit(limit)),
@@ -207,40 +212,40 @@ impl Kernel {
         self
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn program(&self) -> &Program {
         &self.draft.program
     }
 
-    /// What it was compiled from.
+    /// Returns the draft from which the kernel was compiled.
     pub fn draft(&self) -> &Draft {
         &self.draft
     }
 
-    /// Its Assembly.
+    /// Returns the function of Assembly.
     pub fn function(&self) -> &Function {
         self.draft.function()
     }
 
-    /// The layouts of inputs: what a kernel for them must be made for.
+    /// Returns the layouts of inputs, by tensor of the program, for which a kernel must be made.
     pub fn layouts(program: &Program, inputs: &[&Tensor]) -> Vec<Option<Layout>> {
         let mut inputs = inputs.iter();
         let of = |role: Role| (role == Role::Input).then(|| inputs.next().map(|t| Layout::of(t))).flatten();
         program.tensors.iter().map(|t| t.role).map(of).collect()
     }
 
-    /// Runs over the inputs of the program, in the order of its tensors. Where positions of an output turn out not to
-    /// fit 32 bits, the kernel is made anew for 64.
+    /// Runs over the inputs of the program, in the order of its tensors. If positions of an output
+    /// do not fit 32 bits, compiles the kernel again for 64 bits and repeats the run.
     ///
     /// # Errors
-    /// [`Error::InvalidInvocation`] when the inputs are not those of the program; [`Error::KernelStopped`] when the run did
-    /// not come to its end.
+    /// [`Error::InvalidInvocation`] when the inputs do not fit the program; [`Error::OutOfBounds`]
+    /// for a failed check; [`Error::KernelStopped`] when the run stopped early.
     pub fn run(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
         match self.run_once(inputs, limits) {
             Err(Error::KernelStopped(Status::PositionOverflow)) if self.draft.width() == PositionWidth::Narrow => {
                 self.widened(inputs)?.run_once(inputs, limits)
             }
-            // Chunks that run at once come to their errors in any order; one after the other says which is the first.
+            // Parallel chunks report errors in any order; a run in order finds the first one.
             Err(error @ (Error::OutOfBounds(_) | Error::KernelStopped(Status::OutOfBounds))) => {
                 Err(self.in_order(inputs, limits).err().unwrap_or(error))
             }
@@ -256,7 +261,7 @@ impl Kernel {
         self.call(&mut self.bind(inputs, limits)?).map(drop)
     }
 
-    /// The error of a check that has failed.
+    /// Returns the error of a failed check.
     fn out_of_bounds(&self, invocation: &Invocation) -> Error {
         let Draft { program, lowered, .. } = &self.draft;
         let recorded = |k: i64| {
@@ -298,10 +303,10 @@ impl Kernel {
             }
         }
         let mut invocation = self.bind(inputs, limits)?;
-        // SAFETY: the code writes each element that these buffers come to have, by lowering's word, and they are taken once
-        // it is done.
+        // SAFETY: lowering guarantees that the code writes each element of these buffers that is
+        // taken; they are taken after the call.
         unsafe { invocation.leave_unfilled(&self.draft.lowered.unfilled) };
-        // The interpreter counts what a first run allocates.
+        // The interpreter counts the allocations of a first run.
         if !matches!(self.code, Code::Interpreter(_)) {
             self.room.reserve(&mut invocation);
         }
@@ -309,10 +314,11 @@ impl Kernel {
         Ok(Outcome { outputs: self.collect(&mut invocation, inputs)?, counts, on_device: None })
     }
 
-    /// The memory of one run: the arrays of the inputs, shared, and empty outputs.
+    /// Makes the memory of one run: the arrays of the inputs, shared, and empty outputs.
     ///
     /// # Errors
-    /// [`Error::InvalidInvocation`] when the inputs are not those of the program; and as [`Tensor::fetch`].
+    /// [`Error::InvalidInvocation`] when the inputs do not fit the program; else like
+    /// [`Tensor::fetch`].
     pub fn bind(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Invocation, Error> {
         inputs.iter().try_for_each(|input| input.fetch())?;
         let (arrays, params) = bind::bind(&self.draft.program, &self.draft.lowered, inputs)?;
@@ -320,29 +326,32 @@ impl Kernel {
         Invocation::new(self.draft.signature(), buffers, params, limits.clone())
     }
 
-    /// As [`Kernel::bind`], for who reads inputs that are on a device there.
+    /// Like [`Kernel::bind`], but inputs on a device stay there.
     fn bind_elsewhere(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Invocation, Error> {
         let (arrays, params) = bind::bind(&self.draft.program, &self.draft.lowered, inputs)?;
         Invocation::elsewhere(self.draft.signature(), &arrays, params, limits.clone())
     }
 
-    /// Calls the code over all of the outermost loop.
+    /// Calls the code over all rounds of the outermost loop.
     ///
     /// # Errors
-    /// [`Error::KernelStopped`] when it does not come to its end.
+    /// [`Error::OutOfBounds`] for a failed check; [`Error::KernelStopped`] when the call stops
+    /// early.
     pub fn call(&self, invocation: &mut Invocation) -> Result<Option<Counts>, Error> {
         self.call_chunk(invocation, ALL)
     }
 
-    /// Calls the code over a chunk of the outermost loop; what earlier chunks left in dense outputs stays. Where the loop
-    /// cannot be cut, every call runs all of it.
+    /// Calls the code over a chunk of the outermost loop; elements of dense outputs from earlier
+    /// chunks are preserved. If the loop cannot be cut, every call runs all rounds.
     ///
     /// # Errors
-    /// [`Error::KernelStopped`] when it does not come to its end; [`Error::InvalidInvocation`] by the interpreter of grids.
+    /// [`Error::OutOfBounds`] for a failed check; [`Error::KernelStopped`] when the call stops
+    /// early; [`Error::InvalidInvocation`] for engines that run grids.
     pub fn call_chunk(&self, invocation: &mut Invocation, chunk: Range<i64>) -> Result<Option<Counts>, Error> {
         let (status, counts) = match &self.code {
-            // SAFETY: the invocation was bound to validated tensors of the types that the function was lowered for, and
-            // lowering keeps all accesses within their arrays and within what it has grown.
+            // SAFETY: the invocation was bound to validated tensors of the types for which the
+            // function was lowered, and lowering keeps all accesses within their arrays and within
+            // the buffers that it has grown.
             Code::Instant(kernel) | Code::Optimizing(kernel, _) => (unsafe { kernel.call(invocation, chunk)? }, None),
             Code::Interpreter(interpreter) => {
                 let mut counts = Counts::default();
@@ -359,7 +368,8 @@ impl Kernel {
         }
     }
 
-    /// Makes tensors of what a call over those inputs has left, in the order of the program's outputs.
+    /// Makes tensors of the outputs of a call over those inputs, in the order of the program's
+    /// outputs.
     ///
     /// # Errors
     /// [`Error::InvalidInvocation`] when the code was not called.

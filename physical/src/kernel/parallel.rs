@@ -1,11 +1,13 @@
-//! Kernels in chunks: threads call them over chunks at once; then what these leave is put together.
+//! Runs of kernels in parallel chunks, and the join of their outputs.
 //!
-//! A part is a row of neighbouring chunks that one thread calls over the same memory, one after the other, so that what
-//! they append is behind each other already. Each thread begins with a part of its own; when it is done with it, it takes
-//! over the rear half of the longest one that is left. Which chunks are one part depends on how threads get on; what they
-//! compute does not: results depend on where chunks begin and on nothing else.
+//! A part is a sequence of neighbouring chunks that one thread calls over the same memory, one
+//! after the other, so that their appended entries are already consecutive. Each thread starts with
+//! a part of its own; when it has finished that part, it takes over the rear half of the longest
+//! remaining one. The division into parts depends on the speed of threads, but results do not: they
+//! depend only on the bounds of chunks.
 //!
-//! Chunks of a run that may end before its last one (`decided`) are called in order instead, each by the next thread.
+//! Chunks of a run that may end before its last one (`decided`) are called in order instead, each
+//! by the next free thread.
 
 use super::append::{self, Part};
 use super::bounds::Ramp;
@@ -21,7 +23,7 @@ use std::ops::{Add, Range};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Runs a kernel in the given chunks, at least two, which together are all rounds in order.
+/// Runs a kernel in the given chunks, at least two, which together cover all rounds in order.
 pub(super) fn run(
     kernel: &Kernel,
     cut: &Cut,
@@ -42,8 +44,8 @@ pub(super) fn run(
     join(kernel, cut, done, shared, (inputs, limits))
 }
 
-/// Runs a kernel whose folds can be decided, in the chunks of a ramp, at least two, which together are all rounds in
-/// order.
+/// Runs a kernel whose folds can be decided, in the chunks of a ramp, at least two, which together
+/// cover all rounds in order.
 pub(super) fn run_in_order(
     kernel: &Kernel,
     cut: &Cut,
@@ -84,20 +86,20 @@ struct Run<'a> {
     left: Mutex<Left>,
 }
 
-/// The chunks that are left.
+/// The remaining chunks.
 enum Left {
-    /// Those of each part, and whether a thread has it.
+    /// The remaining chunks of each part, and whether a thread has begun the part.
     Parts(Vec<(Range<usize>, bool)>),
-    /// Those of a run in order, and where it ends.
+    /// The remaining chunks of a run in order, and its end.
     InOrder { rest: Range<usize>, end: End },
 }
 
-/// What is done.
+/// The results so far.
 #[derive(Default)]
 struct Done {
-    /// The parts, in the order in which they came to their ends.
+    /// The parts, in the order in which they were finished.
     parts: Vec<Part>,
-    /// For each chunk, by its number, what it has left of each folded output.
+    /// For each chunk, by its number, its partial result of each folded output.
     partials: Vec<(usize, Vec<Tensor>)>,
     counts: Option<Counts>,
 }
@@ -107,7 +109,8 @@ impl Left {
         (0..threads).map(|t| (chunks * t / threads..chunks * (t + 1) / threads, false)).collect()
     }
 
-    /// A part for a thread, and its chunks: one that nobody has begun, or the rear half of the longest.
+    /// Returns the number of a part for a thread, and of its chunks: a part not yet begun, or the
+    /// rear half of the longest one.
     fn part(&mut self) -> Option<(usize, usize)> {
         let parts = match self {
             Left::Parts(parts) => parts,
@@ -126,7 +129,7 @@ impl Left {
         Some((parts.len() - 1, chunks))
     }
 
-    /// The next chunk of a part.
+    /// Returns the next chunk of a part.
     fn chunk(&mut self, part: usize) -> Option<usize> {
         match self {
             Left::Parts(parts) => parts.get_mut(part)?.0.next(),
@@ -134,14 +137,15 @@ impl Left {
         }
     }
 
-    /// Goes on in order with more chunks, unless the run has ended; returns how many are left.
+    /// Continues a run in order with more chunks, unless the run has ended; returns the number of
+    /// remaining chunks.
     fn go_on(&mut self, more: Range<usize>) -> usize {
         let Left::InOrder { rest, end } = self else { unreachable!("the run is in order") };
         *rest = if end.last().is_some() { 0..0 } else { more };
         rest.len()
     }
 
-    /// Notes what a chunk has left of each folded output, which may end a run in order.
+    /// Records the partial results of a chunk, which may end a run in order.
     fn note(&mut self, chunk: usize, partials: &[Tensor]) -> Result<(), Error> {
         if let Left::InOrder { end, .. } = self {
             end.note(chunk, partials)?;
@@ -150,10 +154,10 @@ impl Left {
         Ok(())
     }
 
-    /// Notes that a chunk has failed: a run in order may be decided by one before it.
+    /// Records that a chunk has failed: an earlier chunk may still decide a run in order.
     ///
     /// # Errors
-    /// The same error where the run ends with it at once.
+    /// The same error if the run ends with it at once.
     fn fail(&mut self, chunk: usize, error: Error) -> Result<(), Error> {
         match self {
             Left::InOrder { end, .. } if !matches!(error, Error::KernelStopped(Status::Cancelled)) => {
@@ -182,7 +186,7 @@ impl Left {
 }
 
 impl Run<'_> {
-    /// Works on so many threads.
+    /// Works on this many threads.
     fn work_on(&self, threads: usize, done: &Mutex<Done>) -> Result<(), Error> {
         self.limits.workers.each(0..threads, |_| {
             let worked = self.work(done);
@@ -193,20 +197,22 @@ impl Run<'_> {
         })
     }
 
-    /// Works as long as there is something left.
+    /// Works until no chunk is left.
     fn work(&self, done: &Mutex<Done>) -> Result<(), Error> {
         loop {
             let Some((part, chunks)) = lock(&self.left).part() else { return Ok(()) };
             let mut invocation = self.kernel.bind(self.inputs, self.limits)?;
-            // SAFETY: as for the lender; what a part has appended is taken after its last chunk.
+            // SAFETY: as for the lender; appended elements of a part are taken after its last
+            // chunk.
             unsafe { invocation.leave_unfilled(&self.kernel.draft.lowered.unfilled) };
             for (buffer, loan) in &self.loans {
-                // SAFETY: the lender lives until all parts are done, and nothing else touches its buffer. An output is
-                // shared if each place belongs to one round of the outermost loop, and so to one chunk.
+                // SAFETY: the lender lives until all parts are done, and nothing else accesses its
+                // buffer. An output is shared only if each element belongs to one round of the
+                // outermost loop, and so to one chunk.
                 unsafe { invocation.borrow(*buffer, *loan) };
             }
             if !matches!(self.kernel.code, Code::Interpreter(_)) {
-                // What the others write goes behind what the first one does.
+                // Entries of other parts are appended to those of the first.
                 let share = if part == 0 { self.chunks.len() } else { chunks };
                 self.kernel.room.reserve_share(&mut invocation, (share, self.chunks.len()));
             }
@@ -231,7 +237,8 @@ impl Run<'_> {
             }
             if let Some(rounds) = covered {
                 if part > 0 {
-                    // Others may take long: until then it holds what it has written, and no room to spare.
+                    // Until the join, the part needs only the elements that it has written, and no
+                    // spare capacity.
                     invocation.keep(&self.appended(&invocation)?);
                 }
                 lock(done).parts.push(Part { rounds, invocation });
@@ -239,7 +246,7 @@ impl Run<'_> {
         }
     }
 
-    /// The elements that a part has written of outputs that are appended.
+    /// Returns the number of elements that a part has written of each appended output.
     fn appended(&self, invocation: &Invocation) -> Result<Vec<(Buffer, usize)>, Error> {
         let (program, lowered) = (&self.kernel.draft.program, &self.kernel.draft.lowered);
         let appended = self.cut.outputs.iter().filter(|(_, join)| *join == Join::Appended);
@@ -247,7 +254,7 @@ impl Run<'_> {
         Ok(used.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
-    /// What a chunk has left of each folded output.
+    /// Returns the partial result of each folded output after a chunk.
     fn partials(&self, invocation: &mut Invocation) -> Result<Vec<Tensor>, Error> {
         let (program, lowered) = (&self.kernel.draft.program, &self.kernel.draft.lowered);
         let mut folded = self.cut.outputs.iter().filter(|(_, join)| matches!(join, Join::Folded(_))).peekable();
@@ -260,7 +267,8 @@ impl Run<'_> {
     }
 }
 
-/// An invocation that has the memory of shared outputs and is not called, and what parts borrow of it.
+/// Makes an invocation with the memory of shared outputs, which is never called, and the loans of
+/// its buffers to parts.
 fn shared(
     kernel: &Kernel,
     cut: &Cut,
@@ -268,7 +276,8 @@ fn shared(
     limits: &Limits,
 ) -> Result<(Invocation, Vec<(Buffer, Loan)>), Error> {
     let mut lender = kernel.bind(inputs, limits)?;
-    // SAFETY: the code writes each element of these buffers, by lowering's word, and they are taken once all chunks are done.
+    // SAFETY: lowering guarantees that the code writes each element of these buffers; they are
+    // taken after all chunks are done.
     unsafe { lender.leave_unfilled(&kernel.draft.lowered.unfilled) };
     let mut loans = Vec::new();
     for (id, _) in cut.outputs.iter().filter(|(_, join)| *join == Join::Shared) {
@@ -284,7 +293,7 @@ fn shared(
     Ok((lender, loans))
 }
 
-/// The places of an output that is dense, or has the pattern of an input.
+/// Returns the number of values of an output that is dense or has the pattern of an input.
 pub(super) fn places(kernel: &Kernel, id: TensorId, inputs: &[&Tensor]) -> u64 {
     let program = &kernel.draft.program;
     if let Some(input) = program.pattern(id, inputs) {
@@ -294,12 +303,12 @@ pub(super) fn places(kernel: &Kernel, id: TensorId, inputs: &[&Tensor]) -> u64 {
     ty.format.storage_shape(&ty.shape).iter().product()
 }
 
-/// The buffers of the values of an output.
+/// Returns the buffers with the values of an output.
 fn leaf(kernel: &Kernel, id: TensorId) -> Vec<Buffer> {
     kernel.draft.buffers(|b| matches!(b, Binding::Leaf { tensor, .. } if *tensor == id))
 }
 
-/// The outputs of what has been done.
+/// Joins the outputs of all parts.
 fn join(
     kernel: &Kernel,
     cut: &Cut,

@@ -1,9 +1,9 @@
-//! What a user chooses kernels to run on.
+//! The user's choice of a processor for kernels.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A processor that runs kernels: `auto`, `cpu`, `cuda` for the first device of CUDA, or `cuda:N`.
+/// A processor that runs kernels: `auto`, `cpu`, `cuda` for the first CUDA device, or `cuda:N`.
 ///
 /// ```
 /// use redpoll_physical::kernel::Processor;
@@ -14,16 +14,16 @@ use std::str::FromStr;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Processor {
-    /// A device where that is expected to pay, else the cores of this machine.
+    /// A device where it is expected to be faster, else the cores of this machine.
     #[default]
     Auto,
     /// The cores of this machine.
     Cpu,
-    /// The CUDA device of that number.
+    /// The CUDA device with this number.
     Cuda(u32),
 }
 
-/// A text names no processor.
+/// The error for a text that names no processor.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a processor is `auto`, `cpu`, `cuda` or `cuda:N`, found `{found}`")]
 pub struct NoProcessor {

@@ -1,11 +1,11 @@
-//! The room that the last run has filled: the next one begins with it, so that a kernel that runs again over inputs of
-//! about the same size neither grows its outputs nor moves them.
+//! Capacities from the last run: the next run reserves them in advance, so that a kernel that runs
+//! again over inputs of similar size neither grows its outputs nor moves them.
 
 use crate::assembly::Buffer;
 use crate::run::Invocation;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of elements that the last run has left in each buffer of an output; 0 for others.
+/// The number of elements of each output buffer after the last run; 0 for other buffers.
 pub(super) struct Room(Box<[AtomicUsize]>);
 
 impl Room {
@@ -13,12 +13,13 @@ impl Room {
         Room((0..buffers).map(|_| AtomicUsize::new(0)).collect())
     }
 
-    /// Makes the room in front of a run.
+    /// Reserves the capacities before a run.
     pub(super) fn reserve(&self, run: &mut Invocation) {
         self.reserve_share(run, (1, 1));
     }
 
-    /// Makes room for a share of a run: so many of so many chunks, which write alike.
+    /// Reserves the capacities for `chunks` out of `all` chunks of a run, which are assumed to
+    /// write equal amounts.
     pub(super) fn reserve_share(&self, run: &mut Invocation, (chunks, all): (usize, usize)) {
         for (k, elements) in self.0.iter().enumerate() {
             let elements = elements.load(Ordering::Relaxed).saturating_mul(chunks).div_ceil(all);
@@ -28,7 +29,7 @@ impl Room {
         }
     }
 
-    /// Takes down what a run has left.
+    /// Records the numbers of elements after a run.
     pub(super) fn note(&self, used: impl IntoIterator<Item = (Buffer, usize)>) {
         for (buffer, elements) in used {
             self.0[buffer.index()].store(elements, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! From what the launches of a kernel have left to its outputs.
+//! Construction of outputs from the windows of a kernel's launches.
 
 use super::append::{Span, coordinates};
 use super::folds::{Folded, Partials, are_rows};
@@ -16,11 +16,11 @@ use redpoll_logic::{Prim, Scalar};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// What a launch has left, on its way to outputs.
+/// The windows of a launch, from which outputs are made.
 pub(super) struct Whole<'a> {
     run: &'a Run<'a>,
     launched: &'a Launched,
-    /// For each chunk the lengths of the arrays of outputs, in their order.
+    /// For each chunk, the lengths of the arrays of outputs, in their order.
     lengths: Vec<Vec<u64>>,
     /// The arrays of outputs.
     recorded: Vec<Buffer>,
@@ -36,7 +36,7 @@ impl<'a> Whole<'a> {
         Ok(Whole { run, launched, lengths, recorded })
     }
 
-    /// An output, by its number and how chunks have written it.
+    /// Makes an output, given its number and its join.
     pub(super) fn output(&self, (number, id): (usize, TensorId), how: &Join) -> Result<Tensor, Error> {
         let Run { kernel, grids, chunks, inputs, limits, .. } = *self.run;
         let arrays = arrays(&kernel.draft, id);
@@ -47,7 +47,7 @@ impl<'a> Whole<'a> {
             Join::Folded(op) if !in_place && stays => self.fold_there((number, id), op),
             Join::Folded(op) if !in_place => {
                 let partials = (0..chunks.len()).map(|chunk| self.of_chunk(id, chunk)).collect::<Result<_, _>>()?;
-                // Sparse results are few, and their merges short: the host does them.
+                // Sparse results are few, and their merges short, so they are merged on the host.
                 let engine = if grids.device.is_some() { Engine::Instant } else { Engine::Grid };
                 kernel.merges.merge(&kernel.draft, (number, op), partials, (engine, limits))
             }
@@ -71,7 +71,7 @@ impl<'a> Whole<'a> {
         }
     }
 
-    /// A dense output into which chunks have folded, put together where that has happened.
+    /// Folds a dense output from the partial results of chunks on the processor that computed them.
     fn fold_there(&self, (number, id): (usize, TensorId), op: &Op) -> Result<Tensor, Error> {
         let Run { kernel, grids, chunks, limits, .. } = *self.run;
         let buffers = arrays(&kernel.draft, id);
@@ -85,8 +85,9 @@ impl<'a> Whole<'a> {
         self.tensor(id, |_| Ok(folded.next().expect("the result has the arrays of the partial results")))
     }
 
-    /// An array of which chunks have the elements of their rounds, and several sections of a round each a partial result:
-    /// these are folded where they lie, and the array is put together there. `None` where some elements belong to no chunk.
+    /// Makes an array of which each chunk has the elements of its rounds, and several sections of a
+    /// round have a partial result each. The partial results are folded and the array is joined on
+    /// the device. Returns `None` if some elements belong to no chunk.
     fn sections_there(&self, buffer: Buffer, of: Folded<'_>) -> Result<Option<Array>, Error> {
         let Run { kernel, grids, sections, limits, .. } = *self.run;
         let windows = &self.launched.windows[buffer.index()];
@@ -98,7 +99,7 @@ impl<'a> Whole<'a> {
                 pieces.push(whole);
             } else {
                 rows.push(whole);
-                // Sections of a round follow each other.
+                // Sections of a round are consecutive.
                 let goes_on = window > 0 && sections[window - 1] != ALL && windows[window - 1].first == first;
                 if goes_on {
                     *ends.last_mut().expect("an earlier section has begun the group") = rows.len();
@@ -126,8 +127,9 @@ impl<'a> Whole<'a> {
         grids.run.gather(&Gather { decl, windows: &windows, head: &[], pieces: &pieces }, limits).map(Some)
     }
 
-    /// The elements of an array of which chunks have those of their rounds, and several sections of a round each a partial
-    /// result, which are folded in their order, by the host.
+    /// Returns the elements of an array of which each chunk has those of its rounds, and several
+    /// sections of a round have a partial result each. The host folds the partial results in their
+    /// order.
     fn of_sections(&self, buffer: Buffer, op: &Op) -> Result<Vec<u64>, Error> {
         let decl = &self.run.kernel.draft.function().buffers[buffer.index()];
         let bits = |value: &Scalar| value.to_bits().expect("elements of buffers are primitives");
@@ -152,7 +154,7 @@ impl<'a> Whole<'a> {
         Ok(whole)
     }
 
-    /// What one chunk has left of an output.
+    /// Makes an output tensor of the elements of one chunk.
     pub(super) fn of_chunk(&self, id: TensorId, chunk: usize) -> Result<Tensor, Error> {
         self.tensor(id, |buffer| {
             let len = self.length(buffer, chunk)?;
@@ -160,13 +162,13 @@ impl<'a> Whole<'a> {
         })
     }
 
-    /// An output of arrays.
+    /// Makes an output tensor of arrays.
     fn tensor(&self, id: TensorId, array: impl FnMut(Buffer) -> Result<Array, Error>) -> Result<Tensor, Error> {
         let Draft { program, lowered, .. } = &self.run.kernel.draft;
         collect::collect(program, lowered, (id, array), (self.run.inputs, &self.run.limits.memory))
     }
 
-    /// How long an array is that a chunk has left.
+    /// Returns the length of a chunk's array.
     fn length(&self, buffer: Buffer, chunk: usize) -> Result<usize, Error> {
         let number =
             self.recorded.iter().position(|b| *b == buffer).expect("outputs record the lengths of their arrays");
@@ -181,7 +183,7 @@ impl<'a> Whole<'a> {
         self.run.grids.run.gather(&gather, self.run.limits)
     }
 
-    /// An output whose windows stand behind each other.
+    /// Makes an output by appending the windows of chunks.
     fn append(&self, id: TensorId) -> Result<Tensor, Error> {
         let (draft, chunks) = (&self.run.kernel.draft, self.run.chunks);
         let ty = draft.program.tensors[id.index()].ty.clone();
@@ -197,7 +199,7 @@ impl<'a> Whole<'a> {
                 Concatenation::Full => spans.iter().map(|span| span.times(n)).collect(),
                 Concatenation::List => {
                     let [ptr, entries @ ..] = &arrays[..] else { unreachable!("a list has ends") };
-                    // The last array of a list has an element for each position.
+                    // The last array of a list level has one element per position.
                     let last = arrays[arrays.len() - 1];
                     let counts = (0..chunks.len()).map(|chunk| self.length(last, chunk));
                     let own = Span::one_behind_the_other(counts.collect::<Result<Vec<_>, _>>()?.into_iter());
@@ -226,19 +228,20 @@ impl<'a> Whole<'a> {
         self.tensor(id, |buffer| Ok(whole.remove(&buffer).expect("each array was appended")))
     }
 
-    /// The elements at positions of a chunk.
+    /// Returns the elements at positions of a chunk.
     fn piece(&self, array: Buffer, chunk: usize, positions: Range<usize>, shift: usize) -> Piece {
         let first = self.launched.windows[array.index()][chunk].first as usize;
         Piece { window: chunk, from: positions.start - first, len: positions.len(), shift: shift as i64 }
     }
 
-    /// An array with an element for each position.
+    /// Appends an array with one element per position.
     fn appended(&self, array: Buffer, spans: &[Span]) -> Result<Array, Error> {
         let own = spans.iter().enumerate().map(|(chunk, span)| self.piece(array, chunk, span.own.clone(), 0));
         self.gather(array, &[], &own.collect::<Vec<_>>())
     }
 
-    /// The ends of the lists below some positions, which count the entries of the whole.
+    /// Makes the array of the ends of lists below some positions, counted in entries of the joined
+    /// output.
     fn ends(&self, ptr: Buffer, (parents, entries): (&[Span], &[Span]), at_root: bool) -> Result<Array, Error> {
         if at_root {
             let total = entries.last().map_or(0, |span| span.whole().end) as u64;
@@ -251,7 +254,7 @@ impl<'a> Whole<'a> {
     }
 }
 
-/// The arrays of an output, in the order of the function's table.
+/// Returns the arrays of an output, in the order of the function's table.
 fn arrays(draft: &Draft, id: TensorId) -> Vec<Buffer> {
     draft.buffers(|b| match b {
         Binding::Level { tensor, .. } | Binding::Leaf { tensor, .. } => *tensor == id,

@@ -1,4 +1,4 @@
-//! A growable piece of memory that can become an Arrow buffer.
+//! A growable block of memory that can become an Arrow buffer.
 
 use super::{Account, MemoryBudget};
 use arrow::buffer::Buffer as ArrowBuffer;
@@ -10,20 +10,25 @@ use std::sync::Arc;
 /// The alignment that Arrow recommends, a cache line.
 const ALIGNMENT: usize = 64;
 
-/// The alignment that allocators give to everything. The system's allocator moves pages on growth and gives out pages of
-/// zeros for memory of this alignment only; of larger ones it makes copies and writes the zeros.
+/// The alignment of all allocations. The system's allocator moves pages on growth and provides
+/// zeroed pages only for memory of this alignment; for larger ones it copies and writes zeros.
 const NATURAL: usize = 16;
 
-/// What is allocated beyond the bytes of a block, so that it can start at a multiple of [`ALIGNMENT`].
+/// Number of bytes allocated beyond those of a block, so that it can start at a multiple of
+/// [`ALIGNMENT`].
 const SLACK: usize = ALIGNMENT - NATURAL;
 
-/// Memory charged to a budget, and room behind it in which it can grow without a move. Room is not charged: as long as it is
-/// not touched, the machine has no pages for it.
+/// Memory charged to a budget, with a capacity (`room`) up to which it grows without a move. Spare
+/// capacity is not charged: the machine allocates no pages for it until it is accessed.
 ///
-/// Invariants: `room` is 0 and `base` and `start` dangle, or `base` was allocated by the global allocator with size
-/// `room + SLACK` and alignment [`NATURAL`]; `bytes` and `room` are multiples of [`ALIGNMENT`], `start` the first address from
-/// `base` on that is; the first `bytes` from `start` are initialized, those that it was grown by without a fill as soon as
-/// anybody reads them; they are at most `room` and charged to `budget`; if `is_zeroed`, the bytes behind them are zeros.
+/// Invariants:
+/// - Either `room` is 0 and `base` and `start` dangle, or `base` was allocated by the global
+///   allocator with size `room + SLACK` and alignment [`NATURAL`].
+/// - `bytes` and `room` are multiples of [`ALIGNMENT`], `start` is the first such address from
+///   `base` on.
+/// - The first `bytes` from `start` are at most `room` and charged to `budget`. They are
+///   initialized, except that bytes added without a fill are initialized before they are read.
+/// - If `is_zeroed`, the bytes after the first `bytes` are zero.
 pub(super) struct Block {
     base: NonNull<u8>,
     start: NonNull<u8>,
@@ -33,7 +38,7 @@ pub(super) struct Block {
     budget: Arc<MemoryBudget>,
 }
 
-// SAFETY: a block owns its memory alone, like a `Vec<u8>`; access goes through `&` and `&mut`.
+// SAFETY: a block owns its memory exclusively, like a `Vec<u8>`; all access is by `&` and `&mut`.
 unsafe impl Send for Block {}
 // SAFETY: as above; shared access only reads.
 unsafe impl Sync for Block {}
@@ -44,12 +49,12 @@ impl Block {
         Block { base: start, start, bytes: 0, room: 0, is_zeroed: false, budget }
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The size up to which it grows without a move.
+    /// Returns the capacity: the size in bytes up to which the block grows without a move.
     pub(super) fn room(&self) -> usize {
         self.room
     }
@@ -59,29 +64,31 @@ impl Block {
     }
 
     pub(super) fn as_slice(&self) -> &[u8] {
-        // SAFETY: `start` is aligned and not null, and `bytes` initialized bytes belong to it (none when it dangles).
+        // SAFETY: `start` is aligned and not null, and points to `bytes` initialized bytes (none if
+        // it dangles).
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
     }
 
     pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: as in `as_slice`, and `&mut self` makes the access unique.
+        // SAFETY: as in `as_slice`, and `&mut self` makes the access exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 
-    /// The memory as elements of a native type.
+    /// Returns the memory as elements of a native type.
     pub(super) fn as_native<T: ArrowNativeType>(&self) -> &[T] {
-        // SAFETY: every bit pattern is a value of a native type, 64 bytes align all of them, and the length is rounded
-        // down to whole elements.
+        // SAFETY: every bit pattern is a value of a native type, 64 bytes align all native types,
+        // and the length is rounded down to whole elements.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.bytes / size_of::<T>()) }
     }
 
-    /// The memory as elements of a native type.
+    /// Returns the memory as mutable elements of a native type.
     pub(super) fn as_native_mut<T: ArrowNativeType>(&mut self) -> &mut [T] {
-        // SAFETY: as in `as_native`, and `&mut self` makes the access unique.
+        // SAFETY: as in `as_native`, and `&mut self` makes the access exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.bytes / size_of::<T>()) }
     }
 
-    /// Makes room for so many bytes in a block that has none, if the machine has them; `zeroed` where they are to hold zeros.
+    /// Reserves a capacity of `bytes` in a block that has none, if the machine has the memory; with
+    /// `zeroed`, the memory is zero.
     pub(super) fn reserve(&mut self, bytes: usize, zeroed: bool) {
         if let Some(room) = rounded(bytes)
             && self.room == 0
@@ -91,9 +98,10 @@ impl Block {
         }
     }
 
-    /// Grows to `bytes`, rounded up to whole cache lines; new elements of `size` bytes hold the low bytes of `fill`, or
-    /// anything where there is none: then they are written before they are read. `false`, and nothing changed, when the
-    /// budget or the machine does not have them.
+    /// Grows to `bytes`, rounded up to whole cache lines. New elements of `size` bytes have the low
+    /// bytes of `fill`; without a fill they are unspecified, and must be written before they are
+    /// read. Returns `false`, with the block unchanged, if the budget or the machine does not have
+    /// the memory.
     pub(super) fn grow(&mut self, bytes: usize, size: usize, fill: Option<u64>) -> bool {
         let Some(bytes) = rounded(bytes) else { return false };
         let old = self.bytes;
@@ -109,7 +117,7 @@ impl Block {
         }
         self.bytes = bytes;
         match fill {
-            // Whoever reads them all the same is found out by tests.
+            // In tests, a pattern exposes code that reads them nevertheless.
             None if cfg!(debug_assertions) => self.write_fill(old, 1, 0xA5),
             Some(fill) if !(self.is_zeroed && fill == 0) => self.write_fill(old, size, fill),
             _ => {}
@@ -117,15 +125,16 @@ impl Block {
         true
     }
 
-    /// Allocates so many bytes, more than there is room for; `false`, and nothing changed, when the machine does not have
-    /// them.
+    /// Allocates `room` bytes, more than the capacity. Returns `false`, with the block unchanged,
+    /// if the machine does not have the memory.
     fn allocate(&mut self, room: usize, zeroed: bool) -> bool {
         let is_zeroed = zeroed && self.room == 0;
         let base = if self.room == 0 {
-            // SAFETY: the layout's size is not 0.
+            // SAFETY: the size of the layout is not 0.
             unsafe { if zeroed { alloc_zeroed(layout(room)) } else { alloc(layout(room)) } }
         } else {
-            // SAFETY: `base` was allocated with the layout of `self.room` bytes, and the new size is valid and not 0.
+            // SAFETY: `base` was allocated with the layout of `self.room` bytes, and the new size
+            // is valid and not 0.
             unsafe { realloc(self.base.as_ptr(), layout(self.room), room + SLACK) }
         };
         let Some(base) = NonNull::new(base) else { return false };
@@ -134,13 +143,13 @@ impl Block {
         true
     }
 
-    /// Takes memory that was allocated at `base`, whose bytes are those of the allocation before: the first `kept` bytes of
-    /// the block move to where it starts now.
+    /// Takes memory allocated at `base`, with the bytes of the previous allocation, and moves the
+    /// first `kept` bytes of the block to its new start.
     fn place(&mut self, base: NonNull<u8>, kept: usize) {
         let before = self.start.addr().get() - self.base.addr().get();
         let after = base.addr().get().next_multiple_of(ALIGNMENT) - base.addr().get();
-        // SAFETY: allocations have `NATURAL` alignment, so both offsets are at most `SLACK`, and the allocation has `SLACK`
-        // bytes beyond those of the block, of which `kept` are initialized.
+        // SAFETY: allocations have `NATURAL` alignment, so both offsets are at most `SLACK`. The
+        // allocation has `SLACK` bytes beyond those of the block, of which `kept` are initialized.
         let start = unsafe {
             let start = base.add(after);
             if before != after && kept > 0 {
@@ -155,7 +164,8 @@ impl Block {
     fn write_fill(&mut self, from: usize, size: usize, fill: u64) {
         fn write<T: Copy>(block: &mut Block, from: usize, value: T) {
             for at in from / size_of::<T>()..block.bytes / size_of::<T>() {
-                // SAFETY: `at` is below the number of elements of the block, whose start is aligned for every element.
+                // SAFETY: `at` is below the number of elements of the block, whose start is aligned
+                // for every element.
                 unsafe { block.start.as_ptr().cast::<T>().add(at).write(value) };
             }
         }
@@ -167,7 +177,8 @@ impl Block {
         }
     }
 
-    /// The first `bytes` as an Arrow buffer, without a copy; memory behind them is given back to the allocator.
+    /// Converts the first `bytes` to an Arrow buffer, without a copy; the rest of the memory is
+    /// returned to the allocator.
     ///
     /// # Panics
     /// When the block has fewer bytes.
@@ -178,11 +189,13 @@ impl Block {
         self.truncate(bytes);
         self.shrink();
         let start = self.start;
-        // SAFETY: the block owns at least `bytes` initialized bytes from `start`, and the buffer keeps it alive.
+        // SAFETY: the block owns at least `bytes` initialized bytes from `start`, and the buffer
+        // keeps the block alive.
         unsafe { ArrowBuffer::from_custom_allocation(start, bytes, Arc::new(self)) }
     }
 
-    /// Makes room of what is behind the first `bytes`, rounded up to whole cache lines.
+    /// Shortens the block to its first `bytes`, rounded up to whole cache lines; the rest becomes
+    /// spare capacity.
     ///
     /// # Panics
     /// When the block has fewer bytes.
@@ -194,12 +207,13 @@ impl Block {
         self.bytes = bytes;
     }
 
-    /// Gives room back; keeps it when the allocator cannot take it.
+    /// Returns spare capacity to the allocator, if it can take the memory.
     pub(super) fn shrink(&mut self) {
         if self.room == self.bytes || self.bytes == 0 {
             return;
         }
-        // SAFETY: `base` was allocated with the layout of `self.room` bytes, and the new size is not 0.
+        // SAFETY: `base` was allocated with the layout of `self.room` bytes, and the new size is
+        // not 0.
         let base = unsafe { realloc(self.base.as_ptr(), layout(self.room), self.bytes + SLACK) };
         if let Some(base) = NonNull::new(base) {
             self.place(base, self.bytes);
@@ -208,12 +222,13 @@ impl Block {
     }
 }
 
-/// So many bytes, rounded up to whole cache lines, if there can be a block of them.
+/// Rounds a number of bytes up to whole cache lines; returns `None` if a block cannot be that
+/// large.
 fn rounded(bytes: usize) -> Option<usize> {
     bytes.checked_next_multiple_of(ALIGNMENT).filter(|bytes| *bytes <= isize::MAX as usize - ALIGNMENT)
 }
 
-/// What is allocated for so many bytes.
+/// Returns the layout of the allocation for a block of `bytes`.
 fn layout(bytes: usize) -> Layout {
     Layout::from_size_align(bytes + SLACK, NATURAL).expect("sizes are checked when blocks grow")
 }
@@ -252,7 +267,7 @@ mod tests {
         assert_eq!(budget.used(), 0);
     }
 
-    /// Protects what runs hold: room is not taken of the budget, nor are fills written into it before it is used.
+    /// Spare capacity is neither charged nor filled before it is used.
     #[test]
     fn room_is_charged_when_it_is_used() {
         let budget = Arc::new(MemoryBudget::new(1024));

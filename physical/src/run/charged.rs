@@ -1,11 +1,11 @@
-//! Buffers that were made outside of kernels, charged to a memory budget while they live.
+//! Buffers allocated outside of kernels, charged to a memory budget during their lifetime.
 
 use super::{Account, MemoryBudget};
 use arrow::buffer::Buffer;
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// A buffer that gives its bytes back to a budget when its last user is gone.
+/// A buffer that releases its bytes to a budget when its last user drops it.
 struct Charged {
     buffer: Buffer,
     budget: Arc<MemoryBudget>,
@@ -23,7 +23,7 @@ impl Drop for Charged {
     }
 }
 
-/// The buffer, charged to the budget; `None` when its bytes are not left.
+/// Charges the buffer to the budget; returns `None` if the budget does not have the bytes.
 pub(crate) fn charged(buffer: Buffer, budget: &Arc<MemoryBudget>) -> Option<Buffer> {
     budget.charge(buffer.len()).then(|| Bytes::from_owner(Charged { buffer, budget: budget.clone() }).into())
 }

@@ -1,23 +1,25 @@
-//! Work that threads join while it lasts.
+//! Work that threads of a pool may join while it lasts.
 //!
-//! A scope waits for all that was spawned in it, and so for threads that have yet to wake up or to be given a processor,
-//! although the work is done by then. Here a thread that comes too late is not waited for.
+//! A scope of the pool waits for all spawned tasks, and so for threads that have not woken up or
+//! are not scheduled yet, even if the work is done by then. A crew does not wait for threads that
+//! come too late.
 
 use rayon::ThreadPool;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// How often the state is looked at before this thread sleeps: some tens of microseconds.
+/// Number of checks of the state before the waiting thread sleeps: some tens of microseconds.
 const SPINS: u32 = 64;
 
-/// Calls `work` on this thread and on up to so many threads of a pool at once, and returns when no thread is in it.
-/// `work` returns when nothing is left to do.
+/// Calls `work` on this thread and on up to `helpers` threads of a pool in parallel, and returns
+/// when no thread is in `work`. `work` must return when nothing is left to do.
 ///
 /// # Panics
-/// When `work` does, on any thread.
+/// When `work` panics, on any thread.
 pub(super) fn run(pool: &ThreadPool, helpers: usize, work: &(dyn Fn() + Sync)) {
-    // SAFETY: just the lifetime is changed. A thread calls the work between `enter` and `leave` only, and the work is
-    // borrowed until `closed` is dropped, which waits until nobody is between them and lets nobody enter again.
+    // SAFETY: only the lifetime is changed. A thread calls the work only between `enter` and
+    // `leave`. The borrow of the work lasts until `closed` is dropped, which waits until no thread
+    // is between the two and lets none enter again.
     let work = unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(work) };
     let crew = Arc::new(Crew {
         work,
@@ -44,11 +46,11 @@ struct Crew {
 }
 
 struct State {
-    /// Whether threads may still come.
+    /// True while threads may still enter.
     is_open: bool,
-    /// The threads, but the first, that are at work.
+    /// Number of threads in `work`, apart from the caller's.
     inside: usize,
-    /// What a thread has panicked with.
+    /// The payload of a thread's panic.
     panic: Option<Box<dyn std::any::Any + Send>>,
 }
 
@@ -79,13 +81,13 @@ impl Crew {
     }
 }
 
-/// Closes a crew and waits for those inside when dropped.
+/// A guard that closes a crew on drop and waits for the threads inside.
 struct Closed<'a>(&'a Crew);
 
 impl Drop for Closed<'_> {
     fn drop(&mut self) {
         self.0.state().is_open = false;
-        // What the others are at is about to end, sooner than a thread that sleeps wakes up.
+        // The other threads are about to finish, sooner than a sleeping thread would wake up.
         for _ in 0..SPINS {
             if self.0.state().inside == 0 {
                 return;
@@ -106,7 +108,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Protects the borrow of the work: what threads that came late would call is gone, and a panic waits for the others.
+    /// No thread calls the work after `run` returns, and a panic waits for the other threads.
     #[test]
     fn nobody_works_after_the_end() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();

@@ -1,22 +1,22 @@
-//! The calling convention of kernels, shared by every generator of machine code.
+//! The calling convention of kernels, shared by all generators of machine code.
 //!
-//! A kernel is an [`Entry`]: it takes a [`Frame`] and returns the number of a [`Status`]. Machine code reads the slots
-//! of its buffers on entry, and again after it has called `grow` or `swap`.
+//! A kernel is an [`Entry`]: it takes a [`Frame`] and returns the number of a [`Status`]. Machine
+//! code reads the slots of its buffers on entry, and again after each call of `grow` or `swap`.
 
 use super::Invocation;
 use crate::assembly::{Buffer, Status};
 use std::ffi::c_void;
 
-/// A kernel in memory.
+/// The entry point of a kernel.
 pub type Entry = unsafe extern "C" fn(*mut Frame) -> i32;
 
-/// One buffer, as machine code sees it.
+/// A buffer as seen by machine code.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
-    /// Its first element, aligned for it; dangling when there is none.
+    /// The first element, aligned for its type; dangling if the capacity is 0.
     pub data: *mut u8,
-    /// The number of elements that there is room for.
+    /// The capacity in elements.
     pub len: u64,
 }
 
@@ -24,7 +24,7 @@ pub struct Slot {
 #[repr(C)]
 #[derive(Debug)]
 pub struct Frame {
-    /// One slot for each buffer of the function.
+    /// One slot per buffer of the function.
     pub buffers: *mut Slot,
     /// The parameters.
     pub params: *const i64,
@@ -34,46 +34,51 @@ pub struct Frame {
     pub chunk_hi: i64,
     /// The first argument of every callback.
     pub host: *mut c_void,
-    /// What the kernel may ask of its host.
+    /// The functions of the host that the kernel may call.
     pub callbacks: *const Callbacks,
-    /// Room for the status of a callback, for generators that cannot take it as a result.
+    /// Space for the status of a callback, for generators that cannot return it.
     pub status: i32,
-    /// Code of the generator's own that kernels call for growth; null where it needs none.
+    /// The generator's own code that kernels call for growth; null if it has none.
     pub trampoline: *const c_void,
-    /// Functions of the mathematical library, in the order of
-    /// [`MathFn::addresses`](crate::assembly::MathFn::addresses); null where their addresses are part of the code.
+    /// The functions of the mathematical library, in the order of
+    /// [`MathFn::addresses`](crate::assembly::MathFn::addresses); null if their addresses are part
+    /// of the code.
     pub math: *const usize,
-    /// Not 0 once the kernel is asked to stop: loops around loops look at it in each round.
+    /// A flag that is not 0 once the kernel must stop; loops that contain loops check it in each
+    /// round.
     pub cancel: *const u8,
 }
 
-/// Functions that machine code calls. `host` is the frame's; buffers are numbers of the function's table.
+/// The functions that machine code calls. `host` is the frame's; buffers are numbers in the
+/// function's table.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Callbacks {
-    /// `grow(host, buffer, len)` makes room for `len` elements, updates the buffer's slot and returns a [`Status`].
+    /// `grow(host, buffer, len)` enlarges a buffer to at least `len` elements, updates its slot and
+    /// returns a [`Status`].
     pub grow: unsafe extern "C" fn(*mut c_void, u32, i64) -> i32,
-    /// `sort(host, buffer, lo, hi)`
+    /// `sort(host, buffer, lo, hi)` sorts a range of a buffer of indices.
     pub sort: unsafe extern "C" fn(*mut c_void, u32, i64, i64),
-    /// `sort_by(host, perm, major, minor, lo, hi)`
+    /// `sort_by(host, perm, major, minor, lo, hi)` sorts a range of numbers by two keys.
     pub sort_by: unsafe extern "C" fn(*mut c_void, u32, u32, u32, i64, i64),
     /// `swap(host, a, b)` exchanges the memory of two buffers and their slots.
     pub swap: unsafe extern "C" fn(*mut c_void, u32, u32),
 }
 
-/// The callbacks whose host is an [`Invocation`].
+/// The callbacks for a host that is an [`Invocation`].
 pub(super) static CALLBACKS: Callbacks = Callbacks { grow, sort, sort_by, swap };
 
 unsafe extern "C" fn grow(host: *mut c_void, buffer: u32, len: i64) -> i32 {
-    // SAFETY: `Invocation::frame` made `host` from the exclusive borrow that lasts as long as the kernel runs; machine
-    // code holds no Rust reference into the invocation.
+    // SAFETY: `Invocation::frame` made `host` from an exclusive borrow that lasts as long as the
+    // kernel runs; machine code holds no Rust reference into the invocation.
     let invocation = unsafe { &mut *host.cast::<Invocation>() };
     let status: Status = invocation.grow(Buffer(buffer), len);
     status as i32
 }
 
-// A range outside of its buffer is a fault of lowering, which the interpreter reports; here it must not be followed, and
-// the panic that stops it ends the process at the boundary of `extern "C"`.
+// A range outside of its buffer is a fault of lowering, which the interpreter reports. Here the
+// access must not happen: the panic that prevents it ends the process at the boundary of `extern
+// "C"`.
 
 unsafe extern "C" fn sort(host: *mut c_void, buffer: u32, lo: i64, hi: i64) {
     // SAFETY: as in `grow`.

@@ -1,4 +1,4 @@
-//! The memory of one function: what kernels and the interpreter work on.
+//! The memory of one function, for kernels and the interpreter.
 
 use super::block::Block;
 use super::frame::{CALLBACKS, Frame, Slot};
@@ -12,23 +12,23 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Bytes from which buffers grow by half.
+/// The size in bytes from which buffers grow by half instead of doubling.
 const LARGE: usize = 1 << 20;
 
-/// Bytes by which buffers grow at least within the room that was made for them.
+/// Minimum growth in bytes within reserved capacity.
 const STEP: usize = 64 << 10;
 
-/// What a caller must know of a function to run it.
+/// The part of a function that a caller needs to run it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Signature {
     /// The buffers.
     pub buffers: Vec<BufferDecl>,
-    /// Names of the parameters.
+    /// The names of the parameters.
     pub params: Vec<String>,
 }
 
 impl Signature {
-    /// The signature of a function, to be shared by its kernels and invocations.
+    /// Makes the signature of a function, to be shared by its kernels and invocations.
     pub fn of(function: &Function) -> Arc<Signature> {
         Arc::new(Signature { buffers: function.buffers.clone(), params: function.params.clone() })
     }
@@ -43,51 +43,54 @@ enum Memory {
     /// An input that machine code does not read.
     Away(Arc<Away>),
     Owned(Block),
-    /// A block of another invocation: the bytes from there on.
+    /// A block of another invocation: its start and its size in bytes.
     Lent(*mut u8, usize),
 }
 
-/// A buffer of an invocation that others write into.
+/// The location of an owned buffer that other invocations write into.
 #[derive(Clone, Copy)]
 pub(crate) struct Loan {
     slot: Slot,
     bytes: usize,
 }
 
-// SAFETY: who follows the pointer answers for it: see `Invocation::borrow`.
+// SAFETY: code that dereferences the pointer guarantees that it is valid; see `Invocation::borrow`.
 unsafe impl Send for Loan {}
 // SAFETY: as above.
 unsafe impl Sync for Loan {}
 
 /// The buffers and parameters of one function.
 ///
-/// It outlives calls: owned buffers keep what a call has left in them, so a function may run chunk by chunk.
+/// An invocation outlives calls: owned buffers preserve their contents, so a function may run chunk
+/// by chunk.
 pub struct Invocation {
     signature: Arc<Signature>,
     memory: Vec<Memory>,
-    /// For each buffer its address and capacity; kept equal to what `memory` says.
+    /// The address and capacity of each buffer, consistent with `memory`.
     slots: Vec<Slot>,
-    /// For each buffer the number of elements that were given or asked for.
+    /// The number of elements of each buffer: given for inputs, requested for owned buffers.
     lens: Vec<usize>,
     params: Vec<i64>,
     limits: Limits,
-    /// Owned buffers whose new elements may hold anything.
+    /// Owned buffers whose new elements need no fill.
     unfilled: Vec<Buffer>,
 }
 
-// SAFETY: the pointers in `slots` lead into `memory`, which is Send, or to lent memory, of which each borrower touches
-// elements of its own; they are only followed by kernels that hold an exclusive borrow of the invocation.
+// SAFETY: the pointers in `slots` point into `memory`, which is Send, or to lent memory, of which
+// each borrower accesses separate elements. Only kernels dereference them, under an exclusive
+// borrow of the invocation.
 unsafe impl Send for Invocation {}
-// SAFETY: as above; through `&Invocation` the slots are not followed at all.
+// SAFETY: as above; the slots are not dereferenced through `&Invocation`.
 unsafe impl Sync for Invocation {}
 
 impl Invocation {
-    /// The memory for a function: its input buffers in the order of its table, shared and not copied; its parameters;
-    /// its owned buffers are empty.
+    /// Makes the memory for a function: its input buffers in the order of its table, shared without
+    /// copies, and its parameters. Owned buffers start empty.
     ///
     /// # Errors
-    /// [`Error::InvalidInvocation`] when there are not as many inputs or parameters as the signature has, or when a
-    /// buffer is no array of its type (its address is not aligned, or its size no multiple of the element's).
+    /// [`Error::InvalidInvocation`] when the number of inputs or parameters differs from the
+    /// signature's, or when a buffer is not an array of its type (its address is not aligned, or
+    /// its size is not a multiple of the element's).
     pub fn new(
         signature: &Arc<Signature>,
         inputs: impl IntoIterator<Item = ArrowBuffer>,
@@ -144,10 +147,11 @@ impl Invocation {
         Ok(())
     }
 
-    /// As [`Invocation::new`], for who reads inputs where they are: those that are on a device stay there.
+    /// Like [`Invocation::new`], for readers that access inputs where they are: arrays on a device
+    /// stay there.
     ///
     /// # Errors
-    /// As [`Invocation::new`].
+    /// Like [`Invocation::new`].
     pub(crate) fn elsewhere(
         signature: &Arc<Signature>,
         inputs: &[Array],
@@ -169,22 +173,25 @@ impl Invocation {
         Ok(invocation)
     }
 
-    /// What its runs may take.
+    /// Returns the limits of runs.
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// The signature of the function that it is for.
+    /// Returns the signature of the function.
     pub fn signature(&self) -> &Arc<Signature> {
         &self.signature
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub fn params(&self) -> &[i64] {
         &self.params
     }
 
-    /// An error unless it is for a function of that signature.
+    /// Checks that the invocation is for a function of that signature.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInvocation`] when the signatures differ.
     pub fn check(&self, signature: &Arc<Signature>) -> Result<(), Error> {
         if Arc::ptr_eq(&self.signature, signature) || self.signature == *signature {
             return Ok(());
@@ -192,20 +199,21 @@ impl Invocation {
         Err(Error::InvalidInvocation("made for a function with other buffers or parameters".into()))
     }
 
-    /// The number of elements of a buffer: of an input all, of an owned buffer those asked for.
+    /// Returns the number of elements of a buffer: all elements of an input, the requested ones of
+    /// an owned buffer.
     pub fn len(&self, buffer: Buffer) -> usize {
         self.lens[buffer.index()]
     }
 
-    /// The number of elements that an owned buffer has room for, or of an input.
+    /// Returns the capacity of an owned buffer in elements, or the number of elements of an input.
     pub fn capacity(&self, buffer: Buffer) -> usize {
         self.slots[buffer.index()].len as usize
     }
 
-    /// The array of an input.
+    /// Returns the array of an input.
     ///
     /// # Panics
-    /// When the buffer is none.
+    /// When the buffer is not an input in the host's memory.
     pub(crate) fn input(&self, buffer: Buffer) -> &ArrowBuffer {
         match &self.memory[buffer.index()] {
             Memory::Input(array) => array,
@@ -213,7 +221,7 @@ impl Invocation {
         }
     }
 
-    /// The bytes of an input that are on a device, or were.
+    /// Returns the array of an input that is on a device, or was when the invocation was made.
     pub(crate) fn away(&self, buffer: Buffer) -> Option<&Away> {
         match &self.memory[buffer.index()] {
             Memory::Away(away) => Some(away),
@@ -221,15 +229,16 @@ impl Invocation {
         }
     }
 
-    /// The array of an input, brought here if need be.
+    /// Returns the array of an input, copied from its device if necessary.
     ///
     /// # Errors
-    /// What the device says that has it.
+    /// The errors of the device.
     pub(crate) fn fetched(&self, buffer: Buffer) -> Result<&ArrowBuffer, Error> {
         self.away(buffer).map_or_else(|| Ok(self.input(buffer)), Away::fetch)
     }
 
-    /// The argument for a call of machine code, valid while the invocation is not touched otherwise.
+    /// Returns the argument for a call of machine code, valid until the invocation is used
+    /// otherwise.
     pub fn frame(&mut self, chunk: Range<i64>) -> Frame {
         Frame {
             buffers: self.slots.as_mut_ptr(),
@@ -245,20 +254,22 @@ impl Invocation {
         }
     }
 
-    /// Whether the run is asked to stop.
+    /// Returns whether the run was asked to stop.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.limits.cancel.load(Ordering::Relaxed)
     }
 
-    /// To be called after machine code ran: it asks for growth only beyond the capacity, so that all of it may be in use.
+    /// Sets the lengths of buffers to their capacities. Must be called after machine code ran,
+    /// which requests growth only beyond the capacity, so that all elements may be in use.
     pub(crate) fn adopt_capacity(&mut self) {
         for (len, slot) in self.lens.iter_mut().zip(&self.slots) {
             *len = slot.len as usize;
         }
     }
 
-    /// Makes an owned buffer at least `len` elements long. Within its room it grows by small steps, for there is nothing to
-    /// move, and else by doubling, by half when it is large, within the limit.
+    /// Makes an owned buffer at least `len` elements long. Within its reserved capacity the buffer
+    /// grows by small steps, since nothing moves. Beyond that it doubles, or grows by half if it is
+    /// large, within the memory limit.
     pub fn grow(&mut self, buffer: Buffer, len: i64) -> Status {
         let at = buffer.index();
         let Ok(len) = usize::try_from(len) else { return Status::OutOfMemory };
@@ -270,7 +281,7 @@ impl Invocation {
             let Some(bytes) = len.checked_mul(self.prim(buffer).bytes()) else {
                 return Status::OutOfMemory;
             };
-            // New elements are written, so those that are not used cost pages of memory.
+            // New elements are written, so unused ones cost pages of memory.
             let now = self.bytes(buffer).len();
             let room = self.room(buffer);
             let generous = match now {
@@ -286,7 +297,7 @@ impl Invocation {
         Status::Done
     }
 
-    /// As [`Invocation::grow`], for the last time: without room to spare.
+    /// Like [`Invocation::grow`], without spare capacity, since the buffer does not grow again.
     pub(crate) fn grow_to(&mut self, buffer: Buffer, len: usize) -> Status {
         let bytes = len.checked_mul(self.prim(buffer).bytes());
         let fits = len <= self.capacity(buffer) || bytes.is_some_and(|bytes| self.enlarge(buffer, bytes));
@@ -298,8 +309,8 @@ impl Invocation {
         Status::Done
     }
 
-    /// Makes room for `elements` in an owned buffer that is empty, in case they come; without effect where that is much
-    /// of the memory that is left.
+    /// Reserves capacity for `elements` in an empty owned buffer, without filling it; has no effect
+    /// if that is a large part of the remaining memory.
     pub(crate) fn reserve(&mut self, buffer: Buffer, elements: usize) {
         let memory = &self.limits.memory;
         let most = memory.limit().saturating_sub(memory.used()) / 8;
@@ -311,7 +322,8 @@ impl Invocation {
         }
     }
 
-    /// The bytes up to which an owned buffer grows without a move.
+    /// Returns the reserved capacity of an owned buffer in bytes, up to which it grows without a
+    /// move.
     pub(crate) fn room(&self, buffer: Buffer) -> usize {
         match &self.memory[buffer.index()] {
             Memory::Owned(block) => block.room(),
@@ -319,16 +331,16 @@ impl Invocation {
         }
     }
 
-    /// Leaves out the fills of new elements of owned buffers.
+    /// Omits the fills of new elements of these owned buffers.
     ///
     /// # Safety
-    /// Each element below the length that is taken is written before it is read or taken.
+    /// Each element below the length that is taken must be written before it is read or taken.
     pub(crate) unsafe fn leave_unfilled(&mut self, buffers: &[Buffer]) {
         self.unfilled = buffers.to_vec();
     }
 
-    /// Enlarges an owned buffer to so many bytes, of whole elements that hold its fill; `false`, and nothing changed, when
-    /// there is no memory for them.
+    /// Enlarges an owned buffer to `bytes`, a whole number of elements, with its fill. Returns
+    /// `false`, with the buffer unchanged, if there is no memory.
     fn enlarge(&mut self, buffer: Buffer, bytes: usize) -> bool {
         let (at, size) = (buffer.index(), self.prim(buffer).bytes());
         let fill = self.fill(buffer);
@@ -340,7 +352,7 @@ impl Invocation {
         enlarged
     }
 
-    /// The bits of new elements of an owned buffer, if they are to have any in particular.
+    /// Returns the bits of new elements of an owned buffer; `None` if they need no fill.
     fn fill(&self, buffer: Buffer) -> Option<u64> {
         let fill = self.signature.buffers[buffer.index()].fill.to_bits().expect("fills of buffers are primitives");
         (!self.unfilled.contains(&buffer)).then_some(fill)
@@ -349,7 +361,7 @@ impl Invocation {
     /// Sorts a range of an owned buffer of indices.
     ///
     /// # Panics
-    /// When the buffer does not have the range.
+    /// When the range is out of bounds of the buffer.
     pub(crate) fn sort(&mut self, buffer: Buffer, range: Range<usize>) {
         let prim = self.prim(buffer);
         let Memory::Owned(block) = &mut self.memory[buffer.index()] else {
@@ -361,7 +373,7 @@ impl Invocation {
     /// Sorts the numbers `k` in a range of `perm` by `(major[k], minor[k], k)`.
     ///
     /// # Panics
-    /// When the buffers do not have the range or the numbers.
+    /// When the range or a number is out of bounds of its buffer.
     pub(crate) fn sort_by(&mut self, perm: Buffer, major: Buffer, minor: Buffer, range: Range<usize>) {
         let prims = [perm, major, minor].map(|b| self.prim(b));
         let empty = Memory::Owned(Block::new(self.limits.memory.clone()));
@@ -388,20 +400,20 @@ impl Invocation {
         self.lens.swap(a, b);
     }
 
-    /// What other invocations need to write into an owned buffer of this one.
+    /// Returns a loan by which other invocations can write into an owned buffer of this one.
     ///
     /// # Panics
-    /// When it is an input or lent.
+    /// When the buffer is an input or lent.
     pub(crate) fn loan(&self, buffer: Buffer) -> Loan {
         let Memory::Owned(block) = &self.memory[buffer.index()] else { unreachable!("the buffer is owned") };
         Loan { slot: self.slots[buffer.index()], bytes: block.bytes() }
     }
 
-    /// Writes into the buffer of another invocation instead of an own one.
+    /// Makes writes to a buffer go to the buffer of another invocation.
     ///
     /// # Safety
-    /// As long as this invocation is called, the lender lives and does not grow, swap, sort or hand out the buffer, and no
-    /// two calls touch the same element of it at once.
+    /// While this invocation is called, the lender must live and must not grow, swap, sort or hand
+    /// out the buffer, and no two calls may access the same element of the buffer at the same time.
     pub(crate) unsafe fn borrow(&mut self, buffer: Buffer, loan: Loan) {
         let at = buffer.index();
         self.memory[at] = Memory::Lent(loan.slot.data, loan.bytes);
@@ -409,24 +421,24 @@ impl Invocation {
         self.lens[at] = loan.slot.len as usize;
     }
 
-    /// All elements of an owned buffer as bytes.
+    /// Returns all elements of an owned buffer as bytes.
     ///
     /// # Panics
-    /// When it is an input or lent.
+    /// When the buffer is an input or lent.
     pub(crate) fn bytes_mut(&mut self, buffer: Buffer) -> &mut [u8] {
         let Memory::Owned(block) = &mut self.memory[buffer.index()] else { unreachable!("the buffer is owned") };
         block.as_mut_slice()
     }
 
-    /// The type of the elements of a buffer.
+    /// Returns the type of the elements of a buffer.
     pub(crate) fn prim(&self, buffer: Buffer) -> Prim {
         self.signature.buffers[buffer.index()].prim
     }
 
-    /// The bytes of a buffer.
+    /// Returns the bytes of a buffer.
     ///
     /// # Panics
-    /// When it is lent.
+    /// When the buffer is lent or on a device.
     pub(crate) fn bytes(&self, buffer: Buffer) -> &[u8] {
         match &self.memory[buffer.index()] {
             Memory::Input(input) => input.as_slice(),
@@ -436,7 +448,8 @@ impl Invocation {
         }
     }
 
-    /// An element as a value: bits zero-extended to 64, or of an index the bits of its `i64`.
+    /// Reads an element as a value: bits zero-extended to 64, or for an index the bits of its
+    /// `i64`.
     ///
     /// # Panics
     /// When the buffer does not have the element.
@@ -447,7 +460,8 @@ impl Invocation {
         match self.memory[buffer.index()] {
             Memory::Lent(start, len) => {
                 assert!((at + 1) * size <= len, "element {at} is behind lent memory");
-                // SAFETY: the element lies in the block, whose owner lives, and nobody else writes it: see `borrow`.
+                // SAFETY: the element lies in the block, whose owner lives, and no other thread
+                // writes the element: see `borrow`.
                 unsafe { start.add(at * size).copy_to_nonoverlapping(bytes.as_mut_ptr(), size) };
             }
             _ => bytes[..size].copy_from_slice(&self.bytes(buffer)[at * size..(at + 1) * size]),
@@ -479,16 +493,18 @@ impl Invocation {
         }
     }
 
-    /// The element of a buffer, of its own type; `None` when there is none.
+    /// Returns an element of a buffer, in the type of its array; `None` if the element does not
+    /// exist.
     pub fn element(&self, buffer: Buffer, at: usize) -> Option<Scalar> {
         let prim = self.signature.buffers.get(buffer.index())?.prim;
         (at < self.len(buffer)).then(|| Scalar::from_bits(prim, self.read(buffer, at)))
     }
 
-    /// Hands out the first elements of an owned buffer as an Arrow buffer, without a copy, and leaves it empty.
+    /// Removes the first elements of an owned buffer as an Arrow buffer, without a copy, and leaves
+    /// the buffer empty.
     ///
     /// # Errors
-    /// [`Error::InvalidInvocation`] when it is an input or has no room for so many elements.
+    /// [`Error::InvalidInvocation`] when the buffer is an input or has a smaller capacity.
     pub fn take(&mut self, buffer: Buffer, elements: usize) -> Result<ArrowBuffer, Error> {
         let name = |s: &Self| s.signature.buffers[buffer.index()].name.clone();
         let capacity = self.capacity(buffer);
@@ -503,12 +519,12 @@ impl Invocation {
         Ok(block.into_arrow(elements * size))
     }
 
-    /// Empties an owned buffer and gives its memory back; without effect on others.
+    /// Empties an owned buffer and frees its memory; has no effect on other buffers.
     pub(crate) fn free(&mut self, buffer: Buffer) {
         drop(self.take_block(buffer));
     }
 
-    /// Gives back what it owns but the first elements of some buffers: those of which a number is given.
+    /// Frees all owned memory except for the first elements of the given buffers.
     ///
     /// # Panics
     /// When a buffer has fewer elements.
@@ -526,7 +542,8 @@ impl Invocation {
         let is_filled = !self.unfilled.contains(&buffer);
         if let Memory::Owned(block) = &mut self.memory[at] {
             block.truncate(elements * size);
-            // Nothing has touched what is left out, unless it was filled.
+            // Without a fill, nothing has accessed the memory after the kept elements, so that it
+            // costs no pages.
             if is_filled {
                 block.shrink();
             }
@@ -535,7 +552,7 @@ impl Invocation {
         }
     }
 
-    /// The memory of an owned buffer, which is empty then.
+    /// Removes the memory of an owned buffer, which becomes empty.
     fn take_block(&mut self, buffer: Buffer) -> Option<Block> {
         let Memory::Owned(block) = &mut self.memory[buffer.index()] else { return None };
         let taken = std::mem::replace(block, Block::new(self.limits.memory.clone()));

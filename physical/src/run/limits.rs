@@ -1,4 +1,4 @@
-//! What a run may use: a budget of bytes, threads, and a flag that asks it to stop.
+//! The limits of a run: a budget of bytes, threads, and a flag that asks the run to stop.
 
 use super::Workers;
 use std::fmt;
@@ -6,57 +6,58 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Where bytes are taken from before they are allocated, and given back to.
+/// An account to which bytes are charged before they are allocated.
 pub trait Account: fmt::Debug + Send + Sync {
-    /// Takes bytes; `false` and nothing taken when they are not left.
+    /// Charges bytes; returns `false`, with nothing charged, if they exceed the remaining ones.
     fn charge(&self, bytes: usize) -> bool;
 
-    /// Gives bytes back.
+    /// Releases charged bytes.
     fn release(&self, bytes: usize);
 }
 
-// What is charged or released is so in one step, which a panic elsewhere leaves whole.
+// Charges and releases are atomic, so a panic elsewhere leaves the budget consistent.
 impl RefUnwindSafe for MemoryBudget {}
 impl UnwindSafe for MemoryBudget {}
 
-/// A number of bytes that may be allocated at one time, shared by all that charge it.
+/// A limit of the bytes allocated at any one time, shared by all users that charge it.
 #[derive(Debug)]
 pub struct MemoryBudget {
     limit: usize,
     used: AtomicUsize,
-    /// The most that was in use at one time.
+    /// The peak of the bytes in use.
     most: AtomicUsize,
-    /// What is charged besides.
+    /// Accounts that are charged too.
     outer: Vec<Arc<dyn Account>>,
 }
 
 impl MemoryBudget {
-    /// A budget of that many bytes.
+    /// Makes a budget of that many bytes.
     pub fn new(limit: usize) -> MemoryBudget {
         MemoryBudget::within(limit, Vec::new())
     }
 
-    /// A budget of that many bytes, whose bytes are taken from other accounts, too.
+    /// Makes a budget of that many bytes, which are also charged to other accounts.
     pub fn within(limit: usize, outer: Vec<Arc<dyn Account>>) -> MemoryBudget {
         MemoryBudget { limit, used: AtomicUsize::new(0), most: AtomicUsize::new(0), outer }
     }
 
-    /// The limit, in bytes.
+    /// Returns the limit in bytes.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// The bytes in use.
+    /// Returns the bytes in use.
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// The most bytes that were in use at one time, since it was made or [`MemoryBudget::restart_most`] was called.
+    /// Returns the peak of the bytes in use since the budget was made or
+    /// [`MemoryBudget::restart_most`] was called.
     pub fn most(&self) -> usize {
         self.most.load(Ordering::Relaxed)
     }
 
-    /// Begins [`MemoryBudget::most`] anew, with what is in use now.
+    /// Resets the peak [`MemoryBudget::most`] to the bytes in use now.
     pub fn restart_most(&self) {
         self.most.store(self.used(), Ordering::Relaxed);
     }
@@ -84,20 +85,22 @@ impl Account for MemoryBudget {
 /// The limits of a run. Clones share the budget, the threads and the flag.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Charged by owned buffers while they live, after they were handed out too.
+    /// The budget for owned buffers, charged during their lifetime, also after the run handed them
+    /// out.
     pub memory: Arc<MemoryBudget>,
-    /// The bytes of a device's memory that inputs, results and windows may take at one time, if that is less than the device
-    /// itself gives.
+    /// The limit in bytes for a device's memory in use by inputs, results and windows, if it is
+    /// lower than the device's own limit.
     pub device_memory: usize,
-    /// What chunks of kernels run on.
+    /// The threads that run the chunks of kernels.
     pub workers: Arc<Workers>,
-    /// Kernels return [`Status::Cancelled`](crate::assembly::Status::Cancelled) once it is set: at their next growth, or at
-    /// the next round of a loop around loops.
+    /// A flag that asks kernels to stop with
+    /// [`Status::Cancelled`](crate::assembly::Status::Cancelled): at their next growth, or at the
+    /// next round of a loop that contains a loop.
     pub cancel: Arc<AtomicBool>,
 }
 
 impl Limits {
-    /// A limit of that many bytes, on the caller's thread.
+    /// Makes limits of that many bytes, on the caller's thread.
     pub fn memory(bytes: usize) -> Limits {
         let workers = Workers::caller().clone();
         Limits {
@@ -108,14 +111,15 @@ impl Limits {
         }
     }
 
-    /// The same for one run: a budget of its own, which takes its bytes from this one, tells what that run held.
+    /// Returns limits for one run, with a separate budget that charges this one, so that the peak
+    /// of the run can be read.
     #[must_use]
     pub fn of_one_run(&self) -> Limits {
         let memory = MemoryBudget::within(self.memory.limit(), vec![self.memory.clone()]);
         Limits { memory: Arc::new(memory), ..self.clone() }
     }
 
-    /// The same on other threads.
+    /// Returns the limits with other threads.
     #[must_use]
     pub fn on(self, workers: &Arc<Workers>) -> Limits {
         Limits { workers: workers.clone(), ..self }
@@ -123,7 +127,7 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// No limit but the address space and the caller's thread.
+    /// Returns limits of the whole address space, on the caller's thread.
     fn default() -> Limits {
         Limits::memory(isize::MAX as usize)
     }
@@ -133,7 +137,7 @@ impl Default for Limits {
 mod tests {
     use super::*;
 
-    /// Protects that nothing stays taken of any account when one of them refuses.
+    /// A refused charge leaves nothing charged to any account.
     #[test]
     fn bytes_are_taken_of_all_accounts_or_of_none() {
         let [wide, narrow] = [100, 50].map(|limit| Arc::new(MemoryBudget::new(limit)));

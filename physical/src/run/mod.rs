@@ -1,8 +1,8 @@
-//! The runtime of kernels: their calling convention, the memory that they work on and its limits.
+//! The runtime of kernels: their calling convention, their memory and its limits.
 //!
-//! An [`Invocation`] owns the buffers of one function: inputs shared with the tensors they come from, and outputs and
-//! workspaces that grow under [`Limits`] and leave as Arrow buffers without a copy. [`Workers`] are the threads that call
-//! kernels.
+//! An [`Invocation`] owns the buffers of one function. Inputs are shared with their tensors;
+//! outputs and workspaces grow under [`Limits`] and become Arrow buffers without a copy.
+//! [`Workers`] are the threads that call kernels.
 
 #[cfg(target_endian = "big")]
 compile_error!("buffers are read as little-endian");

@@ -5,7 +5,7 @@ use redpoll_logic::Prim;
 use std::cell::RefCell;
 use std::ops::Range;
 
-/// Runs `$body` with `$t` as the Rust type of an integer primitive.
+/// Expands to `$body` with `$t` as the Rust type of an integer primitive.
 macro_rules! by_index {
     ($prim:expr, $t:ident => $body:expr) => {
         match $prim {
@@ -26,21 +26,23 @@ macro_rules! by_index {
     }};
 }
 
-/// Elements from which on marks are tried.
+/// Minimum number of elements for sorting by marks.
 const LEAST_MARKED: usize = 24;
-/// Marks for each element, at most.
+/// Maximum number of marks per element.
 const MARKS_EACH: u64 = 64;
-/// Marks at most: 256 KiB, which caches next to a core hold.
+/// Maximum number of marks: 256 KiB, which fit the caches of a core.
 const MOST_MARKS: u64 = 1 << 21;
 
 thread_local! {
-    /// A bit for each number between the least and the greatest that are sorted; all 0 between two sorts.
+    /// One bit for each number between the least and the greatest element; all bits are 0 between
+    /// two sorts.
     static MARKS: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Sorts a range of elements in ascending order.
 ///
-/// Different numbers that are dense enough are marked in a row of bits and read off in order; others are compared.
+/// Distinct, dense numbers are marked in a bit set and read in order; others are sorted by
+/// comparisons.
 pub(super) fn sort(block: &mut Block, prim: Prim, range: Range<usize>) {
     by_index!(prim, T => {
         let elements = &mut block.as_native_mut::<T>()[range];
@@ -52,11 +54,12 @@ pub(super) fn sort(block: &mut Block, prim: Prim, range: Range<usize>) {
     });
 }
 
-/// Sorts different numbers by marks; `false`, and nothing changed, where they are too far apart or two are equal.
+/// Sorts distinct non-negative numbers by marks. Returns `false`, with the elements unchanged, if a
+/// number is negative, the numbers are too far apart, or two are equal.
 fn sort_by_marks<T: Copy>(elements: &mut [T], number: impl Fn(T) -> i64, element: impl Fn(i64) -> T) -> bool {
     let bounds = |(least, most): (i64, i64), x: &T| (least.min(number(*x)), most.max(number(*x)));
     let (least, most) = elements.iter().fold((i64::MAX, i64::MIN), bounds);
-    // Those of 64 bits without a sign are compared as such.
+    // Negative values, and so large `u64` values too, are sorted by comparisons.
     let Some(last) = most.checked_sub(least).filter(|_| least >= 0).map(|last| last as u64) else { return false };
     if last >= MOST_MARKS.min(MARKS_EACH * elements.len() as u64) {
         return false;
@@ -111,7 +114,7 @@ impl<'a> Indices<'a> {
             Prim::U8 => Indices::U8(block.as_native()),
             Prim::U16 => Indices::U16(block.as_native()),
             Prim::U32 => Indices::U32(block.as_native()),
-            // A `u64` index is loaded as the `i64` of the same bits, and is compared as such.
+            // A `u64` index is loaded as the `i64` of the same bits, and compared as such.
             _ => Indices::I64(block.as_native()),
         }
     }
@@ -129,7 +132,8 @@ impl<'a> Indices<'a> {
     }
 }
 
-/// Sorts the numbers `k` in a range of `perm` by `(major[k], minor[k], k)`; the last key makes the order unique.
+/// Sorts the numbers `k` in a range of `perm` by `(major[k], minor[k], k)`; the last key makes the
+/// order unique.
 pub(super) fn sort_by(
     (perm, perm_prim): (&mut Block, Prim),
     (major, major_prim): (&Block, Prim),
@@ -149,8 +153,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Protects what is sorted by marks: different numbers come out in order, and equal ones are left to comparisons
-        /// with no mark kept.
+        /// Marks sort distinct numbers; equal numbers are rejected, and no mark is left.
         #[test]
         fn marks_sort_different_numbers(
             numbers in proptest::collection::vec(0..3000i64, 0..200),

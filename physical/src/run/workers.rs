@@ -8,11 +8,11 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// The least work of a chunk, in steps of loops: a fraction of a millisecond, hundreds of times what it takes to wake a
-/// thread.
+/// Minimum work of a chunk, in steps of loops: a fraction of a millisecond, hundreds of times the
+/// cost of waking a thread.
 const GRAIN: u64 = 1 << 16;
 
-/// The number of threads that a variable says; none where it is empty.
+/// Parses the number of threads in a variable; returns `None` if it is empty.
 fn threads_of(value: &OsStr) -> Result<Option<NonZero<usize>>, String> {
     let fault = || {
         let value = value.display();
@@ -26,8 +26,8 @@ fn threads_of(value: &OsStr) -> Result<Option<NonZero<usize>>, String> {
     }
 }
 
-/// A number of threads, the caller's included. The other ones start with the first work for them and then wait for more;
-/// all sessions that share the workers share them.
+/// A number of threads, including the caller's. The other threads start with their first work and
+/// then wait for more; all sessions with the same workers share them.
 #[derive(Debug)]
 pub struct Workers {
     threads: NonZero<usize>,
@@ -36,13 +36,14 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// So many threads.
+    /// Makes workers with this many threads.
     pub fn new(threads: NonZero<usize>) -> Workers {
         Workers { threads, grain: GRAIN, helpers: OnceLock::new() }
     }
 
-    /// As many threads as the environment variable `REDPOLL_THREADS` says, else as the machine runs at once, shared by all
-    /// who ask in this process. What is no number of threads is ignored here; [`Workers::from_environment`] says so.
+    /// Returns the workers of this process. Their number is that of the environment variable
+    /// `REDPOLL_THREADS`, else the available parallelism of the machine. An invalid number is
+    /// ignored here; [`Workers::from_environment`] reports it.
     pub fn host() -> &'static Arc<Workers> {
         static HOST: OnceLock<Arc<Workers>> = OnceLock::new();
         let asked = || Workers::from_environment().ok().flatten();
@@ -50,10 +51,10 @@ impl Workers {
         HOST.get_or_init(|| Arc::new(Workers::new(asked().unwrap_or_else(all))))
     }
 
-    /// The number of threads that the environment variable `REDPOLL_THREADS` says, if it is set.
+    /// Returns the number of threads in the environment variable `REDPOLL_THREADS`, if it is set.
     ///
     /// # Errors
-    /// When it is no number, or 0.
+    /// When the variable is not a number, or 0.
     pub fn from_environment() -> Result<Option<NonZero<usize>>, &'static str> {
         static ASKED: OnceLock<Result<Option<NonZero<usize>>, String>> = OnceLock::new();
         let asked =
@@ -61,32 +62,33 @@ impl Workers {
         asked.as_ref().copied().map_err(String::as_str)
     }
 
-    /// The caller's thread alone.
+    /// Returns workers with only the caller's thread.
     pub fn caller() -> &'static Arc<Workers> {
         static CALLER: OnceLock<Arc<Workers>> = OnceLock::new();
         CALLER.get_or_init(|| Arc::new(Workers::new(NonZero::<usize>::MIN)))
     }
 
-    /// The same number of threads for loops of any length, which are cut although it is not worth it: for tests.
+    /// Returns the workers with loops of any length cut, even if cutting does not pay, for tests.
     #[must_use]
     pub fn cutting_all(self) -> Workers {
         Workers { grain: 0, ..self }
     }
 
-    /// The number of threads.
+    /// Returns the number of threads.
     pub fn threads(&self) -> usize {
         self.threads.get()
     }
 
-    /// The least work of a chunk, in steps of loops; 0 where all loops are cut.
+    /// Returns the minimum work of a chunk, in steps of loops; 0 if all loops are cut.
     pub(crate) fn grain(&self) -> u64 {
         self.grain
     }
 
-    /// Does all of the work, items in any order and at once.
+    /// Processes all items, in any order and in parallel.
     ///
     /// # Errors
-    /// The error of the first item, in order, that has one; items not yet begun when one fails are left out.
+    /// The error of the first failed item, in order. Once an item fails, no further items are
+    /// begun.
     pub(crate) fn each<T: Send>(
         &self,
         items: impl IntoIterator<Item = T>,
@@ -117,7 +119,8 @@ impl Workers {
         failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    /// The threads beside the caller's; none where the system gives none.
+    /// Returns the threads other than the caller's; `None` if there are none or the system cannot
+    /// start them.
     fn helpers(&self) -> Option<&ThreadPool> {
         let helpers = self.threads.get() - 1;
         let start =
@@ -131,7 +134,7 @@ mod tests {
     use super::*;
     use crate::assembly::Status;
 
-    /// Protects from a number of threads that nobody asked for.
+    /// An invalid number of threads in the environment is an error.
     #[test]
     fn the_environment_says_a_number_of_threads_or_nothing() {
         let told = |value: &str| threads_of(OsStr::new(value)).map(|n| n.map(NonZero::get));
@@ -141,7 +144,8 @@ mod tests {
         }
     }
 
-    /// Protects that every item is done once, whatever the number of threads, and that errors are told in order.
+    /// Each item is processed once, for any number of threads, and the first error in order is
+    /// returned.
     #[test]
     fn each_item_is_done_once() {
         for threads in [1, 2, 5] {
