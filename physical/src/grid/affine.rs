@@ -1,7 +1,7 @@
 //! Positions that rounds of a loop access, as polynomials over loop invariants.
 //!
-//! Along a list the coordinate of a round serves as well as its variable: no two rounds have the
-//! same.
+//! Along a list, a position may use the coordinate of the round in place of the loop's variable,
+//! since no two rounds have the same coordinate.
 
 use super::known::names;
 use crate::assembly::{BinaryOp, Buffer, Expr, Local, Stmt};

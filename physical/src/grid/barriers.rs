@@ -2,8 +2,8 @@
 //!
 //! Outside spread loops every lane evaluates conditions and assignments, but only the first lane
 //! evaluates the operands of a store and stores. A barrier is required between a store and a later
-//! access by another lane, and between a read and a later store by another lane. It stands as late
-//! as possible: right before the second access. The pass compares arrays only, not elements.
+//! access by another lane, and between a read and a later store by another lane. It is placed as
+//! late as possible: right before the second access. The pass compares arrays only, not elements.
 
 use super::nodes::{Stmt, Writer};
 use crate::assembly::{Buffer, BufferRole, Expr, Function};

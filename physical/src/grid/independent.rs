@@ -7,7 +7,8 @@
 //!   nowhere outside the loop, except for locals that rounds fold into and read for nothing else;
 //! - all accesses to a stored array go to positions of the round: `stride * var + base + offset`,
 //!   with one stride and base for all and an offset below the stride, or the same with the
-//!   coordinate that a list has for the round instead of `var`. Atomic operations may meet.
+//!   coordinate that a list has for the round instead of `var`. Atomic operations may access any
+//!   position.
 
 use super::affine::{Form, Forms};
 use super::nodes::Folded;

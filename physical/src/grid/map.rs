@@ -1,5 +1,5 @@
-//! From a function to a grid: decides which loops are spread, which stores are atomic, and where
-//! barriers stand.
+//! The mapping of a function to a grid: decides which loops are spread, which stores are atomic,
+//! and where barriers are needed.
 
 use super::barriers::with_barriers;
 use super::independent::{Known, is_independent, reads};

@@ -136,11 +136,12 @@ pub enum Stmt {
         /// The body.
         body: Vec<Stmt>,
     },
-    /// `for var in lo..hi { body }`, every round by one lane: lane `l` of `n` takes `lo + l`, `lo +
-    /// l + n`, .. in that order. A round touches nothing that another round stores, and no local
-    /// that it assigns is read after the loop, except for the folds. Each lane folds from the
-    /// identity. Lanes are then combined in halves, `lane[l] = op(lane[l], lane[l + half])` for
-    /// `half = n / 2, .., 1`, and all lanes continue with `acc = op(acc, lane[0])`.
+    /// `for var in lo..hi { body }`, every round by one lane: lane `l` of `n` takes
+    /// `lo + l`, `lo + l + n`, .. in that order. A round touches nothing that another round stores,
+    /// and no local that it assigns is read after the loop, except for the folds. Each lane folds
+    /// from the identity. Lanes are then combined in halves,
+    /// `lane[l] = op(lane[l], lane[l + half])` for `half = n / 2, .., 1`, and all lanes continue
+    /// with `acc = op(acc, lane[0])`.
     Spread {
         /// The variable.
         var: Local,

@@ -116,8 +116,8 @@ fn is_folded_in_place(program: &Program, lowered: &Lowered, id: TensorId) -> boo
     dense && leaves.all(|(buffer, _)| folds(&lowered.function, buffer).is_some())
 }
 
-/// Returns the place of an array of an appended output. The rounds of a chunk determine the
-/// positions of all levels above the first list.
+/// Returns the place of an array of an appended output. The rounds of a chunk determine its
+/// positions in all levels down to the first list.
 fn appended(program: &Program, id: TensorId, binding: &Binding) -> Place {
     let levels = &program.tensors[id.index()].ty.format.levels;
     let list = levels.iter().position(|l| level(l.kind).concatenation() == Concatenation::List);

@@ -1,6 +1,7 @@
 
-// The host of kernels that a sanitizer watches: their buffers come from the allocator of the system, and have just the
-// elements that were given or asked for. The file that is named holds the inputs and the types of all buffers of each kernel.
+// The host of kernels under a sanitizer: buffers come from the system's allocator and have exactly
+// the elements that were given or asked for. The input file has the types and inputs of all buffers
+// of each kernel.
 
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ typedef struct {
     rp_decl *decls;
 } rp_host;
 
-// More elements are not had.
+// Limit of elements in a buffer.
 #define RP_MOST (1 << 24)
 
 static int32_t rp_host_grow(void *host, uint32_t buffer, int64_t len) {
@@ -47,7 +48,7 @@ static void rp_set(const rp_host *host, uint32_t buffer, int64_t at, int64_t val
     memcpy((uint8_t *)host->slots[buffer].data + at * size, &value, size);
 }
 
-// Lists are short here.
+// Insertion sort, since lists are short here.
 static void rp_host_sort(void *host, uint32_t buffer, int64_t lo, int64_t hi) {
     for (int64_t k = lo + 1; k < hi; k++) {
         const int64_t moved = rp_index(host, buffer, k);

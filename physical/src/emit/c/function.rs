@@ -111,7 +111,7 @@ pub(in crate::emit) fn comment(function: &Function, names: &Names, out: &mut Str
     }
 }
 
-/// Replaces characters that may not stand in a line comment.
+/// Replaces characters that are not allowed in a line comment.
 fn one_line(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_graphic() && c != '\\' { c } else { '?' }).collect()
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Keeps a library under the key of a text, with bytes that depend on the text.
+/// Stores a library under the key of a text, with bytes that depend on the text.
 fn keep(disk: &Disk, text: &str) -> PathBuf {
     let work = disk.work_folder().unwrap();
     let library = work.path().join("library");

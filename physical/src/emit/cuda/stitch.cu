@@ -1,5 +1,5 @@
-// Puts arrays together of what windows hold: moves of elements, to each of which a number is added. Each block takes moves,
-// whose sizes are bounded; the threads of a block take elements side by side.
+// Assembles arrays from windows by moves of elements, each with a number that is added to its
+// elements. Each block takes moves of bounded size; the threads of a block take adjacent elements.
 
 struct rp_move {
     const void *from;
@@ -10,9 +10,9 @@ struct rp_move {
 struct rp_stitch {
     const rp_move *moves;
     long long count;
-    // The bytes of an element.
+    // Bytes of an element.
     long long size;
-    // The arguments of all kernels are of one size.
+    // The arguments of all kernels have one size.
     long long unused[6];
 };
 

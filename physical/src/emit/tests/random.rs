@@ -21,8 +21,8 @@ use std::collections::HashMap;
 
 /// Length of every buffer; a power of two, so that a mask keeps positions in bounds.
 const LEN: i64 = 16;
-/// Number of locals of each primitive. Local `k` of primitive `prim` is `FIRST_LOCAL + prim * 3 +
-/// k`; loop variables follow.
+/// Number of locals of each primitive. Local `k` of primitive `prim` has the number
+/// `FIRST_LOCAL + prim * 3 + k`; loop variables follow.
 const LOCALS_EACH: u32 = 3;
 const FIRST_LOCAL: u32 = 2;
 const FIRST_LOOP: u32 = FIRST_LOCAL + 11 * LOCALS_EACH;

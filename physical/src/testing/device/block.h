@@ -1,10 +1,11 @@
-// Blocks of a device on one thread of the host: what stands in front of text of CUDA so that it compiles as C++.
+// Blocks of a device on one thread of the host: text in front of CUDA text so that it compiles as
+// C++.
 //
-// Each thread of a block is a context of its own; it goes on until it meets others or ends, and which one goes on then is drawn.
-// Who meets is checked as the programming guide of CUDA has it: lanes of one warp that all name each other, or all threads of
-// a block.
+// Each thread of a block is a context, which runs until it waits for others or ends; the next one
+// to run is drawn at random. Synchronization is checked by the rules of the programming guide: it
+// is between lanes of one warp that all name each other, or between all threads of a block.
 //
-// The words of C++ come first; the types that units define themselves are called otherwise from here on.
+// The headers of C++ come first; from then on, the types that units define have other names.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -44,12 +45,12 @@ struct emulated_index {
 static emulated_index threadIdx, blockIdx, blockDim, gridDim;
 
 static const unsigned emulated_most_threads = 1024;
-// The bytes of a stack.
+// Bytes of a stack.
 static const unsigned long emulated_stack = 1 << 17;
-// Byte of memory that nobody has written.
+// The byte in uninitialized memory.
 static const unsigned char emulated_poison = 0x55;
 
-// Threads that meet, and what they show each other there.
+// A synchronization of threads, and the values that they exchange.
 struct emulated_meeting {
     unsigned size, arrived, mask;
     const char *what;
@@ -62,14 +63,14 @@ struct emulated_thread {
     bool ended;
 };
 
-// Of a lane the meeting that it has with the lanes above it.
+// For each lane, the synchronization of the lanes whose first one it is.
 static emulated_meeting emulated_lanes[emulated_most_threads], emulated_block;
 static emulated_thread emulated_threads[emulated_most_threads];
 static ucontext_t emulated_scheduler;
 static unsigned emulated_alive;
 static void (*emulated_run)();
 
-// The memory of a block; as new it holds what nobody has written.
+// The memory of a block, poisoned at first.
 unsigned long long rp_shared[1 << 18];
 
 [[noreturn]] static void emulated_fault(const char *what) {
@@ -77,7 +78,7 @@ unsigned long long rp_shared[1 << 18];
     std::abort();
 }
 
-// Waits for all others; what lanes have shown is there to see behind it.
+// Waits for all other threads; afterwards the values of all lanes are visible.
 static void emulated_meet(emulated_meeting &meeting, unsigned first, unsigned size, unsigned mask, const char *what) {
     if (meeting.arrived == 0) {
         meeting.size = size;
@@ -99,7 +100,8 @@ static void emulated_meet(emulated_meeting &meeting, unsigned first, unsigned si
     }
 }
 
-// The first thread of those of its warp that a thread names, which are a range and have it.
+// Checks that the mask is a range of lanes that includes the calling thread; returns its first
+// thread.
 static unsigned emulated_first(unsigned mask) {
     if (mask == 0) emulated_fault("a mask without lanes");
     const unsigned low = __builtin_ctz(mask), size = __builtin_popcount(mask), lane = threadIdx.x % 32;
@@ -227,7 +229,8 @@ static void emulated_run_block(unsigned char *stacks, unsigned long long &drawn)
         makecontext(&thread.context, emulated_start, 0);
     }
     while (emulated_alive > 0) {
-        // A number by xorshift (G. Marsaglia, "Xorshift RNGs", 2003), and the next thread from there on that can go on.
+        // Draws by xorshift (G. Marsaglia, "Xorshift RNGs", 2003), then takes the next thread that
+        // can run.
         drawn ^= drawn << 13;
         drawn ^= drawn >> 7;
         drawn ^= drawn << 17;
@@ -242,8 +245,8 @@ static void emulated_run_block(unsigned char *stacks, unsigned long long &drawn)
     }
 }
 
-// Runs a kernel by so many blocks of so many threads that share so many bytes, one block after the other. One launch at a time:
-// what it needs is in variables of the library.
+// Runs a kernel by `blocks` blocks of `threads` threads that share `shared` bytes, one block after
+// the other. The state is in variables of the library, so only one launch runs at a time.
 extern "C" void emulated_launch(void (*kernel)(emulated_argument), const emulated_argument *argument, unsigned blocks,
                                 unsigned threads, unsigned shared) {
     static emulated_argument kept;
@@ -256,7 +259,7 @@ extern "C" void emulated_launch(void (*kernel)(emulated_argument), const emulate
         if (memory == MAP_FAILED) emulated_fault("there is no memory for stacks");
         stacks = (unsigned char *)memory;
     }
-    // What lies behind the memory of a block is not its own.
+    // Memory after that of the block, to detect writes beyond the end.
     const unsigned long behind = 256;
     if (threads > emulated_most_threads || shared + behind > sizeof rp_shared) emulated_fault("a block too large");
     kept = *argument;

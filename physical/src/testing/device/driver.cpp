@@ -1,7 +1,8 @@
-// The driver of an emulated device: the functions that the bindings call, over memory and threads of the host.
+// The driver of an emulated device: the functions that the bindings call, over memory and threads
+// of the host.
 //
-// A stream is a thread of the host that takes what was asked in turn. Copies that are no stream's wait for the default
-// stream, as those of pageable memory do.
+// A stream is a thread of the host that runs operations in order. Copies without a stream wait for
+// the default stream, as copies of pageable memory do.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -48,7 +49,7 @@ static const unsigned char POISON = 0x55, FENCE = 0xa7;
     std::abort();
 }
 
-// Who asked for what in turn.
+// A stream, which runs its operations in order.
 struct stream {
     std::mutex mutex;
     std::condition_variable changed;
@@ -132,7 +133,7 @@ struct event {
 struct context {
     int device;
     size_t used = 0;
-    // Never joined: the process ends before it does.
+    // Never joined: the process ends first.
     stream *main = new stream;
     std::set<stream *> streams;
 };
@@ -155,14 +156,14 @@ struct block {
     unsigned char *memory;
 };
 
-// All that is known of devices.
+// The state of all devices.
 static std::mutex known;
 static context *contexts[DEVICES];
 static std::map<address, block> blocks;
 static std::set<event *> events;
 static std::set<module *> modules;
 static std::set<function *> functions;
-// Launches of a library use its variables.
+// Held during a launch, since launches of one library share its variables.
 static std::mutex launching;
 static thread_local context *current;
 static std::atomic<int64_t> left{-1};
@@ -177,7 +178,7 @@ extern "C" uint64_t emulated_calls() {
 }
 
 extern "C" uint64_t emulated_used() {
-    // What is given back is given back in its turn.
+    // Frees are operations of a stream, so they must have run.
     for (context *of : contexts) {
         if (of) of->main->drain();
     }
@@ -187,7 +188,7 @@ extern "C" uint64_t emulated_used() {
     return used;
 }
 
-// Whether the device is gone; each question counts as a call.
+// Counts a call; returns whether the device is gone.
 static bool gone() {
     counted++;
     int64_t now = left;
@@ -201,7 +202,7 @@ static bool gone() {
         if (!current) return INVALID_CONTEXT;       \
     } while (0)
 
-// Whether so many bytes from an address on are the device's.
+// Returns whether `bytes` bytes from an address on belong to the device.
 static bool is_memory(address at, size_t bytes) {
     lock held(known);
     auto behind = blocks.upper_bound(at);
@@ -221,7 +222,7 @@ template <typename T> static bool is_known(const std::set<T *> &of, T *what) {
     return of.count(what) != 0;
 }
 
-// Gives what was made, and knows it from then on.
+// Returns a new object and registers it.
 template <typename T> static result give(std::set<T *> &of, T **made, T *what) {
     lock held(known);
     of.insert(what);
@@ -343,7 +344,7 @@ result cuMemAllocAsync(address *at, size_t bytes, stream *in) {
 }
 
 result cuMemFreeAsync(address at, stream *in) {
-    // What is left of a device that is gone is given back all the same.
+    // Memory of a device that is gone is freed all the same.
     const bool was_gone = gone();
     if (!current) return INVALID_CONTEXT;
     stream *const to = stream_of(in);
@@ -434,7 +435,7 @@ result cuEventRecord(event *of, stream *in) {
 }
 
 result cuEventQuery(event *of) {
-    // How often it is asked is a matter of time, so it does not count.
+    // The number of queries depends on timing, so they do not count.
     if (left == 0) return ILLEGAL_ADDRESS;
     if (!current) return INVALID_CONTEXT;
     if (!is_known(events, of)) return INVALID_HANDLE;
@@ -477,7 +478,7 @@ result cuModuleLoadData(module **made, const void *ptx) {
 result cuModuleUnload(module *of) {
     lock held(known);
     if (modules.erase(of) == 0) return INVALID_HANDLE;
-    // The library stays, since functions of it may be on their way.
+    // The library stays loaded, since its functions may be running.
     delete of;
     return SUCCESS;
 }

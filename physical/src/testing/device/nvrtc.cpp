@@ -1,4 +1,5 @@
-// The run-time compiler of an emulated device: a unit becomes a library of the host, whose bytes in hexadecimal are its PTX.
+// The run-time compiler of an emulated device: it compiles a unit to a library of the host, whose
+// bytes in hexadecimal are the PTX.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -108,7 +108,7 @@ fn script(folder: &Path, text: &str) -> PathBuf {
 #[cfg(unix)]
 #[test]
 fn a_compiler_that_hangs_is_stopped() {
-    // The compiler answers other calls, and else leaves a child behind that would live for a day.
+    // The compiler hangs at matching calls, with a child that would live for a day.
     let seconds = Duration::from_secs;
     let cases = [("*", true, seconds(1)), ("*--version*", true, seconds(3)), ("*-shared*", false, seconds(3))];
     for (hangs, without, compiler_time) in cases {
@@ -215,7 +215,7 @@ fn without_a_usable_folder_kernels_are_made_all_the_same() {
     }
     let off = Toolchain::new(Options { cache: CacheFolder::Off, ..Options::default() });
     assert_eq!((run(&off).compiled, off.cache_fault()), (1, None));
-    // A file stands in the way of the entry, as if the disk were full.
+    // A file with the name of the entry prevents its creation, as a full disk would.
     let folder = tempfile::tempdir().unwrap();
     run(&at(folder.path()));
     let entry = library(folder.path()).parent().unwrap().to_owned();
