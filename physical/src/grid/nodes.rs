@@ -156,8 +156,8 @@ pub enum Stmt {
     },
     /// Polls for cancellation of the launch, once in a number of executions. Outside spread loops
     /// the first lane polls for all, and all lanes end the chunk together. At the start of a round
-    /// of a spread loop each lane polls for itself and leaves the loop; the chunk ends after the
-    /// loop if any lane has left it so.
+    /// of a spread loop each lane polls for itself and leaves the loop if cancelled; the chunk then
+    /// ends after the loop.
     Ask(Writer),
     /// Leaves the innermost loop.
     Break,

@@ -1,8 +1,8 @@
 //! Expressions: C text with as few parentheses as the grammar and readers need.
 //!
-//! C computes in `int` on narrower types, and converts operands of different types to one. So
-//! results of arithmetic on narrow types are cast back. A constant or a narrow index is written
-//! with its own type only if no other operand, assignment or parameter converts it ([`Typing`]).
+//! C promotes narrower types to `int`, and converts operands of different types to one. So results
+//! of arithmetic on narrow types are cast back. A constant or a narrow index is written with its
+//! own type only if no other operand, assignment or parameter converts it ([`Typing`]).
 
 use super::facts::Facts;
 use super::helpers::{Dialect, Helpers};

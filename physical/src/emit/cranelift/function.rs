@@ -174,7 +174,8 @@ impl Emitter<'_> {
         self.builder.ins().load(types::I64, trusted(), slots, at)
     }
 
-    /// Loads a field of the frame. Fields that only cold code needs do not occupy a register.
+    /// Loads a field of the frame at its use, so that a field for cold code occupies no register
+    /// elsewhere.
     pub(super) fn frame_field(&mut self, offset: usize, ty: Type) -> Value {
         self.builder.ins().load(ty, trusted(), self.frame, offset as i32)
     }

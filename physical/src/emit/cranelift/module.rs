@@ -148,7 +148,8 @@ impl Scratch {
     }
 }
 
-/// Returns the rounding functions that Cranelift calls on machines without instructions for them.
+/// Returns the rounding function with this name, which Cranelift calls on machines without an
+/// instruction for it.
 fn libcall(name: &str) -> Option<*const u8> {
     macro_rules! table {
         ($($name:literal $double:ident $t:ty;)*) => {

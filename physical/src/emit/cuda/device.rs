@@ -28,7 +28,7 @@ use std::time::Duration;
 
 /// The fraction of a device's memory that may be in use, since other processes use it as well.
 const SHARE: (usize, usize) = (3, 4);
-/// The kernel that assembles arrays, and its name.
+/// The kernel that stitches arrays, and its name.
 const STITCH: &str = include_str!("stitch.cu");
 const STITCH_ENTRY: &str = "redpoll_stitch";
 /// Sleep between two checks of a launch, once the wait has grown to this duration.
@@ -216,7 +216,7 @@ struct Driver {
     stream: Arc<CudaStream>,
     /// A second stream, by which running launches are cancelled.
     beside: Arc<CudaStream>,
-    /// The kernel that assembles arrays, compiled at its first use.
+    /// The kernel that stitches arrays, compiled at its first use.
     stitch: OnceLock<Result<CudaFunction, String>>,
     architecture: String,
     /// The version of the run-time compiler.

@@ -169,7 +169,7 @@ impl DeviceMemory {
     /// Allocates memory.
     ///
     /// # Errors
-    /// [`Error::DeviceMemory`] if the memory is not available even after everything else has left;
+    /// [`Error::DeviceMemory`] if the memory is not available even after all evictions;
     /// [`Error::Device`] with the message of the driver.
     pub(crate) fn allocate(self: &Arc<Self>, bytes: usize, asker: Asker<'_>) -> Result<Arc<Held>, Error> {
         // The driver cannot allocate zero bytes.

@@ -14,7 +14,7 @@
 //! [`Cuda`] compiles units for a device of this machine and runs them. A trait (`machine`)
 //! abstracts from the device, so that tests run the text on the host. Above it are the memory of a
 //! device under a limit (`memory`), launches (`launch`), the shares of teams in the memory of their
-//! blocks (`block`), and the assembly of results from launches (`runner`).
+//! blocks (`block`), and the gathering of results (`runner`).
 //!
 //! Functions of the mathematical library have the bits of the host only, so [`emit`] rejects grids
 //! with them.

@@ -1,4 +1,4 @@
-//! Grids on a device: results stay there, and arrays are assembled there.
+//! Grids on a device: results stay there, and arrays are gathered there.
 
 use super::launch::{Argument, run};
 use super::machine::Entry;
@@ -124,7 +124,7 @@ impl OnDevice {
         (held.bytes() <= 2 * (end - begin)).then_some((held, begin))
     }
 
-    /// Assembles the array in memory of its own.
+    /// Stitches the array together in memory of its own.
     fn stitched(&self, gather: &Gather<'_>, limits: &Limits) -> Result<Arc<Held>, Error> {
         let size = gather.decl.prim.bytes();
         let cancelled = || limits.cancel.load(Ordering::Relaxed);

@@ -1,5 +1,5 @@
-// Assembles arrays from windows by moves of elements, each with a number that is added to its
-// elements. Each block takes moves of bounded size; the threads of a block take adjacent elements.
+// Stitches arrays together from windows by moves of elements, each with a number that is added to
+// its elements. Each block takes moves of bounded size; its threads take adjacent elements.
 
 struct rp_move {
     const void *from;

@@ -238,7 +238,7 @@ pub(crate) struct Piece {
     pub(crate) shift: i64,
 }
 
-/// An array assembled from windows of a buffer.
+/// An array gathered from windows of a buffer.
 pub(crate) struct Gather<'a> {
     /// The declaration of the buffer.
     pub(crate) decl: &'a BufferDecl,

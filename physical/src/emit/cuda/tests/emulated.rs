@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
-/// The kernel that assembles arrays.
+/// The kernel that stitches arrays.
 const STITCH: &str = include_str!("../stitch.cu");
 
 type Entrance = unsafe extern "C" fn(Argument);
@@ -51,7 +51,7 @@ pub(in crate::emit::cuda) struct Host {
     allocated: Arc<AtomicUsize>,
 }
 
-/// Compiles grids and the kernel that assembles arrays for this machine. The launch state is in
+/// Compiles grids and the kernel that stitches arrays for this machine. The launch state is in
 /// variables of the library, so only one launch runs at a time.
 ///
 /// # Panics
@@ -467,7 +467,7 @@ pub(super) fn tensor(ty: &Arc<TensorType>, number: usize) -> Tensor {
     convert(&Tensor::from_dense(dense, &values).unwrap(), &ty.format).unwrap()
 }
 
-/// Whole programs agree, in many chunks and in one: windows, counts, and assembled arrays.
+/// Whole programs agree, in many chunks and in one: windows, counts, and gathered arrays.
 #[test]
 fn programs_agree_on_the_host() {
     check(PROGRAMS.iter().map(|text| normal_form(text)));

@@ -25,7 +25,7 @@ fn grids(text: &str) -> Vec<Grid> {
     plan.count.into_iter().chain([plan.run]).collect()
 }
 
-/// Programs whose outputs are assembled in every way.
+/// Programs whose outputs are gathered in every way.
 const PROGRAMS: &[&str] = &[
     "(program (input A (type (shape 4 5) f64 0.0 csr)) (input x (type (shape 5) f64 0.0 dense))
        (output y (type (shape 4) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (x j))))))",

@@ -111,7 +111,7 @@ fn check_text(text: &str) {
     }
 }
 
-/// The kernel that assembles arrays compiles.
+/// The kernel that stitches arrays compiles.
 #[test]
 fn the_kernel_that_stitches_compiles() {
     check_text(include_str!("../stitch.cu"));

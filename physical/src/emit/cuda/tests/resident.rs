@@ -108,7 +108,7 @@ fn partial_results_are_folded_where_they_are() {
     assert_eq!(scalars(&s), scalars(&here));
 }
 
-/// Rows are assembled on the device, both from partial results of sections and as a whole.
+/// Rows are gathered on the device, both from partial results of sections and as a whole.
 #[test]
 fn sections_are_put_together_where_they_are() {
     let text = "(program (input A (type (shape 7 60) f64 0.0 csr)) (input X (type (shape 60 400) f64 0.0 dense))
