@@ -161,8 +161,8 @@ impl Format {
         Format::of_kinds(&kinds, LeafKind::Element)
     }
 
-    /// Returns the format that lists, for each row of blocks, the stored blocks of `rows` x `columns`
-    /// values (BCSR). The last blocks may be ragged.
+    /// Returns the format that lists, for each row of blocks, the stored blocks of `rows` x
+    /// `columns` values (BCSR). The last blocks may be ragged.
     pub fn bcsr(rows: u64, columns: u64) -> Format {
         use LevelKind::{Dense, SparseList};
         let kinds = [Dense, SparseList, Dense, Dense];
@@ -175,8 +175,8 @@ impl Format {
         Format { modes, ..Format::of_kinds(&kinds, LeafKind::Element) }
     }
 
-    /// Returns the format with a dense grid of blocks of `rows` x `columns` coordinates, each with a
-    /// list of its stored coordinates (CSB).
+    /// Returns the format with a dense grid of blocks of `rows` x `columns` coordinates, each with
+    /// a list of its stored coordinates (CSB).
     ///
     /// Source: Buluc, Fineman, Frigo, Gilbert, Leiserson, "Parallel sparse matrix-vector and
     /// matrix-transpose-vector multiplication using compressed sparse blocks", SPAA 2009.
