@@ -1,8 +1,8 @@
 //! Bands: one block of adjacent coordinates in each fiber, from the first entry to the last.
 //!
-//! The block below position `p` ends with coordinate `idx[p]` and has the positions `ofs[p]..ofs[p
-//! + 1]`. It is empty if these are equal, whatever `idx[p]`. Coordinates between the first and the
-//! last entry are stored too, with fill values or empty fibers.
+//! The block below position `p` ends with coordinate `idx[p]`; its positions are
+//! `ofs[p]..ofs[p + 1]`. It is empty if these are equal, whatever `idx[p]`. Coordinates between the
+//! first and the last entry are stored too, with fill values or empty fibers.
 
 use super::blocks::{Blocks, check_offsets};
 use super::list::check_len;
