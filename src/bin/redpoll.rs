@@ -1,4 +1,4 @@
-//! The command line `redpoll`; its commands are in the module `cli` of the library.
+//! The binary `redpoll`; its commands are in the module `cli` of the library.
 
 use std::process::ExitCode;
 

@@ -1,10 +1,10 @@
-//! Progress on standard error, where that is a terminal.
+//! Progress bars on standard error, if that is a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-/// A bar, or nothing where nobody would see it. It goes away with its owner.
+/// A progress bar, hidden unless standard error is a terminal. The bar is removed on drop.
 pub(super) struct Bar(ProgressBar);
 
 const COUNTED: &str = "{msg:>8} {wide_bar} {human_pos}/{human_len}  {eta}";
@@ -21,14 +21,14 @@ impl Bar {
         Bar(ProgressBar::with_draw_target(Some(0), target).with_style(style(COUNTED)))
     }
 
-    /// So much of that step is done.
+    /// Shows the progress of a step.
     pub(super) fn show(&self, step: &'static str, done: u64, total: u64) {
         self.0.set_message(step);
         self.0.set_length(total.max(done));
         self.0.set_position(done);
     }
 
-    /// A step begins of which nobody knows how far it is.
+    /// Shows a step of unknown length.
     pub(super) fn wait(&self, step: &'static str) {
         if !self.0.is_hidden() {
             self.0.set_style(style(UNCOUNTED));
@@ -37,7 +37,7 @@ impl Bar {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(super) fn clear(&self) {
         self.0.finish_and_clear();
     }

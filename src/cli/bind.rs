@@ -1,4 +1,4 @@
-//! `--bind NAME=FILE[:FORMAT]`: which file a table is read from, and how it is stored.
+//! `--bind NAME=FILE[:FORMAT]`: the file of a table, and its storage format.
 
 use super::failure::Failure;
 use crate::Bindings;
@@ -10,14 +10,14 @@ use crate::physical::storage::Tensor;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// A table's file.
+/// The file of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Bind {
     /// The table.
     pub(super) name: String,
     /// The file.
     file: PathBuf,
-    /// How to store it, as text; else as suits the file.
+    /// The storage format as text, by default chosen by the file.
     format: Option<String>,
 }
 
@@ -27,7 +27,7 @@ impl FromStr for Bind {
     fn from_str(text: &str) -> Result<Bind, String> {
         let (name, rest) = named_file(text, "NAME=FILE or NAME=FILE:FORMAT")?;
         let (file, format) = match rest.rsplit_once(':') {
-            // A file may have a colon in its name.
+            // A file name may contain a colon.
             Some((file, format)) if !file.is_empty() && !Path::new(rest).exists() && looks_like_format(format) => {
                 (file, Some(format.to_owned()))
             }
@@ -37,7 +37,7 @@ impl FromStr for Bind {
     }
 }
 
-/// The parts of `NAME=FILE`.
+/// Splits `NAME=FILE`.
 pub(super) fn named_file<'a>(text: &'a str, expected: &str) -> Result<(&'a str, &'a str), String> {
     match text.split_once('=') {
         Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name, file)),
@@ -45,22 +45,22 @@ pub(super) fn named_file<'a>(text: &'a str, expected: &str) -> Result<(&'a str, 
     }
 }
 
-/// A shorthand or a level list, not the rest of a path.
+/// Returns whether a text may be a shorthand or a level list, rather than the rest of a path.
 fn looks_like_format(text: &str) -> bool {
     text.starts_with('(') || !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
-/// A table or input that is asked for.
+/// A table or input that is read.
 pub(super) struct Wanted {
     /// Its name.
     pub(super) name: String,
-    /// The dtype of a number, which is written in the place of a file.
+    /// The dtype of a number, whose value is written instead of a file.
     pub(super) number: Option<DType>,
-    /// The format that it is to have unless another one is asked for, as text.
+    /// The default format, as text.
     pub(super) format: Option<String>,
 }
 
-/// Reads the files of those tables that are asked for.
+/// Reads the files of the tables that are read.
 pub(super) fn load(
     binds: &[Bind],
     wanted: &[Wanted],
@@ -100,7 +100,7 @@ pub(super) fn load(
     Ok(bindings)
 }
 
-/// The number that is written in the place of a file.
+/// Parses a number written instead of a file.
 fn number(bind: &Bind, dtype: &DType) -> Result<Tensor, Failure> {
     let text = bind.file.display().to_string();
     let word = crate::logic::sexpr::Sexpr::atom(text.as_str());
@@ -111,10 +111,10 @@ fn number(bind: &Bind, dtype: &DType) -> Result<Tensor, Failure> {
     Tensor::scalar(&value).map_err(|e| crate::Error::from(e).into())
 }
 
-/// The dtype of numbers of which nothing is said.
+/// The dtype of numbers without a declared dtype.
 pub(super) const NUMBER: DType = DType::Prim(Prim::F64);
 
-/// The error without line and column, which say nothing in one word.
+/// Returns the error without line and column, which are useless for one word.
 fn without_place(error: &crate::logic::Error) -> &crate::logic::Error {
     match error {
         crate::logic::Error::At { cause, .. } => cause,
@@ -126,7 +126,7 @@ fn without_place(error: &crate::logic::Error) -> &crate::logic::Error {
 mod tests {
     use super::*;
 
-    /// Protects file names with colons and formats with blanks.
+    /// Asserts that file names may contain colons and formats may contain blanks.
     #[test]
     fn bindings_are_read() {
         let cases = [

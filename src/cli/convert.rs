@@ -1,4 +1,4 @@
-//! `redpoll convert`: a file in another format, and what of it that format does not keep.
+//! `redpoll convert`: conversion of a file to another format, with notes on lost properties.
 
 use super::bar::Bar;
 use super::failure::Failure;
@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Write what a file holds into a file of another format
+/// Convert a file to another format
 #[derive(clap::Args)]
 #[command(after_help = "\
 What the format of OUT cannot keep is said on standard error. Repeated coordinates are added up.
@@ -35,15 +35,15 @@ pub(super) struct Args {
     edge_list: EdgeListArgs,
 }
 
-/// How to read an edge list.
+/// Options of reading edge lists.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Edge lists, where their first records do not tell")]
 struct EdgeListArgs {
-    /// What stands between fields; IN is read as an edge list whatever its name
+    /// The delimiter of fields; IN is read as an edge list whatever its name
     #[arg(long, value_enum)]
     delimiter: Option<DelimiterArg>,
 
-    /// Whether the first record names the columns
+    /// Set to true if the first record names the columns, or to false if it does not
     #[arg(long, value_name = "BOOL")]
     header: Option<bool>,
 
@@ -59,16 +59,16 @@ struct EdgeListArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     first: u64,
 
-    /// Take coordinates for names, even numbers
+    /// Read coordinates as names, even numbers
     #[arg(long)]
     names: bool,
 
-    /// Rows and columns are different things, and the matrix need not be square
+    /// Treat rows and columns as different sets, so that the matrix need not be square
     #[arg(long)]
     bipartite: bool,
 }
 
-/// What stands between fields.
+/// Delimiter of fields.
 #[derive(Clone, Copy, ValueEnum)]
 enum DelimiterArg {
     Tab,
@@ -149,7 +149,7 @@ pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Res
     Ok(())
 }
 
-/// What a file does not keep of the one that it was made of, as its own header tells.
+/// Returns the properties that a file does not preserve, by comparison of the headers.
 fn not_kept(before: &Info, after: &Info, names_lost: bool, content: &Content) -> Vec<String> {
     let to = format!(".{} files", after.file_format.extension);
     let mut lost = Vec::new();

@@ -1,4 +1,4 @@
-//! `redpoll explain`: shows what becomes of a plan, phase by phase, or its queries as a graph.
+//! `redpoll explain`: shows the forms of a plan, phase by phase, or its queries as a graph.
 
 use super::failure::Failure;
 use super::plan::{PlanArgs, note};
@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use indicatif::HumanBytes;
 use std::io::{self, Write};
 
-/// Show what each phase makes of a plan
+/// Show the result of each phase on a plan
 #[derive(clap::Args)]
 #[command(after_help = "\
 The tables are bound as for `redpoll run`, since formats and sizes decide the plan.
@@ -23,39 +23,39 @@ pub(super) struct Args {
     #[command(flatten)]
     plan: PlanArgs,
 
-    /// Run the plan, and show what was measured of each query beside what was estimated
+    /// Run the plan, and show the measurements of each query beside the estimates
     #[arg(long)]
     analyze: bool,
 
-    /// How to show it: every phase as text, or the queries and the tensors between them as a graph
+    /// The output: every phase as text, or the queries and the tensors between them as a graph
     #[arg(long, value_enum, default_value_t = Form::Text)]
     format: Form,
 
-    /// Show the Assembly of a program, too; that of a plan is shown anyway
+    /// Also show the Assembly of a program; that of a plan is always shown
     #[arg(long, conflicts_with_all = ["analyze", "format"])]
     assembly: bool,
 
-    /// Show the code that Cranelift takes, too
+    /// Also show the Cranelift IR
     #[arg(long, conflicts_with_all = ["analyze", "format"])]
     clif: bool,
 
-    /// Show the C text that the optimizing tier compiles, too
+    /// Also show the C text that the optimizing tier compiles
     #[arg(long, conflicts_with_all = ["clif", "analyze", "format"])]
     c: bool,
 
-    /// Show the grids of each kernel, which devices run, and the CUDA text of all of them, too
+    /// Also show the grids of each kernel for devices, and the CUDA text of all kernels
     #[arg(long, conflicts_with_all = ["clif", "c", "analyze", "format"])]
     cuda: bool,
 }
 
-/// How a plan is shown.
+/// Output format of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
     /// Text
     Text,
-    /// A graph in the language of Graphviz
+    /// A graph for Graphviz
     Dot,
-    /// A graph in the language of Mermaid
+    /// A graph for Mermaid
     Mermaid,
 }
 
@@ -88,7 +88,7 @@ fn detail(args: &Args, prepared: &Runnable) -> Detail {
     }
 }
 
-/// Runs the plan and shows what was measured.
+/// Runs the plan and shows its measurements.
 fn analyze(prepared: &Prepared, engine: Engine, form: Form, out: &mut impl Write) -> Result<(), Failure> {
     let profile = prepared.profile(engine)?;
     profile.notes.iter().for_each(|message| note(&message.to_string()));
@@ -103,7 +103,7 @@ fn analyze(prepared: &Prepared, engine: Engine, form: Form, out: &mut impl Write
     )
 }
 
-/// How long each phase took, and the run, and what that held.
+/// Formats the times of the phases and the run, and its peak of memory.
 fn times(profile: &Profile) -> String {
     let phases = profile.phases.iter().map(|(phase, time)| (phase.name(), time));
     let rows = phases.chain([("run", profile.time)]);

@@ -1,4 +1,4 @@
-//! How commands fail: what standard error says, and the exit code.
+//! Failures of commands: the message on standard error, and the exit code.
 
 use super::style::Style;
 use crate::{Error, datasets};
@@ -6,32 +6,32 @@ use std::error::Error as Cause;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// Why a command ends early.
+/// Cause of an early end of a command.
 pub(super) enum Failure {
-    /// Something went wrong.
+    /// An error.
     Failed {
-        /// What.
+        /// The error.
         error: Box<dyn Cause + Send + Sync>,
-        /// What to do next.
+        /// The next step for the user.
         hint: Option<String>,
     },
-    /// The command line asks for something that makes no sense.
+    /// An invalid command line.
     Usage(String),
-    /// Whoever reads standard output has gone; there is nothing to say and nobody to say it to.
+    /// The reader of standard output has closed it. Nothing is reported.
     Gone,
 }
 
 impl Failure {
-    /// A failure that is told by its message alone.
+    /// Creates a failure of a message and a hint.
     pub(super) fn new(message: impl Into<String>, hint: impl Into<String>) -> Failure {
         Failure::Failed { error: message.into().into(), hint: Some(hint.into()) }
     }
 
-    /// Says what went wrong on standard error, and gives the exit code.
+    /// Reports the failure on standard error, and returns the exit code.
     pub(super) fn report(&self) -> ExitCode {
         let mut err = io::stderr().lock();
         let style = Style::of(&err);
-        // Where standard error is gone as well, the exit code is all that is left.
+        // Errors of standard error are ignored; the exit code remains.
         let _ = match self {
             Failure::Gone => return ExitCode::SUCCESS,
             Failure::Usage(message) => {
@@ -49,7 +49,7 @@ fn write_failure(err: &mut impl Write, style: Style, error: &dyn Cause, hint: Op
     let mut cause = error.source();
     while let Some(c) = cause {
         let message = c.to_string();
-        // Many errors say their cause in their own message; it is not said twice.
+        // Many errors include their cause in their message, so it is not repeated.
         if !said.contains(&message) {
             writeln!(err, "  caused by: {message}")?;
             said = message;
@@ -62,7 +62,7 @@ fn write_failure(err: &mut impl Write, style: Style, error: &dyn Cause, hint: Op
     }
 }
 
-/// What to do where memory is missing.
+/// Hint for a lack of memory.
 const MORE_MEMORY: &str = "`--memory-limit` says how much may be taken, and `ulimit -v` how much the system gives";
 
 impl From<Error> for Failure {
@@ -79,7 +79,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Whether an error, or what caused it, is a kernel that was stopped by the limit of memory.
+/// Returns whether an error, or one of its causes, is a kernel stopped by the memory limit.
 fn is_out_of_memory(error: &(dyn Cause + 'static)) -> bool {
     use crate::physical::{Error, assembly::Status};
     let found = error.downcast_ref::<Error>().or(error.downcast_ref::<Box<Error>>().map(|boxed| &**boxed));
@@ -102,7 +102,7 @@ impl From<crate::physical::Error> for Failure {
 }
 
 impl From<io::Error> for Failure {
-    /// Of writing to standard output; files have errors of their own.
+    /// Converts an error of standard output; files have their own errors.
     fn from(error: io::Error) -> Failure {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Failure::Gone,

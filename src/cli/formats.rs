@@ -1,4 +1,4 @@
-//! `redpoll formats`: how tensors can be stored, in memory and in files.
+//! `redpoll formats`: the storage formats in memory and in files.
 
 use super::failure::Failure;
 use super::style::Style;

@@ -1,4 +1,4 @@
-//! `redpoll info`: what a file holds, how it is structured, and what each format would take.
+//! `redpoll info`: the content of a file, its structure, and its size in each format.
 
 use super::bar::Bar;
 use super::failure::Failure;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Show what a file holds, how it is structured, and what each format would take
+/// Show the content of a file, its structure, and its size in each format
 #[derive(clap::Args)]
 #[command(after_help = "\
 Fibers are those of the last mode: the rows of a matrix. Runs are adjacent entries of a fiber with one value, blocks are
@@ -25,7 +25,7 @@ pub(super) struct Args {
     /// A file of a known format, compressed or not; see `redpoll formats`
     file: PathBuf,
 
-    /// Read no more than the header, and leave the structure out
+    /// Read only the header, without the structure
     #[arg(long)]
     header: bool,
 
@@ -46,7 +46,7 @@ pub(super) fn info(args: &Args, memory: &Memory, out: &mut impl Write) -> Result
     portrait.map_or(Ok(()), |portrait| Ok(portrait.write(out)?))
 }
 
-/// Reads all of the file, and looks at its entries.
+/// Reads the whole file and analyzes its entries.
 fn portrait(file: &Path, memory: &Memory) -> Result<Portrait, Failure> {
     let bar = Bar::new();
     bar.wait("reading");

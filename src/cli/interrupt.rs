@@ -1,25 +1,25 @@
-//! Signals that end the process: what it has begun and not finished is taken away first.
+//! Signals that end the process: unfinished files are removed first.
 
 use crate::datasets::remove_unfinished;
 use crate::physical::emit::c::stop_compilers;
 
-/// What Ctrl-C does to a command.
+/// Effect of Ctrl-C on a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CtrlC {
-    /// It ends the process.
+    /// Ctrl-C ends the process.
     Ends,
-    /// The command has something of its own to end, and goes on.
+    /// The command handles Ctrl-C itself and continues.
     IsHeard,
 }
 
-/// Removes half-written files and ends compilers that nobody waits for any more.
+/// Removes unfinished files and stops compilers.
 pub(super) fn clean_up() {
     remove_unfinished();
     stop_compilers();
 }
 
-/// From now on a signal that ends the process has it clean up before. Signals that the process was started to ignore, as
-/// `nohup` does, stay ignored.
+/// Installs a clean-up before signals that end the process. Signals that the process ignores from
+/// its start, for example by `nohup`, remain ignored.
 #[cfg(unix)]
 pub(super) fn clean_up_on_signals(ctrl_c: CtrlC) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -28,18 +28,18 @@ pub(super) fn clean_up_on_signals(ctrl_c: CtrlC) {
     let wait = move || {
         if let Some(signal) = signals.forever().next() {
             clean_up();
-            // It ends the process the way that nobody had listened.
+            // Ends the process as without a handler.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     };
-    // Without a thread signals end the process as they do anyway.
+    // If the thread cannot start, signals end the process without clean-up.
     let _ = std::thread::Builder::new().name("signals".into()).stack_size(1 << 16).spawn(wait);
 }
 
 #[cfg(not(unix))]
 pub(super) fn clean_up_on_signals(_: CtrlC) {}
 
-/// Whether the process was started to ignore a signal, as far as the system tells.
+/// Returns whether the process was started with a signal ignored, if the system reports this.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -7,10 +7,13 @@
 //!  "held": n,
 //!  "seconds": {"read": s, "optimize": s, "compile": s, "cold": s, "warm_best": s, "warm_median": s}}
 //! ```
-//! `stored` counts the places that are stored, `nonfill` the values that differ from the fill; `sum` adds the values of all
-//! places, in `f64`. Infinities and NaN, which JSON has no numbers for, are the strings `"inf"`, `"-inf"` and `"nan"`. Values of
-//! structs are arrays, and they have no sum (`null`). `engine` tells where the first run took place, and why. Notes tell what its author may not have
-//! wanted of the plan. `held` is [`Run::held`] in bytes. The warm times are `null` without `--repeat`.
+//! - `stored` is the number of stored values, `nonfill` the number of values that differ from the
+//!   fill value, and `sum` the sum of all elements in `f64`.
+//! - Infinities and NaN are the strings `"inf"`, `"-inf"` and `"nan"`. Values of structs are arrays
+//!   and have no sum (`null`).
+//! - `engine` is the placement of the first run and its reason, and `notes` are those for the
+//!   author of the plan.
+//! - `held` is [`Run::held`] in bytes. The warm times are `null` without `--repeat`.
 
 use super::failure::Failure;
 use super::runnable::Runnable;
@@ -83,7 +86,7 @@ pub(super) fn scalar(value: &Scalar) -> Value {
 mod tests {
     use super::*;
 
-    /// Protects values at the edges of what JSON has numbers for.
+    /// Asserts the JSON form of numbers at the limits of JSON.
     #[test]
     fn fills_are_json() {
         let cases = [

@@ -1,9 +1,9 @@
-//! `--memory-limit`, and what the system allows.
+//! `--memory-limit`, and the limit of the system.
 
 use crate::datasets::Memory;
 
-/// Parses a number of bytes such as `512M`, `1.5G` or `100000000`; K, M, G and T are powers of 1024, and may be followed by
-/// `B` or `iB`.
+/// Parses a number of bytes such as `512M`, `1.5G` or `100000000`. K, M, G and T are powers of 1024
+/// and may be followed by `B` or `iB`.
 pub(super) fn bytes(text: &str) -> Result<usize, String> {
     let expected = || format!("expected a number of bytes such as 512M or 2G, found `{text}`");
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -19,18 +19,18 @@ pub(super) fn bytes(text: &str) -> Result<usize, String> {
     Ok(bytes as usize)
 }
 
-/// The bytes that a command may take: what was asked for, and no more than the address space that the system leaves; `None`
-/// where neither limits it.
+/// Returns the memory limit of a command in bytes: the requested limit, capped by the available
+/// address space. `None` means no limit.
 pub(super) fn limit(asked: Option<usize>) -> Option<usize> {
     [asked, address_space()].into_iter().flatten().min()
 }
 
-/// The memory of that limit, for commands without a session.
+/// Creates the memory of a limit, for commands without a session.
 pub(super) fn memory(limit: Option<usize>) -> Memory {
     limit.map_or_else(Memory::default, Memory::limited)
 }
 
-/// The bytes that `ulimit -v` leaves, less what allocators and threads take for themselves.
+/// Returns the bytes left by `ulimit -v`, less a reserve for allocators and threads.
 #[cfg(unix)]
 fn address_space() -> Option<usize> {
     use rustix::process::{Resource, getrlimit};
@@ -45,7 +45,7 @@ fn address_space() -> Option<usize> {
     None
 }
 
-/// The bytes of address space that are in use, where the system tells.
+/// Returns the bytes of mapped address space, or 0 if the system does not report them.
 #[cfg(unix)]
 fn mapped() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,7 +1,8 @@
-//! The command line: `redpoll run`, `explain`, `info`, `generate`, `convert` and `formats`, one file a command.
+//! The command line: `redpoll run`, `explain`, `info`, `generate`, `convert`, `formats` and `sql`,
+//! one file per command.
 //!
-//! Results go to standard output, errors and notes to standard error. The exit code is 0 for success, 1 for a failure,
-//! 2 for a wrong command line.
+//! Results go to standard output, errors and notes to standard error. The exit code is 0 for
+//! success, 1 for a failure, 2 for a wrong command line.
 
 mod bar;
 mod bind;
@@ -39,8 +40,8 @@ struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
 
-    /// The most memory that files, what is made of them, and results may take at one time, as 512M or 2G; else what the
-    /// system allows
+    /// Maximum memory of files, derived data and results at one time, such as 512M or 2G; by
+    /// default the limit of the system
     #[arg(long, global = true, value_name = "BYTES", value_parser = memory::bytes)]
     memory_limit: Option<usize>,
 }
@@ -68,12 +69,12 @@ enum Command {
     Sql(sql::Args),
 }
 
-/// Runs the command that the process was called with.
+/// Runs the command of the process's command line.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(help_or_error) => {
-            // Nobody is left to tell when the terminal is gone.
+            // Errors are ignored: the terminal may be gone.
             let _ = help_or_error.print();
             return ExitCode::from(u8::try_from(help_or_error.exit_code()).unwrap_or(2));
         }

@@ -1,4 +1,4 @@
-//! `--out NAME=FILE`: which result goes into which file.
+//! `--out NAME=FILE`: the file of a result.
 
 use super::bind::named_file;
 use super::failure::Failure;
@@ -10,7 +10,7 @@ use crate::logic::{Alias, Prim};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// A result's file.
+/// The file of a result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Out {
     name: String,
@@ -27,7 +27,7 @@ impl FromStr for Out {
 }
 
 impl Out {
-    /// Refuses what cannot succeed, before anything is computed.
+    /// Rejects an invalid output before anything is computed.
     pub(super) fn check(&self, prepared: &Runnable) -> Result<(), Failure> {
         let names: Vec<&str> = prepared.produces().iter().map(Alias::as_str).collect();
         if !names.contains(&self.name.as_str()) {
@@ -37,14 +37,14 @@ impl Out {
         check_extension(&format!("--out {}=", self.name), &self.file)
     }
 
-    /// Writes the result, whole or not at all.
+    /// Writes the result atomically.
     pub(super) fn write(&self, run: &Run, memory: &Memory) -> Result<(), Failure> {
         let tensor = run.get(&self.name).expect("names were checked before the run");
         Ok(write(&self.file, tensor, &WriteOptions { memory: memory.clone(), ..WriteOptions::default() })?)
     }
 }
 
-/// Refuses results that would be written over each other.
+/// Rejects several results for one file.
 pub(super) fn check_files(all: &[Out]) -> Result<(), Failure> {
     for (k, out) in all.iter().enumerate() {
         if let Some(other) = all[..k].iter().find(|other| place(&other.file) == place(&out.file)) {
@@ -58,7 +58,7 @@ pub(super) fn check_files(all: &[Out]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where a file lies, whether it is there or not, however its name is written.
+/// Returns a canonical path of a file, which need not exist.
 fn place(file: &Path) -> PathBuf {
     let whole = file.canonicalize().ok().or_else(|| {
         let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -67,7 +67,7 @@ fn place(file: &Path) -> PathBuf {
     whole.unwrap_or_else(|| file.to_owned())
 }
 
-/// Refuses to write a file whose name tells no format; `option` stands before the name in the message.
+/// Rejects a file name without a known extension; `option` precedes the name in the message.
 pub(super) fn check_extension(option: &str, file: &Path) -> Result<(), Failure> {
     if file_format(file).is_some() {
         return Ok(());
@@ -77,7 +77,7 @@ pub(super) fn check_extension(option: &str, file: &Path) -> Result<(), Failure> 
     Err(Failure::new(message, format!("known extensions are {known}, each with .gz or .zst or neither")))
 }
 
-/// Refuses a file of every place that would dwarf all memory, which a sparse tensor asks for easily.
+/// Rejects dense files of excessive size, which sparse tensors easily produce.
 pub(super) fn check_size(file: &Path, shape: &[u64], prim: Prim) -> Result<(), Failure> {
     const LARGEST: u64 = 64 << 30;
     let bytes = shape.iter().try_fold(prim.bytes() as u64, |n, &d| n.checked_mul(d));
@@ -89,7 +89,7 @@ pub(super) fn check_size(file: &Path, shape: &[u64], prim: Prim) -> Result<(), F
     Err(Failure::new(message, "write it as .npz, .mtx, .tns or .csv, which hold the entries alone"))
 }
 
-/// The file format that a name tells, below its compression.
+/// Returns the file format of a name, ignoring the extension of compression.
 pub(super) fn file_format(path: &Path) -> Option<&'static FileFormat> {
     let extension = path.extension()?.to_str()?;
     match Compression::of_extension(extension) {

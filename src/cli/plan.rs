@@ -1,4 +1,4 @@
-//! The arguments that `run` and `explain` share: a plan file and the files of its tables.
+//! The arguments of both `run` and `explain`: a plan file and the files of its tables.
 
 use super::bind::{Bind, NUMBER, Wanted, load};
 use super::failure::Failure;
@@ -21,76 +21,78 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A plan, its tables and how to compile it.
+/// A plan, its tables and options of compiling.
 #[derive(clap::Args)]
 pub(super) struct PlanArgs {
-    /// The plan, or the program in Notation, in text
+    /// The file of a plan or of a program in Notation
     #[arg(value_name = "PLAN.rp")]
     plan: PathBuf,
 
-    /// Read table NAME from FILE and store it in FORMAT, a shorthand such as csr or a level list; see `redpoll formats`. Of a
-    /// program, NAME may be a number: NAME=5
+    /// Read table NAME from FILE and store it in FORMAT, a shorthand such as csr or a level list;
+    /// see `redpoll formats`. For a program, NAME may be a number: NAME=5
     #[arg(long, value_name = "NAME=FILE[:FORMAT]")]
     bind: Vec<Bind>,
 
-    /// The number of threads that kernels run on; results do not depend on it
+    /// The number of threads of kernels; results do not depend on it
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
 
-    /// Take the plain path of the optimizer, which does not rewrite what is computed
+    /// Use the plain path of the optimizer, which does not rewrite expressions
     #[arg(long, conflicts_with = "without")]
     plain: bool,
 
-    /// Do not rewrite what is computed by rules of this subject; may be given several times
+    /// Do not rewrite expressions by rules of this subject; may be given several times
     #[arg(long, value_name = "SUBJECT", value_parser = subject_parser())]
     without: Vec<Subject>,
 
-    /// Keep the plan whatever its queries write; by default, where that is far from what was expected, the rest is planned
-    /// anew
+    /// Keep the plan regardless of the sizes of written tensors; by default, the rest is replanned
+    /// if they differ much from the estimates
     #[arg(long)]
     no_adapt: bool,
 
-    /// Compute floats by IEEE 754 to the letter: 0/0 and 0*inf are NaN, stored or not, and sums keep their order. By default a
-    /// zero over anything is zero, and so is a product with zero, so that rows that are empty stay so
+    /// Compute floats exactly as IEEE 754: 0/0 and 0*inf are NaN, stored or not, and sums keep
+    /// their order. By default, 0/x and 0*x are zero for every x, so that empty rows stay empty
     #[arg(long)]
     strict: bool,
 
-    /// What compiles the kernels of the CPU
+    /// The compiler of the kernels on the CPU
     #[arg(long, value_enum, default_value_t = Tier::Auto)]
     tier: Tier,
 
-    /// What runs the kernels: cpu, a device (cuda, cuda:1, ..), or auto, a device where that is expected to pay
+    /// The processor of the kernels: cpu, a device (cuda, cuda:1, ..), or auto, a device if it is
+    /// expected to be faster
     #[arg(long, value_name = "ENGINE", default_value_t = Processor::Auto)]
     engine: Processor,
 }
 
-/// What compiles kernels.
+/// Compiler of kernels.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Tier {
     /// Cranelift, in a fraction of a millisecond
     Instant,
-    /// The C compiler of this machine, in a fraction of a second; fails where there is none
+    /// The C compiler of this machine, in a fraction of a second; fails if there is none
     Optimizing,
-    /// Instant, until the optimizing tier has been compiled in the background of a plan that is worth it
+    /// Instant, until the optimizing tier has been compiled in the background for a plan that is
+    /// worth it
     Auto,
 }
 
-/// A plan with its data at hand.
+/// A plan with its data.
 pub(super) struct Loaded {
     /// The text of the plan.
     pub(super) text: String,
-    /// Its tables.
+    /// The tensors of the tables.
     pub(super) bindings: Bindings,
-    /// What prepares it.
+    /// The session that prepares the plan.
     pub(super) session: Session,
-    /// What its tables, results and files may take.
+    /// The memory of tables, results and files.
     pub(super) memory: Memory,
-    /// How long the files took to read.
+    /// The time of reading the files.
     pub(super) read: Duration,
 }
 
 impl PlanArgs {
-    /// Reads the plan and its files. They and what is computed of them take no more memory than the limit.
+    /// Reads the plan and its files. They and all derived data count against the memory limit.
     pub(super) fn load(&self, limit: Option<usize>) -> Result<Loaded, Failure> {
         let start = Instant::now();
         let session = self.session(limit);
@@ -102,7 +104,7 @@ impl PlanArgs {
         Ok(Loaded { text, bindings, session, memory, read: start.elapsed() })
     }
 
-    /// The tables or inputs that a text reads.
+    /// Returns the tables or inputs that a text reads.
     fn wanted(&self, text: &str) -> Result<Vec<Wanted>, Failure> {
         if !is_program(text) {
             let tables = free_tables(text).map_err(|e| self.in_plan(Error::Parse(e)))?;
@@ -118,7 +120,7 @@ impl PlanArgs {
         Ok(inputs.collect())
     }
 
-    /// Takes what was loaded to kernels.
+    /// Compiles the loaded plan or program.
     pub(super) fn prepare(&self, loaded: &Loaded) -> Result<Runnable, Failure> {
         let prepared = if is_program(&loaded.text) {
             let program = Program::new(&loaded.text);
@@ -130,7 +132,7 @@ impl PlanArgs {
         prepared.map_err(|e| self.in_plan(e))
     }
 
-    /// The error with the name of the plan's file, if that is where it lies.
+    /// Adds the name of the plan's file to errors of its text.
     pub(super) fn in_plan(&self, error: Error) -> Failure {
         match error {
             Error::Parse(e) => Failure::Failed { error: format!("{}: {e}", self.plan.display()).into(), hint: None },
@@ -173,10 +175,10 @@ fn subject_parser() -> impl TypedValueParser<Value = Subject> {
         .map(move |name| named(name).expect("only names of subjects pass"))
 }
 
-/// Something that a user may want to know.
+/// Prints a note for the user.
 pub(super) fn note(message: &str) {
     let mut err = io::stderr().lock();
     let style = Style::of(&err);
-    // Notes are not worth failing for.
+    // Errors of standard error are ignored.
     let _ = writeln!(err, "{} {message}", style.hint("note:"));
 }

@@ -23,7 +23,7 @@ pub(super) struct Args {
     #[command(flatten)]
     plan: PlanArgs,
 
-    /// Run N times more after the first run, to tell the time of a warm run
+    /// Run N more times after the first run, to measure the time of a warm run
     #[arg(long, value_name = "N", default_value_t = 0)]
     repeat: u32,
 
@@ -31,7 +31,7 @@ pub(super) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Write result NAME into FILE, in the file format of its extension
+    /// Write result NAME to FILE, in the file format of its extension
     #[arg(long, value_name = "NAME=FILE")]
     out: Vec<Out>,
 }
@@ -83,7 +83,7 @@ fn seconds(prepared: &Runnable, read: Duration, cold: Duration, mut warm: Vec<Du
     }
 }
 
-/// The middle of sorted times, or the mean of the two in the middle.
+/// Returns the median of sorted times: the middle one, or the mean of the two in the middle.
 fn median(sorted: &[Duration]) -> Option<Duration> {
     let upper = sorted.get(sorted.len() / 2)?;
     Some(if sorted.len() % 2 == 1 { *upper } else { (*upper + sorted[sorted.len() / 2 - 1]) / 2 })
@@ -93,7 +93,7 @@ fn median(sorted: &[Duration]) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    /// Protects the warm times that are reported.
+    /// Asserts the medians of warm times.
     #[test]
     fn medians_are_in_the_middle() {
         let of = |times: &[u64]| median(&times.iter().map(|t| Duration::from_secs(*t)).collect::<Vec<_>>());

@@ -1,9 +1,9 @@
-//! What `run` and `explain` are given: a plan or a program, taken to kernels.
+//! The input of `run` and `explain`: a compiled plan or program.
 
 use crate::logic::Alias;
 use crate::{Detail, Error, Note, Placement, Prepared, PreparedProgram, Run, Section, Timings};
 
-/// A plan or a program with its kernels.
+/// A compiled plan or program.
 pub(super) enum Runnable {
     /// A Logic plan.
     Plan(Box<Prepared>),
@@ -61,7 +61,7 @@ impl Runnable {
         }
     }
 
-    /// The physical plan; a program has none.
+    /// Returns the physical plan, or `None` for a program.
     pub(super) fn physical(&self) -> Option<String> {
         match self {
             Runnable::Plan(p) => Some(p.physical().to_string()),

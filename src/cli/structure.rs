@@ -1,13 +1,14 @@
-//! What `redpoll info` says of a tensor: its structure, and the formats that it could have by what they take.
+//! The structure of a tensor for `redpoll info`, and candidate formats with their sizes.
 //!
-//! As JSON:
+//! The JSON form:
 //! ```text
 //! {"structure": {"entries": n, "fibers": {"count": n, "empty": n, "fewest": n, "mean": x, "most": n},
 //!                "runs": {"count": n, "mean": x}, "blocks": {"count": n, "mean": x},
 //!                "matrix": {"lower": n, "upper": n, "diagonals": n, "symmetry": "exact|pattern|none"}},
 //!  "formats": [{"name": "csr", "levels": "(dense (sparse-list (element)))", "bytes": n}]}
 //! ```
-//! `matrix` is `null` for other ranks, `bytes` where they were not counted as they are out of proportion.
+//! `matrix` is `null` for ranks other than 2, and `bytes` is `null` if the size is out of
+//! proportion and was not counted.
 
 use crate::logic::text::{format_to_sexpr, shorthands};
 use crate::logic::{DType, Format, FormatError, LeafKind, LevelKind};
@@ -16,23 +17,23 @@ use crate::{Error, physical};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// The structure of a tensor, and its candidates for formats.
+/// The structure of a tensor, and its candidate formats.
 pub(super) struct Portrait {
     structure: Structure,
     /// The sizes of the modes.
     shape: Vec<u64>,
-    /// By bytes; those that are out of proportion come last.
+    /// Candidates by ascending size; those out of proportion come last.
     formats: Vec<Candidate>,
 }
 
-/// A format that the tensor could have.
+/// A candidate format of the tensor.
 struct Candidate {
     name: String,
     format: Format,
     bytes: Option<u64>,
 }
 
-/// The sizes of blocks that are tried.
+/// Candidate sizes of blocks.
 const BLOCKS: [u64; 7] = [2, 3, 4, 5, 6, 8, 16];
 
 impl Portrait {
@@ -40,7 +41,7 @@ impl Portrait {
         let survey = Survey::of(tensor)?;
         let mut formats = Vec::new();
         for (name, format) in candidates(tensor, &survey) {
-            // A format that cannot hold these entries or sizes is none of the choices.
+            // Formats that cannot store these entries or sizes are not candidates.
             match survey.bytes(&format) {
                 Ok(bytes) => formats.push(Candidate { name, format, bytes }),
                 Err(
@@ -53,7 +54,7 @@ impl Portrait {
         Ok(Portrait { structure: survey.structure().clone(), shape: tensor.ty().shape.clone(), formats })
     }
 
-    /// Writes it for people.
+    /// Writes the human-readable form.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let s = &self.structure;
         writeln!(out, "\nstructure")?;
@@ -84,7 +85,7 @@ impl Portrait {
         Ok(())
     }
 
-    /// The members that it has in the JSON object.
+    /// Returns the members of the JSON object.
     pub(super) fn to_json(&self) -> Vec<(String, Value)> {
         let s = &self.structure;
         let matrix = s.matrix.map(|m| {
@@ -123,8 +124,8 @@ fn symmetry(of: Symmetry) -> &'static str {
     }
 }
 
-/// The formats that the tensor could have, with their names: every shorthand once, blocks of the size that suits it best,
-/// sparse runs, and of booleans each without values where places alone can tell them.
+/// Returns the candidate formats with their names: every shorthand once, blocks of the best size,
+/// sparse runs, and for booleans also each format without values, if it is valid.
 fn candidates(tensor: &Tensor, survey: &Survey) -> Vec<(String, Format)> {
     let ty = tensor.ty();
     let rank = ty.shape.len();
@@ -162,7 +163,7 @@ mod tests {
     use crate::logic::{Prim, Scalar, TensorType};
     use crate::physical::storage::{Duplicates, Triples, Values};
 
-    /// Protects sizes that are beyond an `i64` together: formats of diagonals are left out, others stay.
+    /// Asserts that sizes whose sum exceeds an `i64` exclude only formats of diagonals.
     #[test]
     fn sizes_may_add_up_beyond_64_bits() {
         let shape = vec![i64::MAX as u64; 2];

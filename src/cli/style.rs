@@ -1,15 +1,16 @@
-//! Colours, where a terminal shows them and nobody has asked for none.
+//! Colours for terminals, unless they are disabled.
 
 use std::io::IsTerminal;
 
-/// Whether a stream takes colours.
+/// Style of a stream, with or without colours.
 #[derive(Clone, Copy)]
 pub(super) struct Style {
     coloured: bool,
 }
 
 impl Style {
-    /// Colours if the stream is a terminal and `NO_COLOR` is not set, or empty (<https://no-color.org>).
+    /// Enables colours if the stream is a terminal and `NO_COLOR` is unset or empty
+    /// (<https://no-color.org>).
     pub(super) fn of(stream: &impl IsTerminal) -> Style {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|v| v == "dumb");

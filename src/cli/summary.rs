@@ -1,4 +1,4 @@
-//! What `redpoll run` shows to people: results, plan, times, memory.
+//! The human-readable output of `redpoll run`: results, plan, times, memory.
 
 use super::failure::Failure;
 use super::runnable::Runnable;
@@ -11,15 +11,15 @@ use indicatif::HumanBytes;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// How long everything took.
+/// Times of the steps of a run.
 pub(super) struct Seconds {
-    /// Files into tensors.
+    /// Time of reading files into tensors.
     pub(super) read: Duration,
-    /// Text into a physical plan.
+    /// Time from text to the physical plan.
     pub(super) optimize: Duration,
-    /// The physical plan into kernels.
+    /// Time from the physical plan to kernels.
     pub(super) compile: Duration,
-    /// Text into results, the first time.
+    /// Time from text to results in the first run.
     pub(super) cold: Duration,
     /// The fastest of the later runs.
     pub(super) warm_best: Option<Duration>,
@@ -27,7 +27,7 @@ pub(super) struct Seconds {
     pub(super) warm_median: Option<Duration>,
 }
 
-/// What the bytes are that a run tells.
+/// Description of the bytes held by a run.
 pub(super) const HELD: &str = "results, tensors between queries and workspaces, at most";
 
 /// Writes results, plan, times and memory.
@@ -65,7 +65,7 @@ pub(super) fn report_text(
     Ok(writeln!(out, "  {:<9} {:>10}   {HELD}", "held", HumanBytes(run.held as u64).to_string())?)
 }
 
-/// A result in one line: its value if it has no modes, else what is known of it as a whole.
+/// Formats a result in one line: the value of a scalar, or a summary of a tensor.
 fn result(name: &Alias, tensor: &Tensor) -> Result<String, Failure> {
     let ty = tensor.ty();
     if ty.shape.is_empty()
@@ -88,7 +88,7 @@ fn result(name: &Alias, tensor: &Tensor) -> Result<String, Failure> {
     ))
 }
 
-/// A time with three digits and the unit that suits it.
+/// Formats a time with three digits and a suitable unit.
 fn readable(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     let (value, unit) = match seconds {
@@ -104,7 +104,7 @@ fn readable(time: Duration) -> String {
 mod tests {
     use super::*;
 
-    /// Protects units and digits of times.
+    /// Asserts units and digits of times.
     #[test]
     fn times_are_readable() {
         let cases = [(0, "0.00 us"), (1_500, "1.50 us"), (45_600_000, "45.6 ms"), (123_400_000_000, "123 s")];

@@ -1,4 +1,4 @@
-//! The kinds of data that `redpoll generate` makes, and their options.
+//! The kinds of data of `redpoll generate`, and their options.
 
 use super::super::failure::Failure;
 use super::Common;
@@ -15,11 +15,11 @@ pub(super) enum Kind {
     ErdosRenyi(ErdosRenyiArgs),
     /// The matrix of a stencil on a regular grid: a Laplacian
     Grid(GridArgs),
-    /// A matrix with entries near its diagonal
+    /// A banded matrix
     Banded(BandedArgs),
-    /// A matrix of few full blocks
+    /// A matrix with few dense blocks
     Blocks(BlocksArgs),
-    /// A tensor of any rank with entries anywhere
+    /// A tensor of any rank with uniformly distributed entries
     Uniform(UniformArgs),
     /// Ratings of items by users: a matrix of low rank with noise and power-law counts
     Ratings(RatingsArgs),
@@ -34,16 +34,16 @@ pub(super) struct RmatArgs {
     /// The base-2 logarithm of the number of vertices
     #[arg(long, value_name = "N")]
     scale: u32,
-    /// How many edges are drawn; those that meet are one
+    /// The number of edges drawn; equal ones are merged
     #[arg(long, value_name = "N")]
     edges: u64,
     /// The probabilities of the four quadrants: upper left, upper right, lower left, lower right
     #[arg(long, value_name = "A,B,C,D", value_delimiter = ',', default_values_t = [0.57, 0.19, 0.19, 0.05])]
     probabilities: Vec<f64>,
-    /// How much the probabilities differ between levels
+    /// The bound of the noise of the probabilities, drawn per level
     #[arg(long, value_name = "X", default_value_t = 0.0)]
     noise: f64,
-    /// Store both directions of each edge, and no loops
+    /// Store both directions of each edge, without self-loops
     #[arg(long)]
     undirected: bool,
 }
@@ -73,17 +73,17 @@ pub(super) struct GridArgs {
     /// The number of points along each axis
     #[arg(long, value_name = "N,..", value_delimiter = ',', required = true)]
     extents: Vec<u64>,
-    /// Which neighbours count
+    /// The neighbours in the stencil
     #[arg(long, value_enum, default_value_t = StencilArg::Star)]
     stencil: StencilArg,
 }
 
-/// Which neighbours a point is coupled with.
+/// Neighbours with which a point is coupled.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum StencilArg {
-    /// Those along the axes: 5 points in 2-D, 7 in 3-D
+    /// Neighbours along the axes: 5 points in 2-D, 7 in 3-D
     Star,
-    /// All around: 9 points in 2-D, 27 in 3-D
+    /// All neighbours, including diagonal ones: 9 points in 2-D, 27 in 3-D
     Box,
 }
 
@@ -94,16 +94,16 @@ pub(super) struct BandedArgs {
     /// The number of rows
     #[arg(long, value_name = "N")]
     rows: u64,
-    /// The number of columns; else as many as rows
+    /// The number of columns, by default the number of rows
     #[arg(long, value_name = "N")]
     columns: Option<u64>,
-    /// How many diagonals below the main one
+    /// The number of diagonals below the main one
     #[arg(long, value_name = "N", default_value_t = 1)]
     below: u64,
-    /// How many diagonals above the main one
+    /// The number of diagonals above the main one
     #[arg(long, value_name = "N", default_value_t = 1)]
     above: u64,
-    /// The part of the band that is filled, beside the main diagonal
+    /// The fraction of the band that is filled, apart from the main diagonal
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     density: f64,
 }
@@ -115,16 +115,16 @@ pub(super) struct BlocksArgs {
     /// The number of rows
     #[arg(long, value_name = "N")]
     rows: u64,
-    /// The number of columns; else as many as rows
+    /// The number of columns, by default the number of rows
     #[arg(long, value_name = "N")]
     columns: Option<u64>,
     /// The rows and columns of a block
     #[arg(long, value_name = "ROWS,COLUMNS", value_delimiter = ',', num_args = 1, default_values_t = [4, 4])]
     block: Vec<u64>,
-    /// How many blocks are full
+    /// The number of full blocks
     #[arg(long, value_name = "N", required_unless_present = "density")]
     blocks: Option<u64>,
-    /// The part of the blocks that are full
+    /// The fraction of full blocks
     #[arg(long, value_name = "X", conflicts_with = "blocks")]
     density: Option<f64>,
 }
@@ -139,7 +139,7 @@ pub(super) struct UniformArgs {
     /// The exact number of entries
     #[arg(long, value_name = "N", required_unless_present = "density")]
     entries: Option<u64>,
-    /// The probability of each place to hold an entry
+    /// The probability of an entry at each position
     #[arg(long, value_name = "X", conflicts_with = "entries")]
     density: Option<f64>,
 }
@@ -157,19 +157,19 @@ pub(super) struct RatingsArgs {
     /// The number of ratings
     #[arg(long, value_name = "N")]
     ratings: u64,
-    /// The rank of the matrix without its noise
+    /// The rank of the matrix without noise
     #[arg(long, value_name = "N", default_value_t = 10)]
     rank: u32,
-    /// The deviation of the noise; that of the tastes is 1
+    /// The deviation of the noise; that of the matrix without noise is 1
     #[arg(long, value_name = "X", default_value_t = 0.5)]
     noise: f64,
-    /// The exponent of the power law of users; 0 for equal ones
+    /// The exponent of the power law of users; 0 for a uniform distribution
     #[arg(long, value_name = "X", default_value_t = 0.8)]
     user_skew: f64,
-    /// The exponent of the power law of items; 0 for equal ones
+    /// The exponent of the power law of items; 0 for a uniform distribution
     #[arg(long, value_name = "X", default_value_t = 0.8)]
     item_skew: f64,
-    /// Round to whole numbers from 1 to N
+    /// Round to integers from 1 to N
     #[arg(long, value_name = "N")]
     stars: Option<u32>,
 }
@@ -181,19 +181,19 @@ pub(super) struct ImageArgs {
     /// The number of rows
     #[arg(long, value_name = "N")]
     height: u64,
-    /// The number of columns; else as many as rows
+    /// The number of columns, by default the number of rows
     #[arg(long, value_name = "N")]
     width: Option<u64>,
     /// The number of blobs
     #[arg(long, value_name = "N", default_value_t = 32)]
     blobs: u64,
-    /// The longest half-axis of a blob; else a quarter of the shorter side
+    /// The longest half-axis of a blob, by default a quarter of the shorter side
     #[arg(long, value_name = "X")]
     radius: Option<f64>,
 }
 
 impl Kind {
-    /// The generator, and what every kind takes.
+    /// Returns the generator, and the common options.
     pub(super) fn generator(&self) -> Result<(Box<dyn Generator>, &Common), Failure> {
         Ok(match self {
             Kind::Rmat(a) => {
@@ -247,7 +247,7 @@ fn amount(count: Option<u64>, density: Option<f64>) -> Amount {
     count.map_or(Amount::Density(density.unwrap_or_default()), Amount::Count)
 }
 
-/// So many numbers, or a wrong command line.
+/// Returns exactly N numbers, or a usage failure.
 fn exactly<T: Copy, const N: usize>(option: &str, numbers: &[T]) -> Result<[T; N], Failure> {
     let wrong = |_| Failure::Usage(format!("{option} takes {N} numbers, found {}", numbers.len()));
     <[T; N]>::try_from(numbers).map_err(wrong)

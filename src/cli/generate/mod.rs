@@ -1,4 +1,4 @@
-//! `redpoll generate`: makes data of any size, the same for a seed on every machine.
+//! `redpoll generate`: generates data of any size, reproducible by a seed on every machine.
 
 mod kinds;
 
@@ -12,7 +12,7 @@ use kinds::Kind;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Make a graph, matrix, tensor or image of random numbers
+/// Generate a graph, matrix, tensor or image of random numbers
 #[derive(clap::Args)]
 #[command(after_help = "\
 The same options and seed give the same file on every machine.
@@ -29,26 +29,29 @@ pub(super) struct Args {
     kind: Kind,
 }
 
-/// What every kind takes.
+/// Options of all kinds.
 #[derive(clap::Args)]
 pub(super) struct Common {
-    /// Write into FILE, in the format of its extension: .mtx, .tns, .npy, .npz, .csv or .tsv, each with .gz or .zst or neither
+    /// Write to FILE, in the format of its extension: .mtx, .tns, .npy, .npz, .csv or .tsv,
+    /// optionally followed by .gz or .zst
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 
-    /// Where the random numbers begin
+    /// The seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 
-    /// The dtype of the values: bool, i8 to i64, u8 to u64, f32 or f64; else as suits them
+    /// The dtype of the values: bool, i8 to i64, u8 to u64, f32 or f64; by default one that suits
+    /// them
     #[arg(long, value_name = "DTYPE", value_parser = dtype)]
     dtype: Option<Prim>,
 
-    /// How values are drawn: one, integer:LOW:HIGH (never 0), uniform:LOW:HIGH or normal:MEAN:DEVIATION; else as suits the kind
+    /// The distribution of values: one, integer:LOW:HIGH (never 0), uniform:LOW:HIGH or
+    /// normal:MEAN:DEVIATION; by default that of the kind
     #[arg(long, value_name = "DISTRIBUTION", allow_hyphen_values = true)]
     values: Option<Distribution>,
 
-    /// The most memory that entries may take, in GiB
+    /// Maximum memory of entries, in GiB
     #[arg(long, value_name = "GIB", default_value_t = 8)]
     memory: u32,
 }

@@ -1,4 +1,4 @@
-//! `redpoll sql`: statements over files, and the REPL that `redpoll` alone starts.
+//! `redpoll sql`: statements over files, and the REPL, which `redpoll` without a command starts.
 
 mod output;
 mod pieces;
@@ -42,28 +42,29 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "FILE", conflicts_with = "statements")]
     file: Option<PathBuf>,
 
-    /// The file of a table: .mtx, .tns, .npz, .csv, .tsv, .txt, .ndjson, .parquet or .arrow; a folder or a pattern of files
+    /// The file of a table: .mtx, .tns, .npz, .csv, .tsv, .txt, .ndjson, .parquet or .arrow; a
+    /// folder or a pattern of files
     #[arg(long, value_name = "NAME=FILE")]
     table: Vec<TableFile>,
 
-    /// How rows are printed
+    /// The format of printed rows
     #[arg(long, value_enum, default_value_t = Mode::Table)]
     format: Mode,
 
-    /// Run each query N times more after the first, to tell the time of a warm run
+    /// Run each query N more times after the first, to measure the time of a warm run
     #[arg(long, value_name = "N", default_value_t = 0)]
     repeat: u32,
 
-    /// Compute floats by IEEE 754 to the letter where redpoll runs a query: sums keep their order
+    /// Compute floats exactly as IEEE 754 in queries run by redpoll: sums keep their order
     #[arg(long)]
     strict: bool,
 
-    /// The number of threads that kernels and DataFusion run on
+    /// The number of threads of kernels and DataFusion
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
 }
 
-/// A table's file.
+/// The file of a table.
 #[derive(Clone, Debug)]
 struct TableFile {
     name: String,
@@ -107,11 +108,11 @@ pub(super) fn sql(args: &Args, memory_limit: Option<usize>, out: &mut impl Write
     })
 }
 
-/// What runs statements. Its end does not wait for those that were cancelled.
+/// Runtime of statements. Dropping it does not wait for cancelled statements.
 struct Threads(Option<Runtime>);
 
 impl Threads {
-    /// Waits for what is to be done.
+    /// Blocks on a future.
     fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         self.0.as_ref().expect("it is there until it is dropped").block_on(deep(work))
     }
@@ -125,7 +126,8 @@ impl Drop for Threads {
     }
 }
 
-/// What runs statements, on so many threads, or on as many as the machine runs at once.
+/// Creates the runtime of statements with the given number of threads, or by default the
+/// parallelism of the machine.
 fn runtime(threads: Option<NonZero<usize>>) -> Result<Threads, Failure> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if let Some(threads) = threads {
@@ -145,7 +147,7 @@ impl From<DataFusionError> for Failure {
     }
 }
 
-/// What to do next, where the message of DataFusion does not say it.
+/// Returns a hint for errors whose DataFusion message does not say the next step.
 fn hint(error: &DataFusionError) -> Option<&'static str> {
     let text = error.to_string();
     match error {
@@ -163,7 +165,7 @@ fn hint(error: &DataFusionError) -> Option<&'static str> {
     }
 }
 
-/// A database of the command line.
+/// Returns the database of the command line.
 fn database(memory_limit: Option<usize>) -> Database {
     Session::new(Config { memory_limit, ..Config::default() }).database()
 }

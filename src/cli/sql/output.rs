@@ -1,4 +1,4 @@
-//! How rows are printed, a few at a time, so that Ctrl-C is heard between them.
+//! Printing of rows in small groups, so that Ctrl-C takes effect between them.
 
 use super::super::failure::Failure;
 use crate::sql::datafusion::arrow::csv;
@@ -10,28 +10,28 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use unicode_width::UnicodeWidthStr;
 
-/// How rows are printed.
+/// Format of printed rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(super) enum Mode {
     /// A table with borders.
     Table,
     /// Comma-separated values with a header.
     Csv,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
 impl Mode {
-    /// The mode of that name.
+    /// Returns the mode of the given name.
     pub(super) fn of_name(name: &str) -> Option<Mode> {
         <Mode as clap::ValueEnum>::from_str(name, true).ok()
     }
 }
 
-/// Number of rows that are formatted before Ctrl-C is looked for.
+/// Number of rows that are formatted between checks for Ctrl-C.
 const AT_ONCE: usize = 256;
 
-/// Prints the rows of batches, which have one schema, until it is told to stop.
+/// Prints the rows of batches, which have one schema, until `stop` is set.
 pub(super) fn print(
     mode: Mode,
     batches: &[RecordBatch],
@@ -40,7 +40,7 @@ pub(super) fn print(
 ) -> Result<(), Failure> {
     let parts = batches.iter().flat_map(|batch| {
         let rows = batch.num_rows();
-        // An empty batch has a header.
+        // An empty batch also has a header.
         let starts = (0..rows.max(1)).step_by(AT_ONCE);
         starts.map(move |start| batch.slice(start, AT_ONCE.min(rows - start)))
     });
@@ -74,7 +74,7 @@ fn failed(error: ArrowError) -> Failure {
     }
 }
 
-/// Prints a table with borders, whose columns are as wide as their widest values.
+/// Prints a table with borders, with columns as wide as their widest values.
 fn table(
     parts: impl Iterator<Item = Result<RecordBatch, Failure>>,
     batches: &[RecordBatch],
@@ -111,7 +111,7 @@ fn table(
     Ok(())
 }
 
-/// Writes a row of a table; it has as many lines as the value with the most.
+/// Writes a row of a table, with as many lines as its tallest cell.
 fn write_row(cells: &[String], widths: &[usize], out: &mut impl Write) -> std::io::Result<()> {
     let lines = cells.iter().map(|cell| cell.split('\n').count()).max().unwrap_or(1);
     for line in 0..lines {
@@ -137,7 +137,7 @@ mod tests {
         RecordBatch::try_from_iter_with_nullable([("größe", numbers, false), ("text", texts, true)]).unwrap()
     }
 
-    /// Protects the look of tables, which is Arrow's.
+    /// Asserts that tables look like those of Arrow.
     #[test]
     fn tables_look_as_those_of_arrow() {
         let many: Vec<Option<&str>> = (0..1000).map(|k| Some(if k % 7 == 0 { "表" } else { "a" })).collect();
@@ -152,7 +152,7 @@ mod tests {
         }
     }
 
-    /// Protects users of large results from output that cannot be ended.
+    /// Asserts that output stops when the flag is set.
     #[test]
     fn output_stops_when_it_is_told_to() {
         let rows = [batch(vec![Some("a"); 1000])];

@@ -1,4 +1,4 @@
-//! Where the statements of a text begin and end, as the parser sees it: not in strings, and not in comments.
+//! Splitting of a text into statements by the tokenizer, aware of strings and comments.
 
 use crate::sql::datafusion::sql::sqlparser::dialect::GenericDialect;
 use crate::sql::datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
@@ -6,31 +6,31 @@ use crate::sql::datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWi
 /// A statement of a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Piece {
-    /// The line on which it begins, from 1 on.
+    /// The first line of the statement, counted from 1.
     pub(super) line: u64,
     /// Its text, without the semicolon.
     pub(super) text: String,
 }
 
-/// What a text is, so far as it is written.
+/// State of a text that may be incomplete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Written {
-    /// Nothing but space and comments.
+    /// Only blanks and comments.
     Nothing,
-    /// The last statement has no end.
+    /// The last statement is incomplete.
     Part,
-    /// A string, a quoted name or a comment has no end.
+    /// A string, a quoted name or a comment is not closed.
     OpenText,
-    /// All statements have their ends.
+    /// All statements are complete.
     Whole,
 }
 
-/// What a text is, so far as it is written.
+/// Returns whether a text is complete.
 pub(super) fn written(text: &str) -> Written {
     let tokens = match Tokenizer::new(&GenericDialect, text).tokenize() {
         Ok(tokens) => tokens,
         Err(e) if e.message.contains("nterminated") || e.message.contains("EOF") => return Written::OpenText,
-        // What is no token at all is an error, whatever follows.
+        // An invalid token is an error regardless of the rest.
         Err(_) if text.trim_end().ends_with(';') => return Written::Whole,
         Err(_) => return Written::Part,
     };
@@ -41,7 +41,7 @@ pub(super) fn written(text: &str) -> Written {
     }
 }
 
-/// The statements of a text; none where it cannot be cut into tokens.
+/// Returns the statements of a text, or none if it cannot be tokenized.
 pub(super) fn pieces(text: &str) -> Vec<Piece> {
     let tokens = Tokenizer::new(&GenericDialect, text).tokenize_with_location().unwrap_or_default();
     let starts: Vec<usize> = [0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
@@ -66,7 +66,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
 mod tests {
     use super::*;
 
-    /// Protects users from statements that run before they are written, and from prompts that wait for what is there.
+    /// Asserts that only complete statements run.
     #[test]
     fn statements_end_where_the_parser_ends_them() {
         for (text, expected) in [
@@ -89,7 +89,7 @@ mod tests {
         }
     }
 
-    /// Protects what messages say of a statement of a file: its number, its line, its text.
+    /// Asserts the lines and texts of statements.
     #[test]
     fn pieces_are_statements_with_their_lines() {
         let text = "-- first;\nSELECT 'ä;b' AS s;\n\n  SELECT\n 2 ; ;\nSELECT 3 -- end;\n";

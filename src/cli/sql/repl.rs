@@ -1,4 +1,5 @@
-//! The REPL: statements until `;`, over several lines, with a history, and commands that start with a dot.
+//! The REPL: multi-line statements that end with `;`, a history, and commands that start with a
+//! dot.
 
 use super::super::failure::Failure;
 use super::output::Mode;
@@ -23,7 +24,7 @@ that is not finished; Ctrl-D and `quit` end the session.
   .quit               the end
 `SET redpoll.enabled = false;` leaves queries to DataFusion; `EXPLAIN VERBOSE` says what was not claimed, and why.";
 
-/// What a line asks for.
+/// Continuation after a command.
 enum Next {
     Continue,
     End,
@@ -39,7 +40,7 @@ pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<
     let mut editor = DefaultEditor::new().map_err(failed)?;
     let history = history_file();
     if let Some(file) = &history {
-        // There is none at the first time.
+        // The history does not exist in the first session.
         let _ = editor.load_history(file);
     }
     writeln!(out, "redpoll {}; `.help` has more", env!("CARGO_PKG_VERSION"))?;
@@ -73,7 +74,7 @@ pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<
             Line::End => break,
             Line::Command(text) | Line::Statements(text) => text,
         };
-        // A history that cannot be kept is no reason to stop.
+        // Errors of the history are ignored.
         let _ = editor.add_history_entry(text.trim_end());
         let done = match text.trim_start().starts_with(['.', '\\']) {
             true => runtime.block_on(dot_command(&database, text.trim(), &mut shown, out)),
@@ -96,14 +97,14 @@ pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<
     Ok(())
 }
 
-/// What to do with an unfinished statement at the end of the input.
+/// Action on an unfinished statement at the end of the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum AtEnd {
-    /// There is none: the session ends.
+    /// There is no statement: end the session.
     End,
-    /// The end of a script is the end of its last statement; the next line is the end again.
+    /// Run it: the end of a script ends its last statement. The next line read is the end again.
     Run,
-    /// Ctrl-D is no way to say that a statement is finished.
+    /// Drop it: Ctrl-D does not finish a statement.
     Drop,
 }
 
@@ -115,20 +116,20 @@ fn at_end(statement: &str, terminal: bool) -> AtEnd {
     }
 }
 
-/// What a line asks for.
+/// Action of a line.
 #[derive(PartialEq, Eq, Debug)]
 enum Line {
-    /// Nothing yet.
+    /// Wait for more lines.
     Nothing,
-    /// A way out of an unfinished statement.
+    /// Explain how to leave an unfinished statement.
     Hint,
-    /// The end of the session.
+    /// End the session.
     End,
     Command(String),
     Statements(String),
 }
 
-/// Adds a line to the statement that it continues, and takes that when it is whole.
+/// Adds a line to the current statement, and takes the statement if it is complete.
 fn take_line(statement: &mut String, line: &str) -> Line {
     let word = line.trim().trim_end_matches(';').to_ascii_lowercase();
     let is_end = matches!(word.as_str(), "quit" | "exit");
@@ -151,7 +152,7 @@ fn take_line(statement: &mut String, line: &str) -> Line {
         }
         Written::Part | Written::OpenText => {
             statement.push('\n');
-            // Scripts end with a line of their own.
+            // The end of a script adds a line `;`.
             if line == ";" { Line::Statements(std::mem::take(statement)) } else { Line::Nothing }
         }
         Written::Whole => Line::Statements(std::mem::take(statement)),
@@ -160,7 +161,7 @@ fn take_line(statement: &mut String, line: &str) -> Line {
 
 /// Writes a line to standard error.
 fn say(text: &str) {
-    // Where standard error is gone there is nobody to tell.
+    // Errors of standard error are ignored.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
@@ -190,7 +191,7 @@ async fn dot_command(
     Ok(Next::Continue)
 }
 
-/// Where the history is kept.
+/// Returns the path of the history.
 fn history_file() -> Option<PathBuf> {
     use etcetera::BaseStrategy;
     let base = etcetera::choose_base_strategy().ok()?;
@@ -201,7 +202,7 @@ fn history_file() -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    /// Protects rows from a statement whose condition was still to be written.
+    /// Asserts that Ctrl-D never runs an unfinished statement.
     #[test]
     fn ctrl_d_runs_no_unfinished_statement() {
         assert_eq!(at_end("DELETE FROM t", true), AtEnd::Drop);
@@ -209,7 +210,7 @@ mod tests {
         assert_eq!(at_end("SELECT 1", false), AtEnd::Run);
     }
 
-    /// Protects the ways into and out of statements.
+    /// Asserts the actions of lines inside and outside of statements.
     #[test]
     fn lines_are_taken_as_they_are_meant() {
         let mut statement = String::new();

@@ -1,4 +1,4 @@
-//! Statements one after the other: run, printed, timed.
+//! Execution, printing and timing of statements in order.
 
 use super::super::failure::Failure;
 use super::output::{Mode, print};
@@ -15,18 +15,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
 
-/// What is shown of statements.
+/// Options of the output of statements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shown {
-    /// How rows are printed.
+    /// The format of rows.
     pub(super) mode: Mode,
-    /// How often each statement runs after the first time.
+    /// The number of repeated runs after the first.
     pub(super) repeat: u32,
-    /// Whether a line tells how long it took.
+    /// Set to print a line with the time.
     pub(super) timing: bool,
 }
 
-/// Runs the statements of a text until one fails; Ctrl-C ends the one that runs or is printed.
+/// Runs the statements of a text until one fails. Ctrl-C cancels the statement that is running or
+/// printed.
 pub(super) async fn run_text(
     database: &Database,
     text: &str,
@@ -47,7 +48,7 @@ pub(super) async fn run_text(
     Ok(())
 }
 
-/// The failure of a statement among others, with its number, its line and its text.
+/// Adds the number, line and text of a statement to its failure.
 fn of_statement(failure: Failure, k: usize, piece: &Piece) -> Failure {
     let Failure::Failed { error, hint } = failure else { return failure };
     let text = piece.text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -59,10 +60,10 @@ fn of_statement(failure: Failure, k: usize, piece: &Piece) -> Failure {
     Failure::Failed { error, hint }
 }
 
-/// Number of characters that messages show of a statement.
+/// Maximum number of characters of a statement in messages.
 const MOST_SHOWN: usize = 80;
 
-/// The failure of a text that is no SQL, with the statement that is none.
+/// Returns the failure of a text that cannot be parsed, with the first invalid statement.
 fn misread(database: &Database, text: &str, error: DataFusionError) -> Failure {
     let pieces = pieces(text);
     let wrong = pieces.iter().position(|piece| database.statements(&piece.text).is_err());
@@ -72,7 +73,7 @@ fn misread(database: &Database, text: &str, error: DataFusionError) -> Failure {
     }
 }
 
-/// Whether a statement gives rows and changes nothing, so that it may run again.
+/// Returns whether a statement is a query without side effects, which may run again.
 fn is_query(statement: &Statement) -> bool {
     matches!(statement, Statement::Statement(statement) if matches!(**statement, ast::Statement::Query(_)))
 }
@@ -93,7 +94,7 @@ async fn run_statement(
     }
     let mut warm = Vec::new();
     if shown.repeat > 0 && is_query(&statement) {
-        // A warm run is one that finds everything ready.
+        // Warm runs start after all kernels are ready.
         database.prepared().await;
         for _ in 0..shown.repeat {
             let start = Instant::now();
@@ -105,13 +106,13 @@ async fn run_statement(
     if shown.timing {
         let rows = batches.iter().map(RecordBatch::num_rows).sum();
         out.flush()?;
-        // Where standard error is gone there is nobody to tell.
+        // Errors of standard error are ignored.
         let _ = writeln!(std::io::stderr(), "{}", timing_line(rows, cold, &warm));
     }
     Ok(())
 }
 
-/// Listens for Ctrl-C until it is dropped.
+/// Listener for Ctrl-C, active until dropped.
 struct Interruption {
     heard: Arc<AtomicBool>,
     listener: AbortHandle,
@@ -136,8 +137,8 @@ impl Drop for Interruption {
     }
 }
 
-/// The rows of a statement. It runs as a task of its own, so that Ctrl-C is heard whatever it does; one that does not pause
-/// goes on until it does, and nobody waits for it.
+/// Runs a statement in its own task, so that Ctrl-C takes effect at once. A cancelled task
+/// continues in the background until it yields.
 async fn run(database: &Database, statement: Statement) -> Result<Vec<RecordBatch>, Failure> {
     let database = database.clone();
     let rows = tokio::spawn(deep(async move {
