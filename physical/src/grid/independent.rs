@@ -5,10 +5,9 @@
 //!   loop;
 //! - each local that the body assigns is assigned in every round before it is read, and is read
 //!   nowhere outside the loop, except for locals that rounds fold into and read for nothing else;
-//! - all accesses to a stored array go to positions of the round: `stride * var + base + offset`,
-//!   with one stride and base for all and an offset below the stride, or the same with the
-//!   coordinate that a list has for the round instead of `var`. Atomic operations may access any
-//!   position.
+//! - all accesses to a stored array go to positions of the round, `stride * var + base + offset`,
+//!   with one stride and base for all and an offset below the stride. The coordinate that a list
+//!   has for the round may take the place of `var`. Atomic operations may access any position.
 
 use super::affine::{Form, Forms};
 use super::nodes::Folded;

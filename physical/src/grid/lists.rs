@@ -1,7 +1,7 @@
 //! Lanes for folds and walks along lists, chosen by the lengths of the lists.
 //!
 //! A list shorter than the team leaves lanes idle, so a team has about as many lanes as a list has
-//! entries on average: teams of fewer lanes share a warp, and a block shares a list that is long
+//! entries on average. Teams of fewer lanes share a warp, and a block shares a list that is long
 //! for a warp. Source: N. Bell, M. Garland, "Implementing sparse matrix-vector multiplication on
 //! throughput-oriented processors", 2009.
 
@@ -58,8 +58,9 @@ impl Lists {
     }
 }
 
-/// Returns the number of lanes for loops of `places` entries: 1 if there are too few to share, and
-/// more than a warp if each lane of a block has enough of them to make up for its barriers.
+/// Returns the number of lanes for loops of `places` entries: 1 if there are too few to share.
+/// Loops with enough entries for each lane of a block to make up for its barriers get more than a
+/// warp.
 fn lanes(places: f64) -> u16 {
     let of_block = (places / LEAST_OF_BLOCK).min(f64::from(MOST_LANES));
     let most = places.clamp(1.0, f64::from(WARP)).max(of_block) as u16;

@@ -15,8 +15,9 @@ pub const WARP: u32 = 32;
 /// Largest number of lanes of a team; a team of more than one warp is a block.
 pub const MOST_LANES: u32 = 256;
 
-/// Maps a verified function to a grid whose teams have as many lanes as the function can use: the
-/// most that folds and walks ask for, at least a warp if other loops are spread, otherwise one.
+/// Maps a verified function to a grid whose teams have as many lanes as the function can use. That
+/// is the most that folds and walks ask for, at least a warp if other loops are spread, otherwise
+/// one.
 pub fn map(function: &Function, places: Vec<Place>, walks: &Walks) -> Grid {
     let grid = map_to(function, places, WARP, walks);
     let mut useful = 1;

@@ -1,8 +1,8 @@
 //! Hoists loads out of innermost loops, and reads the bases of growing buffers before them.
 //!
 //! A load moves if every round would load the same value: the first round certainly executes the
-//! load, the loop does not assign the locals of its position, and the loop does not write its
-//! buffer. Cranelift hoists pure operations itself, but no loads.
+//! load, and the loop neither assigns the locals of its position nor writes its buffer. Cranelift
+//! hoists pure operations itself, but no loads.
 
 use super::function::{Emitter, Pointer};
 use crate::assembly::{Buffer, Expr, Stmt};

@@ -1,8 +1,8 @@
 //! From C text to kernels in memory: finds or compiles libraries, loads them and caches them.
 //!
 //! A [`Toolchain`] has a C compiler and two caches, in memory and on disk. The key of both is a
-//! hash of all inputs to the machine code: the text, which names the calling convention; the
-//! compiler with its version and flags; the processor; and the version of this crate.
+//! hash of all inputs to the machine code: the text, the compiler with its version and flags, the
+//! processor, and the version of this crate. The text names the calling convention.
 
 mod compiler;
 mod cpu;
