@@ -1,7 +1,8 @@
-//! CP decomposition of a sparse tensor of three modes by alternating least squares: `T[ijk] = sum_r A[ir] B[jr] C[kr]`.
+//! CP decomposition of a sparse tensor of three modes by alternating least squares: `T[ijk] = sum_r
+//! A[ir] B[jr] C[kr]`.
 //!
-//! A file may be given; without one it is `shared/datasets/tensors` beside the repository, if that is there, or a tensor
-//! of known rank.
+//! The argument is an optional file. The default is a file in `shared/datasets/tensors` beside the
+//! repository, if it exists, or else a tensor of given rank.
 #![allow(clippy::print_stdout, reason = "an example shows its results")]
 
 use redpoll::datasets::read;
@@ -27,7 +28,8 @@ fn main() -> Result<(), Error> {
         for mode in 0..3 {
             let [p, q] = [(mode + 1) % 3, (mode + 2) % 3];
             let (b, c) = (&factors[p], &factors[q]);
-            // The matricized tensor times Khatri-Rao product, and the Gram matrix of the other factors.
+            // The matricized tensor times Khatri-Rao product, and the Gram matrix of the other
+            // factors.
             let spec = ["ijk,jr,kr->ir", "ijk,kr,ir->jr", "ijk,ir,jr->kr"][mode];
             let product = session.einsum(spec, [&tensor, b, c]).to_vec::<f64>()?;
             let gram = (b.t().matmul(b) * c.t().matmul(c)).to_vec::<f64>()?;
@@ -48,14 +50,14 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// The tensor of a file, or one of known rank.
+/// Returns the tensor of a file, or one of given rank.
 fn tensor(session: &Session, rng: &mut Rng) -> Result<Array, Error> {
     let beside = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/datasets/tensors/aminoacid.tns.zst"));
     let given = std::env::args().nth(1).map(PathBuf::from).or_else(|| beside.exists().then_some(beside));
     if let Some(path) = given {
         let (tensor, _) = read(&path, &Default::default())?.into_tensor(None)?;
         let array = session.array(tensor).astype(Prim::F64);
-        // Modes beyond the third are summed up.
+        // Modes beyond the third are summed.
         let more: Vec<i64> = (3..array.rank()? as i64).collect();
         return Ok(array.sum(&more[..]));
     }
@@ -68,7 +70,8 @@ fn random(session: &Session, rng: &mut Rng, rows: u64) -> Array {
     session.dense([rows, RANK as u64], values)
 }
 
-/// Solves `X gram = product` for the rows of X, by elimination; a little is added to the diagonal.
+/// Solves `X gram = product` for the rows of X by elimination, with a small regularization of the
+/// diagonal.
 fn solve(gram: &[f64], mut product: Vec<f64>) -> Vec<f64> {
     let mut m = gram.to_vec();
     for i in 0..RANK {

@@ -1,4 +1,5 @@
-//! Masks of images: erosion, edges and overlap of two shapes, as whole-array logic that fuses into few passes.
+//! Masks of images: erosion, edges and overlap of two shapes, as whole-array logic that is fused
+//! into few passes.
 #![allow(clippy::print_stdout, reason = "an example shows its results")]
 
 use redpoll::{Array, Error, Session};
@@ -25,7 +26,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// The pixels whose neighbours above, below, left and right are all in the mask.
+/// Returns the pixels whose neighbours above, below, left and right are all in the mask.
 fn eroded(mask: &Array) -> Array {
     let moved = |dy: i64, dx: i64| mask.pad([(dy, -dy), (dx, -dx)], false);
     moved(1, 0).logical_and(moved(-1, 0)).logical_and(moved(0, 1)).logical_and(moved(0, -1)).logical_and(mask)

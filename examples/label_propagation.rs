@@ -1,12 +1,13 @@
-//! Label propagation: from one labelled node on each side, the two factions of the karate club.
+//! Label propagation: finds the two factions of the karate club from one labelled node on each
+//! side.
 #![allow(clippy::print_stdout, reason = "an example shows its results")]
 
 use redpoll::datasets::{read_bytes, sample};
 use redpoll::logic::{Format, Prim};
 use redpoll::{Error, Session, index};
 
-/// The members who stayed with the instructor when the club split (Zachary, "An information flow model for conflict and
-/// fission in small groups", 1977), counted from 1.
+/// Members who stayed with the instructor when the club split, counted from 1 (Zachary, "An
+/// information flow model for conflict and fission in small groups", 1977).
 const INSTRUCTOR: [i64; 17] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 17, 18, 20, 22];
 
 fn main() -> Result<(), Error> {
@@ -16,10 +17,10 @@ fn main() -> Result<(), Error> {
     let edges = session.array(edges).astype(Prim::F64);
     let n = edges.shape()?[0];
 
-    // A row of scores a member; the instructor (1) and the president (34) are known.
+    // One row of scores per member; the instructor (1) and the president (34) are labelled.
     let known = session.triples([n, 2], Format::csf(2), [([0, 0], 1.0), ([33, 1], 1.0)]);
     let fixed = known.any(1).expand_dims(1);
-    // With degrees of at least 1 nothing over nothing is 0, so that the quotient stays sparse.
+    // Degrees are at least 1, so that 0 divided by a degree is 0 and the quotient stays sparse.
     let degree = edges.sum(1).maximum(1.0);
     let mean = session.array((&edges / degree.expand_dims(1)).collect()?);
     let mut scores = known.clone();

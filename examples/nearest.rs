@@ -1,11 +1,12 @@
-//! The nearest neighbours of each row of a sparse matrix by cosine similarity: who went to the same parties.
+//! Nearest neighbours of each row of a sparse matrix by cosine similarity: the women who attended
+//! the same events.
 #![allow(clippy::print_stdout, reason = "an example shows its results")]
 
 use redpoll::datasets::{read_bytes, sample};
 use redpoll::logic::Prim;
 use redpoll::{Error, Session};
 
-/// Neighbours of each row.
+/// Number of neighbours of each row.
 const NEIGHBOURS: usize = 3;
 
 fn main() -> Result<(), Error> {
@@ -15,7 +16,7 @@ fn main() -> Result<(), Error> {
     let attended = session.array(attended).astype(Prim::F64);
     let women = attended.shape()?[0];
 
-    // cos(a, b) = a.b / |a| |b|; nobody is her own neighbour.
+    // cos(a, b) = a.b / |a| |b|. A row is not its own neighbour.
     let length = attended.norm(2.0, 1);
     let cosine = attended.matmul(attended.t()) / length.outer(&length);
     let myself = session.eye(women, women, 0, Prim::Bool);
@@ -25,7 +26,7 @@ fn main() -> Result<(), Error> {
     for _ in 0..NEIGHBOURS {
         let best = session.array(similarity.argmax(1).collect()?);
         nearest.push((best.to_vec()?, similarity.max(1).to_vec()?));
-        // Who is taken is out of the next round.
+        // Neighbours found so far are excluded from the next round.
         let taken = session.arange(0, women as i64, 1).equal(best.expand_dims(1));
         similarity = session.array(taken.where_(-1.0, &similarity).collect()?);
     }

@@ -1,4 +1,4 @@
-//! PageRank of the karate club: a random walk along edges that starts anew now and then.
+//! PageRank of the karate club: a random walk along edges with occasional restarts.
 #![allow(clippy::print_stdout, reason = "an example shows its results")]
 
 use redpoll::datasets::{read_bytes, sample};
@@ -12,8 +12,8 @@ fn main() -> Result<(), Error> {
     let edges = session.array(edges).astype(Prim::F64);
     let n = edges.shape()?[0];
 
-    // The walk leaves a node along each of its edges alike. With degrees of at least 1 nothing over nothing is 0, so that
-    // the quotient stays sparse.
+    // The walk leaves a node along each of its edges with equal probability. Degrees are at least
+    // 1, so that 0 divided by a degree is 0 and the quotient stays sparse.
     let degree = edges.sum(1).maximum(1.0);
     let walk = (&edges / degree.expand_dims(1)).t().to_csr();
     let walk = session.array(walk.collect()?);

@@ -1,4 +1,4 @@
-//! Generators: the statistics they promise, the same bytes for a seed, and what they refuse.
+//! Tests of generators: their statistics, reproducibility by seed, and rejected parameters.
 
 use expect_test::expect;
 use redpoll_datasets::generate::{
@@ -34,7 +34,7 @@ fn reals(content: &Content) -> &[f64] {
     values
 }
 
-/// How many entries each coordinate of a mode has, the most first.
+/// Returns the number of entries of each coordinate of a mode, in descending order.
 fn degrees(content: &Content, mode: usize) -> Vec<u64> {
     let mut degrees = vec![0; content.shape[mode] as usize];
     coordinates(content)[mode].iter().for_each(|&i| degrees[i as usize] += 1);
@@ -42,7 +42,7 @@ fn degrees(content: &Content, mode: usize) -> Vec<u64> {
     degrees
 }
 
-/// One small case of each generator and of its variants.
+/// Returns one small case of each generator and variant.
 fn cases() -> Vec<(&'static str, Box<dyn Generator>)> {
     let undirected = Edges::Undirected;
     let grid = |extents: &[u64], stencil| Grid { extents: extents.to_vec(), stencil };
@@ -69,7 +69,7 @@ fn cases() -> Vec<(&'static str, Box<dyn Generator>)> {
     ]
 }
 
-/// Protects the data of published numbers: these hashes (FNV-1a of the text written) hold on every machine.
+/// Asserts hashes (FNV-1a) of the written text, which are the same on every machine.
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     let mut lines = String::new();
@@ -104,7 +104,7 @@ fn the_same_seed_gives_the_same_bytes() {
     .assert_eq(&lines);
 }
 
-/// Protects what every reader of the entries relies on, and that they can be stored.
+/// Asserts that entries are sorted without repetitions and can be stored.
 #[test]
 fn entries_are_sorted_and_each_once() {
     for (name, generator) in cases() {
@@ -121,7 +121,7 @@ fn entries_are_sorted_and_each_once() {
     }
 }
 
-/// Protects that the values are those asked for while the places stay the same.
+/// Asserts that the requested values do not change the positions of entries.
 #[test]
 fn values_change_without_the_places() {
     for (name, generator) in cases() {
@@ -142,7 +142,8 @@ fn rmat_is_skewed_and_undirected_if_asked() {
     let degrees = degrees(&graph, 0);
     let entries = pairs(&graph).len();
     assert!((34_000..40_000).contains(&entries), "{entries} entries");
-    // The first vertex gets (a + b)^12 = 0.037 of the edges drawn, which meet 696 different others in the mean.
+    // The first vertex gets (a + b)^12 = 0.037 of the edges drawn, to 696 different neighbours on
+    // average.
     assert!((620..770).contains(&degrees[0]), "the largest degree is {}", degrees[0]);
     let busiest: u64 = degrees[..41].iter().sum();
     assert!(busiest * 5 > entries as u64, "a hundredth of the vertices has {busiest} of {entries} edges");
@@ -152,7 +153,7 @@ fn rmat_is_skewed_and_undirected_if_asked() {
     let undirected = pairs(&drawn(&Rmat { direction: Edges::Undirected, ..Rmat::new(8, 2000) }));
     let all: HashSet<_> = undirected.iter().copied().collect();
     assert!(all.iter().all(|&(i, j)| i != j && all.contains(&(j, i))));
-    // Only the upper triangle can be reached without the lower left quadrant.
+    // Without the lower left quadrant, only the upper triangle can be reached.
     let upper = Rmat { probabilities: [0.4, 0.3, 0.0, 0.3], ..Rmat::new(9, 3000) };
     assert!(pairs(&drawn(&upper)).iter().all(|(i, j)| i <= j));
 }
@@ -181,7 +182,7 @@ fn erdos_renyi_has_binomial_degrees() {
 fn grids_are_laplacians() {
     let grid = |extents: &[u64], stencil| drawn(&Grid { extents: extents.to_vec(), stencil });
     let star = grid(&[10, 7], Stencil::Star);
-    // Every point, and every edge of the grid in both directions.
+    // All points, and all edges of the grid in both directions.
     assert_eq!((star.shape.clone(), pairs(&star).len()), (vec![70, 70], 70 + 2 * (9 * 7 + 10 * 6)));
     let centre: Vec<u64> = pairs(&star).into_iter().filter(|(i, _)| *i == 30).map(|(_, j)| j).collect();
     assert_eq!(centre, [23, 29, 30, 31, 37]);
@@ -204,7 +205,7 @@ fn bands_have_their_width() {
     let entries = pairs(&drawn(&sparse));
     assert!(entries.iter().all(|(i, j)| i.abs_diff(*j) <= 10));
     assert_eq!(entries.iter().filter(|(i, j)| i == j).count(), 4000);
-    // 20 places a row beside the diagonal; six deviations.
+    // 20 positions per row beside the diagonal; six deviations.
     assert!((entries.len() - 4000).abs_diff(24_000) < 850, "{} entries", entries.len());
     let wide = Banded { rows: 3, columns: 5, below: u64::MAX, above: u64::MAX, density: 1.0 };
     assert_eq!(pairs(&drawn(&wide)).len(), 15);
@@ -228,7 +229,7 @@ fn uniform_tensors_have_their_entries() {
     let exact = Uniform { shape: vec![100, 90, 80, 3], entries: Amount::Count(20_000) };
     let content = drawn(&exact);
     assert_eq!(content.data.values().len(), 20_000);
-    // Each of three, with six deviations of a binomial count.
+    // Each of three coordinates, with six deviations of a binomial count.
     assert!(degrees(&content, 3).iter().all(|&d| d.abs_diff(6667) < 400), "{:?}", degrees(&content, 3));
     assert!(reals(&content).iter().all(|x| (0.0..1.0).contains(x)));
     let density = Uniform { shape: vec![300, 200], entries: Amount::Density(0.25) };
@@ -241,7 +242,7 @@ fn uniform_tensors_have_their_entries() {
     assert_eq!(drawn(&sparse).data.values().len(), 1153);
 }
 
-/// The rank of a matrix by Gaussian elimination with full pivoting.
+/// Returns the rank of a matrix by Gaussian elimination with full pivoting.
 fn rank(mut matrix: Vec<Vec<f64>>) -> usize {
     for done in 0..matrix.len().min(matrix[0].len()) {
         let rest = (done..matrix.len()).flat_map(|i| (done..matrix[0].len()).map(move |j| (i, j)));
@@ -303,7 +304,7 @@ fn images_have_long_runs() {
     assert!((4..=13).contains(&levels.len()), "{} values", levels.len());
 }
 
-/// Protects the machine: what cannot be held is refused before it is begun, and what makes no sense at all.
+/// Asserts that parameters that exceed memory or are invalid are rejected before generation.
 #[test]
 fn absurd_parameters_are_refused() {
     let uniform = |shape: &[u64], entries| Uniform { shape: shape.to_vec(), entries };

@@ -1,8 +1,10 @@
-//! Real graphs, matrices and tensors read as their manifest says, where a collection is at hand.
+//! Tests that real graphs, matrices and tensors agree with their manifest, if the collection is
+//! available.
 //!
-//! The folder is `shared/datasets` beside the checkout, or the one that `REDPOLL_DATASETS` names. Its `MANIFEST.tsv` has
-//! a row for each file, among whose columns are `kind`, `file`, `dims` (`34x34`), `nnz_or_rows` (entries with symmetry
-//! written out), `stored_entries` (entries in the file), `field` and `symmetry_or_order`.
+//! The folder is `shared/datasets` beside the checkout, or that of the environment variable
+//! `REDPOLL_DATASETS`. Its `MANIFEST.tsv` has a row per file. Columns include `kind`, `file`,
+//! `dims` (`34x34`), `nnz_or_rows` (entries with symmetry expanded), `stored_entries` (entries in
+//! the file), `field` and `symmetry_or_order`.
 
 use redpoll_datasets::{Error, Fault, Info, Loaded, ReadOptions, Symmetry, Values, info, read};
 use redpoll_logic::Prim;
@@ -16,7 +18,7 @@ fn folder() -> PathBuf {
     std::env::var_os("REDPOLL_DATASETS").map_or_else(beside, PathBuf::from)
 }
 
-/// The rows of the manifest that are of these kinds; none when there is no collection.
+/// Returns the rows of the manifest of the given kinds, or none without the collection.
 fn rows(folder: &Path, kinds: &[&str]) -> Vec<Row> {
     let Ok(manifest) = std::fs::read_to_string(folder.join("MANIFEST.tsv")) else {
         eprintln!("no data sets in {}: nothing to check", folder.display());
@@ -88,7 +90,7 @@ fn matrices() {
     check_kind(&["matrices"]);
 }
 
-/// Images have no entries that are left out; `nnz_or_rows` counts the pixels that are not zero.
+/// Asserts that all pixels of images are stored; `nnz_or_rows` counts the nonzero pixels.
 #[test]
 fn images() {
     let folder = folder();

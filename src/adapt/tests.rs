@@ -1,4 +1,5 @@
-//! Work that wrong statistics cost, and how much of it is saved by what the first queries show.
+//! Tests of adaptivity: extra work due to wrong statistics, and the part of it that adaptation
+//! saves.
 
 use crate::config::{Config, Engine};
 use crate::explain::Detail;
@@ -15,16 +16,16 @@ use redpoll_optimizer::{Adaptivity, Worth};
 use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
 use std::time::Duration;
 
-/// What statistics are wrong by.
+/// Factor by which statistics are wrong.
 const FACTOR: f64 = 1000.0;
 
 /// A plan of three queries.
 struct Case {
     name: &'static str,
     plan: &'static str,
-    /// Name, sizes, format, and the number of entries.
+    /// Name, sizes, format, and number of entries of each input.
     inputs: &'static [(&'static str, [u64; 2], &'static str, u64)],
-    /// The input of which statistics are wrong, and whether they have too many entries.
+    /// The input with wrong statistics, and the direction of the error.
     wrong: (&'static str, Wrong),
 }
 
@@ -98,7 +99,7 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// The first case, of a size at which nothing is worth planning anew.
+/// The first case, too small for adaptation to pay.
 const SMALL: Case = Case {
     name: "small",
     inputs: &[
@@ -117,7 +118,7 @@ fn tensor(shape: [u64; 2], format: &str, entries: u64) -> Tensor {
         words => parse_format(words, 2).unwrap(),
     };
     let ty = TensorType { shape: shape.to_vec(), dtype: fill.dtype(), fill, format };
-    // Steps of a prime through all places meet none twice.
+    // Prime steps modulo the number of elements visit no position twice.
     let places = shape[0] * shape[1];
     let at = (0..entries).map(|k| k * 7919 % places);
     let coordinates = vec![at.clone().map(|p| p / shape[1]).collect(), at.map(|p| p % shape[1]).collect()];
@@ -125,7 +126,7 @@ fn tensor(shape: [u64; 2], format: &str, entries: u64) -> Tensor {
     Tensor::from_triples(ty, &Triples { shape: shape.to_vec(), coordinates, values }, Duplicates::Error).unwrap().0
 }
 
-/// Statistics of which those of one input are wrong.
+/// Returns statistics that are wrong for one input.
 fn wrong_counts(bindings: &Bindings, (name, wrong): (&str, Wrong)) -> PositionCounts {
     let mut counts = PositionCounts::default();
     for (name, tensor) in bindings.iter() {
@@ -168,7 +169,7 @@ impl Case {
         prepare_told(session, plan, (&bindings, told), Timings::default()).unwrap()
     }
 
-    /// The work of the first run.
+    /// Returns the work of the first run.
     fn work(&self, adaptivity: Adaptivity, wrong: bool) -> f64 {
         let run = self.prepared(adaptivity, wrong).run_with(Engine::AssemblyInterpreter).unwrap();
         let counts = run.counts.unwrap();
@@ -179,7 +180,7 @@ impl Case {
 const OFF: Adaptivity = Adaptivity::Off;
 const ON: Adaptivity = Adaptivity::On { factor: 4.0, worth: Worth(1e3) };
 
-/// Protects that wrong statistics cost no more than the queries that show them to be wrong.
+/// Asserts that adaptation saves at least half of the work lost by wrong statistics.
 #[test]
 fn at_least_half_of_the_lost_work_is_saved() {
     let saved = |case: &Case| {
@@ -194,7 +195,7 @@ fn at_least_half_of_the_lost_work_is_saved() {
     assert!(saved[saved.len() / 2] >= 0.5, "parts of the lost work that were saved: {saved:?}");
 }
 
-/// Protects results: whatever statistics say and wherever the plan is adapted, every engine gives the same.
+/// Asserts that every engine returns the same results, for all statistics and adaptations.
 #[test]
 fn engines_agree_on_adapted_plans() {
     for case in CASES {
@@ -207,12 +208,12 @@ fn engines_agree_on_adapted_plans() {
             }
         }
     }
-    // The interpreter of Notation visits all places.
+    // The interpreter of Notation visits all elements.
     let [kept, adapted] = [OFF, ON].map(|a| SMALL.prepared(a, true).run_with(Engine::NotationInterpreter).unwrap());
     check_equal(&adapted, &kept, SMALL.name);
 }
 
-/// Checks that runs give the same results. Sums of small whole numbers: no order of additions rounds.
+/// Checks that runs have equal results. Sums of small integers are exact in any order.
 fn check_equal(found: &Run, expected: &Run, what: &str) {
     for ((name, found), (_, expected)) in found.outputs.iter().zip(&expected.outputs) {
         let [found, expected] = [found, expected].map(|t| t.to_dense_scalars().unwrap());
@@ -220,7 +221,7 @@ fn check_equal(found: &Run, expected: &Run, what: &str) {
     }
 }
 
-/// Protects warm calls: a plan is adapted once, and what it has become is kept with it.
+/// Asserts that a plan is adapted once and that later runs use the adapted plan.
 #[test]
 fn what_a_plan_has_become_is_kept() {
     let case = &CASES[0];
@@ -240,7 +241,7 @@ fn what_a_plan_has_become_is_kept() {
     assert_eq!(later.timings().of(Phase::Compile), Duration::ZERO);
 }
 
-/// Protects what `explain` and profiles say of an adapted plan.
+/// Asserts the reports of adaptations in `explain` and profiles.
 #[test]
 fn reports_tell_of_adaptations() {
     let prepared = CASES[0].prepared(ON, true);
@@ -259,7 +260,8 @@ fn reports_tell_of_adaptations() {
     assert!(sections.iter().any(|s| s.title == "adaptation"));
 }
 
-/// Protects small plans: they run to their end sooner than anything is planned, unless they are asked to adapt.
+/// Asserts that small plans are not adapted unless this is forced: they finish sooner than
+/// replanning.
 #[test]
 fn small_plans_are_kept() {
     for (adaptivity, expected) in [(Adaptivity::default(), 0), (ON, 1)] {

@@ -39,7 +39,7 @@ pub(super) struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Edge lists, where their first records do not tell")]
 struct EdgeListArgs {
-    /// The delimiter of fields; IN is read as an edge list whatever its name
+    /// The delimiter of fields; with this option, IN is read as an edge list regardless of its name
     #[arg(long, value_enum)]
     delimiter: Option<DelimiterArg>,
 

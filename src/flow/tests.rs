@@ -1,4 +1,4 @@
-//! A plan of two queries and a copy in all forms.
+//! Tests of all forms of the flow of a plan with two queries and a conversion.
 
 use crate::{Bindings, Engine, Flow, OutputProfile, Session, Size};
 use expect_test::{Expect, expect};
@@ -6,12 +6,13 @@ use redpoll_logic::{Format, Scalar, TensorType};
 use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
 use std::time::Duration;
 
-/// Squares of a matrix with nine entries, masked by it; the matrix has a name that is awkward in every language.
+/// Squares of a matrix with nine entries, masked by the matrix, whose name is special in every
+/// graph language.
 const PLAN: &str = r#"(plan
     (query P (reformat csr (aggregate + 0 (mapjoin * (table "A<\"1\">" i j) (table "A<\"1\">" k j)) j)))
     (query s (reformat csf (mapjoin * (table P i k) (table "A<\"1\">" i k)))) (produces s))"#;
 
-/// The plan as planned, and as measured.
+/// Returns the flow as planned and as measured.
 fn flows() -> [Flow; 2] {
     let fill = Scalar::F64(0.0);
     let ty = TensorType { shape: vec![6, 6], dtype: fill.dtype(), fill, format: Format::csr() };
@@ -23,7 +24,7 @@ fn flows() -> [Flow; 2] {
     [planned, prepared.profile(Engine::Instant).unwrap().flow].map(with_fixed_numbers)
 }
 
-/// The flow with the same numbers whatever the constants of the cost model are and however fast this machine is.
+/// Replaces numbers that depend on the cost model or the machine.
 fn with_fixed_numbers(mut flow: Flow) -> Flow {
     for query in &mut flow.queries {
         query.decision.cost = 100.0;
@@ -50,7 +51,7 @@ fn check(print: fn(&Flow) -> String, expected: [&Expect; 2]) {
     }
 }
 
-/// Protects what people read of each query.
+/// Asserts the text form of queries.
 #[test]
 fn text() {
     check(
@@ -90,7 +91,7 @@ fn text() {
     );
 }
 
-/// Protects the graph for Graphviz: nodes, edges, and names that would break it.
+/// Asserts the Graphviz form: nodes, edges, and escaped names.
 #[test]
 fn dot() {
     check(
@@ -126,7 +127,7 @@ fn dot() {
     );
 }
 
-/// Protects the graph for Mermaid: nodes, edges, and names that would break it.
+/// Asserts the Mermaid form: nodes, edges, and escaped names.
 #[test]
 fn mermaid() {
     check(
@@ -158,7 +159,7 @@ fn mermaid() {
     );
 }
 
-/// Protects the factor by which estimates are said to be off.
+/// Asserts the errors of estimates as factors.
 #[test]
 fn q_errors_are_factors() {
     let mut output = OutputProfile { alias: "A".into(), stored: 0, estimated: None };

@@ -187,8 +187,8 @@ mod tests {
         assert!(all.tensors > 500 && all.errors > 500, "{all:?}");
     }
 
-    /// Asserts that memory limits apply to every format, and that all memory is released whatever
-    /// the limit interrupts.
+    /// Asserts that memory limits apply to every format, and that a reader releases all memory,
+    /// also when a limit stops it.
     #[test]
     fn limits_of_memory_hold() {
         for sample in samples::all() {

@@ -1,4 +1,4 @@
-//! What edge lists mean: delimiters, headers, columns, names, shapes.
+//! Tests of the meaning of edge lists: delimiters, headers, columns, names, shapes.
 
 use crate::{listing, load};
 use expect_test::{Expect, expect};
@@ -11,7 +11,7 @@ fn load_with(text: &str, edge_list: EdgeListOptions) -> Result<Loaded, String> {
     read_bytes("a.csv", text.as_bytes(), &options).map_err(|e| e.to_string())
 }
 
-/// Shape, dtype, entries and names in one line a file.
+/// Returns the shape, dtype, entries and names of a file in one line.
 fn told(loaded: Result<Loaded, String>) -> String {
     let loaded = match loaded {
         Ok(loaded) => loaded,
@@ -38,30 +38,31 @@ fn files_as_they_are_out_there() {
         &[
             // SNAP: comments, tabs, no values.
             "# Directed graph\r\n# FromNodeId\tToNodeId\r\n0\t1\r\n0\t2\r\n3\t0\r\n",
-            // KONECT: a comment with `%`, spaces of any number, values.
+            // KONECT: a comment with `%`, repeated spaces, values.
             "% sym weighted\n1 2   5\n2  3 7\n",
             // MovieLens: a header, the value before the last column.
             "userId,movieId,rating,timestamp\n1,2,4.5,964982703\n2,0,3.0,964981247\n",
-            // Gephi: names of columns in capitals, semicolons, decimal commas beside them.
+            // Gephi: capitalized names of columns, semicolons, commas within fields.
             "Source;Target;Label;Weight\n0;1;a,b;2\n1;2;c,d;3\n",
             // Names with quotes.
             "source,target,weight\n\"Smith, Ann\",Bob,1\nBob,\"O\"\"Hara\",2\n",
-            // Names without a header, over a byte order mark.
+            // Names without a header, after a byte order mark.
             "\u{feff}alice bob\nbob carol\n",
-            // Coordinates that were written as real numbers.
+            // Coordinates written as real numbers.
             "source,target,weight\n2.0,1.0,0.5\n0,1e0,2\n",
-            // One name makes names of a column, and of the other one of the same vertices.
+            // One name makes its column one of names, and also the other column of the same
+            // vertices.
             "-1,2.0\nb,1\n",
-            // Values of integers beyond 2^63, and of both kinds.
+            // Integers beyond 2^63, and a mix of integers and reals.
             "0,1,18446744073709551615\n1,0,3\n",
             "0,1,2\n1,0,-2.5e1\n",
-            // A tensor: a header tells that there are three coordinates.
+            // A tensor: the header implies three coordinates.
             "i0,i1,i2,value\n0,1,2,3\n1,1,0,4\n",
             "i,j,k\n0,1,2\n1,1,0\n",
             // A vector.
             "i0,value\n4,1.5\n",
             "i0\n4\n1\n",
-            // A shape that is told, and one that is larger than square.
+            // A given shape that is not square.
             "# dims 2 5\nrow,column,value\n0,4,1.5\n",
             // No entries.
             "# dims 2 5\nrow,column,value\n",
@@ -105,7 +106,7 @@ fn what_does_not_fit_is_named_with_its_line() {
             &("0,1\n".repeat(20) + ",1\n"),
             &("0,1\n".repeat(20) + "0,-1\n"),
             &("0,1\n".repeat(20) + "0,99999999999999999999\n"),
-            // Numbers that are no coordinates are not taken for names.
+            // Numbers that are not coordinates are not read as names.
             "-1,2\n2,1\n",
             "source,target\n1.5,2\n2,1\n",
             "1,nan\n2,1\n",
@@ -198,7 +199,7 @@ fn options_override_what_is_told() {
     .assert_eq(&all.collect::<String>());
 }
 
-/// Protects names on their way through a file and back, whatever they are made of.
+/// Asserts that names with arbitrary characters survive writing and reading.
 #[test]
 fn names_are_written_and_read_back() {
     let text = "source,target,weight\nplain,\"\",0.5\n\"a,b\",\"c\"\"d\",1\n\"#x\",\" e \",2\n";
@@ -261,7 +262,7 @@ fn text_that_is_written() {
     assert_eq!(load("a.csv", texts[2].as_bytes()).unwrap().info.dtype, Prim::Bool);
 }
 
-/// Protects text of other systems: it is read, or refused with the reason, and never becomes names.
+/// Asserts that text in other encodings is read or rejected with a reason, and never read as names.
 #[test]
 fn encodings_and_line_ends() {
     let utf_16 = "0,1\n1,0\n".encode_utf16().flat_map(u16::to_le_bytes);

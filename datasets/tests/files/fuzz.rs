@@ -1,4 +1,5 @@
-//! Damaged files give an error or a value, and never a panic, a hang or an allocation beyond their size.
+//! Fuzz tests: damaged files give an error or a value, without panics, hangs or excessive
+//! allocations.
 
 use proptest::prelude::*;
 use redpoll_datasets::testing::samples;
@@ -9,13 +10,13 @@ use std::sync::LazyLock;
 static FILES: LazyLock<Vec<(&'static str, Vec<u8>)>> =
     LazyLock::new(|| samples().into_iter().chain([("a.tns", sample("berkeley").unwrap().bytes.to_vec())]).collect());
 
-/// Which of them are texts.
+/// The indices of text files.
 static TEXTS: LazyLock<Vec<usize>> = LazyLock::new(|| {
     let is_text = |k: &usize| std::str::from_utf8(&FILES[*k].1).is_ok();
     (0..FILES.len()).filter(is_text).collect()
 });
 
-/// Reads the file under its own name and under none; storing what came of it must not fail badly either.
+/// Reads the file with and without its name, and stores the content.
 fn survive(name: &str, bytes: &[u8]) {
     for name in [name, "nameless"] {
         if let Ok(loaded) = crate::load(name, bytes) {
@@ -63,7 +64,8 @@ proptest! {
         survive(name, &bytes);
     }
 
-    /// Digits and separators in place of each other keep a text nearly well-formed, which gets further in.
+    /// Asserts that shuffled digits and separators, which keep a text almost well-formed, are
+    /// handled.
     #[test]
     fn shuffled_text(
         file in prop::sample::select(TEXTS.clone()),

@@ -1,4 +1,4 @@
-//! Reading and writing files through the public interface.
+//! Tests of reading and writing files through the public interface.
 
 mod edge_lists;
 mod fuzz;
@@ -14,12 +14,12 @@ use redpoll_datasets::{Data, Error, Loaded, ReadOptions, read_bytes};
 use redpoll_logic::{Prim, Scalar};
 use std::collections::BTreeMap;
 
-/// Reads the bytes of a file of that name.
+/// Reads a file of the given name and bytes.
 fn load(name: &str, bytes: &[u8]) -> Result<Loaded, Error> {
     read_bytes(name, bytes, &ReadOptions::default())
 }
 
-/// The places that are not zero, whatever the layout; repeated places are listed by how often they occur.
+/// Returns the nonzero elements of any layout; repeated coordinates have several values.
 fn nonzeros(shape: &[u64], data: &Data) -> BTreeMap<Vec<u64>, Vec<Scalar>> {
     let mut places: BTreeMap<Vec<u64>, Vec<Scalar>> = BTreeMap::new();
     let zero = Scalar::zero(data.values().prim());
@@ -48,7 +48,7 @@ fn nonzeros(shape: &[u64], data: &Data) -> BTreeMap<Vec<u64>, Vec<Scalar>> {
     places
 }
 
-/// The places that are not zero as text: `(0, 1): 2.5`.
+/// Returns the nonzero elements as text: `(0, 1): 2.5`.
 fn listing(loaded: &Loaded) -> String {
     let lines = nonzeros(&loaded.info.shape, &loaded.data).into_iter().map(|(place, values)| {
         let place = place.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
@@ -58,7 +58,7 @@ fn listing(loaded: &Loaded) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A `.npy` file of that header dictionary and those elements.
+/// Returns a `.npy` file of the given header dictionary and elements.
 fn npy(dictionary: &str, elements: &[u8]) -> Vec<u8> {
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend((dictionary.len() as u16).to_le_bytes());
@@ -67,19 +67,19 @@ fn npy(dictionary: &str, elements: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A `.npy` file of a vector or tensor of `i64`.
+/// Returns a `.npy` file of a vector or tensor of `i64`.
 fn npy_i64(shape: &[u64], elements: &[i64]) -> Vec<u8> {
     let dims: String = shape.iter().map(|d| format!("{d},")).collect();
     let elements: Vec<u8> = elements.iter().flat_map(|x| x.to_le_bytes()).collect();
     npy(&format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({dims})}}"), &elements)
 }
 
-/// A `.npy` file of one text.
+/// Returns a `.npy` file of one text.
 fn npy_text(text: &str) -> Vec<u8> {
     npy(&format!("{{'descr': '|S{}', 'fortran_order': False, 'shape': ()}}", text.len()), text.as_bytes())
 }
 
-/// A `.npz` file of those arrays.
+/// Returns a `.npz` file of the given arrays.
 fn npz(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
     use std::io::Write;
     let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
@@ -90,5 +90,5 @@ fn npz(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
     zip.finish().unwrap().into_inner()
 }
 
-/// Every primitive that a layout of a file format is tested with.
+/// All primitive types with which layouts are tested.
 const PRIMS: [Prim; 11] = Prim::ALL;

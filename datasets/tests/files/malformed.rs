@@ -1,4 +1,4 @@
-//! What is said about files that are not what they claim: a table of contents and messages for each format.
+//! Tests of the messages about malformed files: a table of contents and messages for each format.
 
 use crate::{load, npy, npy_i64, npy_text, npz};
 use expect_test::{Expect, expect};
@@ -11,7 +11,7 @@ fn check(name: &str, files: &[&[u8]], expect: &Expect) {
     expect.assert_eq(&messages.collect::<String>());
 }
 
-/// A coordinate file with that header and those lines.
+/// Returns a coordinate file with the given header and lines.
 macro_rules! mtx {
     ($banner:literal, $rest:literal) => {
         concat!("%%MatrixMarket matrix ", $banner, "\n", $rest).as_bytes()

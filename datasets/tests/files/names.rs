@@ -1,4 +1,4 @@
-//! Which format and compression a file has.
+//! Tests of the detection of format and compression.
 
 use expect_test::expect;
 use redpoll_datasets::file_formats::FILE_FORMATS;

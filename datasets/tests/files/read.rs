@@ -1,4 +1,4 @@
-//! What well-formed files mean.
+//! Tests of the meaning of well-formed files.
 
 use crate::{listing, load, npy, npy_i64, npy_text, npz};
 use expect_test::{Expect, expect};
@@ -64,7 +64,7 @@ fn matrix_market_coordinate() {
         [0, 5] f64 coordinate general stored 0
     "#]],
     );
-    // Only entries take memory: sizes that no pointer array could have are legal.
+    // Only entries take memory: sizes beyond any array of pointers are valid.
     check(
         "a.mtx",
         b"%%MatrixMarket matrix coordinate pattern general\n9000000000000000000 9000000000000000000 1\n9000000000000000000 1\n",
@@ -115,7 +115,7 @@ fn matrix_market_array() {
             (2, 0): 2
             (2, 1): 3"#]],
     );
-    // Without places there is nothing to walk, however many columns there are.
+    // Without elements, no columns are visited, even if their number is huge.
     check(
         "a.mtx",
         b"%%MatrixMarket matrix array real general\n0 9000000000000000000\n",
@@ -217,7 +217,7 @@ fn numpy_orders_and_types() {
         [0, 9000000000000000000] f64 array general stored 0
     "#]],
     );
-    // Three modes in Fortran order: place (i, j, k) is element i + 2 (j + 3 k).
+    // Three modes in Fortran order: coordinates (i, j, k) are element i + 2 (j + 3 k).
     let elements: Vec<u8> = (0..24).collect();
     let loaded = load("a.npy", &npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 4)}", &elements)).unwrap();
     let Values::U8(values) = loaded.data.values() else { panic!("u1 is u8") };
@@ -258,7 +258,7 @@ fn scipy_layouts() {
             (0, 1, 8): 5
             (1, 1, 0): 6"#]],
     );
-    // Unsorted within a row, and room left behind the last entry.
+    // Unsorted within a row, and unused space after the last entry.
     check(
         "a.npz",
         &npz(&[
@@ -327,19 +327,20 @@ fn scipy_layouts() {
     );
 }
 
-/// A `.npy` file of one `f64`, or of a vector of them.
+/// Returns a `.npy` file of one `f64`, or of a vector of them.
 fn npy_f64(shape: &str, elements: &[f64]) -> Vec<u8> {
     let elements: Vec<u8> = elements.iter().flat_map(|x| x.to_le_bytes()).collect();
     npy(&format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}"), &elements)
 }
 
-/// What `sparse.save_npz` writes of that format, with those arrays beside its fill value.
+/// Returns an archive as `sparse.save_npz` writes it, with the given format, fill value and arrays.
 fn pydata(format: &str, fill: f64, arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let own = [("format", npy_text(format)), ("fill_value", npy_f64("()", &[fill]))];
     npz(&[&own[..], arrays].concat())
 }
 
-/// Protects the fill value of PyData/Sparse on its way into tensors, NaN and a dtype that is asked for included.
+/// Asserts that fill values of PyData/Sparse are preserved, including NaN and conversion to a
+/// requested dtype.
 #[test]
 fn fill_values_of_pydata_are_kept() {
     let vector = |x: &[i64]| npy_i64(&[x.len() as u64], x);
@@ -371,7 +372,7 @@ fn fill_values_of_pydata_are_kept() {
     assert_eq!(redpoll_datasets::info(&path).unwrap().fill, Scalar::F64(5.0));
 }
 
-/// Protects the layouts of PyData/Sparse that SciPy does not have.
+/// Asserts the layouts of PyData/Sparse that SciPy does not have.
 #[test]
 fn pydata_layouts() {
     let vector = |x: &[i64]| npy_i64(&[x.len() as u64], x);
@@ -388,7 +389,7 @@ fn pydata_layouts() {
     let files = [
         gcxs(&[2, 3], vector(&[0]), &[0, 1, 2], &[2, 1], &[1, 2]),
         gcxs(&[2, 3], vector(&[1]), &[0, 0, 1, 2], &[1, 0], &[2, 1]),
-        // Of a vector there is one fiber.
+        // A vector has one fiber.
         gcxs(&[4], npy_f64("(0,)", &[]), &[0, 2], &[1, 3], &[3, 1]),
         // Fibers along the first of three modes, and along the last two.
         gcxs(&[2, 2, 3], vector(&[1, 2]), &[0, 1, 1, 1, 1, 1, 3], &[1, 0, 1], &[7, 8, 9]),
@@ -405,7 +406,7 @@ fn pydata_layouts() {
             7.0,
             &[("shape", npy_f64("(0,)", &[])), ("coords", npy_i64(&[0, 1], &[])), ("data", npy_f64("(1,)", &[3.0]))],
         ),
-        // What cannot be.
+        // Invalid archives.
         pydata(
             "coo",
             7.0,
@@ -449,8 +450,8 @@ fn pydata_layouts() {
     "#]].assert_eq(&files.iter().map(told).collect::<String>());
 }
 
-/// Protects what other programs write into text: values where there should be none, whole numbers as reals, comments after
-/// entries, zeros on a diagonal that is zero anyway, a byte order mark.
+/// Asserts the reading of text of other programs: values in patterns, integers as reals, comments
+/// after entries, zeros on the diagonal of a skew-symmetric matrix, a byte order mark.
 #[test]
 fn text_of_other_programs() {
     let files: [(&str, &str); 9] = [
@@ -504,7 +505,7 @@ fn a_dtype_can_be_asked_for() {
 #[test]
 fn headers_alone() {
     let folder = tempfile::tempdir().unwrap();
-    // The entries are wrong, so these headers would not be read from whole files.
+    // The entries are invalid, so these headers cannot be read by the reader of the whole file.
     let comment = format!("%{}\n", "x".repeat(70_000));
     let text = format!("%%MatrixMarket matrix coordinate real symmetric\n{comment}30 30 40\nnot an entry\n");
     let path = folder.path().join("a.mtx");

@@ -1,4 +1,4 @@
-//! What is written reads back the same: every file format and layout, every primitive, several ranks.
+//! Round-trip tests: every file format and layout, every primitive type, several ranks.
 
 use crate::{PRIMS, nonzeros};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use redpoll_datasets::{Content, Data, Layout, ReadOptions, Symmetry, Values, Wri
 use redpoll_logic::{Prim, Scalar};
 use std::collections::BTreeMap;
 
-/// A value: small, or of any bits.
+/// Generates a value: a small one, or one with arbitrary bits.
 fn scalar(prim: Prim, exact_in_f64: bool) -> impl Strategy<Value = Scalar> {
     prop_oneof![
         (-3i64..4).prop_map(move |v| {
@@ -34,7 +34,7 @@ fn values(prim: Prim, scalars: &[Scalar]) -> Values {
     collect!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)
 }
 
-/// A tensor of any of those ranks, its places in any order.
+/// Generates a tensor of one of the given ranks, with entries in any order.
 fn content(
     prim: Prim,
     ranks: std::ops::RangeInclusive<usize>,
@@ -61,7 +61,7 @@ fn content(
     })
 }
 
-/// The value of every place.
+/// Returns the value of every element.
 fn every_place(content: &Content) -> BTreeMap<Vec<u64>, Scalar> {
     let mut places = BTreeMap::from([(vec![], content.fill.clone())]);
     for &dimension in &content.shape {
@@ -141,7 +141,7 @@ fn scipy() {
     check("a.npz", Layout::Csc, 2..=2);
 }
 
-/// A matrix made (skew-)symmetric is written with half of its entries and comes back whole.
+/// Asserts that a (skew-)symmetric matrix is written with half of its entries and read back whole.
 #[test]
 fn symmetries() {
     for (symmetry, layout) in [

@@ -1,4 +1,4 @@
-//! The samples have the published sizes.
+//! Tests that the samples have the published sizes.
 
 use crate::{load, nonzeros};
 use redpoll_datasets::{Data, SAMPLES, sample};
@@ -20,7 +20,7 @@ fn karate() {
     let (shape, edges) = edges("karate");
     assert_eq!((shape, edges.len()), (vec![34, 34], 2 * 78));
     let degree = |v: u64| edges.iter().filter(|e| e.0 == v).count();
-    // The instructor, the president, and the one member with a single friend.
+    // The instructor, the president, and the only member with a single friend.
     assert_eq!((degree(0), degree(33), degree(11)), (16, 17, 1));
     let triangles = edges
         .iter()

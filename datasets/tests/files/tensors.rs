@@ -1,4 +1,4 @@
-//! From files to stored tensors and back.
+//! Tests of the conversion between files and stored tensors.
 
 use crate::{load, npy_i64, npy_text, npz};
 use expect_test::expect;
@@ -11,7 +11,7 @@ fn tensor(name: &str, bytes: &[u8]) -> (Tensor, usize) {
     load(name, bytes).unwrap().into_tensor(None).unwrap()
 }
 
-/// The places that differ from the fill value.
+/// Returns the elements that differ from the fill value.
 fn places(tensor: &Tensor) -> BTreeMap<Vec<u64>, Scalar> {
     let mut places = BTreeMap::new();
     tensor.for_each_stored(|place, position| {
@@ -48,7 +48,7 @@ fn default_formats() {
         ("a.npz", scipy("csr", &pointers), Format::csr()),
         ("a.npz", scipy("csc", &pointers), Format::csc()),
         ("a.npz", npz(&block), Format::bcsr(2, 3)),
-        // Pointers to every row would not fit into memory.
+        // Pointers to every row would exceed the memory.
         (
             "a.mtx",
             b"%%MatrixMarket matrix coordinate pattern general\n9000000000000000000 9 1\n9000000000000000000 1\n"
@@ -90,7 +90,7 @@ fn a_format_that_cannot_be_is_an_error() {
     expect!["wide.mtx: 9000000000000000000 fibers of dimension 9 exceed the 9223372036854775807 positions of a full level; use a sparse one"].assert_eq(&message("wide.mtx", wide, Format::dense(2)));
 }
 
-/// No block is there, so nothing contradicts their size.
+/// Asserts that the size of blocks is arbitrary if there are no blocks.
 #[test]
 fn absurd_blocks_without_entries() {
     let huge = 1 << 62;
@@ -108,7 +108,7 @@ fn absurd_blocks_without_entries() {
     }
 }
 
-/// Whatever a tensor is stored as, a file of any format that can hold it gives the same places back.
+/// Asserts that a tensor of any format written to a file of any suitable format is read back equal.
 #[test]
 fn written_tensors_read_back() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Writing: whole or not at all, and what a format cannot hold is refused.
+//! Tests of writing: atomic, and content that a format cannot represent is rejected.
 
 use expect_test::{Expect, expect};
 use redpoll_datasets::{Content, Data, Layout, Symmetry, Values, WriteOptions, write_bytes, write_content};
@@ -177,7 +177,8 @@ fn an_error_leaves_the_folder_as_it_was() {
     assert!(write_content(folder.path().join("no/a.mtx"), &content(&[2, 2], 0.0), &WriteOptions::default()).is_err());
 }
 
-/// Others may read the file as any other that was made: it is no private temporary.
+/// Asserts that the file has the permissions of a regular new file, not those of a private
+/// temporary file.
 #[cfg(unix)]
 #[test]
 fn permissions_are_those_of_any_new_file() {
