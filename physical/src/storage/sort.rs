@@ -86,8 +86,7 @@ macro_rules! impl_key {
 impl_key!(u64);
 impl_key!(u128);
 
-/// Number of bits of a digit. The ends of the buckets of one pass write to that many cache lines,
-/// as a power of two.
+/// Limit on the bits of a digit: a pass writes to one cache line for each of at most 2^11 buckets.
 const DIGIT_BITS: u32 = 11;
 /// Number of entries up to which a comparison sort is used.
 const FEW_ENTRIES: usize = 1 << 10;

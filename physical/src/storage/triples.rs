@@ -191,7 +191,7 @@ fn from_sorted<'a>(
 
 /// Several entries with the same coordinates.
 struct Repeat {
-    /// The number of these coordinates among the distinct ones.
+    /// The index of these coordinates among the distinct ones.
     place: usize,
     /// The range of the entries among the sorted ones.
     entries: Range<usize>,

@@ -1,4 +1,4 @@
-//! Float operators in machine operators and functions of the mathematical library.
+//! Float operators as machine operators and functions of the mathematical library.
 
 use super::{Emitter, Value, bin, bind_part, cast, cmp, math, negative, nonzero, number, select, un};
 use crate::assembly::{BinaryOp, CompareOp, Expr, MathFn, UnaryOp};
@@ -26,7 +26,7 @@ pub(super) fn unary(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr) ->
         Sign => {
             let x = bind_part(scope, prim, x);
             let positive = cmp(CompareOp::Lt, number(prim, 0), x.clone());
-            // The absolute value makes -0 a 0 and keeps a NaN.
+            // The absolute value turns -0 into 0 and preserves NaN.
             let rest = select(negative(prim, x.clone()), number(prim, -1), un(UnaryOp::Abs, x));
             select(positive, number(prim, 1), rest)
         }
@@ -70,8 +70,8 @@ pub(super) fn binary(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y
     }
 }
 
-/// An operator whose arguments may decide the result against the machine's arithmetic: the value of `Op::eval_in` in the
-/// default mode.
+/// Returns the value of an operator whose arguments may decide the result against machine
+/// arithmetic, as `Op::eval_in` defines it in the default mode.
 pub(super) fn guarded(
     scope: &mut dyn Emitter,
     (b, guard): (Builtin, Guard),
@@ -87,7 +87,7 @@ pub(super) fn guarded(
     let or = |a, b| bin(BinaryOp::Or, a, b);
     let and = |a, b| bin(BinaryOp::And, a, b);
     if b == Div {
-        // A fold in lanes takes one expression, so what is short is not bound.
+        // A fold in lanes takes one expression, so short expressions are not assigned to locals.
         if !is_short(&x) {
             x = bind_part(scope, prim, x);
         }
@@ -119,7 +119,7 @@ pub(super) fn guarded(
     }
 }
 
-/// Whether an expression may stand in the code several times.
+/// Returns whether an expression may be repeated in the code.
 fn is_short(e: &Expr) -> bool {
     match e {
         Expr::Const(_) | Expr::Local(_) | Expr::Param(_) => true,
@@ -129,7 +129,8 @@ fn is_short(e: &Expr) -> bool {
     }
 }
 
-/// `x` with the sign of `y`, a NaN counting as positive. Assembly sees the sign of a zero by dividing by it.
+/// Returns `x` with the sign of `y`, where NaN counts as positive. The sign of a zero shows in its
+/// reciprocal.
 fn copysign(prim: Prim, x: Expr, y: Expr) -> Expr {
     let reciprocal = bin(BinaryOp::Div, number(prim, 1), y.clone());
     let zero = cmp(CompareOp::Eq, y.clone(), number(prim, 0));
@@ -138,10 +139,11 @@ fn copysign(prim: Prim, x: Expr, y: Expr) -> Expr {
     select(minus, un(UnaryOp::Neg, un(UnaryOp::Abs, x.clone())), un(UnaryOp::Abs, x))
 }
 
-/// Exponents beyond this give 0 or infinity from every finite value but 0, in both widths.
+/// Exponent beyond which every nonzero finite value gives 0 or infinity, in both widths.
 const FAR: i64 = 5000;
 
-/// `x * 2^n`; the exponent is cut where it no longer matters, so that it is exact as a float.
+/// Returns `x * 2^n`. The exponent is clamped where it no longer matters, so that it is exact as a
+/// float.
 pub(super) fn ldexp(prim: Prim, x: Expr, n: &Value) -> Expr {
     let from = n.dtype.prim().expect("an exponent is an integer");
     let n = n.single().clone();

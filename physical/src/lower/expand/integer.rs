@@ -1,4 +1,4 @@
-//! Integer operators in machine operators.
+//! Integer operators as machine operators.
 
 use super::{Emitter, Value, bin, bind_part, block, cast, cmp, negative, nonzero, number, select};
 use crate::assembly::{BinaryOp, CompareOp, Expr, Status, Stmt};
@@ -30,8 +30,9 @@ pub(super) fn binary(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y
     }
 }
 
-/// Quotient and remainder of truncating division, corrected where the remainder and the divisor differ in sign.
-/// Division by 0 and `MIN / -1` have remainder 0, which needs no correction.
+/// Returns quotient or remainder of floored division: that of truncating division, corrected if the
+/// signs of remainder and divisor differ. Division by 0 and `MIN / -1` have remainder 0, which
+/// needs no correction.
 fn floored(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
     let (x, y) = (bind_part(scope, prim, x), bind_part(scope, prim, y));
     let r = bind_part(scope, prim, bin(BinaryOp::Rem, x.clone(), y.clone()));
@@ -43,7 +44,8 @@ fn floored(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) ->
     }
 }
 
-/// A shift by a count of any integer dtype: read as unsigned, and cut at the width so that it fits the shifted dtype.
+/// Returns a shift by a count of any integer dtype: the count is read as unsigned and clamped to
+/// the width, so that it fits the shifted dtype.
 pub(super) fn shift(b: Builtin, prim: Prim, x: Expr, count: &Value) -> Expr {
     let from = count.dtype.prim().expect("a count is an integer");
     let op = if b == Builtin::Shl { BinaryOp::Shl } else { BinaryOp::Shr };
@@ -54,7 +56,7 @@ pub(super) fn shift(b: Builtin, prim: Prim, x: Expr, count: &Value) -> Expr {
             cast(prim, Expr::Const(Scalar::U64(n.min(width))))
         }
         part if from == prim => part.clone(),
-        // A negative count becomes a huge one, whatever width it had.
+        // A negative count of any width becomes a huge one.
         part => {
             let wide = if from == Prim::U64 { part.clone() } else { cast(Prim::U64, part.clone()) };
             cast(prim, bin(BinaryOp::Min, wide, Expr::Const(Scalar::U64(width))))
@@ -63,7 +65,8 @@ pub(super) fn shift(b: Builtin, prim: Prim, x: Expr, count: &Value) -> Expr {
     bin(op, x, count)
 }
 
-/// `base ^ exponent`, by squaring: unrolled for a small constant exponent, else a loop of one round a bit.
+/// Returns `base ^ exponent` by squaring: unrolled for a small constant exponent, and otherwise a
+/// loop with one round for each bit.
 pub(super) fn pow(scope: &mut dyn Emitter, prim: Prim, base: Expr, of: Prim, exponent: Expr) -> Expr {
     let base = bind_part(scope, prim, base);
     if let Expr::Const(value) = &exponent
@@ -112,7 +115,7 @@ fn unrolled(scope: &mut dyn Emitter, prim: Prim, base: Expr, n: u32) -> Expr {
     product.unwrap_or_else(|| number(prim, 1))
 }
 
-/// Saturating and checked sums, differences and products.
+/// Returns a saturating or checked sum, difference or product.
 fn bounded(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
     use Builtin::*;
     if matches!(b, MulSat | MulChecked) && prim.bits() <= 32 {
@@ -134,7 +137,7 @@ fn bounded(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) ->
         (_, signed) => {
             let back = cmp(CompareOp::Ne, bin(BinaryOp::Div, r.clone(), x.clone()), y.clone());
             let lost = bin(BinaryOp::And, nonzero(prim, x.clone()), back);
-            // `-1 * MIN` wraps to `MIN`, and so does dividing it back.
+            // `-1 * MIN` wraps to `MIN`, which the division does not detect.
             let minus_one = || cmp(CompareOp::Eq, x.clone(), number(prim, -1));
             let least = || cmp(CompareOp::Eq, y.clone(), Expr::Const(extreme(prim, false)));
             if signed { bin(BinaryOp::Or, lost, bin(BinaryOp::And, minus_one(), least())) } else { lost }
@@ -159,7 +162,7 @@ fn bounded(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) ->
     }
 }
 
-/// The product in 64 bits, where that of narrower factors fits.
+/// Returns the product in 64 bits, which holds the product of narrower factors.
 fn wide_product(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
     let wide = if prim.is_signed() { Prim::I64 } else { Prim::U64 };
     let bound = |top| Expr::Const(extreme(prim, top).cast(wide).expect("an integer casts"));
@@ -181,7 +184,7 @@ fn fault(scope: &mut dyn Emitter, overflow: Expr) {
     scope.push(Stmt::If { cond: overflow, then, other: Vec::new() });
 }
 
-/// The largest or smallest value of an integer dtype.
+/// Returns the largest or smallest value of an integer dtype.
 fn extreme(prim: Prim, top: bool) -> Scalar {
     let sign = 1u64 << (prim.bits() - 1);
     match (prim.is_signed(), top) {

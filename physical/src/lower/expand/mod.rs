@@ -1,15 +1,16 @@
-//! Expansion of operators into the operators of a machine.
+//! Expansion of operators into machine operators.
 //!
-//! [`expand`] writes the application of any operator to any dtypes as Assembly expressions, whose values have the bits
-//! that [`Op::eval`] defines. Structs are taken apart here. What needs statements (loops of integer powers and of
-//! user-defined operators, faults of checked operators, an argument used twice) goes through the [`Emitter`].
+//! [`expand_in`] returns the application of any operator to any dtypes as Assembly expressions. By
+//! the laws of IEEE 754, their values have the bits that [`Op::eval`] defines. Structs are
+//! flattened. Statements are pushed to the [`Emitter`]: loops of integer powers and of user-defined
+//! operators, faults of checked operators, and assignments of arguments that are used twice.
 //!
-//! Arguments must stay what they are while the expansion's statements run, which is so for everything but a local that
-//! the caller assigns in between.
+//! Arguments must not change while the statements of the expansion run. This is true of all
+//! expressions except locals that the caller assigns in between.
 //!
-//! [`expand_in`] gives the values of the default mode where it is told what is known of the arguments: the machine's
-//! arithmetic is that of IEEE 754, so a quotient asks for a zero, and others for what decides where special values may come
-//! together (see [`crate::special`]).
+//! The laws of the default mode take the known facts of the arguments. Machine arithmetic is that
+//! of IEEE 754, so quotients test for a zero, and other operators test for combinations of special
+//! values (see [`crate::special`]).
 
 mod float;
 mod integer;
@@ -26,25 +27,26 @@ use crate::special::{Guard, Known, guard, of_call};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, Prim, Scalar};
 
-/// The value of `op` applied to `args` by the laws of IEEE 754.
+/// Returns the value of `op` applied to `args` by the laws of IEEE 754.
 #[cfg(test)]
 pub(crate) fn expand(scope: &mut dyn Emitter, op: &Op, args: &[Value]) -> Value {
     expand_in(scope, op, args, Laws::Ieee)
 }
 
-/// Which laws floats obey.
+/// The laws that floats obey.
 #[derive(Clone, Copy)]
 pub(crate) enum Laws<'a> {
-    /// Those of IEEE 754.
+    /// The laws of IEEE 754.
     Ieee,
-    /// Those of the default mode; with what is known of each argument.
+    /// The laws of the default mode, with the known facts of each argument.
     Default(&'a [Known<'a>]),
 }
 
-/// The value of `op` applied to `args`, which are first cast to its signature, by the laws of a float mode.
+/// Returns the value of `op` applied to `args`, which are first cast to its signature, by the laws
+/// of a float mode.
 ///
 /// # Panics
-/// When the operator does not take arguments of these dtypes; plans and programs were checked before.
+/// If the operator does not take arguments of these dtypes; plans and programs are checked earlier.
 pub(crate) fn expand_in(scope: &mut dyn Emitter, op: &Op, args: &[Value], laws: Laws<'_>) -> Value {
     let dtypes: Vec<DType> = args.iter().map(|a| a.dtype.clone()).collect();
     let signature = op.signature(&dtypes).expect("operators were applied to dtypes that they take");
@@ -55,7 +57,7 @@ pub(crate) fn expand_in(scope: &mut dyn Emitter, op: &Op, args: &[Value], laws: 
     }
 }
 
-/// `value` as an argument of dtype `to`: primitives are cast.
+/// Returns `value` as an argument of dtype `to`: primitives are cast.
 pub(crate) fn coerce(value: &Value, to: &DType) -> Value {
     match (&value.dtype, to) {
         (DType::Prim(from), DType::Prim(p)) if from != p => Value::prim(*p, cast(*p, value.single().clone())),
@@ -63,7 +65,7 @@ pub(crate) fn coerce(value: &Value, to: &DType) -> Value {
     }
 }
 
-/// The value as constants, locals and parameters, so that it can be used more than once.
+/// Returns the value as constants, locals and parameters, so that it can be used more than once.
 pub(crate) fn bind(scope: &mut dyn Emitter, value: &Value) -> Value {
     let prims = value.dtype.prims();
     let parts = value.parts.iter().zip(prims).map(|(part, prim)| bind_part(scope, prim, part.clone())).collect();
@@ -109,7 +111,7 @@ fn builtin(scope: &mut dyn Emitter, b: Builtin, args: &[Value], result: DType, l
     Value { dtype: result, parts }
 }
 
-/// `cond ? then : other`, part by part.
+/// Returns `cond ? then : other`, part by part.
 fn choice(scope: &mut dyn Emitter, cond: Expr, then: &Value, other: &Value) -> Value {
     match cond {
         Expr::Const(Scalar::Bool(true)) => return then.clone(),
@@ -171,7 +173,7 @@ fn binary(scope: &mut dyn Emitter, b: Builtin, x: &Value, y: &Value, result: &DT
     }
 }
 
-/// Operators on two primitives of one dtype.
+/// Returns an operator applied to two primitives of one dtype.
 fn numeric(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
     use Builtin::*;
     match b {
@@ -198,7 +200,7 @@ fn numeric(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) ->
     }
 }
 
-/// `minby` and `maxby`: the pair that comes first in the order of the module doc of operators' evaluation.
+/// Returns `minby` or `maxby` of two pairs, in the order that the evaluation of operators defines.
 fn pair_fold(scope: &mut dyn Emitter, b: Builtin, x: &Value, y: &Value) -> Value {
     let (x, y) = (bind(scope, x), bind(scope, y));
     let prim = x.dtype.prims()[0];
@@ -220,14 +222,14 @@ fn pair_fold(scope: &mut dyn Emitter, b: Builtin, x: &Value, y: &Value) -> Value
     let take = bind_part(scope, Prim::Bool, bin(BinaryOp::Or, better, earlier));
     let mut value = select(take.clone(), v(), w());
     if prim.is_float() {
-        // Two zeros at one coordinate: `minby` prefers -0, `maxby` 0, as `min` and `max` do.
+        // For two zeros at one coordinate, `minby` prefers -0 and `maxby` 0, like `min` and `max`.
         let same = bin(BinaryOp::And, equal, cmp(CompareOp::Eq, c(), d()));
         value = select(same, bin(if minimum { BinaryOp::Min } else { BinaryOp::Max }, v(), w()), value);
     }
     Value { dtype: x.dtype.clone(), parts: vec![value, select(take, c(), d())] }
 }
 
-/// A block of statements inside another scope.
+/// A block of statements in an outer scope.
 struct Block<'a> {
     outer: &'a mut dyn Emitter,
     stmts: Vec<Stmt>,
@@ -243,14 +245,14 @@ impl Emitter for Block<'_> {
     }
 }
 
-/// The statements that `fill` emits, and what it returns.
+/// Returns the statements that `fill` emits, and its result.
 fn block<T>(scope: &mut dyn Emitter, fill: impl FnOnce(&mut dyn Emitter) -> T) -> (Vec<Stmt>, T) {
     let mut inner = Block { outer: scope, stmts: Vec::new() };
     let result = fill(&mut inner);
     (inner.stmts, result)
 }
 
-/// New locals that hold the value, for loops that change it.
+/// Returns new locals with the value, for loops that change it.
 fn variable(scope: &mut dyn Emitter, name: &str, value: &Value) -> Value {
     let parts = value.dtype.prims().into_iter().zip(&value.parts).map(|(prim, part)| {
         let local = scope.local(name, prim);
@@ -261,7 +263,8 @@ fn variable(scope: &mut dyn Emitter, name: &str, value: &Value) -> Value {
     Value { dtype: value.dtype.clone(), parts }
 }
 
-/// Assigns the value to locals made by [`variable`]. Parts that read the locals see their old values.
+/// Assigns the value to locals made by [`variable`]. Parts that read these locals see their old
+/// values.
 fn assign(scope: &mut dyn Emitter, to: &Value, value: &Value) {
     let value = if value.parts.len() > 1 { bind_fresh(scope, value) } else { value.clone() };
     for (local, part) in to.parts.iter().zip(value.parts) {
@@ -272,7 +275,7 @@ fn assign(scope: &mut dyn Emitter, to: &Value, value: &Value) {
     }
 }
 
-/// As [`bind`], but with locals of its own even for parts that are locals, which may be about to change.
+/// Binds a value like [`bind`], but copies locals, too, since they may be about to change.
 fn bind_fresh(scope: &mut dyn Emitter, value: &Value) -> Value {
     if value.parts.iter().all(|p| matches!(p, Expr::Const(_) | Expr::Param(_))) {
         return value.clone();
@@ -307,7 +310,7 @@ fn cast(to: Prim, x: Expr) -> Expr {
     }
 }
 
-/// A small whole number of any primitive.
+/// Returns a small integer as any primitive.
 fn number(prim: Prim, v: i8) -> Expr {
     cast(prim, Expr::Const(Scalar::I8(v)))
 }

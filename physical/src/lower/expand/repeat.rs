@@ -7,9 +7,11 @@ use crate::assembly::{BinaryOp, CompareOp, Expr, MathFn, Stmt};
 use redpoll_logic::op::{Op, Repeat};
 use redpoll_logic::{Prim, Scalar};
 
-/// The fold of as many values `x` by `op` as the product of the counts, each an `i64` that is at least 1, with the bits of
-/// `redpoll_logic::op::repeat_eval` for each in turn; `repeat` is that of the operator on the dtype of `x`. The product may
-/// be more than 64 bits hold, so it is never made of integers: the fold of `n m` values is that of `m` folds of `n`.
+/// Returns the fold of equal values `x` by `op`; their number is the product of `counts`, each an
+/// `i64` that is at least 1. The bits are those of `redpoll_logic::op::repeat_eval`, applied for
+/// each count in turn; `repeat` is that of the operator on the dtype of `x`. The product may
+/// overflow 64 bits and is never computed: the fold of `n m` values is the fold of `m` folds of
+/// `n`.
 pub(crate) fn expand_repeat(
     scope: &mut dyn Emitter,
     (op, repeat): (&Op, Repeat),
@@ -57,8 +59,8 @@ fn power(scope: &mut dyn Emitter, prim: Prim, x: Expr, n: &Expr) -> Expr {
     if prim == Prim::F64 { power } else { cast(prim, power) }
 }
 
-/// From the highest bit of n down, so that nothing is folded that is not part of the result: a checked operator
-/// faults only if the whole fold does.
+/// Folds by doubling from the highest bit of `n` down. No intermediate fold goes beyond the result,
+/// so a checked operator faults only if the whole fold does.
 fn doubling(scope: &mut dyn Emitter, op: &Op, x: &Value, n: &Expr, laws: Laws<'_>) -> Value {
     let x = bind(scope, x);
     let n = &super::bind_part(scope, Prim::I64, n.clone());

@@ -1,5 +1,5 @@
-//! Every operator on every dtype, on edge values: the expansion, run by the Assembly interpreter and as machine code,
-//! has the bits that `Op::eval` defines, faults included.
+//! Tests every operator on every dtype with edge values. The expansion, run by the Assembly
+//! interpreter and as machine code, has the bits that `Op::eval` defines, including faults.
 
 use super::*;
 use crate::assembly::{
@@ -59,7 +59,8 @@ impl Builder {
 
 const INDEX: Expr = Expr::Local(Local(2));
 
-/// Runs `body` on each tuple of `rows`, whose values have the dtypes `args`; the result of each or the fault's status.
+/// Runs `body` on each tuple of `rows`, whose values have the dtypes `args`. Returns each result,
+/// or the status of the fault.
 fn run(
     args: &[DType],
     rows: &[Vec<Scalar>],
@@ -95,7 +96,8 @@ fn run(
     let row = |k: usize| {
         let chunk = k as i64..k as i64 + 1;
         let status = program.run(&mut on, chunk.clone(), &mut Counts::default()).unwrap();
-        // SAFETY: the interpreter has just run the same function on the same buffers without leaving them.
+        // SAFETY: the interpreter has just run the same function on the same buffers within their
+        // bounds.
         let compiled = unsafe { kernel.call(&mut machine, chunk) }.unwrap();
         assert_eq!(compiled, status, "row {k} of {function:#?}");
         for b in &outputs {
@@ -178,7 +180,7 @@ fn rows(args: &[DType]) -> Vec<Vec<Scalar>> {
     })
 }
 
-/// What machine code may tell of the definition's result.
+/// Returns the result of a definition as machine code reports it.
 fn expected(result: Result<Scalar, Fault>) -> Result<Scalar, Status> {
     result.map_err(|fault| match fault {
         Fault::Overflow { .. } => Status::CheckedOverflow,
@@ -205,7 +207,7 @@ fn check(op: &Op, args: &[DType]) {
         let found = run(args, &rows, |scope, values| expand_in(scope, op, values, Laws::Default(&finite)));
         for (row, found) in rows.iter().zip(found) {
             let defined = expected(op.eval_in(row, FloatMode::Relaxed));
-            // More arguments may overflow on the way, too.
+            // More than two arguments may also overflow in an intermediate result.
             let overflows = row.len() > 2 || defined.as_ref().is_ok_and(|v| Special::of(v) != Special::NONE);
             assert!(overflows || found == defined, "{op} of {row:?}, which are finite: {found:?}");
         }
@@ -224,7 +226,7 @@ fn one_and_two_arguments() {
         let singles = dtypes().into_iter().map(|t| vec![t]);
         let doubles = dtypes().into_iter().flat_map(|t| dtypes().into_iter().map(move |u| vec![t.clone(), u]));
         for args in singles.chain(doubles) {
-            // Dtypes that a signature is made of; others are cast to these.
+            // Only the dtypes of signatures are checked; other arguments are cast to these.
             if !op.signature(&args).is_ok_and(|s| s.args == args) {
                 continue;
             }
@@ -347,8 +349,8 @@ fn user_defined_bodies() {
     let wanted = [3i64, 5, 2].map(|v| Ok(Scalar::I64(v)));
     assert_eq!(found, wanted, "an associative operator folds more arguments than it has parameters");
 
-    // The condition of the inner loop needs statements, a branch holds a loop, a step swaps two variables, and a
-    // variable is hidden by another of its name.
+    // The condition of the inner loop needs statements, a branch contains a loop, a step swaps two
+    // variables, and a variable shadows another of the same name.
     let i64s = [DType::I64, DType::I64];
     let v = Body::var;
     let call = |b: Builtin, args: &[Body]| Body::call(b, args.iter().cloned());
@@ -406,7 +408,7 @@ fn user_defined_bodies() {
     let body = Body::Let("z".to_owned(), Box::new(bounded), Box::new(alone));
     check(&Op::from(op("struct-loop", &i64s[..1], DType::I64, &body)), &i64s[..1]);
 
-    // A checked operator in the branch that is not taken does not fault.
+    // A checked operator in a branch that is not taken does not fault.
     let guarded = Body::If(
         Box::new(call(Builtin::Lt, &[Body::Arg(0), lit(100)])),
         Box::new(call(Builtin::AddChecked, &[Body::Arg(0), lit(1)])),

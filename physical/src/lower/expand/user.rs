@@ -6,7 +6,8 @@ use crate::special::{Known, Special, makes};
 use redpoll_logic::op::{Body, Definition, UserOp, While};
 use redpoll_logic::{DType, Scalar};
 
-/// The operator applied to arguments of its signature; more than it has parameters are folded from the left.
+/// Returns the operator applied to arguments of its signature; arguments beyond its parameters are
+/// folded from the left.
 pub(super) fn apply(scope: &mut dyn Emitter, op: &UserOp, args: &[Value], laws: Laws<'_>) -> Value {
     let Definition::Body(body) = op.definition();
     let special = match laws {
@@ -22,15 +23,15 @@ pub(super) fn apply(scope: &mut dyn Emitter, op: &UserOp, args: &[Value], laws: 
     value
 }
 
-/// A checked body on arguments of the operator's parameters; in the default mode with the special values that may come
-/// about in it.
+/// Returns a checked body applied to arguments of the operator's parameters; in the default mode,
+/// with the special values that may arise in it.
 fn expand_body(scope: &mut dyn Emitter, body: &Body, args: &[Value], special: Option<Special>) -> Value {
     let args: Vec<Value> = args.iter().map(|a| bind(scope, a)).collect();
     Expansion { args: &args, vars: Vec::new(), special }.value(scope, body)
 }
 
 struct Expansion<'a> {
-    /// Bound: locals, constants and parameters.
+    /// The arguments as locals, constants and parameters.
     args: &'a [Value],
     vars: Vec<(&'a str, Value)>,
     /// The special values of arguments and results in the default mode.
@@ -88,7 +89,7 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// Only the branch that is taken runs.
+    /// Returns the value of a conditional; only the branch that is taken runs.
     fn branch(&mut self, scope: &mut dyn Emitter, cond: Expr, then: &'a Body, other: &'a Body) -> Value {
         let (mut yes, value) = block(scope, |scope| self.value(scope, then));
         let result = value.dtype.prims().into_iter().map(|p| Expr::Local(scope.local("if", p))).collect();
@@ -124,8 +125,8 @@ impl<'a> Expansion<'a> {
         result
     }
 
-    /// All variables take their new values at once: those that a later step still reads are computed before any is
-    /// assigned.
+    /// Assigns all variables their new values at once: values that a later step still reads are
+    /// computed before any assignment.
     fn step(&mut self, scope: &mut dyn Emitter, w: &'a While, depth: usize) {
         let next: Vec<Value> = w.steps.iter().map(|s| self.value(scope, s)).collect();
         let kept: Vec<Value> = match &next[..] {

@@ -57,16 +57,16 @@ pub(crate) enum Looplet {
     Null,
 }
 
-/// Returns the looplet at one coordinate.
+/// A function that returns the looplet at one coordinate.
 pub(crate) type Lookup = Rc<dyn Fn(&mut Cx<'_>, &Expr) -> Looplet>;
 
-/// Writes one value to all coordinates of `[lo, hi)`.
+/// A function that returns the looplet of a write of one value to all of `[lo, hi)`.
 pub(crate) type AcceptRun = Rc<dyn Fn(&mut Cx<'_>, &Expr, &Expr) -> Looplet>;
 
-/// Returns code that moves a stepper on if a `bool` is true.
+/// A function that returns code which moves a stepper on if a `bool` is true.
 pub(crate) type Next = Rc<dyn Fn(&Expr) -> Vec<Stmt>>;
 
-/// Emits code that moves a stepper to a coordinate.
+/// A function that emits code which moves a stepper to a coordinate.
 pub(crate) type Seek = Rc<dyn Fn(&mut Cx<'_>, &Expr)>;
 
 /// A phase of a sequence.

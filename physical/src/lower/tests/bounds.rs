@@ -1,4 +1,5 @@
-//! Coordinates out of bounds: every engine ends a run with the same error, and in bounds nothing is refused.
+//! Coordinates out of bounds: every engine ends a run with the same error, and accepts coordinates
+//! in bounds.
 
 use super::{Rng, formats, tensor};
 use crate::Error;
@@ -12,10 +13,10 @@ use std::collections::HashMap;
 use std::num::NonZero;
 use std::sync::{Arc, LazyLock};
 
-/// Two threads that take chunks of any size.
+/// Two threads that accept chunks of any size.
 static PAIR: LazyLock<Arc<Workers>> = LazyLock::new(|| Arc::new(Workers::new(NonZero::new(2).unwrap()).cutting_all()));
 
-/// Values of inputs: what is not named counts from 1.
+/// Values of inputs by name; other inputs count from 1.
 type Values<'a> = &'a [(&'a str, &'a [i64])];
 
 fn inputs(program: &Program, values: Values<'_>) -> HashMap<String, Places> {
@@ -42,7 +43,7 @@ fn inputs(program: &Program, values: Values<'_>) -> HashMap<String, Places> {
     all
 }
 
-/// What each engine says: the outputs as text, or the error.
+/// Returns the outcome of each engine: success or the error.
 fn outcomes(program: &Program, inputs: &HashMap<String, Places>) -> Vec<(String, Result<(), Error>)> {
     let program = Arc::new(normalize(program.clone()).unwrap());
     let tensors: Vec<Tensor> =
@@ -64,7 +65,8 @@ fn outcomes(program: &Program, inputs: &HashMap<String, Places>) -> Vec<(String,
     said
 }
 
-/// All choices of formats of inputs and outputs, the declared ones first, some at random.
+/// Calls `each` for several choices of formats of inputs and outputs: the declared ones first, then
+/// random ones.
 fn in_formats(text: &str, cases: usize, mut each: impl FnMut(&Program)) {
     let parsed = parse(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let mut rng = Rng(text.len() as u64);
@@ -79,7 +81,7 @@ fn in_formats(text: &str, cases: usize, mut each: impl FnMut(&Program)) {
     }
 }
 
-/// Every engine ends the run at that subscript.
+/// Checks that every engine ends the run at this subscript.
 fn fails(text: &str, values: Values<'_>, (subscript, mode, coordinate): (&str, usize, i64)) {
     in_formats(text, 5, |program| {
         let inputs = inputs(program, values);
@@ -101,7 +103,7 @@ fn fails(text: &str, values: Values<'_>, (subscript, mode, coordinate): (&str, u
     });
 }
 
-/// No engine refuses it.
+/// Checks that every engine accepts the program.
 fn runs(text: &str, values: Values<'_>) {
     in_formats(text, 5, |program| {
         let inputs = inputs(program, values);
@@ -222,7 +224,7 @@ fn what_is_not_reached_is_not_checked() {
     );
 }
 
-/// How subscripts are known to be in bounds, in the order of the text.
+/// Returns how each subscript is kept in bounds, in the order of the text.
 fn decided(text: &str) -> Vec<&'static str> {
     let program = normalize(parse(text).unwrap()).unwrap();
     let mut found = Vec::new();

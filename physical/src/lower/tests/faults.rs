@@ -1,4 +1,4 @@
-//! Every seeded fault of lowering is seen by some program.
+//! Every seeded fault of lowering is detected by some program.
 
 #[path = "../../../../tests/common/programs/draw/mod.rs"]
 #[allow(dead_code, unused_imports, unreachable_pub, reason = "the tests of the workspace use all of it")]
@@ -15,7 +15,7 @@ use redpoll_logic::Scalar;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Programs that between them go through every rule.
+/// Programs that together exercise every rule.
 const PROGRAMS: [&str; 25] = [
     "(program (input A (type (shape 4 6) f64 0.0 csr)) (input B (type (shape 4 6) f64 0.0 coo))
        (output C (type (shape 4 6) f64 0.0 csr))
@@ -94,10 +94,10 @@ const PROGRAMS: [&str; 25] = [
 
 #[test]
 fn every_seeded_fault_is_caught() {
-    // A fault may also break an assertion of a later rule, which is being caught just as well.
+    // A fault may also break an assertion of a later rule, which counts as detected.
     let caught = |fault: Seeded| {
         PROGRAMS.iter().any(|text| {
-            // Leads are for machines whose lanes share rounds.
+            // Leads are emitted only for machines whose lanes share rounds.
             let (engine, cases) = match fault {
                 Seeded::LeadEntry | Seeded::LeadEnd => (Engine::Grid, 20),
                 _ => (Engine::Interpreter, 60),
@@ -113,10 +113,11 @@ fn every_seeded_fault_is_caught() {
     }
 }
 
-/// The random programs that look for faults.
+/// Number of random programs that search for faults.
 const SEEDS: u64 = 1500;
 
-/// Whether a random program gives what it is defined to give; `None` where it is not defined, or refused.
+/// Returns whether a random program gives the defined result; `None` if the result is not defined
+/// or the program is rejected.
 fn is_as_defined(case: &Case) -> Option<bool> {
     let inputs = || case.tensors.iter().filter(|t| t.role == Role::Input);
     let dense = inputs().map(|t| (t.name.clone(), t.values.clone())).collect();
@@ -137,7 +138,7 @@ fn is_as_defined(case: &Case) -> Option<bool> {
     }))
 }
 
-/// As [`is_as_defined`]; a panic is a fault.
+/// Returns [`is_as_defined`], where a panic counts as a fault.
 fn passes(case: &Case) -> Option<bool> {
     catch_unwind(AssertUnwindSafe(|| is_as_defined(case))).unwrap_or(Some(false))
 }

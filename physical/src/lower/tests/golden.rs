@@ -1,4 +1,5 @@
-//! Golden kernels: the Assembly of small programs, to be reviewed like code. `UPDATE_EXPECT=1` rewrites them.
+//! Golden kernels: the Assembly of small programs, reviewed like code. `UPDATE_EXPECT=1` rewrites
+//! the snapshots.
 
 use crate::lower::{Options, lower};
 use crate::testing::normal_form;
@@ -42,7 +43,8 @@ fn spmv() {
     );
 }
 
-/// Protects that the walk is one fold, and that short walks are left as they are where nothing is asked for, as above.
+/// A walk with lanes becomes one fold in lanes; without a request, as above, short walks stay
+/// loops.
 #[test]
 fn spmv_in_lanes() {
     check(
@@ -791,7 +793,7 @@ fn xor_with_fill_true() {
     );
 }
 
-/// Protects that a coordinate that is a byte is not compared with bounds that every byte is within.
+/// A coordinate loaded from a byte is not compared with bounds that every byte satisfies.
 #[test]
 fn histogram_of_bytes() {
     check(

@@ -1,5 +1,5 @@
-//! What levels promise while they are written: runs whose children are fibers join, one entry or run a fiber is held
-//! to, and what is declared again is empty.
+//! Guarantees of levels during writing: runs with equal fibers join, a second entry or run in a
+//! fiber that allows one is an error, and tensors that are declared again are empty.
 
 use super::{Engine, INTERPRETER, Kernel, Rng, agree, agree_in_formats, check, tensor};
 use crate::Error;
@@ -15,7 +15,8 @@ use redpoll_logic::text::format_to_sexpr;
 use redpoll_logic::{Format, LeafKind, LevelKind, Scalar};
 use std::sync::Arc;
 
-/// The copy that a kernel makes of a tensor of integers, by lists of its rows, in another format.
+/// Returns a tensor of integers stored as lists of its rows, and the copy that a kernel makes of it
+/// in another format.
 fn copied(shape: &[u64], format: &Format, value: &mut dyn FnMut(&[u64]) -> i64) -> Result<(Tensor, Tensor), Error> {
     let sizes: Vec<String> = shape.iter().map(ToString::to_string).collect();
     let (sizes, indices) = (sizes.join(" "), ["i", "j", "k"][..shape.len()].join(" "));
@@ -39,7 +40,7 @@ fn is_comparable(kind: LevelKind) -> bool {
     lowering(level(kind).written_as()).comparable().is_some()
 }
 
-/// Protects the joining of runs: as many are stored as a conversion, which sees whole fibers, stores.
+/// A kernel stores as many runs as a conversion, which compares whole fibers.
 #[test]
 fn runs_of_equal_fibers_join() {
     let comparable = || LevelKind::general().filter(|k| is_comparable(*k));
@@ -52,7 +53,7 @@ fn runs_of_equal_fibers_join() {
         }
     }
     for kinds in nestings {
-        // Of each row, which is the same as some before: a b a a - - a b b - c.
+        // Rows in the order a b a a - - a b b - c.
         let mut rng = Rng(11);
         let rows: Vec<Vec<i64>> =
             (0..4).map(|r| (0..12).map(|_| (rng.below(3) as i64) * i64::from(r > 0)).collect()).collect();
@@ -72,7 +73,7 @@ fn runs_of_equal_fibers_join() {
     }
 }
 
-/// Protects single entries: one that is written is kept, a second one is told.
+/// A single entry or run in a fiber is stored; a second one is reported.
 #[test]
 fn one_entry_or_run_a_fiber_is_held_to() {
     for (single, status) in [(LevelKind::Pinpoint, Status::SecondEntry), (LevelKind::Interval, Status::SecondRun)] {
@@ -105,7 +106,7 @@ fn one_entry_or_run_a_fiber_is_held_to() {
     }
 }
 
-/// Protects tensors that are declared again in every round of a loop, in every format.
+/// A tensor that is declared again in every round of a loop is empty, in every format.
 #[test]
 fn what_is_declared_again_is_empty() {
     for format in concordant_formats_of_rank(2) {
@@ -120,8 +121,8 @@ fn what_is_declared_again_is_empty() {
     }
 }
 
-/// Protects reads out of bounds, however many: they are what was asked for, not the fill value, also below fibers that
-/// are not stored.
+/// Reads out of bounds return their own value, not the fill value, also below absent fibers and
+/// however many there are.
 #[test]
 fn bounds_are_not_gaps() {
     for format in concordant_formats_of_rank(2) {
@@ -137,7 +138,7 @@ fn bounds_are_not_gaps() {
     }
 }
 
-/// Protects loops that end before their fibers do, as soon as a fold is decided: what stood there then is met no more.
+/// A loop may end within a fiber, once a fold is decided; the rest of the fiber is not read.
 #[test]
 fn what_is_decided_within_a_phase_ends_there() {
     for format in concordant_formats_of_rank(2) {
@@ -155,7 +156,7 @@ fn what_is_decided_within_a_phase_ends_there() {
     }
 }
 
-/// Protects tensors that are exchanged, in every format.
+/// Tensors are swapped completely, in every format.
 #[test]
 fn what_is_swapped_is_whole() {
     for format in concordant_formats_of_rank(2) {

@@ -1,5 +1,5 @@
-//! Programs through lowering, the interpreter of Assembly and Cranelift, against the interpreter of Notation: in every
-//! format of their inputs and outputs, on random data.
+//! Compares programs run by the interpreter of Assembly and by Cranelift with the interpreter of
+//! Notation: in every format of their inputs and outputs, on random data.
 
 mod bounds;
 mod faults;
@@ -41,7 +41,7 @@ impl Rng {
     }
 }
 
-/// Which formats a tensor is tried in.
+/// Returns the formats in which a tensor is tested.
 fn formats(ty: &TensorType, role: Role) -> Vec<Format> {
     let plain = ty.format.modes.iter().enumerate().all(|(k, m)| *m == redpoll_logic::StorageMode::Whole { mode: k });
     let single = ty.format.levels.iter().any(|l| l.kind.traits().single);
@@ -51,14 +51,14 @@ fn formats(ty: &TensorType, role: Role) -> Vec<Format> {
     let random = |f: &Format| f.levels.iter().all(|l| l.kind.traits().writes == Writes::Random);
     let dense = ty.format == Format::dense(ty.shape.len());
     let mut all = concordant_formats_of_rank(ty.shape.len());
-    // An output that is written out of order says so by a format that takes random writes.
+    // An output that is written out of order has a format that takes random writes.
     if role == Role::Output && (dense || random(&ty.format)) {
         all.retain(random);
     }
     all
 }
 
-/// Random data of a type: mostly fill values, else small integers.
+/// Returns random data of a type: mostly fill values, otherwise small integers.
 fn data(ty: &TensorType, rng: &mut Rng) -> Places {
     let density = [0, 2, 5, 10][rng.below(4)];
     places_of(ty, &mut |_| {
@@ -85,25 +85,27 @@ fn tensor(ty: &Arc<TensorType>, places: &Places) -> Tensor {
     crate::storage::convert(&dense, &ty.format).expect("every format converts")
 }
 
-/// Who runs a kernel.
+/// The engine that runs a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum By {
     Engine(Engine),
-    /// The interpreter of grids, with teams of so many lanes.
+    /// The interpreter of grids, with teams of this many lanes.
     Teams(u32),
 }
 
 const INTERPRETER: [By; 1] = [By::Engine(Engine::Interpreter)];
 const ENGINES: [By; 3] = [By::Engine(Engine::Interpreter), By::Engine(Engine::Instant), By::Engine(Engine::Grid)];
-/// Teams of every kind: of one lane, a warp, blocks.
+/// Teams of every kind: one lane, a warp, blocks.
 const TEAMS: [By; 5] = [By::Engine(Engine::Interpreter), By::Teams(1), By::Teams(32), By::Teams(64), By::Teams(256)];
 
-/// Tries the program in so many combinations of formats, in three engines; and in its own formats in teams of every kind.
+/// Checks the program in `cases` combinations of formats by three engines, and in its own formats
+/// by teams of every kind.
 fn check(text: &str, cases: usize) {
     agree(text, cases, &ENGINES).and_then(|()| agree(text, 1, &TEAMS)).unwrap_or_else(|message| panic!("{message}"));
 }
 
-/// Whether engines agree with the interpreter of Notation in so many combinations of formats; if not, where.
+/// Checks that engines agree with the interpreter of Notation in `cases` combinations of formats;
+/// the error says where they differ.
 fn agree(text: &str, cases: usize, engines: &[By]) -> Result<(), String> {
     let mut rng = Rng(text.len() as u64);
     let parsed = parse(text).map_err(|e| format!("{e}\n{text}"))?;
@@ -123,11 +125,11 @@ fn agree(text: &str, cases: usize, engines: &[By]) -> Result<(), String> {
     Ok(())
 }
 
-/// Rounds of loops in one run after which a kernel is taken not to end.
+/// Number of rounds after which a kernel is assumed not to terminate.
 const ITERATION_LIMIT: u64 = 1_000_000;
 
-/// Whether a kernel leaves the same when its outermost loop is cut, up to the signs of zeros, and the same bits on one
-/// thread and on several; gives these bits.
+/// Checks that a kernel cut into chunks computes the same values up to the signs of zeros, and the
+/// same bits on one thread and on several. Returns these bits.
 fn agree_in_chunks(kernel: &Kernel, inputs: &[&Tensor], whole: &[Tensor]) -> Result<Vec<Vec<u8>>, String> {
     static WORKERS: LazyLock<[Arc<Workers>; 2]> =
         LazyLock::new(|| [1, 3].map(|n| Arc::new(Workers::new(NonZero::new(n).unwrap()).cutting_all())));
@@ -158,12 +160,13 @@ fn agree_in_chunks(kernel: &Kernel, inputs: &[&Tensor], whole: &[Tensor]) -> Res
     Ok(bits(&alone))
 }
 
-/// Equal, or zeros both.
+/// Returns whether two scalars are equal or both zero.
 fn is_equal(a: &Scalar, b: &Scalar) -> bool {
     a == b || a.to_f64() == Some(0.0) && b.to_f64() == Some(0.0)
 }
 
-/// Whether kernels of a program leave what the interpreter of Notation says of another program of the same inputs.
+/// Checks that kernels of a program compute what the interpreter of Notation computes for `oracle`
+/// from the same inputs.
 fn agree_in_formats(program: &Arc<Program>, oracle: &Program, rng: &mut Rng, engines: &[By]) -> Result<(), String> {
     let mut places = HashMap::new();
     let mut tensors = Vec::new();
@@ -183,12 +186,13 @@ fn agree_in_formats(program: &Arc<Program>, oracle: &Program, rng: &mut Rng, eng
     let inputs: Vec<&Tensor> = tensors.iter().collect();
     let expected = run(oracle, &places).map_err(|e| format!("{e}\n{}", print(oracle)))?;
     let layouts = Kernel::layouts(program, &inputs);
-    // Every third time, rules that copy the bodies of loops are kept from it.
+    // In a third of the cases, rules that copy the bodies of loops are disabled.
     let copies = if rng.below(3) == 0 { 0 } else { Options::default().most_copies };
     let options = Options { most_copies: copies, ..Options::default() };
     let mut in_chunks: Option<Vec<Vec<u8>>> = None;
     let draft = Draft::with_options(program, &layouts, options);
-    // Over lists that are taken to be long lanes share what they can, and add floats in an order of their own.
+    // Over lists marked as long, lanes share the work where they can, and add floats in their own
+    // order.
     let long = draft.clone().over(Lists::all(program, 8.0));
     let grids = engines.iter().filter(|by| matches!(by, By::Engine(Engine::Grid) | By::Teams(_)));
     let drafts = engines.iter().map(|by| (*by, &draft)).chain(grids.map(|by| (*by, &long)));

@@ -1,4 +1,4 @@
-//! Outputs with the patterns of inputs: values alone are written.
+//! Outputs with the patterns of inputs: only values are written.
 
 use super::check;
 use crate::notation::{Program, TensorDecl, normalize, parse};
@@ -6,7 +6,8 @@ use crate::storage::Tensor;
 use redpoll_logic::{Format, LeafKind, TensorType};
 use std::sync::Arc;
 
-/// Gives inputs whose patterns outputs have formats without runs, and the outputs the same ones.
+/// Gives each input that is the pattern of an output a format without runs, and the output the same
+/// format.
 pub(super) fn share_formats(program: &mut Program) {
     for k in 0..program.tensors.len() {
         let Some(of) = program.tensors[k].pattern else { continue };
@@ -24,7 +25,7 @@ pub(super) fn share_formats(program: &mut Program) {
     }
 }
 
-/// Whether an output has the arrays of the levels of the input whose pattern it has.
+/// Checks that an output shares the arrays of the levels of its pattern.
 pub(super) fn are_shared(decl: &TensorDecl, output: &Tensor, inputs: &[&Tensor]) -> Result<(), String> {
     let Some(of) = decl.pattern else { return Ok(()) };
     let arrays = |t: &Tensor| t.levels().iter().flatten().map(|a| a.buffer().as_ptr()).collect::<Vec<_>>();
@@ -41,7 +42,7 @@ const SCALED: &str = "(input A (type (shape 4 6) f64 0.0 csr)) (input x (type (s
 fn scaled() {
     for body in [
         "(for i (for j (init (B i j) (* (A i j) (x i)))))",
-        // What is written may be found in any order, and as often as one likes.
+        // Elements may be written in any order and any number of times.
         "(for i (for j (init (B (- 3 i) j) (* (A (- 3 i) j) (x i)))))",
         "(for i (for j (+= (B i (- 5 j)) (* (A i (- 5 j)) (x i)))))",
         "(for i (range 1 3) (for j (range 2 5) (init (B i j) (* (A i j) (x i)))))",

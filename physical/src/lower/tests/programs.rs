@@ -1,4 +1,4 @@
-//! The programs.
+//! Programs that cover the rules of lowering.
 
 use super::check;
 use redpoll_logic::LevelKind;
@@ -91,7 +91,7 @@ fn argmin_by_row() {
     );
 }
 
-/// Protects pairs that are folded anew in each round from being folded once for all rounds.
+/// Pairs that are folded in each round are not folded once for all rounds.
 #[test]
 fn places_of_each_round() {
     check(
@@ -191,7 +191,8 @@ fn blocks_with_ragged_ends() {
 const BLOCKS_BY_COLUMNS: &str = "(modes (outer 1 2) (outer 0 2) (inner 1 2) (inner 0 2)
     (dense (sparse-list (dense (dense (element))))))";
 
-/// Protects loops that nothing but tensors stored in blocks or by diagonals bounds, by the coordinates of their modes.
+/// Loops whose only bounds are those of tensors stored in blocks or by diagonals take these
+/// tensors' dimensions as bounds.
 #[test]
 fn blocks_and_diagonals_bound_loops() {
     let formats = ["(bcsr 2 3)", "(csb 2 3)", "dia", "(mode-generic 2 2)", BLOCKS_BY_COLUMNS];
@@ -247,7 +248,7 @@ fn scatter_by_an_equality_mask() {
     );
 }
 
-/// Protects what is believed of coordinates that are narrow integers: they are within the values of their type.
+/// Coordinates that are narrow integers stay within the range of their type.
 #[test]
 fn scatter_by_narrow_integers() {
     for prim in ["bool", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"] {
@@ -269,7 +270,7 @@ fn scatter_by_narrow_integers() {
     }
 }
 
-/// Protects comparisons whose sides are no sums of coordinates, and sums that wrap around.
+/// Comparisons work for sides that are not sums of coordinates, and for sums that wrap around.
 #[test]
 fn masks_of_pairs_and_of_large_numbers() {
     let compared = |op: &str, at: &str| {
@@ -327,7 +328,7 @@ fn code_grows_linearly_with_operands() {
     };
     for (op, kind) in ["+", "*"].into_iter().flat_map(|op| LevelKind::general().map(move |kind| (op, kind))) {
         let sizes: Vec<usize> = (2..=10).map(|n| size(n, op, kind)).collect();
-        // The loops of two or three are nested in each other; of more each has its part in one loop.
+        // Loops of two or three are nested in each other; more of them share one loop.
         let name = kind.traits().name;
         assert!(sizes[..2].iter().all(|lines| *lines < 800), "`{op}` of {name}: {sizes:?} lines");
         assert!(sizes[1..].windows(2).all(|w| w[1] <= w[0] + 120), "`{op}` of {name}: {sizes:?} lines");
@@ -384,7 +385,7 @@ fn chunks_of_the_outermost_loop_add_up() {
     }
 }
 
-/// Protects crowded loops from variables of a way to read that is not taken.
+/// A crowded loop has no variables for a protocol that it does not use.
 #[test]
 fn what_is_looked_up_is_not_walked_too() {
     use super::*;
@@ -398,7 +399,7 @@ fn what_is_looked_up_is_not_walked_too() {
 
 #[test]
 fn strides_and_reversals() {
-    // Alone, in a union, in an intersection that gallops, and further out than a mode that is walked.
+    // Alone, in a union, in an intersection that gallops, and outside a mode that is walked.
     for (size, at) in [
         (4, "(+ (* 2 j) 1)"),
         (5, "(* 2 j)"),
@@ -458,7 +459,8 @@ fn comparisons_of_strided_coordinates() {
     }
 }
 
-/// Protects subscripts from being left open where the variable in them is known, as between the entries of a list.
+/// A subscript is resolved even if the variable in it is a literal, as between the entries of a
+/// list.
 #[test]
 fn sums_with_a_variable_that_is_the_fill_value() {
     let bodies = [
@@ -489,7 +491,7 @@ fn sums_with_a_variable_that_is_the_fill_value() {
             );
         }
     }
-    // The index that is shifted runs around the variable, too.
+    // The shifted index may also be that of a loop around the variable.
     check(
         "(program (input G (type (shape 4) u8 0 (sparse-list (element)))) (input x (type (shape 5) f64 0.0 dense))
            (output y (type (shape 3) f64 0.0 dense))
@@ -498,7 +500,7 @@ fn sums_with_a_variable_that_is_the_fill_value() {
     );
 }
 
-/// Protects reads that may be done anywhere from being done before what they read at is known.
+/// A read that may happen anywhere does not happen before its coordinate is computed.
 #[test]
 fn a_gather_through_what_a_statement_reads_stays_with_it() {
     check(

@@ -1,4 +1,5 @@
-//! Programs compute the same whatever their schedule, over inputs of any format; what would not is refused.
+//! Programs compute the same under every schedule, over inputs of any format; schedules that would
+//! change the result are rejected.
 
 use super::{ENGINES, Rng, agree_in_formats, formats};
 use crate::notation::{Program, Role, normalize, parse, print, scheduled};
@@ -6,7 +7,7 @@ use expect_test::{Expect, expect};
 use redpoll_logic::{FloatMode, Format, StorageMode, TensorType};
 use std::sync::Arc;
 
-/// Each schedule of a program in so many combinations of formats of its inputs.
+/// Checks each schedule of a program in `cases` combinations of formats of its inputs.
 fn check(declarations: &str, body: &str, schedules: &[&str], cases: usize) {
     for schedule in schedules {
         let text = format!("(program {declarations} (schedule {schedule}) {body})");
@@ -20,13 +21,15 @@ fn check(declarations: &str, body: &str, schedules: &[&str], cases: usize) {
                 let format = all[rng.below(all.len())].clone();
                 decl.ty = Arc::new(TensorType { format, ..(*decl.ty).clone() });
             }
-            // Without its schedule a program may write out of order, which no format minds that stores all places.
+            // Without its schedule, a program may write out of order, which formats that store
+            // every coordinate allow.
             let mut plain = Program { schedule: Vec::new(), ..written.clone() };
             for decl in plain.tensors.iter_mut().filter(|decl| decl.role == Role::Output) {
                 decl.ty = Arc::new(TensorType { format: Format::dense(decl.ty.shape.len()), ..(*decl.ty).clone() });
             }
             let plain = normalize(plain).unwrap_or_else(|e| panic!("{e}\n{text}"));
-            // Where a format stores the modes in another order, its outermost one is not that of the loops.
+            // If a format stores the modes in another order, its outermost mode is not that of the
+            // outermost loop.
             let row_major = written.tensors.iter().all(|t| modes_in_order(&t.ty));
             if schedule.contains("stored") && !row_major {
                 continue;
@@ -39,7 +42,7 @@ fn check(declarations: &str, body: &str, schedules: &[&str], cases: usize) {
     }
 }
 
-/// Whether storage modes are those of the tensor, whole and in their order.
+/// Returns whether storage modes are the whole modes of the tensor, in order.
 fn modes_in_order(ty: &TensorType) -> bool {
     ty.format.modes.iter().enumerate().all(|(k, mode)| *mode == StorageMode::Whole { mode: k })
 }
@@ -94,7 +97,7 @@ fn matrix_times_vector() {
     );
 }
 
-/// Protects blocks of a loop from being taken for loops that go back, where their rows are appended.
+/// Blocks of a loop append their rows; they are not treated as loops that return to earlier rows.
 #[test]
 fn blocks_of_rows_are_appended() {
     check(
@@ -123,7 +126,7 @@ fn products_of_matrices_in_tiles() {
     );
 }
 
-/// Protects Gustavson's product, made from loops that write its sparse output out of order.
+/// Gustavson's product is derived from loops that write its sparse output out of order.
 #[test]
 fn workspaces_bring_writes_into_order() {
     let sparse = "(input A (type (shape 5 6) f64 0.0 csr)) (input B (type (shape 6 7) f64 0.0 csr))
@@ -136,7 +139,7 @@ fn workspaces_bring_writes_into_order() {
     );
 }
 
-/// Protects the linear combination of columns where something else is added: the sum goes into a workspace first.
+/// In a linear combination of columns with a further summand, the sum goes into a workspace first.
 #[test]
 fn sums_are_precomputed_before_loops_change_places() {
     let declarations = "(input A (type (shape 5 7) f64 0.0 csr)) (input x (type (shape 7) f64 0.0 dense))
@@ -184,7 +187,8 @@ fn semirings_other_than_plus_and_times() {
     );
 }
 
-/// Protects walks longer and shorter than their lanes, lanes of loops that do more than fold one value, and several lists.
+/// Covers walks longer and shorter than their lanes, loops that do more than fold one value, and
+/// several lists.
 #[test]
 fn walks_in_lanes() {
     let declarations = "(input A (type (shape 4 40) f64 0.0 csr)) (input B (type (shape 4 40) f64 0.0 csr))

@@ -1,9 +1,9 @@
-//! Buffers that are exchanged between rounds, and loops that stop at the first thing found.
+//! Buffers that are swapped between rounds, and loops that stop at the first match.
 
 use super::check;
 
-/// A search from a vertex that pushes from the frontier and finds the parent of each vertex; the frontier in several
-/// formats that take random writes.
+/// A breadth-first search that pushes from the frontier and finds the parent of each vertex, with
+/// the frontier in several formats that take random writes.
 #[test]
 fn frontiers_take_turns() {
     for levels in ["byte-map", "hash", "dense"] {
@@ -31,7 +31,7 @@ fn frontiers_take_turns() {
     }
 }
 
-/// What is swapped out comes back two rounds later, whatever was declared in between.
+/// A tensor that was swapped out returns two rounds later, whatever was declared in between.
 #[test]
 fn what_was_swapped_out_comes_back() {
     check(
@@ -58,7 +58,7 @@ fn what_was_swapped_out_comes_back() {
     );
 }
 
-/// The rows are left at the first entry that counts; its coordinate is seen.
+/// Each row is left at the first entry that counts, and its coordinate is stored.
 #[test]
 fn the_first_that_is_something_ends_a_loop() {
     check(

@@ -1,10 +1,10 @@
-//! Buffers that are left as they are found, which debug builds fill with garbage: results are the same.
+//! Buffers without initial fill values, which debug builds fill with garbage: results are the same.
 
 use super::check;
 use crate::lower::{Options, lower};
 use crate::testing::normal_form;
 
-/// Tries a program, and gives the number of buffers that lowering leaves unfilled.
+/// Checks a program, and returns the number of buffers that lowering leaves unfilled.
 fn unfilled(text: &str) -> usize {
     check(text, 60);
     lower(&normal_form(text), &[], Options::default()).unfilled.len()
@@ -17,7 +17,7 @@ const TENSORS: &str = "(input A (type (shape 4 6) f64 0.0 dense)) (input S (type
 fn set_in_loops_over_all_modes() {
     for body in [
         "(for i (for j (init (E i j) (* (A i j) (x j)))))",
-        // Also where the value is the fill: beyond bounds, and everywhere.
+        // The value may also be the fill value: out of bounds, and everywhere.
         "(for i (range 0 4) (for j (range 0 6) (init (E i j) (* (x j) (A (outside 0.0 (+ i -1)) j)))))",
         "(for i (range 0 4) (for j (range 0 6) (init (E i j) (+ (A i (outside 0.0 (+ j 2))) (x (outside 0.0 (+ j -3)))))))",
         "(for i (range 0 4) (for j (range 0 6) (init (E i j) 0.0)))",
@@ -42,7 +42,7 @@ fn not_set_everywhere() {
         "(for i (range 1 4) (for j (init (E i j) (A i j))))",
         "(for i (range 0 4) (for j (range 0 5) (init (E i j) (A i j))))",
         "(for i (for j (init (E (- 3 i) j) (A i j))))",
-        // The loops are led by what is stored.
+        // The loops are led by stored entries.
         "(for i (for j (init (E i j) (S i j))))",
         "(for i (for j (init (E i j) (+ (A i j) (S i j)))))",
     ] {
@@ -56,7 +56,7 @@ fn not_set_everywhere() {
     unfilled(empty);
 }
 
-/// Protects outputs beside a fold that ends its loop early.
+/// A fold that ends its loop early does not leave elements of other outputs unset.
 #[test]
 fn a_decided_fold_does_not_leave_places_out() {
     let text = "(program (input P (type (shape 4 6) bool false dense)) (input x (type (shape 6) f64 0.0 dense))
@@ -73,7 +73,7 @@ fn appended_with_their_values() {
         ("csr", "(for i (for j (init (C i j) (+ (A i j) (B i j)))))", 2),
         ("dcsr", "(for i (for j (init (C i j) (+ (A i j) (B i j)))))", 3),
         ("csr", "(for i (for j (if (gt (x i) 0.0) (init (C i j) (* (A i j) (x i))))))", 2),
-        // What is folded begins with what is there; the coordinates do not.
+        // A fold starts with the existing value; coordinates do not.
         ("csr", "(for i (for j (+= (C i j) (+ (A i j) (B i j)))))", 1),
         ("coo", "(for i (for j (init (C i j) (* (A i j) (B i j)))))", 1),
     ] {
@@ -82,7 +82,7 @@ fn appended_with_their_values() {
     }
 }
 
-/// Protects places that loops come back to: only what one loop folds all of is not read before.
+/// Only an element whose whole fold is computed by one loop is not read before.
 #[test]
 fn places_that_one_loop_folds_are_not_read_before() {
     let tensors = "(input S (type (shape 4 6) f64 0.0 csr)) (input x (type (shape 6) f64 0.0 dense))

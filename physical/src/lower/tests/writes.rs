@@ -1,9 +1,10 @@
-//! Programs that write one place more than once, read what they write, or have loops of one round.
+//! Programs that write one element more than once, read what they write, or have loops of one
+//! round.
 
 use super::check;
 use crate::notation::{normalize, parse, print};
 
-/// Levels that are appended to, as formats of a vector.
+/// Levels that are appended to, in formats of a vector.
 const APPENDED: [&str; 7] = [
     "(sparse-list (element))",
     "(block-list (element))",
@@ -14,7 +15,7 @@ const APPENDED: [&str; 7] = [
     "(pinpoint (element))",
 ];
 
-/// Protects coordinates of appended levels that no loop moves from being appended once in each round of a loop.
+/// A constant coordinate of an appended level is appended once, not once in each round of a loop.
 #[test]
 fn a_constant_coordinate_is_appended_once() {
     for level in APPENDED {
@@ -30,7 +31,7 @@ fn a_constant_coordinate_is_appended_once() {
     }
 }
 
-/// Protects the same for modes and ranges of one round, at any place among the loops.
+/// The same holds for modes and ranges of one round, at any depth of the loops.
 #[test]
 fn modes_and_ranges_of_one_round_are_appended_once() {
     for level in APPENDED {
@@ -70,7 +71,7 @@ fn matrices_of_one_row_or_column_are_appended_in_any_order_of_loops() {
                 if !concordant && n > 1 && m > 1 {
                     continue;
                 }
-                // Accesses have a subscript for each storage mode.
+                // Accesses have one subscript for each storage mode.
                 let place = if by_columns { "C j i" } else { "C i j" };
                 check(
                     &format!(
@@ -84,7 +85,7 @@ fn matrices_of_one_row_or_column_are_appended_in_any_order_of_loops() {
     }
 }
 
-/// Protects the one entry of a fiber from rounds that fold nothing after it.
+/// Later rounds that fold nothing preserve the only entry of a fiber.
 #[test]
 fn one_entry_a_fiber_outlives_later_rounds() {
     for level in ["(pinpoint (element))", "(interval (element))"] {
@@ -98,7 +99,7 @@ fn one_entry_a_fiber_outlives_later_rounds() {
     }
 }
 
-/// Protects comparisons with what the rounds of a loop write from being decided before the loop.
+/// Comparisons with a value that the rounds of a loop write are not decided before the loop.
 #[test]
 fn conditions_see_what_earlier_rounds_have_written() {
     for declared in ["(local next i64 0)", "(output next i64 0)"] {
@@ -126,7 +127,7 @@ fn conditions_see_what_earlier_rounds_have_written() {
             60,
         );
     }
-    // A sum that each round declares anew.
+    // A sum that is declared again in each round.
     check(
         "(program (input A (type (shape 4) f64 0.0 dense)) (input B (type (shape 5) f64 0.0 dense))
            (output y (type (shape 5) bool false dense)) (local t i64 0)
@@ -135,7 +136,7 @@ fn conditions_see_what_earlier_rounds_have_written() {
     );
 }
 
-/// Protects runs in which a tensor is written more than once from repeating each write by itself.
+/// In a run, several writes of one tensor are not repeated one by one.
 #[test]
 fn several_writes_of_one_tensor_in_a_run() {
     for body in [
@@ -183,7 +184,7 @@ fn several_writes_of_one_tensor_in_a_run() {
     }
 }
 
-/// Protects variables that a copy of a loop has bound from being taken for known in the next copy.
+/// A variable bound in one copy of a loop is not bound in the next copy.
 #[test]
 fn variables_are_bound_once_in_each_copy_of_a_loop() {
     for level in
@@ -206,7 +207,7 @@ fn variables_are_bound_once_in_each_copy_of_a_loop() {
     );
 }
 
-/// Protects what an outer subscript reads out of bounds from being taken for a fiber that is not stored.
+/// A value read out of bounds by an outer subscript is not treated as an absent fiber.
 #[test]
 fn reads_out_of_bounds_of_several_modes() {
     for (outer, inner) in [("1.0", "1.0"), ("1.0", "2.0"), ("1.0", "0.0"), ("0.0", "1.0"), ("5.0", "0.0")] {
@@ -222,7 +223,7 @@ fn reads_out_of_bounds_of_several_modes() {
             );
         }
     }
-    // A workspace that nothing is written to reads the same.
+    // A workspace to which nothing is written reads the same.
     check(
         "(program (output B (type (shape 5) f64 0.0 dense)) (local w (type (shape 3) f64 0.0 dense))
            (block (declare w) (freeze w) (for i (range 0 5) (= (B i) (w (outside 1.0 (- i 1)))))))",
@@ -230,7 +231,7 @@ fn reads_out_of_bounds_of_several_modes() {
     );
 }
 
-/// Protects the pattern of a workspace that is copied by an overwrite.
+/// Copying a workspace by an overwrite preserves its pattern.
 #[test]
 fn overwrites_of_each_place_once_store_nothing_for_fill_values() {
     for level in ["csr", "dcsr", "coo"] {
@@ -243,7 +244,7 @@ fn overwrites_of_each_place_once_store_nothing_for_fill_values() {
         let normal = normalize(parse(&program).unwrap()).unwrap();
         let init = |text: &str| text.contains("(init (C ");
         assert!(init(&print(&normal)), "{}", print(&normal));
-        // What another round overwrites holds something by then.
+        // An element that a later round overwrites may have a value by then.
         let again = program
             .replace("(for k (+=", "(for k (range 0 5) (+=")
             .replace("(for i (where", "(for l (range 0 2) (for i (where")
@@ -254,7 +255,7 @@ fn overwrites_of_each_place_once_store_nothing_for_fill_values() {
     }
 }
 
-/// Protects one place of an appended level that several statements write from being appended by each of them.
+/// Several statements that write one coordinate of an appended level append it once.
 #[test]
 fn statements_share_a_coordinate_of_an_appended_level() {
     for level in APPENDED {
@@ -279,7 +280,7 @@ fn statements_share_a_coordinate_of_an_appended_level() {
     }
 }
 
-/// Protects leaves without values from writes that take back what is stored.
+/// Writes to a pattern leaf never remove a stored coordinate.
 #[test]
 fn pattern_leaves_store_true_alone() {
     let program = |write: &str| {

@@ -193,7 +193,7 @@ fn lists_of_coordinates() {
     );
 }
 
-/// A hash level of two fibers, its entries having arrived as (1, 5), (0, 3), (1, 2).
+/// Returns a hash level of two fibers with entries inserted in the order (1, 5), (0, 3), (1, 2).
 fn hash_arrays() -> [Array; 6] {
     let keys = [(1, 5), (0, 3), (1, 2)];
     let len = table_len(3) as i64;

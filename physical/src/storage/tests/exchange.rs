@@ -1,4 +1,4 @@
-//! Record batches out and in.
+//! Export and import of record batches.
 
 use super::*;
 use crate::storage::{Import, NullPolicy};
@@ -38,7 +38,7 @@ proptest! {
     }
 }
 
-/// Protects the exchange without copies: of coordinates and values, both ways, slices too.
+/// Coordinates and values are exchanged without copies, both ways, also for slices.
 #[test]
 fn lists_of_coordinates_are_shared() {
     let rows = UInt32Array::from(vec![9, 0, 0, 2]);

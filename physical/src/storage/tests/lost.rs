@@ -9,14 +9,14 @@ use redpoll_logic::statistics::{Fact, ModeSet};
 use redpoll_logic::{DType, FloatMode, Format, Scalar, TensorType};
 use std::sync::Arc;
 
-/// A matrix of which nothing is here.
+/// Returns a matrix with all arrays on a lost device.
 fn matrix() -> Tensor {
     let ty = TensorType { shape: vec![2, 3], dtype: DType::F64, fill: Scalar::F64(0.0), format: Format::csr() };
     let values: Vec<Scalar> = [1.0, 0.0, 2.0, 0.0, 3.0, 4.0].map(Scalar::F64).to_vec();
     lost(&Tensor::from_dense(ty, &Values::from_scalars(DType::F64, &values).unwrap()).unwrap())
 }
 
-/// Protects users from panics: what can fail says what the driver does.
+/// Operations that can fail report the driver's error and do not panic.
 #[test]
 fn a_lost_device_is_told_as_an_error() {
     let a = matrix();
@@ -55,7 +55,7 @@ fn a_lost_device_is_told_as_an_error() {
     }
 }
 
-/// Protects planning from panics: statistics are not known, and the run tells why there is no result.
+/// Statistics of a tensor on a lost device are unknown, and planning does not panic.
 #[test]
 fn nothing_is_known_of_what_a_device_has_lost() {
     let (a, modes) = (matrix(), [0, 1].map(|mode| ModeSet::default().with(mode)));

@@ -1,4 +1,4 @@
-//! Statistics against counts over all stored places.
+//! Statistics compared with counts over all stored elements.
 
 use super::structure::{mirrored, same};
 use super::*;
@@ -7,7 +7,8 @@ use crate::testing::formats_of_rank;
 use redpoll_logic::statistics::{Fact, ModeSet};
 use std::collections::BTreeSet;
 
-/// The storage coordinates of every stored place, padding included: it has no tensor coordinates to tell them by.
+/// Returns the storage coordinates of every stored element, including padding, which has no tensor
+/// coordinates.
 fn stored(tensor: &Tensor) -> Vec<Vec<u64>> {
     let mut all = Vec::new();
     if tensor.places() > 0 {
@@ -56,7 +57,7 @@ fn check(tensor: &Tensor) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Protects estimates and bounds: what is measured is what is stored, whatever the format.
+    /// Statistics match the stored elements in every format.
     #[test]
     fn measures_are_those_of_the_stored_places(
         sample in (1usize..4).prop_flat_map(any_sample),
@@ -72,7 +73,7 @@ proptest! {
         }
     }
 
-    /// Protects results: what holds of a tensor is true of its places.
+    /// Facts reported of a tensor are true of its elements.
     #[test]
     fn facts_are_true(
         sample in any_sample(2),
@@ -95,7 +96,7 @@ proptest! {
     }
 }
 
-/// Protects the sizes that loop orders are chosen by.
+/// Level sizes, by which loop orders are chosen, are exact.
 #[test]
 fn positions_are_counted_level_by_level() {
     let values: Vec<Scalar> = [1.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 3.0, 0.0].map(Scalar::F64).to_vec();

@@ -1,4 +1,4 @@
-//! Tests of tensors as a whole.
+//! Tests of whole tensors.
 
 mod errors;
 mod exchange;
@@ -13,10 +13,10 @@ use proptest::prelude::*;
 use redpoll_logic::{DType, Format, LeafKind, Prim, Scalar, TensorType};
 use std::collections::BTreeMap;
 
-/// A tensor in plain form: the values of the places that differ from the fill.
+/// A tensor as a map of the elements that differ from the fill value.
 pub(super) type Model = BTreeMap<Vec<u64>, Scalar>;
 
-/// Entries without repeated places, with shape, dtype and fill value.
+/// Entries with distinct coordinates, and the shape, dtype and fill value.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
     pub(super) shape: Vec<u64>,
@@ -61,14 +61,14 @@ pub(super) fn model_of(triples: &Triples, fill: &Scalar) -> Model {
     entries.filter(|(_, v)| v != fill).collect()
 }
 
-/// Every place of a tensor of that shape, row-major.
+/// Returns the coordinates of every element of a shape, row-major.
 pub(super) fn places(shape: &[u64]) -> Vec<Vec<u64>> {
     shape.iter().fold(vec![Vec::new()], |all, &n| {
         all.into_iter().flat_map(|p| (0..n).map(move |i| [&p[..], &[i]].concat())).collect()
     })
 }
 
-/// A handful of values of a primitive, zero, its ends and NaN among them.
+/// Returns a few values of a primitive, including zero, extremes and NaN.
 pub(super) fn values_of(prim: Prim) -> Vec<Scalar> {
     match prim {
         Prim::Bool => vec![Scalar::Bool(false), Scalar::Bool(true)],
@@ -90,7 +90,8 @@ fn any_value(dtype: &DType) -> BoxedStrategy<Scalar> {
     parts.prop_map(move |parts| Scalar::unflatten(&dtype, &mut parts.into_iter()).unwrap()).boxed()
 }
 
-/// Random tensors of a rank: small dimensions, 0 and 1 among them; entries in random order, explicit fills among them.
+/// Returns random tensors of a rank: small dimensions including 0 and 1, entries in random order,
+/// some of them explicit fill values.
 pub(super) fn any_sample(rank: usize) -> impl Strategy<Value = Sample> {
     let shape = proptest::collection::vec(prop_oneof![1 => 0u64..2, 6 => 2u64..8], rank);
     (shape, any_dtype(), 0.0..1.0f64).prop_flat_map(|(shape, dtype, density)| {
@@ -105,7 +106,7 @@ pub(super) fn any_sample(rank: usize) -> impl Strategy<Value = Sample> {
     })
 }
 
-/// The format with a pattern leaf.
+/// Returns the format with a pattern leaf.
 pub(super) fn pattern(format: &Format) -> Format {
     Format { leaf: LeafKind::Pattern, ..format.clone() }
 }

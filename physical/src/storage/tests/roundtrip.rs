@@ -1,4 +1,4 @@
-//! Every format holds every tensor, and any two formats convert into each other.
+//! Every format stores every tensor, and any two formats convert into each other.
 
 use super::*;
 use crate::storage::{Array, convert};
@@ -6,7 +6,7 @@ use crate::testing::formats_of_rank;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{LevelFormat, LevelKind, Op, StorageMode};
 
-/// Compares a tensor with the model in every way of reading it.
+/// Compares a tensor with the model by every way to read it.
 fn check(tensor: &Tensor, sample: &Sample) {
     let (ty, model) = (tensor.ty(), sample.model());
     let at = |place: &Vec<u64>| model.get(place).unwrap_or(&sample.fill).clone();
@@ -27,7 +27,7 @@ fn check(tensor: &Tensor, sample: &Sample) {
     }
 }
 
-/// How many stored entries of the sample hold the fill value.
+/// Returns the number of stored entries of the sample with the fill value.
 fn explicit_fills(sample: &Sample) -> usize {
     sample.entries.len() - sample.model().len()
 }
@@ -46,8 +46,8 @@ fn all_formats(rank: usize) -> Vec<Format> {
     formats
 }
 
-/// Protects the list that differential tests take their formats from: each once, each valid, and any two kinds at any
-/// two depths.
+/// The formats of differential tests are distinct and valid, and cover any two kinds at any two
+/// depths.
 #[test]
 fn listed_formats_are_valid_and_distinct() {
     for rank in 0..=4 {
@@ -80,14 +80,14 @@ proptest! {
         for pick in picks {
             let tensor = sample.tensor(pick.get(&formats));
             check(&tensor, &sample);
-            // Stored fill values survive where the last level lists its coordinates.
+            // Stored fill values survive if the last level lists its coordinates.
             let stored = tensor.to_triples().unwrap().len();
             let expected = sample.model().len() + if tensor.is_listed() { explicit_fills(&sample) } else { 0 };
             prop_assert_eq!(stored, expected);
         }
     }
 
-    /// Protects reading by windows: whatever the format, it gives the places within, in storage order, the first so many.
+    /// Reads of windows return the first elements inside, in storage order, in every format.
     #[test]
     fn windows_hold_what_lies_within(
         sample in (0usize..4).prop_flat_map(any_sample),
@@ -186,7 +186,7 @@ proptest! {
     }
 }
 
-/// Every format once, so that none depends on luck.
+/// Converts every format once, independent of random choices.
 #[test]
 fn every_format_converts_to_the_next() {
     for rank in 0..4 {
@@ -207,7 +207,8 @@ fn every_format_converts_to_the_next() {
     }
 }
 
-/// Every kind that holds one entry or run a fiber, below and above every other kind.
+/// Every kind with at most one entry or run in each fiber converts below and above every other
+/// kind.
 #[test]
 fn single_entries_convert_from_and_to_every_format() {
     let runs = |i: u64| if i % 3 == 1 { 0..0 } else { i % 2..i % 2 + 1 + i % 4 };
@@ -220,7 +221,7 @@ fn single_entries_convert_from_and_to_every_format() {
         let sample = Sample { shape: vec![6, 6], dtype: DType::I64, fill: Scalar::I64(7), entries };
         for other in LevelKind::general() {
             let below = Format::of_kinds(&[other, single], LeafKind::Element);
-            // Of a fiber above, one row alone is stored.
+            // If the kind is above, only one row is stored.
             let first = Sample {
                 entries: sample.entries.iter().filter(|(p, _)| p[0] == 3).cloned().collect(),
                 ..sample.clone()
@@ -245,7 +246,7 @@ fn single_entries_convert_from_and_to_every_format() {
     }
 }
 
-/// Protects the sharing of buffers: a conversion that keeps arrays must not copy them.
+/// A conversion that keeps arrays shares their buffers.
 #[test]
 fn conversions_share_arrays() {
     let entries = [(0, 1), (0, 3), (2, 0)].map(|(i, j)| (vec![i, j], Scalar::F64(1.5)));
@@ -265,7 +266,7 @@ fn unordered() -> LevelFormat {
     LevelFormat { ordered: false, ..LevelFormat::new(LevelKind::SparseList) }
 }
 
-/// Protects unordered input: it can be held as it is, read by place, and sorted by conversion.
+/// Unordered input can be stored as it is, read by coordinates, and sorted by conversion.
 #[test]
 fn unordered_input_is_sorted() {
     use crate::storage::Array;
@@ -292,7 +293,7 @@ fn unordered_input_is_sorted() {
     assert_eq!(error, "invalid tensor: place [3, 1] is stored more than once");
 }
 
-/// Protects slices of Arrow arrays: `ptr[0]` above 0, and longer arrays than positions.
+/// Slices of Arrow arrays are read: `ptr[0]` exceeds 0, and arrays are longer than positions.
 #[test]
 fn sliced_lists_are_read() {
     use crate::storage::Array;
@@ -337,7 +338,7 @@ fn duplicates_are_combined() {
     assert_eq!(error.to_string(), "value 0: expected dtype f64, found bool");
 }
 
-/// Protects the sum of infinite fills: a place that is not there must not make a NaN.
+/// Fill values that do not occur do not turn an infinite sum into NaN.
 #[test]
 fn sums_count_fill_places() {
     let ty = |shape: &[u64], fill: f64| TensorType {
@@ -396,7 +397,7 @@ fn blocks_are_padded() {
     check(&tensor, &sample);
 }
 
-/// Protects against loops over the coordinates of a long mode beside an empty one.
+/// No loop iterates over the coordinates of a long mode beside an empty one.
 #[test]
 fn empty_tensors_take_no_time() {
     let sample = Sample { shape: vec![1 << 60, 0], dtype: DType::F64, fill: 0.0.into(), entries: vec![] };
@@ -418,8 +419,8 @@ fn scalars_are_tensors_of_rank_0() {
     assert_eq!(tensor.to_dense_scalars().unwrap(), [Scalar::I64(3)]);
 }
 
-/// Protects tables that were written in another order than that of their coordinates: their values are where their entries
-/// arrived.
+/// Tables written in another order than that of their coordinates convert: their values are in the
+/// order of insertion.
 #[test]
 fn tables_convert_whatever_the_order_of_arrival() {
     let format = |kind| Format::of_kinds(&[kind], LeafKind::Element);

@@ -1,4 +1,4 @@
-//! Arrow run-end encoded arrays out and in.
+//! Export and import of Arrow run-end encoded arrays.
 
 use super::*;
 use crate::storage::NullPolicy;
@@ -19,7 +19,7 @@ proptest! {
     }
 }
 
-/// Protects the exchange without copies, both ways.
+/// Ends and values are exchanged without copies, both ways.
 #[test]
 fn ends_and_values_are_shared() {
     let values = Float64Array::from(vec![1.0, 0.0, 2.5]);
@@ -41,7 +41,7 @@ fn ends_and_values_are_shared() {
     }
 }
 
-/// Protects slices, whose ends count from another start, and ends of 16 bits.
+/// Slices, whose ends count from another start, and ends of 16 bits are imported.
 #[test]
 fn slices_and_short_ends_are_counted_anew() {
     let ends = Int16Array::from(vec![2, 3, 7]);

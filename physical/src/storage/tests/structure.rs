@@ -1,24 +1,25 @@
-//! Structure and bytes against counts over all places.
+//! Structure and bytes compared with counts over all elements.
 
 use super::*;
 use crate::Error;
 use crate::storage::{MatrixStructure, Structure, Survey, Symmetry, convert};
 use crate::testing::formats_of_rank;
 
-/// The entries of a sample, sorted.
+/// Returns the entries of a sample, sorted.
 fn sorted(sample: &Sample) -> Vec<(Vec<u64>, Scalar)> {
     let mut entries = sample.entries.clone();
     entries.sort_by(|a, b| a.0.cmp(&b.0));
     entries
 }
 
-/// Whether the values are the same, part by part, any NaN like any other.
+/// Returns whether two values are bitwise equal, part by part, where all NaN are equal.
 pub(super) fn same(a: &Scalar, b: &Scalar) -> bool {
     let parts = |v: &Scalar| v.flatten();
     parts(a).iter().zip(parts(b)).all(|(a, b)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan())
 }
 
-/// How often an entry does not go on with the one before it in its fiber, as `joined` says.
+/// Returns the number of entries that do not continue the entry before them in their fiber, as
+/// decided by `joined`.
 fn pieces(entries: &[(Vec<u64>, Scalar)], joined: impl Fn(&Scalar, &Scalar) -> bool) -> u64 {
     let at = |place: &[u64]| entries.iter().find(|(p, _)| p == place).map(|(_, v)| v);
     let begins = |(place, value): &&(Vec<u64>, Scalar)| {
@@ -29,7 +30,7 @@ fn pieces(entries: &[(Vec<u64>, Scalar)], joined: impl Fn(&Scalar, &Scalar) -> b
     entries.iter().filter(begins).count() as u64
 }
 
-/// The structure of a sample, place by place.
+/// Computes the structure of a sample element by element.
 fn naive(sample: &Sample) -> Structure {
     let entries = sorted(sample);
     let outer = sample.shape.len().saturating_sub(1);
@@ -72,7 +73,8 @@ fn naive(sample: &Sample) -> Structure {
     }
 }
 
-/// A matrix with its transpose laid over it; every third pair gets two values where `exact` is false.
+/// Returns a matrix with its upper triangle mirrored; if not `exact`, every third mirrored value is
+/// replaced.
 pub(super) fn mirrored(mut sample: Sample, exact: bool) -> Sample {
     let n = sample.shape[0].min(sample.shape[1]);
     sample.shape = vec![n, n];
@@ -88,7 +90,7 @@ pub(super) fn mirrored(mut sample: Sample, exact: bool) -> Sample {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Protects every number that `redpoll info` shows.
+    /// Covers every number that `redpoll info` shows.
     #[test]
     fn structure_is_that_of_the_places(sample in (1usize..4).prop_flat_map(any_sample), exact in any::<bool>()) {
         let list = |rank: usize| Format::csf(rank);
@@ -100,7 +102,7 @@ proptest! {
         }
     }
 
-    /// Protects the bytes that are told of formats: they are those of the tensor in that format.
+    /// The bytes reported for a format are those of the tensor in that format.
     #[test]
     fn bytes_are_those_of_the_converted_tensor(
         sample in (0usize..4).prop_flat_map(any_sample),
@@ -119,7 +121,7 @@ proptest! {
         }
     }
 
-    /// Protects the choice of a block size.
+    /// Counts of occupied blocks, by which block sizes are chosen, are exact.
     #[test]
     fn blocks_are_counted(sample in any_sample(2), rows in 1u64..5, columns in 1u64..5) {
         let survey = Survey::of(&sample.tensor(&Format::csr())).unwrap();
@@ -130,7 +132,7 @@ proptest! {
     }
 }
 
-/// Protects machines: what a format would take is told without building it.
+/// Bytes of huge formats are not measured by building the arrays.
 #[test]
 fn nothing_huge_is_built() {
     let n = 1u64 << 31;
