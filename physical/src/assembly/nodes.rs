@@ -189,8 +189,8 @@ pub enum BinaryOp {
     Sub,
     /// Wrapping product of integers, product of floats.
     Mul,
-    /// Quotient of floats; of integers the quotient truncated towards zero, `x / 0 = 0`, `MIN / -1
-    /// = MIN`.
+    /// Quotient of floats; of integers the quotient truncated towards zero, `x / 0 = 0`,
+    /// `MIN / -1 = MIN`.
     Div,
     /// Remainder of integers with the sign of the dividend, `x rem 0 = 0`, `MIN rem -1 = 0`. Not
     /// for floats.
@@ -214,8 +214,8 @@ pub enum BinaryOp {
     Shr,
 }
 
-/// Comparisons; of floats as in IEEE 754 (`NaN` differs from everything, `-0 == 0`); `false <
-/// true`.
+/// Comparisons; of floats as in IEEE 754 (`NaN` differs from everything, `-0 == 0`);
+/// `false < true`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CompareOp {
     /// `a == b`
@@ -380,8 +380,8 @@ pub enum Stmt {
 
 /// The fold `acc = op(acc, fold of op over value(var) for var in lo..hi)`, in a fixed order. Lane
 /// `l` of `lanes` starts at `identity` and folds the elements `lo + l`, `lo + l + lanes`, ... Then
-/// lanes are combined in halves: `lane[l] = op(lane[l], lane[l + half])` for `half = lanes / 2, ..,
-/// 1`. Finally `acc = op(acc, lane[0])`.
+/// lanes are combined in halves: `lane[l] = op(lane[l], lane[l + half])` for
+/// `half = lanes / 2, .., 1`. Finally `acc = op(acc, lane[0])`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LaneFold {
     /// The accumulator.

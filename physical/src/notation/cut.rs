@@ -223,8 +223,8 @@ pub fn verify_parallel(program: &Program, mode: FloatMode) -> Result<(), Error> 
     check(program, &cut(program, mode), &program.body, &mut Vec::new())
 }
 
-/// The range of a subscript in one round of the cut loop: `width` coordinates from `factor * index
-/// + constant` on.
+/// The range of a subscript in one round of the cut loop: `width` coordinates from
+/// `factor * index + constant` on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Span {
     factor: i64,

@@ -5,10 +5,10 @@
 //! deepest bound atom is first and the constant last. So the shift and stride by which a loop
 //! iterates over a level can be read from the form.
 //!
-//! Variables bound to linear forms are replaced by the forms. A nonlinear part of a subscript (`i /
-//! b`, `I[i]`) is bound by a `let`, and the subscript uses the variable. The `let` stands where the
-//! last atom of the part is bound, so that lowering finds it as early as possible. A read is moved
-//! out of its statement only if it reads an input and is provably in bounds.
+//! Variables bound to linear forms are replaced by the forms. A nonlinear part of a subscript
+//! (`i / b`, `I[i]`) is bound by a `let`, and the subscript uses the variable. The `let` stands
+//! where the last atom of the part is bound, so that lowering finds it as early as possible. A read
+//! is moved out of its statement only if it reads an input and is provably in bounds.
 
 use super::linear::{Atom, Linear};
 use super::visit::sure;

@@ -77,8 +77,8 @@ unsafe extern "C" fn grow(host: *mut c_void, buffer: u32, len: i64) -> i32 {
 }
 
 // A range outside of its buffer is a fault of lowering, which the interpreter reports. Here the
-// access must not happen: the panic that prevents it ends the process at the boundary of `extern
-// "C"`.
+// access must not happen: the panic that prevents it ends the process at the boundary of
+// `extern "C"`.
 
 unsafe extern "C" fn sort(host: *mut c_void, buffer: u32, lo: i64, hi: i64) {
     // SAFETY: as in `grow`.

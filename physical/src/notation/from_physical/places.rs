@@ -112,8 +112,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns `quotient` and `remainder` with `form = block * quotient + remainder` and `0 <=
-    /// remainder < block`, if the terms of the form prove the bounds.
+    /// Returns `quotient` and `remainder` with `form = block * quotient + remainder` and
+    /// `0 <= remainder < block`, if the terms of the form prove the bounds.
     fn split(&self, form: &Affine, block: u64) -> Result<Option<(Affine, Affine)>, Error> {
         let Some(b) = i64::try_from(block).ok().filter(|b| *b > 0) else { return Ok(None) };
         let (whole, rest): (Vec<_>, Vec<_>) = form.terms.iter().cloned().partition(|(_, c)| c % b == 0);
