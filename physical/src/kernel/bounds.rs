@@ -2,9 +2,11 @@
 //!
 //! The work of the first rounds is computed from the arrays of the inputs over which the loop
 //! iterates: the stored entries below their first coordinates, plus one step per round. So each
-//! share is found by a few binary searches, whatever the inputs are. The number of chunks also
-//! depends on the steps of inner loops: for each of those entries an average fiber of every other
-//! input, and for each round all entries of the inputs that it iterates over as a whole.
+//! share is found by a few binary searches, whatever the inputs are.
+//!
+//! The number of chunks also depends on the steps of inner loops. Each of those entries is
+//! estimated to take an average fiber of every other input. Each round takes all entries of the
+//! inputs that every round reads as a whole.
 
 use super::Draft;
 use crate::grid::WARP;
@@ -75,9 +77,9 @@ pub(super) fn ramp(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Worke
     Ramp { alone: usize::from(work.of_first(first) <= 2 * ALONE), chunks }
 }
 
-/// Like [`chunks`], but each round with more than one share of the work is cut into sections of its
-/// list, each of at most about one share. Returns for each chunk its rounds and the range of
-/// positions of its section.
+/// Returns chunks like [`chunks`], with each round of more than one share of the work cut into
+/// sections of its list, of at most about one share each. Returns the rounds of each chunk, and the
+/// range of positions of its section.
 pub(super) fn in_sections(
     draft: &Draft,
     (cut, sections): (&Cut, &Sections),

@@ -18,7 +18,7 @@ pub(super) fn used(program: &Program, lowered: &Lowered, run: &Invocation) -> Re
     sized(program, lowered, run, |_| true)
 }
 
-/// Like [`used`], for one output.
+/// Returns the buffers of one output, like [`used`].
 pub(super) fn used_by(
     program: &Program,
     lowered: &Lowered,

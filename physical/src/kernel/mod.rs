@@ -109,7 +109,7 @@ impl Kernel {
         Kernel::of(&Draft::new(program, layouts, mode), engine)
     }
 
-    /// Like [`Kernel::new`], with all options of lowering.
+    /// Lowers and compiles a program like [`Kernel::new`], with all options of lowering.
     #[cfg(test)]
     pub(crate) fn with_options(
         program: &Arc<Program>,
@@ -326,7 +326,7 @@ impl Kernel {
         Invocation::new(self.draft.signature(), buffers, params, limits.clone())
     }
 
-    /// Like [`Kernel::bind`], but inputs on a device stay there.
+    /// Makes the memory of one run like [`Kernel::bind`], but inputs on a device stay there.
     fn bind_elsewhere(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Invocation, Error> {
         let (arrays, params) = bind::bind(&self.draft.program, &self.draft.lowered, inputs)?;
         Invocation::elsewhere(self.draft.signature(), &arrays, params, limits.clone())

@@ -7,9 +7,9 @@
 //! derived atom by atom, from the deepest bound one on, from the binders of the atoms:
 //! - the extent of a loop: constants, linear forms of outer atoms, the arguments of a `min` as the
 //!   end and of a `max` as the begin;
-//! - the value of a `let`: linear forms, `min`, `max`, `rem`, `floordiv`, `ifelse` and casts, the
-//!   dtype of a value that is read, and the least and the greatest value of an input where they are
-//!   given (an index tensor is scanned once, not in each round);
+//! - the value of a `let`: linear forms, `min`, `max`, `rem`, `floordiv`, `ifelse`, casts and
+//!   reads. A read is bounded by its dtype, and by the least and the greatest value of its input if
+//!   they are given: an index tensor is scanned once, not in each round;
 //! - comparisons between linear forms in the enclosing conditions.
 //!
 //! A coordinate proved without conditions is [`Bounds::Proved`], for loops have no other rounds.
@@ -17,7 +17,7 @@
 //! before it evaluates the condition, and must not access memory there. All others are
 //! [`Bounds::Checked`].
 //!
-//! The derivation uses whole numbers without a limit. A range, value or comparison whose side may
+//! The derivation uses integers of unlimited range. A range, value or comparison whose side may
 //! leave the range of `i64`, where sums wrap around, is not used on the side where that would
 //! matter.
 //!

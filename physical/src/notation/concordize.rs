@@ -1,9 +1,9 @@
 //! Pass `concordize`: makes each access concordant with the order of the loops.
 //!
 //! Input: output of `wrapperize`. Output: the subscript of each storage mode `k` of each access is
-//! `a * i + r` with `a != 0`, where the loop of `i` lies inside the loops of the indices of modes
-//! `0..k`, and everything in `r` is bound outside of the loop of `i`. So all outer modes are
-//! resolved when lowering reaches that loop.
+//! `a * i + r` with `a != 0`. The loop of `i` lies inside the loops of the indices of modes `0..k`,
+//! and everything in `r` is bound outside of the loop of `i`. So all outer modes are resolved when
+//! lowering reaches that loop.
 //!
 //! Other subscripts are a constant, a variable, or an index that is bound too early: `A[j, i]`
 //! under loops `i`, `j`, or `A[i, i]`, or `w[i]` of a local that is declared inside of the loop of

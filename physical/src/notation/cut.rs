@@ -1,11 +1,12 @@
-//! Analysis whether the outermost loop of a program can be cut into chunks, and how the outputs of
-//! chunks are joined.
+//! Analysis of whether the outermost loop of a program can be cut into chunks, and of how the
+//! outputs of chunks are joined.
 //!
 //! A chunk is the whole program with the outermost loop restricted to a range of its rounds, over
 //! memory of its own. The statements around the loop run once in each chunk, so they must have no
-//! loops and no writes. Each output is joined in one of three ways ([`Join`]): chunks write
-//! disjoint elements, chunks write disjoint ranges of the outermost coordinates, or the outputs of
-//! chunks are folded by an associative operator whose identity is the fill value.
+//! loops and no writes. Each output is joined in one of three ways ([`Join`]):
+//! - chunks write disjoint elements;
+//! - chunks write disjoint ranges of the outermost coordinates;
+//! - the outputs of chunks are folded by an associative operator whose identity is the fill value.
 
 use super::verify::{Rule, location};
 use super::{Access, Atom, Expr, Index, Linear, Program, Role, Rounds, Stmt, TensorDecl, TensorId, Write};
@@ -45,9 +46,9 @@ pub struct Cut {
     /// True if results are the same bits wherever the loop is cut. Float folds over rounds may
     /// differ, since they are rounded in another order. Floats that each round computes by itself
     /// in shared memory differ at most by the signs of zeros, and only over levels with runs or
-    /// blocks: a run or block that is cut in two has other code at its ends. The stored entries of
-    /// sparse outputs may differ too, since fill values within a run are handled one by one at its
-    /// ends.
+    /// blocks. The reason is that a run or block that is cut in two has other code at its ends. The
+    /// stored entries of sparse outputs may differ too, since fill values within a run are handled
+    /// one by one at its ends.
     pub exact: bool,
 }
 

@@ -91,7 +91,7 @@ pub fn run(program: &Program, inputs: &HashMap<String, Places>) -> Result<HashMa
     run_within(program, inputs, Limits::default())
 }
 
-/// Like [`run`], within given limits.
+/// Runs a program like [`run`], within given limits.
 ///
 /// # Errors
 /// Like [`run`].
@@ -103,7 +103,7 @@ pub fn run_within(
     run_in(program, inputs, limits, FloatMode::default())
 }
 
-/// Like [`run_within`], in a float mode.
+/// Runs a program like [`run_within`], in a float mode.
 ///
 /// # Errors
 /// Like [`run`].

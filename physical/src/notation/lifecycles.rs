@@ -14,8 +14,8 @@
 //!   it at its end.
 //!
 //! A statement that reads and writes one tensor is an error. So is a loop that reads and writes one
-//! tensor in several statements, unless the tensor is scalar or dense, or its freeze and thaw are
-//! written out: for other tensors each round would pay for a freeze.
+//! tensor in several statements, since each round would pay for a freeze. Exceptions are scalar and
+//! dense tensors, whose freeze is free, and tensors whose freeze and thaw are written out.
 
 use super::verify::{Rule, location};
 use super::{Access, Program, Role, Stmt, TensorId};

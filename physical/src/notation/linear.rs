@@ -72,7 +72,7 @@ impl Linear {
         Linear::of_with(expr, &|v| Linear::atom(Atom::Var(v)))
     }
 
-    /// Like [`Linear::of`], with a form substituted for each variable.
+    /// Returns the linear form like [`Linear::of`], with a form substituted for each variable.
     pub fn of_with(expr: &Expr, vars: &dyn Fn(Var) -> Linear) -> Option<Linear> {
         match expr {
             Expr::Literal(_) => expr.as_int().map(Linear::constant),

@@ -95,7 +95,8 @@ pub fn normalize(program: Program) -> Result<Program, Error> {
     normalize_over(program, &|_| None)
 }
 
-/// Like [`normalize`], given the least and the greatest values of inputs where they are available.
+/// Normalizes a program like [`normalize`], given the least and the greatest values of inputs where
+/// they are available.
 ///
 /// # Errors
 /// Like [`normalize`].

@@ -1,5 +1,5 @@
-//! Analysis whether rounds of the outermost loop can be cut into sections of the list that a round
-//! iterates over.
+//! Analysis of whether rounds of the outermost loop can be cut into sections of the list that a
+//! round iterates over.
 //!
 //! A section is a round over an input that stores only a range of the positions of its list.
 //! Sections of a round are equivalent to the round if each stored entry contributes to the outputs

@@ -2,7 +2,7 @@
 //!
 //! [`verify`] accepts every complete program; loops may leave out extents and outputs dimensions.
 //! The rules, by [`Rule`]:
-//! - **tables**: every id is in its table; tensor names are unique; a tensor's format fits its
+//! - **tables**: every id is in its table, and tensor names are unique. A tensor's format fits its
 //!   shape, its fill value has its dtype, a dimension is at most `i64::MAX`, and only outputs and
 //!   locals leave one open. Levels of inputs are ordered. The inputs of [`Shares`] are vectors of
 //!   bounds of other inputs.
@@ -17,9 +17,9 @@
 //!   written, and so on. It is written only between declare or thaw and freeze, and read only when
 //!   frozen; so a statement never reads and writes one tensor. A loop, `if` or `while` restores the
 //!   state of every tensor of the outer scope; tensors declared inside a body end with the body.
-//!   (`let`, `where` and blocks open no scope.) A loop whose body changes the state of an outer
-//!   tensor, or swaps the tensor, does not resolve its accesses unless all its levels are dense:
-//!   the index occurs in no subscript of the tensor. (A fiber is looked up where a loop begins.)
+//!   (`let`, `where` and blocks open no scope.) A loop whose body swaps an outer tensor or changes
+//!   its state does not resolve its accesses, unless all its levels are dense: the index occurs in
+//!   no subscript of the tensor. (A fiber is looked up where a loop begins.)
 //! - **swap**: two frozen locals of one type exchange their contents; scalars are bound by `let`
 //!   instead.
 //! - **role**: inputs are not declared, frozen, thawed or written; outputs are declared outside of

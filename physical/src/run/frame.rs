@@ -36,7 +36,7 @@ pub struct Frame {
     pub host: *mut c_void,
     /// The functions of the host that the kernel may call.
     pub callbacks: *const Callbacks,
-    /// Space for the status of a callback, for generators that cannot return it.
+    /// Space for the status of a callback, for generators whose code cannot receive it as a result.
     pub status: i32,
     /// The generator's own code that kernels call for growth; null if it has none.
     pub trampoline: *const c_void,

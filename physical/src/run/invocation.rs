@@ -147,8 +147,8 @@ impl Invocation {
         Ok(())
     }
 
-    /// Like [`Invocation::new`], for readers that access inputs where they are: arrays on a device
-    /// stay there.
+    /// Makes the memory for a function like [`Invocation::new`], but input arrays on a device stay
+    /// there.
     ///
     /// # Errors
     /// Like [`Invocation::new`].
@@ -297,7 +297,8 @@ impl Invocation {
         Status::Done
     }
 
-    /// Like [`Invocation::grow`], without spare capacity, since the buffer does not grow again.
+    /// Grows a buffer like [`Invocation::grow`], but without spare capacity, since it does not grow
+    /// again.
     pub(crate) fn grow_to(&mut self, buffer: Buffer, len: usize) -> Status {
         let bytes = len.checked_mul(self.prim(buffer).bytes());
         let fits = len <= self.capacity(buffer) || bytes.is_some_and(|bytes| self.enlarge(buffer, bytes));
@@ -413,7 +414,7 @@ impl Invocation {
     ///
     /// # Safety
     /// While this invocation is called, the lender must live and must not grow, swap, sort or hand
-    /// out the buffer, and no two calls may access the same element of the buffer at the same time.
+    /// out the buffer. No two calls may access the same element of the buffer at the same time.
     pub(crate) unsafe fn borrow(&mut self, buffer: Buffer, loan: Loan) {
         let at = buffer.index();
         self.memory[at] = Memory::Lent(loan.slot.data, loan.bytes);
