@@ -214,7 +214,7 @@ impl<'p> Cx<'p> {
         &mut self.out
     }
 
-    /// `local = value`
+    /// Emits `local = value`.
     pub(crate) fn assign(&mut self, local: Local, value: Expr) {
         self.push(Stmt::Assign(local, value));
     }

@@ -12,9 +12,9 @@ impl Tensor {
     /// each primitive of the dtype.
     ///
     /// # Errors
-    /// When the type is invalid, arrays are missing or have wrong types or lengths, coordinates are
-    /// out of range or violate the flags of their level, coordinates are stored twice, booleans are
-    /// not 0 or 1, or the padding of a ragged block is not the fill value.
+    /// When the type is invalid, arrays are missing or have wrong types or lengths, or coordinates
+    /// are out of range, violate the flags of their level or are stored twice. Also when booleans
+    /// are not 0 or 1, or the padding of a ragged block is not the fill value.
     pub fn try_new(ty: impl Into<Arc<TensorType>>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Result<Tensor, Error> {
         let tensor = Tensor::of_parts(ty.into(), levels, leaf);
         tensor.validate()?;

@@ -41,11 +41,11 @@ fn joins_fibers(levels: &[LevelFormat], k: usize) -> bool {
 /// The method of joining the runs of a level.
 #[derive(Clone)]
 pub(super) enum Join {
-    /// Runs never join: their children cannot be compared during writing.
+    /// No joins: the children of runs cannot be compared during writing.
     Never,
-    /// Runs with equal values join.
+    /// Joins of runs with equal values.
     Leaves,
-    /// Runs with equal fibers below join. Fibers are complete up to the position `done`.
+    /// Joins of runs with equal fibers below. Fibers are complete up to the position `done`.
     Fibers { done: Local },
 }
 

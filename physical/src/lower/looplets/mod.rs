@@ -53,7 +53,7 @@ pub(crate) enum Looplet {
     AcceptRun(AcceptRun),
     /// Any structure, looked up by coordinate.
     Lookup(Lookup),
-    /// Writes have no effect.
+    /// A write that has no effect.
     Null,
 }
 
