@@ -1,8 +1,8 @@
 //! Intervals: at most one run of coordinates with equal children in each fiber.
 //!
-//! The fiber below position `p` has the coordinates `left[p]..right[p]`, none if `left[p] >=
-//! right[p]`; its own position is `p`. Below the position of an empty fiber are fill values and
-//! empty fibers.
+//! The fiber below position `p` has the coordinates `left[p]..right[p]`, none if
+//! `left[p] >= right[p]`; its own position is `p`. Below the position of an empty fiber are fill
+//! values and empty fibers.
 
 use super::runs::{build_each, check_same_len, visit_each};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, Run, RunLevel, array_prim};
