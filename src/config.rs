@@ -14,15 +14,16 @@ pub struct Config {
     pub optimizer: redpoll_optimizer::Config,
     /// Engine of runs that name no engine.
     pub engine: Engine,
-    /// Maximum of bytes allocated at one time for outputs, intermediates and workspaces, including
-    /// live results of finished runs. `None` means no limit.
+    /// Maximum number of bytes allocated at one time for outputs, intermediates and workspaces,
+    /// including live results of finished runs. `None` means no limit.
     pub memory_limit: Option<usize>,
-    /// Maximum of bytes on a CUDA device allocated at one time for inputs, results and workspaces.
-    /// `None` means three quarters of the device memory, shared by all sessions of the process.
+    /// Maximum number of bytes of CUDA device memory allocated at one time for inputs, results and
+    /// workspaces. `None` means three quarters of the device memory, shared by all sessions of the
+    /// process.
     pub device_memory_limit: Option<usize>,
-    /// Worker threads of kernels; by default those of the process. Their number is the environment
-    /// variable `REDPOLL_THREADS`, or the parallelism of the machine. Results do not depend on the
-    /// number of threads.
+    /// Worker threads of kernels; by default those of the process. The environment variable
+    /// `REDPOLL_THREADS` sets their number, which defaults to the parallelism of the machine.
+    /// Results do not depend on the number of threads.
     pub workers: Arc<Workers>,
     /// Compiler of the optimizing tier; by default the C compiler and the caches of the process.
     pub toolchain: Arc<Toolchain>,

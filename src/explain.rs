@@ -12,7 +12,7 @@ use redpoll_physical::grid::{Grid, Lanes, Plan};
 use redpoll_physical::{assembly, notation};
 use std::fmt;
 
-/// Level of detail of an explanation; each level of code includes those above it.
+/// Level of detail of an explanation. All levels include the loops of each kernel in Notation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Detail {
     /// The loops of each kernel, in Notation.

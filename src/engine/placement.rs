@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Seconds per unit of estimated cost on one thread, as in `optimizer/src/cost.rs`.
 const STEP: f64 = 0.45e-9;
-/// Minimum of estimated seconds on the CPU for which a device is considered.
+/// Minimum number of estimated seconds on the CPU for which a device is considered.
 const LEAST: f64 = 2e-3;
 /// Number of CPU threads that a device equals. Not measured: the ratio of memory bandwidths in data
 /// sheets.

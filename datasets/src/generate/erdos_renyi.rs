@@ -18,7 +18,7 @@ pub struct ErdosRenyi {
     pub vertices: u64,
     /// The probability of each edge.
     pub probability: f64,
-    /// Set to draw `(i, j)` and `(j, i)` independently or together.
+    /// The direction of edges: `(i, j)` and `(j, i)` are drawn independently or together.
     pub direction: Edges,
 }
 

@@ -61,7 +61,7 @@ pub struct GenerateOptions {
     pub dtype: Option<Prim>,
     /// The distribution of the values, by default that of the generator.
     pub values: Option<Distribution>,
-    /// Maximum of bytes for entries.
+    /// Maximum number of bytes for entries.
     pub memory: u64,
 }
 

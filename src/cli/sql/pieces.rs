@@ -25,7 +25,7 @@ pub(super) enum Written {
     Whole,
 }
 
-/// Returns whether a text is complete.
+/// Returns the state of a text.
 pub(super) fn written(text: &str) -> Written {
     let tokens = match Tokenizer::new(&GenericDialect, text).tokenize() {
         Ok(tokens) => tokens,

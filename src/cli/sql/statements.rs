@@ -94,7 +94,7 @@ async fn run_statement(
     }
     let mut warm = Vec::new();
     if shown.repeat > 0 && is_query(&statement) {
-        // Warm runs start after all kernels are ready.
+        // Warm runs start after all regions have been prepared in the background.
         database.prepared().await;
         for _ in 0..shown.repeat {
             let start = Instant::now();

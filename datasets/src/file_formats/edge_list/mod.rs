@@ -63,7 +63,7 @@ pub(crate) static TSV: FileFormat = FileFormat {
 pub struct EdgeListOptions {
     /// The delimiter of fields.
     pub delimiter: Option<Delimiter>,
-    /// Set if the first record names the columns.
+    /// True if the first record names the columns, or `None` to detect the header.
     pub header: Option<bool>,
     /// The columns of coordinates, mode by mode; by default those before the values.
     pub coordinates: Vec<Column>,
@@ -71,7 +71,7 @@ pub struct EdgeListOptions {
     pub weight: Weight,
     /// The smallest coordinate in the file, usually 0 or 1.
     pub first: u64,
-    /// Set to read coordinates as names even if they are numbers.
+    /// Kind of coordinates: detected by the first records, or always names.
     pub ids: Ids,
     /// Set of vertices of two columns of coordinates.
     pub vertices: Vertices,
