@@ -37,7 +37,7 @@ pub(crate) struct Grids {
     launches: AtomicU64,
     /// The number of the device that runs the grids; `None` for the interpreter.
     pub(super) device: Option<u32>,
-    /// Makes other kernels for the same processor.
+    /// The maker of other kernels for the same processor.
     pub(super) maker: Maker,
 }
 

@@ -175,7 +175,7 @@ fn drivers(program: &Program, index: Index) -> Vec<(usize, i64)> {
     inputs.enumerate().filter_map(|(number, (id, _))| Some((number, shift(id)?))).collect()
 }
 
-/// Returns the numbers of the sparse inputs that no subscript with the index reads.
+/// Returns the numbers of the sparse inputs whose subscripts do not depend on the index.
 fn repeated(program: &Program, writes: &Writes, index: Index) -> Vec<usize> {
     let mut led: Vec<TensorId> = Vec::new();
     program.body.walk(&mut |s| {
@@ -278,7 +278,7 @@ pub(super) fn folded_by(decl: &TensorDecl, writes: &mut dyn Iterator<Item = &Wri
 }
 
 /// Returns whether the stored entries are fixed in advance: the output has the pattern of an input,
-/// or all levels are dense.
+/// or all levels are dense and the leaf has values.
 pub(super) fn is_dense(TensorDecl { ty, pattern, .. }: &TensorDecl) -> bool {
     pattern.is_some()
         || ty.format.leaf == LeafKind::Element && ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense)
@@ -324,8 +324,7 @@ impl<'a> Writes<'a> {
             None => (form, 1),
             Some((atom @ Atom::Index(i), step)) => {
                 let (lo, rounds) = self.loops.get(&i)?;
-                // A loop with a negative stride, or one that skips coordinates, covers a wider
-                // range than its rounds.
+                // With stride 1 alone, the rounds cover consecutive coordinates from the first on.
                 if *rounds != 1 && step != 1 {
                     return None;
                 }

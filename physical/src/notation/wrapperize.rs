@@ -8,7 +8,8 @@
 //! Variables bound to linear forms are replaced by the forms. A nonlinear part of a subscript
 //! (`i / b`, `I[i]`) is bound by a `let`, and the subscript uses the variable. The `let` stands
 //! where the last atom of the part is bound, so that lowering finds it as early as possible. A read
-//! is moved out of its statement only if it reads an input and is provably in bounds.
+//! is moved out of its statement only if it reads an input, and is provably in bounds or has an
+//! `outside`.
 
 use super::linear::{Atom, Linear};
 use super::visit::sure;

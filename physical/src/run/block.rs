@@ -117,7 +117,7 @@ impl Block {
         }
         self.bytes = bytes;
         match fill {
-            // In tests, a pattern exposes code that reads them nevertheless.
+            // In debug builds, a pattern exposes code that reads elements before it writes them.
             None if cfg!(debug_assertions) => self.write_fill(old, 1, 0xA5),
             Some(fill) if !(self.is_zeroed && fill == 0) => self.write_fill(old, size, fill),
             _ => {}

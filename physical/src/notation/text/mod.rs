@@ -32,7 +32,7 @@
 //!
 //! Hand-written programs may leave out parts that can be inferred: extents, lifecycles, dtypes of
 //! variables, casts of arguments to an operator's signature. A bare number takes the dtype of the
-//! other arguments.
+//! other arguments, or of the tensor that it is written to.
 //!
 //! # Types that are left open
 //! Sizes need not be written. In `(shape n m)` names stand for sizes: inputs determine their
