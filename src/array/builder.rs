@@ -40,16 +40,16 @@ pub struct Builder<T> {
 /// Handling of several values at equal coordinates.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum Repeated {
-    /// Reject repeated coordinates with an error.
+    /// An error.
     Error,
-    /// Keep the first value.
+    /// The first value.
     First,
-    /// Keep the last value.
+    /// The last value.
     Last,
-    /// Add the values: integers wrap, booleans are or-ed.
+    /// The sum of the values: integers wrap, booleans are or-ed.
     #[default]
     Add,
-    /// Fold the values with an operator, in the order of insertion.
+    /// The fold of the values with an operator, in the order of insertion.
     Combine(Op),
 }
 

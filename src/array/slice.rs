@@ -14,10 +14,10 @@ use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToIncl
 /// Index of one mode in [`Array::slice`]; [`index!`](crate::index) makes lists of indices.
 #[derive(Clone, Debug)]
 pub enum Index {
-    /// Reads the mode at one coordinate and drops the mode. A negative coordinate counts from the
+    /// One coordinate, at which the mode is read and dropped. A negative coordinate counts from the
     /// end.
     At(i64),
-    /// Reads every `step`-th coordinate from `start` (included) to `stop` (excluded). As in Python,
+    /// Every `step`-th coordinate from `start` (included) to `stop` (excluded). As in Python,
     /// negative bounds count from the end, bounds beyond the mode are cut, and a negative step runs
     /// backwards.
     Range {
@@ -28,18 +28,17 @@ pub enum Index {
         /// The distance between successive coordinates.
         step: i64,
     },
-    /// Keeps whole modes, as many as needed to give each mode an index.
+    /// Whole modes, as many as needed to give each mode an index.
     Ellipsis,
-    /// Inserts a mode of size 1.
+    /// A new mode of size 1.
     NewAxis,
-    /// Gathers the listed coordinates; negative ones count from the end.
+    /// A list of coordinates to gather; negative ones count from the end.
     Take(Vec<i64>),
-    /// Keeps the coordinates at which the mask is true. The length of the mask is the size of the
-    /// mode.
+    /// A mask of the coordinates to keep, as long as the mode.
     Mask(Vec<bool>),
-    /// Gathers at the coordinates in an array of integers; the value out of bounds is zero. The
-    /// modes of the array of coordinates replace the indexed mode. Several such arrays are aligned,
-    /// and their modes replace the first indexed mode.
+    /// An array of integer coordinates to gather; the value out of bounds is zero. The modes of
+    /// this array replace the indexed mode. Several such arrays are aligned, and their modes
+    /// replace the first indexed mode.
     Gather(Array),
 }
 

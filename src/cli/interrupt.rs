@@ -6,9 +6,9 @@ use crate::physical::emit::c::stop_compilers;
 /// Effect of Ctrl-C on a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CtrlC {
-    /// Ctrl-C ends the process.
+    /// The end of the process.
     Ends,
-    /// The command handles Ctrl-C itself and continues.
+    /// An interruption that the command handles itself before it continues.
     IsHeard,
 }
 

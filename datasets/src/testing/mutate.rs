@@ -50,25 +50,25 @@ const WORDS: [&str; 40] = [
 /// A change of a part of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Edit {
-    /// Overwrites a byte.
+    /// An overwritten byte.
     Byte { at: u64, byte: u8 },
-    /// Flips a bit.
+    /// A flipped bit.
     Flip { at: u64, bit: u8 },
-    /// Removes bytes.
+    /// Removed bytes.
     Cut { at: u64, length: u64 },
-    /// Truncates the part.
+    /// A truncation of the part.
     Truncate { at: u64 },
-    /// Inserts a word.
+    /// An inserted word.
     Insert { at: u64, word: &'static str },
-    /// Replaces a word by another one.
+    /// A word in place of another one.
     Replace { at: u64, word: &'static str },
-    /// Repeats a line.
+    /// A repeated line.
     Repeat { at: u64 },
-    /// Removes a line.
+    /// A removed line.
     Drop { at: u64 },
-    /// Replaces the rest by that of another file.
+    /// The rest of another file in place of the rest of this one.
     Splice { at: u64, other: u64, from: u64 },
-    /// Overwrites eight bytes by a number at a limit.
+    /// A number at a limit in place of eight bytes.
     Number { at: u64, word: &'static str },
 }
 

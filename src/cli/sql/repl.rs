@@ -100,11 +100,11 @@ pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<
 /// Action on an unfinished statement at the end of the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum AtEnd {
-    /// There is no statement: end the session.
+    /// The end of the session: there is no statement.
     End,
-    /// Run it: the end of a script ends its last statement. The next line read is the end again.
+    /// Execution: the end of a script ends its last statement. The next line read is the end again.
     Run,
-    /// Drop it: Ctrl-D does not finish a statement.
+    /// Removal: Ctrl-D does not finish a statement.
     Drop,
 }
 
@@ -119,11 +119,11 @@ fn at_end(statement: &str, terminal: bool) -> AtEnd {
 /// Action of a line.
 #[derive(PartialEq, Eq, Debug)]
 enum Line {
-    /// Wait for more lines.
+    /// Nothing until more lines are read.
     Nothing,
-    /// Explain how to leave an unfinished statement.
+    /// A hint how to leave an unfinished statement.
     Hint,
-    /// End the session.
+    /// The end of the session.
     End,
     Command(String),
     Statements(String),
