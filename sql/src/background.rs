@@ -1,8 +1,8 @@
-//! Regions that are made ready while DataFusion answers, or after it has, so that the next call finds them ready: one thread
-//! a session, of low priority, and one region after the other.
+//! Preparation of regions while DataFusion answers, or afterwards, so that the next call finds them
+//! ready. Each session has one thread of low priority, which prepares one region at a time.
 //!
-//! Nobody waits for that thread, a process that ends neither. It ends when there is nothing to do, and what it does ends when
-//! the session is dropped.
+//! A process ends without waiting for this thread. The thread ends if there is nothing to do; its
+//! work is cancelled when the session is dropped.
 
 use crate::cache::Key;
 use crate::job::Job;
@@ -14,29 +14,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a session prepares; dropping it ends that.
+/// The regions that a session prepares; dropping it cancels them.
 #[derive(Debug, Default)]
 pub(crate) struct Background(Arc<Queue>);
 
-/// What is to be prepared, and what is being.
+/// Regions to prepare, and the one that is being prepared.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
-    /// Something in the state is not as it was.
+    /// Signalled whenever the state changes.
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     entries: Vec<Entry>,
-    /// The number of the next entry.
+    /// The id of the last entry.
     next: u64,
-    /// Whether the thread is there.
+    /// True if the thread runs.
     works: bool,
     closed: bool,
-    /// What could not be prepared, the newest first, and how often that was tried.
+    /// Regions that could not be prepared, newest first, with the number of tries.
     failed: Vec<(Key, Version, u32)>,
-    /// Who waits for the end of all.
+    /// Callers of [`Background::idle`].
     idle: Vec<oneshot::Sender<()>>,
 }
 
@@ -45,42 +45,43 @@ struct Entry {
     id: u64,
     key: Key,
     version: Version,
-    /// What is to be done; `None` once it has begun.
+    /// The job; `None` once it has begun.
     job: Option<Box<Job>>,
     due: Due,
-    /// The queries that would take the rows.
+    /// The queries that take the rows if they come first.
     waiting: Vec<oneshot::Sender<Arc<Answer>>>,
-    /// How long DataFusion took at least, once it has answered.
+    /// The shortest time in which DataFusion has answered, once it has.
     theirs: Option<Duration>,
     cancelled: Arc<AtomicBool>,
 }
 
-/// When to begin.
+/// The time at which preparation begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Due {
-    /// At that time, or when DataFusion has answered, whichever is first.
+    /// The given time, or the time when DataFusion has answered if that is earlier.
     At(Instant),
-    /// When DataFusion has answered.
+    /// The time when DataFusion has answered.
     Answered,
 }
 
-/// So often is tried to prepare a region over tables as they are.
+/// Number of times that preparing a region over the same version of its tables may fail.
 const MOST_TRIES: u32 = 3;
 
-/// So many regions that could not be prepared are remembered.
+/// Number of regions that could not be prepared and are remembered.
 const MOST_FAILED: usize = 64;
 
-/// A query that waits for the rows of a region, as long as DataFusion has not answered it.
+/// A query that waits for the rows of a region until DataFusion has answered it.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     queue: Arc<Queue>,
     id: u64,
-    /// The rows; an error when there will be none.
+    /// The rows; an error if the region cannot be prepared.
     pub(crate) rows: oneshot::Receiver<Arc<Answer>>,
 }
 
 impl Background {
-    /// Has a region prepared, once, and waits for its rows; `None` when that was tried often enough.
+    /// Queues a region, or joins an entry of the same region, and returns a handle for its rows;
+    /// `None` if it failed [`MOST_TRIES`] times or no thread can be started.
     pub(crate) fn prepare(&self, job: Job, due: Due) -> Option<Waiting> {
         let queue = &self.0;
         let mut state = queue.lock();
@@ -101,7 +102,7 @@ impl Background {
         }
         if !state.works {
             let queue = queue.clone();
-            // Without a thread there is no preparing: DataFusion answers.
+            // Without a thread, nothing is prepared, and DataFusion answers.
             std::thread::Builder::new().name("redpoll-prepare".into()).spawn(move || work(&queue)).ok()?;
             state.works = true;
         }
@@ -125,7 +126,7 @@ impl Background {
             state.idle.push(sender);
             end
         };
-        // It is dropped without a word when the session is.
+        // The sender is dropped when the session is.
         let _ = end.await;
     }
 }
@@ -140,7 +141,7 @@ impl Drop for Background {
 }
 
 impl Waiting {
-    /// DataFusion has answered, in so long.
+    /// Records that DataFusion answered after `took`.
     pub(crate) fn answered(&self, took: Duration) {
         let mut state = self.queue.lock();
         if let Some(entry) = state.entry(self.id) {
@@ -158,7 +159,7 @@ impl Drop for Waiting {
             && entry.theirs.is_none()
             && entry.waiting.iter().all(oneshot::Sender::is_canceled)
         {
-            // Nobody wants the answer: who ends a query wants its processors back.
+            // No caller wants the answer, and the user who ended the query expects free processors.
             entry.cancelled.store(true, Ordering::Relaxed);
             self.queue.changed.notify_all();
         }
@@ -170,7 +171,7 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a change, or until a time.
+    /// Waits for a change of the state, until the given time at most.
     fn wait<'a>(&self, state: MutexGuard<'a, State>, until: Option<Instant>) -> MutexGuard<'a, State> {
         match until {
             None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
@@ -181,14 +182,14 @@ impl Queue {
         }
     }
 
-    /// Waits for what is due next; `None` when there is nothing left to do.
+    /// Waits for the next job that is due; returns `None` if nothing is left to do.
     fn next(&self) -> Option<(u64, Box<Job>)> {
         let mut state = self.lock();
         loop {
             state.entries.retain(|entry| !entry.cancelled.load(Ordering::Relaxed));
             if state.closed || state.entries.is_empty() {
                 state.works = false;
-                // Who has gone away needs no word.
+                // A receiver that is gone needs no message.
                 state.idle.drain(..).for_each(|waiting| waiting.send(()).unwrap_or_default());
                 return None;
             }
@@ -205,8 +206,8 @@ impl Queue {
         }
     }
 
-    /// Hands rows to those who wait for them, and says whether there are any, and how long DataFusion took, if it has
-    /// answered somebody.
+    /// Sends rows to the waiting queries. Returns whether a query took them, and the time of
+    /// DataFusion, if it has answered.
     pub(crate) fn give(&self, id: u64, answer: &Arc<Answer>) -> (Taken, Option<Duration>) {
         let mut state = self.lock();
         let Some(entry) = state.entry(id) else { return (Taken::No, None) };
@@ -215,8 +216,8 @@ impl Queue {
         (if taken > 0 { Taken::Yes } else { Taken::No }, entry.theirs)
     }
 
-    /// Does something, and sets the flag when it takes longer than `most` says of how long DataFusion took; with whether it
-    /// was set.
+    /// Runs `run` and sets `cancel` if it takes longer than `most` of DataFusion's time. Also
+    /// returns DataFusion's time if `cancel` was set for that reason.
     pub(crate) fn within<T>(
         &self,
         id: u64,
@@ -245,13 +246,13 @@ impl Queue {
             let end = EndOfWatch { queue: self, done: &done };
             let result = run();
             drop(end);
-            // Without a thread nobody watches.
+            // If no watching thread could be started, `run` is not limited.
             let late = watching.ok().and_then(|watching| watching.join().ok().flatten());
             (result, late)
         })
     }
 
-    /// What was begun has ended.
+    /// Removes an entry whose job has ended, and counts a failure.
     fn end(&self, id: u64, outcome: Outcome) {
         let mut state = self.lock();
         let Some(at) = state.entries.iter().position(|entry| entry.id == id) else { return };
@@ -266,7 +267,7 @@ impl Queue {
     }
 }
 
-/// Ends a watch, however what is watched ends.
+/// A guard that ends the watching thread, also if `run` panics.
 struct EndOfWatch<'a> {
     queue: &'a Queue,
     done: &'a AtomicBool,
@@ -274,26 +275,26 @@ struct EndOfWatch<'a> {
 
 impl Drop for EndOfWatch<'_> {
     fn drop(&mut self) {
-        // Who watches looks under the lock before it waits.
+        // The watching thread checks `done` under the lock before it waits.
         let _state = self.queue.lock();
         self.done.store(true, Ordering::Relaxed);
         self.queue.changed.notify_all();
     }
 }
 
-/// Whether somebody has taken rows.
+/// The fate of rows: `Yes` if a query took them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Taken {
     Yes,
     No,
 }
 
-/// What has come of a job.
+/// The outcome of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
-    /// The next call knows more than this one: the region is ready, or for DataFusion, or its tables have changed.
+    /// A later call will not prepare again: the region is ready, left to DataFusion, or cancelled.
     Done,
-    /// It does not.
+    /// The region could not be prepared; a later call may try again.
     Failed,
 }
 
@@ -313,20 +314,20 @@ impl Entry {
     }
 }
 
-/// Does what is to be done until there is nothing.
+/// Runs the jobs that are due, until none is left.
 fn work(queue: &Arc<Queue>) {
     lower_priority();
     while let Some((id, job)) = queue.next() {
-        // A region that makes this panic must not keep others from being prepared.
+        // A region whose job panics must not keep others from being prepared.
         let done = std::panic::catch_unwind(AssertUnwindSafe(|| job.run(id, queue)));
         queue.end(id, done.unwrap_or(Outcome::Failed));
     }
 }
 
-/// Lets other threads go first where both have something to do.
+/// Lowers the priority of this thread.
 fn lower_priority() {
-    // On Linux this is the thread; elsewhere it would be the process.
+    // On Linux, this sets the priority of the thread; elsewhere, it would be that of the process.
     #[cfg(target_os = "linux")]
-    // Where it is refused, the thread is one like others.
+    // If this is refused, the thread keeps its priority.
     let _ = rustix::process::setpriority_process(None, 10);
 }

@@ -1,4 +1,4 @@
-//! Regions whose rows are encoded, kept while the tables that they come from stay as they are.
+//! The cache of encoded regions, valid while the versions of their tables stay the same.
 
 use crate::claim::Region;
 use crate::cost::{is_worth, most};
@@ -12,32 +12,33 @@ use datafusion::logical_expr::LogicalPlan;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A region ready to run.
+/// A region that is ready to run.
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) encoded: Encoded,
     pub(crate) folds: Folds,
     pub(crate) program: Program,
-    /// How long it took to make it of rows.
+    /// Time to encode the rows and to make the program.
     pub(crate) encode: Duration,
     runs: Mutex<Runs>,
 }
 
-/// What runs took.
+/// The times of earlier runs.
 #[derive(Clone, Copy, Default, Debug)]
 struct Runs {
-    /// How many had everything cached.
+    /// Number of runs with everything cached.
     count: u32,
-    /// What the fastest of those took.
+    /// The fastest of these runs.
     best: Duration,
-    /// What DataFusion's own plan took, if it ran.
+    /// Time of DataFusion's own plan, if it ran.
     theirs: Option<Duration>,
 }
 
-/// So many runs tell how long one takes on a machine that does something else meanwhile.
+/// Number of runs after which the fastest one is compared with DataFusion, because other work
+/// disturbs single runs.
 pub(crate) const ENOUGH_RUNS: u32 = 3;
 
-/// Which region over which plans, on which processor.
+/// The key of a region: its plans, and the processor of its kernels.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Key {
     pub(crate) region: Arc<Region>,
@@ -45,13 +46,13 @@ pub(crate) struct Key {
     pub(crate) runs_on: RunsOn,
 }
 
-/// The most bytes of tensors and rows that are kept.
+/// The largest number of bytes of tensors and rows that are cached.
 const MOST_BYTES: usize = 1 << 30;
 
-/// What is kept takes at most one part in so many of a memory limit.
+/// The divisor of a memory limit that gives the share of the cache.
 const SHARE: usize = 4;
 
-/// How many bytes are kept where memory is so limited.
+/// Returns the capacity of the cache in bytes under a memory limit.
 pub(crate) fn most_kept(limit: &MemoryLimit) -> usize {
     match limit {
         MemoryLimit::Finite(bytes) => MOST_BYTES.min(bytes / SHARE),
@@ -59,22 +60,22 @@ pub(crate) fn most_kept(limit: &MemoryLimit) -> usize {
     }
 }
 
-/// Whether something is kept, which it is not where it takes more than may be kept.
+/// The outcome of an insertion into the cache: `No` if the region exceeds its capacity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kept {
     Yes,
     No,
 }
 
-/// So many regions that were left to DataFusion are remembered.
+/// Number of regions left to DataFusion that are remembered.
 const MOST_LEFT: usize = 256;
 
-/// What is known of regions.
+/// Encoded regions, and regions that are left to DataFusion.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
-    /// Encoded ones, those used last first.
+    /// Encoded regions, most recently used first.
     ready: Mutex<Vec<Entry>>,
-    /// Those whose rows are for DataFusion, as they stood in the plan, the newest first.
+    /// The plans of regions that are left to DataFusion, newest first.
     left: Mutex<Vec<Memory>>,
 }
 
@@ -86,7 +87,7 @@ struct Entry {
     ready: Arc<Ready>,
 }
 
-/// Why a region was left to DataFusion.
+/// A plan that was left to DataFusion, with the reason.
 #[derive(Debug)]
 struct Memory {
     plan: LogicalPlan,
@@ -96,7 +97,7 @@ struct Memory {
 }
 
 impl Cache {
-    /// What was made of a region over tables in that state.
+    /// Returns the encoded region of a key over tables in the given version.
     pub(crate) fn find(&self, key: &Key, version: &Version) -> Option<Arc<Ready>> {
         let mut entries = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         let found = entries.iter().position(|e| e.version == *version && e.key == *key)?;
@@ -106,7 +107,8 @@ impl Cache {
         Some(ready)
     }
 
-    /// Keeps what was made, up to a share of the memory that there is; what was used longest ago goes when there is too much.
+    /// Inserts an encoded region. The entries used least recently are dropped if the cache exceeds
+    /// its share of the memory limit.
     pub(crate) fn keep(&self, key: Key, version: Version, ready: Arc<Ready>, limit: &MemoryLimit) -> Kept {
         let most = most_kept(limit);
         let bytes = ready.bytes();
@@ -114,7 +116,7 @@ impl Cache {
             return Kept::No;
         }
         let mut entries = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
-        // What was made of the tables in an earlier state serves nobody any more.
+        // Drops the entry over an earlier version of the tables.
         entries.retain(|e| e.key != key);
         entries.insert(0, Entry { key, version, bytes, ready });
         let mut total = 0;
@@ -125,7 +127,8 @@ impl Cache {
         Kept::Yes
     }
 
-    /// Remembers that a region over tables in that state is for DataFusion, whichever of those forms its plan has.
+    /// Remembers that a region over tables of this version is left to DataFusion, in each of the
+    /// given forms of its plan.
     pub(crate) fn leave(&self, forms: Vec<LogicalPlan>, version: &Version, runs_on: RunsOn, why: &Left) {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         left.retain(|known| known.runs_on != runs_on || !forms.contains(&known.plan));
@@ -134,35 +137,35 @@ impl Cache {
         left.truncate(MOST_LEFT);
     }
 
-    /// Why a region is for DataFusion, if that was found while its tables were as they are.
+    /// Returns the reason why a region is left to DataFusion, if its tables have not changed since.
     pub(crate) fn left(&self, plan: &LogicalPlan, runs_on: RunsOn) -> Option<Left> {
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let known = left.iter().find(|known| known.runs_on == runs_on && known.plan == *plan)?;
         Sources::of(&[plan])?.are(&known.version).then(|| known.why.clone())
     }
 
-    /// Forgets what was used longest ago; `false` when there is nothing.
+    /// Drops the entry used least recently; returns `false` if the cache is empty.
     pub(crate) fn forget_oldest(&self) -> bool {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner).pop().is_some()
     }
 }
 
 impl Ready {
-    /// A region that was made ready in so long.
+    /// Returns a region that took `encode` to prepare.
     pub(crate) fn new(encoded: Encoded, folds: Folds, program: Program, encode: Duration) -> Ready {
         Ready { encoded, folds, program, encode, runs: Mutex::default() }
     }
 
-    /// Notes that DataFusion's own plan took so long.
+    /// Records the time of DataFusion's own plan.
     pub(crate) fn theirs(&self, took: Duration) {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).theirs = Some(took);
     }
 
-    /// Notes a run of the region with everything cached.
+    /// Records the time of a run with everything cached.
     ///
     /// # Errors
-    /// When the fastest of enough runs was not worth it, beside what DataFusion took, or where that is not known, takes at
-    /// most.
+    /// If the fastest of [`ENOUGH_RUNS`] runs does not pay, compared with the time that DataFusion
+    /// took. If DataFusion has not run, an upper bound of its time is used.
     pub(crate) fn ran(&self, region: &Region, took: Duration) -> Result<(), Left> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.best = if runs.count == 0 { took } else { runs.best.min(took) };
@@ -170,12 +173,12 @@ impl Ready {
         if runs.count < ENOUGH_RUNS {
             return Ok(());
         }
-        // What cannot be read is no reason.
+        // If the bound cannot be computed, the region stays.
         let theirs = runs.theirs.unwrap_or_else(|| most(region, &self.encoded).unwrap_or(Duration::MAX));
         if is_worth(runs.best, theirs) { Ok(()) } else { Err(Left::Cost { ours: runs.best, theirs }) }
     }
 
-    /// The bytes of its rows, codes and tensors.
+    /// Returns the size of the region's rows, codes and tensors in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let tensors = self.program.bindings.iter().map(|(_, tensor)| tensor.bytes()).sum::<u64>();
         self.encoded.bytes().saturating_add(usize::try_from(tensors).unwrap_or(usize::MAX))

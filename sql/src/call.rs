@@ -1,4 +1,5 @@
-//! One call of a region: who answers it, redpoll in place, or DataFusion while redpoll makes the region ready.
+//! One call of a region: redpoll answers in place, or DataFusion answers while redpoll prepares the
+//! region.
 
 use crate::background::{Background, Due};
 use crate::cache::{Cache, Ready};
@@ -28,7 +29,7 @@ pub(crate) struct Call {
     pub(crate) options: RedpollOptions,
     pub(crate) cache: Arc<Cache>,
     pub(crate) fallback: Option<Fallback>,
-    /// What the region is kept under; `None` when it cannot be kept.
+    /// The cache key and version of the region; `None` if it cannot be cached.
     pub(crate) keep: Option<Reuse>,
     pub(crate) price: Price,
     pub(crate) context: Arc<TaskContext>,
@@ -36,27 +37,27 @@ pub(crate) struct Call {
     pub(crate) told: Arc<Mutex<Option<Told>>>,
 }
 
-/// Rows of a call.
+/// The rows of a call.
 pub(crate) type Batches = BoxStream<'static, Result<RecordBatch>>;
 
-/// Who answers a call.
+/// The engine that answers a call.
 pub(crate) enum Way {
-    /// Redpoll, with what was kept, if anything.
+    /// Redpoll, with the cached region, if there is one.
     InPlace(Option<Arc<Ready>>),
-    /// DataFusion, while nothing is prepared.
+    /// DataFusion; nothing is prepared.
     Theirs(Fallback),
-    /// DataFusion, unless redpoll is ready sooner.
+    /// DataFusion, unless redpoll finishes first.
     Meanwhile(Fallback, Arc<Background>, Due),
 }
 
 impl Call {
-    /// Who answers.
+    /// Returns the engine that answers this call.
     pub(crate) fn way(&self, background: &Weak<Background>) -> Way {
         let Some(fallback) = self.fallback.clone() else { return Way::InPlace(None) };
         if !self.options.enabled {
             return Way::Theirs(fallback);
         }
-        // What cannot be kept has nothing to be prepared for.
+        // A region that cannot be cached is not prepared in the background.
         let Some(reuse) = &self.keep else { return Way::InPlace(None) };
         if let Some(ready) = self.cache.find(&reuse.key, &reuse.version) {
             return Way::InPlace(Some(ready));
@@ -73,7 +74,8 @@ impl Call {
         }
     }
 
-    /// Redpoll answers. `inputs` are those of what was not kept.
+    /// Answers with redpoll. `inputs` are empty if the region is `kept`, that is, was found in the
+    /// cache.
     pub(crate) async fn in_place(
         self,
         inputs: Vec<SendableRecordBatchStream>,
@@ -126,13 +128,13 @@ impl Call {
         }
     }
 
-    /// DataFusion answers.
+    /// Answers with DataFusion.
     pub(crate) async fn theirs(self, fallback: Fallback) -> Result<Batches> {
         self.tell(Told::Left);
         Ok(fallback.stream(self.run.schema.clone(), self.context.clone()).await?.boxed())
     }
 
-    /// DataFusion answers, unless the region is ready and has run before it does.
+    /// Answers with DataFusion, or with redpoll if the region is prepared and has run first.
     pub(crate) async fn meanwhile(
         self,
         fallback: Fallback,
@@ -140,7 +142,7 @@ impl Call {
         (background, due): (Arc<Background>, Due),
     ) -> Result<Batches> {
         let waiting = self.job(&fallback, inputs).and_then(|job| background.prepare(job, due));
-        // As long as a query waits, its session may end.
+        // Without this reference, the session may end while the query waits.
         drop(background);
         let Some(mut waiting) = waiting else {
             self.tell(Told::Unprepared);
@@ -152,12 +154,12 @@ impl Call {
         let first = match select(theirs.next(), &mut waiting.rows).await {
             Either::Left((first, _)) => first,
             Either::Right((Ok(answer), _)) => return Ok(self.sooner(&answer)),
-            // It cannot be prepared.
+            // The region cannot be prepared.
             Either::Right((Err(_), next)) => next.await,
         };
         match first {
             Some(Err(error)) if matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) => {
-                // What DataFusion has no memory for may need less of it as a region.
+                // The region may need less memory than DataFusion's plan.
                 waiting.answered(start.elapsed());
                 match (&mut waiting.rows).await {
                     Ok(answer) => Ok(self.sooner(&answer)),
@@ -175,14 +177,14 @@ impl Call {
         }
     }
 
-    /// The rows of a region that was ready before DataFusion had answered.
+    /// Returns the rows of a region that was ready before DataFusion answered.
     fn sooner(self, answer: &Arc<Answer>) -> Batches {
         self.metrics.time("encode_time", answer.ready.encode);
         self.tell(Told::Sooner);
         self.rows(answer.clone())
     }
 
-    /// The rows, which are held as long as they may be asked for.
+    /// Returns the rows as a stream, which keeps their memory reserved until it is dropped.
     fn rows(&self, answer: Arc<Answer>) -> Batches {
         self.metrics.answer(&answer);
         let slices = answer.slices(self.context.session_config().batch_size());
@@ -197,7 +199,7 @@ impl Call {
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
     }
 
-    /// What makes the region ready.
+    /// Returns the job that prepares the region; `None` if it cannot be cached.
     fn job(&self, fallback: &Fallback, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Option<Job> {
         let reuse = self.keep.as_ref()?;
         Some(Job {
@@ -214,7 +216,8 @@ impl Call {
     }
 }
 
-/// The same context, in which the regions of inputs run as DataFusion would have run them: once is not worth more.
+/// Returns the same context with claiming disabled: regions among the inputs run once, which does
+/// not pay for preparation.
 fn without_regions(context: &TaskContext) -> TaskContext {
     let mut config = context.session_config().clone();
     let options = RedpollOptions { enabled: false, ..RedpollOptions::default() };
@@ -231,7 +234,7 @@ fn without_regions(context: &TaskContext) -> TaskContext {
     )
 }
 
-/// Asks a run to stop when nobody waits for it.
+/// A guard that asks a run to stop when the caller drops its future.
 struct CancelOnDrop(Arc<AtomicBool>);
 
 impl Drop for CancelOnDrop {

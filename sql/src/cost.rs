@@ -1,18 +1,19 @@
-//! What a region costs in kernels, and what it would cost in DataFusion, by constants that were measured: the one place of
-//! both.
+//! The cost model: the cost of a region in kernels and in DataFusion, by measured constants.
 //!
-//! A join in DataFusion costs by the rows that it reads and by those that it gives. Kernels cost once, when the rows are
-//! encoded and the program is compiled, and then by what is stored. How many rows a join gives is not known before its keys
-//! are, so that little is decided beforehand:
+//! A join in DataFusion costs time by the rows that it reads and gives. Kernels cost time once, to
+//! encode the rows and compile the program, and then by the stored entries. The number of rows that
+//! a join gives is not known before its keys are encoded, so little is decided in advance:
 //!
-//! - Before anything runs, tables are left whose rows cannot be kept from one run to the next, and those whose rows
-//!   DataFusion is done with before a program is compiled, whatever the join.
-//! - A first call is answered by DataFusion while the region is prepared ([`Price::prepare`] says when that begins), unless
-//!   preparing takes no longer than DataFusion at least does ([`Price::is_small`]).
-//! - Once rows are encoded, the first run is finished: what was paid for is not thrown away for a guess.
-//! - What was prepared is run, and what that took is held against what DataFusion took: [`MOST_WARM`] times as long, and
-//!   the region is left. Where DataFusion has not run, the repeats of keys bound the rows of the join
-//!   ([`Encoded::most_rows`]), and with them what it takes ([`most`]).
+//! - Before a region runs, it is left to DataFusion if its rows cannot be cached between runs, or
+//!   if DataFusion would finish before a program is compiled, whatever the join.
+//! - DataFusion answers a first call while redpoll prepares the region, beginning after the time of
+//!   [`Price::prepare`]. Redpoll answers if preparation takes no longer than DataFusion takes at
+//!   least ([`Price::is_small`]).
+//! - Once rows are encoded in a call, its first run is finished; the cost of encoding is not wasted
+//!   on an estimate.
+//! - A prepared region runs, and its time is compared with that of DataFusion; the region is left
+//!   if it takes [`MOST_WARM`] times as long. If DataFusion has not run, the repeats of keys bound
+//!   the rows of the join ([`Encoded::most_rows`]) and so its time ([`most`]).
 
 use crate::claim::{self, Leaf, Region, Role, Source};
 use crate::encode::{Encoded, is_integers};
@@ -22,67 +23,68 @@ use datafusion::logical_expr::LogicalPlan;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Seconds that DataFusion takes for a row that a join reads.
+/// Seconds that DataFusion takes for each row that a join reads.
 const READ_ROW: f64 = 25e-9;
-/// Seconds that DataFusion takes for a row that a join gives, and that is aggregated.
+/// Seconds that DataFusion takes for each row that a join gives and an aggregate reads.
 const JOINED_ROW: f64 = 20e-9;
-/// Seconds that DataFusion takes to begin with a join.
+/// Seconds that DataFusion takes to start a join.
 const BEGIN: f64 = 150e-6;
 /// Seconds to plan and compile a program.
 const COMPILE: f64 = 1.5e-3;
-/// Seconds to plan and compile a fold, times the square of how many leaves it has: from 0.3 ms (two leaves, TPC-H 4 and 12)
-/// to 2.8 ms (TPC-H 3 and 8), instant tier.
+/// Seconds to plan and compile a fold, per square of its number of leaves, in the instant tier.
+/// Measured from 0.3 ms (two leaves, TPC-H 4 and 12) to 2.8 ms (TPC-H 3 and 8).
 const COMPILE_FOLD: f64 = 0.8e-3;
 
-/// Seconds to read a row of an input, and to make entries of it.
+/// Seconds to read a row of an input and make entries of it.
 const ENCODE_ROW: f64 = 60e-9;
-/// Seconds to encode an integer of a row.
+/// Seconds to encode one integer.
 const ENCODE_INTEGER: f64 = 15e-9;
-/// Seconds to encode another value of a row.
+/// Seconds to encode one value of another type.
 const ENCODE_VALUE: f64 = 100e-9;
-/// Seconds to read a value of a row that is no key, and to fold it: with what its keys cost, 100 to 280 ns a row over the
-/// tables of TPC-H, where most of it goes to pages that are touched for the first time.
+/// Seconds to read and fold one value that is no key. Together with its keys, a row of the TPC-H
+/// tables takes 100 to 280 ns, most of it to touch new pages.
 const ENCODE_FACTOR: f64 = 60e-9;
-/// The rows of a table that does not tell how many it has.
+/// Number of rows assumed for a table without statistics.
 const UNKNOWN_ROWS: usize = 100_000;
 
-/// A first run may take so many times as long as DataFusion.
+/// The largest accepted ratio of a first run's time to DataFusion's.
 const MOST_COLD: f64 = 2.0;
-/// A run with everything cached may take so many times as long as DataFusion.
+/// The largest accepted ratio of the time of a run with everything cached to DataFusion's.
 const MOST_WARM: f64 = 1.2;
 
-/// So many rows are joined by DataFusion before a program is compiled, if each meets [`FAN_OUT`] others.
+/// Returns the number of rows that DataFusion joins before a program is compiled, if each row joins
+/// [`FAN_OUT`] others.
 pub(crate) fn fewest_rows(leaves: usize) -> usize {
     let joins = leaves.saturating_sub(1).max(1) as f64;
     let compile = COMPILE + COMPILE_FOLD * leaves as f64;
     ((compile / MOST_COLD - BEGIN * joins).max(0.0) / (READ_ROW + FAN_OUT * joins * JOINED_ROW)) as usize
 }
 
-/// How many rows each join gives for a row of the tables, where that is not known.
+/// Number of rows that a join is assumed to give for each row of the tables.
 const FAN_OUT: f64 = 10.0;
 
-/// Whether a run with everything cached was worth it.
+/// Returns whether a run with everything cached pays.
 pub(crate) fn is_worth(took: Duration, theirs: Duration) -> bool {
     took.as_secs_f64() <= MOST_WARM * theirs.as_secs_f64()
 }
 
-/// How long a run in the background may take until it is plain that DataFusion is faster: some times as long, because the
-/// machine may be busy with what somebody waits for, and what a C compiler may take at first.
+/// Returns the time after which a run in the background is given up as slower than DataFusion. It
+/// allows for a busy machine and for the first start of a C compiler.
 pub(crate) fn most_trial(theirs: Duration) -> Duration {
     4 * theirs + Duration::from_secs(2)
 }
 
-/// What is known of costs before anything runs, in seconds.
+/// The costs of a region that are estimated before it runs, in seconds.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Price {
-    /// To make the region ready.
+    /// Time to prepare the region.
     prepare: f64,
-    /// What DataFusion takes at least.
+    /// The least time of DataFusion.
     least: f64,
 }
 
 impl Price {
-    /// The price of a region over those inputs.
+    /// Returns the costs of a region over the given inputs.
     pub(crate) fn of(region: &Region, inputs: &[&LogicalPlan]) -> Price {
         let rows: Vec<Option<usize>> = inputs.iter().map(|input| claim::rows(input)).collect();
         let of_leaf = |leaf: &Leaf| match &leaf.source {
@@ -91,7 +93,6 @@ impl Price {
         };
         let read: f64 = region.leaves.iter().filter_map(of_leaf).map(|rows| rows as f64).sum();
         let encode = |(input, rows): (usize, &Option<usize>)| {
-            // What does not tell takes a while.
             let rows = rows.unwrap_or(UNKNOWN_ROWS) as f64;
             let mut keys: Vec<(usize, &DataType)> = Vec::new();
             for &column in region.fields.iter().flat_map(|field| &field.columns).flatten() {
@@ -119,26 +120,26 @@ impl Price {
         }
     }
 
-    /// Whether DataFusion takes as long, whatever the rows are.
+    /// Returns whether preparation takes no longer than DataFusion takes at least.
     pub(crate) fn is_small(self) -> bool {
         self.prepare <= self.least
     }
 
-    /// How long it takes to make the region ready.
+    /// Returns the estimated time to prepare the region.
     pub(crate) fn prepare(self) -> Duration {
         Duration::from_secs_f64(self.prepare)
     }
 }
 
-/// Seconds to plan and compile so many folds over leaves.
+/// Returns the seconds to plan and compile a number of folds over leaves.
 fn compile(leaves: usize, folds: usize) -> f64 {
     COMPILE + COMPILE_FOLD * (folds * leaves.pow(2)) as f64
 }
 
-/// How long DataFusion takes at most for a region over encoded rows.
+/// Returns an upper bound of DataFusion's time for a region over encoded rows.
 ///
 /// # Errors
-/// When a tensor cannot be read.
+/// If a tensor cannot be read.
 pub(crate) fn most(region: &Region, encoded: &Encoded) -> Result<Duration> {
     let mut rows = 0.0;
     for leaf in 0..region.leaves.len() {

@@ -1,4 +1,4 @@
-//! A DataFusion session with redpoll in it.
+//! A DataFusion session with redpoll as an engine.
 
 use crate::background::Background;
 use crate::cache::Cache;
@@ -37,33 +37,36 @@ impl fmt::Debug for Database {
     }
 }
 
-/// Returns the configuration of sessions that are given none: a folder or pattern takes the files of folders inside, too.
+/// Returns the default configuration of sessions. The table of a folder or pattern includes the
+/// files of subfolders.
 fn default_config() -> SessionConfig {
     let config = SessionConfig::new().with_information_schema(true);
     config.set_bool("datafusion.execution.listing_table_ignore_subdirectory", false)
 }
 
 impl Database {
-    /// A session with DataFusion's configuration for one process, whose regions an engine runs.
+    /// Returns a session with DataFusion's default configuration, whose regions `engine` runs.
     pub fn new(engine: Arc<dyn Engine>) -> Database {
         Database::with_config(engine, default_config())
     }
 
-    /// As [`Database::new`]; what DataFusion computes and what is read of files takes no more than that many bytes.
+    /// Returns a session like [`Database::new`], whose computations and file reads take at most
+    /// `bytes` of memory.
     ///
     /// # Panics
-    /// When a runtime cannot be made that has no other settings.
+    /// If DataFusion cannot create a runtime with a memory limit.
     pub fn within(engine: Arc<dyn Engine>, bytes: usize) -> Database {
         let runtime = RuntimeEnvBuilder::new().with_memory_limit(bytes, 1.0).build_arc();
         Database::with_runtime(engine, default_config(), runtime.expect("a limit of memory is no fault"))
     }
 
-    /// A session with that configuration.
+    /// Returns a session with the given configuration.
     pub fn with_config(engine: Arc<dyn Engine>, config: SessionConfig) -> Database {
         Database::with_runtime(engine, config, Arc::default())
     }
 
-    /// A session with that configuration, whose memory, files and caches are those of a runtime.
+    /// Returns a session with the given configuration, and with the memory, files and caches of
+    /// `runtime`.
     pub fn with_runtime(engine: Arc<dyn Engine>, config: SessionConfig, runtime: Arc<RuntimeEnv>) -> Database {
         let config = config.with_option_extension(RedpollOptions::default());
         let (cache, background) = (Arc::<Cache>::default(), Arc::<Background>::default());
@@ -89,18 +92,18 @@ impl Database {
         Database { context: SessionContext::new_with_state(state), cache, background }
     }
 
-    /// The DataFusion session.
+    /// Returns the DataFusion session.
     pub fn context(&self) -> &SessionContext {
         &self.context
     }
 
-    /// Every aggregate of an optimized plan that is not claimed, with the reason.
+    /// Returns every aggregate of an optimized plan that is not claimed, with the reason.
     pub fn declined(&self, plan: &LogicalPlan) -> Vec<(String, Reason)> {
         claim::declined(plan, self.context.state().config_options(), &self.cache)
     }
 
-    /// Waits until every region that is to be prepared is: what was answered before finds its region ready then, if it can be
-    /// prepared. Queries whose rows nobody has asked for yet are waited for, too.
+    /// Waits until no region is left to prepare. The wait includes regions of queries whose rows
+    /// nobody has asked for yet.
     pub async fn prepared(&self) {
         self.background.idle().await;
     }
@@ -108,7 +111,7 @@ impl Database {
     /// Plans a statement; its rows are computed when they are asked for.
     ///
     /// # Errors
-    /// When the text is no statement over the tables that there are.
+    /// If the text is not a valid statement over the registered tables.
     pub async fn sql(&self, text: &str) -> Result<DataFrame> {
         let state = self.context.state();
         let dialect = state.config_options().sql_parser.dialect;
@@ -116,21 +119,22 @@ impl Database {
         self.execute(statement).await
     }
 
-    /// The rows of a query as a tensor: coordinates in all columns but the last, values in the last. Without a shape, each
-    /// mode ends at its largest coordinate.
+    /// Returns the rows of a query as a tensor: all columns but the last are coordinates, the last
+    /// is the values. Without a shape, the dimension of each mode is its largest coordinate plus
+    /// one.
     ///
     /// # Errors
-    /// When the query fails, a coordinate is NULL, negative or no integer, or places repeat.
+    /// If the query fails, a coordinate is NULL, negative or no integer, or coordinates repeat.
     pub async fn tensor(&self, query: &str, shape: Option<Vec<u64>>) -> Result<Tensor> {
         let frame = self.sql(query).await?;
         let schema = frame.schema().inner().clone();
         Ok(entries(&concat_batches(&schema, &self.collect(frame).await?)?, shape)?)
     }
 
-    /// Registers a tensor as a table; without names its columns are `i0`, `i1`, .., `value`.
+    /// Registers a tensor as a table; without names, its columns are `i0`, `i1`, .., `value`.
     ///
     /// # Errors
-    /// When the names do not fit the modes, or the values are structs.
+    /// If the names do not fit the modes, or the values are structs.
     pub fn register_tensor(&self, table: &str, tensor: Tensor, columns: Option<Vec<String>>) -> Result<(), Error> {
         let provider = match columns {
             None => TensorTable::new(tensor)?,
@@ -139,15 +143,15 @@ impl Database {
         self.register_table(table, provider)
     }
 
-    /// Registers an aggregate function over a semiring, which regions may have.
+    /// Registers an aggregate function over a semiring, which regions may contain.
     pub fn register_semiring(&self, semiring: Semiring) {
         self.context.register_udaf(AggregateUDF::from(Function::new(semiring)));
     }
 
-    /// Registers the table of a tensor; a table of that name is replaced.
+    /// Registers the table of a tensor, and replaces a table of the same name.
     ///
     /// # Errors
-    /// When there is no such schema.
+    /// If there is no such schema.
     pub fn register_table(&self, table: &str, provider: TensorTable) -> Result<(), Error> {
         replace(&self.context.state(), table, Arc::new(provider))
             .map_err(|e| Error::Declaration { table: table.to_string(), what: e.to_string() })

@@ -1,4 +1,4 @@
-//! What runs Logic plans: the boundary to the session of the crate `redpoll`.
+//! The interface to the engine that runs Logic plans: the session of the crate `redpoll`.
 
 use redpoll_logic::{Alias, Plan};
 use redpoll_physical::kernel::Processor;
@@ -9,24 +9,25 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Runs Logic plans over tensors.
+/// A runner of Logic plans over tensors.
 pub trait Engine: fmt::Debug + Send + Sync {
-    /// Computes what a plan produces, over the tensors bound to the names of its tables.
+    /// Computes the outputs of `plan`; `bindings` are the tensors under the names of its tables.
     ///
     /// # Errors
-    /// When the plan is refused, a limit is met, or the run is stopped.
+    /// If the plan is refused, a limit is exceeded, or the run is stopped.
     fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, stop: &Stop) -> Result<Outcome, RunError>;
 
-    /// What becomes of a plan: the text of each phase, for `EXPLAIN`.
+    /// Returns the title and text of each phase of the plan, for `EXPLAIN`.
     ///
     /// # Errors
-    /// When the plan is refused.
+    /// If the plan is refused.
     fn explain(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>) -> Result<Vec<(String, String)>, RunError>;
 
-    /// What does the same on a processor, for `SET redpoll.engine`.
+    /// Returns the same engine on `processor`, for `SET redpoll.engine`.
     ///
     /// # Errors
-    /// When the processor is not there, or the engine has but its own, as it has where this is left as it is.
+    /// If the processor does not exist, or the engine cannot be moved, as with this default
+    /// implementation.
     fn on(&self, processor: Processor) -> Result<Arc<dyn Engine>, RunError> {
         let what =
             format!("the engine of this session cannot be moved to `{processor}`; `SET redpoll.engine = 'session'`");
@@ -34,36 +35,36 @@ pub trait Engine: fmt::Debug + Send + Sync {
     }
 }
 
-/// What a run gave.
+/// The results of a run, and its times.
 #[derive(Debug)]
 pub struct Outcome {
     /// The results, in the order in which the plan produces them.
     pub outputs: Vec<Tensor>,
-    /// How long it took to optimize and compile; about nothing when a plan alike was run before.
+    /// Time to optimize and compile; close to zero if a congruent plan was run before.
     pub compile: Duration,
-    /// How long the kernels ran.
+    /// Time in the kernels.
     pub run: Duration,
-    /// Whether kernels of an earlier plan served.
+    /// True if kernels of an earlier plan were used.
     pub cached: bool,
 }
 
-/// Asks a run to stop, and how much memory it may take.
+/// The cancellation flag and the memory account of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
-    /// Once it is set, the run ends at its next chance.
+    /// Set to end the run at its next check.
     pub cancelled: Arc<AtomicBool>,
-    /// What results and intermediates are charged to while they live.
+    /// The account that is charged for live results and intermediates.
     pub memory: Option<Arc<dyn Account>>,
 }
 
-/// Why a run has no results.
+/// The reason why a run has no results.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// It was asked to stop.
+    /// The run was asked to stop.
     #[error("the query was cancelled")]
     Cancelled,
-    /// It would have held more memory than it may.
+    /// The run would have exceeded its memory limit.
     #[error(
         "the results and intermediates of a claimed region exceed the memory limit; raise \
          `datafusion.runtime.memory_limit`, ask for less, or `SET redpoll.enabled = false`, which lets DataFusion spill"

@@ -1,4 +1,4 @@
-//! The engine of a session on each processor that its user has asked for.
+//! The engines of a session, one per processor that the user has asked for.
 
 use crate::engine::{Engine, RunError};
 use crate::options::RunsOn;
@@ -6,7 +6,8 @@ use redpoll_physical::kernel::Processor;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The engine of a session, and what it is on other processors, kept with the kernels that it has compiled there.
+/// The session's own engine, and the engines on other processors, with the kernels that they have
+/// compiled.
 #[derive(Debug)]
 pub(crate) struct Engines {
     own: Arc<dyn Engine>,
@@ -18,10 +19,10 @@ impl Engines {
         Engines { own, others: Mutex::default() }
     }
 
-    /// The engine on what the session has set.
+    /// Returns the engine on the processor that the session has set.
     ///
     /// # Errors
-    /// When there is no such processor.
+    /// If there is no such processor.
     pub(crate) fn on(&self, runs_on: RunsOn) -> Result<Arc<dyn Engine>, RunError> {
         let RunsOn::Processor(processor) = runs_on else { return Ok(self.own.clone()) };
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What can go wrong between SQL and tensors.
+//! The errors of this crate.
 
 use crate::engine::RunError;
 use datafusion::arrow::datatypes::DataType;
@@ -6,7 +6,7 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use std::time::Duration;
 
-/// Why a query or a table of redpoll failed.
+/// The reason why a query or a table of redpoll failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -19,18 +19,18 @@ pub enum Error {
     /// A Logic plan was not well-formed. Our fault.
     #[error("the program of a claimed region: {0}")]
     Logic(Box<redpoll_logic::Error>),
-    /// The engine gave no results.
+    /// The engine returned no results.
     #[error(transparent)]
     Run(#[from] RunError),
     /// Arrow refused a computation.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
-    /// A table was declared in a way that does not fit its file. Its author's fault.
+    /// The declaration of a table does not fit its file. The fault of its author.
     #[error("table `{table}`: {what}")]
     Declaration {
         /// The table.
         table: String,
-        /// What is wrong, and what would be right.
+        /// The mistake, and the correct form.
         what: String,
     },
     /// The memory limit leaves too little for a region. The message says what to do.
@@ -39,25 +39,26 @@ pub enum Error {
          `datafusion.runtime.memory_limit`, ask for less, or `SET redpoll.enabled = false`, which lets DataFusion spill"
     )]
     Memory {
-        /// What the memory is for.
+        /// The use of the memory.
         what: &'static str,
-        /// How many bytes it takes.
+        /// The size that was asked for, in bytes.
         bytes: usize,
     },
-    /// An aggregate function that is none over a semiring. Its author's fault.
+    /// An aggregate function is not over a semiring. The fault of its author.
     #[error("the aggregate function `{name}`: {what}")]
     Semiring {
         /// The function.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         what: String,
     },
-    /// A library panicked over what it was given, most often a damaged file. Whoever wrote the file is at fault, or the library.
+    /// A library panicked on its input, most often a damaged file. The fault of the author of the
+    /// file, or of the library.
     #[error("{what} cannot be read, and is probably damaged: {fault}")]
     Broken {
-        /// What it was given.
+        /// The input.
         what: String,
-        /// What it says.
+        /// The message of the panic.
         fault: String,
     },
     /// A program does not list the groups that have rows. Our fault.
@@ -66,52 +67,54 @@ pub enum Error {
     /// The rows of an input cannot be read.
     #[error(transparent)]
     Read(Box<DataFusionError>),
-    /// The rows of a region are better left to DataFusion, which runs it then; nobody's fault.
+    /// The rows of a region are left to DataFusion, which runs the region instead. Nobody's fault.
     #[error(transparent)]
     Left(#[from] Left),
 }
 
-/// Why the rows of a region are left to DataFusion.
+/// The reason why the rows of a region are left to DataFusion.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Left {
-    /// A value does not fit what carries it.
+    /// A value does not fit the kernels.
     #[error("{what} of type {ty} does not fit the kernels")]
     Unfit {
-        /// What does not fit.
+        /// The value.
         what: String,
         /// Its type.
         ty: DataType,
     },
-    /// Numbers that a product or a sum over several tables must not be regrouped with.
+    /// The values of a sum or product over several tables are not finite, or may overflow when
+    /// regrouped.
     #[error("{what} is not finite, or so large that another order of computation overflows")]
     Unbounded {
-        /// What is so large.
+        /// The values.
         what: String,
     },
-    /// DataFusion is estimated to be done sooner.
+    /// DataFusion is faster, or estimated to be.
     #[error("it takes {ours:.1?}, and DataFusion is done in {theirs:.1?}")]
     Cost {
-        /// How long it takes, or is estimated to take.
+        /// Time of redpoll, measured or estimated.
         ours: Duration,
-        /// How long DataFusion is estimated to take.
+        /// Time of DataFusion, measured or estimated.
         theirs: Duration,
     },
-    /// A column has a NULL whose row meets nothing that would keep it out.
+    /// A column has a NULL, and no join removes its row.
     #[error("`{what}` has a NULL")]
     Nulls {
         /// The column.
         what: String,
     },
-    /// A condition over several tables has too many values to be computed for all of them.
+    /// A condition over several tables has too many combinations of values to be computed for all
+    /// of them.
     #[error("{what} has more than {most} combinations of values")]
     Many {
         /// The condition.
         what: String,
-        /// How many would do.
+        /// The largest accepted number of combinations.
         most: u64,
     },
-    /// What is computed before the join fails for rows that may not join.
+    /// An expression that is computed before the join fails, maybe for rows that do not join.
     #[error("computed before the join: {what}")]
     Raised {
         /// The failure.
@@ -149,12 +152,12 @@ impl From<Error> for DataFusionError {
     }
 }
 
-/// What DataFusion says of its internal errors. An error of planning may have one within, where a function is given types
-/// that it does not take, which is no bug of anybody.
+/// The text that DataFusion appends to internal errors. An error of planning may contain it
+/// although there is no bug: a function was given types that it does not take.
 const BUG: &str = "This issue was likely caused by a bug in DataFusion's code. Please help us to resolve this by filing a bug \
                    report in our issue tracker: https://github.com/apache/datafusion/issues. ";
 
-/// What an error of DataFusion says: its first cause, without the layers around it.
+/// Returns the message of the root cause of a DataFusion error.
 pub fn message(error: &DataFusionError) -> String {
     match error.find_root() {
         root @ DataFusionError::Plan(_) => root.to_string().replace("Internal error: ", "").replace(BUG, ""),
@@ -164,5 +167,5 @@ pub fn message(error: &DataFusionError) -> String {
     }
 }
 
-/// The result of what this crate does by itself.
+/// The result type of this crate.
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;

@@ -25,7 +25,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Runs a region.
+/// The execution plan of a region.
 #[derive(Debug)]
 pub struct RegionExec {
     run: Run,
@@ -36,58 +36,57 @@ pub struct RegionExec {
     told: Arc<Mutex<Option<Told>>>,
 }
 
-/// What its session knows of a region.
+/// The state of the session that a region uses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Planned {
     pub(crate) cache: Arc<Cache>,
-    /// What prepares regions.
+    /// The queue of regions to prepare.
     pub(crate) background: Weak<Background>,
-    /// What lets it be encoded once for many runs.
+    /// The key and version under which the encoded region is cached; `None` if it cannot be cached.
     pub(crate) reuse: Option<Reuse>,
-    /// What runs in its place.
+    /// DataFusion's plan of the region.
     pub(crate) fallback: Option<Fallback>,
     pub(crate) price: Price,
 }
 
-/// What lets a region be encoded once for many runs.
+/// The key and version under which an encoded region is cached.
 #[derive(Clone, Debug)]
 pub(crate) struct Reuse {
-    /// What its inputs are made from.
+    /// The tables below the inputs.
     pub(crate) sources: Sources,
-    /// The state of that when its inputs were planned.
+    /// The version of `sources` when the inputs were planned.
     pub(crate) version: Version,
-    /// What it is kept under.
     pub(crate) key: Key,
 }
 
 impl Reuse {
-    /// What a region over inputs is kept under, if it can be kept.
+    /// Returns the cache key and version of a region, or `None` if its sources have no version.
     pub(crate) fn new(sources: Option<Sources>, key: Key) -> Option<Reuse> {
         let sources = sources?;
         let version = sources.version()?;
         Some(Reuse { sources, version, key })
     }
 
-    /// Whether the inputs read the tables as they are.
+    /// Returns whether the tables are still in the version that was planned.
     fn is_current(&self) -> bool {
         self.sources.are(&self.version)
     }
 }
 
-/// Who has answered a call, as `EXPLAIN ANALYZE` tells it.
+/// The engine that answered a call, as `EXPLAIN ANALYZE` shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Told {
-    /// The region was ready.
+    /// Redpoll: the region was prepared.
     Kept,
-    /// It was made ready for this call.
+    /// Redpoll: this call prepared the region.
     InPlace,
-    /// It was made ready in the background, sooner than DataFusion answered.
+    /// Redpoll: the region was prepared in the background before DataFusion answered.
     Sooner,
-    /// DataFusion, while the region is made ready.
+    /// DataFusion, while the region is prepared.
     Meanwhile,
-    /// DataFusion, because the region could not be made ready.
+    /// DataFusion: the region cannot be prepared.
     Unprepared,
-    /// DataFusion, because the region is not for kernels.
+    /// DataFusion: the rows of the region do not fit kernels, or DataFusion is faster.
     Left,
 }
 
@@ -105,7 +104,8 @@ impl fmt::Display for Told {
 }
 
 impl RegionExec {
-    /// The execution of a region over inputs, each in one partition, that gives rows of that schema.
+    /// Returns the execution of a region over `inputs`, one partition each, that gives rows of
+    /// `schema`.
     pub fn new(
         region: Arc<Region>,
         inputs: Vec<Arc<dyn ExecutionPlan>>,
@@ -126,12 +126,13 @@ impl RegionExec {
         RegionExec { run, inputs, properties: Arc::new(properties), metrics, planned, told }
     }
 
-    /// The same execution, which knows what its session knows.
+    /// Returns the same execution with the state of its session.
     pub(crate) fn planned(self, planned: Planned) -> RegionExec {
         RegionExec { planned, ..self }
     }
 
-    /// Who has answered it, or whether it is ready.
+    /// Returns the engine that answered the last call; before any call, `Kept` if the region is
+    /// prepared.
     fn told(&self) -> Option<Told> {
         let told = *self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let is_ready = |reuse: &&Reuse| self.planned.cache.find(&reuse.key, &reuse.version).is_some();

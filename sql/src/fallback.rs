@@ -1,5 +1,5 @@
-//! What runs a region whose rows turn out to be such that kernels would not give what DataFusion gives, or not sooner:
-//! DataFusion's own plan of it.
+//! DataFusion's own plan of a region, for rows on which kernels would give another result than
+//! DataFusion, or be slower.
 
 use crate::cache::Cache;
 use crate::claim;
@@ -21,17 +21,18 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use futures::TryStreamExt;
 use std::sync::Arc;
 
-/// The plan that a region was, which is planned for execution when it is needed.
+/// The plan of a region before it was claimed, planned for execution when it is needed.
 #[derive(Clone, Debug)]
 pub(crate) struct Fallback {
-    /// The aggregate that was claimed.
+    /// The claimed aggregate.
     pub(crate) plan: Arc<LogicalPlan>,
-    /// What plans the regions below it.
+    /// The planner of regions below the aggregate.
     pub(crate) planner: RegionPlanner,
 }
 
 impl Fallback {
-    /// Has a cache remember why the plan runs in place of its region, as long as its tables stay as they are.
+    /// Records in the cache why the plan runs in place of its region, while its tables have the
+    /// same version.
     pub(crate) fn remember(&self, cache: &Cache, why: &Left, context: &TaskContext) {
         if let Some(version) = Sources::of(&[&self.plan]).and_then(|sources| sources.version()) {
             let runs_on = claim::options(context.session_config().options()).engine;
@@ -39,7 +40,7 @@ impl Fallback {
         }
     }
 
-    /// The rows of the plan in columns of that schema.
+    /// Runs the plan and returns its rows with the given schema.
     pub(crate) async fn stream(
         &self,
         schema: SchemaRef,
@@ -49,30 +50,31 @@ impl Fallback {
         let own = schema.clone();
         let rows = execute_stream(plan, context)?;
         let rows = rows.and_then(move |batch| {
-            // Names and whether there can be a NULL are as they were planned.
+            // Column names and nullability are those of the original plan.
             futures::future::ready(RecordBatch::try_new(own.clone(), batch.columns().to_vec()).map_err(Into::into))
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
 
-    /// The plan as DataFusion executes it.
+    /// Returns DataFusion's execution plan.
     async fn physical(&self, context: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
         let session = session(context);
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(self.planner.clone())]);
-        // Regions are claimed at the end of a pass of the optimizer; the passes behind it have not seen this plan.
+        // Regions are claimed at the end of an optimizer pass, so later passes have not run on this
+        // plan.
         let optimized = session.optimizer().optimize(self.plan.as_ref().clone(), &session, |_, _| {})?;
         with_guards(planner.create_physical_plan(&optimized, &session).await?)?.transform_up(yielding).data()
     }
 }
 
-/// A session in which nothing is claimed.
+/// Returns a session that claims no regions.
 fn session(context: &TaskContext) -> SessionState {
     let builder = SessionStateBuilder::new().with_config(context.session_config().clone());
     builder.with_runtime_env(context.runtime_env()).build()
 }
 
-/// What a plan is at the end of each pass of DataFusion's optimizer, in which regions are claimed: who leaves a plan leaves
-/// all of these.
+/// Returns the plan as it is at the end of each pass of DataFusion's optimizer, where regions are
+/// claimed. A plan that is left to DataFusion is left in each of these forms.
 pub(crate) fn forms(plan: &LogicalPlan, context: &TaskContext) -> Vec<LogicalPlan> {
     let (session, mut forms) = (session(context), vec![plan.clone()]);
     let last = session.optimizer().rules.last().map(|rule| rule.name());
@@ -81,13 +83,13 @@ pub(crate) fn forms(plan: &LogicalPlan, context: &TaskContext) -> Vec<LogicalPla
             forms.push(plan.clone());
         }
     };
-    // What is not optimized to the end has those forms that it came to.
+    // If the optimizer fails, the forms found so far are returned.
     let _ = session.optimizer().optimize(plan.clone(), &session, at_end);
     forms
 }
 
-/// Has joins stop for a moment once in a while: they make many rows of few, and who waits for what is done first, or asks a
-/// query to end, is heard only between two batches of a table otherwise.
+/// Makes joins yield between batches. A join may expand a few rows to many; without yielding,
+/// cancellation and the race with redpoll would wait for its next input batch.
 fn yielding(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     Ok(match plan.children().len() {
         0 | 1 => Transformed::no(plan),
@@ -107,7 +109,7 @@ mod tests {
     use redpoll_logic::{Alias, Plan};
     use redpoll_physical::storage::Tensor;
 
-    /// What runs nothing: regions are planned only.
+    /// An engine that runs nothing, since these tests only plan.
     #[derive(Debug)]
     struct Idle;
 
@@ -126,14 +128,14 @@ mod tests {
         done.await.unwrap_or_else(|e| panic!("{sql}: {e}"));
     }
 
-    /// A database that claims whatever can be claimed.
+    /// Returns a database that claims every region it can.
     async fn database() -> Database {
         let database = Database::new(Arc::new(Idle));
         run(&database, "SET redpoll.claim = 'always'").await;
         database
     }
 
-    /// The joins of a plan that are in no region: their kinds, and the columns that are equal.
+    /// Returns the joins outside regions: their kinds and equal columns.
     fn joins(plan: &Arc<dyn ExecutionPlan>) -> Vec<String> {
         let (mut found, mut plans) = (Vec::new(), vec![plan]);
         while let Some(plan) = plans.pop() {
@@ -150,7 +152,7 @@ mod tests {
         found
     }
 
-    /// What is claimed of a query; `None` when it is not planned.
+    /// Returns the claimed plans of a query; `None` if the query cannot be planned.
     async fn regions(database: &Database, sql: &str) -> Option<Vec<Arc<LogicalPlan>>> {
         let mut regions = Vec::new();
         let add = |plan: &LogicalPlan| {
@@ -158,7 +160,7 @@ mod tests {
                 && let Some(region) = e.node.as_any().downcast_ref::<RegionNode>()
             {
                 regions.push(region.claimed().clone());
-                // Those among its inputs are in the plan that runs in its place, where they are no regions.
+                // Regions among its inputs are part of the plan that would run in its place.
                 return Ok(TreeNodeRecursion::Jump);
             }
             Ok(TreeNodeRecursion::Continue)
@@ -172,8 +174,8 @@ mod tests {
         Fallback { plan, planner: RegionPlanner { engines: Arc::new(Engines::new(Arc::new(Idle))), cache, background } }
     }
 
-    /// The joins of a query with nothing claimed, and those that run where its regions are left, with how many of these it
-    /// has; `None` when it is not planned.
+    /// Returns the joins of a query with claiming off, the joins with every region left to
+    /// DataFusion, and the number of regions. Returns `None` if the query cannot be planned.
     async fn both(database: &Database, sql: &str) -> Option<(Vec<String>, Vec<String>, usize)> {
         run(database, "SET redpoll.enabled = false").await;
         let plain = async { database.sql(sql).await?.create_physical_plan().await }.await;
@@ -191,13 +193,13 @@ mod tests {
         Some((plain, ours, count))
     }
 
-    /// Tables of orders and their lines.
+    /// Tables of orders and of their lines.
     const TABLES: [&str; 2] = [
         "CREATE TABLE o (k BIGINT, c BIGINT, total DOUBLE) AS VALUES (1, 1, 2.0), (2, 1, 3.0)",
         "CREATE TABLE l (k BIGINT, s BIGINT, q DOUBLE) AS VALUES (1, 1, 2.0), (2, 2, 3.0)",
     ];
 
-    /// Queries over them whose plans change from one pass of the optimizer to the next.
+    /// Queries over [`TABLES`] whose plans change between passes of the optimizer.
     const QUERIES: [&str; 2] = [
         "SELECT o.c, sum(l.q) FROM o, l WHERE o.k IN (SELECT k FROM l GROUP BY k HAVING sum(q) > 1) AND o.k = l.k
          GROUP BY o.c",
@@ -206,7 +208,8 @@ mod tests {
          AND NOT EXISTS (SELECT * FROM l b WHERE b.k = a.k AND b.s <> a.s AND b.q > 2) GROUP BY a.s",
     ];
 
-    /// Protects the machine from preparing again what was left, because its plan looks otherwise in a later pass.
+    /// A region that was left to DataFusion is not prepared again if its plan looks different in a
+    /// later pass.
     #[tokio::test]
     async fn what_is_left_is_left_in_every_form() {
         let database = database().await;
@@ -224,7 +227,8 @@ mod tests {
         }
     }
 
-    /// Protects those whose regions are left to DataFusion late from loops over pairs of rows, where it would have hashed.
+    /// Regions that are left to DataFusion late run with the same joins as without claiming, not
+    /// with nested loops.
     #[tokio::test]
     async fn plans_are_those_without_regions() {
         let database = database().await;

@@ -1,5 +1,5 @@
-//! What is done to make a region ready without anybody waiting: its rows are encoded, its program is compiled and run, and
-//! what that took is held against what DataFusion took.
+//! The job of preparing a region in the background: encode its rows, compile and run its program,
+//! and compare the time of the run with that of DataFusion.
 
 use crate::background::{Outcome, Queue, Taken};
 use crate::cache::{Cache, ENOUGH_RUNS, Kept, Key, most_kept};
@@ -20,28 +20,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A region that is to be made ready.
+/// A region to prepare.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) key: Key,
-    /// The state of its tables.
+    /// The version of its tables.
     pub(crate) version: Version,
     pub(crate) run: Run,
     pub(crate) inputs: Vec<Arc<dyn ExecutionPlan>>,
     pub(crate) context: Arc<TaskContext>,
     pub(crate) cache: Arc<Cache>,
-    /// What it was in the plan.
+    /// The plan before it was claimed.
     pub(crate) claimed: Arc<LogicalPlan>,
-    /// Whether it has to be worth it.
+    /// `Cost` if the region is cached only if it pays.
     pub(crate) policy: Policy,
-    /// Ends it.
+    /// Set to cancel the job.
     pub(crate) cancelled: Arc<AtomicBool>,
 }
 
 impl Job {
-    /// Makes the region ready, and keeps it.
+    /// Prepares the region and inserts it into the cache.
     pub(crate) fn run(&self, id: u64, queue: &Queue) -> Outcome {
-        // Their state is looked at before their rows are read: a verdict is for that state, or for none.
+        // The version is taken before the rows are read, so a verdict cannot be recorded for a
+        // later version.
         let version = Sources::of(&[&self.claimed]).and_then(|sources| sources.version());
         match self.prepare(id, queue) {
             Ok(Kept::Yes) => Outcome::Done,
@@ -67,7 +68,7 @@ impl Job {
         let ready = Arc::new(self.run.prepare(&inputs, &encoding)?);
         drop(inputs);
         let most = |theirs| match self.policy {
-            // A run that is far slower than DataFusion need not come to its end to tell.
+            // A run that is far slower than DataFusion is stopped early.
             Policy::Cost => most_trial(theirs),
             Policy::Always => Duration::MAX,
         };
@@ -90,7 +91,7 @@ impl Job {
         Ok(self.cache.keep(self.key.clone(), self.version.clone(), ready, &limit))
     }
 
-    /// All rows of the inputs.
+    /// Reads all rows of the inputs.
     fn read(&self, allowance: &Allowance) -> Result<Vec<RecordBatch>, Error> {
         let failed = |e: std::io::Error| Error::Read(Box::new(e.into()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
@@ -99,7 +100,7 @@ impl Job {
             let streams = streams.collect::<Result<Vec<_>, _>>()?;
             try_join_all(streams.into_iter().map(|stream| all_rows(stream, allowance))).await
         });
-        // What still reads is not waited for.
+        // Does not wait for tasks that still read.
         runtime.shutdown_background();
         match self.cancelled.load(Ordering::Relaxed) {
             true => Err(RunError::Cancelled.into()),

@@ -1,22 +1,24 @@
 //! SQL over sparse tables: redpoll inside DataFusion.
 //!
-//! DataFusion parses, plans and runs everything. An optimizer rule ([`claim`]) finds regions of a plan that are a set of
-//! aggregates over one join, and replaces each by one node ([`RegionNode`]). When it runs, the rows of its inputs are
-//! encoded as tensors ([`encode`]), tensors among them are bound as they are, one Logic plan is made of the region
-//! ([`program`]), and an [`Engine`] runs it. What is not claimed runs in DataFusion unchanged.
+//! DataFusion parses, plans and runs every statement. An optimizer rule ([`claim`]) finds the
+//! regions of a plan that are aggregates over one join, and replaces each by one node
+//! ([`RegionNode`]). At run time, the rows of the region's inputs are encoded as tensors
+//! ([`encode`]); inputs that are tensors are bound unchanged. One Logic plan computes the region
+//! ([`program`]), and an [`Engine`] runs it. The rest of the plan runs in DataFusion unchanged.
 //!
-//! The way of a query, one file or folder a step:
+//! The steps of a query, one file or folder each:
 //!
 //! | step | from | to |
 //! |---|---|---|
-//! | `statement`, `correlated` | SQL | DataFusion's logical plan, with what it would get wrong put right |
-//! | `claim` | DataFusion's logical plan | regions, or the reasons why not |
+//! | `statement`, `correlated` | SQL | DataFusion's logical plan, with mistakes of DataFusion corrected |
+//! | `claim` | DataFusion's logical plan | regions, or the reason why an aggregate is none |
 //! | `node`, `planner` | region | extension node, execution plan |
 //! | `encode` | record batches | tensors over codes, dictionaries |
 //! | `program` | region, tensors | Logic plan |
 //! | `decode` | results | record batches |
 //!
-//! This crate does not know what runs Logic plans: that is an [`Engine`], which the session of the crate `redpoll` is.
+//! This crate runs Logic plans through the trait [`Engine`], which the session of the crate
+//! `redpoll` implements.
 
 #![forbid(unsafe_code)]
 
@@ -65,5 +67,5 @@ pub use semiring::Semiring;
 pub use statement::{STACK, deep};
 pub use table::{Compute, TensorTable};
 
-/// The query engine that redpoll is inside of.
+/// DataFusion, the query engine that redpoll extends.
 pub use datafusion;

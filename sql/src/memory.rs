@@ -1,4 +1,4 @@
-//! The memory of claimed regions, which the session's memory pool counts.
+//! The memory of claimed regions, counted by the session's memory pool.
 
 use crate::cache::Cache;
 use crate::engine::{RunError, Stop};
@@ -8,14 +8,14 @@ use redpoll_physical::run::{Account, MemoryBudget};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of a memory pool, given back when the account is dropped. Where the pool has none left, encoded regions that were
-/// kept for later are forgotten.
+/// Bytes reserved in a memory pool, released when the account is dropped. If the pool is exhausted,
+/// cached regions are dropped first.
 #[derive(Debug)]
 struct PoolAccount {
     reservation: MemoryReservation,
-    /// What may be forgotten for it.
+    /// The cache whose regions may be dropped to make room.
     kept: Option<Arc<Cache>>,
-    /// It may have no more.
+    /// The largest reservation in bytes.
     most: usize,
 }
 
@@ -39,7 +39,7 @@ impl Account for PoolAccount {
     }
 }
 
-/// What a region may use: memory that an account has, until it is asked to stop. Clones take from one account.
+/// The memory of a region, and its cancellation flag. Clones share one account.
 #[derive(Clone, Debug)]
 pub struct Allowance {
     account: Arc<dyn Account>,
@@ -47,27 +47,28 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// All memory that there is.
+    /// Returns an allowance without a limit.
     pub fn unlimited() -> Allowance {
         Allowance { account: Arc::new(MemoryBudget::new(usize::MAX)), cancelled: Arc::default() }
     }
 
-    /// What a pool has.
+    /// Returns an allowance of a pool, for which cached regions may be dropped.
     pub(crate) fn of_pool(pool: &Arc<dyn MemoryPool>, kept: Arc<Cache>, cancelled: Arc<AtomicBool>) -> Allowance {
         let reservation = MemoryConsumer::new("a region that redpoll claimed").register(pool);
         Allowance { account: Arc::new(PoolAccount { reservation, kept: Some(kept), most: usize::MAX }), cancelled }
     }
 
-    /// So much of what a pool has, for what nobody waits for: nothing is forgotten for it.
+    /// Returns an allowance of at most `most` bytes of a pool, for background work; no cached
+    /// region is dropped for it.
     pub(crate) fn in_background(pool: &Arc<dyn MemoryPool>, most: usize, cancelled: Arc<AtomicBool>) -> Allowance {
         let reservation = MemoryConsumer::new("a region that redpoll prepares").register(pool);
         Allowance { account: Arc::new(PoolAccount { reservation, kept: None, most }), cancelled }
     }
 
-    /// Takes bytes for something, until the last clone is gone.
+    /// Reserves bytes until they are given back or the last clone is dropped.
     ///
     /// # Errors
-    /// When they are not left, or the region is asked to stop.
+    /// If too few bytes are left, or the region is asked to stop.
     pub fn take(&self, what: &'static str, bytes: usize) -> Result<()> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(RunError::Cancelled.into());
@@ -75,12 +76,12 @@ impl Allowance {
         if self.account.charge(bytes) { Ok(()) } else { Err(Error::Memory { what, bytes }) }
     }
 
-    /// Gives bytes back.
+    /// Releases bytes.
     pub fn give_back(&self, bytes: usize) {
         self.account.release(bytes);
     }
 
-    /// What an engine may use.
+    /// Returns the limits of a run.
     pub(crate) fn stop(&self) -> Stop {
         Stop { cancelled: self.cancelled.clone(), memory: Some(self.account.clone()) }
     }

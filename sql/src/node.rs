@@ -9,30 +9,30 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-/// A region in place of the aggregate that it was.
+/// A region, in place of the claimed aggregate.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct RegionNode {
     region: Arc<Region>,
     inputs: Vec<LogicalPlan>,
     schema: DFSchemaRef,
-    /// What was claimed.
+    /// The aggregate that was claimed.
     claimed: Arc<LogicalPlan>,
 }
 
 impl RegionNode {
-    /// The plan of a claim in place of what was claimed.
+    /// Returns the plan of a claim, which replaces `claimed`.
     pub(crate) fn plan(claim: Claim, claimed: LogicalPlan) -> LogicalPlan {
         let (region, schema) = (Arc::new(claim.region), claimed.schema().clone());
         let node = RegionNode { region, inputs: claim.inputs, schema, claimed: Arc::new(claimed) };
         LogicalPlan::Extension(Extension { node: Arc::new(node) })
     }
 
-    /// What was claimed, as DataFusion would run it.
+    /// Returns the claimed aggregate, as DataFusion would run it.
     pub(crate) fn claimed(&self) -> &Arc<LogicalPlan> {
         &self.claimed
     }
 
-    /// The region.
+    /// Returns the region.
     pub fn region(&self) -> &Arc<Region> {
         &self.region
     }

@@ -1,4 +1,4 @@
-//! What a user sets: `SET redpoll.enabled = false`.
+//! The options that a user sets, as in `SET redpoll.enabled = false`.
 
 use datafusion::common::config_namespace;
 use datafusion::config::{ConfigEntry, ConfigExtension, ConfigField, ExtensionOptions, Visit};
@@ -11,15 +11,18 @@ use std::str::FromStr;
 config_namespace! {
     /// The options of redpoll in a DataFusion session.
     pub struct RedpollOptions {
-        /// Whether regions of queries are claimed; `false` leaves everything to DataFusion.
+        /// Whether redpoll claims regions of queries; `false` leaves all of them to DataFusion.
         pub enabled: bool, default = true
-        /// Which of the regions that can be claimed are: `cost` for those that it pays for, `always` for all.
+        /// The regions to claim: `cost` for those that are estimated to pay, `always` for all that
+        /// can be claimed.
         pub claim: Policy, default = Policy::Cost
-        /// Who answers the first call of a region, before its rows are encoded and its program is compiled: `auto` for who is
-        /// done first, `claim` for redpoll, `prepare` for DataFusion, after which redpoll prepares the region.
+        /// The engine that answers the first call of a region, whose rows are not encoded and whose
+        /// program is not compiled yet: `auto` for the faster one, `claim` for redpoll, `prepare`
+        /// for DataFusion, after which redpoll prepares the region.
         pub first: First, default = First::Auto
-        /// What runs the kernels of regions: `session` for what the session was made with, `auto` for a device where that
-        /// is expected to pay, `cpu`, or a CUDA device: `cuda`, `cuda:1`, ..
+        /// The processor that runs the kernels of regions: `session` for that of the session,
+        /// `auto` for a device where it is expected to pay, `cpu`, or a CUDA device: `cuda`,
+        /// `cuda:1`, ..
         pub engine: RunsOn, default = RunsOn::Session
     }
 }
@@ -28,7 +31,8 @@ impl ConfigExtension for RedpollOptions {
     const PREFIX: &'static str = "redpoll";
 }
 
-// DataFusion's own macro for extensions leaves the prefix out of the entries, so that `SHOW` would not find them.
+// DataFusion's own macro for extensions omits the prefix from the entries, so `SHOW` would not find
+// them.
 impl ExtensionOptions for RedpollOptions {
     fn as_any(&self) -> &dyn Any {
         self
@@ -53,7 +57,7 @@ impl ExtensionOptions for RedpollOptions {
     }
 }
 
-/// The entries of options, as they are visited.
+/// A visitor that collects the entries of options.
 struct Entries(Vec<ConfigEntry>);
 
 impl Visit for Entries {
@@ -66,11 +70,12 @@ impl Visit for Entries {
     }
 }
 
-/// Who answers the first call of a region.
+/// The engine that answers the first call of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum First {
-    /// DataFusion, while redpoll prepares the region, or redpoll, if it is done sooner, or is estimated to take no longer for
-    /// all of it. Where everything is claimed whether it pays or not, redpoll.
+    /// Redpoll, if it is estimated to be faster than DataFusion, preparation included, or if
+    /// [`Policy`] is `Always`. Otherwise DataFusion, while redpoll prepares the region; the engine
+    /// that finishes first answers.
     #[default]
     Auto,
     /// Redpoll.
@@ -79,20 +84,20 @@ pub enum First {
     Prepare,
 }
 
-/// Which of the regions that can be claimed are claimed.
+/// The regions that are claimed, among those that can be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Policy {
-    /// Those that it is estimated to pay for.
+    /// Regions that are estimated to pay.
     #[default]
     Cost,
-    /// All.
+    /// All regions.
     Always,
 }
 
-/// What runs the kernels of regions.
+/// The processor that runs the kernels of regions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum RunsOn {
-    /// What the session was made with.
+    /// The processor with which the session was created.
     #[default]
     Session,
     /// A processor of the user's choice.
@@ -122,7 +127,7 @@ impl FromStr for RunsOn {
     }
 }
 
-/// How an option that is read from text is set.
+/// Implements [`ConfigField`] for an option that is read from text.
 macro_rules! config_field {
     ($option:ident) => {
         impl ConfigField for $option {
@@ -140,7 +145,7 @@ macro_rules! config_field {
 
 config_field!(RunsOn);
 
-/// An option that is one of a few words.
+/// Implements an option whose values are a few words.
 macro_rules! words {
     ($option:ident, $name:literal, $($word:literal => $variant:ident),+) => {
         impl fmt::Display for $option {

@@ -1,4 +1,4 @@
-//! From logical plans with regions to execution plans.
+//! Planning of execution: from logical plans with regions to execution plans.
 
 use crate::background::Background;
 use crate::cache::{Cache, Key};
@@ -28,23 +28,22 @@ use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 use std::sync::{Arc, Weak};
 
-/// Plans what DataFusion plans, and regions, for a session.
+/// The query planner of a session: DataFusion's, with regions, tensor sinks and guards.
 #[derive(Debug)]
 pub(crate) struct SessionPlanner {
-    /// What plans the regions.
     pub(crate) regions: RegionPlanner,
-    /// What prepares them; it ends with the session.
+    /// The preparation of regions, which ends with the session.
     pub(crate) _background: Arc<Background>,
 }
 
-/// Plans regions.
+/// The planner of regions.
 #[derive(Clone, Debug)]
 pub(crate) struct RegionPlanner {
-    /// What runs their programs, on each processor.
+    /// The engines that run the programs, on each processor.
     pub(crate) engines: Arc<Engines>,
-    /// What was encoded before.
+    /// The encoded regions.
     pub(crate) cache: Arc<Cache>,
-    /// What prepares them.
+    /// The queue of regions to prepare.
     pub(crate) background: Weak<Background>,
 }
 
@@ -74,28 +73,27 @@ impl QueryPlanner for SessionPlanner {
     }
 }
 
-/// A row of an explanation for each aggregate of the plan that was not claimed, and why.
+/// Returns a row of an explanation for each aggregate that was not claimed, with the reason.
 fn reasons(plan: &LogicalPlan, session: &dyn Session, cache: &Cache) -> Vec<StringifiedPlan> {
     let declined = claim::declined(plan, session.config().options(), cache).into_iter();
     declined.map(|(node, reason)| row("left this", format!("{node}\nnot claimed: {reason}"))).collect()
 }
 
-/// What the session has set to run kernels.
+/// Returns the processor that the session has set for kernels.
 fn engine_of(session: &dyn Session) -> RunsOn {
     claim::options(session.config().options()).engine
 }
 
-/// A row of an explanation.
 fn row(what: &str, text: String) -> StringifiedPlan {
     StringifiedPlan::new(PlanType::OptimizedLogicalPlan { optimizer_name: format!("redpoll, which {what}") }, text)
 }
 
 impl RegionPlanner {
-    /// The rows of an explanation for the regions of the plan: what each phase makes of their programs, which are there once
-    /// their rows are encoded.
+    /// Returns the rows of an explanation for the regions of the plan: each phase of their
+    /// programs. A program exists once the rows of its region are encoded.
     ///
     /// # Errors
-    /// When the engine refuses a program, or there is no such processor.
+    /// If the engine refuses a program, or there is no such processor.
     fn programs(&self, plan: &LogicalPlan, runs_on: RunsOn) -> Result<Vec<StringifiedPlan>> {
         let mut rows = Vec::new();
         let engine = self.engines.on(runs_on).map_err(Error::from)?;
@@ -122,11 +120,11 @@ impl RegionPlanner {
     }
 }
 
-/// What an explanation says of a region whose program is not there.
+/// The explanation of a region whose rows are not encoded yet.
 const UNPREPARED: &str = "not prepared: its program is made of the encoded rows; run the query, after \
     `SET redpoll.first = 'claim'` if redpoll is to answer at once, and explain it again";
 
-/// What the region is kept under, if it can be kept.
+/// Returns the cache key and version of the region, or `None` if it cannot be cached.
 fn reuse(node: &RegionNode, inputs: &[&LogicalPlan], runs_on: RunsOn) -> Option<Reuse> {
     let plans = Arc::new(inputs.iter().map(|&plan| plan.clone()).collect());
     let key = Key { region: node.region().clone(), inputs: plans, runs_on };

@@ -1,53 +1,53 @@
-//! Files of rows: which they are, by their names and first lines.
+//! Kinds of files of rows, recognized by their extensions and first lines.
 
 use redpoll_datasets::Compression;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// A kind of file whose rows are a table.
+/// A kind of file that is read as a table of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rows {
     /// Delimited text.
     Text(Text),
-    /// JSON: an object a line, or one array of objects.
+    /// JSON: one object per line, or one array of objects.
     Json {
-        /// Whether it is one array.
+        /// True if the file is one array.
         array: bool,
     },
     /// Parquet.
     Parquet,
-    /// Arrow's own format.
+    /// The Arrow IPC file format.
     Arrow,
 }
 
-/// What delimited text looks like.
+/// The format of delimited text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Text {
-    /// What stands between values.
+    /// The byte between values.
     pub(crate) delimiter: u8,
-    /// Whether the first line has the names of columns.
+    /// True if the first line names the columns.
     pub(crate) header: bool,
-    /// What begins a line that is none of the table.
+    /// The first byte of lines that are comments.
     pub(crate) comment: Option<u8>,
 }
 
 impl Text {
-    /// Text with that delimiter, below a line of names.
+    /// Returns the format of text with a header and the given delimiter.
     const fn headed(delimiter: u8) -> Text {
         Text { delimiter, header: true, comment: None }
     }
 }
 
-/// Bytes that are enough to tell a kind by.
+/// Number of bytes read to recognize a kind.
 const SNIFFED: u64 = 1 << 16;
 
 impl Rows {
-    /// The kind of file that has that extension, in capitals or not; `None` where it says nothing of rows. Where several look
-    /// alike, `file` is looked into.
+    /// Returns the kind of files with this extension, in any case; `None` if it is not an extension
+    /// of rows. The start of `file` decides if several kinds have the extension.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub(crate) fn of(extension: &str, file: &Path) -> io::Result<Option<Rows>> {
         Ok(Some(match extension.to_ascii_lowercase().as_str() {
             "csv" => Rows::Text(Text::headed(b',')),
@@ -66,7 +66,7 @@ impl Rows {
     }
 }
 
-/// The first bytes of a file, without its compression.
+/// Returns the first bytes of a file, decompressed.
 fn start(file: &Path) -> io::Result<Vec<u8>> {
     let mut file = File::open(file)?;
     let mut start = Vec::new();
@@ -77,16 +77,16 @@ fn start(file: &Path) -> io::Result<Vec<u8>> {
     Ok(unpacked.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(unpacked))
 }
 
-/// What the first lines of a text tell: the delimiter is the first that splits all of them into the same number of values;
-/// the first line has names if it has no number and the second one has; lines that start with `#` are comments. `None` for
-/// matrices in text.
+/// Recognizes the format of a text by its first lines. The delimiter is the first that splits all
+/// lines into the same number of values. The first line is a header if no value is a number; lines
+/// that start with `#` are comments if the first one does. Returns `None` for Matrix Market files.
 fn text(start: &[u8]) -> Option<Text> {
     const LINES: usize = 16;
     const DELIMITERS: [u8; 5] = [b'\t', b';', b',', b'|', b' '];
     if start.starts_with(b"%%MatrixMarket") {
         return None;
     }
-    // The last line may be cut.
+    // The last line may be incomplete.
     let whole = start.iter().rposition(|&b| b == b'\n').map_or(start, |end| &start[..end]);
     let commented = whole.first() == Some(&b'#');
     let lines = whole.split(|&b| b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
@@ -103,7 +103,7 @@ fn text(start: &[u8]) -> Option<Text> {
     Some(Text { delimiter, header, comment: commented.then_some(b'#') })
 }
 
-/// The values of a line; a delimiter between double quotes is none.
+/// Splits a line into values; delimiters between double quotes do not count.
 fn values(line: &[u8], delimiter: u8) -> Vec<&[u8]> {
     let mut quoted = false;
     let between = |byte: &u8| {
@@ -121,7 +121,7 @@ fn is_number(value: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Protects delimiter, header and comments of text that tells neither by its name.
+    /// The delimiter, header and comments of `.txt` files are found in the first lines.
     #[test]
     fn the_first_lines_tell() {
         let told =

@@ -1,4 +1,5 @@
-//! A region made ready and run: rows of inputs in, rows of groups out. Calls do it, and what prepares in the background.
+//! Preparing and running a region, from the rows of inputs to the rows of groups, for calls and for
+//! the background.
 
 use crate::cache::Ready;
 use crate::claim::Region;
@@ -17,39 +18,40 @@ use futures::TryStreamExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A region with what runs it.
+/// A region with its engine.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) region: Arc<Region>,
     pub(crate) engine: Arc<dyn Engine>,
-    /// The columns of its rows.
+    /// The schema of the rows of the region.
     pub(crate) schema: SchemaRef,
 }
 
-/// The rows of a region, which are taken from an allowance as long as they are held, and how they came about.
+/// The rows of a region with the times of the run. The memory of the rows is reserved until the
+/// answer is dropped.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) batch: RecordBatch,
-    /// How long it took to optimize and compile.
+    /// Time to optimize and compile.
     pub(crate) compile: Duration,
-    /// How long kernels ran.
+    /// Time in the kernels.
     pub(crate) kernel: Duration,
-    /// How long it took to make rows of their results.
+    /// Time to decode their results to rows.
     pub(crate) decode: Duration,
-    /// Whether kernels of an earlier run served.
+    /// True if kernels of an earlier run were used.
     pub(crate) cached: bool,
-    /// What the kernels have read.
+    /// The encoded region that the kernels read.
     pub(crate) ready: Arc<Ready>,
     _held: Allowance,
 }
 
 impl Answer {
-    /// How long a run takes that has everything it needs.
+    /// Returns the time of a run with everything cached.
     pub(crate) fn warm(&self) -> Duration {
         self.kernel + self.decode
     }
 
-    /// The rows in batches of so many.
+    /// Returns the answer in batches of at most `rows` rows.
     pub(crate) fn slices(&self, rows: usize) -> Vec<RecordBatch> {
         let starts = (0..self.batch.num_rows()).step_by(rows.max(1));
         starts.map(|start| self.batch.slice(start, rows.min(self.batch.num_rows() - start))).collect()
@@ -57,10 +59,11 @@ impl Answer {
 }
 
 impl Run {
-    /// Encodes the rows of inputs, which were taken from the allowance, and makes the program.
+    /// Encodes the rows of inputs and makes the program. The memory of `inputs` is already taken
+    /// from the allowance.
     ///
     /// # Errors
-    /// When the rows are for DataFusion, or the allowance does not suffice.
+    /// If the rows are left to DataFusion, or the allowance is exhausted.
     pub(crate) fn prepare(&self, inputs: &[RecordBatch], allowance: &Allowance) -> Result<Ready, Error> {
         let start = Instant::now();
         let encoded = Encoded::new(&self.region, inputs, allowance)?;
@@ -69,10 +72,10 @@ impl Run {
         Ok(Ready::new(encoded, folds, program, start.elapsed()))
     }
 
-    /// Runs the program; the allowance is for kernels and results.
+    /// Runs the program; kernels and results are charged to the allowance.
     ///
     /// # Errors
-    /// When the program is refused or stopped, or the allowance does not suffice.
+    /// If the program is refused or stopped, or the allowance is exhausted.
     pub(crate) fn run(&self, ready: &Arc<Ready>, allowance: Allowance) -> Result<Answer, Error> {
         let Ready { encoded, folds, program, .. } = &**ready;
         let outcome = self.engine.run(program.plan.clone(), program.bindings.clone(), &allowance.stop())?;
@@ -91,10 +94,10 @@ impl Run {
     }
 }
 
-/// All rows of a stream as one batch.
+/// Reads all rows of a stream into one batch.
 ///
 /// # Errors
-/// When they cannot be read, or the allowance does not suffice.
+/// If the rows cannot be read, or the allowance is exhausted.
 pub(crate) async fn all_rows(mut stream: SendableRecordBatchStream, allowance: &Allowance) -> Result<RecordBatch> {
     let schema = stream.schema();
     let (mut batches, mut bytes) = (Vec::new(), 0);
@@ -107,7 +110,7 @@ pub(crate) async fn all_rows(mut stream: SendableRecordBatchStream, allowance: &
     if let [_] = batches[..] {
         return Ok(batches.swap_remove(0));
     }
-    // For a moment there are the parts and the whole.
+    // During concatenation, the parts and the whole exist at once.
     allowance.take("the rows", bytes)?;
     let whole = concat_batches(&schema, &batches)?;
     allowance.give_back(2 * bytes);
@@ -115,7 +118,8 @@ pub(crate) async fn all_rows(mut stream: SendableRecordBatchStream, allowance: &
     Ok(whole)
 }
 
-/// Why rows could not be read. What is computed of rows that join nothing may fail without harm.
+/// Returns the error of rows that could not be read. A failed computation is [`Left::Raised`],
+/// because the row that failed may not join.
 pub(crate) fn read_error(error: DataFusionError) -> Error {
     match error.find_root() {
         DataFusionError::ArrowError(..) | DataFusionError::Execution(_) => {

@@ -1,4 +1,4 @@
-//! What the inputs of a region are made from, and whether it has changed since.
+//! The tables below a region, and their versions, which say whether the tables have changed.
 
 use crate::table::TensorTable;
 use datafusion::arrow::array::Array;
@@ -24,17 +24,18 @@ pub(crate) struct Version(Vec<Stamp>);
 /// The state of one table.
 #[derive(Clone, Debug)]
 enum Stamp {
-    /// Files, each with its size and when it was written, and the table as it was declared: the options of another
-    /// declaration may read other rows of the same files.
+    /// Files, each with its size and modification time, and the table as it was declared. A
+    /// declaration with other options may read other rows of the same files.
     Files { declared: Arc<dyn TableProvider>, files: Vec<(PathBuf, u64, SystemTime)> },
-    /// Batches in memory, which are kept, so that nothing else comes to lie there.
+    /// Batches in memory. They are kept alive, so that their addresses are not reused.
     Batches(Vec<RecordBatch>),
-    /// A tensor, which does not change.
+    /// A tensor, which is immutable.
     Tensor(TensorTable),
 }
 
 impl Sources {
-    /// The tables of plans, if the plans give the same rows as long as these are the same.
+    /// Returns the tables of plans, or `None` if the rows of the plans depend on more than their
+    /// tables.
     pub(crate) fn of(inputs: &[&LogicalPlan]) -> Option<Sources> {
         let mut tables = Vec::new();
         let mut steady = true;
@@ -55,18 +56,18 @@ impl Sources {
         steady.then_some(Sources(tables))
     }
 
-    /// Their state, if all of them have one that tells.
+    /// Returns the version of the tables, or `None` if a table has none.
     pub(crate) fn version(&self) -> Option<Version> {
         self.0.iter().map(stamp).collect::<Option<_>>().map(Version)
     }
 
-    /// Whether they are in that state.
+    /// Returns whether the tables are in the given version.
     pub(crate) fn are(&self, version: &Version) -> bool {
         self.0.len() == version.0.len() && self.0.iter().zip(&version.0).all(|(table, stamp)| stamp.is_of(table))
     }
 }
 
-/// Whether an expression gives the same for the same rows.
+/// Returns whether the value of an expression depends on the row alone.
 fn is_steady(expr: &Expr) -> bool {
     let mut steady = !expr.is_volatile();
     expr.apply(|e| {
@@ -84,7 +85,7 @@ fn stamp(table: &Arc<dyn TableProvider>) -> Option<Stamp> {
     if let Some(memory) = table.downcast_ref::<MemTable>() {
         let mut batches = Vec::new();
         for partition in &memory.batches {
-            // Somebody writes: there is no state that tells.
+            // A partition that is being written has no version.
             batches.extend(partition.try_read().ok()?.iter().cloned());
         }
         return Some(Stamp::Batches(batches));
@@ -101,7 +102,7 @@ fn stamp(table: &Arc<dyn TableProvider>) -> Option<Stamp> {
     Some(Stamp::Files { declared: table.clone(), files })
 }
 
-/// Adds a file, or those below a folder.
+/// Adds a file, or all files below a folder.
 fn add_files(path: &Path, files: &mut Vec<(PathBuf, u64, SystemTime)>) -> Option<()> {
     let metadata = std::fs::metadata(path).ok()?;
     if metadata.is_dir() {
@@ -115,7 +116,7 @@ fn add_files(path: &Path, files: &mut Vec<(PathBuf, u64, SystemTime)>) -> Option
 }
 
 impl Stamp {
-    /// Whether a table is in that state, without holding on to what it is in.
+    /// Returns whether a table is in this state. Batches are compared without cloning them.
     fn is_of(&self, table: &Arc<dyn TableProvider>) -> bool {
         match (self, table.downcast_ref::<MemTable>()) {
             (Stamp::Batches(known), Some(memory)) => {
@@ -149,7 +150,7 @@ impl PartialEq for Version {
     }
 }
 
-/// Whether two batches are the same memory.
+/// Returns whether two batches share their memory.
 fn same(a: &RecordBatch, b: &RecordBatch) -> bool {
     let mut pairs = a.columns().iter().zip(b.columns());
     a.num_rows() == b.num_rows()

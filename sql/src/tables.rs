@@ -1,4 +1,5 @@
-//! The tables of a schema, which can be replaced in one step: whoever reads at that time finds the old one or the new one.
+//! The tables of a schema, replaced in one step: a concurrent reader finds either the old or the
+//! new table.
 
 use async_trait::async_trait;
 use datafusion::catalog::{SchemaProvider, TableProvider};
@@ -14,10 +15,10 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) struct Tables(RwLock<HashMap<String, Arc<dyn TableProvider>>>);
 
 impl Tables {
-    /// Puts such tables in the place of the default schema of a session, if it has one.
+    /// Installs such tables as the default schema of a session, if it has one.
     ///
     /// # Errors
-    /// When the catalog takes none.
+    /// If the catalog takes no schemas.
     pub(crate) fn install(state: &SessionState) -> Result<()> {
         let names = &state.config_options().catalog;
         match state.catalog_list().catalog(&names.default_catalog) {
@@ -35,10 +36,11 @@ impl Tables {
     }
 }
 
-/// Registers a table; one of that name is replaced. In schemas of others it is gone for a moment.
+/// Registers a table, replacing one of the same name. In other kinds of schemas, the name is
+/// missing for a moment.
 ///
 /// # Errors
-/// When there is no such schema, or it takes no tables.
+/// If there is no such schema, or it takes no tables.
 pub(crate) fn replace(state: &SessionState, table: &str, provider: Arc<dyn TableProvider>) -> Result<()> {
     let reference = TableReference::from(table);
     let name = reference.table().to_owned();
