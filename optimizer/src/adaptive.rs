@@ -112,7 +112,8 @@ impl AdaptivePlan {
     /// sufficiently cheaper. The configuration and the statistics of inputs must be those of the
     /// plan.
     ///
-    /// # Errors The errors of [`optimize`](crate::optimize).
+    /// # Errors
+    /// The errors of [`optimize`](crate::optimize).
     pub fn adapted(
         &self,
         after: usize,

@@ -111,14 +111,16 @@ pub fn warm_up() {
 
 /// Makes a physical plan by the plain path, without rewriting.
 ///
-/// # Errors The errors of [`optimize`].
+/// # Errors
+/// The errors of [`optimize`].
 pub fn optimize_plain(plan: &Plan, statistics: &Statistics, config: &Config) -> Result<(PhysicalPlan, Report), Error> {
     optimize(plan, statistics, &Config { subjects: Subjects::none(), ..config.clone() })
 }
 
 /// Makes a physical plan.
 ///
-/// # Errors Fails when an operator does not fit its arguments, a field has no size, a requested
+/// # Errors
+/// Fails when an operator does not fit its arguments, a field has no size, a requested
 /// format does not fit its query, or pinned loop orders contradict each other.
 pub fn optimize(plan: &Plan, statistics: &Statistics, config: &Config) -> Result<(PhysicalPlan, Report), Error> {
     planned(plan, statistics, config, &mut algebra::rewrite)
@@ -127,7 +129,8 @@ pub fn optimize(plan: &Plan, statistics: &Statistics, config: &Config) -> Result
 /// Makes a physical plan whose later queries can be replanned once the output sizes of the earlier
 /// queries are measured.
 ///
-/// # Errors The errors of [`optimize`].
+/// # Errors
+/// The errors of [`optimize`].
 pub fn optimize_adaptive(plan: &Plan, statistics: &Statistics, config: &Config) -> Result<AdaptivePlan, Error> {
     plan_nests(plan, statistics, config, &mut algebra::rewrite)
 }
