@@ -28,7 +28,7 @@ use std::sync::{Arc, LazyLock};
 /// No program here takes more rounds of loops; one that does would not end.
 const MOST_ROUNDS: u64 = 50_000_000;
 /// No kernel here is longer: the length of code is bounded by its program, whatever formats are.
-const OF_PLANS: Bounds = Bounds { chunked: 4, most_statements: 8000, most_optimized: 2000 };
+const OF_PLANS: Bounds = Bounds { chunked: 4, most_statements: 8000, most_optimized: 1000 };
 
 /// A plan with its inputs.
 pub struct Case {

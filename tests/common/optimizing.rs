@@ -9,6 +9,7 @@ use redpoll_physical::storage::Tensor;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 /// Kernels in a sample.
 const SAMPLE: u64 = 8;
@@ -123,7 +124,10 @@ pub fn finish() -> Checked {
 fn check(runs: &[Run], checked: &mut Checked) {
     /// The same kernels come again as long as the code that makes them stays.
     static TOOLCHAIN: LazyLock<Arc<Toolchain>> = LazyLock::new(|| {
-        Arc::new(Toolchain::new(Options { cache: CacheFolder::At(kernels_folder()), ..Options::default() }))
+        // A busy machine takes minutes for dozens of kernels.
+        let compiler_time = Duration::from_secs(600);
+        let cache = CacheFolder::At(kernels_folder());
+        Arc::new(Toolchain::new(Options { cache, compiler_time, ..Options::default() }))
     });
     if runs.is_empty() {
         return;
