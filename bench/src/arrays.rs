@@ -1,4 +1,4 @@
-//! Sparse arrays as hand-written loops take them, and as tensors over the same numbers.
+//! Sparse arrays for hand-written loops, with conversion to tensors.
 //!
 //! Index widths are those of redpoll's narrow layout: `i32` positions and `u32` coordinates.
 
@@ -8,27 +8,27 @@ use redpoll_logic::text::parse_format;
 use redpoll_logic::{DType, Scalar, TensorType};
 use redpoll_physical::storage::{self, Array, Duplicates, Tensor, Triples};
 
-/// A matrix by rows.
+/// A matrix in CSR.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Csr {
     /// The number of rows.
     pub rows: usize,
     /// The number of columns.
     pub cols: usize,
-    /// Where each row begins, and the end.
+    /// The first position of each row, followed by the number of entries.
     pub ptr: Vec<i32>,
-    /// The columns of the entries, ascending in a row.
+    /// The column of each entry, ascending within a row.
     pub idx: Vec<u32>,
     /// The values of the entries.
     pub val: Vec<f64>,
 }
 
-/// A tensor of three modes by fibers of fibers, all levels compressed.
+/// A tensor of three modes in CSF: all levels are compressed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Csf3 {
     /// The sizes of the modes.
     pub shape: [usize; 3],
-    /// Where the fibers of each level begin, and the end.
+    /// For each level, the first position of each fiber, followed by the number of entries.
     pub ptr: [Vec<i32>; 3],
     /// The coordinates of each level.
     pub idx: [Vec<u32>; 3],
@@ -37,7 +37,7 @@ pub struct Csf3 {
 }
 
 impl Csr {
-    /// A matrix with entries at sorted places, each once.
+    /// Creates a matrix from sorted and unique coordinates.
     pub fn from_places(rows: usize, cols: usize, places: &[(u32, u32)], val: Vec<f64>) -> Csr {
         let mut ptr = vec![0; rows + 1];
         for (i, _) in places {
@@ -49,10 +49,10 @@ impl Csr {
         Csr { rows, cols, ptr, idx: places.iter().map(|(_, j)| *j).collect(), val }
     }
 
-    /// The entries of a tensor of rank 2.
+    /// Converts a tensor of rank 2, with values as `f64`.
     ///
     /// # Errors
-    /// When it is none, or does not fit the narrow layout.
+    /// If the tensor has another rank, or does not fit the narrow layout.
     pub fn from_tensor(tensor: &Tensor) -> Result<Csr> {
         let [rows, cols] = tensor.ty().shape[..] else { bail!("expected a matrix, found {:?}", tensor.ty().shape) };
         let triples = tensor.to_triples()?;
@@ -68,13 +68,13 @@ impl Csr {
         Ok(Csr { rows: rows as usize, cols: cols as usize, ptr: ptr.into(), idx: idx.into(), val: val.into() })
     }
 
-    /// The places of the entries.
+    /// Iterates over the coordinates of the entries, row-major.
     pub fn places(&self) -> impl Iterator<Item = (u32, u32)> {
         let row = |i: usize| self.ptr[i] as usize..self.ptr[i + 1] as usize;
         (0..self.rows).flat_map(move |i| self.idx[row(i)].iter().map(move |j| (i as u32, *j)))
     }
 
-    /// The undirected graph of the places: both directions of every edge, no loops, values 1.
+    /// Returns the undirected graph: both directions of every edge, no loops, values 1.
     pub fn undirected(&self) -> Csr {
         let mut places: Vec<(u32, u32)> =
             self.places().filter(|(i, j)| i != j).flat_map(|(i, j)| [(i, j), (j, i)]).collect();
@@ -85,7 +85,8 @@ impl Csr {
         Csr::from_places(n, n, &places, val)
     }
 
-    /// The undirected graph with every edge once, from the smaller vertex to the larger one.
+    /// Returns the undirected graph with every edge once, from the smaller vertex to the larger
+    /// one.
     pub fn upper(&self) -> Csr {
         let undirected = self.undirected();
         let places: Vec<(u32, u32)> = undirected.places().filter(|(i, j)| i < j).collect();
@@ -93,20 +94,20 @@ impl Csr {
         Csr::from_places(undirected.rows, undirected.cols, &places, val)
     }
 
-    /// As a tensor of `f64` with fill 0.
+    /// Converts the matrix to a tensor of `f64` with fill value 0.
     ///
     /// # Errors
-    /// When the arrays are not valid.
+    /// If the arrays are invalid.
     pub fn tensor(&self) -> Result<Tensor> {
         let ty = real(vec![self.rows as u64, self.cols as u64], "csr")?;
         let levels = vec![vec![], vec![Array::from_vec(self.ptr.clone()), Array::from_vec(self.idx.clone())]];
         Ok(Tensor::try_new(ty, levels, vec![Array::from_vec(self.val.clone())])?)
     }
 
-    /// The pattern as a tensor of `bool`, without values.
+    /// Converts the pattern to a tensor of `bool` without stored values.
     ///
     /// # Errors
-    /// When the arrays are not valid.
+    /// If the arrays are invalid.
     pub fn pattern(&self) -> Result<Tensor> {
         let format = parse_format("(dense (sparse-list (pattern)))", 2)?;
         let shape = vec![self.rows as u64, self.cols as u64];
@@ -117,7 +118,7 @@ impl Csr {
 }
 
 impl Csf3 {
-    /// A tensor with entries at sorted places, each once.
+    /// Creates a tensor from sorted and unique coordinates.
     pub fn from_places(shape: [usize; 3], places: &[[u32; 3]], val: Vec<f64>) -> Csf3 {
         let (mut ptr, mut idx) = ([vec![0], vec![], vec![]], [vec![], vec![], vec![]]);
         for (k, place) in places.iter().enumerate() {
@@ -135,10 +136,10 @@ impl Csf3 {
         Csf3 { shape, ptr, idx, val }
     }
 
-    /// The entries of a sparse tensor of rank 3 and values of `f64`.
+    /// Converts a sparse tensor of rank 3 with values of `f64`.
     ///
     /// # Errors
-    /// When it is none.
+    /// If the content has another rank, layout or dtype.
     pub fn from_content(content: &Content) -> Result<Csf3> {
         let (&[m, n, p], Data::Triples { coordinates, values: Values::F64(val) }) = (&content.shape[..], &content.data)
         else {
@@ -149,10 +150,10 @@ impl Csf3 {
         Ok(Csf3::from_places([m as usize, n as usize, p as usize], &places, val.clone()))
     }
 
-    /// As a tensor of `f64` with fill 0.
+    /// Converts to a tensor of `f64` with fill value 0.
     ///
     /// # Errors
-    /// When the arrays are not valid.
+    /// If the arrays are invalid.
     pub fn tensor(&self) -> Result<Tensor> {
         let ty = real(self.shape.iter().map(|n| *n as u64).collect(), "csf")?;
         let level = |k: usize| vec![Array::from_vec(self.ptr[k].clone()), Array::from_vec(self.idx[k].clone())];
@@ -160,10 +161,10 @@ impl Csf3 {
     }
 }
 
-/// A dense tensor of `f64`, rows first.
+/// Creates a dense tensor of `f64` from row-major values.
 ///
 /// # Errors
-/// When there are not as many values as places.
+/// If the number of values does not match the shape.
 pub fn dense(shape: &[usize], values: &[f64]) -> Result<Tensor> {
     let ty = real(shape.iter().map(|n| *n as u64).collect(), "dense")?;
     Ok(Tensor::from_dense(ty, &storage::Values::from(values.to_vec()))?)

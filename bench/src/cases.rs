@@ -1,4 +1,5 @@
-//! The cases of the table: kernels beside hand-written loops over the same arrays, checked to be equal.
+//! The cases of the table: kernels next to hand-written loops over the same arrays, with equal
+//! results.
 
 use crate::arrays::{Csf3, Csr, dense};
 use crate::data::{made, small};
@@ -13,35 +14,36 @@ use std::time::Duration;
 
 /// One row of the table.
 pub struct Case {
-    /// What is computed.
+    /// The name of the kernel.
     pub name: String,
-    /// Over which data.
+    /// A description of the data.
     pub data: String,
-    /// The work that cannot be left out.
+    /// The work that every algorithm has to do.
     pub work: Work,
     /// The kernel.
     pub kernel: Runnable,
-    /// The loop by hand.
+    /// The hand-written loop.
     pub by_hand: Box<dyn Fn()>,
-    /// The best time of a bare gather over the same indices, where the kernel gathers.
+    /// The best time of a bare gather over the same indices, for kernels that gather.
     pub gather: Option<Duration>,
 }
 
-/// Work that cannot be left out: what streams through memory once, and operations on values or coordinates.
+/// The work that every algorithm has to do: memory traffic, and operations on values or
+/// coordinates.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Work {
     /// Bytes of the arrays read and written, each once.
     pub bytes: f64,
-    /// Multiplications and additions, or steps of merges.
+    /// Number of multiplications and additions, or steps of merges.
     pub operations: f64,
 }
 
-/// How large the data are.
+/// The size of the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Size {
-    /// Those of the table: seconds a case.
+    /// The size of the table: seconds for each case.
     Full,
-    /// Small ones for criterion and tests.
+    /// Small data for criterion and tests.
     Small,
 }
 
@@ -55,10 +57,10 @@ impl Size {
     }
 }
 
-/// A way to make a case.
+/// A function that makes a case; `None` if its data set is missing.
 pub type Maker = fn(Size) -> Result<Option<Case>>;
 
-/// All cases by name; those over real data give nothing where the data sets are not at hand.
+/// All cases with their names. Cases over real data return `None` if the data sets are missing.
 pub const CASES: [(&str, Maker); 15] = [
     ("spmv", |s| spmv("spmv", "uniform, x in cache", uniform(s.of(1 << 19), 2048, 16, 1)?, hand::spmv)),
     ("spmv", |s| spmv("spmv", "uniform, long rows, x in cache", uniform(s.of(1 << 14), 1 << 14, 512, 2)?, hand::spmv)),
@@ -81,14 +83,14 @@ pub const CASES: [(&str, Maker); 15] = [
     ("factored", |s| mttkrp_factored("uniform", tensor(s)?, 32)),
 ];
 
-/// A matrix of so many entries a row on average, at places drawn uniformly.
+/// Returns a matrix with `per_row` entries per row on average, at uniformly drawn coordinates.
 fn uniform(rows: usize, columns: usize, per_row: usize, seed: u64) -> Result<Csr> {
     let shape = vec![rows as u64, columns as u64];
     let content = made(&Uniform { shape, entries: Amount::Count((rows * per_row) as u64) }, seed)?;
     Csr::from_tensor(&content.into_tensor(None)?)
 }
 
-/// An R-MAT matrix, with a skewed distribution of entries over rows and columns.
+/// Returns an R-MAT matrix, whose entries are skewed over rows and columns.
 fn rmat(scale: u32, edges: usize, seed: u64) -> Result<Csr> {
     Csr::from_tensor(&made(&Rmat::new(scale, edges as u64), seed)?.into_tensor(None)?)
 }
@@ -150,7 +152,7 @@ fn spgemm(data: &str, a: Csr, b: Csr) -> Result<Option<Case>> {
     }))
 }
 
-/// Whether a result is the matrix, entry by entry.
+/// Returns whether a result has the same arrays as the matrix.
 fn same_matrix(found: &Tensor, expected: &Csr) -> bool {
     let [ptr, idx] = &found.levels()[1][..] else { return false };
     ptr.as_slice() == Some(&expected.ptr[..])
@@ -180,7 +182,7 @@ fn triangles(data: &str, graph: &Csr) -> Result<Option<Case>> {
     triangle_case("triangles", data, edges, kernel, found)
 }
 
-/// The same count over both directions of every edge, with the order of the vertices as a mask.
+/// Counts triangles in the undirected graph, with the order of the vertices as a mask.
 fn masked_triangles(data: &str, graph: &Csr) -> Result<Option<Case>> {
     let edges = graph.undirected();
     let text = format!(

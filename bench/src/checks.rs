@@ -1,37 +1,39 @@
-//! Checksums of results: what every side computes of its answers, so that they can be compared without handing them over.
+//! Checksums of results. Every side computes the sums of its own results, so that results are
+//! compared without transferring them.
 //!
-//! The Python side has the same in `bench/peers/sums.py`.
+//! `bench/peers/sums.py` computes the same sums in Python.
 
 use anyhow::{Result, ensure};
 use redpoll_physical::storage::Tensor;
 use serde::{Deserialize, Serialize};
 
-/// What is compared of one result.
+/// The checksums of one result.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Sums {
     /// The size of each mode.
     pub shape: Vec<u64>,
-    /// How many values differ from the fill value.
+    /// Number of values that differ from the fill value.
     pub count: u64,
-    /// The sum of those.
+    /// The sum of these values.
     pub sum: f64,
-    /// The sum of their absolute values.
+    /// The sum of the absolute values.
     pub mass: f64,
-    /// The sum of them by the weights of their places, see [`weight`].
+    /// The sum of the values, each times the [`weight`] of its coordinates.
     pub weighted: f64,
 }
 
-/// The weight of a place, which has that number in row-major order: from 0 to 1, in steps of `2^-20`, so that products
-/// with small integers are exact; 0 for the only place of a scalar is avoided by counting from 1.
+/// Returns the weight of the coordinate with row-major number `number`. Weights are multiples of
+/// `2^-20` below 1, so that their products with small integers are exact. Numbers are hashed from
+/// 1, so that a scalar does not get weight 0.
 pub fn weight(number: u64) -> f64 {
     ((number.wrapping_add(1)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44) as f64 / f64::from(1 << 20)
 }
 
 impl Sums {
-    /// The sums of a tensor whose values differ from `fill` where they count.
+    /// Computes the sums over all values of a tensor that differ from `fill`.
     ///
     /// # Errors
-    /// When it cannot be walked, or has values that are no numbers.
+    /// If the values are not numbers, or the tensor cannot be iterated.
     pub fn of(tensor: &Tensor, fill: f64) -> Result<Sums> {
         let shape = tensor.ty().shape.clone();
         ensure!(tensor.ty().dtype.prim().is_some(), "checksums are of numbers, found {}", tensor.ty().dtype);
@@ -56,7 +58,7 @@ impl Sums {
         Ok(sums)
     }
 
-    /// Counts a value that differs from the fill value, at the place of that number in row-major order.
+    /// Adds a value that differs from the fill value, at row-major number `number`.
     pub fn add(&mut self, value: f64, number: u64) {
         self.count += 1;
         self.sum += value;
@@ -64,12 +66,13 @@ impl Sums {
         self.weighted += value * weight(number);
     }
 
-    /// What differs by more than a part of the mass; `None` when they agree.
+    /// Describes the first sum that differs by more than `tolerance` times the mass, or returns
+    /// `None`.
     pub fn difference(&self, other: &Sums, tolerance: f64) -> Option<String> {
         if self.shape != other.shape {
             return Some(format!("shape {:?} against {:?}", self.shape, other.shape));
         }
-        // Where rounding is allowed, it may turn a value into the fill value.
+        // Rounding may turn a value into the fill value, so counts may differ slightly.
         if self.count != other.count && (tolerance < ROUNDED || self.count.abs_diff(other.count) > self.count / 1000) {
             return Some(format!("{} values against {}", self.count, other.count));
         }
@@ -84,9 +87,9 @@ impl Sums {
     }
 }
 
-/// The tolerance of results that are exact but for the order of additions of the sums themselves.
+/// The tolerance of exact results, whose checksums still depend on the order of additions.
 pub const EXACT: f64 = 1e-12;
-/// The tolerance of results in `f64` that round.
+/// The tolerance of rounded results in `f64`.
 pub const ROUNDED: f64 = 1e-9;
 
 #[cfg(test)]

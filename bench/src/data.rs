@@ -1,6 +1,7 @@
-//! Data of benchmarks: seeded generators, and real data where they are at hand.
+//! Data of benchmarks: seeded generators, and real data sets if available.
 //!
-//! Values are small integers unless a file has others, so that every order of additions gives the same bits.
+//! Values are small integers unless a file has others, so that every order of additions gives the
+//! same bits.
 
 use crate::files::dataset;
 use crate::workload::Made;
@@ -12,52 +13,52 @@ use redpoll_logic::{Prim, Scalar};
 /// Integers from -8 to 8 without 0.
 pub const SMALL: Distribution = Distribution::Integer { low: -8, high: 8 };
 
-/// What a generator makes, with small integers as values of `f64`.
+/// Runs a generator, with small integers as values of `f64`.
 ///
 /// # Errors
-/// When its parameters are wrong.
+/// If the parameters of the generator are wrong.
 pub fn made(generator: &dyn Generator, seed: u64) -> Result<Content> {
     drawn(generator, seed, SMALL, Prim::F64)
 }
 
-/// What a generator makes, with values drawn so.
+/// Runs a generator with the given distribution and dtype of values.
 ///
 /// # Errors
-/// When its parameters are wrong, or values do not fit the dtype.
+/// If the parameters of the generator are wrong, or values do not fit the dtype.
 pub fn drawn(generator: &dyn Generator, seed: u64, values: Distribution, dtype: Prim) -> Result<Content> {
     let options = GenerateOptions { seed, values: Some(values), dtype: Some(dtype), ..GenerateOptions::default() };
     Ok(generate(generator, &options, &mut |_| ())?)
 }
 
-/// So many small integers as `f64`.
+/// Draws `count` small integers as `f64`.
 pub fn small(count: usize, seed: u64) -> Vec<f64> {
     let mut random = Random::new(seed, 1);
     let value = |drawn: u64| if drawn < 8 { drawn as f64 - 8.0 } else { drawn as f64 - 7.0 };
     (0..count).map(|_| value(random.below(16))).collect()
 }
 
-/// A dense tensor of small integers.
+/// Returns a dense tensor of small integers.
 pub fn dense(shape: &[u64], seed: u64) -> Content {
     let count = shape.iter().product::<u64>() as usize;
     dense_of(shape, Values::F64(small(count, seed)))
 }
 
-/// A dense tensor of those values, row-major.
+/// Returns a dense tensor of the given row-major values.
 pub fn dense_of(shape: &[u64], values: Values) -> Content {
     let fill = Scalar::zero(values.prim());
     Content { shape: shape.to_vec(), fill, layout: Layout::Array, data: Data::Dense(values) }
 }
 
-/// A sparse tensor with entries at sorted places, each once.
+/// Returns a sparse tensor with sorted and unique coordinates.
 pub fn sparse_of(shape: &[u64], coordinates: Vec<Vec<u64>>, values: Values) -> Content {
     let fill = Scalar::zero(values.prim());
     Content { shape: shape.to_vec(), fill, layout: Layout::Coordinate, data: Data::Triples { coordinates, values } }
 }
 
-/// The coordinates and values of a sparse tensor.
+/// Returns the coordinates and values of a sparse tensor.
 ///
 /// # Errors
-/// When it is dense.
+/// If the tensor is dense.
 pub fn entries(content: &Content) -> Result<(&[Vec<u64>], &Values)> {
     match &content.data {
         Data::Triples { coordinates, values } => Ok((coordinates, values)),
@@ -65,16 +66,16 @@ pub fn entries(content: &Content) -> Result<(&[Vec<u64>], &Values)> {
     }
 }
 
-/// The tensor with the value where it has none; its values keep their dtype.
+/// Returns the tensor with another fill value; its values keep their dtype.
 #[must_use]
 pub fn with_fill(content: Content, fill: impl Into<Scalar>) -> Content {
     Content { fill: fill.into(), ..content }
 }
 
-/// The undirected graph of a matrix's places: both directions of every edge, no loops, `true` for every edge.
+/// Returns the undirected graph of a matrix: both directions of every edge, no loops, value `true`.
 ///
 /// # Errors
-/// When the matrix is dense.
+/// If the matrix is dense.
 pub fn undirected(content: &Content) -> Result<Content> {
     let (coordinates, _) = entries(content)?;
     let [rows, columns] = coordinates else { bail!("expected a matrix") };
@@ -86,10 +87,10 @@ pub fn undirected(content: &Content) -> Result<Content> {
     Ok(graph(n, &places))
 }
 
-/// The undirected graph with every edge once, from the smaller vertex to the larger one.
+/// Returns the undirected graph with every edge once, from the smaller vertex to the larger one.
 ///
 /// # Errors
-/// When the matrix is dense.
+/// If the matrix is dense.
 pub fn upper(content: &Content) -> Result<Content> {
     let both = undirected(content)?;
     let (coordinates, _) = entries(&both)?;
@@ -103,10 +104,10 @@ fn graph(n: u64, places: &[(u64, u64)]) -> Content {
     sparse_of(&[n, n], coordinates, Values::Bool(vec![true; places.len()]))
 }
 
-/// The graph with weights from 1 to 9 that depend on the seed.
+/// Returns the graph with weights from 1 to 9 that depend on the seed.
 ///
 /// # Errors
-/// When it is dense.
+/// If the graph is dense.
 pub fn weighted(content: &Content, seed: u64) -> Result<Content> {
     let (coordinates, values) = entries(content)?;
     let mut random = Random::new(seed, 1);
@@ -114,19 +115,20 @@ pub fn weighted(content: &Content, seed: u64) -> Result<Content> {
     Ok(sparse_of(&content.shape, coordinates.to_vec(), Values::F64(weights)))
 }
 
-/// The tensor with other values.
+/// Returns the tensor with other values; `values` gets their number.
 ///
 /// # Errors
-/// When it is dense.
+/// If the tensor is dense.
 pub fn revalued(content: &Content, values: impl FnOnce(usize) -> Values) -> Result<Content> {
     let (coordinates, old) = entries(content)?;
     Ok(sparse_of(&content.shape, coordinates.to_vec(), values(old.len())))
 }
 
-/// A file of the collection of real data as values of `f64`, or why it is not there.
+/// Reads a file of the collection of real data with values as `f64`, or returns the reason why the
+/// file is missing.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If the file cannot be read.
 pub fn real(name: &str) -> Result<Result<Content, Made>> {
     let Some(path) = dataset(name) else {
         return Ok(Err(Made::Absent(format!("there is no file shared/datasets/{name} beside or above the checkout"))));

@@ -1,24 +1,24 @@
-//! Loops written by hand, as a Rust programmer writes them for speed: the algorithms, formats, index widths and
-//! guarantees of the kernels they stand beside.
+//! Hand-written loops, optimized as a Rust programmer would: with the algorithms, formats, index
+//! widths and guarantees of the kernels they are compared with.
 //!
-//! Like kernels they trust that matrices are valid, so elements are read without bounds checks. Outputs are allocated
-//! in the call, and those of unknown size grow.
+//! Like kernels, the loops trust that matrices are valid and read elements without bounds checks.
+//! Outputs are allocated in the call; outputs of unknown size grow.
 
 pub mod c;
 
 use crate::arrays::{Csf3, Csr};
 
-/// The range of positions of fiber `i`.
+/// Returns the range of positions of fiber `i`.
 ///
 /// # Safety
 /// `i + 1` is below the length of `ptr`.
 #[inline(always)]
 unsafe fn fiber(ptr: &[i32], i: usize) -> std::ops::Range<usize> {
-    // SAFETY: the caller's promise.
+    // SAFETY: promised by the caller.
     unsafe { *ptr.get_unchecked(i) as usize..*ptr.get_unchecked(i + 1) as usize }
 }
 
-/// `y_i = sum_j A_ij x_j`, one sum a row.
+/// Computes `y_i = sum_j A_ij x_j` with one sum per row.
 pub fn spmv(a: &Csr, x: &[f64]) -> Vec<f64> {
     assert_eq!(a.cols, x.len());
     let mut y = vec![0.0; a.rows];
@@ -35,7 +35,7 @@ pub fn spmv(a: &Csr, x: &[f64]) -> Vec<f64> {
     y
 }
 
-/// `y_i = sum_j A_ij x_j`, four sums a row, so that additions overlap.
+/// Computes `y_i = sum_j A_ij x_j` with four sums per row, so that additions overlap.
 pub fn spmv_four_sums(a: &Csr, x: &[f64]) -> Vec<f64> {
     assert_eq!(a.cols, x.len());
     let mut y = vec![0.0; a.rows];
@@ -61,14 +61,15 @@ pub fn spmv_four_sums(a: &Csr, x: &[f64]) -> Vec<f64> {
     y
 }
 
-/// `C_ij = sum_k A_ik B_kj` row by row (Gustavson), with a dense row of values, marks and a list of touched columns,
-/// which is sorted before the row is appended.
+/// Computes `C_ij = sum_k A_ik B_kj` row by row (Gustavson), with a dense row of values, marks and
+/// a list of touched columns. The list is sorted before the row is appended.
 pub fn spgemm(a: &Csr, b: &Csr) -> Csr {
     assert_eq!(a.cols, b.rows);
     let (mut ptr, mut idx, mut val) = (vec![0; a.rows + 1], Vec::new(), Vec::new());
     let (mut row, mut marked, mut touched) = (vec![0.0; b.cols], vec![false; b.cols], Vec::<u32>::new());
     for i in 0..a.rows {
-        // SAFETY: both matrices are valid, so columns of `a` are rows of `b`, and columns of `b` are within the row.
+        // SAFETY: both matrices are valid: columns of `a` are rows of `b`, and columns of `b` are
+        // indices of `row`.
         unsafe {
             for p in fiber(&a.ptr, i) {
                 let (k, scale) = (*a.idx.get_unchecked(p) as usize, *a.val.get_unchecked(p));
@@ -95,7 +96,7 @@ pub fn spgemm(a: &Csr, b: &Csr) -> Csr {
     Csr { rows: a.rows, cols: b.cols, ptr, idx, val }
 }
 
-/// The number of `k` in both ranges of `idx`.
+/// Counts the coordinates that occur in both ranges of `idx`.
 ///
 /// # Safety
 /// The ranges lie within `idx`.
@@ -112,7 +113,7 @@ unsafe fn common(idx: &[u32], a: std::ops::Range<usize>, b: std::ops::Range<usiz
     n
 }
 
-/// `sum_ijk E_ij E_jk E_ik` by merging rows.
+/// Computes `sum_ijk E_ij E_jk E_ik` by merging rows.
 pub fn triangles(e: &Csr) -> i64 {
     assert_eq!(e.rows, e.cols);
     let mut n = 0;
@@ -128,7 +129,7 @@ pub fn triangles(e: &Csr) -> i64 {
     n
 }
 
-/// `M_ir = sum_jk X_ijk B_jr C_kr`, all products in the innermost loop.
+/// Computes `M_ir = sum_jk X_ijk B_jr C_kr` with all products in the innermost loop.
 pub fn mttkrp(x: &Csf3, b: &[f64], c: &[f64], rank: usize) -> Vec<f64> {
     assert_eq!((b.len(), c.len()), (x.shape[1] * rank, x.shape[2] * rank));
     let mut m = vec![0.0; x.shape[0] * rank];
@@ -150,7 +151,7 @@ pub fn mttkrp(x: &Csf3, b: &[f64], c: &[f64], rank: usize) -> Vec<f64> {
     m
 }
 
-/// `M_ir = sum_j B_jr sum_k X_ijk C_kr`: the inner sum in a row of its own.
+/// Computes `M_ir = sum_j B_jr sum_k X_ijk C_kr` with the inner sum in a workspace row.
 pub fn mttkrp_factored(x: &Csf3, b: &[f64], c: &[f64], rank: usize) -> Vec<f64> {
     assert_eq!((b.len(), c.len()), (x.shape[1] * rank, x.shape[2] * rank));
     let (mut m, mut w) = (vec![0.0; x.shape[0] * rank], vec![0.0; rank]);
@@ -176,7 +177,7 @@ pub fn mttkrp_factored(x: &Csf3, b: &[f64], c: &[f64], rank: usize) -> Vec<f64> 
     m
 }
 
-/// The sum of `x` at all of `idx`: what a gather costs at least.
+/// Sums `x` over all indices in `idx`: a lower bound for the time of a gather.
 pub fn gather(idx: &[u32], x: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     let (chunks, rest) = idx.as_chunks::<8>();

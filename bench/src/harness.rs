@@ -11,34 +11,34 @@ use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How long a side waits for the threads of the others to rest: longer than any is known to spin.
+/// Longest wait for the threads of other sides to become idle, longer than any known runtime spins.
 const LONGEST_REST: Duration = Duration::from_millis(500);
 
-/// How long a side runs before it is measured: processors that were at rest take a while to be as fast as they are, and
-/// caches hold what others have read.
+/// Length of the unmeasured calls before each measurement. They give the processor time to reach
+/// its full speed, and refill caches with the data of this side.
 const RUN_UP: Duration = Duration::from_millis(20);
 
-/// How long measuring may take.
+/// Limits on the measurements of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// How large data are.
+    /// The size of the data.
     pub size: Size,
-    /// Threads for each side.
+    /// Number of threads for each side.
     pub threads: usize,
-    /// How long the rounds of a workload last; a side that has used as much leaves.
+    /// Time for the rounds of a workload; a side stops early after half of it.
     pub rounds: Duration,
-    /// Rounds that are measured however long they last.
+    /// Number of rounds that are measured even if the time is exceeded.
     pub fewest: usize,
-    /// Rounds after which it is enough.
+    /// Largest number of rounds.
     pub most: usize,
-    /// How long a single answer may take.
+    /// Time limit of a single request.
     pub answer: Duration,
     /// Calls that are shorter than this are repeated within a measurement.
     pub shortest: Duration,
 }
 
 impl Budget {
-    /// A budget for data of that size.
+    /// Returns the budget for data of the given size.
     pub fn new(size: Size, threads: usize) -> Budget {
         let seconds = Duration::from_secs;
         Budget {
@@ -53,10 +53,10 @@ impl Budget {
     }
 }
 
-/// Starts the server of redpoll for a workload.
+/// Starts the server of redpoll with the given number of threads.
 pub type Start = dyn Fn(usize) -> Result<Client>;
 
-/// What measures workloads: the peers, which live from one workload to the next, and a budget.
+/// A harness that measures workloads within a budget. Its peers live from one workload to the next.
 pub struct Harness {
     budget: Budget,
     start: Box<Start>,
@@ -66,7 +66,7 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// A harness with those peers, started once to ask for their versions.
+    /// Creates a harness with the given peers, starting each to ask for its version.
     pub fn new(budget: Budget, peers: Vec<&'static Peer>) -> Harness {
         let mut harness = Harness {
             budget,
@@ -87,21 +87,22 @@ impl Harness {
         harness
     }
 
-    /// The harness with another way to start redpoll.
+    /// Returns the harness with another function that starts redpoll.
     #[must_use]
     pub fn starting(mut self, start: impl Fn(usize) -> Result<Client> + 'static) -> Harness {
         self.start = Box::new(start);
         self
     }
 
-    /// Every peer, and its version or why it is missing; those that were not asked for as well.
+    /// Returns every peer with its version, or the reason why it is missing. Includes peers that
+    /// were not asked for.
     pub fn states(&self) -> Vec<PeerState> {
         let left_out = |peer: &&Peer| !self.states.iter().any(|state| state.name == peer.name);
         let unasked = |peer: &Peer| PeerState { name: peer.name.into(), version: Err("not asked for".into()) };
         self.states.iter().cloned().chain(PEERS.iter().filter(left_out).map(unasked)).collect()
     }
 
-    /// Measures a workload over data. Whatever goes wrong is in the outcome.
+    /// Measures a workload over data. Errors are recorded in the outcome.
     pub fn measure(&mut self, workload: &Workload, data: &str) -> Outcome {
         let mut outcome = Outcome {
             id: workload.id(data),
@@ -146,7 +147,7 @@ impl Harness {
                 outcome.compared = compared;
                 task
             }
-            // Real data that are not here: tiny ones are always made.
+            // Real data may be missing here, whereas tiny data are always generated.
             Reply::Unsupported { reason } => {
                 outcome.skipped = Some(reason);
                 return Ok(());
@@ -169,7 +170,7 @@ impl Harness {
             run.side.peak = table.peak(&run.side.peer);
         }
         for RunningSide { side, .. } in runs {
-            // What a peer cannot do is told, but no failure of ours.
+            // A failure of a peer is reported in its status, but is not a failure of the run.
             let failure = match &side.status {
                 Status::Mismatch(what) => Some(what),
                 Status::Failed(what) | Status::Slow(what) if side.is_ours() => Some(what),
@@ -183,7 +184,7 @@ impl Harness {
         Ok(())
     }
 
-    /// Hands the task to every peer; one that has ended is started again.
+    /// Loads the task into every peer, restarting peers that have ended.
     fn load_peers(&mut self, task: &Task, runs: &mut Vec<RunningSide>) {
         for peer in &self.peers {
             let mut run = RunningSide::new(peer.name, "", (0.0, 0.0));
@@ -219,12 +220,12 @@ fn loaded(ours: &mut Client, task: &Task, budget: Budget) -> Result<(f64, f64)> 
     }
 }
 
-/// A side, and how it goes on.
+/// The state of a side during the rounds.
 struct RunningSide {
     side: Side,
-    /// Calls that are measured at once.
+    /// Number of calls in one measurement.
     repeat: u32,
-    /// Calls before them.
+    /// Number of unmeasured calls before each measurement.
     run_up: u32,
     spent: f64,
     done: bool,
@@ -253,7 +254,7 @@ impl RunningSide {
     }
 }
 
-/// What a side tells of a run.
+/// The reply of a side to a run.
 struct Ran {
     seconds: f64,
     kernel: Option<f64>,
@@ -280,7 +281,7 @@ impl Table<'_> {
         self.client(peer).map_or(0, |client| peak(client.id()))
     }
 
-    /// Runs a side, once the machine is its own.
+    /// Waits until other processes are idle, then runs a side.
     fn run(&mut self, side: &Side, repeat: u32) -> Result<Ran> {
         self.wait_for_rest();
         let limit = self.budget.answer;
@@ -298,8 +299,8 @@ impl Table<'_> {
         }
     }
 
-    /// Runs every side once, compares its results with those of the first that ran, and finds how often short ones are
-    /// repeated.
+    /// Runs every side once, compares its results with those of the first side that ran, and
+    /// chooses how often short calls are repeated.
     fn warm_up(&mut self, task: &Task, runs: &mut [RunningSide]) {
         let mut expected: Option<Vec<Sums>> = None;
         for run in runs.iter_mut().filter(|run| run.is_in()) {
@@ -326,7 +327,8 @@ impl Table<'_> {
             if run.side.way.starts_with("cold") {
                 continue;
             }
-            // The first run may have compiled something; the second tells how long a run takes.
+            // The first run may have compiled something, so the second one estimates the time of a
+            // run.
             match self.run(&run.side, 1) {
                 Ok(again) if again.seconds > self.budget.rounds.as_secs_f64() => {
                     run.side.seconds.push(again.seconds);
@@ -342,14 +344,14 @@ impl Table<'_> {
         }
     }
 
-    /// Waits until the threads of all sides rest.
+    /// Waits until the threads of all sides are idle.
     fn wait_for_rest(&self) {
         for client in self.peers.values().chain([&self.ours]) {
             wait_for_rest(client.id(), LONGEST_REST);
         }
     }
 
-    /// Runs all sides in turns, each round beginning with another one.
+    /// Runs all sides in turns, starting each round with another side.
     fn rounds(&mut self, runs: &mut [RunningSide]) {
         let start = Instant::now();
         for round in 0..self.budget.most {
@@ -381,7 +383,7 @@ impl Table<'_> {
     }
 }
 
-/// What differs between the results of two sides.
+/// Describes the first difference between the results of two sides, or returns `None`.
 fn difference(found: &[Sums], expected: &[Sums], tolerance: f64) -> Option<String> {
     if found.len() != expected.len() {
         return Some(format!("{} results against {}", found.len(), expected.len()));

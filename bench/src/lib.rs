@@ -1,9 +1,11 @@
-//! Benchmarks of redpoll: the harness that measures it beside other engines, its kernels beside hand-written loops of the
-//! same algorithm over the same arrays, and the way from the text of a plan to its first answer.
+//! Benchmarks of redpoll: a harness that compares redpoll with other engines, kernels next to
+//! hand-written loops of the same algorithm over the same arrays, and the time from the text of a
+//! plan to its first result.
 //!
-//! The binary `redpoll-bench` is the harness; `ratios` prints the table of kernels and loops by hand, `tiers` that of both
-//! tiers, `latency` the phases of every program, `layouts` the optimizer's choices beside all others, `calibrate` the
-//! constants of its cost model, `gpu` kernels on a device; the criterion benchmarks under `benches/` follow single kernels over time.
+//! The binary `redpoll-bench` is the harness. `ratios` prints the table of kernels and hand-written
+//! loops, `tiers` the table of both tiers, `latency` the phases of every program, `layouts` the
+//! optimizer's choices next to all others, `calibrate` the constants of the cost model, and `gpu`
+//! kernels on a device. The criterion benchmarks under `benches/` track single kernels over time.
 
 pub mod arrays;
 pub mod calibration;

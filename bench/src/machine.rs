@@ -1,4 +1,4 @@
-//! What the machine can do: the yardsticks of memory-bound kernels.
+//! Reference speeds of the machine, as bounds for memory-bound kernels.
 
 use crate::hand;
 use crate::results::Machine;
@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The best time of so many calls.
+/// Returns the best time of `calls` calls.
 pub fn best_of(calls: usize, mut call: impl FnMut()) -> Duration {
     let time = |_| {
         let start = Instant::now();
@@ -18,7 +18,7 @@ pub fn best_of(calls: usize, mut call: impl FnMut()) -> Duration {
     (0..calls).map(time).min().unwrap_or_default()
 }
 
-/// Bytes read and written a second by a copy of an array that no cache holds.
+/// Returns the bytes read and written per second by a copy of an array larger than the caches.
 pub fn copy_bandwidth() -> f64 {
     let from = vec![1u8; 256 << 20];
     let mut to = vec![0u8; from.len()];
@@ -26,7 +26,7 @@ pub fn copy_bandwidth() -> f64 {
     2.0 * from.len() as f64 / time.as_secs_f64()
 }
 
-/// Bytes a second of a sum over an array of `f64` that no cache holds.
+/// Returns the bytes read per second by a sum over an array of `f64` larger than the caches.
 pub fn read_bandwidth() -> f64 {
     let from = vec![1f64; 32 << 20];
     let time = best_of(8, || {
@@ -41,7 +41,7 @@ pub fn read_bandwidth() -> f64 {
     8.0 * from.len() as f64 / time.as_secs_f64()
 }
 
-/// The name of the processor, where the system tells it.
+/// Returns the name, architecture and number of cores of the processor.
 pub fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name =
@@ -50,7 +50,7 @@ pub fn processor() -> String {
     format!("{} ({}), {cores} cores", name.unwrap_or("unknown processor"), std::env::consts::ARCH)
 }
 
-/// Gathers a second of a bare loop over uniform indices into an array of so many `f64`.
+/// Returns the gathers per second of a bare loop over uniform indices into `array` values of `f64`.
 pub fn gathers(array: usize) -> f64 {
     let mut random = Random::new(1, 0);
     let indices: Vec<u32> = (0..1 << 22).map(|_| random.below(array as u64) as u32).collect();
@@ -61,7 +61,7 @@ pub fn gathers(array: usize) -> f64 {
     indices.len() as f64 / time.as_secs_f64()
 }
 
-/// The machine, its yardsticks and the day.
+/// Describes the machine, its reference speeds and the date.
 pub fn describe() -> Machine {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let rustc = Command::new("rustc").arg("--version").output().ok();
@@ -79,8 +79,8 @@ pub fn describe() -> Machine {
     }
 }
 
-/// The day of a number of seconds since 1970, in UTC.
-/// Source: Howard Hinnant, "chrono-compatible low-level date algorithms", `civil_from_days`.
+/// Returns the UTC date of a number of seconds since 1970, as `YYYY-MM-DD`. Source: Howard Hinnant,
+/// "chrono-compatible low-level date algorithms", `civil_from_days`.
 fn date(seconds: u64) -> String {
     let days = seconds / 86_400 + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

@@ -1,4 +1,4 @@
-//! The harness: redpoll beside other engines on the same data, in turns, with checked results.
+//! The harness: runs redpoll and other engines in turns on the same data, and checks their results.
 #![allow(clippy::print_stdout, reason = "tables are what the binary is for")]
 
 use anyhow::{Context, Result, bail};
@@ -17,7 +17,7 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// That of the program `redpoll`.
+/// The allocator of the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -33,45 +33,45 @@ struct Cli {
 
 #[derive(Args)]
 struct Run {
-    /// The suite to run, or else all
+    /// The suite to run; without it, all suites
     suite: Option<Suite>,
-    /// Only workloads whose name `suite/workload/data` matches
+    /// Run only workloads whose name `suite/workload/data` matches
     #[arg(long, value_name = "REGEX")]
     only: Option<Regex>,
-    /// The peers, by commas: names, `all`, `none`
+    /// The peers, separated by commas: names, `all` or `none`
     #[arg(long, value_name = "LIST", default_value = "all", value_delimiter = ',')]
     peers: Vec<String>,
-    /// Writes all measurements into a file
+    /// Write all measurements to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// The folder of the report: a table and figures
+    /// The folder of the report, which has a table and figures
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Small data and few rounds
+    /// Use small data and few rounds
     #[arg(long)]
     quick: bool,
-    /// Threads for each side
+    /// Number of threads for each side
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
-    /// Lists the workloads that would run
+    /// List the workloads that would run
     #[arg(long)]
     list: bool,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Answers requests on the standard input; what the harness calls
+    /// Answer requests on the standard input; the harness starts this command
     #[command(hide = true)]
     Serve {
-        /// `redpoll`, or an engine that is linked into this program
+        /// `redpoll`, or an engine linked into this program
         engine: String,
     },
-    /// Measures what claiming gains and costs, over the queries of the SQL tests and real ones
+    /// Measure gains and costs of claiming, over the queries of the SQL tests and real ones
     #[cfg(feature = "sql")]
     Claims(Claims),
-    /// Writes the report of measurements that were written before
+    /// Write the report of earlier measurements
     Report {
-        /// A file that `--json` wrote
+        /// A file written with `--json`
         json: PathBuf,
         /// The folder of the report
         out: PathBuf,
@@ -81,22 +81,22 @@ enum Command {
 #[cfg(feature = "sql")]
 #[derive(Args)]
 struct Claims {
-    /// Only queries whose name `group/query` matches
+    /// Run only queries whose name `group/query` matches
     #[arg(long, value_name = "REGEX")]
     only: Option<Regex>,
-    /// Which regions are claimed
+    /// The regions to claim
     #[arg(long, value_enum, default_value = "cost")]
     claim: redpoll_bench::claims::Claiming,
-    /// Writes all measurements into a file
+    /// Write all measurements to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// The file of the report
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// How many times the tables of TPC-H stand beside each other
+    /// Number of copies of the tables of TPC-H
     #[arg(long, value_name = "N", default_value_t = 10)]
     copies: usize,
-    /// Threads for each side
+    /// Number of threads for each side
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
 }
@@ -132,11 +132,11 @@ fn answer(engine: &str) -> Result<()> {
     serve(&mut *server, io::stdin().lock(), io::stdout().lock())
 }
 
-/// Whether all results agree.
+/// Returns whether all results agree.
 #[cfg(feature = "sql")]
 fn measure_claims(args: Claims) -> Result<bool> {
     use redpoll_bench::{claims, peers::limit_threads};
-    // The threads of kernels are those that the environment tells when a process starts.
+    // Kernels read their number of threads from the environment when the process starts.
     const STARTED: &str = "BENCH_THREADS";
     if std::env::var_os(STARTED).is_none() {
         let mut own = std::process::Command::new(std::env::current_exe()?);
@@ -162,7 +162,7 @@ fn report_again(json: &Path, out: &Path) -> Result<()> {
     report::write(out, &serde_json::from_str(&text)?)
 }
 
-/// Whether everything went well.
+/// Returns whether there were no failures.
 fn run(args: &Run) -> Result<bool> {
     let chosen: Vec<(&Workload, &str)> = workloads::all()
         .filter(|(workload, _)| args.suite.is_none_or(|suite| workload.suite == suite))
@@ -193,7 +193,7 @@ fn run(args: &Run) -> Result<bool> {
         bar.suspend(|| println!("{}", table::line(&outcome)));
         bar.inc(1);
         results.outcomes.push(outcome);
-        // What was measured so far outlives whatever ends this program.
+        // Saves the measurements so far, in case a later workload ends this process.
         if let Some(file) = &args.json {
             let text = serde_json::to_string_pretty(&results)?;
             std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;

@@ -1,4 +1,4 @@
-//! Files of NumPy arrays, as which data are handed to peers.
+//! NumPy files, in which peers receive data.
 
 use anyhow::{Context, Result};
 use redpoll::datasets::{Content, Data, Values};
@@ -7,10 +7,10 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// Writes the files of an input: `NAME.npy` of a dense one, `NAME.coords.npy` and `NAME.values.npy` of a sparse one.
+/// Writes an input: `NAME.npy` if dense, `NAME.coords.npy` and `NAME.values.npy` if sparse.
 ///
 /// # Errors
-/// When they cannot be written.
+/// If a file cannot be written.
 pub fn write_input(folder: &Path, name: &str, content: &Content) -> Result<()> {
     match &content.data {
         Data::Dense(values) => write_values(&folder.join(format!("{name}.npy")), &content.shape, values),
@@ -23,10 +23,10 @@ pub fn write_input(folder: &Path, name: &str, content: &Content) -> Result<()> {
     }
 }
 
-/// Writes the numbers of an array, row-major in that shape.
+/// Writes an array of numbers, row-major in the given shape.
 ///
 /// # Errors
-/// When they cannot be written.
+/// If the file cannot be written.
 pub fn write_array(path: &Path, shape: &[u64], array: &Array) -> Result<()> {
     macro_rules! numbers {
         ($($t:ty, $code:literal);*) => {
@@ -51,12 +51,12 @@ fn write_values(path: &Path, shape: &[u64], values: &Values) -> Result<()> {
     numbers!(I8 "|i1", I16 "<i2", I32 "<i4", I64 "<i8", U8 "|u1", U16 "<u2", U32 "<u4", U64 "<u8", F32 "<f4", F64 "<f8")
 }
 
-/// Source of the layout: `numpy.lib.format`, version 1.0.
+/// Writes a `.npy` file. Source of the layout: `numpy.lib.format`, version 1.0.
 fn write<const N: usize>(path: &Path, code: &str, shape: &[u64], numbers: impl Iterator<Item = [u8; N]>) -> Result<()> {
     let mut file = BufWriter::new(File::create(path).with_context(|| format!("cannot write {}", path.display()))?);
     let sizes: String = shape.iter().map(|d| format!("{d}, ")).collect();
     let mut header = format!("{{'descr': '{code}', 'fortran_order': False, 'shape': ({sizes}), }}");
-    // The magic, the length of the header and the header take a multiple of 64 bytes together.
+    // The magic, the header length and the header together take a multiple of 64 bytes.
     let padding = (64 - (11 + header.len()) % 64) % 64;
     header.extend(std::iter::repeat_n(' ', padding));
     header.push('\n');

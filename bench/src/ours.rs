@@ -1,4 +1,5 @@
-//! redpoll as a server of the protocol: it makes the data of workloads, and runs them by tier, cold and warm.
+//! redpoll as a server of the protocol: makes the data of workloads, and runs them in each tier,
+//! cold and warm.
 
 use crate::checks::Sums;
 use crate::npy::write_input;
@@ -15,46 +16,46 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The ways in which redpoll runs a workload.
+/// The ways in which redpoll runs a workload: a tier, with or without caches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Way {
-    /// Instant tier, nothing cached: every call plans and compiles.
+    /// Instant tier without caches: every call plans and compiles.
     Cold,
-    /// Optimizing tier, nothing cached, on disk neither.
+    /// Optimizing tier without caches, on disk or in memory.
     ColdOptimizing,
-    /// Instant tier, plans and kernels cached.
+    /// Instant tier with cached plans and kernels.
     Instant,
-    /// Optimizing tier, plans and kernels cached.
+    /// Optimizing tier with cached plans and kernels.
     Optimizing,
-    /// Of queries: optimizing tier, everything cached, over tables that are tensors.
+    /// For queries: optimizing tier with all caches, over tables that are tensors.
     Tensors,
-    /// Of queries: instant tier, nothing cached, over tables that are tensors.
+    /// For queries: instant tier without caches, over tables that are tensors.
     ColdTensors,
 }
 
 impl Way {
-    /// Those of plans and programs.
+    /// The ways for plans and programs.
     pub const ALL: [Way; 4] = [Way::Instant, Way::Optimizing, Way::Cold, Way::ColdOptimizing];
 
-    /// Those of queries; all but the last two are over tables of record batches, which are encoded.
+    /// The ways for queries. All but the last two read tables of record batches, which they encode.
     pub const QUERY: [Way; 6] =
         [Way::Instant, Way::Optimizing, Way::Cold, Way::ColdOptimizing, Way::Tensors, Way::ColdTensors];
 
-    /// The ways in which a task is run.
+    /// Returns the ways for a task.
     pub fn of(task: &Task) -> &'static [Way] {
         if task.query.is_some() { &Way::QUERY } else { &Way::ALL }
     }
 
-    /// The way of that name.
+    /// Finds a way by its name.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is no such way.
     pub fn find(name: &str) -> Result<Way> {
         let found = Way::QUERY.into_iter().find(|way| way.name() == name);
         found.with_context(|| format!("no way is called `{name}`"))
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Way::Cold => "cold",
@@ -66,17 +67,17 @@ impl Way {
         }
     }
 
-    /// Whether nothing is kept from one run to the next.
+    /// Returns whether nothing is cached between runs.
     pub fn is_cold(self) -> bool {
         matches!(self, Way::Cold | Way::ColdOptimizing | Way::ColdTensors)
     }
 
-    /// Whether tables of queries are tensors.
+    /// Returns whether the tables of queries are tensors.
     pub fn has_tensors(self) -> bool {
         matches!(self, Way::Tensors | Way::ColdTensors)
     }
 
-    /// The configuration of a session.
+    /// Returns the configuration of a session for this way.
     pub fn config(self) -> Config {
         match self {
             Way::Cold | Way::ColdTensors | Way::Instant => on(Engine::Instant),
@@ -88,7 +89,7 @@ impl Way {
     }
 }
 
-/// redpoll in this process.
+/// The server of redpoll, in this process.
 #[derive(Default)]
 pub struct Ours {
     inputs: Vec<Input>,
@@ -96,16 +97,16 @@ pub struct Ours {
     task: Option<Task>,
     bindings: Bindings,
     runners: HashMap<Way, Runner>,
-    /// What is compared with each other, each with its inputs at hand once they are built.
+    /// The variants of the problem; each has a runner once its inputs are built.
     variants: Vec<(Variant, Option<Runner>)>,
-    /// The variant that ran last.
+    /// The variant of the last run.
     last: Option<usize>,
     results: Vec<Tensor>,
-    /// What answers where the task is a query.
+    /// The server that answers queries, if the task is a query.
     queries: Option<Box<dyn Server>>,
 }
 
-/// What brings results into the form of those that they are compared with.
+/// A conversion of results to the form of the baseline's results.
 type Finish = fn(Vec<Tensor>) -> Result<Vec<Tensor>>;
 
 impl Server for Ours {
@@ -162,7 +163,7 @@ impl Ours {
         Ok(Reply::Made { task, data: problem.data, bytes, operations, generate, compared })
     }
 
-    /// Builds tensors of the inputs; afterwards only these are there.
+    /// Builds the tensors of all inputs and drops the contents they are built from.
     fn build(&mut self) -> Result<Reply> {
         let start = Instant::now();
         self.bindings = stored(std::mem::take(&mut self.inputs))?;
@@ -197,8 +198,8 @@ impl Ours {
     }
 }
 
-/// The results of a program that runs so many times, how long one run takes, and its memory. What was there before, from
-/// earlier runs, is not in the way.
+/// Runs a program `repeat` times, and returns its results with the time and memory of one run.
+/// Memory from earlier runs is not counted.
 fn timed(program: &Program, runner: &mut Runner, repeat: u32) -> Result<(Reply, Vec<Tensor>)> {
     runner.take_kernel_time();
     let budget = runner.session().limits().memory.clone();
@@ -215,14 +216,14 @@ fn timed(program: &Program, runner: &mut Runner, repeat: u32) -> Result<(Reply, 
     Ok((Reply::Ran { seconds, kernel: Some(kernel), memory: Some(memory) }, results))
 }
 
-/// Tensors of inputs.
+/// Converts inputs to tensors in their formats.
 pub fn stored(inputs: Vec<Input>) -> Result<Bindings> {
     inputs.into_iter().try_fold(Bindings::new(), |all, input| {
         Ok(all.with(input.name, input.content.into_tensor(Some(input.format))?))
     })
 }
 
-/// The problem of that name, or the reason why there is none.
+/// Makes the chosen problem, or returns the reason why it cannot be made.
 fn make(choice: &Choice) -> Result<Result<Problem, String>> {
     let (workload, data) = workloads::find(&choice.id)?;
     Ok(match (workload.make)(data, choice.size).with_context(|| format!("making {}", choice.id))? {
@@ -243,7 +244,7 @@ fn task(choice: &Choice, problem: &Problem) -> Task {
     };
     let name = choice.id.split('/').nth(1).unwrap_or_default();
     Task {
-        // Servers that take no SQL know programs by their name; none of these computes a query.
+        // Servers without SQL select programs by name, and no program is named after a query.
         operation: if problem.query.is_some() { format!("query {name}") } else { name.into() },
         folder: choice.folder.clone(),
         inputs: problem.inputs.iter().map(file).collect(),
@@ -254,7 +255,7 @@ fn task(choice: &Choice, problem: &Problem) -> Task {
     }
 }
 
-/// What answers queries over inputs.
+/// Returns the server that answers queries over inputs.
 #[cfg(feature = "sql")]
 fn queries(inputs: Vec<Input>) -> Result<Box<dyn Server>> {
     Ok(Box::new(crate::peers::sql::Queries::redpoll(inputs)?))
@@ -271,8 +272,8 @@ fn sums(results: &[Tensor], task: &Task) -> Result<Vec<Sums>> {
     results.iter().zip(&task.fills).map(|(tensor, fill)| Sums::of(tensor, fill.0)).collect()
 }
 
-/// The sums of a workload on tiny data: those by kernels, then those by the reference interpreter, or by DataFusion where it
-/// is a query.
+/// Returns the sums of a workload on tiny data: first by kernels, then by the reference
+/// interpreter, or by DataFusion for queries.
 fn verify(choice: &Choice) -> Result<Reply> {
     let choice = Choice { size: Size::Tiny, ..choice.clone() };
     let problem = match make(&choice)? {
@@ -302,10 +303,10 @@ fn verify(choice: &Choice) -> Result<Reply> {
     Ok(Reply::Checked { sums: all })
 }
 
-/// Whether the two halves of verified sums agree.
+/// Checks that the two halves of verified sums agree.
 ///
 /// # Errors
-/// When they do not: what differs.
+/// If they differ, with the first difference.
 pub fn compare_halves(sums: &[Sums], tolerance: f64) -> Result<()> {
     let (ours, reference) = sums.split_at(sums.len() / 2);
     for (k, (a, b)) in ours.iter().zip(reference).enumerate() {

@@ -1,14 +1,15 @@
-//! Interleaved pairs: what changes on the machine while a benchmark runs meets both sides alike.
+//! Interleaved pairs of measurements, so that noise of the machine affects both sides alike.
 
 use std::time::{Duration, Instant};
 
-/// The times of two sides that took turns.
+/// The times of two sides that ran in turns.
 pub struct Pairs {
     times: Vec<(Duration, Duration)>,
 }
 
 impl Pairs {
-    /// Runs both sides in turns, each round in the other order, until the time is up and `least` rounds are done.
+    /// Runs both sides in turns, alternating their order, until the budget is used up and `least`
+    /// rounds are done.
     pub fn measure(budget: Duration, least: usize, mut ours: impl FnMut(), mut theirs: impl FnMut()) -> Pairs {
         let clock = |side: &mut dyn FnMut()| {
             let start = Instant::now();
@@ -30,29 +31,29 @@ impl Pairs {
         Pairs { times }
     }
 
-    /// The number of rounds.
+    /// Returns the number of rounds.
     pub fn rounds(&self) -> usize {
         self.times.len()
     }
 
-    /// The median of the ratios of our time to theirs.
+    /// Returns the median of the ratios of our time to theirs.
     pub fn median_ratio(&self) -> f64 {
         median(self.times.iter().map(|(a, b)| a.as_secs_f64() / b.as_secs_f64()))
     }
 
-    /// The ratio of the best times.
+    /// Returns the ratio of the best times.
     pub fn best_ratio(&self) -> f64 {
         self.best().0.as_secs_f64() / self.best().1.as_secs_f64()
     }
 
-    /// The best time of each side.
+    /// Returns the best time of each side.
     pub fn best(&self) -> (Duration, Duration) {
         let best = |side: fn(&(Duration, Duration)) -> Duration| self.times.iter().map(side).min().unwrap_or_default();
         (best(|t| t.0), best(|t| t.1))
     }
 }
 
-/// The median of numbers; the upper one of two.
+/// Returns the median of numbers, or the larger middle one; NaN for no numbers.
 pub fn median(numbers: impl Iterator<Item = f64>) -> f64 {
     let mut numbers: Vec<f64> = numbers.collect();
     numbers.sort_by(f64::total_cmp);

@@ -1,12 +1,12 @@
-//! Plan files of the tests, with inputs as their headers declare them.
+//! Plan files of the tests, with inputs made from their headers.
 //!
 //! ```text
 //! ; input NAME DIMENSIONS DTYPE fill F ..
 //! ; sizes m=7 n=5 | ..
 //! ; formats A=csr x=(sparse-list (element)) | ..
 //! ```
-//! Dimensions are numbers or letters joined by `x`. The first sizes and the first formats are taken; an input without a
-//! format is dense.
+//! Dimensions are numbers or letters joined by `x`. The first sizes and formats of each line are
+//! used. Inputs without a format are dense.
 
 use anyhow::{Context, Result};
 use redpoll::Bindings;
@@ -19,11 +19,11 @@ use redpoll_physical::storage::{Tensor, Values, convert};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// A plan and what it runs on.
+/// A plan with its inputs.
 pub struct PlanFile {
     /// The name of the file, without its extension.
     pub name: String,
-    /// The text.
+    /// The text of the plan.
     pub text: String,
     /// The inputs.
     pub bindings: Bindings,
@@ -33,7 +33,7 @@ impl PlanFile {
     /// Reads a file and makes its inputs.
     ///
     /// # Errors
-    /// When the file cannot be read, or its header does not say what its inputs are.
+    /// If the file cannot be read, or its header does not declare its inputs.
     pub fn read(path: &Path) -> Result<PlanFile> {
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -52,7 +52,7 @@ fn bindings(text: &str) -> Result<Bindings> {
     lines("input ").map(|line| input(line, &sizes, &formats, &mut random)).collect()
 }
 
-/// `A=x B=(y (z))` as pairs: a space within parentheses belongs to a value.
+/// Splits `A=x B=(y (z))` into pairs. Spaces within parentheses belong to a value.
 fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut depth = 0;
     let parts = text.split(move |c: char| {
@@ -62,7 +62,7 @@ fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
     parts.filter_map(|part| part.split_once('='))
 }
 
-/// `A mxn f64 fill 0 density 0.3`
+/// Parses an input such as `A mxn f64 fill 0 density 0.3`, and draws its values.
 fn input(
     line: &str,
     sizes: &HashMap<&str, u64>,

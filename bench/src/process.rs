@@ -1,16 +1,16 @@
-//! What the system tells of processes: the memory that they took, and whether they are at rest.
+//! Facts about processes from the system: their peak memory, and whether they are idle.
 
 use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Lets the peak of a process's memory begin anew, where the system does that.
+/// Resets the peak memory of a process, on systems that support it.
 pub fn reset_peak(process: u32) {
-    // Where it is refused, the peak covers what was before as well, which is more than is asked for.
+    // If the reset fails, the peak includes earlier memory, which is an upper bound.
     let _ = fs::write(format!("/proc/{process}/clear_refs"), "5");
 }
 
-/// The most bytes of memory that a process held; 0 where the system does not tell.
+/// Returns the peak memory of a process in bytes; 0 if the system does not report it.
 pub fn peak(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -18,8 +18,9 @@ pub fn peak(process: u32) -> u64 {
     1024 * kibibytes.unwrap_or(0)
 }
 
-/// Waits until no thread of a process runs, at most as long as said; not at all where the system does not tell. Whether it
-/// rests then. Threads of OpenMP go on spinning when their work is done, for 0.2 s by default in Intel's runtime.
+/// Waits until no thread of a process runs, at most for `longest`, and returns whether the process
+/// is idle. Does not wait if the system does not report threads. Threads of OpenMP spin after their
+/// work, by default for 0.2 s in Intel's runtime.
 pub fn wait_for_rest(process: u32, longest: Duration) -> bool {
     let start = Instant::now();
     while runs(process) {
@@ -31,7 +32,7 @@ pub fn wait_for_rest(process: u32, longest: Duration) -> bool {
     true
 }
 
-/// Whether a thread of a process runs, or waits for a core or for the disk: what is read for it comes at any moment.
+/// Returns whether a thread of a process runs or waits for a core or the disk.
 fn runs(process: u32) -> bool {
     let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { return false };
     let state = |stat: String| stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
@@ -45,7 +46,7 @@ mod tests {
     use std::io::Read;
     use std::process::{Command, Stdio};
 
-    /// Protects who is next from threads that spin: a loop never rests, a sleep does.
+    /// A process that spins is never idle; one that sleeps is.
     #[test]
     #[cfg(target_os = "linux")]
     fn a_process_that_spins_is_waited_for() {

@@ -1,8 +1,9 @@
-//! How the harness talks with what it measures: a process that lives long, one line of JSON a request, one a reply.
+//! The protocol between the harness and the engines that it measures. Each engine is a long-lived
+//! process; requests and replies are single lines of JSON.
 //!
-//! redpoll itself, DuckDB and every Python peer are servers of the same protocol, so that all are measured alike: by their
-//! own clock, around the work alone. A server keeps the result of its last run, so that it can be checked outside of the
-//! measured time.
+//! redpoll, DuckDB and every Python peer are servers of this protocol. Each measures its own time,
+//! around the work alone. A server retains the result of its last run, so that the harness can
+//! check it outside of the measured time.
 
 use crate::checks::Sums;
 use anyhow::{Context, Result, bail};
@@ -13,131 +14,137 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// What the harness asks for.
+/// A request of the harness.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Request {
-    /// Who are you? Answered by [`Reply::Hello`].
+    /// Asks for name and version. Answered by [`Reply::Hello`].
     Hello {
-        /// The threads that it may use.
+        /// Number of threads that the server may use.
         threads: usize,
     },
-    /// Make the data of a workload and write them into a folder; redpoll alone is asked. Answered by [`Reply::Made`].
+    /// Makes the data of a workload and writes them to a folder; sent to redpoll alone. Answered by
+    /// [`Reply::Made`].
     Make(Choice),
-    /// Compute the workload on tiny data, twice: by kernels and by the reference interpreter; redpoll alone is asked.
-    /// Answered by [`Reply::Checked`], the sums of the first beside those of the second.
+    /// Computes the workload on tiny data by kernels and by the reference interpreter; sent to
+    /// redpoll alone. Answered by [`Reply::Checked`], with the sums of the kernels followed by
+    /// those of the interpreter.
     Verify(Choice),
-    /// Take data and build from them what runs best. Answered by [`Reply::Loaded`] or [`Reply::Unsupported`].
+    /// Reads data and builds the formats that run fastest. Answered by [`Reply::Loaded`] or
+    /// [`Reply::Unsupported`].
     Load(Task),
-    /// Run so many times. Answered by [`Reply::Ran`].
+    /// Runs the workload `repeat` times. Answered by [`Reply::Ran`].
     Run {
-        /// Which way, where there are several: redpoll has tiers and caches.
+        /// The way to run it, for redpoll: a tier with or without caches, or a variant.
         way: String,
-        /// How many times.
+        /// Number of runs.
         repeat: u32,
     },
-    /// The sums of the results of the last run. Answered by [`Reply::Checked`].
+    /// Computes the sums of the results of the last run. Answered by [`Reply::Checked`].
     Check,
-    /// Good bye.
+    /// Ends the server.
     Quit,
 }
 
-/// What a server replies. Any request may be answered by [`Reply::Failed`].
+/// A reply of a server. Any request may be answered by [`Reply::Failed`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the fields say what they are")]
 pub enum Reply {
-    /// Its name and version.
+    /// The name and version of the server.
     Hello { name: String, version: String },
-    /// The task that others can do, too, and what redpoll alone knows of it.
+    /// The task for all servers, and facts about it that only redpoll needs.
     Made { task: Task, data: String, bytes: f64, operations: f64, generate: f64, compared: Vec<Compared> },
-    /// Ready; the seconds that reading of the files and building of indices and encodings took.
+    /// The data are loaded; `load` and `build` are the seconds to read files and to build indices
+    /// and encodings.
     Loaded { load: f64, build: f64 },
-    /// It has no way to compute that.
+    /// The server does not support the task.
     Unsupported { reason: String },
-    /// The seconds of one run, those that kernels took, where they can be told apart, and its memory, which redpoll alone
-    /// tells.
+    /// The seconds of one run; the seconds in kernels, if measured separately; and the memory of
+    /// the run, which only redpoll reports.
     Ran { seconds: f64, kernel: Option<f64>, memory: Option<Memory> },
-    /// Checksums, one a result.
+    /// The checksums of all results, in order.
     Checked { sums: Vec<Sums> },
-    /// Something went wrong.
+    /// The request failed.
     Failed { error: String },
 }
 
 /// The memory of a run, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Memory {
-    /// The most that was allocated at one time: results, what is computed between them, workspaces.
+    /// Peak of allocated memory: results, intermediate tensors, workspaces.
     pub held: u64,
-    /// The results.
+    /// Memory of the results.
     pub results: u64,
 }
 
-/// A way to store and compute something that is compared with others, the first of them being the baseline.
+/// A variant that is compared with others, the first of which is the baseline.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Compared {
-    /// Its name, by which it is run.
+    /// The name of the variant, which is its way in requests.
     pub name: String,
-    /// What a paper found for it.
+    /// The result that a paper reports.
     pub paper: Option<String>,
 }
 
-/// One workload over some data.
+/// A workload over some data.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Choice {
-    /// The name as `suite/workload/data`.
+    /// The name `suite/workload/data`.
     pub id: String,
-    /// Whether data are small.
+    /// The size of the data.
     pub size: crate::workload::Size,
-    /// Where to write them.
+    /// The folder to write the data to.
     pub folder: PathBuf,
 }
 
-/// What there is to compute, over files.
+/// A computation over files.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Task {
-    /// The name of the workload, by which servers know what to do.
+    /// The name of the workload, by which servers select their program.
     pub operation: String,
-    /// Where the files are.
+    /// The folder of the files.
     pub folder: PathBuf,
     /// The inputs.
     pub inputs: Vec<InputFile>,
-    /// Numbers that the workload takes beside its inputs.
+    /// Numbers that the workload takes in addition to its inputs.
     pub parameters: serde_json::Map<String, serde_json::Value>,
-    /// The fill value of each result, infinity as text.
+    /// The fill value of each result, with infinity as text.
     pub fills: Vec<Fill>,
-    /// How far results may be off, as a part of the sum of their absolute values.
+    /// The largest accepted error, relative to the sum of the absolute values of a result.
     pub tolerance: f64,
-    /// The query that everybody is asked, where there is one: who takes SQL needs no program for the operation.
+    /// The SQL query that all servers run, if any. Servers that take SQL need no program for the
+    /// operation.
     #[serde(default)]
     pub query: Option<Query>,
 }
 
-/// A query over a table an input: that of `A` is `m_a`, that of `x` is `v_x`, with a column a mode (`i`, `j`, `k`) and one
-/// of values (`v`). Its rows are the coordinates of a result in order, and then the value.
+/// A query over one table for each input: `m_a` for matrix `A`, `v_x` for vector `x`. A table has a
+/// column for each mode (`i`, `j`, `k`) and a column `v` of values. The rows of the query are the
+/// coordinates of a result in order, followed by the value.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Query {
-    /// The text.
+    /// The SQL text.
     pub sql: String,
     /// The shape of the result.
     pub shape: Vec<u64>,
 }
 
-/// An input in files: `NAME.npy` of a dense one; `NAME.coords.npy`, of shape (modes, entries), and `NAME.values.npy` of a
-/// sparse one, whose entries are sorted row-major, each there once.
+/// An input in files. A dense input is `NAME.npy`. A sparse input is `NAME.coords.npy`, of shape
+/// (modes, entries), and `NAME.values.npy`; its entries are sorted row-major and unique.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct InputFile {
-    /// Its name.
+    /// The name of the input.
     pub name: String,
     /// The size of each mode.
     pub shape: Vec<u64>,
-    /// Whether every place is there.
+    /// True if every coordinate is stored.
     pub dense: bool,
-    /// The value of places that are not stored.
+    /// The value of coordinates that are not stored.
     pub fill: Fill,
 }
 
-/// A fill value, which may be infinite: JSON has no infinity.
+/// A fill value, written as text because JSON has no infinity.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Fill(pub f64);
@@ -156,19 +163,20 @@ impl TryFrom<String> for Fill {
     }
 }
 
-/// What answers requests.
+/// A server of the protocol.
 pub trait Server {
-    /// The reply to a request; an error is told the harness, which may go on with other requests.
+    /// Answers a request. The harness receives an error as [`Reply::Failed`] and may send further
+    /// requests.
     ///
     /// # Errors
-    /// When it cannot do what it is asked for.
+    /// If the server cannot do what the request asks for.
     fn answer(&mut self, request: Request) -> Result<Reply>;
 }
 
-/// Answers requests until the input ends or says good bye.
+/// Answers requests until the input ends or asks to quit.
 ///
 /// # Errors
-/// When the other side cannot be reached any more.
+/// If the connection to the harness is lost.
 pub fn serve(server: &mut dyn Server, requests: impl BufRead, mut replies: impl Write) -> Result<()> {
     for line in requests.lines() {
         let request = match serde_json::from_str(&line?) {
@@ -183,7 +191,7 @@ pub fn serve(server: &mut dyn Server, requests: impl BufRead, mut replies: impl 
     Ok(())
 }
 
-/// A server that took longer than it may, and was ended.
+/// The error of a server that exceeded its time limit and was ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoAnswer(pub Duration);
 
@@ -195,7 +203,7 @@ impl std::fmt::Display for NoAnswer {
 
 impl std::error::Error for NoAnswer {}
 
-/// A server in a process of its own, seen from the harness.
+/// The harness's handle of a server in its own process.
 pub struct Client {
     process: Child,
     replies: Receiver<String>,
@@ -205,14 +213,14 @@ impl Client {
     /// Starts the process.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// If the process cannot be started.
     pub fn start(command: &mut Command) -> Result<Client> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().with_context(|| format!("cannot start {:?}", command.get_program()))?;
         let output = process.stdout.take().context("the output is piped")?;
         let (sender, replies) = channel();
         std::thread::spawn(move || {
-            // Ends with the process, or when nobody listens any more.
+            // The thread ends with the process, or after the receiver is dropped.
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 if sender.send(line).is_err() {
                     break;
@@ -222,15 +230,15 @@ impl Client {
         Ok(Client { process, replies })
     }
 
-    /// The number of the process.
+    /// Returns the id of the process.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Asks and waits. A server that does not answer in time is ended.
+    /// Sends a request and waits for the reply. Ends a server that does not answer in time.
     ///
     /// # Errors
-    /// When the process is gone, does not answer in time, or says that it failed.
+    /// If the process has ended, does not answer in time, or reports a failure.
     pub fn ask(&mut self, request: &Request, limit: Duration) -> Result<Reply> {
         let input = self.process.stdin.as_mut().context("the process has ended")?;
         writeln!(input, "{}", serde_json::to_string(request)?).context("the process has ended")?;
@@ -245,7 +253,7 @@ impl Client {
                 Err(error) => bail!("the process is gone: {error}"),
             },
             Err(RecvTimeoutError::Timeout) => {
-                // It may have ended by itself meanwhile.
+                // The process may have ended by itself, so errors are ignored.
                 let _ = self.process.kill();
                 let _ = self.process.wait();
                 Err(NoAnswer(limit).into())
@@ -253,7 +261,7 @@ impl Client {
         }
     }
 
-    /// Whether the process is there.
+    /// Returns whether the process is running.
     pub fn is_alive(&mut self) -> bool {
         matches!(self.process.try_wait(), Ok(None))
     }
@@ -261,7 +269,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // Whoever does not listen any more is ended.
+        // Asks the process to quit; a process that does not is killed below.
         if let Some(mut input) = self.process.stdin.take() {
             let _ = writeln!(input, "{}", serde_json::json!({ "do": "quit" }));
         }

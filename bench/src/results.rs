@@ -1,137 +1,139 @@
-//! What the harness has measured, as it is written and read.
+//! Measurements of the harness, as written to and read from JSON.
 
 use crate::protocol::{Compared, Memory};
 use crate::statistics::{Ratio, Summary};
 use crate::workload::Suite;
 use serde::{Deserialize, Serialize};
 
-/// A whole run of the harness.
+/// A run of the harness.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Results {
-    /// Where it ran.
+    /// The machine that ran the harness.
     pub machine: Machine,
-    /// How it was asked to run.
+    /// The settings of the run.
     pub settings: Settings,
-    /// Every peer, and its version or why it is missing.
+    /// Every peer with its version, or the reason why it is missing.
     pub peers: Vec<PeerState>,
-    /// The workloads, in order.
+    /// The measured workloads, in order.
     pub outcomes: Vec<Outcome>,
 }
 
-/// The machine and its yardsticks.
+/// The machine and its reference speeds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Machine {
     /// The processor.
     pub processor: String,
     /// The operating system.
     pub system: String,
-    /// The day, in UTC.
+    /// The date in UTC.
     pub date: String,
-    /// The compiler of the harness, and that of the optimizing tier.
+    /// The compilers of the harness and of the optimizing tier.
     pub compilers: Vec<String>,
-    /// Bytes read and written a second by a copy of a large array.
+    /// Bytes read and written per second by a copy of a large array.
     pub copy_bandwidth: f64,
-    /// Bytes a second of a sum over a large array.
+    /// Bytes read per second by a sum over a large array.
     pub read_bandwidth: f64,
-    /// Gathers a second by a bare loop over uniform indices into an array that the cache holds, and one that it does not.
+    /// Gathers per second by a bare loop over uniform indices, into an array that fits the cache
+    /// and one that does not.
     pub gathers: [f64; 2],
-    /// How many processes wanted to run when the harness began, on average.
+    /// The load averages of the machine over 1, 5 and 15 minutes, when the harness started.
     pub load: String,
 }
 
-/// How the harness was asked to run.
+/// The settings of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Settings {
-    /// Whether data were small.
+    /// Set when data are small.
     pub quick: bool,
-    /// Threads for each side.
+    /// Number of threads for each side.
     pub threads: usize,
 }
 
-/// A peer, and whether it could be had.
+/// A peer and its availability.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PeerState {
-    /// Its name.
+    /// The name of the peer.
     pub name: String,
-    /// Its version, or the reason why it was skipped.
+    /// The version, or the reason why the peer was skipped.
     pub version: Result<String, String>,
 }
 
-/// One workload over some data.
+/// The measurements of one workload over some data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// `suite/workload/data`.
     pub id: String,
-    /// The group.
+    /// The suite.
     pub suite: Suite,
-    /// The workload.
+    /// The name of the workload.
     pub name: String,
     /// The name of the data.
     pub data: String,
-    /// What is computed.
+    /// The equation that the workload computes.
     pub equation: String,
-    /// The data in words.
+    /// A description of the data.
     pub words: String,
-    /// Bytes of the arrays read and written, each once; 0 where it is not told.
+    /// Bytes of the arrays read and written, each once; 0 if unknown.
     pub bytes: f64,
-    /// Multiplications and additions; 0 where it is not told.
+    /// Number of multiplications and additions; 0 if unknown.
     pub operations: f64,
-    /// What is compared with each other in place of tiers and peers, the first being the baseline.
+    /// Variants that are compared with each other instead of tiers and peers; the first is the
+    /// baseline.
     #[serde(default)]
     pub compared: Vec<Compared>,
-    /// Why it did not run.
+    /// The reason why the workload did not run.
     pub skipped: Option<String>,
-    /// What is wrong: results that differ, runs that failed.
+    /// Results that differ and runs that failed.
     pub failures: Vec<String>,
-    /// All sides; redpoll's ways first.
+    /// All sides, with the ways of redpoll first.
     pub sides: Vec<Side>,
 }
 
-/// One way to compute a workload.
+/// The measurements of one way to compute a workload.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Side {
-    /// `redpoll`, or the peer.
+    /// `redpoll`, or the name of the peer.
     pub peer: String,
-    /// Which way of redpoll.
+    /// The way or variant of redpoll; empty for peers.
     pub way: String,
-    /// What became of it.
+    /// The outcome of the side.
     pub status: Status,
-    /// Seconds of the first run.
+    /// Time of the first run in seconds.
     pub first: f64,
-    /// Seconds by round.
+    /// Time of each round in seconds.
     pub seconds: Vec<f64>,
-    /// Seconds in kernels by round, where they can be told apart.
+    /// Time in kernels in each round in seconds, if measured separately.
     pub kernel: Vec<f64>,
-    /// Seconds that reading took.
+    /// Time to read the inputs in seconds.
     pub load: f64,
-    /// Seconds that building of formats took.
+    /// Time to build formats in seconds.
     pub build: f64,
-    /// The most bytes of memory that the process held while it ran: its code, the inputs, what it read them from, the
-    /// results and what checked them.
+    /// Peak memory of the process in bytes: code, inputs, the data they were read from, results and
+    /// their checks.
     pub peak: u64,
-    /// The memory of the last run, as far as it is told.
+    /// The memory of the last run, if reported.
     #[serde(default)]
     pub memory: Option<Memory>,
 }
 
-/// What became of a side.
+/// The outcome of a side.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Status {
-    /// It ran, and its results agree.
+    /// The side ran, and its results agree.
     Ran,
-    /// It has no way to compute that.
+    /// The side does not support the workload, for the given reason.
     Unsupported(String),
-    /// It failed.
+    /// The side failed with the given error.
     Failed(String),
-    /// It took longer than a side may, which is told.
+    /// The side exceeded its time limit, as described.
     Slow(String),
-    /// Its results differ.
+    /// The results differ, as described.
     Mismatch(String),
 }
 
 impl Outcome {
-    /// The side that others are compared with: redpoll with everything cached, by the optimizing tier, or else the
-    /// instant one. Of what is compared with each other, the baseline.
+    /// Returns the side that others are compared with: the cached optimizing tier of redpoll, or
+    /// else the cached instant tier. For variants, returns the baseline.
     pub fn reference(&self) -> Option<&Side> {
         let ran = |way: &str| self.sides.iter().find(|s| s.is_ours() && s.way == way && s.status == Status::Ran);
         if let Some(baseline) = self.compared.first() {
@@ -140,34 +142,34 @@ impl Outcome {
         ran("optimizing").or_else(|| ran("instant"))
     }
 
-    /// How many times as long as redpoll a side takes.
+    /// Returns the time of `side` relative to the reference.
     pub fn ratio(&self, side: &Side) -> Option<Ratio> {
         Ratio::of_rounds(&side.seconds, &self.reference()?.seconds)
     }
 
-    /// How many times as fast as the baseline a way is, of those that are compared with each other.
+    /// Returns the speedup of a variant over the baseline.
     pub fn gain(&self, side: &Side) -> Option<Ratio> {
         Ratio::of_rounds(&self.reference()?.seconds, &side.seconds)
     }
 
-    /// The sides of peers.
+    /// Returns the sides of peers.
     pub fn peers(&self) -> impl Iterator<Item = &Side> {
         self.sides.iter().filter(|side| !side.is_ours())
     }
 
-    /// The side of redpoll of that way.
+    /// Returns the side of redpoll with the given way.
     pub fn ours(&self, way: &str) -> Option<&Side> {
         self.sides.iter().find(|side| side.is_ours() && side.way == way)
     }
 }
 
 impl Side {
-    /// Whether it is redpoll.
+    /// Returns whether the side is redpoll.
     pub fn is_ours(&self) -> bool {
         self.peer == "redpoll"
     }
 
-    /// What its runs come to.
+    /// Returns the summary of the measured rounds.
     pub fn summary(&self) -> Option<Summary> {
         Summary::of(&self.seconds)
     }

@@ -1,4 +1,4 @@
-//! Programs of Notation with their inputs, ready to run.
+//! Programs in Notation with their inputs, ready to run.
 
 use anyhow::{Result, anyhow};
 use redpoll_logic::FloatMode;
@@ -18,10 +18,10 @@ pub struct Runnable {
 }
 
 impl Runnable {
-    /// From the text of a program, compiled by the instant tier.
+    /// Compiles the text of a program with the instant tier.
     ///
     /// # Errors
-    /// When the text is no program, or it cannot be compiled.
+    /// If the text is not a program, or cannot be compiled.
     pub fn new(text: &str, inputs: Vec<Tensor>) -> Result<Runnable> {
         let program = Arc::new(normalize(parse(text)?)?);
         let layouts = Kernel::layouts(&program, &inputs.iter().collect::<Vec<_>>());
@@ -29,40 +29,42 @@ impl Runnable {
         Ok(Runnable { kernel, inputs, limits: Limits::default() })
     }
 
-    /// The same by the optimizing tier, compiled anew.
+    /// Compiles the same program with the optimizing tier, without the cache.
     ///
     /// # Errors
-    /// When there is no C compiler.
+    /// If there is no C compiler.
     pub fn optimizing(&self) -> Result<Runnable> {
         let toolchain = Toolchain::new(Options { cache: CacheFolder::Off, ..Options::default() });
         let kernel = Kernel::optimizing(&[self.kernel.draft()], &Arc::new(toolchain))?.remove(0);
         Ok(Runnable { kernel, inputs: self.inputs.clone(), limits: self.limits.clone() })
     }
 
-    /// The same by a text of C in place of the one that the optimizing tier has for it.
+    /// Compiles the given C text instead of the text that the optimizing tier emits for the
+    /// program.
     ///
     /// # Errors
-    /// When there is no C compiler, or it does not take the text.
+    /// If there is no C compiler, or it rejects the text.
     pub fn edited(&self, text: &str) -> Result<Runnable> {
         let toolchain = Toolchain::new(Options { cache: CacheFolder::Off, ..Options::default() });
         let kernel = Kernel::optimizing_edited(text, &[self.kernel.draft()], &Arc::new(toolchain))?.remove(0);
         Ok(Runnable { kernel, inputs: self.inputs.clone(), limits: self.limits.clone() })
     }
 
-    /// One run: memory for the outputs, the code, tensors of what it leaves.
+    /// Runs the kernel once: allocates the outputs, calls the code, and returns the outputs as
+    /// tensors.
     ///
     /// # Errors
-    /// When the run does not come to its end.
+    /// If the run stops before its end.
     pub fn run(&self) -> Result<Vec<Tensor>> {
         let inputs: Vec<&Tensor> = self.inputs.iter().collect();
         Ok(self.kernel.run(&inputs, &self.limits)?.outputs)
     }
 }
 
-/// The values of an output of `f64`.
+/// Returns the values of an output of `f64`.
 ///
 /// # Errors
-/// When it has another dtype.
+/// If the output has another dtype.
 pub fn reals(tensor: &Tensor) -> Result<&[f64]> {
     tensor.leaf()[0].as_slice().ok_or_else(|| anyhow!("expected values of f64, found {:?}", tensor.ty().dtype))
 }

@@ -1,4 +1,4 @@
-//! What runs the programs of workloads: a session, with the time that its kernels take.
+//! The runner of the programs of workloads: a session that also sums up the time in kernels.
 
 use anyhow::{Context, Result};
 use redpoll::{Array, Bindings, Config, Engine, Prepared, Program, Run, Session};
@@ -11,14 +11,14 @@ use std::time::Duration;
 pub struct Runner {
     session: Session,
     inputs: Bindings,
-    /// The time that kernels took since it was last asked for.
+    /// The time in kernels since the last call of `take_kernel_time`.
     kernel: Duration,
     plans: HashMap<&'static str, Prepared>,
     arrays: HashMap<&'static str, Array>,
 }
 
 impl Runner {
-    /// A session of that configuration over inputs.
+    /// Creates a session with the given configuration over inputs.
     pub fn new(config: Config, inputs: Bindings) -> Runner {
         Runner {
             session: Session::new(config),
@@ -29,51 +29,51 @@ impl Runner {
         }
     }
 
-    /// The session.
+    /// Returns the session.
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// The time that kernels took since it was last asked for.
+    /// Returns the time in kernels since the last call of this function, and resets it.
     pub fn take_kernel_time(&mut self) -> Duration {
         std::mem::take(&mut self.kernel)
     }
 
-    /// The input of that name.
+    /// Returns the input of the given name.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is no such input.
     pub fn input(&self, name: &str) -> Result<&Tensor> {
         self.inputs.get(name).with_context(|| format!("there is no input `{name}`"))
     }
 
-    /// The input of that name as a lazy array.
+    /// Returns the input of the given name as a lazy array.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is no such input.
     pub fn array(&self, name: &str) -> Result<Array> {
         Ok(self.session.array(self.input(name)?.clone()))
     }
 
-    /// The results of a plan over the inputs.
+    /// Runs a plan over the inputs and returns its results.
     ///
     /// # Errors
-    /// When the plan is refused, or stops.
+    /// If the plan is rejected, or its run stops.
     pub fn plan(&mut self, text: &str) -> Result<Vec<Tensor>> {
         let run = self.session.prepare(text, &self.inputs)?.run()?;
         Ok(self.outputs(run))
     }
 
-    /// The results of a plan, or of a program in Notation, over the inputs.
+    /// Runs a plan, or a program in Notation, over the inputs and returns its results.
     ///
     /// # Errors
-    /// When the text is refused, or its kernels stop.
+    /// If the text is rejected, or its kernels stop.
     pub fn text(&mut self, text: &str) -> Result<Vec<Tensor>> {
         if !is_program(text) {
             return self.plan(text);
         }
         let prepared = self.session.prepare_program(&Program::new(text)?, &self.inputs)?;
-        // The interpreter of Logic has no programs; that of Notation is the reference for them.
+        // The Logic interpreter cannot run programs; the Notation interpreter is their reference.
         let run = match self.session.config().engine {
             Engine::LogicInterpreter => prepared.run_with(Engine::NotationInterpreter)?,
             _ => prepared.run()?,
@@ -81,20 +81,20 @@ impl Runner {
         Ok(self.outputs(run))
     }
 
-    /// The results of a plan over the inputs and some tensors more.
+    /// Runs a plan over the inputs and further tensors, and returns its results.
     ///
     /// # Errors
-    /// As [`Runner::plan`].
+    /// As for [`Runner::plan`].
     pub fn plan_with<const N: usize>(&mut self, text: &str, more: [(&str, &Tensor); N]) -> Result<Vec<Tensor>> {
         let bindings = more.into_iter().fold(self.inputs.clone(), |all, (name, tensor)| all.with(name, tensor.clone()));
         let run = self.session.prepare(text, &bindings)?.run()?;
         Ok(self.outputs(run))
     }
 
-    /// The results of a plan that is prepared when it is first asked for.
+    /// Runs a plan that is prepared on the first call and cached, and returns its results.
     ///
     /// # Errors
-    /// As [`Runner::plan`].
+    /// As for [`Runner::plan`].
     pub fn kept_plan(&mut self, text: &'static str) -> Result<Vec<Tensor>> {
         if !self.plans.contains_key(text) {
             self.plans.insert(text, self.session.prepare(text, &self.inputs)?);
@@ -103,10 +103,10 @@ impl Runner {
         Ok(self.outputs(run))
     }
 
-    /// The results of a lazy array that is built when it is first asked for.
+    /// Runs a lazy array that is built on the first call and cached, and returns its result.
     ///
     /// # Errors
-    /// When it cannot be built or computed.
+    /// If the array cannot be built or computed.
     pub fn kept_array(&mut self, name: &'static str, build: impl FnOnce(&Runner) -> Result<Array>) -> Result<Tensor> {
         if !self.arrays.contains_key(name) {
             let array = build(self)?;
@@ -116,10 +116,10 @@ impl Runner {
         Ok(self.outputs(run).swap_remove(0))
     }
 
-    /// The values of a lazy array.
+    /// Computes a lazy array.
     ///
     /// # Errors
-    /// When it cannot be computed.
+    /// If the array cannot be computed.
     pub fn collect(&mut self, array: &Array) -> Result<Tensor> {
         let run = array.prepare()?.run()?;
         Ok(self.outputs(run).swap_remove(0))
@@ -131,7 +131,7 @@ impl Runner {
     }
 }
 
-/// A configuration that runs on one engine.
+/// Returns the default configuration with the given engine.
 pub fn on(engine: Engine) -> Config {
     Config { engine, ..Config::default() }
 }

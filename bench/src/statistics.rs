@@ -1,21 +1,22 @@
-//! What is told of repeated measurements: best, median, spread, and ratios of rounds with their intervals.
+//! Statistics of repeated measurements: best, median, spread, and ratios of rounds with confidence
+//! intervals.
 
 use serde::{Deserialize, Serialize};
 
-/// What many measurements of one thing come to.
+/// A summary of measurements of one quantity.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Summary {
     /// The smallest.
     pub best: f64,
     /// The median.
     pub median: f64,
-    /// The distance between the quartiles, by the median.
+    /// The distance between the quartiles, divided by the median.
     pub spread: f64,
-    /// How many there are.
+    /// Number of measurements.
     pub count: usize,
 }
 
-/// The median of ratios with an interval that covers it.
+/// The median of ratios, with a confidence interval.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Ratio {
     /// The median.
@@ -24,12 +25,12 @@ pub struct Ratio {
     pub low: f64,
     /// The upper end of the interval.
     pub high: f64,
-    /// How many ratios there are.
+    /// Number of ratios.
     pub count: usize,
 }
 
 impl Summary {
-    /// The summary of numbers; `None` without any.
+    /// Summarizes numbers; `None` if there are none.
     pub fn of(numbers: &[f64]) -> Option<Summary> {
         let sorted = sorted(numbers);
         let best = *sorted.first()?;
@@ -40,11 +41,12 @@ impl Summary {
 }
 
 impl Ratio {
-    /// The ratios of two sides that took turns, round by round; `None` without any round.
+    /// Returns the ratio of two sides that ran in turns, from the ratio of each round; `None`
+    /// without rounds.
     ///
-    /// The interval is that of order statistics: its ends are measured ratios, and it covers the median of whatever
-    /// distribution they come from with a probability of at least 95%. Below six rounds no such ends exist, and it is the
-    /// whole range.
+    /// The interval is made of order statistics. Its ends are measured ratios, and it covers the
+    /// median of any distribution with a probability of at least 95%. Below six rounds there are no
+    /// such ends, so the interval is the whole range.
     pub fn of_rounds(numerators: &[f64], denominators: &[f64]) -> Option<Ratio> {
         let ratios: Vec<f64> = numerators.iter().zip(denominators).map(|(a, b)| a / b).collect();
         let sorted = sorted(&ratios);
@@ -57,7 +59,7 @@ impl Ratio {
     }
 }
 
-/// The slope of the line through points by least squares; `None` below two points.
+/// Returns the slope of the least-squares line through points; `None` below two points.
 pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let n = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
@@ -67,8 +69,8 @@ pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     (points.len() > 1 && square > 0.0).then(|| product / square)
 }
 
-/// Spearman's rank correlation of the two coordinates of points, equal ones at the mean of their ranks; `None` where one of
-/// them does not vary.
+/// Returns Spearman's rank correlation of the two coordinates of points, where equal numbers get
+/// their mean rank. Returns `None` if a coordinate is constant.
 pub fn rank_correlation(points: &[(f64, f64)]) -> Option<f64> {
     let (x, y) = (ranks(points.iter().map(|p| p.0)), ranks(points.iter().map(|p| p.1)));
     let mean = (points.len() as f64 - 1.0) / 2.0;
@@ -77,7 +79,7 @@ pub fn rank_correlation(points: &[(f64, f64)]) -> Option<f64> {
     (scale > 0.0).then(|| product(&x, &y) / scale)
 }
 
-/// The rank of each number, from 0 on; equal ones have the mean of theirs.
+/// Returns the rank of each number, counted from 0; equal numbers get their mean rank.
 fn ranks(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
     let numbers: Vec<f64> = numbers.collect();
     let mut order: Vec<usize> = (0..numbers.len()).collect();
@@ -98,15 +100,16 @@ fn sorted(numbers: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// The quantile of sorted numbers, of which there are some, between the two nearest ones by distance.
+/// Returns a quantile of non-empty sorted numbers, interpolating linearly between the two nearest.
 fn quantile(sorted: &[f64], part: f64) -> f64 {
     let at = part * (sorted.len() - 1) as f64;
     let (low, high) = (at.floor() as usize, at.ceil() as usize);
     sorted[low] + (at - low as f64) * (sorted[high] - sorted[low])
 }
 
-/// The largest `k` such that the `k`-th smallest and `k`-th largest of `n` numbers, counted from 0, enclose the median of
-/// their distribution with a probability of at least 95%: both tails of the binomial distribution are at most 2.5%.
+/// Returns the largest `k` such that the `k`-th smallest and `k`-th largest of `n` numbers, counted
+/// from 0, enclose the median of their distribution with a probability of at least 95%. Both tails
+/// of the binomial distribution are then at most 2.5%.
 fn rank_of_interval(n: usize) -> Option<usize> {
     let mut term = 0.5f64.powi(i32::try_from(n).ok()?);
     let (mut tail, mut rank) = (0.0, None);
@@ -135,12 +138,13 @@ mod tests {
 
     #[test]
     fn intervals_are_those_of_order_statistics() {
-        // The ranks of the tables for a median at 95%: 1st and 6th of 6, 2nd and 9th of 10, 6th and 15th of 20.
+        // Ranks from published tables for a median at 95%: 1st and 6th of 6, 2nd and 9th of 10, 6th
+        // and 15th of 20.
         assert_eq!([5, 6, 10, 20].map(rank_of_interval), [None, Some(0), Some(1), Some(5)]);
         let ours: Vec<f64> = (1..=10).map(f64::from).collect();
         let ratio = Ratio::of_rounds(&ours, &[1.0; 10]).unwrap();
         assert_eq!((ratio.median, ratio.low, ratio.high), (5.5, 2.0, 9.0));
-        // Rounds are compared with themselves: what slows both sides down does not show.
+        // Ratios are taken within rounds, so noise that slows both sides down cancels.
         let shared = Ratio::of_rounds(&[2.0, 20.0, 200.0], &[1.0, 10.0, 100.0]).unwrap();
         assert_eq!((shared.median, shared.low, shared.high), (2.0, 2.0, 2.0));
     }
@@ -157,9 +161,9 @@ mod tests {
         assert_eq!(rank_correlation(&points(&[1.0, 10.0, 1000.0])), Some(1.0));
         assert_eq!(rank_correlation(&points(&[3.0, 2.0, 1.0])), Some(-1.0));
         assert_eq!(rank_correlation(&points(&[1.0, 1.0])), None);
-        // The value that textbooks give for one pair of neighbours that changed places.
+        // The textbook value for one swapped pair of neighbours.
         assert_eq!(rank_correlation(&points(&[1.0, 3.0, 2.0, 4.0])), Some(0.8));
-        // Ties have the mean of their ranks.
+        // Equal numbers get their mean rank.
         let tied = rank_correlation(&points(&[1.0, 2.0, 2.0, 3.0])).unwrap();
         assert!((tied - 0.948_683_298).abs() < 1e-9, "{tied}");
     }

@@ -1,4 +1,4 @@
-//! Workloads: what is computed over which data, and how redpoll is asked to.
+//! Workloads: an equation, its data, and the plan or program by which redpoll computes it.
 
 use crate::protocol::{Fill, Query};
 use crate::runner::Runner;
@@ -10,11 +10,12 @@ use redpoll_logic::text::parse_format;
 use redpoll_physical::storage::Tensor;
 use serde::{Deserialize, Serialize};
 
-/// A group of workloads with a table and figures of its own.
+/// A group of workloads with its own table and figures.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Suite {
-    /// What Finch measures its array interface by: triangles, sampled products, a fused element-wise expression.
+    /// Finch's benchmarks of its array interface: triangles, sampled products, a fused element-wise
+    /// expression.
     Paper,
     /// Sparse linear algebra.
     Linear,
@@ -26,37 +27,38 @@ pub enum Suite {
     Graph,
     /// Images.
     Image,
-    /// Tiny inputs: what a call costs.
+    /// Tiny inputs, which measure the cost of a call.
     Dispatch,
-    /// How costs grow as inputs do.
+    /// Inputs of growing size, which measure how costs grow.
     Scale,
-    /// The same results from structured and from unstructured storage, with each other.
+    /// The same results computed from structured and from unstructured storage, compared with each
+    /// other.
     Structure,
     /// Queries over tables, in the SQL front end.
     Sql,
 }
 
 impl Suite {
-    /// Its name.
+    /// Returns the name, as written on the command line.
     pub fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
 
-/// How large data are.
+/// The size of the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Size {
-    /// Seconds a workload.
+    /// Seconds for each workload.
     Full,
-    /// Small ones, so that all workloads together take minutes.
+    /// Small data: all workloads together take minutes.
     Quick,
-    /// As small as the reference interpreter takes them.
+    /// Data small enough for the reference interpreter.
     Tiny,
 }
 
 impl Size {
-    /// One of three numbers.
+    /// Returns the number for this size.
     pub fn pick<T>(self, full: T, quick: T, tiny: T) -> T {
         match self {
             Size::Full => full,
@@ -66,76 +68,77 @@ impl Size {
     }
 }
 
-/// Something to compute, over some sets of data.
+/// A computation and the names of the data it runs on.
 pub struct Workload {
-    /// The group it belongs to.
+    /// The suite of the workload.
     pub suite: Suite,
-    /// Its name; one that servers know it by.
+    /// The name, by which servers select their program.
     pub name: &'static str,
-    /// What is computed.
+    /// The equation that the workload computes.
     pub equation: &'static str,
     /// The names of the data.
     pub data: &'static [&'static str],
-    /// Makes the data of that name.
+    /// Makes the data of a given name.
     pub make: fn(&str, Size) -> Result<Made>,
 }
 
 impl Workload {
-    /// The name of the workload over some data.
+    /// Returns the name `suite/workload/data`.
     pub fn id(&self, data: &str) -> String {
         format!("{}/{}/{data}", self.suite.name(), self.name)
     }
 }
 
-/// What a workload makes of the name of data.
+/// The result of making a workload's data.
 pub enum Made {
-    /// Something to run.
+    /// A problem to run.
     Problem(Box<Problem>),
-    /// Nothing here: data that this machine does not have.
+    /// The reason why this machine does not have the data.
     Absent(String),
 }
 
-/// What redpoll does: it computes all results, in one plan or in many.
+/// A program of redpoll: computes all results, in one or several plans.
 pub type Program = Box<dyn Fn(&mut Runner) -> Result<Vec<Tensor>>>;
 
-/// A workload over data.
+/// A workload with its data.
 pub struct Problem {
-    /// The data in words.
+    /// A description of the data.
     pub data: String,
     /// The inputs.
     pub inputs: Vec<Input>,
-    /// What redpoll does.
+    /// The program of redpoll.
     pub program: Program,
     /// The fill values of the results.
     pub fills: Vec<Fill>,
     /// Numbers that peers need.
     pub parameters: serde_json::Map<String, serde_json::Value>,
-    /// How far results may be off.
+    /// The largest accepted error, relative to the sum of the absolute values of a result.
     pub tolerance: f64,
-    /// The work that cannot be left out.
+    /// The work that every algorithm has to do.
     pub work: Work,
-    /// The query that all sides are asked; then there is no program.
+    /// The query that all sides run, instead of a program.
     pub query: Option<Query>,
-    /// What is compared with each other instead, the first being the baseline; then there is no program of its own.
+    /// Variants that are compared with each other instead of with peers; the first is the baseline.
+    /// The problem then has no program.
     pub variants: Vec<Variant>,
 }
 
-/// One of several ways to store and compute the same.
+/// One of several ways to store the inputs and compute the same results.
 pub struct Variant {
-    /// Its name.
+    /// The name of the variant.
     pub name: String,
-    /// What a paper found for it, as a multiple of its baseline, and where.
+    /// The result that a paper reports, as a multiple of its baseline, and the source.
     pub paper: Option<&'static str>,
-    /// Its inputs, instead of those of the problem.
+    /// The inputs, instead of those of the problem.
     pub inputs: Vec<Input>,
-    /// What redpoll does.
+    /// The program of redpoll.
     pub program: Program,
-    /// Brings results into the form of the baseline's, outside of the measured time.
+    /// Converts results to the form of the baseline's results, outside of the measured time.
     pub finish: fn(Vec<Tensor>) -> Result<Vec<Tensor>>,
 }
 
 impl Variant {
-    /// A variant whose results have the form of all others.
+    /// Creates a variant whose results need no conversion.
     pub fn new(
         name: impl Into<String>,
         inputs: Vec<Input>,
@@ -144,19 +147,19 @@ impl Variant {
         Variant { name: name.into(), paper: None, inputs, program: Box::new(program), finish: Ok }
     }
 
-    /// A variant of one plan or program in text.
+    /// Creates a variant from the text of one plan or program.
     pub fn text(name: impl Into<String>, inputs: Vec<Input>, text: &'static str) -> Variant {
         Variant::new(name, inputs, move |runner| runner.text(text))
     }
 
-    /// The variant with what a paper found for it.
+    /// Returns the variant with the result that a paper reports.
     #[must_use]
     pub fn paper(mut self, found: &'static str) -> Variant {
         self.paper = Some(found);
         self
     }
 
-    /// The variant with what brings its results into the form of the baseline's.
+    /// Returns the variant with the conversion of its results to the form of the baseline's.
     #[must_use]
     pub fn finish(mut self, finish: fn(Vec<Tensor>) -> Result<Vec<Tensor>>) -> Variant {
         self.finish = finish;
@@ -164,17 +167,17 @@ impl Variant {
     }
 }
 
-/// An input before anybody has stored it.
+/// An input that is not stored in a format yet.
 pub struct Input {
-    /// Its name, that of the table in plans.
+    /// The name, which is the table's name in plans.
     pub name: String,
-    /// Its entries.
+    /// The entries.
     pub content: Content,
-    /// How redpoll stores it.
+    /// The format in which redpoll stores the input.
     pub format: Format,
 }
 
-/// Work that cannot be left out; 0 where it is not told.
+/// The work that every algorithm has to do; 0 if unknown.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Work {
     /// Bytes of the arrays read and written, each once.
@@ -184,13 +187,13 @@ pub struct Work {
 }
 
 impl Problem {
-    /// A problem of one plan with exact results of fill value 0.
+    /// Creates a problem of one plan, with exact results of fill value 0.
     pub fn plan(data: impl Into<String>, inputs: Vec<Input>, results: usize, text: impl Into<String>) -> Problem {
         let text = text.into();
         Problem::program(data, inputs, results, move |runner| runner.plan(&text))
     }
 
-    /// A problem with exact results of fill value 0.
+    /// Creates a problem with exact results of fill value 0.
     pub fn program(
         data: impl Into<String>,
         inputs: Vec<Input>,
@@ -210,66 +213,68 @@ impl Problem {
         }
     }
 
-    /// A problem of one SQL query, whose rows are the coordinates of a result of that shape and its values.
+    /// Creates a problem of one SQL query. Its rows are the coordinates and values of one result of
+    /// the given shape.
     pub fn query(data: impl Into<String>, inputs: Vec<Input>, sql: &str, shape: Vec<u64>) -> Problem {
         let none = |_: &mut Runner| bail!("queries are asked of the SQL front end");
         Problem { query: Some(Query { sql: sql.into(), shape }), ..Problem::program(data, inputs, 1, none) }
     }
 
-    /// Several ways to the same results, the first one being the baseline; their fill value is 0.
+    /// Creates a problem that compares several variants, with results of fill value 0. The first
+    /// variant is the baseline.
     pub fn compare(data: impl Into<String>, results: usize, variants: Vec<Variant>) -> Problem {
         let none = |_: &mut Runner| bail!("variants have programs of their own");
         Problem { variants, ..Problem::program(data, Vec::new(), results, none) }
     }
 
-    /// The problem with another fill value of its first result.
+    /// Returns the problem with another fill value for its first result.
     #[must_use]
     pub fn fill(mut self, fill: f64) -> Problem {
         self.fills[0] = Fill(fill);
         self
     }
 
-    /// The problem with another tolerance.
+    /// Returns the problem with another tolerance.
     #[must_use]
     pub fn tolerance(mut self, tolerance: f64) -> Problem {
         self.tolerance = tolerance;
         self
     }
 
-    /// The problem with a number that peers need.
+    /// Returns the problem with a number that peers need.
     #[must_use]
     pub fn parameter(mut self, name: &str, value: impl Into<serde_json::Value>) -> Problem {
         self.parameters.insert(name.into(), value.into());
         self
     }
 
-    /// The problem with work that cannot be left out.
+    /// Returns the problem with the bytes and operations that every algorithm has to do.
     #[must_use]
     pub fn work(mut self, bytes: f64, operations: f64) -> Problem {
         self.work = Work { bytes, operations };
         self
     }
 
-    /// Something to run.
+    /// Returns the problem as the result of a maker.
     ///
     /// # Errors
-    /// None: it is the shape that makers return.
+    /// Never; makers return a `Result`.
     pub fn made(self) -> Result<Made> {
         Ok(Made::Problem(Box::new(self)))
     }
 }
 
 impl Input {
-    /// An input stored in the format of a text.
+    /// Creates an input from the text of its format.
     ///
     /// # Errors
-    /// When the text is no format.
+    /// If the text is not a format.
     pub fn new(name: &str, content: Content, format: &str) -> Result<Input> {
         let format = parse_format(format, content.shape.len())?;
         Ok(Input { name: name.into(), content, format })
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn entries(&self) -> f64 {
         self.content.data.values().len() as f64
     }

@@ -1,22 +1,23 @@
-//! Kernels by hand in C, compiled by the compiler of the optimizing tier with its flags, and called as its kernels are:
-//! what is compared is the text alone.
+//! Hand-written kernels in C. The compiler of the optimizing tier compiles them with the same
+//! flags, and they are called like emitted kernels, so that only the texts differ.
 
 use crate::runnable::Runnable;
 use anyhow::{Context, Result};
 use redpoll_physical::emit::c;
 use std::fmt::Write;
 
-/// The texts, each under the name of its kernel.
+/// The C texts, each under the name of its kernel.
 const KERNELS: &str = include_str!("kernels.c");
 
-/// The kernels by hand: the name of the case whose program they compute, and the one that the text has.
+/// The hand-written kernels: the name of the case with the same program, and the name in the C
+/// text.
 pub const NAMES: [(&str, &str); 4] =
     [("spmv", "SPMV"), ("spgemm", "SPGEMM"), ("triangles", "TRIANGLES"), ("mttkrp", "MTTKRP")];
 
-/// The kernel by hand of that name for the program of a kernel.
+/// Compiles the hand-written C text `name` for the program of a kernel.
 ///
 /// # Errors
-/// When there is no C compiler.
+/// If there is no C compiler.
 pub fn by_hand(kernel: &Runnable, name: &str) -> Result<Runnable> {
     let function = kernel.kernel.function();
     let unit = c::emit(&[function])?;
