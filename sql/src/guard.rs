@@ -1,4 +1,5 @@
-//! Panics of libraries that read files: a damaged file is an error, whatever it does to its reader.
+//! Guards that turn panics of file readers into errors, since a damaged file is no bug of the
+//! program.
 
 use crate::error::Error;
 use crate::ipc;
@@ -26,11 +27,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 thread_local! {
-    /// How many guards this thread is in.
+    /// Number of guards that this thread is in.
     static GUARDS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Leaves panics that become errors out of what programs write to standard error.
+/// Installs a panic hook that prints no panics that guards turn into errors.
 pub fn silence_guarded_panics() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -40,7 +41,7 @@ pub fn silence_guarded_panics() {
     }));
 }
 
-/// The result of a call, or the error that its panic is.
+/// Calls a function and turns its panic into an error.
 fn caught<T>(what: &str, call: impl FnOnce() -> T) -> Result<T> {
     GUARDS.set(GUARDS.get() + 1);
     let done = catch_unwind(AssertUnwindSafe(call));
@@ -54,7 +55,7 @@ fn fault(what: &str, panic: &(dyn Any + Send)) -> Error {
     Error::Broken { what: what.to_owned(), fault: text.to_owned() }
 }
 
-/// The result of a future, or the error that its panic is.
+/// Awaits a future and turns its panic into an error.
 pub(crate) async fn guarded<T>(what: &str, future: impl Future<Output = Result<T>>) -> Result<T> {
     let mut future = pin!(future.fuse());
     poll_fn(|context| match caught(what, || future.as_mut().poll(context)) {
@@ -64,7 +65,7 @@ pub(crate) async fn guarded<T>(what: &str, future: impl Future<Output = Result<T
     .await
 }
 
-/// The plan with a guard around each scan of files.
+/// Returns the plan with a guard around each scan of files.
 pub(crate) fn with_guards(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let guard = |plan: Arc<dyn ExecutionPlan>| {
         let scan = plan.downcast_ref::<DataSourceExec>();
@@ -90,12 +91,12 @@ pub(crate) fn with_guards(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Execut
     plan.transform_up(guard).data()
 }
 
-/// A scan of files whose panics are errors; in all else it is the scan.
+/// A scan of files whose panics are errors, and which is otherwise the same.
 #[derive(Debug)]
 struct GuardedScan {
     scan: Arc<dyn ExecutionPlan>,
     what: String,
-    /// The Arrow files whose structure is looked at before they are read.
+    /// The Arrow files that are checked before they are read.
     checked: Vec<PathBuf>,
 }
 

@@ -1,4 +1,5 @@
-//! The structure of Arrow files, looked at before they are read: their reader allocates what lengths in them say.
+//! Checks of Arrow files before they are read, because the Arrow reader allocates whatever lengths
+//! a file states.
 
 use crate::error::{Error, Result};
 use datafusion::arrow::ipc::{Block, root_as_footer, root_as_message};
@@ -6,16 +7,16 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// What a file begins and ends with, unless it is a stream of messages.
+/// The first and last bytes of the file format, which the stream format lacks.
 const MAGIC: &[u8; 6] = b"ARROW1";
 
-/// What stands before the length of a message.
+/// The bytes before the length of a message.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 
-/// Checks that all blocks of a file lie within it.
+/// Checks that all blocks and messages of a file lie within it.
 ///
 /// # Errors
-/// When one does not, or the file cannot be read.
+/// If one does not, or the file cannot be read.
 pub(crate) fn check(path: &Path) -> Result<()> {
     let fault = |fault: String| Error::Broken { what: format!("the file {}", path.display()), fault };
     let failed = |source| redpoll_datasets::Error::Io { path: path.into(), source };
@@ -31,10 +32,10 @@ pub(crate) fn check(path: &Path) -> Result<()> {
     }
 }
 
-/// What is wrong with a file, if anything is.
+/// The fault of a file, if there is one.
 type Fault = Option<String>;
 
-/// The bytes of a part of a file, if it has them all.
+/// Reads a part of a file; returns `None` if the part exceeds it.
 fn part(file: &mut File, size: u64, start: u64, bytes: u64) -> std::io::Result<Option<Vec<u8>>> {
     if start.checked_add(bytes).is_none_or(|end| end > size) {
         return Ok(None);

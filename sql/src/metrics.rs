@@ -1,4 +1,4 @@
-//! What `EXPLAIN ANALYZE` shows of a region.
+//! The metrics of regions that `EXPLAIN ANALYZE` shows.
 
 use crate::run::Answer;
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder};
@@ -19,14 +19,14 @@ impl Metrics {
         MetricBuilder::new(&self.0).counter(name, 0).add(count);
     }
 
-    /// Adds what a run took and gave.
+    /// Adds the times and sizes of a run.
     pub(crate) fn answer(&self, answer: &Answer) {
         self.time("compile_time", answer.compile);
         self.time("kernel_time", answer.kernel);
         self.time("decode_time", answer.decode);
         self.count("cache_hits", usize::from(answer.cached));
         self.count("encoded_bytes", answer.ready.bytes());
-        // What cannot be counted any more counts as nothing: the answer is there.
+        // Tensors that cannot be counted count as 0, since the answer is valid.
         let stored =
             answer.ready.program.bindings.iter().filter_map(|(_, tensor)| tensor.count_stored().ok()).sum::<u64>();
         self.count("stored_entries", usize::try_from(stored).unwrap_or(usize::MAX));

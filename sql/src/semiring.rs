@@ -1,4 +1,5 @@
-//! Aggregate functions over semirings, which users register: `min_plus(a.w, b.w)` is the smallest sum over the rows.
+//! Aggregate functions over semirings, registered by users: `min_plus(a.w, b.w)` is the smallest
+//! sum over the rows.
 
 use crate::claim::Number;
 use crate::error::Error;
@@ -12,8 +13,8 @@ use redpoll_logic::op::Op;
 use redpoll_logic::{DType, FloatMode, Scalar};
 use std::fmt;
 
-/// An aggregate function: `plus` over the rows of `times` of its arguments. Rows in which one of them is NULL do not count;
-/// of no row it is NULL.
+/// An aggregate function: `plus` over the rows of `times` of its arguments. Rows with a NULL
+/// argument do not count; the result over no rows is NULL.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Semiring {
     name: String,
@@ -23,11 +24,11 @@ pub struct Semiring {
 }
 
 impl Semiring {
-    /// The function of that name over `DOUBLE` or `BIGINT`.
+    /// Returns the function `name` over `DOUBLE` or `BIGINT`.
     ///
     /// # Errors
-    /// When `plus` or `times` is not commutative and associative, or `plus` counts how often a value is there: such a sum is
-    /// no fold that a join can share.
+    /// If `number` is another type, `plus` or `times` is not commutative and associative, or `plus`
+    /// is not idempotent with an identity. A join can share only idempotent folds.
     pub fn new(name: &str, plus: impl Into<Op>, times: impl Into<Op>, number: Number) -> Result<Semiring, Error> {
         let (plus, times) = (plus.into(), times.into());
         let fault = |what: String| Error::Semiring { name: name.to_owned(), what };
@@ -46,28 +47,28 @@ impl Semiring {
         Ok(Semiring { name: name.to_owned(), plus, times, number })
     }
 
-    /// What folds rows.
+    /// Returns the operator that folds rows.
     pub fn plus(&self) -> &Op {
         &self.plus
     }
 
-    /// What joins arguments.
+    /// Returns the operator that combines the arguments of a row.
     pub fn times(&self) -> &Op {
         &self.times
     }
 
-    /// The numbers.
+    /// Returns the number type.
     pub fn number(&self) -> Number {
         self.number
     }
 
-    /// Where a fold starts.
+    /// Returns the identity of `plus`.
     pub fn zero(&self) -> Scalar {
         let identity = self.plus.fold_identity(&DType::from(self.number.prim()), FloatMode::default());
         identity.expect("a semiring has one")
     }
 
-    /// Folds a value into another.
+    /// Folds two values.
     pub(crate) fn add(&self, a: &Scalar, b: &Scalar) -> Result<Scalar> {
         self.plus.eval(&[a.clone(), b.clone()]).map_err(|e| DataFusionError::Execution(format!("{}: {e:?}", self.name)))
     }
@@ -118,7 +119,7 @@ impl AggregateUDFImpl for Function {
     }
 }
 
-/// What rows have come to so far.
+/// The accumulator of the function in DataFusion.
 struct Accumulated {
     semiring: Semiring,
     value: Option<Scalar>,
@@ -130,7 +131,7 @@ impl fmt::Debug for Accumulated {
     }
 }
 
-/// The numbers of a column, `None` for NULL.
+/// Returns the numbers of a column, `None` for NULL.
 pub(crate) fn scalars(column: &ArrayRef) -> Vec<Option<Scalar>> {
     if let Some(values) = column.as_primitive_opt::<Int64Type>() {
         return values.iter().map(|v| v.map(Scalar::I64)).collect();

@@ -1,4 +1,4 @@
-//! From an aggregate over a flat join to a region.
+//! Builds a region from an aggregate over a flat join.
 
 use super::join::{FlatJoin, FlatOuter, check_plain, leaf_column, leaves_of, substitute};
 use super::leaves::finish;
@@ -23,13 +23,13 @@ use std::sync::Arc;
 pub struct Claim {
     /// The region.
     pub region: Region,
-    /// The plans that supply the columns of the leaves that are no tensors.
+    /// The plans of the leaves that are no tensors.
     pub inputs: Vec<LogicalPlan>,
-    /// Joins below that had to be leaves.
+    /// The reasons why joins below could not be flattened and became leaves.
     pub declined: Vec<Reason>,
 }
 
-/// Makes a region of an aggregate.
+/// Builds the region of an aggregate.
 pub(super) fn build(node: &AggregateNode) -> Result<Claim, Reason> {
     let mut join = FlatJoin::default();
     let columns = join.add(&node.input);
@@ -46,28 +46,29 @@ pub(super) fn build(node: &AggregateNode) -> Result<Claim, Reason> {
     finish(builder, groups, aggregates)
 }
 
-/// What rows are grouped by.
+/// A key that rows are grouped by.
 enum GroupKey {
     Column(LeafColumn),
-    /// The first of two keys of an outer join that has a value: their field.
+    /// The field of two keys of an outer join, of which the first that is not NULL is the group
+    /// key.
     Coalesced(FieldId),
 }
 
 pub(super) struct Builder {
     pub(super) join: FlatJoin,
-    /// The columns of all leaves, by the names that expressions have for them.
+    /// The columns of all leaves, under the names that expressions use.
     pub(super) schema: DFSchema,
-    /// The expressions that each leaf supplies.
+    /// The expressions that each leaf computes, one per column.
     pub(super) supplied: Vec<Vec<Expr>>,
     pub(super) fields: Vec<RegionField>,
     pub(super) masks: Vec<Mask>,
     pub(super) conditions: Vec<Condition>,
-    /// The columns of leaves that keep rows out which must have values.
+    /// Columns of excluding leaves that must not be NULL.
     pub(super) required: Vec<LeafColumn>,
-    /// The columns that must have values in all rows.
+    /// Columns that must not be NULL in any row.
     pub(super) total: Vec<LeafColumn>,
     pub(super) outers: Vec<Outer>,
-    /// The leaf that computes what reads no column.
+    /// The leaf that computes expressions without columns.
     home: usize,
 }
 
@@ -102,7 +103,7 @@ impl Builder {
         })
     }
 
-    /// The column of a leaf that holds an expression.
+    /// Returns the column of a leaf that computes an expression, and adds it if there is none.
     fn supply(&mut self, leaf: usize, expr: &Expr) -> LeafColumn {
         let known = (0..self.supplied[leaf].len())
             .find(|&column| self.supplied[leaf][column] == *expr && !self.is_padding_key(LeafColumn { leaf, column }));
@@ -117,7 +118,8 @@ impl Builder {
         LeafColumn { leaf, column: self.supplied[leaf].len() - 1 }
     }
 
-    /// Whether a column has the keys of an outer join, also in rows that it adds, in which the expression has no value.
+    /// Returns whether a column has the keys of an outer join. It also has values in rows that the
+    /// join adds, where the expression itself is NULL.
     fn is_padding_key(&self, column: LeafColumn) -> bool {
         self.outers.iter().any(|outer| {
             let is = |leaf: usize, own: usize| column == LeafColumn { leaf, column: own };
@@ -125,7 +127,7 @@ impl Builder {
         })
     }
 
-    /// The column that holds an expression of one leaf.
+    /// Returns the column of an expression that reads one leaf at most.
     fn column(&mut self, expr: &Expr) -> Result<LeafColumn, Reason> {
         check_plain(expr)?;
         match leaves_of(expr)[..] {
@@ -139,7 +141,7 @@ impl Builder {
         expr.get_type(&self.schema).map_err(|e| Reason::Node(e.to_string()))
     }
 
-    /// As [`Builder::column`], of a type that can be a key.
+    /// Like [`Builder::column`], for an expression whose type can be a key.
     fn key(&mut self, expr: &Expr) -> Result<LeafColumn, Reason> {
         self.check_key(expr)?;
         self.column(expr)
@@ -147,7 +149,7 @@ impl Builder {
 
     fn check_key(&self, expr: &Expr) -> Result<(), Reason> {
         let ty = self.type_of(expr)?;
-        // Of integers there is one zero, and no NaN.
+        // Floats cast from integers have one zero and no NaN.
         let of_integers = matches!(expr, Expr::Cast(cast) if self.type_of(&cast.expr)?.is_integer());
         if !(is_key(&ty) || ty == DataType::Float64 && of_integers) {
             return Err(Reason::Type { what: format!("the key `{}`", self.shown(expr)), ty });
@@ -155,7 +157,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The expression as users wrote it.
+    /// Returns the expression as the user wrote it.
     fn shown(&self, expr: &Expr) -> String {
         self.join.named(expr).to_string()
     }
@@ -174,7 +176,7 @@ impl Builder {
         field
     }
 
-    /// The fields of equalities and comparisons.
+    /// Makes the fields of equalities, outer joins and comparisons.
     fn join_fields(&mut self) -> Result<(), Reason> {
         for (left, right, nulls) in std::mem::take(&mut self.join.equalities) {
             let nulls = match nulls {
@@ -186,7 +188,7 @@ impl Builder {
             let excluding = [a, b].into_iter().find(|c| self.join.leaves[c.leaf].1 == Role::Excludes);
             if let Some(column) = excluding {
                 let other = if a == column { b } else { a };
-                // Rows of others that are equal to the same column of it need not be equal to each other.
+                // Values that equal the same column of an excluding leaf need not equal each other.
                 if self.field_of(column).is_some_and(|field| self.field_of(other) != Some(field)) {
                     return Err(Reason::Spans(self.shown(&left)));
                 }
@@ -196,7 +198,7 @@ impl Builder {
             }
             let (a, b) = (self.field_or_new(a, &left, Nulls::Keep), self.field_or_new(b, &right, Nulls::Keep));
             self.unite(a, b);
-            // Rows of others that have no value meet nothing, and stay.
+            // Against an excluding leaf, rows with a NULL match nothing and stay.
             if nulls == Nulls::Drop && excluding.is_none() {
                 let field = a.min(b);
                 self.fields[field].nulls = Nulls::Drop;
@@ -206,7 +208,7 @@ impl Builder {
         for (left, comparison, right) in std::mem::take(&mut self.join.comparisons) {
             self.same_type(&left, &right)?;
             let (a, b) = (self.key(&left)?, self.key(&right)?);
-            // A row without a value meets none of those that would keep it out.
+            // A row with a NULL matches no row of the excluding leaf.
             let excludes = |c: LeafColumn| self.join.leaves[c.leaf].1 == Role::Excludes;
             let excluding = [a, b].into_iter().find(|&c| excludes(c));
             if let Some(column) = excluding {
@@ -214,12 +216,12 @@ impl Builder {
                 self.total.push(if a == column { b } else { a });
             }
             let (left, right) = (self.field_or_new(a, &left, Nulls::Drop), self.field_or_new(b, &right, Nulls::Drop));
-            // Rows of others that have no value meet nothing that would keep them out, and stay.
+            // Rows with a NULL match no row of the excluding leaf, and stay.
             for field in [left, right].into_iter().filter(|_| excluding.is_none()) {
                 self.fields[field].nulls = Nulls::Drop;
             }
             if left == right {
-                // Equal anyway: the comparison holds for every row, or for none.
+                // Both sides are equal, so all rows pass the comparison or none does.
                 if !matches!(comparison, Comparison::Le | Comparison::Ge) {
                     let leaf = excluding.map_or(self.home, |column| column.leaf);
                     self.join.conditions.push((leaf, Expr::Literal(ScalarValue::from(false), None)));
@@ -233,7 +235,8 @@ impl Builder {
         Ok(())
     }
 
-    /// The fields of outer joins. A row without a value in a key is kept, and meets a row that is added for it.
+    /// Makes the fields of outer joins. A row with a NULL key is kept, and joins a row that is
+    /// added for it.
     fn outer_fields(&mut self) -> Result<(), Reason> {
         for FlatOuter { kept, padded, keys, full } in self.join.outers.clone() {
             let mut columns = Vec::new();
@@ -255,7 +258,8 @@ impl Builder {
         Ok(())
     }
 
-    /// The field of two keys of an outer join of which an expression is the first that has a value.
+    /// Returns the field of the two keys of an outer join of which `expr` is the first that is not
+    /// NULL.
     fn coalesced(&self, expr: &Expr) -> Option<FieldId> {
         let (x, y) = coalesce_of(expr)?;
         for (flat, outer) in self.join.outers.iter().zip(&self.outers) {
@@ -267,7 +271,8 @@ impl Builder {
         None
     }
 
-    /// The conditions over several leaves: what each leaf has to do with one becomes a field.
+    /// Splits conditions over several leaves: the parts that read one leaf become the tuple of a
+    /// field.
     fn conditions(&mut self) -> Result<(), Reason> {
         for condition in std::mem::take(&mut self.join.spanning) {
             let name = self.shown(&condition);
@@ -312,7 +317,8 @@ impl Builder {
         if a == b { Ok(()) } else { Err(Reason::Type { what: format!("`{}` beside {a}", self.shown(right)), ty: b }) }
     }
 
-    /// Makes two fields one; just those of equalities are there yet, each of a domain of its own.
+    /// Unites two fields. At this point all fields come from equalities, and each has its own
+    /// domain.
     fn unite(&mut self, a: FieldId, b: FieldId) {
         if a == b {
             return;
@@ -326,7 +332,8 @@ impl Builder {
         self.fields.iter_mut().enumerate().for_each(|(k, f)| f.domain = k);
     }
 
-    /// The fields of groups. The columns of one leaf that do nothing but group are one field.
+    /// Makes the fields of the group keys. Columns of one leaf that are group keys only form one
+    /// field.
     fn group_by(&mut self, exprs: &[Expr]) -> Result<Vec<GroupColumn>, Reason> {
         let mut keys = Vec::new();
         for expr in exprs {
@@ -443,7 +450,7 @@ impl Builder {
         Ok(Aggregate::Fold { semiring: semiring.clone(), factors, valid })
     }
 
-    /// Requires that an expression has a value.
+    /// Adds the columns that must not be NULL for an expression not to be NULL.
     fn require(&mut self, expr: &Expr, valid: &mut Vec<LeafColumn>) -> Result<(), Reason> {
         let parts = strict_parts(expr, self.home).map_err(|_| Reason::Spans(self.shown(expr)))?;
         for (leaf, part) in parts {
@@ -498,7 +505,7 @@ impl Builder {
         Ok(sum)
     }
 
-    /// The column that has a value where a condition of one leaf is true.
+    /// Returns the column that is not NULL where a condition on one leaf is true.
     fn passing(&mut self, condition: &Expr) -> Result<LeafColumn, Reason> {
         let passes = when(condition.clone(), Expr::Literal(ScalarValue::from(true), None)).end();
         self.column(&passes.map_err(|e| Reason::Node(e.to_string()))?)

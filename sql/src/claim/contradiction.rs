@@ -1,12 +1,13 @@
-//! Comparisons and ranges that no values pass together.
+//! Detection of regions whose comparisons and ranges contradict each other.
 
 use super::region::{Comparison, FieldId, Region, Source, TensorColumn};
 
-/// Whether no codes pass all comparisons and ranges of a region.
+/// Returns whether no codes satisfy all comparisons and ranges of a region.
 ///
-/// Codes are integers, so that each is a bound on a difference: `a < b` is `a - b <= -1`, and a range bounds the difference
-/// from 0. They hold together unless the bounds of a cycle add up to less than 0 (Bellman, by the closure of Floyd and
-/// Warshall); `a <> b` is violated where both differences are at most 0.
+/// Codes are integers, so each condition bounds a difference: `a < b` is `a - b <= -1`, and a range
+/// bounds the difference to 0. The bounds contradict each other exactly if a cycle of them has a
+/// sum below 0 (Bellman; here by the closure of Floyd and Warshall). `a <> b` is violated if both
+/// differences are at most 0.
 pub(super) fn is_contradiction(region: &Region) -> bool {
     let (ranges, modes) = ranges(region);
     let zero = region.fields.len() + modes;
@@ -46,8 +47,8 @@ pub(super) fn is_contradiction(region: &Region) -> bool {
             .any(|mask| mask.within.is_none() && mask.comparison == Comparison::Ne && equal(mask.left, mask.right))
 }
 
-/// The ranges of tensors' modes, each with a number: that of its field, or one above all of them for modes that are in none,
-/// and how many of these there are.
+/// Returns the ranges of tensors' modes with their nodes, and the number of modes in no field. The
+/// node of a mode is its field; modes in no field have nodes above all fields.
 fn ranges(region: &Region) -> (Vec<(usize, u64, u64)>, usize) {
     let (mut found, mut others) = (Vec::new(), Vec::new());
     for (leaf, source) in region.leaves.iter().map(|leaf| &leaf.source).enumerate() {

@@ -1,4 +1,5 @@
-//! Whether a region pays, as far as that is known before it runs; `crate::cost` has the constants, and the rest.
+//! The estimate of whether a region pays, before it runs. `crate::cost` has the constants and the
+//! rest of the model.
 
 use super::{Claim, Reason, Source};
 use crate::cost::{Price, fewest_rows};
@@ -11,7 +12,7 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::MemTable;
 use datafusion::logical_expr::LogicalPlan;
 
-/// Whether claiming is estimated to be worth it.
+/// Checks that claiming is estimated to pay.
 pub(super) fn pays(claim: &Claim) -> Result<(), Reason> {
     let bound = claim.region.leaves.iter().any(|leaf| matches!(leaf.source, Source::Tensor { .. }));
     let inputs: Vec<&LogicalPlan> = claim.inputs.iter().collect();
@@ -38,7 +39,7 @@ pub(super) fn pays(claim: &Claim) -> Result<(), Reason> {
     }
 }
 
-/// The number of rows of a table, if it tells.
+/// Returns the number of rows of a table, if it has an exact or estimated count.
 pub(crate) fn rows_of(table: &dyn TableProvider) -> Option<usize> {
     if let Some(memory) = table.downcast_ref::<MemTable>() {
         let mut rows = 0;
@@ -50,7 +51,7 @@ pub(crate) fn rows_of(table: &dyn TableProvider) -> Option<usize> {
     table.statistics()?.num_rows.get_value().copied()
 }
 
-/// The number of rows of the tables below a plan, if all of them tell.
+/// Returns the number of rows of the tables below a plan, if all of them have a count.
 pub(crate) fn rows(plan: &LogicalPlan) -> Option<usize> {
     let mut rows = Some(0usize);
     plan.apply(|node| {

@@ -1,4 +1,5 @@
-//! From a plan to a flat join: leaves, what each column of the plan is in terms of theirs, equalities, comparisons.
+//! Flattens a plan into a join: its leaves, equalities and comparisons, and the columns of the plan
+//! in terms of leaf columns.
 
 use super::reason::Reason;
 use super::region::{Comparison, Role};
@@ -7,56 +8,56 @@ use datafusion::common::{Column, NullEquality, TableReference};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{BinaryExpr, Expr, Join, JoinType, LogicalPlan, Operator};
 
-/// A join of any number of plans, in no order.
+/// A join of any number of plans, without an order.
 #[derive(Clone, Default, Debug)]
 pub(super) struct FlatJoin {
     /// The plans.
     pub(super) leaves: Vec<(LogicalPlan, Role)>,
-    /// Expressions of one leaf each that are equal.
+    /// Pairs of equal expressions, each of one leaf.
     pub(super) equalities: Vec<(Expr, Expr, NullEquality)>,
     /// The outer joins, each after those below it.
     pub(super) outers: Vec<FlatOuter>,
-    /// Comparisons of expressions of one leaf each.
+    /// Comparisons of two expressions, each of one leaf.
     pub(super) comparisons: Vec<(Expr, Comparison, Expr)>,
     /// Conditions on the rows of one leaf.
     pub(super) conditions: Vec<(usize, Expr)>,
-    /// Other conditions, over several leaves.
+    /// Other conditions over several leaves.
     pub(super) spanning: Vec<Expr>,
-    /// Joins that had to be leaves.
+    /// The reasons why joins could not be flattened and became leaves.
     pub(super) declined: Vec<Reason>,
 }
 
-/// An outer join of a leaf with another one, which is `padded`, and on both sides where the join is full.
+/// An outer join of two leaves; in a full join, both are padded.
 #[derive(Clone, Debug)]
 pub(super) struct FlatOuter {
-    /// The leaf whose rows are all kept.
+    /// The leaf all of whose rows are kept.
     pub(super) kept: usize,
-    /// The leaf that has no values where it has no row.
+    /// The leaf whose columns are NULL if it has no matching row.
     pub(super) padded: usize,
-    /// The expressions that are equal, those of the leaf that is kept first.
+    /// Pairs of equal expressions, that of the kept leaf first.
     pub(super) keys: Vec<(Expr, Expr)>,
-    /// Whether all rows of the other leaf are kept, too.
+    /// True if all rows of the padded leaf are kept, too.
     pub(super) full: bool,
 }
 
-/// What each column of a plan is in terms of the columns of leaves.
+/// Each column of a plan as an expression over columns of leaves.
 type Columns = Vec<Expr>;
 
-/// The prefix of the names that columns of leaves go by.
+/// The prefix of the relation names of leaves in expressions.
 const LEAF: &str = "leaf#";
 
-/// The column of a leaf by its number.
+/// Returns column `index` of a leaf.
 pub(super) fn leaf_column(leaf: usize, index: usize) -> Expr {
     Expr::Column(Column::new(Some(TableReference::bare(format!("{LEAF}{leaf}"))), index.to_string()))
 }
 
-/// The leaf and the number of a column that [`leaf_column`] made.
+/// Returns the leaf and the index of a column made by [`leaf_column`].
 pub(super) fn as_leaf_column(column: &Column) -> Option<(usize, usize)> {
     let leaf = column.relation.as_ref()?.table().strip_prefix(LEAF)?.parse().ok()?;
     Some((leaf, column.name.parse().ok()?))
 }
 
-/// The leaves that an expression reads, ascending.
+/// Returns the leaves that an expression reads, ascending.
 pub(super) fn leaves_of(expr: &Expr) -> Vec<usize> {
     let mut leaves: Vec<usize> = expr.column_refs().into_iter().filter_map(as_leaf_column).map(|(l, _)| l).collect();
     leaves.sort_unstable();
@@ -64,7 +65,7 @@ pub(super) fn leaves_of(expr: &Expr) -> Vec<usize> {
     leaves
 }
 
-/// The expression in terms of the schema of the leaf's plan.
+/// Rewrites an expression over leaf columns to the schema of the leaf's plan.
 pub(super) fn in_plan(expr: &Expr, plan: &LogicalPlan) -> Expr {
     let back = |e: Expr| {
         let Expr::Column(column) = &e else { return Ok(Transformed::no(e)) };
@@ -76,7 +77,7 @@ pub(super) fn in_plan(expr: &Expr, plan: &LogicalPlan) -> Expr {
     expr.clone().transform(back).data().expect("renaming columns does not fail")
 }
 
-/// Whether an expression can be computed for each row of a leaf before the join.
+/// Checks that an expression can be computed for each row of a leaf before the join.
 pub(super) fn check_plain(expr: &Expr) -> Result<(), Reason> {
     if expr.is_volatile() {
         return Err(Reason::Volatile(expr.to_string()));
@@ -95,7 +96,7 @@ pub(super) fn check_plain(expr: &Expr) -> Result<(), Reason> {
 }
 
 impl FlatJoin {
-    /// Takes a plan apart; what cannot be taken apart is a leaf.
+    /// Flattens a plan; a plan that cannot be flattened becomes a leaf.
     pub(super) fn add(&mut self, plan: &LogicalPlan) -> Columns {
         let before = self.clone();
         match self.open(plan) {
@@ -115,7 +116,7 @@ impl FlatJoin {
         (0..plan.schema().fields().len()).map(|k| leaf_column(leaf, k)).collect()
     }
 
-    /// The columns of a plan that was taken apart, `None` when there is nothing to take apart.
+    /// Flattens a plan and returns its columns; `None` if the plan is no join and has none below.
     fn open(&mut self, plan: &LogicalPlan) -> Result<Option<Columns>, Reason> {
         match plan {
             LogicalPlan::SubqueryAlias(alias) if opens(&alias.input) => Ok(Some(self.add(&alias.input))),
@@ -145,7 +146,7 @@ impl FlatJoin {
             return Ok(None);
         }
         use JoinType::{Full, Inner, Left, LeftAnti, LeftSemi, Right, RightAnti, RightSemi};
-        // A side is taken apart, or a leaf of that role.
+        // A side with a role becomes a leaf of that role; the other sides are flattened.
         let (left, right) = match join.join_type {
             Inner => (None, None),
             Left => (None, Some(Role::Joins)),
@@ -176,7 +177,7 @@ impl FlatJoin {
         }))
     }
 
-    /// Takes up an outer join: its condition is that keys are equal, those of one leaf of each side.
+    /// Adds an outer join, whose condition must be equalities between one leaf of each side.
     fn outer(&mut self, join: &Join, left: &Columns, right: &Columns) -> Result<(), Reason> {
         let declined = || Reason::Outer(join.filter.as_ref().map_or_else(|| "true".into(), ToString::to_string));
         if join.filter.is_some() || join.on.is_empty() || join.null_equality == NullEquality::NullEqualsNull {
@@ -203,12 +204,12 @@ impl FlatJoin {
         Ok(())
     }
 
-    /// Whether a leaf has no values where it has no row.
+    /// Returns whether the columns of a leaf are NULL if it has no matching row.
     pub(super) fn is_padded(&self, leaf: usize) -> bool {
         self.outers.iter().any(|outer| outer.padded == leaf || outer.full && outer.kept == leaf)
     }
 
-    /// A condition on the rows of one leaf, which are asked before they are joined.
+    /// Adds a condition on the rows of one leaf, which is applied before the join.
     fn condition_of(&mut self, leaf: usize, condition: &Expr) -> Result<(), Reason> {
         if self.is_padded(leaf) {
             return Err(Reason::Outer(self.named(condition).to_string()));
@@ -230,7 +231,8 @@ impl FlatJoin {
                 let right = || join.right.schema().maybe_index_of_column(column).map(|k| k + left.len());
                 at.or_else(right).map(|k| both[k].clone())
             });
-            // A row that does not pass meets nothing, so that it is kept by an anti-join.
+            // An anti-join keeps rows that fail a condition on the kept side, so the condition is
+            // no filter of them.
             let anti = matches!(join.join_type, JoinType::LeftAnti | JoinType::RightAnti);
             if anti && !leaves_of(&conjunct).iter().any(|&leaf| self.leaves[leaf].1 == Role::Excludes) {
                 return Err(self.spans(&conjunct));
@@ -251,7 +253,7 @@ impl FlatJoin {
         Ok(())
     }
 
-    /// The expression with the names that its columns have in the plans of the leaves.
+    /// Returns the expression with the column names of the leaves' plans.
     pub(super) fn named(&self, expr: &Expr) -> Expr {
         replace_columns(expr, |column| {
             let (leaf, index) = as_leaf_column(column)?;
@@ -263,9 +265,10 @@ impl FlatJoin {
         Reason::Spans(self.named(expr).to_string())
     }
 
-    /// A condition over several leaves that is no comparison of two.
+    /// Adds a condition over several leaves that is no comparison of two expressions.
     fn spanning(&mut self, condition: &Expr) -> Result<(), Reason> {
-        // What lets rows through once must not be asked for each of its rows.
+        // The condition would be checked once per row of a semi-join or anti-join leaf, which must
+        // count once.
         if leaves_of(condition).iter().any(|&leaf| self.leaves[leaf].1 != Role::Joins) {
             return Err(self.spans(condition));
         }
@@ -273,7 +276,7 @@ impl FlatJoin {
         Ok(())
     }
 
-    /// A condition that rows must pass.
+    /// Adds a condition that rows must pass.
     fn condition(&mut self, condition: &Expr) -> Result<(), Reason> {
         check_plain(condition)?;
         match leaves_of(condition)[..] {
@@ -299,7 +302,8 @@ impl FlatJoin {
                     Operator::NotEq => Comparison::Ne,
                     _ => return self.spanning(condition),
                 };
-                // What lets rows through once must not be asked for each of its rows.
+                // Leaves of semi-joins and anti-joins must count once per row, so two of them
+                // cannot be compared.
                 let filters = |e: &Expr| leaves_of(e).iter().any(|&l| self.leaves[l].1 != Role::Joins);
                 if filters(&left) && filters(&right) {
                     return Err(self.spans(condition));
@@ -311,7 +315,7 @@ impl FlatJoin {
     }
 }
 
-/// Whether there is a join below, reached through nodes that are taken apart.
+/// Returns whether a join lies below, reached through nodes that can be flattened.
 fn opens(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::SubqueryAlias(alias) => opens(&alias.input),
@@ -325,17 +329,17 @@ fn opens(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// The expression over the columns of `plan` in terms of the columns of leaves.
+/// Rewrites an expression over the columns of `plan` to columns of leaves.
 pub(super) fn substitute(expr: &Expr, plan: &LogicalPlan, columns: &Columns) -> Expr {
     replace_columns(expr, |column| plan.schema().maybe_index_of_column(column).map(|k| columns[k].clone()))
 }
 
-/// The expression with other expressions in the place of columns.
+/// Replaces the columns of an expression, and removes its aliases.
 pub(super) fn replace_columns(expr: &Expr, of: impl Fn(&Column) -> Option<Expr>) -> Expr {
     let replace = |e: Expr| {
         let found = match &e {
             Expr::Column(column) => of(column),
-            // The name is that of the plan's column, which is no longer there.
+            // The alias names a column of the plan that was flattened.
             Expr::Alias(alias) => return Ok(Transformed::yes(alias.expr.as_ref().clone())),
             _ => None,
         };

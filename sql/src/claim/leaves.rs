@@ -1,7 +1,7 @@
-//! The leaves of a region: tensors that are bound as they are, or columns of inputs.
+//! The leaves of a region: tensors, bound unchanged, or columns of inputs.
 //!
-//! Leaves that read the same rows under other names share one input, and the columns of it that they share have one domain,
-//! so that they are read and encoded once.
+//! Leaves that read the same rows under different names share one input, which is read and encoded
+//! once. The columns that such leaves share have one domain.
 
 use super::build::{Builder, Claim};
 use super::contradiction::is_contradiction;
@@ -24,12 +24,13 @@ use datafusion::physical_expr::create_physical_expr;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Makes the region of what was built for fields and aggregates.
+/// Completes a region: decides the source of each leaf, and shares inputs and domains.
 pub(super) fn finish(builder: Builder, groups: Vec<GroupColumn>, aggregates: Vec<Aggregate>) -> Result<Claim, Reason> {
     let Builder { join, schema, supplied, fields, masks, conditions, required, total, outers, .. } = builder;
     let mut tensors = Vec::new();
     for (leaf, ((plan, role), supplied)) in join.leaves.iter().zip(&supplied).enumerate() {
-        // Coordinates of others beyond those of a tensor that keeps rows out are kept; outer joins add rows.
+        // An anti-join keeps coordinates beyond the dimensions of the excluding tensor; outer joins
+        // add rows.
         if *role == Role::Excludes || outers.iter().any(|outer| [outer.kept, outer.padded].contains(&leaf)) {
             tensors.push(None);
             continue;
@@ -40,7 +41,7 @@ pub(super) fn finish(builder: Builder, groups: Vec<GroupColumn>, aggregates: Vec
     }
     give_up_mixed_domains(&fields, &mut tensors);
     let mut shared: Vec<Origin> = Vec::new();
-    // The inputs of leaves that get rows of their own.
+    // The inputs of padded leaves, which get added rows and are not shared.
     let mut single: Vec<usize> = Vec::new();
     let mut leaves = Vec::new();
     for (leaf, ((plan, role), supplied)) in join.leaves.iter().zip(&supplied).enumerate() {
@@ -86,7 +87,7 @@ pub(super) fn finish(builder: Builder, groups: Vec<GroupColumn>, aggregates: Vec
     Ok(Claim { region, inputs, declined: join.declined })
 }
 
-/// What an expression of a leaf is in a row without values.
+/// Returns the value of a leaf's expression in a row whose columns are all NULL.
 fn absent(expr: &Expr, schema: &DFSchema) -> Result<ScalarValue, Reason> {
     let computed = || {
         let ty = expr.get_type(schema)?;
@@ -103,13 +104,13 @@ fn absent(expr: &Expr, schema: &DFSchema) -> Result<ScalarValue, Reason> {
     computed().map_err(|e: DataFusionError| Reason::Node(e.to_string()))
 }
 
-/// What the columns of a leaf are used for, by their numbers.
+/// The uses of a leaf's columns, as column indices.
 struct Used {
-    /// Those in fields.
+    /// Columns in fields.
     keys: Vec<usize>,
-    /// Those that are factors of sums.
+    /// Columns that are factors of sums.
     factors: Vec<usize>,
-    /// Whether one is used in a way that needs rows: an extreme, or two columns in one field.
+    /// True if a use needs rows: an extreme, a fold over a semiring, or two columns of one field.
     as_rows: bool,
 }
 
@@ -138,8 +139,8 @@ impl Used {
     }
 }
 
-/// The tensor that a plan scans, where keys are modes and factors are values, and what is asked of its rows are ranges of
-/// coordinates.
+/// Returns the tensor that a plan scans, if keys are modes, factors are values, and conditions are
+/// ranges of coordinates.
 fn as_tensor(plan: &LogicalPlan, conditions: &[&Expr], supplied: &[Expr], used: &Used) -> Option<Source> {
     if used.as_rows {
         return None;
@@ -155,8 +156,8 @@ fn as_tensor(plan: &LogicalPlan, conditions: &[&Expr], supplied: &[Expr], used: 
     (modes && values && all).then_some(Source::Tensor { table, columns, ranges })
 }
 
-/// What an expression reads of a tensor, if that is all that it does. Numbers are cast where they are read, if every value
-/// is kept, which casts of kernels do, too.
+/// Returns the mode or value that an expression reads, if it does nothing else. A cast of the value
+/// to a number is allowed if it is exact or converts as kernels do.
 fn tensor_column(table: &TensorTable, expr: &Expr) -> Option<TensorColumn> {
     let (column, to) = match expr {
         Expr::Column(column) => (column, None),
@@ -179,8 +180,8 @@ fn tensor_column(table: &TensorTable, expr: &Expr) -> Option<TensorColumn> {
     }
 }
 
-/// Coordinates are codes as they are. Values of rows that are compared with them may lie outside of the tensor and still
-/// count, so that there all of them must be encoded.
+/// Gives up tensors whose modes share a domain with columns of rows. The codes of a tensor are its
+/// coordinates, but rows may have values beyond its dimensions, so all values must be encoded.
 fn give_up_mixed_domains(fields: &[RegionField], tensors: &mut [Option<Source>]) {
     loop {
         let mut mixed = None;
@@ -198,7 +199,7 @@ fn give_up_mixed_domains(fields: &[RegionField], tensors: &mut [Option<Source>])
     }
 }
 
-/// Has each column of an input in one domain, wherever it stands.
+/// Gives each column of an input one domain across all leaves that read it.
 fn share_domains(region: &mut Region) {
     let of_tensors = |region: &Region, domain: usize| {
         let mut columns = region.fields.iter().filter(|f| f.domain == domain).flat_map(|f| f.columns.iter().flatten());
@@ -232,7 +233,7 @@ fn name_of(plan: &LogicalPlan, leaf: usize) -> String {
     }
 }
 
-/// Whether kernels have numbers of the type.
+/// Returns whether kernels have a number type for `ty`.
 fn is_machine_number(ty: &DataType) -> bool {
     !matches!(Number::of(ty), None | Some(Number::Decimal(_)))
 }

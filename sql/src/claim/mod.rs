@@ -1,4 +1,4 @@
-//! What of a plan is claimed: regions, and the optimizer rule that puts them into plans.
+//! Claiming: regions, and the optimizer rule that puts them into plans.
 
 mod build;
 mod contradiction;
@@ -29,10 +29,10 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 use std::sync::Arc;
 
-/// The region that the top of a plan is.
+/// Builds the region of the top node of a plan.
 ///
 /// # Errors
-/// The reason why it is none.
+/// The reason why the node cannot be claimed.
 pub fn can_claim(plan: &LogicalPlan) -> Result<Claim, Reason> {
     let LogicalPlan::Aggregate(aggregate) = plan else {
         return Err(Reason::Node(plan.display().to_string()));
@@ -45,7 +45,7 @@ pub fn can_claim(plan: &LogicalPlan) -> Result<Claim, Reason> {
     Ok(claim)
 }
 
-/// As [`can_claim`], under the options of a session.
+/// Like [`can_claim`], under the options of a session.
 fn decide(plan: &LogicalPlan, options: &RedpollOptions, cache: &Cache) -> Result<Claim, Reason> {
     if !options.enabled {
         return Err(Reason::Disabled);
@@ -60,12 +60,12 @@ fn decide(plan: &LogicalPlan, options: &RedpollOptions, cache: &Cache) -> Result
     }
 }
 
-/// The options of redpoll among those of a session.
+/// Returns the options of redpoll in a configuration.
 pub(crate) fn options(config: &ConfigOptions) -> RedpollOptions {
     config.extensions.get::<RedpollOptions>().cloned().unwrap_or_default()
 }
 
-/// Every aggregate of an optimized plan that was not claimed, with the reason.
+/// Returns every aggregate of an optimized plan that was not claimed, with the reason.
 pub(crate) fn declined(plan: &LogicalPlan, config: &ConfigOptions, cache: &Cache) -> Vec<(String, Reason)> {
     let options = options(config);
     let mut found = Vec::new();
@@ -81,11 +81,12 @@ pub(crate) fn declined(plan: &LogicalPlan, config: &ConfigOptions, cache: &Cache
     found
 }
 
-/// Replaces the largest regions that can be claimed by one node each. It runs after DataFusion's own rules, on joins whose
-/// conditions they have found and scans whose filters they have pushed.
+/// The optimizer rule that replaces the largest regions that can be claimed by one node each. It
+/// runs after DataFusion's own rules, which have found join conditions and pushed filters into
+/// scans.
 #[derive(Clone, Default, Debug)]
 pub struct ClaimRegions {
-    /// What is known of regions that ran before.
+    /// The regions that earlier runs left to DataFusion.
     pub(crate) cache: Arc<Cache>,
 }
 

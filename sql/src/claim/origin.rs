@@ -1,4 +1,4 @@
-//! Where the rows of a leaf come from, in one form whatever the leaf is called there.
+//! The origin of a leaf's rows, in a form that does not depend on the leaf's alias.
 
 use super::join::{as_leaf_column, in_plan, replace_columns};
 use datafusion::catalog::TableProvider;
@@ -10,27 +10,28 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan, TableScanBuilder};
 use std::sync::Arc;
 
-/// The rows of a leaf, with the expressions that are wanted of them.
+/// The rows of a leaf, and the expressions that are computed of them.
 #[derive(Clone, Debug)]
 pub(super) struct Origin {
     rows: Rows,
-    /// What rows must pass.
+    /// Conditions that rows must pass.
     conditions: Vec<Expr>,
-    /// The columns.
+    /// The expressions, one per column.
     exprs: Vec<Expr>,
 }
 
-/// What is read.
+/// The plan of the rows.
 #[derive(Clone, Debug)]
 enum Rows {
-    /// A table, all columns of which conditions and expressions may read.
+    /// A table; conditions and expressions may read all its columns.
     Scan(TableScan, Arc<dyn TableProvider>),
     /// Any other plan.
     Plan(LogicalPlan),
 }
 
 impl Origin {
-    /// The rows of a leaf's plan that pass conditions, and the expressions of its columns in terms of them.
+    /// Returns the rows of a leaf's plan that pass the conditions, and the leaf's expressions over
+    /// these rows.
     pub(super) fn new<'a>(
         plan: &LogicalPlan,
         conditions: impl Iterator<Item = &'a Expr> + Clone,
@@ -49,7 +50,7 @@ impl Origin {
         (Origin { rows: Rows::Plan(plan.clone()), conditions, exprs: Vec::new() }, exprs)
     }
 
-    /// Whether two are the same rows.
+    /// Returns whether both origins give the same rows.
     pub(super) fn same_rows(&self, other: &Origin) -> bool {
         let rows = match (&self.rows, &other.rows) {
             (Rows::Scan(a, p), Rows::Scan(b, q)) => {
@@ -61,18 +62,20 @@ impl Origin {
         rows && self.conditions == other.conditions && !self.conditions.iter().any(Expr::is_volatile)
     }
 
-    /// The number of the column that an expression is.
+    /// Returns the index of the column of an expression, and adds it if there is none.
     pub(super) fn column(&mut self, expr: Expr) -> usize {
         self.exprs.iter().position(|e| *e == expr).unwrap_or_else(|| self.column_anew(expr))
     }
 
-    /// The number of a column for an expression of its own: an outer join adds other keys to it than to its likes.
+    /// Adds a column for an expression, even if there is one already. The keys of outer joins need
+    /// their own columns, because each join adds other keys.
     pub(super) fn column_anew(&mut self, expr: Expr) -> usize {
         self.exprs.push(expr);
         self.exprs.len() - 1
     }
 
-    /// The table that is scanned, and all conditions on its rows, if it is a table.
+    /// Returns the scanned table and all conditions on its rows; `None` if the rows are another
+    /// plan.
     pub(super) fn scan(&self) -> Option<(&Arc<dyn TableProvider>, Vec<&Expr>)> {
         match &self.rows {
             Rows::Scan(scan, provider) => Some((provider, scan.filters.iter().chain(&self.conditions).collect())),
@@ -80,7 +83,7 @@ impl Origin {
         }
     }
 
-    /// The plan that supplies the columns.
+    /// Returns the plan that computes the columns.
     pub(super) fn plan(self) -> Result<LogicalPlan> {
         let used = self.exprs.iter().chain(&self.conditions);
         let mut builder = LogicalPlanBuilder::from(match self.rows {
@@ -107,7 +110,7 @@ impl Origin {
     }
 }
 
-/// The plan below its names, which has the same columns at the same places.
+/// Returns the plan below its aliases, which has the same columns in the same order.
 fn unaliased(plan: &LogicalPlan) -> &LogicalPlan {
     match plan {
         LogicalPlan::SubqueryAlias(alias) => unaliased(&alias.input),
@@ -115,7 +118,8 @@ fn unaliased(plan: &LogicalPlan) -> &LogicalPlan {
     }
 }
 
-/// The scan below names and filters, which leave columns where they are, with the filters on its columns.
+/// Returns the scan below aliases and filters, which keep the columns, with the filters in terms of
+/// its columns.
 fn scanned(plan: &LogicalPlan) -> Option<(TableScan, Arc<dyn TableProvider>, Vec<Expr>)> {
     match plan {
         LogicalPlan::SubqueryAlias(alias) => scanned(&alias.input),
@@ -137,14 +141,15 @@ fn scanned(plan: &LogicalPlan) -> Option<(TableScan, Arc<dyn TableProvider>, Vec
     }
 }
 
-/// The column at that place of a scan, by its name in the table.
+/// Returns column `k` of a scan, by its name in the table.
 fn scan_column(scan: &TableScan, k: usize) -> Expr {
     let schema = scan.source.schema();
     let index = scan.projection.as_ref().map_or(k, |projection| projection[k]);
     Expr::Column(Column::new(Some(scan.table_name.clone()), schema.field(index).name()))
 }
 
-/// Whether two plans give the same rows. That plans are equal does not say that they read the same tables.
+/// Returns whether two plans give the same rows. Equal plans may read different tables of the same
+/// name.
 fn is_same(a: &LogicalPlan, b: &LogicalPlan) -> bool {
     let tables = |plan: &LogicalPlan| {
         let mut tables = Some(Vec::new());

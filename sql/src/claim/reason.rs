@@ -1,20 +1,20 @@
-//! Why a part of a plan is not claimed.
+//! The reasons why a part of a plan is not claimed.
 
 use crate::error::Left;
 use datafusion::arrow::datatypes::DataType;
 use std::fmt;
 
-/// Why a part of a plan is left to DataFusion; `EXPLAIN VERBOSE` shows it.
+/// The reason why a part of a plan is left to DataFusion, shown by `EXPLAIN VERBOSE`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The node is no aggregate, nor anything that is computed as one.
+    /// The node is no aggregate over a join.
     Node(String),
-    /// There is but one table, and it is no tensor: nothing that a join would gain.
+    /// There is only one table, and it is no tensor.
     NoJoin,
-    /// An aggregate function that is no fold over a known semiring.
+    /// An aggregate function is no fold over a known semiring.
     Function(String),
-    /// A modifier of an aggregate that changes what it means.
+    /// An aggregate has a modifier that changes its meaning.
     Modifier {
         /// The aggregate.
         aggregate: String,
@@ -23,28 +23,28 @@ pub enum Reason {
     },
     /// An expression reads columns of several tables in a way that is no sum of products.
     Spans(String),
-    /// What an outer join or what is above it asks of rows, other than that keys of two tables are equal.
+    /// An outer join, or a condition above it, is more than equality of keys of two tables.
     Outer(String),
-    /// A value of a type that is not carried exactly there.
+    /// A type has no exact representation in kernels.
     Type {
-        /// What has the type.
+        /// The expression and its use.
         what: String,
         /// The type.
         ty: DataType,
     },
-    /// A grouping that is no list of expressions: sets, cubes, rollups.
+    /// The groups are grouping sets, a cube or a rollup.
     GroupingSets,
-    /// An expression gives another value each time.
+    /// An expression is volatile.
     Volatile(String),
-    /// A query inside of an expression.
+    /// An expression contains a subquery.
     Subquery(String),
-    /// Comparisons that no values pass together; DataFusion finds out at once.
+    /// No values satisfy all comparisons, which DataFusion finds out quickly.
     Contradiction,
-    /// Its rows were found to be for DataFusion when it ran.
+    /// An earlier run left the rows to DataFusion.
     Left(Left),
-    /// It is estimated not to pay.
+    /// The region is estimated not to pay.
     Cost(String),
-    /// It is switched off.
+    /// Claiming is disabled.
     Disabled,
 }
 

@@ -1,4 +1,4 @@
-//! Regions: a set of aggregates over one join, freed of DataFusion's plan nodes.
+//! Regions: aggregates over one join, independent of DataFusion's plan nodes.
 
 use crate::semiring::Semiring;
 use crate::table::TensorTable;
@@ -7,99 +7,101 @@ use datafusion::common::{Column, ScalarValue, TableReference};
 use datafusion::logical_expr::Expr;
 use redpoll_logic::Prim;
 
-/// Which leaf of a region.
+/// Index of a leaf of a region.
 pub type LeafId = usize;
 
-/// Which field of a region.
+/// Index of a field of a region.
 pub type FieldId = usize;
 
-/// A column that a leaf supplies.
+/// A column of a leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct LeafColumn {
     /// The leaf.
     pub leaf: LeafId,
-    /// Its number among the columns of the leaf.
+    /// The index among the columns of the leaf.
     pub column: usize,
 }
 
-/// A set of aggregates over one join.
+/// Aggregates over one join.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Region {
-    /// The tables that are joined.
+    /// The joined tables.
     pub leaves: Vec<Leaf>,
-    /// The outer joins among them, each after those whose rows it reads.
+    /// The outer joins among the leaves, each after those whose rows it reads.
     pub outers: Vec<Outer>,
-    /// The columns that join, group, are compared, or whose distinct values are folded.
+    /// The values that join, group, are compared, or are folded as distinct values.
     pub fields: Vec<RegionField>,
-    /// The comparisons that rows must pass.
+    /// Comparisons that rows must pass.
     pub masks: Vec<Mask>,
-    /// The other conditions over several leaves that rows must pass.
+    /// Other conditions over several leaves that rows must pass.
     pub conditions: Vec<Condition>,
-    /// The columns that must have values in all rows: comparisons with them decide which rows others keep out.
+    /// Columns that must not be NULL in any row, because anti-joins compare with them.
     pub total: Vec<LeafColumn>,
-    /// The columns of the result that name a group, first to last.
+    /// The group columns of the result, in order.
     pub groups: Vec<GroupColumn>,
-    /// The other columns of the result.
+    /// The other columns of the result, in order.
     pub aggregates: Vec<Aggregate>,
 }
 
-/// A table of the join.
+/// A table of a join.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Leaf {
-    /// What users call it.
+    /// The name of the table in the query.
     pub name: String,
-    /// Where its rows come from.
+    /// The origin of the rows.
     pub source: Source,
-    /// Whether its rows count, or just that there is one.
+    /// The effect of the leaf's rows on the rows of the join.
     pub role: Role,
-    /// The types of its columns.
+    /// The names and types of the columns.
     pub columns: Vec<ColumnInfo>,
-    /// The columns that must have values in the rows that keep others out.
+    /// Indices of columns in which rows of an anti-join's leaf must not be NULL to exclude other
+    /// rows.
     pub required: Vec<usize>,
-    /// What each column is in a row that an outer join adds; nothing for a leaf to which none does.
+    /// The value of each column in rows that outer joins add; empty if no outer join pads the leaf.
     pub absent: Vec<ScalarValue>,
 }
 
-/// An outer join: a leaf gets a row without values for every key that another one has and it does not, so that the join of
-/// both has what the outer join has.
+/// An outer join. The padded leaf gets a row of NULLs for each key that only the kept leaf has;
+/// then an inner join of both gives the rows of the outer join.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Outer {
     /// The leaf all of whose rows are kept.
     pub kept: LeafId,
-    /// The leaf that gets rows.
+    /// The leaf that gets added rows.
     pub padded: LeafId,
-    /// The columns that are equal, those of the leaf that is kept first; those of a leaf that gets rows have no other use.
+    /// The pairs of equal columns, that of the kept leaf first. The key columns of a padded leaf
+    /// have no other use.
     pub keys: Vec<(usize, usize)>,
-    /// Whether it holds the other way around, too (full outer join).
+    /// True if the kept leaf is padded, too (full outer join).
     pub full: bool,
 }
 
 /// A column of a leaf.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct ColumnInfo {
-    /// What users call it.
+    /// The name of the column in the query.
     pub name: String,
-    /// Its type.
+    /// The type of the column.
     pub ty: DataType,
 }
 
-/// Where the rows of a leaf come from.
+/// The origin of a leaf's rows.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Source {
-    /// An input of the node, which other leaves may read, too.
+    /// An input of the region, which other leaves may share.
     Input {
-        /// The number of the input.
+        /// The index of the input.
         input: usize,
-        /// Which of its columns each column of the leaf is.
+        /// The input's column for each column of the leaf.
         columns: Vec<usize>,
     },
-    /// A tensor, bound as it is; each column is one of its modes or its value.
+    /// A tensor, bound unchanged; each column is one of its modes or its value.
     Tensor {
         /// The tensor.
         table: TensorTable,
-        /// What each column of the leaf is.
+        /// The mode or value of each column.
         columns: Vec<TensorColumn>,
-        /// The entries that count are within all these.
+        /// Ranges of coordinates; only entries within all of them count.
         ranges: Vec<ModeRange>,
     },
 }
@@ -111,11 +113,11 @@ pub struct ModeRange {
     pub mode: usize,
     /// The first coordinate.
     pub low: u64,
-    /// The one behind the last.
+    /// The end of the range, exclusive.
     pub high: u64,
 }
 
-/// What a column of a tensor's table is.
+/// The content of a column of a tensor's table.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum TensorColumn {
     /// The coordinate in a mode.
@@ -124,34 +126,35 @@ pub enum TensorColumn {
     Value,
 }
 
-/// What the rows of a leaf do to the rows of the join.
+/// The effect of a leaf's rows on the rows of a join.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
-    /// Each row joins: rows of the result multiply.
+    /// Each row joins, so rows of the result multiply.
     Joins,
-    /// A row lets rows of others through, once (semi-join).
+    /// Rows of others pass once if a row matches them (semi-join).
     Filters,
-    /// A row keeps rows of others out (anti-join).
+    /// Rows of others pass if no row matches them (anti-join).
     Excludes,
 }
 
-/// A name for values that are equal: the field of a Logic table.
+/// A class of equal values, which is a field of the Logic table.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct RegionField {
-    /// What users call it.
+    /// The name of the field in messages.
     pub name: String,
-    /// The columns that hold it, one tuple of columns for each; those of one leaf may be several, which are then equal.
+    /// The columns of the field, one tuple of columns for each occurrence. A leaf may have several
+    /// occurrences, which are then equal.
     pub columns: Vec<Vec<LeafColumn>>,
-    /// Fields of the same domain have the same codes for the same values.
+    /// The id of the domain. Fields of one domain share the codes of values.
     pub domain: usize,
-    /// What becomes of rows with a NULL in it.
+    /// The treatment of NULLs in the field.
     pub nulls: Nulls,
 }
 
-/// What becomes of rows with a NULL in a field.
+/// The treatment of rows with a NULL in a field.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Nulls {
-    /// They join nothing.
+    /// Such rows join nothing.
     Drop,
     /// NULL is a value like others.
     Keep,
@@ -166,29 +169,31 @@ pub struct Mask {
     pub comparison: Comparison,
     /// The right side.
     pub right: FieldId,
-    /// The leaf whose rows must pass to keep others out; `None` where the rows of the join must pass.
+    /// The excluding leaf whose rows are compared; `None` if the rows of the join must pass.
     pub within: Option<LeafId>,
 }
 
-/// A condition over fields of several leaves, which is computed for all their values beforehand.
+/// A condition over fields of several leaves, computed in advance for all combinations of their
+/// values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Condition {
     /// The fields.
     pub fields: Vec<FieldId>,
-    /// The condition; part `p` of the tuple of the `k`-th field is the column [`Condition::column`] of `k` and `p`.
+    /// The condition over the columns [`Condition::column`] of `k` and `p`, which are part `p` of
+    /// the tuple of the `k`-th field.
     pub expr: Expr,
-    /// What users call it.
+    /// The condition as the user wrote it.
     pub name: String,
 }
 
 impl Condition {
-    /// The column of a field's part.
+    /// Returns the column of a part of a field.
     pub fn column(field: usize, part: usize) -> Column {
         Column::new(Some(TableReference::bare(format!("field#{field}"))), part.to_string())
     }
 }
 
-/// How two fields are compared.
+/// A comparison operator.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Comparison {
     /// `<`
@@ -203,67 +208,67 @@ pub enum Comparison {
     Ne,
 }
 
-/// A column of the result that names a group.
+/// A group column of the result.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct GroupColumn {
-    /// The field that holds it.
+    /// The field of the group key.
     pub field: FieldId,
-    /// Which of the columns of the field's tuple.
+    /// The index within the field's tuple of columns.
     pub part: usize,
 }
 
-/// A column of the result that is computed.
+/// A computed column of the result.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Aggregate {
-    /// How many rows have all these columns; of no column, how many rows.
+    /// The number of rows in which none of these columns is NULL.
     Count(Vec<LeafColumn>),
     /// A sum of products.
     Sum(Sum),
-    /// A sum of products over the number of rows that have a value.
+    /// A sum of products, divided by the number of rows in which it is not NULL.
     Average(Sum),
     /// The smallest or largest value of a column.
     Extreme {
-        /// Which of the two.
+        /// The minimum or maximum.
         end: End,
         /// The column.
         column: LeafColumn,
-        /// A row counts when all these columns have values, too.
+        /// Only rows in which none of these columns is NULL count, in addition to `column`.
         valid: Vec<LeafColumn>,
     },
     /// A fold over a semiring.
     Fold {
         /// The semiring.
         semiring: Semiring,
-        /// The arguments, of one leaf each.
+        /// The arguments, each of another leaf.
         factors: Vec<LeafColumn>,
-        /// A row counts when all these columns have values.
+        /// Only rows in which none of these columns is NULL count.
         valid: Vec<LeafColumn>,
     },
-    /// How many values a column has in a group, NULL not among them.
+    /// The number of distinct values of a column in a group, without NULL.
     CountDistinct {
-        /// The field that holds the column.
+        /// The field of the column.
         field: FieldId,
         /// The column.
         column: LeafColumn,
-        /// A row counts when all these columns have values, too.
+        /// Only rows in which none of these columns is NULL count, in addition to `column`.
         valid: Vec<LeafColumn>,
     },
-    /// The sum of the values that a column has in a group, each once, or their mean.
+    /// The sum or mean of the distinct values of a column in a group.
     OverDistinct {
-        /// The field that holds the column.
+        /// The field of the column.
         field: FieldId,
         /// The column.
         column: LeafColumn,
-        /// A row counts when all these columns have values, too.
+        /// Only rows in which none of these columns is NULL count, in addition to `column`.
         valid: Vec<LeafColumn>,
-        /// The type in which it is computed.
+        /// The number type of the computation.
         ty: Number,
-        /// Whether the mean is asked for.
+        /// True for the mean.
         mean: bool,
     },
 }
 
-/// Which end of an order.
+/// An end of an order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum End {
     /// The smallest.
@@ -272,56 +277,56 @@ pub enum End {
     Max,
 }
 
-/// A sum over rows of a sum of products.
+/// A sum of products over rows.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Sum {
-    /// What is summed, in cases that have no rows in common; rows of none do not count.
+    /// The cases, which share no rows; rows outside all cases do not count.
     pub cases: Vec<Case>,
-    /// Whether every row is in a case.
+    /// True if every row is in a case.
     pub covers: bool,
-    /// What must not exceed the type that it was computed in.
+    /// Sums of narrow integers that must not overflow their type.
     pub narrow: Vec<Narrow>,
-    /// The type in which it is computed.
+    /// The number type of the computation.
     pub ty: Number,
 }
 
-/// What is summed in the rows in which all guards have values.
+/// The products that are summed in the rows of one case.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Case {
-    /// The columns that have values in the rows of the case.
+    /// Columns that are not NULL exactly in the rows of the case.
     pub guards: Vec<LeafColumn>,
-    /// A row counts when all these columns have values, too.
+    /// Only rows in which none of these columns is NULL count, in addition to the guards.
     pub valid: Vec<LeafColumn>,
-    /// The products; each has at most one column of a leaf.
+    /// The products, each with at most one column per leaf.
     pub terms: Vec<Term>,
 }
 
-/// A sum of products of integers that is to stay within the type in which it was written.
+/// A sum of products of integers that must not overflow the type in which it was written.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Narrow {
     /// The factors of each product.
     pub products: Vec<Vec<LeafColumn>>,
-    /// The largest number of the type.
+    /// The largest value of the type.
     pub most: u64,
 }
 
 impl Sum {
-    /// The terms of all cases.
+    /// Returns the terms of all cases.
     pub fn terms(&self) -> impl Iterator<Item = &Term> {
         self.cases.iter().flat_map(|case| &case.terms)
     }
 }
 
-/// A product.
+/// A product of columns.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Term {
-    /// Whether it is subtracted.
+    /// True if the product is subtracted.
     pub negative: bool,
-    /// Its factors, of one leaf each.
+    /// The factors, each of another leaf.
     pub factors: Vec<LeafColumn>,
 }
 
-/// The numbers that sums are computed in.
+/// The number types of sums.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Number {
     /// `BIGINT`, which wraps.
@@ -330,12 +335,12 @@ pub enum Number {
     U64,
     /// `DOUBLE`.
     F64,
-    /// `DECIMAL` of that many digits behind the point, as integers of 128 bits in limbs.
+    /// `DECIMAL` with the given scale, as integers of 128 bits in limbs.
     Decimal(i8),
 }
 
 impl Number {
-    /// The primitive that kernels compute in.
+    /// Returns the primitive type of kernels.
     pub fn prim(self) -> Prim {
         match self {
             Number::I64 | Number::Decimal(_) => Prim::I64,
@@ -344,7 +349,7 @@ impl Number {
         }
     }
 
-    /// The numbers of an Arrow type.
+    /// Returns the number type of an Arrow type.
     pub fn of(ty: &DataType) -> Option<Number> {
         match ty {
             DataType::Int64 => Some(Number::I64),
@@ -357,16 +362,16 @@ impl Number {
 }
 
 impl Region {
-    /// The fields that a leaf has columns of.
+    /// Returns the fields that have columns of a leaf.
     pub fn fields_of(&self, leaf: LeafId) -> impl Iterator<Item = FieldId> {
         let holds = move |field: &RegionField| field.columns.iter().flatten().any(|c| c.leaf == leaf);
         self.fields.iter().enumerate().filter(move |(_, f)| holds(f)).map(|(k, _)| k)
     }
 
-    /// The semiring of an aggregate, and its arguments.
+    /// Returns the semiring of an aggregate, and its arguments.
     ///
     /// # Panics
-    /// When the aggregate is no fold over a semiring.
+    /// If the aggregate is no fold over a semiring.
     pub fn semiring(&self, aggregate: usize) -> (&Semiring, &[LeafColumn]) {
         match &self.aggregates[aggregate] {
             Aggregate::Fold { semiring, factors, .. } => (semiring, factors),
@@ -374,12 +379,12 @@ impl Region {
         }
     }
 
-    /// The type of a column.
+    /// Returns the name and type of a column.
     pub fn column(&self, column: LeafColumn) -> &ColumnInfo {
         &self.leaves[column.leaf].columns[column.column]
     }
 
-    /// The fields of groups, each once, in order.
+    /// Returns the fields of the group columns, each once, in order.
     pub fn group_fields(&self) -> Vec<FieldId> {
         let mut fields = Vec::new();
         for group in &self.groups {
@@ -392,7 +397,7 @@ impl Region {
 }
 
 impl Region {
-    /// The tensor of a leaf that is bound as it is.
+    /// Returns the tensor of a leaf and its columns; `None` if the leaf reads an input.
     pub fn tensor(&self, leaf: LeafId) -> Option<(&TensorTable, &[TensorColumn])> {
         match &self.leaves[leaf].source {
             Source::Tensor { table, columns, .. } => Some((table, columns)),
@@ -400,7 +405,7 @@ impl Region {
         }
     }
 
-    /// The input that the rows of a leaf are read from.
+    /// Returns the input of a leaf; `None` for tensors.
     pub fn input(&self, leaf: LeafId) -> Option<usize> {
         match &self.leaves[leaf].source {
             Source::Input { input, .. } => Some(*input),
@@ -408,7 +413,7 @@ impl Region {
         }
     }
 
-    /// The input that a column is read from, and its number there.
+    /// Returns the input of a column, and its index there; `None` for tensors.
     pub fn input_column(&self, column: LeafColumn) -> Option<(usize, usize)> {
         match &self.leaves[column.leaf].source {
             Source::Input { input, columns } => Some((*input, columns[column.column])),

@@ -1,11 +1,13 @@
-//! Sums of products: an expression over several leaves as terms with a factor of each leaf at most, in each of some cases.
+//! Sums of products: an expression over several leaves, split into cases, each a sum of terms with
+//! at most one factor per leaf.
 //!
-//! Decimals are exact, as long as what is computed of them cannot exceed 128 bits.
-//! Integers wrap in DataFusion, so `+`, `-` and `*` on one 64-bit type are a ring and distribute exactly; floats may be
-//! regrouped, as they are by DataFusion's own partial sums. Narrower integers are computed in the wider type that they are
-//! cast to, where what is stored shows that they do not wrap. `CASE` over conditions of one leaf each, or `AND` of such,
-//! cuts the rows into cases that have none in common. Other operators are computed where all that they read is of one leaf,
-//! by DataFusion.
+//! In DataFusion, integers wrap, so `+`, `-` and `*` on one 64-bit type are a ring and distribute
+//! exactly. Floats may be regrouped, as in DataFusion's own partial sums. Decimals are exact while
+//! their computation cannot exceed 128 bits. Narrower integers are computed in the wider type that
+//! they are cast to, if the encoded values cannot overflow.
+//!
+//! A `CASE` over conditions of one leaf each, or `AND`s of such conditions, splits the rows into
+//! disjoint cases. DataFusion computes other operators if they read one leaf only.
 
 use super::join::leaves_of;
 use super::reason::Reason;
@@ -19,52 +21,52 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast};
 /// A product of expressions of one leaf each.
 #[derive(Clone, Debug)]
 pub(super) struct Product {
-    /// Whether it is subtracted.
+    /// True if the product is subtracted.
     pub(super) negative: bool,
-    /// The factors, the leaf of each.
+    /// The factors, at most one per leaf, with their leaves.
     pub(super) factors: Vec<(usize, Expr)>,
-    /// The factors as they were written, several of a leaf apart.
+    /// The factors as they were written, maybe several per leaf.
     parts: Vec<(usize, Expr)>,
 }
 
-/// What an expression is in the rows that pass all guards.
+/// The expression in the rows that pass all guards.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Case {
-    /// Conditions that must be true, of one leaf each.
+    /// Conditions of one leaf each that must be true.
     pub(super) guards: Vec<(usize, Expr)>,
-    /// The expressions of one leaf each that must have values beside the factors of terms.
+    /// Expressions of one leaf each that must not be NULL, in addition to the factors.
     values: Vec<(usize, Expr)>,
-    /// The terms.
+    /// The products whose sum is the expression.
     pub(super) products: Vec<Product>,
 }
 
-/// Integers of a narrow type that must not exceed it.
+/// A sum of products in a narrow integer type, which must not overflow.
 #[derive(Clone, Debug)]
 pub(super) struct Narrow {
-    /// The factors of products whose sum is bounded.
+    /// The factors of each product.
     pub(super) products: Vec<Vec<(usize, Expr)>>,
-    /// The largest number of the type.
+    /// The largest value of the type.
     pub(super) most: u64,
 }
 
 /// An expression in all rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Terms {
-    /// The cases, which have no rows in common; in rows of none the expression is NULL.
+    /// The cases, which share no rows; the expression is NULL in rows outside all cases.
     pub(super) cases: Vec<Case>,
-    /// Whether every row is in a case.
+    /// True if every row is in a case.
     pub(super) covers: bool,
-    /// What must not wrap.
+    /// Sums that must not overflow.
     pub(super) narrow: Vec<Narrow>,
 }
 
-/// More terms than these are not worth a program.
+/// The largest number of terms for which a program is made.
 const MOST_TERMS: usize = 16;
 
-/// Decimals are computed in integers of 128 bits, and DataFusion refuses those that do not fit.
+/// The bound of decimals: DataFusion computes them in 128 bits and reports those that do not fit.
 const MOST: f64 = 1.7e38;
 
-/// The most that a decimal can be, without its point; `None` when that is not known.
+/// Returns a bound of the unscaled absolute value of a decimal expression; `None` if there is none.
 fn most(expr: &Expr, schema: &DFSchema) -> Option<f64> {
     let DataType::Decimal128(precision, scale) = expr.get_type(schema).ok()? else { return None };
     if leaves_of(expr).len() < 2 {
@@ -90,19 +92,20 @@ fn most(expr: &Expr, schema: &DFSchema) -> Option<f64> {
     }
 }
 
-/// The terms of an expression of that type; what reads no leaf is computed with `home`.
+/// Splits an expression of type `number` into terms. Parts that read no leaf are computed with leaf
+/// `home`.
 pub(super) fn terms(expr: &Expr, number: Number, schema: &DFSchema, home: usize) -> Result<Terms, Reason> {
     let spans = || Reason::Spans(expr.to_string());
     match leaves_of(expr)[..] {
         [] if is_null(expr) => return Ok(Terms { covers: false, ..Terms::default() }),
-        // A float of 0 makes a NaN of what is infinite.
+        // For floats, a product with 0 may be NaN, so the term stays.
         [] if number != Number::F64 && is_zero(expr) => return Ok(Terms::always(Vec::new())),
         [] => return Ok(Terms::of(home, expr)),
         [leaf] => return Ok(Terms::of(leaf, expr)),
         _ => {}
     }
     let part = |e: &Expr| match (e.get_type(schema).ok().and_then(|ty| Number::of(&ty)), number) {
-        // A product of decimals has a scale of its own, and so has a sum.
+        // Products and sums of decimals have their own scale.
         (Some(own @ Number::Decimal(_)), Number::Decimal(_)) => terms(e, own, schema, home),
         (Some(own), _) if own == number => terms(e, own, schema, home),
         _ => Err(spans()),
@@ -145,29 +148,29 @@ fn is_zero(expr: &Expr) -> bool {
 }
 
 impl Case {
-    /// The expressions of one leaf each that must have values.
+    /// Returns the expressions of one leaf each that must not be NULL.
     pub(super) fn values(&self) -> impl Iterator<Item = &(usize, Expr)> {
         self.values.iter().chain(self.products.iter().flat_map(|product| &product.factors))
     }
 }
 
 impl Terms {
-    /// The same terms in every row.
+    /// Returns the sum of `products`, in every row.
     fn always(products: Vec<Product>) -> Terms {
         Terms { cases: vec![Case { products, ..Case::default() }], covers: true, narrow: Vec::new() }
     }
 
-    /// An expression of one leaf.
+    /// Returns an expression of one leaf as a term.
     fn of(leaf: usize, expr: &Expr) -> Terms {
         let factors = vec![(leaf, expr.clone())];
         Terms::always(vec![Product { negative: false, parts: factors.clone(), factors }])
     }
 
-    /// Two expressions as one, in each pair of cases.
+    /// Combines two expressions in each pair of their cases.
     fn with(self, other: &Terms, join: impl Fn(&[Product], &[Product]) -> Vec<Product>) -> Terms {
         let pair = |a: &Case, b: &Case| {
             let products = join(&a.products, &b.products);
-            // What is multiplied by 0 has no term left, and must have a value all the same.
+            // A product with 0 has no term left, but its other factor must still not be NULL.
             let values = match products.is_empty() {
                 true => a.values().chain(b.values()).cloned().collect(),
                 false => [&a.values[..], &b.values[..]].concat(),
@@ -183,7 +186,7 @@ impl Terms {
     }
 }
 
-/// The product of two products; factors of one leaf become one, which DataFusion computes.
+/// Multiplies two products; factors of one leaf become one expression, which DataFusion computes.
 fn times(a: &Product, b: &Product) -> Product {
     let mut factors = a.factors.clone();
     for (leaf, factor) in &b.factors {
@@ -195,13 +198,13 @@ fn times(a: &Product, b: &Product) -> Product {
     Product { negative: a.negative ^ b.negative, factors, parts: [&a.parts[..], &b.parts[..]].concat() }
 }
 
-/// The cases of a `CASE`: in the rows of each branch, no branch before it has a condition that is true.
+/// Splits a `CASE`: a row is in the first branch whose condition is true.
 fn cases(
     case: &CaseExpr,
     spans: impl Fn() -> Reason,
     part: impl Fn(&Expr) -> Result<Terms, Reason>,
 ) -> Result<Terms, Reason> {
-    // The rows that are left, as disjoint lists of guards.
+    // The remaining rows, as disjoint lists of guards.
     let mut left: Vec<Vec<(usize, Expr)>> = vec![Vec::new()];
     let mut found = Terms { covers: true, ..Terms::default() };
     let mut branch = |rows: &[Vec<(usize, Expr)>], value: &Expr| {
@@ -230,7 +233,8 @@ fn cases(
         let and = |guards: &Vec<(usize, Expr)>, more: &[(usize, Expr)]| [&guards[..], more].concat();
         let here: Vec<_> = left.iter().map(|guards| and(guards, &parts)).collect();
         branch(&here, then)?;
-        // What is not true: the first part is not, or it is and the second is not, ..
+        // The complement of the condition: the first part is not true, or it is and the second is
+        // not, ..
         let not = |k: usize| {
             let (leaf, own) = &parts[k];
             let rest = (*leaf, Expr::IsNotTrue(Box::new(own.clone())));
@@ -248,7 +252,7 @@ fn cases(
     Ok(found)
 }
 
-/// The terms of integers that are cast to a number of 64 bits, computed as such numbers.
+/// Splits an integer expression that is cast to a 64-bit number, computing it in that type.
 fn widening(expr: &Expr, number: Number, schema: &DFSchema, home: usize) -> Option<Terms> {
     let ty = expr.get_type(schema).ok()?;
     let (wide, most) = match (number, &ty) {
@@ -264,7 +268,7 @@ fn widening(expr: &Expr, number: Number, schema: &DFSchema, home: usize) -> Opti
     Some(Terms { narrow: vec![Narrow { products, most }], ..Terms::always(found) })
 }
 
-/// The largest number of a signed type.
+/// Returns the largest value of a signed type.
 fn most_of(ty: &DataType) -> Option<u64> {
     Some(match ty {
         DataType::Int8 => i8::MAX as u64,
@@ -275,7 +279,8 @@ fn most_of(ty: &DataType) -> Option<u64> {
     })
 }
 
-/// The products of an expression all of whose operators are of type `ty`, with factors cast to `wide`.
+/// Splits an expression whose operators all have type `ty` into products with factors cast to
+/// `wide`.
 fn widened(expr: &Expr, ty: &DataType, wide: &DataType, schema: &DFSchema, home: usize) -> Option<Vec<Product>> {
     if expr.get_type(schema).ok()? != *ty {
         return None;
@@ -305,7 +310,7 @@ fn widened(expr: &Expr, ty: &DataType, wide: &DataType, schema: &DFSchema, home:
     })
 }
 
-/// The expressions of one leaf each that must all have values for an expression to have one.
+/// Returns expressions of one leaf each that are all not NULL exactly if `expr` is not NULL.
 pub(super) fn strict_parts(expr: &Expr, home: usize) -> Result<Vec<(usize, Expr)>, Reason> {
     match (&leaves_of(expr)[..], expr) {
         ([], _) => Ok(vec![(home, expr.clone())]),
@@ -319,7 +324,7 @@ pub(super) fn strict_parts(expr: &Expr, home: usize) -> Result<Vec<(usize, Expr)
     }
 }
 
-/// The two expressions of which one is the first that has a value.
+/// Returns the arguments of `coalesce(x, y)`, also written as a `CASE`.
 pub(super) fn coalesce_of(expr: &Expr) -> Option<(&Expr, &Expr)> {
     match expr {
         Expr::ScalarFunction(call) if call.func.name() == "coalesce" => match &call.args[..] {
@@ -334,7 +339,7 @@ pub(super) fn coalesce_of(expr: &Expr) -> Option<(&Expr, &Expr)> {
     }
 }
 
-/// Whether an expression has a value in every row.
+/// Returns whether an expression is never NULL.
 pub(super) fn is_total(expr: &Expr, schema: &dyn ExprSchema) -> bool {
     !expr.nullable(schema).unwrap_or(true)
 }

@@ -1,8 +1,9 @@
-//! What values of a type can be used for.
+//! Properties of types that decide the use of their values.
 
 use datafusion::arrow::datatypes::DataType;
 
-/// Whether equal values of the type are the same value, so that it can be a key. Zero of a float has two signs.
+/// Returns whether equal values of the type are identical, so that it can be a key. Floats are not:
+/// zero has two signs.
 pub(super) fn is_key(ty: &DataType) -> bool {
     match ty {
         DataType::Dictionary(_, value) => is_key(value),
@@ -10,7 +11,7 @@ pub(super) fn is_key(ty: &DataType) -> bool {
     }
 }
 
-/// Whether values of the type have an order that codes can keep.
+/// Returns whether codes can preserve the order of the type's values.
 pub(super) fn is_ordered(ty: &DataType) -> bool {
     use DataType::*;
     matches!(ty, Boolean | Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView | Date32 | Date64)
