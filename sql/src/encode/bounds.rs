@@ -1,4 +1,4 @@
-//! How many rows a join can have at most, from what its leaves are found to be.
+//! An upper bound of the rows of a join, from the repeats of keys in its leaves.
 
 use super::Encoded;
 use super::domain::MISSING;
@@ -8,10 +8,10 @@ use datafusion::common::HashMap;
 use std::cmp::Reverse;
 
 impl Encoded {
-    /// How many rows the join has at most, computed once.
+    /// Returns an upper bound of the number of rows of the join, which is computed once.
     ///
     /// # Errors
-    /// When a tensor cannot be read.
+    /// If a tensor cannot be read.
     pub fn most_rows(&self, region: &Region) -> Result<u128> {
         if let Some(rows) = self.most_rows.get() {
             return Ok(*rows);
@@ -20,13 +20,13 @@ impl Encoded {
         Ok(*self.most_rows.get_or_init(|| rows))
     }
 
-    /// How many rows the join has at most: those of one leaf, times, for each leaf more, how many of its rows have the same
-    /// values in the fields that those before have. Of all leaves to begin with the best is taken, the longest first: where
-    /// others are looked up in them by their keys, the join has no more rows than the longest, and the keys of that one need
-    /// not be counted.
+    /// Computes the bound. Starting with the rows of one leaf, each further leaf multiplies it by
+    /// the largest number of its rows with equal values in the fields that earlier leaves have. The
+    /// best of all starting leaves is taken, the longest first: if the others are looked up in it
+    /// by their keys, the join has no more rows than it has, and its own keys need not be counted.
     ///
     /// # Errors
-    /// When a tensor cannot be read.
+    /// If a tensor cannot be read.
     fn bound_rows(&self, region: &Region) -> Result<u128> {
         let joins = (0..region.leaves.len()).filter(|&leaf| region.leaves[leaf].role == Role::Joins);
         let mut known = HashMap::new();
@@ -59,7 +59,8 @@ impl Encoded {
         Ok(most)
     }
 
-    /// How many rows of a leaf have the same values in some fields at most.
+    /// Returns the largest number of rows of a leaf with equal values in some fields, or a bound of
+    /// it.
     fn repeats(
         &self,
         region: &Region,
@@ -78,7 +79,7 @@ impl Encoded {
                 let shape: Vec<u64> = fields.iter().map(|&field| self.domain(region, field).size()).collect();
                 most_alike(&codes, &shape)
             }
-            // A place has one entry.
+            // A coordinate has at most one entry.
             (None, Some((table, _))) if fields.len() == table.shape().len() => 1,
             (None, Some((table, _))) => table.tensor()?.count_stored()?,
             (None, None) => 0,
@@ -88,16 +89,19 @@ impl Encoded {
     }
 }
 
-/// How many rows have the same codes at most, or a bound of that; rows without one are none.
+/// Returns the largest number of rows with equal codes, or a bound of it. Rows with a missing code
+/// do not count.
 fn most_alike(codes: &[&[u64]], shape: &[u64]) -> u64 {
     most_counted(codes, shape).unwrap_or_else(|| match codes {
         [codes] => most_repeated(codes),
-        // Rows that are alike in all fields are alike in each, which takes no table of tuples to find.
+        // Rows with equal codes in all fields are equal in each, so the least count of a single
+        // field is a bound.
         _ => codes.iter().zip(shape).map(|(codes, size)| most_alike(&[*codes], &[*size])).min().unwrap_or(0),
     })
 }
 
-/// How many rows have the same codes at most, by a count for each place; `None` where there are far more places than rows.
+/// Returns the largest number of rows with equal codes, by a counter per combination of codes;
+/// `None` if there are far more combinations than rows.
 fn most_counted(codes: &[&[u64]], shape: &[u64]) -> Option<u64> {
     let rows = codes.first().map_or(0, |list| list.len());
     let places = shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d))?;
@@ -119,15 +123,15 @@ fn most_counted(codes: &[&[u64]], shape: &[u64]) -> Option<u64> {
     Some(counts.into_iter().max().unwrap_or(0).into())
 }
 
-/// How many rows have the same code at most.
+/// Returns the largest number of rows with the same code.
 fn most_repeated(codes: &[u64]) -> u64 {
     let mut counts: HashMap<u64, u64> = HashMap::with_capacity(codes.len());
     codes.iter().filter(|&&code| code != MISSING).for_each(|&code| *counts.entry(code).or_default() += 1);
     counts.into_values().max().unwrap_or(0)
 }
 
-/// So many counts are cheap whatever the number of rows.
+/// Number of counters that are cheap whatever the number of rows.
 const DENSE: u64 = 1 << 16;
 
-/// So many counts a row are.
+/// Number of counters per row that are cheap.
 const SPREAD: u64 = 4;

@@ -1,4 +1,4 @@
-//! The codes of a domain in the rows of every leaf that has columns of it.
+//! The codes of a domain, in the rows of every leaf that has columns of it.
 
 use super::domain::Domain;
 use super::extent;
@@ -10,19 +10,20 @@ use datafusion::arrow::array::ArrayRef;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A domain with the codes of its columns.
+/// A domain, with the codes of its columns.
 pub(super) struct Made {
     pub(super) domain: Domain,
-    /// The codes of a field in the rows of a leaf.
+    /// The codes of each field in the rows of a leaf: field, leaf, code of each row.
     pub(super) codes: Vec<(FieldId, usize, Arc<Vec<u64>>)>,
-    /// The bytes of all.
+    /// The size of the codes and of the domain's values in bytes.
     pub(super) bytes: usize,
 }
 
-/// The columns of inputs that a tuple of columns of leaves is.
+/// The input columns of a tuple of leaf columns.
 type InputTuple = Vec<Option<(usize, usize)>>;
 
-/// A domain, and the codes of all its columns; those of the same columns are computed once.
+/// Builds a domain, and the codes of all its columns; leaves that read the same columns share their
+/// codes.
 pub(super) fn domain_of(
     region: &Region,
     domain: usize,

@@ -1,4 +1,4 @@
-//! Conditions over several leaves as tensors: the values of their fields that pass.
+//! Conditions over several leaves as tensors: the combinations of values that pass.
 
 use super::Encoded;
 use super::tensor::format;
@@ -17,14 +17,15 @@ use redpoll_logic::{DType, Scalar, TensorType};
 use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
 use std::sync::Arc;
 
-/// More combinations of values are not worth computing.
+/// The largest number of combinations for which a condition is computed.
 const MOST_PLACES: u64 = 1 << 20;
 
 impl Encoded {
-    /// The codes of the fields of a condition for which it is true.
+    /// Returns a boolean tensor over the fields of a condition, true at the codes that pass.
     ///
     /// # Errors
-    /// When there are too many, the condition raises an error, or Arrow refuses a computation.
+    /// If there are more than [`MOST_PLACES`] combinations, the condition raises an error, or Arrow
+    /// refuses a computation.
     pub fn passing(&self, region: &Region, condition: &Condition) -> Result<Tensor> {
         let shape: Vec<u64> = condition.fields.iter().map(|&f| self.size(region, f)).collect();
         let sizes = condition.fields.iter().zip(&shape);
@@ -50,7 +51,7 @@ impl Encoded {
         Ok(Tensor::from_triples(ty, &triples, Duplicates::Error)?.0)
     }
 
-    /// The condition for each combination of codes.
+    /// Evaluates the condition for each combination of codes.
     fn evaluate(
         &self,
         region: &Region,
@@ -81,7 +82,7 @@ impl Encoded {
         )?;
         let rows = coordinates.first().map_or(0, Vec::len);
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        // Physical expressions find columns by their places.
+        // Physical expressions refer to columns by index.
         let plain: Vec<Field> =
             (0..columns.len()).map(|k| Field::new(k.to_string(), columns[k].data_type().clone(), true)).collect();
         let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(plain)), columns, &options)?;

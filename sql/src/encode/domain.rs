@@ -1,4 +1,4 @@
-//! Domains: the values of fields that are joined or compared, as codes in their order.
+//! Domains: the values of fields that are joined or compared, as codes in the order of values.
 
 use super::integers::{Integers, distinct, from_integers};
 use crate::claim::Number;
@@ -11,10 +11,11 @@ use datafusion::common::HashMap;
 use redpoll_logic::{Format, Scalar, TensorType};
 use redpoll_physical::storage::Tensor;
 
-/// The code of a row whose value is in no domain.
+/// The code of a row whose value is not in the domain.
 pub const MISSING: u64 = u64::MAX;
 
-/// The values of a domain: code `k` is the `k`-th smallest.
+/// The values of a domain. Codes count from 0 and grow with the values; see [`Domain::null`] for
+/// NULL.
 #[derive(Debug)]
 pub struct Domain {
     size: u64,
@@ -23,24 +24,25 @@ pub struct Domain {
 
 #[derive(Debug)]
 enum Values {
-    /// The integers from `min` on; NULL comes after the last.
+    /// The integers from `min` on; the code of NULL follows the last one.
     Range { min: i64, ty: DataType, null: Option<u64> },
-    /// Those of a tuple of columns, a column each, in order. NULL is one of them.
+    /// The sorted values of a tuple of columns, one array per column, including NULL.
     Listed { columns: Vec<ArrayRef>, null: Option<u64> },
 }
 
-/// So many times as many codes as rows are cheaper than looking values up in a list.
+/// Number of codes per row up to which a range is cheaper than a list of values.
 const SPREAD: u128 = 4;
 
-/// So many codes are cheap whatever the number of rows.
+/// Number of codes that are cheap whatever the number of rows.
 const SMALL: u128 = 1 << 16;
 
 impl Domain {
-    /// The domain of the values in tuples of columns, with the codes of each tuple's rows. With an extent, which the modes
-    /// of tensors give, the domain is the integers below it: rows with other values, or without one, join no entry.
+    /// Returns the domain of the values in tuples of columns, and the codes of each tuple's rows.
+    /// `extent` is the dimension of tensors in the domain, which is then the integers below it.
+    /// Rows with other values, or NULL, join no entry.
     ///
     /// # Errors
-    /// When Arrow refuses a computation.
+    /// If Arrow refuses a computation.
     pub fn new(tuples: &[Vec<ArrayRef>], extent: Option<u64>) -> Result<(Domain, Vec<Vec<u64>>)> {
         let columns = tuples.iter().map(|tuple| if let [column] = &tuple[..] { Integers::of(column) } else { None });
         let Some(columns) = columns.collect::<Option<Vec<Integers>>>() else { return listed_domain(tuples) };
@@ -48,20 +50,20 @@ impl Domain {
         Ok(range_domain(&columns, &ty, extent).unwrap_or_else(|| integers_domain(&columns, &ty)))
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.size
     }
 
-    /// How many codes there are; at least 1, so that fields have places.
+    /// Returns the number of codes, which is at least 1, so that no dimension is 0.
     pub fn size(&self) -> u64 {
         self.size.max(1)
     }
 
-    /// The values of codes, a column for each column of the tuple.
+    /// Returns the values of codes, one array per column of the tuple.
     ///
     /// # Errors
-    /// When Arrow refuses a computation.
+    /// If Arrow refuses a computation.
     pub fn decode(&self, codes: &[u64]) -> Result<Vec<ArrayRef>> {
         match &self.values {
             Values::Range { min, ty, null } => {
@@ -79,7 +81,7 @@ impl Domain {
         }
     }
 
-    /// The codes with those of NULL left out.
+    /// Replaces the code of NULL by [`MISSING`].
     pub fn without_nulls(&self, mut codes: Vec<u64>) -> Vec<u64> {
         let null = self.null();
         if let Some(null) = null {
@@ -88,7 +90,7 @@ impl Domain {
         codes
     }
 
-    /// The value of code 0, if the codes of values are how far they are from it.
+    /// Returns the value of code 0 if value minus code is constant.
     pub fn first(&self) -> Option<i64> {
         match self.values {
             Values::Range { min, .. } => Some(min),
@@ -96,10 +98,10 @@ impl Domain {
         }
     }
 
-    /// The numbers that the codes stand for; 0 for NULL.
+    /// Returns a dense vector of the values of all codes as numbers; 0 for NULL.
     ///
     /// # Errors
-    /// When the values are no such numbers.
+    /// If the values do not have the number type.
     pub fn numbers(&self, number: Number) -> Result<Tensor> {
         let column = self.decode(&(0..self.size).collect::<Vec<_>>())?.swap_remove(0);
         let unfit = || Error::Left(Left::Unfit { what: "a value".into(), ty: column.data_type().clone() });
@@ -128,10 +130,10 @@ impl Domain {
         Ok(Tensor::from_dense(ty, &values)?)
     }
 
-    /// The sum of the absolute values of decimals, without their points.
+    /// Returns the sum of the absolute unscaled values of decimals.
     ///
     /// # Errors
-    /// When the values are none.
+    /// If the values are no decimals.
     pub fn mass(&self) -> Result<i128> {
         let column = self.decode(&(0..self.size).collect::<Vec<_>>())?.swap_remove(0);
         let unfit = || Error::Left(Left::Unfit { what: "a value".into(), ty: column.data_type().clone() });
@@ -139,13 +141,13 @@ impl Domain {
         Ok(values.iter().flatten().fold(0, |sum: i128, v| sum.saturating_add(v.saturating_abs())))
     }
 
-    /// The code of NULL, if it is one of the values.
+    /// Returns the code of NULL, if it is one of the values.
     pub fn null(&self) -> Option<u64> {
         let (Values::Range { null, .. } | Values::Listed { null, .. }) = &self.values;
         *null
     }
 
-    /// The bytes of its values.
+    /// Returns the size of the values in bytes.
     pub fn bytes(&self) -> usize {
         match &self.values {
             Values::Range { .. } => 0,
@@ -154,7 +156,8 @@ impl Domain {
     }
 }
 
-/// The domain of integers that are close to each other.
+/// Returns the domain of integers as a range, or `None` if the range has far more integers than
+/// there are rows.
 fn range_domain(columns: &[Integers], ty: &DataType, extent: Option<u64>) -> Option<(Domain, Vec<Vec<u64>>)> {
     let (min, size) = match extent {
         Some(extent) => (0, extent),
@@ -187,7 +190,7 @@ fn range_domain(columns: &[Integers], ty: &DataType, extent: Option<u64>) -> Opt
     Some((Domain { size: size + u64::from(nulls), values }, codes))
 }
 
-/// The domain of integers that are far from each other.
+/// Returns the domain of integers as a sorted list.
 fn integers_domain(columns: &[Integers], ty: &DataType) -> (Domain, Vec<Vec<u64>>) {
     let (values, codes) = distinct(columns);
     let null = (values.first() == Some(&None)).then_some(0);
@@ -196,7 +199,7 @@ fn integers_domain(columns: &[Integers], ty: &DataType) -> (Domain, Vec<Vec<u64>
     (Domain { size, values: Values::Listed { columns: vec![values], null } }, codes)
 }
 
-/// The domain of any values.
+/// Returns the domain of values of any type as a sorted list.
 fn listed_domain(tuples: &[Vec<ArrayRef>]) -> Result<(Domain, Vec<Vec<u64>>)> {
     let Some(first) = tuples.first() else {
         return Ok((Domain { size: 0, values: Values::Listed { columns: Vec::new(), null: None } }, Vec::new()));
@@ -233,7 +236,7 @@ fn listed_domain(tuples: &[Vec<ArrayRef>]) -> Result<(Domain, Vec<Vec<u64>>)> {
     Ok((Domain { size: order.len() as u64, values: Values::Listed { columns, null } }, codes))
 }
 
-/// The type without dictionaries, which have orders of their own.
+/// Returns the type without dictionaries, whose keys have an order of their own.
 pub(super) fn plain(ty: &DataType) -> DataType {
     match ty {
         DataType::Dictionary(_, value) => plain(value),
@@ -257,8 +260,8 @@ mod tests {
     use datafusion::arrow::array::{Date32Array, Decimal128Array, StringArray};
     use std::sync::Arc;
 
-    /// Protects what joins, comparisons and groups are made of: codes give the values back and grow with them, the same in
-    /// all columns of a domain, NULL one of them.
+    /// Codes decode to their values and grow with them, in all columns of a domain. NULL is one of
+    /// the values.
     #[test]
     fn codes_grow_with_values_and_give_them_back() {
         let decimals = |values: &[Option<i128>]| -> ArrayRef {

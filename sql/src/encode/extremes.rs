@@ -1,4 +1,4 @@
-//! Values whose smallest or largest is asked for, as codes that grow towards that end.
+//! Columns of minima and maxima, as codes that grow towards that end.
 
 use super::Encoded;
 use super::domain::{Domain, MISSING};
@@ -7,7 +7,7 @@ use crate::error::Result;
 use datafusion::arrow::array::ArrayRef;
 use std::sync::{Arc, PoisonError};
 
-/// The values of a column, for codes from 1 on that grow towards an end.
+/// The values of a column, with codes from 1 that grow towards an end of their order.
 #[derive(Debug)]
 pub struct Extremes {
     domain: Domain,
@@ -16,13 +16,13 @@ pub struct Extremes {
 }
 
 impl Encoded {
-    /// The codes of a column for an end.
+    /// Returns the codes of a column for an end, which are computed once.
     ///
     /// # Errors
-    /// When Arrow refuses a computation.
+    /// If Arrow refuses a computation.
     ///
     /// # Panics
-    /// When the leaf is a tensor.
+    /// If the leaf is a tensor.
     pub fn extremes(&self, column: LeafColumn, end: End) -> Result<Arc<Extremes>> {
         let mut made = self.extremes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(extremes) = made.get(&(column, end)) {
@@ -42,7 +42,7 @@ impl Encoded {
 }
 
 impl Extremes {
-    /// The code of each row; 0 for NULL.
+    /// Returns the code of each row; 0 for NULL.
     pub fn codes(&self) -> &[u64] {
         &self.codes
     }
@@ -54,10 +54,10 @@ impl Extremes {
         }
     }
 
-    /// The values of codes that are not 0.
+    /// Returns the values of codes that are not 0.
     ///
     /// # Errors
-    /// When Arrow refuses a computation.
+    /// If Arrow refuses a computation.
     pub fn decode(&self, codes: &[u64]) -> Result<ArrayRef> {
         let codes: Vec<u64> = match self.end {
             End::Max => codes.iter().map(|c| c.saturating_sub(1)).collect(),

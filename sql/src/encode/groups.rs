@@ -1,8 +1,8 @@
-//! Rows grouped by their codes, and what is folded of each group.
+//! Rows grouped by their codes, and the folds of each group.
 //!
-//! Memory that is touched for the first time costs more than anything else that is done with a row, so nothing is stored
-//! that can be read off the codes: rows in their own order have no list of them, groups of one row no list of starts, and
-//! levels are built from the codes of the first row of each group, once for all tensors of the same groups.
+//! Touching new memory is the largest cost per row, so nothing is stored that the codes give. Rows
+//! in their own order need no list of rows, groups of one row no list of starts. Levels are built
+//! from the codes of each group's first row, once for all tensors over the same groups.
 
 use super::leaf::LeafRows;
 use super::limbs::Limb;
@@ -17,22 +17,23 @@ use redpoll_physical::storage::{Array, Element, Values};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Rows in the order of their codes, those with the same codes together.
+/// Rows in the order of their codes; rows with equal codes form a group.
 pub(super) struct Groups<'a> {
-    /// The codes of each field in all rows.
+    /// For each field, the codes of all rows.
     codes: Vec<&'a [u64]>,
-    /// The rows that count; `None` when all do, in their own order.
+    /// The rows that count, in order; `None` if all rows count and are in order.
     order: Option<Vec<u32>>,
-    /// Where each group starts, and the end; `None` when every group has one row.
+    /// The start of each group, and the end of the last; `None` if every group has one row.
     starts: Option<Vec<u32>>,
-    /// How many groups there are.
+    /// Number of groups.
     len: usize,
-    /// The levels of tensors of these groups, once they were made.
+    /// The levels of tensors of these groups, once they are built.
     levels: Option<Vec<Vec<Array>>>,
 }
 
 impl<'a> Groups<'a> {
-    /// The rows of a leaf that pass, grouped by the codes of fields, which have so many codes.
+    /// Groups the rows of a leaf that have values in the columns `valid` by codes; `shape` is the
+    /// number of codes of each field.
     pub(super) fn new(leaf: &LeafRows, (codes, shape): (Vec<&'a [u64]>, &[u64]), valid: &[usize]) -> Groups<'a> {
         let passing = leaf.passing(&codes, valid);
         let rows = passing.as_ref().map_or(leaf.len(), Vec::len);
@@ -49,12 +50,12 @@ impl<'a> Groups<'a> {
         groups
     }
 
-    /// How many groups there are.
+    /// Returns the number of groups.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether every group has one row.
+    /// Returns whether every group has one row.
     pub(super) fn are_rows(&self) -> bool {
         self.starts.is_none()
     }
@@ -74,17 +75,18 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// The first row of each group.
+    /// Returns the first row of each group.
     fn firsts(&self) -> impl Iterator<Item = usize> + Clone {
         (0..self.len).map(|group| self.row(self.range(group).start))
     }
 
-    /// A value for each group.
+    /// Returns the result of `fold` over the rows of each group.
     fn each<T>(&self, fold: impl Fn(&mut dyn Iterator<Item = usize>) -> T) -> Vec<T> {
         (0..self.len).map(|group| fold(&mut self.range(group).map(|k| self.row(k)))).collect()
     }
 
-    /// The levels of a tensor of that shape: a list for each mode, but for the first one where it is dense.
+    /// Returns the levels of a tensor of the given shape: lists, except for a dense first level if
+    /// `dense`.
     pub(super) fn levels(&mut self, shape: &[u64], dense: bool) -> &[Vec<Array>] {
         if self.levels.is_none() {
             let narrow = self.len < 1 << 31 && shape.iter().all(|&size| size <= 1 << 32);
@@ -96,7 +98,7 @@ impl<'a> Groups<'a> {
         self.levels.as_deref().expect("they have been made")
     }
 
-    /// As [`Groups::levels`], with those types of positions and coordinates.
+    /// Builds [`Groups::levels`] with position type `P` and coordinate type `C`.
     fn build<P, C>(&self, shape: &[u64], dense: bool) -> Vec<Vec<Array>>
     where
         P: Element + TryFrom<usize>,
@@ -109,7 +111,7 @@ impl<'a> Groups<'a> {
         let mut idx: Vec<Vec<C>> = (0..rank).map(|_| Vec::with_capacity(self.len)).collect();
         let mut before: Option<usize> = None;
         for row in self.firsts() {
-            // From this level on it is not where the group before is.
+            // The first level at which this group differs from the previous one.
             let from = before.map_or(0, |b| self.codes.iter().take_while(|codes| codes[b] == codes[row]).count());
             for k in from..rank {
                 if k > from {
@@ -142,7 +144,8 @@ impl<'a> Groups<'a> {
         ptr.into_iter().zip(idx).enumerate().map(level).collect()
     }
 
-    /// The values of groups where `size` places are stored in a row: those of others are the fill.
+    /// Returns the values of groups; with a `size`, as a dense vector that has `fill` at the other
+    /// coordinates.
     pub(super) fn placed<T: Clone>(&self, values: Vec<T>, fill: &T, size: Option<u64>) -> Vec<T> {
         let Some(size) = size else { return values };
         let mut all = vec![fill.clone(); size as usize];
@@ -150,19 +153,19 @@ impl<'a> Groups<'a> {
         all
     }
 
-    /// That there is a row.
+    /// Returns true for each group.
     pub(super) fn exist(&self, size: Option<u64>) -> Result<Values> {
         let there = Array::from_bools(self.placed(vec![true; self.len], &false, size));
         Ok(Values::try_new(DType::BOOL, vec![there])?)
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows of each group.
     pub(super) fn counts(&self, size: Option<u64>) -> Values {
         let counts = (0..self.len).map(|group| self.range(group).len() as i64).collect();
         Values::from(self.placed(counts, &0, size))
     }
 
-    /// The sum of a column.
+    /// Returns the sum of a column in each group, and the fill value.
     pub(super) fn sums(&self, column: &ArrayRef, number: Number, size: Option<u64>) -> Result<(Values, Scalar)> {
         Ok(match number {
             Number::Decimal(_) => return Err(unfit(column)),
@@ -188,14 +191,14 @@ impl<'a> Groups<'a> {
         Ok(Values::from(self.placed(sums, &A::Native::default(), size)))
     }
 
-    /// The sum of a limb of a column.
+    /// Returns the sum of a limb of a column in each group.
     pub(super) fn limbs(&self, column: &ArrayRef, limb: Limb, size: Option<u64>) -> Result<Values> {
         let values = primitives::<Decimal128Type>(column)?.values();
         let sums: Vec<i64> = self.each(|rows| rows.map(|row| limb.of(values[row])).sum());
         Ok(Values::from(self.placed(sums, &0, size)))
     }
 
-    /// The fold of a column over a semiring.
+    /// Returns the fold of a column over a semiring in each group.
     pub(super) fn folded(&self, column: &ArrayRef, semiring: &Semiring, size: Option<u64>) -> Result<Values> {
         let values = scalars(column);
         let fold = |rows: &mut dyn Iterator<Item = usize>| {
@@ -207,7 +210,7 @@ impl<'a> Groups<'a> {
         Ok(Values::from_scalars(DType::from(semiring.number().prim()), &folded)?)
     }
 
-    /// The largest of numbers of rows, 0 where there are none.
+    /// Returns the largest code of each group; the fill value is 0.
     pub(super) fn largest(&self, codes: &[u64], size: Option<u64>) -> Values {
         let largest = self.each(|rows| rows.map(|row| codes[row]).max().unwrap_or(0));
         Values::from(self.placed(largest, &0, size))
@@ -231,7 +234,7 @@ mod tests {
     use redpoll_physical::storage::{Duplicates, Tensor, Triples};
     use std::sync::Arc;
 
-    /// Numbers below a bound that look like drawn ones.
+    /// Returns pseudo-random numbers below `bound`.
     fn drawn(count: usize, bound: u64, seed: u64) -> Vec<u64> {
         let mut state = seed;
         let draw = |_| {
@@ -241,15 +244,15 @@ mod tests {
         (0..count).map(draw).collect()
     }
 
-    /// Groups of all rows with those codes.
+    /// Groups all rows by the given codes.
     fn groups<'a>(codes: &'a [Vec<u64>], shape: &[u64]) -> Groups<'a> {
         let rows = RecordBatchOptions::new().with_row_count(Some(codes[0].len()));
         let batch = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &rows).unwrap();
         Groups::new(&LeafRows::new(batch), (codes.iter().map(|c| &c[..]).collect(), shape), &[])
     }
 
-    /// Protects what kernels read: groups are stored as their entries would be, whatever the order of rows and however
-    /// many have the same codes.
+    /// The levels of groups equal those of a tensor built from their entries, whatever the order
+    /// and repeats of rows.
     #[test]
     fn levels_are_those_of_the_entries() {
         let sorted = |mut codes: Vec<u64>| {

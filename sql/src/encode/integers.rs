@@ -1,4 +1,4 @@
-//! Arrow columns that are integers, or stored as such, as `i64` in the same order.
+//! Arrow columns of integers, or of types stored as integers, as `i64` in the same order.
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
 use datafusion::arrow::buffer::NullBuffer;
@@ -6,13 +6,13 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Int64Type, TimeUnit};
 use datafusion::common::HashMap;
 
-/// Integers with the rows that have one.
+/// Integers and NULLs.
 pub(super) struct Integers {
     values: PrimitiveArray<Int64Type>,
 }
 
 impl Integers {
-    /// The integers of a column, if it is stored as integers that `i64` holds.
+    /// Returns the integers of a column, if its values are stored as integers that fit `i64`.
     pub(super) fn of(column: &ArrayRef) -> Option<Integers> {
         let ty = column.data_type();
         if let Some(decimals) = column.as_primitive_opt::<Decimal128Type>() {
@@ -34,30 +34,31 @@ impl Integers {
         Some(Integers { values })
     }
 
-    /// All values; those of rows without one are arbitrary.
+    /// Returns all values; those of NULLs are arbitrary.
     pub(super) fn values(&self) -> &[i64] {
         self.values.values()
     }
 
-    /// The rows that have a value; `None` when all have.
+    /// Returns the validity of rows; `None` if no row is NULL.
     pub(super) fn valid(&self) -> Option<&NullBuffer> {
         self.values.nulls().filter(|nulls| nulls.null_count() > 0)
     }
 
-    /// The smallest and the largest value.
+    /// Returns the smallest and the largest value; `None` if there is none.
     pub(super) fn range(&self) -> Option<(i64, i64)> {
         let min = datafusion::arrow::compute::min(&self.values)?;
         Some((min, datafusion::arrow::compute::max(&self.values)?))
     }
 }
 
-/// The values of columns in order, a NULL first if there is one, and which of them each row has.
+/// Returns the sorted distinct values of columns, NULL first if there is one, and the index of each
+/// row's value.
 pub(super) fn distinct(columns: &[Integers]) -> (Vec<Option<i64>>, Vec<Vec<u64>>) {
     let mut numbers: HashMap<i64, u64> = HashMap::new();
     let mut found: Vec<i64> = Vec::new();
     let mut codes: Vec<Vec<u64>> = Vec::with_capacity(columns.len());
     for column in columns {
-        // Rows often have the value of the one before.
+        // Adjacent rows often have the same value.
         let mut before = None;
         let number = |&value: &i64| match before {
             Some((known, number)) if known == value => number,
@@ -90,10 +91,10 @@ pub(super) fn distinct(columns: &[Integers]) -> (Vec<Option<i64>>, Vec<Vec<u64>>
     (nulls.then_some(None).into_iter().chain(values).collect(), codes)
 }
 
-/// No number.
+/// The marker of NULLs, which have no number.
 const NONE: u64 = u64::MAX;
 
-/// Whether a type is stored as integers that `i64` holds, and is made of them again by a cast.
+/// Returns whether casts convert values of a type to `i64` and back.
 pub(crate) fn is_integers(ty: &DataType) -> bool {
     use DataType::*;
     matches!(ty, Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | Boolean | Date32)
@@ -101,7 +102,7 @@ pub(crate) fn is_integers(ty: &DataType) -> bool {
         || matches!(ty, Timestamp(TimeUnit::Nanosecond, _))
 }
 
-/// Integers as a column of the type that they were read from.
+/// Casts integers back to the type of their column.
 pub(super) fn from_integers(values: PrimitiveArray<Int64Type>, ty: &DataType) -> Option<ArrayRef> {
     let values: ArrayRef = std::sync::Arc::new(values);
     match ty {

@@ -1,4 +1,4 @@
-//! The rows of a leaf: its columns, and the codes of its fields.
+//! The rows of a leaf: its columns and the codes of its fields.
 
 use super::domain::MISSING;
 use crate::claim::FieldId;
@@ -7,7 +7,7 @@ use datafusion::arrow::record_batch::RecordBatch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The rows of a leaf.
+/// The rows of a leaf with the codes of its fields.
 #[derive(Debug)]
 pub struct LeafRows {
     batch: RecordBatch,
@@ -15,37 +15,38 @@ pub struct LeafRows {
 }
 
 impl LeafRows {
-    /// The rows of a batch whose columns are those of the leaf.
+    /// Returns the rows of a batch, which has the columns of the leaf.
     pub fn new(batch: RecordBatch) -> LeafRows {
         LeafRows { batch, codes: BTreeMap::new() }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.batch.num_rows()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The rows.
+    /// Returns the columns as a batch.
     pub fn batch(&self) -> &RecordBatch {
         &self.batch
     }
 
-    /// A column.
+    /// Returns a column.
     pub fn column(&self, column: usize) -> &ArrayRef {
         self.batch.column(column)
     }
 
-    /// Whether a column has a NULL, in whatever way its array stores it.
+    /// Returns whether a column has a NULL, also in arrays without a validity bitmap.
     pub fn has_nulls(&self, column: usize) -> bool {
         self.column(column).logical_null_count() > 0
     }
 
-    /// Adds the codes of a field in one of its columns; columns of one field have equal values in the rows that count.
+    /// Adds the codes of a field in one of its columns. If the leaf has several columns of the
+    /// field, rows in which they differ get [`MISSING`].
     pub fn add_codes(&mut self, field: FieldId, codes: Arc<Vec<u64>>) {
         match self.codes.get_mut(&field) {
             None => {
@@ -58,15 +59,16 @@ impl LeafRows {
         }
     }
 
-    /// The codes of a field.
+    /// Returns the codes of a field.
     ///
     /// # Panics
-    /// When the leaf has no column of it.
+    /// If the leaf has no column of the field.
     pub fn codes(&self, field: FieldId) -> &[u64] {
         &self.codes[&field]
     }
 
-    /// The rows that have all of those codes, and values in those columns, ascending; `None` when all have.
+    /// Returns the rows without a missing code, and without a NULL in the columns `valid`,
+    /// ascending; `None` if these are all rows.
     pub fn passing(&self, codes: &[&[u64]], valid: &[usize]) -> Option<Vec<u32>> {
         let columns: Vec<_> = valid.iter().filter_map(|&c| self.column(c).logical_nulls()).collect();
         let passes =

@@ -1,8 +1,9 @@
-//! Integers of 128 bits as sums of limbs that kernels can add up in 64 bits.
+//! Integers of 128 bits as sums of limbs that kernels add in 64 bits.
 //!
-//! `v = sum over k of limb k * 2^(k * width)`: all limbs but the last are below `2^width` and not negative, the last has the
-//! sign. Sums are linear, so the sum of a column is that of the sums of its limbs. The width leaves room for as many rows
-//! as the join can have; the limbs of several factors share it.
+//! `v = sum over k of limb k * 2^(k * width)`: all limbs but the last are below `2^width` and not
+//! negative; the last has the sign. Sums are linear, so the sum of a column follows from the sums
+//! of its limbs. The width leaves room for the largest number of rows of the join; the limbs of
+//! several factors share the remaining bits.
 
 use super::Encoded;
 use crate::claim::{LeafColumn, Region};
@@ -10,17 +11,17 @@ use crate::error::{Error, Left, Result};
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::datatypes::Decimal128Type;
 
-/// One of the limbs of a column.
+/// A limb of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Limb {
-    /// Its bits start there.
+    /// The lowest bit of the limb.
     pub shift: u32,
-    /// How many bits it has; `None` for the last, which has all the rest and the sign.
+    /// Number of bits; `None` for the last limb, which has the remaining bits and the sign.
     pub width: Option<u32>,
 }
 
 impl Limb {
-    /// The limb of a value.
+    /// Returns this limb of a value.
     pub fn of(self, value: i128) -> i64 {
         let rest = value >> self.shift;
         match self.width {
@@ -30,24 +31,24 @@ impl Limb {
     }
 }
 
-/// Fewer bits than these a limb are not worth a fold each.
+/// The smallest width of limbs for which one fold per limb pays.
 const NARROWEST: u32 = 8;
 
 impl Encoded {
-    /// How many bits the limbs of so many factors of a product may have together, so that all rows of the join can be added
-    /// up.
+    /// Returns the number of bits that the limbs of a product's factors may have together without
+    /// overflow of the sum over all rows of the join.
     ///
     /// # Errors
-    /// When a tensor cannot be read.
+    /// If a tensor cannot be read.
     pub fn room(&self, region: &Region) -> Result<u32> {
         let rows = self.most_rows(region)?;
         Ok(62u32.saturating_sub(u128::BITS - rows.leading_zeros()))
     }
 
-    /// The limbs of a decimal column, of at most so many bits each.
+    /// Returns the limbs of a decimal column, of at most `room` bits each.
     ///
     /// # Errors
-    /// When that is too little.
+    /// If `room` is too small.
     pub fn limbs(&self, column: LeafColumn, room: u32) -> Result<Vec<Limb>> {
         let array = self.rows(column.leaf).expect("the leaf has rows").column(column.column);
         let unfit =
@@ -70,7 +71,7 @@ impl Encoded {
 mod tests {
     use super::*;
 
-    /// Protects the sign and every bit of what is cut.
+    /// Limbs preserve the sign and every bit of a value.
     #[test]
     fn limbs_add_up_to_the_value() {
         let limbs =

@@ -1,4 +1,4 @@
-//! How large numbers are, where that decides in which order they may be computed.
+//! Bounds of values, where they decide whether the order of computation may change.
 
 use super::Encoded;
 use crate::claim::{Case, ColumnInfo, FieldId, LeafColumn, Narrow, Number, Region, Role, Sum, Term};
@@ -7,20 +7,21 @@ use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Float64Type};
 
-/// What is below this in every order of computation overflows in none.
+/// Sums below this bound overflow in no order of computation.
 const BOUND: f64 = 1e300;
 
 impl Encoded {
-    /// Whether a sum gives the same in every order of computation and in the type of kernels.
+    /// Checks that a sum has the same result in every order of computation, and that narrow
+    /// integers do not overflow.
     ///
     /// # Errors
-    /// When it may not, or a tensor cannot be read.
+    /// If the result may differ, or a tensor cannot be read.
     pub fn check(&self, region: &Region, sum: &Sum) -> Result<()> {
         for narrow in &sum.narrow {
             self.check_narrow(region, narrow)?;
         }
         let terms: Vec<&Term> = sum.terms().collect();
-        // A sum of one column has what is infinite in it, or what exceeds the numbers, in every order.
+        // A sum of one column meets infinities, or overflows, in every order.
         if sum.ty != Number::F64 || terms.len() < 2 && terms.iter().all(|term| term.factors.len() < 2) {
             return Ok(());
         }
@@ -31,10 +32,10 @@ impl Encoded {
         if total < BOUND { Ok(()) } else { Err(Left::Unbounded { what: shown(region, sum) }.into()) }
     }
 
-    /// Whether floats are finite, so that none meets what makes a NaN of it.
+    /// Checks that floats are finite, so that no product of them is NaN.
     ///
     /// # Errors
-    /// When one is not, or a tensor cannot be read.
+    /// If a value is infinite or NaN, or a tensor cannot be read.
     pub fn check_finite(&self, region: &Region, columns: &[LeafColumn]) -> Result<()> {
         for &column in columns {
             if !self.numbers(region, column)?.iter().all(|v| v.is_finite()) {
@@ -44,10 +45,10 @@ impl Encoded {
         Ok(())
     }
 
-    /// Whether the values of a field, each once, add up in 64 bits.
+    /// Checks that the sum of a field's distinct values fits 64 bits.
     ///
     /// # Errors
-    /// When they may not.
+    /// If it may not fit.
     pub fn check_distinct(&self, region: &Region, field: FieldId, column: LeafColumn) -> Result<()> {
         if self.domain(region, field).mass()? < i128::from(i64::MAX) {
             return Ok(());
@@ -56,10 +57,11 @@ impl Encoded {
         Err(Left::Unfit { what: format!("the sum of distinct `{name}`"), ty: ty.clone() }.into())
     }
 
-    /// Whether a column has no NaN, which `min` and `max` of DataFusion find or pass over, by how they are grouped.
+    /// Checks that a column has no NaN. DataFusion's `min` and `max` return or ignore a NaN,
+    /// depending on how rows are grouped.
     ///
     /// # Errors
-    /// When it has one.
+    /// If the column has a NaN.
     pub fn check_ordered(&self, region: &Region, column: LeafColumn) -> Result<()> {
         let floats = region.column(column).ty.is_floating();
         if floats && self.numbers(region, column)?.iter().any(|v| v.is_nan()) {
@@ -68,7 +70,8 @@ impl Encoded {
         Ok(())
     }
 
-    /// The most that the absolute values of a product add up to over any rows of the join, and all parts of that.
+    /// Returns a bound of the sum of a product's absolute values over any rows of the join, which
+    /// also bounds its partial results.
     fn most(&self, region: &Region, term: &Term) -> Result<f64> {
         let mut most = 1.0;
         for leaf in (0..region.leaves.len()).filter(|&leaf| region.leaves[leaf].role == Role::Joins) {
@@ -76,16 +79,16 @@ impl Encoded {
                 Some(factor) => self.mass(region, *factor)?,
                 None => self.count(region, leaf)? as f64,
             };
-            // NaN is no bound, and the larger of it and a number is the number.
+            // `max` ignores NaN, so a NaN becomes infinity.
             most *= if own.is_nan() { f64::INFINITY } else { own.max(1.0) };
         }
         Ok(most)
     }
 
-    /// How many rows a leaf has.
+    /// Returns the number of rows of a leaf.
     ///
     /// # Errors
-    /// When a tensor cannot be read.
+    /// If a tensor cannot be read.
     pub fn count(&self, region: &Region, leaf: usize) -> Result<u64> {
         match (self.rows(leaf), region.tensor(leaf)) {
             (Some(rows), _) => Ok(rows.len() as u64),
@@ -94,15 +97,15 @@ impl Encoded {
         }
     }
 
-    /// The sum of the absolute values of a column of floats: infinite or NaN unless all are finite.
+    /// Returns the sum of the absolute values of a column as floats; infinite or NaN if a value is.
     ///
     /// # Errors
-    /// When a tensor cannot be read.
+    /// If a tensor cannot be read.
     pub fn mass(&self, region: &Region, column: LeafColumn) -> Result<f64> {
         Ok(self.numbers(region, column)?.iter().map(|v| v.abs()).sum())
     }
 
-    /// The numbers of a column.
+    /// Returns the values of a column as floats, without NULLs.
     fn numbers(&self, region: &Region, column: LeafColumn) -> Result<Vec<f64>> {
         if let Some(rows) = self.rows(column.leaf) {
             let values = cast(rows.column(column.column), &DataType::Float64)?;
@@ -122,7 +125,7 @@ impl Encoded {
         Ok(values)
     }
 
-    /// Whether integers stay within the type that they were written in.
+    /// Checks that a sum of products cannot overflow the narrow type in which it was written.
     fn check_narrow(&self, region: &Region, narrow: &Narrow) -> Result<()> {
         let mut total = 0.0;
         for product in &narrow.products {
@@ -133,7 +136,7 @@ impl Encoded {
             }
             total += most;
         }
-        // Rounding errs by less than what is left out.
+        // The margin is larger than the rounding error of the bound.
         if total < 0.999 * narrow.most as f64 {
             return Ok(());
         }
@@ -146,7 +149,7 @@ impl Encoded {
     }
 }
 
-/// The columns of a sum.
+/// Describes a sum by its columns, for messages.
 fn shown(region: &Region, sum: &Sum) -> String {
     let columns = sum.cases.iter().flat_map(|case: &Case| &case.terms).flat_map(|term| &term.factors);
     let mut names: Vec<String> = columns.map(|&c| format!("`{}`", region.column(c).name)).collect();

@@ -1,7 +1,9 @@
-//! From rows to tensors: values of fields become codes, rows with the same codes are folded.
+//! Encoding of rows as tensors: values of fields become codes, and rows with equal codes are folded
+//! to one entry.
 //!
-//! Codes keep the order of values and are the same for all fields of a domain, so that joins and comparisons of values are
-//! joins and comparisons of codes. A row whose value can join nothing, a NULL among those, has no code and is left out.
+//! Codes grow with the values and are the same for all fields of a domain, so joins and comparisons
+//! of values are joins and comparisons of codes. A row whose value can join nothing, such as a
+//! NULL, gets the code [`MISSING`] and is left out.
 
 mod bounds;
 mod codes;
@@ -34,27 +36,28 @@ use datafusion::arrow::record_batch::RecordBatch;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// The rows of a region's leaves with the domains of its fields.
+/// The encoded rows of a region's leaves, and the domains of its fields.
 #[derive(Debug)]
 pub struct Encoded {
-    /// The domain of each field's number of a domain.
+    /// The domains by their ids, `RegionField::domain`.
     domains: BTreeMap<usize, Domain>,
-    /// The rows of each leaf; `None` for tensors that are bound as they are.
+    /// The rows of each leaf; `None` for tensors.
     leaves: Vec<Option<LeafRows>>,
-    /// The codes of columns whose extremes were asked for.
+    /// The codes of columns whose minimum or maximum was computed.
     extremes: Mutex<BTreeMap<(LeafColumn, End), Arc<Extremes>>>,
-    /// How many rows the join has at most, once it was asked for.
+    /// The bound of the join's rows, once it is computed.
     most_rows: OnceLock<u128>,
-    /// The bytes of rows, codes and domains.
+    /// The size of rows, codes and domains in bytes.
     bytes: usize,
     allowance: Allowance,
 }
 
 impl Encoded {
-    /// Encodes the rows of each input of a region, which were taken from the allowance before.
+    /// Encodes the rows of a region's inputs, whose memory is already taken from the allowance.
     ///
     /// # Errors
-    /// When a tensor cannot be read, Arrow refuses a computation, or the allowance does not suffice.
+    /// If the rows must be left to DataFusion, Arrow refuses a computation, or the allowance is
+    /// exhausted.
     pub fn new(region: &Region, inputs: &[RecordBatch], allowance: &Allowance) -> Result<Encoded> {
         let mut leaves: Vec<Option<LeafRows>> = Vec::new();
         for leaf in &region.leaves {
@@ -91,33 +94,34 @@ impl Encoded {
         })
     }
 
-    /// The domain of a field.
+    /// Returns the domain of a field.
     pub fn domain(&self, region: &Region, field: FieldId) -> &Domain {
         &self.domains[&region.fields[field].domain]
     }
 
-    /// How many codes a field has: those of its domain, or the coordinates that all modes in it have.
+    /// Returns the dimension of a field: the smallest of its tensors' modes, or the number of codes
+    /// of its domain.
     pub fn size(&self, region: &Region, field: FieldId) -> u64 {
         extent(region, field).unwrap_or_else(|| self.domain(region, field).size())
     }
 
-    /// The rows of a leaf, unless it is a tensor.
+    /// Returns the rows of a leaf; `None` for tensors.
     pub fn rows(&self, leaf: usize) -> Option<&LeafRows> {
         self.leaves[leaf].as_ref()
     }
 
-    /// Whether a column has a NULL.
+    /// Returns whether a column has a NULL.
     pub fn has_nulls(&self, column: LeafColumn) -> bool {
         self.rows(column.leaf).is_some_and(|rows| rows.has_nulls(column.column))
     }
 
-    /// The bytes of the encoded rows.
+    /// Returns the size of the encoded rows in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 }
 
-/// How many coordinates all modes in a field have, if there is one.
+/// Returns the smallest dimension of the tensors' modes in a field, if there is one.
 fn extent(region: &Region, field: FieldId) -> Option<u64> {
     let columns = region.fields[field].columns.iter().flatten();
     let sizes = columns.filter_map(|column| {

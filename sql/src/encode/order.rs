@@ -1,15 +1,17 @@
-//! Rows in the order of their codes.
+//! Sorting of rows by their codes.
 
 use std::cmp::Ordering;
 
-/// How the codes of two rows compare.
+/// Compares the codes of two rows.
 pub(super) fn compare(codes: &[&[u64]], a: usize, b: usize) -> Ordering {
     codes.iter().map(|codes| codes[a].cmp(&codes[b])).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-/// Rows in the order of their codes, those with the same codes in their own; `None` are all rows.
+/// Returns `count` rows sorted by their codes, rows with equal codes in their own order. `None`, as
+/// argument and result, are all rows in their own order.
 ///
-/// Tables are often stored by their first key: then just the rows of one key are brought into order.
+/// Tables are often stored in the order of their first key; then only the rows of each key are
+/// sorted.
 pub(super) fn in_order(rows: Option<Vec<u32>>, count: usize, codes: &[&[u64]], shape: &[u64]) -> Option<Vec<u32>> {
     let row = |k: usize| rows.as_ref().map_or(k, |rows| rows[k] as usize);
     let Some((first, rest)) = codes.split_first() else { return rows };
@@ -45,16 +47,16 @@ pub(super) fn in_order(rows: Option<Vec<u32>>, count: usize, codes: &[&[u64]], s
     })
 }
 
-/// More rows of one key than this are not brought into order by comparing them.
+/// The largest mean number of rows per key for which the rows of each key are sorted by comparison.
 const LONG: usize = 16;
 
-/// Bits of a digit of [`sorted_by`]: as many counters as a first-level cache holds.
+/// Number of bits of a digit of [`sorted_by`], so that the counters fit the first-level cache.
 const DIGIT: u32 = 11;
 
-/// Fewer rows are sorted by comparison.
+/// The smallest number of rows for which radix sort is used.
 const FEW: usize = 256;
 
-/// Rows in the order of their places, which are below a bound; rows of one place keep theirs (sort by counting).
+/// Sorts rows by their places, which are below `bound`; the sort is stable (counting sort).
 fn counted_by(place: impl Fn(&u32) -> u64, rows: &[u32], bound: usize) -> Vec<u32> {
     let mut starts = vec![0u32; bound];
     rows.iter().for_each(|row| starts[place(row) as usize] += 1);
@@ -71,7 +73,7 @@ fn counted_by(place: impl Fn(&u32) -> u64, rows: &[u32], bound: usize) -> Vec<u3
     sorted
 }
 
-/// As [`counted_by`], where there are more places than rows (radix sort, least digit first).
+/// Like [`counted_by`], for more places than rows (radix sort, least significant digit first).
 fn sorted_by(mut places: Vec<u64>, mut rows: Vec<u32>, bound: u64) -> Vec<u32> {
     if places.len() < FEW {
         let mut pairs: Vec<(u64, u32)> = places.into_iter().zip(rows).collect();
@@ -103,7 +105,7 @@ fn sorted_by(mut places: Vec<u64>, mut rows: Vec<u32>, bound: u64) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// Protects the order of rows, on which sums of floats depend, whatever the number of digits.
+    /// Sorting is stable, so that sums of floats do not depend on it, with any number of digits.
     #[test]
     fn places_are_sorted_and_rows_of_one_place_keep_their_order() {
         for (count, bound) in [(5, 10), (1000, 7), (1000, 3000), (5000, 1 << 40), (300, u64::MAX)] {

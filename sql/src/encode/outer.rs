@@ -1,4 +1,4 @@
-//! Outer joins: a leaf gets a row without values for every key that another one has and it does not.
+//! Rows that outer joins add: a leaf gets a row of NULLs for each key that only the other leaf has.
 
 use super::domain::plain;
 use super::leaf::LeafRows;
@@ -14,11 +14,12 @@ use datafusion::common::HashSet;
 use datafusion::common::ScalarValue;
 use std::sync::Arc;
 
-/// Adds to leaves the rows that the outer joins of a region add, and leaves out those that meet nothing and are not kept.
+/// Adds the rows of outer joins to their leaves, and removes rows that are not kept and have a NULL
+/// key.
 ///
 /// # Errors
-/// When both sides of a full outer join have a NULL in a key, whose rows would meet each other; when Arrow refuses a
-/// computation, or the allowance does not suffice.
+/// If both sides of a full outer join have a NULL in a key, since these rows would match; if Arrow
+/// refuses a computation, or the allowance is exhausted.
 pub(super) fn add_rows(region: &Region, leaves: &mut [Option<LeafRows>], allowance: &Allowance) -> Result<()> {
     for outer in &region.outers {
         let side = |leaf: usize, columns: Vec<usize>| {
@@ -54,16 +55,16 @@ pub(super) fn add_rows(region: &Region, leaves: &mut [Option<LeafRows>], allowan
 /// A side of an outer join.
 struct Side<'r> {
     batch: RecordBatch,
-    /// The columns of keys.
+    /// The key columns.
     columns: Vec<usize>,
-    /// What each column is in a row that is added.
+    /// The value of each column in added rows.
     absent: &'r [ScalarValue],
 }
 
-/// The keys of rows.
+/// The keys of the rows of a side.
 struct Keys {
     rows: Rows,
-    /// Whether all parts of the key have values.
+    /// True for rows without a NULL in the key.
     valid: BooleanArray,
 }
 
@@ -77,7 +78,7 @@ impl Side<'_> {
         Ok(Keys { rows, valid: valid.collect() })
     }
 
-    /// The rows, and one more for each of those of the other side, with its key.
+    /// Returns the rows, followed by one row for each of the other side's `rows`, with its key.
     fn with_keys_of(&self, other: &Side<'_>, rows: &UInt64Array) -> Result<RecordBatch> {
         let (mut columns, mut fields) = (Vec::new(), Vec::new());
         for (k, (column, field)) in self.batch.columns().iter().zip(self.batch.schema().fields()).enumerate() {
@@ -97,7 +98,8 @@ impl Keys {
         self.valid.has_false()
     }
 
-    /// The first row of each key that is none of others; one with a NULL is none.
+    /// Returns the first row of each key that `others` lack; a key with a NULL is never found
+    /// there.
     fn missing_in(&self, others: &Keys) -> UInt64Array {
         let known: HashSet<Row<'_>> = others
             .rows

@@ -1,10 +1,10 @@
-//! Which tensors are the same, whatever the leaves that they are made for are called.
+//! Identification of tensors that are equal, although they are made for leaves of different names.
 
 use super::Encoded;
 use super::tensor::{Payload, Request};
 use crate::claim::{LeafColumn, Nulls, Region};
 
-/// A request in terms of an input: requests that share it ask for the same tensor.
+/// A request in terms of an input. Requests with equal values of this type ask for the same tensor.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Shared {
     input: usize,
@@ -13,7 +13,7 @@ pub struct Shared {
     valid: Vec<usize>,
 }
 
-/// A mode of a tensor: the columns that it holds, all of them equal, and their codes.
+/// A mode of a tensor: its columns, which are equal, and their codes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Mode {
     columns: Vec<usize>,
@@ -22,10 +22,10 @@ struct Mode {
 }
 
 impl Encoded {
-    /// The request in terms of the leaf's input.
+    /// Returns the request in terms of the leaf's input.
     ///
     /// # Panics
-    /// When the leaf is a tensor.
+    /// If the leaf is a tensor.
     pub fn shared(&self, region: &Region, request: &Request) -> Shared {
         let of_input = |column: usize| {
             let column = LeafColumn { leaf: request.leaf, column };

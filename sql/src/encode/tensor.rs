@@ -1,4 +1,4 @@
-//! The tensors of a leaf: rows with the same codes become one entry.
+//! The tensors of a leaf: rows with equal codes become one entry.
 
 use super::Encoded;
 use super::groups::Groups;
@@ -10,50 +10,51 @@ use redpoll_logic::{DType, Format, LeafKind, LevelFormat, LevelKind, Prim, Scala
 use redpoll_physical::storage::{Tensor, Values};
 use std::collections::BTreeMap;
 
-/// What an entry of a leaf's tensor holds of the rows with its codes.
+/// The value of an entry, computed from the rows with its codes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Payload {
-    /// That there is one.
+    /// True.
     Exists,
-    /// How many there are.
+    /// The number of rows.
     Count,
     /// The sum of a column.
     Sum(usize, Number),
     /// The sum of a limb of a column.
     Limb(usize, Limb),
-    /// The fold of a column over the semiring of the aggregate of that number.
+    /// The fold of a column over the semiring of an aggregate, given by index.
     Folded(usize, usize),
-    /// The code of a column's extreme, from 1 on and growing towards that end; 0 where there is no entry.
+    /// The code of a column's minimum or maximum, counting from 1 and growing towards that end; the
+    /// fill is 0.
     Extreme(usize, End),
 }
 
-/// A tensor that a program reads.
+/// A request for a tensor that a program reads.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Request {
-    /// The leaf whose rows it is made of.
+    /// The leaf of the rows.
     pub leaf: LeafId,
-    /// Its modes, in the order in which it is stored.
+    /// The modes, in storage order.
     pub fields: Vec<FieldId>,
-    /// What its entries hold.
+    /// The values of entries.
     pub payload: Payload,
-    /// Rows without values in these columns do not count.
+    /// Rows with a NULL in these columns do not count.
     pub valid: Vec<usize>,
 }
 
-/// Fields of so many places a row, or of fewer, are levels that find a coordinate at once.
+/// Number of coordinates per entry up to which the first level is dense.
 const DENSE_PLACES: u64 = 4;
 
-/// So many places are cheap whatever the number of rows.
+/// Number of coordinates up to which the first level is dense, whatever the number of entries.
 const FEW_PLACES: u64 = 1 << 12;
 
 impl Encoded {
-    /// The tensor of a leaf's rows.
+    /// Returns the tensor of a leaf's rows.
     ///
     /// # Errors
-    /// When a column does not have the type of the payload, or memory is exceeded.
+    /// If a column does not have the type of the payload, or the allowance is exhausted.
     ///
     /// # Panics
-    /// When the leaf is a tensor.
+    /// If the leaf is a tensor.
     pub fn tensor<'a>(&'a self, region: &Region, request: &Request, grouped: &mut Grouped<'a>) -> Result<Tensor> {
         let rows = self.rows(request.leaf).expect("the leaf has rows");
         let shape: Vec<u64> = request.fields.iter().map(|&f| self.size(region, f)).collect();
@@ -62,7 +63,7 @@ impl Encoded {
         let groups = grouped.0.entry(key).or_insert_with(|| Groups::new(rows, (codes(), &shape), &request.valid));
         let entries = groups.len() as u64;
         let (full, dense) = (is_full(&shape, entries), is_dense(&shape, entries));
-        // Where the only level is dense, values stand at their places.
+        // If the only level is dense, values are stored at their coordinates.
         let size = shape.first().copied().filter(|_| dense && shape.len() == 1);
         let (values, fill) = match request.payload {
             Payload::Exists => (groups.exist(size)?, Scalar::Bool(false)),
@@ -99,12 +100,13 @@ impl Encoded {
     }
 }
 
-/// Rows that were grouped for one tensor, and serve others of the same fields.
+/// The groups of rows, shared by tensors over the same fields.
 #[derive(Default)]
 pub struct Grouped<'a>(BTreeMap<Shared, Groups<'a>>);
 
-/// How so many entries are stored: as an array where they are all there can be, as matrices in tables are; else fields of
-/// few places as levels that find a coordinate at once, and others as lists.
+/// Returns the format of a tensor with a number of entries. All levels are dense if every
+/// coordinate has an entry, as for a matrix in a table. Otherwise the first level is dense if it
+/// has few coordinates, and the others are lists.
 pub(super) fn format(shape: &[u64], entries: u64, dtype: &DType) -> Format {
     let (rank, full) = (shape.len(), is_full(shape, entries));
     let kind = |k: usize| match k {
@@ -119,12 +121,12 @@ pub(super) fn format(shape: &[u64], entries: u64, dtype: &DType) -> Format {
     Format { levels, modes: (0..rank).map(|mode| StorageMode::Whole { mode }).collect(), leaf }
 }
 
-/// Whether every place has an entry.
+/// Returns whether every coordinate has an entry.
 fn is_full(shape: &[u64], entries: u64) -> bool {
     shape.iter().try_fold(1u64, |all, &size| all.checked_mul(size)) == Some(entries)
 }
 
-/// Whether the first level has all places of its field.
+/// Returns whether the first level is dense.
 fn is_dense(shape: &[u64], entries: u64) -> bool {
     shape.first().is_some_and(|&places| places <= FEW_PLACES.max(DENSE_PLACES.saturating_mul(entries)))
 }

@@ -1,4 +1,4 @@
-//! One fold over the rows of a join as a Logic expression.
+//! The Logic expression of one fold over the rows of a join.
 
 use super::order::field_order;
 use super::whole::{is_whole, without_whole};
@@ -12,57 +12,58 @@ use redpoll_logic::{Alias, DType, Expr, Field, Node, Scalar};
 use redpoll_physical::storage::Tensor;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A fold over the rows of a join, for each group. Rows without values in the columns `valid` do not count.
+/// A fold over the rows of a join in each group. Rows with a NULL in one of the columns `valid` do
+/// not count.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fold {
-    /// Whether there is a row.
+    /// True if there is a row.
     Exists,
-    /// How many rows there are.
+    /// The number of rows.
     Count {
-        /// The columns that must have values.
+        /// Columns that must not be NULL.
         valid: Vec<LeafColumn>,
     },
     /// The sum of a product.
     Sum {
-        /// The factors, of one leaf each.
+        /// The factors, each of another leaf.
         factors: Vec<LeafColumn>,
-        /// The columns that must have values.
+        /// Columns that must not be NULL.
         valid: Vec<LeafColumn>,
-        /// The numbers.
+        /// The number type.
         number: Number,
-        /// Which limb of each factor, if they are decimals.
+        /// The limb of each factor; empty unless the factors are decimals.
         limbs: Vec<Limb>,
     },
-    /// The code of an extreme.
+    /// The code of a minimum or maximum.
     Extreme {
-        /// Which end.
+        /// The minimum or maximum.
         end: End,
         /// The column.
         column: LeafColumn,
-        /// The columns that must have values.
+        /// Columns that must not be NULL.
         valid: Vec<LeafColumn>,
     },
     /// A fold over a semiring.
     Semiring {
-        /// The number of the region's aggregate.
+        /// The index of the region's aggregate.
         aggregate: usize,
-        /// The columns that must have values.
+        /// Columns that must not be NULL.
         valid: Vec<LeafColumn>,
     },
-    /// How many values a field has.
+    /// The number of distinct values of a field.
     CountDistinct {
         /// The field.
         field: FieldId,
-        /// The columns that must have values.
+        /// Columns that must not be NULL.
         valid: Vec<LeafColumn>,
     },
-    /// The sum of the values that a field has.
+    /// The sum of the distinct values of a field.
     SumDistinct {
         /// The field.
         field: FieldId,
-        /// The columns that must have values.
+        /// Columns that must not be NULL.
         valid: Vec<LeafColumn>,
-        /// The numbers.
+        /// The number type.
         number: Number,
     },
 }
@@ -73,13 +74,13 @@ pub(super) struct Leaves<'a> {
     encoded: &'a Encoded,
     /// The name of each field.
     names: Vec<Field>,
-    /// All fields in the order of storage.
+    /// All fields in storage order.
     order: Vec<FieldId>,
-    /// Whether every fold has the field.
+    /// True for each field that every fold has.
     active: Vec<bool>,
     bindings: BTreeMap<Alias, Tensor>,
     made: BTreeMap<Shared, Alias>,
-    /// The tensors that are true everywhere.
+    /// Boolean tensors that are true everywhere.
     whole: BTreeSet<Alias>,
     grouped: Grouped<'a>,
 }
@@ -114,7 +115,7 @@ impl<'a> Leaves<'a> {
         self.bindings.into_iter().collect()
     }
 
-    /// The expression of a fold; its fields are those of groups.
+    /// Returns the expression of a fold; its fields are the group fields.
     pub(super) fn fold(&mut self, fold: &Fold) -> Result<Expr> {
         match fold {
             Fold::Exists => {
@@ -138,13 +139,13 @@ impl<'a> Leaves<'a> {
         }
     }
 
-    /// Whether a group has a value in a field.
+    /// Returns an expression that is true for the values of a field that occur in a group.
     fn found(&mut self, field: FieldId, valid: &[LeafColumn]) -> Result<Expr> {
         let row = self.exists(valid, Some(field))?;
         self.reduce(Builtin::Or, Scalar::Bool(false), row, Some(field))
     }
 
-    /// The value of each code of a field.
+    /// Returns the value of each code of a field.
     fn value(&mut self, field: FieldId, number: Number) -> Result<Expr> {
         let name = self.names[field].clone();
         let domain = self.encoded.domain(self.region, field);
@@ -161,12 +162,13 @@ impl<'a> Leaves<'a> {
         Ok(value.cast(&DType::from(number.prim()))?)
     }
 
-    /// The fields that are not folded: groups, and one more.
+    /// Returns the fields that are not folded: the group fields, and `more`.
     fn staying(&self, more: Option<FieldId>) -> Vec<&Field> {
         self.region.group_fields().into_iter().chain(more).map(|f| &self.names[f]).collect()
     }
 
-    /// Factors without those that are 1 everywhere, and how often what is left of them counts.
+    /// Removes factors that are 1 everywhere. Returns the rest, and the number by which their
+    /// product is to be multiplied.
     fn without_whole(&self, args: Vec<Expr>, stays: Option<FieldId>) -> (Vec<Expr>, i64) {
         let is_whole = |arg: &Expr| match arg.node() {
             Node::Table { tensor, .. } => self.whole.contains(tensor),
@@ -176,7 +178,7 @@ impl<'a> Leaves<'a> {
         without_whole(args, is_whole, |field| staying.contains(&field))
     }
 
-    /// Folds all fields that are no groups, but one that is to stay.
+    /// Folds all fields except the group fields and `stays`.
     fn reduce(&self, op: impl Into<Op>, init: Scalar, arg: Expr, stays: Option<FieldId>) -> Result<Expr> {
         let staying = self.staying(stays);
         let folded: Vec<Field> = arg.info().fields.iter().filter(|f| !staying.contains(f)).cloned().collect();
@@ -203,7 +205,8 @@ impl<'a> Leaves<'a> {
         }
         args.extend(self.conditions()?);
         let (mut args, times) = self.without_whole(args, None);
-        // Booleans take part as they are, but for the first, which makes the product one of numbers.
+        // The first factor is cast to the number type, which is then the type of the product; later
+        // booleans need no cast.
         let is_number = |arg: &Expr| arg.info().dtype != DType::BOOL;
         if let Some(first) = args.iter().position(is_number) {
             args.swap(0, first);
@@ -219,7 +222,7 @@ impl<'a> Leaves<'a> {
             finite &= number != Number::F64 || self.encoded.mass(self.region, *factor)?.is_finite();
         }
         if !finite {
-            // Where there is no row, what has infinitely much of it is not a NaN, but nothing.
+            // If there is no row, an infinite factor must give 0, not NaN.
             let none = Expr::literal(Scalar::zero(number.prim()));
             product = Expr::mapjoin(Builtin::IfElse, [self.exists(valid, None)?, product, none])?;
         }
@@ -230,7 +233,7 @@ impl<'a> Leaves<'a> {
         }
     }
 
-    /// Whether there is a row.
+    /// Returns an expression that is true if there is a row.
     fn exists(&mut self, valid: &[LeafColumn], distinct: Option<FieldId>) -> Result<Expr> {
         let mut args = Vec::new();
         for leaf in 0..self.region.leaves.len() {
@@ -268,13 +271,14 @@ impl<'a> Leaves<'a> {
             args.push(self.leaf(factor.leaf, Payload::Folded(factor.column, aggregate), valid, None)?);
         }
         let product = join(semiring.times().clone(), args)?;
-        // Where there is no row, there is nothing, whatever the others have.
+        // If there is no row, the result is the identity, whatever the factors are.
         let none = Expr::literal(semiring.zero());
         let product = Expr::mapjoin(Builtin::IfElse, [self.exists(valid, None)?, product, none])?;
         self.reduce(semiring.plus().clone(), semiring.zero(), product, None)
     }
 
-    /// The masks that are not folded with a leaf that filters, and the tables of other conditions.
+    /// Returns the masks that are not folded with a semi-join or anti-join leaf, and the tables of
+    /// other conditions.
     fn conditions(&mut self) -> Result<Vec<Expr>> {
         let region = self.region;
         let public = region.masks.iter().filter(|mask| self.filter_of(mask).is_none());
@@ -302,19 +306,21 @@ impl<'a> Leaves<'a> {
         Expr::mapjoin(op, sides).expect("two coordinates can be compared")
     }
 
-    /// The leaf whose rows a mask is asked of before they keep others out, or let them through by a field of their own.
+    /// Returns the semi-join or anti-join leaf whose rows a mask restricts: the mask is `within`
+    /// that leaf, or compares a field that only this leaf has.
     fn filter_of(&self, mask: &Mask) -> Option<LeafId> {
         mask.within.or_else(|| [mask.left, mask.right].into_iter().find_map(|field| self.private_to(field)))
     }
 
-    /// The leaf that filters or excludes and is alone with a field.
+    /// Returns the semi-join or anti-join leaf that alone has columns of a field.
     fn private_to(&self, field: FieldId) -> Option<LeafId> {
         let mut leaves = self.region.fields[field].columns.iter().flatten().map(|c| c.leaf);
         let leaf = leaves.next()?;
         (self.region.leaves[leaf].role != Role::Joins && leaves.all(|l| l == leaf)).then_some(leaf)
     }
 
-    /// Whether a leaf that filters has a row, or one that excludes has none, its own fields folded.
+    /// Returns an expression that is true if a semi-join leaf has a row, or an anti-join leaf has
+    /// none. Fields that only this leaf has are folded.
     fn filter(&mut self, leaf: LeafId) -> Result<Expr> {
         let region = self.region;
         let required = region.leaves[leaf].required.iter().map(|&column| LeafColumn { leaf, column });
@@ -323,7 +329,7 @@ impl<'a> Leaves<'a> {
         let passing = join(Builtin::And, [rows].into_iter().chain(masks).collect())?;
         let own = |name: &Field| match self.names.iter().position(|n| n == name) {
             Some(field) => self.private_to(field) == Some(leaf),
-            // A mode of a tensor that is no field of the region.
+            // This mode of a tensor is no field of the region.
             None => true,
         };
         let folded: Vec<Field> = passing.info().fields.iter().filter(|f| own(f)).cloned().collect();
@@ -337,7 +343,7 @@ impl<'a> Leaves<'a> {
         }
     }
 
-    /// The table of a leaf, with the fields that all folds have, and one more.
+    /// Returns the table of a leaf, with the fields that all folds have, and `more`.
     fn leaf(&mut self, leaf: LeafId, payload: Payload, valid: &[LeafColumn], more: Option<FieldId>) -> Result<Expr> {
         if self.region.tensor(leaf).is_some() {
             return self.bound(leaf, payload);
@@ -365,7 +371,7 @@ impl<'a> Leaves<'a> {
         Ok(Expr::table(alias, ty, fields.iter().map(|&f| self.names[f].clone()))?)
     }
 
-    /// The table of a leaf that is a tensor.
+    /// Returns the table of a leaf that is a tensor.
     fn bound(&mut self, leaf: LeafId, payload: Payload) -> Result<Expr> {
         let Source::Tensor { table, columns, ranges } = &self.region.leaves[leaf].source else {
             unreachable!("the leaf is a tensor")
@@ -376,7 +382,8 @@ impl<'a> Leaves<'a> {
                 (table.values()?, "values")
             }
         };
-        // The same tensor has one name, wherever it stands: symmetries between leaves are seen.
+        // Leaves of the same tensor share one alias, so that the optimizer finds symmetries between
+        // them.
         let first = self.region.leaves.iter().position(|l| match &l.source {
             Source::Tensor { table: other, .. } => other == table,
             Source::Input { .. } => false,
@@ -412,12 +419,12 @@ impl<'a> Leaves<'a> {
     }
 }
 
-/// The field of a mode that is no field of the region.
+/// Returns the field of a mode that is no field of the region.
 fn own_mode(leaf: LeafId, mode: usize) -> Field {
     Field::from(format!("l{leaf}m{mode}"))
 }
 
-/// The comparisons that the coordinates of a mode of that size within a range pass.
+/// Returns the comparisons that restrict a mode of the given size to a range of coordinates.
 fn bounds(field: &Field, range: &ModeRange, size: u64) -> Vec<Expr> {
     let compare = |op: Builtin, bound: u64| {
         let bound = Expr::literal(Scalar::I64(i64::try_from(bound).unwrap_or(i64::MAX)));
@@ -428,7 +435,7 @@ fn bounds(field: &Field, range: &ModeRange, size: u64) -> Vec<Expr> {
     low.into_iter().chain(high).collect()
 }
 
-/// The operator on all arguments.
+/// Applies an operator to all arguments; a single argument is returned unchanged.
 fn join(op: impl Into<Op>, mut args: Vec<Expr>) -> Result<Expr> {
     match args.len() {
         1 => Ok(args.swap_remove(0)),

@@ -1,4 +1,4 @@
-//! The folds that the columns of a region's result are made of, each once.
+//! The folds from which the result columns of a region are computed, without duplicates.
 
 use super::fold::Fold;
 use crate::claim::{Aggregate, End, LeafColumn, Number, Region, Sum, Term};
@@ -6,57 +6,57 @@ use crate::encode::{Encoded, Limb};
 use crate::error::Result;
 use datafusion::arrow::datatypes::DataType;
 
-/// How a column of the result is made of folds, by their numbers.
+/// The computation of a result column from folds, which are given by index.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Output {
     /// A number of rows.
     Count(usize),
-    /// A sum of terms, each added or subtracted; NULL where the number of rows is 0.
+    /// A sum of terms, each added or subtracted; NULL if the number of rows is 0.
     Sum {
-        /// The terms, with whether they are subtracted.
+        /// The terms; true for those that are subtracted.
         terms: Vec<(bool, usize)>,
-        /// The numbers.
+        /// The number type.
         number: Number,
-        /// The numbers of rows, which add up; `None` where every group has one.
+        /// Folds whose sum is the number of rows; `None` if every group has a row.
         rows: Option<Vec<usize>>,
     },
-    /// As a sum, over the number of rows.
+    /// A sum, divided by the number of rows.
     Average {
-        /// The terms, with whether they are subtracted.
+        /// The terms; true for those that are subtracted.
         terms: Vec<(bool, usize)>,
-        /// The numbers of rows, which add up.
+        /// Folds whose sum is the number of rows.
         rows: Vec<usize>,
     },
-    /// The sum of limbs, or its mean over the rows; NULL where the number of rows is 0.
+    /// The sum of limbs, or its mean over the rows; NULL if the number of rows is 0.
     Decimal {
         /// The limbs.
         limbs: Vec<LimbSum>,
-        /// The digits behind the point of what is summed.
+        /// The scale of the sum, in decimal digits after the point.
         scale: i8,
-        /// The numbers of rows, which add up.
+        /// Folds whose sum is the number of rows.
         rows: Vec<usize>,
-        /// Whether the mean is asked for.
+        /// True for the mean.
         mean: bool,
     },
-    /// The value of a code; NULL where it is 0.
+    /// The value of a code; NULL if the code is 0.
     Extreme {
-        /// The codes.
+        /// The fold of codes.
         fold: usize,
-        /// The column whose values they stand for.
+        /// The column of the values.
         column: LeafColumn,
-        /// The end towards which they grow.
+        /// The end towards which the codes grow.
         end: End,
     },
 }
 
-/// The sum of a product of limbs.
+/// A sum of a product of limbs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LimbSum {
-    /// Whether it is subtracted.
+    /// True if the product is subtracted.
     pub negative: bool,
-    /// Where its bits start.
+    /// The exponent of 2 by which the sum is multiplied.
     pub shift: u32,
-    /// By how many digits its term has fewer behind the point than the sum.
+    /// The scale of the sum minus that of the term, in decimal digits.
     pub digits: u32,
     /// The fold.
     pub fold: usize,
@@ -67,17 +67,18 @@ pub struct LimbSum {
 pub struct Folds {
     /// The folds.
     pub folds: Vec<Fold>,
-    /// The columns of the result that are no groups.
+    /// The result columns that are no groups, in order.
     pub outputs: Vec<Output>,
-    /// The fold that is not 0 where a group has rows; `None` for a region without groups, which has one row.
+    /// The fold that is not 0 for groups with rows; `None` for a region without groups, whose
+    /// result is one row.
     pub presence: Option<usize>,
 }
 
 impl Folds {
-    /// The folds of a region over those rows.
+    /// Returns the folds of a region over its encoded rows.
     ///
     /// # Errors
-    /// When a sum does not fit the numbers of kernels.
+    /// If the values of an aggregate do not fit kernels.
     pub fn new(region: &Region, encoded: &Encoded) -> Result<Folds> {
         let mut folds = Folds::default();
         let valid_of = |valid: &[LeafColumn]| valid.iter().copied().filter(|&c| encoded.has_nulls(c)).collect();
@@ -133,7 +134,7 @@ impl Folds {
         Ok(folds)
     }
 
-    /// The number of a fold.
+    /// Returns the index of a fold, and adds it if there is none.
     fn number(&mut self, fold: Fold) -> usize {
         self.folds.iter().position(|f| *f == fold).unwrap_or_else(|| {
             self.folds.push(fold);
@@ -141,7 +142,7 @@ impl Folds {
         })
     }
 
-    /// The folds of a product of decimals: one for each choice of a limb of each factor.
+    /// Adds the folds of a product of decimals: one for each combination of limbs of the factors.
     fn limbs(
         &mut self,
         (region, encoded): (&Region, &Encoded),
@@ -170,7 +171,7 @@ impl Folds {
         Ok(choices.into_iter().map(limb).collect())
     }
 
-    /// The folds of a sum, or of a mean.
+    /// Adds the folds of a sum or mean.
     fn sum(&mut self, (region, encoded): (&Region, &Encoded), sum: &Sum, mean: bool) -> Result<Output> {
         let with_nulls = |columns: &[LeafColumn]| {
             let found = columns.iter().copied().filter(|&c| encoded.has_nulls(c));
@@ -203,7 +204,7 @@ impl Folds {
             return Ok(Output::Sum { terms, number: sum.ty, rows: None });
         }
         let mut rows: Vec<usize> = rows.into_iter().map(|valid| self.number(Fold::Count { valid })).collect();
-        // Cases that no column tells apart are the same rows.
+        // Cases with the same columns count the same rows.
         rows.sort_unstable();
         rows.dedup();
         Ok(match sum.ty {

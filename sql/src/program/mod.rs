@@ -1,15 +1,17 @@
 //! From a region and the rows of its leaves to a Logic plan.
 //!
-//! Every field of the region that joins, groups or is compared is a field of the plan. A fold over the rows of the join is
-//! one aggregate over a mapjoin of the leaves:
+//! Each field of the region that joins, groups or is compared is a field of the plan. A fold over
+//! the rows of the join is one aggregate over a mapjoin of the leaves:
 //!
-//! - how many rows there are is the sum of the product of how many rows each leaf has;
-//! - a sum of products has the sum of a factor in the place of how many rows its leaf has;
-//! - whether there is a row is the `or` of `and`;
-//! - a smallest or largest value is the `max` of the `min` of its code and of the largest code where the others have rows.
+//! - the number of rows is the sum of the product of the leaves' numbers of rows;
+//! - a sum of products has the sum of a factor in place of its leaf's number of rows;
+//! - the existence of a row is the `or` of an `and`;
+//! - a minimum or maximum is the `max` of the `min` of its code and, for each other leaf, of the
+//!   largest code if that leaf has a row, and of 0 otherwise.
 //!
-//! A leaf that filters counts once: its own fields are folded with `or` first. A leaf that has a row for every choice of
-//! codes, as a table that others refer to or a matrix in a table, is left out where its rows just count.
+//! A semi-join or anti-join leaf counts once: fields that only it has are folded with `or` first. A
+//! leaf with a row for every combination of codes is left out where its rows are only counted.
+//! Examples are a table that others refer to, and a matrix in a table.
 
 mod fold;
 mod folds;
@@ -32,18 +34,18 @@ use std::collections::BTreeSet;
 /// A Logic plan with the tensors that it reads.
 #[derive(Debug)]
 pub struct Program {
-    /// The plan; it produces a result for each fold, in their order.
+    /// The plan, which produces one result per fold, in order.
     pub plan: Plan,
     /// The tensors.
     pub bindings: Vec<(Alias, Tensor)>,
-    /// The number of the group field, among those of [`Region::group_fields`], in each mode of each result.
+    /// For each mode of each result, the index of its field in [`Region::group_fields`].
     pub modes: Vec<Vec<usize>>,
 }
 
-/// Makes the program of the folds of a region.
+/// Makes the program that computes the folds of a region.
 ///
 /// # Errors
-/// When a tensor cannot be made.
+/// If a tensor cannot be made, or the result would not list exactly the groups with rows.
 pub fn program(region: &Region, encoded: &Encoded, folds: &Folds) -> Result<Program> {
     let mut leaves = Leaves::new(region, encoded);
     let groups: Vec<Field> = region.group_fields().iter().map(|&f| leaves.field(f).clone()).collect();
@@ -65,7 +67,7 @@ pub fn program(region: &Region, encoded: &Encoded, folds: &Folds) -> Result<Prog
     Ok(Program { plan: Plan { queries, produces }, bindings, modes })
 }
 
-/// The tables that an expression reads.
+/// Collects the tables that an expression reads.
 fn tables(expr: &Expr, read: &mut BTreeSet<Alias>) {
     if let Node::Table { tensor, .. } = expr.node() {
         read.insert(tensor.clone());

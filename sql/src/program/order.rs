@@ -1,15 +1,17 @@
-//! The order of fields in which leaves are stored, so that one order of loops walks them all.
+//! The storage order of fields, chosen so that one loop order is concordant with all leaves.
 
 use crate::claim::{FieldId, LeafId, Region};
 use std::collections::BTreeSet;
 
-/// Orders of more fields than this are not compared.
+/// The largest number of fields whose orders are compared.
 const MOST_COMPARED: usize = 6;
 
-/// All fields, from the first group on, each after one that it shares a leaf with: what is folded last is innermost, and
-/// a product of matrices is computed row by row. Where rows are joined with themselves, the first of the orders in which
-/// their leaves become the fewest tensors: a tensor that is read twice is stored once, held once, and one whose rows and
-/// columns are told apart, as those of a graph whose edges all lead to larger numbers, is not turned around.
+/// Returns an order of all fields. It begins with the first group field, and each field comes after
+/// one with which it shares a leaf, if there is one. So fields that are folded come last, and a
+/// product of matrices is computed row by row.
+///
+/// If leaves share an input, the first order in which the leaves become the fewest tensors is
+/// chosen. A tensor that is read twice is then stored once, and no transposed copy of it is needed.
 pub(super) fn field_order(region: &Region, active: &[bool]) -> Vec<FieldId> {
     let first = first_order(region);
     let inputs: Vec<usize> = (0..region.leaves.len()).filter_map(|leaf| region.input(leaf)).collect();
@@ -28,7 +30,8 @@ pub(super) fn field_order(region: &Region, active: &[bool]) -> Vec<FieldId> {
     best.1
 }
 
-/// The order in which fields are met from the first group, or the one of most leaves, on.
+/// Returns the fields in breadth-first order from the first group field, or from the field of the
+/// most leaves.
 fn first_order(region: &Region) -> Vec<FieldId> {
     let leaves = |field: FieldId| leaves_of(region, field).len();
     let mut starts: Vec<FieldId> = (0..region.fields.len()).collect();
@@ -52,8 +55,8 @@ fn first_order(region: &Region) -> Vec<FieldId> {
     order
 }
 
-/// Shows all orders of fields that begin with some, or else with one, in which each field comes after one that it shares a
-/// leaf with, as long as there is one.
+/// Calls `show` with each order of all fields that extends `order`. An empty order begins with
+/// `start`, if given. Each field comes after one with which it shares a leaf, if there is one.
 fn each_order(region: &Region, start: Option<FieldId>, order: &mut Vec<FieldId>, show: &mut dyn FnMut(&[FieldId])) {
     let rest: Vec<FieldId> = (0..region.fields.len()).filter(|f| !order.contains(f)).collect();
     if rest.is_empty() {
@@ -75,8 +78,8 @@ fn leaves_of(region: &Region, field: FieldId) -> BTreeSet<LeafId> {
     region.fields[field].columns.iter().flatten().map(|c| c.leaf).collect()
 }
 
-/// How many tensors the leaves with rows become, if their values are alike: those of the same columns in the same order are
-/// one.
+/// Returns the number of distinct tensors that the leaves become, if their values are alike: leaves
+/// with the same columns in the same order share one.
 fn tensors(region: &Region, active: &[bool], order: &[FieldId]) -> usize {
     let stored = |leaf: LeafId| {
         let input = region.input(leaf)?;

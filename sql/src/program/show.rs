@@ -1,11 +1,11 @@
-//! What `EXPLAIN` shows of a region.
+//! The text of a region in `EXPLAIN`.
 
 use crate::claim::{
     Aggregate, Comparison, End, FieldId, GroupColumn, LeafColumn, Number, Outer, Region, Role, Source, Sum, Term,
 };
 use std::fmt::Write;
 
-/// The folds of a region over its leaves, each with its fields.
+/// Returns the groups, aggregates, leaves with their fields, and conditions of a region as text.
 pub fn show(region: &Region) -> String {
     let mut text = String::new();
     let aggregates = region.aggregates.iter().map(|a| aggregate(region, a));
@@ -51,7 +51,8 @@ fn field(region: &Region, field: FieldId) -> String {
     region.fields[field].name.clone()
 }
 
-/// A column that names groups: where both sides of a full outer join have it, the first of them that has a value.
+/// Returns the name of a group column; `coalesce` of both keys if they are those of a full outer
+/// join.
 fn group(region: &Region, group: GroupColumn) -> String {
     let parts = region.fields[group.field].columns.iter().map(|columns| columns[group.part]);
     let name = |column: LeafColumn| region.column(column).name.clone();

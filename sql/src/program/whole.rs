@@ -1,9 +1,9 @@
-//! Tables that have a row for every choice of codes: a product with one is a product with 1.
+//! Boolean tables that are true everywhere: a product with such a table is a product with 1.
 
 use redpoll_logic::{DType, Expr, Field, LevelKind, Scalar};
 use redpoll_physical::storage::{Array, Tensor};
 
-/// Whether a tensor of booleans holds true everywhere.
+/// Returns whether a boolean tensor is true everywhere.
 pub(super) fn is_whole(tensor: &Tensor) -> bool {
     let ty = tensor.ty();
     let has_all = || tensor.leaf().first().and_then(Array::bools).is_some_and(|all| all.iter().all(|&held| held == 1));
@@ -13,10 +13,12 @@ pub(super) fn is_whole(tensor: &Tensor) -> bool {
         && has_all()
 }
 
-/// Leaves out as many factors that are 1 everywhere as it can, and tells how often the product of the others counts: how
-/// many choices of codes there are of the fields that it does not have any more. Fields that stay must be another factor's,
-/// and so must those that a condition compares. One factor whose fill is 0 stays, since a result lists the groups that have
-/// rows: beside factors that are 1 where nothing is stored, as those of anti-joins are, it would list the others.
+/// Removes as many factors that are 1 everywhere as possible. Returns the others and their
+/// multiplicity, which is the number of combinations of codes of the removed fields.
+///
+/// A factor stays if no other one has a field that is in the result or is compared by a condition.
+/// One factor with fill 0 stays, because a result must list only the groups with rows. Factors with
+/// fill 1, as those of anti-joins, would list other groups, too.
 pub(super) fn without_whole(
     mut args: Vec<Expr>,
     is_whole: impl Fn(&Expr) -> bool,
@@ -37,19 +39,20 @@ pub(super) fn without_whole(
     (args, times)
 }
 
-/// Whether a value is 0 or false.
+/// Returns whether a value is 0 or false.
 pub(super) fn is_zero(value: &Scalar) -> bool {
     value.prim().map(Scalar::zero).as_ref() == Some(value)
 }
 
-/// Whether the product of the factors other than `k` is 0 where none of them has an entry.
+/// Returns whether another factor than `k` has fill 0 and dimensions in all its fields.
 fn bounded(args: &[Expr], k: usize) -> bool {
-    // Comparisons of coordinates have no places without an entry.
+    // Comparisons of coordinates have no dimensions.
     let lists = |arg: &Expr| arg.info().dimensions.iter().all(Option::is_some) && is_zero(&arg.info().fill);
     args.iter().enumerate().any(|(other, arg)| other != k && lists(arg))
 }
 
-/// How many choices there are of the fields that factor `k` alone has; `None` where it cannot be left out.
+/// Returns the number of combinations of codes of the fields that factor `k` alone has; `None` if
+/// it must stay.
 fn lost(args: &[Expr], k: usize, stays: impl Fn(&Field) -> bool) -> Option<i64> {
     let others = || args.iter().enumerate().filter(|(other, _)| *other != k).map(|(_, arg)| arg);
     let info = args[k].info();
