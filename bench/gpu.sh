@@ -1,9 +1,11 @@
 #!/bin/sh
-# Builds, checks and measures redpoll on a CUDA device: all programs of `tests/files` on it, then the kernels of the suite, then
-# their peers. Arguments go to the suite (`--entries 100000000`, `--only spmm`, ..). Where there is no device each step says so;
-# `--dry --entries 1500` tries all of it with the interpreter of grids and SciPy in place of device and peers.
+# Builds, checks and measures redpoll on a CUDA device: first all programs of `tests/files`, then
+# the kernels of the suite, then their peers. Arguments are passed to the suite (`--entries
+# 100000000`, `--only spmm`, ..). Without a device, each step reports that there is none. `--dry
+# --entries 1500` tests the script with the interpreter of grids instead of a device, and with SciPy
+# instead of the peers.
 #
-# `bench/gpu.sh build` only builds, into `target/gpu`, whose programs a machine without Rust runs.
+# `bench/gpu.sh build` only builds into `target/gpu`; a machine without Rust can run these programs.
 set -eu
 cd "$(dirname "$0")/.."
 programs=target/gpu
@@ -18,7 +20,7 @@ if command -v cargo >/dev/null; then
 fi
 [ "${1-}" != build ] || exit 0
 
-# NVRTC of a Python package, where the machine has none of its own.
+# NVRTC from a Python package, for machines without their own.
 folders=$("$python" -c 'import nvidia; print(":".join(nvidia.__path__))' 2>/dev/null) || folders=
 for folder in $(echo "$folders" | tr : ' '); do
     for library in "$folder"/*/lib; do

@@ -16,11 +16,11 @@ import numpy as np
 import scipy.sparse as sp
 
 ROUNDS = 9
-# Seconds after which no round begins.
+# Seconds after which no round starts.
 LONGEST = 10
-# Entries of a tensor that are gone through together.
+# Number of entries of a tensor that are processed together.
 PIECE = 1 << 24
-# How many times as long cuSPARSE is to take, and how much of the bandwidth of a copy is to be used.
+# The targets: time relative to cuSPARSE, and share of the bandwidth of a copy.
 AIMS = (1.0, 0.8)
 
 
@@ -137,7 +137,7 @@ class Torch:
         if device == "cuda" and not torch.cuda.is_available():
             raise ImportError("PyTorch sees no device")
         self.torch, self.device = torch, device
-        # What is handed over is valid, and to check it takes time.
+        # The handed-over data are valid, and checking them takes time.
         torch.sparse.check_sparse_tensor_invariants.disable()
 
     def name(self):
@@ -163,7 +163,7 @@ class Torch:
             a, b, d = (self.put(inputs[name]) for name in "ABD")
 
             def sampled():
-                # What is sampled is not multiplied by the values of the mask.
+                # Sampled products are not multiplied by the values of the mask.
                 products = self.torch.sparse.sampled_addmm(a, b, d.T, beta=0.0)
                 values = products.values() * a.values()
                 return self.torch.sparse_csr_tensor(a.crow_indices(), a.col_indices(), values, size=a.shape)

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-# The wheel of MKL puts its libraries beside the interpreter, where nothing looks for them.
+# The wheel of MKL installs its libraries next to the interpreter, outside of the search path.
 os.environ.setdefault("MKL_RT", next(iter(glob.glob(os.path.join(sys.prefix, "lib", "libmkl_rt.so*"))), ""))
 
 import sparse_dot_mkl as mkl  # noqa: E402

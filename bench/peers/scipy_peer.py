@@ -77,7 +77,7 @@ def mttkrp(inputs, _):
     x, b, c = inputs["X"], inputs["B"].array, inputs["C"].array
     i, j, k = x.coords
     count = len(i)
-    # One column an entry: the product sums the gathered products of factors by rows.
+    # One column for each entry: the product sums the gathered products of factors by rows.
     entries = sp.csr_array((x.values, (i, np.arange(count))), shape=(x.shape[0], count))
     return lambda: entries @ (b[j] * c[k])
 

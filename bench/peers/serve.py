@@ -16,7 +16,7 @@ from sums import sums_of
 
 
 def main():
-    # Libraries may print; replies are alone on the real standard output.
+    # Libraries may print; only replies go to the real standard output.
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     state = {"module": importlib.import_module(f"{sys.argv[1]}_peer")}
@@ -62,7 +62,7 @@ def run(state, request):
     for _ in range(request["repeat"]):
         results = compute()
     seconds = (time.perf_counter() - start) / request["repeat"]
-    # What an engine has timed itself, since reading and compiling cannot be kept out of a call.
+    # The time measured by the engine itself, if a call cannot exclude reading and compiling.
     seconds = getattr(results, "seconds", seconds)
     state["results"] = results if isinstance(results, list) else [results]
     return {"is": "ran", "seconds": seconds, "kernel": None}

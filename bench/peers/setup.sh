@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes the environment of the peers: in the folder that REDPOLL_PEERS names, or else in `peers` of the target folder.
-# A package that cannot be installed is named and left out; the harness skips its peer.
+# Creates the Python environment of the peers, in the folder REDPOLL_PEERS or else in `peers` of the
+# target folder. Packages that cannot be installed are reported and left out; the harness skips
+# their peers.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 folder=${REDPOLL_PEERS:-${CARGO_TARGET_DIR:-$here/../../target}/peers}

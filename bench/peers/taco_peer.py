@@ -9,7 +9,7 @@ import numpy as np
 
 from inputs import Unsupported
 
-# Expression, and the format of the result: d for dense, s for compressed, one letter a mode.
+# Expression and format of the result: d for dense, s for compressed, one letter per mode.
 EXPRESSIONS = {
     "spmv": ("y(i)=A(i,j)*x(j)", "y:d"),
     "spmm": ("Y(i,r)=A(i,j)*X(j,r)", "Y:dd"),

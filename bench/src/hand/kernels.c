@@ -1,6 +1,7 @@
-// Kernels as a C programmer writes them for speed: the algorithms, formats, index widths and guarantees of those that
-// redpoll makes of the same programs. The head of a unit of redpoll stands before this text, with the calling convention;
-// BUFFER(name) is the number of a buffer, FIRST_SIZE and LAST_SIZE are the outermost and innermost size of the program.
+// Hand-written kernels, optimized as a C programmer would: with the algorithms, formats, index
+// widths and guarantees of the kernels that redpoll emits for the same programs. The head of a unit
+// of redpoll precedes this text and defines the calling convention. BUFFER(name) is the number of a
+// buffer; FIRST_SIZE and LAST_SIZE are the outermost and innermost size of the program.
 
 static int32_t room(rp_frame *frame, uint32_t buffer, int64_t length) {
     if ((int64_t)frame->buffers[buffer].len >= length) return RP_DONE;
@@ -15,12 +16,12 @@ static int32_t room(rp_frame *frame, uint32_t buffer, int64_t length) {
 
 #define DATA(name) frame->buffers[BUFFER(name)].data
 
-// The rows that this call is for.
+// The rows of this call.
 static int64_t first_row(const rp_frame *frame) { return frame->chunk_lo > 0 ? frame->chunk_lo : 0; }
 static int64_t end_row(const rp_frame *frame, int64_t rows) { return frame->chunk_hi < rows ? frame->chunk_hi : rows; }
 
 #ifdef SPMV
-// y_i = sum_j A_ij x_j, one sum a row, in the order of the entries.
+// y_i = sum_j A_ij x_j with one sum per row, in the order of the entries.
 static void spmv(int64_t lo, int64_t hi, const int32_t *restrict ptr, const uint32_t *restrict idx,
                  const double *restrict val, const double *restrict x, double *restrict y) {
     for (int64_t i = lo; i < hi; i++) {
@@ -41,8 +42,9 @@ int32_t redpoll_kernel_0(rp_frame *frame) {
 #endif
 
 #ifdef SPGEMM
-// C_ij = sum_k A_ik B_kj row by row (Gustavson), with a dense row of values, marks and a list of touched columns, which is
-// sorted before the row is appended. The room of a row is made at once.
+// C_ij = sum_k A_ik B_kj row by row (Gustavson), with a dense row of values, marks and a list of
+// touched columns. The list is sorted before the row is appended. The memory for a row is allocated
+// at once.
 static int64_t touch(int64_t lo, int64_t hi, const uint32_t *restrict a_idx, const double *restrict a_val,
                      const int32_t *restrict b_ptr, const uint32_t *restrict b_idx, const double *restrict b_val,
                      uint8_t *restrict mark, double *restrict row, uint32_t *restrict list) {
@@ -105,7 +107,7 @@ int32_t redpoll_kernel_0(rp_frame *frame) {
 #endif
 
 #ifdef TRIANGLES
-// sum_ijk E_ij E_jk E_ik by merging rows, without a branch on what is met.
+// sum_ijk E_ij E_jk E_ik by merging rows, without a branch on equal coordinates.
 static int64_t triangles(int64_t lo, int64_t hi, const int32_t *restrict ptr, const uint32_t *restrict idx) {
     int64_t n = 0;
     for (int64_t i = lo; i < hi; i++) {
@@ -135,7 +137,7 @@ int32_t redpoll_kernel_0(rp_frame *frame) {
 #endif
 
 #ifdef MTTKRP
-// M_ir = sum_jk X_ijk B_jr C_kr, all products in the innermost loop.
+// M_ir = sum_jk X_ijk B_jr C_kr with all products in the innermost loop.
 static void mttkrp(const int32_t *restrict ptr0, const uint32_t *restrict idx0, const int32_t *restrict ptr1,
                    const uint32_t *restrict idx1, const int32_t *restrict ptr2, const uint32_t *restrict idx2,
                    const double *restrict val, const double *restrict b, const double *restrict c, int64_t rank,

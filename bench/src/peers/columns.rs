@@ -1,4 +1,5 @@
-//! The tables of inputs for those who take SQL: a column a mode (`i`, `j`, `k`) and one of values (`v`).
+//! Tables of inputs for engines that take SQL, with a column for each mode (`i`, `j`, `k`) and a
+//! column `v` of values.
 
 use crate::protocol::{InputFile, Task};
 use anyhow::{Result, bail};
@@ -7,12 +8,13 @@ use redpoll::datasets::{Data, ReadOptions, Values, read};
 /// The columns of modes.
 pub(super) const MODES: [&str; 4] = ["i", "j", "k", "l"];
 
-/// The name of an input as that of a table. Names of tables are not told apart by case.
+/// Returns the table name of an input. Names of tables are case-insensitive, so a prefix
+/// distinguishes `A` from `a`.
 pub(super) fn table(name: &str) -> String {
     format!("{}_{}", if name.chars().all(char::is_uppercase) { "m" } else { "v" }, name.to_lowercase())
 }
 
-/// The coordinates of an input by modes, and its values, from its files.
+/// Reads the files of an input and returns its coordinates by mode and its values.
 pub(super) fn columns(input: &InputFile, task: &Task) -> Result<(Vec<Vec<i32>>, Values)> {
     let read = |suffix: &str| {
         let path = task.folder.join(format!("{}{suffix}.npy", input.name));
@@ -31,7 +33,7 @@ pub(super) fn columns(input: &InputFile, task: &Task) -> Result<(Vec<Vec<i32>>, 
     Ok((places(&input.shape, values.len()), values))
 }
 
-/// The coordinates of so many values of a dense array, row-major.
+/// Returns the row-major coordinates of a dense array of `count` values, by mode.
 pub(super) fn places(shape: &[u64], count: usize) -> Vec<Vec<i32>> {
     let mut columns = vec![Vec::with_capacity(count); shape.len()];
     for number in 0..count as u64 {

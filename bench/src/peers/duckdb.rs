@@ -1,4 +1,5 @@
-//! DuckDB in this process: a table an input, with a column a mode (`i`, `j`, `k`) and one of values (`v`); a query a workload.
+//! DuckDB, linked into this program. Each input is a table with a column for each mode (`i`, `j`,
+//! `k`) and a column `v` of values; each workload is a query.
 
 use super::columns::{MODES, columns, table};
 use super::queries::QUERIES;
@@ -12,10 +13,10 @@ use redpoll::datasets::Values;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Rows of one batch of an append.
+/// Number of rows in one batch of an append.
 const BATCH: usize = 1 << 16;
 
-/// A database in memory.
+/// The server of DuckDB, with a database in memory.
 pub struct DuckDb {
     connection: Connection,
     task: Option<Task>,
@@ -25,10 +26,10 @@ pub struct DuckDb {
 }
 
 impl DuckDb {
-    /// An empty database.
+    /// Opens an empty database.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// If the database cannot be opened.
     pub fn new() -> Result<DuckDb> {
         Ok(DuckDb { connection: Connection::open_in_memory()?, task: None, sql: String::new(), shape: Vec::new() })
     }
@@ -71,7 +72,7 @@ impl DuckDb {
                 (query.sql.to_owned(), query.shape_of(&task)?)
             }
         };
-        // A new database, so that the memory of the one before is free.
+        // Opens a new database, which frees the memory of the old one.
         let threads: i64 = self.connection.query_row("SELECT current_setting('threads')", [], |row| row.get(0))?;
         self.connection = Connection::open_in_memory()?;
         self.connection.execute_batch(&format!("SET threads = {threads}"))?;
@@ -100,7 +101,7 @@ impl DuckDb {
         };
         let modes = MODES[..coordinates.len()].iter();
         let declared: String = modes.clone().map(|mode| format!("{mode} INTEGER NOT NULL, ")).collect();
-        // Names of tables are not told apart by case.
+        // Names of tables are case-insensitive.
         let table = table(name);
         self.connection.execute_batch(&format!("CREATE TABLE {table} ({declared}v {ty} NOT NULL)"))?;
         let coordinates = coordinates.into_iter().map(|c| Arc::new(Int32Array::from(c)) as ArrayRef);

@@ -1,4 +1,4 @@
-//! The engines that redpoll is compared with, and how their servers are started.
+//! The peers, which are the engines that redpoll is compared with, and the start of their servers.
 
 #[cfg(any(feature = "duckdb", feature = "sql"))]
 mod columns;
@@ -15,15 +15,15 @@ use anyhow::{Context, Result, bail};
 use std::process::Command;
 use std::time::Duration;
 
-/// An engine to compare with.
+/// An engine to compare redpoll with.
 pub struct Peer {
-    /// Its name, by which it is asked for.
+    /// The name, by which the command line selects the peer.
     pub name: &'static str,
-    /// Starts its server, which may use so many threads.
+    /// Starts the server of the peer with the given number of threads.
     pub start: fn(&Peer, usize) -> Result<Client>,
 }
 
-/// All of them, in the order of reports.
+/// All peers, in the order of reports.
 pub const PEERS: &[Peer] = &[
     Peer { name: "scipy", start: python::start },
     Peer { name: "mkl", start: python::start },
@@ -37,7 +37,8 @@ pub const PEERS: &[Peer] = &[
     Peer { name: "datafusion", start: own_datafusion },
 ];
 
-/// The environment that keeps a process within so many threads, whatever library it uses.
+/// Sets the environment variables that limit a process to `threads` threads, for any library that
+/// the process uses.
 pub fn limit_threads(command: &mut Command, threads: usize) {
     const NAMES: [&str; 10] = [
         "OMP_NUM_THREADS",
@@ -54,10 +55,10 @@ pub fn limit_threads(command: &mut Command, threads: usize) {
     command.envs(NAMES.map(|name| (name, threads.to_string())));
 }
 
-/// This program as a server: of redpoll, or of an engine that is linked into it.
+/// Starts this program as the server of redpoll or of an engine linked into it.
 ///
 /// # Errors
-/// When it cannot be started.
+/// If the process cannot be started.
 pub fn start_own(engine: &str, threads: usize) -> Result<Client> {
     let mut command = Command::new(std::env::current_exe().context("where this program is")?);
     command.args(["serve", engine]);
@@ -66,10 +67,10 @@ pub fn start_own(engine: &str, threads: usize) -> Result<Client> {
 }
 
 impl Peer {
-    /// Starts the peer, and asks for its version.
+    /// Starts the peer and asks for its version.
     ///
     /// # Errors
-    /// When it cannot be had: the reason why it is skipped.
+    /// If the peer is not available, with the reason.
     pub fn start(&self, threads: usize) -> Result<(Client, String)> {
         let mut client = (self.start)(self, threads)?;
         match client.ask(&Request::Hello { threads }, Duration::from_secs(120))? {

@@ -1,4 +1,5 @@
-//! Peers in Python: one file each in `bench/peers`, run by the interpreter of an environment that `setup.sh` makes.
+//! Peers in Python: one file for each in `bench/peers`, run by the Python environment that
+//! `setup.sh` makes.
 
 use super::{Peer, limit_threads};
 use crate::protocol::Client;
@@ -9,7 +10,7 @@ use std::process::Command;
 /// Starts the server of a peer.
 ///
 /// # Errors
-/// When there is no environment.
+/// If there is no environment.
 pub(super) fn start(peer: &Peer, threads: usize) -> Result<Client> {
     let environment = environment()?;
     let python = environment.join("bin/python");
@@ -22,7 +23,7 @@ pub(super) fn start(peer: &Peer, threads: usize) -> Result<Client> {
     Client::start(&mut command)
 }
 
-/// The folder that `REDPOLL_PEERS` names, or else `peers` in the target folder that this program lies in.
+/// Returns the folder in `REDPOLL_PEERS`, or else `peers` in the target folder of this program.
 fn environment() -> Result<PathBuf> {
     if let Some(folder) = std::env::var_os("REDPOLL_PEERS").filter(|folder| !folder.is_empty()) {
         return Ok(folder.into());

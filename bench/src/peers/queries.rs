@@ -1,7 +1,8 @@
-//! Workloads as SQL: each one query over the tables of its inputs.
+//! Workloads as SQL: one query for each, over the tables of its inputs.
 //!
-//! The table of input `A` is `m_a`, that of `x` is `v_x`; columns are `i`, `j`, `k` by modes, and `v`. A query gives the
-//! coordinates of its result in order and then the value; places without a row have the fill value.
+//! The table of input `A` is `m_a`, the table of `x` is `v_x`. Columns are `i`, `j`, `k` for modes,
+//! and `v` for values. A query returns the coordinates of its result in order, followed by the
+//! value. Coordinates without a row have the fill value.
 
 use crate::protocol::Task;
 use anyhow::{Context, Result};
@@ -10,14 +11,14 @@ use anyhow::{Context, Result};
 pub(super) struct Query {
     /// The name of the workload.
     pub(super) operation: &'static str,
-    /// The sizes of its result: modes of inputs.
+    /// The shape of the result: each size is that of a mode of an input.
     pub(super) shape: &'static [(&'static str, usize)],
-    /// The text.
+    /// The SQL text.
     pub(super) sql: &'static str,
 }
 
 impl Query {
-    /// The shape of its result over the inputs of a task.
+    /// Returns the shape of the result over the inputs of a task.
     pub(super) fn shape_of(&self, task: &Task) -> Result<Vec<u64>> {
         let size = |(name, mode): &(&str, usize)| {
             let input = task.inputs.iter().find(|input| input.name == *name).context("shapes are those of inputs")?;
@@ -34,7 +35,7 @@ impl Query {
 const SPMV: &str = "SELECT a.i, sum(a.v * x.v) AS v FROM m_a a JOIN v_x x ON a.j = x.i GROUP BY a.i";
 const TRIANGLES: &str = "SELECT count(*) AS v FROM m_e a JOIN m_e b ON a.j = b.i JOIN m_e c ON a.i = c.i AND b.j = c.j";
 
-/// All of them.
+/// All queries.
 pub(super) const QUERIES: &[Query] = &[
     Query { operation: "triangles", shape: &[], sql: TRIANGLES },
     Query {

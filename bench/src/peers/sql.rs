@@ -1,5 +1,5 @@
-//! Queries in the SQL front end: what redpoll claims of them, and DataFusion alone. Both read the same tables of record
-//! batches; redpoll is also asked over tables that are tensors.
+//! Queries in the SQL front end, with redpoll claiming regions or by DataFusion alone. Both read
+//! the same tables of record batches; redpoll also reads tables that are tensors.
 
 use super::columns::{MODES, columns, places, table};
 use crate::checks::Sums;
@@ -23,10 +23,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
-/// Rows of a record batch: what DataFusion makes of its own files.
+/// Number of rows in a record batch: the batch size of DataFusion for its own files.
 const BATCH: usize = 8192;
 
-/// What answers a query over tables.
+/// A server that answers queries over tables.
 pub struct Queries {
     runtime: Runtime,
     claiming: Claiming,
@@ -38,20 +38,20 @@ pub struct Queries {
     threads: usize,
 }
 
-/// Whether redpoll takes part.
+/// The claiming of regions by redpoll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Claiming {
-    /// Whatever can be claimed is, whether it is estimated to pay or not.
+    /// Claims all regions that redpoll can run, regardless of cost.
     Always,
-    /// DataFusion is alone.
+    /// Claims nothing; DataFusion runs alone.
     Off,
 }
 
 impl Queries {
-    /// redpoll over the tables of inputs, which are its tensors as well.
+    /// Creates a server with redpoll over the inputs, as tables of record batches and as tensors.
     ///
     /// # Errors
-    /// When an input cannot be stored.
+    /// If an input cannot be stored.
     pub fn redpoll(inputs: Vec<Input>) -> Result<Queries> {
         let mut queries = Queries::new(Claiming::Always);
         queries.tables = inputs.iter().map(table_of).collect::<Result<_>>()?;
@@ -59,7 +59,7 @@ impl Queries {
         Ok(queries)
     }
 
-    /// DataFusion alone.
+    /// Creates a server with DataFusion alone.
     pub fn datafusion() -> Queries {
         Queries::new(Claiming::Off)
     }
@@ -100,7 +100,7 @@ impl Queries {
         Ok(Reply::Loaded { load, build })
     }
 
-    /// A session with the tables.
+    /// Creates a session with the tables.
     fn session(&self, way: Way) -> Result<Session> {
         let session = Session::new(way.config());
         session.sql(&format!("SET datafusion.execution.target_partitions = {}", self.threads))?;
@@ -187,14 +187,14 @@ impl Server for Queries {
     }
 }
 
-/// The rows of a query, and the time that kernels took, if anything was claimed.
+/// Runs a query and returns its rows, and the time in kernels if any region was claimed.
 async fn asked(database: &Database, sql: &str) -> Result<(Vec<RecordBatch>, Option<Duration>)> {
     let plan = database.sql(sql).await?.create_physical_plan().await?;
     let rows = collect(plan.clone(), database.context().task_ctx()).await?;
     Ok((rows, kernel_time(&plan)))
 }
 
-/// The time that kernels took in a plan that has run.
+/// Returns the time in kernels of a plan that has run; `None` if no region was claimed.
 fn kernel_time(plan: &Arc<dyn ExecutionPlan>) -> Option<Duration> {
     let own = (plan.name() == "RedpollExec").then(|| {
         let metrics = plan.metrics().map(|metrics| metrics.aggregate_by_name());
@@ -205,10 +205,11 @@ fn kernel_time(plan: &Arc<dyn ExecutionPlan>) -> Option<Duration> {
     own.into_iter().chain(below).reduce(|a, b| a + b)
 }
 
-/// The sums of a query on tiny data: claimed over record batches and over tensors, then twice by DataFusion alone.
+/// Returns the sums of a query on tiny data: claimed over record batches, claimed over tensors,
+/// then twice by DataFusion alone.
 ///
 /// # Errors
-/// When it fails somewhere.
+/// If one of the runs fails.
 pub fn verify(task: &Task, inputs: Vec<Input>) -> Result<Vec<Sums>> {
     let mut queries = Queries::redpoll(inputs)?;
     let query = task.query.clone().context("the task is a query")?;
@@ -225,7 +226,7 @@ pub fn verify(task: &Task, inputs: Vec<Input>) -> Result<Vec<Sums>> {
     Ok(all)
 }
 
-/// The table of an input, with its name.
+/// Returns the table of an input and its name.
 fn table_of(input: &Input) -> Result<(String, Arc<MemTable>)> {
     let (coordinates, values) = match &input.content.data {
         Data::Dense(values) => (places(&input.content.shape, values.len()), values),
@@ -237,7 +238,7 @@ fn table_of(input: &Input) -> Result<(String, Arc<MemTable>)> {
     Ok((table(&input.name), batches(coordinates, values)?))
 }
 
-/// A table of coordinates and values.
+/// Returns a table of coordinates and values, in record batches.
 fn batches(coordinates: Vec<Vec<i32>>, values: &Values) -> Result<Arc<MemTable>> {
     let values: ArrayRef = match values {
         Values::Bool(v) => Arc::new(BooleanArray::from(v.clone())),

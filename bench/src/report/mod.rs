@@ -11,10 +11,10 @@ use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
 
-/// Writes the report into a folder, which is made.
+/// Writes the report to a folder, creating the folder if necessary.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If a file cannot be written.
 pub fn write(folder: &Path, results: &Results) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let figures = plot::write(folder, results)?;

@@ -1,4 +1,4 @@
-//! Figures: how many times as long as redpoll each peer takes, and how costs grow.
+//! Figures: the times of peers relative to redpoll, and the growth of costs.
 
 use crate::results::{Outcome, Results, Side, Status};
 use crate::workload::Suite;
@@ -14,13 +14,14 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 const WIDTH: u32 = 900;
 const ROW: u32 = 22;
-/// Room for the legend to the right of all points, as a factor on a logarithmic axis.
+/// Space for the legend to the right of all points, as a factor on a logarithmic axis.
 const ROOM: f64 = 6.0;
 
-/// Writes a figure for each suite and each workload that grows, and gives their file names by suite.
+/// Writes a figure for each suite and each workload of growing size, and returns the file names by
+/// suite.
 ///
 /// # Errors
-/// When a file cannot be written.
+/// If a file cannot be written.
 pub(super) fn write(folder: &Path, results: &Results) -> Result<BTreeMap<Suite, Vec<String>>> {
     let mut files: BTreeMap<Suite, Vec<String>> = BTreeMap::new();
     for suite in Suite::value_variants() {
@@ -40,7 +41,7 @@ pub(super) fn write(folder: &Path, results: &Results) -> Result<BTreeMap<Suite, 
     Ok(files)
 }
 
-/// The outcomes of one suite by workload, in order.
+/// Groups the outcomes of one suite by workload, in order.
 pub(super) fn by_workload<'a>(outcomes: &[&'a Outcome]) -> Vec<(&'a str, Vec<&'a Outcome>)> {
     let mut groups: Vec<(&str, Vec<&Outcome>)> = Vec::new();
     for outcome in outcomes {
@@ -52,7 +53,8 @@ pub(super) fn by_workload<'a>(outcomes: &[&'a Outcome]) -> Vec<(&'a str, Vec<&'a
     groups
 }
 
-/// The points of a side over the steps of a workload: how many times the smallest input, and seconds.
+/// Returns the points of a side over the steps of a workload: size relative to the smallest input,
+/// and median time in seconds.
 pub(super) fn points(outcomes: &[&Outcome], of: impl Fn(&Side) -> bool) -> Vec<(f64, f64)> {
     let side = |outcome: &&Outcome| {
         let side = outcome.sides.iter().find(|side| of(side) && side.status == Status::Ran)?;
@@ -67,7 +69,8 @@ fn area<'a>(path: &'a Path, height: u32) -> Result<Area<'a>, Box<dyn std::error:
     Ok(area)
 }
 
-/// A row a workload, a dot with its interval a peer, times relative to redpoll in steps of ten.
+/// Draws the ratios of a suite: a row for each workload, and a dot with its interval for each peer.
+/// Times are relative to redpoll, on a logarithmic axis.
 fn ratios<'a>(path: &'a Path, suite: Suite, outcomes: &[&Outcome]) -> Result<(), Box<dyn std::error::Error + 'a>> {
     let rows: Vec<&&Outcome> = outcomes.iter().filter(|o| o.peers().any(|side| o.ratio(side).is_some())).collect();
     let mut peers: Vec<&str> = Vec::new();
@@ -126,7 +129,8 @@ fn ratios<'a>(path: &'a Path, suite: Suite, outcomes: &[&Outcome]) -> Result<(),
     Ok(area.present()?)
 }
 
-/// A line a side: seconds by the size of inputs, both in steps of ten.
+/// Draws the growth of a workload: a line for each side, with time in seconds by size of inputs, on
+/// logarithmic axes.
 fn growth<'a>(path: &'a Path, name: &str, outcomes: &[&Outcome]) -> Result<(), Box<dyn std::error::Error + 'a>> {
     let mut lines: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
     for side in outcomes.iter().flat_map(|o| &o.sides) {

@@ -1,13 +1,14 @@
-//! The table of queries: warm beside cold, over record batches and over tensors, and the engines that take SQL.
+//! The table of queries: warm and cold, over record batches and over tensors, next to the engines
+//! that take SQL.
 
 use super::table::{cell, time};
 use crate::results::{Outcome, Side, Status};
 use std::fmt::Write;
 
-/// The engines whose times stand in columns of their own.
+/// The engines that have their own column.
 const ENGINES: [&str; 2] = ["datafusion", "duckdb"];
 
-/// A row a query.
+/// Writes a row for each query.
 pub(super) fn table(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
     writeln!(
         out,

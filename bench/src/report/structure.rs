@@ -1,11 +1,12 @@
-//! The table of what is compared with each other: ways to store and compute the same, beside the baseline.
+//! The table of variants: ways to store the inputs and compute the same results, compared with the
+//! baseline.
 
 use super::table::{cell, time};
 use crate::results::{Outcome, Status};
 use crate::statistics::Summary;
 use std::fmt::Write;
 
-/// A row a way, with how many times as fast as the baseline it is, and what a paper found.
+/// Writes a row for each variant, with its speedup over the baseline and the result of a paper.
 pub(super) fn table(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
     writeln!(
         out,

@@ -1,4 +1,4 @@
-//! The short answer: where redpoll stands against every peer, and where it is behind.
+//! The summary: redpoll compared with every peer, and the workloads where redpoll is slower.
 
 use crate::results::{Outcome, Results, Side, Status};
 use crate::statistics::Ratio;
@@ -6,10 +6,10 @@ use crate::workload::Suite;
 use clap::ValueEnum;
 use std::fmt::Write;
 
-/// Below this ratio a peer is clearly faster.
+/// A peer is clearly faster below this ratio.
 const BEHIND: f64 = 0.8;
 
-/// Every ratio of a peer that ran.
+/// Returns the ratios of all peers that ran.
 fn ratios(results: &Results) -> Vec<(&Outcome, &Side, Ratio)> {
     let of = |outcome: &'_ Outcome, side: &'_ Side| match side.status {
         Status::Ran => outcome.ratio(side),
@@ -19,7 +19,7 @@ fn ratios(results: &Results) -> Vec<(&Outcome, &Side, Ratio)> {
     sides.filter_map(|(outcome, side)| Some((outcome, side, of(outcome, side)?))).collect()
 }
 
-/// Means by suite and peer, and the list of workloads where a peer is clearly faster.
+/// Writes the means by suite and peer, and the list of workloads where a peer is clearly faster.
 pub(super) fn write(out: &mut String, results: &Results) -> std::fmt::Result {
     let all = ratios(results);
     let mut peers: Vec<&str> = Vec::new();
@@ -59,7 +59,7 @@ pub(super) fn write(out: &mut String, results: &Results) -> std::fmt::Result {
     Ok(())
 }
 
-/// The geometric mean, and how many are above 1.
+/// Formats the geometric mean and the number of ratios above 1.
 fn mean(ratios: &[f64]) -> String {
     if ratios.is_empty() {
         return "-".into();

@@ -9,11 +9,11 @@ use clap::ValueEnum;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What a run found, as one Markdown document, with the figures of suites.
+/// Returns the results of a run as one Markdown document, with the figures of suites.
 pub fn document(results: &Results, figures: &BTreeMap<Suite, Vec<String>>) -> String {
     let mut text = String::new();
     let out = &mut text;
-    // Writing into a string does not fail.
+    // Writing to a string does not fail.
     let _ = head(out, results);
     let _ = super::summary::write(out, results);
     for suite in Suite::value_variants() {
@@ -28,7 +28,7 @@ pub fn document(results: &Results, figures: &BTreeMap<Suite, Vec<String>>) -> St
     text
 }
 
-/// One line on an outcome, for whoever waits for the next.
+/// Returns one line about an outcome, printed as soon as it is measured.
 pub fn line(outcome: &Outcome) -> String {
     if let Some(reason) = &outcome.skipped {
         return format!("{}: skipped, {reason}", outcome.id);
@@ -55,7 +55,7 @@ pub fn line(outcome: &Outcome) -> String {
     line.trim_end_matches(',').to_owned()
 }
 
-/// A time with three digits and its unit.
+/// Formats a time with three digits and its unit.
 pub fn time(seconds: f64) -> String {
     let (scale, unit) = match seconds {
         s if s >= 1.0 => (1.0, "s"),
@@ -129,7 +129,7 @@ fn section(out: &mut String, suite: Suite, outcomes: &[&Outcome], copy: f64) -> 
     left_out(out, outcomes)
 }
 
-/// The peers that did not come to an end.
+/// Writes the peers that failed or were too slow.
 fn gave_up(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
     let failed = outcomes.iter().flat_map(|outcome| {
         outcome.peers().filter_map(|side| match &side.status {
@@ -144,7 +144,7 @@ fn gave_up(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
     Ok(())
 }
 
-/// What did not run, and why.
+/// Writes the workloads that did not run, with reasons.
 fn left_out(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
     let waiting: Vec<_> = outcomes.iter().filter_map(|o| Some((&o.id, o.skipped.as_ref()?))).collect();
     if !waiting.is_empty() {
@@ -156,7 +156,7 @@ fn left_out(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
     Ok(())
 }
 
-/// The slopes of the logarithm of times by that of sizes: 1 is linear.
+/// Writes the slopes of the logarithm of time over the logarithm of size; 1 is linear growth.
 fn slopes(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
     writeln!(
         out,
@@ -184,8 +184,9 @@ fn slopes(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
     Ok(())
 }
 
-/// What each side took before it ran: reading of files, building of formats; memory of its process at most until it was
-/// done; and what a run of redpoll allocated at most, the results in it, and how many times the results that is.
+/// Writes the preparation of each side: times of reading files and building formats, and peak
+/// memory of its process. For redpoll also writes the peak allocation of a run, the memory of its
+/// results, and the ratio of both.
 fn preparation(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
     writeln!(out, "\n<details><summary>Loading, building, first runs, memory</summary>\n")?;
     writeln!(
@@ -258,7 +259,7 @@ fn row(out: &mut String, outcome: &Outcome, copy: f64) -> std::fmt::Result {
     )
 }
 
-/// Text that does not break a table.
+/// Returns the text without characters that break a table.
 pub(crate) fn cell(text: &str) -> String {
     text.replace('|', "/").replace('\n', " ")
 }

@@ -74,7 +74,7 @@ fn binary(a: Content, b: Content, fill: f64, of: fn(&Array, &Array) -> Array) ->
     Problem::program(words, inputs, 1, collected(array)).fill(fill).made()
 }
 
-/// The program that collects an array.
+/// Returns the program that computes a lazy array.
 fn collected(
     array: impl Fn(&Runner) -> Result<Array>,
 ) -> impl Fn(&mut Runner) -> Result<Vec<redpoll_physical::storage::Tensor>> {
@@ -114,13 +114,13 @@ fn slices(data: &str, size: Size) -> Result<Made> {
         .made()
 }
 
-/// A picture of grey levels, every place.
+/// Returns a dense image of grey levels.
 pub(super) fn picture(side: u64, seed: u64) -> Result<Content> {
     let image: &dyn Generator = &Image::new(side, side);
     drawn(image, seed, Distribution::Integer { low: 1, high: 255 }, Prim::U8)
 }
 
-/// The places of a picture that are not background.
+/// Returns the mask of the pixels of an image that are not background.
 pub(super) fn stencil(side: u64, seed: u64) -> Result<Content> {
     let picture = picture(side, seed)?;
     let Data::Dense(Values::U8(pixels)) = &picture.data else { bail!("a picture has bytes") };

@@ -1,4 +1,4 @@
-//! Tiny inputs, where a call costs more than the work: the ways to ask for the same thing.
+//! Tiny inputs, for which a call costs more than the work, with several ways to call.
 
 use crate::data::{dense, made};
 use crate::runner::Runner;
@@ -7,7 +7,8 @@ use anyhow::{Result, bail};
 use redpoll::Array;
 use redpoll::datasets::generate::{Amount, Uniform};
 
-/// Lazy arrays that are built anew for each call; those that are kept; a plan from its text; a plan that is kept.
+/// The ways to call: a lazy array built for each call, a cached lazy array, the text of a plan, a
+/// prepared plan.
 const WAYS: &[&str] = &["array anew", "array kept", "plan text", "plan prepared"];
 
 pub(super) const WORKLOADS: &[Workload] = &[
@@ -26,7 +27,7 @@ const SPMV: &str = "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (tabl
 const ADD: &str = "(plan (query z (mapjoin + (table x i) (table y i))) (produces z))";
 const DOT: &str = "(plan (query s (aggregate + 0 (mapjoin * (table x i) (table y i)) i)) (produces s))";
 
-/// A program of each way to ask for what a plan and an array say.
+/// Returns the problem that computes a plan or an equal lazy array in the given way.
 macro_rules! tiny {
     ($way:expr, $inputs:expr, $text:ident, $array:expr) => {{
         let (words, inputs) = ($way.to_owned(), $inputs);

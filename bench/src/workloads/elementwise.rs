@@ -1,4 +1,4 @@
-//! Sums of sparse matrices, and an expression that intersects and unites.
+//! Sums of sparse matrices, and an expression with an intersection and a union.
 
 use super::linear::of_density;
 use super::matrices::{entries, present, square, words};
@@ -34,7 +34,7 @@ fn addition(data: &str, size: Size) -> Result<Made> {
     addition_of(data, data, entries(size) / 2)
 }
 
-/// The sum of two matrices of that kind.
+/// Returns the problem that adds two matrices of the given kind.
 pub(super) fn addition_of(data: &str, kind: &str, entries: u64) -> Result<Made> {
     sum(data, kind, entries, &["A", "B"], "(mapjoin + (table A i j) (table B i j))")
 }
@@ -52,7 +52,7 @@ fn sum(data: &str, kind: &str, entries: u64, names: &[&str], expression: &str) -
     let stored: f64 = inputs.iter().map(Input::entries).sum();
     let rows = inputs[0].content.shape[0] as f64;
     let text = format!("(plan (query S (reformat csr {expression})) (produces S))");
-    // The result has about as many entries as all inputs have.
+    // The result has about as many entries as all inputs together.
     let (bytes, operations) = (24.0 * stored + 4.0 * rows * (names.len() + 1) as f64, stored);
     Problem::plan(words(data, &inputs[0].content), inputs, 1, text).work(bytes, operations).made()
 }

@@ -1,4 +1,5 @@
-//! Graph algorithms as algebra over booleans and over (min, +), and what joins graphs with themselves.
+//! Graph algorithms as algebra over booleans and over (min, +), and joins of graphs with
+//! themselves.
 
 use super::matrices::{present, square, words};
 use super::{first_of, text};
@@ -90,7 +91,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
     },
 ];
 
-/// A graph of that name; at the tiny size a random one in place of real ones.
+/// Returns the graph of the given name; at the tiny size, a random graph replaces real ones.
 fn graph(data: &str, size: Size, edges: u64) -> Result<Result<Content, Made>> {
     match (data, size) {
         ("rmat", _) | (_, Size::Tiny) => square("rmat", size.pick(edges, edges / 16, 60), 50),
@@ -102,7 +103,7 @@ fn triangles(data: &str, size: Size) -> Result<Made> {
     triangles_of(data, upper(&present!(graph(data, size, 1 << 19)))?)
 }
 
-/// The triangles of a graph that has every edge once.
+/// Returns the problem that counts triangles in a graph with every edge once.
 pub(super) fn triangles_of(data: &str, edges: Content) -> Result<Made> {
     Problem::plan(
         words(data, &edges),
@@ -132,7 +133,7 @@ fn sddmm(data: &str, size: Size) -> Result<Made> {
     .made()
 }
 
-/// A vector in which a part of the places, one of so many, has what `value` makes of its number.
+/// Returns a vector of `n` values: `value(i)` with probability `1 / of`, otherwise `none`.
 fn part_of<T: Clone>(n: u64, of: u64, seed: u64, none: T, value: impl Fn(u64) -> T) -> Vec<T> {
     let mut random = Random::new(seed, 0);
     (0..n).map(|i| if random.below(of) == 0 { value(i) } else { none.clone() }).collect()
@@ -155,7 +156,7 @@ fn mxv_bool(data: &str, size: Size) -> Result<Made> {
     .made()
 }
 
-/// The graph with weights; what is no edge is infinitely long.
+/// Returns the graph with weights and fill value infinity.
 fn distances(edges: &Content, seed: u64) -> Result<Content> {
     Ok(with_fill(weighted(&undirected(edges)?, seed)?, f64::INFINITY))
 }
@@ -205,7 +206,7 @@ fn mxm_tropical(data: &str, size: Size) -> Result<Made> {
     .made()
 }
 
-/// The entries of a graph below so many vertices.
+/// Returns the entries of a graph among the first `n` vertices.
 fn within(content: &Content, n: u64) -> Result<Content> {
     let (coordinates, _) = crate::data::entries(content)?;
     let places = coordinates[0].iter().copied().zip(coordinates[1].iter().copied());
@@ -218,13 +219,13 @@ fn within(content: &Content, n: u64) -> Result<Content> {
 fn bfs(data: &str, size: Size) -> Result<Made> {
     let a = undirected(&present!(graph(data, size, 1 << 20)))?;
     let words = words(data, &a);
-    // Edges are stored both ways: their columns are their rows.
+    // Edges are stored in both directions, so the columns equal the rows.
     let inputs = vec![Input::new("A", a.clone(), PATTERN)?, Input::new("B", a, COLUMNS)?];
     let levels = |runner: &mut Runner| Ok(vec![runner.text(text!("programs/bfs.rp"))?.swap_remove(1)]);
     Problem::program(words, inputs, 1, levels).fill(-1.0).parameter("source", 0).made()
 }
 
-/// One round: every distance by way of a neighbour, if that is shorter.
+/// One round of relaxation: the minimum of a distance and the distances through all neighbours.
 const RELAX: &str = "(plan
   (query next (mapjoin min (table distance i) (aggregate min inf (mapjoin + (table A i j) (table distance j)) j)))
   (query more (aggregate or false (mapjoin ne (table next i) (table distance i)) i))
@@ -240,7 +241,7 @@ fn bellman_ford(data: &str, size: Size) -> Result<Made> {
         .made()
 }
 
-/// Distances by rounds over all edges, until nothing changes.
+/// Returns the distances, by rounds over all edges until nothing changes.
 pub(super) fn relaxed(runner: &mut Runner) -> Result<Vec<Tensor>> {
     let mut distance = runner.input("distance0")?.clone();
     loop {
@@ -265,7 +266,7 @@ fn pagerank(data: &str, size: Size) -> Result<Made> {
         ("dblp", Size::Full | Size::Quick) => present!(real("graphs/dblp-2010.mtx.zst")),
         _ => present!(graph(data, size, 1 << 21)),
     };
-    // The graph is symmetric, so that the walk into a vertex divides by the degrees of the columns.
+    // The graph is symmetric, so the walk into a vertex divides by the degrees of the columns.
     let mut walk = undirected(&graph)?;
     let n = walk.shape[0];
     if let Data::Triples { coordinates, values } = &mut walk.data {

@@ -8,7 +8,7 @@ use crate::workload::{Input, Made, Problem, Size, Suite, Workload};
 use anyhow::Result;
 use redpoll::Array;
 
-/// Images that are stored place by place, and those of runs.
+/// Dense images, and images of runs.
 const DATA: &[&str] = &["dense", "run-length"];
 
 pub(super) const WORKLOADS: &[Workload] = &[

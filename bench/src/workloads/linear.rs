@@ -54,7 +54,7 @@ fn spmv(data: &str, size: Size) -> Result<Made> {
     spmv_of(data, square(data, entries(size), 1), "csr")
 }
 
-/// SpMV of a matrix in a format.
+/// Returns the problem of SpMV with a matrix in the given format.
 pub(super) fn spmv_of(data: &str, matrix: Result<Result<Content, Made>>, format: &str) -> Result<Made> {
     let a = Input::new("A", present!(matrix), format)?;
     let (words, stored, shape) = (words(data, &a.content), a.entries(), a.content.shape.clone());
@@ -92,7 +92,7 @@ fn spgemm(data: &str, size: Size) -> Result<Made> {
     spgemm_of(data, a, b)
 }
 
-/// The product of two matrices.
+/// Returns the problem of the product of two matrices.
 pub(super) fn spgemm_of(data: &str, a: Content, b: Content) -> Result<Made> {
     Problem::plan(
         words(data, &a),
@@ -134,7 +134,7 @@ fn mattransmul(data: &str, size: Size) -> Result<Made> {
     .made()
 }
 
-/// A matrix of a square shape and density.
+/// Returns a square matrix of the given size and density.
 pub(super) fn of_density(n: u64, density: f64, seed: u64) -> Result<Content> {
     let entries = Amount::Count(((n * n) as f64 * density).round() as u64);
     made(&Uniform { shape: vec![n, n], entries }, seed)

@@ -1,4 +1,4 @@
-//! Matrices that several workloads share.
+//! Matrices shared by several workloads.
 
 use crate::data::{SMALL, drawn, made, real};
 use crate::workload::{Made, Size};
@@ -18,13 +18,15 @@ const REAL: &[(&str, &str)] = &[
     ("bcsstk16", "matrices/bcsstk16.mtx.zst"),
 ];
 
-/// As many entries as the reference interpreter is asked to take: real matrices have a random one in their place.
+/// Largest number of entries for the reference interpreter. At or below this number, a random
+/// matrix replaces real ones.
 const MOST_TINY: u64 = 128;
 
-/// The square matrix of that name, with so many entries about; real ones have their own number, and may be missing.
+/// Returns the square matrix of the given name with about `entries` entries. Real matrices have
+/// their own number of entries and may be missing.
 ///
 /// # Errors
-/// When there is none of that name, or its file cannot be read.
+/// If there is no matrix of that name, or its file cannot be read.
 pub(super) fn square(name: &str, entries: u64, seed: u64) -> Result<Result<Content, Made>> {
     let file = REAL.iter().find(|(short, _)| *short == name);
     Ok(Ok(match name {
@@ -49,31 +51,31 @@ pub(super) fn square(name: &str, entries: u64, seed: u64) -> Result<Result<Conte
     }))
 }
 
-/// Full blocks of so many rows and columns, four of them in a row of blocks.
+/// Returns a matrix of full square blocks with `side` rows, on average four in a row of blocks.
 fn blocks(entries: u64, side: u64, seed: u64) -> Result<Content> {
     let rows = (entries / (4 * side)).next_multiple_of(side).max(2 * side);
     let blocks = Amount::Count(entries / (side * side));
     made(&Blocks { rows, columns: rows, block_rows: side, block_columns: side, blocks }, seed)
 }
 
-/// A full band that reaches so far to both sides.
+/// Returns a matrix with a full band of `reach` diagonals on both sides of the main diagonal.
 fn band(entries: u64, reach: u64, seed: u64) -> Result<Content> {
     let rows = entries.div_ceil(2 * reach + 1);
     made(&Banded { rows, columns: rows, below: reach, above: reach, density: 1.0 }, seed)
 }
 
-/// The number of entries of matrices: full, quick, tiny.
+/// Returns the number of entries of matrices for a size.
 pub(super) fn entries(size: Size) -> u64 {
     size.pick(4 << 20, 1 << 18, 100)
 }
 
-/// The data in words.
+/// Describes data by name, shape and number of entries.
 pub(super) fn words(name: &str, content: &Content) -> String {
     let shape: Vec<String> = content.shape.iter().map(u64::to_string).collect();
     format!("{name}, {}, {} entries", shape.join(" x "), content.data.values().len())
 }
 
-/// Unwraps what [`square`] gives, and returns what there is instead.
+/// Unwraps the result of [`square`], or returns its `Made` from the caller.
 macro_rules! present {
     ($content:expr) => {
         match $content? {

@@ -1,4 +1,4 @@
-//! The workloads, one file a family; [`all`] lists them.
+//! The workloads, one file for each family; [`all`] lists them.
 
 mod arrays;
 mod dispatch;
@@ -35,7 +35,7 @@ const FAMILIES: &[&[Workload]] = &[
     sql::WORKLOADS,
 ];
 
-/// Every workload with each of its data.
+/// Returns every workload with each of its data.
 pub fn all() -> impl Iterator<Item = (&'static Workload, &'static str)> {
     FAMILIES
         .iter()
@@ -45,15 +45,15 @@ pub fn all() -> impl Iterator<Item = (&'static Workload, &'static str)> {
         .flat_map(|workload| workload.data.iter().map(move |data| (workload, *data)))
 }
 
-/// The workload and data of an id.
+/// Finds the workload and data of an id.
 ///
 /// # Errors
-/// When there is none.
+/// If there is no such workload.
 pub fn find(id: &str) -> Result<(&'static Workload, &'static str)> {
     all().find(|(workload, data)| workload.id(data) == id).with_context(|| format!("there is no workload `{id}`"))
 }
 
-/// The program that computes the first result of a text alone.
+/// Returns a program that runs a text and retains only its first result.
 fn first_of(text: &'static str) -> impl Fn(&mut Runner) -> Result<Vec<Tensor>> {
     move |runner| {
         let mut all = runner.text(text)?;
@@ -62,7 +62,7 @@ fn first_of(text: &'static str) -> impl Fn(&mut Runner) -> Result<Vec<Tensor>> {
     }
 }
 
-/// What a plan or program of the repository says.
+/// Includes the text of a plan or program of the repository.
 macro_rules! text {
     ($path:literal) => {
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../", $path))

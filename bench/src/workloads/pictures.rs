@@ -1,4 +1,4 @@
-//! Pictures for workloads over images: drawn and real ones, as they are and magnified.
+//! Images for workloads: generated and real ones, in original size and magnified.
 
 use super::arrays::stencil;
 use crate::data::dense_of;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use redpoll::datasets::generate::random::Random;
 use redpoll::datasets::{Content, Data, ReadOptions, Values, read};
 
-/// Images as they are and magnified eight times, so that runs are eight times as long.
+/// Images in original size and magnified eight times, so that runs are eight times as long.
 pub(super) const DATA: &[&str] = &[
     "blobs",
     "blobs x8",
@@ -22,10 +22,11 @@ pub(super) const DATA: &[&str] = &[
     "turingtest x8",
 ];
 
-/// Runs of set pixels.
+/// The format of runs of set pixels.
 pub(super) const RUNS: &str = "(dense (sparse-run-length (pattern)))";
 
-/// Real images: file, the least value of a pixel that is set, and how many of a stack are laid one below another.
+/// Real images: name, file, the smallest value of a set pixel, and the number of images of a stack
+/// that are placed below each other.
 const REAL: &[(&str, &str, u8, usize)] = &[
     ("mnist", "images/mnist_t10k_images.idx3-ubyte.zst", 3, 100),
     ("omniglot", "images/omniglot_small1.idx3-ubyte.zst", 1, 100),
@@ -33,7 +34,7 @@ const REAL: &[(&str, &str, u8, usize)] = &[
     ("turingtest", "images/scan_turingtest.pbm.zst", 1, 1),
 ];
 
-/// Rows of pixels.
+/// An image, with row-major pixels.
 pub(super) struct Picture<T> {
     pub(super) height: usize,
     pub(super) width: usize,
@@ -41,7 +42,7 @@ pub(super) struct Picture<T> {
 }
 
 impl<T: Copy> Picture<T> {
-    /// Each pixel as a square of pixels.
+    /// Returns the image with each pixel repeated as a square of `by` by `by` pixels.
     pub(super) fn magnified(&self, by: usize) -> Picture<T> {
         let mut pixels = Vec::with_capacity(self.pixels.len() * by * by);
         for row in self.pixels.chunks_exact(self.width.max(1)) {
@@ -51,7 +52,7 @@ impl<T: Copy> Picture<T> {
         Picture { height: self.height * by, width: self.width * by, pixels }
     }
 
-    /// The corner of so many rows and columns.
+    /// Returns the upper left corner of at most `most` rows and columns.
     fn corner(&self, most: usize) -> Picture<T> {
         let (height, width) = (self.height.min(most), self.width.min(most));
         let rows = self.pixels.chunks_exact(self.width.max(1)).take(height);
@@ -67,8 +68,8 @@ impl<T: Copy> Picture<T> {
     }
 }
 
-/// The bytes of an image in the collection, of a large one the upper left corner where data are to be small; or why it is
-/// not there.
+/// Returns the bytes of an image in the collection, or the reason why the image is missing. At
+/// small sizes, returns the upper left corner of large images.
 pub(super) fn bytes_of(file: &str, most: usize, size: Size) -> Result<Result<Picture<u8>, Made>> {
     let Some(path) = dataset(file) else {
         return Ok(Err(Made::Absent(format!("there is no file shared/datasets/{file} beside or above the checkout"))));
@@ -88,7 +89,7 @@ pub(super) fn bytes_of(file: &str, most: usize, size: Size) -> Result<Result<Pic
     Ok(Ok(image.corner(size.pick(usize::MAX, 300, 11))))
 }
 
-/// How much the name of data asks to magnify, and the name without that.
+/// Returns the magnification in the name of data, and the name without it.
 pub(super) fn magnification(data: &str) -> (usize, &str) {
     data.strip_suffix(" x8").map_or((1, data), |name| (8, name))
 }
@@ -103,7 +104,8 @@ pub(super) fn bytes(content: &Content) -> Result<Picture<u8>> {
     Ok(Picture { height: height as usize, width: width as usize, pixels })
 }
 
-/// The binary image of that name; at the tiny size blobs in the place of real ones.
+/// Returns the binary image of the given name; at the tiny size, generated blobs replace real
+/// images.
 pub(super) fn binary(data: &str, size: Size) -> Result<Result<Picture<bool>, Made>> {
     let (by, name) = magnification(data);
     let image = match REAL.iter().find(|(known, ..)| *known == name && size != Size::Tiny) {
@@ -121,7 +123,7 @@ pub(super) fn bits(image: &Picture<bool>) -> Content {
     image.content(|pixels| Values::Bool(pixels.to_vec()))
 }
 
-/// Grey levels at random, a mask of them, and 16 zeros.
+/// Returns random grey levels, a mask of them, and 16 zeros.
 pub(super) fn masked(mask: &Picture<bool>) -> [Content; 3] {
     let mut random = Random::new(131, 1);
     let grey = mask.map(|_| ()).pixels.iter().map(|()| random.below(256) as u8).collect();

@@ -1,4 +1,4 @@
-//! How costs grow: the same workload on inputs that grow by steps of four.
+//! Growth of costs: the same workload on inputs that grow by factors of four.
 
 use super::graphs::triangles_of;
 use super::linear::{spgemm_of, spmv_of};
@@ -8,7 +8,7 @@ use crate::data::upper;
 use crate::workload::{Size, Suite, Workload};
 use anyhow::{Context, Result};
 
-/// How much larger the inputs are than the smallest ones.
+/// The size of inputs relative to the smallest ones.
 const STEPS: &[&str] = &["x1", "x4", "x16", "x64"];
 
 pub(super) const WORKLOADS: &[Workload] = &[
@@ -52,7 +52,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
     },
 ];
 
-/// How many times the smallest input a name of data stands for; the scale of figures.
+/// Returns the size relative to the smallest input, parsed from the name of data.
 pub fn factor(data: &str) -> Option<f64> {
     data.strip_prefix('x')?.parse().ok()
 }

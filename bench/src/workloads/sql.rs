@@ -1,4 +1,4 @@
-//! Queries over tables: patterns in graphs and sparse products, as they are asked in SQL.
+//! Queries over tables: patterns in graphs and sparse products, written in SQL.
 
 use super::matrices::{present, square, words};
 use crate::data::{dense, real, undirected, upper, weighted};
@@ -77,7 +77,7 @@ const SPGEMM: &str = "SELECT a.i, b.j, sum(a.v * b.v) AS v FROM m_a a JOIN m_b b
 const SDDMM: &str = "SELECT s.i, s.j, sum(s.v * a.v * b.v) AS v FROM m_s s JOIN m_a a ON a.i = s.i \
                      JOIN m_b b ON b.i = s.j AND b.j = a.j GROUP BY s.i, s.j";
 
-/// A graph of that name; at the tiny size a random one in place of real ones.
+/// Returns the graph of the given name; at the tiny size, a random graph replaces real ones.
 fn graph(data: &str, size: Size, edges: u64) -> Result<Result<Content, Made>> {
     match (data, size) {
         ("rmat", _) | (_, Size::Tiny) => square("rmat", size.pick(edges, edges / 8, 60), 70),
@@ -85,7 +85,7 @@ fn graph(data: &str, size: Size, edges: u64) -> Result<Result<Content, Made>> {
     }
 }
 
-/// How often a pattern is in a graph.
+/// Returns the problem that counts a pattern in a graph.
 fn count(data: &str, size: Size, edges: u64, sql: &str, form: fn(&Content) -> Result<Content>) -> Result<Made> {
     let edges = form(&present!(graph(data, size, edges)))?;
     Problem::query(words(data, &edges), vec![Input::new("E", edges, PATTERN)?], sql, Vec::new()).made()
@@ -97,7 +97,7 @@ fn by_vertex(data: &str, size: Size, sql: &str) -> Result<Made> {
     Problem::query(words(data, &edges), vec![Input::new("E", edges, PATTERN)?], sql, vec![n]).made()
 }
 
-/// Who has rated what: users by items, both with popularities that follow a power law.
+/// Returns ratings of items by users. Popularities of both follow a power law.
 fn ratings(data: &str, size: Size) -> Result<Result<Content, Made>> {
     match (data, size) {
         ("amazon-book", Size::Full | Size::Quick) => real("matrices/amazon-book-test.mtx.zst"),
@@ -114,7 +114,7 @@ fn co_occurrence(data: &str, size: Size) -> Result<Made> {
     Problem::query(words(data, &rated), vec![Input::new("R", rated, "csr")?], CO_OCCURRENCE, vec![items, items]).made()
 }
 
-/// The first entries of a matrix.
+/// Returns the first `count` entries of a matrix, with random values from 1 to 5.
 fn first(content: &Content, count: usize) -> Result<Content> {
     let (coordinates, values) = crate::data::entries(content)?;
     let count = count.min(values.len());

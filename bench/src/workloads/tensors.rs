@@ -41,7 +41,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
     },
 ];
 
-/// The tensor of that name, or what there is instead.
+/// Returns the tensor of the given name, or the reason why it is missing.
 fn tensor(data: &str, size: Size, seed: u64) -> Result<Result<Content, Made>> {
     if data == "uniform" || size == Size::Tiny {
         let shape = size.pick(vec![1 << 14, 1 << 10, 1 << 10], vec![1 << 11, 256, 256], vec![6, 5, 7]);
@@ -62,7 +62,7 @@ fn mttkrp(data: &str, size: Size) -> Result<Made> {
     mttkrp_of(data, present!(tensor(data, size, 70)), size.pick(16, 16, 2))
 }
 
-/// MTTKRP of a tensor with so many columns.
+/// Returns the problem of MTTKRP with `columns` columns.
 pub(super) fn mttkrp_of(data: &str, x: Content, columns: u64) -> Result<Made> {
     let (shape, words) = (x.shape.clone(), words(data, &x));
     let x = Input::new("X", x, "csf")?;
@@ -80,7 +80,7 @@ pub(super) fn mttkrp_of(data: &str, x: Content, columns: u64) -> Result<Made> {
     .made()
 }
 
-/// A uniform tensor of three modes for the scale suite.
+/// Returns a uniform tensor of three modes for the scale suite.
 pub(super) fn scaled(entries: u64, seed: u64) -> Result<Content> {
     let side = if entries < 128 { 8 } else { 512 };
     uniform(vec![entries.div_ceil(128).max(8), side, side], entries, seed)

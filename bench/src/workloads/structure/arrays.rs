@@ -1,4 +1,5 @@
-//! Alternating folds over trees, and slices: what is read in place beside what is copied or stored first.
+//! Alternating folds over trees, and slices: operands read in place, compared with operands that
+//! are copied or stored first.
 
 use super::{text, variant, words};
 use crate::data::{drawn, made};
@@ -46,7 +47,8 @@ fn minimax(data: &str, size: Size) -> Result<Made> {
     Problem::compare(words(data, &t), 1, variants).made()
 }
 
-/// The sum of two slices, each given by its maps, at once, and with each stored before.
+/// Compares the sum of two slices, given by their index maps, with the sum of slices that are
+/// stored first.
 fn sum_of(a: &Content, data: &str, [first, second]: [String; 2], paper: &'static str) -> Result<Made> {
     let slice = |maps: &str| format!("(index {maps} (table A i j))");
     let at_once =

@@ -1,4 +1,5 @@
-//! Graph programs: by pushing, by pulling, by switching; as programs with loops of their own and as plans in a loop.
+//! Graph programs by push, by pull and by direction switching, as programs with their own loops and
+//! as plans in a loop.
 
 use super::{first_of, present, text, words};
 use crate::data::{dense_of, undirected, weighted, with_fill};
@@ -8,7 +9,8 @@ use anyhow::{Result, bail};
 use redpoll::datasets::{Content, Data, Values};
 use redpoll_logic::Scalar;
 
-/// Road-like graphs have degrees that are small and much the same; the others have a few vertices of very many edges.
+/// Graphs like `usroads` have small and similar degrees; the others have a few vertices with very
+/// many edges.
 const DATA: &[&str] = &["usroads", "rmat", "ca-AstroPh"];
 
 pub(super) const WORKLOADS: &[Workload] = &[
@@ -50,7 +52,7 @@ fn graph(data: &str, size: Size) -> Result<Result<Content, Made>> {
     }
 }
 
-/// The number of the vertex to start from.
+/// Returns the number of the start vertex.
 fn source() -> Result<Input> {
     let mut number = dense_of(&[], Values::I64(vec![0]));
     number.shape = Vec::new();
@@ -77,7 +79,7 @@ fn bellman_ford(data: &str, size: Size) -> Result<Made> {
     let a = weighted(&present!(graph(data, size)), 121)?;
     let a = Content { fill: Scalar::F64(0.0), ..a };
     let n = a.shape[0];
-    // Plans look at the edges that lead to a vertex.
+    // Plans read the edges into a vertex.
     let far = with_fill(transposed(&a)?, f64::INFINITY);
     let mut distance = vec![f64::INFINITY; n as usize];
     distance[0] = 0.0;
@@ -92,7 +94,7 @@ fn bellman_ford(data: &str, size: Size) -> Result<Made> {
     Problem::compare(words(data, &a), 1, variants).fill(f64::INFINITY).made()
 }
 
-/// The graph with all edges the other way.
+/// Returns the graph with all edges reversed.
 fn transposed(a: &Content) -> Result<Content> {
     let (Data::Triples { coordinates, values: Values::F64(values) }, [n, m]) = (&a.data, &a.shape[..]) else {
         bail!("a graph has edges of some length")
@@ -104,7 +106,7 @@ fn transposed(a: &Content) -> Result<Content> {
     Ok(crate::data::sparse_of(&[*m, *n], coordinates, Values::F64(edges.iter().map(|e| e.2).collect())))
 }
 
-/// The graph by edges with values, the baseline, and by places alone.
+/// Compares the graph with stored values, which is the baseline, with the graph as a pattern.
 fn by_leaf(data: &str, size: Size, fill: f64, text: &'static str) -> Result<Made> {
     let a = present!(graph(data, size));
     let Data::Triples { coordinates, .. } = &a.data else { bail!("a graph has edges") };

@@ -1,4 +1,5 @@
-//! Binary images: erosion, masked histograms and edges, over bytes, words of bits and runs, as they are and magnified.
+//! Binary images: erosion, masked histograms and edges, over bytes, words of bits and runs, in
+//! original size and magnified.
 
 use super::{present, text, words};
 use crate::data::dense_of;
@@ -44,7 +45,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
 
 const BITS: &str = "(dense (bit-map (pattern)))";
 
-/// A text that is run so many times, each time over the result of the time before.
+/// Returns a program that runs a text repeatedly, feeding the result back as the input.
 fn repeated(text: &'static str, input: &'static str, times: usize) -> impl Fn(&mut Runner) -> Result<Vec<Tensor>> {
     move |runner| {
         let mut image = runner.input(input)?.clone();
@@ -55,7 +56,8 @@ fn repeated(text: &'static str, input: &'static str, times: usize) -> impl Fn(&m
     }
 }
 
-/// The words of rows, and a row of words with the bits beyond the width set.
+/// Packs the rows of an image into 64-bit words. Also returns a row of words with the bits beyond
+/// the width set.
 fn packed(image: &Picture<bool>) -> (Content, Content) {
     let across = image.width.div_ceil(64);
     let word = |row: &[bool], w: usize| {
@@ -70,8 +72,8 @@ fn packed(image: &Picture<bool>) -> (Content, Content) {
     (dense_of(&shape, Values::U64(words)), dense_of(&shape[1..], Values::U64(beyond)))
 }
 
-/// Images of words as images of bytes. The words do not tell how many bits their last one has: their number is above
-/// them, as the first result.
+/// Unpacks images of words to images of bytes. The first result is an image of the same size,
+/// because words do not determine the number of bits in the last word.
 fn unpacked(results: Vec<Tensor>) -> Result<Vec<Tensor>> {
     let [like, words] = <[Tensor; 2]>::try_from(results).ok().context("an image of the same size, and words")?;
     let shape = like.ty().shape.clone();
@@ -136,7 +138,7 @@ fn edges(data: &str, size: Size) -> Result<Made> {
     sorted.sort_unstable();
     let quantile = |part: usize| sorted[(sorted.len() - 1) * part / 100];
     let low = quantile(75);
-    // However few levels there are, the thresholds differ.
+    // The thresholds differ, however few levels there are.
     let above = sorted.iter().copied().find(|p| *p > low).unwrap_or(low);
     let high = quantile(80).max(above);
     // The region is the ellipse that touches the edges.

@@ -1,9 +1,10 @@
-//! Structure: the same results from structured and from unstructured storage, in one run, beside what papers found.
+//! Structure: the same results from structured and from unstructured storage in one run, next to
+//! the results of papers.
 //!
-//! Ratios of papers are those of the paper on Finch (W. Ahrens and others, *Finch: Sparse and Structured Tensor
-//! Programming with Control Flow*, 2024) and of that on sparse array programming (R. Henry and others, *Compilation of
-//! Sparse Array Programming Models*, 2021); their baselines are other libraries, where those here are redpoll's own
-//! lists and bytes.
+//! Ratios of papers are from the paper on Finch (W. Ahrens and others, *Finch: Sparse and
+//! Structured Tensor Programming with Control Flow*, 2024) and from the paper on sparse array
+//! programming (R. Henry and others, *Compilation of Sparse Array Programming Models*, 2021). Their
+//! baselines are other libraries; the baselines here are redpoll's own lists and bytes.
 
 mod arrays;
 mod graphs;
@@ -21,13 +22,14 @@ use redpoll_physical::storage::Survey;
 pub(super) const FAMILIES: &[&[Workload]] =
     &[products::WORKLOADS, images::WORKLOADS, arrays::WORKLOADS, graphs::WORKLOADS];
 
-/// A format to compare, and what a paper found for it.
+/// A format to compare, and the result that a paper reports for it.
 type Candidate = (&'static str, Option<&'static str>);
 
-/// How many times as large as in the baseline a tensor may be: beyond that nobody would store it so.
+/// Largest size of a tensor relative to the baseline; larger formats are impractical.
 const MOST_BYTES: u64 = 8;
 
-/// The candidates that a tensor may reasonably have, the first being the baseline.
+/// Returns the candidates whose size for a tensor is practical. The first candidate is the
+/// baseline.
 fn reasonable<'a>(content: &Content, candidates: &'a [Candidate]) -> Result<Vec<&'a Candidate>> {
     let rank = content.shape.len();
     let baseline = parse_format(candidates[0].0, rank)?;
@@ -43,7 +45,7 @@ fn reasonable<'a>(content: &Content, candidates: &'a [Candidate]) -> Result<Vec<
     Ok(fitting)
 }
 
-/// A variant of a text over tensors in formats.
+/// Creates a variant of a text over tensors in formats.
 fn variant(name: &str, inputs: &[(&str, &Content, &str)], text: &'static str) -> Result<Variant> {
     let inputs = inputs.iter().map(|(name, content, format)| Input::new(name, (*content).clone(), format));
     Ok(Variant::text(name, inputs.collect::<Result<_>>()?, text))

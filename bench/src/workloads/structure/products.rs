@@ -1,4 +1,4 @@
-//! Products of a matrix with a vector, over what the matrix is stored as.
+//! Products of a matrix with a vector, over different formats of the matrix.
 
 use super::{Candidate, present, reasonable, text, variant, words};
 use crate::data::{dense, entries, revalued, small, sparse_of};
@@ -43,7 +43,7 @@ const FORMATS: &[Candidate] = &[
     ("ell", None),
 ];
 
-/// The matrix of that name with small whole numbers.
+/// Returns the matrix of the given name with small integers as values.
 fn matrix(data: &str, size: Size, seed: u64) -> Result<Result<Content, Made>> {
     let count = size.pick(1 << 20, 1 << 17, 100);
     match square(data, count, seed)? {
@@ -78,7 +78,7 @@ fn pattern(data: &str, size: Size) -> Result<Made> {
     Problem::compare(words(data, &a), 1, variants).made()
 }
 
-/// Both triangles of a matrix from its upper one, and the upper one.
+/// Returns the symmetric matrix with the upper triangle of `a`, and that upper triangle.
 fn mirrored(a: &Content) -> Result<(Content, Content)> {
     let (coordinates, values) = entries(a)?;
     let Values::F64(values) = values else { bail!("the values are whole numbers in f64") };
