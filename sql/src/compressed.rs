@@ -1,4 +1,5 @@
-//! Rows in compressed text, as tables in memory: DataFusion reads none of those without features of its own.
+//! Tables of compressed text, read into memory, because DataFusion reads it only with additional
+//! features.
 
 use crate::error::{Error, Result};
 use crate::rows::Rows;
@@ -14,10 +15,11 @@ use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The rows of a file of text or JSON; types of columns are those that all their values have.
+/// Reads the rows of a file of text or JSON. The type of a column is one that all its values have.
 ///
 /// # Errors
-/// When the file cannot be read or is damaged, a line has more or fewer values than the first, or rows are one array.
+/// If the file cannot be read or is damaged, a line has more or fewer values than the first, or the
+/// rows are a JSON array.
 pub(crate) fn read(path: &Path, rows: Rows, memory: &Memory) -> Result<MemTable> {
     let text = unpack(path, memory)?;
     let fault = |what: String| Error::Declaration { table: path.display().to_string(), what };

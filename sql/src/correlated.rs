@@ -1,12 +1,14 @@
-//! What DataFusion would get wrong of a plan without a word: put right before it optimizes, or refused.
+//! Plans that DataFusion would run wrongly without an error; they are corrected before it
+//! optimizes, or refused.
 //!
-//! - A correlated subquery becomes a join with the columns that it compares with those of the query around. They lose the
-//!   names of their tables on that way, so that of `a.u` and `b.u` just one is left, which stands for both. Here such columns
-//!   get names of their own below the condition that reads them.
-//! - `x NOT IN (SELECT y .. WHERE y = x ..)` reads no NULL of `y`, and is `NOT EXISTS`. DataFusion takes the condition for the
-//!   one that `NOT IN` asks itself, leaves it out, and finds the NULLs of all other rows.
-//! - `k` of a right or full join `USING (k)` is taken for the column of the left table. [`crate::statement`] makes such joins
-//!   joins `ON` where it can.
+//! - A correlated subquery becomes a join with the columns that it compares with the outer query.
+//!   These columns lose the names of their tables, so `a.u` and `b.u` become one column. They get
+//!   unique names below the condition that reads them.
+//! - `x NOT IN (SELECT y .. WHERE y = x ..)` reads no NULL of `y`, so it is `NOT EXISTS`.
+//!   DataFusion takes the condition for the equality of `NOT IN` itself and drops it. It then finds
+//!   the NULLs of all other rows.
+//! - `k` of a right or full join `USING (k)` is resolved to the column of the left table.
+//!   [`crate::statement`] rewrites such joins to `ON` where it can; others are refused here.
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, JoinConstraint, JoinType};
@@ -19,7 +21,8 @@ use datafusion::optimizer::AnalyzerRule;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Names the columns of correlated subqueries apart, and refuses merged columns that would lose values.
+/// The rule that gives unique names to the columns of correlated subqueries, and refuses merged
+/// columns that would lose values.
 #[derive(Debug)]
 pub(crate) struct NameApart;
 
@@ -40,7 +43,7 @@ impl AnalyzerRule for NameApart {
     }
 }
 
-/// The expression with `NOT EXISTS` for a `NOT IN` whose query asks for the same equality.
+/// Replaces `NOT IN` by `NOT EXISTS` if its subquery has the same equality as a condition.
 fn without_doubles(expr: Expr) -> Result<Transformed<Expr>> {
     expr.transform_up(|e| match e {
         Expr::InSubquery(InSubquery { expr, subquery, negated: true }) if asks_for(&subquery, &expr) => {
@@ -56,7 +59,7 @@ fn without_doubles(expr: Expr) -> Result<Transformed<Expr>> {
     })
 }
 
-/// Whether all rows of a query have in its column what an expression of the query around has.
+/// Returns whether a condition of the subquery says that its column equals `asked`.
 fn asks_for(subquery: &Subquery, asked: &Expr) -> bool {
     let LogicalPlan::Projection(projection) = subquery.subquery.as_ref() else { return false };
     let (LogicalPlan::Filter(filter), [given], Expr::Column(asked)) =
@@ -71,7 +74,7 @@ fn asks_for(subquery: &Subquery, asked: &Expr) -> bool {
     })
 }
 
-/// Whether the merged columns of a join are those of its left table.
+/// Refuses joins whose merged columns are not those of the left table.
 fn check_merged(join: &Join) -> Result<()> {
     if join.join_constraint == JoinConstraint::On || !matches!(join.join_type, JoinType::Right | JoinType::Full) {
         return Ok(());
@@ -84,7 +87,8 @@ fn check_merged(join: &Join) -> Result<()> {
     )))
 }
 
-/// A subquery in which no two of the columns that are compared with those of the query around, or given to it, have one name.
+/// Renames columns of a subquery if one that is compared with the outer query has the name of
+/// another such column, or of a result column.
 fn named_apart(subquery: Subquery, count: &mut usize) -> Result<Transformed<LogicalPlan>> {
     let plan = subquery.subquery.as_ref();
     let mut compared = BTreeSet::new();
@@ -109,7 +113,7 @@ fn named_apart(subquery: Subquery, count: &mut usize) -> Result<Transformed<Logi
     Ok(Transformed::yes(LogicalPlan::Subquery(Subquery { subquery: Arc::new(plan), ..subquery })))
 }
 
-/// The columns of a plan by name, each with the column of its input that it is, if it is one.
+/// Returns the columns of a plan by name, with the input column for those that are just a column.
 fn given_columns(plan: &LogicalPlan) -> Vec<(String, Option<Column>)> {
     let names = plan.schema().fields().iter().map(|field| field.name().clone());
     match plan {
@@ -121,13 +125,13 @@ fn given_columns(plan: &LogicalPlan) -> Vec<(String, Option<Column>)> {
     }
 }
 
-/// The columns of its own that a condition compares with those of the query around.
+/// Returns the inner columns that a condition compares with the outer query.
 fn compared_columns(filter: &Filter) -> BTreeSet<Column> {
     let correlated = split_conjunction(&filter.predicate).into_iter().filter(|e| e.contains_outer());
     correlated.flat_map(Expr::column_refs).cloned().collect()
 }
 
-/// The plan with names of their own for the columns that its conditions compare with those of the query around.
+/// Gives unique names to the columns that conditions of the plan compare with the outer query.
 fn with_names(plan: LogicalPlan, count: &mut usize) -> Result<LogicalPlan> {
     if let LogicalPlan::Subquery(_) = plan {
         return Ok(plan);

@@ -14,10 +14,10 @@ use redpoll_physical::storage::{Tensor, Triples, Values};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Makes the rows of a region of what its program has produced.
+/// Makes the rows of a region from the outputs of its program.
 ///
 /// # Errors
-/// When Arrow refuses a computation.
+/// If Arrow refuses a computation, or a mean of decimals does not fit its type.
 pub(crate) fn decode(
     region: &Region,
     encoded: &Encoded,
@@ -28,7 +28,8 @@ pub(crate) fn decode(
     let fields = region.group_fields();
     let results = outputs.iter().zip(&program.modes).map(|(tensor, modes)| Entries::new(tensor, modes, fields.len()));
     let mut results: Vec<Entries> = results.collect::<Result<_>>()?;
-    // Rows have no order. Results that are stored alike have the same groups in the same one; others are brought into one.
+    // The order of rows is arbitrary, so results that list the same groups in one order need no
+    // sorting; others are sorted.
     if !results.iter().all(|result| result.has_places_of(&results[0])) {
         results.iter_mut().for_each(Entries::sort);
     } else if let Some(present) = folds.presence.and_then(|presence| results[presence].present_at()) {
@@ -59,7 +60,7 @@ pub(crate) fn decode(
     Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
 }
 
-/// A column of the result from the values of folds for each group.
+/// Returns a result column from the values of folds for each group.
 fn column(encoded: &Encoded, output: &Output, (folds, groups): (&[Numbers], usize), ty: &DataType) -> Result<ArrayRef> {
     let counts = |fold: usize| folds[fold].to_i64();
     let summed = |list: &[usize]| {
@@ -102,7 +103,7 @@ fn column(encoded: &Encoded, output: &Output, (folds, groups): (&[Numbers], usiz
             for part in limbs {
                 let by = 10i128.wrapping_pow(part.digits);
                 for (sum, &limb) in sums.iter_mut().zip(counts(part.fold).iter()) {
-                    // As DataFusion's, sums wrap at 128 bits.
+                    // Sums wrap at 128 bits, as in DataFusion.
                     let value = i128::from(limb).unbounded_shl(part.shift).wrapping_mul(by);
                     *sum = if part.negative { sum.wrapping_sub(value) } else { sum.wrapping_add(value) };
                 }
@@ -127,7 +128,8 @@ fn column(encoded: &Encoded, output: &Output, (folds, groups): (&[Numbers], usiz
     })
 }
 
-/// Sums of decimals, or their means over rows, as a column of a decimal type; NULL where there are no rows.
+/// Returns sums of decimals, or their means over `rows`, as a decimal column; NULL where there are
+/// no rows.
 fn decimals(sums: &[i128], rows: &[i64], (scale, mean): (i8, bool), ty: &DataType) -> Result<ArrayRef> {
     let unfit = || Error::Left(Left::Unfit { what: "a mean of decimals".into(), ty: ty.clone() });
     let &DataType::Decimal128(precision, to) = ty else { return Err(unfit()) };
@@ -144,7 +146,7 @@ fn decimals(sums: &[i128], rows: &[i64], (scale, mean): (i8, bool), ty: &DataTyp
     Ok(Arc::new(values.with_precision_and_scale(precision, to)?))
 }
 
-/// The sum of terms for each group.
+/// Returns the sum of terms for each group.
 fn total<T: ArrowNativeType + Default>(
     terms: &[(bool, usize)],
     folds: &[Numbers],
@@ -167,16 +169,16 @@ fn float_total(terms: &[(bool, usize)], folds: &[Numbers], groups: usize) -> Sca
     total(terms, folds, groups, Numbers::to_f64, |sum, v, minus| if minus { sum - v } else { sum + v })
 }
 
-/// The entries of a result: the codes of its groups, a list for each group field, and the values. Results with the same
-/// groups share their codes.
+/// The entries of a result: the codes of its groups, one list per group field, and the values.
+/// Results with the same groups may share the codes.
 struct Entries {
     places: Arc<Vec<Vec<u64>>>,
     values: Numbers,
-    /// The value of places without an entry.
+    /// The value at coordinates without an entry.
     fill: Scalar,
 }
 
-/// Values of one type; clones share them.
+/// Values of one type. Clones share the memory.
 #[derive(Clone)]
 enum Numbers {
     I64(ScalarBuffer<i64>),
@@ -185,7 +187,7 @@ enum Numbers {
 }
 
 impl Entries {
-    /// The entries of a tensor whose modes are those group fields, as it stores them.
+    /// Returns the entries of a tensor in storage order; `modes` are the group fields of its modes.
     fn new(tensor: &Tensor, modes: &[usize], rank: usize) -> Result<Entries> {
         let Triples { coordinates, values, .. } = tensor.to_triples()?;
         let mut places = vec![Vec::new(); rank];
@@ -197,7 +199,7 @@ impl Entries {
         Arc::ptr_eq(&self.places, &other.places) || self.places == other.places
     }
 
-    /// Brings the entries into lexicographic order.
+    /// Sorts the entries lexicographically by their codes.
     fn sort(&mut self) {
         let compare = |a: usize, b: usize| lexicographic(&self.places, a, &self.places, b);
         if (1..self.values.len()).all(|k| compare(k - 1, k) == Ordering::Less) {
@@ -208,19 +210,19 @@ impl Entries {
         self.keep(&order);
     }
 
-    /// Keeps the entries of those numbers, in that order.
+    /// Keeps the entries with the given indices, in the given order.
     fn keep(&mut self, order: &[usize]) {
         self.places = Arc::new(self.places.iter().map(|list| order.iter().map(|&k| list[k]).collect()).collect());
         self.values = self.values.at(order);
     }
 
-    /// The numbers of the entries that are not 0; `None` when no entry is.
+    /// Returns the indices of the entries that are not 0; `None` if these are all entries.
     fn present_at(&self) -> Option<Vec<usize>> {
         let all = 0..self.values.len();
         (!all.clone().all(|k| self.values.is_some(k))).then(|| all.filter(|&k| self.values.is_some(k)).collect())
     }
 
-    /// The entries that are not 0, each as a 1.
+    /// Returns the entries that are not 0, with the value 1.
     fn present(&self) -> Entries {
         let mut present = Entries { places: self.places.clone(), values: self.values.clone(), fill: Scalar::U64(0) };
         if let Some(kept) = self.present_at() {
@@ -230,8 +232,8 @@ impl Entries {
         present
     }
 
-    /// The values at the places of other entries, the fill where there is none; in lexicographic order unless the places are the
-    /// same.
+    /// Returns the values at the coordinates of `groups`, and the fill value where there is no
+    /// entry. Unless the coordinates are the same, both must be in lexicographic order.
     fn at(&self, groups: &Entries) -> Numbers {
         if self.values.len() == groups.values.len() && self.has_places_of(groups) {
             return self.values.clone();
@@ -268,7 +270,7 @@ fn lexicographic(a: &[Vec<u64>], i: usize, b: &[Vec<u64>], j: usize) -> Ordering
 }
 
 impl Numbers {
-    /// The numbers of values; booleans are 0 and 1.
+    /// Returns values as numbers; booleans become 0 and 1.
     fn of(values: &Values) -> Numbers {
         let array = &values.columns()[0];
         let buffer = array.buffer().clone();
@@ -280,7 +282,7 @@ impl Numbers {
         }
     }
 
-    /// The values of those numbers, in that order.
+    /// Returns the values with the given indices, in the given order.
     fn at(&self, order: &[usize]) -> Numbers {
         match self {
             Numbers::I64(values) => Numbers::I64(order.iter().map(|&k| values[k]).collect()),

@@ -1,4 +1,4 @@
-//! Tables of files, and statements of texts.
+//! Tables of files, and parsing and execution of statements.
 
 use crate::compressed;
 use crate::database::Database;
@@ -24,19 +24,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Database {
-    /// Registers a file as a table, by its extension, in capitals or not:
+    /// Registers a file as a table, by its extension in any case:
     ///
-    /// - `.csv` and `.tsv` have a line of names; of `.txt` the first lines tell delimiter, names and comments;
+    /// - `.csv` and `.tsv` have a header; for `.txt`, the first lines show the delimiter, the
+    ///   header and comments;
     /// - `.ndjson`, `.jsonl` and `.json`; `.parquet`; `.arrow`;
-    /// - all others are tensors of the formats that `redpoll_datasets` reads.
+    /// - all other files are tensors in the formats that `redpoll_datasets` reads.
     ///
-    /// Text in gzip or zstd, such as `.csv.gz`, is read into memory; what is not compressed DataFusion reads when it is asked
-    /// for. A folder without those below it, or a pattern such as `data/*.csv`, is one table of all its files, which have one
-    /// extension. A table of
-    /// that name is replaced.
+    /// Text compressed by gzip or zstd, such as `.csv.gz`, is read into memory; DataFusion reads
+    /// uncompressed files during queries. A folder, subfolders included, or a pattern such as
+    /// `data/*.csv`, is one table of all its files, which must have the same extension. A table of
+    /// the same name is replaced.
     ///
     /// # Errors
-    /// When the file is missing, damaged or of no known format; an earlier table of that name is left then.
+    /// If the file is missing, damaged or of an unknown format. An earlier table of the name then
+    /// stays.
     pub async fn register_file(&self, table: &str, file: &Path) -> Result<()> {
         let provider = guarded(&format!("the file {}", file.display()), self.table_of_file(table, file)).await?;
         replace(&self.context().state(), table, provider)
@@ -72,7 +74,7 @@ impl Database {
         }
     }
 
-    /// The table of a folder or a pattern.
+    /// Returns the table of a folder or a pattern.
     async fn table_of_files(&self, table: &str, path: &str) -> Result<Arc<dyn TableProvider>> {
         let fault = |what: String| DataFusionError::Plan(format!("table `{table}`: {what}"));
         let path = if Path::new(path).is_dir() && !path.ends_with('/') { format!("{path}/") } else { path.to_owned() };
@@ -103,7 +105,7 @@ impl Database {
         }
     }
 
-    /// A table of files that DataFusion reads.
+    /// Returns a table of files that DataFusion reads.
     async fn listed(&self, table: &str, path: &str, rows: Rows, extension: &str) -> Result<Arc<dyn TableProvider>> {
         let context = self.context();
         let (config, defaults) = (context.copied_config(), context.copied_table_options());
@@ -133,18 +135,18 @@ impl Database {
         Ok(Arc::new(ListingTable::try_new(config)?.with_cache(cache)))
     }
 
-    /// The statements of a text, separated by `;`.
+    /// Parses the statements of a text, separated by `;`.
     ///
     /// # Errors
-    /// When the text is no SQL.
+    /// If the text is not valid SQL.
     pub fn statements(&self, text: &str) -> Result<Vec<Statement>> {
         Ok(on_deep_stack(|| DFParser::parse_sql(without_mark(text)))?.into())
     }
 
-    /// The rows of a query, computed where there is room for expressions that are nested deeply.
+    /// Collects the rows of a query, on a stack with room for deeply nested expressions.
     ///
     /// # Errors
-    /// When the query fails.
+    /// If the query fails.
     pub async fn collect(&self, frame: DataFrame) -> Result<Vec<RecordBatch>> {
         deep(frame.collect()).await
     }
@@ -152,14 +154,14 @@ impl Database {
     /// Plans a statement; its rows are computed when they are asked for.
     ///
     /// # Errors
-    /// When the statement does not fit the tables that there are.
+    /// If the statement does not fit the registered tables.
     pub async fn execute(&self, statement: Statement) -> Result<DataFrame> {
         let planned = deep(async { self.context().execute_logical_plan(self.plan(statement).await?).await });
         guarded("the statement", planned).await
     }
 }
 
-/// The extension of a file below its compression, and whether it is compressed.
+/// Returns the extension of a file without that of its compression, and whether it is compressed.
 fn extension(file: &Path) -> (&str, bool) {
     let last = file.extension().and_then(OsStr::to_str).unwrap_or_default();
     match Compression::of_extension(last) {
@@ -171,12 +173,12 @@ fn extension(file: &Path) -> (&str, bool) {
     }
 }
 
-/// Whether a path has signs of a pattern.
+/// Returns whether a path contains characters of a pattern.
 fn is_pattern(path: &str) -> bool {
     path.contains(['*', '?', '['])
 }
 
-/// Whether DataFusion takes no notice of a file: one that begins with a dot or an underscore.
+/// Returns whether DataFusion ignores a file: its name begins with a dot or an underscore.
 fn is_hidden(file: &Path) -> bool {
     file.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with(['.', '_']))
 }

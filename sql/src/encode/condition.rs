@@ -24,7 +24,7 @@ impl Encoded {
     /// Returns a boolean tensor over the fields of a condition, true at the codes that pass.
     ///
     /// # Errors
-    /// If there are more than [`MOST_PLACES`] combinations, the condition raises an error, or Arrow
+    /// If there are more than `MOST_PLACES` combinations, the condition raises an error, or Arrow
     /// refuses a computation.
     pub fn passing(&self, region: &Region, condition: &Condition) -> Result<Tensor> {
         let shape: Vec<u64> = condition.fields.iter().map(|&f| self.size(region, f)).collect();

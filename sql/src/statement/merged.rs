@@ -1,9 +1,10 @@
-//! `FULL JOIN .. USING (k)` and its likes: the column of both tables, in place of that of one.
+//! Merged columns of `FULL JOIN .. USING (k)` and similar joins.
 //!
-//! DataFusion takes `k` for the column of the left table, which is NULL in the rows of the right one alone, and `*` for those
-//! of the table whose name is first in the alphabet. Here such joins become joins `ON`, and their columns what SQL says they
-//! are: that of the left or right table for a left or right join, and the first that has a value for a full join. Columns with
-//! the name of a table before them stay that table's.
+//! DataFusion takes `k` from the left table, where it is NULL in rows of the right table alone; for
+//! `*`, it takes `k` from the table whose name is first in the alphabet. This module rewrites such
+//! joins to `ON`, and merged columns to their value in SQL. That is the column of the left or right
+//! table for a left or right join, and the first that is not NULL for a full join. A column
+//! qualified by a table name stays that of the table.
 
 use super::names::constraint;
 use super::normalized;
@@ -16,7 +17,8 @@ use datafusion::sql::sqlparser::parser::Parser;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// Whether a statement has a selection whose merged columns DataFusion may take for others.
+/// Returns whether a statement has a selection in which DataFusion may resolve merged columns
+/// wrongly.
 pub(super) fn has_merged_columns(statement: &mut datafusion::sql::parser::Statement) -> bool {
     struct Search(bool);
     impl VisitorMut for Search {
@@ -32,22 +34,23 @@ pub(super) fn has_merged_columns(statement: &mut datafusion::sql::parser::Statem
     search.0
 }
 
-/// What becomes of a selection whose columns cannot be merged.
+/// The consequence for a selection whose columns cannot be merged.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Unmerged {
-    /// Its rows are right, if in another order of columns.
+    /// The selection stays: its rows are right, except for the order of columns.
     Stays,
-    /// Its rows would be wrong.
+    /// The statement is refused: the rows would be wrong.
     Refused,
 }
 
-/// Whether the columns of a selection are to be merged, and what becomes of it where they cannot.
+/// Returns `None` if a selection needs no merging, and the consequence if it does and its columns
+/// cannot be merged.
 fn needs_merging(select: &mut Select) -> Option<Unmerged> {
     let all = select.projection.iter().any(|item| matches!(item, SelectItem::Wildcard(_)));
     select.from.iter_mut().filter_map(|from| unmerged(from, all)).max()
 }
 
-/// As [`needs_merging`], of joined tables of which all columns are selected, or just some.
+/// Like [`needs_merging`], for joined tables; `all` is true if all their columns are selected.
 fn unmerged(from: &mut TableWithJoins, all: bool) -> Option<Unmerged> {
     let of_factor = |factor: &mut TableFactor| match factor {
         TableFactor::NestedJoin { table_with_joins, .. } => unmerged(table_with_joins, all),
@@ -71,7 +74,7 @@ fn unmerged(from: &mut TableWithJoins, all: bool) -> Option<Unmerged> {
     joins.fold(first, Option::max)
 }
 
-/// The tables whose values a merged column has.
+/// The tables from which a merged column takes its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Side {
     Left,
@@ -94,30 +97,32 @@ impl Side {
 
 /// Merges the columns of `USING` in all selections of a statement whose tables have known columns.
 pub(super) struct Merge<'k> {
-    /// The columns of tables, by the text of the query for all of them; `None` where there is no such query.
+    /// The columns of tables, by the text of the query that selects all of them; `None` if the
+    /// query cannot be planned.
     known: &'k HashMap<String, Option<Vec<String>>>,
-    /// The queries for the columns of tables that are not known yet.
+    /// The queries for columns that are not known yet.
     pub(super) wanted: HashMap<String, Query>,
-    /// A selection whose rows would be wrong, since its columns cannot be merged.
+    /// A selection that is refused, because its columns cannot be merged.
     pub(super) refused: Option<String>,
-    /// Whether a table lacks a column of the selection's `USING`.
+    /// True if a table lacks a column of the selection's `USING`.
     missing: bool,
-    /// The queries around, outermost first.
+    /// The enclosing queries, outermost first.
     around: Vec<Around>,
-    /// The columns of the selection of each query around.
+    /// The columns of the selection of each enclosing query.
     scopes: Vec<Option<Scope>>,
 }
 
-/// A query around, with the common tables that may be read in it.
+/// An enclosing query, with the common table expressions that are visible in it.
 struct Around {
-    /// Those that it does not declare itself.
+    /// Common table expressions of outer queries.
     before: Vec<Cte>,
-    /// Those that it declares.
+    /// Its own common table expressions.
     with: Option<With>,
 }
 
 impl Around {
-    /// The common tables that a query within may read: none that is declared after it, if it is itself one of them.
+    /// Returns the common table expressions that an inner query may read. If the inner query
+    /// defines one of them, these are the ones before it.
     fn visible_in(&self, query: &Query) -> Vec<Cte> {
         let own = self.with.iter().flat_map(|with| &with.cte_tables);
         let own = own.take_while(|table| *table.query != *query).cloned();
@@ -130,7 +135,7 @@ impl Merge<'_> {
         Merge { known, wanted: HashMap::new(), refused: None, missing: false, around: Vec::new(), scopes: Vec::new() }
     }
 
-    /// The columns of a table, if they are known; else they are asked for.
+    /// Returns the columns of a table, or requests them if they are not known.
     fn columns(&mut self, factor: &TableFactor) -> Option<Vec<String>> {
         let text = format!("SELECT * FROM {factor}");
         let mut query = Parser::new(&GenericDialect).try_with_sql(&text).ok()?.parse_query().ok()?;
@@ -152,7 +157,7 @@ impl Merge<'_> {
         }
     }
 
-    /// The columns of joined tables; their `USING` becomes `ON`.
+    /// Returns the columns of joined tables, and rewrites their `USING` to `ON`.
     fn scope(&mut self, from: &mut TableWithJoins) -> Option<Scope> {
         let mut scope = self.factor(&mut from.relation)?;
         for join in &mut from.joins {
@@ -184,7 +189,7 @@ impl Merge<'_> {
             if !names.is_empty() {
                 let mut equal = Vec::new();
                 for name in names {
-                    // DataFusion says so.
+                    // DataFusion reports a missing column itself.
                     self.missing |= [&left, &right].iter().any(|side| !side.visible().contains(&name));
                     let (a, b) = (left.value(&name)?, right.value(&name)?);
                     equal.push(format!("{} = {}", text_of(&a), text_of(&b)));
@@ -217,7 +222,7 @@ impl Merge<'_> {
         Some(Scope { factors: vec![Factor { name, columns }], merged: Vec::new() })
     }
 
-    /// Merges the columns of one selection; `None` where they are not known.
+    /// Merges the columns of one selection; returns `None` if this is not possible.
     fn select(&mut self, select: &mut Select) -> Option<Scope> {
         let mut from = select.from.clone();
         let mut scope = Scope::default();
@@ -244,7 +249,7 @@ impl Merge<'_> {
                 }
             }
         }
-        // What is left are conditions, groups and windows.
+        // Only conditions, groups and windows are left.
         select.from.clear();
         let _ = select.visit(&mut Replace { scope: &scope, depth: 0 });
         select.projection = projection;
@@ -298,7 +303,7 @@ impl VisitorMut for Merge<'_> {
     }
 }
 
-/// The name of a column of the result.
+/// Returns the name of a result column.
 fn output_name(item: &SelectItem) -> Option<String> {
     match item {
         SelectItem::ExprWithAlias { alias, .. } => Some(normalized(alias)),
@@ -312,20 +317,20 @@ fn last_name(name: &ObjectName) -> Option<String> {
     name.0.last()?.as_ident().map(normalized)
 }
 
-/// A table among those that are joined.
+/// A joined table.
 #[derive(Clone, Debug)]
 struct Factor {
     name: String,
     columns: Vec<String>,
 }
 
-/// A column of several tables.
+/// A merged column of several tables.
 #[derive(Clone, Debug)]
 struct Merged {
     name: String,
-    /// The columns of which the first that has a value is meant, as SQL.
+    /// The columns whose first non-NULL value is meant, as SQL.
     parts: Vec<String>,
-    /// The tables that have it, the one in whose place it stands first.
+    /// The tables that have the column; it takes its position from the first.
     tables: Vec<usize>,
 }
 
@@ -337,7 +342,7 @@ struct Scope {
 }
 
 impl Scope {
-    /// The columns of both.
+    /// Returns the columns of both scopes.
     fn with(&self, other: &Scope) -> Scope {
         let first = self.factors.len();
         let moved = other.merged.iter().map(|merged| {
@@ -350,7 +355,7 @@ impl Scope {
         }
     }
 
-    /// The tables that have a column of that name of their own.
+    /// Returns the tables that have a column of this name which is not merged.
     fn owners(&self, name: &str) -> Vec<usize> {
         let is_merged = |table: usize| self.merged.iter().any(|m| m.name == name && m.tables.contains(&table));
         let has = |table: &usize| self.factors[*table].columns.iter().any(|column| column == name);
@@ -362,12 +367,12 @@ impl Scope {
         found.next().filter(|_| found.next().is_none())
     }
 
-    /// Whether a name is a merged column, and nothing else.
+    /// Returns whether a name is a merged column and nothing else.
     fn is_merged(&self, name: &str) -> bool {
         self.find(name).is_some() && self.owners(name).is_empty()
     }
 
-    /// The columns that a name stands for; `None` where that is not plain.
+    /// Returns the columns that a name stands for; `None` if the name is ambiguous or unknown.
     fn value(&self, name: &str) -> Option<Vec<String>> {
         match (self.find(name), &self.owners(name)[..]) {
             (Some(merged), []) => Some(merged.parts.clone()),
@@ -376,7 +381,8 @@ impl Scope {
         }
     }
 
-    /// Makes one column of those that a name stands for on each side; the tables from `right` on are those of the right.
+    /// Merges the columns of a name on both sides of a join; tables with index `right` or above are
+    /// on the right side.
     fn merge(&mut self, name: &str, side: Side, (a, b): (&[String], &[String]), right: usize) {
         let mut tables: Vec<usize> = self.owners(name);
         self.merged.iter().filter(|m| m.name == name).for_each(|m| tables.extend(&m.tables));
@@ -391,12 +397,12 @@ impl Scope {
         self.merged.push(Merged { name: name.to_owned(), parts, tables });
     }
 
-    /// The names of all columns, merged ones once.
+    /// Returns the names of all columns; a merged column occurs once.
     fn visible(&self) -> Vec<String> {
         self.each(|_, name, _| name.to_owned())
     }
 
-    /// All columns as they are selected.
+    /// Returns all columns as items of a selection.
     fn all(&self) -> Vec<SelectItem> {
         self.each(|factor, name, merged| match merged {
             Some(_) => self.item(name),
@@ -417,7 +423,7 @@ impl Scope {
         found
     }
 
-    /// A merged column as it is selected.
+    /// Returns a merged column as an item of a selection.
     fn item(&self, name: &str) -> SelectItem {
         let expr = self.find(name).and_then(|merged| parsed(&text_of(&merged.parts)));
         let expr = expr.unwrap_or_else(|| Expr::Identifier(quoted(name)));
@@ -429,7 +435,7 @@ impl Scope {
     }
 }
 
-/// Puts what merged columns are in the place of their names, but not in queries within.
+/// Replaces the names of merged columns by their values, except in subqueries.
 struct Replace<'s> {
     scope: &'s Scope,
     depth: usize,
@@ -469,7 +475,7 @@ fn column_text(table: &str, column: &str) -> String {
     format!("{}.{}", quoted(table), quoted(column))
 }
 
-/// The first of columns that has a value, as SQL.
+/// Returns the first non-NULL value of columns, as SQL.
 fn text_of(parts: &[String]) -> String {
     match parts {
         [part] => part.clone(),

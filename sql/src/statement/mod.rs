@@ -1,4 +1,5 @@
-//! From a statement to DataFusion's plan of it, with what DataFusion gets wrong or does not find put right before.
+//! From a statement to DataFusion's plan. Merged columns and names in another case are corrected
+//! first.
 
 mod deep;
 mod merged;
@@ -17,14 +18,14 @@ use futures::future::BoxFuture;
 use merged::Merge;
 use std::collections::{BTreeSet, HashMap};
 
-/// Names of more columns than this are not looked up again for one statement.
+/// The largest number of names that are respelled in one statement.
 const MOST_NAMES: usize = 1000;
 
 impl Database {
-    /// The plan of a statement.
+    /// Plans a statement.
     ///
     /// # Errors
-    /// When the statement does not fit the tables that there are.
+    /// If the statement does not fit the registered tables.
     pub(crate) fn plan(&self, mut statement: Statement) -> BoxFuture<'_, Result<LogicalPlan>> {
         let planned = async move {
             let mut first = None;
@@ -34,7 +35,7 @@ impl Database {
                     Ok(plan) => return Ok(plan),
                     Err(error) => error,
                 };
-                // A name that no table has in lower case may be found in another.
+                // No table has the name in lower case, so another spelling is tried.
                 let columns = self.columns_of(&statement).await;
                 let found = names::respell(&mut statement, &error, &columns);
                 let error = first.get_or_insert(error);
@@ -47,7 +48,7 @@ impl Database {
         planned.boxed()
     }
 
-    /// The columns of all tables that a statement reads.
+    /// Returns the columns of all tables that a statement reads.
     async fn columns_of(&self, statement: &Statement) -> BTreeSet<String> {
         let mut columns = BTreeSet::new();
         for table in self.context().state().resolve_table_references(statement).unwrap_or_default() {
@@ -58,7 +59,8 @@ impl Database {
         columns
     }
 
-    /// The statement with the columns of `USING` merged, where DataFusion would give those of one table.
+    /// Returns the statement with the columns of `USING` merged where DataFusion would take those
+    /// of one table.
     async fn with_merged_columns(&self, statement: &Statement) -> Result<Statement> {
         let mut statement = statement.clone();
         if !merged::has_merged_columns(&mut statement) {
@@ -89,10 +91,9 @@ impl Database {
     }
 }
 
-/// Visits what a statement has of SQL.
+/// Visits the SQL syntax trees of a statement.
 fn visit<V: VisitorMut<Break = ()>>(statement: &mut Statement, visitor: &mut V) {
     use datafusion::sql::parser::CopyToSource;
-    // These visitors look at everything.
     let _ = match statement {
         Statement::Statement(statement) => statement.visit(visitor),
         Statement::Explain(explain) => {
@@ -107,7 +108,7 @@ fn visit<V: VisitorMut<Break = ()>>(statement: &mut Statement, visitor: &mut V) 
     };
 }
 
-/// The name that an identifier stands for: in lower case unless it is quoted.
+/// Returns the name that an identifier stands for: in lower case unless it is quoted.
 fn normalized(ident: &ast::Ident) -> String {
     match ident.quote_style {
         Some(_) => ident.value.clone(),

@@ -1,7 +1,8 @@
-//! Names of columns in other cases: SQL does not tell them apart, DataFusion does.
+//! Names of columns in another case, which SQL does not distinguish, but DataFusion does.
 //!
-//! An identifier without quotes is a name in lower case. Where no table has that name, and just one other spelling of it is
-//! there, the identifier is taken for that spelling; a name that is found as it is keeps its meaning.
+//! An identifier without quotes is a name in lower case. If no table has that name, but exactly one
+//! other spelling of it, the identifier gets that spelling. A name that is found in lower case
+//! keeps its meaning.
 
 use super::{normalized, visit};
 use datafusion::common::{Column, SchemaError};
@@ -13,12 +14,12 @@ use datafusion::sql::sqlparser::ast::{
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-/// Spells a column as the one table does that has it, if an error says that there is none of its name in lower case, and the
-/// tables that the statement reads have none either. Returns whether the statement was changed.
+/// Respells a column if an error says that its lower-case name is missing, and the tables of the
+/// statement have exactly one other spelling. Returns whether the statement was changed.
 pub(super) fn respell(statement: &mut Statement, error: &DataFusionError, columns: &BTreeSet<String>) -> bool {
     let DataFusionError::SchemaError(fault, _) = error.find_root() else { return false };
     let SchemaError::FieldNotFound { field, valid_fields } = fault.as_ref() else { return false };
-    // What a query around has is not among the columns that the error lists.
+    // The error does not list the columns of enclosing queries.
     let listed = other_spelling(field, valid_fields);
     let Some(spelling) = listed.or_else(|| one_spelling(&field.name, columns.iter().map(String::as_str))) else {
         return false;
@@ -27,9 +28,9 @@ pub(super) fn respell(statement: &mut Statement, error: &DataFusionError, column
     let mut defined = Defined { name: &field.name, otherwise: false, table: table.as_deref(), tables: 0 };
     visit(statement, &mut defined);
     let is_plain = match table {
-        // The table that is named is the one that lacks the name.
+        // The qualified table must be the only one of its name; then it lacks the lower-case name.
         Some(_) => defined.tables == 1,
-        // The name may be meant as it is where it is defined.
+        // Elsewhere in the statement, the lower-case name may be defined and meant.
         None => !defined.otherwise && !columns.contains(&field.name),
     };
     let mut respelling = Respelling { name: &field.name, table: table.as_deref(), spelling, changed: false };
@@ -39,7 +40,7 @@ pub(super) fn respell(statement: &mut Statement, error: &DataFusionError, column
     respelling.changed
 }
 
-/// The one spelling of a name among columns, if it is there in just one.
+/// Returns the only other spelling of a column's name, among the columns of its table.
 fn other_spelling(field: &Column, valid: &[Column]) -> Option<String> {
     let of_table = |column: &&Column| match (&field.relation, &column.relation) {
         (Some(asked), Some(found)) => asked.resolved_eq(found) || asked.table() == found.table(),
@@ -49,7 +50,7 @@ fn other_spelling(field: &Column, valid: &[Column]) -> Option<String> {
     one_spelling(&field.name, valid.iter().filter(of_table).map(|column| column.name.as_str()))
 }
 
-/// The other spelling of a name among names, if there is just one.
+/// Returns the only other spelling of a name, if there is exactly one.
 fn one_spelling<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
     let spellings: BTreeSet<&str> = names.filter(|other| other.eq_ignore_ascii_case(name)).collect();
     let mut spellings = spellings.into_iter();
@@ -59,14 +60,14 @@ fn one_spelling<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<
     }
 }
 
-/// Looks for definitions of a name that are not just the column of that name.
+/// Finds definitions of a name other than a column of that name.
 struct Defined<'s> {
     name: &'s str,
-    /// Whether there is one.
+    /// True if there is such a definition.
     otherwise: bool,
-    /// A table whose column is asked for.
+    /// The table that qualifies the name, if any.
     table: Option<&'s str>,
-    /// How many tables go by that name.
+    /// Number of tables that have the name `table`.
     tables: usize,
 }
 
@@ -120,10 +121,10 @@ impl VisitorMut for Defined<'_> {
     }
 }
 
-/// Spells a column otherwise wherever it is read.
+/// Respells a column wherever it is read.
 struct Respelling<'s> {
     name: &'s str,
-    /// The table before its name, if there is one.
+    /// The table that qualifies the name, if any.
     table: Option<&'s str>,
     spelling: String,
     changed: bool,
@@ -170,7 +171,7 @@ impl VisitorMut for Respelling<'_> {
     }
 }
 
-/// What a join asks of rows.
+/// Returns the constraint of a join.
 pub(super) fn constraint(join: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     use JoinOperator::*;
     match join {

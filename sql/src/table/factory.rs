@@ -15,16 +15,16 @@ use redpoll_logic::sexpr::Sexpr;
 use redpoll_logic::text::parse_format;
 use std::sync::Arc;
 
-/// Makes tables of files of tensors.
+/// The factory of tables from files of tensors.
 ///
-/// Options: `columns 'src, dst, weight'` names the columns (those of a declared schema count, too), `storage 'csr'` says how
-/// the tensor is stored, and `fill 'nan'` which value places without a row have: in a file that has all places, those with that
-/// value are no rows.
+/// Options: `columns 'src, dst, weight'` names the columns, as a declared schema does. `storage
+/// 'csr'` is the format of the tensor. `fill 'nan'` is the fill value: in a file of all
+/// coordinates, entries of that value are no rows.
 #[derive(Debug, Default)]
 pub(crate) struct TensorFactory;
 
 impl TensorFactory {
-    /// The file types that it knows, as `STORED AS` has them.
+    /// The file types of `STORED AS` that are tensors.
     pub(crate) const FILE_TYPES: [&'static str; 3] = ["MTX", "TNS", "NPZ"];
 }
 
@@ -39,10 +39,10 @@ impl TableProviderFactory for TensorFactory {
     }
 }
 
-/// What a declaration says of a tensor beside its file.
+/// The options of a declaration that concern the tensor.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Declared<'a> {
-    /// How it is stored, as text.
+    /// The format, as text.
     pub(crate) storage: Option<&'a str>,
     /// The fill value, as text.
     pub(crate) fill: Option<&'a str>,
@@ -80,7 +80,7 @@ fn create(cmd: &CreateExternalTable, memory: &Memory) -> Result<TensorTable, Err
     Ok(table)
 }
 
-/// The memory that the pool of a runtime has left, for what is read of a file.
+/// Returns the memory that is left in the pool of a runtime, as the limit for reading a file.
 pub(crate) fn memory_left(runtime: &RuntimeEnv) -> Memory {
     let pool = &runtime.memory_pool;
     match pool.memory_limit() {
@@ -89,7 +89,7 @@ pub(crate) fn memory_left(runtime: &RuntimeEnv) -> Memory {
     }
 }
 
-/// The table of a file of a tensor; without names, its columns have the usual ones.
+/// Opens a file of a tensor as a table. If `columns` is empty, the columns have the usual names.
 pub(crate) fn open(
     path: &str,
     columns: Vec<String>,

@@ -1,7 +1,8 @@
 //! Tensors as tables: a row for each entry, with a column for each mode and one for the value.
 //!
-//! The entries of a tensor are its stored places; where its innermost level stores places because of their neighbours, as
-//! dense levels do, those that hold the fill value are none (as in [`Tensor::to_triples`]).
+//! The entries of a tensor are its stored coordinates. If the innermost level stores coordinates
+//! because of their neighbours, as dense levels do, those with the fill value are no entries (as in
+//! [`Tensor::to_triples`]).
 
 mod factory;
 mod ranges;
@@ -34,58 +35,59 @@ use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// The name of the column of values unless another is asked for.
+/// The default name of the column of values.
 const VALUE: &str = "value";
 
 /// A tensor as a table. Clones are the same table.
 #[derive(Clone, Debug)]
 pub struct TensorTable(Arc<Inner>);
 
-/// What computes a tensor when its entries are needed.
+/// A function that computes a tensor when its entries are needed.
 pub type Compute = Box<dyn Fn() -> Result<Tensor, RunError> + Send + Sync>;
 
 struct Inner {
-    /// The size of each mode.
+    /// The dimension of each mode.
     shape: Vec<u64>,
     schema: SchemaRef,
     tensor: OnceLock<Tensor>,
-    /// What computes the tensor, unless it is there from the start.
+    /// The computation of a lazy tensor.
     compute: Option<Compute>,
-    /// The tensor in a format that lists its entries.
+    /// The tensor in a format whose innermost level is a list.
     listed: OnceLock<Tensor>,
-    /// The places of the entries alone.
+    /// The coordinates of the entries, as a boolean tensor.
     pattern: OnceLock<Tensor>,
-    /// The values, with 0 where there is no entry.
+    /// The values, with fill value 0.
     values: OnceLock<Tensor>,
-    /// All rows.
+    /// All rows, once they are read.
     rows: OnceLock<RecordBatch>,
 }
 
 impl TensorTable {
-    /// The table of a tensor, its modes called `i0`, `i1`, .., its values `value`.
+    /// Returns the table of a tensor, with columns `i0`, `i1`, .., `value`.
     ///
     /// # Errors
-    /// As [`TensorTable::with_columns`].
+    /// See [`TensorTable::with_columns`].
     pub fn new(tensor: Tensor) -> Result<TensorTable> {
         let names = usual_names(tensor.ty().shape.len());
         TensorTable::with_columns(tensor, names)
     }
 
-    /// The table of a tensor with those names of columns: one for each mode, then one for the values, if they are wanted.
+    /// Returns the table of a tensor with the given names of columns: one for each mode, then
+    /// optionally one for the values.
     ///
     /// # Errors
-    /// When there are too few or too many names, or the values are structs.
+    /// If the number of names does not fit, a name occurs twice, or the values are structs.
     pub fn with_columns(tensor: Tensor, names: Vec<String>) -> Result<TensorTable> {
         let table = TensorTable::of_type(tensor.ty().shape.clone(), &tensor.ty().dtype, names, None)?;
         table.0.tensor.set(tensor).expect("there is none yet");
         Ok(table)
     }
 
-    /// The table of a tensor that is computed when its entries are needed, for the first time and for good. Its shape and
-    /// dtype are known, and the names of its columns as for [`TensorTable::with_columns`].
+    /// Returns the table of a tensor of the given shape and dtype, which is computed once, when its
+    /// entries are first needed. The names are as for [`TensorTable::with_columns`].
     ///
     /// # Errors
-    /// As [`TensorTable::with_columns`].
+    /// See [`TensorTable::with_columns`].
     pub fn lazy(
         (shape, dtype): (Vec<u64>, DType),
         names: Option<Vec<String>>,
@@ -128,10 +130,10 @@ impl TensorTable {
         })))
     }
 
-    /// The tensor, computed if it is not there yet.
+    /// Returns the tensor, and computes it at the first call.
     ///
     /// # Errors
-    /// When it cannot be computed.
+    /// If the tensor cannot be computed, or has another shape than declared.
     pub fn tensor(&self) -> Result<&Tensor> {
         computed(&self.0.tensor, || {
             let compute = self.0.compute.as_ref().expect("a tensor is there, or what computes it");
@@ -145,22 +147,24 @@ impl TensorTable {
         })
     }
 
-    /// How many entries it has at most, if it is there and can be counted.
+    /// Returns an upper bound of the number of entries, if the tensor is computed and can be
+    /// counted.
     pub(crate) fn stored(&self) -> Option<u64> {
         self.0.tensor.get()?.count_stored().ok()
     }
 
-    /// The size of each mode.
+    /// Returns the dimension of each mode.
     pub(crate) fn shape(&self) -> &[u64] {
         &self.0.shape
     }
 
-    /// What a column of the table is.
+    /// Returns the mode or value that a column holds.
     pub(crate) fn column(&self, index: usize) -> TensorColumn {
         if index < self.shape().len() { TensorColumn::Mode(index) } else { TensorColumn::Value }
     }
 
-    /// The tensor in a format whose innermost level lists coordinates, so that what is stored is what has a row.
+    /// Returns the tensor in a format whose innermost level is a list, so that its stored
+    /// coordinates are the rows.
     pub(crate) fn listed(&self) -> Result<&Tensor> {
         computed(&self.0.listed, || {
             let tensor = self.tensor()?;
@@ -174,7 +178,8 @@ impl TensorTable {
         })
     }
 
-    /// The places of the rows: `true` where there is one. It shares the arrays of the tensor.
+    /// Returns a boolean tensor that is true at the coordinates of rows. It shares the arrays of
+    /// [`TensorTable::listed`].
     pub(crate) fn pattern(&self) -> Result<&Tensor> {
         computed(&self.0.pattern, || {
             let listed = self.listed()?;
@@ -185,7 +190,8 @@ impl TensorTable {
         })
     }
 
-    /// The values, with the fill value 0, where there is no row. It shares the arrays of the tensor.
+    /// Returns the values of the rows with fill value 0. The tensor shares the arrays of
+    /// [`TensorTable::listed`].
     pub(crate) fn values(&self) -> Result<&Tensor> {
         computed(&self.0.values, || {
             let listed = self.listed()?;
@@ -200,28 +206,28 @@ impl TensorTable {
         })
     }
 
-    /// All rows.
+    /// Returns all rows, and caches them.
     pub(crate) fn rows(&self) -> Result<&RecordBatch> {
         computed(&self.0.rows, || self.as_rows(&self.tensor()?.to_record_batch(&names(&self.numbers()))?))
     }
 
-    /// All rows, if they were read before.
+    /// Returns all rows, if they are cached.
     pub(crate) fn read_rows(&self) -> Option<&RecordBatch> {
         self.0.rows.get()
     }
 
-    /// The first so many rows within a range of each mode.
+    /// Returns the first `limit` rows within a range of each mode.
     pub(crate) fn rows_within(&self, window: &[Range<u64>], limit: usize) -> Result<RecordBatch> {
         let numbers = self.numbers();
         self.as_rows(&self.tensor()?.to_record_batch_within(&names(&numbers), window, limit)?)
     }
 
-    /// Names of modes that differ, whatever the columns are called.
+    /// Returns distinct names for the modes, independent of the columns' names.
     fn numbers(&self) -> Vec<String> {
         (0..self.shape().len()).map(|k| k.to_string()).collect()
     }
 
-    /// Places and values as rows of the table.
+    /// Casts coordinates and values to the schema of the table.
     fn as_rows(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let columns =
             batch.columns().iter().zip(self.0.schema.fields()).map(|(c, field)| Ok(cast(c, field.data_type())?));
@@ -233,7 +239,7 @@ fn names(owned: &[String]) -> Vec<&str> {
     owned.iter().map(String::as_str).collect()
 }
 
-/// What a cell holds, computed at the first time.
+/// Returns the value of a cell, and computes it at the first call.
 fn computed<T>(cell: &OnceLock<T>, compute: impl FnOnce() -> Result<T>) -> Result<&T> {
     if let Some(value) = cell.get() {
         return Ok(value);
@@ -242,7 +248,7 @@ fn computed<T>(cell: &OnceLock<T>, compute: impl FnOnce() -> Result<T>) -> Resul
     Ok(cell.get_or_init(|| value))
 }
 
-/// `i0`, `i1`, .., `value`
+/// Returns the names `i0`, `i1`, .., `value`.
 fn usual_names(rank: usize) -> Vec<String> {
     (0..rank).map(|k| format!("i{k}")).chain([VALUE.to_string()]).collect()
 }

@@ -1,4 +1,5 @@
-//! Conditions that are ranges of coordinates: scans and kernels go to the ranges, and look at no other entries.
+//! Conditions that are ranges of coordinates: scans and kernels read only the entries within the
+//! ranges.
 
 use super::TensorTable;
 use crate::claim::{ModeRange, TensorColumn};
@@ -7,7 +8,8 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
 use std::ops::Range;
 
-/// The range of coordinates that a condition on the columns of a tensor's table lets through, if it is just that.
+/// Returns the range of coordinates that passes a condition on a tensor's table; `None` if the
+/// condition is no range.
 pub(crate) fn range_of(condition: &Expr, table: &TensorTable) -> Option<ModeRange> {
     let mode = |e: &Expr| match e {
         Expr::Column(column) => match table.column(table.schema().index_of(&column.name).ok()?) {
@@ -36,7 +38,7 @@ pub(crate) fn range_of(condition: &Expr, table: &TensorTable) -> Option<ModeRang
         _ => return None,
     };
     let size = i128::from(table.shape()[mode]);
-    // Both lie within the mode, which has coordinates of 64 bits.
+    // Both bounds are clamped to the dimension, which fits 64 bits.
     let [low, high] = [low, high].map(|bound| bound.clamp(0, size) as u64);
     Some(ModeRange { mode, low, high: high.max(low) })
 }
@@ -48,7 +50,7 @@ fn integer(e: &Expr) -> Option<i128> {
     }
 }
 
-/// The coordinates of each mode that are within all ranges.
+/// Returns the coordinates of each mode that are within all ranges.
 pub(crate) fn window(shape: &[u64], ranges: &[ModeRange]) -> Vec<Range<u64>> {
     let mut window: Vec<Range<u64>> = shape.iter().map(|&size| 0..size).collect();
     for range in ranges {

@@ -22,23 +22,23 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Reads the rows of a tensor's table that lie within ranges of coordinates.
+/// A scan of the rows within ranges of coordinates.
 #[derive(Debug)]
 pub(crate) struct TensorScan {
     table: TensorTable,
     ranges: Vec<ModeRange>,
     limit: Option<usize>,
-    /// The columns that are wanted.
+    /// The columns to read.
     projection: Vec<usize>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl TensorScan {
-    /// The scan of those columns of the rows within all ranges, of the first so many if there is a limit.
+    /// Returns the scan of the projected columns, of at most `limit` rows within all ranges.
     ///
     /// # Errors
-    /// When there is no such column.
+    /// If a column of the projection does not exist.
     pub(crate) fn new(
         table: TensorTable,
         projection: Option<&Vec<usize>>,
@@ -137,7 +137,7 @@ impl ExecutionPlan for TensorScan {
     }
 }
 
-/// The rows within all ranges, of the first so many. All of them are kept with the table.
+/// Reads at most `limit` rows within all ranges. A scan of all rows caches them in the table.
 fn read(table: &TensorTable, ranges: &[ModeRange], limit: Option<usize>) -> Result<RecordBatch, Error> {
     if ranges.is_empty() && (limit.is_none() || table.read_rows().is_some()) {
         let rows = table.rows()?;
@@ -146,10 +146,10 @@ fn read(table: &TensorTable, ranges: &[ModeRange], limit: Option<usize>) -> Resu
     table.rows_within(&window(table.shape(), ranges), limit.unwrap_or(usize::MAX))
 }
 
-/// What is known of the rows within all ranges, of the first so many.
+/// Estimates the statistics of at most `limit` rows within all ranges.
 pub(super) fn statistics(table: &TensorTable, ranges: &[ModeRange], limit: Option<usize>) -> Statistics {
     let window = window(table.shape(), ranges);
-    // The entries are taken to be spread evenly over the modes.
+    // The entries are assumed to be spread evenly over the modes.
     let share = |(part, size): (&Range<u64>, &u64)| (part.end - part.start) as f64 / (*size).max(1) as f64;
     let share: f64 = window.iter().zip(table.shape()).map(share).product();
     let part = |rows: usize| (rows as f64 * share).ceil() as usize;

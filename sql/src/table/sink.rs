@@ -23,7 +23,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Tells DataFusion that files of an extension can be written; the planner of regions does it.
+/// The registration of a file extension with DataFusion; [`TensorSink`] writes the files.
 #[derive(Debug)]
 pub(crate) struct TensorFiles(pub(crate) &'static str);
 
@@ -42,12 +42,12 @@ impl FileFormatFactory for TensorFiles {
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {
-        // What DataFusion would read files by that it has listed; `create` refuses that before.
+        // DataFusion would read listed files with this format, but `create` has refused them.
         Arc::new(CsvFormat::default())
     }
 }
 
-/// Writes all rows as one tensor.
+/// A sink that writes all rows as one tensor.
 #[derive(Debug)]
 pub(crate) struct TensorSink {
     path: PathBuf,
@@ -56,10 +56,10 @@ pub(crate) struct TensorSink {
 }
 
 impl TensorSink {
-    /// The sink of a statement, if it writes a tensor.
+    /// Returns the sink of a `COPY` statement, or `None` if its file is no tensor.
     ///
     /// # Errors
-    /// When an option is not known, or the rows are no entries.
+    /// If an option is unknown or malformed.
     pub(crate) fn of(copy: &CopyTo) -> Result<Option<TensorSink>> {
         let extension = copy.file_type.get_ext().to_uppercase();
         if !TensorFactory::FILE_TYPES.contains(&extension.as_str()) {
@@ -87,10 +87,12 @@ impl TensorSink {
     }
 }
 
-/// The tensor whose entries are rows: coordinates in all columns but the last, values in the last.
+/// Returns the tensor whose entries are rows: all columns but the last are coordinates, the last is
+/// the values.
 ///
 /// # Errors
-/// When a coordinate is NULL, negative or no integer, places repeat, or the values are no numbers.
+/// If a coordinate is NULL, negative or no integer, coordinates repeat, or the values are no
+/// numbers.
 pub(crate) fn entries(rows: &RecordBatch, shape: Option<Vec<u64>>) -> Result<Tensor, Error> {
     let names: Vec<&str> = rows.schema_ref().fields().iter().map(|f| f.name().as_str()).collect();
     let Some((value, coordinates)) = names.split_last() else {
