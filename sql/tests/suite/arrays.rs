@@ -1,4 +1,5 @@
-//! Columns of arrays other than the plain ones: dictionaries, run-end encoded ones, views, arrays of NULLs.
+//! Columns of other than plain arrays: dictionaries, run-end encoded arrays, views, arrays of
+//! NULLs.
 
 use datafusion::arrow::array::{Array, ArrayRef, Int64Array, NullArray};
 use redpoll::sql::datafusion;
@@ -6,7 +7,7 @@ use redpoll_testing::sql::arrays::{kinds_of_text, register};
 use redpoll_testing::sql::{agree, database, run};
 use std::sync::Arc;
 
-/// Protects what is counted, grouped and compared in columns whose NULLs the array's own buffer does not hold.
+/// Counts, groups and comparisons find NULLs that are not in the array's own validity buffer.
 #[tokio::test]
 async fn nulls_are_found_in_every_kind_of_array() {
     let database = database().await;
@@ -40,7 +41,8 @@ async fn nulls_are_found_in_every_kind_of_array() {
     }
 }
 
-/// Protects a column of `VALUES` that is NULL in all rows, and one of a file of which nothing is known but that.
+/// Columns that are NULL in all rows have no values, whether they come from `VALUES` or from a
+/// file.
 #[tokio::test]
 async fn columns_of_nothing_are_nothing() {
     let database = database().await;

@@ -1,4 +1,4 @@
-//! Queries that are claimed, beside plain DataFusion.
+//! Queries that are claimed, compared with plain DataFusion.
 
 use redpoll::sql::Database;
 use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
@@ -36,7 +36,7 @@ async fn joins_agree_with_datafusion() {
     }
 }
 
-/// Protects that outer joins are claimed, the optional rows added.
+/// Outer joins are claimed, with the rows that they add.
 #[tokio::test]
 async fn outer_joins_agree_with_datafusion() {
     let database = graph().await;
@@ -53,8 +53,8 @@ async fn outer_joins_agree_with_datafusion() {
     }
 }
 
-/// Protects that rows which are joined with themselves are stored once, however the query lists its conditions: the loops
-/// go along the edges, as they do over a tensor.
+/// Rows that are joined with themselves are stored once, in whatever order the query lists its
+/// conditions. The loops then follow the edges, as over a tensor.
 #[tokio::test]
 async fn tables_joined_with_themselves_are_stored_once() {
     let database = graph().await;
@@ -72,8 +72,8 @@ async fn tables_joined_with_themselves_are_stored_once() {
     }
 }
 
-/// Protects the time of those who join with tables that have a row for every choice of keys, as matrices in tables do:
-/// whether a group is there takes no sum over them.
+/// Tables with a row for every combination of keys, such as matrices in tables, are left out where
+/// a row is only counted.
 #[tokio::test]
 async fn tables_that_have_all_rows_are_not_walked_to_count_them() {
     let database = graph().await;
@@ -90,9 +90,10 @@ async fn tables_that_have_all_rows_are_not_walked_to_count_them() {
         (format!("SELECT e.src, e.dst, sum(e.w * a.v * b.v) {sampled} GROUP BY e.src, e.dst"), 3),
         (format!("SELECT e.src, e.dst, count(*) {sampled} GROUP BY e.src, e.dst"), 1),
         (format!("SELECT count(*) {sampled}"), 1),
-        // A field that stays is some table's.
+        // A field that stays in the result needs a table.
         (format!("SELECT a.k, count(*) {sampled} GROUP BY a.k"), 2),
-        // Fields that are compared have codes for the keys of both, of which `m` does not have all.
+        // Compared fields have codes for the keys of both tables, and `m` does not have all of
+        // them.
         (format!("SELECT count(*) {sampled} WHERE e.src < a.k"), 3),
         (format!("SELECT e.src, max(e.w), min(a.v), count(DISTINCT a.k) {sampled} GROUP BY e.src"), 4),
         ("SELECT m.i, count(*), sum(m.v) FROM m JOIN k ON m.k = k.k GROUP BY m.i".into(), 2),
@@ -107,7 +108,8 @@ async fn tables_that_have_all_rows_are_not_walked_to_count_them() {
     }
 }
 
-/// Protects that users see the program of a region that has run, down to its loops, and are told how they come to see it.
+/// Users see the program of a region that has run, down to its loops; before, they read how to get
+/// it.
 #[tokio::test]
 async fn programs_are_explained_once_they_are_there() {
     let database = graph().await;
@@ -127,8 +129,8 @@ async fn programs_are_explained_once_they_are_there() {
     }
 }
 
-/// Protects customers without orders: rows that another table keeps out, grouped by the very key, where the first table has
-/// every key there is.
+/// Anti-joins are right if rows are grouped by the joined key, and the first table has every key
+/// (customers without orders).
 #[tokio::test]
 async fn rows_that_others_keep_out_are_grouped_by_their_key() {
     let database = database().await;
@@ -164,7 +166,8 @@ async fn rows_that_others_keep_out_are_grouped_by_their_key() {
         "SELECT DISTINCT g.b FROM g LEFT ANTI JOIN h ON h.a = g.a AND h.b = g.b",
         "SELECT DISTINCT g.b, g.a FROM g LEFT ANTI JOIN h ON h.a = g.a",
         "SELECT g.b, count(*) FROM g LEFT ANTI JOIN h ON h.a > g.a GROUP BY g.b",
-        // A key that is equal to one column and compared with another decides which rows are kept out, and no more.
+        // A key that is equal to one column and compared with another only decides which rows are
+        // excluded.
         "SELECT count(*), sum(g.a) FROM g LEFT ANTI JOIN h ON h.a = g.a AND h.a < g.b",
         "SELECT g.b, count(*) FROM g LEFT ANTI JOIN h ON h.a = g.a AND h.b <> g.a AND h.a >= g.b GROUP BY g.b",
         "SELECT g.b, count(*) FROM g JOIN u ON g.b = u.id LEFT ANTI JOIN h ON h.a = g.a AND h.a > u.id GROUP BY g.b",
@@ -180,7 +183,7 @@ async fn rows_that_others_keep_out_are_grouped_by_their_key() {
     agree(&database, "SELECT u.id, count(*) FROM u LEFT ANTI JOIN o ON o.uid = u.id GROUP BY u.id").await.unwrap();
 }
 
-/// Protects what `EXPLAIN` says of a field of two tables: it is named after both.
+/// `EXPLAIN` names a group field of two tables after both.
 #[tokio::test]
 async fn coalesced_groups_are_named_after_both_sides() {
     let database = graph().await;
@@ -194,8 +197,8 @@ async fn coalesced_groups_are_named_after_both_sides() {
     assert!(told.contains("groups=[e.dst]"), "{told}");
 }
 
-/// Protects sums over distinct decimals: exact, whatever their values are joined with, NULL where there is none, and left
-/// where 64 bits do not hold them.
+/// Sums over distinct decimals are exact in any join, NULL without a value, and left to DataFusion
+/// if they exceed 64 bits.
 #[tokio::test]
 async fn sums_of_distinct_decimals_agree_with_datafusion() {
     let database = graph().await;

@@ -1,9 +1,9 @@
-//! Queries within queries whose columns have one name: right answers, claimed and unclaimed.
+//! Correlated subqueries with equal column names give the right rows, claimed and unclaimed.
 
 use redpoll::sql::Database;
 use redpoll_testing::sql::{Cell, agree, database, rows, run};
 
-/// The rows of a query as text, sorted.
+/// Returns the rows of a query as text, sorted.
 pub(crate) async fn sorted(database: &Database, sql: &str) -> Vec<String> {
     let batches = run(database, sql).await.unwrap_or_else(|e| panic!("{sql}\n{e}"));
     let text = |cell: Cell| match cell {
@@ -16,7 +16,7 @@ pub(crate) async fn sorted(database: &Database, sql: &str) -> Vec<String> {
     found
 }
 
-/// Checks a query against its rows, unclaimed and claimed.
+/// Checks the rows of a query, unclaimed and claimed.
 pub(crate) async fn check(database: &Database, sql: &str, expected: &[&str]) {
     let mut expected: Vec<String> = expected.iter().map(ToString::to_string).collect();
     expected.sort();
@@ -26,7 +26,7 @@ pub(crate) async fn check(database: &Database, sql: &str, expected: &[&str]) {
     }
 }
 
-/// A symmetric graph: a triangle 1 2 3, a path 3 4 5, and 6 beside 1.
+/// Returns a symmetric graph: a triangle 1 2 3, a path 3 4 5, and 6 next to 1.
 async fn graph() -> Database {
     let database = database().await;
     for statement in [
@@ -38,7 +38,7 @@ async fn graph() -> Database {
     database
 }
 
-/// Protects columns of one name from being taken for one: the rows are those that DuckDB gives.
+/// Columns of the same name stay distinct; the expected rows are DuckDB's.
 #[tokio::test]
 async fn columns_of_one_name_stay_two() {
     let database = graph().await;
@@ -58,7 +58,7 @@ async fn columns_of_one_name_stay_two() {
              (SELECT * FROM f a, f b WHERE a.v = b.v AND b.u = e.v AND a.u = e.u)",
             &["1 2", "1 3", "2 3"],
         ),
-        // The column that is asked for has the name of one that is compared.
+        // The selected column has the name of one that is compared.
         (
             "SELECT e.u FROM d e WHERE e.u IN (SELECT a.u FROM f a JOIN d b ON a.v = b.u WHERE b.n = e.n + 10)",
             &["1", "2"],

@@ -1,7 +1,9 @@
-//! Pattern counts on real graphs and joins of real tables: claimed, beside plain DataFusion.
+//! Pattern counts on real graphs and joins of real tables: claimed, and compared with plain
+//! DataFusion.
 //!
-//! The files lie in the folder that `REDPOLL_DATASETS` names, or in `shared/datasets` beside the checkout; without them there
-//! is nothing to test. `REDPOLL_SQL_LARGE=1` takes the larger graphs, too, and all rows of the tables.
+//! The files are in the folder that `REDPOLL_DATASETS` names, or in `shared/datasets` next to the
+//! checkout; without them, the tests check nothing. `REDPOLL_SQL_LARGE=1` adds the larger graphs,
+//! and all rows of the tables.
 
 use redpoll::sql::Database;
 use redpoll_testing::sql::{agree, database, run};
@@ -21,7 +23,7 @@ fn is_large() -> bool {
     std::env::var_os("REDPOLL_SQL_LARGE").is_some()
 }
 
-/// What the queries of a place have come to.
+/// The outcomes of the queries of a data set.
 #[derive(Default)]
 struct Found {
     claimed: Vec<String>,
@@ -51,7 +53,7 @@ struct Queries {
     queries: Vec<(String, String)>,
 }
 
-/// The queries of a file of `real/`.
+/// Reads a file of queries from `real/`.
 fn queries(file: &Path) -> Queries {
     let text = std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     let mut found = Queries::default();
@@ -67,12 +69,12 @@ fn queries(file: &Path) -> Queries {
     found
 }
 
-/// The files of `real/`.
+/// Returns the folder of the query files.
 fn real() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real")
 }
 
-/// Protects the counts of patterns on graphs of several kinds, which are tensors.
+/// Patterns are counted on several kinds of graphs, which are tensors.
 #[tokio::test]
 async fn patterns_of_graphs_are_counted() {
     let Some(folder) = folder() else { return };
@@ -86,7 +88,7 @@ async fn patterns_of_graphs_are_counted() {
         let file = folder.join(format!("graphs/{graph}.mtx.zst"));
         database.register_file("g", &file).await.unwrap();
         let mut found = Found::default();
-        // The names of the columns do not matter; with them the queries read better.
+        // The view only makes the queries easier to read.
         run(&database, "CREATE VIEW e AS SELECT i0 AS src, i1 AS dst FROM g").await.unwrap();
         for (name, sql) in &patterns {
             found.check(&database, name, sql).await;
@@ -96,10 +98,10 @@ async fn patterns_of_graphs_are_counted() {
     }
 }
 
-/// Folders of tables that there are queries over.
+/// The folders of tables that have queries.
 const PLACES: [&str; 6] = ["ldbc_snb_sf0.1", "lahman", "flights", "hin_yelp", "openflights", "gtfs_nyc_subway"];
 
-/// Protects real keys, strings and NULLs: joins of tables as they are found.
+/// Joins of real tables, with their keys, strings and NULLs, are claimed and agree.
 #[tokio::test]
 async fn real_tables_are_joined() {
     let Some(folder) = folder() else { return };

@@ -1,8 +1,10 @@
-//! Tables that are dropped and declared again: what was encoded of the one is nothing of the other.
+//! Tables that are dropped and declared again: encoded rows of the old table are not used for the
+//! new one.
 
 use redpoll_testing::sql::{agree, database, rows, run};
 
-/// Protects rows from those of an earlier declaration over the same file: headers, delimiters, and whatever else is said.
+/// Declarations with other options over the same file, such as header or delimiter, give other
+/// rows.
 #[tokio::test]
 async fn options_of_a_declaration_tell_tables_apart() {
     let database = database().await;
@@ -34,7 +36,7 @@ async fn options_of_a_declaration_tell_tables_apart() {
     }
 }
 
-/// Protects names that stand for other rows once their table is declared again.
+/// A name stands for the new rows after its table is declared again.
 #[tokio::test]
 async fn tables_declared_again_have_their_own_rows() {
     let database = database().await;

@@ -1,4 +1,4 @@
-//! What runs the kernels of regions: `SET redpoll.engine`.
+//! The processor of a region's kernels: `SET redpoll.engine`.
 
 use redpoll::Session;
 use redpoll::logic::{Alias, Plan};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 const PATHS: &str = "SELECT count(*) FROM t a JOIN t b ON a.dst = b.src";
 
-/// Notes where its plans run, and has every processor that is asked for.
+/// An engine that records the processors of its runs, and claims to have every processor.
 #[derive(Clone, Debug)]
 struct Noting {
     session: Session,
@@ -47,7 +47,7 @@ async fn count(database: &Database) -> String {
     format!("{:?}", rows(&run(database, PATHS).await.unwrap()))
 }
 
-/// Protects who chooses a processor: kernels run there, and what was kept on another one is left there.
+/// Kernels run on the chosen processor, without regions that were cached for another one.
 #[tokio::test]
 async fn regions_run_where_the_setting_says() {
     let noting = Noting { session: Session::default(), here: None, runs: Arc::default() };
@@ -61,7 +61,8 @@ async fn regions_run_where_the_setting_says() {
     assert_eq!(*noting.runs.lock().unwrap(), expected);
 }
 
-/// Protects who has no device: the query says what is missing, and the session goes on.
+/// Without the device, the query is an error that says what is missing, and the session stays
+/// usable.
 #[tokio::test]
 async fn a_device_that_is_not_there_is_an_error() {
     let database = with_edges(Session::default().database()).await;

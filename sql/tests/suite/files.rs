@@ -1,4 +1,4 @@
-//! Files as tables: of each kind and however they are named, compressed, in folders and by patterns.
+//! Files as tables, of each kind and under any name: compressed, in folders and by patterns.
 
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use expect_test::{Expect, expect};
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// A folder of files.
+/// Creates a folder of files.
 fn folder(files: &[(&str, &[u8])]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, bytes) in files {
@@ -19,7 +19,7 @@ fn folder(files: &[(&str, &[u8])]) -> TempDir {
     folder
 }
 
-/// The columns and rows of a table of a file, in a line, or why there is none.
+/// Returns the columns and rows of a file's table in a line, or the error.
 async fn told(database: &Database, path: &Path) -> String {
     if let Err(error) = database.register_file("t", path).await {
         let text = redpoll::sql::message(&error);
@@ -54,7 +54,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Protects rows of text in all its forms from becoming matrices, which lose names and labels.
+/// Text of rows in all its forms becomes a table, not a matrix without names and labels.
 #[tokio::test]
 async fn text_is_a_table_whatever_it_is_called() {
     let (commas, tabs) = (&b"id,name\n1,ann\n2,bob\n"[..], &b"id\tname\n1\tann\n2\tbob, jr\n"[..]);
@@ -107,7 +107,7 @@ async fn text_is_a_table_whatever_it_is_called() {
     .await;
 }
 
-/// Protects folders and patterns, which are one table of all their files.
+/// A folder or pattern is one table of all its files.
 #[tokio::test]
 async fn folders_and_patterns_are_tables() {
     let files: [(&str, &[u8]); 9] = [
@@ -151,7 +151,7 @@ async fn folders_and_patterns_are_tables() {
     "#]]).await;
 }
 
-/// Protects a table from being lost to a file that cannot be read.
+/// A file that cannot be read does not replace an existing table.
 #[tokio::test]
 async fn a_file_that_is_refused_leaves_the_table() {
     let (folder, database) = (folder(&[("a.csv", b"id\n1\n"), ("b.mtx", b"no matrix")]), database().await);
@@ -161,7 +161,8 @@ async fn a_file_that_is_refused_leaves_the_table() {
     assert_eq!(run(&database, "SELECT * FROM t").await.unwrap()[0].num_rows(), 1);
 }
 
-/// Protects tables from being registered half: by many at once, each of them succeeds, and readers find a table always.
+/// Tables are replaced in one step: concurrent registrations all succeed, and readers always find a
+/// table.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn tables_are_replaced_in_one_step() {
     let (folder, database) = (folder(&[("a.csv", b"id\n1\n"), ("b.csv", b"id\n1\n")]), database().await);

@@ -1,4 +1,5 @@
-//! First calls: answered by DataFusion while the region is prepared, later ones by the region, with the same rows.
+//! First calls: DataFusion answers while the region is prepared, and later calls use the region,
+//! with the same rows.
 
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches;
@@ -12,14 +13,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// All rows with one hub join each other: nine hundred thousand, counted in no time by who counts before joining.
+/// All rows with the same hub join each other: 900,000 pairs, which counting before the join
+/// avoids.
 const HUBS: &str = "SELECT a.hub, count(*) FROM t a JOIN t b ON a.hub = b.hub GROUP BY a.hub ORDER BY a.hub";
 const SUMS: &str = "SELECT a.hub, sum(b.k) FROM t a JOIN t b ON a.hub = b.hub GROUP BY a.hub ORDER BY a.hub";
 
 const BY_DATAFUSION: &str = "prepared=no, answered by DataFusion while the region is prepared";
 const READY: &str = "prepared=yes";
 
-/// Regions are answered by DataFusion first, and prepared then.
+/// Sets DataFusion to answer first calls, after which regions are prepared.
 async fn preparing(database: &Database) {
     for statement in [
         "SET redpoll.claim = 'always'",
@@ -36,7 +38,7 @@ async fn of(engine: Arc<dyn Engine>) -> Database {
     database
 }
 
-/// The plan of a query after it has run.
+/// Returns the plan of a query after it has run.
 async fn told(database: &Database, sql: &str) -> String {
     let rows = run(database, &format!("EXPLAIN ANALYZE {sql}")).await.unwrap();
     pretty_format_batches(&rows).unwrap().to_string()
@@ -49,7 +51,7 @@ fn tells(told: &str, parts: &[&str]) {
     }
 }
 
-/// What DataFusion alone gives.
+/// Returns the rows of plain DataFusion.
 async fn plain(database: &Database, sql: &str) -> Vec<RecordBatch> {
     run(database, "SET redpoll.enabled = false").await.unwrap();
     let rows = run(database, sql).await.unwrap();
@@ -63,7 +65,7 @@ async fn agrees(database: &Database, sql: &str) {
     same(&found, &expected, true).unwrap_or_else(|e| panic!("{sql}\n{e}"));
 }
 
-/// Protects the way from the first call to the second.
+/// DataFusion answers the first call, and the prepared region answers the second.
 #[tokio::test]
 async fn datafusion_answers_first_and_the_region_then() {
     let database = database().await;
@@ -76,7 +78,7 @@ async fn datafusion_answers_first_and_the_region_then() {
     agrees(&database, HUBS).await;
 }
 
-/// Protects that a plan tells before it runs whether its region is ready.
+/// A plan says before it runs whether its region is prepared.
 #[tokio::test]
 async fn plans_tell_whether_a_region_is_ready() {
     let database = database().await;
@@ -89,7 +91,8 @@ async fn plans_tell_whether_a_region_is_ready() {
     tells(&text().await, &[READY]);
 }
 
-/// Protects the default: whoever is done first, the rows are the same, and in the end the region is ready.
+/// With the default setting, the rows are the same whichever engine answers, and the region is
+/// prepared in the end.
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_is_done_first_the_rows_are_the_same() {
     let database = database().await;
@@ -101,7 +104,7 @@ async fn whoever_is_done_first_the_rows_are_the_same() {
     ] {
         run(&database, statement).await.unwrap();
     }
-    // Four million rows: the region is far ahead of DataFusion.
+    // The join has four million rows, so the region is far ahead of DataFusion.
     let sql = HUBS.replace("FROM t a JOIN t b", "FROM many a JOIN many b");
     let expected = plain(&database, &sql).await;
     let found = run(&database, &sql).await.unwrap();
@@ -111,7 +114,7 @@ async fn whoever_is_done_first_the_rows_are_the_same() {
     same(&run(&database, &sql).await.unwrap(), &expected, true).unwrap();
 }
 
-/// Protects who asks for a join of many rows from waiting for DataFusion: it has four billion to make.
+/// A region that is prepared first answers; DataFusion would have to join four billion rows.
 #[tokio::test]
 async fn a_region_that_is_done_first_answers() {
     let database = database().await;
@@ -134,7 +137,7 @@ async fn a_region_that_is_done_first_answers() {
     assert!(counts.iter().all(|row| matches!(&row[1], Cell::Text(count) if count == "400000000")), "{counts:?}");
 }
 
-/// Protects who sets it, and who mistypes it.
+/// The setting decides which engine answers the first call; a wrong value is an error.
 #[tokio::test]
 async fn the_setting_forces_the_first_call() {
     let database = database().await;
@@ -146,7 +149,7 @@ async fn the_setting_forces_the_first_call() {
     assert!(error.contains("`auto` or `claim` or `prepare`") && error.contains("`never`"), "{error}");
 }
 
-/// Protects queries beside a memory limit that leaves no room for what nobody waits for.
+/// A memory limit that leaves no room for preparation does not disturb queries.
 #[tokio::test]
 async fn preparing_ends_where_memory_does() {
     let database = database().await;
@@ -167,12 +170,12 @@ async fn preparing_ends_where_memory_does() {
     tells(&told(&database, sql).await, &[READY]);
 }
 
-/// What runs nothing before it was asked so often, or at all.
+/// An engine whose first runs fail or panic.
 #[derive(Debug)]
 struct Faulty {
     session: Session,
     runs: AtomicUsize,
-    /// How many runs fail.
+    /// Number of runs that fail.
     faults: usize,
     panics: bool,
 }
@@ -201,7 +204,7 @@ impl Engine for Faulty {
     }
 }
 
-/// Protects callers from errors of what they did not ask for, and the machine from doing what fails again and again.
+/// Errors of preparation do not reach callers, and preparation is tried at most three times.
 #[tokio::test]
 async fn errors_of_preparing_are_nobodys_and_are_tried_again() {
     for panics in [false, true] {
@@ -228,7 +231,7 @@ async fn errors_of_preparing_are_nobodys_and_are_tried_again() {
     tells(&told(&database, HUBS).await, &[BY_DATAFUSION]);
 }
 
-/// Protects regions from being prepared twice, and queries over one table from each other.
+/// A region is prepared once, also if several queries read the same table.
 #[tokio::test]
 async fn queries_that_share_tables_are_each_prepared_once() {
     let engine = Faulty::new(0, false);
@@ -245,13 +248,13 @@ async fn queries_that_share_tables_are_each_prepared_once() {
     }
 }
 
-/// Protects answers from what was prepared for a table that has changed or is gone.
+/// A region prepared for a table that has changed or is gone does not answer.
 #[tokio::test]
 async fn changed_tables_are_prepared_anew() {
     let database = database().await;
     preparing(&database).await;
     agrees(&database, HUBS).await;
-    // Whether what is under way sees the old table or finds out is the same to those who ask.
+    // The job under way may read the old table or the new one; the answer is the same.
     run(&database, "INSERT INTO t VALUES (3001, 11)").await.unwrap();
     agrees(&database, HUBS).await;
     database.prepared().await;
@@ -265,7 +268,7 @@ async fn changed_tables_are_prepared_anew() {
     agrees(&database, SUMS).await;
 }
 
-/// What runs until it is asked to stop.
+/// An engine that runs until it is asked to stop.
 #[derive(Debug, Default)]
 struct Endless {
     began: tokio::sync::Notify,
@@ -287,14 +290,14 @@ impl Engine for Endless {
     }
 }
 
-/// Protects who closes a session from what it still does in the background.
+/// Closing a session ends its background work.
 #[tokio::test]
 async fn dropping_the_session_ends_what_it_prepares() {
     let engine = Arc::<Endless>::default();
     let database = of(engine.clone()).await;
     agrees(&database, HUBS).await;
     engine.began.notified().await;
-    // A query that finds it under way is answered all the same.
+    // A query that finds its region under preparation is answered by DataFusion.
     agrees(&database, HUBS).await;
     let pool = database.context().runtime_env().memory_pool.clone();
     assert!(pool.reserved() > 0);
@@ -309,7 +312,8 @@ async fn dropping_the_session_ends_what_it_prepares() {
     tokio::time::timeout(deadline, freed).await.expect("what it held is still reserved");
 }
 
-/// Protects who asks by cost from regions that are slower than DataFusion: nobody waits for them even once.
+/// Under `cost`, regions that are slower than DataFusion are left before any query has waited for
+/// them.
 #[tokio::test]
 async fn regions_that_do_not_come_to_an_end_are_left() {
     let engine = Arc::<Endless>::default();

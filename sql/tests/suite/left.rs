@@ -1,11 +1,13 @@
-//! Regions whose rows turn out to be for DataFusion: right answers, remembered while the tables stay as they are.
+//! Regions whose rows are left to DataFusion: the answers are right, and the decision is remembered
+//! until the tables change.
 
 use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
 use redpoll_testing::sql::{agree, claims, database, run};
 
 const PRODUCT: &str = "SELECT sum(a.x * b.y) FROM a JOIN b ON a.k = b.k";
 
-/// Protects the answer of a product with an infinite factor, and that it is asked for again when the table has changed.
+/// A product with an infinite factor is left to DataFusion, and claimed again after the table has
+/// changed.
 #[tokio::test]
 async fn products_that_are_not_finite_are_left_until_their_table_changes() {
     let database = database().await;
@@ -26,7 +28,7 @@ async fn products_that_are_not_finite_are_left_until_their_table_changes() {
     assert_eq!(claims(&database, PRODUCT).await.unwrap(), 1, "the rows are finite now");
 }
 
-/// Protects queries that fail for rows which no join asks for.
+/// An error in rows that do not join does not fail the query.
 #[tokio::test]
 async fn errors_of_rows_that_do_not_join_are_none() {
     let database = database().await;
@@ -44,7 +46,7 @@ async fn errors_of_rows_that_do_not_join_are_none() {
     assert!(error.to_lowercase().contains("divide by zero"), "{error}");
 }
 
-/// Protects products of integers that wrap before they are added up.
+/// Products of integers that wrap in their own type are left to DataFusion.
 #[tokio::test]
 async fn integers_that_wrap_in_their_own_type_are_left() {
     let database = database().await;
@@ -62,7 +64,7 @@ async fn integers_that_wrap_in_their_own_type_are_left() {
     assert_eq!(claims(&database, small).await.unwrap(), 1);
 }
 
-/// Protects that an extreme of numbers of which one is a NaN is what DataFusion says, whatever that depends on.
+/// Minima and maxima of columns with a NaN are DataFusion's.
 #[tokio::test]
 async fn extremes_of_a_nan_are_left() {
     let database = database().await;

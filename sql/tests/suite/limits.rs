@@ -12,10 +12,10 @@ use redpoll_testing::sql::{claims, database, run};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Every row of `a` meets every row of `b`: few rows make many groups.
+/// Every row of `a` joins every row of `b`, so few rows give many groups.
 const PAIRS: &str = "SELECT a.k, b.k, count(*) FROM t a JOIN t b ON a.hub = b.hub GROUP BY a.k, b.k";
 
-/// A table of so many rows, all of which join each other.
+/// Creates a table of `rows` rows, all of which join each other.
 async fn hub(database: &Database, rows: usize) {
     let sql = format!("CREATE OR REPLACE TABLE t AS SELECT value AS k, 1 AS hub FROM generate_series(1, {rows})");
     run(database, &sql).await.unwrap();
@@ -29,7 +29,7 @@ fn pool(database: &Database) -> Arc<dyn MemoryPool> {
     database.context().runtime_env().memory_pool.clone()
 }
 
-/// The message of a query that must exceed the memory limit.
+/// Returns the message of a query that must exceed the memory limit.
 async fn exhausted(database: &Database, sql: &str) -> String {
     match run(database, sql).await.map_err(|e| e.find_root().to_string()) {
         Err(e) if e.starts_with("Resources exhausted") => e,
@@ -38,7 +38,7 @@ async fn exhausted(database: &Database, sql: &str) -> String {
     }
 }
 
-/// The one number of a query.
+/// Returns the single number of a query's result.
 async fn number(database: &Database, sql: &str) -> String {
     let rows = redpoll_testing::sql::rows(&run(database, sql).await.unwrap());
     match &rows[0][0] {
@@ -47,7 +47,7 @@ async fn number(database: &Database, sql: &str) -> String {
     }
 }
 
-/// Protects the limit on what kernels write, and the session after it was met.
+/// Results of kernels obey the memory limit, and the session stays usable after an error.
 #[tokio::test]
 async fn results_are_reserved_against_the_memory_pool() {
     let database = database().await;
@@ -64,7 +64,7 @@ async fn results_are_reserved_against_the_memory_pool() {
     assert_eq!(number(&database, &format!("SELECT count(*) FROM ({PAIRS})")).await, "9000000");
 }
 
-/// Protects the limit on encoded rows, and the session after it was met.
+/// Encoded rows obey the memory limit, and the session stays usable after an error.
 #[tokio::test]
 async fn encoded_tables_are_reserved_against_the_memory_pool() {
     let database = database().await;
@@ -81,7 +81,7 @@ async fn encoded_tables_are_reserved_against_the_memory_pool() {
     assert_eq!(number(&database, sql).await, "100");
 }
 
-/// Protects queries from what earlier ones have left: encoded rows are forgotten when the memory is needed.
+/// Cached regions are dropped if a query needs their memory.
 #[tokio::test]
 async fn what_is_kept_makes_room() {
     let database = database().await;
@@ -96,7 +96,7 @@ async fn what_is_kept_makes_room() {
     assert!(pool(&database).reserved() <= 4 << 20, "more than a quarter of the memory is kept");
 }
 
-/// An engine that tells what becomes of its runs.
+/// An engine that reports the beginning, end and outcome of its runs.
 #[derive(Debug)]
 struct Watched {
     session: Session,
@@ -119,7 +119,8 @@ impl Engine for Watched {
     }
 }
 
-/// Protects Ctrl-C: who drops the rows of a long query gets the processor and the memory back. The query would take hours.
+/// Dropping the rows of a long query frees the processor and the memory (Ctrl-C); the query would
+/// take hours.
 #[tokio::test(flavor = "multi_thread")]
 async fn dropping_the_rows_ends_the_query() {
     let engine = Arc::new(Watched {
@@ -148,7 +149,7 @@ async fn dropping_the_rows_ends_the_query() {
     tokio::time::timeout(deadline, engine.ended.notified()).await.expect("the run goes on without a reader");
     let outcome = engine.outcome.lock().unwrap().clone().unwrap();
     assert_eq!(outcome, Err("the query was cancelled".to_string()));
-    // What ran gives its memory back when it has returned, on a thread of its own.
+    // The run gives its memory back on its own thread, after it has returned.
     let freed = async {
         while pool(&database).reserved() > 0 {
             tokio::task::yield_now().await;
@@ -158,7 +159,7 @@ async fn dropping_the_rows_ends_the_query() {
     assert_eq!(number(&database, "SELECT count(*) FROM t a JOIN t b ON a.i = b.i").await, "20000");
 }
 
-/// Protects that errors of claimed regions are DataFusion's, so that callers can tell them apart.
+/// An exceeded limit is DataFusion's `ResourcesExhausted`, so that callers can match on it.
 #[tokio::test]
 async fn an_exceeded_limit_is_an_error_of_its_own_kind() {
     let database = database().await;

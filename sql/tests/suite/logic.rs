@@ -1,6 +1,7 @@
-//! SQL logic tests: each file of `slt/` runs unclaimed and claimed, against the same expectations.
+//! SQL logic tests: each file of `slt/` runs unclaimed and claimed, with the same expected rows.
 //!
-//! The expectations are those of plain DataFusion: `REDPOLL_BLESS=1` writes them anew, with nothing claimed.
+//! The expected rows are those of plain DataFusion: `REDPOLL_BLESS=1` writes them with claiming
+//! disabled.
 
 use async_trait::async_trait;
 use redpoll::sql::Database;
@@ -12,14 +13,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many queries ran, and how many were claimed.
+/// Number of queries that ran, and that were claimed.
 #[derive(Default)]
 struct Counts {
     queries: AtomicUsize,
     claimed: AtomicUsize,
 }
 
-/// A connection for the runner.
+/// A connection of the runner.
 struct Connection {
     database: Database,
     counts: Arc<Counts>,
@@ -42,7 +43,7 @@ impl AsyncDB for Connection {
         }
         let columns = batches.first().map_or(0, RecordBatch::num_columns);
         let text = |cell: Cell| match cell {
-            // Sums of floats may be rounded otherwise.
+            // Sums of floats may be rounded differently.
             Cell::Float(0.0) => "0".to_string(),
             Cell::Float(v) => format!("{v:.9e}"),
             Cell::Text(t) if t.is_empty() => "(empty)".to_string(),
@@ -62,7 +63,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// The runner of a file, with everything claimed or nothing.
+/// Returns the runner of a file, with everything claimed or nothing.
 async fn runner(
     claiming: bool,
     counts: &Arc<Counts>,
@@ -78,7 +79,7 @@ async fn runner(
     })
 }
 
-/// Protects what every claimed shape of query gives.
+/// Every claimed kind of query gives the expected rows.
 #[tokio::test]
 async fn files_agree_claimed_and_unclaimed() {
     let (plain, ours) = (Arc::<Counts>::default(), Arc::<Counts>::default());

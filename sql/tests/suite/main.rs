@@ -1,4 +1,4 @@
-//! Tests of SQL as users write it, in one binary: each binary that links DataFusion has hundreds of megabytes.
+//! Tests of SQL in one binary, because each binary that links DataFusion has hundreds of megabytes.
 
 mod arrays;
 mod claimed;

@@ -1,4 +1,4 @@
-//! `USING` of outer joins: the columns of both tables are one, as SQL says, claimed and unclaimed.
+//! `USING` of outer joins: the columns of both tables become one, as in SQL, claimed and unclaimed.
 
 use crate::correlated::check;
 use redpoll::sql::Database;
@@ -17,7 +17,7 @@ async fn tables() -> Database {
     database
 }
 
-/// Protects merged columns: the rows are those that DuckDB gives.
+/// Merged columns have the right values; the expected rows are DuckDB's.
 #[tokio::test]
 async fn merged_columns_have_the_values_of_both_tables() {
     let database = tables().await;
@@ -73,7 +73,7 @@ async fn merged_columns_have_the_values_of_both_tables() {
     assert_eq!(claims(&database, grouped).await.unwrap(), 1);
 }
 
-/// Protects views and statements that hold queries.
+/// Columns are merged in views and in statements that contain queries.
 #[tokio::test]
 async fn columns_are_merged_wherever_a_query_stands() {
     let database = tables().await;
@@ -83,7 +83,7 @@ async fn columns_are_merged_wherever_a_query_stands() {
     check(&database, "SELECT k FROM t", &["2", "2", "3", "NULL"]).await;
 }
 
-/// Protects users from a silent NULL where the columns of tables cannot be merged.
+/// Columns that cannot be merged are an error, not a silent NULL.
 #[tokio::test]
 async fn what_cannot_be_merged_is_refused() {
     let database = tables().await;

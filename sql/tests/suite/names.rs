@@ -1,9 +1,9 @@
-//! Columns whose names are not in lower case, asked for without quotes.
+//! Columns whose names have capitals, used without quotes.
 
 use crate::correlated::{check, sorted};
 use redpoll_testing::sql::{database, run};
 
-/// Protects tables of files whose header has capitals: names are found whatever their case, and nothing else changes.
+/// Names with capitals are found in any case, and other names keep their meaning.
 #[tokio::test]
 async fn names_are_found_in_another_case() {
     let database = database().await;
@@ -23,7 +23,7 @@ async fn names_are_found_in_another_case() {
         ("SELECT r.UserId, Total FROM r JOIN q ON r.UserId = q.UserId", &["2 9"]),
         ("SELECT UserId, Total FROM r FULL JOIN q USING (UserId)", &["1 NULL", "2 9"]),
         ("SELECT Name FROM r WHERE EXISTS (SELECT 1 FROM q WHERE q.UserId = r.UserId)", &["y"]),
-        // A name that is there in lower case is that one.
+        // A name that exists in lower case is that column.
         ("SELECT UserId FROM s", &["1", "3"]),
         ("SELECT r.UserId, s.UserId FROM r JOIN s ON r.UserId = s.UserId", &["1 1"]),
         ("SELECT Name FROM r WHERE r.UserId IN (SELECT userid FROM s)", &["x"]),
@@ -31,7 +31,7 @@ async fn names_are_found_in_another_case() {
         check(&database, sql, expected).await;
     }
     for sql in [
-        // Lower case is found in a query around, which is not what was asked for.
+        // An enclosing query has the name in lower case, which is not the column that is meant.
         "SELECT UserId FROM r WHERE UserId IN (SELECT userid FROM s)",
         "SELECT UserId FROM r JOIN q ON r.v = q.Total",
         "SELECT \"userId\" FROM r",

@@ -1,4 +1,4 @@
-//! Aggregate functions over semirings that users register, beside DataFusion's run of them.
+//! Aggregate functions over semirings that users register, compared with DataFusion's run of them.
 
 use redpoll::sql::claim::Number;
 use redpoll::sql::{Database, Semiring};
@@ -20,7 +20,7 @@ async fn graph() -> Database {
     database
 }
 
-/// Protects shortest and widest paths as SQL.
+/// Shortest and widest paths agree with DataFusion.
 #[tokio::test]
 async fn paths_agree_with_datafusion() {
     let database = graph().await;
@@ -36,7 +36,7 @@ async fn paths_agree_with_datafusion() {
     }
 }
 
-/// Protects against infinities that would meet each other where no row has both.
+/// Infinities that no row has together are not combined: such values are left to DataFusion.
 #[tokio::test]
 async fn values_that_are_not_finite_are_left() {
     let database = graph().await;
@@ -46,7 +46,7 @@ async fn values_that_are_not_finite_are_left() {
     assert_eq!(claims(&database, sql).await.unwrap(), 0);
 }
 
-/// Protects against functions that count how often a value is there.
+/// A function whose `plus` is not idempotent is refused.
 #[test]
 fn functions_that_are_no_semirings_are_refused() {
     let error = Semiring::new("plus_times", Builtin::Add, Builtin::Mul, Number::F64).unwrap_err().to_string();

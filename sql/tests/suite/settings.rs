@@ -1,9 +1,9 @@
-//! What a session is set to: `SET redpoll.first`, `SHOW redpoll.first`.
+//! The settings of a session: `SET redpoll.first`, `SHOW redpoll.first`.
 
 use redpoll::Session;
 use redpoll_testing::sql::{rows, run};
 
-/// Protects who asks what is set: DataFusion finds the settings of redpoll beside its own.
+/// DataFusion shows the settings of redpoll together with its own.
 #[tokio::test]
 async fn settings_are_shown() {
     let database = Session::default().database();

@@ -1,4 +1,4 @@
-//! Tensors as tables of DataFusion: what is pushed into scans, and what DataFusion is told of them.
+//! Tensors as tables of DataFusion: filters that are pushed into scans, and statistics.
 
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::common::stats::Precision;
@@ -20,7 +20,7 @@ async fn plan(database: &Database, sql: &str) -> String {
     pretty_format_batches(&batches).unwrap().to_string()
 }
 
-/// Protects that ranges and limits reach the scan, and that nothing above repeats what they have done.
+/// Ranges and limits are pushed into the scan, and no node above repeats them.
 #[tokio::test]
 async fn ranges_and_limits_are_pushed_into_the_scan() {
     let database = karate().await;
@@ -28,7 +28,7 @@ async fn ranges_and_limits_are_pushed_into_the_scan() {
     for part in ["TensorScan", "i0 in 3..34", "i0 in 0..8", "i1 in 0..5"] {
         assert!(explained.contains(part), "no {part} in\n{explained}");
     }
-    // What is no range stays above, and takes the limit with it.
+    // A filter that is no range stays above the scan, as does the limit.
     assert!(explained.contains("FilterExec: i0@0 != 4"), "{explained}");
     let explained = plan(&database, "SELECT i1 FROM k WHERE i0 >= 30 LIMIT 2").await;
     assert!(explained.contains("limit=[2]") && !explained.contains("FilterExec"), "{explained}");
@@ -42,7 +42,7 @@ fn text(row: [&str; 2]) -> Vec<redpoll_testing::sql::Cell> {
     row.map(|cell| redpoll_testing::sql::Cell::Text(cell.to_string())).to_vec()
 }
 
-/// Protects what DataFusion's own optimizer knows of tensors.
+/// DataFusion's optimizer has statistics of tensors.
 #[tokio::test]
 async fn statistics_tell_the_entries() {
     let database = karate().await;
@@ -57,7 +57,7 @@ async fn statistics_tell_the_entries() {
     assert!(found.to_string().contains("Rows=Inexact(78)"), "{found}");
 }
 
-/// Protects lazy arrays as tables: neither planning nor explaining computes them, the first reader does, for all.
+/// Lazy arrays as tables: planning and `EXPLAIN` do not compute them; the first reader does, once.
 #[tokio::test]
 async fn arrays_are_computed_when_they_are_read() {
     let session = Session::default();
@@ -81,7 +81,7 @@ async fn arrays_are_computed_when_they_are_read() {
     assert_eq!(computed.load(Ordering::Relaxed), 1);
 }
 
-/// Protects the blocking interface, in and out of a runtime, and its errors.
+/// The blocking interface works inside and outside of a runtime, and returns errors.
 #[tokio::test]
 async fn sessions_run_statements() {
     let session = Session::default();
@@ -110,7 +110,7 @@ async fn sessions_run_statements() {
     assert_eq!(thread.join().unwrap(), 1);
 }
 
-/// Protects fill values of declared tables: what has them is no row where all places are in the file.
+/// Entries with the declared fill value are no rows, if the file has all coordinates.
 #[tokio::test]
 async fn the_fill_value_is_no_row() {
     let database = database().await;
@@ -135,7 +135,8 @@ async fn the_fill_value_is_no_row() {
     }
 }
 
-/// Protects joins of tensors with rows whose keys are NULL, negative or beyond the tensor, and of tensors without places.
+/// Rows whose keys are NULL, negative or out of bounds join no tensor, and a tensor without
+/// coordinates joins nothing.
 #[tokio::test]
 async fn keys_that_are_no_coordinates_join_nothing() {
     let database = database().await;

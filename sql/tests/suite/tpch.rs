@@ -1,7 +1,9 @@
-//! The 22 queries of TPC-H at scale factor 0.01: claimed, unclaimed, and the stored answers.
+//! The 22 queries of TPC-H at scale factor 0.01: claimed, unclaimed, and compared with the stored
+//! answers.
 //!
-//! The tables are in the folder that `REDPOLL_DATASETS` names, or in `shared/datasets` beside the checkout; without them
-//! there is nothing to test. The table in the README is checked against what is claimed; `REDPOLL_BLESS=1` writes it.
+//! The tables are in the folder that `REDPOLL_DATASETS` names, or in `shared/datasets` next to the
+//! checkout; without them, the test checks nothing. The README's table is compared with the claimed
+//! regions; `REDPOLL_BLESS=1` writes it.
 
 use redpoll::sql::Database;
 use redpoll_testing::sql::{Cell, agree, database, rows, run};
@@ -39,7 +41,7 @@ async fn tpch(folder: &Path, plain: &Path) -> Database {
     database
 }
 
-/// Protects the answers of TPC-H, and shows which queries are claimed.
+/// The answers of TPC-H are right, and the README shows which queries are claimed.
 #[tokio::test]
 async fn queries_agree_and_give_the_stored_answers() {
     let Some(folder) = folder() else { return };
@@ -71,7 +73,7 @@ async fn queries_agree_and_give_the_stored_answers() {
     check_readme(&lines.join("\n"));
 }
 
-/// Why regions of a query were not claimed, each reason once.
+/// Returns the distinct reasons why regions of a query were not claimed.
 async fn reasons(database: &Database, sql: &str) -> Vec<String> {
     let explained = rows(&run(database, &format!("EXPLAIN VERBOSE {sql}")).await.unwrap());
     let mut reasons = Vec::new();
@@ -87,7 +89,7 @@ async fn reasons(database: &Database, sql: &str) -> Vec<String> {
     reasons
 }
 
-/// Whether the README has that table between its marks.
+/// Checks that the README has the table between its marks.
 fn check_readme(table: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -101,7 +103,7 @@ fn check_readme(table: &str) {
     assert_eq!(found, table, "the table of the README is stale; REDPOLL_BLESS=1 writes it");
 }
 
-/// Whether rows are those of an answer, numbers up to the digits that answers have.
+/// Checks that rows equal an answer, numbers up to the digits of the answer.
 fn is_answer(found: &[Vec<Cell>], answer: &str) -> Result<(), String> {
     let expected: Vec<Vec<&str>> = answer.lines().skip(1).map(|line| line.split('|').collect()).collect();
     if expected.len() != found.len() {
