@@ -1,4 +1,4 @@
-//! Single kernels and their loops by hand, on small data, followed over time.
+//! Single kernels and their hand-written loops on small data, tracked over time.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use redpoll_bench::cases::{CASES, Size};

@@ -1,4 +1,4 @@
-//! The harness from end to end on tiny data, without peers but for one that lies.
+//! The harness from end to end on tiny data, with one peer, whose results are wrong.
 
 use redpoll_bench::harness::{Budget, Harness};
 use redpoll_bench::peers::Peer;
@@ -9,7 +9,7 @@ use redpoll_bench::workload::Size;
 use redpoll_bench::workloads;
 use std::process::Command;
 
-/// Answers as a peer does; its results are wrong.
+/// A peer in shell script, whose results are wrong.
 const LIAR: &str = r#"while read request; do case "$request" in
   *'"do":"hello"'*) echo '{"is":"hello","name":"liar","version":"1"}';;
   *'"do":"load"'*) echo '{"is":"loaded","load":0.5,"build":0.25}';;

@@ -1,6 +1,7 @@
-//! The optimizing tier beside C by hand, by the same compiler with the same flags, in turns.
+//! Compares the optimizing tier with hand-written C, compiled by the same compiler with the same
+//! flags, in turns.
 //!
-//! Arguments are words that names of cases contain; `--small` takes small data.
+//! Arguments select cases whose names contain them; `--small` uses small data.
 #![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
 
 use anyhow::{Result, ensure};
@@ -11,12 +12,12 @@ use redpoll_bench::pairs::Pairs;
 use redpoll_physical::storage::{Array, Tensor};
 use std::time::Duration;
 
-/// That of the program `redpoll`.
+/// The allocator of the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const BUDGET: Duration = Duration::from_secs(10);
-/// Pairs that a median is made of, at least.
+/// Smallest number of pairs for a median.
 const LEAST: usize = 15;
 
 fn main() -> Result<()> {
@@ -55,7 +56,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Whether two tensors have the same arrays.
+/// Returns whether two tensors have the same arrays.
 fn same(one: &Tensor, other: &Tensor) -> bool {
     let arrays = |tensor: &Tensor| tensor.levels().iter().flatten().chain(tensor.leaf()).cloned().collect::<Vec<_>>();
     let equal = |a: &Array, b: &Array| a.len() == b.len() && (0..a.len()).all(|at| a.scalar(at) == b.scalar(at));

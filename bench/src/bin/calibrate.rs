@@ -15,7 +15,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// That of the program `redpoll`.
+/// The allocator of the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -26,23 +26,24 @@ struct Cli {
     /// Milliseconds for the runs of each plan
     #[arg(long, value_name = "MS", default_value_t = 200)]
     budget: u64,
-    /// Shows every plan with its time and the one by the constants
+    /// Show measured and predicted time of every plan
     #[arg(long)]
     plans: bool,
-    /// Writes times and events of all plans into a file
+    /// Write times and events of all plans to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Fits to plans over generated inputs that `layouts --json` has measured, too: those of each workload together count
-    /// for as much as a hundred
+    /// Also fit plans over generated inputs from a file of `layouts --json`; the plans of one
+    /// workload together have the weight of a hundred plans
     #[arg(long, value_name = "FILE")]
     layouts: Option<PathBuf>,
 }
 
-/// What the plans of a workload count for together.
+/// The total weight of the plans of a workload.
 const WORKLOAD: f64 = 100.0;
-/// How strongly constants are drawn where plans of whole workloads are fitted to: these have many events each.
+/// The weight of the prior when fitting plans of whole workloads, which have events of many kinds.
 const PRIOR_BESIDE_WORKLOADS: f64 = 3.0;
-/// How strongly constants are drawn to those that the optimizer has: as by so many plans made of nothing else.
+/// The weight of the prior, which is the current table of constants, as a number of plans with
+/// events of a single kind.
 const PRIOR: f64 = 0.02;
 
 fn main() -> Result<()> {
@@ -94,11 +95,11 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The plans over generated inputs in a file of `layouts`.
+/// Reads the plans over generated inputs from a file of `layouts`.
 fn of_workloads(path: &Path) -> Result<Vec<Row>> {
     let outcomes: Vec<Outcome> = serde_json::from_reader(BufReader::new(File::open(path)?))
         .with_context(|| format!("{} has no measurements of `layouts --json`", path.display()))?;
-    // Those of the collection have a folder.
+    // Names of inputs from the collection contain a folder.
     let generated = outcomes.iter().filter(|outcome| !outcome.data.contains('/'));
     let mut rows: Vec<(&str, Row)> = Vec::new();
     for outcome in generated {
@@ -115,7 +116,7 @@ fn of_workloads(path: &Path) -> Result<Vec<Row>> {
     Ok(rows.iter().map(weighted).collect())
 }
 
-/// The best time of a plan, and its events.
+/// Returns the best time of a plan, and its events.
 fn timed(plan: &Plan, sizes: &[u64], budget: Duration) -> Result<Row> {
     let config = Config {
         optimizer: plan.config()?,

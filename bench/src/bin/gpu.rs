@@ -1,8 +1,10 @@
-//! Kernels on the first CUDA device: checked against the CPU on two sets of random data, and timed by the device's clock.
+//! Runs kernels on the first CUDA device: checks them against the CPU on two sets of random data,
+//! and times them by the device's clock.
 //!
-//! Where there is no device it says so, and that is no failure. `--out FOLDER` leaves inputs and times for `peers/gpu_peer.py`.
-//! With `--dry` the interpreter of grids takes the place of the device, and results are left, too, so that all that there is
-//! around a device can be tried without one.
+//! Without a device, the program reports that nothing was measured and succeeds. `--out FOLDER`
+//! writes inputs and times for `peers/gpu_peer.py`. With `--dry`, the interpreter of grids replaces
+//! the device and results are written too, so that everything around a device can be tested without
+//! one.
 #![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
 
 use anyhow::Result;
@@ -14,7 +16,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// That of the program `redpoll`.
+/// The allocator of the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -22,22 +24,24 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 #[command(name = "gpu", version, about)]
 struct Cli {
-    /// Only kernels whose names contain this
+    /// Run only kernels whose names contain this
     #[arg(long, value_name = "PART", default_value = "")]
     only: String,
-    /// The entries of each matrix and tensor; 100000000 are 1.2 GB as CSR. Squares and triangles are of a tenth
+    /// Number of entries of each matrix and tensor; 100000000 are 1.2 GB as CSR. Squares and
+    /// triangles use fewer
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     entries: u64,
-    /// The rounds that are timed
+    /// Number of timed rounds
     #[arg(long, value_name = "N", default_value_t = 9)]
     rounds: usize,
-    /// Where the random numbers begin; else the clock says
+    /// Seed of the random numbers; taken from the clock by default
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Write the inputs, and the times as JSON lines, into this folder
+    /// Write the inputs, and the times as JSON lines, to this folder
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Interpret the kernels in place of a device: times mean nothing, so take few entries
+    /// Interpret the kernels instead of running them on a device; times are meaningless, so use few
+    /// entries
     #[arg(long)]
     dry: bool,
 }
@@ -65,7 +69,7 @@ fn main() -> Result<()> {
             failed += u32::from(found.is_err());
             if let (Ok(found), Some(handover)) = (found, &handover) {
                 let session = Session::new(Config { engine, ..Config::default() });
-                // Those of a device were compared with those of the CPU.
+                // On a device, results were already compared with those of the CPU.
                 let results = if cli.dry { results(&session, &problems[0])? } else { Vec::new() };
                 let ms = 1e3 * found.kernels.as_secs_f64();
                 let line = json!({ "kernel": kernel, "data": name, "ms": ms, "bytes": found.bytes });
@@ -77,7 +81,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// A row of the table.
+/// Returns a row of the table.
 fn row(kernel: &str, data: &str, found: &Result<Measured>) -> String {
     match found {
         Ok(m) => {

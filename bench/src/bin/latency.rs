@@ -1,6 +1,6 @@
-//! From the text of each plan to runnable code and the first answer, phase by phase.
+//! Measures each phase from the text of a plan to runnable code and the first result.
 //!
-//! The first argument is a folder of plan files; without it, those of the tests.
+//! The first argument is a folder of plan files; the default are the plan files of the tests.
 #![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
 
 use anyhow::{Context, Result};
@@ -11,7 +11,7 @@ use redpoll_bench::plans::PlanFile;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// That of the program `redpoll`.
+/// The allocator of the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -60,7 +60,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// One way from text to an answer and beyond.
+/// The times from text to result, and of a further run.
 struct Answer {
     phases: Timings,
     /// Milliseconds from text to result.
@@ -69,7 +69,7 @@ struct Answer {
     warm: f64,
 }
 
-/// `None` when the plan is refused: files may hold what is to be refused.
+/// Returns `None` if the plan is rejected, because files may contain invalid plans.
 fn answer(file: &PlanFile) -> Result<Option<Answer>> {
     let session = Session::default();
     let start = Instant::now();

@@ -1,4 +1,5 @@
-//! What the optimizer chooses beside all orders of loops and formats of outputs, over real and generated inputs.
+//! Compares the optimizer's choices with all loop orders and output formats, over real and
+//! generated inputs.
 #![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
 
 use anyhow::{Context, Result};
@@ -13,23 +14,23 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// That of the program `redpoll`.
+/// The allocator of the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Measures the optimizer's choices beside all orders of loops and formats of outputs.
+/// Compares the optimizer's choices with all loop orders and output formats.
 #[derive(Parser)]
 #[command(name = "layouts", version, about)]
 struct Cli {
-    /// Only groups whose name `workload/input/storage` contains one of these
+    /// Run only groups whose name `workload/input/storage` contains one of these
     words: Vec<String>,
-    /// Every graph, matrix and tensor of the collection
+    /// Use every graph, matrix and tensor of the collection
     #[arg(long)]
     all: bool,
-    /// The instant tier instead of the optimizing one, which spares the C compiler
+    /// Use the instant tier instead of the optimizing one, which avoids the C compiler
     #[arg(long)]
     instant: bool,
-    /// How many times the cheapest estimate a plan may have to be run
+    /// Run plans whose cost is at most this multiple of the cheapest
     #[arg(long, value_name = "FACTOR", default_value_t = 60.0)]
     screen: f64,
     /// Milliseconds for the repeated runs of a plan
@@ -38,10 +39,11 @@ struct Cli {
     /// GiB that a plan may allocate
     #[arg(long, value_name = "GIB", default_value_t = 2)]
     memory: usize,
-    /// Writes all measurements into a file
+    /// Write all measurements to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Measures the one group of that workload, input and storage without some candidates; what the program calls
+    /// Measure one group of a workload, input and storage without some candidates; the program
+    /// calls itself this way
     #[arg(long, hide = true, num_args = 3)]
     group: Vec<String>,
     #[arg(long, hide = true)]
@@ -68,7 +70,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Measures the groups of an input that are asked for.
+/// Measures the selected groups of an input.
 fn groups_of(cli: &Cli, name: &str, outcomes: &mut Vec<Outcome>) -> Result<()> {
     let wanted = |workload: &str, stored: &str| {
         let id = format!("{workload}/{name}/{stored}");

@@ -1,6 +1,7 @@
-//! How long plans take to be optimized, by the shape of their join: medians, rules built once, statistics at hand.
+//! Measures the time to optimize plans, by the shape of their join: medians, with rules built once
+//! and statistics available.
 //!
-//! The first argument chooses one shape.
+//! The first argument selects one shape.
 #![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
 
 use redpoll_bench::pairs::median;
@@ -11,15 +12,16 @@ use redpoll_optimizer::{Config, optimize};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// That of the program `redpoll`.
+/// The allocator of the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The size of every mode: with ten places a row, more with each matrix, joins are worth rewriting.
+/// The size of every mode. With ten entries per row, and more with each matrix, joins are worth
+/// rewriting.
 const SIZE: u64 = 2000;
-/// So often each plan is optimized, but not longer than [`LONGEST`].
+/// Number of times each plan is optimized, within [`LONGEST`].
 const REPEATS: usize = 31;
-/// Seconds.
+/// Time limit for one plan in seconds.
 const LONGEST: f64 = 3.0;
 
 type Edges = Vec<(usize, usize)>;
@@ -44,7 +46,8 @@ fn clique(n: usize) -> Edges {
     (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).collect()
 }
 
-/// The sum of the products of one matrix an edge, over all vertices but the free ones.
+/// Returns the plan of a join: the sum of the products of one matrix per edge, over all vertices
+/// except the free ones.
 fn join(edges: &Edges, free: &[usize]) -> String {
     let factors: String = edges.iter().enumerate().map(|(k, (a, b))| format!("(table T{k} x{a} x{b}) ")).collect();
     let last = edges.iter().map(|(a, b)| *a.max(b)).max().unwrap_or(0);

@@ -1,6 +1,7 @@
-//! The table of ratios: each kernel and its loop by hand in turns, in one run.
+//! Prints the table of ratios: each kernel and its hand-written loop in turns, in one run.
 //!
-//! Arguments are words that names of cases contain; `--code` prints the Assembly and the machine code of those instead.
+//! Arguments select cases whose names contain them; `--code` prints the Assembly and the machine
+//! code of these cases instead.
 #![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
 
 use anyhow::Result;
@@ -10,12 +11,12 @@ use redpoll_bench::pairs::Pairs;
 use redpoll_physical::emit::cranelift::disassemble;
 use std::time::Duration;
 
-/// That of the program `redpoll`.
+/// The allocator of the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const BUDGET: Duration = Duration::from_secs(4);
-/// Rounds that a ratio is made of, at least.
+/// Smallest number of rounds for a ratio.
 const LEAST: usize = 5;
 
 fn main() -> Result<()> {

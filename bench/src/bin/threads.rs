@@ -1,4 +1,5 @@
-//! What threads gain: every workload on one thread and on several, in turns, and whether the results are the same bits.
+//! Measures the gain of threads: every workload on one thread and on several, in turns. Also checks
+//! that the results are the same bits.
 #![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
 
 use anyhow::{Context, Result, bail};
@@ -22,15 +23,15 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 #[command(name = "threads", version, about)]
 struct Cli {
-    /// Only these suites; all where none is named
+    /// The suites to run; without any, all suites
     suites: Vec<Suite>,
-    /// Only workloads whose names contain this
+    /// Run only workloads whose names contain this
     #[arg(long, value_name = "PART", default_value = "")]
     only: String,
-    /// The threads beside one
+    /// Number of threads to compare with one
     #[arg(long, value_name = "N", default_value = "2")]
     threads: NonZero<usize>,
-    /// Small data
+    /// Use small data
     #[arg(long)]
     quick: bool,
     /// Milliseconds for the runs of each workload
@@ -75,7 +76,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The programs of a problem with their inputs, and their names where there are several. Queries have none.
+/// Returns the programs of a problem with their inputs, and their names if there are several.
+/// Queries have none.
 fn programs(problem: Problem) -> Result<Vec<(String, Bindings, Program)>> {
     if problem.query.is_some() {
         return Ok(Vec::new());
@@ -92,7 +94,7 @@ fn runner(threads: NonZero<usize>, bindings: &Bindings) -> Runner {
     Runner::new(Config { engine: Engine::Optimizing, workers, ..Config::default() }, bindings.clone())
 }
 
-/// What a workload takes.
+/// The measurements of a workload.
 struct Row {
     pairs: Pairs,
     same: bool,
@@ -111,7 +113,7 @@ fn compare(program: &Program, mut runners: [Runner; 2], budget: Duration) -> Res
     Ok(Row { pairs: Pairs::measure(budget, 3, || run(alone), || run(together)), same })
 }
 
-/// Whether tensors have the same arrays, bit by bit.
+/// Returns whether tensors have the same arrays, bit by bit.
 fn is_same(a: &[Tensor], b: &[Tensor]) -> bool {
     let arrays = |t: &[Tensor]| -> Vec<Vec<u8>> {
         let all = t.iter().flat_map(|t| t.levels().iter().flatten().chain(t.leaf()));

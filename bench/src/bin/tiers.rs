@@ -1,6 +1,7 @@
-//! The optimizing tier beside the instant one: times of compilations, and runs in turns.
+//! Compares the optimizing tier with the instant one: times of compilations, and runs in turns.
 //!
-//! Arguments are words that names of cases contain; `--code` prints the C text of those instead.
+//! Arguments select cases whose names contain them; `--code` prints the C text of these cases
+//! instead.
 #![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
 
 use anyhow::Result;
@@ -11,12 +12,12 @@ use redpoll_physical::emit::c;
 use redpoll_physical::emit::cranelift::{self, Effort};
 use std::time::{Duration, Instant};
 
-/// That of the program `redpoll`.
+/// The allocator of the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const BUDGET: Duration = Duration::from_secs(3);
-/// Rounds that a ratio is made of, at least.
+/// Smallest number of rounds for a ratio.
 const LEAST: usize = 5;
 
 fn main() -> Result<()> {

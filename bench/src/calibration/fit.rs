@@ -1,36 +1,38 @@
-//! Least squares without negative coefficients.
+//! Least squares with non-negative coefficients.
 
-/// Sweeps over all coefficients after which the solution is taken as it is.
+/// Largest number of sweeps over all coefficients.
 const SWEEPS: usize = 20_000;
 
-/// An equation: the numbers of events, and the time that they took together.
+/// An equation: the numbers of events of a plan, and its time.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// How often each event happened.
+    /// Number of events of each kind.
     pub counts: Vec<f64>,
-    /// Seconds.
+    /// Time in seconds.
     pub time: f64,
-    /// What it counts for beside others.
+    /// The weight of the equation.
     pub weight: f64,
 }
 
 impl Row {
-    /// The time by the coefficients.
+    /// Returns the time predicted by the coefficients.
     pub fn predicted(&self, coefficients: &[f64]) -> f64 {
         self.counts.iter().zip(coefficients).map(|(count, x)| count * x).sum()
     }
 }
 
-/// Rounds of weights.
+/// Number of iterations that update the weights.
 const ROUNDS: usize = 30;
-/// Predictions off by more than this factor have less of a say, as measurements that something else disturbed.
+/// Predictions that are off by more than this factor get less weight, because their measurements
+/// may have been disturbed.
 const TRUSTED: f64 = 1.4;
 
-/// The coefficients, none of them negative, whose predictions are off by the least factors: least squares of
-/// `ln(predicted / time)`, with Huber's weights. Each is drawn to its prior as by one equation in which it alone is wrong by
-/// that share of itself, so that what no row tells keeps the prior.
+/// Returns the non-negative coefficients that minimize the squares of `ln(predicted / time)`, with
+/// Huber's weights. The prior acts like one more equation for each coefficient, of weight `weight`
+/// and in units of the prior, so a coefficient without events keeps its prior.
 ///
-/// Each round solves linear least squares whose weights make its slopes those of the logarithms at the predictions before.
+/// Each round solves linear least squares. Their weights make the slopes equal to those of the
+/// logarithms at the previous predictions.
 pub fn fit(rows: &[Row], prior: &[f64], weight: f64) -> Vec<f64> {
     let mut coefficients = prior.to_vec();
     for _ in 0..ROUNDS {
@@ -46,11 +48,12 @@ pub fn fit(rows: &[Row], prior: &[f64], weight: f64) -> Vec<f64> {
     coefficients
 }
 
-/// Weighted least squares by coordinate descent: the minimum along one coefficient is known, and what would be negative is 0.
-/// Source: Franc, Hlavac, Navara, "Sequential Coordinate-wise Algorithm for the Non-negative Least Squares Problem".
+/// Solves weighted least squares by coordinate descent: each step takes the minimum along one
+/// coefficient, or 0 if the minimum is negative. Source: Franc, Hlavac, Navara, "Sequential
+/// Coordinate-wise Algorithm for the Non-negative Least Squares Problem".
 fn solve(rows: &[Row], scales: &[f64], prior: &[f64], weight: f64) -> Vec<f64> {
     let n = prior.len();
-    // In units of the prior all coefficients are about 1.
+    // In units of the prior, all coefficients are about 1.
     let in_units = |(row, scale): (&Row, &f64)| row.counts.iter().zip(prior).map(|(c, p)| c * p * scale).collect();
     let scaled: Vec<Vec<f64>> = rows.iter().zip(scales).map(in_units).collect();
     let times: Vec<f64> = rows.iter().zip(scales).map(|(row, scale)| row.time * scale).collect();
@@ -99,15 +102,15 @@ mod tests {
 
     #[test]
     fn no_constant_is_negative_and_the_untold_keep_their_prior() {
-        // The best line through these has a negative second coefficient.
+        // The best line through these points has a negative second coefficient.
         let rows = [row([1.0, 1.0, 0.0], 1.0), row([1.0, 2.0, 0.0], 0.8)];
         let found = fit(&rows, &[1.0, 1.0, 4.0], 1e-9);
         assert!(found[1].abs() < 1e-6 && (found[2] - 4.0).abs() < 1e-6, "{found:?}");
-        // As many times the one as the other is of it.
+        // The geometric mean of both times has equal factors to both.
         assert!((found[0] - 0.8f64.sqrt()).abs() < 1e-3, "{found:?}");
     }
 
-    /// Protects the fit of sets of plans of which one has many more.
+    /// A row of weight 3 acts like three equal rows.
     #[test]
     fn a_row_counts_for_as_many_as_its_weight() {
         let slow = row([1.0, 0.0, 0.0], 1.1);
@@ -117,7 +120,7 @@ mod tests {
         assert!((few - many).abs() < 1e-9 && few > 1.06, "{few} {many}");
     }
 
-    /// Protects constants from a plan that ran while the machine did something else.
+    /// One row with a disturbed time does not dominate the fit.
     #[test]
     fn outliers_have_less_of_a_say() {
         let mut rows = vec![row([1.0, 0.0, 0.0], 1.0); 9];

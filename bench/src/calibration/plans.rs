@@ -1,4 +1,4 @@
-//! Small plans over uniform data, each of few kinds of events.
+//! Small plans over uniform data, with events of few kinds each.
 
 use crate::data::{SMALL, dense, drawn};
 use anyhow::Result;
@@ -9,23 +9,24 @@ use redpoll_logic::text::parse_format;
 use redpoll_logic::{Alias, Field, Prim};
 use redpoll_optimizer::Config;
 
-/// A plan over sizes, with what is given to the optimizer.
+/// A plan with several sizes and with choices fixed for the optimizer.
 pub struct Plan {
-    /// What it is made to tell.
+    /// The name of the plan, which says what it measures.
     pub name: &'static str,
     /// The plan; its result is `R`.
     pub text: &'static str,
-    /// The order of its loops; empty: whichever.
+    /// The loop order; empty if the optimizer chooses.
     order: &'static [&'static str],
-    /// The format of its result; empty: whichever.
+    /// The format of the result; empty if the optimizer chooses.
     format: &'static str,
-    /// The inputs: name, modes as places in the sizes, the size that is the number of entries, format.
+    /// The inputs: name, indices of modes in the sizes, index of the number of entries in the
+    /// sizes, format.
     inputs: &'static [(&'static str, &'static [usize], usize, &'static str)],
-    /// The sizes: those of modes, and numbers of entries.
+    /// The sizes: sizes of modes and numbers of entries.
     pub sizes: &'static [&'static [u64]],
 }
 
-/// Where every place of an input holds a value.
+/// The number of entries of an input with a value at every coordinate.
 const ALL: usize = usize::MAX;
 
 const ROW_SUMS: &str = "(plan (query R (aggregate + 0 (table A i j) j)) (produces R))";
@@ -53,7 +54,7 @@ const QUERIES: &str = "(plan (query a (aggregate + 0 (table A i j) j)) (query b 
     (query c (mapjoin + (table a i) (table b))) (query d (aggregate + 0 (table c i) i))
     (query e (mapjoin * (table c i) (table d))) (query R (aggregate max 0 (table e i) i)) (produces a b c d e R))";
 
-/// Rows, columns, entries: short rows, long rows, more than caches hold.
+/// Rows, columns, entries: short rows, long rows, data larger than the caches.
 const MATRICES: &[&[u64]] = &[
     &[1 << 14, 1 << 14, 1 << 16],
     &[1 << 10, 1 << 14, 1 << 18],
@@ -281,7 +282,7 @@ pub const PLANS: &[Plan] = &[
         order: &["i", "j"],
         format: "csr",
         inputs: &[A, ("P", &[0, 3], ALL, "dense"), ("Q", &[3, 1], ALL, "dense")],
-        // Not powers of two: places that far apart would share few sets of a cache.
+        // Not powers of two, because coordinates at such distances share few sets of a cache.
         sizes: &[&[4100, 5100, 1 << 16, 16], &[30100, 30100, 1 << 18, 16], &[1000, 1100, 1 << 14, 128]],
     },
     Plan {
@@ -352,10 +353,10 @@ pub const PLANS: &[Plan] = &[
 ];
 
 impl Plan {
-    /// The inputs of a size.
+    /// Makes the inputs of a size.
     ///
     /// # Errors
-    /// When they cannot be made.
+    /// If an input cannot be made.
     pub fn bindings(&self, sizes: &[u64]) -> Result<Bindings> {
         let mut bindings = Bindings::new();
         for (seed, (name, modes, entries, format)) in (1..).zip(self.inputs) {
@@ -367,10 +368,11 @@ impl Plan {
         Ok(bindings)
     }
 
-    /// What the optimizer is told.
+    /// Returns the configuration of the optimizer, with loop order and format of the result if
+    /// given.
     ///
     /// # Errors
-    /// When the format of the result is none.
+    /// If the format of the result is invalid.
     pub fn config(&self) -> Result<Config> {
         let mut config = Config::default();
         let result = Alias::from("R");
@@ -395,7 +397,7 @@ mod tests {
     use redpoll::{Config, Engine, Session};
     use redpoll_optimizer::Event;
 
-    /// Protects that every constant can be told: each kind of event happens in some plan.
+    /// Each kind of event occurs in some plan, so that every constant can be fitted.
     #[test]
     fn every_event_happens() {
         let mut seen = std::collections::BTreeSet::new();

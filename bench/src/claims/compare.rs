@@ -1,11 +1,12 @@
-//! Whether two results are the same rows.
+//! Comparison of two results as sets of rows.
 
 use redpoll::sql::datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use redpoll::sql::datafusion::arrow::datatypes::{DataType, Float64Type};
 use redpoll::sql::datafusion::arrow::record_batch::RecordBatch;
 use redpoll::sql::datafusion::arrow::util::display::array_value_to_string;
 
-/// What differs between two results in any order; `None` when they agree, up to the rounding of sums.
+/// Describes the first difference between two results in any order, or returns `None`. Floats are
+/// equal up to the rounding of sums.
 pub(super) fn difference(ours: &[RecordBatch], plain: &[RecordBatch]) -> Option<String> {
     let (a, b) = (rows(ours), rows(plain));
     if a.len() != b.len() {
@@ -34,7 +35,7 @@ fn close(a: &Cell, b: &Cell) -> bool {
     }
 }
 
-/// All rows, in the order of what is surely equal of them.
+/// Returns all rows, sorted by their cells without floats.
 fn rows(batches: &[RecordBatch]) -> Vec<Row> {
     let cell = |column: &ArrayRef, row: usize| match column.data_type() {
         _ if column.is_null(row) => Cell::Text("NULL".into()),

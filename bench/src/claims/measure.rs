@@ -1,4 +1,5 @@
-//! Runs queries: claimed and by DataFusion alone, with everything cached and in sessions that know nothing, in turns.
+//! Runs queries in turns: with claimed regions and by DataFusion alone, with all caches and in new
+//! sessions.
 
 use super::Choice;
 use super::compare::difference;
@@ -14,43 +15,43 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// Which regions are claimed.
+/// The regions that redpoll claims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Claiming {
-    /// Those that it is estimated to pay for, which is the default of sessions.
+    /// Regions that are estimated to run faster, which is the default of sessions.
     Cost,
-    /// All that can be.
+    /// All regions that redpoll can run.
     Always,
 }
 
-/// What a query took; times in seconds, by round.
+/// The measurements of a query, with times of rounds in seconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measured {
-    /// The group and the name of the query.
+    /// The name `group/query`.
     pub name: String,
-    /// How many regions were claimed.
+    /// Number of claimed regions.
     pub claimed: usize,
-    /// Why aggregates were left.
+    /// The reasons why aggregates were not claimed.
     pub left: Vec<String>,
-    /// How many rows it gives.
+    /// Number of rows of the result.
     pub rows: usize,
-    /// What is wrong: a failure, or results that differ.
+    /// A failure, or a difference between results.
     pub fault: Option<String>,
-    /// Everything cached, DataFusion alone.
+    /// Times of DataFusion alone, with all caches.
     pub plain: Vec<f64>,
-    /// Everything cached, claimed, in the optimizing tier.
+    /// Times with claimed regions, with all caches, in the optimizing tier.
     pub warm: Vec<f64>,
-    /// In a new session, DataFusion alone.
+    /// Times of DataFusion alone, in new sessions.
     pub plain_cold: Vec<f64>,
-    /// In a new session, claimed, in the instant tier.
+    /// Times with claimed regions, in new sessions, in the instant tier.
     pub cold: Vec<f64>,
-    /// Where the last warm run spent its time.
+    /// The phases of the last warm run.
     pub warm_phases: Phases,
-    /// Where the last cold run spent its time.
+    /// The phases of the last cold run.
     pub cold_phases: Phases,
 }
 
-/// Seconds of the phases of claimed regions.
+/// Seconds spent in each phase of claimed regions.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the fields say what they are")]
 pub struct Phases {
@@ -61,20 +62,21 @@ pub struct Phases {
     pub decode: f64,
 }
 
-/// Rounds of a query take about so long, those that are cached and the others.
+/// Approximate time for the warm rounds of a query. Cold rounds take up to twice as long.
 const LONG_ENOUGH: Duration = Duration::from_millis(800);
-/// Rounds that are run however long they take, and after which it is enough.
+/// Smallest and largest number of rounds.
 const ROUNDS: std::ops::RangeInclusive<usize> = 3..=31;
-/// A query that takes this long is run no more often than it must be.
+/// Queries that take longer than this, in seconds, run only two rounds.
 const LONG: f64 = 3.0;
 
 /// The tables of a group, and sessions over them.
 pub(super) struct Measuring<'a> {
     choice: &'a Choice,
     runtime: &'a Runtime,
-    /// What makes the tables.
+    /// The session that creates the tables.
     base: Session,
-    /// The statements since whose end the sessions are what they are.
+    /// The warm sessions, by DataFusion alone and with claimed regions. They are dropped when
+    /// tables change.
     sessions: Option<(Session, Session)>,
 }
 
@@ -84,20 +86,21 @@ impl<'a> Measuring<'a> {
         Measuring { choice, runtime, base, sessions: None }
     }
 
-    /// Runs a statement that makes tables.
+    /// Runs a statement that creates tables.
     pub(super) fn prepare(&mut self, sql: &str) -> Result<()> {
         self.sessions = None;
         self.base.sql(sql).with_context(|| sql.to_owned())?;
         Ok(())
     }
 
-    /// Makes a table of a file.
+    /// Creates a table from a file.
     pub(super) fn open(&mut self, table: &str, file: &Path) -> Result<()> {
         self.sessions = None;
         Ok(self.base.register_file(table, file)?)
     }
 
-    /// A session over the tables, which knows nothing else, with those regions claimed; none is DataFusion alone.
+    /// Creates a session over the tables, without caches, that claims the given regions. `None` is
+    /// DataFusion alone.
     fn session(&self, way: Way, claiming: Option<Claiming>) -> Result<Session> {
         let session = Session::new(way.config());
         session.sql(&format!("SET datafusion.execution.target_partitions = {}", self.choice.threads))?;
@@ -118,7 +121,7 @@ impl<'a> Measuring<'a> {
         Ok(session)
     }
 
-    /// Measures a query. Whatever goes wrong is told.
+    /// Measures a query. Errors are recorded as its fault.
     pub(super) fn query(&mut self, group: &str, name: &str, sql: &str) -> Measured {
         let mut measured = Measured {
             name: format!("{group}/{name}"),
@@ -182,7 +185,7 @@ impl<'a> Measuring<'a> {
         Ok(())
     }
 
-    /// How many regions are claimed, and why others are not.
+    /// Returns the number of claimed regions, and the reasons why others were not claimed.
     fn claims(&self, session: &Session, sql: &str) -> Result<(usize, Vec<String>)> {
         let database = session.database();
         let plan = self.runtime.block_on(async { database.sql(sql).await?.into_optimized_plan() })?;
@@ -216,7 +219,7 @@ struct Run {
 }
 
 impl Phases {
-    /// Adds those of a plan that has run.
+    /// Adds the phases of a plan that has run.
     fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) {
         if plan.name() == "RedpollExec"
             && let Some(metrics) = plan.metrics().map(|metrics| metrics.aggregate_by_name())

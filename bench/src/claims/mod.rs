@@ -1,7 +1,8 @@
-//! What claiming gains and costs: every query of the SQL tests, of TPC-H and of real tables, claimed beside DataFusion
-//! alone, warm and cold, in turns.
+//! Gains and costs of claiming: every query of the SQL tests, of TPC-H and of real tables, with
+//! claimed regions and by DataFusion alone, warm and cold, in turns.
 //!
-//! `queries` lists them, `measure` runs them, `report` tells of them, with the aims that they are held to.
+//! `queries` lists the queries, `measure` runs them, and `report` compares the times with their
+//! targets.
 
 mod compare;
 mod measure;
@@ -16,23 +17,23 @@ use measure::Measuring;
 use regex::Regex;
 use tokio::runtime::Builder;
 
-/// What is measured.
+/// The queries to measure, and the settings.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// Only queries whose name `group/query` matches.
+    /// Selects queries whose name `group/query` matches.
     pub only: Option<Regex>,
-    /// Which regions are claimed.
+    /// The regions to claim.
     pub claiming: Claiming,
-    /// Partitions of DataFusion's plans.
+    /// Number of partitions in DataFusion's plans.
     pub threads: usize,
-    /// How many times the tables of TPC-H at scale factor 0.01 stand beside each other, with keys of their own.
+    /// Number of copies of the TPC-H tables at scale factor 0.01, each with its own keys.
     pub copies: usize,
 }
 
-/// Measures queries, and hands each over as soon as it is done.
+/// Measures queries, and calls `done` with each result as soon as it is available.
 ///
 /// # Errors
-/// When a group of queries has no tables, or the place for them cannot be made.
+/// If a group of queries has no tables, or a temporary folder for them cannot be created.
 pub fn measure(choice: &Choice, mut done: impl FnMut(&Measured)) -> Result<Vec<Measured>> {
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let folder = tempfile::tempdir()?;

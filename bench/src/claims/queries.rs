@@ -1,4 +1,4 @@
-//! The queries: those of the SQL logic tests, of TPC-H, and over real graphs and tables.
+//! The queries: of the SQL logic tests, of TPC-H, and over real graphs and tables.
 
 use crate::files::{dataset, workspace};
 use anyhow::{Context, Result};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Queries over the same tables.
 pub(super) struct Group {
-    /// What they are called together.
+    /// The name of the group.
     pub(super) name: String,
     /// Statements and queries, in order.
     pub(super) steps: Vec<Step>,
@@ -16,16 +16,16 @@ pub(super) struct Group {
 
 /// A step of a group.
 pub(super) enum Step {
-    /// A statement that makes tables.
+    /// A statement that creates tables.
     Statement(String),
-    /// A table and its file.
+    /// The name of a table and its file.
     File(String, PathBuf),
-    /// A query and its name.
+    /// The name of a query and its text.
     Query(String, String),
 }
 
 impl Group {
-    /// The names of its queries.
+    /// Returns the names of the queries.
     pub(super) fn queries(&self) -> impl Iterator<Item = &str> {
         self.steps.iter().filter_map(|step| match step {
             Step::Query(name, _) => Some(name.as_str()),
@@ -33,7 +33,7 @@ impl Group {
         })
     }
 
-    /// A statement with the folders that it names by where they are from the tests.
+    /// Returns a statement with the paths of the tests replaced by absolute ones.
     pub(super) fn in_folder(&self, sql: &str, folder: &Path) -> String {
         let data = workspace().join("datasets").display().to_string();
         let own = folder.join(&self.name).display().to_string();
@@ -41,7 +41,7 @@ impl Group {
     }
 }
 
-/// All groups; those whose data are not here have no queries.
+/// Returns all groups. Groups without their data have no queries.
 pub(super) fn groups(copies: usize) -> Result<Vec<Group>> {
     let tests = workspace().join("sql/tests");
     let mut groups = Vec::new();
@@ -68,7 +68,7 @@ fn stem(file: &Path) -> String {
     file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }
 
-/// The statements and queries of a file of SQL logic tests that are to succeed.
+/// Reads the statements and queries of a file of SQL logic tests that are expected to succeed.
 fn logic_tests(file: &Path) -> Result<Group> {
     let records =
         sqllogictest::parse_file::<DefaultColumnType>(file).with_context(|| format!("reading {}", file.display()))?;
@@ -87,10 +87,11 @@ fn logic_tests(file: &Path) -> Result<Group> {
     Ok(Group { name: stem(file), steps })
 }
 
-/// What keys of TPC-H grow by from one copy of the tables to the next: more than there are of them.
+/// The shift of keys from one copy of the TPC-H tables to the next, which is at least the number of
+/// keys.
 const KEYS: [(&str, i64); 4] = [("orderkey", 60_000), ("custkey", 1_500), ("partkey", 2_000), ("suppkey", 100)];
 
-/// The 22 queries of TPC-H over so many copies of the tables at scale factor 0.01.
+/// Returns the 22 queries of TPC-H over `copies` copies of the tables at scale factor 0.01.
 fn tpch(tables: &Path, copies: usize) -> Result<Option<Group>> {
     let Some(folder) = dataset("tables/tpch_sf0.01") else { return Ok(None) };
     let mut steps = Vec::new();
@@ -123,11 +124,11 @@ fn tpch(tables: &Path, copies: usize) -> Result<Option<Group>> {
     Ok(Some(Group { name: format!("tpch x{copies}"), steps }))
 }
 
-/// Graphs that patterns are counted in: as they are stored, and as tables.
+/// The graphs of the pattern queries, both as stored files and as tables.
 const GRAPHS: [&str; 6] =
     ["nk_jazz", "netscience", "nk_celegans_metabolic", "email-Eu-core", "ca-HepTh", "lastfm-asia"];
 
-/// The queries of a file over the graphs or tables that are here.
+/// Returns the queries of a file, over the graphs or tables that are available.
 fn real(file: &Path) -> Result<Vec<Group>> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let (mut tables, mut queries) = (Vec::new(), Vec::new());

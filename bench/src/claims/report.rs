@@ -1,15 +1,15 @@
-//! The table of queries, and what they come to beside the aims.
+//! The table of queries, and a summary that compares the times with their targets.
 
 use super::Measured;
 use crate::report::table::{cell, time};
 use crate::statistics::{Ratio, Summary};
 use std::fmt::Write;
 
-/// Queries that take DataFusion longer are told one by one.
+/// Queries that take DataFusion longer than this, in seconds, are listed individually.
 const LONG: f64 = 5e-3;
-/// No claimed query that is long is to take more than this, as a multiple of DataFusion's time.
+/// Target for warm runs of long claimed queries: largest time relative to DataFusion's.
 const MOST_WARM: f64 = 1.2;
-/// And so much when nothing is cached.
+/// The same target for cold runs.
 const MOST_COLD: f64 = 2.0;
 
 fn median(seconds: &[f64]) -> f64 {
@@ -17,23 +17,23 @@ fn median(seconds: &[f64]) -> f64 {
 }
 
 impl Measured {
-    /// The time of DataFusion alone.
+    /// Returns the median time of DataFusion alone.
     fn alone(&self) -> f64 {
         median(&self.plain)
     }
 
-    /// The time with everything cached, as a multiple of DataFusion's.
+    /// Returns the median warm time relative to DataFusion's.
     fn warm_ratio(&self) -> f64 {
         Ratio::of_rounds(&self.warm, &self.plain).map_or(0.0, |r| r.median)
     }
 
-    /// The time in a new session, as a multiple of DataFusion's in a new session.
+    /// Returns the median cold time relative to DataFusion's in a new session.
     fn cold_ratio(&self) -> f64 {
         Ratio::of_rounds(&self.cold, &self.plain_cold).map_or(0.0, |r| r.median)
     }
 }
 
-/// One line on a query.
+/// Returns one line about a query.
 pub fn line(m: &Measured) -> String {
     if let Some(fault) = &m.fault {
         return format!("{}: FAULT {fault}", m.name);
@@ -62,10 +62,10 @@ pub fn line(m: &Measured) -> String {
     )
 }
 
-/// All queries in Markdown, what they come to first.
+/// Returns a Markdown report with a summary followed by the table of all queries.
 pub fn report(all: &[Measured]) -> String {
     let mut text = String::new();
-    // Writing into a string does not fail.
+    // Writing to a string does not fail.
     let _ = summary(&mut text, all);
     let _ = table(&mut text, all);
     text

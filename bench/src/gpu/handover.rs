@@ -1,4 +1,5 @@
-//! What peers are handed: arrays of NumPy, each once however many kernels read it, and a line for each kernel.
+//! The data for peers: NumPy arrays, each written once even if several kernels read it, and a line
+//! for each kernel.
 
 use super::Problem;
 use crate::npy::write_array;
@@ -12,17 +13,18 @@ use std::path::{Path, PathBuf};
 
 /// A folder for peers.
 ///
-/// Data are files `NAME.PART.npy`: the `values` of a dense tensor; the `ends`, `columns` and `values` of a matrix in CSR; the
-/// `coordinates` of a tensor of higher rank, mode by mode, and its `values`. A kernel is a line of `redpoll.jsonl`.
+/// Data are files `NAME.PART.npy`: `values` for a dense tensor; `ends`, `columns` and `values` for
+/// a matrix in CSR; `coordinates`, mode by mode, and `values` for a tensor of higher rank. Each
+/// kernel is a line of `redpoll.jsonl`.
 pub struct Handover {
     folder: PathBuf,
 }
 
 impl Handover {
-    /// Begins in a folder, which is made if need be.
+    /// Starts a handover in a folder, creating the folder if necessary.
     ///
     /// # Errors
-    /// When it cannot be.
+    /// If the folder cannot be created.
     pub fn new(folder: &Path) -> Result<Handover> {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let handover = Handover { folder: folder.to_owned() };
@@ -34,11 +36,11 @@ impl Handover {
         self.folder.join("redpoll.jsonl")
     }
 
-    /// Leaves a line of what is known of a kernel, and with it the data of its inputs and results, which are named after the
-    /// prefix and their own names. What was left under a name before is what is left now.
+    /// Appends a line about a kernel, and writes its inputs and results under the prefix and their
+    /// own names. Data that already exist under a name are not written again.
     ///
     /// # Errors
-    /// When the disk is full.
+    /// If a file cannot be written.
     pub fn leave(
         &self,
         prefix: &str,
@@ -59,7 +61,7 @@ impl Handover {
         writeln!(file, "{}", Value::from(line)).context("cannot add a line")
     }
 
-    /// Leaves data of a name, if they are not there yet, and tells how they are stored.
+    /// Writes data under a name, unless they exist already, and describes how they are stored.
     fn data(&self, name: &str, tensor: &Tensor) -> Result<Value> {
         let shape = &tensor.ty().shape;
         let part = |part: &str| self.folder.join(format!("{name}.{part}.npy"));
@@ -94,7 +96,7 @@ impl Handover {
     }
 }
 
-/// Values in a byte each, if they are all such integers.
+/// Converts values to one byte each, if all of them are integers in range.
 fn narrow(values: &Array) -> Array {
     let small = |value: &f64| (f64::from(*value as i8) == *value).then_some(*value as i8);
     let narrow: Option<Vec<i8>> = values.as_slice::<f64>().and_then(|all| all.iter().map(small).collect());
@@ -107,7 +109,7 @@ mod tests {
     use crate::gpu::{Data, KERNELS, SHAPES};
     use redpoll::datasets::{self, ReadOptions, Values};
 
-    /// Protects peers from other data than redpoll has, and disks from data that are there twice.
+    /// Data are written once, and equal redpoll's data.
     #[test]
     fn data_are_left_once_and_as_they_are() {
         let folder = tempfile::tempdir().unwrap();
@@ -120,7 +122,7 @@ mod tests {
             handover.leave("uniform", line, &problem, &[]).unwrap();
             sizes.push(std::fs::read_dir(folder.path()).unwrap().count());
         }
-        // The lines, A and x; B; B; B is there and D is not; T and two factors; A; E.
+        // The lines, A and x; B; B; D; T and two factors; A; E.
         assert_eq!(sizes, [1 + 3 + 1, 6, 7, 8, 8 + 2 + 2, 15, 18]);
         let lines = std::fs::read_to_string(folder.path().join("redpoll.jsonl")).unwrap();
         let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Runs of a problem on a device, checked and timed.
+//! Runs, checks and times a problem on a device.
 
 use super::Problem;
 use anyhow::{Context, Result, ensure};
@@ -8,28 +8,29 @@ use redpoll_physical::storage::Tensor;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// No round begins after so long.
+/// No round starts after this time.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// What was measured of a problem.
+/// The measurements of a problem.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Measured {
     /// Bytes of inputs and results, each once.
     pub bytes: u64,
-    /// The median time of the kernels: by the clock of the device, or of the whole run where an engine has none.
+    /// Median time of the kernels, by the device's clock, or of the whole run if the engine has no
+    /// such clock.
     pub kernels: Duration,
-    /// The median time of a run with all inputs at hand, results left where they are.
+    /// Median time of a run whose inputs are already on the device and whose results stay there.
     pub run: Duration,
-    /// The median time of the CPU.
+    /// Median time of a run on the CPU.
     pub cpu: Duration,
 }
 
-/// Runs problems that have one plan over different data on an engine, in poisoned memory where that is a device, and compares
-/// each result with that of the CPU; then takes the times of the first one over so many rounds, fewer where they take long, in
-/// memory that is not poisoned.
+/// Runs problems with the same plan over different data on an engine, and compares each result with
+/// that of the CPU. On a device, memory is poisoned for this comparison. Then times the first
+/// problem over `rounds` rounds without poisoning; fewer rounds if they take long.
 ///
 /// # Errors
-/// When a plan is refused or stops, or a result differs.
+/// If a plan is rejected or stops, or a result differs.
 pub fn measure(problems: &[Problem], engine: Engine, rounds: usize) -> Result<Measured> {
     let sessions = [Engine::Cpu, engine].map(|engine| Session::new(Config { engine, ..Config::default() }));
     let poisoned = Poisoned::new(engine)?;
@@ -64,11 +65,11 @@ pub fn measure(problems: &[Problem], engine: Engine, rounds: usize) -> Result<Me
     Ok(Measured { bytes: first.bytes() + results, kernels, run, cpu })
 }
 
-/// The memory of a device, poisoned for as long as this lives.
+/// Poisons the memory of a device until this value is dropped.
 struct Poisoned(Option<Arc<Cuda>>);
 
 impl Poisoned {
-    /// That of an engine, if it is a device.
+    /// Poisons the memory of an engine if it is a device.
     fn new(engine: Engine) -> Result<Poisoned> {
         let Engine::Cuda(ordinal) = engine else { return Ok(Poisoned(None)) };
         let cuda = Cuda::open(ordinal)?;
@@ -85,19 +86,19 @@ impl Drop for Poisoned {
     }
 }
 
-/// What a problem comes to, fetched from where it was computed.
+/// Runs a problem and returns its results, copied from the device if necessary.
 ///
 /// # Errors
-/// When the plan is refused or stops.
+/// If the plan is rejected or stops.
 pub fn results(session: &Session, problem: &Problem) -> Result<Vec<Tensor>> {
     let run = session.prepare(problem.plan, &problem.bindings())?.run()?;
     run.outputs.into_iter().map(|(_, tensor)| tensor.fetch().map(|()| tensor).map_err(Into::into)).collect()
 }
 
-/// Compares results array by array: values are whole numbers, so that the order of additions does not matter.
+/// Compares results array by array. Values are integers, so the order of additions does not matter.
 ///
 /// # Errors
-/// Where they differ.
+/// If the results differ.
 pub fn compare(expected: &[Tensor], found: &[Tensor]) -> Result<()> {
     ensure!(expected.len() == found.len(), "{} results, expected {}", found.len(), expected.len());
     for (number, (expected, found)) in expected.iter().zip(found).enumerate() {
@@ -106,7 +107,7 @@ pub fn compare(expected: &[Tensor], found: &[Tensor]) -> Result<()> {
             |tensor: &Tensor| -> Vec<_> { tensor.levels().iter().flatten().chain(tensor.leaf()).cloned().collect() };
         for (k, (a, b)) in arrays(expected).iter().zip(&arrays(found)).enumerate() {
             ensure!(a.len() == b.len(), "array {k} of result {number} has {} elements, expected {}", b.len(), a.len());
-            // Zeros may have either sign.
+            // Compares scalars, because zeros may have either sign.
             let differs = (0..a.len()).find(|at| a.scalar(*at) != b.scalar(*at));
             if let Some(at) = differs {
                 let [a, b] = [a, b].map(|array| array.scalar(at));
@@ -122,7 +123,7 @@ mod tests {
     use super::super::{Data, KERNELS, SHAPES};
     use super::*;
 
-    /// Protects the suite where there is no device: the interpreter of grids takes its place.
+    /// Every problem runs without a device, on the interpreter of grids.
     #[test]
     fn every_problem_is_checked_and_timed() {
         let mut seen = 0;
@@ -140,7 +141,7 @@ mod tests {
         assert_eq!(seen, 19);
     }
 
-    /// Protects from suites that find everything right.
+    /// Different results are reported.
     #[test]
     fn other_results_are_found() {
         let results = [1, 2].map(|seed| {

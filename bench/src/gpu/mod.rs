@@ -1,7 +1,9 @@
-//! The suite of kernels on a device: products of sparse matrices and tensors over uniform, power-law and blocked data.
+//! The suite of kernels on a device: products of sparse matrices and tensors over uniform,
+//! power-law and blocked data.
 //!
-//! `problems` makes the data anew from a seed, `measure` runs a problem on a device, checks it against the CPU, and tells its
-//! time by the clock of the device, `handover` leaves data and times for peers.
+//! `problems` generates the data from a seed. `measure` runs a problem on a device, checks the
+//! result against the CPU, and reports times by the device's clock. `handover` writes data and
+//! times for peers.
 
 mod handover;
 mod measure;

@@ -1,4 +1,4 @@
-//! What is computed: plans, and data of a size that is asked for.
+//! The plans of the suite, and data of a given size.
 
 use crate::data::{dense, made, undirected};
 use anyhow::Result;
@@ -8,14 +8,14 @@ use redpoll::datasets::generate::{Amount, Blocks, Rmat, Uniform};
 use redpoll_logic::Format;
 use redpoll_physical::storage::Tensor;
 
-/// How the entries of a matrix lie.
+/// The distribution of the entries of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Structure {
-    /// Anywhere.
+    /// Uniform over all coordinates.
     Uniform,
-    /// As the edges of a graph with few vertices of many.
+    /// Skewed like the edges of a graph in which few vertices have most edges.
     PowerLaw,
-    /// In full blocks of 16 by 16.
+    /// Full blocks of 16 by 16.
     Blocked,
 }
 
@@ -37,9 +37,9 @@ pub const KERNELS: [(&str, &str); 7] = [
     ("triangles", include_str!("../../../plans/triangles.rp")),
 ];
 
-/// The rank of factors.
+/// The number of columns of factors.
 const RANK: u64 = 32;
-/// The entries of a row of a matrix, on average.
+/// Average number of entries per row of a matrix.
 const DEGREE: u64 = 16;
 
 /// A kernel over data.
@@ -52,15 +52,15 @@ pub struct Problem {
 
 /// An input of a kernel.
 pub struct Input {
-    /// The name that the plan has for it.
+    /// The name in the plan.
     pub name: &'static str,
-    /// The name of the data, which kernels share.
+    /// The name of the data, which several kernels may share.
     pub data: String,
     /// The data.
     pub tensor: Tensor,
 }
 
-/// The data of a structure about a seed, of which kernels share what is large.
+/// The data of a structure and a seed. Kernels share the large matrix.
 pub struct Data {
     structure: Structure,
     entries: u64,
@@ -69,27 +69,28 @@ pub struct Data {
 }
 
 impl Problem {
-    /// The inputs by name.
+    /// Returns the inputs by name.
     pub fn bindings(&self) -> Bindings {
         self.inputs.iter().map(|input| (input.name, input.tensor.clone())).collect()
     }
 
-    /// The bytes of the inputs.
+    /// Returns the number of bytes of the inputs.
     pub fn bytes(&self) -> u64 {
         self.inputs.iter().map(|input| input.tensor.bytes()).sum()
     }
 }
 
 impl Data {
-    /// Data of about so many entries; other seeds give others.
+    /// Creates data with about `entries` entries, which depend on the seed.
     pub fn new(structure: Structure, entries: u64, seed: u64) -> Data {
         Data { structure, entries, seed, matrix: None }
     }
 
-    /// A kernel by its name; `None` for a combination that there is not: only uniform tensors of rank 3 are made.
+    /// Returns the problem of a kernel, or `None` if the kernel does not support the structure:
+    /// tensors of rank 3 are only uniform.
     ///
     /// # Errors
-    /// When the data do not fit.
+    /// If the data do not fit their formats.
     pub fn problem(&mut self, kernel: &str) -> Result<Option<Problem>> {
         let Some((_, plan)) = KERNELS.iter().find(|(name, _)| *name == kernel) else { return Ok(None) };
         let inputs = match kernel {
@@ -111,7 +112,8 @@ impl Data {
                 vec![a, self.factor("B", n, RANK)?, self.factor("D", n, RANK)?]
             }
             "spgemm" => {
-                // Squares have many more entries, and those of graphs with hubs many more than others.
+                // Squares have many more entries than the matrix, most of all those of graphs with
+                // hubs.
                 let share = if self.structure == Structure::PowerLaw { 100 } else { 10 };
                 vec![Input { name: "A", data: "root".into(), tensor: csr(self.drawn_matrix(self.entries / share)?)? }]
             }
@@ -123,7 +125,7 @@ impl Data {
         Ok(Some(Problem { plan, inputs }))
     }
 
-    /// The matrix that most kernels share, and its size.
+    /// Returns the matrix that most kernels share, and its size.
     fn matrix(&mut self) -> Result<(u64, Input)> {
         let tensor = match self.matrix.take() {
             Some(tensor) => tensor,
@@ -133,7 +135,7 @@ impl Data {
         Ok((tensor.ty().shape[0], Input { name: "A", data: "matrix".into(), tensor }))
     }
 
-    /// A square matrix of about so many small integers.
+    /// Returns a square matrix with about `entries` small integers.
     fn drawn_matrix(&self, entries: u64) -> Result<Content> {
         let n = (entries / DEGREE).max(16);
         match self.structure {
@@ -149,7 +151,7 @@ impl Data {
         }
     }
 
-    /// A cube with an entry at one place in fifty, and its size.
+    /// Returns a cube with an entry at one coordinate in fifty, and its size.
     fn tensor(&self) -> Result<(u64, Input)> {
         let n = ((self.entries * 50) as f64).cbrt().ceil().max(2.0) as u64;
         let uniform = Uniform { shape: vec![n; 3], entries: Amount::Count(self.entries.min(n * n * n)) };
@@ -161,7 +163,7 @@ impl Data {
         self.drawn(name, &[rows, columns])
     }
 
-    /// A dense input of small integers, others for each name.
+    /// Returns a dense input of small integers that depend on the name.
     fn drawn(&self, name: &'static str, shape: &[u64]) -> Result<Input> {
         let sizes: Vec<String> = shape.iter().map(u64::to_string).collect();
         let number = name.bytes().map(u64::from).sum::<u64>();

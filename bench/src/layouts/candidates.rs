@@ -1,23 +1,23 @@
-//! What is given of a plan: the order of its loops and the format of its output.
+//! Candidates: plans with a fixed loop order and a fixed format of the output.
 
 use super::problems::{Text, Workload};
 use redpoll_logic::{Alias, Field, Format, LeafKind, LevelKind};
 use redpoll_optimizer::Config;
 
-/// A plan with an order of loops and a format of the output.
+/// A plan with a fixed loop order and a fixed format of the output.
 pub struct Candidate {
     /// The plan.
     pub plan: &'static str,
-    /// What is given, in words; empty for the free choice.
+    /// A description of the fixed choices; empty for the free choice.
     pub name: String,
-    /// What the optimizer is told.
+    /// The configuration of the optimizer.
     pub config: Config,
 }
 
-/// The kinds of the innermost level of an output.
+/// The level kinds of the innermost level of an output.
 const KINDS: [LevelKind; 4] = [LevelKind::Dense, LevelKind::SparseList, LevelKind::ByteMap, LevelKind::Hash];
 
-/// The free choice, and then everything that can be given.
+/// Returns the free choice, followed by all combinations of loop orders and formats.
 pub fn candidates(workload: &Workload) -> Vec<Candidate> {
     let free = Candidate { plan: workload.texts[0].plan, name: String::new(), config: Config::default() };
     let mut all = vec![free];
@@ -45,8 +45,8 @@ fn given(number: usize, text: &Text) -> Vec<Candidate> {
     all
 }
 
-/// Formats of an output with the modes of those fields: all places, or dense but for the innermost level, the mode whose
-/// loop is the innermost one.
+/// Returns formats of an output with the modes of `fields`: a dense format, and formats that are
+/// dense except for the innermost level. The innermost level is the mode of the innermost loop.
 fn formats(fields: &[&str], order: &[&str]) -> Vec<Format> {
     let rank = fields.len();
     if rank == 0 {
@@ -65,7 +65,7 @@ fn formats(fields: &[&str], order: &[&str]) -> Vec<Format> {
     KINDS.into_iter().map(format).collect()
 }
 
-/// All orders of some words.
+/// Returns all permutations of words.
 fn permutations<'w>(words: &[&'w str]) -> Vec<Vec<&'w str>> {
     if words.is_empty() {
         return vec![Vec::new()];
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn all_orders_and_formats_are_given_once() {
         let counts: Vec<usize> = WORKLOADS.iter().map(|w| candidates(w).len()).collect();
-        // The free choice; orders times formats.
+        // The free choice, then orders times formats.
         assert_eq!(counts, [1 + 2 * 4, 1 + 6 * 4, 1 + 2 * 4 + 6 * 4, 1 + 24 * 4, 1 + 6, 1 + 24 * 4 + 2 * 6 * 4]);
         let names: std::collections::BTreeSet<String> = candidates(&WORKLOADS[1]).into_iter().map(|c| c.name).collect();
         assert_eq!(names.len(), 25);

@@ -1,9 +1,11 @@
-//! The experiment on layouts: every order of loops and every format of the output beside what the optimizer chooses.
+//! The experiment on layouts: compares the optimizer's choice with every loop order and every
+//! format of the output.
 //!
-//! A group is a workload over an input stored in one way. Its candidates are all plans that the optimizer makes when the
-//! order of the loops and the format of the output are given, conversions of inputs included; the choice is the plan that
-//! it makes freely. `problems` has the workloads, `candidates` what is given, `measure` the clock, `watch` ends what
-//! takes too long, `summary` says what comes of it.
+//! A group is a workload over inputs stored in given formats. Its candidates are all plans that the
+//! optimizer makes for a fixed loop order and output format, including conversions of inputs. The
+//! free choice is the plan that the optimizer makes without fixed choices. `problems` has the
+//! workloads, `candidates` the fixed choices, `measure` the times, `watch` the time limits, and
+//! `summary` the conclusions.
 
 pub mod candidates;
 pub mod measure;

@@ -1,4 +1,4 @@
-//! The workloads of the experiment, their inputs, and the formats that those are stored in.
+//! The workloads of the experiment, their inputs, and the formats of these inputs.
 
 use crate::data::{dense, made, real};
 use crate::files::dataset;
@@ -12,33 +12,33 @@ use redpoll_logic::text::parse_format;
 pub struct Text {
     /// The plan.
     pub plan: &'static str,
-    /// Its queries that orders are given of: name, the fields of the result, the reduced fields.
+    /// The queries with a variable loop order: name, fields of the result, reduced fields.
     pub queries: &'static [(&'static str, &'static [&'static str], &'static [&'static str])],
 }
 
-/// A workload: what is computed, and how the inputs may be stored.
+/// A workload: plans, and formats for their inputs.
 pub struct Workload {
     /// The name.
     pub name: &'static str,
-    /// How many modes the input has.
+    /// Number of modes of the input.
     pub rank: usize,
-    /// Plans with the same result; the first one is what the optimizer is asked freely.
+    /// Plans with the same result; the first one gets the free choice.
     pub texts: &'static [Text],
-    /// Names of the inputs with their formats, and what it is called.
+    /// The combinations of formats: name, and the format of each input.
     pub stored: &'static [(&'static str, &'static [(&'static str, &'static str)])],
     /// Makes the other inputs.
     others: fn(&Content) -> Vec<(&'static str, Content)>,
-    /// Entries of the input above which the workload takes too long.
+    /// Largest number of entries of an input; with more the workload takes too long.
     most: u64,
 }
 
-/// A workload over an input stored in one way.
+/// A workload over inputs in given formats.
 pub struct Group {
     /// The workload.
     pub workload: &'static Workload,
-    /// The input.
+    /// The name of the input.
     pub data: String,
-    /// How it is stored.
+    /// The name of the combination of formats.
     pub stored: &'static str,
     /// All inputs.
     pub bindings: Bindings,
@@ -51,7 +51,7 @@ const CSR_CSC: &[(&str, &[(&str, &str)])] = &[
     ("csc csr", &[("A", "csc"), ("B", "csr")]),
 ];
 
-/// Columns of the dense factors.
+/// Number of columns of the dense factors.
 const COLUMNS: u64 = 16;
 
 /// All workloads.
@@ -160,7 +160,7 @@ pub const WORKLOADS: &[Workload] = &[
     },
 ];
 
-/// The input itself where it can follow itself in a product, else its transpose.
+/// Returns the input if a product can be followed by it again, otherwise its transpose.
 fn follower(a: &Content) -> Content {
     if a.shape[0] == a.shape[1] { a.clone() } else { transposed(a) }
 }
@@ -172,7 +172,7 @@ fn transposed(a: &Content) -> Content {
     Content { shape: vec![a.shape[1], a.shape[0]], data, ..a.clone() }
 }
 
-/// The inputs that are taken unless all are asked for; those of files are left out where they are not at hand.
+/// The default inputs. Inputs whose files are missing are skipped.
 pub const CHOSEN: &[&str] = &[
     "uniform",
     "small uniform",
@@ -194,10 +194,11 @@ pub const CHOSEN: &[&str] = &[
     "tensors/kg_FB15K237",
 ];
 
-/// The names of all inputs: generated ones, and every graph, matrix and tensor of the collection.
+/// Returns the names of all inputs: generated ones, and every graph, matrix and tensor of the
+/// collection.
 ///
 /// # Errors
-/// When its list cannot be read.
+/// If the list of the collection cannot be read.
 pub fn every_input() -> Result<Vec<String>> {
     let made = CHOSEN.iter().filter(|name| !name.contains('/')).map(|name| (*name).to_owned());
     let Some(list) = dataset("MANIFEST.tsv") else { return Ok(made.collect()) };
@@ -210,10 +211,10 @@ pub fn every_input() -> Result<Vec<String>> {
     Ok(made.chain(text.lines().filter_map(file)).collect())
 }
 
-/// The input of that name; `None` where its file is not at hand.
+/// Returns the input of the given name; `None` if its file is missing.
 ///
 /// # Errors
-/// When it cannot be read or made.
+/// If the input cannot be read or made.
 pub fn input(name: &str) -> Result<Option<Content>> {
     Ok(Some(match name {
         "uniform" => made(&Uniform { shape: vec![1 << 14, 1 << 14], entries: Amount::Count(1 << 17) }, 1)?,
@@ -235,17 +236,17 @@ pub fn input(name: &str) -> Result<Option<Content>> {
 }
 
 impl Workload {
-    /// Whether an input has the rank, the shape and the size for it.
+    /// Returns whether an input has the rank, shape and size that the workload requires.
     pub fn takes(&self, content: &Content) -> bool {
         let entries = matches!(&content.data, Data::Triples { values, .. } if values.len() as u64 <= self.most);
         let square = self.name != "triangles" || content.shape.first() == content.shape.last();
         entries && square && content.shape.len() == self.rank
     }
 
-    /// The groups of an input; none when it does not fit.
+    /// Returns the groups of an input; none if the workload does not take the input.
     ///
     /// # Errors
-    /// When an input cannot be stored.
+    /// If an input cannot be stored.
     pub fn groups(&'static self, data: &str, content: &Content) -> Result<Vec<Group>> {
         if !self.takes(content) {
             return Ok(Vec::new());

@@ -1,35 +1,36 @@
-//! What the experiment comes to: how near the choices are to the best plans, and how well costs rank plans.
+//! The conclusions of the experiment: the times of choices relative to the best plans, and the
+//! correlation of costs and times.
 
 use super::measure::Outcome;
 use crate::statistics::rank_correlation;
 use std::fmt::Write;
 
-/// What the groups of one workload come to.
+/// The summary of the groups of one workload.
 pub struct Summary {
     /// The workload.
     pub workload: String,
-    /// How many groups there are.
+    /// Number of groups.
     pub groups: usize,
-    /// How many plans were run to their end.
+    /// Number of plans that ran to their end.
     pub plans: usize,
-    /// The share of the groups whose choice takes at most 1.2 times as long as the fastest plan.
+    /// The share of groups whose choice takes at most 1.2 times as long as the fastest plan.
     pub near: f64,
-    /// The largest number of times that a choice takes as long as the fastest plan.
+    /// The largest time of a choice relative to the fastest plan.
     pub worst: f64,
     /// The rank correlation of cost and time over all plans.
     pub correlation: f64,
-    /// The median over the groups of the rank correlation within.
+    /// The median over all groups of the rank correlation within a group.
     pub within: f64,
 }
 
 impl Outcome {
-    /// How many times as long as the fastest plan the choice takes.
+    /// Returns the time of the choice relative to the fastest plan.
     pub fn ratio(&self) -> f64 {
         let times = self.candidates.iter().filter_map(|c| c.time);
         self.candidates[0].time.unwrap_or(f64::NAN) / times.fold(f64::INFINITY, f64::min)
     }
 
-    /// Costs and times of the plans that ran to their end.
+    /// Returns the costs and times of the plans that ran to their end.
     pub fn points(&self) -> Vec<(f64, f64)> {
         self.candidates.iter().filter_map(|c| Some((c.cost?, c.time?))).collect()
     }
@@ -40,7 +41,7 @@ impl Outcome {
     }
 }
 
-/// One summary a workload, in the order in which they come first.
+/// Returns a summary for each workload, in order of first occurrence.
 pub fn summaries(outcomes: &[Outcome]) -> Vec<Summary> {
     let mut names: Vec<&str> = Vec::new();
     for outcome in outcomes {
@@ -72,7 +73,7 @@ pub const HEADING: &str =
     "| workload | data | stored | choice ms | best ms | ratio | fastest | rho | plans | size off by |
 |---|---|---|---|---|---|---|---|---|---|";
 
-/// One group as a row of a table.
+/// Returns a group as a row of a table.
 pub fn row(outcome: &Outcome) -> String {
     let points = outcome.points();
     let best = points.iter().map(|(_, time)| *time).fold(f64::INFINITY, f64::min);
@@ -94,7 +95,7 @@ pub fn row(outcome: &Outcome) -> String {
     )
 }
 
-/// The summaries as a table.
+/// Returns the summaries as a table.
 pub fn table(outcomes: &[Outcome]) -> String {
     let mut text = String::from(
         "| workload | groups | plans run | choice within 1.2 | worst ratio | rho | median rho within groups |\n|---|---|---|---|---|---|---|\n",

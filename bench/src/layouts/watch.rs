@@ -1,7 +1,9 @@
-//! Measures a group in a process of its own, which is ended where a plan takes too long and cannot be cancelled.
+//! Measures a group in its own process, which is killed if a plan takes too long and cannot be
+//! cancelled.
 //!
-//! The process says on its standard output which candidate begins its first run, and how long that may take; in the end it
-//! prints the outcome. When it is ended, it is started again without that candidate.
+//! The process announces on its standard output when a candidate starts its first run, with the
+//! time limit of this run. At the end it prints the outcome. A killed process is started again
+//! without the candidate that took too long.
 
 use super::measure::{Note, Outcome};
 use anyhow::{Context, Result, bail};
@@ -10,13 +12,13 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// The arguments of this program that have it measure a group without some candidates.
+/// Returns the arguments with which this program measures a group without the given candidates.
 pub type Arguments<'a> = &'a dyn Fn(&[usize]) -> Vec<String>;
 
-/// What became of a group.
+/// Measures a group in watched processes.
 ///
 /// # Errors
-/// When the group cannot be measured.
+/// If the group cannot be measured.
 pub fn watched(arguments: Arguments) -> Result<Outcome> {
     let mut without = Vec::new();
     loop {
