@@ -1,13 +1,16 @@
-//! Random aggregates over random joins of random tables with NULLs and duplicates, beside plain DataFusion.
+//! Random aggregates over random joins of random tables with NULLs and duplicates, compared with
+//! plain DataFusion.
 //!
-//! `redpoll_testing::sql` draws and compares them. `REDPOLL_SQL_CASES` says how many; `REDPOLL_SQL_SEED` where they start.
+//! `redpoll_testing::sql` draws and compares them. `REDPOLL_SQL_CASES` is the number of cases;
+//! `REDPOLL_SQL_SEED` is the first seed.
 
 use redpoll_testing::sql::{Case, Outcome, Runner, query, smallest_failure};
 
-/// A shape of queries: its name, lists of words of which a query has one each, and words that it does not have.
+/// A class of queries: its name, lists of words of which a query contains one each, and words that
+/// it does not contain.
 type Shape = (&'static str, &'static [&'static [&'static str]], &'static [&'static str]);
 
-/// The shapes of which some must be claimed.
+/// The classes of which some queries must be claimed.
 const SHAPES: [Shape; 14] = [
     ("anti-join", &[&["LEFT ANTI JOIN", "NOT EXISTS"]], &[]),
     ("anti-join of one table", &[&["LEFT ANTI JOIN", "NOT EXISTS"]], &[" q1", " w ON"]),
@@ -33,7 +36,7 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }
 
-/// Protects the semantics of everything that is claimed.
+/// Claimed queries have the same rows as in plain DataFusion.
 #[test]
 fn random_queries_agree() {
     let (cases, first) = (number("REDPOLL_SQL_CASES", 240), number("REDPOLL_SQL_SEED", 0));

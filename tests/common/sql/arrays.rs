@@ -1,4 +1,4 @@
-//! Tables of columns that are arrays other than the plain ones.
+//! Tables with columns of other than plain arrays.
 
 use redpoll::sql::Database;
 use redpoll::sql::datafusion::arrow::array::{
@@ -8,7 +8,7 @@ use redpoll::sql::datafusion::arrow::datatypes::{Field, Int8Type, Schema};
 use redpoll::sql::datafusion::arrow::record_batch::RecordBatch;
 use std::sync::Arc;
 
-/// Registers a table of columns.
+/// Registers columns as a table.
 pub fn register(database: &Database, name: &str, columns: Vec<(&str, ArrayRef)>) {
     let field = |(name, column): &(&str, ArrayRef)| Field::new(*name, column.data_type().clone(), true);
     let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
@@ -18,7 +18,7 @@ pub fn register(database: &Database, name: &str, columns: Vec<(&str, ArrayRef)>)
     database.context().register_batch(name, batch).expect("a new table");
 }
 
-/// A dictionary whose keys are never NULL: one of its values is.
+/// Returns a dictionary whose keys are never NULL, but one of whose values is.
 pub fn dictionary_of_null(values: &[Option<&str>]) -> ArrayRef {
     let with_null: Vec<Option<&str>> =
         [None].into_iter().chain(values.iter().copied().filter(Option::is_some)).collect();
@@ -27,7 +27,7 @@ pub fn dictionary_of_null(values: &[Option<&str>]) -> ArrayRef {
     Arc::new(DictionaryArray::<Int8Type>::new(keys.into(), Arc::new(StringArray::from(with_null))))
 }
 
-/// Text in every kind of array that can hold it.
+/// Returns texts in every kind of array that can store them.
 pub fn kinds_of_text(values: &[Option<&str>]) -> Vec<(&'static str, ArrayRef)> {
     let plain = StringArray::from(values.to_vec());
     let ends = Int32Array::from_iter_values(1..=values.len() as i32);

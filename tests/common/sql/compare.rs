@@ -1,4 +1,4 @@
-//! Databases of tests, and the comparison of what is claimed with plain DataFusion.
+//! Databases for tests, and the comparison of claimed queries with plain DataFusion.
 
 use crate::engines::Failure;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
@@ -8,7 +8,7 @@ use datafusion::arrow::util::display::array_value_to_string;
 use redpoll::Session;
 use redpoll::sql::{Database, datafusion};
 
-/// Returns a database without tables, that claims whatever can be claimed, in the first call.
+/// Returns a database without tables that claims every query it can, in the first call.
 pub async fn database() -> Database {
     let database = Session::default().database();
     run(&database, "SET redpoll.claim = 'always'").await.expect("a known setting");
@@ -27,13 +27,13 @@ pub async fn run(database: &Database, sql: &str) -> datafusion::error::Result<Ve
 /// Returns the number of claimed regions of a query.
 ///
 /// # Errors
-/// If it cannot be planned.
+/// If the query cannot be planned.
 pub async fn claims(database: &Database, sql: &str) -> datafusion::error::Result<usize> {
     let plan = database.sql(sql).await?.into_optimized_plan()?;
     Ok(plan.display_indent().to_string().matches("Redpoll:").count())
 }
 
-/// A value for comparison: floats as such, everything else as text.
+/// A value for comparison: floats as numbers, everything else as text.
 #[derive(Clone, Debug)]
 pub enum Cell {
     Float(f64),
@@ -61,7 +61,7 @@ pub fn rows(batches: &[RecordBatch]) -> Vec<Vec<Cell>> {
 
 fn key(row: &[Cell]) -> String {
     let text = |cell: &Cell| match cell {
-        // Sums of floats are regrouped, so rows are ordered by what is surely equal.
+        // Sums of floats are regrouped, so rows are sorted by rounded values.
         Cell::Float(v) if v.is_finite() => format!("{v:.3e}"),
         Cell::Float(v) => v.to_string(),
         Cell::Text(t) => t.clone(),
@@ -69,10 +69,11 @@ fn key(row: &[Cell]) -> String {
     row.iter().map(text).collect::<Vec<_>>().join("|")
 }
 
-/// Checks that two results are the same rows, in any order unless `ordered`; sums of floats may be rounded otherwise.
+/// Checks that two results have the same rows, in any order unless `ordered`. Sums of floats may be
+/// rounded differently.
 ///
 /// # Errors
-/// The first difference.
+/// The first difference, with both results.
 pub fn same(left: &[RecordBatch], right: &[RecordBatch], ordered: bool) -> Result<(), String> {
     let (mut a, mut b) = (rows(left), rows(right));
     if a.len() != b.len() {
@@ -101,10 +102,11 @@ fn show(batches: &[RecordBatch]) -> String {
     datafusion::arrow::util::pretty::pretty_format_batches(batches).map_or_else(|e| e.to_string(), |t| t.to_string())
 }
 
-/// Runs a query claimed and unclaimed and checks that both agree; returns the number of claimed regions.
+/// Runs a query claimed and unclaimed, and checks that both agree; returns the number of claimed
+/// regions.
 ///
 /// # Errors
-/// The query and what is wrong.
+/// The query and the difference.
 pub async fn agree(database: &Database, sql: &str) -> Result<usize, String> {
     match check(database, sql).await {
         Ok(claimed) => Ok(claimed.unwrap_or(0)),
@@ -112,11 +114,11 @@ pub async fn agree(database: &Database, sql: &str) -> Result<usize, String> {
     }
 }
 
-/// Runs a query claimed and unclaimed and checks that both agree; returns the number of claimed regions, or nothing if the
-/// query fails both ways.
+/// Runs a query claimed and unclaimed, and checks that both agree. Returns the number of claimed
+/// regions, or `None` if the query fails both ways.
 ///
 /// # Errors
-/// In which way the two differ.
+/// The difference between the two runs.
 pub async fn check(database: &Database, sql: &str) -> Result<Option<usize>, Failure> {
     let fails = |phase: &'static str| move |what: String| Failure { phase, what };
     let set = |enabled: bool| async move {
@@ -128,7 +130,7 @@ pub async fn check(database: &Database, sql: &str) -> Result<Option<usize>, Fail
     set(true).await?;
     let claimed = claims(database, sql).await;
     let ours = run(database, sql).await;
-    // An order inside of an aggregate or a window is none of the rows.
+    // An order inside of an aggregate or a window does not order the rows.
     let outer = sql.rsplit(')').next().unwrap_or(sql).to_lowercase();
     let ordered = outer.contains("order by");
     match (plain, ours) {

@@ -1,20 +1,23 @@
-//! Random tables with NULLs and duplicates, and random aggregates over random joins of them.
+//! Random tables with NULLs and duplicates, and random aggregates over random joins of these
+//! tables.
 //!
-//! Tables are of any rows, or hold every key just once, or none; their columns are plain arrays, views, dictionaries, runs or
-//! nothing but NULLs; one is a file that is declared again with other options, two are tensors.
+//! Tables have any rows, each key once, or no rows. Their columns are plain arrays, views,
+//! dictionaries, runs or all NULL. One table is a file that is declared again with other options;
+//! two are tensors.
 
 use super::query::{Condition, Join, Query};
 use super::table::{COLUMNS, Column, Declaration, Text, Value};
 use crate::rng::{Rng, named};
 use std::collections::BTreeMap;
 
-/// The seeds of a group, whose first is a multiple, run in one database, one after the other.
+/// Number of seeds of a group, which begins at a multiple of this number. Its seeds run in order in
+/// one database.
 pub const GROUP: u64 = 32;
 
-/// Seeds that read the same tables.
+/// Number of consecutive seeds that read the same tables.
 const SAME_TABLES: u64 = 8;
 
-/// The tables of rows, the last one a file.
+/// Number of tables of rows; the last one is a file.
 const TABLES: u64 = 5;
 
 const KEYS: [&str; 6] = ["k", "j", "i", "s", "d", "b"];
@@ -49,16 +52,16 @@ fn date(n: u64) -> Value {
     format!("DATE '2024-01-0{}'", n + 1)
 }
 
-/// Which rows a table has.
+/// The kind of rows that a table has.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Rows {
-    /// Any, with duplicates and NULLs.
+    /// Any rows, with duplicates and NULLs.
     Any,
-    /// One for each of the first keys, which are all that other tables have, or nearly.
+    /// One row for each of the first keys, which are (nearly) all keys of other tables.
     Keys,
-    /// None.
+    /// No rows.
     Empty,
-    /// Some that are NULL in all columns but one.
+    /// Rows that are NULL in all columns but one.
     Nulls,
 }
 
@@ -80,7 +83,7 @@ fn random_rows(rng: &mut Rng, kind: Rows) -> Vec<Vec<Value>> {
         };
         match kind {
             Rows::Keys => {
-                // The keys of other tables, in their order, each once.
+                // The keys of other tables, in order, each once.
                 for (column, (name, _)) in columns.iter().enumerate() {
                     match *name {
                         "k" | "j" | "i" => next[column] = (k as i64 - 1).to_string(),
@@ -101,7 +104,8 @@ fn random_rows(rng: &mut Rng, kind: Rows) -> Vec<Vec<Value>> {
     all
 }
 
-/// Draws the columns of a table: `s` in any kind of array that is text for every function, `r` in any kind at all.
+/// Draws the columns of a table: `s` in any kind of array that every function accepts as text, `r`
+/// in any kind.
 fn random_columns(rng: &mut Rng) -> Vec<Column> {
     let kind = match rng.below(10) {
         0..=4 => Rows::Any,
@@ -124,7 +128,7 @@ fn random_columns(rng: &mut Rng) -> Vec<Column> {
     (0..COLUMNS.len()).map(&mut column).collect()
 }
 
-/// Returns the declarations that come before the query of a seed.
+/// Returns the declarations before the query of a seed.
 pub fn declarations(seed: u64) -> Vec<Declaration> {
     if !seed.is_multiple_of(SAME_TABLES) {
         return Vec::new();
@@ -136,7 +140,7 @@ pub fn declarations(seed: u64) -> Vec<Declaration> {
         all.push(match table + 1 < TABLES {
             true => Declaration::Rows { name, columns },
             false => {
-                // The file holds plain text.
+                // The file has plain text.
                 let plain = columns.into_iter().map(|column| Column { text: Text::Default, ..column });
                 let written = seed.is_multiple_of(GROUP) || rng.chance(60);
                 let contents = written.then(|| plain.collect());
@@ -237,7 +241,8 @@ fn on(rng: &mut Rng, name: &str, names: &[String]) -> Vec<String> {
     on
 }
 
-/// Draws a condition on the rows of another table; returns the key that it asks for, too.
+/// Draws a semi-join or anti-join condition on the rows of a table; also returns the key that it
+/// compares.
 fn membership(rng: &mut Rng, names: &[String]) -> (Condition, String) {
     let (table, key, t) = (rng.pick(names).clone(), *rng.pick(&KEYS), rng.below(TABLES));
     let own = format!("{table}.{key}");
@@ -270,7 +275,7 @@ fn membership(rng: &mut Rng, names: &[String]) -> (Condition, String) {
     (Condition { before, conjuncts, after: ")" }, own)
 }
 
-/// Draws a query of the rows that another table lets through or keeps out, grouped or counted by the key that is asked for.
+/// Draws a semi-join or anti-join query, grouped or counted by the joined key.
 fn kept_by_key(rng: &mut Rng) -> Query {
     let (key, t, z) = (*rng.pick(&KEYS), rng.below(TABLES), rng.below(TABLES));
     let more = match rng.below(4) {
@@ -329,7 +334,8 @@ pub fn query(seed: u64) -> Query {
             _ => Join { kind: "JOIN", table, on },
         });
     }
-    // The keys of tables that let rows through or keep them out: what is grouped or counted by them has a shape of its own.
+    // Keys of semi-joins and anti-joins, since groups and counts of these keys have plans of their
+    // own.
     let mut asked: Vec<String> = Vec::new();
     if rng.chance(if count == 1 { 60 } else { 20 }) {
         let kind = *rng.pick(&["LEFT SEMI JOIN", "LEFT ANTI JOIN", "LEFT ANTI JOIN"]);
@@ -362,7 +368,8 @@ pub fn query(seed: u64) -> Query {
     query
 }
 
-/// Draws the groups and aggregates of a query over tables of these names; some tables have been asked for keys.
+/// Draws the groups and aggregates of a query over the tables `names`; `asked` are keys of
+/// semi-joins and anti-joins.
 fn select(rng: &mut Rng, query: &mut Query, names: &[String], asked: &[String], tensor: Option<&str>) {
     let groups = &mut query.groups;
     for _ in 0..rng.below(4) {

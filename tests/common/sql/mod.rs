@@ -1,5 +1,5 @@
-//! SQL beside plain DataFusion: databases of tests, the comparison of results, random tables and queries, and how failures
-//! are made smaller. The crate has it with the feature `sql`.
+//! SQL compared with plain DataFusion: test databases, the comparison of results, random tables and
+//! queries, and the reduction of failing cases. This module needs the feature `sql`.
 
 pub mod arrays;
 mod compare;

@@ -1,4 +1,4 @@
-//! A query in parts, which can be left out one by one.
+//! A query in parts, which can be removed one by one.
 
 use std::fmt;
 
@@ -13,11 +13,11 @@ pub struct Query {
     pub joins: Vec<Join>,
     pub wheres: Vec<Condition>,
     pub having: Option<String>,
-    /// The groups themselves are counted.
+    /// True if the result is the number of groups.
     pub counted: bool,
 }
 
-/// A join of one more table.
+/// A join with one more table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Join {
     pub kind: &'static str,
@@ -34,7 +34,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// A condition without parts.
+    /// Returns a condition without parts.
     pub fn plain(text: String) -> Condition {
         Condition { before: text, conjuncts: Vec::new(), after: "" }
     }
@@ -77,7 +77,7 @@ impl fmt::Display for Query {
 }
 
 impl Query {
-    /// Returns queries with one part less. Some are no queries.
+    /// Returns the queries with one part less; some of them are not valid.
     pub fn smaller(&self) -> Vec<Query> {
         let mut all = Vec::new();
         let mut add = |change: &dyn Fn(&mut Query)| {
@@ -91,7 +91,7 @@ impl Query {
         add(&|q| q.having = None);
         for k in 0..self.joins.len() {
             add(&|q| drop(q.joins.remove(k)));
-            // The tables after it, too.
+            // Also removes the tables after it.
             add(&|q| q.joins.truncate(k));
             for c in 0..if self.joins[k].on.len() > 1 { self.joins[k].on.len() } else { 0 } {
                 add(&|q| drop(q.joins[k].on.remove(c)));

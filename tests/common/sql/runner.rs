@@ -1,4 +1,4 @@
-//! Runs the cases of seeds: those of a group in one database, whose tables are declared again and again.
+//! Runs the cases of seeds: those of a group in one database, whose tables are declared repeatedly.
 
 use super::compare::{check, database};
 use super::draw::{GROUP, declarations, query};
@@ -40,7 +40,7 @@ impl fmt::Display for Case {
 }
 
 impl Case {
-    /// Returns the case of a seed, after all that its group does before.
+    /// Returns the case of a seed, with all earlier steps of its group.
     pub fn of(seed: u64) -> Case {
         let mut case = Case::default();
         for seed in seed - seed % GROUP..=seed {
@@ -55,7 +55,7 @@ impl Case {
         self.steps.push(Step::Query(query(seed)));
     }
 
-    /// Runs all steps in a new database; returns how the last query fails.
+    /// Runs all steps in a new database; returns the failure of the last query, if it fails.
     pub fn failure(&self) -> Option<Failure> {
         let mut place = Place::new();
         let (last, before) = self.steps.split_last()?;
@@ -64,17 +64,17 @@ impl Case {
     }
 }
 
-/// How a case went.
+/// The outcome of a case.
 #[derive(Debug)]
 pub enum Outcome {
-    /// Both ways agree, with that many regions claimed.
+    /// Both runs agree; the field is the number of claimed regions.
     Agrees(usize),
     /// The query fails both ways.
     Refused,
     Failed(Failure),
 }
 
-/// A database with a folder of its own.
+/// A database with its own folder of files.
 struct Place {
     runtime: Runtime,
     database: Database,
@@ -88,7 +88,7 @@ impl Place {
         Place { runtime, database, folder: TempDir::new().expect("a folder for files") }
     }
 
-    /// Runs a step.
+    /// Runs a step; a query returns the number of claimed regions, or `None` if it fails both ways.
     fn run(&mut self, step: &Step) -> Result<Option<usize>, Failure> {
         match step {
             Step::Declare(declaration) => {
@@ -106,7 +106,7 @@ impl Place {
     }
 }
 
-/// Runs seeds one after the other.
+/// A runner of seeds, which keeps the database of the current group.
 #[derive(Default)]
 pub struct Runner {
     place: Option<Place>,
@@ -115,7 +115,8 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Runs the case of a seed; unless it comes right after the last one, its group runs from the start.
+    /// Runs the case of a seed. Unless the seed follows the last one, its group runs from the
+    /// start.
     pub fn run(&mut self, seed: u64) -> Outcome {
         if self.next != seed || seed.is_multiple_of(GROUP) {
             self.place = None;
@@ -137,7 +138,7 @@ impl Runner {
         }
         self.next = seed + 1;
         if matches!(outcome, Outcome::Failed(_)) {
-            // A panic may have left anything behind.
+            // A panic may have left the database in any state.
             self.place = None;
         }
         outcome

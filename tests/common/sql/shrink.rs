@@ -1,15 +1,15 @@
-//! The smallest case that fails in the way in which a case fails.
+//! Reduction of a failing case to the smallest that fails in the same phase.
 
 use super::query::Query;
 use super::runner::{Case, Step};
 use super::table::{Column, Declaration, Text};
 use crate::engines::Failure;
 
-/// No more candidates are run.
+/// The largest number of candidates that are run.
 const MOST: usize = 600;
 
-/// Returns the smallest case that was found to fail in the same phase, and how it does; nothing if the case does not fail
-/// when it is run again.
+/// Returns the smallest case found that fails in the same phase, with its failure; `None` if the
+/// case does not fail again.
 pub fn smallest_failure(case: &Case, phase: &str) -> Option<(Case, Failure)> {
     let mut left = MOST;
     let mut fails = |case: &Case| {
@@ -21,7 +21,7 @@ pub fn smallest_failure(case: &Case, phase: &str) -> Option<(Case, Failure)> {
         Some(failure) => (last, failure),
         None => (case.clone(), fails(case)?),
     };
-    // The steps before, in ever smaller pieces, and then the parts of what is left.
+    // Removes earlier steps in ever smaller pieces, and then parts of the remaining steps.
     let mut piece = found.0.steps.len().div_ceil(2);
     while piece > 0 {
         let mut at = 0;
@@ -42,7 +42,7 @@ pub fn smallest_failure(case: &Case, phase: &str) -> Option<(Case, Failure)> {
     Some(found)
 }
 
-/// The last query with the last declaration of every table, and nothing else.
+/// Returns the last query with the last declaration of every table.
 fn last_declarations(case: &Case) -> Case {
     let mut declared: Vec<Declaration> = Vec::new();
     for step in &case.steps {
@@ -58,7 +58,7 @@ fn last_declarations(case: &Case) -> Case {
     Case { steps: declared.into_iter().map(Step::Declare).chain(query).collect() }
 }
 
-/// Cases that differ in one part: large parts first.
+/// Returns cases that differ in one part, steps from last to first.
 fn candidates(case: &Case) -> Vec<Case> {
     let mut all = Vec::new();
     let mut add = |at: usize, step: Step| {
@@ -78,7 +78,7 @@ fn candidates(case: &Case) -> Vec<Case> {
     all
 }
 
-/// Declarations with fewer rows, columns or places, or with simpler ones.
+/// Returns declarations with fewer rows, columns or entries, or with simpler ones.
 fn smaller(declaration: &Declaration, text: &str) -> Vec<Declaration> {
     match declaration {
         Declaration::Rows { name, columns } => {
@@ -103,7 +103,8 @@ fn smaller(declaration: &Declaration, text: &str) -> Vec<Declaration> {
     }
 }
 
-/// Columns with fewer rows, fewer columns that no query names, plain arrays, and fewer values.
+/// Returns columns with fewer rows, without columns that no query names, with plain arrays, or with
+/// more NULLs.
 fn smaller_columns(columns: &[Column], text: &str) -> Vec<Vec<Column>> {
     let rows = columns.first().map_or(0, |c| c.values.len());
     let mut all = Vec::new();

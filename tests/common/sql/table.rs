@@ -12,7 +12,7 @@ use redpoll::sql::datafusion::error::{DataFusionError, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The columns that a table has, with their types; `r` is `s` once more, in another kind of array.
+/// The columns of tables, with their types; `r` has the values of `s` in another kind of array.
 pub const COLUMNS: [(&str, &str); 10] = [
     ("k", "BIGINT"),
     ("j", "BIGINT"),
@@ -26,24 +26,24 @@ pub const COLUMNS: [(&str, &str); 10] = [
     ("r", "VARCHAR"),
 ];
 
-/// A kind of array that holds text.
+/// A kind of array of texts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Text {
-    /// The kind of array that SQL gives to `VARCHAR`.
+    /// The kind of array that SQL uses for `VARCHAR`.
     Default,
     Plain,
     Large,
     View,
     Dictionary,
-    /// A dictionary whose keys are never NULL: one of its values is.
+    /// A dictionary whose keys are never NULL, but one of whose values is.
     DictionaryOfNull,
     Runs,
-    /// An array of NULLs, whatever the text is.
+    /// An array of NULLs, whatever the texts are.
     Nothing,
 }
 
 impl Text {
-    /// Returns the expression that stores a text this way.
+    /// Returns the expression that casts a text to this kind.
     fn of(self, text: &str) -> String {
         let arrow = match self {
             Text::Default => return text.to_owned(),
@@ -64,7 +64,7 @@ pub type Value = String;
 /// A column of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Column {
-    /// The place in [`COLUMNS`].
+    /// The index in [`COLUMNS`].
     pub index: usize,
     pub text: Text,
     /// The values of all rows.
@@ -77,15 +77,15 @@ impl Column {
     }
 }
 
-/// What declares a table.
+/// The declaration of a table.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Declaration {
     /// A table in memory.
     Rows { name: String, columns: Vec<Column> },
-    /// A table of a file of CSV, declared again: the file is written, unless it stays as it is, and its first row is taken
-    /// for a header or not.
+    /// A CSV file, declared again. The file is written unless `contents` is `None`; `header` says
+    /// whether its first row is taken for a header.
     File { name: String, contents: Option<Vec<Column>>, header: bool },
-    /// A tensor of two modes with its places: the columns k, j and v.
+    /// A tensor of two modes: the columns k, j and v of its entries.
     Tensor { name: String, shape: [u64; 2], places: BTreeMap<[u64; 2], i64> },
 }
 
@@ -95,7 +95,7 @@ impl Declaration {
         name
     }
 
-    /// The columns whose values it gives.
+    /// Returns the columns whose values the declaration writes, if any.
     pub fn columns(&self) -> Option<&Vec<Column>> {
         match self {
             Declaration::Rows { columns, .. } => Some(columns),
@@ -104,7 +104,7 @@ impl Declaration {
         }
     }
 
-    /// Returns the statements, with comments where there is none.
+    /// Returns the statements, with comments for what no statement can declare.
     pub fn statements(&self, file: &str) -> Vec<String> {
         match self {
             Declaration::Rows { name, columns } => {
@@ -138,7 +138,7 @@ impl Declaration {
         }
     }
 
-    /// Declares the table, with its file in a folder.
+    /// Declares the table; its file is in `folder`.
     ///
     /// # Errors
     /// If a statement fails.
@@ -166,7 +166,7 @@ impl Declaration {
     }
 }
 
-/// The query that gives the rows of columns.
+/// Returns the query of the rows of columns.
 fn select(columns: &[Column]) -> String {
     let rows = columns.first().map_or(0, |c| c.values.len());
     let expressions = columns.iter().enumerate().map(|(k, column)| {
@@ -184,7 +184,7 @@ fn select(columns: &[Column]) -> String {
     format!("SELECT {} FROM (VALUES {rows}){filter}", expressions.collect::<Vec<_>>().join(", "))
 }
 
-/// Stores those columns of a table that are dictionaries of NULL as such.
+/// Replaces the columns that are dictionaries of NULL by such arrays.
 async fn with_nulls_in_dictionaries(database: &Database, name: &str, kinds: &[Text]) -> Result<()> {
     let rows = database.sql(&format!("SELECT * FROM {name}")).await?;
     let schema = rows.schema().inner().clone();
