@@ -22,7 +22,7 @@ pub(super) const HEAD: &str = "\
 #define RP_UNLIKELY(condition) __builtin_expect(condition, 0)
 #define RP_NOINLINE __attribute__((noinline))
 
-// Makes room for so many elements, where the buffer may move; without room the kernel ends.
+// Grows a buffer to a number of elements, which may move it; without memory the kernel ends.
 #define RP_GROW(buffer, number, length)                                                        \\
     do {                                                                                       \\
         const int64_t rp_length = length;                                                      \\
@@ -34,13 +34,13 @@ pub(super) const HEAD: &str = "\
         }                                                                                      \\
     } while (0)
 
-// Ends the kernel when it is asked to stop.
+// Ends the kernel if the caller has cancelled it.
 #define RP_POLL()                                                                              \\
     do {                                                                                       \\
         if (RP_UNLIKELY(*frame->cancel)) return RP_CANCELLED;                                  \\
     } while (0)
 
-// Two buffers exchange their memory.
+// Exchanges the memory of two buffers.
 #define RP_SWAP(a, a_number, b, b_number)                                                      \\
     do {                                                                                       \\
         frame->callbacks->swap(frame->host, a_number, b_number);                               \\

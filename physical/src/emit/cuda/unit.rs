@@ -64,45 +64,46 @@ typedef unsigned long long uint64_t;
 
 // A window of memory: of an array, of a chunk or of a team.
 struct rp_window {
-    // Where position 0 is, or would be.
+    // Address of position 0, which may lie outside of the window.
     void *data;
-    // The elements that there is room for, and those that were asked for.
+    // Capacity in elements, and the number of elements requested.
     int64_t room, asked;
-    // Of a window that begins in the memory of a block the elements that it has there, none once it is outside; and where it
-    // is outside.
+    // Elements in the memory of the block, 0 after the window has left it; address of the window
+    // outside of the block.
     int64_t share;
     void *outside;
 };
 
 struct rp_launch {
-    // For each buffer its windows.
+    // Windows of each buffer.
     rp_window *const *windows;
     const int64_t *params;
-    // The bounds of the chunks.
+    // Bounds of the chunks.
     const int64_t *chunks;
-    // The positions that each chunk keeps within, of the list that its rounds go through.
+    // Range of positions of each chunk, in the list that its rounds iterate over.
     const int64_t *sections;
     int64_t chunk_count;
-    // The teams that have windows; threads beyond them have nothing to do.
+    // Number of teams with windows; threads beyond them are idle.
     int64_t team_count;
-    // For each chunk how it ended.
+    // Status of each chunk.
     int32_t *status;
-    // The bytes that a team has of the memory of its block.
+    // Bytes of block memory per team.
     int64_t share;
-    // Not 0 once the launch is to end.
+    // Not 0 after the launch is cancelled.
     const volatile int32_t *cancel;
 };
 
-// The memory of a block, of which each team has a part.
+// Memory of a block, divided among its teams.
 extern __shared__ uint64_t rp_shared[];
-// What the lanes of a team of several warps show each other.
+// Values that the lanes of a team of several warps exchange.
 static __shared__ uint64_t rp_parts[256];
 
-// The lanes of a team, and where a lane is among them.
+// Number of lanes of a team, and the index of a lane.
 #define RP_LANE(lanes) (threadIdx.x % (lanes))
 #define RP_MASK(lanes) ((0xffffffffu >> (32 - (lanes))) << (threadIdx.x % 32 / (lanes) * (lanes)))
 
-// Makes room for so many elements; without room the chunk ends, and the window says how many they were to be.
+// Grows a window to a number of elements. Without room the chunk ends, and the window records the
+// number.
 #define RP_GROW(buffer, length)                                                                \\
     do {                                                                                       \\
         const int64_t rp_length = length;                                                      \\
@@ -113,7 +114,7 @@ static __shared__ uint64_t rp_parts[256];
         if (rp_length > buffer##__room) return RP_NO_ROOM;                                     \\
     } while (0)
 
-// The same for a window that may have to leave the memory of its block.
+// As above, for a window that may have to leave the memory of its block.
 #define RP_GROW_OR_MOVE(buffer, length, lanes)                                                 \\
     do {                                                                                       \\
         const int64_t rp_length = length, rp_kept = buffer##__asked;                           \\
@@ -128,7 +129,7 @@ static __shared__ uint64_t rp_parts[256];
         }                                                                                      \\
     } while (0)
 
-// Notes how many elements there will be.
+// Records the number of elements to come.
 #define RP_MEASURE(buffer, length)                                                             \\
     do {                                                                                       \\
         const int64_t rp_length = length;                                                      \\
@@ -138,7 +139,7 @@ static __shared__ uint64_t rp_parts[256];
         }                                                                                      \\
     } while (0)
 
-// Two windows exchange their memory.
+// Exchanges the memory of two windows.
 #define RP_SWAP(a, b)                                                                          \\
     do {                                                                                       \\
         rp_swap(a, b);                                                                         \\
@@ -153,8 +154,8 @@ template <typename T> static inline void rp_swap(T &a, T &b) {
     b = kept;
 }
 
-// Every so many rounds it is asked whether the launch is to end: by the first lane, so that all end the chunk together; or by
-// each lane for itself, which leaves the loop, behind which lanes tell each other.
+// Checks for cancellation at intervals: in the first lane, so that all lanes end the chunk together;
+// or in each lane, which leaves the loop, after which the lanes compare.
 #define RP_ROUNDS 256
 #define RP_ASK(lanes)                                                                          \\
     do {                                                                                       \\
@@ -165,7 +166,7 @@ template <typename T> static inline void rp_swap(T &a, T &b) {
         stopped = 1;                                                                           \\
         break;                                                                                 \\
     }
-// No lane of a team goes on before all have come, and what they did before is seen behind it.
+// Waits until all lanes of the team arrive; accesses before the barrier are visible after it.
 static inline void rp_barrier(uint32_t mask, uint32_t lanes) {
     if (lanes > 32) {
         __syncthreads();
@@ -174,7 +175,8 @@ static inline void rp_barrier(uint32_t mask, uint32_t lanes) {
     }
 }
 
-// What a lane shows, and what the lane of a number has shown; a barrier is due between, and one behind.
+// Publishes a value of a lane, and reads the value of another lane; needs a barrier between the two
+// and one after.
 template <typename T> static inline void rp_show(T part, uint32_t lane) {
     *(T *)&rp_parts[lane] = part;
 }
@@ -183,7 +185,8 @@ template <typename T> static inline T rp_shown(uint32_t lane) {
     return *(const T *)&rp_parts[lane];
 }
 
-// Begins a window in the memory of a block, from `next` on, if it has a share of it. A barrier is due behind it.
+// Begins a window in the memory of a block at `next`, if the window has a share of it. Needs a
+// barrier afterwards.
 template <typename T>
 static inline void rp_begin(rp_window &window, T fill, uint64_t *&next, uint32_t lane, uint32_t lanes) {
     const int64_t share = window.share;
@@ -194,7 +197,7 @@ static inline void rp_begin(rp_window &window, T fill, uint64_t *&next, uint32_t
     if (lane == 0) window.data = inside;
 }
 
-// Moves a window of so many elements out of the memory of its block.
+// Moves a window with a number of elements out of the memory of its block.
 template <typename T>
 static inline void rp_leave(T *&inside, rp_window &window, int64_t len, uint32_t lane, uint32_t mask, uint32_t lanes) {
     rp_barrier(mask, lanes);
@@ -208,12 +211,12 @@ static inline void rp_leave(T *&inside, rp_window &window, int64_t len, uint32_t
     }
 }
 
-// Whether it holds for a lane of the team, the same for all.
+// Returns whether a condition holds in any lane of the team; uniform over the team.
 static inline bool rp_any(int32_t holds, uint32_t mask, uint32_t lanes) {
     return (lanes > 32 ? __syncthreads_or(holds) : __any_sync(mask, holds)) != 0;
 }
 
-// Whether the launch is to end, the same for all lanes of a team.
+// Returns whether the launch is cancelled; uniform over the team.
 static inline bool rp_cancelled(const rp_launch &launch, uint32_t lane, uint32_t mask, uint32_t lanes) {
     int32_t cancelled = 0;
     if (lane == 0) cancelled = *launch.cancel;
@@ -221,8 +224,8 @@ static inline bool rp_cancelled(const rp_launch &launch, uint32_t lane, uint32_t
     return __shfl_sync(mask, cancelled, 0, lanes) != 0;
 }
 
-// Sorts by a merging network whose comparisons all point upwards, so elements that are not there stay behind the others. Source:
-// K. E. Batcher, \"Sorting networks and their applications\", 1968.
+// Sorts by a merging network whose comparisons all point upwards, so that missing elements stay at
+// the end. Source: K. E. Batcher, \"Sorting networks and their applications\", 1968.
 template <typename T, typename Above>
 static inline void rp_network(T *data, int64_t count, uint32_t lane, uint32_t mask, uint32_t lanes, Above above) {
     rp_barrier(mask, lanes);
