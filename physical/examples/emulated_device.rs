@@ -1,5 +1,5 @@
-//! Makes the libraries of an emulated CUDA device in a folder, so that any program runs on it whose `LD_LIBRARY_PATH` names the
-//! folder: `cargo run -p redpoll-physical --example emulated_device -- FOLDER`.
+//! Writes the libraries of an emulated CUDA device into a folder, for any program whose
+//! `LD_LIBRARY_PATH` names the folder: `cargo run -p redpoll-physical --example emulated_device -- FOLDER`.
 
 use redpoll_physical::testing::device::EmulatedDevice;
 use std::io;
