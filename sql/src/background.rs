@@ -292,9 +292,9 @@ pub(crate) enum Taken {
 /// The outcome of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
-    /// A later call will not prepare again: the region is ready, left to DataFusion, or cancelled.
+    /// The region is ready or left to DataFusion, or the job was cancelled.
     Done,
-    /// The region could not be prepared; a later call may try again.
+    /// The region could not be prepared, which counts as a try.
     Failed,
 }
 

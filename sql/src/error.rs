@@ -81,7 +81,7 @@ pub enum Left {
     Unfit {
         /// The value.
         what: String,
-        /// Its type.
+        /// The type of the value.
         ty: DataType,
     },
     /// The values of a sum or product over several tables are not finite, or may overflow when

@@ -86,7 +86,7 @@ pub(crate) enum Told {
     Meanwhile,
     /// DataFusion: the region cannot be prepared.
     Unprepared,
-    /// DataFusion: the rows of the region do not fit kernels, or DataFusion is faster.
+    /// DataFusion: claiming is off, or the rows of the region are left to DataFusion.
     Left,
 }
 

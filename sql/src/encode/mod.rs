@@ -3,7 +3,7 @@
 //!
 //! Codes grow with the values and are the same for all fields of a domain, so joins and comparisons
 //! of values are joins and comparisons of codes. A row whose value can join nothing, such as a
-//! NULL, gets the code [`MISSING`] and is left out.
+//! NULL in the key of an inner join, gets the code [`MISSING`] and is left out.
 
 mod bounds;
 mod codes;

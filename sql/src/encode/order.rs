@@ -56,7 +56,8 @@ const DIGIT: u32 = 11;
 /// The smallest number of rows for which radix sort is used.
 const FEW: usize = 256;
 
-/// Sorts rows by their places, which are below `bound`; the sort is stable (counting sort).
+/// Sorts rows by `place`, the linear index of their codes, which is below `bound`. The sort is stable
+/// (counting sort).
 fn counted_by(place: impl Fn(&u32) -> u64, rows: &[u32], bound: usize) -> Vec<u32> {
     let mut starts = vec![0u32; bound];
     rows.iter().for_each(|row| starts[place(row) as usize] += 1);
@@ -73,7 +74,8 @@ fn counted_by(place: impl Fn(&u32) -> u64, rows: &[u32], bound: usize) -> Vec<u3
     sorted
 }
 
-/// Like [`counted_by`], for more places than rows (radix sort, least significant digit first).
+/// Like [`counted_by`], for a `bound` above the number of rows (radix sort, least significant digit
+/// first).
 fn sorted_by(mut places: Vec<u64>, mut rows: Vec<u32>, bound: u64) -> Vec<u32> {
     if places.len() < FEW {
         let mut pairs: Vec<(u64, u32)> = places.into_iter().zip(rows).collect();
