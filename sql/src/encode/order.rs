@@ -56,8 +56,8 @@ const DIGIT: u32 = 11;
 /// The smallest number of rows for which radix sort is used.
 const FEW: usize = 256;
 
-/// Sorts rows by `place`, the linear index of their codes, which is below `bound`. The sort is stable
-/// (counting sort).
+/// Sorts rows by `place`, the linear index of their codes, which is below `bound`. The sort is
+/// stable (counting sort).
 fn counted_by(place: impl Fn(&u32) -> u64, rows: &[u32], bound: usize) -> Vec<u32> {
     let mut starts = vec![0u32; bound];
     rows.iter().for_each(|row| starts[place(row) as usize] += 1);
