@@ -5,7 +5,7 @@ use super::leaf::LeafRows;
 use crate::claim::Region;
 use crate::error::{Error, Left, Result};
 use crate::memory::Allowance;
-use datafusion::arrow::array::{Array, BooleanArray, UInt64Array};
+use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, UInt64Array};
 use datafusion::arrow::compute::{cast, concat, filter_record_batch, take};
 use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
@@ -84,13 +84,19 @@ impl Side<'_> {
         for (k, (column, field)) in self.batch.columns().iter().zip(self.batch.schema().fields()).enumerate() {
             let added = match self.columns.iter().position(|&c| c == k) {
                 Some(key) => take(other.batch.column(other.columns[key]), rows, None)?,
-                None => self.absent[k].to_array_of_size(rows.len()).map_err(|e| Error::Read(Box::new(e)))?,
+                None => repeated(&self.absent[k], rows.len())?,
             };
             columns.push(concat(&[column, &cast(&added, column.data_type())?])?);
             fields.push(Field::new(field.name(), column.data_type().clone(), true));
         }
         Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
     }
+}
+
+/// A value this many times. DataFusion has no run of no rows, so that the value of runs stands for them.
+fn repeated(value: &ScalarValue, count: usize) -> Result<ArrayRef> {
+    let value = if let ScalarValue::RunEndEncoded(_, _, value) = value { value } else { value };
+    value.to_array_of_size(count).map_err(|e| Error::Read(Box::new(e)))
 }
 
 impl Keys {

@@ -41,6 +41,33 @@ async fn nulls_are_found_in_every_kind_of_array() {
     }
 }
 
+/// Outer joins that keep no row, or that add rows to none, accept columns of every kind of array.
+#[tokio::test]
+async fn outer_joins_of_no_rows_take_every_kind_of_array() {
+    let database = database().await;
+    for ids in [vec![], vec![None, None], vec![Some(1), None], vec![Some(1), Some(7)]] {
+        let text = vec![Some("a"); ids.len()];
+        let mut kinds = kinds_of_text(&text);
+        kinds.push(("nothing", Arc::new(NullArray::new(ids.len()))));
+        for (kind, column) in kinds {
+            let ids: ArrayRef = Arc::new(Int64Array::from(ids.clone()));
+            register(&database, "p", vec![("id", ids), ("middle", column)]);
+            for known in [vec![], vec![1, 2]] {
+                register(&database, "i", vec![("id", Arc::new(Int64Array::from(known)))]);
+                for sql in [
+                    "SELECT count(*), count(p.middle) FROM i LEFT JOIN p ON p.id = i.id",
+                    "SELECT i.id, count(p.middle), count(*) FROM i LEFT JOIN p ON p.id = i.id GROUP BY i.id",
+                    "SELECT count(*), count(p.middle), count(i.id) FROM p LEFT JOIN i ON p.id = i.id",
+                    "SELECT count(*), count(p.middle), count(i.id) FROM p FULL JOIN i ON p.id = i.id",
+                    "SELECT p.middle, count(i.id) FROM p FULL JOIN i ON p.id = i.id GROUP BY p.middle",
+                ] {
+                    agree(&database, sql).await.unwrap_or_else(|e| panic!("{kind}: {e}"));
+                }
+            }
+        }
+    }
+}
+
 /// Columns that are NULL in all rows have no values, whether they come from `VALUES` or from a
 /// file.
 #[tokio::test]

@@ -177,7 +177,8 @@ pub const JOINS: &[Operation] = &[
             let inside = at.iter().zip(&own).all(|(i, n)| *i >= 0 && *i < *n as i64);
             inside.then(|| at.iter().map(|i| *i as usize).collect())
         };
-        (a.pad(widths.clone(), 7), oracle::read(&x, &shape, from, 7.0))
+        // A value of every dtype: the truth values have no other.
+        (a.pad(widths.clone(), 1), oracle::read(&x, &shape, from, 1.0))
     }),
 ];
 
