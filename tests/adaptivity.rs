@@ -1,4 +1,5 @@
-//! Random plans that are adapted wherever they can be, with statistics that are wrong by a thousand: results stay the same.
+//! Random plans that are adapted wherever possible, with statistics that are wrong by a factor of a
+//! thousand: results stay the same.
 
 use redpoll::{Bindings, Config, Engine, Session};
 use redpoll_logic::physical::verify::verify;
@@ -13,7 +14,7 @@ use redpoll_testing::optimizing::{self, Taken};
 use redpoll_testing::random::{Flavour, case};
 use redpoll_testing::rng::Rng;
 
-/// However small the difference and the gain.
+/// Adapts plans for any difference in size and any gain.
 const ALWAYS: Adaptivity = Adaptivity::On { factor: 1.0, worth: Worth(f64::NEG_INFINITY) };
 
 fn drawn(seed: u64) -> Case {
@@ -28,7 +29,7 @@ fn drawn(seed: u64) -> Case {
     case
 }
 
-/// The numbers of positions below the levels of a tensor.
+/// Returns the number of positions below each level of a tensor.
 fn positions(tensor: &Tensor) -> Vec<u64> {
     let mut above = 1;
     let levels = (0..tensor.levels().len()).map(|k| {
@@ -40,7 +41,7 @@ fn positions(tensor: &Tensor) -> Vec<u64> {
     levels.collect()
 }
 
-/// Statistics of inputs of which some are a thousand times too large and others a thousand times too small.
+/// Returns statistics of inputs that are too large, right or too small by a factor of a thousand.
 fn wrong_counts(seed: u64, case: &Case) -> PositionCounts {
     let mut rng = Rng::new(seed ^ 0xbad);
     let mut counts = PositionCounts::default();

@@ -1,18 +1,18 @@
-//! The binary as its users meet it: results, messages, exit codes, files.
+//! The binary from the user's side: results, messages, exit codes, files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// A run of the binary.
+/// A finished run of the binary.
 struct Ran {
     code: Option<i32>,
     out: String,
     err: String,
 }
 
-/// A folder with plans and data, in which the binary runs.
+/// A temporary folder with plans and data, in which the binary runs.
 struct Place {
     dir: TempDir,
 }
@@ -59,7 +59,7 @@ fn json(ran: &Ran) -> serde_json::Value {
     serde_json::from_str(&ran.out).unwrap()
 }
 
-/// Protects the first command of the README.
+/// The first command of the README works.
 #[test]
 fn the_triangles_of_a_real_graph_are_counted() {
     let (plan, data) = (repository("plans/triangles.rp"), repository("datasets/data/karate.mtx"));
@@ -72,7 +72,7 @@ fn the_triangles_of_a_real_graph_are_counted() {
     assert_eq!(ran.err, "");
 }
 
-/// Protects the float modes of the command line, and the note on where they differ.
+/// Float modes of the command line differ in quotients, with a note about the difference.
 #[test]
 fn quotients_of_nothing_are_zero_unless_the_strict_mode_is_asked_for() {
     let place = Place::new();
@@ -87,7 +87,7 @@ fn quotients_of_nothing_are_zero_unless_the_strict_mode_is_asked_for() {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
 }
 
-/// Protects that formats change how tensors are stored and nothing else.
+/// Formats change the storage of tensors only.
 #[test]
 fn every_shorthand_gives_the_same_result() {
     let (plan, data) = (repository("plans/triangles.rp"), repository("datasets/data/karate.mtx"));
@@ -110,7 +110,7 @@ fn every_shorthand_gives_the_same_result() {
     }
 }
 
-/// Protects that places with the fill value count as stored, and as nothing else.
+/// Stored fill values count as stored but not as `nonfill`.
 #[test]
 fn stored_fill_values_are_counted_apart() {
     let place = Place::new();
@@ -123,7 +123,7 @@ fn stored_fill_values_are_counted_apart() {
     assert!(ran.out.contains("1 values other than 0.0, 2 stored"), "{}", ran.out);
 }
 
-/// Protects the object that programs read.
+/// The JSON object has outputs, seconds and memory.
 #[test]
 fn json_has_outputs_and_seconds() {
     let place = Place::new();
@@ -140,7 +140,7 @@ fn json_has_outputs_and_seconds() {
     assert!(cold["seconds"]["warm_best"].is_null());
 }
 
-/// Protects results in files: they read back.
+/// Written results read back.
 #[test]
 fn results_are_written_and_read_back() {
     let place = Place::new();
@@ -153,7 +153,7 @@ fn results_are_written_and_read_back() {
     }
 }
 
-/// Protects messages and exit codes: what, where, what to do; and that a failure leaves no files.
+/// Failures have messages and exit codes, and leave no files.
 #[test]
 fn failures_say_what_is_wrong() {
     let cases: &[(&[&str], i32, &[&str])] = &[
@@ -183,7 +183,7 @@ fn failures_say_what_is_wrong() {
         (&["run", "field.rp", "--bind", "A=a.mtx"], 1, &["field.rp", "line 1", "field `k`"]),
         (&["run", "open.rp", "--bind", "A=a.mtx"], 1, &["open.rp", "line 1"]),
         (&["run", "sizes.rp", "--bind", "A=a.mtx"], 1, &["sizes.rp: line 1", "field `j` has size 3", "2 in `A`"]),
-        // What cannot be is told before anything is compiled.
+        // Impossible formats are reported before anything is compiled.
         (
             &["run", "sum.rp", "--bind", "A=a.mtx:(singleton (dense (element)))"],
             1,
@@ -310,7 +310,7 @@ fn failures_say_what_is_wrong() {
     assert_eq!(place.files(), before, "a failure left files");
 }
 
-/// Protects the choice of the tier, and who has no C compiler.
+/// All tiers give the same result, with and without a C compiler.
 #[test]
 fn tiers_give_one_result() {
     let place = Place::new();
@@ -335,7 +335,7 @@ fn tiers_give_one_result() {
     assert_eq!(json(&instant)["outputs"]["s"]["sum"], 2.5);
 }
 
-/// Protects what stood under a name that a result could not be written to.
+/// A failed write leaves the existing file unchanged.
 #[test]
 fn a_failed_write_leaves_what_was_there() {
     let place = Place::new();
@@ -350,7 +350,7 @@ fn a_failed_write_leaves_what_was_there() {
     assert_eq!(place.files(), before);
 }
 
-/// Protects notes: they do not mix with results and do not fail the run.
+/// Notes neither mix with results nor fail the run.
 #[test]
 fn notes_go_to_standard_error() {
     let ran = Place::new().run(&["run", "sum.rp", "--bind", "A=a.mtx", "--bind", "B=none.mtx", "--json"]);
@@ -359,7 +359,7 @@ fn notes_go_to_standard_error() {
     assert_eq!(json(&ran)["notes"], serde_json::json!([]));
 }
 
-/// Protects what is told of where a plan runs, and users of small data from a search for devices.
+/// Output names the processor of a run and the reason. Small data do not initialize a device.
 #[test]
 fn the_processor_of_a_run_is_told() {
     let place = Place::new();
@@ -375,7 +375,7 @@ fn the_processor_of_a_run_is_told() {
     }
 }
 
-/// Protects users from results that densify unseen.
+/// Densified results have a note.
 #[test]
 fn results_that_densify_are_noted() {
     let place = Place::new();
@@ -392,7 +392,7 @@ fn results_that_densify_are_noted() {
     }
 }
 
-/// A small case of each kind, with a size that only it has.
+/// A small case of each kind, with a unique size.
 const KINDS: &[(&str, &str)] = &[
     ("rmat --scale 6 --edges 200 --noise 0.05 --undirected", "64 x 64 bool"),
     ("erdos-renyi --vertices 50 --degree 4", "50 x 50 bool"),
@@ -405,7 +405,7 @@ const KINDS: &[(&str, &str)] = &[
     ("image --height 11 --width 13 --blobs 3", "11 x 13 u8, 143 places"),
 ];
 
-/// Protects every kind through every format: it is written, `info` reads it, and the seed decides its bytes.
+/// Every kind is written in every format and read by `info`, and the seed determines its bytes.
 #[test]
 fn data_are_generated_into_every_format() {
     let place = Place::new();
@@ -428,7 +428,7 @@ fn data_are_generated_into_every_format() {
     }
 }
 
-/// Protects the structure that is told of a file, and the order of formats: the one that suits it comes first.
+/// `info` reports the structure of a file and lists the best format first.
 #[test]
 fn structure_is_told() {
     let place = Place::new();
@@ -460,7 +460,7 @@ fn structure_is_told() {
     );
 }
 
-/// Protects conversions: every format holds the same matrix, and what is lost on the way is said.
+/// Every format stores the same matrix, and losses in conversions are reported.
 #[test]
 fn files_are_converted_between_all_formats() {
     let place = Place::new();
@@ -510,7 +510,7 @@ fn files_are_converted_between_all_formats() {
     assert_eq!(names, "# dims 3 3\nrow\tcolumn\tvalue\nann\tbob\t1\nbob\tcid\t2\n");
 }
 
-/// Protects that every phase can be looked at.
+/// `explain` shows every phase.
 #[test]
 fn explain_shows_every_phase() {
     let ran = Place::new().run(&["explain", "sum.rp", "--bind", "A=a.mtx:coo", "--clif"]);
@@ -526,7 +526,7 @@ fn explain_shows_every_phase() {
     }
 }
 
-/// Protects that what rules have rewritten is shown with the rules, and that they can be turned off.
+/// `explain` shows rewritten plans with their rules, and rules can be disabled.
 #[test]
 fn explain_names_the_rules() {
     let place = Place::new();
@@ -550,7 +550,7 @@ fn explain_names_the_rules() {
     }
 }
 
-/// Protects what `--analyze` measures of each query, and the graphs.
+/// `explain --analyze` measures each query; graphs are drawn.
 #[test]
 fn explain_measures_and_draws() {
     let place = Place::new();
@@ -584,7 +584,7 @@ fn explain_measures_and_draws() {
     }
 }
 
-/// Protects the listings and the help.
+/// Listings and help have their contents.
 #[test]
 fn information_is_given() {
     let place = Place::new();
@@ -608,7 +608,7 @@ fn information_is_given() {
     }
 }
 
-/// Protects pipes such as `redpoll formats | head -1`.
+/// Closed pipes, as in `redpoll formats | head -1`, are not failures.
 #[cfg(unix)]
 #[test]
 fn a_closed_pipe_is_no_failure() {
@@ -618,7 +618,7 @@ fn a_closed_pipe_is_no_failure() {
     assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
 }
 
-/// Protects users who set a number of threads that is none: they are told, and nothing runs on another one.
+/// An invalid number of threads in the environment is an error.
 #[test]
 fn a_wrong_number_of_threads_in_the_environment_is_refused() {
     let place = Place::new();
@@ -630,7 +630,7 @@ fn a_wrong_number_of_threads_in_the_environment_is_refused() {
     assert_eq!(ran(command.env("REDPOLL_THREADS", "2").output().unwrap()).code, Some(0));
 }
 
-/// Protects results from being written over each other.
+/// Two results are not written to the same file.
 #[test]
 fn two_results_do_not_go_into_one_file() {
     let place = Place::new();
@@ -650,7 +650,7 @@ fn two_results_do_not_go_into_one_file() {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
 }
 
-/// Protects plans and programs that an editor has marked as UTF-8.
+/// Byte order marks before plans and programs are skipped.
 #[test]
 fn a_byte_order_mark_before_a_plan_is_skipped() {
     let place = Place::new();
@@ -662,7 +662,7 @@ fn a_byte_order_mark_before_a_plan_is_skipped() {
     }
 }
 
-/// Protects the fill value of a file in what is said of it.
+/// `info` reports the fill value of a file.
 #[test]
 fn info_tells_the_fill_value() {
     let place = Place::new();
@@ -670,7 +670,7 @@ fn info_tells_the_fill_value() {
     assert_eq!(found["fill"], 0.0);
 }
 
-/// Protects folders from half-written files when a user or the system ends the process.
+/// A process ended by a signal leaves no partially written files.
 #[cfg(unix)]
 #[test]
 fn a_signal_leaves_no_half_written_file() {
@@ -688,7 +688,7 @@ fn a_signal_leaves_no_half_written_file() {
             .current_dir(place.dir.path())
             .spawn()
             .unwrap();
-        // It has begun to write, and has seconds of work before it.
+        // Writing has started and takes seconds more.
         while place.files() == before {
             assert!(child.try_wait().unwrap().is_none(), "it was done before anybody looked");
             std::thread::yield_now();
@@ -701,7 +701,7 @@ fn a_signal_leaves_no_half_written_file() {
     }
 }
 
-/// Protects machines from a command that takes all their memory: it is told what it asks for and what it may take.
+/// Commands beyond the memory limit are rejected, with the requested memory and the limit.
 #[test]
 fn memory_has_a_limit_everywhere() {
     let place = Place::new();
@@ -727,7 +727,7 @@ fn memory_has_a_limit_everywhere() {
         assert!(said.contains("307200") && said.contains("would take"), "{args:?}: {said}");
         assert!(said.contains("--memory-limit"), "{args:?}: {said}");
     }
-    // What is read fits, and every place of it does not.
+    // The entries fit the limit, but a dense tensor does not.
     let said = refused(&["run", "sum.rp", "--bind", "A=big.mtx:dense"], "8M");
     assert!(said.contains("stores every place would take 240000000 bytes"), "{said}");
     place.write("full.rp", "(plan (query C (mapjoin + (table A i j) (coordinate i))) (produces C))");
@@ -743,7 +743,7 @@ fn memory_has_a_limit_everywhere() {
     assert_eq!(place.run(&["info", "a.mtx", "--memory-limit", "lots"]).code, Some(2));
 }
 
-/// Protects from aborting where the system limits the address space: there is a message, and the file is not called damaged.
+/// A limited address space gives an error message, which does not call the file damaged.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_small_address_space_is_an_error() {

@@ -1,11 +1,12 @@
-//! Every program file on a CUDA device, where there is one: it gives the values of the CPU, or is declined for a reason that the
-//! table in `physical/README.md` has. Without a device the text is made all the same, so what is declined is known anywhere.
+//! Every program file on a CUDA device, if there is one. A device gives the values of the CPU or
+//! declines the program for a reason in the table of `physical/README.md`. Without a device the
+//! CUDA text is still emitted, so that declined programs are found on any machine.
 
 use redpoll::physical::emit::cuda::Cuda;
 use redpoll::{Detail, Engine, Prepared};
 use redpoll_testing::device::{DECLINED, prepared, program_files, values};
 
-/// Protects devices from programs that they decline silently, or compute otherwise.
+/// A device computes the values of the CPU, or declines a listed program.
 #[test]
 fn program_files_run_on_a_device_or_are_declined() {
     let device = Cuda::first();

@@ -1,5 +1,5 @@
-//! All of the code for devices on machines without one: driver and run-time compiler are emulated in this process, so what is
-//! asked of them is what a device would be asked.
+//! Tests of all device code on machines without a device. The driver and the run-time compiler are
+//! emulated in this process and receive the calls that a device would receive.
 #![cfg(target_os = "linux")]
 
 use redpoll::logic::testing::Data;
@@ -20,13 +20,14 @@ use std::sync::{LazyLock, PoisonError, RwLock};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// The device, in whose folder its libraries lie. Who lets it fail has it alone.
+/// The device, with the folder of its libraries. Tests that let the device fail lock it
+/// exclusively.
 static DEVICE: LazyLock<RwLock<(EmulatedDevice, TempDir)>> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     RwLock::new((EmulatedDevice::load(folder.path()).unwrap(), folder))
 });
 
-/// Protects what stands between plans and the driver: every program file has the values of the CPU.
+/// Every program file gives the values of the CPU.
 #[test]
 fn program_files_run_as_on_the_host() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
@@ -40,10 +41,10 @@ fn program_files_run_as_on_the_host() {
     assert!(ran > 60, "{ran}");
 }
 
-/// Random plans whose seeds are run unless `REDPOLL_SEEDS=LOW..HIGH` asks for others.
+/// The default seeds of random plans; `REDPOLL_SEEDS=LOW..HIGH` selects others.
 const SEEDS: Range<u64> = 0..12;
 
-/// Protects plans that nobody has thought of: on a device they have the values of the definition.
+/// Random plans on a device give the values of the definition.
 #[test]
 fn random_plans_run_as_they_are_defined() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
@@ -74,7 +75,7 @@ fn random_plans_run_as_they_are_defined() {
     assert!(equal > 0 && 4 * declined <= seeds.end - seeds.start, "{equal} equal, {declined} declined");
 }
 
-/// A square matrix of so many rows, one of five places of which is stored.
+/// Returns a square matrix with `size` rows, in which one of five coordinates is stored.
 fn matrix(size: u64) -> Tensor {
     let value = |k: u64| if k % 5 == k / size % 5 { (k % 9 + 1) as f64 } else { 0.0 };
     let values: Vec<f64> = (0..size * size).map(value).collect();
@@ -83,7 +84,7 @@ fn matrix(size: u64) -> Tensor {
     Tensor::from_dense(ty, &Values::from(values)).unwrap()
 }
 
-/// Three queries, one of which counts its result before it writes it; one converts.
+/// Three queries. One counts its result before writing it; one converts.
 const PLAN: &str = "(plan (query C (reformat csr (aggregate + 0 (mapjoin * (table A i k) (table A k j)) k)))
     (query D (reformat coo (mapjoin * (table C i j) 2))) (query y (aggregate + 0 (table D i j) j)) (produces D y))";
 
@@ -100,7 +101,7 @@ fn dense(outputs: &[(Alias, Tensor)]) -> Vec<Vec<Scalar>> {
     outputs.iter().map(|(_, tensor)| tensor.to_dense_scalars().unwrap()).collect()
 }
 
-/// Protects from transfers: inputs go to a device once, results stay there, and what stays feeds other plans there.
+/// Inputs are transferred to a device once. Results stay there and can be inputs of other plans.
 #[test]
 fn results_stay_on_the_device() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
@@ -127,7 +128,7 @@ fn results_stay_on_the_device() {
     assert_eq!(results(&run), results(&expected));
 }
 
-/// Protects the numbers of devices: each is itself, and one that there is not is an error.
+/// Devices have separate numbers, and a missing number is an error.
 #[test]
 fn devices_have_numbers() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
@@ -136,7 +137,7 @@ fn devices_have_numbers() {
     let [first, second] = [0, 1].map(|ordinal| results(&run(Engine::Cuda(ordinal)).unwrap()));
     assert_eq!(first, second);
     assert_eq!(first, results(&run(Engine::Cpu).unwrap()));
-    // What the first has left is taken to the second by way of the host.
+    // Results on the first device are transferred to the second through the host.
     let moved = Bindings::new().with("A", run(Engine::Cuda(0)).unwrap().get("D").unwrap().clone());
     let there = session(Engine::Cuda(1)).prepare(PLAN, &moved).unwrap().run().unwrap();
     assert_eq!(results(&there), results(&session(Engine::Cpu).prepare(PLAN, &moved).unwrap().run().unwrap()));
@@ -144,7 +145,7 @@ fn devices_have_numbers() {
     assert!(error.contains("CUDA device 2 cannot be used: invalid device ordinal"), "{error}");
 }
 
-/// Protects sessions of several threads on one device.
+/// Several threads share one device.
 #[test]
 fn threads_share_a_device() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
@@ -162,7 +163,7 @@ fn threads_share_a_device() {
     });
 }
 
-/// Protects the choice of users who leave it open: what a device has already runs there, what it lacks does not.
+/// `auto` runs on the device if the data are already there, and on the CPU otherwise.
 #[test]
 fn auto_takes_what_the_device_has() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
@@ -178,14 +179,14 @@ fn auto_takes_what_the_device_has() {
     assert_eq!(results(&run), results(&expected));
 }
 
-/// Protects launches that are on their way from going on when nobody wants them any more.
+/// Cancelled runs end although their launches are pending.
 #[test]
 fn launches_end_when_they_are_cancelled() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
     let inputs = Bindings::new().with("A", matrix(1600));
     let device = session(Engine::Cuda(0));
     let prepared = device.prepare(PLAN, &inputs).unwrap();
-    // From now on it has the kernels.
+    // The first run compiles the kernels.
     prepared.run().unwrap();
     let cancel = &device.limits().cancel;
     let error = std::thread::scope(|scope| {
@@ -198,18 +199,18 @@ fn launches_end_when_they_are_cancelled() {
     assert!(error.contains("cancelled"), "{error}");
 }
 
-/// The results of the CPU for a matrix of that size.
+/// Returns the results of the CPU for a matrix of the given size.
 fn expected(size: u64) -> Vec<Vec<Scalar>> {
     let inputs = Bindings::new().with("A", matrix(size));
     results(&session(Engine::Cpu).prepare(PLAN, &inputs).unwrap().run().unwrap())
 }
 
-/// Runs on a device that is there again: what the bindings keep of calls that failed comes out at the next ones.
+/// Runs until the device has recovered: the bindings report errors of earlier calls at later ones.
 fn recovers(run: impl Fn() -> Result<Run, Error>) {
     assert!((0..5).any(|_| run().is_ok()), "the device is there, but nothing runs on it");
 }
 
-/// The bytes in use once a small input has gone to the device, and all that nobody has any more has left it for that.
+/// Returns the bytes in use after a small input was transferred, which also frees unused memory.
 fn used_by_one(device: &EmulatedDevice) -> u64 {
     let inputs = Bindings::new().with("A", matrix(4));
     let session = session(Engine::Cuda(0));
@@ -217,7 +218,8 @@ fn used_by_one(device: &EmulatedDevice) -> u64 {
     device.used()
 }
 
-/// Lets the device go at each call of a run in turn, every so many; gives what those who have run it have seen.
+/// Runs while the device fails after a number of calls, for each `step`-th number, and returns the
+/// outcomes.
 fn runs_that_fail<T>(
     device: &EmulatedDevice,
     engine: Engine,
@@ -228,7 +230,7 @@ fn runs_that_fail<T>(
     let mut seen = Vec::new();
     for calls in (0..).step_by(step) {
         let session = session(engine);
-        // From now on the device has the kernels.
+        // This run compiles the kernels.
         recovers(|| session.prepare(PLAN, &inputs())?.run_with(Engine::Cuda(0)));
         let prepared = session.prepare(PLAN, &inputs()).unwrap();
         let before = device.calls();
@@ -243,8 +245,8 @@ fn runs_that_fail<T>(
     seen
 }
 
-/// Protects from panics, from wrong results and from memory that is not given back, whatever call of the driver fails first: a
-/// user who has asked for the device is told so.
+/// Whichever call of the driver fails first, the run either succeeds or reports the device, results
+/// are right and memory is freed.
 #[test]
 fn a_device_that_goes_is_told() {
     let device = DEVICE.write().unwrap_or_else(PoisonError::into_inner);
@@ -253,7 +255,7 @@ fn a_device_that_goes_is_told() {
     let seen = runs_that_fail(&device.0, Engine::Cuda(0), (30, 1), Prepared::run);
     let mut failed = 0;
     for (calls, run) in seen.into_iter().enumerate() {
-        // Calls that give memory back at the end are not missed.
+        // Failed calls that free memory at the end do not fail the run.
         let told = run.map(|run| assert_eq!(results(&run), expected, "{calls}")).map_err(|error| error.to_string());
         let is_told = |told: &String| told.contains("on CUDA device 0: an illegal memory access");
         assert!(told.as_ref().err().is_none_or(is_told), "{calls}: {told:?}");
@@ -263,7 +265,7 @@ fn a_device_that_goes_is_told() {
     assert_eq!(used_by_one(&device.0), used);
 }
 
-/// Protects users who leave the choice open from a device that goes: they have the results of the CPU, and each query is told once.
+/// With `auto`, the CPU replaces a failing device, and the profile lists each query once.
 #[test]
 fn auto_goes_on_without_the_device() {
     let device = DEVICE.write().unwrap_or_else(PoisonError::into_inner);

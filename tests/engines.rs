@@ -1,4 +1,5 @@
-//! Every engine on one prepared plan, through the library: they agree, intermediates and blocks included.
+//! Every engine on one prepared plan, through the library: results agree, including intermediates
+//! and blocks.
 
 use redpoll::logic::{Format, LeafKind, LevelFormat, LevelKind, Prim, Scalar, TensorType};
 use redpoll::physical::run::Workers;
@@ -18,14 +19,14 @@ fn matrix(shape: [u64; 2], fill: f64, format: &Format) -> Tensor {
     Tensor::from_dense(ty.clone(), &Values::from_scalars(ty.dtype, &values).unwrap()).unwrap()
 }
 
-/// Every place of every result of a run.
+/// Returns the values of every result at all coordinates.
 fn values(session: &Session, text: &str, bindings: &Bindings, engine: Engine) -> Vec<(String, Vec<Scalar>)> {
     let run = session.prepare(text, bindings).unwrap().run_with(engine).unwrap();
     assert_eq!(run.counts.is_some(), engine == Engine::AssemblyInterpreter, "{engine:?}");
     run.outputs.iter().map(|(name, t)| (name.to_string(), t.to_dense_scalars().unwrap())).collect()
 }
 
-/// Protects the one way that all engines are driven through.
+/// All engines give the same values.
 #[test]
 fn engines_agree() {
     let plans = [
@@ -49,7 +50,7 @@ fn engines_agree() {
     }
 }
 
-/// Protects users from panics: what a device has lost is an error, which names it, of everything that needs it.
+/// A lost input of a device is a named error of every operation that needs the input.
 #[test]
 fn lost_inputs_are_told() {
     let plans = [
@@ -65,7 +66,7 @@ fn lost_inputs_are_told() {
             let prepared = session.prepare(plan, &bindings).unwrap();
             let mut failures = vec![("profile", prepared.profile(Engine::Instant).err())];
             failures.extend(Engine::ALL.map(|engine| (engine.name(), prepared.run_with(engine).err())));
-            // How many places a dense matrix has is told by its type.
+            // The type determines the number of values of a dense matrix.
             if format != Format::dense(2) {
                 failures.push(("flow", prepared.flow().err()));
                 failures.push(("explain", prepared.explain(Detail::Assembly).err()));
@@ -78,8 +79,8 @@ fn lost_inputs_are_told() {
     }
 }
 
-/// Protects conversions of what devices have left, whose place the interpreter of grids takes: they store what those of the host
-/// do.
+/// Conversions of results of any engine store the same as those of the host. The interpreter of
+/// grids replaces a device.
 #[test]
 fn conversions_of_any_engine_store_the_same() {
     use LevelKind::{Dense, Hash, SparseList};
@@ -104,7 +105,7 @@ fn conversions_of_any_engine_store_the_same() {
     }
 }
 
-/// Protects the memory limit: a result that exceeds it is an error of its phase, not an end of the process.
+/// A result beyond the memory limit is an error of its phase.
 #[test]
 fn a_memory_limit_holds() {
     let session = Session::new(Config { memory_limit: Some(100), ..Config::default() });
@@ -115,7 +116,7 @@ fn a_memory_limit_holds() {
     assert!(error.to_string().contains("memory limit"), "{error}");
 }
 
-/// Protects the memory limit of conversions, which no kernel allocates for: their arrays count while they live.
+/// Arrays of conversions, which no kernel allocates, count towards the memory limit.
 #[test]
 fn a_memory_limit_holds_for_conversions() {
     let bindings = Bindings::new().with("A", matrix([50, 40], 0.0, &Format::csr()));
@@ -130,7 +131,7 @@ fn a_memory_limit_holds_for_conversions() {
     assert_eq!(session.limits().memory.used(), 0);
 }
 
-/// Protects levels whose coordinates are in no order: they are sorted before loops read them.
+/// Levels with unordered coordinates are sorted before loops read them.
 #[test]
 fn unordered_input_is_sorted_first() {
     let unordered = LevelFormat { ordered: false, ..LevelFormat::new(LevelKind::SparseList) };
@@ -167,7 +168,7 @@ fn unordered_input_is_sorted_first() {
     }
 }
 
-/// Protects plans that were made for other tensors: types are compared before anything runs.
+/// A plan for tensors of other types is rejected before it runs.
 #[test]
 fn a_plan_for_other_tensors_is_refused() {
     let (session, csr) = (Session::default(), matrix([5, 4], 0.0, &Format::csr()));
@@ -182,7 +183,7 @@ fn a_plan_for_other_tensors_is_refused() {
     assert!(matches!(error, Error::Unbound(_)), "{error}");
 }
 
-/// Protects kernels from arrays of another width than they were made for, which they would read out of bounds.
+/// A kernel for arrays of other widths is rejected, because it would read out of bounds.
 #[test]
 fn a_kernel_for_other_layouts_is_refused() {
     use redpoll::logic::FloatMode;
@@ -210,7 +211,7 @@ fn a_kernel_for_other_layouts_is_refused() {
     }
 }
 
-/// Protects kept plans: what was made of one serves congruent ones over other tensors, and no others.
+/// A cached plan serves congruent plans over other tensors, and no other plans.
 #[test]
 fn congruent_plans_are_made_once() {
     let plan = |a: &str, b: &str| {
@@ -239,8 +240,8 @@ fn congruent_plans_are_made_once() {
     assert!(made(&plan("A", "B"), &dense), "another format");
 }
 
-/// Protects results that share the coordinates of an operand, those of wide arrays included: by every engine, on any number of
-/// threads, and as what later queries read.
+/// Results share the coordinates of an operand, also with wide arrays, on every engine and any
+/// number of threads, and as inputs of later queries.
 #[test]
 fn scaled_matrices_share_the_arrays_of_their_levels() {
     let text = "(plan (query B (mapjoin * (table A i j) (table x i))) (query C (mapjoin * B (table x i)))
@@ -284,7 +285,7 @@ fn scaled_matrices_share_the_arrays_of_their_levels() {
     }
 }
 
-/// Protects machines without a device: work that would be worth one runs on the CPU, with a reason.
+/// Without a device, expensive plans run on the CPU, with a reason.
 #[test]
 fn much_work_asks_for_a_device() {
     let session = Session::default();
@@ -299,7 +300,7 @@ fn much_work_asks_for_a_device() {
     assert!(matches!(little.reason, Reason::Little { .. }), "{little}");
 }
 
-/// Protects memory: sizes that multiply to more than positions can count are an error before anything is allocated.
+/// Sizes whose product exceeds the range of positions are an error before anything is allocated.
 #[test]
 fn sizes_do_not_wrap_around() {
     let vector = |n: u64| matrix([1, n], 0.0, &Format::dense(2)).to_dense_scalars().unwrap();

@@ -1,4 +1,5 @@
-//! Estimated sizes of joins and of what is left of them beside the true ones, on uniform tensors and on power-law graphs.
+//! Estimated sizes of joins and their projections, compared with true sizes, on uniform tensors and
+//! power-law graphs.
 
 use redpoll::{Bindings, Config, Engine, Session};
 use redpoll_datasets::generate::{Amount, GenerateOptions, Generator, Rmat, Uniform, generate};
@@ -6,7 +7,7 @@ use redpoll_logic::Prim;
 use redpoll_optimizer::Worth;
 use redpoll_physical::storage::Tensor;
 
-/// Joins of up to three tensors, whole and projected: what is computed, and its fields.
+/// Joins of up to three tensors, with the fields of their projections.
 const JOINS: &[(&str, &[&str])] = &[
     ("(mapjoin and (table A i j) (table B j k))", &["i j k", "i k", "i j", "i", "k", "j"]),
     ("(mapjoin and (table A i j) (table B i k))", &["i j k", "j k", "i", "j"]),
@@ -42,7 +43,8 @@ fn uniform(shape: &[u64], density: f64, seed: u64) -> Tensor {
     Tensor::from_triples(ty, &triples, redpoll_physical::storage::Duplicates::Error).expect("valid triples").0
 }
 
-/// The inputs of a seed: all uniform, of different densities, or graphs, with the same graph twice.
+/// Returns the inputs of a seed: uniform tensors of different densities, or graphs, one of which
+/// occurs twice.
 fn inputs(skewed: bool, seed: u64) -> Bindings {
     let bindings = Bindings::new()
         .with("v", uniform(&[256], 0.2, seed + 10))
@@ -55,7 +57,7 @@ fn inputs(skewed: bool, seed: u64) -> Bindings {
     bindings.with("A", matrix(0.02, 0)).with("B", matrix(0.05, 1)).with("C", matrix(0.01, 2))
 }
 
-/// The estimate, the bound and the truth of one join.
+/// Returns the estimate, the bound and the true size of a join.
 fn sizes(join: &str, fields: &str, inputs: &Bindings) -> (f64, f64, f64) {
     let all = ["i", "j", "k", "l"];
     let kept: Vec<&str> = fields.split(' ').collect();
@@ -77,8 +79,8 @@ fn sizes(join: &str, fields: &str, inputs: &Bindings) -> (f64, f64, f64) {
     (decided.stored(), decided.most, run.get("R").expect("R is produced").count_stored().unwrap() as f64)
 }
 
-/// Protects what plans are chosen by: half of the estimates are within a factor of 2, and 95 of a hundred within 10; no
-/// result is larger than its bound.
+/// Half of the estimates are within a factor of 2, and 95% within a factor of 10. No result exceeds
+/// its bound.
 #[test]
 fn estimates_are_near_and_bounds_hold() {
     for skewed in [false, true] {

@@ -1,8 +1,9 @@
 //! Every plan file through every engine, over combinations of formats, sizes, data and float modes.
 //!
-//! A failure prints the plan, formats, sizes and seed of the first few cases; `cargo test --test files NAME` runs one
-//! file again, with the same cases. Of the kernels of a file a sample goes through the optimizing tier, since a C compiler
-//! takes longer than all the rest; all those of the first cases of each file, if `REDPOLL_OPTIMIZED` says how many.
+//! A failure prints the plan, formats, sizes and seed of the first few cases. `cargo test --test
+//! files NAME` runs one file again, with the same cases. The optimizing tier runs a sample of the
+//! kernels of each file, since a C compiler takes longer than everything else. `REDPOLL_OPTIMIZED`
+//! sets the number of cases of each file, from the first, whose kernels all run in this tier.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use redpoll_logic::{FloatMode, Format};
@@ -14,13 +15,14 @@ use redpoll_testing::program::{Choice, ProgramFile};
 use redpoll_testing::rng;
 use std::path::Path;
 
-/// Combinations of formats that are drawn for one or two operands, beside the pairs that are enumerated.
+/// Number of random combinations of formats for one or two operands, in addition to the enumerated
+/// pairs.
 const DRAWN: usize = 100;
-/// Combinations that are drawn for more operands.
+/// Number of random combinations of formats for more operands.
 const DRAWN_OF_MANY: usize = 200;
-/// Cases whose kernels are compiled together.
+/// Number of cases whose kernels are compiled together.
 const TOGETHER: usize = 40;
-/// Failures of a file that are shown in full.
+/// Number of failures of a file that are shown in full.
 const SHOWN: usize = 3;
 
 fn main() {
@@ -90,8 +92,8 @@ fn check_file(file: &ProgramFile) -> Result<(), Failed> {
     Err(format!("{count} failures in {cases} cases:\n{}\n{}", failures.join("\n"), shown.join("\n")).into())
 }
 
-/// The runs of a file: its own combinations of formats at all sizes, in both float modes; then the drawn ones, each at
-/// the first size or another.
+/// Returns the runs of a file: its own combinations of formats at all sizes in both float modes,
+/// then the random combinations, each at one size.
 fn choices(file: &ProgramFile) -> Vec<Choice> {
     let mut rng = rng::named(&file.name, 1);
     let mut choices = Vec::new();

@@ -1,8 +1,9 @@
-//! Every function over every structure: a matrix of operators x pairs of level kinds x protocols x fills x ranks, and
-//! every level kind at every depth, through all engines.
+//! Every operator over every structure: a matrix of operators x pairs of level kinds x protocols x
+//! fill values x ranks, through all engines. Also every level kind at every depth.
 //!
-//! A row of [`OPERATORS`] is one test for vectors and one for matrices; `cargo test --test matrix NAME` runs one again,
-//! with the same cases. What a protocol allows is what the verifier of physical plans lets through.
+//! A row of [`OPERATORS`] is one test for vectors and one for matrices; `cargo test --test matrix
+//! NAME` runs one again, with the same cases. The verifier of physical plans decides which
+//! protocols are allowed.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use redpoll_logic::interp::{Dense, Exactness};
@@ -26,17 +27,17 @@ use std::sync::Arc;
 struct Operator {
     name: &'static str,
     dtype: Prim,
-    /// Definitions before the query.
+    /// Definitions that precede the query.
     defines: &'static str,
     /// The query over vectors and over matrices.
     queries: [&'static str; 2],
     /// The fill values of both operands: equal, and different.
     fills: [[&'static str; 2]; 2],
-    /// The whole numbers that are drawn.
+    /// The range of random integers.
     values: [i64; 2],
 }
 
-/// An operator that joins the operands place by place.
+/// An operator that joins the operands at each coordinate.
 const fn pointwise(name: &'static str, dtype: Prim, queries: [&'static str; 2]) -> Operator {
     Operator { name, dtype, defines: "", queries, fills: [["0", "0"], ["0", "5"]], values: [-4, 5] }
 }
@@ -122,15 +123,15 @@ const OPERATORS: &[Operator] = &[
     ),
 ];
 
-/// The protocols of both operands, where both allow them.
+/// The protocols of both operands, used if both operands allow them.
 const PROTOCOLS: [[Protocol; 2]; 6] = {
     use Protocol::{Follow, Gallop, Walk};
     [[Walk, Walk], [Gallop, Gallop], [Follow, Follow], [Walk, Follow], [Follow, Walk], [Walk, Gallop]]
 };
 
-/// Pairs of protocols of each pair of matrices; vectors have all.
+/// Number of pairs of protocols for each pair of matrices; vectors have all.
 const PROTOCOLS_OF_MATRICES: usize = 3;
-/// Failures that are shown in full.
+/// Number of failures that are shown in full.
 const SHOWN: usize = 3;
 
 fn main() {
@@ -146,12 +147,12 @@ fn main() {
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// What the cases of a test have shown.
+/// The outcomes of the cases of a test.
 #[derive(Default)]
 struct Tally {
     cases: usize,
     equal: usize,
-    /// The protocols by which levels were read.
+    /// The level kinds and protocols that were read.
     met: BTreeSet<(LevelKind, &'static str)>,
     failures: Vec<String>,
     shown: Vec<String>,
@@ -199,7 +200,7 @@ fn shown(alias: &Alias, tensor: &Tensor, dense: &Dense) -> String {
     format!("{alias} {:?} fill {} {}: {}", ty.shape, ty.fill, written(&ty.format), values.join(" "))
 }
 
-/// All pairs of level kinds under one operator.
+/// Tests all pairs of level kinds under one operator.
 fn matrix(op: &Operator, rank: usize) -> Result<(), Failed> {
     let mut rng = named(op.name, rank as u64);
     let mut tally = Tally::default();
@@ -223,7 +224,7 @@ fn matrix(op: &Operator, rank: usize) -> Result<(), Failed> {
     tally.finish(&format!("{} of rank {rank}", op.name))
 }
 
-/// A format whose innermost level has that kind.
+/// Returns a format whose innermost level has the given kind.
 fn format(kinds: &[LevelKind], inner: LevelKind, rank: usize, turn: usize) -> Format {
     let outer: Vec<LevelKind> = kinds.iter().copied().filter(|kind| *kind != LevelKind::Singleton).collect();
     match (inner, rank) {
@@ -295,7 +296,7 @@ fn pair(
     Ok(())
 }
 
-/// Makes a plan read each level of a tensor by a protocol where it may.
+/// Makes a plan read each level of a tensor by a protocol if the verifier accepts it.
 fn read_by(plan: &mut PhysicalPlan, name: &str, protocol: Protocol) {
     let mut levels = 0;
     each_access(plan, &mut |access| levels = levels.max(access.protocols.len()));
@@ -339,7 +340,7 @@ fn each_access(plan: &mut PhysicalPlan, f: &mut dyn FnMut(&mut Access)) {
     }
 }
 
-/// Random values in runs, few enough below levels that do not hold everything.
+/// Draws random values in runs, and removes those that the levels cannot store.
 fn draw(rng: &mut Rng, ty: &TensorType, [low, high]: [i64; 2]) -> Dense {
     let places: u64 = ty.shape.iter().product();
     let prim = ty.dtype.prim().expect("a primitive");
@@ -357,8 +358,9 @@ fn draw(rng: &mut Rng, ty: &TensorType, [low, high]: [i64; 2]) -> Dense {
     Dense { shape: ty.shape.clone(), values }
 }
 
-/// Takes away what the levels from `depth` on cannot hold, for formats in the order of the modes: of a level that does not
-/// hold everything one coordinate a fiber is left, or of the innermost one a run of one value, if it stores runs.
+/// Removes values that the levels from `depth` on cannot store, for formats in the order of the
+/// modes. A level that is not general retains one coordinate per fiber, or one run of equal values
+/// if it is innermost and stores runs.
 fn limit(rng: &mut Rng, ty: &TensorType, (values, depth): (&mut [Scalar], usize)) {
     let Some(level) = ty.format.levels.get(depth) else { return };
     let n = ty.shape[depth] as usize;
@@ -381,7 +383,7 @@ fn limit(rng: &mut Rng, ty: &TensorType, (values, depth): (&mut [Scalar], usize)
     }
 }
 
-/// The values that differ from the fill value, stored as the type says.
+/// Stores the values that differ from the fill value in the format of the type.
 fn stored(ty: &Arc<TensorType>, dense: &Dense) -> Tensor {
     let (mut coordinates, mut values) = (vec![Vec::new(); ty.shape.len()], Vec::new());
     for (at, value) in dense.values.iter().enumerate().filter(|(_, value)| **value != ty.fill) {
@@ -398,7 +400,8 @@ fn stored(ty: &Arc<TensorType>, dense: &Dense) -> Tensor {
     built.unwrap_or_else(|e| panic!("{e}: {}", written(&ty.format))).0
 }
 
-/// Formats of tensors of three modes in which every level kind stands at every depth, beside every other one.
+/// Returns formats of three modes in which every level kind occurs at every depth, next to every
+/// other kind.
 fn formats() -> Vec<Format> {
     let general: Vec<LevelKind> = LevelKind::general().collect();
     let limited = LevelKind::all().filter(|kind| !kind.traits().general && *kind != LevelKind::Singleton);
@@ -413,7 +416,7 @@ fn formats() -> Vec<Format> {
     formats
 }
 
-/// The values of a tensor after its conversion to another format and back.
+/// Returns the values of a tensor after conversion to another format and back.
 fn through(tensor: &Tensor, to: &Format) -> Result<Vec<Scalar>, String> {
     let there = convert(tensor, to).map_err(|e| e.to_string())?;
     there.validate().map_err(|e| e.to_string())?;
@@ -422,7 +425,8 @@ fn through(tensor: &Tensor, to: &Format) -> Result<Vec<Scalar>, String> {
     back.to_dense_scalars().map_err(|e| e.to_string())
 }
 
-/// Reading, writing and converting tensors of three modes, in formats with every level kind at every depth.
+/// Tests reading, writing and converting tensors of three modes, in formats with every level kind
+/// at every depth.
 fn levels_at_every_depth() -> Result<(), Failed> {
     let mut rng = named("levels", 3);
     let mut tally = Tally::default();

@@ -1,8 +1,7 @@
-//! One answer whatever the format: in the default float mode a result depends on the values of its operands, not on how they
-//! are stored.
+//! In the default float mode, results depend on the values of operands, not on their formats.
 //!
-//! Two matrices meet in every combination of values, infinities and NaN among them, of values that are stored and of ones
-//! that are not; every operator that has an annihilator is applied to them in every pair of formats.
+//! Two matrices combine all pairs of values, including infinities and NaN, stored and not stored.
+//! Every operator with an annihilator is applied to them in every pair of formats.
 
 use redpoll::{Bindings, Config, Engine, Note, Session};
 use redpoll_logic::interp::{Dense, Exactness, interpret};
@@ -19,19 +18,19 @@ const FORMATS: [&str; 5] = ["csr", "coo", "dense", "(dense (hash (element)))", "
 const INF: f64 = f64::INFINITY;
 const NAN: f64 = f64::NAN;
 
-/// What stands in a row of the first matrix, or in a column of the second: nothing is stored, or a value.
+/// The values of rows of the first matrix or of columns of the second; `None` if nothing is stored.
 const FLOATS: &[Option<f64>] =
     &[None, Some(0.0), Some(1.5), Some(-2.0), Some(INF), Some(-INF), Some(NAN), None, Some(1.0)];
 const NUMBERS: &[Option<f64>] = &[None, Some(0.0), Some(1.0), Some(-1.0), Some(3.0), None, Some(-128.0), Some(127.0)];
 const BOOLS: &[Option<f64>] = &[None, Some(0.0), Some(1.0), None];
 
-/// Fill values of the two matrices.
+/// The fill values of the two matrices.
 const FLOAT_FILLS: &[[f64; 2]] =
     &[[0.0, 0.0], [0.0, 5.0], [2.0, 0.0], [0.0, INF], [INF, 0.0], [-INF, -INF], [0.0, NAN], [NAN, 1.0], [1.0, 1.0]];
 const NUMBER_FILLS: &[[f64; 2]] = &[[0.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [127.0, -128.0]];
 const BOOL_FILLS: &[[f64; 2]] = &[[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]];
 
-/// A matrix whose rows, or columns, each hold one value.
+/// Returns a matrix whose rows, or columns, each have one value.
 fn matrix(values: &[Option<f64>], by_row: bool, (prim, fill): (Prim, f64), format: &str) -> (Tensor, Vec<Scalar>) {
     let n = values.len() as u64;
     let of = |v: f64| Scalar::F64(v).cast(prim).unwrap();
@@ -50,7 +49,7 @@ fn matrix(values: &[Option<f64>], by_row: bool, (prim, fill): (Prim, f64), forma
     (Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap().0, dense)
 }
 
-/// The values of all places, row-major.
+/// Returns the values at all coordinates, row-major.
 fn all_values(tensor: &Tensor) -> Vec<Scalar> {
     let rank = tensor.ty().shape.len();
     let dense = convert(tensor, &Format::dense(rank)).unwrap();
@@ -58,7 +57,7 @@ fn all_values(tensor: &Tensor) -> Vec<Scalar> {
     (0..count).map(|k| dense.leaf()[0].scalar(k)).collect()
 }
 
-/// Equal, both zeros being one, and NaN being NaN.
+/// Compares values; zeros of both signs are equal, and so are all NaNs.
 fn same(a: &Scalar, b: &Scalar) -> bool {
     a == b || a.is_nan() && b.is_nan() || a.to_f64() == Some(0.0) && b.to_f64() == Some(0.0)
 }
@@ -74,7 +73,8 @@ fn session(engine: Engine, mode: FloatMode) -> Session {
     Session::new(config)
 }
 
-/// The operators on two arguments of a dtype of which one value at least decides the result.
+/// Returns the binary operators of a dtype for which at least one of `values` determines the
+/// result.
 fn annihilated(prim: Prim, values: &[Option<f64>]) -> Vec<Builtin> {
     let dtypes = [DType::Prim(prim), DType::Prim(prim)];
     let decides = |b: &&Builtin| {
@@ -94,7 +94,8 @@ fn annihilated(prim: Prim, values: &[Option<f64>]) -> Vec<Builtin> {
     Builtin::ALL.iter().filter(decides).copied().collect()
 }
 
-/// Opposite infinities under a sum, which are not determined: each decides it.
+/// Returns whether the result is undetermined: a sum of opposite infinities, each of which is an
+/// annihilator.
 fn is_open(b: Builtin, x: &Scalar, y: &Scalar) -> bool {
     let (Some(x), Some(y)) = (x.to_f64(), y.to_f64()) else { return false };
     let sign = if matches!(b, Builtin::Sub | Builtin::SubSat | Builtin::SubChecked) { -1.0 } else { 1.0 };
@@ -169,7 +170,8 @@ fn integers_and_booleans() {
     check_operators(Prim::Bool, BOOLS, BOOL_FILLS, &alike);
 }
 
-/// Protects fill values that are derived through several operators, and infinities that these make of finite numbers.
+/// Products with poles are zero if a factor is zero, with fill values derived through several
+/// operators.
 #[test]
 fn products_with_poles_are_zero_where_a_factor_is() {
     let values: &[Option<f64>] = &[None, Some(0.0), Some(1.0), Some(2.0), Some(0.5), None];
@@ -209,7 +211,7 @@ fn products_with_poles_are_zero_where_a_factor_is() {
     }
 }
 
-/// Protects folds: what they give lies within the bound of the interpreter, in every pair of formats.
+/// Results of folds lie within the bound of the interpreter, in every pair of formats.
 #[test]
 fn folds_stay_within_the_bound_of_the_interpreter() {
     let queries = [
@@ -269,7 +271,7 @@ fn folds_stay_within_the_bound_of_the_interpreter() {
     );
 }
 
-/// Protects sparsity: a quotient of two sparse matrices has what the dividend has.
+/// Quotients of two sparse matrices store the entries of the dividend.
 #[test]
 fn quotients_of_sparse_matrices_are_sparse() {
     let n = 20_000u64;
@@ -305,7 +307,7 @@ fn quotients_of_sparse_matrices_are_sparse() {
     }
 }
 
-/// Protects the strict mode, and the note on where the modes differ.
+/// Quotients of zeros are NaN in the strict mode and have a note in the default mode.
 #[test]
 fn quotients_of_nothing_are_nan_in_the_strict_mode_and_noted_in_the_default_one() {
     let values: &[Option<f64>] = &[None, Some(0.0), Some(2.0)];
@@ -337,7 +339,7 @@ fn quotients_of_nothing_are_nan_in_the_strict_mode_and_noted_in_the_default_one(
     }
 }
 
-/// Protects the counts of places in folds: more than 64 bits hold.
+/// Folds count more coordinates than 64 bits can.
 #[test]
 fn folds_over_more_places_than_64_bits_count() {
     let n = 1u64 << 33;
@@ -364,7 +366,8 @@ fn folds_over_more_places_than_64_bits_count() {
     assert_eq!(fold("(aggregate + 0 (table P i j) i j)", &tensor(1.0.into(), 5.0.into())), Ok((all + 4.0).into()));
     let mean = format!("(mapjoin / (aggregate + 0 (mapjoin + (table P i j) 1) i j) {all})");
     assert_eq!(fold(&mean, &floats), Ok(1.0.into()));
-    // 2^66 places of 1, one of which holds 5, modulo 2^64; the product of as many 3s is a power of 3 modulo 2^64.
+    // 2^66 coordinates have value 1, except for one with 5, modulo 2^64. The product of that many
+    // 2s is 0 modulo 2^64.
     let ones = tensor(1i64.into(), 5i64.into());
     assert_eq!(fold("(aggregate + 0 (table P i j) i j)", &ones), Ok(4i64.into()));
     assert_eq!(fold("(aggregate * 1 (table P i j) i j)", &tensor(2i64.into(), 5i64.into())), Ok(0i64.into()));

@@ -1,7 +1,7 @@
-//! The work of optimized plans beside that of an expert's loops and that of plans as they are written, counted in rounds
-//! by the interpreter of Assembly.
+//! The work of optimized plans, compared with an expert's loops and with unoptimized plans. The
+//! interpreter of Assembly counts rounds.
 //!
-//! The shapes of these plans are tested where they are made, in the optimizer; here they have data.
+//! The optimizer has tests of the shapes of these plans; these tests run them on data.
 
 use redpoll::Config;
 use redpoll_logic::{Format, Scalar};
@@ -11,16 +11,18 @@ use redpoll_testing::counted::{count_with, dense, list, matrix, pattern, rows, v
 use redpoll_testing::rng::Rng;
 use std::collections::BTreeSet;
 
-/// What is expected of a plan.
+/// The expected work of a plan.
 struct Expert {
-    /// The rounds of the innermost loops that an expert would write.
+    /// The number of rounds of the innermost loops that an expert would write.
     rounds: u64,
-    /// How many times as many rounds the plan as it is written takes at least; 0 where it would not end.
+    /// The minimum rounds of the unoptimized plan, as a multiple of those of the optimized plan; 0
+    /// if it would take too long.
     gain: f64,
 }
 
-/// Checks that an optimized plan takes at most twice the rounds of the innermost loops of an expert's, that as it was written
-/// it takes more, and that both say the same. Gives the bytes that the optimized one allocates.
+/// Checks that an optimized plan takes at most twice the innermost rounds of an expert's loops,
+/// that the unoptimized plan takes more, and that both give the same results. Returns the bytes
+/// that the optimized plan allocates.
 fn check(what: &str, text: &str, inputs: &[(&str, Tensor)], expert: &Expert) -> u64 {
     let with = |subjects: Subjects| {
         let optimizer = Optimizer { worth: Worth(0.0), subjects, ..Optimizer::default() };
@@ -43,17 +45,17 @@ fn check(what: &str, text: &str, inputs: &[(&str, Tensor)], expert: &Expert) -> 
     found.allocated_bytes
 }
 
-/// An aggregate over a product, as a plan.
+/// Returns a plan with an aggregate over a product.
 fn aggregate(factors: &str, over: &str) -> String {
     format!("(plan (query R (aggregate + 0.0 (mapjoin * {factors}) {over})) (produces R))")
 }
 
-/// A graph without directions or loops, of so many vertices.
+/// Returns an undirected graph without loops, with about `edges` edges.
 fn graph(vertices: u64, edges: u64) -> (BTreeSet<(u64, u64)>, Tensor) {
     let mut rng = Rng::new(vertices);
     let mut found = BTreeSet::new();
     while (found.len() as u64) < 2 * edges {
-        // The smaller of two numbers: some vertices have many edges.
+        // The smaller of two random numbers, so that some vertices have many edges.
         let (a, b) = (rng.below(vertices).min(rng.below(vertices)), rng.below(vertices));
         if a != b {
             found.extend([(a, b), (b, a)]);
@@ -64,14 +66,14 @@ fn graph(vertices: u64, edges: u64) -> (BTreeSet<(u64, u64)>, Tensor) {
     (found, tensor)
 }
 
-/// The places of a random matrix with so many in a row, and the number of pairs of a place in column k of it and one in row
-/// k of another.
+/// Counts the pairs of an entry of `a` in column k and an entry of `b` in row k, over all k.
 fn pairs(a: &[[u64; 2]], b: &[[u64; 2]]) -> u64 {
     let in_row = |k: u64| b.iter().filter(|p| p[0] == k).count() as u64;
     a.iter().map(|p| in_row(p[1])).sum()
 }
 
-/// What every split of a chain costs at least, by the dynamic program over intervals.
+/// Returns the cost of the cheapest order of a chain of products, by the dynamic program over
+/// intervals.
 fn cheapest_chain(sizes: &[u64]) -> u64 {
     let count = sizes.len() - 1;
     let mut best = vec![vec![0u64; count]; count];
@@ -89,7 +91,7 @@ fn cheapest_chain(sizes: &[u64]) -> u64 {
 fn chains_take_the_work_of_the_cheapest_order() {
     let mut rng = Rng::new(7);
     for count in 3..=10usize {
-        // One in three is large.
+        // One size in three is large.
         let sizes: Vec<u64> =
             (0..=count).map(|_| if rng.below(3) == 0 { 30 + rng.below(20) } else { 8 + rng.below(6) }).collect();
         let names: Vec<String> = (0..count).map(|k| format!("M{k}")).collect();
@@ -97,7 +99,7 @@ fn chains_take_the_work_of_the_cheapest_order() {
         let over: String = (1..count).map(|k| format!("x{k} ")).collect();
         let inputs: Vec<(&str, Tensor)> =
             names.iter().zip(sizes.windows(2)).map(|(name, w)| (name.as_str(), dense(&[w[0], w[1]]))).collect();
-        // As it is written a chain has one loop a size.
+        // An unoptimized chain has one loop for each size.
         let ends = sizes.iter().product::<u64>() < 4_000_000;
         let expert = Expert { rounds: cheapest_chain(&sizes), gain: if ends { 1.0 } else { 0.0 } };
         check(&format!("chain of {sizes:?}"), &aggregate(&factors, &over), &inputs, &expert);
@@ -130,7 +132,8 @@ fn triangles_and_four_cliques_look_at_each_set_of_vertices_once() {
     let (edges, tensor) = graph(60, 400);
     let below = |v: u64| edges.range((v, 0)..(v, v)).map(|(_, w)| *w);
     let is_edge = |v: u64, w: u64| edges.contains(&(v, w));
-    // Lists that others are looked up in are held: those of i, and for four of j, too.
+    // Lists with lookups are copied to workspaces: those of i, and for cliques of four also those
+    // of j.
     let all_of = |v: u64| edges.range((v, 0)..(v + 1, 0)).count() as u64;
     let (mut triangles, mut cliques, mut held) = (0, 0, 0);
     for i in 0..60 {
@@ -152,7 +155,7 @@ fn triangles_and_four_cliques_look_at_each_set_of_vertices_once() {
     check("four-cliques", &aggregate(&four, "i j k l"), &inputs, &expert);
 }
 
-/// Sums and counts over a join go over each table once, all together.
+/// Sums and counts over a join iterate over each table once, together.
 #[test]
 fn aggregates_over_one_join_take_the_rounds_of_its_tables() {
     let (n, mut rng) = (100, Rng::new(11));
@@ -164,12 +167,14 @@ fn aggregates_over_one_join_take_the_rounds_of_its_tables() {
         (query q (aggregate + 0.0 (mapjoin * (table A k j) (table B j l) (table B j l)) j l))
         (produces s n q))";
     let inputs = [("A", matrix([n, n], &a, Format::csr())), ("B", matrix([n, n], &b, Format::csr()))];
-    // Half of it is what `check` allows for rows that begin: three passes would be more.
+    // Half of the entries, because `check` also allows for the starts of rows. Three passes would
+    // exceed the limit.
     let rounds = (a.len() + b.len()) as u64 / 2 + n;
     check("sum, count and sum of squares", text, &inputs, &Expert { rounds, gain: 2.0 });
 }
 
-/// A quadratic form over a symmetric matrix looks at each pair once, and at each place of the diagonal.
+/// A quadratic form over a symmetric matrix reads each pair once, and each entry of the diagonal
+/// once.
 #[test]
 fn symmetric_forms_take_the_rounds_of_a_triangle_with_its_diagonal() {
     let (edges, _) = graph(60, 700);
@@ -209,13 +214,13 @@ fn sums_are_distributed_where_that_pays() {
     let (n, mut rng) = (100, Rng::new(4));
     let places = rows(&mut rng, n, n, 4);
     let sparse = || matrix([n, n], &places, Format::csr());
-    // A sparse matrix and one of rank 1, which is never made.
+    // A sparse matrix plus a matrix of rank 1, which is never materialized.
     let text =
         "(plan (query y (aggregate + 0.0 (mapjoin * (mapjoin + (table B j k) (mapjoin * (table u j) (table v k)))
         (table x k)) k)) (produces y))";
     let inputs = [("B", sparse()), ("u", dense(&[n])), ("v", dense(&[n])), ("x", dense(&[n]))];
     check("rank 1", text, &inputs, &Expert { rounds: places.len() as u64 + 2 * n, gain: 8.0 });
-    // A product with a sum of two that have the same places is one with their sum.
+    // A product with a sum of two matrices with equal patterns is one product with their sum.
     let text = "(plan (query R (aggregate + 0.0 (mapjoin * (table A i k) (mapjoin + (table B k j) (table C k j))) k))
         (produces R))";
     let inputs = [("A", sparse()), ("B", sparse()), ("C", sparse())];
@@ -302,7 +307,7 @@ fn layers_of_message_passing_multiply_by_the_smaller_side_first() {
 fn what_stands_twice_is_computed_once_or_twice_whichever_is_cheaper() {
     let (n, mut rng) = (100, Rng::new(10));
     let places = rows(&mut rng, n, n, 6);
-    // A product of matrices: once.
+    // The product of matrices is computed once.
     let square =
         |i: &str, j: &str, k: &str| format!("(aggregate + 0.0 (mapjoin * (table A {i} {k}) (table A {k} {j})) {k})");
     let text = format!(
@@ -313,7 +318,7 @@ fn what_stands_twice_is_computed_once_or_twice_whichever_is_cheaper() {
     let rounds = 2 * pairs(&places, &places);
     let inputs = [("A", matrix([n, n], &places, Format::csr()))];
     check("norm of a product", &text, &inputs, &Expert { rounds, gain: 1.0 });
-    // A difference of vectors: twice, with nothing stored.
+    // The difference of vectors is computed twice and not stored.
     let text = "(plan (query d (mapjoin - (table x i) (table y i)))
         (query R (mapjoin / (aggregate + 0.0 (mapjoin * (table d i) (table d i)) i) (aggregate max -inf (table d i) i)))
         (produces R))";

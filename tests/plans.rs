@@ -1,4 +1,5 @@
-//! The plans of the folder `plans` through every engine, over the formats and sizes that their headers name.
+//! The plans of the folder `plans` through every engine, over the formats and sizes in their
+//! headers.
 
 use redpoll_logic::FloatMode;
 use redpoll_testing::data::Kind;
@@ -7,7 +8,7 @@ use redpoll_testing::program::{Choice, ProgramFile};
 use redpoll_testing::{optimizing, rng};
 use std::path::Path;
 
-/// Protects the plans that users begin with: each agrees with the reference interpreter on every engine.
+/// Each plan agrees with the reference interpreter on every engine.
 #[test]
 fn plans_agree_on_every_engine() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("plans");

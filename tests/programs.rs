@@ -1,5 +1,5 @@
-//! The programs of the folder `programs` on random graphs and samples, through every engine and in several formats of the
-//! graph, against plain loops; and the work of a search at n and 4n.
+//! The programs of the folder `programs` on random graphs and samples, through every engine and in
+//! several formats, compared with plain loops. Also the work of a search at sizes n and 4n.
 
 use redpoll::datasets::{read_bytes, sample};
 use redpoll::logic::text::parse_format;
@@ -17,7 +17,7 @@ const ENGINES: [Engine; 5] = [
 ];
 const FORMATS: [&str; 4] = ["csr", "dcsr", "coo", "dense"];
 
-/// A graph by its edges, each once.
+/// A graph as a set of edges.
 #[derive(Clone, Debug)]
 struct Graph {
     n: u64,
@@ -38,7 +38,8 @@ impl Rng {
 }
 
 impl Graph {
-    /// Random edges, loops among them; with few of them it falls into parts.
+    /// Returns a graph of random edges, which may be loops. With few edges the graph is not
+    /// connected.
     fn random(n: u64, edges: u64, rng: &mut Rng) -> Graph {
         let edges = (0..edges).map(|_| (rng.below(n), rng.below(n))).collect();
         Graph { n, edges }
@@ -49,7 +50,7 @@ impl Graph {
         self
     }
 
-    /// A square grid, with roads to the neighbours.
+    /// Returns a square grid with edges to the neighbours.
     fn grid(side: u64) -> Graph {
         let at = |r: u64, c: u64| r * side + c;
         let right = (0..side).flat_map(|r| (1..side).map(move |c| (at(r, c - 1), at(r, c))));
@@ -57,7 +58,7 @@ impl Graph {
         Graph { n: side * side, edges: right.chain(down).collect() }.undirected()
     }
 
-    /// The graph with `value` on each edge.
+    /// Returns the adjacency matrix with `value` on each edge.
     fn tensor(&self, format: &str, value: impl Fn(u64, u64) -> f64) -> Tensor {
         let format = parse_format(format, 2).unwrap();
         let ty =
@@ -73,7 +74,7 @@ impl Graph {
         self.edges.range((v, 0)..(v + 1, 0)).map(|(_, b)| *b)
     }
 
-    /// The smallest vertex of the level before each vertex, and the number of levels.
+    /// Returns the smallest parent of each vertex in a search, and the number of levels.
     fn parents(&self, source: i64) -> (Vec<i64>, i64) {
         let mut parent = vec![-1; self.n as usize];
         if !(0..self.n as i64).contains(&source) {
@@ -131,7 +132,7 @@ impl Graph {
     }
 }
 
-/// How far each vertex is from the one that is its own parent.
+/// Returns the depth of each vertex, which is its distance from the root.
 fn levels_of(parent: &[i64]) -> Vec<i64> {
     let level = |v: usize| {
         let up = |v: &usize| (parent[*v] != *v as i64).then(|| parent[*v] as usize);
@@ -165,7 +166,8 @@ fn session() -> Session {
     Session::new(Config { engine: Engine::Instant, ..Config::default() })
 }
 
-/// Runs a program over a graph in several formats; the C compiler is asked for the first format alone.
+/// Runs a program over a graph in several formats. The C compiler is used for the first format
+/// only.
 fn runs(session: &Session, name: &str, bindings: impl Fn(&str) -> Bindings, check: impl Fn(&Run, &str)) {
     let program = program(name);
     for format in FORMATS {
@@ -177,7 +179,7 @@ fn runs(session: &Session, name: &str, bindings: impl Fn(&str) -> Bindings, chec
     }
 }
 
-/// Graphs of all kinds: empty, of one vertex, sparse and dense ones, with loops.
+/// Returns graphs of all kinds: empty, with one vertex, sparse and dense, with loops.
 fn graphs(seed: u64) -> Vec<Graph> {
     let mut rng = Rng(seed);
     let mut all = vec![Graph { n: 1, edges: BTreeSet::new() }, Graph { n: 6, edges: BTreeSet::new() }];
@@ -217,7 +219,7 @@ fn searches_find_the_smallest_parents() {
     searches(&graph, 12);
 }
 
-/// Protects the room of lists that exchange their memory: one of few vertices comes before one of many.
+/// Swapped lists grow when a small frontier is followed by a large one.
 #[test]
 fn frontiers_grow() {
     let first = (1..=5).map(|v| (0, v));
@@ -309,7 +311,7 @@ fn one_triangle_stands_for_both() {
     }
 }
 
-/// The schedules of matrix products are seen in explain, and their results are the products.
+/// `explain` shows the schedules of matrix products, and their results are the products.
 #[test]
 fn products_by_schedule() {
     let session = session();
@@ -356,7 +358,7 @@ fn products_by_schedule() {
     }
 }
 
-/// What a schedule comes to is a program, too; bounds that it gives wrongly are refused.
+/// The result of a schedule, written by hand, is also a program. Wrong bounds in it are rejected.
 #[test]
 fn blocks_of_equal_shares_by_hand() {
     let graph = Graph::grid(5);
@@ -379,8 +381,8 @@ fn blocks_of_equal_shares_by_hand() {
     }
 }
 
-/// On a grid the frontier is a diagonal: were anything as large as the graph touched in each of the levels, work would
-/// grow eightfold from side s to side 2s, not fourfold.
+/// On a grid the frontier is a diagonal. If each level visited all vertices, work would grow
+/// eightfold from side s to side 2s, not fourfold.
 #[test]
 fn a_search_costs_its_edges_not_the_levels_times_the_vertices() {
     let session = session();
@@ -396,7 +398,7 @@ fn a_search_costs_its_edges_not_the_levels_times_the_vertices() {
     }
 }
 
-/// A program that looks at the frontier of the wrong round is seen by these comparisons.
+/// The comparisons detect a program that reads the frontier of the wrong round.
 #[test]
 fn a_forgotten_swap_is_seen() {
     let text = std::fs::read_to_string(format!("{}/programs/bfs_push.rp", env!("CARGO_MANIFEST_DIR"))).unwrap();
@@ -451,7 +453,7 @@ fn index(values: &[i64]) -> Tensor {
 
 const SCATTER: &str = "(program (input I (shape m)) (output y (shape 3) f64)\n  (for i\n    (+= (y (I i)) 1)))";
 
-/// Protects that a run ends with the place in the text, on every engine, and that the session goes on.
+/// The run ends with the position in the text, on every engine, and the session can be used again.
 #[test]
 fn coordinates_out_of_bounds_are_errors_of_the_program() {
     let program = Program::new(SCATTER).unwrap();
@@ -477,7 +479,7 @@ fn coordinates_out_of_bounds_are_errors_of_the_program() {
     }
 }
 
-/// Protects that an index tensor within bounds costs no checks, and that `explain` says which ones stayed.
+/// An index tensor within bounds needs no checks, and `explain` lists the remaining checks.
 #[test]
 fn index_tensors_are_looked_at_once() {
     let program = Program::new(SCATTER).unwrap();
@@ -494,7 +496,7 @@ fn index_tensors_are_looked_at_once() {
     assert_eq!(bounds(&[0, 2, -1]), checked);
 }
 
-/// Protects that no program of the folder pays for checks: their loops and conditions prove all coordinates.
+/// No program of the folder needs checks: loops and conditions prove all coordinates.
 #[test]
 fn programs_check_nothing() {
     let graph = Graph::grid(3);

@@ -1,9 +1,9 @@
-//! Random plans over random formats and data through every engine, with what they cover asserted.
+//! Random plans over random formats and data through every engine, with assertions about coverage.
 //!
-//! A failure prints the seed and the smallest part of its plan that fails, with inputs and formats. A seed gives the
-//! same case on every machine; `REDPOLL_SEEDS=LOW..HIGH` runs others. A C compiler takes longer than all the rest, so of
-//! the seeds that are run by default the first go through the optimizing tier, as many as `REDPOLL_OPTIMIZED` says; of
-//! others all do.
+//! A failure prints the seed and the smallest failing part of its plan, with inputs and formats. A
+//! seed gives the same case on every machine; `REDPOLL_SEEDS=LOW..HIGH` selects other seeds. A C
+//! compiler takes longer than everything else, so the optimizing tier only runs the first of the
+//! default seeds; `REDPOLL_OPTIMIZED` sets their number. The tier runs all seeds that are selected.
 
 use redpoll_logic::testing::Coverage;
 use redpoll_testing::engines::Failure;
@@ -15,19 +15,19 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The seeds that are run unless others are asked for.
+/// The default seeds.
 const SEEDS: Range<u64> = 0..4500;
-/// How many of them go through the optimizing tier, too.
+/// Number of default seeds that also run in the optimizing tier.
 const OPTIMIZED: u64 = 600;
-/// Neighbouring seeds whose kernels the C compiler gets at once. These are the same in every run, so that kernels are found
-/// again that were compiled before.
+/// Number of neighbouring seeds whose kernels are compiled together. Blocks are the same in every
+/// run, so that cached kernels are found.
 const BLOCK: u64 = 32;
-/// How often everything is to occur.
+/// Required number of occurrences of each covered item.
 const HITS: u64 = 50;
-/// Failures that are shown in full.
+/// Number of failures that are shown in full.
 const SHOWN: usize = 8;
 
-/// What is covered beside what plans and data say.
+/// Covered items in addition to those of plans and data.
 const ALSO: &[&str] = &[
     "read Dense",
     "read SparseList",
@@ -73,10 +73,10 @@ struct Tally {
     faulted: u64,
     refused: u64,
     failures: Vec<(u64, Failure)>,
-    /// Kernels that the optimizing tier was to run, and those that it ran.
+    /// Numbers of kernels offered to the optimizing tier, and of kernels that it ran.
     offered: u64,
     optimized: u64,
-    /// Plans of seeds that it was to run.
+    /// Number of plans offered to the optimizing tier.
     plans: u64,
 }
 
@@ -125,7 +125,7 @@ fn random_plans_agree() {
     );
     report_failures(&mut tally.failures);
     assert_eq!(tally.optimized, tally.offered, "kernels that the optimizing tier did not run");
-    // A plan has a kernel at least, unless it is refused.
+    // A plan has at least one kernel unless it is rejected.
     let least = tally.plans - tally.refused.min(tally.plans);
     assert!(tally.optimized >= least, "{} kernels of {} plans by the optimizing tier", tally.optimized, tally.plans);
     if asked.is_none() {

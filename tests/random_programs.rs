@@ -1,9 +1,11 @@
-//! Random programs with random schedules, formats and data through every engine, with what they cover asserted.
+//! Random programs with random schedules, formats and data through every engine, with assertions
+//! about coverage.
 //!
-//! The interpreter of Notation defines what a program gives, over dense tensors and without its schedule. A failure prints
-//! the seed and a smaller program that fails in the same phase, with its inputs. A seed gives the same program on every
-//! machine; `REDPOLL_SEEDS=LOW..HIGH` runs others. The kernels of the first seeds, as many as `REDPOLL_OPTIMIZED` says or else
-//! all, go through the optimizing tier, too, unless they are long.
+//! The interpreter of Notation defines the results of a program, over dense tensors and without its
+//! schedule. A failure prints the seed and a smaller program that fails in the same phase, with its
+//! inputs. A seed gives the same program on every machine; `REDPOLL_SEEDS=LOW..HIGH` selects other
+//! seeds. The optimizing tier runs the kernels of the first seeds unless they are long: all seeds,
+//! or as many as `REDPOLL_OPTIMIZED` sets.
 
 use redpoll_logic::testing::Coverage;
 use redpoll_testing::engines::Failure;
@@ -17,18 +19,18 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The seeds that are run unless others are asked for.
+/// The default seeds.
 const SEEDS: Range<u64> = 0..3000;
-/// In how many formats a program runs, of so many programs one; the others run in one.
+/// Number of formats of every `EVERY`-th program; the others run in one format.
 const FORMATS: u64 = 2;
 const EVERY: u64 = 4;
-/// Neighbouring seeds whose kernels the C compiler gets at once.
+/// Number of neighbouring seeds whose kernels are compiled together.
 const BLOCK: u64 = 25;
-/// How often everything is to occur.
+/// Required number of occurrences of each covered item.
 const HITS: u64 = 5;
-/// The stack of a thread: code of some programs is nested deeply.
+/// The stack of a thread in bytes; the code of some programs is deeply nested.
 const STACK: usize = 256 << 20;
-/// Failures that are shown in full.
+/// Number of failures that are shown in full.
 const SHOWN: usize = 8;
 
 #[derive(Default)]
@@ -38,23 +40,23 @@ struct Tally {
     runs: u64,
     equal: usize,
     stored: usize,
-    /// Refused runs, by rule.
+    /// Number of rejected runs, by rule.
     refused: BTreeMap<String, u64>,
     undefined: u64,
     largest: usize,
-    /// Kernels that the optimizing tier was to run, and those that it ran.
+    /// Numbers of kernels offered to the optimizing tier, and of kernels that it ran.
     offered: u64,
     optimized: u64,
     failures: Vec<(u64, Failure)>,
 }
 
-/// The program of a seed in one of its formats.
+/// Returns the program of a seed in one of its formats.
 fn case(seed: u64, format: u64) -> Case {
     let case = random_case(seed, &Config::default());
     if format == 0 { case } else { redraw_formats(seed * FORMATS + format, &case) }
 }
 
-/// The label of a run.
+/// Returns the label of a run.
 fn label(seed: u64, format: u64) -> u64 {
     seed * FORMATS + format
 }
@@ -164,7 +166,7 @@ fn report_failures(failures: &mut [(u64, Failure)]) {
     }
     std::panic::set_hook(Box::new(|_| {}));
     optimizing::take(Taken::None);
-    // One of each phase first.
+    // Shows one failure of each phase first.
     let mut phases: Vec<&str> = Vec::new();
     let (mut shown, mut rest): (Vec<_>, Vec<_>) = (Vec::new(), Vec::new());
     for (label, failure) in failures.iter() {

@@ -1,6 +1,6 @@
-//! Kernels of the C tier under GCC's sanitizers, over buffers of exactly their size: those of the plan files, of the
-//! programs, and of programs whose coordinates are out of bounds. Without a check the sanitizer reports what the check
-//! prevents.
+//! Kernels of the C tier under GCC's sanitizers, over buffers of their exact sizes: kernels of plan
+//! files, of programs, and of programs with coordinates out of bounds. Without a check, the
+//! sanitizer reports the access that the check prevents.
 
 use redpoll_logic::text::parse_format;
 use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
@@ -23,18 +23,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Sizes and formats that each plan file is run in.
+/// Number of combinations of sizes and formats for each plan file.
 const CASES: usize = 2;
-/// Seeds of random programs that are run unless others are asked for.
+/// The default seeds of random programs.
 const SEEDS: Range<u64> = 0..1800;
-/// Random programs that are run of these seeds at least.
+/// Minimum number of random programs that run for the default seeds.
 const RANDOM: usize = 2000;
-/// Statements of the longest kernel of a random program that is run, unless its seed is asked for: long ones take most of the
-/// time, and do what short ones do.
+/// Largest number of statements in a kernel of a random program that runs by default. Longer
+/// kernels take most of the time and test the same code.
 const LONGEST: usize = 500;
-/// Kernels, or seeds of kernels, that are compiled together.
+/// Number of kernels, or seeds, that are compiled together.
 const TOGETHER: usize = 48;
-/// The stack of a thread: code of some programs is nested deeply.
+/// The stack of a thread in bytes; the code of some programs is deeply nested.
 const STACK: usize = 256 << 20;
 
 fn texts(folder: &str) -> Vec<(String, String)> {
@@ -46,15 +46,17 @@ fn texts(folder: &str) -> Vec<(String, String)> {
     paths.iter().map(|p| (name(p), std::fs::read_to_string(p).unwrap())).collect()
 }
 
-/// A kernel and the tensors that it runs over.
+/// A kernel and its input tensors.
 type Bound = (Draft, Vec<Tensor>);
 
-/// Runs kernels, in no particular order; every kernel ends with a status and no report.
+/// Runs kernels and returns their statuses in no particular order. Panics if the sanitizer reports
+/// an error.
 fn run(kernels: &[Bound]) -> Vec<Status> {
     run_parts(kernels.len(), &|part| Cow::Borrowed(&kernels[part]))
 }
 
-/// Runs the kernels of so many cases, on all processors; the kernels of neighbouring cases are compiled together.
+/// Runs the kernels of `cases` cases on all processors. Kernels of neighbouring cases are compiled
+/// together.
 fn run_parts<'a>(cases: usize, kernels: &(dyn Fn(Range<usize>) -> Cow<'a, [Bound]> + Sync)) -> Vec<Status> {
     let next = AtomicUsize::new(0);
     let worker = || {
@@ -79,7 +81,7 @@ fn run_parts<'a>(cases: usize, kernels: &(dyn Fn(Range<usize>) -> Cow<'a, [Bound
 /// Runs kernels that are compiled together.
 ///
 /// # Errors
-/// What the sanitizer reports.
+/// The report of the sanitizer.
 fn run_together(kernels: &[Bound]) -> Result<Vec<Status>, String> {
     let watch = |(draft, inputs): &Bound| Watched::new(draft, &inputs.iter().collect::<Vec<_>>()).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -106,10 +108,10 @@ fn plan_files_touch_just_their_own_memory() {
     run(&kernels);
 }
 
-/// The kernel of a program over tensors by name.
+/// Returns the kernel of a program over named tensors.
 ///
 /// # Errors
-/// Why the program is refused.
+/// If the program is rejected.
 fn kernel(text: &str, tensors: &[(&str, Tensor)], mode: FloatMode) -> Result<Bound, Box<Error>> {
     let bound = |name: &str| tensors.iter().find(|(n, _)| *n == name).map(|(_, t)| t.clone());
     let (written, _) = parse_over(text, &[], &|name| bound(name).map(|t| t.ty().clone()))?;
@@ -131,7 +133,8 @@ fn draft(text: &str, tensors: &[(&str, Tensor)]) -> Bound {
     kernel(text, tensors, FloatMode::default()).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Returns the kernel of a random program; `None` when a verifier refuses the program, or the kernel is too long.
+/// Returns the kernel of a random program; `None` if a verifier rejects the program, or the kernel
+/// is too long.
 fn random_kernel(seed: u64, config: &programs::Config, longest: usize) -> Option<Bound> {
     let tensor = |t: &programs::Tensor| {
         let dense = TensorType { format: Format::dense(t.ty.shape.len()), ..t.ty.clone() };
@@ -146,7 +149,8 @@ fn random_kernel(seed: u64, config: &programs::Config, longest: usize) -> Option
     (statements <= longest).then_some(kernel)
 }
 
-/// Random programs whose subscripts stay in bounds, and such that do not.
+/// Random programs with coordinates in bounds, and with unchecked ones, only access their own
+/// memory.
 #[test]
 fn random_programs_touch_just_their_own_memory() {
     let asked = asked_seeds();
@@ -172,7 +176,7 @@ fn ty(shape: &[u64], prim: Prim, format: &str) -> TensorType {
     TensorType { shape: shape.to_vec(), dtype: prim.into(), fill: Scalar::zero(prim), format }
 }
 
-/// A graph of so many vertices, each edge both ways.
+/// Returns a graph of `n` vertices, with each edge in both directions.
 fn graph(n: u64, format: &str) -> Tensor {
     let edges: Vec<(u64, u64)> = (0..n).flat_map(|i| [(i, (i * 7 + 3) % n), (i, (i * i + 1) % n)]).collect();
     let both: Vec<(u64, u64)> = edges.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]).collect();
@@ -256,7 +260,7 @@ fn coordinates_out_of_bounds_touch_nothing() {
     assert!(stopped * 10 > ends.len() * 7, "{ends:?}");
 }
 
-/// Protects that the sanitizer sees what checks prevent.
+/// The sanitizer detects the access that a check prevents.
 #[test]
 fn without_its_check_a_kernel_is_reported() {
     for (at, format) in [(3, "dense"), (-1, "dense"), (70, "bit-map")] {

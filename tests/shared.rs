@@ -1,6 +1,8 @@
-//! Programs on real graphs, matrices and tensors, where a collection is at hand, against plain loops written here.
+//! Programs on real graphs, matrices and tensors, compared with plain loops. Skipped if the
+//! collection is missing.
 //!
-//! The folder is `shared/datasets` beside the checkout, or the one that `REDPOLL_DATASETS` names.
+//! The collection is the folder `shared/datasets` next to the checkout, or the folder in
+//! `REDPOLL_DATASETS`.
 
 use redpoll::datasets::{ReadOptions, read};
 use redpoll::{Bindings, Session};
@@ -9,7 +11,7 @@ use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values, convert};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// A file of the collection as a tensor; `None` when there is no collection.
+/// Reads a file of the collection as a tensor; `None` if there is no collection.
 fn load(file: &str, format: Option<Format>) -> Option<Tensor> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/datasets");
     let folder = std::env::var_os("REDPOLL_DATASETS").map_or_else(beside, PathBuf::from);
@@ -21,7 +23,7 @@ fn load(file: &str, format: Option<Format>) -> Option<Tensor> {
     Some(loaded.into_tensor(format).expect("it fits into memory").0)
 }
 
-/// The entries as coordinates and numbers.
+/// Returns the entries as coordinates and numbers.
 fn entries(tensor: &Tensor) -> Vec<(Vec<u64>, f64)> {
     let triples = tensor.to_triples().expect("it fits into memory");
     (0..triples.len()).map(|k| (triples.place(k), triples.values.get(k).to_f64().expect("a number"))).collect()
@@ -33,7 +35,7 @@ fn run(text: &str, inputs: &[(&str, &Tensor)]) -> Tensor {
     run.unwrap_or_else(|e| panic!("{e}")).outputs.remove(0).1
 }
 
-/// A vector of small whole numbers.
+/// Returns a vector of small integers.
 fn vector(size: u64) -> Tensor {
     let fill = Scalar::zero(Prim::F64);
     let ty = TensorType { shape: vec![size], dtype: fill.dtype(), fill, format: Format::dense(1) };
@@ -46,7 +48,7 @@ fn whole(k: u64) -> f64 {
     (k * 7 % 11) as f64 - 5.0
 }
 
-/// Closed triples of edges, by a set of edges and lists of neighbours.
+/// Counts closed triples of edges, with a set of edges and lists of neighbours.
 fn closed_triples(edges: &[(Vec<u64>, f64)]) -> i64 {
     let set: HashSet<(u64, u64)> = edges.iter().map(|(p, _)| (p[0], p[1])).collect();
     let mut neighbours: HashMap<u64, Vec<u64>> = HashMap::new();

@@ -1,6 +1,7 @@
-//! `redpoll sql` and the REPL as their users meet them: rows, formats, files, messages, exit codes.
+//! `redpoll sql` and the REPL from the user's side: rows, formats, files, messages, exit codes.
 //!
-//! The feature `sql` of the package has them; `cargo test --workspace` turns it on, `cargo test` alone does not build them.
+//! They need the feature `sql` of the package, which `cargo test --workspace` enables and plain
+//! `cargo test` does not.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -11,14 +12,14 @@ use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// A run of the binary.
+/// A finished run of the binary.
 struct Ran {
     code: Option<i32>,
     out: String,
     err: String,
 }
 
-/// A folder in which the binary runs, with a home of its own.
+/// A temporary folder in which the binary runs, with its own home folder.
 struct Place {
     dir: TempDir,
 }
@@ -40,12 +41,12 @@ impl Place {
         command
     }
 
-    /// `redpoll sql` with those arguments.
+    /// Runs `redpoll sql` with the given arguments.
     fn sql(&self, args: &[&str]) -> Ran {
         ran(self.command().arg("sql").args(args).output().unwrap())
     }
 
-    /// `redpoll` with those lines on standard input.
+    /// Runs `redpoll` with the given lines on standard input.
     fn repl(&self, lines: &[&str]) -> Ran {
         let mut command = self.command();
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -62,13 +63,13 @@ fn ran(output: Output) -> Ran {
 }
 
 impl Ran {
-    /// The output of a run that must succeed.
+    /// Returns the output of a run, which must succeed.
     fn ok(self) -> String {
         assert_eq!(self.code, Some(0), "{}{}", self.out, self.err);
         self.out
     }
 
-    /// Asserts that it failed, with all these in the message.
+    /// Asserts that the run failed with all `parts` in its message.
     fn failed(&self, parts: &[&str]) {
         assert_eq!(self.code, Some(1), "{}{}", self.out, self.err);
         for part in parts {
@@ -83,7 +84,7 @@ fn contains_all(text: &str, parts: &[&str]) {
     }
 }
 
-/// Protects the example of the README: the triangles of a graph, claimed.
+/// The example of the README runs and is claimed: the triangles of a graph.
 #[test]
 fn the_triangles_of_a_real_graph_are_counted() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets/data/karate.mtx");
@@ -96,7 +97,7 @@ fn the_triangles_of_a_real_graph_are_counted() {
     contains_all(&explained, &["RedpollExec", "tensor a(", "count(*)"]);
 }
 
-/// Protects every kind of file: what one statement writes, another reads as a table.
+/// A file of every kind is written by one statement and read as a table by another.
 #[test]
 fn every_kind_of_file_is_a_table() {
     let place = Place::new();
@@ -112,7 +113,7 @@ fn every_kind_of_file_is_a_table() {
     }
 }
 
-/// Protects the three ways to print rows, and what there is to print when there are none.
+/// Rows are printed in each of the three formats, also if there are none.
 #[test]
 fn rows_are_printed_as_asked_for() {
     let place = Place::new();
@@ -131,11 +132,12 @@ fn rows_are_printed_as_asked_for() {
     contains_all(&ran.err, &["xml", "table, csv, json"]);
 }
 
-/// Protects expressions of thousands of parts, as programs write them, from the stack of a thread.
+/// Expressions with thousands of parts do not overflow the stack of a thread.
 #[test]
 fn long_expressions_are_answered() {
     let place = Place::new();
-    // Without room of its own, a stack of 2 MB has an end at 400 of these in a build for tests, and at 3000 in one for use.
+    // On a stack of 2 MB, about 400 of these parts overflow in a test build, and 3000 in a release
+    // build.
     let many = |part: &str, by: &str| vec![part; 600].join(by);
     let joined = "SELECT count(*) AS n FROM a JOIN a b ON a.i0 = b.i0 WHERE ";
     for (text, expected) in [
@@ -150,7 +152,7 @@ fn long_expressions_are_answered() {
     }
 }
 
-/// Protects users of damaged files: an error that names the file, whatever the file does to its reader.
+/// Damaged files give an error that names the file.
 #[test]
 fn damaged_files_are_errors() {
     let place = Place::new();
@@ -166,7 +168,7 @@ fn damaged_files_are_errors() {
             [0, 5, bytes.len() / 2, bytes.len() - 1].iter().map(|&end| bytes[..end].to_vec()).collect();
         for k in 0..24 {
             let mut damaged = bytes.clone();
-            // The end has the footer, the start the first blocks.
+            // The end has the footer, the start has the first blocks.
             let at = if k % 2 == 0 { bytes.len() - 1 - k * 11 } else { k * 37 };
             let end = (at + 6).min(damaged.len());
             damaged[at..end].fill(if k % 3 == 0 { 0xff } else { 0x7f });
@@ -175,7 +177,7 @@ fn damaged_files_are_errors() {
         for (k, damaged) in damages.into_iter().enumerate() {
             fs::write(path(&broken), damaged).unwrap();
             let ran = place.sql(&["SELECT count(s), sum(v), max(i) FROM t", "--table", &table]);
-            // Damage that no reader sees is none.
+            // Damage that no reader detects is accepted.
             assert!(matches!(ran.code, Some(0 | 1)), "{kind} {k}: {:?} {}", ran.code, ran.err);
             assert!(!ran.err.contains("panicked"), "{kind} {k}: {}", ran.err);
             assert!(ran.code == Some(0) || ran.err.contains("error"), "{kind} {k}: {}", ran.err);
@@ -183,7 +185,7 @@ fn damaged_files_are_errors() {
     }
 }
 
-/// Protects files with capitals in their header.
+/// Columns of files are found regardless of case.
 #[test]
 fn columns_of_files_are_found_whatever_their_case() {
     let place = Place::new();
@@ -193,7 +195,7 @@ fn columns_of_files_are_found_whatever_their_case() {
     assert_eq!(out, "UserId,total\n1,3\n2,4\n");
 }
 
-/// Protects what is declared or changed from being declared or changed again and again.
+/// Statements with side effects are not repeated.
 #[test]
 fn what_changes_something_is_not_repeated() {
     let place = Place::new();
@@ -203,7 +205,7 @@ fn what_changes_something_is_not_repeated() {
     assert_eq!(ran.err.matches("(median of 3)").count(), 1, "{}", ran.err);
 }
 
-/// Protects the line that tells the time, cold and warm.
+/// Repeated statements report their times, cold and warm.
 #[test]
 fn repeated_statements_tell_their_times() {
     let place = Place::new();
@@ -214,7 +216,7 @@ fn repeated_statements_tell_their_times() {
     assert_eq!(once.err, "");
 }
 
-/// Protects who shares a machine: the number of threads is theirs to say, and none is no number.
+/// Queries use the requested number of threads, and 0 threads are an error.
 #[test]
 fn threads_are_as_many_as_asked_for() {
     let place = Place::new();
@@ -230,7 +232,7 @@ fn threads_are_as_many_as_asked_for() {
     assert_eq!(ran.code, Some(2), "{}", ran.err);
 }
 
-/// Protects the quotients of SQL, which are DataFusion's in either float mode.
+/// Quotients in SQL are those of DataFusion in both float modes.
 #[test]
 fn quotients_are_those_of_sql_in_both_float_modes() {
     let place = Place::new();
@@ -242,7 +244,7 @@ fn quotients_are_those_of_sql_in_both_float_modes() {
     }
 }
 
-/// Protects files of statements.
+/// The statements of a file run in order.
 #[test]
 fn statements_of_a_file_run_one_after_the_other() {
     let place = Place::new();
@@ -266,7 +268,7 @@ fn statements_of_a_file_run_one_after_the_other() {
     assert_eq!(neither.code, Some(2));
 }
 
-/// Protects messages: each says what is wrong, where, and what to do next.
+/// Errors say what is wrong, where, and what to do next.
 #[test]
 fn errors_say_what_where_and_what_next() {
     let place = Place::new();
@@ -292,7 +294,7 @@ fn errors_say_what_where_and_what_next() {
     contains_all(&usage.err, &["a.mtx", "NAME=FILE"]);
 }
 
-/// Protects tensors in SQL: what a declaration says wrong is told with what would be right.
+/// Wrong declarations of tensors are errors that list valid ones.
 #[test]
 fn declarations_are_checked() {
     let place = Place::new();
@@ -311,7 +313,7 @@ fn declarations_are_checked() {
     assert!(!place.dir.path().join("x.mtx").exists(), "half-written");
 }
 
-/// Protects the session: statements over several lines, commands, and a bad statement among good ones.
+/// The REPL runs statements over several lines and commands, and continues after errors.
 #[test]
 fn the_repl_outlives_its_errors() {
     let place = Place::new();
@@ -360,11 +362,12 @@ fn the_repl_outlives_its_errors() {
         &["nonsense", "sql parser error", "none.mtx", "`.sheep` is no command", "`.help`", "none.sql"],
     );
     contains_all(&ran.err, &["1 row in "]);
-    // One line each for the counted rows, the two of a line, the tables and the file, and the text; none after `.timer off`.
+    // One line for each of: the counted rows, the two statements of a line, the tables, the file
+    // and the text. None after `.timer off`.
     assert_eq!(ran.err.lines().filter(|line| line.contains(" row") && line.contains(" in ")).count(), 6, "{}", ran.err);
 }
 
-/// Protects that Ctrl-C is heard by statements that do not pause, too, and that the session goes on.
+/// Ctrl-C interrupts statements that never yield, and the session continues.
 #[cfg(unix)]
 #[test]
 fn interrupted_statements_end_and_the_session_goes_on() {
@@ -392,7 +395,7 @@ fn interrupted_statements_end_and_the_session_goes_on() {
         }
         text
     });
-    // Whether the statement has begun is not told.
+    // The test cannot observe whether the statement has started.
     let mut tries = 0..600;
     while cancelled.recv_timeout(Duration::from_millis(100)).is_err() {
         assert!(tries.next().is_some(), "a minute of interruptions is not heard");
@@ -401,7 +404,7 @@ fn interrupted_statements_end_and_the_session_goes_on() {
     }
     writeln!(input, "SELECT 43 AS after;").unwrap();
     assert!(lines.any(|line| line.contains("43")));
-    // Rows that are printed can be interrupted, too.
+    // Printing rows can be interrupted too.
     writeln!(input, ".mode csv\nSELECT 'row' AS r, value FROM generate_series(1, 5000000);").unwrap();
     assert!(lines.any(|line| line.starts_with("row,")));
     let process = rustix::process::Pid::from_child(&child);
@@ -415,7 +418,8 @@ fn interrupted_statements_end_and_the_session_goes_on() {
     assert!(!reader.join().unwrap().contains("panicked"));
 }
 
-/// Protects scripts on standard input: the last statement runs without a semicolon, and the history stays at home.
+/// The last statement of standard input runs without a semicolon, and the history is in the home
+/// folder.
 #[test]
 fn the_end_of_the_input_ends_the_statement() {
     let place = Place::new();
@@ -425,7 +429,7 @@ fn the_end_of_the_input_ends_the_statement() {
     contains_all(&history, &["SELECT 1 AS one;"]);
 }
 
-/// Protects machines from statements and tables that take all their memory.
+/// Statements and tables beyond the memory limit are errors.
 #[test]
 fn tables_and_statements_take_no_more_than_the_limit() {
     let place = Place::new();
@@ -442,7 +446,7 @@ fn tables_and_statements_take_no_more_than_the_limit() {
     contains_all(&ran.err, &["Resources exhausted"]);
 }
 
-/// Protects statements that an editor has marked as UTF-8.
+/// Byte order marks before statements are skipped.
 #[test]
 fn a_byte_order_mark_before_statements_is_skipped() {
     let place = Place::new();

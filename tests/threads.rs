@@ -1,4 +1,5 @@
-//! Threads: results are the same bits on any number of them and in every run, and runs stop when they are asked to.
+//! Threads: results have the same bits on any number of threads and in every run, and runs can be
+//! cancelled.
 
 use redpoll::physical::assembly::Status;
 use redpoll::physical::run::Workers;
@@ -11,7 +12,8 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Plans over a skewed matrix of enough entries for some chunks: rows, lists of rows, columns and numbers are results.
+/// Plans over a skewed matrix with enough entries for several chunks. Results are rows, lists of
+/// rows, columns and numbers.
 const PLANS: [&str; 9] = [
     "(plan (query y (aggregate + 0 (mapjoin * (table A i k) (table A k i)) k)) (produces y))",
     "(plan (query y (aggregate + 0 (table A i k) k)) (produces y))",
@@ -42,7 +44,7 @@ fn session(threads: usize, engine: Engine) -> Session {
     Session::new(Config { engine, workers, ..Config::default() })
 }
 
-/// The arrays of the results of a plan, bit by bit.
+/// Returns the bytes of the arrays of all results of a plan.
 fn bits(session: &Session, plan: &str, bindings: &Bindings) -> Vec<Vec<u8>> {
     let outputs = session.prepare(plan, bindings).unwrap().run().unwrap().outputs;
     let arrays = |t: &Tensor| {
@@ -76,7 +78,7 @@ fn every_run_gives_the_same_bits() {
     }
 }
 
-/// Protects users who stop a run: all threads do, and the session goes on.
+/// A cancelled run ends on all threads, and the session can be used again.
 #[test]
 fn a_run_on_threads_is_cancelled() {
     let (bindings, session) = (bindings(Prim::F64, "csr"), session(2, Engine::Instant));
@@ -94,7 +96,7 @@ fn a_run_on_threads_is_cancelled() {
     assert_eq!(session.limits().memory.used(), 0);
 }
 
-/// Protects the memory limit, which all threads share.
+/// All threads share the memory limit.
 #[test]
 fn a_memory_limit_holds_on_threads() {
     let workers = Arc::new(Workers::new(NonZero::new(2).unwrap()));
@@ -104,8 +106,8 @@ fn a_memory_limit_holds_on_threads() {
     assert_eq!(session.limits().memory.used(), 0);
 }
 
-/// Protects the memory of users: what threads have written is in use twice for one array at a time, in the first run and
-/// in those that know what the one before has left.
+/// Appended lists take at most twice their bytes, in the first run and in runs that reuse the sizes
+/// of the previous run.
 #[test]
 fn lists_that_threads_append_take_at_most_twice_their_bytes() {
     let bindings = bindings(Prim::F64, "csr");
@@ -115,14 +117,14 @@ fn lists_that_threads_append_take_at_most_twice_their_bytes() {
         for k in 0..4 {
             let run = prepared.run().unwrap();
             let bytes: u64 = run.outputs.iter().map(|(_, tensor)| tensor.bytes()).sum();
-            // A thread has a row of 4096 places for itself.
+            // Each thread has its own row of 4096 coordinates.
             let most = 2 * bytes as usize + threads * (64 << 10);
             assert!(run.held <= most, "run {k} on {threads} threads: {} for {bytes}, {plan}", run.held);
         }
     }
 }
 
-/// Protects programs that ask for threads where there can be none: they are told, with the place.
+/// Loops that cannot be split into chunks are rejected, with the position in the text.
 #[test]
 fn loops_that_cannot_be_cut_are_refused() {
     let text = "(program (input x (type (shape 4) f64 0.0 dense)) (output y (type (shape 4) f64 0.0 dense))

@@ -1,4 +1,4 @@
-//! Invariants of the code base as tests: headers, leftovers, sizes of files, dependency order, folders.
+//! Invariants of the code base: headers, leftovers, sizes of files, dependency order, folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 /// The folders with code.
 const FOLDERS: [&str; 9] = ["logic", "optimizer", "physical", "datasets", "sql", "bench", "src", "tests", "examples"];
 
-/// The crates of the workspace and what of ours each may depend on.
+/// The crates of the workspace, and the crates of the workspace that each may depend on.
 const MAY_DEPEND_ON: [(&str, &[&str]); 8] = [
     ("logic", &[]),
     ("optimizer", &["redpoll-logic"]),
     ("physical", &["redpoll-logic"]),
     ("datasets", &["redpoll-logic", "redpoll-physical"]),
-    // Its tests run regions on the sessions of `redpoll`.
+    // The tests of `sql` run regions on the sessions of `redpoll`.
     ("sql", &["redpoll", "redpoll-logic", "redpoll-physical", "redpoll-datasets", "redpoll-testing"]),
-    // The last one is what its tests share.
+    // The last crate is shared by tests.
     (
         ".",
         &[
@@ -33,14 +33,14 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 8] = [
     ),
 ];
 
-/// A file longer than this says that two things live in it.
+/// Largest number of lines of a file; longer files should be split.
 const MOST_LINES: usize = 600;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every Rust file and its text.
+/// Returns every Rust file with its text.
 fn rust_files() -> Vec<(PathBuf, String)> {
     fn collect(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -64,14 +64,14 @@ fn is_test(path: &Path) -> bool {
         || path.file_stem().is_some_and(|s| s.to_string_lossy().ends_with("tests"))
 }
 
-/// Protects the way into each file: it starts with what it holds and why.
+/// Every file starts with a `//!` header.
 #[test]
 fn files_start_with_what_they_hold() {
     let bare: Vec<_> = rust_files().into_iter().filter(|(_, text)| !text.starts_with("//!")).map(|(p, _)| p).collect();
     assert!(bare.is_empty(), "files without a `//!` header: {bare:?}");
 }
 
-/// Protects against code that was left unfinished.
+/// The code has no unfinished parts.
 #[test]
 fn nothing_is_left_unfinished() {
     let leftovers = ["todo", "unimplemented", "dbg"].map(|name| format!("{name}!("));
@@ -82,7 +82,7 @@ fn nothing_is_left_unfinished() {
     }
 }
 
-/// Protects the size of files: many small ones. Tests are tables, which may be long.
+/// Files are small. Tests are tables, which may be long.
 #[test]
 fn files_stay_small() {
     let long = |(path, text): &(PathBuf, String)| !is_test(path) && text.lines().count() > MOST_LINES;
@@ -90,7 +90,7 @@ fn files_stay_small() {
     assert!(long.is_empty(), "files of more than {MOST_LINES} lines: {long:?}");
 }
 
-/// Protects the order of the crates: `logic` stands alone, `optimizer` and `physical` do not know each other.
+/// Crates depend in one direction: `logic` on none, `optimizer` and `physical` not on each other.
 #[test]
 fn crates_depend_downwards() {
     for (folder, allowed) in MAY_DEPEND_ON {
@@ -103,14 +103,14 @@ fn crates_depend_downwards() {
     }
 }
 
-/// Protects who opens a folder for the first time.
+/// Every folder with code has a README.
 #[test]
 fn folders_have_a_readme() {
     let missing: Vec<_> = FOLDERS.iter().filter(|f| !root().join(f).join("README.md").is_file()).collect();
     assert!(missing.is_empty(), "folders without README.md: {missing:?}");
 }
 
-/// Protects `unsafe` from spreading: it lives where code is loaded, called and given memory.
+/// Unsafe code occurs only where code is loaded, called and given memory.
 #[test]
 fn unsafe_code_stays_in_its_places() {
     let allowed = [
@@ -118,10 +118,10 @@ fn unsafe_code_stays_in_its_places() {
         "physical/src/emit",
         "physical/src/kernel",
         "physical/src/storage/array.rs",
-        // Functions for tests, which call machine code.
+        // Functions for tests that call machine code.
         "physical/src/assembly/examples.rs",
         "physical/src/testing/device.rs",
-        // Loops by hand that kernels are measured against: like kernels, they trust validated arrays.
+        // Hand-written loops of benchmarks, which trust validated arrays like kernels do.
         "bench/src/hand.rs",
     ];
     for (path, text) in rust_files() {

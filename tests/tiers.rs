@@ -1,5 +1,5 @@
-//! The tiers: the optimizing one takes over with the same bits, is missed where there is no compiler, is dumped, edited and
-//! run back.
+//! The tiers: the optimizing tier takes over with the same bits, is optional without a compiler,
+//! and its kernels are dumped, edited and run.
 
 use redpoll::logic::{Format, Scalar, TensorType};
 use redpoll::physical::emit::c::{CacheFolder, Options, Toolchain};
@@ -15,7 +15,7 @@ const RESIDUAL: &str = "(plan
     (query r (mapjoin / (table y i) (table n)))
     (produces r n))";
 
-/// More runs than a plan takes that is worth nothing but for being repeated.
+/// More runs than the optimizing tier needs to take over any plan.
 const MANY: usize = 1000;
 
 fn tensor(shape: &[u64], format: Format) -> Tensor {
@@ -46,7 +46,7 @@ fn bits(run: &Run) -> Vec<u64> {
     scalars.map(|s| s.to_bits().unwrap()).collect()
 }
 
-/// Runs until the compilation in the background must have begun, and waits for it.
+/// Runs until a background compilation must have started, and waits for it.
 fn repeat(prepared: &Prepared) -> Vec<u64> {
     let first = bits(&prepared.run().unwrap());
     for _ in 0..MANY {
@@ -57,7 +57,7 @@ fn repeat(prepared: &Prepared) -> Vec<u64> {
     first
 }
 
-/// Protects the bits of results when the optimizing tier takes over, and that a plan is one compilation.
+/// Results have the same bits after the optimizing tier takes over, and a plan is one compilation.
 #[test]
 fn the_optimizing_tier_takes_over_with_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
@@ -79,7 +79,8 @@ fn the_optimizing_tier_takes_over_with_the_same_bits() {
     assert_eq!(instant.tier(), Engine::Instant, "the instant tier was pinned");
 }
 
-/// Protects who has no C compiler: the instant tier goes on and says why, and only who insists gets an error.
+/// Without a C compiler the instant tier continues and says why; only an explicit request for the
+/// optimizing tier fails.
 #[test]
 fn without_a_compiler_the_instant_tier_goes_on() {
     let folder = tempfile::tempdir().unwrap();
@@ -94,7 +95,7 @@ fn without_a_compiler_the_instant_tier_goes_on() {
     assert!(error.contains("no C compiler") && error.contains("instant tier"), "{error}");
 }
 
-/// Protects the way from a dump to an edited kernel that runs.
+/// A dumped kernel can be edited and run.
 #[test]
 fn dumped_kernels_are_edited_and_run_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -130,7 +131,8 @@ fn dumped_kernels_are_edited_and_run_back() {
     let session = Session::new(back.clone());
     assert_eq!(session.prepare(other, &bindings()).unwrap().tier(), Engine::Instant, "another plan is not touched");
 
-    // Nor is one that is the same but for the names of its inputs, which a session takes for the same plan otherwise.
+    // Edited kernels do not apply to a plan with other names of inputs either, although sessions
+    // cache both as the same plan.
     let renamed = RESIDUAL.replace("(table A", "(table B");
     let both = bindings().with("B", tensor(&[20, 30], Format::csr()));
     let in_order = |texts: [&str; 2]| {

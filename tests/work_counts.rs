@@ -1,6 +1,8 @@
-//! Work and memory of programs, counted by the interpreter of Assembly at sizes n and 4n: just what the structure leaves.
+//! Work and memory of programs, counted by the interpreter of Assembly at sizes n and 4n, are
+//! proportional to the structure.
 //!
-//! Entries grow with the size, dimensions with its square or faster, so that a loop over a dimension would show.
+//! Entries grow with the size, dimensions with its square or faster, so that a loop over a
+//! dimension would be detected.
 
 use redpoll::{Bindings, Engine, Session};
 use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
@@ -11,7 +13,8 @@ use std::collections::BTreeSet;
 
 const SIZES: [u64; 2] = [40, 160];
 
-/// Checks that a number is at most so many for each unit of work at both sizes, and is no constant either.
+/// Checks that a count is at most `per_unit` for each unit of work at both sizes, and grows at most
+/// 1.5 times as fast as the work.
 fn check(what: &str, per_unit: f64, found: [(u64, u64); 2]) {
     for ((found, work), n) in found.iter().zip(SIZES) {
         let most = per_unit * *work as f64 + 64.0;
@@ -22,7 +25,7 @@ fn check(what: &str, per_unit: f64, found: [(u64, u64); 2]) {
     assert!(growth <= 1.5 * expected, "{what} grows by {growth}, the work by {expected}: {found:?}");
 }
 
-/// Two lists of so many entries each, in a dimension of the square of it and more.
+/// Returns two lists of `n` entries each, in a dimension of 10 n^2.
 fn two_lists(n: u64) -> (u64, [(&'static str, Tensor); 2]) {
     let (mut rng, size) = (Rng::new(n), n * n * 10);
     let list = |rng: &mut Rng| vector(size, some(rng, size, n), list());
@@ -51,7 +54,7 @@ fn element_wise_programs_visit_stored_entries() {
 
 #[test]
 fn what_lies_beyond_the_diagonal_is_not_visited() {
-    // Each row has n entries, of which two are on the side of the diagonal that is asked for.
+    // Each row has n entries, two of which are on the selected side of the diagonal.
     for (name, order) in [("above", "lt"), ("below", "gt")] {
         let found = SIZES.map(|n| {
             let size = n * n;
@@ -124,7 +127,7 @@ fn a_sparse_mask_leads_dense_operands() {
 
 #[test]
 fn a_window_of_a_list_is_all_that_is_visited() {
-    // Everywhere entries, of which a window of constant size is read: the work does not grow but for a search.
+    // All coordinates are stored, and a window of constant size is read: only a search grows.
     let iterations = SIZES.map(|n| {
         let size = n * n;
         let x = vector(size, 0..size, list());
@@ -154,7 +157,7 @@ fn gustavson_does_a_round_a_product() {
         bytes.push((counts.allocated_bytes, inputs + size_of_arrays(&outputs[0])));
         (counts.iterations, products + outputs[0].count_stored().unwrap() + 2 * n)
     });
-    // The coordinates of a row are sorted, or its places are visited: a few rounds each.
+    // The coordinates of a row are sorted, or all its coordinates are visited: a few rounds each.
     check("iterations of SpGEMM", 6.0, found);
     check("bytes of SpGEMM", 3.0, [bytes[0], bytes[1]]);
 }
@@ -166,7 +169,7 @@ fn size_of_arrays(tensor: &Tensor) -> u64 {
 
 #[test]
 fn outer_products_need_no_dense_result() {
-    // The result has n^4 places; a hash workspace holds what is stored.
+    // The result has n^4 coordinates; a hash workspace stores only its entries.
     let found = SIZES.map(|n| {
         let (mut rng, size) = (Rng::new(n), n * n);
         let (a, b) = (rows(&mut rng, n, size, 2), rows(&mut rng, n, size, 2));
@@ -202,14 +205,15 @@ fn sddmm_computes_what_the_mask_asks_for() {
 
 #[test]
 fn a_masked_product_is_computed_where_the_mask_asks() {
-    // The whole product takes a round for each of 20 entries of a row for each of 20 of another, 400 n.
+    // The whole product takes 400 n rounds: 20 entries of a row times 20 entries of another.
     let found = SIZES.map(|n| {
         let mut rng = Rng::new(n);
         let (mask, a, b) = (rows(&mut rng, n, n, 1), rows(&mut rng, n, n, 20), rows(&mut rng, n, n, 20));
         let work = 60 * n;
         let text = "(plan (query C (reformat csr (mapjoin ifelse (mapjoin ne (table M i j) 0)
             (aggregate min inf (mapjoin + (table A i k) (table B k j)) k) inf))) (produces C))";
-        // By rows and by columns, so that no copy is needed, which takes longer than so small a product.
+        // By rows and by columns, so that no copy is needed, which would cost more than this small
+        // product.
         let distances = |places: &[[u64; 2]], format: Format| {
             let lengths = matrix([n, n], places, format);
             let ty = TensorType { fill: Scalar::F64(f64::INFINITY), ..lengths.ty().as_ref().clone() };
@@ -237,7 +241,7 @@ fn triangles_intersect_the_lists_of_edges() {
     check("iterations of triangles", 2.0, found);
 }
 
-/// Bands of so many places a row around the diagonal.
+/// Returns the coordinates of a band with up to `width` entries on both sides of the diagonal.
 fn band(n: u64, width: u64) -> Vec<[u64; 2]> {
     (0..n).flat_map(|i| (i.saturating_sub(width)..(i + width + 1).min(n)).map(move |j| [i, j])).collect()
 }
@@ -260,7 +264,7 @@ fn blocks_and_bands_are_all_that_is_visited() {
 
 #[test]
 fn words_of_bits_and_rows_of_one_width_are_all_that_is_visited() {
-    // Besides the entries, a bit map has a word for 64 places.
+    // In addition to the entries, a bit map has a word for 64 coordinates.
     for (format, places_a_unit) in [("(dense (bit-map (element)))", 64), ("ell", u64::MAX)] {
         for body in
             ["(mapjoin * (table A i j) (table x j))", "(mapjoin * (index (reverse j) (table A i j)) (table x j))"]
@@ -297,8 +301,8 @@ fn blocks_and_runs_from_their_end_are_all_that_is_visited() {
 
 #[test]
 fn index_maps_visit_stored_entries() {
-    // A row for each map: the operation on a matrix of n entries in n * n columns, and what may be visited besides the
-    // entries: rows of the operand and of the result.
+    // Each row has a map: the operation on a matrix of n entries in n * n columns. In addition to
+    // the entries, rows of the operand and of the result may be visited.
     for (name, body) in [
         ("stride", "(index (stride j 2) (table A i j))"),
         ("stride from an offset", "(index (map ((j (+ (* 3 j) 1))) ((j 30))) (table A i j))"),
@@ -325,7 +329,7 @@ fn index_maps_visit_stored_entries() {
 
 #[test]
 fn scans_are_linear() {
-    // Along a list, to a result with every place stored; along both modes of a matrix, whose results are dense.
+    // Along a list, to a dense result; along both modes of a matrix, to dense results.
     let found = SIZES.map(|n| {
         let size = n * n;
         let x = vector(size, some(&mut Rng::new(n), size, n), list());
@@ -351,7 +355,7 @@ fn scans_are_linear() {
 
 #[test]
 fn scans_fold_runs_at_once() {
-    // Read where a list has entries, in a dimension of the square of their number.
+    // Scans are read at the entries of a list, in a dimension of the square of their number.
     for (name, body) in [
         ("read at few places", "(mapjoin * (table x i) (scan + (table y i) i))"),
         ("folded", "(aggregate + 0 (mapjoin * (table x i) (scan max (table y i) i)) i)"),
@@ -372,7 +376,8 @@ fn scans_fold_runs_at_once() {
 
 #[test]
 fn iteration_algebras_are_all_that_is_visited() {
-    // Two lists of n entries in a dimension of 10 n^2; where just one decides, the other one's entries do not count.
+    // Two lists of n entries in a dimension of 10 n^2. If one list decides alone, the entries of
+    // the other do not count.
     let define = "(define-op (f (x f64) (y f64)) f64 (+ (* x y) 1)";
     for (name, clauses, per_unit) in [
         ("intersection", "(iteration (intersection x y)) (elsewhere 0)", 1.5),
@@ -399,7 +404,7 @@ fn bodies_that_tell_fills_apart_need_no_declaration() {
         let text = format!("(plan {gcd} (query z (mapjoin gcd (table x i) (table y i))) (produces z))");
         (count(&text, &inputs).0.iterations, 2 * n)
     });
-    // A round for each entry and those of the algorithm in it.
+    // A round for each entry, plus the rounds of the algorithm.
     check("gcd", 6.0, found);
 }
 
@@ -420,7 +425,7 @@ fn what_nothing_was_folded_into_is_not_stored() {
 
 #[test]
 fn folds_end_where_they_are_decided() {
-    // The first of the values decides, whatever the size.
+    // The first value decides, for any size.
     for (name, body) in [
         ("any", "(aggregate or false (mapjoin gt (table x i) 0) i)"),
         ("all", "(aggregate and true (mapjoin lt (table x i) 0) i)"),
@@ -440,8 +445,7 @@ fn folds_end_where_they_are_decided() {
 
 #[test]
 fn complements_and_positions_decide_what_is_visited() {
-    // What one operand stores and the other does not: the other's entries are met where the first has some, and no place
-    // that neither stores.
+    // At most the entries of both operands are visited, and no coordinates that neither stores.
     for (name, body) in [
         ("and not", "(mapjoin and (mapjoin gt (table x i) 0) (mapjoin not (mapjoin gt (table y i) 0)))"),
         ("xor", "(mapjoin xor (mapjoin gt (table x i) 0) (mapjoin gt (table y i) 0))"),
@@ -462,7 +466,7 @@ fn complements_and_positions_decide_what_is_visited() {
 
 #[test]
 fn strict_floats_visit_what_relaxed_ones_skip() {
-    // 0 * x is not 0 where x is infinite or no number.
+    // 0 * x is not 0 if x is infinite or NaN.
     let n = SIZES[1];
     let (x, y) = (vector(n, (0..n).step_by(20), list()), vector(n, 0..n, Format::dense(1)));
     let iterations = [FloatMode::Relaxed, FloatMode::StrictIeee].map(|float_mode| {

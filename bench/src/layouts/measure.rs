@@ -1,9 +1,10 @@
-//! Runs the candidates of a group, those that the estimate calls cheapest first.
+//! Runs the candidates of a group in the order of estimated cost.
 //!
-//! What is estimated at more than [`Settings::screen`] times the cheapest is not run. Every other candidate runs once; what
-//! takes longer than [`CUT`] times the best so far is cancelled where it allocates, and does not run again. The others run
-//! until they have had their time, and those near the best once more in turns with it, so that what else the machine does
-//! meets them alike. Plans that come out the same run once.
+//! Candidates with an estimate above [`Settings::screen`] times the cheapest are not run. Every
+//! other candidate runs once. A run that takes longer than [`CUT`] times the best time so far is
+//! cancelled at its next allocation, and not repeated. The others are repeated within their budget.
+//! Candidates near the best then run again in turns, so that noise of the machine affects them
+//! alike. Equal plans run once.
 
 use super::candidates::{Candidate, candidates};
 use super::problems::Group;
@@ -16,84 +17,85 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Runs are cut at so many times the best time.
+/// Runs are cancelled at this multiple of the best time.
 pub const CUT: f64 = 10.0;
-/// Runs of a candidate that is not cut, and rounds of turns, at least.
+/// Smallest number of runs of a candidate, and of rounds in turns.
 const LEAST: usize = 2;
-/// And at most so often.
+/// Largest number of runs of a candidate.
 const MOST: usize = 100;
-/// How often in its turn.
+/// Number of runs of a candidate in its turn.
 const IN_TURN: usize = 3;
-/// Seconds that the free choice may take.
+/// Time limit of the free choice in seconds.
 const FIRST: f64 = 60.0;
-/// Candidates this near to the best take turns with it.
+/// Candidates within this factor of the best time run in turns.
 const NEAR: f64 = 1.5;
 
-/// What a run of the experiment is told.
+/// The settings of the experiment.
 #[derive(Clone, Copy)]
 pub struct Settings {
     /// The tier.
     pub engine: Engine,
-    /// How many times the cost of the cheapest candidate one may have to be run.
+    /// Candidates run if their cost is at most this multiple of the cheapest cost.
     pub screen: f64,
-    /// Time for the runs of one candidate, its first one aside.
+    /// Time for the repeated runs of one candidate.
     pub budget: Duration,
-    /// Bytes that a plan may allocate.
+    /// Number of bytes that a plan may allocate.
     pub memory: usize,
 }
 
-/// What became of a candidate.
+/// The measurements of a candidate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measured {
-    /// What is given; empty for the free choice.
+    /// A description of the fixed choices; empty for the free choice.
     pub name: String,
-    /// The estimated cost, in steps along a list; `None` where the optimizer refuses it.
+    /// The estimated cost in steps along a list; `None` if the optimizer rejects the choices.
     pub cost: Option<f64>,
-    /// The best time, in seconds; `None` where it was not run to its end.
+    /// The best time in seconds; `None` if no run finished.
     pub time: Option<f64>,
-    /// Why there is no time.
+    /// The reason why there is no time.
     pub left_out: Option<String>,
     /// The estimated numbers of events, by name.
     pub events: Vec<(String, f64)>,
 }
 
-/// What is said while a group is measured.
+/// A message sent while a group is measured.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Note {
-    /// The first run of a candidate begins, which may take so many seconds.
+    /// The first run of a candidate starts.
     Begins {
-        /// The number of the candidate.
+        /// The index of the candidate.
         candidate: usize,
-        /// Seconds.
+        /// The time limit of the run in seconds.
         seconds: f64,
     },
-    /// That run has ended.
+    /// The run has ended.
     Ended,
     /// The group is measured.
     Outcome(Box<Outcome>),
 }
 
 impl Measured {
-    /// Whether it was run, or was not for a reason.
+    /// Returns whether the candidate was run, or left out for a reason.
     fn tried(&self) -> bool {
         self.time.is_some() || self.left_out.is_some()
     }
 }
 
-/// What became of a group; the first candidate is the free choice.
+/// The measurements of a group.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// The workload.
     pub workload: String,
     /// The input.
     pub data: String,
-    /// How it is stored.
+    /// The formats of the inputs.
     pub stored: String,
-    /// What the optimizer chose freely.
+    /// The plan that the optimizer chose freely.
     pub choice: String,
-    /// The factor by which the number of stored values of the result is estimated wrong, where it is known.
+    /// The factor by which the number of stored values of the result is over- or underestimated, if
+    /// the result is sparse.
     pub size_error: Option<f64>,
-    /// All candidates.
+    /// All candidates, with the free choice first.
     pub candidates: Vec<Measured>,
 }
 
@@ -103,10 +105,11 @@ struct Ready {
     limits: Limits,
 }
 
-/// Measures all candidates of a group but some, which are known to take too long.
+/// Measures all candidates of a group except `without`, which are known to exceed their time limit.
+/// Calls `say` with each message.
 ///
 /// # Errors
-/// When the free choice cannot be planned or run.
+/// If the free choice cannot be planned or run.
 pub fn measure(group: &Group, settings: Settings, without: &[usize], say: &mut dyn FnMut(&Note)) -> Result<Outcome> {
     let all = candidates(group.workload);
     let planned: Vec<Option<Ready>> = all.iter().map(|c| plan(c, group, Engine::LogicInterpreter, settings)).collect();
@@ -118,7 +121,7 @@ pub fn measure(group: &Group, settings: Settings, without: &[usize], say: &mut d
     let cheapest = (0..all.len()).map(cost).fold(f64::INFINITY, f64::min);
     let mut turns: Vec<usize> = (0..all.len()).collect();
     turns.sort_by(|a, b| cost(*a).total_cmp(&cost(*b)));
-    // The free choice sets the mark.
+    // The free choice runs first and sets the best time.
     turns.retain(|k| *k != 0);
     turns.insert(0, 0);
     let (mut best, mut size_error) = (f64::INFINITY, None);
@@ -164,7 +167,7 @@ pub fn measure(group: &Group, settings: Settings, without: &[usize], say: &mut d
     Ok(Outcome { workload, data, stored, choice, size_error, candidates: measured })
 }
 
-/// Orders, formats and workspaces in one line.
+/// Describes the loop orders and output formats of all queries in one line.
 fn describe(prepared: &Prepared) -> String {
     let decisions = prepared.report().decisions.iter().map(|decision| {
         let order: Vec<&str> = decision.order.iter().map(redpoll_logic::Field::as_str).collect();
@@ -208,8 +211,8 @@ fn too_long() -> String {
     format!("over {CUT} times the best")
 }
 
-/// The best time of several runs after the first one, and how wrong the size of the result was estimated; or why there is
-/// none.
+/// Returns the best time of several runs after the first one, and the estimation error of the
+/// result's size, or the reason why the candidate is left out.
 fn repeated(
     plan: &Ready,
     (mut least, error): (f64, Option<f64>),
@@ -229,8 +232,8 @@ fn repeated(
     Ok((least, error))
 }
 
-/// The time of a run with nothing beside it: that a thread begins and ends takes longer than short kernels, and leaves
-/// caches and branch predictors to them as no user finds them.
+/// Returns the time of a run without a watching thread. Starting and joining a thread takes longer
+/// than short kernels, and disturbs their caches and branch predictors.
 fn timed(Ready { prepared, .. }: &Ready) -> Result<f64, String> {
     let start = Instant::now();
     let run = prepared.run();
@@ -238,7 +241,8 @@ fn timed(Ready { prepared, .. }: &Ready) -> Result<f64, String> {
     run.map(|_| time).map_err(|error| error.to_string())
 }
 
-/// The time of a run, which is cancelled after so many seconds where it can be.
+/// Runs a plan once and cancels it after `most` seconds. Returns its time and the estimation error
+/// of the result's size.
 fn once(Ready { prepared, limits }: &Ready, most: f64) -> Result<(f64, Option<f64>), String> {
     let cancel = limits.cancel.clone();
     let (done, waiting) = channel::<()>();
@@ -268,7 +272,7 @@ fn once(Ready { prepared, limits }: &Ready, most: f64) -> Result<(f64, Option<f6
     Ok((time, error))
 }
 
-/// Runs those near the best in turns.
+/// Runs the candidates near the best in turns.
 fn take_turns(ready: &[(usize, Ready)], measured: &mut [Measured], best: f64, budget: Duration) {
     let near: Vec<&(usize, Ready)> =
         ready.iter().filter(|(k, _)| *k == 0 || measured[*k].time.is_some_and(|t| t < NEAR * best)).collect();
@@ -278,7 +282,7 @@ fn take_turns(ready: &[(usize, Ready)], measured: &mut [Measured], best: f64, bu
             break;
         }
         for (k, plan) in &near {
-            // The first of these runs finds what the plan before has left.
+            // The first of these runs sees the caches of the previous plan.
             for time in (0..IN_TURN).flat_map(|_| timed(plan)) {
                 measured[*k].time = measured[*k].time.map(|known| known.min(time));
             }
