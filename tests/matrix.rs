@@ -360,7 +360,7 @@ fn draw(rng: &mut Rng, ty: &TensorType, [low, high]: [i64; 2]) -> Dense {
 
 /// Removes values that the levels from `depth` on cannot store, for formats in the order of the
 /// modes. A level that is not general retains one coordinate per fiber, or one run of equal values
-/// if it is innermost and stores runs.
+/// if the level is innermost and stores runs.
 fn limit(rng: &mut Rng, ty: &TensorType, (values, depth): (&mut [Scalar], usize)) {
     let Some(level) = ty.format.levels.get(depth) else { return };
     let n = ty.shape[depth] as usize;

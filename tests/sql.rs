@@ -1,7 +1,7 @@
 //! `redpoll sql` and the REPL from the user's side: rows, formats, files, messages, exit codes.
 //!
-//! They need the feature `sql` of the package, which `cargo test --workspace` enables and plain
-//! `cargo test` does not.
+//! These tests need the feature `sql` of the package, which `cargo test --workspace` enables and
+//! plain `cargo test` does not.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

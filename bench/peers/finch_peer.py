@@ -1,7 +1,7 @@
 """finch-tensor: Finch in Python, compiled through Numba. (Its other compiler is Finch.jl, which needs Julia.)
 
-Version 0.7.0 compiles anew in every call, gives dense results, and refuses indices of 32 bits. Sums of two sparse matrices
-and folds over a whole one gave wrong results in some cases, so that operations which need them are left out.
+Version 0.7.0 compiles again in every call, returns dense results, and rejects 32-bit indices. Sums of two
+sparse matrices, and folds over a whole matrix, were wrong in some cases, so operations with these are left out.
 """
 
 from importlib.metadata import version as version_of
@@ -27,7 +27,7 @@ def dense(tensor):
 
 
 class Result:
-    """A result of Finch until it is checked."""
+    """A result of Finch before it is checked."""
 
     def __init__(self, value):
         self.value = value

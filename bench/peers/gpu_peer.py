@@ -1,9 +1,9 @@
-"""cuSPARSE through CuPy and PyTorch beside redpoll on a device, over the inputs that `gpu --out` has left.
+"""Compares cuSPARSE, through CuPy and PyTorch, with redpoll on a device, over the inputs from `gpu --out`.
 
     python gpu_peer.py FOLDER [--dry]
 
-Times are medians by events of the device; a package that is missing is named and left out. With `--dry` SciPy takes their place,
-and PyTorch on the host where there is one, and their results are compared with those that `gpu --dry` has left.
+Times are medians, measured by events of the device. A missing package is reported and left out. With `--dry`,
+SciPy, and PyTorch on the host if available, replace both, and their results are compared with those of `gpu --dry`.
 """
 
 import json
@@ -25,19 +25,19 @@ AIMS = (1.0, 0.8)
 
 
 class Coords:
-    """A tensor of rank 3, by the coordinates of its entries and their values."""
+    """A tensor of rank 3 as coordinates and values of its entries."""
 
     def __init__(self, shape, coords, values):
         self.shape, self.coords, self.values = shape, coords, values
 
     def pieces(self):
-        """The entries in pieces, so that what is made for each of them fits a device."""
+        """Splits the entries into pieces whose temporaries fit a device."""
         for first in range(0, len(self.values), PIECE):
             own = slice(first, first + PIECE)
             yield Coords(self.shape, self.coords[:, own], self.values[own])
 
     def by_rows(self, sparse, put):
-        """The matrix that adds up the entries of each row, which are sorted: row `i` has a column for each of its entries."""
+        """Returns the matrix that adds up the sorted entries of each row: row `i` has a column for each of its entries."""
         entries = np.arange(len(self.values))
         ends = np.searchsorted(self.coords[0], np.arange(self.shape[0] + 1))
         parts = (put(self.values), put(entries), put(ends))
@@ -45,7 +45,7 @@ class Coords:
 
 
 def load(folder, described):
-    """What `gpu --out` has left and described so."""
+    """Reads a tensor of `gpu --out` from its description."""
     part = lambda name: np.load(folder / f"{described['file']}.{name}.npy")
     shape, values = tuple(described["shape"]), part("values").astype(np.float64)
     if described["stored"] == "dense":
@@ -63,7 +63,7 @@ def time_on_host(work):
 
 
 class Products:
-    """The kernels by the products of sparse matrices that SciPy has and CuPy by the same names."""
+    """The kernels, by products of sparse matrices that SciPy and CuPy provide under the same names."""
 
     def work(self, kernel, inputs):
         if kernel == "spmv":
@@ -111,7 +111,7 @@ class CuPy(Products):
 
 
 class SciPy(Products):
-    """In place of the others, on the host."""
+    """SciPy on the host, which replaces the other peers."""
 
     def __init__(self):
         self.sparse, self.put_array = sp, np.asarray
@@ -137,7 +137,7 @@ class Torch:
         if device == "cuda" and not torch.cuda.is_available():
             raise ImportError("PyTorch sees no device")
         self.torch, self.device = torch, device
-        # The handed-over data are valid, and checking them takes time.
+        # The data from redpoll are valid, and checks take time.
         torch.sparse.check_sparse_tensor_invariants.disable()
 
     def name(self):
@@ -194,7 +194,7 @@ class Torch:
         return start.elapsed_time(end)
 
     def bandwidth(self):
-        """Bytes a second that a copy within the device reads and writes."""
+        """Returns the bytes per second that a copy within the device reads and writes."""
         source = self.torch.ones(1 << 27, dtype=self.torch.float64, device=self.device)
         target = self.torch.empty_like(source)
         times = [self.time(lambda: target.copy_(source)) for _ in range(ROUNDS)]
@@ -205,12 +205,12 @@ def peers(dry):
     for peer in (SciPy, lambda: Torch("cpu")) if dry else (CuPy, Torch):
         try:
             yield peer()
-        except Exception as missing:  # A driver that does not fit raises errors of its own.
+        except Exception as missing:  # An incompatible driver raises its own errors.
             print(f"a peer is left out: {missing}")
 
 
 def measure(peer, work):
-    """The median time; no round begins after so long."""
+    """Returns the median time; no round starts after `LONGEST` seconds."""
     work()
     times, begin = [], time.perf_counter()
     while len(times) < ROUNDS and (not times or time.perf_counter() - begin < LONGEST):
@@ -219,7 +219,7 @@ def measure(peer, work):
 
 
 def compare(kernel, folder, line, work):
-    """Holds what a peer comes to against what was left of redpoll's results."""
+    """Compares the results of a peer with redpoll's results."""
     [found] = (load(folder, result) for result in line["results"])
     expected = work()
     dense = lambda a: np.asarray(a.todense() if sp.issparse(a) else a.to_dense() if hasattr(a, "to_dense") else a)
@@ -255,7 +255,7 @@ def main(folder, dry):
                     compare(kernel, folder, line, work)
                 theirs = measure(peer, work)
                 cells.append(f"{theirs:.3f} ({theirs / ms:.2f}x)")
-            except Exception as failure:  # One that runs out of memory of the device does not end the table.
+            except Exception as failure:  # A peer that runs out of device memory does not end the table.
                 if dry:
                     raise
                 cells.append(f"failed: {type(failure).__name__}")

@@ -30,7 +30,7 @@ def full(tensor):
 
 
 class Result:
-    """A result in GraphBLAS until it is checked."""
+    """A result in GraphBLAS before it is checked."""
 
     def __init__(self, value):
         value.wait()
@@ -92,7 +92,7 @@ def fused(inputs, _):
     a, b, c = matrix(inputs["A"]), matrix(inputs["B"]), matrix(inputs["C"])
 
     def run():
-        # The sum is computed where C asks for it.
+        # The sum is computed only at the coordinates of C.
         s = Matrix(a.dtype, *a.shape)
         s(c.S) << monoid.plus(a | b)
         return Result(binary.times(s & c).new())
@@ -123,7 +123,7 @@ def sddmm(inputs, _):
 
 
 def where(tensor):
-    """The places of a dense array that hold `true`."""
+    """Returns the coordinates of a dense array with value `true`."""
     (places,) = np.nonzero(tensor.array)
     return Vector.from_coo(places, True, size=len(tensor.array))
 

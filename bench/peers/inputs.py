@@ -1,4 +1,4 @@
-"""The inputs of a workload, read from the files that the harness wrote."""
+"""The inputs of a workload, read from files of the harness."""
 
 import os
 
@@ -6,11 +6,11 @@ import numpy as np
 
 
 class Unsupported(Exception):
-    """A peer has no way to compute a workload; the message says why."""
+    """The error of a peer that does not support a workload; the message says why."""
 
 
 class Input:
-    """One input: `array` of a dense one; `coords`, one row a mode, and `values` of a sparse one, sorted row-major."""
+    """One input: `array` if dense; `coords`, with one row per mode, and `values` if sparse, sorted row-major."""
 
     def __init__(self, folder, description):
         self.name = description["name"]
@@ -25,7 +25,7 @@ class Input:
             self.values = np.load(path + ".values.npy")
 
     def csr(self, dtype=None):
-        """The matrix as SciPy has it, with indices of 32 bits where they fit."""
+        """Returns the matrix as a SciPy matrix, with 32-bit indices if possible."""
         import scipy.sparse as sp
 
         values = self.values if dtype is None else self.values.astype(dtype)
@@ -33,7 +33,7 @@ class Input:
 
 
 class Inputs(dict):
-    """All inputs by name."""
+    """Returns all inputs by name."""
 
     def __init__(self, task):
         super().__init__((d["name"], Input(task["folder"], d)) for d in task["inputs"])

@@ -1,4 +1,4 @@
-"""Polars: joins and groups of tables with a column a mode, on the in-memory engine."""
+"""Polars: joins and groups of tables with a column for each mode, on the in-memory engine."""
 
 import numpy as np
 import polars as pl
@@ -11,7 +11,7 @@ def version():
 
 
 def frame(tensor, *names):
-    """The table of an input: its modes by names, and its values by the name of the input."""
+    """Returns the table of an input: columns of modes with the given names, and values under the name of the input."""
     if tensor.dense:
         coords, values = np.indices(tensor.shape).reshape(len(tensor.shape), -1), tensor.array.reshape(-1)
     else:
@@ -21,7 +21,7 @@ def frame(tensor, *names):
 
 
 class Result:
-    """A table until it is checked: the columns of modes, then that of values."""
+    """A table before it is checked: columns of modes, followed by the column of values."""
 
     def __init__(self, table, shape):
         self.table, self.shape = table, shape
@@ -33,7 +33,7 @@ class Result:
 
 
 def product(left, right, modes, shape):
-    """The sum of products over the joined mode `k`, by the other ones."""
+    """Returns the operation that sums products over the joined mode `k`, grouped by the other modes."""
 
     def build(inputs, _):
         (a, a_modes), (b, b_modes) = left, right

@@ -1,4 +1,4 @@
-"""SciPy, and NumPy where arrays are dense."""
+"""SciPy, and NumPy for dense arrays."""
 
 import numpy as np
 import scipy
@@ -112,7 +112,7 @@ def tensor_plus(inputs, _):
     shape = inputs["X"].shape
 
     class Result:
-        """Keeps the unfolded sum until it is checked."""
+        """The unfolded sum before it is checked."""
 
         def __init__(self, matrix):
             self.matrix = matrix

@@ -1,7 +1,8 @@
-"""A peer in Python as a server of the harness: `serve.py NAME` answers requests on the standard input, a line of JSON each.
+"""The server of a peer in Python: `serve.py NAME` answers requests on the standard input, a line of JSON each.
 
-The module `NAME_peer` has `version()`, perhaps `set_threads(n)`, and `OPERATIONS`, from the names of workloads to functions
-that take inputs and parameters, build what runs best, and return a function that computes the results.
+The module `NAME_peer` has `version()`, optionally `set_threads(n)`, and `OPERATIONS`. The latter maps the name of a
+workload to a function that takes inputs and parameters, builds the formats that run fastest, and returns a function
+that computes the results.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""PyData/Sparse, with its arrays in the format that it takes for each workload."""
+"""PyData/Sparse, with arrays in the format that each workload requires."""
 
 import numpy as np
 import sparse
@@ -23,7 +23,7 @@ def gcxs(tensor):
 
 
 class Result:
-    """A result of PyData/Sparse until it is checked."""
+    """A result of PyData/Sparse before it is checked."""
 
     def __init__(self, value):
         self.value = value

@@ -1,4 +1,4 @@
-"""Checksums of results, as `bench/src/checks.rs` has them."""
+"""Checksums of results, the same as in `bench/src/checks.rs`."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Entries(NamedTuple):
-    """A sparse result: coordinates, one row a mode, and values."""
+    """A sparse result: coordinates, with one row per mode, and values."""
 
     coords: np.ndarray
     values: np.ndarray
@@ -14,7 +14,7 @@ class Entries(NamedTuple):
 
 
 def sums_of(result, fill):
-    """The checksums of a result: a number, an array, a matrix of SciPy, `Entries`, or what has a method that gives one."""
+    """Returns the checksums of a result: a number, an array, a SciPy matrix, `Entries`, or an object with a method `entries`."""
     if hasattr(result, "entries"):
         result = result.entries()
     if hasattr(result, "tocoo"):
@@ -44,6 +44,6 @@ def sums_of(result, fill):
 
 
 def weights(numbers):
-    """The weights of places by their row-major numbers: from 0 to 1, in steps of 2^-20."""
+    """Returns the weights of coordinates by row-major number: multiples of 2^-20 below 1."""
     with np.errstate(over="ignore"):
         return ((numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(44)) / float(1 << 20)

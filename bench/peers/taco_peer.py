@@ -1,4 +1,4 @@
-"""TACO's command line: it reads files, compiles a kernel, and times it by its own clock."""
+"""TACO's command line: reads files, compiles a kernel, and measures its time."""
 
 import os
 import re
@@ -34,7 +34,7 @@ def version():
 
 
 def write(tensor, folder):
-    """A FROSTT file of an input; the last place is written although it may be zero, for it tells the shape."""
+    """Writes an input as a FROSTT file. The last coordinate is always written, even for a zero, because it determines the shape."""
     if tensor.dense:
         coords, values = np.indices(tensor.shape).reshape(len(tensor.shape), -1), tensor.array.reshape(-1)
     else:
@@ -53,7 +53,7 @@ def formats(tensor):
 
 
 class Run:
-    """A task of TACO; the time is its own, since each call reads and compiles."""
+    """A task of TACO. TACO measures the time itself, because each call also reads and compiles."""
 
     def __init__(self, inputs, expression, output):
         self.folder = tempfile.TemporaryDirectory()

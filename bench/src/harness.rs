@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 /// Longest wait for the threads of other sides to become idle, longer than any known runtime spins.
 const LONGEST_REST: Duration = Duration::from_millis(500);
 
-/// Length of the unmeasured calls before each measurement. They give the processor time to reach
-/// its full speed, and refill caches with the data of this side.
+/// Length of the unmeasured calls before each measurement. The calls give the processor time to
+/// reach its full speed, and refill caches with the data of this side.
 const RUN_UP: Duration = Duration::from_millis(20);
 
 /// Limits on the measurements of a workload.
@@ -53,7 +53,7 @@ impl Budget {
     }
 }
 
-/// Starts the server of redpoll with the given number of threads.
+/// A function that starts the server of redpoll with the given number of threads.
 pub type Start = dyn Fn(usize) -> Result<Client>;
 
 /// A harness that measures workloads within a budget. Its peers live from one workload to the next.

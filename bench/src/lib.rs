@@ -1,11 +1,16 @@
-//! Benchmarks of redpoll: a harness that compares redpoll with other engines, kernels next to
-//! hand-written loops of the same algorithm over the same arrays, and the time from the text of a
-//! plan to its first result.
+//! Benchmarks of redpoll.
 //!
-//! The binary `redpoll-bench` is the harness. `ratios` prints the table of kernels and hand-written
-//! loops, `tiers` the table of both tiers, `latency` the phases of every program, `layouts` the
-//! optimizer's choices next to all others, `calibrate` the constants of the cost model, and `gpu`
-//! kernels on a device. The criterion benchmarks under `benches/` track single kernels over time.
+//! The binary `redpoll-bench` is the harness, which compares redpoll with other engines. The other
+//! binaries print tables:
+//!
+//! - `ratios`: kernels next to hand-written loops of the same algorithm over the same arrays
+//! - `tiers`: the optimizing tier next to the instant tier
+//! - `latency`: the phases from the text of a plan to its first result
+//! - `layouts`: the optimizer's choices next to all others
+//! - `calibrate`: the constants of the cost model
+//! - `gpu`: kernels on a device
+//!
+//! The criterion benchmarks under `benches/` track single kernels over time.
 
 pub mod arrays;
 pub mod calibration;

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Measures redpoll beside other engines.
+/// Compares redpoll with other engines.
 #[derive(Parser)]
 #[command(name = "redpoll-bench", version, about, args_conflicts_with_subcommands = true)]
 struct Cli {

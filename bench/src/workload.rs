@@ -97,7 +97,7 @@ pub enum Made {
     Absent(String),
 }
 
-/// A program of redpoll: computes all results, in one or several plans.
+/// A program of redpoll, which computes all results in one or several plans.
 pub type Program = Box<dyn Fn(&mut Runner) -> Result<Vec<Tensor>>>;
 
 /// A workload with its data.

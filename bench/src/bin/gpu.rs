@@ -3,8 +3,7 @@
 //!
 //! Without a device, the program reports that nothing was measured and succeeds. `--out FOLDER`
 //! writes inputs and times for `peers/gpu_peer.py`. With `--dry`, the interpreter of grids replaces
-//! the device and results are written too, so that everything around a device can be tested without
-//! one.
+//! the device, and results are written too; this tests everything except the device.
 #![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
 
 use anyhow::Result;

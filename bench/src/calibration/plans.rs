@@ -11,7 +11,7 @@ use redpoll_optimizer::Config;
 
 /// A plan with several sizes and with choices fixed for the optimizer.
 pub struct Plan {
-    /// The name of the plan, which says what it measures.
+    /// The name of the plan, after the events that it measures.
     pub name: &'static str,
     /// The plan; its result is `R`.
     pub text: &'static str,

@@ -35,7 +35,7 @@ fn close(a: &Cell, b: &Cell) -> bool {
     }
 }
 
-/// Returns all rows, sorted by their cells without floats.
+/// Returns all rows, sorted by their cells, with floats rounded to four digits.
 fn rows(batches: &[RecordBatch]) -> Vec<Row> {
     let cell = |column: &ArrayRef, row: usize| match column.data_type() {
         _ if column.is_null(row) => Cell::Text("NULL".into()),

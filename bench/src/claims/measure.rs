@@ -75,8 +75,7 @@ pub(super) struct Measuring<'a> {
     runtime: &'a Runtime,
     /// The session that creates the tables.
     base: Session,
-    /// The warm sessions, by DataFusion alone and with claimed regions. They are dropped when
-    /// tables change.
+    /// The warm sessions, by DataFusion alone and with claimed regions; dropped when tables change.
     sessions: Option<(Session, Session)>,
 }
 

@@ -65,11 +65,11 @@ pub fn measure(problems: &[Problem], engine: Engine, rounds: usize) -> Result<Me
     Ok(Measured { bytes: first.bytes() + results, kernels, run, cpu })
 }
 
-/// Poisons the memory of a device until this value is dropped.
+/// A guard that poisons the memory of a device until the guard is dropped.
 struct Poisoned(Option<Arc<Cuda>>);
 
 impl Poisoned {
-    /// Poisons the memory of an engine if it is a device.
+    /// Poisons the memory of an engine if the engine is a device.
     fn new(engine: Engine) -> Result<Poisoned> {
         let Engine::Cuda(ordinal) = engine else { return Ok(Poisoned(None)) };
         let cuda = Cuda::open(ordinal)?;

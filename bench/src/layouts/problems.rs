@@ -160,7 +160,7 @@ pub const WORKLOADS: &[Workload] = &[
     },
 ];
 
-/// Returns the input if a product can be followed by it again, otherwise its transpose.
+/// Returns a matrix that `a` can be multiplied with: `a` itself if square, otherwise its transpose.
 fn follower(a: &Content) -> Content {
     if a.shape[0] == a.shape[1] { a.clone() } else { transposed(a) }
 }

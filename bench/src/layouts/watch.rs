@@ -12,7 +12,8 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Returns the arguments with which this program measures a group without the given candidates.
+/// A function from candidates to the arguments with which this program measures a group without
+/// these candidates.
 pub type Arguments<'a> = &'a dyn Fn(&[usize]) -> Vec<String>;
 
 /// Measures a group in watched processes.

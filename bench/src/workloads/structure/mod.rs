@@ -51,5 +51,5 @@ fn variant(name: &str, inputs: &[(&str, &Content, &str)], text: &'static str) ->
     Ok(Variant::text(name, inputs.collect::<Result<_>>()?, text))
 }
 
-/// Unwraps what a maker of data gives, and returns what there is instead.
+/// Unwraps the result of a maker of data, or returns its `Made` from the caller.
 use super::matrices::present;
