@@ -366,8 +366,8 @@ fn folds_over_more_places_than_64_bits_count() {
     assert_eq!(fold("(aggregate + 0 (table P i j) i j)", &tensor(1.0.into(), 5.0.into())), Ok((all + 4.0).into()));
     let mean = format!("(mapjoin / (aggregate + 0 (mapjoin + (table P i j) 1) i j) {all})");
     assert_eq!(fold(&mean, &floats), Ok(1.0.into()));
-    // 2^66 coordinates have value 1, except for one with 5, modulo 2^64. The product of that many
-    // 2s is 0 modulo 2^64.
+    // Modulo 2^64: 2^66 coordinates have value 1, except for one with value 5, and a product of
+    // almost 2^66 factors 2 is 0.
     let ones = tensor(1i64.into(), 5i64.into());
     assert_eq!(fold("(aggregate + 0 (table P i j) i j)", &ones), Ok(4i64.into()));
     assert_eq!(fold("(aggregate * 1 (table P i j) i j)", &tensor(2i64.into(), 5i64.into())), Ok(0i64.into()));

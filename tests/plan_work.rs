@@ -21,8 +21,8 @@ struct Expert {
 }
 
 /// Checks that an optimized plan takes at most twice the innermost rounds of an expert's loops,
-/// that the unoptimized plan takes more, and that both give the same results. Returns the bytes
-/// that the optimized plan allocates.
+/// that the unoptimized plan takes at least `gain` times as many, and that both give the same
+/// results. Returns the bytes that the optimized plan allocates.
 fn check(what: &str, text: &str, inputs: &[(&str, Tensor)], expert: &Expert) -> u64 {
     let with = |subjects: Subjects| {
         let optimizer = Optimizer { worth: Worth(0.0), subjects, ..Optimizer::default() };

@@ -149,8 +149,7 @@ fn random_kernel(seed: u64, config: &programs::Config, longest: usize) -> Option
     (statements <= longest).then_some(kernel)
 }
 
-/// Random programs with coordinates in bounds, and with unchecked ones, only access their own
-/// memory.
+/// Random programs only access their own memory, with coordinates in and out of bounds.
 #[test]
 fn random_programs_touch_just_their_own_memory() {
     let asked = asked_seeds();

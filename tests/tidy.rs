@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The folders with code.
 const FOLDERS: [&str; 9] = ["logic", "optimizer", "physical", "datasets", "sql", "bench", "src", "tests", "examples"];
 
-/// The crates of the workspace, and the crates of the workspace that each may depend on.
+/// The crates of the workspace, and their allowed dependencies within the workspace.
 const MAY_DEPEND_ON: [(&str, &[&str]); 8] = [
     ("logic", &[]),
     ("optimizer", &["redpoll-logic"]),
