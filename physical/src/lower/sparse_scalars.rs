@@ -75,8 +75,9 @@ fn each_where<'t>(tree: &'t Tree, visit: &mut dyn FnMut(&'t Tree)) {
     }
 }
 
-/// Returns the scalar locals that a statement reads.
+/// Returns the scalar locals that a statement reads, without those that it declares itself.
 fn scalars(cx: &Cx<'_>, state: &State, tree: &Tree) -> Vec<TensorId> {
+    let own = tree.declared();
     let mut found: Vec<TensorId> = Vec::new();
     tree.for_each_term(&mut |t| {
         t.for_each_access(&mut |id| {
@@ -84,7 +85,7 @@ fn scalars(cx: &Cx<'_>, state: &State, tree: &Tree) -> Vec<TensorId> {
                 .acc(id)
                 .tensor
                 .filter(|t| cx.tensor(*t).scalar.is_some() && cx.program.tensors[t.index()].role == Role::Local);
-            found.extend(read.filter(|t| !found.contains(t)));
+            found.extend(read.filter(|t| !own.contains(t) && !found.contains(t)));
         });
     });
     found

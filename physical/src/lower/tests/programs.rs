@@ -459,6 +459,29 @@ fn comparisons_of_strided_coordinates() {
     }
 }
 
+/// Checks that the flag of a temporary does not decide about the consumer that declares it.
+#[test]
+fn a_consumer_declares_what_it_tests() {
+    for condition in ["(ne w 0)", "(eq w 0)", "(and (ne w 0) (gt v 0))"] {
+        check(
+            &format!(
+                "(program (input A (type (shape 5) i64 0 dense)) (output y i64 0) (local w i64 0)
+                   (let v (A 4) (if {condition} (+= y (A 0)))))"
+            ),
+            12,
+        );
+        check(
+            &format!(
+                "(program (input A (type (shape 3 5) i64 0 dense)) (output B (type (shape 3 5) i64 0 csr))
+                   (local w i64 0)
+                   (for i (let v (A i 4) (block (declare w) (if (gt v 0) (+= w v)) (freeze w)
+                     (for j (if {condition} (+= (B i j) (A i j))))))))"
+            ),
+            40,
+        );
+    }
+}
+
 /// A subscript is resolved even if the variable in it is a literal, as between the entries of a
 /// list.
 #[test]
