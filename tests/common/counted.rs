@@ -1,4 +1,4 @@
-//! Plans whose work the interpreter of Assembly counts, and what they are given.
+//! Plans whose operations the interpreter of Assembly counts, and their inputs.
 
 use crate::rng::Rng;
 use redpoll::physical::assembly::Counts;
@@ -7,7 +7,8 @@ use redpoll_logic::{Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
 use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
 use std::collections::BTreeSet;
 
-/// Distinct places, so many in each row, of which there are so many.
+/// Draws `per_row` distinct coordinates in each of `rows` rows, or all `columns` if there are
+/// fewer.
 pub fn rows(rng: &mut Rng, rows: u64, columns: u64, per_row: u64) -> Vec<[u64; 2]> {
     let row = |i: u64, rng: &mut Rng| {
         let found = some(rng, columns, per_row.min(columns));
@@ -16,12 +17,12 @@ pub fn rows(rng: &mut Rng, rows: u64, columns: u64, per_row: u64) -> Vec<[u64; 2
     (0..rows).flat_map(|i| row(i, rng)).collect()
 }
 
-/// A matrix of ones and twos at these places.
+/// Returns a matrix with ones and twos at the given coordinates.
 pub fn matrix(shape: [u64; 2], places: &[[u64; 2]], format: Format) -> Tensor {
     tensor(&shape, by_mode(places), format)
 }
 
-/// A matrix of ones at these places.
+/// Returns a matrix with ones at the given coordinates.
 pub fn pattern(shape: [u64; 2], places: &[[u64; 2]], format: Format) -> Tensor {
     with_values(&shape, by_mode(places), vec![1.0; places.len()], format)
 }
@@ -30,24 +31,24 @@ fn by_mode(places: &[[u64; 2]]) -> Vec<Vec<u64>> {
     (0..2).map(|mode| places.iter().map(|p| p[mode]).collect()).collect()
 }
 
-/// A vector of ones and twos at these places.
+/// Returns a vector with ones and twos at the given coordinates.
 pub fn vector(size: u64, places: impl IntoIterator<Item = u64>, format: Format) -> Tensor {
     tensor(&[size], vec![places.into_iter().collect()], format)
 }
 
-/// The format of a sorted list of coordinates.
+/// Returns the format of a vector stored as a sorted list of coordinates.
 pub fn list() -> Format {
     Format::of_kinds(&[LevelKind::SparseList], LeafKind::Element)
 }
 
-/// A tensor of ones and twos at all places.
+/// Returns a dense tensor of ones and twos.
 pub fn dense(shape: &[u64]) -> Tensor {
     let below = |mode: usize| shape[mode + 1..].iter().product::<u64>();
     let coordinates = (0..shape.len()).map(|m| (0..shape.iter().product()).map(|k| k / below(m) % shape[m]).collect());
     tensor(shape, coordinates.collect(), Format::dense(shape.len()))
 }
 
-/// A tensor of ones and twos at places with these coordinates.
+/// Returns a tensor with ones and twos at the given coordinates, one list per mode.
 pub fn tensor(shape: &[u64], coordinates: Vec<Vec<u64>>, format: Format) -> Tensor {
     let values = (0..coordinates[0].len()).map(|k| (1 + k % 2) as f64).collect();
     with_values(shape, coordinates, values, format)
@@ -60,7 +61,7 @@ fn with_values(shape: &[u64], coordinates: Vec<Vec<u64>>, values: Vec<f64>, form
     Tensor::from_triples(ty, &triples, Duplicates::Error).expect("valid entries").0
 }
 
-/// So many distinct numbers below `n`.
+/// Draws `count` distinct numbers below `n`.
 pub fn some(rng: &mut Rng, n: u64, count: u64) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     while (found.len() as u64) < count {
@@ -69,12 +70,12 @@ pub fn some(rng: &mut Rng, n: u64, count: u64) -> BTreeSet<u64> {
     found
 }
 
-/// The work of a plan, and its results.
+/// Runs a plan with the default configuration; returns its counts and results.
 pub fn count(text: &str, inputs: &[(&str, Tensor)]) -> (Counts, Vec<Tensor>) {
     count_with(Config::default(), text, inputs)
 }
 
-/// The work of a plan in a session of that configuration, and its results.
+/// Runs a plan in a session with the given configuration; returns its counts and results.
 pub fn count_with(config: Config, text: &str, inputs: &[(&str, Tensor)]) -> (Counts, Vec<Tensor>) {
     let bindings: Bindings = inputs.iter().map(|(name, t)| (*name, t.clone())).collect();
     let prepared = Session::new(config).prepare(text, &bindings).expect("a plan");

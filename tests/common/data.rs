@@ -1,4 +1,4 @@
-//! Random tensors: as entries, from which storage is built, and with all places, which the interpreters take.
+//! Random tensors: entries for building storage, and dense values for the interpreters.
 
 use crate::rng::Rng;
 use redpoll_logic::interp::Dense;
@@ -7,28 +7,28 @@ use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Which values are drawn.
+/// Kinds of values to draw.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
-    /// Small whole numbers, which sums and products do not round.
+    /// Small whole numbers, whose sums and products are exact.
     Exact,
-    /// Any finite numbers of moderate size; all integers.
+    /// Floats from -4 to 4, and arbitrary integers.
     General,
-    /// NaN, infinities, zeros of both signs and extremes too. For the strict mode.
+    /// Also NaN, infinities, zeros of both signs and extremes.
     Special,
 }
 
-/// How an input is drawn.
+/// Parameters of a drawn tensor.
 #[derive(Clone, Debug)]
 pub struct Draw {
-    /// The places with an entry, out of 100.
+    /// Percentage of coordinates that have an entry.
     pub density: u64,
-    /// The whole numbers to draw from; by dtype and kind without it.
+    /// Range of whole numbers to draw from; without it, the dtype and kind decide.
     pub values: Option<Range<i64>>,
     pub kind: Kind,
 }
 
-/// Entries of a tensor of that type, and its values with all places.
+/// Draws entries of a tensor of a type; returns them, and the dense values.
 pub fn draw(rng: &mut Rng, ty: &TensorType, how: &Draw) -> (Triples, Dense) {
     let places: usize = ty.shape.iter().product::<u64>() as usize;
     let mut dense = vec![ty.fill.clone(); places];
@@ -37,7 +37,7 @@ pub fn draw(rng: &mut Rng, ty: &TensorType, how: &Draw) -> (Triples, Dense) {
         if !rng.chance(how.density) {
             continue;
         }
-        // Now and then the fill value itself is stored.
+        // Some entries store the fill value.
         let value = if rng.chance(5) { ty.fill.clone() } else { scalar(rng, ty, how) };
         let mut rest = at as u64;
         for (list, n) in coordinates.iter_mut().zip(&ty.shape).rev() {
@@ -51,7 +51,7 @@ pub fn draw(rng: &mut Rng, ty: &TensorType, how: &Draw) -> (Triples, Dense) {
     (Triples { shape: ty.shape.clone(), coordinates, values }, Dense { shape: ty.shape.clone(), values: dense })
 }
 
-/// The entries stored as the type says.
+/// Stores entries in the format of a type.
 pub fn tensor(ty: &Arc<TensorType>, entries: &Triples) -> Tensor {
     let built = Tensor::from_triples(ty.clone(), entries, Duplicates::Error);
     built.unwrap_or_else(|e| panic!("{e}: {:?}", ty.format)).0

@@ -1,4 +1,4 @@
-//! Program files as what engines of devices are compared on.
+//! Program files for tests that compare the engines of devices.
 
 use crate::data::Kind;
 use crate::program::{Choice, ProgramFile};
@@ -6,12 +6,13 @@ use redpoll::{Bindings, Engine, Prepared, Session};
 use redpoll_logic::{FloatMode, Format, Scalar};
 use std::path::Path;
 
-/// Why a device declines a program, in the words of its error.
+/// Part of the error with which a device declines a program.
 pub const DECLINED: &str = "is a function of the host; run this query on the CPU";
 
-/// All program files with their names, in their order.
+/// Returns all program files with their names, sorted by path.
 pub fn program_files() -> impl Iterator<Item = (String, ProgramFile)> {
-    // Who runs what was built on another machine says where the sources are.
+    // The environment variable overrides the source folder on a machine that did not build the
+    // binary.
     let root =
         std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/../..").into());
     let folder = Path::new(&root).join("tests/files");
@@ -25,7 +26,7 @@ pub fn program_files() -> impl Iterator<Item = (String, ProgramFile)> {
     })
 }
 
-/// The program on exact data, in its first formats and sizes, or in dense ones.
+/// Prepares the program on exact data of its first sizes, in its first formats or in dense ones.
 pub fn prepared(file: &ProgramFile) -> Prepared {
     let dense = || file.ranks().into_iter().map(Format::dense).collect();
     let formats = file.formats.first().cloned().unwrap_or_else(dense);
@@ -36,7 +37,8 @@ pub fn prepared(file: &ProgramFile) -> Prepared {
     session.prepare_plan(case.plan, &bindings).unwrap_or_else(|e| panic!("{}: {e}", file.name))
 }
 
-/// The values of all results; zeros have no sign, as chunks may begin sums with one that has.
+/// Runs a program and returns the values of all results. Zeros lose their sign, because the first
+/// term of a sum depends on the chunks.
 pub fn values(prepared: &Prepared, engine: Engine) -> Vec<Vec<Scalar>> {
     let run = prepared.run_with(engine).unwrap();
     let unsigned = |value: Scalar| match value {

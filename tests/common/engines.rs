@@ -1,10 +1,11 @@
-//! One plan through every engine, and what they must agree on.
+//! Runs one plan in every engine and compares the results.
 //!
-//! The reference interpreter of Logic is the definition. The plain path makes a physical plan; each of its queries
-//! becomes a program, which the interpreter of Notation runs; lowered to Assembly, it runs through the bounds-checked
-//! interpreter, which counts the work, then as a grid of teams in a random order, and as machine code. The last three must
-//! agree in every array, bit by bit. The kernels, or a sample of them, go through the optimizing tier as well, see
-//! `optimizing`.
+//! The reference interpreter of Logic defines the results. The plain path makes a physical plan,
+//! and each of its queries becomes a program, which the interpreter of Notation runs. The program
+//! is lowered to Assembly and runs in the bounds-checked interpreter, which counts operations, then
+//! as a grid of teams in random order, and as machine code. The outputs of these three must agree
+//! bit by bit. The kernels, or a sample of them, are also checked in the optimizing tier, see
+//! [`optimizing`].
 
 use crate::optimizing;
 use redpoll_logic::interp::{Compared, Dense, Exactness, Interpreted, interpret};
@@ -25,39 +26,40 @@ use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
-/// No program here takes more rounds of loops; one that does would not end.
+/// Iteration limit of kernels, so that one that does not terminate fails.
 const MOST_ROUNDS: u64 = 50_000_000;
-/// No kernel here is longer: the length of code is bounded by its program, whatever formats are.
+/// Bounds for the kernels of plans. The plan bounds the length of the code, whatever the formats
+/// are.
 const OF_PLANS: Bounds = Bounds { chunked: 4, most_statements: 8000, most_optimized: 1000 };
 
 /// A plan with its inputs.
 pub struct Case {
     pub plan: Plan,
-    /// Every input, stored and with all places.
+    /// Every input as stored tensor and as dense values.
     pub inputs: Vec<(Alias, Tensor, Dense)>,
     pub config: Config,
     pub exactness: Exactness,
 }
 
-/// What went wrong, with the phase in which it did.
+/// An error message, with the phase that failed.
 #[derive(Debug)]
 pub struct Failure {
     pub phase: &'static str,
     pub what: String,
 }
 
-/// What a case that went well did.
+/// Statistics of a case that passed.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub compared: Compared,
     pub counts: Counts,
-    /// The statements of the largest kernel.
+    /// Number of statements of the largest kernel.
     pub largest: usize,
-    /// The plan faults, in every engine.
+    /// Set when the definition of the plan faults.
     pub faulted: bool,
 }
 
-/// The plan of a text over inputs of these types.
+/// Parses and verifies a plan over inputs of the given types.
 pub fn parse_plan(text: &str, types: &[(Alias, Arc<TensorType>)]) -> Result<Plan, String> {
     let catalog = types.iter().cloned().collect::<Catalog>();
     let plan = parse(text, &catalog).map_err(|e| e.to_string())?;
@@ -65,7 +67,8 @@ pub fn parse_plan(text: &str, types: &[(Alias, Arc<TensorType>)]) -> Result<Plan
     Ok(plan)
 }
 
-/// Runs a case through all engines and compares them, as it is and rewritten; panics of a phase are failures of it.
+/// Runs the plain and the rewritten plan of a case in all engines and compares the results. A panic
+/// in a phase is a failure of that phase.
 pub fn check(case: &Case) -> Result<Report, Failure> {
     let expected = define(case)?;
     let plain = plain_plan(case)?;
@@ -74,7 +77,7 @@ pub fn check(case: &Case) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// Checks what the algebra makes of a case, unless it leaves the plan as it is; says whether it does not.
+/// Checks a rewritten plan of a case if it differs from the plain one; returns whether it does.
 pub fn check_rewritten(
     case: &Case,
     rewritten: &PhysicalPlan,
@@ -88,14 +91,14 @@ pub fn check_rewritten(
     Ok(true)
 }
 
-/// What the definition gives, or that it faults.
+/// The results of the definition, or the error with which it faults.
 pub type Expected = Result<HashMap<Alias, Interpreted>, redpoll_logic::Error>;
 
-/// Runs a physical plan of a case through all engines and compares them with what is expected.
+/// Runs a physical plan of a case in all engines and compares the results with the expected ones.
 pub fn check_plan(case: &Case, physical: &PhysicalPlan, expected: &Expected) -> Result<Report, Failure> {
     match expected {
         Ok(expected) => agree(case, physical, expected),
-        // A checked operator overflows somewhere; an engine that does not need the value may pass over it.
+        // A checked operator overflows. An engine that does not need the value may succeed.
         Err(_) => match run(physical, case) {
             Err(f) if !f.what.to_lowercase().contains("overflow") => Err(f),
             _ => Ok(Report { faulted: true, ..Report::default() }),
@@ -103,24 +106,23 @@ pub fn check_plan(case: &Case, physical: &PhysicalPlan, expected: &Expected) -> 
     }
 }
 
-/// What the reference interpreter gives.
+/// Runs a case in the reference interpreter.
 pub fn define(case: &Case) -> Result<Expected, Failure> {
     let inputs = case.inputs.iter().map(|(a, _, d)| (a.clone(), d.clone())).collect();
     phase("logic", || Ok(interpret(&case.plan, &inputs, case.config.float_mode)))
 }
 
-/// The physical plan of a case.
+/// Returns the physical plan of a case, rewritten even if its data are small.
 pub fn plan(case: &Case) -> Result<PhysicalPlan, Failure> {
-    // However small the data are.
     planned(case, &Config { worth: Worth(0.0), ..case.config.clone() })
 }
 
-/// A physical plan of a case, of those that the rules find.
+/// Returns a physical plan of a case, drawn from those that the rules find.
 pub fn drawn_plan(case: &Case, seed: u64) -> Result<PhysicalPlan, Failure> {
     planned(case, &Config { worth: Worth(0.0), choice: Choice::Drawn(seed), ..case.config.clone() })
 }
 
-/// The physical plan of a case whose values are not rewritten.
+/// Returns the physical plan of a case without rewrites of its values.
 pub fn plain_plan(case: &Case) -> Result<PhysicalPlan, Failure> {
     planned(case, &Config { subjects: Subjects::none(), ..case.config.clone() })
 }
@@ -163,13 +165,15 @@ fn agree(case: &Case, physical: &PhysicalPlan, expected: &HashMap<Alias, Interpr
 pub struct Run {
     pub notation: HashMap<Alias, Vec<Scalar>>,
     pub assembly: HashMap<Alias, Tensor>,
-    /// By grids in a schedule of their own: with lanes along lists, and rounds in sections.
+    /// Results of grids in the schedule chosen for the inputs: with lanes along lists, and rounds
+    /// in sections.
     pub grids: HashMap<Alias, Tensor>,
     pub counts: Counts,
     pub largest: usize,
 }
 
-/// Runs every query of a physical plan through the interpreters of Notation and Assembly and as machine code.
+/// Runs every query of a physical plan in the interpreter of Notation, and as a kernel in all
+/// engines.
 pub fn run(physical: &PhysicalPlan, case: &Case) -> Result<Run, Failure> {
     let mut types: HashMap<Alias, Arc<TensorType>> = physical.inputs.iter().cloned().collect();
     let mut run = Run::default();
@@ -195,7 +199,7 @@ pub fn run(physical: &PhysicalPlan, case: &Case) -> Result<Run, Failure> {
     Ok(run)
 }
 
-/// Runs a program through the interpreter of Notation, in a float mode.
+/// Runs a program in the interpreter of Notation, in a float mode.
 pub fn interpret_notation(program: &Program, mode: FloatMode, run: &mut Run) -> Result<(), Failure> {
     let outputs = phase("notation", || {
         let of = |role: Role| program.tensors.iter().filter(move |t| t.role == role);
@@ -217,7 +221,7 @@ pub fn interpret_notation(program: &Program, mode: FloatMode, run: &mut Run) -> 
     Ok(())
 }
 
-/// Every place of a shape, row-major.
+/// Returns all coordinates of a shape, row-major.
 fn places(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> {
     let count: u64 = shape.iter().product();
     (0..count).map(move |mut at| {
@@ -229,25 +233,27 @@ fn places(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> {
     })
 }
 
-/// The limits for a kernel: on threads that cut all loops, or as they are by default.
+/// Returns limits with workers that cut every loop into chunks, or the default limits.
 fn limits(chunked: bool, threads: usize) -> Limits {
     static WORKERS: LazyLock<[Arc<Workers>; 3]> =
         LazyLock::new(|| [1, 2, 3].map(|n| Arc::new(Workers::new(NonZero::new(n).expect("not 0")).cutting_all())));
     if chunked { Limits::default().on(&WORKERS[threads - 1]) } else { Limits::default() }
 }
 
-/// What is asked of the kernels of a case.
+/// Bounds on the kernels of a case, and the selection of those that run in chunks.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Of so many kernels one runs in chunks.
+    /// Kernels whose number of statements is a multiple of this run in chunks.
     pub chunked: usize,
-    /// No kernel is longer.
+    /// Largest number of statements of a kernel.
     pub most_statements: usize,
-    /// No longer kernel goes through the optimizing tier: the C compiler takes seconds for thousands of statements.
+    /// Largest number of statements of a kernel in the optimizing tier. The C compiler takes
+    /// seconds for thousands of statements.
     pub most_optimized: usize,
 }
 
-/// Runs a program in normal form through the interpreter of Assembly, as machine code and on grids.
+/// Runs a program in normal form in the interpreter of Assembly, as machine code and on grids; adds
+/// the results to `run`.
 pub fn run_kernel(program: &Arc<Program>, mode: FloatMode, bounds: Bounds, run: &mut Run) -> Result<(), Failure> {
     let Bounds { chunked, most_statements, most_optimized } = bounds;
     let of = |role: Role| program.tensors.iter().filter(move |t| t.role == role);
@@ -257,7 +263,7 @@ pub fn run_kernel(program: &Arc<Program>, mode: FloatMode, bounds: Bounds, run: 
     let interpreter = phase("lowering", || Ok(made(&draft, Engine::Interpreter)?.with_iteration_limit(MOST_ROUNDS)))?;
     let statements: usize = interpreter.function().body.iter().map(Stmt::count).sum();
     let chunked = statements.is_multiple_of(chunked);
-    // Some kernels run in chunks, on another number of threads each time.
+    // Every call of a chunked kernel uses another number of threads.
     let threads = Cell::new(0);
     let called = |kernel: &Kernel| {
         threads.set(threads.get() + 1);
@@ -279,7 +285,7 @@ pub fn run_kernel(program: &Arc<Program>, mode: FloatMode, bounds: Bounds, run: 
         Ok(found)
     });
     let found = found.map_err(shown)?;
-    // Long kernels are to be compiled with both efforts.
+    // Some long kernels are compiled with low effort, the others with high effort.
     let draft = draft.expecting(if statements.is_multiple_of(2) { 0.0 } else { f64::INFINITY });
     let kernel = phase("compilation", || made(&draft, Engine::Instant)).map_err(shown)?;
     let agrees = |kernel: &Kernel| {
@@ -308,7 +314,8 @@ pub fn run_kernel(program: &Arc<Program>, mode: FloatMode, bounds: Bounds, run: 
     Ok(())
 }
 
-/// What grids give in the schedule that is chosen for the inputs, which is not that of the other engines.
+/// Runs a program on grids, in the schedule chosen for its inputs, which differs from that of the
+/// other engines.
 fn on_grids(
     program: &Arc<Program>,
     mode: FloatMode,
@@ -323,7 +330,8 @@ fn on_grids(
     Ok(kernel.run(&inputs, limits).map_err(|e| chain(&e))?.outputs)
 }
 
-/// The facade converts storage where a query only copies; that must be what the kernel gives.
+/// Checks that the storage conversion, with which the facade runs a query that only copies, gives
+/// the values of the kernel.
 fn compare_conversion(tensors: &HashMap<Alias, Tensor>, source: &Alias, output: &Output) -> Result<(), String> {
     let converted = convert(&tensors[source], &output.ty.format).map_err(|e| chain(&e))?;
     converted.validate().map_err(|e| chain(&e))?;
@@ -334,7 +342,7 @@ fn compare_conversion(tensors: &HashMap<Alias, Tensor>, source: &Alias, output: 
     Err(format!("`{source}` as {} has other values than the kernel gives", output.alias))
 }
 
-/// Bit by bit, except that NaN is NaN.
+/// Compares the arrays of two tensors bit by bit; all NaNs are equal.
 pub fn same_arrays(one: &Tensor, other: &Tensor) -> Result<(), String> {
     let arrays = |t: &Tensor| t.levels().iter().flatten().chain(t.leaf()).cloned().collect::<Vec<_>>();
     for (k, (a, b)) in arrays(one).iter().zip(&arrays(other)).enumerate() {
@@ -349,7 +357,7 @@ pub fn same_arrays(one: &Tensor, other: &Tensor) -> Result<(), String> {
     Ok(())
 }
 
-/// An error with its causes.
+/// Returns the message of an error, followed by those of its causes.
 pub fn chain(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {}", chain(source)),
@@ -357,7 +365,7 @@ pub fn chain(error: &dyn std::error::Error) -> String {
     }
 }
 
-/// Runs a phase; its panic is its failure.
+/// Runs a phase and turns its error or panic into a failure.
 pub fn phase<T>(phase: &'static str, f: impl FnOnce() -> Result<T, String>) -> Result<T, Failure> {
     let what = match catch_unwind(AssertUnwindSafe(f)) {
         Ok(Ok(value)) => return Ok(value),

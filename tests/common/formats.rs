@@ -1,23 +1,28 @@
-//! Combinations of formats: all of them for few, a cover of all pairs of levels for many.
+//! Combinations of formats: all of them if there are few, otherwise a set that covers all pairs of
+//! levels.
 
 use crate::rng::Rng;
 use redpoll_logic::{Format, LevelKind};
 use redpoll_physical::testing::{concordant_formats_of_rank, formats_of_rank};
 use std::collections::BTreeSet;
 
-/// Above this many pairs of formats, the ones that are not in the order of the modes are drawn, not enumerated.
+/// Largest number of combinations of formats to enumerate.
 const MOST_PAIRS: usize = 450;
 
-/// What of a format is to meet what of another one: the kind of each level, and the order of its modes.
+/// Returns the features of a format that are combined with those of another: the kind of the level
+/// at each depth, and whether its coordinates are unique.
 fn features(format: &Format) -> Vec<(usize, u8)> {
     let kind = |k: LevelKind, unique: bool| k as u8 * 2 + u8::from(unique);
     let levels = format.levels.iter().enumerate();
     levels.map(|(depth, l)| (depth, kind(l.kind, l.unique))).collect()
 }
 
-/// Combinations of formats for operands of the given ranks: all pairs of concordant formats of up to two operands,
-/// as far as they are not too many, and then as many drawn ones, of all formats, as it takes until each level of each
-/// operand has met each level of each other one, and until there are `least`.
+/// Returns combinations of formats for operands of the given ranks.
+///
+/// For up to two operands, these are all combinations if there are at most `MOST_PAIRS`.
+/// Otherwise, they are all concordant ones, within the same limit. In that second case and for more
+/// operands, `least` drawn combinations follow, or more until each level of each operand is paired
+/// with each level of every other one.
 pub fn combinations(rng: &mut Rng, ranks: &[usize], least: usize) -> Vec<Vec<Format>> {
     let all: Vec<Vec<Format>> = ranks.iter().map(|r| formats_of_rank(*r)).collect();
     let count: usize = all.iter().map(Vec::len).product();

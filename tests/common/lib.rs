@@ -1,5 +1,5 @@
-//! What the differential tests share: a seeded generator, random data, the engines, and their comparison. It is a crate, so
-//! that the tests of the workspace and the soak of `bench` are one code.
+//! Code shared by the differential tests and the soak of `bench`: a seeded generator, random data,
+//! the engines, and their comparison.
 #![allow(missing_docs, reason = "the fields of cases and reports say what they hold by their names")]
 
 pub mod arrays;

@@ -1,5 +1,6 @@
-//! Kernels that were run, for the optimizing tier: compiled together, since starting a C compiler takes longer than a
-//! kernel. A thread takes all its kernels, or a sample of them.
+//! Checks of the optimizing tier on kernels that ran in another engine. The kernels of a thread, or
+//! a sample of them, are compiled together, because starting a C compiler takes longer than running
+//! a kernel.
 
 use crate::engines::{chain, same_arrays};
 use redpoll_physical::emit::c::{CacheFolder, Options, Toolchain};
@@ -11,18 +12,18 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-/// Kernels in a sample.
+/// Number of kernels in a sample.
 const SAMPLE: u64 = 8;
-/// Which kernels of a thread go through the optimizing tier.
+/// Selection of the kernels of a thread that are checked in the optimizing tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
-    /// A few, all equally likely.
+    /// A sample of fixed size, all kernels equally likely.
     Sample,
-    /// All, under a label.
+    /// All kernels, under a label.
     All(u64),
-    /// None.
+    /// No kernels.
     None,
-    /// Each at once, which takes long.
+    /// All kernels, each compiled and checked immediately, which is slow.
     Each,
 }
 
@@ -34,14 +35,14 @@ struct Run {
     outputs: Vec<Tensor>,
 }
 
-/// What the kernels of a thread have given.
+/// Results of the checks on one thread.
 #[derive(Debug, Default)]
 pub struct Checked {
-    /// Kernels that were offered, by threads that take some.
+    /// Number of kernels offered while the thread took any.
     pub offered: u64,
-    /// Kernels whose results were compared.
+    /// Number of kernels whose results were compared.
     pub kernels: u64,
-    /// What is wrong, by label.
+    /// Messages of failures, each with the label of its kernel.
     pub failures: Vec<(Option<u64>, String)>,
 }
 
@@ -61,15 +62,15 @@ thread_local! {
     };
 }
 
-/// Says which kernels of this thread are taken from now on.
+/// Selects the kernels that this thread takes from now on.
 pub fn take(taken: Taken) {
     THREAD.with_borrow_mut(|thread| thread.taken = taken);
 }
 
-/// Takes a kernel with what it has made of its inputs within these limits, or not.
+/// Takes a kernel with its inputs, limits and outputs, if the selection of this thread includes it.
 ///
 /// # Errors
-/// What is wrong with it, if each is compiled at once.
+/// With [`Taken::Each`], returns the failure of the check.
 pub fn offer(kernel: &Kernel, (inputs, limits): (&[&Tensor], &Limits), outputs: &[Tensor]) -> Result<(), String> {
     let run = |label| {
         let inputs = inputs.iter().map(|t| (*t).clone()).collect();
@@ -103,7 +104,7 @@ pub fn offer(kernel: &Kernel, (inputs, limits): (&[&Tensor], &Limits), outputs: 
     })
 }
 
-/// The kernels that this thread has taken and what they were run over; forgets them.
+/// Removes the kernels that this thread has taken; returns them with their inputs.
 pub fn taken() -> Vec<(Draft, Vec<Tensor>)> {
     THREAD.with_borrow_mut(|thread| {
         thread.checked = Checked::default();
@@ -111,7 +112,8 @@ pub fn taken() -> Vec<(Draft, Vec<Tensor>)> {
     })
 }
 
-/// Compiles the kernels that this thread has taken, all at once; gives what they gave, and forgets them.
+/// Compiles and checks all kernels that this thread has taken; returns the results, and clears
+/// them.
 pub fn finish() -> Checked {
     THREAD.with_borrow_mut(|thread| {
         check(&std::mem::take(&mut thread.runs), &mut thread.checked);
@@ -119,12 +121,13 @@ pub fn finish() -> Checked {
     })
 }
 
-/// Compiles kernels and compares what they give. Without a C compiler that is a failure: what cannot be tested must not
-/// look tested.
+/// Compiles kernels and compares their outputs with the recorded ones. A missing C compiler is a
+/// failure, so that untested kernels do not pass.
 fn check(runs: &[Run], checked: &mut Checked) {
-    /// The same kernels come again as long as the code that makes them stays.
+    /// Shared by all threads, with a cache: the same kernels recur until the code generator
+    /// changes.
     static TOOLCHAIN: LazyLock<Arc<Toolchain>> = LazyLock::new(|| {
-        // A busy machine takes minutes for dozens of kernels.
+        // A busy machine takes minutes to compile dozens of kernels.
         let compiler_time = Duration::from_secs(600);
         let cache = CacheFolder::At(kernels_folder());
         Arc::new(Toolchain::new(Options { cache, compiler_time, ..Options::default() }))
@@ -146,7 +149,7 @@ fn check(runs: &[Run], checked: &mut Checked) {
     }
 }
 
-/// Returns the folder of compiled kernels: it lies in the target folder that the running binary was built into.
+/// Returns the cache folder of compiled kernels, in the target folder of the running binary.
 fn kernels_folder() -> PathBuf {
     let binary = std::env::current_exe().unwrap_or_default();
     let target = binary.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file());

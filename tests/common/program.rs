@@ -1,4 +1,4 @@
-//! Plan files with a header that says what they run on.
+//! Plan files whose header declares their inputs.
 //!
 //! ```text
 //! ; input NAME DIMENSIONS DTYPE [fill F] [density D] [values LOW..HIGH]
@@ -6,9 +6,9 @@
 //! ; formats A=csr x=dense | ..
 //! ; rounds
 //! ```
-//! Dimensions are numbers or letters joined by `x`, none for rank 0; `sizes` are the variants of the letters; `formats`
-//! are combinations that are run beside the drawn ones; `rounds` says that floats are rounded even on whole numbers.
-//! All other comments are for readers.
+//! Dimensions are numbers or letters joined by `x`, or `scalar` for rank 0. `sizes` lists variants
+//! of the letters. `formats` lists combinations that run in addition to the drawn ones. `rounds`
+//! says that the program rounds floats even on whole numbers. All other comments are ignored.
 
 use crate::data::{Draw, Kind, draw, tensor};
 use crate::engines::{Case, parse_plan};
@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// An input as a header declares it.
+/// An input declared by a header.
 #[derive(Clone, Debug)]
 pub struct Input {
     pub name: String,
@@ -35,19 +35,19 @@ pub struct Input {
     pub values: Option<Range<i64>>,
 }
 
-/// A plan file.
+/// A plan file with its parsed header.
 #[derive(Clone, Debug)]
 pub struct ProgramFile {
     pub name: String,
     pub text: String,
     pub inputs: Vec<Input>,
     pub sizes: Vec<HashMap<String, u64>>,
-    /// Combinations of formats, one a input in their order.
+    /// Combinations of formats, one format per input, in the order of the inputs.
     pub formats: Vec<Vec<Format>>,
     pub rounds: bool,
 }
 
-/// What is drawn for one run of a file.
+/// Parameters of one run of a file.
 #[derive(Clone, Debug)]
 pub struct Choice {
     pub size: usize,
@@ -58,7 +58,7 @@ pub struct Choice {
 }
 
 impl ProgramFile {
-    /// Reads the header of a file.
+    /// Parses the header of a file.
     pub fn parse(name: &str, text: &str) -> ProgramFile {
         let mut file = ProgramFile {
             name: name.to_owned(),
@@ -84,7 +84,7 @@ impl ProgramFile {
         file
     }
 
-    /// The sizes of an input's modes.
+    /// Returns the shape of an input, for one entry of `sizes`.
     pub fn shape(&self, input: &Input, size: usize) -> Vec<u64> {
         let of = |d: &String| d.parse().unwrap_or_else(|_| self.sizes[size][d]);
         input.dimensions.iter().map(of).collect()
@@ -94,7 +94,7 @@ impl ProgramFile {
         self.inputs.iter().map(|i| i.dimensions.len()).collect()
     }
 
-    /// The case of a choice.
+    /// Draws the inputs and the result formats of a choice. Fails if the plan is invalid.
     pub fn case(&self, choice: &Choice) -> Result<Case, String> {
         let mut rng = Rng::new(choice.seed);
         let mut inputs: Vec<(Alias, Tensor, Dense)> = Vec::new();
@@ -123,7 +123,7 @@ impl ProgramFile {
     }
 }
 
-/// Formats for some of the results that have none of their own.
+/// Draws formats for about half of the results that specify none.
 pub fn result_formats(rng: &mut Rng, plan: &Plan) -> BTreeMap<Alias, Format> {
     let mut chosen = BTreeMap::new();
     for query in &plan.queries {

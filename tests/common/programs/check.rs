@@ -1,8 +1,8 @@
-//! A random program through every engine.
+//! Runs a random program in every engine.
 //!
-//! The definition is what the interpreter of Notation gives of the program as it is written, over dense tensors. Its normal
-//! form in the formats that were drawn goes through that interpreter again, and lowered through all engines that
-//! [`run_kernel`] compares.
+//! The interpreter of Notation defines the results: it runs the written program over dense tensors.
+//! The normal form of the program, in the drawn formats, then runs in the same interpreter and,
+//! lowered, in all engines that [`run_kernel`] compares.
 
 use super::draw::{Case, Refusal, Tensor as Declared, normal_form, stored, written};
 use crate::engines::{Bounds, Failure, Run, chain, interpret_notation, phase, run_kernel};
@@ -13,34 +13,35 @@ use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// No definition takes more steps.
+/// Limits of the interpreter for the definition.
 const MOST: Limits = Limits { steps: 300_000, places: 100_000 };
-/// Every second kernel runs in chunks. Programs of few lines over sparse levels may have long kernels.
+/// Bounds for the kernels of programs. Even a few lines over sparse levels may give a long kernel.
 const OF_PROGRAMS: Bounds = Bounds { chunked: 2, most_statements: 30_000, most_optimized: 500 };
 
-/// What a program that went well did.
+/// Statistics of a program that passed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Checked {
-    /// Values that are as defined.
+    /// Number of values that equal those of the definition.
     pub equal: usize,
-    /// Places of results that do not hold their fill value.
+    /// Number of values of results that differ from the fill value.
     pub stored: usize,
     pub counts: Counts,
-    /// The statements of its kernel.
+    /// Number of statements of the kernel.
     pub statements: usize,
 }
 
-/// How a case went.
+/// The outcome of a case.
 pub enum Outcome {
     Done(Checked),
-    /// A verifier refuses the program.
+    /// A pass refuses the program.
     Refused(Refusal),
-    /// The definition stops, its floats are beyond the whole numbers that they hold exactly, or its code is too long.
+    /// The definition fails, its floats exceed the range of exact whole numbers, or the kernel is
+    /// too long.
     Undefined(String),
     Failed(Failure),
 }
 
-/// Runs a case through all engines.
+/// Runs a case in all engines and compares the results with the definition.
 pub fn run(case: &Case) -> Outcome {
     match agree(case) {
         Ok(outcome) => outcome,
@@ -80,7 +81,7 @@ fn agree(case: &Case) -> Result<Outcome, Failure> {
     Ok(Outcome::Done(checked))
 }
 
-/// What all engines give.
+/// Runs a program in normal form in all engines; returns the results.
 fn engines(case: &Case, program: &Arc<Program>) -> Result<Run, Failure> {
     let mut run = Run::default();
     let mut bind = |name: &str, tensor: Tensor, dense: Vec<Scalar>| {
@@ -106,7 +107,7 @@ fn engines(case: &Case, program: &Arc<Program>) -> Result<Run, Failure> {
     Ok(run)
 }
 
-/// Compares a result of every engine with its definition.
+/// Compares one result of every engine with its definition.
 fn compare(found: &Run, name: &str, expected: &[Scalar]) -> Result<(), Failure> {
     let dense = |phase: &'static str, tensor: &Tensor| {
         tensor.to_dense_scalars().map_err(|e| Failure { phase, what: chain(&e) })
@@ -127,7 +128,7 @@ fn compare(found: &Run, name: &str, expected: &[Scalar]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Equal, the sign of zero excepted.
+/// Returns whether two values are equal. Zeros of both signs are equal.
 fn same(a: &Scalar, b: &Scalar) -> bool {
     let unsigned = |s: &Scalar| match s {
         Scalar::F64(x) => Scalar::F64(x + 0.0),
@@ -138,7 +139,7 @@ fn same(a: &Scalar, b: &Scalar) -> bool {
     flat(a) == flat(b)
 }
 
-/// Whether a float is so large that sums of such are rounded.
+/// Returns whether a float is NaN, or finite and so large that sums of such floats may be rounded.
 fn inexact(value: &Scalar) -> bool {
     value.flatten().iter().any(|v| match v {
         Scalar::F64(x) => x.is_nan() || (x.is_finite() && x.abs() > 2f64.powi(48)),

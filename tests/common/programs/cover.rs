@@ -1,4 +1,4 @@
-//! What random programs cover, by construct.
+//! Coverage of random programs, by construct.
 
 use super::draw::{Case, Usage, written};
 use redpoll_logic::op::{Builtin, Op};
@@ -9,7 +9,7 @@ use redpoll_logic::{FloatMode, LeafKind, LevelFormat, LevelKind, StorageMode};
 use redpoll_physical::notation::{Access, Expr, Linear, Role, Stmt, TensorId, Write};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a long enough run covers.
+/// Constructs, in addition to levels, that a long run covers.
 const EXPECTED: &[&str] = &[
     "write init",
     "write =",
@@ -94,7 +94,8 @@ const EXPECTED: &[&str] = &[
     "workspace RunLength",
 ];
 
-/// The kinds of levels as they are counted.
+/// Returns the name under which a level is counted. Lists with repeated coordinates have a name of
+/// their own.
 fn level(level: LevelFormat) -> String {
     match (level.kind, level.unique) {
         (LevelKind::SparseList, false) => "Coordinates".to_owned(),
@@ -102,7 +103,7 @@ fn level(level: LevelFormat) -> String {
     }
 }
 
-/// Everything that is to be covered.
+/// Returns the names of everything that a long run covers.
 pub fn expected() -> Vec<String> {
     let kinds = LevelKind::all().map(|k| format!("{k:?}")).chain(["Coordinates".to_owned()]);
     let levels = kinds.flat_map(|k| [format!("read {k}"), format!("write {k}")]);
@@ -287,7 +288,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Whether an expression has indices or variables.
+/// Returns whether an expression contains indices or variables.
 fn moves(e: &Expr) -> bool {
     let mut found = false;
     e.walk(&mut |e| found |= matches!(e, Expr::Index(_) | Expr::Var(_)));
@@ -314,7 +315,7 @@ fn writes_of(stmt: &Stmt) -> Vec<(TensorId, &Write)> {
     found
 }
 
-/// The tensors that are written by no loop inside.
+/// Returns the tensors that a statement writes outside its inner loops.
 fn direct_writes(stmt: &Stmt) -> Vec<TensorId> {
     let mut found = Vec::new();
     collect_writes(stmt, false, &mut found);
@@ -330,7 +331,7 @@ fn collect_writes<'a>(stmt: &'a Stmt, through_loops: bool, found: &mut Vec<(Tens
     }
 }
 
-/// Whether a tensor is written in a loop of a block, and before or after it.
+/// Returns whether a block writes a tensor in a loop, and also before or after that loop.
 fn around_a_loop(stmt: &Stmt, tensor: TensorId) -> bool {
     let Stmt::Block(stmts) = stmt else { return false };
     let writes = |s: &Stmt| writes_of(s).iter().any(|(t, _)| *t == tensor);
@@ -338,7 +339,7 @@ fn around_a_loop(stmt: &Stmt, tensor: TensorId) -> bool {
     inside && stmts.iter().any(|s| !is_loop(s) && writes(s))
 }
 
-/// Whether a condition compares coordinates.
+/// Returns whether a condition compares an index.
 fn is_mask(cond: &Expr) -> bool {
     let mut found = false;
     cond.walk(&mut |e| {

@@ -1,4 +1,4 @@
-//! Random programs as cases of the engines: how they are drawn, how they run, what they cover, and how failures are shrunk.
+//! Random programs for all engines: drawing, running, coverage, and shrinking of failures.
 
 mod check;
 mod cover;

@@ -1,4 +1,4 @@
-//! The smallest program that fails in the phase in which a program fails.
+//! Reduction of a failing program to the smallest one found that fails in the same phase.
 
 use super::check::{Outcome, run};
 use super::draw::{Case, Tensor, stored};
@@ -7,10 +7,10 @@ use redpoll_logic::sexpr::{Sexpr, SexprKind};
 use redpoll_logic::{Format, Scalar};
 use redpoll_physical::notation::Role;
 
-/// No more candidates are run.
+/// Largest number of candidates to run.
 const MOST: usize = 1500;
 
-/// The smallest case that was found to fail in the same phase, and how it does.
+/// Returns the smallest case found that fails in the same phase, with its failure.
 pub fn smallest_failure(case: &Case, failure: Failure) -> (Case, Failure) {
     let mut found = (case.clone(), failure);
     let mut left = MOST;
@@ -31,7 +31,7 @@ pub fn smallest_failure(case: &Case, failure: Failure) -> (Case, Failure) {
     }
 }
 
-/// Of the same size, with fewer levels that are not dense.
+/// Returns whether a case has the size of another one, but simpler levels or smaller values.
 fn is_simpler(one: &Case, other: &Case) -> bool {
     let weight = |c: &Case| {
         let formats: usize =
@@ -42,7 +42,7 @@ fn is_simpler(one: &Case, other: &Case) -> bool {
     one.size() == other.size() && weight(one) < weight(other)
 }
 
-/// Cases that differ in one step: large ones first.
+/// Returns cases that differ in one step. Large steps come first.
 fn candidates(case: &Case) -> Vec<Case> {
     let mut all = Vec::new();
     for k in 0..case.schedule.len() {
@@ -75,7 +75,8 @@ fn candidates(case: &Case) -> Vec<Case> {
     all
 }
 
-/// An expression with one part left out, replaced by a part of its own, or by a smaller number.
+/// Returns variants of an expression: with one part removed or replaced by one of its own parts or
+/// a constant, or with a smaller number.
 fn smaller(s: &Sexpr) -> Vec<Sexpr> {
     let mut all = Vec::new();
     match &s.kind {
@@ -94,7 +95,7 @@ fn smaller(s: &Sexpr) -> Vec<Sexpr> {
                 all.push(Sexpr::list(rest));
             }
             for k in 0..items.len() {
-                // A part in the place of the whole, or its statements.
+                // Replace an item by one of its parts, or by its statements.
                 let parts = items[k].as_list().unwrap_or_default();
                 for part in parts.iter().filter(|p| p.as_list().is_some()) {
                     let mut next = items.clone();
@@ -136,7 +137,8 @@ fn is_statement(s: &Sexpr) -> bool {
     })
 }
 
-/// The tensor in a plainer format, or with fewer values.
+/// Returns variants of a tensor: in a plainer format, or with values replaced by the fill value or
+/// one.
 fn plainer(tensor: &Tensor) -> Vec<Tensor> {
     let mut all = Vec::new();
     let rank = tensor.ty.shape.len();

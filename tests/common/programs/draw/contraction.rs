@@ -1,4 +1,4 @@
-//! Perfect nests with one fold, which all transformations of loops take.
+//! Perfect nests with one fold, to which all transformations of loops apply.
 
 use super::Usage;
 use super::tensors::Draw;
@@ -6,7 +6,7 @@ use redpoll_logic::{DType, Prim, Scalar};
 use redpoll_physical::notation::Role;
 
 impl Draw<'_> {
-    /// Folds the product of one or two inputs over the loops that the output does not have.
+    /// Folds one input, or the product of two, over the loops that the output does not use.
     pub(super) fn contraction(&mut self) -> String {
         let loops: Vec<(String, u64)> = (0..2 + self.rng.index(2)).map(|k| (self.fresh('i'), self.sizes[k])).collect();
         let prim = *self.rng.pick(&[Prim::F64, Prim::F64, Prim::I64, Prim::Bool]);
@@ -31,7 +31,7 @@ impl Draw<'_> {
         format!("{open}({op} {output} {value}){}", ")".repeat(loops.len()))
     }
 
-    /// A tensor along some of the loops, and its access.
+    /// Adds a tensor along some of the loops; returns the text of its access.
     fn operand(&mut self, name: String, role: Role, usage: Usage, prim: Prim, loops: &[(String, u64)]) -> String {
         let along: Vec<&(String, u64)> = loops.iter().filter(|_| self.rng.chance(65)).collect();
         let tensor = self.add(name.clone(), role, along.iter().map(|(_, n)| *n).collect(), usage);

@@ -5,13 +5,13 @@ use super::statements::{Scope, Variable};
 use super::tensors::{Draw, Drawn};
 use redpoll_logic::{DType, Prim, Scalar};
 
-/// An expression of a dtype with the names of that dtype.
+/// Casts an expression to a primitive, unless it already has that one.
 fn cast(text: String, from: Prim, to: Prim) -> String {
     if from == to { text } else { format!("(cast-{to} {text})") }
 }
 
 impl Draw<'_> {
-    /// An expression of exactly that primitive.
+    /// Draws an expression of exactly the given primitive.
     pub(super) fn expr(&mut self, scope: &Scope, prim: Prim, depth: usize) -> String {
         if depth == 0 || self.rng.chance(25) {
             return self.leaf(scope, prim);
@@ -23,7 +23,8 @@ impl Draw<'_> {
         match self.rng.below(14) {
             0..=3 => format!("(+ {} {})", arg(self), arg(self)),
             4 if prim.is_signed() || prim.is_float() => format!("(- {} {})", arg(self), arg(self)),
-            // Products grow by one factor that is not read, so that floats stay exact.
+            // A product has either two inputs, or an expression and a small constant as factors, so
+            // that floats stay exact.
             4..=6 => {
                 let factor = if self.rng.chance(50) { self.small(prim) } else { Scalar::one(prim) };
                 let leaf = self.product(scope, prim);
@@ -49,7 +50,7 @@ impl Draw<'_> {
         }
     }
 
-    /// The product of two inputs, whose values are small.
+    /// Draws the product of two inputs, whose values are small.
     fn product(&mut self, scope: &Scope, prim: Prim) -> String {
         let factor = |draw: &mut Self| {
             let read = draw.read(scope, &|draw, t| draw.tensors[t].below.is_none() && scope.is_input(draw, t));
@@ -77,12 +78,12 @@ impl Draw<'_> {
         }
     }
 
-    /// A `bool`.
+    /// Draws an expression of dtype `bool`.
     pub(super) fn condition(&mut self, scope: &Scope, depth: usize) -> String {
         let comparison = |draw: &mut Self| *draw.rng.pick(&["lt", "le", "gt", "ge", "eq", "ne"]);
         let indices: Vec<String> = scope.loops.iter().map(|(name, ..)| name.clone()).collect();
         match self.rng.below(12) {
-            // Masks: an index beside an index, a variable or a number.
+            // Masks compare an index with another index, a variable or a number.
             0..=3 if !indices.is_empty() => {
                 let op = comparison(self);
                 let index = self.rng.pick(&indices).clone();
@@ -124,7 +125,7 @@ impl Draw<'_> {
         }
     }
 
-    /// A read of some tensor, and its primitive.
+    /// Draws a read of a suitable tensor; returns its text and primitive.
     fn read(&mut self, scope: &Scope, suits: &dyn Fn(&Self, usize) -> bool) -> Option<(String, Prim)> {
         let among: Vec<usize> =
             scope.reads.iter().copied().filter(|t| scope.forbidden != Some(*t) && suits(self, *t)).collect();
@@ -138,7 +139,7 @@ impl Draw<'_> {
             if let Some(text) = self.read_of(scope, tensor) {
                 return Some(match self.tensors[tensor].dtype {
                     DType::Prim(prim) => (text, prim),
-                    // The other member may be infinite, which products do not keep.
+                    // The other member may be infinite, and its products NaN.
                     DType::Struct(_) => (format!("(second {text})"), Prim::I64),
                 });
             }
@@ -149,8 +150,9 @@ impl Draw<'_> {
     fn read_of(&mut self, scope: &Scope, tensor: usize) -> Option<String> {
         let Drawn { name, shape, dtype, .. } = self.tensors[tensor].clone();
         let permissive = dtype.prim().is_some() && self.rng.chance(25);
-        // Which of several values counts depends on the order of storage, so an access has one. Where nothing is in bounds,
-        // no subscript may be met before the one that is not.
+        // The storage order decides which of several `outside` values applies, so an access uses
+        // one value only. If no coordinate is in bounds, every subscript is `outside`, so that none
+        // that is in bounds is evaluated before.
         let value = dtype.prim().map(|prim| bare(&constant(&self.small(prim))).to_owned());
         let empty = shape.contains(&0);
         let mut subscripts = String::new();
@@ -175,7 +177,7 @@ impl Draw<'_> {
         Some(if shape.is_empty() { name } else { format!("({name}{subscripts})") })
     }
 
-    /// A coordinate that may lie out of bounds.
+    /// Draws a coordinate that may be out of bounds.
     fn anywhere(&mut self, scope: &Scope) -> String {
         let Some((index, ..)) = (!scope.loops.is_empty()).then(|| self.rng.pick(&scope.loops).clone()) else {
             return (self.rng.below(9) as i64 - 1).to_string();
@@ -199,15 +201,15 @@ impl Draw<'_> {
         }
     }
 
-    /// A variable that is a coordinate, or a read of an input whose values are coordinates.
+    /// Draws a variable that is a coordinate, or a read of an input whose values are coordinates.
     fn known(&mut self, scope: &Scope) -> Option<String> {
         let coordinates = scope.vars.iter().filter(|v| v.bounds.is_some()).map(|v| v.name.clone());
         let coordinates: Vec<String> = coordinates.collect();
         if coordinates.is_empty() { self.gather(scope, u64::MAX) } else { Some(self.rng.pick(&coordinates).clone()) }
     }
 
-    /// A coordinate below `n`; `None` when no expression of the scope is. Plain subscripts go by modes, so that many accesses
-    /// are concordant.
+    /// Draws a coordinate below `n`; `None` if the scope has no such expression. Subscripts that
+    /// are indices often follow the order of the loops, so that many accesses are concordant.
     pub(super) fn inside(&mut self, scope: &Scope, n: u64, mode: usize) -> Option<String> {
         if self.config.unchecked > 0 && self.rng.chance(self.config.unchecked) {
             return Some(self.anywhere(scope));
@@ -280,7 +282,8 @@ impl Draw<'_> {
         }
     }
 
-    /// Any `i64`; within a computed subscript there is no other.
+    /// Draws an `i64` expression for a computed subscript; `None` within one, because they do not
+    /// nest.
     fn coordinate(&mut self, scope: &Scope) -> Option<String> {
         if self.subscript {
             return None;
@@ -291,7 +294,7 @@ impl Draw<'_> {
         Some(coordinate)
     }
 
-    /// A read of an input whose values are coordinates below `n`.
+    /// Draws a read of an input whose values are coordinates below `n`; `None` if there is none.
     pub(super) fn gather(&mut self, scope: &Scope, n: u64) -> Option<String> {
         let fits = |t: &&usize| self.tensors[**t].below.is_some_and(|below| below <= n) && scope.reads.contains(*t);
         let all: Vec<usize> = (0..self.tensors.len()).collect();
@@ -316,12 +319,13 @@ impl Draw<'_> {
     }
 }
 
-/// Whether a loop stays below `n`.
+/// Returns whether all coordinates of a loop are in `0..n`.
 fn within(lo: i64, hi: i64, n: i64) -> bool {
     lo >= hi || (lo >= 0 && hi <= n)
 }
 
-/// The value of a literal; values of `outside` are of the dtype of their tensor.
+/// Returns the value of a literal without its dtype. A value of `outside` has the dtype of its
+/// tensor.
 fn bare(constant: &str) -> &str {
     constant
         .strip_prefix("(lit ")

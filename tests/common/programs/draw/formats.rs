@@ -1,4 +1,4 @@
-//! Random values and formats of the tensors of a program.
+//! Random values and formats for the tensors of a program.
 
 use super::forms::{Refusal, normal_form};
 use super::{Case, Tensor, Usage};
@@ -8,7 +8,8 @@ use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, Scalar, StorageMod
 use redpoll_physical::notation::Rule;
 use redpoll_physical::storage::{Tensor as Stored, Values};
 
-/// Values of an input at all places: at random, in runs, in one run a fiber, at one place a fiber.
+/// Draws the values of an input at all coordinates: random values, runs, one run per row, or one
+/// coordinate per row.
 pub(super) fn values(rng: &mut Rng, ty: &TensorType, below: Option<u64>) -> Vec<Scalar> {
     let places: u64 = ty.shape.iter().product();
     let row = ty.shape.last().copied().unwrap_or(1).max(1);
@@ -33,7 +34,7 @@ pub(super) fn values(rng: &mut Rng, ty: &TensorType, below: Option<u64>) -> Vec<
             run = one(rng);
         }
         all.push(match pattern {
-            // Runs of equal values.
+            // Runs of equal values, across rows too.
             3..=5 => {
                 if rng.chance(35) {
                     run = if rng.chance(density) { one(rng) } else { ty.fill.clone() };
@@ -54,7 +55,7 @@ pub(super) fn values(rng: &mut Rng, ty: &TensorType, below: Option<u64>) -> Vec<
     all
 }
 
-/// The case with other formats, in which it is not refused.
+/// Returns the case with formats drawn again, as `vary` draws them.
 pub fn redraw_formats(seed: u64, case: &Case) -> Case {
     let mut rng = Rng::new(seed ^ 0xf0e1);
     let mut case = case.clone();
@@ -62,7 +63,8 @@ pub fn redraw_formats(seed: u64, case: &Case) -> Case {
     case
 }
 
-/// Draws the formats of all tensors; where one is refused for the order of its writes, one that takes any.
+/// Draws the formats of all tensors. Replaces a format that is refused for the order of its writes
+/// by one that accepts any order.
 pub(super) fn vary(rng: &mut Rng, case: &mut Case) {
     for tensor in &mut case.tensors {
         tensor.ty.format = format(rng, tensor);
@@ -81,7 +83,7 @@ pub(super) fn vary(rng: &mut Rng, case: &mut Case) {
     }
 }
 
-/// A format of a tensor, as its use in the program allows.
+/// Draws a format for a tensor, within the limits of its use in the program.
 fn format(rng: &mut Rng, tensor: &Tensor) -> Format {
     match tensor.formats.usage {
         Usage::Input => of_input(rng, tensor),
@@ -95,7 +97,7 @@ fn format(rng: &mut Rng, tensor: &Tensor) -> Format {
     }
 }
 
-/// Of levels that take writes in any order.
+/// Draws a format whose levels accept writes in any order.
 fn table(rng: &mut Rng, tensor: &Tensor) -> Format {
     let rank = tensor.ty.shape.len();
     let kinds: Vec<LevelKind> = LevelKind::general().filter(|k| k.traits().writes == Writes::Random).collect();
@@ -115,7 +117,7 @@ fn table(rng: &mut Rng, tensor: &Tensor) -> Format {
     if rng.chance(75) { format } else { format.permuted(&order) }
 }
 
-/// Of any levels, in the order of its writes.
+/// Draws a format of any levels, in the order in which the tensor is written.
 fn appended(rng: &mut Rng, tensor: &Tensor) -> Format {
     let rank = tensor.ty.shape.len();
     let order = order_of(tensor);
@@ -130,19 +132,19 @@ fn appended(rng: &mut Rng, tensor: &Tensor) -> Format {
         Format::of_kinds(&drawn, LeafKind::Element)
     };
     let explicit = format.levels.last().is_some_and(|l| l.kind.traits().explicit);
-    // What is stored in a pattern stays `true`.
+    // Entries of a pattern leaf are always `true`.
     if explicit && tensor.formats.once && tensor.ty.fill == Scalar::Bool(false) && rng.chance(50) {
         format.leaf = LeafKind::Pattern;
     }
     format.permuted(&order)
 }
 
-/// The modes in the order in which a tensor is written.
+/// Returns the modes in the order in which a tensor is written.
 fn order_of(tensor: &Tensor) -> Vec<usize> {
     tensor.formats.order[..tensor.ty.shape.len()].to_vec()
 }
 
-/// Of any levels that can hold the values.
+/// Draws a format of any levels that can store the values.
 fn of_input(rng: &mut Rng, tensor: &Tensor) -> Format {
     let (ty, rank) = (&tensor.ty, tensor.ty.shape.len());
     if rank > 0 && rng.chance(25) {
@@ -164,7 +166,7 @@ fn of_input(rng: &mut Rng, tensor: &Tensor) -> Format {
     }
 }
 
-/// Values in a format.
+/// Stores dense values in a format.
 pub fn stored(ty: &TensorType, format: &Format, values: &[Scalar]) -> Result<Stored, Box<redpoll_physical::Error>> {
     let ty = TensorType { format: format.clone(), ..ty.clone() };
     let values = Values::from_scalars(ty.dtype.clone(), values)?;

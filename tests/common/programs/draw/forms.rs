@@ -1,4 +1,4 @@
-//! The forms of a program that is drawn: as it is written, and as lowering takes it.
+//! The forms of a drawn program: as written, and in normal form for lowering.
 
 use super::Case;
 use redpoll_physical::Error;
@@ -6,10 +6,10 @@ use redpoll_physical::notation::{
     Program, Rule, dimensionalize, lifecycles, normalize, parse, scheduled, scopes, verify_parallel,
 };
 
-/// Why a program is refused.
+/// The refusal of a program.
 #[derive(Clone, Debug)]
 pub struct Refusal {
-    /// The rule that it breaks.
+    /// The broken rule, if the program is invalid.
     pub rule: Option<Rule>,
     pub what: String,
 }
@@ -24,7 +24,7 @@ impl From<Error> for Refusal {
     }
 }
 
-/// The program in normal form, after its schedule.
+/// Returns the program in normal form, after its schedule.
 pub fn normal_form(case: &Case) -> Result<Program, Refusal> {
     let program = scheduled(parse(&case.text())?, case.mode)?;
     let program = normalize(program)?;
@@ -32,7 +32,7 @@ pub fn normal_form(case: &Case) -> Result<Program, Refusal> {
     Ok(program)
 }
 
-/// The program as it is written, over dense tensors, its loops with ranges.
+/// Returns the program as written, with dense tensors and all ranges.
 pub fn written(case: &Case) -> Result<Program, Refusal> {
     Ok(dimensionalize(lifecycles(scopes(parse(&case.definition())?)?)?)?)
 }

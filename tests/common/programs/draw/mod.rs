@@ -1,9 +1,11 @@
 //! Random programs in Notation text, with their schedules and inputs.
 //!
-//! They are typed and small, and reach what plans never make: several writes of one tensor in one loop, variables and
-//! conditions in loops over sparse levels, conditions on what the loop itself writes, computed subscripts, ranges of one
-//! round and of none, `while`, `swap`, workspaces, and transformations of loops. Subscripts are in bounds by construction.
-//! Everything is a function of a seed. The tests of `redpoll-physical` have this folder as a module of their own.
+//! The programs are typed and small. They contain constructs that plans never produce: several
+//! writes to one tensor in one loop, variables and conditions in loops over sparse levels,
+//! conditions on tensors that the loop itself writes, computed subscripts, ranges of one round and
+//! of none, `while`, `swap`, workspaces, and transformations of loops. Subscripts are in bounds by
+//! construction, unless [`Config::unchecked`] is set. A seed determines the whole case. The tests
+//! of `redpoll-physical` include this folder as a module.
 
 mod contraction;
 mod expressions;
@@ -25,18 +27,18 @@ use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
 use redpoll_physical::notation::{Program, Role, dimensionalize, lifecycles, parse, scopes};
 use std::fmt;
 
-/// Which programs are drawn.
+/// Parameters of random programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
     /// The largest dimension.
     pub largest: u64,
-    /// How many statements a program has, about.
+    /// Approximate number of statements per program.
     pub statements: u64,
-    /// How many subscripts out of 100 may leave their dimension.
+    /// Percentage of subscripts that may be out of bounds.
     pub unchecked: u64,
-    /// How many programs out of 100 are a perfect nest with a schedule.
+    /// Percentage of programs that are a perfect nest with a schedule.
     pub contractions: u64,
-    /// How many others out of 100 have a schedule.
+    /// Percentage of the other programs that have a schedule.
     pub scheduled: u64,
 }
 
@@ -52,39 +54,39 @@ pub struct Tensor {
     pub name: String,
     pub role: Role,
     pub ty: TensorType,
-    /// The values of an input at all places, row-major.
+    /// Values of an input at all coordinates, row-major; empty for other roles.
     pub values: Vec<Scalar>,
-    /// How its format may be drawn again.
+    /// Constraints on its format when the formats are drawn again.
     pub formats: Formats,
-    /// The tensor with which it is swapped, whose format it has.
+    /// Name of the tensor with which it is swapped, and whose format it shares.
     pub twin: Option<String>,
 }
 
-/// Which formats a tensor of a program can have.
+/// Constraints on the format of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Formats {
-    /// How it is used.
+    /// Use of the tensor in the program.
     pub usage: Usage,
-    /// Some read has an `outside`, which blocks do not take.
+    /// Set when some read has an `outside`, which blocked formats do not support.
     pub outside: bool,
-    /// The innermost storage mode is met at one place alone.
+    /// Set when the innermost storage mode is written at a constant coordinate.
     pub single: bool,
-    /// Each place is written once at most.
+    /// Set when each coordinate is written at most once.
     pub once: bool,
-    /// The first modes in the order in which they are written.
+    /// Modes in the order of the writes; only as many as the rank are used.
     pub order: [usize; 3],
 }
 
-/// How a program uses a tensor.
+/// The use of a tensor in a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Usage {
-    /// It is read.
+    /// Read only.
     Input,
-    /// It is read and written within one loop: a scalar or dense.
+    /// Read and written within one loop; a scalar or dense.
     Free,
-    /// It is written in any order.
+    /// Written in any order.
     Table,
-    /// It is written in the order of its modes.
+    /// Written in the order of its modes.
     Appended,
 }
 
@@ -92,30 +94,30 @@ pub enum Usage {
 #[derive(Clone, Debug)]
 pub struct Case {
     pub tensors: Vec<Tensor>,
-    /// The statements; every loop has a range.
+    /// The statements. Every loop has a range.
     pub body: Vec<Sexpr>,
     /// Transformations of its loops, in order.
     pub schedule: Vec<Sexpr>,
-    /// Loops whose ranges the text leaves out.
+    /// Loops whose ranges the text omits.
     pub implied: Vec<String>,
     pub mode: FloatMode,
 }
 
 impl Case {
-    /// The text, formats included.
+    /// Returns the program text, with formats and schedule.
     pub fn text(&self) -> String {
         let ranges = |s: &Sexpr| without_ranges(s, &self.implied);
         self.form(|t| t.ty.format.clone(), self.body.iter().map(ranges), &self.schedule).pretty()
     }
 
-    /// The program as it is written, ranges left out.
+    /// Returns the program as written, without the implied ranges.
     fn written_with_implied(&self) -> Result<Program, Refusal> {
         let ranges = |s: &Sexpr| without_ranges(s, &self.implied);
         let text = self.form(|t| Format::dense(t.ty.shape.len()), self.body.iter().map(ranges), &[]).to_string();
         Ok(dimensionalize(lifecycles(scopes(parse(&text)?)?)?)?)
     }
 
-    /// The text of the definition: all tensors are dense, all loops have ranges and stay as they are.
+    /// Returns the text of the definition: dense tensors, all ranges, and no schedule.
     pub fn definition(&self) -> String {
         self.form(|t| Format::dense(t.ty.shape.len()), self.body.iter().cloned(), &[]).to_string()
     }
@@ -126,7 +128,8 @@ impl Case {
         Sexpr::form("program", declarations.chain(schedule).chain(body))
     }
 
-    /// The number of words of the text, by which cases are compared when they are shrunk.
+    /// Returns the size that shrinking reduces: the words of the text, plus the input values that
+    /// differ from the fill value.
     pub fn size(&self) -> usize {
         let data = self.tensors.iter().flat_map(|t| t.values.iter().filter(|v| **v != t.ty.fill)).count();
         self.text().split_whitespace().count() + data
@@ -134,7 +137,7 @@ impl Case {
 }
 
 impl fmt::Display for Case {
-    /// The text with the values of its inputs in comments.
+    /// Writes the text, after comments with the float mode and the values of the inputs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "; {:?}", self.mode)?;
         for tensor in self.tensors.iter().filter(|t| t.role == Role::Input) {
@@ -160,7 +163,7 @@ fn declaration(tensor: &Tensor, format: &Format) -> Sexpr {
     Sexpr::form(role, [name, shape, dtype, fill, format_to_sexpr(format)])
 }
 
-/// A constant: bare where its dtype shows.
+/// Formats a constant, without its dtype if the value alone determines it.
 fn constant(value: &Scalar) -> String {
     match value {
         Scalar::Bool(_) | Scalar::I64(_) | Scalar::F64(_) => write_value(value).to_string(),
@@ -168,7 +171,7 @@ fn constant(value: &Scalar) -> String {
     }
 }
 
-/// A statement with the ranges of some loops left out.
+/// Returns a statement without the ranges of the given loops.
 fn without_ranges(s: &Sexpr, loops: &[String]) -> Sexpr {
     let Some(items) = s.as_list() else { return s.clone() };
     let leaves = |index: &Sexpr| index.as_atom().is_some_and(|name| loops.iter().any(|l| l == name));

@@ -1,4 +1,4 @@
-//! Random schedules, and loops whose ranges are left to their accesses.
+//! Random schedules, and loops whose ranges are implied by their accesses.
 
 use super::forms::{normal_form, written};
 use super::{Case, Usage};
@@ -6,16 +6,16 @@ use redpoll_logic::sexpr::{Sexpr, read_one};
 use redpoll_logic::testing::Rng;
 use redpoll_physical::notation::Role;
 
-/// A loop of a text.
+/// A loop of the program text.
 struct Loop {
     name: String,
-    /// Its bounds, where they are constant.
+    /// Its half-open bounds, if they are constant.
     bounds: Option<(i64, i64)>,
-    /// The loop directly inside, if its body is that alone.
+    /// The loop directly inside, if it is the whole body.
     inner: Option<String>,
 }
 
-/// Leaves out ranges, and adds transformations, as far as the program is not refused for them.
+/// Adds transformations with which the program is still accepted.
 pub(super) fn schedule(rng: &mut Rng, case: &mut Case) {
     let mut loops = Vec::new();
     case.body.iter().for_each(|s| collect(s, &mut loops));
@@ -32,7 +32,7 @@ pub(super) fn schedule(rng: &mut Rng, case: &mut Case) {
     }
 }
 
-/// Leaves out ranges that accesses imply.
+/// Omits ranges that accesses imply.
 pub(super) fn imply(rng: &mut Rng, case: &mut Case) {
     let mut loops = Vec::new();
     case.body.iter().for_each(|s| collect(s, &mut loops));
@@ -75,7 +75,7 @@ fn number(s: &Sexpr) -> Option<i64> {
     s.as_atom()?.parse().ok()
 }
 
-/// Transformations that go together.
+/// Draws a transformation, or two that belong together.
 fn transformation(rng: &mut Rng, case: &Case, loops: &[Loop]) -> Vec<String> {
     let l = rng.pick(loops);
     let (name, number) = (&l.name, case.schedule.len());

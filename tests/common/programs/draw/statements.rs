@@ -10,28 +10,28 @@ use std::collections::BTreeSet;
 pub(super) struct Variable {
     pub(super) name: String,
     pub(super) prim: Prim,
-    /// The bounds of a coordinate, half-open.
+    /// Half-open bounds of its value, if it is a coordinate.
     pub(super) bounds: Option<(i64, i64)>,
 }
 
-/// What a statement may use.
+/// The names and tensors that a statement may use.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Scope {
-    /// The loops around, outermost first, with bounds of their indices, half-open.
+    /// Enclosing loops, outermost first, with the half-open bounds of their indices.
     pub(super) loops: Vec<(String, i64, i64)>,
     pub(super) vars: Vec<Variable>,
-    /// The tensors that may be read and written.
+    /// Tensors that may be read.
     pub(super) reads: BTreeSet<usize>,
     pub(super) writes: BTreeSet<usize>,
-    /// The tensor that is written at one place, with its subscripts.
+    /// Preferred target of assignments: a tensor, and the text of its access.
     pub(super) home: Option<(usize, String)>,
-    /// A tensor that is to be read.
+    /// The tensor that reads prefer.
     pub(super) favourite: Option<usize>,
-    /// The tensor that the statement at hand writes.
+    /// The target of the current assignment, which its expressions must not read.
     pub(super) forbidden: Option<usize>,
-    /// How many statements are around.
+    /// Number of enclosing statements.
     pub(super) depth: usize,
-    /// How many `while` are around.
+    /// Number of enclosing `while` statements.
     pub(super) whiles: usize,
 }
 
@@ -56,11 +56,11 @@ impl Scope {
     }
 }
 
-/// Loops do not nest deeper.
+/// Largest depth of the loops that [`Draw::statement`] draws.
 const DEEPEST: usize = 3;
 
 impl Draw<'_> {
-    /// One to three statements.
+    /// Draws one to three statements.
     pub(super) fn body(&mut self, scope: &Scope) -> String {
         let count = 1 + self.rng.index(3).min(self.budget as usize);
         let statements: Vec<String> = (0..count).map(|_| self.statement(scope)).filter(|s| !s.is_empty()).collect();
@@ -70,7 +70,7 @@ impl Draw<'_> {
         }
     }
 
-    /// A statement, or nothing.
+    /// Draws a statement; empty if no tensor can be written.
     pub(super) fn statement(&mut self, scope: &Scope) -> String {
         self.budget = self.budget.saturating_sub(1);
         let room = self.budget > 0 && scope.depth < 5;
@@ -99,7 +99,7 @@ impl Draw<'_> {
         format!("(for {index} {range} {body})")
     }
 
-    /// A range with bounds of its coordinates.
+    /// Draws a range; returns its text and the half-open bounds of its coordinates.
     pub(super) fn range(&mut self, scope: &Scope) -> (String, i64, i64) {
         let n = self.any_size() as i64;
         let at = self.rng.below(n as u64 + 1) as i64;
@@ -161,13 +161,13 @@ impl Draw<'_> {
             }
             _ => {
                 let prim = *self.rng.pick(&[Prim::F64, Prim::I64, Prim::Bool, Prim::I64]);
-                // A value by itself would take the dtype of what it meets.
+                // Without the cast, a constant would take the dtype of its context.
                 (format!("(cast-{prim} {})", self.expr(scope, prim, 2)), prim, None)
             }
         }
     }
 
-    /// An assignment to something that may be written here, or nothing.
+    /// Draws an assignment to a tensor that the scope may write; `None` if there is none.
     pub(super) fn assignment(&mut self, scope: &Scope) -> Option<String> {
         let home = scope.home.clone().filter(|_| self.rng.chance(65));
         let (tensor, place) = match home {
@@ -184,7 +184,7 @@ impl Draw<'_> {
         Some(self.assign(scope, tensor, &place))
     }
 
-    /// Whether writes of a tensor stay at the place of the first.
+    /// Returns whether all writes of a tensor use one access.
     fn at_one_place(&self, tensor: usize) -> bool {
         let tensor = &self.tensors[tensor];
         tensor.once || tensor.usage == Usage::Appended
@@ -203,7 +203,7 @@ impl Draw<'_> {
         Some(format!("({text})"))
     }
 
-    /// An assignment to that place.
+    /// Draws an assignment to the given access.
     pub(super) fn assign(&mut self, scope: &Scope, tensor: usize, place: &str) -> String {
         let scope = &Scope { forbidden: Some(tensor), reads: without(&scope.reads, tensor), ..scope.clone() };
         let (dtype, once) = (self.tensors[tensor].dtype.clone(), self.tensors[tensor].once);

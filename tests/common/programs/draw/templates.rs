@@ -1,4 +1,5 @@
-//! Nests that keep the rules of what they write: outputs that are appended to, workspaces, double buffers, `while`.
+//! Nests that satisfy the rules for their targets: outputs that are appended to, workspaces, double
+//! buffers, `while`.
 
 use super::Usage;
 use super::statements::Scope;
@@ -7,7 +8,7 @@ use redpoll_logic::{DType, Scalar};
 use redpoll_physical::notation::Role;
 
 impl Draw<'_> {
-    /// A nest that writes a tensor at one place of the program, its coordinates ascending.
+    /// Draws the only nest that writes a tensor, through one access with ascending coordinates.
     pub(super) fn home(&mut self, tensor: usize, scope: &Scope) -> String {
         let (shape, order) = (self.tensors[tensor].shape.clone(), self.tensors[tensor].order.clone());
         let mut scope = scope.clone();
@@ -17,7 +18,8 @@ impl Draw<'_> {
         let once = self.tensors[tensor].once;
         for (depth, mode) in order.iter().enumerate() {
             if !once && self.rng.chance(25) {
-                // A loop beside the subscripts: of one round or none, unless it is to be refused.
+                // A loop whose index is no subscript. Its range has at most one round, except
+                // rarely, so that some programs are refused.
                 let index = self.fresh('i');
                 let (range, lo, hi) = match self.rng.below(10) {
                     0 if scope.depth == 0 => self.range(&scope),
@@ -90,13 +92,13 @@ impl Draw<'_> {
         format!("{open}{inside}{}", ")".repeat(closed))
     }
 
-    /// Statements that write a tensor in any order.
+    /// Draws statements that write a tensor in any order.
     pub(super) fn writing(&mut self, tensor: usize, scope: &Scope) -> String {
         let name = self.tensors[tensor].name.clone();
         let mut text = self.statement(scope);
         let writes = |text: &str| text.contains(&format!("= {name} ")) || text.contains(&format!("= ({name} "));
         if !writes(&text) {
-            // A loop over each mode.
+            // Add one loop per mode.
             let shape = self.tensors[tensor].shape.clone();
             let (mut inner, mut open) = (scope.clone(), String::new());
             let mut subscripts = Vec::new();
@@ -114,7 +116,7 @@ impl Draw<'_> {
         text
     }
 
-    /// A local of one template.
+    /// Adds a local that only one template uses.
     fn own(&mut self, shape: Vec<u64>, usage: Usage) -> usize {
         let name = self.fresh('w');
         let local = self.add(name, Role::Local, shape, usage);
@@ -122,7 +124,7 @@ impl Draw<'_> {
         local
     }
 
-    /// `where`: what a local gets, and what is made of it.
+    /// Draws a `where`: statements that write a local, and statements that read it.
     pub(super) fn workspace(&mut self, scope: &Scope) -> String {
         let rank = [0, 1, 1, 1, 2][self.rng.index(5)];
         let shape = (0..rank).map(|_| self.any_size()).collect();
@@ -155,7 +157,7 @@ impl Draw<'_> {
         format!("(where (block {consumed}) (block {produced}))")
     }
 
-    /// `while` with a counter, and now and then a condition on what its body writes.
+    /// Draws a `while` with a counter. Some have a condition on tensors that the body writes.
     pub(super) fn turns(&mut self, scope: &Scope) -> String {
         let counter = self.own(Vec::new(), Usage::Free);
         let tensor = &mut self.tensors[counter];
@@ -164,7 +166,7 @@ impl Draw<'_> {
         let mut inner = scope.deeper();
         inner.reads.insert(counter);
         inner.whiles += 1;
-        // What is appended to is written in one round.
+        // A tensor that is appended to must not be written in several rounds.
         inner.home = None;
         let most = 1 + self.rng.below(3);
         let condition = match self.rng.below(3) {
@@ -190,7 +192,7 @@ impl Draw<'_> {
         }
     }
 
-    /// Two locals that exchange what they hold, round by round.
+    /// Draws a `while` that swaps two locals in each round.
     pub(super) fn buffers(&mut self, scope: &Scope) -> String {
         let shape: Vec<u64> = (0..1 + self.rng.index(5) / 4).map(|_| self.any_size()).collect();
         let old = self.own(shape.clone(), Usage::Table);

@@ -1,4 +1,4 @@
-//! Random tensors and the order of what a program does with them.
+//! Random tensors, and the sequence of passes that draws a program.
 
 use super::formats::{values, vary};
 use super::schedule::{imply, schedule};
@@ -11,7 +11,7 @@ use redpoll_logic::{DType, FloatMode, Format, Prim, Scalar, TensorType};
 use redpoll_physical::notation::Role;
 use std::collections::BTreeSet;
 
-/// A tensor while its program is drawn.
+/// A tensor of a program that is being drawn.
 #[derive(Clone, Debug)]
 pub(super) struct Drawn {
     pub(super) name: String,
@@ -19,18 +19,18 @@ pub(super) struct Drawn {
     pub(super) shape: Vec<u64>,
     pub(super) dtype: DType,
     pub(super) fill: Scalar,
-    /// The values of an input of coordinates are below this.
+    /// Exclusive upper bound of the values of an input of coordinates.
     pub(super) below: Option<u64>,
     pub(super) usage: Usage,
-    /// The modes in the order of storage.
+    /// The modes in storage order.
     pub(super) order: Vec<usize>,
-    /// Each place is written once at most, by `init`.
+    /// Set when each coordinate is written at most once, by `init`.
     pub(super) once: bool,
     pub(super) outside: bool,
     pub(super) single: bool,
-    /// The tensor with which it is swapped.
+    /// Name of the tensor with which it is swapped.
     pub(super) twin: Option<String>,
-    /// Its writes are done, or it is of one template alone.
+    /// Set when all writes are drawn, or when only one template uses the tensor.
     pub(super) done: bool,
 }
 
@@ -40,22 +40,22 @@ impl Drawn {
     }
 }
 
-/// A program while it is drawn.
+/// A program that is being drawn.
 pub(super) struct Draw<'a> {
     pub(super) rng: Rng,
     pub(super) config: &'a Config,
-    /// The sizes of modes.
+    /// The available dimensions.
     pub(super) sizes: Vec<u64>,
     pub(super) tensors: Vec<Drawn>,
-    /// How many loops and variables have names.
+    /// Number of names given to loops, variables and locals.
     pub(super) names: usize,
-    /// How many statements are left.
+    /// Number of statements left to draw.
     pub(super) budget: u64,
-    /// Whether a computed subscript is being drawn.
+    /// Set while a computed subscript is drawn.
     pub(super) subscript: bool,
 }
 
-/// The case of a seed.
+/// Draws the case of a seed.
 pub fn random_case(seed: u64, config: &Config) -> Case {
     let mut rng = Rng::new(seed ^ 0x9706_7a35);
     let mode = if rng.chance(25) { FloatMode::StrictIeee } else { FloatMode::Relaxed };
@@ -144,7 +144,7 @@ impl Draw<'_> {
         }
     }
 
-    /// A further tensor.
+    /// Adds a tensor with a random dtype and fill value; returns its index.
     pub(super) fn add(&mut self, name: String, role: Role, shape: Vec<u64>, usage: Usage) -> usize {
         let prims =
             [Prim::F64, Prim::F64, Prim::F64, Prim::I64, Prim::I64, Prim::I64, Prim::Bool, Prim::F32, Prim::I32];
@@ -175,7 +175,7 @@ impl Draw<'_> {
         self.tensors.len() - 1
     }
 
-    /// A small whole number of that dtype.
+    /// Draws a small whole number of the given primitive.
     pub(super) fn small(&mut self, prim: Prim) -> Scalar {
         let low = if prim.is_signed() || prim.is_float() { -2 } else { 0 };
         Scalar::I64(low + self.rng.below(6) as i64).cast(prim).expect("a primitive")
@@ -190,13 +190,14 @@ impl Draw<'_> {
         (0..rank).map(|_| self.any_size()).collect()
     }
 
-    /// A name that no loop or variable has.
+    /// Returns an unused name for a loop, variable or local.
     pub(super) fn fresh(&mut self, letter: char) -> String {
         self.names += 1;
         format!("{letter}{}", self.names)
     }
 
-    /// All statements: every output is written by a nest of its own or by general ones.
+    /// Draws all statements. A nest of its own writes each output, and general statements come
+    /// between.
     fn statements(&mut self) -> String {
         let outputs: Vec<usize> = (0..self.tensors.len()).filter(|t| self.tensors[*t].role == Role::Output).collect();
         let mut text = Vec::new();
@@ -221,14 +222,15 @@ impl Draw<'_> {
         text.join("\n")
     }
 
-    /// What a nest may read and write: the given output it writes, others as it is drawn.
+    /// Returns the scope of a nest: the given output may be written, and other tensors are readable
+    /// or writable as their use allows.
     fn top(&mut self, output: Option<usize>) -> Scope {
         let (mut reads, mut writes) = (BTreeSet::new(), BTreeSet::new());
         for k in 0..self.tensors.len() {
             let tensor = &self.tensors[k];
             match tensor.usage {
                 Usage::Input => drop(reads.insert(k)),
-                // The locals of templates are theirs.
+                // Locals of templates are not visible elsewhere.
                 _ if tensor.role == Role::Local && tensor.done => {}
                 _ if tensor.once || tensor.usage == Usage::Appended => {
                     if output == Some(k) {
