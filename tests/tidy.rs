@@ -133,3 +133,87 @@ fn unsafe_code_stays_in_its_places() {
         assert!(inside || !has, "{} has unsafe code", path.display());
     }
 }
+
+/// The longest comment line, in columns.
+const COMMENT_COLUMNS: usize = 100;
+/// The longest sentence of a README, in words.
+const SENTENCE_WORDS: usize = 35;
+
+/// Words that a doc comment does not open with: they begin a free relative or a fragment.
+const OPENINGS: [&str; 10] = ["What", "Who", "Where", "That", "So", "Of", "As", "Which", "Whatever", "How"];
+
+/// The comment lines of a file with their numbers, code blocks and tables aside.
+fn comments(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut code = false;
+    text.lines().enumerate().filter_map(move |(k, line)| {
+        let comment = line.trim_start();
+        let words = comment.strip_prefix("//")?.trim_start_matches(['/', '!']).trim_start();
+        if words.starts_with("```") {
+            code = !code;
+        }
+        (!code && !words.starts_with(['`', '|'])).then_some((k + 1, line))
+    })
+}
+
+/// Checks that comments wrap where editors split their windows.
+#[test]
+fn comments_wrap() {
+    for (path, text) in rust_files() {
+        for (k, line) in comments(&text) {
+            let columns = line.chars().count();
+            assert!(columns <= COMMENT_COLUMNS || line.contains("://"), "{}:{k} has {columns} columns", path.display());
+        }
+    }
+}
+
+/// Checks that doc comments say what an item is or does: they open with a noun or a verb.
+#[test]
+fn docs_open_with_a_noun_or_a_verb() {
+    for (path, text) in rust_files() {
+        let mut inside = false;
+        for (k, line) in text.lines().enumerate() {
+            let doc = line.trim_start().strip_prefix("/// ");
+            if let (Some(doc), false) = (doc, inside) {
+                let first = doc.split_whitespace().next().unwrap_or_default();
+                assert!(!OPENINGS.contains(&first), "{}:{} opens with `{first}`", path.display(), k + 1);
+            }
+            inside = line.trim_start().starts_with("///");
+        }
+    }
+}
+
+/// Checks that comments count with "this many" or with a name.
+#[test]
+fn nothing_is_counted_as_so_many() {
+    let phrase = ["so", "many"].join(" ");
+    for (path, text) in rust_files() {
+        for (k, line) in comments(&text) {
+            assert!(!line.to_lowercase().contains(&phrase), "{}:{k} says \"{phrase}\"", path.display());
+        }
+    }
+}
+
+/// Checks that READMEs can be read aloud.
+#[test]
+fn sentences_of_readmes_are_short() {
+    let readmes = FOLDERS.map(|folder| root().join(folder).join("README.md"));
+    let others = ["README.md", "ARCHITECTURE.md"].map(|name| root().join(name));
+    for path in readmes.iter().chain(&others) {
+        let text = fs::read_to_string(path).unwrap();
+        let mut code = false;
+        for (k, line) in text.lines().enumerate() {
+            code ^= line.trim_start().starts_with("```");
+            if code || line.trim_start().starts_with('|') {
+                continue;
+            }
+            let mut words = 0;
+            for word in line.split_whitespace() {
+                words += 1;
+                assert!(words <= SENTENCE_WORDS, "{}:{} has a longer sentence: {line}", path.display(), k + 1);
+                if word.ends_with(['.', '?', '!', ':']) {
+                    words = 0;
+                }
+            }
+        }
+    }
+}

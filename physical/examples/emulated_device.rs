@@ -1,5 +1,6 @@
 //! Writes the libraries of an emulated CUDA device into a folder, for any program whose
-//! `LD_LIBRARY_PATH` names the folder: `cargo run -p redpoll-physical --example emulated_device -- FOLDER`.
+//! `LD_LIBRARY_PATH` names the folder:
+//! `cargo run -p redpoll-physical --example emulated_device -- FOLDER`.
 
 use redpoll_physical::testing::device::EmulatedDevice;
 use std::io;

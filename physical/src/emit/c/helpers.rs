@@ -78,8 +78,8 @@ impl Helpers {
             let (negate, sign) = if op == BinaryOp::Min { ("", "") } else { ("    a = -a, b = -b;\n", "-") };
             let before = if op == BinaryOp::Min { "<" } else { ">" };
             format!(
-                "{}// Zeros and NaN are rare or foreseen; of other numbers the next choice waits for one instruction.\n\
-                 // Both choices stay in registers of vectors, where the bits of a union would go to others and back.\n\
+                "{}// Zeros and NaN are rare or predicted; other numbers need one dependent instruction.\n\
+                 // Both values stay in vector registers; the bits of a union would leave them.\n\
                  static inline {ty} {name}({ty} a, {ty} b) {{\n    \
                  const _Bool plain = __builtin_islessgreater(b, 0) && !__builtin_isunordered(a, a);\n    \
                  if (!RP_UNLIKELY(!plain)) return a {before} b ? a : b;\n    \

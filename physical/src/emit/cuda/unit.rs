@@ -154,8 +154,8 @@ template <typename T> static inline void rp_swap(T &a, T &b) {
     b = kept;
 }
 
-// Checks for cancellation at intervals: in the first lane, so that all lanes end the chunk together;
-// or in each lane, which leaves the loop, after which the lanes compare.
+// Checks for cancellation at intervals: in the first lane, so that all lanes end the chunk
+// together; or in each lane, which leaves the loop, after which the lanes compare.
 #define RP_ROUNDS 256
 #define RP_ASK(lanes)                                                                          \\
     do {                                                                                       \\
