@@ -1,14 +1,15 @@
-//! Parameters at the ends of their types: they work, or an error says why not. Nothing panics, wraps or does not end.
+//! Parameters at the limits of their types: they work, or an error gives the reason. Nothing
+//! panics, wraps or runs forever.
 
 use redpoll::logic::{Format, Prim};
 use redpoll::{Array, Index, Session, index};
 
-/// The values of an array, which has some.
+/// Returns the values of an array that can be computed.
 fn values(array: &Array) -> Vec<i64> {
     array.astype(Prim::I64).to_vec::<i64>().unwrap()
 }
 
-/// The error of an array that cannot be computed.
+/// Returns the error of an array that cannot be computed.
 fn error(array: &Array) -> String {
     let error = array.collect().expect_err("it cannot be computed");
     let mut text = error.to_string();
@@ -142,12 +143,12 @@ fn ranges_at_the_ends() {
     assert_eq!(session.linspace(0.0, 0.3, 4).astype(Prim::F32).to_vec::<f32>().unwrap()[3], 0.3);
 }
 
-/// Protects differences of a high order: their expression does not double with each.
+/// The expression of a difference must not double in size with each order.
 #[test]
 fn differences_of_a_high_order() {
     let session = Session::default();
     let n = 130i64;
-    // The differences of order k of a power k are its factorial, modulo 2^64.
+    // The differences of order k of k-th powers are the factorial of k, modulo 2^64.
     let powers = |k: u32| session.vector((0..n).map(|i| i.wrapping_pow(k)));
     for order in [1usize, 2, 5, 20, 100] {
         let factorial = (1..=order as i64).fold(1, i64::wrapping_mul);
@@ -157,7 +158,7 @@ fn differences_of_a_high_order() {
     assert_eq!(values(&powers(1).diff(200, 0)), [0; 0]);
     assert_eq!(values(&powers(1).diff(usize::MAX, 0)), [0; 0]);
     assert_eq!(values(&session.vector([1u8, 0, 0, 0, 0, 0, 0]).diff(6, 0)), [1]);
-    // Values whose differences grow, so that what is rounded stays small beside them.
+    // The differences grow with the order, so that rounding errors stay small relative to them.
     let noise: Vec<f64> = (0..n).map(|i| ((i * 7919 + i * i * 31) % 101) as f64 / 101.0 - 0.5).collect();
     let mut expected = noise.clone();
     for _ in 0..100 {
@@ -168,7 +169,7 @@ fn differences_of_a_high_order() {
     assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= 1e-9 * scale), "{found:?}\n{expected:?}");
 }
 
-/// Protects arrays that are used several times by each further step.
+/// An array used twice by every step must not double the plan.
 #[test]
 fn sums_of_an_array_with_itself_do_not_double_the_plan() {
     let session = Session::default();
@@ -179,7 +180,8 @@ fn sums_of_an_array_with_itself_do_not_double_the_plan() {
     assert_eq!(a.to_vec::<u64>().unwrap(), [1 << 40, 2 << 40, 3 << 40]);
 }
 
-/// Protects plans whose queries read one tensor many times: their accesses are matched without trying all assignments.
+/// Queries that read one tensor many times must be matched without trying all assignments of
+/// accesses.
 #[test]
 fn products_of_many_reads_are_computed_together() {
     let session = Session::default();
@@ -199,7 +201,7 @@ fn nothing_is_collected_from_nothing() {
     assert!(Session::default().collect_all([]).unwrap().is_empty());
 }
 
-/// Protects comparisons with numbers that a dtype does not hold.
+/// Numbers that the dtype cannot represent are compared by value.
 #[test]
 fn integers_are_compared_with_numbers_out_of_range() {
     let session = Session::default();

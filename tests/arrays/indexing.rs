@@ -1,4 +1,4 @@
-//! Indexing, and what is known of arrays besides their values: errors, notes, conversions.
+//! Indexing, and properties of arrays other than their values: errors, notes, conversions.
 
 use ndarray::Axis;
 use redpoll::logic::{Format, Prim};
@@ -6,7 +6,7 @@ use redpoll::{Engine, Note, Repeated, Session, index};
 use redpoll_testing::arrays::draw::{Draw, numbers};
 use redpoll_testing::arrays::oracle;
 
-/// Protects the submatrix of some rows and columns, whose lists of coordinates stand across each other.
+/// Lists of coordinates for rows and columns select a submatrix, not pairs.
 #[test]
 fn rows_and_columns_make_a_submatrix() {
     let session = Session::default();
@@ -17,7 +17,7 @@ fn rows_and_columns_make_a_submatrix() {
     assert_eq!(a.slice(index![&rows, &columns.expand_dims(1)]).shape().unwrap(), [3, 2]);
 }
 
-/// Protects what a chain of operators tells when it cannot be applied: the operation, the line, the cause.
+/// The error of a chain of operators names the operation, the line and the cause.
 #[test]
 fn errors_name_the_line() {
     let session = Session::default();
@@ -49,7 +49,7 @@ fn errors_name_the_line() {
     }
 }
 
-/// Protects reads at coordinates out of bounds, which nobody can check before they are computed: they give zero.
+/// Gathers at coordinates out of bounds, which are only found when they are computed, give zero.
 #[test]
 fn gathers_out_of_bounds_are_zero() {
     let session = Session::default();
@@ -59,7 +59,7 @@ fn gathers_out_of_bounds_are_zero() {
     assert!(a.take(vec![3], 0).check().is_err(), "coordinates that are known are checked");
 }
 
-/// Protects reductions by name: what is kept, what stays named.
+/// Reductions by name keep the names of the other modes.
 #[test]
 fn named_modes_reduce_by_name() {
     let session = Session::default();
@@ -73,7 +73,7 @@ fn named_modes_reduce_by_name() {
     assert!(a.sum("k").check().is_err());
 }
 
-/// Protects results of arrays that are computed together.
+/// Arrays computed together have the same results as alone.
 #[test]
 fn arrays_are_collected_together() {
     let mut draw = Draw::new(7);
@@ -86,7 +86,7 @@ fn arrays_are_collected_together() {
     assert_eq!(numbers(&results[2]), x);
 }
 
-/// Protects the note on results that densify: it comes when they do, and only then.
+/// The note on densified results appears exactly when a result is densified.
 #[test]
 fn dense_results_of_sparse_operands_are_noted() {
     let session = Session::default();
@@ -104,7 +104,7 @@ fn dense_results_of_sparse_operands_are_noted() {
     assert!(sections.iter().any(|s| s.title == "notes"));
 }
 
-/// Protects results from storing what they do not have: so many entries come out, in a format that is not dense.
+/// Results of sparse operands store few entries, in a format that is not dense.
 #[test]
 fn sparse_stays_sparse() {
     let session = Session::default();
@@ -135,7 +135,7 @@ fn sparse_stays_sparse() {
     }
 }
 
-/// Protects profiles: every query, what it stored, and counts of the interpreter.
+/// Profiles report every query, its stored entries, and the counts of the interpreter.
 #[test]
 fn profiles_show_every_query() {
     let session = Session::default();
@@ -148,7 +148,8 @@ fn profiles_show_every_query() {
     assert!(profile.to_string().contains("iterations"));
 }
 
-/// Protects conversions: entries, builders, dense arrays, record batches, matrices, and back.
+/// Round trips through entries, builders, dense arrays, record batches and matrices preserve
+/// arrays.
 #[test]
 fn conversions_go_and_come_back() {
     for seed in 0..20 {

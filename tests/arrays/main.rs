@@ -1,8 +1,8 @@
-//! Every operation on lazy arrays, on random data, shapes (0 and 1 among the sizes), fill values, dtypes, formats and
-//! axes, against plain `ndarray` arithmetic.
+//! Every operation on lazy arrays, compared with plain `ndarray` arithmetic. Data, shapes (with
+//! sizes 0 and 1), fill values, dtypes, formats and axes are random.
 //!
-//! Values are small whole numbers, so that sums and products are exact and nothing needs a tolerance. Every case runs as
-//! machine code; some of those that are small run through the interpreters, too.
+//! Values are small whole numbers, so that sums and products are exact and need no tolerance. Every
+//! case runs as machine code; some small cases also run in the interpreters.
 
 mod extremes;
 mod indexing;
@@ -15,17 +15,17 @@ use redpoll_testing::arrays::draw::{Dense, Draw, numbers};
 use redpoll_testing::engines::chain;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Cases of each operation. `REDPOLL_CASES` asks for more.
+/// Cases per operation, unless `REDPOLL_CASES` sets their number.
 const CASES: u64 = 8;
 
-/// The engines of small cases, besides machine code.
+/// The engines of some small cases: machine code and the interpreters.
 const INTERPRETERS: [Engine; 4] =
     [Engine::Instant, Engine::LogicInterpreter, Engine::NotationInterpreter, Engine::AssemblyInterpreter];
 
-/// Results of more places are left to machine code.
+/// Largest number of elements of a result for the interpreters.
 const SMALL: usize = 40;
 
-/// Checks every operation of a table on many cases, and tells all that fail.
+/// Checks every operation of a table on many cases, and reports the failures.
 pub(crate) fn check(table: &[Operation]) {
     let asked = std::env::var("REDPOLL_CASES").ok().and_then(|n| n.parse().ok());
     let only = std::env::var("REDPOLL_ONLY").unwrap_or_default();
@@ -58,7 +58,7 @@ pub(crate) fn check(table: &[Operation]) {
     assert!(failures.is_empty(), "{count} failures:\n\n{}", failures.join("\n\n"));
 }
 
-/// Equal shapes and values; NaN is NaN.
+/// Returns whether shapes and values are equal. All NaNs are equal.
 fn same(a: &Dense, b: &Dense) -> bool {
     a.shape() == b.shape() && a.iter().zip(b).all(|(x, y)| x == y || (x.is_nan() && y.is_nan()))
 }

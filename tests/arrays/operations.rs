@@ -1,9 +1,9 @@
-//! Every operation alone.
+//! Every operation on its own.
 
 use crate::check;
 use redpoll_testing::arrays::{functions, indexing, products, reductions, shapes};
 
-/// Protects the table of functions: names, operators, alignment, dtypes.
+/// Checks names, operators, alignment and dtypes in the table of functions.
 #[test]
 fn functions_of_one_array() {
     check(functions::UNARY);
@@ -11,7 +11,7 @@ fn functions_of_one_array() {
     check(functions::OF_BITS);
 }
 
-/// Protects alignment and promotion.
+/// Checks alignment and promotion.
 #[test]
 fn functions_of_two_arrays() {
     check(functions::BINARY);
@@ -19,91 +19,92 @@ fn functions_of_two_arrays() {
     check(functions::BINARY_BITS);
 }
 
-/// Protects what is made of several operators, and user-defined ones.
+/// Checks functions of several operators, and user-defined ones.
 #[test]
 fn other_functions() {
     check(functions::OTHERS);
 }
 
-/// Protects folds along any axes, of no places too.
+/// Checks folds along any axes, also of no elements.
 #[test]
 fn folds_along_axes() {
     check(reductions::FOLDS);
 }
 
-/// Protects means and variances.
+/// Checks variances and standard deviations.
 #[test]
 fn moments() {
     check(reductions::MOMENTS);
 }
 
-/// Protects the coordinates of extremes: the first of equals.
+/// Checks the coordinates of extremes: the first of equal ones.
 #[test]
 fn places_of_extremes() {
     check(reductions::PLACES);
 }
 
-/// Protects rows with NaN, and of nothing else: the first NaN is the extreme, as it is the value of `min` and `max`.
+/// Checks rows with some or only NaN: the coordinate is that of the first NaN, which is also the
+/// value of `min` and `max`.
 #[test]
 fn places_of_extremes_with_nan() {
     check(reductions::PLACES_WITH_NAN);
 }
 
-/// Protects running folds.
+/// Checks running folds.
 #[test]
 fn running_folds() {
     check(reductions::SCANS);
 }
 
-/// Protects maps of coordinates.
+/// Checks maps of coordinates.
 #[test]
 fn shapes() {
     check(shapes::SHAPES);
 }
 
-/// Protects concatenation, rotation, repetition and padding.
+/// Checks concatenation, rotation, repetition and padding.
 #[test]
 fn joins() {
     check(shapes::JOINS);
 }
 
-/// Protects masks on coordinates.
+/// Checks masks on coordinates.
 #[test]
 fn triangles() {
     check(shapes::TRIANGLES);
 }
 
-/// Protects windows, chunks and convolutions: reads at sums of coordinates.
+/// Checks windows, chunks and convolutions, which read at sums of coordinates.
 #[test]
 fn neighbourhoods() {
     check(shapes::NEIGHBOURHOODS);
 }
 
-/// Protects writes at places that are values.
+/// Checks writes at computed coordinates.
 #[test]
 fn scatters() {
     check(shapes::SCATTERS);
 }
 
-/// Protects arrays without data.
+/// Checks arrays without data.
 #[test]
 fn constants() {
     check(shapes::CONSTANTS);
 }
 
-/// Protects slices, gathers and masks.
+/// Checks slices, gathers and masks.
 #[test]
 fn indexing() {
     check(indexing::INDEXING);
 }
 
-/// Protects products, their alignment and the order of their modes.
+/// Checks products, their alignment and the order of their modes.
 #[test]
 fn products() {
     check(products::PRODUCTS);
 }
 
-/// Protects sums of products by letters, and other semirings.
+/// Checks sums of products by letters, also over other semirings.
 #[test]
 fn einsums() {
     check(products::EINSUMS);

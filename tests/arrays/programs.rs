@@ -1,15 +1,16 @@
-//! Random programs of operations: `REDPOLL_SEEDS=LOW..HIGH` chooses others.
+//! Random programs of operations. `REDPOLL_SEEDS=LOW..HIGH` sets the seeds.
 
 use redpoll_testing::arrays::{Choices, GROUPS, Outcome, run, shapes, smallest_failure};
 use redpoll_testing::random::asked_seeds;
 use std::collections::HashMap;
 
-/// How often each operation is to take an earlier result, or to make one without any operand.
+/// Least number of times that each operation takes an earlier result or, for constants, is drawn.
 const HITS: u64 = 1;
-/// Failures that are made smaller and shown.
+/// Number of failures to shrink and show.
 const SHOWN: usize = 4;
 
-/// Protects operations whose operands are not stored: what is fused, shared, and computed together.
+/// Operations agree with the oracle when their operands are not stored but fused, shared, or
+/// computed together.
 #[test]
 fn random_programs_agree() {
     let asked = asked_seeds();
@@ -43,7 +44,8 @@ fn random_programs_agree() {
     let _ = std::panic::take_hook();
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     assert!(refused * 20 <= programs, "{refused} of {programs} programs are refused");
-    // Results seldom have the shapes that `reshape` draws; `reshape of any shape` takes every result.
+    // Results seldom have a shape that `reshape` can use. `reshape of any shape` takes every
+    // result.
     let names = GROUPS.iter().flat_map(|group| group.iter()).map(|(name, _)| *name).filter(|name| *name != "reshape");
     let missing: Vec<&str> = names.filter(|name| hits.get(name).copied().unwrap_or(0) < HITS).collect();
     assert!(asked.is_some() || missing.is_empty(), "taken fewer than {HITS} times: {missing:?}");

@@ -1,4 +1,4 @@
-//! Random plans as cases of the engines: from a seed to a case, what it covers, and its smallest failing part.
+//! Random plans for all engines: cases from seeds, coverage, and reduction of failures.
 
 use crate::engines::{Case, Failure, Report, check_plan, check_rewritten, define, drawn_plan, plain_plan};
 use crate::program::result_formats;
@@ -15,7 +15,7 @@ use redpoll_physical::storage::{Tensor, Values};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Which plans and data are drawn.
+/// Parameters of random plans and data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flavour {
     pub data: Data,
@@ -36,7 +36,7 @@ pub fn flavour(seed: u64) -> Flavour {
     Flavour { data, mode, depth: 2 + (seed / 8 % 3) as usize, queries: 1 + (seed / 24 % 3) as usize }
 }
 
-/// The case of a seed.
+/// Draws the case of a seed.
 pub fn case(seed: u64, flavour: Flavour) -> (testing::Case, Case) {
     let Flavour { data, mode, depth, queries } = flavour;
     let drawn =
@@ -52,12 +52,12 @@ pub fn case(seed: u64, flavour: Flavour) -> (testing::Case, Case) {
         let values = Values::from_scalars(i.ty.dtype.clone(), &i.data.values).expect("values of the dtype");
         (i.alias.clone(), Tensor::from_dense(i.ty.clone(), &values).expect("a valid input"), i.data.clone())
     });
-    // The draw of exact data does not keep maps such as `sqrt` or `/` from rounding.
+    // Exact data do not make results exact: maps such as `sqrt` or `/` round.
     let case = Case { plan: drawn.plan.clone(), inputs: inputs.collect(), config, exactness: Exactness::Bounded };
     (drawn, case)
 }
 
-/// The seeds that the environment variable `REDPOLL_SEEDS` asks for, as `LOW..HIGH`.
+/// Returns the seeds that the environment variable `REDPOLL_SEEDS` requests, as `LOW..HIGH`.
 pub fn asked_seeds() -> Option<Range<u64>> {
     let number = |n: &str| n.parse::<u64>().expect("REDPOLL_SEEDS is LOW..HIGH");
     let seeds = std::env::var("REDPOLL_SEEDS").ok()?;
@@ -65,8 +65,9 @@ pub fn asked_seeds() -> Option<Range<u64>> {
     Some(number(low)..number(high))
 }
 
-/// The first of some seeds, whose kernels go through the optimizing tier: as many as the environment variable
-/// `REDPOLL_OPTIMIZED` says; all of those that are asked for, and `least` of others.
+/// Returns the first of some seeds, whose kernels are checked in the optimizing tier. The
+/// environment variable `REDPOLL_OPTIMIZED` sets their number. By default, it is all requested
+/// seeds, or `least` if none are requested.
 pub fn optimized_seeds(seeds: &Range<u64>, least: u64) -> Range<u64> {
     let count = match std::env::var("REDPOLL_OPTIMIZED") {
         Ok(count) => count.parse().expect("REDPOLL_OPTIMIZED is a number of seeds"),
@@ -76,12 +77,12 @@ pub fn optimized_seeds(seeds: &Range<u64>, least: u64) -> Range<u64> {
     seeds.start..seeds.start.saturating_add(count)
 }
 
-/// Whether an error is the optimizer's that refuses a scan by an operator without identity.
+/// Returns whether an error is the optimizer's refusal of a scan by an operator without identity.
 pub fn is_refused(error: &str) -> bool {
     error.contains("no identity") && error.contains("scan")
 }
 
-/// How a case went.
+/// The outcome of a case.
 pub enum Outcome {
     Done(Report),
     /// The optimizer refuses a scan by an operator without identity.
@@ -89,7 +90,7 @@ pub enum Outcome {
     Failed(Failure),
 }
 
-/// Runs a case through all engines, some walks turned into gallops.
+/// Runs a case in all engines, with some walks turned into gallops; reports the constructs covered.
 pub fn run(seed: u64, case: &Case, mut covered: impl FnMut(String)) -> Outcome {
     let plain = match plain_plan(case) {
         Ok(plain) => plain,
@@ -99,7 +100,7 @@ pub fn run(seed: u64, case: &Case, mut covered: impl FnMut(String)) -> Outcome {
     let physical = turn_walks(seed, plain.clone(), case, &mut covered);
     let checked = define(case).and_then(|expected| {
         let report = check_plan(case, &physical, &expected)?;
-        // On data as small as these what is cheapest is seldom another plan.
+        // The rewritten plan is drawn, because on such small data the cheapest plan seldom differs.
         Ok((report, check_rewritten(case, &drawn_plan(case, seed)?, &plain, &expected)?))
     });
     match checked {
@@ -113,7 +114,8 @@ pub fn run(seed: u64, case: &Case, mut covered: impl FnMut(String)) -> Outcome {
     }
 }
 
-/// Turns some walks of levels that list their coordinates into gallops, and counts levels and protocols.
+/// Turns some walks of levels that list their coordinates into gallops; counts levels and
+/// protocols.
 fn turn_walks(seed: u64, mut physical: PhysicalPlan, case: &Case, covered: &mut impl FnMut(String)) -> PhysicalPlan {
     let mut rng = Rng::new(seed ^ 0x9a11);
     let mut levels: HashMap<String, Vec<LevelFormat>> = HashMap::new();
@@ -156,7 +158,7 @@ fn turn_walks(seed: u64, mut physical: PhysicalPlan, case: &Case, covered: &mut 
     physical
 }
 
-/// Counts leaves and modes.
+/// Counts the leaf and the storage modes of a type.
 fn cover_type(ty: &TensorType, covered: &mut impl FnMut(String)) {
     let pairs = if matches!(ty.dtype, DType::Struct(_)) { " of pairs" } else { "" };
     covered(format!("leaf {:?}{pairs}", ty.format.leaf));
@@ -199,15 +201,16 @@ fn in_place(place: &mut Place, visit: &mut impl FnMut(&mut Access)) {
     }
 }
 
-/// Counts what a case covers beside its levels and protocols.
+/// Counts the features of a case other than levels and protocols.
 pub fn cover(coverage: &mut Coverage, drawn: &testing::Case, flavour: Flavour) {
     coverage.add(drawn);
     coverage.hit(format!("data {:?}", flavour.data));
     coverage.hit(format!("mode {:?}", flavour.mode));
 }
 
-/// The smallest part of a case that fails too: one query whose expression is a part of one of its queries, after the
-/// queries that it reads.
+/// Returns the smallest part of a case that fails in the same phase: a query for a part of one
+/// expression, after the queries before it if it reads them. If no part fails, returns the whole
+/// case. Panics if the whole case does not fail again.
 pub fn smallest_failure(seed: u64, case: Case, phase: &str) -> (Case, Failure) {
     let mut candidates: Vec<(usize, Plan)> = Vec::new();
     for (k, query) in case.plan.queries.iter().enumerate() {
@@ -263,7 +266,8 @@ fn collect_parts(expr: &Expr, parts: &mut Vec<Expr>) {
     }
 }
 
-/// Returns a case as text: its plan, the inputs that the plan reads with all values, the formats of results.
+/// Returns a case as text: its plan, the inputs that the plan reads with all values, and the
+/// formats of results.
 pub fn describe(case: &Case) -> String {
     let format = |f: &Format| format_to_sexpr(f).to_string();
     let mut lines = vec![format!("{:?}\n{}", case.config.float_mode, case.plan)];

@@ -1,5 +1,5 @@
-//! Random arrays: lazy, of any format, dtype and fill value, beside the same values in an `ndarray` array. In a program,
-//! operands are at times results of earlier operations.
+//! Random lazy arrays of any format, dtype and fill value, with their values in `ndarray` arrays.
+//! In a program, some operands are results of earlier operations.
 
 use super::choices::Choices;
 use super::oracle;
@@ -10,24 +10,24 @@ use redpoll::physical::storage::{Tensor, Values, convert};
 use redpoll::physical::testing::formats_of_rank;
 use redpoll::{Array, Config, Session};
 
-/// The dense values of an array, whatever its dtype.
+/// The dense values of an array of any dtype, as `f64`.
 pub type Dense = ArrayD<f64>;
 
-/// Draws operands and parameters, and keeps a record of them for messages.
+/// Draws operands and parameters, and records them for messages.
 pub struct Draw {
     pub rng: Choices,
     pub session: Session,
     mode: FloatMode,
     pub record: Vec<String>,
-    /// What operands may be, besides new arrays, if this is a program.
+    /// The earlier results that can be operands, in a program.
     pool: Option<Pool>,
 }
 
-/// The operands of a program.
+/// The earlier results and dimensions of a program.
 #[derive(Default)]
 struct Pool {
     nodes: Vec<Node>,
-    /// The sizes of its modes: few, so that shapes are alike.
+    /// The dimensions to draw from: few, so that many shapes are equal.
     sizes: Vec<usize>,
 }
 
@@ -51,7 +51,7 @@ impl Draw {
         }
     }
 
-    /// Draws a program in a session of its own.
+    /// Starts a program in a session of its own.
     pub fn program(mut rng: Choices, config: Config) -> Draw {
         let sizes = (0..3).map(|_| *rng.pick(&[2, 3, 1, 0, 2, 1, 4])).collect();
         let mode = config.optimizer.float_mode;
@@ -64,19 +64,19 @@ impl Draw {
         }
     }
 
-    /// Whether operands may be results of earlier operations.
+    /// Returns whether operands may be results of earlier operations.
     pub fn is_program(&self) -> bool {
         self.pool.is_some()
     }
 
-    /// Goes on in a session of a float mode.
+    /// Continues in a new session with the given float mode.
     pub fn in_mode(&mut self, mode: FloatMode) {
         let mut config = Config::default();
         config.optimizer.float_mode = mode;
         (self.session, self.mode) = (Session::new(config), mode);
     }
 
-    /// The operator at every place, its arguments of these dtypes.
+    /// Applies an operator at every coordinate, to arguments of the given dtypes.
     pub fn op(&self, op: impl Into<Op>, arrays: &[(&Dense, Prim)]) -> Dense {
         oracle::op(op, arrays, self.mode)
     }
@@ -86,7 +86,8 @@ impl Draw {
         self.pool.get_or_insert_default().nodes.push(node);
     }
 
-    /// Draws an operand of a shape among the results that can be taken as that dtype and have values of `low..high`.
+    /// Draws an earlier result of the given shape whose values are exact in the dtype and within
+    /// `low..high`; `None` if there is none, or at random.
     fn earlier(&mut self, shape: &[usize], prim: Option<Prim>, range: Option<(i64, i64)>) -> Option<(Array, Dense)> {
         let nodes = &self.pool.as_ref()?.nodes;
         let inside = |v: f64| range.is_none_or(|(low, high)| v >= low as f64 && v < high as f64);
@@ -111,14 +112,14 @@ impl Draw {
         }
     }
 
-    /// A number of `low..high`.
+    /// Draws a number in `low..high`.
     pub fn within(&mut self, low: i64, high: i64) -> i64 {
         let number = low + self.rng.below((high - low) as u64) as i64;
         self.record.push(number.to_string());
         number
     }
 
-    /// A size: mostly small, at times 0 or 1.
+    /// Draws a size: mostly small, sometimes 0 or 1.
     pub fn size(&mut self) -> usize {
         if let Some(pool) = &self.pool {
             return *self.rng.pick(&pool.sizes);
@@ -126,7 +127,7 @@ impl Draw {
         *self.rng.pick(&[0, 1, 1, 2, 3, 3, 4, 5])
     }
 
-    /// A size that is not 0.
+    /// Draws a size other than 0.
     pub fn some(&mut self) -> usize {
         if let Some(pool) = &self.pool {
             return (*self.rng.pick(&pool.sizes)).max(1);
@@ -134,12 +135,12 @@ impl Draw {
         *self.rng.pick(&[1, 2, 3, 4, 5])
     }
 
-    /// A shape of that many modes.
+    /// Draws a shape of the given rank.
     pub fn shape(&mut self, rank: usize) -> Vec<usize> {
         (0..rank).map(|_| self.size()).collect()
     }
 
-    /// A shape of `low..high` modes.
+    /// Draws a shape with a rank in `low..high`.
     pub fn any_shape(&mut self, low: usize, high: usize) -> Vec<usize> {
         let shapes = self.pool.iter().flat_map(|pool| &pool.nodes).map(|node| node.dense.shape());
         let fitting: Vec<Vec<usize>> =
@@ -151,7 +152,7 @@ impl Draw {
         self.shape(rank)
     }
 
-    /// An array of small whole numbers, in `i64`, `f64`, or now and then another dtype.
+    /// Draws an array of small whole numbers, mostly of dtype `i64` or `f64`.
     pub fn array(&mut self, shape: &[usize]) -> (Array, Dense) {
         if let Some(earlier) = self.earlier(shape, None, None) {
             return earlier;
@@ -160,7 +161,7 @@ impl Draw {
         self.array_of(shape, prim)
     }
 
-    /// An array of small whole numbers of that dtype.
+    /// Draws an array of small whole numbers of the given dtype.
     pub fn array_of(&mut self, shape: &[usize], prim: Prim) -> (Array, Dense) {
         if let Some(earlier) = self.earlier(shape, Some(prim), None) {
             return earlier;
@@ -169,7 +170,7 @@ impl Draw {
         self.array_from(shape, prim, fill, if prim.is_signed() { -3 } else { 0 }, 4)
     }
 
-    /// An array of numbers of `low..high` and a fill value.
+    /// Draws an array of numbers in `low..high`, with a fill value.
     pub fn array_from(&mut self, shape: &[usize], prim: Prim, fill: i64, low: i64, high: i64) -> (Array, Dense) {
         if let Some(earlier) = self.earlier(shape, Some(prim), Some((low, high))) {
             return earlier;
@@ -178,7 +179,7 @@ impl Draw {
         self.stored(shape, &value(fill), &|rng| value(low + rng.below((high - low) as u64) as i64))
     }
 
-    /// An array of small whole numbers in that dtype of floats and of NaN, stored or as the fill value.
+    /// Draws a float array of small whole numbers and NaN, which may be the fill value.
     pub fn array_with_nan(&mut self, shape: &[usize], prim: Prim) -> (Array, Dense) {
         let value = |v: f64| Scalar::F64(v).cast(prim).expect("a primitive");
         let fill = *self.rng.pick(&[0.0, 0.0, 2.0, f64::NAN]);
@@ -187,7 +188,7 @@ impl Draw {
         self.stored(shape, &value(fill), &|rng| value(number(rng)))
     }
 
-    /// An array of drawn values and of a fill value.
+    /// Draws an array whose values are drawn or the fill value, in a random format.
     fn stored(&mut self, shape: &[usize], fill: &Scalar, value: &dyn Fn(&mut Choices) -> Scalar) -> (Array, Dense) {
         let density = *self.rng.pick(&[0, 20, 50, 80, 100]);
         let prim = fill.prim().expect("a primitive");
@@ -211,20 +212,20 @@ impl Draw {
         (self.session.array(tensor), ArrayD::from_shape_vec(IxDyn(shape), dense).unwrap())
     }
 
-    /// A shape of `low..high` modes, none of which is of size 0.
+    /// Draws a shape with a rank in `low..high`, without dimensions of 0.
     pub fn any_shape_of_some(&mut self, low: usize, high: usize) -> Vec<usize> {
         let shape = self.any_shape(low, high);
         shape.into_iter().map(|n| n.max(1)).collect()
     }
 
-    /// One of the variants of an operation.
+    /// Draws one of the variants of an operation.
     pub fn variant(&mut self, count: usize) -> usize {
         let variant = self.rng.index(count);
         self.record.push(format!("variant {variant}"));
         variant
     }
 
-    /// One of the axes of a rank, as a number that may count from the end.
+    /// Draws an axis of an array; returns its number, which may count from the end, and its index.
     pub fn axis(&mut self, rank: usize) -> (i64, usize) {
         let k = self.rng.index(rank);
         let number = if self.rng.chance(50) { k as i64 } else { k as i64 - rank as i64 };
@@ -233,7 +234,8 @@ impl Draw {
     }
 }
 
-/// Whether a number is exact in a dtype, with room for products and sums of several such; as a whole number, if asked.
+/// Returns whether a value is exact in a dtype, with room for products and sums of several such
+/// values. If `whole` is set, an `f64` must be a whole number.
 pub fn is_tame(value: f64, prim: Prim, whole: bool) -> bool {
     let (most, steps): (f64, f64) = match prim {
         Prim::Bool => (1.0, 1.0),
@@ -247,7 +249,7 @@ pub fn is_tame(value: f64, prim: Prim, whole: bool) -> bool {
     value >= low && value <= most && (value * steps).fract() == 0.0 && (value != 0.0 || value.is_sign_positive())
 }
 
-/// The values of a result as numbers.
+/// Returns the dense values of a result as `f64`.
 pub fn numbers(tensor: &Tensor) -> Dense {
     let shape: Vec<usize> = tensor.ty().shape.iter().map(|n| *n as usize).collect();
     let dense = convert(tensor, &Format::dense(shape.len())).unwrap();

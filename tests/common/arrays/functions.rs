@@ -1,4 +1,4 @@
-//! Element-wise functions, against the operator table at every place.
+//! Element-wise functions, compared with the operator table at every coordinate.
 
 use super::draw::{Dense, Draw};
 use super::{Operation, oracle};
@@ -41,7 +41,7 @@ pub const BINARY: &[Operation] = binary!(ANY; add Add subtract Sub multiply Mul 
     logical_or Or logical_xor Xor choose Choose coalesce Coalesce atan2 Atan2 copysign Copysign hypot Hypot
     add_saturating AddSat subtract_saturating SubSat multiply_saturating MulSat add_checked AddChecked
     subtract_checked SubChecked multiply_checked MulChecked);
-/// Quotients of zeros, which are 0 in the default mode and NaN in the strict one.
+/// Division and power functions in the strict mode, where quotients of zeros are NaN instead of 0.
 pub const STRICT: &[Operation] = &[
     ("divide", |draw| strict(draw, Builtin::Div, |a, b| a.divide(b))),
     ("floor_divide", |draw| strict(draw, Builtin::FloorDiv, |a, b| a.floor_divide(b))),
@@ -116,7 +116,7 @@ pub const OTHERS: &[Operation] = &[
     }),
 ];
 
-/// `|x - y|`, zero where both are equal.
+/// Returns the user-defined operator `|x - y|`, declared commutative.
 fn distance() -> UserOp {
     let params = vec![("x".to_owned(), DType::I64), ("y".to_owned(), DType::I64)];
     let body = Body::call(Builtin::Abs, [Body::call(Builtin::Sub, [Body::Arg(0), Body::Arg(1)])]);
@@ -124,7 +124,7 @@ fn distance() -> UserOp {
     op.with_properties(UserProperties { commutative: true, ..UserProperties::default() }).unwrap()
 }
 
-/// Two arrays whose shapes align.
+/// Draws two arrays whose shapes align.
 fn pair(draw: &mut Draw, prims: &[Prim]) -> ((Array, Dense, Prim), (Array, Dense, Prim)) {
     let shape = draw.any_shape(0, 4);
     let (p, q) = (*draw.rng.pick(prims), *draw.rng.pick(prims));

@@ -1,4 +1,4 @@
-//! Indexing, and what is known of arrays besides their values: errors, notes, conversions.
+//! Indexing: slices, gathers and masks.
 
 use super::draw::{Dense, Draw};
 use super::{Operation, oracle};
@@ -112,7 +112,7 @@ pub const INDEXING: &[Operation] = &[
     }),
 ];
 
-/// What an index of a mode is, beside the lists of coordinates that are aligned.
+/// An index of one mode.
 enum At {
     One(usize),
     List(Vec<usize>),
@@ -120,7 +120,7 @@ enum At {
     Gather(Dense),
 }
 
-/// Arrays of coordinates whose shapes align in all ways, among indices of all other kinds.
+/// Indexes an array with aligned arrays of coordinates, among indices of all other kinds.
 fn gathers(draw: &mut Draw) -> (Array, Dense) {
     let shape = draw.any_shape_of_some(1, 5);
     let (a, x) = draw.array(&shape);
@@ -165,7 +165,8 @@ fn gathers(draw: &mut Draw) -> (Array, Dense) {
     (a.slice(indices), expected)
 }
 
-/// The values at indices, those of aligned lists, which have this shape, where the first list is.
+/// Returns the values at indices. The modes of the aligned lists, of shape `common`, come at the
+/// position of the first list.
 fn read_at(x: &Dense, ats: &[At], common: &[usize]) -> Dense {
     let first = ats.iter().position(|at| matches!(at, At::Gather(_)));
     let mut shape = Vec::new();
@@ -201,7 +202,8 @@ fn read_at(x: &Dense, ats: &[At], common: &[usize]) -> Dense {
     })
 }
 
-/// A range of Python's kind over a mode of size `n`, and the coordinates in it.
+/// Draws a range with the semantics of Python over a mode of size `n`; returns it with its
+/// coordinates.
 fn range(draw: &mut Draw, n: i64) -> (Index, Vec<usize>) {
     let end = |draw: &mut Draw| draw.rng.chance(70).then(|| draw.rng.index(2 * n as usize + 5) as i64 - n - 2);
     let (start, stop) = (end(draw), end(draw));

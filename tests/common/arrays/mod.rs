@@ -1,5 +1,5 @@
-//! Lazy arrays beside plain `ndarray` arithmetic: every operation with an oracle, random operands, and random programs of
-//! operations.
+//! Lazy arrays compared with plain `ndarray` arithmetic: operations with oracles, random operands,
+//! and random programs.
 
 mod choices;
 pub mod draw;
@@ -19,5 +19,6 @@ pub use shrink::smallest_failure;
 use draw::{Dense, Draw};
 use redpoll::Array;
 
-/// An operation: its name, and a function that draws operands and gives the result, lazy and expected.
+/// An operation: its name, and a function that draws operands and returns the lazy and the expected
+/// result.
 pub type Operation = (&'static str, fn(&mut Draw) -> (Array, Dense));

@@ -1,11 +1,11 @@
-//! What operations give, in plain `ndarray` arithmetic.
+//! Oracles of operations, in plain `ndarray` arithmetic.
 
 use super::draw::Dense;
 use ndarray::{ArrayD, Axis, Dimension, IxDyn};
 use redpoll::logic::op::{Op, cast_to};
 use redpoll::logic::{DType, FloatMode, Scalar};
 
-/// The shape that arrays align to.
+/// Returns the shape to which arrays of the given shapes align.
 pub fn common(shapes: &[&[usize]]) -> Vec<usize> {
     let rank = shapes.iter().map(|s| s.len()).max().unwrap_or(0);
     let size = |k: usize| {
@@ -15,7 +15,7 @@ pub fn common(shapes: &[&[usize]]) -> Vec<usize> {
     (0..rank).map(size).collect()
 }
 
-/// A function at every place of aligned arrays.
+/// Applies a function at every coordinate of aligned arrays.
 pub fn map(arrays: &[&Dense], f: impl Fn(&[f64]) -> f64) -> Dense {
     let shapes: Vec<&[usize]> = arrays.iter().map(|a| a.shape()).collect();
     let shape = common(&shapes);
@@ -23,7 +23,7 @@ pub fn map(arrays: &[&Dense], f: impl Fn(&[f64]) -> f64) -> Dense {
     ArrayD::from_shape_fn(IxDyn(&shape), |at| f(&views.iter().map(|v| v[&at]).collect::<Vec<_>>()))
 }
 
-/// The operator at every place in a float mode, its arguments of these dtypes.
+/// Applies an operator at every coordinate, in a float mode and with arguments of the given dtypes.
 pub fn op(op: impl Into<Op>, arrays: &[(&Dense, redpoll::logic::Prim)], mode: FloatMode) -> Dense {
     let op = op.into();
     let dtypes: Vec<DType> = arrays.iter().map(|(_, prim)| DType::Prim(*prim)).collect();
@@ -37,7 +37,7 @@ pub fn op(op: impl Into<Op>, arrays: &[(&Dense, redpoll::logic::Prim)], mode: Fl
     })
 }
 
-/// A fold along axes, kept with size 1 or dropped.
+/// Folds an array along axes, which are kept with size 1 or dropped.
 pub fn fold(array: &Dense, axes: &[usize], keep: bool, f: impl Fn(&[f64]) -> f64) -> Dense {
     let rank = array.ndim();
     let rest: Vec<usize> = (0..rank).filter(|k| !axes.contains(k)).collect();
@@ -58,12 +58,13 @@ pub fn fold(array: &Dense, axes: &[usize], keep: bool, f: impl Fn(&[f64]) -> f64
     reshape(&folded, &shape)
 }
 
-/// The same values, row-major, in another shape.
+/// Returns the same values, row-major, in another shape.
 pub fn reshape(array: &Dense, shape: &[usize]) -> Dense {
     ArrayD::from_shape_vec(IxDyn(shape), array.iter().copied().collect()).unwrap()
 }
 
-/// An array of that shape, read from another one at mapped places.
+/// Returns an array of the given shape that reads another one at mapped coordinates; coordinates
+/// that map to `None` have the value `outside`.
 pub fn read(array: &Dense, shape: &[usize], at: impl Fn(&[usize]) -> Option<Vec<usize>>, outside: f64) -> Dense {
     ArrayD::from_shape_fn(IxDyn(shape), |place| {
         let place: Vec<usize> = place.slice().to_vec();
@@ -71,7 +72,7 @@ pub fn read(array: &Dense, shape: &[usize], at: impl Fn(&[usize]) -> Option<Vec<
     })
 }
 
-/// A sum of products: the letters of each array, those of the result, sizes by letter.
+/// Computes a sum of products. Letters name the modes of each array and of the result.
 pub fn einsum(
     arrays: &[(&Dense, &[char])],
     result: &[char],

@@ -1,5 +1,5 @@
-//! Random programs: chains of operations whose operands are results of earlier ones, shared at times, beside the same in
-//! plain arithmetic.
+//! Random programs: chains of operations that take, and sometimes share, results of earlier
+//! operations. Plain arithmetic computes the expected results.
 
 use super::draw::{Dense, Draw, Node, is_tame, numbers};
 use super::{Choices, Operation, functions, indexing, products, reductions, shapes};
@@ -9,7 +9,7 @@ use redpoll::logic::{DType, FloatMode, Prim};
 use redpoll::{Array, Config, Engine};
 use redpoll_optimizer::{Choice, Worth};
 
-/// The operations of programs by kind; each kind is equally likely.
+/// The groups of operations in programs. Each group is equally likely.
 pub const GROUPS: &[&[Operation]] = &[
     functions::UNARY,
     functions::OF_FLOATS,
@@ -39,17 +39,18 @@ pub const GROUPS: &[&[Operation]] = &[
     products::EINSUMS,
 ];
 
-/// Operations whose results are rounded on the way, however exact their values look; those of floats are, too.
+/// Operations whose intermediate results are rounded, even if their values look exact. The code
+/// adds `divide` by name.
 const ROUNDED: &[&[Operation]] = &[functions::OF_FLOATS, reductions::MOMENTS];
 
-/// Results of more places, or of more modes, are no operands.
+/// Largest number of elements of a result that becomes an operand. `MOST_MODES` limits its modes.
 const MOST_PLACES: usize = 200;
 const MOST_MODES: usize = 5;
 
-/// The interpreters of small programs, besides machine code.
+/// Interpreters that run small programs, in addition to machine code.
 const INTERPRETERS: [Engine; 3] = [Engine::LogicInterpreter, Engine::NotationInterpreter, Engine::AssemblyInterpreter];
 
-/// How a program went.
+/// The outcome of a program.
 #[derive(Debug)]
 pub enum Outcome {
     Agrees,
@@ -58,36 +59,37 @@ pub enum Outcome {
     Failed(Failure),
 }
 
-/// A program that was run.
+/// A program after its run.
 #[derive(Debug)]
 pub struct Checked {
     pub outcome: Outcome,
-    /// The operations in order, and whether each has an operand that is an earlier result.
+    /// The operations in order. The flag is set if an operand is an earlier result.
     pub operations: Vec<(&'static str, bool)>,
-    /// The program, a line for each operation.
+    /// The program, one line per operation.
     pub text: String,
-    /// The choices that it comes from, and the number of them before each operation.
+    /// The choices that determine the program.
     pub choices: Vec<u64>,
+    /// Number of choices before each operation.
     pub starts: Vec<usize>,
 }
 
-/// A result of a program.
+/// The result of one operation.
 struct Step {
     name: String,
     array: Array,
     dense: Dense,
-    /// Its values and those of all before it are exact.
+    /// Set when its values and those of all earlier results are exact.
     is_exact: bool,
 }
 
-/// A program that is drawn and not run.
+/// A program that is drawn but not run.
 struct Drawn {
     draw: Draw,
     steps: Vec<Step>,
     operations: Vec<(&'static str, bool)>,
     text: String,
     starts: Vec<usize>,
-    /// How an operation could not be applied.
+    /// The failure of an operation that could not be applied.
     failure: Option<Failure>,
 }
 
@@ -132,7 +134,7 @@ fn drawn(mut choices: Choices) -> Drawn {
     drawn
 }
 
-/// Draws how programs are planned.
+/// Draws a configuration of the optimizer; returns it with its description.
 fn config(choices: &mut Choices) -> (Config, String) {
     let mut config = Config::default();
     if choices.chance(25) {
@@ -146,7 +148,8 @@ fn config(choices: &mut Choices) -> (Config, String) {
     (config, text)
 }
 
-/// Adds a result, which later operations may take if its values are exact.
+/// Checks the shape of a result and adds it. Later operations may take it as operand if its values
+/// are exact and it is small.
 fn add(draw: &mut Draw, operations: &[(&str, bool)], array: Array, dense: Dense) -> Result<Step, Failure> {
     let number = operations.len() - 1;
     let is_rounded =
@@ -169,7 +172,7 @@ fn add(draw: &mut Draw, operations: &[(&str, bool)], array: Array, dense: Dense)
     Ok(Step { name, array, dense, is_exact })
 }
 
-/// Computes the last result and some others together, and compares them.
+/// Computes the last result and some others together, and compares them with the expected ones.
 fn check(draw: &mut Draw, steps: &[Step], text: &mut String) -> Outcome {
     let asked: Vec<&Step> =
         steps.iter().enumerate().filter(|(k, _)| k + 1 == steps.len() || draw.rng.chance(25)).map(|(_, s)| s).collect();
@@ -197,7 +200,7 @@ fn check(draw: &mut Draw, steps: &[Step], text: &mut String) -> Outcome {
     }
 }
 
-/// Compares a result with what is expected: exactly, if its values are exact.
+/// Compares a result with the expected one: exactly, or within a tolerance if values are rounded.
 fn compare(phase: &'static str, step: &Step, found: &Dense) -> Result<(), Failure> {
     let tolerance = match step.array.dtype().ok().and_then(|dtype| dtype.prim()) {
         _ if step.is_exact => 0.0,

@@ -6,7 +6,7 @@ use redpoll::logic::op::Builtin;
 use redpoll::logic::{FloatMode, Prim};
 use redpoll::{Array, Axes};
 
-/// An array, axes of it, and whether they are kept.
+/// An array and the axes of its reduction.
 struct Reduced {
     array: Array,
     dense: Dense,
@@ -63,7 +63,8 @@ pub const FOLDS: &[Operation] = folds! { 0, any_shape;
     "reduce" Some(Prim::I64), |a, axes| a.reduce(Builtin::BitXor, 5, axes), |v| v.iter().fold(5, |s, x| s ^ *x as i64) as f64;
 };
 
-/// Sizes of 1, 2 and 4 make means, and with them variances, exact. Programs are compared within a tolerance.
+/// Variances and standard deviations. Outside programs, the sizes are 1, 2 and 4, so that means and
+/// variances are exact. Programs compare within a tolerance.
 pub const MOMENTS: &[Operation] = &[
     ("var", |draw| {
         let r = exact(draw);
@@ -85,7 +86,7 @@ pub const PLACES: &[Operation] = folds! { 0, any_shape_of_some;
     "argmax" None, |a, axes| a.argmax(axes), |v| (0..v.len()).fold(0, |best, k| if v[k] > v[best] { k } else { best }) as f64;
 };
 
-/// The first place of a NaN, or else of the extreme.
+/// Returns the coordinate of the first NaN or, without NaN, of the first extreme.
 fn first(v: &[f64], is_better: fn(&f64, &f64) -> bool) -> f64 {
     let is_before = |a: f64, b: f64| !b.is_nan() && (a.is_nan() || is_better(&a, &b));
     (0..v.len()).fold(0, |best, k| if is_before(v[k], v[best]) { k } else { best }) as f64
@@ -155,7 +156,7 @@ fn squares(v: &[f64]) -> f64 {
     v.iter().map(|x| (x - mean) * (x - mean)).sum()
 }
 
-/// The power as all engines compute it.
+/// Computes a power with the operator that all engines use.
 fn libm_pow(x: f64, p: f64) -> f64 {
     redpoll::logic::op::Op::from(Builtin::Pow).apply(&[x.into(), p.into()]).unwrap().to_f64().unwrap()
 }

@@ -177,7 +177,7 @@ pub const JOINS: &[Operation] = &[
             let inside = at.iter().zip(&own).all(|(i, n)| *i >= 0 && *i < *n as i64);
             inside.then(|| at.iter().map(|i| *i as usize).collect())
         };
-        // A value of every dtype: the truth values have no other.
+        // Every dtype, `bool` included, can represent 1.
         (a.pad(widths.clone(), 1), oracle::read(&x, &shape, from, 1.0))
     }),
 ];

@@ -1,13 +1,14 @@
-//! The smallest program that fails in the phase in which a program fails: some of its choices are left out or become first
-//! ones.
+//! Reduction of a failing program to the smallest one found that fails in the same phase: some of
+//! its choices are removed or lowered.
 
 use super::choices::Choices;
 use super::program::{Checked, Outcome, run};
 
-/// No more programs are run.
+/// Largest number of programs to run.
 const MOST: usize = 1200;
 
-/// Returns the smallest program that was found to fail in the same phase; nothing if the program does not fail again.
+/// Returns the smallest program found that fails in the same phase; `None` if the given program
+/// does not fail again.
 pub fn smallest_failure(choices: &[u64], phase: &str) -> Option<Checked> {
     let mut left = MOST;
     let mut fails = |choices: Vec<u64>| {
@@ -18,7 +19,8 @@ pub fn smallest_failure(choices: &[u64], phase: &str) -> Option<Checked> {
     let mut found = fails(choices.to_vec())?;
     loop {
         let before = (found.choices.len(), found.choices.iter().sum::<u64>());
-        // Whole operations, then ever smaller pieces, left out and set to the first choice.
+        // Remove whole operations. Then remove or zero ever smaller pieces, and lower single
+        // choices.
         let mut at = 0;
         while at < found.starts.len() {
             let end = found.starts.get(at + 1).copied().unwrap_or(found.choices.len());
@@ -62,7 +64,7 @@ fn without(choices: &[u64], from: usize, to: usize) -> Vec<u64> {
     [&choices[..from], &choices[to..]].concat()
 }
 
-/// Whether a program has fewer operations, or as many and less text or lower choices.
+/// Returns whether a program has fewer operations or, with as many, less text or lower choices.
 fn is_less(one: &Checked, other: &Checked) -> bool {
     let size = |c: &Checked| (c.operations.len(), c.text.len(), c.choices.iter().sum::<u64>());
     size(one) < size(other)

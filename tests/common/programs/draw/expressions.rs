@@ -151,8 +151,8 @@ impl Draw<'_> {
         let Drawn { name, shape, dtype, .. } = self.tensors[tensor].clone();
         let permissive = dtype.prim().is_some() && self.rng.chance(25);
         // The storage order decides which of several `outside` values applies, so an access uses
-        // one value only. If no coordinate is in bounds, every subscript is `outside`, so that none
-        // that is in bounds is evaluated before.
+        // one value only. If a dimension is 0, every subscript is `outside`: none may be checked
+        // before the one that is out of bounds.
         let value = dtype.prim().map(|prim| bare(&constant(&self.small(prim))).to_owned());
         let empty = shape.contains(&0);
         let mut subscripts = String::new();
