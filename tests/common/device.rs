@@ -37,8 +37,8 @@ pub fn prepared(file: &ProgramFile) -> Prepared {
     session.prepare_plan(case.plan, &bindings).unwrap_or_else(|e| panic!("{}: {e}", file.name))
 }
 
-/// Runs a program and returns the values of all results. Zeros lose their sign, because the first
-/// term of a sum depends on the chunks.
+/// Runs a program and returns the values of all results. Zeros lose their sign, because a sum in
+/// chunks may start from a zero of the other sign.
 pub fn values(prepared: &Prepared, engine: Engine) -> Vec<Vec<Scalar>> {
     let run = prepared.run_with(engine).unwrap();
     let unsigned = |value: Scalar| match value {

@@ -19,10 +19,10 @@ fn features(format: &Format) -> Vec<(usize, u8)> {
 
 /// Returns combinations of formats for operands of the given ranks.
 ///
-/// For up to two operands, these are all combinations if there are at most `MOST_PAIRS`.
-/// Otherwise, they are all concordant ones, within the same limit. In that second case and for more
-/// operands, `least` drawn combinations follow, or more until each level of each operand is paired
-/// with each level of every other one.
+/// For one or two operands with at most `MOST_PAIRS` combinations, these are all combinations.
+/// Otherwise, for one or two operands, all concordant combinations come first, within the same
+/// limit. Then at least `least` combinations are drawn, until each level of each operand is paired
+/// with each level of every other operand.
 pub fn combinations(rng: &mut Rng, ranks: &[usize], least: usize) -> Vec<Vec<Format>> {
     let all: Vec<Vec<Format>> = ranks.iter().map(|r| formats_of_rank(*r)).collect();
     let count: usize = all.iter().map(Vec::len).product();

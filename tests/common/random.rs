@@ -208,9 +208,9 @@ pub fn cover(coverage: &mut Coverage, drawn: &testing::Case, flavour: Flavour) {
     coverage.hit(format!("mode {:?}", flavour.mode));
 }
 
-/// Returns the smallest part of a case that fails in the same phase: a query for a part of one
-/// expression, after the queries before it if it reads them. If no part fails, returns the whole
-/// case. Panics if the whole case does not fail again.
+/// Returns the smallest part of a case that fails in the same phase, or the whole case if no part
+/// does. A part is a query for a subexpression, with the preceding queries, or alone if the
+/// subexpression reads none of their results. Panics if the whole case does not fail again.
 pub fn smallest_failure(seed: u64, case: Case, phase: &str) -> (Case, Failure) {
     let mut candidates: Vec<(usize, Plan)> = Vec::new();
     for (k, query) in case.plan.queries.iter().enumerate() {

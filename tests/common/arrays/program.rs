@@ -78,7 +78,7 @@ struct Step {
     name: String,
     array: Array,
     dense: Dense,
-    /// Set when its values and those of all earlier results are exact.
+    /// Set when the values of this and all earlier results are exact.
     is_exact: bool,
 }
 
@@ -148,8 +148,8 @@ fn config(choices: &mut Choices) -> (Config, String) {
     (config, text)
 }
 
-/// Checks the shape of a result and adds it. Later operations may take it as operand if its values
-/// are exact and it is small.
+/// Checks the shape of a result and adds the result. Later operations may take small results with
+/// exact values as operands.
 fn add(draw: &mut Draw, operations: &[(&str, bool)], array: Array, dense: Dense) -> Result<Step, Failure> {
     let number = operations.len() - 1;
     let is_rounded =

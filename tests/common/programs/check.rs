@@ -35,8 +35,8 @@ pub enum Outcome {
     Done(Checked),
     /// A pass refuses the program.
     Refused(Refusal),
-    /// The definition fails, its floats exceed the range of exact whole numbers, or the kernel is
-    /// too long.
+    /// The definition fails, floats exceed the range of exact whole numbers, or the kernel is too
+    /// long.
     Undefined(String),
     Failed(Failure),
 }

@@ -282,8 +282,8 @@ impl Draw<'_> {
         }
     }
 
-    /// Draws an `i64` expression for a computed subscript; `None` within one, because they do not
-    /// nest.
+    /// Draws an `i64` expression for a computed subscript; `None` within another one, because
+    /// computed subscripts do not nest.
     fn coordinate(&mut self, scope: &Scope) -> Option<String> {
         if self.subscript {
             return None;

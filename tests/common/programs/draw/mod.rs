@@ -56,9 +56,9 @@ pub struct Tensor {
     pub ty: TensorType,
     /// Values of an input at all coordinates, row-major; empty for other roles.
     pub values: Vec<Scalar>,
-    /// Constraints on its format when the formats are drawn again.
+    /// Constraints on the format, for drawing formats again.
     pub formats: Formats,
-    /// Name of the tensor with which it is swapped, and whose format it shares.
+    /// Name of the tensor with which this one is swapped. Both have the same format.
     pub twin: Option<String>,
 }
 
@@ -96,7 +96,7 @@ pub struct Case {
     pub tensors: Vec<Tensor>,
     /// The statements. Every loop has a range.
     pub body: Vec<Sexpr>,
-    /// Transformations of its loops, in order.
+    /// Transformations of the loops, in order.
     pub schedule: Vec<Sexpr>,
     /// Loops whose ranges the text omits.
     pub implied: Vec<String>,

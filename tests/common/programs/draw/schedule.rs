@@ -9,9 +9,9 @@ use redpoll_physical::notation::Role;
 /// A loop of the program text.
 struct Loop {
     name: String,
-    /// Its half-open bounds, if they are constant.
+    /// Half-open bounds, if they are constant.
     bounds: Option<(i64, i64)>,
-    /// The loop directly inside, if it is the whole body.
+    /// The loop directly inside, if the body consists of that loop.
     inner: Option<String>,
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 pub(super) struct Variable {
     pub(super) name: String,
     pub(super) prim: Prim,
-    /// Half-open bounds of its value, if it is a coordinate.
+    /// Half-open bounds of a variable that is a coordinate.
     pub(super) bounds: Option<(i64, i64)>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Scope {
     pub(super) home: Option<(usize, String)>,
     /// The tensor that reads prefer.
     pub(super) favourite: Option<usize>,
-    /// The target of the current assignment, which its expressions must not read.
+    /// The target of the current assignment, which the value and the subscripts must not read.
     pub(super) forbidden: Option<usize>,
     /// Number of enclosing statements.
     pub(super) depth: usize,

@@ -18,8 +18,8 @@ impl Draw<'_> {
         let once = self.tensors[tensor].once;
         for (depth, mode) in order.iter().enumerate() {
             if !once && self.rng.chance(25) {
-                // A loop whose index is no subscript. Its range has at most one round, except
-                // rarely, so that some programs are refused.
+                // A loop whose index is no subscript. Most such loops have at most one round; with
+                // more, the program may be refused.
                 let index = self.fresh('i');
                 let (range, lo, hi) = match self.rng.below(10) {
                     0 if scope.depth == 0 => self.range(&scope),

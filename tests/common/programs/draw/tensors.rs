@@ -28,7 +28,7 @@ pub(super) struct Drawn {
     pub(super) once: bool,
     pub(super) outside: bool,
     pub(super) single: bool,
-    /// Name of the tensor with which it is swapped.
+    /// Name of the tensor with which this one is swapped.
     pub(super) twin: Option<String>,
     /// Set when all writes are drawn, or when only one template uses the tensor.
     pub(super) done: bool,
