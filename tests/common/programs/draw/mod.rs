@@ -1,11 +1,16 @@
 //! Random programs in Notation text, with their schedules and inputs.
 //!
-//! The programs are typed and small. They contain constructs that plans never produce: several
-//! writes to one tensor in one loop, variables and conditions in loops over sparse levels,
-//! conditions on tensors that the loop itself writes, computed subscripts, ranges of one round and
-//! of none, `while`, `swap`, workspaces, and transformations of loops. Subscripts are in bounds by
-//! construction, unless [`Config::unchecked`] is set. A seed determines the whole case. The tests
-//! of `redpoll-physical` include this folder as a module.
+//! A seed determines the whole case. The programs are typed and small, and contain constructs that
+//! plans never produce:
+//! - several writes to one tensor in one loop,
+//! - variables and conditions in loops over sparse levels,
+//! - conditions on tensors that the loop itself writes,
+//! - computed subscripts, and ranges of one round and of none,
+//! - `while`, `swap` and workspaces,
+//! - transformations of loops.
+//!
+//! Subscripts are in bounds by construction, unless [`Config::unchecked`] is set. The tests of
+//! `redpoll-physical` include this folder as a module.
 
 mod contraction;
 mod expressions;
