@@ -77,7 +77,13 @@ pub const OTHERS: &[Operation] = &[
     ("clip", |draw| {
         let shape = draw.any_shape(0, 3);
         let (a, x) = draw.array(&shape);
-        (a.clip(-1, 2), x.mapv(|v| v.clamp(-1.0, 2.0)))
+        // Bounds that the dtype holds.
+        let (low, high) = match a.dtype().expect("an array").prim() {
+            Some(Prim::Bool) => (0, 1),
+            Some(prim) if !prim.is_signed() => (0, 2),
+            _ => (-1, 2),
+        };
+        (a.clip(low, high), x.mapv(|v| v.clamp(f64::from(low), f64::from(high))))
     }),
     ("astype", |draw| {
         let shape = draw.any_shape(0, 3);
