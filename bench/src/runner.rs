@@ -84,7 +84,7 @@ impl Runner {
     /// Runs a plan over the inputs and further tensors, and returns its results.
     ///
     /// # Errors
-    /// As for [`Runner::plan`].
+    /// The errors of [`Runner::plan`].
     pub fn plan_with<const N: usize>(&mut self, text: &str, more: [(&str, &Tensor); N]) -> Result<Vec<Tensor>> {
         let bindings = more.into_iter().fold(self.inputs.clone(), |all, (name, tensor)| all.with(name, tensor.clone()));
         let run = self.session.prepare(text, &bindings)?.run()?;
@@ -94,7 +94,7 @@ impl Runner {
     /// Runs a plan that is prepared on the first call and cached, and returns its results.
     ///
     /// # Errors
-    /// As for [`Runner::plan`].
+    /// The errors of [`Runner::plan`].
     pub fn kept_plan(&mut self, text: &'static str) -> Result<Vec<Tensor>> {
         if !self.plans.contains_key(text) {
             self.plans.insert(text, self.session.prepare(text, &self.inputs)?);

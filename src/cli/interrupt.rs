@@ -9,6 +9,7 @@ pub(super) enum CtrlC {
     /// The end of the process.
     Ends,
     /// An interruption that the command handles itself before it continues.
+    #[cfg_attr(not(feature = "sql"), expect(dead_code, reason = "only SQL statements are interrupted"))]
     IsHeard,
 }
 

@@ -93,7 +93,8 @@ impl Side<'_> {
     }
 }
 
-/// A value this many times. DataFusion has no run of no rows, so that the value of runs stands for them.
+/// Returns an array that repeats a value. DataFusion cannot build a run-end encoded array without
+/// rows, so the value of the run is repeated instead.
 fn repeated(value: &ScalarValue, count: usize) -> Result<ArrayRef> {
     let value = if let ScalarValue::RunEndEncoded(_, _, value) = value { value } else { value };
     value.to_array_of_size(count).map_err(|e| Error::Read(Box::new(e)))

@@ -1,4 +1,5 @@
-//! Damaged files: a matrix is written in a format, some bytes of the file are changed, and the file is read again.
+//! Damaged files: a matrix is written in a format, some bytes of the file change, and the file is
+//! read again.
 
 use crate::kinds::{Verdict, Wrong};
 use redpoll::datasets::{Content, read_bytes, write_bytes};
@@ -7,13 +8,13 @@ use redpoll::physical::storage::{Tensor, Values};
 use redpoll_testing::engines::{Failure, phase};
 use redpoll_testing::rng::Rng;
 
-/// Tensors of more places are not built.
+/// Largest number of coordinates of a tensor that is built from a file.
 const MOST_PLACES: u64 = 1 << 20;
 
-/// The extensions of what can be written.
+/// Extensions of the formats that can be written.
 const EXTENSIONS: [&str; 10] = ["mtx", "tns", "csv", "tsv", "npy", "npz", "mtx.gz", "tns.zst", "npy.gz", "csv.zst"];
 
-/// Damages the file of a seed and reads it: that is an error or not, but nothing worse.
+/// Damages the file of a seed and reads it: an error is fine, a panic or an invalid tensor is not.
 pub(crate) fn run(seed: u64) -> Verdict {
     let Some((name, bytes)) = damaged(seed) else { return Verdict::Passed };
     let Err(Failure { phase, what }) = read(&name, &bytes) else { return Verdict::Sound };
@@ -30,7 +31,8 @@ fn describe(name: &str, bytes: &[u8]) -> String {
     format!("{name}, as text {:?}, as bytes {bytes:?}", String::from_utf8_lossy(bytes))
 }
 
-/// Writes a matrix to a file and damages it, unless the format cannot hold the matrix; returns its name and bytes.
+/// Writes a matrix to a file and damages the file; returns its name and bytes, or nothing if the
+/// format cannot hold the matrix.
 fn damaged(seed: u64) -> Option<(String, Vec<u8>)> {
     let mut rng = Rng::new(seed ^ 0xf11e);
     let shape = vec![1 + rng.below(6), 1 + rng.below(6)];
@@ -66,7 +68,7 @@ fn read(name: &str, bytes: &[u8]) -> Result<(), Failure> {
     })
 }
 
-/// Leaves out bytes, in ever shorter pieces, while reading fails in the same phase.
+/// Removes bytes, in ever shorter pieces, while reading fails in the same phase.
 fn fewest_bytes(name: &str, mut bytes: Vec<u8>, phase: &str) -> Vec<u8> {
     let mut piece = bytes.len().div_ceil(2);
     while piece > 0 {
@@ -84,7 +86,7 @@ fn fewest_bytes(name: &str, mut bytes: Vec<u8>, phase: &str) -> Vec<u8> {
     bytes
 }
 
-/// Changes, leaves out, doubles or adds some bytes.
+/// Changes, removes, doubles or adds some bytes.
 fn mutated(rng: &mut Rng, mut bytes: Vec<u8>) -> Vec<u8> {
     for _ in 0..1 + rng.below(4) {
         if bytes.is_empty() {

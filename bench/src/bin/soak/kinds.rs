@@ -1,4 +1,4 @@
-//! The kinds of random cases: how many of each are run, and how a case of one is run and made smaller.
+//! The kinds of random cases: the share of each kind, and running and shrinking a case.
 
 use crate::files;
 use clap::ValueEnum;
@@ -48,7 +48,7 @@ impl Kind {
         }
     }
 
-    /// The number of cases of this kind beside those of the others.
+    /// Share of this kind in all cases.
     pub(crate) fn share(self) -> u64 {
         match self {
             Kind::Plans | Kind::Programs => 300,
@@ -84,7 +84,7 @@ impl Kind {
     }
 }
 
-/// How a case went.
+/// Outcome of a case.
 pub(crate) enum Verdict {
     Sound,
     /// The case is refused, or its result is not defined.
@@ -96,7 +96,7 @@ pub(crate) enum Verdict {
 pub(crate) struct Wrong {
     /// The part of the engine that fails; cases that fail in the same one count as alike.
     pub(crate) phase: &'static str,
-    /// What is wrong.
+    /// Description of the failure.
     pub(crate) what: String,
     /// Finds a smaller case that fails in the same phase, and returns it as a text.
     pub(crate) shrink: Box<dyn FnOnce() -> String>,
@@ -133,7 +133,7 @@ fn program(seed: u64) -> Verdict {
     Verdict::Wrong(Wrong { phase, what, shrink: Box::new(shrink) })
 }
 
-/// Returns the program of a seed, of every second one in other formats.
+/// Returns the program of a seed; odd seeds get other formats.
 fn drawn_program(seed: u64) -> programs::Case {
     let case = random_case(seed, &Config::default());
     if seed.is_multiple_of(2) { case } else { redraw_formats(seed, &case) }
@@ -179,7 +179,7 @@ fn query(seed: u64) -> Verdict {
     Verdict::Wrong(Wrong { phase, what, shrink: Box::new(shrink) })
 }
 
-/// Compiles each kernel of this thread by the C tier where that is the phase that fails, and none otherwise.
+/// Compiles each kernel of this thread by the C tier if that phase fails, and none otherwise.
 fn compile_each_of(phase: &str) {
     optimizing::take(if phase == "optimizing tier" { Taken::Each } else { Taken::None });
 }

@@ -1,14 +1,16 @@
-//! Random cases of every kind for a given time: plans and programs through every engine, lazy arrays beside plain
-//! arithmetic, damaged files of every format, and with the feature `sql` queries beside plain DataFusion.
+//! Random cases of every kind for a given time: plans and programs through every engine, lazy
+//! arrays beside plain arithmetic, damaged files of every format, and with the feature `sql`
+//! queries beside plain DataFusion.
 //!
 //! ```text
-//! cargo run --release -p redpoll-bench --bin soak --features sql -- --minutes 60 --failures failures.txt
-//! cargo run --release -p redpoll-bench --bin soak -- --only programs --only files --cases 100000 --first 5000000
+//! cargo run --release -p redpoll-bench --bin soak --features sql -- --minutes 60 --failures f.txt
+//! cargo run --release -p redpoll-bench --bin soak -- --only programs --only files --cases 100000
 //! ```
-//! A seed gives the same case on every machine. Standard output has every failure as soon as it is found, as a small text
-//! that stands by itself, and at the end or at Ctrl-C a table of the counts and seeds of each kind, as `tests/README.md` has
-//! it; standard error has the progress. The status is 1 when something failed. A case that hangs or that ends the process
-//! is a failure, too, and ends the run.
+//! A seed gives the same case on every machine. Standard output has each failure as soon as it is
+//! found, as a small self-contained text. At the end, or at Ctrl-C, it has a table of the counts
+//! and seeds of each kind, like the table in `tests/README.md`. Standard error has the progress. The
+//! status is 1 if a case failed. A case that hangs or ends the process is a failure and ends the
+//! run.
 #![allow(clippy::print_stdout, reason = "the report is what the binary is for")]
 
 mod files;

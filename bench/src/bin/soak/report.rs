@@ -1,4 +1,4 @@
-//! What a run prints: failures as they are found, and the counts and seeds of each kind.
+//! The output of a run: failures as they are found, and the counts and seeds of each kind.
 
 use crate::kinds::Kind;
 use anyhow::{Context, Result};
@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 
-/// Where failures go: to standard output, and to a file if there is one.
+/// The destinations of failures: standard output, and a file if there is one.
 pub(crate) struct Failures {
     file: Option<Mutex<File>>,
 }
@@ -40,7 +40,7 @@ impl Failures {
 #[derive(Clone, Default)]
 pub(crate) struct Tally {
     pub(crate) sound: u64,
-    /// Cases that are refused, whose results are not defined, or of which nothing is claimed.
+    /// Cases that are refused, have undefined results, or have no claimed region.
     pub(crate) passed: u64,
     pub(crate) wrong: u64,
     /// Kernels that went through the C tier.
@@ -54,7 +54,7 @@ pub(crate) struct Tally {
 pub(crate) struct Seeds(Vec<Range<u64>>);
 
 impl Seeds {
-    /// Adds seeds that it does not have.
+    /// Adds seeds that no range has yet.
     pub(crate) fn add(&mut self, seeds: Range<u64>) {
         let at = self.0.partition_point(|range| range.start < seeds.start);
         self.0.insert(at, seeds);

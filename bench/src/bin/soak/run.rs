@@ -1,4 +1,5 @@
-//! Runs the cases on threads: which block of cases is next, what becomes of each, and when the run ends.
+//! Runs the cases on threads: the choice of the next block, the outcome of each case, and the end
+//! of the run.
 
 use crate::kinds::{Kind, Verdict, Wrong};
 use crate::report::{Failures, Tally, progress, table};
@@ -16,22 +17,23 @@ use std::time::{Duration, Instant};
 
 /// Number of cases in a block, whose kernels the C compiler gets at once.
 const BLOCK: u64 = 32;
-/// Of this many blocks of a kind, one goes through the C tier.
+/// Number of blocks of a kind of which one goes through the C tier.
 const OPTIMIZED: u64 = 8;
-/// Number of failures of a kind in one phase that are made smaller; that of the others takes too long.
+/// Number of failures of a kind in one phase that are shrunk; shrinking all takes too long.
 const SHRUNK: u64 = 10;
 /// The stack of a thread: random programs are nested deeply.
 const STACK: usize = 256 << 20;
-/// Making a case smaller, and compiling the kernels of a block, may take this many times as long as a case.
+/// Time limit for shrinking a case, and for compiling the kernels of a block, in time limits of a
+/// case.
 const LONG: u32 = 20;
 /// The time between two reports of the progress.
 const INTERVAL: Duration = Duration::from_secs(60);
-/// The time between two looks at what hangs.
+/// The time between two checks for hanging cases.
 const TICK: Duration = Duration::from_millis(200);
 /// The status of a process that Ctrl-C has ended.
 const INTERRUPTED: i32 = 130;
 
-/// What is to be run.
+/// The cases to run.
 pub(crate) struct Soak {
     pub(crate) kinds: Vec<Kind>,
     /// The first seed of each kind.
@@ -40,17 +42,17 @@ pub(crate) struct Soak {
     pub(crate) most: u64,
     pub(crate) minutes: f64,
     pub(crate) threads: usize,
-    /// How long a case may take.
+    /// Time limit of a case.
     pub(crate) patience: Duration,
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Shared {
     soak: Soak,
     end: Instant,
     watch: Watch,
     failures: Failures,
-    /// No more blocks begin.
+    /// Set when no more blocks begin.
     stopping: AtomicBool,
     running: AtomicUsize,
     state: Mutex<State>,
@@ -66,7 +68,7 @@ struct State {
 
 /// Cases of one kind that one thread runs.
 struct Block {
-    /// The place of the kind among those that are run.
+    /// Index of the kind among the kinds that run.
     turn: usize,
     kind: Kind,
     seeds: Range<u64>,
@@ -210,8 +212,8 @@ impl Shared {
         self.failures.print(&format!("{title}, made smaller"), &text);
     }
 
-    /// Watches the threads until all have ended: ends the process if a case hangs, and reports the progress. The first
-    /// Ctrl-C ends the run after the blocks that have begun, the second one at once.
+    /// Watches the threads until all have ended: ends the process if a case hangs, and reports the
+    /// progress. The first Ctrl-C ends the run after the current blocks, the second one at once.
     fn observe(&self, interrupted: &AtomicBool) {
         let parent = parent_process();
         let (start, mut reported) = (Instant::now(), Instant::now());

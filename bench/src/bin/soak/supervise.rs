@@ -1,5 +1,5 @@
-//! The process that the user starts runs the cases in a second one: a case that ends its process (a stack that overflows, a
-//! fault of memory, an abort) is reported with its seed.
+//! Supervision: the process that the user starts runs the cases in a second process, so that a case
+//! that ends its process (a stack overflow, a memory fault, an abort) is reported with its seed.
 
 use crate::report::Failures;
 use crate::watch::in_journal;
@@ -9,15 +9,17 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The environment variable by which the second process finds the file that says what its threads are at.
+/// Environment variable with the path of the journal, in which the second process records the
+/// current step of each thread.
 const JOURNAL: &str = "REDPOLL_SOAK_JOURNAL";
 
-/// Returns the journal of this process, if this is the one that runs the cases.
+/// Returns the journal of this process if the process runs the cases.
 pub(crate) fn journal() -> Option<PathBuf> {
     std::env::var_os(JOURNAL).map(PathBuf::from)
 }
 
-/// Runs the cases in a second process and returns its status; reports it as a failure if a signal has ended it.
+/// Runs the cases in a second process and returns its status; a signal that ends the process is
+/// reported as a failure.
 pub(crate) fn supervise(failures: &Failures) -> Result<ExitCode> {
     let journal = tempfile::NamedTempFile::new().context("the soak needs a file for its journal")?;
     // The second process hears Ctrl-C as well, ends what it has begun and reports its counts.

@@ -1,5 +1,5 @@
-//! The step that each thread is at: a thread of this process finds steps that hang, and the process that started this one
-//! reads from the journal which steps ended the process.
+//! The current step of each thread: a thread of this process finds steps that hang, and the parent
+//! process reads from the journal which steps ended the process.
 
 use crate::kinds::Kind;
 use anyhow::{Context, Result};
@@ -18,7 +18,7 @@ pub(crate) struct Watch {
     threads: Vec<Mutex<Option<(Step, Instant)>>>,
 }
 
-/// What a thread is at.
+/// The current step of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Step {
     pub(crate) kind: Kind,
@@ -27,7 +27,7 @@ pub(crate) struct Step {
     pub(crate) task: Task,
 }
 
-/// What is done with a case.
+/// The work on a case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Task {
     Run,
@@ -56,13 +56,13 @@ impl Watch {
         Ok(Watch { journal: Mutex::new(journal), threads: (0..threads).map(|_| Mutex::new(None)).collect() })
     }
 
-    /// Notes that a thread begins a step that may take this long.
+    /// Records that a thread begins a step with a time limit.
     pub(crate) fn begin(&self, thread: usize, step: Step, patience: Duration) {
         self.write(thread, &format!("{} {}", step.kind.name(), step.seed));
         *self.threads[thread].lock().expect("no thread has panicked") = Some((step, Instant::now() + patience));
     }
 
-    /// Notes that a thread is at nothing.
+    /// Records that a thread is idle.
     pub(crate) fn end(&self, thread: usize) {
         self.write(thread, "");
         *self.threads[thread].lock().expect("no thread has panicked") = None;
@@ -75,7 +75,7 @@ impl Watch {
         steps.filter(|(_, deadline)| *deadline < now).map(|(step, _)| step).collect()
     }
 
-    /// Writes the line of a thread. Where that is not possible, a crash is reported without its seed.
+    /// Writes the line of a thread. If writing fails, a crash is reported without its seed.
     fn write(&self, thread: usize, name: &str) {
         let line = format!("{name:<width$}\n", width = LINE - 1);
         let mut journal = self.journal.lock().expect("no thread has panicked");
