@@ -27,7 +27,11 @@ pub(crate) enum Scope {
 /// Returns the destination of an output's writes in a loop order.
 pub(crate) fn order_of_writes(cx: &Context, target: &Target, format: &Format, sizes: &Sizes, order: &[Field]) -> Scope {
     let appended = format.levels.iter().rposition(|l| l.kind.traits().writes != Writes::Random);
-    let Some(appended) = appended else { return Scope::InOrder };
+    // A pattern leaf cannot take back a `true`, so the fold ends before its result is written.
+    let apart = format.leaf == LeafKind::Pattern && target.fold.as_ref().is_some_and(|(op, _)| !op.is_disjunction());
+    if appended.is_none() && !apart {
+        return Scope::InOrder;
+    }
     let spots = storage_at(&target.at, format, &target.shape, sizes, cx.mode());
     let (mut depth, mut levels) = (0, 0);
     for at in &spots {
@@ -36,7 +40,7 @@ pub(crate) fn order_of_writes(cx: &Context, target: &Target, format: &Format, si
             None => break,
         }
     }
-    if levels > appended { Scope::InOrder } else { Scope::Workspace { depth, levels } }
+    if !apart && appended.is_some_and(|k| levels > k) { Scope::InOrder } else { Scope::Workspace { depth, levels } }
 }
 
 /// Returns the number of outermost loops including this level's loops, if these are next in the

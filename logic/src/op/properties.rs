@@ -56,6 +56,13 @@ pub enum Simplified {
 }
 
 impl Op {
+    /// Returns whether the operator is `or` on two `bool`s, as `max` is, too.
+    pub fn is_disjunction(&self) -> bool {
+        [(false, false), (false, true), (true, false), (true, true)].into_iter().all(|(a, b)| {
+            self.eval(&[Scalar::Bool(a), Scalar::Bool(b)]).is_ok_and(|value| value == Scalar::Bool(a || b))
+        })
+    }
+
     /// Returns whether `f(a, b) = f(b, a)`; more arguments then commute as well.
     pub fn is_commutative(&self, dtype: &DType, mode: FloatMode) -> bool {
         match self {

@@ -85,11 +85,7 @@ impl<'a> Checker<'a> {
             _ if tensor.ty.format.leaf != LeafKind::Pattern => true,
             Write::Init => true,
             Write::Overwrite => *rhs == Expr::Literal(Scalar::Bool(true)),
-            Write::Fold(op) => {
-                [(false, false), (false, true), (true, false), (true, true)].into_iter().all(|(a, b)| {
-                    op.eval(&[Scalar::Bool(a), Scalar::Bool(b)]).is_ok_and(|value| value == Scalar::Bool(a || b))
-                })
-            }
+            Write::Fold(op) => op.is_disjunction(),
         };
         if fits {
             return Ok(());

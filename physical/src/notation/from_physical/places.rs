@@ -302,22 +302,48 @@ impl Builder<'_> {
     }
 
     /// Returns whether different rounds of the enclosing loops write different entries of an
-    /// output. Considers the storage modes that the loops determine: a form with a single index
-    /// that is not yet determined by other modes determines that index.
+    /// output. Considers the storage modes that the loops determine: a form determines its indices
+    /// that other modes do not determine if it numbers their combinations, as one index does and
+    /// the outer and inner index of blocks do.
     pub(super) fn rounds_are_apart(&self, output: usize) -> bool {
         let mut told: Vec<&Field> = Vec::new();
         loop {
             let before = told.len();
             for place in self.places[output].iter().filter(|s| self.is_fixed(s)) {
                 let Place::Subscript(Subscript::Affine(form)) = place else { continue };
-                let mut open = form.terms.iter().map(|(f, _)| f).filter(|f| !told.contains(f));
-                if let (Some(field), None) = (open.next(), open.next()) {
-                    told.push(field);
+                let open: Vec<_> = form.terms.iter().filter(|(f, _)| !told.contains(&f)).collect();
+                if self.numbers(&open) {
+                    told.extend(open.into_iter().map(|(f, _)| f));
                 }
             }
             if told.len() == before {
                 return self.loops.iter().all(|(f, _, _)| told.contains(&f));
             }
         }
+    }
+
+    /// Returns whether the sum of these terms differs for different values of their indices: the
+    /// step of each term exceeds the reach of all terms with smaller steps.
+    fn numbers(&self, terms: &[&(Field, i64)]) -> bool {
+        if let [_] = terms {
+            return true;
+        }
+        let last = |field: &Field| {
+            let (_, _, extent) = self.loops.iter().find(|(f, _, _)| f == field)?;
+            let count = match extent {
+                Extent::Whole(n) | Extent::Skew { n, .. } => *n,
+                Extent::Block { block, .. } => *block,
+            };
+            Some(i128::from(count.saturating_sub(1)))
+        };
+        let mut steps: Vec<_> = terms.iter().map(|(field, step)| (i128::from(*step).abs(), field)).collect();
+        steps.sort_by_key(|(step, _)| *step);
+        let mut reach = 0_i128;
+        steps.into_iter().all(|(step, field)| {
+            let Some(last) = last(field) else { return false };
+            let exceeds = step > reach;
+            reach = reach.saturating_add(step.saturating_mul(last));
+            exceeds
+        })
     }
 }
