@@ -11,7 +11,7 @@ use redpoll_logic::testing::Coverage;
 use redpoll_testing::engines::Failure;
 use redpoll_testing::optimizing::{self, Taken};
 use redpoll_testing::programs::{
-    Case, Config, Outcome, cover, expected, random_case, redraw_formats, run, smallest_failure,
+    Case, Config, Outcome, STACK, cover, expected, random_case, redraw_formats, run, smallest_failure,
 };
 use redpoll_testing::random::{asked_seeds, optimized_seeds};
 use std::collections::BTreeMap;
@@ -28,8 +28,6 @@ const EVERY: u64 = 4;
 const BLOCK: u64 = 25;
 /// Required number of occurrences of each covered item.
 const HITS: u64 = 5;
-/// The stack of a thread in bytes; the code of some programs is deeply nested.
-const STACK: usize = 256 << 20;
 /// Number of failures that are shown in full.
 const SHOWN: usize = 8;
 

@@ -14,7 +14,7 @@ use redpoll_testing::data::Kind;
 use redpoll_testing::engines::check;
 use redpoll_testing::optimizing::{self, Taken};
 use redpoll_testing::program::{Choice, ProgramFile};
-use redpoll_testing::programs::{self, random_case};
+use redpoll_testing::programs::{self, STACK, random_case};
 use redpoll_testing::random::asked_seeds;
 use redpoll_testing::rng;
 use std::borrow::Cow;
@@ -34,8 +34,6 @@ const RANDOM: usize = 2000;
 const LONGEST: usize = 500;
 /// Number of kernels, or seeds, that are compiled together.
 const TOGETHER: usize = 48;
-/// The stack of a thread in bytes; the code of some programs is deeply nested.
-const STACK: usize = 256 << 20;
 
 fn texts(folder: &str) -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);

@@ -2,8 +2,8 @@
 //! allocations.
 
 use proptest::prelude::*;
-use redpoll_datasets::testing::samples;
-use redpoll_datasets::{Data, sample};
+use redpoll_datasets::sample;
+use redpoll_datasets::testing::{check_bytes, samples};
 use std::sync::LazyLock;
 
 /// Valid files of every format and layout.
@@ -16,26 +16,9 @@ static TEXTS: LazyLock<Vec<usize>> = LazyLock::new(|| {
     (0..FILES.len()).filter(is_text).collect()
 });
 
-/// Reads the file with and without its name, and stores the content.
+/// Checks that every reader gives an error or a valid tensor.
 fn survive(name: &str, bytes: &[u8]) {
-    for name in [name, "nameless"] {
-        if let Ok(loaded) = crate::load(name, bytes) {
-            let values = loaded.data.values().len() as u64;
-            match &loaded.data {
-                Data::Dense(_) => assert_eq!(loaded.info.shape.iter().product::<u64>(), values),
-                Data::Triples { coordinates, .. } => {
-                    assert_eq!(coordinates.len(), loaded.info.shape.len());
-                    for (mode, &dimension) in coordinates.iter().zip(&loaded.info.shape) {
-                        assert_eq!(mode.len() as u64, values);
-                        assert!(mode.iter().all(|&i| i < dimension));
-                    }
-                }
-            }
-            if let Ok((tensor, _)) = loaded.into_tensor(None) {
-                tensor.validate().unwrap();
-            }
-        }
-    }
+    check_bytes(name, bytes).unwrap_or_else(|what| panic!("{name}: {what}"));
 }
 
 #[test]

@@ -9,3 +9,6 @@ pub use check::{Checked, Outcome, run};
 pub use cover::{cover, expected};
 pub use draw::{Case, Config, Refusal, Tensor, random_case, redraw_formats};
 pub use shrink::smallest_failure;
+
+/// Stack of a thread that runs random programs, in bytes: their code can be deeply nested.
+pub const STACK: usize = 256 << 20;

@@ -1,7 +1,7 @@
 //! The kinds of random cases: the share of each kind, and running and shrinking a case.
 
-use crate::files;
 use clap::ValueEnum;
+use redpoll_datasets::testing::{check_seed, mutated};
 use redpoll_testing::arrays::{self, Choices};
 use redpoll_testing::engines::Failure;
 use redpoll_testing::optimizing::{self, Taken};
@@ -67,7 +67,7 @@ impl Kind {
             Kind::Arrays => array(seed),
             #[cfg(feature = "sql")]
             Kind::Sql => query(seed),
-            Kind::Files => files::run(seed),
+            Kind::Files => file(seed),
         }
     }
 
@@ -79,7 +79,10 @@ impl Kind {
             Kind::Arrays => arrays::text(Choices::of_seed(seed)),
             #[cfg(feature = "sql")]
             Kind::Sql => sql::Case::of(seed).to_string(),
-            Kind::Files => files::text(seed),
+            Kind::Files => {
+                let (name, bytes) = mutated(seed);
+                format!("{name}: \"{}\"", bytes.escape_ascii())
+            }
         }
     }
 }
@@ -177,6 +180,17 @@ fn query(seed: u64) -> Verdict {
         }
     };
     Verdict::Wrong(Wrong { phase, what, shrink: Box::new(shrink) })
+}
+
+/// Reads the damaged file of a seed. The reported file is shrunk already.
+fn file(seed: u64) -> Verdict {
+    match check_seed(seed) {
+        Ok(_) => Verdict::Sound,
+        Err(failure) => {
+            let what = failure.to_string();
+            Verdict::Wrong(Wrong { phase: "reader", what: failure.what, shrink: Box::new(|| what) })
+        }
+    }
 }
 
 /// Compiles each kernel of this thread by the C tier if that phase fails, and none otherwise.

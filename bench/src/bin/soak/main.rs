@@ -13,7 +13,6 @@
 //! the run.
 #![allow(clippy::print_stdout, reason = "the report is what the binary is for")]
 
-mod files;
 mod kinds;
 mod report;
 mod run;

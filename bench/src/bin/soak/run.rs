@@ -7,6 +7,7 @@ use crate::watch::{Step, Task, Watch};
 use anyhow::Result;
 use redpoll_testing::engines::phase as in_phase;
 use redpoll_testing::optimizing::{self, Taken};
+use redpoll_testing::programs::STACK;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
@@ -21,8 +22,6 @@ const BLOCK: u64 = 32;
 const OPTIMIZED: u64 = 8;
 /// Number of failures of a kind in one phase that are shrunk; shrinking all takes too long.
 const SHRUNK: u64 = 10;
-/// The stack of a thread: random programs are nested deeply.
-const STACK: usize = 256 << 20;
 /// Time limit for shrinking a case, and for compiling the kernels of a block, in time limits of a
 /// case.
 const LONG: u32 = 20;
