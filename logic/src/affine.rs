@@ -196,3 +196,25 @@ impl fmt::Display for Subscript {
         }
     }
 }
+
+/// Returns whether a mixed-radix number ascends with its digits: each step exceeds the reach of the
+/// steps inside it. Takes each digit's step and number of values, the outermost digit first. The
+/// number of values of the outermost digit does not matter; an unknown one inside it gives false.
+///
+/// ```
+/// use redpoll_logic::ascends;
+///
+/// assert!(ascends(&[(4, None), (1, Some(4))]));
+/// assert!(!ascends(&[(4, None), (1, Some(5))]));
+/// assert!(!ascends(&[(1, Some(4)), (4, Some(2))]));
+/// assert!(!ascends(&[(4, Some(2)), (1, None)]));
+/// ```
+pub fn ascends(digits: &[(i64, Option<u64>)]) -> bool {
+    let mut reach = Some(0_i64);
+    digits.iter().rev().all(|(step, count)| {
+        let exceeds = reach.is_some_and(|reach| *step > reach);
+        let last = count.and_then(|n| i64::try_from(n.saturating_sub(1)).ok());
+        reach = reach.zip(last).and_then(|(reach, last)| reach.checked_add(step.checked_mul(last)?));
+        exceeds
+    })
+}

@@ -31,7 +31,7 @@ pub mod testing;
 pub mod text;
 mod verify;
 
-pub use affine::{Affine, Subscript};
+pub use affine::{Affine, Subscript, ascends};
 pub use dtype::{DType, Prim, StructType};
 pub use error::Error;
 pub use expr::{Computed, Expr, IndexMap, Info, Node};

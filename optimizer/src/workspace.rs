@@ -5,7 +5,8 @@
 //! must be written in order: their loops must be outermost, in the order of the levels. Dense, hash
 //! and byte-map levels inside these take writes in any order. Otherwise, the outermost levels whose
 //! loops are outermost and in order are fixed. A workspace over the other levels takes the writes
-//! of one iteration of these loops.
+//! of one iteration of these loops. A fold that can change `true` to `false` needs a workspace of
+//! all its iterations if the output has a pattern leaf, which stores `true` alone.
 
 use crate::context::Context;
 use crate::cost::BYTE_MAP_LIMIT;
@@ -13,7 +14,7 @@ use crate::fit::storage_at;
 use crate::sizes::Sizes;
 use crate::term::{At, Target};
 use redpoll_logic::physical::Workspace;
-use redpoll_logic::{Field, Format, LeafKind, LevelKind, Writes};
+use redpoll_logic::{Field, Format, LeafKind, LevelKind, Writes, ascends};
 
 /// The destination of an output's writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,7 +28,7 @@ pub(crate) enum Scope {
 /// Returns the destination of an output's writes in a loop order.
 pub(crate) fn order_of_writes(cx: &Context, target: &Target, format: &Format, sizes: &Sizes, order: &[Field]) -> Scope {
     let appended = format.levels.iter().rposition(|l| l.kind.traits().writes != Writes::Random);
-    // A pattern leaf cannot take back a `true`, so the fold ends before its result is written.
+    // A pattern leaf stores `true` alone: other folds end before their results are written.
     let apart = format.leaf == LeafKind::Pattern && target.fold.as_ref().is_some_and(|(op, _)| !op.is_disjunction());
     if appended.is_none() && !apart {
         return Scope::InOrder;
@@ -54,18 +55,8 @@ fn advance(at: &At, sizes: &Sizes, order: &[Field], depth: usize) -> Option<usiz
     }
     let form = at.as_affine()?;
     let taken = order.get(depth..depth + count)?;
-    // Checks from the innermost loop outward: the step of a loop must exceed the reach of the loops
-    // inside it.
-    let mut reach: i64 = 0;
-    for field in taken.iter().rev() {
-        let step = form.coefficient(field);
-        if step <= reach {
-            return None;
-        }
-        let last = i64::try_from(sizes.of(field).saturating_sub(1)).ok()?;
-        reach = reach.checked_add(step.checked_mul(last)?)?;
-    }
-    Some(depth + count)
+    let digits: Vec<_> = taken.iter().map(|field| (form.coefficient(field), Some(sizes.of(field)))).collect();
+    ascends(&digits).then_some(depth + count)
 }
 
 /// Returns the workspace of an output, if it needs one.

@@ -11,6 +11,7 @@ use super::linear::{Atom, Linear};
 use super::verify::{Rule, location};
 use super::{Access, Expr, Index, Program, Stmt, TensorId, Var};
 use crate::Error;
+use redpoll_logic::ascends;
 use redpoll_logic::op::{Builtin, Op};
 use std::collections::HashMap;
 
@@ -216,16 +217,7 @@ fn advance(form: &Linear, loops: &[(Index, Option<i64>)], done: usize) -> Option
             step => own.push((step, rounds)),
         }
     }
-    let mut reach: i64 = 0;
-    // From the innermost loop on: a step of a loop must exceed the range that the loops inside of
-    // it cover.
-    for (k, (step, rounds)) in own.into_iter().enumerate().rev() {
-        if step <= reach {
-            return None;
-        }
-        if k > 0 {
-            reach = reach.checked_add(step.checked_mul(rounds?.max(1) - 1)?)?;
-        }
-    }
-    Some(next)
+    let digits: Vec<_> =
+        own.into_iter().map(|(step, rounds)| (step, rounds.map(|n| n.max(1).cast_unsigned()))).collect();
+    ascends(&digits).then_some(next)
 }

@@ -34,7 +34,7 @@
 //! - **pattern**: an output with the pattern of an input has its shape and its levels, each with
 //!   one position for each stored entry, and values; it is not read, thawed or overwritten. Where
 //!   the input has its fill value, a write at the same subscripts leaves the output's fill value.
-//!   That follows from the properties of the operators, with the input read at those subscripts, in
+//!   The properties of the operators must imply this, with the input read at those subscripts, in
 //!   bounds.
 //! - **while**: the condition reads scalars (rank 0), and the body writes at least one of them.
 //!

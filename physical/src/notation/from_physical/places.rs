@@ -6,7 +6,7 @@ use crate::Error;
 use crate::notation::{Atom, Expr, Index, Linear, TensorId};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::physical::{self, Extent, Place, Point};
-use redpoll_logic::{Affine, Alias, Field, StorageMode, Subscript, TensorType};
+use redpoll_logic::{Affine, Alias, Field, StorageMode, Subscript, TensorType, ascends};
 use std::sync::Arc;
 
 /// Returns the number of coordinates in block `outer` of a mode: `block`, or fewer in the last
@@ -322,28 +322,18 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns whether the sum of these terms differs for different values of their indices: the
-    /// step of each term exceeds the reach of all terms with smaller steps.
+    /// Returns whether the sum of these terms differs for different values of their indices.
     fn numbers(&self, terms: &[&(Field, i64)]) -> bool {
-        if let [_] = terms {
-            return true;
-        }
-        let last = |field: &Field| {
+        let count = |field: &Field| {
             let (_, _, extent) = self.loops.iter().find(|(f, _, _)| f == field)?;
-            let count = match extent {
+            Some(match extent {
                 Extent::Whole(n) | Extent::Skew { n, .. } => *n,
                 Extent::Block { block, .. } => *block,
-            };
-            Some(i128::from(count.saturating_sub(1)))
+            })
         };
-        let mut steps: Vec<_> = terms.iter().map(|(field, step)| (i128::from(*step).abs(), field)).collect();
-        steps.sort_by_key(|(step, _)| *step);
-        let mut reach = 0_i128;
-        steps.into_iter().all(|(step, field)| {
-            let Some(last) = last(field) else { return false };
-            let exceeds = step > reach;
-            reach = reach.saturating_add(step.saturating_mul(last));
-            exceeds
-        })
+        let digits = terms.iter().map(|(field, step)| Some((step.checked_abs()?, count(field))));
+        let Some(mut digits) = digits.collect::<Option<Vec<_>>>() else { return false };
+        digits.sort_by_key(|(step, _)| std::cmp::Reverse(*step));
+        ascends(&digits)
     }
 }
