@@ -51,8 +51,7 @@ pub(crate) fn run_first(
         next += 1;
     }
     let run = current.executable.finish(&running, start.elapsed());
-    // Of concurrent first runs, the first to finish stores the adapted plan; all adapt in the same
-    // way.
+    // Concurrent first runs all adapt in the same way; the first to finish stores the adapted plan.
     let _ = made.adapted.set((!Arc::ptr_eq(&current, made)).then_some(current));
     Ok(run)
 }

@@ -133,7 +133,8 @@ impl Prepared {
     /// Runs the plan on a given engine.
     ///
     /// # Errors
-    /// As [`Prepared::run`]; also if the engine computes densely and a tensor is too large.
+    /// The errors of [`Prepared::run`]; also if the engine computes densely and a tensor is too
+    /// large.
     pub fn run_with(&self, engine: Engine) -> Result<Run, Error> {
         self.run_observed(engine, &mut |_| Ok(()))
     }

@@ -73,7 +73,7 @@ impl Prepared {
     /// interpreter of Logic runs the plan as a whole and reports no queries.
     ///
     /// # Errors
-    /// As [`Prepared::run_with`].
+    /// The errors of [`Prepared::run_with`].
     pub fn profile(&self, engine: Engine) -> Result<Profile, Error> {
         let mut queries = Vec::new();
         let run = self.run_observed(engine, &mut |step| {

@@ -260,8 +260,8 @@ impl PreparedProgram {
     /// Logic plan.
     ///
     /// # Errors
-    /// As [`PreparedProgram::run`]; also if the engine is the interpreter of Logic, or a tensor is
-    /// too large for the engine.
+    /// The errors of [`PreparedProgram::run`]; also if the engine is the interpreter of Logic, or a
+    /// tensor is too large for the engine.
     pub fn run_with(&self, engine: Engine) -> Result<Run, Error> {
         let none = || Err(Error::NoLogic);
         let executable = &self.made.executable;

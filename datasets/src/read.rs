@@ -80,7 +80,7 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Loaded, Err
 /// Reads a file from its bytes. `name` determines the format and is reported in errors.
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`].
 pub fn read_bytes(name: impl AsRef<Path>, bytes: &[u8], options: &ReadOptions) -> Result<Loaded, Error> {
     let path = name.as_ref();
     let invalid = |located: Located| located.into_error(path);
@@ -159,7 +159,7 @@ fn unpacked(bytes: &[u8], compression: Compression, memory: &Memory) -> Result<V
 /// Reads the header of a file, and only the needed part of the file.
 ///
 /// # Errors
-/// As [`read`], for the part that is read.
+/// The errors of [`read`], for the part that is read.
 pub fn info(path: impl AsRef<Path>) -> Result<Info, Error> {
     info_within(path, &Memory::default())
 }
@@ -168,7 +168,7 @@ pub fn info(path: impl AsRef<Path>) -> Result<Info, Error> {
 /// read as a whole.
 ///
 /// # Errors
-/// As [`info`]; also if the memory limit is exceeded.
+/// The errors of [`info`]; also if the memory limit is exceeded.
 pub fn info_within(path: impl AsRef<Path>, memory: &Memory) -> Result<Info, Error> {
     let path = path.as_ref();
     let scope = Scope::within(memory);

@@ -168,7 +168,7 @@ fn full_bytes(ty: &TensorType) -> u64 {
 /// Writes a tensor to a file in the format and compression of its name; see [`write_content`].
 ///
 /// # Errors
-/// As [`write_content`]; also for tensors of structs.
+/// The errors of [`write_content`]; also for tensors of structs.
 pub fn write(path: impl AsRef<Path>, tensor: &Tensor, options: &WriteOptions) -> Result<(), Error> {
     let path = path.as_ref();
     let scope = Scope::within(&options.memory);

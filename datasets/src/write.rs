@@ -65,7 +65,7 @@ pub fn write_content(path: impl AsRef<Path>, content: &Content, options: &WriteO
 /// Returns the bytes that [`write_content`] would write to a file of the given name.
 ///
 /// # Errors
-/// As [`write_content`].
+/// The errors of [`write_content`].
 pub fn write_bytes(name: impl AsRef<Path>, content: &Content, options: &WriteOptions) -> Result<Vec<u8>, Error> {
     let path = name.as_ref();
     let (by_name, compression) = named_format(path);

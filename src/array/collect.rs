@@ -27,7 +27,7 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// As [`Array::collect`].
+    /// The errors of [`Array::collect`].
     pub fn collect_all<'a>(&self, arrays: impl IntoIterator<Item = &'a Array>) -> Result<Vec<Tensor>, Error> {
         let mut arrays = arrays.into_iter().peekable();
         if arrays.peek().is_none() {
@@ -40,7 +40,7 @@ impl Session {
     /// Compiles several arrays in one plan; the results are in the order of the arrays.
     ///
     /// # Errors
-    /// As [`Array::prepare`].
+    /// The errors of [`Array::prepare`].
     pub fn prepare_all<'a>(&self, arrays: impl IntoIterator<Item = &'a Array>) -> Result<Prepared, Error> {
         let (mut named, mut bindings) = (Vec::new(), Bindings::new());
         for (k, array) in arrays.into_iter().enumerate() {
@@ -84,7 +84,7 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// As [`Array::collect`].
+    /// The errors of [`Array::collect`].
     pub fn collect_with(&self, engine: Engine) -> Result<Tensor, Error> {
         let mut outputs = self.prepare()?.run_with(engine)?.outputs;
         Ok(outputs.swap_remove(0).1)
@@ -93,8 +93,8 @@ impl Array {
     /// Computes the array and returns its values in row-major order.
     ///
     /// # Errors
-    /// As [`Array::collect`]; also if the dtype differs from `T`, or the dense values exceed the
-    /// limits of storage.
+    /// The errors of [`Array::collect`]; also if the dtype differs from `T`, or the dense values
+    /// exceed the limits of storage.
     pub fn to_vec<T: Value>(&self) -> Result<Vec<T>, Error> {
         values(&self.collect()?)
     }
@@ -118,7 +118,7 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// As [`Array::prepare`].
+    /// The errors of [`Array::prepare`].
     pub fn explain(&self) -> Result<Vec<Section>, Error> {
         self.prepare()?.explain(Detail::Assembly)
     }
@@ -134,7 +134,7 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// As [`Array::prepare`].
+    /// The errors of [`Array::prepare`].
     pub fn flow(&self) -> Result<Flow, Error> {
         self.prepare()?.flow()
     }
@@ -151,7 +151,7 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// As [`Array::collect`].
+    /// The errors of [`Array::collect`].
     pub fn profile(&self) -> Result<Profile, Error> {
         self.profile_with(self.session.config().engine)
     }
@@ -160,7 +160,7 @@ impl Array {
     /// Assembly also counts the work.
     ///
     /// # Errors
-    /// As [`Array::collect`].
+    /// The errors of [`Array::collect`].
     pub fn profile_with(&self, engine: Engine) -> Result<Profile, Error> {
         self.prepare()?.profile(engine)
     }
@@ -174,7 +174,7 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// As [`Array::shape`].
+    /// The errors of [`Array::shape`].
     pub fn to_dot(&self) -> Result<String, Error> {
         Ok(super::dot::dot(&self.state()?.expr))
     }

@@ -36,7 +36,7 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// As [`Array::to_vec`].
+    /// The errors of [`Array::to_vec`].
     pub fn to_ndarray<T: Value>(&self) -> Result<ArrayD<T>, Error> {
         let tensor = self.collect()?;
         let shape: Vec<usize> = tensor.ty().shape.iter().map(|n| *n as usize).collect();

@@ -54,8 +54,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// As [`Array::collect`]; also if the number of names differs from the number of modes, or
-    /// names repeat.
+    /// The errors of [`Array::collect`]; also if the number of names differs from the number of
+    /// modes, or names repeat.
     pub fn to_record_batch(&self, names: &[&str]) -> Result<RecordBatch, Error> {
         Ok(self.collect()?.to_record_batch(names)?)
     }
@@ -71,7 +71,7 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// As [`Array::to_vec`].
+    /// The errors of [`Array::to_vec`].
     pub fn entries<T: Value>(&self) -> Result<Vec<(Vec<u64>, T)>, Error> {
         let tensor = self.collect()?;
         let triples = row_major(&tensor)?;
@@ -98,7 +98,7 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// As [`Array::collect`].
+    /// The errors of [`Array::collect`].
     pub fn nonzero(&self) -> Result<Vec<Array>, Error> {
         let tensor = self.derive("nonzero", super::reduce::truth).collect()?;
         let coordinates = match tensor.ty().fill == true.into() {

@@ -101,7 +101,7 @@ impl Array {
     /// Returns the number of modes.
     ///
     /// # Errors
-    /// As [`Array::shape`].
+    /// The errors of [`Array::shape`].
     pub fn rank(&self) -> Result<usize, Error> {
         Ok(self.state()?.rank())
     }
@@ -109,7 +109,7 @@ impl Array {
     /// Returns the type of the values.
     ///
     /// # Errors
-    /// As [`Array::shape`].
+    /// The errors of [`Array::shape`].
     pub fn dtype(&self) -> Result<DType, Error> {
         Ok(self.state()?.expr.info().dtype.clone())
     }
@@ -117,7 +117,7 @@ impl Array {
     /// Returns the fill value: the value of all elements that are not stored.
     ///
     /// # Errors
-    /// As [`Array::shape`].
+    /// The errors of [`Array::shape`].
     pub fn fill(&self) -> Result<Scalar, Error> {
         Ok(self.state()?.expr.info().fill.clone())
     }
@@ -125,7 +125,7 @@ impl Array {
     /// Returns the names of the modes, or `None` if the modes are numbered.
     ///
     /// # Errors
-    /// As [`Array::shape`].
+    /// The errors of [`Array::shape`].
     pub fn names(&self) -> Result<Option<Vec<Field>>, Error> {
         let state = self.state()?;
         Ok((state.style == Style::Named).then(|| state.expr.info().fields.clone()))
@@ -141,7 +141,7 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// As [`Array::shape`].
+    /// The errors of [`Array::shape`].
     pub fn check(self) -> Result<Array, Error> {
         self.state()?;
         Ok(self)

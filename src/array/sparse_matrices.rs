@@ -56,7 +56,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// As [`Array::to_vec`]; also if the array is not a matrix, or its fill value is not zero.
+    /// The errors of [`Array::to_vec`]; also if the array is not a matrix, or its fill value is not
+    /// zero.
     #[track_caller]
     pub fn to_sprs<T: Value>(&self) -> Result<CsMat<T>, Error> {
         let stored = self.derive("to_sprs", |state| {

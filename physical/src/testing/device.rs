@@ -87,7 +87,7 @@ impl EmulatedDevice {
     /// Loads the libraries of a folder into this process, before any look-up of a device.
     ///
     /// # Errors
-    /// As [`EmulatedDevice::build`], and if the libraries cannot be loaded.
+    /// The errors of [`EmulatedDevice::build`], and if the libraries cannot be loaded.
     pub fn load(folder: &Path) -> io::Result<EmulatedDevice> {
         // SAFETY: no code runs when the libraries are loaded.
         let load = |path: PathBuf| unsafe { Library::new(path) }.map_err(io::Error::other);

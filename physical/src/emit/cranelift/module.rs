@@ -47,7 +47,7 @@ pub fn compile(function: &Function, effort: Effort) -> Result<Kernel, Error> {
 /// Compiles functions into one module; returns the kernels in the order of the functions.
 ///
 /// # Errors
-/// As for [`compile`].
+/// The errors of [`compile`].
 pub fn compile_all(functions: &[&Function], effort: Effort) -> Result<Vec<Kernel>, Error> {
     let name = functions.first().map_or("", |f| f.name.as_str());
     let isa = effort.isa().map_err(|message| Error::Compile { function: name.into(), message })?;
@@ -84,7 +84,7 @@ pub fn compile_all(functions: &[&Function], effort: Effort) -> Result<Vec<Kernel
 /// readers.
 ///
 /// # Errors
-/// As for [`compile`].
+/// The errors of [`compile`].
 pub fn clif(function: &Function) -> Result<String, Error> {
     let isa = Effort::Full.isa().map_err(|message| Error::Compile { function: function.name.clone(), message })?;
     let mut scratch = Scratch::default();
@@ -95,7 +95,7 @@ pub fn clif(function: &Function) -> Result<String, Error> {
 /// Returns the function in machine instructions, for readers.
 ///
 /// # Errors
-/// As for [`compile`].
+/// The errors of [`compile`].
 pub fn disassemble(function: &Function) -> Result<String, Error> {
     let error = |message| Error::Compile { function: function.name.clone(), message };
     let isa = Effort::Full.isa().map_err(error)?;

@@ -65,7 +65,7 @@ impl Cuda {
     /// Returns the first device, looked up once per process, for callers that can do without.
     ///
     /// # Errors
-    /// As [`Cuda::open`], at the first call.
+    /// The errors of [`Cuda::open`], at the first call.
     pub fn first() -> Result<Arc<Cuda>, &'static Error> {
         static FIRST: LazyLock<Result<Arc<Cuda>, Error>> = LazyLock::new(|| Cuda::open(0));
         FIRST.as_ref().map(Arc::clone)
@@ -133,7 +133,7 @@ impl Cuda {
     /// Compiles grids as one unit; returns their runners.
     ///
     /// # Errors
-    /// As [`emit`]; [`Error::Compile`] with the messages of the compiler.
+    /// The errors of [`emit`]; [`Error::Compile`] with the messages of the compiler.
     pub(crate) fn runners(self: &Arc<Cuda>, grids: &[&Grid]) -> Result<Vec<Box<dyn Runner>>, Error> {
         let text = emit(grids)?;
         let name = grids.first().map_or_else(String::new, |grid| grid.function.name.clone());

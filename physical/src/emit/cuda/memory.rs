@@ -225,7 +225,8 @@ impl DeviceMemory {
     /// Allocates elements of 1, 2, 4 or 8 bytes, each set to the low bytes of a fill value.
     ///
     /// # Errors
-    /// As [`DeviceMemory::allocate`]; [`Error::KernelStopped`] if the requester is cancelled.
+    /// The errors of [`DeviceMemory::allocate`]; [`Error::KernelStopped`] if the requester is
+    /// cancelled.
     pub(crate) fn filled(
         self: &Arc<Self>,
         (elements, size): (usize, usize),
@@ -253,7 +254,7 @@ impl DeviceMemory {
     /// Copies bytes from an address, piece by piece.
     ///
     /// # Errors
-    /// As [`DeviceMemory::put`].
+    /// The errors of [`DeviceMemory::put`].
     pub(crate) fn take(&self, from: Address, to: &mut [u8], asker: Asker<'_>) -> Result<(), Error> {
         for (piece, from) in to.chunks_mut(PIECE).zip((from..).step_by(PIECE)) {
             asker.goes_on()?;
@@ -266,7 +267,7 @@ impl DeviceMemory {
     /// arrays that the host has dropped are freed.
     ///
     /// # Errors
-    /// As [`DeviceMemory::allocate`] and [`DeviceMemory::put`].
+    /// The errors of [`DeviceMemory::allocate`] and [`DeviceMemory::put`].
     pub(crate) fn input(self: &Arc<Self>, array: &Buffer, asker: Asker<'_>) -> Result<Arc<Held>, Error> {
         let key = Key::of(array);
         if let Some(Kept::Input { held, .. }) = self.locked().kept.get(&key) {
@@ -289,7 +290,7 @@ impl DeviceMemory {
     /// Registers a result, which stays on the device until it is fetched.
     ///
     /// # Errors
-    /// As [`Away::new`].
+    /// The errors of [`Away::new`].
     pub(crate) fn leave(
         self: &Arc<Self>,
         held: &Arc<Held>,
