@@ -8,7 +8,7 @@ use crate::memory::{Memory, Scope, bytes_of};
 use crate::read::Loaded;
 use crate::values::{Values, match_values};
 use crate::write::{WriteOptions, write_content};
-use redpoll_logic::{Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
+use redpoll_logic::{Format, LeafKind, Prim, Scalar, TensorType};
 use redpoll_physical::storage::{self, Array, Duplicates, Tensor, Triples};
 use std::path::{Path, PathBuf};
 
@@ -248,7 +248,7 @@ fn layout_of(format: &Format) -> Layout {
         Layout::Csr
     } else if plain == Format::csc() {
         Layout::Csc
-    } else if format.levels.iter().all(|level| level.kind == LevelKind::Dense) {
+    } else if format.is_dense() {
         Layout::Array
     } else {
         Layout::Coordinate

@@ -123,6 +123,11 @@ impl Format {
         Format::of_kinds(&vec![LevelKind::Dense; rank], LeafKind::Element)
     }
 
+    /// Returns whether all levels are dense, whatever the order of modes and the leaf.
+    pub fn is_dense(&self) -> bool {
+        self.levels.iter().all(|level| level.kind == LevelKind::Dense)
+    }
+
     /// Returns the format with sparse lists at all levels: CSF; for a matrix, DCSR.
     pub fn csf(rank: usize) -> Format {
         Format::of_kinds(&vec![LevelKind::SparseList; rank], LeafKind::Element)

@@ -38,7 +38,7 @@ pub use expr::{Computed, Expr, IndexMap, Info, Node};
 pub use field::{Alias, Field};
 pub use format::{Format, LeafKind, StorageMode, TensorType};
 pub use format_check::FormatError;
-pub use level::{LevelFormat, LevelKind, LevelTraits, Lookup, Writes};
+pub use level::{LevelFormat, LevelKind, LevelTraits, Lookup, WalkStep, Writes};
 pub use masks::check_masks;
 pub use mode::FloatMode;
 pub use op::Op;

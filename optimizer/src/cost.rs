@@ -9,7 +9,7 @@
 //! virtual machines on server processors (x86-64, two cores), where a step takes 0.4 to 0.5 ns.
 
 use crate::work::Event;
-use redpoll_logic::LevelKind;
+use redpoll_logic::{LevelKind, Lookup, WalkStep, Writes};
 
 /// Every event with its name and price, in the order of [`Event`].
 pub(crate) const EVENTS: [(Event, &str, f64); 37] = [
@@ -138,30 +138,28 @@ pub(crate) fn price(event: Event) -> f64 {
 
 /// Returns the event of stepping to the next stored coordinate of a level.
 pub(crate) fn walk(kind: LevelKind) -> Event {
-    match kind {
-        LevelKind::SparseList | LevelKind::Singleton => Event::WalkList,
-        _ => Event::WalkOther,
+    match kind.traits().step {
+        WalkStep::Element => Event::WalkList,
+        WalkStep::Other => Event::WalkOther,
     }
 }
 
 /// Returns the event of looking up a coordinate in a level.
 pub(crate) fn follow(kind: LevelKind) -> Event {
-    match kind {
-        LevelKind::Dense => Event::FollowDense,
-        LevelKind::ByteMap | LevelKind::BitMap | LevelKind::Band | LevelKind::Interval | LevelKind::Pinpoint => {
-            Event::FollowTable
-        }
-        LevelKind::Hash => Event::FollowHash,
-        LevelKind::SparseList | LevelKind::Singleton | LevelKind::BlockList | LevelKind::FixedWidth => Event::Search,
-        LevelKind::RunLength | LevelKind::SparseRunLength => Event::Search,
+    let traits = kind.traits();
+    match (traits.lookup, traits.writes) {
+        (Lookup::Search | Lookup::Never, _) => Event::Search,
+        (Lookup::Direct, Writes::Array) => Event::FollowDense,
+        (Lookup::Direct, Writes::Hashed) => Event::FollowHash,
+        (Lookup::Direct, Writes::Flags { .. } | Writes::Append) => Event::FollowTable,
     }
 }
 
 /// Returns the event of writing to a level that takes writes in any order.
 pub(crate) fn write(kind: LevelKind) -> Event {
-    match kind {
-        LevelKind::Hash => Event::WriteHash,
-        LevelKind::ByteMap | LevelKind::BitMap => Event::WriteMap,
-        _ => Event::WriteDense,
+    match kind.traits().writes {
+        Writes::Hashed => Event::WriteHash,
+        Writes::Flags { .. } => Event::WriteMap,
+        Writes::Array | Writes::Append => Event::WriteDense,
     }
 }

@@ -79,7 +79,7 @@ pub(crate) fn choose_format(cx: &Context, target: &Target, sizes: &Sizes, order:
             }
         }
     }
-    let dense = format.levels.iter().all(|l| l.kind == LevelKind::Dense);
+    let dense = format.is_dense();
     Ok(if dense { Format::dense(rank) } else { format })
 }
 

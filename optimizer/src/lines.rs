@@ -9,7 +9,6 @@ use crate::cost;
 use crate::loop_order::{Accessed, Search};
 use crate::pricing::missed;
 use crate::work::{Event, Work};
-use redpoll_logic::LevelKind;
 
 /// The caches, each with the event of missing it.
 pub(crate) const CACHES: [(Event, f64); 3] =
@@ -85,7 +84,7 @@ impl Search<'_> {
         };
         let (own, inside) = (order[own], &order[own + 1..]);
         self.accesses.iter().any(|Accessed { read, loops, .. }| {
-            let is_dense = read.ty.format.levels.iter().all(|level| level.kind == LevelKind::Dense);
+            let is_dense = read.ty.format.is_dense();
             !is_dense && loops.contains(&own) && inside.iter().any(|l| loops.contains(l))
         })
     }

@@ -225,7 +225,7 @@ impl Search<'_> {
         let stored = self.positions(read, read.ty.format.levels.len());
         let foreign = !self.problem.prefix.is_empty() || order.iter().any(|k| !binds(*k));
         let span = if foreign { 12.0 * stored } else { 0.0 };
-        let is_dense = read.ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense);
+        let is_dense = read.ty.format.is_dense();
         // The loops around a fold may bind some of its levels.
         let prefix = self.problem.prefix.iter().any(|f| read.at.iter().any(|at| at.has(f)));
         let outermost = !prefix && !shorter.iter().any(|k| binds(*k));
@@ -431,7 +431,7 @@ fn lead(walked: &mut Vec<List>, followed: &mut Vec<Followed>) {
 
 /// Returns the bytes of a stored entry.
 fn place_bytes(read: &Read) -> f64 {
-    if read.ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense) { 8.0 } else { 12.0 }
+    if read.ty.format.is_dense() { 8.0 } else { 12.0 }
 }
 
 impl Work {

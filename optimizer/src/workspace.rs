@@ -14,7 +14,7 @@ use crate::fit::storage_at;
 use crate::sizes::Sizes;
 use crate::term::{At, Target};
 use redpoll_logic::physical::Workspace;
-use redpoll_logic::{Field, Format, LeafKind, LevelKind, Writes, ascends};
+use redpoll_logic::{Field, Format, LeafKind, LevelKind, ascends};
 
 /// The destination of an output's writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,7 +27,7 @@ pub(crate) enum Scope {
 
 /// Returns the destination of an output's writes in a loop order.
 pub(crate) fn order_of_writes(cx: &Context, target: &Target, format: &Format, sizes: &Sizes, order: &[Field]) -> Scope {
-    let appended = format.levels.iter().rposition(|l| l.kind.traits().writes != Writes::Random);
+    let appended = format.levels.iter().rposition(|l| !l.kind.traits().writes.is_random());
     // A pattern leaf stores `true` alone: other folds end before their results are written.
     let apart = format.leaf == LeafKind::Pattern && target.fold.as_ref().is_some_and(|(op, _)| !op.is_disjunction());
     if appended.is_none() && !apart {

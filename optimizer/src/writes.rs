@@ -161,23 +161,20 @@ impl Search<'_> {
     ) -> Work {
         let mut work = Work::NONE;
         let Some(kind) = format.levels.last().map(|l| l.kind) else { return work };
-        if kind.traits().writes != Writes::Random {
-            work.add(Event::Append, stream.writes);
-            return work;
-        }
         let dimensions = format.storage_shape(&target.shape);
         let in_step = format.modes.iter().enumerate().take_while(|(k, mode)| {
             let fields = target.at[mode.mode()].fields();
             full.get(*k).is_some_and(|f| fields.len() == 1 && fields.contains(f))
         });
         let below: f64 = dimensions[in_step.count()..].iter().map(|&n| n as f64).product();
-        match kind {
-            LevelKind::Hash => {
+        match kind.traits().writes {
+            Writes::Append => work.add(Event::Append, stream.writes),
+            Writes::Hashed => {
                 work.add(Event::WriteHash, stream.writes);
                 work.miss(stream.writes, 40.0 * volume.stored);
                 work.sort_hashed(volume.stored, volume.stored);
             }
-            LevelKind::Dense => {
+            Writes::Array => {
                 let places = self.places(target, format, order);
                 // True if the innermost loop of the output moves between neighbors in memory.
                 let along =
@@ -193,11 +190,11 @@ impl Search<'_> {
                 }
                 work.add(Event::FarMiss, stream.writes * aliased(target, format, &dimensions, full));
             }
-            _ => {
+            Writes::Flags { listed } => {
                 work.add(cost::write(kind), stream.writes);
                 work.miss(stream.writes, 9.0 * below);
-                // A byte map lists the written coordinates of all fibers in one list.
-                if kind == LevelKind::ByteMap {
+                // One list has the written coordinates of all fibers.
+                if listed {
                     work.sort(volume.stored, volume.stored, dimensions.iter().map(|&n| n as f64).product());
                 }
             }
@@ -244,20 +241,20 @@ fn allocation(target: &Target, format: &Format, counts: &[f64]) -> Work {
     let dimensions = format.storage_shape(&target.shape);
     let mut above = 1.0;
     for (level, (&count, &size)) in format.levels.iter().zip(counts.iter().zip(&dimensions)) {
-        match level.kind {
-            LevelKind::Dense => {}
-            LevelKind::ByteMap | LevelKind::BitMap => {
+        match level.kind.traits().writes {
+            Writes::Array => {}
+            Writes::Flags { .. } => {
                 work.allocate(above * size as f64 / 8.0);
                 work.allocate(above * size as f64);
             }
-            _ => work.allocate(0.5 * above),
+            Writes::Append | Writes::Hashed => work.allocate(0.5 * above),
         }
         above = count;
     }
-    match format.levels.last().map(|l| l.kind) {
-        Some(LevelKind::Dense) => work.allocate(above),
-        Some(LevelKind::ByteMap | LevelKind::BitMap) | None => {}
-        Some(_) => work.fault(above),
+    match format.levels.last().map(|l| l.kind.traits().writes) {
+        Some(Writes::Array) => work.allocate(above),
+        Some(Writes::Flags { .. }) | None => {}
+        Some(Writes::Append | Writes::Hashed) => work.fault(above),
     }
     work
 }
@@ -298,8 +295,8 @@ impl Work {
 fn through(kinds: &[LevelKind], stored: f64, scopes: f64, (stream, places): (Stream, f64)) -> Work {
     let mut work = Work::NONE;
     let fiber = (stored / scopes).max(2.0);
-    let hashed = kinds.contains(&LevelKind::Hash);
-    for kind in kinds.iter().filter(|kind| **kind != LevelKind::Dense || kinds.len() == 1) {
+    let hashed = kinds.iter().any(|kind| kind.traits().writes == Writes::Hashed);
+    for kind in kinds.iter().filter(|kind| kind.traits().writes != Writes::Array || kinds.len() == 1) {
         work.add(cost::write(*kind), stream.writes);
     }
     match hashed {

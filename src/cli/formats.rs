@@ -4,7 +4,7 @@ use super::failure::Failure;
 use super::style::Style;
 use crate::datasets::file_formats::FILE_FORMATS;
 use crate::logic::text::{blocked_shorthands, format_to_sexpr, shorthands};
-use crate::logic::{LevelKind, Lookup, Writes};
+use crate::logic::{LevelKind, Lookup};
 use crate::physical::levels::level;
 use std::io::{self, Write};
 
@@ -26,8 +26,8 @@ pub(super) fn formats(_: &Args, out: &mut impl Write) -> Result<(), Failure> {
             (p.compact, "compact"),
             (p.lookup == Lookup::Direct, "direct lookup"),
             (p.lookup == Lookup::Search, "lookup by search"),
-            (p.writes == Writes::Random, "random writes"),
-            (p.writes == Writes::Append, "append"),
+            (p.writes.is_random(), "random writes"),
+            (!p.writes.is_random(), "append"),
         ];
         let traits: Vec<&str> = traits.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
         writeln!(out, "  {:<17} arrays: {arrays:<12} {}", p.name, traits.join(", "))?;

@@ -39,7 +39,7 @@ use crate::dtype::DType;
 use crate::expr::Computed;
 use crate::field::{Alias, Field};
 use crate::format::{LeafKind, StorageMode, TensorType};
-use crate::level::{Lookup, Writes};
+use crate::level::Lookup;
 use crate::op::Op;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -297,7 +297,7 @@ impl Scope<'_> {
                 return Err(format!("its workspace inside of {depth} loops does not find level {place} bound"));
             }
         }
-        match format.levels.iter().find(|l| l.kind.traits().writes != Writes::Random) {
+        match format.levels.iter().find(|l| !l.kind.traits().writes.is_random()) {
             Some(l) => Err(format!("its workspace has a {:?} level, which takes no random writes", l.kind)),
             None if *depth > self.loops.len() => Err(format!("its workspace is inside of {depth} loops")),
             None => Ok(()),
@@ -334,7 +334,7 @@ impl Scope<'_> {
         if let Some(pattern) = &output.pattern {
             return self.pattern(output, pattern).map_err(|e| format!("its pattern is that of `{pattern}`, {e}"));
         }
-        let listed = levels.iter().rposition(|l| l.kind.traits().writes != Writes::Random);
+        let listed = levels.iter().rposition(|l| !l.kind.traits().writes.is_random());
         let (fixed, depth) = self.in_order(&output.subscripts);
         match &output.workspace {
             None if listed.is_none_or(|last| fixed > last) => Ok(()),
@@ -347,7 +347,7 @@ impl Scope<'_> {
                         w.depth
                     ));
                 }
-                match w.format.levels.iter().find(|l| l.kind.traits().writes != Writes::Random) {
+                match w.format.levels.iter().find(|l| !l.kind.traits().writes.is_random()) {
                     Some(l) => Err(format!("its workspace has a {:?} level, which takes no random writes", l.kind)),
                     None => Ok(()),
                 }

@@ -4,6 +4,7 @@ use super::constant::parse_constant;
 use super::*;
 use crate::dtype::DType;
 use crate::format::{Format, LeafKind};
+use crate::level::LevelKind;
 use crate::plan::Plan;
 use crate::scalar::Scalar;
 use expect_test::{Expect, expect};
@@ -323,6 +324,18 @@ fn free_tables_are_found_without_types() {
         "(plan (query C (mapjoin * (table A i k) (table B k j) (table A k j))) (query D (table C i k j)) (produces D))";
     assert_eq!(find(text), Ok(vec!["A/2".to_owned(), "B/2".to_owned()]));
     assert!(find("(plan (query C (mapjoin * (table A i k) (table A k))))").is_err());
+}
+
+/// The grammar in the documentation lists every kind of level.
+#[test]
+fn grammar_has_every_level_kind() {
+    let documentation = include_str!("mod.rs");
+    let (_, rule) = documentation.split_once("KIND   := ").unwrap();
+    let (rule, _) = rule.split_once("FLAG   := ").unwrap();
+    let words: Vec<&str> = rule.split(['|', ' ', '\n', '!', '/']).filter(|word| !word.is_empty()).collect();
+    let kinds: Vec<&str> = LevelKind::all().map(|kind| kind.traits().name).collect();
+    assert!(kinds.iter().all(|kind| words.contains(kind)), "{words:?} lacks one of {kinds:?}");
+    assert_eq!(words.len(), kinds.len());
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub(crate) use nest::{Nest, NestKind, Target};
 
 use crate::fill::call_fill;
 use redpoll_logic::op::{Builtin, Op, Simplified, cast_to};
-use redpoll_logic::{Affine, Alias, DType, Field, FloatMode, LevelKind, Scalar, Subscript, TensorType};
+use redpoll_logic::{Affine, Alias, DType, Field, FloatMode, Scalar, Subscript, TensorType};
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
@@ -154,7 +154,7 @@ impl Term {
 
     pub(crate) fn access(read: Read) -> Term {
         let fill = read.ty.fill.clone();
-        let full = read.outside.is_none() && read.ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense);
+        let full = read.outside.is_none() && read.ty.format.is_dense();
         Term::new(Node::Access(read), fill, full)
     }
 

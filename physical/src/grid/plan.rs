@@ -10,7 +10,7 @@ use crate::assembly::{Buffer, BufferDecl, BufferRole, Function};
 use crate::levels::{Concatenation, level};
 use crate::lower::{Binding, Lowered};
 use crate::notation::{Join, Program, Role, Sections, TensorId, sections};
-use redpoll_logic::{FloatMode, LevelKind};
+use redpoll_logic::FloatMode;
 use std::collections::HashSet;
 
 /// The launches of a lowered program, in order.
@@ -110,7 +110,7 @@ fn places(program: &Program, lowered: &Lowered) -> Vec<Place> {
 /// Returns whether an output that all chunks fold into is dense and folds by atomic operations, so
 /// that no partial results are needed.
 fn is_folded_in_place(program: &Program, lowered: &Lowered, id: TensorId) -> bool {
-    let dense = program.tensors[id.index()].ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense);
+    let dense = program.tensors[id.index()].ty.format.is_dense();
     let own = |(_, b): &(Buffer, &Binding)| matches!(b, Binding::Leaf { tensor, .. } if *tensor == id);
     let mut leaves = (0..).map(Buffer).zip(&lowered.bindings).filter(own);
     dense && leaves.all(|(buffer, _)| folds(&lowered.function, buffer).is_some())

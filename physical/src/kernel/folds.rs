@@ -55,7 +55,7 @@ pub(super) struct Partials {
 /// values.
 pub(super) fn are_rows(ty: &TensorType) -> bool {
     let format = &ty.format;
-    format.leaf == LeafKind::Element && format.levels.iter().all(|level| level.kind == LevelKind::Dense)
+    format.leaf == LeafKind::Element && format.is_dense()
 }
 
 impl Folds {

@@ -9,17 +9,13 @@ use super::list::check_len;
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
 use crate::Error;
 use crate::storage::{Array, filled_vec};
-use redpoll_logic::{LevelFormat, LevelKind};
+use redpoll_logic::LevelFormat;
 use std::ops::Range;
 
 /// The band level kind.
 pub struct Band;
 
 impl Level for Band {
-    fn kind(&self) -> LevelKind {
-        LevelKind::Band
-    }
-
     fn arrays(&self) -> &'static [ArraySpec] {
         &[
             ArraySpec { name: "idx", class: ArrayClass::Coordinate },

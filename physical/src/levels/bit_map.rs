@@ -11,17 +11,13 @@ use super::list::check_len;
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData};
 use crate::Error;
 use crate::storage::{Array, Indices, filled_vec};
-use redpoll_logic::{LevelFormat, LevelKind};
+use redpoll_logic::LevelFormat;
 use std::ops::Range;
 
 /// The bit map level kind.
 pub struct BitMap;
 
 impl Level for BitMap {
-    fn kind(&self) -> LevelKind {
-        LevelKind::BitMap
-    }
-
     fn arrays(&self) -> &'static [ArraySpec] {
         &[ArraySpec { name: "words", class: ArrayClass::Word }]
     }

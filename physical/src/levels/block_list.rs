@@ -11,17 +11,13 @@ use super::list::{check_ptr, lower_bound};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
 use crate::Error;
 use crate::storage::{Array, filled_vec};
-use redpoll_logic::{LevelFormat, LevelKind};
+use redpoll_logic::LevelFormat;
 use std::ops::Range;
 
 /// The block list level kind.
 pub struct BlockList;
 
 impl Level for BlockList {
-    fn kind(&self) -> LevelKind {
-        LevelKind::BlockList
-    }
-
     fn arrays(&self) -> &'static [ArraySpec] {
         &[
             ArraySpec { name: "ptr", class: ArrayClass::Position },

@@ -11,17 +11,13 @@ use super::list::{build_list, check_len, check_list, listed};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData};
 use crate::Error;
 use crate::storage::{Array, filled_vec};
-use redpoll_logic::{LevelFormat, LevelKind};
+use redpoll_logic::LevelFormat;
 use std::ops::Range;
 
 /// The byte map level kind.
 pub struct ByteMap;
 
 impl Level for ByteMap {
-    fn kind(&self) -> LevelKind {
-        LevelKind::ByteMap
-    }
-
     fn arrays(&self) -> &'static [ArraySpec] {
         &[
             ArraySpec { name: "ptr", class: ArrayClass::Position },

@@ -6,17 +6,13 @@
 use super::{ArraySpec, Concatenation, Fibers, Level, LevelData};
 use crate::Error;
 use crate::storage::Array;
-use redpoll_logic::{LevelFormat, LevelKind};
+use redpoll_logic::LevelFormat;
 use std::ops::{ControlFlow, Range};
 
 /// The dense level kind.
 pub struct Dense;
 
 impl Level for Dense {
-    fn kind(&self) -> LevelKind {
-        LevelKind::Dense
-    }
-
     fn arrays(&self) -> &'static [ArraySpec] {
         &[]
     }

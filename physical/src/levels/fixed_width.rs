@@ -17,10 +17,6 @@ use std::ops::Range;
 pub struct FixedWidth;
 
 impl Level for FixedWidth {
-    fn kind(&self) -> LevelKind {
-        LevelKind::FixedWidth
-    }
-
     fn arrays(&self) -> &'static [ArraySpec] {
         &[ArraySpec { name: "width", class: ArrayClass::Position }, ArraySpec { name: "idx", class: ArrayClass::Bound }]
     }
@@ -96,8 +92,8 @@ impl Level for FixedWidth {
         find_run(true, data.arrays[1].indices(), stored(data, fiber.start), coordinate)
     }
 
-    fn written_as(&self) -> LevelKind {
-        LevelKind::SparseList
+    fn written_as(&self) -> Option<LevelKind> {
+        Some(LevelKind::SparseList)
     }
 }
 

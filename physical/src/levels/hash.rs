@@ -25,7 +25,7 @@ use super::list::{build_list, check_len, check_list, listed};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
 use crate::Error;
 use crate::storage::{Array, filled_vec};
-use redpoll_logic::{LevelFormat, LevelKind};
+use redpoll_logic::LevelFormat;
 use std::ops::Range;
 
 /// The hash level kind.
@@ -56,10 +56,6 @@ pub fn table_len(entries: u64) -> u64 {
 }
 
 impl Level for Hash {
-    fn kind(&self) -> LevelKind {
-        LevelKind::Hash
-    }
-
     fn arrays(&self) -> &'static [ArraySpec] {
         &[
             ArraySpec { name: "ptr", class: ArrayClass::Position },

@@ -8,17 +8,13 @@ use super::runs::{build_each, check_same_len, visit_each};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, Run, RunLevel, array_prim};
 use crate::Error;
 use crate::storage::{Array, filled_vec};
-use redpoll_logic::{LevelFormat, LevelKind};
+use redpoll_logic::LevelFormat;
 use std::ops::Range;
 
 /// The interval level kind.
 pub struct Interval;
 
 impl Level for Interval {
-    fn kind(&self) -> LevelKind {
-        LevelKind::Interval
-    }
-
     fn arrays(&self) -> &'static [ArraySpec] {
         &[
             ArraySpec { name: "left", class: ArrayClass::Coordinate },

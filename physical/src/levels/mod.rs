@@ -5,9 +5,9 @@
 //! fiber to a position (or range) of its own, which is a parent position for the next level or the
 //! leaf.
 //!
-//! A kind is one file with both halves of its contract. [`Level`] describes its arrays, and checks,
-//! builds and enumerates them in Rust. `LevelLowering` (in `crate::lower`) gives its looplets and
-//! its write protocol.
+//! A kind is one row of the list in `redpoll_logic`, one file here and one in `crate::lower::levels`.
+//! [`Level`], here, describes its arrays, and checks, builds and enumerates them in Rust.
+//! `LevelLowering`, there, gives its looplets and its write protocol.
 
 mod band;
 mod bit_map;
@@ -51,28 +51,23 @@ use redpoll_logic::{Format, LevelFormat, LevelKind, Prim};
 use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
 
-/// Returns the level of a kind: the registry.
-pub fn level(kind: LevelKind) -> &'static dyn Level {
-    match kind {
-        LevelKind::Dense => &Dense,
-        LevelKind::SparseList => &SparseList,
-        LevelKind::Singleton => &Singleton,
-        LevelKind::Hash => &Hash,
-        LevelKind::ByteMap => &ByteMap,
-        LevelKind::BlockList => &BlockList,
-        LevelKind::Band => &Band,
-        LevelKind::RunLength => &RunLength,
-        LevelKind::SparseRunLength => &SparseRunLength,
-        LevelKind::Interval => &Interval,
-        LevelKind::BitMap => &BitMap,
-        LevelKind::Pinpoint => &Pinpoint,
-        LevelKind::FixedWidth => &FixedWidth,
-    }
+/// Defines [`level`] from the list of kinds: the type of a level has the name of its kind.
+macro_rules! registry {
+    ($($(#[$doc:meta])* $kind:ident $name:literal = $base:ident { $($traits:tt)* };)*) => {
+        /// Returns the level of a kind.
+        pub fn level(kind: LevelKind) -> &'static dyn Level {
+            match kind {
+                $(LevelKind::$kind => &$kind,)*
+            }
+        }
+    };
 }
+
+redpoll_logic::level_kinds!(registry);
 
 /// Returns the format in which a kernel writes a tensor of this format.
 pub(crate) fn written_format(format: &Format) -> Cow<'_, Format> {
-    let written = |l: &LevelFormat| LevelFormat { kind: level(l.kind).written_as(), ..*l };
+    let written = |l: &LevelFormat| LevelFormat { kind: level(l.kind).written_as().unwrap_or(l.kind), ..*l };
     if format.levels.iter().all(|l| written(l) == *l) {
         return Cow::Borrowed(format);
     }
@@ -132,9 +127,6 @@ pub enum Concatenation {
 
 /// The fibers of one level as data: everything except code generation.
 pub trait Level: Sync {
-    /// Returns the kind.
-    fn kind(&self) -> LevelKind;
-
     /// Returns the arrays, in the order in which a tensor stores them.
     fn arrays(&self) -> &'static [ArraySpec];
 
@@ -215,10 +207,10 @@ pub trait Level: Sync {
     /// level that is neither ordered nor unique, its first run.
     fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>>;
 
-    /// Returns the kind as which a kernel writes the level. Arrays that depend on the complete data
-    /// are laid out after the kernel has run.
-    fn written_as(&self) -> LevelKind {
-        self.kind()
+    /// Returns the kind as which a kernel writes the level, if it is another one: arrays that depend
+    /// on the complete data are laid out after the kernel has run.
+    fn written_as(&self) -> Option<LevelKind> {
+        None
     }
 
     /// Returns how the fibers of a tensor that was written in parts are concatenated.
@@ -262,14 +254,6 @@ pub fn accepts(class: ArrayClass, prim: Prim) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Each kind is registered under its own name.
-    #[test]
-    fn kinds_are_registered() {
-        for kind in LevelKind::all() {
-            assert_eq!(level(kind).kind(), kind);
-        }
-    }
 
     /// Generated code probes tables, so the slots are part of the layout.
     #[test]

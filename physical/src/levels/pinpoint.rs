@@ -7,17 +7,13 @@
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
 use crate::Error;
 use crate::storage::{Array, filled_vec};
-use redpoll_logic::{LevelFormat, LevelKind};
+use redpoll_logic::LevelFormat;
 use std::ops::Range;
 
 /// The pinpoint level kind.
 pub struct Pinpoint;
 
 impl Level for Pinpoint {
-    fn kind(&self) -> LevelKind {
-        LevelKind::Pinpoint
-    }
-
     fn arrays(&self) -> &'static [ArraySpec] {
         &[ArraySpec { name: "idx", class: ArrayClass::Bound }]
     }

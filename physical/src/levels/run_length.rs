@@ -11,17 +11,13 @@ use super::runs::{build_each, check_end, ends_of, first_ending_after, visit_each
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, Run, RunLevel};
 use crate::Error;
 use crate::storage::Array;
-use redpoll_logic::{LevelFormat, LevelKind};
+use redpoll_logic::LevelFormat;
 use std::ops::Range;
 
 /// The run-length level kind.
 pub struct RunLength;
 
 impl Level for RunLength {
-    fn kind(&self) -> LevelKind {
-        LevelKind::RunLength
-    }
-
     fn arrays(&self) -> &'static [ArraySpec] {
         &[ArraySpec { name: "ptr", class: ArrayClass::Position }, ArraySpec { name: "right", class: ArrayClass::End }]
     }

@@ -9,17 +9,13 @@ use super::list::{check_fiber, find_run, handed_down, tally, visit_runs};
 use super::{ArrayClass, ArraySpec, Concatenation, Fibers, Level, LevelData, array_prim};
 use crate::Error;
 use crate::storage::Array;
-use redpoll_logic::{LevelFormat, LevelKind};
+use redpoll_logic::LevelFormat;
 use std::ops::Range;
 
 /// The singleton level kind.
 pub struct Singleton;
 
 impl Level for Singleton {
-    fn kind(&self) -> LevelKind {
-        LevelKind::Singleton
-    }
-
     fn arrays(&self) -> &'static [ArraySpec] {
         &[ArraySpec { name: "idx", class: ArrayClass::Coordinate }]
     }

@@ -11,17 +11,13 @@ use super::list::{build_list, check_list, find_run, handed_down, listed, lower_b
 use super::{ArrayClass, ArraySpec, Concatenation, Fibers, Level, LevelData};
 use crate::Error;
 use crate::storage::Array;
-use redpoll_logic::{LevelFormat, LevelKind};
+use redpoll_logic::LevelFormat;
 use std::ops::{ControlFlow, Range};
 
 /// The sparse list level kind.
 pub struct SparseList;
 
 impl Level for SparseList {
-    fn kind(&self) -> LevelKind {
-        LevelKind::SparseList
-    }
-
     fn arrays(&self) -> &'static [ArraySpec] {
         &[
             ArraySpec { name: "ptr", class: ArrayClass::Position },

@@ -10,17 +10,13 @@ use super::runs::{build_each, check_end, check_same_len, ends_of, first_ending_a
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, Run, RunLevel, array_prim};
 use crate::Error;
 use crate::storage::{Array, filled_vec};
-use redpoll_logic::{LevelFormat, LevelKind};
+use redpoll_logic::LevelFormat;
 use std::ops::Range;
 
 /// The sparse run-length level kind.
 pub struct SparseRunLength;
 
 impl Level for SparseRunLength {
-    fn kind(&self) -> LevelKind {
-        LevelKind::SparseRunLength
-    }
-
     fn arrays(&self) -> &'static [ArraySpec] {
         &[
             ArraySpec { name: "ptr", class: ArrayClass::Position },

@@ -6,10 +6,6 @@ use super::looplets::Looplet;
 use super::state::Fiber;
 use super::storage::{LevelCode, Tables};
 use crate::assembly::{BufferRole, Expr};
-use crate::levels::{
-    Band, BitMap, BlockList, ByteMap, Dense, FixedWidth, Hash, Interval, Pinpoint, RunLength, Singleton, SparseList,
-    SparseRunLength,
-};
 use crate::notation::TensorId;
 use redpoll_logic::LevelKind;
 use redpoll_logic::physical::Protocol;
@@ -87,21 +83,16 @@ pub(crate) trait LevelLowering: Sync {
     fn lengths(&self, cx: &Cx<'_>, at: At, positions: (&Expr, &Expr)) -> Vec<Expr>;
 }
 
-/// Returns the lowering of a level kind.
-pub(crate) fn lowering(kind: LevelKind) -> &'static dyn LevelLowering {
-    match kind {
-        LevelKind::Dense => &Dense,
-        LevelKind::SparseList => &SparseList,
-        LevelKind::Singleton => &Singleton,
-        LevelKind::Hash => &Hash,
-        LevelKind::ByteMap => &ByteMap,
-        LevelKind::BlockList => &BlockList,
-        LevelKind::Band => &Band,
-        LevelKind::RunLength => &RunLength,
-        LevelKind::SparseRunLength => &SparseRunLength,
-        LevelKind::Interval => &Interval,
-        LevelKind::BitMap => &BitMap,
-        LevelKind::Pinpoint => &Pinpoint,
-        LevelKind::FixedWidth => &FixedWidth,
-    }
+/// Defines [`lowering`] from the list of kinds: the type of a level has the name of its kind.
+macro_rules! registry {
+    ($($(#[$doc:meta])* $kind:ident $name:literal = $base:ident { $($traits:tt)* };)*) => {
+        /// Returns the lowering of a level kind.
+        pub(crate) fn lowering(kind: LevelKind) -> &'static dyn LevelLowering {
+            match kind {
+                $(LevelKind::$kind => &crate::levels::$kind,)*
+            }
+        }
+    };
 }
+
+redpoll_logic::level_kinds!(registry);

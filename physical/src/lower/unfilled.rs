@@ -77,7 +77,7 @@ fn is_plain(decl: &TensorDecl) -> bool {
     decl.pattern.is_none()
         && format.leaf == LeafKind::Element
         && !format.levels.is_empty()
-        && format.levels.iter().all(|level| level.kind == LevelKind::Dense)
+        && format.is_dense()
         && format.modes.iter().enumerate().all(whole)
 }
 

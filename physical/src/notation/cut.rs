@@ -140,7 +140,7 @@ pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
         .tensors
         .iter()
         .flat_map(|decl| &decl.ty.format.levels)
-        .all(|level| matches!(level.kind, LevelKind::Dense | LevelKind::SparseList | LevelKind::Singleton));
+        .all(|format| level(format.kind).concatenation() != Concatenation::None);
     let feels = |(id, join): &(TensorId, Join)| {
         let decl = &program.tensors[id.index()];
         let floats = decl.ty.dtype.prims().iter().any(|p| p.is_float());
@@ -280,8 +280,7 @@ pub(super) fn folded_by(decl: &TensorDecl, writes: &mut dyn Iterator<Item = &Wri
 /// Returns whether the stored entries are fixed in advance: the output has the pattern of an input,
 /// or all levels are dense and the leaf has values.
 pub(super) fn is_dense(TensorDecl { ty, pattern, .. }: &TensorDecl) -> bool {
-    pattern.is_some()
-        || ty.format.leaf == LeafKind::Element && ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense)
+    pattern.is_some() || ty.format.leaf == LeafKind::Element && ty.format.is_dense()
 }
 
 /// The reads and writes of a loop's body.

@@ -3,7 +3,7 @@
 use redpoll_logic::op::Op;
 use redpoll_logic::physical::{Loop, Protocol};
 use redpoll_logic::sexpr::Position;
-use redpoll_logic::{DType, Format, LevelKind, Scalar, TensorType, Writes};
+use redpoll_logic::{DType, Format, LevelKind, Scalar, TensorType};
 use std::sync::Arc;
 
 macro_rules! define_id {
@@ -200,7 +200,7 @@ impl TensorDecl {
     /// which writes no levels.
     pub(crate) fn appended_levels(&self) -> usize {
         let levels = if self.pattern.is_some() { &[][..] } else { &self.ty.format.levels };
-        levels.iter().rposition(|l| l.kind.traits().writes == Writes::Append).map_or(0, |last| last + 1)
+        levels.iter().rposition(|l| !l.kind.traits().writes.is_random()).map_or(0, |last| last + 1)
     }
 }
 

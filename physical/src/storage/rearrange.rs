@@ -10,7 +10,7 @@ use super::assemble::{build_group, group_at};
 use super::sort::order_of_keys;
 use crate::Error;
 use crate::levels::level;
-use redpoll_logic::{Format, LeafKind, LevelKind, Scalar, StorageMode, TensorType};
+use redpoll_logic::{Format, LeafKind, Scalar, StorageMode, TensorType};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) fn rearranged(tensor: &Tensor, ty: &Arc<TensorType>, in_order: usize)
     let mut columns: Vec<Vec<u32>> = new.modes.iter().map(|mode| std::mem::take(&mut columns[at(mode)])).collect();
     let dimensions = new.storage_shape(&ty.shape);
     // Dense levels may be written in any order.
-    let sorted = old.modes == new.modes || new.levels.iter().all(|l| l.kind == LevelKind::Dense);
+    let sorted = old.modes == new.modes || new.is_dense();
     let order = match sorted {
         true => None,
         false => Some(order_of_keys(&columns[..columns.len() - in_order], &dimensions)?),

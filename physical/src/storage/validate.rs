@@ -54,10 +54,10 @@ impl Tensor {
         }
         let mut fibers = Fibers::single(1);
         for k in 0..self.levels.len() {
-            let kind = level(format.levels[k].kind);
-            let below = check_arrays(kind, &self.levels[k]).and_then(|()| kind.validate(self.level(k), &fibers));
-            fibers =
-                below.map_err(|reason| Error::InvalidLevel { level: k, kind: kind.kind().traits().name, reason })?;
+            let kind = format.levels[k].kind;
+            let checked = check_arrays(level(kind), &self.levels[k]);
+            let below = checked.and_then(|()| level(kind).validate(self.level(k), &fibers));
+            fibers = below.map_err(|reason| Error::InvalidLevel { level: k, kind: kind.traits().name, reason })?;
         }
         self.check_leaf(fibers.positions())?;
         self.check_repeated_places()?;

@@ -6,7 +6,7 @@ use super::values::{gather, scalar_at};
 use super::{Array, Tensor, Triples, Values};
 use crate::Error;
 use crate::levels::level;
-use redpoll_logic::{Format, LeafKind, LevelKind, Scalar, StorageMode};
+use redpoll_logic::{Format, LeafKind, Scalar, StorageMode};
 use std::ops::{ControlFlow, Range};
 
 impl Tensor {
@@ -240,15 +240,15 @@ impl Tensor {
     /// Returns the elements that differ from the fill value, like [`Tensor::places_at`]. In a dense
     /// tensor, the values are scanned first.
     fn filled_places(&self, fill: &FillTest<'_>) -> (Vec<Vec<u64>>, Vec<u64>) {
-        let (Format { levels, modes, .. }, shape) = (&self.ty.format, &self.ty.shape);
-        let whole = modes.iter().all(|mode| matches!(mode, StorageMode::Whole { .. }));
-        if !whole || !levels.iter().all(|level| level.kind == LevelKind::Dense) {
+        let (format, shape) = (&self.ty.format, &self.ty.shape);
+        let whole = format.modes.iter().all(|mode| matches!(mode, StorageMode::Whole { .. }));
+        if !whole || !format.is_dense() {
             return self.places_at(|p| !fill.is_fill(p));
         }
         let positions = fill.others(self.places());
         let mut coordinates = vec![Vec::new(); shape.len()];
         let mut fibers = positions.clone();
-        for mode in modes.iter().rev() {
+        for mode in format.modes.iter().rev() {
             let size = shape[mode.mode()];
             // Positions ascend, and so do the fibers that contain them.
             let (mut fiber, mut first) = (0, 0);

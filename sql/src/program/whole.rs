@@ -1,16 +1,13 @@
 //! Boolean tables that are true everywhere: a product with such a table is a product with 1.
 
-use redpoll_logic::{DType, Expr, Field, LevelKind, Scalar};
+use redpoll_logic::{DType, Expr, Field, Scalar};
 use redpoll_physical::storage::{Array, Tensor};
 
 /// Returns whether a boolean tensor is true everywhere.
 pub(super) fn is_whole(tensor: &Tensor) -> bool {
     let ty = tensor.ty();
     let has_all = || tensor.leaf().first().and_then(Array::bools).is_some_and(|all| all.iter().all(|&held| held == 1));
-    ty.dtype == DType::BOOL
-        && ty.format.levels.iter().all(|level| level.kind == LevelKind::Dense)
-        && !ty.shape.contains(&0)
-        && has_all()
+    ty.dtype == DType::BOOL && ty.format.is_dense() && !ty.shape.contains(&0) && has_all()
 }
 
 /// Removes as many factors that are 1 everywhere as possible. Returns the others and their

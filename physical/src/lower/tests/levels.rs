@@ -37,7 +37,7 @@ fn copied(shape: &[u64], format: &Format, value: &mut dyn FnMut(&[u64]) -> i64) 
 }
 
 fn is_comparable(kind: LevelKind) -> bool {
-    lowering(level(kind).written_as()).comparable().is_some()
+    lowering(level(kind).written_as().unwrap_or(kind)).comparable().is_some()
 }
 
 /// A kernel stores as many runs as a conversion, which compares whole fibers.

@@ -19,7 +19,7 @@ use crate::notation::{Places, Program, Role, TensorId, cut, normalize, parse, pl
 use crate::run::{Limits, Workers};
 use crate::storage::{Tensor, Values};
 use crate::testing::concordant_formats_of_rank;
-use redpoll_logic::{FloatMode, Format, Scalar, TensorType, Writes};
+use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
 use std::collections::HashMap;
 use std::num::NonZero;
 use std::sync::{Arc, LazyLock};
@@ -48,7 +48,7 @@ fn formats(ty: &TensorType, role: Role) -> Vec<Format> {
     if !plain || single || role == Role::Local || ty.shape.is_empty() {
         return vec![ty.format.clone()];
     }
-    let random = |f: &Format| f.levels.iter().all(|l| l.kind.traits().writes == Writes::Random);
+    let random = |f: &Format| f.levels.iter().all(|l| l.kind.traits().writes.is_random());
     let dense = ty.format == Format::dense(ty.shape.len());
     let mut all = concordant_formats_of_rank(ty.shape.len());
     // An output that is written out of order has a format that takes random writes.

@@ -4,7 +4,7 @@ use super::forms::{Refusal, normal_form};
 use super::{Case, Tensor, Usage};
 use redpoll_logic::testing::Rng;
 use redpoll_logic::testing::random_format;
-use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, Scalar, StorageMode, TensorType, Writes};
+use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, Scalar, StorageMode, TensorType};
 use redpoll_physical::notation::Rule;
 use redpoll_physical::storage::{Tensor as Stored, Values};
 
@@ -100,7 +100,7 @@ fn format(rng: &mut Rng, tensor: &Tensor) -> Format {
 /// Draws a format whose levels accept writes in any order.
 fn table(rng: &mut Rng, tensor: &Tensor) -> Format {
     let rank = tensor.ty.shape.len();
-    let kinds: Vec<LevelKind> = LevelKind::general().filter(|k| k.traits().writes == Writes::Random).collect();
+    let kinds: Vec<LevelKind> = LevelKind::general().filter(|k| k.traits().writes.is_random()).collect();
     let drawn: Vec<LevelKind> = (0..rank).map(|_| *rng.pick(&kinds)).collect();
     let format = Format::of_kinds(&drawn, LeafKind::Element);
     if rank > 0 && !tensor.formats.outside && rng.chance(8) {
