@@ -20,17 +20,17 @@ type ModuleId = usize;
 type FileId = usize;
 
 /// A crate, parsed.
-pub struct Crate {
+pub(crate) struct Crate {
     modules: Vec<Module>,
     files: Vec<SourceFile>,
 }
 
 /// A file of a crate.
-pub struct SourceFile {
+pub(crate) struct SourceFile {
     /// The path from the root of the crate's sources.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Lines without test modules.
-    pub lines: usize,
+    pub(crate) lines: usize,
 }
 
 /// A module, in a file of its own or inline.
@@ -65,19 +65,19 @@ enum Target {
 
 impl Crate {
     /// Parses the crate whose root module is the file `root` of the folder `sources`.
-    pub fn parse(sources: &Path, root: &str) -> Crate {
+    pub(crate) fn parse(sources: &Path, root: &str) -> Crate {
         let mut parsed = Crate { modules: Vec::new(), files: Vec::new() };
         parsed.add_file(sources, Path::new(root), None);
         parsed
     }
 
     /// The total number of lines.
-    pub fn lines(&self) -> usize {
+    pub(crate) fn lines(&self) -> usize {
         self.files.iter().map(|file| file.lines).sum()
     }
 
     /// Returns the strongly connected component with the most lines.
-    pub fn largest_component(&self) -> Vec<&SourceFile> {
+    pub(crate) fn largest_component(&self) -> Vec<&SourceFile> {
         let mut graph = DiGraph::<(), ()>::new();
         let nodes: Vec<NodeIndex> = self.files.iter().map(|_| graph.add_node(())).collect();
         for (from, to) in self.edges() {
