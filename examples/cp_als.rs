@@ -6,7 +6,6 @@
 #![allow(clippy::print_stdout, reason = "an example shows its results")]
 
 use redpoll::datasets::read;
-use redpoll::logic::testing::Rng;
 use redpoll::logic::{Format, Prim};
 use redpoll::{Array, Error, Session};
 use std::path::PathBuf;
@@ -16,10 +15,10 @@ const ROUNDS: usize = 15;
 
 fn main() -> Result<(), Error> {
     let session = Session::default();
-    let mut rng = Rng::new(1);
-    let tensor = session.array(tensor(&session, &mut rng)?.reformat(Format::csf(3)).collect()?);
+    let mut numbers = Numbers(1);
+    let tensor = session.array(tensor(&session, &mut numbers)?.reformat(Format::csf(3)).collect()?);
     let shape = tensor.shape()?;
-    let mut factors: Vec<Array> = shape.iter().map(|n| random(&session, &mut rng, *n)).collect();
+    let mut factors: Vec<Array> = shape.iter().map(|n| random(&session, &mut numbers, *n)).collect();
     let square = tensor.square().sum(..).to_vec::<f64>()?[0];
     println!("tensor of shape {shape:?}, squared norm {square:.3}");
 
@@ -50,8 +49,19 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
+/// Pseudo-random numbers, by Knuth's linear congruential generator (MMIX).
+struct Numbers(u64);
+
+impl Numbers {
+    /// Returns the next number, of `0..1`.
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
 /// Returns the tensor of a file, or one of given rank.
-fn tensor(session: &Session, rng: &mut Rng) -> Result<Array, Error> {
+fn tensor(session: &Session, numbers: &mut Numbers) -> Result<Array, Error> {
     let beside = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/datasets/tensors/aminoacid.tns.zst"));
     let given = std::env::args().nth(1).map(PathBuf::from).or_else(|| beside.exists().then_some(beside));
     if let Some(path) = given {
@@ -61,12 +71,12 @@ fn tensor(session: &Session, rng: &mut Rng) -> Result<Array, Error> {
         let more: Vec<i64> = (3..array.rank()? as i64).collect();
         return Ok(array.sum(&more[..]));
     }
-    let [a, b, c] = [12, 10, 8].map(|n| random(session, rng, n));
+    let [a, b, c] = [12, 10, 8].map(|n| random(session, numbers, n));
     Ok(session.einsum("ir,jr,kr->ijk", [a, b, c]))
 }
 
-fn random(session: &Session, rng: &mut Rng, rows: u64) -> Array {
-    let values = (0..rows * RANK as u64).map(|_| rng.below(1000) as f64 / 1000.0).collect::<Vec<_>>();
+fn random(session: &Session, numbers: &mut Numbers, rows: u64) -> Array {
+    let values = (0..rows * RANK as u64).map(|_| numbers.next()).collect::<Vec<_>>();
     session.dense([rows, RANK as u64], values)
 }
 

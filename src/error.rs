@@ -105,6 +105,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A data file could not be read or written.
+    #[cfg(feature = "files")]
     #[error(transparent)]
     Data(#[from] redpoll_datasets::Error),
     /// A statement failed, or a table could not be created.

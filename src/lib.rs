@@ -57,6 +57,7 @@
 
 mod adapt;
 mod array;
+#[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
 mod config;
@@ -94,6 +95,7 @@ pub use session::{Bindings, Session};
 pub use timings::{Phase, Timings};
 
 /// Readers and writers of tensor files, and generators.
+#[cfg(feature = "files")]
 pub use redpoll_datasets as datasets;
 /// Plans, operators, formats and dtypes.
 pub use redpoll_logic as logic;

@@ -21,6 +21,7 @@ mod memory;
 mod read;
 mod sample;
 mod tensor;
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod text;
 mod values;

@@ -26,6 +26,7 @@ mod plan;
 mod scalar;
 pub mod sexpr;
 pub mod statistics;
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod testing;
 pub mod text;

@@ -5,6 +5,15 @@
 //! arrays) -> `emit` (machine code) -> `run`. `levels` and `storage` hold the data that compiled
 //! queries read and write.
 
+#![cfg_attr(
+    not(all(feature = "c", feature = "cuda")),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "tensors and launches of devices, and loaded kernels, have no user without them"
+    )
+)]
+
 // The random programs of the workspace's tests name this crate `redpoll_physical`, as other crates
 // do.
 #[cfg(test)]
@@ -21,6 +30,7 @@ pub mod notation;
 pub mod run;
 mod special;
 pub mod storage;
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod testing;
 

@@ -88,7 +88,7 @@ impl Optimizing {
     /// precedes a run, so a plan that does not run again is not compiled.
     pub(crate) fn start_if_worth(self: &Arc<Self>, stages: &Arc<Vec<Stage>>) {
         let spent = Duration::from_nanos(self.nanos.load(Ordering::Relaxed));
-        let worth = spent >= WORTH || self.runs.load(Ordering::Relaxed) >= REPEATED;
+        let worth = Toolchain::AVAILABLE && (spent >= WORTH || self.runs.load(Ordering::Relaxed) >= REPEATED);
         if worth && self.started.set(()).is_ok() {
             self.start(stages);
         }

@@ -2,11 +2,13 @@
 //! every choice.
 
 pub mod c;
+#[cfg(feature = "cache")]
 mod cache;
+mod cache_folder;
 pub mod cranelift;
 pub mod cuda;
 mod kernel;
-#[cfg(test)]
+#[cfg(all(test, feature = "c"))]
 mod tests;
 
 pub use kernel::Kernel;

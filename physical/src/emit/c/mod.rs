@@ -19,13 +19,19 @@ pub(super) mod facts;
 pub(super) mod function;
 pub(super) mod helpers;
 pub(super) mod names;
+mod options;
 pub(super) mod stmt;
-#[cfg(test)]
+#[cfg(all(test, feature = "c"))]
 mod tests;
+#[cfg(feature = "c")]
+mod toolchain;
+#[cfg(not(feature = "c"))]
+#[path = "absent.rs"]
 mod toolchain;
 pub(super) mod types;
 mod unit;
 
-pub use super::cache::CacheFolder;
-pub use toolchain::{Options, Toolchain, Uses, stop_compilers};
+pub use super::cache_folder::CacheFolder;
+pub use options::{Options, Uses};
+pub use toolchain::{Toolchain, stop_compilers};
 pub use unit::{emit, entry_name};

@@ -8,23 +8,8 @@ mod tests;
 pub(super) use disk::Disk;
 pub(super) use owner::private_folder;
 
+use super::cache_folder::CacheFolder;
 use std::path::PathBuf;
-
-/// Size limit of the cache on disk, in bytes.
-pub(super) const MOST_BYTES: u64 = 256 << 20;
-
-/// The folder of compiled kernels that are kept between processes.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum CacheFolder {
-    /// The user's cache folder, unless the environment variable `REDPOLL_CACHE` has another folder,
-    /// or `off`.
-    #[default]
-    User,
-    /// A given folder.
-    At(PathBuf),
-    /// No cache on disk.
-    Off,
-}
 
 /// Opens the cache on disk, of at most `limit` bytes; the error is the reason why the folder cannot
 /// be used. Returns `None` if there is to be no cache.

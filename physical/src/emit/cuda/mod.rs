@@ -19,16 +19,26 @@
 //! Functions of the mathematical library have the bits of the host only, so [`emit`] rejects grids
 //! with them.
 
+#[cfg(feature = "cuda")]
 mod block;
+#[cfg(feature = "cuda")]
+mod device;
+#[cfg(not(feature = "cuda"))]
+#[path = "absent.rs"]
 mod device;
 mod function;
+#[cfg(feature = "cuda")]
 mod launch;
+#[cfg(feature = "cuda")]
 mod machine;
+#[cfg(feature = "cuda")]
 mod memory;
+#[cfg(feature = "cuda")]
 mod ptx;
+#[cfg(feature = "cuda")]
 mod runner;
 mod stmt;
-#[cfg(test)]
+#[cfg(all(test, feature = "cuda"))]
 mod tests;
 mod unit;
 

@@ -1,7 +1,8 @@
 //! PTX of units: units that this or another process has compiled before are found on disk.
 
 use super::unit::OPTIONS;
-use crate::emit::cache::{CacheFolder, Disk, Kind, MOST_BYTES, key, open};
+use crate::emit::cache::{Disk, Kind, key, open};
+use crate::emit::cache_folder::{CacheFolder, MOST_BYTES};
 use std::sync::LazyLock;
 
 /// The inputs to the PTX, other than the fixed options.

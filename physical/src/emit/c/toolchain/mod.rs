@@ -16,7 +16,8 @@ use super::unit::{emit, entry_name, interface};
 use crate::Error;
 use crate::assembly::Function;
 use crate::emit::Kernel;
-use crate::emit::cache::{self, CacheFolder, Disk, Kind, MOST_BYTES};
+use crate::emit::c::options::{Options, Uses};
+use crate::emit::cache::{self, Disk, Kind};
 use crate::run::Signature;
 use compiler::Compiler;
 use library::Library;
@@ -34,41 +35,6 @@ pub use process::stop_compilers;
 /// Maximum number of libraries that stay in memory without users.
 const MOST_LOADED: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
 
-/// The options of a toolchain.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The compiler; `None` for the compiler named by `CC`, or the usual one.
-    pub compiler: Option<PathBuf>,
-    /// The cache on disk.
-    pub cache: CacheFolder,
-    /// Size limit of the cache on disk, in bytes.
-    pub cache_bytes: u64,
-    /// Time limit of the compiler for one unit; a compiler that exceeds it is killed with an error.
-    pub compiler_time: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            compiler: None,
-            cache: CacheFolder::User,
-            cache_bytes: MOST_BYTES,
-            compiler_time: Duration::from_secs(120),
-        }
-    }
-}
-
-/// Counters of a toolchain.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Uses {
-    /// Libraries found in memory.
-    pub memory: u64,
-    /// Libraries found on disk.
-    pub disk: u64,
-    /// Runs of the compiler.
-    pub compiled: u64,
-}
-
 /// A C compiler with its caches. The compiler is looked up at its first use.
 #[derive(Debug)]
 pub struct Toolchain {
@@ -81,6 +47,9 @@ pub struct Toolchain {
 }
 
 impl Toolchain {
+    /// True if the build can compile and load C.
+    pub const AVAILABLE: bool = true;
+
     /// Creates a toolchain with its own caches.
     pub fn new(options: Options) -> Toolchain {
         Toolchain {

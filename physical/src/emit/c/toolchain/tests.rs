@@ -1,8 +1,9 @@
 //! The caches and their faults, missing and failing compilers, edited texts.
 
-use super::{CacheFolder, Disk, Options, Toolchain, Uses, emit};
+use super::{Disk, Options, Toolchain, Uses, emit};
 use crate::Error;
 use crate::assembly::examples::{Case, DOT, SPMV, function, toolchain};
+use crate::emit::cache_folder::CacheFolder;
 use crate::run::Signature;
 use arrow::buffer::Buffer as ArrowBuffer;
 use std::fs;
