@@ -91,6 +91,21 @@ impl Scope {
         self.sizes.insert(field.clone(), size);
         field
     }
+
+    /// Returns whether some order of loops satisfies all pins and a further one.
+    fn admits(&self, order: &Vec<Field>) -> bool {
+        let mut left: Vec<&[Field]> = self.pins.iter().chain([order]).map(Vec::as_slice).collect();
+        let is_next =
+            |field: &Field, left: &[&[Field]]| left.iter().all(|pin| !pin.contains(field) || pin[0] == *field);
+        loop {
+            left.retain(|pin| !pin.is_empty());
+            let Some(next) = left.iter().map(|pin| &pin[0]).find(|field| is_next(field, &left)) else {
+                return left.is_empty();
+            };
+            let next = next.clone();
+            left.iter_mut().filter(|pin| pin[0] == next).for_each(|pin| *pin = &pin[1..]);
+        }
+    }
 }
 
 impl Normalizer<'_> {
@@ -184,9 +199,14 @@ impl Normalizer<'_> {
                     inner.insert(field.clone(), Standing::field(&fresh, size));
                     bound.push(fresh);
                 }
-                if let (WrittenOrder::Pins, Node::Reorder { fields, .. }) = (self.config.written_order, arg.node()) {
-                    let order = fields.iter().filter_map(|f| inner.get(f)?.at.as_field().cloned());
-                    scope.pins.push(order.collect());
+                if let (WrittenOrder::Pins, Node::Reorder { fields, .. }) = (self.config.written_order, arg.node())
+                    && !bound.is_empty()
+                {
+                    let order = fields.iter().filter_map(|f| inner.get(f)?.at.as_field().cloned()).collect();
+                    if !scope.admits(&order) {
+                        return self.hoist(expr, env, scope);
+                    }
+                    scope.pins.push(order);
                 }
                 let dtype = &expr.info().dtype;
                 let arg = self.lower(arg, &inner, scope)?.cast(dtype, mode);

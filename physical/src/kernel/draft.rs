@@ -1,5 +1,7 @@
 //! Drafts: programs lowered for the layouts of their inputs, from which engines make kernels.
 
+use super::bind::check_sizes;
+use crate::Error;
 use crate::assembly::{Buffer, Function};
 use crate::emit::cranelift::Effort;
 use crate::grid::{Lanes, Lists, Plan};
@@ -22,6 +24,8 @@ pub struct Draft {
     steps: f64,
     /// The lengths of the lists of inputs.
     lists: Option<Arc<Lists>>,
+    /// True if the positions of all tensors can be counted.
+    sizes_fit: bool,
 }
 
 impl Draft {
@@ -35,7 +39,16 @@ impl Draft {
         let lowered = lower(program, layouts, options);
         let signature = Signature::of(&lowered.function);
         let (program, lowered, steps) = (program.clone(), Arc::new(lowered), f64::INFINITY);
-        Draft { program, lowered, signature, layouts: layouts.into(), options, steps, lists: None }
+        let sizes_fit = check_sizes(&program).is_ok();
+        Draft { program, lowered, signature, layouts: layouts.into(), options, steps, lists: None, sizes_fit }
+    }
+
+    /// Checks that the positions of all tensors can be counted.
+    ///
+    /// # Errors
+    /// [`Error::TooManyPositions`].
+    pub(super) fn check_sizes(&self) -> Result<(), Error> {
+        if self.sizes_fit { Ok(()) } else { check_sizes(&self.program) }
     }
 
     /// Sets the expected number of loop steps of a run, in the unit of estimated costs. Without

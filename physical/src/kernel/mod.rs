@@ -280,7 +280,6 @@ impl Kernel {
     }
 
     fn run_once(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
-        bind::check_sizes(&self.draft.program)?;
         if let Code::Grid(grids) = &self.code {
             let cut = self.draft.lowered.cut.as_ref();
             cut.map_or(Ok(()), |cut| cut.looked_at().try_for_each(|k| inputs[k].fetch_ends()))?;
@@ -321,6 +320,7 @@ impl Kernel {
     /// [`Tensor::fetch`].
     pub fn bind(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Invocation, Error> {
         inputs.iter().try_for_each(|input| input.fetch())?;
+        self.draft.check_sizes()?;
         let (arrays, params) = bind::bind(&self.draft.program, &self.draft.lowered, inputs)?;
         let buffers = arrays.iter().map(|array| array.buffer().clone());
         Invocation::new(self.draft.signature(), buffers, params, limits.clone())
@@ -328,6 +328,7 @@ impl Kernel {
 
     /// Makes the memory of one run like [`Kernel::bind`], but inputs on a device stay there.
     fn bind_elsewhere(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Invocation, Error> {
+        self.draft.check_sizes()?;
         let (arrays, params) = bind::bind(&self.draft.program, &self.draft.lowered, inputs)?;
         Invocation::elsewhere(self.draft.signature(), &arrays, params, limits.clone())
     }
