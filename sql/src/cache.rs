@@ -1,181 +1,203 @@
 //! The cache of encoded regions, valid while the versions of their tables stay the same.
 
 use crate::claim::Region;
-use crate::cost::{is_worth, most};
-use crate::encode::Encoded;
-use crate::error::Left;
-use crate::options::RunsOn;
-use crate::program::{Folds, Program};
-use crate::sources::{Sources, Version};
+use crate::cost::{is_competitive, max_datafusion_time};
+use crate::encode::EncodedRegion;
+use crate::error::FallbackReason;
+use crate::input_tables::{InputTables, Version};
+use crate::options::EngineChoice;
+use crate::program::{RegionFolds, RegionProgram};
 use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::logical_expr::LogicalPlan;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A region that is ready to run.
+/// A region with its encoded rows and its program, ready to run.
 #[derive(Debug)]
-pub(crate) struct Ready {
-    pub(crate) encoded: Encoded,
-    pub(crate) folds: Folds,
-    pub(crate) program: Program,
-    /// Time to encode the rows and to make the program.
-    pub(crate) encode: Duration,
-    runs: Mutex<Runs>,
+pub(crate) struct PreparedRegion {
+    pub(crate) encoded: EncodedRegion,
+    pub(crate) folds: RegionFolds,
+    pub(crate) program: RegionProgram,
+    /// Time to encode the rows and build the program.
+    pub(crate) encode_time: Duration,
+    runs: Mutex<RunTimes>,
 }
 
 /// The times of earlier runs.
 #[derive(Clone, Copy, Default, Debug)]
-struct Runs {
+struct RunTimes {
     /// Number of runs with everything cached.
     count: u32,
     /// The fastest of these runs.
     best: Duration,
     /// Time of DataFusion's own plan, if it ran.
-    theirs: Option<Duration>,
+    datafusion_time: Option<Duration>,
 }
 
 /// Number of runs after which the fastest one is compared with DataFusion, because other work
 /// disturbs single runs.
-pub(crate) const ENOUGH_RUNS: u32 = 3;
+pub(crate) const TRIAL_RUNS: u32 = 3;
 
 /// The key of a region: its plans, and the processor of its kernels.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Key {
+pub(crate) struct RegionKey {
     pub(crate) region: Arc<Region>,
     pub(crate) inputs: Arc<Vec<LogicalPlan>>,
-    pub(crate) runs_on: RunsOn,
+    pub(crate) engine: EngineChoice,
 }
 
 /// The largest number of bytes of tensors and rows that are cached.
-const MOST_BYTES: usize = 1 << 30;
+const MAX_BYTES: usize = 1 << 30;
 
 /// The divisor of a memory limit that gives the share of the cache.
-const SHARE: usize = 4;
+const LIMIT_DIVISOR: usize = 4;
 
 /// Returns the capacity of the cache in bytes under a memory limit.
-pub(crate) fn most_kept(limit: &MemoryLimit) -> usize {
+pub(crate) fn capacity(limit: &MemoryLimit) -> usize {
     match limit {
-        MemoryLimit::Finite(bytes) => MOST_BYTES.min(bytes / SHARE),
-        _ => MOST_BYTES,
+        MemoryLimit::Finite(bytes) => MAX_BYTES.min(bytes / LIMIT_DIVISOR),
+        _ => MAX_BYTES,
     }
 }
 
-/// The outcome of an insertion into the cache: `No` if the region exceeds its capacity.
+/// The outcome of an insertion into the cache: `TooLarge` if the region exceeds its capacity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kept {
-    Yes,
-    No,
+pub(crate) enum Insertion {
+    Inserted,
+    TooLarge,
 }
 
-/// Number of regions left to DataFusion that are remembered.
-const MOST_LEFT: usize = 256;
+/// Number of regions left to DataFusion that the cache remembers.
+const MAX_FALLBACKS: usize = 256;
 
 /// Encoded regions, and regions that are left to DataFusion.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     /// Encoded regions, most recently used first.
-    ready: Mutex<Vec<Entry>>,
+    regions: Mutex<Vec<RegionEntry>>,
     /// The plans of regions that are left to DataFusion, newest first.
-    left: Mutex<Vec<Memory>>,
+    fallbacks: Mutex<Vec<FallbackEntry>>,
 }
 
 #[derive(Debug)]
-struct Entry {
-    key: Key,
+struct RegionEntry {
+    key: RegionKey,
     version: Version,
     bytes: usize,
-    ready: Arc<Ready>,
+    region: Arc<PreparedRegion>,
 }
 
 /// A plan that was left to DataFusion, with the reason.
 #[derive(Debug)]
-struct Memory {
+struct FallbackEntry {
     plan: LogicalPlan,
     version: Version,
-    runs_on: RunsOn,
-    why: Left,
+    engine: EngineChoice,
+    reason: FallbackReason,
 }
 
 impl Cache {
     /// Returns the encoded region of a key over tables in the given version.
-    pub(crate) fn find(&self, key: &Key, version: &Version) -> Option<Arc<Ready>> {
-        let mut entries = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = entries.iter().position(|e| e.version == *version && e.key == *key)?;
-        let entry = entries.remove(found);
-        let ready = entry.ready.clone();
+    pub(crate) fn find(&self, key: &RegionKey, version: &Version) -> Option<Arc<PreparedRegion>> {
+        let mut entries = self.regions.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = entries.iter().position(|e| e.version == *version && e.key == *key)?;
+        let entry = entries.remove(index);
+        let region = entry.region.clone();
         entries.insert(0, entry);
-        Some(ready)
+        Some(region)
     }
 
     /// Inserts an encoded region. The entries used least recently are dropped if the cache exceeds
     /// its share of the memory limit.
-    pub(crate) fn keep(&self, key: Key, version: Version, ready: Arc<Ready>, limit: &MemoryLimit) -> Kept {
-        let most = most_kept(limit);
-        let bytes = ready.bytes();
-        if bytes > most {
-            return Kept::No;
+    pub(crate) fn insert(
+        &self,
+        key: RegionKey,
+        version: Version,
+        region: Arc<PreparedRegion>,
+        limit: &MemoryLimit,
+    ) -> Insertion {
+        let capacity = capacity(limit);
+        let bytes = region.bytes();
+        if bytes > capacity {
+            return Insertion::TooLarge;
         }
-        let mut entries = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.regions.lock().unwrap_or_else(PoisonError::into_inner);
         // Drops the entry over an earlier version of the tables.
         entries.retain(|e| e.key != key);
-        entries.insert(0, Entry { key, version, bytes, ready });
+        entries.insert(0, RegionEntry { key, version, bytes, region });
         let mut total = 0;
         entries.retain(|e| {
             total += e.bytes;
-            total <= most
+            total <= capacity
         });
-        Kept::Yes
+        Insertion::Inserted
     }
 
-    /// Remembers that a region over tables of this version is left to DataFusion, in each of the
+    /// Records that a region over tables of this version is left to DataFusion, in each of the
     /// given forms of its plan.
-    pub(crate) fn leave(&self, forms: Vec<LogicalPlan>, version: &Version, runs_on: RunsOn, why: &Left) {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        left.retain(|known| known.runs_on != runs_on || !forms.contains(&known.plan));
-        let memory = |plan| Memory { plan, version: version.clone(), runs_on, why: why.clone() };
-        left.splice(0..0, forms.into_iter().map(memory));
-        left.truncate(MOST_LEFT);
+    pub(crate) fn insert_fallbacks(
+        &self,
+        forms: Vec<LogicalPlan>,
+        version: &Version,
+        engine: EngineChoice,
+        reason: &FallbackReason,
+    ) {
+        let mut fallbacks = self.fallbacks.lock().unwrap_or_else(PoisonError::into_inner);
+        fallbacks.retain(|entry| entry.engine != engine || !forms.contains(&entry.plan));
+        let entry = |plan| FallbackEntry { plan, version: version.clone(), engine, reason: reason.clone() };
+        fallbacks.splice(0..0, forms.into_iter().map(entry));
+        fallbacks.truncate(MAX_FALLBACKS);
     }
 
     /// Returns the reason why a region is left to DataFusion, if its tables have not changed since.
-    pub(crate) fn left(&self, plan: &LogicalPlan, runs_on: RunsOn) -> Option<Left> {
-        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = left.iter().find(|known| known.runs_on == runs_on && known.plan == *plan)?;
-        Sources::of(&[plan])?.are(&known.version).then(|| known.why.clone())
+    pub(crate) fn fallback_reason(&self, plan: &LogicalPlan, engine: EngineChoice) -> Option<FallbackReason> {
+        let fallbacks = self.fallbacks.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = fallbacks.iter().find(|entry| entry.engine == engine && entry.plan == *plan)?;
+        InputTables::of(&[plan])?.have_version(&entry.version).then(|| entry.reason.clone())
     }
 
     /// Drops the entry used least recently; returns `false` if the cache is empty.
-    pub(crate) fn forget_oldest(&self) -> bool {
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner).pop().is_some()
+    pub(crate) fn evict_oldest(&self) -> bool {
+        self.regions.lock().unwrap_or_else(PoisonError::into_inner).pop().is_some()
     }
 }
 
-impl Ready {
-    /// Returns a region that took `encode` to prepare.
-    pub(crate) fn new(encoded: Encoded, folds: Folds, program: Program, encode: Duration) -> Ready {
-        Ready { encoded, folds, program, encode, runs: Mutex::default() }
+impl PreparedRegion {
+    /// Returns a region that took `encode_time` to prepare.
+    pub(crate) fn new(
+        encoded: EncodedRegion,
+        folds: RegionFolds,
+        program: RegionProgram,
+        encode_time: Duration,
+    ) -> PreparedRegion {
+        PreparedRegion { encoded, folds, program, encode_time, runs: Mutex::default() }
     }
 
     /// Records the time of DataFusion's own plan.
-    pub(crate) fn theirs(&self, took: Duration) {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner).theirs = Some(took);
+    pub(crate) fn record_datafusion_time(&self, time: Duration) {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).datafusion_time = Some(time);
     }
 
     /// Records the time of a run with everything cached.
     ///
     /// # Errors
-    /// If the fastest of [`ENOUGH_RUNS`] runs does not pay, compared with the time that DataFusion
+    /// If the fastest of [`TRIAL_RUNS`] runs does not pay, compared with the time that DataFusion
     /// took. If DataFusion has not run, an upper bound of its time is used.
-    pub(crate) fn ran(&self, region: &Region, took: Duration) -> Result<(), Left> {
+    pub(crate) fn record_run(&self, region: &Region, time: Duration) -> Result<(), FallbackReason> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        runs.best = if runs.count == 0 { took } else { runs.best.min(took) };
+        runs.best = if runs.count == 0 { time } else { runs.best.min(time) };
         runs.count += 1;
-        if runs.count < ENOUGH_RUNS {
+        if runs.count < TRIAL_RUNS {
             return Ok(());
         }
         // If the bound cannot be computed, the region stays.
-        let theirs = runs.theirs.unwrap_or_else(|| most(region, &self.encoded).unwrap_or(Duration::MAX));
-        if is_worth(runs.best, theirs) { Ok(()) } else { Err(Left::Cost { ours: runs.best, theirs }) }
+        let datafusion_time =
+            runs.datafusion_time.unwrap_or_else(|| max_datafusion_time(region, &self.encoded).unwrap_or(Duration::MAX));
+        if is_competitive(runs.best, datafusion_time) {
+            Ok(())
+        } else {
+            Err(FallbackReason::Slower { redpoll_time: runs.best, datafusion_time })
+        }
     }
 
     /// Returns the size of the region's rows, codes and tensors in bytes.

@@ -1,17 +1,17 @@
 //! One call of a region: redpoll answers in place, or DataFusion answers while redpoll prepares the
 //! region.
 
-use crate::background::{Background, Due};
-use crate::cache::{Cache, Ready};
-use crate::cost::Price;
+use crate::background::{BackgroundJobs, StartTime};
+use crate::cache::{Cache, PreparedRegion};
+use crate::cost::CostEstimate;
 use crate::error::Error;
-use crate::exec::{Reuse, Told};
+use crate::exec::{AnswerSource, CacheSlot};
 use crate::fallback::Fallback;
 use crate::job::Job;
 use crate::memory::Allowance;
 use crate::metrics::Metrics;
-use crate::options::{First, Policy, RedpollOptions};
-use crate::run::{Answer, Run, all_rows, read_error};
+use crate::options::{FirstAnswer, Policy, RedpollOptions};
+use crate::run::{RegionResult, RegionRunner, read_all_rows, read_error};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -25,191 +25,195 @@ use std::time::Instant;
 
 /// One call of a region.
 pub(crate) struct Call {
-    pub(crate) run: Run,
+    pub(crate) runner: RegionRunner,
     pub(crate) options: RedpollOptions,
     pub(crate) cache: Arc<Cache>,
     pub(crate) fallback: Option<Fallback>,
     /// The cache key and version of the region; `None` if it cannot be cached.
-    pub(crate) keep: Option<Reuse>,
-    pub(crate) price: Price,
+    pub(crate) cache_slot: Option<CacheSlot>,
+    pub(crate) cost: CostEstimate,
     pub(crate) context: Arc<TaskContext>,
     pub(crate) metrics: Metrics,
-    pub(crate) told: Arc<Mutex<Option<Told>>>,
+    pub(crate) source: Arc<Mutex<Option<AnswerSource>>>,
 }
 
 /// The rows of a call.
 pub(crate) type Batches = BoxStream<'static, Result<RecordBatch>>;
 
 /// The engine that answers a call.
-pub(crate) enum Way {
+pub(crate) enum AnswerPlan {
     /// Redpoll, with the cached region, if there is one.
-    InPlace(Option<Arc<Ready>>),
+    Redpoll(Option<Arc<PreparedRegion>>),
     /// DataFusion; nothing is prepared.
-    Theirs(Fallback),
+    DataFusion(Fallback),
     /// DataFusion, unless redpoll finishes first.
-    Meanwhile(Fallback, Arc<Background>, Due),
+    Race(Fallback, Arc<BackgroundJobs>, StartTime),
 }
 
 impl Call {
     /// Returns the engine that answers this call.
-    pub(crate) fn way(&self, background: &Weak<Background>) -> Way {
-        let Some(fallback) = self.fallback.clone() else { return Way::InPlace(None) };
+    pub(crate) fn answer_plan(&self, background: &Weak<BackgroundJobs>) -> AnswerPlan {
+        let Some(fallback) = self.fallback.clone() else { return AnswerPlan::Redpoll(None) };
         if !self.options.enabled {
-            return Way::Theirs(fallback);
+            return AnswerPlan::DataFusion(fallback);
         }
         // A region that cannot be cached is not prepared in the background.
-        let Some(reuse) = &self.keep else { return Way::InPlace(None) };
-        if let Some(ready) = self.cache.find(&reuse.key, &reuse.version) {
-            return Way::InPlace(Some(ready));
+        let Some(cache_slot) = &self.cache_slot else { return AnswerPlan::Redpoll(None) };
+        if let Some(prepared) = self.cache.find(&cache_slot.key, &cache_slot.version) {
+            return AnswerPlan::Redpoll(Some(prepared));
         }
-        let due = match (self.options.first, self.options.claim) {
-            (First::Claim, _) | (First::Auto, Policy::Always) => return Way::InPlace(None),
-            (First::Auto, Policy::Cost) if self.price.is_small() => return Way::InPlace(None),
-            (First::Auto, Policy::Cost) => Due::At(Instant::now() + self.price.prepare()),
-            (First::Prepare, _) => Due::Answered,
+        let start_time = match (self.options.first, self.options.claim) {
+            (FirstAnswer::Claim, _) | (FirstAnswer::Auto, Policy::Always) => return AnswerPlan::Redpoll(None),
+            (FirstAnswer::Auto, Policy::Cost) if self.cost.is_always_faster() => return AnswerPlan::Redpoll(None),
+            (FirstAnswer::Auto, Policy::Cost) => StartTime::At(Instant::now() + self.cost.prepare_time()),
+            (FirstAnswer::Prepare, _) => StartTime::AfterDataFusion,
         };
         match background.upgrade() {
-            Some(background) => Way::Meanwhile(fallback, background, due),
-            None => Way::Theirs(fallback),
+            Some(background) => AnswerPlan::Race(fallback, background, start_time),
+            None => AnswerPlan::DataFusion(fallback),
         }
     }
 
-    /// Answers with redpoll. `inputs` are empty if the region is `kept`, that is, was found in the
-    /// cache.
-    pub(crate) async fn in_place(
+    /// Answers with redpoll. `inputs` are empty if the region is `cached`.
+    pub(crate) async fn answer_with_redpoll(
         self,
         inputs: Vec<SendableRecordBatchStream>,
-        kept: Option<Arc<Ready>>,
+        cached: Option<Arc<PreparedRegion>>,
     ) -> Result<Batches> {
         let cancelled = Arc::<AtomicBool>::default();
         let cancel = CancelOnDrop(cancelled.clone());
-        let allowance = || Allowance::of_pool(self.context.memory_pool(), self.cache.clone(), cancelled.clone());
+        let allowance = || Allowance::from_pool(self.context.memory_pool(), self.cache.clone(), cancelled.clone());
         let (encoding, running) = (allowance(), allowance());
-        let inputs = try_join_all(inputs.into_iter().map(|input| all_rows(input, &encoding))).await;
-        let (run, policy) = (self.run.clone(), self.options.claim);
-        let was_kept = kept.is_some();
+        let inputs = try_join_all(inputs.into_iter().map(|input| read_all_rows(input, &encoding))).await;
+        let (runner, policy) = (self.runner.clone(), self.options.claim);
+        let was_cached = cached.is_some();
         let work = move || {
             let inputs = inputs.map_err(read_error)?;
-            let ready = match kept {
-                Some(ready) => ready,
-                None => Arc::new(run.prepare(&inputs, &encoding)?),
+            let prepared = match cached {
+                Some(prepared) => prepared,
+                None => Arc::new(runner.prepare(&inputs, &encoding)?),
             };
-            let answer = run.run(&ready, running)?;
-            let worth = match policy {
-                Policy::Cost if answer.cached => ready.ran(&run.region, answer.warm()),
+            let result = runner.run(&prepared, running)?;
+            let verdict = match policy {
+                Policy::Cost if result.cached => prepared.record_run(&runner.region, result.warm_time()),
                 _ => Ok(()),
             };
-            Ok::<_, Error>((answer, worth))
+            Ok::<_, Error>((result, verdict))
         };
-        let done = tokio::task::spawn_blocking(work).await.map_err(|e| DataFusionError::External(Box::new(e)))?;
+        let outcome = tokio::task::spawn_blocking(work).await.map_err(|e| DataFusionError::External(Box::new(e)))?;
         drop(cancel);
-        match (done, &self.fallback) {
-            (Ok((answer, worth)), fallback) => {
-                if let (Err(why), Some(fallback)) = (worth, fallback) {
-                    fallback.remember(&self.cache, &why, &self.context);
-                } else if let Some(reuse) = self.keep.as_ref().filter(|_| !was_kept) {
+        match (outcome, &self.fallback) {
+            (Ok((result, verdict)), fallback) => {
+                if let (Err(reason), Some(fallback)) = (verdict, fallback) {
+                    fallback.record(&self.cache, &reason, &self.context);
+                } else if let Some(cache_slot) = self.cache_slot.as_ref().filter(|_| !was_cached) {
                     let limit = self.context.memory_pool().memory_limit();
-                    self.cache.keep(reuse.key.clone(), reuse.version.clone(), answer.ready.clone(), &limit);
+                    self.cache.insert(
+                        cache_slot.key.clone(),
+                        cache_slot.version.clone(),
+                        result.prepared.clone(),
+                        &limit,
+                    );
                 }
-                match was_kept {
-                    true => self.metrics.time("was_encoded_in", answer.ready.encode),
-                    false => self.metrics.time("encode_time", answer.ready.encode),
+                match was_cached {
+                    true => self.metrics.add_time("cached_encode_time", result.prepared.encode_time),
+                    false => self.metrics.add_time("encode_time", result.prepared.encode_time),
                 }
-                self.tell(if was_kept { Told::Kept } else { Told::InPlace });
-                Ok(self.rows(Arc::new(answer)))
+                self.record_source(if was_cached { AnswerSource::Cached } else { AnswerSource::InCall });
+                Ok(self.rows(Arc::new(result)))
             }
-            (Err(Error::Left(why)), Some(fallback)) => {
-                self.metrics.count("left_to_datafusion", 1);
-                fallback.remember(&self.cache, &why, &self.context);
-                self.tell(Told::Left);
-                Ok(fallback.stream(self.run.schema.clone(), self.context.clone()).await?.boxed())
+            (Err(Error::Fallback(reason)), Some(fallback)) => {
+                self.metrics.add_count("left_to_datafusion", 1);
+                fallback.record(&self.cache, &reason, &self.context);
+                self.record_source(AnswerSource::Fallback);
+                Ok(fallback.stream(self.runner.schema.clone(), self.context.clone()).await?.boxed())
             }
             (Err(error), _) => Err(DataFusionError::from(error)),
         }
     }
 
     /// Answers with DataFusion.
-    pub(crate) async fn theirs(self, fallback: Fallback) -> Result<Batches> {
-        self.tell(Told::Left);
-        Ok(fallback.stream(self.run.schema.clone(), self.context.clone()).await?.boxed())
+    pub(crate) async fn answer_with_datafusion(self, fallback: Fallback) -> Result<Batches> {
+        self.record_source(AnswerSource::Fallback);
+        Ok(fallback.stream(self.runner.schema.clone(), self.context.clone()).await?.boxed())
     }
 
     /// Answers with DataFusion, or with redpoll if the region is prepared and has run first.
-    pub(crate) async fn meanwhile(
+    pub(crate) async fn race(
         self,
         fallback: Fallback,
         inputs: Vec<Arc<dyn ExecutionPlan>>,
-        (background, due): (Arc<Background>, Due),
+        (background, start_time): (Arc<BackgroundJobs>, StartTime),
     ) -> Result<Batches> {
-        let waiting = self.job(&fallback, inputs).and_then(|job| background.prepare(job, due));
+        let pending = self.job(&fallback, inputs).and_then(|job| background.prepare(job, start_time));
         // Without this reference, the session may end while the query waits.
         drop(background);
-        let Some(mut waiting) = waiting else {
-            self.tell(Told::Unprepared);
-            self.metrics.count("answered_by_datafusion", 1);
-            return Ok(fallback.stream(self.run.schema.clone(), self.context.clone()).await?.boxed());
+        let Some(mut pending) = pending else {
+            self.record_source(AnswerSource::DataFusionOnly);
+            self.metrics.add_count("answered_by_datafusion", 1);
+            return Ok(fallback.stream(self.runner.schema.clone(), self.context.clone()).await?.boxed());
         };
-        let mut theirs = fallback.stream(self.run.schema.clone(), self.context.clone()).await?;
+        let mut datafusion_rows = fallback.stream(self.runner.schema.clone(), self.context.clone()).await?;
         let start = Instant::now();
-        let first = match select(theirs.next(), &mut waiting.rows).await {
+        let first = match select(datafusion_rows.next(), &mut pending.rows).await {
             Either::Left((first, _)) => first,
-            Either::Right((Ok(answer), _)) => return Ok(self.sooner(&answer)),
+            Either::Right((Ok(result), _)) => return Ok(self.answer_prepared(&result)),
             // The region cannot be prepared.
             Either::Right((Err(_), next)) => next.await,
         };
         match first {
             Some(Err(error)) if matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) => {
                 // The region may need less memory than DataFusion's plan.
-                waiting.answered(start.elapsed());
-                match (&mut waiting.rows).await {
-                    Ok(answer) => Ok(self.sooner(&answer)),
+                pending.record_datafusion_time(start.elapsed());
+                match (&mut pending.rows).await {
+                    Ok(result) => Ok(self.answer_prepared(&result)),
                     Err(_) => Err(error),
                 }
             }
             Some(Err(error)) => Err(error),
             first => {
-                waiting.answered(start.elapsed());
-                self.metrics.count("answered_by_datafusion", 1);
-                self.metrics.time("datafusion_time", start.elapsed());
-                self.tell(Told::Meanwhile);
-                Ok(stream::iter(first).chain(theirs).boxed())
+                pending.record_datafusion_time(start.elapsed());
+                self.metrics.add_count("answered_by_datafusion", 1);
+                self.metrics.add_time("datafusion_time", start.elapsed());
+                self.record_source(AnswerSource::DataFusionFirst);
+                Ok(stream::iter(first).chain(datafusion_rows).boxed())
             }
         }
     }
 
-    /// Returns the rows of a region that was ready before DataFusion answered.
-    fn sooner(self, answer: &Arc<Answer>) -> Batches {
-        self.metrics.time("encode_time", answer.ready.encode);
-        self.tell(Told::Sooner);
-        self.rows(answer.clone())
+    /// Returns the rows of a region that was prepared before DataFusion answered.
+    fn answer_prepared(self, result: &Arc<RegionResult>) -> Batches {
+        self.metrics.add_time("encode_time", result.prepared.encode_time);
+        self.record_source(AnswerSource::Background);
+        self.rows(result.clone())
     }
 
     /// Returns the rows as a stream, which keeps their memory reserved until it is dropped.
-    fn rows(&self, answer: Arc<Answer>) -> Batches {
-        self.metrics.answer(&answer);
-        let slices = answer.slices(self.context.session_config().batch_size());
-        let held = move |batch| {
-            let _ = &answer;
+    fn rows(&self, result: Arc<RegionResult>) -> Batches {
+        self.metrics.add_result(&result);
+        let slices = result.slices(self.context.session_config().batch_size());
+        let reserved = move |batch| {
+            let _ = &result;
             Ok(batch)
         };
-        stream::iter(slices.into_iter().map(held)).boxed()
+        stream::iter(slices.into_iter().map(reserved)).boxed()
     }
 
-    fn tell(&self, told: Told) {
-        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+    fn record_source(&self, source: AnswerSource) {
+        *self.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
     }
 
     /// Returns the job that prepares the region; `None` if it cannot be cached.
     fn job(&self, fallback: &Fallback, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Option<Job> {
-        let reuse = self.keep.as_ref()?;
+        let cache_slot = self.cache_slot.as_ref()?;
         Some(Job {
-            key: reuse.key.clone(),
-            version: reuse.version.clone(),
-            run: self.run.clone(),
+            key: cache_slot.key.clone(),
+            version: cache_slot.version.clone(),
+            runner: self.runner.clone(),
             inputs,
             context: Arc::new(without_regions(&self.context)),
             cache: self.cache.clone(),
-            claimed: fallback.plan.clone(),
+            claimed_plan: fallback.plan.clone(),
             policy: self.options.claim,
             cancelled: Arc::default(),
         })

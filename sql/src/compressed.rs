@@ -2,7 +2,7 @@
 //! features.
 
 use crate::error::{Error, Result};
-use crate::rows::Rows;
+use crate::row_format::RowFormat;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::csv::ReaderBuilder;
 use datafusion::arrow::csv::reader::Format;
@@ -20,19 +20,23 @@ use std::sync::Arc;
 /// # Errors
 /// If the file cannot be read or is damaged, a line has more or fewer values than the first, or the
 /// rows are a JSON array.
-pub(crate) fn read(path: &Path, rows: Rows, memory: &Memory) -> Result<MemTable> {
+pub(crate) fn read(path: &Path, rows: RowFormat, memory: &Memory) -> Result<MemTable> {
     let text = unpack(path, memory)?;
-    let fault = |what: String| Error::Declaration { table: path.display().to_string(), what };
-    let read = match rows {
-        Rows::Text(kind) => delimited(&text, kind),
-        Rows::Json { array: false } => objects(&text),
-        _ => return Err(fault("of compressed JSON an object a line is read; decompress it".into())),
-    };
+    let fault = |message: String| Error::Declaration { table: path.display().to_string(), message };
+    let read =
+        match rows {
+            RowFormat::Text(kind) => delimited(&text, kind),
+            RowFormat::Json { array: false } => objects(&text),
+            _ => return Err(fault(
+                "a compressed JSON file must have one object per line; decompress the file, or write it as `.ndjson`"
+                    .into(),
+            )),
+        };
     let (schema, batches) = read.map_err(|e| fault(e.to_string()))?;
     MemTable::try_new(schema, vec![batches]).map_err(|e| fault(e.to_string()))
 }
 
-fn delimited(text: &[u8], kind: crate::rows::Text) -> Result<(SchemaRef, Vec<RecordBatch>), ArrowError> {
+fn delimited(text: &[u8], kind: crate::row_format::TextFormat) -> Result<(SchemaRef, Vec<RecordBatch>), ArrowError> {
     let format = Format::default().with_header(kind.header).with_delimiter(kind.delimiter);
     let format = match kind.comment {
         Some(comment) => format.with_comment(comment),

@@ -24,33 +24,33 @@ use std::sync::Arc;
 /// The rule that gives unique names to the columns of correlated subqueries, and refuses merged
 /// columns that would lose values.
 #[derive(Debug)]
-pub(crate) struct NameApart;
+pub(crate) struct RenameCorrelated;
 
-impl AnalyzerRule for NameApart {
+impl AnalyzerRule for RenameCorrelated {
     fn name(&self) -> &str {
-        "name_apart"
+        "rename_correlated_columns"
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let mut count = 0;
-        let named = |node: LogicalPlan| match node {
-            LogicalPlan::Subquery(subquery) => named_apart(subquery, &mut count),
+        let rename = |node: LogicalPlan| match node {
+            LogicalPlan::Subquery(subquery) => rename_columns(subquery, &mut count),
             LogicalPlan::Join(join) => check_merged(&join).map(|()| Transformed::no(LogicalPlan::Join(join))),
             node => Ok(Transformed::no(node)),
         };
-        let plan = plan.transform_up_with_subqueries(|node| node.map_expressions(without_doubles))?.data;
-        plan.transform_up_with_subqueries(named).data()
+        let plan = plan.transform_up_with_subqueries(|node| node.map_expressions(replace_not_in))?.data;
+        plan.transform_up_with_subqueries(rename).data()
     }
 }
 
 /// Replaces `NOT IN` by `NOT EXISTS` if its subquery has the same equality as a condition.
-fn without_doubles(expr: Expr) -> Result<Transformed<Expr>> {
+fn replace_not_in(expr: Expr) -> Result<Transformed<Expr>> {
     expr.transform_up(|e| match e {
-        Expr::InSubquery(InSubquery { expr, subquery, negated: true }) if asks_for(&subquery, &expr) => {
+        Expr::InSubquery(InSubquery { expr, subquery, negated: true }) if has_equality(&subquery, &expr) => {
             Ok(Transformed::yes(Expr::Exists(Exists { subquery, negated: true })))
         }
         Expr::Not(inner) => Ok(match *inner {
-            Expr::InSubquery(InSubquery { expr, subquery, negated: false }) if asks_for(&subquery, &expr) => {
+            Expr::InSubquery(InSubquery { expr, subquery, negated: false }) if has_equality(&subquery, &expr) => {
                 Transformed::yes(Expr::Exists(Exists { subquery, negated: true }))
             }
             inner => Transformed::no(Expr::Not(Box::new(inner))),
@@ -59,18 +59,18 @@ fn without_doubles(expr: Expr) -> Result<Transformed<Expr>> {
     })
 }
 
-/// Returns whether a condition of the subquery says that its column equals `asked`.
-fn asks_for(subquery: &Subquery, asked: &Expr) -> bool {
+/// Returns whether a condition of the subquery says that its column equals `wanted`.
+fn has_equality(subquery: &Subquery, wanted: &Expr) -> bool {
     let LogicalPlan::Projection(projection) = subquery.subquery.as_ref() else { return false };
-    let (LogicalPlan::Filter(filter), [given], Expr::Column(asked)) =
-        (projection.input.as_ref(), &projection.expr[..], asked)
+    let (LogicalPlan::Filter(filter), [output], Expr::Column(wanted)) =
+        (projection.input.as_ref(), &projection.expr[..], wanted)
     else {
         return false;
     };
     split_conjunction(&filter.predicate).into_iter().any(|conjunct| {
         let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = conjunct else { return false };
-        let is_asked = |e: &Expr| matches!(e, Expr::OuterReferenceColumn(_, column) if column == asked);
-        left.as_ref() == given && is_asked(right) || right.as_ref() == given && is_asked(left)
+        let is_wanted = |e: &Expr| matches!(e, Expr::OuterReferenceColumn(_, column) if column == wanted);
+        left.as_ref() == output && is_wanted(right) || right.as_ref() == output && is_wanted(left)
     })
 }
 
@@ -82,14 +82,14 @@ fn check_merged(join: &Join) -> Result<()> {
     let columns = join.on.iter().map(|(left, _)| left.qualified_name().1).collect::<Vec<_>>().join(", ");
     let kind = join.join_type;
     Err(DataFusionError::Plan(format!(
-        "the columns of this {kind} join USING ({columns}) cannot be merged here; give its tables names, or write `ON` and \
+        "the columns of this {kind} join USING ({columns}) cannot be merged here; give its tables aliases, or write `ON` and \
          `coalesce`"
     )))
 }
 
 /// Renames columns of a subquery if one that is compared with the outer query has the name of
 /// another such column, or of a result column.
-fn named_apart(subquery: Subquery, count: &mut usize) -> Result<Transformed<LogicalPlan>> {
+fn rename_columns(subquery: Subquery, count: &mut usize) -> Result<Transformed<LogicalPlan>> {
     let plan = subquery.subquery.as_ref();
     let mut compared = BTreeSet::new();
     plan.apply(|node| {
@@ -101,20 +101,20 @@ fn named_apart(subquery: Subquery, count: &mut usize) -> Result<Transformed<Logi
             _ => TreeNodeRecursion::Continue,
         })
     })?;
-    let given = given_columns(plan);
-    let meets = |column: &Column| {
+    let outputs = output_columns(plan);
+    let collides = |column: &Column| {
         let other = |(name, own): &(String, Option<Column>)| *name == column.name && own.as_ref() != Some(column);
-        given.iter().any(other) || compared.iter().any(|c| c.name == column.name && c != column)
+        outputs.iter().any(other) || compared.iter().any(|c| c.name == column.name && c != column)
     };
-    if !compared.iter().any(meets) {
+    if !compared.iter().any(collides) {
         return Ok(Transformed::no(LogicalPlan::Subquery(subquery)));
     }
-    let plan = with_names(plan.clone(), count)?;
+    let plan = rename_compared(plan.clone(), count)?;
     Ok(Transformed::yes(LogicalPlan::Subquery(Subquery { subquery: Arc::new(plan), ..subquery })))
 }
 
 /// Returns the columns of a plan by name, with the input column for those that are just a column.
-fn given_columns(plan: &LogicalPlan) -> Vec<(String, Option<Column>)> {
+fn output_columns(plan: &LogicalPlan) -> Vec<(String, Option<Column>)> {
     let names = plan.schema().fields().iter().map(|field| field.name().clone());
     match plan {
         LogicalPlan::Projection(projection) => {
@@ -132,11 +132,12 @@ fn compared_columns(filter: &Filter) -> BTreeSet<Column> {
 }
 
 /// Gives unique names to the columns that conditions of the plan compare with the outer query.
-fn with_names(plan: LogicalPlan, count: &mut usize) -> Result<LogicalPlan> {
+fn rename_compared(plan: LogicalPlan, count: &mut usize) -> Result<LogicalPlan> {
     if let LogicalPlan::Subquery(_) = plan {
         return Ok(plan);
     }
-    let plan = plan.map_children(|child| with_names(child, count).map(Transformed::yes)).data()?.recompute_schema()?;
+    let plan =
+        plan.map_children(|child| rename_compared(child, count).map(Transformed::yes)).data()?.recompute_schema()?;
     let LogicalPlan::Filter(filter) = plan else { return Ok(plan) };
     let compared = compared_columns(&filter);
     if compared.is_empty() {
@@ -150,15 +151,15 @@ fn with_names(plan: LogicalPlan, count: &mut usize) -> Result<LogicalPlan> {
         columns.push(Expr::Column(column.clone()).alias(name.clone()));
         names.insert(column, Expr::Column(Column::new_unqualified(name)));
     }
-    let named = |e: Expr| {
+    let rename = |e: Expr| {
         let name = if let Expr::Column(column) = &e { names.get(column) } else { None };
         Ok(name.cloned().map_or_else(|| Transformed::no(e), Transformed::yes))
     };
     let conjuncts = split_conjunction(&filter.predicate).into_iter().cloned().map(|e| match e.contains_outer() {
-        true => e.transform(named).data(),
+        true => e.transform(rename).data(),
         false => Ok(e),
     });
-    let predicate = conjunction(conjuncts.collect::<Result<Vec<_>>>()?).expect("a condition has a part");
+    let predicate = conjunction(conjuncts.collect::<Result<Vec<_>>>()?).expect("a condition has at least one conjunct");
     let input = LogicalPlan::Projection(Projection::try_new(columns, filter.input)?);
     Ok(LogicalPlan::Filter(Filter::try_new(predicate, Arc::new(input))?))
 }

@@ -2,21 +2,22 @@
 //!
 //! A join in DataFusion costs time by the rows that it reads and gives. Kernels cost time once, to
 //! encode the rows and compile the program, and then by the stored entries. The number of rows that
-//! a join gives is not known before its keys are encoded, so little is decided in advance:
+//! a join gives is unknown before its keys are encoded, so little is decided in advance:
 //!
 //! - Before a region runs, it is left to DataFusion if its rows cannot be cached between runs, or
 //!   if DataFusion would finish before a program is compiled, whatever the join.
 //! - DataFusion answers a first call while redpoll prepares the region, beginning after the time of
-//!   [`Price::prepare`]. Redpoll answers if preparation takes no longer than DataFusion takes at
-//!   least ([`Price::is_small`]).
+//!   [`CostEstimate::prepare_time`]. Redpoll answers if preparation takes no longer than DataFusion
+//!   takes at least ([`CostEstimate::is_always_faster`]).
 //! - Once rows are encoded in a call, its first run is finished; the cost of encoding is not wasted
 //!   on an estimate.
 //! - A prepared region runs, and its time is compared with that of DataFusion; the region is left
-//!   if it takes [`MOST_WARM`] times as long. If DataFusion has not run, the repeats of keys bound
-//!   the rows of the join ([`Encoded::most_rows`]) and so its time ([`most`]).
+//!   if it takes [`MAX_WARM_RATIO`] times as long. If DataFusion has not run, the repeats of keys
+//!   bound the rows of the join ([`EncodedRegion::max_rows`]) and so its time
+//!   ([`max_datafusion_time`]).
 
-use crate::claim::{self, Leaf, Region, Role, Source};
-use crate::encode::{Encoded, is_integers};
+use crate::claim::{self, Leaf, LeafRole, LeafSource, Region};
+use crate::encode::{EncodedRegion, is_integers};
 use crate::error::Result;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::LogicalPlan;
@@ -28,7 +29,7 @@ const READ_ROW: f64 = 25e-9;
 /// Seconds that DataFusion takes for each row that a join gives and an aggregate reads.
 const JOINED_ROW: f64 = 20e-9;
 /// Seconds that DataFusion takes to start a join.
-const BEGIN: f64 = 150e-6;
+const JOIN_START: f64 = 150e-6;
 /// Seconds to plan and compile a program.
 const COMPILE: f64 = 1.5e-3;
 /// Seconds to plan and compile a fold, per square of its number of leaves, in the instant tier.
@@ -45,55 +46,55 @@ const ENCODE_VALUE: f64 = 100e-9;
 /// tables takes 100 to 280 ns, most of it to touch new pages.
 const ENCODE_FACTOR: f64 = 60e-9;
 /// Number of rows assumed for a table without statistics.
-const UNKNOWN_ROWS: usize = 100_000;
+const DEFAULT_ROWS: usize = 100_000;
 
 /// The largest accepted ratio of a first run's time to DataFusion's.
-const MOST_COLD: f64 = 2.0;
+const MAX_COLD_RATIO: f64 = 2.0;
 /// The largest accepted ratio of the time of a run with everything cached to DataFusion's.
-const MOST_WARM: f64 = 1.2;
+const MAX_WARM_RATIO: f64 = 1.2;
 
 /// Returns the number of rows that DataFusion joins before a program is compiled, if each row joins
 /// [`FAN_OUT`] others.
-pub(crate) fn fewest_rows(leaves: usize) -> usize {
+pub(crate) fn min_rows(leaves: usize) -> usize {
     let joins = leaves.saturating_sub(1).max(1) as f64;
     let compile = COMPILE + COMPILE_FOLD * leaves as f64;
-    ((compile / MOST_COLD - BEGIN * joins).max(0.0) / (READ_ROW + FAN_OUT * joins * JOINED_ROW)) as usize
+    ((compile / MAX_COLD_RATIO - JOIN_START * joins).max(0.0) / (READ_ROW + FAN_OUT * joins * JOINED_ROW)) as usize
 }
 
 /// Number of rows that a join is assumed to give for each row of the tables.
 const FAN_OUT: f64 = 10.0;
 
 /// Returns whether a run with everything cached pays.
-pub(crate) fn is_worth(took: Duration, theirs: Duration) -> bool {
-    took.as_secs_f64() <= MOST_WARM * theirs.as_secs_f64()
+pub(crate) fn is_competitive(redpoll_time: Duration, datafusion_time: Duration) -> bool {
+    redpoll_time.as_secs_f64() <= MAX_WARM_RATIO * datafusion_time.as_secs_f64()
 }
 
 /// Returns the time after which a run in the background is given up as slower than DataFusion. It
 /// allows for a busy machine and for the first start of a C compiler.
-pub(crate) fn most_trial(theirs: Duration) -> Duration {
-    4 * theirs + Duration::from_secs(2)
+pub(crate) fn max_trial_time(datafusion_time: Duration) -> Duration {
+    4 * datafusion_time + Duration::from_secs(2)
 }
 
 /// The costs of a region that are estimated before it runs, in seconds.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Price {
+pub(crate) struct CostEstimate {
     /// Time to prepare the region.
-    prepare: f64,
-    /// The least time of DataFusion.
-    least: f64,
+    prepare_seconds: f64,
+    /// Lower bound of the time of DataFusion.
+    min_datafusion_seconds: f64,
 }
 
-impl Price {
+impl CostEstimate {
     /// Returns the costs of a region over the given inputs.
-    pub(crate) fn of(region: &Region, inputs: &[&LogicalPlan]) -> Price {
+    pub(crate) fn new(region: &Region, inputs: &[&LogicalPlan]) -> CostEstimate {
         let rows: Vec<Option<usize>> = inputs.iter().map(|input| claim::rows(input)).collect();
         let of_leaf = |leaf: &Leaf| match &leaf.source {
-            Source::Input { input, .. } => rows[*input],
-            Source::Tensor { table, .. } => claim::rows_of(table),
+            LeafSource::Input { input, .. } => rows[*input],
+            LeafSource::Tensor { table, .. } => claim::rows_of(table),
         };
         let read: f64 = region.leaves.iter().filter_map(of_leaf).map(|rows| rows as f64).sum();
         let encode = |(input, rows): (usize, &Option<usize>)| {
-            let rows = rows.unwrap_or(UNKNOWN_ROWS) as f64;
+            let rows = rows.unwrap_or(DEFAULT_ROWS) as f64;
             let mut keys: Vec<(usize, &DataType)> = Vec::new();
             for &column in region.fields.iter().flat_map(|field| &field.columns).flatten() {
                 match region.input_column(column) {
@@ -104,7 +105,7 @@ impl Price {
                 }
             }
             let read = |leaf: &Leaf| match &leaf.source {
-                Source::Input { input: of, columns } if *of == input => columns.clone(),
+                LeafSource::Input { input: of, columns } if *of == input => columns.clone(),
                 _ => Vec::new(),
             };
             let read: HashSet<usize> = region.leaves.iter().flat_map(read).collect();
@@ -114,25 +115,25 @@ impl Price {
         };
         let encode: f64 = rows.iter().enumerate().map(encode).sum();
         let joins = region.leaves.len().saturating_sub(1);
-        Price {
-            prepare: encode + compile(region.leaves.len(), region.aggregates.len().max(1)),
-            least: BEGIN * joins as f64 + READ_ROW * read,
+        CostEstimate {
+            prepare_seconds: encode + compile_seconds(region.leaves.len(), region.aggregates.len().max(1)),
+            min_datafusion_seconds: JOIN_START * joins as f64 + READ_ROW * read,
         }
     }
 
     /// Returns whether preparation takes no longer than DataFusion takes at least.
-    pub(crate) fn is_small(self) -> bool {
-        self.prepare <= self.least
+    pub(crate) fn is_always_faster(self) -> bool {
+        self.prepare_seconds <= self.min_datafusion_seconds
     }
 
     /// Returns the estimated time to prepare the region.
-    pub(crate) fn prepare(self) -> Duration {
-        Duration::from_secs_f64(self.prepare)
+    pub(crate) fn prepare_time(self) -> Duration {
+        Duration::from_secs_f64(self.prepare_seconds)
     }
 }
 
 /// Returns the seconds to plan and compile a number of folds over leaves.
-fn compile(leaves: usize, folds: usize) -> f64 {
+fn compile_seconds(leaves: usize, folds: usize) -> f64 {
     COMPILE + COMPILE_FOLD * (folds * leaves.pow(2)) as f64
 }
 
@@ -140,14 +141,14 @@ fn compile(leaves: usize, folds: usize) -> f64 {
 ///
 /// # Errors
 /// If a tensor cannot be read.
-pub(crate) fn most(region: &Region, encoded: &Encoded) -> Result<Duration> {
+pub(crate) fn max_datafusion_time(region: &Region, encoded: &EncodedRegion) -> Result<Duration> {
     let mut rows = 0.0;
     for leaf in 0..region.leaves.len() {
         rows += encoded.count(region, leaf)? as f64;
     }
     let joins = region.leaves.len().saturating_sub(1);
-    let joined = encoded.most_rows(region)? as f64;
-    let multiplying = region.leaves.iter().filter(|leaf| leaf.role == Role::Joins).count().saturating_sub(1).max(1);
-    let seconds = BEGIN * joins as f64 + READ_ROW * rows + JOINED_ROW * joined * multiplying as f64;
+    let joined = encoded.max_rows(region)? as f64;
+    let multiplying = region.leaves.iter().filter(|leaf| leaf.role == LeafRole::Join).count().saturating_sub(1).max(1);
+    let seconds = JOIN_START * joins as f64 + READ_ROW * rows + JOINED_ROW * joined * multiplying as f64;
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }

@@ -1,18 +1,18 @@
 //! A DataFusion session with redpoll as an engine.
 
-use crate::background::Background;
+use crate::background::BackgroundJobs;
 use crate::cache::Cache;
-use crate::claim::{self, ClaimRegions, Reason};
-use crate::correlated::NameApart;
+use crate::claim::{self, ClaimRegions, UnclaimedReason};
+use crate::correlated::RenameCorrelated;
 use crate::engine::Engine;
 use crate::engines::Engines;
 use crate::error::Error;
 use crate::options::RedpollOptions;
 use crate::planner::{RegionPlanner, SessionPlanner};
-use crate::semiring::{Function, Semiring};
+use crate::semiring::{Semiring, SemiringFunction};
 use crate::statement::on_deep_stack;
-use crate::table::{TensorFactory, TensorFiles, TensorTable, entries};
-use crate::tables::{Tables, replace};
+use crate::table::{TensorFactory, TensorFileFactory, TensorTable, tensor_of_rows};
+use crate::tables::{SchemaTables, replace_table};
 use datafusion::arrow::compute::concat_batches;
 use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 pub struct Database {
     context: SessionContext,
     pub(crate) cache: Arc<Cache>,
-    background: Arc<Background>,
+    background: Arc<BackgroundJobs>,
 }
 
 impl fmt::Debug for Database {
@@ -55,9 +55,9 @@ impl Database {
     ///
     /// # Panics
     /// If DataFusion cannot create a runtime with a memory limit.
-    pub fn within(engine: Arc<dyn Engine>, bytes: usize) -> Database {
+    pub fn with_memory_limit(engine: Arc<dyn Engine>, bytes: usize) -> Database {
         let runtime = RuntimeEnvBuilder::new().with_memory_limit(bytes, 1.0).build_arc();
-        Database::with_runtime(engine, default_config(), runtime.expect("a limit of memory is no fault"))
+        Database::with_runtime(engine, default_config(), runtime.expect("DataFusion accepts any memory limit"))
     }
 
     /// Returns a session with the given configuration.
@@ -69,7 +69,7 @@ impl Database {
     /// `runtime`.
     pub fn with_runtime(engine: Arc<dyn Engine>, config: SessionConfig, runtime: Arc<RuntimeEnv>) -> Database {
         let config = config.with_option_extension(RedpollOptions::default());
-        let (cache, background) = (Arc::<Cache>::default(), Arc::<Background>::default());
+        let (cache, background) = (Arc::<Cache>::default(), Arc::<BackgroundJobs>::default());
         let engines = Arc::new(Engines::new(engine));
         let regions = RegionPlanner { engines, cache: cache.clone(), background: Arc::downgrade(&background) };
         let planner = SessionPlanner { regions, _background: background.clone() };
@@ -77,7 +77,7 @@ impl Database {
             .with_config(config)
             .with_runtime_env(runtime)
             .with_default_features()
-            .with_analyzer_rule(Arc::new(NameApart))
+            .with_analyzer_rule(Arc::new(RenameCorrelated))
             .with_optimizer_rule(Arc::new(ClaimRegions { cache: cache.clone() }))
             .with_query_planner(Arc::new(planner));
         for file_type in TensorFactory::FILE_TYPES {
@@ -85,10 +85,10 @@ impl Database {
         }
         let mut state = builder.build();
         for file_type in TensorFactory::FILE_TYPES {
-            let files = Arc::new(TensorFiles(file_type));
-            state.register_file_format(files, true).expect("formats of other engines are replaced");
+            let files = Arc::new(TensorFileFactory(file_type));
+            state.register_file_format(files, true).expect("registration replaces other formats");
         }
-        Tables::install(&state).expect("a catalog in memory takes schemas");
+        SchemaTables::install(&state).expect("the default catalog accepts schemas");
         Database { context: SessionContext::new_with_state(state), cache, background }
     }
 
@@ -98,14 +98,14 @@ impl Database {
     }
 
     /// Returns every aggregate of an optimized plan that is not claimed, with the reason.
-    pub fn declined(&self, plan: &LogicalPlan) -> Vec<(String, Reason)> {
-        claim::declined(plan, self.context.state().config_options(), &self.cache)
+    pub fn unclaimed_aggregates(&self, plan: &LogicalPlan) -> Vec<(String, UnclaimedReason)> {
+        claim::unclaimed_aggregates(plan, self.context.state().config_options(), &self.cache)
     }
 
     /// Waits until no region is left to prepare. The wait includes regions of queries whose rows
     /// nobody has asked for yet.
-    pub async fn prepared(&self) {
-        self.background.idle().await;
+    pub async fn wait_until_prepared(&self) {
+        self.background.wait_until_idle().await;
     }
 
     /// Plans a statement; its rows are computed when they are asked for.
@@ -128,7 +128,7 @@ impl Database {
     pub async fn tensor(&self, query: &str, shape: Option<Vec<u64>>) -> Result<Tensor> {
         let frame = self.sql(query).await?;
         let schema = frame.schema().inner().clone();
-        Ok(entries(&concat_batches(&schema, &self.collect(frame).await?)?, shape)?)
+        Ok(tensor_of_rows(&concat_batches(&schema, &self.collect(frame).await?)?, shape)?)
     }
 
     /// Registers a tensor as a table; without names, its columns are `i0`, `i1`, .., `value`.
@@ -145,7 +145,7 @@ impl Database {
 
     /// Registers an aggregate function over a semiring, which regions may contain.
     pub fn register_semiring(&self, semiring: Semiring) {
-        self.context.register_udaf(AggregateUDF::from(Function::new(semiring)));
+        self.context.register_udaf(AggregateUDF::from(SemiringFunction::new(semiring)));
     }
 
     /// Registers the table of a tensor, and replaces a table of the same name.
@@ -153,7 +153,7 @@ impl Database {
     /// # Errors
     /// If there is no such schema.
     pub fn register_table(&self, table: &str, provider: TensorTable) -> Result<(), Error> {
-        replace(&self.context.state(), table, Arc::new(provider))
-            .map_err(|e| Error::Declaration { table: table.to_string(), what: e.to_string() })
+        replace_table(&self.context.state(), table, Arc::new(provider))
+            .map_err(|e| Error::Declaration { table: table.to_string(), message: e.to_string() })
     }
 }

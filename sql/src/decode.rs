@@ -1,9 +1,9 @@
 //! From the results of a program to the rows of a region.
 
 use crate::claim::{Number, Region};
-use crate::encode::Encoded;
-use crate::error::{Error, Left, Result};
-use crate::program::{Folds, Output, Program};
+use crate::encode::EncodedRegion;
+use crate::error::{Error, FallbackReason, Result};
+use crate::program::{RegionFolds, RegionProgram, ResultColumn};
 use datafusion::arrow::array::{ArrayRef, Decimal128Array, Float64Array, Int64Array, UInt64Array};
 use datafusion::arrow::buffer::{NullBuffer, ScalarBuffer};
 use datafusion::arrow::compute::cast;
@@ -14,45 +14,47 @@ use redpoll_physical::storage::{Tensor, Triples, Values};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Makes the rows of a region from the outputs of its program.
+/// Returns the rows of a region from the outputs of its program.
 ///
 /// # Errors
 /// If Arrow refuses a computation, or a mean of decimals does not fit its type.
 pub(crate) fn decode(
     region: &Region,
-    encoded: &Encoded,
-    (folds, program): (&Folds, &Program),
+    encoded: &EncodedRegion,
+    (folds, program): (&RegionFolds, &RegionProgram),
     outputs: &[Tensor],
     schema: &SchemaRef,
 ) -> Result<RecordBatch> {
     let fields = region.group_fields();
-    let results = outputs.iter().zip(&program.modes).map(|(tensor, modes)| Entries::new(tensor, modes, fields.len()));
-    let mut results: Vec<Entries> = results.collect::<Result<_>>()?;
+    let results =
+        outputs.iter().zip(&program.modes).map(|(tensor, modes)| GroupEntries::new(tensor, modes, fields.len()));
+    let mut results: Vec<GroupEntries> = results.collect::<Result<_>>()?;
     // The order of rows is arbitrary, so results that list the same groups in one order need no
     // sorting; others are sorted.
-    if !results.iter().all(|result| result.has_places_of(&results[0])) {
-        results.iter_mut().for_each(Entries::sort);
-    } else if let Some(present) = folds.presence.and_then(|presence| results[presence].present_at()) {
-        results.iter_mut().for_each(|result| result.keep(&present));
+    if !results.iter().all(|result| result.has_codes_of(&results[0])) {
+        results.iter_mut().for_each(GroupEntries::sort);
+    } else if let Some(present) = folds.presence.and_then(|presence| results[presence].nonzero_indices()) {
+        results.iter_mut().for_each(|result| result.select(&present));
     }
     let groups = match folds.presence {
-        Some(presence) => results[presence].present(),
-        None => Entries { places: Arc::default(), values: Numbers::U64(vec![1].into()), fill: Scalar::U64(0) },
+        Some(presence) => results[presence].nonzero_groups(),
+        None => GroupEntries { codes: Arc::default(), values: NumberBuffer::U64(vec![1].into()), fill: Scalar::U64(0) },
     };
-    let aligned: Vec<Numbers> = results.iter().map(|result| result.at(&groups)).collect();
+    let aligned: Vec<NumberBuffer> = results.iter().map(|result| result.values_at(&groups)).collect();
     let mut columns = Vec::new();
     let decoded: Vec<Vec<ArrayRef>> = fields
         .iter()
-        .zip(groups.places.iter())
+        .zip(groups.codes.iter())
         .map(|(&field, codes)| encoded.domain(region, field).decode(codes))
         .collect::<Result<_>>()?;
     for group in &region.groups {
-        let place = fields.iter().position(|&f| f == group.field).expect("its field is one of the groups");
-        columns.push(decoded[place][group.part].clone());
+        let index =
+            fields.iter().position(|&f| f == group.field).expect("the field of a group column is a group field");
+        columns.push(decoded[index][group.part].clone());
     }
-    for output in &folds.outputs {
+    for result_column in &folds.columns {
         let ty = schema.field(columns.len()).data_type();
-        columns.push(column(encoded, output, (&aligned[..], groups.values.len()), ty)?);
+        columns.push(column(encoded, result_column, (&aligned[..], groups.values.len()), ty)?);
     }
     let columns = columns.iter().zip(schema.fields()).map(|(c, field)| Ok(cast(c, field.data_type())?));
     let columns = columns.collect::<Result<Vec<_>>>()?;
@@ -61,69 +63,74 @@ pub(crate) fn decode(
 }
 
 /// Returns a result column from the values of folds for each group.
-fn column(encoded: &Encoded, output: &Output, (folds, groups): (&[Numbers], usize), ty: &DataType) -> Result<ArrayRef> {
+fn column(
+    encoded: &EncodedRegion,
+    result_column: &ResultColumn,
+    (folds, groups): (&[NumberBuffer], usize),
+    ty: &DataType,
+) -> Result<ArrayRef> {
     let counts = |fold: usize| folds[fold].to_i64();
-    let summed = |list: &[usize]| {
+    let row_counts = |list: &[usize]| {
         let terms: Vec<(bool, usize)> = list.iter().map(|&fold| (false, fold)).collect();
-        total(&terms, folds, groups, Numbers::to_i64, |sum, v, _| i64::wrapping_add(sum, v))
+        sum_terms(&terms, folds, groups, NumberBuffer::to_i64, |sum, v, _| i64::wrapping_add(sum, v))
     };
-    Ok(match output {
-        Output::Count(fold) => Arc::new(Int64Array::new(counts(*fold), None)),
-        Output::Sum { terms, number, rows } => {
-            let rows = rows.as_ref().map(|rows| summed(rows));
+    Ok(match result_column {
+        ResultColumn::Count(fold) => Arc::new(Int64Array::new(counts(*fold), None)),
+        ResultColumn::Sum { terms, number, rows } => {
+            let rows = rows.as_ref().map(|rows| row_counts(rows));
             let nulls = rows.map(|rows| rows.iter().map(|&n| n != 0).collect::<NullBuffer>());
             match number {
                 Number::I64 | Number::Decimal(_) => {
-                    let sum = total(terms, folds, groups, Numbers::to_i64, |sum, v, minus| {
+                    let sum = sum_terms(terms, folds, groups, NumberBuffer::to_i64, |sum, v, minus| {
                         if minus { i64::wrapping_sub(sum, v) } else { i64::wrapping_add(sum, v) }
                     });
                     Arc::new(Int64Array::new(sum, nulls))
                 }
                 Number::U64 => {
-                    let sum = total(terms, folds, groups, Numbers::to_u64, |sum, v, minus| {
+                    let sum = sum_terms(terms, folds, groups, NumberBuffer::to_u64, |sum, v, minus| {
                         if minus { u64::wrapping_sub(sum, v) } else { u64::wrapping_add(sum, v) }
                     });
                     Arc::new(UInt64Array::new(sum, nulls))
                 }
                 Number::F64 => {
-                    let sum = float_total(terms, folds, groups);
+                    let sum = sum_float_terms(terms, folds, groups);
                     Arc::new(Float64Array::new(sum, nulls))
                 }
             }
         }
-        Output::Average { terms, rows } => {
-            let rows = summed(rows);
-            let sums = float_total(terms, folds, groups);
+        ResultColumn::Average { terms, rows } => {
+            let rows = row_counts(rows);
+            let sums = sum_float_terms(terms, folds, groups);
             let means = sums.iter().zip(rows.iter());
             Arc::new(means.map(|(&sum, &n)| (n != 0).then_some(sum / n as f64)).collect::<Float64Array>())
         }
-        Output::Decimal { limbs, scale, rows, mean } => {
-            let rows = summed(rows);
+        ResultColumn::Decimal { limbs, scale, rows, mean } => {
+            let rows = row_counts(rows);
             let mut sums = vec![0i128; rows.len()];
-            for part in limbs {
-                let by = 10i128.wrapping_pow(part.digits);
-                for (sum, &limb) in sums.iter_mut().zip(counts(part.fold).iter()) {
+            for limb_sum in limbs {
+                let power = 10i128.wrapping_pow(limb_sum.digits);
+                for (sum, &limb) in sums.iter_mut().zip(counts(limb_sum.fold).iter()) {
                     // Sums wrap at 128 bits, as in DataFusion.
-                    let value = i128::from(limb).unbounded_shl(part.shift).wrapping_mul(by);
-                    *sum = if part.negative { sum.wrapping_sub(value) } else { sum.wrapping_add(value) };
+                    let value = i128::from(limb).unbounded_shl(limb_sum.shift).wrapping_mul(power);
+                    *sum = if limb_sum.negative { sum.wrapping_sub(value) } else { sum.wrapping_add(value) };
                 }
             }
             decimals(&sums, &rows, (*scale, *mean), ty)?
         }
-        Output::Extreme { fold, column, end } => {
+        ResultColumn::Extreme { fold, column, extremum } => {
             let codes = folds[*fold].to_u64();
-            let extremes = encoded.extremes(*column, *end)?;
-            let some: Vec<u64> = codes.iter().copied().filter(|&c| c != 0).collect();
-            let values = extremes.decode(&some)?;
+            let extremes = encoded.extremes(*column, *extremum)?;
+            let present: Vec<u64> = codes.iter().copied().filter(|&c| c != 0).collect();
+            let values = extremes.decode(&present)?;
             let mut next = 0u64;
-            let at = codes.iter().map(|&code| {
+            let indices = codes.iter().map(|&code| {
                 (code != 0).then(|| {
                     next += 1;
                     next - 1
                 })
             });
-            let at: UInt64Array = at.collect();
-            datafusion::arrow::compute::take(&values, &at, None)?
+            let indices: UInt64Array = indices.collect();
+            datafusion::arrow::compute::take(&values, &indices, None)?
         }
     })
 }
@@ -131,14 +138,15 @@ fn column(encoded: &Encoded, output: &Output, (folds, groups): (&[Numbers], usiz
 /// Returns sums of decimals, or their means over `rows`, as a decimal column; NULL where there are
 /// no rows.
 fn decimals(sums: &[i128], rows: &[i64], (scale, mean): (i8, bool), ty: &DataType) -> Result<ArrayRef> {
-    let unfit = || Error::Left(Left::Unfit { what: "a mean of decimals".into(), ty: ty.clone() });
-    let &DataType::Decimal128(precision, to) = ty else { return Err(unfit()) };
+    let unsupported =
+        || Error::Fallback(FallbackReason::Unsupported { value: "a mean of decimals".into(), ty: ty.clone() });
+    let &DataType::Decimal128(precision, to) = ty else { return Err(unsupported()) };
     let value = |(&sum, &rows): (&i128, &i64)| match (rows, mean) {
         (0, _) => Ok(None),
         (_, false) => Ok(Some(sum)),
         (rows, true) => {
-            let digits = u32::try_from(to - scale).map_err(|_| unfit())?;
-            let scaled = 10i128.checked_pow(digits).and_then(|by| sum.checked_mul(by)).ok_or_else(unfit)?;
+            let digits = u32::try_from(to - scale).map_err(|_| unsupported())?;
+            let scaled = 10i128.checked_pow(digits).and_then(|power| sum.checked_mul(power)).ok_or_else(unsupported)?;
             Ok(Some(scaled / i128::from(rows)))
         }
     };
@@ -147,11 +155,11 @@ fn decimals(sums: &[i128], rows: &[i64], (scale, mean): (i8, bool), ty: &DataTyp
 }
 
 /// Returns the sum of terms for each group.
-fn total<T: ArrowNativeType + Default>(
+fn sum_terms<T: ArrowNativeType + Default>(
     terms: &[(bool, usize)],
-    folds: &[Numbers],
+    folds: &[NumberBuffer],
     groups: usize,
-    read: impl Fn(&Numbers) -> ScalarBuffer<T>,
+    read: impl Fn(&NumberBuffer) -> ScalarBuffer<T>,
     add: impl Fn(T, T, bool) -> T,
 ) -> ScalarBuffer<T> {
     if let [(false, fold)] = terms {
@@ -165,101 +173,101 @@ fn total<T: ArrowNativeType + Default>(
     sum.into()
 }
 
-fn float_total(terms: &[(bool, usize)], folds: &[Numbers], groups: usize) -> ScalarBuffer<f64> {
-    total(terms, folds, groups, Numbers::to_f64, |sum, v, minus| if minus { sum - v } else { sum + v })
+fn sum_float_terms(terms: &[(bool, usize)], folds: &[NumberBuffer], groups: usize) -> ScalarBuffer<f64> {
+    sum_terms(terms, folds, groups, NumberBuffer::to_f64, |sum, v, minus| if minus { sum - v } else { sum + v })
 }
 
 /// The entries of a result: the codes of its groups, one list per group field, and the values.
 /// Results with the same groups may share the codes.
-struct Entries {
-    places: Arc<Vec<Vec<u64>>>,
-    values: Numbers,
+struct GroupEntries {
+    codes: Arc<Vec<Vec<u64>>>,
+    values: NumberBuffer,
     /// The value at coordinates without an entry.
     fill: Scalar,
 }
 
 /// Values of one type. Clones share the memory.
 #[derive(Clone)]
-enum Numbers {
+enum NumberBuffer {
     I64(ScalarBuffer<i64>),
     U64(ScalarBuffer<u64>),
     F64(ScalarBuffer<f64>),
 }
 
-impl Entries {
+impl GroupEntries {
     /// Returns the entries of a tensor in storage order; `modes` are the group fields of its modes.
-    fn new(tensor: &Tensor, modes: &[usize], rank: usize) -> Result<Entries> {
+    fn new(tensor: &Tensor, modes: &[usize], rank: usize) -> Result<GroupEntries> {
         let Triples { coordinates, values, .. } = tensor.to_triples()?;
-        let mut places = vec![Vec::new(); rank];
-        modes.iter().zip(coordinates).for_each(|(&mode, codes)| places[mode] = codes);
-        Ok(Entries { values: Numbers::of(&values), places: Arc::new(places), fill: tensor.ty().fill.clone() })
+        let mut codes = vec![Vec::new(); rank];
+        modes.iter().zip(coordinates).for_each(|(&mode, list)| codes[mode] = list);
+        Ok(GroupEntries { values: NumberBuffer::of(&values), codes: Arc::new(codes), fill: tensor.ty().fill.clone() })
     }
 
-    fn has_places_of(&self, other: &Entries) -> bool {
-        Arc::ptr_eq(&self.places, &other.places) || self.places == other.places
+    fn has_codes_of(&self, other: &GroupEntries) -> bool {
+        Arc::ptr_eq(&self.codes, &other.codes) || self.codes == other.codes
     }
 
     /// Sorts the entries lexicographically by their codes.
     fn sort(&mut self) {
-        let compare = |a: usize, b: usize| lexicographic(&self.places, a, &self.places, b);
+        let compare = |a: usize, b: usize| lexicographic(&self.codes, a, &self.codes, b);
         if (1..self.values.len()).all(|k| compare(k - 1, k) == Ordering::Less) {
             return;
         }
         let mut order: Vec<usize> = (0..self.values.len()).collect();
         order.sort_unstable_by(|&a, &b| compare(a, b));
-        self.keep(&order);
+        self.select(&order);
     }
 
     /// Keeps the entries with the given indices, in the given order.
-    fn keep(&mut self, order: &[usize]) {
-        self.places = Arc::new(self.places.iter().map(|list| order.iter().map(|&k| list[k]).collect()).collect());
-        self.values = self.values.at(order);
+    fn select(&mut self, order: &[usize]) {
+        self.codes = Arc::new(self.codes.iter().map(|list| order.iter().map(|&k| list[k]).collect()).collect());
+        self.values = self.values.select(order);
     }
 
     /// Returns the indices of the entries that are not 0; `None` if these are all entries.
-    fn present_at(&self) -> Option<Vec<usize>> {
+    fn nonzero_indices(&self) -> Option<Vec<usize>> {
         let all = 0..self.values.len();
-        (!all.clone().all(|k| self.values.is_some(k))).then(|| all.filter(|&k| self.values.is_some(k)).collect())
+        (!all.clone().all(|k| self.values.is_nonzero(k))).then(|| all.filter(|&k| self.values.is_nonzero(k)).collect())
     }
 
     /// Returns the entries that are not 0, with the value 1.
-    fn present(&self) -> Entries {
-        let mut present = Entries { places: self.places.clone(), values: self.values.clone(), fill: Scalar::U64(0) };
-        if let Some(kept) = self.present_at() {
-            present.keep(&kept);
+    fn nonzero_groups(&self) -> GroupEntries {
+        let mut groups = GroupEntries { codes: self.codes.clone(), values: self.values.clone(), fill: Scalar::U64(0) };
+        if let Some(indices) = self.nonzero_indices() {
+            groups.select(&indices);
         }
-        present.values = Numbers::U64(vec![1; present.values.len()].into());
-        present
+        groups.values = NumberBuffer::U64(vec![1; groups.values.len()].into());
+        groups
     }
 
     /// Returns the values at the coordinates of `groups`, and the fill value where there is no
     /// entry. Unless the coordinates are the same, both must be in lexicographic order.
-    fn at(&self, groups: &Entries) -> Numbers {
-        if self.values.len() == groups.values.len() && self.has_places_of(groups) {
+    fn values_at(&self, groups: &GroupEntries) -> NumberBuffer {
+        if self.values.len() == groups.values.len() && self.has_codes_of(groups) {
             return self.values.clone();
         }
-        let mut own = 0;
-        let found = (0..groups.values.len()).map(|k| {
-            while own < self.values.len() {
-                match lexicographic(&self.places, own, &groups.places, k) {
-                    Ordering::Less => own += 1,
-                    Ordering::Equal => return Some(own),
+        let mut next = 0;
+        let indices = (0..groups.values.len()).map(|k| {
+            while next < self.values.len() {
+                match lexicographic(&self.codes, next, &groups.codes, k) {
+                    Ordering::Less => next += 1,
+                    Ordering::Equal => return Some(next),
                     Ordering::Greater => return None,
                 }
             }
             None
         });
-        let found: Vec<Option<usize>> = found.collect();
+        let indices: Vec<Option<usize>> = indices.collect();
         let bits = self.fill.to_bits().unwrap_or_default();
         macro_rules! pick {
             ($variant:ident, $values:expr, $fill:expr) => {
-                Numbers::$variant(found.iter().map(|k| k.map_or($fill, |k| $values[k])).collect())
+                NumberBuffer::$variant(indices.iter().map(|k| k.map_or($fill, |k| $values[k])).collect())
             };
         }
         match &self.values {
-            Numbers::I64(values) => pick!(I64, values, bits as i64),
-            Numbers::U64(values) => pick!(U64, values, bits),
-            Numbers::F64(values) => pick!(F64, values, f64::from_bits(bits)),
+            NumberBuffer::I64(values) => pick!(I64, values, bits as i64),
+            NumberBuffer::U64(values) => pick!(U64, values, bits),
+            NumberBuffer::F64(values) => pick!(F64, values, f64::from_bits(bits)),
         }
     }
 }
@@ -269,64 +277,64 @@ fn lexicographic(a: &[Vec<u64>], i: usize, b: &[Vec<u64>], j: usize) -> Ordering
     each.fold(Ordering::Equal, Ordering::then)
 }
 
-impl Numbers {
+impl NumberBuffer {
     /// Returns values as numbers; booleans become 0 and 1.
-    fn of(values: &Values) -> Numbers {
+    fn of(values: &Values) -> NumberBuffer {
         let array = &values.columns()[0];
         let buffer = array.buffer().clone();
         match array.prim() {
-            Prim::I64 => Numbers::I64(buffer.into()),
-            Prim::U64 => Numbers::U64(buffer.into()),
-            Prim::F64 => Numbers::F64(buffer.into()),
-            _ => Numbers::U64(array.bools().unwrap_or_default().iter().map(|&b| u64::from(b)).collect()),
+            Prim::I64 => NumberBuffer::I64(buffer.into()),
+            Prim::U64 => NumberBuffer::U64(buffer.into()),
+            Prim::F64 => NumberBuffer::F64(buffer.into()),
+            _ => NumberBuffer::U64(array.bools().unwrap_or_default().iter().map(|&b| u64::from(b)).collect()),
         }
     }
 
     /// Returns the values with the given indices, in the given order.
-    fn at(&self, order: &[usize]) -> Numbers {
+    fn select(&self, order: &[usize]) -> NumberBuffer {
         match self {
-            Numbers::I64(values) => Numbers::I64(order.iter().map(|&k| values[k]).collect()),
-            Numbers::U64(values) => Numbers::U64(order.iter().map(|&k| values[k]).collect()),
-            Numbers::F64(values) => Numbers::F64(order.iter().map(|&k| values[k]).collect()),
+            NumberBuffer::I64(values) => NumberBuffer::I64(order.iter().map(|&k| values[k]).collect()),
+            NumberBuffer::U64(values) => NumberBuffer::U64(order.iter().map(|&k| values[k]).collect()),
+            NumberBuffer::F64(values) => NumberBuffer::F64(order.iter().map(|&k| values[k]).collect()),
         }
     }
 
     fn len(&self) -> usize {
         match self {
-            Numbers::I64(values) => values.len(),
-            Numbers::U64(values) => values.len(),
-            Numbers::F64(values) => values.len(),
+            NumberBuffer::I64(values) => values.len(),
+            NumberBuffer::U64(values) => values.len(),
+            NumberBuffer::F64(values) => values.len(),
         }
     }
 
-    fn is_some(&self, k: usize) -> bool {
+    fn is_nonzero(&self, k: usize) -> bool {
         match self {
-            Numbers::I64(values) => values[k] != 0,
-            Numbers::U64(values) => values[k] != 0,
-            Numbers::F64(values) => values[k] != 0.0,
+            NumberBuffer::I64(values) => values[k] != 0,
+            NumberBuffer::U64(values) => values[k] != 0,
+            NumberBuffer::F64(values) => values[k] != 0.0,
         }
     }
 
     fn to_i64(&self) -> ScalarBuffer<i64> {
         match self {
-            Numbers::I64(values) => values.clone(),
-            Numbers::U64(values) => values.iter().map(|&v| v as i64).collect(),
-            Numbers::F64(values) => values.iter().map(|&v| v as i64).collect(),
+            NumberBuffer::I64(values) => values.clone(),
+            NumberBuffer::U64(values) => values.iter().map(|&v| v as i64).collect(),
+            NumberBuffer::F64(values) => values.iter().map(|&v| v as i64).collect(),
         }
     }
 
     fn to_u64(&self) -> ScalarBuffer<u64> {
         match self {
-            Numbers::U64(values) => values.clone(),
+            NumberBuffer::U64(values) => values.clone(),
             other => other.to_i64().iter().map(|&v| v as u64).collect(),
         }
     }
 
     fn to_f64(&self) -> ScalarBuffer<f64> {
         match self {
-            Numbers::I64(values) => values.iter().map(|&v| v as f64).collect(),
-            Numbers::U64(values) => values.iter().map(|&v| v as f64).collect(),
-            Numbers::F64(values) => values.clone(),
+            NumberBuffer::I64(values) => values.iter().map(|&v| v as f64).collect(),
+            NumberBuffer::U64(values) => values.iter().map(|&v| v as f64).collect(),
+            NumberBuffer::F64(values) => values.clone(),
         }
     }
 }

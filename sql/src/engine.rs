@@ -14,8 +14,8 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// Computes the outputs of `plan`; `bindings` are the tensors under the names of its tables.
     ///
     /// # Errors
-    /// If the plan is refused, a limit is exceeded, or the run is stopped.
-    fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, stop: &Stop) -> Result<Outcome, RunError>;
+    /// If the plan is refused, a limit is exceeded, or the run is cancelled.
+    fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, limits: &RunLimits) -> Result<Outcome, RunError>;
 
     /// Returns the title and text of each phase of the plan, for `EXPLAIN`.
     ///
@@ -28,10 +28,11 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// # Errors
     /// If the processor does not exist, or the engine cannot be moved, as with this default
     /// implementation.
-    fn on(&self, processor: Processor) -> Result<Arc<dyn Engine>, RunError> {
-        let what =
-            format!("the engine of this session cannot be moved to `{processor}`; `SET redpoll.engine = 'session'`");
-        Err(RunError::Failed(what.into()))
+    fn with_processor(&self, processor: Processor) -> Result<Arc<dyn Engine>, RunError> {
+        let message = format!(
+            "the engine of this session cannot run on `{processor}`; use its own processor by `SET redpoll.engine = 'session'`"
+        );
+        Err(RunError::Failed(message.into()))
     }
 }
 
@@ -50,7 +51,7 @@ pub struct Outcome {
 
 /// The cancellation flag and the memory account of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Stop {
+pub struct RunLimits {
     /// Set to end the run at its next check.
     pub cancelled: Arc<AtomicBool>,
     /// The account that is charged for live results and intermediates.
@@ -61,13 +62,14 @@ pub struct Stop {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The run was asked to stop.
+    /// The run was cancelled.
     #[error("the query was cancelled")]
     Cancelled,
     /// The run would have exceeded its memory limit.
     #[error(
         "the results and intermediates of a claimed region exceed the memory limit; raise \
-         `datafusion.runtime.memory_limit`, ask for less, or `SET redpoll.enabled = false`, which lets DataFusion spill"
+         `datafusion.runtime.memory_limit`, request fewer rows, or `SET redpoll.enabled = false`, so that DataFusion \
+         runs the query and spills to disk"
     )]
     Memory,
     /// The plan was refused, or a kernel failed.

@@ -17,7 +17,9 @@ pub enum Error {
     #[error(transparent)]
     Storage(Box<redpoll_physical::Error>),
     /// A Logic plan was not well-formed. Our fault.
-    #[error("the program of a claimed region: {0}")]
+    #[error(
+        "the plan of a claimed region is not valid: {0}; `SET redpoll.enabled = false` runs the query in DataFusion"
+    )]
     Logic(Box<redpoll_logic::Error>),
     /// The engine returned no results.
     #[error(transparent)]
@@ -26,99 +28,102 @@ pub enum Error {
     #[error(transparent)]
     Arrow(#[from] ArrowError),
     /// The declaration of a table does not fit its file. The fault of its author.
-    #[error("table `{table}`: {what}")]
+    #[error("table `{table}`: {message}")]
     Declaration {
         /// The table.
         table: String,
         /// The mistake, and the correct form.
-        what: String,
+        message: String,
     },
     /// The memory limit leaves too little for a region. The message says what to do.
     #[error(
-        "{what} of a claimed region take {bytes} bytes more than the memory limit leaves; raise \
-         `datafusion.runtime.memory_limit`, ask for less, or `SET redpoll.enabled = false`, which lets DataFusion spill"
+        "{purpose} of a claimed region need {bytes} bytes more than the memory limit allows; raise \
+         `datafusion.runtime.memory_limit`, request fewer rows, or `SET redpoll.enabled = false`, so that DataFusion \
+         runs the query and spills to disk"
     )]
     Memory {
         /// The use of the memory.
-        what: &'static str,
-        /// The size that was asked for, in bytes.
+        purpose: &'static str,
+        /// The requested size in bytes.
         bytes: usize,
     },
     /// An aggregate function is not over a semiring. The fault of its author.
-    #[error("the aggregate function `{name}`: {what}")]
+    #[error("aggregate function `{name}`: {message}")]
     Semiring {
         /// The function.
         name: String,
-        /// The reason.
-        what: String,
+        /// The mistake.
+        message: String,
     },
     /// A library panicked on its input, most often a damaged file. The fault of the author of the
     /// file, or of the library.
-    #[error("{what} cannot be read, and is probably damaged: {fault}")]
-    Broken {
+    #[error("{input} cannot be read and is probably damaged: {cause}")]
+    Damaged {
         /// The input.
-        what: String,
-        /// The message of the panic.
-        fault: String,
+        input: String,
+        /// The message of the panic, or the defect.
+        cause: String,
     },
-    /// A program does not list the groups that have rows. Our fault.
-    #[error("the program of a claimed region does not list its groups; `SET redpoll.enabled = false` runs the query")]
-    Unlisted,
+    /// The plan of a region does not list the groups that have rows. Our fault.
+    #[error(
+        "the plan of a claimed region does not list its groups; `SET redpoll.enabled = false` runs the query in DataFusion"
+    )]
+    UnlistedGroups,
     /// The rows of an input cannot be read.
     #[error(transparent)]
     Read(Box<DataFusionError>),
     /// The rows of a region are left to DataFusion, which runs the region instead. Nobody's fault.
     #[error(transparent)]
-    Left(#[from] Left),
+    Fallback(#[from] FallbackReason),
 }
 
 /// The reason why the rows of a region are left to DataFusion.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Left {
-    /// A value does not fit the kernels.
-    #[error("{what} of type {ty} does not fit the kernels")]
-    Unfit {
-        /// The value.
-        what: String,
+pub enum FallbackReason {
+    /// Kernels cannot compute with a value exactly.
+    #[error("kernels do not support {value} of type {ty}")]
+    Unsupported {
+        /// The value and its use.
+        value: String,
         /// The type of the value.
         ty: DataType,
     },
     /// The values of a sum or product over several tables are not finite, or may overflow when
     /// regrouped.
-    #[error("{what} is not finite, or so large that another order of computation overflows")]
+    #[error("{values} is not finite, or so large that it may overflow in another order of computation")]
     Unbounded {
         /// The values.
-        what: String,
+        values: String,
     },
     /// DataFusion is faster, or estimated to be.
-    #[error("it takes {ours:.1?}, and DataFusion is done in {theirs:.1?}")]
-    Cost {
+    #[error("redpoll takes {redpoll_time:.1?}, DataFusion {datafusion_time:.1?}")]
+    Slower {
         /// Time of redpoll, measured or estimated.
-        ours: Duration,
+        redpoll_time: Duration,
         /// Time of DataFusion, measured or estimated.
-        theirs: Duration,
+        datafusion_time: Duration,
     },
     /// A column has a NULL, and no join removes its row.
-    #[error("`{what}` has a NULL")]
-    Nulls {
+    #[error("column `{column}` contains a NULL")]
+    Null {
         /// The column.
-        what: String,
+        column: String,
     },
     /// A condition over several tables has too many combinations of values to be computed for all
     /// of them.
-    #[error("{what} has more than {most} combinations of values")]
-    Many {
+    #[error("the condition {condition} reads more than {max} combinations of values")]
+    TooManyCombinations {
         /// The condition.
-        what: String,
+        condition: String,
         /// The largest accepted number of combinations.
-        most: u64,
+        max: u64,
     },
     /// An expression that is computed before the join fails, maybe for rows that do not join.
-    #[error("computed before the join: {what}")]
-    Raised {
-        /// The failure.
-        what: String,
+    #[error("an expression that is computed before the join fails: {error}")]
+    EarlyError {
+        /// The error.
+        error: String,
     },
 }
 
@@ -154,15 +159,15 @@ impl From<Error> for DataFusionError {
 
 /// The text that DataFusion appends to internal errors. An error of planning may contain it
 /// although there is no bug: a function was given types that it does not take.
-const BUG: &str = "This issue was likely caused by a bug in DataFusion's code. Please help us to resolve this by filing a bug \
+const BUG_NOTICE: &str = "This issue was likely caused by a bug in DataFusion's code. Please help us to resolve this by filing a bug \
                    report in our issue tracker: https://github.com/apache/datafusion/issues. ";
 
 /// Returns the message of the root cause of a DataFusion error.
 pub fn message(error: &DataFusionError) -> String {
     match error.find_root() {
-        root @ DataFusionError::Plan(_) => root.to_string().replace("Internal error: ", "").replace(BUG, ""),
-        DataFusionError::SQL(fault, _) => fault.to_string(),
-        DataFusionError::External(fault) => fault.to_string(),
+        root @ DataFusionError::Plan(_) => root.to_string().replace("Internal error: ", "").replace(BUG_NOTICE, ""),
+        DataFusionError::SQL(error, _) => error.to_string(),
+        DataFusionError::External(error) => error.to_string(),
         root => root.to_string(),
     }
 }

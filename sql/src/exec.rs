@@ -1,16 +1,16 @@
 //! The execution plan of a region.
 
-use crate::background::Background;
-use crate::cache::{Cache, Key};
-use crate::call::{Call, Way};
+use crate::background::BackgroundJobs;
+use crate::cache::{Cache, RegionKey};
+use crate::call::{AnswerPlan, Call};
 use crate::claim::{self, Region};
-use crate::cost::Price;
+use crate::cost::CostEstimate;
 use crate::engine::Engine;
 use crate::fallback::Fallback;
+use crate::input_tables::{InputTables, Version};
 use crate::metrics::Metrics;
 use crate::program;
-use crate::run::Run;
-use crate::sources::{Sources, Version};
+use crate::run::RegionRunner;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
@@ -28,77 +28,77 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// The execution plan of a region.
 #[derive(Debug)]
 pub struct RegionExec {
-    run: Run,
+    runner: RegionRunner,
     inputs: Vec<Arc<dyn ExecutionPlan>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
-    planned: Planned,
-    told: Arc<Mutex<Option<Told>>>,
+    context: RegionContext,
+    source: Arc<Mutex<Option<AnswerSource>>>,
 }
 
 /// The state of the session that a region uses.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Planned {
+pub(crate) struct RegionContext {
     pub(crate) cache: Arc<Cache>,
     /// The queue of regions to prepare.
-    pub(crate) background: Weak<Background>,
+    pub(crate) background: Weak<BackgroundJobs>,
     /// The key and version under which the encoded region is cached; `None` if it cannot be cached.
-    pub(crate) reuse: Option<Reuse>,
+    pub(crate) cache_slot: Option<CacheSlot>,
     /// DataFusion's plan of the region.
     pub(crate) fallback: Option<Fallback>,
-    pub(crate) price: Price,
+    pub(crate) cost: CostEstimate,
 }
 
 /// The key and version under which an encoded region is cached.
 #[derive(Clone, Debug)]
-pub(crate) struct Reuse {
+pub(crate) struct CacheSlot {
     /// The tables below the inputs.
-    pub(crate) sources: Sources,
-    /// The version of `sources` when the inputs were planned.
+    pub(crate) tables: InputTables,
+    /// The version of `tables` when the inputs were planned.
     pub(crate) version: Version,
-    pub(crate) key: Key,
+    pub(crate) key: RegionKey,
 }
 
-impl Reuse {
-    /// Returns the cache key and version of a region, or `None` if its sources have no version.
-    pub(crate) fn new(sources: Option<Sources>, key: Key) -> Option<Reuse> {
-        let sources = sources?;
-        let version = sources.version()?;
-        Some(Reuse { sources, version, key })
+impl CacheSlot {
+    /// Returns the cache key and version of a region, or `None` if its tables have no version.
+    pub(crate) fn new(tables: Option<InputTables>, key: RegionKey) -> Option<CacheSlot> {
+        let tables = tables?;
+        let version = tables.version()?;
+        Some(CacheSlot { tables, version, key })
     }
 
     /// Returns whether the tables are still in the version that was planned.
     fn is_current(&self) -> bool {
-        self.sources.are(&self.version)
+        self.tables.have_version(&self.version)
     }
 }
 
 /// The engine that answered a call, as `EXPLAIN ANALYZE` shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Told {
-    /// Redpoll: the region was prepared.
-    Kept,
+pub(crate) enum AnswerSource {
+    /// Redpoll, with a cached region.
+    Cached,
     /// Redpoll: this call prepared the region.
-    InPlace,
+    InCall,
     /// Redpoll: the region was prepared in the background before DataFusion answered.
-    Sooner,
+    Background,
     /// DataFusion, while the region is prepared.
-    Meanwhile,
+    DataFusionFirst,
     /// DataFusion: the region cannot be prepared.
-    Unprepared,
+    DataFusionOnly,
     /// DataFusion: claiming is off, or the rows of the region are left to DataFusion.
-    Left,
+    Fallback,
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for AnswerSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Told::Kept => "prepared=yes",
-            Told::InPlace => "prepared=no, prepared by this call",
-            Told::Sooner => "prepared=no, prepared by this call before DataFusion had answered",
-            Told::Meanwhile => "prepared=no, answered by DataFusion while the region is prepared",
-            Told::Unprepared => "prepared=no, answered by DataFusion, since the region cannot be prepared",
-            Told::Left => "left to DataFusion",
+            AnswerSource::Cached => "prepared=yes",
+            AnswerSource::InCall => "prepared=no, prepared by this call",
+            AnswerSource::Background => "prepared=no, prepared by this call before DataFusion answered",
+            AnswerSource::DataFusionFirst => "prepared=no, answered by DataFusion while the region is prepared",
+            AnswerSource::DataFusionOnly => "prepared=no, answered by DataFusion because the region cannot be prepared",
+            AnswerSource::Fallback => "left to DataFusion",
         })
     }
 }
@@ -112,44 +112,45 @@ impl RegionExec {
         schema: SchemaRef,
         engine: Arc<dyn Engine>,
     ) -> RegionExec {
-        RegionExec::over(Run { region, engine, schema }, inputs, Planned::default())
+        RegionExec::build(RegionRunner { region, engine, schema }, inputs, RegionContext::default())
     }
 
-    fn over(run: Run, inputs: Vec<Arc<dyn ExecutionPlan>>, planned: Planned) -> RegionExec {
+    fn build(runner: RegionRunner, inputs: Vec<Arc<dyn ExecutionPlan>>, context: RegionContext) -> RegionExec {
         let properties = PlanProperties::new(
-            EquivalenceProperties::new(run.schema.clone()),
+            EquivalenceProperties::new(runner.schema.clone()),
             Partitioning::UnknownPartitioning(1),
             EmissionType::Final,
             Boundedness::Bounded,
         );
-        let (metrics, told) = (ExecutionPlanMetricsSet::new(), Arc::default());
-        RegionExec { run, inputs, properties: Arc::new(properties), metrics, planned, told }
+        let (metrics, source) = (ExecutionPlanMetricsSet::new(), Arc::default());
+        RegionExec { runner, inputs, properties: Arc::new(properties), metrics, context, source }
     }
 
     /// Returns the same execution with the state of its session.
-    pub(crate) fn planned(self, planned: Planned) -> RegionExec {
-        RegionExec { planned, ..self }
+    pub(crate) fn with_context(self, context: RegionContext) -> RegionExec {
+        RegionExec { context, ..self }
     }
 
-    /// Returns the engine that answered the last call; before any call, `Kept` if the region is
+    /// Returns the engine that answered the last call; before any call, `Cached` if the region is
     /// prepared.
-    fn told(&self) -> Option<Told> {
-        let told = *self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_ready = |reuse: &&Reuse| self.planned.cache.find(&reuse.key, &reuse.version).is_some();
-        told.or_else(|| self.planned.reuse.as_ref().filter(is_ready).map(|_| Told::Kept))
+    fn source(&self) -> Option<AnswerSource> {
+        let source = *self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_prepared =
+            |cache_slot: &&CacheSlot| self.context.cache.find(&cache_slot.key, &cache_slot.version).is_some();
+        source.or_else(|| self.context.cache_slot.as_ref().filter(is_prepared).map(|_| AnswerSource::Cached))
     }
 
     fn call(&self, context: Arc<TaskContext>) -> Call {
         Call {
-            run: self.run.clone(),
+            runner: self.runner.clone(),
             options: claim::options(context.session_config().options()),
-            cache: self.planned.cache.clone(),
-            fallback: self.planned.fallback.clone(),
-            keep: self.planned.reuse.clone().filter(Reuse::is_current),
-            price: self.planned.price,
+            cache: self.context.cache.clone(),
+            fallback: self.context.fallback.clone(),
+            cache_slot: self.context.cache_slot.clone().filter(CacheSlot::is_current),
+            cost: self.context.cost,
             context,
             metrics: Metrics(self.metrics.clone()),
-            told: self.told.clone(),
+            source: self.source.clone(),
         }
     }
 }
@@ -158,15 +159,15 @@ impl DisplayAs for RegionExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match format {
             DisplayFormatType::Default | DisplayFormatType::Verbose => {
-                write!(f, "RedpollExec: {}, ", program::show(&self.run.region))?;
-                match self.told() {
-                    Some(told) => write!(f, "{told}"),
+                write!(f, "RedpollExec: {}, ", program::describe(&self.runner.region))?;
+                match self.source() {
+                    Some(source) => write!(f, "{source}"),
                     None => write!(f, "prepared=no"),
                 }
             }
             DisplayFormatType::TreeRender => {
-                writeln!(f, "leaves={}", self.run.region.leaves.len())?;
-                writeln!(f, "fields={}", self.run.region.fields.len())
+                writeln!(f, "leaves={}", self.runner.region.leaves.len())?;
+                writeln!(f, "fields={}", self.runner.region.fields.len())
             }
         }
     }
@@ -197,7 +198,7 @@ impl ExecutionPlan for RegionExec {
     }
 
     fn with_new_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(RegionExec::over(self.run.clone(), inputs, self.planned.clone())))
+        Ok(Arc::new(RegionExec::build(self.runner.clone(), inputs, self.context.clone())))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -206,18 +207,20 @@ impl ExecutionPlan for RegionExec {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         if partition != 0 {
-            return Err(DataFusionError::Internal(format!("a region has one partition, asked for {partition}")));
+            return Err(DataFusionError::Internal(format!(
+                "a region has one partition; there is no partition {partition}"
+            )));
         }
         let call = self.call(context.clone());
-        let batches = match call.way(&self.planned.background) {
-            Way::InPlace(Some(ready)) => call.in_place(Vec::new(), Some(ready)).boxed(),
-            Way::InPlace(None) => {
+        let batches = match call.answer_plan(&self.context.background) {
+            AnswerPlan::Redpoll(Some(prepared)) => call.answer_with_redpoll(Vec::new(), Some(prepared)).boxed(),
+            AnswerPlan::Redpoll(None) => {
                 let inputs = self.inputs.iter().map(|input| input.execute(0, context.clone()));
-                call.in_place(inputs.collect::<Result<_>>()?, None).boxed()
+                call.answer_with_redpoll(inputs.collect::<Result<_>>()?, None).boxed()
             }
-            Way::Theirs(fallback) => call.theirs(fallback).boxed(),
-            Way::Meanwhile(fallback, background, due) => {
-                call.meanwhile(fallback, self.inputs.clone(), (background, due)).boxed()
+            AnswerPlan::DataFusion(fallback) => call.answer_with_datafusion(fallback).boxed(),
+            AnswerPlan::Race(fallback, background, due) => {
+                call.race(fallback, self.inputs.clone(), (background, due)).boxed()
             }
         };
         let batches = stream::once(batches).try_flatten().boxed();

@@ -3,10 +3,10 @@
 
 use crate::cache::Cache;
 use crate::claim;
-use crate::error::Left;
-use crate::guard::with_guards;
+use crate::error::FallbackReason;
+use crate::guard::guard_scans;
+use crate::input_tables::InputTables;
 use crate::planner::RegionPlanner;
-use crate::sources::Sources;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -31,12 +31,12 @@ pub(crate) struct Fallback {
 }
 
 impl Fallback {
-    /// Records in the cache why the plan runs in place of its region, while its tables have the
-    /// same version.
-    pub(crate) fn remember(&self, cache: &Cache, why: &Left, context: &TaskContext) {
-        if let Some(version) = Sources::of(&[&self.plan]).and_then(|sources| sources.version()) {
-            let runs_on = claim::options(context.session_config().options()).engine;
-            cache.leave(forms(&self.plan, context), &version, runs_on, why);
+    /// Records in the cache the reason why the plan runs in place of its region. The entry is valid
+    /// while its tables have the same version.
+    pub(crate) fn record(&self, cache: &Cache, reason: &FallbackReason, context: &TaskContext) {
+        if let Some(version) = InputTables::of(&[&self.plan]).and_then(|tables| tables.version()) {
+            let engine_choice = claim::options(context.session_config().options()).engine;
+            cache.insert_fallbacks(plan_forms(&self.plan, context), &version, engine_choice, reason);
         }
     }
 
@@ -46,37 +46,39 @@ impl Fallback {
         schema: SchemaRef,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let plan = self.physical(&context).await?;
-        let own = schema.clone();
+        let plan = self.execution_plan(&context).await?;
+        let target = schema.clone();
         let rows = execute_stream(plan, context)?;
         let rows = rows.and_then(move |batch| {
             // Column names and nullability are those of the original plan.
-            futures::future::ready(RecordBatch::try_new(own.clone(), batch.columns().to_vec()).map_err(Into::into))
+            futures::future::ready(RecordBatch::try_new(target.clone(), batch.columns().to_vec()).map_err(Into::into))
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
 
     /// Returns DataFusion's execution plan.
-    async fn physical(&self, context: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
-        let session = session(context);
+    async fn execution_plan(&self, context: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
+        let session = plain_session(context);
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(self.planner.clone())]);
         // Regions are claimed at the end of an optimizer pass, so later passes have not run on this
         // plan.
         let optimized = session.optimizer().optimize(self.plan.as_ref().clone(), &session, |_, _| {})?;
-        with_guards(planner.create_physical_plan(&optimized, &session).await?)?.transform_up(yielding).data()
+        guard_scans(planner.create_physical_plan(&optimized, &session).await?)?
+            .transform_up(yield_between_batches)
+            .data()
     }
 }
 
 /// Returns a session that claims no regions.
-fn session(context: &TaskContext) -> SessionState {
+fn plain_session(context: &TaskContext) -> SessionState {
     let builder = SessionStateBuilder::new().with_config(context.session_config().clone());
     builder.with_runtime_env(context.runtime_env()).build()
 }
 
 /// Returns the plan as it is at the end of each pass of DataFusion's optimizer, where regions are
 /// claimed. A plan that is left to DataFusion is left in each of these forms.
-pub(crate) fn forms(plan: &LogicalPlan, context: &TaskContext) -> Vec<LogicalPlan> {
-    let (session, mut forms) = (session(context), vec![plan.clone()]);
+pub(crate) fn plan_forms(plan: &LogicalPlan, context: &TaskContext) -> Vec<LogicalPlan> {
+    let (session, mut forms) = (plain_session(context), vec![plan.clone()]);
     let last = session.optimizer().rules.last().map(|rule| rule.name());
     let at_end = |plan: &LogicalPlan, rule: &dyn OptimizerRule| {
         if last == Some(rule.name()) && !forms.contains(plan) {
@@ -90,7 +92,7 @@ pub(crate) fn forms(plan: &LogicalPlan, context: &TaskContext) -> Vec<LogicalPla
 
 /// Makes joins yield between batches. A join may expand a few rows to many; without yielding,
 /// cancellation and the race with redpoll would wait for its next input batch.
-fn yielding(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+fn yield_between_batches(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     Ok(match plan.children().len() {
         0 | 1 => Transformed::no(plan),
         _ => Transformed::yes(Arc::new(CooperativeExec::new(plan))),
@@ -101,7 +103,7 @@ fn yielding(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Executio
 mod tests {
     use super::*;
     use crate::Database;
-    use crate::engine::{Engine, Outcome, RunError, Stop};
+    use crate::engine::{Engine, Outcome, RunError, RunLimits};
     use crate::engines::Engines;
     use crate::node::RegionNode;
     use datafusion::common::tree_node::TreeNodeRecursion;
@@ -111,10 +113,10 @@ mod tests {
 
     /// An engine that runs nothing, since these tests only plan.
     #[derive(Debug)]
-    struct Idle;
+    struct IdleEngine;
 
-    impl Engine for Idle {
-        fn run(&self, _: Plan, _: Vec<(Alias, Tensor)>, _: &Stop) -> Result<Outcome, RunError> {
+    impl Engine for IdleEngine {
+        fn run(&self, _: Plan, _: Vec<(Alias, Tensor)>, _: &RunLimits) -> Result<Outcome, RunError> {
             Err(RunError::Cancelled)
         }
 
@@ -124,32 +126,32 @@ mod tests {
     }
 
     async fn run(database: &Database, sql: &str) {
-        let done = async { database.sql(sql).await?.collect().await };
-        done.await.unwrap_or_else(|e| panic!("{sql}: {e}"));
+        let result = async { database.sql(sql).await?.collect().await };
+        result.await.unwrap_or_else(|e| panic!("{sql}: {e}"));
     }
 
     /// Returns a database that claims every region it can.
     async fn database() -> Database {
-        let database = Database::new(Arc::new(Idle));
+        let database = Database::new(Arc::new(IdleEngine));
         run(&database, "SET redpoll.claim = 'always'").await;
         database
     }
 
     /// Returns the joins outside regions: their kinds and equal columns.
     fn joins(plan: &Arc<dyn ExecutionPlan>) -> Vec<String> {
-        let (mut found, mut plans) = (Vec::new(), vec![plan]);
+        let (mut joins, mut plans) = (Vec::new(), vec![plan]);
         while let Some(plan) = plans.pop() {
             if plan.name() == "RedpollExec" {
                 continue;
             }
             if plan.name().ends_with("JoinExec") {
-                let shown = displayable(plan.as_ref()).one_line().to_string();
-                let cut = [", filter=", ", projection="].iter().filter_map(|part| shown.find(part)).min();
-                found.push(shown[..cut.unwrap_or(shown.len())].trim().to_owned());
+                let text = displayable(plan.as_ref()).one_line().to_string();
+                let cut = [", filter=", ", projection="].iter().filter_map(|part| text.find(part)).min();
+                joins.push(text[..cut.unwrap_or(text.len())].trim().to_owned());
             }
             plans.extend(plan.children());
         }
-        found
+        joins
     }
 
     /// Returns the claimed plans of a query; `None` if the query cannot be planned.
@@ -159,7 +161,7 @@ mod tests {
             if let LogicalPlan::Extension(e) = plan
                 && let Some(region) = e.node.as_any().downcast_ref::<RegionNode>()
             {
-                regions.push(region.claimed().clone());
+                regions.push(region.aggregate().clone());
                 // Regions among its inputs are part of the plan that would run in its place.
                 return Ok(TreeNodeRecursion::Jump);
             }
@@ -171,26 +173,29 @@ mod tests {
 
     fn fallback(plan: Arc<LogicalPlan>) -> Fallback {
         let (cache, background) = (Arc::default(), std::sync::Weak::new());
-        Fallback { plan, planner: RegionPlanner { engines: Arc::new(Engines::new(Arc::new(Idle))), cache, background } }
+        Fallback {
+            plan,
+            planner: RegionPlanner { engines: Arc::new(Engines::new(Arc::new(IdleEngine))), cache, background },
+        }
     }
 
     /// Returns the joins of a query with claiming off, the joins with every region left to
     /// DataFusion, and the number of regions. Returns `None` if the query cannot be planned.
-    async fn both(database: &Database, sql: &str) -> Option<(Vec<String>, Vec<String>, usize)> {
+    async fn joins_with_and_without(database: &Database, sql: &str) -> Option<(Vec<String>, Vec<String>, usize)> {
         run(database, "SET redpoll.enabled = false").await;
         let plain = async { database.sql(sql).await?.create_physical_plan().await }.await;
         run(database, "SET redpoll.enabled = true").await;
         let regions = regions(database, sql).await?;
         let claimed = async { database.sql(sql).await?.create_physical_plan().await }.await;
-        let (mut plain, mut ours) = (joins(&plain.ok()?), joins(&claimed.ok()?));
+        let (mut plain, mut redpoll) = (joins(&plain.ok()?), joins(&claimed.ok()?));
         let context = database.context().task_ctx();
         let count = regions.len();
         for plan in regions {
-            ours.extend(joins(&fallback(plan).physical(&context).await.unwrap()));
+            redpoll.extend(joins(&fallback(plan).execution_plan(&context).await.unwrap()));
         }
         plain.sort();
-        ours.sort();
-        Some((plain, ours, count))
+        redpoll.sort();
+        Some((plain, redpoll, count))
     }
 
     /// Tables of orders and of their lines.
@@ -211,17 +216,17 @@ mod tests {
     /// A region that was left to DataFusion is not prepared again if its plan looks different in a
     /// later pass.
     #[tokio::test]
-    async fn what_is_left_is_left_in_every_form() {
+    async fn fallbacks_hold_for_every_form_of_a_plan() {
         let database = database().await;
         for statement in TABLES {
             run(&database, statement).await;
         }
         for sql in QUERIES {
-            let plans = regions(&database, sql).await.expect("it is a query");
+            let plans = regions(&database, sql).await.expect("the query can be planned");
             assert!(!plans.is_empty(), "{sql}");
             for plan in plans {
-                let why = Left::Nulls { what: "k".into() };
-                fallback(plan).remember(&database.cache, &why, &database.context().task_ctx());
+                let reason = FallbackReason::Null { column: "k".into() };
+                fallback(plan).record(&database.cache, &reason, &database.context().task_ctx());
             }
             assert_eq!(regions(&database, sql).await, Some(Vec::new()), "{sql}");
         }
@@ -236,10 +241,11 @@ mod tests {
             run(&database, statement).await;
         }
         for sql in QUERIES {
-            let (plain, ours, regions) = both(&database, sql).await.expect("it is a query");
+            let (plain, redpoll, regions) =
+                joins_with_and_without(&database, sql).await.expect("the query can be planned");
             assert!(regions > 0, "{sql}");
-            assert_eq!(ours, plain, "{sql}");
-            assert!(!ours.iter().any(|join| join.contains("NestedLoop") || join.contains("Cross")), "{ours:?}");
+            assert_eq!(redpoll, plain, "{sql}");
+            assert!(!redpoll.iter().any(|join| join.contains("NestedLoop") || join.contains("Cross")), "{redpoll:?}");
         }
     }
 }

@@ -3,12 +3,12 @@
 use crate::compressed;
 use crate::database::Database;
 use crate::error::Error;
-use crate::guard::guarded;
+use crate::guard::guard_future;
 use crate::ipc;
-use crate::rows::Rows;
-use crate::statement::{deep, on_deep_stack};
-use crate::table::{Declared, memory_left, open};
-use crate::tables::replace;
+use crate::row_format::RowFormat;
+use crate::statement::{on_deep_stack, with_deep_stack};
+use crate::table::{TensorOptions, open_tensor, remaining_memory};
+use crate::tables::replace_table;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::listing::{ListingTable, ListingTableConfig, ListingTableUrl};
@@ -40,13 +40,13 @@ impl Database {
     /// If the file is missing, damaged or of an unknown format. An earlier table of the name then
     /// stays.
     pub async fn register_file(&self, table: &str, file: &Path) -> Result<()> {
-        let provider = guarded(&format!("the file {}", file.display()), self.table_of_file(table, file)).await?;
-        replace(&self.context().state(), table, provider)
+        let provider = guard_future(&format!("the file {}", file.display()), self.table_of_file(table, file)).await?;
+        replace_table(&self.context().state(), table, provider)
     }
 
     async fn table_of_file(&self, table: &str, file: &Path) -> Result<Arc<dyn TableProvider>> {
-        let fault = |what: String| DataFusionError::Plan(format!("table `{table}`: {what}"));
-        let path = file.to_str().ok_or_else(|| fault(format!("{}: no text", file.display())))?;
+        let fault = |message: String| DataFusionError::Plan(format!("table `{table}`: {message}"));
+        let path = file.to_str().ok_or_else(|| fault(format!("the path {} is not valid UTF-8", file.display())))?;
         if !file.exists() && !is_pattern(path) {
             return Err(fault(format!("there is no file {path}")));
         }
@@ -56,27 +56,29 @@ impl Database {
         let io_error =
             |source| DataFusionError::from(Error::from(redpoll_datasets::Error::Io { path: file.into(), source }));
         let (extension, compressed) = extension(file);
-        let memory = memory_left(&self.context().runtime_env());
-        match Rows::of(extension, file).map_err(io_error)? {
-            None => Ok(Arc::new(open(path, Vec::new(), Declared::default(), &memory).map_err(DataFusionError::from)?)),
-            Some(Rows::Parquet | Rows::Arrow) if compressed => Err(fault(format!(
-                "{path} is compressed as a whole; decompress it, for .{extension} files compress their columns"
+        let memory = remaining_memory(&self.context().runtime_env());
+        match RowFormat::from_extension(extension, file).map_err(io_error)? {
+            None => Ok(Arc::new(
+                open_tensor(path, Vec::new(), TensorOptions::default(), &memory).map_err(DataFusionError::from)?,
+            )),
+            Some(RowFormat::Parquet | RowFormat::Arrow) if compressed => Err(fault(format!(
+                "{path} is compressed as a whole, which is not supported for .{extension} files; decompress it"
             ))),
             Some(rows) if compressed => {
                 Ok(Arc::new(compressed::read(file, rows, &memory).map_err(DataFusionError::from)?))
             }
             Some(rows) => {
-                if rows == Rows::Arrow {
+                if rows == RowFormat::Arrow {
                     ipc::check(file).map_err(DataFusionError::from)?;
                 }
-                self.listed(table, path, rows, extension).await
+                self.listing_table(table, path, rows, extension).await
             }
         }
     }
 
     /// Returns the table of a folder or a pattern.
     async fn table_of_files(&self, table: &str, path: &str) -> Result<Arc<dyn TableProvider>> {
-        let fault = |what: String| DataFusionError::Plan(format!("table `{table}`: {what}"));
+        let fault = |message: String| DataFusionError::Plan(format!("table `{table}`: {message}"));
         let path = if Path::new(path).is_dir() && !path.ends_with('/') { format!("{path}/") } else { path.to_owned() };
         let url = ListingTableUrl::parse(&path)?;
         let state = self.context().state();
@@ -90,40 +92,46 @@ impl Database {
         if let Some(other) = files.iter().find(|file| self::extension(file).0 != extension) {
             let (first, other) = (first.display(), other.display());
             return Err(fault(format!(
-                "the files of {path} have several extensions, as {first} and {other}; name one kind, as in `folder/*.csv`"
+                "the files of {path} have different extensions, such as {first} and {other}; select one kind, as in `folder/*.csv`"
             )));
         }
         if files.iter().any(|file| self::extension(file).1) || compressed {
-            return Err(fault(format!("the files of {path} are compressed; one such file is a table, many are not")));
+            return Err(fault(format!("the files of {path} are compressed; decompress them, or make each a table")));
         }
         if extension.eq_ignore_ascii_case("arrow") {
             files.iter().try_for_each(|file| ipc::check(file)).map_err(DataFusionError::from)?;
         }
-        match Rows::of(extension, first)? {
-            Some(rows) => self.listed(table, &path, rows, extension).await,
-            None => Err(fault(format!("the files of {path} are no rows: a tensor is read from one file"))),
+        match RowFormat::from_extension(extension, first)? {
+            Some(rows) => self.listing_table(table, &path, rows, extension).await,
+            None => Err(fault(format!("the files of {path} do not contain rows; a tensor is read from a single file"))),
         }
     }
 
     /// Returns a table of files that DataFusion reads.
-    async fn listed(&self, table: &str, path: &str, rows: Rows, extension: &str) -> Result<Arc<dyn TableProvider>> {
+    async fn listing_table(
+        &self,
+        table: &str,
+        path: &str,
+        rows: RowFormat,
+        extension: &str,
+    ) -> Result<Arc<dyn TableProvider>> {
         let context = self.context();
         let (config, defaults) = (context.copied_config(), context.copied_table_options());
         let extension = format!(".{extension}");
         let options = match rows {
-            Rows::Text(text) => {
+            RowFormat::Text(text) => {
                 let options = CsvReadOptions::new().delimiter(text.delimiter).has_header(text.header);
                 let options = CsvReadOptions { comment: text.comment, ..options };
                 options.file_extension(&extension).to_listing_options(&config, defaults)
             }
-            Rows::Json { array } => {
+            RowFormat::Json { array } => {
                 let options = JsonReadOptions { newline_delimited: !array, ..JsonReadOptions::default() };
                 options.file_extension(&extension).to_listing_options(&config, defaults)
             }
-            Rows::Parquet => {
+            RowFormat::Parquet => {
                 ParquetReadOptions::default().file_extension(&extension).to_listing_options(&config, defaults)
             }
-            Rows::Arrow => {
+            RowFormat::Arrow => {
                 let options = ArrowReadOptions { file_extension: &extension, ..ArrowReadOptions::default() };
                 options.to_listing_options(&config, defaults)
             }
@@ -143,12 +151,12 @@ impl Database {
         Ok(on_deep_stack(|| DFParser::parse_sql(without_mark(text)))?.into())
     }
 
-    /// Collects the rows of a query, on a stack with room for deeply nested expressions.
+    /// Collects the rows of a query, on a stack that is large enough for deeply nested expressions.
     ///
     /// # Errors
     /// If the query fails.
     pub async fn collect(&self, frame: DataFrame) -> Result<Vec<RecordBatch>> {
-        deep(frame.collect()).await
+        with_deep_stack(frame.collect()).await
     }
 
     /// Plans a statement; its rows are computed when they are asked for.
@@ -156,8 +164,8 @@ impl Database {
     /// # Errors
     /// If the statement does not fit the registered tables.
     pub async fn execute(&self, statement: Statement) -> Result<DataFrame> {
-        let planned = deep(async { self.context().execute_logical_plan(self.plan(statement).await?).await });
-        guarded("the statement", planned).await
+        let plan = with_deep_stack(async { self.context().execute_logical_plan(self.plan(statement).await?).await });
+        guard_future("a file of the statement", plan).await
     }
 }
 

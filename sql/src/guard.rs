@@ -28,37 +28,37 @@ use std::task::{Context, Poll};
 
 thread_local! {
     /// Number of guards that this thread is in.
-    static GUARDS: Cell<usize> = const { Cell::new(0) };
+    static GUARD_DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Installs a panic hook that prints no panics that guards turn into errors.
 pub fn silence_guarded_panics() {
-    let before = std::panic::take_hook();
+    let previous_hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        if GUARDS.get() == 0 {
-            before(info);
+        if GUARD_DEPTH.get() == 0 {
+            previous_hook(info);
         }
     }));
 }
 
 /// Calls a function and turns its panic into an error.
-fn caught<T>(what: &str, call: impl FnOnce() -> T) -> Result<T> {
-    GUARDS.set(GUARDS.get() + 1);
-    let done = catch_unwind(AssertUnwindSafe(call));
-    GUARDS.set(GUARDS.get() - 1);
-    done.map_err(|panic| fault(what, &*panic).into())
+fn catch_panic<T>(input: &str, call: impl FnOnce() -> T) -> Result<T> {
+    GUARD_DEPTH.set(GUARD_DEPTH.get() + 1);
+    let result = catch_unwind(AssertUnwindSafe(call));
+    GUARD_DEPTH.set(GUARD_DEPTH.get() - 1);
+    result.map_err(|panic| panic_error(input, &*panic).into())
 }
 
-fn fault(what: &str, panic: &(dyn Any + Send)) -> Error {
+fn panic_error(input: &str, panic: &(dyn Any + Send)) -> Error {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it has no message");
-    Error::Broken { what: what.to_owned(), fault: text.to_owned() }
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("panic without a message");
+    Error::Damaged { input: input.to_owned(), cause: text.to_owned() }
 }
 
 /// Awaits a future and turns its panic into an error.
-pub(crate) async fn guarded<T>(what: &str, future: impl Future<Output = Result<T>>) -> Result<T> {
+pub(crate) async fn guard_future<T>(input: &str, future: impl Future<Output = Result<T>>) -> Result<T> {
     let mut future = pin!(future.fuse());
-    poll_fn(|context| match caught(what, || future.as_mut().poll(context)) {
+    poll_fn(|context| match catch_panic(input, || future.as_mut().poll(context)) {
         Ok(poll) => poll,
         Err(error) => Poll::Ready(Err(error)),
     })
@@ -66,7 +66,7 @@ pub(crate) async fn guarded<T>(what: &str, future: impl Future<Output = Result<T
 }
 
 /// Returns the plan with a guard around each scan of files.
-pub(crate) fn with_guards(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+pub(crate) fn guard_scans(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let guard = |plan: Arc<dyn ExecutionPlan>| {
         let scan = plan.downcast_ref::<DataSourceExec>();
         Ok(match scan.and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>()) {
@@ -76,15 +76,15 @@ pub(crate) fn with_guards(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Execut
                 let mut files: Vec<String> = files.map(|file| format!("/{}", file.object_meta.location)).collect();
                 files.sort();
                 files.dedup();
-                let what = match &files[..] {
+                let input = match &files[..] {
                     [file] => format!("the file {file}"),
                     files => format!("one of {} files", files.len()),
                 };
                 let is_local = config.object_store_url.as_str().starts_with("file:");
                 let is_arrow = config.file_source().file_type() == "arrow";
-                let checked =
+                let arrow_files =
                     if is_local && is_arrow { files.into_iter().map(PathBuf::from).collect() } else { Vec::new() };
-                Transformed::yes(Arc::new(GuardedScan { scan: plan, what, checked }) as Arc<dyn ExecutionPlan>)
+                Transformed::yes(Arc::new(GuardedScan { scan: plan, input, arrow_files }) as Arc<dyn ExecutionPlan>)
             }
         })
     };
@@ -95,9 +95,9 @@ pub(crate) fn with_guards(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Execut
 #[derive(Debug)]
 struct GuardedScan {
     scan: Arc<dyn ExecutionPlan>,
-    what: String,
+    input: String,
     /// The Arrow files that are checked before they are read.
-    checked: Vec<PathBuf>,
+    arrow_files: Vec<PathBuf>,
 }
 
 impl DisplayAs for GuardedScan {
@@ -132,13 +132,13 @@ impl ExecutionPlan for GuardedScan {
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
         let scan = self.scan.clone().reset_state()?;
-        Ok(Arc::new(GuardedScan { scan, what: self.what.clone(), checked: self.checked.clone() }))
+        Ok(Arc::new(GuardedScan { scan, input: self.input.clone(), arrow_files: self.arrow_files.clone() }))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        self.checked.iter().try_for_each(|file| ipc::check(file))?;
-        let rows = caught(&self.what, || self.scan.execute(partition, context))??;
-        Ok(Box::pin(GuardedRows { rows: Some(rows), schema: self.schema(), what: self.what.clone() }))
+        self.arrow_files.iter().try_for_each(|file| ipc::check(file))?;
+        let rows = catch_panic(&self.input, || self.scan.execute(partition, context))??;
+        Ok(Box::pin(GuardedRows { rows: Some(rows), schema: self.schema(), input: self.input.clone() }))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -155,15 +155,15 @@ struct GuardedRows {
     /// `None` after a panic.
     rows: Option<SendableRecordBatchStream>,
     schema: SchemaRef,
-    what: String,
+    input: String,
 }
 
 impl Stream for GuardedRows {
     type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let GuardedRows { rows: Some(rows), what, .. } = &mut *self else { return Poll::Ready(None) };
-        match caught(what, || rows.as_mut().poll_next(context)) {
+        let GuardedRows { rows: Some(rows), input, .. } = &mut *self else { return Poll::Ready(None) };
+        match catch_panic(input, || rows.as_mut().poll_next(context)) {
             Ok(polled) => polled,
             Err(error) => {
                 self.rows = None;

@@ -1,16 +1,16 @@
 //! The job of preparing a region in the background: encode its rows, compile and run its program,
 //! and compare the time of the run with that of DataFusion.
 
-use crate::background::{Outcome, Queue, Taken};
-use crate::cache::{Cache, ENOUGH_RUNS, Kept, Key, most_kept};
-use crate::cost::{is_worth, most_trial};
+use crate::background::{Delivery, JobOutcome, JobQueue};
+use crate::cache::{Cache, Insertion, RegionKey, TRIAL_RUNS, capacity};
+use crate::cost::{is_competitive, max_trial_time};
 use crate::engine::RunError;
-use crate::error::{Error, Left};
-use crate::fallback::forms;
+use crate::error::{Error, FallbackReason};
+use crate::fallback::plan_forms;
+use crate::input_tables::{InputTables, Version};
 use crate::memory::Allowance;
 use crate::options::Policy;
-use crate::run::{Run, all_rows, read_error};
-use crate::sources::{Sources, Version};
+use crate::run::{RegionRunner, read_all_rows, read_error};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::execution::TaskContext;
 use datafusion::logical_expr::LogicalPlan;
@@ -23,15 +23,15 @@ use std::time::Duration;
 /// A region to prepare.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) key: Key,
+    pub(crate) key: RegionKey,
     /// The version of its tables.
     pub(crate) version: Version,
-    pub(crate) run: Run,
+    pub(crate) runner: RegionRunner,
     pub(crate) inputs: Vec<Arc<dyn ExecutionPlan>>,
     pub(crate) context: Arc<TaskContext>,
     pub(crate) cache: Arc<Cache>,
     /// The plan before it was claimed.
-    pub(crate) claimed: Arc<LogicalPlan>,
+    pub(crate) claimed_plan: Arc<LogicalPlan>,
     /// `Cost` if the region is cached only if it pays.
     pub(crate) policy: Policy,
     /// Set to cancel the job.
@@ -40,55 +40,63 @@ pub(crate) struct Job {
 
 impl Job {
     /// Prepares the region and inserts it into the cache.
-    pub(crate) fn run(&self, id: u64, queue: &Queue) -> Outcome {
+    pub(crate) fn run(&self, id: u64, queue: &JobQueue) -> JobOutcome {
         // The version is taken before the rows are read, so a verdict cannot be recorded for a
         // later version.
-        let version = Sources::of(&[&self.claimed]).and_then(|sources| sources.version());
+        let version = InputTables::of(&[&self.claimed_plan]).and_then(|tables| tables.version());
         match self.prepare(id, queue) {
-            Ok(Kept::Yes) => Outcome::Done,
-            Ok(Kept::No) => Outcome::Failed,
-            Err(Error::Left(why)) => match version {
+            Ok(Insertion::Inserted) => JobOutcome::Done,
+            Ok(Insertion::TooLarge) => JobOutcome::Failed,
+            Err(Error::Fallback(reason)) => match version {
                 Some(version) => {
-                    self.cache.leave(forms(&self.claimed, &self.context), &version, self.key.runs_on, &why);
-                    Outcome::Done
+                    self.cache.insert_fallbacks(
+                        plan_forms(&self.claimed_plan, &self.context),
+                        &version,
+                        self.key.engine,
+                        &reason,
+                    );
+                    JobOutcome::Done
                 }
-                None => Outcome::Failed,
+                None => JobOutcome::Failed,
             },
-            Err(Error::Run(RunError::Cancelled)) => Outcome::Done,
-            Err(_) => Outcome::Failed,
+            Err(Error::Run(RunError::Cancelled)) => JobOutcome::Done,
+            Err(_) => JobOutcome::Failed,
         }
     }
 
-    fn prepare(&self, id: u64, queue: &Queue) -> Result<Kept, Error> {
+    fn prepare(&self, id: u64, queue: &JobQueue) -> Result<Insertion, Error> {
         let limit = self.context.memory_pool().memory_limit();
-        let most = most_kept(&limit);
-        let allowance = || Allowance::in_background(self.context.memory_pool(), most, self.cancelled.clone());
+        let capacity = capacity(&limit);
+        let allowance = || Allowance::for_background(self.context.memory_pool(), capacity, self.cancelled.clone());
         let encoding = allowance();
         let inputs = self.read(&encoding)?;
-        let ready = Arc::new(self.run.prepare(&inputs, &encoding)?);
+        let prepared = Arc::new(self.runner.prepare(&inputs, &encoding)?);
         drop(inputs);
-        let most = |theirs| match self.policy {
+        let time_limit = |datafusion_time| match self.policy {
             // A run that is far slower than DataFusion is stopped early.
-            Policy::Cost => most_trial(theirs),
+            Policy::Cost => max_trial_time(datafusion_time),
             Policy::Always => Duration::MAX,
         };
-        for _ in 0..=ENOUGH_RUNS {
-            let (answer, late) = queue.within(id, most, &self.cancelled, || self.run.run(&ready, allowance()));
-            if let Some(theirs) = late {
-                return Err(Left::Cost { ours: most_trial(theirs), theirs }.into());
+        for _ in 0..=TRIAL_RUNS {
+            let (result, late) =
+                queue.run_with_limit(id, time_limit, &self.cancelled, || self.runner.run(&prepared, allowance()));
+            if let Some(datafusion_time) = late {
+                return Err(
+                    FallbackReason::Slower { redpoll_time: max_trial_time(datafusion_time), datafusion_time }.into()
+                );
             }
-            let answer = Arc::new(answer?);
-            let (taken, theirs) = queue.give(id, &answer);
-            let Some(theirs) = theirs.filter(|_| taken == Taken::No) else { break };
-            ready.theirs(theirs);
-            if self.policy == Policy::Always || is_worth(answer.warm(), theirs) {
+            let result = Arc::new(result?);
+            let (delivery, datafusion_time) = queue.deliver(id, &result);
+            let Some(datafusion_time) = datafusion_time.filter(|_| delivery == Delivery::Undelivered) else { break };
+            prepared.record_datafusion_time(datafusion_time);
+            if self.policy == Policy::Always || is_competitive(result.warm_time(), datafusion_time) {
                 break;
             }
-            if answer.cached {
-                ready.ran(&self.run.region, answer.warm())?;
+            if result.cached {
+                prepared.record_run(&self.runner.region, result.warm_time())?;
             }
         }
-        Ok(self.cache.keep(self.key.clone(), self.version.clone(), ready, &limit))
+        Ok(self.cache.insert(self.key.clone(), self.version.clone(), prepared, &limit))
     }
 
     /// Reads all rows of the inputs.
@@ -98,7 +106,7 @@ impl Job {
         let rows = runtime.block_on(async {
             let streams = self.inputs.iter().map(|input| input.execute(0, self.context.clone()));
             let streams = streams.collect::<Result<Vec<_>, _>>()?;
-            try_join_all(streams.into_iter().map(|stream| all_rows(stream, allowance))).await
+            try_join_all(streams.into_iter().map(|stream| read_all_rows(stream, allowance))).await
         });
         // Does not wait for tasks that still read.
         runtime.shutdown_background();

@@ -1,7 +1,7 @@
 //! The memory of claimed regions, counted by the session's memory pool.
 
 use crate::cache::Cache;
-use crate::engine::{RunError, Stop};
+use crate::engine::{RunError, RunLimits};
 use crate::error::{Error, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use redpoll_physical::run::{Account, MemoryBudget};
@@ -14,21 +14,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 struct PoolAccount {
     reservation: MemoryReservation,
     /// The cache whose regions may be dropped to make room.
-    kept: Option<Arc<Cache>>,
+    cache: Option<Arc<Cache>>,
     /// The largest reservation in bytes.
-    most: usize,
+    max_bytes: usize,
 }
 
 impl Account for PoolAccount {
     fn charge(&self, bytes: usize) -> bool {
-        if self.reservation.size().saturating_add(bytes) > self.most {
+        if self.reservation.size().saturating_add(bytes) > self.max_bytes {
             return false;
         }
         loop {
             if self.reservation.try_grow(bytes).is_ok() {
                 return true;
             }
-            if !self.kept.as_ref().is_some_and(|kept| kept.forget_oldest()) {
+            if !self.cache.as_ref().is_some_and(|cache| cache.evict_oldest()) {
                 return false;
             }
         }
@@ -53,36 +53,43 @@ impl Allowance {
     }
 
     /// Returns an allowance of a pool, for which cached regions may be dropped.
-    pub(crate) fn of_pool(pool: &Arc<dyn MemoryPool>, kept: Arc<Cache>, cancelled: Arc<AtomicBool>) -> Allowance {
-        let reservation = MemoryConsumer::new("a region that redpoll claimed").register(pool);
-        Allowance { account: Arc::new(PoolAccount { reservation, kept: Some(kept), most: usize::MAX }), cancelled }
+    pub(crate) fn from_pool(pool: &Arc<dyn MemoryPool>, cache: Arc<Cache>, cancelled: Arc<AtomicBool>) -> Allowance {
+        let reservation = MemoryConsumer::new("redpoll: claimed region").register(pool);
+        Allowance {
+            account: Arc::new(PoolAccount { reservation, cache: Some(cache), max_bytes: usize::MAX }),
+            cancelled,
+        }
     }
 
-    /// Returns an allowance of at most `most` bytes of a pool, for background work; no cached
+    /// Returns an allowance of at most `max_bytes` bytes of a pool, for background work; no cached
     /// region is dropped for it.
-    pub(crate) fn in_background(pool: &Arc<dyn MemoryPool>, most: usize, cancelled: Arc<AtomicBool>) -> Allowance {
-        let reservation = MemoryConsumer::new("a region that redpoll prepares").register(pool);
-        Allowance { account: Arc::new(PoolAccount { reservation, kept: None, most }), cancelled }
+    pub(crate) fn for_background(
+        pool: &Arc<dyn MemoryPool>,
+        max_bytes: usize,
+        cancelled: Arc<AtomicBool>,
+    ) -> Allowance {
+        let reservation = MemoryConsumer::new("redpoll: region in preparation").register(pool);
+        Allowance { account: Arc::new(PoolAccount { reservation, cache: None, max_bytes }), cancelled }
     }
 
-    /// Reserves bytes until they are given back or the last clone is dropped.
+    /// Reserves bytes until they are released or the last clone is dropped.
     ///
     /// # Errors
-    /// If too few bytes are left, or the region is asked to stop.
-    pub fn take(&self, what: &'static str, bytes: usize) -> Result<()> {
+    /// If too few bytes are left, or the region is cancelled.
+    pub fn reserve(&self, purpose: &'static str, bytes: usize) -> Result<()> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(RunError::Cancelled.into());
         }
-        if self.account.charge(bytes) { Ok(()) } else { Err(Error::Memory { what, bytes }) }
+        if self.account.charge(bytes) { Ok(()) } else { Err(Error::Memory { purpose, bytes }) }
     }
 
     /// Releases bytes.
-    pub fn give_back(&self, bytes: usize) {
+    pub fn release(&self, bytes: usize) {
         self.account.release(bytes);
     }
 
     /// Returns the limits of a run.
-    pub(crate) fn stop(&self) -> Stop {
-        Stop { cancelled: self.cancelled.clone(), memory: Some(self.account.clone()) }
+    pub(crate) fn run_limits(&self) -> RunLimits {
+        RunLimits { cancelled: self.cancelled.clone(), memory: Some(self.account.clone()) }
     }
 }

@@ -16,20 +16,20 @@ pub struct RegionNode {
     inputs: Vec<LogicalPlan>,
     schema: DFSchemaRef,
     /// The aggregate that was claimed.
-    claimed: Arc<LogicalPlan>,
+    aggregate: Arc<LogicalPlan>,
 }
 
 impl RegionNode {
-    /// Returns the plan of a claim, which replaces `claimed`.
-    pub(crate) fn plan(claim: Claim, claimed: LogicalPlan) -> LogicalPlan {
-        let (region, schema) = (Arc::new(claim.region), claimed.schema().clone());
-        let node = RegionNode { region, inputs: claim.inputs, schema, claimed: Arc::new(claimed) };
+    /// Returns the plan of a claim, which replaces `aggregate`.
+    pub(crate) fn plan(claim: Claim, aggregate: LogicalPlan) -> LogicalPlan {
+        let (region, schema) = (Arc::new(claim.region), aggregate.schema().clone());
+        let node = RegionNode { region, inputs: claim.inputs, schema, aggregate: Arc::new(aggregate) };
         LogicalPlan::Extension(Extension { node: Arc::new(node) })
     }
 
     /// Returns the claimed aggregate, as DataFusion would run it.
-    pub(crate) fn claimed(&self) -> &Arc<LogicalPlan> {
-        &self.claimed
+    pub(crate) fn aggregate(&self) -> &Arc<LogicalPlan> {
+        &self.aggregate
     }
 
     /// Returns the region.
@@ -62,12 +62,16 @@ impl UserDefinedLogicalNodeCore for RegionNode {
     }
 
     fn fmt_for_explain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Redpoll: {}", program::show(&self.region))
+        write!(f, "Redpoll: {}", program::describe(&self.region))
     }
 
     fn with_exprs_and_inputs(&self, exprs: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<RegionNode> {
-        if !exprs.is_empty() || inputs.len() != self.inputs.len() {
-            return Err(DataFusionError::Internal("a region keeps the number of its inputs".into()));
+        let expected = self.inputs.len();
+        if !exprs.is_empty() || inputs.len() != expected {
+            let (exprs, inputs) = (exprs.len(), inputs.len());
+            let message =
+                format!("expected {expected} inputs and no expressions of a region, found {inputs} and {exprs}");
+            return Err(DataFusionError::Internal(message));
         }
         Ok(RegionNode { inputs, ..self.clone() })
     }

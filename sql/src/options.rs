@@ -13,17 +13,17 @@ config_namespace! {
     pub struct RedpollOptions {
         /// Whether redpoll claims regions of queries; `false` leaves all of them to DataFusion.
         pub enabled: bool, default = true
-        /// The regions to claim: `cost` for those that are estimated to pay, `always` for all that
-        /// can be claimed.
+        /// The regions that redpoll claims: `cost` for those that are estimated to pay, `always`
+        /// for all that can be claimed.
         pub claim: Policy, default = Policy::Cost
-        /// The engine that answers the first call of a region, whose rows are not encoded and whose
-        /// program is not compiled yet: `auto` for the faster one, `claim` for redpoll, `prepare`
-        /// for DataFusion, after which redpoll prepares the region.
-        pub first: First, default = First::Auto
+        /// The engine that answers the first call of a region: `auto` for the engine that finishes
+        /// first, `claim` for redpoll, `prepare` for DataFusion, after which redpoll prepares the
+        /// region.
+        pub first: FirstAnswer, default = FirstAnswer::Auto
         /// The processor that runs the kernels of regions: `session` for that of the session,
-        /// `auto` for a device where it is expected to pay, `cpu`, or a CUDA device: `cuda`,
+        /// `auto` for a device if it is expected to pay, `cpu`, or a CUDA device: `cuda`,
         /// `cuda:1`, ..
-        pub engine: RunsOn, default = RunsOn::Session
+        pub engine: EngineChoice, default = EngineChoice::Session
     }
 }
 
@@ -51,16 +51,16 @@ impl ExtensionOptions for RedpollOptions {
     }
 
     fn entries(&self) -> Vec<ConfigEntry> {
-        let mut entries = Entries(Vec::new());
+        let mut entries = EntryCollector(Vec::new());
         self.visit(&mut entries, Self::PREFIX, "");
         entries.0
     }
 }
 
 /// A visitor that collects the entries of options.
-struct Entries(Vec<ConfigEntry>);
+struct EntryCollector(Vec<ConfigEntry>);
 
-impl Visit for Entries {
+impl Visit for EntryCollector {
     fn some<V: fmt::Display>(&mut self, key: &str, value: V, description: &'static str) {
         self.0.push(ConfigEntry { key: key.to_owned(), value: Some(value.to_string()), description });
     }
@@ -72,7 +72,7 @@ impl Visit for Entries {
 
 /// The engine that answers the first call of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum First {
+pub enum FirstAnswer {
     /// Redpoll, if it is estimated to be faster than DataFusion, preparation included, or if
     /// [`Policy`] is `Always`. Otherwise DataFusion, while redpoll prepares the region; the engine
     /// that finishes first answers.
@@ -96,7 +96,7 @@ pub enum Policy {
 
 /// The processor that runs the kernels of regions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum RunsOn {
+pub enum EngineChoice {
     /// The processor with which the session was created.
     #[default]
     Session,
@@ -104,24 +104,24 @@ pub enum RunsOn {
     Processor(Processor),
 }
 
-impl fmt::Display for RunsOn {
+impl fmt::Display for EngineChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RunsOn::Session => f.write_str("session"),
-            RunsOn::Processor(processor) => processor.fmt(f),
+            EngineChoice::Session => f.write_str("session"),
+            EngineChoice::Processor(processor) => processor.fmt(f),
         }
     }
 }
 
-impl FromStr for RunsOn {
+impl FromStr for EngineChoice {
     type Err = DataFusionError;
 
-    fn from_str(text: &str) -> Result<RunsOn> {
+    fn from_str(text: &str) -> Result<EngineChoice> {
         match text.to_ascii_lowercase().as_str() {
-            "session" => Ok(RunsOn::Session),
-            lower => lower.parse().map(RunsOn::Processor).map_err(|_| {
+            "session" => Ok(EngineChoice::Session),
+            lower => lower.parse().map(EngineChoice::Processor).map_err(|_| {
                 let words = "`session`, `auto`, `cpu`, `cuda` or `cuda:N`";
-                DataFusionError::Configuration(format!("redpoll.engine is {words}, found `{text}`"))
+                DataFusionError::Configuration(format!("redpoll.engine must be {words}, found `{text}`"))
             }),
         }
     }
@@ -143,10 +143,10 @@ macro_rules! config_field {
     };
 }
 
-config_field!(RunsOn);
+config_field!(EngineChoice);
 
 /// Implements an option whose values are a few words.
-macro_rules! words {
+macro_rules! word_option {
     ($option:ident, $name:literal, $($word:literal => $variant:ident),+) => {
         impl fmt::Display for $option {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -164,7 +164,7 @@ macro_rules! words {
                     $($word => Ok($option::$variant),)+
                     _ => {
                         let words = [$(concat!("`", $word, "`")),+].join(" or ");
-                        Err(DataFusionError::Configuration(format!("{} is {words}, found `{text}`", $name)))
+                        Err(DataFusionError::Configuration(format!("{} must be {words}, found `{text}`", $name)))
                     }
                 }
             }
@@ -174,5 +174,5 @@ macro_rules! words {
     };
 }
 
-words!(Policy, "redpoll.claim", "cost" => Cost, "always" => Always);
-words!(First, "redpoll.first", "auto" => Auto, "claim" => Claim, "prepare" => Prepare);
+word_option!(Policy, "redpoll.claim", "cost" => Cost, "always" => Always);
+word_option!(FirstAnswer, "redpoll.first", "auto" => Auto, "claim" => Claim, "prepare" => Prepare);

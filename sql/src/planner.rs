@@ -1,18 +1,18 @@
 //! Planning of execution: from logical plans with regions to execution plans.
 
-use crate::background::Background;
-use crate::cache::{Cache, Key};
+use crate::background::BackgroundJobs;
+use crate::cache::{Cache, RegionKey};
 use crate::claim;
-use crate::cost::Price;
+use crate::cost::CostEstimate;
 use crate::engines::Engines;
 use crate::error::Error;
-use crate::exec::{Planned, RegionExec, Reuse};
+use crate::exec::{CacheSlot, RegionContext, RegionExec};
 use crate::fallback::Fallback;
-use crate::guard::with_guards;
+use crate::guard::guard_scans;
+use crate::input_tables::InputTables;
 use crate::node::RegionNode;
-use crate::options::RunsOn;
+use crate::options::EngineChoice;
 use crate::program;
-use crate::sources::Sources;
 use crate::table::TensorSink;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
@@ -33,7 +33,7 @@ use std::sync::{Arc, Weak};
 pub(crate) struct SessionPlanner {
     pub(crate) regions: RegionPlanner,
     /// The preparation of regions, which ends with the session.
-    pub(crate) _background: Arc<Background>,
+    pub(crate) _background: Arc<BackgroundJobs>,
 }
 
 /// The planner of regions.
@@ -44,18 +44,18 @@ pub(crate) struct RegionPlanner {
     /// The encoded regions.
     pub(crate) cache: Arc<Cache>,
     /// The queue of regions to prepare.
-    pub(crate) background: Weak<Background>,
+    pub(crate) background: Weak<BackgroundJobs>,
 }
 
 #[async_trait]
 impl QueryPlanner for SessionPlanner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(self.regions.clone())]);
-        let planned = match plan {
+        let execution_plan = match plan {
             LogicalPlan::Explain(explain) if explain.verbose => {
                 let mut explain = explain.clone();
-                explain.stringified_plans.extend(reasons(&explain.plan, session, &self.regions.cache));
-                explain.stringified_plans.extend(self.regions.programs(&explain.plan, engine_of(session))?);
+                explain.stringified_plans.extend(unclaimed_rows(&explain.plan, session, &self.regions.cache));
+                explain.stringified_plans.extend(self.regions.programs(&explain.plan, engine_choice(session))?);
                 planner.create_physical_plan(&LogicalPlan::Explain(explain), session).await
             }
             LogicalPlan::Copy(copy) => match TensorSink::of(copy)? {
@@ -69,23 +69,25 @@ impl QueryPlanner for SessionPlanner {
             },
             plan => planner.create_physical_plan(plan, session).await,
         };
-        with_guards(planned?)
+        guard_scans(execution_plan?)
     }
 }
 
 /// Returns a row of an explanation for each aggregate that was not claimed, with the reason.
-fn reasons(plan: &LogicalPlan, session: &dyn Session, cache: &Cache) -> Vec<StringifiedPlan> {
-    let declined = claim::declined(plan, session.config().options(), cache).into_iter();
-    declined.map(|(node, reason)| row("left this", format!("{node}\nnot claimed: {reason}"))).collect()
+fn unclaimed_rows(plan: &LogicalPlan, session: &dyn Session, cache: &Cache) -> Vec<StringifiedPlan> {
+    let unclaimed = claim::unclaimed_aggregates(plan, session.config().options(), cache).into_iter();
+    unclaimed
+        .map(|(node, reason)| explain_row("not claimed", format!("{node}\nnot claimed by redpoll: {reason}")))
+        .collect()
 }
 
 /// Returns the processor that the session has set for kernels.
-fn engine_of(session: &dyn Session) -> RunsOn {
+fn engine_choice(session: &dyn Session) -> EngineChoice {
     claim::options(session.config().options()).engine
 }
 
-fn row(what: &str, text: String) -> StringifiedPlan {
-    StringifiedPlan::new(PlanType::OptimizedLogicalPlan { optimizer_name: format!("redpoll, which {what}") }, text)
+fn explain_row(label: &str, text: String) -> StringifiedPlan {
+    StringifiedPlan::new(PlanType::OptimizedLogicalPlan { optimizer_name: format!("redpoll ({label})") }, text)
 }
 
 impl RegionPlanner {
@@ -94,25 +96,26 @@ impl RegionPlanner {
     ///
     /// # Errors
     /// If the engine refuses a program, or there is no such processor.
-    fn programs(&self, plan: &LogicalPlan, runs_on: RunsOn) -> Result<Vec<StringifiedPlan>> {
+    fn programs(&self, plan: &LogicalPlan, engine_choice: EngineChoice) -> Result<Vec<StringifiedPlan>> {
         let mut rows = Vec::new();
-        let engine = self.engines.on(runs_on).map_err(Error::from)?;
+        let engine = self.engines.select(engine_choice).map_err(Error::from)?;
         plan.apply(|plan| {
             let LogicalPlan::Extension(extension) = plan else { return Ok(TreeNodeRecursion::Continue) };
             let Some(node) = extension.node.as_any().downcast_ref::<RegionNode>() else {
                 return Ok(TreeNodeRecursion::Continue);
             };
-            let ready = reuse(node, &extension.node.inputs(), runs_on)
-                .and_then(|reuse| self.cache.find(&reuse.key, &reuse.version));
-            match ready {
-                Some(ready) => {
-                    let program = &ready.program;
+            let prepared = cache_slot(node, &extension.node.inputs(), engine_choice)
+                .and_then(|cache_slot| self.cache.find(&cache_slot.key, &cache_slot.version));
+            match prepared {
+                Some(prepared) => {
+                    let program = &prepared.program;
                     let sections = engine.explain(program.plan.clone(), program.bindings.clone());
                     for (title, text) in sections.map_err(Error::from)? {
-                        rows.push(row("runs this", format!("{title}:\n{text}")));
+                        rows.push(explain_row("program", format!("{title}:\n{text}")));
                     }
                 }
-                None => rows.push(row("will run this", format!("{}\n{UNPREPARED}", program::show(node.region())))),
+                None => rows
+                    .push(explain_row("not prepared", format!("{}\n{UNPREPARED}", program::describe(node.region())))),
             }
             Ok(TreeNodeRecursion::Continue)
         })?;
@@ -121,14 +124,14 @@ impl RegionPlanner {
 }
 
 /// The explanation of a region whose rows are not encoded yet.
-const UNPREPARED: &str = "not prepared: its program is made of the encoded rows; run the query, after \
-    `SET redpoll.first = 'claim'` if redpoll is to answer at once, and explain it again";
+const UNPREPARED: &str = "not prepared: the program is built when the query first runs, from the encoded rows; run the \
+    query and explain it again (after `SET redpoll.first = 'claim'`, the first call prepares the region itself)";
 
 /// Returns the cache key and version of the region, or `None` if it cannot be cached.
-fn reuse(node: &RegionNode, inputs: &[&LogicalPlan], runs_on: RunsOn) -> Option<Reuse> {
+fn cache_slot(node: &RegionNode, inputs: &[&LogicalPlan], engine_choice: EngineChoice) -> Option<CacheSlot> {
     let plans = Arc::new(inputs.iter().map(|&plan| plan.clone()).collect());
-    let key = Key { region: node.region().clone(), inputs: plans, runs_on };
-    Reuse::new(Sources::of(inputs), key)
+    let key = RegionKey { region: node.region().clone(), inputs: plans, engine: engine_choice };
+    CacheSlot::new(InputTables::of(inputs), key)
 }
 
 #[async_trait]
@@ -144,16 +147,16 @@ impl ExtensionPlanner for RegionPlanner {
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(node) = node.as_any().downcast_ref::<RegionNode>() else { return Ok(None) };
         let schema = Arc::clone(datafusion::logical_expr::UserDefinedLogicalNodeCore::schema(node).inner());
-        let runs_on = engine_of(session);
-        let engine = self.engines.on(runs_on).map_err(Error::from)?;
+        let engine_choice = engine_choice(session);
+        let engine = self.engines.select(engine_choice).map_err(Error::from)?;
         let exec = RegionExec::new(node.region().clone(), inputs.to_vec(), schema, engine);
-        let planned = Planned {
+        let context = RegionContext {
             cache: self.cache.clone(),
             background: self.background.clone(),
-            reuse: reuse(node, plans, runs_on),
-            fallback: Some(Fallback { plan: node.claimed().clone(), planner: self.clone() }),
-            price: Price::of(node.region(), plans),
+            cache_slot: cache_slot(node, plans, engine_choice),
+            fallback: Some(Fallback { plan: node.aggregate().clone(), planner: self.clone() }),
+            cost: CostEstimate::new(node.region(), plans),
         };
-        Ok(Some(Arc::new(exec.planned(planned))))
+        Ok(Some(Arc::new(exec.with_context(context))))
     }
 }

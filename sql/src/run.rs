@@ -1,14 +1,14 @@
 //! Preparing and running a region, from the rows of inputs to the rows of groups, for calls and for
 //! the background.
 
-use crate::cache::Ready;
+use crate::cache::PreparedRegion;
 use crate::claim::Region;
 use crate::decode::decode;
-use crate::encode::Encoded;
+use crate::encode::EncodedRegion;
 use crate::engine::Engine;
-use crate::error::{Error, Left};
+use crate::error::{Error, FallbackReason};
 use crate::memory::Allowance;
-use crate::program::{self, Folds};
+use crate::program::{self, RegionFolds};
 use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// A region with its engine.
 #[derive(Clone, Debug)]
-pub(crate) struct Run {
+pub(crate) struct RegionRunner {
     pub(crate) region: Arc<Region>,
     pub(crate) engine: Arc<dyn Engine>,
     /// The schema of the rows of the region.
@@ -28,9 +28,9 @@ pub(crate) struct Run {
 }
 
 /// The rows of a region with the times of the run. The memory of the rows is reserved until the
-/// answer is dropped.
+/// result is dropped.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct RegionResult {
     pub(crate) batch: RecordBatch,
     /// Time to optimize and compile.
     pub(crate) compile: Duration,
@@ -41,55 +41,55 @@ pub(crate) struct Answer {
     /// True if kernels of an earlier run were used.
     pub(crate) cached: bool,
     /// The encoded region that the kernels read.
-    pub(crate) ready: Arc<Ready>,
-    _held: Allowance,
+    pub(crate) prepared: Arc<PreparedRegion>,
+    _reserved: Allowance,
 }
 
-impl Answer {
+impl RegionResult {
     /// Returns the time of a run with everything cached.
-    pub(crate) fn warm(&self) -> Duration {
+    pub(crate) fn warm_time(&self) -> Duration {
         self.kernel + self.decode
     }
 
-    /// Returns the answer in batches of at most `rows` rows.
+    /// Returns the rows in batches of at most `rows` rows.
     pub(crate) fn slices(&self, rows: usize) -> Vec<RecordBatch> {
         let starts = (0..self.batch.num_rows()).step_by(rows.max(1));
         starts.map(|start| self.batch.slice(start, rows.min(self.batch.num_rows() - start))).collect()
     }
 }
 
-impl Run {
-    /// Encodes the rows of inputs and makes the program. The memory of `inputs` is already taken
-    /// from the allowance.
+impl RegionRunner {
+    /// Encodes the rows of inputs and builds the program. The memory of `inputs` is already
+    /// reserved in the allowance.
     ///
     /// # Errors
     /// If the rows are left to DataFusion, or the allowance is exhausted.
-    pub(crate) fn prepare(&self, inputs: &[RecordBatch], allowance: &Allowance) -> Result<Ready, Error> {
+    pub(crate) fn prepare(&self, inputs: &[RecordBatch], allowance: &Allowance) -> Result<PreparedRegion, Error> {
         let start = Instant::now();
-        let encoded = Encoded::new(&self.region, inputs, allowance)?;
-        let folds = Folds::new(&self.region, &encoded)?;
-        let program = program::program(&self.region, &encoded, &folds)?;
-        Ok(Ready::new(encoded, folds, program, start.elapsed()))
+        let encoded = EncodedRegion::new(&self.region, inputs, allowance)?;
+        let folds = RegionFolds::new(&self.region, &encoded)?;
+        let program = program::build_program(&self.region, &encoded, &folds)?;
+        Ok(PreparedRegion::new(encoded, folds, program, start.elapsed()))
     }
 
     /// Runs the program; kernels and results are charged to the allowance.
     ///
     /// # Errors
     /// If the program is refused or stopped, or the allowance is exhausted.
-    pub(crate) fn run(&self, ready: &Arc<Ready>, allowance: Allowance) -> Result<Answer, Error> {
-        let Ready { encoded, folds, program, .. } = &**ready;
-        let outcome = self.engine.run(program.plan.clone(), program.bindings.clone(), &allowance.stop())?;
+    pub(crate) fn run(&self, prepared: &Arc<PreparedRegion>, allowance: Allowance) -> Result<RegionResult, Error> {
+        let PreparedRegion { encoded, folds, program, .. } = &**prepared;
+        let outcome = self.engine.run(program.plan.clone(), program.bindings.clone(), &allowance.run_limits())?;
         let start = Instant::now();
         let batch = decode(&self.region, encoded, (folds, program), &outcome.outputs, &self.schema)?;
-        allowance.take("the results", batch.get_array_memory_size())?;
-        Ok(Answer {
+        allowance.reserve("the results", batch.get_array_memory_size())?;
+        Ok(RegionResult {
             batch,
             compile: outcome.compile,
             kernel: outcome.run,
             decode: start.elapsed(),
             cached: outcome.cached,
-            ready: ready.clone(),
-            _held: allowance,
+            prepared: prepared.clone(),
+            _reserved: allowance,
         })
     }
 }
@@ -98,32 +98,32 @@ impl Run {
 ///
 /// # Errors
 /// If the rows cannot be read, or the allowance is exhausted.
-pub(crate) async fn all_rows(mut stream: SendableRecordBatchStream, allowance: &Allowance) -> Result<RecordBatch> {
+pub(crate) async fn read_all_rows(mut stream: SendableRecordBatchStream, allowance: &Allowance) -> Result<RecordBatch> {
     let schema = stream.schema();
     let (mut batches, mut bytes) = (Vec::new(), 0);
     while let Some(batch) = stream.try_next().await? {
         let size = batch.get_array_memory_size();
-        allowance.take("the rows", size)?;
+        allowance.reserve("the rows", size)?;
         bytes += size;
         batches.push(batch);
     }
     if let [_] = batches[..] {
         return Ok(batches.swap_remove(0));
     }
-    // During concatenation, the parts and the whole exist at once.
-    allowance.take("the rows", bytes)?;
-    let whole = concat_batches(&schema, &batches)?;
-    allowance.give_back(2 * bytes);
-    allowance.take("the rows", whole.get_array_memory_size())?;
-    Ok(whole)
+    // During concatenation, the batches and their copy exist at once.
+    allowance.reserve("the rows", bytes)?;
+    let batch = concat_batches(&schema, &batches)?;
+    allowance.release(2 * bytes);
+    allowance.reserve("the rows", batch.get_array_memory_size())?;
+    Ok(batch)
 }
 
-/// Returns the error of rows that could not be read. A failed computation is [`Left::Raised`],
-/// because the row that failed may not join.
+/// Returns the error of rows that could not be read. A failed computation is
+/// [`FallbackReason::EarlyError`], because the row that failed may not join.
 pub(crate) fn read_error(error: DataFusionError) -> Error {
     match error.find_root() {
         DataFusionError::ArrowError(..) | DataFusionError::Execution(_) => {
-            Left::Raised { what: error.to_string() }.into()
+            FallbackReason::EarlyError { error: error.to_string() }.into()
         }
         _ => Error::Read(Box::new(error)),
     }

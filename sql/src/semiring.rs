@@ -31,9 +31,9 @@ impl Semiring {
     /// is not idempotent with an identity. A join can share only idempotent folds.
     pub fn new(name: &str, plus: impl Into<Op>, times: impl Into<Op>, number: Number) -> Result<Semiring, Error> {
         let (plus, times) = (plus.into(), times.into());
-        let fault = |what: String| Error::Semiring { name: name.to_owned(), what };
+        let fault = |message: String| Error::Semiring { name: name.to_owned(), message };
         if !matches!(number, Number::F64 | Number::I64) {
-            return Err(fault("its numbers are to be DOUBLE or BIGINT".into()));
+            return Err(fault(format!("the number type must be F64 (`DOUBLE`) or I64 (`BIGINT`), found {number:?}")));
         }
         let (dtype, mode) = (DType::from(number.prim()), FloatMode::default());
         for op in [&plus, &times] {
@@ -65,12 +65,14 @@ impl Semiring {
     /// Returns the identity of `plus`.
     pub fn zero(&self) -> Scalar {
         let identity = self.plus.fold_identity(&DType::from(self.number.prim()), FloatMode::default());
-        identity.expect("a semiring has one")
+        identity.expect("`plus` of a semiring has an identity")
     }
 
     /// Folds two values.
     pub(crate) fn add(&self, a: &Scalar, b: &Scalar) -> Result<Scalar> {
-        self.plus.eval(&[a.clone(), b.clone()]).map_err(|e| DataFusionError::Execution(format!("{}: {e:?}", self.name)))
+        self.plus
+            .eval(&[a.clone(), b.clone()])
+            .map_err(|e| DataFusionError::Execution(format!("aggregate function `{}`: {e:?}", self.name)))
     }
 
     fn ty(&self) -> DataType {
@@ -83,18 +85,18 @@ impl Semiring {
 
 /// The function as DataFusion runs it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Function {
+pub(crate) struct SemiringFunction {
     pub(crate) semiring: Semiring,
     signature: Signature,
 }
 
-impl Function {
-    pub(crate) fn new(semiring: Semiring) -> Function {
-        Function { semiring, signature: Signature::user_defined(Volatility::Immutable) }
+impl SemiringFunction {
+    pub(crate) fn new(semiring: Semiring) -> SemiringFunction {
+        SemiringFunction { semiring, signature: Signature::user_defined(Volatility::Immutable) }
     }
 }
 
-impl AggregateUDFImpl for Function {
+impl AggregateUDFImpl for SemiringFunction {
     fn name(&self) -> &str {
         &self.semiring.name
     }
@@ -105,7 +107,10 @@ impl AggregateUDFImpl for Function {
 
     fn coerce_types(&self, args: &[DataType]) -> Result<Vec<DataType>> {
         if args.is_empty() || !args.iter().all(|ty| ty.is_numeric() || ty.is_null()) {
-            return Err(DataFusionError::Plan(format!("{} takes numbers, one or more", self.semiring.name)));
+            return Err(DataFusionError::Plan(format!(
+                "aggregate function `{}` takes one or more numbers",
+                self.semiring.name
+            )));
         }
         Ok(vec![self.semiring.ty(); args.len()])
     }
@@ -115,19 +120,19 @@ impl AggregateUDFImpl for Function {
     }
 
     fn accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Accumulated { semiring: self.semiring.clone(), value: None }))
+        Ok(Box::new(SemiringAccumulator { semiring: self.semiring.clone(), value: None }))
     }
 }
 
 /// The accumulator of the function in DataFusion.
-struct Accumulated {
+struct SemiringAccumulator {
     semiring: Semiring,
     value: Option<Scalar>,
 }
 
-impl fmt::Debug for Accumulated {
+impl fmt::Debug for SemiringAccumulator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Accumulated").field("value", &self.value).finish_non_exhaustive()
+        f.debug_struct("SemiringAccumulator").field("value", &self.value).finish_non_exhaustive()
     }
 }
 
@@ -140,17 +145,17 @@ pub(crate) fn scalars(column: &ArrayRef) -> Vec<Option<Scalar>> {
     values.map_or_else(Vec::new, |values| values.iter().map(|v| v.map(Scalar::F64)).collect())
 }
 
-impl Accumulated {
+impl SemiringAccumulator {
     fn add(&mut self, value: Scalar) -> Result<()> {
         self.value = Some(match &self.value {
             None => value,
-            Some(before) => self.semiring.add(before, &value)?,
+            Some(current) => self.semiring.add(current, &value)?,
         });
         Ok(())
     }
 }
 
-impl Accumulator for Accumulated {
+impl Accumulator for SemiringAccumulator {
     fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
         let columns: Vec<Vec<Option<Scalar>>> = columns.iter().map(scalars).collect();
         for row in 0..columns.first().map_or(0, Vec::len) {
@@ -159,7 +164,9 @@ impl Accumulator for Accumulated {
             };
             let product = args.into_iter().map(Ok).reduce(|a, b| {
                 let product = self.semiring.times.eval(&[a?, b?]);
-                product.map_err(|e| DataFusionError::Execution(format!("{}: {e:?}", self.semiring.name)))
+                product.map_err(|e| {
+                    DataFusionError::Execution(format!("aggregate function `{}`: {e:?}", self.semiring.name))
+                })
             });
             if let Some(product) = product {
                 self.add(product?)?;

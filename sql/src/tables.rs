@@ -12,9 +12,9 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The tables of a schema by name.
 #[derive(Debug, Default)]
-pub(crate) struct Tables(RwLock<HashMap<String, Arc<dyn TableProvider>>>);
+pub(crate) struct SchemaTables(RwLock<HashMap<String, Arc<dyn TableProvider>>>);
 
-impl Tables {
+impl SchemaTables {
     /// Installs such tables as the default schema of a session, if it has one.
     ///
     /// # Errors
@@ -22,7 +22,9 @@ impl Tables {
     pub(crate) fn install(state: &SessionState) -> Result<()> {
         let names = &state.config_options().catalog;
         match state.catalog_list().catalog(&names.default_catalog) {
-            Some(catalog) => catalog.register_schema(&names.default_schema, Arc::new(Tables::default())).map(drop),
+            Some(catalog) => {
+                catalog.register_schema(&names.default_schema, Arc::new(SchemaTables::default())).map(drop)
+            }
             None => Ok(()),
         }
     }
@@ -41,12 +43,12 @@ impl Tables {
 ///
 /// # Errors
 /// If there is no such schema, or it takes no tables.
-pub(crate) fn replace(state: &SessionState, table: &str, provider: Arc<dyn TableProvider>) -> Result<()> {
+pub(crate) fn replace_table(state: &SessionState, table: &str, provider: Arc<dyn TableProvider>) -> Result<()> {
     let reference = TableReference::from(table);
     let name = reference.table().to_owned();
     let schema = state.schema_for_ref(reference)?;
     let any: &dyn Any = &*schema;
-    match any.downcast_ref::<Tables>() {
+    match any.downcast_ref::<SchemaTables>() {
         Some(tables) => drop(tables.write().insert(name, provider)),
         None => {
             schema.deregister_table(&name)?;
@@ -57,7 +59,7 @@ pub(crate) fn replace(state: &SessionState, table: &str, provider: Arc<dyn Table
 }
 
 #[async_trait]
-impl SchemaProvider for Tables {
+impl SchemaProvider for SchemaTables {
     fn table_names(&self) -> Vec<String> {
         self.read().keys().cloned().collect()
     }

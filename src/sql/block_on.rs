@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 /// that case.
 pub(super) fn block_on<T: Send>(future: impl Future<Output = Result<T, DataFusionError>> + Send) -> Result<T, Error> {
     let runtime = runtime()?;
-    let future = redpoll_sql::deep(future);
+    let future = redpoll_sql::with_deep_stack(future);
     let done = match Handle::try_current() {
         Err(_) => runtime.block_on(future),
         Ok(_) => std::thread::scope(|scope| {
@@ -28,7 +28,7 @@ fn runtime() -> Result<&'static Runtime, Error> {
         return Ok(runtime);
     }
     let made = Builder::new_multi_thread()
-        .thread_stack_size(redpoll_sql::STACK)
+        .thread_stack_size(redpoll_sql::STACK_SIZE)
         .enable_all()
         .build()
         .map_err(DataFusionError::IoError)?;

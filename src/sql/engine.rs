@@ -11,24 +11,24 @@ use redpoll_physical::emit::cuda::Cuda;
 use redpoll_physical::kernel::Processor;
 use redpoll_physical::run::{Limits, MemoryBudget};
 use redpoll_physical::storage::Tensor;
-use redpoll_sql::{Engine, Outcome, RunError, Stop};
+use redpoll_sql::{Engine, Outcome, RunError, RunLimits};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Engine for Session {
-    fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, stop: &Stop) -> Result<Outcome, RunError> {
+    fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, run_limits: &RunLimits) -> Result<Outcome, RunError> {
         let own = &self.limits().memory;
-        let memory = match &stop.memory {
+        let memory = match &run_limits.memory {
             None => own.clone(),
             Some(account) => Arc::new(MemoryBudget::within(own.limit(), vec![own.clone(), account.clone()])),
         };
-        let limits = Limits { memory, cancel: stop.cancelled.clone(), ..self.limits().clone() };
+        let limits = Limits { memory, cancel: run_limits.cancelled.clone(), ..self.limits().clone() };
         let session = self.limited(limits);
         let start = std::time::Instant::now();
         let prepared = session.prepare_plan(plan, &bound(bindings)).map_err(run_error)?;
         let compile = start.elapsed();
         let cached = prepared.timings().of(Phase::Optimize).is_zero();
-        if stop.cancelled.load(Ordering::Relaxed) {
+        if run_limits.cancelled.load(Ordering::Relaxed) {
             return Err(RunError::Cancelled);
         }
         let run = prepared.run().map_err(run_error)?;
@@ -44,7 +44,7 @@ impl Engine for Session {
         Ok(sections.into_iter().map(|s| (s.title, s.text)).collect())
     }
 
-    fn on(&self, processor: Processor) -> Result<Arc<dyn Engine>, RunError> {
+    fn with_processor(&self, processor: Processor) -> Result<Arc<dyn Engine>, RunError> {
         if let Processor::Cuda(ordinal) = processor {
             // A missing device is reported at once.
             Cuda::open(ordinal).map_err(|e| RunError::Failed(Box::new(e)))?;

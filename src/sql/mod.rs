@@ -8,8 +8,8 @@ mod block_on;
 mod engine;
 
 pub use redpoll_sql::{
-    Compute, Database, Engine, Outcome, Policy, RedpollOptions, RunError, RunsOn, STACK, Semiring, Stop, TensorTable,
-    claim, datafusion, deep, message, silence_guarded_panics,
+    ComputeFn, Database, Engine, EngineChoice, Outcome, Policy, RedpollOptions, RunError, RunLimits, STACK_SIZE,
+    Semiring, TensorTable, claim, datafusion, message, silence_guarded_panics, with_deep_stack,
 };
 
 use crate::array::Array;
@@ -25,15 +25,15 @@ impl Session {
     /// Returns the SQL database of this session: its tables and the DataFusion context. Clones of a
     /// session share the database.
     pub fn database(&self) -> Database {
-        let made = self.database.get_or_init(|| {
+        let database = self.database.get_or_init(|| {
             // The engine needs no tables; with them, the database would own itself.
             let engine = Arc::new(self.without_tables());
             match self.config().memory_limit {
                 None => Database::new(engine),
-                Some(bytes) => Database::within(engine, bytes),
+                Some(bytes) => Database::with_memory_limit(engine, bytes),
             }
         });
-        made.clone()
+        database.clone()
     }
 
     /// Runs statements separated by `;` and returns the rows of the last one. The call blocks;
@@ -107,7 +107,7 @@ impl Session {
         let ty = (array.shape()?, array.dtype()?);
         let columns = columns.map(|names| names.iter().map(ToString::to_string).collect());
         let array = array.clone();
-        let compute: Compute = Box::new(move || array.collect().map_err(engine::run_error));
+        let compute: ComputeFn = Box::new(move || array.collect().map_err(engine::run_error));
         let provider = TensorTable::lazy(ty, columns, compute).map_err(DataFusionError::from)?;
         Ok(self.database().register_table(table, provider).map_err(DataFusionError::from)?)
     }

@@ -149,7 +149,7 @@ impl<'a> Measuring<'a> {
         };
         let expected = self.ask(&plain, sql);
         let found = self.ask(&ours, sql);
-        self.runtime.block_on(ours.database().prepared());
+        self.runtime.block_on(ours.database().wait_until_prepared());
         self.sessions = Some((plain.clone(), ours.clone()));
         let (expected, found) = match (expected, found) {
             (Err(_), Err(_)) => return Ok(()),
@@ -190,7 +190,7 @@ impl<'a> Measuring<'a> {
         let plan = self.runtime.block_on(async { database.sql(sql).await?.into_optimized_plan() })?;
         let claimed = plan.display_indent().to_string().matches("Redpoll:").count();
         let mut left: Vec<String> =
-            database.declined(&plan).into_iter().map(|(_, reason)| reason.to_string()).collect();
+            database.unclaimed_aggregates(&plan).into_iter().map(|(_, reason)| reason.to_string()).collect();
         left.dedup();
         Ok((claimed, left))
     }

@@ -1,6 +1,6 @@
 //! Detection of regions whose comparisons and ranges contradict each other.
 
-use super::region::{Comparison, FieldId, Region, Source, TensorColumn};
+use super::region::{Comparison, FieldId, LeafSource, Region, TensorColumn};
 
 /// Returns whether no codes satisfy all comparisons and ranges of a region.
 ///
@@ -12,15 +12,14 @@ pub(super) fn is_contradiction(region: &Region) -> bool {
     let (ranges, modes) = ranges(region);
     let zero = region.fields.len() + modes;
     let mut bounds: Vec<Vec<Option<i128>>> = vec![vec![None; zero + 1]; zero + 1];
-    let mut bound = |a: usize, b: usize, most: i128| {
-        let least = bounds[a][b].map_or(most, |known| known.min(most));
-        bounds[a][b] = Some(least);
+    let mut bound = |a: usize, b: usize, max: i128| {
+        bounds[a][b] = Some(bounds[a][b].map_or(max, |current| current.min(max)));
     };
     for (node, low, high) in ranges {
         bound(node, zero, i128::from(high) - 1);
         bound(zero, node, -i128::from(low));
     }
-    for mask in region.masks.iter().filter(|mask| mask.within.is_none()) {
+    for mask in region.masks.iter().filter(|mask| mask.excluding_leaf.is_none()) {
         match mask.comparison {
             Comparison::Lt => bound(mask.left, mask.right, -1),
             Comparison::Le => bound(mask.left, mask.right, 0),
@@ -33,26 +32,25 @@ pub(super) fn is_contradiction(region: &Region) -> bool {
         for a in 0..=zero {
             for b in 0..=zero {
                 if let (Some(x), Some(y)) = (bounds[a][k], bounds[k][b]) {
-                    bounds[a][b] = Some(bounds[a][b].map_or(x + y, |known| known.min(x + y)));
+                    bounds[a][b] = Some(bounds[a][b].map_or(x + y, |current| current.min(x + y)));
                 }
             }
         }
     }
-    let at_most_0 = |a: FieldId, b: FieldId| bounds[a][b].is_some_and(|most| most <= 0);
+    let at_most_0 = |a: FieldId, b: FieldId| bounds[a][b].is_some_and(|bound| bound <= 0);
     let equal = |a: FieldId, b: FieldId| at_most_0(a, b) && at_most_0(b, a);
-    (0..=zero).any(|k| bounds[k][k].is_some_and(|most| most < 0))
-        || region
-            .masks
-            .iter()
-            .any(|mask| mask.within.is_none() && mask.comparison == Comparison::Ne && equal(mask.left, mask.right))
+    (0..=zero).any(|k| bounds[k][k].is_some_and(|bound| bound < 0))
+        || region.masks.iter().any(|mask| {
+            mask.excluding_leaf.is_none() && mask.comparison == Comparison::Ne && equal(mask.left, mask.right)
+        })
 }
 
 /// Returns the ranges of tensors' modes with their nodes, and the number of modes in no field. The
 /// node of a mode is its field; modes in no field have nodes above all fields.
 fn ranges(region: &Region) -> (Vec<(usize, u64, u64)>, usize) {
-    let (mut found, mut others) = (Vec::new(), Vec::new());
+    let (mut node_ranges, mut other_modes) = (Vec::new(), Vec::new());
     for (leaf, source) in region.leaves.iter().map(|leaf| &leaf.source).enumerate() {
-        let Source::Tensor { columns, ranges, .. } = source else { continue };
+        let LeafSource::Tensor { columns, ranges, .. } = source else { continue };
         for range in ranges {
             let mode = TensorColumn::Mode(range.mode);
             let field = region
@@ -60,15 +58,15 @@ fn ranges(region: &Region) -> (Vec<(usize, u64, u64)>, usize) {
                 .iter()
                 .position(|field| field.columns.iter().flatten().any(|c| c.leaf == leaf && columns[c.column] == mode));
             let node = field.unwrap_or_else(|| {
-                let known = others.iter().position(|other| *other == (leaf, range.mode));
+                let index = other_modes.iter().position(|mode| *mode == (leaf, range.mode));
                 region.fields.len()
-                    + known.unwrap_or_else(|| {
-                        others.push((leaf, range.mode));
-                        others.len() - 1
+                    + index.unwrap_or_else(|| {
+                        other_modes.push((leaf, range.mode));
+                        other_modes.len() - 1
                     })
             });
-            found.push((node, range.low, range.high));
+            node_ranges.push((node, range.low, range.high));
         }
     }
-    (found, others.len())
+    (node_ranges, other_modes.len())
 }

@@ -1,9 +1,9 @@
 //! The estimate of whether a region pays, before it runs. `crate::cost` has the constants and the
 //! rest of the model.
 
-use super::{Claim, Reason, Source};
-use crate::cost::{Price, fewest_rows};
-use crate::sources::Sources;
+use super::{Claim, LeafSource, UnclaimedReason};
+use crate::cost::{CostEstimate, min_rows};
+use crate::input_tables::InputTables;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
@@ -13,27 +13,27 @@ use datafusion::datasource::MemTable;
 use datafusion::logical_expr::LogicalPlan;
 
 /// Checks that claiming is estimated to pay.
-pub(super) fn pays(claim: &Claim) -> Result<(), Reason> {
-    let bound = claim.region.leaves.iter().any(|leaf| matches!(leaf.source, Source::Tensor { .. }));
+pub(super) fn check_cost(claim: &Claim) -> Result<(), UnclaimedReason> {
+    let has_tensors = claim.region.leaves.iter().any(|leaf| matches!(leaf.source, LeafSource::Tensor { .. }));
     let inputs: Vec<&LogicalPlan> = claim.inputs.iter().collect();
-    let is_kept = Sources::of(&inputs).is_some_and(|sources| sources.version().is_some());
-    if !is_kept && !Price::of(&claim.region, &inputs).is_small() {
-        return Err(Reason::Cost("its rows would be encoded anew for each run".into()));
+    let is_cached = InputTables::of(&inputs).is_some_and(|tables| tables.version().is_some());
+    if !is_cached && !CostEstimate::new(&claim.region, &inputs).is_always_faster() {
+        return Err(UnclaimedReason::Cost("its rows cannot be cached, so each run would encode them again".into()));
     }
-    if bound {
+    if has_tensors {
         return Ok(());
     }
     let region = &claim.region;
     for condition in &region.conditions {
         let columns = condition.fields.iter().flat_map(|&field| &region.fields[field].columns[0]);
         if columns.map(|&c| &region.column(c).ty).any(|ty| *ty != DataType::Boolean) {
-            return Err(Reason::Cost(format!("how many values `{}` has is not known", condition.name)));
+            return Err(UnclaimedReason::Cost(format!("the number of values of `{}` is unknown", condition.name)));
         }
     }
     let rows: Option<usize> = claim.inputs.iter().map(rows).sum();
     match rows {
-        Some(rows) if rows < fewest_rows(region.leaves.len()) => Err(Reason::Cost(format!(
-            "the tables have {rows} rows together, which are joined before a program is made"
+        Some(rows) if rows < min_rows(region.leaves.len()) => Err(UnclaimedReason::Cost(format!(
+            "DataFusion joins the {rows} rows of its tables before a program is compiled"
         ))),
         _ => Ok(()),
     }
@@ -57,11 +57,11 @@ pub(crate) fn rows(plan: &LogicalPlan) -> Option<usize> {
     plan.apply(|node| {
         if let LogicalPlan::TableScan(scan) = node {
             let table = source_as_provider(&scan.source).ok();
-            let own = table.and_then(|table| rows_of(&*table));
-            rows = rows.zip(own).map(|(sum, own)| sum.saturating_add(own));
+            let table_rows = table.and_then(|table| rows_of(&*table));
+            rows = rows.zip(table_rows).map(|(sum, rows)| sum.saturating_add(rows));
         }
         Ok(if rows.is_some() { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
     })
-    .expect("looking at a plan does not fail");
+    .expect("visiting a plan cannot fail");
     rows
 }

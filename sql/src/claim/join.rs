@@ -1,8 +1,8 @@
 //! Flattens a plan into a join: its leaves, equalities and comparisons, and the columns of the plan
 //! in terms of leaf columns.
 
-use super::reason::Reason;
-use super::region::{Comparison, Role};
+use super::reason::UnclaimedReason;
+use super::region::{Comparison, LeafRole};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, NullEquality, TableReference};
 use datafusion::logical_expr::utils::split_conjunction;
@@ -12,11 +12,11 @@ use datafusion::logical_expr::{BinaryExpr, Expr, Join, JoinType, LogicalPlan, Op
 #[derive(Clone, Default, Debug)]
 pub(super) struct FlatJoin {
     /// The plans.
-    pub(super) leaves: Vec<(LogicalPlan, Role)>,
+    pub(super) leaves: Vec<(LogicalPlan, LeafRole)>,
     /// Pairs of equal expressions, each of one leaf.
     pub(super) equalities: Vec<(Expr, Expr, NullEquality)>,
     /// The outer joins, each after those below it.
-    pub(super) outers: Vec<FlatOuter>,
+    pub(super) outers: Vec<FlatOuterJoin>,
     /// Comparisons of two expressions, each of one leaf.
     pub(super) comparisons: Vec<(Expr, Comparison, Expr)>,
     /// Conditions on the rows of one leaf.
@@ -24,12 +24,12 @@ pub(super) struct FlatJoin {
     /// Other conditions over several leaves.
     pub(super) spanning: Vec<Expr>,
     /// The reasons why joins could not be flattened and became leaves.
-    pub(super) declined: Vec<Reason>,
+    pub(super) unflattened: Vec<UnclaimedReason>,
 }
 
 /// An outer join of two leaves; in a full join, both are padded.
 #[derive(Clone, Debug)]
-pub(super) struct FlatOuter {
+pub(super) struct FlatOuterJoin {
     /// The leaf all of whose rows are kept.
     pub(super) kept: usize,
     /// The leaf whose columns are NULL if it has no matching row.
@@ -66,7 +66,7 @@ pub(super) fn leaves_of(expr: &Expr) -> Vec<usize> {
 }
 
 /// Rewrites an expression over leaf columns to the schema of the leaf's plan.
-pub(super) fn in_plan(expr: &Expr, plan: &LogicalPlan) -> Expr {
+pub(super) fn to_plan_columns(expr: &Expr, plan: &LogicalPlan) -> Expr {
     let back = |e: Expr| {
         let Expr::Column(column) = &e else { return Ok(Transformed::no(e)) };
         Ok(match as_leaf_column(column) {
@@ -74,74 +74,74 @@ pub(super) fn in_plan(expr: &Expr, plan: &LogicalPlan) -> Expr {
             None => Transformed::no(e),
         })
     };
-    expr.clone().transform(back).data().expect("renaming columns does not fail")
+    expr.clone().transform(back).data().expect("replacing columns cannot fail")
 }
 
 /// Checks that an expression can be computed for each row of a leaf before the join.
-pub(super) fn check_plain(expr: &Expr) -> Result<(), Reason> {
+pub(super) fn check_computable(expr: &Expr) -> Result<(), UnclaimedReason> {
     if expr.is_volatile() {
-        return Err(Reason::Volatile(expr.to_string()));
+        return Err(UnclaimedReason::Volatile(expr.to_string()));
     }
     let mut subquery = false;
     expr.apply(|e| {
-        let nested = matches!(
+        let has_query = matches!(
             e,
             Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::OuterReferenceColumn(..)
         );
-        subquery |= nested;
-        Ok(if nested { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        subquery |= has_query;
+        Ok(if has_query { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })
-    .expect("looking at an expression does not fail");
-    if subquery { Err(Reason::Subquery(expr.to_string())) } else { Ok(()) }
+    .expect("visiting an expression cannot fail");
+    if subquery { Err(UnclaimedReason::Subquery(expr.to_string())) } else { Ok(()) }
 }
 
 impl FlatJoin {
     /// Flattens a plan; a plan that cannot be flattened becomes a leaf.
-    pub(super) fn add(&mut self, plan: &LogicalPlan) -> Columns {
-        let before = self.clone();
-        match self.open(plan) {
+    pub(super) fn flatten(&mut self, plan: &LogicalPlan) -> Columns {
+        let saved = self.clone();
+        match self.try_flatten(plan) {
             Ok(Some(columns)) => columns,
-            Ok(None) => self.leaf(plan, Role::Joins),
+            Ok(None) => self.add_leaf(plan, LeafRole::Join),
             Err(reason) => {
-                *self = before;
-                self.declined.push(reason);
-                self.leaf(plan, Role::Joins)
+                *self = saved;
+                self.unflattened.push(reason);
+                self.add_leaf(plan, LeafRole::Join)
             }
         }
     }
 
-    fn leaf(&mut self, plan: &LogicalPlan, role: Role) -> Columns {
+    fn add_leaf(&mut self, plan: &LogicalPlan, role: LeafRole) -> Columns {
         let leaf = self.leaves.len();
         self.leaves.push((plan.clone(), role));
         (0..plan.schema().fields().len()).map(|k| leaf_column(leaf, k)).collect()
     }
 
     /// Flattens a plan and returns its columns; `None` if the plan is no join and has none below.
-    fn open(&mut self, plan: &LogicalPlan) -> Result<Option<Columns>, Reason> {
+    fn try_flatten(&mut self, plan: &LogicalPlan) -> Result<Option<Columns>, UnclaimedReason> {
         match plan {
-            LogicalPlan::SubqueryAlias(alias) if opens(&alias.input) => Ok(Some(self.add(&alias.input))),
-            LogicalPlan::Projection(projection) if opens(&projection.input) => {
-                let input = self.add(&projection.input);
+            LogicalPlan::SubqueryAlias(alias) if can_flatten(&alias.input) => Ok(Some(self.flatten(&alias.input))),
+            LogicalPlan::Projection(projection) if can_flatten(&projection.input) => {
+                let input = self.flatten(&projection.input);
                 let columns = projection.expr.iter().map(|e| {
                     let e = substitute(e, &projection.input, &input);
-                    check_plain(&e)?;
+                    check_computable(&e)?;
                     Ok(e)
                 });
-                columns.collect::<Result<_, Reason>>().map(Some)
+                columns.collect::<Result<_, UnclaimedReason>>().map(Some)
             }
-            LogicalPlan::Filter(filter) if opens(&filter.input) => {
-                let input = self.add(&filter.input);
+            LogicalPlan::Filter(filter) if can_flatten(&filter.input) => {
+                let input = self.flatten(&filter.input);
                 for conjunct in split_conjunction(&filter.predicate) {
-                    self.condition(&substitute(conjunct, &filter.input, &input))?;
+                    self.add_condition(&substitute(conjunct, &filter.input, &input))?;
                 }
                 Ok(Some(input))
             }
-            LogicalPlan::Join(join) => self.join(join),
+            LogicalPlan::Join(join) => self.flatten_join(join),
             _ => Ok(None),
         }
     }
 
-    fn join(&mut self, join: &Join) -> Result<Option<Columns>, Reason> {
+    fn flatten_join(&mut self, join: &Join) -> Result<Option<Columns>, UnclaimedReason> {
         if join.null_aware {
             return Ok(None);
         }
@@ -149,26 +149,26 @@ impl FlatJoin {
         // A side with a role becomes a leaf of that role; the other sides are flattened.
         let (left, right) = match join.join_type {
             Inner => (None, None),
-            Left => (None, Some(Role::Joins)),
-            Right => (Some(Role::Joins), None),
-            Full => (Some(Role::Joins), Some(Role::Joins)),
-            LeftSemi => (None, Some(Role::Filters)),
-            RightSemi => (Some(Role::Filters), None),
-            LeftAnti => (None, Some(Role::Excludes)),
-            RightAnti => (Some(Role::Excludes), None),
+            Left => (None, Some(LeafRole::Join)),
+            Right => (Some(LeafRole::Join), None),
+            Full => (Some(LeafRole::Join), Some(LeafRole::Join)),
+            LeftSemi => (None, Some(LeafRole::SemiJoin)),
+            RightSemi => (Some(LeafRole::SemiJoin), None),
+            LeftAnti => (None, Some(LeafRole::AntiJoin)),
+            RightAnti => (Some(LeafRole::AntiJoin), None),
             _ => return Ok(None),
         };
-        let mut side = |plan: &LogicalPlan, role: Option<Role>| match role {
-            None => self.add(plan),
-            Some(role) => self.leaf(plan, role),
+        let mut side = |plan: &LogicalPlan, role: Option<LeafRole>| match role {
+            None => self.flatten(plan),
+            Some(role) => self.add_leaf(plan, role),
         };
-        let opens_right_alone = left.is_some() && right.is_none();
-        let right_first = opens_right_alone.then(|| side(&join.right, right));
+        let flattens_only_right = left.is_some() && right.is_none();
+        let right_first = flattens_only_right.then(|| side(&join.right, right));
         let left = side(&join.left, left);
         let right = right_first.unwrap_or_else(|| side(&join.right, right));
         match join.join_type {
-            Left | Right | Full => self.outer(join, &left, &right)?,
-            _ => self.conditions_of(join, &left, &right)?,
+            Left | Right | Full => self.add_outer_join(join, &left, &right)?,
+            _ => self.add_join_conditions(join, &left, &right)?,
         }
         Ok(Some(match join.join_type {
             LeftSemi | LeftAnti => left,
@@ -178,10 +178,14 @@ impl FlatJoin {
     }
 
     /// Adds an outer join, whose condition must be equalities between one leaf of each side.
-    fn outer(&mut self, join: &Join, left: &Columns, right: &Columns) -> Result<(), Reason> {
-        let declined = || Reason::Outer(join.filter.as_ref().map_or_else(|| "true".into(), ToString::to_string));
+    fn add_outer_join(&mut self, join: &Join, left: &Columns, right: &Columns) -> Result<(), UnclaimedReason> {
+        let refusal = || {
+            let keys = join.on.iter().map(|(l, r)| format!("{l} = {r}"));
+            let conditions = keys.chain(join.filter.iter().map(ToString::to_string)).collect::<Vec<_>>();
+            UnclaimedReason::OuterJoin(conditions.join(" AND "))
+        };
         if join.filter.is_some() || join.on.is_empty() || join.null_equality == NullEquality::NullEqualsNull {
-            return Err(declined());
+            return Err(refusal());
         }
         let swapped = join.join_type == JoinType::Right;
         let mut keys = Vec::new();
@@ -190,17 +194,17 @@ impl FlatJoin {
             let (l, r) = (substitute(l, &join.left, left), substitute(r, &join.right, right));
             let (kept, padded) = if swapped { (r, l) } else { (l, r) };
             for side in [&kept, &padded] {
-                check_plain(side)?;
+                check_computable(side)?;
                 if leaves_of(side).len() != 1 {
-                    return Err(self.spans(side));
+                    return Err(self.several_tables(side));
                 }
             }
             leaves.push((leaves_of(&kept)[0], leaves_of(&padded)[0]));
             keys.push((kept, padded));
         }
         leaves.dedup();
-        let [(kept, padded)] = leaves[..] else { return Err(declined()) };
-        self.outers.push(FlatOuter { kept, padded, keys, full: join.join_type == JoinType::Full });
+        let [(kept, padded)] = leaves[..] else { return Err(refusal()) };
+        self.outers.push(FlatOuterJoin { kept, padded, keys, full: join.join_type == JoinType::Full });
         Ok(())
     }
 
@@ -210,18 +214,18 @@ impl FlatJoin {
     }
 
     /// Adds a condition on the rows of one leaf, which is applied before the join.
-    fn condition_of(&mut self, leaf: usize, condition: &Expr) -> Result<(), Reason> {
+    fn add_leaf_condition(&mut self, leaf: usize, condition: &Expr) -> Result<(), UnclaimedReason> {
         if self.is_padded(leaf) {
-            return Err(Reason::Outer(self.named(condition).to_string()));
+            return Err(UnclaimedReason::OuterJoin(self.with_names(condition).to_string()));
         }
         self.conditions.push((leaf, condition.clone()));
         Ok(())
     }
 
-    fn conditions_of(&mut self, join: &Join, left: &Columns, right: &Columns) -> Result<(), Reason> {
+    fn add_join_conditions(&mut self, join: &Join, left: &Columns, right: &Columns) -> Result<(), UnclaimedReason> {
         for (l, r) in &join.on {
             let (l, r) = (substitute(l, &join.left, left), substitute(r, &join.right, right));
-            self.equality(l, r, join.null_equality)?;
+            self.add_equality(l, r, join.null_equality)?;
         }
         let both = [left.clone(), right.clone()].concat();
         for conjunct in join.filter.iter().flat_map(split_conjunction) {
@@ -234,19 +238,19 @@ impl FlatJoin {
             // An anti-join keeps rows that fail a condition on the kept side, so the condition is
             // no filter of them.
             let anti = matches!(join.join_type, JoinType::LeftAnti | JoinType::RightAnti);
-            if anti && !leaves_of(&conjunct).iter().any(|&leaf| self.leaves[leaf].1 == Role::Excludes) {
-                return Err(self.spans(&conjunct));
+            if anti && !leaves_of(&conjunct).iter().any(|&leaf| self.leaves[leaf].1 == LeafRole::AntiJoin) {
+                return Err(self.several_tables(&conjunct));
             }
-            self.condition(&conjunct)?;
+            self.add_condition(&conjunct)?;
         }
         Ok(())
     }
 
-    fn equality(&mut self, left: Expr, right: Expr, nulls: NullEquality) -> Result<(), Reason> {
+    fn add_equality(&mut self, left: Expr, right: Expr, nulls: NullEquality) -> Result<(), UnclaimedReason> {
         for side in [&left, &right] {
-            check_plain(side)?;
+            check_computable(side)?;
             if leaves_of(side).len() != 1 {
-                return Err(self.spans(side));
+                return Err(self.several_tables(side));
             }
         }
         self.equalities.push((left, right, nulls));
@@ -254,59 +258,59 @@ impl FlatJoin {
     }
 
     /// Returns the expression with the column names of the leaves' plans.
-    pub(super) fn named(&self, expr: &Expr) -> Expr {
+    pub(super) fn with_names(&self, expr: &Expr) -> Expr {
         replace_columns(expr, |column| {
             let (leaf, index) = as_leaf_column(column)?;
             Some(Expr::Column(Column::from(self.leaves[leaf].0.schema().qualified_field(index))))
         })
     }
 
-    fn spans(&self, expr: &Expr) -> Reason {
-        Reason::Spans(self.named(expr).to_string())
+    fn several_tables(&self, expr: &Expr) -> UnclaimedReason {
+        UnclaimedReason::SeveralTables(self.with_names(expr).to_string())
     }
 
     /// Adds a condition over several leaves that is no comparison of two expressions.
-    fn spanning(&mut self, condition: &Expr) -> Result<(), Reason> {
+    fn add_spanning_condition(&mut self, condition: &Expr) -> Result<(), UnclaimedReason> {
         // The condition would be checked once per row of a semi-join or anti-join leaf, which must
         // count once.
-        if leaves_of(condition).iter().any(|&leaf| self.leaves[leaf].1 != Role::Joins) {
-            return Err(self.spans(condition));
+        if leaves_of(condition).iter().any(|&leaf| self.leaves[leaf].1 != LeafRole::Join) {
+            return Err(self.several_tables(condition));
         }
         self.spanning.push(condition.clone());
         Ok(())
     }
 
     /// Adds a condition that rows must pass.
-    fn condition(&mut self, condition: &Expr) -> Result<(), Reason> {
-        check_plain(condition)?;
+    fn add_condition(&mut self, condition: &Expr) -> Result<(), UnclaimedReason> {
+        check_computable(condition)?;
         match leaves_of(condition)[..] {
-            [] => match (0..self.leaves.len()).find(|&l| self.leaves[l].1 == Role::Joins && !self.is_padded(l)) {
-                Some(leaf) => self.condition_of(leaf, condition)?,
-                None => return Err(self.spans(condition)),
+            [] => match (0..self.leaves.len()).find(|&l| self.leaves[l].1 == LeafRole::Join && !self.is_padded(l)) {
+                Some(leaf) => self.add_leaf_condition(leaf, condition)?,
+                None => return Err(self.several_tables(condition)),
             },
-            [leaf] => self.condition_of(leaf, condition)?,
+            [leaf] => self.add_leaf_condition(leaf, condition)?,
             _ => {
                 let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else {
-                    return self.spanning(condition);
+                    return self.add_spanning_condition(condition);
                 };
                 if leaves_of(left).len() != 1 || leaves_of(right).len() != 1 {
-                    return self.spanning(condition);
+                    return self.add_spanning_condition(condition);
                 }
                 let (left, right) = (left.as_ref().clone(), right.as_ref().clone());
                 let comparison = match op {
-                    Operator::Eq => return self.equality(left, right, NullEquality::NullEqualsNothing),
+                    Operator::Eq => return self.add_equality(left, right, NullEquality::NullEqualsNothing),
                     Operator::Lt => Comparison::Lt,
                     Operator::LtEq => Comparison::Le,
                     Operator::Gt => Comparison::Gt,
                     Operator::GtEq => Comparison::Ge,
                     Operator::NotEq => Comparison::Ne,
-                    _ => return self.spanning(condition),
+                    _ => return self.add_spanning_condition(condition),
                 };
                 // Leaves of semi-joins and anti-joins must count once per row, so two of them
                 // cannot be compared.
-                let filters = |e: &Expr| leaves_of(e).iter().any(|&l| self.leaves[l].1 != Role::Joins);
+                let filters = |e: &Expr| leaves_of(e).iter().any(|&l| self.leaves[l].1 != LeafRole::Join);
                 if filters(&left) && filters(&right) {
-                    return Err(self.spans(condition));
+                    return Err(self.several_tables(condition));
                 }
                 self.comparisons.push((left, comparison, right));
             }
@@ -316,11 +320,11 @@ impl FlatJoin {
 }
 
 /// Returns whether a join lies below, reached through nodes that can be flattened.
-fn opens(plan: &LogicalPlan) -> bool {
+fn can_flatten(plan: &LogicalPlan) -> bool {
     match plan {
-        LogicalPlan::SubqueryAlias(alias) => opens(&alias.input),
-        LogicalPlan::Projection(projection) => opens(&projection.input),
-        LogicalPlan::Filter(filter) => opens(&filter.input),
+        LogicalPlan::SubqueryAlias(alias) => can_flatten(&alias.input),
+        LogicalPlan::Projection(projection) => can_flatten(&projection.input),
+        LogicalPlan::Filter(filter) => can_flatten(&filter.input),
         LogicalPlan::Join(join) => {
             use JoinType::{Full, Inner, Left, LeftAnti, LeftSemi, Right, RightAnti, RightSemi};
             matches!(join.join_type, Inner | Left | Right | Full | LeftSemi | RightSemi | LeftAnti | RightAnti)
@@ -337,13 +341,13 @@ pub(super) fn substitute(expr: &Expr, plan: &LogicalPlan, columns: &Columns) -> 
 /// Replaces the columns of an expression, and removes its aliases.
 pub(super) fn replace_columns(expr: &Expr, of: impl Fn(&Column) -> Option<Expr>) -> Expr {
     let replace = |e: Expr| {
-        let found = match &e {
+        let replacement = match &e {
             Expr::Column(column) => of(column),
             // The alias names a column of the plan that was flattened.
             Expr::Alias(alias) => return Ok(Transformed::yes(alias.expr.as_ref().clone())),
             _ => None,
         };
-        Ok(found.map_or_else(|| Transformed::no(e), Transformed::yes))
+        Ok(replacement.map_or_else(|| Transformed::no(e), Transformed::yes))
     };
-    expr.clone().transform_up(replace).data().expect("replacing columns does not fail")
+    expr.clone().transform_up(replace).data().expect("replacing columns cannot fail")
 }

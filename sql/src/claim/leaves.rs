@@ -3,13 +3,14 @@
 //! Leaves that read the same rows under different names share one input, which is read and encoded
 //! once. The columns that such leaves share have one domain.
 
-use super::build::{Builder, Claim};
+use super::build::{Claim, RegionBuilder};
 use super::contradiction::is_contradiction;
-use super::join::{in_plan, replace_columns};
-use super::origin::Origin;
-use super::reason::Reason;
+use super::join::{replace_columns, to_plan_columns};
+use super::origin::LeafOrigin;
+use super::reason::UnclaimedReason;
 use super::region::{
-    Aggregate, ColumnInfo, GroupColumn, Leaf, LeafColumn, Number, Region, RegionField, Role, Source, TensorColumn,
+    Aggregate, ColumnInfo, GroupColumn, Leaf, LeafColumn, LeafRole, LeafSource, Number, Region, RegionField,
+    TensorColumn,
 };
 use crate::table::{TensorTable, range_of};
 use datafusion::arrow::datatypes::{DataType, Schema};
@@ -25,135 +26,139 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Completes a region: decides the source of each leaf, and shares inputs and domains.
-pub(super) fn finish(builder: Builder, groups: Vec<GroupColumn>, aggregates: Vec<Aggregate>) -> Result<Claim, Reason> {
-    let Builder { join, schema, supplied, fields, masks, conditions, required, total, outers, .. } = builder;
+pub(super) fn finish_region(
+    builder: RegionBuilder,
+    groups: Vec<GroupColumn>,
+    aggregates: Vec<Aggregate>,
+) -> Result<Claim, UnclaimedReason> {
+    let RegionBuilder { join, schema, leaf_exprs, fields, masks, conditions, required, non_null, outers, .. } = builder;
     let mut tensors = Vec::new();
-    for (leaf, ((plan, role), supplied)) in join.leaves.iter().zip(&supplied).enumerate() {
+    for (leaf, ((plan, role), exprs)) in join.leaves.iter().zip(&leaf_exprs).enumerate() {
         // An anti-join keeps coordinates beyond the dimensions of the excluding tensor; outer joins
         // add rows.
-        if *role == Role::Excludes || outers.iter().any(|outer| [outer.kept, outer.padded].contains(&leaf)) {
+        if *role == LeafRole::AntiJoin || outers.iter().any(|outer| [outer.kept, outer.padded].contains(&leaf)) {
             tensors.push(None);
             continue;
         }
         let conditions: Vec<&Expr> = join.conditions.iter().filter(|(l, _)| *l == leaf).map(|(_, c)| c).collect();
-        let used = Used::of(leaf, &fields, &aggregates);
-        tensors.push(as_tensor(plan, &conditions, supplied, &used));
+        let uses = ColumnUses::of(leaf, &fields, &aggregates);
+        tensors.push(as_tensor(plan, &conditions, exprs, &uses));
     }
-    give_up_mixed_domains(&fields, &mut tensors);
-    let mut shared: Vec<Origin> = Vec::new();
+    drop_mixed_tensors(&fields, &mut tensors);
+    let mut shared: Vec<LeafOrigin> = Vec::new();
     // The inputs of padded leaves, which get added rows and are not shared.
-    let mut single: Vec<usize> = Vec::new();
+    let mut unshared: Vec<usize> = Vec::new();
     let mut leaves = Vec::new();
-    for (leaf, ((plan, role), supplied)) in join.leaves.iter().zip(&supplied).enumerate() {
-        let shown: Vec<Expr> = supplied.iter().map(|e| in_plan(e, plan)).collect();
-        let columns = supplied.iter().zip(&shown).map(|(e, shown)| {
-            let ty = e.get_type(&schema).map_err(|e| Reason::Node(e.to_string()))?;
-            Ok(ColumnInfo { name: shown.to_string(), ty })
+    for (leaf, ((plan, role), exprs)) in join.leaves.iter().zip(&leaf_exprs).enumerate() {
+        let plan_exprs: Vec<Expr> = exprs.iter().map(|e| to_plan_columns(e, plan)).collect();
+        let columns = exprs.iter().zip(&plan_exprs).map(|(e, plan_expr)| {
+            let ty = e.get_type(&schema).map_err(|e| UnclaimedReason::Planning(e.to_string()))?;
+            Ok(ColumnInfo { name: plan_expr.to_string(), ty })
         });
-        let columns = columns.collect::<Result<Vec<_>, Reason>>()?;
+        let columns = columns.collect::<Result<Vec<_>, UnclaimedReason>>()?;
         let source = match tensors[leaf].take() {
             Some(tensor) => tensor,
             None => {
                 let conditions = join.conditions.iter().filter(|(l, _)| *l == leaf).map(|(_, c)| c);
-                let (origin, exprs) = Origin::new(plan, conditions, supplied);
+                let (origin, exprs) = LeafOrigin::new(plan, conditions, exprs);
                 let padded = join.is_padded(leaf);
-                let known = (0..shared.len()).find(|k| !single.contains(k) && shared[*k].same_rows(&origin));
-                let input = known.filter(|_| !padded).unwrap_or_else(|| {
+                let existing = (0..shared.len()).find(|k| !unshared.contains(k) && shared[*k].has_same_rows(&origin));
+                let input = existing.filter(|_| !padded).unwrap_or_else(|| {
                     shared.push(origin);
                     shared.len() - 1
                 });
                 if padded {
-                    single.push(input);
+                    unshared.push(input);
                 }
-                let supplies = &mut shared[input];
-                let column = |e| if padded { supplies.column_anew(e) } else { supplies.column(e) };
-                Source::Input { input, columns: exprs.into_iter().map(column).collect() }
+                let shared_input = &mut shared[input];
+                let column = |e| if padded { shared_input.add_column(e) } else { shared_input.column(e) };
+                LeafSource::Input { input, columns: exprs.into_iter().map(column).collect() }
             }
         };
         let required = required.iter().filter(|c| c.leaf == leaf).map(|c| c.column).collect();
-        let absent = match join.is_padded(leaf) {
-            true => supplied.iter().map(|e| absent(e, &schema)).collect::<Result<_, _>>()?,
+        let padding = match join.is_padded(leaf) {
+            true => exprs.iter().map(|e| padding_value(e, &schema)).collect::<Result<_, _>>()?,
             false => Vec::new(),
         };
-        leaves.push(Leaf { name: name_of(plan, leaf), source, role: *role, columns, required, absent });
+        leaves.push(Leaf { name: leaf_name(plan, leaf), source, role: *role, columns, required, padding });
     }
-    let inputs = shared.into_iter().map(|origin| origin.plan().map_err(|e| Reason::Node(e.to_string())));
+    let inputs = shared.into_iter().map(|origin| origin.plan().map_err(|e| UnclaimedReason::Planning(e.to_string())));
     let inputs = inputs.collect::<Result<_, _>>()?;
-    let mut region = Region { leaves, outers, fields, masks, conditions, total, groups, aggregates };
+    let mut region = Region { leaves, outers, fields, masks, conditions, non_null, groups, aggregates };
     if is_contradiction(&region) {
-        return Err(Reason::Contradiction);
+        return Err(UnclaimedReason::Contradiction);
     }
     share_domains(&mut region);
-    Ok(Claim { region, inputs, declined: join.declined })
+    Ok(Claim { region, inputs, unflattened: join.unflattened })
 }
 
 /// Returns the value of a leaf's expression in a row whose columns are all NULL.
-fn absent(expr: &Expr, schema: &DFSchema) -> Result<ScalarValue, Reason> {
-    let computed = || {
+fn padding_value(expr: &Expr, schema: &DFSchema) -> Result<ScalarValue, UnclaimedReason> {
+    let compute = || {
         let ty = expr.get_type(schema)?;
-        let nothing = replace_columns(expr, |column| {
+        let of_nulls = replace_columns(expr, |column| {
             let (_, field) = schema.qualified_field_from_column(column).ok()?;
             Some(Expr::Literal(ScalarValue::try_from(field.data_type()).ok()?, None))
         });
         let (empty, options) = (DFSchema::empty(), RecordBatchOptions::new().with_row_count(Some(1)));
         let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)?;
-        let computed =
-            create_physical_expr(&nothing, &empty, &ExecutionProps::new(), &PhysicalPlanningContext::default())?;
-        ScalarValue::try_from_array(&computed.evaluate(&row)?.into_array(1)?, 0)?.cast_to(&ty)
+        let physical =
+            create_physical_expr(&of_nulls, &empty, &ExecutionProps::new(), &PhysicalPlanningContext::default())?;
+        ScalarValue::try_from_array(&physical.evaluate(&row)?.into_array(1)?, 0)?.cast_to(&ty)
     };
-    computed().map_err(|e: DataFusionError| Reason::Node(e.to_string()))
+    compute().map_err(|e: DataFusionError| UnclaimedReason::Planning(e.to_string()))
 }
 
 /// The uses of a leaf's columns, as column indices.
-struct Used {
+struct ColumnUses {
     /// Columns in fields.
     keys: Vec<usize>,
     /// Columns that are factors of sums.
     factors: Vec<usize>,
     /// True if a use needs rows: an extreme, a fold over a semiring, or two columns of one field.
-    as_rows: bool,
+    needs_rows: bool,
 }
 
-impl Used {
-    fn of(leaf: usize, fields: &[RegionField], aggregates: &[Aggregate]) -> Used {
-        let own = |c: &&LeafColumn| c.leaf == leaf;
-        let mut used = Used { keys: Vec::new(), factors: Vec::new(), as_rows: false };
+impl ColumnUses {
+    fn of(leaf: usize, fields: &[RegionField], aggregates: &[Aggregate]) -> ColumnUses {
+        let is_own = |c: &&LeafColumn| c.leaf == leaf;
+        let mut uses = ColumnUses { keys: Vec::new(), factors: Vec::new(), needs_rows: false };
         for field in fields {
-            let before = used.keys.len();
-            used.keys.extend(field.columns.iter().flatten().filter(own).map(|c| c.column));
-            used.as_rows |= used.keys.len() > before + 1;
+            let before = uses.keys.len();
+            uses.keys.extend(field.columns.iter().flatten().filter(is_own).map(|c| c.column));
+            uses.needs_rows |= uses.keys.len() > before + 1;
         }
         for aggregate in aggregates {
             match aggregate {
                 Aggregate::Sum(sum) | Aggregate::Average(sum) => {
                     let factors = sum.terms().flat_map(|term| &term.factors);
                     let factors = factors.chain(sum.narrow.iter().flat_map(|narrow| &narrow.products).flatten());
-                    used.factors.extend(factors.filter(own).map(|c| c.column));
+                    uses.factors.extend(factors.filter(is_own).map(|c| c.column));
                 }
-                Aggregate::Extreme { column, .. } => used.as_rows |= column.leaf == leaf,
-                Aggregate::Fold { factors, .. } => used.as_rows |= factors.iter().any(|c| c.leaf == leaf),
-                Aggregate::Count(_) | Aggregate::CountDistinct { .. } | Aggregate::OverDistinct { .. } => {}
+                Aggregate::Extreme { column, .. } => uses.needs_rows |= column.leaf == leaf,
+                Aggregate::Fold { factors, .. } => uses.needs_rows |= factors.iter().any(|c| c.leaf == leaf),
+                Aggregate::Count(_) | Aggregate::CountDistinct { .. } | Aggregate::SumDistinct { .. } => {}
             }
         }
-        used
+        uses
     }
 }
 
 /// Returns the tensor that a plan scans, if keys are modes, factors are values, and conditions are
 /// ranges of coordinates.
-fn as_tensor(plan: &LogicalPlan, conditions: &[&Expr], supplied: &[Expr], used: &Used) -> Option<Source> {
-    if used.as_rows {
+fn as_tensor(plan: &LogicalPlan, conditions: &[&Expr], exprs: &[Expr], uses: &ColumnUses) -> Option<LeafSource> {
+    if uses.needs_rows {
         return None;
     }
-    let (origin, exprs) = Origin::new(plan, conditions.iter().copied(), supplied);
+    let (origin, exprs) = LeafOrigin::new(plan, conditions.iter().copied(), exprs);
     let (provider, conditions) = origin.scan()?;
     let table = provider.downcast_ref::<TensorTable>()?.clone();
     let ranges = conditions.iter().map(|c| range_of(c, &table)).collect::<Option<Vec<_>>>()?;
     let columns = exprs.iter().map(|e| tensor_column(&table, e)).collect::<Option<Vec<_>>>()?;
-    let modes = used.keys.iter().all(|&k| matches!(columns[k], TensorColumn::Mode(_)));
-    let values = used.factors.iter().all(|&k| columns[k] == TensorColumn::Value);
-    let all = (0..columns.len()).all(|k| used.keys.contains(&k) || used.factors.contains(&k));
-    (modes && values && all).then_some(Source::Tensor { table, columns, ranges })
+    let modes = uses.keys.iter().all(|&k| matches!(columns[k], TensorColumn::Mode(_)));
+    let values = uses.factors.iter().all(|&k| columns[k] == TensorColumn::Value);
+    let all = (0..columns.len()).all(|k| uses.keys.contains(&k) || uses.factors.contains(&k));
+    (modes && values && all).then_some(LeafSource::Tensor { table, columns, ranges })
 }
 
 /// Returns the mode or value that an expression reads, if it does nothing else. A cast of the value
@@ -169,20 +174,20 @@ fn tensor_column(table: &TensorTable, expr: &Expr) -> Option<TensorColumn> {
     };
     let schema = table.schema();
     let index = schema.index_of(&column.name).ok()?;
-    let (found, ty) = (table.column(index), schema.field(index).data_type());
-    let keeps = |to: &DataType| {
+    let (tensor_column, ty) = (table.column(index), schema.field(index).data_type());
+    let is_exact = |to: &DataType| {
         ty.is_integer() && *ty != DataType::UInt64 && *to != DataType::UInt64
             || ty.is_numeric() && *to == DataType::Float64
     };
     match to {
-        None => Some(found),
-        Some(to) => (found == TensorColumn::Value && keeps(to)).then_some(found),
+        None => Some(tensor_column),
+        Some(to) => (tensor_column == TensorColumn::Value && is_exact(to)).then_some(tensor_column),
     }
 }
 
-/// Gives up tensors whose modes share a domain with columns of rows. The codes of a tensor are its
+/// Drops tensors whose modes share a domain with columns of rows. The codes of a tensor are its
 /// coordinates, but rows may have values beyond its dimensions, so all values must be encoded.
-fn give_up_mixed_domains(fields: &[RegionField], tensors: &mut [Option<Source>]) {
+fn drop_mixed_tensors(fields: &[RegionField], tensors: &mut [Option<LeafSource>]) {
     loop {
         let mut mixed = None;
         for field in fields {
@@ -201,7 +206,7 @@ fn give_up_mixed_domains(fields: &[RegionField], tensors: &mut [Option<Source>])
 
 /// Gives each column of an input one domain across all leaves that read it.
 fn share_domains(region: &mut Region) {
-    let of_tensors = |region: &Region, domain: usize| {
+    let has_tensors = |region: &Region, domain: usize| {
         let mut columns = region.fields.iter().filter(|f| f.domain == domain).flat_map(|f| f.columns.iter().flatten());
         columns.any(|c| region.tensor(c.leaf).is_some())
     };
@@ -212,23 +217,23 @@ fn share_domains(region: &mut Region) {
             continue;
         }
         for column in region.fields[field].columns.clone().into_iter().flatten() {
-            let own = region.fields[field].domain;
+            let domain = region.fields[field].domain;
             let Some(key) = region.input_column(column) else { continue };
-            let first = *domains.entry(key).or_insert(own);
-            if first != own && !of_tensors(region, first) && !of_tensors(region, own) {
-                region.fields.iter_mut().filter(|f| f.domain == own).for_each(|f| f.domain = first);
-                domains.values_mut().filter(|d| **d == own).for_each(|d| *d = first);
+            let first = *domains.entry(key).or_insert(domain);
+            if first != domain && !has_tensors(region, first) && !has_tensors(region, domain) {
+                region.fields.iter_mut().filter(|f| f.domain == domain).for_each(|f| f.domain = first);
+                domains.values_mut().filter(|d| **d == domain).for_each(|d| *d = first);
             }
         }
     }
 }
 
-fn name_of(plan: &LogicalPlan, leaf: usize) -> String {
+fn leaf_name(plan: &LogicalPlan, leaf: usize) -> String {
     match plan {
         LogicalPlan::TableScan(scan) => scan.table_name.table().to_string(),
         LogicalPlan::SubqueryAlias(alias) => alias.alias.table().to_string(),
-        LogicalPlan::Filter(filter) => name_of(&filter.input, leaf),
-        LogicalPlan::Projection(projection) => name_of(&projection.input, leaf),
+        LogicalPlan::Filter(filter) => leaf_name(&filter.input, leaf),
+        LogicalPlan::Projection(projection) => leaf_name(&projection.input, leaf),
         _ => format!("t{leaf}"),
     }
 }

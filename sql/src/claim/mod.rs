@@ -13,10 +13,11 @@ mod types;
 
 pub use build::Claim;
 pub(crate) use cost::{rows, rows_of};
-pub use reason::Reason;
+pub use reason::UnclaimedReason;
 pub use region::{
-    Aggregate, Case, ColumnInfo, Comparison, Condition, End, FieldId, GroupColumn, Leaf, LeafColumn, LeafId, Mask,
-    ModeRange, Narrow, Nulls, Number, Outer, Region, RegionField, Role, Source, Sum, TensorColumn, Term,
+    Aggregate, ColumnInfo, Comparison, Condition, Extremum, FieldId, GroupColumn, Leaf, LeafColumn, LeafId, LeafRole,
+    LeafSource, Mask, ModeRange, NarrowSum, NullTreatment, Number, OuterJoin, Region, RegionField, SumCase,
+    SumOfProducts, SumTerm, TensorColumn,
 };
 
 use crate::cache::Cache;
@@ -33,30 +34,30 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// The reason why the node cannot be claimed.
-pub fn can_claim(plan: &LogicalPlan) -> Result<Claim, Reason> {
+pub fn claim_aggregate(plan: &LogicalPlan) -> Result<Claim, UnclaimedReason> {
     let LogicalPlan::Aggregate(aggregate) = plan else {
-        return Err(Reason::Node(plan.display().to_string()));
+        return Err(UnclaimedReason::Node(plan.display().to_string()));
     };
-    let claim = build::build(aggregate)?;
-    let tensors = claim.region.leaves.iter().any(|leaf| matches!(leaf.source, Source::Tensor { .. }));
+    let claim = build::build_claim(aggregate)?;
+    let tensors = claim.region.leaves.iter().any(|leaf| matches!(leaf.source, LeafSource::Tensor { .. }));
     if claim.region.leaves.len() < 2 && !tensors {
-        return Err(claim.declined.into_iter().next().unwrap_or(Reason::NoJoin));
+        return Err(claim.unflattened.into_iter().next().unwrap_or(UnclaimedReason::SingleTable));
     }
     Ok(claim)
 }
 
-/// Like [`can_claim`], under the options of a session.
-fn decide(plan: &LogicalPlan, options: &RedpollOptions, cache: &Cache) -> Result<Claim, Reason> {
+/// Like [`claim_aggregate`], under the options of a session.
+fn claim_with_options(plan: &LogicalPlan, options: &RedpollOptions, cache: &Cache) -> Result<Claim, UnclaimedReason> {
     if !options.enabled {
-        return Err(Reason::Disabled);
+        return Err(UnclaimedReason::Disabled);
     }
-    let claim = can_claim(plan)?;
-    if let Some(why) = cache.left(plan, options.engine) {
-        return Err(Reason::Left(why));
+    let claim = claim_aggregate(plan)?;
+    if let Some(reason) = cache.fallback_reason(plan, options.engine) {
+        return Err(UnclaimedReason::Fallback(reason));
     }
     match options.claim {
         Policy::Always => Ok(claim),
-        Policy::Cost => cost::pays(&claim).map(|()| claim),
+        Policy::Cost => cost::check_cost(&claim).map(|()| claim),
     }
 }
 
@@ -66,19 +67,23 @@ pub(crate) fn options(config: &ConfigOptions) -> RedpollOptions {
 }
 
 /// Returns every aggregate of an optimized plan that was not claimed, with the reason.
-pub(crate) fn declined(plan: &LogicalPlan, config: &ConfigOptions, cache: &Cache) -> Vec<(String, Reason)> {
+pub(crate) fn unclaimed_aggregates(
+    plan: &LogicalPlan,
+    config: &ConfigOptions,
+    cache: &Cache,
+) -> Vec<(String, UnclaimedReason)> {
     let options = options(config);
-    let mut found = Vec::new();
+    let mut unclaimed = Vec::new();
     plan.apply(|node| {
         if let LogicalPlan::Aggregate(_) = node
-            && let Err(reason) = decide(node, &options, cache)
+            && let Err(reason) = claim_with_options(node, &options, cache)
         {
-            found.push((node.display().to_string(), reason));
+            unclaimed.push((node.display().to_string(), reason));
         }
         Ok(TreeNodeRecursion::Continue)
     })
-    .expect("looking at a plan does not fail");
-    found
+    .expect("visiting a plan cannot fail");
+    unclaimed
 }
 
 /// The optimizer rule that replaces the largest regions that can be claimed by one node each. It
@@ -101,7 +106,7 @@ impl OptimizerRule for ClaimRegions {
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         let LogicalPlan::Aggregate(_) = &plan else { return Ok(Transformed::no(plan)) };
-        match decide(&plan, &options(&config.options()), &self.cache) {
+        match claim_with_options(&plan, &options(&config.options()), &self.cache) {
             Ok(claim) => Ok(Transformed::yes(RegionNode::plan(claim, plan))),
             Err(_) => Ok(Transformed::no(plan)),
         }

@@ -1,6 +1,6 @@
 //! The origin of a leaf's rows, in a form that does not depend on the leaf's alias.
 
-use super::join::{as_leaf_column, in_plan, replace_columns};
+use super::join::{as_leaf_column, replace_columns, to_plan_columns};
 use datafusion::catalog::TableProvider;
 use datafusion::catalog::default_table_source::source_as_provider;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 /// The rows of a leaf, and the expressions that are computed of them.
 #[derive(Clone, Debug)]
-pub(super) struct Origin {
-    rows: Rows,
+pub(super) struct LeafOrigin {
+    rows: RowSource,
     /// Conditions that rows must pass.
     conditions: Vec<Expr>,
     /// The expressions, one per column.
@@ -22,41 +22,41 @@ pub(super) struct Origin {
 
 /// The plan of the rows.
 #[derive(Clone, Debug)]
-enum Rows {
+enum RowSource {
     /// A table; conditions and expressions may read all its columns.
     Scan(TableScan, Arc<dyn TableProvider>),
     /// Any other plan.
     Plan(LogicalPlan),
 }
 
-impl Origin {
+impl LeafOrigin {
     /// Returns the rows of a leaf's plan that pass the conditions, and the leaf's expressions over
     /// these rows.
     pub(super) fn new<'a>(
         plan: &LogicalPlan,
         conditions: impl Iterator<Item = &'a Expr> + Clone,
         exprs: &[Expr],
-    ) -> (Origin, Vec<Expr>) {
-        if let Some((scan, provider, filters)) = scanned(plan) {
+    ) -> (LeafOrigin, Vec<Expr>) {
+        if let Some((scan, provider, filters)) = find_scan(plan) {
             let of_table =
                 |e: &Expr| replace_columns(e, |column| as_leaf_column(column).map(|(_, k)| scan_column(&scan, k)));
             let conditions = filters.into_iter().chain(conditions.clone().map(of_table)).collect();
             let exprs = exprs.iter().map(of_table).collect();
-            return (Origin { rows: Rows::Scan(scan, provider), conditions, exprs: Vec::new() }, exprs);
+            return (LeafOrigin { rows: RowSource::Scan(scan, provider), conditions, exprs: Vec::new() }, exprs);
         }
-        let plan = unaliased(plan);
-        let conditions = conditions.map(|c| in_plan(c, plan)).collect();
-        let exprs = exprs.iter().map(|e| in_plan(e, plan)).collect();
-        (Origin { rows: Rows::Plan(plan.clone()), conditions, exprs: Vec::new() }, exprs)
+        let plan = strip_aliases(plan);
+        let conditions = conditions.map(|c| to_plan_columns(c, plan)).collect();
+        let exprs = exprs.iter().map(|e| to_plan_columns(e, plan)).collect();
+        (LeafOrigin { rows: RowSource::Plan(plan.clone()), conditions, exprs: Vec::new() }, exprs)
     }
 
     /// Returns whether both origins give the same rows.
-    pub(super) fn same_rows(&self, other: &Origin) -> bool {
+    pub(super) fn has_same_rows(&self, other: &LeafOrigin) -> bool {
         let rows = match (&self.rows, &other.rows) {
-            (Rows::Scan(a, p), Rows::Scan(b, q)) => {
+            (RowSource::Scan(a, p), RowSource::Scan(b, q)) => {
                 a.table_name == b.table_name && a.filters == b.filters && Arc::ptr_eq(p, q)
             }
-            (Rows::Plan(a), Rows::Plan(b)) => is_same(a, b),
+            (RowSource::Plan(a), RowSource::Plan(b)) => have_same_rows(a, b),
             _ => false,
         };
         rows && self.conditions == other.conditions && !self.conditions.iter().any(Expr::is_volatile)
@@ -64,12 +64,12 @@ impl Origin {
 
     /// Returns the index of the column of an expression, and adds it if there is none.
     pub(super) fn column(&mut self, expr: Expr) -> usize {
-        self.exprs.iter().position(|e| *e == expr).unwrap_or_else(|| self.column_anew(expr))
+        self.exprs.iter().position(|e| *e == expr).unwrap_or_else(|| self.add_column(expr))
     }
 
     /// Adds a column for an expression, even if there is one already. The keys of outer joins need
     /// their own columns, because each join adds other keys.
-    pub(super) fn column_anew(&mut self, expr: Expr) -> usize {
+    pub(super) fn add_column(&mut self, expr: Expr) -> usize {
         self.exprs.push(expr);
         self.exprs.len() - 1
     }
@@ -78,23 +78,23 @@ impl Origin {
     /// plan.
     pub(super) fn scan(&self) -> Option<(&Arc<dyn TableProvider>, Vec<&Expr>)> {
         match &self.rows {
-            Rows::Scan(scan, provider) => Some((provider, scan.filters.iter().chain(&self.conditions).collect())),
-            Rows::Plan(_) => None,
+            RowSource::Scan(scan, provider) => Some((provider, scan.filters.iter().chain(&self.conditions).collect())),
+            RowSource::Plan(_) => None,
         }
     }
 
     /// Returns the plan that computes the columns.
     pub(super) fn plan(self) -> Result<LogicalPlan> {
-        let used = self.exprs.iter().chain(&self.conditions);
+        let read_exprs = self.exprs.iter().chain(&self.conditions);
         let mut builder = LogicalPlanBuilder::from(match self.rows {
-            Rows::Plan(plan) => plan,
-            Rows::Scan(scan, _) => {
+            RowSource::Plan(plan) => plan,
+            RowSource::Scan(scan, _) => {
                 let schema = scan.source.schema();
-                let read = |k: &usize| {
+                let is_read = |k: &usize| {
                     let name = schema.field(*k).name();
-                    used.clone().any(|e| e.column_refs().iter().any(|column| column.name == *name))
+                    read_exprs.clone().any(|e| e.column_refs().iter().any(|column| column.name == *name))
                 };
-                let projection: Vec<usize> = (0..schema.fields().len()).filter(read).collect();
+                let projection: Vec<usize> = (0..schema.fields().len()).filter(is_read).collect();
                 let scan = TableScanBuilder::new(scan.table_name, scan.source).with_filters(scan.filters);
                 LogicalPlan::TableScan(scan.with_projection(Some(projection)).build()?)
             }
@@ -111,20 +111,20 @@ impl Origin {
 }
 
 /// Returns the plan below its aliases, which has the same columns in the same order.
-fn unaliased(plan: &LogicalPlan) -> &LogicalPlan {
+fn strip_aliases(plan: &LogicalPlan) -> &LogicalPlan {
     match plan {
-        LogicalPlan::SubqueryAlias(alias) => unaliased(&alias.input),
+        LogicalPlan::SubqueryAlias(alias) => strip_aliases(&alias.input),
         plan => plan,
     }
 }
 
 /// Returns the scan below aliases and filters, which keep the columns, with the filters in terms of
 /// its columns.
-fn scanned(plan: &LogicalPlan) -> Option<(TableScan, Arc<dyn TableProvider>, Vec<Expr>)> {
+fn find_scan(plan: &LogicalPlan) -> Option<(TableScan, Arc<dyn TableProvider>, Vec<Expr>)> {
     match plan {
-        LogicalPlan::SubqueryAlias(alias) => scanned(&alias.input),
+        LogicalPlan::SubqueryAlias(alias) => find_scan(&alias.input),
         LogicalPlan::Filter(filter) => {
-            let (scan, provider, mut filters) = scanned(&filter.input)?;
+            let (scan, provider, mut filters) = find_scan(&filter.input)?;
             let schema = filter.input.schema();
             for condition in split_conjunction(&filter.predicate) {
                 filters.push(replace_columns(condition, |column| {
@@ -150,7 +150,7 @@ fn scan_column(scan: &TableScan, k: usize) -> Expr {
 
 /// Returns whether two plans give the same rows. Equal plans may read different tables of the same
 /// name.
-fn is_same(a: &LogicalPlan, b: &LogicalPlan) -> bool {
+fn have_same_rows(a: &LogicalPlan, b: &LogicalPlan) -> bool {
     let tables = |plan: &LogicalPlan| {
         let mut tables = Some(Vec::new());
         plan.apply(|node| {
@@ -158,12 +158,12 @@ fn is_same(a: &LogicalPlan, b: &LogicalPlan) -> bool {
                 tables = None;
             }
             if let LogicalPlan::TableScan(scan) = node {
-                let found = source_as_provider(&scan.source).ok();
-                tables = tables.take().zip(found).map(|(tables, found)| [tables, vec![found]].concat());
+                let provider = source_as_provider(&scan.source).ok();
+                tables = tables.take().zip(provider).map(|(tables, provider)| [tables, vec![provider]].concat());
             }
             Ok(TreeNodeRecursion::Continue)
         })
-        .expect("looking at a plan does not fail");
+        .expect("visiting a plan cannot fail");
         tables
     };
     let same = |(a, b): (Vec<_>, Vec<_>)| a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| Arc::ptr_eq(a, b));

@@ -1,19 +1,23 @@
 //! The reasons why a part of a plan is not claimed.
 
-use crate::error::Left;
+use crate::error::FallbackReason;
 use datafusion::arrow::datatypes::DataType;
 use std::fmt;
 
 /// The reason why a part of a plan is left to DataFusion, shown by `EXPLAIN VERBOSE`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
-pub enum Reason {
-    /// The node is no aggregate over a join.
+pub enum UnclaimedReason {
+    /// The node is not an aggregate over a join.
     Node(String),
-    /// There is only one table, and it is no tensor.
-    NoJoin,
-    /// An aggregate function is no fold over a known semiring.
+    /// DataFusion cannot analyze an expression or build a plan.
+    Planning(String),
+    /// There is only one table, and it is not a tensor.
+    SingleTable,
+    /// An aggregate function is not a fold over a semiring.
     Function(String),
+    /// An argument of an aggregate function is the second one from the same table.
+    SecondArgument(String),
     /// An aggregate has a modifier that changes its meaning.
     Modifier {
         /// The aggregate.
@@ -21,16 +25,25 @@ pub enum Reason {
         /// The modifier.
         modifier: &'static str,
     },
-    /// An expression reads columns of several tables in a way that is no sum of products.
-    Spans(String),
-    /// An outer join, or a condition above it, is more than equality of keys of two tables.
-    Outer(String),
+    /// An expression reads columns of several tables and is not a sum of products.
+    SeveralTables(String),
+    /// A condition of an outer join, or above it, is not an equality of keys of two tables.
+    OuterJoin(String),
     /// A type has no exact representation in kernels.
     Type {
         /// The expression and its use.
-        what: String,
+        expr: String,
         /// The type.
         ty: DataType,
+    },
+    /// Two compared expressions have different types.
+    TypeMismatch {
+        /// One of the expressions.
+        expr: String,
+        /// The type of this expression.
+        ty: DataType,
+        /// The type of the other expression.
+        other: DataType,
     },
     /// The groups are grouping sets, a cube or a rollup.
     GroupingSets,
@@ -41,30 +54,40 @@ pub enum Reason {
     /// No values satisfy all comparisons, which DataFusion finds out quickly.
     Contradiction,
     /// An earlier run left the rows to DataFusion.
-    Left(Left),
+    Fallback(FallbackReason),
     /// The region is estimated not to pay.
     Cost(String),
     /// Claiming is disabled.
     Disabled,
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for UnclaimedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use UnclaimedReason::*;
         match self {
-            Reason::Node(node) => write!(f, "{node} is no aggregate over a join"),
-            Reason::NoJoin => f.write_str("an aggregate of one table gains nothing"),
-            Reason::Function(name) => write!(f, "`{name}` is no fold over a semiring"),
-            Reason::Modifier { aggregate, modifier } => write!(f, "{modifier} in `{aggregate}`"),
-            Reason::Spans(expr) => write!(f, "`{expr}` reads several tables and is no sum of products"),
-            Reason::Outer(expr) => write!(f, "`{expr}` is asked of an outer join"),
-            Reason::Type { what, ty } => write!(f, "{what} has type {ty}, which is not carried exactly there"),
-            Reason::GroupingSets => f.write_str("grouping sets are several groupings"),
-            Reason::Volatile(expr) => write!(f, "`{expr}` gives another value each time"),
-            Reason::Subquery(expr) => write!(f, "`{expr}` holds a query"),
-            Reason::Contradiction => f.write_str("no values pass all of its comparisons"),
-            Reason::Left(why) => write!(f, "when it ran, {why}"),
-            Reason::Cost(why) => write!(f, "it would not pay: {why}"),
-            Reason::Disabled => f.write_str("`redpoll.enabled` is false"),
+            Node(node) => write!(f, "{node} is not an aggregate over a join"),
+            Planning(error) => write!(f, "DataFusion reports an error: {error}"),
+            SingleTable => f.write_str("the aggregate reads a single table, where redpoll gains nothing"),
+            Function(name) => write!(f, "`{name}` is not a fold over a semiring"),
+            SecondArgument(expr) => {
+                write!(f, "`{expr}` is a second argument from the same table; at most one per table is supported")
+            }
+            Modifier { aggregate, modifier } => write!(f, "{modifier} in `{aggregate}` is not supported"),
+            SeveralTables(expr) => write!(f, "`{expr}` reads several tables and is not a sum of products"),
+            OuterJoin(expr) => {
+                write!(f, "the condition `{expr}` on an outer join is not an equality of columns of two tables")
+            }
+            Type { expr, ty } => write!(f, "kernels do not represent {expr} of type {ty} exactly"),
+            TypeMismatch { expr, ty, other } => {
+                write!(f, "`{expr}` has type {ty}, but is compared with a value of type {other}")
+            }
+            GroupingSets => f.write_str("grouping sets are not supported"),
+            Volatile(expr) => write!(f, "`{expr}` is volatile"),
+            Subquery(expr) => write!(f, "`{expr}` contains a subquery"),
+            Contradiction => f.write_str("its comparisons contradict each other, so no row passes them"),
+            Fallback(reason) => write!(f, "an earlier run found that {reason}"),
+            Cost(reason) => write!(f, "it is estimated not to pay: {reason}"),
+            Disabled => f.write_str("`redpoll.enabled` is false"),
         }
     }
 }

@@ -28,7 +28,7 @@ pub struct Region {
     /// The joined tables.
     pub leaves: Vec<Leaf>,
     /// The outer joins among the leaves, each after those whose rows it reads.
-    pub outers: Vec<Outer>,
+    pub outers: Vec<OuterJoin>,
     /// The values that join, group, are compared, or are folded as distinct values.
     pub fields: Vec<RegionField>,
     /// Comparisons that rows must pass.
@@ -36,7 +36,7 @@ pub struct Region {
     /// Other conditions over several leaves that rows must pass.
     pub conditions: Vec<Condition>,
     /// Columns that must not be NULL in any row, because anti-joins compare with them.
-    pub total: Vec<LeafColumn>,
+    pub non_null: Vec<LeafColumn>,
     /// The group columns of the result, in order.
     pub groups: Vec<GroupColumn>,
     /// The other columns of the result, in order.
@@ -49,22 +49,22 @@ pub struct Leaf {
     /// The name of the table in the query.
     pub name: String,
     /// The origin of the rows.
-    pub source: Source,
+    pub source: LeafSource,
     /// The effect of the leaf's rows on the rows of the join.
-    pub role: Role,
+    pub role: LeafRole,
     /// The names and types of the columns.
     pub columns: Vec<ColumnInfo>,
     /// Indices of columns in which rows of an anti-join's leaf must not be NULL to exclude other
     /// rows.
     pub required: Vec<usize>,
     /// The value of each column in rows that outer joins add; empty if no outer join pads the leaf.
-    pub absent: Vec<ScalarValue>,
+    pub padding: Vec<ScalarValue>,
 }
 
 /// An outer join. The padded leaf gets a row of NULLs for each key that only the kept leaf has;
 /// then an inner join of both gives the rows of the outer join.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Outer {
+pub struct OuterJoin {
     /// The leaf all of whose rows are kept.
     pub kept: LeafId,
     /// The leaf that gets added rows.
@@ -87,7 +87,7 @@ pub struct ColumnInfo {
 
 /// The origin of a leaf's rows.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Source {
+pub enum LeafSource {
     /// An input of the region, which other leaves may share.
     Input {
         /// The index of the input.
@@ -128,13 +128,13 @@ pub enum TensorColumn {
 
 /// The effect of a leaf's rows on the rows of a join.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Role {
+pub enum LeafRole {
     /// Each row joins, so rows of the result multiply.
-    Joins,
+    Join,
     /// Rows of others pass once if a row matches them (semi-join).
-    Filters,
+    SemiJoin,
     /// Rows of others pass if no row matches them (anti-join).
-    Excludes,
+    AntiJoin,
 }
 
 /// A class of equal values, which is a field of the Logic table.
@@ -148,12 +148,12 @@ pub struct RegionField {
     /// The id of the domain. Fields of one domain share the codes of values.
     pub domain: usize,
     /// The treatment of NULLs in the field.
-    pub nulls: Nulls,
+    pub nulls: NullTreatment,
 }
 
 /// The treatment of rows with a NULL in a field.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Nulls {
+pub enum NullTreatment {
     /// Such rows join nothing.
     Drop,
     /// NULL is a value like others.
@@ -170,7 +170,7 @@ pub struct Mask {
     /// The right side.
     pub right: FieldId,
     /// The excluding leaf whose rows are compared; `None` if the rows of the join must pass.
-    pub within: Option<LeafId>,
+    pub excluding_leaf: Option<LeafId>,
 }
 
 /// A condition over fields of several leaves, computed in advance for all combinations of their
@@ -223,13 +223,13 @@ pub enum Aggregate {
     /// The number of rows in which none of these columns is NULL.
     Count(Vec<LeafColumn>),
     /// A sum of products.
-    Sum(Sum),
+    Sum(SumOfProducts),
     /// A sum of products, divided by the number of rows in which it is not NULL.
-    Average(Sum),
+    Average(SumOfProducts),
     /// The smallest or largest value of a column.
     Extreme {
         /// The minimum or maximum.
-        end: End,
+        extremum: Extremum,
         /// The column.
         column: LeafColumn,
         /// Only rows in which none of these columns is NULL count, in addition to `column`.
@@ -254,7 +254,7 @@ pub enum Aggregate {
         valid: Vec<LeafColumn>,
     },
     /// The sum or mean of the distinct values of a column in a group.
-    OverDistinct {
+    SumDistinct {
         /// The field of the column.
         field: FieldId,
         /// The column.
@@ -270,7 +270,7 @@ pub enum Aggregate {
 
 /// An end of an order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum End {
+pub enum Extremum {
     /// The smallest.
     Min,
     /// The largest.
@@ -279,47 +279,47 @@ pub enum End {
 
 /// A sum of products over rows.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Sum {
+pub struct SumOfProducts {
     /// The cases, which share no rows; rows outside all cases do not count.
-    pub cases: Vec<Case>,
+    pub cases: Vec<SumCase>,
     /// True if every row is in a case.
     pub covers: bool,
     /// Sums of narrow integers that must not overflow their type.
-    pub narrow: Vec<Narrow>,
+    pub narrow: Vec<NarrowSum>,
     /// The number type of the computation.
     pub ty: Number,
 }
 
 /// The products that are summed in the rows of one case.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Case {
+pub struct SumCase {
     /// Columns that are not NULL exactly in the rows of the case.
     pub guards: Vec<LeafColumn>,
     /// Only rows in which none of these columns is NULL count, in addition to the guards.
     pub valid: Vec<LeafColumn>,
     /// The products, each with at most one column per leaf.
-    pub terms: Vec<Term>,
+    pub terms: Vec<SumTerm>,
 }
 
 /// A sum of products of integers that must not overflow the type in which it was written.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Narrow {
+pub struct NarrowSum {
     /// The factors of each product.
     pub products: Vec<Vec<LeafColumn>>,
     /// The largest value of the type.
-    pub most: u64,
+    pub max: u64,
 }
 
-impl Sum {
+impl SumOfProducts {
     /// Returns the terms of all cases.
-    pub fn terms(&self) -> impl Iterator<Item = &Term> {
+    pub fn terms(&self) -> impl Iterator<Item = &SumTerm> {
         self.cases.iter().flat_map(|case| &case.terms)
     }
 }
 
 /// A product of columns.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Term {
+pub struct SumTerm {
     /// True if the product is subtracted.
     pub negative: bool,
     /// The factors, each of another leaf.
@@ -375,7 +375,7 @@ impl Region {
     pub fn semiring(&self, aggregate: usize) -> (&Semiring, &[LeafColumn]) {
         match &self.aggregates[aggregate] {
             Aggregate::Fold { semiring, factors, .. } => (semiring, factors),
-            other => unreachable!("{other:?} is no fold over a semiring"),
+            other => unreachable!("{other:?} is not a fold over a semiring"),
         }
     }
 
@@ -400,24 +400,24 @@ impl Region {
     /// Returns the tensor of a leaf and its columns; `None` if the leaf reads an input.
     pub fn tensor(&self, leaf: LeafId) -> Option<(&TensorTable, &[TensorColumn])> {
         match &self.leaves[leaf].source {
-            Source::Tensor { table, columns, .. } => Some((table, columns)),
-            Source::Input { .. } => None,
+            LeafSource::Tensor { table, columns, .. } => Some((table, columns)),
+            LeafSource::Input { .. } => None,
         }
     }
 
     /// Returns the input of a leaf; `None` for tensors.
     pub fn input(&self, leaf: LeafId) -> Option<usize> {
         match &self.leaves[leaf].source {
-            Source::Input { input, .. } => Some(*input),
-            Source::Tensor { .. } => None,
+            LeafSource::Input { input, .. } => Some(*input),
+            LeafSource::Tensor { .. } => None,
         }
     }
 
     /// Returns the input of a column, and its index there; `None` for tensors.
     pub fn input_column(&self, column: LeafColumn) -> Option<(usize, usize)> {
         match &self.leaves[column.leaf].source {
-            Source::Input { input, columns } => Some((*input, columns[column.column])),
-            Source::Tensor { .. } => None,
+            LeafSource::Input { input, columns } => Some((*input, columns[column.column])),
+            LeafSource::Tensor { .. } => None,
         }
     }
 }

@@ -10,7 +10,7 @@
 //! disjoint cases. DataFusion computes other operators if they read one leaf only.
 
 use super::join::leaves_of;
-use super::reason::Reason;
+use super::reason::UnclaimedReason;
 use super::region::Number;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, ExprSchema, ScalarValue};
@@ -20,7 +20,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast};
 
 /// A product of expressions of one leaf each.
 #[derive(Clone, Debug)]
-pub(super) struct Product {
+pub(super) struct LeafProduct {
     /// True if the product is subtracted.
     pub(super) negative: bool,
     /// The factors, at most one per leaf, with their leaves.
@@ -31,49 +31,51 @@ pub(super) struct Product {
 
 /// The expression in the rows that pass all guards.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Case {
+pub(super) struct ExprCase {
     /// Conditions of one leaf each that must be true.
     pub(super) guards: Vec<(usize, Expr)>,
     /// Expressions of one leaf each that must not be NULL, in addition to the factors.
     values: Vec<(usize, Expr)>,
     /// The products whose sum is the expression.
-    pub(super) products: Vec<Product>,
+    pub(super) products: Vec<LeafProduct>,
 }
 
 /// A sum of products in a narrow integer type, which must not overflow.
 #[derive(Clone, Debug)]
-pub(super) struct Narrow {
+pub(super) struct NarrowExpr {
     /// The factors of each product.
     pub(super) products: Vec<Vec<(usize, Expr)>>,
     /// The largest value of the type.
-    pub(super) most: u64,
+    pub(super) max: u64,
 }
 
 /// An expression in all rows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Terms {
+pub(super) struct ExprTerms {
     /// The cases, which share no rows; the expression is NULL in rows outside all cases.
-    pub(super) cases: Vec<Case>,
+    pub(super) cases: Vec<ExprCase>,
     /// True if every row is in a case.
     pub(super) covers: bool,
     /// Sums that must not overflow.
-    pub(super) narrow: Vec<Narrow>,
+    pub(super) narrow: Vec<NarrowExpr>,
 }
 
-/// The largest number of terms for which a program is made.
-const MOST_TERMS: usize = 16;
+/// The largest number of terms for which a program is built.
+const MAX_TERMS: usize = 16;
 
 /// The bound of decimals: DataFusion computes them in 128 bits and reports those that do not fit.
-const MOST: f64 = 1.7e38;
+const MAX_DECIMAL: f64 = 1.7e38;
 
 /// Returns a bound of the unscaled absolute value of a decimal expression; `None` if there is none.
-fn most(expr: &Expr, schema: &DFSchema) -> Option<f64> {
+fn decimal_bound(expr: &Expr, schema: &DFSchema) -> Option<f64> {
     let DataType::Decimal128(precision, scale) = expr.get_type(schema).ok()? else { return None };
     if leaves_of(expr).len() < 2 {
         return Some(10f64.powi(precision.into()));
     }
     let scaled = |e: &Expr| match e.get_type(schema).ok()? {
-        DataType::Decimal128(_, own) => Some(most(e, schema)? * 10f64.powi(i32::from(scale) - i32::from(own))),
+        DataType::Decimal128(_, own_scale) => {
+            Some(decimal_bound(e, schema)? * 10f64.powi(i32::from(scale) - i32::from(own_scale)))
+        }
         _ => None,
     };
     match expr {
@@ -81,9 +83,9 @@ fn most(expr: &Expr, schema: &DFSchema) -> Option<f64> {
             Some(scaled(left)? + scaled(right)?)
         }
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Multiply, right }) => {
-            Some(most(left, schema)? * most(right, schema)?)
+            Some(decimal_bound(left, schema)? * decimal_bound(right, schema)?)
         }
-        Expr::Negative(arg) => most(arg, schema),
+        Expr::Negative(arg) => decimal_bound(arg, schema),
         Expr::Case(case) => {
             let values = case.when_then_expr.iter().map(|(_, then)| then).chain(&case.else_expr);
             values.map(|value| scaled(value)).reduce(|a, b| Some(a?.max(b?)))?
@@ -93,36 +95,42 @@ fn most(expr: &Expr, schema: &DFSchema) -> Option<f64> {
 }
 
 /// Splits an expression of type `number` into terms. Parts that read no leaf are computed with leaf
-/// `home`.
-pub(super) fn terms(expr: &Expr, number: Number, schema: &DFSchema, home: usize) -> Result<Terms, Reason> {
-    let spans = || Reason::Spans(expr.to_string());
+/// `constant_leaf`.
+pub(super) fn terms(
+    expr: &Expr,
+    number: Number,
+    schema: &DFSchema,
+    constant_leaf: usize,
+) -> Result<ExprTerms, UnclaimedReason> {
+    let several_tables = || UnclaimedReason::SeveralTables(expr.to_string());
     match leaves_of(expr)[..] {
-        [] if is_null(expr) => return Ok(Terms { covers: false, ..Terms::default() }),
+        [] if is_null(expr) => return Ok(ExprTerms { covers: false, ..ExprTerms::default() }),
         // For floats, a product with 0 may be NaN, so the term stays.
-        [] if number != Number::F64 && is_zero(expr) => return Ok(Terms::always(Vec::new())),
-        [] => return Ok(Terms::of(home, expr)),
-        [leaf] => return Ok(Terms::of(leaf, expr)),
+        [] if number != Number::F64 && is_zero(expr) => return Ok(ExprTerms::in_every_row(Vec::new())),
+        [] => return Ok(ExprTerms::from_leaf(constant_leaf, expr)),
+        [leaf] => return Ok(ExprTerms::from_leaf(leaf, expr)),
         _ => {}
     }
     let part = |e: &Expr| match (e.get_type(schema).ok().and_then(|ty| Number::of(&ty)), number) {
         // Products and sums of decimals have their own scale.
-        (Some(own @ Number::Decimal(_)), Number::Decimal(_)) => terms(e, own, schema, home),
-        (Some(own), _) if own == number => terms(e, own, schema, home),
-        _ => Err(spans()),
+        (Some(decimal @ Number::Decimal(_)), Number::Decimal(_)) => terms(e, decimal, schema, constant_leaf),
+        (Some(part_number), _) if part_number == number => terms(e, number, schema, constant_leaf),
+        _ => Err(several_tables()),
     };
-    if matches!(number, Number::Decimal(_)) && most(expr, schema).is_none_or(|most| most > MOST) {
-        return Err(spans());
+    if matches!(number, Number::Decimal(_)) && decimal_bound(expr, schema).is_none_or(|bound| bound > MAX_DECIMAL) {
+        return Err(several_tables());
     }
-    let found = match expr {
+    let terms = match expr {
         Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::Plus | Operator::Minus), right }) => {
             let negative = *op == Operator::Minus;
-            part(left)?.with(&part(right)?, |a, b| {
-                let b = b.iter().cloned().map(|product| Product { negative: product.negative ^ negative, ..product });
+            part(left)?.combine(&part(right)?, |a, b| {
+                let b =
+                    b.iter().cloned().map(|product| LeafProduct { negative: product.negative ^ negative, ..product });
                 a.iter().cloned().chain(b).collect()
             })
         }
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Multiply, right }) => {
-            part(left)?.with(&part(right)?, |a, b| a.iter().flat_map(|a| b.iter().map(|b| times(a, b))).collect())
+            part(left)?.combine(&part(right)?, |a, b| a.iter().flat_map(|a| b.iter().map(|b| multiply(a, b))).collect())
         }
         Expr::Negative(arg) => {
             let mut negated = part(arg)?;
@@ -130,12 +138,12 @@ pub(super) fn terms(expr: &Expr, number: Number, schema: &DFSchema, home: usize)
             products.for_each(|product| product.negative ^= true);
             negated
         }
-        Expr::Case(case) => cases(case, spans, part)?,
-        Expr::Cast(widened) => widening(&widened.expr, number, schema, home).ok_or_else(spans)?,
-        _ => return Err(spans()),
+        Expr::Case(case) => split_case(case, several_tables, part)?,
+        Expr::Cast(cast) => split_widened(&cast.expr, number, schema, constant_leaf).ok_or_else(several_tables)?,
+        _ => return Err(several_tables()),
     };
-    let count = found.cases.iter().map(|case| case.products.len().max(1)).sum::<usize>();
-    if count > MOST_TERMS { Err(spans()) } else { Ok(found) }
+    let count = terms.cases.iter().map(|case| case.products.len().max(1)).sum::<usize>();
+    if count > MAX_TERMS { Err(several_tables()) } else { Ok(terms) }
 }
 
 fn is_null(expr: &Expr) -> bool {
@@ -147,38 +155,42 @@ fn is_zero(expr: &Expr) -> bool {
     ScalarValue::new_zero(&value.data_type()).is_ok_and(|zero| zero == *value)
 }
 
-impl Case {
+impl ExprCase {
     /// Returns the expressions of one leaf each that must not be NULL.
     pub(super) fn values(&self) -> impl Iterator<Item = &(usize, Expr)> {
         self.values.iter().chain(self.products.iter().flat_map(|product| &product.factors))
     }
 }
 
-impl Terms {
+impl ExprTerms {
     /// Returns the sum of `products`, in every row.
-    fn always(products: Vec<Product>) -> Terms {
-        Terms { cases: vec![Case { products, ..Case::default() }], covers: true, narrow: Vec::new() }
+    fn in_every_row(products: Vec<LeafProduct>) -> ExprTerms {
+        ExprTerms { cases: vec![ExprCase { products, ..ExprCase::default() }], covers: true, narrow: Vec::new() }
     }
 
     /// Returns an expression of one leaf as a term.
-    fn of(leaf: usize, expr: &Expr) -> Terms {
+    fn from_leaf(leaf: usize, expr: &Expr) -> ExprTerms {
         let factors = vec![(leaf, expr.clone())];
-        Terms::always(vec![Product { negative: false, parts: factors.clone(), factors }])
+        ExprTerms::in_every_row(vec![LeafProduct { negative: false, parts: factors.clone(), factors }])
     }
 
     /// Combines two expressions in each pair of their cases.
-    fn with(self, other: &Terms, join: impl Fn(&[Product], &[Product]) -> Vec<Product>) -> Terms {
-        let pair = |a: &Case, b: &Case| {
+    fn combine(
+        self,
+        other: &ExprTerms,
+        join: impl Fn(&[LeafProduct], &[LeafProduct]) -> Vec<LeafProduct>,
+    ) -> ExprTerms {
+        let pair = |a: &ExprCase, b: &ExprCase| {
             let products = join(&a.products, &b.products);
             // A product with 0 has no term left, but its other factor must still not be NULL.
             let values = match products.is_empty() {
                 true => a.values().chain(b.values()).cloned().collect(),
                 false => [&a.values[..], &b.values[..]].concat(),
             };
-            Case { guards: [&a.guards[..], &b.guards[..]].concat(), values, products }
+            ExprCase { guards: [&a.guards[..], &b.guards[..]].concat(), values, products }
         };
         let cases = self.cases.iter().flat_map(|a| other.cases.iter().map(move |b| (a, b)));
-        Terms {
+        ExprTerms {
             cases: cases.map(|(a, b)| pair(a, b)).collect(),
             covers: self.covers && other.covers,
             narrow: [&self.narrow[..], &other.narrow[..]].concat(),
@@ -187,35 +199,35 @@ impl Terms {
 }
 
 /// Multiplies two products; factors of one leaf become one expression, which DataFusion computes.
-fn times(a: &Product, b: &Product) -> Product {
+fn multiply(a: &LeafProduct, b: &LeafProduct) -> LeafProduct {
     let mut factors = a.factors.clone();
     for (leaf, factor) in &b.factors {
         match factors.iter_mut().find(|(l, _)| l == leaf) {
-            Some((_, own)) => *own = own.clone() * factor.clone(),
+            Some((_, product)) => *product = product.clone() * factor.clone(),
             None => factors.push((*leaf, factor.clone())),
         }
     }
-    Product { negative: a.negative ^ b.negative, factors, parts: [&a.parts[..], &b.parts[..]].concat() }
+    LeafProduct { negative: a.negative ^ b.negative, factors, parts: [&a.parts[..], &b.parts[..]].concat() }
 }
 
 /// Splits a `CASE`: a row is in the first branch whose condition is true.
-fn cases(
+fn split_case(
     case: &CaseExpr,
-    spans: impl Fn() -> Reason,
-    part: impl Fn(&Expr) -> Result<Terms, Reason>,
-) -> Result<Terms, Reason> {
+    several_tables: impl Fn() -> UnclaimedReason,
+    part: impl Fn(&Expr) -> Result<ExprTerms, UnclaimedReason>,
+) -> Result<ExprTerms, UnclaimedReason> {
     // The remaining rows, as disjoint lists of guards.
-    let mut left: Vec<Vec<(usize, Expr)>> = vec![Vec::new()];
-    let mut found = Terms { covers: true, ..Terms::default() };
+    let mut remaining: Vec<Vec<(usize, Expr)>> = vec![Vec::new()];
+    let mut split = ExprTerms { covers: true, ..ExprTerms::default() };
     let mut branch = |rows: &[Vec<(usize, Expr)>], value: &Expr| {
         let terms = part(value)?;
         for (guards, case) in rows.iter().flat_map(|g| terms.cases.iter().map(move |case| (g, case))) {
             let guards = [&guards[..], &case.guards[..]].concat();
-            found.cases.push(Case { guards, ..case.clone() });
+            split.cases.push(ExprCase { guards, ..case.clone() });
         }
-        found.covers &= terms.covers;
-        found.narrow.extend(terms.narrow);
-        Ok::<_, Reason>(())
+        split.covers &= terms.covers;
+        split.narrow.extend(terms.narrow);
+        Ok::<_, UnclaimedReason>(())
     };
     for (when, then) in &case.when_then_expr {
         let when = match &case.expr {
@@ -224,52 +236,52 @@ fn cases(
         };
         let mut parts: Vec<(usize, Expr)> = Vec::new();
         for conjunct in split_conjunction(&when) {
-            let [leaf] = leaves_of(conjunct)[..] else { return Err(spans()) };
+            let [leaf] = leaves_of(conjunct)[..] else { return Err(several_tables()) };
             match parts.iter_mut().find(|(l, _)| *l == leaf) {
-                Some((_, own)) => *own = own.clone().and(conjunct.clone()),
+                Some((_, condition)) => *condition = condition.clone().and(conjunct.clone()),
                 None => parts.push((leaf, conjunct.clone())),
             }
         }
         let and = |guards: &Vec<(usize, Expr)>, more: &[(usize, Expr)]| [&guards[..], more].concat();
-        let here: Vec<_> = left.iter().map(|guards| and(guards, &parts)).collect();
-        branch(&here, then)?;
+        let passing: Vec<_> = remaining.iter().map(|guards| and(guards, &parts)).collect();
+        branch(&passing, then)?;
         // The complement of the condition: the first part is not true, or it is and the second is
         // not, ..
         let not = |k: usize| {
-            let (leaf, own) = &parts[k];
-            let rest = (*leaf, Expr::IsNotTrue(Box::new(own.clone())));
+            let (leaf, condition) = &parts[k];
+            let rest = (*leaf, Expr::IsNotTrue(Box::new(condition.clone())));
             parts[..k].iter().cloned().chain([rest]).collect::<Vec<_>>()
         };
-        left = left.iter().flat_map(|guards| (0..parts.len()).map(move |k| and(guards, &not(k)))).collect();
-        if left.len() > MOST_TERMS {
-            return Err(spans());
+        remaining = remaining.iter().flat_map(|guards| (0..parts.len()).map(move |k| and(guards, &not(k)))).collect();
+        if remaining.len() > MAX_TERMS {
+            return Err(several_tables());
         }
     }
     match &case.else_expr {
-        Some(value) => branch(&left, value)?,
-        None => found.covers = false,
+        Some(value) => branch(&remaining, value)?,
+        None => split.covers = false,
     }
-    Ok(found)
+    Ok(split)
 }
 
 /// Splits an integer expression that is cast to a 64-bit number, computing it in that type.
-fn widening(expr: &Expr, number: Number, schema: &DFSchema, home: usize) -> Option<Terms> {
+fn split_widened(expr: &Expr, number: Number, schema: &DFSchema, constant_leaf: usize) -> Option<ExprTerms> {
     let ty = expr.get_type(schema).ok()?;
-    let (wide, most) = match (number, &ty) {
-        (Number::I64, DataType::Int8 | DataType::Int16 | DataType::Int32) => (DataType::Int64, most_of(&ty)?),
-        (Number::F64, ty) if ty.is_signed_integer() => (DataType::Float64, most_of(ty)?),
+    let (wide, max) = match (number, &ty) {
+        (Number::I64, DataType::Int8 | DataType::Int16 | DataType::Int32) => (DataType::Int64, max_value(&ty)?),
+        (Number::F64, ty) if ty.is_signed_integer() => (DataType::Float64, max_value(ty)?),
         _ => return None,
     };
-    let found = widened(expr, &ty, &wide, schema, home)?;
-    if found.len() > MOST_TERMS {
+    let terms = widened_products(expr, &ty, &wide, schema, constant_leaf)?;
+    if terms.len() > MAX_TERMS {
         return None;
     }
-    let products = found.iter().map(|product| product.parts.clone()).collect();
-    Some(Terms { narrow: vec![Narrow { products, most }], ..Terms::always(found) })
+    let products = terms.iter().map(|product| product.parts.clone()).collect();
+    Some(ExprTerms { narrow: vec![NarrowExpr { products, max }], ..ExprTerms::in_every_row(terms) })
 }
 
 /// Returns the largest value of a signed type.
-fn most_of(ty: &DataType) -> Option<u64> {
+fn max_value(ty: &DataType) -> Option<u64> {
     Some(match ty {
         DataType::Int8 => i8::MAX as u64,
         DataType::Int16 => i16::MAX as u64,
@@ -281,18 +293,24 @@ fn most_of(ty: &DataType) -> Option<u64> {
 
 /// Splits an expression whose operators all have type `ty` into products with factors cast to
 /// `wide`.
-fn widened(expr: &Expr, ty: &DataType, wide: &DataType, schema: &DFSchema, home: usize) -> Option<Vec<Product>> {
+fn widened_products(
+    expr: &Expr,
+    ty: &DataType,
+    wide: &DataType,
+    schema: &DFSchema,
+    constant_leaf: usize,
+) -> Option<Vec<LeafProduct>> {
     if expr.get_type(schema).ok()? != *ty {
         return None;
     }
     let leaves = leaves_of(expr);
     if leaves.len() < 2 {
-        let leaf = leaves.first().copied().unwrap_or(home);
+        let leaf = leaves.first().copied().unwrap_or(constant_leaf);
         let factors = vec![(leaf, cast(expr.clone(), wide.clone()))];
-        return Some(vec![Product { negative: false, factors, parts: vec![(leaf, expr.clone())] }]);
+        return Some(vec![LeafProduct { negative: false, factors, parts: vec![(leaf, expr.clone())] }]);
     }
-    let part = |e: &Expr| widened(e, ty, wide, schema, home);
-    let negated = |mut products: Vec<Product>| {
+    let part = |e: &Expr| widened_products(e, ty, wide, schema, constant_leaf);
+    let negated = |mut products: Vec<LeafProduct>| {
         products.iter_mut().for_each(|product| product.negative ^= true);
         products
     };
@@ -303,7 +321,7 @@ fn widened(expr: &Expr, ty: &DataType, wide: &DataType, schema: &DFSchema, home:
         }
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Multiply, right }) => {
             let (left, right) = (part(left)?, part(right)?);
-            left.iter().flat_map(|a| right.iter().map(|b| times(a, b))).collect()
+            left.iter().flat_map(|a| right.iter().map(|b| multiply(a, b))).collect()
         }
         Expr::Negative(arg) => negated(part(arg)?),
         _ => return None,
@@ -311,16 +329,16 @@ fn widened(expr: &Expr, ty: &DataType, wide: &DataType, schema: &DFSchema, home:
 }
 
 /// Returns expressions of one leaf each that are all not NULL exactly if `expr` is not NULL.
-pub(super) fn strict_parts(expr: &Expr, home: usize) -> Result<Vec<(usize, Expr)>, Reason> {
+pub(super) fn strict_parts(expr: &Expr, constant_leaf: usize) -> Result<Vec<(usize, Expr)>, UnclaimedReason> {
     match (&leaves_of(expr)[..], expr) {
-        ([], _) => Ok(vec![(home, expr.clone())]),
+        ([], _) => Ok(vec![(constant_leaf, expr.clone())]),
         ([leaf], _) => Ok(vec![(*leaf, expr.clone())]),
         (
             _,
             Expr::BinaryExpr(BinaryExpr { left, op: Operator::Plus | Operator::Minus | Operator::Multiply, right }),
-        ) => Ok([strict_parts(left, home)?, strict_parts(right, home)?].concat()),
-        (_, Expr::Negative(arg)) => strict_parts(arg, home),
-        _ => Err(Reason::Spans(expr.to_string())),
+        ) => Ok([strict_parts(left, constant_leaf)?, strict_parts(right, constant_leaf)?].concat()),
+        (_, Expr::Negative(arg)) => strict_parts(arg, constant_leaf),
+        _ => Err(UnclaimedReason::SeveralTables(expr.to_string())),
     }
 }
 
@@ -332,7 +350,7 @@ pub(super) fn coalesce_of(expr: &Expr) -> Option<(&Expr, &Expr)> {
             _ => None,
         },
         Expr::Case(CaseExpr { expr: None, when_then_expr, else_expr: Some(y) }) => match &when_then_expr[..] {
-            [(when, x)] if matches!(when.as_ref(), Expr::IsNotNull(asked) if asked == x) => Some((x, y)),
+            [(when, x)] if matches!(when.as_ref(), Expr::IsNotNull(arg) if arg == x) => Some((x, y)),
             _ => None,
         },
         _ => None,

@@ -1,23 +1,23 @@
 //! An upper bound of the rows of a join, from the repeats of keys in its leaves.
 
-use super::Encoded;
+use super::EncodedRegion;
 use super::domain::MISSING;
-use crate::claim::{FieldId, LeafId, Region, Role};
+use crate::claim::{FieldId, LeafId, LeafRole, Region};
 use crate::error::Result;
 use datafusion::common::HashMap;
 use std::cmp::Reverse;
 
-impl Encoded {
+impl EncodedRegion {
     /// Returns an upper bound of the number of rows of the join, which is computed once.
     ///
     /// # Errors
     /// If a tensor cannot be read.
-    pub fn most_rows(&self, region: &Region) -> Result<u128> {
-        if let Some(rows) = self.most_rows.get() {
+    pub fn max_rows(&self, region: &Region) -> Result<u128> {
+        if let Some(rows) = self.max_rows.get() {
             return Ok(*rows);
         }
-        let rows = self.bound_rows(region)?;
-        Ok(*self.most_rows.get_or_init(|| rows))
+        let rows = self.compute_max_rows(region)?;
+        Ok(*self.max_rows.get_or_init(|| rows))
     }
 
     /// Computes the bound. Starting with the rows of one leaf, each further leaf multiplies it by
@@ -27,36 +27,36 @@ impl Encoded {
     ///
     /// # Errors
     /// If a tensor cannot be read.
-    fn bound_rows(&self, region: &Region) -> Result<u128> {
-        let joins = (0..region.leaves.len()).filter(|&leaf| region.leaves[leaf].role == Role::Joins);
-        let mut known = HashMap::new();
-        let rows = joins.map(|leaf| Ok((self.repeats(region, leaf, &[], &mut known)?, leaf)));
+    fn compute_max_rows(&self, region: &Region) -> Result<u128> {
+        let joins = (0..region.leaves.len()).filter(|&leaf| region.leaves[leaf].role == LeafRole::Join);
+        let mut cache = HashMap::new();
+        let rows = joins.map(|leaf| Ok((self.repeats(region, leaf, &[], &mut cache)?, leaf)));
         let mut rows = rows.collect::<Result<Vec<(u64, LeafId)>>>()?;
         rows.sort_unstable_by_key(|&(rows, leaf)| (Reverse(rows), leaf));
         let leaves: Vec<LeafId> = rows.iter().map(|&(_, leaf)| leaf).collect();
         let longest = rows.first().map_or(0, |&(rows, _)| u128::from(rows));
-        let mut most = u128::MAX;
+        let mut max_rows = u128::MAX;
         for (rows, start) in rows {
-            if most <= longest {
+            if max_rows <= longest {
                 break;
             }
             let mut rows = u128::from(rows);
-            let mut met: Vec<FieldId> = region.fields_of(start).collect();
+            let mut bound_fields: Vec<FieldId> = region.fields_of(start).collect();
             let mut rest: Vec<LeafId> = leaves.iter().copied().filter(|&leaf| leaf != start).collect();
             while !rest.is_empty() {
                 let mut next: Option<(u64, usize)> = None;
                 for (k, &leaf) in rest.iter().enumerate() {
-                    let shared: Vec<FieldId> = region.fields_of(leaf).filter(|f| met.contains(f)).collect();
-                    let repeats = self.repeats(region, leaf, &shared, &mut known)?;
+                    let shared: Vec<FieldId> = region.fields_of(leaf).filter(|f| bound_fields.contains(f)).collect();
+                    let repeats = self.repeats(region, leaf, &shared, &mut cache)?;
                     next = next.into_iter().chain([(repeats, k)]).min();
                 }
                 let Some((repeats, k)) = next else { break };
                 rows = rows.saturating_mul(u128::from(repeats));
-                met.extend(region.fields_of(rest.swap_remove(k)));
+                bound_fields.extend(region.fields_of(rest.swap_remove(k)));
             }
-            most = most.min(rows);
+            max_rows = max_rows.min(rows);
         }
-        Ok(most)
+        Ok(max_rows)
     }
 
     /// Returns the largest number of rows of a leaf with equal values in some fields, or a bound of
@@ -66,10 +66,10 @@ impl Encoded {
         region: &Region,
         leaf: LeafId,
         fields: &[FieldId],
-        known: &mut HashMap<(LeafId, Vec<FieldId>), u64>,
+        cache: &mut HashMap<(LeafId, Vec<FieldId>), u64>,
     ) -> Result<u64> {
         let key = (leaf, fields.to_vec());
-        if let Some(repeats) = known.get(&key) {
+        if let Some(repeats) = cache.get(&key) {
             return Ok(*repeats);
         }
         let repeats = match (self.rows(leaf), region.tensor(leaf)) {
@@ -77,61 +77,61 @@ impl Encoded {
             (Some(rows), _) => {
                 let codes: Vec<&[u64]> = fields.iter().map(|&field| rows.codes(field)).collect();
                 let shape: Vec<u64> = fields.iter().map(|&field| self.domain(region, field).size()).collect();
-                most_alike(&codes, &shape)
+                max_equal_rows(&codes, &shape)
             }
             // A coordinate has at most one entry.
             (None, Some((table, _))) if fields.len() == table.shape().len() => 1,
             (None, Some((table, _))) => table.tensor()?.count_stored()?,
             (None, None) => 0,
         };
-        known.insert(key, repeats);
+        cache.insert(key, repeats);
         Ok(repeats)
     }
 }
 
 /// Returns the largest number of rows with equal codes, or a bound of it. Rows with a missing code
 /// do not count.
-fn most_alike(codes: &[&[u64]], shape: &[u64]) -> u64 {
-    most_counted(codes, shape).unwrap_or_else(|| match codes {
-        [codes] => most_repeated(codes),
+fn max_equal_rows(codes: &[&[u64]], shape: &[u64]) -> u64 {
+    max_equal_rows_dense(codes, shape).unwrap_or_else(|| match codes {
+        [codes] => max_equal_codes(codes),
         // Rows with equal codes in all fields are equal in each, so the least count of a single
         // field is a bound.
-        _ => codes.iter().zip(shape).map(|(codes, size)| most_alike(&[*codes], &[*size])).min().unwrap_or(0),
+        _ => codes.iter().zip(shape).map(|(codes, size)| max_equal_rows(&[*codes], &[*size])).min().unwrap_or(0),
     })
 }
 
 /// Returns the largest number of rows with equal codes, by a counter per combination of codes;
 /// `None` if there are far more combinations than rows.
-fn most_counted(codes: &[&[u64]], shape: &[u64]) -> Option<u64> {
+fn max_equal_rows_dense(codes: &[&[u64]], shape: &[u64]) -> Option<u64> {
     let rows = codes.first().map_or(0, |list| list.len());
-    let places = shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d))?;
-    if places > DENSE.max(SPREAD * rows as u64) {
+    let counters = shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d))?;
+    if counters > CHEAP_COUNTERS.max(COUNTERS_PER_ROW * rows as u64) {
         return None;
     }
-    let place = |row: usize| {
-        let mut place = 0;
+    let index = |row: usize| {
+        let mut index = 0;
         for (list, size) in codes.iter().zip(shape) {
             if list[row] == MISSING {
                 return None;
             }
-            place = place * size + list[row];
+            index = index * size + list[row];
         }
-        Some(place)
+        Some(index)
     };
-    let mut counts = vec![0u32; places as usize];
-    (0..rows).filter_map(place).for_each(|place| counts[place as usize] += 1);
+    let mut counts = vec![0u32; counters as usize];
+    (0..rows).filter_map(index).for_each(|index| counts[index as usize] += 1);
     Some(counts.into_iter().max().unwrap_or(0).into())
 }
 
 /// Returns the largest number of rows with the same code.
-fn most_repeated(codes: &[u64]) -> u64 {
+fn max_equal_codes(codes: &[u64]) -> u64 {
     let mut counts: HashMap<u64, u64> = HashMap::with_capacity(codes.len());
     codes.iter().filter(|&&code| code != MISSING).for_each(|&code| *counts.entry(code).or_default() += 1);
     counts.into_values().max().unwrap_or(0)
 }
 
 /// Number of counters that are cheap whatever the number of rows.
-const DENSE: u64 = 1 << 16;
+const CHEAP_COUNTERS: u64 = 1 << 16;
 
 /// Number of counters per row that are cheap.
-const SPREAD: u64 = 4;
+const COUNTERS_PER_ROW: u64 = 4;

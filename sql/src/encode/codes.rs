@@ -3,7 +3,7 @@
 use super::domain::Domain;
 use super::extent;
 use super::leaf::LeafRows;
-use crate::claim::{FieldId, LeafColumn, Nulls, Region};
+use crate::claim::{FieldId, LeafColumn, NullTreatment, Region};
 use crate::error::Result;
 use crate::memory::Allowance;
 use datafusion::arrow::array::ArrayRef;
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A domain, with the codes of its columns.
-pub(super) struct Made {
+pub(super) struct EncodedDomain {
     pub(super) domain: Domain,
     /// The codes of each field in the rows of a leaf: field, leaf, code of each row.
     pub(super) codes: Vec<(FieldId, usize, Arc<Vec<u64>>)>,
@@ -24,13 +24,13 @@ type InputTuple = Vec<Option<(usize, usize)>>;
 
 /// Builds a domain, and the codes of all its columns; leaves that read the same columns share their
 /// codes.
-pub(super) fn domain_of(
+pub(super) fn encode_domain(
     region: &Region,
     domain: usize,
     leaves: &[Option<LeafRows>],
     allowance: &Allowance,
-) -> Result<Made> {
-    let mut places: Vec<(FieldId, usize, Nulls, usize)> = Vec::new();
+) -> Result<EncodedDomain> {
+    let mut tuple_uses: Vec<(FieldId, usize, NullTreatment, usize)> = Vec::new();
     let mut tuples: Vec<Vec<ArrayRef>> = Vec::new();
     let mut numbers: HashMap<InputTuple, usize> = HashMap::new();
     let fields = || region.fields.iter().enumerate().filter(|(_, f)| f.domain == domain);
@@ -41,31 +41,31 @@ pub(super) fn domain_of(
             tuples.push(tuple.iter().map(|c| rows.column(c.column).clone()).collect());
             tuples.len() - 1
         });
-        places.push((field, leaf, nulls, number));
+        tuple_uses.push((field, leaf, nulls, number));
     }
     let rows: usize = tuples.iter().filter_map(|tuple| tuple.first()).map(|column| column.len()).sum();
-    allowance.take("the codes", rows * size_of::<u64>())?;
-    let (made, codes) = Domain::new(&tuples, fields().filter_map(|(field, _)| extent(region, field)).max())?;
-    allowance.take("the values", made.bytes())?;
-    let mut bytes = rows * size_of::<u64>() + made.bytes();
+    allowance.reserve("the codes", rows * size_of::<u64>())?;
+    let (encoded, codes) = Domain::new(&tuples, fields().filter_map(|(field, _)| extent(region, field)).max())?;
+    allowance.reserve("the values", encoded.bytes())?;
+    let mut bytes = rows * size_of::<u64>() + encoded.bytes();
     let codes: Vec<Arc<Vec<u64>>> = codes.into_iter().map(Arc::new).collect();
-    let mut without: HashMap<usize, Arc<Vec<u64>>> = HashMap::new();
-    let mut found = Vec::new();
-    for (field, leaf, nulls, number) in places {
-        let drops = nulls == Nulls::Drop && made.null().is_some();
-        let codes = match (drops, without.get(&number)) {
+    let mut without_nulls: HashMap<usize, Arc<Vec<u64>>> = HashMap::new();
+    let mut field_codes = Vec::new();
+    for (field, leaf, nulls, number) in tuple_uses {
+        let drops = nulls == NullTreatment::Drop && encoded.null().is_some();
+        let codes = match (drops, without_nulls.get(&number)) {
             (false, _) => codes[number].clone(),
             (true, Some(codes)) => codes.clone(),
             (true, None) => {
                 let size = codes[number].len() * size_of::<u64>();
-                allowance.take("the codes", size)?;
+                allowance.reserve("the codes", size)?;
                 bytes += size;
-                let dropped = Arc::new(made.without_nulls(codes[number].to_vec()));
-                without.insert(number, dropped.clone());
+                let dropped = Arc::new(encoded.without_nulls(codes[number].to_vec()));
+                without_nulls.insert(number, dropped.clone());
                 dropped
             }
         };
-        found.push((field, leaf, codes));
+        field_codes.push((field, leaf, codes));
     }
-    Ok(Made { domain: made, codes: found, bytes })
+    Ok(EncodedDomain { domain: encoded, codes: field_codes, bytes })
 }

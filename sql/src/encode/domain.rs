@@ -2,7 +2,7 @@
 
 use super::integers::{Integers, distinct, from_integers};
 use crate::claim::Number;
-use crate::error::{Error, Left, Result};
+use crate::error::{Error, FallbackReason, Result};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt64Array};
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
@@ -19,22 +19,22 @@ pub const MISSING: u64 = u64::MAX;
 #[derive(Debug)]
 pub struct Domain {
     size: u64,
-    values: Values,
+    values: DomainValues,
 }
 
 #[derive(Debug)]
-enum Values {
+enum DomainValues {
     /// The integers from `min` on; the code of NULL follows the last one.
     Range { min: i64, ty: DataType, null: Option<u64> },
     /// The sorted values of a tuple of columns, one array per column, including NULL.
-    Listed { columns: Vec<ArrayRef>, null: Option<u64> },
+    List { columns: Vec<ArrayRef>, null: Option<u64> },
 }
 
 /// Number of codes per row up to which a range is cheaper than a list of values.
-const SPREAD: u128 = 4;
+const MAX_CODES_PER_ROW: u128 = 4;
 
 /// Number of codes that are cheap whatever the number of rows.
-const SMALL: u128 = 1 << 16;
+const SMALL_RANGE: u128 = 1 << 16;
 
 impl Domain {
     /// Returns the domain of the values in tuples of columns, and the codes of each tuple's rows.
@@ -45,7 +45,7 @@ impl Domain {
     /// If Arrow refuses a computation.
     pub fn new(tuples: &[Vec<ArrayRef>], extent: Option<u64>) -> Result<(Domain, Vec<Vec<u64>>)> {
         let columns = tuples.iter().map(|tuple| if let [column] = &tuple[..] { Integers::of(column) } else { None });
-        let Some(columns) = columns.collect::<Option<Vec<Integers>>>() else { return listed_domain(tuples) };
+        let Some(columns) = columns.collect::<Option<Vec<Integers>>>() else { return list_domain(tuples) };
         let ty = tuples.first().map_or(DataType::Int64, |tuple| tuple[0].data_type().clone());
         Ok(range_domain(&columns, &ty, extent).unwrap_or_else(|| integers_domain(&columns, &ty)))
     }
@@ -66,15 +66,15 @@ impl Domain {
     /// If Arrow refuses a computation.
     pub fn decode(&self, codes: &[u64]) -> Result<Vec<ArrayRef>> {
         match &self.values {
-            Values::Range { min, ty, null } => {
+            DomainValues::Range { min, ty, null } => {
                 let value = |&code: &u64| min.wrapping_add(code as i64);
                 let values: Int64Array = match null {
                     None => Int64Array::from_iter_values(codes.iter().map(value)),
                     Some(null) => codes.iter().map(|code| (code != null).then(|| value(code))).collect(),
                 };
-                Ok(vec![from_integers(values, ty).expect("the values are those of the type")])
+                Ok(vec![from_integers(values, ty).expect("the values come from a column of this type")])
             }
-            Values::Listed { columns, .. } => {
+            DomainValues::List { columns, .. } => {
                 let codes = UInt64Array::from_iter_values(codes.iter().copied());
                 Ok(columns.iter().map(|column| take(column, &codes, None)).collect::<Result<_, _>>()?)
             }
@@ -91,10 +91,10 @@ impl Domain {
     }
 
     /// Returns the value of code 0 if value minus code is constant.
-    pub fn first(&self) -> Option<i64> {
+    pub fn range_start(&self) -> Option<i64> {
         match self.values {
-            Values::Range { min, .. } => Some(min),
-            Values::Listed { .. } => None,
+            DomainValues::Range { min, .. } => Some(min),
+            DomainValues::List { .. } => None,
         }
     }
 
@@ -104,10 +104,15 @@ impl Domain {
     /// If the values do not have the number type.
     pub fn numbers(&self, number: Number) -> Result<Tensor> {
         let column = self.decode(&(0..self.size).collect::<Vec<_>>())?.swap_remove(0);
-        let unfit = || Error::Left(Left::Unfit { what: "a value".into(), ty: column.data_type().clone() });
+        let unsupported = || {
+            Error::Fallback(FallbackReason::Unsupported {
+                value: "a distinct value".into(),
+                ty: column.data_type().clone(),
+            })
+        };
         macro_rules! numbers {
             ($arrow:ty) => {{
-                let values = column.as_primitive_opt::<$arrow>().ok_or_else(unfit)?;
+                let values = column.as_primitive_opt::<$arrow>().ok_or_else(unsupported)?;
                 let mut values: Vec<_> = values.iter().map(Option::unwrap_or_default).collect();
                 values.resize(self.size() as usize, Default::default());
                 redpoll_physical::storage::Values::from(values)
@@ -118,8 +123,8 @@ impl Domain {
             Number::U64 => numbers!(UInt64Type),
             Number::F64 => numbers!(Float64Type),
             Number::Decimal(_) => {
-                let values = column.as_primitive_opt::<Decimal128Type>().ok_or_else(unfit)?;
-                let narrow = |v: Option<i128>| i64::try_from(v.unwrap_or_default()).map_err(|_| unfit());
+                let values = column.as_primitive_opt::<Decimal128Type>().ok_or_else(unsupported)?;
+                let narrow = |v: Option<i128>| i64::try_from(v.unwrap_or_default()).map_err(|_| unsupported());
                 let mut values = values.iter().map(narrow).collect::<Result<Vec<i64>>>()?;
                 values.resize(self.size() as usize, 0);
                 redpoll_physical::storage::Values::from(values)
@@ -133,25 +138,30 @@ impl Domain {
     /// Returns the sum of the absolute unscaled values of decimals.
     ///
     /// # Errors
-    /// If the values are no decimals.
-    pub fn mass(&self) -> Result<i128> {
+    /// If the values are not decimals.
+    pub fn absolute_sum(&self) -> Result<i128> {
         let column = self.decode(&(0..self.size).collect::<Vec<_>>())?.swap_remove(0);
-        let unfit = || Error::Left(Left::Unfit { what: "a value".into(), ty: column.data_type().clone() });
-        let values = column.as_primitive_opt::<Decimal128Type>().ok_or_else(unfit)?;
+        let unsupported = || {
+            Error::Fallback(FallbackReason::Unsupported {
+                value: "a distinct value".into(),
+                ty: column.data_type().clone(),
+            })
+        };
+        let values = column.as_primitive_opt::<Decimal128Type>().ok_or_else(unsupported)?;
         Ok(values.iter().flatten().fold(0, |sum: i128, v| sum.saturating_add(v.saturating_abs())))
     }
 
     /// Returns the code of NULL, if it is one of the values.
     pub fn null(&self) -> Option<u64> {
-        let (Values::Range { null, .. } | Values::Listed { null, .. }) = &self.values;
+        let (DomainValues::Range { null, .. } | DomainValues::List { null, .. }) = &self.values;
         *null
     }
 
     /// Returns the size of the values in bytes.
     pub fn bytes(&self) -> usize {
         match &self.values {
-            Values::Range { .. } => 0,
-            Values::Listed { columns, .. } => columns.iter().map(Array::get_array_memory_size).sum(),
+            DomainValues::Range { .. } => 0,
+            DomainValues::List { columns, .. } => columns.iter().map(Array::get_array_memory_size).sum(),
         }
     }
 }
@@ -166,27 +176,27 @@ fn range_domain(columns: &[Integers], ty: &DataType, extent: Option<u64>) -> Opt
             let (min, max) = range.unwrap_or((0, -1));
             let size = u128::try_from(i128::from(max) - i128::from(min) + 1).unwrap_or(0);
             let rows: usize = columns.iter().map(|c| c.values().len()).sum();
-            if size > SMALL.max(SPREAD * rows as u128) {
+            if size > SMALL_RANGE.max(MAX_CODES_PER_ROW * rows as u128) {
                 return None;
             }
             (min, size as u64)
         }
     };
-    let nulls = extent.is_none() && columns.iter().any(|c| c.valid().is_some());
+    let nulls = extent.is_none() && columns.iter().any(|c| c.validity().is_some());
     let null = nulls.then_some(size);
-    let none = null.unwrap_or(MISSING);
+    let null_code = null.unwrap_or(MISSING);
     let code = |value: i64| {
         let code = value.wrapping_sub(min) as u64;
         if value >= min && code < size { code } else { MISSING }
     };
-    let codes = columns.iter().map(|column| match column.valid() {
+    let codes = columns.iter().map(|column| match column.validity() {
         None => column.values().iter().map(|&v| code(v)).collect(),
         Some(valid) => {
-            column.values().iter().zip(valid).map(|(&v, valid)| if valid { code(v) } else { none }).collect()
+            column.values().iter().zip(valid).map(|(&v, valid)| if valid { code(v) } else { null_code }).collect()
         }
     });
     let codes = codes.collect();
-    let values = Values::Range { min, ty: ty.clone(), null };
+    let values = DomainValues::Range { min, ty: ty.clone(), null };
     Some((Domain { size: size + u64::from(nulls), values }, codes))
 }
 
@@ -195,19 +205,20 @@ fn integers_domain(columns: &[Integers], ty: &DataType) -> (Domain, Vec<Vec<u64>
     let (values, codes) = distinct(columns);
     let null = (values.first() == Some(&None)).then_some(0);
     let size = values.len() as u64;
-    let values = from_integers(values.into_iter().collect(), ty).expect("the values are those of the type");
-    (Domain { size, values: Values::Listed { columns: vec![values], null } }, codes)
+    let values = from_integers(values.into_iter().collect(), ty).expect("the values come from a column of this type");
+    (Domain { size, values: DomainValues::List { columns: vec![values], null } }, codes)
 }
 
 /// Returns the domain of values of any type as a sorted list.
-fn listed_domain(tuples: &[Vec<ArrayRef>]) -> Result<(Domain, Vec<Vec<u64>>)> {
+fn list_domain(tuples: &[Vec<ArrayRef>]) -> Result<(Domain, Vec<Vec<u64>>)> {
     let Some(first) = tuples.first() else {
-        return Ok((Domain { size: 0, values: Values::Listed { columns: Vec::new(), null: None } }, Vec::new()));
+        return Ok((Domain { size: 0, values: DomainValues::List { columns: Vec::new(), null: None } }, Vec::new()));
     };
-    let types: Vec<SortField> = first.iter().map(|column| SortField::new(plain(column.data_type()))).collect();
+    let types: Vec<SortField> =
+        first.iter().map(|column| SortField::new(without_dictionary(column.data_type()))).collect();
     let converter = RowConverter::new(types)?;
     let rows = tuples.iter().map(|tuple| {
-        let columns = tuple.iter().map(|c| datafusion::arrow::compute::cast(c, &plain(c.data_type())));
+        let columns = tuple.iter().map(|c| datafusion::arrow::compute::cast(c, &without_dictionary(c.data_type())));
         Ok(converter.convert_columns(&columns.collect::<Result<Vec<_>, _>>()?)?)
     });
     let rows: Vec<Rows> = rows.collect::<Result<_>>()?;
@@ -215,14 +226,14 @@ fn listed_domain(tuples: &[Vec<ArrayRef>]) -> Result<(Domain, Vec<Vec<u64>>)> {
     let mut distinct: Vec<(&[u8], usize, usize)> = Vec::new();
     let mut codes: Vec<Vec<u64>> = Vec::with_capacity(rows.len());
     for (tuple, rows) in rows.iter().enumerate() {
-        let own = (0..rows.num_rows()).map(|k| {
+        let row_codes = (0..rows.num_rows()).map(|k| {
             let row = rows.row_data(k);
             *numbers.entry(row).or_insert_with(|| {
                 distinct.push((row, tuple, k));
                 distinct.len() as u64 - 1
             })
         });
-        codes.push(own.collect());
+        codes.push(row_codes.collect());
     }
     let mut order: Vec<usize> = (0..distinct.len()).collect();
     order.sort_unstable_by_key(|&k| distinct[k].0);
@@ -233,13 +244,13 @@ fn listed_domain(tuples: &[Vec<ArrayRef>]) -> Result<(Domain, Vec<Vec<u64>>)> {
     let columns = converter.convert_rows(sorted)?;
     // NULL sorts first.
     let null = matches!(&columns[..], [column] if column.logical_null_count() > 0).then_some(0);
-    Ok((Domain { size: order.len() as u64, values: Values::Listed { columns, null } }, codes))
+    Ok((Domain { size: order.len() as u64, values: DomainValues::List { columns, null } }, codes))
 }
 
 /// Returns the type without dictionaries, whose keys have an order of their own.
-pub(super) fn plain(ty: &DataType) -> DataType {
+pub(super) fn without_dictionary(ty: &DataType) -> DataType {
     match ty {
-        DataType::Dictionary(_, value) => plain(value),
+        DataType::Dictionary(_, value) => without_dictionary(value),
         ty => ty.clone(),
     }
 }

@@ -1,21 +1,21 @@
 //! Columns of minima and maxima, as codes that grow towards that end.
 
-use super::Encoded;
+use super::EncodedRegion;
 use super::domain::{Domain, MISSING};
-use crate::claim::{End, LeafColumn};
+use crate::claim::{Extremum, LeafColumn};
 use crate::error::Result;
 use datafusion::arrow::array::ArrayRef;
 use std::sync::{Arc, PoisonError};
 
 /// The values of a column, with codes from 1 that grow towards an end of their order.
 #[derive(Debug)]
-pub struct Extremes {
+pub struct ExtremeCodes {
     domain: Domain,
-    end: End,
+    extremum: Extremum,
     codes: Vec<u64>,
 }
 
-impl Encoded {
+impl EncodedRegion {
     /// Returns the codes of a column for an end, which are computed once.
     ///
     /// # Errors
@@ -23,34 +23,34 @@ impl Encoded {
     ///
     /// # Panics
     /// If the leaf is a tensor.
-    pub fn extremes(&self, column: LeafColumn, end: End) -> Result<Arc<Extremes>> {
-        let mut made = self.extremes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(extremes) = made.get(&(column, end)) {
+    pub fn extremes(&self, column: LeafColumn, extremum: Extremum) -> Result<Arc<ExtremeCodes>> {
+        let mut cache = self.extremes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(extremes) = cache.get(&(column, extremum)) {
             return Ok(extremes.clone());
         }
         let rows = self.rows(column.leaf).expect("the leaf has rows");
-        self.allowance.take("the codes", rows.len() * size_of::<u64>())?;
+        self.allowance.reserve("the codes", rows.len() * size_of::<u64>())?;
         let (domain, codes) = Domain::new(&[vec![rows.column(column.column).clone()]], None)?;
         let codes = domain.without_nulls(codes.into_iter().next().unwrap_or_default());
-        let mut extremes = Extremes { domain, end, codes: Vec::new() };
+        let mut extremes = ExtremeCodes { domain, extremum, codes: Vec::new() };
         extremes.codes =
-            codes.into_iter().map(|code| if code == MISSING { 0 } else { extremes.towards_end(code) }).collect();
+            codes.into_iter().map(|code| if code == MISSING { 0 } else { extremes.encode(code) }).collect();
         let extremes = Arc::new(extremes);
-        made.insert((column, end), extremes.clone());
+        cache.insert((column, extremum), extremes.clone());
         Ok(extremes)
     }
 }
 
-impl Extremes {
+impl ExtremeCodes {
     /// Returns the code of each row; 0 for NULL.
     pub fn codes(&self) -> &[u64] {
         &self.codes
     }
 
-    fn towards_end(&self, code: u64) -> u64 {
-        match self.end {
-            End::Max => code + 1,
-            End::Min => self.domain.size() - code,
+    fn encode(&self, code: u64) -> u64 {
+        match self.extremum {
+            Extremum::Max => code + 1,
+            Extremum::Min => self.domain.size() - code,
         }
     }
 
@@ -59,9 +59,9 @@ impl Extremes {
     /// # Errors
     /// If Arrow refuses a computation.
     pub fn decode(&self, codes: &[u64]) -> Result<ArrayRef> {
-        let codes: Vec<u64> = match self.end {
-            End::Max => codes.iter().map(|c| c.saturating_sub(1)).collect(),
-            End::Min => codes.iter().map(|c| self.domain.size() - (*c).max(1)).collect(),
+        let codes: Vec<u64> = match self.extremum {
+            Extremum::Max => codes.iter().map(|c| c.saturating_sub(1)).collect(),
+            Extremum::Min => codes.iter().map(|c| self.domain.size() - (*c).max(1)).collect(),
         };
         Ok(self.domain.decode(&codes)?.swap_remove(0))
     }

@@ -6,9 +6,9 @@
 
 use super::leaf::LeafRows;
 use super::limbs::Limb;
-use super::order::{compare, in_order};
+use super::order::{compare, sort_rows};
 use crate::claim::Number;
-use crate::error::{Error, Left, Result};
+use crate::error::{Error, FallbackReason, Result};
 use crate::semiring::{Semiring, scalars};
 use datafusion::arrow::array::{Array as _, ArrayRef, AsArray, PrimitiveArray};
 use datafusion::arrow::datatypes::{ArrowPrimitiveType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
@@ -35,9 +35,9 @@ impl<'a> Groups<'a> {
     /// Groups the rows of a leaf that have values in the columns `valid` by codes; `shape` is the
     /// number of codes of each field.
     pub(super) fn new(leaf: &LeafRows, (codes, shape): (Vec<&'a [u64]>, &[u64]), valid: &[usize]) -> Groups<'a> {
-        let passing = leaf.passing(&codes, valid);
+        let passing = leaf.passing_rows(&codes, valid);
         let rows = passing.as_ref().map_or(leaf.len(), Vec::len);
-        let order = in_order(passing, rows, &codes, shape);
+        let order = sort_rows(passing, rows, &codes, shape);
         let mut groups = Groups { codes, order, starts: None, len: rows, levels: None };
         let starts_group = |groups: &Groups<'_>, k: usize| k == 0 || groups.compare(k - 1, k).is_ne();
         groups.len = (0..rows).filter(|&k| starts_group(&groups, k)).count();
@@ -56,7 +56,7 @@ impl<'a> Groups<'a> {
     }
 
     /// Returns whether every group has one row.
-    pub(super) fn are_rows(&self) -> bool {
+    pub(super) fn has_single_rows(&self) -> bool {
         self.starts.is_none()
     }
 
@@ -76,12 +76,12 @@ impl<'a> Groups<'a> {
     }
 
     /// Returns the first row of each group.
-    fn firsts(&self) -> impl Iterator<Item = usize> + Clone {
+    fn first_rows(&self) -> impl Iterator<Item = usize> + Clone {
         (0..self.len).map(|group| self.row(self.range(group).start))
     }
 
     /// Returns the result of `fold` over the rows of each group.
-    fn each<T>(&self, fold: impl Fn(&mut dyn Iterator<Item = usize>) -> T) -> Vec<T> {
+    fn fold_each<T>(&self, fold: impl Fn(&mut dyn Iterator<Item = usize>) -> T) -> Vec<T> {
         (0..self.len).map(|group| fold(&mut self.range(group).map(|k| self.row(k)))).collect()
     }
 
@@ -95,7 +95,7 @@ impl<'a> Groups<'a> {
                 false => self.build::<i64, u64>(shape, dense),
             });
         }
-        self.levels.as_deref().expect("they have been made")
+        self.levels.as_deref().expect("the levels have just been built")
     }
 
     /// Builds [`Groups::levels`] with position type `P` and coordinate type `C`.
@@ -104,15 +104,16 @@ impl<'a> Groups<'a> {
         P: Element + TryFrom<usize>,
         C: Element + TryFrom<u64>,
     {
-        let position = |p: usize| P::try_from(p).ok().expect("there are not more groups");
+        let position =
+            |p: usize| P::try_from(p).ok().expect("positions fit the type that the number of groups has chosen");
         let rank = shape.len();
         let parents = |k: usize| if k == 1 && dense { shape[0] as usize } else { self.len };
         let mut ptr: Vec<Vec<P>> = (0..rank).map(|k| Vec::with_capacity(parents(k) + 2)).collect();
         let mut idx: Vec<Vec<C>> = (0..rank).map(|_| Vec::with_capacity(self.len)).collect();
-        let mut before: Option<usize> = None;
-        for row in self.firsts() {
+        let mut previous: Option<usize> = None;
+        for row in self.first_rows() {
             // The first level at which this group differs from the previous one.
-            let from = before.map_or(0, |b| self.codes.iter().take_while(|codes| codes[b] == codes[row]).count());
+            let from = previous.map_or(0, |b| self.codes.iter().take_while(|codes| codes[b] == codes[row]).count());
             for k in from..rank {
                 if k > from {
                     let parent = if k == 1 && dense { self.codes[0][row] as usize } else { ptr[k].len() };
@@ -123,7 +124,7 @@ impl<'a> Groups<'a> {
                     idx[k].push(C::try_from(self.codes[k][row]).ok().expect("codes are below the size of their field"));
                 }
             }
-            before = Some(row);
+            previous = Some(row);
         }
         for k in 0..rank {
             let parents = match k {
@@ -146,29 +147,29 @@ impl<'a> Groups<'a> {
 
     /// Returns the values of groups; with a `size`, as a dense vector that has `fill` at the other
     /// coordinates.
-    pub(super) fn placed<T: Clone>(&self, values: Vec<T>, fill: &T, size: Option<u64>) -> Vec<T> {
+    pub(super) fn layout<T: Clone>(&self, values: Vec<T>, fill: &T, size: Option<u64>) -> Vec<T> {
         let Some(size) = size else { return values };
         let mut all = vec![fill.clone(); size as usize];
-        self.firsts().zip(values).for_each(|(row, value)| all[self.codes[0][row] as usize] = value);
+        self.first_rows().zip(values).for_each(|(row, value)| all[self.codes[0][row] as usize] = value);
         all
     }
 
     /// Returns true for each group.
-    pub(super) fn exist(&self, size: Option<u64>) -> Result<Values> {
-        let there = Array::from_bools(self.placed(vec![true; self.len], &false, size));
-        Ok(Values::try_new(DType::BOOL, vec![there])?)
+    pub(super) fn presence(&self, size: Option<u64>) -> Result<Values> {
+        let presence = Array::from_bools(self.layout(vec![true; self.len], &false, size));
+        Ok(Values::try_new(DType::BOOL, vec![presence])?)
     }
 
     /// Returns the number of rows of each group.
     pub(super) fn counts(&self, size: Option<u64>) -> Values {
         let counts = (0..self.len).map(|group| self.range(group).len() as i64).collect();
-        Values::from(self.placed(counts, &0, size))
+        Values::from(self.layout(counts, &0, size))
     }
 
     /// Returns the sum of a column in each group, and the fill value.
     pub(super) fn sums(&self, column: &ArrayRef, number: Number, size: Option<u64>) -> Result<(Values, Scalar)> {
         Ok(match number {
-            Number::Decimal(_) => return Err(unfit(column)),
+            Number::Decimal(_) => return Err(unsupported(column)),
             Number::I64 => (self.sum::<Int64Type>(column, i64::wrapping_add, size)?, Scalar::I64(0)),
             Number::U64 => (self.sum::<UInt64Type>(column, u64::wrapping_add, size)?, Scalar::U64(0)),
             Number::F64 => (self.sum::<Float64Type>(column, |a, b| a + b, size)?, Scalar::F64(0.0)),
@@ -187,42 +188,44 @@ impl<'a> Groups<'a> {
         Values: From<Vec<A::Native>>,
     {
         let values = primitives::<A>(column)?.values();
-        let sums = self.each(|rows| rows.fold(A::Native::default(), |sum, row| plus(sum, values[row])));
-        Ok(Values::from(self.placed(sums, &A::Native::default(), size)))
+        let sums = self.fold_each(|rows| rows.fold(A::Native::default(), |sum, row| plus(sum, values[row])));
+        Ok(Values::from(self.layout(sums, &A::Native::default(), size)))
     }
 
     /// Returns the sum of a limb of a column in each group.
     pub(super) fn limbs(&self, column: &ArrayRef, limb: Limb, size: Option<u64>) -> Result<Values> {
         let values = primitives::<Decimal128Type>(column)?.values();
-        let sums: Vec<i64> = self.each(|rows| rows.map(|row| limb.of(values[row])).sum());
-        Ok(Values::from(self.placed(sums, &0, size)))
+        let sums: Vec<i64> = self.fold_each(|rows| rows.map(|row| limb.extract(values[row])).sum());
+        Ok(Values::from(self.layout(sums, &0, size)))
     }
 
     /// Returns the fold of a column over a semiring in each group.
-    pub(super) fn folded(&self, column: &ArrayRef, semiring: &Semiring, size: Option<u64>) -> Result<Values> {
+    pub(super) fn semiring_folds(&self, column: &ArrayRef, semiring: &Semiring, size: Option<u64>) -> Result<Values> {
         let values = scalars(column);
         let fold = |rows: &mut dyn Iterator<Item = usize>| {
             let folded = rows.filter_map(|row| values[row].clone()).map(Ok).reduce(|a, b| semiring.add(&a?, &b?));
-            folded.unwrap_or_else(|| Ok(semiring.zero())).map_err(|e| Left::Raised { what: e.to_string() })
+            folded
+                .unwrap_or_else(|| Ok(semiring.zero()))
+                .map_err(|e| FallbackReason::EarlyError { error: e.to_string() })
         };
-        let folded = self.each(fold).into_iter().collect::<Result<Vec<Scalar>, Left>>()?;
-        let folded = self.placed(folded, &semiring.zero(), size);
-        Ok(Values::from_scalars(DType::from(semiring.number().prim()), &folded)?)
+        let folds = self.fold_each(fold).into_iter().collect::<Result<Vec<Scalar>, FallbackReason>>()?;
+        let folds = self.layout(folds, &semiring.zero(), size);
+        Ok(Values::from_scalars(DType::from(semiring.number().prim()), &folds)?)
     }
 
     /// Returns the largest code of each group; the fill value is 0.
-    pub(super) fn largest(&self, codes: &[u64], size: Option<u64>) -> Values {
-        let largest = self.each(|rows| rows.map(|row| codes[row]).max().unwrap_or(0));
-        Values::from(self.placed(largest, &0, size))
+    pub(super) fn largest_codes(&self, codes: &[u64], size: Option<u64>) -> Values {
+        let largest = self.fold_each(|rows| rows.map(|row| codes[row]).max().unwrap_or(0));
+        Values::from(self.layout(largest, &0, size))
     }
 }
 
-fn unfit(column: &ArrayRef) -> Error {
-    Error::Left(Left::Unfit { what: "a factor".into(), ty: column.data_type().clone() })
+fn unsupported(column: &ArrayRef) -> Error {
+    Error::Fallback(FallbackReason::Unsupported { value: "a factor".into(), ty: column.data_type().clone() })
 }
 
 fn primitives<A: ArrowPrimitiveType>(column: &ArrayRef) -> Result<&PrimitiveArray<A>> {
-    column.as_primitive_opt::<A>().ok_or_else(|| unfit(column))
+    column.as_primitive_opt::<A>().ok_or_else(|| unsupported(column))
 }
 
 #[cfg(test)]
@@ -235,7 +238,7 @@ mod tests {
     use std::sync::Arc;
 
     /// Returns pseudo-random numbers below `bound`.
-    fn drawn(count: usize, bound: u64, seed: u64) -> Vec<u64> {
+    fn random_codes(count: usize, bound: u64, seed: u64) -> Vec<u64> {
         let mut state = seed;
         let draw = |_| {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -260,22 +263,26 @@ mod tests {
             codes
         };
         let cases = [
-            (vec![drawn(1000, 50, 1), drawn(1000, 40, 2)], vec![50, 40]),
-            (vec![sorted(drawn(1000, 900, 3)), drawn(1000, 7, 4), drawn(1000, 5, 5)], vec![900, 7, 5]),
-            (vec![sorted(drawn(1000, 3, 6)), drawn(1000, 1 << 40, 7)], vec![3, 1 << 40]),
-            (vec![drawn(300, 1 << 20, 8), drawn(300, 1 << 62, 9)], vec![1 << 20, 1 << 62]),
+            (vec![random_codes(1000, 50, 1), random_codes(1000, 40, 2)], vec![50, 40]),
+            (
+                vec![sorted(random_codes(1000, 900, 3)), random_codes(1000, 7, 4), random_codes(1000, 5, 5)],
+                vec![900, 7, 5],
+            ),
+            (vec![sorted(random_codes(1000, 3, 6)), random_codes(1000, 1 << 40, 7)], vec![3, 1 << 40]),
+            (vec![random_codes(300, 1 << 20, 8), random_codes(300, 1 << 62, 9)], vec![1 << 20, 1 << 62]),
             (vec![(0..500).collect()], vec![500]),
             (vec![vec![0, 1, super::super::MISSING, 1]], vec![2]),
             (vec![Vec::new(), Vec::new()], vec![4, 5]),
         ];
         for (codes, shape) in cases {
             let mut groups = groups(&codes, &shape);
-            let mut places: Vec<Vec<u64>> = (0..codes[0].len()).map(|k| codes.iter().map(|c| c[k]).collect()).collect();
-            places.retain(|place| !place.contains(&super::super::MISSING));
-            let rows = places.len();
-            places.sort_unstable();
-            places.dedup();
-            assert_eq!((groups.len(), groups.are_rows()), (places.len(), rows == places.len()));
+            let mut entries: Vec<Vec<u64>> =
+                (0..codes[0].len()).map(|k| codes.iter().map(|c| c[k]).collect()).collect();
+            entries.retain(|entry| !entry.contains(&super::super::MISSING));
+            let rows = entries.len();
+            entries.sort_unstable();
+            entries.dedup();
+            assert_eq!((groups.len(), groups.has_single_rows()), (entries.len(), rows == entries.len()));
             for first in [LevelKind::Dense, LevelKind::SparseList] {
                 let dense = first == LevelKind::Dense;
                 if dense && shape[0] > 1000 || shape.len() == 1 {
@@ -288,21 +295,21 @@ mod tests {
                     leaf: LeafKind::Pattern,
                 };
                 let ty = TensorType { shape: shape.clone(), dtype: DType::BOOL, fill: Scalar::Bool(false), format };
-                let coordinates = (0..shape.len()).map(|k| places.iter().map(|place| place[k]).collect()).collect();
-                let values = Values::pattern(places.len()).unwrap();
+                let coordinates = (0..shape.len()).map(|k| entries.iter().map(|entry| entry[k]).collect()).collect();
+                let values = Values::pattern(entries.len()).unwrap();
                 let triples = Triples { coordinates, shape: shape.clone(), values };
                 let (expected, _) = Tensor::from_triples(ty.clone(), &triples, Duplicates::Error).unwrap();
                 groups.levels = None;
                 let found = Tensor::try_new(ty, groups.levels(&shape, dense).to_vec(), Vec::new()).unwrap();
                 let stored = |tensor: &Tensor| {
                     let mut all = Vec::new();
-                    tensor.for_each_stored(|place, position| all.push((place.to_vec(), position)));
+                    tensor.for_each_stored(|entry, position| all.push((entry.to_vec(), position)));
                     all
                 };
                 assert_eq!(stored(&found), stored(&expected));
             }
-            let firsts = groups.firsts().map(|row| codes.iter().map(|c| c[row]).collect());
-            assert_eq!(firsts.collect::<Vec<Vec<u64>>>(), places);
+            let first_rows = groups.first_rows().map(|row| codes.iter().map(|c| c[row]).collect());
+            assert_eq!(first_rows.collect::<Vec<Vec<u64>>>(), entries);
             let ascend = |g: usize| groups.range(g).map(|k| groups.row(k)).is_sorted();
             assert!((0..groups.len()).all(ascend), "rows of a group keep their order");
         }

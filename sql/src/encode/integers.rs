@@ -40,7 +40,7 @@ impl Integers {
     }
 
     /// Returns the validity of rows; `None` if no row is NULL.
-    pub(super) fn valid(&self) -> Option<&NullBuffer> {
+    pub(super) fn validity(&self) -> Option<&NullBuffer> {
         self.values.nulls().filter(|nulls| nulls.null_count() > 0)
     }
 
@@ -55,23 +55,23 @@ impl Integers {
 /// row's value.
 pub(super) fn distinct(columns: &[Integers]) -> (Vec<Option<i64>>, Vec<Vec<u64>>) {
     let mut numbers: HashMap<i64, u64> = HashMap::new();
-    let mut found: Vec<i64> = Vec::new();
+    let mut values: Vec<i64> = Vec::new();
     let mut codes: Vec<Vec<u64>> = Vec::with_capacity(columns.len());
     for column in columns {
         // Adjacent rows often have the same value.
-        let mut before = None;
-        let number = |&value: &i64| match before {
-            Some((known, number)) if known == value => number,
+        let mut previous = None;
+        let number = |&value: &i64| match previous {
+            Some((previous, number)) if previous == value => number,
             _ => {
                 let number = *numbers.entry(value).or_insert_with(|| {
-                    found.push(value);
-                    found.len() as u64 - 1
+                    values.push(value);
+                    values.len() as u64 - 1
                 });
-                before = Some((value, number));
+                previous = Some((value, number));
                 number
             }
         };
-        codes.push(match column.valid() {
+        codes.push(match column.validity() {
             None => column.values().iter().map(number).collect(),
             Some(valid) => {
                 let mut number = number;
@@ -80,15 +80,15 @@ pub(super) fn distinct(columns: &[Integers]) -> (Vec<Option<i64>>, Vec<Vec<u64>>
             }
         });
     }
-    let nulls = columns.iter().any(|column| column.valid().is_some());
-    let mut order: Vec<usize> = (0..found.len()).collect();
-    order.sort_unstable_by_key(|&number| found[number]);
-    let mut rank = vec![0u64; found.len()];
+    let nulls = columns.iter().any(|column| column.validity().is_some());
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_unstable_by_key(|&number| values[number]);
+    let mut rank = vec![0u64; values.len()];
     (u64::from(nulls)..).zip(&order).for_each(|(code, &number)| rank[number] = code);
     let ranked = |code: &mut u64| *code = if *code == NONE { 0 } else { rank[*code as usize] };
     codes.iter_mut().flatten().for_each(ranked);
-    let values = order.into_iter().map(|number| Some(found[number]));
-    (nulls.then_some(None).into_iter().chain(values).collect(), codes)
+    let sorted = order.into_iter().map(|number| Some(values[number]));
+    (nulls.then_some(None).into_iter().chain(sorted).collect(), codes)
 }
 
 /// The marker of NULLs, which have no number.

@@ -69,7 +69,7 @@ impl LeafRows {
 
     /// Returns the rows without a missing code, and without a NULL in the columns `valid`,
     /// ascending; `None` if these are all rows.
-    pub fn passing(&self, codes: &[&[u64]], valid: &[usize]) -> Option<Vec<u32>> {
+    pub fn passing_rows(&self, codes: &[&[u64]], valid: &[usize]) -> Option<Vec<u32>> {
         let columns: Vec<_> = valid.iter().filter_map(|&c| self.column(c).logical_nulls()).collect();
         let passes =
             |&k: &usize| codes.iter().all(|c| c[k] != MISSING) && columns.iter().all(|nulls| nulls.is_valid(k));

@@ -5,9 +5,9 @@
 //! of its limbs. The width leaves room for the largest number of rows of the join; the limbs of
 //! several factors share the remaining bits.
 
-use super::Encoded;
+use super::EncodedRegion;
 use crate::claim::{LeafColumn, Region};
-use crate::error::{Error, Left, Result};
+use crate::error::{Error, FallbackReason, Result};
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::datatypes::Decimal128Type;
 
@@ -22,7 +22,7 @@ pub struct Limb {
 
 impl Limb {
     /// Returns this limb of a value.
-    pub fn of(self, value: i128) -> i64 {
+    pub fn extract(self, value: i128) -> i64 {
         let rest = value >> self.shift;
         match self.width {
             Some(width) => (rest & ((1 << width) - 1)) as i64,
@@ -32,37 +32,41 @@ impl Limb {
 }
 
 /// The smallest width of limbs for which one fold per limb pays.
-const NARROWEST: u32 = 8;
+const MIN_WIDTH: u32 = 8;
 
-impl Encoded {
+impl EncodedRegion {
     /// Returns the number of bits that the limbs of a product's factors may have together without
     /// overflow of the sum over all rows of the join.
     ///
     /// # Errors
     /// If a tensor cannot be read.
-    pub fn room(&self, region: &Region) -> Result<u32> {
-        let rows = self.most_rows(region)?;
+    pub fn limb_bits(&self, region: &Region) -> Result<u32> {
+        let rows = self.max_rows(region)?;
         Ok(62u32.saturating_sub(u128::BITS - rows.leading_zeros()))
     }
 
-    /// Returns the limbs of a decimal column, of at most `room` bits each.
+    /// Returns the limbs of a decimal column, of at most `bits_per_limb` bits each.
     ///
     /// # Errors
-    /// If `room` is too small.
-    pub fn limbs(&self, column: LeafColumn, room: u32) -> Result<Vec<Limb>> {
+    /// If `bits_per_limb` is too small.
+    pub fn limbs(&self, column: LeafColumn, bits_per_limb: u32) -> Result<Vec<Limb>> {
         let array = self.rows(column.leaf).expect("the leaf has rows").column(column.column);
-        let unfit =
-            || Error::Left(Left::Unfit { what: "a sum over so many rows".into(), ty: array.data_type().clone() });
-        let values = array.as_primitive_opt::<Decimal128Type>().ok_or_else(unfit)?;
+        let unsupported = || {
+            Error::Fallback(FallbackReason::Unsupported {
+                value: "a sum over this many rows".into(),
+                ty: array.data_type().clone(),
+            })
+        };
+        let values = array.as_primitive_opt::<Decimal128Type>().ok_or_else(unsupported)?;
         let bits = values.iter().flatten().map(|v| 128 - v.unsigned_abs().leading_zeros()).max().unwrap_or(0);
-        if bits <= room {
+        if bits <= bits_per_limb {
             return Ok(vec![Limb { shift: 0, width: None }]);
         }
-        if room < NARROWEST {
-            return Err(unfit());
+        if bits_per_limb < MIN_WIDTH {
+            return Err(unsupported());
         }
-        let shifts: Vec<u32> = (0..bits).step_by(room as usize).collect();
-        let limb = |(k, &shift): (usize, &u32)| Limb { shift, width: (k + 1 < shifts.len()).then_some(room) };
+        let shifts: Vec<u32> = (0..bits).step_by(bits_per_limb as usize).collect();
+        let limb = |(k, &shift): (usize, &u32)| Limb { shift, width: (k + 1 < shifts.len()).then_some(bits_per_limb) };
         Ok(shifts.iter().enumerate().map(limb).collect())
     }
 }
@@ -77,7 +81,7 @@ mod tests {
         let limbs =
             [Limb { shift: 0, width: Some(40) }, Limb { shift: 40, width: Some(40) }, Limb { shift: 80, width: None }];
         for value in [0, 1, -1, 1 << 39, -(1 << 40), (1 << 120) - 7, -(1 << 120) + 7, i128::from(i64::MIN)] {
-            let sum: i128 = limbs.iter().map(|limb| i128::from(limb.of(value)) << limb.shift).sum();
+            let sum: i128 = limbs.iter().map(|limb| i128::from(limb.extract(value)) << limb.shift).sum();
             assert_eq!(sum, value);
         }
     }

@@ -1,35 +1,41 @@
 //! Bounds of values, where they decide whether the order of computation may change.
 
-use super::Encoded;
-use crate::claim::{Case, ColumnInfo, FieldId, LeafColumn, Narrow, Number, Region, Role, Sum, Term};
-use crate::error::{Left, Result};
+use super::EncodedRegion;
+use crate::claim::{
+    ColumnInfo, FieldId, LeafColumn, LeafRole, NarrowSum, Number, Region, SumCase, SumOfProducts, SumTerm,
+};
+use crate::error::{FallbackReason, Result};
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Float64Type};
 
 /// Sums below this bound overflow in no order of computation.
-const BOUND: f64 = 1e300;
+const MAX_SUM: f64 = 1e300;
 
-impl Encoded {
+impl EncodedRegion {
     /// Checks that a sum has the same result in every order of computation, and that narrow
     /// integers do not overflow.
     ///
     /// # Errors
     /// If the result may differ, or a tensor cannot be read.
-    pub fn check(&self, region: &Region, sum: &Sum) -> Result<()> {
+    pub fn check_sum(&self, region: &Region, sum: &SumOfProducts) -> Result<()> {
         for narrow in &sum.narrow {
             self.check_narrow(region, narrow)?;
         }
-        let terms: Vec<&Term> = sum.terms().collect();
-        // A sum of one column meets infinities, or overflows, in every order.
+        let terms: Vec<&SumTerm> = sum.terms().collect();
+        // A sum of one column overflows in every order or in none.
         if sum.ty != Number::F64 || terms.len() < 2 && terms.iter().all(|term| term.factors.len() < 2) {
             return Ok(());
         }
         let mut total = 0.0;
         for term in terms {
-            total += self.most(region, term)?;
+            total += self.max_absolute_sum(region, term)?;
         }
-        if total < BOUND { Ok(()) } else { Err(Left::Unbounded { what: shown(region, sum) }.into()) }
+        if total < MAX_SUM {
+            Ok(())
+        } else {
+            Err(FallbackReason::Unbounded { values: describe_sum(region, sum) }.into())
+        }
     }
 
     /// Checks that floats are finite, so that no product of them is NaN.
@@ -38,8 +44,8 @@ impl Encoded {
     /// If a value is infinite or NaN, or a tensor cannot be read.
     pub fn check_finite(&self, region: &Region, columns: &[LeafColumn]) -> Result<()> {
         for &column in columns {
-            if !self.numbers(region, column)?.iter().all(|v| v.is_finite()) {
-                return Err(Left::Unbounded { what: format!("`{}`", region.column(column).name) }.into());
+            if !self.float_values(region, column)?.iter().all(|v| v.is_finite()) {
+                return Err(FallbackReason::Unbounded { values: format!("`{}`", region.column(column).name) }.into());
             }
         }
         Ok(())
@@ -50,11 +56,11 @@ impl Encoded {
     /// # Errors
     /// If it may not fit.
     pub fn check_distinct(&self, region: &Region, field: FieldId, column: LeafColumn) -> Result<()> {
-        if self.domain(region, field).mass()? < i128::from(i64::MAX) {
+        if self.domain(region, field).absolute_sum()? < i128::from(i64::MAX) {
             return Ok(());
         }
         let ColumnInfo { name, ty } = region.column(column);
-        Err(Left::Unfit { what: format!("the sum of distinct `{name}`"), ty: ty.clone() }.into())
+        Err(FallbackReason::Unsupported { value: format!("the sum of distinct `{name}`"), ty: ty.clone() }.into())
     }
 
     /// Checks that a column has no NaN. DataFusion's `min` and `max` return or ignore a NaN,
@@ -64,25 +70,25 @@ impl Encoded {
     /// If the column has a NaN.
     pub fn check_ordered(&self, region: &Region, column: LeafColumn) -> Result<()> {
         let floats = region.column(column).ty.is_floating();
-        if floats && self.numbers(region, column)?.iter().any(|v| v.is_nan()) {
-            return Err(Left::Unbounded { what: format!("`{}`", region.column(column).name) }.into());
+        if floats && self.float_values(region, column)?.iter().any(|v| v.is_nan()) {
+            return Err(FallbackReason::Unbounded { values: format!("`{}`", region.column(column).name) }.into());
         }
         Ok(())
     }
 
     /// Returns a bound of the sum of a product's absolute values over any rows of the join, which
     /// also bounds its partial results.
-    fn most(&self, region: &Region, term: &Term) -> Result<f64> {
-        let mut most = 1.0;
-        for leaf in (0..region.leaves.len()).filter(|&leaf| region.leaves[leaf].role == Role::Joins) {
-            let own = match term.factors.iter().find(|factor| factor.leaf == leaf) {
-                Some(factor) => self.mass(region, *factor)?,
+    fn max_absolute_sum(&self, region: &Region, term: &SumTerm) -> Result<f64> {
+        let mut max = 1.0;
+        for leaf in (0..region.leaves.len()).filter(|&leaf| region.leaves[leaf].role == LeafRole::Join) {
+            let leaf_max = match term.factors.iter().find(|factor| factor.leaf == leaf) {
+                Some(factor) => self.absolute_sum(region, *factor)?,
                 None => self.count(region, leaf)? as f64,
             };
             // `max` ignores NaN, so a NaN becomes infinity.
-            most *= if own.is_nan() { f64::INFINITY } else { own.max(1.0) };
+            max *= if leaf_max.is_nan() { f64::INFINITY } else { leaf_max.max(1.0) };
         }
-        Ok(most)
+        Ok(max)
     }
 
     /// Returns the number of rows of a leaf.
@@ -101,12 +107,12 @@ impl Encoded {
     ///
     /// # Errors
     /// If a tensor cannot be read.
-    pub fn mass(&self, region: &Region, column: LeafColumn) -> Result<f64> {
-        Ok(self.numbers(region, column)?.iter().map(|v| v.abs()).sum())
+    pub fn absolute_sum(&self, region: &Region, column: LeafColumn) -> Result<f64> {
+        Ok(self.float_values(region, column)?.iter().map(|v| v.abs()).sum())
     }
 
     /// Returns the values of a column as floats, without NULLs.
-    fn numbers(&self, region: &Region, column: LeafColumn) -> Result<Vec<f64>> {
+    fn float_values(&self, region: &Region, column: LeafColumn) -> Result<Vec<f64>> {
         if let Some(rows) = self.rows(column.leaf) {
             let values = cast(rows.column(column.column), &DataType::Float64)?;
             let values = values.as_primitive::<Float64Type>();
@@ -126,32 +132,32 @@ impl Encoded {
     }
 
     /// Checks that a sum of products cannot overflow the narrow type in which it was written.
-    fn check_narrow(&self, region: &Region, narrow: &Narrow) -> Result<()> {
+    fn check_narrow(&self, region: &Region, narrow: &NarrowSum) -> Result<()> {
         let mut total = 0.0;
         for product in &narrow.products {
-            let mut most = 1.0;
+            let mut max = 1.0;
             for factor in product {
-                let numbers = self.numbers(region, *factor)?;
-                most *= numbers.into_iter().map(f64::abs).fold(1.0, f64::max);
+                let numbers = self.float_values(region, *factor)?;
+                max *= numbers.into_iter().map(f64::abs).fold(1.0, f64::max);
             }
-            total += most;
+            total += max;
         }
         // The margin is larger than the rounding error of the bound.
-        if total < 0.999 * narrow.most as f64 {
+        if total < 0.999 * narrow.max as f64 {
             return Ok(());
         }
-        let what = narrow
+        let factor = narrow
             .products
             .first()
             .and_then(|p| p.first())
             .map_or_else(String::new, |&c| region.column(c).name.clone());
-        Err(Left::Unbounded { what: format!("a product with `{what}`") }.into())
+        Err(FallbackReason::Unbounded { values: format!("a product with `{factor}`") }.into())
     }
 }
 
 /// Describes a sum by its columns, for messages.
-fn shown(region: &Region, sum: &Sum) -> String {
-    let columns = sum.cases.iter().flat_map(|case: &Case| &case.terms).flat_map(|term| &term.factors);
+fn describe_sum(region: &Region, sum: &SumOfProducts) -> String {
+    let columns = sum.cases.iter().flat_map(|case: &SumCase| &case.terms).flat_map(|term| &term.factors);
     let mut names: Vec<String> = columns.map(|&c| format!("`{}`", region.column(c).name)).collect();
     names.dedup();
     format!("a sum of {}", names.join(", "))

@@ -21,55 +21,55 @@ mod shared;
 mod tensor;
 
 pub use domain::{Domain, MISSING};
-pub use extremes::Extremes;
+pub use extremes::ExtremeCodes;
 pub(crate) use integers::is_integers;
 pub use leaf::LeafRows;
 pub use limbs::Limb;
-pub use shared::Shared;
-pub use tensor::{Grouped, Payload, Request};
+pub use shared::SharedRequest;
+pub use tensor::{GroupCache, Payload, Request};
 
-use crate::claim::{End, FieldId, LeafColumn, Region, Source, TensorColumn};
-use crate::error::{Left, Result};
+use crate::claim::{Extremum, FieldId, LeafColumn, LeafSource, Region, TensorColumn};
+use crate::error::{FallbackReason, Result};
 use crate::memory::Allowance;
-use codes::domain_of;
+use codes::encode_domain;
 use datafusion::arrow::record_batch::RecordBatch;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// The encoded rows of a region's leaves, and the domains of its fields.
 #[derive(Debug)]
-pub struct Encoded {
+pub struct EncodedRegion {
     /// The domains by their ids, `RegionField::domain`.
     domains: BTreeMap<usize, Domain>,
     /// The rows of each leaf; `None` for tensors.
     leaves: Vec<Option<LeafRows>>,
     /// The codes of columns whose minimum or maximum was computed.
-    extremes: Mutex<BTreeMap<(LeafColumn, End), Arc<Extremes>>>,
+    extremes: Mutex<BTreeMap<(LeafColumn, Extremum), Arc<ExtremeCodes>>>,
     /// The bound of the join's rows, once it is computed.
-    most_rows: OnceLock<u128>,
+    max_rows: OnceLock<u128>,
     /// The size of rows, codes and domains in bytes.
     bytes: usize,
     allowance: Allowance,
 }
 
-impl Encoded {
-    /// Encodes the rows of a region's inputs, whose memory is already taken from the allowance.
+impl EncodedRegion {
+    /// Encodes the rows of a region's inputs, whose memory is already reserved in the allowance.
     ///
     /// # Errors
     /// If the rows must be left to DataFusion, Arrow refuses a computation, or the allowance is
     /// exhausted.
-    pub fn new(region: &Region, inputs: &[RecordBatch], allowance: &Allowance) -> Result<Encoded> {
+    pub fn new(region: &Region, inputs: &[RecordBatch], allowance: &Allowance) -> Result<EncodedRegion> {
         let mut leaves: Vec<Option<LeafRows>> = Vec::new();
         for leaf in &region.leaves {
             leaves.push(match &leaf.source {
-                Source::Input { input, columns } => Some(LeafRows::new(inputs[*input].project(columns)?)),
-                Source::Tensor { .. } => None,
+                LeafSource::Input { input, columns } => Some(LeafRows::new(inputs[*input].project(columns)?)),
+                LeafSource::Tensor { .. } => None,
             });
         }
-        outer::add_rows(region, &mut leaves, allowance)?;
+        outer::add_outer_rows(region, &mut leaves, allowance)?;
         let has_nulls = |c: &&LeafColumn| leaves[c.leaf].as_ref().is_some_and(|rows| rows.has_nulls(c.column));
-        if let Some(column) = region.total.iter().find(has_nulls) {
-            return Err(Left::Nulls { what: region.column(*column).name.clone() }.into());
+        if let Some(column) = region.non_null.iter().find(has_nulls) {
+            return Err(FallbackReason::Null { column: region.column(*column).name.clone() }.into());
         }
         let mut bytes = inputs.iter().map(RecordBatch::get_array_memory_size).sum();
         let mut domains = BTreeMap::new();
@@ -77,18 +77,18 @@ impl Encoded {
             if domains.contains_key(&domain) {
                 continue;
             }
-            let made = domain_of(region, domain, &leaves, allowance)?;
-            for (field, leaf, codes) in made.codes {
-                leaves[leaf].as_mut().expect("codes are of rows").add_codes(field, codes);
+            let encoded = encode_domain(region, domain, &leaves, allowance)?;
+            for (field, leaf, codes) in encoded.codes {
+                leaves[leaf].as_mut().expect("only leaves with rows have codes").add_codes(field, codes);
             }
-            bytes += made.bytes;
-            domains.insert(domain, made.domain);
+            bytes += encoded.bytes;
+            domains.insert(domain, encoded.domain);
         }
-        Ok(Encoded {
+        Ok(EncodedRegion {
             domains,
             leaves,
             extremes: Mutex::default(),
-            most_rows: OnceLock::new(),
+            max_rows: OnceLock::new(),
             bytes,
             allowance: allowance.clone(),
         })

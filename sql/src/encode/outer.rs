@@ -1,9 +1,9 @@
 //! Rows that outer joins add: a leaf gets a row of NULLs for each key that only the other leaf has.
 
-use super::domain::plain;
+use super::domain::without_dictionary;
 use super::leaf::LeafRows;
 use crate::claim::Region;
-use crate::error::{Error, Left, Result};
+use crate::error::{Error, FallbackReason, Result};
 use crate::memory::Allowance;
 use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, UInt64Array};
 use datafusion::arrow::compute::{cast, concat, filter_record_batch, take};
@@ -20,32 +20,32 @@ use std::sync::Arc;
 /// # Errors
 /// If both sides of a full outer join have a NULL in a key, since these rows would match; if Arrow
 /// refuses a computation, or the allowance is exhausted.
-pub(super) fn add_rows(region: &Region, leaves: &mut [Option<LeafRows>], allowance: &Allowance) -> Result<()> {
+pub(super) fn add_outer_rows(region: &Region, leaves: &mut [Option<LeafRows>], allowance: &Allowance) -> Result<()> {
     for outer in &region.outers {
         let side = |leaf: usize, columns: Vec<usize>| {
-            let batch = leaves[leaf].as_ref().expect("what an outer join reads has rows").batch().clone();
-            Side { batch, columns, absent: &region.leaves[leaf].absent }
+            let batch = leaves[leaf].as_ref().expect("the leaves of outer joins have rows").batch().clone();
+            OuterSide { batch, columns, padding: &region.leaves[leaf].padding }
         };
-        let (columns, own): (Vec<usize>, Vec<usize>) = outer.keys.iter().copied().unzip();
-        let (kept, padded) = (side(outer.kept, columns), side(outer.padded, own));
-        let types = kept.columns.iter().map(|&c| SortField::new(plain(kept.batch.column(c).data_type())));
+        let (kept_columns, padded_columns): (Vec<usize>, Vec<usize>) = outer.keys.iter().copied().unzip();
+        let (kept, padded) = (side(outer.kept, kept_columns), side(outer.padded, padded_columns));
+        let types = kept.columns.iter().map(|&c| SortField::new(without_dictionary(kept.batch.column(c).data_type())));
         let converter = RowConverter::new(types.collect())?;
-        let (there, here) = (kept.keys(&converter)?, padded.keys(&converter)?);
+        let (kept_keys, padded_keys) = (kept.keys(&converter)?, padded.keys(&converter)?);
         let mut sides = Vec::new();
         if outer.full {
-            if there.have_nulls() && here.have_nulls() {
-                let what = region.leaves[outer.kept].columns[kept.columns[0]].name.clone();
-                return Err(Left::Nulls { what }.into());
+            if kept_keys.has_nulls() && padded_keys.has_nulls() {
+                let column = region.leaves[outer.kept].columns[kept.columns[0]].name.clone();
+                return Err(FallbackReason::Null { column }.into());
             }
-            sides.push((outer.kept, kept.with_keys_of(&padded, &here.missing_in(&there))?));
-            sides.push((outer.padded, padded.with_keys_of(&kept, &there.missing_in(&here))?));
+            sides.push((outer.kept, kept.append_keys(&padded, &padded_keys.missing_keys(&kept_keys))?));
+            sides.push((outer.padded, padded.append_keys(&kept, &kept_keys.missing_keys(&padded_keys))?));
         } else {
-            let batch = filter_record_batch(&padded.batch, &here.valid)?;
-            let padded = Side { batch, ..padded };
-            sides.push((outer.padded, padded.with_keys_of(&kept, &there.missing_in(&here))?));
+            let batch = filter_record_batch(&padded.batch, &padded_keys.valid)?;
+            let padded = OuterSide { batch, ..padded };
+            sides.push((outer.padded, padded.append_keys(&kept, &kept_keys.missing_keys(&padded_keys))?));
         }
         for (leaf, batch) in sides {
-            allowance.take("the rows of outer joins", batch.get_array_memory_size())?;
+            allowance.reserve("the rows of outer joins", batch.get_array_memory_size())?;
             leaves[leaf] = Some(LeafRows::new(batch));
         }
     }
@@ -53,38 +53,38 @@ pub(super) fn add_rows(region: &Region, leaves: &mut [Option<LeafRows>], allowan
 }
 
 /// A side of an outer join.
-struct Side<'r> {
+struct OuterSide<'r> {
     batch: RecordBatch,
     /// The key columns.
     columns: Vec<usize>,
     /// The value of each column in added rows.
-    absent: &'r [ScalarValue],
+    padding: &'r [ScalarValue],
 }
 
 /// The keys of the rows of a side.
-struct Keys {
+struct SideKeys {
     rows: Rows,
     /// True for rows without a NULL in the key.
     valid: BooleanArray,
 }
 
-impl Side<'_> {
-    fn keys(&self, converter: &RowConverter) -> Result<Keys> {
+impl OuterSide<'_> {
+    fn keys(&self, converter: &RowConverter) -> Result<SideKeys> {
         let columns = self.columns.iter().map(|&c| self.batch.column(c));
-        let plain = columns.clone().map(|column| cast(column, &plain(column.data_type())));
-        let rows = converter.convert_columns(&plain.collect::<Result<Vec<_>, _>>()?)?;
+        let values = columns.clone().map(|column| cast(column, &without_dictionary(column.data_type())));
+        let rows = converter.convert_columns(&values.collect::<Result<Vec<_>, _>>()?)?;
         let nulls: Vec<_> = columns.filter_map(Array::logical_nulls).collect();
         let valid = (0..self.batch.num_rows()).map(|row| Some(nulls.iter().all(|nulls| nulls.is_valid(row))));
-        Ok(Keys { rows, valid: valid.collect() })
+        Ok(SideKeys { rows, valid: valid.collect() })
     }
 
     /// Returns the rows, followed by one row for each of the other side's `rows`, with its key.
-    fn with_keys_of(&self, other: &Side<'_>, rows: &UInt64Array) -> Result<RecordBatch> {
+    fn append_keys(&self, other: &OuterSide<'_>, rows: &UInt64Array) -> Result<RecordBatch> {
         let (mut columns, mut fields) = (Vec::new(), Vec::new());
         for (k, (column, field)) in self.batch.columns().iter().zip(self.batch.schema().fields()).enumerate() {
             let added = match self.columns.iter().position(|&c| c == k) {
                 Some(key) => take(other.batch.column(other.columns[key]), rows, None)?,
-                None => repeated(&self.absent[k], rows.len())?,
+                None => repeat(&self.padding[k], rows.len())?,
             };
             columns.push(concat(&[column, &cast(&added, column.data_type())?])?);
             fields.push(Field::new(field.name(), column.data_type().clone(), true));
@@ -95,28 +95,28 @@ impl Side<'_> {
 
 /// Returns an array that repeats a value. DataFusion cannot build a run-end encoded array without
 /// rows, so the value of the run is repeated instead.
-fn repeated(value: &ScalarValue, count: usize) -> Result<ArrayRef> {
+fn repeat(value: &ScalarValue, count: usize) -> Result<ArrayRef> {
     let value = if let ScalarValue::RunEndEncoded(_, _, value) = value { value } else { value };
     value.to_array_of_size(count).map_err(|e| Error::Read(Box::new(e)))
 }
 
-impl Keys {
-    fn have_nulls(&self) -> bool {
+impl SideKeys {
+    fn has_nulls(&self) -> bool {
         self.valid.has_false()
     }
 
-    /// Returns the first row of each key that `others` lack; a key with a NULL is never found
-    /// there.
-    fn missing_in(&self, others: &Keys) -> UInt64Array {
-        let known: HashSet<Row<'_>> = others
+    /// Returns the first row of each key that `others` lack; a key with a NULL counts as
+    /// lacking.
+    fn missing_keys(&self, others: &SideKeys) -> UInt64Array {
+        let other_keys: HashSet<Row<'_>> = others
             .rows
             .iter()
             .zip(others.valid.iter())
             .filter(|(_, valid)| *valid == Some(true))
             .map(|(row, _)| row)
             .collect();
-        let mut seen: HashSet<Row<'_>> = HashSet::default();
-        let missing = |(k, row)| (!known.contains(&row) && seen.insert(row)).then_some(k);
+        let mut added: HashSet<Row<'_>> = HashSet::default();
+        let missing = |(k, row)| (!other_keys.contains(&row) && added.insert(row)).then_some(k);
         UInt64Array::from_iter_values((0..).zip(&self.rows).filter_map(missing))
     }
 }

@@ -1,10 +1,10 @@
 //! The tensors of a leaf: rows with equal codes become one entry.
 
-use super::Encoded;
+use super::EncodedRegion;
 use super::groups::Groups;
 use super::limbs::Limb;
-use super::shared::Shared;
-use crate::claim::{End, FieldId, LeafColumn, LeafId, Number, Region};
+use super::shared::SharedRequest;
+use crate::claim::{Extremum, FieldId, LeafColumn, LeafId, Number, Region};
 use crate::error::Result;
 use redpoll_logic::{DType, Format, LeafKind, LevelFormat, LevelKind, Prim, Scalar, StorageMode, TensorType};
 use redpoll_physical::storage::{Tensor, Values};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Payload {
     /// True.
-    Exists,
+    Presence,
     /// The number of rows.
     Count,
     /// The sum of a column.
@@ -22,10 +22,10 @@ pub enum Payload {
     /// The sum of a limb of a column.
     Limb(usize, Limb),
     /// The fold of a column over the semiring of an aggregate, given by index.
-    Folded(usize, usize),
+    SemiringFold(usize, usize),
     /// The code of a column's minimum or maximum, counting from 1 and growing towards that end; the
     /// fill is 0.
-    Extreme(usize, End),
+    Extreme(usize, Extremum),
 }
 
 /// A request for a tensor that a program reads.
@@ -42,12 +42,12 @@ pub struct Request {
 }
 
 /// Number of coordinates per entry up to which the first level is dense.
-const DENSE_PLACES: u64 = 4;
+const DENSE_RATIO: u64 = 4;
 
 /// Number of coordinates up to which the first level is dense, whatever the number of entries.
-const FEW_PLACES: u64 = 1 << 12;
+const SMALL_DIMENSION: u64 = 1 << 12;
 
-impl Encoded {
+impl EncodedRegion {
     /// Returns the tensor of a leaf's rows.
     ///
     /// # Errors
@@ -55,32 +55,39 @@ impl Encoded {
     ///
     /// # Panics
     /// If the leaf is a tensor.
-    pub fn tensor<'a>(&'a self, region: &Region, request: &Request, grouped: &mut Grouped<'a>) -> Result<Tensor> {
+    pub fn tensor<'a>(
+        &'a self,
+        region: &Region,
+        request: &Request,
+        group_cache: &mut GroupCache<'a>,
+    ) -> Result<Tensor> {
         let rows = self.rows(request.leaf).expect("the leaf has rows");
         let shape: Vec<u64> = request.fields.iter().map(|&f| self.size(region, f)).collect();
-        let key = self.shared(region, &Request { payload: Payload::Exists, ..request.clone() });
+        let key = self.shared_request(region, &Request { payload: Payload::Presence, ..request.clone() });
         let codes = || request.fields.iter().map(|&f| rows.codes(f)).collect();
-        let groups = grouped.0.entry(key).or_insert_with(|| Groups::new(rows, (codes(), &shape), &request.valid));
+        let groups = group_cache.0.entry(key).or_insert_with(|| Groups::new(rows, (codes(), &shape), &request.valid));
         let entries = groups.len() as u64;
         let (full, dense) = (is_full(&shape, entries), is_dense(&shape, entries));
         // If the only level is dense, values are stored at their coordinates.
         let size = shape.first().copied().filter(|_| dense && shape.len() == 1);
         let (values, fill) = match request.payload {
-            Payload::Exists => (groups.exist(size)?, Scalar::Bool(false)),
-            Payload::Count if groups.are_rows() && !shape.is_empty() => (groups.exist(size)?, Scalar::Bool(false)),
+            Payload::Presence => (groups.presence(size)?, Scalar::Bool(false)),
+            Payload::Count if groups.has_single_rows() && !shape.is_empty() => {
+                (groups.presence(size)?, Scalar::Bool(false))
+            }
             Payload::Count => (groups.counts(size), Scalar::I64(0)),
             Payload::Sum(column, number) => groups.sums(rows.column(column), number, size)?,
             Payload::Limb(column, limb) => (groups.limbs(rows.column(column), limb, size)?, Scalar::I64(0)),
-            Payload::Folded(column, aggregate) => {
+            Payload::SemiringFold(column, aggregate) => {
                 let semiring = region.semiring(aggregate).0;
-                (groups.folded(rows.column(column), semiring, size)?, semiring.zero())
+                (groups.semiring_folds(rows.column(column), semiring, size)?, semiring.zero())
             }
-            Payload::Extreme(column, end) => {
-                let extremes = self.extremes(LeafColumn { leaf: request.leaf, column }, end)?;
-                (groups.largest(extremes.codes(), size), Scalar::U64(0))
+            Payload::Extreme(column, extremum) => {
+                let extremes = self.extremes(LeafColumn { leaf: request.leaf, column }, extremum)?;
+                (groups.largest_codes(extremes.codes(), size), Scalar::U64(0))
             }
         };
-        let format = format(&shape, entries, values.dtype());
+        let format = tensor_format(&shape, entries, values.dtype());
         let leaf = format.leaf;
         let ty = TensorType { shape: shape.clone(), dtype: values.dtype().clone(), fill, format };
         let tensor = if shape.is_empty() {
@@ -95,19 +102,19 @@ impl Encoded {
             let levels = if full { vec![Vec::new(); shape.len()] } else { groups.levels(&shape, dense).to_vec() };
             Tensor::try_new(ty, levels, values)?
         };
-        self.allowance.take("the tensors", usize::try_from(tensor.bytes()).unwrap_or(usize::MAX))?;
+        self.allowance.reserve("the tensors", usize::try_from(tensor.bytes()).unwrap_or(usize::MAX))?;
         Ok(tensor)
     }
 }
 
 /// The groups of rows, shared by tensors over the same fields.
 #[derive(Default)]
-pub struct Grouped<'a>(BTreeMap<Shared, Groups<'a>>);
+pub struct GroupCache<'a>(BTreeMap<SharedRequest, Groups<'a>>);
 
 /// Returns the format of a tensor with a number of entries. All levels are dense if every
 /// coordinate has an entry, as for a matrix in a table. Otherwise the first level is dense if it
 /// has few coordinates, and the others are lists.
-pub(super) fn format(shape: &[u64], entries: u64, dtype: &DType) -> Format {
+pub(super) fn tensor_format(shape: &[u64], entries: u64, dtype: &DType) -> Format {
     let (rank, full) = (shape.len(), is_full(shape, entries));
     let kind = |k: usize| match k {
         0 if is_dense(shape, entries) => LevelKind::Dense,
@@ -128,5 +135,5 @@ fn is_full(shape: &[u64], entries: u64) -> bool {
 
 /// Returns whether the first level is dense.
 fn is_dense(shape: &[u64], entries: u64) -> bool {
-    shape.first().is_some_and(|&places| places <= FEW_PLACES.max(DENSE_PLACES.saturating_mul(entries)))
+    shape.first().is_some_and(|&size| size <= SMALL_DIMENSION.max(DENSE_RATIO.saturating_mul(entries)))
 }

@@ -1,11 +1,12 @@
 //! The Logic expression of one fold over the rows of a join.
 
+use super::all_true::{is_all_true, remove_all_true};
 use super::order::field_order;
-use super::whole::{is_whole, without_whole};
 use crate::claim::{
-    Comparison, End, FieldId, LeafColumn, LeafId, Mask, ModeRange, Number, Region, Role, Source, TensorColumn,
+    Comparison, Extremum, FieldId, LeafColumn, LeafId, LeafRole, LeafSource, Mask, ModeRange, Number, Region,
+    TensorColumn,
 };
-use crate::encode::{Encoded, Grouped, Limb, Payload, Request, Shared};
+use crate::encode::{EncodedRegion, GroupCache, Limb, Payload, Request, SharedRequest};
 use crate::error::Result;
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{Alias, DType, Expr, Field, Node, Scalar};
@@ -15,9 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A fold over the rows of a join in each group. Rows with a NULL in one of the columns `valid` do
 /// not count.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Fold {
+pub enum JoinFold {
     /// True if there is a row.
-    Exists,
+    Presence,
     /// The number of rows.
     Count {
         /// Columns that must not be NULL.
@@ -37,7 +38,7 @@ pub enum Fold {
     /// The code of a minimum or maximum.
     Extreme {
         /// The minimum or maximum.
-        end: End,
+        extremum: Extremum,
         /// The column.
         column: LeafColumn,
         /// Columns that must not be NULL.
@@ -69,9 +70,9 @@ pub enum Fold {
 }
 
 /// The leaves of a region as tables of a plan.
-pub(super) struct Leaves<'a> {
+pub(super) struct LeafTables<'a> {
     region: &'a Region,
-    encoded: &'a Encoded,
+    encoded: &'a EncodedRegion,
     /// The name of each field.
     names: Vec<Field>,
     /// All fields in storage order.
@@ -79,14 +80,14 @@ pub(super) struct Leaves<'a> {
     /// True for each field that every fold has.
     active: Vec<bool>,
     bindings: BTreeMap<Alias, Tensor>,
-    made: BTreeMap<Shared, Alias>,
+    aliases: BTreeMap<SharedRequest, Alias>,
     /// Boolean tensors that are true everywhere.
-    whole: BTreeSet<Alias>,
-    grouped: Grouped<'a>,
+    all_true: BTreeSet<Alias>,
+    group_cache: GroupCache<'a>,
 }
 
-impl<'a> Leaves<'a> {
-    pub(super) fn new(region: &'a Region, encoded: &'a Encoded) -> Leaves<'a> {
+impl<'a> LeafTables<'a> {
+    pub(super) fn new(region: &'a Region, encoded: &'a EncodedRegion) -> LeafTables<'a> {
         let groups = region.group_fields();
         let masked = |k: FieldId| region.masks.iter().any(|m| m.left == k || m.right == k);
         let conditioned = |k: FieldId| region.conditions.iter().any(|c| c.fields.contains(&k));
@@ -94,16 +95,16 @@ impl<'a> Leaves<'a> {
             field.columns.len() > 1 || groups.contains(&k) || masked(k) || conditioned(k)
         };
         let active: Vec<bool> = region.fields.iter().enumerate().map(active).collect();
-        Leaves {
+        LeafTables {
             region,
             encoded,
             names: (0..region.fields.len()).map(|k| Field::from(format!("f{k}"))).collect(),
             order: field_order(region, &active),
             active,
             bindings: BTreeMap::new(),
-            made: BTreeMap::new(),
-            whole: BTreeSet::new(),
-            grouped: Grouped::default(),
+            aliases: BTreeMap::new(),
+            all_true: BTreeSet::new(),
+            group_cache: GroupCache::default(),
         }
     }
 
@@ -116,31 +117,31 @@ impl<'a> Leaves<'a> {
     }
 
     /// Returns the expression of a fold; its fields are the group fields.
-    pub(super) fn fold(&mut self, fold: &Fold) -> Result<Expr> {
+    pub(super) fn fold(&mut self, fold: &JoinFold) -> Result<Expr> {
         match fold {
-            Fold::Exists => {
+            JoinFold::Presence => {
                 let row = self.exists(&[], None)?;
                 self.reduce(Builtin::Or, Scalar::Bool(false), row, None)
             }
-            Fold::Count { valid } => self.sum(&[], valid, Number::I64, &[]),
-            Fold::Sum { factors, valid, number, limbs } => self.sum(factors, valid, *number, limbs),
-            Fold::Extreme { end, column, valid } => self.extreme(*end, *column, valid),
-            Fold::Semiring { aggregate, valid } => self.semiring(*aggregate, valid),
-            Fold::CountDistinct { field, valid } => {
-                let found = self.found(*field, valid)?.cast(&DType::I64)?;
-                self.reduce(Builtin::Add, Scalar::I64(0), found, None)
+            JoinFold::Count { valid } => self.sum(&[], valid, Number::I64, &[]),
+            JoinFold::Sum { factors, valid, number, limbs } => self.sum(factors, valid, *number, limbs),
+            JoinFold::Extreme { extremum, column, valid } => self.extreme(*extremum, *column, valid),
+            JoinFold::Semiring { aggregate, valid } => self.semiring(*aggregate, valid),
+            JoinFold::CountDistinct { field, valid } => {
+                let values = self.occurring_values(*field, valid)?.cast(&DType::I64)?;
+                self.reduce(Builtin::Add, Scalar::I64(0), values, None)
             }
-            Fold::SumDistinct { field, valid, number } => {
-                let found = self.found(*field, valid)?;
+            JoinFold::SumDistinct { field, valid, number } => {
+                let values = self.occurring_values(*field, valid)?;
                 let value = self.value(*field, *number)?;
-                let product = Expr::mapjoin(Builtin::Mul, [value, found])?;
+                let product = Expr::mapjoin(Builtin::Mul, [value, values])?;
                 self.reduce(Builtin::Add, Scalar::zero(number.prim()), product, None)
             }
         }
     }
 
     /// Returns an expression that is true for the values of a field that occur in a group.
-    fn found(&mut self, field: FieldId, valid: &[LeafColumn]) -> Result<Expr> {
+    fn occurring_values(&mut self, field: FieldId, valid: &[LeafColumn]) -> Result<Expr> {
         let row = self.exists(valid, Some(field))?;
         self.reduce(Builtin::Or, Scalar::Bool(false), row, Some(field))
     }
@@ -149,7 +150,7 @@ impl<'a> Leaves<'a> {
     fn value(&mut self, field: FieldId, number: Number) -> Result<Expr> {
         let name = self.names[field].clone();
         let domain = self.encoded.domain(self.region, field);
-        let value = match domain.first() {
+        let value = match domain.range_start() {
             Some(first) => Expr::mapjoin(Builtin::Add, [Expr::coordinate(name), Expr::literal(Scalar::I64(first))])?,
             None => {
                 let alias = Alias::from(format!("v{}", self.region.fields[field].domain));
@@ -162,26 +163,26 @@ impl<'a> Leaves<'a> {
         Ok(value.cast(&DType::from(number.prim()))?)
     }
 
-    /// Returns the fields that are not folded: the group fields, and `more`.
-    fn staying(&self, more: Option<FieldId>) -> Vec<&Field> {
-        self.region.group_fields().into_iter().chain(more).map(|f| &self.names[f]).collect()
+    /// Returns the fields that are not folded: the group fields, and `extra_field`.
+    fn result_fields(&self, extra_field: Option<FieldId>) -> Vec<&Field> {
+        self.region.group_fields().into_iter().chain(extra_field).map(|f| &self.names[f]).collect()
     }
 
     /// Removes factors that are 1 everywhere. Returns the rest, and the number by which their
-    /// product is to be multiplied.
-    fn without_whole(&self, args: Vec<Expr>, stays: Option<FieldId>) -> (Vec<Expr>, i64) {
-        let is_whole = |arg: &Expr| match arg.node() {
-            Node::Table { tensor, .. } => self.whole.contains(tensor),
+    /// product must be multiplied.
+    fn remove_all_true(&self, args: Vec<Expr>, kept_field: Option<FieldId>) -> (Vec<Expr>, i64) {
+        let is_all_true = |arg: &Expr| match arg.node() {
+            Node::Table { tensor, .. } => self.all_true.contains(tensor),
             _ => false,
         };
-        let staying = self.staying(stays);
-        without_whole(args, is_whole, |field| staying.contains(&field))
+        let result_fields = self.result_fields(kept_field);
+        remove_all_true(args, is_all_true, |field| result_fields.contains(&field))
     }
 
-    /// Folds all fields except the group fields and `stays`.
-    fn reduce(&self, op: impl Into<Op>, init: Scalar, arg: Expr, stays: Option<FieldId>) -> Result<Expr> {
-        let staying = self.staying(stays);
-        let folded: Vec<Field> = arg.info().fields.iter().filter(|f| !staying.contains(f)).cloned().collect();
+    /// Folds all fields except the group fields and `kept_field`.
+    fn reduce(&self, op: impl Into<Op>, init: Scalar, arg: Expr, kept_field: Option<FieldId>) -> Result<Expr> {
+        let result_fields = self.result_fields(kept_field);
+        let folded: Vec<Field> = arg.info().fields.iter().filter(|f| !result_fields.contains(f)).cloned().collect();
         if folded.is_empty() { Ok(arg) } else { Ok(Expr::aggregate(op, init, arg, folded)?) }
     }
 
@@ -190,8 +191,8 @@ impl<'a> Leaves<'a> {
         let mut args = Vec::new();
         for leaf in 0..self.region.leaves.len() {
             args.push(match self.region.leaves[leaf].role {
-                Role::Filters | Role::Excludes => self.filter(leaf)?,
-                Role::Joins => {
+                LeafRole::SemiJoin | LeafRole::AntiJoin => self.filter(leaf)?,
+                LeafRole::Join => {
                     let payload = match factors.iter().position(|c| c.leaf == leaf) {
                         None => Payload::Count,
                         Some(k) => match limbs.get(k) {
@@ -199,12 +200,12 @@ impl<'a> Leaves<'a> {
                             Some(limb) => Payload::Limb(factors[k].column, *limb),
                         },
                     };
-                    self.leaf(leaf, payload, valid, None)?
+                    self.leaf_table(leaf, payload, valid, None)?
                 }
             });
         }
         args.extend(self.conditions()?);
-        let (mut args, times) = self.without_whole(args, None);
+        let (mut args, times) = self.remove_all_true(args, None);
         // The first factor is cast to the number type, which is then the type of the product; later
         // booleans need no cast.
         let is_number = |arg: &Expr| arg.info().dtype != DType::BOOL;
@@ -219,12 +220,12 @@ impl<'a> Leaves<'a> {
         let mut product = join(Builtin::Mul, args)?;
         let mut finite = true;
         for factor in factors {
-            finite &= number != Number::F64 || self.encoded.mass(self.region, *factor)?.is_finite();
+            finite &= number != Number::F64 || self.encoded.absolute_sum(self.region, *factor)?.is_finite();
         }
         if !finite {
             // If there is no row, an infinite factor must give 0, not NaN.
-            let none = Expr::literal(Scalar::zero(number.prim()));
-            product = Expr::mapjoin(Builtin::IfElse, [self.exists(valid, None)?, product, none])?;
+            let identity = Expr::literal(Scalar::zero(number.prim()));
+            product = Expr::mapjoin(Builtin::IfElse, [self.exists(valid, None)?, product, identity])?;
         }
         let sum = self.reduce(Builtin::Add, Scalar::zero(number.prim()), product, None)?;
         match times {
@@ -238,21 +239,21 @@ impl<'a> Leaves<'a> {
         let mut args = Vec::new();
         for leaf in 0..self.region.leaves.len() {
             args.push(match self.region.leaves[leaf].role {
-                Role::Filters | Role::Excludes => self.filter(leaf)?,
-                Role::Joins => self.leaf(leaf, Payload::Exists, valid, distinct)?,
+                LeafRole::SemiJoin | LeafRole::AntiJoin => self.filter(leaf)?,
+                LeafRole::Join => self.leaf_table(leaf, Payload::Presence, valid, distinct)?,
             });
         }
         args.extend(self.conditions()?);
-        join(Builtin::And, self.without_whole(args, distinct).0)
+        join(Builtin::And, self.remove_all_true(args, distinct).0)
     }
 
-    fn extreme(&mut self, end: End, column: LeafColumn, valid: &[LeafColumn]) -> Result<Expr> {
-        let mut args = vec![self.leaf(column.leaf, Payload::Extreme(column.column, end), valid, None)?];
+    fn extreme(&mut self, extremum: Extremum, column: LeafColumn, valid: &[LeafColumn]) -> Result<Expr> {
+        let mut args = vec![self.leaf_table(column.leaf, Payload::Extreme(column.column, extremum), valid, None)?];
         let mut rows = Vec::new();
         for leaf in (0..self.region.leaves.len()).filter(|&leaf| leaf != column.leaf) {
             rows.push(match self.region.leaves[leaf].role {
-                Role::Filters | Role::Excludes => self.filter(leaf)?,
-                Role::Joins => self.leaf(leaf, Payload::Exists, valid, None)?,
+                LeafRole::SemiJoin | LeafRole::AntiJoin => self.filter(leaf)?,
+                LeafRole::Join => self.leaf_table(leaf, Payload::Presence, valid, None)?,
             });
         }
         rows.extend(self.conditions()?);
@@ -268,12 +269,12 @@ impl<'a> Leaves<'a> {
         let (semiring, factors) = self.region.semiring(aggregate);
         let mut args = Vec::new();
         for factor in factors {
-            args.push(self.leaf(factor.leaf, Payload::Folded(factor.column, aggregate), valid, None)?);
+            args.push(self.leaf_table(factor.leaf, Payload::SemiringFold(factor.column, aggregate), valid, None)?);
         }
         let product = join(semiring.times().clone(), args)?;
         // If there is no row, the result is the identity, whatever the factors are.
-        let none = Expr::literal(semiring.zero());
-        let product = Expr::mapjoin(Builtin::IfElse, [self.exists(valid, None)?, product, none])?;
+        let identity = Expr::literal(semiring.zero());
+        let product = Expr::mapjoin(Builtin::IfElse, [self.exists(valid, None)?, product, identity])?;
         self.reduce(semiring.plus().clone(), semiring.zero(), product, None)
     }
 
@@ -281,12 +282,12 @@ impl<'a> Leaves<'a> {
     /// other conditions.
     fn conditions(&mut self) -> Result<Vec<Expr>> {
         let region = self.region;
-        let public = region.masks.iter().filter(|mask| self.filter_of(mask).is_none());
-        let mut all: Vec<Expr> = public.map(|mask| self.mask(mask)).collect();
+        let masks = region.masks.iter().filter(|mask| self.filtering_leaf(mask).is_none());
+        let mut all: Vec<Expr> = masks.map(|mask| self.mask(mask)).collect();
         for (k, condition) in region.conditions.iter().enumerate() {
             let alias = Alias::from(format!("c{k}"));
             if !self.bindings.contains_key(alias.as_str()) {
-                self.bindings.insert(alias.clone(), self.encoded.passing(region, condition)?);
+                self.bindings.insert(alias.clone(), self.encoded.condition_tensor(region, condition)?);
             }
             let ty = self.bindings[alias.as_str()].ty().clone();
             all.push(Expr::table(alias, ty, condition.fields.iter().map(|&f| self.names[f].clone()))?);
@@ -306,17 +307,17 @@ impl<'a> Leaves<'a> {
         Expr::mapjoin(op, sides).expect("two coordinates can be compared")
     }
 
-    /// Returns the semi-join or anti-join leaf whose rows a mask restricts: the mask is `within`
-    /// that leaf, or compares a field that only this leaf has.
-    fn filter_of(&self, mask: &Mask) -> Option<LeafId> {
-        mask.within.or_else(|| [mask.left, mask.right].into_iter().find_map(|field| self.private_to(field)))
+    /// Returns the semi-join or anti-join leaf whose rows a mask restricts: its `excluding_leaf`,
+    /// or the leaf that alone has one of the compared fields.
+    fn filtering_leaf(&self, mask: &Mask) -> Option<LeafId> {
+        mask.excluding_leaf.or_else(|| [mask.left, mask.right].into_iter().find_map(|field| self.only_leaf(field)))
     }
 
     /// Returns the semi-join or anti-join leaf that alone has columns of a field.
-    fn private_to(&self, field: FieldId) -> Option<LeafId> {
+    fn only_leaf(&self, field: FieldId) -> Option<LeafId> {
         let mut leaves = self.region.fields[field].columns.iter().flatten().map(|c| c.leaf);
         let leaf = leaves.next()?;
-        (self.region.leaves[leaf].role != Role::Joins && leaves.all(|l| l == leaf)).then_some(leaf)
+        (self.region.leaves[leaf].role != LeafRole::Join && leaves.all(|l| l == leaf)).then_some(leaf)
     }
 
     /// Returns an expression that is true if a semi-join leaf has a row, or an anti-join leaf has
@@ -324,46 +325,53 @@ impl<'a> Leaves<'a> {
     fn filter(&mut self, leaf: LeafId) -> Result<Expr> {
         let region = self.region;
         let required = region.leaves[leaf].required.iter().map(|&column| LeafColumn { leaf, column });
-        let rows = self.leaf(leaf, Payload::Exists, &required.collect::<Vec<_>>(), None)?;
-        let masks = region.masks.iter().filter(|mask| self.filter_of(mask) == Some(leaf)).map(|mask| self.mask(mask));
+        let rows = self.leaf_table(leaf, Payload::Presence, &required.collect::<Vec<_>>(), None)?;
+        let masks =
+            region.masks.iter().filter(|mask| self.filtering_leaf(mask) == Some(leaf)).map(|mask| self.mask(mask));
         let passing = join(Builtin::And, [rows].into_iter().chain(masks).collect())?;
-        let own = |name: &Field| match self.names.iter().position(|n| n == name) {
-            Some(field) => self.private_to(field) == Some(leaf),
+        let is_own = |name: &Field| match self.names.iter().position(|n| n == name) {
+            Some(field) => self.only_leaf(field) == Some(leaf),
             // This mode of a tensor is no field of the region.
             None => true,
         };
-        let folded: Vec<Field> = passing.info().fields.iter().filter(|f| own(f)).cloned().collect();
-        let found = match folded.is_empty() {
+        let folded: Vec<Field> = passing.info().fields.iter().filter(|f| is_own(f)).cloned().collect();
+        let matches = match folded.is_empty() {
             true => passing,
             false => Expr::aggregate(Builtin::Or, Scalar::Bool(false), passing, folded)?,
         };
         match region.leaves[leaf].role {
-            Role::Excludes => Ok(Expr::mapjoin(Builtin::Not, [found])?),
-            Role::Joins | Role::Filters => Ok(found),
+            LeafRole::AntiJoin => Ok(Expr::mapjoin(Builtin::Not, [matches])?),
+            LeafRole::Join | LeafRole::SemiJoin => Ok(matches),
         }
     }
 
-    /// Returns the table of a leaf, with the fields that all folds have, and `more`.
-    fn leaf(&mut self, leaf: LeafId, payload: Payload, valid: &[LeafColumn], more: Option<FieldId>) -> Result<Expr> {
+    /// Returns the table of a leaf, with the fields that all folds have, and `extra_field`.
+    fn leaf_table(
+        &mut self,
+        leaf: LeafId,
+        payload: Payload,
+        valid: &[LeafColumn],
+        extra_field: Option<FieldId>,
+    ) -> Result<Expr> {
         if self.region.tensor(leaf).is_some() {
-            return self.bound(leaf, payload);
+            return self.tensor_table(leaf, payload);
         }
-        let has = |&f: &FieldId| self.region.fields[f].columns.iter().flatten().any(|c| c.leaf == leaf);
-        let used = |&f: &FieldId| self.active[f] || more == Some(f);
-        let fields: Vec<FieldId> = self.order.iter().copied().filter(|f| has(f) && used(f)).collect();
+        let has_field = |&f: &FieldId| self.region.fields[f].columns.iter().flatten().any(|c| c.leaf == leaf);
+        let is_used = |&f: &FieldId| self.active[f] || extra_field == Some(f);
+        let fields: Vec<FieldId> = self.order.iter().copied().filter(|f| has_field(f) && is_used(f)).collect();
         let valid = valid.iter().filter(|c| c.leaf == leaf).map(|c| c.column).collect();
         let request = Request { leaf, fields: fields.clone(), payload, valid };
-        let shared = self.encoded.shared(self.region, &request);
-        let alias = match self.made.get(&shared) {
+        let shared = self.encoded.shared_request(self.region, &request);
+        let alias = match self.aliases.get(&shared) {
             Some(alias) => alias.clone(),
             None => {
-                let alias = Alias::from(format!("t{}", self.made.len()));
-                let tensor = self.encoded.tensor(self.region, &request, &mut self.grouped)?;
-                if is_whole(&tensor) {
-                    self.whole.insert(alias.clone());
+                let alias = Alias::from(format!("t{}", self.aliases.len()));
+                let tensor = self.encoded.tensor(self.region, &request, &mut self.group_cache)?;
+                if is_all_true(&tensor) {
+                    self.all_true.insert(alias.clone());
                 }
                 self.bindings.insert(alias.clone(), tensor);
-                self.made.insert(shared, alias.clone());
+                self.aliases.insert(shared, alias.clone());
                 alias
             }
         };
@@ -372,24 +380,24 @@ impl<'a> Leaves<'a> {
     }
 
     /// Returns the table of a leaf that is a tensor.
-    fn bound(&mut self, leaf: LeafId, payload: Payload) -> Result<Expr> {
-        let Source::Tensor { table, columns, ranges } = &self.region.leaves[leaf].source else {
+    fn tensor_table(&mut self, leaf: LeafId, payload: Payload) -> Result<Expr> {
+        let LeafSource::Tensor { table, columns, ranges } = &self.region.leaves[leaf].source else {
             unreachable!("the leaf is a tensor")
         };
         let (tensor, part) = match payload {
-            Payload::Exists | Payload::Count => (table.pattern()?, "rows"),
-            Payload::Sum(..) | Payload::Limb(..) | Payload::Extreme(..) | Payload::Folded(..) => {
+            Payload::Presence | Payload::Count => (table.pattern()?, "rows"),
+            Payload::Sum(..) | Payload::Limb(..) | Payload::Extreme(..) | Payload::SemiringFold(..) => {
                 (table.values()?, "values")
             }
         };
         // Leaves of the same tensor share one alias, so that the optimizer finds symmetries between
         // them.
         let first = self.region.leaves.iter().position(|l| match &l.source {
-            Source::Tensor { table: other, .. } => other == table,
-            Source::Input { .. } => false,
+            LeafSource::Tensor { table: other, .. } => other == table,
+            LeafSource::Input { .. } => false,
         });
         let alias = Alias::from(format!("{part}{}", first.unwrap_or(leaf)));
-        let mut names: Vec<Field> = (0..table.shape().len()).map(|mode| own_mode(leaf, mode)).collect();
+        let mut names: Vec<Field> = (0..table.shape().len()).map(|mode| mode_field(leaf, mode)).collect();
         let mut sizes = Vec::new();
         for (k, field) in self.region.fields.iter().enumerate() {
             for column in field.columns.iter().flatten().filter(|c| c.leaf == leaf) {
@@ -399,28 +407,28 @@ impl<'a> Leaves<'a> {
                 }
             }
         }
-        let within = ranges.iter().flat_map(|range| bounds(&names[range.mode], range, table.shape()[range.mode]));
-        let within: Vec<Expr> = within.collect();
+        let masks = ranges.iter().flat_map(|range| bounds(&names[range.mode], range, table.shape()[range.mode]));
+        let masks: Vec<Expr> = masks.collect();
         let mut expr = Expr::table(alias.clone(), tensor.ty().clone(), names)?;
         self.bindings.insert(alias, tensor.clone());
-        for (field, own, size) in sizes {
-            if size < own {
+        for (field, dimension, size) in sizes {
+            if size < dimension {
                 expr = expr.window(field, 0, size)?;
             }
         }
         if let Payload::Sum(_, number) = payload {
             expr = expr.cast(&DType::from(number.prim()))?;
         }
-        if within.is_empty() {
+        if masks.is_empty() {
             return Ok(expr);
         }
         let op = if expr.info().dtype == DType::BOOL { Builtin::And } else { Builtin::Mul };
-        join(op, [expr].into_iter().chain(within).collect())
+        join(op, [expr].into_iter().chain(masks).collect())
     }
 }
 
-/// Returns the field of a mode that is no field of the region.
-fn own_mode(leaf: LeafId, mode: usize) -> Field {
+/// Returns the field of a mode that is not a field of the region.
+fn mode_field(leaf: LeafId, mode: usize) -> Field {
     Field::from(format!("l{leaf}m{mode}"))
 }
 

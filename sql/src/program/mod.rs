@@ -13,27 +13,27 @@
 //! leaf with a row for every combination of codes is left out where its rows are only counted.
 //! Examples are a table that others refer to, and a matrix in a table.
 
+mod all_true;
+mod describe;
 mod fold;
 mod folds;
 mod order;
-mod show;
-mod whole;
 
-pub use fold::Fold;
-pub use folds::{Folds, LimbSum, Output};
-pub use show::show;
+pub use describe::describe;
+pub use fold::JoinFold;
+pub use folds::{LimbSum, RegionFolds, ResultColumn};
 
 use crate::claim::Region;
-use crate::encode::Encoded;
+use crate::encode::EncodedRegion;
 use crate::error::{Error, Result};
-use fold::Leaves;
+use fold::LeafTables;
 use redpoll_logic::{Alias, Expr, Field, Node, Plan, Query};
 use redpoll_physical::storage::Tensor;
 use std::collections::BTreeSet;
 
 /// A Logic plan with the tensors that it reads.
 #[derive(Debug)]
-pub struct Program {
+pub struct RegionProgram {
     /// The plan, which produces one result per fold, in order.
     pub plan: Plan,
     /// The tensors.
@@ -42,35 +42,36 @@ pub struct Program {
     pub modes: Vec<Vec<usize>>,
 }
 
-/// Makes the program that computes the folds of a region.
+/// Builds the program that computes the folds of a region.
 ///
 /// # Errors
-/// If a tensor cannot be made, or the result would not list exactly the groups with rows.
-pub fn program(region: &Region, encoded: &Encoded, folds: &Folds) -> Result<Program> {
-    let mut leaves = Leaves::new(region, encoded);
+/// If a tensor cannot be built, or the result would not list exactly the groups with rows.
+pub fn build_program(region: &Region, encoded: &EncodedRegion, folds: &RegionFolds) -> Result<RegionProgram> {
+    let mut leaves = LeafTables::new(region, encoded);
     let groups: Vec<Field> = region.group_fields().iter().map(|&f| leaves.field(f).clone()).collect();
     let mut queries = Vec::new();
     let mut modes = Vec::new();
     for (k, fold) in folds.folds.iter().enumerate() {
         let expr = leaves.fold(fold)?;
-        if folds.presence == Some(k) && !whole::is_zero(&expr.info().fill) {
-            return Err(Error::Unlisted);
+        if folds.presence == Some(k) && !all_true::is_zero(&expr.info().fill) {
+            return Err(Error::UnlistedGroups);
         }
-        let place = |field: &Field| groups.iter().position(|g| g == field).expect("the other fields are folded");
-        modes.push(expr.info().fields.iter().map(place).collect());
+        let group_index =
+            |field: &Field| groups.iter().position(|g| g == field).expect("fields that are not groups are folded");
+        modes.push(expr.info().fields.iter().map(group_index).collect());
         queries.push(Query { alias: Alias::from(format!("q{k}")), expr });
     }
     let produces = queries.iter().map(|q| q.alias.clone()).collect();
     let mut read = BTreeSet::new();
-    queries.iter().for_each(|query| tables(&query.expr, &mut read));
+    queries.iter().for_each(|query| collect_tables(&query.expr, &mut read));
     let bindings = leaves.into_bindings().into_iter().filter(|(alias, _)| read.contains(alias)).collect();
-    Ok(Program { plan: Plan { queries, produces }, bindings, modes })
+    Ok(RegionProgram { plan: Plan { queries, produces }, bindings, modes })
 }
 
 /// Collects the tables that an expression reads.
-fn tables(expr: &Expr, read: &mut BTreeSet<Alias>) {
+fn collect_tables(expr: &Expr, read: &mut BTreeSet<Alias>) {
     if let Node::Table { tensor, .. } = expr.node() {
         read.insert(tensor.clone());
     }
-    expr.node().args().iter().for_each(|arg| tables(arg, read));
+    expr.node().args().iter().for_each(|arg| collect_tables(arg, read));
 }

@@ -4,7 +4,7 @@ use crate::claim::{FieldId, LeafId, Region};
 use std::collections::BTreeSet;
 
 /// The largest number of fields whose orders are compared.
-const MOST_COMPARED: usize = 6;
+const MAX_COMPARED_FIELDS: usize = 6;
 
 /// Returns an order of all fields. It begins with the first group field, and each field comes after
 /// one with which it shares a leaf, if there is one. So fields that are folded come last, and a
@@ -16,13 +16,13 @@ pub(super) fn field_order(region: &Region, active: &[bool]) -> Vec<FieldId> {
     let first = first_order(region);
     let inputs: Vec<usize> = (0..region.leaves.len()).filter_map(|leaf| region.input(leaf)).collect();
     let distinct: BTreeSet<&usize> = inputs.iter().collect();
-    if distinct.len() == inputs.len() || first.len() > MOST_COMPARED {
+    if distinct.len() == inputs.len() || first.len() > MAX_COMPARED_FIELDS {
         return first;
     }
     let start = region.group_fields().first().copied();
-    let mut best = (tensors(region, active, &first), first);
+    let mut best = (count_tensors(region, active, &first), first);
     each_order(region, start, &mut Vec::new(), &mut |order| {
-        let count = tensors(region, active, order);
+        let count = count_tensors(region, active, order);
         if count < best.0 {
             best = (count, order.to_vec());
         }
@@ -45,9 +45,9 @@ fn first_order(region: &Region) -> Vec<FieldId> {
         order.push(start);
         while next < order.len() {
             for leaf in leaves_of(region, order[next]) {
-                let mut own: Vec<FieldId> = region.fields_of(leaf).filter(|f| !order.contains(f)).collect();
-                own.sort_by_key(|&f| std::cmp::Reverse(leaves(f)));
-                order.extend(own);
+                let mut new_fields: Vec<FieldId> = region.fields_of(leaf).filter(|f| !order.contains(f)).collect();
+                new_fields.sort_by_key(|&f| std::cmp::Reverse(leaves(f)));
+                order.extend(new_fields);
             }
             next += 1;
         }
@@ -55,21 +55,21 @@ fn first_order(region: &Region) -> Vec<FieldId> {
     order
 }
 
-/// Calls `show` with each order of all fields that extends `order`. An empty order begins with
+/// Calls `visit` with each order of all fields that extends `order`. An empty order begins with
 /// `start`, if given. Each field comes after one with which it shares a leaf, if there is one.
-fn each_order(region: &Region, start: Option<FieldId>, order: &mut Vec<FieldId>, show: &mut dyn FnMut(&[FieldId])) {
+fn each_order(region: &Region, start: Option<FieldId>, order: &mut Vec<FieldId>, visit: &mut dyn FnMut(&[FieldId])) {
     let rest: Vec<FieldId> = (0..region.fields.len()).filter(|f| !order.contains(f)).collect();
     if rest.is_empty() {
-        return show(order);
+        return visit(order);
     }
-    let met: BTreeSet<LeafId> = order.iter().flat_map(|&f| leaves_of(region, f)).collect();
+    let reached: BTreeSet<LeafId> = order.iter().flat_map(|&f| leaves_of(region, f)).collect();
     let next: Vec<FieldId> = match start.filter(|_| order.is_empty()) {
         Some(start) => vec![start],
-        None => rest.iter().copied().filter(|&f| !met.is_disjoint(&leaves_of(region, f))).collect(),
+        None => rest.iter().copied().filter(|&f| !reached.is_disjoint(&leaves_of(region, f))).collect(),
     };
     for field in if next.is_empty() { rest } else { next } {
         order.push(field);
-        each_order(region, start, order, show);
+        each_order(region, start, order, visit);
         order.pop();
     }
 }
@@ -80,16 +80,16 @@ fn leaves_of(region: &Region, field: FieldId) -> BTreeSet<LeafId> {
 
 /// Returns the number of distinct tensors that the leaves become, if their values are alike: leaves
 /// with the same columns in the same order share one.
-fn tensors(region: &Region, active: &[bool], order: &[FieldId]) -> usize {
-    let stored = |leaf: LeafId| {
+fn count_tensors(region: &Region, active: &[bool], order: &[FieldId]) -> usize {
+    let tensor_key = |leaf: LeafId| {
         let input = region.input(leaf)?;
-        let own = order.iter().filter(|&&field| active[field]).filter_map(|&field| {
+        let fields = order.iter().filter(|&&field| active[field]).filter_map(|&field| {
             let columns = region.fields[field].columns.iter().flatten().filter(|c| c.leaf == leaf);
             let columns: Vec<usize> =
                 columns.filter_map(|&c| region.input_column(c)).map(|(_, column)| column).collect();
             Some(columns).filter(|columns| !columns.is_empty())
         });
-        Some((input, own.collect::<Vec<_>>()))
+        Some((input, fields.collect::<Vec<_>>()))
     };
-    (0..region.leaves.len()).filter_map(stored).collect::<BTreeSet<_>>().len()
+    (0..region.leaves.len()).filter_map(tensor_key).collect::<BTreeSet<_>>().len()
 }

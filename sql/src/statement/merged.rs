@@ -19,150 +19,157 @@ use std::ops::ControlFlow;
 
 /// Returns whether a statement has a selection in which DataFusion may resolve merged columns
 /// wrongly.
-pub(super) fn has_merged_columns(statement: &mut datafusion::sql::parser::Statement) -> bool {
-    struct Search(bool);
-    impl VisitorMut for Search {
+pub(super) fn needs_merging(statement: &mut datafusion::sql::parser::Statement) -> bool {
+    struct MergeSearch(bool);
+    impl VisitorMut for MergeSearch {
         type Break = ();
 
         fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-            self.0 |= needs_merging(select).is_some();
+            self.0 |= selection_policy(select).is_some();
             ControlFlow::Continue(())
         }
     }
-    let mut search = Search(false);
+    let mut search = MergeSearch(false);
     super::visit(statement, &mut search);
     search.0
 }
 
 /// The consequence for a selection whose columns cannot be merged.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Unmerged {
+enum UnmergedPolicy {
     /// The selection stays: its rows are right, except for the order of columns.
-    Stays,
+    Keep,
     /// The statement is refused: the rows would be wrong.
-    Refused,
+    Refuse,
 }
 
 /// Returns `None` if a selection needs no merging, and the consequence if it does and its columns
 /// cannot be merged.
-fn needs_merging(select: &mut Select) -> Option<Unmerged> {
+fn selection_policy(select: &mut Select) -> Option<UnmergedPolicy> {
     let all = select.projection.iter().any(|item| matches!(item, SelectItem::Wildcard(_)));
-    select.from.iter_mut().filter_map(|from| unmerged(from, all)).max()
+    select.from.iter_mut().filter_map(|from| join_policy(from, all)).max()
 }
 
-/// Like [`needs_merging`], for joined tables; `all` is true if all their columns are selected.
-fn unmerged(from: &mut TableWithJoins, all: bool) -> Option<Unmerged> {
-    let of_factor = |factor: &mut TableFactor| match factor {
-        TableFactor::NestedJoin { table_with_joins, .. } => unmerged(table_with_joins, all),
+/// Like [`selection_policy`], for joined tables; `all` is true if all their columns are selected.
+fn join_policy(from: &mut TableWithJoins, all: bool) -> Option<UnmergedPolicy> {
+    let factor_policy = |factor: &mut TableFactor| match factor {
+        TableFactor::NestedJoin { table_with_joins, .. } => join_policy(table_with_joins, all),
         _ => None,
     };
-    let first = of_factor(&mut from.relation);
+    let first = factor_policy(&mut from.relation);
     let joins = from.joins.iter_mut().map(|join| {
-        let side = Side::of(&join.join_operator);
+        let side = MergeSide::of(&join.join_operator);
         let inner = matches!(join.join_operator, JoinOperator::Join(_) | JoinOperator::Inner(_));
-        let own = match constraint(&mut join.join_operator) {
+        let policy = match constraint(&mut join.join_operator) {
             Some(JoinConstraint::Using(_) | JoinConstraint::Natural) => match side {
-                Side::Right | Side::Both => Some(Unmerged::Refused),
-                Side::Left if !all => None,
-                Side::Left if inner => Some(Unmerged::Stays),
-                Side::Left => Some(Unmerged::Refused),
+                MergeSide::Right | MergeSide::Both => Some(UnmergedPolicy::Refuse),
+                MergeSide::Left if !all => None,
+                MergeSide::Left if inner => Some(UnmergedPolicy::Keep),
+                MergeSide::Left => Some(UnmergedPolicy::Refuse),
             },
             _ => None,
         };
-        own.max(of_factor(&mut join.relation))
+        policy.max(factor_policy(&mut join.relation))
     });
     joins.fold(first, Option::max)
 }
 
 /// The tables from which a merged column takes its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Side {
+enum MergeSide {
     Left,
     Right,
     Both,
 }
 
-impl Side {
-    fn of(join: &JoinOperator) -> Side {
+impl MergeSide {
+    fn of(join: &JoinOperator) -> MergeSide {
         match join {
-            JoinOperator::FullOuter(_) => Side::Both,
+            JoinOperator::FullOuter(_) => MergeSide::Both,
             JoinOperator::Right(_)
             | JoinOperator::RightOuter(_)
             | JoinOperator::RightSemi(_)
-            | JoinOperator::RightAnti(_) => Side::Right,
-            _ => Side::Left,
+            | JoinOperator::RightAnti(_) => MergeSide::Right,
+            _ => MergeSide::Left,
         }
     }
 }
 
 /// Merges the columns of `USING` in all selections of a statement whose tables have known columns.
-pub(super) struct Merge<'k> {
+pub(super) struct ColumnMerger<'k> {
     /// The columns of tables, by the text of the query that selects all of them; `None` if the
     /// query cannot be planned.
-    known: &'k HashMap<String, Option<Vec<String>>>,
+    known_columns: &'k HashMap<String, Option<Vec<String>>>,
     /// The queries for columns that are not known yet.
-    pub(super) wanted: HashMap<String, Query>,
+    pub(super) column_queries: HashMap<String, Query>,
     /// A selection that is refused, because its columns cannot be merged.
-    pub(super) refused: Option<String>,
+    pub(super) refused_selection: Option<String>,
     /// True if a table lacks a column of the selection's `USING`.
-    missing: bool,
+    has_missing_column: bool,
     /// The enclosing queries, outermost first.
-    around: Vec<Around>,
+    enclosing: Vec<EnclosingQuery>,
     /// The columns of the selection of each enclosing query.
-    scopes: Vec<Option<Scope>>,
+    scopes: Vec<Option<SelectScope>>,
 }
 
 /// An enclosing query, with the common table expressions that are visible in it.
-struct Around {
+struct EnclosingQuery {
     /// Common table expressions of outer queries.
-    before: Vec<Cte>,
+    outer_tables: Vec<Cte>,
     /// Its own common table expressions.
     with: Option<With>,
 }
 
-impl Around {
+impl EnclosingQuery {
     /// Returns the common table expressions that an inner query may read. If the inner query
     /// defines one of them, these are the ones before it.
     fn visible_in(&self, query: &Query) -> Vec<Cte> {
-        let own = self.with.iter().flat_map(|with| &with.cte_tables);
-        let own = own.take_while(|table| *table.query != *query).cloned();
-        self.before.iter().cloned().chain(own).collect()
+        let own_tables = self.with.iter().flat_map(|with| &with.cte_tables);
+        let own_tables = own_tables.take_while(|table| *table.query != *query).cloned();
+        self.outer_tables.iter().cloned().chain(own_tables).collect()
     }
 }
 
-impl Merge<'_> {
-    pub(super) fn new(known: &HashMap<String, Option<Vec<String>>>) -> Merge<'_> {
-        Merge { known, wanted: HashMap::new(), refused: None, missing: false, around: Vec::new(), scopes: Vec::new() }
+impl ColumnMerger<'_> {
+    pub(super) fn new(known_columns: &HashMap<String, Option<Vec<String>>>) -> ColumnMerger<'_> {
+        ColumnMerger {
+            known_columns,
+            column_queries: HashMap::new(),
+            refused_selection: None,
+            has_missing_column: false,
+            enclosing: Vec::new(),
+            scopes: Vec::new(),
+        }
     }
 
     /// Returns the columns of a table, or requests them if they are not known.
     fn columns(&mut self, factor: &TableFactor) -> Option<Vec<String>> {
         let text = format!("SELECT * FROM {factor}");
         let mut query = Parser::new(&GenericDialect).try_with_sql(&text).ok()?.parse_query().ok()?;
-        let with = self.around.iter().rev().find_map(|around| around.with.clone());
-        let tables = self.around.last().map(|around| {
-            let own = around.with.iter().flat_map(|with| &with.cte_tables);
-            around.before.iter().chain(own).cloned().collect::<Vec<_>>()
+        let with = self.enclosing.iter().rev().find_map(|enclosing| enclosing.with.clone());
+        let tables = self.enclosing.last().map(|enclosing| {
+            let own_tables = enclosing.with.iter().flat_map(|with| &with.cte_tables);
+            enclosing.outer_tables.iter().chain(own_tables).cloned().collect::<Vec<_>>()
         });
         if let (Some(with), Some(cte_tables)) = (with, tables.filter(|tables| !tables.is_empty())) {
             query.with = Some(With { cte_tables, ..with });
         }
         let key = query.to_string();
-        match self.known.get(&key) {
+        match self.known_columns.get(&key) {
             Some(columns) => columns.clone(),
             None => {
-                self.wanted.insert(key, *query);
+                self.column_queries.insert(key, *query);
                 None
             }
         }
     }
 
     /// Returns the columns of joined tables, and rewrites their `USING` to `ON`.
-    fn scope(&mut self, from: &mut TableWithJoins) -> Option<Scope> {
+    fn scope(&mut self, from: &mut TableWithJoins) -> Option<SelectScope> {
         let mut scope = self.factor(&mut from.relation)?;
         for join in &mut from.joins {
             let right = self.factor(&mut join.relation)?;
-            let side = Side::of(&join.join_operator);
+            let side = MergeSide::of(&join.join_operator);
             let semi = matches!(
                 join.join_operator,
                 JoinOperator::Semi(_)
@@ -173,7 +180,7 @@ impl Merge<'_> {
                     | JoinOperator::RightAnti(_)
             );
             let mut names = Vec::new();
-            let (left, whole) = (scope.clone(), scope.with(&right));
+            let (left, joined) = (scope.clone(), scope.with(&right));
             match constraint(&mut join.join_operator) {
                 Some(JoinConstraint::Using(columns)) => {
                     names = columns.iter().map(last_name).collect::<Option<Vec<String>>>()?;
@@ -182,23 +189,23 @@ impl Merge<'_> {
                     let left = left.visible();
                     names = right.visible().into_iter().filter(|name| left.contains(name)).collect();
                 }
-                Some(JoinConstraint::On(condition)) => whole.replace_in(condition),
+                Some(JoinConstraint::On(condition)) => joined.replace_columns(condition),
                 _ => {}
             }
-            scope = whole;
+            scope = joined;
             if !names.is_empty() {
-                let mut equal = Vec::new();
+                let mut equalities = Vec::new();
                 for name in names {
                     // DataFusion reports a missing column itself.
-                    self.missing |= [&left, &right].iter().any(|side| !side.visible().contains(&name));
+                    self.has_missing_column |= [&left, &right].iter().any(|side| !side.visible().contains(&name));
                     let (a, b) = (left.value(&name)?, right.value(&name)?);
-                    equal.push(format!("{} = {}", text_of(&a), text_of(&b)));
-                    scope.merge(&name, side, (&a, &b), left.factors.len());
+                    equalities.push(format!("{} = {}", first_value_text(&a), first_value_text(&b)));
+                    scope.merge(&name, side, (&a, &b), left.tables.len());
                 }
-                *constraint(&mut join.join_operator)? = JoinConstraint::On(parsed(&equal.join(" AND "))?);
+                *constraint(&mut join.join_operator)? = JoinConstraint::On(parse_expr(&equalities.join(" AND "))?);
             }
             match (semi, side) {
-                (true, Side::Right) => scope = right,
+                (true, MergeSide::Right) => scope = right,
                 (true, _) => scope = left,
                 (false, _) => {}
             }
@@ -206,7 +213,7 @@ impl Merge<'_> {
         Some(scope)
     }
 
-    fn factor(&mut self, factor: &mut TableFactor) -> Option<Scope> {
+    fn factor(&mut self, factor: &mut TableFactor) -> Option<SelectScope> {
         let name = match factor {
             TableFactor::NestedJoin { table_with_joins, alias: None } => return self.scope(table_with_joins),
             TableFactor::Table { name, alias: None, .. } => last_name(name)?,
@@ -219,13 +226,13 @@ impl Merge<'_> {
             _ => return None,
         };
         let columns = self.columns(factor)?;
-        Some(Scope { factors: vec![Factor { name, columns }], merged: Vec::new() })
+        Some(SelectScope { tables: vec![JoinedTable { name, columns }], merged: Vec::new() })
     }
 
     /// Merges the columns of one selection; returns `None` if this is not possible.
-    fn select(&mut self, select: &mut Select) -> Option<Scope> {
+    fn select(&mut self, select: &mut Select) -> Option<SelectScope> {
         let mut from = select.from.clone();
-        let mut scope = Scope::default();
+        let mut scope = SelectScope::default();
         for tables in &mut from {
             scope = scope.with(&self.scope(tables)?);
         }
@@ -244,32 +251,32 @@ impl Merge<'_> {
                     projection.push(scope.item(&name));
                 }
                 mut item => {
-                    let _ = item.visit(&mut Replace { scope: &scope, depth: 0 });
+                    let _ = item.visit(&mut ColumnReplacer { scope: &scope, depth: 0 });
                     projection.push(item);
                 }
             }
         }
         // Only conditions, groups and windows are left.
         select.from.clear();
-        let _ = select.visit(&mut Replace { scope: &scope, depth: 0 });
+        let _ = select.visit(&mut ColumnReplacer { scope: &scope, depth: 0 });
         select.projection = projection;
         select.from = from;
         Some(scope)
     }
 }
 
-impl VisitorMut for Merge<'_> {
+impl VisitorMut for ColumnMerger<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        let before = self.around.last().map(|around| around.visible_in(query)).unwrap_or_default();
-        self.around.push(Around { before, with: query.with.clone() });
+        let outer_tables = self.enclosing.last().map(|enclosing| enclosing.visible_in(query)).unwrap_or_default();
+        self.enclosing.push(EnclosingQuery { outer_tables, with: query.with.clone() });
         self.scopes.push(None);
         ControlFlow::Continue(())
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        self.around.pop();
+        self.enclosing.pop();
         let Some(Some(scope)) = self.scopes.pop() else { return ControlFlow::Continue(()) };
         let SetExpr::Select(select) = query.body.as_ref() else { return ControlFlow::Continue(()) };
         let named: Vec<String> = select.projection.iter().filter_map(output_name).collect();
@@ -277,7 +284,7 @@ impl VisitorMut for Merge<'_> {
             for key in keys {
                 match &key.expr {
                     Expr::Identifier(ident) if named.contains(&normalized(ident)) => {}
-                    _ => scope.replace_in(&mut key.expr),
+                    _ => scope.replace_columns(&mut key.expr),
                 }
             }
         }
@@ -285,14 +292,14 @@ impl VisitorMut for Merge<'_> {
     }
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        if let Some(unmerged) = needs_merging(select) {
-            let before = select.clone();
-            self.missing = false;
+        if let Some(policy) = selection_policy(select) {
+            let original = select.clone();
+            self.has_missing_column = false;
             let scope = self.select(select);
             if scope.is_none() {
-                *select = before;
-                if unmerged == Unmerged::Refused && !self.missing {
-                    self.refused = Some(select.to_string());
+                *select = original;
+                if policy == UnmergedPolicy::Refuse && !self.has_missing_column {
+                    self.refused_selection = Some(select.to_string());
                 }
             }
             if let Some(last) = self.scopes.last_mut() {
@@ -319,16 +326,16 @@ fn last_name(name: &ObjectName) -> Option<String> {
 
 /// A joined table.
 #[derive(Clone, Debug)]
-struct Factor {
+struct JoinedTable {
     name: String,
     columns: Vec<String>,
 }
 
 /// A merged column of several tables.
 #[derive(Clone, Debug)]
-struct Merged {
+struct MergedColumn {
     name: String,
-    /// The columns whose first non-NULL value is meant, as SQL.
+    /// The columns of which the first non-NULL value is the column's value, as SQL.
     parts: Vec<String>,
     /// The tables that have the column; it takes its position from the first.
     tables: Vec<usize>,
@@ -336,35 +343,35 @@ struct Merged {
 
 /// The columns that a selection may read.
 #[derive(Clone, Default, Debug)]
-struct Scope {
-    factors: Vec<Factor>,
-    merged: Vec<Merged>,
+struct SelectScope {
+    tables: Vec<JoinedTable>,
+    merged: Vec<MergedColumn>,
 }
 
-impl Scope {
+impl SelectScope {
     /// Returns the columns of both scopes.
-    fn with(&self, other: &Scope) -> Scope {
-        let first = self.factors.len();
-        let moved = other.merged.iter().map(|merged| {
+    fn with(&self, other: &SelectScope) -> SelectScope {
+        let first = self.tables.len();
+        let shifted = other.merged.iter().map(|merged| {
             let tables = merged.tables.iter().map(|table| table + first).collect();
-            Merged { tables, ..merged.clone() }
+            MergedColumn { tables, ..merged.clone() }
         });
-        Scope {
-            factors: [&self.factors[..], &other.factors[..]].concat(),
-            merged: self.merged.iter().cloned().chain(moved).collect(),
+        SelectScope {
+            tables: [&self.tables[..], &other.tables[..]].concat(),
+            merged: self.merged.iter().cloned().chain(shifted).collect(),
         }
     }
 
     /// Returns the tables that have a column of this name which is not merged.
     fn owners(&self, name: &str) -> Vec<usize> {
         let is_merged = |table: usize| self.merged.iter().any(|m| m.name == name && m.tables.contains(&table));
-        let has = |table: &usize| self.factors[*table].columns.iter().any(|column| column == name);
-        (0..self.factors.len()).filter(has).filter(|&table| !is_merged(table)).collect()
+        let has = |table: &usize| self.tables[*table].columns.iter().any(|column| column == name);
+        (0..self.tables.len()).filter(has).filter(|&table| !is_merged(table)).collect()
     }
 
-    fn find(&self, name: &str) -> Option<&Merged> {
-        let mut found = self.merged.iter().filter(|merged| merged.name == name);
-        found.next().filter(|_| found.next().is_none())
+    fn find(&self, name: &str) -> Option<&MergedColumn> {
+        let mut matches = self.merged.iter().filter(|merged| merged.name == name);
+        matches.next().filter(|_| matches.next().is_none())
     }
 
     /// Returns whether a name is a merged column and nothing else.
@@ -376,25 +383,25 @@ impl Scope {
     fn value(&self, name: &str) -> Option<Vec<String>> {
         match (self.find(name), &self.owners(name)[..]) {
             (Some(merged), []) => Some(merged.parts.clone()),
-            (None, [table]) => Some(vec![column_text(&self.factors[*table].name, name)]),
+            (None, [table]) => Some(vec![column_text(&self.tables[*table].name, name)]),
             _ => None,
         }
     }
 
     /// Merges the columns of a name on both sides of a join; tables with index `right` or above are
     /// on the right side.
-    fn merge(&mut self, name: &str, side: Side, (a, b): (&[String], &[String]), right: usize) {
+    fn merge(&mut self, name: &str, side: MergeSide, (a, b): (&[String], &[String]), right: usize) {
         let mut tables: Vec<usize> = self.owners(name);
         self.merged.iter().filter(|m| m.name == name).for_each(|m| tables.extend(&m.tables));
         tables.sort_unstable();
         self.merged.retain(|m| m.name != name);
         debug_assert!(tables.first().is_some_and(|&table| table < right));
         let parts = match side {
-            Side::Left => a.to_vec(),
-            Side::Right => b.to_vec(),
-            Side::Both => [a, b].concat(),
+            MergeSide::Left => a.to_vec(),
+            MergeSide::Right => b.to_vec(),
+            MergeSide::Both => [a, b].concat(),
         };
-        self.merged.push(Merged { name: name.to_owned(), parts, tables });
+        self.merged.push(MergedColumn { name: name.to_owned(), parts, tables });
     }
 
     /// Returns the names of all columns; a merged column occurs once.
@@ -404,44 +411,44 @@ impl Scope {
 
     /// Returns all columns as items of a selection.
     fn all(&self) -> Vec<SelectItem> {
-        self.each(|factor, name, merged| match merged {
+        self.each(|table, name, merged| match merged {
             Some(_) => self.item(name),
-            None => SelectItem::UnnamedExpr(Expr::CompoundIdentifier(vec![quoted(&factor.name), quoted(name)])),
+            None => SelectItem::UnnamedExpr(Expr::CompoundIdentifier(vec![quoted(&table.name), quoted(name)])),
         })
     }
 
-    fn each<T>(&self, make: impl Fn(&Factor, &str, Option<&Merged>) -> T) -> Vec<T> {
-        let mut found = Vec::new();
-        for (table, factor) in self.factors.iter().enumerate() {
-            for name in &factor.columns {
-                let merged = self.merged.iter().find(|m| m.name == *name && m.tables.contains(&table));
-                if merged.is_none_or(|merged| merged.tables[0] == table) {
-                    found.push(make(factor, name, merged));
+    fn each<T>(&self, make: impl Fn(&JoinedTable, &str, Option<&MergedColumn>) -> T) -> Vec<T> {
+        let mut results = Vec::new();
+        for (index, table) in self.tables.iter().enumerate() {
+            for name in &table.columns {
+                let merged = self.merged.iter().find(|m| m.name == *name && m.tables.contains(&index));
+                if merged.is_none_or(|merged| merged.tables[0] == index) {
+                    results.push(make(table, name, merged));
                 }
             }
         }
-        found
+        results
     }
 
     /// Returns a merged column as an item of a selection.
     fn item(&self, name: &str) -> SelectItem {
-        let expr = self.find(name).and_then(|merged| parsed(&text_of(&merged.parts)));
+        let expr = self.find(name).and_then(|merged| parse_expr(&first_value_text(&merged.parts)));
         let expr = expr.unwrap_or_else(|| Expr::Identifier(quoted(name)));
         SelectItem::ExprWithAlias { expr, alias: quoted(name) }
     }
 
-    fn replace_in(&self, expr: &mut Expr) {
-        let _ = expr.visit(&mut Replace { scope: self, depth: 0 });
+    fn replace_columns(&self, expr: &mut Expr) {
+        let _ = expr.visit(&mut ColumnReplacer { scope: self, depth: 0 });
     }
 }
 
 /// Replaces the names of merged columns by their values, except in subqueries.
-struct Replace<'s> {
-    scope: &'s Scope,
+struct ColumnReplacer<'s> {
+    scope: &'s SelectScope,
     depth: usize,
 }
 
-impl VisitorMut for Replace<'_> {
+impl VisitorMut for ColumnReplacer<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
@@ -458,9 +465,9 @@ impl VisitorMut for Replace<'_> {
         if let (Expr::Identifier(ident), 0) = (&*expr, self.depth) {
             let name = normalized(ident);
             if self.scope.is_merged(&name)
-                && let Some(found) = self.scope.value(&name).and_then(|parts| parsed(&text_of(&parts)))
+                && let Some(value) = self.scope.value(&name).and_then(|parts| parse_expr(&first_value_text(&parts)))
             {
-                *expr = found;
+                *expr = value;
             }
         }
         ControlFlow::Continue(())
@@ -476,13 +483,13 @@ fn column_text(table: &str, column: &str) -> String {
 }
 
 /// Returns the first non-NULL value of columns, as SQL.
-fn text_of(parts: &[String]) -> String {
+fn first_value_text(parts: &[String]) -> String {
     match parts {
         [part] => part.clone(),
         parts => format!("coalesce({})", parts.join(", ")),
     }
 }
 
-fn parsed(text: &str) -> Option<Expr> {
+fn parse_expr(text: &str) -> Option<Expr> {
     Parser::new(&GenericDialect).try_with_sql(text).ok()?.parse_expr().ok()
 }

@@ -1,12 +1,12 @@
 //! From a statement to DataFusion's plan. Merged columns and names in another case are corrected
 //! first.
 
-mod deep;
+mod deep_stack;
 mod merged;
 mod names;
 
-pub(crate) use deep::on_deep_stack;
-pub use deep::{STACK, deep};
+pub(crate) use deep_stack::on_deep_stack;
+pub use deep_stack::{STACK_SIZE, with_deep_stack};
 
 use crate::database::Database;
 use datafusion::error::{DataFusionError, Result};
@@ -15,11 +15,11 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, VisitMut, VisitorMut};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use merged::Merge;
+use merged::ColumnMerger;
 use std::collections::{BTreeSet, HashMap};
 
 /// The largest number of names that are respelled in one statement.
-const MOST_NAMES: usize = 1000;
+const MAX_RESPELLINGS: usize = 1000;
 
 impl Database {
     /// Plans a statement.
@@ -27,9 +27,9 @@ impl Database {
     /// # Errors
     /// If the statement does not fit the registered tables.
     pub(crate) fn plan(&self, mut statement: Statement) -> BoxFuture<'_, Result<LogicalPlan>> {
-        let planned = async move {
-            let mut first = None;
-            for _ in 0..MOST_NAMES {
+        let plan = async move {
+            let mut first_error = None;
+            for _ in 0..MAX_RESPELLINGS {
                 let merged = self.with_merged_columns(&statement).await?;
                 let error = match self.context().state().statement_to_plan(merged).await {
                     Ok(plan) => return Ok(plan),
@@ -37,15 +37,19 @@ impl Database {
                 };
                 // No table has the name in lower case, so another spelling is tried.
                 let columns = self.columns_of(&statement).await;
-                let found = names::respell(&mut statement, &error, &columns);
-                let error = first.get_or_insert(error);
-                if !found {
+                let respelled = names::respell(&mut statement, &error, &columns);
+                let error = first_error.get_or_insert(error);
+                if !respelled {
                     return Err(std::mem::replace(error, DataFusionError::Plan(String::new())));
                 }
             }
-            Err(first.unwrap_or_else(|| DataFusionError::Plan("the statement names too many columns".into())))
+            Err(first_error.unwrap_or_else(|| {
+                DataFusionError::Plan(format!(
+                    "the statement has more than {MAX_RESPELLINGS} column names in another case; quote them"
+                ))
+            }))
         };
-        planned.boxed()
+        plan.boxed()
     }
 
     /// Returns the columns of all tables that a statement reads.
@@ -63,29 +67,29 @@ impl Database {
     /// of one table.
     async fn with_merged_columns(&self, statement: &Statement) -> Result<Statement> {
         let mut statement = statement.clone();
-        if !merged::has_merged_columns(&mut statement) {
+        if !merged::needs_merging(&mut statement) {
             return Ok(statement);
         }
-        let mut known = HashMap::new();
+        let mut known_columns = HashMap::new();
         loop {
             let mut attempt = statement.clone();
-            let mut merge = Merge::new(&known);
-            visit(&mut attempt, &mut merge);
-            if merge.wanted.is_empty() {
-                if let Some(selection) = merge.refused {
+            let mut merger = ColumnMerger::new(&known_columns);
+            visit(&mut attempt, &mut merger);
+            if merger.column_queries.is_empty() {
+                if let Some(selection) = merger.refused_selection {
                     return Err(DataFusionError::Plan(format!(
-                        "the columns of USING or NATURAL cannot be merged in `{selection}`; give its tables names and name \
-                         the columns, or write `ON` and `coalesce`"
+                        "the columns of USING or NATURAL cannot be merged in `{selection}`; give its tables aliases and \
+                         list the columns, or write `ON` and `coalesce`"
                     )));
                 }
                 statement = attempt;
                 return Ok(statement);
             }
-            for (text, query) in std::mem::take(&mut merge.wanted) {
+            for (text, query) in std::mem::take(&mut merger.column_queries) {
                 let query = Statement::Statement(Box::new(ast::Statement::Query(Box::new(query))));
                 let columns = self.plan(query).await.ok();
                 let columns = columns.map(|plan| plan.schema().fields().iter().map(|f| f.name().clone()).collect());
-                known.insert(text, columns);
+                known_columns.insert(text, columns);
             }
         }
     }

@@ -17,33 +17,34 @@ use std::ops::ControlFlow;
 /// Respells a column if an error says that its lower-case name is missing, and the tables of the
 /// statement have exactly one other spelling. Returns whether the statement was changed.
 pub(super) fn respell(statement: &mut Statement, error: &DataFusionError, columns: &BTreeSet<String>) -> bool {
-    let DataFusionError::SchemaError(fault, _) = error.find_root() else { return false };
-    let SchemaError::FieldNotFound { field, valid_fields } = fault.as_ref() else { return false };
+    let DataFusionError::SchemaError(schema_error, _) = error.find_root() else { return false };
+    let SchemaError::FieldNotFound { field, valid_fields } = schema_error.as_ref() else { return false };
     // The error does not list the columns of enclosing queries.
     let listed = other_spelling(field, valid_fields);
     let Some(spelling) = listed.or_else(|| one_spelling(&field.name, columns.iter().map(String::as_str))) else {
         return false;
     };
     let table = field.relation.as_ref().map(|relation| relation.table().to_owned());
-    let mut defined = Defined { name: &field.name, otherwise: false, table: table.as_deref(), tables: 0 };
-    visit(statement, &mut defined);
+    let mut definitions =
+        NameDefinitions { name: &field.name, has_other: false, table: table.as_deref(), table_count: 0 };
+    visit(statement, &mut definitions);
     let is_plain = match table {
         // The qualified table must be the only one of its name; then it lacks the lower-case name.
-        Some(_) => defined.tables == 1,
+        Some(_) => definitions.table_count == 1,
         // Elsewhere in the statement, the lower-case name may be defined and meant.
-        None => !defined.otherwise && !columns.contains(&field.name),
+        None => !definitions.has_other && !columns.contains(&field.name),
     };
-    let mut respelling = Respelling { name: &field.name, table: table.as_deref(), spelling, changed: false };
+    let mut respeller = Respeller { name: &field.name, table: table.as_deref(), spelling, changed: false };
     if is_plain {
-        visit(statement, &mut respelling);
+        visit(statement, &mut respeller);
     }
-    respelling.changed
+    respeller.changed
 }
 
 /// Returns the only other spelling of a column's name, among the columns of its table.
 fn other_spelling(field: &Column, valid: &[Column]) -> Option<String> {
     let of_table = |column: &&Column| match (&field.relation, &column.relation) {
-        (Some(asked), Some(found)) => asked.resolved_eq(found) || asked.table() == found.table(),
+        (Some(wanted), Some(relation)) => wanted.resolved_eq(relation) || wanted.table() == relation.table(),
         (Some(_), None) => false,
         (None, _) => true,
     };
@@ -61,23 +62,23 @@ fn one_spelling<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<
 }
 
 /// Finds definitions of a name other than a column of that name.
-struct Defined<'s> {
+struct NameDefinitions<'s> {
     name: &'s str,
     /// True if there is such a definition.
-    otherwise: bool,
+    has_other: bool,
     /// The table that qualifies the name, if any.
     table: Option<&'s str>,
     /// Number of tables that have the name `table`.
-    tables: usize,
+    table_count: usize,
 }
 
-impl Defined<'_> {
+impl NameDefinitions<'_> {
     fn is_name(&self, ident: &Ident) -> bool {
         normalized(ident) == self.name
     }
 }
 
-impl VisitorMut for Defined<'_> {
+impl VisitorMut for NameDefinitions<'_> {
     type Break = ();
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
@@ -88,7 +89,7 @@ impl VisitorMut for Defined<'_> {
                 Expr::CompoundIdentifier(parts) => parts.last(),
                 _ => None,
             };
-            self.otherwise |= self.is_name(alias) && !last.is_some_and(|ident| self.is_name(ident));
+            self.has_other |= self.is_name(alias) && !last.is_some_and(|ident| self.is_name(ident));
         }
         ControlFlow::Continue(())
     }
@@ -103,26 +104,26 @@ impl VisitorMut for Defined<'_> {
             | TableFactor::NestedJoin { alias, .. } => alias.as_ref(),
             _ => None,
         };
-        self.otherwise |= alias.is_some_and(|alias| alias.columns.iter().any(|column| self.is_name(&column.name)));
+        self.has_other |= alias.is_some_and(|alias| alias.columns.iter().any(|column| self.is_name(&column.name)));
         let name = match (alias, &*factor) {
             (Some(alias), _) => Some(normalized(&alias.name)),
             (None, TableFactor::Table { name, .. }) => name.0.last().and_then(ObjectNamePart::as_ident).map(normalized),
             _ => None,
         };
-        self.tables += usize::from(name.is_some() && name.as_deref() == self.table);
+        self.table_count += usize::from(name.is_some() && name.as_deref() == self.table);
         ControlFlow::Continue(())
     }
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         for table in query.with.iter().flat_map(|with| &with.cte_tables) {
-            self.otherwise |= table.alias.columns.iter().any(|column| self.is_name(&column.name));
+            self.has_other |= table.alias.columns.iter().any(|column| self.is_name(&column.name));
         }
         ControlFlow::Continue(())
     }
 }
 
 /// Respells a column wherever it is read.
-struct Respelling<'s> {
+struct Respeller<'s> {
     name: &'s str,
     /// The table that qualifies the name, if any.
     table: Option<&'s str>,
@@ -130,7 +131,7 @@ struct Respelling<'s> {
     changed: bool,
 }
 
-impl Respelling<'_> {
+impl Respeller<'_> {
     fn respell(&mut self, ident: &mut Ident) {
         if ident.quote_style.is_none() && normalized(ident) == self.name {
             ident.value.clone_from(&self.spelling);
@@ -140,15 +141,15 @@ impl Respelling<'_> {
     }
 }
 
-impl VisitorMut for Respelling<'_> {
+impl VisitorMut for Respeller<'_> {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         match (expr, self.table) {
             (Expr::Identifier(ident), None) => self.respell(ident),
             (Expr::CompoundIdentifier(parts), Some(table)) => {
-                if let [.., of, last] = &mut parts[..]
-                    && normalized(of) == table
+                if let [.., qualifier, last] = &mut parts[..]
+                    && normalized(qualifier) == table
                 {
                     self.respell(last);
                 }

@@ -35,13 +35,13 @@ impl TableProviderFactory for TensorFactory {
         session: &dyn Session,
         cmd: &CreateExternalTable,
     ) -> DataFusionResult<Arc<dyn TableProvider>> {
-        Ok(Arc::new(create(cmd, &memory_left(session.runtime_env()))?))
+        Ok(Arc::new(create(cmd, &remaining_memory(session.runtime_env()))?))
     }
 }
 
 /// The options of a declaration that concern the tensor.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Declared<'a> {
+pub(crate) struct TensorOptions<'a> {
     /// The format, as text.
     pub(crate) storage: Option<&'a str>,
     /// The fill value, as text.
@@ -49,39 +49,43 @@ pub(crate) struct Declared<'a> {
 }
 
 fn create(cmd: &CreateExternalTable, memory: &Memory) -> Result<TensorTable, Error> {
-    let fault = |what: String| Error::Declaration { table: cmd.name.to_string(), what };
+    let fault = |message: String| Error::Declaration { table: cmd.name.to_string(), message };
     let [location] = &cmd.locations[..] else {
-        return Err(fault(format!("a tensor is read from one file, found {}", cmd.locations.len())));
+        return Err(fault(format!("expected the location of one file, found {} locations", cmd.locations.len())));
     };
     if !cmd.table_partition_cols.is_empty() || !cmd.order_exprs.is_empty() {
-        return Err(fault("a tensor has no partitions, and an order of its own".into()));
+        return Err(fault("`PARTITIONED BY` and `WITH ORDER` do not apply to tensors".into()));
     }
     let mut columns: Vec<String> = cmd.schema.fields().iter().map(|f| f.name().clone()).collect();
-    let mut declared = Declared::default();
+    let mut options = TensorOptions::default();
     for (key, value) in &cmd.options {
         match key.strip_prefix("format.").unwrap_or(key) {
             "columns" => columns = value.split(',').map(|name| name.trim().to_string()).collect(),
-            "storage" => declared.storage = Some(value),
-            "fill" => declared.fill = Some(value),
-            key => return Err(fault(format!("unknown option `{key}`; there are `columns`, `storage` and `fill`"))),
+            "storage" => options.storage = Some(value),
+            "fill" => options.fill = Some(value),
+            key => {
+                return Err(fault(format!("unknown option `{key}`; the options are `columns`, `storage` and `fill`")));
+            }
         }
     }
     let path = location.strip_prefix("file://").unwrap_or(location);
-    let table = open(path, columns, declared, memory).map_err(|e| match e {
-        Error::Declaration { what, .. } => fault(what),
+    let table = open_tensor(path, columns, options, memory).map_err(|e| match e {
+        Error::Declaration { message, .. } => fault(message),
         e => e,
     })?;
-    for (declared, found) in cmd.schema.fields().iter().zip(table.schema().fields()) {
-        if declared.data_type() != found.data_type() {
-            let (name, wrong, right) = (declared.name(), declared.data_type(), found.data_type());
-            return Err(fault(format!("the column `{name}` is declared {wrong}, and the file has {right} there")));
+    for (declared, actual) in cmd.schema.fields().iter().zip(table.schema().fields()) {
+        if declared.data_type() != actual.data_type() {
+            let (name, declared, actual) = (declared.name(), declared.data_type(), actual.data_type());
+            return Err(fault(format!(
+                "column `{name}` is declared as {declared}, but its type in the file is {actual}"
+            )));
         }
     }
     Ok(table)
 }
 
 /// Returns the memory that is left in the pool of a runtime, as the limit for reading a file.
-pub(crate) fn memory_left(runtime: &RuntimeEnv) -> Memory {
+pub(crate) fn remaining_memory(runtime: &RuntimeEnv) -> Memory {
     let pool = &runtime.memory_pool;
     match pool.memory_limit() {
         MemoryLimit::Finite(limit) => Memory::limited(limit.saturating_sub(pool.reserved())),
@@ -90,24 +94,24 @@ pub(crate) fn memory_left(runtime: &RuntimeEnv) -> Memory {
 }
 
 /// Opens a file of a tensor as a table. If `columns` is empty, the columns have the usual names.
-pub(crate) fn open(
+pub(crate) fn open_tensor(
     path: &str,
     columns: Vec<String>,
-    declared: Declared<'_>,
+    options: TensorOptions<'_>,
     memory: &Memory,
 ) -> Result<TensorTable, Error> {
-    let fault = |what: String| Error::Declaration { table: path.to_string(), what };
+    let fault = |message: String| Error::Declaration { table: path.to_string(), message };
     let loaded = read(path, &ReadOptions { memory: memory.clone(), ..ReadOptions::default() })?;
     let rank = loaded.info.shape.len();
-    let storage = declared
+    let storage = options
         .storage
-        .map(|text| parse_format(text, rank).map_err(|e| fault(format!("the storage '{text}' of {rank} modes: {e}"))));
+        .map(|text| parse_format(text, rank).map_err(|e| fault(format!("storage '{text}' for {rank} modes: {e}"))));
     let storage = storage.transpose()?.unwrap_or_else(|| loaded.default_format());
     let (mut content, _) = loaded.into_content()?;
-    if let Some(text) = declared.fill {
-        let dtype = DType::Prim(content.fill.dtype().prim().expect("files hold primitives"));
+    if let Some(text) = options.fill {
+        let dtype = DType::Prim(content.fill.dtype().prim().expect("values in files are primitives"));
         let fill = read_value(&dtype, &Sexpr::atom(text));
-        content.fill = fill.map_err(|_| fault(format!("the fill '{text}' is no value of dtype {dtype}")))?;
+        content.fill = fill.map_err(|_| fault(format!("fill '{text}' is not a value of dtype {dtype}")))?;
     }
     let tensor = content.into_tensor(Some(storage))?;
     if columns.is_empty() { TensorTable::new(tensor) } else { TensorTable::with_columns(tensor, columns) }

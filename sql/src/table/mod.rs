@@ -10,10 +10,10 @@ mod scan;
 mod sink;
 
 pub(crate) use factory::TensorFactory;
-pub(crate) use factory::{Declared, memory_left, open};
+pub(crate) use factory::{TensorOptions, open_tensor, remaining_memory};
 pub(crate) use ranges::range_of;
-pub(crate) use sink::entries;
-pub(crate) use sink::{TensorFiles, TensorSink};
+pub(crate) use sink::tensor_of_rows;
+pub(crate) use sink::{TensorFileFactory, TensorSink};
 
 use crate::claim::TensorColumn;
 use crate::engine::RunError;
@@ -40,20 +40,20 @@ const VALUE: &str = "value";
 
 /// A tensor as a table. Clones are the same table.
 #[derive(Clone, Debug)]
-pub struct TensorTable(Arc<Inner>);
+pub struct TensorTable(Arc<TableData>);
 
 /// A function that computes a tensor when its entries are needed.
-pub type Compute = Box<dyn Fn() -> Result<Tensor, RunError> + Send + Sync>;
+pub type ComputeFn = Box<dyn Fn() -> Result<Tensor, RunError> + Send + Sync>;
 
-struct Inner {
+struct TableData {
     /// The dimension of each mode.
     shape: Vec<u64>,
     schema: SchemaRef,
     tensor: OnceLock<Tensor>,
     /// The computation of a lazy tensor.
-    compute: Option<Compute>,
+    compute: Option<ComputeFn>,
     /// The tensor in a format whose innermost level is a list.
-    listed: OnceLock<Tensor>,
+    list_tensor: OnceLock<Tensor>,
     /// The coordinates of the entries, as a boolean tensor.
     pattern: OnceLock<Tensor>,
     /// The values, with fill value 0.
@@ -68,7 +68,7 @@ impl TensorTable {
     /// # Errors
     /// See [`TensorTable::with_columns`].
     pub fn new(tensor: Tensor) -> Result<TensorTable> {
-        let names = usual_names(tensor.ty().shape.len());
+        let names = default_names(tensor.ty().shape.len());
         TensorTable::with_columns(tensor, names)
     }
 
@@ -79,7 +79,7 @@ impl TensorTable {
     /// If the number of names does not fit, a name occurs twice, or the values are structs.
     pub fn with_columns(tensor: Tensor, names: Vec<String>) -> Result<TensorTable> {
         let table = TensorTable::of_type(tensor.ty().shape.clone(), &tensor.ty().dtype, names, None)?;
-        table.0.tensor.set(tensor).expect("there is none yet");
+        table.0.tensor.set(tensor).expect("a new table has no tensor");
         Ok(table)
     }
 
@@ -91,21 +91,23 @@ impl TensorTable {
     pub fn lazy(
         (shape, dtype): (Vec<u64>, DType),
         names: Option<Vec<String>>,
-        compute: Compute,
+        compute: ComputeFn,
     ) -> Result<TensorTable> {
-        let names = names.unwrap_or_else(|| usual_names(shape.len()));
+        let names = names.unwrap_or_else(|| default_names(shape.len()));
         TensorTable::of_type(shape, &dtype, names, Some(compute))
     }
 
-    fn of_type(shape: Vec<u64>, dtype: &DType, names: Vec<String>, compute: Option<Compute>) -> Result<TensorTable> {
+    fn of_type(shape: Vec<u64>, dtype: &DType, names: Vec<String>, compute: Option<ComputeFn>) -> Result<TensorTable> {
         let rank = shape.len();
-        let fault = |what: String| Error::Declaration { table: names.join(", "), what };
+        let fault = |message: String| Error::Declaration { table: names.join(", "), message };
         if names.len() != rank && names.len() != rank + 1 {
             let found = names.len();
-            return Err(fault(format!("a tensor of {rank} modes has {rank} columns and one of values, found {found}")));
+            return Err(fault(format!(
+                "expected {rank} column names for a tensor of {rank} modes, and optionally one for the values, found {found}"
+            )));
         }
-        if let Some(twice) = names.iter().enumerate().find(|(k, n)| names[..*k].contains(n)) {
-            return Err(fault(format!("the column `{}` occurs twice", twice.1)));
+        if let Some(duplicate) = names.iter().enumerate().find(|(k, n)| names[..*k].contains(n)) {
+            return Err(fault(format!("column `{}` occurs twice", duplicate.1)));
         }
         let DType::Prim(_) = dtype else {
             return Err(fault(format!("values of dtype {dtype} have no SQL type")));
@@ -118,12 +120,12 @@ impl TensorTable {
                 Field::new(name, ty, false)
             })
             .collect();
-        Ok(TensorTable(Arc::new(Inner {
+        Ok(TensorTable(Arc::new(TableData {
             shape,
             tensor: OnceLock::new(),
             compute,
             schema: Arc::new(Schema::new(fields)),
-            listed: OnceLock::new(),
+            list_tensor: OnceLock::new(),
             pattern: OnceLock::new(),
             values: OnceLock::new(),
             rows: OnceLock::new(),
@@ -135,13 +137,13 @@ impl TensorTable {
     /// # Errors
     /// If the tensor cannot be computed, or has another shape than declared.
     pub fn tensor(&self) -> Result<&Tensor> {
-        computed(&self.0.tensor, || {
-            let compute = self.0.compute.as_ref().expect("a tensor is there, or what computes it");
+        get_or_compute(&self.0.tensor, || {
+            let compute = self.0.compute.as_ref().expect("a table without a tensor computes it");
             let tensor = compute()?;
             if tensor.ty().shape != self.0.shape {
                 let (found, shape) = (&tensor.ty().shape, &self.0.shape);
-                let what = format!("its tensor was to have the shape {shape:?}, and has {found:?}");
-                return Err(Error::Declaration { table: self.0.schema.to_string(), what });
+                let message = format!("expected a tensor of shape {shape:?}, found shape {found:?}");
+                return Err(Error::Declaration { table: self.0.schema.to_string(), message });
             }
             Ok(tensor)
         })
@@ -149,7 +151,7 @@ impl TensorTable {
 
     /// Returns an upper bound of the number of entries, if the tensor is computed and can be
     /// counted.
-    pub(crate) fn stored(&self) -> Option<u64> {
+    pub(crate) fn max_entries(&self) -> Option<u64> {
         self.0.tensor.get()?.count_stored().ok()
     }
 
@@ -158,89 +160,89 @@ impl TensorTable {
         &self.0.shape
     }
 
-    /// Returns the mode or value that a column holds.
+    /// Returns the mode or value of a column.
     pub(crate) fn column(&self, index: usize) -> TensorColumn {
         if index < self.shape().len() { TensorColumn::Mode(index) } else { TensorColumn::Value }
     }
 
     /// Returns the tensor in a format whose innermost level is a list, so that its stored
     /// coordinates are the rows.
-    pub(crate) fn listed(&self) -> Result<&Tensor> {
-        computed(&self.0.listed, || {
+    pub(crate) fn list_tensor(&self) -> Result<&Tensor> {
+        get_or_compute(&self.0.list_tensor, || {
             let tensor = self.tensor()?;
             let format = &tensor.ty().format;
-            let lists = format.levels.split_last().is_some_and(|(last, outer)| {
+            let is_list = format.levels.split_last().is_some_and(|(last, outer)| {
                 last.kind == LevelKind::SparseList
                     && outer.iter().all(|l| matches!(l.kind, LevelKind::SparseList | LevelKind::Dense))
                     && format.levels.iter().all(|l| l.ordered && l.unique)
             });
-            Ok(if lists { tensor.clone() } else { convert(tensor, &Format::csf(self.shape().len()))? })
+            Ok(if is_list { tensor.clone() } else { convert(tensor, &Format::csf(self.shape().len()))? })
         })
     }
 
     /// Returns a boolean tensor that is true at the coordinates of rows. It shares the arrays of
-    /// [`TensorTable::listed`].
+    /// [`TensorTable::list_tensor`].
     pub(crate) fn pattern(&self) -> Result<&Tensor> {
-        computed(&self.0.pattern, || {
-            let listed = self.listed()?;
-            let ty = listed.ty();
+        get_or_compute(&self.0.pattern, || {
+            let tensor = self.list_tensor()?;
+            let ty = tensor.ty();
             let format = Format { leaf: LeafKind::Pattern, ..ty.format.clone() };
             let ty = TensorType { dtype: DType::BOOL, fill: Scalar::Bool(false), format, shape: ty.shape.clone() };
-            Ok(Tensor::try_new(Arc::new(ty), listed.levels().to_vec(), Vec::new())?)
+            Ok(Tensor::try_new(Arc::new(ty), tensor.levels().to_vec(), Vec::new())?)
         })
     }
 
     /// Returns the values of the rows with fill value 0. The tensor shares the arrays of
-    /// [`TensorTable::listed`].
+    /// [`TensorTable::list_tensor`].
     pub(crate) fn values(&self) -> Result<&Tensor> {
-        computed(&self.0.values, || {
-            let listed = self.listed()?;
-            let ty = listed.ty();
+        get_or_compute(&self.0.values, || {
+            let tensor = self.list_tensor()?;
+            let ty = tensor.ty();
             let prim = ty.dtype.prim().unwrap_or(Prim::Bool);
             let zero = Scalar::zero(prim);
             if ty.fill == zero {
-                return Ok(listed.clone());
+                return Ok(tensor.clone());
             }
             let ty = TensorType { fill: zero, ..TensorType::clone(ty) };
-            Ok(Tensor::try_new(Arc::new(ty), listed.levels().to_vec(), listed.leaf().to_vec())?)
+            Ok(Tensor::try_new(Arc::new(ty), tensor.levels().to_vec(), tensor.leaf().to_vec())?)
         })
     }
 
     /// Returns all rows, and caches them.
     pub(crate) fn rows(&self) -> Result<&RecordBatch> {
-        computed(&self.0.rows, || self.as_rows(&self.tensor()?.to_record_batch(&names(&self.numbers()))?))
+        get_or_compute(&self.0.rows, || self.cast_rows(&self.tensor()?.to_record_batch(&as_strs(&self.mode_names()))?))
     }
 
     /// Returns all rows, if they are cached.
-    pub(crate) fn read_rows(&self) -> Option<&RecordBatch> {
+    pub(crate) fn cached_rows(&self) -> Option<&RecordBatch> {
         self.0.rows.get()
     }
 
     /// Returns the first `limit` rows within a range of each mode.
     pub(crate) fn rows_within(&self, window: &[Range<u64>], limit: usize) -> Result<RecordBatch> {
-        let numbers = self.numbers();
-        self.as_rows(&self.tensor()?.to_record_batch_within(&names(&numbers), window, limit)?)
+        let mode_names = self.mode_names();
+        self.cast_rows(&self.tensor()?.to_record_batch_within(&as_strs(&mode_names), window, limit)?)
     }
 
     /// Returns distinct names for the modes, independent of the columns' names.
-    fn numbers(&self) -> Vec<String> {
+    fn mode_names(&self) -> Vec<String> {
         (0..self.shape().len()).map(|k| k.to_string()).collect()
     }
 
     /// Casts coordinates and values to the schema of the table.
-    fn as_rows(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    fn cast_rows(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let columns =
             batch.columns().iter().zip(self.0.schema.fields()).map(|(c, field)| Ok(cast(c, field.data_type())?));
         Ok(RecordBatch::try_new(self.0.schema.clone(), columns.collect::<Result<_>>()?)?)
     }
 }
 
-fn names(owned: &[String]) -> Vec<&str> {
+fn as_strs(owned: &[String]) -> Vec<&str> {
     owned.iter().map(String::as_str).collect()
 }
 
 /// Returns the value of a cell, and computes it at the first call.
-fn computed<T>(cell: &OnceLock<T>, compute: impl FnOnce() -> Result<T>) -> Result<&T> {
+fn get_or_compute<T>(cell: &OnceLock<T>, compute: impl FnOnce() -> Result<T>) -> Result<&T> {
     if let Some(value) = cell.get() {
         return Ok(value);
     }
@@ -249,11 +251,11 @@ fn computed<T>(cell: &OnceLock<T>, compute: impl FnOnce() -> Result<T>) -> Resul
 }
 
 /// Returns the names `i0`, `i1`, .., `value`.
-fn usual_names(rank: usize) -> Vec<String> {
+fn default_names(rank: usize) -> Vec<String> {
     (0..rank).map(|k| format!("i{k}")).chain([VALUE.to_string()]).collect()
 }
 
-impl fmt::Debug for Inner {
+impl fmt::Debug for TableData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TensorTable").field("shape", &self.shape).field("schema", &self.schema).finish_non_exhaustive()
     }
@@ -291,7 +293,7 @@ impl TableProvider for TensorTable {
         limit: Option<usize>,
     ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
         let ranges = filters.iter().map(|filter| {
-            let unknown = || DataFusionError::Internal(format!("`{filter}` is no range of coordinates"));
+            let unknown = || DataFusionError::Internal(format!("`{filter}` is not a range of coordinates"));
             range_of(filter, self).ok_or_else(unknown)
         });
         let ranges = ranges.collect::<DataFusionResult<_>>()?;

@@ -54,9 +54,9 @@ fn integer(e: &Expr) -> Option<i128> {
 pub(crate) fn window(shape: &[u64], ranges: &[ModeRange]) -> Vec<Range<u64>> {
     let mut window: Vec<Range<u64>> = shape.iter().map(|&size| 0..size).collect();
     for range in ranges {
-        let own = &mut window[range.mode];
-        own.start = own.start.max(range.low);
-        own.end = own.end.min(range.high).max(own.start);
+        let mode = &mut window[range.mode];
+        mode.start = mode.start.max(range.low);
+        mode.end = mode.end.min(range.high).max(mode.start);
     }
     window
 }

@@ -104,7 +104,9 @@ impl ExecutionPlan for TensorScan {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         if partition != 0 {
-            return Err(DataFusionError::Internal(format!("a tensor has one partition, asked for {partition}")));
+            return Err(DataFusionError::Internal(format!(
+                "a tensor has one partition; there is no partition {partition}"
+            )));
         }
         let rows = context.session_config().batch_size().max(1);
         let metrics = BaselineMetrics::new(&self.metrics, partition);
@@ -139,7 +141,7 @@ impl ExecutionPlan for TensorScan {
 
 /// Reads at most `limit` rows within all ranges. A scan of all rows caches them in the table.
 fn read(table: &TensorTable, ranges: &[ModeRange], limit: Option<usize>) -> Result<RecordBatch, Error> {
-    if ranges.is_empty() && (limit.is_none() || table.read_rows().is_some()) {
+    if ranges.is_empty() && (limit.is_none() || table.cached_rows().is_some()) {
         let rows = table.rows()?;
         return Ok(rows.slice(0, limit.unwrap_or(usize::MAX).min(rows.num_rows())));
     }
@@ -153,11 +155,11 @@ pub(super) fn statistics(table: &TensorTable, ranges: &[ModeRange], limit: Optio
     let share = |(part, size): (&Range<u64>, &u64)| (part.end - part.start) as f64 / (*size).max(1) as f64;
     let share: f64 = window.iter().zip(table.shape()).map(share).product();
     let part = |rows: usize| (rows as f64 * share).ceil() as usize;
-    let rows = match table.read_rows() {
+    let rows = match table.cached_rows() {
         Some(rows) if ranges.is_empty() => Precision::Exact(rows.num_rows()),
         Some(rows) => Precision::Inexact(part(rows.num_rows())),
-        None => match table.stored() {
-            Some(stored) => Precision::Inexact(part(usize::try_from(stored).unwrap_or(usize::MAX))),
+        None => match table.max_entries() {
+            Some(entries) => Precision::Inexact(part(usize::try_from(entries).unwrap_or(usize::MAX))),
             None => Precision::Absent,
         },
     };
@@ -172,10 +174,10 @@ pub(super) fn statistics(table: &TensorTable, ranges: &[ModeRange], limit: Optio
         if let Some(part) = window.get(k).filter(|part| !part.is_empty()) {
             column.min_value = coordinate(part.start);
             column.max_value = coordinate(part.end - 1);
-            let most = usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
+            let max_values = usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
             column.distinct_count = match rows {
-                Precision::Exact(rows) | Precision::Inexact(rows) => Precision::Inexact(rows.min(most)),
-                Precision::Absent => Precision::Inexact(most),
+                Precision::Exact(rows) | Precision::Inexact(rows) => Precision::Inexact(rows.min(max_values)),
+                Precision::Absent => Precision::Inexact(max_values),
             };
         }
         column

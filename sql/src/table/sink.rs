@@ -25,19 +25,19 @@ use std::sync::Arc;
 
 /// The registration of a file extension with DataFusion; [`TensorSink`] writes the files.
 #[derive(Debug)]
-pub(crate) struct TensorFiles(pub(crate) &'static str);
+pub(crate) struct TensorFileFactory(pub(crate) &'static str);
 
-impl GetExt for TensorFiles {
+impl GetExt for TensorFileFactory {
     fn get_ext(&self) -> String {
         self.0.to_lowercase()
     }
 }
 
-impl FileFormatFactory for TensorFiles {
+impl FileFormatFactory for TensorFileFactory {
     fn create(&self, _: &dyn Session, _: &HashMap<String, String>) -> Result<Arc<dyn FileFormat>> {
         let file_type = self.0;
         Err(DataFusionError::Plan(format!(
-            "a {file_type} file is one tensor; read it by CREATE EXTERNAL TABLE .. STORED AS {file_type}"
+            "a {file_type} file contains one tensor; read it with `CREATE EXTERNAL TABLE .. STORED AS {file_type}`"
         )))
     }
 
@@ -70,9 +70,11 @@ impl TensorSink {
             match key.strip_prefix("format.").unwrap_or(key) {
                 "shape" => {
                     let sizes = value.split(',').map(|n| n.trim().parse::<u64>()).collect::<Result<Vec<_>, _>>();
-                    shape = Some(sizes.map_err(|e| DataFusionError::Plan(format!("the option shape '{value}': {e}")))?);
+                    shape = Some(sizes.map_err(|e| DataFusionError::Plan(format!("option `shape` '{value}': {e}")))?);
                 }
-                key => return Err(DataFusionError::Plan(format!("unknown option `{key}`; there is `shape`"))),
+                key => {
+                    return Err(DataFusionError::Plan(format!("unknown option `{key}`; the only option is `shape`")));
+                }
             }
         }
         let path = copy.output_url.strip_prefix("file://").unwrap_or(&copy.output_url);
@@ -81,7 +83,7 @@ impl TensorSink {
     }
 
     fn write(&self, rows: &RecordBatch) -> Result<u64, Error> {
-        let tensor = entries(rows, self.shape.clone())?;
+        let tensor = tensor_of_rows(rows, self.shape.clone())?;
         write(&self.path, &tensor, &WriteOptions::default())?;
         Ok(rows.num_rows() as u64)
     }
@@ -93,10 +95,13 @@ impl TensorSink {
 /// # Errors
 /// If a coordinate is NULL, negative or no integer, coordinates repeat, or the values are no
 /// numbers.
-pub(crate) fn entries(rows: &RecordBatch, shape: Option<Vec<u64>>) -> Result<Tensor, Error> {
+pub(crate) fn tensor_of_rows(rows: &RecordBatch, shape: Option<Vec<u64>>) -> Result<Tensor, Error> {
     let names: Vec<&str> = rows.schema_ref().fields().iter().map(|f| f.name().as_str()).collect();
     let Some((value, coordinates)) = names.split_last() else {
-        return Err(Error::Declaration { table: "result".into(), what: "rows without columns are no entries".into() });
+        return Err(Error::Declaration {
+            table: "result".into(),
+            message: "the rows have no columns; expected coordinates and a value".into(),
+        });
     };
     Ok(Tensor::from_record_batch(rows, Import { shape, ..Import::new(coordinates, Some(value)) })?.0)
 }

@@ -43,7 +43,7 @@ async fn nulls_are_found_in_every_kind_of_array() {
 
 /// Outer joins that keep no row, or that add rows to none, accept columns of every kind of array.
 #[tokio::test]
-async fn outer_joins_of_no_rows_take_every_kind_of_array() {
+async fn outer_joins_without_rows_accept_every_kind_of_array() {
     let database = database().await;
     for ids in [vec![], vec![None, None], vec![Some(1), None], vec![Some(1), Some(7)]] {
         let text = vec![Some("a"); ids.len()];
@@ -52,8 +52,8 @@ async fn outer_joins_of_no_rows_take_every_kind_of_array() {
         for (kind, column) in kinds {
             let ids: ArrayRef = Arc::new(Int64Array::from(ids.clone()));
             register(&database, "p", vec![("id", ids), ("middle", column)]);
-            for known in [vec![], vec![1, 2]] {
-                register(&database, "i", vec![("id", Arc::new(Int64Array::from(known)))]);
+            for ids_of_i in [vec![], vec![1, 2]] {
+                register(&database, "i", vec![("id", Arc::new(Int64Array::from(ids_of_i)))]);
                 for sql in [
                     "SELECT count(*), count(p.middle) FROM i LEFT JOIN p ON p.id = i.id",
                     "SELECT i.id, count(p.middle), count(*) FROM i LEFT JOIN p ON p.id = i.id GROUP BY i.id",
@@ -71,7 +71,7 @@ async fn outer_joins_of_no_rows_take_every_kind_of_array() {
 /// Columns that are NULL in all rows have no values, whether they come from `VALUES` or from a
 /// file.
 #[tokio::test]
-async fn columns_of_nothing_are_nothing() {
+async fn columns_of_nulls_have_no_values() {
     let database = database().await;
     for statement in [
         "CREATE TABLE p AS SELECT column1 AS id, column2 AS middle FROM (VALUES (1, NULL), (2, NULL), (3, NULL))",

@@ -64,10 +64,10 @@ async fn tables_joined_with_themselves_are_stored_once() {
         ("SELECT count(*) FROM e a JOIN e b ON a.dst = b.src JOIN e c ON b.dst = c.src AND c.dst = a.src", 2),
     ] {
         run(&database, sql).await.unwrap();
-        let told = run(&database, &format!("EXPLAIN VERBOSE {sql}")).await.unwrap();
-        let told = pretty_format_batches(&told).unwrap().to_string();
-        let found = (0..3).filter(|k| told.contains(&format!("(input t{k} "))).count();
-        assert_eq!(found, tensors, "{sql}: {told}");
+        let plan = run(&database, &format!("EXPLAIN VERBOSE {sql}")).await.unwrap();
+        let plan = pretty_format_batches(&plan).unwrap().to_string();
+        let bound_tensors = (0..3).filter(|k| plan.contains(&format!("(input t{k} "))).count();
+        assert_eq!(bound_tensors, tensors, "{sql}: {plan}");
         assert_eq!(agree(&database, sql).await.unwrap(), 1, "{sql}");
     }
 }
@@ -75,7 +75,7 @@ async fn tables_joined_with_themselves_are_stored_once() {
 /// Tables with a row for every combination of keys, such as matrices in tables, are left out where
 /// a row is only counted.
 #[tokio::test]
-async fn tables_that_have_all_rows_are_not_walked_to_count_them() {
+async fn tables_with_all_rows_are_not_read_to_count_them() {
     let database = graph().await;
     for statement in [
         "CREATE TABLE m (i BIGINT, k BIGINT, v DOUBLE) AS VALUES \
@@ -101,38 +101,38 @@ async fn tables_that_have_all_rows_are_not_walked_to_count_them() {
         ("SELECT count(*) FROM m JOIN k ON m.k = k.k WHERE m.v > 100".into(), 1),
     ] {
         assert_eq!(agree(&database, &sql).await.unwrap(), 1, "{sql}");
-        let told = run(&database, &format!("EXPLAIN VERBOSE {sql}")).await.unwrap();
-        let told = pretty_format_batches(&told).unwrap().to_string();
-        let found = (0..9).filter(|k| told.contains(&format!("(input t{k} "))).count();
-        assert_eq!(found, tensors, "{sql}: {told}");
+        let plan = run(&database, &format!("EXPLAIN VERBOSE {sql}")).await.unwrap();
+        let plan = pretty_format_batches(&plan).unwrap().to_string();
+        let bound_tensors = (0..9).filter(|k| plan.contains(&format!("(input t{k} "))).count();
+        assert_eq!(bound_tensors, tensors, "{sql}: {plan}");
     }
 }
 
 /// Users see the program of a region that has run, down to its loops; before, they read how to get
 /// it.
 #[tokio::test]
-async fn programs_are_explained_once_they_are_there() {
+async fn programs_are_explained_after_the_first_run() {
     let database = graph().await;
     let sql = "SELECT a.src, sum(a.w * b.w) FROM e a JOIN e b ON a.dst = b.src GROUP BY a.src";
     let explain = async || {
-        let told = run(&database, &format!("EXPLAIN VERBOSE {sql}")).await.unwrap();
-        pretty_format_batches(&told).unwrap().to_string()
+        let plan = run(&database, &format!("EXPLAIN VERBOSE {sql}")).await.unwrap();
+        pretty_format_batches(&plan).unwrap().to_string()
     };
-    let told = explain().await;
-    assert!(told.contains("not prepared: its program is made of the encoded rows"), "{told}");
-    assert!(!told.contains("(plan"), "{told}");
+    let plan = explain().await;
+    assert!(plan.contains("not prepared: the program is built when the query first runs"), "{plan}");
+    assert!(!plan.contains("(plan"), "{plan}");
     run(&database, sql).await.unwrap();
-    let told = explain().await;
-    assert!(told.contains("redpoll, which runs this"), "{told}");
+    let plan = explain().await;
+    assert!(plan.contains("redpoll (program)"), "{plan}");
     for part in ["(plan", "(aggregate + 0", "(for "] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(plan.contains(part), "{part}: {plan}");
     }
 }
 
 /// Anti-joins are right if rows are grouped by the joined key, and the first table has every key
 /// (customers without orders).
 #[tokio::test]
-async fn rows_that_others_keep_out_are_grouped_by_their_key() {
+async fn rows_of_anti_joins_are_grouped_by_their_key() {
     let database = database().await;
     for statement in [
         "CREATE TABLE u (id BIGINT, city VARCHAR) AS SELECT value, concat('c', value % 3) FROM generate_series(1, 50)",
@@ -189,12 +189,12 @@ async fn coalesced_groups_are_named_after_both_sides() {
     let database = graph().await;
     let sql = "EXPLAIN SELECT coalesce(e.dst, n.id), count(*) FROM e FULL JOIN n ON e.dst = n.id \
                GROUP BY coalesce(e.dst, n.id)";
-    let told = run(&database, sql).await.unwrap();
-    let told = pretty_format_batches(&told).unwrap().to_string();
-    assert!(told.contains("groups=[coalesce(e.dst, n.id)]"), "{told}");
+    let plan = run(&database, sql).await.unwrap();
+    let plan = pretty_format_batches(&plan).unwrap().to_string();
+    assert!(plan.contains("groups=[coalesce(e.dst, n.id)]"), "{plan}");
     let inner = run(&database, "EXPLAIN SELECT e.dst, count(*) FROM e JOIN n ON e.dst = n.id GROUP BY e.dst").await;
-    let told = pretty_format_batches(&inner.unwrap()).unwrap().to_string();
-    assert!(told.contains("groups=[e.dst]"), "{told}");
+    let plan = pretty_format_batches(&inner.unwrap()).unwrap().to_string();
+    assert!(plan.contains("groups=[e.dst]"), "{plan}");
 }
 
 /// Sums over distinct decimals are exact in any join, NULL without a value, and left to DataFusion

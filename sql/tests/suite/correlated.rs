@@ -40,7 +40,7 @@ async fn graph() -> Database {
 
 /// Columns of the same name stay distinct; the expected rows are DuckDB's.
 #[tokio::test]
-async fn columns_of_one_name_stay_two() {
+async fn columns_of_the_same_name_stay_distinct() {
     let database = graph().await;
     for (sql, expected) in [
         (

@@ -13,7 +13,7 @@ fn folder() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/datasets");
     let folder = std::env::var_os("REDPOLL_DATASETS").map_or_else(beside, PathBuf::from);
     if !folder.is_dir() {
-        eprintln!("no data sets in {}: nothing to check", folder.display());
+        eprintln!("no data sets in {}: the test checks nothing", folder.display());
         return None;
     }
     Some(folder)
@@ -25,48 +25,48 @@ fn is_large() -> bool {
 
 /// The outcomes of the queries of a data set.
 #[derive(Default)]
-struct Found {
+struct QueryOutcomes {
     claimed: Vec<String>,
-    left: Vec<String>,
+    unclaimed: Vec<String>,
     failures: Vec<String>,
 }
 
-impl Found {
+impl QueryOutcomes {
     async fn check(&mut self, database: &Database, name: &str, sql: &str) {
         match agree(database, sql).await {
-            Ok(0) => self.left.push(name.to_string()),
+            Ok(0) => self.unclaimed.push(name.to_string()),
             Ok(_) => self.claimed.push(name.to_string()),
             Err(why) => self.failures.push(format!("{name}: {why}")),
         }
     }
 
-    fn tell(&self, what: &str) {
-        eprintln!("{what}: claimed {}; left {}", self.claimed.join(", "), self.left.join(", "));
+    fn report(&self, name: &str) {
+        eprintln!("{name}: claimed {}; left to DataFusion {}", self.claimed.join(", "), self.unclaimed.join(", "));
         assert!(self.failures.is_empty(), "{}", self.failures.join("\n\n"));
     }
 }
 
 /// A file of queries: tables with their files, and queries with their names.
 #[derive(Default)]
-struct Queries {
+struct QueryFile {
     tables: Vec<(String, String)>,
     queries: Vec<(String, String)>,
 }
 
 /// Reads a file of queries from `real/`.
-fn queries(file: &Path) -> Queries {
+fn queries(file: &Path) -> QueryFile {
     let text = std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-    let mut found = Queries::default();
+    let mut file_content = QueryFile::default();
     for line in text.lines() {
         if let Some((table, file)) = line.strip_prefix("-- table: ").and_then(|t| t.split_once(" = ")) {
-            found.tables.push((table.into(), file.into()));
+            file_content.tables.push((table.into(), file.into()));
         } else if let Some(name) = line.strip_prefix("-- query: ") {
-            found.queries.push((name.into(), String::new()));
-        } else if let Some((_, sql)) = found.queries.last_mut() {
+            file_content.queries.push((name.into(), String::new()));
+        } else if let Some((_, sql)) = file_content.queries.last_mut() {
             *sql += line.trim_end_matches(';');
         }
     }
-    found
+    file_content
 }
 
 /// Returns the folder of the query files.
@@ -87,39 +87,39 @@ async fn patterns_of_graphs_are_counted() {
         let database = database().await;
         let file = folder.join(format!("graphs/{graph}.mtx.zst"));
         database.register_file("g", &file).await.unwrap();
-        let mut found = Found::default();
+        let mut outcomes = QueryOutcomes::default();
         // The view only makes the queries easier to read.
         run(&database, "CREATE VIEW e AS SELECT i0 AS src, i1 AS dst FROM g").await.unwrap();
         for (name, sql) in &patterns {
-            found.check(&database, name, sql).await;
+            outcomes.check(&database, name, sql).await;
         }
-        found.tell(graph);
-        assert_eq!(found.left, Vec::<String>::new(), "{graph}: to be claimed");
+        outcomes.report(graph);
+        assert_eq!(outcomes.unclaimed, Vec::<String>::new(), "{graph}: queries that are not claimed");
     }
 }
 
 /// The folders of tables that have queries.
-const PLACES: [&str; 6] = ["ldbc_snb_sf0.1", "lahman", "flights", "hin_yelp", "openflights", "gtfs_nyc_subway"];
+const FOLDERS: [&str; 6] = ["ldbc_snb_sf0.1", "lahman", "flights", "hin_yelp", "openflights", "gtfs_nyc_subway"];
 
 /// Joins of real tables, with their keys, strings and NULLs, are claimed and agree.
 #[tokio::test]
 async fn real_tables_are_joined() {
     let Some(folder) = folder() else { return };
-    for place in PLACES {
+    for folder_name in FOLDERS {
         let database = database().await;
-        let Queries { tables, queries } = queries(&real().join(format!("{place}.sql")));
-        assert!(queries.len() >= 2, "{place} has {} queries", queries.len());
+        let QueryFile { tables, queries } = queries(&real().join(format!("{folder_name}.sql")));
+        assert!(queries.len() >= 2, "{folder_name} has {} queries", queries.len());
         for (table, file) in tables {
-            let path = folder.join(format!("tables/{place}/{file}"));
+            let path = folder.join(format!("tables/{folder_name}/{file}"));
             database.register_file(&format!("{table}_all"), &path).await.unwrap();
             let rows = if is_large() { "" } else { " LIMIT 20000" };
             run(&database, &format!("CREATE TABLE {table} AS SELECT * FROM {table}_all{rows}")).await.unwrap();
         }
-        let mut found = Found::default();
+        let mut outcomes = QueryOutcomes::default();
         for (name, sql) in &queries {
-            found.check(&database, name, sql).await;
+            outcomes.check(&database, name, sql).await;
         }
-        found.tell(place);
-        assert_eq!(found.left, Vec::<String>::new(), "{place}: to be claimed");
+        outcomes.report(folder_name);
+        assert_eq!(outcomes.unclaimed, Vec::<String>::new(), "{folder_name}: queries that are not claimed");
     }
 }

@@ -6,7 +6,7 @@ use redpoll_testing::sql::{agree, database, rows, run};
 /// Declarations with other options over the same file, such as header or delimiter, give other
 /// rows.
 #[tokio::test]
-async fn options_of_a_declaration_tell_tables_apart() {
+async fn options_of_a_declaration_distinguish_tables() {
     let database = database().await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("t.csv");

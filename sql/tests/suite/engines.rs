@@ -4,7 +4,7 @@ use redpoll::Session;
 use redpoll::logic::{Alias, Plan};
 use redpoll::physical::kernel::Processor;
 use redpoll::physical::storage::Tensor;
-use redpoll::sql::{Database, Engine, Outcome, RunError, Stop};
+use redpoll::sql::{Database, Engine, Outcome, RunError, RunLimits};
 use redpoll_testing::sql::{rows, run};
 use std::sync::{Arc, Mutex};
 
@@ -12,24 +12,24 @@ const PATHS: &str = "SELECT count(*) FROM t a JOIN t b ON a.dst = b.src";
 
 /// An engine that records the processors of its runs, and claims to have every processor.
 #[derive(Clone, Debug)]
-struct Noting {
+struct RecordingEngine {
     session: Session,
-    here: Option<Processor>,
+    processor: Option<Processor>,
     runs: Arc<Mutex<Vec<Option<Processor>>>>,
 }
 
-impl Engine for Noting {
-    fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, stop: &Stop) -> Result<Outcome, RunError> {
-        self.runs.lock().unwrap().push(self.here);
-        self.session.run(plan, bindings, stop)
+impl Engine for RecordingEngine {
+    fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, limits: &RunLimits) -> Result<Outcome, RunError> {
+        self.runs.lock().unwrap().push(self.processor);
+        self.session.run(plan, bindings, limits)
     }
 
     fn explain(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>) -> Result<Vec<(String, String)>, RunError> {
         self.session.explain(plan, bindings)
     }
 
-    fn on(&self, processor: Processor) -> Result<Arc<dyn Engine>, RunError> {
-        Ok(Arc::new(Noting { here: Some(processor), ..self.clone() }))
+    fn with_processor(&self, processor: Processor) -> Result<Arc<dyn Engine>, RunError> {
+        Ok(Arc::new(RecordingEngine { processor: Some(processor), ..self.clone() }))
     }
 }
 
@@ -49,29 +49,29 @@ async fn count(database: &Database) -> String {
 
 /// Kernels run on the chosen processor, without regions that were cached for another one.
 #[tokio::test]
-async fn regions_run_where_the_setting_says() {
-    let noting = Noting { session: Session::default(), here: None, runs: Arc::default() };
-    let database = with_edges(Database::new(Arc::new(noting.clone()))).await;
+async fn regions_run_on_the_chosen_processor() {
+    let recording = RecordingEngine { session: Session::default(), processor: None, runs: Arc::default() };
+    let database = with_edges(Database::new(Arc::new(recording.clone()))).await;
     let own = count(&database).await;
     for engine in ["cuda", "CUDA:2", "cpu", "session"] {
         run(&database, &format!("SET redpoll.engine = '{engine}'")).await.unwrap();
         assert_eq!(count(&database).await, own, "{engine}");
     }
     let expected = [None, Some(Processor::Cuda(0)), Some(Processor::Cuda(2)), Some(Processor::Cpu), None];
-    assert_eq!(*noting.runs.lock().unwrap(), expected);
+    assert_eq!(*recording.runs.lock().unwrap(), expected);
 }
 
 /// Without the device, the query is an error that says what is missing, and the session stays
 /// usable.
 #[tokio::test]
-async fn a_device_that_is_not_there_is_an_error() {
+async fn a_missing_device_is_an_error() {
     let database = with_edges(Session::default().database()).await;
-    let here = count(&database).await;
+    let expected = count(&database).await;
     run(&database, "SET redpoll.engine = 'cuda:999'").await.unwrap();
     let error = run(&database, PATHS).await.unwrap_err().to_string();
     assert!(error.contains("CUDA device 999 cannot be used"), "{error}");
     run(&database, "SET redpoll.engine = 'cpu'").await.unwrap();
-    assert_eq!(count(&database).await, here);
+    assert_eq!(count(&database).await, expected);
     let error = run(&database, "SET redpoll.engine = 'gpu'").await.unwrap_err().to_string();
     assert!(error.contains("`cuda:N`") && error.contains("`gpu`"), "{error}");
 }

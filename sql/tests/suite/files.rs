@@ -20,7 +20,7 @@ fn folder(files: &[(&str, &[u8])]) -> TempDir {
 }
 
 /// Returns the columns and rows of a file's table in a line, or the error.
-async fn told(database: &Database, path: &Path) -> String {
+async fn describe_table(database: &Database, path: &Path) -> String {
     if let Err(error) = database.register_file("t", path).await {
         let text = redpoll::sql::message(&error);
         return text.replace(path.parent().unwrap().to_str().unwrap(), "..");
@@ -41,7 +41,7 @@ async fn check(files: &[(&str, &[u8])], paths: &[&str], expect: &Expect) {
     let (folder, database) = (folder(files), database().await);
     let mut lines = String::new();
     for path in paths {
-        let line = told(&database, &folder.path().join(path)).await;
+        let line = describe_table(&database, &folder.path().join(path)).await;
         lines += &format!("{path}: {line}\n").replace(folder.path().to_str().unwrap(), "..");
     }
     expect.assert_eq(&lines);
@@ -56,7 +56,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
 
 /// Text of rows in all its forms becomes a table, not a matrix without names and labels.
 #[tokio::test]
-async fn text_is_a_table_whatever_it_is_called() {
+async fn text_files_are_tables_under_any_name() {
     let (commas, tabs) = (&b"id,name\n1,ann\n2,bob\n"[..], &b"id\tname\n1\tann\n2\tbob, jr\n"[..]);
     let (gz, zst) = (gzip(tabs), zstd::encode_all(commas, 1).unwrap());
     let objects = b"{\"id\": 1, \"name\": \"ann\"}\n{\"id\": 2, \"name\": null}\n";
@@ -142,18 +142,18 @@ async fn folders_and_patterns_are_tables() {
         deep/x: id name / 1 ann
         deep/*/*.TSV: id name / 1 ann / 2 bob
         deep: id name / 1 ann / 2 bob
-        mixed: Error during planning: table `t`: the files of ../mixed/ have several extensions, as ../mixed/a.csv and ../mixed/b.tsv; name one kind, as in `folder/*.csv`
+        mixed: Error during planning: table `t`: the files of ../mixed/ have different extensions, such as ../mixed/a.csv and ../mixed/b.tsv; select one kind, as in `folder/*.csv`
         mixed/*.tsv: id / 2
         all/*.parquet: Error during planning: table `t`: there is no file in ../*.parquet
-        packed: Error during planning: table `t`: the files of ../packed/ are compressed; one such file is a table, many are not
-        tensors: Error during planning: table `t`: the files of ../tensors/ are no rows: a tensor is read from one file
+        packed: Error during planning: table `t`: the files of ../packed/ are compressed; decompress them, or make each a table
+        tensors: Error during planning: table `t`: the files of ../tensors/ do not contain rows; a tensor is read from a single file
         none: Error during planning: table `t`: there is no file ../none
     "#]]).await;
 }
 
 /// A file that cannot be read does not replace an existing table.
 #[tokio::test]
-async fn a_file_that_is_refused_leaves_the_table() {
+async fn a_file_with_an_error_leaves_the_table() {
     let (folder, database) = (folder(&[("a.csv", b"id\n1\n"), ("b.mtx", b"no matrix")]), database().await);
     database.register_file("t", &folder.path().join("a.csv")).await.unwrap();
     database.register_file("t", &folder.path().join("b.mtx")).await.unwrap_err();
@@ -185,7 +185,7 @@ async fn tables_are_replaced_in_one_step() {
     run(&database, "DROP TABLE t").await.unwrap();
     assert!(run(&database, "SELECT * FROM t").await.is_err());
     run(&database, "CREATE TABLE t AS SELECT 3 AS id").await.unwrap();
-    assert!(run(&database, "CREATE TABLE t AS SELECT 4 AS id").await.is_err(), "it is there");
+    assert!(run(&database, "CREATE TABLE t AS SELECT 4 AS id").await.is_err(), "the table exists");
     run(&database, "CREATE TABLE IF NOT EXISTS t AS SELECT 4 AS id").await.unwrap();
     run(&database, "CREATE SCHEMA other").await.unwrap();
     database.register_file("other.t", &folder.path().join("a.csv")).await.unwrap();

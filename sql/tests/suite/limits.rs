@@ -7,7 +7,7 @@ use futures::StreamExt;
 use redpoll::Session;
 use redpoll::logic::{Alias, Plan};
 use redpoll::physical::storage::Tensor;
-use redpoll::sql::{Database, Engine, Outcome, RunError, Stop, datafusion};
+use redpoll::sql::{Database, Engine, Outcome, RunError, RunLimits, datafusion};
 use redpoll_testing::sql::{claims, database, run};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -33,8 +33,8 @@ fn pool(database: &Database) -> Arc<dyn MemoryPool> {
 async fn exhausted(database: &Database, sql: &str) -> String {
     match run(database, sql).await.map_err(|e| e.find_root().to_string()) {
         Err(e) if e.starts_with("Resources exhausted") => e,
-        Err(e) => panic!("another error: {e}"),
-        Ok(rows) => panic!("{} batches within the limit", rows.len()),
+        Err(e) => panic!("expected an exceeded memory limit, found: {e}"),
+        Ok(rows) => panic!("expected an exceeded memory limit, found {} batches", rows.len()),
     }
 }
 
@@ -73,7 +73,7 @@ async fn encoded_tables_are_reserved_against_the_memory_pool() {
     assert_eq!(claims(&database, sql).await.unwrap(), 1);
     limit(&database, "2M").await;
     let message = exhausted(&database, sql).await;
-    for part in ["of a claimed region take", "bytes more", "datafusion.runtime.memory_limit", "redpoll.enabled"] {
+    for part in ["of a claimed region need", "bytes more", "datafusion.runtime.memory_limit", "redpoll.enabled"] {
         assert!(message.contains(part), "no {part} in {message}");
     }
     assert_eq!(pool(&database).reserved(), 0);
@@ -83,7 +83,7 @@ async fn encoded_tables_are_reserved_against_the_memory_pool() {
 
 /// Cached regions are dropped if a query needs their memory.
 #[tokio::test]
-async fn what_is_kept_makes_room() {
+async fn cached_regions_are_dropped_for_queries() {
     let database = database().await;
     hub(&database, 20_000).await;
     limit(&database, "16M").await;
@@ -91,24 +91,24 @@ async fn what_is_kept_makes_room() {
         let sql = format!("SELECT {aggregate} FROM t a JOIN t b ON a.k = b.k");
         assert_eq!(claims(&database, &sql).await.unwrap(), 1);
         run(&database, &sql).await.unwrap();
-        assert!(pool(&database).reserved() > 0, "nothing is kept");
+        assert!(pool(&database).reserved() > 0, "no region is cached");
     }
-    assert!(pool(&database).reserved() <= 4 << 20, "more than a quarter of the memory is kept");
+    assert!(pool(&database).reserved() <= 4 << 20, "the cache exceeds a quarter of the memory");
 }
 
 /// An engine that reports the beginning, end and outcome of its runs.
 #[derive(Debug)]
-struct Watched {
+struct WatchedEngine {
     session: Session,
     began: tokio::sync::Notify,
     ended: tokio::sync::Notify,
     outcome: Mutex<Option<Result<(), String>>>,
 }
 
-impl Engine for Watched {
-    fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, stop: &Stop) -> Result<Outcome, RunError> {
+impl Engine for WatchedEngine {
+    fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, limits: &RunLimits) -> Result<Outcome, RunError> {
         self.began.notify_one();
-        let outcome = self.session.run(plan, bindings, stop);
+        let outcome = self.session.run(plan, bindings, limits);
         *self.outcome.lock().unwrap() = Some(outcome.as_ref().map(|_| ()).map_err(ToString::to_string));
         self.ended.notify_one();
         outcome
@@ -123,7 +123,7 @@ impl Engine for Watched {
 /// take hours.
 #[tokio::test(flavor = "multi_thread")]
 async fn dropping_the_rows_ends_the_query() {
-    let engine = Arc::new(Watched {
+    let engine = Arc::new(WatchedEngine {
         session: Session::default(),
         began: tokio::sync::Notify::new(),
         ended: tokio::sync::Notify::new(),
@@ -140,13 +140,13 @@ async fn dropping_the_rows_ends_the_query() {
     let mut rows = database.sql(sql).await.unwrap().execute_stream().await.unwrap();
     let began = engine.began.notified();
     tokio::select! {
-        rows = rows.next() => panic!("the query ended by itself: {rows:?}"),
+        rows = rows.next() => panic!("the query finished before it was cancelled: {rows:?}"),
         () = began => {}
     }
     assert!(pool(&database).reserved() > 0);
     drop(rows);
     let deadline = Duration::from_secs(60);
-    tokio::time::timeout(deadline, engine.ended.notified()).await.expect("the run goes on without a reader");
+    tokio::time::timeout(deadline, engine.ended.notified()).await.expect("the run continues without a reader");
     let outcome = engine.outcome.lock().unwrap().clone().unwrap();
     assert_eq!(outcome, Err("the query was cancelled".to_string()));
     // The run gives its memory back on its own thread, after it has returned.
@@ -155,7 +155,7 @@ async fn dropping_the_rows_ends_the_query() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(deadline, freed).await.expect("the memory of a query that is gone is still reserved");
+    tokio::time::timeout(deadline, freed).await.expect("the memory of the dropped query is still reserved");
     assert_eq!(number(&database, "SELECT count(*) FROM t a JOIN t b ON a.i = b.i").await, "20000");
 }
 

@@ -75,7 +75,7 @@ async fn merged_columns_have_the_values_of_both_tables() {
 
 /// Columns are merged in views and in statements that contain queries.
 #[tokio::test]
-async fn columns_are_merged_wherever_a_query_stands() {
+async fn columns_are_merged_in_every_statement_with_a_query() {
     let database = tables().await;
     run(&database, "CREATE VIEW v AS SELECT k, x FROM a FULL JOIN b USING (k)").await.unwrap();
     check(&database, "SELECT k FROM v WHERE x IS NULL AND k IS NOT NULL", &["3"]).await;
@@ -85,7 +85,7 @@ async fn columns_are_merged_wherever_a_query_stands() {
 
 /// Columns that cannot be merged are an error, not a silent NULL.
 #[tokio::test]
-async fn what_cannot_be_merged_is_refused() {
+async fn columns_that_cannot_be_merged_are_an_error() {
     let database = tables().await;
     for sql in [
         "SELECT k FROM (SELECT k FROM a) FULL JOIN b USING (k)",

@@ -38,7 +38,7 @@ async fn paths_agree_with_datafusion() {
 
 /// Infinities that no row has together are not combined: such values are left to DataFusion.
 #[tokio::test]
-async fn values_that_are_not_finite_are_left() {
+async fn infinite_values_are_left_to_datafusion() {
     let database = graph().await;
     run(&database, "INSERT INTO e VALUES (2, 9, 'inf', 1), (9, 2, '-inf', 1)").await.unwrap();
     let sql = "SELECT a.s, min_plus(a.w, b.w) FROM e a JOIN e b ON a.d = b.s GROUP BY a.s";
@@ -48,7 +48,7 @@ async fn values_that_are_not_finite_are_left() {
 
 /// A function whose `plus` is not idempotent is refused.
 #[test]
-fn functions_that_are_no_semirings_are_refused() {
+fn functions_without_a_semiring_are_an_error() {
     let error = Semiring::new("plus_times", Builtin::Add, Builtin::Mul, Number::F64).unwrap_err().to_string();
     assert!(error.contains("`plus_times`") && error.contains("idempotent"), "{error}");
     let error = Semiring::new("min_minus", Builtin::Min, Builtin::Sub, Number::F64).unwrap_err().to_string();

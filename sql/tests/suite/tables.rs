@@ -44,7 +44,7 @@ fn text(row: [&str; 2]) -> Vec<redpoll_testing::sql::Cell> {
 
 /// DataFusion's optimizer has statistics of tensors.
 #[tokio::test]
-async fn statistics_tell_the_entries() {
+async fn statistics_count_the_entries() {
     let database = karate().await;
     let table = database.context().table_provider("k").await.unwrap();
     let statistics = table.statistics().unwrap();
@@ -112,7 +112,7 @@ async fn sessions_run_statements() {
 
 /// Entries with the declared fill value are no rows, if the file has all coordinates.
 #[tokio::test]
-async fn the_fill_value_is_no_row() {
+async fn entries_with_the_fill_value_are_not_rows() {
     let database = database().await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("d.npz");

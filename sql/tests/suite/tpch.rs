@@ -16,7 +16,7 @@ fn folder() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/datasets");
     let folder = std::env::var_os("REDPOLL_DATASETS").map_or_else(beside, PathBuf::from).join("tables/tpch_sf0.01");
     if !folder.is_dir() {
-        eprintln!("no tables of TPC-H in {}: nothing to check", folder.display());
+        eprintln!("no tables of TPC-H in {}: the test checks nothing", folder.display());
         return None;
     }
     Some(folder)
@@ -48,7 +48,10 @@ async fn queries_agree_and_give_the_stored_answers() {
     let plain = tempfile::tempdir().unwrap();
     let database = tpch(&folder, plain.path()).await;
     let mut failures = Vec::new();
-    let mut lines = vec!["| query | claimed | left to DataFusion, and why |".to_string(), "|---|---|---|".to_string()];
+    let mut lines = vec![
+        "| query | claimed | reasons for aggregates left to DataFusion |".to_string(),
+        "|---|---|---|".to_string(),
+    ];
     for k in 1..=22 {
         let text = unpacked(&folder.join(format!("queries/q{k:02}.sql.zst")));
         let sql = text.trim().trim_end_matches(';');
@@ -79,7 +82,7 @@ async fn reasons(database: &Database, sql: &str) -> Vec<String> {
     let mut reasons = Vec::new();
     for row in explained {
         let Cell::Text(plan) = &row[1] else { continue };
-        if let Some((_, reason)) = plan.split_once("\nnot claimed: ") {
+        if let Some((_, reason)) = plan.split_once("\nnot claimed by redpoll: ") {
             let reason = reason.replace('|', "\\|");
             if !reasons.contains(&reason) {
                 reasons.push(reason);
@@ -94,8 +97,8 @@ fn check_readme(table: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let (begin, end) = ("<!-- TPC-H: written by a test -->\n", "\n<!-- TPC-H: end -->");
-    let (before, rest) = text.split_once(begin).expect("the README has a place for the table");
-    let (found, after) = rest.split_once(end).expect("the table of the README ends");
+    let (before, rest) = text.split_once(begin).expect("the README has the begin mark of the table");
+    let (found, after) = rest.split_once(end).expect("the README has the end mark of the table");
     if std::env::var_os("REDPOLL_BLESS").is_some() {
         std::fs::write(&path, format!("{before}{begin}{table}{end}{after}")).unwrap();
         return;
@@ -107,7 +110,7 @@ fn check_readme(table: &str) {
 fn is_answer(found: &[Vec<Cell>], answer: &str) -> Result<(), String> {
     let expected: Vec<Vec<&str>> = answer.lines().skip(1).map(|line| line.split('|').collect()).collect();
     if expected.len() != found.len() {
-        return Err(format!("{} rows, expected {}", found.len(), expected.len()));
+        return Err(format!("expected {} rows, found {}", expected.len(), found.len()));
     }
     for (row, expected) in found.iter().zip(&expected) {
         for (cell, expected) in row.iter().zip(expected) {
@@ -120,7 +123,7 @@ fn is_answer(found: &[Vec<Cell>], answer: &str) -> Result<(), String> {
                 _ => text.trim() == expected.trim() || text == "NULL" && expected.is_empty(),
             };
             if !equal {
-                return Err(format!("{text} beside {expected} in {row:?}"));
+                return Err(format!("expected {expected}, found {text} in {row:?}"));
             }
         }
     }

@@ -9,7 +9,7 @@ use super::bind::named_file;
 use super::failure::Failure;
 use crate::logic::FloatMode;
 use crate::sql::datafusion::error::DataFusionError;
-use crate::sql::{Database, STACK, deep, message, silence_guarded_panics};
+use crate::sql::{Database, STACK_SIZE, message, silence_guarded_panics, with_deep_stack};
 use crate::{Config, Session};
 use output::Mode;
 use redpoll_physical::run::Workers;
@@ -114,7 +114,7 @@ struct Threads(Option<Runtime>);
 impl Threads {
     /// Blocks on a future.
     fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
-        self.0.as_ref().expect("it is there until it is dropped").block_on(deep(work))
+        self.0.as_ref().expect("it is there until it is dropped").block_on(with_deep_stack(work))
     }
 }
 
@@ -134,7 +134,7 @@ fn runtime(threads: Option<NonZero<usize>>) -> Result<Threads, Failure> {
         builder.worker_threads(threads.get());
     }
     silence_guarded_panics();
-    let built = builder.thread_stack_size(STACK).enable_all().build().map_err(|e| {
+    let built = builder.thread_stack_size(STACK_SIZE).enable_all().build().map_err(|e| {
         Failure::new(format!("there is no runtime for SQL: {e}"), "the system is out of threads or memory")
     })?;
     Ok(Threads(Some(built)))

@@ -8,7 +8,7 @@ use crate::sql::datafusion::arrow::record_batch::RecordBatch;
 use crate::sql::datafusion::error::DataFusionError;
 use crate::sql::datafusion::sql::parser::Statement;
 use crate::sql::datafusion::sql::sqlparser::ast;
-use crate::sql::{Database, deep};
+use crate::sql::{Database, with_deep_stack};
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -95,7 +95,7 @@ async fn run_statement(
     let mut warm = Vec::new();
     if shown.repeat > 0 && is_query(&statement) {
         // Warm runs start after all regions have been prepared in the background.
-        database.prepared().await;
+        database.wait_until_prepared().await;
         for _ in 0..shown.repeat {
             let start = Instant::now();
             run(database, statement.clone()).await?;
@@ -141,7 +141,7 @@ impl Drop for Interruption {
 /// continues in the background until it yields.
 async fn run(database: &Database, statement: Statement) -> Result<Vec<RecordBatch>, Failure> {
     let database = database.clone();
-    let rows = tokio::spawn(deep(async move {
+    let rows = tokio::spawn(with_deep_stack(async move {
         let frame = database.execute(statement).await?;
         let schema = frame.schema().inner().clone();
         let mut batches = database.collect(frame).await?;

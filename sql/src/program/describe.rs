@@ -1,25 +1,26 @@
 //! The text of a region in `EXPLAIN`.
 
 use crate::claim::{
-    Aggregate, Comparison, End, FieldId, GroupColumn, LeafColumn, Number, Outer, Region, Role, Source, Sum, Term,
+    Aggregate, Comparison, Extremum, FieldId, GroupColumn, LeafColumn, LeafRole, LeafSource, Number, OuterJoin, Region,
+    SumOfProducts, SumTerm,
 };
 use std::fmt::Write;
 
 /// Returns the groups, aggregates, leaves with their fields, and conditions of a region as text.
-pub fn show(region: &Region) -> String {
+pub fn describe(region: &Region) -> String {
     let mut text = String::new();
     let aggregates = region.aggregates.iter().map(|a| aggregate(region, a));
     let groups = region.groups.iter().map(|g| group(region, *g));
     let _ = write!(text, "groups=[{}], aggregates=[{}]", list(groups), list(aggregates));
     let leaves = region.leaves.iter().enumerate().map(|(k, leaf)| {
         let kind = match (&leaf.source, leaf.role) {
-            (Source::Tensor { .. }, Role::Joins) => "tensor ",
-            (Source::Tensor { .. }, Role::Filters) => "exists tensor ",
-            (Source::Input { .. }, Role::Joins) => "",
-            (Source::Input { .. }, Role::Filters) => "exists ",
-            (_, Role::Excludes) => "without ",
+            (LeafSource::Tensor { .. }, LeafRole::Join) => "tensor ",
+            (LeafSource::Tensor { .. }, LeafRole::SemiJoin) => "semi tensor ",
+            (LeafSource::Input { .. }, LeafRole::Join) => "",
+            (LeafSource::Input { .. }, LeafRole::SemiJoin) => "semi ",
+            (_, LeafRole::AntiJoin) => "anti ",
         };
-        let outer = |o: &&Outer| o.padded == k || o.full && o.kept == k;
+        let outer = |o: &&OuterJoin| o.padded == k || o.full && o.kept == k;
         let outer = if region.outers.iter().any(|o| outer(&o)) { "optional " } else { "" };
         format!("{outer}{kind}{}({})", leaf.name, list(region.fields_of(k).map(|f| field(region, f))))
     });
@@ -57,7 +58,7 @@ fn group(region: &Region, group: GroupColumn) -> String {
     let parts = region.fields[group.field].columns.iter().map(|columns| columns[group.part]);
     let name = |column: LeafColumn| region.column(column).name.clone();
     let is_key = |c: &LeafColumn| {
-        let of = |outer: &Outer| {
+        let of = |outer: &OuterJoin| {
             let is = |leaf: usize, column: usize| *c == LeafColumn { leaf, column };
             outer.full && outer.keys.iter().any(|(kept, own)| is(outer.kept, *kept) || is(outer.padded, *own))
         };
@@ -80,33 +81,33 @@ fn aggregate(region: &Region, aggregate: &Aggregate) -> String {
         Aggregate::Count(valid) => format!("count({})", columns(region, valid)),
         Aggregate::Sum(s) => format!("sum({})", sum(region, s)),
         Aggregate::Average(s) => format!("avg({})", sum(region, s)),
-        Aggregate::Extreme { end: End::Min, column, .. } => format!("min({})", region.column(*column).name),
-        Aggregate::Extreme { end: End::Max, column, .. } => format!("max({})", region.column(*column).name),
+        Aggregate::Extreme { extremum: Extremum::Min, column, .. } => format!("min({})", region.column(*column).name),
+        Aggregate::Extreme { extremum: Extremum::Max, column, .. } => format!("max({})", region.column(*column).name),
         Aggregate::Fold { semiring, factors, .. } => {
             format!("{} of {}({})", semiring.plus().name(), semiring.times().name(), columns(region, factors))
         }
         Aggregate::CountDistinct { column, .. } => format!("count(distinct {})", region.column(*column).name),
-        Aggregate::OverDistinct { column, mean, .. } => {
+        Aggregate::SumDistinct { column, mean, .. } => {
             let name = if *mean { "avg" } else { "sum" };
             format!("{name}(distinct {})", region.column(*column).name)
         }
     }
 }
 
-fn sum(region: &Region, sum: &Sum) -> String {
+fn sum(region: &Region, sum: &SumOfProducts) -> String {
     let cases = sum.cases.iter().map(|case| match &case.guards[..] {
         [] => terms(region, &case.terms),
         guards => format!("{} where {}", terms(region, &case.terms), columns(region, guards)),
     });
-    let unit = match sum.ty {
+    let suffix = match sum.ty {
         Number::I64 | Number::Decimal(_) => "",
-        Number::U64 => " in u64",
-        Number::F64 => " in f64",
+        Number::U64 => " as u64",
+        Number::F64 => " as f64",
     };
-    cases.collect::<Vec<_>>().join("; ") + unit
+    cases.collect::<Vec<_>>().join("; ") + suffix
 }
 
-fn terms(region: &Region, terms: &[Term]) -> String {
+fn terms(region: &Region, terms: &[SumTerm]) -> String {
     let mut text = String::new();
     for (k, term) in terms.iter().enumerate() {
         text.push_str(match (k, term.negative) {

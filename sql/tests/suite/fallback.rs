@@ -9,7 +9,7 @@ const PRODUCT: &str = "SELECT sum(a.x * b.y) FROM a JOIN b ON a.k = b.k";
 /// A product with an infinite factor is left to DataFusion, and claimed again after the table has
 /// changed.
 #[tokio::test]
-async fn products_that_are_not_finite_are_left_until_their_table_changes() {
+async fn infinite_products_are_left_to_datafusion_until_their_table_changes() {
     let database = database().await;
     for statement in [
         "CREATE TABLE a (k BIGINT, x DOUBLE) AS VALUES (1, 2.0), (2, CAST('inf' AS DOUBLE))",
@@ -17,12 +17,12 @@ async fn products_that_are_not_finite_are_left_until_their_table_changes() {
     ] {
         run(&database, statement).await.unwrap();
     }
-    assert_eq!(claims(&database, PRODUCT).await.unwrap(), 1, "nothing is known before it has run");
+    assert_eq!(claims(&database, PRODUCT).await.unwrap(), 1, "a region without a run is claimed");
     agree(&database, PRODUCT).await.unwrap();
-    assert_eq!(claims(&database, PRODUCT).await.unwrap(), 0, "what was found is remembered");
-    let told = run(&database, &format!("EXPLAIN VERBOSE {PRODUCT}")).await.unwrap();
-    let told = pretty_format_batches(&told).unwrap().to_string();
-    assert!(told.contains("is not finite, or so large that another order of computation overflows"), "{told}");
+    assert_eq!(claims(&database, PRODUCT).await.unwrap(), 0, "the reason is remembered");
+    let plan = run(&database, &format!("EXPLAIN VERBOSE {PRODUCT}")).await.unwrap();
+    let plan = pretty_format_batches(&plan).unwrap().to_string();
+    assert!(plan.contains("is not finite, or so large that it may overflow in another order of computation"), "{plan}");
     run(&database, "CREATE OR REPLACE TABLE a (k BIGINT, x DOUBLE) AS VALUES (1, 2.0), (2, 5.0)").await.unwrap();
     assert_eq!(agree(&database, PRODUCT).await.unwrap(), 1);
     assert_eq!(claims(&database, PRODUCT).await.unwrap(), 1, "the rows are finite now");
@@ -30,7 +30,7 @@ async fn products_that_are_not_finite_are_left_until_their_table_changes() {
 
 /// An error in rows that do not join does not fail the query.
 #[tokio::test]
-async fn errors_of_rows_that_do_not_join_are_none() {
+async fn errors_of_rows_that_do_not_join_are_ignored() {
     let database = database().await;
     for statement in [
         "CREATE TABLE a (k BIGINT, v BIGINT) AS VALUES (1, 2), (2, 3)",
@@ -48,7 +48,7 @@ async fn errors_of_rows_that_do_not_join_are_none() {
 
 /// Products of integers that wrap in their own type are left to DataFusion.
 #[tokio::test]
-async fn integers_that_wrap_in_their_own_type_are_left() {
+async fn integers_that_wrap_in_their_own_type_are_left_to_datafusion() {
     let database = database().await;
     for statement in [
         "CREATE TABLE a (k BIGINT, i INT) AS VALUES (1, 70000), (2, 3)",
@@ -66,7 +66,7 @@ async fn integers_that_wrap_in_their_own_type_are_left() {
 
 /// Minima and maxima of columns with a NaN are DataFusion's.
 #[tokio::test]
-async fn extremes_of_a_nan_are_left() {
+async fn extremes_of_nan_are_left_to_datafusion() {
     let database = database().await;
     for statement in [
         "CREATE TABLE a (k BIGINT, x DOUBLE) AS VALUES (1, 2.0), (1, CAST('nan' AS DOUBLE)), (2, 3.0)",

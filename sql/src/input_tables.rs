@@ -15,7 +15,7 @@ use std::time::SystemTime;
 
 /// The tables below the inputs of a region.
 #[derive(Clone, Debug)]
-pub(crate) struct Sources(Vec<Arc<dyn TableProvider>>);
+pub(crate) struct InputTables(Vec<Arc<dyn TableProvider>>);
 
 /// The state of tables at one time.
 #[derive(Clone, Debug)]
@@ -33,27 +33,27 @@ enum Stamp {
     Tensor(TensorTable),
 }
 
-impl Sources {
+impl InputTables {
     /// Returns the tables of plans, or `None` if the rows of the plans depend on more than their
     /// tables.
-    pub(crate) fn of(inputs: &[&LogicalPlan]) -> Option<Sources> {
+    pub(crate) fn of(inputs: &[&LogicalPlan]) -> Option<InputTables> {
         let mut tables = Vec::new();
-        let mut steady = true;
+        let mut deterministic = true;
         for input in inputs {
             input
                 .apply(|node| {
-                    steady &= node.expressions().iter().all(is_steady);
+                    deterministic &= node.expressions().iter().all(is_deterministic);
                     if let LogicalPlan::TableScan(scan) = node {
                         match source_as_provider(&scan.source) {
                             Ok(table) => tables.push(table),
-                            Err(_) => steady = false,
+                            Err(_) => deterministic = false,
                         }
                     }
-                    Ok(if steady { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+                    Ok(if deterministic { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
                 })
-                .expect("looking at a plan does not fail");
+                .expect("visiting a plan cannot fail");
         }
-        steady.then_some(Sources(tables))
+        deterministic.then_some(InputTables(tables))
     }
 
     /// Returns the version of the tables, or `None` if a table has none.
@@ -62,20 +62,20 @@ impl Sources {
     }
 
     /// Returns whether the tables are in the given version.
-    pub(crate) fn are(&self, version: &Version) -> bool {
-        self.0.len() == version.0.len() && self.0.iter().zip(&version.0).all(|(table, stamp)| stamp.is_of(table))
+    pub(crate) fn have_version(&self, version: &Version) -> bool {
+        self.0.len() == version.0.len() && self.0.iter().zip(&version.0).all(|(table, stamp)| stamp.matches(table))
     }
 }
 
 /// Returns whether the value of an expression depends on the row alone.
-fn is_steady(expr: &Expr) -> bool {
-    let mut steady = !expr.is_volatile();
+fn is_deterministic(expr: &Expr) -> bool {
+    let mut deterministic = !expr.is_volatile();
     expr.apply(|e| {
-        steady &= !matches!(e, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_));
-        Ok(if steady { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+        deterministic &= !matches!(e, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_));
+        Ok(if deterministic { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
     })
-    .expect("looking at an expression does not fail");
-    steady
+    .expect("visiting an expression cannot fail");
+    deterministic
 }
 
 fn stamp(table: &Arc<dyn TableProvider>) -> Option<Stamp> {
@@ -117,14 +117,15 @@ fn add_files(path: &Path, files: &mut Vec<(PathBuf, u64, SystemTime)>) -> Option
 
 impl Stamp {
     /// Returns whether a table is in this state. Batches are compared without cloning them.
-    fn is_of(&self, table: &Arc<dyn TableProvider>) -> bool {
+    fn matches(&self, table: &Arc<dyn TableProvider>) -> bool {
         match (self, table.downcast_ref::<MemTable>()) {
-            (Stamp::Batches(known), Some(memory)) => {
-                let mut known = known.iter();
-                let mut is_known = |batch: &RecordBatch| known.next().is_some_and(|known| same(known, batch));
+            (Stamp::Batches(stored), Some(memory)) => {
+                let mut stored = stored.iter();
+                let mut is_stored =
+                    |batch: &RecordBatch| stored.next().is_some_and(|stored| share_memory(stored, batch));
                 let mut parts = memory.batches.iter();
-                parts.all(|part| part.try_read().is_ok_and(|part| part.iter().all(&mut is_known)))
-                    && known.next().is_none()
+                parts.all(|part| part.try_read().is_ok_and(|part| part.iter().all(&mut is_stored)))
+                    && stored.next().is_none()
             }
             _ => stamp(table).as_ref() == Some(self),
         }
@@ -138,7 +139,9 @@ impl PartialEq for Stamp {
                 Arc::ptr_eq(a, c) && b == d
             }
             (Stamp::Tensor(a), Stamp::Tensor(b)) => a == b,
-            (Stamp::Batches(a), Stamp::Batches(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+            (Stamp::Batches(a), Stamp::Batches(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| share_memory(a, b))
+            }
             _ => false,
         }
     }
@@ -151,7 +154,7 @@ impl PartialEq for Version {
 }
 
 /// Returns whether two batches share their memory.
-fn same(a: &RecordBatch, b: &RecordBatch) -> bool {
+fn share_memory(a: &RecordBatch, b: &RecordBatch) -> bool {
     let mut pairs = a.columns().iter().zip(b.columns());
     a.num_rows() == b.num_rows()
         && a.num_columns() == b.num_columns()

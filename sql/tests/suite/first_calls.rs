@@ -7,7 +7,7 @@ use datafusion::prelude::SessionConfig;
 use redpoll::Session;
 use redpoll::logic::{Alias, Plan};
 use redpoll::physical::storage::Tensor;
-use redpoll::sql::{Database, Engine, Outcome, RunError, Stop, datafusion};
+use redpoll::sql::{Database, Engine, Outcome, RunError, RunLimits, datafusion};
 use redpoll_testing::sql::{Cell, database, rows, run, same};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ const BY_DATAFUSION: &str = "prepared=no, answered by DataFusion while the regio
 const READY: &str = "prepared=yes";
 
 /// Sets DataFusion to answer first calls, after which regions are prepared.
-async fn preparing(database: &Database) {
+async fn prepare_first(database: &Database) {
     for statement in [
         "SET redpoll.claim = 'always'",
         "SET redpoll.first = 'prepare'",
@@ -32,22 +32,22 @@ async fn preparing(database: &Database) {
     }
 }
 
-async fn of(engine: Arc<dyn Engine>) -> Database {
+async fn database_with(engine: Arc<dyn Engine>) -> Database {
     let database = Database::with_config(engine, SessionConfig::new());
-    preparing(&database).await;
+    prepare_first(&database).await;
     database
 }
 
 /// Returns the plan of a query after it has run.
-async fn told(database: &Database, sql: &str) -> String {
+async fn explain_analyze(database: &Database, sql: &str) -> String {
     let rows = run(database, &format!("EXPLAIN ANALYZE {sql}")).await.unwrap();
     pretty_format_batches(&rows).unwrap().to_string()
 }
 
 #[track_caller]
-fn tells(told: &str, parts: &[&str]) {
+fn assert_contains(text: &str, parts: &[&str]) {
     for part in parts {
-        assert!(told.contains(part), "no `{part}` in\n{told}");
+        assert!(text.contains(part), "no `{part}` in\n{text}");
     }
 }
 
@@ -59,7 +59,7 @@ async fn plain(database: &Database, sql: &str) -> Vec<RecordBatch> {
     rows
 }
 
-async fn agrees(database: &Database, sql: &str) {
+async fn assert_agrees(database: &Database, sql: &str) {
     let expected = plain(database, sql).await;
     let found = run(database, sql).await.unwrap();
     same(&found, &expected, true).unwrap_or_else(|e| panic!("{sql}\n{e}"));
@@ -67,36 +67,39 @@ async fn agrees(database: &Database, sql: &str) {
 
 /// DataFusion answers the first call, and the prepared region answers the second.
 #[tokio::test]
-async fn datafusion_answers_first_and_the_region_then() {
+async fn datafusion_answers_first_and_the_region_next() {
     let database = database().await;
-    preparing(&database).await;
-    tells(&told(&database, HUBS).await, &[BY_DATAFUSION, "answered_by_datafusion=1", "datafusion_time"]);
-    database.prepared().await;
-    let told = told(&database, HUBS).await;
-    tells(&told, &[READY, "kernel_time", "was_encoded_in"]);
-    assert!(!told.contains("answered_by_datafusion"), "{told}");
-    agrees(&database, HUBS).await;
+    prepare_first(&database).await;
+    assert_contains(
+        &explain_analyze(&database, HUBS).await,
+        &[BY_DATAFUSION, "answered_by_datafusion=1", "datafusion_time"],
+    );
+    database.wait_until_prepared().await;
+    let text = explain_analyze(&database, HUBS).await;
+    assert_contains(&text, &[READY, "kernel_time", "cached_encode_time"]);
+    assert!(!text.contains("answered_by_datafusion"), "{text}");
+    assert_agrees(&database, HUBS).await;
 }
 
 /// A plan says before it runs whether its region is prepared.
 #[tokio::test]
-async fn plans_tell_whether_a_region_is_ready() {
+async fn plans_show_whether_a_region_is_prepared() {
     let database = database().await;
-    preparing(&database).await;
+    prepare_first(&database).await;
     let explain = format!("EXPLAIN {HUBS}");
     let text = async || pretty_format_batches(&run(&database, &explain).await.unwrap()).unwrap().to_string();
-    tells(&text().await, &["prepared=no"]);
+    assert_contains(&text().await, &["prepared=no"]);
     run(&database, HUBS).await.unwrap();
-    database.prepared().await;
-    tells(&text().await, &[READY]);
+    database.wait_until_prepared().await;
+    assert_contains(&text().await, &[READY]);
 }
 
 /// With the default setting, the rows are the same whichever engine answers, and the region is
 /// prepared in the end.
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_done_first_the_rows_are_the_same() {
+async fn rows_do_not_depend_on_the_engine_that_answers() {
     let database = database().await;
-    preparing(&database).await;
+    prepare_first(&database).await;
     for statement in [
         "SET redpoll.claim = 'cost'",
         "SET redpoll.first = 'auto'",
@@ -109,16 +112,16 @@ async fn whoever_is_done_first_the_rows_are_the_same() {
     let expected = plain(&database, &sql).await;
     let found = run(&database, &sql).await.unwrap();
     same(&found, &expected, true).unwrap();
-    database.prepared().await;
-    tells(&told(&database, &sql).await, &[READY]);
+    database.wait_until_prepared().await;
+    assert_contains(&explain_analyze(&database, &sql).await, &[READY]);
     same(&run(&database, &sql).await.unwrap(), &expected, true).unwrap();
 }
 
 /// A region that is prepared first answers; DataFusion would have to join four billion rows.
 #[tokio::test]
-async fn a_region_that_is_done_first_answers() {
+async fn a_region_that_finishes_first_answers() {
     let database = database().await;
-    preparing(&database).await;
+    prepare_first(&database).await;
     for statement in [
         "SET redpoll.claim = 'cost'",
         "SET redpoll.first = 'auto'",
@@ -128,10 +131,10 @@ async fn a_region_that_is_done_first_answers() {
         run(&database, statement).await.unwrap();
     }
     let sql = HUBS.replace("FROM t a JOIN t b", "FROM many a JOIN many b");
-    let sooner = "prepared=no, prepared by this call before DataFusion had answered";
-    tells(&told(&database, &sql).await, &[sooner, "encode_time", "kernel_time"]);
-    database.prepared().await;
-    tells(&told(&database, &sql).await, &[READY]);
+    let by_redpoll = "prepared=no, prepared by this call before DataFusion answered";
+    assert_contains(&explain_analyze(&database, &sql).await, &[by_redpoll, "encode_time", "kernel_time"]);
+    database.wait_until_prepared().await;
+    assert_contains(&explain_analyze(&database, &sql).await, &[READY]);
     let counts = rows(&run(&database, &sql).await.unwrap());
     assert_eq!(counts.len(), 10);
     assert!(counts.iter().all(|row| matches!(&row[1], Cell::Text(count) if count == "400000000")), "{counts:?}");
@@ -139,50 +142,50 @@ async fn a_region_that_is_done_first_answers() {
 
 /// The setting decides which engine answers the first call; a wrong value is an error.
 #[tokio::test]
-async fn the_setting_forces_the_first_call() {
+async fn the_setting_chooses_the_engine_of_the_first_call() {
     let database = database().await;
-    preparing(&database).await;
+    prepare_first(&database).await;
     run(&database, "SET redpoll.first = 'claim'").await.unwrap();
-    tells(&told(&database, HUBS).await, &["prepared=no, prepared by this call", "encode_time"]);
-    tells(&told(&database, HUBS).await, &[READY]);
+    assert_contains(&explain_analyze(&database, HUBS).await, &["prepared=no, prepared by this call", "encode_time"]);
+    assert_contains(&explain_analyze(&database, HUBS).await, &[READY]);
     let error = run(&database, "SET redpoll.first = 'never'").await.unwrap_err().to_string();
     assert!(error.contains("`auto` or `claim` or `prepare`") && error.contains("`never`"), "{error}");
 }
 
 /// A memory limit that leaves no room for preparation does not disturb queries.
 #[tokio::test]
-async fn preparing_ends_where_memory_does() {
+async fn preparation_ends_at_the_memory_limit() {
     let database = database().await;
-    preparing(&database).await;
+    prepare_first(&database).await;
     let limit = async |limit: &str| {
         run(&database, &format!("SET datafusion.runtime.memory_limit = '{limit}'")).await.unwrap();
     };
     limit("200K").await;
     let sql = "SELECT count(*) FROM t a JOIN t b ON a.k = b.k";
-    agrees(&database, sql).await;
-    database.prepared().await;
+    assert_agrees(&database, sql).await;
+    database.wait_until_prepared().await;
     assert_eq!(database.context().runtime_env().memory_pool.reserved(), 0);
-    tells(&told(&database, sql).await, &[BY_DATAFUSION]);
-    database.prepared().await;
+    assert_contains(&explain_analyze(&database, sql).await, &[BY_DATAFUSION]);
+    database.wait_until_prepared().await;
     limit("1G").await;
-    agrees(&database, sql).await;
-    database.prepared().await;
-    tells(&told(&database, sql).await, &[READY]);
+    assert_agrees(&database, sql).await;
+    database.wait_until_prepared().await;
+    assert_contains(&explain_analyze(&database, sql).await, &[READY]);
 }
 
 /// An engine whose first runs fail or panic.
 #[derive(Debug)]
-struct Faulty {
+struct FaultyEngine {
     session: Session,
     runs: AtomicUsize,
     /// Number of runs that fail.
-    faults: usize,
+    failures: usize,
     panics: bool,
 }
 
-impl Faulty {
-    fn new(faults: usize, panics: bool) -> Arc<Faulty> {
-        Arc::new(Faulty { session: Session::default(), runs: AtomicUsize::new(0), faults, panics })
+impl FaultyEngine {
+    fn new(failures: usize, panics: bool) -> Arc<FaultyEngine> {
+        Arc::new(FaultyEngine { session: Session::default(), runs: AtomicUsize::new(0), failures, panics })
     }
 
     fn runs(&self) -> usize {
@@ -190,12 +193,12 @@ impl Faulty {
     }
 }
 
-impl Engine for Faulty {
-    fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, stop: &Stop) -> Result<Outcome, RunError> {
+impl Engine for FaultyEngine {
+    fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, limits: &RunLimits) -> Result<Outcome, RunError> {
         match self.runs.fetch_add(1, Ordering::Relaxed) {
-            run if run >= self.faults => self.session.run(plan, bindings, stop),
-            _ if self.panics => panic!("the engine is out of order, as the test wants it"),
-            _ => Err(RunError::Failed("the engine is out of order".into())),
+            run if run >= self.failures => self.session.run(plan, bindings, limits),
+            _ if self.panics => panic!("the engine panics for this test"),
+            _ => Err(RunError::Failed("the engine fails for this test".into())),
         }
     }
 
@@ -206,79 +209,82 @@ impl Engine for Faulty {
 
 /// Errors of preparation do not reach callers, and preparation is tried at most three times.
 #[tokio::test]
-async fn errors_of_preparing_are_nobodys_and_are_tried_again() {
+async fn errors_of_preparation_are_hidden_and_retried() {
     for panics in [false, true] {
-        let engine = Faulty::new(1, panics);
-        let database = of(engine.clone()).await;
-        tells(&told(&database, HUBS).await, &[BY_DATAFUSION]);
-        database.prepared().await;
+        let engine = FaultyEngine::new(1, panics);
+        let database = database_with(engine.clone()).await;
+        assert_contains(&explain_analyze(&database, HUBS).await, &[BY_DATAFUSION]);
+        database.wait_until_prepared().await;
         assert_eq!(engine.runs(), 1);
-        tells(&told(&database, HUBS).await, &[BY_DATAFUSION]);
-        database.prepared().await;
+        assert_contains(&explain_analyze(&database, HUBS).await, &[BY_DATAFUSION]);
+        database.wait_until_prepared().await;
         assert_eq!(engine.runs(), 2);
-        tells(&told(&database, HUBS).await, &[READY]);
-        agrees(&database, HUBS).await;
+        assert_contains(&explain_analyze(&database, HUBS).await, &[READY]);
+        assert_agrees(&database, HUBS).await;
     }
-    let engine = Faulty::new(usize::MAX, false);
-    let database = of(engine.clone()).await;
+    let engine = FaultyEngine::new(usize::MAX, false);
+    let database = database_with(engine.clone()).await;
     for _ in 0..5 {
-        agrees(&database, HUBS).await;
-        database.prepared().await;
+        assert_agrees(&database, HUBS).await;
+        database.wait_until_prepared().await;
     }
     assert_eq!(engine.runs(), 3);
-    tells(&told(&database, HUBS).await, &["answered by DataFusion, since the region cannot be prepared"]);
+    assert_contains(
+        &explain_analyze(&database, HUBS).await,
+        &["answered by DataFusion because the region cannot be prepared"],
+    );
     run(&database, "INSERT INTO t VALUES (3001, 1)").await.unwrap();
-    tells(&told(&database, HUBS).await, &[BY_DATAFUSION]);
+    assert_contains(&explain_analyze(&database, HUBS).await, &[BY_DATAFUSION]);
 }
 
 /// A region is prepared once, also if several queries read the same table.
 #[tokio::test]
 async fn queries_that_share_tables_are_each_prepared_once() {
-    let engine = Faulty::new(0, false);
-    let database = of(engine.clone()).await;
+    let engine = FaultyEngine::new(0, false);
+    let database = database_with(engine.clone()).await;
     for sql in [HUBS, SUMS, HUBS, SUMS] {
-        agrees(&database, sql).await;
+        assert_agrees(&database, sql).await;
     }
-    database.prepared().await;
+    database.wait_until_prepared().await;
     let runs = engine.runs();
     assert!((2..=4).contains(&runs), "{runs} runs of two regions, which were called twice each");
     for sql in [HUBS, SUMS] {
-        tells(&told(&database, sql).await, &[READY]);
-        agrees(&database, sql).await;
+        assert_contains(&explain_analyze(&database, sql).await, &[READY]);
+        assert_agrees(&database, sql).await;
     }
 }
 
 /// A region prepared for a table that has changed or is gone does not answer.
 #[tokio::test]
-async fn changed_tables_are_prepared_anew() {
+async fn changed_tables_are_prepared_again() {
     let database = database().await;
-    preparing(&database).await;
-    agrees(&database, HUBS).await;
+    prepare_first(&database).await;
+    assert_agrees(&database, HUBS).await;
     // The job under way may read the old table or the new one; the answer is the same.
     run(&database, "INSERT INTO t VALUES (3001, 11)").await.unwrap();
-    agrees(&database, HUBS).await;
-    database.prepared().await;
-    tells(&told(&database, HUBS).await, &[READY]);
-    agrees(&database, HUBS).await;
-    agrees(&database, SUMS).await;
+    assert_agrees(&database, HUBS).await;
+    database.wait_until_prepared().await;
+    assert_contains(&explain_analyze(&database, HUBS).await, &[READY]);
+    assert_agrees(&database, HUBS).await;
+    assert_agrees(&database, SUMS).await;
     run(&database, "DROP TABLE t").await.unwrap();
-    database.prepared().await;
+    database.wait_until_prepared().await;
     assert!(run(&database, SUMS).await.is_err());
-    preparing(&database).await;
-    agrees(&database, SUMS).await;
+    prepare_first(&database).await;
+    assert_agrees(&database, SUMS).await;
 }
 
 /// An engine that runs until it is asked to stop.
 #[derive(Debug, Default)]
-struct Endless {
+struct EndlessEngine {
     began: tokio::sync::Notify,
     ended: tokio::sync::Notify,
 }
 
-impl Engine for Endless {
-    fn run(&self, _: Plan, _: Vec<(Alias, Tensor)>, stop: &Stop) -> Result<Outcome, RunError> {
+impl Engine for EndlessEngine {
+    fn run(&self, _: Plan, _: Vec<(Alias, Tensor)>, limits: &RunLimits) -> Result<Outcome, RunError> {
         self.began.notify_one();
-        while !stop.cancelled.load(Ordering::Relaxed) {
+        while !limits.cancelled.load(Ordering::Relaxed) {
             std::thread::yield_now();
         }
         self.ended.notify_one();
@@ -292,40 +298,43 @@ impl Engine for Endless {
 
 /// Closing a session ends its background work.
 #[tokio::test]
-async fn dropping_the_session_ends_what_it_prepares() {
-    let engine = Arc::<Endless>::default();
-    let database = of(engine.clone()).await;
-    agrees(&database, HUBS).await;
+async fn dropping_the_session_ends_preparation() {
+    let engine = Arc::<EndlessEngine>::default();
+    let database = database_with(engine.clone()).await;
+    assert_agrees(&database, HUBS).await;
     engine.began.notified().await;
     // A query that finds its region under preparation is answered by DataFusion.
-    agrees(&database, HUBS).await;
+    assert_agrees(&database, HUBS).await;
     let pool = database.context().runtime_env().memory_pool.clone();
     assert!(pool.reserved() > 0);
     drop(database);
     let deadline = Duration::from_secs(60);
-    tokio::time::timeout(deadline, engine.ended.notified()).await.expect("it goes on without its session");
+    tokio::time::timeout(deadline, engine.ended.notified()).await.expect("the run continues without its session");
     let freed = async {
         while pool.reserved() > 0 {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(deadline, freed).await.expect("what it held is still reserved");
+    tokio::time::timeout(deadline, freed).await.expect("the memory of the run is still reserved");
 }
 
 /// Under `cost`, regions that are slower than DataFusion are left before any query has waited for
 /// them.
 #[tokio::test]
-async fn regions_that_do_not_come_to_an_end_are_left() {
-    let engine = Arc::<Endless>::default();
-    let database = of(engine.clone()).await;
+async fn regions_that_do_not_finish_are_left_to_datafusion() {
+    let engine = Arc::<EndlessEngine>::default();
+    let database = database_with(engine.clone()).await;
     run(&database, "SET redpoll.claim = 'cost'").await.unwrap();
     run(&database, "CREATE TABLE many AS SELECT value AS k, value % 100 AS hub FROM generate_series(1, 20000)")
         .await
         .unwrap();
     let sql = "SELECT count(*) FROM many a JOIN many b ON a.k = b.k";
-    agrees(&database, sql).await;
-    database.prepared().await;
+    assert_agrees(&database, sql).await;
+    database.wait_until_prepared().await;
     let text = run(&database, &format!("EXPLAIN VERBOSE {sql}")).await.unwrap();
-    tells(&pretty_format_batches(&text).unwrap().to_string(), &["not claimed: when it ran, it takes"]);
-    agrees(&database, sql).await;
+    assert_contains(
+        &pretty_format_batches(&text).unwrap().to_string(),
+        &["not claimed by redpoll: an earlier run found that redpoll takes"],
+    );
+    assert_agrees(&database, sql).await;
 }

@@ -4,10 +4,11 @@ use redpoll_logic::{DType, Expr, Field, Scalar};
 use redpoll_physical::storage::{Array, Tensor};
 
 /// Returns whether a boolean tensor is true everywhere.
-pub(super) fn is_whole(tensor: &Tensor) -> bool {
+pub(super) fn is_all_true(tensor: &Tensor) -> bool {
     let ty = tensor.ty();
-    let has_all = || tensor.leaf().first().and_then(Array::bools).is_some_and(|all| all.iter().all(|&held| held == 1));
-    ty.dtype == DType::BOOL && ty.format.is_dense() && !ty.shape.contains(&0) && has_all()
+    let has_only_true =
+        || tensor.leaf().first().and_then(Array::bools).is_some_and(|all| all.iter().all(|&value| value == 1));
+    ty.dtype == DType::BOOL && ty.format.is_dense() && !ty.shape.contains(&0) && has_only_true()
 }
 
 /// Removes as many factors that are 1 everywhere as possible. Returns the others and their
@@ -16,18 +17,22 @@ pub(super) fn is_whole(tensor: &Tensor) -> bool {
 /// A factor stays if no other one has a field that is in the result or is compared by a condition.
 /// One factor with fill 0 stays, because a result must list only the groups with rows. Factors with
 /// fill 1, as those of anti-joins, would list other groups, too.
-pub(super) fn without_whole(
+pub(super) fn remove_all_true(
     mut args: Vec<Expr>,
-    is_whole: impl Fn(&Expr) -> bool,
-    stays: impl Fn(&Field) -> bool,
+    is_all_true: impl Fn(&Expr) -> bool,
+    is_result_field: impl Fn(&Field) -> bool,
 ) -> (Vec<Expr>, i64) {
     let mut times = 1;
     let mut k = 0;
     while k < args.len() {
-        let lost = if is_whole(&args[k]) && bounded(&args, k) { lost(&args, k, &stays) } else { None };
-        match lost.and_then(|lost| lost.checked_mul(times)) {
-            Some(more) => {
-                times = more;
+        let combinations = if is_all_true(&args[k]) && has_bounding_factor(&args, k) {
+            removed_combinations(&args, k, &is_result_field)
+        } else {
+            None
+        };
+        match combinations.and_then(|combinations| combinations.checked_mul(times)) {
+            Some(product) => {
+                times = product;
                 args.remove(k);
             }
             None => k += 1,
@@ -42,22 +47,22 @@ pub(super) fn is_zero(value: &Scalar) -> bool {
 }
 
 /// Returns whether another factor than `k` has fill 0 and dimensions in all its fields.
-fn bounded(args: &[Expr], k: usize) -> bool {
+fn has_bounding_factor(args: &[Expr], k: usize) -> bool {
     // Comparisons of coordinates have no dimensions.
-    let lists = |arg: &Expr| arg.info().dimensions.iter().all(Option::is_some) && is_zero(&arg.info().fill);
-    args.iter().enumerate().any(|(other, arg)| other != k && lists(arg))
+    let is_bounding = |arg: &Expr| arg.info().dimensions.iter().all(Option::is_some) && is_zero(&arg.info().fill);
+    args.iter().enumerate().any(|(other, arg)| other != k && is_bounding(arg))
 }
 
 /// Returns the number of combinations of codes of the fields that factor `k` alone has; `None` if
 /// it must stay.
-fn lost(args: &[Expr], k: usize, stays: impl Fn(&Field) -> bool) -> Option<i64> {
+fn removed_combinations(args: &[Expr], k: usize, is_result_field: impl Fn(&Field) -> bool) -> Option<i64> {
     let others = || args.iter().enumerate().filter(|(other, _)| *other != k).map(|(_, arg)| arg);
     let info = args[k].info();
-    info.fields.iter().zip(&info.dimensions).try_fold(1i64, |lost, (field, size)| {
+    info.fields.iter().zip(&info.dimensions).try_fold(1i64, |combinations, (field, size)| {
         if others().any(|arg| arg.info().dimension(field).is_some()) {
-            return Some(lost);
+            return Some(combinations);
         }
-        let is_own = !stays(field) && !others().any(|arg| arg.info().fields.contains(field));
-        lost.checked_mul(i64::try_from((*size)?).ok()?).filter(|_| is_own)
+        let is_own = !is_result_field(field) && !others().any(|arg| arg.info().fields.contains(field));
+        combinations.checked_mul(i64::try_from((*size)?).ok()?).filter(|_| is_own)
     })
 }

@@ -1,0 +1,138 @@
+//! Kinds of files of rows, recognized by their extensions and first lines.
+
+use redpoll_datasets::Compression;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// A kind of file that is read as a table of rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RowFormat {
+    /// Delimited text.
+    Text(TextFormat),
+    /// JSON: one object per line, or one array of objects.
+    Json {
+        /// True if the file is one array.
+        array: bool,
+    },
+    /// Parquet.
+    Parquet,
+    /// The Arrow IPC file format.
+    Arrow,
+}
+
+/// The format of delimited text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TextFormat {
+    /// The byte between values.
+    pub(crate) delimiter: u8,
+    /// True if the first line names the columns.
+    pub(crate) header: bool,
+    /// The first byte of lines that are comments.
+    pub(crate) comment: Option<u8>,
+}
+
+impl TextFormat {
+    /// Returns the format of text with a header and the given delimiter.
+    const fn with_header(delimiter: u8) -> TextFormat {
+        TextFormat { delimiter, header: true, comment: None }
+    }
+}
+
+/// Number of bytes read to recognize a format.
+const SNIFF_BYTES: u64 = 1 << 16;
+
+impl RowFormat {
+    /// Returns the kind of files with this extension, in any case; `None` if it is not an extension
+    /// of rows. The start of `file` decides if several kinds have the extension.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(crate) fn from_extension(extension: &str, file: &Path) -> io::Result<Option<RowFormat>> {
+        Ok(Some(match extension.to_ascii_lowercase().as_str() {
+            "csv" => RowFormat::Text(TextFormat::with_header(b',')),
+            "tsv" | "tab" => RowFormat::Text(TextFormat::with_header(b'\t')),
+            "psv" => RowFormat::Text(TextFormat::with_header(b'|')),
+            "txt" => match sniff_text(&read_start(file)?) {
+                Some(text) => RowFormat::Text(text),
+                None => return Ok(None),
+            },
+            "ndjson" | "jsonl" => RowFormat::Json { array: false },
+            "json" => RowFormat::Json { array: read_start(file)?.trim_ascii_start().first() == Some(&b'[') },
+            "parquet" => RowFormat::Parquet,
+            "arrow" => RowFormat::Arrow,
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// Returns the first bytes of a file, decompressed.
+fn read_start(file: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(file)?;
+    let mut start = Vec::new();
+    file.by_ref().take(SNIFF_BYTES).read_to_end(&mut start)?;
+    let compression = Compression::of_content(&start);
+    let mut unpacked = Vec::new();
+    compression.decoder(io::Cursor::new(start).chain(file))?.take(SNIFF_BYTES).read_to_end(&mut unpacked)?;
+    Ok(unpacked.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(unpacked))
+}
+
+/// Recognizes the format of a text by its first lines. The delimiter is the first that splits all
+/// lines into the same number of values. The first line is a header if no value is a number; lines
+/// that start with `#` are comments if the first one does. Returns `None` for Matrix Market files.
+fn sniff_text(start: &[u8]) -> Option<TextFormat> {
+    const LINES: usize = 16;
+    const DELIMITERS: [u8; 5] = [b'\t', b';', b',', b'|', b' '];
+    if start.starts_with(b"%%MatrixMarket") {
+        return None;
+    }
+    // The last line may be incomplete.
+    let complete = start.iter().rposition(|&b| b == b'\n').map_or(start, |end| &start[..end]);
+    let has_comments = complete.first() == Some(&b'#');
+    let lines = complete.split(|&b| b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let lines: Vec<&[u8]> =
+        lines.filter(|line| !(line.is_empty() || has_comments && line[0] == b'#')).take(LINES).collect();
+    let splits_evenly = |&delimiter: &u8| {
+        let mut counts = lines.iter().map(|line| split_values(line, delimiter).len());
+        let first = counts.next().unwrap_or(1);
+        first > 1 && counts.all(|count| count == first)
+    };
+    let delimiter = DELIMITERS.into_iter().find(splits_evenly).unwrap_or(b',');
+    let has_number = |line: &&[u8]| split_values(line, delimiter).iter().any(|value| is_number(value));
+    let header = lines.first().is_none_or(|line| !has_number(line));
+    Some(TextFormat { delimiter, header, comment: has_comments.then_some(b'#') })
+}
+
+/// Splits a line into values; delimiters between double quotes do not count.
+fn split_values(line: &[u8], delimiter: u8) -> Vec<&[u8]> {
+    let mut quoted = false;
+    let is_delimiter = |byte: &u8| {
+        quoted ^= *byte == b'"';
+        *byte == delimiter && !quoted
+    };
+    line.split(is_delimiter).collect()
+}
+
+fn is_number(value: &[u8]) -> bool {
+    std::str::from_utf8(value).is_ok_and(|text| text.trim().trim_matches('"').parse::<f64>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The delimiter, header and comments of `.txt` files are found in the first lines.
+    #[test]
+    fn first_lines_decide_the_format() {
+        let format = |lines: &str| {
+            sniff_text(lines.as_bytes()).map(|t| (char::from(t.delimiter), t.header, t.comment.is_some()))
+        };
+        assert_eq!(format("id;name\n1;\"a;b\"\n2;c, d\n"), Some((';', true, false)));
+        assert_eq!(format("# FromNodeId\tToNodeId\n0\t1\r\n2\t3\r\n"), Some(('\t', false, true)));
+        assert_eq!(format("a|b\n1|2\n"), Some(('|', true, false)));
+        assert_eq!(format("word\nother\n"), Some((',', true, false)));
+        assert_eq!(format("1 2.5\n3 4"), Some((' ', false, false)));
+        assert_eq!(format(""), Some((',', true, false)));
+        assert_eq!(format("%%MatrixMarket matrix coordinate real general\n"), None);
+    }
+}
