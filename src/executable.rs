@@ -204,7 +204,7 @@ impl Executable {
             let inputs: Vec<&Tensor> = inputs.into_iter().filter_map(|name| bindings.get(name.as_str())).collect();
             let mut loops = self.stages.iter().filter_map(Stage::loops);
             Ok(Device {
-                missing: cuda.missing(&inputs),
+                missing: cuda.missing_bytes(&inputs),
                 compiled: loops.all(|l| l.is_compiled(kernel::Engine::Cuda(0))),
                 runs: self.runs.load(Ordering::Relaxed),
             })

@@ -8,7 +8,7 @@ use crate::timings::Phase;
 use redpoll_logic::physical::FormatWords;
 use redpoll_physical::emit::cranelift::clif;
 use redpoll_physical::emit::cuda;
-use redpoll_physical::grid::{Grid, Lanes, Plan};
+use redpoll_physical::grid::{Grid, GridPlan, TeamSize};
 use redpoll_physical::{assembly, notation};
 use std::fmt;
 
@@ -59,7 +59,7 @@ pub(crate) fn code_of(loops: &Loops, name: &str, on: &Executable, detail: Detail
         sections.push(section(format!("clif of {name}"), code));
     }
     if detail == Detail::Cuda {
-        let Plan { count, run, .. } = loops.draft(on.mode()).grids(Lanes::AsUseful);
+        let GridPlan { count, run, .. } = loops.draft(on.mode()).grids(TeamSize::Automatic);
         let counting = count.map(|grid| section(format!("counting grid of {name}"), grid.to_string()));
         sections.extend(counting);
         sections.push(section(format!("grid of {name}"), run.to_string()));
@@ -72,7 +72,8 @@ pub(crate) fn c_text(on: &Executable, detail: Detail) -> Result<Option<Section>,
     match detail {
         Detail::C => Ok(Some(section("c", on.optimizing.text(&on.stages)?))),
         Detail::Cuda => {
-            let plans = on.stages.iter().filter_map(Stage::loops).map(|l| l.draft(on.mode()).grids(Lanes::AsUseful));
+            let plans =
+                on.stages.iter().filter_map(Stage::loops).map(|l| l.draft(on.mode()).grids(TeamSize::Automatic));
             let grids: Vec<Grid> = plans.flat_map(|plan| plan.count.into_iter().chain([plan.run])).collect();
             // Print the reason if a device declines the grids.
             let text = cuda::emit(&grids.iter().collect::<Vec<_>>()).unwrap_or_else(|e| format!("// {e}\n"));

@@ -111,13 +111,13 @@ fn results_stay_on_the_device() {
     let prepared = device.prepare(PLAN, &inputs).unwrap();
     let cuda = Cuda::open(0).unwrap();
     let input = inputs.get("A").unwrap();
-    assert!(cuda.missing(&[input]) > 0);
+    assert!(cuda.missing_bytes(&[input]) > 0);
     let run = prepared.run().unwrap();
-    assert_eq!(cuda.missing(&[input]), 0);
+    assert_eq!(cuda.missing_bytes(&[input]), 0);
     assert!(run.on_device.is_some_and(|time| time > Duration::ZERO));
     let left: Vec<&Tensor> = run.outputs.iter().map(|(_, tensor)| tensor).collect();
     assert!(left.iter().all(|tensor| !tensor.is_here()));
-    assert_eq!(cuda.missing(&left), 0);
+    assert_eq!(cuda.missing_bytes(&left), 0);
     let again = Bindings::new().with("D", run.get("D").unwrap().clone());
     let sum = "(plan (query s (aggregate + 0 (table D i j) i j)) (produces s))";
     let sums =

@@ -2,7 +2,7 @@
 //! and its kernels are dumped, edited and run.
 
 use redpoll::logic::{Format, Scalar, TensorType};
-use redpoll::physical::emit::c::{CacheFolder, Options, Toolchain};
+use redpoll::physical::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
 use redpoll::physical::storage::{Tensor, Values};
 use redpoll::{Bindings, Config, Engine, Prepared, Run, Session};
 use std::fs;
@@ -33,7 +33,7 @@ fn bindings() -> Bindings {
 
 fn config(compiler: Option<&str>, folder: &Path) -> Config {
     let cache = CacheFolder::At(folder.join("kernels"));
-    let options = Options { compiler: compiler.map(PathBuf::from), cache, ..Options::default() };
+    let options = ToolchainOptions { compiler: compiler.map(PathBuf::from), cache, ..ToolchainOptions::default() };
     Config { toolchain: Arc::new(Toolchain::new(options)), dump: None, load: None, ..Config::default() }
 }
 
@@ -66,11 +66,11 @@ fn the_optimizing_tier_takes_over_with_the_same_bits() {
     assert_eq!(prepared.tier(), Engine::Instant);
     let expected = repeat(&prepared);
     assert_eq!((prepared.tier(), prepared.tier_note()), (Engine::Optimizing, None));
-    assert_eq!(config.toolchain.uses().compiled, 1);
+    assert_eq!(config.toolchain.counters().compiled, 1);
 
     let pinned = prepare(Config { engine: Engine::Optimizing, ..config.clone() });
     assert_eq!(bits(&pinned.run().unwrap()), expected);
-    assert_eq!((config.toolchain.uses().memory, config.toolchain.uses().compiled), (1, 1));
+    assert_eq!((config.toolchain.counters().memory, config.toolchain.counters().compiled), (1, 1));
     let instant = prepare(Config { engine: Engine::Instant, ..config });
     for _ in 0..MANY {
         instant.run().unwrap();

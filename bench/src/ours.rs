@@ -10,7 +10,7 @@ use crate::workloads;
 use anyhow::{Context, Result, bail, ensure};
 use redpoll::datasets::Data;
 use redpoll::{Bindings, Config, Engine};
-use redpoll_physical::emit::c::{CacheFolder, Options, Toolchain};
+use redpoll_physical::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
 use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -82,7 +82,8 @@ impl Way {
         match self {
             Way::Cold | Way::ColdTensors | Way::Instant => on(Engine::Instant),
             Way::ColdOptimizing | Way::Optimizing | Way::Tensors => {
-                let toolchain = Toolchain::new(Options { cache: CacheFolder::Off, ..Options::default() });
+                let toolchain =
+                    Toolchain::new(ToolchainOptions { cache: CacheFolder::Off, ..ToolchainOptions::default() });
                 Config { toolchain: Arc::new(toolchain), ..on(Engine::Optimizing) }
             }
         }

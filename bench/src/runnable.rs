@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use redpoll_logic::FloatMode;
-use redpoll_physical::emit::c::{CacheFolder, Options, Toolchain};
+use redpoll_physical::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
 use redpoll_physical::kernel::{Engine, Kernel};
 use redpoll_physical::notation::{normalize, parse};
 use redpoll_physical::run::Limits;
@@ -34,7 +34,7 @@ impl Runnable {
     /// # Errors
     /// If there is no C compiler.
     pub fn optimizing(&self) -> Result<Runnable> {
-        let toolchain = Toolchain::new(Options { cache: CacheFolder::Off, ..Options::default() });
+        let toolchain = Toolchain::new(ToolchainOptions { cache: CacheFolder::Off, ..ToolchainOptions::default() });
         let kernel = Kernel::optimizing(&[self.kernel.draft()], &Arc::new(toolchain))?.remove(0);
         Ok(Runnable { kernel, inputs: self.inputs.clone(), limits: self.limits.clone() })
     }
@@ -45,7 +45,7 @@ impl Runnable {
     /// # Errors
     /// If there is no C compiler, or it rejects the text.
     pub fn edited(&self, text: &str) -> Result<Runnable> {
-        let toolchain = Toolchain::new(Options { cache: CacheFolder::Off, ..Options::default() });
+        let toolchain = Toolchain::new(ToolchainOptions { cache: CacheFolder::Off, ..ToolchainOptions::default() });
         let kernel = Kernel::optimizing_edited(text, &[self.kernel.draft()], &Arc::new(toolchain))?.remove(0);
         Ok(Runnable { kernel, inputs: self.inputs.clone(), limits: self.limits.clone() })
     }

@@ -10,7 +10,7 @@ fn main() -> io::Result<()> {
     let folder = std::env::args_os().nth(1).map(PathBuf::from);
     let folder = folder.ok_or_else(|| io::Error::other("usage: emulated_device FOLDER"))?;
     std::fs::create_dir_all(&folder)?;
-    // Units are compiled there by whoever uses it, in whatever folder.
+    // Programs compile units in this folder, whatever their working directory is.
     EmulatedDevice::build(&std::fs::canonicalize(folder)?)?;
     Ok(())
 }

@@ -160,7 +160,7 @@ pub enum Error {
     Interp(#[from] InterpError),
     /// The interpreter of grids found a fault of the program. The mapping's fault.
     #[error("interpreting a grid: {0}")]
-    Grid(#[from] crate::grid::Fault),
+    Grid(#[from] crate::grid::GridFault),
     /// A CUDA device, or a library that it needs, is missing. Nobody's fault; the CPU needs none.
     #[error("CUDA device {ordinal} cannot be used: {why}; run on the CPU, or install what is missing")]
     NoDevice {

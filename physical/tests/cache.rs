@@ -4,7 +4,7 @@
 
 use redpoll_physical::assembly::Buffer;
 use redpoll_physical::assembly::text::parse;
-use redpoll_physical::emit::c::{CacheFolder, Options, Toolchain};
+use redpoll_physical::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
 use redpoll_physical::run::{Invocation, Limits, Signature};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -31,7 +31,8 @@ fn numbers($n) {
 #[test]
 fn child() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
-    let toolchain = Toolchain::new(Options { cache: CacheFolder::At(folder.into()), ..Options::default() });
+    let toolchain =
+        Toolchain::new(ToolchainOptions { cache: CacheFolder::At(folder.into()), ..ToolchainOptions::default() });
     let function = parse(NUMBERS).unwrap();
     let kernel = &toolchain.compile(&[&function]).unwrap()[0];
     let mut on = Invocation::new(&Signature::of(&function), [], vec![1000], Limits::default()).unwrap();
@@ -40,8 +41,8 @@ fn child() {
     let out = on.take(Buffer(0), 1000).unwrap();
     assert!(out.typed_data::<i64>().iter().copied().eq(2..1002));
     assert_eq!(toolchain.cache_fault(), None);
-    let uses = toolchain.uses();
-    eprintln!("disk {} compiled {}", uses.disk, uses.compiled);
+    let counters = toolchain.counters();
+    eprintln!("disk {} compiled {}", counters.disk, counters.compiled);
 }
 
 fn start(folder: &Path) -> Child {
@@ -51,7 +52,7 @@ fn start(folder: &Path) -> Child {
 }
 
 /// Returns the output of a child, which must have succeeded.
-fn said(child: Child) -> String {
+fn output_of(child: Child) -> String {
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stdout));
@@ -62,9 +63,9 @@ fn said(child: Child) -> String {
 fn eight_processes_share_a_cache() {
     let folder = tempfile::tempdir().unwrap();
     let children: Vec<Child> = (0..8).map(|_| start(folder.path())).collect();
-    let compiled = children.into_iter().map(said).filter(|text| text.contains("compiled 1")).count();
+    let compiled = children.into_iter().map(output_of).filter(|text| text.contains("compiled 1")).count();
     assert!(compiled >= 1);
-    let warm = said(start(folder.path()));
+    let warm = output_of(start(folder.path()));
     assert!(warm.contains("disk 1 compiled 0"), "{warm}");
 }
 
@@ -76,12 +77,12 @@ fn a_killed_process_leaves_no_entry() {
     // The compilation has begun once the folder is no longer empty.
     while std::fs::read_dir(folder.path()).unwrap().next().is_none() {
         std::thread::yield_now();
-        assert!(child.try_wait().unwrap().is_none(), "it ended without leaving anything");
+        assert!(child.try_wait().unwrap().is_none(), "the child ended without creating a file");
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let next = said(start(folder.path()));
+    let next = output_of(start(folder.path()));
     assert!(next.contains("compiled 1") || next.contains("disk 1"), "{next}");
-    let warm = said(start(folder.path()));
+    let warm = output_of(start(folder.path()));
     assert!(warm.contains("disk 1 compiled 0"), "{warm}");
 }

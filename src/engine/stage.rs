@@ -8,7 +8,7 @@ use redpoll_logic::{Alias, FloatMode, Format, LevelFormat, TensorType};
 use redpoll_optimizer::{AdaptivePlan, DecidedOutput, Decision};
 use redpoll_physical::Special;
 use redpoll_physical::emit::c::Toolchain;
-use redpoll_physical::grid::Lists;
+use redpoll_physical::grid::ListLengths;
 use redpoll_physical::kernel::{Draft, Engine, Kernel};
 use redpoll_physical::levels::{array_prim, level};
 use redpoll_physical::lower::{Layout, specials};
@@ -57,7 +57,7 @@ pub(crate) struct Loops {
     /// intermediates.
     layouts: Vec<Option<Layout>>,
     /// The lengths of the lists of bound inputs.
-    lists: Lists,
+    lists: ListLengths,
     /// The program lowered for these layouts.
     draft: OnceLock<Draft>,
     kernels: [OnceLock<Kernel>; 4],
@@ -206,7 +206,8 @@ impl Loops {
     ) -> Loops {
         let program = Arc::new(program);
         let inputs = program.tensors.iter().filter(|t| t.role == Role::Input);
-        let lists = Lists::of(&program, &inputs.map(|t| layouts.bindings.get(t.name.as_str())).collect::<Vec<_>>());
+        let lists =
+            ListLengths::of(&program, &inputs.map(|t| layouts.bindings.get(t.name.as_str())).collect::<Vec<_>>());
         let layouts = program.tensors.iter().map(|t| (t.role == Role::Input).then(|| layouts.expected(&t.name, &t.ty)));
         let layouts = layouts.collect();
         Loops {
@@ -283,7 +284,7 @@ impl Loops {
         }
         let found = Kernel::layouts(&self.program, inputs);
         let at_hand: Vec<Option<&Tensor>> = inputs.iter().map(|t| Some(*t)).collect();
-        let draft = Draft::new(&self.program, &found, how.mode).over(Lists::of(&self.program, &at_hand));
+        let draft = Draft::new(&self.program, &found, how.mode).over(ListLengths::of(&self.program, &at_hand));
         self.compile(&draft, how).map(Some)
     }
 

@@ -15,7 +15,7 @@ use redpoll_logic::text::{Catalog, parse};
 use redpoll_logic::{Alias, FloatMode, Plan, Scalar, TensorType, verify};
 use redpoll_optimizer::{Choice, Config, Subjects, Worth, optimize};
 use redpoll_physical::assembly::{Counts, Stmt};
-use redpoll_physical::grid::Lists;
+use redpoll_physical::grid::ListLengths;
 use redpoll_physical::kernel::{Draft, Engine, Kernel};
 use redpoll_physical::notation::{self, Program, Role, from_physical, place_of, places_of};
 use redpoll_physical::run::{Limits, Workers};
@@ -324,7 +324,7 @@ fn on_grids(
 ) -> Result<Vec<Tensor>, String> {
     let inputs = program.tensors.iter().filter(|t| t.role == Role::Input);
     let inputs: Vec<&Tensor> = inputs.map(|t| &tensors[t.name.as_str()]).collect();
-    let lists = Lists::of(program, &inputs.iter().map(|t| Some(*t)).collect::<Vec<_>>());
+    let lists = ListLengths::of(program, &inputs.iter().map(|t| Some(*t)).collect::<Vec<_>>());
     let draft = Draft::new(program, &Kernel::layouts(program, &inputs), mode).over(lists);
     let kernel = Kernel::of(&draft, Engine::Grid).map_err(|e| chain(&e))?.with_iteration_limit(MOST_ROUNDS);
     Ok(kernel.run(&inputs, limits).map_err(|e| chain(&e))?.outputs)

@@ -3,7 +3,7 @@
 //! a kernel.
 
 use crate::engines::{chain, same_arrays};
-use redpoll_physical::emit::c::{CacheFolder, Options, Toolchain};
+use redpoll_physical::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
 use redpoll_physical::kernel::{Draft, Kernel};
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::Tensor;
@@ -130,7 +130,7 @@ fn check(runs: &[Run], checked: &mut Checked) {
         // A busy machine takes minutes to compile dozens of kernels.
         let compiler_time = Duration::from_secs(600);
         let cache = CacheFolder::At(kernels_folder());
-        Arc::new(Toolchain::new(Options { cache, compiler_time, ..Options::default() }))
+        Arc::new(Toolchain::new(ToolchainOptions { cache, compiler_time, ..ToolchainOptions::default() }))
     });
     if runs.is_empty() {
         return;

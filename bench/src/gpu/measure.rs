@@ -73,7 +73,7 @@ impl Poisoned {
     fn new(engine: Engine) -> Result<Poisoned> {
         let Engine::Cuda(ordinal) = engine else { return Ok(Poisoned(None)) };
         let cuda = Cuda::open(ordinal)?;
-        cuda.poison(true);
+        cuda.set_poison(true);
         Ok(Poisoned(Some(cuda)))
     }
 }
@@ -81,7 +81,7 @@ impl Poisoned {
 impl Drop for Poisoned {
     fn drop(&mut self) {
         if let Some(cuda) = &self.0 {
-            cuda.poison(false);
+            cuda.set_poison(false);
         }
     }
 }

@@ -3,10 +3,10 @@
 
 use super::text::parse;
 use super::{BufferDecl, BufferRole, Function, Program, Status};
-use crate::emit::Kernel;
-use crate::emit::c::{CacheFolder, Options, Toolchain};
+use crate::emit::CompiledKernel;
+use crate::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
 use crate::emit::cranelift::{self, Effort};
-use crate::grid::{self, End, Extent, Launch, Place, Runner};
+use crate::grid::{self, GridRunner, Launch, LaunchOutcome, MemorySpace, WindowExtent};
 use crate::run::{Invocation, Limits, Signature};
 use arrow::buffer::Buffer as ArrowBuffer;
 use std::ops::Range;
@@ -149,7 +149,7 @@ impl Case {
     }
 
     /// Asserts that a kernel of the function agrees with the interpreter's run.
-    pub(crate) fn assert_agrees(&self, kernel: &Kernel, (status, expected): &(Status, Invocation)) {
+    pub(crate) fn assert_agrees(&self, kernel: &CompiledKernel, (status, expected): &(Status, Invocation)) {
         let mut found = self.invocation();
         // SAFETY: the interpreter has run the same function on the same buffers without an access
         // out of bounds.
@@ -162,29 +162,29 @@ impl Case {
     /// run.
     fn assert_agrees_as_grid(&self, lanes: u32, seed: u64, (status, expected): &(Status, Invocation)) {
         let function = &self.function;
-        let owned = if seed.is_multiple_of(3) { Place::Chunk } else { Place::Team };
-        let place = |decl: &BufferDecl| if decl.role == BufferRole::Input { Place::Input } else { owned };
-        let places: Vec<Place> = function.buffers.iter().map(place).collect();
-        let program = grid::Program::new(grid::map_to(function, places.clone(), lanes, &grid::Walks::none()))
+        let owned = if seed.is_multiple_of(3) { MemorySpace::Chunk } else { MemorySpace::Team };
+        let space = |decl: &BufferDecl| if decl.role == BufferRole::Input { MemorySpace::Input } else { owned };
+        let spaces: Vec<MemorySpace> = function.buffers.iter().map(space).collect();
+        let program = grid::GridProgram::new(grid::map_to(function, spaces.clone(), lanes, &grid::Walks::none()))
             .unwrap()
             .with_step_limit(1 << 27);
-        let mut room = 16;
+        let mut capacity = 16;
         let launched = loop {
-            let extent = |place: &Place| match place {
-                Place::Input => vec![],
-                _ => vec![Extent { first: 0, len: 0, room }],
+            let extent = |space: &MemorySpace| match space {
+                MemorySpace::Input => vec![],
+                _ => vec![WindowExtent { first: 0, len: 0, capacity }],
             };
             let (inputs, chunks) = (&self.invocation(), std::slice::from_ref(&self.chunk));
-            let windows = places.iter().map(extent).collect();
+            let windows = spaces.iter().map(extent).collect();
             let launched =
                 program.run(&Launch { inputs, chunks, sections: &[], windows, unfilled: &[], teams: 1, seed });
             let launched = launched.unwrap_or_else(|e| panic!("{e}\n{}", program.grid()));
-            if launched.end != End::NoRoom {
+            if launched.outcome != LaunchOutcome::OutOfCapacity {
                 break launched;
             }
-            room *= 4;
+            capacity *= 4;
         };
-        assert_eq!(launched.end, End::Status(*status), "{}", program.grid());
+        assert_eq!(launched.outcome, LaunchOutcome::Status(*status), "{}", program.grid());
         for (k, windows) in launched.windows.iter().enumerate() {
             for window in windows {
                 let buffer = super::Buffer(k as u32);
@@ -220,7 +220,7 @@ pub(crate) fn run_both(
 pub(crate) fn run_all(cases: &[Case]) -> Vec<(Status, Invocation)> {
     let functions: Vec<&Function> = cases.iter().map(|case| &case.function).collect();
     let kernels = toolchain().compile(&functions).unwrap();
-    let run = |(case, kernel): (&Case, &Kernel)| {
+    let run = |(case, kernel): (&Case, &CompiledKernel)| {
         let expected = run_both(&case.function, &case.inputs, &case.params, case.chunk.clone());
         case.assert_agrees(kernel, &expected);
         expected
@@ -234,7 +234,7 @@ pub(crate) fn run_all(cases: &[Case]) -> Vec<(Status, Invocation)> {
 /// When there is no C compiler, so that a missing test of the optimizing tier is noticed.
 pub(crate) fn toolchain() -> &'static Toolchain {
     static TOOLCHAIN: LazyLock<Toolchain> =
-        LazyLock::new(|| Toolchain::new(Options { cache: CacheFolder::Off, ..Options::default() }));
+        LazyLock::new(|| Toolchain::new(ToolchainOptions { cache: CacheFolder::Off, ..ToolchainOptions::default() }));
     if let Err(error) = TOOLCHAIN.compiler() {
         panic!("the optimizing tier cannot be tested: {error}");
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// Size limit of the cache on disk, in bytes.
-pub(super) const MOST_BYTES: u64 = 256 << 20;
+pub(super) const MAX_CACHE_BYTES: u64 = 256 << 20;
 
 /// The folder of compiled kernels that are kept between processes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

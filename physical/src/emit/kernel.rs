@@ -12,18 +12,18 @@ use std::sync::Arc;
 ///
 /// Clones share the code, which is freed with the last clone.
 #[derive(Clone)]
-pub struct Kernel {
+pub struct CompiledKernel {
     entry: Entry,
     signature: Arc<Signature>,
     /// Keeps the code in memory.
     _code: Arc<dyn Any + Send + Sync>,
 }
 
-impl Kernel {
+impl CompiledKernel {
     /// Creates a kernel from an entry point in code that stays valid as long as `code` lives. The
     /// generator guarantees that the code was compiled for `signature`.
-    pub(super) fn new(entry: Entry, signature: Arc<Signature>, code: Arc<dyn Any + Send + Sync>) -> Kernel {
-        Kernel { entry, signature, _code: code }
+    pub(super) fn new(entry: Entry, signature: Arc<Signature>, code: Arc<dyn Any + Send + Sync>) -> CompiledKernel {
+        CompiledKernel { entry, signature, _code: code }
     }
 
     /// Returns the signature that invocations of the kernel are created with.
@@ -41,16 +41,16 @@ impl Kernel {
     /// # Errors
     /// [`Error::InvalidInvocation`] if the invocation was created for another signature;
     /// [`Error::UnknownStatus`] if the code returns a value that no generator emits.
-    pub unsafe fn call(&self, on: &mut Invocation, chunk: Range<i64>) -> Result<Status, Error> {
-        on.check(&self.signature)?;
-        let mut frame = on.frame(chunk);
+    pub unsafe fn call(&self, invocation: &mut Invocation, chunk: Range<i64>) -> Result<Status, Error> {
+        invocation.check(&self.signature)?;
+        let mut frame = invocation.frame(chunk);
         frame.trampoline = cranelift::trampoline();
         frame.math = MathFn::addresses().as_ptr();
-        // SAFETY: the frame was made from an exclusive borrow of an invocation of this kernel's
+        // SAFETY: the frame was created from an exclusive borrow of an invocation of this kernel's
         // signature, so the slots and parameters have the number and types that the code expects.
         // The caller guarantees the bounds.
         let code = unsafe { (self.entry)(&raw mut frame) };
-        on.adopt_capacity();
+        invocation.adopt_capacity();
         Status::from_code(code).ok_or(Error::UnknownStatus(code))
     }
 }

@@ -11,4 +11,4 @@ mod kernel;
 #[cfg(all(test, feature = "c"))]
 mod tests;
 
-pub use kernel::Kernel;
+pub use kernel::CompiledKernel;

@@ -3,27 +3,27 @@
 //! Along a list, a position may use the coordinate of the round in place of the loop's variable,
 //! since no two rounds have the same coordinate.
 
-use super::known::names;
+use super::constants::definitions;
 use crate::assembly::{BinaryOp, Buffer, Expr, Local, Stmt};
 use redpoll_logic::Scalar;
 use std::collections::{HashMap, HashSet};
 
 /// Maximum number of steps into an expression and the definitions of its locals.
-const MOST_STEPS: u32 = 16;
+const MAX_STEPS: u32 = 16;
 
 /// A sum of products. A product has factors in a fixed order and an integer coefficient.
 #[derive(Clone, PartialEq, Debug, Default)]
-struct Sum {
+struct Polynomial {
     products: Vec<(Vec<Expr>, i64)>,
 }
 
-impl Sum {
-    fn constant(c: i64) -> Sum {
-        Sum::of(Vec::new(), c)
+impl Polynomial {
+    fn constant(c: i64) -> Polynomial {
+        Polynomial::of(Vec::new(), c)
     }
 
-    fn of(factors: Vec<Expr>, times: i64) -> Sum {
-        let mut sum = Sum::default();
+    fn of(factors: Vec<Expr>, times: i64) -> Polynomial {
+        let mut sum = Polynomial::default();
         sum.add(factors, times);
         sum
     }
@@ -37,13 +37,13 @@ impl Sum {
         self.products.sort_by_cached_key(|(factors, _)| format!("{factors:?}"));
     }
 
-    fn plus(mut self, other: &Sum, times: i64) -> Sum {
+    fn plus(mut self, other: &Polynomial, times: i64) -> Polynomial {
         other.products.iter().for_each(|(f, t)| self.add(f.clone(), t.wrapping_mul(times)));
         self
     }
 
-    fn times(&self, other: &Sum) -> Sum {
-        let mut product = Sum::default();
+    fn times(&self, other: &Polynomial) -> Polynomial {
+        let mut product = Polynomial::default();
         for (f, t) in &self.products {
             for (g, u) in &other.products {
                 let mut factors = [&f[..], &g[..]].concat();
@@ -55,113 +55,117 @@ impl Sum {
     }
 
     /// Splits the sum into the products with a factor and those without it.
-    fn split(self, factor: &Expr) -> (Sum, Sum) {
+    fn split(self, factor: &Expr) -> (Polynomial, Polynomial) {
         let (with, without) = self.products.into_iter().partition(|(f, _)| f.contains(factor));
-        (Sum { products: with }, Sum { products: without })
+        (Polynomial { products: with }, Polynomial { products: without })
     }
 }
 
-/// The positions of a round: `stride * by + base`, plus offsets below the stride.
+/// The positions of a round: `stride * index + base`, plus offsets below the stride.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Form {
+pub(super) struct PositionForm {
     /// The variable of the loop, or the coordinate at that position.
-    by: Expr,
-    stride: Sum,
-    base: Sum,
+    index: Expr,
+    stride: Polynomial,
+    base: Polynomial,
 }
 
-/// The context in which positions of a loop are analyzed.
-pub(super) struct Forms<'a> {
+/// The analysis of the positions that a loop accesses.
+pub(super) struct FormAnalysis<'a> {
     var: Local,
     /// An array whose element at the variable is different in each round.
-    distinct: Option<Buffer>,
+    coordinates: Option<Buffer>,
     /// The locals that the body assigns.
     assigned: &'a HashSet<Local>,
     /// The buffers that the body stores into.
     stored: &'a HashSet<Buffer>,
-    /// Locals that the body assigns exactly once.
-    names: HashMap<Local, &'a Expr>,
+    /// Locals that the body assigns exactly once, with their values.
+    definitions: HashMap<Local, &'a Expr>,
     /// The loops around an access, inside the loop in question: variable and bounds.
-    around: Vec<(Local, &'a Expr, &'a Expr)>,
+    enclosing: Vec<(Local, &'a Expr, &'a Expr)>,
 }
 
-impl<'a> Forms<'a> {
+impl<'a> FormAnalysis<'a> {
     pub(super) fn new(
-        (var, distinct): (Local, Option<Buffer>),
+        (var, coordinates): (Local, Option<Buffer>),
         body: &'a [Stmt],
         assigned: &'a HashSet<Local>,
         stored: &'a HashSet<Buffer>,
-    ) -> Forms<'a> {
-        Forms { var, distinct, assigned, stored, names: names(body), around: Vec::new() }
+    ) -> FormAnalysis<'a> {
+        FormAnalysis { var, coordinates, assigned, stored, definitions: definitions(body), enclosing: Vec::new() }
     }
 
     /// Calls `f` on every access in statements, with its form if it has one, until `f` returns
     /// `false`.
-    pub(super) fn each_access(&mut self, body: &'a [Stmt], f: &mut dyn FnMut(Buffer, Option<Form>) -> bool) -> bool {
-        body.iter().all(|stmt| self.accesses(stmt, f))
+    pub(super) fn all_accesses(
+        &mut self,
+        body: &'a [Stmt],
+        f: &mut dyn FnMut(Buffer, Option<PositionForm>) -> bool,
+    ) -> bool {
+        body.iter().all(|stmt| self.all_accesses_of(stmt, f))
     }
 
-    fn accesses(&mut self, stmt: &'a Stmt, f: &mut dyn FnMut(Buffer, Option<Form>) -> bool) -> bool {
+    fn all_accesses_of(&mut self, stmt: &'a Stmt, f: &mut dyn FnMut(Buffer, Option<PositionForm>) -> bool) -> bool {
         let inner = match stmt {
             Stmt::Lanes(fold) => Some((fold.var, &fold.lo, &fold.hi)),
             Stmt::For { var, lo, hi, .. } => Some((*var, lo, hi)),
             _ => None,
         };
         // The bounds are analyzed as if inside their loop; they do not mention its variable.
-        self.around.extend(inner);
-        let mut go_on = true;
+        self.enclosing.extend(inner);
+        let mut accepted = true;
         stmt.for_each_expr(&mut |e| {
             e.any(&mut |e| {
                 if let Expr::Load { buffer, at } = e {
-                    go_on = go_on && f(*buffer, self.form(at));
+                    accepted = accepted && f(*buffer, self.form(at));
                 }
-                !go_on
+                !accepted
             });
         });
         if let Stmt::Store { buffer, at, .. } = stmt {
-            go_on = go_on && f(*buffer, self.form(at));
+            accepted = accepted && f(*buffer, self.form(at));
         }
         let [first, second] = stmt.bodies();
-        go_on = go_on && self.each_access(first, f) && self.each_access(second, f);
+        accepted = accepted && self.all_accesses(first, f) && self.all_accesses(second, f);
         if inner.is_some() {
-            self.around.pop();
+            self.enclosing.pop();
         }
-        go_on
+        accepted
     }
 
     /// Returns the form of a position; `None` if two rounds may access the same position.
-    fn form(&self, at: &Expr) -> Option<Form> {
+    fn form(&self, at: &Expr) -> Option<PositionForm> {
         let var = Expr::Local(self.var);
-        let coordinate = self.distinct.map(|buffer| Expr::Load { buffer, at: Box::new(var.clone()) });
+        let coordinate = self.coordinates.map(|buffer| Expr::Load { buffer, at: Box::new(var.clone()) });
         let sum = self.sum(at, 0)?;
-        let is_in = |by: &Expr| sum.products.iter().any(|(factors, _)| factors.contains(by));
-        let by = [Some(var), coordinate].into_iter().flatten().find(is_in)?;
-        let (mine, rest) = sum.split(&by);
-        let [(factors, times)] = &mine.products[..] else { return None };
+        let is_in = |index: &Expr| sum.products.iter().any(|(factors, _)| factors.contains(index));
+        let index = [Some(var), coordinate].into_iter().flatten().find(is_in)?;
+        let (with_index, rest) = sum.split(&index);
+        let [(factors, times)] = &with_index.products[..] else { return None };
         let mut factors = factors.clone();
-        factors.remove(factors.iter().position(|f| *f == by)?);
-        let stride = Sum::of(factors, *times);
-        if !self.stays(&stride) {
+        factors.remove(factors.iter().position(|f| *f == index)?);
+        let stride = Polynomial::of(factors, *times);
+        if !self.is_invariant(&stride) {
             return None;
         }
         let base = self.base(rest, &stride)?;
-        Some(Form { by, stride, base })
+        Some(PositionForm { index, stride, base })
     }
 
     /// Returns a position without its offset, which is below the stride: the variable of a loop
     /// from 0 up to the stride, or a constant.
-    fn base(&self, rest: Sum, stride: &Sum) -> Option<Sum> {
-        for (inner, lo, hi) in &self.around {
+    fn base(&self, rest: Polynomial, stride: &Polynomial) -> Option<Polynomial> {
+        for (inner, lo, hi) in &self.enclosing {
             let (offset, without) = rest.clone().split(&Expr::Local(*inner));
             if offset.products.is_empty() {
                 continue;
             }
-            let covers = offset == Sum::of(vec![Expr::Local(*inner)], 1)
-                && self.sum(lo, 0)? == Sum::default()
+            let covers = offset == Polynomial::of(vec![Expr::Local(*inner)], 1)
+                && self.sum(lo, 0)? == Polynomial::default()
                 && self.sum(hi, 0)? == *stride;
-            return (covers && self.stays(&without)).then_some(without);
+            return (covers && self.is_invariant(&without)).then_some(without);
         }
-        if !self.stays(&rest) {
+        if !self.is_invariant(&rest) {
             return None;
         }
         let [(factors, stride)] = &stride.products[..] else { return None };
@@ -170,11 +174,11 @@ impl<'a> Forms<'a> {
             return None;
         }
         let constant = rest.products.iter().find(|(f, _)| f.is_empty()).map_or(0, |(_, c)| *c);
-        Some(rest.plus(&Sum::constant(constant.rem_euclid(stride.saturating_abs())), -1))
+        Some(rest.plus(&Polynomial::constant(constant.rem_euclid(stride.saturating_abs())), -1))
     }
 
     /// Returns whether a sum is invariant in the loop.
-    fn stays(&self, sum: &Sum) -> bool {
+    fn is_invariant(&self, sum: &Polynomial) -> bool {
         let varies = |e: &Expr| {
             e.any(&mut |e| match e {
                 Expr::Local(local) => *local == self.var || self.assigned.contains(local),
@@ -185,18 +189,18 @@ impl<'a> Forms<'a> {
         !sum.products.iter().any(|(factors, _)| factors.iter().any(varies))
     }
 
-    fn sum(&self, e: &Expr, steps: u32) -> Option<Sum> {
-        if steps > MOST_STEPS {
+    fn sum(&self, e: &Expr, steps: u32) -> Option<Polynomial> {
+        if steps > MAX_STEPS {
             return None;
         }
         let of = |e: &Expr| self.sum(e, steps + 1);
         Some(match e {
-            Expr::Const(Scalar::I64(c)) => Sum::constant(*c),
-            Expr::Local(local) if self.names.contains_key(local) => of(self.names[local])?,
+            Expr::Const(Scalar::I64(c)) => Polynomial::constant(*c),
+            Expr::Local(local) if self.definitions.contains_key(local) => of(self.definitions[local])?,
             Expr::Binary(BinaryOp::Add, a, b) => of(a)?.plus(&of(b)?, 1),
             Expr::Binary(BinaryOp::Sub, a, b) => of(a)?.plus(&of(b)?, -1),
             Expr::Binary(BinaryOp::Mul, a, b) => of(a)?.times(&of(b)?),
-            _ => Sum::of(vec![e.clone()], 1),
+            _ => Polynomial::of(vec![e.clone()], 1),
         })
     }
 }

@@ -7,29 +7,29 @@ use std::collections::HashSet;
 
 /// A counting function, and the buffers that it still writes because the counts depend on their
 /// contents.
-pub(super) struct Counting {
+pub(super) struct CountingFunction {
     pub(super) function: Function,
-    pub(super) kept: HashSet<Buffer>,
+    pub(super) retained: HashSet<Buffer>,
 }
 
 /// Returns the function without stores into `buffers` and without the code that computes the stored
 /// values alone.
-pub(super) fn counting(function: &Function, buffers: &HashSet<Buffer>) -> Counting {
-    let mut kept = HashSet::new();
+pub(super) fn to_counting_function(function: &Function, buffers: &HashSet<Buffer>) -> CountingFunction {
+    let mut retained = HashSet::new();
     loop {
-        let dropped: HashSet<Buffer> = buffers.difference(&kept).copied().collect();
+        let dropped: HashSet<Buffer> = buffers.difference(&retained).copied().collect();
         let body = without_stores(&function.body, &dropped);
         let counting = cleanup(Function { body, ..function.clone() });
-        let before = kept.len();
-        kept.extend(read(&counting.body).intersection(buffers));
-        if kept.len() == before {
-            return Counting { function: counting, kept };
+        let before = retained.len();
+        retained.extend(buffers_read(&counting.body).intersection(buffers));
+        if retained.len() == before {
+            return CountingFunction { function: counting, retained };
         }
     }
 }
 
 fn without_stores(body: &[Stmt], dropped: &HashSet<Buffer>) -> Vec<Stmt> {
-    let kept = |stmt: &Stmt| {
+    let without = |stmt: &Stmt| {
         Some(match stmt {
             Stmt::Store { buffer, .. } | Stmt::Sort { buffer, .. } | Stmt::SortBy { perm: buffer, .. }
                 if dropped.contains(buffer) =>
@@ -48,11 +48,11 @@ fn without_stores(body: &[Stmt], dropped: &HashSet<Buffer>) -> Vec<Stmt> {
             stmt => stmt.clone(),
         })
     };
-    body.iter().filter_map(kept).collect()
+    body.iter().filter_map(without).collect()
 }
 
 /// Returns the buffers that statements read.
-fn read(body: &[Stmt]) -> HashSet<Buffer> {
+fn buffers_read(body: &[Stmt]) -> HashSet<Buffer> {
     let mut found = HashSet::new();
     for stmt in body {
         stmt.any(&mut |s| {

@@ -5,29 +5,29 @@
 //! for a warp. Source: N. Bell, M. Garland, "Implementing sparse matrix-vector multiplication on
 //! throughput-oriented processors", 2009.
 
-use super::known::Known;
-use super::map::{MOST_LANES, WARP};
+use super::constants::Constants;
+use super::map::{MAX_TEAM_LANES, WARP};
 use crate::assembly::{Buffer, Expr, Function, LaneFold, Local, Stmt};
 use crate::lower::{Binding, Lengths, Lowered, ParamSource, walks_in_lanes};
 use crate::notation::{ALL, MOST_CHUNKS, Program, Role, TensorId};
 use crate::storage::Tensor;
 use redpoll_logic::{FloatMode, LevelKind};
 
-/// Entries per lane from which a block is worth its barriers.
-const LEAST_OF_BLOCK: f64 = 8.0;
+/// Entries per lane from which a block pays for its barriers.
+const MIN_ENTRIES_PER_LANE: f64 = 8.0;
 
 /// Average lengths of the lists of inputs, by tensor and level. The lengths of other lists are
 /// unknown.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Lists(Lengths);
+pub struct ListLengths(Lengths);
 
-impl Lists {
+impl ListLengths {
     /// Measures the lists of the inputs of a program. `inputs` has the order of the program's
     /// tensors; absent inputs are skipped.
-    pub fn of(program: &Program, inputs: &[Option<&Tensor>]) -> Lists {
+    pub fn of(program: &Program, inputs: &[Option<&Tensor>]) -> ListLengths {
         let of_role = (0..).map(TensorId).zip(&program.tensors).filter(|(_, decl)| decl.role == Role::Input);
-        let at_hand = of_role.zip(inputs).filter_map(|((id, _), tensor)| Some((id, (*tensor)?)));
-        let lengths = at_hand.flat_map(|(id, tensor)| {
+        let given = of_role.zip(inputs).filter_map(|((id, _), tensor)| Some((id, (*tensor)?)));
+        let lengths = given.flat_map(|(id, tensor)| {
             let levels = tensor.ty().format.levels.iter().enumerate();
             let lists = levels.filter(|(_, level)| level.kind == LevelKind::SparseList);
             lists.map(move |(k, _)| {
@@ -36,15 +36,15 @@ impl Lists {
                 ((id, k), data.arrays[1].len() as f64 / lists as f64)
             })
         });
-        Lists(lengths.collect())
+        ListLengths(lengths.collect())
     }
 
     /// Assumes `entries` entries for every list of the inputs.
     #[cfg(test)]
-    pub(crate) fn all(program: &Program, entries: f64) -> Lists {
+    pub(crate) fn all(program: &Program, entries: f64) -> ListLengths {
         let inputs = (0..).map(TensorId).zip(&program.tensors).filter(|(_, decl)| decl.role == Role::Input);
         let levels = inputs.flat_map(|(id, decl)| (0..decl.ty.format.levels.len()).map(move |k| (id, k)));
-        Lists(levels.map(|level| (level, entries)).collect())
+        ListLengths(levels.map(|level| (level, entries)).collect())
     }
 
     /// Returns the lengths.
@@ -54,36 +54,39 @@ impl Lists {
 
     /// Returns the number of lanes for lists of a level.
     fn lanes(&self, level: (TensorId, usize)) -> u16 {
-        lanes(self.0.get(&level).copied().unwrap_or(1.0))
+        lanes_for(self.0.get(&level).copied().unwrap_or(1.0))
     }
 }
 
-/// Returns the number of lanes for loops of `places` entries: 1 if there are too few to share.
+/// Returns the number of lanes for loops of `entries` entries: 1 if there are too few to share.
 /// Loops with enough entries for each lane of a block to make up for its barriers get more than a
 /// warp.
-fn lanes(places: f64) -> u16 {
-    let of_block = (places / LEAST_OF_BLOCK).min(f64::from(MOST_LANES));
-    let most = places.clamp(1.0, f64::from(WARP)).max(of_block) as u16;
-    1 << most.ilog2()
+fn lanes_for(entries: f64) -> u16 {
+    let in_block = (entries / MIN_ENTRIES_PER_LANE).min(f64::from(MAX_TEAM_LANES));
+    let max = entries.clamp(1.0, f64::from(WARP)).max(in_block) as u16;
+    1 << max.ilog2()
 }
 
 /// Returns the cursors along lists, each with its number of lanes, if more than one.
-pub(super) fn asked(lowered: &Lowered, lists: &Lists) -> Vec<(Local, u16)> {
-    let mut asked = Vec::new();
+pub(super) fn lanes_of_cursors(lowered: &Lowered, lists: &ListLengths) -> Vec<(Local, u16)> {
+    let mut cursor_lanes = Vec::new();
     for stmt in &lowered.function.body {
         stmt.any(&mut |s| {
             if let Some((cursor, level)) = cursor(s, &lowered.bindings) {
-                asked.push((cursor, lists.lanes(level)));
+                cursor_lanes.push((cursor, lists.lanes(level)));
             }
             false
         });
     }
-    asked.retain(|(_, lanes)| *lanes > 1);
-    asked
+    cursor_lanes.retain(|(_, lanes)| *lanes > 1);
+    cursor_lanes
 }
 
 /// Returns the cursors along lists of unique coordinates, each with the array of the coordinates.
-pub(super) fn coordinates(program: &Program, Lowered { function, bindings, .. }: &Lowered) -> Vec<(Local, Buffer)> {
+pub(super) fn coordinates_of_cursors(
+    program: &Program,
+    Lowered { function, bindings, .. }: &Lowered,
+) -> Vec<(Local, Buffer)> {
     let mut found = Vec::new();
     for stmt in &function.body {
         stmt.any(&mut |s| {
@@ -100,29 +103,30 @@ pub(super) fn coordinates(program: &Program, Lowered { function, bindings, .. }:
     found
 }
 
-/// Returns the function of a program with its folds widened: along lists to the lanes of their
-/// cursors, along ranges of provable length to the lanes for that length.
-pub(super) fn folds_in_lanes(lowered: &Lowered, asked: &[(Local, u16)], mode: FloatMode) -> Function {
-    let mut function = walks_in_lanes(lowered.function.clone(), asked, mode);
+/// Returns the function of a program with wider folds: folds along lists get the lanes of their
+/// cursors, folds along ranges of provable length the lanes for that length.
+pub(super) fn widen_folds(lowered: &Lowered, cursor_lanes: &[(Local, u16)], mode: FloatMode) -> Function {
+    let mut function = walks_in_lanes(lowered.function.clone(), cursor_lanes, mode);
     let param = |source: &ParamSource| match source {
         ParamSource::Dimension(n) => i64::try_from(*n).ok(),
         _ => None,
     };
-    let known = Known::of(&lowered.function, lowered.params.iter().map(param).collect());
+    let constants = Constants::of(&lowered.function, lowered.params.iter().map(param).collect());
     let of_fold = |fold: &LaneFold| {
-        let of_list = asked.iter().find(|(cursor, _)| fold.lo == Expr::Local(*cursor)).map(|(_, lanes)| *lanes);
-        of_list.or_else(|| of_range(fold, &known)).unwrap_or(fold.lanes)
+        let of_list = cursor_lanes.iter().find(|(cursor, _)| fold.lo == Expr::Local(*cursor)).map(|(_, lanes)| *lanes);
+        of_list.or_else(|| lanes_for_range(fold, &constants)).unwrap_or(fold.lanes)
     };
     function.body.iter_mut().for_each(|s| widen(s, &of_fold));
     function
 }
 
-/// Returns the number of lanes for a fold over a range that is provably long for a warp. If the
+/// Returns the number of lanes for a fold over a range that is provably too long for a warp. If the
 /// range depends on the chunk, the range over all rounds is divided by `MOST_CHUNKS`.
-fn of_range(fold: &LaneFold, known: &Known<'_>) -> Option<u16> {
-    let over = |chunk| Some(known.value(&fold.hi, chunk)?.saturating_sub(known.value(&fold.lo, chunk)?) as f64);
-    let places = over(None).or_else(|| Some(over(Some(&ALL))? / MOST_CHUNKS as f64))?;
-    Some(lanes(places)).filter(|lanes| *lanes > WARP as u16)
+fn lanes_for_range(fold: &LaneFold, constants: &Constants<'_>) -> Option<u16> {
+    let length =
+        |chunk| Some(constants.value(&fold.hi, chunk)?.saturating_sub(constants.value(&fold.lo, chunk)?) as f64);
+    let entries = length(None).or_else(|| Some(length(Some(&ALL))? / MOST_CHUNKS as f64))?;
+    Some(lanes_for(entries)).filter(|lanes| *lanes > WARP as u16)
 }
 
 /// Returns the cursor that a statement sets to the start of a list, and the level of the list.
@@ -151,7 +155,7 @@ mod tests {
     /// Short lists get few lanes, and long lists get teams of more than one warp.
     #[test]
     fn teams_are_as_large_as_lists_are_long() {
-        let of = [0.5, 1.0, 3.9, 31.0, 32.0, 511.0, 512.0, 1500.0, 2048.0, 1e18].map(lanes);
+        let of = [0.5, 1.0, 3.9, 31.0, 32.0, 511.0, 512.0, 1500.0, 2048.0, 1e18].map(lanes_for);
         assert_eq!(of, [1, 1, 2, 16, 32, 32, 64, 128, 256, 256]);
     }
 }

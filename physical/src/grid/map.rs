@@ -2,10 +2,10 @@
 //! and where barriers are needed.
 
 use super::barriers::with_barriers;
-use super::independent::{Known, is_independent, reads};
-use super::nodes::{Grid, Place, Stmt, Writer};
+use super::independence::{RoundFacts, count_reads, is_independent};
+use super::nodes::{ActiveLanes, Grid, MemorySpace, Stmt};
 use super::rounds::{Walks, coordinates_of};
-use crate::assembly::{BinaryOp, Buffer, Expr, Function, Local, Stmt as Serial};
+use crate::assembly::{BinaryOp, Buffer, Expr, Function, Local, Stmt as SerialStmt};
 use redpoll_logic::Prim;
 use std::collections::HashSet;
 
@@ -13,41 +13,42 @@ use std::collections::HashSet;
 pub const WARP: u32 = 32;
 
 /// Largest number of lanes of a team; a team of more than one warp is a block.
-pub const MOST_LANES: u32 = 256;
+pub const MAX_TEAM_LANES: u32 = 256;
 
 /// Maps a verified function to a grid whose teams have as many lanes as the function can use. That
-/// is the most that folds and walks ask for, at least a warp if other loops are spread, otherwise
+/// is the maximum over its folds and walks, at least a warp if other loops are spread, otherwise
 /// one.
-pub fn map(function: &Function, places: Vec<Place>, walks: &Walks) -> Grid {
-    let grid = map_to(function, places, WARP, walks);
-    let mut useful = 1;
+pub fn map(function: &Function, spaces: Vec<MemorySpace>, walks: &Walks) -> Grid {
+    let grid = map_to(function, spaces, WARP, walks);
+    let mut lanes = 1;
     for stmt in &grid.body {
         stmt.any(&mut |s| {
             match s {
-                Stmt::Spread { var, .. } => useful = useful.max(walks.of(*var).map_or(WARP, u32::from)),
-                Stmt::Lanes(fold) => useful = useful.max(u32::from(fold.lanes).min(MOST_LANES)),
+                Stmt::Spread { var, .. } => lanes = lanes.max(walks.lanes_of(*var).map_or(WARP, u32::from)),
+                Stmt::Lanes(fold) => lanes = lanes.max(u32::from(fold.lanes).min(MAX_TEAM_LANES)),
                 _ => {}
             }
             false
         });
     }
-    if useful == WARP { grid } else { map_to(function, grid.places, useful, walks) }
+    if lanes == WARP { grid } else { map_to(function, grid.spaces, lanes, walks) }
 }
 
 /// Maps a verified function to a grid of teams of `lanes` lanes, a power of two up to 256.
-pub fn map_to(function: &Function, places: Vec<Place>, lanes: u32, walks: &Walks) -> Grid {
-    let all = reads(function, &function.body);
-    let atomic = (0..).map(Buffer).zip(&places).filter(|(b, p)| **p == Place::Shared && folds(function, *b).is_some());
+pub fn map_to(function: &Function, spaces: Vec<MemorySpace>, lanes: u32, walks: &Walks) -> Grid {
+    let total_reads = count_reads(function, &function.body);
+    let atomic =
+        (0..).map(Buffer).zip(&spaces).filter(|(b, p)| **p == MemorySpace::Shared && atomic_op(function, *b).is_some());
     let atomic: HashSet<Buffer> = atomic.map(|(b, _)| b).collect();
-    let mapping = Mapping { function, all, lanes, atomic, walks };
-    let body = mapping.block(&function.body, Within::Chunk);
+    let mapping = Mapping { function, total_reads, lanes, atomic, walks };
+    let body = mapping.block(&function.body, Nesting::Chunk);
     let body = if lanes == 1 { body } else { with_barriers(function, body) };
-    Grid { function: function.clone(), lanes, places, distinct: walks.distinct.clone(), body }
+    Grid { function: function.clone(), lanes, spaces, list_coordinates: walks.list_coordinates.clone(), body }
 }
 
 /// Returns the operator of a buffer if every access folds a value into an element by that operator,
 /// whose order does not matter and which machines have as an atomic operation.
-pub(super) fn folds(function: &Function, buffer: Buffer) -> Option<BinaryOp> {
+pub(super) fn atomic_op(function: &Function, buffer: Buffer) -> Option<BinaryOp> {
     let prim = function.buffers[buffer.index()].prim;
     if !matches!(prim, Prim::I32 | Prim::I64 | Prim::U32 | Prim::U64) {
         return None;
@@ -59,7 +60,7 @@ pub(super) fn folds(function: &Function, buffer: Buffer) -> Option<BinaryOp> {
     for stmt in &function.body {
         stmt.any(&mut |s| {
             match s {
-                Serial::Store { buffer: b, at, value } if *b == buffer => match folded(buffer, at, value) {
+                SerialStmt::Store { buffer: b, at, value } if *b == buffer => match fold_of_store(buffer, at, value) {
                     Some((op, value)) => {
                         ops.insert(op);
                         loads(at);
@@ -69,7 +70,7 @@ pub(super) fn folds(function: &Function, buffer: Buffer) -> Option<BinaryOp> {
                 },
                 s => s.for_each_expr(&mut |e| loads(e)),
             }
-            matches!(s, Serial::Swap(a, b) if *a == buffer || *b == buffer)
+            matches!(s, SerialStmt::Swap(a, b) if *a == buffer || *b == buffer)
         });
     }
     let mut ops = ops.into_iter();
@@ -77,7 +78,7 @@ pub(super) fn folds(function: &Function, buffer: Buffer) -> Option<BinaryOp> {
 }
 
 /// Returns the operator and the other operand of a store that folds into its element.
-fn folded<'e>(buffer: Buffer, at: &Expr, value: &'e Expr) -> Option<(BinaryOp, &'e Expr)> {
+fn fold_of_store<'e>(buffer: Buffer, at: &Expr, value: &'e Expr) -> Option<(BinaryOp, &'e Expr)> {
     use BinaryOp::{Add, And, Max, Min, Or, Xor};
     let Expr::Binary(op @ (Add | Min | Max | And | Or | Xor), old, value) = value else { return None };
     let is_old = matches!(&**old, Expr::Load { buffer: b, at: a } if *b == buffer && **a == *at);
@@ -87,7 +88,7 @@ fn folded<'e>(buffer: Buffer, at: &Expr, value: &'e Expr) -> Option<(BinaryOp, &
 struct Mapping<'f> {
     function: &'f Function,
     /// Number of reads of each local.
-    all: Vec<u32>,
+    total_reads: Vec<u32>,
     lanes: u32,
     /// Arrays that are touched by atomic operations.
     atomic: HashSet<Buffer>,
@@ -97,7 +98,7 @@ struct Mapping<'f> {
 
 /// The context of a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Within {
+enum Nesting {
     /// Directly in the chunk.
     Chunk,
     /// A loop whose rounds all lanes of a team run together.
@@ -106,112 +107,112 @@ enum Within {
     Spread,
 }
 
-impl Within {
+impl Nesting {
     /// Returns the lanes that store in this context.
-    fn by(self) -> Writer {
-        if self == Within::Spread { Writer::Each } else { Writer::Lead }
+    fn active_lanes(self) -> ActiveLanes {
+        if self == Nesting::Spread { ActiveLanes::Each } else { ActiveLanes::Lead }
     }
 
     /// Returns the context of the body of a loop that all lanes run together.
-    fn inside(self) -> Within {
-        if self == Within::Chunk { Within::Loop } else { self }
+    fn of_body(self) -> Nesting {
+        if self == Nesting::Chunk { Nesting::Loop } else { self }
     }
 }
 
 impl Mapping<'_> {
-    fn block(&self, body: &[Serial], within: Within) -> Vec<Stmt> {
-        body.iter().map(|s| self.stmt(s, within)).collect()
+    fn block(&self, body: &[SerialStmt], nesting: Nesting) -> Vec<Stmt> {
+        body.iter().map(|s| self.stmt(s, nesting)).collect()
     }
 
-    fn stmt(&self, stmt: &Serial, within: Within) -> Stmt {
-        let by = within.by();
+    fn stmt(&self, stmt: &SerialStmt, nesting: Nesting) -> Stmt {
+        let active = nesting.active_lanes();
         match stmt {
-            Serial::Assign(local, value) => Stmt::Assign(*local, value.clone()),
-            Serial::Store { buffer, at, value } => {
+            SerialStmt::Assign(local, value) => Stmt::Assign(*local, value.clone()),
+            SerialStmt::Store { buffer, at, value } => {
                 let buffer = *buffer;
-                match folded(buffer, at, value).filter(|_| self.atomic.contains(&buffer)) {
-                    Some((op, value)) => Stmt::Atomic { by, buffer, at: at.clone(), op, value: value.clone() },
-                    None => Stmt::Store { by, buffer, at: at.clone(), value: value.clone() },
+                match fold_of_store(buffer, at, value).filter(|_| self.atomic.contains(&buffer)) {
+                    Some((op, value)) => Stmt::Atomic { active, buffer, at: at.clone(), op, value: value.clone() },
+                    None => Stmt::Store { active, buffer, at: at.clone(), value: value.clone() },
                 }
             }
-            Serial::If { cond, then, other } => {
-                Stmt::If { cond: cond.clone(), then: self.block(then, within), other: self.block(other, within) }
+            SerialStmt::If { cond, then, other } => {
+                Stmt::If { cond: cond.clone(), then: self.block(then, nesting), other: self.block(other, nesting) }
             }
-            Serial::While { cond, body } => {
-                let rounds = self.block(body, within.inside());
-                let asks = within != Within::Spread && takes_long(body);
-                Stmt::While { cond: cond.clone(), body: if asks { asking(by, rounds) } else { rounds } }
+            SerialStmt::While { cond, body } => {
+                let rounds = self.block(body, nesting.of_body());
+                let polls = nesting != Nesting::Spread && may_have_many_rounds(body);
+                Stmt::While { cond: cond.clone(), body: if polls { with_poll(active, rounds) } else { rounds } }
             }
-            Serial::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body, within),
-            Serial::Break => Stmt::Break,
-            Serial::Lanes(fold) => Stmt::Lanes(fold.clone()),
-            Serial::Grow { buffer, len } => Stmt::Grow { buffer: *buffer, len: len.clone() },
-            Serial::Sort { buffer, lo, hi } => Stmt::Sort { buffer: *buffer, lo: lo.clone(), hi: hi.clone() },
-            Serial::SortBy { perm, major, minor, lo, hi } => {
+            SerialStmt::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body, nesting),
+            SerialStmt::Break => Stmt::Break,
+            SerialStmt::Lanes(fold) => Stmt::Lanes(fold.clone()),
+            SerialStmt::Grow { buffer, len } => Stmt::Grow { buffer: *buffer, len: len.clone() },
+            SerialStmt::Sort { buffer, lo, hi } => Stmt::Sort { buffer: *buffer, lo: lo.clone(), hi: hi.clone() },
+            SerialStmt::SortBy { perm, major, minor, lo, hi } => {
                 Stmt::SortBy { perm: *perm, major: *major, minor: *minor, lo: lo.clone(), hi: hi.clone() }
             }
-            Serial::Swap(a, b) => Stmt::Swap(*a, *b),
-            Serial::Return(status) => Stmt::Return(*status),
+            SerialStmt::Swap(a, b) => Stmt::Swap(*a, *b),
+            SerialStmt::Return(status) => Stmt::Return(*status),
         }
     }
 
     /// Maps a `for`: spreads the innermost loop with independent rounds, so that adjacent lanes
     /// take adjacent rounds.
-    fn for_loop(&self, var: Local, (lo, hi): (&Expr, &Expr), body: &[Serial], within: Within) -> Stmt {
-        let inside = self.block(body, within.inside());
+    fn for_loop(&self, var: Local, (lo, hi): (&Expr, &Expr), body: &[SerialStmt], nesting: Nesting) -> Stmt {
+        let inside = self.block(body, nesting.of_body());
         let (lo, hi) = (lo.clone(), hi.clone());
-        let shared = |s: &Stmt| matches!(s, Stmt::Spread { .. } | Stmt::Lanes(_));
-        let together = |inside: Vec<Stmt>| {
-            let few = [&lo, &hi].into_iter().all(|bound| matches!(bound, Expr::Const(_)));
-            if within == Within::Spread || few { inside } else { asking(Writer::Lead, inside) }
+        let is_shared = |s: &Stmt| matches!(s, Stmt::Spread { .. } | Stmt::Lanes(_));
+        let run_by_all = |inside: Vec<Stmt>| {
+            let is_constant = [&lo, &hi].into_iter().all(|bound| matches!(bound, Expr::Const(_)));
+            if nesting == Nesting::Spread || is_constant { inside } else { with_poll(ActiveLanes::Lead, inside) }
         };
-        if self.lanes == 1 || within == Within::Spread || inside.iter().any(|s| s.any(&mut |s| shared(s))) {
-            let body = together(inside);
+        if self.lanes == 1 || nesting == Nesting::Spread || inside.iter().any(|s| s.any(&mut |s| is_shared(s))) {
+            let body = run_by_all(inside);
             return Stmt::For { var, lo, hi, body };
         }
-        let folds = self.walks.folds(self.function, (var, body), &self.all);
-        let distinct = coordinates_of(&self.walks.distinct, var);
-        let known = Known { folds: &folds, distinct, atomic: &|b| self.atomic.contains(&b) };
-        if !can_spread(self.function, (var, &lo, &hi, body), &self.all, known) {
-            let body = together(inside);
+        let folds = self.walks.folds(self.function, (var, body), &self.total_reads);
+        let coordinates = coordinates_of(&self.walks.list_coordinates, var);
+        let facts = RoundFacts { folds: &folds, coordinates, atomic: &|b| self.atomic.contains(&b) };
+        if !can_spread(self.function, (var, &lo, &hi, body), &self.total_reads, facts) {
+            let body = run_by_all(inside);
             return Stmt::For { var, lo, hi, body };
         }
         // A spread loop within another loop leaves polling to that loop.
-        let rounds = self.block(body, Within::Spread);
-        let body = if within == Within::Chunk { asking(Writer::Each, rounds) } else { rounds };
+        let rounds = self.block(body, Nesting::Spread);
+        let body = if nesting == Nesting::Chunk { with_poll(ActiveLanes::Each, rounds) } else { rounds };
         Stmt::Spread { var, lo, hi, folds, body }
     }
 }
 
 /// Adds a poll for cancellation at the start of the rounds.
-fn asking(by: Writer, mut rounds: Vec<Stmt>) -> Vec<Stmt> {
-    rounds.insert(0, Stmt::Ask(by));
+fn with_poll(active: ActiveLanes, mut rounds: Vec<Stmt>) -> Vec<Stmt> {
+    rounds.insert(0, Stmt::Poll(active));
     rounds
 }
 
 /// Returns whether a loop may have many rounds: it contains loops, or advances by constant steps. A
 /// binary search has few rounds.
-fn takes_long(body: &[Serial]) -> bool {
-    let steps = |s: &Serial| match s {
-        Serial::Assign(local, Expr::Binary(BinaryOp::Add, old, by)) => {
+fn may_have_many_rounds(body: &[SerialStmt]) -> bool {
+    let is_step = |s: &SerialStmt| match s {
+        SerialStmt::Assign(local, Expr::Binary(BinaryOp::Add, old, by)) => {
             **old == Expr::Local(*local) && !matches!(**by, Expr::Local(_))
         }
         _ => false,
     };
-    Serial::any_loop(body) || body.iter().any(|s| s.any(&mut |s| steps(s)))
+    SerialStmt::any_loop(body) || body.iter().any(|s| s.any(&mut |s| is_step(s)))
 }
 
 /// Returns whether lanes may share the rounds of a loop: the rounds are independent, and the bounds
 /// read nothing that they store.
 pub(super) fn can_spread(
     f: &Function,
-    (var, lo, hi, body): (Local, &Expr, &Expr, &[Serial]),
-    all: &[u32],
-    known: Known<'_>,
+    (var, lo, hi, body): (Local, &Expr, &Expr, &[SerialStmt]),
+    total_reads: &[u32],
+    facts: RoundFacts<'_>,
 ) -> bool {
     let stores = |buffer: Buffer| {
-        body.iter().any(|s| s.any(&mut |s| matches!(s, Serial::Store { buffer: b, .. } if *b == buffer)))
+        body.iter().any(|s| s.any(&mut |s| matches!(s, SerialStmt::Store { buffer: b, .. } if *b == buffer)))
     };
     let reads_stored = |e: &Expr| e.any(&mut |e| matches!(e, Expr::Load { buffer, .. } if stores(*buffer)));
-    !reads_stored(lo) && !reads_stored(hi) && is_independent(f, (var, body), all, known)
+    !reads_stored(lo) && !reads_stored(hi) && is_independent(f, (var, body), total_reads, facts)
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Grid`] says which lanes take which rounds of a loop, which lanes store, where lanes
 //! synchronize, which operations are atomic, and where each buffer lives. [`map`] makes all these
-//! decisions when it turns a function into a grid; generators decide nothing. [`Plan`] has the
+//! decisions when it turns a function into a grid; generators decide nothing. [`GridPlan`] has the
 //! grids of a lowered program.
 //!
 //! A grid computes the results of its function, with the same bits, for any cuts of the outermost
@@ -12,10 +12,10 @@
 
 mod affine;
 mod barriers;
+mod constants;
 mod count;
-mod independent;
+mod independence;
 mod interp;
-mod known;
 mod lists;
 mod map;
 mod nodes;
@@ -28,12 +28,15 @@ mod tests;
 mod text;
 mod verify;
 
-pub(crate) use interp::{Contents, End, Extent, Gather, Launch, Launched, Left, Piece, Runner, stored};
-pub use interp::{Fault, Program};
-pub use lists::Lists;
-pub use map::{MOST_LANES, WARP, map, map_to};
-pub use nodes::{Folded, Grid, Place, Side, Stmt, Writer, serial};
-pub use plan::{Lanes, Plan};
+pub(crate) use interp::{
+    Contents, Gather, GatherPiece, GridRunner, Launch, LaunchOutcome, LaunchResult, ResultWindow, WindowExtent,
+    value_after_store,
+};
+pub use interp::{GridFault, GridProgram};
+pub use lists::ListLengths;
+pub use map::{MAX_TEAM_LANES, WARP, map, map_to};
+pub use nodes::{ActiveLanes, Grid, MemorySpace, RoundFold, SectionBound, Stmt, to_serial};
+pub use plan::{GridPlan, TeamSize};
 pub use rounds::Walks;
 pub(crate) use shares::{share_bytes, shares};
 pub use verify::verify;

@@ -1,6 +1,6 @@
 //! The node types of grids.
 
-use crate::assembly::{BinaryOp, Buffer, Expr, Function, LaneFold, Local, Status, Stmt as Serial};
+use crate::assembly::{BinaryOp, Buffer, Expr, Function, LaneFold, Local, Status, Stmt as SerialStmt};
 use crate::lower::int;
 use redpoll_logic::Scalar;
 
@@ -17,18 +17,18 @@ pub struct Grid {
     /// Number of lanes of a team, a power of two up to 256. A team of more than one warp is a
     /// block.
     pub lanes: u32,
-    /// Place of each buffer, in the order of the function's table.
-    pub places: Vec<Place>,
-    /// Variables of loops along lists, each with the list's array of coordinates; no coordinate
+    /// Memory space of each buffer, in the order of the function's table.
+    pub spaces: Vec<MemorySpace>,
+    /// Variables of loops along lists, each with the list's array of coordinates. No coordinate
     /// occurs twice within a loop.
-    pub distinct: Vec<(Local, Buffer)>,
+    pub list_coordinates: Vec<(Local, Buffer)>,
     /// The code.
     pub body: Vec<Stmt>,
 }
 
 /// The memory that a buffer lives in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Place {
+pub enum MemorySpace {
     /// An array of an input, which all teams read.
     Input,
     /// One array that all chunks write, each at its own elements or by atomic operations. It is
@@ -49,7 +49,7 @@ pub enum Place {
 
 /// The lanes that perform an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Writer {
+pub enum ActiveLanes {
     /// The first lane, for all. The other lanes do not read the operands either.
     Lead,
     /// Each lane for itself.
@@ -58,7 +58,7 @@ pub enum Writer {
 
 /// A local that the rounds of a loop only fold values into.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Folded {
+pub struct RoundFold {
     /// The local.
     pub acc: Local,
     /// The operator, associative and commutative as far as the mode of floats allows.
@@ -69,7 +69,7 @@ pub struct Folded {
 
 /// A bound of the positions that a chunk covers, in the list that its rounds iterate over.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Side {
+pub enum SectionBound {
     /// The first position.
     First,
     /// One past the last.
@@ -84,11 +84,11 @@ pub enum Stmt {
     Assign(Local, Expr),
     /// `local = ` a bound of the section of the chunk; a bound that excludes nothing if the chunk
     /// is whole rounds.
-    Section(Local, Side),
+    Section(Local, SectionBound),
     /// `buffer[at] = value`
     Store {
         /// The lanes that store.
-        by: Writer,
+        active: ActiveLanes,
         /// An owned buffer.
         buffer: Buffer,
         /// The element.
@@ -99,7 +99,7 @@ pub enum Stmt {
     /// `buffer[at] = op(buffer[at], value)`, atomically.
     Atomic {
         /// The lanes that perform the operation.
-        by: Writer,
+        active: ActiveLanes,
         /// An owned buffer of integers of 32 or 64 bits.
         buffer: Buffer,
         /// The element.
@@ -150,7 +150,7 @@ pub enum Stmt {
         /// One past the last.
         hi: Expr,
         /// The folds of the rounds, one operator for each local.
-        folds: Vec<Folded>,
+        folds: Vec<RoundFold>,
         /// The body.
         body: Vec<Stmt>,
     },
@@ -158,7 +158,7 @@ pub enum Stmt {
     /// the first lane polls for all, and all lanes end the chunk together. At the start of a round
     /// of a spread loop each lane polls for itself and leaves the loop if cancelled; the chunk then
     /// ends after the loop.
-    Ask(Writer),
+    Poll(ActiveLanes),
     /// Leaves the innermost loop.
     Break,
     /// The fold of Assembly. Outside spread loops its elements are spread: lane `l` of the team
@@ -198,7 +198,7 @@ pub enum Stmt {
         /// One past the last.
         hi: Expr,
     },
-    /// Exchanges the memory of two windows of one type and place.
+    /// Exchanges the memory of two windows of one type and one memory space.
     Swap(Buffer, Buffer),
     /// Ends the chunk.
     Return(Status),
@@ -230,41 +230,41 @@ impl Stmt {
 
     /// Returns the Assembly statement that one lane runs for this statement; `None` for barriers
     /// and polls.
-    pub fn serial(&self) -> Option<Serial> {
+    pub fn to_serial(&self) -> Option<SerialStmt> {
         Some(match self {
-            Stmt::Barrier | Stmt::Ask(_) => return None,
-            Stmt::Assign(local, value) => Serial::Assign(*local, value.clone()),
-            Stmt::Section(local, Side::First) => Serial::Assign(*local, int(i64::MIN)),
-            Stmt::Section(local, Side::Last) => Serial::Assign(*local, int(i64::MAX)),
+            Stmt::Barrier | Stmt::Poll(_) => return None,
+            Stmt::Assign(local, value) => SerialStmt::Assign(*local, value.clone()),
+            Stmt::Section(local, SectionBound::First) => SerialStmt::Assign(*local, int(i64::MIN)),
+            Stmt::Section(local, SectionBound::Last) => SerialStmt::Assign(*local, int(i64::MAX)),
             Stmt::Store { buffer, at, value, .. } => {
-                Serial::Store { buffer: *buffer, at: at.clone(), value: value.clone() }
+                SerialStmt::Store { buffer: *buffer, at: at.clone(), value: value.clone() }
             }
             Stmt::Atomic { buffer, at, op, value, .. } => {
                 let old = Expr::Load { buffer: *buffer, at: Box::new(at.clone()) };
                 let value = Expr::Binary(*op, Box::new(old), Box::new(value.clone()));
-                Serial::Store { buffer: *buffer, at: at.clone(), value }
+                SerialStmt::Store { buffer: *buffer, at: at.clone(), value }
             }
             Stmt::If { cond, then, other } => {
-                Serial::If { cond: cond.clone(), then: serial(then), other: serial(other) }
+                SerialStmt::If { cond: cond.clone(), then: to_serial(then), other: to_serial(other) }
             }
-            Stmt::While { cond, body } => Serial::While { cond: cond.clone(), body: serial(body) },
+            Stmt::While { cond, body } => SerialStmt::While { cond: cond.clone(), body: to_serial(body) },
             Stmt::For { var, lo, hi, body } | Stmt::Spread { var, lo, hi, body, .. } => {
-                Serial::For { var: *var, lo: lo.clone(), hi: hi.clone(), body: serial(body) }
+                SerialStmt::For { var: *var, lo: lo.clone(), hi: hi.clone(), body: to_serial(body) }
             }
-            Stmt::Break => Serial::Break,
-            Stmt::Lanes(fold) => Serial::Lanes(fold.clone()),
-            Stmt::Grow { buffer, len } => Serial::Grow { buffer: *buffer, len: len.clone() },
-            Stmt::Sort { buffer, lo, hi } => Serial::Sort { buffer: *buffer, lo: lo.clone(), hi: hi.clone() },
+            Stmt::Break => SerialStmt::Break,
+            Stmt::Lanes(fold) => SerialStmt::Lanes(fold.clone()),
+            Stmt::Grow { buffer, len } => SerialStmt::Grow { buffer: *buffer, len: len.clone() },
+            Stmt::Sort { buffer, lo, hi } => SerialStmt::Sort { buffer: *buffer, lo: lo.clone(), hi: hi.clone() },
             Stmt::SortBy { perm, major, minor, lo, hi } => {
-                Serial::SortBy { perm: *perm, major: *major, minor: *minor, lo: lo.clone(), hi: hi.clone() }
+                SerialStmt::SortBy { perm: *perm, major: *major, minor: *minor, lo: lo.clone(), hi: hi.clone() }
             }
-            Stmt::Swap(a, b) => Serial::Swap(*a, *b),
-            Stmt::Return(status) => Serial::Return(*status),
+            Stmt::Swap(a, b) => SerialStmt::Swap(*a, *b),
+            Stmt::Return(status) => SerialStmt::Return(*status),
         })
     }
 }
 
 /// Converts grid statements to the Assembly statements that a single lane runs.
-pub fn serial(body: &[Stmt]) -> Vec<Serial> {
-    body.iter().filter_map(Stmt::serial).collect()
+pub fn to_serial(body: &[Stmt]) -> Vec<SerialStmt> {
+    body.iter().filter_map(Stmt::to_serial).collect()
 }

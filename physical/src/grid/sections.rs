@@ -13,8 +13,8 @@
 //! A round of this loop depends on earlier rounds only through such accumulators, which it folds
 //! into, and only the loop determines the stored values.
 
-use super::independent::{Carried, Depth, is_plain, reads};
-use super::nodes::{Grid, Side, Stmt as OfGrid};
+use super::independence::{EarlyReads, LoopDepth, count_reads, is_serial};
+use super::nodes::{Grid, SectionBound, Stmt as GridStmt};
 use crate::assembly::{Buffer, CompareOp, Expr, Function, Local, LocalDecl, Stmt};
 use crate::lower::{Binding, Lowered, int, local, max, min, plus};
 use crate::notation::{Program, Role, Sections};
@@ -23,20 +23,20 @@ use std::collections::HashSet;
 
 /// A function whose rounds are limited to the positions between two locals, which are assigned at
 /// the start.
-pub(super) struct Sectioned {
+pub(super) struct SectionedFunction {
     pub(super) function: Function,
     pub(super) bounds: [Local; 2],
 }
 
 /// Cuts the function into sections if it has the required shape.
-pub(super) fn sectioned(
+pub(super) fn cut_into_sections(
     program: &Program,
     lowered: &Lowered,
-    how: &Sections,
+    sections: &Sections,
     function: &Function,
-) -> Option<Sectioned> {
+) -> Option<SectionedFunction> {
     let buffer_of = |binding: Binding| lowered.bindings.iter().position(|b| *b == binding).map(|k| Buffer(k as u32));
-    let ends = buffer_of(Binding::Level { tensor: how.tensor, level: 1, array: 0 })?;
+    let ends = buffer_of(Binding::Level { tensor: sections.tensor, level: 1, array: 0 })?;
     let outputs: HashSet<Buffer> = (0..)
         .map(Buffer)
         .zip(&lowered.bindings)
@@ -51,56 +51,62 @@ pub(super) fn sectioned(
         function.locals.push(LocalDecl { name: name.into(), prim: Prim::I64 });
         Local(function.locals.len() as u32 - 1)
     });
-    let all = reads(&function, &function.body);
-    let shape = Shape { function: &function, ends, outputs, all };
+    let total_reads = count_reads(&function, &function.body);
+    let cutter = SectionCutter { function: &function, ends, outputs, total_reads };
     let (mut body, mut blocks) = (function.body.clone(), 0);
-    shape.cut(&mut body, bounds, &mut blocks)?;
+    cutter.cut(&mut body, bounds, &mut blocks)?;
     if blocks != 1 {
         return None;
     }
-    body.splice(0..0, bounds.into_iter().zip([i64::MIN, i64::MAX]).map(|(bound, all)| Stmt::Assign(bound, int(all))));
+    body.splice(
+        0..0,
+        bounds.into_iter().zip([i64::MIN, i64::MAX]).map(|(bound, limit)| Stmt::Assign(bound, int(limit))),
+    );
     function.body = body;
-    Some(Sectioned { function, bounds })
+    Some(SectionedFunction { function, bounds })
 }
 
 /// Replaces the initial assignments of the bounds in a grid by the bounds of each chunk's section.
-pub(super) fn with_bounds(mut grid: Grid, bounds: [Local; 2]) -> Grid {
-    for (stmt, (bound, side)) in grid.body.iter_mut().zip(bounds.into_iter().zip([Side::First, Side::Last])) {
-        *stmt = OfGrid::Section(bound, side);
+pub(super) fn set_section_bounds(mut grid: Grid, bounds: [Local; 2]) -> Grid {
+    for (stmt, (bound, side)) in
+        grid.body.iter_mut().zip(bounds.into_iter().zip([SectionBound::First, SectionBound::Last]))
+    {
+        *stmt = GridStmt::Section(bound, side);
     }
     grid
 }
 
-struct Shape<'f> {
+struct SectionCutter<'f> {
     function: &'f Function,
     /// The `ptr` array of the list that is cut.
     ends: Buffer,
     /// The values of outputs.
     outputs: HashSet<Buffer>,
     /// Number of reads of each local.
-    all: Vec<u32>,
+    total_reads: Vec<u32>,
 }
 
 /// The loop along the list in a block.
-struct Walk {
+struct ListWalk {
     at: usize,
     /// Indices of the statements that assign the cursor and the end.
-    set: [usize; 2],
+    bound_assignments: [usize; 2],
     cursor: Local,
     end: Local,
 }
 
-impl Shape<'_> {
+impl SectionCutter<'_> {
     /// Limits the one block that iterates over the list to the bounds. Returns `None` if other code
     /// stores into outputs, or if the block does not have the shape.
     fn cut(&self, body: &mut [Stmt], bounds: [Local; 2], blocks: &mut u32) -> Option<()> {
-        let sets = |s: &Stmt| matches!(s, Stmt::Assign(_, Expr::Load { buffer, .. }) if *buffer == self.ends);
-        if body.iter().any(sets) {
+        let loads_ptr = |s: &Stmt| matches!(s, Stmt::Assign(_, Expr::Load { buffer, .. }) if *buffer == self.ends);
+        if body.iter().any(loads_ptr) {
             *blocks += 1;
             let walk = self.walk(body).filter(|walk| self.is_fold_of_positions(body, walk))?;
-            for (at, bound) in walk.set.into_iter().zip(bounds) {
+            for (at, bound) in walk.bound_assignments.into_iter().zip(bounds) {
                 let Stmt::Assign(_, value) = &mut body[at] else { return None };
-                *value = if at == walk.set[0] { max(value, &local(bound)) } else { min(value, &local(bound)) };
+                *value =
+                    if at == walk.bound_assignments[0] { max(value, &local(bound)) } else { min(value, &local(bound)) };
             }
             return Some(());
         }
@@ -119,10 +125,10 @@ impl Shape<'_> {
         Some(())
     }
 
-    fn walk(&self, block: &[Stmt]) -> Option<Walk> {
+    fn walk(&self, block: &[Stmt]) -> Option<ListWalk> {
         let mut loops = (0..block.len()).filter(|k| !matches!(block[*k], Stmt::Assign(..) | Stmt::Store { .. }));
-        let at =
-            loops.find(|k| !matches!(&block[*k], Stmt::If { then, other, .. } if leaves(then) && other.is_empty()))?;
+        let at = loops
+            .find(|k| !matches!(&block[*k], Stmt::If { then, other, .. } if is_break(then) && other.is_empty()))?;
         let (cursor, end) = match &block[at] {
             Stmt::While { cond: Expr::Compare(CompareOp::Lt, q, end), body } => {
                 let (Expr::Local(q), Expr::Local(end)) = (&**q, &**end) else { return None };
@@ -134,22 +140,22 @@ impl Shape<'_> {
             }
             _ => return None,
         };
-        let begin = |k: &usize| self.begin(&block[*k]).is_some_and(|(l, _)| l == cursor);
-        let first = (0..at).find(begin)?;
-        let (_, row) = self.begin(&block[first])?;
-        let last = (0..at).find(|k| self.begin(&block[*k]) == Some((end, &plus(row, 1))))?;
+        let sets_cursor = |k: &usize| self.ptr_load(&block[*k]).is_some_and(|(l, _)| l == cursor);
+        let first = (0..at).find(sets_cursor)?;
+        let (_, row) = self.ptr_load(&block[first])?;
+        let last = (0..at).find(|k| self.ptr_load(&block[*k]) == Some((end, &plus(row, 1))))?;
         let assigned = |l: Local| {
             let mut times = 0;
             self.function.body.iter().for_each(|s| s.for_each_assigned(&mut |other| times += u32::from(other == l)));
             times
         };
         let steps = u32::from(matches!(block[at], Stmt::While { .. }));
-        let once = assigned(cursor) == 1 + steps && assigned(end) == 1;
-        once.then_some(Walk { at, set: [first, last], cursor, end })
+        let is_assigned_once = assigned(cursor) == 1 + steps && assigned(end) == 1;
+        is_assigned_once.then_some(ListWalk { at, bound_assignments: [first, last], cursor, end })
     }
 
     /// Returns the local that a statement loads from the `ptr` array, and the index of the load.
-    fn begin<'s>(&self, stmt: &'s Stmt) -> Option<(Local, &'s Expr)> {
+    fn ptr_load<'s>(&self, stmt: &'s Stmt) -> Option<(Local, &'s Expr)> {
         match stmt {
             Stmt::Assign(local, Expr::Load { buffer, at }) if *buffer == self.ends => Some((*local, at)),
             _ => None,
@@ -157,40 +163,40 @@ impl Shape<'_> {
     }
 
     /// Returns whether each position of the list adds to the outputs independently.
-    fn is_fold_of_positions(&self, block: &[Stmt], walk: &Walk) -> bool {
+    fn is_fold_of_positions(&self, block: &[Stmt], walk: &ListWalk) -> bool {
         let (before, rest) = block.split_at(walk.at);
-        let [along, behind @ ..] = rest else { return false };
+        let [list_loop, after @ ..] = rest else { return false };
         let mut varying = HashSet::new();
-        along.for_each_assigned(&mut |l| {
+        list_loop.for_each_assigned(&mut |l| {
             varying.insert(l);
         });
         varying.remove(&walk.cursor);
         let is_set = |l: &Local| before.iter().any(|s| matches!(s, Stmt::Assign(other, _) if other == l));
         let (accumulators, own): (HashSet<Local>, HashSet<Local>) = varying.into_iter().partition(is_set);
-        let inside = reads(self.function, std::slice::from_ref(along));
-        let rounds = match along {
+        let inside_reads = count_reads(self.function, std::slice::from_ref(list_loop));
+        let rounds = match list_loop {
             Stmt::While { body, .. } => &body[..body.len() - 1],
             one => std::slice::from_ref(one),
         };
-        let carried = Carried { varying: &own };
-        let apart = || carried.block(rounds, &mut HashSet::from([walk.cursor, walk.end])).is_some();
-        let stays = |l: &Local| self.all[l.index()] == inside[l.index()];
+        let early_reads = EarlyReads { varying: &own };
+        let is_independent = || early_reads.block(rounds, &mut HashSet::from([walk.cursor, walk.end])).is_some();
+        let is_read_inside_only = |l: &Local| self.total_reads[l.index()] == inside_reads[l.index()];
         // The loop alone reads the bounds, in its condition and its rounds.
-        [walk.cursor, walk.end].iter().all(stays)
-            && own.iter().all(stays)
-            && accumulators.iter().all(|acc| self.is_accumulator(*acc, before, rounds, behind))
-            && behind.iter().all(|s| self.keeps(s, &accumulators) || steps_on(s, &accumulators, &own))
+        [walk.cursor, walk.end].iter().all(is_read_inside_only)
+            && own.iter().all(is_read_inside_only)
+            && accumulators.iter().all(|acc| self.is_accumulator(*acc, before, rounds, after))
+            && after.iter().all(|s| self.stores_accumulator(s, &accumulators) || is_advance(s, &accumulators, &own))
             && before.iter().all(|s| !matches!(s, Stmt::Store { .. }))
-            && self.stores_into_outputs_alone(rounds)
-            && is_plain(rounds, Depth::Loop)
-            && apart()
+            && self.stores_into_outputs_only(rounds)
+            && is_serial(rounds, LoopDepth::Loop)
+            && is_independent()
     }
 
     /// Returns whether a local starts from an element of an output or its fill value, is only
     /// folded into in the rounds, and is stored once.
-    fn is_accumulator(&self, acc: Local, before: &[Stmt], rounds: &[Stmt], behind: &[Stmt]) -> bool {
-        let set: Vec<&Stmt> = before.iter().filter(|s| matches!(s, Stmt::Assign(l, _) if *l == acc)).collect();
-        let [Stmt::Assign(_, begin)] = set[..] else { return false };
+    fn is_accumulator(&self, acc: Local, before: &[Stmt], rounds: &[Stmt], after: &[Stmt]) -> bool {
+        let assignments: Vec<&Stmt> = before.iter().filter(|s| matches!(s, Stmt::Assign(l, _) if *l == acc)).collect();
+        let [Stmt::Assign(_, start)] = assignments[..] else { return false };
         let (mut folds, mut ops, mut others) = (0, HashSet::new(), false);
         for stmt in rounds {
             stmt.any(&mut |s| {
@@ -211,21 +217,21 @@ impl Shape<'_> {
                 false
             });
         }
-        let stored = behind.iter().filter_map(|s| match s {
+        let stored = after.iter().filter_map(|s| match s {
             Stmt::Store { buffer, value, .. } if *value == local(acc) => Some(*buffer),
             _ => None,
         });
         let [stored] = stored.collect::<Vec<_>>()[..] else { return false };
-        let begins = match begin {
+        let is_valid_start = match start {
             Expr::Load { buffer, .. } => self.outputs.contains(buffer),
             Expr::Const(fill) => *fill == self.function.buffers[stored.index()].fill,
             _ => false,
         };
-        begins && !others && ops.len() == 1 && self.all[acc.index()] as usize == folds + 1
+        is_valid_start && !others && ops.len() == 1 && self.total_reads[acc.index()] as usize == folds + 1
     }
 
     /// Returns whether a statement stores an accumulator into an output.
-    fn keeps(&self, stmt: &Stmt, accumulators: &HashSet<Local>) -> bool {
+    fn stores_accumulator(&self, stmt: &Stmt, accumulators: &HashSet<Local>) -> bool {
         match stmt {
             Stmt::Store { buffer, at, value: Expr::Local(acc) } => {
                 self.outputs.contains(buffer)
@@ -236,19 +242,19 @@ impl Shape<'_> {
         }
     }
 
-    fn stores_into_outputs_alone(&self, rounds: &[Stmt]) -> bool {
+    fn stores_into_outputs_only(&self, rounds: &[Stmt]) -> bool {
         let other = |s: &Stmt| matches!(s, Stmt::Store { buffer, .. } if !self.outputs.contains(buffer));
         !rounds.iter().any(|s| s.any(&mut |s| other(s)))
     }
 }
 
 /// Returns whether a block only leaves its loop.
-fn leaves(block: &[Stmt]) -> bool {
+fn is_break(block: &[Stmt]) -> bool {
     *block == [Stmt::Break]
 }
 
 /// Returns whether a statement advances an enclosing loop without reading results of the list.
-fn steps_on(stmt: &Stmt, accumulators: &HashSet<Local>, own: &HashSet<Local>) -> bool {
+fn is_advance(stmt: &Stmt, accumulators: &HashSet<Local>, own: &HashSet<Local>) -> bool {
     match stmt {
         Stmt::Assign(_, value) => !accumulators.iter().chain(own).any(|l| value.mentions(*l)),
         _ => false,

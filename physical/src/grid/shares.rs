@@ -1,49 +1,49 @@
 //! Shares of the memory of a block: the windows of a team that begin in it, and their lengths.
 //!
-//! A window of a team begins in the memory of its block if there is room, and moves to the memory
-//! outside once it outgrows its share. A window of known length that does not fit is outside from
-//! the start.
+//! A window of a team begins in the memory of its block if it fits, and moves to the memory outside
+//! once it outgrows its share. A window of fixed length that does not fit is outside from the
+//! start.
 
-use super::known::Known;
-use super::nodes::{Grid, Place};
+use super::constants::Constants;
+use super::nodes::{Grid, MemorySpace};
 use crate::assembly::Stmt;
 
 /// Alignment of windows in bytes, the size of the largest elements.
 const ALIGNMENT: usize = 8;
 /// Smallest share, in elements, of a window of unknown length; a smaller one is not worth the move.
-const FEWEST: usize = 4;
+const MIN_SHARE: usize = 4;
 
 /// Returns for each buffer the number of elements with which the windows of teams begin in the
 /// memory of a block, of which a team has `bytes` bytes; 0 for windows outside from the start. A
 /// team lays its windows out in the order of buffers.
 pub(crate) fn shares(grid: &Grid, params: &[i64], bytes: usize) -> Vec<usize> {
-    let mut shares = vec![0; grid.places.len()];
-    let mut known: Vec<(usize, usize)> = Vec::new();
-    let mut open = Vec::new();
+    let mut shares = vec![0; grid.spaces.len()];
+    let mut fixed: Vec<(usize, usize)> = Vec::new();
+    let mut unknown = Vec::new();
     for (k, length) in lengths(grid, params).into_iter().enumerate() {
         match length {
-            Some(Length::Known(len)) => known.push((len, k)),
-            Some(Length::Open(least)) => open.push((least, k)),
+            Some(WindowLength::Fixed(len)) => fixed.push((len, k)),
+            Some(WindowLength::Unknown(least)) => unknown.push((least, k)),
             None => {}
         }
     }
     let size = |k: usize, len: usize| bytes_of(grid, k, len);
-    // A window of known length is inside in full or not at all; the shortest come first, so that
+    // A window of fixed length is inside in full or not at all; the shortest come first, so that
     // most of them fit.
-    known.sort_by_key(|(len, k)| (size(*k, *len), *k));
-    let mut left = bytes;
-    for (len, k) in known {
-        if size(k, len) <= left {
-            (shares[k], left) = (len, left - size(k, len));
+    fixed.sort_by_key(|(len, k)| (size(*k, *len), *k));
+    let mut remaining = bytes;
+    for (len, k) in fixed {
+        if size(k, len) <= remaining {
+            (shares[k], remaining) = (len, remaining - size(k, len));
         }
     }
     // Lists of one tensor grow together, so the windows of unknown length all get the same number
     // of elements: a power of two, as hash tables have.
-    let mut elements = left.checked_ilog2().map_or(0, |log| 1 << log);
-    while elements >= FEWEST {
-        let inside = || open.iter().filter(|(least, _)| *least <= elements);
-        if inside().map(|(_, k)| size(*k, elements)).fold(0, usize::saturating_add) <= left {
-            inside().for_each(|(_, k)| shares[*k] = elements);
+    let mut elements = remaining.checked_ilog2().map_or(0, |log| 1 << log);
+    while elements >= MIN_SHARE {
+        let in_block = || unknown.iter().filter(|(least, _)| *least <= elements);
+        if in_block().map(|(_, k)| size(*k, elements)).fold(0, usize::saturating_add) <= remaining {
+            in_block().for_each(|(_, k)| shares[*k] = elements);
             break;
         }
         elements /= 2;
@@ -62,36 +62,37 @@ fn bytes_of(grid: &Grid, buffer: usize, len: usize) -> usize {
 }
 
 /// The length of a window.
-enum Length {
+enum WindowLength {
     /// Exactly this length.
-    Known(usize),
+    Fixed(usize),
     /// A length that depends on the data, at least this.
-    Open(usize),
+    Unknown(usize),
 }
 
 /// Returns the lengths of the windows of teams that grow or are swapped, as far as the parameters
 /// alone determine them.
-fn lengths(grid: &Grid, params: &[i64]) -> Vec<Option<Length>> {
-    let known = Known::of(&grid.function, params.iter().copied().map(Some).collect());
-    let mut lengths: Vec<Option<Length>> = grid.places.iter().map(|_| None).collect();
+fn lengths(grid: &Grid, params: &[i64]) -> Vec<Option<WindowLength>> {
+    let constants = Constants::of(&grid.function, params.iter().copied().map(Some).collect());
+    let mut lengths: Vec<Option<WindowLength>> = grid.spaces.iter().map(|_| None).collect();
     for stmt in &grid.function.body {
         stmt.any(&mut |s| {
             let grown = match s {
-                Stmt::Grow { buffer, len } => vec![(*buffer, known.value(len, None))],
+                Stmt::Grow { buffer, len } => vec![(*buffer, constants.value(len, None))],
                 // Each window gets memory whose length the other one determines.
                 Stmt::Swap(a, b) => vec![(*a, Some(0)), (*b, Some(0))],
                 _ => Vec::new(),
             };
-            for (buffer, len) in grown.into_iter().filter(|(b, _)| grid.places[b.index()] == Place::Team) {
-                let (len, is_open) = (len.map(|len| usize::try_from(len).unwrap_or(0)), len.is_none());
+            for (buffer, len) in grown.into_iter().filter(|(b, _)| grid.spaces[b.index()] == MemorySpace::Team) {
+                let (len, is_unknown) = (len.map(|len| usize::try_from(len).unwrap_or(0)), len.is_none());
                 let length = &mut lengths[buffer.index()];
-                let (before, was_open) = match length {
+                let (before, was_unknown) = match length {
                     None => (0, false),
-                    Some(Length::Known(len)) => (*len, false),
-                    Some(Length::Open(least)) => (*least, true),
+                    Some(WindowLength::Fixed(len)) => (*len, false),
+                    Some(WindowLength::Unknown(least)) => (*least, true),
                 };
                 let len = len.unwrap_or(0).max(before);
-                *length = Some(if is_open || was_open { Length::Open(len) } else { Length::Known(len) });
+                *length =
+                    Some(if is_unknown || was_unknown { WindowLength::Unknown(len) } else { WindowLength::Fixed(len) });
             }
             false
         });
@@ -105,7 +106,7 @@ mod tests {
     use crate::assembly::{BufferRole, text::parse};
     use crate::grid::{Walks, map_to};
 
-    /// A dense row, a list, a table whose least length is known, the ends of a list, and an output.
+    /// A dense row, a list, a table of a given minimum length, the ends of a list, and an output.
     const ROWS: &str = "\
 fn rows($n, $m) {
   owned row: value f64 fill 0.0
@@ -128,8 +129,8 @@ fn rows($n, $m) {
     fn rows(params: &[i64], bytes: usize) -> Vec<usize> {
         let function = parse(ROWS).unwrap();
         assert!(function.buffers.iter().all(|decl| decl.role == BufferRole::Owned));
-        let places = [[Place::Team; 4].to_vec(), vec![Place::Chunk]].concat();
-        let grid = map_to(&function, places, 4, &Walks::none());
+        let spaces = [[MemorySpace::Team; 4].to_vec(), vec![MemorySpace::Chunk]].concat();
+        let grid = map_to(&function, spaces, 4, &Walks::none());
         let shares = shares(&grid, params, bytes);
         assert!(share_bytes(&grid, &shares) <= bytes);
         shares
@@ -149,7 +150,7 @@ fn rows($n, $m) {
             (&[4, 2], 88, [8, 4, 0, 2, 0]),
             (&[4, 2], 8 + 64 + 8 * 12, [8, 8, 8, 2, 0]),
             (&[4, 2], 1 << 12, [8, 256, 256, 2, 0]),
-            // A row that is too long leaves its room to other windows.
+            // A row that is too long leaves its bytes to other windows.
             (&[1000, 1000], 1 << 12, [0, 256, 256, 2, 0]),
             (&[i64::MAX, 2], 1 << 12, [0, 256, 256, 2, 0]),
         ];

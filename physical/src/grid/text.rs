@@ -1,5 +1,5 @@
-//! The text of grids: the text of Assembly with the place of each buffer and the statements of
-//! lanes.
+//! The text of grids: the text of Assembly with the memory space of each buffer and the statements
+//! of lanes.
 //!
 //! ```text
 //! grid spmv($rows) lanes 32 {
@@ -12,13 +12,13 @@
 //!     acc = acc + x.val[q]
 //!   }
 //!   barrier
-//!   ask lead
+//!   poll lead
 //!   lead y.val[0] = 1.0
 //!   atomic each y.val[0] + 1
 //! }
 //! ```
 
-use super::nodes::{Folded, Grid, Place, Side, Stmt, Writer};
+use super::nodes::{ActiveLanes, Grid, MemorySpace, RoundFold, SectionBound, Stmt};
 use crate::assembly::Expr;
 use crate::assembly::text::Printer;
 use std::fmt;
@@ -27,32 +27,32 @@ impl fmt::Display for Grid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut printer = Printer::new(&self.function);
         let lanes = self.lanes;
-        printer.head("grid", &format!(" lanes {lanes}"), &|k| self.places[k].name());
+        printer.head("grid", &format!(" lanes {lanes}"), &|k| self.spaces[k].name());
         printer.nested(|p| block(p, &self.body));
         printer.line("}");
         f.write_str(&printer.out)
     }
 }
 
-impl Place {
+impl MemorySpace {
     /// Returns the name in text.
     pub fn name(self) -> &'static str {
         match self {
-            Place::Input => "input",
-            Place::Shared => "shared",
-            Place::Rounds => "rounds",
-            Place::Chunk => "chunk",
-            Place::Team => "team",
-            Place::Measured => "measured",
+            MemorySpace::Input => "input",
+            MemorySpace::Shared => "shared",
+            MemorySpace::Rounds => "rounds",
+            MemorySpace::Chunk => "chunk",
+            MemorySpace::Team => "team",
+            MemorySpace::Measured => "measured",
         }
     }
 }
 
-impl Writer {
+impl ActiveLanes {
     fn name(self) -> &'static str {
         match self {
-            Writer::Lead => "lead",
-            Writer::Each => "each",
+            ActiveLanes::Lead => "lead",
+            ActiveLanes::Each => "each",
         }
     }
 }
@@ -68,20 +68,20 @@ fn nest(p: &mut Printer<'_>, head: &str, body: &[Stmt]) {
 
 fn stmt(p: &mut Printer<'_>, s: &Stmt) {
     match s {
-        Stmt::Store { by, buffer, at, value } => {
-            let (by, buffer, at, value) = (by.name(), p.buffer(*buffer), p.expr(at), p.expr(value));
-            p.line(format!("{by} {buffer}[{at}] = {value}"));
+        Stmt::Store { active, buffer, at, value } => {
+            let (active, buffer, at, value) = (active.name(), p.buffer(*buffer), p.expr(at), p.expr(value));
+            p.line(format!("{active} {buffer}[{at}] = {value}"));
         }
-        Stmt::Atomic { by, buffer, at, op, value } => {
-            let (by, buffer, at, value) = (by.name(), p.buffer(*buffer), p.expr(at), p.operand(value));
-            p.line(format!("atomic {by} {buffer}[{at}] {} {value}", op.name()));
+        Stmt::Atomic { active, buffer, at, op, value } => {
+            let (active, buffer, at, value) = (active.name(), p.buffer(*buffer), p.expr(at), p.operand(value));
+            p.line(format!("atomic {active} {buffer}[{at}] {} {value}", op.name()));
         }
         Stmt::Section(local, side) => {
-            let side = if *side == Side::First { "first" } else { "last" };
+            let side = if *side == SectionBound::First { "first" } else { "last" };
             p.line(format!("{} = section {side}", p.local(*local)));
         }
         Stmt::Barrier => p.line("barrier"),
-        Stmt::Ask(by) => p.line(format!("ask {}", by.name())),
+        Stmt::Poll(active) => p.line(format!("poll {}", active.name())),
         Stmt::If { cond, then, other } => {
             let cond = p.expr(cond);
             nest(p, &format!("if {cond}"), then);
@@ -102,7 +102,7 @@ fn stmt(p: &mut Printer<'_>, s: &Stmt) {
         }
         Stmt::Spread { var, lo, hi, folds, body } => {
             let mut head = format!("spread {} in {}..{}", p.local(*var), p.expr(lo), p.expr(hi));
-            for Folded { acc, op, identity } in folds {
+            for RoundFold { acc, op, identity } in folds {
                 let (acc, identity) = (p.local(*acc), p.expr(&Expr::Const(identity.clone())));
                 head += &format!(" folding {acc} by {} from {identity}", op.name());
             }
@@ -110,7 +110,7 @@ fn stmt(p: &mut Printer<'_>, s: &Stmt) {
             p.line("}");
         }
         s => {
-            if let Some(serial) = s.serial() {
+            if let Some(serial) = s.to_serial() {
                 p.stmt(&serial);
             }
         }

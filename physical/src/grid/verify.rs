@@ -1,8 +1,8 @@
 //! The verifier of grids. It checks these rules and no others:
 //!
 //! 1. Read in order, the grid is its function, which passes the verifier of Assembly.
-//! 2. There are as many places as buffers, and exactly the inputs have [`Place::Input`]. The lanes
-//!    of a team are a power of two up to 256.
+//! 2. There are as many memory spaces as buffers, and exactly the inputs have
+//!    [`MemorySpace::Input`]. The number of lanes of a team is a power of two up to 256.
 //! 3. Outside spread loops the first lane alone stores, inside them each lane. Measured buffers are
 //!    not accessed.
 //! 4. The rounds of a spread loop are independent apart from its folds, given that coordinates are
@@ -12,7 +12,7 @@
 //!    sorts, swaps, returns.
 //! 5. Atomic operations act on shared integers of 32 or 64 bits, by operators whose order does not
 //!    matter, and nothing else accesses these buffers.
-//! 6. Swaps exchange windows of one place; only windows are sorted.
+//! 6. Swaps exchange windows of one memory space; only windows are sorted.
 //! 7. Barriers stand wherever they are required; a team of one lane has no barriers and no spread
 //!    loops.
 //! 8. Outside spread loops the first lane polls for cancellation for all; in a spread loop each
@@ -20,10 +20,10 @@
 //! 9. The bounds of sections are assigned by top-level statements of the body.
 
 use super::barriers::with_barriers;
-use super::independent::{Known, reads};
-use super::map::{can_spread, folds};
-use super::nodes::{Grid, Place, Stmt, Writer, serial};
-use super::rounds::{coordinates_of, folds as folds_of_rounds};
+use super::independence::{RoundFacts, count_reads};
+use super::map::{atomic_op, can_spread};
+use super::nodes::{ActiveLanes, Grid, MemorySpace, Stmt, to_serial};
+use super::rounds::{coordinates_of, folds_of_rounds};
 use crate::assembly::{self, Buffer, BufferRole, Expr, Fault};
 use redpoll_logic::FloatMode;
 
@@ -31,65 +31,66 @@ use redpoll_logic::FloatMode;
 pub fn verify(grid: &Grid) -> Vec<Fault> {
     let mut faults = assembly::verify(&grid.function);
     let mut fault = |message: &str| faults.push(Fault { at: "grid".into(), message: message.into() });
-    if serial(&grid.body) != grid.function.body {
-        fault("the body of the grid is not that of its function");
+    if to_serial(&grid.body) != grid.function.body {
+        fault("the body of the grid differs from the body of its function");
     }
-    if grid.places.len() != grid.function.buffers.len() {
-        fault("there are not as many places as buffers");
+    if grid.spaces.len() != grid.function.buffers.len() {
+        fault("the numbers of memory spaces and of buffers differ");
         return faults;
     }
-    if !grid.lanes.is_power_of_two() || grid.lanes > super::MOST_LANES {
-        fault("the lanes of a team are no power of two up to 256");
+    if !grid.lanes.is_power_of_two() || grid.lanes > super::MAX_TEAM_LANES {
+        fault("the number of lanes of a team is not a power of two up to 256");
     }
-    let role = |place: Place| if place == Place::Input { BufferRole::Input } else { BufferRole::Owned };
-    if grid.function.buffers.iter().zip(&grid.places).any(|(decl, place)| decl.role != role(*place)) {
-        fault("inputs alone have the place of inputs");
+    let role = |space: MemorySpace| if space == MemorySpace::Input { BufferRole::Input } else { BufferRole::Owned };
+    if grid.function.buffers.iter().zip(&grid.spaces).any(|(decl, space)| decl.role != role(*space)) {
+        fault("the memory space of inputs has other buffers, or lacks an input");
     }
     if !faults.is_empty() {
         return faults;
     }
-    let mut checker = Checker { grid, reads: reads(&grid.function, &grid.function.body), path: Vec::new(), faults };
-    checker.block("body", &grid.body, Writer::Lead);
-    checker.barriers();
+    let mut checker =
+        GridChecker { grid, reads: count_reads(&grid.function, &grid.function.body), path: Vec::new(), faults };
+    checker.block("body", &grid.body, ActiveLanes::Lead);
+    checker.check_barriers();
     checker.faults
 }
 
-struct Checker<'g> {
+struct GridChecker<'g> {
     grid: &'g Grid,
     reads: Vec<u32>,
     path: Vec<String>,
     faults: Vec<Fault>,
 }
 
-impl Checker<'_> {
+impl GridChecker<'_> {
     fn fault(&mut self, message: impl Into<String>) {
         self.faults.push(Fault { at: self.path.join("."), message: message.into() });
     }
 
-    fn block(&mut self, name: &str, body: &[Stmt], by: Writer) {
+    fn block(&mut self, name: &str, body: &[Stmt], expected: ActiveLanes) {
         self.path.push(name.into());
         for (k, stmt) in body.iter().enumerate() {
             self.path.push(k.to_string());
-            self.stmt(stmt, by);
+            self.stmt(stmt, expected);
             self.path.pop();
         }
         self.path.pop();
     }
 
-    fn place(&self, buffer: Buffer) -> Place {
-        self.grid.places[buffer.index()]
+    fn space(&self, buffer: Buffer) -> MemorySpace {
+        self.grid.spaces[buffer.index()]
     }
 
     fn name(&self, buffer: Buffer) -> String {
         self.grid.function.buffers[buffer.index()].name.clone()
     }
 
-    fn exprs(&mut self, exprs: &[&Expr]) {
+    fn check_exprs(&mut self, exprs: &[&Expr]) {
         for e in exprs {
             let mut measured = None;
             e.any(&mut |e| {
                 if let Expr::Load { buffer, .. } = e
-                    && self.place(*buffer) == Place::Measured
+                    && self.space(*buffer) == MemorySpace::Measured
                 {
                     measured = Some(*buffer);
                 }
@@ -97,125 +98,127 @@ impl Checker<'_> {
             });
             if let Some(buffer) = measured {
                 let name = self.name(buffer);
-                self.fault(format!("load from `{name}`, which is only measured"));
+                self.fault(format!("load from `{name}`, which has no memory: only its growth is measured"));
             }
         }
     }
 
-    fn writes(&mut self, buffer: Buffer, found: Writer, by: Writer) {
-        if found != by {
+    fn check_store(&mut self, buffer: Buffer, found: ActiveLanes, expected: ActiveLanes) {
+        if found != expected {
             let name = self.name(buffer);
-            let lanes = if by == Writer::Lead { "the first lane" } else { "each lane" };
-            self.fault(format!("here {lanes} stores into `{name}`"));
+            self.fault(format!("a store into `{name}` by {}, expected {}", lanes(found), lanes(expected)));
         }
-        if self.place(buffer) == Place::Measured {
+        if self.space(buffer) == MemorySpace::Measured {
             let name = self.name(buffer);
-            self.fault(format!("store into `{name}`, which is only measured"));
+            self.fault(format!("store into `{name}`, which has no memory: only its growth is measured"));
         }
     }
 
-    fn together(&mut self, what: &str, by: Writer) {
-        if by == Writer::Each {
-            self.fault(format!("{what} in a spread loop, where lanes go their own ways"));
+    fn reject_in_spread(&mut self, what: &str, expected: ActiveLanes) {
+        if expected == ActiveLanes::Each {
+            self.fault(format!("{what} in a spread loop, whose lanes run independently"));
         }
     }
 
-    fn windows(&mut self, what: &str, buffers: &[Buffer]) {
+    fn check_windows(&mut self, what: &str, buffers: &[Buffer]) {
         for buffer in buffers {
-            if !matches!(self.place(*buffer), Place::Chunk | Place::Team) {
+            if !matches!(self.space(*buffer), MemorySpace::Chunk | MemorySpace::Team) {
                 let name = self.name(*buffer);
-                self.fault(format!("{what} of `{name}`, which is no window"));
+                self.fault(format!("{what} of `{name}`, which is not a window"));
             }
         }
     }
 
-    fn stmt(&mut self, stmt: &Stmt, by: Writer) {
+    fn stmt(&mut self, stmt: &Stmt, expected: ActiveLanes) {
         match stmt {
-            Stmt::Assign(_, e) => self.exprs(&[e]),
+            Stmt::Assign(_, e) => self.check_exprs(&[e]),
             // The path of a top-level statement has two components: `body` and the statement's
             // number.
             Stmt::Section(..) if self.path.len() > 2 => {
-                self.fault("the bounds of a section are taken within a statement");
+                self.fault("the bounds of a section are assigned inside another statement");
             }
             Stmt::Section(..) => {}
-            Stmt::Store { by: found, buffer, at, value } => {
-                self.exprs(&[at, value]);
-                self.writes(*buffer, *found, by);
+            Stmt::Store { active: found, buffer, at, value } => {
+                self.check_exprs(&[at, value]);
+                self.check_store(*buffer, *found, expected);
             }
-            Stmt::Atomic { by: found, buffer, at, value, op } => {
-                self.exprs(&[at, value]);
-                self.writes(*buffer, *found, by);
-                if self.place(*buffer) != Place::Shared || folds(&self.grid.function, *buffer) != Some(*op) {
+            Stmt::Atomic { active: found, buffer, at, value, op } => {
+                self.check_exprs(&[at, value]);
+                self.check_store(*buffer, *found, expected);
+                if self.space(*buffer) != MemorySpace::Shared || atomic_op(&self.grid.function, *buffer) != Some(*op) {
                     let name = self.name(*buffer);
-                    self.fault(format!("`{name}` is not touched by one atomic operation alone"));
+                    self.fault(format!("`{name}` is accessed by something other than one atomic operation"));
                 }
             }
             Stmt::If { cond, then, other } => {
-                self.exprs(&[cond]);
-                self.block("then", then, by);
-                self.block("else", other, by);
+                self.check_exprs(&[cond]);
+                self.block("then", then, expected);
+                self.block("else", other, expected);
             }
             Stmt::While { cond, body } => {
-                self.exprs(&[cond]);
-                self.block("while", body, by);
+                self.check_exprs(&[cond]);
+                self.block("while", body, expected);
             }
             Stmt::For { lo, hi, body, .. } => {
-                self.exprs(&[lo, hi]);
-                self.block("for", body, by);
+                self.check_exprs(&[lo, hi]);
+                self.block("for", body, expected);
             }
             Stmt::Spread { var, lo, hi, folds, body } => {
-                self.exprs(&[lo, hi]);
-                self.together("a spread loop", by);
+                self.check_exprs(&[lo, hi]);
+                self.reject_in_spread("a spread loop", expected);
                 let atomic = |b: Buffer| is_atomic(&self.grid.body, b);
-                let (function, rounds) = (&self.grid.function, serial(body));
-                let known = folds_of_rounds(function, &rounds, &self.reads, FloatMode::default());
-                if folds.iter().any(|fold| !known.contains(fold)) {
-                    self.fault("a spread loop folds what it does not fold, or not from the identity");
+                let (function, rounds) = (&self.grid.function, to_serial(body));
+                let found = folds_of_rounds(function, &rounds, &self.reads, FloatMode::default());
+                if folds.iter().any(|fold| !found.contains(fold)) {
+                    self.fault("a spread loop declares a fold that its rounds do not perform, or a wrong identity");
                 }
                 let rounds = (*var, lo, hi, &rounds[..]);
-                let known = Known { folds, distinct: coordinates_of(&self.grid.distinct, *var), atomic: &atomic };
-                if self.grid.lanes == 1 || !can_spread(function, rounds, &self.reads, known) {
-                    self.fault("the rounds of a spread loop are not known to be independent");
+                let facts = RoundFacts {
+                    folds,
+                    coordinates: coordinates_of(&self.grid.list_coordinates, *var),
+                    atomic: &atomic,
+                };
+                if self.grid.lanes == 1 || !can_spread(function, rounds, &self.reads, facts) {
+                    self.fault("the rounds of a spread loop are not proved independent");
                 }
-                if body.iter().skip(1).any(|s| s.any(&mut |s| matches!(s, Stmt::Ask(_)))) {
-                    self.fault("a lane asks in the middle of a round whether it is to end");
+                if body.iter().skip(1).any(|s| s.any(&mut |s| matches!(s, Stmt::Poll(_)))) {
+                    self.fault("a lane polls for cancellation in the middle of a round");
                 }
-                self.block("spread", body, Writer::Each);
+                self.block("spread", body, ActiveLanes::Each);
             }
-            Stmt::Lanes(fold) => self.exprs(&[&fold.lo, &fold.hi, &fold.value]),
-            Stmt::Ask(found) if *found != by => {
-                let lanes = if by == Writer::Lead { "the first lane" } else { "each lane" };
-                self.fault(format!("here {lanes} asks whether the launch is to end"));
+            Stmt::Lanes(fold) => self.check_exprs(&[&fold.lo, &fold.hi, &fold.value]),
+            Stmt::Poll(found) if *found != expected => {
+                self.fault(format!("a poll for cancellation by {}, expected {}", lanes(*found), lanes(expected)));
             }
-            Stmt::Ask(_) => {}
-            Stmt::Barrier => self.together("a barrier", by),
+            Stmt::Poll(_) => {}
+            Stmt::Barrier => self.reject_in_spread("a barrier", expected),
             Stmt::Grow { len, .. } => {
-                self.exprs(&[len]);
-                self.together("growth", by);
+                self.check_exprs(&[len]);
+                self.reject_in_spread("growth", expected);
             }
             Stmt::Sort { buffer, lo, hi } => {
-                self.exprs(&[lo, hi]);
-                self.together("a sort", by);
-                self.windows("a sort", &[*buffer]);
+                self.check_exprs(&[lo, hi]);
+                self.reject_in_spread("a sort", expected);
+                self.check_windows("a sort", &[*buffer]);
             }
             Stmt::SortBy { perm, major, minor, lo, hi } => {
-                self.exprs(&[lo, hi]);
-                self.together("a sort", by);
-                self.windows("a sort", &[*perm, *major, *minor]);
+                self.check_exprs(&[lo, hi]);
+                self.reject_in_spread("a sort", expected);
+                self.check_windows("a sort", &[*perm, *major, *minor]);
             }
             Stmt::Swap(a, b) => {
-                self.together("a swap", by);
-                self.windows("a swap", &[*a, *b]);
-                if self.place(*a) != self.place(*b) {
-                    self.fault("windows of different places are swapped");
+                self.reject_in_spread("a swap", expected);
+                self.check_windows("a swap", &[*a, *b]);
+                if self.space(*a) != self.space(*b) {
+                    self.fault("a swap of windows in different memory spaces");
                 }
             }
-            Stmt::Return(_) => self.together("a return", by),
+            Stmt::Return(_) => self.reject_in_spread("a return", expected),
             Stmt::Break => {}
         }
     }
 
-    fn barriers(&mut self) {
+    fn check_barriers(&mut self) {
         let count = |body: &[Stmt]| {
             let mut count = 0;
             body.iter().for_each(|s| {
@@ -233,6 +236,14 @@ impl Checker<'_> {
         {
             self.fault(if grid.lanes == 1 { "a barrier in a team of one lane" } else { "a barrier is missing" });
         }
+    }
+}
+
+/// Returns the name of the lanes in messages.
+fn lanes(active: ActiveLanes) -> &'static str {
+    match active {
+        ActiveLanes::Lead => "the first lane",
+        ActiveLanes::Each => "each lane",
     }
 }
 

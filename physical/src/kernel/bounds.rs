@@ -222,7 +222,7 @@ fn stored(tensor: &Tensor) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::Lanes;
+    use crate::grid::TeamSize;
     use crate::notation::{normalize, parse};
     use crate::storage::{Values, convert};
     use crate::testing::skewed;
@@ -277,7 +277,7 @@ mod tests {
         let workers = Workers::new(NonZero::new(2).unwrap()).cutting_all();
         for text in skewed::PROGRAMS {
             let (draft, inputs) = skewed::draft(text);
-            let (cut, plan) = (draft.lowered.cut.as_ref().unwrap(), draft.grids(Lanes::AsUseful));
+            let (cut, plan) = (draft.lowered.cut.as_ref().unwrap(), draft.grids(TeamSize::Automatic));
             let (sections, inputs) = (plan.sections.unwrap(), inputs.iter().collect::<Vec<_>>());
             let tensor = inputs[sections.input];
             let chunks = in_sections(&draft, (cut, &sections), &inputs, Share::Threads(&workers));

@@ -4,7 +4,7 @@ use super::bind::check_sizes;
 use crate::Error;
 use crate::assembly::{Buffer, Function};
 use crate::emit::cranelift::Effort;
-use crate::grid::{Lanes, Lists, Plan};
+use crate::grid::{GridPlan, ListLengths, TeamSize};
 use crate::lower::{Binding, Layout, Lowered, Options, PositionWidth, lower, lower_in_rounds};
 use crate::notation::Program;
 use crate::run::Signature;
@@ -23,7 +23,7 @@ pub struct Draft {
     /// The expected number of loop steps of a run.
     steps: f64,
     /// The lengths of the lists of inputs.
-    lists: Option<Arc<Lists>>,
+    lists: Option<Arc<ListLengths>>,
     /// True if the positions of all tensors can be counted.
     sizes_fit: bool,
 }
@@ -62,7 +62,7 @@ impl Draft {
     /// lanes, and cut long lists, so that floats are added in an order that depends on the lengths.
     /// Without this call, the order is the same on all machines.
     #[must_use]
-    pub fn over(self, lists: Lists) -> Draft {
+    pub fn over(self, lists: ListLengths) -> Draft {
         Draft { lists: Some(Arc::new(lists)), ..self }
     }
 
@@ -114,7 +114,7 @@ impl Draft {
 
     /// Returns the lengths of the lists of inputs, if they were set.
     #[cfg(test)]
-    pub(crate) fn lists(&self) -> Option<&Lists> {
+    pub(crate) fn lists(&self) -> Option<&ListLengths> {
         self.lists.as_deref()
     }
 
@@ -125,11 +125,13 @@ impl Draft {
     }
 
     /// Returns the grids of the program.
-    pub fn grids(&self, lanes: Lanes) -> Plan {
-        let Some(lists) = self.lists.as_deref() else { return Plan::of(&self.program, &self.lowered, lanes, None) };
+    pub fn grids(&self, team_size: TeamSize) -> GridPlan {
+        let Some(lists) = self.lists.as_deref() else {
+            return GridPlan::of(&self.program, &self.lowered, team_size, None);
+        };
         let lowered = lower_in_rounds(&self.program, &self.layouts, self.options, lists.lengths());
         assert_eq!(lowered.bindings, self.lowered.bindings, "buffers do not depend on how loops are lowered");
-        Plan::of(&self.program, &lowered, lanes, Some((lists, self.options.mode)))
+        GridPlan::of(&self.program, &lowered, team_size, Some((lists, self.options.mode)))
     }
 
     /// Returns the function of Assembly.

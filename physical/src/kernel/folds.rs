@@ -144,7 +144,7 @@ fn program(Folded { ty, op, .. }: Folded<'_>, [groups, rows, places]: [u64; 3]) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::Lanes;
+    use crate::grid::TeamSize;
     use crate::kernel::Engine;
     use redpoll_logic::Scalar;
     use redpoll_logic::op::Builtin;
@@ -187,7 +187,7 @@ mod tests {
         for groups in [1, 7] {
             let of = Folded { number: 0, ty: &ty(Scalar::F64(0.0)), op: &Op::Builtin(Builtin::Add) };
             let draft = Draft::new(&Arc::new(program(of, [groups, 60, 1000]).unwrap()), &[], FloatMode::StrictIeee);
-            let grid = draft.grids(Lanes::AsUseful).run.to_string();
+            let grid = draft.grids(TeamSize::Automatic).run.to_string();
             assert!(grid.contains("lanes 32") && grid.contains("spread j"), "{grid}");
         }
     }
@@ -198,7 +198,7 @@ mod tests {
         let text = |shape| {
             let of = Folded { number: 0, ty: &ty(Scalar::F64(0.0)), op: &Op::Builtin(Builtin::Add) };
             let draft = Draft::new(&Arc::new(program(of, shape).unwrap()), &[], FloatMode::StrictIeee).of_any_size();
-            draft.grids(Lanes::AsUseful).run
+            draft.grids(TeamSize::Automatic).run
         };
         assert_eq!(text([1, 60, 1000]), text([1, 64, 2000]));
         assert_eq!(text([5, 60, 1]), text([7, 90, 1]));

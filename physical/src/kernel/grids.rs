@@ -12,7 +12,9 @@ use super::{Draft, Engine, Kernel, Outcome};
 use crate::Error;
 use crate::assembly::{Buffer, Function, Status, Stmt};
 use crate::emit::cuda::Cuda;
-use crate::grid::{End, Extent, Grid, Lanes, Launch, Launched, Place, Plan, Program, Runner};
+use crate::grid::{
+    Grid, GridPlan, GridProgram, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, TeamSize, WindowExtent,
+};
 use crate::levels::{Concatenation, level};
 use crate::lower::Binding;
 use crate::notation::{ALL, Cut, Join, Sections};
@@ -30,8 +32,8 @@ pub(super) const LANES: u32 = 4;
 
 /// The grids of a kernel, compiled for a processor.
 pub(crate) struct Grids {
-    count: Option<Box<dyn Runner>>,
-    pub(super) run: Box<dyn Runner>,
+    count: Option<Box<dyn GridRunner>>,
+    pub(super) run: Box<dyn GridRunner>,
     /// The division of rounds into sections, if possible.
     pub(super) sections: Option<Sections>,
     launches: AtomicU64,
@@ -64,17 +66,17 @@ impl Grids {
     ///
     /// # Errors
     /// [`Error::InvalidAssembly`] when a verifier rejects a grid.
-    pub(super) fn of(draft: &Draft, lanes: Lanes) -> Result<Grids, Error> {
-        let program = |grid| Ok::<_, Error>(Box::new(Program::new(grid)?) as Box<dyn Runner>);
+    pub(super) fn of(draft: &Draft, lanes: TeamSize) -> Result<Grids, Error> {
+        let program = |grid| Ok::<_, Error>(Box::new(GridProgram::new(grid)?) as Box<dyn GridRunner>);
         Grids::new(draft.grids(lanes), Arc::new(|draft| Kernel::of(draft, Engine::Grid)), program)
     }
 
     /// Makes grids, given a maker of kernels for the same processor and a function that compiles
     /// each grid.
     pub(crate) fn new<E>(
-        plan: Plan,
+        plan: GridPlan,
         maker: Maker,
-        mut runner: impl FnMut(Grid) -> Result<Box<dyn Runner>, E>,
+        mut runner: impl FnMut(Grid) -> Result<Box<dyn GridRunner>, E>,
     ) -> Result<Grids, E> {
         let count = plan.count.map(&mut runner).transpose()?;
         let (run, launches) = (runner(plan.run)?, AtomicU64::new(0));
@@ -88,7 +90,7 @@ impl Grids {
     /// grids.
     pub(super) fn on_cuda(draft: &Draft, ordinal: u32) -> Result<Grids, Error> {
         let cuda = Cuda::open(ordinal)?;
-        let plan = draft.grids(Lanes::AsUseful);
+        let plan = draft.grids(TeamSize::Automatic);
         let mut runners = cuda.runners(&plan.count.iter().chain([&plan.run]).collect::<Vec<_>>())?.into_iter();
         let next = |_| runners.next().ok_or_else(|| Error::InvalidInvocation("a runner for each grid".into()));
         let maker: Maker = Arc::new(move |draft| Kernel::of(draft, Engine::Cuda(ordinal)));
@@ -141,7 +143,7 @@ pub(super) fn run(
     inputs: &[&Tensor],
     limits: &Limits,
 ) -> Result<Outcome, Error> {
-    let invocation = match grids.run.is_elsewhere() {
+    let invocation = match grids.run.has_own_memory() {
         true => kernel.bind_elsewhere(inputs, limits)?,
         false => kernel.bind(inputs, limits)?,
     };
@@ -197,7 +199,7 @@ pub(super) struct Run<'a> {
 
 impl Run<'_> {
     /// Launches a grid; repeats the launch with larger windows as long as one is too small.
-    fn launch(&mut self, runner: &dyn Runner) -> Result<Launched, Error> {
+    fn launch(&mut self, runner: &dyn GridRunner) -> Result<LaunchResult, Error> {
         loop {
             if self.limits.cancel.load(Ordering::Relaxed) {
                 return Err(Error::KernelStopped(Status::Cancelled));
@@ -210,45 +212,45 @@ impl Run<'_> {
             let launch = Launch { inputs, chunks, sections, windows, unfilled, teams, seed: number };
             let launched = runner.run(&launch)?;
             self.on_device = [self.on_device, launched.time].into_iter().flatten().reduce(Add::add);
-            match launched.end {
-                End::Status(Status::Done) => return Ok(launched),
-                End::Status(status) => return Err(Error::KernelStopped(status)),
-                End::NoRoom => self.enlarge(runner, &launched)?,
+            match launched.outcome {
+                LaunchOutcome::Status(Status::Done) => return Ok(launched),
+                LaunchOutcome::Status(status) => return Err(Error::KernelStopped(status)),
+                LaunchOutcome::OutOfCapacity => self.enlarge(runner, &launched)?,
             }
         }
     }
 
     /// Returns the number of teams of a launch: at most the number of chunks, and at most as many
     /// as fit their windows into half of the memory.
-    fn teams(&self, runner: &dyn Runner) -> usize {
-        let of_team = |(k, place): (usize, &Place)| match (place, &self.rooms[k]) {
-            (Place::Team, Room::All(room)) => room.saturating_mul(self.invocation.prim(Buffer(k as u32)).bytes()),
+    fn teams(&self, runner: &dyn GridRunner) -> usize {
+        let of_team = |(k, space): (usize, &MemorySpace)| match (space, &self.rooms[k]) {
+            (MemorySpace::Team, Room::All(room)) => room.saturating_mul(self.invocation.prim(Buffer(k as u32)).bytes()),
             _ => 0,
         };
-        let bytes = runner.grid().places.iter().enumerate().map(of_team).fold(0, usize::saturating_add);
-        let most = self.limits.memory.limit().min(runner.memory(self.limits)) / 2 / bytes.max(1);
+        let bytes = runner.grid().spaces.iter().enumerate().map(of_team).fold(0, usize::saturating_add);
+        let most = self.limits.memory.limit().min(runner.window_bytes(self.limits)) / 2 / bytes.max(1);
         runner.teams().min(self.chunks.len()).min(most).max(1)
     }
 
     /// Returns the windows of a launch.
-    fn windows(&self, runner: &dyn Runner, teams: usize) -> Result<Vec<Vec<Extent>>, Error> {
+    fn windows(&self, runner: &dyn GridRunner, teams: usize) -> Result<Vec<Vec<WindowExtent>>, Error> {
         let mut bytes = 0usize;
-        let windows: Vec<Vec<Extent>> = (0..)
+        let windows: Vec<Vec<WindowExtent>> = (0..)
             .map(Buffer)
-            .zip(&runner.grid().places)
-            .map(|(buffer, place)| {
+            .zip(&runner.grid().spaces)
+            .map(|(buffer, space)| {
                 let room = &self.rooms[buffer.index()];
-                let grows = |number: usize| Extent { first: 0, len: 0, room: room.of(number) };
-                let extents: Vec<Extent> = match place {
-                    Place::Input => Vec::new(),
-                    Place::Shared => vec![self.whole(buffer)],
-                    Place::Rounds => self.chunks.iter().map(|chunk| self.of_rounds(buffer, chunk)).collect(),
-                    Place::Chunk => (0..self.chunks.len()).map(grows).collect(),
-                    Place::Team => (0..teams).map(grows).collect(),
-                    Place::Measured => vec![Extent { first: 0, len: 0, room: 0 }; self.chunks.len()],
+                let grows = |number: usize| WindowExtent { first: 0, len: 0, capacity: room.of(number) };
+                let extents: Vec<WindowExtent> = match space {
+                    MemorySpace::Input => Vec::new(),
+                    MemorySpace::Shared => vec![self.whole(buffer)],
+                    MemorySpace::Rounds => self.chunks.iter().map(|chunk| self.of_rounds(buffer, chunk)).collect(),
+                    MemorySpace::Chunk => (0..self.chunks.len()).map(grows).collect(),
+                    MemorySpace::Team => (0..teams).map(grows).collect(),
+                    MemorySpace::Measured => vec![WindowExtent { first: 0, len: 0, capacity: 0 }; self.chunks.len()],
                 };
                 let size = self.invocation.prim(buffer).bytes();
-                let rooms = extents.iter().map(|e| e.room.saturating_mul(size));
+                let rooms = extents.iter().map(|e| e.capacity.saturating_mul(size));
                 bytes = rooms.fold(bytes, usize::saturating_add);
                 extents
             })
@@ -260,17 +262,17 @@ impl Run<'_> {
     }
 
     /// Returns the window with all of a dense output.
-    pub(super) fn whole(&self, buffer: Buffer) -> Extent {
+    pub(super) fn whole(&self, buffer: Buffer) -> WindowExtent {
         let Binding::Leaf { tensor, .. } = self.kernel.draft.lowered.bindings[buffer.index()] else {
             unreachable!("shared outputs are dense, so they have values alone")
         };
         let len = super::parallel::places(self.kernel, tensor, self.inputs) as usize;
-        Extent { first: 0, len, room: len }
+        WindowExtent { first: 0, len, capacity: len }
     }
 
     /// Returns the window with the elements that belong to the rounds of a chunk; it depends only
     /// on the sizes of full levels.
-    fn of_rounds(&self, buffer: Buffer, chunk: &Range<i64>) -> Extent {
+    fn of_rounds(&self, buffer: Buffer, chunk: &Range<i64>) -> WindowExtent {
         let (id, depth, ends) = match self.kernel.draft.lowered.bindings[buffer.index()] {
             Binding::Level { tensor, level: k, array } => {
                 let kind = self.kernel.draft.program.tensors[tensor.index()].ty.format.levels[k].kind;
@@ -292,20 +294,20 @@ impl Run<'_> {
         let own = span.map_or(0..1, |span| span.own);
         // The end of the list of position `p` is at `p + 1`.
         let len = own.len() + usize::from(ends);
-        Extent { first: own.start as i64, len, room: len }
+        WindowExtent { first: own.start as i64, len, capacity: len }
     }
 
     /// Enlarges the windows that a launch exceeded. Buffers that exchange their memory get equal
     /// capacities.
-    fn enlarge(&mut self, runner: &dyn Runner, launched: &Launched) -> Result<(), Error> {
+    fn enlarge(&mut self, runner: &dyn GridRunner, launched: &LaunchResult) -> Result<(), Error> {
         let alike = exchanged(&runner.grid().function);
         let mut asked = vec![0; self.rooms.len()];
         for (windows, alike) in launched.windows.iter().zip(&alike) {
-            asked[*alike] = windows.iter().map(|left| left.asked).max().unwrap_or(0).max(asked[*alike]);
+            asked[*alike] = windows.iter().map(|window| window.requested).max().unwrap_or(0).max(asked[*alike]);
         }
         let mut enlarged = false;
-        for ((room, alike), place) in self.rooms.iter_mut().zip(&alike).zip(&runner.grid().places) {
-            if let (Place::Chunk | Place::Team, Room::All(now)) = (place, &mut *room)
+        for ((room, alike), space) in self.rooms.iter_mut().zip(&alike).zip(&runner.grid().spaces) {
+            if let (MemorySpace::Chunk | MemorySpace::Team, Room::All(now)) = (space, &mut *room)
                 && asked[*alike] > *now
             {
                 *now = asked[*alike].max(2 * *now);
@@ -317,11 +319,11 @@ impl Run<'_> {
     }
 
     /// Sets the sizes of windows to the counted sizes.
-    fn take_sizes(&mut self, count: &dyn Runner, counted: &Launched) {
-        let (places, run) = (&count.grid().places, &self.grids.run.grid().places);
+    fn take_sizes(&mut self, count: &dyn GridRunner, counted: &LaunchResult) {
+        let (spaces, run) = (&count.grid().spaces, &self.grids.run.grid().spaces);
         for (k, windows) in counted.windows.iter().enumerate() {
-            if run[k] == Place::Chunk && matches!(places[k], Place::Chunk | Place::Measured) {
-                self.rooms[k] = Room::Each(windows.iter().map(|left| left.asked).collect());
+            if run[k] == MemorySpace::Chunk && matches!(spaces[k], MemorySpace::Chunk | MemorySpace::Measured) {
+                self.rooms[k] = Room::Each(windows.iter().map(|window| window.requested).collect());
             }
         }
     }

@@ -26,9 +26,9 @@ pub use processor::{NoProcessor, Processor};
 use crate::Error;
 use crate::assembly::{Counts, Function, Program as Interpreter, Status};
 use crate::emit::c::Toolchain;
-use crate::emit::{Kernel as Machine, cranelift};
+use crate::emit::{CompiledKernel, cranelift};
 use crate::error::OutOfBounds;
-use crate::grid::Lanes;
+use crate::grid::TeamSize;
 use crate::lower::{Layout, PositionWidth};
 use crate::notation::{ALL, Program, Role};
 use crate::run::{Invocation, Limits};
@@ -75,8 +75,8 @@ pub struct Kernel {
 const STEPS_OF_A_ROUND: u64 = 1 << 12;
 
 enum Code {
-    Instant(Machine),
-    Optimizing(Machine, Arc<Toolchain>),
+    Instant(CompiledKernel),
+    Optimizing(CompiledKernel, Arc<Toolchain>),
     Interpreter(Interpreter),
     Grid(Box<Grids>),
 }
@@ -128,7 +128,7 @@ impl Kernel {
         let code = match engine {
             Engine::Instant => Code::Instant(cranelift::compile(draft.function(), draft.effort())?),
             Engine::Interpreter => Code::Interpreter(Interpreter::new(draft.function())?),
-            Engine::Grid => Code::Grid(Box::new(Grids::of(draft, Lanes::Exactly(grids::LANES))?)),
+            Engine::Grid => Code::Grid(Box::new(Grids::of(draft, TeamSize::Exact(grids::LANES))?)),
             Engine::Cuda(ordinal) => Code::Grid(Box::new(Grids::on_cuda(draft, ordinal)?)),
             Engine::Optimizing => return Kernel::optimizing_one(draft, Toolchain::host()),
         };
@@ -157,16 +157,17 @@ impl Kernel {
         Ok(Kernel::of_machine_code(drafts, toolchain.compile_edited(text, &signatures)?, toolchain))
     }
 
-    fn of_machine_code(drafts: &[&Draft], kernels: Vec<Machine>, toolchain: &Arc<Toolchain>) -> Vec<Kernel> {
-        let kernel =
-            |(draft, kernel): (&&Draft, Machine)| Kernel::with_code(draft, Code::Optimizing(kernel, toolchain.clone()));
+    fn of_machine_code(drafts: &[&Draft], kernels: Vec<CompiledKernel>, toolchain: &Arc<Toolchain>) -> Vec<Kernel> {
+        let kernel = |(draft, kernel): (&&Draft, CompiledKernel)| {
+            Kernel::with_code(draft, Code::Optimizing(kernel, toolchain.clone()))
+        };
         drafts.iter().zip(kernels).map(kernel).collect()
     }
 
     /// Compiles a draft for the interpreter of grids with teams of this many lanes.
     #[cfg(test)]
     pub(crate) fn in_teams(draft: &Draft, lanes: u32) -> Result<Kernel, Error> {
-        Ok(Kernel::on_grids(draft, Grids::of(draft, Lanes::Exactly(lanes))?))
+        Ok(Kernel::on_grids(draft, Grids::of(draft, TeamSize::Exact(lanes))?))
     }
 
     /// Makes a kernel with the given grids.

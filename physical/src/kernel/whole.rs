@@ -6,7 +6,7 @@ use super::grids::Run;
 use super::{Draft, Engine, collect};
 use crate::Error;
 use crate::assembly::{Buffer, Status};
-use crate::grid::{Gather, Launched, Left, Piece, Place};
+use crate::grid::{Gather, GatherPiece, LaunchResult, MemorySpace, ResultWindow};
 use crate::levels::{Concatenation, level};
 use crate::lower::Binding;
 use crate::notation::{ALL, Join, TensorId};
@@ -19,7 +19,7 @@ use std::ops::Range;
 /// The windows of a launch, from which outputs are made.
 pub(super) struct Whole<'a> {
     run: &'a Run<'a>,
-    launched: &'a Launched,
+    launched: &'a LaunchResult,
     /// For each chunk, the lengths of the arrays of outputs, in their order.
     lengths: Vec<Vec<u64>>,
     /// The arrays of outputs.
@@ -27,7 +27,7 @@ pub(super) struct Whole<'a> {
 }
 
 impl<'a> Whole<'a> {
-    pub(super) fn new(run: &'a Run<'a>, launched: &'a Launched) -> Result<Whole<'a>, Error> {
+    pub(super) fn new(run: &'a Run<'a>, launched: &'a LaunchResult) -> Result<Whole<'a>, Error> {
         let draft = &run.kernel.draft;
         let recorded = draft.program.outputs().flat_map(|id| arrays(draft, id)).collect();
         let [lengths] = draft.buffers(|b| *b == Binding::Lengths)[..] else { unreachable!("outputs record lengths") };
@@ -41,8 +41,8 @@ impl<'a> Whole<'a> {
         let Run { kernel, grids, chunks, inputs, limits, .. } = *self.run;
         let arrays = arrays(&kernel.draft, id);
         let dense = are_rows(&kernel.draft.program.tensors[id.index()].ty);
-        let stays = dense && grids.run.is_elsewhere() && chunks.len() > 1;
-        let in_place = arrays.iter().all(|b| grids.run.grid().places[b.index()] == Place::Shared);
+        let stays = dense && grids.run.has_own_memory() && chunks.len() > 1;
+        let in_place = arrays.iter().all(|b| grids.run.grid().spaces[b.index()] == MemorySpace::Shared);
         match how {
             Join::Folded(op) if !in_place && stays => self.fold_there((number, id), op),
             Join::Folded(op) if !in_place => {
@@ -57,10 +57,10 @@ impl<'a> Whole<'a> {
                 let mut cut = cut.filter(|(output, _)| *output == id);
                 self.tensor(id, |buffer| {
                     let Some((_, op)) = cut.next() else {
-                        return self.gather(buffer, &[], &[Piece { window: 0, from: 0, len, shift: 0 }]);
+                        return self.gather(buffer, &[], &[GatherPiece { window: 0, from: 0, len, shift: 0 }]);
                     };
                     let of = Folded { number, ty: &kernel.draft.program.tensors[id.index()].ty, op };
-                    let there = grids.run.is_elsewhere().then(|| self.sections_there(buffer, of)).transpose()?;
+                    let there = grids.run.has_own_memory().then(|| self.sections_there(buffer, of)).transpose()?;
                     match there.flatten() {
                         Some(array) => Ok(array),
                         None => self.gather(buffer, &self.of_sections(buffer, op)?, &[]),
@@ -76,7 +76,7 @@ impl<'a> Whole<'a> {
         let Run { kernel, grids, chunks, limits, .. } = *self.run;
         let buffers = arrays(&kernel.draft, id);
         let arrays = buffers.iter().map(|buffer| {
-            let piece = |window| Ok(Piece { window, from: 0, len: self.length(*buffer, window)?, shift: 0 });
+            let piece = |window| Ok(GatherPiece { window, from: 0, len: self.length(*buffer, window)?, shift: 0 });
             self.gather(*buffer, &[], &(0..chunks.len()).map(piece).collect::<Result<Vec<_>, Error>>()?)
         });
         let partials = Partials { ends: vec![chunks.len()], arrays: arrays.collect::<Result<_, _>>()? };
@@ -94,7 +94,7 @@ impl<'a> Whole<'a> {
         let (mut rows, mut ends, mut pieces, mut next) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for (window, left) in windows.iter().enumerate() {
             let (first, len) = (left.first, left.len);
-            let whole = Piece { window, from: 0, len, shift: 0 };
+            let whole = GatherPiece { window, from: 0, len, shift: 0 };
             if sections[window] == ALL {
                 pieces.push(whole);
             } else {
@@ -105,7 +105,7 @@ impl<'a> Whole<'a> {
                     *ends.last_mut().expect("an earlier section has begun the group") = rows.len();
                     continue;
                 }
-                pieces.push(Piece { window: windows.len(), from: ends.len() * len, ..whole });
+                pieces.push(GatherPiece { window: windows.len(), from: ends.len() * len, ..whole });
                 ends.push(rows.len());
             }
             if first != next {
@@ -121,8 +121,8 @@ impl<'a> Whole<'a> {
         }
         let partials = Partials { ends, arrays: vec![self.gather(buffer, &[], &rows)?] };
         let folded = kernel.folds.fold(of, partials, &grids.maker, limits)?;
-        let folded = grids.run.left(&folded[0], limits)?;
-        let windows: Vec<&Left> = windows.iter().chain([&folded]).collect();
+        let folded = grids.run.to_window(&folded[0], limits)?;
+        let windows: Vec<&ResultWindow> = windows.iter().chain([&folded]).collect();
         let decl = &kernel.draft.function().buffers[buffer.index()];
         grids.run.gather(&Gather { decl, windows: &windows, head: &[], pieces: &pieces }, limits).map(Some)
     }
@@ -158,7 +158,7 @@ impl<'a> Whole<'a> {
     pub(super) fn of_chunk(&self, id: TensorId, chunk: usize) -> Result<Tensor, Error> {
         self.tensor(id, |buffer| {
             let len = self.length(buffer, chunk)?;
-            self.gather(buffer, &[], &[Piece { window: chunk, from: 0, len, shift: 0 }])
+            self.gather(buffer, &[], &[GatherPiece { window: chunk, from: 0, len, shift: 0 }])
         })
     }
 
@@ -176,9 +176,9 @@ impl<'a> Whole<'a> {
         length.ok_or_else(|| Error::InvalidInvocation("the kernel has not left its outputs".into()))
     }
 
-    fn gather(&self, buffer: Buffer, head: &[u64], pieces: &[Piece]) -> Result<Array, Error> {
+    fn gather(&self, buffer: Buffer, head: &[u64], pieces: &[GatherPiece]) -> Result<Array, Error> {
         let decl = &self.run.kernel.draft.function().buffers[buffer.index()];
-        let windows: Vec<&Left> = self.launched.windows[buffer.index()].iter().collect();
+        let windows: Vec<&ResultWindow> = self.launched.windows[buffer.index()].iter().collect();
         let gather = Gather { decl, windows: &windows, head, pieces };
         self.run.grids.run.gather(&gather, self.run.limits)
     }
@@ -229,9 +229,9 @@ impl<'a> Whole<'a> {
     }
 
     /// Returns the elements at positions of a chunk.
-    fn piece(&self, array: Buffer, chunk: usize, positions: Range<usize>, shift: usize) -> Piece {
+    fn piece(&self, array: Buffer, chunk: usize, positions: Range<usize>, shift: usize) -> GatherPiece {
         let first = self.launched.windows[array.index()][chunk].first as usize;
-        Piece { window: chunk, from: positions.start - first, len: positions.len(), shift: shift as i64 }
+        GatherPiece { window: chunk, from: positions.start - first, len: positions.len(), shift: shift as i64 }
     }
 
     /// Appends an array with one element per position.

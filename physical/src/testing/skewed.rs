@@ -1,7 +1,7 @@
 //! Programs along lists of very different lengths.
 
 use super::normal_form;
-use crate::grid::Lists;
+use crate::grid::ListLengths;
 use crate::kernel::{Draft, Kernel};
 use crate::notation::Role;
 use crate::storage::{Tensor, Values, convert};
@@ -104,7 +104,7 @@ pub(crate) fn draft(text: &str) -> (Draft, Vec<Tensor>) {
     let inputs = program.tensors.iter().filter(|t| t.role == Role::Input).enumerate();
     let tensors: Vec<Tensor> = inputs.map(|(number, decl)| tensor(&decl.ty, number as u64)).collect();
     let layouts = Kernel::layouts(&program, &tensors.iter().collect::<Vec<_>>());
-    let lists = Lists::of(&program, &tensors.iter().map(Some).collect::<Vec<_>>());
+    let lists = ListLengths::of(&program, &tensors.iter().map(Some).collect::<Vec<_>>());
     (Draft::new(&program, &layouts, FloatMode::default()).over(lists), tensors)
 }
 

@@ -1,9 +1,9 @@
 //! The toolchain of a build without the feature `c`: it compiles nothing.
 
-use super::options::{Options, Uses};
+use super::options::{ToolchainCounters, ToolchainOptions};
 use crate::Error;
 use crate::assembly::Function;
-use crate::emit::Kernel;
+use crate::emit::CompiledKernel;
 use crate::run::Signature;
 use std::sync::{Arc, LazyLock};
 
@@ -16,7 +16,7 @@ impl Toolchain {
     pub const AVAILABLE: bool = false;
 
     /// Creates a toolchain, which ignores its options.
-    pub fn new(_: Options) -> Toolchain {
+    pub fn new(_: ToolchainOptions) -> Toolchain {
         Toolchain(())
     }
 
@@ -40,15 +40,15 @@ impl Toolchain {
     }
 
     /// Returns counters of zero.
-    pub fn uses(&self) -> Uses {
-        Uses::default()
+    pub fn counters(&self) -> ToolchainCounters {
+        ToolchainCounters::default()
     }
 
     /// Returns [`Error::NoCompiler`].
     ///
     /// # Errors
     /// Always.
-    pub fn compile(&self, _: &[&Function]) -> Result<Vec<Kernel>, Error> {
+    pub fn compile(&self, _: &[&Function]) -> Result<Vec<CompiledKernel>, Error> {
         Err(absent())
     }
 
@@ -56,7 +56,7 @@ impl Toolchain {
     ///
     /// # Errors
     /// Always.
-    pub fn compile_edited(&self, _: &str, _: &[Arc<Signature>]) -> Result<Vec<Kernel>, Error> {
+    pub fn compile_edited(&self, _: &str, _: &[Arc<Signature>]) -> Result<Vec<CompiledKernel>, Error> {
         Err(absent())
     }
 }

@@ -6,18 +6,18 @@
 
 use super::facts::Facts;
 use super::helpers::{Dialect, Helpers};
-use super::names::Names;
+use super::names::Identifiers;
 use super::types::{Typing, c_type, literal};
 use crate::assembly::{BinaryOp, BufferClass, CompareOp, Expr, Function, Local, UnaryOp};
 use redpoll_logic::{Prim, Scalar};
 
 /// The precedence of a text, from loose to tight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(in crate::emit) enum Tight {
+pub(in crate::emit) enum Precedence {
     /// `c ? a : b`
     Choice,
     /// `a && b`
-    Both,
+    And,
     /// `a & b` and similar, never mixed without parentheses.
     Bits,
     /// `a < b`, `a == b`
@@ -33,19 +33,19 @@ pub(in crate::emit) enum Tight {
 }
 
 /// A text and its precedence.
-pub(in crate::emit) struct Text(String, Tight);
+pub(in crate::emit) struct ExprText(String, Precedence);
 
 /// The context in which expressions of a function are written.
-pub(in crate::emit) struct Exprs<'a> {
+pub(in crate::emit) struct ExprWriter<'a> {
     pub(in crate::emit) function: &'a Function,
-    pub(in crate::emit) names: &'a Names,
+    pub(in crate::emit) names: &'a Identifiers,
     pub(in crate::emit) helpers: &'a mut Helpers,
     pub(in crate::emit) facts: Facts,
     /// Inside a lane of a fold: the fold's variable, and the offset to add to it.
     pub(in crate::emit) lane: Option<(Local, usize)>,
 }
 
-impl Exprs<'_> {
+impl ExprWriter<'_> {
     /// Returns the text of an expression that an assignment, a parameter or an index converts.
     pub(in crate::emit) fn value(&mut self, e: &Expr) -> String {
         self.text(e, Typing::Weak).0
@@ -53,24 +53,24 @@ impl Exprs<'_> {
 
     /// Returns the text of an expression as a side of a comparison.
     pub(in crate::emit) fn bound(&mut self, e: &Expr) -> String {
-        wrap(self.text(e, Typing::Weak), Tight::Sum)
+        parenthesize(self.text(e, Typing::Weak), Precedence::Sum)
     }
 
     /// Returns the text of a step of a fold, which combines the named lane with a value.
     pub(in crate::emit) fn fold(&mut self, op: BinaryOp, acc: Local, lane: &str, value: &Expr) -> String {
         let value = self.text(value, Typing::Weak);
-        self.folded(op, acc, Text(lane.to_owned(), Tight::Atom), value)
+        self.combine_in_fold(op, acc, ExprText(lane.to_owned(), Precedence::Atom), value)
     }
 
     /// Returns the text of two lanes combined.
     pub(in crate::emit) fn fold_names(&mut self, op: BinaryOp, acc: Local, a: &str, b: &str) -> String {
-        let (a, b) = (Text(a.to_owned(), Tight::Atom), Text(b.to_owned(), Tight::Atom));
-        self.folded(op, acc, a, b)
+        let (a, b) = (ExprText(a.to_owned(), Precedence::Atom), ExprText(b.to_owned(), Precedence::Atom));
+        self.combine_in_fold(op, acc, a, b)
     }
 
-    fn folded(&mut self, op: BinaryOp, acc: Local, a: Text, b: Text) -> String {
+    fn combine_in_fold(&mut self, op: BinaryOp, acc: Local, a: ExprText, b: ExprText) -> String {
         let prim = self.function.locals[acc.index()].prim;
-        match self.wrapping(op, prim) {
+        match self.wrapping_helper(op, prim) {
             Some(helper) => format!("{helper}({}, {})", a.0, b.0),
             None => self.combine(op, prim, a, b).0,
         }
@@ -79,36 +79,39 @@ impl Exprs<'_> {
     /// Returns the text of a loop condition. The sides of an `and` become separate tests, since
     /// their outcomes are mostly predictable.
     pub(in crate::emit) fn condition(&mut self, e: &Expr) -> String {
-        self.tests(e).0
+        self.condition_text(e).0
     }
 
-    fn tests(&mut self, e: &Expr) -> Text {
+    fn condition_text(&mut self, e: &Expr) -> ExprText {
         let Expr::Binary(BinaryOp::And, a, b) = e else {
             return self.text(e, Typing::Weak);
         };
-        let (a, b) = (self.tests(a), self.tests(b));
-        Text(format!("{} && {}", wrap(a, Tight::Both), wrap(b, Tight::Compare)), Tight::Both)
+        let (a, b) = (self.condition_text(a), self.condition_text(b));
+        ExprText(
+            format!("{} && {}", parenthesize(a, Precedence::And), parenthesize(b, Precedence::Compare)),
+            Precedence::And,
+        )
     }
 
-    fn text(&mut self, e: &Expr, typing: Typing) -> Text {
+    fn text(&mut self, e: &Expr, typing: Typing) -> ExprText {
         match e {
             Expr::Const(value) => {
                 let (text, signed) = literal(value, typing);
-                Text(text, if signed { Tight::Sum } else { Tight::Atom })
+                ExprText(text, if signed { Precedence::Sum } else { Precedence::Atom })
             }
             Expr::Local(local) => {
                 let name = &self.names.locals[local.index()];
                 match self.lane {
                     Some((var, offset)) if var == *local && offset > 0 => {
-                        Text(format!("{name} + {offset}"), Tight::Sum)
+                        ExprText(format!("{name} + {offset}"), Precedence::Sum)
                     }
-                    _ => Text(name.clone(), Tight::Atom),
+                    _ => ExprText(name.clone(), Precedence::Atom),
                 }
             }
-            Expr::Param(param) => Text(self.names.params[param.index()].clone(), Tight::Atom),
+            Expr::Param(param) => ExprText(self.names.params[param.index()].clone(), Precedence::Atom),
             Expr::Load { buffer, at } => {
                 let at = self.value(at);
-                let load = Text(format!("{}[{at}]", self.names.buffers[buffer.index()]), Tight::Atom);
+                let load = ExprText(format!("{}[{at}]", self.names.buffers[buffer.index()]), Precedence::Atom);
                 match self.element(e) {
                     Some(prim) if prim == Prim::U64 || (prim != Prim::I64 && typing == Typing::Exact) => {
                         cast(Prim::I64, load)
@@ -126,31 +129,35 @@ impl Exprs<'_> {
                     CompareOp::Le => "<=",
                 };
                 if *op == CompareOp::Eq
-                    && let Some((a, b, natural)) = self.facts.as_at_most(a, b)
+                    && let Some((a, b, non_negative)) = self.facts.as_at_most(a, b)
                 {
                     let name = |local: Local| {
                         let name = &self.names.locals[local.index()];
-                        if natural { format!("(uint64_t){name}") } else { name.clone() }
+                        if non_negative { format!("(uint64_t){name}") } else { name.clone() }
                     };
-                    return infix("<=", &name(a), &name(b), Tight::Compare);
+                    return infix("<=", &name(a), &name(b), Precedence::Compare);
                 }
                 let (a, b) = self.operands(a, b);
                 // C allows comparisons of comparisons without parentheses, but they are hard to
                 // read.
-                infix(symbol, &wrap(a, Tight::Sum), &wrap(b, Tight::Sum), Tight::Compare)
+                infix(symbol, &parenthesize(a, Precedence::Sum), &parenthesize(b, Precedence::Sum), Precedence::Compare)
             }
             Expr::Select(cond, a, b) => {
                 let cond = self.text(cond, Typing::Weak);
                 let (a, b) = self.operands(a, b);
-                let (cond, a, b) = (wrap(cond, Tight::Both), wrap(a, Tight::Both), wrap(b, Tight::Both));
-                Text(format!("{cond} ? {a} : {b}"), Tight::Choice)
+                let (cond, a, b) = (
+                    parenthesize(cond, Precedence::And),
+                    parenthesize(a, Precedence::And),
+                    parenthesize(b, Precedence::And),
+                );
+                ExprText(format!("{cond} ? {a} : {b}"), Precedence::Choice)
             }
             Expr::Cast(to, a) => self.cast(*to, a),
             Expr::Math(function, args) => {
                 let prim = self.function.prim_of(&args[0]);
                 let helper = self.helpers.math(*function, prim);
                 let args: Vec<String> = args.iter().map(|a| self.value(a)).collect();
-                Text(format!("{helper}(frame, {})", args.join(", ")), Tight::Atom)
+                ExprText(format!("{helper}(frame, {})", args.join(", ")), Precedence::Atom)
             }
         }
     }
@@ -169,17 +176,17 @@ impl Exprs<'_> {
     }
 
     /// Returns the texts of two operands of one type, at least one of which has that type in C.
-    fn operands(&mut self, a: &Expr, b: &Expr) -> (Text, Text) {
+    fn operands(&mut self, a: &Expr, b: &Expr) -> (ExprText, ExprText) {
         let left = if self.is_weak(b) { Typing::Exact } else { Typing::Weak };
         (self.text(a, left), self.text(b, Typing::Weak))
     }
 
-    fn call(&mut self, helper: &str, args: &[&Expr]) -> Text {
+    fn call(&mut self, helper: &str, args: &[&Expr]) -> ExprText {
         let args: Vec<String> = args.iter().map(|a| self.value(a)).collect();
-        Text(format!("{helper}({})", args.join(", ")), Tight::Atom)
+        ExprText(format!("{helper}({})", args.join(", ")), Precedence::Atom)
     }
 
-    fn unary(&mut self, op: UnaryOp, a: &Expr) -> Text {
+    fn unary(&mut self, op: UnaryOp, a: &Expr) -> ExprText {
         let prim = self.function.prim_of(a);
         let suffix = if prim == Prim::F32 { "f" } else { "" };
         let builtin = match op {
@@ -194,7 +201,7 @@ impl Exprs<'_> {
                     return self.call(&helper, &[a]);
                 }
                 let a = self.text(a, Typing::Exact);
-                let text = Text(format!("{symbol}{}", wrap(a, Tight::Atom)), Tight::Prefix);
+                let text = ExprText(format!("{symbol}{}", parenthesize(a, Precedence::Atom)), Precedence::Prefix);
                 return narrow(prim, text);
             }
             UnaryOp::Abs if prim.is_float() => "fabs",
@@ -219,23 +226,23 @@ impl Exprs<'_> {
 
     /// Returns the text of an assigned value. Minima and maxima of floats that fold into the local
     /// itself use a helper that stays in vector registers.
-    pub(in crate::emit) fn assigned(&mut self, local: Local, value: &Expr) -> String {
+    pub(in crate::emit) fn assignment(&mut self, local: Local, value: &Expr) -> String {
         if let Expr::Binary(op @ (BinaryOp::Min | BinaryOp::Max), a, b) = value
             && **a == Expr::Local(local)
             && self.function.prim_of(a).is_float()
         {
-            let helper = self.helpers.folded_choice(*op, self.function.prim_of(a));
+            let helper = self.helpers.fold_min_max(*op, self.function.prim_of(a));
             return self.call(&helper, &[a, b]).0;
         }
         self.value(value)
     }
 
-    fn binary(&mut self, op: BinaryOp, a: &Expr, b: &Expr) -> Text {
+    fn binary(&mut self, op: BinaryOp, a: &Expr, b: &Expr) -> ExprText {
         let prim = self.function.prim_of(a);
-        let divides = matches!(op, BinaryOp::Div | BinaryOp::Rem);
-        if divides && prim.is_int() && is_plain_divisor(b) {
+        let is_division = matches!(op, BinaryOp::Div | BinaryOp::Rem);
+        if is_division && prim.is_int() && is_plain_divisor(b) {
             let (a, b) = self.operands(a, b);
-            return join(if op == BinaryOp::Div { "/" } else { "%" }, Tight::Product, a, b);
+            return join(if op == BinaryOp::Div { "/" } else { "%" }, Precedence::Product, a, b);
         }
         if op == BinaryOp::Sub && prim.is_float() && is_zero(a) {
             let helper = self.helpers.sub_from_zero(prim);
@@ -243,7 +250,7 @@ impl Exprs<'_> {
         }
         let is_position = |e: &Expr| self.facts.is_position(self.function, e);
         let in_range = matches!(op, BinaryOp::Add | BinaryOp::Sub) && is_position(a) && is_position(b);
-        if !in_range && let Some(helper) = self.wrapping(op, prim) {
+        if !in_range && let Some(helper) = self.wrapping_helper(op, prim) {
             return self.call(&helper, &[a, b]);
         }
         let (a, b) = self.operands(a, b);
@@ -252,7 +259,7 @@ impl Exprs<'_> {
 
     /// Returns the helper for an operator that may overflow, for dialects in which overflow is
     /// undefined.
-    fn wrapping(&mut self, op: BinaryOp, prim: Prim) -> Option<String> {
+    fn wrapping_helper(&mut self, op: BinaryOp, prim: Prim) -> Option<String> {
         let overflows = match op {
             BinaryOp::Add | BinaryOp::Sub => overflows(prim),
             BinaryOp::Mul => overflows(prim) || prim == Prim::U16,
@@ -262,26 +269,26 @@ impl Exprs<'_> {
     }
 
     /// Returns the text of an operator on two texts, at least one of which has its type in C.
-    fn combine(&mut self, op: BinaryOp, prim: Prim, a: Text, b: Text) -> Text {
-        let (symbol, tight) = match op {
-            BinaryOp::Add => ("+", Tight::Sum),
-            BinaryOp::Sub => ("-", Tight::Sum),
-            BinaryOp::Mul => ("*", Tight::Product),
-            BinaryOp::Div if prim.is_float() => ("/", Tight::Product),
-            BinaryOp::And => ("&", Tight::Bits),
-            BinaryOp::Or => ("|", Tight::Bits),
-            BinaryOp::Min if prim == Prim::Bool => ("&", Tight::Bits),
-            BinaryOp::Max if prim == Prim::Bool => ("|", Tight::Bits),
-            BinaryOp::Xor => ("^", Tight::Bits),
+    fn combine(&mut self, op: BinaryOp, prim: Prim, a: ExprText, b: ExprText) -> ExprText {
+        let (symbol, precedence) = match op {
+            BinaryOp::Add => ("+", Precedence::Sum),
+            BinaryOp::Sub => ("-", Precedence::Sum),
+            BinaryOp::Mul => ("*", Precedence::Product),
+            BinaryOp::Div if prim.is_float() => ("/", Precedence::Product),
+            BinaryOp::And => ("&", Precedence::Bits),
+            BinaryOp::Or => ("|", Precedence::Bits),
+            BinaryOp::Min if prim == Prim::Bool => ("&", Precedence::Bits),
+            BinaryOp::Max if prim == Prim::Bool => ("|", Precedence::Bits),
+            BinaryOp::Xor => ("^", Precedence::Bits),
             _ => {
                 let helper = self.helpers.binary(op, prim);
-                return Text(format!("{helper}({}, {})", a.0, b.0), Tight::Atom);
+                return ExprText(format!("{helper}({}, {})", a.0, b.0), Precedence::Atom);
             }
         };
-        narrow(prim, join(symbol, tight, a, b))
+        narrow(prim, join(symbol, precedence, a, b))
     }
 
-    fn cast(&mut self, to: Prim, a: &Expr) -> Text {
+    fn cast(&mut self, to: Prim, a: &Expr) -> ExprText {
         let from = self.function.prim_of(a);
         if from == to {
             return self.text(a, Typing::Exact);
@@ -293,7 +300,7 @@ impl Exprs<'_> {
                 _ => "0",
             };
             let a = self.text(a, Typing::Exact);
-            return infix("!=", &wrap(a, Tight::Sum), zero, Tight::Compare);
+            return infix("!=", &parenthesize(a, Precedence::Sum), zero, Precedence::Compare);
         }
         if from.is_float() && to.is_int() {
             let helper = self.helpers.float_to_int(from, to);
@@ -324,31 +331,31 @@ fn is_zero(e: &Expr) -> bool {
 }
 
 /// Joins operands with a left-associative operator.
-fn join(symbol: &str, tight: Tight, a: Text, b: Text) -> Text {
-    let (left, right) = match tight {
+fn join(symbol: &str, precedence: Precedence, a: ExprText, b: ExprText) -> ExprText {
+    let (left, right) = match precedence {
         // The relative precedence of these operators is easily mistaken.
-        Tight::Bits => (Tight::Prefix, Tight::Prefix),
-        Tight::Sum => (Tight::Sum, Tight::Product),
-        _ => (Tight::Product, Tight::Prefix),
+        Precedence::Bits => (Precedence::Prefix, Precedence::Prefix),
+        Precedence::Sum => (Precedence::Sum, Precedence::Product),
+        _ => (Precedence::Product, Precedence::Prefix),
     };
-    infix(symbol, &wrap(a, left), &wrap(b, right), tight)
+    infix(symbol, &parenthesize(a, left), &parenthesize(b, right), precedence)
 }
 
-fn infix(symbol: &str, a: &str, b: &str, tight: Tight) -> Text {
-    Text(format!("{a} {symbol} {b}"), tight)
+fn infix(symbol: &str, a: &str, b: &str, precedence: Precedence) -> ExprText {
+    ExprText(format!("{a} {symbol} {b}"), precedence)
 }
 
-fn cast(to: Prim, a: Text) -> Text {
-    Text(format!("({}){}", c_type(to), wrap(a, Tight::Atom)), Tight::Prefix)
+fn cast(to: Prim, a: ExprText) -> ExprText {
+    ExprText(format!("({}){}", c_type(to), parenthesize(a, Precedence::Atom)), Precedence::Prefix)
 }
 
 /// Casts the result of an operation that C computes in `int` back to a narrower type.
-fn narrow(prim: Prim, text: Text) -> Text {
+fn narrow(prim: Prim, text: ExprText) -> ExprText {
     if prim.is_int() && prim.bits() < 32 { cast(prim, text) } else { text }
 }
 
 /// Returns the text, in parentheses if its precedence is below `at_least`.
-fn wrap(text: Text, at_least: Tight) -> String {
-    let Text(text, tight) = text;
-    if tight >= at_least { text } else { format!("({text})") }
+fn parenthesize(text: ExprText, at_least: Precedence) -> String {
+    let ExprText(text, precedence) = text;
+    if precedence >= at_least { text } else { format!("({text})") }
 }

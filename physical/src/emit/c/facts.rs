@@ -11,7 +11,7 @@ use redpoll_logic::Prim;
 #[derive(Clone)]
 pub(in crate::emit) struct Facts {
     /// For each local, whether it is never negative wherever it is read.
-    natural: Vec<bool>,
+    non_negative: Vec<bool>,
     /// Locals that are equal to the minimum of two others.
     minima: Vec<[Local; 3]>,
     /// For each local, whether its value is always computed from positions and coordinates, so that
@@ -22,13 +22,14 @@ pub(in crate::emit) struct Facts {
 impl Facts {
     /// Collects the facts that are true throughout a function.
     pub(in crate::emit) fn new(function: &Function) -> Facts {
-        let mut natural: Vec<bool> = function.locals.iter().map(|l| l.prim == Prim::I64).collect();
-        natural[function.chunk.0.index()] = false;
-        natural[function.chunk.1.index()] = false;
-        let natural = all_that(function, natural, &|known, value| is_natural(function, known, value));
+        let mut non_negative: Vec<bool> = function.locals.iter().map(|l| l.prim == Prim::I64).collect();
+        non_negative[function.chunk.0.index()] = false;
+        non_negative[function.chunk.1.index()] = false;
+        let non_negative =
+            largest_subset(function, non_negative, &|locals, value| is_non_negative(function, locals, value));
         let positions = function.locals.iter().map(|l| l.prim == Prim::I64).collect();
-        let positions = all_that(function, positions, &|known, value| is_position(function, known, value));
-        Facts { natural, minima: Vec::new(), positions }
+        let positions = largest_subset(function, positions, &|locals, value| is_position(function, locals, value));
+        Facts { non_negative, minima: Vec::new(), positions }
     }
 
     /// Returns whether an `i64` is computed from positions and coordinates alone.
@@ -49,7 +50,7 @@ impl Facts {
             })
         };
         let (x, y) = sides(*a, *b).or_else(|| sides(*b, *a))?;
-        Some((x, y, self.natural[x.index()] && self.natural[y.index()]))
+        Some((x, y, self.non_negative[x.index()] && self.non_negative[y.index()]))
     }
 
     /// Records an assignment.
@@ -76,30 +77,30 @@ impl Facts {
     }
 }
 
-/// Returns the largest set of locals within `such` whose assigned values all satisfy a rule. The
+/// Returns the largest subset of `locals` whose assigned values all satisfy a rule. The
 /// rule may assume the property of the locals in the set.
-fn all_that(function: &Function, mut such: Vec<bool>, rule: &dyn Fn(&[bool], &Expr) -> bool) -> Vec<bool> {
+fn largest_subset(function: &Function, mut locals: Vec<bool>, rule: &dyn Fn(&[bool], &Expr) -> bool) -> Vec<bool> {
     loop {
-        let before = such.clone();
+        let before = locals.clone();
         for stmt in &function.body {
             stmt.any(&mut |stmt| {
                 let assigned = match stmt {
                     Stmt::Assign(local, value) => Some((*local, value)),
                     Stmt::For { var, lo, .. } => Some((*var, lo)),
                     Stmt::Lanes(fold) => {
-                        such[fold.acc.index()] = false;
+                        locals[fold.acc.index()] = false;
                         Some((fold.var, &fold.lo))
                     }
                     _ => None,
                 };
                 if let Some((local, value)) = assigned {
-                    such[local.index()] &= rule(&before, value);
+                    locals[local.index()] &= rule(&before, value);
                 }
                 false
             });
         }
-        if such == before {
-            return such;
+        if locals == before {
+            return locals;
         }
     }
 }
@@ -123,16 +124,16 @@ fn is_position(function: &Function, positions: &[bool], e: &Expr) -> bool {
 }
 
 /// Returns whether an `i64` is never negative, given the locals that are not.
-fn is_natural(function: &Function, natural: &[bool], e: &Expr) -> bool {
+fn is_non_negative(function: &Function, non_negative: &[bool], e: &Expr) -> bool {
     match e {
         Expr::Const(value) => value.to_i128().is_some_and(|v| v >= 0),
-        Expr::Local(local) => natural[local.index()],
+        Expr::Local(local) => non_negative[local.index()],
         Expr::Load { buffer, .. } => {
             let decl = &function.buffers[buffer.index()];
             decl.class == BufferClass::Index && matches!(decl.prim, Prim::U8 | Prim::U16 | Prim::U32)
         }
         Expr::Binary(BinaryOp::Min | BinaryOp::Max, a, b) | Expr::Select(_, a, b) => {
-            is_natural(function, natural, a) && is_natural(function, natural, b)
+            is_non_negative(function, non_negative, a) && is_non_negative(function, non_negative, b)
         }
         Expr::Cast(_, a) => matches!(function.prim_of(a), Prim::Bool | Prim::U8 | Prim::U16 | Prim::U32),
         _ => false,

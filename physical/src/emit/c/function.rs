@@ -1,17 +1,17 @@
 //! A function: its parameters, its variables, its entry.
 
-use super::expr::Exprs;
+use super::expr::ExprWriter;
 use super::facts::Facts;
 use super::helpers::Helpers;
-use super::names::{Names, room};
-use super::stmt::Stmts;
+use super::names::{Identifiers, capacity};
+use super::stmt::StmtWriter;
 use super::types::c_type;
 use crate::assembly::{BufferClass, BufferRole, Expr, Function, Stmt};
 use redpoll_logic::Prim;
 use std::fmt::Write;
 
 /// The entries of a function's tables that the body uses.
-pub(in crate::emit) struct Uses {
+pub(in crate::emit) struct TableUses {
     pub(in crate::emit) buffers: Vec<bool>,
     pub(in crate::emit) grown: Vec<bool>,
     pub(in crate::emit) params: Vec<bool>,
@@ -19,9 +19,9 @@ pub(in crate::emit) struct Uses {
     pub(in crate::emit) locals: Vec<bool>,
 }
 
-impl Uses {
-    pub(in crate::emit) fn of(function: &Function) -> Uses {
-        let mut uses = Uses {
+impl TableUses {
+    pub(in crate::emit) fn of(function: &Function) -> TableUses {
+        let mut uses = TableUses {
             buffers: vec![false; function.buffers.len()],
             grown: vec![false; function.buffers.len()],
             params: vec![false; function.params.len()],
@@ -59,7 +59,7 @@ impl Uses {
 /// Inputs are parameters of a separate function, so that the compiler relies on `restrict`. Owned
 /// buffers are plain variables, since sorting and growth change them from outside.
 pub(super) fn write(function: &Function, entry: &str, helpers: &mut Helpers, out: &mut String) {
-    let (names, uses) = (Names::new(function), Uses::of(function));
+    let (names, uses) = (Identifiers::new(function), TableUses::of(function));
     comment(function, &names, out);
     let inputs: Vec<usize> = (0..function.buffers.len())
         .filter(|k| function.buffers[*k].role == BufferRole::Input && uses.buffers[*k])
@@ -75,7 +75,7 @@ pub(super) fn write(function: &Function, entry: &str, helpers: &mut Helpers, out
             let _ = writeln!(out, "    {} *{name} = frame->buffers[{k}].data;", c_type(decl.prim));
         }
         if uses.grown[k] {
-            let _ = writeln!(out, "    int64_t {} = frame->buffers[{k}].len;", room(name));
+            let _ = writeln!(out, "    int64_t {} = frame->buffers[{k}].len;", capacity(name));
         }
     }
     for (k, name) in names.params.iter().enumerate().filter(|(k, _)| uses.params[*k]) {
@@ -85,8 +85,8 @@ pub(super) fn write(function: &Function, entry: &str, helpers: &mut Helpers, out
         let _ = writeln!(out, "    int64_t {} = frame->{field};", names.locals[local.index()]);
     }
     declare_locals(function, &names, &uses, out);
-    let exprs = Exprs { function, names: &names, helpers, facts: Facts::new(function), lane: None };
-    let mut stmts = Stmts { exprs, depth: 1, out: std::mem::take(out) };
+    let exprs = ExprWriter { function, names: &names, helpers, facts: Facts::new(function), lane: None };
+    let mut stmts = StmtWriter { exprs, depth: 1, out: std::mem::take(out) };
     stmts.block(&function.body);
     *out = stmts.out;
     if !matches!(function.body.last(), Some(Stmt::Return(_))) {
@@ -101,7 +101,7 @@ pub(super) fn write(function: &Function, entry: &str, helpers: &mut Helpers, out
 }
 
 /// Writes the tables of the function as a comment.
-pub(in crate::emit) fn comment(function: &Function, names: &Names, out: &mut String) {
+pub(in crate::emit) fn comment(function: &Function, names: &Identifiers, out: &mut String) {
     let _ = writeln!(out, "// {}", one_line(&function.name));
     for (k, decl) in function.buffers.iter().enumerate() {
         let role = if decl.role == BufferRole::Input { "input" } else { "owned" };
@@ -117,7 +117,7 @@ fn one_line(name: &str) -> String {
 }
 
 /// Declares the variables, grouped by type.
-pub(in crate::emit) fn declare_locals(function: &Function, names: &Names, uses: &Uses, out: &mut String) {
+pub(in crate::emit) fn declare_locals(function: &Function, names: &Identifiers, uses: &TableUses, out: &mut String) {
     let chunk = [function.chunk.0.index(), function.chunk.1.index()];
     for prim in Prim::ALL {
         let locals: Vec<&str> = function

@@ -55,20 +55,20 @@ impl Helpers {
             BinaryOp::Add => "add",
             BinaryOp::Sub => "sub",
             BinaryOp::Mul => "mul",
-            _ => unreachable!("C has the others"),
+            _ => unreachable!("C has the other operators"),
         };
         let dialect = self.dialect;
         self.add(format!("rp_{verb}_{prim}"), |name| {
             let ty = c_type(prim);
             let head = format!("static inline {ty} {name}({ty} a, {ty} b) {{\n");
-            let body = if prim.is_float() { float_choice(op, prim) } else { integer(op, prim, dialect) };
+            let body = if prim.is_float() { float_min_max(op, prim) } else { integer(op, prim, dialect) };
             format!("{}{head}{body}}}\n", comment(op, prim))
         })
     }
 
     /// Returns the name of the helper for the minimum or maximum of floats in a fold, where each
     /// step depends on the previous one.
-    pub(in crate::emit) fn folded_choice(&mut self, op: BinaryOp, prim: Prim) -> String {
+    pub(in crate::emit) fn fold_min_max(&mut self, op: BinaryOp, prim: Prim) -> String {
         if self.dialect == Dialect::Cuda {
             return self.binary(op, prim);
         }
@@ -78,8 +78,8 @@ impl Helpers {
             let (negate, sign) = if op == BinaryOp::Min { ("", "") } else { ("    a = -a, b = -b;\n", "-") };
             let before = if op == BinaryOp::Min { "<" } else { ">" };
             format!(
-                "{}// Zeros and NaN are rare or predicted; other numbers need one dependent instruction.\n\
-                 // Both values stay in vector registers; the bits of a union would leave them.\n\
+                "{}// Zeros and NaN are rare or predictable; other numbers take one dependent instruction.\n\
+                 // Both values stay in vector registers; a union would move them.\n\
                  static inline {ty} {name}({ty} a, {ty} b) {{\n    \
                  const _Bool plain = __builtin_islessgreater(b, 0) && !__builtin_isunordered(a, a);\n    \
                  if (!RP_UNLIKELY(!plain)) return a {before} b ? a : b;\n    \
@@ -98,7 +98,8 @@ impl Helpers {
         self.add(format!("rp_sub_from_zero_{prim}"), |name| {
             let ty = c_type(prim);
             format!(
-                "// 0 - 0 is 0. GCC 12 makes -x of it where it reads that x is never -0: not so of a parameter.\n\
+                "// 0 - 0 is 0. GCC 12 replaces 0 - x by -x if it can prove that x is never -0, which it cannot\n\
+                 // for a parameter.\n\
                  static inline {ty} {name}({ty} x) {{\n    return 0 - x;\n}}\n"
             )
         })
@@ -106,12 +107,12 @@ impl Helpers {
 
     /// Returns the name of the helper for the absolute value of a signed integer.
     pub(in crate::emit) fn abs(&mut self, prim: Prim) -> String {
-        let negated = negated(prim, self.dialect);
+        let negation = negation(prim, self.dialect);
         self.add(format!("rp_abs_{prim}"), |name| {
             let ty = c_type(prim);
             format!(
-                "// The least value is its own absolute value.\nstatic inline {ty} {name}({ty} a) {{\n    \
-                 return a < 0 ? {negated} : a;\n}}\n"
+                "// The smallest value is its own absolute value.\nstatic inline {ty} {name}({ty} a) {{\n    \
+                 return a < 0 ? {negation} : a;\n}}\n"
             )
         })
     }
@@ -119,10 +120,10 @@ impl Helpers {
     /// Returns the name of the helper for the negation of a signed integer, for dialects in which
     /// minus may overflow.
     pub(in crate::emit) fn neg(&mut self, prim: Prim) -> String {
-        let negated = negated(prim, self.dialect);
+        let negation = negation(prim, self.dialect);
         self.add(format!("rp_neg_{prim}"), |name| {
             let ty = c_type(prim);
-            format!("// The least value is its own negation.\nstatic inline {ty} {name}({ty} a) {{\n    return {negated};\n}}\n")
+            format!("// The smallest value is its own negation.\nstatic inline {ty} {name}({ty} a) {{\n    return {negation};\n}}\n")
         })
     }
 
@@ -136,7 +137,7 @@ impl Helpers {
                 _ => format!("__builtin_ctzll(({bits})a)"),
             };
             format!(
-                "// The width for 0, where the machine may do anything.\nstatic inline {ty} {name}({ty} a) {{\n    \
+                "// 0 gives the width; the instruction is undefined for 0.\nstatic inline {ty} {name}({ty} a) {{\n    \
                  return a == 0 ? {width} : ({ty})({count});\n}}\n"
             )
         })
@@ -153,13 +154,14 @@ impl Helpers {
             let (low, high) = (least(to), greatest(to));
             if dialect == Dialect::Cuda {
                 return format!(
-                    "// Towards zero; saturating; NaN to 0.\nstatic inline {ty} {name}({source} x) {{\n    \
+                    "// Rounds towards zero and saturates; NaN gives 0.\nstatic inline {ty} {name}({source} x) {{\n    \
                      return x != x ? 0 : {below} ? {low} : x >= {above} ? {high} : ({ty})x;\n}}\n"
                 );
             }
             format!(
-                "// Towards zero; saturating; NaN to 0. GCC 12 takes a cast there and back for trunc, which keeps the sign \
-                 of a zero:\n// it does not see through the empty instruction.\nstatic inline {ty} {name}({source} x) {{\n    \
+                "// Rounds towards zero and saturates; NaN gives 0. GCC 12 replaces a cast to an integer and back by trunc,\n\
+                 // which keeps the sign of a zero; the empty instruction prevents that.\n\
+                 static inline {ty} {name}({source} x) {{\n    \
                  {ty} y = x != x ? 0 : {below} ? {low} : x >= {above} ? {high} : ({ty})x;\n    \
                  __asm__(\"\" : \"+r\"(y));\n    return y;\n}}\n"
             )
@@ -190,7 +192,7 @@ pub(in crate::emit) fn math_index(function: MathFn, prim: Prim) -> usize {
 }
 
 /// Returns the text of the wrapping negation of `a`.
-fn negated(prim: Prim, dialect: Dialect) -> String {
+fn negation(prim: Prim, dialect: Dialect) -> String {
     match dialect {
         Dialect::C => "-a".into(),
         Dialect::Cuda => {
@@ -205,10 +207,10 @@ fn comment(op: BinaryOp, prim: Prim) -> &'static str {
         BinaryOp::Rem if prim.is_signed() => "// x % 0 = 0; MIN % -1 = 0.\n",
         BinaryOp::Div => "// x / 0 = 0.\n",
         BinaryOp::Rem => "// x % 0 = 0.\n",
-        BinaryOp::Shl => "// No bit is left of shifts by the width or more.\n",
-        BinaryOp::Shr => "// The sign is left of shifts by the width or more.\n",
-        BinaryOp::Min if prim.is_float() => "// NaN if either is; -0 < 0.\n",
-        BinaryOp::Max if prim.is_float() => "// NaN if either is; -0 < 0.\n",
+        BinaryOp::Shr if prim.is_signed() => "// Shifts by the width or more give 0 or -1, by the sign.\n",
+        BinaryOp::Shl | BinaryOp::Shr => "// Shifts by the width or more give 0.\n",
+        BinaryOp::Min if prim.is_float() => "// NaN if either operand is NaN; -0 < 0.\n",
+        BinaryOp::Max if prim.is_float() => "// NaN if either operand is NaN; -0 < 0.\n",
         BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => "// Wraps.\n",
         _ => "",
     }
@@ -217,7 +219,7 @@ fn comment(op: BinaryOp, prim: Prim) -> &'static str {
 fn integer(op: BinaryOp, prim: Prim, dialect: Dialect) -> String {
     let (ty, bits, signed) = (c_type(prim), prim.bits(), prim.is_signed());
     let (number, wide) = (unsigned(prim), if bits == 64 { "uint64_t" } else { "uint32_t" });
-    let negated = negated(prim, dialect);
+    let negation = negation(prim, dialect);
     let wrapped = |symbol: &str| format!("({ty})(({wide})a {symbol} ({wide})b)");
     let expr = match op {
         BinaryOp::Add => wrapped("+"),
@@ -226,7 +228,7 @@ fn integer(op: BinaryOp, prim: Prim, dialect: Dialect) -> String {
         BinaryOp::Min => "a < b ? a : b".to_owned(),
         BinaryOp::Max => "a > b ? a : b".to_owned(),
         // Division by -1 is a wrapping negation, for which the machine would trap.
-        BinaryOp::Div if signed => format!("b == 0 ? 0 : b == -1 ? {negated} : a / b"),
+        BinaryOp::Div if signed => format!("b == 0 ? 0 : b == -1 ? {negation} : a / b"),
         BinaryOp::Rem if signed => "b == 0 || b == -1 ? 0 : a % b".to_owned(),
         BinaryOp::Div => "b == 0 ? 0 : a / b".to_owned(),
         BinaryOp::Rem => "b == 0 ? 0 : a % b".to_owned(),
@@ -235,7 +237,7 @@ fn integer(op: BinaryOp, prim: Prim, dialect: Dialect) -> String {
         BinaryOp::Shl => format!("({number})b < {bits} ? ({ty})(({wide})a << b) : 0"),
         BinaryOp::Shr if signed => format!("({number})b < {bits} ? a >> b : a < 0 ? -1 : 0"),
         BinaryOp::Shr => format!("b < {bits} ? a >> b : 0"),
-        _ => unreachable!("C has the others"),
+        _ => unreachable!("C has the other operators"),
     };
     format!("    return {expr};\n")
 }
@@ -243,7 +245,7 @@ fn integer(op: BinaryOp, prim: Prim, dialect: Dialect) -> String {
 /// Returns the body of a minimum or maximum without a branch. Both orders of the comparison choose
 /// the same value except for zeros and NaN. There the bitwise `or` of the two is right: a zero with
 /// the sign of either, and a NaN of any bits.
-fn float_choice(op: BinaryOp, prim: Prim) -> String {
+fn float_min_max(op: BinaryOp, prim: Prim) -> String {
     let (ty, bits) = (c_type(prim), unsigned(prim));
     let least = |a: &str, b: &str| {
         format!(
@@ -255,6 +257,6 @@ fn float_choice(op: BinaryOp, prim: Prim) -> String {
         BinaryOp::Min => least("a", "b") + "    return x.value;\n",
         // The maximum is the negated minimum of the negated numbers.
         BinaryOp::Max => format!("    a = -a, b = -b;\n{}    return -x.value;\n", least("a", "b")),
-        _ => unreachable!("C has the others"),
+        _ => unreachable!("C has the other operators"),
     }
 }

@@ -32,6 +32,6 @@ pub(super) mod types;
 mod unit;
 
 pub use super::cache_folder::CacheFolder;
-pub use options::{Options, Uses};
+pub use options::{ToolchainCounters, ToolchainOptions};
 pub use toolchain::{Toolchain, stop_compilers};
 pub use unit::{emit, entry_name};

@@ -15,21 +15,21 @@ const RESERVED: &[&str] = &[
 const TYPES: &str = "_t";
 
 /// The identifiers of a function.
-pub(in crate::emit) struct Names {
+pub(in crate::emit) struct Identifiers {
     pub(in crate::emit) buffers: Vec<String>,
     pub(in crate::emit) params: Vec<String>,
     pub(in crate::emit) locals: Vec<String>,
 }
 
-impl Names {
-    /// Creates distinct identifiers. The names that [`room`], [`end`], [`lane`] and similar
+impl Identifiers {
+    /// Creates distinct identifiers. The names that [`capacity`], [`end`], [`lane`] and similar
     /// functions derive from them are distinct as well.
-    pub(in crate::emit) fn new(function: &Function) -> Names {
-        Names::beside(function, &[])
+    pub(in crate::emit) fn new(function: &Function) -> Identifiers {
+        Identifiers::avoiding(function, &[])
     }
 
     /// Creates identifiers that also differ from `words`.
-    pub(in crate::emit) fn beside(function: &Function, words: &[&str]) -> Names {
+    pub(in crate::emit) fn avoiding(function: &Function, words: &[&str]) -> Identifiers {
         let mut taken: HashSet<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let mut all = |names: &mut dyn Iterator<Item = &str>| {
             // Unnamed entries are named by their index in the table.
@@ -38,7 +38,7 @@ impl Names {
             };
             names.enumerate().map(name).collect()
         };
-        Names {
+        Identifiers {
             buffers: all(&mut function.buffers.iter().map(|b| b.name.as_str())),
             params: all(&mut function.params.iter().map(String::as_str)),
             locals: all(&mut function.locals.iter().map(|l| l.name.as_str())),
@@ -48,8 +48,8 @@ impl Names {
 
 /// Returns the variable for the capacity of a buffer in elements, which the macro `RP_GROW` uses as
 /// well. Two adjacent underscores occur in derived names only.
-pub(in crate::emit) fn room(buffer: &str) -> String {
-    format!("{buffer}__room")
+pub(in crate::emit) fn capacity(buffer: &str) -> String {
+    format!("{buffer}__capacity")
 }
 
 /// Returns the variable for the window of a buffer.
@@ -57,9 +57,9 @@ pub(in crate::emit) fn window(buffer: &str) -> String {
     format!("{buffer}__window")
 }
 
-/// Returns the variable for the number of elements that growth of a buffer asked for.
-pub(in crate::emit) fn asked(buffer: &str) -> String {
-    format!("{buffer}__asked")
+/// Returns the variable for the number of elements that growth of a buffer requested.
+pub(in crate::emit) fn requested(buffer: &str) -> String {
+    format!("{buffer}__requested")
 }
 
 /// Returns the variable for the length of a window's share of the memory of a block.
@@ -78,8 +78,8 @@ pub(in crate::emit) fn end(var: &str) -> String {
 }
 
 /// Returns the variable for the end of the full rounds of a lane fold.
-pub(in crate::emit) fn whole(var: &str) -> String {
-    format!("{var}__whole")
+pub(in crate::emit) fn full_end(var: &str) -> String {
+    format!("{var}__full_end")
 }
 
 /// Returns the variable for the number of elements after the full rounds of a lane fold.

@@ -1,12 +1,12 @@
 //! The options and the counters of a toolchain.
 
-use crate::emit::cache_folder::{CacheFolder, MOST_BYTES};
+use crate::emit::cache_folder::{CacheFolder, MAX_CACHE_BYTES};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// The options of a toolchain.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ToolchainOptions {
     /// The compiler; `None` for the compiler named by `CC`, or the usual one.
     pub compiler: Option<PathBuf>,
     /// The cache on disk.
@@ -17,12 +17,12 @@ pub struct Options {
     pub compiler_time: Duration,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for ToolchainOptions {
+    fn default() -> ToolchainOptions {
+        ToolchainOptions {
             compiler: None,
             cache: CacheFolder::User,
-            cache_bytes: MOST_BYTES,
+            cache_bytes: MAX_CACHE_BYTES,
             compiler_time: Duration::from_secs(120),
         }
     }
@@ -30,7 +30,7 @@ impl Default for Options {
 
 /// Counters of a toolchain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Uses {
+pub struct ToolchainCounters {
     /// Libraries found in memory.
     pub memory: u64,
     /// Libraries found on disk.

@@ -1,19 +1,19 @@
 //! Statements.
 
-use super::expr::Exprs;
-use super::names::{end, from, lane, rest, whole};
+use super::expr::ExprWriter;
+use super::names::{end, from, full_end, lane, rest};
 use super::types::{Typing, c_type, literal};
 use crate::assembly::{BinaryOp, Buffer, Expr, LaneFold, Local, Status, Stmt};
 use std::fmt::Write;
 
 /// A writer of the statements of a function.
-pub(in crate::emit) struct Stmts<'a> {
-    pub(in crate::emit) exprs: Exprs<'a>,
+pub(in crate::emit) struct StmtWriter<'a> {
+    pub(in crate::emit) exprs: ExprWriter<'a>,
     pub(in crate::emit) depth: usize,
     pub(in crate::emit) out: String,
 }
 
-impl Stmts<'_> {
+impl StmtWriter<'_> {
     pub(in crate::emit) fn block(&mut self, stmts: &[Stmt]) {
         for stmt in stmts {
             self.stmt(stmt);
@@ -46,12 +46,12 @@ impl Stmts<'_> {
             }
             Stmt::If { cond, then, other } => {
                 let cond = self.exprs.value(cond);
-                let known = self.exprs.facts.clone();
+                let facts = self.exprs.facts.clone();
                 self.nest(&format!("if ({cond})"), |s| s.block(then));
-                self.exprs.facts = known.clone();
+                self.exprs.facts = facts.clone();
                 if !other.is_empty() {
                     self.nest("} else", |s| s.block(other));
-                    self.exprs.facts = known;
+                    self.exprs.facts = facts;
                 }
                 self.line("}");
                 self.exprs.facts.forget_assigned(then);
@@ -59,10 +59,10 @@ impl Stmts<'_> {
             }
             Stmt::While { cond, body } => {
                 self.exprs.facts.forget_assigned(body);
-                let known = self.exprs.facts.clone();
+                let facts = self.exprs.facts.clone();
                 let cond = self.exprs.condition(cond);
                 self.nest(&format!("while ({cond})"), |s| s.rounds(body));
-                self.exprs.facts = known;
+                self.exprs.facts = facts;
                 self.line("}");
             }
             Stmt::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body),
@@ -98,7 +98,7 @@ impl Stmts<'_> {
     }
 
     pub(in crate::emit) fn assign(&mut self, local: Local, value: &Expr) {
-        let (name, text) = (self.local(local), self.exprs.assigned(local, value));
+        let (name, text) = (self.local(local), self.exprs.assignment(local, value));
         self.line(&format!("{name} = {text};"));
         self.exprs.facts.assign(self.exprs.function, local, value);
     }
@@ -109,22 +109,22 @@ impl Stmts<'_> {
     fn for_loop(&mut self, var: Local, (lo, hi): (&Expr, &Expr), body: &[Stmt]) {
         let name = self.local(var);
         let (mut start, mut bound) = (self.exprs.value(lo), self.exprs.bound(hi));
-        let mut kept = Vec::new();
+        let mut declarations = Vec::new();
         if lo.mentions(var) {
-            kept.push(format!("{} = {start}", from(&name)));
+            declarations.push(format!("{} = {start}", from(&name)));
             start = from(&name);
         }
-        if hi.mentions(var) || !stays(hi, body) {
-            kept.push(format!("{} = {bound}", end(&name)));
+        if hi.mentions(var) || !is_invariant(hi, body) {
+            declarations.push(format!("{} = {bound}", end(&name)));
             bound = end(&name);
         }
-        kept.push(format!("{name} = {start}"));
-        let head = format!("for (int64_t {}; {name} < {bound}; {name}++)", kept.join(", "));
+        declarations.push(format!("{name} = {start}"));
+        let head = format!("for (int64_t {}; {name} < {bound}; {name}++)", declarations.join(", "));
         self.exprs.facts.forget_assigned(body);
         self.exprs.facts.forget(var);
-        let known = self.exprs.facts.clone();
+        let facts = self.exprs.facts.clone();
         self.nest(&head, |s| s.rounds(body));
-        self.exprs.facts = known;
+        self.exprs.facts = facts;
         self.line("}");
     }
 
@@ -144,7 +144,7 @@ impl Stmts<'_> {
         let (var, acc) = (self.local(fold.var), self.local(fold.acc));
         let prim = self.exprs.function.locals[fold.acc.index()].prim;
         let names: Vec<String> = (0..usize::from(fold.lanes)).map(|k| lane(&acc, k)).collect();
-        let (end, whole, rest) = (end(&var), whole(&var), rest(&var));
+        let (end, full_end, rest) = (end(&var), full_end(&var), rest(&var));
         let (lo, hi) = (self.exprs.value(&fold.lo), self.exprs.value(&fold.hi));
         self.exprs.facts.forget(fold.var);
         self.exprs.facts.forget(fold.acc);
@@ -159,9 +159,9 @@ impl Stmts<'_> {
         self.line(&format!("const int64_t {from} = {lo}, {end} = {hi};"));
         let mask = fold.lanes - 1;
         self.line(&format!("const int64_t {rest} = {from} < {end} ? ({end} - {from}) & {mask} : 0;"));
-        self.line(&format!("const int64_t {whole} = {from} < {end} ? {end} - {rest} : {from};"));
+        self.line(&format!("const int64_t {full_end} = {from} < {end} ? {end} - {rest} : {from};"));
         self.line(&format!("int64_t {var} = {from};"));
-        self.nest(&format!("for (; {var} != {whole}; {var} += {})", fold.lanes), |s| {
+        self.nest(&format!("for (; {var} != {full_end}; {var} += {})", fold.lanes), |s| {
             names.iter().enumerate().for_each(|(k, name)| s.fold_lane(fold, k, name, ""));
         });
         self.line("}");
@@ -201,7 +201,7 @@ pub(in crate::emit) fn status_name(status: Status) -> String {
 
 /// Returns whether an expression is invariant in a loop: constants, parameters, and locals that the
 /// body does not assign.
-pub(in crate::emit) fn stays(e: &Expr, body: &[Stmt]) -> bool {
+pub(in crate::emit) fn is_invariant(e: &Expr, body: &[Stmt]) -> bool {
     let mut assigned = Vec::new();
     body.iter().for_each(|s| s.for_each_assigned(&mut |local| assigned.push(local)));
     is_simple(e)

@@ -22,15 +22,16 @@ pub(super) const HEAD: &str = "\
 #define RP_UNLIKELY(condition) __builtin_expect(condition, 0)
 #define RP_NOINLINE __attribute__((noinline))
 
-// Grows a buffer to a number of elements, which may move it; without memory the kernel ends.
+// Grows a buffer to a number of elements, which may move it. If memory is exhausted, the kernel
+// ends.
 #define RP_GROW(buffer, number, length)                                                        \\
     do {                                                                                       \\
         const int64_t rp_length = length;                                                      \\
-        if (RP_UNLIKELY(rp_length > buffer##__room)) {                                         \\
+        if (RP_UNLIKELY(rp_length > buffer##__capacity)) {                                     \\
             const int32_t status = frame->callbacks->grow(frame->host, number, rp_length);     \\
             if (status) return status;                                                         \\
             buffer = frame->buffers[number].data;                                              \\
-            buffer##__room = frame->buffers[number].len;                                       \\
+            buffer##__capacity = frame->buffers[number].len;                                   \\
         }                                                                                      \\
     } while (0)
 
@@ -45,9 +46,9 @@ pub(super) const HEAD: &str = "\
     do {                                                                                       \\
         frame->callbacks->swap(frame->host, a_number, b_number);                               \\
         a = frame->buffers[a_number].data;                                                     \\
-        a##__room = frame->buffers[a_number].len;                                              \\
+        a##__capacity = frame->buffers[a_number].len;                                          \\
         b = frame->buffers[b_number].data;                                                     \\
-        b##__room = frame->buffers[b_number].len;                                              \\
+        b##__capacity = frame->buffers[b_number].len;                                          \\
     } while (0)
 
 typedef struct {

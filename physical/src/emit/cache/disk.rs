@@ -11,7 +11,7 @@
 //! of that kind and belong to this user. Code that other users could have written is not loaded:
 //! folder, entry and file must belong to this user and must not be writable by others.
 
-use super::owner::{RANDOM, Trust, make_private, private_file, private_folder, trust};
+use super::ownership::{RANDOM_LETTERS, Requirement, check_ownership, make_private, private_file, private_folder};
 use super::{is_checksum, is_key};
 use std::fs;
 use std::io;
@@ -21,13 +21,13 @@ use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 /// Prefix of the names of folders that compilations work in.
-const WORK: &str = "redpoll-work-";
+const WORK_PREFIX: &str = "redpoll-work-";
 /// Age from which the folder of a killed compilation is removed.
-const STALE: Duration = Duration::from_secs(3600);
+const STALE_AGE: Duration = Duration::from_secs(3600);
 
 /// A folder of entries.
 #[derive(Debug)]
-pub(in crate::emit) struct Disk {
+pub(in crate::emit) struct DiskCache {
     folder: PathBuf,
     limit: u64,
     /// The reason why an entry was first refused.
@@ -35,32 +35,32 @@ pub(in crate::emit) struct Disk {
 }
 
 /// An entry, for the removal of the least recently used ones.
-struct Entry {
+struct DiskEntry {
     path: PathBuf,
     bytes: u64,
     used: SystemTime,
 }
 
-impl Disk {
+impl DiskCache {
     /// Opens the cache in a folder, which is created if absent, with a limit of `limit` bytes.
     ///
     /// # Errors
     /// The reason why the folder cannot be used: it cannot be created, it belongs to another user,
     /// or others can write to it.
-    pub(in crate::emit) fn open(folder: &Path, limit: u64) -> Result<Disk, String> {
-        let named = |e: io::Error| format!("the cache folder {} cannot be used: {e}", folder.display());
-        make_private(folder).map_err(named)?;
-        trust(folder, Trust::Folder).map_err(named)?;
-        Ok(Disk { folder: folder.to_owned(), limit, refused: OnceLock::new() })
+    pub(in crate::emit) fn open(folder: &Path, limit: u64) -> Result<DiskCache, String> {
+        let error = |e: io::Error| format!("the cache folder {} cannot be used: {e}", folder.display());
+        make_private(folder).map_err(error)?;
+        check_ownership(folder, Requirement::PrivateFolder).map_err(error)?;
+        Ok(DiskCache { folder: folder.to_owned(), limit, refused: OnceLock::new() })
     }
 
     /// Creates a folder to compile in, from which a library can be renamed into the cache.
     pub(in crate::emit) fn work_folder(&self) -> io::Result<TempDir> {
-        private_folder(WORK, &self.folder)
+        private_folder(WORK_PREFIX, &self.folder)
     }
 
     /// Returns the reason why an existing entry was refused.
-    pub(in crate::emit) fn refused(&self) -> Option<&str> {
+    pub(in crate::emit) fn refused_entry(&self) -> Option<&str> {
         self.refused.get().map(String::as_str)
     }
 
@@ -68,13 +68,13 @@ impl Disk {
     pub(in crate::emit) fn find(&self, key: &str) -> Option<PathBuf> {
         let entry = self.folder.join(key);
         fs::symlink_metadata(&entry).ok()?;
-        trust(&entry, Trust::Folder).map_err(|e| self.refuse(&entry, &e)).ok()?;
+        check_ownership(&entry, Requirement::PrivateFolder).map_err(|e| self.refuse(&entry, &e)).ok()?;
         for path in files(&entry) {
-            if trust(&path, Trust::File).map_err(|e| self.refuse(&path, &e)).is_err() {
+            if check_ownership(&path, Requirement::PrivateFile).map_err(|e| self.refuse(&path, &e)).is_err() {
                 continue;
             }
-            let whole = fs::read(&path).is_ok_and(|bytes| path.file_name() == Some(file_name(&bytes).as_ref()));
-            if whole {
+            let is_intact = fs::read(&path).is_ok_and(|bytes| path.file_name() == Some(file_name(&bytes).as_ref()));
+            if is_intact {
                 // Records the time of the last use; a failure is harmless.
                 let _ = fs::File::open(&entry).and_then(|f| f.set_modified(SystemTime::now()));
                 return Some(path);
@@ -84,8 +84,8 @@ impl Disk {
         None
     }
 
-    fn refuse(&self, path: &Path, why: &io::Error) {
-        let _ = self.refused.set(format!("{} in the cache of kernels is not used: {why}", path.display()));
+    fn refuse(&self, path: &Path, reason: &io::Error) {
+        let _ = self.refused.set(format!("the entry {} of the cache of kernels is not used: {reason}", path.display()));
     }
 
     /// Moves a library into the cache and returns its new path. Of two concurrent moves the later
@@ -94,12 +94,12 @@ impl Disk {
     /// # Errors
     /// The error of the file system, or the reason why an existing entry of that name is not
     /// trusted.
-    pub(in crate::emit) fn keep(&self, key: &str, library: &Path) -> io::Result<PathBuf> {
-        debug_assert!(is_key(key), "{key} is not recognized as a key");
+    pub(in crate::emit) fn insert(&self, key: &str, library: &Path) -> io::Result<PathBuf> {
+        debug_assert!(is_key(key), "{key} is not a key");
         let entry = self.folder.join(key);
         let target = entry.join(file_name(&fs::read(library)?));
         make_private(&entry)?;
-        trust(&entry, Trust::Folder)?;
+        check_ownership(&entry, Requirement::PrivateFolder)?;
         private_file(library)?;
         fs::rename(library, &target)?;
         self.shrink();
@@ -107,18 +107,18 @@ impl Disk {
     }
 
     /// Returns the text noted under a key, if there is an intact one.
-    pub(in crate::emit) fn note(&self, key: &str) -> Option<String> {
+    pub(in crate::emit) fn read_note(&self, key: &str) -> Option<String> {
         fs::read_to_string(self.find(key)?).ok()
     }
 
     /// Notes a text under a key, replacing an earlier one.
-    pub(in crate::emit) fn keep_note(&self, key: &str, text: &str) -> io::Result<()> {
+    pub(in crate::emit) fn write_note(&self, key: &str, text: &str) -> io::Result<()> {
         let work = self.work_folder()?;
         let file = work.path().join("note");
         fs::write(&file, text)?;
         // A reader finds nothing until the new note is in place.
         remove(&self.folder.join(key));
-        self.keep(key, &file).map(drop)
+        self.insert(key, &file).map(drop)
     }
 
     /// Removes stale work folders. If the limit is exceeded, also removes the least recently used
@@ -130,19 +130,19 @@ impl Disk {
         for found in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let (path, name) = (found.path(), found.file_name());
             let name = name.to_string_lossy();
-            let work = name.strip_prefix(WORK).is_some_and(is_random);
-            if !work && !is_key(&name) || trust(&path, Trust::Owned).is_err() {
+            let is_work_folder = name.strip_prefix(WORK_PREFIX).is_some_and(is_random);
+            if !is_work_folder && !is_key(&name) || check_ownership(&path, Requirement::Owned).is_err() {
                 continue;
             }
             let Ok(used) = found.metadata().and_then(|m| m.modified()) else { continue };
-            if work {
-                if now.duration_since(used).is_ok_and(|age| age > STALE) {
+            if is_work_folder {
+                if now.duration_since(used).is_ok_and(|age| age > STALE_AGE) {
                     let _ = fs::remove_dir_all(&path);
                 }
                 continue;
             }
             let bytes = files(&path).filter_map(|file| fs::metadata(file).ok()).map(|m| m.len()).sum();
-            entries.push(Entry { path, bytes, used });
+            entries.push(DiskEntry { path, bytes, used });
         }
         let mut total: u64 = entries.iter().map(|e| e.bytes).sum();
         if total <= self.limit {
@@ -161,19 +161,21 @@ impl Disk {
 
 /// Returns whether `end` has the form of the random end of a work folder's name.
 fn is_random(end: &str) -> bool {
-    end.len() == RANDOM && end.bytes().all(|b| b.is_ascii_alphanumeric())
+    end.len() == RANDOM_LETTERS && end.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
 /// Returns the files of an entry, skipping anything else in its folder.
 fn files(entry: &Path) -> impl Iterator<Item = PathBuf> {
-    let ours = |name: &str| name.strip_suffix(std::env::consts::DLL_SUFFIX).is_some_and(is_checksum);
+    let is_own = |name: &str| name.strip_suffix(std::env::consts::DLL_SUFFIX).is_some_and(is_checksum);
     let found = fs::read_dir(entry).into_iter().flatten().flatten();
-    found.filter(move |f| f.file_name().to_str().is_some_and(ours)).map(|f| f.path())
+    found.filter(move |f| f.file_name().to_str().is_some_and(is_own)).map(|f| f.path())
 }
 
 /// Removes the entry's own files, and its folder if nothing else is in it.
 fn remove(entry: &Path) {
-    files(entry).filter(|file| trust(file, Trust::Owned).is_ok()).for_each(|file| drop(fs::remove_file(file)));
+    files(entry)
+        .filter(|file| check_ownership(file, Requirement::Owned).is_ok())
+        .for_each(|file| drop(fs::remove_file(file)));
     // The folder stays if anything else is left in it.
     let _ = fs::remove_dir(entry);
 }

@@ -1,25 +1,25 @@
 //! Storage of compiled kernels between processes, for all compilers.
 
 mod disk;
-mod owner;
+mod ownership;
 #[cfg(test)]
 mod tests;
 
-pub(super) use disk::Disk;
-pub(super) use owner::private_folder;
+pub(super) use disk::DiskCache;
+pub(super) use ownership::private_folder;
 
 use super::cache_folder::CacheFolder;
 use std::path::PathBuf;
 
 /// Opens the cache on disk, of at most `limit` bytes; the error is the reason why the folder cannot
 /// be used. Returns `None` if there is to be no cache.
-pub(super) fn open(cache: &CacheFolder, limit: u64) -> Option<Result<Disk, String>> {
-    Some(folder(cache)?.and_then(|folder| Disk::open(&folder, limit)))
+pub(super) fn open(cache: &CacheFolder, limit: u64) -> Option<Result<DiskCache, String>> {
+    Some(folder(cache)?.and_then(|folder| DiskCache::open(&folder, limit)))
 }
 
 /// The kind of an entry, which determines the prefix of its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum EntryKind {
     /// A library of kernels.
     Kernels,
     /// A note on a C compiler.
@@ -29,23 +29,24 @@ pub(super) enum Kind {
 }
 
 /// The kinds with the prefixes of their entries' names.
-const KINDS: [(Kind, &str); 3] = [(Kind::Kernels, "kernels-"), (Kind::Compiler, "compiler-"), (Kind::Ptx, "ptx-")];
+const ENTRY_KINDS: [(EntryKind, &str); 3] =
+    [(EntryKind::Kernels, "kernels-"), (EntryKind::Compiler, "compiler-"), (EntryKind::Ptx, "ptx-")];
 
 /// Returns the key of the result that this version of the crate computes from some texts.
-pub(super) fn key<const N: usize>(kind: Kind, texts: [&str; N]) -> String {
+pub(super) fn key<const N: usize>(kind: EntryKind, texts: [&str; N]) -> String {
     let mut hash = blake3::Hasher::new();
     for text in [env!("CARGO_PKG_VERSION")].iter().chain(&texts) {
         hash.update(&(text.len() as u64).to_le_bytes());
         hash.update(text.as_bytes());
     }
-    let (_, prefix) = KINDS.iter().find(|(known, _)| *known == kind).expect("all kinds are listed");
+    let (_, prefix) = ENTRY_KINDS.iter().find(|(other, _)| *other == kind).expect("all kinds are listed");
     format!("{prefix}{}", hash.finalize().to_hex())
 }
 
 /// Returns whether `name` is the name of an entry. Earlier versions named libraries by the hash
 /// alone.
 fn is_key(name: &str) -> bool {
-    let hash = KINDS.iter().find_map(|(_, prefix)| name.strip_prefix(prefix)).unwrap_or(name);
+    let hash = ENTRY_KINDS.iter().find_map(|(_, prefix)| name.strip_prefix(prefix)).unwrap_or(name);
     is_checksum(hash)
 }
 
@@ -66,7 +67,9 @@ fn folder(cache: &CacheFolder) -> Option<Result<PathBuf, String>> {
                 use etcetera::BaseStrategy;
                 let base = etcetera::choose_base_strategy();
                 let folder = base.map(|b| b.cache_dir().join("redpoll").join("kernels"));
-                Some(folder.map_err(|e| format!("there is no cache folder: {e}")))
+                Some(folder.map_err(|e| {
+                    format!("this user has no cache folder: {e}; set REDPOLL_CACHE to a folder, or to `off`")
+                }))
             }
         },
     }

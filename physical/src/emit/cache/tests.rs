@@ -1,20 +1,20 @@
 //! The cache loads, removes and changes its own files only.
 
-use super::{Disk, Kind, key};
+use super::{DiskCache, EntryKind, key};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// Stores a library under the key of a text, with bytes that depend on the text.
-fn keep(disk: &Disk, text: &str) -> PathBuf {
+fn keep(disk: &DiskCache, text: &str) -> PathBuf {
     let work = disk.work_folder().unwrap();
     let library = work.path().join("library");
     fs::write(&library, text.repeat(100)).unwrap();
-    disk.keep(&key(Kind::Kernels, [text]), &library).unwrap()
+    disk.insert(&key(EntryKind::Kernels, [text]), &library).unwrap()
 }
 
-fn found(disk: &Disk, text: &str) -> bool {
-    disk.find(&key(Kind::Kernels, [text])).is_some()
+fn found(disk: &DiskCache, text: &str) -> bool {
+    disk.find(&key(EntryKind::Kernels, [text])).is_some()
 }
 
 /// Lists everything below a folder, with its modes.
@@ -54,7 +54,7 @@ fn other_things_in_the_folder_stay() {
     kinds.iter().chain([&old_work]).for_each(|name| age(&folder.path().join(name)));
     let before = listing(folder.path());
 
-    let disk = Disk::open(folder.path(), 1000).unwrap();
+    let disk = DiskCache::open(folder.path(), 1000).unwrap();
     // A foreign file in an entry.
     let entry = keep(&disk, "a").parent().unwrap().to_owned();
     fs::write(entry.join("notes"), "mine").unwrap();
@@ -62,7 +62,7 @@ fn other_things_in_the_folder_stay() {
     for text in ["b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"] {
         keep(&disk, text);
     }
-    assert!(found(&disk, "l") && !found(&disk, "a"), "the cache is shrunk");
+    assert!(found(&disk, "l") && !found(&disk, "a"), "the cache was not shrunk");
     assert_eq!(fs::read_to_string(entry.join("notes")).unwrap(), "mine");
     let after = listing(folder.path());
     let lost: Vec<_> = before.iter().filter(|line| !after.contains(line)).collect();
@@ -74,23 +74,23 @@ fn other_things_in_the_folder_stay() {
 /// Code that others may have written is not loaded.
 #[cfg(unix)]
 #[test]
-fn what_others_can_write_is_not_used() {
+fn entries_writable_by_others_are_not_used() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
     let chmod = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let disk = Disk::open(folder.path(), 1 << 20).unwrap();
+    let disk = DiskCache::open(folder.path(), 1 << 20).unwrap();
     let library = keep(&disk, "a");
     let entry = library.parent().unwrap();
-    assert!(found(&disk, "a") && disk.refused().is_none());
+    assert!(found(&disk, "a") && disk.refused_entry().is_none());
     assert_eq!(
         (fs::metadata(entry).unwrap().mode() & 0o777, fs::metadata(&library).unwrap().mode() & 0o777),
         (0o700, 0o600)
     );
 
     let refused = || {
-        let disk = Disk::open(folder.path(), 1 << 20).unwrap();
+        let disk = DiskCache::open(folder.path(), 1 << 20).unwrap();
         assert!(!found(&disk, "a"));
-        disk.refused().unwrap().to_owned()
+        disk.refused_entry().unwrap().to_owned()
     };
     for mode in [0o720, 0o702, 0o1777] {
         chmod(entry, mode);
@@ -100,12 +100,12 @@ fn what_others_can_write_is_not_used() {
     chmod(&library, 0o606);
     assert!(refused().contains("others can write to it"), "{}", refused());
     chmod(&library, 0o644);
-    assert!(found(&disk, "a"), "to be read by others does no harm");
+    assert!(found(&disk, "a"), "read access of others is harmless");
     if rustix::process::geteuid().is_root() {
         for path in [entry, &library] {
             chown(path, Some(12345), None).unwrap();
             assert!(refused().contains("it belongs to user 12345"), "{}", refused());
-            assert!(library.exists(), "it is not ours to remove");
+            assert!(library.exists(), "files of other users stay");
             chown(path, Some(0), None).unwrap();
         }
     }
@@ -114,11 +114,11 @@ fn what_others_can_write_is_not_used() {
     let moved = elsewhere.path().join("entry");
     fs::rename(entry, &moved).unwrap();
     symlink(&moved, entry).unwrap();
-    assert!(refused().contains("it is no folder"), "{}", refused());
+    assert!(refused().contains("it is not a folder"), "{}", refused());
 
     for mode in [0o777, 0o1777, 0o770] {
         chmod(folder.path(), mode);
-        let fault = Disk::open(folder.path(), 1 << 20).unwrap_err();
+        let fault = DiskCache::open(folder.path(), 1 << 20).unwrap_err();
         assert!(fault.contains("others can write to it"), "{fault}");
         assert_eq!(fs::metadata(folder.path()).unwrap().mode() & 0o7777, mode, "the mode stays");
     }

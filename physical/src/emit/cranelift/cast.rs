@@ -1,10 +1,10 @@
 //! The total casts of `Scalar::cast`.
 
-use super::function::{Emitter, register};
+use super::function::{FunctionEmitter, register};
 use cranelift::prelude::{FloatCC, InstBuilder, IntCC, Value, types};
 use redpoll_logic::{Prim, Scalar};
 
-impl Emitter<'_> {
+impl FunctionEmitter<'_> {
     /// Casts a register.
     pub(super) fn cast(&mut self, from: Prim, to: Prim, a: Value) -> Value {
         match (from, to) {

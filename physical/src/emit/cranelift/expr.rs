@@ -1,6 +1,6 @@
 //! Expressions.
 
-use super::function::{Emitter, register};
+use super::function::{FunctionEmitter, register};
 use crate::assembly::{BinaryOp, Buffer, BufferClass, CompareOp, Expr, MathFn, UnaryOp};
 use cranelift::codegen::ir::{InstructionData, Opcode};
 use cranelift::prelude::{AbiParam, FloatCC, InstBuilder, IntCC, Signature, Value, types};
@@ -9,13 +9,13 @@ use redpoll_logic::{Prim, Scalar};
 /// A position as a sum: the part that is invariant in the innermost loop, the part that varies, and
 /// a constant.
 #[derive(Default)]
-struct Sum {
-    fixed: Option<Value>,
-    moving: Option<Value>,
+struct AddressSum {
+    invariant: Option<Value>,
+    varying: Option<Value>,
     constant: i64,
 }
 
-impl Emitter<'_> {
+impl FunctionEmitter<'_> {
     /// Writes an expression; returns its value.
     pub(super) fn expr(&mut self, expr: &Expr) -> Value {
         match expr {
@@ -41,7 +41,7 @@ impl Emitter<'_> {
                     (BinaryOp::Add, Expr::Cast(_, flag))
                         if prim.is_int() && self.function.prim_of(flag) == Prim::Bool =>
                     {
-                        self.count(x, flag)
+                        self.add_flag(x, flag)
                     }
                     (BinaryOp::Div | BinaryOp::Rem, Expr::Const(by)) if prim.is_int() => {
                         self.divide_by_constant(*op, prim, x, by)
@@ -113,10 +113,10 @@ impl Emitter<'_> {
     pub(super) fn address(&mut self, buffer: Buffer, at: &Expr) -> (Value, i32) {
         let size = self.function.buffers[buffer.index()].prim.bytes() as i64;
         let shift = i64::from(size.trailing_zeros());
-        let mut sum = Sum::default();
-        self.sum(at, &mut sum);
+        let mut sum = AddressSum::default();
+        self.add_terms(at, &mut sum);
         let mut address = self.base(buffer);
-        for part in [sum.fixed, sum.moving].into_iter().flatten() {
+        for part in [sum.invariant, sum.varying].into_iter().flatten() {
             let bytes = if shift == 0 { part } else { self.builder.ins().ishl_imm_u(part, shift) };
             address = self.builder.ins().iadd(address, bytes);
         }
@@ -130,33 +130,33 @@ impl Emitter<'_> {
         }
     }
 
-    fn sum(&mut self, expr: &Expr, sum: &mut Sum) {
+    fn add_terms(&mut self, expr: &Expr, sum: &mut AddressSum) {
         match expr {
             Expr::Const(Scalar::I64(c)) => sum.constant = sum.constant.wrapping_add(*c),
             Expr::Binary(BinaryOp::Add, a, b) => {
-                self.sum(a, sum);
-                self.sum(b, sum);
+                self.add_terms(a, sum);
+                self.add_terms(b, sum);
             }
             Expr::Binary(BinaryOp::Sub, a, b) if matches!(**b, Expr::Const(Scalar::I64(_))) => {
-                self.sum(a, sum);
+                self.add_terms(a, sum);
                 if let Expr::Const(Scalar::I64(c)) = **b {
                     sum.constant = sum.constant.wrapping_sub(c);
                 }
             }
             Expr::Local(local) if self.lane.is_some_and(|(var, ..)| var == *local) => {
-                let (_, base, offset) = self.lane.expect("tested in the guard");
+                let (_, base, offset) = self.lane.expect("the guard tests it");
                 sum.constant = sum.constant.wrapping_add(offset);
-                self.add(&mut sum.moving, base);
+                self.add_term(&mut sum.varying, base);
             }
             _ => {
-                let fixed = self.is_fixed(expr);
+                let is_invariant = self.is_invariant(expr);
                 let value = self.expr(expr);
-                self.add(if fixed { &mut sum.fixed } else { &mut sum.moving }, value);
+                self.add_term(if is_invariant { &mut sum.invariant } else { &mut sum.varying }, value);
             }
         }
     }
 
-    fn add(&mut self, part: &mut Option<Value>, value: Value) {
+    fn add_term(&mut self, part: &mut Option<Value>, value: Value) {
         *part = Some(match *part {
             Some(other) => self.builder.ins().iadd(other, value),
             None => value,
@@ -164,7 +164,7 @@ impl Emitter<'_> {
     }
 
     /// Returns whether an expression is invariant in the innermost loop; loads count as varying.
-    fn is_fixed(&self, expr: &Expr) -> bool {
+    fn is_invariant(&self, expr: &Expr) -> bool {
         let Some(assigned) = self.scopes.last() else {
             return false;
         };
@@ -187,7 +187,7 @@ impl Emitter<'_> {
                 UnaryOp::Trunc => ins.trunc(a),
                 UnaryOp::Round => ins.nearest(a),
                 UnaryOp::Not | UnaryOp::TrailingZeros | UnaryOp::LeadingZeros => {
-                    unreachable!("the verifier admits no bits of floats")
+                    unreachable!("the verifier admits bit operators on integers only")
                 }
             };
         }
@@ -215,11 +215,13 @@ impl Emitter<'_> {
                 Div => ins.fdiv(a, b),
                 Min => ins.fmin(a, b),
                 Max => ins.fmax(a, b),
-                Rem | And | Or | Xor | Shl | Shr => unreachable!("the verifier admits them on integers only"),
+                Rem | And | Or | Xor | Shl | Shr => {
+                    unreachable!("the verifier admits these operators on integers only")
+                }
             };
         }
         if op == And
-            && let Some((x, y)) = self.both_ways(a, b)
+            && let Some((x, y)) = self.as_equality(a, b)
         {
             return self.builder.ins().icmp(IntCC::Equal, x, y);
         }
@@ -325,9 +327,9 @@ impl Emitter<'_> {
             return self.builder.ins().fcmp(code, a, b);
         }
         if op == CompareOp::Eq
-            && let Some((least, other)) = self.smaller_than(a, b).or_else(|| self.smaller_than(b, a))
+            && let Some((x, y)) = self.as_at_most(a, b).or_else(|| self.as_at_most(b, a))
         {
-            return self.builder.ins().icmp(IntCC::SignedLessThanOrEqual, least, other);
+            return self.builder.ins().icmp(IntCC::SignedLessThanOrEqual, x, y);
         }
         let code = match (op, prim.is_signed()) {
             (CompareOp::Eq, _) => IntCC::Equal,
@@ -342,14 +344,14 @@ impl Emitter<'_> {
 
     /// Adds 1 to `x` if a flag is true. Both results are available before the flag, so cursors of
     /// merges wait only for their comparison.
-    fn count(&mut self, x: Value, flag: &Expr) -> Value {
+    fn add_flag(&mut self, x: Value, flag: &Expr) -> Value {
         let flag = self.expr(flag);
         let next = self.builder.ins().iadd_imm_s(x, 1);
         self.builder.ins().select(flag, next, x)
     }
 
     /// Returns the sides of `x == y` if the flags are `x <= y` and `y <= x`.
-    fn both_ways(&self, a: Value, b: Value) -> Option<(Value, Value)> {
+    fn as_equality(&self, a: Value, b: Value) -> Option<(Value, Value)> {
         let dfg = &self.builder.func.dfg;
         let at_most = |flag: Value| match dfg.insts[dfg.value_def(dfg.resolve_aliases(flag)).inst()?] {
             InstructionData::IntCompare { cond: IntCC::SignedLessThanOrEqual, args, .. } => {
@@ -363,7 +365,7 @@ impl Emitter<'_> {
 
     /// Returns the sides of `a <= b`, which is `a == min(a, b)` but need not wait for the minimum,
     /// if `smaller` is the minimum of `a` and another value.
-    fn smaller_than(&self, a: Value, smaller: Value) -> Option<(Value, Value)> {
+    fn as_at_most(&self, a: Value, smaller: Value) -> Option<(Value, Value)> {
         let dfg = &self.builder.func.dfg;
         let inst = dfg.value_def(dfg.resolve_aliases(smaller)).inst()?;
         if dfg.insts[inst].opcode() != Opcode::Smin {

@@ -3,7 +3,7 @@
 use super::trampoline;
 use crate::assembly::{Buffer, BufferDecl, BufferRole, Expr, Function, Local, Status, Stmt};
 use crate::run::{Frame, Slot};
-use cranelift::codegen::ir::{AliasRegionData, Function as Code, SigRef};
+use cranelift::codegen::ir::{AliasRegionData, Function as ClifFunction, SigRef};
 use cranelift::codegen::isa::TargetIsa;
 use cranelift::prelude::{
     AbiParam, Block, FunctionBuilder, FunctionBuilderContext, InstBuilder, MemFlagsData, Signature, Type, Value,
@@ -21,7 +21,12 @@ pub(super) fn signature(isa: &dyn TargetIsa) -> Signature {
 }
 
 /// Writes a verified function into `code`, whose signature is set.
-pub(super) fn build(function: &Function, isa: &dyn TargetIsa, code: &mut Code, context: &mut FunctionBuilderContext) {
+pub(super) fn build(
+    function: &Function,
+    isa: &dyn TargetIsa,
+    code: &mut ClifFunction,
+    context: &mut FunctionBuilderContext,
+) {
     let mut builder = FunctionBuilder::new(code, context);
     let entry = builder.create_block();
     builder.append_block_params_for_function_params(entry);
@@ -29,7 +34,7 @@ pub(super) fn build(function: &Function, isa: &dyn TargetIsa, code: &mut Code, c
     builder.seal_block(entry);
     let frame = builder.block_params(entry)[0];
     let grow = builder.import_signature(trampoline::signature(isa));
-    let mut emitter = Emitter {
+    let mut emitter = FunctionEmitter {
         function,
         pointer: isa.pointer_type(),
         params: vec![],
@@ -47,7 +52,7 @@ pub(super) fn build(function: &Function, isa: &dyn TargetIsa, code: &mut Code, c
     };
     emitter.enter();
     if emitter.block(&function.body) {
-        emitter.ret(Status::Done);
+        emitter.return_status(Status::Done);
     }
     emitter.builder.finalize(isa.frontend_config());
 }
@@ -85,7 +90,7 @@ pub(super) struct Signatures {
 }
 
 /// The state of writing one function.
-pub(super) struct Emitter<'a> {
+pub(super) struct FunctionEmitter<'a> {
     pub(super) function: &'a Function,
     pub(super) builder: FunctionBuilder<'a>,
     pub(super) pointer: Type,
@@ -109,17 +114,17 @@ pub(super) struct Emitter<'a> {
 }
 
 /// Returns the flags of an access that is aligned and cannot trap.
-fn trusted() -> MemFlagsData {
+fn trusted_flags() -> MemFlagsData {
     MemFlagsData::trusted()
 }
 
-impl Emitter<'_> {
+impl FunctionEmitter<'_> {
     /// Loads the fields of the frame that the body needs, and declares its variables.
     fn enter(&mut self) {
         let function = self.function;
         // The frame does not change during a call; slots change when buffers grow, but after this
         // load.
-        let fixed = trusted().with_readonly().with_can_move();
+        let fixed = trusted_flags().with_readonly().with_can_move();
         let slots = self.frame_field(offset_of!(Frame, buffers), self.pointer);
         let mut grows = vec![false; function.buffers.len()];
         for stmt in &function.body {
@@ -163,7 +168,7 @@ impl Emitter<'_> {
     /// Loads the base of a growing buffer from its slot.
     pub(super) fn slot_base(&mut self, buffer: Buffer) -> Value {
         let slots = self.frame_field(offset_of!(Frame, buffers), self.pointer);
-        self.builder.ins().load(self.pointer, trusted(), slots, slot_offset(buffer.index()))
+        self.builder.ins().load(self.pointer, trusted_flags(), slots, slot_offset(buffer.index()))
     }
 
     /// Loads the capacity of a buffer in elements. Growth compares with it once, so it is loaded at
@@ -171,13 +176,13 @@ impl Emitter<'_> {
     pub(super) fn capacity(&mut self, buffer: Buffer) -> Value {
         let slots = self.frame_field(offset_of!(Frame, buffers), self.pointer);
         let at = slot_offset(buffer.index()) + (offset_of!(Slot, len) - offset_of!(Slot, data)) as i32;
-        self.builder.ins().load(types::I64, trusted(), slots, at)
+        self.builder.ins().load(types::I64, trusted_flags(), slots, at)
     }
 
     /// Loads a field of the frame at its use, so that a field for cold code occupies no register
     /// elsewhere.
     pub(super) fn frame_field(&mut self, offset: usize, ty: Type) -> Value {
-        self.builder.ins().load(ty, trusted(), self.frame, offset as i32)
+        self.builder.ins().load(ty, trusted_flags(), self.frame, offset as i32)
     }
 
     /// Returns the flags of a buffer. Every buffer is an alias region of its own: owned buffers
@@ -187,7 +192,7 @@ impl Emitter<'_> {
         let region =
             self.builder.func.dfg.alias_regions.insert(AliasRegionData { user_id: number as u32, description });
         // Loads of inputs must not move: enclosing conditions keep them in bounds.
-        let flags = trusted().with_alias_region(Some(region));
+        let flags = trusted_flags().with_alias_region(Some(region));
         if decl.role == BufferRole::Input { flags.with_readonly() } else { flags }
     }
 
@@ -201,7 +206,7 @@ impl Emitter<'_> {
     }
 
     /// Returns from the function with a status.
-    pub(super) fn ret(&mut self, status: Status) {
+    pub(super) fn return_status(&mut self, status: Status) {
         let code = self.builder.ins().iconst(types::I32, i64::from(status as i32));
         self.builder.ins().return_(&[code]);
     }

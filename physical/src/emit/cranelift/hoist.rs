@@ -4,12 +4,12 @@
 //! load, and the loop neither assigns the locals of its position nor writes its buffer. Cranelift
 //! hoists pure operations itself, but no loads.
 
-use super::function::{Emitter, Pointer};
+use super::function::{FunctionEmitter, Pointer};
 use crate::assembly::{Buffer, Expr, Stmt};
 
-impl Emitter<'_> {
+impl FunctionEmitter<'_> {
     /// Hoists the invariant loads of an innermost loop; does nothing for other loops. The innermost
-    /// scope has the locals that the loop assigns. Call [`Emitter::forget`] after the loop.
+    /// scope has the locals that the loop assigns. Call [`FunctionEmitter::forget`] after the loop.
     pub(super) fn hoist(&mut self, cond: Option<&Expr>, body: &[Stmt]) {
         if Stmt::any_loop(body) {
             return;

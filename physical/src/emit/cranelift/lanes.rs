@@ -1,13 +1,13 @@
 //! Lane folds: on vectors if the value allows it, otherwise in unrolled registers, in one order of
 //! operations.
 
-use super::function::{Emitter, register};
+use super::function::{FunctionEmitter, register};
 use super::maps::{steps_by_one, vector};
 use crate::assembly::{BinaryOp, BufferClass, Expr, LaneFold, Local, UnaryOp};
 use cranelift::prelude::{InstBuilder, IntCC, Type, Value, Variable};
 use redpoll_logic::Prim;
 
-impl Emitter<'_> {
+impl FunctionEmitter<'_> {
     /// Writes a lane fold: a loop over full rounds of all lanes, then the remaining elements lane
     /// by lane, then the combination of the lanes.
     pub(super) fn lanes(&mut self, fold: &LaneFold) {
@@ -16,9 +16,9 @@ impl Emitter<'_> {
         let (lo, hi) = (self.expr(&fold.lo), self.expr(&fold.hi));
         // `hi - lo` as an unsigned number cannot overflow if the range is not empty.
         let count = self.builder.ins().isub(hi, lo);
-        let some = self.builder.ins().icmp(IntCC::SignedLessThan, lo, hi);
+        let is_nonempty = self.builder.ins().icmp(IntCC::SignedLessThan, lo, hi);
         let zero = self.int(0);
-        let count = self.builder.ins().select(some, count, zero);
+        let count = self.builder.ins().select(is_nonempty, count, zero);
         let rest = self.builder.ins().band_imm_u(count, lanes - 1);
         let rounds = self.builder.ins().isub(count, rest);
         let end = self.builder.ins().iadd(lo, rounds);
@@ -61,7 +61,7 @@ impl Emitter<'_> {
             }
             None => vec![],
         };
-        self.assigning(fold.var);
+        self.push_loop_scope(fold.var);
         self.hoist(Some(&fold.value), &[]);
         let var = self.round(&rounds);
         match width {

@@ -3,7 +3,7 @@
 //! Every round of such a loop accesses elements of its own, so rounds may run side by side and give
 //! the same bits.
 
-use super::function::Emitter;
+use super::function::FunctionEmitter;
 use crate::assembly::{BinaryOp, Buffer, BufferClass, Expr, Local, Stmt};
 use cranelift::prelude::{InstBuilder, IntCC, MemFlagsData, Type, Value, types};
 use redpoll_logic::Prim;
@@ -12,38 +12,38 @@ use redpoll_logic::Prim;
 const VECTORS: usize = 2;
 
 /// A store of adjacent elements.
-struct Map<'s> {
+struct AdjacentStore<'s> {
     buffer: Buffer,
     at: &'s Expr,
     value: &'s Expr,
 }
 
-impl Emitter<'_> {
+impl FunctionEmitter<'_> {
     /// Runs the full rounds of a loop over `lo..hi` on vectors, if its body allows that. Returns
     /// the index of the first remaining element.
-    pub(super) fn maps(&mut self, var: Local, (lo, hi): (Value, Value), body: &[Stmt]) -> Option<Value> {
-        let (maps, prim) = self.maps_of(var, body)?;
+    pub(super) fn vector_loop(&mut self, var: Local, (lo, hi): (Value, Value), body: &[Stmt]) -> Option<Value> {
+        let (stores, prim) = self.adjacent_stores(var, body)?;
         let (ty, width) = vector(prim);
         let step = (width * VECTORS) as i64;
         // `hi - lo` as an unsigned number cannot overflow if the range is not empty.
         let count = self.builder.ins().isub(hi, lo);
-        let some = self.builder.ins().icmp(IntCC::SignedLessThan, lo, hi);
+        let is_nonempty = self.builder.ins().icmp(IntCC::SignedLessThan, lo, hi);
         let zero = self.int(0);
-        let count = self.builder.ins().select(some, count, zero);
-        let whole = self.builder.ins().band_imm_s(count, -step);
-        let end = self.builder.ins().iadd(lo, whole);
+        let count = self.builder.ins().select(is_nonempty, count, zero);
+        let full = self.builder.ins().band_imm_s(count, -step);
+        let end = self.builder.ins().iadd(lo, full);
 
         let exit = self.builder.create_block();
         let rounds = self.enter_rounds((lo, end), exit);
-        self.assigning(var);
+        self.push_loop_scope(var);
         self.hoist(None, body);
         let base = self.round(&rounds);
         for vector in 0..VECTORS {
             self.lane = Some((var, base, (vector * width) as i64));
-            for map in &maps {
-                let value = self.vector(map.value, var, prim, ty);
-                let (address, offset) = self.address(map.buffer, map.at);
-                let region = self.flags[map.buffer.index()].alias_region();
+            for store in &stores {
+                let value = self.vector(store.value, var, prim, ty);
+                let (address, offset) = self.address(store.buffer, store.at);
+                let region = self.flags[store.buffer.index()].alias_region();
                 // Elements are aligned, but vectors of them may not be.
                 let flags = MemFlagsData::new().with_notrap().with_alias_region(region);
                 self.builder.ins().store(flags, value, address, offset);
@@ -55,32 +55,32 @@ impl Emitter<'_> {
 
     /// Returns the stores of a loop, if its body has nothing else and each round reads and writes
     /// elements of its own.
-    fn maps_of<'s>(&self, var: Local, body: &'s [Stmt]) -> Option<(Vec<Map<'s>>, Prim)> {
-        let mut maps: Vec<Map<'s>> = Vec::new();
+    fn adjacent_stores<'s>(&self, var: Local, body: &'s [Stmt]) -> Option<(Vec<AdjacentStore<'s>>, Prim)> {
+        let mut stores: Vec<AdjacentStore<'s>> = Vec::new();
         for stmt in body {
             let Stmt::Store { buffer, at, value } = stmt else { return None };
-            if maps.iter().any(|m| m.buffer == *buffer) {
+            if stores.iter().any(|m| m.buffer == *buffer) {
                 return None;
             }
-            maps.push(Map { buffer: *buffer, at, value });
+            stores.push(AdjacentStore { buffer: *buffer, at, value });
         }
-        let prim = self.function.buffers[maps.first()?.buffer.index()].prim;
-        let each = |map: &Map<'_>| {
-            let decl = &self.function.buffers[map.buffer.index()];
+        let prim = self.function.buffers[stores.first()?.buffer.index()].prim;
+        let is_vector = |store: &AdjacentStore<'_>| {
+            let decl = &self.function.buffers[store.buffer.index()];
             decl.class == BufferClass::Value
                 && decl.prim == prim
-                && steps_by_one(map.at, var)
-                && self.is_vector(map.value, var, prim)
-                && [map.at, map.value].into_iter().all(|e| reads_own_elements(e, &maps))
+                && steps_by_one(store.at, var)
+                && self.is_vector(store.value, var, prim)
+                && [store.at, store.value].into_iter().all(|e| reads_own_elements(e, &stores))
         };
-        maps.iter().all(each).then_some((maps, prim))
+        stores.iter().all(is_vector).then_some((stores, prim))
     }
 }
 
 /// Returns whether an expression reads stored buffers only at the positions of the stores.
-fn reads_own_elements(e: &Expr, maps: &[Map<'_>]) -> bool {
+fn reads_own_elements(e: &Expr, stores: &[AdjacentStore<'_>]) -> bool {
     !e.any(&mut |e| match e {
-        Expr::Load { buffer, at } => maps.iter().any(|m| m.buffer == *buffer && *m.at != **at),
+        Expr::Load { buffer, at } => stores.iter().any(|m| m.buffer == *buffer && *m.at != **at),
         _ => false,
     })
 }

@@ -5,7 +5,7 @@ use super::function::{build, signature};
 use super::trampoline;
 use crate::Error;
 use crate::assembly::{Function, Stmt, verify};
-use crate::emit::Kernel;
+use crate::emit::CompiledKernel;
 use crate::run::{Entry, Signature};
 use cranelift::codegen::Context;
 use cranelift::codegen::control::ControlPlane;
@@ -17,13 +17,13 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The memory with the code of one module's kernels.
-struct Code {
+struct ModuleMemory {
     /// The module; `None` only during the drop. The lock is never taken: it makes the module, which
     /// is only `Send`, `Sync`.
     module: Mutex<Option<JITModule>>,
 }
 
-impl Drop for Code {
+impl Drop for ModuleMemory {
     fn drop(&mut self) {
         let module = self.module.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(module) = module {
@@ -39,7 +39,7 @@ impl Drop for Code {
 /// # Errors
 /// [`Error::InvalidAssembly`] if the verifier rejects the function; [`Error::Compile`] if Cranelift
 /// cannot compile it or does not support this machine.
-pub fn compile(function: &Function, effort: Effort) -> Result<Kernel, Error> {
+pub fn compile(function: &Function, effort: Effort) -> Result<CompiledKernel, Error> {
     let mut kernels = compile_all(&[function], effort)?;
     Ok(kernels.pop().expect("one function makes one kernel"))
 }
@@ -48,20 +48,20 @@ pub fn compile(function: &Function, effort: Effort) -> Result<Kernel, Error> {
 ///
 /// # Errors
 /// The errors of [`compile`].
-pub fn compile_all(functions: &[&Function], effort: Effort) -> Result<Vec<Kernel>, Error> {
+pub fn compile_all(functions: &[&Function], effort: Effort) -> Result<Vec<CompiledKernel>, Error> {
     let name = functions.first().map_or("", |f| f.name.as_str());
     let isa = effort.isa().map_err(|message| Error::Compile { function: name.into(), message })?;
     let mut builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
     builder.symbol_lookup_fn(Box::new(libcall));
     let mut module = JITModule::new(builder);
-    let ids = SCRATCH.with_borrow_mut(|scratch| -> Result<Vec<_>, Error> {
-        functions.iter().map(|function| scratch.define(function, &mut module)).collect()
+    let ids = BUILDER.with_borrow_mut(|state| -> Result<Vec<_>, Error> {
+        functions.iter().map(|function| state.define(function, &mut module)).collect()
     });
-    let finished = ids.and_then(|ids| match module.finalize_definitions() {
+    let finalized = ids.and_then(|ids| match module.finalize_definitions() {
         Ok(()) => Ok(ids),
         Err(error) => Err(Error::Compile { function: name.into(), message: error.to_string() }),
     });
-    let ids = match finished {
+    let ids = match finalized {
         Ok(ids) => ids,
         Err(error) => {
             // SAFETY: no pointer into the module's memory was handed out.
@@ -70,12 +70,12 @@ pub fn compile_all(functions: &[&Function], effort: Effort) -> Result<Vec<Kernel
         }
     };
     let entries: Vec<*const u8> = ids.into_iter().map(|id| module.get_finalized_function(id)).collect();
-    let code = Arc::new(Code { module: Mutex::new(Some(module)) });
+    let code = Arc::new(ModuleMemory { module: Mutex::new(Some(module)) });
     let kernel = |(function, entry): (&&Function, *const u8)| {
         // SAFETY: the code at `entry` was compiled with the parameters, result and calling
         // convention of `Entry`.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(entry) };
-        Kernel::new(entry, Signature::of(function), code.clone())
+        CompiledKernel::new(entry, Signature::of(function), code.clone())
     };
     Ok(functions.iter().zip(entries).map(kernel).collect())
 }
@@ -87,9 +87,9 @@ pub fn compile_all(functions: &[&Function], effort: Effort) -> Result<Vec<Kernel
 /// The errors of [`compile`].
 pub fn clif(function: &Function) -> Result<String, Error> {
     let isa = Effort::Full.isa().map_err(|message| Error::Compile { function: function.name.clone(), message })?;
-    let mut scratch = Scratch::default();
-    scratch.build(function, isa.as_ref())?;
-    Ok(scratch.context.func.display().to_string())
+    let mut state = FunctionBuilderState::default();
+    state.build(function, isa.as_ref())?;
+    Ok(state.context.func.display().to_string())
 }
 
 /// Returns the function in machine instructions, for readers.
@@ -99,31 +99,31 @@ pub fn clif(function: &Function) -> Result<String, Error> {
 pub fn disassemble(function: &Function) -> Result<String, Error> {
     let error = |message| Error::Compile { function: function.name.clone(), message };
     let isa = Effort::Full.isa().map_err(error)?;
-    let mut scratch = Scratch::default();
-    scratch.build(function, isa.as_ref())?;
-    scratch.context.set_disasm(true);
-    let code = scratch.context.compile(isa.as_ref(), &mut ControlPlane::default());
+    let mut state = FunctionBuilderState::default();
+    state.build(function, isa.as_ref())?;
+    state.context.set_disasm(true);
+    let code = state.context.compile(isa.as_ref(), &mut ControlPlane::default());
     let code = code.map_err(|failure| error(failure.inner.to_string()))?;
     Ok(code.vcode.clone().unwrap_or_default())
 }
 
 thread_local! {
     /// Reused between compilations, to save allocations.
-    static SCRATCH: RefCell<Scratch> = RefCell::default();
+    static BUILDER: RefCell<FunctionBuilderState> = RefCell::default();
 }
 
-struct Scratch {
+struct FunctionBuilderState {
     context: Context,
     builder: FunctionBuilderContext,
 }
 
-impl Default for Scratch {
-    fn default() -> Scratch {
-        Scratch { context: Context::new(), builder: FunctionBuilderContext::new() }
+impl Default for FunctionBuilderState {
+    fn default() -> FunctionBuilderState {
+        FunctionBuilderState { context: Context::new(), builder: FunctionBuilderContext::new() }
     }
 }
 
-impl Scratch {
+impl FunctionBuilderState {
     /// Verifies the function and writes it into the context.
     fn build(&mut self, function: &Function, isa: &dyn TargetIsa) -> Result<(), Error> {
         let faults = verify(function);
@@ -131,7 +131,8 @@ impl Scratch {
             return Err(Error::invalid_assembly(&function.name, &faults));
         }
         if function.body.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::Grow { .. }))) {
-            trampoline::make().map_err(|message| Error::Compile { function: function.name.clone(), message })?;
+            trampoline::ensure_compiled()
+                .map_err(|message| Error::Compile { function: function.name.clone(), message })?;
         }
         self.context.clear();
         self.context.func.signature = signature(isa);

@@ -1,41 +1,41 @@
 //! Loops that process several elements per round: the code before, between and after the rounds.
 
-use super::function::Emitter;
+use super::function::FunctionEmitter;
 use crate::assembly::Local;
 use cranelift::prelude::{Block, InstBuilder, IntCC, Value, Variable, types};
 
 /// A loop over full rounds whose entry has been written.
-pub(super) struct Rounds {
+pub(super) struct VectorRounds {
     header: Block,
     /// The first element of the current round.
     at: Variable,
     end: Value,
 }
 
-impl Emitter<'_> {
-    /// Enters a loop over `lo..end`, or branches to `none` if it is empty. Code emitted before
-    /// [`round`](Emitter::round) runs once before the first round.
-    pub(super) fn enter_rounds(&mut self, (lo, end): (Value, Value), none: Block) -> Rounds {
+impl FunctionEmitter<'_> {
+    /// Enters a loop over `lo..end`, or branches to `empty` if the range is empty. Code emitted
+    /// before [`round`](FunctionEmitter::round) runs once before the first round.
+    pub(super) fn enter_rounds(&mut self, (lo, end): (Value, Value), empty: Block) -> VectorRounds {
         let enter = self.builder.create_block();
         let header = self.builder.create_block();
         let at = self.builder.declare_var(types::I64);
         self.builder.def_var(at, lo);
-        let enters = self.builder.ins().icmp(IntCC::NotEqual, lo, end);
-        self.builder.ins().brif(enters, enter, &[], none, &[]);
+        let is_entered = self.builder.ins().icmp(IntCC::NotEqual, lo, end);
+        self.builder.ins().brif(is_entered, enter, &[], empty, &[]);
         self.builder.seal_block(enter);
         self.builder.switch_to_block(enter);
-        Rounds { header, at, end }
+        VectorRounds { header, at, end }
     }
 
     /// Opens the scope of a loop that assigns nothing but its variable.
-    pub(super) fn assigning(&mut self, var: Local) {
+    pub(super) fn push_loop_scope(&mut self, var: Local) {
         let mut assigned = vec![false; self.locals.len()];
         assigned[var.index()] = true;
         self.scopes.push(assigned);
     }
 
     /// Begins a round; returns its first element.
-    pub(super) fn round(&mut self, rounds: &Rounds) -> Value {
+    pub(super) fn round(&mut self, rounds: &VectorRounds) -> Value {
         self.builder.ins().jump(rounds.header, &[]);
         self.builder.switch_to_block(rounds.header);
         self.builder.use_var(rounds.at)
@@ -43,7 +43,7 @@ impl Emitter<'_> {
 
     /// Ends a round of `step` elements from `base` on, closes the scope of the loop, and continues
     /// in `exit`.
-    pub(super) fn end_round(&mut self, rounds: &Rounds, (base, step): (Value, i64), exit: Block) {
+    pub(super) fn end_round(&mut self, rounds: &VectorRounds, (base, step): (Value, i64), exit: Block) {
         self.lane = None;
         self.forget();
         self.scopes.pop();

@@ -1,6 +1,6 @@
 //! Statements.
 
-use super::function::{Emitter, Pointer};
+use super::function::{FunctionEmitter, Pointer};
 use crate::assembly::{BinaryOp, Buffer, Expr, Local, Status, Stmt, UnaryOp};
 use crate::run::{Callbacks, Frame};
 use cranelift::codegen::ir::{Block, SigRef};
@@ -8,7 +8,7 @@ use cranelift::prelude::{AbiParam, InstBuilder, IntCC, MemFlagsData, Signature, 
 use redpoll_logic::Scalar;
 use std::mem::offset_of;
 
-impl Emitter<'_> {
+impl FunctionEmitter<'_> {
     /// Writes statements up to one that does not fall through; returns whether control reaches
     /// their end.
     pub(super) fn block(&mut self, stmts: &[Stmt]) -> bool {
@@ -56,7 +56,7 @@ impl Emitter<'_> {
             }
             Stmt::Swap(a, b) => self.swap(*a, *b),
             Stmt::Return(status) => {
-                self.ret(*status);
+                self.return_status(*status);
                 return false;
             }
         }
@@ -145,7 +145,7 @@ impl Emitter<'_> {
     }
 
     /// Returns for each local whether statements assign it.
-    fn assigned(&self, stmts: &[Stmt]) -> Vec<bool> {
+    fn assigned_locals(&self, stmts: &[Stmt]) -> Vec<bool> {
         let mut assigned = vec![false; self.locals.len()];
         for stmt in stmts {
             stmt.for_each_assigned(&mut |local| assigned[local.index()] = true);
@@ -159,47 +159,47 @@ impl Emitter<'_> {
             return;
         }
         let stop = self.builder.create_block();
-        let go_on = self.builder.create_block();
+        let resume = self.builder.create_block();
         self.builder.set_cold_block(stop);
-        let asked = self.frame_field(offset_of!(Frame, cancel), self.pointer);
+        let cancel = self.frame_field(offset_of!(Frame, cancel), self.pointer);
         // Another thread writes the flag, so every round loads it again.
-        let asked = self.builder.ins().load(types::I8, MemFlagsData::new().with_notrap(), asked, 0);
-        self.builder.ins().brif(asked, stop, &[], go_on, &[]);
+        let cancel = self.builder.ins().load(types::I8, MemFlagsData::new().with_notrap(), cancel, 0);
+        self.builder.ins().brif(cancel, stop, &[], resume, &[]);
         self.builder.seal_block(stop);
         self.builder.switch_to_block(stop);
-        self.ret(Status::Cancelled);
-        self.builder.seal_block(go_on);
-        self.builder.switch_to_block(go_on);
+        self.return_status(Status::Cancelled);
+        self.builder.seal_block(resume);
+        self.builder.switch_to_block(resume);
     }
 
     fn while_loop(&mut self, cond: &Expr, body: &[Stmt]) -> bool {
         let enter = self.builder.create_block();
         let header = self.builder.create_block();
         let exit = self.builder.create_block();
-        let mut left = self.loop_condition(cond, enter, exit);
-        self.scopes.push(self.assigned(body));
+        let mut reached = self.loop_condition(cond, enter, exit);
+        self.scopes.push(self.assigned_locals(body));
         self.enter_loop(enter, header, Some(cond), body);
         self.exits.push((exit, false));
         self.poll(body);
         if self.block(body) {
-            left |= self.loop_condition(cond, header, exit);
+            reached |= self.loop_condition(cond, header, exit);
         }
         self.forget();
         self.scopes.pop();
-        let (_, broken) = self.exits.pop().expect("pushed above");
-        self.end_loop(header, exit, left || broken)
+        let (_, has_break) = self.exits.pop().expect("pushed above");
+        self.end_loop(header, exit, reached || has_break)
     }
 
     fn for_loop(&mut self, var: Local, (lo, hi): (&Expr, &Expr), body: &[Stmt]) -> bool {
         let (lo, hi) = (self.expr(lo), self.expr(hi));
-        let lo = self.maps(var, (lo, hi), body).unwrap_or(lo);
+        let lo = self.vector_loop(var, (lo, hi), body).unwrap_or(lo);
         let enter = self.builder.create_block();
         let header = self.builder.create_block();
         let exit = self.builder.create_block();
         self.assign(var, lo);
         let enters = self.builder.ins().icmp(IntCC::SignedLessThan, lo, hi);
         self.builder.ins().brif(enters, enter, &[], exit, &[]);
-        let mut assigned = self.assigned(body);
+        let mut assigned = self.assigned_locals(body);
         assigned[var.index()] = true;
         self.scopes.push(assigned);
         self.enter_loop(enter, header, None, body);
@@ -246,8 +246,8 @@ impl Emitter<'_> {
         for cold in [call, failed, reload] {
             self.builder.set_cold_block(cold);
         }
-        let room = self.capacity(buffer);
-        let short = self.builder.ins().icmp(IntCC::SignedGreaterThan, len, room);
+        let capacity = self.capacity(buffer);
+        let short = self.builder.ins().icmp(IntCC::SignedGreaterThan, len, capacity);
         self.builder.ins().brif(short, call, &[], done, &[]);
 
         self.builder.seal_block(call);

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::assembly::examples::{DOT, MERGE, SPMV, function, run_both};
 use crate::assembly::{Buffer, Counts, Program, Status, interpret};
-use crate::emit::Kernel;
+use crate::emit::CompiledKernel;
 use crate::emit::cranelift::{Effort, clif, compile, compile_all, disassemble};
 use crate::run::{Invocation, Limits, Signature};
 use arrow::buffer::Buffer as ArrowBuffer;
@@ -71,7 +71,7 @@ fn merge_grows_its_outputs() {
 }
 
 /// Returns the memory of a merge whose result has 2000 entries.
-fn merge_on(kernel: &Kernel, limits: Limits) -> Invocation {
+fn merge_on(kernel: &CompiledKernel, limits: Limits) -> Invocation {
     let n = 1000u32;
     let inputs = [
         ArrowBuffer::from_vec((0..n).map(|k| 2 * k).collect::<Vec<u32>>()),
@@ -120,10 +120,10 @@ fn outputs_outlive_the_invocation_and_are_charged_until_dropped() {
     let mut on = Invocation::new(kernel.signature(), spmv_inputs(), vec![3], limits.clone()).unwrap();
     // SAFETY: the chunk is the rows of the matrix.
     unsafe { kernel.call(&mut on, 0..3) }.unwrap();
-    assert!(on.take(Buffer(4), 9).is_err(), "more than there is room for");
-    assert!(on.take(Buffer(0), 1).is_err(), "inputs are not handed out");
+    assert!(on.take(Buffer(4), 9).is_err(), "longer than the capacity");
+    assert!(on.take(Buffer(0), 1).is_err(), "inputs cannot be taken");
     let y = on.take(Buffer(4), 2).unwrap();
-    assert_eq!(on.take(Buffer(4), 0).unwrap().len(), 0, "a second time it is empty");
+    assert_eq!(on.take(Buffer(4), 0).unwrap().len(), 0, "the buffer is empty after it was taken");
     drop((on, kernel));
     assert_eq!((y.typed_data::<f64>(), limits.memory.used()), (&[70.0, 0.0][..], 64));
     drop(y);
@@ -157,7 +157,7 @@ fn kernels_of_one_module_are_shared_by_threads() {
     let functions = [function(SPMV), function(DOT)];
     let kernels = compile_all(&functions.each_ref(), Effort::Full).unwrap();
     let spmv = kernels.into_iter().next().unwrap();
-    let run = |kernel: Kernel| {
+    let run = |kernel: CompiledKernel| {
         let mut on = Invocation::new(kernel.signature(), spmv_inputs(), vec![3], Limits::default()).unwrap();
         // SAFETY: the chunk is the rows of the matrix.
         unsafe { kernel.call(&mut on, 0..3) }.unwrap();

@@ -29,7 +29,7 @@ pub(super) fn signature(isa: &dyn TargetIsa) -> Signature {
 static TRAMPOLINE: OnceLock<Result<usize, String>> = OnceLock::new();
 
 /// Compiles the trampoline, unless that has been done.
-pub(super) fn make() -> Result<(), String> {
+pub(super) fn ensure_compiled() -> Result<(), String> {
     TRAMPOLINE.get_or_init(compile).as_ref().map(drop).map_err(String::clone)
 }
 
@@ -70,10 +70,10 @@ fn compile() -> Result<usize, String> {
     builder.ins().return_(&[]);
     builder.finalize(isa.frontend_config());
 
-    let words = |error: ModuleError| error.to_string();
-    let id = module.declare_anonymous_function(&context.func.signature).map_err(words)?;
-    module.define_function(id, &mut context).map_err(words)?;
-    module.finalize_definitions().map_err(words)?;
+    let message = |error: ModuleError| error.to_string();
+    let id = module.declare_anonymous_function(&context.func.signature).map_err(message)?;
+    module.define_function(id, &mut context).map_err(message)?;
+    module.finalize_definitions().map_err(message)?;
     // The module is dropped without freeing its memory, so the address stays valid.
     Ok(module.get_finalized_function(id).expose_provenance())
 }

@@ -1,7 +1,7 @@
 //! Devices of a build without the feature `cuda`: there are none.
 
 use crate::Error;
-use crate::grid::{Grid, Runner};
+use crate::grid::{Grid, GridRunner};
 use crate::storage::Tensor;
 use std::sync::{Arc, LazyLock};
 
@@ -27,17 +27,17 @@ impl Cuda {
     }
 
     /// Turns on or off the poisoning of new memory.
-    pub fn poison(&self, _: bool) {
+    pub fn set_poison(&self, _: bool) {
         match *self {}
     }
 
     /// Returns the number of bytes of tensors that the device does not have.
-    pub fn missing(&self, _: &[&Tensor]) -> u64 {
+    pub fn missing_bytes(&self, _: &[&Tensor]) -> u64 {
         match *self {}
     }
 
     /// Compiles grids as one unit; returns their runners.
-    pub(crate) fn runners(self: &Arc<Cuda>, _: &[&Grid]) -> Result<Vec<Box<dyn Runner>>, Error> {
+    pub(crate) fn runners(self: &Arc<Cuda>, _: &[&Grid]) -> Result<Vec<Box<dyn GridRunner>>, Error> {
         match **self {}
     }
 }

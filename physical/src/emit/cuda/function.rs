@@ -1,18 +1,18 @@
 //! A grid: the function of a team for a chunk, and the kernel that calls it.
 
-use super::stmt::Stmts;
-use crate::assembly::{Buffer, Stmt as Serial};
-use crate::emit::c::expr::Exprs;
+use super::stmt::GridStmtWriter;
+use crate::assembly::{Buffer, Stmt as SerialStmt};
+use crate::emit::c::expr::ExprWriter;
 use crate::emit::c::facts::Facts;
-use crate::emit::c::function::{Uses, comment, declare_locals};
+use crate::emit::c::function::{TableUses, comment, declare_locals};
 use crate::emit::c::helpers::Helpers;
-use crate::emit::c::names::{Names, asked, room, share, window};
-use crate::emit::c::stmt::Stmts as Lines;
+use crate::emit::c::names::{Identifiers, capacity, requested, share, window};
+use crate::emit::c::stmt::StmtWriter;
 use crate::emit::c::types::{Typing, c_type, literal};
-use crate::grid::{Grid, Place, Stmt, WARP, Writer};
+use crate::grid::{ActiveLanes, Grid, MemorySpace, Stmt, WARP};
 use std::fmt::Write;
 
-/// Words that C++ or the text around a grid uses.
+/// Words that C++ or the text of a grid reserves.
 const RESERVED: &[&str] = &[
     "alignas",
     "alignof",
@@ -100,9 +100,9 @@ const RESERVED: &[&str] = &[
 /// Writes a verified grid as a kernel with the given name.
 pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut String) {
     let function = &grid.function;
-    let (names, lanes) = (Names::beside(function, RESERVED), grid.lanes);
-    let mut uses = Uses::of(function);
-    note_sorted(&function.body, &mut uses);
+    let (names, lanes) = (Identifiers::avoiding(function, RESERVED), grid.lanes);
+    let mut uses = TableUses::of(function);
+    mark_sorted(&function.body, &mut uses);
     comment(function, &names, out);
     let _ = writeln!(
         out,
@@ -116,8 +116,8 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
     }
     // The first lane changes fields that the other lanes have yet to read: how far windows have
     // grown, and their addresses.
-    let changes = |k: usize| grid.places[k] == Place::Team && uses.grown[k];
-    if lanes > 1 && (0..function.buffers.len()).any(|k| changes(k) || swapped(&function.body, k)) {
+    let is_grown = |k: usize| grid.spaces[k] == MemorySpace::Team && uses.grown[k];
+    if lanes > 1 && (0..function.buffers.len()).any(|k| is_grown(k) || is_swapped(&function.body, k)) {
         let _ = writeln!(out, "    rp_barrier(mask, {lanes});");
     }
     for (k, name) in names.params.iter().enumerate().filter(|(k, _)| uses.params[*k]) {
@@ -127,18 +127,19 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
         let _ = writeln!(out, "    int64_t {} = launch.chunks[{number}];", names.locals[local.index()]);
     }
     declare_locals(function, &names, &uses, out);
-    declare_rounds(grid, out);
-    let exprs = Exprs { function, names: &names, helpers, facts: Facts::new(function), lane: None };
-    let mut stmts = Stmts { lines: Lines { exprs, depth: 1, out: std::mem::take(out) }, grid, spread: false };
+    declare_poll_counters(grid, out);
+    let exprs = ExprWriter { function, names: &names, helpers, facts: Facts::new(function), lane: None };
+    let mut stmts =
+        GridStmtWriter { lines: StmtWriter { exprs, depth: 1, out: std::mem::take(out) }, grid, spread: false };
     stmts.block(&grid.body);
     *out = stmts.lines.out;
-    if !matches!(function.body.last(), Some(Serial::Return(_))) {
+    if !matches!(function.body.last(), Some(SerialStmt::Return(_))) {
         out.push_str("    return RP_DONE;\n");
     }
-    let (begins, warp) = (begun(grid, &uses), lanes.min(WARP));
+    let (beginnings, warp) = (window_beginnings(grid, &uses), lanes.min(WARP));
     // After a chunk that ended for lack of capacity, the contents of workspaces are invalid for the
     // team's next chunk.
-    let goes_on = if grid.places.contains(&Place::Team) { "if (status != RP_NO_ROOM) " } else { "" };
+    let guard = if grid.spaces.contains(&MemorySpace::Team) { "if (status != RP_OUT_OF_CAPACITY) " } else { "" };
     let _ = write!(
         out,
         "}}\n\n\
@@ -146,10 +147,10 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
          const uint32_t lane = RP_LANE({lanes}), mask = RP_MASK({warp});\n    \
          const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / {lanes};\n    \
          if (team >= launch.team_count) return;\n\
-         {begins}    \
+         {beginnings}    \
          int32_t status = RP_DONE;\n    \
          for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {{\n        \
-         {goes_on}status = rp_cancelled(launch, lane, mask, {lanes}) ? RP_CANCELLED\n            \
+         {guard}status = rp_cancelled(launch, lane, mask, {lanes}) ? RP_CANCELLED\n            \
          : {entry}_chunk(launch, chunk, team, lane, mask);\n        \
          rp_barrier(mask, {lanes});\n        \
          if (lane == 0) launch.status[chunk] = status;\n    \
@@ -158,30 +159,34 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
 }
 
 /// Declares the counters of rounds between two polls.
-fn declare_rounds(grid: &Grid, out: &mut String) {
-    let asks = |by: Writer| grid.body.iter().any(|s| s.any(&mut |s| *s == Stmt::Ask(by)));
-    if asks(Writer::Lead) {
+fn declare_poll_counters(grid: &Grid, out: &mut String) {
+    let polls = |active: ActiveLanes| grid.body.iter().any(|s| s.any(&mut |s| *s == Stmt::Poll(active)));
+    if polls(ActiveLanes::Lead) {
         out.push_str("    uint32_t rounds = 0;\n");
     }
-    if asks(Writer::Each) {
+    if polls(ActiveLanes::Each) {
         out.push_str("    uint32_t own_rounds = 0;\n    int stopped = 0;\n");
     }
 }
 
 /// Returns whether a buffer is swapped with another one.
-fn swapped(body: &[Serial], k: usize) -> bool {
+fn is_swapped(body: &[SerialStmt], k: usize) -> bool {
     let is = |b: &Buffer| b.index() == k;
-    body.iter().any(|s| s.any(&mut |s| matches!(s, Serial::Swap(a, b) if is(a) || is(b))))
+    body.iter().any(|s| s.any(&mut |s| matches!(s, SerialStmt::Swap(a, b) if is(a) || is(b))))
 }
 
-/// Returns the text that places the windows of a team in the memory of its block, up to their
-/// shares.
-fn begun(grid: &Grid, uses: &Uses) -> String {
+/// Returns the text that places the beginnings of a team's windows in the memory of its block, up
+/// to their shares.
+fn window_beginnings(grid: &Grid, uses: &TableUses) -> String {
     let mut out = String::new();
     for (k, decl) in grid.function.buffers.iter().enumerate() {
-        if grid.places[k] == Place::Team && uses.grown[k] {
+        if grid.spaces[k] == MemorySpace::Team && uses.grown[k] {
             let (ty, fill) = (c_type(decl.prim), literal(&decl.fill, Typing::Weak).0);
-            let _ = writeln!(out, "    rp_begin(launch.windows[{k}][team], ({ty}){fill}, next, lane, {});", grid.lanes);
+            let _ = writeln!(
+                out,
+                "    rp_begin_window(launch.windows[{k}][team], ({ty}){fill}, next, lane, {});",
+                grid.lanes
+            );
         }
     }
     if !out.is_empty() {
@@ -193,12 +198,12 @@ fn begun(grid: &Grid, uses: &Uses) -> String {
 }
 
 /// Marks sorted buffers as used: kernels sort themselves, without the host.
-fn note_sorted(body: &[Serial], uses: &mut Uses) {
+fn mark_sorted(body: &[SerialStmt], uses: &mut TableUses) {
     for stmt in body {
         stmt.any(&mut |s| {
             match s {
-                Serial::Sort { buffer, .. } => uses.buffers[buffer.index()] = true,
-                Serial::SortBy { perm, major, minor, .. } => {
+                SerialStmt::Sort { buffer, .. } => uses.buffers[buffer.index()] = true,
+                SerialStmt::SortBy { perm, major, minor, .. } => {
                     [perm, major, minor].iter().for_each(|b| uses.buffers[b.index()] = true);
                 }
                 _ => {}
@@ -209,30 +214,30 @@ fn note_sorted(body: &[Serial], uses: &mut Uses) {
 }
 
 /// Declares a pointer to the elements of a buffer, and the variables for its growth.
-fn declare_buffer(grid: &Grid, k: usize, names: &Names, uses: &Uses, out: &mut String) {
-    let (name, place) = (&names.buffers[k], grid.places[k]);
+fn declare_buffer(grid: &Grid, k: usize, names: &Identifiers, uses: &TableUses, out: &mut String) {
+    let (name, space) = (&names.buffers[k], grid.spaces[k]);
     let ty = c_type(grid.function.buffers[k].prim);
-    let number = match place {
-        Place::Input | Place::Shared => "0",
-        Place::Rounds | Place::Chunk | Place::Measured => "chunk",
-        Place::Team => "team",
+    let number = match space {
+        MemorySpace::Input | MemorySpace::Shared => "0",
+        MemorySpace::Rounds | MemorySpace::Chunk | MemorySpace::Measured => "chunk",
+        MemorySpace::Team => "team",
     };
-    let grows = uses.grown[k] && matches!(place, Place::Chunk | Place::Team | Place::Measured);
+    let grows = uses.grown[k] && matches!(space, MemorySpace::Chunk | MemorySpace::Team | MemorySpace::Measured);
     if grows {
         let window = window(name);
         let _ = writeln!(out, "    rp_window *const {window} = launch.windows[{k}] + {number};");
-        let _ = writeln!(out, "    int64_t {} = {window}->asked;", asked(name));
-        if place != Place::Measured {
-            let _ = writeln!(out, "    int64_t {} = {window}->room;", room(name));
-            if place == Place::Team {
+        let _ = writeln!(out, "    int64_t {} = {window}->requested;", requested(name));
+        if space != MemorySpace::Measured {
+            let _ = writeln!(out, "    int64_t {} = {window}->capacity;", capacity(name));
+            if space == MemorySpace::Team {
                 let _ = writeln!(out, "    int64_t {} = {window}->share;", share(name));
             }
             let _ = writeln!(out, "    {ty} *{name} = ({ty} *){window}->data;");
         }
     } else if uses.buffers[k] {
         let data = format!("launch.windows[{k}][{number}].data");
-        let _ = match place {
-            Place::Input => writeln!(out, "    const {ty} *__restrict__ const {name} = (const {ty} *){data};"),
+        let _ = match space {
+            MemorySpace::Input => writeln!(out, "    const {ty} *__restrict__ const {name} = (const {ty} *){data};"),
             _ => writeln!(out, "    {ty} *const {name} = ({ty} *){data};"),
         };
     }

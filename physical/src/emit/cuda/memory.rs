@@ -1,10 +1,11 @@
 //! Device memory under a limit: arrays of inputs, which are uploaded once, and results of kernels.
 //!
 //! An array of an input stays on the device as long as the host has it, and a result as long as its
-//! tensor lives. If an allocation does not fit, the least recently used entries leave first: copies
-//! of inputs are dropped, results are fetched to the host. Memory that a launch uses cannot leave.
+//! tensor lives. If an allocation does not fit, the least recently used entries are evicted: copies
+//! of inputs are dropped, results are fetched to the host. Memory that a launch uses is not
+//! evicted.
 
-use super::machine::{Address, Block, Machine, Trouble};
+use super::interface::{Address, DeviceBlock, DeviceFailure, DeviceInterface};
 use crate::Error;
 use crate::assembly::Status;
 use crate::run::MemoryBudget;
@@ -19,54 +20,56 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Bytes copied to or from a device at a time. Cancellation is checked between two pieces, and the
 /// driver's own staging memory for a copy is no larger than a piece.
-pub(crate) const PIECE: usize = 32 << 20;
+pub(crate) const TRANSFER_BYTES: usize = 32 << 20;
 
-/// Bytes of repeated elements that are uploaded; the device copies the rest from them.
-const FIRST: usize = 64 << 10;
+/// Bytes of repeated elements that are uploaded to fill memory; the device copies the rest from
+/// them.
+const SEED_BYTES: usize = 64 << 10;
 
 /// The byte in poisoned memory: its numbers are larger than any that tests compute, and its
 /// positions beyond any array.
 pub(crate) const POISON: u8 = 0x7f;
 
-/// The memory of a device.
-pub(crate) struct DeviceMemory {
-    machine: Arc<dyn Machine>,
+/// The memory of a device, under a limit of bytes in use.
+pub(crate) struct DevicePool {
+    device: Arc<dyn DeviceInterface>,
     /// Bytes that may be in use at one time.
     limit: usize,
     /// Set when new memory is filled with [`POISON`].
-    poisons: AtomicBool,
-    state: Mutex<State>,
+    is_poisoning: AtomicBool,
+    state: Mutex<PoolState>,
 }
 
-struct State {
+struct PoolState {
     /// Bytes in use.
     used: usize,
-    kept: LruCache<Key, Kept>,
+    entries: LruCache<EntryKey, EvictableEntry>,
     /// The number of the next result.
     next: u64,
 }
 
 /// The key of an entry: the address and length of an array, or the number of a result. An array
-/// that is kept does not move, and its bytes do not change.
+/// in an entry does not move, and its bytes do not change.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Key {
+enum EntryKey {
     Input(usize, usize),
     Result(u64),
 }
 
-enum Kept {
-    Input { array: Buffer, held: Arc<Held> },
+/// Memory that can be evicted: the copy of an input, or a result.
+enum EvictableEntry {
+    Input { array: Buffer, allocation: Arc<DeviceAllocation> },
     Result(Weak<Away>),
 }
 
 /// Device memory that counts against the limit.
-pub(crate) struct Held {
-    block: Box<dyn Block>,
+pub(crate) struct DeviceAllocation {
+    block: Box<dyn DeviceBlock>,
     bytes: usize,
-    memory: Arc<DeviceMemory>,
+    pool: Arc<DevicePool>,
 }
 
-impl Held {
+impl DeviceAllocation {
     /// Returns the address of the first byte.
     pub(crate) fn address(&self) -> Address {
         self.block.address()
@@ -78,25 +81,25 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for DeviceAllocation {
     fn drop(&mut self) {
-        self.memory.locked().used -= self.bytes;
+        self.pool.locked().used -= self.bytes;
     }
 }
 
 /// The requester of memory: the name of its kernel, for errors; the limit of its bytes in use; and
 /// whether it is cancelled.
 #[derive(Clone, Copy)]
-pub(crate) struct Asker<'a> {
+pub(crate) struct Requester<'a> {
     pub(crate) kernel: &'a str,
     pub(crate) limit: usize,
     pub(crate) cancelled: &'a dyn Fn() -> bool,
 }
 
 /// A result of a kernel.
-struct Resident {
-    memory: Arc<DeviceMemory>,
-    held: Mutex<Option<Arc<Held>>>,
+struct DeviceResult {
+    pool: Arc<DevicePool>,
+    allocation: Mutex<Option<Arc<DeviceAllocation>>>,
     /// Offset in bytes of the result in its memory.
     offset: usize,
     bytes: usize,
@@ -104,66 +107,66 @@ struct Resident {
     kernel: String,
 }
 
-impl Resident {
-    fn held(&self) -> Option<Arc<Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).clone()
+impl DeviceResult {
+    fn allocation(&self) -> Option<Arc<DeviceAllocation>> {
+        self.allocation.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl fmt::Debug for Resident {
+impl fmt::Debug for DeviceResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes of kernel `{}` on CUDA device {}", self.bytes, self.kernel, self.memory.machine.ordinal())
+        write!(f, "{} bytes of kernel `{}` on CUDA device {}", self.bytes, self.kernel, self.pool.device.ordinal())
     }
 }
 
-impl Remote for Resident {
+impl Remote for DeviceResult {
     fn bytes(&self) -> usize {
         self.bytes
     }
 
     fn fetch(&self, to: &mut [u8]) -> Result<(), Error> {
-        let held = self.held().expect("what is forgotten was fetched before");
-        let asker = Asker { kernel: &self.kernel, limit: usize::MAX, cancelled: &|| false };
-        self.memory.take(held.address() + self.offset as u64, to, asker)
+        let allocation = self.allocation().expect("a result is fetched before it is forgotten");
+        let requester = Requester { kernel: &self.kernel, limit: usize::MAX, cancelled: &|| false };
+        self.pool.download(allocation.address() + self.offset as u64, to, requester)
     }
 
     fn forget(&self) {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(held);
+        let allocation = self.allocation.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(allocation);
     }
 }
 
-impl DeviceMemory {
+impl DevicePool {
     /// Creates the memory of a device with a limit of bytes in use.
-    pub(crate) fn of(machine: Arc<dyn Machine>, limit: usize) -> Arc<DeviceMemory> {
-        let state = State { used: 0, kept: LruCache::unbounded(), next: 0 };
-        Arc::new(DeviceMemory { machine, limit, poisons: AtomicBool::new(false), state: Mutex::new(state) })
+    pub(crate) fn of(device: Arc<dyn DeviceInterface>, limit: usize) -> Arc<DevicePool> {
+        let state = PoolState { used: 0, entries: LruCache::unbounded(), next: 0 };
+        Arc::new(DevicePool { device, limit, is_poisoning: AtomicBool::new(false), state: Mutex::new(state) })
     }
 
     /// Turns on or off the filling of new memory with [`POISON`].
-    pub(crate) fn poison(&self, poisons: bool) {
-        self.poisons.store(poisons, Ordering::Relaxed);
+    pub(crate) fn set_poison(&self, enabled: bool) {
+        self.is_poisoning.store(enabled, Ordering::Relaxed);
     }
 
     /// Returns the device.
-    pub(crate) fn machine(&self) -> &dyn Machine {
-        &*self.machine
+    pub(crate) fn device(&self) -> &dyn DeviceInterface {
+        &*self.device
     }
 
-    /// Returns the bytes available to windows: all except those that cannot leave.
-    pub(crate) fn room(&self, limit: usize) -> usize {
+    /// Returns the bytes available to windows: all except those that cannot be evicted.
+    pub(crate) fn available(&self, limit: usize) -> usize {
         let state = self.locked();
-        let leaves = |kept: &Kept| match kept {
-            Kept::Input { held, .. } => held.bytes,
-            Kept::Result(away) => away.upgrade().map_or(0, |away| away.bytes()),
+        let bytes = |entry: &EvictableEntry| match entry {
+            EvictableEntry::Input { allocation, .. } => allocation.bytes,
+            EvictableEntry::Result(away) => away.upgrade().map_or(0, |away| away.bytes()),
         };
-        let may_leave: usize = state.kept.iter().map(|(_, kept)| leaves(kept)).sum();
-        self.limit.min(limit).saturating_sub(state.used.saturating_sub(may_leave))
+        let evictable: usize = state.entries.iter().map(|(_, entry)| bytes(entry)).sum();
+        self.limit.min(limit).saturating_sub(state.used.saturating_sub(evictable))
     }
 
     /// Converts a failure of the device to an error of a kernel.
-    pub(crate) fn error(&self, kernel: &str, trouble: &Trouble) -> Error {
-        Error::Device { ordinal: self.machine.ordinal(), kernel: kernel.to_owned(), message: trouble.to_string() }
+    pub(crate) fn error(&self, kernel: &str, failure: &DeviceFailure) -> Error {
+        Error::Device { ordinal: self.device.ordinal(), kernel: kernel.to_owned(), message: failure.to_string() }
     }
 
     /// Allocates memory.
@@ -171,53 +174,63 @@ impl DeviceMemory {
     /// # Errors
     /// [`Error::DeviceMemory`] if the memory is not available even after all evictions;
     /// [`Error::Device`] with the message of the driver.
-    pub(crate) fn allocate(self: &Arc<Self>, bytes: usize, asker: Asker<'_>) -> Result<Arc<Held>, Error> {
+    pub(crate) fn allocate(
+        self: &Arc<Self>,
+        bytes: usize,
+        requester: Requester<'_>,
+    ) -> Result<Arc<DeviceAllocation>, Error> {
         // The driver cannot allocate zero bytes.
         let bytes = bytes.max(1);
-        let limit = self.limit.min(asker.limit);
+        let limit = self.limit.min(requester.limit);
         loop {
             if self.reserve(bytes, limit) {
-                match self.machine.allocate(bytes) {
-                    Ok(block) => return self.poisoned(Held { block, bytes, memory: self.clone() }, asker),
-                    Err(trouble) => {
+                match self.device.allocate(bytes) {
+                    Ok(block) => {
+                        return self.with_poison(DeviceAllocation { block, bytes, pool: self.clone() }, requester);
+                    }
+                    Err(failure) => {
                         self.locked().used -= bytes;
-                        if trouble != Trouble::Full {
-                            return Err(self.error(asker.kernel, &trouble));
+                        if failure != DeviceFailure::OutOfMemory {
+                            return Err(self.error(requester.kernel, &failure));
                         }
                     }
                 }
             }
-            if !self.make_room()? {
-                let (ordinal, kernel) = (self.machine.ordinal(), asker.kernel.to_owned());
+            if !self.evict_one()? {
+                let (ordinal, kernel) = (self.device.ordinal(), requester.kernel.to_owned());
                 return Err(Error::DeviceMemory { ordinal, kernel, asked: bytes, used: self.locked().used, limit });
             }
         }
     }
 
     /// Fills new memory with [`POISON`] if that is turned on.
-    fn poisoned(&self, held: Held, asker: Asker<'_>) -> Result<Arc<Held>, Error> {
-        if self.poisons.load(Ordering::Relaxed) {
-            self.repeat(&held, &[POISON], asker)?;
+    fn with_poison(
+        &self,
+        allocation: DeviceAllocation,
+        requester: Requester<'_>,
+    ) -> Result<Arc<DeviceAllocation>, Error> {
+        if self.is_poisoning.load(Ordering::Relaxed) {
+            self.fill(&allocation, &[POISON], requester)?;
         }
-        Ok(Arc::new(held))
+        Ok(Arc::new(allocation))
     }
 
     /// Fills memory with repetitions of an element of 1, 2, 4 or 8 bytes. If the bytes of the
     /// element differ, only the first elements are uploaded, and the device copies the rest from
     /// them.
-    fn repeat(&self, held: &Held, element: &[u8], asker: Asker<'_>) -> Result<(), Error> {
-        let trouble = |trouble: Trouble| self.error(asker.kernel, &trouble);
+    fn fill(&self, allocation: &DeviceAllocation, element: &[u8], requester: Requester<'_>) -> Result<(), Error> {
+        let failure = |failure: DeviceFailure| self.error(requester.kernel, &failure);
         if element.iter().all(|byte| *byte == element[0]) {
-            return self.machine.set(held.address(), held.bytes, element[0]).map_err(trouble);
+            return self.device.set(allocation.address(), allocation.bytes, element[0]).map_err(failure);
         }
-        let first: Vec<u8> = element.iter().copied().cycle().take(held.bytes.min(FIRST)).collect();
-        self.put(&first, held.address(), asker)?;
-        let mut done = first.len();
-        while done < held.bytes {
-            asker.goes_on()?;
-            let bytes = done.min(held.bytes - done);
-            self.machine.copy(held.address(), held.address() + done as u64, bytes).map_err(trouble)?;
-            done += bytes;
+        let first: Vec<u8> = element.iter().copied().cycle().take(allocation.bytes.min(SEED_BYTES)).collect();
+        self.upload(&first, allocation.address(), requester)?;
+        let mut filled = first.len();
+        while filled < allocation.bytes {
+            requester.check_cancelled()?;
+            let bytes = filled.min(allocation.bytes - filled);
+            self.device.copy(allocation.address(), allocation.address() + filled as u64, bytes).map_err(failure)?;
+            filled += bytes;
         }
         Ok(())
     }
@@ -225,17 +238,17 @@ impl DeviceMemory {
     /// Allocates elements of 1, 2, 4 or 8 bytes, each set to the low bytes of a fill value.
     ///
     /// # Errors
-    /// The errors of [`DeviceMemory::allocate`]; [`Error::KernelStopped`] if the requester is
+    /// The errors of [`DevicePool::allocate`]; [`Error::KernelStopped`] if the requester is
     /// cancelled.
-    pub(crate) fn filled(
+    pub(crate) fn allocate_filled(
         self: &Arc<Self>,
         (elements, size): (usize, usize),
         fill: u64,
-        asker: Asker<'_>,
-    ) -> Result<Arc<Held>, Error> {
-        let held = self.allocate(elements.saturating_mul(size), asker)?;
-        self.repeat(&held, &fill.to_le_bytes()[..size], asker)?;
-        Ok(held)
+        requester: Requester<'_>,
+    ) -> Result<Arc<DeviceAllocation>, Error> {
+        let allocation = self.allocate(elements.saturating_mul(size), requester)?;
+        self.fill(&allocation, &fill.to_le_bytes()[..size], requester)?;
+        Ok(allocation)
     }
 
     /// Copies bytes to an address, piece by piece.
@@ -243,10 +256,10 @@ impl DeviceMemory {
     /// # Errors
     /// [`Error::Device`] with the message of the driver; [`Error::KernelStopped`] if the requester
     /// is cancelled.
-    pub(crate) fn put(&self, bytes: &[u8], to: Address, asker: Asker<'_>) -> Result<(), Error> {
-        for (piece, to) in bytes.chunks(PIECE).zip((to..).step_by(PIECE)) {
-            asker.goes_on()?;
-            self.machine.upload(piece, to).map_err(|trouble| self.error(asker.kernel, &trouble))?;
+    pub(crate) fn upload(&self, bytes: &[u8], to: Address, requester: Requester<'_>) -> Result<(), Error> {
+        for (piece, to) in bytes.chunks(TRANSFER_BYTES).zip((to..).step_by(TRANSFER_BYTES)) {
+            requester.check_cancelled()?;
+            self.device.upload(piece, to).map_err(|failure| self.error(requester.kernel, &failure))?;
         }
         Ok(())
     }
@@ -254,11 +267,11 @@ impl DeviceMemory {
     /// Copies bytes from an address, piece by piece.
     ///
     /// # Errors
-    /// The errors of [`DeviceMemory::put`].
-    pub(crate) fn take(&self, from: Address, to: &mut [u8], asker: Asker<'_>) -> Result<(), Error> {
-        for (piece, from) in to.chunks_mut(PIECE).zip((from..).step_by(PIECE)) {
-            asker.goes_on()?;
-            self.machine.download(from, piece).map_err(|trouble| self.error(asker.kernel, &trouble))?;
+    /// The errors of [`DevicePool::upload`].
+    pub(crate) fn download(&self, from: Address, to: &mut [u8], requester: Requester<'_>) -> Result<(), Error> {
+        for (piece, from) in to.chunks_mut(TRANSFER_BYTES).zip((from..).step_by(TRANSFER_BYTES)) {
+            requester.check_cancelled()?;
+            self.device.download(from, piece).map_err(|failure| self.error(requester.kernel, &failure))?;
         }
         Ok(())
     }
@@ -267,33 +280,40 @@ impl DeviceMemory {
     /// arrays that the host has dropped are freed.
     ///
     /// # Errors
-    /// The errors of [`DeviceMemory::allocate`] and [`DeviceMemory::put`].
-    pub(crate) fn input(self: &Arc<Self>, array: &Buffer, asker: Asker<'_>) -> Result<Arc<Held>, Error> {
-        let key = Key::of(array);
-        if let Some(Kept::Input { held, .. }) = self.locked().kept.get(&key) {
-            return Ok(held.clone());
+    /// The errors of [`DevicePool::allocate`] and [`DevicePool::upload`].
+    pub(crate) fn input(
+        self: &Arc<Self>,
+        array: &Buffer,
+        requester: Requester<'_>,
+    ) -> Result<Arc<DeviceAllocation>, Error> {
+        let key = EntryKey::of(array);
+        if let Some(EvictableEntry::Input { allocation, .. }) = self.locked().entries.get(&key) {
+            return Ok(allocation.clone());
         }
-        self.forget_what_is_gone();
-        let held = self.allocate(array.len(), asker)?;
-        self.put(array, held.address(), asker)?;
+        self.drop_stale_entries();
+        let allocation = self.allocate(array.len(), requester)?;
+        self.upload(array, allocation.address(), requester)?;
         // Another thread may have uploaded the array meanwhile; the later copy stays.
-        let before = self.locked().kept.put(key, Kept::Input { array: array.clone(), held: held.clone() });
-        drop(before);
-        Ok(held)
+        let replaced = self
+            .locked()
+            .entries
+            .put(key, EvictableEntry::Input { array: array.clone(), allocation: allocation.clone() });
+        drop(replaced);
+        Ok(allocation)
     }
 
     /// Returns whether the device has an array of an input.
-    pub(crate) fn has(&self, array: &Buffer) -> bool {
-        self.locked().kept.contains(&Key::of(array))
+    pub(crate) fn has_input(&self, array: &Buffer) -> bool {
+        self.locked().entries.contains(&EntryKey::of(array))
     }
 
     /// Registers a result, which stays on the device until it is fetched.
     ///
     /// # Errors
     /// The errors of [`Away::new`].
-    pub(crate) fn leave(
+    pub(crate) fn register_result(
         self: &Arc<Self>,
-        held: &Arc<Held>,
+        allocation: &Arc<DeviceAllocation>,
         (offset, bytes): (usize, usize),
         (kernel, budget): (&str, &Arc<MemoryBudget>),
     ) -> Result<Arc<Away>, Error> {
@@ -302,22 +322,23 @@ impl DeviceMemory {
             state.next += 1;
             state.next
         };
-        let held = Mutex::new(Some(held.clone()));
-        let resident = Resident { memory: self.clone(), held, offset, bytes, number, kernel: kernel.to_owned() };
+        let allocation = Mutex::new(Some(allocation.clone()));
+        let resident =
+            DeviceResult { pool: self.clone(), allocation, offset, bytes, number, kernel: kernel.to_owned() };
         let away = Away::new(Box::new(resident), budget)?;
-        self.locked().kept.put(Key::Result(number), Kept::Result(Arc::downgrade(&away)));
+        self.locked().entries.put(EntryKey::Result(number), EvictableEntry::Result(Arc::downgrade(&away)));
         Ok(away)
     }
 
     /// Returns the memory and address of a result on this device; `None` if the result was fetched
     /// to the host or is on another device.
-    pub(crate) fn resident(&self, away: &Away) -> Option<(Arc<Held>, Address)> {
-        let there: &dyn Any = away.there();
-        let resident = there.downcast_ref::<Resident>().filter(|r| std::ptr::eq(&*r.memory, self))?;
-        let held = resident.held()?;
-        self.locked().kept.promote(&Key::Result(resident.number));
-        let address = held.address() + resident.offset as u64;
-        Some((held, address))
+    pub(crate) fn resident(&self, away: &Away) -> Option<(Arc<DeviceAllocation>, Address)> {
+        let remote: &dyn Any = away.there();
+        let resident = remote.downcast_ref::<DeviceResult>().filter(|r| std::ptr::eq(&*r.pool, self))?;
+        let allocation = resident.allocation()?;
+        self.locked().entries.promote(&EntryKey::Result(resident.number));
+        let address = allocation.address() + resident.offset as u64;
+        Some((allocation, address))
     }
 
     /// Reserves bytes of the limit, if they are available.
@@ -329,13 +350,13 @@ impl DeviceMemory {
     }
 
     /// Evicts the least recently used entry; returns `false` if there is none.
-    fn make_room(&self) -> Result<bool, Error> {
+    fn evict_one(&self) -> Result<bool, Error> {
         // Dropping the entry gives its bytes back, which takes the lock.
-        let left = self.locked().kept.pop_lru();
-        match left {
+        let evicted = self.locked().entries.pop_lru();
+        match evicted {
             None => return Ok(false),
-            Some((_, Kept::Input { .. })) => {}
-            Some((_, Kept::Result(away))) => {
+            Some((_, EvictableEntry::Input { .. })) => {}
+            Some((_, EvictableEntry::Result(away))) => {
                 if let Some(away) = away.upgrade() {
                     away.come_home()?;
                 }
@@ -345,40 +366,41 @@ impl DeviceMemory {
     }
 
     /// Drops copies of arrays that the host has dropped, and results whose tensors are gone.
-    fn forget_what_is_gone(&self) {
-        let gone: Vec<Kept> = {
-            let kept = &mut self.locked().kept;
+    fn drop_stale_entries(&self) {
+        let stale: Vec<EvictableEntry> = {
+            let entries = &mut self.locked().entries;
             // Several arrays may be slices of one allocation.
             let mut own: HashMap<_, usize> = HashMap::new();
-            for (_, kept) in kept.iter() {
-                if let Kept::Input { array, .. } = kept {
+            for (_, entry) in entries.iter() {
+                if let EvictableEntry::Input { array, .. } = entry {
                     *own.entry(array.data_ptr()).or_default() += 1;
                 }
             }
-            let is_gone = |kept: &Kept| match kept {
-                Kept::Input { array, .. } => array.strong_count() == own[&array.data_ptr()],
-                Kept::Result(away) => away.strong_count() == 0,
+            let is_stale = |entry: &EvictableEntry| match entry {
+                EvictableEntry::Input { array, .. } => array.strong_count() == own[&array.data_ptr()],
+                EvictableEntry::Result(away) => away.strong_count() == 0,
             };
-            let keys: Vec<Key> = kept.iter().filter(|(_, kept)| is_gone(kept)).map(|(key, _)| *key).collect();
-            keys.iter().filter_map(|key| kept.pop(key)).collect()
+            let keys: Vec<EntryKey> =
+                entries.iter().filter(|(_, entry)| is_stale(entry)).map(|(key, _)| *key).collect();
+            keys.iter().filter_map(|key| entries.pop(key)).collect()
         };
-        drop(gone);
+        drop(stale);
     }
 
-    fn locked(&self) -> MutexGuard<'_, State> {
+    fn locked(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Asker<'_> {
-    fn goes_on(&self) -> Result<(), Error> {
+impl Requester<'_> {
+    fn check_cancelled(&self) -> Result<(), Error> {
         if (self.cancelled)() { Err(Error::KernelStopped(Status::Cancelled)) } else { Ok(()) }
     }
 }
 
-impl Key {
-    fn of(array: &Buffer) -> Key {
-        Key::Input(array.as_ptr().addr(), array.len())
+impl EntryKey {
+    fn of(array: &Buffer) -> EntryKey {
+        EntryKey::Input(array.as_ptr().addr(), array.len())
     }
 }
 

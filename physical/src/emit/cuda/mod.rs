@@ -11,7 +11,7 @@
 //!   roots and subnormal numbers are exact;
 //! - lane folds combine their lanes in the order of Assembly.
 //!
-//! [`Cuda`] compiles units for a device of this machine and runs them. A trait (`machine`)
+//! [`Cuda`] compiles units for a device of this machine and runs them. A trait (`interface`)
 //! abstracts from the device, so that tests run the text on the host. Above it are the memory of a
 //! device under a limit (`memory`), launches (`launch`), the shares of teams in the memory of their
 //! blocks (`block`), and the gathering of results (`runner`).
@@ -28,9 +28,9 @@ mod device;
 mod device;
 mod function;
 #[cfg(feature = "cuda")]
-mod launch;
+mod interface;
 #[cfg(feature = "cuda")]
-mod machine;
+mod launch;
 #[cfg(feature = "cuda")]
 mod memory;
 #[cfg(feature = "cuda")]

@@ -1,8 +1,8 @@
 //! PTX of units: units that this or another process has compiled before are found on disk.
 
 use super::unit::OPTIONS;
-use crate::emit::cache::{Disk, Kind, key, open};
-use crate::emit::cache_folder::{CacheFolder, MOST_BYTES};
+use crate::emit::cache::{DiskCache, EntryKind, key, open};
+use crate::emit::cache_folder::{CacheFolder, MAX_CACHE_BYTES};
 use std::sync::LazyLock;
 
 /// The inputs to the PTX, other than the fixed options.
@@ -20,23 +20,23 @@ pub(super) struct Unit<'a> {
 /// again by the next process.
 pub(super) fn ptx(
     unit: Unit<'_>,
-    disk: Option<&Disk>,
+    disk: Option<&DiskCache>,
     compile: impl FnOnce() -> Result<String, String>,
 ) -> Result<String, String> {
-    let key = key(Kind::Ptx, [unit.compiler, unit.architecture, &OPTIONS.join(" "), unit.text]);
-    if let Some(ptx) = disk.and_then(|disk| disk.note(&key)) {
+    let key = key(EntryKind::Ptx, [unit.compiler, unit.architecture, &OPTIONS.join(" "), unit.text]);
+    if let Some(ptx) = disk.and_then(|disk| disk.read_note(&key)) {
         return Ok(ptx);
     }
     let ptx = compile()?;
     if let Some(disk) = disk {
-        let _ = disk.keep_note(&key, &ptx);
+        let _ = disk.write_note(&key, &ptx);
     }
     Ok(ptx)
 }
 
 /// Returns the user's cache, which also has the kernels of the C tier.
-pub(super) fn disk() -> Option<&'static Disk> {
-    static DISK: LazyLock<Option<Disk>> = LazyLock::new(|| open(&CacheFolder::User, MOST_BYTES)?.ok());
+pub(super) fn disk() -> Option<&'static DiskCache> {
+    static DISK: LazyLock<Option<DiskCache>> = LazyLock::new(|| open(&CacheFolder::User, MAX_CACHE_BYTES)?.ok());
     DISK.as_ref()
 }
 
@@ -62,9 +62,9 @@ mod tests {
                 assert_eq!(ptx(unit, Some(&disk), compile).unwrap(), format!("ptx {}", k + 1));
             }
         }
-        assert_eq!(ptx(unit, None, compile).unwrap(), "ptx 5", "there is no disk");
+        assert_eq!(ptx(unit, None, compile).unwrap(), "ptx 5", "without a cache the unit is compiled again");
         let refused = Unit { text: "refused", ..unit };
         assert_eq!(ptx(refused, Some(&disk), || Err("no".into())).unwrap_err(), "no");
-        assert_eq!(ptx(refused, Some(&disk), compile).unwrap(), "ptx 6", "what was refused is not kept");
+        assert_eq!(ptx(refused, Some(&disk), compile).unwrap(), "ptx 6", "failures are not cached");
     }
 }

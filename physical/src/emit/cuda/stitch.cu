@@ -1,5 +1,5 @@
-// Stitches arrays together from windows by moves of elements, each with a number that is added to
-// its elements. Each block takes moves of bounded size; its threads take adjacent elements.
+// Stitches arrays together from windows. A move copies a bounded number of elements and adds a shift
+// to each of them. Blocks share the moves; the threads of a block copy adjacent elements.
 
 struct rp_move {
     const void *from;
@@ -12,11 +12,11 @@ struct rp_stitch {
     long long count;
     // Bytes of an element.
     long long size;
-    // The arguments of all kernels have one size.
-    long long unused[6];
+    // Padding: the arguments of all kernels have the same size.
+    long long padding[6];
 };
 
-template <typename T> static inline void rp_moved(const rp_move &move) {
+template <typename T> static inline void rp_copy(const rp_move &move) {
     const T *const from = (const T *)move.from;
     T *const to = (T *)move.to;
     for (long long k = threadIdx.x; k < move.elements; k += blockDim.x) to[k] = (T)(from[k] + (T)move.shift);
@@ -25,9 +25,9 @@ template <typename T> static inline void rp_moved(const rp_move &move) {
 extern "C" __global__ void redpoll_stitch(const rp_stitch stitch) {
     for (long long k = blockIdx.x; k < stitch.count; k += gridDim.x) {
         const rp_move &move = stitch.moves[k];
-        if (stitch.size == 1) rp_moved<unsigned char>(move);
-        if (stitch.size == 2) rp_moved<unsigned short>(move);
-        if (stitch.size == 4) rp_moved<unsigned int>(move);
-        if (stitch.size == 8) rp_moved<unsigned long long>(move);
+        if (stitch.size == 1) rp_copy<unsigned char>(move);
+        if (stitch.size == 2) rp_copy<unsigned short>(move);
+        if (stitch.size == 4) rp_copy<unsigned int>(move);
+        if (stitch.size == 8) rp_copy<unsigned long long>(move);
     }
 }

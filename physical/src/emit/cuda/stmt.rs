@@ -2,19 +2,19 @@
 
 use crate::assembly::{BinaryOp, Buffer, Expr, LaneFold, Local};
 use crate::emit::c::names::{end, from, lane, share};
-use crate::emit::c::stmt::{Stmts as Lines, status_name, stays};
+use crate::emit::c::stmt::{StmtWriter, is_invariant, status_name};
 use crate::emit::c::types::{Typing, c_type, literal};
-use crate::grid::{Folded, Grid, Place, Side, Stmt, WARP, Writer, serial};
+use crate::grid::{ActiveLanes, Grid, MemorySpace, RoundFold, SectionBound, Stmt, WARP, to_serial};
 
 /// A writer of the statements of a grid.
-pub(super) struct Stmts<'a> {
-    pub(super) lines: Lines<'a>,
+pub(super) struct GridStmtWriter<'a> {
+    pub(super) lines: StmtWriter<'a>,
     pub(super) grid: &'a Grid,
     /// Set inside a spread loop.
     pub(super) spread: bool,
 }
 
-impl Stmts<'_> {
+impl GridStmtWriter<'_> {
     pub(super) fn block(&mut self, body: &[Stmt]) {
         for stmt in body {
             self.stmt(stmt);
@@ -34,8 +34,8 @@ impl Stmts<'_> {
     }
 
     /// Returns the condition for a statement of the first lane alone.
-    fn by(&self, by: Writer) -> &'static str {
-        if by == Writer::Lead && self.grid.lanes > 1 { "if (lane == 0) " } else { "" }
+    fn lane_condition(&self, active: ActiveLanes) -> &'static str {
+        if active == ActiveLanes::Lead && self.grid.lanes > 1 { "if (lane == 0) " } else { "" }
     }
 
     fn buffer(&self, buffer: Buffer) -> String {
@@ -46,11 +46,11 @@ impl Stmts<'_> {
     /// not grow.
     fn grow(&mut self, buffer: Buffer, len: &Expr) {
         let (name, len) = (self.buffer(buffer), self.lines.exprs.value(len));
-        match self.grid.places[buffer.index()] {
-            Place::Input | Place::Shared | Place::Rounds => {}
-            Place::Measured => self.lines.line(&format!("RP_MEASURE({name}, {len});")),
-            Place::Chunk => self.lines.line(&format!("RP_GROW({name}, {len});")),
-            Place::Team => {
+        match self.grid.spaces[buffer.index()] {
+            MemorySpace::Input | MemorySpace::Shared | MemorySpace::Rounds => {}
+            MemorySpace::Measured => self.lines.line(&format!("RP_MEASURE({name}, {len});")),
+            MemorySpace::Chunk => self.lines.line(&format!("RP_GROW({name}, {len});")),
+            MemorySpace::Team => {
                 let lanes = self.grid.lanes;
                 self.lines.line(&format!("RP_GROW_OR_MOVE({name}, {len}, {lanes});"));
             }
@@ -62,16 +62,16 @@ impl Stmts<'_> {
         match stmt {
             Stmt::Assign(local, value) => self.lines.assign(*local, value),
             Stmt::Section(local, side) => {
-                let (name, number) = (self.lines.local(*local), if *side == Side::First { "" } else { " + 1" });
+                let (name, number) = (self.lines.local(*local), if *side == SectionBound::First { "" } else { " + 1" });
                 self.lines.line(&format!("{name} = launch.sections[2 * chunk{number}];"));
                 self.lines.exprs.facts.forget(*local);
             }
-            Stmt::Store { by, buffer, at, value } => {
+            Stmt::Store { active, buffer, at, value } => {
                 let (at, value) = (self.lines.exprs.value(at), self.lines.exprs.value(value));
-                let (by, buffer) = (self.by(*by), self.buffer(*buffer));
-                self.lines.line(&format!("{by}{buffer}[{at}] = {value};"));
+                let (condition, buffer) = (self.lane_condition(*active), self.buffer(*buffer));
+                self.lines.line(&format!("{condition}{buffer}[{at}] = {value};"));
             }
-            Stmt::Atomic { by, buffer, at, op, value } => {
+            Stmt::Atomic { active, buffer, at, op, value } => {
                 let (at, value) = (self.lines.exprs.value(at), self.lines.exprs.value(value));
                 let prim = self.grid.function.buffers[buffer.index()].prim;
                 // The machine adds 64-bit integers only unsigned, which wraps to the same bits.
@@ -81,47 +81,47 @@ impl Stmts<'_> {
                     _ => c_type(prim),
                 };
                 let function = atomic(*op);
-                let (by, buffer) = (self.by(*by), self.buffer(*buffer));
-                self.lines.line(&format!("{by}{function}(({ty} *)&{buffer}[{at}], ({ty})({value}));"));
+                let (condition, buffer) = (self.lane_condition(*active), self.buffer(*buffer));
+                self.lines.line(&format!("{condition}{function}(({ty} *)&{buffer}[{at}], ({ty})({value}));"));
             }
             Stmt::If { cond, then, other } => {
                 let cond = self.lines.exprs.value(cond);
-                let known = self.lines.exprs.facts.clone();
+                let facts = self.lines.exprs.facts.clone();
                 self.nest(&format!("if ({cond})"), then);
-                self.lines.exprs.facts = known.clone();
+                self.lines.exprs.facts = facts.clone();
                 if !other.is_empty() {
                     self.nest("} else", other);
-                    self.lines.exprs.facts = known;
+                    self.lines.exprs.facts = facts;
                 }
                 self.lines.line("}");
-                self.lines.exprs.facts.forget_assigned(&serial(then));
-                self.lines.exprs.facts.forget_assigned(&serial(other));
+                self.lines.exprs.facts.forget_assigned(&to_serial(then));
+                self.lines.exprs.facts.forget_assigned(&to_serial(other));
             }
             Stmt::While { cond, body } => {
-                self.lines.exprs.facts.forget_assigned(&serial(body));
-                let known = self.lines.exprs.facts.clone();
+                self.lines.exprs.facts.forget_assigned(&to_serial(body));
+                let facts = self.lines.exprs.facts.clone();
                 let cond = self.lines.exprs.condition(cond);
                 self.nest(&format!("while ({cond})"), body);
-                self.lines.exprs.facts = known;
+                self.lines.exprs.facts = facts;
                 self.lines.line("}");
             }
             Stmt::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body, ("", "++")),
             Stmt::Spread { var, lo, hi, folds, body } => {
-                self.apart(folds);
+                self.save_accumulators(folds);
                 self.spread = true;
                 self.for_loop(*var, (lo, hi), body, (" + (int64_t)lane", &format!(" += {lanes}")));
                 self.spread = false;
-                if body.contains(&Stmt::Ask(Writer::Each)) {
+                if body.contains(&Stmt::Poll(ActiveLanes::Each)) {
                     self.lines.line(&format!("if (rp_any(stopped, mask, {lanes})) return RP_CANCELLED;"));
                 }
-                self.together(folds);
+                self.combine_accumulators(folds);
             }
             Stmt::Break => self.lines.line("break;"),
             Stmt::Lanes(fold) if self.spread || lanes == 1 => self.lines.lanes(fold),
             Stmt::Lanes(fold) => self.fold(fold),
             Stmt::Barrier => self.lines.line(&format!("rp_barrier(mask, {lanes});")),
-            Stmt::Ask(Writer::Lead) => self.lines.line(&format!("RP_ASK({lanes});")),
-            Stmt::Ask(Writer::Each) => self.lines.line("RP_ASK_ALONE();"),
+            Stmt::Poll(ActiveLanes::Lead) => self.lines.line(&format!("RP_POLL({lanes});")),
+            Stmt::Poll(ActiveLanes::Each) => self.lines.line("RP_POLL_ALONE();"),
             Stmt::Grow { buffer, len } => self.grow(*buffer, len),
             Stmt::Sort { buffer, lo, hi } => {
                 let (lo, hi) = (self.lines.exprs.value(lo), self.lines.exprs.value(hi));
@@ -136,7 +136,7 @@ impl Stmts<'_> {
             Stmt::Swap(a, b) => {
                 let names = [a, b].map(|b| self.buffer(*b)).join(", ");
                 self.lines.line(&format!("RP_SWAP({names});"));
-                if self.grid.places[a.index()] == Place::Team {
+                if self.grid.spaces[a.index()] == MemorySpace::Team {
                     let shares = [a, b].map(|b| share(&self.buffer(*b))).join(", ");
                     self.lines.line(&format!("rp_swap({shares});"));
                 }
@@ -147,37 +147,37 @@ impl Stmts<'_> {
 
     /// Writes a loop whose bounds are evaluated once, as in C. The first round and the step select
     /// the rounds of a lane.
-    fn for_loop(&mut self, var: Local, (lo, hi): (&Expr, &Expr), body: &[Stmt], (own, step): (&str, &str)) {
+    fn for_loop(&mut self, var: Local, (lo, hi): (&Expr, &Expr), body: &[Stmt], (offset, step): (&str, &str)) {
         let name = self.lines.local(var);
-        let rounds = serial(body);
+        let rounds = to_serial(body);
         let (mut start, mut bound) = (self.lines.exprs.bound(lo), self.lines.exprs.bound(hi));
-        let mut kept = Vec::new();
+        let mut declarations = Vec::new();
         if lo.mentions(var) {
-            kept.push(format!("{} = {start}", from(&name)));
+            declarations.push(format!("{} = {start}", from(&name)));
             start = from(&name);
         }
-        if hi.mentions(var) || !stays(hi, &rounds) {
-            kept.push(format!("{} = {bound}", end(&name)));
+        if hi.mentions(var) || !is_invariant(hi, &rounds) {
+            declarations.push(format!("{} = {bound}", end(&name)));
             bound = end(&name);
         }
-        kept.push(format!("{name} = {start}{own}"));
-        let head = format!("for (int64_t {}; {name} < {bound}; {name}{step})", kept.join(", "));
+        declarations.push(format!("{name} = {start}{offset}"));
+        let head = format!("for (int64_t {}; {name} < {bound}; {name}{step})", declarations.join(", "));
         self.lines.exprs.facts.forget_assigned(&rounds);
         self.lines.exprs.facts.forget(var);
-        let known = self.lines.exprs.facts.clone();
+        let facts = self.lines.exprs.facts.clone();
         self.nest(&head, body);
-        self.lines.exprs.facts = known;
+        self.lines.exprs.facts = facts;
         self.lines.line("}");
     }
 
     /// Saves the accumulators and sets them to identities.
-    fn apart(&mut self, folds: &[Folded]) {
+    fn save_accumulators(&mut self, folds: &[RoundFold]) {
         if folds.is_empty() {
             return;
         }
         self.lines.line("{");
         self.lines.depth += 1;
-        for Folded { acc, identity, .. } in folds {
+        for RoundFold { acc, identity, .. } in folds {
             let (name, ty) = (self.lines.local(*acc), c_type(self.grid.function.locals[acc.index()].prim));
             let identity = literal(identity, Typing::Weak).0;
             self.lines.line(&format!("const {ty} {} = {name};", from(&name)));
@@ -187,22 +187,22 @@ impl Stmts<'_> {
     }
 
     /// Combines the lanes' folds in halves, and then with the saved accumulators.
-    fn together(&mut self, folds: &[Folded]) {
+    fn combine_accumulators(&mut self, folds: &[RoundFold]) {
         if folds.is_empty() {
             return;
         }
         let team = self.grid.lanes as usize;
-        for Folded { acc, op, .. } in folds {
+        for RoundFold { acc, op, .. } in folds {
             let (name, ty) = (self.lines.local(*acc), c_type(self.grid.function.locals[acc.index()].prim));
-            let of_warps: Vec<String> = (1..team / self.warp()).map(|k| lane(&name, k)).collect();
-            if !of_warps.is_empty() {
-                self.lines.line(&format!("{ty} {};", of_warps.join(", ")));
+            let warp_names: Vec<String> = (1..team / self.warp()).map(|k| lane(&name, k)).collect();
+            if !warp_names.is_empty() {
+                self.lines.line(&format!("{ty} {};", warp_names.join(", ")));
             }
-            let names = [vec![name.clone()], of_warps].concat();
-            let whole = self.whole((*op, *acc), &names, team);
-            self.lines.line(&format!("{name} = {whole};"));
-            let whole = self.lines.exprs.fold_names(*op, *acc, &from(&name), &name);
-            self.lines.line(&format!("{name} = {whole};"));
+            let names = [vec![name.clone()], warp_names].concat();
+            let result = self.combine_lanes((*op, *acc), &names, team);
+            self.lines.line(&format!("{name} = {result};"));
+            let result = self.lines.exprs.fold_names(*op, *acc, &from(&name), &name);
+            self.lines.line(&format!("{name} = {result};"));
         }
         self.lines.depth -= 1;
         self.lines.line("}");
@@ -219,8 +219,8 @@ impl Stmts<'_> {
         let (var, acc) = (self.lines.local(fold.var), self.lines.local(fold.acc));
         let ty = c_type(self.grid.function.locals[fold.acc.index()].prim);
         let (team, lanes) = (self.grid.lanes as usize, usize::from(fold.lanes));
-        let own = lanes.div_ceil(team);
-        let names: Vec<String> = (0..own.max(lanes.min(team) / self.warp())).map(|k| lane(&acc, k)).collect();
+        let per_thread = lanes.div_ceil(team);
+        let names: Vec<String> = (0..per_thread.max(lanes.min(team) / self.warp())).map(|k| lane(&acc, k)).collect();
         let (lo, hi) = (self.lines.exprs.value(&fold.lo), self.lines.exprs.value(&fold.hi));
         self.lines.exprs.facts.forget(fold.var);
         self.lines.exprs.facts.forget(fold.acc);
@@ -231,17 +231,17 @@ impl Stmts<'_> {
         let starts: Vec<String> = names.iter().map(|name| format!("{name} = {identity}")).collect();
         self.lines.line(&format!("{ty} {};", starts.join(", ")));
         self.lines.line(&format!("const int64_t {from} = {lo}, {end} = {hi};"));
-        let some = if lanes < team { format!("lane < {lanes} && ") } else { String::new() };
-        for (k, name) in names[..own].iter().enumerate() {
+        let guard = if lanes < team { format!("lane < {lanes} && ") } else { String::new() };
+        for (k, name) in names[..per_thread].iter().enumerate() {
             let first = if k == 0 { "lane".into() } else { format!("lane + {}", k * team) };
-            let head = format!("for (int64_t {var} = {from} + {first}; {some}{var} < {end}; {var} += {lanes})");
+            let head = format!("for (int64_t {var} = {from} + {first}; {guard}{var} < {end}; {var} += {lanes})");
             let folded = self.lines.exprs.fold(fold.op, fold.acc, name, &fold.value);
             self.lines.line(&format!("{head} {name} = {folded};"));
         }
         let combined = (fold.op, fold.acc);
-        self.halves(combined, &names, (lanes, team));
-        let whole = self.whole(combined, &names, lanes.min(team));
-        self.lines.combine(combined, &acc, &whole);
+        self.combine_in_halves(combined, &names, (lanes, team));
+        let result = self.combine_lanes(combined, &names, lanes.min(team));
+        self.lines.combine(combined, &acc, &result);
         self.lines.depth -= 1;
         self.lines.line("}");
     }
@@ -249,18 +249,18 @@ impl Stmts<'_> {
     /// Combines the first name over `lanes` lanes of a team in halves; returns the text of the
     /// result. Warps exchange their values through memory, with one name for each warp, and each
     /// warp combines all of them.
-    fn whole(&mut self, fold: (BinaryOp, Local), names: &[String], lanes: usize) -> String {
+    fn combine_lanes(&mut self, fold: (BinaryOp, Local), names: &[String], lanes: usize) -> String {
         let ty = c_type(self.grid.function.locals[fold.1.index()].prim);
         let (team, warp) = (self.grid.lanes as usize, self.warp());
         if team > warp {
-            self.lines.line(&format!("rp_show({}, lane);", names[0]));
+            self.lines.line(&format!("rp_publish({}, lane);", names[0]));
             self.lines.line(&format!("rp_barrier(mask, {team});"));
             for (k, name) in names[..(lanes / warp).max(1)].iter().enumerate() {
                 let first = if k == 0 { String::new() } else { format!(" + {}", k * warp) };
-                self.lines.line(&format!("{name} = rp_shown<{ty}>(lane % {warp}{first});"));
+                self.lines.line(&format!("{name} = rp_published<{ty}>(lane % {warp}{first});"));
             }
             self.lines.line(&format!("rp_barrier(mask, {team});"));
-            self.halves(fold, names, (lanes, warp));
+            self.combine_in_halves(fold, names, (lanes, warp));
         }
         let mut half = lanes.min(warp) / 2;
         while half > 0 {
@@ -273,7 +273,7 @@ impl Stmts<'_> {
 
     /// Combines the lanes of a fold in halves until there is one for each thread; thread `t` of `n`
     /// has the lanes `t`, `t + n`, ..
-    fn halves(&mut self, fold: (BinaryOp, Local), names: &[String], (lanes, threads): (usize, usize)) {
+    fn combine_in_halves(&mut self, fold: (BinaryOp, Local), names: &[String], (lanes, threads): (usize, usize)) {
         let mut half = lanes / 2;
         while half >= threads {
             for k in 0..half / threads {

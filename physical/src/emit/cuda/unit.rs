@@ -67,9 +67,9 @@ struct rp_window {
     // Address of position 0, which may lie outside of the window.
     void *data;
     // Capacity in elements, and the number of elements requested.
-    int64_t room, asked;
-    // Elements in the memory of the block, 0 after the window has left it; address of the window
-    // outside of the block.
+    int64_t capacity, requested;
+    // Number of elements in the memory of the block, 0 after the window has moved out; address of
+    // the window in device memory.
     int64_t share;
     void *outside;
 };
@@ -95,47 +95,47 @@ struct rp_launch {
 
 // Memory of a block, divided among its teams.
 extern __shared__ uint64_t rp_shared[];
-// Values that the lanes of a team of several warps exchange.
+// Exchange buffer between the lanes of a team of several warps.
 static __shared__ uint64_t rp_parts[256];
 
-// Number of lanes of a team, and the index of a lane.
+// Index of a lane in its team, and the mask of the lanes of the team within their warp.
 #define RP_LANE(lanes) (threadIdx.x % (lanes))
 #define RP_MASK(lanes) ((0xffffffffu >> (32 - (lanes))) << (threadIdx.x % 32 / (lanes) * (lanes)))
 
-// Grows a window to a number of elements. Without room the chunk ends, and the window records the
-// number.
+// Grows a window to a number of elements. If the capacity is too small, the chunk ends, and the
+// window records the number.
 #define RP_GROW(buffer, length)                                                                \\
     do {                                                                                       \\
         const int64_t rp_length = length;                                                      \\
-        if (rp_length > buffer##__asked) {                                                     \\
-            buffer##__asked = rp_length;                                                       \\
-            if (lane == 0) buffer##__window->asked = rp_length;                                \\
+        if (rp_length > buffer##__requested) {                                                 \\
+            buffer##__requested = rp_length;                                                   \\
+            if (lane == 0) buffer##__window->requested = rp_length;                            \\
         }                                                                                      \\
-        if (rp_length > buffer##__room) return RP_NO_ROOM;                                     \\
+        if (rp_length > buffer##__capacity) return RP_OUT_OF_CAPACITY;                         \\
     } while (0)
 
-// As above, for a window that may have to leave the memory of its block.
+// Like RP_GROW, for a window that may have to move out of the memory of its block.
 #define RP_GROW_OR_MOVE(buffer, length, lanes)                                                 \\
     do {                                                                                       \\
-        const int64_t rp_length = length, rp_kept = buffer##__asked;                           \\
-        if (rp_length > rp_kept) {                                                             \\
-            buffer##__asked = rp_length;                                                       \\
-            if (lane == 0) buffer##__window->asked = rp_length;                                \\
+        const int64_t rp_length = length, rp_before = buffer##__requested;                     \\
+        if (rp_length > rp_before) {                                                           \\
+            buffer##__requested = rp_length;                                                   \\
+            if (lane == 0) buffer##__window->requested = rp_length;                            \\
             if (rp_length > buffer##__share) {                                                 \\
-                if (rp_length > buffer##__room) return RP_NO_ROOM;                             \\
-                if (buffer##__share > 0) rp_leave(buffer, *buffer##__window, rp_kept, lane, mask, lanes); \\
+                if (rp_length > buffer##__capacity) return RP_OUT_OF_CAPACITY;                 \\
+                if (buffer##__share > 0) rp_move_out(buffer, *buffer##__window, rp_before, lane, mask, lanes); \\
                 buffer##__share = 0;                                                           \\
             }                                                                                  \\
         }                                                                                      \\
     } while (0)
 
-// Records the number of elements to come.
+// Records the requested number of elements without growing the window.
 #define RP_MEASURE(buffer, length)                                                             \\
     do {                                                                                       \\
         const int64_t rp_length = length;                                                      \\
-        if (rp_length > buffer##__asked) {                                                     \\
-            buffer##__asked = rp_length;                                                       \\
-            if (lane == 0) buffer##__window->asked = rp_length;                                \\
+        if (rp_length > buffer##__requested) {                                                 \\
+            buffer##__requested = rp_length;                                                   \\
+            if (lane == 0) buffer##__window->requested = rp_length;                            \\
         }                                                                                      \\
     } while (0)
 
@@ -143,25 +143,26 @@ static __shared__ uint64_t rp_parts[256];
 #define RP_SWAP(a, b)                                                                          \\
     do {                                                                                       \\
         rp_swap(a, b);                                                                         \\
-        rp_swap(a##__room, b##__room);                                                         \\
-        rp_swap(a##__asked, b##__asked);                                                       \\
+        rp_swap(a##__capacity, b##__capacity);                                                 \\
+        rp_swap(a##__requested, b##__requested);                                               \\
         if (lane == 0) rp_swap(*a##__window, *b##__window);                                    \\
     } while (0)
 
 template <typename T> static inline void rp_swap(T &a, T &b) {
-    const T kept = a;
+    const T old = a;
     a = b;
-    b = kept;
+    b = old;
 }
 
-// Checks for cancellation at intervals: in the first lane, so that all lanes end the chunk
-// together; or in each lane, which leaves the loop, after which the lanes compare.
+// Polls for cancellation once in RP_ROUNDS rounds. RP_POLL: the first lane polls, and all lanes end
+// the chunk together. RP_POLL_ALONE: each lane polls and leaves the loop, after which all lanes
+// compare.
 #define RP_ROUNDS 256
-#define RP_ASK(lanes)                                                                          \\
+#define RP_POLL(lanes)                                                                         \\
     do {                                                                                       \\
         if (++rounds % RP_ROUNDS == 0 && rp_cancelled(launch, lane, mask, lanes)) return RP_CANCELLED; \\
     } while (0)
-#define RP_ASK_ALONE()                                                                         \\
+#define RP_POLL_ALONE()                                                                        \\
     if (++own_rounds % RP_ROUNDS == 0 && *launch.cancel != 0) {                                \\
         stopped = 1;                                                                           \\
         break;                                                                                 \\
@@ -175,20 +176,20 @@ static inline void rp_barrier(uint32_t mask, uint32_t lanes) {
     }
 }
 
-// Publishes a value of a lane, and reads the value of another lane; needs a barrier between the two
-// and one after.
-template <typename T> static inline void rp_show(T part, uint32_t lane) {
+// Publishes a value of a lane, and reads the published value of another lane. The caller places a
+// barrier between the two, and another one after the reads.
+template <typename T> static inline void rp_publish(T part, uint32_t lane) {
     *(T *)&rp_parts[lane] = part;
 }
 
-template <typename T> static inline T rp_shown(uint32_t lane) {
+template <typename T> static inline T rp_published(uint32_t lane) {
     return *(const T *)&rp_parts[lane];
 }
 
-// Begins a window in the memory of a block at `next`, if the window has a share of it. Needs a
-// barrier afterwards.
+// Places the beginning of a window in the memory of a block at `next`, if the window has a share of
+// it. The caller places a barrier afterwards.
 template <typename T>
-static inline void rp_begin(rp_window &window, T fill, uint64_t *&next, uint32_t lane, uint32_t lanes) {
+static inline void rp_begin_window(rp_window &window, T fill, uint64_t *&next, uint32_t lane, uint32_t lanes) {
     const int64_t share = window.share;
     if (share == 0) return;
     T *const inside = (T *)next;
@@ -197,9 +198,9 @@ static inline void rp_begin(rp_window &window, T fill, uint64_t *&next, uint32_t
     if (lane == 0) window.data = inside;
 }
 
-// Moves a window with a number of elements out of the memory of its block.
+// Moves the elements of a window out of the memory of its block.
 template <typename T>
-static inline void rp_leave(T *&inside, rp_window &window, int64_t len, uint32_t lane, uint32_t mask, uint32_t lanes) {
+static inline void rp_move_out(T *&inside, rp_window &window, int64_t len, uint32_t lane, uint32_t mask, uint32_t lanes) {
     rp_barrier(mask, lanes);
     T *const outside = (T *)window.outside;
     for (int64_t k = lane; k < len; k += lanes) outside[k] = inside[k];
@@ -211,12 +212,12 @@ static inline void rp_leave(T *&inside, rp_window &window, int64_t len, uint32_t
     }
 }
 
-// Returns whether a condition holds in any lane of the team; uniform over the team.
-static inline bool rp_any(int32_t holds, uint32_t mask, uint32_t lanes) {
-    return (lanes > 32 ? __syncthreads_or(holds) : __any_sync(mask, holds)) != 0;
+// Returns whether a condition is true in any lane of the team; the result is the same in all lanes.
+static inline bool rp_any(int32_t condition, uint32_t mask, uint32_t lanes) {
+    return (lanes > 32 ? __syncthreads_or(condition) : __any_sync(mask, condition)) != 0;
 }
 
-// Returns whether the launch is cancelled; uniform over the team.
+// Returns whether the launch is cancelled; the result is the same in all lanes of the team.
 static inline bool rp_cancelled(const rp_launch &launch, uint32_t lane, uint32_t mask, uint32_t lanes) {
     int32_t cancelled = 0;
     if (lane == 0) cancelled = *launch.cancel;
@@ -224,15 +225,16 @@ static inline bool rp_cancelled(const rp_launch &launch, uint32_t lane, uint32_t
     return __shfl_sync(mask, cancelled, 0, lanes) != 0;
 }
 
-// Sorts by a merging network whose comparisons all point upwards, so that missing elements stay at
-// the end. Source: K. E. Batcher, \"Sorting networks and their applications\", 1968.
+// Sorts with a merging network whose comparisons all put the larger element last, so that missing
+// elements count as larger than all others. Source: K. E. Batcher, \"Sorting networks and their
+// applications\", 1968.
 template <typename T, typename Above>
 static inline void rp_network(T *data, int64_t count, uint32_t lane, uint32_t mask, uint32_t lanes, Above above) {
     rp_barrier(mask, lanes);
     for (int64_t block = 2; block / 2 < count; block *= 2) {
-        for (int64_t apart = block - 1; apart > 0; apart = apart == block - 1 ? block / 4 : apart / 2) {
+        for (int64_t distance = block - 1; distance > 0; distance = distance == block - 1 ? block / 4 : distance / 2) {
             for (int64_t i = lane; i < count; i += lanes) {
-                const int64_t other = i ^ apart;
+                const int64_t other = i ^ distance;
                 if (i < other && other < count && above(data[i], data[other])) rp_swap(data[i], data[other]);
             }
             rp_barrier(mask, lanes);
@@ -256,8 +258,8 @@ static inline void rp_sort_by(T *perm, const A *major, const B *minor, int64_t l
 }
 ";
 
-/// The code with which a chunk ends if a window lacks capacity.
-pub(super) const NO_ROOM: i32 = -1;
+/// The code with which a chunk ends if the capacity of a window is too small.
+pub(super) const OUT_OF_CAPACITY: i32 = -1;
 
 /// Prints grids as one translation unit; grid `k` is exported as [`entry_name`]`(k)`.
 ///
@@ -279,7 +281,7 @@ pub fn emit(grids: &[&Grid]) -> Result<String, Error> {
         kernels.push('\n');
         function::write(grid, &entry_name(k), &mut helpers, &mut kernels);
     }
-    let mut text = format!("{HEAD}\nenum {{\n    RP_NO_ROOM = {NO_ROOM},\n");
+    let mut text = format!("{HEAD}\nenum {{\n    RP_OUT_OF_CAPACITY = {OUT_OF_CAPACITY},\n");
     for status in Status::ALL {
         let _ = writeln!(text, "    {} = {},", status_name(*status), *status as i32);
     }

@@ -96,7 +96,7 @@ pub(super) fn buffer_of(prim: Prim, values: &[Scalar]) -> ArrowBuffer {
 
 /// A function over the edge values `a[i]` and `b[j]` that stores each of `values` once for each
 /// pair.
-struct Table {
+struct EdgeTable {
     input: Prim,
     output: Prim,
     values: Vec<Expr>,
@@ -122,7 +122,7 @@ fn int(v: usize) -> Expr {
     Expr::Const(Scalar::I64(v as i64))
 }
 
-fn case(table: Table) -> Case {
+fn case(table: EdgeTable) -> Case {
     let edges = edges(table.input);
     let buffer = |name: &str, prim, role| BufferDecl {
         name: name.into(),
@@ -158,7 +158,7 @@ fn unary_operators_agree_on_edge_values() {
         let ops = UnaryOp::ALL.iter().filter(|op| unary_fn(**op, prim).is_some());
         let values: Vec<Expr> = ops.map(|op| Expr::Unary(*op, Box::new(a()))).collect();
         assert!(!values.is_empty(), "{prim}");
-        case(Table { input: prim, output: prim, values })
+        case(EdgeTable { input: prim, output: prim, values })
     });
     run_all(&cases);
 }
@@ -169,10 +169,10 @@ fn binary_operators_agree_on_edge_values() {
     for prim in Prim::ALL {
         for op in BinaryOp::ALL.iter().filter(|op| binary_fn(**op, prim).is_some()) {
             let by_register = Expr::Binary(*op, Box::new(a()), Box::new(b()));
-            cases.push(case(Table { input: prim, output: prim, values: vec![by_register] }));
+            cases.push(case(EdgeTable { input: prim, output: prim, values: vec![by_register] }));
             let by_constants =
                 edges(prim).into_iter().map(|c| Expr::Binary(*op, Box::new(a()), Box::new(Expr::Const(c))));
-            cases.push(case(Table { input: prim, output: prim, values: by_constants.collect() }));
+            cases.push(case(EdgeTable { input: prim, output: prim, values: by_constants.collect() }));
         }
     }
     run_all(&cases);
@@ -183,20 +183,20 @@ fn comparisons_agree_on_edge_values_as_values_selects_and_conditions() {
     let mut cases = Vec::new();
     for prim in Prim::ALL {
         let compare = |op: &CompareOp| Expr::Compare(*op, Box::new(a()), Box::new(b()));
-        cases.push(case(Table {
+        cases.push(case(EdgeTable {
             input: prim,
             output: Prim::Bool,
             values: CompareOp::ALL.iter().map(compare).collect(),
         }));
         let select = |op: &CompareOp| Expr::Select(Box::new(compare(op)), Box::new(a()), Box::new(b()));
-        cases.push(case(Table { input: prim, output: prim, values: CompareOp::ALL.iter().map(select).collect() }));
+        cases.push(case(EdgeTable { input: prim, output: prim, values: CompareOp::ALL.iter().map(select).collect() }));
     }
     run_all(&cases);
 }
 
 #[test]
 fn casts_agree_on_edge_values() {
-    let cast = |from, to| case(Table { input: from, output: to, values: vec![Expr::Cast(to, Box::new(a()))] });
+    let cast = |from, to| case(EdgeTable { input: from, output: to, values: vec![Expr::Cast(to, Box::new(a()))] });
     let cases: Vec<Case> = Prim::ALL.into_iter().flat_map(|from| Prim::ALL.map(|to| cast(from, to))).collect();
     run_all(&cases);
 }
@@ -207,7 +207,7 @@ fn math_functions_agree_on_edge_values() {
     for prim in [Prim::F32, Prim::F64] {
         for function in MathFn::ALL {
             let args = if function.implementation().arity() == 1 { vec![a()] } else { vec![a(), b()] };
-            cases.push(case(Table { input: prim, output: prim, values: vec![Expr::Math(*function, args)] }));
+            cases.push(case(EdgeTable { input: prim, output: prim, values: vec![Expr::Math(*function, args)] }));
         }
     }
     run_all(&cases);
@@ -218,8 +218,8 @@ fn math_functions_agree_on_edge_values() {
 fn casts_to_integers_and_back_agree_on_edge_values() {
     let floats = [Prim::F32, Prim::F64];
     let both = |float: Prim, int: Prim| {
-        let there = Expr::Cast(int, Box::new(a()));
-        case(Table { input: float, output: float, values: vec![Expr::Cast(float, Box::new(there))] })
+        let to_int = Expr::Cast(int, Box::new(a()));
+        case(EdgeTable { input: float, output: float, values: vec![Expr::Cast(float, Box::new(to_int))] })
     };
     let ints: Vec<Prim> = Prim::ALL.into_iter().filter(|p| p.is_int()).collect();
     let cases: Vec<Case> = floats.into_iter().flat_map(|f| ints.iter().map(move |i| both(f, *i))).collect();
@@ -235,7 +235,7 @@ fn differences_with_zero_agree_on_edge_values() {
             let (zero, value) = (Box::new(Expr::Const(Scalar::zero(float))), Box::new(value));
             let differences = [(zero.clone(), value.clone()), (value, zero)];
             let values = differences.map(|(a, b)| Expr::Binary(BinaryOp::Sub, a, b)).to_vec();
-            cases.push(case(Table { input, output: float, values }));
+            cases.push(case(EdgeTable { input, output: float, values }));
         };
         add(float, a());
         add(float, Expr::Unary(UnaryOp::Abs, Box::new(a())));
@@ -473,7 +473,7 @@ const LANES: [u16; 5] = [1, 2, 4, 8, 16];
 
 /// Returns a function that stores folds over ranges of every length up to a few rounds.
 fn lane_folds(prim: Prim, op: BinaryOp, lanes: &[u16]) -> Function {
-    let (acc, kept) = (Local(5), Local(6));
+    let (acc, extra) = (Local(5), Local(6));
     let load = |at: Expr| Expr::Load { buffer: Buffer(0), at: Box::new(at) };
     let x = |offset: i64| load(Expr::Binary(BinaryOp::Add, local(AT), Box::new(Expr::Const(Scalar::I64(offset)))));
     let add = if prim == Prim::Bool { BinaryOp::Xor } else { BinaryOp::Add };
@@ -482,8 +482,12 @@ fn lane_folds(prim: Prim, op: BinaryOp, lanes: &[u16]) -> Function {
         // On vectors, if the type has them.
         x(0),
         Expr::Binary(add, Box::new(x(1)), Box::new(Expr::Const(identity.clone()))),
-        Expr::Binary(BinaryOp::Min, Box::new(x(2)), Box::new(Expr::Binary(BinaryOp::Max, Box::new(x(3)), local(kept)))),
-        Expr::Local(kept),
+        Expr::Binary(
+            BinaryOp::Min,
+            Box::new(x(2)),
+            Box::new(Expr::Binary(BinaryOp::Max, Box::new(x(3)), local(extra))),
+        ),
+        Expr::Local(extra),
         // In registers, since the loads are not contiguous.
         load(Expr::Binary(BinaryOp::Rem, local(AT), Box::new(int(5)))),
         Expr::Cast(prim, local(AT)),
@@ -492,7 +496,7 @@ fn lane_folds(prim: Prim, op: BinaryOp, lanes: &[u16]) -> Function {
     let mut body = vec![
         Stmt::Grow { buffer: Buffer(1), len: int(2000) },
         Stmt::Assign(I, int(0)),
-        Stmt::Assign(kept, Expr::Const(edges(prim)[0].clone())),
+        Stmt::Assign(extra, Expr::Const(edges(prim)[0].clone())),
     ];
     for lanes in lanes.iter().copied() {
         for value in &forms {
@@ -515,7 +519,7 @@ fn lane_folds(prim: Prim, op: BinaryOp, lanes: &[u16]) -> Function {
     };
     let mut locals: Vec<LocalDecl> =
         ["lo", "hi", "i", "j", "at"].map(|name| LocalDecl { name: name.into(), prim: Prim::I64 }).into();
-    locals.extend(["acc", "kept"].map(|name| LocalDecl { name: name.into(), prim }));
+    locals.extend(["acc", "extra"].map(|name| LocalDecl { name: name.into(), prim }));
     Function {
         name: "lane_folds".into(),
         buffers: vec![buffer("in", BufferRole::Input), buffer("out", BufferRole::Owned)],

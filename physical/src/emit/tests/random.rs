@@ -39,7 +39,7 @@ const TWIN: Buffer = Buffer(26);
 const UNITS: usize = 4;
 const FUNCTIONS_EACH: usize = 25;
 
-struct Draw {
+struct FunctionDraw {
     numbers: Vec<u32>,
     at: usize,
     /// Set when functions of the mathematical library are drawn.
@@ -51,7 +51,7 @@ struct Draw {
     depth: u32,
 }
 
-impl Draw {
+impl FunctionDraw {
     /// Draws a number below `n`; 0 once the list is used up.
     fn below(&mut self, n: usize) -> usize {
         let number = self.numbers.get(self.at).copied().unwrap_or(0);
@@ -340,7 +340,7 @@ proptest! {
 
     #[test]
     fn engines_agree_and_text_reads_back(numbers in proptest::collection::vec(any::<u32>(), 0..400)) {
-        let function = Draw { numbers, at: 0, calls: true, loops: vec![], used: 0, depth: 0 }.function();
+        let function = FunctionDraw { numbers, at: 0, calls: true, loops: vec![], used: 0, depth: 0 }.function();
         prop_assert_eq!(verify(&function), vec![], "{}", function);
         let text = print(&function);
         let again = parse(&text);
@@ -358,7 +358,7 @@ pub(in crate::emit) fn random_functions(count: usize) -> Vec<Function> {
     };
     let mut draw = |_| {
         let numbers = (0..300).map(|_| number()).collect();
-        Draw { numbers, at: 0, calls: false, loops: vec![], used: 0, depth: 0 }.function()
+        FunctionDraw { numbers, at: 0, calls: false, loops: vec![], used: 0, depth: 0 }.function()
     };
     (0..count).map(&mut draw).collect()
 }
@@ -375,7 +375,8 @@ fn random_functions_agree_as_c() {
         let cases: Vec<Case> = (0..FUNCTIONS_EACH)
             .map(|_| {
                 let numbers = (0..300).map(|_| number()).collect();
-                let function = Draw { numbers, at: 0, calls: true, loops: vec![], used: 0, depth: 0 }.function();
+                let function =
+                    FunctionDraw { numbers, at: 0, calls: true, loops: vec![], used: 0, depth: 0 }.function();
                 Case::new(function.clone(), &inputs(&function), &[-3], 2..9)
             })
             .collect();
@@ -394,7 +395,7 @@ fn random_functions_cover_every_node() {
             (state >> 33) as u32
         };
         let numbers: Vec<u32> = (0..300).map(number).collect();
-        let function = Draw { numbers, at: 0, calls: true, loops: vec![], used: 0, depth: 0 }.function();
+        let function = FunctionDraw { numbers, at: 0, calls: true, loops: vec![], used: 0, depth: 0 }.function();
         let mut hit = |name: String| *hits.entry(name).or_default() += 1;
         for stmt in &function.body {
             stmt.any(&mut |stmt| {

@@ -2,7 +2,7 @@
 
 use crate::assembly::Status;
 use crate::assembly::examples::{function, toolchain};
-use crate::emit::Kernel;
+use crate::emit::CompiledKernel;
 use crate::emit::cranelift::{Effort, compile};
 use crate::run::{Invocation, Limits};
 use std::sync::atomic::Ordering;
@@ -27,7 +27,7 @@ fn endless($n) {
 
 /// Pure computation ends when it is cancelled, in both tiers; otherwise this test would not end.
 #[test]
-fn loops_around_loops_look_whether_they_are_to_stop() {
+fn loops_around_loops_poll_for_cancellation() {
     let f = function(ENDLESS);
     let optimizing = toolchain().compile(&[&f]).unwrap().remove(0);
     for kernel in [compile(&f, Effort::Full).unwrap(), optimizing] {
@@ -41,7 +41,7 @@ fn loops_around_loops_look_whether_they_are_to_stop() {
 }
 
 /// Runs the kernel for `rounds` rounds.
-fn run(kernel: &Kernel, rounds: i64, limits: &Limits) -> Status {
+fn run(kernel: &CompiledKernel, rounds: i64, limits: &Limits) -> Status {
     let mut on = Invocation::new(kernel.signature(), [], vec![rounds], limits.clone()).unwrap();
     // SAFETY: the function accesses no memory.
     unsafe { kernel.call(&mut on, 0..1) }.unwrap()

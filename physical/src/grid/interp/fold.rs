@@ -1,19 +1,19 @@
 //! Folds that the lanes of a team share.
 
-use super::Fault;
-use super::machine::{Machine, State, Team};
-use super::ops::{Fold, Part, Rounds};
+use super::GridFault;
+use super::machine::{GridMachine, LaneState, Team};
+use super::ops::{FoldAccumulator, FoldStep, RoundSet};
 use crate::assembly::eval::BinaryFn;
 use crate::grid::WARP;
 
-impl Machine<'_> {
+impl GridMachine<'_> {
     /// Folds a lane's own elements, or all elements if each lane runs the whole fold.
-    pub(super) fn fold(&mut self, team: usize, number: usize, fold: &Fold) -> Result<(), Fault> {
+    pub(super) fn fold(&mut self, team: usize, number: usize, fold: &FoldStep) -> Result<(), GridFault> {
         let (lo, hi) = (self.eval(team, number, &fold.lo)? as i64, self.eval(team, number, &fold.hi)? as i64);
         let lanes = self.program.grid.lanes as usize;
         let mut parts = vec![fold.identity; fold.lanes];
         for (k, part) in (lo..hi).zip((0..fold.lanes).cycle()) {
-            if fold.rounds == Rounds::Own && part % lanes != number {
+            if fold.rounds == RoundSet::Own && part % lanes != number {
                 continue;
             }
             self.count_step()?;
@@ -22,97 +22,117 @@ impl Machine<'_> {
         }
         let lane = self.lane(team, number);
         match fold.rounds {
-            Rounds::All => lane.locals[fold.acc] = (fold.op)(lane.locals[fold.acc], combined(parts, fold.op)),
-            Rounds::Own => lane.parts = parts,
+            RoundSet::All => {
+                lane.locals[fold.acc] = (fold.op)(lane.locals[fold.acc], combine_in_halves(parts, fold.op));
+            }
+            RoundSet::Own => lane.parts = parts,
         }
-        if fold.rounds == Rounds::Own && lanes <= WARP as usize {
-            self.lane(team, number).state = State::Waits;
+        if fold.rounds == RoundSet::Own && lanes <= WARP as usize {
+            self.lane(team, number).state = LaneState::Waiting;
         }
         Ok(())
     }
 
     /// Combines a fold for a team of one warp, once all lanes have reached its end.
-    pub(super) fn fold_together(&mut self, team: usize, fold: &Fold) {
+    pub(super) fn combine_warp_fold(&mut self, team: usize, fold: &FoldStep) {
         let lanes = &mut self.teams[team].lanes;
         let parts = (0..fold.lanes).map(|part| lanes[part % lanes.len()].parts[part]).collect();
-        let whole = combined(parts, fold.op);
+        let result = combine_in_halves(parts, fold.op);
         for lane in lanes {
-            lane.locals[fold.acc] = (fold.op)(lane.locals[fold.acc], whole);
+            lane.locals[fold.acc] = (fold.op)(lane.locals[fold.acc], result);
         }
     }
 
     /// Publishes a lane's partial result of a fold to the other warps, after combining the lane's
     /// own parts in halves.
-    pub(super) fn show(&mut self, team: usize, number: usize, fold: &Fold) -> Result<(), Fault> {
+    pub(super) fn publish_fold(&mut self, team: usize, number: usize, fold: &FoldStep) -> Result<(), GridFault> {
         let lanes = self.program.grid.lanes as usize;
         let mut parts = self.lane(team, number).parts.clone();
         while parts.len() > lanes {
             halve(&mut parts, fold.op);
         }
         let part = parts.get(number).copied().unwrap_or(fold.identity);
-        self.show_one(team, number, part)
+        self.publish(team, number, part)
     }
 
     /// Combines the partial results that all lanes have published.
-    pub(super) fn take(&mut self, team: usize, number: usize, fold: &Fold) -> Result<(), Fault> {
-        let whole = self.taken(team, number, (fold.op, fold.lanes))?;
+    pub(super) fn combine_fold(&mut self, team: usize, number: usize, fold: &FoldStep) -> Result<(), GridFault> {
+        let result = self.combine_published(team, number, (fold.op, fold.lanes))?;
         let acc = &mut self.lane(team, number).locals[fold.acc];
-        *acc = (fold.op)(*acc, whole);
+        *acc = (fold.op)(*acc, result);
         Ok(())
     }
 
     /// Saves the accumulators of a lane and sets them to identities.
-    pub(super) fn apart(&mut self, team: usize, number: usize, parts: &[Part]) {
+    pub(super) fn save_accumulators(&mut self, team: usize, number: usize, accumulators: &[FoldAccumulator]) {
         let lane = self.lane(team, number);
-        for part in parts {
-            lane.locals[part.before] = std::mem::replace(&mut lane.locals[part.acc], part.identity);
+        for accumulator in accumulators {
+            lane.locals[accumulator.saved] = std::mem::replace(&mut lane.locals[accumulator.acc], accumulator.identity);
         }
     }
 
     /// Combines the folds of a spread loop for a team of one warp, once all lanes have left the
     /// loop.
-    pub(super) fn parts_together(&mut self, team: usize, parts: &[Part]) {
+    pub(super) fn combine_warp_accumulators(&mut self, team: usize, accumulators: &[FoldAccumulator]) {
         let lanes = &mut self.teams[team].lanes;
-        for part in parts {
-            let whole = combined(lanes.iter().map(|lane| lane.locals[part.acc]).collect(), part.op);
-            lanes.iter_mut().for_each(|lane| lane.locals[part.acc] = (part.op)(lane.locals[part.before], whole));
+        for accumulator in accumulators {
+            let result =
+                combine_in_halves(lanes.iter().map(|lane| lane.locals[accumulator.acc]).collect(), accumulator.op);
+            lanes.iter_mut().for_each(|lane| {
+                lane.locals[accumulator.acc] = (accumulator.op)(lane.locals[accumulator.saved], result);
+            });
         }
     }
 
     /// Publishes a lane's accumulator of a spread loop to the other warps.
-    pub(super) fn show_part(&mut self, team: usize, number: usize, part: Part) -> Result<(), Fault> {
-        let value = self.lane(team, number).locals[part.acc];
-        self.show_one(team, number, value)
+    pub(super) fn publish_accumulator(
+        &mut self,
+        team: usize,
+        number: usize,
+        accumulator: FoldAccumulator,
+    ) -> Result<(), GridFault> {
+        let value = self.lane(team, number).locals[accumulator.acc];
+        self.publish(team, number, value)
     }
 
     /// Combines the accumulators of a spread loop that all lanes have published.
-    pub(super) fn take_part(&mut self, team: usize, number: usize, part: Part) -> Result<(), Fault> {
-        let whole = self.taken(team, number, (part.op, usize::MAX))?;
+    pub(super) fn combine_accumulator(
+        &mut self,
+        team: usize,
+        number: usize,
+        accumulator: FoldAccumulator,
+    ) -> Result<(), GridFault> {
+        let result = self.combine_published(team, number, (accumulator.op, usize::MAX))?;
         let lane = self.lane(team, number);
-        lane.locals[part.acc] = (part.op)(lane.locals[part.before], whole);
+        lane.locals[accumulator.acc] = (accumulator.op)(lane.locals[accumulator.saved], result);
         Ok(())
     }
 
-    fn show_one(&mut self, team: usize, number: usize, value: u64) -> Result<(), Fault> {
-        let who = self.who(team, number);
-        self.teams[team].shown.store(&self.shown, number as i64, value, who)
+    fn publish(&mut self, team: usize, number: usize, value: u64) -> Result<(), GridFault> {
+        let point = self.access_point(team, number);
+        self.teams[team].exchange.store(&self.exchange_decl, number as i64, value, point)
     }
 
-    /// Combines the values that up to `most` lanes have published. Each warp combines all values,
+    /// Combines the values that up to `count` lanes have published. Each warp combines all values,
     /// so a lane reads those at its own number in all warps.
-    fn taken(&mut self, team: usize, number: usize, (op, most): (BinaryFn, usize)) -> Result<u64, Fault> {
-        let who = self.who(team, number);
-        let Team { shown, lanes, .. } = &mut self.teams[team];
-        let (count, warp) = (most.min(lanes.len()), WARP as usize);
+    fn combine_published(
+        &mut self,
+        team: usize,
+        number: usize,
+        (op, count): (BinaryFn, usize),
+    ) -> Result<u64, GridFault> {
+        let point = self.access_point(team, number);
+        let Team { exchange, lanes, .. } = &mut self.teams[team];
+        let (count, warp) = (count.min(lanes.len()), WARP as usize);
         for at in (number % warp..count).step_by(warp) {
-            shown.load(&self.shown, at as i64, who)?;
+            exchange.load(&self.exchange_decl, at as i64, point)?;
         }
-        Ok(combined(shown.elements[..count].to_vec(), op))
+        Ok(combine_in_halves(exchange.elements[..count].to_vec(), op))
     }
 }
 
 /// Combines the lanes of a fold in halves.
-fn combined(mut parts: Vec<u64>, op: BinaryFn) -> u64 {
+fn combine_in_halves(mut parts: Vec<u64>, op: BinaryFn) -> u64 {
     while parts.len() > 1 {
         halve(&mut parts, op);
     }

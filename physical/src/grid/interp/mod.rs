@@ -26,27 +26,26 @@ use crate::assembly::{Buffer, BufferDecl, InterpError, Status};
 use crate::run::{Invocation, Limits, Signature, charged};
 use crate::storage::Array;
 use arrow::buffer::MutableBuffer;
-use machine::Machine;
-use ops::{Code, steps};
+use machine::GridMachine;
+use ops::{StepList, to_steps};
 use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use memory::stored;
+pub(crate) use memory::value_after_store;
 
-/// A fault of a grid that a machine would not notice. It is a fault of the mapping, never of the
-/// user.
+/// A fault of a grid that a machine would not notice. The mapping is at fault, never the user.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum GridFault {
     /// A fault that the interpreter of Assembly reports as well.
     #[error(transparent)]
-    Access(#[from] InterpError),
+    Interp(#[from] InterpError),
     /// Conflicting accesses of two lanes to an element.
     #[error(
-        "a race for element {index} of buffer `{buffer}` between lane {} of team {} and lane {} of team {}", 
-        one.1, one.0, other.1, other.0
+        "data race on element {index} of buffer `{buffer}`, between lane {} of team {} and lane {} of team {}",
+        first.1, first.0, second.1, second.0
     )]
     Race {
         /// The buffer's name.
@@ -54,12 +53,12 @@ pub enum Fault {
         /// The element.
         index: i64,
         /// Team and lane of one access.
-        one: (u32, u32),
+        first: (u32, u32),
         /// Team and lane of the other access.
-        other: (u32, u32),
+        second: (u32, u32),
     },
     /// A load of an uninitialized element.
-    #[error("load of element {index} of buffer `{buffer}`, which was not written")]
+    #[error("load of element {index} of buffer `{buffer}`, which is uninitialized")]
     Unwritten {
         /// The buffer's name.
         buffer: String,
@@ -67,20 +66,20 @@ pub enum Fault {
         index: i64,
     },
     /// An uninitialized element of a result at the end of a launch.
-    #[error("element {index} of buffer `{buffer}`, which is a result, was not written")]
-    Left {
+    #[error("element {index} of the result `{buffer}` was not written")]
+    UnwrittenResult {
         /// The buffer's name.
         buffer: String,
         /// The element.
         index: i64,
     },
     /// Divergence of the lanes of a team, by the number of the team.
-    #[error("lanes of team {0} went different ways")]
-    Apart(u32),
+    #[error("the lanes of team {0} diverged")]
+    Divergence(u32),
 }
 
 /// An engine that runs a grid.
-pub(crate) trait Runner: Send + Sync {
+pub(crate) trait GridRunner: Send + Sync {
     /// Returns the grid.
     fn grid(&self) -> &Grid;
 
@@ -88,7 +87,7 @@ pub(crate) trait Runner: Send + Sync {
     fn teams(&self) -> usize;
 
     /// Returns the number of bytes that windows may take under `limits`.
-    fn memory(&self, _limits: &Limits) -> usize {
+    fn window_bytes(&self, _limits: &Limits) -> usize {
         usize::MAX
     }
 
@@ -97,11 +96,10 @@ pub(crate) trait Runner: Send + Sync {
     /// # Errors
     /// The fault of the grid, if the engine detects one; [`Error::InvalidInvocation`] for inputs of
     /// another function.
-    fn run(&self, launch: &Launch<'_>) -> Result<Launched, Error>;
+    fn run(&self, launch: &Launch<'_>) -> Result<LaunchResult, Error>;
 
-    /// Returns whether launches run in a memory of their own, in which inputs may reside and
-    /// results stay.
-    fn is_elsewhere(&self) -> bool {
+    /// Returns whether the engine has its own memory, in which inputs may reside and results stay.
+    fn has_own_memory(&self) -> bool {
         false
     }
 
@@ -114,7 +112,7 @@ pub(crate) trait Runner: Send + Sync {
         let mut bytes = MutableBuffer::with_capacity(gather.len() * size);
         let mut push = |bits: u64| bytes.extend_from_slice(&bits.to_le_bytes()[..size]);
         gather.head.iter().for_each(|bits| push(*bits));
-        for Piece { window, from, len, shift } in gather.pieces {
+        for GatherPiece { window, from, len, shift } in gather.pieces {
             let elements = &gather.windows[*window].elements()[*from..from + len];
             elements.iter().for_each(|bits| push(bits.wrapping_add_signed(*shift)));
         }
@@ -128,16 +126,21 @@ pub(crate) trait Runner: Send + Sync {
     ///
     /// # Errors
     /// Errors of the device.
-    fn left(&self, array: &Array, _limits: &Limits) -> Result<Left, Error> {
+    fn to_window(&self, array: &Array, _limits: &Limits) -> Result<ResultWindow, Error> {
         let elements = (0..array.len()).map(|k| array.bits(k)).collect::<Vec<u64>>();
-        Ok(Left { first: 0, asked: elements.len(), len: elements.len(), contents: Contents::Here(elements) })
+        Ok(ResultWindow {
+            first: 0,
+            requested: elements.len(),
+            len: elements.len(),
+            contents: Contents::Host(elements),
+        })
     }
 
     /// Returns the elements of the windows of a buffer, in the representation of loads.
     ///
     /// # Errors
     /// Errors of the device.
-    fn elements(&self, _decl: &BufferDecl, windows: &[Left]) -> Result<Vec<Vec<u64>>, Error> {
+    fn elements(&self, _decl: &BufferDecl, windows: &[ResultWindow]) -> Result<Vec<Vec<u64>>, Error> {
         Ok(windows.iter().map(|window| window.elements().to_vec()).collect())
     }
 
@@ -152,9 +155,9 @@ const TEAMS: usize = 3;
 const BLOCK_BYTES: [usize; 4] = [200, 72, 1 << 14, 0];
 
 /// A grid prepared for interpretation.
-pub struct Program {
+pub struct GridProgram {
     grid: Grid,
-    code: Code,
+    code: StepList,
     signature: Arc<Signature>,
     step_limit: u64,
     /// Number of steps after which the launch is cancelled.
@@ -172,7 +175,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) sections: &'a [Range<i64>],
     /// The windows of each buffer: one if it is shared, else one for each chunk or team; none for
     /// inputs.
-    pub(crate) windows: Vec<Vec<Extent>>,
+    pub(crate) windows: Vec<Vec<WindowExtent>>,
     /// Buffers whose elements are all written before they are read; their memory may be
     /// uninitialized.
     pub(crate) unfilled: &'a [Buffer],
@@ -184,40 +187,43 @@ pub(crate) struct Launch<'a> {
 
 /// The extent of a window before the launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Extent {
+pub(crate) struct WindowExtent {
     /// Position of the first element.
     pub(crate) first: i64,
     /// Number of elements that exist from the start.
     pub(crate) len: usize,
     /// Number of elements that the window may grow to.
-    pub(crate) room: usize,
+    pub(crate) capacity: usize,
 }
 
 /// The outcome of a chunk or of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum End {
-    /// The status of a chunk.
+pub(crate) enum LaunchOutcome {
+    /// The chunk ended with a status.
     Status(Status),
     /// A window needs more capacity.
-    NoRoom,
+    OutOfCapacity,
 }
 
-impl End {
+impl LaunchOutcome {
     /// Combines the outcomes of chunks: cancelled if any is; else lack of capacity, since those
     /// chunks run again whatever others report; else the first status other than `Done`.
-    pub(crate) fn of_all(ends: &[End]) -> End {
-        let cancelled = End::Status(Status::Cancelled);
-        let first = |end: End| ends.contains(&end).then_some(end);
-        let stopped = || ends.iter().find(|end| **end != End::Status(Status::Done)).copied();
-        first(cancelled).or_else(|| first(End::NoRoom)).or_else(stopped).unwrap_or(End::Status(Status::Done))
+    pub(crate) fn combine(outcomes: &[LaunchOutcome]) -> LaunchOutcome {
+        let cancelled = LaunchOutcome::Status(Status::Cancelled);
+        let first = |outcome: LaunchOutcome| outcomes.contains(&outcome).then_some(outcome);
+        let stopped = || outcomes.iter().find(|outcome| **outcome != LaunchOutcome::Status(Status::Done)).copied();
+        first(cancelled)
+            .or_else(|| first(LaunchOutcome::OutOfCapacity))
+            .or_else(stopped)
+            .unwrap_or(LaunchOutcome::Status(Status::Done))
     }
 }
 
 /// The result of a launch.
-pub(crate) struct Launched {
-    pub(crate) end: End,
+pub(crate) struct LaunchResult {
+    pub(crate) outcome: LaunchOutcome,
     /// The windows of each buffer.
-    pub(crate) windows: Vec<Vec<Left>>,
+    pub(crate) windows: Vec<Vec<ResultWindow>>,
     /// Execution time by the clock of the device, if a device ran the launch.
     pub(crate) time: Option<Duration>,
     /// Number of rounds of spread loops that each lane has run.
@@ -227,7 +233,7 @@ pub(crate) struct Launched {
 
 /// Elements of a window that become part of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Piece {
+pub(crate) struct GatherPiece {
     /// Number of the window.
     pub(crate) window: usize,
     /// Index of the first element, from the start of the window.
@@ -243,11 +249,11 @@ pub(crate) struct Gather<'a> {
     /// The declaration of the buffer.
     pub(crate) decl: &'a BufferDecl,
     /// The windows of the buffer.
-    pub(crate) windows: &'a [&'a Left],
+    pub(crate) windows: &'a [&'a ResultWindow],
     /// Elements before the pieces.
     pub(crate) head: &'a [u64],
     /// The pieces, one after the other.
-    pub(crate) pieces: &'a [Piece],
+    pub(crate) pieces: &'a [GatherPiece],
 }
 
 impl Gather<'_> {
@@ -258,11 +264,11 @@ impl Gather<'_> {
 }
 
 /// A window after a launch.
-pub(crate) struct Left {
+pub(crate) struct ResultWindow {
     /// Position of the first element.
     pub(crate) first: i64,
-    /// Number of elements that growth asked for.
-    pub(crate) asked: usize,
+    /// Number of elements that growth requested.
+    pub(crate) requested: usize,
     /// Number of elements that the window has.
     pub(crate) len: usize,
     pub(crate) contents: Contents,
@@ -271,54 +277,54 @@ pub(crate) struct Left {
 /// The memory that has the elements of a window.
 pub(crate) enum Contents {
     /// Main memory, with elements in the representation of loads.
-    Here(Vec<u64>),
+    Host(Vec<u64>),
     /// The memory of the engine that ran the launch, with the offset in bytes.
-    There(Arc<dyn Any + Send + Sync>, usize),
+    Device(Arc<dyn Any + Send + Sync>, usize),
 }
 
-impl Left {
+impl ResultWindow {
     /// Returns the elements of a window in main memory.
     ///
     /// # Panics
     /// If the window is not in main memory.
     pub(crate) fn elements(&self) -> &[u64] {
         match &self.contents {
-            Contents::Here(elements) => elements,
-            Contents::There(..) => unreachable!("who runs launches elsewhere gathers what they leave"),
+            Contents::Host(elements) => elements,
+            Contents::Device(..) => unreachable!("the engine that ran the launch gathers windows in device memory"),
         }
     }
 }
 
-impl Program {
+impl GridProgram {
     /// Verifies a grid and resolves its types.
     ///
     /// # Errors
     /// [`Error::InvalidAssembly`] if the verifier rejects the grid.
-    pub fn new(grid: Grid) -> Result<Program, Error> {
+    pub fn new(grid: Grid) -> Result<GridProgram, Error> {
         let faults = verify(&grid);
         if !faults.is_empty() {
             return Err(Error::invalid_assembly(&grid.function.name, &faults));
         }
-        Ok(Program::trusting(grid))
+        Ok(GridProgram::new_unchecked(grid))
     }
 
     /// Prepares a grid without verifying it: its function must be valid, but its mapping may be
     /// broken.
-    pub(crate) fn trusting(grid: Grid) -> Program {
-        let (code, signature) = (steps(&grid), Signature::of(&grid.function));
-        Program { grid, code, signature, step_limit: u64::MAX, cancelled_at: u64::MAX }
+    pub(crate) fn new_unchecked(grid: Grid) -> GridProgram {
+        let (code, signature) = (to_steps(&grid), Signature::of(&grid.function));
+        GridProgram { grid, code, signature, step_limit: u64::MAX, cancelled_at: u64::MAX }
     }
 
     /// Stops with [`InterpError::TooManyIterations`] after `limit` steps of all lanes in one
     /// launch.
-    pub fn with_step_limit(mut self, limit: u64) -> Program {
+    pub fn with_step_limit(mut self, limit: u64) -> GridProgram {
         self.step_limit = limit;
         self
     }
 
     /// Cancels launches after `step` steps of all lanes.
     #[cfg(test)]
-    pub(crate) fn cancelled_at(mut self, step: u64) -> Program {
+    pub(crate) fn with_cancellation_at(mut self, step: u64) -> GridProgram {
         self.cancelled_at = step;
         self
     }
@@ -329,7 +335,7 @@ impl Program {
     }
 }
 
-impl Runner for Program {
+impl GridRunner for GridProgram {
     fn grid(&self) -> &Grid {
         &self.grid
     }
@@ -343,9 +349,9 @@ impl Runner for Program {
     /// # Errors
     /// [`Error::Grid`] with the first fault; [`Error::InvalidInvocation`] for inputs of another
     /// function.
-    fn run(&self, launch: &Launch<'_>) -> Result<Launched, Error> {
+    fn run(&self, launch: &Launch<'_>) -> Result<LaunchResult, Error> {
         launch.inputs.check(&self.signature)?;
-        Ok(Machine::new(self, launch).run()?)
+        Ok(GridMachine::new(self, launch).run()?)
     }
 
     fn limit_steps(&mut self, limit: u64) {

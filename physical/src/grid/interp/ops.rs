@@ -2,65 +2,65 @@
 
 use crate::assembly::eval::{BinaryFn, binary_fn};
 use crate::assembly::{Buffer, Function, LaneFold, Node, Status};
-use crate::grid::{Folded, Grid, Place, Side, Stmt, WARP, Writer};
+use crate::grid::{ActiveLanes, Grid, MemorySpace, RoundFold, SectionBound, Stmt, WARP};
 
 /// A step of a lane. A target of a jump is an index into the list of steps.
-pub(super) enum Op {
+pub(super) enum LaneStep {
     Assign(usize, Node),
-    Section(usize, Side),
-    Store(Writer, Buffer, Node, Node),
-    Atomic(Writer, Buffer, Node, BinaryFn, Node),
+    Section(usize, SectionBound),
+    Store(ActiveLanes, Buffer, Node, Node),
+    Atomic(ActiveLanes, Buffer, Node, BinaryFn, Node),
     /// Jumps if the condition is false.
-    Unless(Node, usize),
-    Goto(usize),
+    JumpUnless(Node, usize),
+    Jump(usize),
     /// Enters the first round of a loop, or jumps past the loop. `end` is the local with the upper
     /// bound.
-    Begin {
+    BeginLoop {
         var: usize,
         end: usize,
         lo: Node,
         hi: Node,
-        rounds: Rounds,
-        behind: usize,
+        rounds: RoundSet,
+        after: usize,
     },
     /// Enters the next round of a loop, if there is one.
-    Next {
+    NextRound {
         var: usize,
         end: usize,
-        rounds: Rounds,
+        rounds: RoundSet,
         body: usize,
     },
-    Fold(Fold),
+    Fold(FoldStep),
     /// Publishes the lane's partial result of a fold, in a team of several warps.
-    Show(Fold),
+    PublishFold(FoldStep),
     /// Combines the published partial results.
-    Take(Fold),
+    CombineFold(FoldStep),
     /// Saves the accumulators of a lane and sets them to identities.
-    Apart(Vec<Part>),
+    SaveAccumulators(Vec<FoldAccumulator>),
     /// Combines the accumulators of the lanes of a warp.
-    Together(Vec<Part>),
+    CombineAccumulators(Vec<FoldAccumulator>),
     /// Publishes the lane's accumulator, in a team of several warps.
-    ShowPart(Part),
+    PublishAccumulator(FoldAccumulator),
     /// Combines the published accumulators.
-    TakePart(Part),
+    CombineAccumulator(FoldAccumulator),
     Barrier,
-    Ask(Asking),
+    Poll(PollScope),
     /// Ends the chunk if a lane has left the loop because the launch is cancelled.
-    Agree,
+    CheckCancelled,
     Grow(Buffer, Node),
     /// Grows a window that may be in the memory of a block. If the window has to move outside, the
     /// steps of the move follow.
     GrowOrMove {
         buffer: Buffer,
         len: Node,
-        behind: usize,
+        after: usize,
     },
     /// Initializes the elements of a share, each by one lane.
-    Make(Buffer),
+    InitializeShare(Buffer),
     /// Copies the elements of a share to the window outside, each by one lane.
-    Copy(Buffer),
+    CopyShare(Buffer),
     /// Replaces the share by the window outside.
-    Move(Buffer),
+    MoveOut(Buffer),
     Sort(Buffer, Node, Node),
     SortBy([Buffer; 3], Node, Node),
     Swap(Buffer, Buffer),
@@ -69,24 +69,24 @@ pub(super) enum Op {
 
 /// The lanes that poll for cancellation.
 #[derive(Clone, Copy)]
-pub(super) enum Asking {
+pub(super) enum PollScope {
     /// One lane for all.
     Team,
     /// One lane, which then jumps to the target.
     Round(usize),
     /// One lane, which then ends alone.
-    Alone,
+    Lane,
 }
 
 /// The rounds of a loop that a lane runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rounds {
+pub(super) enum RoundSet {
     All,
     Own,
 }
 
 /// A fold in lanes; inside a spread loop each lane runs the whole fold.
-pub(super) struct Fold {
+pub(super) struct FoldStep {
     pub(super) acc: usize,
     pub(super) op: BinaryFn,
     pub(super) identity: u64,
@@ -95,15 +95,15 @@ pub(super) struct Fold {
     pub(super) lo: Node,
     pub(super) hi: Node,
     pub(super) value: Node,
-    pub(super) rounds: Rounds,
+    pub(super) rounds: RoundSet,
 }
 
 /// An accumulator of a spread loop.
 #[derive(Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct FoldAccumulator {
     pub(super) acc: usize,
     /// The local that saves the value from before the loop.
-    pub(super) before: usize,
+    pub(super) saved: usize,
     pub(super) op: BinaryFn,
     pub(super) identity: u64,
 }
@@ -111,8 +111,8 @@ pub(super) struct Part {
 const VERIFIED: &str = "the function was verified";
 
 /// The body of a grid as steps.
-pub(super) struct Code {
-    pub(super) ops: Vec<Op>,
+pub(super) struct StepList {
+    pub(super) steps: Vec<LaneStep>,
     /// The first step of a chunk; a team starts its first chunk at step 0.
     pub(super) start: usize,
     /// Number of locals: those of the function, the bounds of loops, and the saved accumulators.
@@ -120,27 +120,34 @@ pub(super) struct Code {
 }
 
 /// Translates a grid to steps.
-pub(super) fn steps(grid: &Grid) -> Code {
-    let (function, places) = (&grid.function, &grid.places[..]);
+pub(super) fn to_steps(grid: &Grid) -> StepList {
+    let (function, spaces) = (&grid.function, &grid.spaces[..]);
     let locals = function.locals.len();
-    let mut steps =
-        Steps { function, places, lanes: grid.lanes, ops: Vec::new(), locals, loops: Vec::new(), spread: false };
-    let of_teams = (0..).map(Buffer).zip(places).filter(|(_, place)| **place == Place::Team);
-    steps.ops.extend(of_teams.map(|(buffer, _)| Op::Make(buffer)));
-    if !steps.ops.is_empty() {
-        steps.ops.push(Op::Barrier);
+    let mut builder = StepBuilder {
+        function,
+        spaces,
+        lanes: grid.lanes,
+        steps: Vec::new(),
+        locals,
+        loops: Vec::new(),
+        spread: false,
+    };
+    let team_buffers = (0..).map(Buffer).zip(spaces).filter(|(_, space)| **space == MemorySpace::Team);
+    builder.steps.extend(team_buffers.map(|(buffer, _)| LaneStep::InitializeShare(buffer)));
+    if !builder.steps.is_empty() {
+        builder.steps.push(LaneStep::Barrier);
     }
-    let start = steps.ops.len();
-    steps.block(&grid.body);
-    steps.ops.push(Op::Return(Status::Done));
-    Code { ops: steps.ops, start, locals: steps.locals }
+    let start = builder.steps.len();
+    builder.block(&grid.body);
+    builder.steps.push(LaneStep::Return(Status::Done));
+    StepList { steps: builder.steps, start, locals: builder.locals }
 }
 
-struct Steps<'f> {
+struct StepBuilder<'f> {
     function: &'f Function,
-    places: &'f [Place],
+    spaces: &'f [MemorySpace],
     lanes: u32,
-    ops: Vec<Op>,
+    steps: Vec<LaneStep>,
     locals: usize,
     /// For each enclosing loop, the jumps that leave it.
     loops: Vec<Vec<usize>>,
@@ -148,7 +155,7 @@ struct Steps<'f> {
     spread: bool,
 }
 
-impl Steps<'_> {
+impl StepBuilder<'_> {
     fn block(&mut self, body: &[Stmt]) {
         body.iter().for_each(|s| self.stmt(s));
     }
@@ -157,66 +164,75 @@ impl Steps<'_> {
         Node::new(self.function, e)
     }
 
-    /// Adds a jump whose target is set later by `land`.
+    /// Adds a jump whose target is set later by `set_target`.
     fn jump(&mut self) -> usize {
-        self.ops.push(Op::Goto(usize::MAX));
-        self.ops.len() - 1
+        self.steps.push(LaneStep::Jump(usize::MAX));
+        self.steps.len() - 1
     }
 
-    fn land(&mut self, jump: usize) {
-        let here = self.ops.len();
-        match &mut self.ops[jump] {
-            Op::Goto(to) | Op::Unless(_, to) | Op::Ask(Asking::Round(to)) => *to = here,
-            Op::Begin { behind, .. } | Op::GrowOrMove { behind, .. } => *behind = here,
-            _ => unreachable!("jumps alone are landed"),
+    fn set_target(&mut self, jump: usize) {
+        let here = self.steps.len();
+        match &mut self.steps[jump] {
+            LaneStep::Jump(to) | LaneStep::JumpUnless(_, to) | LaneStep::Poll(PollScope::Round(to)) => *to = here,
+            LaneStep::BeginLoop { after, .. } | LaneStep::GrowOrMove { after, .. } => *after = here,
+            _ => unreachable!("only jumps have targets"),
         }
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
         let op = match stmt {
-            Stmt::Assign(local, value) => Op::Assign(local.index(), self.node(value)),
-            Stmt::Section(local, side) => Op::Section(local.index(), *side),
-            Stmt::Store { by, buffer, at, value } => Op::Store(*by, *buffer, self.node(at), self.node(value)),
-            Stmt::Atomic { by, buffer, at, op, value } => {
+            Stmt::Assign(local, value) => LaneStep::Assign(local.index(), self.node(value)),
+            Stmt::Section(local, bound) => LaneStep::Section(local.index(), *bound),
+            Stmt::Store { active, buffer, at, value } => {
+                LaneStep::Store(*active, *buffer, self.node(at), self.node(value))
+            }
+            Stmt::Atomic { active, buffer, at, op, value } => {
                 let prim = self.function.buffers[buffer.index()].value_prim();
                 let op = binary_fn(*op, prim).expect(VERIFIED);
-                Op::Atomic(*by, *buffer, self.node(at), op, self.node(value))
+                LaneStep::Atomic(*active, *buffer, self.node(at), op, self.node(value))
             }
             Stmt::If { cond, then, other } => {
-                let skip = self.ops.len();
-                self.ops.push(Op::Unless(self.node(cond), usize::MAX));
+                let to_other = self.steps.len();
+                self.steps.push(LaneStep::JumpUnless(self.node(cond), usize::MAX));
                 self.block(then);
-                let over = self.jump();
-                self.land(skip);
+                let to_end = self.jump();
+                self.set_target(to_other);
                 self.block(other);
-                return self.land(over);
+                return self.set_target(to_end);
             }
             Stmt::While { cond, body } => {
-                let head = self.ops.len();
-                self.ops.push(Op::Unless(self.node(cond), usize::MAX));
+                let head = self.steps.len();
+                self.steps.push(LaneStep::JumpUnless(self.node(cond), usize::MAX));
                 self.loops.push(vec![head]);
                 self.block(body);
-                self.ops.push(Op::Goto(head));
+                self.steps.push(LaneStep::Jump(head));
                 return self.leave();
             }
-            Stmt::For { var, lo, hi, body } => return self.rounds(var.index(), (lo, hi), body, Rounds::All),
+            Stmt::For { var, lo, hi, body } => return self.rounds(var.index(), (lo, hi), body, RoundSet::All),
             Stmt::Spread { var, lo, hi, folds, body } => {
-                let parts: Vec<Part> = folds.iter().map(|fold| self.part(fold)).collect();
-                if !parts.is_empty() {
-                    self.ops.push(Op::Apart(parts.clone()));
+                let accumulators: Vec<FoldAccumulator> = folds.iter().map(|fold| self.accumulator(fold)).collect();
+                if !accumulators.is_empty() {
+                    self.steps.push(LaneStep::SaveAccumulators(accumulators.clone()));
                 }
                 self.spread = true;
-                self.rounds(var.index(), (lo, hi), body, Rounds::Own);
+                self.rounds(var.index(), (lo, hi), body, RoundSet::Own);
                 self.spread = false;
-                if body.contains(&Stmt::Ask(Writer::Each)) {
-                    self.ops.push(Op::Agree);
+                if body.contains(&Stmt::Poll(ActiveLanes::Each)) {
+                    self.steps.push(LaneStep::CheckCancelled);
                 }
-                match parts.is_empty() {
+                match accumulators.is_empty() {
                     true => return,
-                    false if self.lanes <= WARP => Op::Together(parts),
+                    false if self.lanes <= WARP => LaneStep::CombineAccumulators(accumulators),
                     false => {
-                        let of_part = |part| [Op::ShowPart(part), Op::Barrier, Op::TakePart(part), Op::Barrier];
-                        return self.ops.extend(parts.into_iter().flat_map(of_part));
+                        let exchange = |accumulator| {
+                            [
+                                LaneStep::PublishAccumulator(accumulator),
+                                LaneStep::Barrier,
+                                LaneStep::CombineAccumulator(accumulator),
+                                LaneStep::Barrier,
+                            ]
+                        };
+                        return self.steps.extend(accumulators.into_iter().flat_map(exchange));
                     }
                 }
             }
@@ -226,37 +242,43 @@ impl Steps<'_> {
                 return;
             }
             Stmt::Lanes(fold) => {
-                self.ops.push(Op::Fold(self.fold(fold)));
+                self.steps.push(LaneStep::Fold(self.fold(fold)));
                 if self.lanes > WARP && !self.spread {
                     // The lanes of one warp need no barriers; those of several warps do.
-                    let (show, take) = (Op::Show(self.fold(fold)), Op::Take(self.fold(fold)));
-                    self.ops.extend([show, Op::Barrier, take, Op::Barrier]);
+                    let (publish, combine) =
+                        (LaneStep::PublishFold(self.fold(fold)), LaneStep::CombineFold(self.fold(fold)));
+                    self.steps.extend([publish, LaneStep::Barrier, combine, LaneStep::Barrier]);
                 }
                 return;
             }
-            Stmt::Barrier => Op::Barrier,
-            Stmt::Ask(Writer::Lead) => Op::Ask(Asking::Team),
-            Stmt::Ask(Writer::Each) if self.spread => {
-                let jump = self.ops.len();
+            Stmt::Barrier => LaneStep::Barrier,
+            Stmt::Poll(ActiveLanes::Lead) => LaneStep::Poll(PollScope::Team),
+            Stmt::Poll(ActiveLanes::Each) if self.spread => {
+                let jump = self.steps.len();
                 self.loops.last_mut().expect(VERIFIED).push(jump);
-                Op::Ask(Asking::Round(usize::MAX))
+                LaneStep::Poll(PollScope::Round(usize::MAX))
             }
-            Stmt::Ask(Writer::Each) => Op::Ask(Asking::Alone),
-            Stmt::Grow { buffer, len } if self.places[buffer.index()] == Place::Team => {
-                let head = self.ops.len();
-                self.ops.push(Op::GrowOrMove { buffer: *buffer, len: self.node(len), behind: usize::MAX });
-                self.ops.extend([Op::Barrier, Op::Copy(*buffer), Op::Barrier, Op::Move(*buffer)]);
-                return self.land(head);
+            Stmt::Poll(ActiveLanes::Each) => LaneStep::Poll(PollScope::Lane),
+            Stmt::Grow { buffer, len } if self.spaces[buffer.index()] == MemorySpace::Team => {
+                let head = self.steps.len();
+                self.steps.push(LaneStep::GrowOrMove { buffer: *buffer, len: self.node(len), after: usize::MAX });
+                self.steps.extend([
+                    LaneStep::Barrier,
+                    LaneStep::CopyShare(*buffer),
+                    LaneStep::Barrier,
+                    LaneStep::MoveOut(*buffer),
+                ]);
+                return self.set_target(head);
             }
-            Stmt::Grow { buffer, len } => Op::Grow(*buffer, self.node(len)),
-            Stmt::Sort { buffer, lo, hi } => Op::Sort(*buffer, self.node(lo), self.node(hi)),
+            Stmt::Grow { buffer, len } => LaneStep::Grow(*buffer, self.node(len)),
+            Stmt::Sort { buffer, lo, hi } => LaneStep::Sort(*buffer, self.node(lo), self.node(hi)),
             Stmt::SortBy { perm, major, minor, lo, hi } => {
-                Op::SortBy([*perm, *major, *minor], self.node(lo), self.node(hi))
+                LaneStep::SortBy([*perm, *major, *minor], self.node(lo), self.node(hi))
             }
-            Stmt::Swap(a, b) => Op::Swap(*a, *b),
-            Stmt::Return(status) => Op::Return(*status),
+            Stmt::Swap(a, b) => LaneStep::Swap(*a, *b),
+            Stmt::Return(status) => LaneStep::Return(*status),
         };
-        self.ops.push(op);
+        self.steps.push(op);
     }
 
     fn rounds(
@@ -264,37 +286,44 @@ impl Steps<'_> {
         var: usize,
         (lo, hi): (&crate::assembly::Expr, &crate::assembly::Expr),
         body: &[Stmt],
-        rounds: Rounds,
+        rounds: RoundSet,
     ) {
         let end = self.locals;
         self.locals += 1;
-        let head = self.ops.len();
-        self.ops.push(Op::Begin { var, end, lo: self.node(lo), hi: self.node(hi), rounds, behind: usize::MAX });
+        let head = self.steps.len();
+        self.steps.push(LaneStep::BeginLoop {
+            var,
+            end,
+            lo: self.node(lo),
+            hi: self.node(hi),
+            rounds,
+            after: usize::MAX,
+        });
         self.loops.push(vec![head]);
         self.block(body);
-        self.ops.push(Op::Next { var, end, rounds, body: head + 1 });
+        self.steps.push(LaneStep::NextRound { var, end, rounds, body: head + 1 });
         self.leave();
     }
 
     fn leave(&mut self) {
-        for jump in self.loops.pop().expect("pushed in front of the body") {
-            self.land(jump);
+        for jump in self.loops.pop().expect("pushed before the body") {
+            self.set_target(jump);
         }
     }
 
-    fn part(&mut self, fold: &Folded) -> Part {
-        let before = self.locals;
+    fn accumulator(&mut self, fold: &RoundFold) -> FoldAccumulator {
+        let saved = self.locals;
         self.locals += 1;
-        Part {
+        FoldAccumulator {
             acc: fold.acc.index(),
-            before,
+            saved,
             op: binary_fn(fold.op, self.function.locals[fold.acc.index()].prim).expect(VERIFIED),
             identity: fold.identity.to_bits().expect(VERIFIED),
         }
     }
 
-    fn fold(&self, fold: &LaneFold) -> Fold {
-        Fold {
+    fn fold(&self, fold: &LaneFold) -> FoldStep {
+        FoldStep {
             acc: fold.acc.index(),
             op: binary_fn(fold.op, self.function.locals[fold.acc.index()].prim).expect(VERIFIED),
             identity: fold.identity.to_bits().expect(VERIFIED),
@@ -303,7 +332,7 @@ impl Steps<'_> {
             lo: self.node(&fold.lo),
             hi: self.node(&fold.hi),
             value: self.node(&fold.value),
-            rounds: if self.spread { Rounds::All } else { Rounds::Own },
+            rounds: if self.spread { RoundSet::All } else { RoundSet::Own },
         }
     }
 }

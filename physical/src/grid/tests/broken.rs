@@ -3,7 +3,7 @@
 use super::{elements, grid, launch, one, run_unfilled};
 use crate::Error;
 use crate::assembly::{Buffer, Expr, Local, Status};
-use crate::grid::{End, Fault, Grid, Place, Program, Stmt, Writer, verify};
+use crate::grid::{ActiveLanes, Grid, GridFault, GridProgram, LaunchOutcome, MemorySpace, Stmt, verify};
 use arrow::buffer::Buffer as ArrowBuffer;
 use redpoll_logic::Scalar;
 
@@ -87,9 +87,9 @@ fn change(body: &mut Vec<Stmt>, change: &mut dyn FnMut(&mut Vec<Stmt>, usize) ->
     false
 }
 
-pub(super) fn changed(grid: &Grid, how: &mut dyn FnMut(&mut Vec<Stmt>, usize) -> bool) -> Grid {
+pub(super) fn changed(grid: &Grid, edit: &mut dyn FnMut(&mut Vec<Stmt>, usize) -> bool) -> Grid {
     let mut grid = grid.clone();
-    assert!(change(&mut grid.body, how), "there is nothing to be changed in\n{grid}");
+    assert!(change(&mut grid.body, edit), "no statement to change in\n{grid}");
     grid
 }
 
@@ -98,12 +98,12 @@ pub(super) fn faults(grid: &Grid) -> String {
 }
 
 /// Asserts that the verifier rejects a grid and that the interpreter finds a race in most orders.
-fn is_a_race(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[std::ops::Range<i64>], expected: &str) {
+fn check_race(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[std::ops::Range<i64>], expected: &str) {
     assert!(faults(grid).contains(expected), "{}\n{grid}", faults(grid));
     for seed in 0..8 {
         match launch(grid, inputs, chunks, (16, 2, seed)) {
-            Err(Error::Grid(Fault::Race { .. })) => {}
-            other => panic!("expected a race, found {:?}\n{grid}", other.map(|l| l.end)),
+            Err(Error::Grid(GridFault::Race { .. })) => {}
+            other => panic!("expected a race, found {:?}\n{grid}", other.map(|l| l.outcome)),
         }
     }
 }
@@ -112,19 +112,19 @@ fn is_a_race(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[std::ops::Range<i64>
 #[test]
 fn a_missing_barrier_is_found() {
     for (text, lanes) in [(NEIGHBOURS, 4), (NEIGHBOURS, 64), (THROUGH_MEMORY, 4), (THROUGH_MEMORY, 256)] {
-        let whole = grid(text, &[Place::Team, Place::Shared], lanes);
-        assert_eq!(faults(&whole), "");
+        let valid = grid(text, &[MemorySpace::Team, MemorySpace::Shared], lanes);
+        assert_eq!(faults(&valid), "");
         let (chunks, inputs) = (one(16), numbers(16));
         let inputs = if text == NEIGHBOURS { &inputs[..] } else { &[] };
-        launch(&whole, inputs, &chunks, (16, 2, 0)).unwrap_or_else(|e| panic!("{e}\n{whole}"));
-        let barriers = whole.to_string().matches("barrier").count();
-        assert!(barriers > 0, "{whole}");
+        launch(&valid, inputs, &chunks, (16, 2, 0)).unwrap_or_else(|e| panic!("{e}\n{valid}"));
+        let barriers = valid.to_string().matches("barrier").count();
+        assert!(barriers > 0, "{valid}");
         for number in 0..barriers {
-            let mut left = number;
-            let broken = changed(&whole, &mut |body, k| {
+            let mut remaining = number;
+            let broken = changed(&valid, &mut |body, k| {
                 let found = body[k] == Stmt::Barrier
-                    && (left == 0 || {
-                        left -= 1;
+                    && (remaining == 0 || {
+                        remaining -= 1;
                         false
                     });
                 if found {
@@ -132,7 +132,7 @@ fn a_missing_barrier_is_found() {
                 }
                 found
             });
-            is_a_race(&broken, inputs, &chunks, "a barrier is missing");
+            check_race(&broken, inputs, &chunks, "a barrier is missing");
         }
     }
 }
@@ -140,65 +140,65 @@ fn a_missing_barrier_is_found() {
 /// Counts that teams share need atomic operations.
 #[test]
 fn a_plain_store_where_an_atomic_operation_is_due_is_found() {
-    let whole = grid(HISTOGRAM, &[Place::Shared], 4);
-    assert_eq!(faults(&whole), "");
+    let valid = grid(HISTOGRAM, &[MemorySpace::Shared], 4);
+    assert_eq!(faults(&valid), "");
     let chunks = [0..5, 5..9, 9..16];
-    assert_eq!(elements(&whole, &numbers(16), &chunks, 4, Buffer(1)), [4, 4, 4, 4]);
-    let broken = changed(&whole, &mut |body, k| {
-        let Stmt::Atomic { by, buffer, at, op, value } = body[k].clone() else { return false };
+    assert_eq!(elements(&valid, &numbers(16), &chunks, 4, Buffer(1)), [4, 4, 4, 4]);
+    let broken = changed(&valid, &mut |body, k| {
+        let Stmt::Atomic { active, buffer, at, op, value } = body[k].clone() else { return false };
         let old = Expr::Load { buffer, at: Box::new(at.clone()) };
-        body[k] = Stmt::Store { by, buffer, at, value: Expr::Binary(op, Box::new(old), Box::new(value)) };
+        body[k] = Stmt::Store { active, buffer, at, value: Expr::Binary(op, Box::new(old), Box::new(value)) };
         true
     });
-    is_a_race(&broken, &numbers(16), &chunks, "not known to be independent");
+    check_race(&broken, &numbers(16), &chunks, "not proved independent");
 }
 
 /// Outside spread loops a single lane stores.
 #[test]
 fn a_store_by_all_lanes_is_found() {
-    let whole = grid(THROUGH_MEMORY, &[Place::Team, Place::Shared], 4);
-    let broken = changed(&whole, &mut |body, k| match &mut body[k] {
-        Stmt::Store { by, .. } => {
-            *by = Writer::Each;
+    let valid = grid(THROUGH_MEMORY, &[MemorySpace::Team, MemorySpace::Shared], 4);
+    let broken = changed(&valid, &mut |body, k| match &mut body[k] {
+        Stmt::Store { active, .. } => {
+            *active = ActiveLanes::Each;
             true
         }
         _ => false,
     });
-    is_a_race(&broken, &[], &one(16), "here the first lane stores into `w`");
+    check_race(&broken, &[], &one(16), "a store into `w` by each lane, expected the first lane");
 }
 
 /// Loops whose rounds depend on earlier rounds are not spread.
 #[test]
 fn rounds_that_depend_on_each_other_are_not_spread() {
-    let whole = grid(PREFIX, &[Place::Team], 4);
-    assert!(!whole.to_string().contains("spread"), "{whole}");
-    assert_eq!(elements(&whole, &[], &one(16), 16, Buffer(0)), (1..=16).collect::<Vec<u64>>());
-    let broken = changed(&whole, &mut |body, k| {
+    let valid = grid(PREFIX, &[MemorySpace::Team], 4);
+    assert!(!valid.to_string().contains("spread"), "{valid}");
+    assert_eq!(elements(&valid, &[], &one(16), 16, Buffer(0)), (1..=16).collect::<Vec<u64>>());
+    let broken = changed(&valid, &mut |body, k| {
         let Stmt::For { var, lo, hi, body: rounds } = body[k].clone() else { return false };
         let mut rounds = rounds;
         rounds.retain(|s| *s != Stmt::Barrier);
         for stmt in &mut rounds {
-            if let Stmt::Store { by, .. } = stmt {
-                *by = Writer::Each;
+            if let Stmt::Store { active, .. } = stmt {
+                *active = ActiveLanes::Each;
             }
         }
         body[k] = Stmt::Spread { var, lo, hi, folds: Vec::new(), body: rounds };
         true
     });
-    is_a_race(&broken, &[], &one(16), "not known to be independent");
+    check_race(&broken, &[], &one(16), "not proved independent");
 }
 
 /// Elements that were not grown are not read, and a window without capacity reports its need.
 #[test]
-fn loads_of_what_was_not_written_and_windows_without_room_are_found() {
-    let whole = grid(NEIGHBOURS, &[Place::Team, Place::Shared], 4);
-    let broken = changed(&whole, &mut |body, k| {
+fn uninitialized_loads_and_small_windows_are_found() {
+    let valid = grid(NEIGHBOURS, &[MemorySpace::Team, MemorySpace::Shared], 4);
+    let broken = changed(&valid, &mut |body, k| {
         let Stmt::Grow { len, .. } = &mut body[k] else { return false };
         *len = Expr::Const(Scalar::I64(7));
         true
     });
-    let error = launch(&broken, &numbers(16), &one(7), (16, 1, 3)).map(|l| l.end);
-    assert!(matches!(error, Ok(End::Status(Status::Done))), "{error:?}");
+    let error = launch(&broken, &numbers(16), &one(7), (16, 1, 3)).map(|l| l.outcome);
+    assert!(matches!(error, Ok(LaunchOutcome::Status(Status::Done))), "{error:?}");
     let broken = changed(&broken, &mut |body, k| {
         let Stmt::Spread { hi, .. } = &mut body[k] else { return false };
         *hi = Expr::Const(Scalar::I64(0));
@@ -209,14 +209,14 @@ fn loads_of_what_was_not_written_and_windows_without_room_are_found() {
         *len = Expr::Const(Scalar::I64(3));
         true
     });
-    let error = launch(&broken, &numbers(16), &one(7), (16, 1, 3)).map(|l| l.end).unwrap_err();
-    assert!(matches!(error, Error::Grid(Fault::Unwritten { .. })), "{error}");
-    let short = launch(&whole, &numbers(16), &one(7), (16, 1, 3)).unwrap();
-    assert_eq!(short.end, End::Status(Status::Done));
-    let mut none = whole.clone();
-    none.places[1] = Place::Chunk;
+    let error = launch(&broken, &numbers(16), &one(7), (16, 1, 3)).map(|l| l.outcome).unwrap_err();
+    assert!(matches!(error, Error::Grid(GridFault::Unwritten { .. })), "{error}");
+    let short = launch(&valid, &numbers(16), &one(7), (16, 1, 3)).unwrap();
+    assert_eq!(short.outcome, LaunchOutcome::Status(Status::Done));
+    let mut small = valid.clone();
+    small.spaces[1] = MemorySpace::Chunk;
     let launched = launch(
-        &changed(&none, &mut |body, k| {
+        &changed(&small, &mut |body, k| {
             let Stmt::Grow { len, .. } = &mut body[k] else { return false };
             *len = Expr::Const(Scalar::I64(40));
             true
@@ -226,48 +226,48 @@ fn loads_of_what_was_not_written_and_windows_without_room_are_found() {
         (16, 1, 3),
     )
     .unwrap();
-    assert_eq!((launched.end, launched.windows[1][0].asked), (End::NoRoom, 40));
+    assert_eq!((launched.outcome, launched.windows[1][0].requested), (LaunchOutcome::OutOfCapacity, 40));
 }
 
 /// A lane that never reaches a barrier is found.
 #[test]
-fn lanes_that_go_different_ways_are_found() {
-    let whole = grid(NEIGHBOURS, &[Place::Team, Place::Shared], 4);
-    let broken = changed(&whole, &mut |body, k| {
+fn divergent_lanes_are_found() {
+    let valid = grid(NEIGHBOURS, &[MemorySpace::Team, MemorySpace::Shared], 4);
+    let broken = changed(&valid, &mut |body, k| {
         let Stmt::Spread { body: rounds, .. } = &mut body[k] else { return false };
         rounds.push(Stmt::Barrier);
         true
     });
     assert!(faults(&broken).contains("a barrier in a spread loop"), "{}", faults(&broken));
-    let error = launch(&broken, &numbers(16), &one(6), (16, 1, 1)).map(|l| l.end).unwrap_err();
-    assert!(matches!(error, Error::Grid(Fault::Apart(0))), "{error}");
+    let error = launch(&broken, &numbers(16), &one(6), (16, 1, 1)).map(|l| l.outcome).unwrap_err();
+    assert!(matches!(error, Error::Grid(GridFault::Divergence(0))), "{error}");
 }
 
 /// Locals of a spread loop are not read after the loop.
 #[test]
 fn a_local_that_leaves_a_spread_loop_is_found() {
-    let whole = grid(NEIGHBOURS, &[Place::Team, Place::Shared], 4);
-    let mut broken = whole.clone();
-    let kept = Local(broken.function.locals.len() as u32);
-    let decl = crate::assembly::LocalDecl { name: "kept".into(), prim: redpoll_logic::Prim::I64 };
+    let valid = grid(NEIGHBOURS, &[MemorySpace::Team, MemorySpace::Shared], 4);
+    let mut broken = valid.clone();
+    let outer = Local(broken.function.locals.len() as u32);
+    let decl = crate::assembly::LocalDecl { name: "outer".into(), prim: redpoll_logic::Prim::I64 };
     broken.function.locals.push(decl);
-    broken.body.insert(0, Stmt::Assign(kept, Expr::Const(Scalar::I64(0))));
+    broken.body.insert(0, Stmt::Assign(outer, Expr::Const(Scalar::I64(0))));
     let broken = changed(&broken, &mut |body, k| {
         let Stmt::Spread { var, body: rounds, .. } = &mut body[k] else { return false };
-        rounds.push(Stmt::Assign(kept, Expr::Local(*var)));
+        rounds.push(Stmt::Assign(outer, Expr::Local(*var)));
         true
     });
     let mut broken = broken;
     let at = Expr::Local(broken.function.chunk.0);
-    broken.body.push(Stmt::Store { by: Writer::Lead, buffer: Buffer(2), at, value: Expr::Local(kept) });
-    broken.function.body = crate::grid::serial(&broken.body);
-    assert!(faults(&broken).contains("not known to be independent"), "{}", faults(&broken));
+    broken.body.push(Stmt::Store { active: ActiveLanes::Lead, buffer: Buffer(2), at, value: Expr::Local(outer) });
+    broken.function.body = crate::grid::to_serial(&broken.body);
+    assert!(faults(&broken).contains("not proved independent"), "{}", faults(&broken));
 }
 
 /// In results that are not filled first, an element that no lane stores has arbitrary contents on a
 /// device.
 #[test]
-fn results_that_were_not_written_are_found() {
+fn unwritten_results_are_found() {
     const DOUBLED: &str = "\
 fn doubled($n) {
   input x: value i64
@@ -278,20 +278,20 @@ fn doubled($n) {
     y[i] = x[i] + x[i]
   }
 }";
-    for place in [Place::Shared, Place::Rounds] {
-        let whole = grid(DOUBLED, &[place], 4);
+    for space in [MemorySpace::Shared, MemorySpace::Rounds] {
+        let valid = grid(DOUBLED, &[space], 4);
         let launch = |grid: &Grid| {
-            let program = Program::trusting(grid.clone());
-            run_unfilled(&program, &numbers(16), &one(16), (16, 2, 1), &[Buffer(1)]).map(|l| l.end)
+            let program = GridProgram::new_unchecked(grid.clone());
+            run_unfilled(&program, &numbers(16), &one(16), (16, 2, 1), &[Buffer(1)]).map(|l| l.outcome)
         };
-        assert_eq!(launch(&whole).unwrap(), End::Status(Status::Done));
-        let broken = changed(&whole, &mut |body, k| {
+        assert_eq!(launch(&valid).unwrap(), LaunchOutcome::Status(Status::Done));
+        let broken = changed(&valid, &mut |body, k| {
             let (Stmt::Spread { hi, .. } | Stmt::For { hi, .. }) = &mut body[k] else { return false };
             *hi = Expr::Const(Scalar::I64(11));
             true
         });
         let error = launch(&broken).unwrap_err();
-        let expected = Fault::Left { buffer: "y".into(), index: 11 };
+        let expected = GridFault::UnwrittenResult { buffer: "y".into(), index: 11 };
         assert!(matches!(&error, Error::Grid(fault) if *fault == expected), "{error}");
     }
 }

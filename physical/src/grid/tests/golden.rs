@@ -1,6 +1,6 @@
 //! Golden grids of small programs, to be reviewed like code. `UPDATE_EXPECT=1` rewrites them.
 
-use crate::grid::{Lanes, Lists, Plan};
+use crate::grid::{GridPlan, ListLengths, TeamSize};
 use crate::lower::{Options, lower};
 use crate::testing::{normal_form, skewed};
 use expect_test::{Expect, expect};
@@ -8,17 +8,17 @@ use redpoll_logic::FloatMode;
 
 fn check(text: &str, expected: Expect) {
     let program = normal_form(text);
-    let plan = Plan::of(
+    let plan = GridPlan::of(
         &program,
         &lower(&program, &[], Options::default()),
-        Lanes::AsUseful,
-        Some((&Lists::default(), FloatMode::default())),
+        TeamSize::Automatic,
+        Some((&ListLengths::default(), FloatMode::default())),
     );
     check_plan(&plan, expected);
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
-pub(super) fn check_plan(plan: &Plan, expected: Expect) {
+pub(super) fn check_plan(plan: &GridPlan, expected: Expect) {
     let printed: String = plan.count.iter().chain([&plan.run]).map(|grid| format!("{grid}\n")).collect();
     let is_code = |line: &&str| !["  local ", "  input ", "  chunk chunk"].iter().any(|d| line.starts_with(d));
     expected.assert_eq(&printed.lines().filter(is_code).map(|l| format!("{l}\n")).collect::<String>());
@@ -43,7 +43,7 @@ fn spmv() {
               #3 = min($n4, chunk_hi)
               if #2 < #3 {
                 spread #4 in #2..#3 {
-                  ask each
+                  poll each
                   acc = 0.0
                   q = max(A.ptr1[#4], first)
                   q_end = min(A.ptr1[#4 + 1], last)
@@ -67,7 +67,7 @@ fn spmv() {
 fn long_rows() {
     let (draft, _) = skewed::draft(skewed::PROGRAMS[0]);
     check_plan(
-        &draft.grids(Lanes::AsUseful),
+        &draft.grids(TeamSize::Automatic),
         expect![[r#"
             grid kernel($n7, $n60) lanes 16 {
               rounds y.val: value f64 fill 0.0
@@ -80,7 +80,7 @@ fn long_rows() {
               #3 = min($n7, chunk_hi)
               if #2 < #3 {
                 for #4 in #2..#3 {
-                  ask lead
+                  poll lead
                   acc = 0.0
                   #6 = max(A.ptr1[#4], first)
                   q_end = min(A.ptr1[#4 + 1], last)
@@ -121,9 +121,9 @@ fn spgemm() {
               #5 = min($n4, chunk_hi)
               if #4 < #5 {
                 for #6 in #4..#5 {
-                  ask lead
+                  poll lead
                   for #7 in 0..touched {
-                    ask lead
+                    poll lead
                     #8 = w.idx0[#7]
                     lead w.map0[#8] = 0_u8
                   }
@@ -133,12 +133,12 @@ fn spgemm() {
                   #9 = A.ptr1[#6]
                   #10 = A.ptr1[#6 + 1]
                   while #9 < #10 {
-                    ask lead
+                    poll lead
                     #11 = A.idx1[#9]
                     #13 = B.ptr1[#11]
                     #14 = B.ptr1[#11 + 1]
                     while #13 < #14 {
-                      ask lead
+                      poll lead
                       #15 = B.idx1[#13]
                       if not(w.map0[#15] != 0_u8) {
                         grow w.idx0, touched + 1
@@ -159,7 +159,7 @@ fn spgemm() {
                   #18 = w.ptr0[0]
                   #19 = w.ptr0[1]
                   while #18 < #19 {
-                    ask lead
+                    poll lead
                     grow C.val, len + 1
                     grow C.idx1, len + 1
                     len = len + 1
@@ -175,7 +175,7 @@ fn spgemm() {
               lead lengths[1] = len
               lead lengths[2] = len
               for #28 in 0..touched {
-                ask lead
+                poll lead
                 #29 = w.idx0[#28]
                 lead w.map0[#29] = 0_u8
               }
@@ -201,9 +201,9 @@ fn spgemm() {
               #5 = min($n4, chunk_hi)
               if #4 < #5 {
                 for #6 in #4..#5 {
-                  ask lead
+                  poll lead
                   for #7 in 0..touched {
-                    ask lead
+                    poll lead
                     #8 = w.idx0[#7]
                     lead w.map0[#8] = 0_u8
                     lead w.val[#8] = 0.0
@@ -214,12 +214,12 @@ fn spgemm() {
                   #9 = A.ptr1[#6]
                   #10 = A.ptr1[#6 + 1]
                   while #9 < #10 {
-                    ask lead
+                    poll lead
                     #11 = A.idx1[#9]
                     #13 = B.ptr1[#11]
                     #14 = B.ptr1[#11 + 1]
                     while #13 < #14 {
-                      ask lead
+                      poll lead
                       #15 = B.idx1[#13]
                       lead w.val[#15] = w.val[#15] + (A.val[#9] * B.val[#13])
                       if not(w.map0[#15] != 0_u8) {
@@ -241,7 +241,7 @@ fn spgemm() {
                   #18 = w.ptr0[0]
                   #19 = w.ptr0[1]
                   while #18 < #19 {
-                    ask lead
+                    poll lead
                     #20 = w.idx0[#18]
                     grow C.val, len + 1
                     lead C.val[len] = w.val[#20]
@@ -261,7 +261,7 @@ fn spgemm() {
               grow C.ptr1, $n4 + 1
               end = C.ptr1[#23]
               for #26 in #23..#24 {
-                ask lead
+                poll lead
                 end = max(end, C.ptr1[#26 + 1])
                 lead C.ptr1[#26 + 1] = end
               }
@@ -269,7 +269,7 @@ fn spgemm() {
               lead lengths[1] = len
               lead lengths[2] = len
               for #28 in 0..touched {
-                ask lead
+                poll lead
                 #29 = w.idx0[#28]
                 lead w.map0[#29] = 0_u8
                 lead w.val[#29] = 0.0
@@ -327,7 +327,7 @@ fn mttkrp() {
                   }
                 }
                 while #5 < #6 {
-                  ask lead
+                  poll lead
                   #7 = B.idx0[#5]
                   if #4 < (#7 + 1) {
                     break
@@ -335,12 +335,12 @@ fn mttkrp() {
                   #12 = max(B.ptr1[#5], first)
                   #13 = min(B.ptr1[#5 + 1], last)
                   while #12 < #13 {
-                    ask lead
+                    poll lead
                     #14 = B.idx1[#12]
                     #16 = B.ptr2[#12]
                     #17 = B.ptr2[#12 + 1]
                     while #16 < #17 {
-                      ask lead
+                      poll lead
                       #18 = B.idx2[#16]
                       #20 = #14 * $n8
                       #21 = #18 * $n8
@@ -381,7 +381,7 @@ fn dense_products() {
               #3 = min($n4, chunk_hi)
               if #2 < #3 {
                 for i in #2..#3 {
-                  ask lead
+                  poll lead
                   acc = 0.0
                   row = i * $n5
                   fold acc by + from 0.0 lanes 16 for j in 0..$n5: A.val[row + j] * x.val[j]
@@ -413,7 +413,7 @@ fn columns() {
               #3 = min($n4, chunk_hi)
               if #2 < #3 {
                 spread #4 in #2..#3 {
-                  ask each
+                  poll each
                   q = max(A.ptr1[#4], first)
                   q_end = min(A.ptr1[#4 + 1], last)
                   while q < q_end {
@@ -448,11 +448,11 @@ fn column_sums() {
               #3 = min($n4, chunk_hi)
               if #2 < #3 {
                 for #4 in #2..#3 {
-                  ask lead
+                  poll lead
                   q = max(A.ptr1[#4], first)
                   q_end = min(A.ptr1[#4 + 1], last)
                   while q < q_end {
-                    ask lead
+                    poll lead
                     #7 = A.idx1[q]
                     lead s.val[#7] = s.val[#7] + A.val[q]
                     q = q + 1

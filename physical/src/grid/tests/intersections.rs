@@ -5,8 +5,10 @@ use super::golden::check_plan;
 use super::{function, launch, one, values};
 use crate::Error;
 use crate::assembly::{BinaryOp, Buffer, Expr, Local, Param, Status};
-use crate::grid::rounds::with_rounds;
-use crate::grid::{End, Fault, Grid, Lanes, Launched, Place, Stmt, Walks, map_to, serial, verify};
+use crate::grid::rounds::walks_to_loops;
+use crate::grid::{
+    Grid, GridFault, LaunchOutcome, LaunchResult, MemorySpace, Stmt, TeamSize, Walks, map_to, to_serial, verify,
+};
 use crate::kernel::{Engine, Kernel};
 use crate::testing::skewed;
 use arrow::buffer::Buffer as ArrowBuffer;
@@ -15,17 +17,17 @@ use redpoll_logic::{FloatMode, Scalar};
 
 fn check(number: usize, expected: Expect) {
     let (draft, _) = skewed::draft(skewed::INTERSECTIONS[number]);
-    check_plan(&draft.grids(Lanes::AsUseful), expected);
+    check_plan(&draft.grids(TeamSize::Automatic), expected);
 }
 
 /// Searches and folds by lanes agree with merges on the CPU.
 #[test]
-fn lanes_find_what_merges_find() {
+fn searches_agree_with_merges() {
     for text in skewed::INTERSECTIONS {
         let (draft, inputs) = skewed::draft(text);
         let expected = values(&Kernel::of(&draft, Engine::Interpreter).unwrap(), &inputs);
         for lanes in [1, 4, 32, 64, 256] {
-            let plan = draft.grids(Lanes::Exactly(lanes));
+            let plan = draft.grids(TeamSize::Exact(lanes));
             assert_eq!(plan.run.to_string().contains("spread"), lanes > 1, "{}", plan.run);
             let found = values(&Kernel::in_teams(&draft, lanes).unwrap(), &inputs);
             assert_eq!(found, expected, "{text}\n{}", plan.run);
@@ -47,11 +49,11 @@ fn triangles() {
               #4 = min($n30, chunk_hi)
               if #3 < #4 {
                 for #5 in #3..#4 {
-                  ask lead
+                  poll lead
                   #6 = E.ptr1[#5]
                   #7 = E.ptr1[#5 + 1]
                   while #6 < #7 {
-                    ask lead
+                    poll lead
                     #8 = E.idx1[#6]
                     #10 = E.ptr1[#8]
                     #11 = E.ptr1[#8 + 1]
@@ -117,7 +119,7 @@ fn products_in_a_pattern() {
               #3 = min($n7, chunk_hi)
               if #2 < #3 {
                 for #4 in #2..#3 {
-                  ask lead
+                  poll lead
                   #5 = A.ptr1[#4]
                   #6 = A.ptr1[#4 + 1]
                   #8 = B.ptr1[#4]
@@ -253,7 +255,7 @@ fn products_of_vectors() {
                 #5 = #17
                 #26 = #5
                 spread #5 in #26..last folding s by + from 0.0_f32 {
-                  ask each
+                  poll each
                   #22 = #8
                   #7 = x.idx0[#5]
                   if #22 < #9 {
@@ -328,7 +330,7 @@ const Q: Local = Local(2);
 
 /// Returns the walk of the leading list, in four lanes.
 fn walks(mode: FloatMode) -> Walks {
-    Walks { lanes: vec![(Q, 4)], distinct: vec![], mode }
+    Walks { lanes: vec![(Q, 4)], list_coordinates: vec![], mode }
 }
 
 /// Returns the products for a team of four lanes.
@@ -337,15 +339,15 @@ fn products() -> Grid {
 }
 
 fn products_by(lanes: u32) -> Grid {
-    let (function, walks) = with_rounds(function(PRODUCTS), walks(FloatMode::default()));
-    map_to(&function, vec![Place::Input, Place::Input, Place::Chunk], lanes, &walks)
+    let (function, walks) = walks_to_loops(function(PRODUCTS), walks(FloatMode::default()));
+    map_to(&function, vec![MemorySpace::Input, MemorySpace::Input, MemorySpace::Chunk], lanes, &walks)
 }
 
 /// Multiplies the multiples of 2 below 96 with the multiples of 3 below 144.
-fn run(grid: &Grid, seed: u64) -> Launched {
+fn run(grid: &Grid, seed: u64) -> LaunchResult {
     let lists = [2, 3].map(|by| ArrowBuffer::from_vec((0..48).map(|k| k * by).collect::<Vec<i64>>()));
     let launched = launch(grid, &lists, &one(1), (48, 1, seed)).unwrap_or_else(|e| panic!("{e}\n{grid}"));
-    assert_eq!(launched.end, End::Status(Status::Done));
+    assert_eq!(launched.outcome, LaunchOutcome::Status(Status::Done));
     launched
 }
 
@@ -355,10 +357,10 @@ fn lanes_share_the_rounds_of_the_leader() {
     // The coordinate `6 * k` is at position `3 * k` of one list and at `2 * k` of the other.
     let expected = (0..16).map(|k| 3 * k * 2 * k).sum::<u64>();
     for (lanes, most) in [(4, 12), (32, 2), (64, 1)] {
-        let whole = products_by(lanes);
-        assert_eq!(verify(&whole), [], "{whole}");
+        let valid = products_by(lanes);
+        assert_eq!(verify(&valid), [], "{valid}");
         for seed in 0..8 {
-            let launched = run(&whole, seed);
+            let launched = run(&valid, seed);
             assert_eq!(launched.rounds.iter().sum::<u64>(), 48);
             assert!(launched.rounds.iter().all(|rounds| *rounds <= most), "{:?}", launched.rounds);
             assert_eq!(launched.windows[2][0].elements(), [expected]);
@@ -371,7 +373,7 @@ fn broken(change: impl Fn(&mut Stmt)) -> Grid {
     let mut grid = products();
     let shared = grid.body.iter_mut().find(|s| matches!(s, Stmt::Spread { .. })).expect("the loop is shared");
     change(shared);
-    grid.function.body = serial(&grid.body);
+    grid.function.body = to_serial(&grid.body);
     grid
 }
 
@@ -383,32 +385,32 @@ fn faults(grid: &Grid) -> String {
 #[test]
 fn partial_results_that_are_lost_or_counted_again_are_found() {
     let expected = run(&products(), 0).windows[2][0].elements().to_vec();
-    let lost = broken(|s| {
+    let without_fold = broken(|s| {
         let Stmt::Spread { folds, .. } = s else { return };
         folds.clear();
     });
-    assert!(faults(&lost).contains("not known to be independent"), "{}", faults(&lost));
-    assert_ne!(run(&lost, 0).windows[2][0].elements(), expected);
-    let begun = broken(|s| {
+    assert!(faults(&without_fold).contains("not proved independent"), "{}", faults(&without_fold));
+    assert_ne!(run(&without_fold, 0).windows[2][0].elements(), expected);
+    let wrong_identity = broken(|s| {
         let Stmt::Spread { folds, .. } = s else { return };
         folds[0].identity = Scalar::I64(1);
     });
-    assert!(faults(&begun).contains("not from the identity"), "{}", faults(&begun));
-    assert_ne!(run(&begun, 0).windows[2][0].elements(), expected);
-    let other = broken(|s| {
+    assert!(faults(&wrong_identity).contains("a wrong identity"), "{}", faults(&wrong_identity));
+    assert_ne!(run(&wrong_identity, 0).windows[2][0].elements(), expected);
+    let wrong_operator = broken(|s| {
         let Stmt::Spread { folds, .. } = s else { return };
         folds[0].op = BinaryOp::Max;
     });
-    assert!(faults(&other).contains("folds what it does not fold"), "{}", faults(&other));
-    assert_ne!(run(&other, 0).windows[2][0].elements(), expected);
+    assert!(faults(&wrong_operator).contains("a fold that its rounds do not perform"), "{}", faults(&wrong_operator));
+    assert_ne!(run(&wrong_operator, 0).windows[2][0].elements(), expected);
 }
 
 /// Loops whose searches continue from an earlier round are not spread.
 #[test]
-fn searches_that_go_on_from_round_to_round_are_not_shared() {
+fn searches_that_continue_from_earlier_rounds_are_not_spread() {
     let start = |text: &str| text.replace("    r = 0\n", "").replace("  q = 0\n", "  q = 0\n  r = 0\n");
-    let (merge, walks) = with_rounds(function(&start(PRODUCTS)), walks(FloatMode::default()));
-    let grid = map_to(&merge, vec![Place::Input, Place::Input, Place::Chunk], 4, &walks);
+    let (merge, walks) = walks_to_loops(function(&start(PRODUCTS)), walks(FloatMode::default()));
+    let grid = map_to(&merge, vec![MemorySpace::Input, MemorySpace::Input, MemorySpace::Chunk], 4, &walks);
     assert!(!grid.to_string().contains("spread"), "{grid}");
     let mut carried = grid.clone();
     let Some(Stmt::Spread { folds, .. }) = products().body.into_iter().find(|s| matches!(s, Stmt::Spread { .. }))
@@ -422,25 +424,25 @@ fn searches_that_go_on_from_round_to_round_are_not_shared() {
             *stmt = Stmt::Spread { var: Q, lo, hi, folds: folds.clone(), body };
         }
     }
-    carried.function.body = serial(&carried.body);
-    assert!(faults(&carried).contains("not known to be independent"), "{}", faults(&carried));
+    carried.function.body = to_serial(&carried.body);
+    assert!(faults(&carried).contains("not proved independent"), "{}", faults(&carried));
 }
 
 /// Loops that read an accumulator for anything but its fold are not spread.
 #[test]
-fn folds_that_are_read_on_the_way_are_not_shared() {
+fn folds_that_the_loop_reads_are_not_spread() {
     let read = PRODUCTS.replace("if b[r] == i", "if (b[r] + acc) == i");
-    let (function, walks) = with_rounds(function(&read), walks(FloatMode::default()));
-    let grid = map_to(&function, vec![Place::Input, Place::Input, Place::Chunk], 4, &walks);
+    let (function, walks) = walks_to_loops(function(&read), walks(FloatMode::default()));
+    let grid = map_to(&function, vec![MemorySpace::Input, MemorySpace::Input, MemorySpace::Chunk], 4, &walks);
     assert!(!grid.to_string().contains("spread"), "{grid}");
 }
 
 /// Folds of floats in program order are not spread.
 #[test]
-fn floats_in_the_order_of_the_program_are_not_shared() {
+fn floats_in_program_order_are_not_spread() {
     let floats = PRODUCTS.replace("s: value i64 fill 0", "s: value f64 fill 0.0").replace("acc: i64", "acc: f64");
     let floats = floats.replace("acc + (q * r)", "acc + f64(q * r)");
-    let shared = |mode| !with_rounds(function(&floats), walks(mode)).1.lanes.is_empty();
+    let shared = |mode| !walks_to_loops(function(&floats), walks(mode)).1.lanes.is_empty();
     assert!(shared(FloatMode::default()));
     assert!(!shared(FloatMode::StrictIeee));
 }
@@ -463,14 +465,14 @@ fn scattered($n) {
 
 /// Positions given by coordinates belong to rounds only if no coordinate repeats.
 #[test]
-fn coordinates_that_repeat_are_found() {
-    let spread = |distinct: Vec<(Local, Buffer)>| {
-        let walks = Walks { distinct, ..walks(FloatMode::default()) };
-        let (function, walks) = with_rounds(function(SCATTERED), walks);
-        map_to(&function, vec![Place::Input, Place::Input, Place::Chunk], 4, &walks)
+fn repeated_coordinates_are_found() {
+    let spread = |list_coordinates: Vec<(Local, Buffer)>| {
+        let walks = Walks { list_coordinates, ..walks(FloatMode::default()) };
+        let (function, walks) = walks_to_loops(function(SCATTERED), walks);
+        map_to(&function, vec![MemorySpace::Input, MemorySpace::Input, MemorySpace::Chunk], 4, &walks)
     };
     assert!(!spread(vec![]).to_string().contains("spread"));
-    assert!(!spread(vec![(Q, Buffer(1))]).to_string().contains("spread"), "the other array is no place");
+    assert!(!spread(vec![(Q, Buffer(1))]).to_string().contains("spread"), "the other array has no coordinates");
     let grid = spread(vec![(Q, Buffer(0))]);
     assert_eq!(verify(&grid), [], "{grid}");
     assert!(grid.to_string().contains("spread"), "{grid}");
@@ -481,10 +483,10 @@ fn coordinates_that_repeat_are_found() {
     for seed in 0..8 {
         let backwards = scatter((0..16).rev().collect(), seed).unwrap();
         assert_eq!(backwards.windows[2][0].elements(), (0..16).rev().collect::<Vec<u64>>());
-        let repeated = scatter((0..16).map(|k| k / 2).collect(), seed).map(|launched| launched.end);
-        assert!(matches!(repeated, Err(Error::Grid(Fault::Race { .. }))), "{repeated:?}");
+        let repeated = scatter((0..16).map(|k| k / 2).collect(), seed).map(|launched| launched.outcome);
+        assert!(matches!(repeated, Err(Error::Grid(GridFault::Race { .. }))), "{repeated:?}");
     }
     let mut unknown = grid.clone();
-    unknown.distinct.clear();
-    assert!(faults(&unknown).contains("not known to be independent"), "{}", faults(&unknown));
+    unknown.list_coordinates.clear();
+    assert!(faults(&unknown).contains("not proved independent"), "{}", faults(&unknown));
 }

@@ -6,7 +6,9 @@ mod golden;
 mod intersections;
 mod sections;
 
-use super::{End, Extent, Grid, Launch, Launched, Place, Program, Runner, Walks, map_to};
+use super::{
+    Grid, GridProgram, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, Walks, WindowExtent, map_to,
+};
 use crate::Error;
 use crate::assembly::text::parse;
 use crate::assembly::{Buffer, BufferRole, Function, verify};
@@ -26,16 +28,16 @@ fn function(text: &str) -> Function {
     function
 }
 
-/// Maps a function to a grid; `owned` has the places of its owned buffers in order.
-pub(super) fn grid(text: &str, owned: &[Place], lanes: u32) -> Grid {
+/// Maps a function to a grid; `owned` has the memory spaces of its owned buffers in order.
+pub(super) fn grid(text: &str, owned: &[MemorySpace], lanes: u32) -> Grid {
     let function = function(text);
     let mut owned = owned.iter().copied();
-    let places = function.buffers.iter().map(|decl| match decl.role {
-        BufferRole::Input => Place::Input,
-        BufferRole::Owned => owned.next().expect("a place for each buffer"),
+    let spaces = function.buffers.iter().map(|decl| match decl.role {
+        BufferRole::Input => MemorySpace::Input,
+        BufferRole::Owned => owned.next().expect("each owned buffer has a memory space"),
     });
-    let places = places.collect();
-    map_to(&function, places, lanes, &Walks::none())
+    let spaces = spaces.collect();
+    map_to(&function, spaces, lanes, &Walks::none())
 }
 
 /// Runs a grid that may be broken, as [`run`] does.
@@ -44,7 +46,7 @@ fn launch(
     inputs: &[ArrowBuffer],
     chunks: &[Range<i64>],
     by: (usize, usize, u64),
-) -> Result<Launched, Error> {
+) -> Result<LaunchResult, Error> {
     launch_until(grid, inputs, chunks, by, u64::MAX)
 }
 
@@ -55,53 +57,54 @@ fn launch_until(
     chunks: &[Range<i64>],
     by: (usize, usize, u64),
     step: u64,
-) -> Result<Launched, Error> {
-    let program = Program::trusting(grid.clone()).with_step_limit(1 << 20).cancelled_at(step);
+) -> Result<LaunchResult, Error> {
+    let program = GridProgram::new_unchecked(grid.clone()).with_step_limit(1 << 20).with_cancellation_at(step);
     run(&program, inputs, chunks, by)
 }
 
 /// Runs a program: shared windows have `len` elements, the others have capacity for `len`.
 pub(super) fn run(
-    program: &Program,
+    program: &GridProgram,
     inputs: &[ArrowBuffer],
     chunks: &[Range<i64>],
     by: (usize, usize, u64),
-) -> Result<Launched, Error> {
+) -> Result<LaunchResult, Error> {
     run_unfilled(program, inputs, chunks, by, &[])
 }
 
 /// Runs a program as [`run`] does, with uninitialized windows of some buffers.
 fn run_unfilled(
-    program: &Program,
+    program: &GridProgram,
     inputs: &[ArrowBuffer],
     chunks: &[Range<i64>],
     (len, teams, seed): (usize, usize, u64),
     unfilled: &[Buffer],
-) -> Result<Launched, Error> {
+) -> Result<LaunchResult, Error> {
     let grid = program.grid();
     let signature = Signature::of(&grid.function);
     let params = vec![len as i64; grid.function.params.len()];
     let inputs = Invocation::new(&signature, inputs.iter().cloned(), params, Limits::default()).unwrap();
-    let room = Extent { first: 0, len: 0, room: len };
-    let windows = grid.places.iter().map(|place| match place {
-        Place::Input => vec![],
-        Place::Shared => vec![Extent { first: 0, len, room: len }],
-        Place::Rounds => {
-            chunks.iter().map(|c| Extent { first: c.start, len: (c.end - c.start) as usize, room: 0 }).collect()
-        }
-        Place::Chunk | Place::Measured => vec![room; chunks.len()],
-        Place::Team => vec![room; teams],
+    let growing = WindowExtent { first: 0, len: 0, capacity: len };
+    let windows = grid.spaces.iter().map(|space| match space {
+        MemorySpace::Input => vec![],
+        MemorySpace::Shared => vec![WindowExtent { first: 0, len, capacity: len }],
+        MemorySpace::Rounds => chunks
+            .iter()
+            .map(|c| WindowExtent { first: c.start, len: (c.end - c.start) as usize, capacity: 0 })
+            .collect(),
+        MemorySpace::Chunk | MemorySpace::Measured => vec![growing; chunks.len()],
+        MemorySpace::Team => vec![growing; teams],
     });
     let windows = windows.collect();
-    let whole = vec![i64::MIN..i64::MAX; chunks.len()];
-    program.run(&Launch { inputs: &inputs, chunks, sections: &whole, windows, unfilled, teams, seed })
+    let all_positions = vec![i64::MIN..i64::MAX; chunks.len()];
+    program.run(&Launch { inputs: &inputs, chunks, sections: &all_positions, windows, unfilled, teams, seed })
 }
 
 /// Returns the elements of a buffer's shared or first window, equal in all orders.
 fn elements(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[Range<i64>], len: usize, buffer: Buffer) -> Vec<u64> {
     let mut all = (0..8).map(|seed| {
         let launched = launch(grid, inputs, chunks, (len, 2, seed)).unwrap_or_else(|e| panic!("{e}\n{grid}"));
-        assert_eq!(launched.end, End::Status(crate::assembly::Status::Done), "{grid}");
+        assert_eq!(launched.outcome, LaunchOutcome::Status(crate::assembly::Status::Done), "{grid}");
         launched.windows[buffer.index()][0].elements().to_vec()
     });
     let first = all.next().unwrap();

@@ -2,8 +2,11 @@
 
 use super::{function, grid, values};
 use crate::Error;
-use crate::grid::sections::with_bounds;
-use crate::grid::{End, Extent, Fault, Grid, Lanes, Launch, Launched, Place, Program, Runner, Stmt, verify};
+use crate::grid::sections::set_section_bounds;
+use crate::grid::{
+    Grid, GridFault, GridProgram, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, Stmt, TeamSize,
+    WindowExtent, verify,
+};
 use crate::kernel::{Engine, Kernel};
 use crate::run::{Invocation, Limits, Signature};
 use crate::testing::skewed;
@@ -12,10 +15,10 @@ use std::ops::Range;
 
 /// Programs of all supported shapes are cut, and give the results of the interpreter.
 #[test]
-fn rounds_are_cut_where_stored_places_add_by_themselves() {
+fn rounds_with_independent_positions_are_cut() {
     for text in skewed::PROGRAMS {
         let (draft, inputs) = skewed::draft(text);
-        assert!(draft.grids(Lanes::AsUseful).sections.is_some(), "{text}\n{}", draft.function());
+        assert!(draft.grids(TeamSize::Automatic).sections.is_some(), "{text}\n{}", draft.function());
         let [expected, found] = [Engine::Interpreter, Engine::Grid].map(|e| Kernel::of(&draft, e).unwrap());
         assert_eq!(values(&found, &inputs), values(&expected, &inputs), "{text}");
     }
@@ -23,10 +26,10 @@ fn rounds_are_cut_where_stored_places_add_by_themselves() {
 
 /// Programs whose rounds would count something twice are not cut.
 #[test]
-fn rounds_that_are_more_than_their_stored_places_are_not_cut() {
+fn rounds_with_dependent_positions_are_not_cut() {
     for text in skewed::WHOLE {
         let (draft, inputs) = skewed::draft(text);
-        let plan = draft.grids(Lanes::AsUseful);
+        let plan = draft.grids(TeamSize::Automatic);
         assert_eq!(plan.sections, None, "{text}\n{}", plan.run);
         let [expected, found] = [Engine::Interpreter, Engine::Grid].map(|e| Kernel::of(&draft, e).unwrap());
         assert_eq!(values(&found, &inputs), values(&expected, &inputs), "{text}");
@@ -56,24 +59,24 @@ fn sums($n) {
 }";
 
 /// Returns the sums in sections, with results in `place`.
-fn sums(place: Place) -> Grid {
+fn sums(space: MemorySpace) -> Grid {
     let locals = function(SUMS).locals;
     let local = |name: &str| locals.iter().position(|l| l.name == name).map(|k| crate::assembly::Local(k as u32));
-    with_bounds(grid(SUMS, &[place], 4), ["first", "last"].map(|name| local(name).unwrap()))
+    set_section_bounds(grid(SUMS, &[space], 4), ["first", "last"].map(|name| local(name).unwrap()))
 }
 
 /// Runs the sums of two lists of four numbers, the second in two sections.
-fn launch(grid: &Grid, seed: u64) -> Result<Launched, Error> {
+fn launch(grid: &Grid, seed: u64) -> Result<LaunchResult, Error> {
     let arrays = [vec![0i64, 4, 8], (1..=8).collect()].map(ArrowBuffer::from_vec);
     let inputs = Invocation::new(&Signature::of(&grid.function), arrays, vec![2], Limits::default()).unwrap();
     let (chunks, sections): (Vec<Range<i64>>, Vec<Range<i64>>) = (vec![0..1, 1..2, 1..2], vec![0..8, 4..6, 6..8]);
-    let rows = |c: &Range<i64>| Extent { first: c.start, len: 1, room: 1 };
-    let owned = match grid.places[2] {
-        Place::Shared => vec![Extent { first: 0, len: 2, room: 2 }],
+    let rows = |c: &Range<i64>| WindowExtent { first: c.start, len: 1, capacity: 1 };
+    let owned = match grid.spaces[2] {
+        MemorySpace::Shared => vec![WindowExtent { first: 0, len: 2, capacity: 2 }],
         _ => chunks.iter().map(rows).collect(),
     };
     let windows = vec![vec![], vec![], owned];
-    Program::trusting(grid.clone()).run(&Launch {
+    GridProgram::new_unchecked(grid.clone()).run(&Launch {
         inputs: &inputs,
         chunks: &chunks,
         sections: &sections,
@@ -87,27 +90,27 @@ fn launch(grid: &Grid, seed: u64) -> Result<Launched, Error> {
 /// Each of the teams that share a round needs a result of its own.
 #[test]
 fn sections_without_partial_results_are_found() {
-    let whole = sums(Place::Rounds);
-    assert_eq!(verify(&whole), []);
+    let valid = sums(MemorySpace::Rounds);
+    assert_eq!(verify(&valid), []);
     for seed in 0..8 {
-        let launched = launch(&whole, seed).unwrap();
-        assert_eq!(launched.end, End::Status(crate::assembly::Status::Done));
+        let launched = launch(&valid, seed).unwrap();
+        assert_eq!(launched.outcome, LaunchOutcome::Status(crate::assembly::Status::Done));
         let found: Vec<u64> = launched.windows[2].iter().flat_map(|w| w.elements().to_vec()).collect();
         assert_eq!(found, [1 + 2 + 3 + 4, 5 + 6, 7 + 8]);
-        let broken = launch(&sums(Place::Shared), seed).map(|l| l.end);
-        assert!(matches!(broken, Err(Error::Grid(Fault::Race { .. }))), "{broken:?}");
+        let broken = launch(&sums(MemorySpace::Shared), seed).map(|l| l.outcome);
+        assert!(matches!(broken, Err(Error::Grid(GridFault::Race { .. }))), "{broken:?}");
     }
 }
 
 /// Bounds of sections are the same throughout a chunk.
 #[test]
 fn bounds_within_a_loop_are_found() {
-    let mut broken = sums(Place::Rounds);
+    let mut broken = sums(MemorySpace::Rounds);
     let bound = broken.body.remove(0);
     let Some(Stmt::Spread { body, .. } | Stmt::For { body, .. }) = broken.body.last_mut() else { panic!("{broken}") };
     body.insert(0, bound);
-    broken.function.body = crate::grid::serial(&broken.body);
-    assert!(faults(&broken).contains("taken within a statement"), "{}", faults(&broken));
+    broken.function.body = crate::grid::to_serial(&broken.body);
+    assert!(faults(&broken).contains("assigned inside another statement"), "{}", faults(&broken));
 }
 
 fn faults(grid: &Grid) -> String {

@@ -12,7 +12,7 @@ mod swaps;
 mod unfilled;
 mod writes;
 
-use crate::grid::Lists;
+use crate::grid::ListLengths;
 use crate::kernel::{Draft, Engine, Kernel};
 use crate::lower::Options;
 use crate::notation::{Places, Program, Role, TensorId, cut, normalize, parse, places_of, print, run};
@@ -193,7 +193,7 @@ fn agree_in_formats(program: &Arc<Program>, oracle: &Program, rng: &mut Rng, eng
     let draft = Draft::with_options(program, &layouts, options);
     // Over lists marked as long, lanes share the work where they can, and add floats in their own
     // order.
-    let long = draft.clone().over(Lists::all(program, 8.0));
+    let long = draft.clone().over(ListLengths::all(program, 8.0));
     let grids = engines.iter().filter(|by| matches!(by, By::Engine(Engine::Grid) | By::Teams(_)));
     let drafts = engines.iter().map(|by| (*by, &draft)).chain(grids.map(|by| (*by, &long)));
     for (engine, draft) in drafts {

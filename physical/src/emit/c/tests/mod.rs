@@ -48,7 +48,7 @@ fn a_unit() {
             const double *restrict A_val,
             const double *restrict x_val) {
             double *y_val = frame->buffers[4].data;
-            int64_t y_val__room = frame->buffers[4].len;
+            int64_t y_val__capacity = frame->buffers[4].len;
             const int64_t rows = frame->params[0];
             int64_t lo = frame->chunk_lo;
             int64_t hi = frame->chunk_hi;
@@ -85,7 +85,7 @@ fn a_unit() {
             const double *restrict a,
             const double *restrict b) {
             double *c = frame->buffers[2].data;
-            int64_t c__room = frame->buffers[2].len;
+            int64_t c__capacity = frame->buffers[2].len;
             int64_t lo = frame->chunk_lo;
             int64_t hi = frame->chunk_hi;
             double acc;
@@ -96,9 +96,9 @@ fn a_unit() {
                 double acc__4 = 0.0, acc__5 = 0.0, acc__6 = 0.0, acc__7 = 0.0;
                 const int64_t p__from = lo, p__end = hi;
                 const int64_t p__rest = p__from < p__end ? (p__end - p__from) & 7 : 0;
-                const int64_t p__whole = p__from < p__end ? p__end - p__rest : p__from;
+                const int64_t p__full_end = p__from < p__end ? p__end - p__rest : p__from;
                 int64_t p = p__from;
-                for (; p != p__whole; p += 8) {
+                for (; p != p__full_end; p += 8) {
                     acc__0 = acc__0 + a[p] * b[p];
                     acc__1 = acc__1 + a[p + 1] * b[p + 1];
                     acc__2 = acc__2 + a[p + 2] * b[p + 2];
@@ -165,9 +165,9 @@ fn spmv() {
                 const double *restrict A_val,
                 const double *restrict x_val) {
                 double *y_val = frame->buffers[4].data;
-                int64_t y_val__room = frame->buffers[4].len;
+                int64_t y_val__capacity = frame->buffers[4].len;
                 int64_t *lengths = frame->buffers[5].data;
-                int64_t lengths__room = frame->buffers[5].len;
+                int64_t lengths__capacity = frame->buffers[5].len;
                 const int64_t n4 = frame->params[0];
                 int64_t chunk_lo = frame->chunk_lo;
                 int64_t chunk_hi = frame->chunk_hi;
@@ -222,7 +222,7 @@ fn union() {
                 return a < b ? a : b;
             }
 
-            // The sign is left of shifts by the width or more.
+            // Shifts by the width or more give 0 or -1, by the sign.
             static inline int64_t rp_shr_i64(int64_t a, int64_t b) {
                 return (uint64_t)b < 64 ? a >> b : a < 0 ? -1 : 0;
             }
@@ -246,13 +246,13 @@ fn union() {
                 const uint32_t *restrict b_idx0,
                 const double *restrict b_val) {
                 int32_t *c_ptr0 = frame->buffers[6].data;
-                int64_t c_ptr0__room = frame->buffers[6].len;
+                int64_t c_ptr0__capacity = frame->buffers[6].len;
                 uint32_t *c_idx0 = frame->buffers[7].data;
-                int64_t c_idx0__room = frame->buffers[7].len;
+                int64_t c_idx0__capacity = frame->buffers[7].len;
                 double *c_val = frame->buffers[8].data;
-                int64_t c_val__room = frame->buffers[8].len;
+                int64_t c_val__capacity = frame->buffers[8].len;
                 int64_t *lengths = frame->buffers[9].data;
-                int64_t lengths__room = frame->buffers[9].len;
+                int64_t lengths__capacity = frame->buffers[9].len;
                 const int64_t n9 = frame->params[0];
                 int64_t chunk_lo = frame->chunk_lo;
                 int64_t chunk_hi = frame->chunk_hi;
@@ -458,21 +458,21 @@ fn spgemm() {
                 const uint32_t *restrict B_idx1,
                 const double *restrict B_val) {
                 int32_t *C_ptr1 = frame->buffers[6].data;
-                int64_t C_ptr1__room = frame->buffers[6].len;
+                int64_t C_ptr1__capacity = frame->buffers[6].len;
                 uint32_t *C_idx1 = frame->buffers[7].data;
-                int64_t C_idx1__room = frame->buffers[7].len;
+                int64_t C_idx1__capacity = frame->buffers[7].len;
                 double *C_val = frame->buffers[8].data;
-                int64_t C_val__room = frame->buffers[8].len;
+                int64_t C_val__capacity = frame->buffers[8].len;
                 int32_t *w_ptr0 = frame->buffers[9].data;
-                int64_t w_ptr0__room = frame->buffers[9].len;
+                int64_t w_ptr0__capacity = frame->buffers[9].len;
                 uint32_t *w_idx0 = frame->buffers[10].data;
-                int64_t w_idx0__room = frame->buffers[10].len;
+                int64_t w_idx0__capacity = frame->buffers[10].len;
                 uint8_t *w_map0 = frame->buffers[11].data;
-                int64_t w_map0__room = frame->buffers[11].len;
+                int64_t w_map0__capacity = frame->buffers[11].len;
                 double *w_val = frame->buffers[12].data;
-                int64_t w_val__room = frame->buffers[12].len;
+                int64_t w_val__capacity = frame->buffers[12].len;
                 int64_t *lengths = frame->buffers[13].data;
-                int64_t lengths__room = frame->buffers[13].len;
+                int64_t lengths__capacity = frame->buffers[13].len;
                 const int64_t n4 = frame->params[0];
                 const int64_t n3 = frame->params[2];
                 int64_t chunk_lo = frame->chunk_lo;

@@ -1,9 +1,9 @@
 //! The C compiler of this machine: finds it, identifies it, runs it.
 
-use super::recall::Recalled;
+use super::compiler_note::CompilerNote;
 use super::{cpu, process};
 use crate::Error;
-use crate::emit::cache::Disk;
+use crate::emit::cache::DiskCache;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,48 +41,48 @@ impl Compiler {
     ///
     /// # Errors
     /// The reason why no compiler can be used.
-    pub(super) fn find(command: Option<&Path>, disk: Option<&Disk>, time: Duration) -> Result<Compiler, String> {
-        let Some(disk) = disk else { return Compiler::ask(command, time) };
-        let recalled = Recalled::by(command);
-        if let Some(compiler) = recalled.find(disk) {
+    pub(super) fn find(command: Option<&Path>, disk: Option<&DiskCache>, time: Duration) -> Result<Compiler, String> {
+        let Some(disk) = disk else { return Compiler::query(command, time) };
+        let note = CompilerNote::for_command(command);
+        if let Some(compiler) = note.find(disk) {
             return Ok(compiler);
         }
-        let compiler = Compiler::ask(command, time)?;
-        recalled.keep(disk, &compiler);
+        let compiler = Compiler::query(command, time)?;
+        note.write(disk, &compiler);
         Ok(compiler)
     }
 
-    fn ask(command: Option<&Path>, time: Duration) -> Result<Compiler, String> {
+    fn query(command: Option<&Path>, time: Duration) -> Result<Compiler, String> {
         // The crate `cc` also starts the compiler, without a time limit, so its command is tried
         // first.
         let words = command.map_or_else(usual_command, |command| vec![command.into()]);
         let name = Path::new(&words[0]).display();
-        let hangs = || format!("`{name}` does not answer within {time:?}");
+        let timeout = || format!("`{name}` does not answer within {time:?}");
         let mut trial = Command::new(&words[0]);
         trial.args(&words[1..]).args(["-E", "-x", "c", "/dev/null"]);
         if process::output(&mut trial, time).is_err_and(|e| e.kind() == io::ErrorKind::TimedOut) {
-            return Err(hangs());
+            return Err(timeout());
         }
         let (sender, receiver) = mpsc::channel();
         let command = command.map(Path::to_owned);
-        thread::spawn(move || drop(sender.send(Compiler::by_cc(command.as_deref()))));
-        let mut compiler = receiver.recv_timeout(time).map_err(|_| hangs())??;
-        let named = |e: io::Error| match e.kind() {
-            io::ErrorKind::TimedOut => hangs(),
+        thread::spawn(move || drop(sender.send(Compiler::find_with_cc(command.as_deref()))));
+        let mut compiler = receiver.recv_timeout(time).map_err(|_| timeout())??;
+        let error = |e: io::Error| match e.kind() {
+            io::ErrorKind::TimedOut => timeout(),
             _ => format!("`{}`: {e}", compiler.path.display()),
         };
-        let asked = process::output(compiler.command().arg("--version"), time).map_err(named)?;
-        if !asked.status.success() {
-            let (path, status) = (compiler.path.display(), asked.status);
-            return Err(format!("`{path} --version` ended with {status}: {}", words_of(&asked.stderr)));
+        let reply = process::output(compiler.command().arg("--version"), time).map_err(error)?;
+        if !reply.status.success() {
+            let (path, status) = (compiler.path.display(), reply.status);
+            return Err(format!("`{path} --version` failed with {status}: {}", first_lines(&reply.stderr)));
         }
-        compiler.version = String::from_utf8_lossy(&asked.stdout).into_owned();
+        compiler.version = String::from_utf8_lossy(&reply.stdout).into_owned();
         Ok(compiler)
     }
 
     /// Finds the compiler by the crate `cc`, without its version.
-    fn by_cc(command: Option<&Path>) -> Result<Compiler, String> {
-        let folder = tempfile::tempdir().map_err(|e| format!("no folder for temporary files: {e}"))?;
+    fn find_with_cc(command: Option<&Path>) -> Result<Compiler, String> {
+        let folder = tempfile::tempdir().map_err(|e| format!("cannot create a temporary folder: {e}"))?;
         let mut build = cc::Build::new();
         build.target(env!("REDPOLL_TARGET")).host(env!("REDPOLL_TARGET")).opt_level(0).out_dir(folder.path());
         build.no_default_flags(true).warnings(false).cargo_metadata(false).cargo_output(false).cargo_warnings(false);
@@ -91,7 +91,7 @@ impl Compiler {
         }
         let tool = build.try_get_compiler().map_err(|e| e.to_string())?;
         if tool.is_like_msvc() {
-            return Err(format!("{} does not take the flags of gcc and clang", tool.path().display()));
+            return Err(format!("{} does not accept the flags of gcc and clang", tool.path().display()));
         }
         Ok(Compiler {
             path: tool.path().into(),
@@ -133,7 +133,7 @@ impl Compiler {
     /// [`Error::CompileC`] with the messages of the compiler; [`Error::CompilerTime`] if the
     /// compiler exceeds `time`.
     pub(super) fn compile(&self, source: &Path, library: &Path, time: Duration) -> Result<(), Error> {
-        let failed = |message: String| Error::CompileC {
+        let error = |message: String| Error::CompileC {
             compiler: self.path.display().to_string(),
             source_file: source.to_owned(),
             message,
@@ -146,9 +146,9 @@ impl Compiler {
         }
         let run = process::output(&mut command, time).map_err(|e| match e.kind() {
             io::ErrorKind::TimedOut => Error::CompilerTime { compiler: self.path.display().to_string(), time },
-            _ => failed(e.to_string()),
+            _ => error(e.to_string()),
         })?;
-        if run.status.success() { Ok(()) } else { Err(failed(format!("{}\n{}", run.status, words_of(&run.stderr)))) }
+        if run.status.success() { Ok(()) } else { Err(error(format!("{}\n{}", run.status, first_lines(&run.stderr)))) }
     }
 }
 
@@ -157,16 +157,16 @@ impl Compiler {
 fn usual_command() -> Vec<OsString> {
     let target = env!("REDPOLL_TARGET");
     let variables = [format!("CC_{target}"), format!("CC_{}", target.replace('-', "_")), "HOST_CC".into(), "CC".into()];
-    let named = variables.iter().find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()));
-    let Some(named) = named else { return vec!["cc".into()] };
-    match named.to_str() {
+    let command = variables.iter().find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()));
+    let Some(command) = command else { return vec!["cc".into()] };
+    match command.to_str() {
         Some(words) if !Path::new(words).exists() => words.split_whitespace().map(Into::into).collect(),
-        _ => vec![named],
+        _ => vec![command],
     }
 }
 
 /// Returns the first lines of a program's output.
-fn words_of(output: &[u8]) -> String {
+fn first_lines(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(output);
     text.lines().take(20).collect::<Vec<_>>().join("\n")
 }

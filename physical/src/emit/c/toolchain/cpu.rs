@@ -6,26 +6,26 @@ use std::sync::OnceLock;
 /// Returns the CPUID words of the processor, without those that differ from core to core.
 pub(super) fn features() -> &'static str {
     static FEATURES: OnceLock<String> = OnceLock::new();
-    FEATURES.get_or_init(ask)
+    FEATURES.get_or_init(query)
 }
 
 #[cfg(target_arch = "x86_64")]
-fn ask() -> String {
+fn query() -> String {
     use std::arch::x86_64::__cpuid_count;
     use std::fmt::Write;
     let mut text = String::new();
     // Vendor, model and features; state that the system saves (AVX, AVX-512); AVX10; extended
     // features.
     for (leaf, part) in [(0, 0), (1, 0), (7, 0), (7, 1), (0xd, 0), (0xd, 1), (0x24, 0), (0x8000_0001, 0)] {
-        let answer = __cpuid_count(leaf, part);
+        let registers = __cpuid_count(leaf, part);
         // Leaf 1 has the number of the core, and leaf 0xd the size of the state in use.
-        let ebx = if leaf == 1 || leaf == 0xd { 0 } else { answer.ebx };
-        let _ = write!(text, "{:x} {ebx:x} {:x} {:x};", answer.eax, answer.ecx, answer.edx);
+        let ebx = if leaf == 1 || leaf == 0xd { 0 } else { registers.ebx };
+        let _ = write!(text, "{:x} {ebx:x} {:x} {:x};", registers.eax, registers.ecx, registers.edx);
     }
     text
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn ask() -> String {
+fn query() -> String {
     std::env::consts::ARCH.into()
 }

@@ -1,7 +1,7 @@
 //! Shared libraries in memory.
 
 use crate::Error;
-use crate::emit::Kernel;
+use crate::emit::CompiledKernel;
 use crate::run::{Entry, Signature};
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl Library {
         // process or, if it comes from the cache, by another process of this user; its checksum was
         // verified.
         let handle = unsafe { libloading::Library::new(path) };
-        let handle = handle.map_err(|e| failed(path, &e))?;
+        let handle = handle.map_err(|e| load_error(path, &e))?;
         // On Unix a loaded library does not need its file; elsewhere the file stays until the
         // library is dropped.
         Ok(Library { handle, _folder: folder.filter(|_| !cfg!(unix)) })
@@ -36,16 +36,16 @@ impl Library {
     ///
     /// # Errors
     /// [`Error::LoadLibrary`] if the library does not export the name.
-    pub(super) fn kernel(self: &Arc<Self>, name: &str, signature: &Arc<Signature>) -> Result<Kernel, Error> {
+    pub(super) fn kernel(self: &Arc<Self>, name: &str, signature: &Arc<Signature>) -> Result<CompiledKernel, Error> {
         // SAFETY: functions that units export under the names of kernels have the parameters,
         // result and calling convention of `Entry`.
         let entry = unsafe { self.handle.get::<Entry>(name.as_bytes()) };
-        let entry = entry.map_err(|e| failed(Path::new(name), &e))?;
-        Ok(Kernel::new(*entry, signature.clone(), self.clone()))
+        let entry = entry.map_err(|e| load_error(Path::new(name), &e))?;
+        Ok(CompiledKernel::new(*entry, signature.clone(), self.clone()))
     }
 }
 
-fn failed(path: &Path, error: &libloading::Error) -> Error {
+fn load_error(path: &Path, error: &libloading::Error) -> Error {
     let mut message = error.to_string();
     if let Some(cause) = std::error::Error::source(error) {
         message = format!("{message}: {cause}");

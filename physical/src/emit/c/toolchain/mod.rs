@@ -5,19 +5,19 @@
 //! processor, and the version of this crate. The text names the calling convention.
 
 mod compiler;
+mod compiler_note;
 mod cpu;
 mod library;
 mod process;
-mod recall;
 #[cfg(test)]
 mod tests;
 
 use super::unit::{emit, entry_name, interface};
 use crate::Error;
 use crate::assembly::Function;
-use crate::emit::Kernel;
-use crate::emit::c::options::{Options, Uses};
-use crate::emit::cache::{self, Disk, Kind};
+use crate::emit::CompiledKernel;
+use crate::emit::c::options::{ToolchainCounters, ToolchainOptions};
+use crate::emit::cache::{self, DiskCache, EntryKind};
 use crate::run::Signature;
 use compiler::Compiler;
 use library::Library;
@@ -33,17 +33,17 @@ use tempfile::TempDir;
 pub use process::stop_compilers;
 
 /// Maximum number of libraries that stay in memory without users.
-const MOST_LOADED: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
+const MAX_LOADED: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
 
 /// A C compiler with its caches. The compiler is looked up at its first use.
 #[derive(Debug)]
 pub struct Toolchain {
-    options: Options,
+    options: ToolchainOptions,
     compiler: OnceLock<Result<Compiler, String>>,
-    disk: OnceLock<Option<Result<Disk, String>>>,
+    disk: OnceLock<Option<Result<DiskCache, String>>>,
     /// Libraries by key; the least recently used are evicted first.
     loaded: Mutex<LruCache<String, Arc<Library>>>,
-    uses: [AtomicU64; 3],
+    counters: [AtomicU64; 3],
 }
 
 impl Toolchain {
@@ -51,19 +51,19 @@ impl Toolchain {
     pub const AVAILABLE: bool = true;
 
     /// Creates a toolchain with its own caches.
-    pub fn new(options: Options) -> Toolchain {
+    pub fn new(options: ToolchainOptions) -> Toolchain {
         Toolchain {
             options,
             compiler: OnceLock::new(),
             disk: OnceLock::new(),
-            loaded: Mutex::new(LruCache::new(MOST_LOADED)),
-            uses: Default::default(),
+            loaded: Mutex::new(LruCache::new(MAX_LOADED)),
+            counters: Default::default(),
         }
     }
 
     /// Returns the toolchain of this process, with the default options.
     pub fn host() -> &'static Arc<Toolchain> {
-        static HOST: LazyLock<Arc<Toolchain>> = LazyLock::new(|| Arc::new(Toolchain::new(Options::default())));
+        static HOST: LazyLock<Arc<Toolchain>> = LazyLock::new(|| Arc::new(Toolchain::new(ToolchainOptions::default())));
         &HOST
     }
 
@@ -72,22 +72,22 @@ impl Toolchain {
     /// # Errors
     /// [`Error::NoCompiler`] if there is none.
     pub fn compiler(&self) -> Result<&str, Error> {
-        self.found_compiler().map(Compiler::name)
+        self.find_compiler().map(Compiler::name)
     }
 
     /// Returns why the cache on disk cannot be used, or which of its entries was refused and why;
     /// `None` if there is no such fault or no cache.
     pub fn cache_fault(&self) -> Option<&str> {
-        match self.found_disk()? {
-            Ok(disk) => disk.refused(),
+        match self.open_disk()? {
+            Ok(disk) => disk.refused_entry(),
             Err(fault) => Some(fault),
         }
     }
 
     /// Returns the counters.
-    pub fn uses(&self) -> Uses {
-        let [memory, disk, compiled] = [0, 1, 2].map(|k: usize| self.uses[k].load(Ordering::Relaxed));
-        Uses { memory, disk, compiled }
+    pub fn counters(&self) -> ToolchainCounters {
+        let [memory, disk, compiled] = [0, 1, 2].map(|k: usize| self.counters[k].load(Ordering::Relaxed));
+        ToolchainCounters { memory, disk, compiled }
     }
 
     /// Compiles functions as one translation unit; returns the kernels in the order of the
@@ -97,7 +97,7 @@ impl Toolchain {
     /// [`Error::InvalidAssembly`] if the verifier rejects a function; [`Error::NoCompiler`],
     /// [`Error::CompileC`], [`Error::CompilerTime`] and [`Error::LoadLibrary`] if this machine
     /// cannot compile or load the text.
-    pub fn compile(&self, functions: &[&Function]) -> Result<Vec<Kernel>, Error> {
+    pub fn compile(&self, functions: &[&Function]) -> Result<Vec<CompiledKernel>, Error> {
         let signatures: Vec<_> = functions.iter().map(|f| Signature::of(f)).collect();
         self.compile_text(&emit(functions)?, &signatures)
     }
@@ -108,7 +108,7 @@ impl Toolchain {
     /// # Errors
     /// [`Error::OtherInterface`] if the text was printed for functions with other buffers or
     /// parameters; otherwise those of [`compile`](Toolchain::compile).
-    pub fn compile_edited(&self, text: &str, signatures: &[Arc<Signature>]) -> Result<Vec<Kernel>, Error> {
+    pub fn compile_edited(&self, text: &str, signatures: &[Arc<Signature>]) -> Result<Vec<CompiledKernel>, Error> {
         let expected = interface(signatures);
         if !text.lines().any(|line| line == expected) {
             return Err(Error::OtherInterface(expected));
@@ -116,93 +116,93 @@ impl Toolchain {
         self.compile_text(text, signatures)
     }
 
-    fn compile_text(&self, text: &str, signatures: &[Arc<Signature>]) -> Result<Vec<Kernel>, Error> {
+    fn compile_text(&self, text: &str, signatures: &[Arc<Signature>]) -> Result<Vec<CompiledKernel>, Error> {
         let library = self.library(text)?;
         signatures.iter().enumerate().map(|(k, signature)| library.kernel(&entry_name(k), signature)).collect()
     }
 
     fn library(&self, text: &str) -> Result<Arc<Library>, Error> {
-        let compiler = self.found_compiler()?;
+        let compiler = self.find_compiler()?;
         let key = key(text, compiler);
-        if let Some(library) = self.remembered(&key) {
+        if let Some(library) = self.loaded_library(&key) {
             self.count(0);
             return Ok(library);
         }
         let disk = self.usable_disk();
         // An entry may vanish between lookup and load.
-        let kept = disk.and_then(|disk| disk.find(&key)).and_then(|path| Library::load(&path, None).ok());
-        let library = match kept {
+        let cached = disk.and_then(|disk| disk.find(&key)).and_then(|path| Library::load(&path, None).ok());
+        let library = match cached {
             Some(library) => {
                 self.count(1);
                 library
             }
             None => {
                 self.count(2);
-                Build { text, compiler, time: self.options.compiler_time }.library(&key, disk)?
+                Compilation { text, compiler, time: self.options.compiler_time }.library(&key, disk)?
             }
         };
-        Ok(self.remember(key, Arc::new(library)))
+        Ok(self.insert_loaded(key, Arc::new(library)))
     }
 
-    fn found_compiler(&self) -> Result<&Compiler, Error> {
+    fn find_compiler(&self) -> Result<&Compiler, Error> {
         let found = self.compiler.get_or_init(|| {
             Compiler::find(self.options.compiler.as_deref(), self.usable_disk(), self.options.compiler_time)
         });
         found.as_ref().map_err(|reason| Error::NoCompiler(reason.clone()))
     }
 
-    fn found_disk(&self) -> Option<&Result<Disk, String>> {
+    fn open_disk(&self) -> Option<&Result<DiskCache, String>> {
         self.disk.get_or_init(|| cache::open(&self.options.cache, self.options.cache_bytes)).as_ref()
     }
 
-    fn usable_disk(&self) -> Option<&Disk> {
-        self.found_disk().and_then(|disk| disk.as_ref().ok())
+    fn usable_disk(&self) -> Option<&DiskCache> {
+        self.open_disk().and_then(|disk| disk.as_ref().ok())
     }
 
-    fn count(&self, what: usize) {
-        self.uses[what].fetch_add(1, Ordering::Relaxed);
+    fn count(&self, counter: usize) {
+        self.counters[counter].fetch_add(1, Ordering::Relaxed);
     }
 
-    fn remembered(&self, key: &str) -> Option<Arc<Library>> {
+    fn loaded_library(&self, key: &str) -> Option<Arc<Library>> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
     /// Caches a library in memory; of two with one key the first stays.
-    fn remember(&self, key: String, library: Arc<Library>) -> Arc<Library> {
+    fn insert_loaded(&self, key: String, library: Arc<Library>) -> Arc<Library> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(key, || library).clone()
     }
 }
 
 /// A text to be compiled.
 #[derive(Clone, Copy)]
-struct Build<'a> {
+struct Compilation<'a> {
     text: &'a str,
     compiler: &'a Compiler,
     time: Duration,
 }
 
-impl Build<'_> {
+impl Compilation<'_> {
     /// Compiles in a work folder and moves the library into the cache. If the move fails, the
     /// library is loaded from the work folder.
-    fn library(self, key: &str, disk: Option<&Disk>) -> Result<Library, Error> {
+    fn library(self, key: &str, disk: Option<&DiskCache>) -> Result<Library, Error> {
         match disk.map(|disk| (disk, disk.work_folder())) {
             Some((disk, Ok(folder))) => match self.compile_in(&folder) {
-                Ok(library) => match disk.keep(key, &library) {
-                    Ok(kept) => Library::load(&kept, None),
+                Ok(library) => match disk.insert(key, &library) {
+                    Ok(cached) => Library::load(&cached, None),
                     Err(_) => Library::load(&library, Some(folder)),
                 },
                 Err(error @ Error::CompilerTime { .. }) => Err(error),
                 // The disk of the cache may be full while another one is not.
-                Err(_) => self.apart(),
+                Err(_) => self.compile_in_temp(),
             },
-            _ => self.apart(),
+            _ => self.compile_in_temp(),
         }
     }
 
     /// Compiles in a folder of temporary files.
-    fn apart(self) -> Result<Library, Error> {
-        let failed = |e: std::io::Error| Error::LoadLibrary { path: std::env::temp_dir(), message: e.to_string() };
-        let folder = cache::private_folder("redpoll-", &std::env::temp_dir()).map_err(failed)?;
+    fn compile_in_temp(self) -> Result<Library, Error> {
+        let error = |e: std::io::Error| Error::LoadLibrary { path: std::env::temp_dir(), message: e.to_string() };
+        let folder = cache::private_folder("redpoll-", &std::env::temp_dir()).map_err(error)?;
         match self.compile_in(&folder) {
             Ok(library) => Library::load(&library, Some(folder)),
             Err(error) => {
@@ -217,8 +217,8 @@ impl Build<'_> {
 
     fn compile_in(self, folder: &TempDir) -> Result<PathBuf, Error> {
         let source = folder.path().join("kernels.c");
-        let failed = |e: std::io::Error| Error::LoadLibrary { path: source.clone(), message: e.to_string() };
-        fs::write(&source, self.text).map_err(failed)?;
+        let error = |e: std::io::Error| Error::LoadLibrary { path: source.clone(), message: e.to_string() };
+        fs::write(&source, self.text).map_err(error)?;
         let library = folder.path().join(format!("kernels{}", std::env::consts::DLL_SUFFIX));
         self.compiler.compile(&source, &library, self.time)?;
         Ok(library)
@@ -226,5 +226,5 @@ impl Build<'_> {
 }
 
 fn key(text: &str, compiler: &Compiler) -> String {
-    cache::key(Kind::Kernels, [&compiler.identity(), text])
+    cache::key(EntryKind::Kernels, [&compiler.identity(), text])
 }

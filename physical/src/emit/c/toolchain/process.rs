@@ -21,39 +21,39 @@ pub(super) fn output(command: &mut Command, time: Duration) -> io::Result<Output
     std::os::unix::process::CommandExt::process_group(command, 0);
     let mut child = command.spawn()?;
     let number = child.id();
-    running().push(number);
-    let done = wait(&mut child, deadline);
-    if done.is_err() {
+    running_processes().push(number);
+    let output = wait_for_output(&mut child, deadline);
+    if output.is_err() {
         kill(number);
         let _ = child.kill();
         let _ = child.wait();
     }
-    running().retain(|other| *other != number);
-    done
+    running_processes().retain(|other| *other != number);
+    output
 }
 
 /// Kills the running compilers of this process with all their children, for a process that is about
 /// to end.
 pub fn stop_compilers() {
-    running().drain(..).for_each(kill);
+    running_processes().drain(..).for_each(kill);
 }
 
-fn running() -> std::sync::MutexGuard<'static, Vec<u32>> {
+fn running_processes() -> std::sync::MutexGuard<'static, Vec<u32>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn wait(child: &mut Child, deadline: Instant) -> io::Result<Output> {
+fn wait_for_output(child: &mut Child, deadline: Instant) -> io::Result<Output> {
     let (out, err) = (drain(child.stdout.take()), drain(child.stderr.take()));
     let in_time = |stream: &mpsc::Receiver<io::Result<Vec<u8>>>| {
-        let left = deadline.saturating_duration_since(Instant::now());
-        stream.recv_timeout(left).map_err(|_| io::ErrorKind::TimedOut)?
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        stream.recv_timeout(remaining).map_err(|_| io::ErrorKind::TimedOut)?
     };
     let (stdout, stderr) = (in_time(&out)?, in_time(&err)?);
-    Ok(Output { status: exit(child, deadline)?, stdout, stderr })
+    Ok(Output { status: wait_for_exit(child, deadline)?, stdout, stderr })
 }
 
 /// Waits for a program that has closed its output, usually by ending.
-fn exit(child: &mut Child, deadline: Instant) -> io::Result<ExitStatus> {
+fn wait_for_exit(child: &mut Child, deadline: Instant) -> io::Result<ExitStatus> {
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);

@@ -1,6 +1,6 @@
 //! The caches and their faults, missing and failing compilers, edited texts.
 
-use super::{Disk, Options, Toolchain, Uses, emit};
+use super::{DiskCache, Toolchain, ToolchainCounters, ToolchainOptions, emit};
 use crate::Error;
 use crate::assembly::examples::{Case, DOT, SPMV, function, toolchain};
 use crate::emit::cache_folder::CacheFolder;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 fn at(folder: &Path) -> Toolchain {
-    Toolchain::new(Options { cache: CacheFolder::At(folder.to_owned()), ..Options::default() })
+    Toolchain::new(ToolchainOptions { cache: CacheFolder::At(folder.to_owned()), ..ToolchainOptions::default() })
 }
 
 /// Returns an inner product of two vectors.
@@ -21,11 +21,11 @@ fn dot() -> Case {
 }
 
 /// Compiles and runs the inner product, and returns the counters of the toolchain.
-fn run(toolchain: &Toolchain) -> Uses {
+fn run(toolchain: &Toolchain) -> ToolchainCounters {
     let case = dot();
     let kernels = toolchain.compile(&[&case.function]).unwrap();
     case.assert_agrees(&kernels[0], &case.interpret());
-    toolchain.uses()
+    toolchain.counters()
 }
 
 /// Returns the entries of a cache: libraries, or notes on compilers.
@@ -54,16 +54,16 @@ fn kernels_are_found_in_memory_and_on_disk() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("cache");
     let first = at(&folder);
-    assert_eq!(run(&first), Uses { memory: 0, disk: 0, compiled: 1 });
-    assert_eq!(run(&first), Uses { memory: 1, disk: 0, compiled: 1 });
-    assert_eq!(run(&at(&folder)), Uses { memory: 0, disk: 1, compiled: 0 });
+    assert_eq!(run(&first), ToolchainCounters { memory: 0, disk: 0, compiled: 1 });
+    assert_eq!(run(&first), ToolchainCounters { memory: 1, disk: 0, compiled: 1 });
+    assert_eq!(run(&at(&folder)), ToolchainCounters { memory: 0, disk: 1, compiled: 0 });
     let mode = fs::metadata(&folder).unwrap().permissions();
     #[cfg(unix)]
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o700);
     // Another function has another key.
     let spmv = function(SPMV);
     first.compile(&[&spmv]).unwrap();
-    assert_eq!(first.uses().compiled, 2);
+    assert_eq!(first.counters().compiled, 2);
     assert_eq!(entries(&folder, false).len(), 2);
 }
 
@@ -77,8 +77,8 @@ fn altered_entries_are_compiled_again() {
     changed[whole.len() / 2] ^= 1;
     for broken in [&whole[..whole.len() / 2], &[], &changed] {
         fs::write(library(folder.path()), broken).unwrap();
-        assert_eq!(run(&at(folder.path())), Uses { memory: 0, disk: 0, compiled: 1 });
-        assert_eq!(run(&at(folder.path())), Uses { memory: 0, disk: 1, compiled: 0 });
+        assert_eq!(run(&at(folder.path())), ToolchainCounters { memory: 0, disk: 0, compiled: 1 });
+        assert_eq!(run(&at(folder.path())), ToolchainCounters { memory: 0, disk: 1, compiled: 0 });
     }
 }
 
@@ -121,25 +121,25 @@ fn a_compiler_that_hangs_is_stopped() {
         );
         let compiler = Some(script(place.path(), &text));
         let cache = CacheFolder::At(place.path().join("cache"));
-        let options = Options { compiler, cache, compiler_time, ..Options::default() };
+        let options = ToolchainOptions { compiler, cache, compiler_time, ..ToolchainOptions::default() };
         let error = Toolchain::new(options).compile(&[&function(DOT)]).err().unwrap();
         match without {
             true => assert!(matches!(&error, Error::NoCompiler(why) if why.contains("does not answer")), "{error}"),
             false => assert!(matches!(&error, Error::CompilerTime { .. }), "{error}"),
         }
         let number = fs::read_to_string(&child).unwrap();
-        let gone = || {
+        let has_ended = || {
             // A killed process may remain as a zombie.
             let state = fs::read_to_string(format!("/proc/{}/stat", number.trim()));
             state.map_or(true, |state| state.contains(") Z "))
         };
         let deadline = std::time::Instant::now() + Duration::from_secs(10);
-        while cfg!(target_os = "linux") && !gone() {
+        while cfg!(target_os = "linux") && !has_ended() {
             assert!(std::time::Instant::now() < deadline, "{hangs}: the child still runs");
             std::thread::yield_now();
         }
-        let left: Vec<PathBuf> = entries(&place.path().join("cache"), false);
-        assert!(left.is_empty(), "{hangs}: {left:?}");
+        let entries_left: Vec<PathBuf> = entries(&place.path().join("cache"), false);
+        assert!(entries_left.is_empty(), "{hangs}: {entries_left:?}");
     }
 }
 
@@ -153,15 +153,16 @@ fn with_kernels_on_disk_the_compiler_is_not_started() {
     let starts = || fs::read_to_string(place.path().join("starts")).unwrap().lines().count();
     let with = || {
         let cache = CacheFolder::At(folder.path().to_owned());
-        Toolchain::new(Options { compiler: Some(compiler.clone()), cache, ..Options::default() })
+        Toolchain::new(ToolchainOptions { compiler: Some(compiler.clone()), cache, ..ToolchainOptions::default() })
     };
-    let found = |expected: Uses, started: bool| {
+    let found = |expected: ToolchainCounters, started: bool| {
         let (before, toolchain) = (starts(), with());
         assert_eq!(run(&toolchain), expected);
         assert_eq!(starts() > before, started);
         toolchain.compiler().unwrap().to_owned()
     };
-    let (compiled, on_disk) = (Uses { memory: 0, disk: 0, compiled: 1 }, Uses { memory: 0, disk: 1, compiled: 0 });
+    let (compiled, on_disk) =
+        (ToolchainCounters { memory: 0, disk: 0, compiled: 1 }, ToolchainCounters { memory: 0, disk: 1, compiled: 0 });
     assert_eq!(run(&with()), compiled);
     assert_eq!(found(on_disk, false), "one 1.0");
 
@@ -191,30 +192,30 @@ fn with_kernels_on_disk_the_compiler_is_not_started() {
 /// A cache folder of another user is refused.
 #[cfg(unix)]
 #[test]
-fn a_folder_of_somebody_else_is_refused() {
-    let mine = tempfile::tempdir().unwrap();
+fn a_folder_of_another_user_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
     let foreign = if rustix::process::geteuid().is_root() {
-        std::os::unix::fs::chown(mine.path(), Some(12345), None).unwrap();
-        mine.path()
+        std::os::unix::fs::chown(folder.path(), Some(12345), None).unwrap();
+        folder.path()
     } else {
         Path::new("/")
     };
     let toolchain = at(foreign);
-    assert_eq!(run(&toolchain), Uses { memory: 0, disk: 0, compiled: 1 });
+    assert_eq!(run(&toolchain), ToolchainCounters { memory: 0, disk: 0, compiled: 1 });
     assert!(toolchain.cache_fault().unwrap().contains("belongs to user"), "{:?}", toolchain.cache_fault());
-    assert_eq!(fs::read_dir(mine.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 /// Kernels compile without a writable cache.
 #[test]
-fn without_a_usable_folder_kernels_are_made_all_the_same() {
+fn kernels_compile_without_a_usable_folder() {
     let file = tempfile::NamedTempFile::new().unwrap();
     for folder in [file.path().to_owned(), file.path().join("below")] {
         let toolchain = at(&folder);
-        assert_eq!(run(&toolchain), Uses { memory: 0, disk: 0, compiled: 1 });
+        assert_eq!(run(&toolchain), ToolchainCounters { memory: 0, disk: 0, compiled: 1 });
         assert!(toolchain.cache_fault().unwrap().contains("cannot be used"), "{:?}", toolchain.cache_fault());
     }
-    let off = Toolchain::new(Options { cache: CacheFolder::Off, ..Options::default() });
+    let off = Toolchain::new(ToolchainOptions { cache: CacheFolder::Off, ..ToolchainOptions::default() });
     assert_eq!((run(&off).compiled, off.cache_fault()), (1, None));
     // A file with the name of the entry prevents its creation, as a full disk would.
     let folder = tempfile::tempdir().unwrap();
@@ -222,32 +223,32 @@ fn without_a_usable_folder_kernels_are_made_all_the_same() {
     let entry = library(folder.path()).parent().unwrap().to_owned();
     fs::remove_dir_all(&entry).unwrap();
     fs::write(&entry, "").unwrap();
-    assert_eq!(run(&at(folder.path())), Uses { memory: 0, disk: 0, compiled: 1 });
+    assert_eq!(run(&at(folder.path())), ToolchainCounters { memory: 0, disk: 0, compiled: 1 });
 }
 
 /// The cache removes its oldest entries first, and the work folders of killed compilations.
 #[test]
 fn the_cache_keeps_its_limit() {
     let folder = tempfile::tempdir().unwrap();
-    let disk = Disk::open(folder.path(), 1000).unwrap();
+    let disk = DiskCache::open(folder.path(), 1000).unwrap();
     let work = disk.work_folder().unwrap();
     let long_ago = SystemTime::now() - Duration::from_secs(3 * 3600);
     let dated = |path: &Path, time: SystemTime| fs::File::open(path).unwrap().set_modified(time).unwrap();
-    let left = disk.work_folder().unwrap().keep();
-    dated(&left, long_ago);
+    let stale = disk.work_folder().unwrap().keep();
+    dated(&stale, long_ago);
     let add = |key: &str| {
         let library = work.path().join("library");
         fs::write(&library, [&key.as_bytes()[..10], &[0; 290]].concat()).unwrap();
-        disk.keep(key, &library).unwrap();
+        disk.insert(key, &library).unwrap();
     };
     let keys = ["a", "b", "c", "d"].map(|digit| digit.repeat(64));
     for (age, key) in keys[..3].iter().enumerate() {
         add(key);
         dated(&folder.path().join(key), long_ago + Duration::from_secs(age as u64));
     }
-    assert!(!left.exists(), "the work of a killed compilation is left");
-    assert!(work.path().exists(), "work that goes on was removed");
-    assert!(disk.find(&keys[0]).is_some(), "used, so it is not the oldest any more");
+    assert!(!stale.exists(), "the work folder of a killed compilation was not removed");
+    assert!(work.path().exists(), "the work folder of a running compilation was removed");
+    assert!(disk.find(&keys[0]).is_some(), "the lookup makes it the most recently used entry");
     add(&keys[3]);
     let found = keys.each_ref().map(|key| disk.find(key).is_some());
     assert_eq!(found, [true, false, false, true]);
@@ -257,7 +258,11 @@ fn the_cache_keeps_its_limit() {
 #[test]
 fn a_missing_compiler_is_a_clear_error() {
     let with = |compiler: &str| {
-        let options = Options { compiler: Some(compiler.into()), cache: CacheFolder::Off, ..Options::default() };
+        let options = ToolchainOptions {
+            compiler: Some(compiler.into()),
+            cache: CacheFolder::Off,
+            ..ToolchainOptions::default()
+        };
         Toolchain::new(options).compile(&[&function(DOT)]).err().unwrap()
     };
     for compiler in ["/nowhere/cc", "no-such-compiler", "/bin/false"] {
@@ -269,7 +274,7 @@ fn a_missing_compiler_is_a_clear_error() {
 
 /// Edited texts run if their interface fits; otherwise the error says why.
 #[test]
-fn edited_texts_run_back() {
+fn edited_texts_run() {
     let case = dot();
     let text = emit(&[&case.function]).unwrap();
     let signature = Signature::of(&case.function);
@@ -286,7 +291,7 @@ fn edited_texts_run_back() {
     let error = toolchain().compile_edited(&broken, std::slice::from_ref(&signature)).err().unwrap();
     let Error::CompileC { source_file, message, .. } = &error else { panic!("{error}") };
     assert!(message.contains("nonsense"), "{message}");
-    assert_eq!(fs::read_to_string(source_file).unwrap(), broken, "the text is kept");
+    assert_eq!(fs::read_to_string(source_file).unwrap(), broken, "the text was not kept");
     fs::remove_dir_all(source_file.parent().unwrap()).unwrap();
 
     let odd = text.replace("return RP_DONE;", "return 77;");

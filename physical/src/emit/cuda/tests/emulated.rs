@@ -8,13 +8,16 @@ use crate::Error;
 use crate::assembly::examples::{DOT, function};
 use crate::assembly::{BufferRole, Status};
 use crate::emit::cuda::block::{teams, threads};
+use crate::emit::cuda::interface::{Address, DeviceBlock, DeviceFailure, DeviceInterface, DeviceKernel, LaunchShape};
 use crate::emit::cuda::launch::Argument;
-use crate::emit::cuda::machine::{Address, Block, Entry, Machine, Shape, Trouble};
-use crate::emit::cuda::memory::DeviceMemory;
-use crate::emit::cuda::runner::OnDevice;
+use crate::emit::cuda::memory::DevicePool;
+use crate::emit::cuda::runner::DeviceRunner;
 use crate::emit::cuda::{emit, entry_name};
 use crate::emit::tests::random::{inputs, random_functions};
-use crate::grid::{End, Extent, Grid, Lanes, Launch, Lists, Place, Plan, Program, Runner, Walks, map_to};
+use crate::grid::{
+    Grid, GridPlan, GridProgram, GridRunner, Launch, LaunchOutcome, ListLengths, MemorySpace, TeamSize, Walks,
+    WindowExtent, map_to,
+};
 use crate::kernel::{Draft, Engine, Grids, Kernel};
 use crate::notation::{self, Role};
 use crate::run::{Invocation, Limits, Signature, Workers};
@@ -34,10 +37,10 @@ use std::time::{Duration, Instant};
 /// The kernel that stitches arrays.
 const STITCH: &str = include_str!("../stitch.cu");
 
-type Entrance = unsafe extern "C" fn(Argument);
-type Start = unsafe extern "C" fn(Entrance, *const Argument, u32, u32, u32);
+type EntryPoint = unsafe extern "C" fn(Argument);
+type StartFn = unsafe extern "C" fn(EntryPoint, *const Argument, u32, u32, u32);
 /// The shape of a launch: blocks, threads of each block, bytes of memory of each block.
-type Blocks = (usize, u32, usize);
+type LaunchDims = (usize, u32, usize);
 
 /// A device in this process, whose memory is the host's. It counts bytes that are uploaded and
 /// downloaded.
@@ -47,7 +50,7 @@ pub(in crate::emit::cuda) struct Host {
     uploaded: AtomicUsize,
     downloaded: AtomicUsize,
     /// Bytes of memory, if limited.
-    has: Option<usize>,
+    memory_bytes: Option<usize>,
     allocated: Arc<AtomicUsize>,
 }
 
@@ -56,7 +59,7 @@ pub(in crate::emit::cuda) struct Host {
 ///
 /// # Panics
 /// If there is no C++ compiler, or it rejects the text.
-fn compiled(grids: &[Grid], edit: Edit) -> Library {
+fn compile_library(grids: &[Grid], edit: TextEdit) -> Library {
     let unit = edit(emit(&grids.iter().collect::<Vec<_>>()).unwrap());
     let text = format!("{BLOCK}\n{unit}\n{STITCH}");
     let folder = tempfile::tempdir().unwrap();
@@ -71,102 +74,107 @@ fn compiled(grids: &[Grid], edit: Edit) -> Library {
 
 impl Host {
     /// Creates a device for grids with edited text.
-    pub(super) fn of(grids: &[Grid], edit: Edit) -> Arc<Host> {
-        Arc::new(Host { library: Mutex::new(Some(compiled(grids, edit))), ..Host::default() })
+    pub(super) fn of(grids: &[Grid], edit: TextEdit) -> Arc<Host> {
+        Arc::new(Host { library: Mutex::new(Some(compile_library(grids, edit))), ..Host::default() })
     }
 
     /// Creates a device without kernels, with `bytes` bytes of memory.
     pub(in crate::emit::cuda) fn with_memory(bytes: usize) -> Arc<Host> {
-        Arc::new(Host { has: Some(bytes), ..Host::default() })
+        Arc::new(Host { memory_bytes: Some(bytes), ..Host::default() })
     }
 
     /// Returns the bytes that were uploaded and downloaded since the last call.
-    pub(in crate::emit::cuda) fn moved(&self) -> (usize, usize) {
+    pub(in crate::emit::cuda) fn transfers(&self) -> (usize, usize) {
         (self.uploaded.swap(0, Ordering::Relaxed), self.downloaded.swap(0, Ordering::Relaxed))
     }
 
-    fn start(&self, entry: &str, argument: &Argument, (blocks, threads, bytes): Blocks) {
+    fn start(&self, entry: &str, argument: &Argument, (blocks, threads, bytes): LaunchDims) {
         let library = self.library.lock().unwrap();
         let library = library.as_ref().expect("the device has kernels");
         // SAFETY: the text exports these functions with these types. The argument refers to memory
         // of this host, and the interpreters have run the same grid on the same launch within its
         // windows.
         unsafe {
-            let entry = library.get::<Entrance>(entry.as_bytes()).unwrap();
-            let start = library.get::<Start>(b"emulated_launch").unwrap();
+            let entry = library.get::<EntryPoint>(entry.as_bytes()).unwrap();
+            let start = library.get::<StartFn>(b"emulated_launch").unwrap();
             start(*entry, argument, blocks as u32, threads, bytes as u32);
         }
     }
 }
 
 /// Memory of the host, poisoned at first.
-struct Words(Vec<u64>, usize, Arc<AtomicUsize>);
+struct HostBlock(Vec<u64>, usize, Arc<AtomicUsize>);
 
-impl Block for Words {
+impl DeviceBlock for HostBlock {
     fn address(&self) -> Address {
         self.0.as_ptr() as Address
     }
 }
 
-impl Drop for Words {
+impl Drop for HostBlock {
     fn drop(&mut self) {
         self.2.fetch_sub(self.1, Ordering::Relaxed);
     }
 }
 
-impl Machine for Host {
+impl DeviceInterface for Host {
     fn ordinal(&self) -> u32 {
         7
     }
 
-    fn allocate(&self, bytes: usize) -> Result<Box<dyn Block>, Trouble> {
-        if self.allocated.fetch_add(bytes, Ordering::Relaxed) + bytes > self.has.unwrap_or(usize::MAX) {
+    fn allocate(&self, bytes: usize) -> Result<Box<dyn DeviceBlock>, DeviceFailure> {
+        if self.allocated.fetch_add(bytes, Ordering::Relaxed) + bytes > self.memory_bytes.unwrap_or(usize::MAX) {
             self.allocated.fetch_sub(bytes, Ordering::Relaxed);
-            return Err(Trouble::Full);
+            return Err(DeviceFailure::OutOfMemory);
         }
-        Ok(Box::new(Words(vec![0x5555_5555_5555_5555; bytes.div_ceil(8)], bytes, self.allocated.clone())))
+        Ok(Box::new(HostBlock(vec![0x5555_5555_5555_5555; bytes.div_ceil(8)], bytes, self.allocated.clone())))
     }
 
-    fn upload(&self, bytes: &[u8], to: Address) -> Result<(), Trouble> {
+    fn upload(&self, bytes: &[u8], to: Address) -> Result<(), DeviceFailure> {
         self.uploaded.fetch_add(bytes.len(), Ordering::Relaxed);
         // SAFETY: the caller holds the memory, which this host has allocated, as on a device.
         unsafe { bytes.as_ptr().copy_to_nonoverlapping(to as *mut u8, bytes.len()) };
         Ok(())
     }
 
-    fn download(&self, from: Address, to: &mut [u8]) -> Result<(), Trouble> {
+    fn download(&self, from: Address, to: &mut [u8]) -> Result<(), DeviceFailure> {
         self.downloaded.fetch_add(to.len(), Ordering::Relaxed);
         // SAFETY: as above; the kernel has ended.
         unsafe { (from as *const u8).copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) };
         Ok(())
     }
 
-    fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<(), Trouble> {
+    fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<(), DeviceFailure> {
         // SAFETY: as above.
         unsafe { (from as *const u8).copy_to_nonoverlapping(to as *mut u8, bytes) };
         Ok(())
     }
 
-    fn set(&self, at: Address, bytes: usize, byte: u8) -> Result<(), Trouble> {
+    fn set(&self, at: Address, bytes: usize, byte: u8) -> Result<(), DeviceFailure> {
         // SAFETY: as above.
         unsafe { (at as *mut u8).write_bytes(byte, bytes) };
         Ok(())
     }
 
-    fn stitch(&self, stitch: &Argument, _moves: usize) -> Result<(), Trouble> {
+    fn stitch(&self, stitch: &Argument, _moves: usize) -> Result<(), DeviceFailure> {
         self.start("redpoll_stitch", stitch, (2, 4, 0));
         Ok(())
     }
 }
 
 /// A kernel of the library.
-struct Emulated {
+struct EmulatedKernel {
     host: Arc<Host>,
     number: usize,
 }
 
-impl Entry for Emulated {
-    fn launch(&self, argument: &Argument, shape: Shape, cancelled: &dyn Fn() -> bool) -> Result<Duration, Trouble> {
+impl DeviceKernel for EmulatedKernel {
+    fn launch(
+        &self,
+        argument: &Argument,
+        shape: LaunchShape,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Duration, DeviceFailure> {
         let start = Instant::now();
         let (host, entry, argument) = (self.host.clone(), entry_name(self.number), *argument);
         let teams = teams(shape.lanes);
@@ -181,76 +189,84 @@ impl Entry for Emulated {
             }
             std::thread::yield_now();
         }
-        launched.join().map_err(|_| Trouble::Said("the emulation has panicked".into()))?;
+        launched.join().map_err(|_| DeviceFailure::Driver("the emulation panicked".into()))?;
         Ok(start.elapsed())
     }
 }
 
 /// An edit of a text.
-type Edit = fn(String) -> String;
+type TextEdit = fn(String) -> String;
 
 /// The options of an emulation.
 #[derive(Clone, Copy)]
-pub(super) struct How {
-    pub(super) lanes: Lanes,
+pub(super) struct EmulationOptions {
+    pub(super) lanes: TeamSize,
     /// Bytes that teams of grid `number` have of the memory of their blocks.
     pub(super) share: fn(usize) -> usize,
     /// Edit of the text.
-    pub(super) edit: Edit,
+    pub(super) edit: TextEdit,
 }
 
-impl Default for How {
+impl Default for EmulationOptions {
     /// The options of a device, with shares that are short for some windows and long for others.
-    fn default() -> How {
-        How { lanes: Lanes::AsUseful, share: |number| [72, 1 << 12, 0, 200][number % 4], edit: |text| text }
+    fn default() -> EmulationOptions {
+        EmulationOptions {
+            lanes: TeamSize::Automatic,
+            share: |number| [72, 1 << 12, 0, 200][number % 4],
+            edit: |text| text,
+        }
     }
 }
 
 /// Kernels of drafts on an emulated device.
 pub(super) struct Emulation {
     pub(super) host: Arc<Host>,
-    pub(super) memory: Arc<DeviceMemory>,
+    pub(super) pool: Arc<DevicePool>,
     pub(super) kernels: Vec<Kernel>,
 }
 
 impl Emulation {
     /// Emulates the kernels of drafts on one device with a limit of bytes in use.
     pub(super) fn of<'a>(drafts: impl Iterator<Item = &'a Draft> + Clone, limit: usize) -> Emulation {
-        Emulation::so(drafts, limit, How::default())
+        Emulation::with_options(drafts, limit, EmulationOptions::default())
     }
 
     /// Emulates the kernels of drafts with the given options.
-    pub(super) fn so<'a>(drafts: impl Iterator<Item = &'a Draft> + Clone, limit: usize, how: How) -> Emulation {
-        let plans: Vec<Plan> = drafts.clone().map(|draft| draft.grids(how.lanes)).collect();
+    pub(super) fn with_options<'a>(
+        drafts: impl Iterator<Item = &'a Draft> + Clone,
+        limit: usize,
+        options: EmulationOptions,
+    ) -> Emulation {
+        let plans: Vec<GridPlan> = drafts.clone().map(|draft| draft.grids(options.lanes)).collect();
         let grids: Vec<Grid> = plans.iter().flat_map(|p| p.count.iter().chain([&p.run])).cloned().collect();
-        let host = Host::of(&grids, how.edit);
-        let memory = DeviceMemory::of(host.clone(), limit);
-        let kernels = kernels(drafts.zip(plans), &host, &memory, how);
-        Emulation { host, memory, kernels }
+        let host = Host::of(&grids, options.edit);
+        let pool = DevicePool::of(host.clone(), limit);
+        let kernels = kernels(drafts.zip(plans), &host, &pool, options);
+        Emulation { host, pool, kernels }
     }
 }
 
 /// Returns the kernels of drafts whose grids the device has.
 fn kernels<'a>(
-    plans: impl Iterator<Item = (&'a Draft, Plan)>,
+    plans: impl Iterator<Item = (&'a Draft, GridPlan)>,
     host: &Arc<Host>,
-    memory: &Arc<DeviceMemory>,
-    how: How,
+    pool: &Arc<DevicePool>,
+    options: EmulationOptions,
 ) -> Vec<Kernel> {
     let mut number = 0;
-    let kernel = |(draft, plan): (&Draft, Plan)| {
-        let others = memory.clone();
+    let kernel = |(draft, plan): (&Draft, GridPlan)| {
+        let pool_of_others = pool.clone();
         // Kernels for other drafts are compiled on demand, over the same memory.
         let maker = Arc::new(move |draft: &Draft| {
-            let plan = draft.grids(how.lanes);
-            let host = Host::of(&plan.count.iter().chain([&plan.run]).cloned().collect::<Vec<_>>(), how.edit);
-            Ok(kernels(std::iter::once((draft, plan)), &host, &others, how).swap_remove(0))
+            let plan = draft.grids(options.lanes);
+            let host = Host::of(&plan.count.iter().chain([&plan.run]).cloned().collect::<Vec<_>>(), options.edit);
+            Ok(kernels(std::iter::once((draft, plan)), &host, &pool_of_others, options).swap_remove(0))
         });
         let grids = Grids::new(plan, maker, |grid| {
             number += 1;
-            let share = (how.share)(number - 1);
-            let emulated = on_device(host, memory, (number - 1, grid), (2, share));
-            Ok::<_, Infallible>(Box::new(emulated) as Box<dyn Runner>)
+            let share = (options.share)(number - 1);
+            let emulated = on_device(host, pool, (number - 1, grid), (2, share));
+            Ok::<_, Infallible>(Box::new(emulated) as Box<dyn GridRunner>)
         });
         let Ok(grids) = grids;
         Kernel::on_grids(draft, grids)
@@ -262,50 +278,50 @@ fn kernels<'a>(
 /// block.
 pub(super) fn on_device(
     host: &Arc<Host>,
-    memory: &Arc<DeviceMemory>,
+    pool: &Arc<DevicePool>,
     (number, grid): (usize, Grid),
     (teams, share): (usize, usize),
-) -> OnDevice {
-    let entry = Box::new(Emulated { host: host.clone(), number });
-    OnDevice { memory: memory.clone(), entry, grid, teams, share }
+) -> DeviceRunner {
+    let entry = Box::new(EmulatedKernel { host: host.clone(), number });
+    DeviceRunner { pool: pool.clone(), entry, grid, teams, share }
 }
 
 /// Every operator on every type, every statement, and folds in any number of lanes agree.
 #[test]
 fn random_functions_agree_on_the_host() {
-    let place = |role: BufferRole| if role == BufferRole::Input { Place::Input } else { Place::Chunk };
+    let space = |role: BufferRole| if role == BufferRole::Input { MemorySpace::Input } else { MemorySpace::Chunk };
     let functions = random_functions(30);
     let grids: Vec<Grid> = functions
         .iter()
         .zip([1, 4, 32, 64, 256].into_iter().cycle())
-        .map(|(f, lanes)| map_to(f, f.buffers.iter().map(|b| place(b.role)).collect(), lanes, &Walks::none()))
+        .map(|(f, lanes)| map_to(f, f.buffers.iter().map(|b| space(b.role)).collect(), lanes, &Walks::none()))
         .collect();
     let inputs: Vec<Vec<ArrowBuffer>> = functions.iter().map(inputs).collect();
-    agree_as_grids(&grids, &inputs, (&[-3], 2..9));
+    check_grids(&grids, &inputs, (&[-3], 2..9));
 }
 
 /// Asserts that grids over inputs give the bits of the interpreter, in one chunk of one team.
-fn agree_as_grids(grids: &[Grid], inputs: &[Vec<ArrowBuffer>], (params, chunk): (&[i64], Range<i64>)) {
+fn check_grids(grids: &[Grid], inputs: &[Vec<ArrowBuffer>], (params, chunk): (&[i64], Range<i64>)) {
     let host = Host::of(grids, |text| text);
-    let memory = DeviceMemory::of(host.clone(), usize::MAX);
+    let pool = DevicePool::of(host.clone(), usize::MAX);
     for (number, (grid, inputs)) in grids.iter().zip(inputs).enumerate() {
-        let program = Program::new(grid.clone()).unwrap();
-        let emulated = on_device(&host, &memory, (number, grid.clone()), (1, 0));
+        let program = GridProgram::new(grid.clone()).unwrap();
+        let emulated = on_device(&host, &pool, (number, grid.clone()), (1, 0));
         let (function, signature) = (&grid.function, Signature::of(&grid.function));
         let inputs = Invocation::new(&signature, inputs.clone(), params.to_vec(), Limits::default()).unwrap();
         // If the capacity is too small, both report it.
-        for room in [4, 1024] {
-            let extent = |place: &Place| match place {
-                Place::Input => vec![],
-                _ => vec![Extent { first: 0, len: 0, room }],
+        for capacity in [4, 1024] {
+            let extent = |space: &MemorySpace| match space {
+                MemorySpace::Input => vec![],
+                _ => vec![WindowExtent { first: 0, len: 0, capacity }],
             };
-            let windows = grid.places.iter().map(extent).collect();
+            let windows = grid.spaces.iter().map(extent).collect();
             let chunks: Vec<_> = std::iter::once(chunk.clone()).collect();
             let launch =
                 Launch { inputs: &inputs, chunks: &chunks, sections: &[], windows, unfilled: &[], teams: 1, seed: 0 };
             let [expected, found] = [program.run(&launch).unwrap(), emulated.run(&launch).unwrap()];
-            assert_eq!(found.end, expected.end, "{grid}");
-            if expected.end == End::NoRoom {
+            assert_eq!(found.outcome, expected.outcome, "{grid}");
+            if expected.outcome == LaunchOutcome::OutOfCapacity {
                 continue;
             }
             for (k, (expected, found)) in expected.windows.iter().zip(&found.windows).enumerate() {
@@ -329,12 +345,12 @@ fn folds_agree_in_teams_of_any_size() {
     let mut grids = Vec::new();
     for lanes in [2, 16, 64, 256, 512] {
         let function = function(&DOT.replace("lanes 8", &format!("lanes {lanes}")));
-        let places = [Place::Input, Place::Input, Place::Chunk];
-        grids.extend([1, 4, 32, 64, 256].map(|team| map_to(&function, places.to_vec(), team, &Walks::none())));
+        let spaces = [MemorySpace::Input, MemorySpace::Input, MemorySpace::Chunk];
+        grids.extend([1, 4, 32, 64, 256].map(|team| map_to(&function, spaces.to_vec(), team, &Walks::none())));
     }
     let numbers = |by: f64| ArrowBuffer::from_vec((0..700).map(|k| by / f64::from(k + 1)).collect::<Vec<f64>>());
     let inputs = vec![vec![numbers(1.0), numbers(0.7)]; grids.len()];
-    agree_as_grids(&grids, &inputs, (&[], 0..700));
+    check_grids(&grids, &inputs, (&[], 0..700));
 }
 
 /// Teams that are blocks agree: barriers of all warps, sorts, and windows in the memory of a block.
@@ -342,7 +358,7 @@ fn folds_agree_in_teams_of_any_size() {
 fn programs_agree_in_blocks() {
     let drafts: Vec<_> = PROGRAMS.iter().map(|text| draft(normal_form(text))).collect();
     for lanes in [64, 256] {
-        agree_so(&drafts, How { lanes: Lanes::Exactly(lanes), ..How::default() });
+        check_with_options(&drafts, EmulationOptions { lanes: TeamSize::Exact(lanes), ..EmulationOptions::default() });
     }
 }
 
@@ -388,9 +404,9 @@ pub(super) const LONG: &[(&str, u32)] = &[
 fn long_folds_agree_in_blocks() {
     let drafts: Vec<_> = LONG.iter().map(|(text, _)| draft(normal_form(text))).collect();
     for ((draft, _), (text, lanes)) in drafts.iter().zip(LONG) {
-        assert_eq!(draft.grids(Lanes::AsUseful).run.lanes, *lanes, "{text}");
+        assert_eq!(draft.grids(TeamSize::Automatic).run.lanes, *lanes, "{text}");
     }
-    agree(&drafts);
+    check_drafts(&drafts);
 }
 
 /// Searches by the lanes of blocks agree, in what they write and fold.
@@ -398,7 +414,7 @@ fn long_folds_agree_in_blocks() {
 fn intersections_agree_in_blocks() {
     let drafts: Vec<_> = skewed::INTERSECTIONS.iter().map(|text| skewed::draft(text)).collect();
     for lanes in [64, 256] {
-        agree_so(&drafts, How { lanes: Lanes::Exactly(lanes), ..How::default() });
+        check_with_options(&drafts, EmulationOptions { lanes: TeamSize::Exact(lanes), ..EmulationOptions::default() });
     }
 }
 
@@ -421,8 +437,8 @@ fn walks_agree_in_teams_of_any_size() {
     };
     let mut sums = Vec::new();
     for lanes in [4, 32, 64, 256] {
-        let how = How { lanes: Lanes::Exactly(lanes), ..How::default() };
-        let emulated = &Emulation::so([&draft].into_iter(), usize::MAX, how).kernels[0];
+        let options = EmulationOptions { lanes: TeamSize::Exact(lanes), ..EmulationOptions::default() };
+        let emulated = &Emulation::with_options([&draft].into_iter(), usize::MAX, options).kernels[0];
         let found = sum(emulated);
         assert_eq!(found, sum(&Kernel::in_teams(&draft, lanes).unwrap()), "{lanes}");
         sums.push(found);
@@ -434,20 +450,20 @@ fn walks_agree_in_teams_of_any_size() {
 #[test]
 fn lanes_of_any_team_leave_together() {
     let (draft, inputs) = draft(normal_form(DOT_OF_LISTS));
-    fn heard_by(text: &str, lane: u32) -> String {
-        let ask = "++own_rounds % RP_ROUNDS == 0 && *launch.cancel != 0";
-        assert!(text.contains(ask));
-        text.replace(ask, &format!("++own_rounds % 8 == 0 && lane == {lane}"))
+    fn cancelled_in(text: &str, lane: u32) -> String {
+        let poll = "++own_rounds % RP_ROUNDS == 0 && *launch.cancel != 0";
+        assert!(text.contains(poll));
+        text.replace(poll, &format!("++own_rounds % 8 == 0 && lane == {lane}"))
     }
-    let cases: [(u32, Edit); 4] = [
-        (4, |text| heard_by(&text, 3)),
-        (32, |text| heard_by(&text, 31)),
-        (64, |text| heard_by(&text, 63)),
-        (256, |text| heard_by(&text, 100)),
+    let cases: [(u32, TextEdit); 4] = [
+        (4, |text| cancelled_in(&text, 3)),
+        (32, |text| cancelled_in(&text, 31)),
+        (64, |text| cancelled_in(&text, 63)),
+        (256, |text| cancelled_in(&text, 100)),
     ];
     for (lanes, edit) in cases {
-        let how = How { lanes: Lanes::Exactly(lanes), edit, ..How::default() };
-        let kernel = &Emulation::so([&draft].into_iter(), usize::MAX, how).kernels[0];
+        let options = EmulationOptions { lanes: TeamSize::Exact(lanes), edit, ..EmulationOptions::default() };
+        let kernel = &Emulation::with_options([&draft].into_iter(), usize::MAX, options).kernels[0];
         let error = kernel.run(&inputs.iter().collect::<Vec<_>>(), &Limits::default()).unwrap_err();
         assert!(matches!(error, Error::KernelStopped(Status::Cancelled)), "{lanes}: {error}");
     }
@@ -455,13 +471,13 @@ fn lanes_of_any_team_leave_together() {
 
 /// Returns an input of a program with some data.
 pub(super) fn tensor(ty: &Arc<TensorType>, number: usize) -> Tensor {
-    let places: u64 = ty.shape.iter().product();
+    let elements: u64 = ty.shape.iter().product();
     let prim = ty.dtype.prim().unwrap();
     let value = |k: u64| match k * (7 + number as u64) % 5 {
         0..2 => Scalar::I64((k % 7) as i64 + 1).cast(prim).unwrap(),
         _ => ty.fill.clone(),
     };
-    let values: Vec<Scalar> = (0..places).map(value).collect();
+    let values: Vec<Scalar> = (0..elements).map(value).collect();
     let values = Values::from_scalars(ty.dtype.clone(), &values).unwrap();
     let dense = TensorType { format: Format::dense(ty.shape.len()), ..(**ty).clone() };
     convert(&Tensor::from_dense(dense, &values).unwrap(), &ty.format).unwrap()
@@ -476,13 +492,13 @@ fn programs_agree_on_the_host() {
 /// Rounds in sections agree, with folded partial results, and lists that teams of any size share.
 #[test]
 fn rounds_in_sections_agree_on_the_host() {
-    agree(&skewed::PROGRAMS.iter().map(|text| skewed::draft(text)).collect::<Vec<_>>());
+    check_drafts(&skewed::PROGRAMS.iter().map(|text| skewed::draft(text)).collect::<Vec<_>>());
 }
 
 /// Searches by lanes and their folds agree.
 #[test]
 fn intersections_agree_on_the_host() {
-    agree(&skewed::INTERSECTIONS.iter().map(|text| skewed::draft(text)).collect::<Vec<_>>());
+    check_drafts(&skewed::INTERSECTIONS.iter().map(|text| skewed::draft(text)).collect::<Vec<_>>());
 }
 
 /// The code of every level inside every other agrees.
@@ -507,7 +523,7 @@ fn inputs_of_all_formats_agree_on_the_host() {
 
 /// Asserts that programs in normal form give the bits of the interpreter.
 fn check(programs: impl Iterator<Item = notation::Program>) {
-    agree(&programs.map(draft).collect::<Vec<_>>());
+    check_drafts(&programs.map(draft).collect::<Vec<_>>());
 }
 
 /// Returns the draft of a program in normal form over inputs with some data.
@@ -516,19 +532,19 @@ pub(super) fn draft(program: notation::Program) -> (Draft, Vec<Tensor>) {
     let inputs = program.tensors.iter().filter(|t| t.role == Role::Input).enumerate();
     let tensors: Vec<Tensor> = inputs.map(|(number, decl)| tensor(&decl.ty, number)).collect();
     let layouts = Kernel::layouts(&program, &tensors.iter().collect::<Vec<_>>());
-    let lists = Lists::of(&program, &tensors.iter().map(Some).collect::<Vec<_>>());
+    let lists = ListLengths::of(&program, &tensors.iter().map(Some).collect::<Vec<_>>());
     (Draft::new(&program, &layouts, FloatMode::default()).over(lists), tensors)
 }
 
 /// Asserts that drafts over inputs give the bits of the interpreter.
-fn agree(drafts: &[(Draft, Vec<Tensor>)]) {
-    agree_so(drafts, How::default());
+fn check_drafts(drafts: &[(Draft, Vec<Tensor>)]) {
+    check_with_options(drafts, EmulationOptions::default());
 }
 
 /// Asserts that drafts over inputs give the bits of the interpreter, emulated with the given
 /// options.
-pub(super) fn agree_so(drafts: &[(Draft, Vec<Tensor>)], how: How) {
-    let Emulation { kernels, .. } = Emulation::so(drafts.iter().map(|(draft, _)| draft), usize::MAX, how);
+pub(super) fn check_with_options(drafts: &[(Draft, Vec<Tensor>)], options: EmulationOptions) {
+    let Emulation { kernels, .. } = Emulation::with_options(drafts.iter().map(|(draft, _)| draft), usize::MAX, options);
     for ((draft, tensors), emulated) in drafts.iter().zip(kernels) {
         let interpreted = Kernel::of(draft, Engine::Interpreter).unwrap();
         let inputs: Vec<&Tensor> = tensors.iter().collect();

@@ -4,7 +4,7 @@ use super::emulated::{LONG, draft};
 use super::grids;
 use crate::emit::cuda::emit;
 use crate::emit::cuda::unit::HEAD;
-use crate::grid::{Grid, Lanes};
+use crate::grid::{Grid, TeamSize};
 use crate::testing::{normal_form, skewed};
 use expect_test::{Expect, expect};
 
@@ -27,7 +27,7 @@ fn check_grids(grids: &[Grid], expected: Expect) {
 fn long_rows() {
     let (draft, _) = skewed::draft(skewed::PROGRAMS[0]);
     check_grids(
-        &[draft.grids(Lanes::AsUseful).run],
+        &[draft.grids(TeamSize::Automatic).run],
         expect![[r#"
 
             static inline int64_t rp_max_i64(int64_t a, int64_t b) {
@@ -53,8 +53,8 @@ fn long_rows() {
                 const double *__restrict__ const x_val = (const double *)launch.windows[3][0].data;
                 double *const y_val = (double *)launch.windows[4][chunk].data;
                 rp_window *const lengths__window = launch.windows[5] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n7 = launch.params[0];
                 int64_t chunk_lo = launch.chunks[2 * chunk];
@@ -69,7 +69,7 @@ fn long_rows() {
                 chunk_3 = rp_min_i64(n7, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
-                        RP_ASK(16);
+                        RP_POLL(16);
                         acc = 0.0;
                         q = rp_max_i64(A_ptr1[i], first);
                         q_end = rp_min_i64(A_ptr1[i + 1], last);
@@ -111,7 +111,7 @@ fn long_rows() {
 fn longer_lists() {
     let (draft, _) = draft(normal_form(LONG[4].0));
     check_grids(
-        &[draft.grids(Lanes::AsUseful).run],
+        &[draft.grids(TeamSize::Automatic).run],
         expect![[r#"
 
             static inline int64_t rp_max_i64(int64_t a, int64_t b) {
@@ -122,7 +122,7 @@ fn longer_lists() {
                 return a < b ? a : b;
             }
 
-            // The sign is left of shifts by the width or more.
+            // Shifts by the width or more give 0 or -1, by the sign.
             static inline int64_t rp_shr_i64(int64_t a, int64_t b) {
                 return (uint64_t)b < 64 ? a >> b : a < 0 ? -1 : 0;
             }
@@ -146,8 +146,8 @@ fn longer_lists() {
                 const double *__restrict__ const B_val = (const double *)launch.windows[5][0].data;
                 double *const y_val = (double *)launch.windows[6][0].data;
                 rp_window *const lengths__window = launch.windows[7] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n3 = launch.params[0];
                 int64_t chunk_lo = launch.chunks[2 * chunk];
@@ -161,7 +161,7 @@ fn longer_lists() {
                 chunk_3 = rp_min_i64(n3, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
-                        RP_ASK(64);
+                        RP_POLL(64);
                         acc = 0.0;
                         q = A_ptr1[i];
                         q_end = A_ptr1[i + 1];
@@ -203,10 +203,10 @@ fn longer_lists() {
                                 }
                             }
                             double acc__1;
-                            rp_show(acc, lane);
+                            rp_publish(acc, lane);
                             rp_barrier(mask, 64);
-                            acc = rp_shown<double>(lane % 32);
-                            acc__1 = rp_shown<double>(lane % 32 + 32);
+                            acc = rp_published<double>(lane % 32);
+                            acc__1 = rp_published<double>(lane % 32 + 32);
                             rp_barrier(mask, 64);
                             acc = acc + acc__1;
                             acc = acc + (double)__shfl_down_sync(mask, acc, 16, 32);
@@ -245,7 +245,7 @@ fn longer_lists() {
 fn longer_rows() {
     let (draft, _) = draft(normal_form(LONG[1].0));
     check_grids(
-        &[draft.grids(Lanes::AsUseful).run],
+        &[draft.grids(TeamSize::Automatic).run],
         expect![[r#"
 
             static inline int64_t rp_max_i64(int64_t a, int64_t b) {
@@ -271,8 +271,8 @@ fn longer_rows() {
                 const double *__restrict__ const x_val = (const double *)launch.windows[3][0].data;
                 double *const y_val = (double *)launch.windows[4][chunk].data;
                 rp_window *const lengths__window = launch.windows[5] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n3 = launch.params[0];
                 int64_t chunk_lo = launch.chunks[2 * chunk];
@@ -287,7 +287,7 @@ fn longer_rows() {
                 chunk_3 = rp_min_i64(n3, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
-                        RP_ASK(64);
+                        RP_POLL(64);
                         acc = 0.0;
                         q = rp_max_i64(A_ptr1[i], first);
                         q_end = rp_min_i64(A_ptr1[i + 1], last);
@@ -295,10 +295,10 @@ fn longer_rows() {
                             double acc__0 = 0.0, acc__1 = 0.0;
                             const int64_t q_2__from = q, q_2__end = q_end;
                             for (int64_t q_2 = q_2__from + lane; q_2 < q_2__end; q_2 += 64) acc__0 = acc__0 + A_val[q_2] * x_val[A_idx1[q_2]];
-                            rp_show(acc__0, lane);
+                            rp_publish(acc__0, lane);
                             rp_barrier(mask, 64);
-                            acc__0 = rp_shown<double>(lane % 32);
-                            acc__1 = rp_shown<double>(lane % 32 + 32);
+                            acc__0 = rp_published<double>(lane % 32);
+                            acc__1 = rp_published<double>(lane % 32 + 32);
                             rp_barrier(mask, 64);
                             acc__0 = acc__0 + acc__1;
                             acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 16, 32);
@@ -358,7 +358,7 @@ fn spgemm_by_hash() {
                 return (int64_t)((uint64_t)a * (uint64_t)b);
             }
 
-            // The sign is left of shifts by the width or more.
+            // Shifts by the width or more give 0 or -1, by the sign.
             static inline int64_t rp_shr_i64(int64_t a, int64_t b) {
                 return (uint64_t)b < 64 ? a >> b : a < 0 ? -1 : 0;
             }
@@ -389,43 +389,43 @@ fn spgemm_by_hash() {
                 const double *__restrict__ const B_val = (const double *)launch.windows[5][0].data;
                 double *const C_val = (double *)launch.windows[6][0].data;
                 rp_window *const w_ptr0__window = launch.windows[7] + team;
-                int64_t w_ptr0__asked = w_ptr0__window->asked;
-                int64_t w_ptr0__room = w_ptr0__window->room;
+                int64_t w_ptr0__requested = w_ptr0__window->requested;
+                int64_t w_ptr0__capacity = w_ptr0__window->capacity;
                 int64_t w_ptr0__share = w_ptr0__window->share;
                 int32_t *w_ptr0 = (int32_t *)w_ptr0__window->data;
                 rp_window *const w_idx0__window = launch.windows[8] + team;
-                int64_t w_idx0__asked = w_idx0__window->asked;
-                int64_t w_idx0__room = w_idx0__window->room;
+                int64_t w_idx0__requested = w_idx0__window->requested;
+                int64_t w_idx0__capacity = w_idx0__window->capacity;
                 int64_t w_idx0__share = w_idx0__window->share;
                 uint32_t *w_idx0 = (uint32_t *)w_idx0__window->data;
                 rp_window *const w_pos0__window = launch.windows[9] + team;
-                int64_t w_pos0__asked = w_pos0__window->asked;
-                int64_t w_pos0__room = w_pos0__window->room;
+                int64_t w_pos0__requested = w_pos0__window->requested;
+                int64_t w_pos0__capacity = w_pos0__window->capacity;
                 int64_t w_pos0__share = w_pos0__window->share;
                 int32_t *w_pos0 = (int32_t *)w_pos0__window->data;
                 rp_window *const w_table0__window = launch.windows[10] + team;
-                int64_t w_table0__asked = w_table0__window->asked;
-                int64_t w_table0__room = w_table0__window->room;
+                int64_t w_table0__requested = w_table0__window->requested;
+                int64_t w_table0__capacity = w_table0__window->capacity;
                 int64_t w_table0__share = w_table0__window->share;
                 int32_t *w_table0 = (int32_t *)w_table0__window->data;
                 rp_window *const w_parent0__window = launch.windows[11] + team;
-                int64_t w_parent0__asked = w_parent0__window->asked;
-                int64_t w_parent0__room = w_parent0__window->room;
+                int64_t w_parent0__requested = w_parent0__window->requested;
+                int64_t w_parent0__capacity = w_parent0__window->capacity;
                 int64_t w_parent0__share = w_parent0__window->share;
                 int32_t *w_parent0 = (int32_t *)w_parent0__window->data;
                 rp_window *const w_coordinate0__window = launch.windows[12] + team;
-                int64_t w_coordinate0__asked = w_coordinate0__window->asked;
-                int64_t w_coordinate0__room = w_coordinate0__window->room;
+                int64_t w_coordinate0__requested = w_coordinate0__window->requested;
+                int64_t w_coordinate0__capacity = w_coordinate0__window->capacity;
                 int64_t w_coordinate0__share = w_coordinate0__window->share;
                 uint32_t *w_coordinate0 = (uint32_t *)w_coordinate0__window->data;
                 rp_window *const w_val__window = launch.windows[13] + team;
-                int64_t w_val__asked = w_val__window->asked;
-                int64_t w_val__room = w_val__window->room;
+                int64_t w_val__requested = w_val__window->requested;
+                int64_t w_val__capacity = w_val__window->capacity;
                 int64_t w_val__share = w_val__window->share;
                 double *w_val = (double *)w_val__window->data;
                 rp_window *const lengths__window = launch.windows[14] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 rp_barrier(mask, 32);
                 const int64_t n4 = launch.params[0];
@@ -443,18 +443,18 @@ fn spgemm_by_hash() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
-                        RP_ASK(32);
+                        RP_POLL(32);
                         entries = 0;
                         slots = 0;
                         q = A_ptr1[i];
                         q_end = A_ptr1[i + 1];
                         while (q < q_end) {
-                            RP_ASK(32);
+                            RP_POLL(32);
                             i_2 = A_idx1[q];
                             q_2 = B_ptr1[i_2];
                             q_end_2 = B_ptr1[i_2 + 1];
                             while (q_2 < q_end_2) {
-                                RP_ASK(32);
+                                RP_POLL(32);
                                 i_3 = B_idx1[q_2];
                                 if (slots < rp_mul_i64(entries + 1, 2)) {
                                     slots = rp_max_i64(rp_mul_i64(slots, 2), 16);
@@ -464,7 +464,7 @@ fn spgemm_by_hash() {
                                         w_table0[p_2] = 0;
                                     }
                                     for (int64_t e = 0; e < entries; e++) {
-                                        RP_ASK(32);
+                                        RP_POLL(32);
                                         slot = rp_shr_i64(rp_mul_i64(rp_add_i64(rp_mul_i64(w_parent0[e], -INT64_C(4417276706812531889)), w_coordinate0[e]), -INT64_C(7046029254386353131)), 32) & (slots + (-1));
                                         while (true) {
                                             rp_barrier(mask, 32);
@@ -521,7 +521,7 @@ fn spgemm_by_hash() {
                         RP_GROW_OR_MOVE(w_pos0, entries, 32);
                         RP_GROW_OR_MOVE(w_idx0, entries, 32);
                         for (int64_t e_2 = 0; e_2 < entries; e_2++) {
-                            RP_ASK(32);
+                            RP_POLL(32);
                             if (lane == 0) w_pos0[e_2] = e_2;
                             rp_barrier(mask, 32);
                             if (lane == 0) w_ptr0[(int64_t)w_parent0[e_2] + 1] = (int64_t)w_ptr0[(int64_t)w_parent0[e_2] + 1] + 1;
@@ -538,7 +538,7 @@ fn spgemm_by_hash() {
                         q_3 = w_ptr0[0];
                         q_end_3 = w_ptr0[1];
                         while (q_3 < q_end_3) {
-                            RP_ASK(32);
+                            RP_POLL(32);
                             rp_barrier(mask, 32);
                             i_4 = w_idx0[q_3];
                             entry_2 = w_pos0[q_3];
@@ -559,17 +559,17 @@ fn spgemm_by_hash() {
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
                 if (team >= launch.team_count) return;
                 uint64_t *next = rp_shared + threadIdx.x / 32 * (launch.share / 8);
-                rp_begin(launch.windows[7][team], (int32_t)0, next, lane, 32);
-                rp_begin(launch.windows[8][team], (uint32_t)0, next, lane, 32);
-                rp_begin(launch.windows[9][team], (int32_t)0, next, lane, 32);
-                rp_begin(launch.windows[10][team], (int32_t)0, next, lane, 32);
-                rp_begin(launch.windows[11][team], (int32_t)0, next, lane, 32);
-                rp_begin(launch.windows[12][team], (uint32_t)0, next, lane, 32);
-                rp_begin(launch.windows[13][team], (double)0.0, next, lane, 32);
+                rp_begin_window(launch.windows[7][team], (int32_t)0, next, lane, 32);
+                rp_begin_window(launch.windows[8][team], (uint32_t)0, next, lane, 32);
+                rp_begin_window(launch.windows[9][team], (int32_t)0, next, lane, 32);
+                rp_begin_window(launch.windows[10][team], (int32_t)0, next, lane, 32);
+                rp_begin_window(launch.windows[11][team], (int32_t)0, next, lane, 32);
+                rp_begin_window(launch.windows[12][team], (uint32_t)0, next, lane, 32);
+                rp_begin_window(launch.windows[13][team], (double)0.0, next, lane, 32);
                 rp_barrier(mask, 32);
                 int32_t status = RP_DONE;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-                    if (status != RP_NO_ROOM) status = rp_cancelled(launch, lane, mask, 32) ? RP_CANCELLED
+                    if (status != RP_OUT_OF_CAPACITY) status = rp_cancelled(launch, lane, mask, 32) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
                     rp_barrier(mask, 32);
                     if (lane == 0) launch.status[chunk] = status;
@@ -615,8 +615,8 @@ fn spmv() {
                 const double *__restrict__ const x_val = (const double *)launch.windows[3][0].data;
                 double *const y_val = (double *)launch.windows[4][chunk].data;
                 rp_window *const lengths__window = launch.windows[5] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n4 = launch.params[0];
                 int64_t chunk_lo = launch.chunks[2 * chunk];
@@ -632,7 +632,7 @@ fn spmv() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2 + (int64_t)lane; i < chunk_3; i += 32) {
-                        RP_ASK_ALONE();
+                        RP_POLL_ALONE();
                         acc = 0.0;
                         q = rp_max_i64(A_ptr1[i], first);
                         q_end = rp_min_i64(A_ptr1[i + 1], last);
@@ -704,31 +704,31 @@ fn spgemm() {
                 const int32_t *__restrict__ const B_ptr1 = (const int32_t *)launch.windows[3][0].data;
                 const uint32_t *__restrict__ const B_idx1 = (const uint32_t *)launch.windows[4][0].data;
                 rp_window *const C_ptr1__window = launch.windows[6] + chunk;
-                int64_t C_ptr1__asked = C_ptr1__window->asked;
+                int64_t C_ptr1__requested = C_ptr1__window->requested;
                 rp_window *const C_idx1__window = launch.windows[7] + chunk;
-                int64_t C_idx1__asked = C_idx1__window->asked;
+                int64_t C_idx1__requested = C_idx1__window->requested;
                 rp_window *const C_val__window = launch.windows[8] + chunk;
-                int64_t C_val__asked = C_val__window->asked;
+                int64_t C_val__requested = C_val__window->requested;
                 rp_window *const w_ptr0__window = launch.windows[9] + team;
-                int64_t w_ptr0__asked = w_ptr0__window->asked;
-                int64_t w_ptr0__room = w_ptr0__window->room;
+                int64_t w_ptr0__requested = w_ptr0__window->requested;
+                int64_t w_ptr0__capacity = w_ptr0__window->capacity;
                 int64_t w_ptr0__share = w_ptr0__window->share;
                 int32_t *w_ptr0 = (int32_t *)w_ptr0__window->data;
                 rp_window *const w_idx0__window = launch.windows[10] + team;
-                int64_t w_idx0__asked = w_idx0__window->asked;
-                int64_t w_idx0__room = w_idx0__window->room;
+                int64_t w_idx0__requested = w_idx0__window->requested;
+                int64_t w_idx0__capacity = w_idx0__window->capacity;
                 int64_t w_idx0__share = w_idx0__window->share;
                 uint32_t *w_idx0 = (uint32_t *)w_idx0__window->data;
                 rp_window *const w_map0__window = launch.windows[11] + team;
-                int64_t w_map0__asked = w_map0__window->asked;
-                int64_t w_map0__room = w_map0__window->room;
+                int64_t w_map0__requested = w_map0__window->requested;
+                int64_t w_map0__capacity = w_map0__window->capacity;
                 int64_t w_map0__share = w_map0__window->share;
                 uint8_t *w_map0 = (uint8_t *)w_map0__window->data;
                 rp_window *const w_val__window = launch.windows[12] + chunk;
-                int64_t w_val__asked = w_val__window->asked;
+                int64_t w_val__requested = w_val__window->requested;
                 rp_window *const lengths__window = launch.windows[13] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n4 = launch.params[0];
                 const int64_t n3 = launch.params[2];
@@ -745,9 +745,9 @@ fn spgemm() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
-                        RP_ASK(1);
+                        RP_POLL(1);
                         for (int64_t k = 0; k < touched; k++) {
-                            RP_ASK(1);
+                            RP_POLL(1);
                             p = w_idx0[k];
                             w_map0[p] = 0;
                         }
@@ -757,12 +757,12 @@ fn spgemm() {
                         q = A_ptr1[i];
                         q_end = A_ptr1[i + 1];
                         while (q < q_end) {
-                            RP_ASK(1);
+                            RP_POLL(1);
                             i_2 = A_idx1[q];
                             q_2 = B_ptr1[i_2];
                             q_end_2 = B_ptr1[i_2 + 1];
                             while (q_2 < q_end_2) {
-                                RP_ASK(1);
+                                RP_POLL(1);
                                 i_3 = B_idx1[q_2];
                                 if (!(w_map0[i_3] != 0)) {
                                     RP_GROW_OR_MOVE(w_idx0, touched + 1, 1);
@@ -783,7 +783,7 @@ fn spgemm() {
                         q_3 = w_ptr0[0];
                         q_end_3 = w_ptr0[1];
                         while (q_3 < q_end_3) {
-                            RP_ASK(1);
+                            RP_POLL(1);
                             RP_MEASURE(C_val, len + 1);
                             RP_MEASURE(C_idx1, len + 1);
                             len = len + 1;
@@ -799,7 +799,7 @@ fn spgemm() {
                 lengths[1] = len;
                 lengths[2] = len;
                 for (int64_t k_2 = 0; k_2 < touched; k_2++) {
-                    RP_ASK(1);
+                    RP_POLL(1);
                     p_3 = w_idx0[k_2];
                     w_map0[p_3] = 0;
                 }
@@ -814,13 +814,13 @@ fn spgemm() {
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
                 if (team >= launch.team_count) return;
                 uint64_t *next = rp_shared + threadIdx.x / 1 * (launch.share / 8);
-                rp_begin(launch.windows[9][team], (int32_t)0, next, lane, 1);
-                rp_begin(launch.windows[10][team], (uint32_t)0, next, lane, 1);
-                rp_begin(launch.windows[11][team], (uint8_t)0, next, lane, 1);
+                rp_begin_window(launch.windows[9][team], (int32_t)0, next, lane, 1);
+                rp_begin_window(launch.windows[10][team], (uint32_t)0, next, lane, 1);
+                rp_begin_window(launch.windows[11][team], (uint8_t)0, next, lane, 1);
                 rp_barrier(mask, 1);
                 int32_t status = RP_DONE;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-                    if (status != RP_NO_ROOM) status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
+                    if (status != RP_OUT_OF_CAPACITY) status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
                     rp_barrier(mask, 1);
                     if (lane == 0) launch.status[chunk] = status;
@@ -852,36 +852,36 @@ fn spgemm() {
                 const double *__restrict__ const B_val = (const double *)launch.windows[5][0].data;
                 int32_t *const C_ptr1 = (int32_t *)launch.windows[6][chunk].data;
                 rp_window *const C_idx1__window = launch.windows[7] + chunk;
-                int64_t C_idx1__asked = C_idx1__window->asked;
-                int64_t C_idx1__room = C_idx1__window->room;
+                int64_t C_idx1__requested = C_idx1__window->requested;
+                int64_t C_idx1__capacity = C_idx1__window->capacity;
                 uint32_t *C_idx1 = (uint32_t *)C_idx1__window->data;
                 rp_window *const C_val__window = launch.windows[8] + chunk;
-                int64_t C_val__asked = C_val__window->asked;
-                int64_t C_val__room = C_val__window->room;
+                int64_t C_val__requested = C_val__window->requested;
+                int64_t C_val__capacity = C_val__window->capacity;
                 double *C_val = (double *)C_val__window->data;
                 rp_window *const w_ptr0__window = launch.windows[9] + team;
-                int64_t w_ptr0__asked = w_ptr0__window->asked;
-                int64_t w_ptr0__room = w_ptr0__window->room;
+                int64_t w_ptr0__requested = w_ptr0__window->requested;
+                int64_t w_ptr0__capacity = w_ptr0__window->capacity;
                 int64_t w_ptr0__share = w_ptr0__window->share;
                 int32_t *w_ptr0 = (int32_t *)w_ptr0__window->data;
                 rp_window *const w_idx0__window = launch.windows[10] + team;
-                int64_t w_idx0__asked = w_idx0__window->asked;
-                int64_t w_idx0__room = w_idx0__window->room;
+                int64_t w_idx0__requested = w_idx0__window->requested;
+                int64_t w_idx0__capacity = w_idx0__window->capacity;
                 int64_t w_idx0__share = w_idx0__window->share;
                 uint32_t *w_idx0 = (uint32_t *)w_idx0__window->data;
                 rp_window *const w_map0__window = launch.windows[11] + team;
-                int64_t w_map0__asked = w_map0__window->asked;
-                int64_t w_map0__room = w_map0__window->room;
+                int64_t w_map0__requested = w_map0__window->requested;
+                int64_t w_map0__capacity = w_map0__window->capacity;
                 int64_t w_map0__share = w_map0__window->share;
                 uint8_t *w_map0 = (uint8_t *)w_map0__window->data;
                 rp_window *const w_val__window = launch.windows[12] + team;
-                int64_t w_val__asked = w_val__window->asked;
-                int64_t w_val__room = w_val__window->room;
+                int64_t w_val__requested = w_val__window->requested;
+                int64_t w_val__capacity = w_val__window->capacity;
                 int64_t w_val__share = w_val__window->share;
                 double *w_val = (double *)w_val__window->data;
                 rp_window *const lengths__window = launch.windows[13] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n4 = launch.params[0];
                 const int64_t n3 = launch.params[2];
@@ -898,9 +898,9 @@ fn spgemm() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
-                        RP_ASK(1);
+                        RP_POLL(1);
                         for (int64_t k = 0; k < touched; k++) {
-                            RP_ASK(1);
+                            RP_POLL(1);
                             p = w_idx0[k];
                             w_map0[p] = 0;
                             w_val[p] = 0.0;
@@ -911,12 +911,12 @@ fn spgemm() {
                         q = A_ptr1[i];
                         q_end = A_ptr1[i + 1];
                         while (q < q_end) {
-                            RP_ASK(1);
+                            RP_POLL(1);
                             i_2 = A_idx1[q];
                             q_2 = B_ptr1[i_2];
                             q_end_2 = B_ptr1[i_2 + 1];
                             while (q_2 < q_end_2) {
-                                RP_ASK(1);
+                                RP_POLL(1);
                                 i_3 = B_idx1[q_2];
                                 w_val[i_3] = w_val[i_3] + A_val[q] * B_val[q_2];
                                 if (!(w_map0[i_3] != 0)) {
@@ -938,7 +938,7 @@ fn spgemm() {
                         q_3 = w_ptr0[0];
                         q_end_3 = w_ptr0[1];
                         while (q_3 < q_end_3) {
-                            RP_ASK(1);
+                            RP_POLL(1);
                             i_4 = w_idx0[q_3];
                             RP_GROW(C_val, len + 1);
                             C_val[len] = w_val[i_4];
@@ -957,7 +957,7 @@ fn spgemm() {
                 }
                 end = C_ptr1[written];
                 for (int64_t p_2 = written; p_2 < written_2; p_2++) {
-                    RP_ASK(1);
+                    RP_POLL(1);
                     end = rp_max_i64(end, C_ptr1[p_2 + 1]);
                     C_ptr1[p_2 + 1] = end;
                 }
@@ -965,7 +965,7 @@ fn spgemm() {
                 lengths[1] = len;
                 lengths[2] = len;
                 for (int64_t k_2 = 0; k_2 < touched; k_2++) {
-                    RP_ASK(1);
+                    RP_POLL(1);
                     p_3 = w_idx0[k_2];
                     w_map0[p_3] = 0;
                     w_val[p_3] = 0.0;
@@ -981,14 +981,14 @@ fn spgemm() {
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
                 if (team >= launch.team_count) return;
                 uint64_t *next = rp_shared + threadIdx.x / 1 * (launch.share / 8);
-                rp_begin(launch.windows[9][team], (int32_t)0, next, lane, 1);
-                rp_begin(launch.windows[10][team], (uint32_t)0, next, lane, 1);
-                rp_begin(launch.windows[11][team], (uint8_t)0, next, lane, 1);
-                rp_begin(launch.windows[12][team], (double)0.0, next, lane, 1);
+                rp_begin_window(launch.windows[9][team], (int32_t)0, next, lane, 1);
+                rp_begin_window(launch.windows[10][team], (uint32_t)0, next, lane, 1);
+                rp_begin_window(launch.windows[11][team], (uint8_t)0, next, lane, 1);
+                rp_begin_window(launch.windows[12][team], (double)0.0, next, lane, 1);
                 rp_barrier(mask, 1);
                 int32_t status = RP_DONE;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-                    if (status != RP_NO_ROOM) status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
+                    if (status != RP_OUT_OF_CAPACITY) status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
                         : redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
                     rp_barrier(mask, 1);
                     if (lane == 0) launch.status[chunk] = status;
@@ -1024,7 +1024,7 @@ fn mttkrp() {
                 return (int64_t)((uint64_t)a * (uint64_t)b);
             }
 
-            // The sign is left of shifts by the width or more.
+            // Shifts by the width or more give 0 or -1, by the sign.
             static inline int64_t rp_shr_i64(int64_t a, int64_t b) {
                 return (uint64_t)b < 64 ? a >> b : a < 0 ? -1 : 0;
             }
@@ -1054,8 +1054,8 @@ fn mttkrp() {
                 const double *__restrict__ const D_val = (const double *)launch.windows[8][0].data;
                 double *const A_val = (double *)launch.windows[9][chunk].data;
                 rp_window *const lengths__window = launch.windows[10] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n4 = launch.params[0];
                 const int64_t n8 = launch.params[3];
@@ -1097,7 +1097,7 @@ fn mttkrp() {
                         }
                     }
                     while (q < q_end) {
-                        RP_ASK(32);
+                        RP_POLL(32);
                         i = B_idx0[q];
                         if (chunk_3 < i + 1) {
                             break;
@@ -1105,12 +1105,12 @@ fn mttkrp() {
                         q_2 = rp_max_i64(B_ptr1[q], first);
                         q_end_2 = rp_min_i64(B_ptr1[q + 1], last);
                         while (q_2 < q_end_2) {
-                            RP_ASK(32);
+                            RP_POLL(32);
                             i_2 = B_idx1[q_2];
                             q_3 = B_ptr2[q_2];
                             q_end_3 = B_ptr2[rp_add_i64(q_2, 1)];
                             while (q_3 < q_end_3) {
-                                RP_ASK(32);
+                                RP_POLL(32);
                                 i_3 = B_idx2[q_3];
                                 row = rp_mul_i64(i_2, n8);
                                 row_2 = rp_mul_i64(i_3, n8);
@@ -1184,12 +1184,12 @@ fn triangles() {
                 const uint32_t *__restrict__ const E_idx1 = (const uint32_t *)launch.windows[1][0].data;
                 const int64_t *__restrict__ const E_val = (const int64_t *)launch.windows[2][0].data;
                 rp_window *const n_val__window = launch.windows[3] + chunk;
-                int64_t n_val__asked = n_val__window->asked;
-                int64_t n_val__room = n_val__window->room;
+                int64_t n_val__requested = n_val__window->requested;
+                int64_t n_val__capacity = n_val__window->capacity;
                 int64_t *n_val = (int64_t *)n_val__window->data;
                 rp_window *const lengths__window = launch.windows[4] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n6 = launch.params[0];
                 int64_t chunk_lo = launch.chunks[2 * chunk];
@@ -1203,18 +1203,18 @@ fn triangles() {
                 chunk_3 = rp_min_i64(n6, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
-                        RP_ASK(1);
+                        RP_POLL(1);
                         q = E_ptr1[i];
                         q_end = E_ptr1[i + 1];
                         while (q < q_end) {
-                            RP_ASK(1);
+                            RP_POLL(1);
                             i_2 = E_idx1[q];
                             q_2 = E_ptr1[i_2];
                             q_end_2 = E_ptr1[i_2 + 1];
                             q_3 = E_ptr1[i];
                             q_end_3 = E_ptr1[i + 1];
                             while (q_2 < q_end_2 && q_3 < q_end_3) {
-                                RP_ASK(1);
+                                RP_POLL(1);
                                 i_3 = E_idx1[q_2];
                                 i_4 = E_idx1[q_3];
                                 p = rp_min_i64(i_3, i_4);
@@ -1285,14 +1285,14 @@ fn sddmm() {
                                                 const uint32_t mask) {
                 const int32_t *__restrict__ const S_ptr1 = (const int32_t *)launch.windows[0][0].data;
                 rp_window *const C_ptr1__window = launch.windows[5] + chunk;
-                int64_t C_ptr1__asked = C_ptr1__window->asked;
+                int64_t C_ptr1__requested = C_ptr1__window->requested;
                 rp_window *const C_idx1__window = launch.windows[6] + chunk;
-                int64_t C_idx1__asked = C_idx1__window->asked;
+                int64_t C_idx1__requested = C_idx1__window->requested;
                 rp_window *const C_val__window = launch.windows[7] + chunk;
-                int64_t C_val__asked = C_val__window->asked;
+                int64_t C_val__requested = C_val__window->requested;
                 rp_window *const lengths__window = launch.windows[8] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n4 = launch.params[0];
                 int64_t chunk_lo = launch.chunks[2 * chunk];
@@ -1306,11 +1306,11 @@ fn sddmm() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
-                        RP_ASK(1);
+                        RP_POLL(1);
                         q = S_ptr1[i];
                         q_end = S_ptr1[i + 1];
                         while (q < q_end) {
-                            RP_ASK(1);
+                            RP_POLL(1);
                             RP_MEASURE(C_val, len + 1);
                             RP_MEASURE(C_idx1, len + 1);
                             len = len + 1;
@@ -1360,16 +1360,16 @@ fn sddmm() {
                 const double *__restrict__ const B_val = (const double *)launch.windows[4][0].data;
                 int32_t *const C_ptr1 = (int32_t *)launch.windows[5][chunk].data;
                 rp_window *const C_idx1__window = launch.windows[6] + chunk;
-                int64_t C_idx1__asked = C_idx1__window->asked;
-                int64_t C_idx1__room = C_idx1__window->room;
+                int64_t C_idx1__requested = C_idx1__window->requested;
+                int64_t C_idx1__capacity = C_idx1__window->capacity;
                 uint32_t *C_idx1 = (uint32_t *)C_idx1__window->data;
                 rp_window *const C_val__window = launch.windows[7] + chunk;
-                int64_t C_val__asked = C_val__window->asked;
-                int64_t C_val__room = C_val__window->room;
+                int64_t C_val__requested = C_val__window->requested;
+                int64_t C_val__capacity = C_val__window->capacity;
                 double *C_val = (double *)C_val__window->data;
                 rp_window *const lengths__window = launch.windows[8] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n4 = launch.params[0];
                 const int64_t n6 = launch.params[2];
@@ -1385,11 +1385,11 @@ fn sddmm() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
-                        RP_ASK(16);
+                        RP_POLL(16);
                         q = S_ptr1[i];
                         q_end = S_ptr1[i + 1];
                         while (q < q_end) {
-                            RP_ASK(16);
+                            RP_POLL(16);
                             i_2 = S_idx1[q];
                             RP_GROW(C_val, len + 1);
                             acc = 0.0;
@@ -1422,7 +1422,7 @@ fn sddmm() {
                 rp_barrier(mask, 16);
                 end = C_ptr1[written];
                 for (int64_t p = written; p < written_2; p++) {
-                    RP_ASK(16);
+                    RP_POLL(16);
                     rp_barrier(mask, 16);
                     end = rp_max_i64(end, C_ptr1[p + 1]);
                     rp_barrier(mask, 16);
@@ -1470,7 +1470,7 @@ fn union() {
                 return a < b ? a : b;
             }
 
-            // The sign is left of shifts by the width or more.
+            // Shifts by the width or more give 0 or -1, by the sign.
             static inline int64_t rp_shr_i64(int64_t a, int64_t b) {
                 return (uint64_t)b < 64 ? a >> b : a < 0 ? -1 : 0;
             }
@@ -1493,14 +1493,14 @@ fn union() {
                 const int32_t *__restrict__ const B_ptr0 = (const int32_t *)launch.windows[3][0].data;
                 const uint32_t *__restrict__ const B_idx0 = (const uint32_t *)launch.windows[4][0].data;
                 rp_window *const C_ptr0__window = launch.windows[6] + chunk;
-                int64_t C_ptr0__asked = C_ptr0__window->asked;
+                int64_t C_ptr0__requested = C_ptr0__window->requested;
                 rp_window *const C_idx0__window = launch.windows[7] + chunk;
-                int64_t C_idx0__asked = C_idx0__window->asked;
+                int64_t C_idx0__requested = C_idx0__window->requested;
                 rp_window *const C_val__window = launch.windows[8] + chunk;
-                int64_t C_val__asked = C_val__window->asked;
+                int64_t C_val__requested = C_val__window->requested;
                 rp_window *const lengths__window = launch.windows[9] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n9 = launch.params[0];
                 int64_t chunk_lo = launch.chunks[2 * chunk];
@@ -1564,7 +1564,7 @@ fn union() {
                         }
                     }
                     while (q < q_end && q_2 < q_end_2) {
-                        RP_ASK(1);
+                        RP_POLL(1);
                         i = A_idx0[q];
                         i_2 = B_idx0[q_2];
                         p = rp_min_i64(i, i_2);
@@ -1594,7 +1594,7 @@ fn union() {
                         }
                     }
                     while ((q < q_end) | (q_2 < q_end_2)) {
-                        RP_ASK(1);
+                        RP_POLL(1);
                         if (q < q_end) {
                             i = A_idx0[q];
                             stop = i;
@@ -1677,20 +1677,20 @@ fn union() {
                 const uint32_t *__restrict__ const B_idx0 = (const uint32_t *)launch.windows[4][0].data;
                 const double *__restrict__ const B_val = (const double *)launch.windows[5][0].data;
                 rp_window *const C_ptr0__window = launch.windows[6] + chunk;
-                int64_t C_ptr0__asked = C_ptr0__window->asked;
-                int64_t C_ptr0__room = C_ptr0__window->room;
+                int64_t C_ptr0__requested = C_ptr0__window->requested;
+                int64_t C_ptr0__capacity = C_ptr0__window->capacity;
                 int32_t *C_ptr0 = (int32_t *)C_ptr0__window->data;
                 rp_window *const C_idx0__window = launch.windows[7] + chunk;
-                int64_t C_idx0__asked = C_idx0__window->asked;
-                int64_t C_idx0__room = C_idx0__window->room;
+                int64_t C_idx0__requested = C_idx0__window->requested;
+                int64_t C_idx0__capacity = C_idx0__window->capacity;
                 uint32_t *C_idx0 = (uint32_t *)C_idx0__window->data;
                 rp_window *const C_val__window = launch.windows[8] + chunk;
-                int64_t C_val__asked = C_val__window->asked;
-                int64_t C_val__room = C_val__window->room;
+                int64_t C_val__requested = C_val__window->requested;
+                int64_t C_val__capacity = C_val__window->capacity;
                 double *C_val = (double *)C_val__window->data;
                 rp_window *const lengths__window = launch.windows[9] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n9 = launch.params[0];
                 int64_t chunk_lo = launch.chunks[2 * chunk];
@@ -1754,7 +1754,7 @@ fn union() {
                         }
                     }
                     while (q < q_end && q_2 < q_end_2) {
-                        RP_ASK(1);
+                        RP_POLL(1);
                         i = A_idx0[q];
                         i_2 = B_idx0[q_2];
                         p = rp_min_i64(i, i_2);
@@ -1790,7 +1790,7 @@ fn union() {
                         }
                     }
                     while ((q < q_end) | (q_2 < q_end_2)) {
-                        RP_ASK(1);
+                        RP_POLL(1);
                         if (q < q_end) {
                             i = A_idx0[q];
                             stop = i;
@@ -1896,8 +1896,8 @@ fn dense_products() {
                 const double *__restrict__ const x_val = (const double *)launch.windows[1][0].data;
                 double *const y_val = (double *)launch.windows[2][0].data;
                 rp_window *const lengths__window = launch.windows[3] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n4 = launch.params[0];
                 const int64_t n5 = launch.params[1];
@@ -1911,7 +1911,7 @@ fn dense_products() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
-                        RP_ASK(16);
+                        RP_POLL(16);
                         acc = 0.0;
                         row = rp_mul_i64(i, n5);
                         {
@@ -1980,8 +1980,8 @@ fn counts_of_columns() {
                 const int64_t *__restrict__ const A_val = (const int64_t *)launch.windows[2][0].data;
                 int64_t *const s_val = (int64_t *)launch.windows[3][0].data;
                 rp_window *const lengths__window = launch.windows[4] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n4 = launch.params[0];
                 const int64_t n5 = launch.params[1];
@@ -1997,7 +1997,7 @@ fn counts_of_columns() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2 + (int64_t)lane; i < chunk_3; i += 32) {
-                        RP_ASK_ALONE();
+                        RP_POLL_ALONE();
                         q = rp_max_i64(A_ptr1[i], first);
                         q_end = rp_min_i64(A_ptr1[i + 1], last);
                         while (q < q_end) {
@@ -2060,8 +2060,8 @@ fn spmv_in_lanes() {
                 const double *__restrict__ const x_val = (const double *)launch.windows[3][0].data;
                 double *const y_val = (double *)launch.windows[4][chunk].data;
                 rp_window *const lengths__window = launch.windows[5] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n4 = launch.params[0];
                 int64_t chunk_lo = launch.chunks[2 * chunk];
@@ -2076,7 +2076,7 @@ fn spmv_in_lanes() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
-                        RP_ASK(4);
+                        RP_POLL(4);
                         acc = 0.0;
                         q = rp_max_i64(A_ptr1[i], first);
                         q_end = rp_min_i64(A_ptr1[i + 1], last);
@@ -2127,7 +2127,7 @@ fn galloping_intersection() {
                 return a < b ? a : b;
             }
 
-            // The sign is left of shifts by the width or more.
+            // Shifts by the width or more give 0 or -1, by the sign.
             static inline int64_t rp_shr_i64(int64_t a, int64_t b) {
                 return (uint64_t)b < 64 ? a >> b : a < 0 ? -1 : 0;
             }
@@ -2150,12 +2150,12 @@ fn galloping_intersection() {
                 const uint32_t *__restrict__ const B_idx0 = (const uint32_t *)launch.windows[4][0].data;
                 const double *__restrict__ const B_val = (const double *)launch.windows[5][0].data;
                 rp_window *const s_val__window = launch.windows[6] + chunk;
-                int64_t s_val__asked = s_val__window->asked;
-                int64_t s_val__room = s_val__window->room;
+                int64_t s_val__requested = s_val__window->requested;
+                int64_t s_val__capacity = s_val__window->capacity;
                 double *s_val = (double *)s_val__window->data;
                 rp_window *const lengths__window = launch.windows[7] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n9 = launch.params[0];
                 int64_t chunk_lo = launch.chunks[2 * chunk];
@@ -2219,7 +2219,7 @@ fn galloping_intersection() {
                         }
                     }
                     while (q < q_end && q_2 < q_end_2) {
-                        RP_ASK(1);
+                        RP_POLL(1);
                         i = A_idx0[q];
                         i_2 = B_idx0[q_2];
                         p = rp_max_i64(i, i_2);
@@ -2326,7 +2326,7 @@ fn sum_of_runs() {
                 return a < b ? a : b;
             }
 
-            // The sign is left of shifts by the width or more.
+            // Shifts by the width or more give 0 or -1, by the sign.
             static inline int64_t rp_shr_i64(int64_t a, int64_t b) {
                 return (uint64_t)b < 64 ? a >> b : a < 0 ? -1 : 0;
             }
@@ -2343,12 +2343,12 @@ fn sum_of_runs() {
                 const uint32_t *__restrict__ const A_idx0 = (const uint32_t *)launch.windows[1][0].data;
                 const double *__restrict__ const A_val = (const double *)launch.windows[2][0].data;
                 rp_window *const s_val__window = launch.windows[3] + chunk;
-                int64_t s_val__asked = s_val__window->asked;
-                int64_t s_val__room = s_val__window->room;
+                int64_t s_val__requested = s_val__window->requested;
+                int64_t s_val__capacity = s_val__window->capacity;
                 double *s_val = (double *)s_val__window->data;
                 rp_window *const lengths__window = launch.windows[4] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n9 = launch.params[0];
                 int64_t chunk_lo = launch.chunks[2 * chunk];
@@ -2388,7 +2388,7 @@ fn sum_of_runs() {
                     }
                     cur = chunk_2;
                     while (q < q_end) {
-                        RP_ASK(1);
+                        RP_POLL(1);
                         i = A_idx0[q];
                         if (chunk_3 < i + 1) {
                             break;
@@ -2449,7 +2449,7 @@ fn xor_with_fill_true() {
                 return a < b ? a : b;
             }
 
-            // The sign is left of shifts by the width or more.
+            // Shifts by the width or more give 0 or -1, by the sign.
             static inline int64_t rp_shr_i64(int64_t a, int64_t b) {
                 return (uint64_t)b < 64 ? a >> b : a < 0 ? -1 : 0;
             }
@@ -2472,14 +2472,14 @@ fn xor_with_fill_true() {
                 const int32_t *__restrict__ const B_ptr0 = (const int32_t *)launch.windows[3][0].data;
                 const uint32_t *__restrict__ const B_idx0 = (const uint32_t *)launch.windows[4][0].data;
                 rp_window *const C_ptr0__window = launch.windows[6] + chunk;
-                int64_t C_ptr0__asked = C_ptr0__window->asked;
+                int64_t C_ptr0__requested = C_ptr0__window->requested;
                 rp_window *const C_idx0__window = launch.windows[7] + chunk;
-                int64_t C_idx0__asked = C_idx0__window->asked;
+                int64_t C_idx0__requested = C_idx0__window->requested;
                 rp_window *const C_val__window = launch.windows[8] + chunk;
-                int64_t C_val__asked = C_val__window->asked;
+                int64_t C_val__requested = C_val__window->requested;
                 rp_window *const lengths__window = launch.windows[9] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n9 = launch.params[0];
                 int64_t chunk_lo = launch.chunks[2 * chunk];
@@ -2543,7 +2543,7 @@ fn xor_with_fill_true() {
                         }
                     }
                     while (q < q_end && q_2 < q_end_2) {
-                        RP_ASK(1);
+                        RP_POLL(1);
                         i = A_idx0[q];
                         i_2 = B_idx0[q_2];
                         p = rp_min_i64(i, i_2);
@@ -2573,7 +2573,7 @@ fn xor_with_fill_true() {
                         }
                     }
                     while ((q < q_end) | (q_2 < q_end_2)) {
-                        RP_ASK(1);
+                        RP_POLL(1);
                         if (q < q_end) {
                             i = A_idx0[q];
                             stop = i;
@@ -2656,20 +2656,20 @@ fn xor_with_fill_true() {
                 const uint32_t *__restrict__ const B_idx0 = (const uint32_t *)launch.windows[4][0].data;
                 const uint8_t *__restrict__ const B_val = (const uint8_t *)launch.windows[5][0].data;
                 rp_window *const C_ptr0__window = launch.windows[6] + chunk;
-                int64_t C_ptr0__asked = C_ptr0__window->asked;
-                int64_t C_ptr0__room = C_ptr0__window->room;
+                int64_t C_ptr0__requested = C_ptr0__window->requested;
+                int64_t C_ptr0__capacity = C_ptr0__window->capacity;
                 int32_t *C_ptr0 = (int32_t *)C_ptr0__window->data;
                 rp_window *const C_idx0__window = launch.windows[7] + chunk;
-                int64_t C_idx0__asked = C_idx0__window->asked;
-                int64_t C_idx0__room = C_idx0__window->room;
+                int64_t C_idx0__requested = C_idx0__window->requested;
+                int64_t C_idx0__capacity = C_idx0__window->capacity;
                 uint32_t *C_idx0 = (uint32_t *)C_idx0__window->data;
                 rp_window *const C_val__window = launch.windows[8] + chunk;
-                int64_t C_val__asked = C_val__window->asked;
-                int64_t C_val__room = C_val__window->room;
+                int64_t C_val__requested = C_val__window->requested;
+                int64_t C_val__capacity = C_val__window->capacity;
                 uint8_t *C_val = (uint8_t *)C_val__window->data;
                 rp_window *const lengths__window = launch.windows[9] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n9 = launch.params[0];
                 int64_t chunk_lo = launch.chunks[2 * chunk];
@@ -2733,7 +2733,7 @@ fn xor_with_fill_true() {
                         }
                     }
                     while (q < q_end && q_2 < q_end_2) {
-                        RP_ASK(1);
+                        RP_POLL(1);
                         i = A_idx0[q];
                         i_2 = B_idx0[q_2];
                         p = rp_min_i64(i, i_2);
@@ -2769,7 +2769,7 @@ fn xor_with_fill_true() {
                         }
                     }
                     while ((q < q_end) | (q_2 < q_end_2)) {
-                        RP_ASK(1);
+                        RP_POLL(1);
                         if (q < q_end) {
                             i = A_idx0[q];
                             stop = i;
@@ -2871,8 +2871,8 @@ fn histogram_of_bytes() {
                 int64_t *const y_val = (int64_t *)launch.windows[1][0].data;
                 int64_t *const z_val = (int64_t *)launch.windows[2][0].data;
                 rp_window *const lengths__window = launch.windows[3] + chunk;
-                int64_t lengths__asked = lengths__window->asked;
-                int64_t lengths__room = lengths__window->room;
+                int64_t lengths__requested = lengths__window->requested;
+                int64_t lengths__capacity = lengths__window->capacity;
                 int64_t *lengths = (int64_t *)lengths__window->data;
                 const int64_t n5 = launch.params[0];
                 const int64_t n256 = launch.params[1];
@@ -2887,7 +2887,7 @@ fn histogram_of_bytes() {
                 chunk_3 = rp_min_i64(n5, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2 + (int64_t)lane; i < chunk_3; i += 32) {
-                        RP_ASK_ALONE();
+                        RP_POLL_ALONE();
                         v = (int64_t)P_val[i];
                         atomicAdd((unsigned long long *)&y_val[v], (unsigned long long)(1));
                         if (v < 9) {

@@ -8,7 +8,7 @@ mod nvrtc;
 mod resident;
 mod shares;
 
-use crate::grid::{Grid, Lanes, Lists, Plan};
+use crate::grid::{Grid, GridPlan, ListLengths, TeamSize};
 use crate::lower::{Options, lower};
 use crate::testing::normal_form;
 use redpoll_logic::FloatMode;
@@ -16,11 +16,11 @@ use redpoll_logic::FloatMode;
 /// Returns the grids of a program.
 fn grids(text: &str) -> Vec<Grid> {
     let program = normal_form(text);
-    let plan = Plan::of(
+    let plan = GridPlan::of(
         &program,
         &lower(&program, &[], Options::default()),
-        Lanes::AsUseful,
-        Some((&Lists::default(), FloatMode::default())),
+        TeamSize::Automatic,
+        Some((&ListLengths::default(), FloatMode::default())),
     );
     plan.count.into_iter().chain([plan.run]).collect()
 }

@@ -8,7 +8,7 @@ use super::{PROGRAMS, grids};
 use crate::assembly::{BufferRole, Function};
 use crate::emit::cuda::{OPTIONS, emit};
 use crate::emit::tests::random::random_functions;
-use crate::grid::{Grid, Lanes, Place, Walks, map_to};
+use crate::grid::{Grid, MemorySpace, TeamSize, Walks, map_to};
 use crate::testing::{normal_form, skewed};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -101,7 +101,7 @@ fn check(grids: &[Grid]) {
 /// Compiles a text, if there is a compiler.
 fn check_text(text: &str) {
     let Some(nvrtc) = Nvrtc::load() else {
-        eprintln!("skipped: there is no NVRTC here; REDPOLL_NVRTC may name the folder of its library");
+        eprintln!("skipped: NVRTC was not found; set REDPOLL_NVRTC to the folder of its library");
         return;
     };
     for architecture in ARCHITECTURES {
@@ -121,26 +121,26 @@ fn the_kernel_that_stitches_compiles() {
 fn grids_of_programs_compile() {
     check(&PROGRAMS.iter().flat_map(|text| grids(text)).collect::<Vec<_>>());
     let skewed = skewed::PROGRAMS.iter().chain(skewed::INTERSECTIONS);
-    let plans = skewed.map(|text| skewed::draft(text).0.grids(Lanes::AsUseful));
+    let plans = skewed.map(|text| skewed::draft(text).0.grids(TeamSize::Automatic));
     check(&plans.flat_map(|plan| plan.count.into_iter().chain([plan.run])).collect::<Vec<_>>());
 }
 
 /// Teams that are blocks compile.
 #[test]
 fn grids_of_blocks_compile() {
-    let long = LONG.iter().map(|(text, _)| draft(normal_form(text)).0.grids(Lanes::AsUseful).run);
+    let long = LONG.iter().map(|(text, _)| draft(normal_form(text)).0.grids(TeamSize::Automatic).run);
     let wide = skewed::PROGRAMS.iter().chain(skewed::INTERSECTIONS);
-    let wide = wide.map(|text| skewed::draft(text).0.grids(Lanes::Exactly(64)).run);
+    let wide = wide.map(|text| skewed::draft(text).0.grids(TeamSize::Exact(64)).run);
     check(&long.chain(wide).collect::<Vec<_>>());
 }
 
 /// Every operator on every type and every statement compile.
 #[test]
 fn grids_of_random_functions_compile() {
-    let place = |role: BufferRole| if role == BufferRole::Input { Place::Input } else { Place::Chunk };
+    let space = |role: BufferRole| if role == BufferRole::Input { MemorySpace::Input } else { MemorySpace::Chunk };
     let of = |function: Function, lanes: u32| {
-        let places = function.buffers.iter().map(|b| place(b.role)).collect();
-        map_to(&function, places, lanes, &Walks::none())
+        let spaces = function.buffers.iter().map(|b| space(b.role)).collect();
+        map_to(&function, spaces, lanes, &Walks::none())
     };
     let functions = random_functions(12).into_iter().zip([1, 4, 32, 64, 256].into_iter().cycle());
     let grids: Vec<Grid> = functions.map(|(function, lanes)| of(function, lanes)).collect();

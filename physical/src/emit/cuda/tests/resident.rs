@@ -1,10 +1,10 @@
 //! Results on a device: later kernels read them there, users fetch them once, and they stay within
 //! a limit.
 
-use super::emulated::{CUTTING, Emulation, How, tensor};
+use super::emulated::{CUTTING, Emulation, EmulationOptions, tensor};
 use crate::Error;
 use crate::assembly::Status;
-use crate::grid::Lanes;
+use crate::grid::TeamSize;
 use crate::kernel::{Draft, Engine, Kernel};
 use crate::notation::Role;
 use crate::run::Limits;
@@ -40,7 +40,7 @@ fn scalars(tensor: &Tensor) -> Vec<Scalar> {
 
 /// Intermediates stay on the device, and results are downloaded once, at the first access.
 #[test]
-fn intermediates_do_not_travel() {
+fn intermediates_stay_on_the_device() {
     let [(product, inputs), (scaled, others)] = [PRODUCT, SCALED].map(draft);
     let Emulation { host, kernels, .. } = Emulation::of([&product, &scaled].into_iter(), usize::MAX);
     let limits = Limits::default().on(&CUTTING);
@@ -51,12 +51,12 @@ fn intermediates_do_not_travel() {
 
     let c = output(&kernels[0], &[a, b], &limits).unwrap();
     assert!(!c.is_here());
-    host.moved();
+    host.transfers();
     // The same tensor, uploaded from the host, with the tables of the same launches.
     output(&kernels[1], &[&c_here, x], &limits).unwrap();
-    let from_here = host.moved();
+    let from_here = host.transfers();
     let d = output(&kernels[1], &[&c, x], &limits).unwrap();
-    let there = host.moved();
+    let there = host.transfers();
     // Loops are cut by the ends of rows, which are therefore fetched.
     let ends: Vec<bool> = c.arrays().map(|array| array.away().unwrap().is_here()).collect();
     assert_eq!(ends, [true, false, false]);
@@ -67,14 +67,14 @@ fn intermediates_do_not_travel() {
     assert!(!d.is_here());
     let bytes = |tensor: &Tensor| tensor.arrays().map(Array::bytes).sum::<usize>();
     d.clone().fetch().unwrap();
-    assert_eq!(host.moved(), (0, bytes(&d)));
+    assert_eq!(host.transfers(), (0, bytes(&d)));
     assert_eq!(scalars(&d), scalars(&expected));
     d.fetch().unwrap();
-    assert_eq!(host.moved(), (0, 0), "it is here already");
+    assert_eq!(host.transfers(), (0, 0), "the array is on the host already");
 
     let on_host = output(&Kernel::of(&scaled, Engine::Instant).unwrap(), &[&c, x], &limits).unwrap();
-    assert_eq!(scalars(&on_host), scalars(&expected), "the CPU reads what a device has left");
-    assert_eq!(host.moved(), (0, bytes(&c) - ptr));
+    assert_eq!(scalars(&on_host), scalars(&expected), "the CPU reads results on a device");
+    assert_eq!(host.transfers(), (0, bytes(&c) - ptr));
 }
 
 /// Sums of columns, partial for each chunk.
@@ -86,7 +86,7 @@ const CENTRED: &str = "(program (input A (type (shape 40 900) f64 0.0 csr)) (inp
 
 /// Partial results are folded on the device, in the order of the chunks, and are not downloaded.
 #[test]
-fn partial_results_are_folded_where_they_are() {
+fn partial_results_are_folded_on_the_device() {
     let [(sums, inputs), (centred, _)] = [SUMS, CENTRED].map(draft);
     let Emulation { host, kernels, .. } = Emulation::of([&sums, &centred].into_iter(), usize::MAX);
     let limits = Limits::default().on(&CUTTING);
@@ -95,14 +95,14 @@ fn partial_results_are_folded_where_they_are() {
     let here = output(&one, &[a], &limits).unwrap();
     let expected = output(&two, &[a, &here], &limits).unwrap();
     let s = output(&kernels[0], &[a], &limits).unwrap();
-    let (_, back) = host.moved();
+    let (_, back) = host.transfers();
     // There is a partial result for each of 40 chunks.
-    assert!(back < 4 * here.bytes() as usize, "tables alone come back, {back} bytes of them");
+    assert!(back < 4 * here.bytes() as usize, "only tables are downloaded, found {back} bytes");
     assert!(!s.is_here());
     output(&kernels[1], &[a, &here], &limits).unwrap();
-    let from_here = host.moved();
+    let from_here = host.transfers();
     let b = output(&kernels[1], &[a, &s], &limits).unwrap();
-    let there = host.moved();
+    let there = host.transfers();
     assert_eq!((from_here.0 - there.0, there.1), (here.bytes() as usize, from_here.1));
     assert_eq!(scalars(&b), scalars(&expected));
     assert_eq!(scalars(&s), scalars(&here));
@@ -110,32 +110,32 @@ fn partial_results_are_folded_where_they_are() {
 
 /// Rows are gathered on the device, both from partial results of sections and as a whole.
 #[test]
-fn sections_are_put_together_where_they_are() {
+fn sections_are_gathered_on_the_device() {
     let text = "(program (input A (type (shape 7 60) f64 0.0 csr)) (input X (type (shape 60 400) f64 0.0 dense))
         (output Y (type (shape 7 400) f64 0.0 dense))
         (for i (for j (for k (+= (Y i k) (* (A i j) (X j k)))))))";
     let (draft, inputs) = skewed::draft(text);
-    assert!(draft.grids(Lanes::AsUseful).sections.is_some());
+    assert!(draft.grids(TeamSize::Automatic).sections.is_some());
     let Emulation { host, kernels, .. } = Emulation::of([&draft].into_iter(), usize::MAX);
     let inputs: Vec<&Tensor> = inputs.iter().collect();
     let here = output(&Kernel::of(&draft, Engine::Interpreter).unwrap(), &inputs, &Limits::default()).unwrap();
     for limits in [Limits::default(), Limits::default().on(&CUTTING)] {
         let y = output(&kernels[0], &inputs, &limits).unwrap();
-        let (_, back) = host.moved();
-        assert!(back < here.bytes() as usize, "tables alone come back, {back} bytes of them");
+        let (_, back) = host.transfers();
+        assert!(back < here.bytes() as usize, "only tables are downloaded, found {back} bytes");
         assert!(!y.is_here());
         assert_eq!(scalars(&y), scalars(&here));
-        host.moved();
+        host.transfers();
     }
 }
 
 /// Results on a device count against the limit of host memory while they live.
 #[test]
-fn what_stays_away_is_charged_while_it_lives() {
+fn results_on_the_device_are_charged() {
     let (product, inputs) = draft(PRODUCT);
-    let Emulation { kernels, memory, .. } = Emulation::of([&product].into_iter(), usize::MAX);
+    let Emulation { kernels, pool, .. } = Emulation::of([&product].into_iter(), usize::MAX);
     let limits = Limits::memory(1 << 20);
-    let before = memory.room(usize::MAX);
+    let before = pool.available(usize::MAX);
     let c = output(&kernels[0], &[&inputs[0], &inputs[1]], &limits).unwrap();
     assert_eq!(limits.memory.used() as u64, c.bytes());
     c.fetch().unwrap();
@@ -143,14 +143,14 @@ fn what_stays_away_is_charged_while_it_lives() {
     drop(c);
     assert!(limits.memory.used() >= buffer.len());
     drop(buffer);
-    assert_eq!((limits.memory.used(), memory.room(usize::MAX)), (0, before));
+    assert_eq!((limits.memory.used(), pool.available(usize::MAX)), (0, before));
     let error = output(&kernels[0], &[&inputs[0], &inputs[1]], &Limits::memory(2000)).unwrap_err();
     assert!(matches!(error, Error::KernelStopped(Status::OutOfMemory)), "{error}");
 }
 
 /// A device stays within its limit by evicting what it can; the error names the kernel.
 #[test]
-fn a_limit_of_the_device_is_kept() {
+fn the_limit_of_the_device_is_kept() {
     let [(product, inputs), (scaled, others)] = [PRODUCT, SCALED].map(draft);
     let whole = Emulation::of([&product, &scaled].into_iter(), usize::MAX);
     let limits = Limits::default().on(&CUTTING);
@@ -174,14 +174,20 @@ fn a_limit_of_the_device_is_kept() {
 
 /// Cancellation prevents chunks from beginning, and ends a running chunk.
 #[test]
-fn a_launch_hears_that_it_is_cancelled() {
+fn launches_are_cancelled() {
     // A chunk for each row, each of which takes a while.
     let text = "(program (input A (type (shape 400 400) f64 0.0 dense)) (input B (type (shape 400 400) f64 0.0 dense))
         (output C (type (shape 400 400) f64 0.0 dense))
         (for i (for j (for k (+= (C i j) (* (A i k) (B k j)))))))";
     let (product, inputs) = draft(text);
-    let emulation = |lanes| Emulation::so([&product].into_iter(), usize::MAX, How { lanes, ..How::default() });
-    let [warps, blocks] = [Lanes::AsUseful, Lanes::Exactly(64)].map(emulation);
+    let emulation = |lanes| {
+        Emulation::with_options(
+            [&product].into_iter(),
+            usize::MAX,
+            EmulationOptions { lanes, ..EmulationOptions::default() },
+        )
+    };
+    let [warps, blocks] = [TeamSize::Automatic, TeamSize::Exact(64)].map(emulation);
     let limits = || [Limits::default().on(&CUTTING), Limits::default()];
     for (kernel, limits) in [&warps, &blocks].into_iter().flat_map(|e| limits().map(|limits| (&e.kernels[0], limits))) {
         let cancel = limits.cancel.clone();

@@ -1,10 +1,12 @@
 //! Windows that begin in the memory of a block and leave it, in generated text.
 
-use super::emulated::{CUTTING, Emulation, Host, How, agree_so, draft, on_device};
+use super::emulated::{CUTTING, Emulation, EmulationOptions, Host, check_with_options, draft, on_device};
 use crate::assembly::Status;
 use crate::assembly::examples::function;
-use crate::emit::cuda::memory::DeviceMemory;
-use crate::grid::{End, Extent, Grid, Lanes, Launch, Place, Program, Runner, Walks, map_to};
+use crate::emit::cuda::memory::DevicePool;
+use crate::grid::{
+    Grid, GridProgram, GridRunner, Launch, LaunchOutcome, MemorySpace, TeamSize, Walks, WindowExtent, map_to,
+};
 use crate::kernel::{Draft, Engine, Kernel};
 use crate::run::{Invocation, Limits, Signature};
 use crate::storage::Tensor;
@@ -26,29 +28,29 @@ fn product(level: &str, output: &str) -> (Draft, Vec<Tensor>) {
 fn workspaces_agree_in_any_share() {
     let drafts = ["hash", "byte-map", "dense"].map(|level| product(level, "csr"));
     let shares: [fn(usize) -> usize; 4] = [|_| 0, |_| 72, |_| 248, |_| 1 << 13];
-    for lanes in [Lanes::AsUseful, Lanes::Exactly(8)] {
+    for lanes in [TeamSize::Automatic, TeamSize::Exact(8)] {
         for share in shares {
-            agree_so(&drafts, How { lanes, share, ..How::default() });
+            check_with_options(&drafts, EmulationOptions { lanes, share, ..EmulationOptions::default() });
         }
     }
 }
 
 /// Returns the contents of a grid's last buffer, which is shared, after one team has run two
 /// chunks.
-fn left(runner: &dyn Runner) -> Vec<u64> {
+fn last_buffer(runner: &dyn GridRunner) -> Vec<u64> {
     let grid = runner.grid();
     let params = vec![ROUNDS as i64; grid.function.params.len()];
     let inputs = Invocation::new(&Signature::of(&grid.function), vec![], params, Limits::default()).unwrap();
-    let extent = |place: &Place| match place {
-        Place::Shared => vec![Extent { first: 0, len: ROUNDS, room: ROUNDS }],
-        _ => vec![Extent { first: 0, len: 0, room: ROUNDS }],
+    let extent = |space: &MemorySpace| match space {
+        MemorySpace::Shared => vec![WindowExtent { first: 0, len: ROUNDS, capacity: ROUNDS }],
+        _ => vec![WindowExtent { first: 0, len: 0, capacity: ROUNDS }],
     };
-    let windows = grid.places.iter().map(extent).collect();
+    let windows = grid.spaces.iter().map(extent).collect();
     let chunks = [0..15, 15..ROUNDS as i64];
     let launch = Launch { inputs: &inputs, chunks: &chunks, sections: &[], windows, unfilled: &[], teams: 1, seed: 0 };
     let launched = runner.run(&launch).unwrap_or_else(|e| panic!("{e}\n{grid}"));
-    assert_eq!(launched.end, End::Status(Status::Done));
-    let last = grid.places.len() - 1;
+    assert_eq!(launched.outcome, LaunchOutcome::Status(Status::Done));
+    let last = grid.spaces.len() - 1;
     runner.elements(&grid.function.buffers[last], &launched.windows[last]).unwrap().remove(0)
 }
 
@@ -58,23 +60,23 @@ fn windows_agree_in_any_share() {
     let of = |(text, lanes): (&&str, u32)| {
         let function = function(text);
         let windows = function.buffers.len() - 1;
-        map_to(&function, [vec![Place::Team; windows], vec![Place::Shared]].concat(), lanes, &Walks::none())
+        map_to(&function, [vec![MemorySpace::Team; windows], vec![MemorySpace::Shared]].concat(), lanes, &Walks::none())
     };
     let grids: Vec<Grid> =
         [1, 4, 32, 64].iter().flat_map(|lanes| windows::ALL.iter().map(move |t| (t, *lanes))).map(of).collect();
     let host = Host::of(&grids, |text| text);
-    let memory = DeviceMemory::of(host.clone(), usize::MAX);
+    let pool = DevicePool::of(host.clone(), usize::MAX);
     for (number, grid) in grids.iter().enumerate() {
-        let expected = left(&Program::new(grid.clone()).unwrap());
+        let expected = last_buffer(&GridProgram::new(grid.clone()).unwrap());
         for share in [0, 72, 200, 1 << 13] {
-            let emulated = on_device(&host, &memory, (number, grid.clone()), (1, share));
-            assert_eq!(left(&emulated), expected, "{share}\n{grid}");
+            let emulated = on_device(&host, &pool, (number, grid.clone()), (1, share));
+            assert_eq!(last_buffer(&emulated), expected, "{share}\n{grid}");
         }
     }
 }
 
 /// Returns the first output of a kernel.
-fn made(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Scalar> {
+fn first_output(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Scalar> {
     let limits = Limits::default().on(&CUTTING);
     let outputs = kernel.run(&inputs.iter().collect::<Vec<_>>(), &limits).unwrap().outputs;
     outputs[0].fetch().unwrap();
@@ -83,7 +85,7 @@ fn made(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Scalar> {
 
 /// A window that leaves the memory of its block keeps its elements.
 #[test]
-fn a_window_that_leaves_without_its_elements_is_seen() {
+fn a_move_without_a_copy_is_found() {
     let edit = |text: String| {
         assert!(text.contains("outside[k] = inside[k];"));
         text.replace("outside[k] = inside[k];", ";")
@@ -91,16 +93,16 @@ fn a_window_that_leaves_without_its_elements_is_seen() {
     // The list of the nonempty coordinates of a row leaves; the lost elements are existing
     // coordinates.
     let (draft, inputs) = product("byte-map", "dense");
-    let how = How { share: |_| 72, edit, ..How::default() };
-    let broken = &Emulation::so([&draft].into_iter(), usize::MAX, how).kernels[0];
-    let expected = made(&Kernel::of(&draft, Engine::Interpreter).unwrap(), &inputs);
-    assert_ne!(made(broken, &inputs), expected);
+    let options = EmulationOptions { share: |_| 72, edit, ..EmulationOptions::default() };
+    let broken = &Emulation::with_options([&draft].into_iter(), usize::MAX, options).kernels[0];
+    let expected = first_output(&Kernel::of(&draft, Engine::Interpreter).unwrap(), &inputs);
+    assert_ne!(first_output(broken, &inputs), expected);
 }
 
 /// In results that are not filled first, elements that a kernel does not write are found, since new
 /// memory is poisoned.
 #[test]
-fn results_that_were_not_written_are_seen() {
+fn unwritten_results_are_found() {
     let edit = |text: String| {
         assert!(text.contains("y_val[i] = acc;"));
         text.replace("y_val[i] = acc;", "if (i != 3) y_val[i] = acc;")
@@ -109,10 +111,10 @@ fn results_that_were_not_written_are_seen() {
         "(program (input A (type (shape 9 10) f64 0.0 csr)) (input x (type (shape 10) f64 0.0 dense))
            (output y (type (shape 9) f64 0.0 dense)) (for i (for k (+= (y i) (* (A i k) (x k))))))",
     ));
-    let how = How { edit, ..How::default() };
-    let broken = &Emulation::so([&draft].into_iter(), usize::MAX, how).kernels[0];
-    let expected = made(&Kernel::of(&draft, Engine::Interpreter).unwrap(), &inputs);
-    let found = made(broken, &inputs);
+    let options = EmulationOptions { edit, ..EmulationOptions::default() };
+    let broken = &Emulation::with_options([&draft].into_iter(), usize::MAX, options).kernels[0];
+    let expected = first_output(&Kernel::of(&draft, Engine::Interpreter).unwrap(), &inputs);
+    let found = first_output(broken, &inputs);
     let differs: Vec<usize> = (0..9).filter(|k| found[*k] != expected[*k]).collect();
     assert_eq!(differs, [3], "{found:?}");
 }

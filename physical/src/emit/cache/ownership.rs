@@ -7,15 +7,15 @@ use std::path::Path;
 use tempfile::TempDir;
 
 /// Number of random letters and digits at the end of the names of new folders.
-pub(super) const RANDOM: usize = 6;
+pub(super) const RANDOM_LETTERS: usize = 6;
 
 /// Requirements on a file or folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trust {
+pub(super) enum Requirement {
     /// A folder of this user that nobody else can write to.
-    Folder,
+    PrivateFolder,
     /// A file of this user that nobody else can write to.
-    File,
+    PrivateFile,
     /// A folder or file of this user, not a link.
     Owned,
 }
@@ -35,7 +35,7 @@ pub(super) fn make_private(folder: &Path) -> io::Result<()> {
 /// Creates a folder with this prefix that nobody else can read or write, independent of the umask.
 pub(in crate::emit) fn private_folder(prefix: &str, within: &Path) -> io::Result<TempDir> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(prefix).rand_bytes(RANDOM);
+    builder.prefix(prefix).rand_bytes(RANDOM_LETTERS);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -61,33 +61,33 @@ pub(super) fn private_file(_: &Path) -> io::Result<()> {
 /// # Errors
 /// The requirement that is violated.
 #[cfg(unix)]
-pub(super) fn trust(path: &Path, trust: Trust) -> io::Result<()> {
+pub(super) fn check_ownership(path: &Path, requirement: Requirement) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
     let found = fs::symlink_metadata(path)?;
-    let kind = match trust {
-        Trust::Folder if !found.is_dir() => Some("it is no folder"),
-        Trust::File if !found.is_file() => Some("it is no file"),
-        Trust::Owned if !found.is_dir() && !found.is_file() => Some("it is a link"),
+    let kind = match requirement {
+        Requirement::PrivateFolder if !found.is_dir() => Some("it is not a folder"),
+        Requirement::PrivateFile if !found.is_file() => Some("it is not a file"),
+        Requirement::Owned if !found.is_dir() && !found.is_file() => Some("it is a link"),
         _ => None,
     };
     if let Some(kind) = kind {
         return Err(io::Error::other(kind));
     }
-    let denied = |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    let denied = |reason: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
     let user = rustix::process::geteuid().as_raw();
     if found.uid() != user {
         return denied(format!("it belongs to user {}, not to user {user}", found.uid()));
     }
-    if trust != Trust::Owned && found.mode() & 0o022 != 0 {
+    if requirement != Requirement::Owned && found.mode() & 0o022 != 0 {
         let mode = found.mode() & 0o7777;
         return denied(format!(
-            "others can write to it (its mode is {mode:o}); take that from them with `chmod go-w`, or name another folder in REDPOLL_CACHE"
+            "others can write to it (its mode is {mode:o}); run `chmod go-w` on it, or set REDPOLL_CACHE to another folder"
         ));
     }
     Ok(())
 }
 
 #[cfg(not(unix))]
-pub(super) fn trust(path: &Path, _: Trust) -> io::Result<()> {
+pub(super) fn check_ownership(path: &Path, _: Requirement) -> io::Result<()> {
     fs::symlink_metadata(path).map(drop)
 }

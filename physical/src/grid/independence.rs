@@ -9,13 +9,13 @@
 //!   with one stride and base for all and an offset below the stride. The coordinate that a list
 //!   has for the round may take the place of `var`. Atomic operations may access any position.
 
-use super::affine::{Form, Forms};
-use super::nodes::Folded;
+use super::affine::{FormAnalysis, PositionForm};
+use super::nodes::RoundFold;
 use crate::assembly::{Buffer, Expr, Function, Local, Stmt};
 use std::collections::HashSet;
 
 /// Counts the reads of each local in `body`.
-pub(super) fn reads(f: &Function, body: &[Stmt]) -> Vec<u32> {
+pub(super) fn count_reads(f: &Function, body: &[Stmt]) -> Vec<u32> {
     let mut reads = vec![0; f.locals.len()];
     for stmt in body {
         stmt.any(&mut |s| {
@@ -39,67 +39,73 @@ pub(super) fn reads(f: &Function, body: &[Stmt]) -> Vec<u32> {
 
 /// Facts about the rounds of a loop.
 #[derive(Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(super) struct RoundFacts<'a> {
     /// The folds of the rounds.
-    pub(super) folds: &'a [Folded],
+    pub(super) folds: &'a [RoundFold],
     /// An array whose element at the variable is different in each round: the coordinates of a
     /// list.
-    pub(super) distinct: Option<Buffer>,
+    pub(super) coordinates: Option<Buffer>,
     /// Returns whether only atomic operations access an array.
     pub(super) atomic: &'a dyn Fn(Buffer) -> bool,
 }
 
-/// Returns whether the rounds of a loop with this variable and body are independent. `all` has the
-/// numbers of reads in the whole function.
-pub(super) fn is_independent(f: &Function, (var, body): (Local, &[Stmt]), all: &[u32], known: Known<'_>) -> bool {
-    let Known { folds, distinct, atomic } = known;
+/// Returns whether the rounds of a loop with this variable and body are independent. `total_reads`
+/// has the number of reads of each local in the whole function.
+pub(super) fn is_independent(
+    f: &Function,
+    (var, body): (Local, &[Stmt]),
+    total_reads: &[u32],
+    facts: RoundFacts<'_>,
+) -> bool {
+    let RoundFacts { folds, coordinates, atomic } = facts;
     let mut assigned = HashSet::new();
     for stmt in body {
         stmt.for_each_assigned(&mut |local| {
             assigned.insert(local);
         });
     }
-    let inside = reads(f, body);
-    let stays_inside = |local: &Local| all[local.index()] == inside[local.index()];
+    let inside_reads = count_reads(f, body);
+    let is_read_inside_only = |local: &Local| total_reads[local.index()] == inside_reads[local.index()];
     let own = assigned.iter().copied().filter(|local| !folds.iter().any(|fold| fold.acc == *local)).collect();
-    HashSet::iter(&own).all(stays_inside)
-        && is_plain(body, Depth::Loop)
-        && Carried { varying: &own }.block(body, &mut HashSet::from([var])).is_some()
-        && has_own_places((var, distinct), body, &assigned, atomic)
+    HashSet::iter(&own).all(is_read_inside_only)
+        && is_serial(body, LoopDepth::Loop)
+        && EarlyReads { varying: &own }.block(body, &mut HashSet::from([var])).is_some()
+        && has_separate_positions((var, coordinates), body, &assigned, atomic)
 }
 
 /// The loop that a `break` leaves: the loop in question or one inside it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Depth {
+pub(super) enum LoopDepth {
     Loop,
     Inner,
 }
 
 /// Returns whether there are only statements that a lane can run alone.
-pub(super) fn is_plain(body: &[Stmt], depth: Depth) -> bool {
+pub(super) fn is_serial(body: &[Stmt], depth: LoopDepth) -> bool {
     body.iter().all(|stmt| match stmt {
         Stmt::Assign(..) | Stmt::Store { .. } | Stmt::Lanes(_) => true,
-        Stmt::If { then, other, .. } => is_plain(then, depth) && is_plain(other, depth),
-        Stmt::While { body, .. } | Stmt::For { body, .. } => is_plain(body, Depth::Inner),
-        Stmt::Break => depth == Depth::Inner,
+        Stmt::If { then, other, .. } => is_serial(then, depth) && is_serial(other, depth),
+        Stmt::While { body, .. } | Stmt::For { body, .. } => is_serial(body, LoopDepth::Inner),
+        Stmt::Break => depth == LoopDepth::Inner,
         Stmt::Grow { .. } | Stmt::Sort { .. } | Stmt::SortBy { .. } | Stmt::Swap(..) | Stmt::Return(_) => false,
     })
 }
 
 /// A search for locals that a round reads before it assigns them.
-pub(super) struct Carried<'a> {
+pub(super) struct EarlyReads<'a> {
     /// The locals that the body assigns.
     pub(super) varying: &'a HashSet<Local>,
 }
 
-/// The end of a block: whether control continues with the next statement.
-pub(super) enum After {
-    Next,
-    Left,
+/// The exit of a block: control continues with the next statement, or leaves the enclosing loop.
+pub(super) enum BlockExit {
+    FallsThrough,
+    Leaves,
 }
 
-impl Carried<'_> {
-    fn reads(&self, e: &Expr, assigned: &HashSet<Local>) -> Option<()> {
+impl EarlyReads<'_> {
+    /// Returns `None` if the expression reads a varying local before its assignment.
+    fn check_reads(&self, e: &Expr, assigned: &HashSet<Local>) -> Option<()> {
         let early = e.any(&mut |e| match e {
             Expr::Local(local) => self.varying.contains(local) && !assigned.contains(local),
             _ => false,
@@ -109,56 +115,56 @@ impl Carried<'_> {
 
     /// Returns `None` if a local may be read too early; otherwise `assigned` has the locals that
     /// are assigned on every path.
-    pub(super) fn block(&self, body: &[Stmt], assigned: &mut HashSet<Local>) -> Option<After> {
+    pub(super) fn block(&self, body: &[Stmt], assigned: &mut HashSet<Local>) -> Option<BlockExit> {
         for stmt in body {
             match stmt {
                 Stmt::Assign(local, value) => {
-                    self.reads(value, assigned)?;
+                    self.check_reads(value, assigned)?;
                     assigned.insert(*local);
                 }
                 Stmt::Store { at, value, .. } => {
-                    self.reads(at, assigned)?;
-                    self.reads(value, assigned)?;
+                    self.check_reads(at, assigned)?;
+                    self.check_reads(value, assigned)?;
                 }
                 Stmt::If { cond, then, other } => {
-                    self.reads(cond, assigned)?;
+                    self.check_reads(cond, assigned)?;
                     let (mut in_then, mut in_other) = (assigned.clone(), assigned.clone());
                     match (self.block(then, &mut in_then)?, self.block(other, &mut in_other)?) {
-                        (After::Left, After::Left) => return Some(After::Left),
-                        (After::Left, After::Next) => *assigned = in_other,
-                        (After::Next, After::Left) => *assigned = in_then,
-                        (After::Next, After::Next) => *assigned = &in_then & &in_other,
+                        (BlockExit::Leaves, BlockExit::Leaves) => return Some(BlockExit::Leaves),
+                        (BlockExit::Leaves, BlockExit::FallsThrough) => *assigned = in_other,
+                        (BlockExit::FallsThrough, BlockExit::Leaves) => *assigned = in_then,
+                        (BlockExit::FallsThrough, BlockExit::FallsThrough) => *assigned = &in_then & &in_other,
                     }
                 }
                 Stmt::While { cond, body } => {
-                    self.reads(cond, assigned)?;
+                    self.check_reads(cond, assigned)?;
                     self.block(body, &mut assigned.clone())?;
                 }
                 Stmt::For { var, lo, hi, body } => {
-                    self.reads(lo, assigned)?;
-                    self.reads(hi, assigned)?;
+                    self.check_reads(lo, assigned)?;
+                    self.check_reads(hi, assigned)?;
                     let mut inside = assigned.clone();
                     inside.insert(*var);
                     self.block(body, &mut inside)?;
                 }
                 Stmt::Lanes(fold) => {
-                    self.reads(&fold.lo, assigned)?;
-                    self.reads(&fold.hi, assigned)?;
-                    self.reads(&Expr::Local(fold.acc), assigned)?;
+                    self.check_reads(&fold.lo, assigned)?;
+                    self.check_reads(&fold.hi, assigned)?;
+                    self.check_reads(&Expr::Local(fold.acc), assigned)?;
                     let mut inside = assigned.clone();
                     inside.insert(fold.var);
-                    self.reads(&fold.value, &inside)?;
+                    self.check_reads(&fold.value, &inside)?;
                 }
-                Stmt::Break | Stmt::Return(_) => return Some(After::Left),
+                Stmt::Break | Stmt::Return(_) => return Some(BlockExit::Leaves),
                 Stmt::Grow { .. } | Stmt::Sort { .. } | Stmt::SortBy { .. } | Stmt::Swap(..) => return None,
             }
         }
-        Some(After::Next)
+        Some(BlockExit::FallsThrough)
     }
 }
 
-/// Returns whether each round has positions of its own in every stored array.
-fn has_own_places(
+/// Returns whether the rounds access disjoint positions in every stored array.
+fn has_separate_positions(
     rounds: (Local, Option<Buffer>),
     body: &[Stmt],
     assigned: &HashSet<Local>,
@@ -175,9 +181,9 @@ fn has_own_places(
             false
         });
     });
-    let mut forms = Forms::new(rounds, body, assigned, &stored);
-    let mut seen: Vec<(Buffer, Form)> = Vec::new();
-    forms.each_access(body, &mut |buffer, form| {
+    let mut forms = FormAnalysis::new(rounds, body, assigned, &stored);
+    let mut seen: Vec<(Buffer, PositionForm)> = Vec::new();
+    forms.all_accesses(body, &mut |buffer, form| {
         if !stored.contains(&buffer) {
             return true;
         }

@@ -1,4 +1,4 @@
-//! Values of expressions that are constant before a launch.
+//! Constants of a launch: values of expressions that the parameters and the chunk determine.
 
 use crate::assembly::{BinaryOp, Expr, Function, Local, Stmt};
 use redpoll_logic::Scalar;
@@ -6,38 +6,38 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 /// Maximum depth to which locals are resolved through other locals.
-const MOST_NAMES: u32 = 8;
+const MAX_DEPTH: u32 = 8;
 
 /// The constants of a function: the values of its parameters, the locals assigned once, and the
 /// bounds of the chunk.
-pub(super) struct Known<'f> {
+pub(super) struct Constants<'f> {
     params: Vec<Option<i64>>,
-    names: HashMap<Local, &'f Expr>,
-    bounds: (Local, Local),
+    definitions: HashMap<Local, &'f Expr>,
+    chunk: (Local, Local),
 }
 
-impl<'f> Known<'f> {
+impl<'f> Constants<'f> {
     /// Collects the constants of a function, given the values of its parameters as far as
     /// available.
-    pub(super) fn of(function: &'f Function, params: Vec<Option<i64>>) -> Known<'f> {
-        Known { params, names: names(&function.body), bounds: function.chunk }
+    pub(super) fn of(function: &'f Function, params: Vec<Option<i64>>) -> Constants<'f> {
+        Constants { params, definitions: definitions(&function.body), chunk: function.chunk }
     }
 
     /// Returns the constant value of an expression over the rounds in `chunk`, or, if `chunk` is
     /// `None`, its value if it is the same for every chunk. Arithmetic saturates.
     pub(super) fn value(&self, e: &Expr, chunk: Option<&Range<i64>>) -> Option<i64> {
-        self.through(e, chunk, 0)
+        self.resolve(e, chunk, 0)
     }
 
-    fn through(&self, e: &Expr, chunk: Option<&Range<i64>>, names: u32) -> Option<i64> {
+    fn resolve(&self, e: &Expr, chunk: Option<&Range<i64>>, depth: u32) -> Option<i64> {
         Some(match e {
             Expr::Const(Scalar::I64(value)) => *value,
             Expr::Param(param) => (*self.params.get(param.index())?)?,
-            Expr::Local(local) if *local == self.bounds.0 => chunk?.start,
-            Expr::Local(local) if *local == self.bounds.1 => chunk?.end,
-            Expr::Local(local) if names < MOST_NAMES => self.through(self.names.get(local)?, chunk, names + 1)?,
+            Expr::Local(local) if *local == self.chunk.0 => chunk?.start,
+            Expr::Local(local) if *local == self.chunk.1 => chunk?.end,
+            Expr::Local(local) if depth < MAX_DEPTH => self.resolve(self.definitions.get(local)?, chunk, depth + 1)?,
             Expr::Binary(op, a, b) => {
-                let (a, b) = (self.through(a, chunk, names)?, self.through(b, chunk, names)?);
+                let (a, b) = (self.resolve(a, chunk, depth)?, self.resolve(b, chunk, depth)?);
                 match op {
                     BinaryOp::Add => a.saturating_add(b),
                     BinaryOp::Sub => a.saturating_sub(b),
@@ -53,19 +53,19 @@ impl<'f> Known<'f> {
 }
 
 /// Returns the locals that statements assign exactly once, with the assigned expressions.
-pub(super) fn names(body: &[Stmt]) -> HashMap<Local, &Expr> {
-    let (mut names, mut times) = (HashMap::new(), HashMap::<Local, u32>::new());
+pub(super) fn definitions(body: &[Stmt]) -> HashMap<Local, &Expr> {
+    let (mut definitions, mut times) = (HashMap::new(), HashMap::<Local, u32>::new());
     for stmt in body {
         stmt.for_each_assigned(&mut |local| *times.entry(local).or_default() += 1);
-        note_names(stmt, &mut names);
+        note_definitions(stmt, &mut definitions);
     }
-    names.retain(|local, _| times[local] == 1);
-    names
+    definitions.retain(|local, _| times[local] == 1);
+    definitions
 }
 
-fn note_names<'a>(stmt: &'a Stmt, names: &mut HashMap<Local, &'a Expr>) {
+fn note_definitions<'a>(stmt: &'a Stmt, definitions: &mut HashMap<Local, &'a Expr>) {
     if let Stmt::Assign(local, value) = stmt {
-        names.insert(*local, value);
+        definitions.insert(*local, value);
     }
-    stmt.bodies().into_iter().flatten().for_each(|s| note_names(s, names));
+    stmt.bodies().into_iter().flatten().for_each(|s| note_definitions(s, definitions));
 }

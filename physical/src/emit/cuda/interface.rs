@@ -9,56 +9,61 @@ use std::time::Duration;
 pub(crate) type Address = u64;
 
 /// A block of device memory, freed on drop.
-pub(crate) trait Block: Send + Sync {
+pub(crate) trait DeviceBlock: Send + Sync {
     /// Returns the address of the first byte, a multiple of 64.
     fn address(&self) -> Address;
 }
 
-/// The reason why a device failed.
+/// The failure of an operation of a device.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Trouble {
-    /// Out of memory.
-    Full,
-    /// A message of the driver.
-    Said(String),
+pub(crate) enum DeviceFailure {
+    /// The memory of the device is exhausted.
+    OutOfMemory,
+    /// A failure with the message of the driver.
+    Driver(String),
 }
 
 /// A device.
-pub(crate) trait Machine: Send + Sync {
+pub(crate) trait DeviceInterface: Send + Sync {
     /// Returns the number of the device.
     fn ordinal(&self) -> u32;
 
     /// Allocates `bytes` bytes, at least 1, which are uninitialized.
-    fn allocate(&self, bytes: usize) -> Result<Box<dyn Block>, Trouble>;
+    fn allocate(&self, bytes: usize) -> Result<Box<dyn DeviceBlock>, DeviceFailure>;
 
     /// Copies bytes from the host to an address.
-    fn upload(&self, bytes: &[u8], to: Address) -> Result<(), Trouble>;
+    fn upload(&self, bytes: &[u8], to: Address) -> Result<(), DeviceFailure>;
 
     /// Copies bytes from an address to the host.
-    fn download(&self, from: Address, to: &mut [u8]) -> Result<(), Trouble>;
+    fn download(&self, from: Address, to: &mut [u8]) -> Result<(), DeviceFailure>;
 
     /// Copies `bytes` bytes from one address to another; the ranges do not overlap.
-    fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<(), Trouble>;
+    fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<(), DeviceFailure>;
 
     /// Sets `bytes` bytes from an address on.
-    fn set(&self, at: Address, bytes: usize, byte: u8) -> Result<(), Trouble>;
+    fn set(&self, at: Address, bytes: usize, byte: u8) -> Result<(), DeviceFailure>;
 
     /// Runs the kernel of `stitch.cu`, which moves elements as its table of `moves` entries
     /// prescribes.
-    fn stitch(&self, stitch: &Argument, moves: usize) -> Result<(), Trouble>;
+    fn stitch(&self, stitch: &Argument, moves: usize) -> Result<(), DeviceFailure>;
 }
 
 /// A compiled kernel of a device.
-pub(crate) trait Entry: Send + Sync {
+pub(crate) trait DeviceKernel: Send + Sync {
     /// Runs the kernel by at least as many teams as `shape` has, and waits for its end. Once
     /// `cancelled` returns `true`, the cancellation word of the argument is set. Returns the time
     /// between two events of the device.
-    fn launch(&self, argument: &Argument, shape: Shape, cancelled: &dyn Fn() -> bool) -> Result<Duration, Trouble>;
+    fn launch(
+        &self,
+        argument: &Argument,
+        shape: LaunchShape,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Duration, DeviceFailure>;
 }
 
 /// The shape of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct LaunchShape {
     /// Number of lanes of a team.
     pub(crate) lanes: u32,
     /// Number of teams.
@@ -67,11 +72,11 @@ pub(crate) struct Shape {
     pub(crate) share: usize,
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for DeviceFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Trouble::Full => f.write_str("its memory is full"),
-            Trouble::Said(words) => f.write_str(words),
+            DeviceFailure::OutOfMemory => f.write_str("the memory of the device is exhausted"),
+            DeviceFailure::Driver(message) => f.write_str(message),
         }
     }
 }

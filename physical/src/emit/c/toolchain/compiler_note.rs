@@ -6,7 +6,7 @@
 //! time. If any of these has changed, the compiler is queried again.
 
 use super::compiler::Compiler;
-use crate::emit::cache::{Disk, Kind, key};
+use crate::emit::cache::{DiskCache, EntryKind, key};
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -15,7 +15,7 @@ use std::time::UNIX_EPOCH;
 
 /// Prefixes of the variables that determine which compiler the crate `cc` finds and how `cc` calls
 /// it.
-const DECIDE: &[&str] = &[
+const VARIABLE_PREFIXES: &[&str] = &[
     "CC",
     "CFLAGS",
     "COMPILER_PATH",
@@ -31,26 +31,28 @@ const DECIDE: &[&str] = &[
 ];
 
 /// Separator of the parts of a note; paths, arguments and variables cannot contain it.
-const BETWEEN: char = '\0';
+const SEPARATOR: char = '\0';
 
-/// The key of a note.
-pub(super) struct Recalled {
+/// A note on a compiler, by its key in the cache.
+pub(super) struct CompilerNote {
     key: String,
 }
 
-impl Recalled {
+impl CompilerNote {
     /// Returns the key of the note on the compiler of this name in the environment of this process.
-    pub(super) fn by(command: Option<&Path>) -> Recalled {
-        let decides = |name: &OsString| name.to_str().is_some_and(|name| DECIDE.iter().any(|d| name.starts_with(d)));
-        let mut variables: Vec<_> = env::vars_os().filter(|(name, _)| decides(name)).collect();
+    pub(super) fn for_command(command: Option<&Path>) -> CompilerNote {
+        let is_relevant = |name: &OsString| {
+            name.to_str().is_some_and(|name| VARIABLE_PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
+        };
+        let mut variables: Vec<_> = env::vars_os().filter(|(name, _)| is_relevant(name)).collect();
         variables.sort();
-        Recalled { key: key(Kind::Compiler, [&format!("{command:?} {variables:?}")]) }
+        CompilerNote { key: key(EntryKind::Compiler, [&format!("{command:?} {variables:?}")]) }
     }
 
     /// Returns the noted compiler, if its file is unchanged.
-    pub(super) fn find(&self, disk: &Disk) -> Option<Compiler> {
-        let text = disk.note(&self.key)?;
-        let mut parts = text.split(BETWEEN);
+    pub(super) fn find(&self, disk: &DiskCache) -> Option<Compiler> {
+        let text = disk.read_note(&self.key)?;
+        let mut parts = text.split(SEPARATOR);
         let stamp = parts.next()?;
         let path = PathBuf::from(parts.next()?);
         let version = parts.next()?.to_owned();
@@ -58,33 +60,33 @@ impl Recalled {
         let args: Vec<OsString> = parts.by_ref().take(count).map(OsString::from).collect();
         let rest: Vec<OsString> = parts.map(OsString::from).collect();
         let env = rest.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
-        let same = args.len() == count && rest.len().is_multiple_of(2) && stamp_of(&path)? == stamp;
-        same.then_some(Compiler { path, args, env, version })
+        let is_unchanged = args.len() == count && rest.len().is_multiple_of(2) && file_stamp(&path)? == stamp;
+        is_unchanged.then_some(Compiler { path, args, env, version })
     }
 
     /// Notes a compiler. If that fails, the next process queries the compiler again.
-    pub(super) fn keep(&self, disk: &Disk, compiler: &Compiler) {
-        if let Some(text) = note(compiler) {
-            let _ = disk.keep_note(&self.key, &text);
+    pub(super) fn write(&self, disk: &DiskCache, compiler: &Compiler) {
+        if let Some(text) = note_text(compiler) {
+            let _ = disk.write_note(&self.key, &text);
         }
     }
 }
 
 /// Returns the note on a compiler; `None` if it cannot be written as text or its file is not found.
-fn note(compiler: &Compiler) -> Option<String> {
+fn note_text(compiler: &Compiler) -> Option<String> {
     let Compiler { path, args, env, version } = compiler;
-    let (stamp, count) = (stamp_of(path)?, args.len().to_string());
+    let (stamp, count) = (file_stamp(path)?, args.len().to_string());
     let mut parts = vec![stamp.as_str(), path.to_str()?, version, &count];
     for arg in args.iter().chain(env.iter().flat_map(|(name, value)| [name, value])) {
         parts.push(arg.to_str()?);
     }
-    let whole = parts.iter().all(|part| !part.contains(BETWEEN));
-    whole.then(|| parts.join(&BETWEEN.to_string()))
+    let is_valid = parts.iter().all(|part| !part.contains(SEPARATOR));
+    is_valid.then(|| parts.join(&SEPARATOR.to_string()))
 }
 
 /// Returns a text that changes with the file of a program. A name without a folder is looked up in
 /// `PATH`.
-fn stamp_of(program: &Path) -> Option<String> {
+fn file_stamp(program: &Path) -> Option<String> {
     let found = if program.components().count() > 1 {
         program.to_owned()
     } else {
@@ -92,7 +94,7 @@ fn stamp_of(program: &Path) -> Option<String> {
         env::split_paths(&folders).map(|folder| folder.join(program)).find(|file| file.is_file())?
     };
     let file = fs::canonicalize(found).ok()?;
-    let about = fs::metadata(&file).ok()?;
-    let changed = about.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    Some(format!("{} {} {}", file.to_str()?, about.len(), changed.as_nanos()))
+    let metadata = fs::metadata(&file).ok()?;
+    let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(format!("{} {} {}", file.to_str()?, metadata.len(), modified.as_nanos()))
 }
