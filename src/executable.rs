@@ -340,7 +340,7 @@ pub(crate) fn run_or_restart(
 /// in the interpreter of grids, which emulates a device.
 fn converts_there(engine: kernel::Engine, source: &Tensor) -> bool {
     match engine {
-        kernel::Engine::Cuda(_) => !source.is_here(),
+        kernel::Engine::Cuda(_) => !source.is_on_host(),
         kernel::Engine::Grid => true,
         _ => false,
     }

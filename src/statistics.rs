@@ -3,7 +3,7 @@
 use crate::session::Bindings;
 use redpoll_logic::statistics::{Answer, Fact, Hop, ModeSet, Question, StatisticsSource, Weights};
 use redpoll_logic::{Alias, TensorType};
-use redpoll_physical::storage::connected;
+use redpoll_physical::storage::estimate_pairs;
 
 /// Source of the statistics of the inputs of a plan.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ impl StatisticsSource for Measured<'_> {
 
     fn connected(&self, path: &[Hop]) -> Option<f64> {
         let links = path.iter().map(|hop| self.0.get(hop.tensor.as_str())?.links(hop.from, hop.to));
-        connected(&links.collect::<Option<Vec<_>>>()?)
+        estimate_pairs(&links.collect::<Option<Vec<_>>>()?)
     }
 
     fn holds(&self, tensor: &Alias, _: &TensorType, fact: Fact) -> bool {

@@ -116,7 +116,7 @@ fn results_stay_on_the_device() {
     assert_eq!(cuda.missing_bytes(&[input]), 0);
     assert!(run.on_device.is_some_and(|time| time > Duration::ZERO));
     let left: Vec<&Tensor> = run.outputs.iter().map(|(_, tensor)| tensor).collect();
-    assert!(left.iter().all(|tensor| !tensor.is_here()));
+    assert!(left.iter().all(|tensor| !tensor.is_on_host()));
     assert_eq!(cuda.missing_bytes(&left), 0);
     let again = Bindings::new().with("D", run.get("D").unwrap().clone());
     let sum = "(plan (query s (aggregate + 0 (table D i j) i j)) (produces s))";
@@ -124,7 +124,7 @@ fn results_stay_on_the_device() {
         [(&device, again), (&session(Engine::Cpu), Bindings::new().with("D", expected.get("D").unwrap().clone()))]
             .map(|(session, inputs)| results(&session.prepare(sum, &inputs).unwrap().run().unwrap()));
     assert_eq!(sums[0], sums[1]);
-    assert!(!run.get("D").unwrap().is_here(), "it was fetched though a device has it");
+    assert!(!run.get("D").unwrap().is_on_host(), "it was fetched though a device has it");
     assert_eq!(results(&run), results(&expected));
 }
 

@@ -26,7 +26,7 @@ fn load(file: &str, format: Option<Format>) -> Option<Tensor> {
 /// Returns the entries as coordinates and numbers.
 fn entries(tensor: &Tensor) -> Vec<(Vec<u64>, f64)> {
     let triples = tensor.to_triples().expect("it fits into memory");
-    (0..triples.len()).map(|k| (triples.place(k), triples.values.get(k).to_f64().expect("a number"))).collect()
+    (0..triples.len()).map(|k| (triples.coordinates_of(k), triples.values.get(k).to_f64().expect("a number"))).collect()
 }
 
 fn run(text: &str, inputs: &[(&str, &Tensor)]) -> Tensor {

@@ -30,7 +30,7 @@ pub enum Error {
     InvalidTriples(String),
     /// Coordinates that the caller asked for do not exist. The caller's fault.
     #[error("{0}")]
-    InvalidPlace(String),
+    InvalidCoordinates(String),
     /// A coordinate lies outside of its dimension. The data's fault.
     #[error("entry {entry}: coordinate {coordinate} of mode {mode} is out of range, its dimension is {dimension}")]
     CoordinateOutOfRange {
@@ -46,41 +46,41 @@ pub enum Error {
     /// Coordinates occur more than once, and no way to combine their values was given. The data's
     /// fault.
     #[error(
-        "{count} entries repeat the place of another one, the first at {place:?}: say how to combine them (add them, \
-         keep the first or the last)"
+        "{count} entries repeat the coordinates of an earlier entry, the first at {coordinates:?}; choose how to combine \
+         them: add them, keep the first or keep the last"
     )]
     DuplicateCoordinates {
         /// The first repeated coordinates.
-        place: Vec<u64>,
+        coordinates: Vec<u64>,
         /// The number of surplus entries: all entries less the distinct coordinates.
         count: usize,
     },
     /// An interval level would store more than one run of coordinates below one position. The
     /// caller's fault.
     #[error(
-        "level {level} is an interval, but in the fiber of {place:?} a second run begins there: coordinates that are not \
-         next to each other, or below which other values are stored; use a sparse-run-length level"
+        "level {level} is an interval level, which stores one run per fiber, but a second run begins at {coordinates:?}: its \
+         coordinates are not adjacent, or its children differ; use a sparse-run-length level"
     )]
     SecondRun {
         /// The level, 0 outermost.
         level: usize,
         /// The first coordinates of the second run.
-        place: Vec<u64>,
+        coordinates: Vec<u64>,
     },
     /// A pinpoint level would store more than one coordinate below one position. The caller's
     /// fault.
     #[error(
-        "level {level} is a pinpoint, but in the fiber of {place:?} another coordinate is stored before; use a sparse-list \
-         level"
+        "level {level} is a pinpoint level, which stores one coordinate per fiber, but {coordinates:?} is a second one; use \
+         a sparse-list level"
     )]
     SecondEntry {
         /// The level, 0 outermost.
         level: usize,
         /// The coordinates of the second entry.
-        place: Vec<u64>,
+        coordinates: Vec<u64>,
     },
     /// An operator cannot combine the values of repeated coordinates. The caller's fault.
-    #[error("repeated places cannot be combined: {0}")]
+    #[error("the values of repeated coordinates cannot be combined: {0}")]
     Combine(#[from] redpoll_logic::op::OpError),
     /// A value has another dtype than expected. The caller's fault.
     #[error("{what}: expected dtype {expected}, found {found}")]

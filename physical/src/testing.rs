@@ -3,7 +3,7 @@
 
 use crate::Error;
 use crate::run::MemoryBudget;
-use crate::storage::{Array, Away, Remote, Tensor};
+use crate::storage::{Array, DeviceBuffer, DeviceBytes, Tensor};
 use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, StorageMode};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(crate) fn normal_form(text: &str) -> crate::notation::Program {
 #[derive(Debug)]
 struct Lost(usize);
 
-impl Remote for Lost {
+impl DeviceBuffer for Lost {
     fn bytes(&self) -> usize {
         self.0
     }
@@ -28,7 +28,7 @@ impl Remote for Lost {
         Err(Error::Device { ordinal: 3, kernel: "f".into(), message: "it is gone".into() })
     }
 
-    fn forget(&self) {}
+    fn free(&self) {}
 }
 
 /// Returns a tensor of the same type whose arrays cannot be fetched: every access is
@@ -36,8 +36,9 @@ impl Remote for Lost {
 pub fn lost(tensor: &Tensor) -> Tensor {
     let budget = Arc::new(MemoryBudget::new(usize::MAX));
     let array = |array: &Array| {
-        let away = Away::new(Box::new(Lost(array.len() * array.prim().bytes())), &budget).expect("there is room");
-        Array::left_away(array.prim(), away)
+        let away =
+            DeviceBytes::new(Box::new(Lost(array.len() * array.prim().bytes())), &budget).expect("there is room");
+        Array::on_device(array.prim(), away)
     };
     let levels = tensor.levels().iter().map(|arrays| arrays.iter().map(array).collect());
     Tensor::new_unchecked(tensor.ty().clone(), levels.collect(), tensor.leaf().iter().map(array).collect())

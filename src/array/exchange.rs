@@ -82,7 +82,7 @@ impl Array {
         let values = T::of_buffer(&triples.values.columns()[0]).ok_or_else(wrong)?;
         let fill = &tensor.ty().fill;
         let entries = values.into_iter().enumerate().filter(|(_, value)| (*value).into() != *fill);
-        Ok(entries.map(|(k, value)| (triples.place(k), value)).collect())
+        Ok(entries.map(|(k, value)| (triples.coordinates_of(k), value)).collect())
     }
 
     /// Computes the array and returns the coordinates of its nonzero elements, row-major, one

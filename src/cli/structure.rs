@@ -12,7 +12,7 @@
 
 use crate::logic::text::{format_to_sexpr, shorthands};
 use crate::logic::{DType, Format, FormatError, LeafKind, LevelKind};
-use crate::physical::storage::{Structure, Survey, Symmetry, Tensor};
+use crate::physical::storage::{MatrixSymmetry, Structure, Survey, Tensor};
 use crate::{Error, physical};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -64,8 +64,8 @@ impl Portrait {
             "  fibers    {}, {} of them empty; from {} to {} entries each, {:.2} on average",
             fibers.count,
             fibers.empty,
-            fibers.fewest,
-            fibers.most,
+            fibers.min,
+            fibers.max,
             s.mean_fiber()
         )?;
         writeln!(out, "  runs      {} of equal values, {:.2} entries long on average", s.runs, s.mean_run())?;
@@ -90,9 +90,9 @@ impl Portrait {
         let s = &self.structure;
         let matrix = s.matrix.map(|m| {
             let symmetry = match m.symmetry {
-                Symmetry::Exact => "exact",
-                Symmetry::Pattern => "pattern",
-                Symmetry::None => "none",
+                MatrixSymmetry::Exact => "exact",
+                MatrixSymmetry::Pattern => "pattern",
+                MatrixSymmetry::None => "none",
             };
             json!({"lower": m.lower, "upper": m.upper, "diagonals": m.diagonals, "symmetry": symmetry})
         });
@@ -101,9 +101,9 @@ impl Portrait {
             "fibers": {
                 "count": s.fibers.count,
                 "empty": s.fibers.empty,
-                "fewest": s.fibers.fewest,
+                "fewest": s.fibers.min,
                 "mean": s.mean_fiber(),
-                "most": s.fibers.most,
+                "most": s.fibers.max,
             },
             "runs": {"count": s.runs, "mean": s.mean_run()},
             "blocks": {"count": s.blocks, "mean": s.mean_block()},
@@ -116,11 +116,11 @@ impl Portrait {
     }
 }
 
-fn symmetry(of: Symmetry) -> &'static str {
+fn symmetry(of: MatrixSymmetry) -> &'static str {
     match of {
-        Symmetry::Exact => "equal to its transpose",
-        Symmetry::Pattern => "the places of its transpose, other values",
-        Symmetry::None => "none",
+        MatrixSymmetry::Exact => "equal to its transpose",
+        MatrixSymmetry::Pattern => "the coordinates of its transpose, with other values",
+        MatrixSymmetry::None => "none",
     }
 }
 

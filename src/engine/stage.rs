@@ -11,7 +11,7 @@ use redpoll_physical::emit::c::Toolchain;
 use redpoll_physical::grid::ListLengths;
 use redpoll_physical::kernel::{Draft, Engine, Kernel};
 use redpoll_physical::levels::{array_prim, level};
-use redpoll_physical::lower::{Layout, specials};
+use redpoll_physical::lower::{InputLayout, specials};
 use redpoll_physical::notation::{Program, Role, from_physical, normalize};
 use redpoll_physical::storage::Tensor;
 use std::collections::{HashMap, HashSet};
@@ -55,7 +55,7 @@ pub(crate) struct Loops {
     pub(crate) program: Arc<Program>,
     /// The expected layouts of the inputs: those of bound tensors, and narrow ones of
     /// intermediates.
-    layouts: Vec<Option<Layout>>,
+    layouts: Vec<Option<InputLayout>>,
     /// The lengths of the lists of bound inputs.
     lists: ListLengths,
     /// The program lowered for these layouts.
@@ -306,7 +306,7 @@ impl Loops {
 pub(crate) struct Layouts<'b> {
     bindings: &'b Bindings,
     /// Layouts of intermediates that share levels of bound tensors.
-    shared: HashMap<Alias, Layout>,
+    shared: HashMap<Alias, InputLayout>,
     /// The special values that intermediates may have.
     specials: HashMap<Alias, Special>,
 }
@@ -343,25 +343,25 @@ impl Layouts<'_> {
         }
     }
 
-    fn known(&self, name: &str) -> Option<Layout> {
-        self.bindings.get(name).map(Layout::of).or_else(|| self.shared.get(name).cloned())
+    fn known(&self, name: &str) -> Option<InputLayout> {
+        self.bindings.get(name).map(InputLayout::of).or_else(|| self.shared.get(name).cloned())
     }
 
     /// Returns the expected layout of a tensor. An intermediate that shares no levels is narrow.
-    fn expected(&self, name: &str, ty: &TensorType) -> Layout {
+    fn expected(&self, name: &str, ty: &TensorType) -> InputLayout {
         let known = self.known(name).unwrap_or_else(|| narrow(ty));
         match self.specials.get(name) {
-            Some(special) => Layout { special: *special, ..known },
+            Some(special) => InputLayout { special: *special, ..known },
             None => known,
         }
     }
 }
 
 /// Returns the layout in which kernels write tensors of a type.
-fn narrow(ty: &TensorType) -> Layout {
+fn narrow(ty: &TensorType) -> InputLayout {
     let sizes = ty.format.storage_shape(&ty.shape);
     let prims = |(format, size): (&LevelFormat, u64)| {
         level(format.kind).arrays().iter().map(|spec| array_prim(spec.class, size, 0)).collect()
     };
-    Layout { levels: ty.format.levels.iter().zip(sizes).map(prims).collect(), special: Special::default() }
+    InputLayout { levels: ty.format.levels.iter().zip(sizes).map(prims).collect(), special: Special::default() }
 }

@@ -83,5 +83,5 @@ fn stopped(error: &Error) -> Option<Status> {
 /// Binds the columns of tables. Their products follow IEEE 754, as in DataFusion: 0 times an
 /// infinity is NaN.
 fn bound(columns: Vec<(Alias, Tensor)>) -> Bindings {
-    columns.into_iter().map(|(alias, tensor)| (alias, tensor.taken_as_regular())).collect()
+    columns.into_iter().map(|(alias, tensor)| (alias, tensor.assume_regular())).collect()
 }

@@ -8,7 +8,7 @@
 use super::constants::Constants;
 use super::map::{MAX_TEAM_LANES, WARP};
 use crate::assembly::{Buffer, Expr, Function, LaneFold, Local, Stmt};
-use crate::lower::{Binding, Lengths, Lowered, ParamSource, walks_in_lanes};
+use crate::lower::{Binding, LoweredFunction, MeanLengths, ParamSource, fold_walks_in_lanes};
 use crate::notation::{ALL, MOST_CHUNKS, Program, Role, TensorId};
 use crate::storage::Tensor;
 use redpoll_logic::{FloatMode, LevelKind};
@@ -19,7 +19,7 @@ const MIN_ENTRIES_PER_LANE: f64 = 8.0;
 /// Average lengths of the lists of inputs, by tensor and level. The lengths of other lists are
 /// unknown.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct ListLengths(Lengths);
+pub struct ListLengths(MeanLengths);
 
 impl ListLengths {
     /// Measures the lists of the inputs of a program. `inputs` has the order of the program's
@@ -48,7 +48,7 @@ impl ListLengths {
     }
 
     /// Returns the lengths.
-    pub(crate) fn lengths(&self) -> &Lengths {
+    pub(crate) fn lengths(&self) -> &MeanLengths {
         &self.0
     }
 
@@ -68,7 +68,7 @@ fn lanes_for(entries: f64) -> u16 {
 }
 
 /// Returns the cursors along lists, each with its number of lanes, if more than one.
-pub(super) fn lanes_of_cursors(lowered: &Lowered, lists: &ListLengths) -> Vec<(Local, u16)> {
+pub(super) fn lanes_of_cursors(lowered: &LoweredFunction, lists: &ListLengths) -> Vec<(Local, u16)> {
     let mut cursor_lanes = Vec::new();
     for stmt in &lowered.function.body {
         stmt.any(&mut |s| {
@@ -85,7 +85,7 @@ pub(super) fn lanes_of_cursors(lowered: &Lowered, lists: &ListLengths) -> Vec<(L
 /// Returns the cursors along lists of unique coordinates, each with the array of the coordinates.
 pub(super) fn coordinates_of_cursors(
     program: &Program,
-    Lowered { function, bindings, .. }: &Lowered,
+    LoweredFunction { function, bindings, .. }: &LoweredFunction,
 ) -> Vec<(Local, Buffer)> {
     let mut found = Vec::new();
     for stmt in &function.body {
@@ -105,8 +105,8 @@ pub(super) fn coordinates_of_cursors(
 
 /// Returns the function of a program with wider folds: folds along lists get the lanes of their
 /// cursors, folds along ranges of provable length the lanes for that length.
-pub(super) fn widen_folds(lowered: &Lowered, cursor_lanes: &[(Local, u16)], mode: FloatMode) -> Function {
-    let mut function = walks_in_lanes(lowered.function.clone(), cursor_lanes, mode);
+pub(super) fn widen_folds(lowered: &LoweredFunction, cursor_lanes: &[(Local, u16)], mode: FloatMode) -> Function {
+    let mut function = fold_walks_in_lanes(lowered.function.clone(), cursor_lanes, mode);
     let param = |source: &ParamSource| match source {
         ParamSource::Dimension(n) => i64::try_from(*n).ok(),
         _ => None,

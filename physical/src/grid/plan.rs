@@ -8,7 +8,7 @@ use super::rounds::{Walks, walks_to_loops};
 use super::sections::{cut_into_sections, set_section_bounds};
 use crate::assembly::{Buffer, BufferDecl, BufferRole, Function};
 use crate::levels::{Concatenation, level};
-use crate::lower::{Binding, Lowered};
+use crate::lower::{Binding, LoweredFunction};
 use crate::notation::{Join, Program, Role, Sections, TensorId, sections};
 use redpoll_logic::FloatMode;
 use std::collections::HashSet;
@@ -42,7 +42,7 @@ impl GridPlan {
     /// lengths, everything runs in the order of the function.
     pub fn of(
         program: &Program,
-        lowered: &Lowered,
+        lowered: &LoweredFunction,
         team_size: TeamSize,
         lists: Option<(&ListLengths, FloatMode)>,
     ) -> GridPlan {
@@ -86,7 +86,7 @@ impl GridPlan {
 }
 
 /// Returns the buffers that a function writes, other than the lengths of its outputs.
-fn written_buffers(lowered: &Lowered) -> HashSet<Buffer> {
+fn written_buffers(lowered: &LoweredFunction) -> HashSet<Buffer> {
     let owned = |(_, (decl, binding)): &(Buffer, (&BufferDecl, &Binding))| {
         decl.role == BufferRole::Owned && **binding != Binding::Lengths
     };
@@ -96,7 +96,7 @@ fn written_buffers(lowered: &Lowered) -> HashSet<Buffer> {
 
 /// Returns the memory space of each buffer. If the outermost loop is not cut, one chunk has all
 /// outputs.
-fn memory_spaces(program: &Program, lowered: &Lowered) -> Vec<MemorySpace> {
+fn memory_spaces(program: &Program, lowered: &LoweredFunction) -> Vec<MemorySpace> {
     let join = |id: TensorId| {
         let cut = lowered.cut.as_ref().ok()?;
         cut.outputs.iter().find(|(output, _)| *output == id).map(|(_, join)| join)
@@ -119,7 +119,7 @@ fn memory_spaces(program: &Program, lowered: &Lowered) -> Vec<MemorySpace> {
 
 /// Returns whether an output that all chunks fold into is dense and folds by atomic operations, so
 /// that no partial results are needed.
-fn is_folded_in_place(program: &Program, lowered: &Lowered, id: TensorId) -> bool {
+fn is_folded_in_place(program: &Program, lowered: &LoweredFunction, id: TensorId) -> bool {
     let dense = program.tensors[id.index()].ty.format.is_dense();
     let own = |(_, b): &(Buffer, &Binding)| matches!(b, Binding::Leaf { tensor, .. } if *tensor == id);
     let mut leaves = (0..).map(Buffer).zip(&lowered.bindings).filter(own);

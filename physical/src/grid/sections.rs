@@ -16,7 +16,7 @@
 use super::independence::{EarlyReads, LoopDepth, count_reads, is_serial};
 use super::nodes::{Grid, SectionBound, Stmt as GridStmt};
 use crate::assembly::{Buffer, CompareOp, Expr, Function, Local, LocalDecl, Stmt};
-use crate::lower::{Binding, Lowered, int, local, max, min, plus};
+use crate::lower::{Binding, LoweredFunction, int, local, max, min, plus};
 use crate::notation::{Program, Role, Sections};
 use redpoll_logic::Prim;
 use std::collections::HashSet;
@@ -31,7 +31,7 @@ pub(super) struct SectionedFunction {
 /// Cuts the function into sections if it has the required shape.
 pub(super) fn cut_into_sections(
     program: &Program,
-    lowered: &Lowered,
+    lowered: &LoweredFunction,
     sections: &Sections,
     function: &Function,
 ) -> Option<SectionedFunction> {

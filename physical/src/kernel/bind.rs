@@ -2,12 +2,16 @@
 
 use crate::Error;
 use crate::levels::{full_positions, level};
-use crate::lower::{Binding, Lowered, ParamSource};
+use crate::lower::{Binding, LoweredFunction, ParamSource};
 use crate::notation::{Program, Role, TensorId};
 use crate::storage::{Array, Tensor};
 
 /// Returns the input arrays, in the order of the function's table, and the parameters.
-pub(super) fn bind(program: &Program, lowered: &Lowered, inputs: &[&Tensor]) -> Result<(Vec<Array>, Vec<i64>), Error> {
+pub(super) fn bind(
+    program: &Program,
+    lowered: &LoweredFunction,
+    inputs: &[&Tensor],
+) -> Result<(Vec<Array>, Vec<i64>), Error> {
     let mut given = inputs.iter().copied();
     let mut tensors: Vec<Option<&Tensor>> = Vec::new();
     for decl in &program.tensors {

@@ -13,7 +13,7 @@ use crate::grid::WARP;
 use crate::levels::lower_bound;
 use crate::notation::{ALL, Cut, Join, MOST_CHUNKS, Program, Sections, TensorId};
 use crate::run::Workers;
-use crate::storage::{Stored, Tensor};
+use crate::storage::{PositionCounter, Tensor};
 use std::ops::Range;
 
 /// Number of chunks per thread, so that a thread whose chunks took less than estimated takes over
@@ -96,7 +96,7 @@ pub(super) fn in_sections(
         // in it.
         let last = chunk.end.min(cut.rounds.end) - 1;
         let list = u64::try_from(last).map_or(0..0, |last| tensor.list_below(last));
-        let below = |q: u64| tensor.stored_below(q);
+        let below = |q: u64| tensor.first_leaf_position(q);
         let stored = below(list.end) - below(list.start);
         let pieces = stored.div_ceil(most).min(list.end - list.start);
         if pieces < 2 {
@@ -189,12 +189,13 @@ struct Work<'a> {
     start: i64,
     /// The stored entries of the inputs over which the loop iterates, and the offset added to its
     /// index there.
-    inputs: Vec<(Stored<'a>, i64)>,
+    inputs: Vec<(PositionCounter<'a>, i64)>,
 }
 
 impl<'a> Work<'a> {
     fn new(cut: &Cut, inputs: &[&'a Tensor]) -> Work<'a> {
-        let inputs = cut.drivers.iter().map(|(number, shift)| (Stored::of(inputs[*number], 1), *shift)).collect();
+        let inputs =
+            cut.drivers.iter().map(|(number, shift)| (PositionCounter::of(inputs[*number], 1), *shift)).collect();
         Work { start: cut.rounds.start, inputs }
     }
 
@@ -202,7 +203,7 @@ impl<'a> Work<'a> {
     fn of_first(&self, rounds: u64) -> u64 {
         let end = self.start.saturating_add_unsigned(rounds);
         let stored = self.inputs.iter().map(|(stored, shift)| {
-            let before = |i: i64| u64::try_from(i.saturating_add(*shift)).map_or(0, |i| stored.before(&[i]));
+            let before = |i: i64| u64::try_from(i.saturating_add(*shift)).map_or(0, |i| stored.count_before(&[i]));
             before(end).saturating_sub(before(self.start))
         });
         stored.fold(rounds, u64::saturating_add)
@@ -216,7 +217,7 @@ fn fiber(tensor: &Tensor) -> u64 {
 
 /// Returns the number of positions below the outermost level.
 fn stored(tensor: &Tensor) -> u64 {
-    tensor.stored_before(&[tensor.level(0).dimension])
+    tensor.count_before(&[tensor.level(0).dimension])
 }
 
 #[cfg(test)]
@@ -287,7 +288,7 @@ mod tests {
                 for round in rounds.start.max(0)..rounds.end.min(cut.rounds.end) {
                     let list = tensor.list_below(round as u64);
                     let own = list.start.max(section.start.max(0) as u64)..list.end.min(section.end as u64);
-                    largest = largest.max(tensor.stored_below(own.end) - tensor.stored_below(own.start));
+                    largest = largest.max(tensor.first_leaf_position(own.end) - tensor.first_leaf_position(own.start));
                     met.extend(own);
                 }
             }

@@ -2,8 +2,8 @@
 
 use crate::Error;
 use crate::assembly::{Buffer, BufferClass};
-use crate::levels::written_format;
-use crate::lower::{Binding, Lowered};
+use crate::levels::kernel_format;
+use crate::lower::{Binding, LoweredFunction};
 use crate::notation::{Program, TensorId};
 use crate::run::{Invocation, MemoryBudget};
 use crate::special::Special;
@@ -14,14 +14,18 @@ use std::sync::Arc;
 
 /// Returns the buffers of output tensors, each with the number of elements after a call, in the
 /// order of the outputs.
-pub(super) fn used(program: &Program, lowered: &Lowered, run: &Invocation) -> Result<Vec<(Buffer, usize)>, Error> {
+pub(super) fn used(
+    program: &Program,
+    lowered: &LoweredFunction,
+    run: &Invocation,
+) -> Result<Vec<(Buffer, usize)>, Error> {
     sized(program, lowered, run, |_| true)
 }
 
 /// Returns the buffers of one output, like [`used`].
 pub(super) fn used_by(
     program: &Program,
-    lowered: &Lowered,
+    lowered: &LoweredFunction,
     run: &Invocation,
     id: TensorId,
 ) -> Result<Vec<(Buffer, usize)>, Error> {
@@ -30,7 +34,7 @@ pub(super) fn used_by(
 
 fn sized(
     program: &Program,
-    lowered: &Lowered,
+    lowered: &LoweredFunction,
     run: &Invocation,
     of: impl Fn(TensorId) -> bool,
 ) -> Result<Vec<(Buffer, usize)>, Error> {
@@ -54,7 +58,7 @@ fn sized(
 /// are the function's buffers, not copies.
 pub(super) fn left(
     program: &Program,
-    lowered: &Lowered,
+    lowered: &LoweredFunction,
     (id, used): (TensorId, &[(Buffer, usize)]),
     (run, inputs): (&mut Invocation, &[&Tensor]),
 ) -> Result<Tensor, Error> {
@@ -71,7 +75,7 @@ pub(super) fn left(
 /// levels.
 pub(super) fn collect(
     program: &Program,
-    lowered: &Lowered,
+    lowered: &LoweredFunction,
     (id, mut array): (TensorId, impl FnMut(Buffer) -> Result<Array, Error>),
     (inputs, memory): (&[&Tensor], &Arc<MemoryBudget>),
 ) -> Result<Tensor, Error> {
@@ -92,7 +96,7 @@ pub(super) fn collect(
     if let Some(input) = program.pattern(id, inputs) {
         return Ok(regular(Tensor::new_unchecked(ty.clone(), input.levels().to_vec(), leaf)));
     }
-    Ok(regular(match written_format(&ty.format) {
+    Ok(regular(match kernel_format(&ty.format) {
         Cow::Borrowed(_) => Tensor::new_unchecked(ty.clone(), levels, leaf),
         Cow::Owned(format) => {
             let written = Arc::new(TensorType { format, ..TensorType::clone(ty) });
@@ -103,7 +107,7 @@ pub(super) fn collect(
 }
 
 /// Returns the recorded numbers of elements.
-fn lengths(lowered: &Lowered, run: &Invocation) -> Vec<i64> {
+fn lengths(lowered: &LoweredFunction, run: &Invocation) -> Vec<i64> {
     let Some(at) = lowered.bindings.iter().position(|b| *b == Binding::Lengths) else { return Vec::new() };
     (0..)
         .map_while(|k| match run.element(Buffer(at as u32), k)? {
@@ -113,7 +117,7 @@ fn lengths(lowered: &Lowered, run: &Invocation) -> Vec<i64> {
         .collect()
 }
 
-fn take(lowered: &Lowered, run: &mut Invocation, buffer: Buffer, length: usize) -> Result<Array, Error> {
+fn take(lowered: &LoweredFunction, run: &mut Invocation, buffer: Buffer, length: usize) -> Result<Array, Error> {
     let decl = &lowered.function.buffers[buffer.index()];
     debug_assert!(decl.class == BufferClass::Value || !decl.prim.is_float(), "indices are integers");
     Array::new(decl.prim, run.take(buffer, length)?, length).ok_or_else(not_run)

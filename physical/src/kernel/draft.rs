@@ -5,7 +5,7 @@ use crate::Error;
 use crate::assembly::{Buffer, Function};
 use crate::emit::cranelift::Effort;
 use crate::grid::{GridPlan, ListLengths, TeamSize};
-use crate::lower::{Binding, Layout, Lowered, Options, PositionWidth, lower, lower_in_rounds};
+use crate::lower::{Binding, InputLayout, LoweredFunction, LoweringOptions, PositionWidth, lower, lower_in_rounds};
 use crate::notation::Program;
 use crate::run::Signature;
 use redpoll_logic::FloatMode;
@@ -15,11 +15,11 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Draft {
     pub(super) program: Arc<Program>,
-    pub(super) lowered: Arc<Lowered>,
+    pub(super) lowered: Arc<LoweredFunction>,
     signature: Arc<Signature>,
     /// The array types of inputs that differ from the narrow ones.
-    layouts: Arc<[Option<Layout>]>,
-    options: Options,
+    layouts: Arc<[Option<InputLayout>]>,
+    options: LoweringOptions,
     /// The expected number of loop steps of a run.
     steps: f64,
     /// The lengths of the lists of inputs.
@@ -31,11 +31,15 @@ pub struct Draft {
 impl Draft {
     /// Lowers a program in normal form for inputs of the given layouts, by tensor; `None` is the
     /// narrow layout.
-    pub fn new(program: &Arc<Program>, layouts: &[Option<Layout>], mode: FloatMode) -> Draft {
-        Draft::with_options(program, layouts, Options { mode, ..Options::default() })
+    pub fn new(program: &Arc<Program>, layouts: &[Option<InputLayout>], mode: FloatMode) -> Draft {
+        Draft::with_options(program, layouts, LoweringOptions { mode, ..LoweringOptions::default() })
     }
 
-    pub(crate) fn with_options(program: &Arc<Program>, layouts: &[Option<Layout>], options: Options) -> Draft {
+    pub(crate) fn with_options(
+        program: &Arc<Program>,
+        layouts: &[Option<InputLayout>],
+        options: LoweringOptions,
+    ) -> Draft {
         let lowered = lower(program, layouts, options);
         let signature = Signature::of(&lowered.function);
         let (program, lowered, steps) = (program.clone(), Arc::new(lowered), f64::INFINITY);
@@ -72,13 +76,14 @@ impl Draft {
     }
 
     /// Returns the draft with positions of 64 bits, for inputs of the given layouts.
-    pub(super) fn widened(&self, layouts: &[Option<Layout>]) -> Draft {
-        let wide = Draft::with_options(&self.program, layouts, Options { width: PositionWidth::Wide, ..self.options });
+    pub(super) fn widened(&self, layouts: &[Option<InputLayout>]) -> Draft {
+        let wide =
+            Draft::with_options(&self.program, layouts, LoweringOptions { width: PositionWidth::Wide, ..self.options });
         Draft { lists: self.lists.clone(), ..wide }
     }
 
     /// Makes a draft of another program with the same options.
-    pub(super) fn like(&self, program: &Arc<Program>, layouts: &[Option<Layout>]) -> Draft {
+    pub(super) fn like(&self, program: &Arc<Program>, layouts: &[Option<InputLayout>]) -> Draft {
         Draft::with_options(program, layouts, self.options)
     }
 

@@ -5,7 +5,7 @@
 
 use super::{Draft, Engine, Kernel};
 use crate::Error;
-use crate::lower::Layout;
+use crate::lower::InputLayout;
 use crate::notation::{
     Access, Expr, Index, Program, Role, Rounds, Stmt, Subscript, TensorDecl, TensorId, Write, normalize,
 };
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Default)]
 pub(super) struct Merges(Mutex<HashMap<Key, Arc<Kernel>>>);
 
-type Key = (usize, [Layout; 2]);
+type Key = (usize, [InputLayout; 2]);
 
 impl Merges {
     /// Folds the partial results of chunks for an output of a draft, given its number and its
@@ -64,7 +64,7 @@ impl Merges {
         engine: Engine,
     ) -> Result<Arc<Kernel>, Error> {
         let mut kernels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (number, pair.map(Layout::of));
+        let key = (number, pair.map(InputLayout::of));
         if let Some(kernel) = kernels.get(&key) {
             return Ok(kernel.clone());
         }

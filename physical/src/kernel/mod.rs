@@ -29,7 +29,7 @@ use crate::emit::c::Toolchain;
 use crate::emit::{CompiledKernel, cranelift};
 use crate::error::OutOfBounds;
 use crate::grid::TeamSize;
-use crate::lower::{Layout, PositionWidth};
+use crate::lower::{InputLayout, PositionWidth};
 use crate::notation::{ALL, Program, Role};
 use crate::run::{Invocation, Limits};
 use crate::storage::Tensor;
@@ -102,7 +102,7 @@ impl Kernel {
     /// like [`Kernel::optimizing`].
     pub fn new(
         program: &Arc<Program>,
-        layouts: &[Option<Layout>],
+        layouts: &[Option<InputLayout>],
         mode: FloatMode,
         engine: Engine,
     ) -> Result<Kernel, Error> {
@@ -113,8 +113,8 @@ impl Kernel {
     #[cfg(test)]
     pub(crate) fn with_options(
         program: &Arc<Program>,
-        layouts: &[Option<Layout>],
-        options: crate::lower::Options,
+        layouts: &[Option<InputLayout>],
+        options: crate::lower::LoweringOptions,
         engine: Engine,
     ) -> Result<Kernel, Error> {
         Kernel::of(&Draft::with_options(program, layouts, options), engine)
@@ -229,9 +229,9 @@ impl Kernel {
     }
 
     /// Returns the layouts of inputs, by tensor of the program, for which a kernel must be made.
-    pub fn layouts(program: &Program, inputs: &[&Tensor]) -> Vec<Option<Layout>> {
+    pub fn layouts(program: &Program, inputs: &[&Tensor]) -> Vec<Option<InputLayout>> {
         let mut inputs = inputs.iter();
-        let of = |role: Role| (role == Role::Input).then(|| inputs.next().map(|t| Layout::of(t))).flatten();
+        let of = |role: Role| (role == Role::Input).then(|| inputs.next().map(|t| InputLayout::of(t))).flatten();
         program.tensors.iter().map(|t| t.role).map(of).collect()
     }
 

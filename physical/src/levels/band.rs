@@ -4,7 +4,7 @@
 //! `ofs[p]..ofs[p + 1]`. It is empty if these are equal, whatever `idx[p]`. Coordinates between the
 //! first and the last entry are stored too, with fill values or empty fibers.
 
-use super::blocks::{Blocks, check_offsets};
+use super::blocks::{BlockArrays, check_offsets};
 use super::list::check_len;
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
 use crate::Error;
@@ -84,6 +84,6 @@ impl Level for Band {
     }
 }
 
-fn blocks(data: LevelData<'_>) -> Blocks<'_> {
-    Blocks { idx: data.arrays[0].indices(), ofs: data.arrays[1].indices() }
+fn blocks(data: LevelData<'_>) -> BlockArrays<'_> {
+    BlockArrays { idx: data.arrays[0].indices(), ofs: data.arrays[1].indices() }
 }

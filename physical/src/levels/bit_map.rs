@@ -32,7 +32,7 @@ impl Level for BitMap {
         check_len("words", words.len(), positions.div_ceil(64))?;
         let used = positions % 64;
         if used != 0 && words.get(positions / 64) >> used != 0 {
-            return Err(format!("the last word of words has bits behind the {positions} positions of the level"));
+            return Err(format!("the last element of words has bits after the {positions} positions of the level"));
         }
         Ok(Fibers::single(positions))
     }

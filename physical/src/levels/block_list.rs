@@ -6,7 +6,7 @@
 //! there are blocks, and `ptr` one more than there are parent positions. Blocks are not empty,
 //! ascend in each fiber and do not overlap; two blocks may be adjacent.
 
-use super::blocks::{Blocks, check_offsets};
+use super::blocks::{BlockArrays, check_offsets};
 use super::list::{check_ptr, lower_bound};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
 use crate::Error;
@@ -33,7 +33,7 @@ impl Level for BlockList {
         let end = check_ptr(ptr, parents, ("blocks of idx", blocks.idx.len()))?;
         if blocks.ofs.len() <= end {
             return Err(format!(
-                "ofs must have {} elements, one more than blocks, found {}",
+                "ofs must have at least {} elements, one more than blocks, found {}",
                 end + 1,
                 blocks.ofs.len()
             ));
@@ -110,6 +110,6 @@ impl Level for BlockList {
     }
 }
 
-fn blocks(data: LevelData<'_>) -> Blocks<'_> {
-    Blocks { idx: data.arrays[1].indices(), ofs: data.arrays[2].indices() }
+fn blocks(data: LevelData<'_>) -> BlockArrays<'_> {
+    BlockArrays { idx: data.arrays[1].indices(), ofs: data.arrays[2].indices() }
 }

@@ -9,12 +9,12 @@ use std::ops::Range;
 
 /// The arrays that describe blocks.
 #[derive(Clone, Copy)]
-pub(crate) struct Blocks<'a> {
+pub(crate) struct BlockArrays<'a> {
     pub(crate) idx: Indices<'a>,
     pub(crate) ofs: Indices<'a>,
 }
 
-impl Blocks<'_> {
+impl BlockArrays<'_> {
     /// Returns the coordinates and the positions of a block.
     pub(crate) fn get(&self, b: u64) -> (Range<u64>, Range<u64>) {
         let positions = self.ofs.get(b)..self.ofs.get(b + 1);
@@ -46,9 +46,9 @@ impl Blocks<'_> {
             return Err(format!("idx[{b}] = {last} is out of range, the dimension is {}", data.dimension));
         }
         match (last + 1).checked_sub(len) {
-            None => {
-                Err(format!("block {b} has {len} positions and ends with coordinate {last}, so it begins before 0"))
-            }
+            None => Err(format!(
+                "block {b} has {len} positions and ends with coordinate {last}, so it would begin before 0"
+            )),
             Some(first) if first < before => Err(format!(
                 "blocks must ascend in each fiber without overlap, but block {b} begins with coordinate {first} and the \
                  one before it ends with {}",

@@ -7,7 +7,7 @@
 //! but are unused: below them are fill values and empty fibers.
 
 use super::dense::full_positions;
-use super::list::{build_list, check_len, check_list, listed};
+use super::list::{all_entries, build_list, check_len, check_list};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData};
 use crate::Error;
 use crate::storage::{Array, filled_vec};
@@ -40,11 +40,14 @@ impl Level for ByteMap {
             for k in ptr.get(p)..ptr.get(p + 1) {
                 let at = p * data.dimension + idx.get(k);
                 if map.get(at) != 1 {
-                    return Err(format!("map[{at}] must be 1, as idx[{k}] lists it, found {}", map.get(at)));
+                    return Err(format!(
+                        "map[{at}] must be 1 because idx[{k}] lists its coordinate, found {}",
+                        map.get(at)
+                    ));
                 }
             }
         }
-        check_len("map without its zeros", map_entries(map), entries - ptr.get(0))?;
+        check_len("the nonzero part of map", map_entries(map), entries - ptr.get(0))?;
         Ok(Fibers::single(positions))
     }
 
@@ -68,7 +71,7 @@ impl Level for ByteMap {
     }
 
     fn entries(&self, data: LevelData<'_>, _: u64) -> Range<u64> {
-        listed(data)
+        all_entries(data)
     }
 
     fn positions(&self, data: LevelData<'_>, parents: u64) -> u64 {

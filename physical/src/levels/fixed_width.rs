@@ -26,13 +26,14 @@ impl Level for FixedWidth {
         check_len("width", data.arrays[0].len() as u64, 1)?;
         let width = width(data);
         let positions = parents.checked_mul(width).filter(|&len| len <= i64::MAX as u64);
-        let positions = positions.ok_or_else(|| format!("{parents} fibers cannot have the width {}", width as i64))?;
+        let positions = positions
+            .ok_or_else(|| format!("{parents} fibers of width {} exceed the limit on positions", width as i64))?;
         check_len("idx", idx.len(), positions)?;
         for p in 0..parents {
             for k in p * width..(p + 1) * width {
                 let i = idx.get(k);
                 if i > n {
-                    return Err(format!("idx[{k}] = {i} is out of range, the dimension, which is padding, is {n}"));
+                    return Err(format!("idx[{k}] = {i} is out of range, the dimension, which marks padding, is {n}"));
                 }
                 if k > p * width && i < n && idx.get(k - 1) >= i {
                     let before = idx.get(k - 1);
@@ -85,14 +86,14 @@ impl Level for FixedWidth {
 
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>)) {
         let idx = data.arrays[1].indices();
-        fiber.for_each(|p| stored(data, p).for_each(|k| visit(idx.get(k), k..k + 1)));
+        fiber.for_each(|p| row(data, p).for_each(|k| visit(idx.get(k), k..k + 1)));
     }
 
     fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>> {
-        find_run(true, data.arrays[1].indices(), stored(data, fiber.start), coordinate)
+        find_run(true, data.arrays[1].indices(), row(data, fiber.start), coordinate)
     }
 
-    fn written_as(&self) -> Option<LevelKind> {
+    fn kernel_kind(&self) -> Option<LevelKind> {
         Some(LevelKind::SparseList)
     }
 }
@@ -103,7 +104,7 @@ fn width(data: LevelData<'_>) -> u64 {
 
 /// Returns the positions of the coordinates below a parent position, without the padding after
 /// them.
-fn stored(data: LevelData<'_>, parent: u64) -> Range<u64> {
+fn row(data: LevelData<'_>, parent: u64) -> Range<u64> {
     let (idx, width) = (data.arrays[1].indices(), width(data));
     let row = parent * width..(parent + 1) * width;
     row.start..lower_bound(row, |k| idx.get(k) < data.dimension)

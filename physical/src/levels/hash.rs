@@ -21,7 +21,7 @@
 //! `coordinate`; freezing derives `ptr`, `idx` and `pos` from them. Reading walks
 //! `idx[ptr[p]..ptr[p + 1]]` beside `pos`, or looks coordinates up in the table.
 
-use super::list::{build_list, check_len, check_list, listed};
+use super::list::{all_entries, build_list, check_len, check_list};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
 use crate::Error;
 use crate::storage::{Array, filled_vec};
@@ -92,7 +92,7 @@ impl Level for Hash {
                 table_len(entries)
             ));
         }
-        check_len("table without its zeros", (0..len).filter(|&s| table.get(s) != 0).count() as u64, entries)?;
+        check_len("the nonzero part of table", (0..len).filter(|&s| table.get(s) != 0).count() as u64, entries)?;
         for e in 0..entries {
             let key = (parent.get(e), coordinate.get(e));
             if probe(data, key) != Some(e) {
@@ -136,7 +136,7 @@ impl Level for Hash {
     }
 
     fn entries(&self, data: LevelData<'_>, _: u64) -> Range<u64> {
-        listed(data)
+        all_entries(data)
     }
 
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>)) {

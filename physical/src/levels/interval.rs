@@ -4,8 +4,8 @@
 //! `left[p] >= right[p]`; its own position is `p`. Below the position of an empty fiber are fill
 //! values and empty fibers.
 
-use super::runs::{build_each, check_same_len, visit_each};
-use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, Run, RunLevel, array_prim};
+use super::runs::{build_single_runs, check_same_len, visit_coordinates};
+use super::{ArrayClass, ArraySpec, CoordinateRun, Fibers, Level, LevelData, RunLevel, array_prim};
 use crate::Error;
 use crate::storage::{Array, filled_vec};
 use redpoll_logic::LevelFormat;
@@ -27,7 +27,7 @@ impl Level for Interval {
         let parents = parents.positions();
         check_same_len(left, right)?;
         if right.len() < parents {
-            return Err(format!("right must have {parents} elements, one a position, found {}", right.len()));
+            return Err(format!("right must have {parents} elements, one for each position, found {}", right.len()));
         }
         let (n, end) = (data.dimension, |p: &u64| right.get(*p));
         match (0..parents).find(|p| end(p) > n) {
@@ -44,7 +44,7 @@ impl Level for Interval {
         coordinates: &[u64],
         positions: &mut [u64],
     ) -> Result<(Vec<Array>, u64), Error> {
-        build_each(self, dimension, parents, coordinates, positions)
+        build_single_runs(self, dimension, parents, coordinates, positions)
     }
 
     fn entries(&self, _: LevelData<'_>, parents: u64) -> Range<u64> {
@@ -52,7 +52,7 @@ impl Level for Interval {
     }
 
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>)) {
-        visit_each(self, data, fiber, visit);
+        visit_coordinates(self, data, fiber, visit);
     }
 
     fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>> {
@@ -71,7 +71,7 @@ impl RunLevel for Interval {
         &self,
         dimension: u64,
         parents: u64,
-        runs: &[Run],
+        runs: &[CoordinateRun],
         positions: &mut Vec<u64>,
     ) -> Result<(Vec<Array>, u64), Error> {
         let (mut left, mut right) = (filled_vec(0u64, parents)?, filled_vec(0u64, parents)?);

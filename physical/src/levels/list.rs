@@ -9,7 +9,7 @@ use redpoll_logic::LevelFormat;
 use std::ops::Range;
 
 /// The arrays `ptr` and `idx` of entries, and their number.
-pub(crate) struct List {
+pub(crate) struct ListArrays {
     pub(crate) ptr: Array,
     pub(crate) idx: Array,
     pub(crate) entries: u64,
@@ -24,7 +24,7 @@ pub(crate) fn build_list(
     parents: u64,
     coordinates: &[u64],
     positions: &mut [u64],
-) -> Result<List, Error> {
+) -> Result<ListArrays, Error> {
     let mut ptr = filled_vec(0u64, parents + 1)?;
     let mut entries = 0;
     let mut last = None;
@@ -49,11 +49,11 @@ pub(crate) fn build_list(
         sum
     });
     let ptr = Array::from_indices(array_prim(ArrayClass::Position, dimension, entries), sums);
-    Ok(List { ptr, idx, entries })
+    Ok(ListArrays { ptr, idx, entries })
 }
 
 /// Returns the entries of all fibers: from the first to the last element of `ptr`.
-pub(crate) fn listed(data: LevelData<'_>) -> Range<u64> {
+pub(crate) fn all_entries(data: LevelData<'_>) -> Range<u64> {
     let ptr = data.arrays[0].indices();
     match ptr.len() {
         0 => 0..0,
@@ -103,7 +103,7 @@ pub(crate) fn check_fiber(
             Some(l) if format.ordered && l > i => {
                 return Err(format!("idx must ascend in each fiber, but idx[{}] = {l} and idx[{k}] = {i}", k - 1));
             }
-            Some(l) if format.unique && l == i => return Err(repeated(i, k)),
+            Some(l) if format.unique && l == i => return Err(repeated_coordinate(i, k)),
             _ => last = Some(i),
         }
     }
@@ -111,7 +111,7 @@ pub(crate) fn check_fiber(
         let mut sorted: Vec<(u64, u64)> = fiber.clone().map(|k| (idx.get(k), k)).collect();
         sorted.sort_unstable();
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(repeated(pair[1].0, pair[1].1));
+            return Err(repeated_coordinate(pair[1].0, pair[1].1));
         }
     }
     if let Some(runs) = runs {
@@ -120,7 +120,7 @@ pub(crate) fn check_fiber(
     Ok(())
 }
 
-fn repeated(coordinate: u64, k: u64) -> String {
+fn repeated_coordinate(coordinate: u64, k: u64) -> String {
     format!("idx[{k}] = {coordinate} repeats a coordinate of its fiber, but the level is unique")
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn check_len(name: &str, found: u64, expected: u64) -> Result<(), Str
 }
 
 /// Returns the fibers that a level with runs of equal coordinates passes to the next level.
-pub(crate) fn handed_down(format: LevelFormat, positions: u64, runs: Vec<Range<u64>>) -> Fibers {
+pub(crate) fn child_fibers(format: LevelFormat, positions: u64, runs: Vec<Range<u64>>) -> Fibers {
     if format.unique { Fibers::single(positions) } else { Fibers::runs(positions, runs) }
 }
 

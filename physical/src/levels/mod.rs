@@ -5,9 +5,9 @@
 //! fiber to a position (or range) of its own, which is a parent position for the next level or the
 //! leaf.
 //!
-//! A kind is one row of the list in `redpoll_logic`, one file here and one in `crate::lower::levels`.
-//! [`Level`], here, describes its arrays, and checks, builds and enumerates them in Rust.
-//! `LevelLowering`, there, gives its looplets and its write protocol.
+//! A kind is one row of the list in `redpoll_logic`, one file here and one in
+//! `crate::lower::levels`. [`Level`], here, describes its arrays, and checks, builds and enumerates
+//! them in Rust. `LevelLowering`, there, gives its looplets and its write protocol.
 
 mod band;
 mod bit_map;
@@ -39,7 +39,7 @@ pub use hash::{Hash, hash_slot, table_len};
 pub use interval::Interval;
 pub use pinpoint::Pinpoint;
 pub use run_length::RunLength;
-pub use runs::{Run, RunLevel};
+pub use runs::{CoordinateRun, RunLevel};
 pub use singleton::Singleton;
 pub use sparse_list::SparseList;
 pub use sparse_run_length::SparseRunLength;
@@ -66,12 +66,12 @@ macro_rules! registry {
 redpoll_logic::level_kinds!(registry);
 
 /// Returns the format in which a kernel writes a tensor of this format.
-pub(crate) fn written_format(format: &Format) -> Cow<'_, Format> {
-    let written = |l: &LevelFormat| LevelFormat { kind: level(l.kind).written_as().unwrap_or(l.kind), ..*l };
-    if format.levels.iter().all(|l| written(l) == *l) {
+pub(crate) fn kernel_format(format: &Format) -> Cow<'_, Format> {
+    let in_kernel = |l: &LevelFormat| LevelFormat { kind: level(l.kind).kernel_kind().unwrap_or(l.kind), ..*l };
+    if format.levels.iter().all(|l| in_kernel(l) == *l) {
         return Cow::Borrowed(format);
     }
-    Cow::Owned(Format { levels: format.levels.iter().map(written).collect(), ..format.clone() })
+    Cow::Owned(Format { levels: format.levels.iter().map(in_kernel).collect(), ..format.clone() })
 }
 
 /// The meaning of the elements of a level's array.
@@ -207,9 +207,9 @@ pub trait Level: Sync {
     /// level that is neither ordered nor unique, its first run.
     fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>>;
 
-    /// Returns the kind as which a kernel writes the level, if it is another one: arrays that depend
-    /// on the complete data are laid out after the kernel has run.
-    fn written_as(&self) -> Option<LevelKind> {
+    /// Returns the kind that kernels write in place of this one, if it is another: arrays that
+    /// depend on the complete data are laid out after the kernel has run.
+    fn kernel_kind(&self) -> Option<LevelKind> {
         None
     }
 
@@ -242,7 +242,7 @@ pub fn array_prim(class: ArrayClass, dimension: u64, positions: u64) -> Prim {
 
 /// Returns whether an array of the class may have elements of this type. Both narrow and wide types
 /// are accepted, since contents are checked against dimension and length.
-pub fn accepts(class: ArrayClass, prim: Prim) -> bool {
+pub fn can_store(class: ArrayClass, prim: Prim) -> bool {
     match class {
         ArrayClass::Position | ArrayClass::End => matches!(prim, Prim::I32 | Prim::I64),
         ArrayClass::Coordinate | ArrayClass::Bound => matches!(prim, Prim::U32 | Prim::U64),

@@ -21,11 +21,11 @@ impl Level for Pinpoint {
     fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String> {
         let (idx, parents, n) = (data.arrays[0].indices(), parents.positions(), data.dimension);
         if idx.len() < parents {
-            return Err(format!("idx must have {parents} elements, one a position, found {}", idx.len()));
+            return Err(format!("idx must have {parents} elements, one for each position, found {}", idx.len()));
         }
         match (0..parents).find(|&p| idx.get(p) > n) {
             Some(p) => Err(format!(
-                "idx[{p}] = {} is out of range, the dimension, which stands for no coordinate, is {n}",
+                "idx[{p}] = {} is out of range, the dimension, which marks an empty fiber, is {n}",
                 idx.get(p)
             )),
             None => Ok(Fibers::single(parents)),
@@ -42,7 +42,7 @@ impl Level for Pinpoint {
     ) -> Result<(Vec<Array>, u64), Error> {
         let mut idx = filled_vec(dimension, parents)?;
         for (&p, &i) in positions.iter().zip(coordinates) {
-            debug_assert!(idx[p as usize] == dimension || idx[p as usize] == i, "a fiber has one entry at most");
+            debug_assert!(idx[p as usize] == dimension || idx[p as usize] == i, "a fiber has at most one entry");
             idx[p as usize] = i;
         }
         let prim = array_prim(ArrayClass::Bound, dimension, 0);

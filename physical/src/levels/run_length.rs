@@ -6,9 +6,9 @@
 //! a run is its number. Coordinates that are not stored form runs, too: below them are fill values
 //! and empty fibers. A single fiber is an Arrow run-end encoded array: `right` are its run ends.
 
-use super::list::{check_ptr, listed};
-use super::runs::{build_each, check_end, ends_of, first_ending_after, visit_each};
-use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, Run, RunLevel};
+use super::list::{all_entries, check_ptr};
+use super::runs::{build_single_runs, check_end, first_run_after, run_arrays, visit_coordinates};
+use super::{ArrayClass, ArraySpec, CoordinateRun, Fibers, Level, LevelData, RunLevel};
 use crate::Error;
 use crate::storage::Array;
 use redpoll_logic::LevelFormat;
@@ -33,7 +33,7 @@ impl Level for RunLength {
             }
             if covered != data.dimension {
                 let n = data.dimension;
-                return Err(format!("the runs of fiber {p} must end at the dimension {n}, they end at {covered}"));
+                return Err(format!("the runs of fiber {p} must end at the dimension {n}, found {covered}"));
             }
         }
         Ok(Fibers::single(end))
@@ -47,21 +47,21 @@ impl Level for RunLength {
         coordinates: &[u64],
         positions: &mut [u64],
     ) -> Result<(Vec<Array>, u64), Error> {
-        build_each(self, dimension, parents, coordinates, positions)
+        build_single_runs(self, dimension, parents, coordinates, positions)
     }
 
     fn entries(&self, data: LevelData<'_>, _: u64) -> Range<u64> {
-        listed(data)
+        all_entries(data)
     }
 
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>)) {
-        visit_each(self, data, fiber, visit);
+        visit_coordinates(self, data, fiber, visit);
     }
 
     fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>> {
         let ptr = data.arrays[0].indices();
         let runs = ptr.get(fiber.start)..ptr.get(fiber.start + 1);
-        let q = first_ending_after(data.arrays[1].indices(), runs.clone(), coordinate);
+        let q = first_run_after(data.arrays[1].indices(), runs.clone(), coordinate);
         (q < runs.end).then(|| q..q + 1)
     }
 
@@ -75,7 +75,7 @@ impl RunLevel for RunLength {
         &self,
         dimension: u64,
         parents: u64,
-        runs: &[Run],
+        runs: &[CoordinateRun],
         positions: &mut Vec<u64>,
     ) -> Result<(Vec<Array>, u64), Error> {
         let mut ptr = crate::storage::filled_vec(0u64, parents + 1)?;
@@ -97,7 +97,7 @@ impl RunLevel for RunLength {
             ptr[p as usize + 1] = right.len() as u64;
         }
         let own = right.len() as u64;
-        let (ptr, right) = ends_of(&ptr, right, dimension);
+        let (ptr, right) = run_arrays(&ptr, right, dimension);
         Ok((vec![ptr, right], own))
     }
 

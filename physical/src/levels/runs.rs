@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// A run of coordinates below a parent position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Run {
+pub struct CoordinateRun {
     /// The parent position.
     pub parent: u64,
     /// The first coordinate.
@@ -29,7 +29,7 @@ pub trait RunLevel {
         &self,
         dimension: u64,
         parents: u64,
-        runs: &[Run],
+        runs: &[CoordinateRun],
         positions: &mut Vec<u64>,
     ) -> Result<(Vec<Array>, u64), Error>;
 
@@ -39,15 +39,18 @@ pub trait RunLevel {
 }
 
 /// Builds a level from entries, each of which becomes a run: see [`super::Level::build`].
-pub(super) fn build_each(
+pub(super) fn build_single_runs(
     level: &dyn RunLevel,
     dimension: u64,
     parents: u64,
     coordinates: &[u64],
     positions: &mut [u64],
 ) -> Result<(Vec<Array>, u64), Error> {
-    let runs: Vec<Run> =
-        positions.iter().zip(coordinates).map(|(&parent, &i)| Run { parent, left: i, right: i + 1 }).collect();
+    let runs: Vec<CoordinateRun> = positions
+        .iter()
+        .zip(coordinates)
+        .map(|(&parent, &i)| CoordinateRun { parent, left: i, right: i + 1 })
+        .collect();
     let mut own = Vec::new();
     let built = level.build_runs(dimension, parents, &runs, &mut own)?;
     positions.copy_from_slice(&own);
@@ -55,7 +58,7 @@ pub(super) fn build_each(
 }
 
 /// Visits each coordinate of each run below the parent positions `fiber`.
-pub(super) fn visit_each(
+pub(super) fn visit_coordinates(
     level: &dyn RunLevel,
     data: LevelData<'_>,
     fiber: Range<u64>,
@@ -67,12 +70,12 @@ pub(super) fn visit_each(
 }
 
 /// Returns the first run of `runs` that ends after the coordinate, or their end.
-pub(super) fn first_ending_after(right: Indices<'_>, runs: Range<u64>, coordinate: u64) -> u64 {
+pub(super) fn first_run_after(right: Indices<'_>, runs: Range<u64>, coordinate: u64) -> u64 {
     lower_bound(runs, |q| right.get(q) <= coordinate)
 }
 
 /// Returns the arrays `ptr` and `right` of a level that numbers its runs.
-pub(super) fn ends_of(ptr: &[u64], right: Vec<u64>, dimension: u64) -> (Array, Array) {
+pub(super) fn run_arrays(ptr: &[u64], right: Vec<u64>, dimension: u64) -> (Array, Array) {
     let ends = Array::from_indices(array_prim(ArrayClass::End, dimension, 0), right.into_iter());
     let prim = array_prim(ArrayClass::Position, dimension, ends.len() as u64);
     (Array::from_indices(prim, ptr.iter().copied()), ends)
@@ -86,7 +89,7 @@ pub(super) fn check_end(right: Indices<'_>, q: u64, left: u64, dimension: u64) -
         return Err(format!("right[{q}] = {} is out of range, the dimension is {dimension}", end as i64));
     }
     if end <= left {
-        return Err(format!("right[{q}] = {end} must exceed {left}, where its run begins"));
+        return Err(format!("right[{q}] = {end} must exceed {left}, the start of its run"));
     }
     Ok(end)
 }

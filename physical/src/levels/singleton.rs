@@ -5,7 +5,7 @@
 //! coordinates ascend, strictly if the level is unique. If not, the positions of a coordinate are a
 //! fiber of the singleton below.
 
-use super::list::{check_fiber, find_run, handed_down, tally, visit_runs};
+use super::list::{check_fiber, child_fibers, find_run, tally, visit_runs};
 use super::{ArrayClass, ArraySpec, Concatenation, Fibers, Level, LevelData, array_prim};
 use crate::Error;
 use crate::storage::Array;
@@ -23,13 +23,17 @@ impl Level for Singleton {
     fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String> {
         let idx = data.arrays[0].indices();
         if idx.len() < parents.positions() {
-            return Err(format!("idx must have {} elements, one a position, found {}", parents.positions(), idx.len()));
+            return Err(format!(
+                "idx must have {} elements, one for each position, found {}",
+                parents.positions(),
+                idx.len()
+            ));
         }
         let mut runs = Vec::new();
         for fiber in parents.iter() {
             check_fiber(data, idx, fiber, (!data.format.unique).then_some(&mut runs))?;
         }
-        Ok(handed_down(data.format, parents.positions(), runs))
+        Ok(child_fibers(data.format, parents.positions(), runs))
     }
 
     fn build(

@@ -7,7 +7,7 @@
 //! the positions of a coordinate are a fiber of the next level. In a list that is not ordered they
 //! may have any order.
 
-use super::list::{build_list, check_list, find_run, handed_down, listed, lower_bound, tally, visit_runs};
+use super::list::{all_entries, build_list, check_list, child_fibers, find_run, lower_bound, tally, visit_runs};
 use super::{ArrayClass, ArraySpec, Concatenation, Fibers, Level, LevelData};
 use crate::Error;
 use crate::storage::Array;
@@ -28,7 +28,7 @@ impl Level for SparseList {
     fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String> {
         let mut runs = Vec::new();
         let positions = check_list(data, parents.positions(), (!data.format.unique).then_some(&mut runs))?;
-        Ok(handed_down(data.format, positions, runs))
+        Ok(child_fibers(data.format, positions, runs))
     }
 
     fn build(
@@ -48,7 +48,7 @@ impl Level for SparseList {
     }
 
     fn entries(&self, data: LevelData<'_>, _: u64) -> Range<u64> {
-        listed(data)
+        all_entries(data)
     }
 
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>)) {

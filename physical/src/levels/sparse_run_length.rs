@@ -5,9 +5,9 @@
 //! `p` are `ptr[p]..ptr[p + 1]`. Run `q` has the coordinates `left[q]..right[q]`, at least one; the
 //! runs of a fiber ascend and do not overlap. The position of a run is its number.
 
-use super::list::{check_ptr, listed};
-use super::runs::{build_each, check_end, check_same_len, ends_of, first_ending_after, visit_each};
-use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, Run, RunLevel, array_prim};
+use super::list::{all_entries, check_ptr};
+use super::runs::{build_single_runs, check_end, check_same_len, first_run_after, run_arrays, visit_coordinates};
+use super::{ArrayClass, ArraySpec, CoordinateRun, Fibers, Level, LevelData, RunLevel, array_prim};
 use crate::Error;
 use crate::storage::{Array, filled_vec};
 use redpoll_logic::LevelFormat;
@@ -36,7 +36,7 @@ impl Level for SparseRunLength {
                 let first = left.get(q);
                 if first < covered {
                     return Err(format!(
-                        "left[{q}] = {first} must not be below {covered}, where the run before it ends"
+                        "left[{q}] = {first} must not be below {covered}, the end of the run before it"
                     ));
                 }
                 covered = check_end(right, q, first, data.dimension)?;
@@ -53,21 +53,21 @@ impl Level for SparseRunLength {
         coordinates: &[u64],
         positions: &mut [u64],
     ) -> Result<(Vec<Array>, u64), Error> {
-        build_each(self, dimension, parents, coordinates, positions)
+        build_single_runs(self, dimension, parents, coordinates, positions)
     }
 
     fn entries(&self, data: LevelData<'_>, _: u64) -> Range<u64> {
-        listed(data)
+        all_entries(data)
     }
 
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>)) {
-        visit_each(self, data, fiber, visit);
+        visit_coordinates(self, data, fiber, visit);
     }
 
     fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>> {
         let [ptr, left, right] = [0, 1, 2].map(|k| data.arrays[k].indices());
         let runs = ptr.get(fiber.start)..ptr.get(fiber.start + 1);
-        let q = first_ending_after(right, runs.clone(), coordinate);
+        let q = first_run_after(right, runs.clone(), coordinate);
         (q < runs.end && left.get(q) <= coordinate).then(|| q..q + 1)
     }
 
@@ -81,7 +81,7 @@ impl RunLevel for SparseRunLength {
         &self,
         dimension: u64,
         parents: u64,
-        runs: &[Run],
+        runs: &[CoordinateRun],
         positions: &mut Vec<u64>,
     ) -> Result<(Vec<Array>, u64), Error> {
         let mut ptr = filled_vec(0u64, parents + 1)?;
@@ -90,7 +90,7 @@ impl RunLevel for SparseRunLength {
         positions.extend(0..runs.len() as u64);
         let left = array_prim(ArrayClass::Coordinate, dimension, 0);
         let left = Array::from_indices(left, runs.iter().map(|run| run.left));
-        let (ptr, right) = ends_of(&ptr, runs.iter().map(|run| run.right).collect(), dimension);
+        let (ptr, right) = run_arrays(&ptr, runs.iter().map(|run| run.right).collect(), dimension);
         Ok((vec![ptr, left, right], runs.len() as u64))
     }
 

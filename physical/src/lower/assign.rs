@@ -1,69 +1,72 @@
-//! Assignments: the store or fold of a value into a leaf or local, repeated as often as `times`
-//! says.
+//! Assignments: the store or fold of a value into a leaf or local, repeated as often as the product
+//! of `repetitions`.
 
 use super::build::{load, local, truth};
 use super::cx::Cx;
 use super::expand::{Laws, expand_in, expand_repeat};
 use super::integrate::repeat_operator;
-use super::seeded::{self, Seeded};
-use super::special::known;
-use super::state::{Cursor, Fiber, State};
-use super::stmt::{Place, value};
+use super::seeded_fault::SeededFault;
+use super::special::argument_facts;
+use super::state::{AccessCursor, Fiber, LoweringState};
+use super::stmt::{LeafPosition, value};
 use super::tree::Assign;
-use super::value::Value;
+use super::value::LoweredValue;
 use crate::assembly::{Expr, Local, Stmt};
 use crate::notation::{TensorId, Write};
 use crate::special::Known;
 use redpoll_logic::op::Op;
 use redpoll_logic::{LeafKind, Scalar};
 
-pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, a: &Assign) {
-    let cursor = state.acc(a.lhs).cursor.clone();
-    if let Cursor::Fiber(Fiber { present: Some(present), .. }) = &cursor {
+pub(crate) fn lower(cx: &mut Cx<'_>, state: &LoweringState, a: &Assign) {
+    let cursor = state.access(a.lhs).cursor.clone();
+    if let AccessCursor::Fiber(Fiber { present: Some(present), .. }) = &cursor {
         // In the pattern of an input, nothing is written where the input stores nothing.
-        let there = state.clone().with_present(a.lhs);
-        let then = cx.block(|cx| lower(cx, &there, a));
+        let present_state = state.clone().assume_present(a.lhs);
+        let then = cx.block(|cx| lower(cx, &present_state, a));
         return cx.push_if(present.clone(), then, Vec::new());
     }
     let dtype = cx.program.tensors[a.tensor.index()].ty.dtype.clone();
     let mut rhs = value(cx, state, &a.rhs);
-    let known = [Known { special: cx.special(a.tensor), constant: None }, known(cx, state, &a.rhs)];
-    let laws = cx.laws(&known);
-    let kept = Op::from(redpoll_logic::op::Builtin::Choose);
-    let mut op = (a.write == Write::Overwrite && seeded::is(Seeded::OverwriteKept)).then_some((&kept, laws));
+    let facts = [Known { special: cx.special(a.tensor), constant: None }, argument_facts(cx, state, &a.rhs)];
+    let laws = cx.laws(&facts);
+    let choose = Op::from(redpoll_logic::op::Builtin::Choose);
+    let mut op = (a.write == Write::Overwrite && SeededFault::OverwriteChoice.is_active()).then_some((&choose, laws));
     if let Write::Fold(fold) = &a.write {
         op = Some((fold, laws));
-        if !a.times.is_empty() {
-            let (tail, how) = repeat_operator(fold, &dtype, cx).expect("only what can be repeated is integrated");
-            rhs = expand_repeat(cx, (&tail, how), &rhs, &a.times, laws);
+        if !a.repetitions.is_empty() {
+            let (tail, repeat) =
+                repeat_operator(fold, &dtype, cx).expect("only folds that can be repeated are integrated");
+            rhs = expand_repeat(cx, (&tail, repeat), &rhs, &a.repetitions, laws);
         }
     }
-    let (place, dirty) = match cursor {
-        Cursor::Locals(held) => {
-            let current = Value { dtype, parts: held.parts.iter().map(|l| local(*l)).collect() };
-            let result = combined(cx, op, current, rhs);
-            assign_all(cx, &held.parts, result);
-            return mark(cx, &held.dirty);
+    let (leaf, dirty) = match cursor {
+        AccessCursor::Locals(accumulator) => {
+            let current = LoweredValue { dtype, parts: accumulator.parts.iter().map(|l| local(*l)).collect() };
+            let result = combine(cx, op, current, rhs);
+            assign_all(cx, &accumulator.parts, result);
+            return set_flags(cx, &accumulator.dirty);
         }
-        Cursor::Fiber(_) if !state.acc(a.lhs).open().is_empty() => {
-            unreachable!("all subscripts are met before a value is written")
+        AccessCursor::Fiber(_) if !state.access(a.lhs).unresolved().is_empty() => {
+            unreachable!("all subscripts are resolved before a value is written")
         }
-        Cursor::Fiber(fiber) => (Place { tensor: a.tensor, position: fiber.lo }, fiber.dirty),
-        Cursor::Fails(violation) => return cx.fail(&violation),
-        Cursor::Fill(_) | Cursor::Outside(_) | Cursor::Null => unreachable!("a write comes to a place"),
+        AccessCursor::Fiber(fiber) => (LeafPosition { tensor: a.tensor, position: fiber.lo }, fiber.dirty),
+        AccessCursor::Violation(violation) => return cx.fail(&violation),
+        AccessCursor::Fill(_) | AccessCursor::OutOfBounds(_) | AccessCursor::Null => {
+            unreachable!("a write is resolved to a leaf position or to locals")
+        }
     };
     if cx.program.tensors[a.tensor.index()].ty.format.leaf == LeafKind::Pattern {
-        let then = cx.block(|cx| mark(cx, &dirty));
+        let then = cx.block(|cx| set_flags(cx, &dirty));
         return cx.push_if(rhs.single().clone(), then, Vec::new());
     }
-    let current = load_leaf(cx, place.tensor, &place.position);
-    let result = combined(cx, op, current, rhs);
-    store(cx, &place, &result.parts);
-    mark(cx, &dirty);
+    let current = load_leaf(cx, leaf.tensor, &leaf.position);
+    let result = combine(cx, op, current, rhs);
+    store(cx, &leaf, &result.parts);
+    set_flags(cx, &dirty);
 }
 
 /// Returns the value to be stored. All parts of a struct are computed before the first is stored.
-fn combined(cx: &mut Cx<'_>, op: Option<(&Op, Laws<'_>)>, current: Value, rhs: Value) -> Value {
+fn combine(cx: &mut Cx<'_>, op: Option<(&Op, Laws<'_>)>, current: LoweredValue, rhs: LoweredValue) -> LoweredValue {
     let result = match op {
         None => rhs,
         Some((op, laws)) => expand_in(cx, op, &[current, rhs], laws),
@@ -76,37 +79,37 @@ fn combined(cx: &mut Cx<'_>, op: Option<(&Op, Laws<'_>)>, current: Value, rhs: V
         cx.assign(named, part.clone());
         local(named)
     });
-    Value { parts: parts.collect(), dtype: result.dtype.clone() }
+    LoweredValue { parts: parts.collect(), dtype: result.dtype.clone() }
 }
 
-fn assign_all(cx: &mut Cx<'_>, to: &[Local], value: Value) {
+fn assign_all(cx: &mut Cx<'_>, to: &[Local], value: LoweredValue) {
     for (to, part) in to.iter().zip(value.parts) {
         cx.assign(*to, part);
     }
 }
 
-fn mark(cx: &mut Cx<'_>, dirty: &[Local]) {
+fn set_flags(cx: &mut Cx<'_>, dirty: &[Local]) {
     for flag in dirty {
         cx.assign(*flag, truth(true));
     }
 }
 
 /// Returns the value at a position of a tensor's leaf; `true` for a pattern.
-pub(crate) fn load_leaf(cx: &Cx<'_>, tensor: TensorId, position: &Expr) -> Value {
+pub(crate) fn load_leaf(cx: &Cx<'_>, tensor: TensorId, position: &Expr) -> LoweredValue {
     let ty = &cx.program.tensors[tensor.index()].ty;
     match ty.format.leaf {
-        LeafKind::Pattern => Value::constant(&Scalar::Bool(true)),
+        LeafKind::Pattern => LoweredValue::constant(&Scalar::Bool(true)),
         LeafKind::Element => {
             let parts = cx.tensor(tensor).leaf.iter().map(|buffer| load(*buffer, position.clone())).collect();
-            Value { dtype: ty.dtype.clone(), parts }
+            LoweredValue { dtype: ty.dtype.clone(), parts }
         }
     }
 }
 
 /// Stores a value at a position of a tensor's leaf.
-pub(crate) fn store(cx: &mut Cx<'_>, place: &Place, parts: &[Expr]) {
+pub(crate) fn store(cx: &mut Cx<'_>, leaf: &LeafPosition, parts: &[Expr]) {
     for (k, part) in parts.iter().enumerate() {
-        let buffer = cx.tensor(place.tensor).leaf[k];
-        cx.push(Stmt::Store { buffer, at: place.position.clone(), value: part.clone() });
+        let buffer = cx.tensor(leaf.tensor).leaf[k];
+        cx.push(Stmt::Store { buffer, at: leaf.position.clone(), value: part.clone() });
     }
 }

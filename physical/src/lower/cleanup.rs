@@ -14,53 +14,53 @@ pub(crate) fn cleanup(mut f: Function) -> Function {
     loop {
         let mut reads = vec![false; f.locals.len()];
         note_reads(&f.body, &mut reads);
-        let before = count(&f.body);
+        let before = count_statements(&f.body);
         f.body = remove_dead(f.body, &reads);
-        if count(&f.body) == before {
+        if count_statements(&f.body) == before {
             return f;
         }
     }
 }
 
-/// Decides conditions that are flags of constant value. `known` holds the flags on entry, and on
+/// Decides conditions that are flags of constant value. `flags` holds the flags on entry, and on
 /// return those on exit.
-fn decide(body: Vec<Stmt>, known: &mut HashMap<Local, bool>) -> Vec<Stmt> {
+fn decide(body: Vec<Stmt>, flags: &mut HashMap<Local, bool>) -> Vec<Stmt> {
     let mut out = Vec::new();
     for stmt in body {
         match stmt {
             Stmt::Assign(local, value) => {
                 match &value {
-                    Expr::Const(Scalar::Bool(v)) => known.insert(local, *v),
-                    _ => known.remove(&local),
+                    Expr::Const(Scalar::Bool(v)) => flags.insert(local, *v),
+                    _ => flags.remove(&local),
                 };
                 out.push(Stmt::Assign(local, value));
             }
             Stmt::If { cond, then, other } => {
                 let decided = match &cond {
-                    Expr::Local(l) => known.get(l).copied(),
+                    Expr::Local(l) => flags.get(l).copied(),
                     _ => None,
                 };
                 match decided {
-                    Some(true) => out.extend(decide(then, known)),
-                    Some(false) => out.extend(decide(other, known)),
+                    Some(true) => out.extend(decide(then, flags)),
+                    Some(false) => out.extend(decide(other, flags)),
                     None => {
-                        let (mut in_then, mut in_other) = (known.clone(), known.clone());
+                        let (mut in_then, mut in_other) = (flags.clone(), flags.clone());
                         if let Expr::Local(l) = &cond {
                             in_then.insert(*l, true);
                             in_other.insert(*l, false);
                         }
                         let (then, other) = (decide(then, &mut in_then), decide(other, &mut in_other));
-                        known.retain(|l, v| in_then.get(l) == Some(v) && in_other.get(l) == Some(v));
+                        flags.retain(|l, v| in_then.get(l) == Some(v) && in_other.get(l) == Some(v));
                         out.push(Stmt::If { cond, then, other });
                     }
                 }
             }
             Stmt::While { cond, body } => {
-                let body = decide_loop(body, known);
+                let body = decide_loop(body, flags);
                 out.push(Stmt::While { cond, body });
             }
             Stmt::For { var, lo, hi, body } => {
-                let body = decide_loop(body, known);
+                let body = decide_loop(body, flags);
                 out.push(Stmt::For { var, lo, hi, body });
             }
             other => out.push(other),
@@ -71,11 +71,11 @@ fn decide(body: Vec<Stmt>, known: &mut HashMap<Local, bool>) -> Vec<Stmt> {
 
 /// Decides conditions in the body of a loop. Locals that the body assigns are unknown on entry and
 /// after the loop.
-fn decide_loop(body: Vec<Stmt>, known: &mut HashMap<Local, bool>) -> Vec<Stmt> {
+fn decide_loop(body: Vec<Stmt>, flags: &mut HashMap<Local, bool>) -> Vec<Stmt> {
     let mut assigned = Vec::new();
     note_assigned(&body, &mut assigned);
-    known.retain(|l, _| !assigned.contains(l));
-    decide(body, &mut known.clone())
+    flags.retain(|l, _| !assigned.contains(l));
+    decide(body, &mut flags.clone())
 }
 
 fn note_assigned(body: &[Stmt], assigned: &mut Vec<Local>) {
@@ -172,11 +172,11 @@ fn remove_dead(body: Vec<Stmt>, reads: &[bool]) -> Vec<Stmt> {
 }
 
 /// Returns the number of statements.
-fn count(body: &[Stmt]) -> usize {
+fn count_statements(body: &[Stmt]) -> usize {
     body.iter()
         .map(|stmt| match stmt {
-            Stmt::If { then, other, .. } => 1 + count(then) + count(other),
-            Stmt::While { body, .. } | Stmt::For { body, .. } => 1 + count(body),
+            Stmt::If { then, other, .. } => 1 + count_statements(then) + count_statements(other),
+            Stmt::While { body, .. } | Stmt::For { body, .. } => 1 + count_statements(body),
             _ => 1,
         })
         .sum()

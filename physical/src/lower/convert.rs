@@ -2,17 +2,17 @@
 //! of its tensor.
 
 use super::cx::Cx;
-use super::state::{Acc, Check, State, Sub};
-use super::storage::{ParamSource, Tables};
-use super::tree::{AccId, Assign, Term, Tree, int, lowered};
+use super::state::{AccessState, LoweredSubscript, LoweringState, SubscriptCheck};
+use super::storage::{FunctionTables, ParamSource};
+use super::tree::{AccessId, Assign, Tree, TreeTerm, code_term, int};
 use crate::assembly::{Expr as Code, Param};
 use crate::notation::{Access, Bounds, Expr, Program, Stmt};
 use redpoll_logic::Scalar;
 use std::rc::Rc;
 
 /// Converts the program of the context to a tree and a state.
-pub(crate) fn convert(cx: &Cx<'_>, tables: &Tables) -> (State, Tree) {
-    let mut conversion = Conversion { cx, tables, state: State::default() };
+pub(crate) fn convert(cx: &Cx<'_>, tables: &FunctionTables) -> (LoweringState, Tree) {
+    let mut conversion = Conversion { cx, tables, state: LoweringState::default() };
     let program: &Program = cx.program;
     let tree = conversion.stmt(&program.body);
     (conversion.state, tree)
@@ -20,8 +20,8 @@ pub(crate) fn convert(cx: &Cx<'_>, tables: &Tables) -> (State, Tree) {
 
 struct Conversion<'a, 'p> {
     cx: &'a Cx<'p>,
-    tables: &'a Tables,
-    state: State,
+    tables: &'a FunctionTables,
+    state: LoweringState,
 }
 
 impl Conversion<'_, '_> {
@@ -51,49 +51,49 @@ impl Conversion<'_, '_> {
                 lhs: self.access(lhs, true),
                 write: write.clone(),
                 rhs: self.term(rhs),
-                times: Vec::new(),
+                repetitions: Vec::new(),
             }),
         }
     }
 
     /// Converts a bound of a loop. The size of a storage mode becomes its parameter.
-    fn bound(&mut self, e: &Expr) -> Term {
+    fn bound(&mut self, e: &Expr) -> TreeTerm {
         if let Expr::Literal(Scalar::I64(n)) = e {
             let of_that_size = |p: &ParamSource| matches!(p, ParamSource::Dimension(d) if *d as i64 == *n);
             return match self.tables.params.iter().position(of_that_size) {
-                Some(k) if *n > 1 => lowered(Code::Param(Param(k as u32))),
+                Some(k) if *n > 1 => code_term(Code::Param(Param(k as u32))),
                 _ => int(*n),
             };
         }
         self.term(e)
     }
 
-    fn term(&mut self, e: &Expr) -> Term {
+    fn term(&mut self, e: &Expr) -> TreeTerm {
         match e {
-            Expr::Literal(value) => Term::Lit(value.clone()),
-            Expr::Index(i) => Term::Index(*i),
-            Expr::Var(v) => Term::Var(*v),
-            Expr::Access(access) => Term::Access(self.access(access, false)),
-            Expr::Call(op, args) => Term::Call(op.clone(), args.iter().map(|a| self.term(a)).collect()),
+            Expr::Literal(value) => TreeTerm::Lit(value.clone()),
+            Expr::Index(i) => TreeTerm::Index(*i),
+            Expr::Var(v) => TreeTerm::Var(*v),
+            Expr::Access(access) => TreeTerm::Access(self.access(access, false)),
+            Expr::Call(op, args) => TreeTerm::Call(op.clone(), args.iter().map(|a| self.term(a)).collect()),
         }
     }
 
-    fn access(&mut self, access: &Access, writes: bool) -> AccId {
+    fn access(&mut self, access: &Access, writes: bool) -> AccessId {
         let subscripts = access
             .subscripts
             .iter()
             .enumerate()
             .map(|(mode, s)| {
                 let check = match &s.bounds {
-                    _ if s.outside.is_some() => Check::Proved,
-                    Bounds::Proved => Check::Proved,
-                    Bounds::Guarded => Check::Guarded,
-                    Bounds::Checked(site) => Check::Checked(self.cx.site(access.tensor, mode, site)),
+                    _ if s.outside.is_some() => SubscriptCheck::Proved,
+                    Bounds::Proved => SubscriptCheck::Proved,
+                    Bounds::Guarded => SubscriptCheck::Guarded,
+                    Bounds::Checked(site) => SubscriptCheck::Checked(self.cx.check_number(access.tensor, mode, site)),
                 };
-                Sub { at: self.term(&s.at), protocol: s.protocol, outside: s.outside.clone(), check }
+                LoweredSubscript { at: self.term(&s.at), protocol: s.protocol, outside: s.outside.clone(), check }
             })
             .collect();
         let cursor = self.cx.root(access.tensor);
-        self.state.intern(Acc { tensor: Some(access.tensor), subscripts: Rc::new(subscripts), writes, cursor })
+        self.state.intern(AccessState { tensor: Some(access.tensor), subscripts: Rc::new(subscripts), writes, cursor })
     }
 }

@@ -3,14 +3,14 @@
 
 use super::build::{self, add, and, int, is_cheap, is_register_only, lt, mul, not, split};
 use super::expand::Laws;
-use super::level::At;
+use super::level::LevelId;
 use super::prove::Prover;
 use super::special::Specials;
 use super::state::{Coordinate, Violation};
 use super::storage::TensorCode;
 use super::tree::Tree;
-use super::value::{Emitter, Value};
-use super::{Lengths, Options};
+use super::value::{LoweredValue, StmtSink};
+use super::{LoweringOptions, MeanLengths};
 use crate::assembly::{Buffer, BufferDecl, CompareOp, Expr, Local, LocalDecl, Status, Stmt};
 use crate::notation::{
     Checked, Cut, Index, Join, Program, Role, Rounds, Site, Stmt as Notation, TensorId, Var, checks,
@@ -23,13 +23,13 @@ use std::sync::Arc;
 /// Number of statements beyond which no statement that occurs more than once in the code is copied
 /// again. The rest of the function is emitted compactly, however many accesses multiply their
 /// cases.
-const LONG: usize = 1500;
+const LONG_FUNCTION: usize = 1500;
 
 /// The function under construction and the facts that are proved where code is being emitted.
 pub(crate) struct Cx<'p> {
     pub(crate) program: &'p Program,
     pub(crate) mode: FloatMode,
-    /// The facts proved of extents here.
+    /// The facts proved of extents at this point.
     pub(crate) prover: Prover,
     pub(crate) locals: Vec<LocalDecl>,
     pub(crate) buffers: Vec<BufferDecl>,
@@ -38,14 +38,14 @@ pub(crate) struct Cx<'p> {
     /// The values of loop indices that are bound.
     indices: Vec<Option<Expr>>,
     /// The values of variables that are bound.
-    vars: Vec<Option<Value>>,
+    vars: Vec<Option<LoweredValue>>,
     /// The form of rounds (lanes, unrolling) that the program requests for each loop.
     rounds: HashMap<Index, Rounds>,
     /// Number of open loops: a tensor declared inside one is declared in every round.
     pub(crate) depth: usize,
     /// Number of times that the current statement occurs in the code.
     copies: u32,
-    most_copies: u32,
+    max_copies: u32,
     /// Number of statements emitted, including those of dropped blocks.
     emitted: usize,
     out: Vec<Stmt>,
@@ -53,7 +53,7 @@ pub(crate) struct Cx<'p> {
     chunk: Option<(Local, Local)>,
     /// The average number of entries in lists, by level, if rounds of intersections are to be
     /// independent.
-    pub(crate) lengths: Option<&'p Lengths>,
+    pub(crate) lengths: Option<&'p MeanLengths>,
     /// The sizes of storage modes that are parameters.
     pub(crate) sizes: Vec<(i64, Expr)>,
     /// The subscripts that are checked.
@@ -68,16 +68,16 @@ pub(crate) struct Cx<'p> {
 }
 
 impl<'p> Cx<'p> {
-    pub(crate) fn new(program: &'p Program, specials: Specials, options: Options) -> Cx<'p> {
-        let mut asked = HashMap::new();
+    pub(crate) fn new(program: &'p Program, specials: Specials, options: LoweringOptions) -> Cx<'p> {
+        let mut requested = HashMap::new();
         program.body.walk(&mut |s| {
             if let Notation::For { index, rounds, .. } = s {
-                asked.insert(*index, *rounds);
+                requested.insert(*index, *rounds);
             }
         });
         Cx {
             program,
-            rounds: asked,
+            rounds: requested,
             mode: options.mode,
             prover: Prover::default(),
             locals: Vec::new(),
@@ -87,7 +87,7 @@ impl<'p> Cx<'p> {
             vars: vec![None; program.vars.len()],
             depth: 0,
             copies: 1,
-            most_copies: options.most_copies,
+            max_copies: options.max_copies,
             emitted: 0,
             out: Vec::new(),
             chunk: None,
@@ -127,7 +127,7 @@ impl<'p> Cx<'p> {
 
     /// Records that the loop with condition `more` on a cursor is to be folded in lanes, if the
     /// program requests them.
-    pub(crate) fn ask_for_lanes(&mut self, index: Index, more: &Expr) {
+    pub(crate) fn request_lanes(&mut self, index: Index, more: &Expr) {
         if let (Some(lanes), Expr::Compare(CompareOp::Lt, cursor, _)) = (self.lanes(index), more)
             && let Expr::Local(cursor) = **cursor
         {
@@ -146,17 +146,17 @@ impl<'p> Cx<'p> {
     }
 
     /// Returns the number of the check of a subscript.
-    pub(crate) fn site(&self, tensor: TensorId, mode: usize, site: &Arc<Site>) -> u32 {
-        let is = |c: &Checked| c.tensor == tensor && c.mode == mode && Arc::ptr_eq(&c.site, site);
-        self.checks.iter().position(is).expect("every check of the program is listed") as u32
+    pub(crate) fn check_number(&self, tensor: TensorId, mode: usize, site: &Arc<Site>) -> u32 {
+        let is_same = |c: &Checked| c.tensor == tensor && c.mode == mode && Arc::ptr_eq(&c.site, site);
+        self.checks.iter().position(is_same).expect("every check of the program is listed") as u32
     }
 
     /// Emits the end of the run because a coordinate is out of bounds.
     pub(crate) fn fail(&mut self, violation: &Violation) {
-        let (buffer, first) = self.failure.expect("a function with checks has room to record which one failed");
+        let (buffer, first) = self.failure.expect("a function with checks has a record of the failed check");
         let coordinate = match &violation.coordinate {
-            Coordinate::Known(coordinate) => coordinate.clone(),
-            Coordinate::Along { index, scale, offset, first } => {
+            Coordinate::Value(coordinate) => coordinate.clone(),
+            Coordinate::Affine { index, scale, offset, first } => {
                 // A loop whose rounds are all equal is lowered as its first round, with no index
                 // bound.
                 let round = index.and_then(|i| self.index(i)).unwrap_or(first);
@@ -176,7 +176,7 @@ impl<'p> Cx<'p> {
     }
 
     /// Returns whether every read of a level is inside the program and looks it up.
-    pub(crate) fn looks_up(&self, at: At) -> bool {
+    pub(crate) fn is_lookup_only(&self, at: LevelId) -> bool {
         let is_local = self.program.tensors[at.tensor.index()].role == Role::Local;
         is_local && self.program.body.looks_up(at.tensor, at.level)
     }
@@ -239,7 +239,7 @@ impl<'p> Cx<'p> {
     }
 
     /// Emits one of `parts` pieces of code that each contain the current statement.
-    pub(crate) fn copying(&mut self, parts: u32, emit: impl FnOnce(&mut Self)) {
+    pub(crate) fn with_copies(&mut self, parts: u32, emit: impl FnOnce(&mut Self)) {
         let outer = self.copies;
         self.copies = outer.saturating_mul(parts.max(1));
         emit(self);
@@ -248,13 +248,13 @@ impl<'p> Cx<'p> {
 
     /// Returns whether a loop with this body must not be copied further. Copies of the loop copy
     /// the loops in its body, too.
-    pub(crate) fn is_crowded(&self, body: &Tree) -> bool {
-        let in_long_code = self.copies > 1 && self.emitted > LONG;
-        in_long_code || self.copies.saturating_mul(1 + body.count_loops()) > self.most_copies
+    pub(crate) fn is_copy_limited(&self, body: &Tree) -> bool {
+        let in_long_code = self.copies > 1 && self.emitted > LONG_FUNCTION;
+        in_long_code || self.copies.saturating_mul(1 + body.count_loops()) > self.max_copies
     }
 
     /// Emits code and returns whether there is any.
-    pub(crate) fn emits(&mut self, emit: impl FnOnce(&mut Self)) -> bool {
+    pub(crate) fn emits_code(&mut self, emit: impl FnOnce(&mut Self)) -> bool {
         let before = self.out.len();
         emit(self);
         self.out.len() > before
@@ -302,8 +302,8 @@ impl<'p> Cx<'p> {
             return self.push_if(not(&cond), other, Vec::new());
         }
         if other.is_empty()
-            && let [Stmt::If { cond: inner, then: innermost, other: nothing }] = &mut then[..]
-            && nothing.is_empty()
+            && let [Stmt::If { cond: inner, then: innermost, other: no_stmts }] = &mut then[..]
+            && no_stmts.is_empty()
             && is_register_only(inner)
         {
             let cond = and(&cond, inner);
@@ -364,12 +364,12 @@ impl<'p> Cx<'p> {
     }
 
     /// Binds a variable to a value, or unbinds it, and returns its previous value.
-    pub(crate) fn bind_var(&mut self, var: Var, value: Option<Value>) -> Option<Value> {
+    pub(crate) fn bind_var(&mut self, var: Var, value: Option<LoweredValue>) -> Option<LoweredValue> {
         std::mem::replace(&mut self.vars[var.index()], value)
     }
 
     /// Returns the value of a variable, if it is bound.
-    pub(crate) fn var(&self, var: Var) -> Option<&Value> {
+    pub(crate) fn var(&self, var: Var) -> Option<&LoweredValue> {
         self.vars[var.index()].as_ref()
     }
 
@@ -384,8 +384,8 @@ impl<'p> Cx<'p> {
     }
 
     /// Returns the laws of floats in this mode for arguments with the given facts.
-    pub(crate) fn laws<'a>(&self, known: &'a [Known<'a>]) -> Laws<'a> {
-        if self.mode == FloatMode::Relaxed { Laws::Default(known) } else { Laws::Ieee }
+    pub(crate) fn laws<'a>(&self, facts: &'a [Known<'a>]) -> Laws<'a> {
+        if self.mode == FloatMode::Relaxed { Laws::Default(facts) } else { Laws::Ieee }
     }
 
     /// Returns the arrays and counters of a tensor.
@@ -394,7 +394,7 @@ impl<'p> Cx<'p> {
     }
 }
 
-impl Emitter for Cx<'_> {
+impl StmtSink for Cx<'_> {
     fn local(&mut self, name: &str, prim: Prim) -> Local {
         self.new_local(name, prim)
     }

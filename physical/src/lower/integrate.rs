@@ -18,63 +18,71 @@
 
 use super::build::{plus, sub};
 use super::cx::Cx;
-use super::looplets::Nest;
-use super::seeded::{self, Seeded};
+use super::looplets::LoopletNest;
+use super::seeded_fault::SeededFault;
 use super::simplify::dtype_of;
-use super::state::State;
-use super::tree::{AccId, Assign, Step, Term, Tree};
+use super::state::LoweringState;
+use super::tree::{AccessId, Assign, Tree, TreeAction, TreeTerm};
 use crate::assembly::Expr;
 use crate::notation::{Index, TensorId, Write};
 use redpoll_logic::op::{Builtin, Op, Repeat};
 
 /// Returns the body to be run once in place of the loop, if the body does not depend on the index
 /// and all its writes can be repeated. The caller ensures that the extent is not empty.
-pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &Nest) -> Option<Tree> {
+pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &LoopletNest) -> Option<Tree> {
     let lo = &nest.extent.lo;
-    let first = if seeded::is(Seeded::LastOfRun) { plus(&nest.extent.hi, -1) } else { lo.clone() };
+    let first = if SeededFault::LastOfRun.is_active() { plus(&nest.extent.hi, -1) } else { lo.clone() };
     let body = match nest.extent.index {
-        Some(index) => first_coordinate(cx, &nest.state, &nest.body, index, &first),
+        Some(index) => take_first_coordinate(cx, &nest.state, &nest.body, index, &first),
         None => (*nest.body).clone(),
     };
     if needs_index(&nest.state, &body, nest.extent.index, &[]) {
         return None;
     }
-    repeated(cx, nest, &body, &|_| false)
+    repeat_writes(cx, nest, &body, &|_| false)
 }
 
-/// Returns the body, which does not depend on the index, with each write except those `apart`
+/// Returns the body, which does not depend on the index, with each write except those `excluded`
 /// repeated as often as the loop has rounds.
-pub(crate) fn repeated(cx: &mut Cx<'_>, nest: &Nest, body: &Tree, apart: &dyn Fn(&Assign) -> bool) -> Option<Tree> {
-    let own = body.declared();
-    let mut possible = !contains_while(body) && !carries(cx, &nest.state, body) && !interferes(cx, nest, body, apart);
-    body.for_each_assign(&mut |a| possible &= own.contains(&a.tensor) || apart(a) || can_repeat(cx, &nest.state, a));
-    if !possible {
+pub(crate) fn repeat_writes(
+    cx: &mut Cx<'_>,
+    nest: &LoopletNest,
+    body: &Tree,
+    excluded: &dyn Fn(&Assign) -> bool,
+) -> Option<Tree> {
+    let own = body.declared_tensors();
+    let mut can_integrate =
+        !has_while(body) && !has_carried_reads(cx, &nest.state, body) && !has_interference(cx, nest, body, excluded);
+    body.for_each_assign(&mut |a| {
+        can_integrate &= own.contains(&a.tensor) || excluded(a) || can_repeat(cx, &nest.state, a);
+    });
+    if !can_integrate {
         return None;
     }
-    let extra = i64::from(seeded::is(Seeded::RunLength));
+    let extra = i64::from(SeededFault::RunLength.is_active());
     let rounds = cx.name("n", &plus(&sub(&nest.extent.hi, &nest.extent.lo), extra));
-    Some(body.map(&mut Term::clone, &mut |a| {
-        if own.contains(&a.tensor) || apart(&a) || is_once(cx, &a) {
+    Some(body.map(&mut TreeTerm::clone, &mut |a| {
+        if own.contains(&a.tensor) || excluded(&a) || is_repeat_invariant(cx, &a) {
             return Tree::Assign(a);
         }
-        let times = a.times.iter().cloned().chain([rounds.clone()]).collect();
-        Tree::Assign(Assign { times, ..a })
+        let repetitions = a.repetitions.iter().cloned().chain([rounds.clone()]).collect();
+        Tree::Assign(Assign { repetitions, ..a })
     }))
 }
 
 /// Returns whether a round reads a value written by an earlier one: the body reads a tensor from
 /// outside before it writes it, or reads the target of a fold that each round changes.
-fn carries(cx: &Cx<'_>, state: &State, body: &Tree) -> bool {
-    let own = body.declared();
+fn has_carried_reads(cx: &Cx<'_>, state: &LoweringState, body: &Tree) -> bool {
+    let own = body.declared_tensors();
     let mut reads: Vec<TensorId> = Vec::new();
-    body.for_each_term(&mut |t| t.for_each_access(&mut |id| reads.extend(state.acc(id).tensor)));
+    body.for_each_term(&mut |t| t.for_each_access(&mut |id| reads.extend(state.access(id).tensor)));
     let mut before: Vec<TensorId> = Vec::new();
     let mut carried = false;
-    body.for_each_step(&mut |step| match step {
-        Step::Term(t) => t.for_each_access(&mut |id| before.extend(state.acc(id).tensor)),
-        Step::Assign(a) => {
-            let seen = if is_once(cx, a) { &before } else { &reads };
-            carried |= !own.contains(&a.tensor) && seen.contains(&a.tensor) && !seeded::is(Seeded::CarriedRead);
+    body.for_each_action(&mut |step| match step {
+        TreeAction::Term(t) => t.for_each_access(&mut |id| before.extend(state.access(id).tensor)),
+        TreeAction::Assign(a) => {
+            let visible = if is_repeat_invariant(cx, a) { &before } else { &reads };
+            carried |= !own.contains(&a.tensor) && visible.contains(&a.tensor) && !SeededFault::CarriedRead.is_active();
         }
     });
     carried
@@ -82,30 +90,31 @@ fn carries(cx: &Cx<'_>, state: &State, body: &Tree) -> bool {
 
 /// Returns whether repeating each of several writes of one outer tensor by itself changes the
 /// result.
-fn interferes(cx: &Cx<'_>, nest: &Nest, body: &Tree, apart: &dyn Fn(&Assign) -> bool) -> bool {
-    let own = body.declared();
+fn has_interference(cx: &Cx<'_>, nest: &LoopletNest, body: &Tree, excluded: &dyn Fn(&Assign) -> bool) -> bool {
+    let own = body.declared_tensors();
     let mut writes: Vec<&Assign> = Vec::new();
-    body.for_each_step(&mut |step| match step {
-        Step::Assign(a) if !own.contains(&a.tensor) => writes.push(a),
+    body.for_each_action(&mut |step| match step {
+        TreeAction::Assign(a) if !own.contains(&a.tensor) => writes.push(a),
         _ => {}
     });
     let together = |group: &[&&Assign]| {
         let first = group[0];
-        let same_place = |a: &&&Assign| nest.state.acc(a.lhs).subscripts == nest.state.acc(first.lhs).subscripts;
-        if group.iter().all(|a| apart(a)) && group.iter().all(same_place) {
+        let same_element =
+            |a: &&&Assign| nest.state.access(a.lhs).subscripts == nest.state.access(first.lhs).subscripts;
+        if group.iter().all(|a| excluded(a)) && group.iter().all(same_element) {
             return true;
         }
         let dtype = &cx.program.tensors[first.tensor.index()].ty.dtype;
         match &first.write {
-            Write::Init | Write::Overwrite => group.iter().all(|a| !matches!(a.write, Write::Fold(_)) && !apart(a)),
+            Write::Init | Write::Overwrite => group.iter().all(|a| !matches!(a.write, Write::Fold(_)) && !excluded(a)),
             Write::Fold(op) => {
                 let commutes = op.is_commutative(dtype, cx.mode);
-                let once = group.iter().all(|a| is_once(cx, a) && !apart(a));
-                group.iter().all(|a| a.write == first.write) && (commutes || once)
+                let invariant = group.iter().all(|a| is_repeat_invariant(cx, a) && !excluded(a));
+                group.iter().all(|a| a.write == first.write) && (commutes || invariant)
             }
         }
     };
-    !seeded::is(Seeded::RepeatedApart)
+    !SeededFault::RepeatedWrites.is_active()
         && writes.iter().any(|a| {
             let group: Vec<&&Assign> = writes.iter().filter(|b| b.tensor == a.tensor).collect();
             group.len() > 1 && !together(&group)
@@ -113,7 +122,7 @@ fn interferes(cx: &Cx<'_>, nest: &Nest, body: &Tree, apart: &dyn Fn(&Assign) -> 
 }
 
 /// Returns whether repeating the write does not change its result.
-fn is_once(cx: &Cx<'_>, a: &Assign) -> bool {
+fn is_repeat_invariant(cx: &Cx<'_>, a: &Assign) -> bool {
     let dtype = &cx.program.tensors[a.tensor.index()].ty.dtype;
     match &a.write {
         Write::Init | Write::Overwrite => true,
@@ -121,11 +130,11 @@ fn is_once(cx: &Cx<'_>, a: &Assign) -> bool {
     }
 }
 
-fn can_repeat(cx: &Cx<'_>, state: &State, a: &Assign) -> bool {
+fn can_repeat(cx: &Cx<'_>, state: &LoweringState, a: &Assign) -> bool {
     let dtype = &cx.program.tensors[a.tensor.index()].ty.dtype;
-    let settled = state.acc(a.lhs).open().is_empty();
+    let is_resolved = state.access(a.lhs).unresolved().is_empty();
     match &a.write {
-        Write::Init | Write::Overwrite => settled,
+        Write::Init | Write::Overwrite => is_resolved,
         Write::Fold(op) => repeat_operator(op, dtype, cx).is_some(),
     }
 }
@@ -138,48 +147,48 @@ pub(crate) fn repeat_operator(op: &Op, dtype: &redpoll_logic::DType, cx: &Cx<'_>
     Some((tail, repeat))
 }
 
-fn contains_while(tree: &Tree) -> bool {
+fn has_while(tree: &Tree) -> bool {
     match tree {
         Tree::While { .. } | Tree::Swap(..) => true,
-        Tree::Block(items) => items.iter().any(contains_while),
-        Tree::Loop { body, .. } | Tree::If { body, .. } | Tree::Let { body, .. } => contains_while(body),
-        Tree::Where { consumer, producer } => contains_while(consumer) || contains_while(producer),
+        Tree::Block(items) => items.iter().any(has_while),
+        Tree::Loop { body, .. } | Tree::If { body, .. } | Tree::Let { body, .. } => has_while(body),
+        Tree::Where { consumer, producer } => has_while(consumer) || has_while(producer),
         Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Assign(_) => false,
     }
 }
 
 /// Returns whether the body depends on the index: as a value, or in an unresolved subscript. For
 /// accesses in `accepting`, the next subscript is ignored.
-pub(crate) fn needs_index(state: &State, body: &Tree, index: Option<Index>, accepting: &[AccId]) -> bool {
+pub(crate) fn needs_index(state: &LoweringState, body: &Tree, index: Option<Index>, accepting: &[AccessId]) -> bool {
     let Some(index) = index else { return false };
     let mut needed = false;
-    let mut is_index = |t: &Term| *t == Term::Index(index);
+    let mut is_index = |t: &TreeTerm| *t == TreeTerm::Index(index);
     body.for_each_term(&mut |t| needed |= t.any(&mut is_index));
     needed
         || body.accesses().into_iter().any(|id| {
             let accepted = usize::from(accepting.contains(&id));
-            state.acc(id).open().iter().skip(accepted).any(|sub| sub.at.any(&mut is_index))
+            state.access(id).unresolved().iter().skip(accepted).any(|sub| sub.at.any(&mut is_index))
         })
 }
 
 /// Returns the body in which `minby`/`maxby` folds of pairs take the first coordinate, if the
 /// coordinate is the index and the value does not depend on it. Folds into tensors that the body
 /// declares stay: each round has its own coordinate.
-fn first_coordinate(cx: &Cx<'_>, state: &State, body: &Tree, index: Index, lo: &Expr) -> Tree {
-    let own = body.declared();
-    body.map(&mut Term::clone, &mut |a| {
+fn take_first_coordinate(cx: &Cx<'_>, state: &LoweringState, body: &Tree, index: Index, lo: &Expr) -> Tree {
+    let own = body.declared_tensors();
+    body.map(&mut TreeTerm::clone, &mut |a| {
         if own.contains(&a.tensor) {
             return Tree::Assign(a);
         }
         let Write::Fold(Op::Builtin(Builtin::MinBy | Builtin::MaxBy)) = a.write else { return Tree::Assign(a) };
-        let Term::Call(Op::Builtin(Builtin::Pair), args) = &a.rhs else { return Tree::Assign(a) };
-        let [value, Term::Index(at)] = &args[..] else { return Tree::Assign(a) };
-        let depends = value.any(&mut |t| *t == Term::Index(index));
+        let TreeTerm::Call(Op::Builtin(Builtin::Pair), args) = &a.rhs else { return Tree::Assign(a) };
+        let [value, TreeTerm::Index(at)] = &args[..] else { return Tree::Assign(a) };
+        let depends = value.any(&mut |t| *t == TreeTerm::Index(index));
         if *at != index || depends {
             return Tree::Assign(a);
         }
         debug_assert_eq!(dtype_of(cx, state, &args[1]), redpoll_logic::DType::I64, "coordinates are i64");
-        let first = Term::Call(Op::Builtin(Builtin::Pair), vec![value.clone(), super::tree::lowered(lo.clone())]);
+        let first = TreeTerm::Call(Op::Builtin(Builtin::Pair), vec![value.clone(), super::tree::code_term(lo.clone())]);
         Tree::Assign(Assign { rhs: first, ..a })
     })
 }

@@ -15,10 +15,10 @@ use redpoll_logic::{FloatMode, Prim, Scalar};
 const LANES: u16 = 16;
 /// Limit on the number of nodes in the value that a round of a walk folds. Locals of the round are
 /// substituted into the value in full.
-const MOST_PARTS: usize = 64;
+const MAX_VALUE_NODES: usize = 64;
 
-/// Returns the loop as a fold in lanes if it is such a fold, with `asked` or [`LANES`] lanes.
-pub(crate) fn fold_in_lanes(cx: &Cx<'_>, stmt: Stmt, asked: Option<u8>) -> Stmt {
+/// Returns the loop as a fold in lanes if it is such a fold, with `requested` or [`LANES`] lanes.
+pub(crate) fn fold_in_lanes(cx: &Cx<'_>, stmt: Stmt, requested: Option<u8>) -> Stmt {
     let Stmt::For { var, lo, hi, body } = stmt else { return stmt };
     let fold = match &body[..] {
         [Stmt::Assign(acc, Expr::Binary(op, left, value))]
@@ -29,7 +29,7 @@ pub(crate) fn fold_in_lanes(cx: &Cx<'_>, stmt: Stmt, asked: Option<u8>) -> Stmt 
                 acc: *acc,
                 op: *op,
                 identity,
-                lanes: asked.map_or(LANES, u16::from),
+                lanes: requested.map_or(LANES, u16::from),
                 var,
                 lo: lo.clone(),
                 hi: hi.clone(),
@@ -69,31 +69,31 @@ pub(crate) fn identity(op: BinaryOp, prim: Prim, mode: FloatMode) -> Option<Scal
     }
 }
 
-/// Replaces walks along lists with folds in lanes, for the cursors in `asked`. The body of such a
-/// walk only folds one value:
+/// Replaces walks along lists with folds in lanes, for the cursors in `requested`. The body of such
+/// a walk only folds one value:
 /// ```text
 /// while q < end { name = .. q ..; acc = acc op value; q = q + 1 }
 /// ```
-pub(crate) fn walks_in_lanes(mut f: Function, asked: &[(Local, u16)], mode: FloatMode) -> Function {
-    if asked.is_empty() {
+pub(crate) fn fold_walks_in_lanes(mut f: Function, requested: &[(Local, u16)], mode: FloatMode) -> Function {
+    if requested.is_empty() {
         return f;
     }
     let mut reads = vec![0; f.locals.len()];
     count_reads(&f.body, &mut reads);
     let body = std::mem::take(&mut f.body);
-    f.body = Walks { asked, mode, reads, locals: &mut f.locals }.block(body);
+    f.body = LaneWalks { requested, mode, reads, locals: &mut f.locals }.block(body);
     f
 }
 
-struct Walks<'a> {
-    asked: &'a [(Local, u16)],
+struct LaneWalks<'a> {
+    requested: &'a [(Local, u16)],
     mode: FloatMode,
     /// Number of reads of each local in the function.
     reads: Vec<usize>,
     locals: &'a mut Vec<LocalDecl>,
 }
 
-impl Walks<'_> {
+impl LaneWalks<'_> {
     fn block(&mut self, body: Vec<Stmt>) -> Vec<Stmt> {
         let mut out = Vec::with_capacity(body.len());
         for stmt in body {
@@ -123,34 +123,37 @@ impl Walks<'_> {
     fn walk(&mut self, cond: &Expr, body: &[Stmt]) -> Option<Vec<Stmt>> {
         let Expr::Compare(CompareOp::Lt, q, end) = cond else { return None };
         let Expr::Local(q) = **q else { return None };
-        let lanes = self.asked.iter().find(|(cursor, _)| *cursor == q)?.1;
+        let lanes = self.requested.iter().find(|(cursor, _)| *cursor == q)?.1;
         let [named @ .., Stmt::Assign(acc, Expr::Binary(op, left, value)), next] = body else { return None };
         if **left != local(*acc) || *next != Stmt::Assign(q, plus(&local(q), 1)) {
             return None;
         }
         let identity = identity(*op, self.locals[acc.index()].prim, self.mode)?;
         let var = Local(self.locals.len() as u32);
-        let mut known = vec![(q, local(var))];
-        let full = |e: &Expr, known: &[(Local, Expr)]| {
-            e.with_locals(&|l| known.iter().find(|(k, _)| *k == l).map_or(local(l), |(_, e)| e.clone()))
+        let mut substitutions = vec![(q, local(var))];
+        let substitute = |e: &Expr, substitutions: &[(Local, Expr)]| {
+            e.with_locals(&|l| substitutions.iter().find(|(k, _)| *k == l).map_or(local(l), |(_, e)| e.clone()))
         };
         let mut own = vec![0; self.reads.len()];
         count_reads(body, &mut own);
         for stmt in named {
             let Stmt::Assign(name, e) = stmt else { return None };
             // Locals of a round must be read in that round only.
-            if known.iter().any(|(k, _)| k == name) || name == acc || self.reads[name.index()] != own[name.index()] {
+            if substitutions.iter().any(|(k, _)| k == name)
+                || name == acc
+                || self.reads[name.index()] != own[name.index()]
+            {
                 return None;
             }
-            let e = full(e, &known);
-            if parts(&e) > MOST_PARTS || !assigned_before(name, named, stmt) {
+            let e = substitute(e, &substitutions);
+            if count_nodes(&e) > MAX_VALUE_NODES || !is_assigned_before(name, named, stmt) {
                 return None;
             }
-            known.push((*name, e));
+            substitutions.push((*name, e));
         }
-        let value = full(value, &known);
-        let fixed = !end.mentions(*acc) && !known.iter().any(|(k, _)| end.mentions(*k));
-        if !fixed || value.mentions(*acc) || !value.mentions(var) || parts(&value) > MOST_PARTS {
+        let value = substitute(value, &substitutions);
+        let is_fixed = !end.mentions(*acc) && !substitutions.iter().any(|(k, _)| end.mentions(*k));
+        if !is_fixed || value.mentions(*acc) || !value.mentions(var) || count_nodes(&value) > MAX_VALUE_NODES {
             return None;
         }
         let name = self.locals[q.index()].name.clone();
@@ -165,15 +168,15 @@ impl Walks<'_> {
 
 /// Returns whether no statement up to the assignment of a local reads it. Otherwise it would read
 /// the value of the previous round.
-fn assigned_before(name: &Local, named: &[Stmt], stmt: &Stmt) -> bool {
+fn is_assigned_before(name: &Local, named: &[Stmt], stmt: &Stmt) -> bool {
     let before = named.iter().take_while(|other| !std::ptr::eq(*other, stmt)).chain([stmt]);
     !before.into_iter().any(|s| matches!(s, Stmt::Assign(_, e) if e.mentions(*name)))
 }
 
 /// Returns the number of nodes in an expression.
-fn parts(e: &Expr) -> usize {
+fn count_nodes(e: &Expr) -> usize {
     let mut count = 1;
-    e.for_each_child(&mut |child| count += parts(child));
+    e.for_each_child(&mut |child| count += count_nodes(child));
     count
 }
 

@@ -4,7 +4,7 @@ use super::cx::Cx;
 use super::levels::join::Comparable;
 use super::looplets::Looplet;
 use super::state::Fiber;
-use super::storage::{LevelCode, Tables};
+use super::storage::{FunctionTables, LevelCode};
 use crate::assembly::{BufferRole, Expr};
 use crate::notation::TensorId;
 use redpoll_logic::LevelKind;
@@ -12,27 +12,27 @@ use redpoll_logic::physical::Protocol;
 
 /// A level of a tensor of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct At {
+pub(crate) struct LevelId {
     pub(crate) tensor: TensorId,
     pub(crate) level: usize,
 }
 
-impl At {
+impl LevelId {
     /// Returns the next level, or the leaf.
-    pub(crate) fn below(self) -> At {
-        At { level: self.level + 1, ..self }
+    pub(crate) fn below(self) -> LevelId {
+        LevelId { level: self.level + 1, ..self }
     }
 }
 
-/// The treatment of existing positions when room is made for a range of positions.
+/// The treatment of existing positions when memory is assembled for a range of positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Room {
-    /// No existing position: all are new and have the fill value.
-    Fresh,
-    /// Existing positions are reset.
-    Reset,
-    /// All positions exist and are reset; no room is added.
-    Again,
+pub(crate) enum AssembleMode {
+    /// All positions are new and have the fill value.
+    New,
+    /// The arrays grow, and existing positions are reset.
+    GrowAndReset,
+    /// All positions exist and are reset; the arrays do not grow.
+    ResetOnly,
 }
 
 /// The parent positions of a level that is written.
@@ -46,31 +46,37 @@ pub(crate) struct Parents {
 /// The second half of a level kind's contract; the first is [`crate::levels::Level`].
 pub(crate) trait LevelLowering: Sync {
     /// Adds the counters and scratch buffers that the level needs besides its arrays.
-    fn tables(&self, cx: &mut Cx<'_>, tables: &mut Tables, at: At, level: (BufferRole, &mut LevelCode));
+    fn add_counters(
+        &self,
+        cx: &mut Cx<'_>,
+        tables: &mut FunctionTables,
+        at: LevelId,
+        level: (BufferRole, &mut LevelCode),
+    );
 
     /// Returns the looplet of a fiber for reads.
-    fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet;
+    fn read(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet;
 
     /// Returns the looplet of a fiber for reads that walk or gallop from the end. Its coordinates
     /// are negated: the entry at `c` appears at `-c`. If `None`, the looplet of
     /// [`read`](LevelLowering::read) is mirrored if it does not step; otherwise coordinates are
     /// looked up.
-    fn read_backward(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
+    fn read_backward(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
         let _ = (cx, at, fiber, protocol);
         None
     }
 
     /// Returns the looplet of a fiber for writes.
-    fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet;
+    fn write(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> Looplet;
 
     /// Starts writing: no coordinate is stored.
-    fn declare(&self, cx: &mut Cx<'_>, at: At);
+    fn declare(&self, cx: &mut Cx<'_>, at: LevelId);
 
     /// Makes room for the fibers below the parent positions `lo..hi`.
-    fn assemble(&self, cx: &mut Cx<'_>, at: At, range: (&Expr, &Expr), room: Room);
+    fn assemble(&self, cx: &mut Cx<'_>, at: LevelId, range: (&Expr, &Expr), mode: AssembleMode);
 
     /// Ends writing and returns the number of own positions.
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Parents) -> Expr;
+    fn freeze(&self, cx: &mut Cx<'_>, at: LevelId, parents: &Parents) -> Expr;
 
     /// Returns the level as one whose fibers can be compared while it is written, if it supports
     /// that.
@@ -80,7 +86,7 @@ pub(crate) trait LevelLowering: Sync {
 
     /// Returns the number of elements of each frozen array, given the numbers of parent and own
     /// positions.
-    fn lengths(&self, cx: &Cx<'_>, at: At, positions: (&Expr, &Expr)) -> Vec<Expr>;
+    fn lengths(&self, cx: &Cx<'_>, at: LevelId, positions: (&Expr, &Expr)) -> Vec<Expr>;
 }
 
 /// Defines [`lowering`] from the list of kinds: the type of a level has the name of its kind.

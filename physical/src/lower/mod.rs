@@ -2,10 +2,11 @@
 //!
 //! [`lower`] takes a program in normal form (see [`crate::notation`]) and returns a function over
 //! the arrays of its tensors. A statement becomes a `Tree`, which names its accesses by number. A
-//! `State` maps each number to the cursor of that access: a fiber, a literal, or locals. At each
-//! loop, `unfurl` returns the looplets of the fibers whose accesses the loop resolves. The rules of
-//! `looplets` take those looplets apart until only plain loops, conditions, loads and stores are
-//! left. Between any two steps, `simplify` simplifies the statement with the operator table.
+//! `LoweringState` maps each number to the cursor of that access: a fiber, a literal, or locals. At
+//! each loop, `unfurl` returns the looplets of the fibers whose accesses the loop resolves. The
+//! rules of `looplets` take those looplets apart until only plain loops, conditions, loads and
+//! stores are left. Between any two steps, `simplify` simplifies the statement with the operator
+//! table.
 
 mod assign;
 mod build;
@@ -21,7 +22,7 @@ mod looplets;
 mod prove;
 mod range;
 mod search;
-pub(crate) mod seeded;
+pub(crate) mod seeded_fault;
 mod short_circuit;
 mod simplify;
 mod sparse_scalars;
@@ -36,17 +37,17 @@ mod unfilled;
 mod unfurl;
 mod value;
 
-pub use storage::{Binding, Layout, ParamSource, PositionWidth};
+pub use storage::{Binding, InputLayout, ParamSource, PositionWidth};
 
 pub(crate) use {
     build::*,
     cleanup::cleanup,
     cx::Cx,
-    lanes::{identity, walks_in_lanes},
-    level::{At, LevelLowering, Parents, Room},
+    lanes::{fold_walks_in_lanes, identity},
+    level::{AssembleMode, LevelId, LevelLowering, Parents},
     looplets::{Looplet, Stepper},
-    state::{Cursor, Fiber},
-    storage::{LevelCode, Tables},
+    state::{AccessCursor, Fiber},
+    storage::{FunctionTables, LevelCode},
 };
 
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Function, Stmt};
@@ -57,7 +58,7 @@ use std::collections::HashMap;
 
 /// The options of lowering.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Options {
+pub struct LoweringOptions {
     /// The laws that floats are assumed to obey.
     pub mode: FloatMode,
     /// The width of positions in outputs.
@@ -66,18 +67,18 @@ pub struct Options {
     /// loops in its body. Beyond it, rules that emit a body several times give way to rules that
     /// emit it once. Code size therefore grows with the product of the copies up to this limit, and
     /// with their sum beyond.
-    pub most_copies: u32,
+    pub max_copies: u32,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options { mode: FloatMode::default(), width: PositionWidth::default(), most_copies: 16 }
+impl Default for LoweringOptions {
+    fn default() -> LoweringOptions {
+        LoweringOptions { mode: FloatMode::default(), width: PositionWidth::default(), max_copies: 16 }
     }
 }
 
 /// A function, with the meaning of its buffers and parameters.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Lowered {
+pub struct LoweredFunction {
     /// The function.
     pub function: Function,
     /// The meaning of each buffer.
@@ -100,49 +101,49 @@ pub struct Lowered {
 }
 
 /// The average number of entries in the lists of a level, where it is known.
-pub(crate) type Lengths = HashMap<(TensorId, usize), f64>;
+pub(crate) type MeanLengths = HashMap<(TensorId, usize), f64>;
 
 /// Returns the special values that each tensor of a program may contain, given those of its inputs.
-pub fn specials(program: &Program, layouts: &[Option<Layout>]) -> Vec<Special> {
+pub fn specials(program: &Program, layouts: &[Option<InputLayout>]) -> Vec<Special> {
     special::Specials::of(program, layouts).tensors
 }
 
 /// Lowers a program in normal form. `layouts[t]` gives the array types of input `t` where they
 /// differ from the narrow ones.
-pub fn lower(program: &Program, layouts: &[Option<Layout>], options: Options) -> Lowered {
-    lower_for(program, layouts, options, None)
+pub fn lower(program: &Program, layouts: &[Option<InputLayout>], options: LoweringOptions) -> LoweredFunction {
+    lower_with(program, layouts, options, None)
 }
 
 /// Lowers a program like [`lower`], but intersects long lists in rounds that do not depend on each
 /// other: one list leads, and the others are searched.
 pub(crate) fn lower_in_rounds(
     program: &Program,
-    layouts: &[Option<Layout>],
-    options: Options,
-    lengths: &Lengths,
-) -> Lowered {
-    lower_for(program, layouts, options, Some(lengths))
+    layouts: &[Option<InputLayout>],
+    options: LoweringOptions,
+    lengths: &MeanLengths,
+) -> LoweredFunction {
+    lower_with(program, layouts, options, Some(lengths))
 }
 
-fn lower_for<'p>(
+fn lower_with<'p>(
     program: &'p Program,
-    layouts: &[Option<Layout>],
-    options: Options,
-    lengths: Option<&'p Lengths>,
-) -> Lowered {
+    layouts: &[Option<InputLayout>],
+    options: LoweringOptions,
+    lengths: Option<&'p MeanLengths>,
+) -> LoweredFunction {
     let specials = special::Specials::of(program, layouts);
     let mut cx = Cx::new(program, specials.clone(), options);
     cx.lengths = lengths;
     let chunk = (cx.new_local("chunk_lo", Prim::I64), cx.new_local("chunk_hi", Prim::I64));
-    let again = declared_again(program);
-    let mut tables = Tables { bindings: Vec::new(), params: Vec::new() };
+    let redeclared = redeclared_tensors(program);
+    let mut tables = FunctionTables { bindings: Vec::new(), params: Vec::new() };
     for (k, decl) in program.tensors.iter().enumerate() {
         let id = TensorId(k as u32);
         let written = decl.role != Role::Input;
-        let reset = again.contains(&id) || written && levels::join::any_joins_fibers(&decl.ty.format);
-        let room = if reset { Room::Reset } else { Room::Fresh };
+        let reset = redeclared.contains(&id) || written && levels::join::has_joined_fibers(&decl.ty.format);
+        let mode = if reset { AssembleMode::GrowAndReset } else { AssembleMode::New };
         let layout = layouts.get(k).and_then(Option::as_ref);
-        let code = storage::tensor_code(&mut cx, &mut tables, (id, decl), layout, (options.width, room));
+        let code = storage::tensor_code(&mut cx, &mut tables, (id, decl), layout, (options.width, mode));
         cx.tensors.push(code);
     }
     reset_counters(&mut cx);
@@ -164,12 +165,12 @@ fn lower_for<'p>(
         cx.set_chunk(chunk, cut);
     }
     let (mut state, mut tree) = convert::convert(&cx, &tables);
-    if sparse_scalars::flag(&mut cx, &state, &tree) {
+    if sparse_scalars::add_flags(&mut cx, &state, &tree) {
         (state, tree) = convert::convert(&cx, &tables);
     }
     stmt::lower_resolved(&mut cx, state, &tree);
     if cut.is_ok() {
-        clear_locals(&mut cx, &again);
+        clear_locals(&mut cx, &redeclared);
     }
     let body = cx.finish();
     let unfilled = unfilled::unfilled(&cx);
@@ -181,10 +182,19 @@ fn lower_for<'p>(
         chunk,
         body,
     };
-    let function = walks_in_lanes(cleanup(function), &cx.walks, options.mode);
+    let function = fold_walks_in_lanes(cleanup(function), &cx.walks, options.mode);
     let (checks, failure) = (cx.checks, cx.failure);
     let specials = specials.tensors;
-    Lowered { function, bindings: tables.bindings, params: tables.params, unfilled, specials, checks, failure, cut }
+    LoweredFunction {
+        function,
+        bindings: tables.bindings,
+        params: tables.params,
+        unfilled,
+        specials,
+        checks,
+        failure,
+        cut,
+    }
 }
 
 fn param_name(source: &ParamSource) -> String {
@@ -199,8 +209,8 @@ fn param_name(source: &ParamSource) -> String {
 /// nothing to clear.
 fn reset_counters(cx: &mut Cx<'_>) {
     for k in 0..cx.tensors.len() {
-        let again = cx.tensors[k].room == Room::Reset;
-        let counters: Vec<_> = cx.tensors[k].levels.iter().filter_map(|l| l.count.filter(|_| again)).collect();
+        let redeclared = cx.tensors[k].assemble_mode == AssembleMode::GrowAndReset;
+        let counters: Vec<_> = cx.tensors[k].levels.iter().filter_map(|l| l.count.filter(|_| redeclared)).collect();
         for counter in counters {
             cx.assign(counter, int(0));
         }
@@ -209,15 +219,15 @@ fn reset_counters(cx: &mut Cx<'_>) {
 
 /// Restores the memory of locals that are declared again to its initial state, with which the next
 /// chunk begins.
-fn clear_locals(cx: &mut Cx<'_>, again: &[TensorId]) {
-    let locals = again.iter().filter(|t| cx.program.tensors[t.index()].role == Role::Local);
+fn clear_locals(cx: &mut Cx<'_>, redeclared: &[TensorId]) {
+    let locals = redeclared.iter().filter(|t| cx.program.tensors[t.index()].role == Role::Local);
     for local in locals.copied().collect::<Vec<_>>() {
         cx.declare(local);
     }
 }
 
 /// Adds the buffer of lengths and assigns each output its elements in that buffer.
-fn record_lengths(cx: &mut Cx<'_>, tables: &mut Tables) {
+fn record_lengths(cx: &mut Cx<'_>, tables: &mut FunctionTables) {
     let outputs: Vec<usize> = cx.program.outputs().map(TensorId::index).collect();
     if outputs.is_empty() && cx.checks.is_empty() {
         return;
@@ -246,28 +256,28 @@ fn record_lengths(cx: &mut Cx<'_>, tables: &mut Tables) {
 
 /// Returns the tensors whose declaration may find contents of an earlier declaration: those
 /// declared again, and those that exchange their memory with such a tensor.
-fn declared_again(program: &Program) -> Vec<TensorId> {
+fn redeclared_tensors(program: &Program) -> Vec<TensorId> {
     let all = (0..program.tensors.len() as u32).map(TensorId);
-    let mut again: Vec<TensorId> = all.filter(|t| is_declared_again(&program.body, *t)).collect();
+    let mut redeclared: Vec<TensorId> = all.filter(|t| is_redeclared(&program.body, *t)).collect();
     loop {
-        let before = again.len();
+        let before = redeclared.len();
         program.body.walk(&mut |s| {
             if let Notation::Swap(t, u) = s {
                 for (t, u) in [(t, u), (u, t)] {
-                    if again.contains(t) && !again.contains(u) {
-                        again.push(*u);
+                    if redeclared.contains(t) && !redeclared.contains(u) {
+                        redeclared.push(*u);
                     }
                 }
             }
         });
-        if again.len() == before {
-            return again;
+        if redeclared.len() == before {
+            return redeclared;
         }
     }
 }
 
 /// Returns whether the tensor is declared more than once, or in a loop.
-fn is_declared_again(body: &Notation, id: TensorId) -> bool {
+fn is_redeclared(body: &Notation, id: TensorId) -> bool {
     fn declarations(stmt: &Notation, id: TensorId) -> usize {
         match stmt {
             Notation::Block(items) => items.iter().map(|s| declarations(s, id)).sum(),

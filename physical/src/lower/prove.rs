@@ -9,7 +9,7 @@ use super::build::split;
 use crate::assembly::{BinaryOp, CompareOp, Expr, Local, Param};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Symbol {
+enum FactSymbol {
     Zero,
     Local(Local),
     Param(Param),
@@ -18,21 +18,21 @@ enum Symbol {
 /// The facts in scope.
 #[derive(Default, Debug)]
 pub(crate) struct Prover {
-    facts: Vec<(Symbol, Symbol, i64)>,
+    facts: Vec<(FactSymbol, FactSymbol, i64)>,
 }
 
 /// The number of facts when a scope was opened.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scope(usize);
+pub(crate) struct FactScope(usize);
 
 impl Prover {
     /// Opens a scope.
-    pub(crate) fn open(&self) -> Scope {
-        Scope(self.facts.len())
+    pub(crate) fn open(&self) -> FactScope {
+        FactScope(self.facts.len())
     }
 
     /// Drops all facts added since the scope was opened.
-    pub(crate) fn close(&mut self, scope: Scope) {
+    pub(crate) fn close(&mut self, scope: FactScope) {
         self.facts.truncate(scope.0);
     }
 
@@ -94,11 +94,11 @@ impl Prover {
     }
 
     /// Returns the least `w` for which `x - y <= w` follows (Bellman-Ford; there are few facts).
-    fn distance(&self, x: Symbol, y: Symbol) -> Option<i64> {
+    fn distance(&self, x: FactSymbol, y: FactSymbol) -> Option<i64> {
         if x == y {
             return Some(0);
         }
-        let mut best: Vec<(Symbol, i64)> = vec![(x, 0)];
+        let mut best: Vec<(FactSymbol, i64)> = vec![(x, 0)];
         for _ in 0..=self.facts.len() {
             let mut changed = false;
             for &(from, to, w) in &self.facts {
@@ -126,12 +126,12 @@ impl Prover {
 }
 
 /// Returns the symbol and constant of an expression of the form `symbol + constant`.
-fn linear(e: &Expr) -> Option<(Symbol, i64)> {
+fn linear(e: &Expr) -> Option<(FactSymbol, i64)> {
     let (base, c) = split(e);
     let symbol = match base {
-        None => Symbol::Zero,
-        Some(Expr::Local(l)) => Symbol::Local(*l),
-        Some(Expr::Param(p)) => Symbol::Param(*p),
+        None => FactSymbol::Zero,
+        Some(Expr::Local(l)) => FactSymbol::Local(*l),
+        Some(Expr::Param(p)) => FactSymbol::Param(*p),
         Some(_) => return None,
     };
     Some((symbol, c))

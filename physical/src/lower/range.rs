@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 
 impl Cx<'_> {
     /// Adds the range of a value as facts of the local that the value was just assigned to.
-    pub(crate) fn learn_range(&mut self, of: Local, value: &Expr) {
+    pub(crate) fn assume_range(&mut self, of: Local, value: &Expr) {
         if self.locals[of.index()].prim == Prim::I64
             && let Some(range) = self.range(value)
         {
@@ -22,37 +22,39 @@ impl Cx<'_> {
     fn range(&self, e: &Expr) -> Option<RangeInclusive<i64>> {
         match e {
             Expr::Const(Scalar::I64(v)) => Some(*v..=*v),
-            Expr::Load { buffer, .. } => values(self.buffers[buffer.index()].prim),
-            Expr::Local(l) => values(self.locals[l.index()].prim),
-            Expr::Cast(to, from) => match (self.range(from), values(*to)) {
+            Expr::Load { buffer, .. } => type_range(self.buffers[buffer.index()].prim),
+            Expr::Local(l) => type_range(self.locals[l.index()].prim),
+            Expr::Cast(to, from) => match (self.range(from), type_range(*to)) {
                 (Some(own), None) if *to == Prim::I64 => Some(own),
-                (Some(own), Some(most)) if most.contains(own.start()) && most.contains(own.end()) => Some(own),
+                (Some(own), Some(target)) if target.contains(own.start()) && target.contains(own.end()) => Some(own),
                 // A value that does not fit wraps to some value of the target type.
-                (_, most) => most,
+                (_, target) => target,
             },
             Expr::Binary(BinaryOp::Shr, x, by) => {
                 // Every type has at least 8 bits, so these shifts never wrap.
-                let by = constant(by).filter(|by| (0..8).contains(by))?;
+                let by = integer_constant(by).filter(|by| (0..8).contains(by))?;
                 let range = self.range(x)?;
                 Some(range.start() >> by..=range.end() >> by)
             }
-            Expr::Binary(BinaryOp::And, _, mask) => constant(mask).filter(|mask| *mask >= 0).map(|mask| 0..=mask),
+            Expr::Binary(BinaryOp::And, _, mask) => {
+                integer_constant(mask).filter(|mask| *mask >= 0).map(|mask| 0..=mask)
+            }
             _ => None,
         }
     }
 
     /// Simplifies a condition: comparisons that are proved or disproved become constants.
-    pub(crate) fn decided(&self, cond: &Expr) -> Expr {
+    pub(crate) fn simplify_condition(&self, cond: &Expr) -> Expr {
         match cond {
-            Expr::Binary(BinaryOp::And, a, b) => and(&self.decided(a), &self.decided(b)),
-            Expr::Binary(BinaryOp::Or, a, b) => or(&self.decided(a), &self.decided(b)),
+            Expr::Binary(BinaryOp::And, a, b) => and(&self.simplify_condition(a), &self.simplify_condition(b)),
+            Expr::Binary(BinaryOp::Or, a, b) => or(&self.simplify_condition(a), &self.simplify_condition(b)),
             Expr::Compare(op, a, b) if self.is_index(a) && self.is_index(b) => {
-                let known = match op {
+                let proved = match op {
                     CompareOp::Le => (self.prover.le(a, b), self.prover.lt(b, a)),
                     CompareOp::Lt => (self.prover.lt(a, b), self.prover.le(b, a)),
                     CompareOp::Eq | CompareOp::Ne => (false, false),
                 };
-                match known {
+                match proved {
                     (true, _) => truth(true),
                     (_, true) => truth(false),
                     _ => cond.clone(),
@@ -74,7 +76,7 @@ impl Cx<'_> {
 }
 
 /// Returns the range of a type, if it is narrower than that of `i64`.
-fn values(prim: Prim) -> Option<RangeInclusive<i64>> {
+fn type_range(prim: Prim) -> Option<RangeInclusive<i64>> {
     Some(match prim {
         Prim::Bool => 0..=1,
         Prim::I8 => i64::from(i8::MIN)..=i64::from(i8::MAX),
@@ -88,7 +90,7 @@ fn values(prim: Prim) -> Option<RangeInclusive<i64>> {
 }
 
 /// Returns the value of an integer constant of any type.
-fn constant(e: &Expr) -> Option<i64> {
+fn integer_constant(e: &Expr) -> Option<i64> {
     match e {
         Expr::Const(value) => value.cast(Prim::I64).and_then(|v| if let Scalar::I64(v) = v { Some(v) } else { None }),
         _ => None,

@@ -44,15 +44,15 @@ pub(crate) fn gallop_back_by(cx: &mut Cx<'_>, (start, r): (&Expr, Local), above:
         // During the search, `r` is an element that is above.
         cx.assign(r, plus(&local(r), -1));
         cx.assign(step, int(1));
-        let behind = super::build::sub(&local(r), &local(step));
+        let before = super::build::sub(&local(r), &local(step));
         let body = cx.block(|cx| {
-            cx.push_if(not(&above(behind.clone())), vec![Stmt::Break], Vec::new());
-            cx.assign(r, behind.clone());
+            cx.push_if(not(&above(before.clone())), vec![Stmt::Break], Vec::new());
+            cx.assign(r, before.clone());
             cx.assign(step, super::build::add(&local(step), &local(step)));
         });
-        cx.push(Stmt::While { cond: super::build::le(start, &behind), body });
+        cx.push(Stmt::While { cond: super::build::le(start, &before), body });
         let lo = cx.new_local("lo", Prim::I64);
-        cx.assign(lo, super::build::max(&behind, &plus(start, -1)));
+        cx.assign(lo, super::build::max(&before, &plus(start, -1)));
         bisect(cx, (lo, r), &|at| not(&above(at)));
     });
     let first = cx.block(|cx| cx.push_if(above(plus(&local(r), -1)), leap, Vec::new()));
@@ -73,7 +73,7 @@ fn bisect(cx: &mut Cx<'_>, (lo, hi): (Local, Local), below: &dyn Fn(Expr) -> Exp
 }
 
 /// Returns a `bool` local that is true if `q` is below `end` and `idx[q]` is `i`.
-pub(crate) fn found(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, &Expr), i: &Expr) -> Expr {
+pub(crate) fn hit(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, &Expr), i: &Expr) -> Expr {
     let hit = cx.new_local("hit", Prim::Bool);
     cx.assign(hit, truth(false));
     let equal = super::build::eq(&load(idx, local(q)), i);

@@ -16,9 +16,9 @@
 
 use super::build::{and, local, not, truth};
 use super::cx::Cx;
-use super::looplets::Nest;
-use super::state::{Cursor, State};
-use super::tree::{AccId, Assign, Tree};
+use super::looplets::LoopletNest;
+use super::state::{AccessCursor, LoweringState};
+use super::tree::{AccessId, Assign, Tree};
 use crate::assembly::{CompareOp, Expr, Local, Stmt};
 use crate::notation::Write;
 use redpoll_logic::op::{Op, ShortCircuit};
@@ -26,18 +26,18 @@ use redpoll_logic::{DType, Prim, Scalar};
 
 /// The condition that ends a loop early.
 #[derive(Clone, Debug)]
-pub(crate) struct Until {
+pub(crate) struct EarlyExit {
     /// The condition, checked after each round.
     cond: Expr,
-    /// The locals that record whether the loop was left, and how far it ran; `None` if nothing
+    /// The locals that record whether the loop ended early, and how far it ran; `None` if nothing
     /// remains to be done then.
-    left: Option<(Local, Local)>,
+    progress: Option<(Local, Local)>,
 }
 
 /// A fold that may be decided while other writes of its loop continue.
-pub(crate) struct Decided {
-    fold: AccId,
-    /// Set when the loop is left early.
+pub(crate) struct DecidedFold {
+    fold: AccessId,
+    /// Set when the loop ends early.
     pub(crate) done: Local,
     /// One past the last coordinate that the loop has covered.
     pub(crate) reached: Local,
@@ -45,41 +45,41 @@ pub(crate) struct Decided {
 
 /// Returns the condition that ends the loop over `body` early, and the fold that the rest of the
 /// loop leaves out.
-pub(crate) fn plan(cx: &mut Cx<'_>, state: &State, body: &Tree) -> (Option<Until>, Option<Decided>) {
-    let own = body.declared();
-    let mut writes: Vec<(AccId, Option<Expr>)> = Vec::new();
+pub(crate) fn plan(cx: &mut Cx<'_>, state: &LoweringState, body: &Tree) -> (Option<EarlyExit>, Option<DecidedFold>) {
+    let own = body.declared_tensors();
+    let mut writes: Vec<(AccessId, Option<Expr>)> = Vec::new();
     body.for_each_assign(&mut |a| {
         if !own.contains(&a.tensor) {
-            writes.push((a.lhs, decided(cx, state, a)));
+            writes.push((a.lhs, decision(cx, state, a)));
         }
     });
     if writes.iter().all(|(_, cond)| cond.is_some()) {
         let conds = writes.iter().filter_map(|(_, cond)| cond.as_ref());
         let cond = conds.fold(truth(true), |all, cond| and(&all, cond));
-        return ((!writes.is_empty()).then_some(Until { cond, left: None }), None);
+        return ((!writes.is_empty()).then_some(EarlyExit { cond, progress: None }), None);
     }
-    let alone = |id: AccId| writes.iter().filter(|(other, _)| *other == id).count() == 1;
+    let alone = |id: AccessId| writes.iter().filter(|(other, _)| *other == id).count() == 1;
     let first = writes.iter().find_map(|(id, cond)| Some((*id, cond.clone()?)).filter(|(id, _)| alone(*id)));
     let Some((fold, cond)) = first else { return (None, None) };
     let (done, reached) = (cx.new_local("done", Prim::Bool), cx.new_local("reached", Prim::I64));
-    (Some(Until { cond, left: Some((done, reached)) }), Some(Decided { fold, done, reached }))
+    (Some(EarlyExit { cond, progress: Some((done, reached)) }), Some(DecidedFold { fold, done, reached }))
 }
 
-impl Decided {
+impl DecidedFold {
     /// Returns the body without the fold.
-    pub(crate) fn rest(&self, body: &Tree) -> Tree {
+    pub(crate) fn body_without_fold(&self, body: &Tree) -> Tree {
         body.map(&mut Clone::clone, &mut |a| if a.lhs == self.fold { Tree::empty() } else { Tree::Assign(a) })
     }
 }
 
 /// Returns the condition that decides the fold's result, if it has one and its accumulator is in
 /// locals.
-fn decided(cx: &Cx<'_>, state: &State, a: &Assign) -> Option<Expr> {
+fn decision(cx: &Cx<'_>, state: &LoweringState, a: &Assign) -> Option<Expr> {
     let Write::Fold(op) = &a.write else { return None };
     let dtype = &cx.program.tensors[a.tensor.index()].ty.dtype;
-    let Cursor::Locals(held) = &state.acc(a.lhs).cursor else { return None };
-    let [accumulator] = held.parts[..] else { return None };
-    let accumulator = local(accumulator);
+    let AccessCursor::Locals(accumulator) = &state.access(a.lhs).cursor else { return None };
+    let [part] = accumulator.parts[..] else { return None };
+    let accumulator = local(part);
     Some(match (op.short_circuits(dtype, cx.mode)?, dtype) {
         (ShortCircuit::At(Scalar::Bool(true)) | ShortCircuit::Unless(Scalar::Bool(false)), _) => accumulator,
         (ShortCircuit::At(_) | ShortCircuit::Unless(_), DType::Prim(Prim::Bool)) => not(&accumulator),
@@ -96,22 +96,22 @@ fn decided(cx: &Cx<'_>, state: &State, a: &Assign) -> Option<Expr> {
 impl Cx<'_> {
     /// Emits the end of a round that covered the coordinates below `p`: leaves the loop if its
     /// condition is met.
-    pub(crate) fn end_round(&mut self, nest: &Nest, p: &Expr) {
-        let Some(until) = &nest.until else { return };
-        let mut leave = Vec::new();
-        if let Some((done, reached)) = until.left {
-            leave.extend([Stmt::Assign(done, truth(true)), Stmt::Assign(reached, p.clone())]);
+    pub(crate) fn end_round(&mut self, nest: &LoopletNest, p: &Expr) {
+        let Some(early_exit) = &nest.early_exit else { return };
+        let mut exit = Vec::new();
+        if let Some((done, reached)) = early_exit.progress {
+            exit.extend([Stmt::Assign(done, truth(true)), Stmt::Assign(reached, p.clone())]);
         }
-        leave.push(Stmt::Break);
-        self.push_if(until.cond.clone(), leave, Vec::new());
+        exit.push(Stmt::Break);
+        self.push_if(early_exit.cond.clone(), exit, Vec::new());
     }
 
     /// Emits code that follows loops of the nest; the code is skipped if a loop was left early. In
     /// that case a stepper is still at an entry that it has not stepped past.
-    pub(crate) fn unless_left(&mut self, nest: &Nest, emit: impl FnOnce(&mut Self)) {
-        let Some(until) = &nest.until else { return emit(self) };
-        let left = until.left.map_or_else(|| until.cond.clone(), |(done, _)| local(done));
+    pub(crate) fn unless_exited(&mut self, nest: &LoopletNest, emit: impl FnOnce(&mut Self)) {
+        let Some(early_exit) = &nest.early_exit else { return emit(self) };
+        let exited = early_exit.progress.map_or_else(|| early_exit.cond.clone(), |(done, _)| local(done));
         let rest = self.block(emit);
-        self.push_if(not(&left), rest, Vec::new());
+        self.push_if(not(&exited), rest, Vec::new());
     }
 }

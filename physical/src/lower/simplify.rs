@@ -7,9 +7,9 @@
 //! of their own.
 
 use super::cx::Cx;
-use super::seeded::{self, Seeded};
-use super::state::{Cursor, State};
-use super::tree::{AccId, Assign, Term, Tree};
+use super::seeded_fault::SeededFault;
+use super::state::{AccessCursor, LoweringState};
+use super::tree::{AccessId, Assign, Tree, TreeTerm};
 use crate::notation::{Role, TensorId, Write};
 use redpoll_logic::op::{Body, Builtin, Op, Simplified};
 use redpoll_logic::{DType, FloatMode, Scalar};
@@ -17,20 +17,20 @@ use std::rc::Rc;
 
 /// Simplifies the loop body under the cursors of its accesses; the result is empty if the body has
 /// no visible effect.
-pub(crate) fn simplify(cx: &Cx<'_>, state: &State, tree: &Tree) -> Tree {
-    simplify_setting(cx, state, tree, true)
+pub(crate) fn simplify(cx: &Cx<'_>, state: &LoweringState, tree: &Tree) -> Tree {
+    simplify_with_fills(cx, state, tree, true)
 }
 
 /// Returns whether the only visible effect of a loop body is to set elements of outputs with
 /// unfilled memory to their fill values.
-pub(crate) fn only_fills(cx: &Cx<'_>, state: &State, tree: &Tree) -> bool {
-    simplify_setting(cx, state, tree, false).is_empty()
+pub(crate) fn only_fills(cx: &Cx<'_>, state: &LoweringState, tree: &Tree) -> bool {
+    simplify_with_fills(cx, state, tree, false).is_empty()
 }
 
 /// Simplifies like [`simplify`]; `fills` says whether assignments of fill values to unfilled
 /// outputs are kept.
-fn simplify_setting(cx: &Cx<'_>, state: &State, tree: &Tree, fills: bool) -> Tree {
-    let mut simplified = body(&mut Pass { cx, state, fills, untouched: Vec::new() }, tree);
+fn simplify_with_fills(cx: &Cx<'_>, state: &LoweringState, tree: &Tree, fills: bool) -> Tree {
+    let mut simplified = body(&mut SimplifyPass { cx, state, fills, unassigned: Vec::new() }, tree);
     loop {
         let unread = unread_locals(cx, state, &simplified);
         if unread.is_empty() {
@@ -40,26 +40,26 @@ fn simplify_setting(cx: &Cx<'_>, state: &State, tree: &Tree, fills: bool) -> Tre
             true => Tree::empty(),
             false => Tree::Assign(a),
         });
-        simplified = body(&mut Pass { cx, state, fills, untouched: Vec::new() }, &without);
+        simplified = body(&mut SimplifyPass { cx, state, fills, unassigned: Vec::new() }, &without);
     }
 }
 
 /// Returns the locals that the body declares and assigns but never reads; their assignments are
 /// dead.
-fn unread_locals(cx: &Cx<'_>, state: &State, tree: &Tree) -> Vec<TensorId> {
+fn unread_locals(cx: &Cx<'_>, state: &LoweringState, tree: &Tree) -> Vec<TensorId> {
     let mut unread: Vec<TensorId> = Vec::new();
-    let own = tree.declared();
+    let own = tree.declared_tensors();
     tree.for_each_assign(&mut |a| {
         let local = cx.program.tensors[a.tensor.index()].role == Role::Local;
         if local && own.contains(&a.tensor) && !unread.contains(&a.tensor) {
             unread.push(a.tensor);
         }
     });
-    let swapped = tree.swapped();
+    let swapped = tree.swapped_tensors();
     unread.retain(|t| !swapped.contains(t));
     if !unread.is_empty() {
         tree.for_each_term(&mut |t| {
-            t.for_each_access(&mut |id| unread.retain(|u| state.acc(id).tensor != Some(*u)));
+            t.for_each_access(&mut |id| unread.retain(|u| state.access(id).tensor != Some(*u)));
         });
     }
     unread
@@ -67,46 +67,46 @@ fn unread_locals(cx: &Cx<'_>, state: &State, tree: &Tree) -> Vec<TensorId> {
 
 /// Limit on the number of arguments that may or may not be stored; beyond it, an iteration algebra
 /// is not evaluated.
-const MOST_OPEN: usize = 10;
+const MAX_OPEN_ARGUMENTS: usize = 10;
 
 /// One traversal of a statement, in the order of execution.
-struct Pass<'a, 'p> {
+struct SimplifyPass<'a, 'p> {
     cx: &'a Cx<'p>,
-    state: &'a State,
+    state: &'a LoweringState,
     /// True if fill values are assigned to outputs whose memory is left unfilled.
     fills: bool,
     /// Tensors declared earlier in the traversal and not assigned since: they read as their fill
     /// value.
-    untouched: Vec<TensorId>,
+    unassigned: Vec<TensorId>,
 }
 
-fn body(pass: &mut Pass<'_, '_>, tree: &Tree) -> Tree {
+fn body(pass: &mut SimplifyPass<'_, '_>, tree: &Tree) -> Tree {
     let simplified = statement(pass, tree);
     if is_idle(pass.cx, &simplified) { Tree::empty() } else { simplified }
 }
 
-fn statement(pass: &mut Pass<'_, '_>, tree: &Tree) -> Tree {
+fn statement(pass: &mut SimplifyPass<'_, '_>, tree: &Tree) -> Tree {
     match tree {
         Tree::Block(items) => {
-            let mut kept = Vec::new();
+            let mut stmts = Vec::new();
             for item in items {
                 match statement(pass, item) {
-                    Tree::Block(inner) => kept.extend(inner),
-                    other => kept.push(other),
+                    Tree::Block(inner) => stmts.extend(inner),
+                    other => stmts.push(other),
                 }
             }
-            if kept.len() == 1 { kept.pop().expect("there is one") } else { Tree::Block(kept) }
+            if stmts.len() == 1 { stmts.pop().expect("the length is 1") } else { Tree::Block(stmts) }
         }
         Tree::Loop { index, lo, hi, body: inner } => {
             let (lo, hi) = (term(pass, lo), term(pass, hi));
-            match round(pass, inner) {
+            match loop_body(pass, inner) {
                 inner if inner.is_empty() => inner,
                 inner => Tree::Loop { index: *index, lo, hi, body: Rc::new(inner) },
             }
         }
         Tree::If { cond, body: inner } => match term(pass, cond) {
-            Term::Lit(Scalar::Bool(true)) => statement(pass, inner),
-            Term::Lit(Scalar::Bool(false)) => Tree::empty(),
+            TreeTerm::Lit(Scalar::Bool(true)) => statement(pass, inner),
+            TreeTerm::Lit(Scalar::Bool(false)) => Tree::empty(),
             cond => match body(pass, inner) {
                 inner if inner.is_empty() => inner,
                 inner => Tree::If { cond, body: Rc::new(inner) },
@@ -115,40 +115,41 @@ fn statement(pass: &mut Pass<'_, '_>, tree: &Tree) -> Tree {
         Tree::Let { var, value, body: inner } => {
             let value = term(pass, value);
             let is_literal = value.as_lit().is_some();
-            let known = |t: &Term| (is_literal && *t == Term::Var(*var)).then(|| value.clone());
-            let inner = inner.map(&mut |t| t.replace(&mut |part| known(part)), &mut Tree::Assign);
+            let literal = |t: &TreeTerm| (is_literal && *t == TreeTerm::Var(*var)).then(|| value.clone());
+            let inner = inner.map(&mut |t| t.replace(&mut |part| literal(part)), &mut Tree::Assign);
             let inner = body(pass, &inner);
             // Subscripts are part of the state: unresolved ones need the variable, even if it is a
             // literal.
-            let is_bound_for =
-                |id: AccId| pass.state.acc(id).waits_for(&Term::Var(*var)) && !seeded::is(Seeded::OpenSubscript);
+            let is_bound_for = |id: AccessId| {
+                pass.state.access(id).has_unresolved(&TreeTerm::Var(*var)) && !SeededFault::OpenSubscript.is_active()
+            };
             if inner.is_empty() || is_literal && !inner.accesses().into_iter().any(is_bound_for) {
                 return inner;
             }
             Tree::Let { var: *var, value, body: Rc::new(inner) }
         }
         Tree::While { cond, body: inner } => {
-            let inner = round(pass, inner);
+            let inner = loop_body(pass, inner);
             match term(pass, cond) {
-                Term::Lit(Scalar::Bool(false)) => Tree::empty(),
+                TreeTerm::Lit(Scalar::Bool(false)) => Tree::empty(),
                 cond => Tree::While { cond, body: Rc::new(inner) },
             }
         }
         Tree::Where { consumer, producer } => {
             let producer = statement(pass, producer);
             let consumer = body(pass, consumer);
-            if consumer.is_empty() && !writes_elsewhere(&producer) {
+            if consumer.is_empty() && !has_outer_writes(&producer) {
                 return Tree::empty();
             }
             Tree::Where { consumer: Rc::new(consumer), producer: Rc::new(producer) }
         }
         Tree::Declare(t) => {
-            pass.untouched.push(*t);
+            pass.unassigned.push(*t);
             tree.clone()
         }
         Tree::Freeze(_) | Tree::Thaw(_) => tree.clone(),
         Tree::Swap(t, u) => {
-            pass.untouched.retain(|other| other != t && other != u);
+            pass.unassigned.retain(|other| other != t && other != u);
             tree.clone()
         }
         Tree::Assign(a) => assign(pass, a),
@@ -156,24 +157,24 @@ fn statement(pass: &mut Pass<'_, '_>, tree: &Tree) -> Tree {
 }
 
 /// Simplifies the body of a loop, which may read assignments of an earlier round.
-fn round(pass: &mut Pass<'_, '_>, tree: &Tree) -> Tree {
-    let own = tree.declared();
+fn loop_body(pass: &mut SimplifyPass<'_, '_>, tree: &Tree) -> Tree {
+    let own = tree.declared_tensors();
     tree.for_each_assign(&mut |a| {
         if !own.contains(&a.tensor) {
-            pass.untouched.retain(|t| *t != a.tensor);
+            pass.unassigned.retain(|t| *t != a.tensor);
         }
     });
-    let swapped = tree.swapped();
-    pass.untouched.retain(|t| !swapped.contains(t));
+    let swapped = tree.swapped_tensors();
+    pass.unassigned.retain(|t| !swapped.contains(t));
     body(pass, tree)
 }
 
 /// Returns whether the statement writes a tensor that it does not declare.
-fn writes_elsewhere(tree: &Tree) -> bool {
-    let own = tree.declared();
-    let mut elsewhere = false;
-    tree.for_each_assign(&mut |a| elsewhere |= !own.contains(&a.tensor));
-    elsewhere || tree.swapped().iter().any(|t| !own.contains(t))
+fn has_outer_writes(tree: &Tree) -> bool {
+    let own = tree.declared_tensors();
+    let mut is_outer = false;
+    tree.for_each_assign(&mut |a| is_outer |= !own.contains(&a.tensor));
+    is_outer || tree.swapped_tensors().iter().any(|t| !own.contains(t))
 }
 
 /// Returns whether the statement has no visible effect: it assigns nothing, and it declares,
@@ -189,30 +190,32 @@ fn is_idle(cx: &Cx<'_>, tree: &Tree) -> bool {
     }
 }
 
-fn assign(pass: &mut Pass<'_, '_>, a: &Assign) -> Tree {
+fn assign(pass: &mut SimplifyPass<'_, '_>, a: &Assign) -> Tree {
     let cx = pass.cx;
-    if pass.state.acc(a.lhs).cursor == Cursor::Null {
+    if pass.state.access(a.lhs).cursor == AccessCursor::Null {
         return Tree::empty();
     }
     let rhs = term(pass, &a.rhs);
     let ty = &cx.program.tensors[a.tensor.index()].ty;
-    if let Term::Lit(value) = &rhs {
+    if let TreeTerm::Lit(value) = &rhs {
         let idle = match &a.write {
-            Write::Init => !(pass.fills && cx.tensor(a.tensor).whole) && same(value, &ty.fill, cx.mode),
+            Write::Init => {
+                !(pass.fills && cx.tensor(a.tensor).fully_set) && is_fill_equivalent(value, &ty.fill, cx.mode)
+            }
             Write::Overwrite => false,
-            Write::Fold(_) if seeded::is(Seeded::FoldIdentity) => is_zero(value),
+            Write::Fold(_) if SeededFault::FoldIdentity.is_active() => is_zero(value),
             Write::Fold(op) => op.is_identity(value, &ty.dtype, 1, cx.mode),
         };
         if idle {
             return Tree::empty();
         }
     }
-    pass.untouched.retain(|t| *t != a.tensor);
+    pass.unassigned.retain(|t| *t != a.tensor);
     Tree::Assign(Assign { rhs, ..a.clone() })
 }
 
 /// Returns whether storing the value is equivalent to leaving the fill value.
-fn same(value: &Scalar, fill: &Scalar, mode: FloatMode) -> bool {
+fn is_fill_equivalent(value: &Scalar, fill: &Scalar, mode: FloatMode) -> bool {
     value == fill || (mode == FloatMode::Relaxed && value.dtype() == fill.dtype() && is_zero(value) && is_zero(fill))
 }
 
@@ -221,33 +224,33 @@ fn is_zero(value: &Scalar) -> bool {
 }
 
 /// Simplifies a term under the cursors of its accesses.
-fn term(pass: &Pass<'_, '_>, t: &Term) -> Term {
+fn term(pass: &SimplifyPass<'_, '_>, t: &TreeTerm) -> TreeTerm {
     match t {
-        Term::Access(id) => {
-            let acc = pass.state.acc(*id);
+        TreeTerm::Access(id) => {
+            let acc = pass.state.access(*id);
             match (&acc.cursor, acc.tensor) {
-                (Cursor::Fill(value), _) => Term::Lit(value.clone()),
-                (cursor, Some(tensor)) if pass.untouched.contains(&tensor) => {
+                (AccessCursor::Fill(value), _) => TreeTerm::Lit(value.clone()),
+                (cursor, Some(tensor)) if pass.unassigned.contains(&tensor) => {
                     let fill = &pass.cx.program.tensors[tensor.index()].ty.fill;
-                    let open = if let Cursor::Fiber(fiber) = cursor { fiber.level } else { acc.subscripts.len() };
-                    if acc.reads_outside_from(open, fill) && !seeded::is(Seeded::UntouchedOutside) {
+                    let open = if let AccessCursor::Fiber(fiber) = cursor { fiber.level } else { acc.subscripts.len() };
+                    if acc.can_differ_outside(open, fill) && !SeededFault::UnassignedOutside.is_active() {
                         t.clone()
                     } else {
-                        Term::Lit(fill.clone())
+                        TreeTerm::Lit(fill.clone())
                     }
                 }
                 _ => t.clone(),
             }
         }
-        Term::Call(op, args) => {
-            let args: Vec<Term> = args.iter().map(|a| term(pass, a)).collect();
+        TreeTerm::Call(op, args) => {
+            let args: Vec<TreeTerm> = args.iter().map(|a| term(pass, a)).collect();
             call(pass, op, args)
         }
-        Term::Lit(_) | Term::Index(_) | Term::Var(_) | Term::Value(_) => t.clone(),
+        TreeTerm::Lit(_) | TreeTerm::Index(_) | TreeTerm::Var(_) | TreeTerm::Value(_) => t.clone(),
     }
 }
 
-fn call(pass: &Pass<'_, '_>, op: &Op, args: Vec<Term>) -> Term {
+fn call(pass: &SimplifyPass<'_, '_>, op: &Op, args: Vec<TreeTerm>) -> TreeTerm {
     let (cx, state) = (pass.cx, pass.state);
     let dtypes: Vec<DType> = args.iter().map(|a| dtype_of(cx, state, a)).collect();
     if let Op::Builtin(Builtin::Cast(to)) = op
@@ -255,28 +258,28 @@ fn call(pass: &Pass<'_, '_>, op: &Op, args: Vec<Term>) -> Term {
     {
         return args.into_iter().next().expect("a cast has an argument");
     }
-    if let Some(value) = outside_of_iteration(op, &args, cx.mode) {
-        return Term::Lit(value);
+    if let Some(value) = value_outside_iteration(op, &args, cx.mode) {
+        return TreeTerm::Lit(value);
     }
-    let known: Vec<Option<Scalar>> = args.iter().map(|a| a.as_lit().cloned()).collect();
-    if known.iter().any(Option::is_some)
+    let constants: Vec<Option<Scalar>> = args.iter().map(|a| a.as_lit().cloned()).collect();
+    if constants.iter().any(Option::is_some)
         && let Ok(signature) = op.signature(&dtypes)
     {
-        match op.simplify(&signature, &known, cx.mode) {
-            Some(Simplified::Value(value)) => return Term::Lit(value),
+        match op.simplify(&signature, &constants, cx.mode) {
+            Some(Simplified::Value(value)) => return TreeTerm::Lit(value),
             Some(Simplified::Arg(k)) if dtypes[k] == signature.args[k] => {
-                return args.into_iter().nth(k).expect("the position is of an argument");
+                return args.into_iter().nth(k).expect("the position is that of an argument");
             }
             Some(Simplified::Arg(k)) => {
                 if let Some(to) = signature.args[k].prim() {
-                    return Term::Call(Op::Builtin(Builtin::Cast(to)), vec![args[k].clone()]);
+                    return TreeTerm::Call(Op::Builtin(Builtin::Cast(to)), vec![args[k].clone()]);
                 }
             }
-            Some(Simplified::Args(kept)) => {
-                return call(pass, op, kept.into_iter().map(|k| args[k].clone()).collect());
+            Some(Simplified::Args(positions)) => {
+                return call(pass, op, positions.into_iter().map(|k| args[k].clone()).collect());
             }
             Some(Simplified::Body(body)) => {
-                if let Some(t) = from_body(&body, &args) {
+                if let Some(t) = term_of_body(&body, &args) {
                     return term(pass, &t);
                 }
             }
@@ -290,26 +293,26 @@ fn call(pass: &Pass<'_, '_>, op: &Op, args: Vec<Term>) -> Term {
         return then.clone();
     }
     if args.len() > 1 && args.iter().skip(1).all(|a| *a == args[0]) && op.is_idempotent(&dtypes[0], cx.mode) {
-        return args.into_iter().next().expect("there are several");
+        return args.into_iter().next().expect("there are two or more arguments");
     }
-    Term::Call(op.clone(), args)
+    TreeTerm::Call(op.clone(), args)
 }
 
 /// Returns the value of a user-defined operator outside its declared iteration algebra. A literal
 /// argument counts as stored unless it is the declared fill; for other arguments both cases are
 /// tried.
-fn outside_of_iteration(op: &Op, args: &[Term], mode: FloatMode) -> Option<Scalar> {
+fn value_outside_iteration(op: &Op, args: &[TreeTerm], mode: FloatMode) -> Option<Scalar> {
     let Op::User(user) = op else { return None };
     let (iteration, fills) = (user.iteration()?, user.fills().filter(|fills| fills.len() == args.len())?);
-    let known: Vec<Option<bool>> = args.iter().zip(fills).map(|(a, fill)| a.as_lit().map(|v| v != fill)).collect();
-    let open: Vec<usize> = (0..args.len()).filter(|k| known[*k].is_none()).collect();
-    if open.len() == args.len() || open.len() > MOST_OPEN {
+    let constants: Vec<Option<bool>> = args.iter().zip(fills).map(|(a, fill)| a.as_lit().map(|v| v != fill)).collect();
+    let open: Vec<usize> = (0..args.len()).filter(|k| constants[*k].is_none()).collect();
+    if open.len() == args.len() || open.len() > MAX_OPEN_ARGUMENTS {
         return None;
     }
     let mut cases = 0..1u64 << open.len();
     let stored = |case: u64| -> Vec<bool> {
         let of = |k: usize| {
-            known[k].unwrap_or_else(|| open.iter().position(|o| *o == k).is_some_and(|b| case >> b & 1 == 1))
+            constants[k].unwrap_or_else(|| open.iter().position(|o| *o == k).is_some_and(|b| case >> b & 1 == 1))
         };
         (0..args.len()).map(of).collect()
     };
@@ -321,29 +324,29 @@ fn outside_of_iteration(op: &Op, args: &[Term], mode: FloatMode) -> Option<Scala
 
 /// Returns a special case of a user-defined operator as a term, if it consists of calls, arguments
 /// and literals only.
-fn from_body(body: &Body, args: &[Term]) -> Option<Term> {
+fn term_of_body(body: &Body, args: &[TreeTerm]) -> Option<TreeTerm> {
     Some(match body {
         Body::Arg(k) => args.get(*k)?.clone(),
-        Body::Lit(value) => Term::Lit(value.clone()),
+        Body::Lit(value) => TreeTerm::Lit(value.clone()),
         Body::Call(op, inner) => {
-            Term::Call(op.clone(), inner.iter().map(|b| from_body(b, args)).collect::<Option<_>>()?)
+            TreeTerm::Call(op.clone(), inner.iter().map(|b| term_of_body(b, args)).collect::<Option<_>>()?)
         }
         _ => return None,
     })
 }
 
 /// Returns the dtype of a term.
-pub(crate) fn dtype_of(cx: &Cx<'_>, state: &State, t: &Term) -> DType {
+pub(crate) fn dtype_of(cx: &Cx<'_>, state: &LoweringState, t: &TreeTerm) -> DType {
     match t {
-        Term::Lit(value) => value.dtype(),
-        Term::Index(_) => DType::I64,
-        Term::Var(v) => cx.program.vars[v.index()].1.clone(),
-        Term::Access(id) => match state.acc(*id).tensor {
+        TreeTerm::Lit(value) => value.dtype(),
+        TreeTerm::Index(_) => DType::I64,
+        TreeTerm::Var(v) => cx.program.vars[v.index()].1.clone(),
+        TreeTerm::Access(id) => match state.access(*id).tensor {
             Some(tensor) => cx.program.tensors[tensor.index()].ty.dtype.clone(),
             None => DType::BOOL,
         },
-        Term::Value(value) => value.dtype.clone(),
-        Term::Call(op, args) => {
+        TreeTerm::Value(value) => value.dtype.clone(),
+        TreeTerm::Call(op, args) => {
             let dtypes: Vec<DType> = args.iter().map(|a| dtype_of(cx, state, a)).collect();
             op.signature(&dtypes).expect("the verifier has checked the operator's dtypes").result
         }

@@ -11,7 +11,7 @@
 use super::build::{and, local, or, truth};
 use super::cx::Cx;
 use super::simplify::simplify;
-use super::state::{Cursor, State};
+use super::state::{AccessCursor, LoweringState};
 use super::tree::Tree;
 use crate::assembly::Expr;
 use crate::notation::{Role, TensorId};
@@ -19,8 +19,8 @@ use redpoll_logic::{LevelKind, Prim};
 
 /// Adds flags to the temporaries whose consumers profit from one, and returns whether there are
 /// any.
-pub(crate) fn flag(cx: &mut Cx<'_>, state: &State, tree: &Tree) -> bool {
-    let mut asked: Vec<TensorId> = Vec::new();
+pub(crate) fn add_flags(cx: &mut Cx<'_>, state: &LoweringState, tree: &Tree) -> bool {
+    let mut flagged: Vec<TensorId> = Vec::new();
     each_where(tree, &mut |consumer| {
         let writes_sparse = |t: TensorId| {
             let levels = &cx.program.tensors[t.index()].ty.format.levels;
@@ -29,32 +29,34 @@ pub(crate) fn flag(cx: &mut Cx<'_>, state: &State, tree: &Tree) -> bool {
         let mut pays = consumer.has_loop();
         consumer.for_each_assign(&mut |a| pays |= writes_sparse(a.tensor));
         if pays {
-            asked.extend(scalars(cx, state, consumer).into_iter().filter(|t| idle_without(cx, state, consumer, &[*t])));
+            flagged.extend(
+                read_scalars(cx, state, consumer).into_iter().filter(|t| is_idle_without(cx, state, consumer, &[*t])),
+            );
         }
     });
-    for t in &asked {
+    for t in &flagged {
         let flag = cx.new_local("written", Prim::Bool);
-        if let Some(held) = &mut cx.tensors[t.index()].scalar
-            && held.dirty.is_empty()
+        if let Some(accumulator) = &mut cx.tensors[t.index()].scalar
+            && accumulator.dirty.is_empty()
         {
-            held.dirty.push(flag);
+            accumulator.dirty.push(flag);
         }
     }
-    !asked.is_empty()
+    !flagged.is_empty()
 }
 
 /// Returns the condition under which the consumer has an effect: the temporaries that it depends on
 /// were written.
-pub(crate) fn condition(cx: &Cx<'_>, state: &State, consumer: &Tree) -> Expr {
+pub(crate) fn condition(cx: &Cx<'_>, state: &LoweringState, consumer: &Tree) -> Expr {
     let mut flagged: Vec<(TensorId, Expr)> = Vec::new();
-    for t in scalars(cx, state, consumer) {
-        let flags = cx.tensor(t).scalar.iter().flat_map(|held| held.dirty.clone());
+    for t in read_scalars(cx, state, consumer) {
+        let flags = cx.tensor(t).scalar.iter().flat_map(|accumulator| accumulator.dirty.clone());
         flagged.extend(flags.map(|flag| (t, local(flag))));
     }
     let all: Vec<TensorId> = flagged.iter().map(|(t, _)| *t).collect();
-    let needed = flagged.iter().filter(|(t, _)| idle_without(cx, state, consumer, &[*t]));
+    let needed = flagged.iter().filter(|(t, _)| is_idle_without(cx, state, consumer, &[*t]));
     let needed = needed.fold(truth(true), |all, (_, flag)| and(&all, flag));
-    if needed != truth(true) || all.len() < 2 || !idle_without(cx, state, consumer, &all) {
+    if needed != truth(true) || all.len() < 2 || !is_idle_without(cx, state, consumer, &all) {
         return needed;
     }
     flagged.iter().fold(truth(false), |any, (_, flag)| or(&any, flag))
@@ -76,13 +78,13 @@ fn each_where<'t>(tree: &'t Tree, visit: &mut dyn FnMut(&'t Tree)) {
 }
 
 /// Returns the scalar locals that a statement reads, without those that it declares itself.
-fn scalars(cx: &Cx<'_>, state: &State, tree: &Tree) -> Vec<TensorId> {
-    let own = tree.declared();
+fn read_scalars(cx: &Cx<'_>, state: &LoweringState, tree: &Tree) -> Vec<TensorId> {
+    let own = tree.declared_tensors();
     let mut found: Vec<TensorId> = Vec::new();
     tree.for_each_term(&mut |t| {
         t.for_each_access(&mut |id| {
             let read = state
-                .acc(id)
+                .access(id)
                 .tensor
                 .filter(|t| cx.tensor(*t).scalar.is_some() && cx.program.tensors[t.index()].role == Role::Local);
             found.extend(read.filter(|t| !own.contains(t) && !found.contains(t)));
@@ -93,19 +95,19 @@ fn scalars(cx: &Cx<'_>, state: &State, tree: &Tree) -> Vec<TensorId> {
 
 /// Returns whether the consumer has no effect while the scalars `without` have their initial
 /// values.
-fn idle_without(cx: &Cx<'_>, state: &State, consumer: &Tree, without: &[TensorId]) -> bool {
+fn is_idle_without(cx: &Cx<'_>, state: &LoweringState, consumer: &Tree, without: &[TensorId]) -> bool {
     // A scalar that the consumer itself writes does not keep its initial value.
     let mut writes = false;
     consumer.for_each_assign(&mut |a| writes |= without.contains(&a.tensor));
     if writes {
         return false;
     }
-    let mut known = state.clone();
+    let mut initial = state.clone();
     for id in consumer.accesses() {
-        let acc = state.acc(id);
+        let acc = state.access(id);
         if let Some(t) = acc.tensor.filter(|t| without.contains(t) && !acc.writes) {
-            known.set(id, Cursor::Fill(cx.program.tensors[t.index()].ty.fill.clone()));
+            initial.set(id, AccessCursor::Fill(cx.program.tensors[t.index()].ty.fill.clone()));
         }
     }
-    simplify(cx, &known, consumer).is_empty()
+    simplify(cx, &initial, consumer).is_empty()
 }

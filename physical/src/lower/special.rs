@@ -3,9 +3,9 @@
 
 use super::cx::Cx;
 use super::simplify::dtype_of;
-use super::state::{Cursor, State};
-use super::storage::Layout;
-use super::tree::Term;
+use super::state::{AccessCursor, LoweringState};
+use super::storage::InputLayout;
+use super::tree::TreeTerm;
 use crate::notation::{self, Expr, Program, Role, Stmt, Write};
 use crate::special::{Known, Special, of_call};
 use redpoll_logic::DType;
@@ -20,20 +20,20 @@ pub(crate) struct Specials {
 
 impl Specials {
     /// Propagates the special values of inputs through the program to a fixed point.
-    pub(crate) fn of(program: &Program, layouts: &[Option<Layout>]) -> Specials {
+    pub(crate) fn of(program: &Program, layouts: &[Option<InputLayout>]) -> Specials {
         let tensors = program.tensors.iter().enumerate().map(|(k, decl)| {
             let given = layouts.get(k).and_then(Option::as_ref).filter(|_| decl.role == Role::Input);
             Special::of(&decl.ty.fill).and(given.map_or(Special::NONE, |layout| layout.special))
         });
-        let mut found = Specials { tensors: tensors.collect(), vars: vec![Special::NONE; program.vars.len()] };
+        let mut specials = Specials { tensors: tensors.collect(), vars: vec![Special::NONE; program.vars.len()] };
         if !program.tensors.iter().any(|t| t.ty.dtype.prims().iter().any(|p| p.is_float())) {
-            return found;
+            return specials;
         }
         loop {
-            let before = found.clone();
-            program.body.walk(&mut |stmt| found.stmt(program, stmt));
-            if found == before {
-                return found;
+            let before = specials.clone();
+            program.body.walk(&mut |stmt| specials.stmt(program, stmt));
+            if specials == before {
+                return specials;
             }
         }
     }
@@ -84,8 +84,8 @@ impl Specials {
             Expr::Call(op, args) => {
                 let specials: Vec<Special> = args.iter().map(|arg| self.expr(program, arg)).collect();
                 let dtypes: Option<Vec<DType>> = args.iter().map(|arg| notation::dtype_of(program, arg).ok()).collect();
-                let known = args.iter().zip(specials).map(|(arg, special)| Known { special, constant: literal(arg) });
-                dtypes.map_or(Special::ALL, |dtypes| called(op, &known.collect::<Vec<_>>(), &dtypes))
+                let facts = args.iter().zip(specials).map(|(arg, special)| Known { special, constant: literal(arg) });
+                dtypes.map_or(Special::ALL, |dtypes| special_of_call(op, &facts.collect::<Vec<_>>(), &dtypes))
             }
         }
     }
@@ -98,26 +98,26 @@ fn literal(e: &Expr) -> Option<&redpoll_logic::Scalar> {
     }
 }
 
-fn called(op: &Op, known: &[Known<'_>], dtypes: &[DType]) -> Special {
-    op.signature(dtypes).map_or(Special::ALL, |signature| of_call(op, known, dtypes, &signature.result))
+fn special_of_call(op: &Op, facts: &[Known<'_>], dtypes: &[DType]) -> Special {
+    op.signature(dtypes).map_or(Special::ALL, |signature| of_call(op, facts, dtypes, &signature.result))
 }
 
 /// Returns the known facts of a term: its special values, and its value if it is a literal.
-pub(crate) fn known<'t>(cx: &Cx<'_>, state: &State, t: &'t Term) -> Known<'t> {
+pub(crate) fn argument_facts<'t>(cx: &Cx<'_>, state: &LoweringState, t: &'t TreeTerm) -> Known<'t> {
     let special = match t {
-        Term::Lit(value) => return Known { special: Special::of(value), constant: Some(value) },
-        Term::Index(_) => Special::NONE,
-        Term::Var(var) => cx.special_of_var(*var),
-        Term::Access(id) => match (&state.acc(*id).cursor, state.acc(*id).tensor) {
-            (Cursor::Fill(value), _) => Special::of(value),
+        TreeTerm::Lit(value) => return Known { special: Special::of(value), constant: Some(value) },
+        TreeTerm::Index(_) => Special::NONE,
+        TreeTerm::Var(var) => cx.special_of_var(*var),
+        TreeTerm::Access(id) => match (&state.access(*id).cursor, state.access(*id).tensor) {
+            (AccessCursor::Fill(value), _) => Special::of(value),
             (_, Some(tensor)) => cx.special(tensor),
             (_, None) => Special::NONE,
         },
-        Term::Value(value) if value.dtype.prims().iter().any(|p| p.is_float()) => Special::ALL,
-        Term::Value(_) => Special::NONE,
-        Term::Call(op, args) => {
+        TreeTerm::Value(value) if value.dtype.prims().iter().any(|p| p.is_float()) => Special::ALL,
+        TreeTerm::Value(_) => Special::NONE,
+        TreeTerm::Call(op, args) => {
             let dtypes: Vec<DType> = args.iter().map(|arg| dtype_of(cx, state, arg)).collect();
-            called(op, &args.iter().map(|arg| known(cx, state, arg)).collect::<Vec<_>>(), &dtypes)
+            special_of_call(op, &args.iter().map(|arg| argument_facts(cx, state, arg)).collect::<Vec<_>>(), &dtypes)
         }
     };
     Known { special, constant: None }

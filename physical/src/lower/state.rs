@@ -1,44 +1,44 @@
 //! The cursors of the accesses of a program at some point of lowering.
 
-use super::tree::{AccId, Term};
+use super::tree::{AccessId, TreeTerm};
 use crate::assembly::{Expr, Local};
 use crate::notation::{Index, TensorId};
 use redpoll_logic::Scalar;
 use redpoll_logic::physical::Protocol;
 use std::rc::Rc;
 
-/// The accesses at some point of lowering. Each branch of the generated code has its own state, so
-/// states are cheap to clone.
+/// The states of all accesses at some point of lowering. Each branch of the generated code has its
+/// own state, so states are cheap to clone.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct State {
-    accs: Vec<Acc>,
+pub(crate) struct LoweringState {
+    accesses: Vec<AccessState>,
 }
 
-/// One access: its tensor, its subscripts and its cursor.
+/// The state of one access: its tensor, its subscripts and its cursor.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Acc {
+pub(crate) struct AccessState {
     /// The tensor, or `None` for a mask, which has no storage.
     pub(crate) tensor: Option<TensorId>,
     /// One subscript for each storage mode.
-    pub(crate) subscripts: Rc<Vec<Sub>>,
+    pub(crate) subscripts: Rc<Vec<LoweredSubscript>>,
     /// True if the access is the left side of assignments.
     pub(crate) writes: bool,
     /// The part of the tensor that the subscripts resolved so far select.
-    pub(crate) cursor: Cursor,
+    pub(crate) cursor: AccessCursor,
 }
 
 /// A subscript: see `notation::Subscript`.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Sub {
-    pub(crate) at: Term,
+pub(crate) struct LoweredSubscript {
+    pub(crate) at: TreeTerm,
     pub(crate) protocol: Protocol,
     pub(crate) outside: Option<Scalar>,
-    pub(crate) check: Check,
+    pub(crate) check: SubscriptCheck,
 }
 
 /// The treatment of coordinates out of bounds: see `notation::Bounds`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Check {
+pub(crate) enum SubscriptCheck {
     Proved,
     Guarded,
     /// The run ends at a coordinate out of bounds; the number is that of the check in the function.
@@ -46,19 +46,19 @@ pub(crate) enum Check {
 }
 
 /// Checks at different sites are equal, because one check serves both.
-impl PartialEq for Check {
-    fn eq(&self, other: &Check) -> bool {
+impl PartialEq for SubscriptCheck {
+    fn eq(&self, other: &SubscriptCheck) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 }
 
 /// The part of its tensor that an access has reached.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Cursor {
-    /// Nothing is stored here: every element below is this literal.
+pub(crate) enum AccessCursor {
+    /// Nothing is stored: every element below is this literal.
     Fill(Scalar),
     /// A subscript is out of bounds: the access is this literal, whatever its other subscripts are.
-    Outside(Scalar),
+    OutOfBounds(Scalar),
     /// A fiber of a level, or a leaf.
     Fiber(Fiber),
     /// A scalar in locals, one for each primitive of its dtype: a temporary, or an accumulator
@@ -66,8 +66,8 @@ pub(crate) enum Cursor {
     Locals(Accumulator),
     /// A write that has no effect.
     Null,
-    /// A coordinate out of bounds: any access here ends the run.
-    Fails(Violation),
+    /// A coordinate out of bounds: any access there ends the run.
+    Violation(Violation),
 }
 
 /// A coordinate out of bounds.
@@ -81,9 +81,9 @@ pub(crate) struct Violation {
 /// A coordinate whose value is computed where it is used.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Coordinate {
-    Known(Expr),
+    Value(Expr),
     /// `scale * index + offset` in the rounds of a loop, whose first round is `first`.
-    Along {
+    Affine {
         index: Option<Index>,
         scale: i64,
         offset: Expr,
@@ -134,39 +134,39 @@ impl Fiber {
     }
 }
 
-impl State {
+impl LoweringState {
     /// Adds an access and returns its number.
-    pub(crate) fn push(&mut self, acc: Acc) -> AccId {
-        self.accs.push(acc);
-        AccId(self.accs.len() as u32 - 1)
+    pub(crate) fn push(&mut self, acc: AccessState) -> AccessId {
+        self.accesses.push(acc);
+        AccessId(self.accesses.len() as u32 - 1)
     }
 
     /// Returns the number of an equal access, which is added if there is none.
-    pub(crate) fn intern(&mut self, acc: Acc) -> AccId {
-        match self.accs.iter().position(|a| *a == acc) {
-            Some(at) => AccId(at as u32),
+    pub(crate) fn intern(&mut self, acc: AccessState) -> AccessId {
+        match self.accesses.iter().position(|a| *a == acc) {
+            Some(at) => AccessId(at as u32),
             None => self.push(acc),
         }
     }
 
     /// Returns an access.
-    pub(crate) fn acc(&self, id: AccId) -> &Acc {
-        &self.accs[id.0 as usize]
+    pub(crate) fn access(&self, id: AccessId) -> &AccessState {
+        &self.accesses[id.0 as usize]
     }
 
     /// Returns whether an access is of one of `tensors`.
-    pub(crate) fn reads_any(&self, id: AccId, tensors: &[TensorId]) -> bool {
-        self.acc(id).tensor.is_some_and(|t| tensors.contains(&t))
+    pub(crate) fn is_access_of(&self, id: AccessId, tensors: &[TensorId]) -> bool {
+        self.access(id).tensor.is_some_and(|t| tensors.contains(&t))
     }
 
     /// Sets the cursor of an access.
-    pub(crate) fn set(&mut self, id: AccId, cursor: Cursor) {
-        self.accs[id.0 as usize].cursor = cursor;
+    pub(crate) fn set(&mut self, id: AccessId, cursor: AccessCursor) {
+        self.accesses[id.0 as usize].cursor = cursor;
     }
 
     /// Returns the state in which the fiber of an access is present.
-    pub(crate) fn with_present(mut self, id: AccId) -> State {
-        if let Cursor::Fiber(fiber) = &mut self.accs[id.0 as usize].cursor {
+    pub(crate) fn assume_present(mut self, id: AccessId) -> LoweringState {
+        if let AccessCursor::Fiber(fiber) = &mut self.accesses[id.0 as usize].cursor {
             fiber.present = None;
         }
         self
@@ -176,46 +176,46 @@ impl State {
     /// stored, in the pattern of an input, has no effect. A read there becomes a literal, unless a
     /// subscript below may read another value out of bounds; then the cursor stays a fiber that is
     /// absent.
-    pub(crate) fn meet(&mut self, id: AccId, cursor: &Cursor) {
-        let acc = &mut self.accs[id.0 as usize];
+    pub(crate) fn resolve(&mut self, id: AccessId, cursor: &AccessCursor) {
+        let acc = &mut self.accesses[id.0 as usize];
         acc.cursor = match (cursor, &acc.cursor) {
-            (Cursor::Fill(_) | Cursor::Outside(_), _) if acc.writes => Cursor::Null,
-            (Cursor::Outside(value), _) => Cursor::Fill(value.clone()),
-            (Cursor::Fill(fill), Cursor::Fiber(fiber)) if acc.reads_outside_from(fiber.level + 1, fill) => {
+            (AccessCursor::Fill(_) | AccessCursor::OutOfBounds(_), _) if acc.writes => AccessCursor::Null,
+            (AccessCursor::OutOfBounds(value), _) => AccessCursor::Fill(value.clone()),
+            (AccessCursor::Fill(fill), AccessCursor::Fiber(fiber)) if acc.can_differ_outside(fiber.level + 1, fill) => {
                 let absent = Some(super::build::truth(false));
-                Cursor::Fiber(Fiber { present: absent, ..fiber.child(super::build::int(0)) })
+                AccessCursor::Fiber(Fiber { present: absent, ..fiber.child(super::build::int(0)) })
             }
             _ => cursor.clone(),
         };
     }
 }
 
-impl Acc {
+impl AccessState {
     /// Returns whether a subscript from `level` down may read something other than the fill value
     /// out of bounds.
-    pub(crate) fn reads_outside_from(&self, level: usize, fill: &Scalar) -> bool {
-        let differs = |s: &Sub| s.outside.as_ref().is_some_and(|outside| outside != fill);
+    pub(crate) fn can_differ_outside(&self, level: usize, fill: &Scalar) -> bool {
+        let differs = |s: &LoweredSubscript| s.outside.as_ref().is_some_and(|outside| outside != fill);
         self.tensor.is_some() && self.subscripts.iter().skip(level).any(differs)
     }
 
     /// Returns the subscripts that are not resolved yet.
-    pub(crate) fn open(&self) -> &[Sub] {
+    pub(crate) fn unresolved(&self) -> &[LoweredSubscript] {
         match &self.cursor {
-            Cursor::Fiber(fiber) => self.subscripts.get(fiber.level..).unwrap_or_default(),
+            AccessCursor::Fiber(fiber) => self.subscripts.get(fiber.level..).unwrap_or_default(),
             _ => &[],
         }
     }
 
     /// Returns whether an unresolved subscript contains `part`.
-    pub(crate) fn waits_for(&self, part: &Term) -> bool {
-        self.open().iter().any(|sub| sub.at.any(&mut |t| t == part))
+    pub(crate) fn has_unresolved(&self, part: &TreeTerm) -> bool {
+        self.unresolved().iter().any(|sub| sub.at.any(&mut |t| t == part))
     }
 
     /// Returns the next unresolved subscript and the fiber that it selects from; `None` if no
     /// subscript is left.
-    pub(crate) fn next(&self) -> Option<(&Sub, &Fiber)> {
+    pub(crate) fn next_subscript(&self) -> Option<(&LoweredSubscript, &Fiber)> {
         match &self.cursor {
-            Cursor::Fiber(fiber) => Some((self.subscripts.get(fiber.level)?, fiber)),
+            AccessCursor::Fiber(fiber) => Some((self.subscripts.get(fiber.level)?, fiber)),
             _ => None,
         }
     }

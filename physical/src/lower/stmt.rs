@@ -5,13 +5,13 @@ use super::assign;
 use super::build::{as_int, local, max, min, not, plus, split, truth};
 use super::cx::Cx;
 use super::expand::expand_in;
-use super::looplets::{Extent, Nest, lower_loop};
-use super::seeded::{self, Seeded};
+use super::looplets::{LoopExtent, LoopletNest, lower_loop};
+use super::seeded_fault::SeededFault;
 use super::simplify::dtype_of;
-use super::special::known;
-use super::state::{Accumulator, Cursor, State};
-use super::tree::{AccId, Term, Tree};
-use super::value::Value;
+use super::special::argument_facts;
+use super::state::{AccessCursor, Accumulator, LoweringState};
+use super::tree::{AccessId, Tree, TreeTerm};
+use super::value::LoweredValue;
 use super::{short_circuit, sparse_scalars, unfurl};
 use crate::assembly::{Expr, Stmt};
 use crate::notation::{Index, TensorId, Write};
@@ -22,21 +22,21 @@ use std::rc::Rc;
 
 /// Lowers a statement. A subscript whose coordinate can already be computed is lowered as a loop
 /// over one coordinate.
-pub(crate) fn lower_resolved(cx: &mut Cx<'_>, state: State, tree: &Tree) {
-    let Some((head, at)) = unfurl::known(cx, &state, tree) else { return lower(cx, &state, tree) };
-    let extent = Extent { index: None, hi: plus(&at, 1), lo: at };
-    lower_loop(cx, Nest { extent, heads: vec![head], body: Rc::new(tree.clone()), state, until: None });
+pub(crate) fn lower_resolved(cx: &mut Cx<'_>, state: LoweringState, tree: &Tree) {
+    let Some((head, at)) = unfurl::computable_head(cx, &state, tree) else { return lower(cx, &state, tree) };
+    let extent = LoopExtent { index: None, hi: plus(&at, 1), lo: at };
+    lower_loop(cx, LoopletNest { extent, heads: vec![head], body: Rc::new(tree.clone()), state, early_exit: None });
 }
 
 /// Lowers a statement.
-pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
+pub(crate) fn lower(cx: &mut Cx<'_>, state: &LoweringState, tree: &Tree) {
     match tree {
         Tree::Block(items) => items.iter().for_each(|t| lower_resolved(cx, state.clone(), t)),
         Tree::Loop { .. } => lower_for(cx, state, tree),
         Tree::If { cond, body } => {
             let facts = facts(cx, state, cond);
             let cond = value(cx, state, cond);
-            let cond = cx.decided(cond.single());
+            let cond = cx.simplify_condition(cond.single());
             let then = cx.block(|cx| {
                 facts.iter().for_each(|fact| cx.prover.assume(fact));
                 lower_resolved(cx, state.clone(), body);
@@ -48,7 +48,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
             // The statement may occur in the code again, where the variable is not bound.
             let outer = cx.bind_var(*var, Some(bound));
             lower_resolved(cx, state.clone(), body);
-            if !seeded::is(Seeded::VariableStays) {
+            if !SeededFault::VariableScope.is_active() {
                 cx.bind_var(*var, outer);
             }
         }
@@ -57,14 +57,14 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
                 let holds = value(cx, state, cond).single().clone();
                 cx.push_if(not(&holds), vec![Stmt::Break], Vec::new());
                 lower_resolved(cx, state.clone(), body);
-                if seeded::is(Seeded::WhileOnce) {
+                if SeededFault::WhileOnce.is_active() {
                     cx.push(Stmt::Break);
                 }
             });
             cx.push(Stmt::While { cond: truth(true), body });
         }
         Tree::Where { consumer, producer } => {
-            let (consumer, producer) = match seeded::is(Seeded::ConsumerFirst) {
+            let (consumer, producer) = match SeededFault::ConsumerFirst.is_active() {
                 true => (producer, consumer),
                 false => (consumer, producer),
             };
@@ -83,10 +83,11 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
 
 /// Returns the comparisons implied by a condition between values that do not change: indices,
 /// variables and literals.
-fn facts(cx: &mut Cx<'_>, state: &State, cond: &Term) -> Vec<Expr> {
-    let Term::Call(Op::Builtin(op), args) = cond else { return Vec::new() };
-    let fixed =
-        |t: &Term| matches!(t, Term::Index(_) | Term::Var(_) | Term::Lit(_)) && dtype_of(cx, state, t) == DType::I64;
+fn facts(cx: &mut Cx<'_>, state: &LoweringState, cond: &TreeTerm) -> Vec<Expr> {
+    let TreeTerm::Call(Op::Builtin(op), args) = cond else { return Vec::new() };
+    let fixed = |t: &TreeTerm| {
+        matches!(t, TreeTerm::Index(_) | TreeTerm::Var(_) | TreeTerm::Lit(_)) && dtype_of(cx, state, t) == DType::I64
+    };
     match op {
         Builtin::And => args.iter().flat_map(|a| facts(cx, state, a)).collect(),
         Builtin::Lt | Builtin::Le | Builtin::Gt | Builtin::Ge if args.iter().all(fixed) => {
@@ -107,7 +108,7 @@ fn facts(cx: &mut Cx<'_>, state: &State, cond: &Term) -> Vec<Expr> {
     }
 }
 
-fn lower_for(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
+fn lower_for(cx: &mut Cx<'_>, state: &LoweringState, tree: &Tree) {
     let Tree::Loop { index, lo, hi, body } = tree else { unreachable!("the statement is a loop") };
     let mut bounds = [lo, hi].map(|t| {
         let bound = value(cx, state, t);
@@ -120,21 +121,21 @@ fn lower_for(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
     cx.unbind_index(*index);
     cx.if_below(&lo.clone(), &hi.clone(), |cx| {
         let mut state = state.clone();
-        let held = hold_accumulators(cx, &mut state, body, *index);
-        lower_rounds(cx, &state, body, Extent { index: Some(*index), lo, hi });
-        for (at, held) in held.into_iter().filter(|_| !seeded::is(Seeded::HeldStore)) {
-            assign::store(cx, &at, &held.parts.iter().map(|l| local(*l)).collect::<Vec<_>>());
+        let promoted = promote_accumulators(cx, &mut state, body, *index);
+        lower_rounds(cx, &state, body, LoopExtent { index: Some(*index), lo, hi });
+        for (leaf, accumulator) in promoted.into_iter().filter(|_| !SeededFault::PromotedStore.is_active()) {
+            assign::store(cx, &leaf, &accumulator.parts.iter().map(|l| local(*l)).collect::<Vec<_>>());
         }
     });
 }
 
 /// Lowers the rounds of a loop. Once a fold is decided, a second loop runs the remaining rounds
 /// without that fold.
-fn lower_rounds(cx: &mut Cx<'_>, state: &State, body: &Tree, extent: Extent) {
+fn lower_rounds(cx: &mut Cx<'_>, state: &LoweringState, body: &Tree, extent: LoopExtent) {
     let index = extent.index.expect("a loop binds an index");
     // The second loop is a copy of the first.
-    let (until, decided) = match short_circuit::plan(cx, state, body) {
-        (_, Some(_)) if cx.is_crowded(body) => (None, None),
+    let (early_exit, decided) = match short_circuit::plan(cx, state, body) {
+        (_, Some(_)) if cx.is_copy_limited(body) => (None, None),
         planned => planned,
     };
     let hi = extent.hi.clone();
@@ -146,31 +147,36 @@ fn lower_rounds(cx: &mut Cx<'_>, state: &State, body: &Tree, extent: Extent) {
     let (masked, mut heads) = unfurl::masks(cx, &mut inner, body, index);
     heads.extend(unfurl::heads(cx, &inner, &masked, (index, &extent)));
     let parts = 1 + u32::from(decided.is_some());
-    let nest = Nest { extent: extent.clone(), heads, body: Rc::new(masked), state: inner, until };
-    cx.copying(parts, |cx| lower_loop(cx, nest));
+    let nest = LoopletNest { extent: extent.clone(), heads, body: Rc::new(masked), state: inner, early_exit };
+    cx.with_copies(parts, |cx| lower_loop(cx, nest));
     cx.unbind_index(index);
-    if let Some(decided) = decided.filter(|_| !seeded::is(Seeded::DecidedRest)) {
-        let rest = decided.rest(body);
+    if let Some(decided) = decided.filter(|_| !SeededFault::RestOfLoop.is_active()) {
+        let rest = decided.body_without_fold(body);
         let lo = local(decided.reached);
-        let left = cx.block(|cx| {
+        let remaining = cx.block(|cx| {
             cx.prover.assume_le(&extent.lo, &lo);
-            let rest = |cx: &mut Cx<'_>| lower_rounds(cx, state, &rest, Extent { lo: lo.clone(), ..extent });
-            cx.if_below(&lo, &hi, |cx| cx.copying(parts, rest));
+            let rest = |cx: &mut Cx<'_>| lower_rounds(cx, state, &rest, LoopExtent { lo: lo.clone(), ..extent });
+            cx.if_below(&lo, &hi, |cx| cx.with_copies(parts, rest));
         });
-        cx.push_if(local(decided.done), left, Vec::new());
+        cx.push_if(local(decided.done), remaining, Vec::new());
     }
 }
 
 /// The memory of an accumulator: a position of a tensor's leaf.
-pub(crate) struct Place {
+pub(crate) struct LeafPosition {
     pub(crate) tensor: TensorId,
     pub(crate) position: Expr,
 }
 
 /// Moves the accumulators of folds whose position does not change in the loop into locals, so that
 /// the loop works on registers in place of memory.
-fn hold_accumulators(cx: &mut Cx<'_>, state: &mut State, body: &Tree, index: Index) -> Vec<(Place, Accumulator)> {
-    let mut folds: Vec<(AccId, TensorId)> = Vec::new();
+fn promote_accumulators(
+    cx: &mut Cx<'_>,
+    state: &mut LoweringState,
+    body: &Tree,
+    index: Index,
+) -> Vec<(LeafPosition, Accumulator)> {
+    let mut folds: Vec<(AccessId, TensorId)> = Vec::new();
     let mut mixed: Vec<TensorId> = Vec::new();
     body.for_each_assign(&mut |a| {
         if matches!(a.write, Write::Fold(_)) && !folds.contains(&(a.lhs, a.tensor)) {
@@ -180,109 +186,109 @@ fn hold_accumulators(cx: &mut Cx<'_>, state: &mut State, body: &Tree, index: Ind
         }
     });
     // Other statements that read or write the tensor would not see the value in registers.
-    body.for_each_turn(&mut |tensor| mixed.push(tensor));
-    let mut held = Vec::new();
+    body.for_each_lifecycle(&mut |tensor| mixed.push(tensor));
+    let mut promoted = Vec::new();
     for &(id, tensor) in &folds {
-        let alone = folds.iter().filter(|(_, t)| *t == tensor).count() == 1 || seeded::is(Seeded::HeldTwice);
-        let alone = alone && (!mixed.contains(&tensor) || seeded::is(Seeded::HeldMixed));
+        let alone = folds.iter().filter(|(_, t)| *t == tensor).count() == 1 || SeededFault::PromotedTwice.is_active();
+        let alone = alone && (!mixed.contains(&tensor) || SeededFault::PromotedOverwrite.is_active());
         let format = &cx.program.tensors[tensor.index()].ty.format;
-        let Cursor::Fiber(fiber) = &state.acc(id).cursor else { continue };
-        let whole = fiber.level == format.levels.len() && fiber.present.is_none();
-        if !alone || !whole || format.leaf == LeafKind::Pattern {
+        let AccessCursor::Fiber(fiber) = &state.access(id).cursor else { continue };
+        let is_leaf = fiber.level == format.levels.len() && fiber.present.is_none();
+        if !alone || !is_leaf || format.leaf == LeafKind::Pattern {
             continue;
         }
         let (position, dirty) = (fiber.lo.clone(), fiber.dirty.clone());
-        let place = Place { tensor, position };
-        let current = match cx.tensor(tensor).folded_by == Some(index) {
-            true => Value::constant(&cx.program.tensors[tensor.index()].ty.fill),
-            false => assign::load_leaf(cx, tensor, &place.position),
+        let leaf = LeafPosition { tensor, position };
+        let current = match cx.tensor(tensor).fold_loop == Some(index) {
+            true => LoweredValue::constant(&cx.program.tensors[tensor.index()].ty.fill),
+            false => assign::load_leaf(cx, tensor, &leaf.position),
         };
         let parts = current.parts.into_iter().zip(current.dtype.prims()).map(|(part, prim)| {
-            let held = cx.new_local("acc", prim);
-            cx.assign(held, part);
-            held
+            let register = cx.new_local("acc", prim);
+            cx.assign(register, part);
+            register
         });
         let accumulator = Accumulator { parts: Rc::new(parts.collect()), dirty };
-        state.set(id, Cursor::Locals(accumulator.clone()));
-        held.push((place, accumulator));
+        state.set(id, AccessCursor::Locals(accumulator.clone()));
+        promoted.push((leaf, accumulator));
     }
-    held
+    promoted
 }
 
-/// Returns whether the value of a term can be computed here: its indices and variables are bound,
-/// its accesses resolved.
-pub(crate) fn is_known(cx: &Cx<'_>, state: &State, t: &Term) -> bool {
+/// Returns whether the value of a term can be computed: its indices and variables are bound and
+/// its accesses are resolved.
+pub(crate) fn is_computable(cx: &Cx<'_>, state: &LoweringState, t: &TreeTerm) -> bool {
     !t.any(&mut |part| match part {
-        Term::Index(i) => cx.index(*i).is_none(),
-        Term::Var(v) => cx.var(*v).is_none(),
-        Term::Access(id) => {
-            let acc = state.acc(*id);
-            acc.tensor.is_none() || acc.next().is_some() || matches!(acc.cursor, Cursor::Fails(_))
+        TreeTerm::Index(i) => cx.index(*i).is_none(),
+        TreeTerm::Var(v) => cx.var(*v).is_none(),
+        TreeTerm::Access(id) => {
+            let acc = state.access(*id);
+            acc.tensor.is_none() || acc.next_subscript().is_some() || matches!(acc.cursor, AccessCursor::Violation(_))
         }
-        Term::Lit(_) | Term::Value(_) | Term::Call(..) => false,
+        TreeTerm::Lit(_) | TreeTerm::Value(_) | TreeTerm::Call(..) => false,
     })
 }
 
 /// Returns the value of a term.
-pub(crate) fn value(cx: &mut Cx<'_>, state: &State, t: &Term) -> Value {
+pub(crate) fn value(cx: &mut Cx<'_>, state: &LoweringState, t: &TreeTerm) -> LoweredValue {
     match t {
-        Term::Lit(scalar) => Value::constant(scalar),
-        Term::Index(i) => {
+        TreeTerm::Lit(scalar) => LoweredValue::constant(scalar),
+        TreeTerm::Index(i) => {
             let i = cx.index(*i).expect("indices are bound before they are used").clone();
-            Value::prim(Prim::I64, i)
+            LoweredValue::prim(Prim::I64, i)
         }
-        Term::Var(v) => cx.var(*v).expect("variables are bound before they are used").clone(),
-        Term::Value(value) => value.clone(),
-        Term::Access(id) => read(cx, state, *id),
-        Term::Call(op, args) => {
-            let known: Vec<Known<'_>> = args.iter().map(|a| known(cx, state, a)).collect();
-            let laws = cx.laws(&known);
-            let args: Vec<Value> = args.iter().map(|a| value(cx, state, a)).collect();
+        TreeTerm::Var(v) => cx.var(*v).expect("variables are bound before they are used").clone(),
+        TreeTerm::Value(value) => value.clone(),
+        TreeTerm::Access(id) => read(cx, state, *id),
+        TreeTerm::Call(op, args) => {
+            let facts: Vec<Known<'_>> = args.iter().map(|a| argument_facts(cx, state, a)).collect();
+            let laws = cx.laws(&facts);
+            let args: Vec<LoweredValue> = args.iter().map(|a| value(cx, state, a)).collect();
             expand_in(cx, op, &args, laws)
         }
     }
 }
 
 /// Returns the value of a term in locals, which do not change with memory.
-fn bind(cx: &mut Cx<'_>, state: &State, t: &Term) -> Value {
+fn bind(cx: &mut Cx<'_>, state: &LoweringState, t: &TreeTerm) -> LoweredValue {
     let v = value(cx, state, t);
-    if v.as_constant().is_some() || seeded::is(Seeded::LateBinding) {
+    if v.as_constant().is_some() || SeededFault::LateBinding.is_active() {
         return v;
     }
     let parts = v.parts.iter().zip(v.dtype.prims()).map(|(part, prim)| {
         let named = cx.new_local("v", prim);
         cx.assign(named, part.clone());
-        cx.learn_range(named, part);
+        cx.assume_range(named, part);
         local(named)
     });
-    Value { parts: parts.collect(), dtype: v.dtype }
+    LoweredValue { parts: parts.collect(), dtype: v.dtype }
 }
 
 /// Returns the value of a resolved access.
-fn read(cx: &mut Cx<'_>, state: &State, id: AccId) -> Value {
-    let acc = state.acc(id);
+fn read(cx: &mut Cx<'_>, state: &LoweringState, id: AccessId) -> LoweredValue {
+    let acc = state.access(id);
     let fiber = match &acc.cursor {
-        Cursor::Fill(scalar) | Cursor::Outside(scalar) => return Value::constant(scalar),
-        Cursor::Locals(held) => {
+        AccessCursor::Fill(scalar) | AccessCursor::OutOfBounds(scalar) => return LoweredValue::constant(scalar),
+        AccessCursor::Locals(accumulator) => {
             let dtype = match acc.tensor {
                 Some(tensor) => cx.program.tensors[tensor.index()].ty.dtype.clone(),
                 None => DType::BOOL,
             };
-            return Value { dtype, parts: held.parts.iter().map(|l| local(*l)).collect() };
+            return LoweredValue { dtype, parts: accumulator.parts.iter().map(|l| local(*l)).collect() };
         }
-        Cursor::Fiber(fiber) => fiber.clone(),
-        Cursor::Fails(violation) => {
+        AccessCursor::Fiber(fiber) => fiber.clone(),
+        AccessCursor::Violation(violation) => {
             let tensor = acc.tensor.expect("a mask has no bounds");
             cx.fail(violation);
-            return Value::constant(&cx.program.tensors[tensor.index()].ty.fill);
+            return LoweredValue::constant(&cx.program.tensors[tensor.index()].ty.fill);
         }
-        Cursor::Null => unreachable!("only writes vanish"),
+        AccessCursor::Null => unreachable!("only a write has the null cursor"),
     };
-    assert!(acc.open().is_empty(), "all subscripts are met before a value is read");
-    let tensor = acc.tensor.expect("a mask comes to a literal");
+    assert!(acc.unresolved().is_empty(), "all subscripts are resolved before a value is read");
+    let tensor = acc.tensor.expect("a mask is resolved to a literal");
     let stored = assign::load_leaf(cx, tensor, &fiber.lo);
     let Some(present) = fiber.present else { return stored };
-    let fill = Value::constant(&cx.program.tensors[tensor.index()].ty.fill);
+    let fill = LoweredValue::constant(&cx.program.tensors[tensor.index()].ty.fill);
     let mut then = Vec::new();
     let mut parts = Vec::new();
     for ((part, fill), prim) in stored.parts.into_iter().zip(fill.parts).zip(stored.dtype.prims()) {
@@ -292,5 +298,5 @@ fn read(cx: &mut Cx<'_>, state: &State, id: AccId) -> Value {
         parts.push(local(v));
     }
     cx.push_if(present, then, Vec::new());
-    Value { dtype: stored.dtype, parts }
+    LoweredValue { dtype: stored.dtype, parts }
 }

@@ -2,13 +2,13 @@
 
 use super::build::{int, load, local, max, min, mul, plus};
 use super::cx::Cx;
-use super::level::{At, Parents, Room, lowering};
-use super::seeded::{self, Seeded};
-use super::state::{Accumulator, Cursor, Fiber};
-use super::unfilled::{folded_by, is_set_whole};
-use super::value::Value;
+use super::level::{AssembleMode, LevelId, Parents, lowering};
+use super::seeded_fault::SeededFault;
+use super::state::{AccessCursor, Accumulator, Fiber};
+use super::unfilled::{fold_loop, is_fully_set};
+use super::value::LoweredValue;
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Expr, Local, Status, Stmt};
-use crate::levels::{ArrayClass, Concatenation, array_prim, level, written_format};
+use crate::levels::{ArrayClass, Concatenation, array_prim, kernel_format, level};
 use crate::notation::{Access, Index, Program, Role, Stmt as Notation, TensorDecl, TensorId};
 use crate::special::Special;
 use crate::storage::{Array, Tensor};
@@ -62,18 +62,18 @@ pub enum ParamSource {
 
 /// The element types of the arrays of an input, narrow or wide.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Layout {
+pub struct InputLayout {
     /// The element types of the arrays of each level.
     pub levels: Vec<Vec<Prim>>,
     /// The special values among the stored values.
     pub special: Special,
 }
 
-impl Layout {
+impl InputLayout {
     /// Returns the layout of a tensor.
-    pub fn of(tensor: &Tensor) -> Layout {
+    pub fn of(tensor: &Tensor) -> InputLayout {
         let levels = tensor.levels().iter().map(|arrays| arrays.iter().map(Array::prim).collect()).collect();
-        Layout { levels, special: tensor.special() }
+        InputLayout { levels, special: tensor.special() }
     }
 
     /// Returns whether code for this layout may run over a tensor: the arrays have the same types,
@@ -104,7 +104,7 @@ pub(crate) struct TensorCode {
     pub(crate) scalar: Option<Accumulator>,
     /// The contents of the arrays when the tensor is declared: new, or left by an earlier
     /// declaration.
-    pub(crate) room: Room,
+    pub(crate) assemble_mode: AssembleMode,
     /// The buffer that records the lengths of an output's arrays, and the tensor's first element in
     /// it.
     pub(crate) lengths: Option<(Buffer, i64)>,
@@ -115,9 +115,9 @@ pub(crate) struct TensorCode {
     /// values. The tensor then has no levels of its own.
     pub(crate) pattern: Option<(TensorId, Expr)>,
     /// True for an output whose every element is set, so that its initial contents do not matter.
-    pub(crate) whole: bool,
+    pub(crate) fully_set: bool,
     /// The loop before which each element has the fill value.
-    pub(crate) folded_by: Option<Index>,
+    pub(crate) fold_loop: Option<Index>,
     /// True if the program writes the tensor by different subscripts: several coordinates are then
     /// looked up before any is written.
     pub(crate) scattered: bool,
@@ -133,12 +133,12 @@ pub(crate) struct LevelCode {
     /// The number of own positions during writing.
     pub(crate) count: Option<Local>,
     /// Further locals of the level kind during writing.
-    pub(crate) more: Vec<Local>,
+    pub(crate) extra_locals: Vec<Local>,
     /// The number of slots of a hash table.
     pub(crate) slots: Option<Expr>,
     /// The fiber of a level of runs that is being written, and one past the last coordinate of its
     /// last run.
-    pub(crate) open: Option<(Local, Local)>,
+    pub(crate) open_fiber: Option<(Local, Local)>,
     /// A list that is used only during writing.
     pub(crate) scratch: Option<Buffer>,
 }
@@ -151,7 +151,7 @@ impl LevelCode {
 
     /// Returns the fiber that is being written, and one past the last coordinate of its last run.
     pub(crate) fn open_fiber(&self) -> (Local, Local) {
-        self.open.expect("a level of runs that is written has an open fiber")
+        self.open_fiber.expect("a level of runs that is written has an open fiber")
     }
 
     /// Returns all locals of the level during writing.
@@ -160,8 +160,8 @@ impl LevelCode {
             Some(Expr::Local(slots)) => Some(*slots),
             _ => None,
         };
-        let open = self.open.into_iter().flat_map(|(fiber, covered)| [fiber, covered]);
-        self.count.into_iter().chain(slots).chain(open).chain(self.more.iter().copied())
+        let open = self.open_fiber.into_iter().flat_map(|(fiber, covered)| [fiber, covered]);
+        self.count.into_iter().chain(slots).chain(open).chain(self.extra_locals.iter().copied())
     }
 
     /// Returns the local with the number of slots of a hash table that is written.
@@ -186,12 +186,12 @@ pub(crate) fn counters_of(levels: &[LevelCode]) -> Vec<Local> {
 }
 
 /// The bindings and parameters of a function.
-pub(crate) struct Tables {
+pub(crate) struct FunctionTables {
     pub(crate) bindings: Vec<Binding>,
     pub(crate) params: Vec<ParamSource>,
 }
 
-impl Tables {
+impl FunctionTables {
     /// Returns the size of a storage mode as a parameter. Equal sizes share one, so that programs
     /// that differ only in sizes share code.
     pub(crate) fn dimension(&mut self, n: u64) -> Expr {
@@ -215,10 +215,10 @@ impl Tables {
 /// Adds the buffers and counters of a tensor.
 pub(crate) fn tensor_code(
     cx: &mut Cx<'_>,
-    tables: &mut Tables,
+    tables: &mut FunctionTables,
     (id, decl): (TensorId, &TensorDecl),
-    layout: Option<&Layout>,
-    (width, room): (PositionWidth, Room),
+    layout: Option<&InputLayout>,
+    (width, assemble_mode): (PositionWidth, AssembleMode),
 ) -> TensorCode {
     let role = if decl.role == Role::Input { BufferRole::Input } else { BufferRole::Owned };
     let prims = decl.ty.dtype.prims();
@@ -231,7 +231,7 @@ pub(crate) fn tensor_code(
     let shape = decl.ty.format.storage_shape(&decl.ty.shape);
     let formats: Cow<'_, Format> = match role {
         BufferRole::Input => Cow::Borrowed(&decl.ty.format),
-        BufferRole::Owned => written_format(&decl.ty.format),
+        BufferRole::Owned => kernel_format(&decl.ty.format),
     };
     let mut levels: Vec<LevelCode> = Vec::new();
     let pattern = decl.pattern.map(|of| (of, tables.param(ParamSource::Positions(of))));
@@ -247,7 +247,7 @@ pub(crate) fn tensor_code(
             };
             let name = format!("{}.{}{}", decl.name, spec.name, k);
             let binding = Binding::Level { tensor: id, level: k, array: a };
-            let fill = new_element(spec.class, prim);
+            let fill = initial_element(spec.class, prim);
             arrays.push(tables.buffer(cx, binding, BufferDecl { name, prim, class, role, fill }));
         }
         let mut code = LevelCode {
@@ -255,12 +255,12 @@ pub(crate) fn tensor_code(
             dimension: tables.dimension(*n),
             arrays,
             count: None,
-            more: Vec::new(),
+            extra_locals: Vec::new(),
             slots: None,
-            open: None,
+            open_fiber: None,
             scratch: None,
         };
-        lowering(format.kind).tables(cx, tables, At { tensor: id, level: k }, (role, &mut code));
+        lowering(format.kind).add_counters(cx, tables, LevelId { tensor: id, level: k }, (role, &mut code));
         levels.push(code);
     }
     share_counters(&mut levels);
@@ -281,24 +281,35 @@ pub(crate) fn tensor_code(
             })
             .collect(),
     };
-    let (whole, folded_by) = (is_set_whole(cx.program, id), folded_by(cx.program, id));
+    let (fully_set, fold_loop) = (is_fully_set(cx.program, id), fold_loop(cx.program, id));
     let scattered = is_scattered(cx.program, id);
-    TensorCode { levels, leaf, scalar, room, lengths: None, chunk: None, pattern, whole, folded_by, scattered }
+    TensorCode {
+        levels,
+        leaf,
+        scalar,
+        assemble_mode,
+        lengths: None,
+        chunk: None,
+        pattern,
+        fully_set,
+        fold_loop,
+        scattered,
+    }
 }
 
 /// Returns whether a tensor is written by different subscripts.
 fn is_scattered(program: &Program, id: TensorId) -> bool {
-    let mut places: Vec<&Access> = Vec::new();
+    let mut targets: Vec<&Access> = Vec::new();
     program.body.walk(&mut |s| match s {
-        Notation::Assign { lhs, .. } if lhs.tensor == id && !places.contains(&lhs) => places.push(lhs),
+        Notation::Assign { lhs, .. } if lhs.tensor == id && !targets.contains(&lhs) => targets.push(lhs),
         _ => {}
     });
-    places.len() > 1
+    targets.len() > 1
 }
 
 /// Returns the initial element of an array: 0, or for coordinates that are bounds a value that no
 /// dimension exceeds.
-fn new_element(class: ArrayClass, prim: Prim) -> Scalar {
+fn initial_element(class: ArrayClass, prim: Prim) -> Scalar {
     match (class, prim) {
         (ArrayClass::Bound, Prim::U32) => Scalar::U32(u32::MAX),
         (ArrayClass::Bound, _) => Scalar::U64(i64::MAX as u64),
@@ -316,9 +327,9 @@ fn share_counters(levels: &mut [LevelCode]) {
     }
 }
 
-impl Tables {
+impl FunctionTables {
     /// Returns the number of elements of an input's array as a parameter.
-    pub(crate) fn length(&mut self, at: At, array: usize) -> Expr {
+    pub(crate) fn length(&mut self, at: LevelId, array: usize) -> Expr {
         self.param(ParamSource::Length { tensor: at.tensor, level: at.level, array })
     }
 }
@@ -337,64 +348,64 @@ impl Cx<'_> {
     }
 
     /// Returns the arrays and counters of a level.
-    pub(crate) fn level(&self, at: At) -> &LevelCode {
+    pub(crate) fn level(&self, at: LevelId) -> &LevelCode {
         &self.tensor(at.tensor).levels[at.level]
     }
 
     /// Returns whether some level below has arrays.
-    pub(crate) fn has_arrays_below(&self, at: At) -> bool {
+    pub(crate) fn has_arrays_below(&self, at: LevelId) -> bool {
         self.tensor(at.tensor).levels[at.level + 1..].iter().any(|l| !l.arrays.is_empty())
     }
 
     /// Returns the cursor of a tensor's fill value.
-    pub(crate) fn fill(&self, tensor: TensorId) -> Cursor {
-        Cursor::Fill(self.program.tensors[tensor.index()].ty.fill.clone())
+    pub(crate) fn fill(&self, tensor: TensorId) -> AccessCursor {
+        AccessCursor::Fill(self.program.tensors[tensor.index()].ty.fill.clone())
     }
 
     /// Returns the cursor at which an access of a tensor starts.
-    pub(crate) fn root(&self, tensor: TensorId) -> Cursor {
+    pub(crate) fn root(&self, tensor: TensorId) -> AccessCursor {
         match &self.tensor(tensor).scalar {
-            Some(held) => Cursor::Locals(held.clone()),
-            None => Cursor::Fiber(Fiber::root()),
+            Some(accumulator) => AccessCursor::Locals(accumulator.clone()),
+            None => AccessCursor::Fiber(Fiber::root()),
         }
     }
 
     /// Declares a tensor: every element has the fill value.
     pub(crate) fn declare(&mut self, tensor: TensorId) {
-        let fills = Value::constant(&self.program.tensors[tensor.index()].ty.fill);
-        if let Some(held) = self.tensor(tensor).scalar.clone() {
-            for (part, fill) in held.parts.iter().zip(fills.parts) {
+        let fills = LoweredValue::constant(&self.program.tensors[tensor.index()].ty.fill);
+        if let Some(accumulator) = self.tensor(tensor).scalar.clone() {
+            for (part, fill) in accumulator.parts.iter().zip(fills.parts) {
                 self.assign(*part, fill);
             }
-            for flag in held.dirty {
+            for flag in accumulator.dirty {
                 self.assign(flag, super::build::truth(false));
             }
             return;
         }
         for level in 0..self.tensor(tensor).levels.len() {
-            let at = At { tensor, level };
-            let goes_on = self.tensor(tensor).chunk.and(self.left(at));
-            match self.level(at).count.zip(goes_on) {
-                Some((counter, left)) => self.assign(counter, left),
+            let at = LevelId { tensor, level };
+            let recorded = self.tensor(tensor).chunk.and(self.recorded_positions(at));
+            match self.level(at).count.zip(recorded) {
+                Some((counter, positions)) => self.assign(counter, positions),
                 None => lowering(self.level(at).format.kind).declare(self, at),
             }
         }
-        let (room, roots) = (self.tensor(tensor).room, self.roots(tensor));
-        self.assemble(At { tensor, level: 0 }, (&int(0), &roots), room);
+        let (mode, roots) = (self.tensor(tensor).assemble_mode, self.roots(tensor));
+        self.assemble(LevelId { tensor, level: 0 }, (&int(0), &roots), mode);
     }
 
-    /// Makes room below the positions `lo..hi` of the level above, or for values. `room` says
+    /// Assembles memory below the positions `lo..hi` of the level above, or for values. `mode` says
     /// whether existing positions are reset.
-    pub(crate) fn assemble(&mut self, at: At, (lo, hi): (&Expr, &Expr), room: Room) {
+    pub(crate) fn assemble(&mut self, at: LevelId, (lo, hi): (&Expr, &Expr), mode: AssembleMode) {
         if at.level < self.tensor(at.tensor).levels.len() {
-            return lowering(self.level(at).format.kind).assemble(self, at, (lo, hi), room);
+            return lowering(self.level(at).format.kind).assemble(self, at, (lo, hi), mode);
         }
-        let fills = Value::constant(&self.program.tensors[at.tensor.index()].ty.fill);
+        let fills = LoweredValue::constant(&self.program.tensors[at.tensor.index()].ty.fill);
         for (k, buffer) in self.tensor(at.tensor).leaf.clone().into_iter().enumerate() {
-            if room != Room::Again {
+            if mode != AssembleMode::ResetOnly {
                 self.push(Stmt::Grow { buffer, len: hi.clone() });
             }
-            if room != Room::Fresh {
+            if mode != AssembleMode::New {
                 self.store_range(buffer, (lo, hi), &fills.parts[k]);
             }
         }
@@ -424,7 +435,7 @@ impl Cx<'_> {
                 .levels
                 .iter()
                 .flat_map(buffers)
-                .chain(code.leaf.iter().copied().filter(|_| !seeded::is(Seeded::SwapLeaf)))
+                .chain(code.leaf.iter().copied().filter(|_| !SeededFault::SwapLeaf.is_active()))
                 .collect();
             (buffers, counters)
         };
@@ -433,16 +444,16 @@ impl Cx<'_> {
             self.push(Stmt::Swap(a, b));
         }
         for (a, b) in t_counters.into_iter().zip(u_counters) {
-            let kept = self.new_local("kept", self.locals[a.index()].prim);
-            self.assign(kept, local(a));
+            let saved = self.new_local("saved", self.locals[a.index()].prim);
+            self.assign(saved, local(a));
             self.assign(a, local(b));
-            self.assign(b, local(kept));
+            self.assign(b, local(saved));
         }
     }
 
     /// Returns the number of own positions of a level that earlier calls have recorded; `None` for
     /// a level without arrays.
-    fn left(&self, at: At) -> Option<Expr> {
+    fn recorded_positions(&self, at: LevelId) -> Option<Expr> {
         let code = self.tensor(at.tensor);
         let (buffer, first) = code.lengths?;
         // The last array of a list has one element for each position.
@@ -453,7 +464,7 @@ impl Cx<'_> {
 
     /// Returns the range of own positions below which this call may have written, given that of the
     /// parents.
-    fn written(&mut self, at: At, (lo, hi): (Expr, Expr), own: &Expr) -> (Expr, Expr) {
+    fn written_range(&mut self, at: LevelId, (lo, hi): (Expr, Expr), own: &Expr) -> (Expr, Expr) {
         let n = self.level(at).dimension.clone();
         let Some((first, last)) = self.tensor(at.tensor).chunk else { return (int(0), own.clone()) };
         match level(self.level(at).format.kind).concatenation() {
@@ -463,7 +474,10 @@ impl Cx<'_> {
             }
             Concatenation::Full => [lo, hi].map(|p| self.name("written", &mul(&p, &n))).into(),
             Concatenation::Entry => (lo, hi),
-            _ => (self.left(at).map_or_else(|| int(0), |left| self.name("written", &left)), own.clone()),
+            _ => {
+                let recorded = self.recorded_positions(at);
+                (recorded.map_or_else(|| int(0), |positions| self.name("written", &positions)), own.clone())
+            }
         }
     }
 
@@ -472,18 +486,18 @@ impl Cx<'_> {
         let mut recorded = Vec::new();
         let mut parents = Parents { count: self.roots(tensor), written: (int(0), int(1)) };
         for level in 0..self.tensor(tensor).levels.len() {
-            let at = At { tensor, level };
+            let at = LevelId { tensor, level };
             let kind = lowering(self.level(at).format.kind);
             let own = kind.freeze(self, at, &parents);
             let own = self.name("positions", &own);
             recorded.extend(kind.lengths(self, at, (&parents.count, &own)));
-            let written = self.written(at, parents.written, &own);
+            let written = self.written_range(at, parents.written, &own);
             parents = Parents { count: own, written };
         }
         let positions = parents.count;
         let leaves = self.tensor(tensor).leaf.clone();
-        if let Some(held) = self.tensor(tensor).scalar.clone() {
-            for (buffer, part) in leaves.iter().zip(held.parts.iter()) {
+        if let Some(accumulator) = self.tensor(tensor).scalar.clone() {
+            for (buffer, part) in leaves.iter().zip(accumulator.parts.iter()) {
                 self.push(Stmt::Grow { buffer: *buffer, len: int(1) });
                 self.push(Stmt::Store { buffer: *buffer, at: int(0), value: local(*part) });
             }

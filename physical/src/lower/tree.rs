@@ -1,10 +1,10 @@
 //! The form of a program during lowering: Notation with a number for every access.
 //!
 //! The cursor of an access (a fiber, a literal, ..) changes from step to step and differs between
-//! branches, so it lives in the [`super::state::State`]. The tree only records where accesses
-//! occur.
+//! branches, so it lives in the [`super::state::LoweringState`]. The tree only records where
+//! accesses occur.
 
-use super::value::Value;
+use super::value::LoweredValue;
 use crate::assembly::Expr as Code;
 use crate::notation::{Index, TensorId, Var, Write};
 use redpoll_logic::op::Op;
@@ -13,16 +13,16 @@ use std::rc::Rc;
 
 /// The number of an access of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) struct AccId(pub(crate) u32);
+pub(crate) struct AccessId(pub(crate) u32);
 
 /// A statement.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Tree {
     Block(Vec<Tree>),
-    Loop { index: Index, lo: Term, hi: Term, body: Rc<Tree> },
-    If { cond: Term, body: Rc<Tree> },
-    Let { var: Var, value: Term, body: Rc<Tree> },
-    While { cond: Term, body: Rc<Tree> },
+    Loop { index: Index, lo: TreeTerm, hi: TreeTerm, body: Rc<Tree> },
+    If { cond: TreeTerm, body: Rc<Tree> },
+    Let { var: Var, value: TreeTerm, body: Rc<Tree> },
+    While { cond: TreeTerm, body: Rc<Tree> },
     Where { consumer: Rc<Tree>, producer: Rc<Tree> },
     Declare(TensorId),
     Freeze(TensorId),
@@ -32,35 +32,35 @@ pub(crate) enum Tree {
 }
 
 /// An assignment that is executed several times with the same value: as often as the product of
-/// `times`.
+/// `repetitions`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Assign {
     pub(crate) tensor: TensorId,
-    pub(crate) lhs: AccId,
+    pub(crate) lhs: AccessId,
     pub(crate) write: Write,
-    pub(crate) rhs: Term,
+    pub(crate) rhs: TreeTerm,
     /// The factors, each at least 1. Their product may overflow 64 bits.
-    pub(crate) times: Vec<Code>,
+    pub(crate) repetitions: Vec<Code>,
 }
 
 /// A single action of a statement, for visits in the order of execution.
-pub(crate) enum Step<'t> {
+pub(crate) enum TreeAction<'t> {
     /// The evaluation of a term.
-    Term(&'t Term),
+    Term(&'t TreeTerm),
     /// An assignment, after the evaluation of its right side.
     Assign(&'t Assign),
 }
 
 /// An expression.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Term {
+pub(crate) enum TreeTerm {
     Lit(Scalar),
     Index(Index),
     Var(Var),
-    Access(AccId),
-    Call(Op, Vec<Term>),
+    Access(AccessId),
+    Call(Op, Vec<TreeTerm>),
     /// A value that has been lowered already.
-    Value(Value),
+    Value(LoweredValue),
 }
 
 impl Tree {
@@ -91,7 +91,7 @@ impl Tree {
     }
 
     /// Calls `visit` on every outermost term of the statement and of its parts.
-    pub(crate) fn for_each_term(&self, visit: &mut dyn FnMut(&Term)) {
+    pub(crate) fn for_each_term(&self, visit: &mut dyn FnMut(&TreeTerm)) {
         match self {
             Tree::Block(items) => items.iter().for_each(|t| t.for_each_term(visit)),
             Tree::Loop { lo, hi, body, .. } => {
@@ -130,34 +130,34 @@ impl Tree {
 
     /// Calls `visit` on every term and every assignment, in the order in which one round executes
     /// them.
-    pub(crate) fn for_each_step<'t>(&'t self, visit: &mut dyn FnMut(Step<'t>)) {
+    pub(crate) fn for_each_action<'t>(&'t self, visit: &mut dyn FnMut(TreeAction<'t>)) {
         match self {
-            Tree::Block(items) => items.iter().for_each(|t| t.for_each_step(visit)),
+            Tree::Block(items) => items.iter().for_each(|t| t.for_each_action(visit)),
             Tree::Loop { lo, hi, body, .. } => {
-                visit(Step::Term(lo));
-                visit(Step::Term(hi));
-                body.for_each_step(visit);
+                visit(TreeAction::Term(lo));
+                visit(TreeAction::Term(hi));
+                body.for_each_action(visit);
             }
             Tree::If { cond: term, body } | Tree::Let { value: term, body, .. } | Tree::While { cond: term, body } => {
-                visit(Step::Term(term));
-                body.for_each_step(visit);
+                visit(TreeAction::Term(term));
+                body.for_each_action(visit);
             }
             Tree::Where { consumer, producer } => {
-                producer.for_each_step(visit);
-                consumer.for_each_step(visit);
+                producer.for_each_action(visit);
+                consumer.for_each_action(visit);
             }
             Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Swap(..) => {}
             Tree::Assign(a) => {
-                visit(Step::Term(&a.rhs));
-                visit(Step::Assign(a));
+                visit(TreeAction::Term(&a.rhs));
+                visit(TreeAction::Assign(a));
             }
         }
     }
 
     /// Returns the accesses that occur, reads before writes, each once.
-    pub(crate) fn accesses(&self) -> Vec<AccId> {
+    pub(crate) fn accesses(&self) -> Vec<AccessId> {
         let mut found = Vec::new();
-        let mut note = |id: AccId| {
+        let mut note = |id: AccessId| {
             if !found.contains(&id) {
                 found.push(id);
             }
@@ -168,15 +168,15 @@ impl Tree {
     }
 
     /// Calls `visit` on every tensor that the statement declares, freezes, thaws or swaps.
-    pub(crate) fn for_each_turn(&self, visit: &mut dyn FnMut(TensorId)) {
+    pub(crate) fn for_each_lifecycle(&self, visit: &mut dyn FnMut(TensorId)) {
         match self {
-            Tree::Block(items) => items.iter().for_each(|t| t.for_each_turn(visit)),
+            Tree::Block(items) => items.iter().for_each(|t| t.for_each_lifecycle(visit)),
             Tree::Loop { body, .. } | Tree::If { body, .. } | Tree::Let { body, .. } | Tree::While { body, .. } => {
-                body.for_each_turn(visit);
+                body.for_each_lifecycle(visit);
             }
             Tree::Where { consumer, producer } => {
-                producer.for_each_turn(visit);
-                consumer.for_each_turn(visit);
+                producer.for_each_lifecycle(visit);
+                consumer.for_each_lifecycle(visit);
             }
             Tree::Declare(t) | Tree::Freeze(t) | Tree::Thaw(t) => visit(*t),
             Tree::Swap(t, u) => {
@@ -188,13 +188,13 @@ impl Tree {
     }
 
     /// Returns the tensors that the statement swaps.
-    pub(crate) fn swapped(&self) -> Vec<TensorId> {
+    pub(crate) fn swapped_tensors(&self) -> Vec<TensorId> {
         match self {
-            Tree::Block(items) => items.iter().flat_map(Tree::swapped).collect(),
+            Tree::Block(items) => items.iter().flat_map(Tree::swapped_tensors).collect(),
             Tree::Loop { body, .. } | Tree::If { body, .. } | Tree::Let { body, .. } | Tree::While { body, .. } => {
-                body.swapped()
+                body.swapped_tensors()
             }
-            Tree::Where { consumer, producer } => [producer.swapped(), consumer.swapped()].concat(),
+            Tree::Where { consumer, producer } => [producer.swapped_tensors(), consumer.swapped_tensors()].concat(),
             Tree::Swap(t, u) => vec![*t, *u],
             Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Assign(_) => Vec::new(),
         }
@@ -202,20 +202,20 @@ impl Tree {
 
     /// Returns the tensors whose contents the statement may change: those it assigns, declares or
     /// swaps.
-    pub(crate) fn written(&self) -> Vec<TensorId> {
-        let mut written = [self.declared(), self.swapped()].concat();
+    pub(crate) fn written_tensors(&self) -> Vec<TensorId> {
+        let mut written = [self.declared_tensors(), self.swapped_tensors()].concat();
         self.for_each_assign(&mut |a| written.push(a.tensor));
         written
     }
 
     /// Returns the tensors that the statement declares.
-    pub(crate) fn declared(&self) -> Vec<TensorId> {
+    pub(crate) fn declared_tensors(&self) -> Vec<TensorId> {
         match self {
-            Tree::Block(items) => items.iter().flat_map(Tree::declared).collect(),
+            Tree::Block(items) => items.iter().flat_map(Tree::declared_tensors).collect(),
             Tree::Loop { body, .. } | Tree::If { body, .. } | Tree::Let { body, .. } | Tree::While { body, .. } => {
-                body.declared()
+                body.declared_tensors()
             }
-            Tree::Where { consumer, producer } => [producer.declared(), consumer.declared()].concat(),
+            Tree::Where { consumer, producer } => [producer.declared_tensors(), consumer.declared_tensors()].concat(),
             Tree::Declare(t) => vec![*t],
             Tree::Freeze(_) | Tree::Thaw(_) | Tree::Swap(..) | Tree::Assign(_) => Vec::new(),
         }
@@ -223,7 +223,11 @@ impl Tree {
 
     /// Returns the statement with every outermost term and every assignment replaced, bottom up and
     /// without simplification.
-    pub(crate) fn map(&self, term: &mut dyn FnMut(&Term) -> Term, assign: &mut dyn FnMut(Assign) -> Tree) -> Tree {
+    pub(crate) fn map(
+        &self,
+        term: &mut dyn FnMut(&TreeTerm) -> TreeTerm,
+        assign: &mut dyn FnMut(Assign) -> Tree,
+    ) -> Tree {
         match self {
             Tree::Block(items) => Tree::Block(items.iter().map(|t| t.map(term, assign)).collect()),
             Tree::Loop { index, lo, hi, body } => {
@@ -247,27 +251,29 @@ impl Tree {
     }
 }
 
-impl Term {
+impl TreeTerm {
     /// Calls `visit` on every access in the term.
-    pub(crate) fn for_each_access(&self, visit: &mut dyn FnMut(AccId)) {
+    pub(crate) fn for_each_access(&self, visit: &mut dyn FnMut(AccessId)) {
         match self {
-            Term::Access(id) => visit(*id),
-            Term::Call(_, args) => args.iter().for_each(|a| a.for_each_access(visit)),
-            Term::Lit(_) | Term::Index(_) | Term::Var(_) | Term::Value(_) => {}
+            TreeTerm::Access(id) => visit(*id),
+            TreeTerm::Call(_, args) => args.iter().for_each(|a| a.for_each_access(visit)),
+            TreeTerm::Lit(_) | TreeTerm::Index(_) | TreeTerm::Var(_) | TreeTerm::Value(_) => {}
         }
     }
 
     /// Returns whether `test` is true of some part of the term.
-    pub(crate) fn any(&self, test: &mut dyn FnMut(&Term) -> bool) -> bool {
-        test(self) || matches!(self, Term::Call(_, args) if args.iter().any(|a| a.any(test)))
+    pub(crate) fn any(&self, test: &mut dyn FnMut(&TreeTerm) -> bool) -> bool {
+        test(self) || matches!(self, TreeTerm::Call(_, args) if args.iter().any(|a| a.any(test)))
     }
 
     /// Returns the term with parts replaced, top down. Where `replace` returns `None`, the parts of
     /// that part are visited.
-    pub(crate) fn replace(&self, replace: &mut dyn FnMut(&Term) -> Option<Term>) -> Term {
+    pub(crate) fn replace(&self, replace: &mut dyn FnMut(&TreeTerm) -> Option<TreeTerm>) -> TreeTerm {
         match (replace(self), self) {
             (Some(term), _) => term,
-            (None, Term::Call(op, args)) => Term::Call(op.clone(), args.iter().map(|a| a.replace(replace)).collect()),
+            (None, TreeTerm::Call(op, args)) => {
+                TreeTerm::Call(op.clone(), args.iter().map(|a| a.replace(replace)).collect())
+            }
             (None, _) => self.clone(),
         }
     }
@@ -275,18 +281,18 @@ impl Term {
     /// Returns the literal, if the term is one.
     pub(crate) fn as_lit(&self) -> Option<&Scalar> {
         match self {
-            Term::Lit(s) => Some(s),
+            TreeTerm::Lit(s) => Some(s),
             _ => None,
         }
     }
 }
 
 /// Returns an `i64` literal.
-pub(crate) fn int(v: i64) -> Term {
-    Term::Lit(Scalar::I64(v))
+pub(crate) fn int(v: i64) -> TreeTerm {
+    TreeTerm::Lit(Scalar::I64(v))
 }
 
 /// Returns an `i64` expression as a term.
-pub(crate) fn lowered(code: Code) -> Term {
-    Term::Value(Value { dtype: DType::I64, parts: vec![code] })
+pub(crate) fn code_term(code: Code) -> TreeTerm {
+    TreeTerm::Value(LoweredValue { dtype: DType::I64, parts: vec![code] })
 }

@@ -4,15 +4,15 @@
 
 use super::build::{add, and, as_int, ceil_div, int, le, lt, max, min, mul, plus, sub};
 use super::cx::Cx;
-use super::level::{At, lowering};
+use super::level::{LevelId, lowering};
 use super::looplets::mirror::mirror;
-use super::looplets::shift::{Outside, Shift, permissive_lookup};
-use super::looplets::{Extent, Head, Lookup, Looplet, Phase};
-use super::seeded::{self, Seeded};
+use super::looplets::shift::{OutOfBoundsEffect, Shift, permissive_lookup};
+use super::looplets::{Head, LookupFn, LoopExtent, Looplet, SequencePhase};
+use super::seeded_fault::SeededFault;
 use super::simplify::{dtype_of, simplify};
-use super::state::{Acc, Check, Coordinate, Cursor, Fiber, State, Sub};
+use super::state::{AccessCursor, AccessState, Coordinate, Fiber, LoweredSubscript, LoweringState, SubscriptCheck};
 use super::stmt;
-use super::tree::{AccId, Term, Tree};
+use super::tree::{AccessId, Tree, TreeTerm};
 use crate::assembly::Expr;
 use crate::notation::Index;
 use redpoll_logic::op::{Builtin, Op};
@@ -22,78 +22,85 @@ use std::rc::Rc;
 
 /// Limit on the number of comparisons of a loop that become masks, since phases multiply. The
 /// others are evaluated at each coordinate.
-const MOST_MASKS: usize = 3;
+const MAX_MASKS: usize = 3;
 
 /// Bound on numbers in comparisons: sums and differences of a few coordinates and numbers up to it
 /// do not overflow.
-const SMALL: i64 = 1 << 60;
+const MAX_COMPARISON_OPERAND: i64 = 1 << 60;
 
 /// Limit on the stride of a subscript: with larger strides coordinates are looked up, since sums
 /// might overflow.
-const MOST_SCALE: u64 = 1 << 40;
+const MAX_SCALE: u64 = 1 << 40;
 
 /// `scale * index + offset`, where the offset is computed before the loop.
-struct Linear {
+struct LinearForm {
     scale: i64,
     offset: Expr,
 }
 
 /// Returns the accesses whose tensors the body does not declare: these can be unfurled before the
 /// body runs.
-fn accesses(state: &State, body: &Tree) -> Vec<AccId> {
-    let own = body.declared();
+fn accesses(state: &LoweringState, body: &Tree) -> Vec<AccessId> {
+    let own = body.declared_tensors();
     let mut ids = body.accesses();
-    ids.retain(|id| state.acc(*id).tensor.is_none_or(|t| !own.contains(&t)));
+    ids.retain(|id| state.access(*id).tensor.is_none_or(|t| !own.contains(&t)));
     ids
 }
 
 /// Returns the heads of the accesses of `body` that a loop over `index` resolves, for an extent
 /// that is not empty.
-pub(crate) fn heads(cx: &mut Cx<'_>, state: &State, body: &Tree, (index, extent): (Index, &Extent)) -> Vec<Head> {
-    let mut found: Vec<(AccId, Linear)> = Vec::new();
+pub(crate) fn heads(
+    cx: &mut Cx<'_>,
+    state: &LoweringState,
+    body: &Tree,
+    (index, extent): (Index, &LoopExtent),
+) -> Vec<Head> {
+    let mut forms: Vec<(AccessId, LinearForm)> = Vec::new();
     for id in accesses(state, body) {
-        let Some((sub, _)) = state.acc(id).next() else { continue };
+        let Some((sub, _)) = state.access(id).next_subscript() else { continue };
         let at = sub.at.clone();
         match linear(cx, state, &at, Some(index)) {
             // A write whose subscript is not the index itself waits until its coordinate is
             // computed.
-            Some(form) if form.scale == 1 || (form.scale != 0 && !appends(cx, state.acc(id))) => found.push((id, form)),
+            Some(form) if form.scale == 1 || (form.scale != 0 && !is_append(cx, state.access(id))) => {
+                forms.push((id, form));
+            }
             _ => {}
         }
     }
-    let crowded = cx.is_crowded(body);
-    group(cx, state, found, Around { extent, crowded })
+    let copy_limited = cx.is_copy_limited(body);
+    group_heads(cx, state, forms, LoopContext { extent, copy_limited })
 }
 
 /// The loop at which accesses are unfurled.
 #[derive(Clone, Copy)]
-struct Around<'a> {
-    extent: &'a Extent,
+struct LoopContext<'a> {
+    extent: &'a LoopExtent,
     /// True if its body must not be copied further.
-    crowded: bool,
+    copy_limited: bool,
 }
 
 /// Returns the head of an access whose next subscript can be computed, and of all accesses equal to
 /// it, with its coordinate.
-pub(crate) fn known(cx: &mut Cx<'_>, state: &State, body: &Tree) -> Option<(Head, Expr)> {
+pub(crate) fn computable_head(cx: &mut Cx<'_>, state: &LoweringState, body: &Tree) -> Option<(Head, Expr)> {
     let ids = accesses(state, body);
     for &id in &ids {
-        let Some((sub, _)) = state.acc(id).next() else { continue };
+        let Some((sub, _)) = state.access(id).next_subscript() else { continue };
         let at = sub.at.clone();
-        if !stmt::is_known(cx, state, &at) {
+        if !stmt::is_computable(cx, state, &at) {
             continue;
         }
-        let coordinate = cx.known_coordinate(state, &at);
-        let zero = || Linear { scale: 1, offset: int(0) };
-        let equal: Vec<(AccId, Linear)> = ids
+        let coordinate = cx.coordinate_value(state, &at);
+        let identity = || LinearForm { scale: 1, offset: int(0) };
+        let equal: Vec<(AccessId, LinearForm)> = ids
             .iter()
-            .filter(|other| same_next(cx, state.acc(id), state.acc(**other)))
-            .map(|other| (*other, zero()))
+            .filter(|other| have_same_next(cx, state.access(id), state.access(**other)))
+            .map(|other| (*other, identity()))
             .collect();
-        let extent = Extent { index: None, hi: plus(&coordinate, 1), lo: coordinate.clone() };
-        let around = Around { extent: &extent, crowded: false };
-        let mut head = group(cx, state, equal, around).pop().expect("equal accesses make one head");
-        head.looplet = in_bounds(cx, state.acc(id), head.looplet, &coordinate);
+        let extent = LoopExtent { index: None, hi: plus(&coordinate, 1), lo: coordinate.clone() };
+        let context = LoopContext { extent: &extent, copy_limited: false };
+        let mut head = group_heads(cx, state, equal, context).pop().expect("equal accesses share one head");
+        head.looplet = guard_bounds(cx, state.access(id), head.looplet, &coordinate);
         return Some((head, coordinate));
     }
     None
@@ -101,29 +108,33 @@ pub(crate) fn known(cx: &mut Cx<'_>, state: &State, body: &Tree) -> Option<(Head
 
 /// Guards the looplet at a coordinate that may be out of bounds. The access is unfurled before the
 /// loops around it are known to have a round; if they have none, nothing may be loaded.
-fn in_bounds(cx: &Cx<'_>, acc: &Acc, looplet: Looplet, at: &Expr) -> Looplet {
-    let (sub, fiber) = acc.next().expect("the access waits for a subscript");
+fn guard_bounds(cx: &Cx<'_>, acc: &AccessState, looplet: Looplet, at: &Expr) -> Looplet {
+    let (sub, fiber) = acc.next_subscript().expect("the access has an unresolved subscript");
     let tensor = acc.tensor.expect("a mask has no subscripts");
-    let dimension = &cx.level(At { tensor: cx.levels_of(tensor), level: fiber.level }).dimension;
+    let dimension = &cx.level(LevelId { tensor: cx.levels_of(tensor), level: fiber.level }).dimension;
     let proved = cx.prover.le(&int(0), at) && cx.prover.lt(at, dimension);
-    if proved || sub.outside.is_some() || sub.check != Check::Proved {
+    if proved || sub.outside.is_some() || sub.check != SubscriptCheck::Proved {
         return looplet;
     }
-    let nothing = if acc.writes { Looplet::Null } else { Looplet::Run(cx.fill(tensor)) };
-    Looplet::Switch { cond: and(&le(&int(0), at), &lt(at, dimension)), then: Rc::new(looplet), other: Rc::new(nothing) }
+    let no_effect = if acc.writes { Looplet::Null } else { Looplet::Run(cx.fill(tensor)) };
+    Looplet::Switch {
+        cond: and(&le(&int(0), at), &lt(at, dimension)),
+        then: Rc::new(looplet),
+        other: Rc::new(no_effect),
+    }
 }
 
 /// Returns whether an access writes into levels of its own, not along those of an input.
-fn appends(cx: &Cx<'_>, acc: &Acc) -> bool {
+fn is_append(cx: &Cx<'_>, acc: &AccessState) -> bool {
     acc.writes && acc.tensor.is_some_and(|t| cx.levels_of(t) == t)
 }
 
 /// Returns whether two accesses select from the same fiber by the same subscript. Writes into the
 /// pattern of an input match its reads by any protocol.
-fn same_next(cx: &Cx<'_>, a: &Acc, b: &Acc) -> bool {
-    let levels = |acc: &Acc| acc.tensor.map(|t| cx.levels_of(t));
-    levels(a) == levels(b) && appends(cx, a) == appends(cx, b) && a.cursor == b.cursor && {
-        match (a.next(), b.next()) {
+fn have_same_next(cx: &Cx<'_>, a: &AccessState, b: &AccessState) -> bool {
+    let levels = |acc: &AccessState| acc.tensor.map(|t| cx.levels_of(t));
+    levels(a) == levels(b) && is_append(cx, a) == is_append(cx, b) && a.cursor == b.cursor && {
+        match (a.next_subscript(), b.next_subscript()) {
             (Some((x, _)), Some((y, _))) if a.writes == b.writes => x == y,
             (Some((x, _)), Some((y, _))) => x.at == y.at && x.outside == y.outside && x.check == y.check,
             _ => false,
@@ -132,15 +143,20 @@ fn same_next(cx: &Cx<'_>, a: &Acc, b: &Acc) -> bool {
 }
 
 /// Returns one head for each set of equal accesses.
-fn group(cx: &mut Cx<'_>, state: &State, found: Vec<(AccId, Linear)>, around: Around<'_>) -> Vec<Head> {
+fn group_heads(
+    cx: &mut Cx<'_>,
+    state: &LoweringState,
+    forms: Vec<(AccessId, LinearForm)>,
+    context: LoopContext<'_>,
+) -> Vec<Head> {
     let mut heads: Vec<Head> = Vec::new();
-    for (id, form) in found {
-        let acc = state.acc(id).clone();
-        if let Some(head) = heads.iter_mut().find(|h| same_next(cx, state.acc(h.members[0]), &acc)) {
+    for (id, form) in forms {
+        let acc = state.access(id).clone();
+        if let Some(head) = heads.iter_mut().find(|h| have_same_next(cx, state.access(h.members[0]), &acc)) {
             head.members.push(id);
             continue;
         }
-        let looplet = unfurl(cx, &acc, &form, around);
+        let looplet = unfurl(cx, &acc, &form, context);
         heads.push(Head { looplet, members: vec![id] });
     }
     heads
@@ -148,30 +164,31 @@ fn group(cx: &mut Cx<'_>, state: &State, found: Vec<(AccId, Linear)>, around: Ar
 
 /// Returns the looplet of an access in terms of the loop's index. In a crowded body, reads out of
 /// bounds are detected at each lookup, not by copies of the body.
-fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, around: Around<'_>) -> Looplet {
-    let (sub, fiber) = acc.next().expect("the access waits for a subscript");
-    let at = At { tensor: cx.levels_of(acc.tensor.expect("a mask has no subscripts")), level: fiber.level };
-    let writes = appends(cx, acc);
+fn unfurl(cx: &mut Cx<'_>, acc: &AccessState, form: &LinearForm, context: LoopContext<'_>) -> Looplet {
+    let (sub, fiber) = acc.next_subscript().expect("the access has an unresolved subscript");
+    let at = LevelId { tensor: cx.levels_of(acc.tensor.expect("a mask has no subscripts")), level: fiber.level };
+    let writes = is_append(cx, acc);
     let kind = lowering(cx.level(at).format.kind);
     let dimension = cx.level(at).dimension.clone();
     let absent = fiber.present == Some(super::build::truth(false));
-    let far = form.scale.unsigned_abs() > MOST_SCALE;
+    let far = form.scale.unsigned_abs() > MAX_SCALE;
     let protocol = if far { Protocol::Follow } else { sub.protocol };
-    let outside = outside(cx, acc, (sub, fiber.level)).filter(|_| !stays_inside(cx, form, around.extent, &dimension));
+    let outside = out_of_bounds_effect(cx, acc, (sub, fiber.level))
+        .filter(|_| !is_in_bounds(cx, form, context.extent, &dimension));
     // There are no entries out of bounds. If every other coordinate reads as the fill value, the
     // level's looplet needs no bounds.
-    let rests = |cx: &Cx<'_>, outside: &Outside| match outside {
-        Outside::Reads(value) => protocol != Protocol::Follow && cx.fill(at.tensor) == *value,
-        Outside::Vanishes | Outside::Fails(_) => false,
+    let is_gap = |cx: &Cx<'_>, outside: &OutOfBoundsEffect| match outside {
+        OutOfBoundsEffect::Read(value) => protocol != Protocol::Follow && cx.fill(at.tensor) == *value,
+        OutOfBoundsEffect::None | OutOfBoundsEffect::Violation(_) => false,
     };
-    let one_by_one = |cx: &mut Cx<'_>, outside: &Outside| {
+    let guarded_lookup = |cx: &mut Cx<'_>, outside: &OutOfBoundsEffect| {
         let lookup = lookup(cx, at, fiber);
         permissive_lookup(lookup, outside.clone(), form.scale, form.offset.clone(), dimension.clone())
     };
-    let point = around.extent.is_point(cx) && sub.outside.is_none();
+    let point = context.extent.is_point(cx) && sub.outside.is_none();
     match &outside {
-        Some(outside) if !acc.writes && !point && (far || around.crowded && !rests(cx, outside)) => {
-            return one_by_one(cx, outside);
+        Some(outside) if !acc.writes && !point && (far || context.copy_limited && !is_gap(cx, outside)) => {
+            return guarded_lookup(cx, outside);
         }
         _ => {}
     }
@@ -192,18 +209,18 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, around: Around<'_>) -> Loop
     let shifted = shift.apply(cx, &looplet, &bounds.1);
     match &outside {
         None => shifted,
-        Some(Outside::Reads(value)) if !acc.writes && shifted.rests_at(value) => shifted,
+        Some(OutOfBoundsEffect::Read(value)) if !acc.writes && shifted.has_gaps_of(value) => shifted,
         Some(outside) if point => {
-            let coordinate = cx.name("i", &add(&mul(&int(form.scale), &around.extent.lo), &form.offset));
+            let coordinate = cx.name("i", &add(&mul(&int(form.scale), &context.extent.lo), &form.offset));
             let inside = and(&le(&int(0), &coordinate), &lt(&coordinate, &dimension));
-            Looplet::Switch { cond: inside, then: Rc::new(shifted), other: Rc::new(outside.at(&coordinate)) }
+            Looplet::Switch { cond: inside, then: Rc::new(shifted), other: Rc::new(outside.looplet_at(&coordinate)) }
         }
-        Some(outside) if !acc.writes && around.crowded => one_by_one(cx, outside),
+        Some(outside) if !acc.writes && context.copy_limited => guarded_lookup(cx, outside),
         Some(outside) => {
-            let Extent { index, lo, .. } = around.extent;
+            let LoopExtent { index, lo, .. } = context.extent;
             let along = |first: &Expr| {
                 let (scale, offset) = (form.scale, form.offset.clone());
-                outside.met(&|| Coordinate::Along {
+                outside.looplet(&|| Coordinate::Affine {
                     index: *index,
                     scale,
                     offset: offset.clone(),
@@ -212,34 +229,38 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, around: Around<'_>) -> Loop
             };
             // If the ends of the phases wrap around, the inner phase is empty or has exactly the
             // coordinates in bounds.
-            shift.within(shifted, &along, (&bounds.0, &bounds.1), lo)
+            shift.restrict(shifted, &along, (&bounds.0, &bounds.1), lo)
         }
     }
 }
 
 /// Returns the effect of an access out of the bounds of a level; `None` if it is proved to be in
 /// bounds.
-fn outside(cx: &Cx<'_>, acc: &Acc, (sub, level): (&Sub, usize)) -> Option<Outside> {
+fn out_of_bounds_effect(
+    cx: &Cx<'_>,
+    acc: &AccessState,
+    (sub, level): (&LoweredSubscript, usize),
+) -> Option<OutOfBoundsEffect> {
     let tensor = acc.tensor.expect("a mask has no subscripts");
     let fill = &cx.program.tensors[tensor.index()].ty.fill;
-    let is_fill = |value: &Scalar| value == fill && !acc.reads_outside_from(level + 1, fill);
+    let is_fill = |value: &Scalar| value == fill && !acc.can_differ_outside(level + 1, fill);
     let is_outer = level + 1 < acc.subscripts.len();
-    let reads = |value: &Scalar| match is_fill(value) || (is_outer && seeded::is(Seeded::OutsideIsFill)) {
-        true => Outside::Reads(Cursor::Fill(fill.clone())),
-        false => Outside::Reads(Cursor::Outside(value.clone())),
+    let reads = |value: &Scalar| match is_fill(value) || (is_outer && SeededFault::OutsideIsFill.is_active()) {
+        true => OutOfBoundsEffect::Read(AccessCursor::Fill(fill.clone())),
+        false => OutOfBoundsEffect::Read(AccessCursor::OutOfBounds(value.clone())),
     };
     match (&sub.outside, sub.check) {
-        (Some(_), _) if acc.writes => Some(Outside::Vanishes),
+        (Some(_), _) if acc.writes => Some(OutOfBoundsEffect::None),
         (Some(value), _) => Some(reads(value)),
-        (None, Check::Proved) => None,
-        (None, Check::Guarded) if acc.writes => Some(Outside::Vanishes),
-        (None, Check::Guarded) => Some(reads(fill)),
-        (None, Check::Checked(site)) => Some(Outside::Fails(site)),
+        (None, SubscriptCheck::Proved) => None,
+        (None, SubscriptCheck::Guarded) if acc.writes => Some(OutOfBoundsEffect::None),
+        (None, SubscriptCheck::Guarded) => Some(reads(fill)),
+        (None, SubscriptCheck::Checked(site)) => Some(OutOfBoundsEffect::Violation(site)),
     }
 }
 
 /// Returns whether coordinates are proved to be in bounds over an extent that is not empty.
-fn stays_inside(cx: &Cx<'_>, form: &Linear, extent: &Extent, dimension: &Expr) -> bool {
+fn is_in_bounds(cx: &Cx<'_>, form: &LinearForm, extent: &LoopExtent, dimension: &Expr) -> bool {
     let first = add(&extent.lo, &form.offset);
     let end = add(&extent.hi, &form.offset);
     form.scale == 1 && cx.prover.le(&int(0), &first) && cx.prover.le(&end, dimension)
@@ -247,7 +268,7 @@ fn stays_inside(cx: &Cx<'_>, form: &Linear, extent: &Extent, dimension: &Expr) -
 
 /// Returns the looplet of a read or a write in negated coordinates. Levels that cannot be read from
 /// the end are looked up.
-fn backward(cx: &mut Cx<'_>, at: At, fiber: &Fiber, reads: Option<Protocol>) -> Looplet {
+fn backward(cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, reads: Option<Protocol>) -> Looplet {
     let kind = lowering(cx.level(at).format.kind);
     let dimension = cx.level(at).dimension.clone();
     let Some(protocol) = reads else {
@@ -265,33 +286,33 @@ fn backward(cx: &mut Cx<'_>, at: At, fiber: &Fiber, reads: Option<Protocol>) -> 
 }
 
 /// Returns the lookup of single coordinates in a fiber.
-fn lookup(cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Lookup {
+fn lookup(cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> LookupFn {
     if fiber.present == Some(super::build::truth(false)) {
         let fill = cx.fill(at.tensor);
         return Rc::new(move |_: &mut Cx<'_>, _: &Expr| Looplet::Run(fill.clone()));
     }
-    match lowering(cx.level(at).format.kind).read(cx, at, fiber, Protocol::Follow).past_thunks(cx) {
+    match lowering(cx.level(at).format.kind).read(cx, at, fiber, Protocol::Follow).strip_thunks(cx) {
         Looplet::Lookup(lookup) => lookup,
-        _ => unreachable!("every level can be followed"),
+        _ => unreachable!("every level supports lookups"),
     }
 }
 
 impl Looplet {
     /// Returns whether the looplet lists entries, with only `cursor` before, between and after
     /// them.
-    fn rests_at(&self, cursor: &Cursor) -> bool {
+    fn has_gaps_of(&self, cursor: &AccessCursor) -> bool {
         match self {
-            Looplet::Thunk { body, .. } => body.rests_at(cursor),
+            Looplet::Thunk { body, .. } => body.has_gaps_of(cursor),
             Looplet::Stepper(s) | Looplet::Jumper(s) => {
                 s.rest == *cursor
                     && match &s.chunk {
                         Looplet::Spike { body, .. } => body == cursor,
-                        gap_and_block => gap_and_block.rests_at(cursor),
+                        gap_and_block => gap_and_block.has_gaps_of(cursor),
                     }
             }
             // A gap and a block, possibly followed by another gap.
             Looplet::Sequence(phases) => {
-                let gap = |p: &Phase| matches!(&p.body, Looplet::Run(met) if met == cursor);
+                let gap = |p: &SequencePhase| matches!(&p.body, Looplet::Run(run) if run == cursor);
                 phases.len() <= 3 && gap(&phases[0]) && phases.iter().skip(2).all(gap)
             }
             _ => false,
@@ -299,11 +320,11 @@ impl Looplet {
     }
 
     /// Returns the looplet inside thunks without epilogues, and emits their preambles.
-    fn past_thunks(self, cx: &mut Cx<'_>) -> Looplet {
+    fn strip_thunks(self, cx: &mut Cx<'_>) -> Looplet {
         match self {
             Looplet::Thunk { preamble, body, .. } => {
                 cx.extend(preamble);
-                (*body).clone().past_thunks(cx)
+                (*body).clone().strip_thunks(cx)
             }
             other => other,
         }
@@ -313,65 +334,70 @@ impl Looplet {
 /// Turns comparisons between the index and a computed value into masks. Returns the body with
 /// accesses in their place, and a head for each. In a crowded body, a comparison becomes a mask
 /// only if at most one of its phases has an effect.
-pub(crate) fn masks(cx: &mut Cx<'_>, state: &mut State, body: &Tree, index: Index) -> (Tree, Vec<Head>) {
-    let mut comparisons: Vec<Term> = Vec::new();
-    body.for_each_term(&mut |t| collect(t, index, &mut comparisons));
+pub(crate) fn masks(cx: &mut Cx<'_>, state: &mut LoweringState, body: &Tree, index: Index) -> (Tree, Vec<Head>) {
+    let mut comparisons: Vec<TreeTerm> = Vec::new();
+    body.for_each_term(&mut |t| collect_comparisons(t, index, &mut comparisons));
     // Comparisons of values that the rounds change are evaluated in each round.
-    let written = body.written();
+    let written = body.written_tensors();
     comparisons.retain(|c| {
-        seeded::is(Seeded::ChangedMask)
-            || !c.any(&mut |t| matches!(t, Term::Access(id) if state.reads_any(*id, &written)))
+        SeededFault::ChangedMask.is_active()
+            || !c.any(&mut |t| matches!(t, TreeTerm::Access(id) if state.is_access_of(*id, &written)))
     });
-    let mut replaced: Vec<(Term, AccId)> = Vec::new();
+    let mut replaced: Vec<(TreeTerm, AccessId)> = Vec::new();
     let mut heads = Vec::new();
-    comparisons.truncate(MOST_MASKS);
+    comparisons.truncate(MAX_MASKS);
     for comparison in comparisons {
-        if cx.is_crowded(body) && !decides(cx, state, body, &comparison) {
+        if cx.is_copy_limited(body) && !is_decisive(cx, state, body, &comparison) {
             continue;
         }
         let Some(looplet) = mask(cx, state, &comparison, index) else { continue };
-        let id = state.push(Acc { tensor: None, subscripts: Rc::new(Vec::new()), writes: false, cursor: unset() });
+        let id = state.push(AccessState {
+            tensor: None,
+            subscripts: Rc::new(Vec::new()),
+            writes: false,
+            cursor: unresolved_mask(),
+        });
         heads.push(Head { looplet, members: vec![id] });
         replaced.push((comparison, id));
     }
     if replaced.is_empty() {
         return (body.clone(), heads);
     }
-    let find = |t: &Term| replaced.iter().find(|(c, _)| c == t).map(|(_, id)| Term::Access(*id));
+    let find = |t: &TreeTerm| replaced.iter().find(|(c, _)| c == t).map(|(_, id)| TreeTerm::Access(*id));
     (body.map(&mut |t| t.replace(&mut |part| find(part)), &mut Tree::Assign), heads)
 }
 
 /// Returns whether the body has no effect where a comparison is true, or none where it is false.
-fn decides(cx: &Cx<'_>, state: &State, body: &Tree, comparison: &Term) -> bool {
+fn is_decisive(cx: &Cx<'_>, state: &LoweringState, body: &Tree, comparison: &TreeTerm) -> bool {
     [true, false].into_iter().any(|value| {
-        let known = Term::Lit(Scalar::Bool(value));
-        let part = body.map(&mut |t| t.replace(&mut |p| (p == comparison).then(|| known.clone())), &mut Tree::Assign);
+        let literal = TreeTerm::Lit(Scalar::Bool(value));
+        let part = body.map(&mut |t| t.replace(&mut |p| (p == comparison).then(|| literal.clone())), &mut Tree::Assign);
         simplify(cx, state, &part).is_empty()
     })
 }
 
 /// Returns the cursor of a mask before it is resolved.
-fn unset() -> Cursor {
-    Cursor::Fiber(Fiber::root())
+fn unresolved_mask() -> AccessCursor {
+    AccessCursor::Fiber(Fiber::root())
 }
 
-fn collect(t: &Term, index: Index, comparisons: &mut Vec<Term>) {
-    let Term::Call(op, args) = t else { return };
+fn collect_comparisons(t: &TreeTerm, index: Index, comparisons: &mut Vec<TreeTerm>) {
+    let TreeTerm::Call(op, args) = t else { return };
     let is_comparison =
         matches!(op, Op::Builtin(Builtin::Lt | Builtin::Le | Builtin::Gt | Builtin::Ge | Builtin::Eq | Builtin::Ne));
-    if is_comparison && t.any(&mut |part| *part == Term::Index(index)) {
+    if is_comparison && t.any(&mut |part| *part == TreeTerm::Index(index)) {
         if !comparisons.contains(t) {
             comparisons.push(t.clone());
         }
         return;
     }
-    args.iter().for_each(|a| collect(a, index, comparisons));
+    args.iter().for_each(|a| collect_comparisons(a, index, comparisons));
 }
 
 /// Returns the phases of a comparison `index op threshold`.
-fn mask(cx: &mut Cx<'_>, state: &State, comparison: &Term, index: Index) -> Option<Looplet> {
-    let Term::Call(Op::Builtin(op), args) = comparison else { return None };
-    let is_index = |cx: &Cx<'_>, t: &Term| dtype_of(cx, state, t) == DType::I64;
+fn mask(cx: &mut Cx<'_>, state: &LoweringState, comparison: &TreeTerm, index: Index) -> Option<Looplet> {
+    let TreeTerm::Call(Op::Builtin(op), args) = comparison else { return None };
+    let is_index = |cx: &Cx<'_>, t: &TreeTerm| dtype_of(cx, state, t) == DType::I64;
     if !args.iter().all(|a| is_index(cx, a)) {
         return None;
     }
@@ -382,7 +408,7 @@ fn mask(cx: &mut Cx<'_>, state: &State, comparison: &Term, index: Index) -> Opti
     for (side, term) in [(&mut left, &args[0]), (&mut right, &args[1])] {
         match side.scale {
             _ if is_small(term) => {}
-            0 => side.offset = max(&min(&side.offset, &int(SMALL)), &int(-SMALL)),
+            0 => side.offset = max(&min(&side.offset, &int(MAX_COMPARISON_OPERAND)), &int(-MAX_COMPARISON_OPERAND)),
             _ => return None,
         }
     }
@@ -390,26 +416,29 @@ fn mask(cx: &mut Cx<'_>, state: &State, comparison: &Term, index: Index) -> Opti
     let (op, scale, threshold) = match left.scale - right.scale {
         0 => return None,
         scale if scale > 0 => (*op, scale, sub(&right.offset, &left.offset)),
-        scale => (mirrored(*op), -scale, sub(&left.offset, &right.offset)),
+        scale => (exchange_sides(*op), -scale, sub(&left.offset, &right.offset)),
     };
     let threshold = cx.name("t", &threshold);
     // The first index at or after the threshold, and the first after it.
     let t = cx.name("t", &ceil_div(&threshold, scale));
-    let (here, next) = (t, cx.name("t", &ceil_div(&plus(&threshold, 1), scale)));
-    let phase = |stop: Option<Expr>, value: bool| Phase { stop, body: Looplet::Run(Cursor::Fill(Scalar::Bool(value))) };
+    let (start, end) = (t, cx.name("t", &ceil_div(&plus(&threshold, 1), scale)));
+    let phase = |stop: Option<Expr>, value: bool| SequencePhase {
+        stop,
+        body: Looplet::Run(AccessCursor::Fill(Scalar::Bool(value))),
+    };
     Some(Looplet::Sequence(match op {
-        Builtin::Lt => vec![phase(Some(here), true), phase(None, false)],
-        Builtin::Le => vec![phase(Some(next), true), phase(None, false)],
-        Builtin::Gt => vec![phase(Some(next), false), phase(None, true)],
-        Builtin::Ge if seeded::is(Seeded::MaskEqual) => vec![phase(Some(next), false), phase(None, true)],
-        Builtin::Ge => vec![phase(Some(here), false), phase(None, true)],
-        Builtin::Eq => vec![phase(Some(here), false), phase(Some(next), true), phase(None, false)],
-        _ => vec![phase(Some(here), true), phase(Some(next), false), phase(None, true)],
+        Builtin::Lt => vec![phase(Some(start), true), phase(None, false)],
+        Builtin::Le => vec![phase(Some(end), true), phase(None, false)],
+        Builtin::Gt => vec![phase(Some(end), false), phase(None, true)],
+        Builtin::Ge if SeededFault::MaskEqual.is_active() => vec![phase(Some(end), false), phase(None, true)],
+        Builtin::Ge => vec![phase(Some(start), false), phase(None, true)],
+        Builtin::Eq => vec![phase(Some(start), false), phase(Some(end), true), phase(None, false)],
+        _ => vec![phase(Some(start), true), phase(Some(end), false), phase(None, true)],
     }))
 }
 
 /// Returns the comparison with its sides exchanged.
-fn mirrored(op: Builtin) -> Builtin {
+fn exchange_sides(op: Builtin) -> Builtin {
     match op {
         Builtin::Lt => Builtin::Gt,
         Builtin::Le => Builtin::Ge,
@@ -420,28 +449,28 @@ fn mirrored(op: Builtin) -> Builtin {
 }
 
 /// Returns whether an `i64` term consists of coordinates and small numbers only.
-fn is_small(t: &Term) -> bool {
-    let small = |t: &Term| matches!(t, Term::Lit(Scalar::I64(v)) if v.unsigned_abs() <= 1 << 20);
+fn is_small(t: &TreeTerm) -> bool {
+    let small = |t: &TreeTerm| matches!(t, TreeTerm::Lit(Scalar::I64(v)) if v.unsigned_abs() <= 1 << 20);
     match t {
-        Term::Index(_) => true,
-        Term::Call(Op::Builtin(Builtin::Add | Builtin::Sub | Builtin::Neg), args) => args.iter().all(is_small),
-        Term::Call(Op::Builtin(Builtin::Mul), args) => args.iter().all(is_small) && args.iter().any(small),
+        TreeTerm::Index(_) => true,
+        TreeTerm::Call(Op::Builtin(Builtin::Add | Builtin::Sub | Builtin::Neg), args) => args.iter().all(is_small),
+        TreeTerm::Call(Op::Builtin(Builtin::Mul), args) => args.iter().all(is_small) && args.iter().any(small),
         t => small(t),
     }
 }
 
 /// Returns the term as a linear form of the index whose offset can be computed; `None` for other
 /// terms.
-fn linear(cx: &mut Cx<'_>, state: &State, t: &Term, index: Option<Index>) -> Option<Linear> {
-    if let (Term::Index(i), Some(index)) = (t, index)
+fn linear(cx: &mut Cx<'_>, state: &LoweringState, t: &TreeTerm, index: Option<Index>) -> Option<LinearForm> {
+    if let (TreeTerm::Index(i), Some(index)) = (t, index)
         && *i == index
     {
-        return Some(Linear { scale: 1, offset: int(0) });
+        return Some(LinearForm { scale: 1, offset: int(0) });
     }
-    if stmt::is_known(cx, state, t) {
-        return Some(Linear { scale: 0, offset: cx.known_coordinate(state, t) });
+    if stmt::is_computable(cx, state, t) {
+        return Some(LinearForm { scale: 0, offset: cx.coordinate_value(state, t) });
     }
-    let Term::Call(Op::Builtin(op @ (Builtin::Add | Builtin::Sub | Builtin::Neg | Builtin::Mul)), args) = t else {
+    let TreeTerm::Call(Op::Builtin(op @ (Builtin::Add | Builtin::Sub | Builtin::Neg | Builtin::Mul)), args) = t else {
         return None;
     };
     let mut forms = Vec::new();
@@ -449,15 +478,16 @@ fn linear(cx: &mut Cx<'_>, state: &State, t: &Term, index: Option<Index>) -> Opt
         let is_index = dtype_of(cx, state, a) == DType::I64;
         forms.push(is_index.then(|| linear(cx, state, a, index))??);
     }
-    let sum = |a: Linear, b: &Linear| Linear { scale: a.scale + b.scale, offset: add(&a.offset, &b.offset) };
+    let sum =
+        |a: LinearForm, b: &LinearForm| LinearForm { scale: a.scale + b.scale, offset: add(&a.offset, &b.offset) };
     match (op, &forms[..]) {
-        (Builtin::Add, all) => Some(all.iter().fold(Linear { scale: 0, offset: int(0) }, sum)),
-        (Builtin::Sub, [a, b]) => Some(Linear { scale: a.scale - b.scale, offset: sub(&a.offset, &b.offset) }),
-        (Builtin::Neg, [a]) => Some(Linear { scale: -a.scale, offset: sub(&int(0), &a.offset) }),
+        (Builtin::Add, all) => Some(all.iter().fold(LinearForm { scale: 0, offset: int(0) }, sum)),
+        (Builtin::Sub, [a, b]) => Some(LinearForm { scale: a.scale - b.scale, offset: sub(&a.offset, &b.offset) }),
+        (Builtin::Neg, [a]) => Some(LinearForm { scale: -a.scale, offset: sub(&int(0), &a.offset) }),
         (Builtin::Mul, [a, b]) => {
             let (factor, form) = if a.scale == 0 { (a, b) } else { (b, a) };
             let by = as_int(&factor.offset).filter(|_| factor.scale == 0)?;
-            Some(Linear { scale: form.scale * by, offset: mul(&int(by), &form.offset) })
+            Some(LinearForm { scale: form.scale * by, offset: mul(&int(by), &form.offset) })
         }
         _ => None,
     }
@@ -466,7 +496,7 @@ fn linear(cx: &mut Cx<'_>, state: &State, t: &Term, index: Option<Index>) -> Opt
 impl Cx<'_> {
     /// Returns the value of an `i64` term that can be computed, as an expression that is cheap to
     /// repeat.
-    fn known_coordinate(&mut self, state: &State, t: &Term) -> Expr {
+    fn coordinate_value(&mut self, state: &LoweringState, t: &TreeTerm) -> Expr {
         let value = stmt::value(self, state, t);
         self.name("i", value.single())
     }

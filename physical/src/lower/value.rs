@@ -5,22 +5,22 @@ use redpoll_logic::{DType, Prim, Scalar};
 
 /// A value of some dtype. Structs are flattened depth first into one expression for each primitive.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Value {
+pub(crate) struct LoweredValue {
     /// The dtype.
     pub(crate) dtype: DType,
     /// One expression for each of `dtype.prims()`.
     pub(crate) parts: Vec<Expr>,
 }
 
-impl Value {
+impl LoweredValue {
     /// Returns a constant.
-    pub(crate) fn constant(scalar: &Scalar) -> Value {
-        Value { dtype: scalar.dtype(), parts: scalar.flatten().into_iter().map(Expr::Const).collect() }
+    pub(crate) fn constant(scalar: &Scalar) -> LoweredValue {
+        LoweredValue { dtype: scalar.dtype(), parts: scalar.flatten().into_iter().map(Expr::Const).collect() }
     }
 
     /// Returns a value of a primitive dtype.
-    pub(crate) fn prim(prim: Prim, part: Expr) -> Value {
-        Value { dtype: DType::Prim(prim), parts: vec![part] }
+    pub(crate) fn prim(prim: Prim, part: Expr) -> LoweredValue {
+        LoweredValue { dtype: DType::Prim(prim), parts: vec![part] }
     }
 
     /// Returns the constant, if a primitive value is one.
@@ -39,7 +39,7 @@ impl Value {
 }
 
 /// A receiver of the statements that must run before an expression.
-pub(crate) trait Emitter {
+pub(crate) trait StmtSink {
     /// Adds a local.
     fn local(&mut self, name: &str, prim: Prim) -> Local;
     /// Appends a statement.

@@ -20,7 +20,7 @@
 use super::linear::{Atom, Linear};
 use super::visit::sure;
 use super::{Access, Expr, Index, Program, Role, Rounds, Stmt, Subscript, TensorDecl, TensorId, Var, Write};
-use crate::lower::seeded::{self, Seeded};
+use crate::lower::seeded_fault::SeededFault;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{DType, Format, Scalar, TensorType};
 use std::collections::HashMap;
@@ -192,8 +192,9 @@ impl Concordize {
             Some(index) => self.around.entry(index).or_default(),
             None => &mut self.here,
         };
-        let place =
-            (*used..list.len()).find(|&k| list[k].1 == at || seeded::is(Seeded::SharedRound)).unwrap_or_else(|| {
+        let place = (*used..list.len())
+            .find(|&k| list[k].1 == at || SeededFault::SharedRound.is_active())
+            .unwrap_or_else(|| {
                 let fresh = Index(self.indices.len() as u32);
                 self.indices.push(format!("s{}", fresh.0));
                 list.push((fresh, at));

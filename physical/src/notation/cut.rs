@@ -11,7 +11,7 @@
 use super::verify::{Rule, location};
 use super::{Access, Atom, Expr, Index, Linear, Program, Role, Rounds, Stmt, TensorDecl, TensorId, Write};
 use crate::Error;
-use crate::levels::{Concatenation, level, written_format};
+use crate::levels::{Concatenation, kernel_format, level};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{FloatMode, LeafKind, LevelKind};
 use std::collections::HashMap;
@@ -253,7 +253,7 @@ fn join(
     if is_dense(decl) && (0..rank).any(|k| place(k).is_some()) {
         return Some(Join::Shared);
     }
-    let written = written_format(&ty.format);
+    let written = kernel_format(&ty.format);
     let concatenated = written.levels.iter().all(|l| level(l.kind).concatenation() != Concatenation::None);
     let as_is = Some(Span { factor: 1, constant: 0, width: 1 });
     if decl.pattern.is_none() && *written == ty.format && concatenated && rank > 0 && place(0) == as_is {

@@ -5,7 +5,7 @@ use super::frame::{CALLBACKS, Frame, Slot};
 use super::{Limits, sort};
 use crate::Error;
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Function, Status};
-use crate::storage::{Array, Away};
+use crate::storage::{Array, DeviceBytes};
 use arrow::buffer::Buffer as ArrowBuffer;
 use redpoll_logic::{Prim, Scalar};
 use std::ops::Range;
@@ -41,7 +41,7 @@ impl Signature {
 enum Memory {
     Input(ArrowBuffer),
     /// An input that machine code does not read.
-    Away(Arc<Away>),
+    Away(Arc<DeviceBytes>),
     Owned(Block),
     /// A block of another invocation: its start and its size in bytes.
     Lent(*mut u8, usize),
@@ -158,14 +158,14 @@ impl Invocation {
         params: Vec<i64>,
         limits: Limits,
     ) -> Result<Invocation, Error> {
-        let buffer = |array: &Array| match array.away() {
+        let buffer = |array: &Array| match array.device_bytes() {
             Some(_) => ArrowBuffer::from_vec(Vec::<u64>::new()),
             None => array.buffer().clone(),
         };
         let mut invocation = Invocation::new(signature, inputs.iter().map(buffer), params, limits)?;
         let buffers = (0..signature.buffers.len()).filter(|k| signature.buffers[*k].role == BufferRole::Input);
         for (k, array) in buffers.zip(inputs) {
-            if let Some(away) = array.away() {
+            if let Some(away) = array.device_bytes() {
                 invocation.lens[k] = array.len();
                 invocation.memory[k] = Memory::Away(away.clone());
             }
@@ -222,7 +222,7 @@ impl Invocation {
     }
 
     /// Returns the array of an input that is on a device, or was when the invocation was made.
-    pub(crate) fn away(&self, buffer: Buffer) -> Option<&Away> {
+    pub(crate) fn away(&self, buffer: Buffer) -> Option<&DeviceBytes> {
         match &self.memory[buffer.index()] {
             Memory::Away(away) => Some(away),
             _ => None,
@@ -234,7 +234,7 @@ impl Invocation {
     /// # Errors
     /// The errors of the device.
     pub(crate) fn fetched(&self, buffer: Buffer) -> Result<&ArrowBuffer, Error> {
-        self.away(buffer).map_or_else(|| Ok(self.input(buffer)), Away::fetch)
+        self.away(buffer).map_or_else(|| Ok(self.input(buffer)), DeviceBytes::fetch)
     }
 
     /// Returns the argument for a call of machine code, valid until the invocation is used

@@ -1,6 +1,6 @@
 //! One array of a tensor: a typed view of an Arrow buffer.
 
-use super::away::Away;
+use super::device_bytes::DeviceBytes;
 use crate::Error;
 use arrow::buffer::Buffer;
 use arrow::datatypes::ArrowNativeType;
@@ -13,14 +13,14 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Array {
     prim: Prim,
-    memory: Memory,
+    memory: ArrayMemory,
 }
 
 /// The memory of an array: on the host or on a device.
 #[derive(Clone, Debug)]
-enum Memory {
-    Here(Buffer),
-    Away(Arc<Away>),
+enum ArrayMemory {
+    Host(Buffer),
+    Device(Arc<DeviceBytes>),
 }
 
 /// A Rust type whose values an [`Array`] stores unchanged. (A `bool` is a byte in an array, see
@@ -70,7 +70,7 @@ impl Array {
     /// or not aligned.
     pub fn new(prim: Prim, buffer: Buffer, len: usize) -> Option<Array> {
         if len == 0 {
-            return Some(Array::here(prim, Buffer::from_vec(Vec::<u64>::new())));
+            return Some(Array::on_host(prim, Buffer::from_vec(Vec::<u64>::new())));
         }
         let bytes = len.checked_mul(prim.bytes())?;
         let aligned = buffer.as_ptr().align_offset(prim.bytes()) == 0;
@@ -78,26 +78,26 @@ impl Array {
             return None;
         }
         let buffer = if bytes == buffer.len() { buffer } else { buffer.slice_with_length(0, bytes) };
-        Some(Array::here(prim, buffer))
+        Some(Array::on_host(prim, buffer))
     }
 
-    fn here(prim: Prim, buffer: Buffer) -> Array {
-        Array { prim, memory: Memory::Here(buffer) }
+    fn on_host(prim: Prim, buffer: Buffer) -> Array {
+        Array { prim, memory: ArrayMemory::Host(buffer) }
     }
 
-    /// Returns an array whose elements are all the bytes of memory on a device.
-    pub(crate) fn left_away(prim: Prim, away: Arc<Away>) -> Array {
-        Array { prim, memory: Memory::Away(away) }
+    /// Returns an array whose elements are all bytes of an allocation on a device.
+    pub(crate) fn on_device(prim: Prim, bytes: Arc<DeviceBytes>) -> Array {
+        Array { prim, memory: ArrayMemory::Device(bytes) }
     }
 
     /// Returns the elements of a vector as an array, without a copy.
     pub fn from_vec<T: Element>(values: Vec<T>) -> Array {
-        Array::here(T::PRIM, Buffer::from_vec(values))
+        Array::on_host(T::PRIM, Buffer::from_vec(values))
     }
 
     /// Returns an array of booleans, one byte each.
     pub fn from_bools(values: impl IntoIterator<Item = bool>) -> Array {
-        Array::here(Prim::Bool, Buffer::from_vec(values.into_iter().map(u8::from).collect::<Vec<u8>>()))
+        Array::on_host(Prim::Bool, Buffer::from_vec(values.into_iter().map(u8::from).collect::<Vec<u8>>()))
     }
 
     /// Returns an array of `len` copies of a primitive.
@@ -106,7 +106,7 @@ impl Array {
     /// When the array cannot be allocated.
     pub(crate) fn filled(value: &Scalar, len: u64) -> Result<Array, Error> {
         let (prim, bits) = prim_bits(value);
-        match_width!(prim, W => Ok(Array::here(prim, Buffer::from_vec(filled_vec(bits as W, len)?))))
+        match_width!(prim, W => Ok(Array::on_host(prim, Buffer::from_vec(filled_vec(bits as W, len)?))))
     }
 
     /// Returns positions or coordinates as elements of type `prim`, which must be wide enough.
@@ -138,8 +138,8 @@ impl Array {
     /// Returns the number of bytes.
     pub(crate) fn bytes(&self) -> usize {
         match &self.memory {
-            Memory::Here(buffer) => buffer.len(),
-            Memory::Away(away) => away.bytes(),
+            ArrayMemory::Host(buffer) => buffer.len(),
+            ArrayMemory::Device(device) => device.bytes(),
         }
     }
 
@@ -149,16 +149,16 @@ impl Array {
     /// If they are on a device that is lost.
     pub fn buffer(&self) -> &Buffer {
         match &self.memory {
-            Memory::Here(buffer) => buffer,
-            Memory::Away(away) => away.fetch().unwrap_or_else(|lost| panic!("{lost}")),
+            ArrayMemory::Host(buffer) => buffer,
+            ArrayMemory::Device(device) => device.fetch().unwrap_or_else(|lost| panic!("{lost}")),
         }
     }
 
-    /// Returns the memory on a device, if the bytes were left there.
-    pub(crate) fn away(&self) -> Option<&Arc<Away>> {
+    /// Returns the bytes on a device, unless the array is on the host.
+    pub(crate) fn device_bytes(&self) -> Option<&Arc<DeviceBytes>> {
         match &self.memory {
-            Memory::Here(_) => None,
-            Memory::Away(away) => Some(away),
+            ArrayMemory::Host(_) => None,
+            ArrayMemory::Device(device) => Some(device),
         }
     }
 
@@ -184,7 +184,7 @@ impl Array {
     /// If the range exceeds the array.
     pub fn slice(&self, start: usize, len: usize) -> Array {
         let width = self.prim.bytes();
-        Array::here(self.prim, self.buffer().slice_with_length(start * width, len * width))
+        Array::on_host(self.prim, self.buffer().slice_with_length(start * width, len * width))
     }
 
     /// Returns element `k`.
@@ -214,7 +214,7 @@ impl Array {
     /// Returns an array of a primitive from unsigned integers of its width.
     pub(crate) fn from_words<W: ArrowNativeType>(prim: Prim, words: Vec<W>) -> Array {
         debug_assert_eq!(size_of::<W>(), prim.bytes());
-        Array::here(prim, Buffer::from_vec(words))
+        Array::on_host(prim, Buffer::from_vec(words))
     }
 
     /// Returns the elements as positions, coordinates or flags.
@@ -228,7 +228,7 @@ impl Array {
             Prim::U32 => Indices::U32(self.buffer().typed_data()),
             Prim::U64 => Indices::U64(self.buffer().typed_data()),
             Prim::U8 => Indices::U8(self.buffer().typed_data()),
-            other => unreachable!("an array of {other} holds no indices"),
+            other => unreachable!("an array of {other} cannot have indices"),
         }
     }
 }

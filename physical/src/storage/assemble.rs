@@ -5,14 +5,14 @@ use super::array::{Array, filled_vec, match_width, prim_bits};
 use super::summary::FillTest;
 use super::values::{Values, gather};
 use crate::Error;
-use crate::levels::{Run, RunLevel, level};
+use crate::levels::{CoordinateRun, RunLevel, level};
 use redpoll_logic::{LeafKind, TensorType};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Entries of a tensor in storage order, with distinct coordinates.
-pub(crate) struct Entries<'a> {
+pub(crate) struct SortedEntries<'a> {
     /// The storage coordinates, one list for each level.
     pub(crate) columns: Vec<Cow<'a, [u64]>>,
     /// The number of entries.
@@ -25,8 +25,8 @@ pub(crate) struct Entries<'a> {
 
 /// Builds the arrays level by level, then stores each value at its leaf position; other positions
 /// have the fill value.
-pub(crate) fn assemble(ty: Arc<TensorType>, mut entries: Entries<'_>) -> Result<Tensor, Error> {
-    let Levels { arrays, positions, len } = assemble_levels(&ty, &mut entries)?;
+pub(crate) fn assemble(ty: Arc<TensorType>, mut entries: SortedEntries<'_>) -> Result<Tensor, Error> {
+    let LevelArrays { arrays, positions, len } = assemble_levels(&ty, &mut entries)?;
     let leaf = match ty.format.leaf {
         LeafKind::Pattern => Vec::new(),
         LeafKind::Element => scatter_values(&ty, &entries, &positions, len)?,
@@ -35,7 +35,7 @@ pub(crate) fn assemble(ty: Arc<TensorType>, mut entries: Entries<'_>) -> Result<
 }
 
 /// The levels of a tensor without its leaf.
-pub(super) struct Levels {
+pub(super) struct LevelArrays {
     /// The arrays of each level.
     pub(super) arrays: Vec<Vec<Array>>,
     /// The leaf position of each entry.
@@ -45,10 +45,10 @@ pub(super) struct Levels {
 }
 
 /// Builds the arrays level by level. Of the entries in one run, only the first remains.
-pub(super) fn assemble_levels(ty: &TensorType, entries: &mut Entries<'_>) -> Result<Levels, Error> {
-    let runs = ty.format.levels.iter().any(|l| l.kind.traits().runs);
-    let listed = ty.format.levels.last().is_some_and(|l| !l.kind.traits().full);
-    if runs && !listed {
+pub(super) fn assemble_levels(ty: &TensorType, entries: &mut SortedEntries<'_>) -> Result<LevelArrays, Error> {
+    let has_runs = ty.format.levels.iter().any(|l| l.kind.traits().runs);
+    let lists_entries = ty.format.levels.last().is_some_and(|l| !l.kind.traits().full);
+    if has_runs && !lists_entries {
         entries.drop_fills(ty);
     }
     let mut positions = filled_vec(0u64, entries.len as u64)?;
@@ -69,7 +69,7 @@ pub(super) fn assemble_levels(ty: &TensorType, entries: &mut Entries<'_>) -> Res
         let columns = &entries.columns[group.clone()];
         parents = build_group(ty, group, parents, columns, &mut positions, &mut levels)?;
     }
-    Ok(Levels { arrays: levels, positions, len: parents })
+    Ok(LevelArrays { arrays: levels, positions, len: parents })
 }
 
 /// Builds the levels of a group below `parents` positions from the coordinates of sorted entries.
@@ -100,10 +100,10 @@ pub(super) fn build_group(
     let same = |k: usize| positions[k - 1] == positions[k] && columns.iter().all(|c| c[k - 1] == c[k]);
     let starts: Vec<usize> = (0..positions.len()).filter(|&k| k == 0 || !same(k)).collect();
     let first: Vec<Cow<'_, [u64]>> = columns.iter().map(|c| starts.iter().map(|&k| c[k]).collect()).collect();
-    let mut of_place: Vec<u64> = starts.iter().map(|&k| positions[k]).collect();
-    build(&first, &mut of_place)?;
+    let mut group_positions: Vec<u64> = starts.iter().map(|&k| positions[k]).collect();
+    build(&first, &mut group_positions)?;
     let ends = starts.iter().skip(1).copied().chain([positions.len()]);
-    starts.iter().zip(ends).zip(of_place).for_each(|((&lo, hi), p)| positions[lo..hi].fill(p));
+    starts.iter().zip(ends).zip(group_positions).for_each(|((&lo, hi), p)| positions[lo..hi].fill(p));
     Ok(parents)
 }
 
@@ -122,13 +122,13 @@ fn build_runs(
     ty: &TensorType,
     kind: &dyn RunLevel,
     (k, parents): (usize, u64),
-    entries: &mut Entries<'_>,
+    entries: &mut SortedEntries<'_>,
     positions: &mut Vec<u64>,
 ) -> Result<(Vec<Array>, u64), Error> {
-    let mut runs: Vec<Run> = Vec::new();
+    let mut runs: Vec<CoordinateRun> = Vec::new();
     // The entries that remain and the run of each; then the range of the last run's entries among
     // all.
-    let (mut kept, mut of_run): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+    let (mut retained, mut of_run): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut last = 0..0;
     let mut lo = 0;
     while lo < entries.len {
@@ -139,12 +139,12 @@ fn build_runs(
         match before {
             Some(run) if run.right == left && entries.equal_below(k, &last, &(lo..hi)) => run.right += 1,
             Some(_) if ty.format.levels[k].kind.traits().single => {
-                return Err(Error::SecondRun { level: k, place: entries.place(ty, lo) });
+                return Err(Error::SecondRun { level: k, coordinates: entries.tensor_coordinates(ty, lo) });
             }
             _ => {
-                kept.extend(lo..hi);
+                retained.extend(lo..hi);
                 of_run.extend(std::iter::repeat_n(runs.len(), hi - lo));
-                runs.push(Run { parent, left, right: left + 1 });
+                runs.push(CoordinateRun { parent, left, right: left + 1 });
                 last = lo..hi;
             }
         }
@@ -153,28 +153,28 @@ fn build_runs(
     let dimension = ty.format.modes[k].dimension(&ty.shape);
     let mut own = Vec::with_capacity(runs.len());
     let built = kind.build_runs(dimension, parents, &runs, &mut own)?;
-    entries.keep(&kept);
+    entries.retain_entries(&retained);
     *positions = of_run.into_iter().map(|run| own[run]).collect();
     Ok(built)
 }
 
 /// Checks that no fiber of level `k`, which allows one entry, has two.
-fn check_single(ty: &TensorType, k: usize, entries: &Entries<'_>, positions: &[u64]) -> Result<(), Error> {
+fn check_single(ty: &TensorType, k: usize, entries: &SortedEntries<'_>, positions: &[u64]) -> Result<(), Error> {
     let column = &entries.columns[k];
     let second = |e: &usize| positions[*e] == positions[e - 1] && column[*e] != column[e - 1];
     match (1..entries.len).find(second) {
-        Some(entry) => Err(Error::SecondEntry { level: k, place: entries.place(ty, entry) }),
+        Some(entry) => Err(Error::SecondEntry { level: k, coordinates: entries.tensor_coordinates(ty, entry) }),
         None => Ok(()),
     }
 }
 
-impl Entries<'_> {
+impl SortedEntries<'_> {
     /// Returns the tensor coordinates of an entry.
-    fn place(&self, ty: &TensorType, entry: usize) -> Vec<u64> {
+    fn tensor_coordinates(&self, ty: &TensorType, entry: usize) -> Vec<u64> {
         let storage: Vec<u64> = self.columns.iter().map(|c| c[entry]).collect();
-        let mut place = vec![0; ty.shape.len()];
-        ty.format.place(&ty.shape, &storage, &mut place);
-        place
+        let mut coordinates = vec![0; ty.shape.len()];
+        ty.format.place(&ty.shape, &storage, &mut coordinates);
+        coordinates
     }
 
     /// Returns whether two ranges of entries are equal below level `k`: the same coordinates and
@@ -192,26 +192,31 @@ impl Entries<'_> {
     fn drop_fills(&mut self, ty: &TensorType) {
         let test = FillTest::new(self.values.columns(), &ty.fill);
         let value = |e: usize| self.order.as_ref().map_or(e as u64, |order| order[e]);
-        let kept: Vec<usize> = (0..self.len).filter(|&e| !test.is_fill(value(e))).collect();
-        self.keep(&kept);
+        let retained: Vec<usize> = (0..self.len).filter(|&e| !test.is_fill(value(e))).collect();
+        self.retain_entries(&retained);
     }
 
-    /// Drops all entries except `kept`, which ascends.
-    fn keep(&mut self, kept: &[usize]) {
-        if kept.len() == self.len {
+    /// Drops all entries except `retained`, which ascends.
+    fn retain_entries(&mut self, retained: &[usize]) {
+        if retained.len() == self.len {
             return;
         }
-        let pick = |list: &Cow<'_, [u64]>| kept.iter().map(|&e| list[e]).collect();
+        let pick = |list: &Cow<'_, [u64]>| retained.iter().map(|&e| list[e]).collect();
         self.columns.iter_mut().for_each(|c| *c = pick(c));
         self.order = Some(match &self.order {
             Some(order) => pick(order),
-            None => kept.iter().map(|&e| e as u64).collect(),
+            None => retained.iter().map(|&e| e as u64).collect(),
         });
-        self.len = kept.len();
+        self.len = retained.len();
     }
 }
 
-fn scatter_values(ty: &TensorType, entries: &Entries<'_>, positions: &[u64], len: u64) -> Result<Vec<Array>, Error> {
+fn scatter_values(
+    ty: &TensorType,
+    entries: &SortedEntries<'_>,
+    positions: &[u64],
+    len: u64,
+) -> Result<Vec<Array>, Error> {
     let in_order = len == positions.len() as u64 && positions.iter().zip(0..).all(|(&p, k)| p == k);
     let scatter = |(column, fill): (&Array, _)| match &entries.order {
         None if in_order && column.len() == positions.len() => Ok(column.clone()),

@@ -1,7 +1,7 @@
 //! Conversion between formats, and construction of tensors from dense values.
 
 use super::assemble::assemble;
-use super::rearrange::rearranged;
+use super::rearrange::rearrange;
 use super::triples::sorted_entries;
 use super::{Array, Duplicates, Tensor, Values};
 use crate::Error;
@@ -17,14 +17,14 @@ use std::sync::Arc;
 /// # Errors
 /// When the format does not fit the tensor, or memory is exhausted.
 pub fn convert(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
-    let converted = converted(tensor, format)?;
-    Ok(match tensor.known_special() {
+    let converted = convert_arrays(tensor, format)?;
+    Ok(match tensor.cached_special() {
         Some(special) => converted.with_special(special),
         None => converted,
     })
 }
 
-fn converted(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
+fn convert_arrays(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
     let old = tensor.ty();
     if old.format == *format {
         return Ok(tensor.clone());
@@ -32,11 +32,11 @@ fn converted(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
     let ty = Arc::new(TensorType { format: format.clone(), ..TensorType::clone(old) });
     ty.validate()?;
     tensor.fetch()?;
-    if let Some(leaf) = converted_leaf(tensor, format)? {
+    if let Some(leaf) = convert_leaf(tensor, format)? {
         return Ok(Tensor::new_unchecked(ty, tensor.levels.clone(), leaf));
     }
     let in_order = in_order(&old.format, format);
-    if let Some(converted) = rearranged(tensor, &ty, in_order)? {
+    if let Some(converted) = rearrange(tensor, &ty, in_order)? {
         return Ok(converted);
     }
     let triples = tensor.to_triples()?;
@@ -48,8 +48,8 @@ fn converted(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
 /// are already sorted, among entries equal in the modes before. A matrix, for example, is
 /// transposed by a sort of one mode.
 fn in_order(old: &Format, new: &Format) -> usize {
-    let whole = |mode: &StorageMode| matches!(mode, StorageMode::Whole { .. });
-    if !old.levels.iter().all(|l| l.ordered && l.unique) || !old.modes.iter().chain(&new.modes).all(whole) {
+    let is_whole = |mode: &StorageMode| matches!(mode, StorageMode::Whole { .. });
+    if !old.levels.iter().all(|l| l.ordered && l.unique) || !old.modes.iter().chain(&new.modes).all(is_whole) {
         return 0;
     }
     let at = |mode: &StorageMode| old.modes.iter().position(|m| m == mode);
@@ -69,7 +69,7 @@ pub fn convert_within(tensor: &Tensor, format: &Format, memory: &Arc<MemoryBudge
     tensor.fetch()?;
     // Coordinates and values before and after the sort, two lists of keys, and the order.
     let entry = 16 * tensor.ty.shape.len() + 40 + 2 * tensor.leaf.iter().map(|a| a.prim().bytes()).sum::<usize>();
-    let scratch = usize::try_from(tensor.stored_here()).unwrap_or(usize::MAX).saturating_mul(entry);
+    let scratch = usize::try_from(tensor.count_stored_on_host()).unwrap_or(usize::MAX).saturating_mul(entry);
     let exceeded = || Error::KernelStopped(Status::OutOfMemory);
     if !memory.charge(scratch) {
         return Err(exceeded());
@@ -89,11 +89,11 @@ impl Tensor {
     }
 }
 
-/// Charges the buffers that `wanted` selects to the memory budget; returns `None` if the budget is
-/// exceeded.
-fn charge(mut tensor: Tensor, memory: &Arc<MemoryBudget>, wanted: impl Fn(*const u8) -> bool) -> Option<Tensor> {
+/// Charges the buffers that `is_charged` selects to the memory budget; returns `None` if the budget
+/// is exceeded.
+fn charge(mut tensor: Tensor, memory: &Arc<MemoryBudget>, is_charged: impl Fn(*const u8) -> bool) -> Option<Tensor> {
     for array in tensor.levels.iter_mut().flatten().chain(&mut tensor.leaf) {
-        if wanted(array.buffer().as_ptr()) {
+        if is_charged(array.buffer().as_ptr()) {
             let buffer = charged(array.buffer().clone(), memory)?;
             *array = Array::new(array.prim(), buffer, array.len()).expect("the buffer is the same");
         }
@@ -102,15 +102,15 @@ fn charge(mut tensor: Tensor, memory: &Arc<MemoryBudget>, wanted: impl Fn(*const
 }
 
 /// Returns the leaf for a format with the same levels; `None` if the levels have to change.
-fn converted_leaf(tensor: &Tensor, format: &Format) -> Result<Option<Vec<Array>>, Error> {
+fn convert_leaf(tensor: &Tensor, format: &Format) -> Result<Option<Vec<Array>>, Error> {
     let old = &tensor.ty.format;
-    if old.modes != format.modes || !same_or_freer(old, format) {
+    if old.modes != format.modes || !is_same_or_weaker(old, format) {
         return Ok(None);
     }
     match (old.leaf, format.leaf) {
         (LeafKind::Element, LeafKind::Pattern) => {
             let Some(len) = tensor.exact_positions() else { return Ok(None) };
-            let bools = tensor.leaf[0].bools().expect("what converts to a pattern has dtype bool");
+            let bools = tensor.leaf[0].bools().expect("a tensor that converts to a pattern has dtype bool");
             Ok(bools[..len].iter().all(|&b| b == 1).then(Vec::new))
         }
         (LeafKind::Pattern, LeafKind::Element) => {
@@ -123,7 +123,7 @@ fn converted_leaf(tensor: &Tensor, format: &Format) -> Result<Option<Vec<Array>>
 
 /// Returns whether the levels have the same kinds, and the new ones have the same or weaker
 /// guarantees of order.
-fn same_or_freer(old: &Format, new: &Format) -> bool {
+fn is_same_or_weaker(old: &Format, new: &Format) -> bool {
     old.levels.len() == new.levels.len()
         && old
             .levels
@@ -145,10 +145,10 @@ impl Tensor {
         self.fetch()?;
         let ty = Arc::new(TensorType { fill: fill.clone(), ..TensorType::clone(&self.ty) });
         ty.validate()?;
-        let unstored = self.places() - self.stored_here();
+        let unstored = self.element_count() - self.count_stored_on_host();
         if unstored > 0 {
             return Err(Error::FillInUse(format!(
-                "{unstored} places are not stored and have the value {}; convert to a dense format first",
+                "{unstored} elements are not stored and have the value {}; convert to a dense format first",
                 self.ty.fill
             )));
         }
@@ -173,9 +173,9 @@ impl Tensor {
         }
         let levels = vec![Vec::new(); dense.shape.len()];
         let tensor = Tensor::of_parts(dense.into(), levels, values.columns().to_vec());
-        if tensor.places() != values.len() as u64 {
-            let (expected, shape, found) = (tensor.places(), &ty.shape, values.len());
-            return Err(Error::InvalidTensor(format!("shape {shape:?} has {expected} places, found {found} values")));
+        if tensor.element_count() != values.len() as u64 {
+            let (expected, shape, found) = (tensor.element_count(), &ty.shape, values.len());
+            return Err(Error::InvalidTensor(format!("shape {shape:?} has {expected} elements, found {found} values")));
         }
         tensor.validate()?;
         convert(&tensor, &ty.format)

@@ -134,10 +134,12 @@ impl Tensor {
     ) -> Result<RecordBatch, Error> {
         if names.len() != self.ty.shape.len() {
             let (expected, found) = (self.ty.shape.len(), names.len());
-            return Err(Error::InvalidTensor(format!("{expected} modes need as many column names, found {found}")));
+            return Err(Error::InvalidTensor(format!(
+                "expected {expected} column names, one for each mode, found {found}"
+            )));
         }
         if let Some(name) = names.iter().enumerate().find(|(k, n)| names[..*k].contains(n) || **n == "value") {
-            let reason = "the name occurs twice, choose another".to_string();
+            let reason = "the name occurs more than once; choose another".to_string();
             return Err(Error::InvalidColumn { column: name.1.to_string(), reason });
         }
         let (coordinates, values) = columns()?;
@@ -187,14 +189,14 @@ impl Tensor {
     pub fn from_record_batch(batch: &RecordBatch, import: Import<'_>) -> Result<(Tensor, usize), Error> {
         let indices =
             import.coordinates.iter().map(|name| import_indices(batch, name)).collect::<Result<Vec<_>, _>>()?;
-        let fill_of = |dtype: &DType| import.fill.clone().unwrap_or_else(|| zero(dtype));
+        let fill_of = |dtype: &DType| import.fill.clone().unwrap_or_else(|| zero_of(dtype));
         let (dtype, fill, values) = match &import.value {
             None => (DType::BOOL, fill_of(&DType::BOOL), Values::pattern(batch.num_rows())?),
             Some(name) => {
                 let column = column(batch, name)?;
                 let dtype = dtype_of_arrow(column.data_type()).ok_or_else(|| Error::InvalidColumn {
                     column: name.clone(),
-                    reason: format!("values cannot be of type {}; cast the column to a number", column.data_type()),
+                    reason: format!("values cannot have type {}; cast the column to a number", column.data_type()),
                 })?;
                 let fill = fill_of(&dtype);
                 let values = import_values(name, column, &dtype, &fill, import.nulls)?;
@@ -203,7 +205,7 @@ impl Tensor {
         };
         let shape = match import.shape {
             Some(shape) => shape,
-            None => indices.iter().map(extent).collect(),
+            None => indices.iter().map(min_dimension).collect(),
         };
         let ty = Arc::new(TensorType { shape: shape.clone(), dtype, fill, format: import.format });
         ty.validate()?;
@@ -244,21 +246,21 @@ fn import_coo(ty: &Arc<TensorType>, indices: &[Array], values: &Values) -> Optio
 }
 
 /// Returns the smallest dimension that fits the coordinates.
-fn extent(indices: &Array) -> u64 {
+fn min_dimension(indices: &Array) -> u64 {
     let all = indices.indices();
     (0..all.len()).map(|k| all.get(k).saturating_add(1)).max().unwrap_or(0)
 }
 
 /// Returns the zero of a dtype.
-pub(super) fn zero(dtype: &DType) -> Scalar {
+pub(super) fn zero_of(dtype: &DType) -> Scalar {
     let mut parts = dtype.prims().into_iter().map(Scalar::zero);
-    Scalar::unflatten(dtype, &mut parts).expect("the parts are those of the dtype")
+    Scalar::unflatten(dtype, &mut parts).expect("there is a part for each primitive of the dtype")
 }
 
 fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, Error> {
     batch.column_by_name(name).ok_or_else(|| {
         let names: Vec<&str> = batch.schema_ref().fields().iter().map(|f| f.name().as_str()).collect();
-        let reason = format!("there is no such column, there are: {}", names.join(", "));
+        let reason = format!("the column does not exist; the columns are {}", names.join(", "));
         Error::InvalidColumn { column: name.into(), reason }
     })
 }
@@ -272,7 +274,7 @@ fn null_error(name: &str, column: &dyn arrow::array::Array, hint: &'static str) 
 fn import_indices(batch: &RecordBatch, name: &str) -> Result<Array, Error> {
     let column = column(batch, name)?;
     if column.null_count() > 0 {
-        return Err(null_error(name, column, "a coordinate must be known; filter such rows"));
+        return Err(null_error(name, column, "coordinates cannot be null; filter such rows"));
     }
     let invalid = |reason| Error::InvalidColumn { column: name.into(), reason };
     let prim = dtype_of_arrow(column.data_type()).and_then(|d| d.prim()).filter(|p| p.is_int());
@@ -285,8 +287,8 @@ fn import_indices(batch: &RecordBatch, name: &str) -> Result<Array, Error> {
         return Err(invalid(format!("row {row} has the negative coordinate {}", array.scalar(row))));
     }
     Ok(match prim {
-        Prim::I32 | Prim::U32 => array.reinterpret(Prim::U32).expect("of the same width"),
-        Prim::I64 | Prim::U64 => array.reinterpret(Prim::U64).expect("of the same width"),
+        Prim::I32 | Prim::U32 => array.reinterpret(Prim::U32).expect("the widths are equal"),
+        Prim::I64 | Prim::U64 => array.reinterpret(Prim::U64).expect("the widths are equal"),
         _ => Array::from_vec((0..array.len()).map(|k| array.scalar(k).to_bits().unwrap_or(0) as u32).collect()),
     })
 }
@@ -362,7 +364,9 @@ pub(super) fn export(dtype: &DType, columns: &mut dyn Iterator<Item = &Array>) -
     match dtype {
         DType::Prim(_) => export_prim(columns.next().expect("a leaf has a column for each primitive")),
         DType::Struct(ty) => {
-            let DataType::Struct(fields) = arrow_type(dtype) else { unreachable!("a struct becomes a struct") };
+            let DataType::Struct(fields) = arrow_type(dtype) else {
+                unreachable!("the Arrow type of a struct is a struct")
+            };
             let members = ty.members.iter().map(|(_, t)| export(t, columns)).collect::<Result<_, _>>()?;
             Ok(Arc::new(StructArray::try_new(fields, members, None)?))
         }

@@ -21,7 +21,7 @@ pub struct Survey {
 }
 
 /// Limit on the number of elements that are built only to count bytes.
-const MOST_ELEMENTS: u64 = 1 << 28;
+const MAX_ELEMENTS: u64 = 1 << 28;
 
 impl Tensor {
     /// Returns the number of bytes of all arrays. Buffers shared with other tensors count in each.
@@ -55,7 +55,7 @@ impl Survey {
     pub fn bytes(&self, format: &Format) -> Result<Option<u64>, Error> {
         let ty = TensorType { format: format.clone(), ..self.ty.clone() };
         ty.validate()?;
-        if self.elements(&ty) > MOST_ELEMENTS {
+        if self.elements(&ty) > MAX_ELEMENTS {
             return Ok(None);
         }
         let (mut entries, _) = sorted_entries(&ty, &self.triples, Duplicates::Error, 0)?;
@@ -74,22 +74,22 @@ impl Survey {
     /// Returns an upper bound on the number of elements in an array of a level.
     fn elements(&self, ty: &TensorType) -> u64 {
         let entries = 2 * self.triples.len() as u64;
-        let (mut parents, mut most) = (1u64, 0u64);
+        let (mut parents, mut max) = (1u64, 0u64);
         for (format, dimension) in ty.format.levels.iter().zip(ty.format.storage_shape(&ty.shape)) {
-            let (traits, places) = (format.kind.traits(), parents.saturating_mul(dimension));
+            let (traits, full) = (format.kind.traits(), parents.saturating_mul(dimension));
             // Levels of entries or runs have at most this many positions: each entry, the gap
             // before it, and a gap at the end of each fiber. Arrays of other levels have at most
             // one element for each coordinate.
             let listed = traits.explicit && traits.compact || traits.runs;
             let elements = parents.saturating_add(entries);
-            most = most.max(match level(format.kind).arrays() {
+            max = max.max(match level(format.kind).arrays() {
                 [] => 0,
                 _ if listed || format.kind == LevelKind::Band => elements,
-                _ => places,
+                _ => full,
             });
-            parents = if listed { places.min(elements) } else { places };
+            parents = if listed { full.min(elements) } else { full };
         }
-        most
+        max
     }
 
     /// Returns the number of blocks of `rows` by `columns` that contain an entry of the matrix.

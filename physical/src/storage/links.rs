@@ -14,28 +14,28 @@ use std::sync::Arc;
 pub type Links = Arc<[(u32, u32)]>;
 
 /// Limit on the number of starts drawn.
-const MOST_DRAWN: usize = 64;
+const MAX_STARTS: usize = 64;
 /// Number of starts that are always drawn, however many coordinates are visited.
-const LEAST_DRAWN: usize = 8;
+const MIN_STARTS: usize = 8;
 /// Number of visited coordinates after which no further start is drawn.
-const VISITED: usize = 1 << 14;
+const VISIT_BUDGET: usize = 1 << 14;
 /// Limit on the number of coordinates visited from one start in one step.
-const MOST_VISITED: usize = 1 << 15;
+const MAX_STEP_VISITS: usize = 1 << 15;
 /// The golden ratio minus 1: the fractional parts of its multiples are evenly spread, for any
 /// number of them.
-const SECTION: f64 = 0.618_033_988_749_894_9;
+const GOLDEN_FRACTION: f64 = 0.618_033_988_749_894_9;
 
 impl Tensor {
     /// Returns the links from one storage mode to another; `None` if a mode is too long for 32-bit
     /// coordinates, or if a device has lost the tensor.
     pub fn links(&self, from: usize, to: usize) -> Option<Links> {
         self.fetch_levels().ok()?;
-        self.measures.links(from, to, || {
+        self.statistics.links(from, to, || {
             let shape = self.ty.format.storage_shape(&self.ty.shape);
             if from == to || from.max(to) >= shape.len() || shape.iter().any(|n| *n > 1 << 32) {
                 return None;
             }
-            let pairs = self.listed(from, to).or_else(|| {
+            let pairs = self.links_from_lists(from, to).or_else(|| {
                 let keys = self.keys(&[from, to].map(|mode| ModeSet::default().with(mode)))?;
                 Some(keys.into_iter().map(|(a, b)| (a as u32, b as u32)).collect())
             });
@@ -44,9 +44,9 @@ impl Tensor {
     }
 
     /// Returns the links if each level lists its stored coordinates one by one.
-    fn listed(&self, from: usize, to: usize) -> Option<Vec<(u32, u32)>> {
-        let plain = self.ty.format.levels.iter().all(|level| !level.kind.traits().runs);
-        let columns = self.coordinates(self.exact_positions().filter(|_| plain)?).ok()??;
+    fn links_from_lists(&self, from: usize, to: usize) -> Option<Vec<(u32, u32)>> {
+        let has_no_runs = self.ty.format.levels.iter().all(|level| !level.kind.traits().runs);
+        let columns = self.coordinates(self.exact_positions().filter(|_| has_no_runs)?).ok()??;
         let mut pairs: Vec<(u32, u32)> = columns[from].iter().copied().zip(columns[to].iter().copied()).collect();
         if !pairs.is_sorted() {
             pairs.sort_unstable();
@@ -58,21 +58,21 @@ impl Tensor {
 
 /// Estimates the number of (start, end) pairs that a path of links connects, from a sample of
 /// starts; `None` if a start leads to too many coordinates.
-pub fn connected(path: &[Links]) -> Option<f64> {
+pub fn estimate_pairs(path: &[Links]) -> Option<f64> {
     let (first, rest) = path.split_first()?;
     if first.is_empty() {
         return Some(0.0);
     }
-    let (mut sum, mut drawn, mut visited) = (0.0, 0, 0);
-    while drawn < MOST_DRAWN && (visited < VISITED || drawn < LEAST_DRAWN) {
-        let place = ((drawn as f64 + 0.5) * SECTION).fract() * first.len() as f64;
-        let own = fiber(first, first[place as usize].0);
+    let (mut sum, mut starts, mut visited) = (0.0, 0, 0);
+    while starts < MAX_STARTS && (visited < VISIT_BUDGET || starts < MIN_STARTS) {
+        let draw = ((starts as f64 + 0.5) * GOLDEN_FRACTION).fract() * first.len() as f64;
+        let own = fiber(first, first[draw as usize].0);
         let mut reached: Vec<u32> = own.iter().map(|link| link.1).collect();
         for links in rest {
             let mut next = Vec::new();
             for at in reached {
                 next.extend(fiber(links, at).iter().map(|link| link.1));
-                if next.len() > MOST_VISITED {
+                if next.len() > MAX_STEP_VISITS {
                     return None;
                 }
             }
@@ -82,9 +82,9 @@ pub fn connected(path: &[Links]) -> Option<f64> {
             reached = next;
         }
         sum += reached.len() as f64 / own.len() as f64;
-        drawn += 1;
+        starts += 1;
     }
-    Some(first.len() as f64 * sum / drawn as f64)
+    Some(first.len() as f64 * sum / starts as f64)
 }
 
 /// Returns the links that start at a coordinate.
@@ -111,17 +111,17 @@ mod tests {
         let band = links((0..1000).flat_map(|i| (0..5).map(move |k| (i, i + k))).filter(|link| link.1 < 1000));
         let exact = |steps: u32| (0..1000u32).map(|i| f64::from((4 * steps + 1).min(1000 - i))).sum::<f64>();
         for steps in 1..=3 {
-            let found = connected(&vec![band.clone(); steps as usize]).expect("few places");
+            let found = estimate_pairs(&vec![band.clone(); steps as usize]).expect("few coordinates");
             assert!((found / exact(steps) - 1.0).abs() < 0.03, "{steps} steps: {found} for {}", exact(steps));
         }
         let blocks = links((0..500).flat_map(|i| (0..10).map(move |k| (i, i / 10 * 10 + k))));
-        assert_eq!(connected(&[blocks.clone(), blocks]), Some(5000.0));
+        assert_eq!(estimate_pairs(&[blocks.clone(), blocks]), Some(5000.0));
         // A hub: one start in a hundred has half of the links.
         let hub = links((0..99).map(|i| (i, 100 + i)).chain((0..99).map(|k| (99, 100 + k))));
         let back = links((100..199).map(|k| (k, 0)));
-        let found = connected(&[hub.clone(), back]).expect("few places");
+        let found = estimate_pairs(&[hub.clone(), back]).expect("few coordinates");
         assert!((found / 100.0 - 1.0).abs() < 0.1, "{found}");
-        assert_eq!(connected(&[links([]), hub]), Some(0.0));
-        assert_eq!(connected(&[]), None);
+        assert_eq!(estimate_pairs(&[links([]), hub]), Some(0.0));
+        assert_eq!(estimate_pairs(&[]), None);
     }
 }

@@ -5,9 +5,9 @@
 //! so statistics stay valid as long as a clone of the tensor exists.
 
 use super::links::Links;
-use super::sort::{bits_below, sorted_keys};
+use super::sort::{bits_below, sort_numbers};
 use super::structure::{row_major, symmetry};
-use super::{Array, Symmetry, Tensor};
+use super::{Array, MatrixSymmetry, Tensor};
 use crate::levels::level;
 use crate::special::Special;
 use redpoll_logic::statistics::{Answer, Fact, ModeSet, Weights};
@@ -19,35 +19,35 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Number of coordinates beyond which a mode has no marginal, if they also exceed the bytes of the
 /// tensor: the counts would take too much memory.
-const FEW_COORDINATES: u64 = 1 << 16;
+const SMALL_DIMENSION: u64 = 1 << 16;
 /// Number of rows beyond which a matrix is sorted to test it for symmetry.
-const MOST_ROWS: u64 = 1 << 26;
+const MAX_MATCHED_ROWS: u64 = 1 << 26;
 
 /// The statistics of a tensor computed so far.
 #[derive(Debug, Default)]
-pub(super) struct Measures {
-    counts: OnceLock<Counts>,
-    censuses: Memo<ModeSet, Option<Arc<Census>>>,
-    degrees: Memo<(ModeSet, ModeSet), Option<Answer>>,
-    marginals: Memo<(ModeSet, usize), Option<Weights>>,
-    facts: Memo<Fact, bool>,
-    links: Memo<(usize, usize), Option<Links>>,
+pub(super) struct StatisticsCache {
+    counts: OnceLock<StoredCounts>,
+    censuses: KeyedCache<ModeSet, Option<Arc<Census>>>,
+    degrees: KeyedCache<(ModeSet, ModeSet), Option<Answer>>,
+    marginals: KeyedCache<(ModeSet, usize), Option<Weights>>,
+    facts: KeyedCache<Fact, bool>,
+    links: KeyedCache<(usize, usize), Option<Links>>,
     values: OnceLock<Option<(i64, i64)>>,
 }
 
-impl Measures {
+impl StatisticsCache {
     /// Returns the links from one mode to another, computed once.
     pub(super) fn links(&self, from: usize, to: usize, find: impl FnOnce() -> Option<Links>) -> Option<Links> {
-        remembered(&self.links, (from, to), find)
+        get_or_compute(&self.links, (from, to), find)
     }
 }
 
 /// Counts of stored elements.
 #[derive(Debug)]
-struct Counts {
+struct StoredCounts {
     all: u64,
     /// The counts for each coordinate of each storage mode; `None` for modes that are too long.
-    of_modes: Vec<Option<Vec<u32>>>,
+    by_mode: Vec<Option<Vec<u32>>>,
 }
 
 /// Counts of the distinct coordinates of stored elements in a set of modes, all from one pass.
@@ -55,14 +55,14 @@ struct Counts {
 struct Census {
     distinct: u64,
     /// The largest number of elements with the same coordinates.
-    most: u64,
+    max_count: u64,
     /// The number of distinct coordinates for each coordinate of each storage mode. `None` if all
     /// stored elements are distinct, so that the counts of elements serve.
-    of_modes: Option<Vec<Option<Vec<u32>>>>,
+    by_mode: Option<Vec<Option<Vec<u32>>>>,
 }
 
 /// Returns the value of an integer or `bool`, if it fits an `i64`.
-fn whole(value: &Scalar) -> Option<i64> {
+fn as_i64(value: &Scalar) -> Option<i64> {
     match value {
         Scalar::U64(v) => i64::try_from(*v).ok(),
         Scalar::F32(_) | Scalar::F64(_) | Scalar::Struct(..) => None,
@@ -73,14 +73,14 @@ fn whole(value: &Scalar) -> Option<i64> {
     }
 }
 
-type Memo<K, V> = Mutex<HashMap<K, V>>;
+type KeyedCache<K, V> = Mutex<HashMap<K, V>>;
 
 /// Returns the cached value for a key, or computes it. Two threads may compute the same value at
 /// once.
-fn remembered<K: Hash + Eq, V: Clone>(memo: &Memo<K, V>, key: K, compute: impl FnOnce() -> V) -> V {
+fn get_or_compute<K: Hash + Eq, V: Clone>(memo: &KeyedCache<K, V>, key: K, compute: impl FnOnce() -> V) -> V {
     let lock = || memo.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = lock().get(&key) {
-        return known.clone();
+    if let Some(value) = lock().get(&key) {
+        return value.clone();
     }
     let value = compute();
     lock().insert(key, value.clone());
@@ -96,10 +96,10 @@ impl Tensor {
             Prim::F64 => array.as_slice::<f64>().map_or(Special::NONE, Special::among),
             _ => Special::NONE,
         };
-        if let Some(known) = self.special.get() {
-            return *known;
+        if let Some(special) = self.special.get() {
+            return *special;
         }
-        if !self.is_here() {
+        if !self.is_on_host() {
             return Special::NONE;
         }
         *self.special.get_or_init(|| self.leaf.iter().fold(Special::NONE, |set, array| set.and(of(array))))
@@ -108,7 +108,7 @@ impl Tensor {
     /// Marks the tensor as having no special values. Kernels still compute with its actual values
     /// by IEEE 754: a product of zero with an infinity or NaN is NaN.
     #[must_use]
-    pub fn taken_as_regular(self) -> Tensor {
+    pub fn assume_regular(self) -> Tensor {
         Tensor { special: Arc::new(OnceLock::from(Special::NONE)), ..self }
     }
 
@@ -119,21 +119,21 @@ impl Tensor {
     }
 
     /// Returns the special values among the stored values, if known.
-    pub(super) fn known_special(&self) -> Option<Special> {
+    pub(super) fn cached_special(&self) -> Option<Special> {
         self.special.get().copied()
     }
 
     /// Returns the least and the greatest value among the stored values and the fill value. `None`
     /// for floats, structs, values that do not fit an `i64`, and tensors on a device.
     pub fn value_range(&self) -> Option<(i64, i64)> {
-        if !self.is_here() {
+        if !self.is_on_host() {
             return None;
         }
-        *self.measures.values.get_or_init(|| self.find_value_range())
+        *self.statistics.values.get_or_init(|| self.find_value_range())
     }
 
     fn find_value_range(&self) -> Option<(i64, i64)> {
-        let fill = whole(&self.ty.fill)?;
+        let fill = as_i64(&self.ty.fill)?;
         macro_rules! of {
             ($array:expr, $t:ty) => {{
                 let values = $array.words::<$t>();
@@ -162,7 +162,7 @@ impl Tensor {
     pub fn distinct(&self, modes: ModeSet) -> Option<u64> {
         self.fetch_levels().ok()?;
         if let Some(counts) = self.counts(modes) {
-            return Some(filled(counts));
+            return Some(count_nonzero(counts));
         }
         Some(self.census(modes)?.distinct)
     }
@@ -173,26 +173,26 @@ impl Tensor {
     pub fn degree(&self, of: ModeSet, given: ModeSet) -> Option<Answer> {
         self.fetch_levels().ok()?;
         let both = self.census(of.union(given))?;
-        let answer = |groups: u64, most: u64| Answer::new(both.distinct as f64 / groups.max(1) as f64, most as f64);
+        let answer = |groups: u64, max: u64| Answer::new(both.distinct as f64 / groups.max(1) as f64, max as f64);
         if let Some(counts) = self.counts(given) {
             let mode = given.iter().next().expect("the set has one mode");
-            let among = self.of_mode(&both, mode).expect("the mode is counted");
-            return Some(answer(filled(counts), among.iter().copied().max().unwrap_or(0).into()));
+            let among = self.counts_of_mode(&both, mode).expect("the mode has counts");
+            return Some(answer(count_nonzero(counts), among.iter().copied().max().unwrap_or(0).into()));
         }
-        if both.of_modes.is_none() {
+        if both.by_mode.is_none() {
             let given = self.census(given)?;
-            return Some(answer(given.distinct, given.most));
+            return Some(answer(given.distinct, given.max_count));
         }
-        remembered(&self.measures.degrees, (of, given), || {
+        get_or_compute(&self.statistics.degrees, (of, given), || {
             let keys = self.keys(&[given, of])?;
-            let (mut groups, mut most, mut count) = (0u64, 0u64, 0);
+            let (mut groups, mut max_count, mut count) = (0u64, 0u64, 0);
             for (k, key) in keys.iter().enumerate() {
                 let same = k > 0 && keys[k - 1].0 == key.0;
                 count = if same { count + 1 } else { 1 };
                 groups += u64::from(!same);
-                most = most.max(count);
+                max_count = max_count.max(count);
             }
-            Some(answer(groups, most))
+            Some(answer(groups, max_count))
         })
     }
 
@@ -202,16 +202,16 @@ impl Tensor {
     pub fn marginal(&self, of: ModeSet, mode: usize) -> Option<Weights> {
         self.fetch_levels().ok()?;
         let dimension = *self.ty.format.storage_shape(&self.ty.shape).get(mode)?;
-        if !self.counts_coordinates(dimension) || !of.contains(mode) {
+        if !self.can_count_coordinates(dimension) || !of.contains(mode) {
             return None;
         }
-        remembered(&self.measures.marginals, (of, mode), || {
+        get_or_compute(&self.statistics.marginals, (of, mode), || {
             let mut counts = vec![0f32; dimension as usize];
             match self.counts(of) {
                 Some(all) => counts.iter_mut().zip(all).for_each(|(count, n)| *count = f32::from(u8::from(*n > 0))),
                 None => {
                     let census = self.census(of)?;
-                    let own = self.of_mode(&census, mode)?;
+                    let own = self.counts_of_mode(&census, mode)?;
                     counts.iter_mut().zip(own).for_each(|(count, n)| *count = *n as f32);
                 }
             }
@@ -227,24 +227,24 @@ impl Tensor {
     /// padding. `None` for sets of several modes, and for modes that are too long.
     fn counts(&self, modes: ModeSet) -> Option<&[u32]> {
         let [mode] = modes.iter().collect::<Vec<_>>()[..] else { return None };
-        self.all_counts().of_modes.get(mode)?.as_deref()
+        self.all_counts().by_mode.get(mode)?.as_deref()
     }
 
-    fn all_counts(&self) -> &Counts {
-        self.measures.counts.get_or_init(|| {
-            let mut of_modes = self.zeros();
-            let all = match self.places() > 0 && !of_modes.is_empty() {
-                true => self.count_below(0, 0..1, &mut of_modes),
-                false => self.places(),
+    fn all_counts(&self) -> &StoredCounts {
+        self.statistics.counts.get_or_init(|| {
+            let mut by_mode = self.zeros();
+            let all = match self.element_count() > 0 && !by_mode.is_empty() {
+                true => self.count_below(0, 0..1, &mut by_mode),
+                false => self.element_count(),
             };
-            Counts { all, of_modes }
+            StoredCounts { all, by_mode }
         })
     }
 
     /// Returns a zero for each coordinate of each storage mode that is not too long.
     fn zeros(&self) -> Vec<Option<Vec<u32>>> {
         let sizes = self.ty.format.storage_shape(&self.ty.shape);
-        let zeros = |n: &u64| self.counts_coordinates(*n).then(|| vec![0u32; *n as usize]);
+        let zeros = |n: &u64| self.can_count_coordinates(*n).then(|| vec![0u32; *n as usize]);
         sizes.iter().map(zeros).collect()
     }
 
@@ -253,30 +253,31 @@ impl Tensor {
     /// If the elements have distinct coordinates in the set, or in a part of it, the counts of
     /// elements already give the census.
     fn census(&self, modes: ModeSet) -> Option<Arc<Census>> {
-        remembered(&self.measures.censuses, modes, || {
+        get_or_compute(&self.statistics.censuses, modes, || {
             let all = self.all_counts();
             if modes.is_empty() {
-                let of_modes = Some(Vec::new());
-                return Some(Arc::new(Census { distinct: all.all.min(1), most: all.all, of_modes }));
+                let by_mode = Some(Vec::new());
+                return Some(Arc::new(Census { distinct: all.all.min(1), max_count: all.all, by_mode }));
             }
-            let once = |counts: &Vec<u32>| counts.iter().all(|n| *n <= 1);
-            let tells_apart = |mode: usize| all.of_modes.get(mode).and_then(Option::as_ref).is_some_and(once);
-            if modes.contains_all(ModeSet::prefix(self.levels.len())) || modes.iter().any(tells_apart) {
-                return Some(Arc::new(Census { distinct: all.all, most: all.all.min(1), of_modes: None }));
+            let is_distinct = |counts: &Vec<u32>| counts.iter().all(|n| *n <= 1);
+            let is_distinguishing =
+                |mode: usize| all.by_mode.get(mode).and_then(Option::as_ref).is_some_and(is_distinct);
+            if modes.contains_all(ModeSet::prefix(self.levels.len())) || modes.iter().any(is_distinguishing) {
+                return Some(Arc::new(Census { distinct: all.all, max_count: all.all.min(1), by_mode: None }));
             }
-            self.take_census(modes).map(Arc::new)
+            self.compute_census(modes).map(Arc::new)
         })
     }
 
-    fn take_census(&self, modes: ModeSet) -> Option<Census> {
+    fn compute_census(&self, modes: ModeSet) -> Option<Census> {
         let shape = self.ty.format.storage_shape(&self.ty.shape);
         let modes: Vec<usize> = modes.iter().filter(|m| *m < shape.len()).collect();
         modes.iter().try_fold(1u64, |n, m| n.checked_mul(shape[*m].max(1)))?;
         let mut counts = self.zeros();
-        let (mut distinct, mut most) = (0, 0);
-        let mut note = |mut key: u64, places: u64| {
+        let (mut distinct, mut max_count) = (0, 0);
+        let mut note = |mut key: u64, elements: u64| {
             distinct += 1;
-            most = most.max(places);
+            max_count = max_count.max(elements);
             for &mode in modes.iter().rev() {
                 let i = key % shape[mode];
                 key /= shape[mode];
@@ -285,14 +286,14 @@ impl Tensor {
                 }
             }
         };
-        if let Some(keys) = self.numbers(&modes, &shape) {
+        if let Some(keys) = self.linear_indices(&modes, &shape) {
             keys.chunk_by(|a, b| a == b).for_each(|same| note(same[0], same.len() as u64));
         } else {
             let mut keys: Vec<(u64, u64)> = Vec::new();
             self.for_each_storage(|storage| {
                 let key = modes.iter().fold(0, |n, m| n * shape[*m] + storage[*m]);
                 match keys.last_mut() {
-                    Some((last, places)) if *last == key => *places += 1,
+                    Some((last, elements)) if *last == key => *elements += 1,
                     _ => keys.push((key, 1)),
                 }
             });
@@ -301,19 +302,19 @@ impl Tensor {
             }
             keys.chunk_by(|a, b| a.0 == b.0).for_each(|same| note(same[0].0, same.iter().map(|k| k.1).sum()));
         }
-        let of_modes = (distinct < self.all_counts().all).then_some(counts);
-        Some(Census { distinct, most, of_modes })
+        let by_mode = (distinct < self.all_counts().all).then_some(counts);
+        Some(Census { distinct, max_count, by_mode })
     }
 
     /// Returns the number of a census's distinct coordinates for each coordinate of a mode; `None`
     /// for modes that are too long.
-    fn of_mode<'c>(&'c self, census: &'c Census, mode: usize) -> Option<&'c [u32]> {
-        census.of_modes.as_ref().unwrap_or(&self.all_counts().of_modes).get(mode)?.as_deref()
+    fn counts_of_mode<'c>(&'c self, census: &'c Census, mode: usize) -> Option<&'c [u32]> {
+        census.by_mode.as_ref().unwrap_or(&self.all_counts().by_mode).get(mode)?.as_deref()
     }
 
     /// Returns whether a counter for each coordinate takes memory in proportion to the tensor.
-    fn counts_coordinates(&self, coordinates: u64) -> bool {
-        coordinates <= FEW_COORDINATES.max(self.bytes())
+    fn can_count_coordinates(&self, coordinates: u64) -> bool {
+        coordinates <= SMALL_DIMENSION.max(self.bytes())
     }
 
     /// Counts the elements below positions for each coordinate of each mode from `depth` on, and
@@ -341,34 +342,34 @@ impl Tensor {
         if self.fetch().is_err() {
             return false;
         }
-        remembered(&self.measures.facts, fact, || match fact {
+        get_or_compute(&self.statistics.facts, fact, || match fact {
             Fact::Symmetric(a, b) => {
                 let shape = &self.ty.shape;
                 let sizes_agree = shape.get(a).is_some_and(|n| shape.get(b) == Some(n));
-                sizes_agree && self.mirrored().unwrap_or_else(|| self.mirrored_when_sorted(a, b))
+                sizes_agree && self.is_symmetric_in_order().unwrap_or_else(|| self.is_symmetric_by_sorting(a, b))
             }
             Fact::OffDiagonal(a, b) => {
                 let (mut off, fill) = (true, self.fill_test());
-                self.for_each_stored(|place, p| off &= place[a] != place[b] || fill.is_fill(p));
+                self.for_each_stored(|coordinates, p| off &= coordinates[a] != coordinates[b] || fill.is_fill(p));
                 off
             }
         })
     }
 
-    fn mirrored_when_sorted(&self, a: usize, b: usize) -> bool {
-        row_major(self).and_then(|entries| symmetry(&entries, a, b)).is_ok_and(|s| s == Symmetry::Exact)
+    fn is_symmetric_by_sorting(&self, a: usize, b: usize) -> bool {
+        row_major(self).and_then(|entries| symmetry(&entries, a, b)).is_ok_and(|s| s == MatrixSymmetry::Exact)
     }
 
     /// Returns whether a square matrix with entries stored in order equals its transpose; `None`
     /// for other tensors. The entries of column `j` occur in the order of row `j`, so each row is
     /// matched in one traversal.
-    fn mirrored(&self) -> Option<bool> {
+    fn is_symmetric_in_order(&self) -> Option<bool> {
         let ([n, _], [StorageMode::Whole { .. }, StorageMode::Whole { .. }]) =
             (&self.ty.shape[..], &self.ty.format.modes[..])
         else {
             return None;
         };
-        let rows = usize::try_from(*n).ok().filter(|n| *n as u64 <= MOST_ROWS)?;
+        let rows = usize::try_from(*n).ok().filter(|n| *n as u64 <= MAX_MATCHED_ROWS)?;
         let mut entries: Vec<(u32, u32, usize)> = Vec::new();
         let mut ordered = true;
         let mut storage = [0; 2];
@@ -396,7 +397,7 @@ impl Tensor {
 
     /// Calls `visit` with the storage coordinates of each stored element, including padding.
     fn for_each_storage(&self, mut visit: impl FnMut(&[u64])) {
-        if self.places() > 0 {
+        if self.element_count() > 0 {
             let mut storage = vec![0; self.levels.len()];
             self.walk(0, 0..1, &mut storage, &mut |storage, _| visit(storage));
         }
@@ -415,7 +416,7 @@ impl Tensor {
         let (first, rest) = (modes(std::slice::from_ref(first))?, modes(rest)?);
         let size: u64 = rest.iter().map(|m| shape[*m].max(1)).product();
         let both = [&first[..], &rest].concat();
-        if let Some(mut keys) = self.numbers(&both, &shape) {
+        if let Some(mut keys) = self.linear_indices(&both, &shape) {
             keys.dedup();
             return Some(keys.into_iter().map(|key| (key / size, key % size)).collect());
         }
@@ -437,10 +438,10 @@ impl Tensor {
     /// Returns the coordinates of the stored elements in some modes as one number each, sorted,
     /// read level by level. `None` if a number would overflow, or if positions do not match the
     /// stored elements one to one.
-    fn numbers(&self, modes: &[usize], shape: &[u64]) -> Option<Vec<u64>> {
+    fn linear_indices(&self, modes: &[usize], shape: &[u64]) -> Option<Vec<u64>> {
         modes.iter().try_fold(1u64, |n, m| n.checked_mul(shape[*m].max(1)))?;
-        let plain = self.ty.format.levels.iter().all(|level| !level.kind.traits().runs);
-        let n = self.exact_positions().filter(|_| plain && shape.iter().all(|&size| size <= 1 << 32))?;
+        let has_no_runs = self.ty.format.levels.iter().all(|level| !level.kind.traits().runs);
+        let n = self.exact_positions().filter(|_| has_no_runs && shape.iter().all(|&size| size <= 1 << 32))?;
         let columns = self.coordinates(n).ok()??;
         let mut keys = vec![0u64; n];
         for &mode in modes {
@@ -449,12 +450,12 @@ impl Tensor {
         let size = modes.iter().map(|m| shape[*m]).product();
         match keys.is_sorted() {
             true => Some(keys),
-            false => sorted_keys(keys, bits_below(size)).ok(),
+            false => sort_numbers(keys, bits_below(size)).ok(),
         }
     }
 }
 
 /// Returns the number of coordinates with a nonzero count.
-fn filled(counts: &[u32]) -> u64 {
+fn count_nonzero(counts: &[u32]) -> u64 {
     counts.iter().filter(|n| **n > 0).count() as u64
 }

@@ -7,8 +7,8 @@
 
 mod array;
 mod assemble;
-mod away;
 mod convert;
+mod device_bytes;
 mod exchange;
 mod footprint;
 mod links;
@@ -28,20 +28,20 @@ mod walk;
 
 pub use array::{Array, Element};
 pub(crate) use array::{Indices, filled_vec};
-pub(crate) use away::{Away, Remote};
 pub use convert::{convert, convert_within};
+pub(crate) use device_bytes::{DeviceBuffer, DeviceBytes};
 pub use exchange::{Import, NullPolicy, arrow_type, dtype_of_arrow};
 pub use footprint::Survey;
-pub use links::{Links, connected};
-pub(crate) use shares::Stored;
-pub use structure::{FiberCounts, MatrixStructure, Structure, Symmetry};
+pub use links::{Links, estimate_pairs};
+pub(crate) use shares::PositionCounter;
+pub use structure::{FiberCounts, MatrixStructure, MatrixSymmetry, Structure};
 pub use triples::{Duplicates, Triples};
 pub use values::Values;
 
 use crate::Error;
 use crate::levels::{ArrayClass, LevelData, level};
 use crate::special::Special;
-use measure::Measures;
+use measure::StatisticsCache;
 use redpoll_logic::{Format, Scalar, TensorType};
 use std::sync::{Arc, OnceLock};
 
@@ -51,7 +51,7 @@ pub struct Tensor {
     ty: Arc<TensorType>,
     levels: Vec<Vec<Array>>,
     leaf: Vec<Array>,
-    measures: Arc<Measures>,
+    statistics: Arc<StatisticsCache>,
     /// The special values among the stored values, once they have been searched for.
     special: Arc<OnceLock<Special>>,
 }
@@ -74,7 +74,7 @@ impl Tensor {
 
     /// Returns a tensor that has not been validated.
     fn of_parts(ty: Arc<TensorType>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Tensor {
-        Tensor { ty, levels, leaf, measures: Arc::default(), special: Arc::default() }
+        Tensor { ty, levels, leaf, statistics: Arc::default(), special: Arc::default() }
     }
 
     /// Returns the type: shape, dtype, fill value and format.
@@ -107,8 +107,8 @@ impl Tensor {
     /// # Errors
     /// [`Error::Device`] with the message of the driver.
     pub fn fetch(&self) -> Result<(), Error> {
-        if !self.is_here() {
-            self.arrays().filter_map(Array::away).try_for_each(|away| away.fetch().map(drop))?;
+        if !self.is_on_host() {
+            self.arrays().filter_map(Array::device_bytes).try_for_each(|bytes| bytes.fetch().map(drop))?;
             self.assert_valid();
         }
         Ok(())
@@ -125,19 +125,19 @@ impl Tensor {
         self.fetch_where(|_, _| true)
     }
 
-    /// Copies the arrays of levels that `wanted` selects by level and class to the host, like
+    /// Copies the arrays of levels that `is_selected` selects by level and class to the host, like
     /// [`Tensor::fetch`].
-    fn fetch_where(&self, wanted: impl Fn(usize, ArrayClass) -> bool) -> Result<(), Error> {
+    fn fetch_where(&self, is_selected: impl Fn(usize, ArrayClass) -> bool) -> Result<(), Error> {
         for (k, (format, arrays)) in self.ty.format.levels.iter().zip(&self.levels).enumerate() {
-            let specs = level(format.kind).arrays().iter().zip(arrays).filter(|(spec, _)| wanted(k, spec.class));
-            specs.filter_map(|(_, array)| array.away()).try_for_each(|away| away.fetch().map(drop))?;
+            let specs = level(format.kind).arrays().iter().zip(arrays).filter(|(spec, _)| is_selected(k, spec.class));
+            specs.filter_map(|(_, array)| array.device_bytes()).try_for_each(|bytes| bytes.fetch().map(drop))?;
         }
         Ok(())
     }
 
     /// Returns whether all arrays are on the host, and none only on a device.
-    pub fn is_here(&self) -> bool {
-        self.arrays().filter_map(Array::away).all(|away| away.is_here())
+    pub fn is_on_host(&self) -> bool {
+        self.arrays().filter_map(Array::device_bytes).all(|bytes| bytes.is_on_host())
     }
 
     /// Returns level `k`: format, dimension and arrays.

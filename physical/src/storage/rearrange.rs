@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 /// Converts a tensor to type `ty`; `None` if that takes more than rearranging elements. Elements
 /// equal in the modes before are already sorted by the last `in_order` modes.
-pub(super) fn rearranged(tensor: &Tensor, ty: &Arc<TensorType>, in_order: usize) -> Result<Option<Tensor>, Error> {
+pub(super) fn rearrange(tensor: &Tensor, ty: &Arc<TensorType>, in_order: usize) -> Result<Option<Tensor>, Error> {
     let (old, new) = (&tensor.ty.format, &ty.format);
-    let Some(n) = tensor.exact_positions().filter(|n| applies(&tensor.ty, new, *n)) else { return Ok(None) };
+    let Some(n) = tensor.exact_positions().filter(|n| can_rearrange(&tensor.ty, new, *n)) else { return Ok(None) };
     let Some(mut columns) = tensor.coordinates(n)? else { return Ok(None) };
     let at = |mode: &StorageMode| old.modes.iter().position(|m| m == mode).expect("both have all modes");
     let mut columns: Vec<Vec<u32>> = new.modes.iter().map(|mode| std::mem::take(&mut columns[at(mode)])).collect();
@@ -34,32 +34,32 @@ pub(super) fn rearranged(tensor: &Tensor, ty: &Arc<TensorType>, in_order: usize)
     let (mut parents, mut arrays) = (1, Vec::with_capacity(columns.len()));
     while arrays.len() < columns.len() {
         let group = group_at(ty, arrays.len());
-        let lists = group.clone().map(|k| in_order_of(&std::mem::take(&mut columns[k]), order.as_deref()));
+        let lists = group.clone().map(|k| reorder(&std::mem::take(&mut columns[k]), order.as_deref()));
         let lists: Vec<Cow<'_, [u64]>> = lists.map(|list| list.map(Cow::Owned)).collect::<Result<_, _>>()?;
         parents = build_group(ty, group, parents, &lists, &mut positions, &mut arrays)?;
     }
     let leaf = match new.leaf {
         LeafKind::Pattern => Vec::new(),
-        LeafKind::Element => leaf(tensor, ty, order.as_deref(), &positions, parents)?,
+        LeafKind::Element => build_leaf(tensor, ty, order.as_deref(), &positions, parents)?,
     };
     Ok(Some(Tensor::new_unchecked(ty.clone(), arrays, leaf)))
 }
 
 /// Returns whether a tensor with `n` stored elements, each with a position of its own, can be
 /// converted by rearranging them.
-fn applies(ty: &TensorType, new: &Format, n: usize) -> bool {
+fn can_rearrange(ty: &TensorType, new: &Format, n: usize) -> bool {
     let old = &ty.format;
-    let whole = |mode: &StorageMode| matches!(mode, StorageMode::Whole { .. });
+    let is_whole = |mode: &StorageMode| matches!(mode, StorageMode::Whole { .. });
     let lists = old.levels.iter().all(|l| l.ordered && l.unique && !l.kind.traits().runs)
         && old.levels.last().is_some_and(|l| l.kind.traits().explicit);
     let built = new.levels.iter().all(|l| !l.kind.traits().runs && !l.kind.traits().single);
     let short = u32::try_from(n).is_ok() && ty.shape.iter().all(|&d| d <= 1 << 32);
     let leaves = old.leaf == new.leaf || old.leaf == LeafKind::Pattern;
-    lists && built && short && leaves && old.modes.iter().chain(&new.modes).all(whole)
+    lists && built && short && leaves && old.modes.iter().chain(&new.modes).all(is_whole)
 }
 
 /// Returns a list in another order, widened to 64 bits.
-fn in_order_of(list: &[u32], order: Option<&[u32]>) -> Result<Vec<u64>, Error> {
+fn reorder(list: &[u32], order: Option<&[u32]>) -> Result<Vec<u64>, Error> {
     let mut out = reserved_vec(list.len())?;
     match order {
         None => out.extend(list.iter().map(|&i| u64::from(i))),
@@ -70,7 +70,7 @@ fn in_order_of(list: &[u32], order: Option<&[u32]>) -> Result<Vec<u64>, Error> {
 
 /// Returns the values at `len` positions: those of the elements at `positions`, and the fill value
 /// elsewhere.
-fn leaf(
+fn build_leaf(
     tensor: &Tensor,
     ty: &TensorType,
     order: Option<&[u32]>,

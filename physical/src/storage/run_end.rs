@@ -4,7 +4,7 @@
 //! Both have the exclusive end and the value of each run. Ends of 16 bits are widened, the ends of
 //! a slice are rebased to its start, and booleans, which Arrow packs into bits, are copied.
 
-use super::exchange::{dtype_of_arrow, export, import_values, zero};
+use super::exchange::{dtype_of_arrow, export, import_values, zero_of};
 use super::{Array, NullPolicy, Tensor, convert};
 use crate::Error;
 use crate::levels::{ArrayClass, array_prim};
@@ -15,7 +15,7 @@ use redpoll_logic::{Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
 use std::sync::Arc;
 
 /// Returns the format of run-length vectors.
-fn runs() -> Format {
+fn run_length_format() -> Format {
     Format::of_kinds(&[LevelKind::RunLength], LeafKind::Element)
 }
 
@@ -30,10 +30,10 @@ impl Tensor {
         if self.ty.shape.len() != 1 {
             let found = self.ty.shape.len();
             return Err(Error::InvalidTensor(format!(
-                "a run-end encoded array holds one mode, found {found}; merge the modes before"
+                "a run-end encoded array has one mode, the tensor has {found}; merge its modes first"
             )));
         }
-        let tensor = convert(self, &runs())?;
+        let tensor = convert(self, &run_length_format())?;
         let (ptr, right) = (tensor.levels[0][0].indices(), &tensor.levels[0][1]);
         let (first, count) = (ptr.get(0) as usize, (ptr.get(1) - ptr.get(0)) as usize);
         let leaf: Vec<Array> = tensor.leaf.iter().map(|a| a.slice(first, count)).collect();
@@ -57,19 +57,19 @@ impl Tensor {
     ) -> Result<Tensor, Error> {
         let any = array.as_any();
         let parts = None
-            .or_else(|| any.downcast_ref().map(parts::<Int16Type>))
-            .or_else(|| any.downcast_ref().map(parts::<Int32Type>))
-            .or_else(|| any.downcast_ref().map(parts::<Int64Type>));
+            .or_else(|| any.downcast_ref().map(ends_and_values::<Int16Type>))
+            .or_else(|| any.downcast_ref().map(ends_and_values::<Int32Type>))
+            .or_else(|| any.downcast_ref().map(ends_and_values::<Int64Type>));
         let invalid = |reason: String| Error::InvalidColumn { column: COLUMN.into(), reason };
         let (right, values) =
             parts.ok_or_else(|| invalid(format!("expected a run-end encoded array, found {}", array.data_type())))?;
         let dtype = dtype_of_arrow(values.data_type())
-            .ok_or_else(|| invalid(format!("values cannot be of type {}; cast them to numbers", values.data_type())))?;
-        let fill = fill.cloned().unwrap_or_else(|| zero(&dtype));
+            .ok_or_else(|| invalid(format!("values cannot have type {}; cast them to numbers", values.data_type())))?;
+        let fill = fill.cloned().unwrap_or_else(|| zero_of(&dtype));
         let values = import_values(COLUMN, &values, &dtype, &fill, nulls)?;
         let count = right.len() as u64;
         let ptr = Array::from_indices(array_prim(ArrayClass::Position, 0, count), [0, count].into_iter());
-        let ty = TensorType { shape: vec![array.len() as u64], dtype, fill, format: runs() };
+        let ty = TensorType { shape: vec![array.len() as u64], dtype, fill, format: run_length_format() };
         Tensor::try_new(Arc::new(ty), vec![vec![ptr, right]], values.columns().to_vec())
     }
 }
@@ -85,15 +85,15 @@ fn run_array<R: RunEndIndexType>(right: &Array, values: &ArrayRef) -> Result<Arr
 }
 
 /// Returns the ends and the values of the runs in an array, restricted to its slice.
-fn parts<R: RunEndIndexType>(array: &RunArray<R>) -> (Array, ArrayRef) {
+fn ends_and_values<R: RunEndIndexType>(array: &RunArray<R>) -> (Array, ArrayRef) {
     let values = array.values_slice();
     let (offset, len) = (array.offset(), array.len());
     let first = if len == 0 { 0 } else { array.get_start_physical_index() };
     let ends = array.run_ends().values();
     let prim = if R::Native::get_byte_width() == 8 { Prim::I64 } else { Prim::I32 };
     let count = values.len();
-    let whole = offset == 0 && (count == 0 || ends[count - 1].as_usize() == len);
-    if whole && R::Native::get_byte_width() == prim.bytes() {
+    let is_complete = offset == 0 && (count == 0 || ends[count - 1].as_usize() == len);
+    if is_complete && R::Native::get_byte_width() == prim.bytes() {
         let buffer: Buffer = array.run_ends().inner().inner().clone();
         if let Some(right) = Array::new(prim, buffer, count) {
             return (right, values);

@@ -9,13 +9,13 @@ use std::ops::Range;
 
 /// The arrays that give the number of innermost positions before given coordinates, looked up once
 /// for many queries. Other arrays are not accessed, since they may be on a device.
-pub(crate) struct Stored<'a> {
-    levels: Vec<Counted<'a>>,
+pub(crate) struct PositionCounter<'a> {
+    levels: Vec<CountMethod<'a>>,
 }
 
 /// The method of counting the positions of a level.
 #[derive(Clone, Copy)]
-enum Counted<'a> {
+enum CountMethod<'a> {
     /// The same number for each parent position.
     Full { dimension: u64 },
     /// By the starts of lists, and by their coordinates if these ascend and a coordinate is given.
@@ -26,49 +26,49 @@ enum Counted<'a> {
     Coordinates { dimension: u64 },
 }
 
-impl<'a> Stored<'a> {
+impl<'a> PositionCounter<'a> {
     /// Prepares queries by the first `given` storage coordinates.
-    pub(crate) fn of(tensor: &'a Tensor, given: usize) -> Stored<'a> {
+    pub(crate) fn of(tensor: &'a Tensor, given: usize) -> PositionCounter<'a> {
         let mut levels = Vec::new();
         for k in 0..tensor.ty().format.levels.len() {
             let data = tensor.level(k);
             let (array, dimension) = (|n: usize| data.arrays[n].indices(), data.dimension);
             let ordered = data.format.ordered;
             levels.push(match level(data.format.kind).concatenation() {
-                Concatenation::Full => Counted::Full { dimension },
+                Concatenation::Full => CountMethod::Full { dimension },
                 Concatenation::List if ordered || k > 0 => {
-                    Counted::Lists { ptr: array(0), idx: (ordered && k < given).then(|| array(1)) }
+                    CountMethod::Lists { ptr: array(0), idx: (ordered && k < given).then(|| array(1)) }
                 }
-                Concatenation::Entry if k > 0 => Counted::Entries,
+                Concatenation::Entry if k > 0 => CountMethod::Entries,
                 _ => {
                     if k == 0 {
-                        levels.push(Counted::Coordinates { dimension });
+                        levels.push(CountMethod::Coordinates { dimension });
                     }
                     break;
                 }
             });
         }
-        Stored { levels }
+        PositionCounter { levels }
     }
 
     /// Returns the number of innermost positions before an element, which is given by its first
     /// storage coordinates, at most as many as announced. Below a level whose arrays do not give
     /// positions, a fiber counts as one. The number is monotonic in the coordinates.
-    pub(crate) fn before(&self, place: &[u64]) -> u64 {
+    pub(crate) fn count_before(&self, coordinates: &[u64]) -> u64 {
         // The number of positions of the level before, and the position of the element itself, if
         // it is stored.
         let (mut before, mut at) = (0u64, Some(0u64));
-        for (k, counted) in self.levels.iter().enumerate() {
+        for (k, method) in self.levels.iter().enumerate() {
             // Nothing is before the first coordinate, whether or not that is stored.
-            at = at.filter(|_| k < place.len());
-            let coordinate = place.get(k).copied().unwrap_or(0);
-            (before, at) = match *counted {
-                Counted::Full { dimension } => {
+            at = at.filter(|_| k < coordinates.len());
+            let coordinate = coordinates.get(k).copied().unwrap_or(0);
+            (before, at) = match *method {
+                CountMethod::Full { dimension } => {
                     let rows = before.saturating_mul(dimension);
                     let before = at.map_or(rows, |_| rows.saturating_add(coordinate.min(dimension)));
                     (before, at.filter(|_| coordinate < dimension).map(|_| before))
                 }
-                Counted::Lists { ptr, idx } => match at.zip(idx) {
+                CountMethod::Lists { ptr, idx } => match at.zip(idx) {
                     None => (ptr.get(before), None),
                     Some((parent, idx)) => {
                         let (lo, hi) = (ptr.get(parent), ptr.get(parent + 1));
@@ -77,8 +77,8 @@ impl<'a> Stored<'a> {
                         (found, is_stored.then_some(found))
                     }
                 },
-                Counted::Entries => (before, None),
-                Counted::Coordinates { dimension } => (coordinate.min(dimension), None),
+                CountMethod::Entries => (before, None),
+                CountMethod::Coordinates { dimension } => (coordinate.min(dimension), None),
             };
         }
         before
@@ -86,9 +86,9 @@ impl<'a> Stored<'a> {
 }
 
 impl Tensor {
-    /// Returns [`Stored::before`] for a single element.
-    pub(crate) fn stored_before(&self, place: &[u64]) -> u64 {
-        Stored::of(self, place.len()).before(place)
+    /// Returns [`PositionCounter::before`] for a single element.
+    pub(crate) fn count_before(&self, coordinates: &[u64]) -> u64 {
+        PositionCounter::of(self, coordinates.len()).count_before(coordinates)
     }
 
     /// Returns the positions of the list below a coordinate, for a tensor whose second level has
@@ -109,7 +109,7 @@ impl Tensor {
 
     /// Returns the number of innermost positions before those below a position of the second level,
     /// as far down as the arrays give it.
-    pub(crate) fn stored_below(&self, position: u64) -> u64 {
+    pub(crate) fn first_leaf_position(&self, position: u64) -> u64 {
         let mut before = position;
         for k in 2..self.ty().format.levels.len() {
             let data = self.level(k);
@@ -129,30 +129,34 @@ impl Tensor {
     pub fn equal_shares(&self, modes: usize, blocks: u64) -> Tensor {
         let modes = modes.min(self.ty().format.levels.len());
         let sizes: Vec<u64> = (0..modes).map(|k| self.level(k).dimension).collect();
-        let place = |mut number: u64| {
-            let mut place = vec![0; sizes.len()];
+        let coordinates_of = |mut number: u64| {
+            let mut coordinates = vec![0; sizes.len()];
             for (k, size) in sizes.iter().enumerate().skip(1).rev() {
-                place[k] = number % size.max(&1);
+                coordinates[k] = number % size.max(&1);
                 number /= size.max(&1);
             }
-            if let Some(first) = place.first_mut() {
+            if let Some(first) = coordinates.first_mut() {
                 *first = number;
             }
-            place
+            coordinates
         };
         let all = sizes.iter().copied().fold(1, u64::saturating_mul).min(i64::MAX as u64);
-        let stored = Stored::of(self, modes);
-        let total = stored.before(&place(all));
+        let counter = PositionCounter::of(self, modes);
+        let total = counter.count_before(&coordinates_of(all));
         let mut bounds = vec![0i64];
-        let mut done = 0;
+        let mut last = 0;
         for k in 1..=blocks {
             let share = (u128::from(total) * u128::from(k) / u128::from(blocks.max(1))) as u64;
-            done = if k == blocks { all } else { lower_bound(done..all, |n| stored.before(&place(n)) < share) };
-            bounds.push(done as i64);
+            last = if k == blocks {
+                all
+            } else {
+                lower_bound(last..all, |n| counter.count_before(&coordinates_of(n)) < share)
+            };
+            bounds.push(last as i64);
         }
         let dtype = DType::Prim(Prim::I64);
         let ty = TensorType { shape: vec![blocks + 1], dtype, fill: Scalar::I64(0), format: Format::dense(1) };
-        Tensor::from_dense(ty, &Values::from(bounds)).expect("there is a bound more than blocks")
+        Tensor::from_dense(ty, &Values::from(bounds)).expect("there is one bound more than blocks")
     }
 }
 
@@ -177,7 +181,7 @@ mod tests {
 
     /// Blocks are balanced: by rows as closely as rows allow, by elements exactly.
     #[test]
-    fn blocks_have_equal_shares_of_what_is_stored() {
+    fn blocks_have_equal_shares_of_stored_elements() {
         for format in ["csr", "dcsr"] {
             assert_eq!(bounds(&matrix(format), 1, 2), [0, 1, 4], "{format}");
             assert_eq!(bounds(&matrix(format), 2, 2), [0, 5, 24], "{format}");

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// Entries in ascending order of their coordinates.
-pub(crate) struct Sorted {
+pub(crate) struct SortedCoordinates {
     /// The coordinates, one list for each storage mode.
     pub(crate) columns: Vec<Vec<u64>>,
     /// The previous number of each entry; `None` if the entries were sorted already.
@@ -21,11 +21,15 @@ pub(crate) struct Sorted {
 
 /// Sorts entries, given by one list of coordinates for each storage mode, all below its dimension.
 /// Entries equal in all but the last `in_order` modes must already be sorted by these.
-pub(crate) fn sort_entries(columns: Vec<Cow<'_, [u64]>>, dimensions: &[u64], in_order: usize) -> Result<Sorted, Error> {
+pub(crate) fn sort_entries(
+    columns: Vec<Cow<'_, [u64]>>,
+    dimensions: &[u64],
+    in_order: usize,
+) -> Result<SortedCoordinates, Error> {
     let n = columns.first().map_or(0, |c| c.len());
     let (leading, trailing) = columns.split_at(columns.len() - in_order);
     if is_sorted(leading, n) {
-        return Ok(Sorted { columns: columns.into_iter().map(Cow::into_owned).collect(), order: None });
+        return Ok(SortedCoordinates { columns: columns.into_iter().map(Cow::into_owned).collect(), order: None });
     }
     let widths: Vec<u32> = dimensions[..leading.len()].iter().map(|&d| bits_below(d)).collect();
     let mut sorted = match widths.iter().sum::<u32>() + bits_below(n as u64) {
@@ -33,7 +37,7 @@ pub(crate) fn sort_entries(columns: Vec<Cow<'_, [u64]>>, dimensions: &[u64], in_
         65..=128 => sort_keys::<u128>(leading, &widths, n)?,
         _ => sort_columns(leading, n)?,
     };
-    let order = sorted.order.as_ref().expect("they were not sorted");
+    let order = sorted.order.as_ref().expect("the entries were reordered");
     for column in trailing {
         sorted.columns.push(list(n, order.iter().map(|&k| column[k as usize]))?);
     }
@@ -58,26 +62,26 @@ pub(super) fn bits_below(dimension: u64) -> u32 {
 }
 
 /// Returns a number whose lowest `bits` bits are set.
-fn mask(bits: u32) -> u64 {
+fn low_bits(bits: u32) -> u64 {
     u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0)
 }
 
 /// A sort key with a number in its lowest bits.
-trait Key: Copy + Ord + Default {
+trait SortKey: Copy + Ord + Default {
     /// Returns the key with `low` appended in `bits` lower bits.
     fn push(self, low: u64, bits: u32) -> Self;
     /// Returns the lowest 64 bits of the key shifted right by `shift`.
-    fn shifted(self, shift: u32) -> u64;
+    fn shift_right(self, shift: u32) -> u64;
 }
 
 macro_rules! impl_key {
     ($t:ty) => {
-        impl Key for $t {
+        impl SortKey for $t {
             fn push(self, low: u64, bits: u32) -> $t {
                 self.checked_shl(bits).unwrap_or(0) | <$t>::from(low)
             }
 
-            fn shifted(self, shift: u32) -> u64 {
+            fn shift_right(self, shift: u32) -> u64 {
                 self.checked_shr(shift).unwrap_or(0) as u64
             }
         }
@@ -89,9 +93,9 @@ impl_key!(u128);
 /// Limit on the bits of a digit: a pass writes to one cache line for each of at most 2^11 buckets.
 const DIGIT_BITS: u32 = 11;
 /// Number of entries up to which a comparison sort is used.
-const FEW_ENTRIES: usize = 1 << 10;
+const COMPARISON_SORT_ENTRIES: usize = 1 << 10;
 
-fn sort_keys<K: Key>(columns: &[Cow<'_, [u64]>], widths: &[u32], n: usize) -> Result<Sorted, Error> {
+fn sort_keys<K: SortKey>(columns: &[Cow<'_, [u64]>], widths: &[u32], n: usize) -> Result<SortedCoordinates, Error> {
     let number_bits = bits_below(n as u64);
     let mut keys = filled_vec(K::default(), n as u64)?;
     for (column, &width) in columns.iter().zip(widths) {
@@ -101,7 +105,7 @@ fn sort_keys<K: Key>(columns: &[Cow<'_, [u64]>], widths: &[u32], n: usize) -> Re
     }
     keys.iter_mut().zip(0..).for_each(|(key, number)| *key = key.push(number, number_bits));
     let bits = widths.iter().sum();
-    if n <= FEW_ENTRIES {
+    if n <= COMPARISON_SORT_ENTRIES {
         keys.sort_unstable();
     } else {
         keys = sort_by_digits(keys, number_bits, bits)?;
@@ -109,16 +113,16 @@ fn sort_keys<K: Key>(columns: &[Cow<'_, [u64]>], widths: &[u32], n: usize) -> Re
     let mut below = bits + number_bits;
     let column = |&width: &u32| {
         below -= width;
-        list(n, keys.iter().map(|key| key.shifted(below) & mask(width)))
+        list(n, keys.iter().map(|key| key.shift_right(below) & low_bits(width)))
     };
     let columns = widths.iter().map(column).collect::<Result<_, _>>()?;
-    let order = list(n, keys.iter().map(|key| key.shifted(0) & mask(number_bits)))?;
-    Ok(Sorted { columns, order: Some(order) })
+    let order = list(n, keys.iter().map(|key| key.shift_right(0) & low_bits(number_bits)))?;
+    Ok(SortedCoordinates { columns, order: Some(order) })
 }
 
 /// Sorts numbers of at most `bits` bits.
-pub(super) fn sorted_keys(mut keys: Vec<u64>, bits: u32) -> Result<Vec<u64>, Error> {
-    if keys.len() > FEW_ENTRIES {
+pub(super) fn sort_numbers(mut keys: Vec<u64>, bits: u32) -> Result<Vec<u64>, Error> {
+    if keys.len() > COMPARISON_SORT_ENTRIES {
         return sort_by_digits(keys, 0, bits);
     }
     keys.sort_unstable();
@@ -126,15 +130,15 @@ pub(super) fn sorted_keys(mut keys: Vec<u64>, bits: u32) -> Result<Vec<u64>, Err
 }
 
 /// Sorts keys by the `bits` bits above the lowest `low` ones.
-fn sort_by_digits<K: Key>(mut keys: Vec<K>, low: u32, bits: u32) -> Result<Vec<K>, Error> {
+fn sort_by_digits<K: SortKey>(mut keys: Vec<K>, low: u32, bits: u32) -> Result<Vec<K>, Error> {
     let passes = bits.div_ceil(DIGIT_BITS);
     let digits: Vec<(u32, u32)> = (0..passes).map(|p| (bits * p / passes, bits * (p + 1) / passes)).collect();
-    let digit = |key: K, &(from, to): &(u32, u32)| (key.shifted(low + from) & mask(to - from)) as usize;
+    let digit = |key: K, &(from, to): &(u32, u32)| (key.shift_right(low + from) & low_bits(to - from)) as usize;
     let mut counts: Vec<Vec<usize>> = digits.iter().map(|(from, to)| vec![0; 1 << (to - from)]).collect();
     for &key in &keys {
         counts.iter_mut().zip(&digits).for_each(|(counts, at)| counts[digit(key, at)] += 1);
     }
-    let mut dealt = filled_vec(K::default(), keys.len() as u64)?;
+    let mut other = filled_vec(K::default(), keys.len() as u64)?;
     for (mut next, at) in counts.into_iter().zip(&digits) {
         if next.contains(&keys.len()) {
             continue;
@@ -145,10 +149,10 @@ fn sort_by_digits<K: Key>(mut keys: Vec<K>, low: u32, bits: u32) -> Result<Vec<K
         }
         for &key in &keys {
             let next = &mut next[digit(key, at)];
-            dealt[*next] = key;
+            other[*next] = key;
             *next += 1;
         }
-        std::mem::swap(&mut keys, &mut dealt);
+        std::mem::swap(&mut keys, &mut other);
     }
     Ok(keys)
 }
@@ -157,7 +161,7 @@ fn sort_by_digits<K: Key>(mut keys: Vec<K>, low: u32, bits: u32) -> Result<Vec<K
 /// each mode with its dimension. The order is stable.
 pub(super) fn order_of_keys(columns: &[Vec<u32>], dimensions: &[u64]) -> Result<Vec<u32>, Error> {
     if let ([column], &[dimension, ..]) = (columns, dimensions)
-        && dimension <= (BUCKETS * column.len() as u64).min(MOST_BUCKETS)
+        && dimension <= (MAX_BUCKETS_PER_ENTRY * column.len() as u64).min(MAX_BUCKETS)
     {
         return order_by_buckets(column, dimension);
     }
@@ -179,10 +183,10 @@ pub(super) fn order_of_keys(columns: &[Vec<u32>], dimensions: &[u64]) -> Result<
 }
 
 /// Limit on the number of buckets of a pass: the table of their ends must stay in cache.
-const MOST_BUCKETS: u64 = 1 << 20;
+const MAX_BUCKETS: u64 = 1 << 20;
 /// Limit on the number of buckets for each entry of a pass, since the ends of all buckets are
 /// summed.
-const BUCKETS: u64 = 2;
+const MAX_BUCKETS_PER_ENTRY: u64 = 2;
 
 fn order_by_buckets(column: &[u32], dimension: u64) -> Result<Vec<u32>, Error> {
     let mut next = filled_vec(0u32, dimension)?;
@@ -200,7 +204,7 @@ fn order_by_buckets(column: &[u32], dimension: u64) -> Result<Vec<u32>, Error> {
     Ok(order)
 }
 
-fn order_of<K: Key>(columns: &[Vec<u32>], widths: &[u32]) -> Result<Vec<u32>, Error> {
+fn order_of<K: SortKey>(columns: &[Vec<u32>], widths: &[u32]) -> Result<Vec<u32>, Error> {
     let Some((first, rest)) = columns.split_first() else { return Ok(Vec::new()) };
     let mut keys: Vec<K> = reserved_vec(first.len())?;
     let key = |(k, &i): (usize, &u32)| {
@@ -209,16 +213,16 @@ fn order_of<K: Key>(columns: &[Vec<u32>], widths: &[u32]) -> Result<Vec<u32>, Er
     };
     keys.extend(first.iter().enumerate().map(key).zip(0..).map(|(key, number)| key.push(number, u32::BITS)));
     let bits = widths.iter().sum();
-    if keys.len() <= FEW_ENTRIES {
+    if keys.len() <= COMPARISON_SORT_ENTRIES {
         keys.sort_unstable();
     } else {
         keys = sort_by_digits(keys, u32::BITS, bits)?;
     }
-    Ok(keys.iter().map(|key| key.shifted(0) as u32).collect())
+    Ok(keys.iter().map(|key| key.shift_right(0) as u32).collect())
 }
 
 /// Sorts entries whose keys are too long to be packed.
-fn sort_columns(columns: &[Cow<'_, [u64]>], n: usize) -> Result<Sorted, Error> {
+fn sort_columns(columns: &[Cow<'_, [u64]>], n: usize) -> Result<SortedCoordinates, Error> {
     let mut order = filled_vec(0u64, n as u64)?;
     order.iter_mut().zip(0..).for_each(|(o, k)| *o = k);
     order.sort_unstable_by(|&a, &b| {
@@ -226,7 +230,7 @@ fn sort_columns(columns: &[Cow<'_, [u64]>], n: usize) -> Result<Sorted, Error> {
         by_column.unwrap_or_else(|| a.cmp(&b))
     });
     let columns = columns.iter().map(|c| order.iter().map(|&k| c[k as usize]).collect()).collect();
-    Ok(Sorted { columns, order: Some(order) })
+    Ok(SortedCoordinates { columns, order: Some(order) })
 }
 
 #[cfg(test)]

@@ -36,9 +36,9 @@ pub struct FiberCounts {
     /// The number of fibers without entries.
     pub empty: u64,
     /// The least number of entries in a fiber; 0 if there are no fibers.
-    pub fewest: u64,
+    pub min: u64,
     /// The largest number of entries in a fiber.
-    pub most: u64,
+    pub max: u64,
 }
 
 /// The structure specific to matrices.
@@ -51,12 +51,12 @@ pub struct MatrixStructure {
     /// The number of diagonals with an entry.
     pub diagonals: u64,
     /// The relation to the transpose.
-    pub symmetry: Symmetry,
+    pub symmetry: MatrixSymmetry,
 }
 
 /// The relation of a matrix to its transpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Symmetry {
+pub enum MatrixSymmetry {
     /// Coordinates and values are those of the transpose.
     Exact,
     /// The coordinates are those of the transpose, but some value differs.
@@ -112,7 +112,7 @@ impl Structure {
     /// Returns the structure of entries that are sorted row-major, with distinct coordinates.
     pub(super) fn of(triples: &Triples) -> Result<Structure, Error> {
         let (mut runs, mut blocks) = (0, 0);
-        let (mut filled, mut fewest, mut most, mut of_fiber) = (0, u64::MAX, 0, 0);
+        let (mut filled, mut min, mut max, mut of_fiber) = (0, u64::MAX, 0, 0);
         let (outer, last) = match triples.coordinates.split_last() {
             Some((last, outer)) => (outer, &last[..]),
             None => (&[][..], &[][..]),
@@ -126,13 +126,13 @@ impl Structure {
                 (filled, of_fiber) = (filled + 1, 0);
             }
             of_fiber += 1;
-            most = most.max(of_fiber);
+            max = max.max(of_fiber);
             let ends = k + 1 == triples.len() || outer.iter().any(|c| c[k] != c[k + 1]);
-            fewest = if ends { fewest.min(of_fiber) } else { fewest };
+            min = if ends { min.min(of_fiber) } else { min };
         }
         let count = triples.shape.iter().rev().skip(1).fold(1u64, |n, d| n.saturating_mul(*d));
-        let fewest = if filled < count || filled == 0 { 0 } else { fewest };
-        let fibers = FiberCounts { count, empty: count - filled, fewest, most };
+        let min = if filled < count || filled == 0 { 0 } else { min };
+        let fibers = FiberCounts { count, empty: count - filled, min, max };
         let matrix = (triples.shape.len() == 2).then(|| MatrixStructure::of(triples)).transpose()?;
         Ok(Structure { entries: triples.len() as u64, fibers, runs, blocks, matrix })
     }
@@ -155,7 +155,7 @@ impl MatrixStructure {
 
 /// Compares the entries of a square matrix, sorted row-major, with its transpose. In row-major
 /// order, the entries of column `j` match those of row `j` one after the other.
-fn matrix_symmetry(triples: &Triples) -> Symmetry {
+fn matrix_symmetry(triples: &Triples) -> MatrixSymmetry {
     let (rows, columns) = (&triples.coordinates[0], &triples.coordinates[1]);
     // The start of each row with entries, advanced as entries are matched.
     let mut next: HashMap<u64, usize> = HashMap::new();
@@ -164,21 +164,21 @@ fn matrix_symmetry(triples: &Triples) -> Symmetry {
     }
     let mut same = true;
     for k in 0..rows.len() {
-        let Some(mirrored) = next.get_mut(&columns[k]) else { return Symmetry::None };
+        let Some(mirrored) = next.get_mut(&columns[k]) else { return MatrixSymmetry::None };
         if rows.get(*mirrored) != Some(&columns[k]) || columns[*mirrored] != rows[k] {
-            return Symmetry::None;
+            return MatrixSymmetry::None;
         }
         same &= triples.values.are_same(k, *mirrored);
         *mirrored += 1;
     }
-    if same { Symmetry::Exact } else { Symmetry::Pattern }
+    if same { MatrixSymmetry::Exact } else { MatrixSymmetry::Pattern }
 }
 
 /// Compares entries that are sorted row-major with those after an exchange of two modes, by
 /// exchanging their columns and sorting again.
-pub(super) fn symmetry(triples: &Triples, a: usize, b: usize) -> Result<Symmetry, Error> {
+pub(super) fn symmetry(triples: &Triples, a: usize, b: usize) -> Result<MatrixSymmetry, Error> {
     if triples.shape[a] != triples.shape[b] {
-        return Ok(Symmetry::None);
+        return Ok(MatrixSymmetry::None);
     }
     if let [_, _] = triples.shape[..] {
         return Ok(matrix_symmetry(triples));
@@ -187,9 +187,9 @@ pub(super) fn symmetry(triples: &Triples, a: usize, b: usize) -> Result<Symmetry
     columns.swap(a, b);
     let sorted = sort_entries(columns, &triples.shape, 0)?;
     if sorted.columns != triples.coordinates {
-        return Ok(Symmetry::None);
+        return Ok(MatrixSymmetry::None);
     }
     let mirrored = |k: usize| sorted.order.as_ref().map_or(k, |order| order[k] as usize);
     let exact = (0..triples.len()).all(|k| triples.values.are_same(k, mirrored(k)));
-    Ok(if exact { Symmetry::Exact } else { Symmetry::Pattern })
+    Ok(if exact { MatrixSymmetry::Exact } else { MatrixSymmetry::Pattern })
 }

@@ -30,7 +30,7 @@ impl<'a> FillTest<'a> {
     }
 
     /// Returns the positions below `count` whose values are not the fill value, ascending.
-    pub(crate) fn others(&self, count: u64) -> Vec<u64> {
+    pub(crate) fn positions_differing(&self, count: u64) -> Vec<u64> {
         let &[(array, fill, false)] = &self.columns[..] else {
             return (0..count).filter(|&position| !self.is_fill(position)).collect();
         };
@@ -99,20 +99,20 @@ impl Tensor {
         match self.exact_positions() {
             Some(len) => (0..len as u64).for_each(|p| visit(p, 1)),
             None if self.ty.format.has_padding(&self.ty.shape) => self.for_each_stored(|_, p| visit(p, 1)),
-            None if self.places() > 0 => self.walk_runs(0, 0..1, 1, &mut visit),
+            None if self.element_count() > 0 => self.walk_runs(0, 0..1, 1, &mut visit),
             None => {}
         }
     }
 
-    /// Visits the positions below `fiber`, whose outer coordinates stand for `places` elements.
-    fn walk_runs(&self, depth: usize, fiber: Range<u64>, places: u64, visit: &mut dyn FnMut(u64, u64)) {
-        let Some(format) = self.ty.format.levels.get(depth) else { return fiber.for_each(|p| visit(p, places)) };
+    /// Visits the positions below `fiber`, whose outer coordinates stand for `elements` elements.
+    fn walk_runs(&self, depth: usize, fiber: Range<u64>, elements: u64, visit: &mut dyn FnMut(u64, u64)) {
+        let Some(format) = self.ty.format.levels.get(depth) else { return fiber.for_each(|p| visit(p, elements)) };
         let (kind, data) = (level(format.kind), self.level(depth));
         match kind.as_runs() {
-            None => kind.for_each(data, fiber, &mut |_, own| self.walk_runs(depth + 1, own, places, visit)),
+            None => kind.for_each(data, fiber, &mut |_, own| self.walk_runs(depth + 1, own, elements, visit)),
             Some(runs) => fiber.for_each(|p| {
                 runs.for_each_run(data, p, &mut |run, q| {
-                    self.walk_runs(depth + 1, q..q + 1, places * (run.end - run.start), visit);
+                    self.walk_runs(depth + 1, q..q + 1, elements * (run.end - run.start), visit);
                 });
             }),
         }
@@ -148,11 +148,11 @@ impl Tensor {
     /// Those of [`Tensor::fetch`].
     pub fn count_stored(&self) -> Result<u64, Error> {
         self.fetch_levels()?;
-        Ok(self.stored_here())
+        Ok(self.count_stored_on_host())
     }
 
     /// Returns [`Tensor::count_stored`] for a tensor whose levels are on the host.
-    pub(super) fn stored_here(&self) -> u64 {
+    pub(super) fn count_stored_on_host(&self) -> u64 {
         let mut count = 0;
         self.for_each_stored_position(|_, n| count += n);
         count
@@ -168,7 +168,7 @@ impl Tensor {
         let mut count = 0;
         match (&self.ty.fill, &self.leaf[..]) {
             (Scalar::F32(_) | Scalar::F64(_), [array]) => {
-                let fill = self.ty.fill.to_f64().expect("a float");
+                let fill = self.ty.fill.to_f64().expect("the fill value is a float");
                 let differs = |v: f64| v != fill && !(v.is_nan() && fill.is_nan());
                 self.for_each_stored_f64(array, |v, n| count += if differs(v) { n } else { 0 });
             }
@@ -188,7 +188,7 @@ impl Tensor {
     pub fn sum(&self) -> Result<Option<f64>, Error> {
         self.fetch()?;
         let Some(fill) = self.ty.fill.to_f64() else { return Ok(None) };
-        let stored = self.stored_here();
+        let stored = self.count_stored_on_host();
         let values = match (self.ty.format.leaf, &self.leaf[..]) {
             (LeafKind::Element, [array]) => {
                 let mut sum = 0.0;
@@ -197,7 +197,7 @@ impl Tensor {
             }
             _ => stored as f64,
         };
-        let rest = self.places() - stored;
+        let rest = self.element_count() - stored;
         Ok(Some(if rest == 0 || fill == 0.0 { values } else { values + fill * rest as f64 }))
     }
 }

@@ -1,8 +1,8 @@
 //! Triples: coordinates and values of entries in any order. Readers return them, and tensors are
 //! built from them.
 
-use super::assemble::{Entries, assemble};
-use super::sort::{Sorted, sort_entries};
+use super::assemble::{SortedEntries, assemble};
+use super::sort::{SortedCoordinates, sort_entries};
 use super::values::Values;
 use super::{Array, Tensor};
 use crate::Error;
@@ -52,7 +52,7 @@ impl Triples {
     ///
     /// # Panics
     /// If there is no such entry.
-    pub fn place(&self, k: usize) -> Vec<u64> {
+    pub fn coordinates_of(&self, k: usize) -> Vec<u64> {
         self.coordinates.iter().map(|c| c[k]).collect()
     }
 
@@ -105,7 +105,7 @@ impl Tensor {
         triples.validate()?;
         if ty.shape != triples.shape {
             let (expected, found) = (&ty.shape, &triples.shape);
-            return Err(Error::InvalidTriples(format!("the type has shape {expected:?}, the triples {found:?}")));
+            return Err(Error::InvalidTriples(format!("the type has shape {expected:?}, the triples have {found:?}")));
         }
         if ty.dtype != *triples.values.dtype() {
             let (expected, found) = (ty.dtype.clone(), triples.values.dtype().clone());
@@ -123,7 +123,7 @@ pub(super) fn sorted_entries<'a>(
     triples: &'a Triples,
     duplicates: Duplicates<'_>,
     in_order: usize,
-) -> Result<(Entries<'a>, usize), Error> {
+) -> Result<(SortedEntries<'a>, usize), Error> {
     let columns = storage_columns(ty, &triples.coordinates);
     let sorted = sort_entries(columns, &ty.format.storage_shape(&ty.shape), in_order)?;
     from_sorted(ty, sorted, Cow::Borrowed(&triples.values), duplicates)
@@ -149,79 +149,79 @@ fn storage_columns<'a>(ty: &TensorType, coordinates: &'a [Vec<u64>]) -> Vec<Cow<
 /// Combines duplicates among sorted entries, and drops entries that a pattern leaf cannot store.
 fn from_sorted<'a>(
     ty: &TensorType,
-    mut sorted: Sorted,
+    mut sorted: SortedCoordinates,
     mut values: Cow<'a, Values>,
     duplicates: Duplicates<'_>,
-) -> Result<(Entries<'a>, usize), Error> {
-    let repeats = repeats(&sorted.columns, values.len());
-    let count = repeats.iter().map(|r| r.entries.len() - 1).sum();
+) -> Result<(SortedEntries<'a>, usize), Error> {
+    let groups = duplicate_groups(&sorted.columns, values.len());
+    let count = groups.iter().map(|r| r.entries.len() - 1).sum();
     let mut len = values.len() - count;
-    if !repeats.is_empty() {
+    if !groups.is_empty() {
         if matches!(duplicates, Duplicates::Error) {
-            let storage: Vec<u64> = sorted.columns.iter().map(|c| c[repeats[0].entries.start]).collect();
-            let mut place = vec![0; ty.shape.len()];
-            ty.format.place(&ty.shape, &storage, &mut place);
-            return Err(Error::DuplicateCoordinates { place, count });
+            let storage: Vec<u64> = sorted.columns.iter().map(|c| c[groups[0].entries.start]).collect();
+            let mut coordinates = vec![0; ty.shape.len()];
+            ty.format.place(&ty.shape, &storage, &mut coordinates);
+            return Err(Error::DuplicateCoordinates { coordinates, count });
         }
         let mut order = sorted.order.take().unwrap_or_else(|| (0..values.len() as u64).collect());
-        let combined = combine(&values, &mut order, &repeats, duplicates)?;
-        sorted.columns.iter_mut().chain([&mut order]).for_each(|list| drop_repeats(list, &repeats));
+        let combined = combine(&values, &mut order, &groups, duplicates)?;
+        sorted.columns.iter_mut().chain([&mut order]).for_each(|list| drop_duplicates(list, &groups));
         match combined {
             None => sorted.order = Some(order),
             Some(combined) => {
-                let places: Vec<usize> = repeats.iter().map(|r| r.place).collect();
-                values = Cow::Owned(values.gather_with(&order, &places, &combined)?);
+                let replaced: Vec<usize> = groups.iter().map(|r| r.index).collect();
+                values = Cow::Owned(values.gather_replacing(&order, &replaced, &combined)?);
             }
         }
     }
     if ty.format.leaf == LeafKind::Pattern {
         let at = |k: u64| sorted.order.as_ref().map_or(k, |o| o[k as usize]);
         let bools = values.columns()[0].bools().expect("a pattern has dtype bool");
-        let kept: Vec<u64> = (0..len as u64).filter(|&k| bools[at(k) as usize] != 0).collect();
-        if kept.len() < len {
-            len = kept.len();
-            sorted.columns.iter_mut().for_each(|c| *c = kept.iter().map(|&k| c[k as usize]).collect());
+        let retained: Vec<u64> = (0..len as u64).filter(|&k| bools[at(k) as usize] != 0).collect();
+        if retained.len() < len {
+            len = retained.len();
+            sorted.columns.iter_mut().for_each(|c| *c = retained.iter().map(|&k| c[k as usize]).collect());
             values = Cow::Owned(Values::pattern(len)?);
             sorted.order = None;
         }
     }
     let columns = sorted.columns.into_iter().map(Cow::Owned).collect();
-    Ok((Entries { columns, len, order: sorted.order.map(Cow::Owned), values }, count))
+    Ok((SortedEntries { columns, len, order: sorted.order.map(Cow::Owned), values }, count))
 }
 
-/// Several entries with the same coordinates.
-struct Repeat {
+/// A group of entries with the same coordinates.
+struct DuplicateGroup {
     /// The index of these coordinates among the distinct ones.
-    place: usize,
+    index: usize,
     /// The range of the entries among the sorted ones.
     entries: Range<usize>,
 }
 
 /// Returns the groups of sorted entries with the same coordinates.
-fn repeats(columns: &[Vec<u64>], n: usize) -> Vec<Repeat> {
+fn duplicate_groups(columns: &[Vec<u64>], n: usize) -> Vec<DuplicateGroup> {
     let same = |k: usize| columns.iter().all(|c| c[k - 1] == c[k]);
-    let mut repeats: Vec<Repeat> = Vec::new();
+    let mut groups: Vec<DuplicateGroup> = Vec::new();
     for (dropped, k) in (1..n).filter(|&k| same(k)).enumerate() {
-        match repeats.last_mut() {
+        match groups.last_mut() {
             Some(last) if last.entries.end == k => last.entries.end += 1,
-            _ => repeats.push(Repeat { place: k - 1 - dropped, entries: k - 1..k + 1 }),
+            _ => groups.push(DuplicateGroup { index: k - 1 - dropped, entries: k - 1..k + 1 }),
         }
     }
-    repeats
+    groups
 }
 
 /// Keeps the first element of each group.
-fn drop_repeats(list: &mut Vec<u64>, repeats: &[Repeat]) {
-    let mut kept = list.len();
-    for (k, repeat) in repeats.iter().enumerate() {
+fn drop_duplicates(list: &mut Vec<u64>, groups: &[DuplicateGroup]) {
+    let mut retained = list.len();
+    for (k, group) in groups.iter().enumerate() {
         if k == 0 {
-            kept = repeat.entries.start + 1;
+            retained = group.entries.start + 1;
         }
-        let next = repeats.get(k + 1).map_or(list.len(), |r| r.entries.start + 1);
-        list.copy_within(repeat.entries.end..next, kept);
-        kept += next - repeat.entries.end;
+        let next = groups.get(k + 1).map_or(list.len(), |r| r.entries.start + 1);
+        list.copy_within(group.entries.end..next, retained);
+        retained += next - group.entries.end;
     }
-    list.truncate(kept);
+    list.truncate(retained);
 }
 
 /// Returns the combined value of each group; `None` if it is the value of one entry, which is then
@@ -229,34 +229,34 @@ fn drop_repeats(list: &mut Vec<u64>, repeats: &[Repeat]) {
 fn combine(
     values: &Values,
     order: &mut [u64],
-    repeats: &[Repeat],
+    groups: &[DuplicateGroup],
     duplicates: Duplicates<'_>,
 ) -> Result<Option<Values>, Error> {
     match duplicates {
         Duplicates::Error | Duplicates::First => Ok(None),
         Duplicates::Last => {
-            repeats.iter().for_each(|r| order[r.entries.start] = order[r.entries.end - 1]);
+            groups.iter().for_each(|r| order[r.entries.start] = order[r.entries.end - 1]);
             Ok(None)
         }
         Duplicates::Add => {
-            let groups = || repeats.iter().map(|r| order[r.entries.clone()].iter().copied());
-            let columns = values.columns().iter().map(|column| add_up(column, groups())).collect();
+            let indices = || groups.iter().map(|r| order[r.entries.clone()].iter().copied());
+            let columns = values.columns().iter().map(|column| sum_groups(column, indices())).collect();
             Values::try_new(values.dtype().clone(), columns).map(Some)
         }
         Duplicates::Combine(op) => {
-            let fold = |r: &Repeat| {
+            let fold = |r: &DuplicateGroup| {
                 let mut each = order[r.entries.clone()].iter().map(|&k| values.get(k as usize));
-                let first = each.next().expect("a repeat has two entries or more");
+                let first = each.next().expect("a group has two entries or more");
                 each.try_fold(first, |sum, value| op.apply(&[sum, value]))
             };
-            let scalars = repeats.iter().map(fold).collect::<Result<Vec<Scalar>, _>>()?;
+            let scalars = groups.iter().map(fold).collect::<Result<Vec<Scalar>, _>>()?;
             Values::from_scalars(values.dtype().clone(), &scalars).map(Some)
         }
     }
 }
 
 /// Returns the sum of each group of elements.
-fn add_up(column: &Array, groups: impl Iterator<Item = impl Iterator<Item = u64>>) -> Array {
+fn sum_groups(column: &Array, groups: impl Iterator<Item = impl Iterator<Item = u64>>) -> Array {
     macro_rules! add {
         ($t:ty, $plus:expr) => {{
             let all: &[$t] = column.as_slice().expect("the type was matched");

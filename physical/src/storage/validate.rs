@@ -32,10 +32,10 @@ impl Tensor {
     /// checked after it is fetched.
     pub(super) fn assert_valid(&self) {
         if cfg!(debug_assertions)
-            && self.is_here()
+            && self.is_on_host()
             && let Err(error) = self.validate()
         {
-            panic!("the engine made an invalid tensor of type {:?}: {error}", self.ty);
+            panic!("an engine returned an invalid tensor of type {:?}: {error}", self.ty);
         }
     }
 
@@ -48,9 +48,7 @@ impl Tensor {
         let format = &self.ty.format;
         if self.levels.len() != format.levels.len() {
             let (found, expected) = (self.levels.len(), format.levels.len());
-            return Err(Error::InvalidTensor(format!(
-                "the format has {expected} levels, arrays were given for {found}"
-            )));
+            return Err(Error::InvalidTensor(format!("the format has {expected} levels, found arrays for {found}")));
         }
         let mut fibers = Fibers::single(1);
         for k in 0..self.levels.len() {
@@ -60,7 +58,7 @@ impl Tensor {
             fibers = below.map_err(|reason| Error::InvalidLevel { level: k, kind: kind.traits().name, reason })?;
         }
         self.check_leaf(fibers.positions())?;
-        self.check_repeated_places()?;
+        self.check_duplicate_coordinates()?;
         self.check_padding()
     }
 
@@ -72,7 +70,9 @@ impl Tensor {
         if prims.len() != self.leaf.len() {
             let (expected, found) = (prims.len(), self.leaf.len());
             let dtype = &self.ty.dtype;
-            return Err(Error::InvalidTensor(format!("the leaf of {dtype} has {expected} arrays, {found} were given")));
+            return Err(Error::InvalidTensor(format!(
+                "the leaf of {dtype} must have {expected} arrays, found {found}"
+            )));
         }
         for (k, (array, &prim)) in self.leaf.iter().zip(&prims).enumerate() {
             if array.prim() != prim {
@@ -82,7 +82,7 @@ impl Tensor {
             if (array.len() as u64) < positions {
                 let found = array.len();
                 return Err(Error::InvalidTensor(format!(
-                    "array {k} of the leaf must have {positions} values, one a position of the last level, found {found}"
+                    "array {k} of the leaf must have {positions} values, one for each position of the last level, found {found}"
                 )));
             }
         }
@@ -92,15 +92,15 @@ impl Tensor {
     /// Checks for coordinates that are stored twice. Equal coordinates of a level that is neither
     /// unique nor ordered may lie apart, so uniqueness of the levels below does not exclude
     /// duplicates.
-    fn check_repeated_places(&self) -> Result<(), Error> {
+    fn check_duplicate_coordinates(&self) -> Result<(), Error> {
         if self.ty.format.levels.iter().all(|l| l.unique || l.ordered) {
             return Ok(());
         }
-        let mut places = Vec::new();
-        self.for_each_stored(|place, _| places.push(place.to_vec()));
-        places.sort_unstable();
-        let Some(pair) = places.windows(2).find(|pair| pair[0] == pair[1]) else { return Ok(()) };
-        Err(Error::InvalidTensor(format!("place {:?} is stored more than once", pair[0])))
+        let mut elements = Vec::new();
+        self.for_each_stored(|coordinates, _| elements.push(coordinates.to_vec()));
+        elements.sort_unstable();
+        let Some(pair) = elements.windows(2).find(|pair| pair[0] == pair[1]) else { return Ok(()) };
+        Err(Error::InvalidTensor(format!("coordinates {:?} are stored more than once", pair[0])))
     }
 
     /// Checks that padding outside the shape has fill values only. A level that lists its
@@ -110,15 +110,17 @@ impl Tensor {
         if !format.has_padding(shape) {
             return Ok(());
         }
-        let listed = format.levels.last().is_some_and(|l| l.kind.traits().explicit);
+        let lists_entries = format.levels.last().is_some_and(|l| l.kind.traits().explicit);
         let mut error = None;
-        self.for_each_position(|place, p| {
-            if error.is_none() && place.iter().zip(shape).any(|(i, n)| i >= n) {
-                if listed {
-                    error = Some(format!("place {place:?} is stored, but lies outside of the shape {shape:?}"));
+        self.for_each_position(|coordinates, p| {
+            if error.is_none() && coordinates.iter().zip(shape).any(|(i, n)| i >= n) {
+                if lists_entries {
+                    error =
+                        Some(format!("coordinates {coordinates:?} are stored, but lie outside the shape {shape:?}"));
                 } else if self.value_at(p) != *fill {
                     let found = self.value_at(p);
-                    error = Some(format!("the padding at {place:?} must hold the fill value {fill}, found {found}"));
+                    error =
+                        Some(format!("the padding at {coordinates:?} must be the fill value {fill}, found {found}"));
                 }
             }
         });
@@ -133,7 +135,7 @@ fn check_arrays(kind: &dyn levels::Level, arrays: &[Array]) -> Result<(), String
         return Err(format!("expected {} arrays ({}), found {}", specs.len(), names.join(", "), arrays.len()));
     }
     for (spec, array) in specs.iter().zip(arrays) {
-        if !levels::accepts(spec.class, array.prim()) {
+        if !levels::can_store(spec.class, array.prim()) {
             let wide = levels::array_prim(spec.class, u64::MAX, u64::MAX);
             let narrow = levels::array_prim(spec.class, 0, 0);
             let name = spec.name;

@@ -26,7 +26,7 @@ impl Values {
             let names = |prims: &[Prim]| prims.iter().map(|p| p.name()).collect::<Vec<_>>().join(", ");
             let (expected, found) = (names(&prims), names(&found));
             return Err(Error::InvalidTriples(format!(
-                "values of dtype {dtype} need columns {expected}, found {found}"
+                "values of dtype {dtype} need columns of {expected}, found {found}"
             )));
         }
         let len = columns.first().map_or(0, Array::len);
@@ -117,13 +117,18 @@ impl Values {
         Ok(Values { dtype: self.dtype.clone(), len: at.len(), columns })
     }
 
-    /// Returns the values at the indices `at`, in that order, with those at `places` of the result
-    /// replaced.
-    pub(crate) fn gather_with(&self, at: &[u64], places: &[usize], replacement: &Values) -> Result<Values, Error> {
+    /// Returns the values at the indices `at`, in that order, with those at `replaced` of the
+    /// result replaced.
+    pub(crate) fn gather_replacing(
+        &self,
+        at: &[u64],
+        replaced: &[usize],
+        replacement: &Values,
+    ) -> Result<Values, Error> {
         let column = |(column, replacement): (&Array, &Array)| {
             match_width!(column.prim(), W => {
                 let mut words = gather_words::<W>(column, at)?;
-                places.iter().zip(replacement.words::<W>()).for_each(|(&k, &w)| words[k] = w);
+                replaced.iter().zip(replacement.words::<W>()).for_each(|(&k, &w)| words[k] = w);
                 Ok::<_, Error>(Array::from_words(column.prim(), words))
             })
         };
@@ -167,7 +172,7 @@ pub(crate) fn check_bools(columns: &[Array], len: usize) -> Result<(), String> {
     for column in columns {
         let Some(bools) = column.bools() else { continue };
         if let Some(k) = bools[..len].iter().position(|&b| b > 1) {
-            return Err(format!("booleans are bytes of 0 or 1, found {} at {k}", bools[k]));
+            return Err(format!("booleans must be bytes of 0 or 1, found {} at index {k}", bools[k]));
         }
     }
     Ok(())

@@ -16,9 +16,9 @@ impl Tensor {
     pub fn for_each_stored(&self, mut visit: impl FnMut(&[u64], u64)) {
         let shape = &self.ty.shape;
         if self.ty.format.has_padding(shape) {
-            self.for_each_position(|place, p| {
-                if place.iter().zip(shape).all(|(i, n)| i < n) {
-                    visit(place, p);
+            self.for_each_position(|coordinates, p| {
+                if coordinates.iter().zip(shape).all(|(i, n)| i < n) {
+                    visit(coordinates, p);
                 }
             });
         } else {
@@ -28,17 +28,17 @@ impl Tensor {
 
     /// Calls `visit` like [`Tensor::for_each_stored`], including padding.
     pub(crate) fn for_each_position(&self, mut visit: impl FnMut(&[u64], u64)) {
-        if self.places() == 0 {
+        if self.element_count() == 0 {
             // Full levels above an empty one may have any dimension without taking memory, so they
             // are not iterated over.
             return;
         }
         let format = &self.ty.format;
-        let mut place = vec![0; self.ty.shape.len()];
+        let mut coordinates = vec![0; self.ty.shape.len()];
         let mut storage = vec![0; format.levels.len()];
         self.walk(0, 0..1, &mut storage, &mut |storage, p| {
-            format.place(&self.ty.shape, storage, &mut place);
-            visit(&place, p);
+            format.place(&self.ty.shape, storage, &mut coordinates);
+            visit(&coordinates, p);
         });
     }
 
@@ -54,7 +54,7 @@ impl Tensor {
     ) -> ControlFlow<()> {
         let (shape, format) = (&self.ty.shape, &self.ty.format);
         assert_eq!(ranges.len(), shape.len(), "a range for each mode");
-        if self.places() == 0 || ranges.iter().any(Range::is_empty) {
+        if self.element_count() == 0 || ranges.iter().any(Range::is_empty) {
             return ControlFlow::Continue(());
         }
         let of_level = |(k, mode): (usize, &StorageMode)| match mode {
@@ -62,12 +62,12 @@ impl Tensor {
             _ => 0..self.level(k).dimension,
         };
         let within: Vec<Range<u64>> = format.modes.iter().enumerate().map(of_level).collect();
-        let mut place = vec![0; shape.len()];
+        let mut coordinates = vec![0; shape.len()];
         let mut storage = vec![0; format.levels.len()];
         self.walk_within(0, 0..1, (&within, &mut storage), &mut |storage, p| {
-            format.place(shape, storage, &mut place);
-            let inside = place.iter().zip(ranges).zip(shape).all(|((i, range), n)| i < n && range.contains(i));
-            if inside { visit(&place, p) } else { ControlFlow::Continue(()) }
+            format.place(shape, storage, &mut coordinates);
+            let inside = coordinates.iter().zip(ranges).zip(shape).all(|((i, range), n)| i < n && range.contains(i));
+            if inside { visit(&coordinates, p) } else { ControlFlow::Continue(()) }
         })
     }
 
@@ -121,22 +121,23 @@ impl Tensor {
     ///
     /// # Errors
     /// When their number is wrong, or they are outside the shape.
-    pub fn get(&self, place: &[u64]) -> Result<Scalar, Error> {
+    pub fn get(&self, coordinates: &[u64]) -> Result<Scalar, Error> {
         self.fetch()?;
         let shape = &self.ty.shape;
-        if place.len() != shape.len() {
-            let (found, expected) = (place.len(), shape.len());
-            return Err(Error::InvalidPlace(format!(
-                "a place of the tensor has {expected} coordinates, found {found}"
+        if coordinates.len() != shape.len() {
+            let (found, expected) = (coordinates.len(), shape.len());
+            return Err(Error::InvalidCoordinates(format!(
+                "an element of the tensor has {expected} coordinates, found {found}"
             )));
         }
-        if let Some(mode) = (0..place.len()).find(|&m| place[m] >= shape[m]) {
-            let (coordinate, dimension) = (place[mode], shape[mode]);
-            return Err(Error::InvalidPlace(format!(
+        if let Some(mode) = (0..coordinates.len()).find(|&m| coordinates[m] >= shape[m]) {
+            let (coordinate, dimension) = (coordinates[mode], shape[mode]);
+            return Err(Error::InvalidCoordinates(format!(
                 "coordinate {coordinate} of mode {mode} is out of range, its dimension is {dimension}"
             )));
         }
-        let storage: Vec<u64> = self.ty.format.modes.iter().map(|m| m.coordinate(&self.ty.shape, place)).collect();
+        let storage: Vec<u64> =
+            self.ty.format.modes.iter().map(|m| m.coordinate(&self.ty.shape, coordinates)).collect();
         Ok(self.find(0, 0..1, &storage).map_or_else(|| self.ty.fill.clone(), |p| self.value_at(p)))
     }
 
@@ -179,8 +180,8 @@ impl Tensor {
     /// Returns the stored elements, without those with the fill value if a test for it is given.
     pub(crate) fn stored_triples(&self, skip: Option<&FillTest<'_>>) -> Result<Triples, Error> {
         self.triples_of(match skip {
-            None => self.stored_places(),
-            Some(fill) => self.filled_places(fill),
+            None => self.stored_entries(),
+            Some(fill) => self.entries_differing_from(fill),
         })
     }
 
@@ -196,12 +197,12 @@ impl Tensor {
         let skip = (!self.is_listed()).then(|| self.fill_test());
         let mut coordinates = vec![Vec::new(); self.ty.shape.len()];
         let mut positions = Vec::new();
-        let _ = self.for_each_stored_within(ranges, |place, p| {
+        let _ = self.for_each_stored_within(ranges, |element, p| {
             if positions.len() == limit {
                 return ControlFlow::Break(());
             }
             if skip.as_ref().is_none_or(|fill| !fill.is_fill(p)) {
-                coordinates.iter_mut().zip(place).for_each(|(list, &i)| list.push(i));
+                coordinates.iter_mut().zip(element).for_each(|(list, &i)| list.push(i));
                 positions.push(p);
             }
             ControlFlow::Continue(())
@@ -224,28 +225,28 @@ impl Tensor {
     }
 
     /// Returns the coordinates by tensor mode and the positions of the stored elements whose
-    /// positions are `wanted`, in storage order, read element by element.
-    fn places_at(&self, wanted: impl Fn(u64) -> bool) -> (Vec<Vec<u64>>, Vec<u64>) {
+    /// positions are `is_included`, in storage order, read element by element.
+    fn entries_where(&self, is_included: impl Fn(u64) -> bool) -> (Vec<Vec<u64>>, Vec<u64>) {
         let mut coordinates = vec![Vec::new(); self.ty.shape.len()];
         let mut positions = Vec::new();
-        self.for_each_stored(|place, p| {
-            if wanted(p) {
-                coordinates.iter_mut().zip(place).for_each(|(list, &i)| list.push(i));
+        self.for_each_stored(|element, p| {
+            if is_included(p) {
+                coordinates.iter_mut().zip(element).for_each(|(list, &i)| list.push(i));
                 positions.push(p);
             }
         });
         (coordinates, positions)
     }
 
-    /// Returns the elements that differ from the fill value, like [`Tensor::places_at`]. In a dense
-    /// tensor, the values are scanned first.
-    fn filled_places(&self, fill: &FillTest<'_>) -> (Vec<Vec<u64>>, Vec<u64>) {
+    /// Returns the elements that differ from the fill value, like [`Tensor::entries_where`]. In a
+    /// dense tensor, the values are scanned first.
+    fn entries_differing_from(&self, fill: &FillTest<'_>) -> (Vec<Vec<u64>>, Vec<u64>) {
         let (format, shape) = (&self.ty.format, &self.ty.shape);
-        let whole = format.modes.iter().all(|mode| matches!(mode, StorageMode::Whole { .. }));
-        if !whole || !format.is_dense() {
-            return self.places_at(|p| !fill.is_fill(p));
+        let all_whole = format.modes.iter().all(|mode| matches!(mode, StorageMode::Whole { .. }));
+        if !all_whole || !format.is_dense() {
+            return self.entries_where(|p| !fill.is_fill(p));
         }
-        let positions = fill.others(self.places());
+        let positions = fill.positions_differing(self.element_count());
         let mut coordinates = vec![Vec::new(); shape.len()];
         let mut fibers = positions.clone();
         for mode in format.modes.iter().rev() {
@@ -265,10 +266,10 @@ impl Tensor {
 
     /// Returns the coordinates by tensor mode and the positions of the stored elements, in storage
     /// order. If modes are stored whole, each level is read in one pass over its arrays.
-    fn stored_places(&self) -> (Vec<Vec<u64>>, Vec<u64>) {
+    fn stored_entries(&self) -> (Vec<Vec<u64>>, Vec<u64>) {
         let Format { levels, modes, .. } = &self.ty.format;
-        if !modes.iter().all(|mode| matches!(mode, StorageMode::Whole { .. })) || self.places() == 0 {
-            return self.places_at(|_| true);
+        if !modes.iter().all(|mode| matches!(mode, StorageMode::Whole { .. })) || self.element_count() == 0 {
+            return self.entries_where(|_| true);
         }
         let mut coordinates = vec![Vec::new(); self.ty.shape.len()];
         let mut fibers: Vec<Range<u64>> = std::iter::once(0..1).collect();
@@ -302,16 +303,16 @@ impl Tensor {
     pub fn to_dense_scalars(&self) -> Result<Vec<Scalar>, Error> {
         self.fetch()?;
         let shape = &self.ty.shape;
-        let mut dense = super::filled_vec(self.ty.fill.clone(), self.places())?;
-        self.for_each_stored(|place, p| {
-            let at = place.iter().zip(shape).fold(0, |at, (i, n)| at * n + i);
+        let mut dense = super::filled_vec(self.ty.fill.clone(), self.element_count())?;
+        self.for_each_stored(|coordinates, p| {
+            let at = coordinates.iter().zip(shape).fold(0, |at, (i, n)| at * n + i);
             dense[at as usize] = self.value_at(p);
         });
         Ok(dense)
     }
 
     /// Returns the number of elements, stored or not, saturated at `u64::MAX`.
-    pub fn places(&self) -> u64 {
+    pub fn element_count(&self) -> u64 {
         if self.ty.shape.contains(&0) {
             return 0;
         }

@@ -80,7 +80,7 @@ impl Cuda {
     /// Returns the number of bytes of tensors that the device does not have.
     pub fn missing_bytes(&self, tensors: &[&Tensor]) -> u64 {
         let arrays = tensors.iter().flat_map(|tensor| tensor.arrays());
-        let is_resident = |array: &&Array| match array.away() {
+        let is_resident = |array: &&Array| match array.device_bytes() {
             Some(away) => self.pool.resident(away).is_some(),
             None => self.pool.has_input(array.buffer()),
         };

@@ -9,7 +9,7 @@ use super::interface::{Address, DeviceBlock, DeviceFailure, DeviceInterface};
 use crate::Error;
 use crate::assembly::Status;
 use crate::run::MemoryBudget;
-use crate::storage::{Away, Remote};
+use crate::storage::{DeviceBuffer, DeviceBytes};
 use arrow::buffer::Buffer;
 use lru::LruCache;
 use std::any::Any;
@@ -59,7 +59,7 @@ enum EntryKey {
 /// Memory that can be evicted: the copy of an input, or a result.
 enum EvictableEntry {
     Input { array: Buffer, allocation: Arc<DeviceAllocation> },
-    Result(Weak<Away>),
+    Result(Weak<DeviceBytes>),
 }
 
 /// Device memory that counts against the limit.
@@ -119,7 +119,7 @@ impl fmt::Debug for DeviceResult {
     }
 }
 
-impl Remote for DeviceResult {
+impl DeviceBuffer for DeviceResult {
     fn bytes(&self) -> usize {
         self.bytes
     }
@@ -130,7 +130,7 @@ impl Remote for DeviceResult {
         self.pool.download(allocation.address() + self.offset as u64, to, requester)
     }
 
-    fn forget(&self) {
+    fn free(&self) {
         let allocation = self.allocation.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(allocation);
     }
@@ -310,13 +310,13 @@ impl DevicePool {
     /// Registers a result, which stays on the device until it is fetched.
     ///
     /// # Errors
-    /// The errors of [`Away::new`].
+    /// The errors of [`DeviceBytes::new`].
     pub(crate) fn register_result(
         self: &Arc<Self>,
         allocation: &Arc<DeviceAllocation>,
         (offset, bytes): (usize, usize),
         (kernel, budget): (&str, &Arc<MemoryBudget>),
-    ) -> Result<Arc<Away>, Error> {
+    ) -> Result<Arc<DeviceBytes>, Error> {
         let number = {
             let mut state = self.locked();
             state.next += 1;
@@ -325,15 +325,15 @@ impl DevicePool {
         let allocation = Mutex::new(Some(allocation.clone()));
         let resident =
             DeviceResult { pool: self.clone(), allocation, offset, bytes, number, kernel: kernel.to_owned() };
-        let away = Away::new(Box::new(resident), budget)?;
+        let away = DeviceBytes::new(Box::new(resident), budget)?;
         self.locked().entries.put(EntryKey::Result(number), EvictableEntry::Result(Arc::downgrade(&away)));
         Ok(away)
     }
 
     /// Returns the memory and address of a result on this device; `None` if the result was fetched
     /// to the host or is on another device.
-    pub(crate) fn resident(&self, away: &Away) -> Option<(Arc<DeviceAllocation>, Address)> {
-        let remote: &dyn Any = away.there();
+    pub(crate) fn resident(&self, away: &DeviceBytes) -> Option<(Arc<DeviceAllocation>, Address)> {
+        let remote: &dyn Any = away.device_buffer();
         let resident = remote.downcast_ref::<DeviceResult>().filter(|r| std::ptr::eq(&*r.pool, self))?;
         let allocation = resident.allocation()?;
         self.locked().entries.promote(&EntryKey::Result(resident.number));
@@ -358,7 +358,7 @@ impl DevicePool {
             Some((_, EvictableEntry::Input { .. })) => {}
             Some((_, EvictableEntry::Result(away))) => {
                 if let Some(away) = away.upgrade() {
-                    away.come_home()?;
+                    away.move_to_host()?;
                 }
             }
         }

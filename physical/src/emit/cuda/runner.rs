@@ -59,12 +59,12 @@ impl GridRunner for DeviceRunner {
             None => (self.stitch(gather, limits)?, 0),
         };
         let kernel = (self.grid.function.name.as_str(), &limits.memory);
-        Ok(Array::left_away(prim, self.pool.register_result(&allocation, (offset, bytes), kernel)?))
+        Ok(Array::on_device(prim, self.pool.register_result(&allocation, (offset, bytes), kernel)?))
     }
 
     fn to_window(&self, array: &Array, limits: &Limits) -> Result<ResultWindow, Error> {
         let cancelled = || limits.cancel.load(Ordering::Relaxed);
-        let (allocation, start) = match array.away().and_then(|away| self.pool.resident(away)) {
+        let (allocation, start) = match array.device_bytes().and_then(|away| self.pool.resident(away)) {
             Some((allocation, address)) => (allocation.clone(), (address - allocation.address()) as usize),
             None => (self.pool.input(array.buffer(), self.requester(&cancelled, limits.device_memory))?, 0),
         };

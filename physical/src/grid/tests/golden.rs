@@ -1,7 +1,7 @@
 //! Golden grids of small programs, to be reviewed like code. `UPDATE_EXPECT=1` rewrites them.
 
 use crate::grid::{GridPlan, ListLengths, TeamSize};
-use crate::lower::{Options, lower};
+use crate::lower::{LoweringOptions, lower};
 use crate::testing::{normal_form, skewed};
 use expect_test::{Expect, expect};
 use redpoll_logic::FloatMode;
@@ -10,7 +10,7 @@ fn check(text: &str, expected: Expect) {
     let program = normal_form(text);
     let plan = GridPlan::of(
         &program,
-        &lower(&program, &[], Options::default()),
+        &lower(&program, &[], LoweringOptions::default()),
         TeamSize::Automatic,
         Some((&ListLengths::default(), FloatMode::default())),
     );

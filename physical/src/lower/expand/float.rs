@@ -1,12 +1,12 @@
 //! Float operators as machine operators and functions of the mathematical library.
 
-use super::{Emitter, Value, bin, bind_part, cast, cmp, math, negative, nonzero, number, select, un};
+use super::{LoweredValue, StmtSink, bin, bind_part, cast, cmp, math, negative, nonzero, number, select, un};
 use crate::assembly::{BinaryOp, CompareOp, Expr, MathFn, UnaryOp};
 use crate::special::Guard;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Prim, Scalar};
 
-pub(super) fn unary(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr) -> Expr {
+pub(super) fn unary(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr) -> Expr {
     use Builtin::*;
     let infinity = || Expr::Const(Scalar::F64(f64::INFINITY).cast(prim).expect("a float casts"));
     match b {
@@ -30,11 +30,11 @@ pub(super) fn unary(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr) ->
             let rest = select(negative(prim, x.clone()), number(prim, -1), un(UnaryOp::Abs, x));
             select(positive, number(prim, 1), rest)
         }
-        _ => math(function(b), vec![x]),
+        _ => math(math_function(b), vec![x]),
     }
 }
 
-pub(super) fn binary(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
+pub(super) fn binary(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
     use Builtin::*;
     match b {
         AddSat | AddChecked => bin(BinaryOp::Add, x, y),
@@ -66,14 +66,14 @@ pub(super) fn binary(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y
             let q = select(nonzero(prim, q.clone()), un(UnaryOp::Round, q), zero);
             select(nonzero(prim, y), q, plain)
         }
-        _ => math(function(b), vec![x, y]),
+        _ => math(math_function(b), vec![x, y]),
     }
 }
 
 /// Returns the value of an operator whose arguments may decide the result against machine
 /// arithmetic, as `Op::eval_in` defines it in the default mode.
-pub(super) fn guarded(
-    scope: &mut dyn Emitter,
+pub(super) fn guarded_binary(
+    scope: &mut dyn StmtSink,
     (b, guard): (Builtin, Guard),
     prim: Prim,
     mut x: Expr,
@@ -140,25 +140,25 @@ fn copysign(prim: Prim, x: Expr, y: Expr) -> Expr {
 }
 
 /// Exponent beyond which every nonzero finite value gives 0 or infinity, in both widths.
-const FAR: i64 = 5000;
+const MAX_EXPONENT: i64 = 5000;
 
 /// Returns `x * 2^n`. The exponent is clamped where it no longer matters, so that it is exact as a
 /// float.
-pub(super) fn ldexp(prim: Prim, x: Expr, n: &Value) -> Expr {
+pub(super) fn ldexp(prim: Prim, x: Expr, n: &LoweredValue) -> Expr {
     let from = n.dtype.prim().expect("an exponent is an integer");
     let n = n.single().clone();
     let exponent = if from.is_signed() {
         let wide = if from == Prim::I64 { n } else { cast(Prim::I64, n) };
-        let above = bin(BinaryOp::Max, wide, Expr::Const(Scalar::I64(-FAR)));
-        bin(BinaryOp::Min, above, Expr::Const(Scalar::I64(FAR)))
+        let above = bin(BinaryOp::Max, wide, Expr::Const(Scalar::I64(-MAX_EXPONENT)));
+        bin(BinaryOp::Min, above, Expr::Const(Scalar::I64(MAX_EXPONENT)))
     } else {
         let wide = if from == Prim::U64 { n } else { cast(Prim::U64, n) };
-        bin(BinaryOp::Min, wide, Expr::Const(Scalar::U64(FAR as u64)))
+        bin(BinaryOp::Min, wide, Expr::Const(Scalar::U64(MAX_EXPONENT as u64)))
     };
     math(MathFn::Ldexp, vec![x, cast(prim, exponent)])
 }
 
-fn function(b: Builtin) -> MathFn {
+fn math_function(b: Builtin) -> MathFn {
     use Builtin as B;
     match b {
         B::Cbrt => MathFn::Cbrt,

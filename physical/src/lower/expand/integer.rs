@@ -1,11 +1,11 @@
 //! Integer operators as machine operators.
 
-use super::{Emitter, Value, bin, bind_part, block, cast, cmp, negative, nonzero, number, select};
+use super::{LoweredValue, StmtSink, bin, bind_part, block, cast, cmp, negative, nonzero, number, select};
 use crate::assembly::{BinaryOp, CompareOp, Expr, Status, Stmt};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Prim, Scalar};
 
-pub(super) fn sign(scope: &mut dyn Emitter, prim: Prim, x: Expr) -> Expr {
+pub(super) fn sign(scope: &mut dyn StmtSink, prim: Prim, x: Expr) -> Expr {
     match prim {
         Prim::Bool => x,
         _ if !prim.is_signed() => cast(prim, nonzero(prim, x)),
@@ -17,15 +17,15 @@ pub(super) fn sign(scope: &mut dyn Emitter, prim: Prim, x: Expr) -> Expr {
     }
 }
 
-pub(super) fn binary(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
+pub(super) fn binary(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
     use Builtin::*;
     match b {
         Fmod => bin(BinaryOp::Rem, x, y),
         FloorDiv if !prim.is_signed() => bin(BinaryOp::Div, x, y),
         Rem if !prim.is_signed() => bin(BinaryOp::Rem, x, y),
-        FloorDiv | Rem => floored(scope, b, prim, x, y),
+        FloorDiv | Rem => floor_division(scope, b, prim, x, y),
         Pow => pow(scope, prim, x, prim, y),
-        AddSat | SubSat | MulSat | AddChecked | SubChecked | MulChecked => bounded(scope, b, prim, x, y),
+        AddSat | SubSat | MulSat | AddChecked | SubChecked | MulChecked => saturating_or_checked(scope, b, prim, x, y),
         _ => unreachable!("binary operator `{b}` on {prim}"),
     }
 }
@@ -33,7 +33,7 @@ pub(super) fn binary(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y
 /// Returns quotient or remainder of floored division: that of truncating division, corrected if the
 /// signs of remainder and divisor differ. Division by 0 and `MIN / -1` have remainder 0, which
 /// needs no correction.
-fn floored(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
+fn floor_division(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
     let (x, y) = (bind_part(scope, prim, x), bind_part(scope, prim, y));
     let r = bind_part(scope, prim, bin(BinaryOp::Rem, x.clone(), y.clone()));
     let differ = cmp(CompareOp::Ne, negative(prim, r.clone()), negative(prim, y.clone()));
@@ -46,7 +46,7 @@ fn floored(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) ->
 
 /// Returns a shift by a count of any integer dtype: the count is read as unsigned and clamped to
 /// the width, so that it fits the shifted dtype.
-pub(super) fn shift(b: Builtin, prim: Prim, x: Expr, count: &Value) -> Expr {
+pub(super) fn shift(b: Builtin, prim: Prim, x: Expr, count: &LoweredValue) -> Expr {
     let from = count.dtype.prim().expect("a count is an integer");
     let op = if b == Builtin::Shl { BinaryOp::Shl } else { BinaryOp::Shr };
     let width = u64::from(prim.bits());
@@ -67,12 +67,12 @@ pub(super) fn shift(b: Builtin, prim: Prim, x: Expr, count: &Value) -> Expr {
 
 /// Returns `base ^ exponent` by squaring: unrolled for a small constant exponent, and otherwise a
 /// loop with one round for each bit.
-pub(super) fn pow(scope: &mut dyn Emitter, prim: Prim, base: Expr, of: Prim, exponent: Expr) -> Expr {
+pub(super) fn pow(scope: &mut dyn StmtSink, prim: Prim, base: Expr, of: Prim, exponent: Expr) -> Expr {
     let base = bind_part(scope, prim, base);
     if let Expr::Const(value) = &exponent
         && let Some(n) = value.to_i128().filter(|n| (0..=64).contains(n))
     {
-        return unrolled(scope, prim, base, n as u32);
+        return unrolled_pow(scope, prim, base, n as u32);
     }
     let exponent = bind_part(scope, of, exponent);
     let (b, e, p) = (scope.local("base", prim), scope.local("exponent", of), scope.local("power", prim));
@@ -99,7 +99,7 @@ pub(super) fn pow(scope: &mut dyn Emitter, prim: Prim, base: Expr, of: Prim, exp
     select(negative(of, exponent), inverse, Expr::Local(p))
 }
 
-fn unrolled(scope: &mut dyn Emitter, prim: Prim, base: Expr, n: u32) -> Expr {
+fn unrolled_pow(scope: &mut dyn StmtSink, prim: Prim, base: Expr, n: u32) -> Expr {
     let (mut square, mut product) = (base, None);
     for bit in 0..=n.checked_ilog2().unwrap_or(0) {
         if bit > 0 {
@@ -116,7 +116,7 @@ fn unrolled(scope: &mut dyn Emitter, prim: Prim, base: Expr, n: u32) -> Expr {
 }
 
 /// Returns a saturating or checked sum, difference or product.
-fn bounded(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
+fn saturating_or_checked(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
     use Builtin::*;
     if matches!(b, MulSat | MulChecked) && prim.bits() <= 32 {
         return wide_product(scope, b, prim, x, y);
@@ -136,11 +136,11 @@ fn bounded(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) ->
         (BinaryOp::Sub, true) => negative(prim, bin(BinaryOp::And, xor(&x, &y), xor(&x, &r))),
         (_, signed) => {
             let back = cmp(CompareOp::Ne, bin(BinaryOp::Div, r.clone(), x.clone()), y.clone());
-            let lost = bin(BinaryOp::And, nonzero(prim, x.clone()), back);
+            let is_inexact = bin(BinaryOp::And, nonzero(prim, x.clone()), back);
             // `-1 * MIN` wraps to `MIN`, which the division does not detect.
             let minus_one = || cmp(CompareOp::Eq, x.clone(), number(prim, -1));
             let least = || cmp(CompareOp::Eq, y.clone(), Expr::Const(extreme(prim, false)));
-            if signed { bin(BinaryOp::Or, lost, bin(BinaryOp::And, minus_one(), least())) } else { lost }
+            if signed { bin(BinaryOp::Or, is_inexact, bin(BinaryOp::And, minus_one(), least())) } else { is_inexact }
         }
     };
     match b {
@@ -163,7 +163,7 @@ fn bounded(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) ->
 }
 
 /// Returns the product in 64 bits, which holds the product of narrower factors.
-fn wide_product(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
+fn wide_product(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
     let wide = if prim.is_signed() { Prim::I64 } else { Prim::U64 };
     let bound = |top| Expr::Const(extreme(prim, top).cast(wide).expect("an integer casts"));
     let product = bin(BinaryOp::Mul, cast(wide, x), cast(wide, y));
@@ -179,7 +179,7 @@ fn wide_product(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Exp
     cast(prim, product)
 }
 
-fn fault(scope: &mut dyn Emitter, overflow: Expr) {
+fn fault(scope: &mut dyn StmtSink, overflow: Expr) {
     let (then, ()) = block(scope, |scope| scope.push(Stmt::Return(Status::CheckedOverflow)));
     scope.push(Stmt::If { cond: overflow, then, other: Vec::new() });
 }

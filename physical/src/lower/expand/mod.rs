@@ -2,8 +2,9 @@
 //!
 //! [`expand_in`] returns the application of any operator to any dtypes as Assembly expressions. By
 //! the laws of IEEE 754, their values have the bits that [`Op::eval`] defines. Structs are
-//! flattened. Statements are pushed to the [`Emitter`]: loops of integer powers and of user-defined
-//! operators, faults of checked operators, and assignments of arguments that are used twice.
+//! flattened. Statements are pushed to the [`StmtSink`]: loops of integer powers and of
+//! user-defined operators, faults of checked operators, and assignments of arguments that are used
+//! twice.
 //!
 //! Arguments must not change while the statements of the expansion run. This is true of all
 //! expressions except locals that the caller assigns in between.
@@ -21,7 +22,7 @@ mod user;
 
 pub(crate) use repeat::expand_repeat;
 
-use super::value::{Emitter, Value};
+use super::value::{LoweredValue, StmtSink};
 use crate::assembly::{BinaryOp, CompareOp, Expr, MathFn, Stmt, UnaryOp};
 use crate::special::{Guard, Known, guard, of_call};
 use redpoll_logic::op::{Builtin, Op};
@@ -29,7 +30,7 @@ use redpoll_logic::{DType, Prim, Scalar};
 
 /// Returns the value of `op` applied to `args` by the laws of IEEE 754.
 #[cfg(test)]
-pub(crate) fn expand(scope: &mut dyn Emitter, op: &Op, args: &[Value]) -> Value {
+pub(crate) fn expand(scope: &mut dyn StmtSink, op: &Op, args: &[LoweredValue]) -> LoweredValue {
     expand_in(scope, op, args, Laws::Ieee)
 }
 
@@ -47,10 +48,10 @@ pub(crate) enum Laws<'a> {
 ///
 /// # Panics
 /// If the operator does not take arguments of these dtypes; plans and programs are checked earlier.
-pub(crate) fn expand_in(scope: &mut dyn Emitter, op: &Op, args: &[Value], laws: Laws<'_>) -> Value {
+pub(crate) fn expand_in(scope: &mut dyn StmtSink, op: &Op, args: &[LoweredValue], laws: Laws<'_>) -> LoweredValue {
     let dtypes: Vec<DType> = args.iter().map(|a| a.dtype.clone()).collect();
-    let signature = op.signature(&dtypes).expect("operators were applied to dtypes that they take");
-    let args: Vec<Value> = args.iter().zip(&signature.args).map(|(a, to)| coerce(a, to)).collect();
+    let signature = op.signature(&dtypes).expect("the verifier has checked the operator's dtypes");
+    let args: Vec<LoweredValue> = args.iter().zip(&signature.args).map(|(a, to)| coerce(a, to)).collect();
     match op {
         Op::Builtin(b) => builtin(scope, *b, &args, signature.result, laws),
         Op::User(u) => user::apply(scope, u, &args, laws),
@@ -58,21 +59,21 @@ pub(crate) fn expand_in(scope: &mut dyn Emitter, op: &Op, args: &[Value], laws: 
 }
 
 /// Returns `value` as an argument of dtype `to`: primitives are cast.
-pub(crate) fn coerce(value: &Value, to: &DType) -> Value {
+pub(crate) fn coerce(value: &LoweredValue, to: &DType) -> LoweredValue {
     match (&value.dtype, to) {
-        (DType::Prim(from), DType::Prim(p)) if from != p => Value::prim(*p, cast(*p, value.single().clone())),
+        (DType::Prim(from), DType::Prim(p)) if from != p => LoweredValue::prim(*p, cast(*p, value.single().clone())),
         _ => value.clone(),
     }
 }
 
 /// Returns the value as constants, locals and parameters, so that it can be used more than once.
-pub(crate) fn bind(scope: &mut dyn Emitter, value: &Value) -> Value {
+pub(crate) fn bind(scope: &mut dyn StmtSink, value: &LoweredValue) -> LoweredValue {
     let prims = value.dtype.prims();
     let parts = value.parts.iter().zip(prims).map(|(part, prim)| bind_part(scope, prim, part.clone())).collect();
-    Value { dtype: value.dtype.clone(), parts }
+    LoweredValue { dtype: value.dtype.clone(), parts }
 }
 
-fn bind_part(scope: &mut dyn Emitter, prim: Prim, part: Expr) -> Expr {
+fn bind_part(scope: &mut dyn StmtSink, prim: Prim, part: Expr) -> Expr {
     if matches!(part, Expr::Const(_) | Expr::Local(_) | Expr::Param(_)) {
         return part;
     }
@@ -81,7 +82,7 @@ fn bind_part(scope: &mut dyn Emitter, prim: Prim, part: Expr) -> Expr {
     Expr::Local(local)
 }
 
-fn builtin(scope: &mut dyn Emitter, b: Builtin, args: &[Value], result: DType, laws: Laws<'_>) -> Value {
+fn builtin(scope: &mut dyn StmtSink, b: Builtin, args: &[LoweredValue], result: DType, laws: Laws<'_>) -> LoweredValue {
     use Builtin::*;
     let parts = match (b, args) {
         (Pair, [value, coordinate]) => [&value.parts[..], &coordinate.parts[..]].concat(),
@@ -89,18 +90,18 @@ fn builtin(scope: &mut dyn Emitter, b: Builtin, args: &[Value], result: DType, l
             let from = if b == First { 0 } else { pair.parts.len() - result.prims().len() };
             pair.parts[from..from + result.prims().len()].to_vec()
         }
-        (IfElse, [cond, then, other]) => return choice(scope, cond.single().clone(), then, other),
+        (IfElse, [cond, then, other]) => return select_value(scope, cond.single().clone(), then, other),
         (Cast(to), [x]) => vec![coerce(x, &DType::Prim(to)).single().clone()],
         (_, [x]) => {
             let prim = x.dtype.prim().expect("unary operators take primitives");
             vec![unary(scope, b, prim, x.single().clone())]
         }
         (_, [first, rest @ ..]) => {
-            let Laws::Default(known) = laws else {
+            let Laws::Default(facts) = laws else {
                 return rest.iter().fold(first.clone(), |acc, y| binary(scope, b, &acc, y, &result, Guard::None));
             };
-            let mut special = known[0];
-            return rest.iter().zip(&known[1..]).fold(first.clone(), |acc, (y, next)| {
+            let mut special = facts[0];
+            return rest.iter().zip(&facts[1..]).fold(first.clone(), |acc, (y, next)| {
                 let guard = guard(b, &special, next);
                 special = Known { special: of_call(&b.into(), &[special, *next], &[], &result), constant: None };
                 binary(scope, b, &acc, y, &result, guard)
@@ -108,11 +109,11 @@ fn builtin(scope: &mut dyn Emitter, b: Builtin, args: &[Value], result: DType, l
         }
         (_, []) => unreachable!("operator `{b}` without arguments"),
     };
-    Value { dtype: result, parts }
+    LoweredValue { dtype: result, parts }
 }
 
 /// Returns `cond ? then : other`, part by part.
-fn choice(scope: &mut dyn Emitter, cond: Expr, then: &Value, other: &Value) -> Value {
+fn select_value(scope: &mut dyn StmtSink, cond: Expr, then: &LoweredValue, other: &LoweredValue) -> LoweredValue {
     match cond {
         Expr::Const(Scalar::Bool(true)) => return then.clone(),
         Expr::Const(Scalar::Bool(false)) => return other.clone(),
@@ -120,10 +121,10 @@ fn choice(scope: &mut dyn Emitter, cond: Expr, then: &Value, other: &Value) -> V
     }
     let cond = if then.parts.len() > 1 { bind_part(scope, Prim::Bool, cond) } else { cond };
     let parts = then.parts.iter().zip(&other.parts).map(|(t, o)| select(cond.clone(), t.clone(), o.clone())).collect();
-    Value { dtype: then.dtype.clone(), parts }
+    LoweredValue { dtype: then.dtype.clone(), parts }
 }
 
-fn unary(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr) -> Expr {
+fn unary(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr) -> Expr {
     use Builtin::*;
     match b {
         Not | BitNot => un(UnaryOp::Not, x),
@@ -143,21 +144,28 @@ fn unary(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr) -> Expr {
     }
 }
 
-fn binary(scope: &mut dyn Emitter, b: Builtin, x: &Value, y: &Value, result: &DType, guard: Guard) -> Value {
+fn binary(
+    scope: &mut dyn StmtSink,
+    b: Builtin,
+    x: &LoweredValue,
+    y: &LoweredValue,
+    result: &DType,
+    guard: Guard,
+) -> LoweredValue {
     use Builtin::*;
     match b {
         Choose => {
             let x = bind(scope, x);
             let stored = x.dtype.prims().into_iter().zip(&x.parts).map(|(p, part)| nonzero(p, part.clone()));
             let cond = stored.reduce(|a, b| bin(BinaryOp::Or, a, b)).expect("a struct has members");
-            choice(scope, cond, &x, y)
+            select_value(scope, cond, &x, y)
         }
         MinBy | MaxBy => pair_fold(scope, b, x, y),
         Eq | Ne => {
             let (op, join) = if b == Eq { (CompareOp::Eq, BinaryOp::And) } else { (CompareOp::Ne, BinaryOp::Or) };
             let parts = x.parts.iter().zip(&y.parts).map(|(p, q)| cmp(op, p.clone(), q.clone()));
             let all = parts.reduce(|a, b| bin(join, a, b)).expect("a struct has members");
-            Value::prim(Prim::Bool, all)
+            LoweredValue::prim(Prim::Bool, all)
         }
         _ => {
             let prim = x.dtype.prim().expect("the operator takes primitives");
@@ -165,16 +173,16 @@ fn binary(scope: &mut dyn Emitter, b: Builtin, x: &Value, y: &Value, result: &DT
             let part = match b {
                 Shl | Shr => integer::shift(b, prim, u, y),
                 Ldexp => float::ldexp(prim, u, y),
-                _ if prim.is_float() && guard != Guard::None => float::guarded(scope, (b, guard), prim, u, v),
+                _ if prim.is_float() && guard != Guard::None => float::guarded_binary(scope, (b, guard), prim, u, v),
                 _ => numeric(scope, b, prim, u, v),
             };
-            Value { dtype: result.clone(), parts: vec![part] }
+            LoweredValue { dtype: result.clone(), parts: vec![part] }
         }
     }
 }
 
 /// Returns an operator applied to two primitives of one dtype.
-fn numeric(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
+fn numeric(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
     use Builtin::*;
     match b {
         Mul if prim == Prim::Bool => bin(BinaryOp::And, x, y),
@@ -201,7 +209,7 @@ fn numeric(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) ->
 }
 
 /// Returns `minby` or `maxby` of two pairs, in the order that the evaluation of operators defines.
-fn pair_fold(scope: &mut dyn Emitter, b: Builtin, x: &Value, y: &Value) -> Value {
+fn pair_fold(scope: &mut dyn StmtSink, b: Builtin, x: &LoweredValue, y: &LoweredValue) -> LoweredValue {
     let (x, y) = (bind(scope, x), bind(scope, y));
     let prim = x.dtype.prims()[0];
     let (v, w) = (|| x.parts[0].clone(), || y.parts[0].clone());
@@ -226,16 +234,16 @@ fn pair_fold(scope: &mut dyn Emitter, b: Builtin, x: &Value, y: &Value) -> Value
         let same = bin(BinaryOp::And, equal, cmp(CompareOp::Eq, c(), d()));
         value = select(same, bin(if minimum { BinaryOp::Min } else { BinaryOp::Max }, v(), w()), value);
     }
-    Value { dtype: x.dtype.clone(), parts: vec![value, select(take, c(), d())] }
+    LoweredValue { dtype: x.dtype.clone(), parts: vec![value, select(take, c(), d())] }
 }
 
 /// A block of statements in an outer scope.
-struct Block<'a> {
-    outer: &'a mut dyn Emitter,
+struct BlockSink<'a> {
+    outer: &'a mut dyn StmtSink,
     stmts: Vec<Stmt>,
 }
 
-impl Emitter for Block<'_> {
+impl StmtSink for BlockSink<'_> {
     fn local(&mut self, name: &str, prim: Prim) -> crate::assembly::Local {
         self.outer.local(name, prim)
     }
@@ -246,26 +254,26 @@ impl Emitter for Block<'_> {
 }
 
 /// Returns the statements that `fill` emits, and its result.
-fn block<T>(scope: &mut dyn Emitter, fill: impl FnOnce(&mut dyn Emitter) -> T) -> (Vec<Stmt>, T) {
-    let mut inner = Block { outer: scope, stmts: Vec::new() };
+fn block<T>(scope: &mut dyn StmtSink, fill: impl FnOnce(&mut dyn StmtSink) -> T) -> (Vec<Stmt>, T) {
+    let mut inner = BlockSink { outer: scope, stmts: Vec::new() };
     let result = fill(&mut inner);
     (inner.stmts, result)
 }
 
 /// Returns new locals with the value, for loops that change it.
-fn variable(scope: &mut dyn Emitter, name: &str, value: &Value) -> Value {
+fn variable(scope: &mut dyn StmtSink, name: &str, value: &LoweredValue) -> LoweredValue {
     let parts = value.dtype.prims().into_iter().zip(&value.parts).map(|(prim, part)| {
         let local = scope.local(name, prim);
         scope.push(Stmt::Assign(local, part.clone()));
         Expr::Local(local)
     });
     let parts = parts.collect();
-    Value { dtype: value.dtype.clone(), parts }
+    LoweredValue { dtype: value.dtype.clone(), parts }
 }
 
 /// Assigns the value to locals made by [`variable`]. Parts that read these locals see their old
 /// values.
-fn assign(scope: &mut dyn Emitter, to: &Value, value: &Value) {
+fn assign(scope: &mut dyn StmtSink, to: &LoweredValue, value: &LoweredValue) {
     let value = if value.parts.len() > 1 { bind_fresh(scope, value) } else { value.clone() };
     for (local, part) in to.parts.iter().zip(value.parts) {
         let Expr::Local(local) = local else { unreachable!("variables are locals") };
@@ -276,7 +284,7 @@ fn assign(scope: &mut dyn Emitter, to: &Value, value: &Value) {
 }
 
 /// Binds a value like [`bind`], but copies locals, too, since they may be about to change.
-fn bind_fresh(scope: &mut dyn Emitter, value: &Value) -> Value {
+fn bind_fresh(scope: &mut dyn StmtSink, value: &LoweredValue) -> LoweredValue {
     if value.parts.iter().all(|p| matches!(p, Expr::Const(_) | Expr::Param(_))) {
         return value.clone();
     }

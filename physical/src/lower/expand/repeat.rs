@@ -1,7 +1,8 @@
 //! Folds of equal values without a loop over them.
 
 use super::{
-    Emitter, Laws, Value, assign, bin, bind, block, cast, cmp, expand_in, integer, math, nonzero, select, variable,
+    Laws, LoweredValue, StmtSink, assign, bin, bind, block, cast, cmp, expand_in, integer, math, nonzero, select,
+    variable,
 };
 use crate::assembly::{BinaryOp, CompareOp, Expr, MathFn, Stmt};
 use redpoll_logic::op::{Op, Repeat};
@@ -13,15 +14,15 @@ use redpoll_logic::{Prim, Scalar};
 /// overflow 64 bits and is never computed: the fold of `n m` values is the fold of `m` folds of
 /// `n`.
 pub(crate) fn expand_repeat(
-    scope: &mut dyn Emitter,
+    scope: &mut dyn StmtSink,
     (op, repeat): (&Op, Repeat),
-    x: &Value,
+    x: &LoweredValue,
     counts: &[Expr],
     laws: Laws<'_>,
-) -> Value {
+) -> LoweredValue {
     let mut folded = x.clone();
     for (k, n) in counts.iter().enumerate() {
-        folded = once(scope, (op, repeat), &folded, n, laws);
+        folded = repeat_once(scope, (op, repeat), &folded, n, laws);
         if k + 1 < counts.len() {
             folded = bind(scope, &folded);
         }
@@ -29,28 +30,34 @@ pub(crate) fn expand_repeat(
     folded
 }
 
-fn once(scope: &mut dyn Emitter, (op, repeat): (&Op, Repeat), x: &Value, n: &Expr, laws: Laws<'_>) -> Value {
+fn repeat_once(
+    scope: &mut dyn StmtSink,
+    (op, repeat): (&Op, Repeat),
+    x: &LoweredValue,
+    n: &Expr,
+    laws: Laws<'_>,
+) -> LoweredValue {
     match repeat {
         Repeat::Idempotent => x.clone(),
         Repeat::Multiply => {
             let prim = primitive(x);
             let times = if prim == Prim::I64 { n.clone() } else { cast(prim, n.clone()) };
-            Value::prim(prim, bin(BinaryOp::Mul, x.single().clone(), times))
+            LoweredValue::prim(prim, bin(BinaryOp::Mul, x.single().clone(), times))
         }
         Repeat::Power => {
             let prim = primitive(x);
-            Value::prim(prim, power(scope, prim, x.single().clone(), n))
+            LoweredValue::prim(prim, power(scope, prim, x.single().clone(), n))
         }
         Repeat::Parity => {
             let prim = primitive(x);
             let odd = nonzero(Prim::I64, bin(BinaryOp::And, n.clone(), int(1)));
-            Value::prim(prim, select(odd, x.single().clone(), Expr::Const(Scalar::zero(prim))))
+            LoweredValue::prim(prim, select(odd, x.single().clone(), Expr::Const(Scalar::zero(prim))))
         }
         Repeat::Doubling => doubling(scope, op, x, n, laws),
     }
 }
 
-fn power(scope: &mut dyn Emitter, prim: Prim, x: Expr, n: &Expr) -> Expr {
+fn power(scope: &mut dyn StmtSink, prim: Prim, x: Expr, n: &Expr) -> Expr {
     if !prim.is_float() {
         return integer::pow(scope, prim, x, Prim::I64, n.clone());
     }
@@ -61,7 +68,7 @@ fn power(scope: &mut dyn Emitter, prim: Prim, x: Expr, n: &Expr) -> Expr {
 
 /// Folds by doubling from the highest bit of `n` down. No intermediate fold goes beyond the result,
 /// so a checked operator faults only if the whole fold does.
-fn doubling(scope: &mut dyn Emitter, op: &Op, x: &Value, n: &Expr, laws: Laws<'_>) -> Value {
+fn doubling(scope: &mut dyn StmtSink, op: &Op, x: &LoweredValue, n: &Expr, laws: Laws<'_>) -> LoweredValue {
     let x = bind(scope, x);
     let n = &super::bind_part(scope, Prim::I64, n.clone());
     let acc = variable(scope, "fold", &x);
@@ -85,8 +92,8 @@ fn doubling(scope: &mut dyn Emitter, op: &Op, x: &Value, n: &Expr, laws: Laws<'_
     acc
 }
 
-fn primitive(x: &Value) -> Prim {
-    x.dtype.prim().expect("sums, products and parities are of primitives")
+fn primitive(x: &LoweredValue) -> Prim {
+    x.dtype.prim().expect("sums, products and parities fold primitives")
 }
 
 fn int(v: i64) -> Expr {

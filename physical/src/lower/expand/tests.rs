@@ -13,12 +13,12 @@ use redpoll_logic::FloatMode;
 use redpoll_logic::op::{Arity, Body, Fault, UserOp, While, pair_type, repeat_eval};
 
 /// A function under construction: `for i in chunk { store(expand(load(i)..)) }`.
-struct Builder {
+struct FunctionBuilder {
     function: Function,
     out: Vec<Stmt>,
 }
 
-impl Emitter for Builder {
+impl StmtSink for FunctionBuilder {
     fn local(&mut self, name: &str, prim: Prim) -> Local {
         self.function.locals.push(LocalDecl { name: name.to_owned(), prim });
         Local(self.function.locals.len() as u32 - 1)
@@ -29,8 +29,8 @@ impl Emitter for Builder {
     }
 }
 
-impl Builder {
-    fn new() -> Builder {
+impl FunctionBuilder {
+    fn new() -> FunctionBuilder {
         let function = Function {
             name: "f".to_owned(),
             buffers: vec![],
@@ -39,7 +39,7 @@ impl Builder {
             chunk: (Local(0), Local(1)),
             body: vec![],
         };
-        let mut builder = Builder { function, out: vec![] };
+        let mut builder = FunctionBuilder { function, out: vec![] };
         for name in ["lo", "hi", "i"] {
             builder.local(name, Prim::I64);
         }
@@ -64,9 +64,9 @@ const INDEX: Expr = Expr::Local(Local(2));
 fn run(
     args: &[DType],
     rows: &[Vec<Scalar>],
-    body: impl FnOnce(&mut dyn Emitter, &[Value]) -> Value,
+    body: impl FnOnce(&mut dyn StmtSink, &[LoweredValue]) -> LoweredValue,
 ) -> Vec<Result<Scalar, Status>> {
-    let mut builder = Builder::new();
+    let mut builder = FunctionBuilder::new();
     let mut inputs = vec![];
     let mut values = vec![];
     for (k, dtype) in args.iter().enumerate() {
@@ -75,7 +75,7 @@ fn run(
             inputs.push(column(prim, rows.iter().map(|row| row[k].flatten()[part].clone())));
         }
         let load = |b: &Buffer| Expr::Load { buffer: *b, at: Box::new(INDEX) };
-        values.push(Value { dtype: dtype.clone(), parts: columns.iter().map(load).collect() });
+        values.push(LoweredValue { dtype: dtype.clone(), parts: columns.iter().map(load).collect() });
     }
     let result = body(&mut builder, &values);
     let outputs = builder.buffers(&result.dtype, BufferRole::Owned);
@@ -275,7 +275,7 @@ fn constant_arguments() {
                 for constant in samples(&second) {
                     let rows: Vec<Vec<Scalar>> = samples(&first).into_iter().map(|v| vec![v]).collect();
                     let found = run(&args[..1], &rows, |scope, values| {
-                        expand(scope, &op, &[values[0].clone(), Value::constant(&constant)])
+                        expand(scope, &op, &[values[0].clone(), LoweredValue::constant(&constant)])
                     });
                     for (row, found) in rows.iter().zip(found) {
                         let args = [row[0].clone(), constant.clone()];
@@ -346,8 +346,8 @@ fn user_defined_bodies() {
     let triples: Vec<Vec<Scalar>> =
         [[12i64, 18, 27], [0, 0, 5], [-4, 6, 0]].iter().map(|r| r.iter().map(|v| Scalar::I64(*v)).collect()).collect();
     let found = run(&small, &triples, |scope, values| expand(scope, &gcd, values));
-    let wanted = [3i64, 5, 2].map(|v| Ok(Scalar::I64(v)));
-    assert_eq!(found, wanted, "an associative operator folds more arguments than it has parameters");
+    let folded = [3i64, 5, 2].map(|v| Ok(Scalar::I64(v)));
+    assert_eq!(found, folded, "an associative operator folds more arguments than it has parameters");
 
     // The condition of the inner loop needs statements, a branch contains a loop, a step swaps two
     // variables, and a variable shadows another of the same name.

@@ -1,6 +1,6 @@
 //! Bodies of user-defined operators in Assembly.
 
-use super::{Emitter, Laws, Value, assign, bind, block, choice, expand_in, un, variable};
+use super::{Laws, LoweredValue, StmtSink, assign, bind, block, expand_in, select_value, un, variable};
 use crate::assembly::{Expr, Stmt, UnaryOp};
 use crate::special::{Known, Special, makes};
 use redpoll_logic::op::{Body, Definition, UserOp, While};
@@ -8,16 +8,16 @@ use redpoll_logic::{DType, Scalar};
 
 /// Returns the operator applied to arguments of its signature; arguments beyond its parameters are
 /// folded from the left.
-pub(super) fn apply(scope: &mut dyn Emitter, op: &UserOp, args: &[Value], laws: Laws<'_>) -> Value {
+pub(super) fn apply(scope: &mut dyn StmtSink, op: &UserOp, args: &[LoweredValue], laws: Laws<'_>) -> LoweredValue {
     let Definition::Body(body) = op.definition();
     let special = match laws {
         Laws::Ieee => None,
-        Laws::Default(known) if makes(body) || known.iter().any(|k| k.special != Special::NONE) => Some(Special::ALL),
+        Laws::Default(facts) if makes(body) || facts.iter().any(|k| k.special != Special::NONE) => Some(Special::ALL),
         Laws::Default(_) => Some(Special::NONE),
     };
-    let (now, later) = args.split_at(op.params().len().min(args.len()));
-    let mut value = expand_body(scope, body, now, special);
-    for arg in later {
+    let (first, rest) = args.split_at(op.params().len().min(args.len()));
+    let mut value = expand_body(scope, body, first, special);
+    for arg in rest {
         value = expand_body(scope, body, &[value, arg.clone()], special);
     }
     value
@@ -25,34 +25,34 @@ pub(super) fn apply(scope: &mut dyn Emitter, op: &UserOp, args: &[Value], laws: 
 
 /// Returns a checked body applied to arguments of the operator's parameters; in the default mode,
 /// with the special values that may arise in it.
-fn expand_body(scope: &mut dyn Emitter, body: &Body, args: &[Value], special: Option<Special>) -> Value {
-    let args: Vec<Value> = args.iter().map(|a| bind(scope, a)).collect();
+fn expand_body(scope: &mut dyn StmtSink, body: &Body, args: &[LoweredValue], special: Option<Special>) -> LoweredValue {
+    let args: Vec<LoweredValue> = args.iter().map(|a| bind(scope, a)).collect();
     Expansion { args: &args, vars: Vec::new(), special }.value(scope, body)
 }
 
 struct Expansion<'a> {
     /// The arguments as locals, constants and parameters.
-    args: &'a [Value],
-    vars: Vec<(&'a str, Value)>,
+    args: &'a [LoweredValue],
+    vars: Vec<(&'a str, LoweredValue)>,
     /// The special values of arguments and results in the default mode.
     special: Option<Special>,
 }
 
 impl<'a> Expansion<'a> {
-    fn value(&mut self, scope: &mut dyn Emitter, body: &'a Body) -> Value {
+    fn value(&mut self, scope: &mut dyn StmtSink, body: &'a Body) -> LoweredValue {
         match body {
             Body::Arg(k) => self.args[*k].clone(),
             Body::Var(name) => {
                 let bound = self.vars.iter().rev().find(|(n, _)| n == name);
                 bound.expect("a checked body binds its variables").1.clone()
             }
-            Body::Lit(value) => Value::constant(value),
+            Body::Lit(value) => LoweredValue::constant(value),
             Body::Call(op, args) => {
-                let args: Vec<Value> = args.iter().map(|a| self.value(scope, a)).collect();
+                let args: Vec<LoweredValue> = args.iter().map(|a| self.value(scope, a)).collect();
                 let Some(special) = self.special else { return expand_in(scope, op, &args, Laws::Ieee) };
-                let constants: Vec<Option<Scalar>> = args.iter().map(Value::as_constant).collect();
-                let known = constants.iter().map(|constant| Known { special, constant: constant.as_ref() });
-                expand_in(scope, op, &args, Laws::Default(&known.collect::<Vec<_>>()))
+                let constants: Vec<Option<Scalar>> = args.iter().map(LoweredValue::as_constant).collect();
+                let facts = constants.iter().map(|constant| Known { special, constant: constant.as_ref() });
+                expand_in(scope, op, &args, Laws::Default(&facts.collect::<Vec<_>>()))
             }
             Body::If(cond, then, other) => {
                 let cond = self.value(scope, cond).single().clone();
@@ -60,7 +60,7 @@ impl<'a> Expansion<'a> {
                     self.branch(scope, cond, then, other)
                 } else {
                     let (then, other) = (self.value(scope, then), self.value(scope, other));
-                    choice(scope, cond, &then, &other)
+                    select_value(scope, cond, &then, &other)
                 }
             }
             Body::Let(name, value, rest) => {
@@ -73,10 +73,10 @@ impl<'a> Expansion<'a> {
             }
             Body::While(w) => self.repeat(scope, w),
             Body::Struct(members) => {
-                let values: Vec<Value> = members.iter().map(|(_, m)| self.value(scope, m)).collect();
+                let values: Vec<LoweredValue> = members.iter().map(|(_, m)| self.value(scope, m)).collect();
                 let names = members.iter().map(|(n, _)| n.clone());
                 let dtype = DType::structure(names.zip(values.iter().map(|v| v.dtype.clone())));
-                Value { dtype, parts: values.into_iter().flat_map(|v| v.parts).collect() }
+                LoweredValue { dtype, parts: values.into_iter().flat_map(|v| v.parts).collect() }
             }
             Body::Member(of, k) => {
                 let of = self.value(scope, of);
@@ -84,16 +84,16 @@ impl<'a> Expansion<'a> {
                 let before: usize = ty.members[..*k].iter().map(|(_, t)| t.prims().len()).sum();
                 let dtype = ty.members[*k].1.clone();
                 let parts = of.parts[before..before + dtype.prims().len()].to_vec();
-                Value { dtype, parts }
+                LoweredValue { dtype, parts }
             }
         }
     }
 
     /// Returns the value of a conditional; only the branch that is taken runs.
-    fn branch(&mut self, scope: &mut dyn Emitter, cond: Expr, then: &'a Body, other: &'a Body) -> Value {
+    fn branch(&mut self, scope: &mut dyn StmtSink, cond: Expr, then: &'a Body, other: &'a Body) -> LoweredValue {
         let (mut yes, value) = block(scope, |scope| self.value(scope, then));
         let result = value.dtype.prims().into_iter().map(|p| Expr::Local(scope.local("if", p))).collect();
-        let result = Value { dtype: value.dtype.clone(), parts: result };
+        let result = LoweredValue { dtype: value.dtype.clone(), parts: result };
         let (assigns, ()) = block(scope, |scope| assign(scope, &result, &value));
         yes.extend(assigns);
         let (no, ()) = block(scope, |scope| {
@@ -104,9 +104,9 @@ impl<'a> Expansion<'a> {
         result
     }
 
-    fn repeat(&mut self, scope: &mut dyn Emitter, w: &'a While) -> Value {
+    fn repeat(&mut self, scope: &mut dyn StmtSink, w: &'a While) -> LoweredValue {
         let depth = self.vars.len();
-        let inits: Vec<Value> = w.vars.iter().map(|(_, init)| self.value(scope, init)).collect();
+        let inits: Vec<LoweredValue> = w.vars.iter().map(|(_, init)| self.value(scope, init)).collect();
         let vars = w.vars.iter().zip(inits).map(|((name, _), init)| (name.as_str(), variable(scope, name, &init)));
         let vars: Vec<_> = vars.collect();
         self.vars.extend(vars);
@@ -127,13 +127,13 @@ impl<'a> Expansion<'a> {
 
     /// Assigns all variables their new values at once: values that a later step still reads are
     /// computed before any assignment.
-    fn step(&mut self, scope: &mut dyn Emitter, w: &'a While, depth: usize) {
-        let next: Vec<Value> = w.steps.iter().map(|s| self.value(scope, s)).collect();
-        let kept: Vec<Value> = match &next[..] {
+    fn step(&mut self, scope: &mut dyn StmtSink, w: &'a While, depth: usize) {
+        let next: Vec<LoweredValue> = w.steps.iter().map(|s| self.value(scope, s)).collect();
+        let values: Vec<LoweredValue> = match &next[..] {
             [only] => vec![only.clone()],
             _ => next.iter().map(|v| super::bind_fresh(scope, v)).collect(),
         };
-        for (k, value) in kept.iter().enumerate() {
+        for (k, value) in values.iter().enumerate() {
             assign(scope, &self.vars[depth + k].1, value);
         }
     }

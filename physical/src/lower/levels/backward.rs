@@ -4,39 +4,41 @@
 //! `r` is one past the current entry. `q` is the position of that entry, as in forward reads, so
 //! that the child is the same. Coordinates are negated, so that they ascend.
 
-use super::sparse_list::Entries;
+use super::sparse_list::ListEntries;
 use crate::assembly::Stmt;
 use crate::lower::looplets::mirror::mirror;
 use crate::lower::search::gallop_back;
-use crate::lower::{At, Cursor, Cx, Fiber, Looplet, Stepper, count, eq, int, load, local, lt, plus, select, sub};
+use crate::lower::{
+    AccessCursor, Cx, Fiber, LevelId, Looplet, Stepper, count, eq, int, load, local, lt, plus, select, sub,
+};
 use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
 use std::rc::Rc;
 
-impl Entries {
+impl ListEntries {
     /// Returns the looplet of entries whose own position is their index.
-    pub(super) fn backward(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
+    pub(super) fn backward(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let inner = Fiber { present: None, ..fiber.clone() };
         if self.format.unique {
-            let child = Looplet::Run(Cursor::Fiber(inner.child(local(self.q))));
+            let child = Looplet::Run(AccessCursor::Fiber(inner.child(local(self.q))));
             return self.backward_of(cx, at, &child, protocol);
         }
         let r = cx.new_local("r", Prim::I64);
         let child = Fiber { hi: Some(local(r)), ..inner.child(local(self.q)) };
-        self.falling(cx, at, r, (Looplet::Run(Cursor::Fiber(child)), Protocol::Walk))
+        self.descending(cx, at, r, (Looplet::Run(AccessCursor::Fiber(child)), Protocol::Walk))
     }
 
     /// Returns the looplet of entries with the given child.
-    pub(super) fn backward_of(&self, cx: &mut Cx<'_>, at: At, child: &Looplet, protocol: Protocol) -> Looplet {
-        let child = mirror(child, &self.dimension).expect("what is found at an entry does not step");
+    pub(super) fn backward_of(&self, cx: &mut Cx<'_>, at: LevelId, child: &Looplet, protocol: Protocol) -> Looplet {
+        let child = mirror(child, &self.dimension).expect("the looplet at an entry does not step");
         let r = cx.new_local("r", Prim::I64);
-        self.falling(cx, at, r, (child, protocol))
+        self.descending(cx, at, r, (child, protocol))
     }
 
-    fn falling(
+    fn descending(
         &self,
         cx: &mut Cx<'_>,
-        at: At,
+        at: LevelId,
         r: crate::assembly::Local,
         (child, protocol): (Looplet, Protocol),
     ) -> Looplet {
@@ -61,10 +63,10 @@ impl Entries {
             stop: plus(&local(coordinate), 1),
             bound: int(1),
             chunk: Looplet::Spike { body: fill.clone(), tail: Rc::new(child) },
-            next: Rc::new(move |taken| {
+            next: Rc::new(move |condition| {
                 let rest = match unique {
-                    true => sub(&local(r), &count(taken)),
-                    false => select(taken, &local(q), &local(r)),
+                    true => sub(&local(r), &count(condition)),
+                    false => select(condition, &local(q), &local(r)),
                 };
                 vec![Stmt::Assign(r, rest)]
             }),

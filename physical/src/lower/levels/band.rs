@@ -9,11 +9,11 @@ use super::join::{Comparable, compare_each, complete_ends};
 use super::sparse_list::{assemble_ends, fill_ends};
 use crate::assembly::{BufferRole, Expr, Local, Stmt};
 use crate::levels::Band;
-use crate::lower::looplets::Phase;
-use crate::lower::seeded::{self, Seeded};
+use crate::lower::looplets::SequencePhase;
+use crate::lower::seeded_fault::SeededFault;
 use crate::lower::{
-    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Tables, add, and, eq, int, le, load,
-    local, lt, max, not, or, plus, select, sub, truth,
+    AccessCursor, AssembleMode, Cx, Fiber, FunctionTables, LevelCode, LevelId, LevelLowering, Looplet, Parents, add,
+    and, eq, int, le, load, local, lt, max, not, or, plus, select, sub, truth,
 };
 use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
@@ -22,17 +22,23 @@ use std::rc::Rc;
 const IDX: usize = 0;
 const OFS: usize = 1;
 /// The last coordinate of a fiber without coordinates.
-const NONE: i64 = -1;
+const NO_COORDINATE: i64 = -1;
 
 impl LevelLowering for Band {
-    fn tables(&self, cx: &mut Cx<'_>, _: &mut Tables, _: At, (role, level): (BufferRole, &mut LevelCode)) {
+    fn add_counters(
+        &self,
+        cx: &mut Cx<'_>,
+        _: &mut FunctionTables,
+        _: LevelId,
+        (role, level): (BufferRole, &mut LevelCode),
+    ) {
         if role == BufferRole::Owned {
             level.count = Some(cx.new_local("len", Prim::I64));
-            level.more = ["last", "made", "open"].map(|name| cx.new_local(name, Prim::I64)).to_vec();
+            level.extra_locals = ["last", "allocated", "open"].map(|name| cx.new_local(name, Prim::I64)).to_vec();
         }
     }
 
-    fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
+    fn read(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let LevelCode { arrays, .. } = cx.level(at).clone();
         let [first, stop, shift] = ["first", "stop", "shift"].map(|name| cx.new_local(name, Prim::I64));
         let bounds = vec![
@@ -57,25 +63,25 @@ impl LevelLowering for Band {
                 other: Rc::new(fill.clone()),
             }))
         } else {
-            let ends = if seeded::is(Seeded::BandEnd) { plus(&local(stop), -1) } else { local(stop) };
+            let ends = if SeededFault::BandEnd.is_active() { plus(&local(stop), -1) } else { local(stop) };
             Looplet::Sequence(vec![
-                Phase { stop: Some(local(first)), body: fill.clone() },
-                Phase { stop: Some(ends), body: Looplet::Lookup(inside) },
-                Phase { stop: None, body: fill },
+                SequencePhase { stop: Some(local(first)), body: fill.clone() },
+                SequencePhase { stop: Some(ends), body: Looplet::Lookup(inside) },
+                SequencePhase { stop: None, body: fill },
             ])
         };
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
     }
 
-    fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
-        let LevelCode { arrays, more, .. } = cx.level(at).clone();
-        let (len, last, made, open) = (cx.level(at).counter(), more[0], more[1], more[2]);
-        let room = cx.tensor(at.tensor).room;
+    fn write(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> Looplet {
+        let LevelCode { arrays, extra_locals, .. } = cx.level(at).clone();
+        let (len, last, allocated, open) = (cx.level(at).counter(), extra_locals[0], extra_locals[1], extra_locals[2]);
+        let mode = cx.tensor(at.tensor).assemble_mode;
         let end_at = plus(&fiber.lo, 1);
         let preamble = cx.block(|cx| {
             // A fiber may be visited again, and a position below which nothing was written may be
             // reused by another fiber.
-            let begin = vec![Stmt::Assign(last, int(NONE)), Stmt::Assign(open, fiber.lo.clone())];
+            let begin = vec![Stmt::Assign(last, int(NO_COORDINATE)), Stmt::Assign(open, fiber.lo.clone())];
             cx.push_if(not(&eq(&local(open), &fiber.lo)), begin, Vec::new());
         });
         let end = vec![
@@ -88,45 +94,45 @@ impl LevelLowering for Band {
             let next = plus(&local(position), 1);
             let preamble = cx.block(|cx| {
                 let gap = plus(&sub(i, &local(last)), -1);
-                let gap = if seeded::is(Seeded::BandGap) {
+                let gap = if SeededFault::BandGap.is_active() {
                     int(0)
                 } else {
                     select(&lt(&local(last), &int(0)), &int(0), &gap)
                 };
                 cx.assign(position, add(&local(len), &gap));
-                let room = cx.block(|cx| {
-                    cx.assemble(at.below(), (&local(made), &next), room);
-                    cx.assign(made, next.clone());
+                let allocate = cx.block(|cx| {
+                    cx.assemble(at.below(), (&local(allocated), &next), mode);
+                    cx.assign(allocated, next.clone());
                 });
-                cx.push_if(lt(&local(made), &next), room, Vec::new());
+                cx.push_if(lt(&local(allocated), &next), allocate, Vec::new());
                 cx.assign(dirty, truth(false));
             });
             let mut child = fiber.child(local(position));
             child.dirty.push(dirty);
-            let keep = vec![Stmt::Assign(len, next), Stmt::Assign(last, i.clone())];
-            let epilogue = vec![Stmt::If { cond: local(dirty), then: keep, other: Vec::new() }];
-            Looplet::Thunk { preamble, body: Rc::new(Looplet::Run(Cursor::Fiber(child))), epilogue }
+            let append = vec![Stmt::Assign(len, next), Stmt::Assign(last, i.clone())];
+            let epilogue = vec![Stmt::If { cond: local(dirty), then: append, other: Vec::new() }];
+            Looplet::Thunk { preamble, body: Rc::new(Looplet::Run(AccessCursor::Fiber(child))), epilogue }
         }));
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: end }
     }
 
-    fn declare(&self, cx: &mut Cx<'_>, at: At) {
-        let (len, more) = (cx.level(at).counter(), cx.level(at).more.clone());
+    fn declare(&self, cx: &mut Cx<'_>, at: LevelId) {
+        let (len, extra_locals) = (cx.level(at).counter(), cx.level(at).extra_locals.clone());
         cx.assign(len, int(0));
-        cx.assign(more[0], int(NONE));
-        cx.assign(more[1], int(0));
-        cx.assign(more[2], int(NONE));
+        cx.assign(extra_locals[0], int(NO_COORDINATE));
+        cx.assign(extra_locals[1], int(0));
+        cx.assign(extra_locals[2], int(NO_COORDINATE));
     }
 
-    fn assemble(&self, cx: &mut Cx<'_>, at: At, range: (&Expr, &Expr), room: Room) {
+    fn assemble(&self, cx: &mut Cx<'_>, at: LevelId, range: (&Expr, &Expr), mode: AssembleMode) {
         let LevelCode { arrays, .. } = cx.level(at).clone();
-        if room != Room::Again {
+        if mode != AssembleMode::ResetOnly {
             cx.push(Stmt::Grow { buffer: arrays[IDX], len: range.1.clone() });
         }
-        assemble_ends(cx, arrays[OFS], range, room);
+        assemble_ends(cx, arrays[OFS], range, mode);
     }
 
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, Parents { count: parents, .. }: &Parents) -> Expr {
+    fn freeze(&self, cx: &mut Cx<'_>, at: LevelId, Parents { count: parents, .. }: &Parents) -> Expr {
         let LevelCode { arrays, .. } = cx.level(at).clone();
         let len = local(cx.level(at).counter());
         cx.check_positions(arrays[OFS], &len);
@@ -140,7 +146,7 @@ impl LevelLowering for Band {
         len
     }
 
-    fn lengths(&self, _: &Cx<'_>, _: At, (parents, _): (&Expr, &Expr)) -> Vec<Expr> {
+    fn lengths(&self, _: &Cx<'_>, _: LevelId, (parents, _): (&Expr, &Expr)) -> Vec<Expr> {
         vec![parents.clone(), plus(parents, 1)]
     }
 
@@ -150,14 +156,14 @@ impl LevelLowering for Band {
 }
 
 impl Comparable for Band {
-    fn complete(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr)) {
+    fn complete(&self, cx: &mut Cx<'_>, at: LevelId, (lo, hi): (&Expr, &Expr)) {
         let ofs = cx.level(at).arrays[OFS];
         complete_ends(cx, ofs, (lo, hi));
         let bounds = [lo, hi].map(|p| cx.name("q", &load(ofs, p.clone())));
         cx.complete(at.below(), (&bounds[0], &bounds[1]));
     }
 
-    fn compare(&self, cx: &mut Cx<'_>, at: At, (a, b): (&Expr, &Expr), same: Local) {
+    fn compare(&self, cx: &mut Cx<'_>, at: LevelId, (a, b): (&Expr, &Expr), same: Local) {
         let [idx, ofs] = [IDX, OFS].map(|k| cx.level(at).arrays[k]);
         let [[x, x_end], [y, y_end]] = [a, b].map(|p| [p.clone(), plus(p, 1)].map(|p| cx.name("q", &load(ofs, p))));
         // A fiber without coordinates has no last coordinate to compare.

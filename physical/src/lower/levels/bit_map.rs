@@ -4,15 +4,15 @@
 //! Declaring a tensor again costs one read of each word, and a reset of each stored coordinate.
 //! Elements whose bit is not set always have the fill value.
 
-use super::byte_map::looked_up;
+use super::byte_map::map_lookup;
 use super::join::{Comparable, compare_each};
 use super::sparse_list::if_present;
 use crate::assembly::{BinaryOp, Buffer, BufferRole, CompareOp, Expr, Local, Stmt, UnaryOp};
 use crate::levels::BitMap;
-use crate::lower::seeded::{self, Seeded};
+use crate::lower::seeded_fault::SeededFault;
 use crate::lower::{
-    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Stepper, Tables, add, and, eq, int, load,
-    local, lt, max, min, mul, not, plus, sub, truth,
+    AccessCursor, AssembleMode, Cx, Fiber, FunctionTables, LevelCode, LevelId, LevelLowering, Looplet, Parents,
+    Stepper, add, and, eq, int, load, local, lt, max, min, mul, not, plus, sub, truth,
 };
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::{Prim, Scalar};
@@ -23,13 +23,13 @@ const WORDS: usize = 0;
 const WORD: i64 = 64;
 
 impl LevelLowering for BitMap {
-    fn tables(&self, _: &mut Cx<'_>, _: &mut Tables, _: At, _: (BufferRole, &mut LevelCode)) {}
+    fn add_counters(&self, _: &mut Cx<'_>, _: &mut FunctionTables, _: LevelId, _: (BufferRole, &mut LevelCode)) {}
 
-    fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
+    fn read(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let first = cx.name("row", &mul(&fiber.lo, &dimension));
         if protocol == Protocol::Follow {
-            return looked_up(cx, at, fiber, first, move |p| nonzero(&and_word(&word_at(arrays[WORDS], p), &bit(p))));
+            return map_lookup(cx, at, fiber, first, move |p| nonzero(&and_word(&word_at(arrays[WORDS], p), &bit(p))));
         }
         let (q, end, coordinate) =
             (cx.new_local("q", Prim::I64), cx.new_local("q_end", Prim::I64), cx.new_local("i", Prim::I64));
@@ -46,10 +46,10 @@ impl LevelLowering for BitMap {
             stop: plus(&local(coordinate), 1),
             bound: dimension,
             chunk: spike(&fill, inner.child(local(q))),
-            next: Rc::new(move |taken| {
+            next: Rc::new(move |condition| {
                 let mut step = vec![Stmt::Assign(q, plus(&local(q), 1))];
                 step.extend(scan.forward(q, &local(end)));
-                only_if(taken, step)
+                conditional(condition, step)
             }),
             seek: Rc::new(move |cx, i| {
                 cx.assign(q, max(&local(q), &add(&row, i)));
@@ -58,10 +58,10 @@ impl LevelLowering for BitMap {
             first: int(0),
             rest: fill,
         });
-        stepping(preamble, stepper, protocol)
+        stepping_looplet(preamble, stepper, protocol)
     }
 
-    fn read_backward(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
+    fn read_backward(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let first = cx.name("row", &mul(&fiber.lo, &dimension));
         let [start, r, q, coordinate] = ["start", "r", "q", "i"].map(|name| cx.new_local(name, Prim::I64));
@@ -80,10 +80,10 @@ impl LevelLowering for BitMap {
             stop: plus(&local(coordinate), 1),
             bound: int(1),
             chunk: spike(&fill, inner.child(local(q))),
-            next: Rc::new(move |taken| {
+            next: Rc::new(move |condition| {
                 let mut step = vec![Stmt::Assign(r, plus(&local(r), -1))];
                 step.extend(scan.backward(r, &local(start)));
-                only_if(taken, step)
+                conditional(condition, step)
             }),
             seek: Rc::new(move |cx, i| {
                 cx.assign(r, min(&local(r), &plus(&sub(&row, i), 1)));
@@ -92,10 +92,10 @@ impl LevelLowering for BitMap {
             first: sub(&int(1), &dimension),
             rest: fill,
         });
-        Some(stepping(preamble, stepper, protocol))
+        Some(stepping_looplet(preamble, stepper, protocol))
     }
 
-    fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
+    fn write(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> Looplet {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let first = cx.name("row", &mul(&fiber.lo, &dimension));
         let fiber = fiber.clone();
@@ -108,24 +108,24 @@ impl LevelLowering for BitMap {
             let mark = Stmt::Store { buffer: arrays[WORDS], at: word_of(&p), value: marked };
             Looplet::Thunk {
                 preamble: vec![Stmt::Assign(dirty, truth(false))],
-                body: Rc::new(Looplet::Run(Cursor::Fiber(child))),
+                body: Rc::new(Looplet::Run(AccessCursor::Fiber(child))),
                 epilogue: vec![Stmt::If { cond: local(dirty), then: vec![mark], other: Vec::new() }],
             }
         }))
     }
 
-    fn declare(&self, _: &mut Cx<'_>, _: At) {}
+    fn declare(&self, _: &mut Cx<'_>, _: LevelId) {}
 
-    fn assemble(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr), room: Room) {
+    fn assemble(&self, cx: &mut Cx<'_>, at: LevelId, (lo, hi): (&Expr, &Expr), mode: AssembleMode) {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let words = arrays[WORDS];
         let (lo, hi) = (cx.name("p", &mul(lo, &dimension)), cx.name("p", &mul(hi, &dimension)));
-        if room != Room::Again {
+        if mode != AssembleMode::ResetOnly {
             cx.push(Stmt::Grow { buffer: words, len: words_of(&hi) });
         }
         // Coordinates that are not stored have the ends of empty fibers below them.
         let all_below = cx.has_arrays_below(at);
-        if room != Room::Fresh {
+        if mode != AssembleMode::New {
             let b = cx.new_local("b", Prim::I64);
             let scan = Scan::new(cx, words);
             cx.assign(b, lo.clone());
@@ -135,26 +135,26 @@ impl LevelLowering for BitMap {
                 let value = and_word(&word_at(words, &local(b)), &others);
                 cx.push(Stmt::Store { buffer: words, at: word_of(&local(b)), value });
                 if !all_below {
-                    cx.assemble(at.below(), (&local(b), &plus(&local(b), 1)), Room::Again);
+                    cx.assemble(at.below(), (&local(b), &plus(&local(b), 1)), AssembleMode::ResetOnly);
                 }
                 cx.assign(b, plus(&local(b), 1));
                 cx.extend(scan.forward(b, &hi));
             });
             cx.push(Stmt::While { cond: lt(&local(b), &hi), body });
         }
-        match room {
-            _ if all_below => cx.assemble(at.below(), (&lo, &hi), room),
-            Room::Again => {}
-            Room::Fresh | Room::Reset => cx.assemble(at.below(), (&lo, &hi), Room::Fresh),
+        match mode {
+            _ if all_below => cx.assemble(at.below(), (&lo, &hi), mode),
+            AssembleMode::ResetOnly => {}
+            AssembleMode::New | AssembleMode::GrowAndReset => cx.assemble(at.below(), (&lo, &hi), AssembleMode::New),
         }
     }
 
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, Parents { count: parents, .. }: &Parents) -> Expr {
+    fn freeze(&self, cx: &mut Cx<'_>, at: LevelId, Parents { count: parents, .. }: &Parents) -> Expr {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let own = cx.name("positions", &mul(parents, &dimension));
         let words = arrays[WORDS];
         cx.push(Stmt::Grow { buffer: words, len: words_of(&own) });
-        if cx.tensor(at.tensor).room == Room::Reset {
+        if cx.tensor(at.tensor).assemble_mode == AssembleMode::GrowAndReset {
             // Bits after the last position may be left by a run that was taken back.
             let below = binary(BinaryOp::Sub, bit(&own), Expr::Const(Scalar::U64(1)));
             let cut = Stmt::Store { buffer: words, at: word_of(&own), value: and_word(&word_at(words, &own), &below) };
@@ -163,7 +163,7 @@ impl LevelLowering for BitMap {
         own
     }
 
-    fn lengths(&self, _: &Cx<'_>, _: At, (_, own): (&Expr, &Expr)) -> Vec<Expr> {
+    fn lengths(&self, _: &Cx<'_>, _: LevelId, (_, own): (&Expr, &Expr)) -> Vec<Expr> {
         vec![words_of(own)]
     }
 
@@ -173,21 +173,21 @@ impl LevelLowering for BitMap {
 }
 
 impl Comparable for BitMap {
-    fn complete(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr)) {
+    fn complete(&self, cx: &mut Cx<'_>, at: LevelId, (lo, hi): (&Expr, &Expr)) {
         let n = cx.level(at).dimension.clone();
         let (lo, hi) = (cx.name("p", &mul(lo, &n)), cx.name("p", &mul(hi, &n)));
         cx.complete(at.below(), (&lo, &hi));
     }
 
-    fn compare(&self, cx: &mut Cx<'_>, at: At, (a, b): (&Expr, &Expr), same: Local) {
+    fn compare(&self, cx: &mut Cx<'_>, at: LevelId, (a, b): (&Expr, &Expr), same: Local) {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let [a, b] = [a, b].map(|p| mul(p, &dimension));
         compare_each(cx, (&a, &add(&a, &dimension), &b), same, |cx, x, y| {
             let set = |p: &Expr| crate::lower::count(&nonzero(&and_word(&word_at(arrays[WORDS], p), &bit(p))));
-            let here = cx.name("set", &set(x));
-            cx.assign(same, eq(&here, &set(y)));
+            let set_x = cx.name("set", &set(x));
+            cx.assign(same, eq(&set_x, &set(y)));
             let below = cx.block(|cx| cx.compare(at.below(), (x, y), same));
-            cx.push_if(and(&local(same), &eq(&here, &int(1))), below, Vec::new());
+            cx.push_if(and(&local(same), &eq(&set_x, &int(1))), below, Vec::new());
         });
     }
 }
@@ -213,7 +213,7 @@ impl Scan {
         let search = vec![
             Stmt::Assign(word, word_of(&local(b))),
             Stmt::Assign(bits, self.cut(BinaryOp::Shr, BinaryOp::Shl, &offset(&local(b)))),
-            self.while_empty(&more, if seeded::is(Seeded::BitMapWord) { 2 } else { 1 }),
+            self.while_empty(&more, if SeededFault::BitMapWord.is_active() { 2 } else { 1 }),
             // If the last word has no bit left, `b` is after that word.
             Stmt::Assign(b, add(&mul(&local(word), &int(WORD)), &zeros(UnaryOp::TrailingZeros, bits))),
         ];
@@ -225,11 +225,11 @@ impl Scan {
     fn backward(self, r: Local, start: &Expr) -> Vec<Stmt> {
         let Scan { bits, word, .. } = self;
         let last = plus(&local(r), -1);
-        let behind = binary(BinaryOp::Xor, offset(&last), Expr::Const(Scalar::U64(WORD as u64 - 1)));
+        let above = binary(BinaryOp::Xor, offset(&last), Expr::Const(Scalar::U64(WORD as u64 - 1)));
         let top = plus(&mul(&local(word), &int(WORD)), WORD);
         let search = vec![
             Stmt::Assign(word, word_of(&last)),
-            Stmt::Assign(bits, self.cut(BinaryOp::Shl, BinaryOp::Shr, &behind)),
+            Stmt::Assign(bits, self.cut(BinaryOp::Shl, BinaryOp::Shr, &above)),
             self.while_empty(&lt(&word_of(start), &local(word)), -1),
             // If the first word has no bit left, `r` is before that word.
             Stmt::Assign(r, sub(&top, &zeros(UnaryOp::LeadingZeros, bits))),
@@ -252,17 +252,17 @@ impl Scan {
     }
 }
 
-fn spike(fill: &Cursor, child: Fiber) -> Looplet {
-    Looplet::Spike { body: fill.clone(), tail: Rc::new(Looplet::Run(Cursor::Fiber(child))) }
+fn spike(fill: &AccessCursor, child: Fiber) -> Looplet {
+    Looplet::Spike { body: fill.clone(), tail: Rc::new(Looplet::Run(AccessCursor::Fiber(child))) }
 }
 
-fn stepping(preamble: Vec<Stmt>, stepper: Rc<Stepper>, protocol: Protocol) -> Looplet {
+fn stepping_looplet(preamble: Vec<Stmt>, stepper: Rc<Stepper>, protocol: Protocol) -> Looplet {
     let body = if protocol == Protocol::Gallop { Looplet::Jumper(stepper) } else { Looplet::Stepper(stepper) };
     Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
 }
 
 /// Returns the code as it runs under a condition.
-fn only_if(cond: &Expr, then: Vec<Stmt>) -> Vec<Stmt> {
+fn conditional(cond: &Expr, then: Vec<Stmt>) -> Vec<Stmt> {
     match crate::lower::as_truth(cond) {
         Some(true) => then,
         Some(false) => Vec::new(),

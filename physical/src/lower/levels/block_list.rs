@@ -10,12 +10,12 @@ use super::sparse_list::{assemble_ends, fill_ends, positions};
 use crate::assembly::{Buffer, BufferRole, Expr, Local, Stmt};
 use crate::levels::BlockList;
 use crate::lower::looplets::mirror::mirror;
-use crate::lower::looplets::{Lookup, Phase};
+use crate::lower::looplets::{LookupFn, SequencePhase};
 use crate::lower::search::{gallop, gallop_back_by};
-use crate::lower::seeded::{self, Seeded};
+use crate::lower::seeded_fault::SeededFault;
 use crate::lower::{
-    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Stepper, Tables, add, and, count, eq, int,
-    le, load, local, lt, not, plus, sub, truth,
+    AccessCursor, AssembleMode, Cx, Fiber, FunctionTables, LevelCode, LevelId, LevelLowering, Looplet, Parents,
+    Stepper, add, and, count, eq, int, le, load, local, lt, not, plus, sub, truth,
 };
 use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
@@ -25,23 +25,29 @@ const PTR: usize = 0;
 const IDX: usize = 1;
 const OFS: usize = 2;
 /// The last coordinate of a fiber without coordinates: no coordinate is adjacent to it.
-const NONE: i64 = -2;
+const NO_COORDINATE: i64 = -2;
 
 impl LevelLowering for BlockList {
-    fn tables(&self, cx: &mut Cx<'_>, _: &mut Tables, _: At, (role, level): (BufferRole, &mut LevelCode)) {
+    fn add_counters(
+        &self,
+        cx: &mut Cx<'_>,
+        _: &mut FunctionTables,
+        _: LevelId,
+        (role, level): (BufferRole, &mut LevelCode),
+    ) {
         if role == BufferRole::Owned {
             level.count = Some(cx.new_local("len", Prim::I64));
-            level.more = ["blocks", "last", "open"].map(|name| cx.new_local(name, Prim::I64)).to_vec();
+            level.extra_locals = ["blocks", "last", "open"].map(|name| cx.new_local(name, Prim::I64)).to_vec();
         }
     }
 
-    fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
+    fn read(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let (idx, ofs) = (arrays[IDX], arrays[OFS]);
         let (q, end, preamble) = positions(cx, arrays[PTR], fiber);
         let inner = Fiber { present: None, ..fiber.clone() };
         let body = match protocol {
-            Protocol::Follow => return found_by_search(cx, at, (idx, ofs), (q, end, preamble), inner),
+            Protocol::Follow => return search_lookup(cx, at, (idx, ofs), (q, end, preamble), inner),
             _ => stepper(cx, at, (idx, ofs), (q, end), inner, dimension),
         };
         let body = match protocol {
@@ -51,7 +57,7 @@ impl LevelLowering for BlockList {
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
     }
 
-    fn read_backward(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
+    fn read_backward(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let (idx, ofs) = (arrays[IDX], arrays[OFS]);
         let (q, end, mut preamble) = positions(cx, arrays[PTR], fiber);
@@ -66,15 +72,15 @@ impl LevelLowering for BlockList {
         Some(Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() })
     }
 
-    fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
-        let LevelCode { arrays, more, .. } = cx.level(at).clone();
-        let (len, blocks, last, open) = (cx.level(at).counter(), more[0], more[1], more[2]);
-        let room = cx.tensor(at.tensor).room;
+    fn write(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> Looplet {
+        let LevelCode { arrays, extra_locals, .. } = cx.level(at).clone();
+        let (len, blocks, last, open) = (cx.level(at).counter(), extra_locals[0], extra_locals[1], extra_locals[2]);
+        let mode = cx.tensor(at.tensor).assemble_mode;
         let end_at = plus(&fiber.lo, 1);
         let preamble = cx.block(|cx| {
             // A fiber may be visited again, and a position below which nothing was written may be
             // reused by another fiber.
-            let begin = vec![Stmt::Assign(last, int(NONE)), Stmt::Assign(open, fiber.lo.clone())];
+            let begin = vec![Stmt::Assign(last, int(NO_COORDINATE)), Stmt::Assign(open, fiber.lo.clone())];
             cx.push_if(not(&eq(&local(open), &fiber.lo)), begin, Vec::new());
         });
         let end = Stmt::Store { buffer: arrays[PTR], at: end_at, value: local(blocks) };
@@ -83,12 +89,12 @@ impl LevelLowering for BlockList {
             let dirty = cx.new_local("dirty", Prim::Bool);
             let position = local(len);
             let preamble = cx.block(|cx| {
-                cx.assemble(at.below(), (&position, &plus(&position, 1)), room);
+                cx.assemble(at.below(), (&position, &plus(&position, 1)), mode);
                 cx.assign(dirty, truth(false));
             });
             let mut child = fiber.child(position.clone());
             child.dirty.push(dirty);
-            let keep = cx.block(|cx| {
+            let append = cx.block(|cx| {
                 let store = |at: Expr| Stmt::Store { buffer: arrays[IDX], at, value: i.clone() };
                 let open = vec![
                     Stmt::Grow { buffer: arrays[IDX], len: plus(&local(blocks), 1) },
@@ -96,7 +102,7 @@ impl LevelLowering for BlockList {
                     store(local(blocks)),
                     Stmt::Assign(blocks, plus(&local(blocks), 1)),
                 ];
-                let extends = if seeded::is(Seeded::BlockEnds) {
+                let extends = if SeededFault::BlockEnds.is_active() {
                     lt(&int(0), &local(blocks))
                 } else {
                     eq(&plus(&local(last), 1), i)
@@ -106,30 +112,30 @@ impl LevelLowering for BlockList {
                 cx.assign(len, plus(&position, 1));
                 cx.push(Stmt::Store { buffer: arrays[OFS], at: local(blocks), value: local(len) });
             });
-            let epilogue = vec![Stmt::If { cond: local(dirty), then: keep, other: Vec::new() }];
-            Looplet::Thunk { preamble, body: Rc::new(Looplet::Run(Cursor::Fiber(child))), epilogue }
+            let epilogue = vec![Stmt::If { cond: local(dirty), then: append, other: Vec::new() }];
+            Looplet::Thunk { preamble, body: Rc::new(Looplet::Run(AccessCursor::Fiber(child))), epilogue }
         }));
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: vec![end] }
     }
 
-    fn declare(&self, cx: &mut Cx<'_>, at: At) {
-        let (len, more) = (cx.level(at).counter(), cx.level(at).more.clone());
+    fn declare(&self, cx: &mut Cx<'_>, at: LevelId) {
+        let (len, extra_locals) = (cx.level(at).counter(), cx.level(at).extra_locals.clone());
         let ofs = cx.level(at).arrays[OFS];
         cx.assign(len, int(0));
-        cx.assign(more[0], int(0));
-        cx.assign(more[1], int(NONE));
-        cx.assign(more[2], int(NONE));
+        cx.assign(extra_locals[0], int(0));
+        cx.assign(extra_locals[1], int(NO_COORDINATE));
+        cx.assign(extra_locals[2], int(NO_COORDINATE));
         cx.push(Stmt::Grow { buffer: ofs, len: int(1) });
     }
 
-    fn assemble(&self, cx: &mut Cx<'_>, at: At, range: (&Expr, &Expr), room: Room) {
+    fn assemble(&self, cx: &mut Cx<'_>, at: LevelId, range: (&Expr, &Expr), mode: AssembleMode) {
         let ptr = cx.level(at).arrays[PTR];
-        assemble_ends(cx, ptr, range, room);
+        assemble_ends(cx, ptr, range, mode);
     }
 
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, Parents { count: parents, .. }: &Parents) -> Expr {
-        let LevelCode { arrays, more, .. } = cx.level(at).clone();
-        let (len, blocks) = (local(cx.level(at).counter()), local(more[0]));
+    fn freeze(&self, cx: &mut Cx<'_>, at: LevelId, Parents { count: parents, .. }: &Parents) -> Expr {
+        let LevelCode { arrays, extra_locals, .. } = cx.level(at).clone();
+        let (len, blocks) = (local(cx.level(at).counter()), local(extra_locals[0]));
         cx.check_positions(arrays[OFS], &len);
         cx.check_positions(arrays[PTR], &blocks);
         cx.push(Stmt::Grow { buffer: arrays[PTR], len: plus(parents, 1) });
@@ -141,8 +147,8 @@ impl LevelLowering for BlockList {
         len
     }
 
-    fn lengths(&self, cx: &Cx<'_>, at: At, (parents, _): (&Expr, &Expr)) -> Vec<Expr> {
-        let blocks = local(cx.level(at).more[0]);
+    fn lengths(&self, cx: &Cx<'_>, at: LevelId, (parents, _): (&Expr, &Expr)) -> Vec<Expr> {
+        let blocks = local(cx.level(at).extra_locals[0]);
         vec![plus(parents, 1), blocks.clone(), plus(&blocks, 1)]
     }
 
@@ -152,14 +158,14 @@ impl LevelLowering for BlockList {
 }
 
 impl Comparable for BlockList {
-    fn complete(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr)) {
+    fn complete(&self, cx: &mut Cx<'_>, at: LevelId, (lo, hi): (&Expr, &Expr)) {
         let [ptr, ofs] = [PTR, OFS].map(|k| cx.level(at).arrays[k]);
         complete_ends(cx, ptr, (lo, hi));
         let bounds = [lo, hi].map(|p| cx.name("q", &load(ofs, load(ptr, p.clone()))));
         cx.complete(at.below(), (&bounds[0], &bounds[1]));
     }
 
-    fn compare(&self, cx: &mut Cx<'_>, at: At, (a, b): (&Expr, &Expr), same: Local) {
+    fn compare(&self, cx: &mut Cx<'_>, at: LevelId, (a, b): (&Expr, &Expr), same: Local) {
         let [ptr, idx, ofs] = [PTR, IDX, OFS].map(|k| cx.level(at).arrays[k]);
         let [[x, x_end], [y, y_end]] = [a, b].map(|p| [p.clone(), plus(p, 1)].map(|p| cx.name("b", &load(ptr, p))));
         cx.assign(same, eq(&sub(&x_end, &x), &sub(&y_end, &y)));
@@ -174,14 +180,14 @@ impl Comparable for BlockList {
 }
 
 /// Returns the looplet at the coordinates of a block, whose positions are `shift` more.
-pub(super) fn block(inner: Fiber, shift: Local) -> Lookup {
-    Rc::new(move |_, i| Looplet::Run(Cursor::Fiber(inner.child(add(i, &local(shift))))))
+pub(super) fn block(inner: Fiber, shift: Local) -> LookupFn {
+    Rc::new(move |_, i| Looplet::Run(AccessCursor::Fiber(inner.child(add(i, &local(shift))))))
 }
 
 /// Returns the stepper over blocks `q..end`.
 fn stepper(
     cx: &mut Cx<'_>,
-    at: At,
+    at: LevelId,
     (idx, ofs): (Buffer, Buffer),
     (q, end): (Local, Expr),
     inner: Fiber,
@@ -189,7 +195,7 @@ fn stepper(
 ) -> Stepper {
     let fill = cx.fill(at.tensor);
     let [last, shift, first] = ["last", "shift", "first"].map(|name| cx.new_local(name, Prim::I64));
-    let before = if seeded::is(Seeded::BlockStart) { plus(&local(first), 1) } else { local(first) };
+    let before = if SeededFault::BlockStart.is_active() { plus(&local(first), 1) } else { local(first) };
     Stepper {
         more: lt(&local(q), &end),
         current: vec![
@@ -200,10 +206,10 @@ fn stepper(
         stop: plus(&local(last), 1),
         bound: dimension,
         chunk: Looplet::Sequence(vec![
-            Phase { stop: Some(before), body: Looplet::Run(fill.clone()) },
-            Phase { stop: None, body: Looplet::Lookup(block(inner, shift)) },
+            SequencePhase { stop: Some(before), body: Looplet::Run(fill.clone()) },
+            SequencePhase { stop: None, body: Looplet::Lookup(block(inner, shift)) },
         ]),
-        next: Rc::new(move |taken| vec![Stmt::Assign(q, add(&local(q), &count(taken)))]),
+        next: Rc::new(move |condition| vec![Stmt::Assign(q, add(&local(q), &count(condition)))]),
         seek: Rc::new(move |cx, i| gallop(cx, idx, (q, &end), i)),
         first: int(0),
         rest: fill,
@@ -213,7 +219,7 @@ fn stepper(
 /// Returns the stepper over blocks `start..r` from the last to the first, in negated coordinates.
 fn backward(
     cx: &mut Cx<'_>,
-    at: At,
+    at: LevelId,
     (idx, ofs): (Buffer, Buffer),
     (start, r, q): (Local, Local, Local),
     inner: Fiber,
@@ -226,7 +232,7 @@ fn backward(
         plus(&sub(&load(idx, q), &len), 1)
     };
     let block = mirror(&Looplet::Lookup(block(inner, shift)), dimension).expect("a lookup does not step");
-    let before = if seeded::is(Seeded::BlockFromEnd) { plus(&local(begin), 1) } else { local(begin) };
+    let before = if SeededFault::BlockFromEnd.is_active() { plus(&local(begin), 1) } else { local(begin) };
     Stepper {
         more: lt(&local(start), &local(r)),
         current: vec![
@@ -239,10 +245,10 @@ fn backward(
         stop: local(stop),
         bound: int(1),
         chunk: Looplet::Sequence(vec![
-            Phase { stop: Some(before), body: Looplet::Run(fill.clone()) },
-            Phase { stop: None, body: block },
+            SequencePhase { stop: Some(before), body: Looplet::Run(fill.clone()) },
+            SequencePhase { stop: None, body: block },
         ]),
-        next: Rc::new(move |taken| vec![Stmt::Assign(r, sub(&local(r), &count(taken)))]),
+        next: Rc::new(move |condition| vec![Stmt::Assign(r, sub(&local(r), &count(condition)))]),
         seek: Rc::new(move |cx, i| {
             let coordinate = cx.name("i", &sub(&int(0), i));
             gallop_back_by(cx, (&local(start), r), &|q| lt(&coordinate, &first(q)));
@@ -253,9 +259,9 @@ fn backward(
 }
 
 /// Returns a lookup that searches blocks `q..end` for each coordinate, starting at the first block.
-fn found_by_search(
+fn search_lookup(
     cx: &mut Cx<'_>,
-    at: At,
+    at: LevelId,
     (idx, ofs): (Buffer, Buffer),
     (q, end, mut preamble): (Local, Expr, Vec<Stmt>),
     inner: Fiber,
@@ -275,7 +281,7 @@ fn found_by_search(
             cx.assign(hit, le(&load(ofs, local(q)), &local(p)));
         });
         cx.push_if(lt(&local(q), &end), inside, Vec::new());
-        let then = Rc::new(Looplet::Run(Cursor::Fiber(inner.child(local(p)))));
+        let then = Rc::new(Looplet::Run(AccessCursor::Fiber(inner.child(local(p)))));
         Looplet::Switch { cond: local(hit), then, other: rest.clone() }
     }));
     Looplet::Thunk { preamble, body: Rc::new(lookup), epilogue: Vec::new() }

@@ -5,13 +5,13 @@
 //! only the listed positions, so a workspace costs as much as was written to it. Elements without a
 //! mark always have the fill value.
 
-use super::sparse_list::{Entries, fill_ends, positions};
+use super::sparse_list::{ListEntries, fill_ends, positions};
 use crate::assembly::{BinaryOp, BufferClass, BufferDecl, BufferRole, Expr, Stmt};
 use crate::levels::ByteMap;
-use crate::lower::seeded::{self, Seeded};
+use crate::lower::seeded_fault::SeededFault;
 use crate::lower::{
-    At, Binding, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Tables, add, int, load, local,
-    mul, plus, sub, truth,
+    AccessCursor, AssembleMode, Binding, Cx, Fiber, FunctionTables, LevelCode, LevelId, LevelLowering, Looplet,
+    Parents, add, int, load, local, mul, plus, sub, truth,
 };
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::{Prim, Scalar};
@@ -22,7 +22,13 @@ const IDX: usize = 1;
 const MAP: usize = 2;
 
 impl LevelLowering for ByteMap {
-    fn tables(&self, cx: &mut Cx<'_>, tables: &mut Tables, at: At, (role, level): (BufferRole, &mut LevelCode)) {
+    fn add_counters(
+        &self,
+        cx: &mut Cx<'_>,
+        tables: &mut FunctionTables,
+        at: LevelId,
+        (role, level): (BufferRole, &mut LevelCode),
+    ) {
         if role != BufferRole::Owned {
             return;
         }
@@ -38,25 +44,25 @@ impl LevelLowering for ByteMap {
         });
     }
 
-    fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
+    fn read(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let first = cx.name("row", &mul(&fiber.lo, &dimension));
         if protocol == Protocol::Follow {
-            return looked_up(cx, at, fiber, first, move |p| marked(arrays[MAP], p));
+            return map_lookup(cx, at, fiber, first, move |p| is_marked(arrays[MAP], p));
         }
         let (entries, child, preamble) = entries(cx, at, fiber, first);
         let body = entries.looplet_of(cx, at, Rc::new(child), protocol);
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
     }
 
-    fn read_backward(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
+    fn read_backward(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
         let first = cx.name("row", &mul(&fiber.lo, &cx.level(at).dimension.clone()));
         let (entries, child, preamble) = entries(cx, at, fiber, first);
         let body = entries.backward_of(cx, at, &child, protocol);
         Some(Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() })
     }
 
-    fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
+    fn write(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> Looplet {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let first = cx.name("row", &mul(&fiber.lo, &dimension));
         let fiber = fiber.clone();
@@ -72,49 +78,50 @@ impl LevelLowering for ByteMap {
                 cx.assign(len, plus(&local(len), 1));
                 cx.push(Stmt::Store { buffer: arrays[MAP], at: p.clone(), value: Expr::Const(Scalar::U8(1)) });
             });
-            let touch = cx.block(|cx| cx.push_if(crate::lower::not(&marked(arrays[MAP], &p)), touch, Vec::new()));
+            let touch = cx.block(|cx| cx.push_if(crate::lower::not(&is_marked(arrays[MAP], &p)), touch, Vec::new()));
             Looplet::Thunk {
                 preamble: vec![Stmt::Assign(dirty, truth(false))],
-                body: Rc::new(Looplet::Run(Cursor::Fiber(child))),
+                body: Rc::new(Looplet::Run(AccessCursor::Fiber(child))),
                 epilogue: vec![Stmt::If { cond: local(dirty), then: touch, other: Vec::new() }],
             }
         }))
     }
 
-    fn declare(&self, cx: &mut Cx<'_>, at: At) {
+    fn declare(&self, cx: &mut Cx<'_>, at: LevelId) {
         let (len, list) = (cx.level(at).counter(), scratch(cx, at));
-        if cx.tensor(at.tensor).room == Room::Reset && !seeded::is(Seeded::WorkspaceReset) {
+        if cx.tensor(at.tensor).assemble_mode == AssembleMode::GrowAndReset && !SeededFault::WorkspaceReset.is_active()
+        {
             let k = cx.new_local("k", Prim::I64);
             let p = cx.new_local("p", Prim::I64);
             let body = cx.block(|cx| {
                 cx.assign(p, load(list, local(k)));
                 let map = cx.level(at).arrays[MAP];
                 cx.push(Stmt::Store { buffer: map, at: local(p), value: Expr::Const(Scalar::U8(0)) });
-                cx.assemble(at.below(), (&local(p), &plus(&local(p), 1)), Room::Again);
+                cx.assemble(at.below(), (&local(p), &plus(&local(p), 1)), AssembleMode::ResetOnly);
             });
             cx.push(Stmt::For { var: k, lo: int(0), hi: local(len), body });
         }
         cx.assign(len, int(0));
     }
 
-    fn assemble(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr), room: Room) {
+    fn assemble(&self, cx: &mut Cx<'_>, at: LevelId, (lo, hi): (&Expr, &Expr), mode: AssembleMode) {
         // When the tensor is declared again, its entries are cleared one by one.
-        if room == Room::Again {
+        if mode == AssembleMode::ResetOnly {
             return;
         }
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let (lo, hi) = (cx.name("p", &mul(lo, &dimension)), cx.name("p", &mul(hi, &dimension)));
         cx.push(Stmt::Grow { buffer: arrays[MAP], len: hi.clone() });
         // Coordinates that are not stored have the ends of empty fibers below them.
-        let below = if cx.has_arrays_below(at) { room } else { Room::Fresh };
+        let below = if cx.has_arrays_below(at) { mode } else { AssembleMode::New };
         cx.assemble(at.below(), (&lo, &hi), below);
     }
 
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, Parents { count: parents, .. }: &Parents) -> Expr {
+    fn freeze(&self, cx: &mut Cx<'_>, at: LevelId, Parents { count: parents, .. }: &Parents) -> Expr {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let (ptr, idx) = (arrays[PTR], arrays[IDX]);
         let (len, list) = (local(cx.level(at).counter()), scratch(cx, at));
-        if list == idx && cx.looks_up(at) {
+        if list == idx && cx.is_lookup_only(at) {
             return mul(parents, &dimension);
         }
         cx.push(Stmt::Sort { buffer: list, lo: int(0), hi: len.clone() });
@@ -125,7 +132,7 @@ impl LevelLowering for ByteMap {
             cx.push(Stmt::Store { buffer: ptr, at: int(1), value: len });
             return mul(parents, &dimension);
         }
-        if cx.tensor(at.tensor).room == Room::Reset {
+        if cx.tensor(at.tensor).assemble_mode == AssembleMode::GrowAndReset {
             cx.store_range(ptr, (&int(0), &ends), &int(0));
         }
         cx.push(Stmt::Grow { buffer: idx, len: len.clone() });
@@ -143,16 +150,16 @@ impl LevelLowering for ByteMap {
         mul(parents, &dimension)
     }
 
-    fn lengths(&self, cx: &Cx<'_>, at: At, (parents, own): (&Expr, &Expr)) -> Vec<Expr> {
+    fn lengths(&self, cx: &Cx<'_>, at: LevelId, (parents, own): (&Expr, &Expr)) -> Vec<Expr> {
         vec![plus(parents, 1), local(cx.level(at).counter()), own.clone()]
     }
 }
 
 /// Returns the looplet of a fiber whose positions start at `first`, and whose stored coordinates
 /// are marked.
-pub(super) fn looked_up(
+pub(super) fn map_lookup(
     cx: &mut Cx<'_>,
-    at: At,
+    at: LevelId,
     fiber: &Fiber,
     first: Expr,
     marked: impl Fn(&Expr) -> Expr + 'static,
@@ -171,25 +178,25 @@ pub(super) fn looked_up(
                 local(hit)
             }
         };
-        let then = Rc::new(Looplet::Run(Cursor::Fiber(inner.child(p))));
+        let then = Rc::new(Looplet::Run(AccessCursor::Fiber(inner.child(p))));
         Looplet::Switch { cond: hit, then, other: miss.clone() }
     }))
 }
 
-fn scratch(cx: &Cx<'_>, at: At) -> crate::assembly::Buffer {
-    cx.level(at).scratch.expect("a byte map that is written has a list of what was touched")
+fn scratch(cx: &Cx<'_>, at: LevelId) -> crate::assembly::Buffer {
+    cx.level(at).scratch.expect("a byte map that is written has a list of written positions")
 }
 
 /// Returns the entries of a fiber whose positions start at `first`, and the child of each.
-fn entries(cx: &mut Cx<'_>, at: At, fiber: &Fiber, first: Expr) -> (Entries, Looplet, Vec<Stmt>) {
+fn entries(cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, first: Expr) -> (ListEntries, Looplet, Vec<Stmt>) {
     let LevelCode { format, dimension, arrays, .. } = cx.level(at).clone();
     let inner = Fiber { present: None, ..fiber.clone() };
     let (q, end, preamble) = positions(cx, arrays[PTR], fiber);
-    let child = Looplet::Lookup(Rc::new(move |_, i| Looplet::Run(Cursor::Fiber(inner.child(add(&first, i))))));
-    (Entries { idx: arrays[IDX], q, end, format, dimension }, child, preamble)
+    let child = Looplet::Lookup(Rc::new(move |_, i| Looplet::Run(AccessCursor::Fiber(inner.child(add(&first, i))))));
+    (ListEntries { idx: arrays[IDX], q, end, format, dimension }, child, preamble)
 }
 
-fn marked(map: crate::assembly::Buffer, p: &Expr) -> Expr {
+fn is_marked(map: crate::assembly::Buffer, p: &Expr) -> Expr {
     let zero = Expr::Const(Scalar::U8(0));
     Expr::Compare(crate::assembly::CompareOp::Ne, Box::new(load(map, p.clone())), Box::new(zero))
 }

@@ -5,13 +5,13 @@
 //! entry. A new entry gets the next number, and is inserted once something has been written below
 //! it.
 
-use super::sparse_list::{Entries, positions};
+use super::sparse_list::{ListEntries, positions};
 use crate::assembly::{BinaryOp, Buffer, BufferRole, Expr, Local, Stmt};
 use crate::levels::Hash;
-use crate::lower::seeded::{self, Seeded};
+use crate::lower::seeded_fault::SeededFault;
 use crate::lower::{
-    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Tables, add, and, eq, int, load, local,
-    lt, max, mul, plus, truth,
+    AccessCursor, AssembleMode, Cx, Fiber, FunctionTables, LevelCode, LevelId, LevelLowering, Looplet, Parents, add,
+    and, eq, int, load, local, lt, max, mul, plus, truth,
 };
 use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
@@ -24,10 +24,16 @@ const TABLE: usize = 3;
 const PARENT: usize = 4;
 const COORDINATE: usize = 5;
 /// Number of slots of a table when its first entry is inserted.
-const FIRST_SLOTS: i64 = 16;
+const MIN_SLOTS: i64 = 16;
 
 impl LevelLowering for Hash {
-    fn tables(&self, cx: &mut Cx<'_>, tables: &mut Tables, at: At, (role, level): (BufferRole, &mut LevelCode)) {
+    fn add_counters(
+        &self,
+        cx: &mut Cx<'_>,
+        tables: &mut FunctionTables,
+        at: LevelId,
+        (role, level): (BufferRole, &mut LevelCode),
+    ) {
         level.slots = Some(match role {
             BufferRole::Input => tables.length(at, TABLE),
             BufferRole::Owned => {
@@ -37,7 +43,7 @@ impl LevelLowering for Hash {
         });
     }
 
-    fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
+    fn read(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let code = cx.level(at).clone();
         let inner = Fiber { present: None, ..fiber.clone() };
         if protocol == Protocol::Follow {
@@ -50,10 +56,10 @@ impl LevelLowering for Hash {
                 let search = cx.block(|cx| {
                     probe(cx, &code, (&slots, &outer.lo, i), entry);
                 });
-                let there = lt(&int(0), &slots);
-                let there = outer.present.as_ref().map_or(there.clone(), |present| and(present, &there));
-                cx.push_if(there, search, Vec::new());
-                let then = Rc::new(Looplet::Run(Cursor::Fiber(inner.child(local(entry)))));
+                let has_slots = lt(&int(0), &slots);
+                let searchable = outer.present.as_ref().map_or(has_slots.clone(), |present| and(present, &has_slots));
+                cx.push_if(searchable, search, Vec::new());
+                let then = Rc::new(Looplet::Run(AccessCursor::Fiber(inner.child(local(entry)))));
                 Looplet::Switch { cond: crate::lower::le(&int(0), &local(entry)), then, other: miss.clone() }
             }));
         }
@@ -62,29 +68,29 @@ impl LevelLowering for Hash {
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
     }
 
-    fn read_backward(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
+    fn read_backward(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
         let (entries, child, preamble) = entries(cx, at, fiber);
         let body = entries.backward_of(cx, at, &child, protocol);
         Some(Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() })
     }
 
-    fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
+    fn write(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> Looplet {
         let code = cx.level(at).clone();
-        let (room, scattered) = (cx.tensor(at.tensor).room, cx.tensor(at.tensor).scattered);
+        let (mode, scattered) = (cx.tensor(at.tensor).assemble_mode, cx.tensor(at.tensor).scattered);
         let fiber = fiber.clone();
         Looplet::Lookup(Rc::new(move |cx, i| {
             let (len, slots) = (code.counter(), code.slot_counter());
             let (entry, dirty) = (cx.new_local("entry", Prim::I64), cx.new_local("dirty", Prim::Bool));
             let mut slot = None;
             let preamble = cx.block(|cx| {
-                make_slots(cx, &code);
+                grow_table(cx, &code);
                 cx.assign(entry, int(-1));
                 slot = Some(probe(cx, &code, (&local(slots), &fiber.lo, i), entry));
-                let fresh = cx.block(|cx| {
+                let append = cx.block(|cx| {
                     cx.assign(entry, local(len));
-                    cx.assemble(at.below(), (&local(entry), &plus(&local(entry), 1)), room);
+                    cx.assemble(at.below(), (&local(entry), &plus(&local(entry), 1)), mode);
                 });
-                cx.push_if(lt(&local(entry), &int(0)), fresh, Vec::new());
+                cx.push_if(lt(&local(entry), &int(0)), append, Vec::new());
                 cx.assign(dirty, truth(false));
             });
             let slot = slot.expect("the probe ends at a slot");
@@ -99,35 +105,35 @@ impl LevelLowering for Hash {
                 Stmt::Assign(len, next),
             ];
             let mut child = fiber.child(local(entry));
-            if scattered && !seeded::is(Seeded::SharedEntry) {
+            if scattered && !SeededFault::SharedEntry.is_active() {
                 // Another coordinate that is looked up before this one is written must get another
                 // entry.
                 let mut preamble = preamble;
                 let marks = fiber.dirty.iter().map(|flag| Stmt::Assign(*flag, truth(true)));
                 let then = enter.into_iter().chain(marks).collect();
                 preamble.push(Stmt::If { cond: eq(&local(entry), &local(len)), then, other: Vec::new() });
-                let body = Rc::new(Looplet::Run(Cursor::Fiber(child)));
+                let body = Rc::new(Looplet::Run(AccessCursor::Fiber(child)));
                 return Looplet::Thunk { preamble, body, epilogue: Vec::new() };
             }
             let enter = vec![Stmt::If { cond: eq(&local(entry), &local(len)), then: enter, other: Vec::new() }];
             child.dirty.push(dirty);
             Looplet::Thunk {
                 preamble,
-                body: Rc::new(Looplet::Run(Cursor::Fiber(child))),
+                body: Rc::new(Looplet::Run(AccessCursor::Fiber(child))),
                 epilogue: vec![Stmt::If { cond: local(dirty), then: enter, other: Vec::new() }],
             }
         }))
     }
 
-    fn declare(&self, cx: &mut Cx<'_>, at: At) {
+    fn declare(&self, cx: &mut Cx<'_>, at: LevelId) {
         let (len, slots) = (cx.level(at).counter(), cx.level(at).slot_counter());
         cx.assign(len, int(0));
         cx.assign(slots, int(0));
     }
 
-    fn assemble(&self, _: &mut Cx<'_>, _: At, _: (&Expr, &Expr), _: Room) {}
+    fn assemble(&self, _: &mut Cx<'_>, _: LevelId, _: (&Expr, &Expr), _: AssembleMode) {}
 
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, Parents { count: parents, .. }: &Parents) -> Expr {
+    fn freeze(&self, cx: &mut Cx<'_>, at: LevelId, Parents { count: parents, .. }: &Parents) -> Expr {
         let code = cx.level(at).clone();
         let len = local(code.counter());
         let [ptr, idx, pos, parent, coordinate] = [PTR, IDX, POS, PARENT, COORDINATE].map(|k| code.arrays[k]);
@@ -157,7 +163,7 @@ impl LevelLowering for Hash {
         len
     }
 
-    fn lengths(&self, cx: &Cx<'_>, at: At, (parents, own): (&Expr, &Expr)) -> Vec<Expr> {
+    fn lengths(&self, cx: &Cx<'_>, at: LevelId, (parents, own): (&Expr, &Expr)) -> Vec<Expr> {
         let slots = local(cx.level(at).slot_counter());
         let entries = || own.clone();
         vec![plus(parents, 1), entries(), entries(), slots, entries(), entries()]
@@ -165,17 +171,17 @@ impl LevelLowering for Hash {
 }
 
 /// Returns the entries of a fiber in ascending order, and the child of each.
-fn entries(cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> (Entries, Looplet, Vec<Stmt>) {
+fn entries(cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> (ListEntries, Looplet, Vec<Stmt>) {
     let code = cx.level(at).clone();
     let inner = Fiber { present: None, ..fiber.clone() };
     let (q, end, preamble) = positions(cx, code.arrays[PTR], fiber);
     let entry = cx.new_local("entry", Prim::I64);
     let child = Looplet::Thunk {
         preamble: vec![Stmt::Assign(entry, load(code.arrays[POS], local(q)))],
-        body: Rc::new(Looplet::Run(Cursor::Fiber(inner.child(local(entry))))),
+        body: Rc::new(Looplet::Run(AccessCursor::Fiber(inner.child(local(entry))))),
         epilogue: Vec::new(),
     };
-    let entries = Entries { idx: code.arrays[IDX], q, end, format: code.format, dimension: code.dimension };
+    let entries = ListEntries { idx: code.arrays[IDX], q, end, format: code.format, dimension: code.dimension };
     (entries, child, preamble)
 }
 
@@ -196,7 +202,7 @@ fn probe(cx: &mut Cx<'_>, code: &LevelCode, (slots, p, i): (&Expr, &Expr, &Expr)
         cx.assign(found, load(table, local(slot)));
         cx.push_if(eq(&local(found), &int(0)), vec![Stmt::Break], Vec::new());
         let number = plus(&local(found), -1);
-        let same_parent = match seeded::is(Seeded::HashParent) {
+        let same_parent = match SeededFault::HashParent.is_active() {
             true => truth(true),
             false => eq(&load(parent, number.clone()), p),
         };
@@ -215,11 +221,11 @@ fn step(cx: &mut Cx<'_>, slot: Local, slots: &Expr) {
 }
 
 /// Rebuilds the table with twice the slots if one more entry would fill more than half of it.
-fn make_slots(cx: &mut Cx<'_>, code: &LevelCode) {
+fn grow_table(cx: &mut Cx<'_>, code: &LevelCode) {
     let (len, slots) = (code.counter(), code.slot_counter());
     let [table, parent, coordinate] = [TABLE, PARENT, COORDINATE].map(|k| code.arrays[k]);
-    let anew = cx.block(|cx| {
-        cx.assign(slots, max(&mul(&local(slots), &int(2)), &int(FIRST_SLOTS)));
+    let rebuild = cx.block(|cx| {
+        cx.assign(slots, max(&mul(&local(slots), &int(2)), &int(MIN_SLOTS)));
         cx.push(Stmt::Grow { buffer: table, len: local(slots) });
         cx.store_range(table, (&int(0), &local(slots)), &int(0));
         let (e, slot) = (cx.new_local("e", Prim::I64), cx.new_local("slot", Prim::I64));
@@ -236,6 +242,6 @@ fn make_slots(cx: &mut Cx<'_>, code: &LevelCode) {
         });
         cx.push(Stmt::For { var: e, lo: int(0), hi: local(len), body });
     });
-    let wanted = mul(&plus(&local(len), 1), &int(2));
-    cx.push_if(lt(&local(slots), &wanted), anew, Vec::new());
+    let needed = mul(&plus(&local(len), 1), &int(2));
+    cx.push_if(lt(&local(slots), &needed), rebuild, Vec::new());
 }

@@ -1,16 +1,16 @@
 //! Joining of adjacent runs whose children are fibers: the data written below the second run is
-//! compared with that below the first and, if equal, taken back.
+//! compared with that below the first and, if equal, rolled back.
 //!
 //! A level supports this by [`Comparable`], which compares its fibers while the tensor is being
-//! written. Taking back restores the counters of the levels below, so all room is reset before it
-//! is used.
+//! written. Rolling back restores the counters of the levels below, so all memory is reset before
+//! it is used.
 
 use super::super::level::lowering;
 use super::super::storage::counters_of;
 use crate::assembly::{BinaryOp, Buffer, CompareOp, Expr, Local, Stmt};
-use crate::levels::written_format;
-use crate::lower::seeded::{self, Seeded};
-use crate::lower::{At, Cx, LevelCode, and, int, load, local, lt, max, or, plus, truth};
+use crate::levels::kernel_format;
+use crate::lower::seeded_fault::SeededFault;
+use crate::lower::{Cx, LevelCode, LevelId, and, int, load, local, lt, max, or, plus, truth};
 use crate::notation::TensorId;
 use redpoll_logic::{Format, LevelFormat, Prim, Scalar};
 
@@ -19,28 +19,28 @@ pub(crate) trait Comparable {
     /// Completes the ends of the fibers below the parent positions `lo..hi`, as freezing does.
     /// These fibers are the last ones and are not written any more, and all fibers before them are
     /// complete.
-    fn complete(&self, cx: &mut Cx<'_>, at: At, range: (&Expr, &Expr));
+    fn complete(&self, cx: &mut Cx<'_>, at: LevelId, range: (&Expr, &Expr));
 
     /// Sets `same`, which is true, to false unless the fibers below two parent positions are equal.
     /// Both fibers are complete.
-    fn compare(&self, cx: &mut Cx<'_>, at: At, parents: (&Expr, &Expr), same: Local);
+    fn compare(&self, cx: &mut Cx<'_>, at: LevelId, parents: (&Expr, &Expr), same: Local);
 }
 
 /// Returns whether writing a tensor of this format joins runs of some level by comparing fibers.
-pub(crate) fn any_joins_fibers(format: &Format) -> bool {
-    let levels = &written_format(format).levels;
-    (0..levels.len()).any(|k| joins_fibers(levels, k))
+pub(crate) fn has_joined_fibers(format: &Format) -> bool {
+    let levels = &kernel_format(format).levels;
+    (0..levels.len()).any(|k| can_join_fibers(levels, k))
 }
 
 /// Returns whether runs of level `k` join by comparing the fibers below them.
-fn joins_fibers(levels: &[LevelFormat], k: usize) -> bool {
+fn can_join_fibers(levels: &[LevelFormat], k: usize) -> bool {
     let (level, below) = (&levels[k], &levels[k + 1..]);
     level.kind.traits().runs && !below.is_empty() && below.iter().all(|l| lowering(l.kind).comparable().is_some())
 }
 
 /// The method of joining the runs of a level.
 #[derive(Clone)]
-pub(super) enum Join {
+pub(super) enum RunJoin {
     /// No joins: the children of runs cannot be compared during writing.
     Never,
     /// Joins of runs with equal values.
@@ -49,49 +49,49 @@ pub(super) enum Join {
     Fibers { done: Local },
 }
 
-/// Adds the counter of a level of runs that is written, for [`Join::of`].
-pub(super) fn counters(cx: &mut Cx<'_>, at: At, level: &mut LevelCode) {
-    if joins_fibers(&written_format(&cx.program.tensors[at.tensor.index()].ty.format).levels, at.level) {
-        level.more = vec![cx.new_local("done", Prim::I64)];
+/// Adds the counter of a level of runs that is written, for [`RunJoin::of`].
+pub(super) fn counters(cx: &mut Cx<'_>, at: LevelId, level: &mut LevelCode) {
+    if can_join_fibers(&kernel_format(&cx.program.tensors[at.tensor.index()].ty.format).levels, at.level) {
+        level.extra_locals = vec![cx.new_local("done", Prim::I64)];
     }
 }
 
-impl Join {
-    pub(super) fn of(cx: &Cx<'_>, at: At) -> Join {
-        match cx.level(at).more[..] {
-            [done, ..] => Join::Fibers { done },
-            [] if at.level + 1 == cx.tensor(at.tensor).levels.len() => Join::Leaves,
-            [] => Join::Never,
+impl RunJoin {
+    pub(super) fn of(cx: &Cx<'_>, at: LevelId) -> RunJoin {
+        match cx.level(at).extra_locals[..] {
+            [done, ..] => RunJoin::Fibers { done },
+            [] if at.level + 1 == cx.tensor(at.tensor).levels.len() => RunJoin::Leaves,
+            [] => RunJoin::Never,
         }
     }
 
     pub(super) fn declare(&self, cx: &mut Cx<'_>) {
-        if let Join::Fibers { done } = self {
+        if let RunJoin::Fibers { done } = self {
             cx.assign(*done, int(0));
         }
     }
 
     /// Saves the counters of the levels below before they are written.
-    pub(super) fn keep(&self, cx: &mut Cx<'_>, at: At) -> Kept {
+    pub(super) fn save_counters(&self, cx: &mut Cx<'_>, at: LevelId) -> SavedCounters {
         let below = match self {
-            Join::Fibers { .. } => counters_of(&cx.tensor(at.tensor).levels[at.level + 1..]),
+            RunJoin::Fibers { .. } => counters_of(&cx.tensor(at.tensor).levels[at.level + 1..]),
             _ => Vec::new(),
         };
-        let pairs: Vec<(Local, Local)> = below.into_iter().map(|c| (c, cx.new_local("kept", Prim::I64))).collect();
-        pairs.iter().for_each(|(counter, kept)| cx.assign(*kept, local(*counter)));
-        Kept(pairs)
+        let pairs: Vec<(Local, Local)> = below.into_iter().map(|c| (c, cx.new_local("saved", Prim::I64))).collect();
+        pairs.iter().for_each(|(counter, saved)| cx.assign(*saved, local(*counter)));
+        SavedCounters(pairs)
     }
 
     /// Sets `same` to false unless the children at the positions `before` and `q`, which follow
     /// each other, are equal. Both are completely written.
-    pub(super) fn compare(&self, cx: &mut Cx<'_>, at: At, (before, q): (&Expr, &Expr), same: Local) {
+    pub(super) fn compare(&self, cx: &mut Cx<'_>, at: LevelId, (before, q): (&Expr, &Expr), same: Local) {
         match self {
-            Join::Never => cx.assign(same, truth(false)),
-            Join::Leaves => {
+            RunJoin::Never => cx.assign(same, truth(false)),
+            RunJoin::Leaves => {
                 let equal = equal_leaves(cx, at.tensor, before, q);
                 cx.push_if(local(same), vec![Stmt::Assign(same, equal)], Vec::new());
             }
-            Join::Fibers { done } => {
+            RunJoin::Fibers { done } => {
                 let end = plus(q, 1);
                 cx.complete(at.below(), (&local(*done), &end));
                 cx.assign(*done, end);
@@ -101,30 +101,30 @@ impl Join {
         }
     }
 
-    /// Takes back the data written at the position `q` and below it.
-    pub(super) fn take_back(&self, cx: &mut Cx<'_>, q: &Expr, kept: &Kept) {
-        if let Join::Fibers { done } = self {
+    /// Rolls back the data written at the position `q` and below it.
+    pub(super) fn roll_back(&self, cx: &mut Cx<'_>, q: &Expr, saved: &SavedCounters) {
+        if let RunJoin::Fibers { done } = self {
             cx.assign(*done, q.clone());
         }
-        if !seeded::is(Seeded::TakenBack) {
-            kept.0.iter().for_each(|(counter, kept)| cx.assign(*counter, local(*kept)));
+        if !SeededFault::JoinRollback.is_active() {
+            saved.0.iter().for_each(|(counter, saved)| cx.assign(*counter, local(*saved)));
         }
     }
 }
 
 /// Counters and their saved values.
-pub(super) struct Kept(Vec<(Local, Local)>);
+pub(super) struct SavedCounters(Vec<(Local, Local)>);
 
 impl Cx<'_> {
     /// Completes fibers as [`Comparable::complete`] does; does nothing for values.
-    pub(super) fn complete(&mut self, at: At, range: (&Expr, &Expr)) {
+    pub(super) fn complete(&mut self, at: LevelId, range: (&Expr, &Expr)) {
         if at.level < self.tensor(at.tensor).levels.len() {
             comparable(self, at).complete(self, at, range);
         }
     }
 
     /// Compares fibers as [`Comparable::compare`] does, or the values of leaves.
-    pub(super) fn compare(&mut self, at: At, (a, b): (&Expr, &Expr), same: Local) {
+    pub(super) fn compare(&mut self, at: LevelId, (a, b): (&Expr, &Expr), same: Local) {
         if at.level < self.tensor(at.tensor).levels.len() {
             return comparable(self, at).compare(self, at, (a, b), same);
         }
@@ -133,8 +133,8 @@ impl Cx<'_> {
     }
 }
 
-fn comparable(cx: &Cx<'_>, at: At) -> &'static dyn Comparable {
-    lowering(cx.level(at).format.kind).comparable().expect("runs join where all below can be compared")
+fn comparable(cx: &Cx<'_>, at: LevelId) -> &'static dyn Comparable {
+    lowering(cx.level(at).format.kind).comparable().expect("runs are joined only if the fibers below can be compared")
 }
 
 /// Sets the ends of those fibers among `lo..hi` that were not written to the end of the fiber
@@ -167,7 +167,7 @@ pub(super) fn compare_each(
 }
 
 /// Sets `same` to whether `equal` is true and the children at two positions are equal.
-pub(super) fn compare_entry(cx: &mut Cx<'_>, at: At, equal: Expr, (x, y): (&Expr, &Expr), same: Local) {
+pub(super) fn compare_entry(cx: &mut Cx<'_>, at: LevelId, equal: Expr, (x, y): (&Expr, &Expr), same: Local) {
     cx.assign(same, equal);
     let below = cx.block(|cx| cx.compare(at.below(), (x, y), same));
     cx.push_if(local(same), below, Vec::new());

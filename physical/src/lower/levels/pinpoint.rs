@@ -6,11 +6,11 @@
 use super::join::Comparable;
 use crate::assembly::{BufferRole, Expr, Local, Status, Stmt};
 use crate::levels::Pinpoint;
-use crate::lower::looplets::Phase;
-use crate::lower::seeded::{self, Seeded};
+use crate::lower::looplets::SequencePhase;
+use crate::lower::seeded_fault::SeededFault;
 use crate::lower::{
-    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Tables, and, eq, int, load, local, lt,
-    min, plus, truth,
+    AccessCursor, AssembleMode, Cx, Fiber, FunctionTables, LevelCode, LevelId, LevelLowering, Looplet, Parents, and,
+    eq, int, load, local, lt, min, plus, truth,
 };
 use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
@@ -18,39 +18,39 @@ use std::rc::Rc;
 
 const IDX: usize = 0;
 /// The coordinate of an absent fiber, which no index reaches.
-const NOWHERE: i64 = i64::MAX / 4;
+const NO_COORDINATE: i64 = i64::MAX / 4;
 
 impl LevelLowering for Pinpoint {
-    fn tables(&self, _: &mut Cx<'_>, _: &mut Tables, _: At, _: (BufferRole, &mut LevelCode)) {}
+    fn add_counters(&self, _: &mut Cx<'_>, _: &mut FunctionTables, _: LevelId, _: (BufferRole, &mut LevelCode)) {}
 
-    fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
+    fn read(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let idx = cx.level(at).arrays[IDX];
         let l = cx.new_local("l", Prim::I64);
         let found = vec![Stmt::Assign(l, load(idx, fiber.lo.clone()))];
         let preamble = match fiber.present.clone() {
             None => found,
-            Some(present) => cx.block(|cx| cx.push_if(present, found, vec![Stmt::Assign(l, int(NOWHERE))])),
+            Some(present) => cx.block(|cx| cx.push_if(present, found, vec![Stmt::Assign(l, int(NO_COORDINATE))])),
         };
         let inner = Fiber { present: None, ..fiber.clone() };
-        let child = Looplet::Run(Cursor::Fiber(inner.child(fiber.lo.clone())));
+        let child = Looplet::Run(AccessCursor::Fiber(inner.child(fiber.lo.clone())));
         let fill = Looplet::Run(cx.fill(at.tensor));
-        let place = if seeded::is(Seeded::PinpointPlace) { plus(&local(l), 1) } else { local(l) };
+        let coordinate = if SeededFault::PinpointCoordinate.is_active() { plus(&local(l), 1) } else { local(l) };
         let body = match protocol {
             Protocol::Follow => Looplet::Lookup(Rc::new(move |_, i| Looplet::Switch {
-                cond: eq(&place, i),
+                cond: eq(&coordinate, i),
                 then: Rc::new(child.clone()),
                 other: Rc::new(fill.clone()),
             })),
             Protocol::Walk | Protocol::Gallop => Looplet::Sequence(vec![
-                Phase { stop: Some(place.clone()), body: fill.clone() },
-                Phase { stop: Some(plus(&place, 1)), body: child },
-                Phase { stop: None, body: fill },
+                SequencePhase { stop: Some(coordinate.clone()), body: fill.clone() },
+                SequencePhase { stop: Some(plus(&coordinate, 1)), body: child },
+                SequencePhase { stop: None, body: fill },
             ]),
         };
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
     }
 
-    fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
+    fn write(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> Looplet {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let idx = arrays[IDX];
         let fiber = fiber.clone();
@@ -58,33 +58,33 @@ impl LevelLowering for Pinpoint {
             let dirty = cx.new_local("dirty", Prim::Bool);
             let mut child = fiber.child(fiber.lo.clone());
             child.dirty.push(dirty);
-            let keep = cx.block(|cx| {
-                let taken = lt(&load(idx, fiber.lo.clone()), &dimension);
-                cx.push_if(taken, vec![Stmt::Return(Status::SecondEntry)], Vec::new());
+            let append = cx.block(|cx| {
+                let occupied = lt(&load(idx, fiber.lo.clone()), &dimension);
+                cx.push_if(occupied, vec![Stmt::Return(Status::SecondEntry)], Vec::new());
                 cx.push(Stmt::Store { buffer: idx, at: fiber.lo.clone(), value: i.clone() });
             });
             Looplet::Thunk {
                 preamble: vec![Stmt::Assign(dirty, truth(false))],
-                body: Rc::new(Looplet::Run(Cursor::Fiber(child))),
-                epilogue: vec![Stmt::If { cond: local(dirty), then: keep, other: Vec::new() }],
+                body: Rc::new(Looplet::Run(AccessCursor::Fiber(child))),
+                epilogue: vec![Stmt::If { cond: local(dirty), then: append, other: Vec::new() }],
             }
         }))
     }
 
-    fn declare(&self, _: &mut Cx<'_>, _: At) {}
+    fn declare(&self, _: &mut Cx<'_>, _: LevelId) {}
 
-    fn assemble(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr), room: Room) {
+    fn assemble(&self, cx: &mut Cx<'_>, at: LevelId, (lo, hi): (&Expr, &Expr), mode: AssembleMode) {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
-        if room != Room::Again {
+        if mode != AssembleMode::ResetOnly {
             cx.push(Stmt::Grow { buffer: arrays[IDX], len: hi.clone() });
         }
-        if room != Room::Fresh {
+        if mode != AssembleMode::New {
             cx.store_range(arrays[IDX], (lo, hi), &dimension);
         }
-        cx.assemble(at.below(), (lo, hi), room);
+        cx.assemble(at.below(), (lo, hi), mode);
     }
 
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, Parents { count: parents, .. }: &Parents) -> Expr {
+    fn freeze(&self, cx: &mut Cx<'_>, at: LevelId, Parents { count: parents, .. }: &Parents) -> Expr {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let (idx, p) = (arrays[IDX], cx.new_local("p", Prim::I64));
         cx.push(Stmt::Grow { buffer: idx, len: parents.clone() });
@@ -94,7 +94,7 @@ impl LevelLowering for Pinpoint {
         parents.clone()
     }
 
-    fn lengths(&self, _: &Cx<'_>, _: At, (_, own): (&Expr, &Expr)) -> Vec<Expr> {
+    fn lengths(&self, _: &Cx<'_>, _: LevelId, (_, own): (&Expr, &Expr)) -> Vec<Expr> {
         vec![own.clone()]
     }
 
@@ -104,11 +104,11 @@ impl LevelLowering for Pinpoint {
 }
 
 impl Comparable for Pinpoint {
-    fn complete(&self, cx: &mut Cx<'_>, at: At, range: (&Expr, &Expr)) {
+    fn complete(&self, cx: &mut Cx<'_>, at: LevelId, range: (&Expr, &Expr)) {
         cx.complete(at.below(), range);
     }
 
-    fn compare(&self, cx: &mut Cx<'_>, at: At, (a, b): (&Expr, &Expr), same: Local) {
+    fn compare(&self, cx: &mut Cx<'_>, at: LevelId, (a, b): (&Expr, &Expr), same: Local) {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let [i, j] = [a, b].map(|p| cx.name("i", &min(&load(arrays[IDX], p.clone()), &dimension)));
         cx.assign(same, eq(&i, &j));

@@ -6,14 +6,14 @@
 //! before `open` is written, its position was unused and now belongs to another fiber. A run whose
 //! child equals that of the run before joins that run: see [`super::join`].
 
-use super::join::{self, Join, Kept, compare_each, compare_entry};
+use super::join::{self, RunJoin, SavedCounters, compare_each, compare_entry};
 use super::sparse_list::positions;
 use crate::assembly::{Buffer, BufferRole, Expr, Local, Stmt};
 use crate::lower::search::{gallop, gallop_back_by};
-use crate::lower::seeded::{self, Seeded};
+use crate::lower::seeded_fault::SeededFault;
 use crate::lower::{
-    At, Cursor, Cx, Fiber, LevelCode, Looplet, Room, Stepper, add, and, count, eq, int, le, load, local, lt, max, plus,
-    select, sub, truth,
+    AccessCursor, AssembleMode, Cx, Fiber, LevelCode, LevelId, Looplet, Stepper, add, and, count, eq, int, le, load,
+    local, lt, max, plus, select, sub, truth,
 };
 use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
@@ -21,7 +21,7 @@ use std::rc::Rc;
 
 /// The arrays of a level of runs.
 #[derive(Clone, Copy)]
-pub(super) struct Runs {
+pub(super) struct RunArrays {
     pub(super) ptr: Buffer,
     /// The first coordinates of runs; `None` if each run starts where the previous one ends.
     pub(super) left: Option<Buffer>,
@@ -29,34 +29,34 @@ pub(super) struct Runs {
 }
 
 /// Adds the counters of a level of runs that is written.
-pub(super) fn counters(cx: &mut Cx<'_>, at: At, role: BufferRole, level: &mut LevelCode) {
+pub(super) fn counters(cx: &mut Cx<'_>, at: LevelId, role: BufferRole, level: &mut LevelCode) {
     if role == BufferRole::Owned {
         join::counters(cx, at, level);
         level.count = Some(cx.new_local("runs", Prim::I64));
-        level.open = Some((cx.new_local("open", Prim::I64), cx.new_local("covered", Prim::I64)));
+        level.open_fiber = Some((cx.new_local("open", Prim::I64), cx.new_local("covered", Prim::I64)));
     }
 }
 
-impl Runs {
-    pub(super) fn read(self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
+impl RunArrays {
+    pub(super) fn read(self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let (q, end, preamble) = positions(cx, self.ptr, fiber);
         let inner = Fiber { present: None, ..fiber.clone() };
-        let child = Looplet::Run(Cursor::Fiber(inner.child(local(q))));
+        let child = Looplet::Run(AccessCursor::Fiber(inner.child(local(q))));
         let fill = cx.fill(at.tensor);
         if protocol == Protocol::Follow {
             let start = cx.new_local("start", Prim::I64);
             let preamble = [preamble, vec![Stmt::Assign(start, local(q))]].concat();
-            let covers = self.left.is_none() && fiber.present.is_none();
+            let is_covered = self.left.is_none() && fiber.present.is_none();
             let lookup = Looplet::Lookup(Rc::new(move |cx, i| {
                 cx.assign(q, local(start));
                 gallop(cx, self.right, (q, &end), &plus(i, 1));
-                if covers {
+                if is_covered {
                     return child.clone();
                 }
                 let hit = cx.new_local("hit", Prim::Bool);
                 cx.assign(hit, truth(false));
-                let begun = self.left.map_or(truth(true), |left| le(&load(left, local(q)), i));
-                cx.push_if(lt(&local(q), &end), vec![Stmt::Assign(hit, begun)], Vec::new());
+                let has_begun = self.left.map_or(truth(true), |left| le(&load(left, local(q)), i));
+                cx.push_if(lt(&local(q), &end), vec![Stmt::Assign(hit, has_begun)], Vec::new());
                 let other = Rc::new(Looplet::Run(fill.clone()));
                 Looplet::Switch { cond: local(hit), then: Rc::new(child.clone()), other }
             }));
@@ -79,7 +79,7 @@ impl Runs {
             stop: local(stop),
             bound: cx.level(at).dimension.clone(),
             chunk,
-            next: Rc::new(move |taken| vec![Stmt::Assign(q, add(&local(q), &count(taken)))]),
+            next: Rc::new(move |condition| vec![Stmt::Assign(q, add(&local(q), &count(condition)))]),
             seek: Rc::new(move |cx, i| gallop(cx, self.right, (q, &end), &plus(i, 1))),
             first: int(0),
             rest: fill,
@@ -88,7 +88,7 @@ impl Runs {
     }
 
     /// Returns the looplet of the runs from the last to the first, in negated coordinates.
-    pub(super) fn read_backward(self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
+    pub(super) fn read_backward(self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> Looplet {
         let (q, end, mut preamble) = positions(cx, self.ptr, fiber);
         let [start, r, left, stop] = ["start", "r", "l", "stop"].map(|name| cx.new_local(name, Prim::I64));
         preamble.extend([Stmt::Assign(start, local(q)), Stmt::Assign(r, end)]);
@@ -100,9 +100,9 @@ impl Runs {
             }
         };
         let inner = Fiber { present: None, ..fiber.clone() };
-        let child = Looplet::Run(Cursor::Fiber(inner.child(local(q))));
+        let child = Looplet::Run(AccessCursor::Fiber(inner.child(local(q))));
         let fill = cx.fill(at.tensor);
-        let past = if seeded::is(Seeded::RunFromEnd) { 0 } else { 1 };
+        let past = if SeededFault::RunFromEnd.is_active() { 0 } else { 1 };
         let mut current = vec![
             Stmt::Assign(q, plus(&local(r), -1)),
             Stmt::Assign(left, first_of(local(q))),
@@ -123,7 +123,7 @@ impl Runs {
             stop: local(stop),
             bound: int(1),
             chunk,
-            next: Rc::new(move |taken| vec![Stmt::Assign(r, sub(&local(r), &count(taken)))]),
+            next: Rc::new(move |condition| vec![Stmt::Assign(r, sub(&local(r), &count(condition)))]),
             seek: Rc::new(move |cx, i| {
                 let coordinate = cx.name("i", &sub(&int(0), i));
                 gallop_back_by(cx, (&local(start), r), &|q| lt(&coordinate, &first_of(q)));
@@ -134,12 +134,12 @@ impl Runs {
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
     }
 
-    pub(super) fn write(self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
+    pub(super) fn write(self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> Looplet {
         let preamble = match fiber.lo == int(0) {
             true => Vec::new(),
             false => cx.block(|cx| {
-                self.go_back(cx, at, &fiber.lo);
-                self.advance(cx, at, &fiber.lo);
+                self.drop_fibers_from(cx, at, &fiber.lo);
+                self.complete_fibers_before(cx, at, &fiber.lo);
             }),
         };
         let (len, (_, covered)) = (cx.level(at).counter(), cx.level(at).open_fiber());
@@ -147,29 +147,36 @@ impl Runs {
         let accept = Looplet::AcceptRun(Rc::new(move |cx, lo, hi| {
             let (q, dirty) = (cx.new_local("q", Prim::I64), cx.new_local("dirty", Prim::Bool));
             let gap = lt(&local(covered), lo);
-            let (join, mut kept) = (Join::of(cx, at), None);
+            let (join, mut saved) = (RunJoin::of(cx, at), None);
             let preamble = cx.block(|cx| {
                 let first = if self.left.is_none() { add(&local(len), &count(&gap)) } else { local(len) };
                 cx.assign(q, first);
-                cx.assemble(at.below(), (&local(len), &plus(&local(q), 1)), room_below(cx, at));
+                cx.assemble(at.below(), (&local(len), &plus(&local(q), 1)), mode_below(cx, at));
                 cx.assign(dirty, truth(false));
-                kept = Some(join.keep(cx, at));
+                saved = Some(join.save_counters(cx, at));
             });
-            let kept = kept.expect("the block has run");
+            let saved = saved.expect("the block has run");
             let mut child = fiber.child(local(q));
             child.dirty.push(dirty);
-            let keep = cx.block(|cx| self.keep(cx, at, (lo, hi), q, (&join, &kept)));
+            let append = cx.block(|cx| self.append_run(cx, at, (lo, hi), q, (&join, &saved)));
             Looplet::Thunk {
                 preamble,
-                body: Rc::new(Looplet::Run(Cursor::Fiber(child))),
-                epilogue: vec![Stmt::If { cond: local(dirty), then: keep, other: Vec::new() }],
+                body: Rc::new(Looplet::Run(AccessCursor::Fiber(child))),
+                epilogue: vec![Stmt::If { cond: local(dirty), then: append, other: Vec::new() }],
             }
         }));
         Looplet::Thunk { preamble, body: Rc::new(accept), epilogue: Vec::new() }
     }
 
     /// Counts the run `[lo, hi)` at position `q`, and the gap before it if there is one.
-    fn keep(self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr), q: Local, (join, kept): (&Join, &Kept)) {
+    fn append_run(
+        self,
+        cx: &mut Cx<'_>,
+        at: LevelId,
+        (lo, hi): (&Expr, &Expr),
+        q: Local,
+        (join, saved): (&RunJoin, &SavedCounters),
+    ) {
         let (len, (_, covered)) = (cx.level(at).counter(), cx.level(at).open_fiber());
         let before = plus(&local(q), -1);
         let adjoins = match self.left {
@@ -189,7 +196,7 @@ impl Runs {
         let joined = cx.block(|cx| {
             cx.push(Stmt::Store { buffer: self.right, at: before, value: hi.clone() });
             cx.assign(len, local(q));
-            join.take_back(cx, &local(q), kept);
+            join.roll_back(cx, &local(q), saved);
         });
         let mut append = Vec::new();
         for (buffer, value) in [(self.left, lo), (Some(self.right), hi)] {
@@ -204,24 +211,24 @@ impl Runs {
 
     /// Drops the fibers from `to` on: a parent position below which nothing was written is reused
     /// by another fiber.
-    fn go_back(self, cx: &mut Cx<'_>, at: At, to: &Expr) {
+    fn drop_fibers_from(self, cx: &mut Cx<'_>, at: LevelId, to: &Expr) {
         let (len, (open, covered)) = (cx.level(at).counter(), cx.level(at).open_fiber());
-        let forget = vec![
+        let drop_fibers = vec![
             Stmt::Assign(len, load(self.ptr, to.clone())),
             Stmt::Assign(open, to.clone()),
             Stmt::Assign(covered, int(0)),
         ];
-        cx.push_if(lt(to, &local(open)), forget, Vec::new());
+        cx.push_if(lt(to, &local(open)), drop_fibers, Vec::new());
     }
 
     /// Completes the fibers below the parent positions before `to`.
-    fn advance(self, cx: &mut Cx<'_>, at: At, to: &Expr) {
+    fn complete_fibers_before(self, cx: &mut Cx<'_>, at: LevelId, to: &Expr) {
         let (len, (open, covered)) = (cx.level(at).counter(), cx.level(at).open_fiber());
         let n = cx.level(at).dimension.clone();
         let body = cx.loop_block(|cx| {
             if self.left.is_none() {
                 let rest = cx.block(|cx| {
-                    cx.assemble(at.below(), (&local(len), &plus(&local(len), 1)), room_below(cx, at));
+                    cx.assemble(at.below(), (&local(len), &plus(&local(len), 1)), mode_below(cx, at));
                     cx.push(Stmt::Grow { buffer: self.right, len: plus(&local(len), 1) });
                     cx.push(Stmt::Store { buffer: self.right, at: local(len), value: n.clone() });
                     cx.assign(len, plus(&local(len), 1));
@@ -235,21 +242,21 @@ impl Runs {
         cx.push(Stmt::While { cond: lt(&local(open), to), body });
     }
 
-    pub(super) fn declare(cx: &mut Cx<'_>, at: At) {
+    pub(super) fn declare(cx: &mut Cx<'_>, at: LevelId) {
         let (len, (open, covered)) = (cx.level(at).counter(), cx.level(at).open_fiber());
         [len, open, covered].into_iter().for_each(|counter| cx.assign(counter, int(0)));
-        Join::of(cx, at).declare(cx);
+        RunJoin::of(cx, at).declare(cx);
     }
 
     /// Completes fibers as [`join::Comparable::complete`] does.
-    pub(super) fn complete(self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr)) {
-        self.advance(cx, at, hi);
+    pub(super) fn complete(self, cx: &mut Cx<'_>, at: LevelId, (lo, hi): (&Expr, &Expr)) {
+        self.complete_fibers_before(cx, at, hi);
         let bounds = [lo, hi].map(|p| cx.name("q", &load(self.ptr, p.clone())));
         cx.complete(at.below(), (&bounds[0], &bounds[1]));
     }
 
     /// Compares fibers as [`join::Comparable::compare`] does.
-    pub(super) fn compare(self, cx: &mut Cx<'_>, at: At, (a, b): (&Expr, &Expr), same: Local) {
+    pub(super) fn compare(self, cx: &mut Cx<'_>, at: LevelId, (a, b): (&Expr, &Expr), same: Local) {
         let [[x, x_end], [y, y_end]] =
             [a, b].map(|p| [p.clone(), plus(p, 1)].map(|p| cx.name("q", &load(self.ptr, p))));
         cx.assign(same, eq(&sub(&x_end, &x), &sub(&y_end, &y)));
@@ -260,40 +267,40 @@ impl Runs {
         });
     }
 
-    pub(super) fn assemble(self, cx: &mut Cx<'_>, hi: &Expr, room: Room) {
-        if room != Room::Again {
+    pub(super) fn assemble(self, cx: &mut Cx<'_>, hi: &Expr, mode: AssembleMode) {
+        if mode != AssembleMode::ResetOnly {
             cx.push(Stmt::Grow { buffer: self.ptr, len: plus(hi, 1) });
         }
     }
 
-    pub(super) fn freeze(self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
+    pub(super) fn freeze(self, cx: &mut Cx<'_>, at: LevelId, parents: &Expr) -> Expr {
         let len = local(cx.level(at).counter());
         cx.push(Stmt::Grow { buffer: self.ptr, len: plus(parents, 1) });
-        self.go_back(cx, at, parents);
-        self.advance(cx, at, parents);
+        self.drop_fibers_from(cx, at, parents);
+        self.complete_fibers_before(cx, at, parents);
         cx.check_positions(self.ptr, &len);
         len
     }
 }
 
 /// Returns the sequence of the fill value up to `first`, followed by the run.
-fn after_gap(fill: &Cursor, first: &Expr, run: Looplet) -> Looplet {
-    use crate::lower::looplets::Phase;
+fn after_gap(fill: &AccessCursor, first: &Expr, run: Looplet) -> Looplet {
+    use crate::lower::looplets::SequencePhase;
     Looplet::Sequence(vec![
-        Phase { stop: Some(first.clone()), body: Looplet::Run(fill.clone()) },
-        Phase { stop: None, body: run },
+        SequencePhase { stop: Some(first.clone()), body: Looplet::Run(fill.clone()) },
+        SequencePhase { stop: None, body: run },
     ])
 }
 
 /// Returns the treatment of existing positions below a run. A leaf may still have the value of a
 /// run that joined the one before.
-fn room_below(cx: &Cx<'_>, at: At) -> Room {
+fn mode_below(cx: &Cx<'_>, at: LevelId) -> AssembleMode {
     match is_last(cx, at) {
-        true => Room::Reset,
-        false => cx.tensor(at.tensor).room,
+        true => AssembleMode::GrowAndReset,
+        false => cx.tensor(at.tensor).assemble_mode,
     }
 }
 
-fn is_last(cx: &Cx<'_>, at: At) -> bool {
+fn is_last(cx: &Cx<'_>, at: LevelId) -> bool {
     at.level + 1 == cx.tensor(at.tensor).levels.len()
 }

@@ -6,11 +6,11 @@
 use super::join::{Comparable, compare_each, compare_entry, complete_ends};
 use crate::assembly::{Buffer, BufferRole, Expr, Local, Stmt};
 use crate::levels::SparseList;
-use crate::lower::search::{found, gallop};
-use crate::lower::seeded::{self, Seeded};
+use crate::lower::search::{gallop, hit};
+use crate::lower::seeded_fault::SeededFault;
 use crate::lower::{
-    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Stepper, Tables, count, eq, int, load,
-    local, lt, max, plus, select, sub, truth,
+    AccessCursor, AssembleMode, Cx, Fiber, FunctionTables, LevelCode, LevelId, LevelLowering, Looplet, Parents,
+    Stepper, count, eq, int, load, local, lt, max, plus, select, sub, truth,
 };
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::{LevelFormat, Prim};
@@ -20,25 +20,31 @@ const PTR: usize = 0;
 const IDX: usize = 1;
 
 impl LevelLowering for SparseList {
-    fn tables(&self, cx: &mut Cx<'_>, _: &mut Tables, _: At, (role, level): (BufferRole, &mut LevelCode)) {
+    fn add_counters(
+        &self,
+        cx: &mut Cx<'_>,
+        _: &mut FunctionTables,
+        _: LevelId,
+        (role, level): (BufferRole, &mut LevelCode),
+    ) {
         if role == BufferRole::Owned {
             level.count = Some(cx.new_local("len", Prim::I64));
         }
     }
 
-    fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
+    fn read(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let (entries, preamble) = entries(cx, at, fiber);
         let body = entries.looplet(cx, at, fiber, protocol);
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
     }
 
-    fn read_backward(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
+    fn read_backward(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
         let (entries, preamble) = entries(cx, at, fiber);
         let body = entries.backward(cx, at, fiber, protocol);
         Some(Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() })
     }
 
-    fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
+    fn write(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> Looplet {
         let LevelCode { format, arrays, .. } = cx.level(at).clone();
         let len = cx.level(at).counter();
         let body = if format.unique { append(cx, at, arrays[IDX], fiber) } else { spread(at, arrays[IDX], fiber) };
@@ -46,17 +52,17 @@ impl LevelLowering for SparseList {
         Looplet::Thunk { preamble: Vec::new(), body: Rc::new(body), epilogue: vec![end] }
     }
 
-    fn declare(&self, cx: &mut Cx<'_>, at: At) {
+    fn declare(&self, cx: &mut Cx<'_>, at: LevelId) {
         let len = cx.level(at).counter();
         cx.assign(len, int(0));
     }
 
-    fn assemble(&self, cx: &mut Cx<'_>, at: At, range: (&Expr, &Expr), room: Room) {
+    fn assemble(&self, cx: &mut Cx<'_>, at: LevelId, range: (&Expr, &Expr), mode: AssembleMode) {
         let ptr = cx.level(at).arrays[PTR];
-        assemble_ends(cx, ptr, range, room);
+        assemble_ends(cx, ptr, range, mode);
     }
 
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, Parents { count: parents, written: (lo, hi) }: &Parents) -> Expr {
+    fn freeze(&self, cx: &mut Cx<'_>, at: LevelId, Parents { count: parents, written: (lo, hi) }: &Parents) -> Expr {
         let (ptr, len) = (cx.level(at).arrays[PTR], local(cx.level(at).counter()));
         cx.check_positions(ptr, &len);
         cx.push(Stmt::Grow { buffer: ptr, len: plus(parents, 1) });
@@ -68,7 +74,7 @@ impl LevelLowering for SparseList {
         len
     }
 
-    fn lengths(&self, _: &Cx<'_>, _: At, (parents, own): (&Expr, &Expr)) -> Vec<Expr> {
+    fn lengths(&self, _: &Cx<'_>, _: LevelId, (parents, own): (&Expr, &Expr)) -> Vec<Expr> {
         vec![plus(parents, 1), own.clone()]
     }
 
@@ -78,14 +84,14 @@ impl LevelLowering for SparseList {
 }
 
 impl Comparable for SparseList {
-    fn complete(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr)) {
+    fn complete(&self, cx: &mut Cx<'_>, at: LevelId, (lo, hi): (&Expr, &Expr)) {
         let ptr = cx.level(at).arrays[PTR];
         complete_ends(cx, ptr, (lo, hi));
         let bounds = [lo, hi].map(|p| cx.name("q", &load(ptr, p.clone())));
         cx.complete(at.below(), (&bounds[0], &bounds[1]));
     }
 
-    fn compare(&self, cx: &mut Cx<'_>, at: At, (a, b): (&Expr, &Expr), same: Local) {
+    fn compare(&self, cx: &mut Cx<'_>, at: LevelId, (a, b): (&Expr, &Expr), same: Local) {
         let [ptr, idx] = [PTR, IDX].map(|k| cx.level(at).arrays[k]);
         let [[x, x_end], [y, y_end]] = [a, b].map(|p| [p.clone(), plus(p, 1)].map(|p| cx.name("q", &load(ptr, p))));
         cx.assign(same, eq(&sub(&x_end, &x), &sub(&y_end, &y)));
@@ -97,27 +103,27 @@ impl Comparable for SparseList {
 
 /// Makes room for the ends of the fibers below the parent positions `lo..hi`, none of which has
 /// been written.
-pub(super) fn assemble_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Expr), room: Room) {
+pub(super) fn assemble_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Expr), mode: AssembleMode) {
     let ends = plus(hi, 1);
-    if room != Room::Again {
+    if mode != AssembleMode::ResetOnly {
         cx.push(Stmt::Grow { buffer: ptr, len: ends.clone() });
     }
-    if room != Room::Fresh {
+    if mode != AssembleMode::New {
         // The end before the first of them belongs to another fiber, or stays 0.
         cx.store_range(ptr, (&plus(lo, 1), &ends), &int(0));
     }
 }
 
-fn entries(cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> (Entries, Vec<Stmt>) {
+fn entries(cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> (ListEntries, Vec<Stmt>) {
     let LevelCode { format, dimension, arrays, .. } = cx.level(at).clone();
     let (q, end, preamble) = positions(cx, arrays[PTR], fiber);
-    (Entries { idx: arrays[IDX], q, end, format, dimension }, preamble)
+    (ListEntries { idx: arrays[IDX], q, end, format, dimension }, preamble)
 }
 
 /// Sets the ends of fibers that were not written, below the parent positions `lo..hi`, to those of
 /// the fibers before.
 pub(super) fn fill_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Expr)) {
-    if seeded::is(Seeded::FiberEnds) {
+    if SeededFault::FiberEnds.is_active() {
         return;
     }
     let (end, p) = (cx.new_local("end", Prim::I64), cx.new_local("p", Prim::I64));
@@ -146,7 +152,7 @@ pub(super) fn if_present(cx: &mut Cx<'_>, fiber: &Fiber, bounds: Vec<Stmt>, (q, 
 }
 
 /// The entries of a fiber in ascending order: `idx[q..end]`.
-pub(super) struct Entries {
+pub(super) struct ListEntries {
     pub(super) idx: Buffer,
     pub(super) q: Local,
     pub(super) end: Expr,
@@ -154,12 +160,12 @@ pub(super) struct Entries {
     pub(super) dimension: Expr,
 }
 
-impl Entries {
+impl ListEntries {
     /// Returns the looplet of entries whose own position is their index.
-    pub(super) fn looplet(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
+    pub(super) fn looplet(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let inner = Fiber { present: None, ..fiber.clone() };
         if self.format.unique {
-            let child = Looplet::Run(Cursor::Fiber(inner.child(local(self.q))));
+            let child = Looplet::Run(AccessCursor::Fiber(inner.child(local(self.q))));
             return self.looplet_of(cx, at, Rc::new(child), protocol);
         }
         // The child of a run of equal coordinates is the range of its positions.
@@ -167,7 +173,7 @@ impl Entries {
         let child = Fiber { hi: Some(local(run_end)), ..inner.child(local(self.q)) };
         let child = Looplet::Thunk {
             preamble: self.run(cx, run_end),
-            body: Rc::new(Looplet::Run(Cursor::Fiber(child))),
+            body: Rc::new(Looplet::Run(AccessCursor::Fiber(child))),
             epilogue: Vec::new(),
         };
         if protocol == Protocol::Follow {
@@ -177,7 +183,7 @@ impl Entries {
     }
 
     /// Returns the looplet of entries with the given child.
-    pub(super) fn looplet_of(&self, cx: &mut Cx<'_>, at: At, child: Rc<Looplet>, protocol: Protocol) -> Looplet {
+    pub(super) fn looplet_of(&self, cx: &mut Cx<'_>, at: LevelId, child: Rc<Looplet>, protocol: Protocol) -> Looplet {
         let fill = cx.fill(at.tensor);
         let coordinate = cx.new_local("i", Prim::I64);
         let (q, end, idx) = (self.q, self.end.clone(), self.idx);
@@ -187,11 +193,11 @@ impl Entries {
             let lookup = Looplet::Lookup(Rc::new(move |cx, i| {
                 cx.assign(q, local(start));
                 gallop(cx, idx, (q, &end), i);
-                let hit = found(cx, idx, (q, &end), i);
-                Looplet::Switch { cond: hit, then: child.clone(), other: rest.clone() }
+                let is_hit = hit(cx, idx, (q, &end), i);
+                Looplet::Switch { cond: is_hit, then: child.clone(), other: rest.clone() }
             }));
-            let keep = vec![Stmt::Assign(start, local(q))];
-            return Looplet::Thunk { preamble: keep, body: Rc::new(lookup), epilogue: Vec::new() };
+            let save = vec![Stmt::Assign(start, local(q))];
+            return Looplet::Thunk { preamble: save, body: Rc::new(lookup), epilogue: Vec::new() };
         }
         let stepper = Stepper {
             more: lt(&local(q), &end),
@@ -199,7 +205,7 @@ impl Entries {
             stop: plus(&local(coordinate), 1),
             bound: self.dimension.clone(),
             chunk: Looplet::Spike { body: fill.clone(), tail: child },
-            next: Rc::new(move |taken| vec![Stmt::Assign(q, crate::lower::add(&local(q), &count(taken)))]),
+            next: Rc::new(move |condition| vec![Stmt::Assign(q, crate::lower::add(&local(q), &count(condition)))]),
             seek: Rc::new(move |cx, i| gallop(cx, idx, (q, &end), i)),
             first: int(0),
             rest: fill,
@@ -211,7 +217,7 @@ impl Entries {
     }
 
     /// Returns the stepper over runs of equal coordinates.
-    fn runs(&self, cx: &mut Cx<'_>, at: At, run_end: Local) -> Looplet {
+    fn runs(&self, cx: &mut Cx<'_>, at: LevelId, run_end: Local) -> Looplet {
         let fill = cx.fill(at.tensor);
         let coordinate = cx.new_local("i", Prim::I64);
         let (q, end, idx) = (self.q, self.end.clone(), self.idx);
@@ -223,8 +229,8 @@ impl Entries {
             current,
             stop: plus(&local(coordinate), 1),
             bound: self.dimension.clone(),
-            chunk: Looplet::Spike { body: fill.clone(), tail: Rc::new(Looplet::Run(Cursor::Fiber(fiber))) },
-            next: Rc::new(move |taken| vec![Stmt::Assign(q, select(taken, &local(run_end), &local(q)))]),
+            chunk: Looplet::Spike { body: fill.clone(), tail: Rc::new(Looplet::Run(AccessCursor::Fiber(fiber))) },
+            next: Rc::new(move |condition| vec![Stmt::Assign(q, select(condition, &local(run_end), &local(q)))]),
             seek: Rc::new(move |cx, i| gallop(cx, idx, (q, &end), i)),
             first: int(0),
             rest: fill,
@@ -249,32 +255,32 @@ impl Entries {
 
 /// Returns the looplet for writes to a level with unique coordinates: a coordinate is appended if
 /// something was written below it.
-pub(super) fn append(cx: &mut Cx<'_>, at: At, idx: Buffer, fiber: &Fiber) -> Looplet {
+pub(super) fn append(cx: &mut Cx<'_>, at: LevelId, idx: Buffer, fiber: &Fiber) -> Looplet {
     let len = cx.level(at).counter();
-    let room = cx.tensor(at.tensor).room;
+    let mode = cx.tensor(at.tensor).assemble_mode;
     let fiber = fiber.clone();
     Looplet::Lookup(Rc::new(move |cx, i| {
         let dirty = cx.new_local("dirty", Prim::Bool);
         let position = local(len);
         let preamble = cx.block(|cx| {
-            cx.assemble(at.below(), (&position, &plus(&position, 1)), room);
+            cx.assemble(at.below(), (&position, &plus(&position, 1)), mode);
             cx.assign(dirty, truth(false));
         });
         let mut child = fiber.child(position.clone());
         child.dirty.push(dirty);
-        let keep = vec![
+        let append = vec![
             Stmt::Grow { buffer: idx, len: plus(&position, 1) },
             Stmt::Store { buffer: idx, at: position.clone(), value: i.clone() },
             Stmt::Assign(len, plus(&position, 1)),
         ];
-        let epilogue = vec![Stmt::If { cond: local(dirty), then: keep, other: Vec::new() }];
-        Looplet::Thunk { preamble, body: Rc::new(Looplet::Run(Cursor::Fiber(child))), epilogue }
+        let epilogue = vec![Stmt::If { cond: local(dirty), then: append, other: Vec::new() }];
+        Looplet::Thunk { preamble, body: Rc::new(Looplet::Run(AccessCursor::Fiber(child))), epilogue }
     }))
 }
 
 /// Returns the looplet for writes to a level with repeated coordinates: each position that was
 /// appended below gets the coordinate.
-pub(super) fn spread(at: At, idx: Buffer, fiber: &Fiber) -> Looplet {
+pub(super) fn spread(at: LevelId, idx: Buffer, fiber: &Fiber) -> Looplet {
     let fiber = fiber.clone();
     Looplet::Lookup(Rc::new(move |cx, i| {
         let len = local(cx.level(at).counter());
@@ -283,7 +289,7 @@ pub(super) fn spread(at: At, idx: Buffer, fiber: &Fiber) -> Looplet {
             cx.push(Stmt::Grow { buffer: idx, len: len.clone() });
             cx.store_range(idx, (&local(start), &len), i);
         });
-        let child = Looplet::Run(Cursor::Fiber(fiber.child(local(start))));
+        let child = Looplet::Run(AccessCursor::Fiber(fiber.child(local(start))));
         Looplet::Thunk { preamble: vec![Stmt::Assign(start, len)], body: Rc::new(child), epilogue }
     }))
 }

@@ -7,22 +7,22 @@
 //!     = for i in lo..hi { B[accept_run(i, i + 1)] }  otherwise
 //! ```
 
-use super::{Looplet, Nest, lower_loop};
+use super::{Looplet, LoopletNest, lower_loop};
 use crate::lower::build::plus;
 use crate::lower::cx::Cx;
 use crate::lower::integrate;
-use crate::lower::tree::{AccId, Assign};
+use crate::lower::tree::{AccessId, Assign};
 use std::rc::Rc;
 
-pub(crate) fn lower(cx: &mut Cx<'_>, mut nest: Nest) {
+pub(crate) fn lower(cx: &mut Cx<'_>, mut nest: LoopletNest) {
     let all_runs = nest.heads.iter().all(|h| matches!(h.looplet, Looplet::AcceptRun(_)));
     let point = cx.prover.eq(&nest.extent.hi, &plus(&nest.extent.lo, 1));
-    let accepting: Vec<AccId> = nest.heads.iter().flat_map(|h| h.members.iter().copied()).collect();
+    let accepting: Vec<AccessId> = nest.heads.iter().flat_map(|h| h.members.iter().copied()).collect();
     let needs_index = || integrate::needs_index(&nest.state, &nest.body, nest.extent.index, &accepting);
     if all_runs && !point && !needs_index() {
         let (lo, hi) = (nest.extent.lo.clone(), nest.extent.hi.clone());
         let accepts = |a: &Assign| nest.heads.iter().any(|h| h.members.contains(&a.lhs));
-        let Some(body) = integrate::repeated(cx, &nest, &nest.body, &accepts) else { return each(cx, nest) };
+        let Some(body) = integrate::repeat_writes(cx, &nest, &nest.body, &accepts) else { return write_each(cx, nest) };
         nest.body = Rc::new(body);
         nest.extent.index.into_iter().for_each(|index| cx.unbind_index(index));
         return cx.if_below(&lo, &hi, |cx| {
@@ -31,15 +31,16 @@ pub(crate) fn lower(cx: &mut Cx<'_>, mut nest: Nest) {
                     head.looplet = accept.clone()(cx, &lo, &hi);
                 }
             }
-            let once = Nest { extent: super::Extent { index: None, hi: plus(&lo, 1), lo: lo.clone() }, ..nest };
-            lower_loop(cx, once);
+            let single =
+                LoopletNest { extent: super::LoopExtent { index: None, hi: plus(&lo, 1), lo: lo.clone() }, ..nest };
+            lower_loop(cx, single);
         });
     }
-    each(cx, nest);
+    write_each(cx, nest);
 }
 
 /// Writes the coordinates one by one.
-fn each(cx: &mut Cx<'_>, mut nest: Nest) {
+fn write_each(cx: &mut Cx<'_>, mut nest: LoopletNest) {
     for head in &mut nest.heads {
         if let Looplet::AcceptRun(accept) = &head.looplet {
             let accept = accept.clone();
@@ -51,20 +52,20 @@ fn each(cx: &mut Cx<'_>, mut nest: Nest) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Extent, Head, Looplet};
+    use super::super::{Head, LoopExtent, Looplet};
     use super::*;
     use crate::assembly::Stmt;
-    use crate::lower::Options;
+    use crate::lower::LoweringOptions;
     use crate::lower::build::int;
     use crate::lower::special::Specials;
-    use crate::lower::state::{Acc, Accumulator, Cursor, State};
-    use crate::lower::tree::{Term, Tree};
+    use crate::lower::state::{AccessCursor, AccessState, Accumulator, LoweringState};
+    use crate::lower::tree::{Tree, TreeTerm};
     use crate::notation::{Index, Program, Role, TensorDecl, TensorId, Write};
     use redpoll_logic::{Format, Prim, Scalar, TensorType};
     use std::sync::Arc;
 
     /// Returns the code of `for i in 0..5 { s = rhs }`, where `s` accepts runs.
-    fn code(rhs: Term) -> Vec<Stmt> {
+    fn code(rhs: TreeTerm) -> Vec<Stmt> {
         let ty = TensorType { shape: vec![], dtype: Prim::I64.into(), fill: Scalar::I64(0), format: Format::dense(0) };
         let program = Program {
             tensors: vec![TensorDecl::new("s", Arc::new(ty), Role::Local)],
@@ -74,27 +75,32 @@ mod tests {
             schedule: vec![],
             shares: vec![],
         };
-        let mut cx = Cx::new(&program, Specials::of(&program, &[]), Options::default());
+        let mut cx = Cx::new(&program, Specials::of(&program, &[]), LoweringOptions::default());
         let parts = Rc::new(vec![cx.new_local("s", Prim::I64)]);
         let (first, last) = (cx.new_local("first", Prim::I64), cx.new_local("last", Prim::I64));
-        let mut state = State::default();
-        let acc = Acc { tensor: Some(TensorId(0)), subscripts: Rc::default(), writes: true, cursor: Cursor::Null };
+        let mut state = LoweringState::default();
+        let acc = AccessState {
+            tensor: Some(TensorId(0)),
+            subscripts: Rc::default(),
+            writes: true,
+            cursor: AccessCursor::Null,
+        };
         let id = state.push(acc);
-        state.set(id, Cursor::Locals(Accumulator { parts: parts.clone(), dirty: vec![] }));
-        let accept: super::super::AcceptRun = Rc::new(move |cx, lo, hi| {
+        state.set(id, AccessCursor::Locals(Accumulator { parts: parts.clone(), dirty: vec![] }));
+        let accept: super::super::AcceptRunFn = Rc::new(move |cx, lo, hi| {
             cx.assign(first, lo.clone());
             cx.assign(last, hi.clone());
-            Looplet::Run(Cursor::Locals(Accumulator { parts: parts.clone(), dirty: vec![] }))
+            Looplet::Run(AccessCursor::Locals(Accumulator { parts: parts.clone(), dirty: vec![] }))
         });
-        let assign = Assign { tensor: TensorId(0), lhs: id, write: Write::Overwrite, rhs, times: Vec::new() };
+        let assign = Assign { tensor: TensorId(0), lhs: id, write: Write::Overwrite, rhs, repetitions: Vec::new() };
         lower(
             &mut cx,
-            Nest {
-                extent: Extent { index: Some(Index(0)), lo: int(0), hi: int(5) },
+            LoopletNest {
+                extent: LoopExtent { index: Some(Index(0)), lo: int(0), hi: int(5) },
                 heads: vec![Head { looplet: Looplet::AcceptRun(accept), members: vec![id] }],
                 body: Rc::new(Tree::Assign(assign)),
                 state,
-                until: None,
+                early_exit: None,
             },
         );
         cx.finish()
@@ -102,12 +108,12 @@ mod tests {
 
     #[test]
     fn a_run_is_written_once_and_other_values_one_by_one() {
-        let run = code(Term::Lit(Scalar::I64(7)));
+        let run = code(TreeTerm::Lit(Scalar::I64(7)));
         assert!(
             matches!(&run[..], [Stmt::Assign(..), Stmt::Assign(_, last), Stmt::Assign(..)] if *last == int(5)),
             "{run:?}"
         );
-        let each = code(Term::Index(Index(0)));
+        let each = code(TreeTerm::Index(Index(0)));
         assert!(matches!(&each[..], [Stmt::For { body, .. }] if body.len() == 3), "{each:?}");
     }
 }

@@ -17,22 +17,22 @@
 //! searched for first, so that no round has to leave the loop.
 
 use super::stepper::{Walker, round};
-use super::{Extent, Looplet, Nest};
+use super::{LoopExtent, Looplet, LoopletNest};
 use crate::assembly::{CompareOp, Expr, Local, Stmt};
 use crate::lower::build::{eq, local, lt, plus, truth};
 use crate::lower::cx::Cx;
-use crate::lower::seeded::{self, Seeded};
-use crate::lower::state::Cursor;
+use crate::lower::seeded_fault::SeededFault;
+use crate::lower::state::AccessCursor;
 use redpoll_logic::Prim;
 use std::collections::HashSet;
 
 /// Average number of entries below which a list does not lead: it has too little work for several
 /// lanes.
-const LEAST: f64 = 2.0;
+const MIN_LENGTH: f64 = 2.0;
 
 /// Returns the walker that leads and its cursor, if rounds are to be independent.
-pub(super) fn leader(cx: &Cx<'_>, nest: &Nest, walkers: &[Walker]) -> Option<(usize, Local)> {
-    let lengths = cx.lengths.filter(|_| nest.until.is_none())?;
+pub(super) fn leader(cx: &Cx<'_>, nest: &LoopletNest, walkers: &[Walker]) -> Option<(usize, Local)> {
+    let lengths = cx.lengths.filter(|_| nest.early_exit.is_none())?;
     let ends_within = |w: &Walker| cx.prover.le(&w.stepper.bound, &nest.extent.hi);
     if let [one] = walkers
         && ends_within(one)
@@ -41,14 +41,15 @@ pub(super) fn leader(cx: &Cx<'_>, nest: &Nest, walkers: &[Walker]) -> Option<(us
     }
     let lists = walkers.iter().enumerate().filter_map(|(at, w)| {
         let cursor = cursor_of_list(w).filter(|_| w.needed)?;
-        let acc = nest.state.acc(nest.heads[w.head].members[0]);
-        let (_, fiber) = acc.next()?;
+        let acc = nest.state.access(nest.heads[w.head].members[0]);
+        let (_, fiber) = acc.next_subscript()?;
         let length = *lengths.get(&(cx.levels_of(acc.tensor?), fiber.level))?;
-        let writes = nest.heads[w.head].members.iter().any(|id| nest.state.acc(*id).writes);
-        (length >= LEAST).then_some((at, cursor, writes, length))
+        let writes = nest.heads[w.head].members.iter().any(|id| nest.state.access(*id).writes);
+        (length >= MIN_LENGTH).then_some((at, cursor, writes, length))
     });
-    let first = |a: &(usize, Local, bool, f64), b: &(usize, Local, bool, f64)| b.2.cmp(&a.2).then(a.3.total_cmp(&b.3));
-    lists.min_by(first).map(|(at, cursor, ..)| (at, cursor))
+    let by_priority =
+        |a: &(usize, Local, bool, f64), b: &(usize, Local, bool, f64)| b.2.cmp(&a.2).then(a.3.total_cmp(&b.3));
+    lists.min_by(by_priority).map(|(at, cursor, ..)| (at, cursor))
 }
 
 /// Returns the cursor of a stepper that iterates over a list entry by entry, with only the fill
@@ -62,35 +63,36 @@ fn cursor_of_list(w: &Walker) -> Option<Local> {
 
 /// Returns whether a stepper has single entries, with only the fill value between and after them.
 fn is_list(w: &Walker) -> bool {
-    matches!(&w.stepper.chunk, Looplet::Spike { body: body @ Cursor::Fill(_), .. } if *body == w.stepper.rest)
+    matches!(&w.stepper.chunk, Looplet::Spike { body: body @ AccessCursor::Fill(_), .. } if *body == w.stepper.rest)
 }
 
 /// Emits the loop of the leader.
-pub(super) fn lower(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>, (leader, cursor): (usize, Local)) {
-    let Extent { lo, hi, .. } = nest.extent.clone();
+pub(super) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest, mut walkers: Vec<Walker>, (leader, cursor): (usize, Local)) {
+    let LoopExtent { lo, hi, .. } = nest.extent.clone();
     let lead = walkers.remove(leader);
-    let last = match (&lead.stepper.more, cx.prover.le(&lead.stepper.bound, &hi) || seeded::is(Seeded::LeadEnd)) {
+    let last = match (&lead.stepper.more, cx.prover.le(&lead.stepper.bound, &hi) || SeededFault::LeadEnd.is_active()) {
         (Expr::Compare(_, _, end), true) => (**end).clone(),
-        _ => end_of(cx, &lead, cursor, &hi),
+        _ => list_end(cx, &lead, cursor, &hi),
     };
-    let own: Vec<(Local, Local)> = walkers.iter().flat_map(cursors).map(|cursor| (cursor, copy(cx, cursor))).collect();
+    let copies: Vec<(Local, Local)> =
+        walkers.iter().flat_map(cursors).map(|cursor| (cursor, copy_local(cx, cursor))).collect();
     let mut body = cx.loop_block(|cx| {
         let mut lead = lead;
-        lead.find(cx);
+        lead.load_entry(cx);
         let p = lead.stop.clone();
         cx.prover.assume_le(&plus(&lo, 1), &p);
         cx.prover.assume_le(&p, &hi);
         search(cx, nest, vec![lead], walkers, &p);
         cx.push(Stmt::Assign(cursor, plus(&local(cursor), 1)));
     });
-    let of_round = |l: Local| own.iter().find(|(cursor, _)| *cursor == l).map_or(l, |(_, own)| *own);
+    let of_round = |l: Local| copies.iter().find(|(cursor, _)| *cursor == l).map_or(l, |(_, copy)| *copy);
     body.iter_mut().for_each(|s| s.rename(&of_round));
-    body.splice(0..0, own.iter().map(|(cursor, own)| Stmt::Assign(*own, local(*cursor))));
+    body.splice(0..0, copies.iter().map(|(cursor, copy)| Stmt::Assign(*copy, local(*cursor))));
     cx.push(Stmt::While { cond: lt(&local(cursor), &last), body });
 }
 
 /// Returns the end of the entries of a list before `hi`.
-fn end_of(cx: &mut Cx<'_>, lead: &Walker, cursor: Local, hi: &Expr) -> Expr {
+fn list_end(cx: &mut Cx<'_>, lead: &Walker, cursor: Local, hi: &Expr) -> Expr {
     let (from, last) = (cx.new_local("from", Prim::I64), cx.new_local("last", Prim::I64));
     cx.assign(from, local(cursor));
     (lead.stepper.seek)(cx, hi);
@@ -100,7 +102,7 @@ fn end_of(cx: &mut Cx<'_>, lead: &Walker, cursor: Local, hi: &Expr) -> Expr {
 }
 
 /// Returns a new local of the same name and type.
-fn copy(cx: &mut Cx<'_>, of: Local) -> Local {
+fn copy_local(cx: &mut Cx<'_>, of: Local) -> Local {
     cx.locals.push(cx.locals[of.index()].clone());
     Local(cx.locals.len() as u32 - 1)
 }
@@ -108,44 +110,44 @@ fn copy(cx: &mut Cx<'_>, of: Local) -> Local {
 /// Returns the cursors of a stepper: the locals that `next` changes and that decide whether there
 /// are more entries.
 fn cursors(w: &Walker) -> Vec<Local> {
-    let mut moved = HashSet::new();
+    let mut assigned = HashSet::new();
     (w.stepper.next)(&truth(true)).iter().for_each(|s| {
         s.for_each_assigned(&mut |l| {
-            moved.insert(l);
+            assigned.insert(l);
         });
     });
-    let mut cursors: Vec<Local> = moved.into_iter().filter(|l| w.stepper.more.mentions(*l)).collect();
+    let mut cursors: Vec<Local> = assigned.into_iter().filter(|l| w.stepper.more.mentions(*l)).collect();
     cursors.sort_unstable();
     cursors
 }
 
 /// Searches the remaining walkers for the coordinate before `p`, then emits the round.
-fn search(cx: &mut Cx<'_>, nest: &Nest, mut found: Vec<Walker>, mut others: Vec<Walker>, p: &Expr) {
+fn search(cx: &mut Cx<'_>, nest: &LoopletNest, mut found: Vec<Walker>, mut others: Vec<Walker>, p: &Expr) {
     if others.is_empty() {
         return round(cx, nest, &found, (plus(p, -1), p.clone()));
     }
     let mut walker = others.remove(0);
     (walker.stepper.seek.clone())(cx, &plus(p, -1));
     if !walker.needed {
-        walker.find_or_infinity(cx);
+        walker.load_entry_or_infinity(cx);
         found.push(walker);
         return search(cx, nest, found, others, p);
     }
     let more = walker.stepper.more.clone();
-    let met = cx.block(|cx| {
-        walker.find(cx);
+    let with_entry = cx.block(|cx| {
+        walker.load_entry(cx);
         let (is_entry, stop) = (is_list(&walker), walker.stop.clone());
         found.push(walker);
         if !is_entry {
             return search(cx, nest, found, others, p);
         }
         // If the list has no entry here, the body has no effect.
-        let met = cx.block(|cx| {
+        let matched = cx.block(|cx| {
             cx.prover.assume_eq(&stop, p);
             search(cx, nest, found, others, p);
         });
-        let is_met = if seeded::is(Seeded::LeadEntry) { truth(true) } else { eq(&stop, p) };
-        cx.push_if(is_met, met, Vec::new());
+        let is_match = if SeededFault::LeadEntry.is_active() { truth(true) } else { eq(&stop, p) };
+        cx.push_if(is_match, matched, Vec::new());
     });
-    cx.push_if(more, met, Vec::new());
+    cx.push_if(more, with_entry, Vec::new());
 }

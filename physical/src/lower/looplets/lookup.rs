@@ -6,29 +6,29 @@
 //! If no looplet is left and the body does not depend on the index, the body is integrated over the
 //! run ([`crate::lower::integrate`]), without a loop.
 
-use super::{Extent, Looplet, Nest, lower_loop};
+use super::{LoopExtent, Looplet, LoopletNest, lower_loop};
 use crate::assembly::Stmt;
 use crate::lower::build::{local, plus, truth};
 use crate::lower::cx::Cx;
-use crate::lower::seeded::{self, Seeded};
+use crate::lower::seeded_fault::SeededFault;
 use crate::lower::{cleanup, integrate, lanes, stmt};
 use redpoll_logic::Prim;
 
-pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
+pub(crate) fn lower(cx: &mut Cx<'_>, nest: LoopletNest) {
     if cx.prover.eq(&nest.extent.hi, &plus(&nest.extent.lo, 1)) {
-        return at_point(cx, nest);
+        return lower_point(cx, nest);
     }
     if nest.heads.is_empty() {
-        let Some(integrated) = integrate::integrate(cx, &nest) else { return each(cx, &nest) };
-        let Extent { index, lo, hi } = nest.extent;
+        let Some(integrated) = integrate::integrate(cx, &nest) else { return emit_loop(cx, &nest) };
+        let LoopExtent { index, lo, hi } = nest.extent;
         index.into_iter().for_each(|index| cx.unbind_index(index));
         return cx.if_below(&lo, &hi, |cx| stmt::lower(cx, &nest.state, &integrated));
     }
-    each(cx, &nest);
+    emit_loop(cx, &nest);
 }
 
 /// Lowers an extent of one coordinate without a loop.
-fn at_point(cx: &mut Cx<'_>, mut nest: Nest) {
+fn lower_point(cx: &mut Cx<'_>, mut nest: LoopletNest) {
     let lo = cx.name("i", &nest.extent.lo);
     if let Some(index) = nest.extent.index {
         cx.bind_index(index, lo.clone());
@@ -36,7 +36,7 @@ fn at_point(cx: &mut Cx<'_>, mut nest: Nest) {
     if nest.heads.is_empty() {
         return stmt::lower_resolved(cx, nest.state, &nest.body);
     }
-    nest.extent = Extent { hi: plus(&lo, 1), lo: lo.clone(), ..nest.extent };
+    nest.extent = LoopExtent { hi: plus(&lo, 1), lo: lo.clone(), ..nest.extent };
     for head in &mut nest.heads {
         if let Looplet::Lookup(at) = &head.looplet {
             head.looplet = at.clone()(cx, &lo);
@@ -47,7 +47,7 @@ fn at_point(cx: &mut Cx<'_>, mut nest: Nest) {
 
 /// Moves assignments of flags that every round sets out of a loop that has at least one round, and
 /// returns the rest.
-fn without_marks(cx: &mut Cx<'_>, body: Vec<Stmt>) -> Vec<Stmt> {
+fn hoist_marks(cx: &mut Cx<'_>, body: Vec<Stmt>) -> Vec<Stmt> {
     let mut reads = vec![false; cx.locals.len()];
     cleanup::note_reads(&body, &mut reads);
     let mut assigned = vec![0; cx.locals.len()];
@@ -57,16 +57,16 @@ fn without_marks(cx: &mut Cx<'_>, body: Vec<Stmt>) -> Vec<Stmt> {
         _ => false,
     };
     let marks: Vec<bool> = body.iter().map(is_mark).collect();
-    let mut kept = Vec::new();
+    let mut rest = Vec::new();
     for (stmt, mark) in body.into_iter().zip(marks) {
-        if mark { cx.push(stmt) } else { kept.push(stmt) }
+        if mark { cx.push(stmt) } else { rest.push(stmt) }
     }
-    kept
+    rest
 }
 
 /// Emits a loop over the coordinates.
-fn each(cx: &mut Cx<'_>, nest: &Nest) {
-    let Extent { index, lo, hi } = nest.extent.clone();
+fn emit_loop(cx: &mut Cx<'_>, nest: &LoopletNest) {
+    let LoopExtent { index, lo, hi } = nest.extent.clone();
     let var = cx.new_local(index.map_or("i", |i| cx.index_name(i)).to_string().as_str(), Prim::I64);
     let i = local(var);
     let body = cx.loop_block(|cx| {
@@ -74,17 +74,17 @@ fn each(cx: &mut Cx<'_>, nest: &Nest) {
         cx.prover.assume_le(&lo, &i);
         cx.prover.assume_le(&plus(&i, 1), &hi);
         let mut point = nest.clone();
-        point.extent = Extent { index, lo: i.clone(), hi: plus(&i, 1) };
-        point.until = None;
-        at_point(cx, point);
+        point.extent = LoopExtent { index, lo: i.clone(), hi: plus(&i, 1) };
+        point.early_exit = None;
+        lower_point(cx, point);
         cx.end_round(nest, &plus(&i, 1));
         cx.prover.close(scope);
     });
     if body.is_empty() {
         return;
     }
-    let body = if cx.prover.lt(&lo, &hi) { without_marks(cx, body) } else { body };
-    let lo = if seeded::is(Seeded::FirstCoordinate) { plus(&lo, 1) } else { lo };
-    let asked = index.and_then(|index| cx.lanes(index));
-    cx.push(lanes::fold_in_lanes(cx, Stmt::For { var, lo, hi, body }, asked));
+    let body = if cx.prover.lt(&lo, &hi) { hoist_marks(cx, body) } else { body };
+    let lo = if SeededFault::FirstCoordinate.is_active() { plus(&lo, 1) } else { lo };
+    let requested = index.and_then(|index| cx.lanes(index));
+    cx.push(lanes::fold_in_lanes(cx, Stmt::For { var, lo, hi, body }, requested));
 }

@@ -3,7 +3,7 @@
 //! Looplets that do not step are mirrored here. Steppers find their chunks only forward; levels
 //! that can find them from the end implement `LevelLowering::read_backward`.
 
-use super::{Looplet, Phase};
+use super::{Looplet, SequencePhase};
 use crate::assembly::Expr;
 use crate::lower::build::{int, sub};
 use std::rc::Rc;
@@ -14,8 +14,8 @@ pub(crate) fn mirror(looplet: &Looplet, stop: &Expr) -> Option<Looplet> {
     Some(match looplet {
         Looplet::Run(_) | Looplet::Null => looplet.clone(),
         Looplet::Spike { body, tail } => Looplet::Sequence(vec![
-            Phase { stop: Some(sub(&int(2), stop)), body: mirror(tail, stop)? },
-            Phase { stop: None, body: Looplet::Run(body.clone()) },
+            SequencePhase { stop: Some(sub(&int(2), stop)), body: mirror(tail, stop)? },
+            SequencePhase { stop: None, body: Looplet::Run(body.clone()) },
         ]),
         Looplet::Switch { cond, then, other } => Looplet::Switch {
             cond: cond.clone(),
@@ -30,28 +30,28 @@ pub(crate) fn mirror(looplet: &Looplet, stop: &Expr) -> Option<Looplet> {
         Looplet::Sequence(phases) => {
             // A phase starts where the previous one ends; its mirror image ends there.
             let begins = [None].into_iter().chain(phases.iter().map(|p| p.stop.as_ref()));
-            let turned = phases.iter().zip(begins).map(|(phase, begin)| {
-                Some(Phase {
+            let mirrored = phases.iter().zip(begins).map(|(phase, begin)| {
+                Some(SequencePhase {
                     stop: begin.map(|begin| sub(&int(1), begin)),
                     body: mirror(&phase.body, phase.stop.as_ref().unwrap_or(stop))?,
                 })
             });
-            let turned: Option<Vec<Phase>> = turned.collect();
-            Looplet::Sequence(turned?.into_iter().rev().collect())
+            let mirrored: Option<Vec<SequencePhase>> = mirrored.collect();
+            Looplet::Sequence(mirrored?.into_iter().rev().collect())
         }
         Looplet::Lookup(at) => {
             let (at, stop) = (at.clone(), stop.clone());
             Looplet::Lookup(Rc::new(move |cx, c| {
                 let coordinate = cx.name("i", &sub(&int(0), c));
                 let found = at(cx, &coordinate);
-                mirror(&found, &stop).expect("what is found at one coordinate does not step")
+                mirror(&found, &stop).expect("the looplet at one coordinate does not step")
             }))
         }
         Looplet::AcceptRun(accept) => {
             let (accept, stop) = (accept.clone(), stop.clone());
             Looplet::AcceptRun(Rc::new(move |cx, lo, hi| {
                 let accepted = accept(cx, &sub(&int(1), hi), &sub(&int(1), lo));
-                mirror(&accepted, &stop).expect("what takes a run does not step")
+                mirror(&accepted, &stop).expect("the looplet of a written run does not step")
             }))
         }
         Looplet::Stepper(_) | Looplet::Jumper(_) => return None,

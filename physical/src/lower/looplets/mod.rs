@@ -23,10 +23,10 @@ pub(crate) mod thunk;
 pub(crate) mod truncate;
 
 use super::cx::Cx;
-use super::short_circuit::Until;
+use super::short_circuit::EarlyExit;
 use super::simplify::{only_fills, simplify};
-use super::state::{Cursor, State};
-use super::tree::{AccId, Tree};
+use super::state::{AccessCursor, LoweringState};
+use super::tree::{AccessId, Tree};
 use crate::assembly::{Expr, Stmt};
 use crate::notation::Index;
 use std::rc::Rc;
@@ -35,43 +35,43 @@ use std::rc::Rc;
 #[derive(Clone)]
 pub(crate) enum Looplet {
     /// The same cursor at every coordinate.
-    Run(Cursor),
+    Run(AccessCursor),
     /// A run, except at the last coordinate of the extent.
-    Spike { body: Cursor, tail: Rc<Looplet> },
+    Spike { body: AccessCursor, tail: Rc<Looplet> },
     /// One of two looplets, by a `bool` that is computed before the loop.
     Switch { cond: Expr, then: Rc<Looplet>, other: Rc<Looplet> },
     /// A looplet with code to run before and after it.
     Thunk { preamble: Vec<Stmt>, body: Rc<Looplet>, epilogue: Vec<Stmt> },
     /// Phases one after the other; each except the last has an end of its own.
-    Sequence(Vec<Phase>),
+    Sequence(Vec<SequencePhase>),
     /// Chunks one after the other, found during iteration.
     Stepper(Rc<Stepper>),
     /// A stepper of spikes that may lead by leaps: all other accesses are moved to the furthest
     /// one.
     Jumper(Rc<Stepper>),
     /// A write that takes whole runs at once.
-    AcceptRun(AcceptRun),
+    AcceptRun(AcceptRunFn),
     /// Any structure, looked up by coordinate.
-    Lookup(Lookup),
+    Lookup(LookupFn),
     /// A write that has no effect.
     Null,
 }
 
 /// A function that returns the looplet at one coordinate.
-pub(crate) type Lookup = Rc<dyn Fn(&mut Cx<'_>, &Expr) -> Looplet>;
+pub(crate) type LookupFn = Rc<dyn Fn(&mut Cx<'_>, &Expr) -> Looplet>;
 
 /// A function that returns the looplet of a write of one value to all of `[lo, hi)`.
-pub(crate) type AcceptRun = Rc<dyn Fn(&mut Cx<'_>, &Expr, &Expr) -> Looplet>;
+pub(crate) type AcceptRunFn = Rc<dyn Fn(&mut Cx<'_>, &Expr, &Expr) -> Looplet>;
 
 /// A function that returns code which moves a stepper on if a `bool` is true.
-pub(crate) type Next = Rc<dyn Fn(&Expr) -> Vec<Stmt>>;
+pub(crate) type NextFn = Rc<dyn Fn(&Expr) -> Vec<Stmt>>;
 
 /// A function that emits code which moves a stepper to a coordinate.
-pub(crate) type Seek = Rc<dyn Fn(&mut Cx<'_>, &Expr)>;
+pub(crate) type SeekFn = Rc<dyn Fn(&mut Cx<'_>, &Expr)>;
 
 /// A phase of a sequence.
 #[derive(Clone)]
-pub(crate) struct Phase {
+pub(crate) struct SequencePhase {
     /// One past its last coordinate; `None` for the end of the extent.
     pub(crate) stop: Option<Expr>,
     /// The looplet of the phase.
@@ -91,25 +91,25 @@ pub(crate) struct Stepper {
     /// The looplet from the end of the last chunk to `stop`.
     pub(crate) chunk: Looplet,
     /// Code that moves to the next entry if the given `bool` is true.
-    pub(crate) next: Next,
+    pub(crate) next: NextFn,
     /// Code that moves to the first entry whose chunk ends after the given coordinate.
-    pub(crate) seek: Seek,
+    pub(crate) seek: SeekFn,
     /// A lower bound on the coordinates of all entries: an extent that starts there needs no seek.
     pub(crate) first: Expr,
     /// The cursor after the last entry.
-    pub(crate) rest: Cursor,
+    pub(crate) rest: AccessCursor,
 }
 
 /// A looplet and the accesses that share it: equal accesses have one head.
 #[derive(Clone)]
 pub(crate) struct Head {
     pub(crate) looplet: Looplet,
-    pub(crate) members: Vec<AccId>,
+    pub(crate) members: Vec<AccessId>,
 }
 
 /// The extent of a loop and the index that it binds; `None` for a lookup outside loops.
 #[derive(Clone, Debug)]
-pub(crate) struct Extent {
+pub(crate) struct LoopExtent {
     pub(crate) index: Option<Index>,
     pub(crate) lo: Expr,
     pub(crate) hi: Expr,
@@ -117,18 +117,18 @@ pub(crate) struct Extent {
 
 /// A loop during its lowering: `heads` describe accesses of `body` over `extent`.
 #[derive(Clone)]
-pub(crate) struct Nest {
-    pub(crate) extent: Extent,
+pub(crate) struct LoopletNest {
+    pub(crate) extent: LoopExtent,
     pub(crate) heads: Vec<Head>,
     pub(crate) body: Rc<Tree>,
-    pub(crate) state: State,
+    pub(crate) state: LoweringState,
     /// The condition that ends the loop early.
-    pub(crate) until: Option<Until>,
+    pub(crate) early_exit: Option<EarlyExit>,
 }
 
 /// The styles of looplets by priority, lowest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Style {
+enum LoopletStyle {
     Lookup,
     AcceptRun,
     Stepper,
@@ -141,37 +141,37 @@ enum Style {
 }
 
 impl Looplet {
-    fn style(&self) -> Style {
+    fn style(&self) -> LoopletStyle {
         match self {
-            Looplet::Thunk { .. } => Style::Thunk,
-            Looplet::Switch { .. } => Style::Switch,
-            Looplet::Sequence(_) => Style::Sequence,
-            Looplet::Spike { .. } => Style::Spike,
-            Looplet::Run(_) | Looplet::Null => Style::Run,
-            Looplet::Jumper(_) => Style::Jumper,
-            Looplet::Stepper(_) => Style::Stepper,
-            Looplet::AcceptRun(_) => Style::AcceptRun,
-            Looplet::Lookup(_) => Style::Lookup,
+            Looplet::Thunk { .. } => LoopletStyle::Thunk,
+            Looplet::Switch { .. } => LoopletStyle::Switch,
+            Looplet::Sequence(_) => LoopletStyle::Sequence,
+            Looplet::Spike { .. } => LoopletStyle::Spike,
+            Looplet::Run(_) | Looplet::Null => LoopletStyle::Run,
+            Looplet::Jumper(_) => LoopletStyle::Jumper,
+            Looplet::Stepper(_) => LoopletStyle::Stepper,
+            Looplet::AcceptRun(_) => LoopletStyle::AcceptRun,
+            Looplet::Lookup(_) => LoopletStyle::Lookup,
         }
     }
 }
 
-impl Extent {
+impl LoopExtent {
     /// Returns whether the extent has exactly one coordinate.
     pub(crate) fn is_point(&self, cx: &Cx<'_>) -> bool {
         cx.prover.eq(&self.hi, &super::plus(&self.lo, 1))
     }
 }
 
-impl Nest {
+impl LoopletNest {
     /// Returns the nest over another extent, with its looplets cut to it.
-    pub(crate) fn over(&self, cx: &Cx<'_>, lo: Expr, hi: Expr) -> Nest {
+    pub(crate) fn restrict(&self, cx: &Cx<'_>, lo: Expr, hi: Expr) -> LoopletNest {
         let heads = truncate::heads(cx, &self.heads, &self.extent.hi, &hi);
-        Nest { extent: Extent { lo, hi, ..self.extent }, heads, ..self.clone() }
+        LoopletNest { extent: LoopExtent { lo, hi, ..self.extent }, heads, ..self.clone() }
     }
 
     /// Returns the nest with the looplet of one head replaced.
-    pub(crate) fn with(&self, head: usize, looplet: Looplet) -> Nest {
+    pub(crate) fn with_looplet(&self, head: usize, looplet: Looplet) -> LoopletNest {
         let mut nest = self.clone();
         nest.heads[head].looplet = looplet;
         nest
@@ -179,29 +179,29 @@ impl Nest {
 
     /// Returns whether the only effect of the body is to set elements to fill values, if the given
     /// heads are runs of these cursors.
-    pub(crate) fn vanishes_with(&self, cx: &Cx<'_>, met: &[(usize, Cursor)]) -> bool {
-        only_fills(cx, &self.having_met(met), &self.body)
+    pub(crate) fn only_fills_with(&self, cx: &Cx<'_>, cursors: &[(usize, AccessCursor)]) -> bool {
+        only_fills(cx, &self.state_with(cursors), &self.body)
     }
 
     /// Returns whether the body has no effect, if the given heads are runs of these cursors.
-    pub(crate) fn ends_with(&self, cx: &Cx<'_>, met: &[(usize, Cursor)]) -> bool {
-        simplify(cx, &self.having_met(met), &self.body).is_empty()
+    pub(crate) fn has_no_effect_with(&self, cx: &Cx<'_>, cursors: &[(usize, AccessCursor)]) -> bool {
+        simplify(cx, &self.state_with(cursors), &self.body).is_empty()
     }
 
     /// Simplifies the body, drops looplets of accesses that no longer occur, and returns whether
     /// the body has an effect.
-    fn has_work(&mut self, cx: &Cx<'_>) -> bool {
+    fn simplify_body(&mut self, cx: &Cx<'_>) -> bool {
         self.body = Rc::new(simplify(cx, &self.state, &self.body));
-        let alive = self.body.accesses();
-        self.heads.retain(|h| h.members.iter().any(|id| alive.contains(id)));
+        let used = self.body.accesses();
+        self.heads.retain(|h| h.members.iter().any(|id| used.contains(id)));
         !self.body.is_empty()
     }
 
     /// Returns the state in which the given heads are runs of these cursors.
-    fn having_met(&self, met: &[(usize, Cursor)]) -> State {
+    fn state_with(&self, cursors: &[(usize, AccessCursor)]) -> LoweringState {
         let mut state = self.state.clone();
-        for (head, cursor) in met {
-            self.heads[*head].members.iter().for_each(|id| state.meet(*id, cursor));
+        for (head, cursor) in cursors {
+            self.heads[*head].members.iter().for_each(|id| state.resolve(*id, cursor));
         }
         state
     }
@@ -209,30 +209,30 @@ impl Nest {
 
 /// Lowers a loop: simplifies the body, drops looplets of accesses that no longer occur, and applies
 /// the rule of the highest style.
-pub(crate) fn lower_loop(cx: &mut Cx<'_>, mut nest: Nest) {
-    if !nest.has_work(cx) || cx.prover.le(&nest.extent.hi, &nest.extent.lo) {
+pub(crate) fn lower_loop(cx: &mut Cx<'_>, mut nest: LoopletNest) {
+    if !nest.simplify_body(cx) || cx.prover.le(&nest.extent.hi, &nest.extent.lo) {
         return;
     }
-    // If the known runs already leave the body without effect, the other looplets are not lowered.
-    let known = nest.heads.iter().enumerate().filter_map(|(at, h)| match &h.looplet {
-        Looplet::Run(cursor @ (Cursor::Fill(_) | Cursor::Outside(_))) => Some((at, cursor.clone())),
+    // If the runs already leave the body without effect, the other looplets are not lowered.
+    let runs = nest.heads.iter().enumerate().filter_map(|(at, h)| match &h.looplet {
+        Looplet::Run(cursor @ (AccessCursor::Fill(_) | AccessCursor::OutOfBounds(_))) => Some((at, cursor.clone())),
         _ => None,
     });
-    let known: Vec<(usize, Cursor)> = known.collect();
-    if !known.is_empty() && known.len() < nest.heads.len() && nest.vanishes_with(cx, &known) {
-        nest.state = nest.having_met(&known);
-        if !nest.has_work(cx) {
+    let runs: Vec<(usize, AccessCursor)> = runs.collect();
+    if !runs.is_empty() && runs.len() < nest.heads.len() && nest.only_fills_with(cx, &runs) {
+        nest.state = nest.state_with(&runs);
+        if !nest.simplify_body(cx) {
             return;
         }
     }
     match nest.heads.iter().map(|h| h.looplet.style()).max() {
-        Some(Style::Thunk) => thunk::lower(cx, nest),
-        Some(Style::Switch) => switch::lower(cx, nest),
-        Some(Style::Sequence) => sequence::lower(cx, &nest),
-        Some(Style::Spike) => spike::lower(cx, nest),
-        Some(Style::Run) => run::lower(cx, nest),
-        Some(Style::Jumper | Style::Stepper) => stepper::lower(cx, &nest),
-        Some(Style::AcceptRun) => accept_run::lower(cx, nest),
-        Some(Style::Lookup) | None => lookup::lower(cx, nest),
+        Some(LoopletStyle::Thunk) => thunk::lower(cx, nest),
+        Some(LoopletStyle::Switch) => switch::lower(cx, nest),
+        Some(LoopletStyle::Sequence) => sequence::lower(cx, &nest),
+        Some(LoopletStyle::Spike) => spike::lower(cx, nest),
+        Some(LoopletStyle::Run) => run::lower(cx, nest),
+        Some(LoopletStyle::Jumper | LoopletStyle::Stepper) => stepper::lower(cx, &nest),
+        Some(LoopletStyle::AcceptRun) => accept_run::lower(cx, nest),
+        Some(LoopletStyle::Lookup) | None => lookup::lower(cx, nest),
     }
 }

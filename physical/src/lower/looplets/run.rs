@@ -6,23 +6,23 @@
 //! A run of the fill value becomes a literal, and the next simplification removes the terms that
 //! the literal annihilates.
 
-use super::{Looplet, Nest, lower_loop};
+use super::{Looplet, LoopletNest, lower_loop};
 use crate::lower::cx::Cx;
-use crate::lower::state::Cursor;
+use crate::lower::state::AccessCursor;
 
-pub(crate) fn lower(cx: &mut Cx<'_>, mut nest: Nest) {
+pub(crate) fn lower(cx: &mut Cx<'_>, mut nest: LoopletNest) {
     let heads = std::mem::take(&mut nest.heads);
     for head in heads {
         let cursor = match head.looplet {
             Looplet::Run(cursor) => cursor,
-            Looplet::Null => Cursor::Null,
+            Looplet::Null => AccessCursor::Null,
             _ => {
                 nest.heads.push(head);
                 continue;
             }
         };
         for id in head.members {
-            nest.state.meet(id, &cursor);
+            nest.state.resolve(id, &cursor);
         }
     }
     lower_loop(cx, nest);

@@ -2,9 +2,9 @@
 //!
 //! The rule of [`super::stepper`] emits the body before, at and after the entries, simplified for
 //! each case, so nested loops multiply their copies. Once a statement has been copied often
-//! (`Options::most_copies`), its loops iterate over *segments* instead. A segment is a gap between
-//! entries, the coordinate of a single entry, or a range of coordinates between adjacent ends of
-//! blocks.
+//! (`LoweringOptions::max_copies`), its loops iterate over *segments* instead. A segment is a gap
+//! between entries, the coordinate of a single entry, or a range of coordinates between adjacent
+//! ends of blocks.
 //! ```text
 //! loop(i, [lo, hi), B[steppers]) =
 //!     cur = lo; seek(lo)
@@ -19,51 +19,54 @@
 //! one begins before `cur`. This rule runs the same rounds as the other one. The terms that a fill
 //! value would have annihilated are decided at run time, by the presence of fibers.
 
-use super::stepper::{Walker, ends_when_all_run_out};
-use super::switch::present_if;
-use super::{Extent, Looplet, Nest, lower_loop};
+use super::stepper::{Walker, has_no_effect_when_exhausted};
+use super::switch::with_presence;
+use super::{LoopExtent, Looplet, LoopletNest, lower_loop};
 use crate::assembly::{Expr, Local, Stmt};
 use crate::lower::build::{eq, le, local, lt, min, or, plus, select, truth};
 use crate::lower::cx::Cx;
-use crate::lower::seeded::{self, Seeded};
-use crate::lower::state::Cursor;
+use crate::lower::seeded_fault::SeededFault;
+use crate::lower::state::AccessCursor;
 use redpoll_logic::Prim;
 
 /// Returns whether the rule applies: all walkers have only the fill value between entries, and none
 /// is needed.
-pub(super) fn applies(walkers: &[Walker]) -> bool {
+pub(super) fn can_segment(walkers: &[Walker]) -> bool {
     let fits = |w: &Walker| match (&w.stepper.chunk, &w.stepper.rest) {
-        (Looplet::Spike { body: Cursor::Fill(body), tail }, Cursor::Fill(rest)) => body == rest && finds_fibers(tail),
-        (Looplet::Sequence(phases), Cursor::Fill(rest)) => match &phases[..] {
+        (Looplet::Spike { body: AccessCursor::Fill(body), tail }, AccessCursor::Fill(rest)) => {
+            body == rest && is_fiber_or_lookup(tail)
+        }
+        (Looplet::Sequence(phases), AccessCursor::Fill(rest)) => match &phases[..] {
             [gap, block] => {
-                matches!(&gap.body, Looplet::Run(Cursor::Fill(fill)) if fill == rest) && finds_fibers(&block.body)
+                matches!(&gap.body, Looplet::Run(AccessCursor::Fill(fill)) if fill == rest)
+                    && is_fiber_or_lookup(&block.body)
             }
             _ => false,
         },
-        (Looplet::Run(Cursor::Fiber(_)), Cursor::Fill(_)) => true,
+        (Looplet::Run(AccessCursor::Fiber(_)), AccessCursor::Fill(_)) => true,
         _ => false,
     };
     walkers.iter().all(|w| !w.needed && fits(w))
 }
 
 /// Returns whether the looplet is a fiber, or looks one up.
-pub(super) fn finds_fibers(tail: &Looplet) -> bool {
+pub(super) fn is_fiber_or_lookup(tail: &Looplet) -> bool {
     match tail {
-        Looplet::Run(Cursor::Fiber(_)) | Looplet::Lookup(_) => true,
-        Looplet::Thunk { body, epilogue, .. } => epilogue.is_empty() && finds_fibers(body),
+        Looplet::Run(AccessCursor::Fiber(_)) | Looplet::Lookup(_) => true,
+        Looplet::Thunk { body, epilogue, .. } => epilogue.is_empty() && is_fiber_or_lookup(body),
         _ => false,
     }
 }
 
-pub(super) fn lower(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
-    let Extent { lo, hi, index } = nest.extent.clone();
+pub(super) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest, mut walkers: Vec<Walker>) {
+    let LoopExtent { lo, hi, index } = nest.extent.clone();
     let (cur, end) = (cx.new_local("cur", Prim::I64), cx.new_local("end", Prim::I64));
     cx.assign(cur, lo.clone());
     let (from, to) = (local(cur), local(end));
-    let nothing_in_gaps = ends_when_all_run_out(cx, nest, &walkers);
+    let skips_gaps = has_no_effect_when_exhausted(cx, nest, &walkers);
     let body = cx.loop_block(|cx| {
         for w in &mut walkers {
-            w.find_or_infinity(cx);
+            w.load_entry_or_infinity(cx);
         }
         let spikes = walkers.iter().all(|w| matches!(w.chunk, Looplet::Spike { .. }));
         if spikes {
@@ -71,20 +74,20 @@ pub(super) fn lower(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
         } else {
             end_at_blocks(cx, &walkers, &hi, (&from, end));
         }
-        let mut part = nest.over(cx, from.clone(), to.clone());
-        part.extent = Extent { index, lo: from.clone(), hi: to.clone() };
-        part.until = None;
+        let mut part = nest.restrict(cx, from.clone(), to.clone());
+        part.extent = LoopExtent { index, lo: from.clone(), hi: to.clone() };
+        part.early_exit = None;
         let mut any = truth(false);
         for w in &walkers {
-            let here = cx.new_local("here", Prim::Bool);
-            let stands = match w.begin() {
+            let present = cx.new_local("present", Prim::Bool);
+            let is_present = match w.begin() {
                 Some(_) if spikes => eq(&w.stop, &to),
                 Some(begin) => le(&begin, &from),
                 None => w.stepper.more.clone(),
             };
-            cx.assign(here, stands);
-            part.heads[w.head].looplet = entry(cx, w, &plus(&to, -1), &local(here));
-            any = or(&any, &local(here));
+            cx.assign(present, is_present);
+            part.heads[w.head].looplet = entry_looplet(cx, w, &plus(&to, -1), &local(present));
+            any = or(&any, &local(present));
         }
         let scope = cx.prover.open();
         cx.prover.assume_le(&lo, &from);
@@ -92,7 +95,7 @@ pub(super) fn lower(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
         cx.prover.assume_le(&to, &hi);
         let round = cx.block(|cx| lower_loop(cx, part));
         cx.prover.close(scope);
-        if nothing_in_gaps {
+        if skips_gaps {
             cx.push_if(any, round, Vec::new());
         } else {
             cx.extend(round);
@@ -115,7 +118,7 @@ fn end_at_spikes(cx: &mut Cx<'_>, walkers: &[Walker], hi: &Expr, (from, end): (&
     cx.prover.close(scope);
     cx.assign(end, p.clone());
     let gap = vec![Stmt::Assign(end, min(&plus(&p, -1), hi))];
-    if !seeded::is(Seeded::SegmentGap) {
+    if !SeededFault::SegmentGap.is_active() {
         cx.push_if(lt(from, &plus(&p, -1)), gap, Vec::new());
     }
 }
@@ -125,26 +128,27 @@ fn end_at_blocks(cx: &mut Cx<'_>, walkers: &[Walker], hi: &Expr, (from, end): (&
     cx.assign(end, hi.clone());
     for w in walkers {
         let nearest = match w.begin() {
-            Some(begin) if !seeded::is(Seeded::SegmentBlock) => select(&lt(from, &begin), &begin, &w.stop),
+            Some(begin) if !SeededFault::SegmentBlock.is_active() => select(&lt(from, &begin), &begin, &w.stop),
             _ => w.stop.clone(),
         };
         cx.assign(end, min(&local(end), &nearest));
     }
 }
 
-/// Returns the looplet of a walker's current entry, which is present if `here`. `coordinate` is
+/// Returns the looplet of a walker's current entry, which is present if `present`. `coordinate` is
 /// that of a single entry.
-fn entry(cx: &mut Cx<'_>, w: &Walker, coordinate: &Expr, here: &Expr) -> Looplet {
-    let Cursor::Fill(fill) = &w.stepper.rest else { unreachable!("the rule applies") };
-    let present = |cx: &Cx<'_>, found: &Looplet| {
-        present_if(cx, found, here, fill).expect("what lists its entries finds a fiber at each")
+fn entry_looplet(cx: &mut Cx<'_>, w: &Walker, coordinate: &Expr, present: &Expr) -> Looplet {
+    let AccessCursor::Fill(fill) = &w.stepper.rest else {
+        unreachable!("segments have the fill value between entries")
     };
+    let flagged =
+        |cx: &Cx<'_>, found: &Looplet| with_presence(cx, found, present, fill).expect("the entry of a list is a fiber");
     match &w.chunk {
-        Looplet::Sequence(phases) => present(cx, &phases[1].body),
-        Looplet::Spike { tail, .. } => match present(cx, tail) {
+        Looplet::Sequence(phases) => flagged(cx, &phases[1].body),
+        Looplet::Spike { tail, .. } => match flagged(cx, tail) {
             Looplet::Lookup(lookup) => lookup(cx, coordinate),
             found => found,
         },
-        run => present(cx, run),
+        run => flagged(cx, run),
     }
 }

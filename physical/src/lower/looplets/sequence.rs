@@ -11,15 +11,15 @@
 //! become steppers of one entry, which [`super::segments`] lowers together. At a single coordinate,
 //! a sequence is a switch.
 
-use super::{Head, Looplet, Nest, Phase, Stepper, lower_loop, segments, switch, truncate};
+use super::{Head, Looplet, LoopletNest, SequencePhase, Stepper, lower_loop, segments, switch, truncate};
 use crate::assembly::{Expr, Stmt};
 use crate::lower::build::{and, as_truth, local, lt, max, min, not, plus, truth};
 use crate::lower::cx::Cx;
-use crate::lower::seeded::{self, Seeded};
+use crate::lower::seeded_fault::SeededFault;
 use redpoll_logic::Prim;
 use std::rc::Rc;
 
-pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
+pub(crate) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest) {
     if cx.prover.eq(&nest.extent.hi, &plus(&nest.extent.lo, 1)) {
         return lower_loop(cx, as_switches(cx, nest));
     }
@@ -34,32 +34,33 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
             Looplet::Sequence(phases) => Some((at, phases.clone())),
             _ => None,
         })
-        .expect("the rule is chosen for a sequence");
+        .expect("the nest has a sequence");
     let hi = nest.extent.hi.clone();
     let mut lo = nest.extent.lo.clone();
-    let vanishes = |p: &Phase| matches!(&p.body, Looplet::Run(c) if nest.vanishes_with(cx, &[(at, c.clone())]));
-    let parts = phases.iter().filter(|p| !vanishes(p)).count() as u32;
+    let only_fills =
+        |p: &SequencePhase| matches!(&p.body, Looplet::Run(c) if nest.only_fills_with(cx, &[(at, c.clone())]));
+    let parts = phases.iter().filter(|p| !only_fills(p)).count() as u32;
     let mut emitted = false;
     for phase in phases {
         let stop = match &phase.stop {
-            Some(stop) if seeded::is(Seeded::PhaseStop) => clamp(cx, &plus(stop, 1), &lo, &hi),
+            Some(stop) if SeededFault::PhaseStop.is_active() => clamp(cx, &plus(stop, 1), &lo, &hi),
             Some(stop) => clamp(cx, stop, &lo, &hi),
-            None if seeded::is(Seeded::LastPhase) => lo.clone(),
+            None if SeededFault::LastPhase.is_active() => lo.clone(),
             None => hi.clone(),
         };
         let natural = phase.stop.as_ref().unwrap_or(&hi);
         let body = truncate::looplet(cx, &phase.body, natural, &stop);
-        let part = nest.over(cx, lo.clone(), stop.clone()).with(at, body);
+        let part = nest.restrict(cx, lo.clone(), stop.clone()).with_looplet(at, body);
         let phase = |cx: &mut Cx<'_>| cx.if_below(&lo, &stop, |cx| lower_loop(cx, part));
-        emitted |= cx.emits(|cx| {
-            cx.copying(parts, |cx| if emitted { cx.unless_left(nest, phase) } else { phase(cx) });
+        emitted |= cx.emits_code(|cx| {
+            cx.with_copies(parts, |cx| if emitted { cx.unless_exited(nest, phase) } else { phase(cx) });
         });
         lo = stop;
     }
 }
 
 /// Returns the nest, whose extent is one coordinate, with its sequences as switches.
-fn as_switches(cx: &Cx<'_>, nest: &Nest) -> Nest {
+fn as_switches(cx: &Cx<'_>, nest: &LoopletNest) -> LoopletNest {
     let mut nest = nest.clone();
     let (lo, hi) = (nest.extent.lo.clone(), nest.extent.hi.clone());
     for head in &mut nest.heads {
@@ -71,8 +72,8 @@ fn as_switches(cx: &Cx<'_>, nest: &Nest) -> Nest {
 }
 
 /// Returns the looplet of phases at the coordinate `lo`; the last phase ends at `hi = lo + 1`.
-fn at_coordinate(cx: &Cx<'_>, phases: &[Phase], lo: &Expr, hi: &Expr) -> Looplet {
-    let decided = |stop: &Expr| match (cx.prover.lt(lo, stop), cx.prover.le(stop, lo)) {
+fn at_coordinate(cx: &Cx<'_>, phases: &[SequencePhase], lo: &Expr, hi: &Expr) -> Looplet {
+    let is_before = |stop: &Expr| match (cx.prover.lt(lo, stop), cx.prover.le(stop, lo)) {
         (true, _) => truth(true),
         (_, true) => truth(false),
         _ => lt(lo, stop),
@@ -82,11 +83,11 @@ fn at_coordinate(cx: &Cx<'_>, phases: &[Phase], lo: &Expr, hi: &Expr) -> Looplet
         Some(false) => other,
         None => Looplet::Switch { cond, then: Rc::new(then), other: Rc::new(other) },
     };
-    let stop = |p: &Phase| p.stop.as_ref().map_or_else(|| truth(true), decided);
-    let body = |p: &Phase| truncate::looplet(cx, &p.body, p.stop.as_ref().unwrap_or(hi), hi);
+    let stop = |p: &SequencePhase| p.stop.as_ref().map_or_else(|| truth(true), is_before);
+    let body = |p: &SequencePhase| truncate::looplet(cx, &p.body, p.stop.as_ref().unwrap_or(hi), hi);
     if let [before, stored, after] = phases
-        && let (Looplet::Run(met), Looplet::Run(left)) = (&before.body, &after.body)
-        && met == left
+        && let (Looplet::Run(first), Looplet::Run(last)) = (&before.body, &after.body)
+        && first == last
     {
         return choose(and(&not(&stop(before)), &stop(stored)), body(stored), body(after));
     }
@@ -96,29 +97,29 @@ fn at_coordinate(cx: &Cx<'_>, phases: &[Phase], lo: &Expr, hi: &Expr) -> Looplet
 
 /// Turns sequences of a gap and a stored part, possibly followed by another gap, into steppers, if
 /// there are many or the body is crowded.
-fn as_steppers(cx: &mut Cx<'_>, nest: &Nest) -> Option<Nest> {
+fn as_steppers(cx: &mut Cx<'_>, nest: &LoopletNest) -> Option<LoopletNest> {
     // An absent fiber reads as the fill value of its tensor, so another value out of bounds is not
     // a gap.
-    let multiplies = |at: usize| {
+    let is_stored_part = |at: usize| {
         let Head { looplet: Looplet::Sequence(phases), members } = &nest.heads[at] else { return false };
-        let Some(fill) = nest.state.acc(members[0]).tensor.map(|t| cx.fill(t)) else { return false };
-        let gap = |p: &Phase| matches!(&p.body, Looplet::Run(met) if *met == fill);
+        let Some(fill) = nest.state.access(members[0]).tensor.map(|t| cx.fill(t)) else { return false };
+        let gap = |p: &SequencePhase| matches!(&p.body, Looplet::Run(cursor) if *cursor == fill);
         match &phases[..] {
-            [before, stored, behind @ ..] if behind.len() < 2 && gap(before) && behind.iter().all(gap) => {
-                segments::finds_fibers(&stored.body) && !nest.vanishes_with(cx, &[(at, fill)])
+            [before, stored, after @ ..] if after.len() < 2 && gap(before) && after.iter().all(gap) => {
+                segments::is_fiber_or_lookup(&stored.body) && !nest.only_fills_with(cx, &[(at, fill)])
             }
             _ => false,
         }
     };
-    let blocks: Vec<usize> = (0..nest.heads.len()).filter(|&at| multiplies(at)).collect();
-    let many = blocks.len() > switch::MOST_BRANCHES - usize::from(nest.body.has_loop());
-    if blocks.is_empty() || !(many || cx.is_crowded(&nest.body)) {
+    let blocks: Vec<usize> = (0..nest.heads.len()).filter(|&at| is_stored_part(at)).collect();
+    let many = blocks.len() > switch::MAX_BRANCHES - usize::from(nest.body.has_loop());
+    if blocks.is_empty() || !(many || cx.is_copy_limited(&nest.body)) {
         return None;
     }
     let mut nest = nest.clone();
     for at in blocks {
-        let Looplet::Sequence(phases) = &nest.heads[at].looplet else { unreachable!("it was one") };
-        let stepper = one_entry(cx, phases, &nest.extent.hi);
+        let Looplet::Sequence(phases) = &nest.heads[at].looplet else { unreachable!("the head is a sequence") };
+        let stepper = single_entry_stepper(cx, phases, &nest.extent.hi);
         nest.heads[at].looplet = Looplet::Stepper(Rc::new(stepper));
     }
     Some(nest)
@@ -126,25 +127,25 @@ fn as_steppers(cx: &mut Cx<'_>, nest: &Nest) -> Option<Nest> {
 
 /// Returns a gap and a stored part, which ends at another gap or at `hi`, as a stepper of one
 /// entry.
-fn one_entry(cx: &mut Cx<'_>, phases: &[Phase], hi: &Expr) -> Stepper {
-    let [Phase { stop: Some(begin), body: Looplet::Run(rest) }, stored, ..] = phases else {
-        unreachable!("it begins with a gap")
+fn single_entry_stepper(cx: &mut Cx<'_>, phases: &[SequencePhase], hi: &Expr) -> Stepper {
+    let [SequencePhase { stop: Some(begin), body: Looplet::Run(rest) }, stored, ..] = phases else {
+        unreachable!("the sequence begins with a gap")
     };
     let stop = stored.stop.as_ref().unwrap_or(hi);
-    let left = cx.new_local("left", Prim::Bool);
-    cx.assign(left, truth(true));
+    let pending = cx.new_local("pending", Prim::Bool);
+    cx.assign(pending, truth(true));
     let end = stop.clone();
     Stepper {
-        more: local(left),
+        more: local(pending),
         current: Vec::new(),
         stop: stop.clone(),
         bound: stop.clone(),
         chunk: Looplet::Sequence(vec![
-            Phase { stop: Some(begin.clone()), body: Looplet::Run(rest.clone()) },
-            Phase { stop: None, body: stored.body.clone() },
+            SequencePhase { stop: Some(begin.clone()), body: Looplet::Run(rest.clone()) },
+            SequencePhase { stop: None, body: stored.body.clone() },
         ]),
-        next: Rc::new(move |taken| vec![Stmt::Assign(left, and(&local(left), &not(taken)))]),
-        seek: Rc::new(move |cx, i| cx.assign(left, lt(i, &end))),
+        next: Rc::new(move |condition| vec![Stmt::Assign(pending, and(&local(pending), &not(condition)))]),
+        seek: Rc::new(move |cx, i| cx.assign(pending, lt(i, &end))),
         first: begin.clone(),
         rest: rest.clone(),
     }

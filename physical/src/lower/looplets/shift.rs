@@ -8,12 +8,12 @@
 //! This file also has the guard of permissive reads, a sequence of the outside, the inside and the
 //! outside again.
 
-use super::{Lookup, Looplet, Phase, Stepper};
+use super::{LookupFn, Looplet, SequencePhase, Stepper};
 use crate::assembly::{Expr, Stmt};
 use crate::lower::build::{add, ceil_div, exact_div, int, is_multiple, le, local, lt, max, mul, plus, sub, truth};
 use crate::lower::cx::Cx;
-use crate::lower::seeded::{self, Seeded};
-use crate::lower::state::{Coordinate, Cursor, Violation};
+use crate::lower::seeded_fault::SeededFault;
+use crate::lower::state::{AccessCursor, Coordinate, Violation};
 use redpoll_logic::Prim;
 use std::rc::Rc;
 
@@ -37,7 +37,7 @@ impl Shift {
     }
 
     /// Returns the condition that some index has the coordinate.
-    fn meets(&self, coordinate: &Expr) -> Expr {
+    fn is_selected(&self, coordinate: &Expr) -> Expr {
         is_multiple(&sub(coordinate, &self.offset), self.scale)
     }
 
@@ -51,7 +51,7 @@ impl Shift {
                 let tail = match self.scale {
                     1 => tail,
                     _ => Rc::new(Looplet::Switch {
-                        cond: self.meets(&plus(stop, -1)),
+                        cond: self.is_selected(&plus(stop, -1)),
                         then: tail,
                         other: Rc::new(Looplet::Run(body.clone())),
                     }),
@@ -69,7 +69,7 @@ impl Shift {
                 epilogue: epilogue.clone(),
             },
             Looplet::Sequence(phases) => {
-                let apply = |p: &Phase| Phase {
+                let apply = |p: &SequencePhase| SequencePhase {
                     stop: p.stop.as_ref().map(|s| self.end(s)),
                     body: self.apply(cx, &p.body, p.stop.as_ref().unwrap_or(stop)),
                 };
@@ -102,13 +102,13 @@ impl Shift {
 
     fn stepper(&self, cx: &mut Cx<'_>, s: &Stepper) -> Stepper {
         if self.scale != 1 {
-            return self.thinned(cx, s);
+            return self.skip_unselected(cx, s);
         }
         let (seek, shift) = (s.seek.clone(), self.clone());
         Stepper {
             more: s.more.clone(),
             current: s.current.clone(),
-            stop: if seeded::is(Seeded::ShiftSign) { add(&s.stop, &self.offset) } else { self.end(&s.stop) },
+            stop: if SeededFault::ShiftSign.is_active() { add(&s.stop, &self.offset) } else { self.end(&s.stop) },
             bound: self.end(&s.bound),
             chunk: self.apply(cx, &s.chunk, &s.stop),
             next: s.next.clone(),
@@ -120,10 +120,10 @@ impl Shift {
 
     /// Returns the stepper without the entries that no index selects. Spikes are skipped if no
     /// index has their coordinate, other chunks if they end before the next index.
-    fn thinned(&self, cx: &mut Cx<'_>, s: &Stepper) -> Stepper {
+    fn skip_unselected(&self, cx: &mut Cx<'_>, s: &Stepper) -> Stepper {
         let stop = cx.new_local("stop", Prim::I64);
         let mut current = s.current.clone();
-        let (find, chunk, reached) = match &s.chunk {
+        let (load_stop, chunk, reached) = match &s.chunk {
             Looplet::Spike { body, tail } => {
                 let last = sub(&plus(&s.stop, -1), &self.offset);
                 let tail = Rc::new(self.apply(cx, tail, &s.stop));
@@ -134,31 +134,31 @@ impl Shift {
                 (self.end(&s.stop), chunk, Some(cx.new_local("reached", Prim::I64)))
             }
         };
-        let mut pass = s.current.clone();
-        let (met, end) = match reached {
-            None if seeded::is(Seeded::StrideMisses) => (truth(true), plus(&local(stop), 1)),
-            None => (self.meets(&plus(&s.stop, -1)), plus(&local(stop), 1)),
-            Some(reached) => (lt(&local(reached), &find), local(stop)),
+        let mut advance = s.current.clone();
+        let (selected, end) = match reached {
+            None if SeededFault::StrideSkip.is_active() => (truth(true), plus(&local(stop), 1)),
+            None => (self.is_selected(&plus(&s.stop, -1)), plus(&local(stop), 1)),
+            Some(reached) => (lt(&local(reached), &load_stop), local(stop)),
         };
-        current.push(Stmt::Assign(stop, find));
-        pass.push(Stmt::If { cond: met, then: vec![Stmt::Break], other: Vec::new() });
-        pass.extend((s.next)(&truth(true)));
-        let pass = Stmt::While { cond: s.more.clone(), body: pass };
+        current.push(Stmt::Assign(stop, load_stop));
+        advance.push(Stmt::If { cond: selected, then: vec![Stmt::Break], other: Vec::new() });
+        advance.extend((s.next)(&truth(true)));
+        let advance = Stmt::While { cond: s.more.clone(), body: advance };
         let (next, seek, first, shift) = (s.next.clone(), s.seek.clone(), s.first.clone(), self.clone());
-        let (skip, on) = (pass.clone(), end.clone());
+        let (skip, next_stop) = (advance.clone(), end.clone());
         Stepper {
             more: s.more.clone(),
             current,
             stop: end,
             bound: self.end(&s.bound),
             chunk,
-            next: Rc::new(move |taken| {
-                let mut code: Vec<Stmt> = reached.iter().map(|r| Stmt::Assign(*r, on.clone())).collect();
+            next: Rc::new(move |condition| {
+                let mut code: Vec<Stmt> = reached.iter().map(|r| Stmt::Assign(*r, next_stop.clone())).collect();
                 code.extend(next(&truth(true)));
                 code.push(skip.clone());
-                match crate::lower::build::as_truth(taken) {
+                match crate::lower::build::as_truth(condition) {
                     Some(true) => code,
-                    _ => vec![Stmt::If { cond: taken.clone(), then: code, other: Vec::new() }],
+                    _ => vec![Stmt::If { cond: condition.clone(), then: code, other: Vec::new() }],
                 }
             }),
             seek: Rc::new(move |cx, i| {
@@ -167,7 +167,7 @@ impl Shift {
                     seek(cx, &coordinate);
                 }
                 reached.iter().for_each(|r| cx.assign(*r, i.clone()));
-                cx.push(pass.clone());
+                cx.push(advance.clone());
             }),
             // A seek finds the first entry that an index selects, so it is always needed.
             first: int(i64::MIN),
@@ -177,63 +177,71 @@ impl Shift {
 
     /// Returns the looplet where the coordinate is in `[lo, hi)`, and `outside` elsewhere. The loop
     /// starts at `first`, which `outside` takes as the first index of its phase.
-    pub(crate) fn within(
+    pub(crate) fn restrict(
         &self,
         looplet: Looplet,
         outside: &dyn Fn(&Expr) -> Looplet,
         (lo, hi): (&Expr, &Expr),
         first: &Expr,
     ) -> Looplet {
-        if seeded::is(Seeded::Outside) {
+        if SeededFault::BoundsGuard.is_active() {
             return looplet;
         }
         let (begin, end) = (self.end(lo), self.end(hi));
-        let behind = outside(&max(first, &end));
+        let after = outside(&max(first, &end));
         Looplet::Sequence(vec![
-            Phase { stop: Some(begin), body: outside(first) },
-            Phase { stop: Some(end), body: looplet },
-            Phase { stop: None, body: behind },
+            SequencePhase { stop: Some(begin), body: outside(first) },
+            SequencePhase { stop: Some(end), body: looplet },
+            SequencePhase { stop: None, body: after },
         ])
     }
 }
 
 /// The effect of an access out of bounds.
 #[derive(Clone, Debug)]
-pub(crate) enum Outside {
+pub(crate) enum OutOfBoundsEffect {
     /// The access reads this literal cursor.
-    Reads(Cursor),
+    Read(AccessCursor),
     /// The write has no effect.
-    Vanishes,
+    None,
     /// The run ends; the number is that of the check.
-    Fails(u32),
+    Violation(u32),
 }
 
-impl Outside {
+impl OutOfBoundsEffect {
     /// Returns the looplet at a coordinate out of bounds.
-    pub(crate) fn at(&self, coordinate: &Expr) -> Looplet {
-        self.met(&|| Coordinate::Known(coordinate.clone()))
+    pub(crate) fn looplet_at(&self, coordinate: &Expr) -> Looplet {
+        self.looplet(&|| Coordinate::Value(coordinate.clone()))
     }
 
     /// Returns the looplet at a coordinate out of bounds, which is computed only if a check reports
     /// it.
-    pub(crate) fn met(&self, coordinate: &dyn Fn() -> Coordinate) -> Looplet {
+    pub(crate) fn looplet(&self, coordinate: &dyn Fn() -> Coordinate) -> Looplet {
         match self {
-            Outside::Reads(value) => Looplet::Run(value.clone()),
-            Outside::Vanishes => Looplet::Null,
-            Outside::Fails(site) => Looplet::Run(Cursor::Fails(Violation { site: *site, coordinate: coordinate() })),
+            OutOfBoundsEffect::Read(value) => Looplet::Run(value.clone()),
+            OutOfBoundsEffect::None => Looplet::Null,
+            OutOfBoundsEffect::Violation(site) => {
+                Looplet::Run(AccessCursor::Violation(Violation { site: *site, coordinate: coordinate() }))
+            }
         }
     }
 }
 
 /// Returns the lookup where its coordinate `scale * i + offset` is in `[0, dimension)`, and the
 /// looplet of `outside` elsewhere.
-pub(crate) fn permissive_lookup(at: Lookup, outside: Outside, scale: i64, offset: Expr, dimension: Expr) -> Looplet {
+pub(crate) fn permissive_lookup(
+    at: LookupFn,
+    outside: OutOfBoundsEffect,
+    scale: i64,
+    offset: Expr,
+    dimension: Expr,
+) -> Looplet {
     Looplet::Lookup(Rc::new(move |cx: &mut Cx<'_>, i: &Expr| {
         let c = cx.name("i", &add(&mul(&int(scale), i), &offset));
         let inside = crate::lower::build::and(&le(&int(0), &c), &lt(&c, &dimension));
         let inside_only = at.clone();
         let coordinate = c.clone();
         let found = Looplet::Lookup(Rc::new(move |cx, _| inside_only(cx, &coordinate)));
-        Looplet::Switch { cond: inside, then: Rc::new(found), other: Rc::new(outside.at(&c)) }
+        Looplet::Switch { cond: inside, then: Rc::new(found), other: Rc::new(outside.looplet_at(&c)) }
     }))
 }

@@ -7,18 +7,18 @@
 //! Every spike of a nest ends at the end of the extent; [`super::truncate`] preserves this when an
 //! extent is cut.
 
-use super::{Looplet, Nest, lower_loop};
+use super::{Looplet, LoopletNest, lower_loop};
 use crate::lower::build::plus;
 use crate::lower::cx::Cx;
-use crate::lower::seeded::{self, Seeded};
+use crate::lower::seeded_fault::SeededFault;
 
-pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
+pub(crate) fn lower(cx: &mut Cx<'_>, nest: LoopletNest) {
     let (lo, hi) = (nest.extent.lo.clone(), nest.extent.hi.clone());
     let last = plus(&hi, -1);
-    let before = nest.over(cx, lo.clone(), last.clone());
+    let before = nest.restrict(cx, lo.clone(), last.clone());
     let run = |cx: &mut Cx<'_>| cx.if_below(&lo, &last, |cx| lower_loop(cx, before));
-    let emitted = !seeded::is(Seeded::SpikeRun) && cx.emits(|cx| cx.copying(2, run));
-    if seeded::is(Seeded::SpikeTail) {
+    let emitted = !SeededFault::SpikeRun.is_active() && cx.emits_code(|cx| cx.with_copies(2, run));
+    if SeededFault::SpikeTail.is_active() {
         return;
     }
     let mut point = nest;
@@ -28,9 +28,9 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
             head.looplet = (**tail).clone();
         }
     }
-    let whole = point.clone();
+    let outer = point.clone();
     if emitted {
-        cx.copying(2, |cx| cx.unless_left(&whole, |cx| lower_loop(cx, point)));
+        cx.with_copies(2, |cx| cx.unless_exited(&outer, |cx| lower_loop(cx, point)));
     } else {
         lower_loop(cx, point);
     }

@@ -20,7 +20,7 @@
 //! Needed jumpers lead by leaps:
 //! ```text
 //!     while more {
-//!         p = max(stops); seek(p - 1) those behind
+//!         p = max(stops); seek(p - 1) those with stop < p
 //!         loop(i, [p - 1, p), B[stepper := chunk cut to p]); ..
 //!     }
 //! ```
@@ -29,16 +29,16 @@
 //! rest of all blocks there:
 //! ```text
 //!     while more {
-//!         b = max(begins); seek(b) those that end there
+//!         b = max(begins); seek(b) those with stop <= b
 //!         p = min(stops); loop(i, [b, p), B[..]); step those..
 //!     }
 //! ```
 
-use super::{Extent, Looplet, Nest, Phase, Stepper, lead, lower_loop, segments, switch, truncate};
+use super::{LoopExtent, Looplet, LoopletNest, SequencePhase, Stepper, lead, lower_loop, segments, switch, truncate};
 use crate::assembly::{Expr, Local, Stmt};
 use crate::lower::build::{and, as_truth, eq, int, local, lt, max, min, not, or, plus, truth};
 use crate::lower::cx::Cx;
-use crate::lower::seeded::{self, Seeded};
+use crate::lower::seeded_fault::SeededFault;
 use redpoll_logic::{Prim, Scalar};
 use std::rc::Rc;
 
@@ -50,7 +50,7 @@ pub(super) struct Walker {
     /// True if the body has no effect once the access is exhausted.
     pub(super) needed: bool,
     /// True if the access may lead by leaps.
-    leaps: bool,
+    can_leap: bool,
     /// The end of its current chunk, infinite if the access is exhausted.
     pub(super) stop: Expr,
     /// The current chunk; if the access is exhausted, phases after the first are never reached.
@@ -72,26 +72,29 @@ impl Walker {
     }
 
     /// Loads the current entry, which exists.
-    pub(super) fn find(&mut self, cx: &mut Cx<'_>) {
+    pub(super) fn load_entry(&mut self, cx: &mut Cx<'_>) {
         cx.extend(self.stepper.current.clone());
         self.stop = self.stepper.stop.clone();
         self.chunk = self.stepper.chunk.clone();
     }
 
     /// Loads the current entry; if there is none, the chunk is an infinite gap.
-    pub(super) fn find_or_infinity(&mut self, cx: &mut Cx<'_>) {
-        let (mut found, mut none) = (self.stepper.current.clone(), Vec::new());
+    pub(super) fn load_entry_or_infinity(&mut self, cx: &mut Cx<'_>) {
+        let (mut load, mut none) = (self.stepper.current.clone(), Vec::new());
         let mut end = |cx: &mut Cx<'_>, stop: &Expr| {
             let (base, offset) = crate::lower::build::split(stop);
             let end = cx.new_local("stop", Prim::I64);
-            found.push(Stmt::Assign(end, base.cloned().unwrap_or_else(|| int(0))));
+            load.push(Stmt::Assign(end, base.cloned().unwrap_or_else(|| int(0))));
             none.push(Stmt::Assign(end, int(i64::MAX / 2)));
             plus(&local(end), offset)
         };
         self.stop = end(cx, &self.stepper.stop);
         self.chunk = match &self.stepper.chunk {
             Looplet::Sequence(phases) => {
-                let phase = |p: &Phase| Phase { stop: p.stop.as_ref().map(|s| end(cx, s)), body: p.body.clone() };
+                let phase = |p: &SequencePhase| SequencePhase {
+                    stop: p.stop.as_ref().map(|s| end(cx, s)),
+                    body: p.body.clone(),
+                };
                 Looplet::Sequence(phases.iter().map(phase).collect())
             }
             chunk => chunk.clone(),
@@ -104,11 +107,11 @@ impl Walker {
             _ => None,
         });
         none.extend(assigned.map(|l| Stmt::Assign(l, Expr::Const(Scalar::zero(cx.locals[l.index()].prim)))));
-        cx.push_if(self.stepper.more.clone(), found, none);
+        cx.push_if(self.stepper.more.clone(), load, none);
     }
 }
 
-pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
+pub(crate) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest) {
     let mut walkers = Vec::new();
     for (head, h) in nest.heads.iter().enumerate() {
         let (stepper, jumps) = match &h.looplet {
@@ -116,12 +119,12 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
             Looplet::Jumper(s) => (s.clone(), true),
             _ => continue,
         };
-        let needed = nest.ends_with(cx, &[(head, stepper.rest.clone())]);
+        let needed = nest.has_no_effect_with(cx, &[(head, stepper.rest.clone())]);
         let (stop, chunk) = (stepper.stop.clone(), stepper.chunk.clone());
-        walkers.push(Walker { head, stepper, needed, leaps: jumps && needed, stop, chunk });
+        walkers.push(Walker { head, stepper, needed, can_leap: jumps && needed, stop, chunk });
     }
     for w in &walkers {
-        if !cx.prover.le(&nest.extent.lo, &w.stepper.first) && !seeded::is(Seeded::StartSeek) {
+        if !cx.prover.le(&nest.extent.lo, &w.stepper.first) && !SeededFault::StartSeek.is_active() {
             w.stepper.seek.clone()(cx, &nest.extent.lo);
         }
     }
@@ -129,53 +132,53 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
         return lead::lower(cx, nest, walkers, leader);
     }
     let blocks = walkers.iter().filter(|w| w.is_block() && !w.needed).count();
-    let many = blocks > switch::MOST_BRANCHES - usize::from(nest.body.has_loop());
-    if walkers.len() > 1 && walkers.iter().any(|w| w.leaps && w.is_block()) {
+    let many = blocks > switch::MAX_BRANCHES - usize::from(nest.body.has_loop());
+    if walkers.len() > 1 && walkers.iter().any(|w| w.can_leap && w.is_block()) {
         leap_to_blocks(cx, nest, walkers);
-    } else if walkers.len() > 1 && walkers.iter().any(|w| w.leaps) {
+    } else if walkers.len() > 1 && walkers.iter().any(|w| w.can_leap) {
         leap(cx, nest, walkers);
-    } else if (many || cx.is_crowded(&nest.body)) && segments::applies(&walkers) {
+    } else if (many || cx.is_copy_limited(&nest.body)) && segments::can_segment(&walkers) {
         segments::lower(cx, nest, walkers);
     } else {
-        let parts = 1 + u32::from(!ends_when_all_run_out(cx, nest, &walkers));
-        cx.copying(parts, |cx| step(cx, nest, walkers));
+        let parts = 1 + u32::from(!has_no_effect_when_exhausted(cx, nest, &walkers));
+        cx.with_copies(parts, |cx| step(cx, nest, walkers));
     }
 }
 
 /// Returns whether the body has no effect once all walkers are exhausted.
-pub(super) fn ends_when_all_run_out(cx: &Cx<'_>, nest: &Nest, walkers: &[Walker]) -> bool {
-    let met = |w: &Walker| (w.head, w.stepper.rest.clone());
-    walkers.iter().any(|w| w.needed) || nest.ends_with(cx, &walkers.iter().map(met).collect::<Vec<_>>())
+pub(super) fn has_no_effect_when_exhausted(cx: &Cx<'_>, nest: &LoopletNest, walkers: &[Walker]) -> bool {
+    let rest = |w: &Walker| (w.head, w.stepper.rest.clone());
+    walkers.iter().any(|w| w.needed) || nest.has_no_effect_with(cx, &walkers.iter().map(rest).collect::<Vec<_>>())
 }
 
-fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
-    let Extent { index, lo, hi } = nest.extent.clone();
+fn step(cx: &mut Cx<'_>, nest: &LoopletNest, mut walkers: Vec<Walker>) {
+    let LoopExtent { index, lo, hi } = nest.extent.clone();
     let cur = cx.new_local("cur", Prim::I64);
     cx.push(Stmt::Assign(cur, lo.clone()));
-    let all_have_more = |walkers: &[Walker]| walkers.iter().fold(truth(true), |all, w| and(&all, &w.stepper.more));
+    let all_more = |walkers: &[Walker]| walkers.iter().fold(truth(true), |all, w| and(&all, &w.stepper.more));
     let more = match walkers.iter().any(|w| w.needed) {
         true => walkers.iter().filter(|w| w.needed).fold(truth(true), |all, w| and(&all, &w.stepper.more)),
         false => walkers.iter().fold(truth(false), |any, w| or(&any, &w.stepper.more)),
     };
     let alone = walkers.len() == 1;
     if alone && let Some(index) = index {
-        cx.ask_for_lanes(index, &more);
+        cx.request_lanes(index, &more);
     }
     if is_short_merge(cx, nest, &walkers) {
         let body = cx.loop_block(|cx| {
-            walkers.iter_mut().for_each(|w| w.find(cx));
-            step_once(cx, nest, &walkers, cur);
+            walkers.iter_mut().for_each(|w| w.load_entry(cx));
+            emit_step(cx, nest, &walkers, cur);
         });
-        cx.push_steps(index, all_have_more(&walkers), body);
+        cx.push_steps(index, all_more(&walkers), body);
     }
     let body = cx.loop_block(|cx| {
         for w in &mut walkers {
-            if w.needed || alone { w.find(cx) } else { w.find_or_infinity(cx) }
+            if w.needed || alone { w.load_entry(cx) } else { w.load_entry_or_infinity(cx) }
         }
-        step_once(cx, nest, &walkers, cur);
+        emit_step(cx, nest, &walkers, cur);
     });
     cx.push_steps(nest.extent.index, more, body);
-    if seeded::is(Seeded::Remainder) {
+    if SeededFault::Remainder.is_active() {
         return;
     }
     let mut rest = nest.clone();
@@ -186,21 +189,21 @@ fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
     let scope = cx.prover.open();
     cx.prover.assume_le(&lo, &local(cur));
     cx.prover.assume_le(&local(cur), &hi);
-    cx.unless_left(nest, |cx| cx.if_below(&local(cur), &hi, |cx| lower_loop(cx, rest)));
+    cx.unless_exited(nest, |cx| cx.if_below(&local(cur), &hi, |cx| lower_loop(cx, rest)));
     cx.prover.close(scope);
 }
 
 /// Returns whether lists are merged by a separate loop that runs while all have entries, without
 /// testing each in each round. This pays for two lists with a short body.
-fn is_short_merge(cx: &Cx<'_>, nest: &Nest, walkers: &[Walker]) -> bool {
+fn is_short_merge(cx: &Cx<'_>, nest: &LoopletNest, walkers: &[Walker]) -> bool {
     let lists = walkers.len() == 2 && walkers.iter().all(|w| !w.needed && matches!(w.chunk, Looplet::Spike { .. }));
-    lists && nest.until.is_none() && !nest.body.has_loop() && !cx.is_crowded(&nest.body)
+    lists && nest.early_exit.is_none() && !nest.body.has_loop() && !cx.is_copy_limited(&nest.body)
 }
 
 /// Emits a round from `cur` on of walkers whose entries are loaded, and their steps.
-fn step_once(cx: &mut Cx<'_>, nest: &Nest, walkers: &[Walker], cur: Local) {
-    let Extent { lo, hi, .. } = nest.extent.clone();
-    let within = seeded::is(Seeded::BeyondExtent) || walkers.iter().all(|w| cx.prover.le(&w.stepper.bound, &hi));
+fn emit_step(cx: &mut Cx<'_>, nest: &LoopletNest, walkers: &[Walker], cur: Local) {
+    let LoopExtent { lo, hi, .. } = nest.extent.clone();
+    let within = SeededFault::BeyondExtent.is_active() || walkers.iter().all(|w| cx.prover.le(&w.stepper.bound, &hi));
     let first = walkers.iter().skip(1).fold(walkers[0].stop.clone(), |p, w| min(&p, &w.stop));
     let p = cx.name("p", &first);
     if !within {
@@ -212,12 +215,12 @@ fn step_once(cx: &mut Cx<'_>, nest: &Nest, walkers: &[Walker], cur: Local) {
     round(cx, nest, walkers, (local(cur), p.clone()));
     cx.prover.close(scope);
     cx.end_round(nest, &p);
-    let all = walkers.len() == 1 || seeded::is(Seeded::StepAll);
-    let taken = |w: &Walker| if all { truth(true) } else { eq(&w.stop, &p) };
-    let steps: Vec<_> = walkers.iter().map(|w| (taken(w), &*w.stepper)).collect();
+    let all = walkers.len() == 1 || SeededFault::StepCondition.is_active();
+    let condition = |w: &Walker| if all { truth(true) } else { eq(&w.stop, &p) };
+    let steps: Vec<_> = walkers.iter().map(|w| (condition(w), &*w.stepper)).collect();
     match cx.code().last() {
         Some(Stmt::If { other, .. }) if !other.is_empty() => step_at_end(cx.code(), &steps),
-        _ => steps.iter().for_each(|(taken, stepper)| cx.extend((stepper.next)(taken))),
+        _ => steps.iter().for_each(|(condition, stepper)| cx.extend((stepper.next)(condition))),
     }
     cx.push(Stmt::Assign(cur, p));
 }
@@ -227,23 +230,23 @@ fn step_once(cx: &mut Cx<'_>, nest: &Nest, walkers: &[Walker], cur: Local) {
 /// branch then starts the next round without waiting for the comparison.
 fn step_at_end(code: &mut Vec<Stmt>, steps: &[(Expr, &Stepper)]) {
     if let Some(Stmt::If { cond, then, other }) = code.last_mut()
-        && let Some(decided) = steps.iter().position(|(taken, _)| taken == cond)
+        && let Some(decided) = steps.iter().position(|(condition, _)| condition == cond)
     {
-        for (side, known) in [(then, true), (other, false)] {
+        for (side, value) in [(then, true), (other, false)] {
             let mut steps = steps.to_vec();
-            steps[decided].0 = truth(known);
+            steps[decided].0 = truth(value);
             step_at_end(side, &steps);
         }
         return;
     }
-    for (taken, stepper) in steps.iter().filter(|(taken, _)| as_truth(taken) != Some(false)) {
-        code.extend((stepper.next)(taken));
+    for (condition, stepper) in steps.iter().filter(|(condition, _)| as_truth(condition) != Some(false)) {
+        code.extend((stepper.next)(condition));
     }
 }
 
 /// Emits one round over `[cur, p)`, with every walker's chunk cut to `p`.
-pub(super) fn round(cx: &mut Cx<'_>, nest: &Nest, walkers: &[Walker], (cur, p): (Expr, Expr)) {
-    let Extent { lo, hi, index } = nest.extent.clone();
+pub(super) fn round(cx: &mut Cx<'_>, nest: &LoopletNest, walkers: &[Walker], (cur, p): (Expr, Expr)) {
+    let LoopExtent { lo, hi, index } = nest.extent.clone();
     for w in walkers {
         cx.prover.assume_le(&p, &w.stop);
         if let (true, Some(begin)) = (w.is_block(), w.begin()) {
@@ -252,25 +255,25 @@ pub(super) fn round(cx: &mut Cx<'_>, nest: &Nest, walkers: &[Walker], (cur, p): 
     }
     cx.prover.assume_le(&plus(&lo, 1), &p);
     cx.prover.assume_le(&p, &hi);
-    let mut part = nest.over(cx, cur.clone(), p.clone());
-    part.extent = Extent { index, lo: cur, hi: p.clone() };
-    part.until = None;
+    let mut part = nest.restrict(cx, cur.clone(), p.clone());
+    part.extent = LoopExtent { index, lo: cur, hi: p.clone() };
+    part.early_exit = None;
     for w in walkers {
         part.heads[w.head].looplet = truncate::looplet(cx, &w.chunk, &w.stop, &p);
     }
     lower_loop(cx, part);
 }
 
-fn leap(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
+fn leap(cx: &mut Cx<'_>, nest: &LoopletNest, mut walkers: Vec<Walker>) {
     let hi = nest.extent.hi.clone();
     let more = walkers.iter().filter(|w| w.needed).fold(truth(true), |all, w| and(&all, &w.stepper.more));
-    let within = walkers.iter().any(|w| w.leaps && cx.prover.le(&w.stepper.bound, &hi));
+    let within = walkers.iter().any(|w| w.can_leap && cx.prover.le(&w.stepper.bound, &hi));
     let body = cx.loop_block(|cx| {
-        for w in walkers.iter_mut().filter(|w| w.leaps) {
-            w.find(cx);
+        for w in walkers.iter_mut().filter(|w| w.can_leap) {
+            w.load_entry(cx);
         }
-        let mut leaders = walkers.iter().filter(|w| w.leaps).map(|w| w.stop.clone());
-        let first = leaders.next().expect("some walker leaps");
+        let mut leaders = walkers.iter().filter(|w| w.can_leap).map(|w| w.stop.clone());
+        let first = leaders.next().expect("a walker can leap");
         let furthest = leaders.fold(first, |p, stop| max(&p, &stop));
         // The leaders are about to move: facts that relate `p` to their current cursors would be
         // wrong afterwards.
@@ -280,7 +283,7 @@ fn leap(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
         if !within {
             cx.push_if(lt(&hi, &p), vec![Stmt::Break], Vec::new());
         }
-        for w in walkers.iter_mut().filter(|_| !seeded::is(Seeded::CatchUp)) {
+        for w in walkers.iter_mut().filter(|_| !SeededFault::CatchUp.is_active()) {
             catch_up(cx, w, &p);
         }
         let scope = cx.prover.open();
@@ -294,7 +297,7 @@ fn leap(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
     cx.push_steps(nest.extent.index, more, body);
 }
 
-/// Moves a walker that is before `p - 1` there, and loads its entry.
+/// Moves a walker that is before `p - 1` to `p - 1`, and loads its entry.
 fn catch_up(cx: &mut Cx<'_>, w: &mut Walker, p: &Expr) {
     let target = plus(p, -1);
     let (stepper, needed) = (w.stepper.clone(), w.needed);
@@ -303,32 +306,32 @@ fn catch_up(cx: &mut Cx<'_>, w: &mut Walker, p: &Expr) {
         if needed {
             cx.push_if(not(&stepper.more), vec![Stmt::Break], Vec::new());
         }
-        if w.leaps {
+        if w.can_leap {
             cx.extend(stepper.current.clone());
         }
     });
-    if w.leaps {
+    if w.can_leap {
         cx.push_if(lt(&w.stop, p), seek, Vec::new());
         return;
     }
     cx.extend(seek);
-    if needed { w.find(cx) } else { w.find_or_infinity(cx) }
+    if needed { w.load_entry(cx) } else { w.load_entry_or_infinity(cx) }
 }
 
-fn leap_to_blocks(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
-    let Extent { lo, hi, .. } = nest.extent.clone();
+fn leap_to_blocks(cx: &mut Cx<'_>, nest: &LoopletNest, mut walkers: Vec<Walker>) {
+    let LoopExtent { lo, hi, .. } = nest.extent.clone();
     let more = walkers.iter().filter(|w| w.needed).fold(truth(true), |all, w| and(&all, &w.stepper.more));
     let (cur, from) = (cx.new_local("cur", Prim::I64), cx.new_local("from", Prim::I64));
     cx.assign(cur, lo.clone());
     let body = cx.loop_block(|cx| {
-        for w in walkers.iter_mut().filter(|w| w.leaps) {
-            w.find(cx);
+        for w in walkers.iter_mut().filter(|w| w.can_leap) {
+            w.load_entry(cx);
         }
-        let begins = walkers.iter().filter(|w| w.leaps).filter_map(Walker::begin);
+        let begins = walkers.iter().filter(|w| w.can_leap).filter_map(Walker::begin);
         let furthest = begins.fold(local(cur), |b, begin| max(&b, &begin));
         cx.assign(from, furthest);
         cx.push_if(not(&lt(&local(from), &hi)), vec![Stmt::Break], Vec::new());
-        for w in walkers.iter_mut().filter(|_| !seeded::is(Seeded::CatchUp)) {
+        for w in walkers.iter_mut().filter(|_| !SeededFault::CatchUp.is_active()) {
             catch_up(cx, w, &plus(&local(from), 1));
         }
         let nearest = walkers.iter().fold(hi.clone(), |p, w| min(&p, &w.stop));

@@ -4,110 +4,110 @@
 //! loop(i, e, B[switch]) = if cond { loop(i, e, B[then]) } else { loop(i, e, B[other]) }
 //! ```
 //! A side on which the body has no effect is not emitted, so intersections stay small. A switch
-//! becomes a *select* if there are more than [`MOST_BRANCHES`] switches that matter on both sides
+//! becomes a *select* if there are more than [`MAX_BRANCHES`] switches that matter on both sides
 //! (one less around further loops), or if the statement has been copied often. A select reads the
 //! fiber under a presence flag (a leaf reads `present ? val : fill`, an inner fiber is empty), and
 //! the body occurs only once.
 
-use super::{Head, Looplet, Nest, lower_loop};
+use super::{Head, Looplet, LoopletNest, lower_loop};
 use crate::assembly::{Expr, Local, Stmt};
 use crate::lower::build::{and, is_register_only, not};
 use crate::lower::cx::Cx;
-use crate::lower::seeded::{self, Seeded};
-use crate::lower::state::{Cursor, Fiber};
+use crate::lower::seeded_fault::SeededFault;
+use crate::lower::state::{AccessCursor, Fiber};
 use redpoll_logic::Scalar;
 use std::rc::Rc;
 
 /// Limit on the number of switches for which bodies are copied.
-pub(super) const MOST_BRANCHES: usize = 3;
+pub(super) const MAX_BRANCHES: usize = 3;
 
-pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
+pub(crate) fn lower(cx: &mut Cx<'_>, nest: LoopletNest) {
     let switches: Vec<usize> =
         (0..nest.heads.len()).filter(|&k| matches!(nest.heads[k].looplet, Looplet::Switch { .. })).collect();
-    if let Some(check) = switches.iter().copied().find(|&k| fails_otherwise(&nest.heads[k].looplet)) {
+    if let Some(check) = switches.iter().copied().find(|&k| is_bounds_check(&nest.heads[k].looplet)) {
         return branch(cx, &nest, check);
     }
     let annihilating = switches.iter().copied().find(|&k| match &nest.heads[k].looplet {
         Looplet::Switch { other, .. } => match &**other {
-            Looplet::Run(cursor) => nest.vanishes_with(cx, &[(k, cursor.clone())]),
+            Looplet::Run(cursor) => nest.only_fills_with(cx, &[(k, cursor.clone())]),
             _ => false,
         },
         _ => false,
     });
-    let many = switches.len() > MOST_BRANCHES - usize::from(nest.body.has_loop());
+    let many = switches.len() > MAX_BRANCHES - usize::from(nest.body.has_loop());
     match annihilating {
-        None if many || cx.is_crowded(&nest.body) => select(cx, nest),
-        None => cx.copying(2, |cx| branch(cx, &nest, switches[0])),
+        None if many || cx.is_copy_limited(&nest.body) => select(cx, nest),
+        None => cx.with_copies(2, |cx| branch(cx, &nest, switches[0])),
         Some(at) => branch(cx, &nest, at),
     }
 }
 
-fn branch(cx: &mut Cx<'_>, nest: &Nest, at: usize) {
+fn branch(cx: &mut Cx<'_>, nest: &LoopletNest, at: usize) {
     let Looplet::Switch { cond, then, other } = nest.heads[at].looplet.clone() else {
         unreachable!("the head is a switch");
     };
     let cond = cx.name_bool("hit", &cond);
-    let (then, other) = if seeded::is(Seeded::SwitchSides) { (other, then) } else { (then, other) };
-    let checks = fails_otherwise(&nest.heads[at].looplet);
+    let (then, other) = if SeededFault::SwitchSides.is_active() { (other, then) } else { (then, other) };
+    let is_check = is_bounds_check(&nest.heads[at].looplet);
     let then = cx.block(|cx| {
-        if checks {
+        if is_check {
             cx.prover.assume(&cond);
         }
-        lower_loop(cx, nest.with(at, (*then).clone()));
+        lower_loop(cx, nest.with_looplet(at, (*then).clone()));
     });
-    let other = cx.block(|cx| lower_loop(cx, nest.with(at, (*other).clone())));
+    let other = cx.block(|cx| lower_loop(cx, nest.with_looplet(at, (*other).clone())));
     cx.push_if(cond, then, other);
 }
 
 /// Returns whether the looplet is a check: the run ends if the condition is false.
-fn fails_otherwise(looplet: &Looplet) -> bool {
+fn is_bounds_check(looplet: &Looplet) -> bool {
     match looplet {
-        Looplet::Switch { other, .. } => matches!(&**other, Looplet::Run(Cursor::Fails(_))),
+        Looplet::Switch { other, .. } => matches!(&**other, Looplet::Run(AccessCursor::Violation(_))),
         _ => false,
     }
 }
 
 /// Turns switches between a fiber and its fill value into fibers under a presence flag; others
 /// branch.
-fn select(cx: &mut Cx<'_>, mut nest: Nest) {
+fn select(cx: &mut Cx<'_>, mut nest: LoopletNest) {
     let mut first_other = None;
     for k in 0..nest.heads.len() {
         if !matches!(nest.heads[k].looplet, Looplet::Switch { .. }) {
             continue;
         }
-        match flagged(cx, &nest, k) {
+        match as_flagged_fiber(cx, &nest, k) {
             Some(looplet) => nest.heads[k].looplet = looplet,
             None => first_other = first_other.or(Some(k)),
         }
     }
     match first_other {
-        Some(k) => cx.copying(2, |cx| branch(cx, &nest, k)),
+        Some(k) => cx.with_copies(2, |cx| branch(cx, &nest, k)),
         None => lower_loop(cx, nest),
     }
 }
 
 /// Returns a switch between a fiber and its tensor's fill value as the fiber under a presence flag.
-fn flagged(cx: &Cx<'_>, nest: &Nest, head: usize) -> Option<Looplet> {
+fn as_flagged_fiber(cx: &Cx<'_>, nest: &LoopletNest, head: usize) -> Option<Looplet> {
     let Head { looplet: Looplet::Switch { cond, then, other }, members } = &nest.heads[head] else { return None };
-    let Cursor::Fill(fill) = cx.fill(nest.state.acc(members[0]).tensor?) else { return None };
+    let AccessCursor::Fill(fill) = cx.fill(nest.state.access(members[0]).tensor?) else { return None };
     if !is_register_only(cond) {
         return None;
     }
     match (is_fill(then, &fill), is_fill(other, &fill)) {
-        (_, true) => present_if(cx, then, cond, &fill),
-        (true, false) => present_if(cx, other, &not(cond), &fill),
+        (_, true) => with_presence(cx, then, cond, &fill),
+        (true, false) => with_presence(cx, other, &not(cond), &fill),
         (false, false) => None,
     }
 }
 
 /// Returns a looplet that finds a fiber of a tensor with this fill value as one that finds the
 /// fiber under a presence flag. Nothing is loaded where the flag is false.
-pub(super) fn present_if(cx: &Cx<'_>, looplet: &Looplet, present: &Expr, fill: &Scalar) -> Option<Looplet> {
+pub(super) fn with_presence(cx: &Cx<'_>, looplet: &Looplet, present: &Expr, fill: &Scalar) -> Option<Looplet> {
     match looplet {
-        Looplet::Run(Cursor::Fiber(fiber)) => Some(flag(fiber, present)),
+        Looplet::Run(AccessCursor::Fiber(fiber)) => Some(flag_fiber(fiber, present)),
         Looplet::Thunk { preamble, body, epilogue } if epilogue.is_empty() => {
-            let preamble = vec![guarded(cx, present, preamble)];
-            let body = Rc::new(present_if(cx, body, present, fill)?);
+            let preamble = vec![guard_code(cx, present, preamble)];
+            let body = Rc::new(with_presence(cx, body, present, fill)?);
             Some(Looplet::Thunk { preamble, body, epilogue: Vec::new() })
         }
         Looplet::Switch { cond, then, other } if is_fill(other, fill) => {
@@ -120,13 +120,13 @@ pub(super) fn present_if(cx: &Cx<'_>, looplet: &Looplet, present: &Expr, fill: &
                 let code = cx.block(|cx| found = Some(lookup(cx, i)));
                 let found = found.expect("the block has run");
                 if !code.is_empty() {
-                    let code = guarded(cx, &present, &code);
+                    let code = guard_code(cx, &present, &code);
                     cx.push(code);
                 }
-                present_if(cx, &found, &present, &fill).unwrap_or_else(|| Looplet::Switch {
+                with_presence(cx, &found, &present, &fill).unwrap_or_else(|| Looplet::Switch {
                     cond: present.clone(),
                     then: Rc::new(found),
-                    other: Rc::new(Looplet::Run(Cursor::Fill(fill.clone()))),
+                    other: Rc::new(Looplet::Run(AccessCursor::Fill(fill.clone()))),
                 })
             })))
         }
@@ -135,7 +135,7 @@ pub(super) fn present_if(cx: &Cx<'_>, looplet: &Looplet, present: &Expr, fill: &
 }
 
 /// Returns code that runs under a condition; the locals that it assigns are zero otherwise.
-fn guarded(cx: &Cx<'_>, cond: &Expr, code: &[Stmt]) -> Stmt {
+fn guard_code(cx: &Cx<'_>, cond: &Expr, code: &[Stmt]) -> Stmt {
     fn assigned(code: &[Stmt], found: &mut Vec<Local>) {
         for stmt in code {
             match stmt {
@@ -152,15 +152,15 @@ fn guarded(cx: &Cx<'_>, cond: &Expr, code: &[Stmt]) -> Stmt {
 }
 
 fn is_fill(looplet: &Looplet, fill: &Scalar) -> bool {
-    matches!(looplet, Looplet::Run(Cursor::Fill(value)) if value == fill)
+    matches!(looplet, Looplet::Run(AccessCursor::Fill(value)) if value == fill)
 }
 
 /// Returns the fiber under a further presence flag.
-fn flag(fiber: &Fiber, cond: &Expr) -> Looplet {
+fn flag_fiber(fiber: &Fiber, cond: &Expr) -> Looplet {
     let present = match &fiber.present {
         None => cond.clone(),
         Some(outer) => and(outer, cond),
     };
-    let present = if seeded::is(Seeded::SelectPresence) { None } else { Some(present) };
-    Looplet::Run(Cursor::Fiber(Fiber { present, ..fiber.clone() }))
+    let present = if SeededFault::SelectPresence.is_active() { None } else { Some(present) };
+    Looplet::Run(AccessCursor::Fiber(Fiber { present, ..fiber.clone() }))
 }

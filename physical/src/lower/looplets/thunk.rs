@@ -4,16 +4,16 @@
 //! loop(i, e, B[thunk]) = preamble; loop(i, e, B[thunk := body]); epilogue
 //! ```
 
-use super::{Looplet, Nest, lower_loop};
+use super::{Looplet, LoopletNest, lower_loop};
 use crate::lower::cx::Cx;
-use crate::lower::seeded::{self, Seeded};
+use crate::lower::seeded_fault::SeededFault;
 
-pub(crate) fn lower(cx: &mut Cx<'_>, mut nest: Nest) {
+pub(crate) fn lower(cx: &mut Cx<'_>, mut nest: LoopletNest) {
     let mut epilogues = Vec::new();
     for head in &mut nest.heads {
         if let Looplet::Thunk { preamble, body, epilogue } = head.looplet.clone() {
             cx.extend(preamble);
-            if !seeded::is(Seeded::ThunkEpilogue) {
+            if !SeededFault::ThunkEpilogue.is_active() {
                 epilogues.push(epilogue);
             }
             head.looplet = (*body).clone();

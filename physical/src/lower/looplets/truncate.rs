@@ -4,11 +4,11 @@
 //! If that is decided at run time, the condition moves into the tail, so that the code of the run
 //! occurs only once.
 
-use super::{Head, Looplet, Phase};
+use super::{Head, Looplet, SequencePhase};
 use crate::assembly::Expr;
 use crate::lower::build::{eq, truth};
 use crate::lower::cx::Cx;
-use crate::lower::seeded::{self, Seeded};
+use crate::lower::seeded_fault::SeededFault;
 use std::rc::Rc;
 
 /// Returns the heads of a nest that ended at `old`, cut to end at `new <= old`.
@@ -22,7 +22,7 @@ pub(crate) fn looplet(cx: &Cx<'_>, looplet_: &Looplet, old: &Expr, new: &Expr) -
         return looplet_.clone();
     } else if cx.prover.lt(new, old) {
         truth(false)
-    } else if seeded::is(Seeded::TruncatedSpike) {
+    } else if SeededFault::TruncatedSpike.is_active() {
         truth(true)
     } else {
         eq(old, new)
@@ -53,8 +53,8 @@ fn cut(looplet: &Looplet, ends: &Expr) -> Looplet {
         }
         Looplet::Sequence(phases) => {
             let last = phases.len() - 1;
-            let cut_phase = |(k, p): (usize, &Phase)| match k == last {
-                true => Phase { stop: None, body: cut(&p.body, ends) },
+            let cut_phase = |(k, p): (usize, &SequencePhase)| match k == last {
+                true => SequencePhase { stop: None, body: cut(&p.body, ends) },
                 false => p.clone(),
             };
             Looplet::Sequence(phases.iter().enumerate().map(cut_phase).collect())

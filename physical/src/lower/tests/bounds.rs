@@ -17,28 +17,28 @@ use std::sync::{Arc, LazyLock};
 static PAIR: LazyLock<Arc<Workers>> = LazyLock::new(|| Arc::new(Workers::new(NonZero::new(2).unwrap()).cutting_all()));
 
 /// Values of inputs by name; other inputs count from 1.
-type Values<'a> = &'a [(&'a str, &'a [i64])];
+type NamedInputs<'a> = &'a [(&'a str, &'a [i64])];
 
-fn inputs(program: &Program, values: Values<'_>) -> HashMap<String, Places> {
+fn inputs(program: &Program, values: NamedInputs<'_>) -> HashMap<String, Places> {
     let mut all = HashMap::new();
     for decl in program.tensors.iter().filter(|t| t.role == Role::Input) {
         let given = values.iter().find(|(name, _)| *name == decl.name).map(|(_, v)| *v);
         let prim = decl.ty.dtype.prim().expect("inputs are primitives");
-        let row_major = |at: &[u64]| at.iter().zip(&decl.ty.shape).fold(0, |place, (i, n)| place * n + i);
+        let row_major = |at: &[u64]| at.iter().zip(&decl.ty.shape).fold(0, |index, (i, n)| index * n + i);
         let value = |at: &[u64]| {
-            let place = row_major(at) as usize;
-            let value = given.map_or(place as i64 + 1, |given| given[place]);
+            let index = row_major(at) as usize;
+            let value = given.map_or(index as i64 + 1, |given| given[index]);
             Scalar::I64(value).cast(prim).expect("a primitive")
         };
-        let mut places = places_of(&decl.ty, &mut |_| decl.ty.fill.clone());
+        let mut contents = places_of(&decl.ty, &mut |_| decl.ty.fill.clone());
         let count: u64 = decl.ty.shape.iter().product();
         for k in 0..count {
             let mut rest = k;
             let mut at: Vec<u64> = decl.ty.shape.iter().rev().map(|n| (rest % n, rest /= n).0).collect();
             at.reverse();
-            places[place_of(&decl.ty, &at)] = value(&at);
+            contents[place_of(&decl.ty, &at)] = value(&at);
         }
-        all.insert(decl.name.clone(), places);
+        all.insert(decl.name.clone(), contents);
     }
     all
 }
@@ -50,7 +50,7 @@ fn outcomes(program: &Program, inputs: &HashMap<String, Places>) -> Vec<(String,
         program.tensors.iter().filter(|t| t.role == Role::Input).map(|t| tensor(&t.ty, &inputs[&t.name])).collect();
     let tensors: Vec<&Tensor> = tensors.iter().collect();
     let draft = Draft::new(&program, &Kernel::layouts(&program, &tensors), FloatMode::default());
-    let mut said = vec![("notation".to_owned(), run(&program, inputs).map(drop))];
+    let mut results = vec![("notation".to_owned(), run(&program, inputs).map(drop))];
     let alone = Limits::default();
     let pair = Limits::default().on(&PAIR);
     let mut kernels = vec![];
@@ -59,10 +59,10 @@ fn outcomes(program: &Program, inputs: &HashMap<String, Places>) -> Vec<(String,
     }
     for (name, kernel) in &kernels {
         for (threads, limits) in [(1, &alone), (2, &pair)] {
-            said.push((format!("{name}, {threads} threads"), kernel.run(&tensors, limits).map(drop)));
+            results.push((format!("{name}, {threads} threads"), kernel.run(&tensors, limits).map(drop)));
         }
     }
-    said
+    results
 }
 
 /// Calls `each` for several choices of formats of inputs and outputs: the declared ones first, then
@@ -82,13 +82,13 @@ fn in_formats(text: &str, cases: usize, mut each: impl FnMut(&Program)) {
 }
 
 /// Checks that every engine ends the run at this subscript.
-fn fails(text: &str, values: Values<'_>, (subscript, mode, coordinate): (&str, usize, i64)) {
+fn check_violation(text: &str, values: NamedInputs<'_>, (subscript, mode, coordinate): (&str, usize, i64)) {
     in_formats(text, 5, |program| {
         let inputs = inputs(program, values);
         let mut first: Option<String> = None;
-        for (engine, said) in outcomes(program, &inputs) {
-            let Err(Error::OutOfBounds(error)) = said else {
-                panic!("{engine} gives {said:?}\n{}", crate::notation::print(program));
+        for (engine, result) in outcomes(program, &inputs) {
+            let Err(Error::OutOfBounds(error)) = result else {
+                panic!("{engine} gives {result:?}\n{}", crate::notation::print(program));
             };
             assert_eq!(
                 (error.site.subscript.as_str(), error.mode, error.coordinate),
@@ -104,11 +104,11 @@ fn fails(text: &str, values: Values<'_>, (subscript, mode, coordinate): (&str, u
 }
 
 /// Checks that every engine accepts the program.
-fn runs(text: &str, values: Values<'_>) {
+fn check_success(text: &str, values: NamedInputs<'_>) {
     in_formats(text, 5, |program| {
         let inputs = inputs(program, values);
-        for (engine, said) in outcomes(program, &inputs) {
-            assert!(said.is_ok(), "{engine} gives {said:?}\n{}", crate::notation::print(program));
+        for (engine, result) in outcomes(program, &inputs) {
+            assert!(result.is_ok(), "{engine} gives {result:?}\n{}", crate::notation::print(program));
         }
     });
 }
@@ -122,39 +122,43 @@ const B: &str = "(output B (type (shape 3 4) f64 0.0 dense))";
 
 #[test]
 fn reads_by_constants_out_of_bounds() {
-    fails(&format!("(program {X} {S} (for i (range 0 2) (+= s (x -1))))"), &[], ("-1", 0, -1));
-    fails(&format!("(program {X} {S} (+= s (x 5)))"), &[], ("5", 0, 5));
-    fails(&format!("(program {A} {S} (for i (+= s (A i 7))))"), &[], ("7", 1, 7));
-    fails(&format!("(program {A} {S} (for j (+= s (A 3 j))))"), &[], ("3", 0, 3));
+    check_violation(&format!("(program {X} {S} (for i (range 0 2) (+= s (x -1))))"), &[], ("-1", 0, -1));
+    check_violation(&format!("(program {X} {S} (+= s (x 5)))"), &[], ("5", 0, 5));
+    check_violation(&format!("(program {A} {S} (for i (+= s (A i 7))))"), &[], ("7", 1, 7));
+    check_violation(&format!("(program {A} {S} (for j (+= s (A 3 j))))"), &[], ("3", 0, 3));
 }
 
 #[test]
 fn writes_by_constants_out_of_bounds() {
-    fails(&format!("(program {X} {Y} (for i (+= (y 3) (x i))))"), &[], ("3", 0, 3));
-    fails(&format!("(program {X} {Y} (= (y -4000000000) 1))"), &[], ("-4000000000", 0, -4_000_000_000));
-    fails(&format!("(program {A} {B} (for i (for j (range 0 1) (= (B i 7) (A i j)))))"), &[], ("7", 1, 7));
-    fails(&format!("(program {A} {B} (for j (= (B 3 j) (A 0 j))))"), &[], ("3", 0, 3));
+    check_violation(&format!("(program {X} {Y} (for i (+= (y 3) (x i))))"), &[], ("3", 0, 3));
+    check_violation(&format!("(program {X} {Y} (= (y -4000000000) 1))"), &[], ("-4000000000", 0, -4_000_000_000));
+    check_violation(&format!("(program {A} {B} (for i (for j (range 0 1) (= (B i 7) (A i j)))))"), &[], ("7", 1, 7));
+    check_violation(&format!("(program {A} {B} (for j (= (B 3 j) (A 0 j))))"), &[], ("3", 0, 3));
 }
 
 #[test]
 fn gathers_and_scatters_out_of_bounds() {
-    let far: Values<'_> = &[("I", &[0, 2, 3_000_000_000, 1])];
-    let negative: Values<'_> = &[("I", &[0, 2, 1, -1])];
+    let far: NamedInputs<'_> = &[("I", &[0, 2, 3_000_000_000, 1])];
+    let negative: NamedInputs<'_> = &[("I", &[0, 2, 1, -1])];
     for (values, at) in [(far, 3_000_000_000), (negative, -1)] {
-        fails(&format!("(program {X} {INDEX} {S} (for i (+= s (x (I i)))))"), values, ("(I i)", 0, at));
-        fails(&format!("(program {INDEX} {Y} (for i (+= (y (I i)) 1)))"), values, ("(I i)", 0, at));
-        fails(&format!("(program {A} {INDEX} {S} (for i (for j (+= s (A (I i) j)))))"), values, ("(I i)", 0, at));
-        fails(&format!("(program {A} {INDEX} {S} (for i (+= s (A 1 (I i)))))"), values, ("(I i)", 1, at));
-        fails(
+        check_violation(&format!("(program {X} {INDEX} {S} (for i (+= s (x (I i)))))"), values, ("(I i)", 0, at));
+        check_violation(&format!("(program {INDEX} {Y} (for i (+= (y (I i)) 1)))"), values, ("(I i)", 0, at));
+        check_violation(
+            &format!("(program {A} {INDEX} {S} (for i (for j (+= s (A (I i) j)))))"),
+            values,
+            ("(I i)", 0, at),
+        );
+        check_violation(&format!("(program {A} {INDEX} {S} (for i (+= s (A 1 (I i)))))"), values, ("(I i)", 1, at));
+        check_violation(
             &format!("(program {INDEX} {B} (for i (for j (range 0 3) (= (B j (I i)) 1))))"),
             values,
             ("(I i)", 1, at),
         );
-        fails(&format!("(program {INDEX} {B} (for i (for j (= (B (I i) j) 1))))"), values, ("(I i)", 0, at));
+        check_violation(&format!("(program {INDEX} {B} (for i (for j (= (B (I i) j) 1))))"), values, ("(I i)", 0, at));
     }
-    let most: Values<'_> = &[("I", &[0, 2, i64::MAX - 1, 1])];
-    fails(&format!("(program {X} {INDEX} {S} (for i (+= s (x (I i)))))"), most, ("(I i)", 0, i64::MAX - 1));
-    fails(
+    let large: NamedInputs<'_> = &[("I", &[0, 2, i64::MAX - 1, 1])];
+    check_violation(&format!("(program {X} {INDEX} {S} (for i (+= s (x (I i)))))"), large, ("(I i)", 0, i64::MAX - 1));
+    check_violation(
         &format!("(program {INDEX} {Y} (for i (+= (y (+ (I i) 2)) 1)))"),
         &[("I", &[0, i64::MAX - 1, 0, 0])],
         ("(+ (I i) 2)", 0, i64::MIN),
@@ -165,23 +169,31 @@ fn gathers_and_scatters_out_of_bounds() {
 fn ranges_out_of_bounds() {
     let source = "(input source i64 0)";
     for at in [-1, 3, i64::MIN, i64::MAX - 1] {
-        let values: Values<'_> = &[("source", &[at])];
-        fails(&format!("(program {source} {Y} (for k (range source (+ source 1)) (= (y k) 1)))"), values, ("k", 0, at));
-        fails(&format!("(program {source} {Y} (= (y source) 1))"), values, ("source", 0, at));
+        let values: NamedInputs<'_> = &[("source", &[at])];
+        check_violation(
+            &format!("(program {source} {Y} (for k (range source (+ source 1)) (= (y k) 1)))"),
+            values,
+            ("k", 0, at),
+        );
+        check_violation(&format!("(program {source} {Y} (= (y source) 1))"), values, ("source", 0, at));
     }
     let (lo, hi) = ("(input lo i64 0)", "(input hi i64 0)");
     let both = |lo: i64, hi: i64| [("lo", [lo]), ("hi", [hi])];
     for ((from, to), at) in [((-2, 1), -2), ((2, 9), 5), ((7, 9), 7), ((-9, -5), -9)] {
         let values = both(from, to);
         let values: Vec<(&str, &[i64])> = values.iter().map(|(n, v)| (*n, &v[..])).collect();
-        fails(&format!("(program {lo} {hi} {X} {S} (for k (range lo hi) (+= s (x k))))"), &values, ("k", 0, at));
+        check_violation(
+            &format!("(program {lo} {hi} {X} {S} (for k (range lo hi) (+= s (x k))))"),
+            &values,
+            ("k", 0, at),
+        );
         let y = "(output y (type (shape 5) f64 0.0 (sparse-list (element))))";
-        fails(&format!("(program {lo} {hi} {y} (for k (range lo hi) (= (y k) 1)))"), &values, ("k", 0, at));
+        check_violation(&format!("(program {lo} {hi} {y} (for k (range lo hi) (= (y k) 1)))"), &values, ("k", 0, at));
     }
     for (from, to) in [(0, 5), (1, 3), (4, 4), (9, 2), (-4, -4), (5, 5)] {
         let values = both(from, to);
         let values: Vec<(&str, &[i64])> = values.iter().map(|(n, v)| (*n, &v[..])).collect();
-        runs(&format!("(program {lo} {hi} {X} {S} (for k (range lo hi) (+= s (x k))))"), &values);
+        check_success(&format!("(program {lo} {hi} {X} {S} (for k (range lo hi) (+= s (x k))))"), &values);
     }
 }
 
@@ -189,12 +201,20 @@ fn ranges_out_of_bounds() {
 fn shifted_and_strided_coordinates_out_of_bounds() {
     let by = "(input by i64 0)";
     for (by_value, at) in [(3, 5), (-1, -1), (i64::MAX, i64::MAX), (i64::MIN, i64::MIN)] {
-        let values: Values<'_> = &[("by", &[by_value])];
-        fails(&format!("(program {X} {by} {S} (for i (range 0 3) (+= s (x (+ i by)))))"), values, ("(+ i by)", 0, at));
+        let values: NamedInputs<'_> = &[("by", &[by_value])];
+        check_violation(
+            &format!("(program {X} {by} {S} (for i (range 0 3) (+= s (x (+ i by)))))"),
+            values,
+            ("(+ i by)", 0, at),
+        );
     }
-    runs(&format!("(program {X} {by} {S} (for i (range 0 3) (+= s (x (+ i by)))))"), &[("by", &[2])]);
-    fails(&format!("(program {X} {S} (for i (range 0 4) (+= s (x (* 2 i)))))"), &[], ("(* 2 i)", 0, 6));
-    fails(&format!("(program {X} {S} (for i (range 0 4) (+= s (x (- 4 (* 2 i))))))"), &[], ("(- 4 (* 2 i))", 0, -2));
+    check_success(&format!("(program {X} {by} {S} (for i (range 0 3) (+= s (x (+ i by)))))"), &[("by", &[2])]);
+    check_violation(&format!("(program {X} {S} (for i (range 0 4) (+= s (x (* 2 i)))))"), &[], ("(* 2 i)", 0, 6));
+    check_violation(
+        &format!("(program {X} {S} (for i (range 0 4) (+= s (x (- 4 (* 2 i))))))"),
+        &[],
+        ("(- 4 (* 2 i))", 0, -2),
+    );
 }
 
 #[test]
@@ -202,23 +222,27 @@ fn locals_out_of_bounds() {
     for level in ["dense", "hash", "bit-map", "byte-map"] {
         let w = format!("(local w (type (shape 3) f64 0.0 ({level} (element))))");
         let text = format!("(program {INDEX} {w} {S} (where (for j (+= s (w j))) (for i (+= (w (I i)) 1))))");
-        fails(&text, &[("I", &[0, 2, 3, 1])], ("(I i)", 0, 3));
-        runs(&text, &[("I", &[0, 2, 2, 1])]);
+        check_violation(&text, &[("I", &[0, 2, 3, 1])], ("(I i)", 0, 3));
+        check_success(&text, &[("I", &[0, 2, 2, 1])]);
         let text = format!("(program {INDEX} {w} {S} (where (for i (+= s (w (I i)))) (for j (+= (w j) 1))))");
-        fails(&text, &[("I", &[0, 2, -5, 1])], ("(I i)", 0, -5));
+        check_violation(&text, &[("I", &[0, 2, -5, 1])], ("(I i)", 0, -5));
     }
 }
 
 #[test]
-fn what_is_not_reached_is_not_checked() {
+fn unreached_coordinates_are_not_checked() {
     let k = "(input k i64 0)";
-    let values: Values<'_> = &[("k", &[9])];
-    runs(&format!("(program {X} {k} {S} (if (lt k 5) (+= s (x k))))"), values);
-    runs(&format!("(program {X} {k} {S} (for i (range 3 3) (+= s (x k))))"), values);
-    runs(&format!("(program {X} {k} {S} (for i (if (gt (x i) 100) (+= s (x k)))))"), values);
-    runs(&format!("(program {A} {k} {S} (for i (for j (if (gt (A i j) 100) (+= s (A k j))))))"), values);
-    fails(&format!("(program {A} {k} {S} (for i (for j (if (gt (A i j) 11) (+= s (A k j))))))"), values, ("k", 0, 9));
-    runs(
+    let values: NamedInputs<'_> = &[("k", &[9])];
+    check_success(&format!("(program {X} {k} {S} (if (lt k 5) (+= s (x k))))"), values);
+    check_success(&format!("(program {X} {k} {S} (for i (range 3 3) (+= s (x k))))"), values);
+    check_success(&format!("(program {X} {k} {S} (for i (if (gt (x i) 100) (+= s (x k)))))"), values);
+    check_success(&format!("(program {A} {k} {S} (for i (for j (if (gt (A i j) 100) (+= s (A k j))))))"), values);
+    check_violation(
+        &format!("(program {A} {k} {S} (for i (for j (if (gt (A i j) 11) (+= s (A k j))))))"),
+        values,
+        ("k", 0, 9),
+    );
+    check_success(
         &format!("(program {X} {INDEX} {S} (for i (let v (I i) (if (and (ge v 0) (lt v 5)) (+= s (x v))))))"),
         &[("I", &[7, -1, 4, 0])],
     );
@@ -245,7 +269,7 @@ fn decided(text: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn what_is_proved_costs_nothing() {
+fn proved_bounds_cost_nothing() {
     let proved = [
         format!("(program {A} {B} (for i (for j (= (B i j) (A i j)))))"),
         format!(

@@ -4,9 +4,9 @@
 #[allow(dead_code, unused_imports, unreachable_pub, reason = "the tests of the workspace use all of it")]
 mod draw;
 
-use super::{By, INTERPRETER, agree};
+use super::{INTERPRETER, TestRunner, compare_runners};
 use crate::kernel::{Draft, Engine, Kernel};
-use crate::lower::seeded::{Seeded, with};
+use crate::lower::seeded_fault::SeededFault;
 use crate::notation::{Role, run};
 use crate::run::Limits;
 use crate::storage::Tensor;
@@ -95,21 +95,22 @@ const PROGRAMS: [&str; 25] = [
 #[test]
 fn every_seeded_fault_is_caught() {
     // A fault may also break an assertion of a later rule, which counts as detected.
-    let caught = |fault: Seeded| {
+    let caught = |fault: SeededFault| {
         PROGRAMS.iter().any(|text| {
             // Leads are emitted only for machines whose lanes share rounds.
             let (engine, cases) = match fault {
-                Seeded::LeadEntry | Seeded::LeadEnd => (Engine::Grid, 20),
+                SeededFault::LeadEntry | SeededFault::LeadEnd => (Engine::Grid, 20),
                 _ => (Engine::Interpreter, 60),
             };
-            let attempt = AssertUnwindSafe(|| with(fault, || agree(text, cases, &[By::Engine(engine)])));
+            let attempt =
+                AssertUnwindSafe(|| fault.run(|| compare_runners(text, cases, &[TestRunner::Engine(engine)])));
             !matches!(catch_unwind(attempt), Ok(Ok(())))
         })
     };
-    let missed: Vec<Seeded> = Seeded::ALL.into_iter().filter(|fault| !caught(*fault)).collect();
+    let missed: Vec<SeededFault> = SeededFault::PLAN_FAULTS.into_iter().filter(|fault| !caught(*fault)).collect();
     assert!(missed.is_empty(), "not caught: {missed:?}");
     for text in PROGRAMS {
-        agree(text, 60, &INTERPRETER).unwrap_or_else(|e| panic!("without a fault: {e}"));
+        compare_runners(text, 60, &INTERPRETER).unwrap_or_else(|e| panic!("without a fault: {e}"));
     }
 }
 
@@ -149,10 +150,11 @@ fn random_programs_find_every_seeded_fault() {
         (0..SEEDS).map(|seed| random_case(seed, &Config::default())).filter(|c| passes(c) == Some(true)).collect();
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    let first = |fault: Seeded| sound.iter().position(|case| with(fault, || passes(case)) == Some(false));
-    let found: Vec<(Seeded, Option<usize>)> = Seeded::OF_PROGRAMS.iter().map(|fault| (*fault, first(*fault))).collect();
+    let first = |fault: SeededFault| sound.iter().position(|case| fault.run(|| passes(case)) == Some(false));
+    let found: Vec<(SeededFault, Option<usize>)> =
+        SeededFault::PROGRAM_FAULTS.iter().map(|fault| (*fault, first(*fault))).collect();
     std::panic::set_hook(hook);
     eprintln!("{} sound programs; found at: {found:?}", sound.len());
-    let missed: Vec<Seeded> = found.iter().filter(|(_, at)| at.is_none()).map(|(fault, _)| *fault).collect();
+    let missed: Vec<SeededFault> = found.iter().filter(|(_, at)| at.is_none()).map(|(fault, _)| *fault).collect();
     assert!(missed.is_empty(), "not found: {missed:?}");
 }

@@ -1,13 +1,13 @@
 //! Golden kernels: the Assembly of small programs, reviewed like code. `UPDATE_EXPECT=1` rewrites
 //! the snapshots.
 
-use crate::lower::{Options, lower};
+use crate::lower::{LoweringOptions, lower};
 use crate::testing::normal_form;
 use expect_test::{Expect, expect};
 
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check(text: &str, expected: Expect) {
-    let printed = lower(&normal_form(text), &[], Options::default()).function.to_string();
+    let printed = lower(&normal_form(text), &[], LoweringOptions::default()).function.to_string();
     let is_code = |line: &&str| !["  local ", "  input ", "  owned ", "  chunk "].iter().any(|d| line.starts_with(d));
     expected.assert_eq(&printed.lines().filter(is_code).map(|l| format!("{l}\n")).collect::<String>());
 }

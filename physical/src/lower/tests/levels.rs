@@ -1,11 +1,11 @@
 //! Guarantees of levels during writing: runs with equal fibers join, a second entry or run in a
 //! fiber that allows one is an error, and tensors that are declared again are empty.
 
-use super::{Engine, INTERPRETER, Kernel, Rng, agree, agree_in_formats, check, tensor};
+use super::{Engine, INTERPRETER, Kernel, Rng, check, compare_in_formats, compare_runners, tensor};
 use crate::Error;
 use crate::assembly::Status;
 use crate::levels::level;
-use crate::lower::Options;
+use crate::lower::LoweringOptions;
 use crate::lower::level::lowering;
 use crate::notation::{normalize, parse, places_of};
 use crate::run::Limits;
@@ -17,7 +17,11 @@ use std::sync::Arc;
 
 /// Returns a tensor of integers stored as lists of its rows, and the copy that a kernel makes of it
 /// in another format.
-fn copied(shape: &[u64], format: &Format, value: &mut dyn FnMut(&[u64]) -> i64) -> Result<(Tensor, Tensor), Error> {
+fn copy_tensor(
+    shape: &[u64],
+    format: &Format,
+    value: &mut dyn FnMut(&[u64]) -> i64,
+) -> Result<(Tensor, Tensor), Error> {
     let sizes: Vec<String> = shape.iter().map(ToString::to_string).collect();
     let (sizes, indices) = (sizes.join(" "), ["i", "j", "k"][..shape.len()].join(" "));
     let loops: String = indices.split(' ').map(|i| format!("(for {i} ")).collect();
@@ -29,15 +33,15 @@ fn copied(shape: &[u64], format: &Format, value: &mut dyn FnMut(&[u64]) -> i64) 
         ")".repeat(shape.len()),
     );
     let program = Arc::new(normalize(parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))).unwrap());
-    let places = places_of(&program.tensors[0].ty, &mut |place| Scalar::I64(value(place)));
-    let input = tensor(&program.tensors[0].ty, &places);
-    let kernel = Kernel::with_options(&program, &[], Options::default(), Engine::Interpreter).unwrap();
+    let contents = places_of(&program.tensors[0].ty, &mut |coordinates| Scalar::I64(value(coordinates)));
+    let input = tensor(&program.tensors[0].ty, &contents);
+    let kernel = Kernel::with_options(&program, &[], LoweringOptions::default(), Engine::Interpreter).unwrap();
     let mut outputs = kernel.run(&[&input], &Limits::default())?.outputs;
     Ok((input, outputs.pop().unwrap()))
 }
 
 fn is_comparable(kind: LevelKind) -> bool {
-    lowering(level(kind).written_as().unwrap_or(kind)).comparable().is_some()
+    lowering(level(kind).kernel_kind().unwrap_or(kind)).comparable().is_some()
 }
 
 /// A kernel stores as many runs as a conversion, which compares whole fibers.
@@ -59,12 +63,12 @@ fn runs_of_equal_fibers_join() {
             (0..4).map(|r| (0..12).map(|_| (rng.below(3) as i64) * i64::from(r > 0)).collect()).collect();
         let order = [1, 2, 1, 1, 0, 0, 1, 2, 2, 0, 3];
         let shape = [order.len() as u64, 3, 4];
-        let value = |place: &[u64]| {
-            let at = place[1..].iter().zip([4, 1]).map(|(i, by)| i * by).sum::<u64>();
-            rows[order[place[0] as usize]][at as usize]
+        let value = |coordinates: &[u64]| {
+            let at = coordinates[1..].iter().zip([4, 1]).map(|(i, by)| i * by).sum::<u64>();
+            rows[order[coordinates[0] as usize]][at as usize]
         };
         let format = Format::of_kinds(&kinds, LeafKind::Element);
-        let (input, output) = copied(&shape[..kinds.len()], &format, &mut { value }).unwrap();
+        let (input, output) = copy_tensor(&shape[..kinds.len()], &format, &mut { value }).unwrap();
         output.validate().unwrap();
         assert_eq!(output.to_dense_scalars().unwrap(), input.to_dense_scalars().unwrap(), "{kinds:?}");
         let expected = convert(&input, &format).unwrap();
@@ -75,22 +79,22 @@ fn runs_of_equal_fibers_join() {
 
 /// A single entry or run in a fiber is stored; a second one is reported.
 #[test]
-fn one_entry_or_run_a_fiber_is_held_to() {
+fn limits_of_one_entry_or_run_are_enforced() {
     for (single, status) in [(LevelKind::Pinpoint, Status::SecondEntry), (LevelKind::Interval, Status::SecondRun)] {
         for below in LevelKind::general() {
             for above in [LevelKind::Dense, LevelKind::SparseList, LevelKind::Hash] {
                 let format = Format::of_kinds(&[above, single, below], LeafKind::Element);
                 let run = |last: u64| {
-                    move |place: &[u64]| match place {
+                    move |coordinates: &[u64]| match coordinates {
                         [i, j, k] if *i != 1 && (2..last).contains(j) => (k % 2) as i64 * (1 + *i as i64),
                         _ => 0,
                     }
                 };
-                let (input, output) = copied(&[4, 5, 3], &format, &mut run(3)).unwrap();
+                let (input, output) = copy_tensor(&[4, 5, 3], &format, &mut run(3)).unwrap();
                 output.validate().unwrap();
                 assert_eq!(output.to_dense_scalars().unwrap(), input.to_dense_scalars().unwrap(), "{format:?}");
                 let joins = single == LevelKind::Interval && is_comparable(below);
-                match copied(&[4, 5, 3], &format, &mut run(5)) {
+                match copy_tensor(&[4, 5, 3], &format, &mut run(5)) {
                     Ok((input, output)) => {
                         assert!(joins, "{format:?}");
                         output.validate().unwrap();
@@ -108,7 +112,7 @@ fn one_entry_or_run_a_fiber_is_held_to() {
 
 /// A tensor that is declared again in every round of a loop is empty, in every format.
 #[test]
-fn what_is_declared_again_is_empty() {
+fn redeclared_tensors_are_empty() {
     for format in concordant_formats_of_rank(2) {
         let format = format_to_sexpr(&format);
         let text = format!(
@@ -134,13 +138,13 @@ fn bounds_are_not_gaps() {
                  (+ (A l (outside -3.0 (+ i k))) (A l (outside 5.0 (+ i 1)))
                     (A k (outside 7.0 (+ i -2))) (A k (outside -9.0 (+ i -1))))))))))"
         );
-        agree(&text, 2, &INTERPRETER).unwrap_or_else(|message| panic!("{message}"));
+        compare_runners(&text, 2, &INTERPRETER).unwrap_or_else(|message| panic!("{message}"));
     }
 }
 
 /// A loop may end within a fiber, once a fold is decided; the rest of the fiber is not read.
 #[test]
-fn what_is_decided_within_a_phase_ends_there() {
+fn decisions_within_a_phase_end_with_it() {
     for format in concordant_formats_of_rank(2) {
         let format = format_to_sexpr(&format);
         let text = format!(
@@ -151,14 +155,15 @@ fn what_is_decided_within_a_phase_ends_there() {
         let program = Arc::new(normalize(parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))).unwrap());
         let mut rng = Rng(17);
         for _ in 0..20 {
-            agree_in_formats(&program, &program, &mut rng, &INTERPRETER).unwrap_or_else(|message| panic!("{message}"));
+            compare_in_formats(&program, &program, &mut rng, &INTERPRETER)
+                .unwrap_or_else(|message| panic!("{message}"));
         }
     }
 }
 
 /// Tensors are swapped completely, in every format.
 #[test]
-fn what_is_swapped_is_whole() {
+fn swaps_exchange_whole_tensors() {
     for format in concordant_formats_of_rank(2) {
         let format = format_to_sexpr(&format);
         let text = format!(

@@ -14,7 +14,7 @@ mod writes;
 
 use crate::grid::ListLengths;
 use crate::kernel::{Draft, Engine, Kernel};
-use crate::lower::Options;
+use crate::lower::LoweringOptions;
 use crate::notation::{Places, Program, Role, TensorId, cut, normalize, parse, places_of, print, run};
 use crate::run::{Limits, Workers};
 use crate::storage::{Tensor, Values};
@@ -70,7 +70,7 @@ fn data(ty: &TensorType, rng: &mut Rng) -> Places {
     })
 }
 
-fn tensor(ty: &Arc<TensorType>, places: &Places) -> Tensor {
+fn tensor(ty: &Arc<TensorType>, contents: &Places) -> Tensor {
     let row_major = Arc::new(TensorType { format: Format::dense(ty.shape.len()), ..(**ty).clone() });
     let mut values = Vec::new();
     let count: u64 = ty.shape.iter().product();
@@ -78,35 +78,44 @@ fn tensor(ty: &Arc<TensorType>, places: &Places) -> Tensor {
         let mut rest = k;
         let mut at: Vec<u64> = ty.shape.iter().rev().map(|n| (rest % n, rest /= n).0).collect();
         at.reverse();
-        values.push(places[crate::notation::place_of(ty, &at)].clone());
+        values.push(contents[crate::notation::place_of(ty, &at)].clone());
     }
     let values = Values::from_scalars(ty.dtype.clone(), &values).expect("the values have the dtype");
-    let dense = Tensor::from_dense(row_major, &values).expect("the values are as many as places");
+    let dense = Tensor::from_dense(row_major, &values).expect("there is a value for each element");
     crate::storage::convert(&dense, &ty.format).expect("every format converts")
 }
 
 /// The engine that runs a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum By {
+enum TestRunner {
     Engine(Engine),
     /// The interpreter of grids, with teams of this many lanes.
     Teams(u32),
 }
 
-const INTERPRETER: [By; 1] = [By::Engine(Engine::Interpreter)];
-const ENGINES: [By; 3] = [By::Engine(Engine::Interpreter), By::Engine(Engine::Instant), By::Engine(Engine::Grid)];
+const INTERPRETER: [TestRunner; 1] = [TestRunner::Engine(Engine::Interpreter)];
+const ENGINES: [TestRunner; 3] =
+    [TestRunner::Engine(Engine::Interpreter), TestRunner::Engine(Engine::Instant), TestRunner::Engine(Engine::Grid)];
 /// Teams of every kind: one lane, a warp, blocks.
-const TEAMS: [By; 5] = [By::Engine(Engine::Interpreter), By::Teams(1), By::Teams(32), By::Teams(64), By::Teams(256)];
+const TEAMS: [TestRunner; 5] = [
+    TestRunner::Engine(Engine::Interpreter),
+    TestRunner::Teams(1),
+    TestRunner::Teams(32),
+    TestRunner::Teams(64),
+    TestRunner::Teams(256),
+];
 
 /// Checks the program in `cases` combinations of formats by three engines, and in its own formats
 /// by teams of every kind.
 fn check(text: &str, cases: usize) {
-    agree(text, cases, &ENGINES).and_then(|()| agree(text, 1, &TEAMS)).unwrap_or_else(|message| panic!("{message}"));
+    compare_runners(text, cases, &ENGINES)
+        .and_then(|()| compare_runners(text, 1, &TEAMS))
+        .unwrap_or_else(|message| panic!("{message}"));
 }
 
 /// Checks that engines agree with the interpreter of Notation in `cases` combinations of formats;
 /// the error says where they differ.
-fn agree(text: &str, cases: usize, engines: &[By]) -> Result<(), String> {
+fn compare_runners(text: &str, cases: usize, engines: &[TestRunner]) -> Result<(), String> {
     let mut rng = Rng(text.len() as u64);
     let parsed = parse(text).map_err(|e| format!("{e}\n{text}"))?;
     for case in 0..cases {
@@ -120,7 +129,7 @@ fn agree(text: &str, cases: usize, engines: &[By]) -> Result<(), String> {
             patterns::share_formats(&mut program);
         }
         let program = Arc::new(normalize(program).map_err(|e| format!("{e}\n{text}"))?);
-        agree_in_formats(&program, &program, &mut rng, engines)?;
+        compare_in_formats(&program, &program, &mut rng, engines)?;
     }
     Ok(())
 }
@@ -130,7 +139,7 @@ const ITERATION_LIMIT: u64 = 1_000_000;
 
 /// Checks that a kernel cut into chunks computes the same values up to the signs of zeros, and the
 /// same bits on one thread and on several. Returns these bits.
-fn agree_in_chunks(kernel: &Kernel, inputs: &[&Tensor], whole: &[Tensor]) -> Result<Vec<Vec<u8>>, String> {
+fn compare_in_chunks(kernel: &Kernel, inputs: &[&Tensor], single_call: &[Tensor]) -> Result<Vec<Vec<u8>>, String> {
     static WORKERS: LazyLock<[Arc<Workers>; 2]> =
         LazyLock::new(|| [1, 3].map(|n| Arc::new(Workers::new(NonZero::new(n).unwrap()).cutting_all())));
     let run = |workers: &Arc<Workers>| {
@@ -145,16 +154,16 @@ fn agree_in_chunks(kernel: &Kernel, inputs: &[&Tensor], whole: &[Tensor]) -> Res
         arrays.map(|array| array.buffer().as_slice().to_vec()).collect::<Vec<_>>()
     };
     if bits(&alone) != bits(&shared) {
-        return Err(format!("on three threads {shared:?}, on one {alone:?}"));
+        return Err(format!("three threads compute {shared:?}, one thread {alone:?}"));
     }
     let exact = cut(kernel.program(), FloatMode::default()).is_ok_and(|cut| cut.exact);
-    if exact && bits(whole) != bits(&alone) {
-        return Err(format!("in chunks {alone:?}, in one {whole:?}, which are to be the same bits"));
+    if exact && bits(single_call) != bits(&alone) {
+        return Err(format!("chunks compute {alone:?}, a single call {single_call:?}; the bits must be equal"));
     }
-    for (whole, parts) in whole.iter().zip(&alone) {
-        let [whole, parts] = [whole, parts].map(|t| t.to_dense_scalars().unwrap());
-        if !whole.iter().zip(&parts).all(|(a, b)| is_equal(a, b)) {
-            return Err(format!("in chunks {parts:?}, in one {whole:?}"));
+    for (single_call, parts) in single_call.iter().zip(&alone) {
+        let [single_call, parts] = [single_call, parts].map(|t| t.to_dense_scalars().unwrap());
+        if !single_call.iter().zip(&parts).all(|(a, b)| is_equal(a, b)) {
+            return Err(format!("chunks compute {parts:?}, a single call {single_call:?}"));
         }
     }
     Ok(bits(&alone))
@@ -167,43 +176,49 @@ fn is_equal(a: &Scalar, b: &Scalar) -> bool {
 
 /// Checks that kernels of a program compute what the interpreter of Notation computes for `oracle`
 /// from the same inputs.
-fn agree_in_formats(program: &Arc<Program>, oracle: &Program, rng: &mut Rng, engines: &[By]) -> Result<(), String> {
-    let mut places = HashMap::new();
+fn compare_in_formats(
+    program: &Arc<Program>,
+    oracle: &Program,
+    rng: &mut Rng,
+    engines: &[TestRunner],
+) -> Result<(), String> {
+    let mut contents = HashMap::new();
     let mut tensors = Vec::new();
     for (id, decl) in (0..).map(TensorId).zip(&program.tensors).filter(|(_, t)| t.role == Role::Input) {
         if let Some(shares) = program.shares.iter().find(|s| s.input == id) {
             let inputs = program.tensors[..shares.of.index()].iter().filter(|t| t.role == Role::Input);
             let of: &Tensor = &tensors[inputs.count()];
             let bounds = of.equal_shares(shares.modes, shares.blocks);
-            places.insert(decl.name.clone(), bounds.to_dense_scalars().unwrap());
+            contents.insert(decl.name.clone(), bounds.to_dense_scalars().unwrap());
             tensors.push(bounds);
             continue;
         }
         let values = data(&decl.ty, rng);
         tensors.push(tensor(&decl.ty, &values));
-        places.insert(decl.name.clone(), values);
+        contents.insert(decl.name.clone(), values);
     }
     let inputs: Vec<&Tensor> = tensors.iter().collect();
-    let expected = run(oracle, &places).map_err(|e| format!("{e}\n{}", print(oracle)))?;
+    let expected = run(oracle, &contents).map_err(|e| format!("{e}\n{}", print(oracle)))?;
     let layouts = Kernel::layouts(program, &inputs);
     // In a third of the cases, rules that copy the bodies of loops are disabled.
-    let copies = if rng.below(3) == 0 { 0 } else { Options::default().most_copies };
-    let options = Options { most_copies: copies, ..Options::default() };
+    let copies = if rng.below(3) == 0 { 0 } else { LoweringOptions::default().max_copies };
+    let options = LoweringOptions { max_copies: copies, ..LoweringOptions::default() };
     let mut in_chunks: Option<Vec<Vec<u8>>> = None;
     let draft = Draft::with_options(program, &layouts, options);
     // Over lists marked as long, lanes share the work where they can, and add floats in their own
     // order.
     let long = draft.clone().over(ListLengths::all(program, 8.0));
-    let grids = engines.iter().filter(|by| matches!(by, By::Engine(Engine::Grid) | By::Teams(_)));
-    let drafts = engines.iter().map(|by| (*by, &draft)).chain(grids.map(|by| (*by, &long)));
+    let grids =
+        engines.iter().filter(|runner| matches!(runner, TestRunner::Engine(Engine::Grid) | TestRunner::Teams(_)));
+    let drafts = engines.iter().map(|runner| (*runner, &draft)).chain(grids.map(|runner| (*runner, &long)));
     for (engine, draft) in drafts {
         let fail = |what: String, kernel: Option<&Kernel>| {
             let code = kernel.map(|k| k.function().to_string()).unwrap_or_default();
-            format!("{engine:?}: {what} on {places:?}\n{}\n{code}", print(program))
+            format!("{engine:?}: {what} on {contents:?}\n{}\n{code}", print(program))
         };
         let kernel = match engine {
-            By::Engine(engine) => Kernel::of(draft, engine),
-            By::Teams(lanes) => Kernel::in_teams(draft, lanes),
+            TestRunner::Engine(engine) => Kernel::of(draft, engine),
+            TestRunner::Teams(lanes) => Kernel::in_teams(draft, lanes),
         };
         let kernel = kernel.map_err(|e| fail(e.to_string(), None))?.with_iteration_limit(ITERATION_LIMIT);
         let outcome = kernel.run(&inputs, &Limits::default()).map_err(|e| fail(e.to_string(), Some(&kernel)))?;
@@ -218,9 +233,12 @@ fn agree_in_formats(program: &Arc<Program>, oracle: &Program, rng: &mut Rng, eng
                 return Err(fail(what, Some(&kernel)));
             }
         }
-        let bits = agree_in_chunks(&kernel, &inputs, &outcome.outputs).map_err(|what| fail(what, Some(&kernel)))?;
+        let bits = compare_in_chunks(&kernel, &inputs, &outcome.outputs).map_err(|what| fail(what, Some(&kernel)))?;
         if draft.lists().is_none() && *in_chunks.get_or_insert_with(|| bits.clone()) != bits {
-            return Err(fail("other bits in chunks than by the first engine".into(), Some(&kernel)));
+            return Err(fail(
+                "the bits computed in chunks differ from those of the first engine".into(),
+                Some(&kernel),
+            ));
         }
     }
     Ok(())

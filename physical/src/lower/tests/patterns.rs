@@ -110,7 +110,7 @@ fn other_types_and_fills() {
 }
 
 #[test]
-fn what_has_no_pattern_of_an_input() {
+fn outputs_without_the_pattern_of_an_input() {
     let check = |text: &str, expected: &str| {
         let error = normalize(parse(text).unwrap()).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");

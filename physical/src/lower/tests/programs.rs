@@ -93,7 +93,7 @@ fn argmin_by_row() {
 
 /// Pairs that are folded in each round are not folded once for all rounds.
 #[test]
-fn places_of_each_round() {
+fn coordinates_of_each_round() {
     check(
         "(program (input x (type (shape 6) f64 0.0 csf)) (output b (type (shape) bool false dense))
            (local t (type (shape) (struct (value f64) (coordinate i64)) (inf 9223372036854775807) (element)))
@@ -323,7 +323,7 @@ fn code_grows_linearly_with_operands() {
             "(program {inputs} (output S (type (shape 9 9) f64 0.0 csf)) (for i (for j (init (S i j) {sum}))))"
         );
         let program = crate::notation::normalize(crate::notation::parse(&text).unwrap()).unwrap();
-        let lowered = crate::lower::lower(&program, &[], crate::lower::Options::default());
+        let lowered = crate::lower::lower(&program, &[], crate::lower::LoweringOptions::default());
         lowered.function.to_string().lines().count()
     };
     for (op, kind) in ["+", "*"].into_iter().flat_map(|op| LevelKind::general().map(move |kind| (op, kind))) {
@@ -353,11 +353,11 @@ fn code_is_bounded_in_the_depth_of_loops() {
     for loops in ["ijklmn", "nmlkji", "ikmjln"] {
         let text = text(loops, 5);
         let program = crate::notation::normalize(crate::notation::parse(&text).unwrap()).unwrap();
-        let lines = |most_copies: u32| {
-            let options = crate::lower::Options { most_copies, ..Default::default() };
+        let lines = |max_copies: u32| {
+            let options = crate::lower::LoweringOptions { max_copies, ..Default::default() };
             crate::lower::lower(&program, &[], options).function.to_string().lines().count()
         };
-        let (few, some) = (lines(0), lines(crate::lower::Options::default().most_copies));
+        let (few, some) = (lines(0), lines(crate::lower::LoweringOptions::default().max_copies));
         assert!(few < 700 && some < 4_000, "{few} and {some} lines for loops {loops}");
         check(&text, 4);
     }
@@ -375,24 +375,24 @@ fn chunks_of_the_outermost_loop_add_up() {
     let inputs: Vec<&Tensor> = inputs.iter().collect();
     for engine in [Engine::Interpreter, Engine::Instant] {
         let kernel = Kernel::new(&program, &[], redpoll_logic::FloatMode::Relaxed, engine).unwrap();
-        let whole = kernel.run(&inputs, &Limits::default()).unwrap();
+        let single_call = kernel.run(&inputs, &Limits::default()).unwrap();
         let mut invocation = kernel.bind(&inputs, &Limits::default()).unwrap();
         for chunk in [0..2, 2..3, 3..99] {
             kernel.call_chunk(&mut invocation, chunk).unwrap();
         }
         let parts = kernel.collect(&mut invocation, &[]).unwrap();
-        assert_eq!(parts[0].to_dense_scalars().unwrap(), whole.outputs[0].to_dense_scalars().unwrap());
+        assert_eq!(parts[0].to_dense_scalars().unwrap(), single_call.outputs[0].to_dense_scalars().unwrap());
     }
 }
 
 /// A crowded loop has no variables for a protocol that it does not use.
 #[test]
-fn what_is_looked_up_is_not_walked_too() {
+fn lookups_are_not_walked_too() {
     use super::*;
     let text = "(program (input A (type (shape 4 5) f64 0.0 csr)) (output B (type (shape 4 7) f64 9.0 dense))
            (for i (for j (range 0 7) (init (B i j) (A i (outside 9.0 (+ j -2)))))))";
     let program = normalize(parse(text).unwrap()).unwrap();
-    let options = Options { most_copies: 0, ..Options::default() };
+    let options = LoweringOptions { max_copies: 0, ..LoweringOptions::default() };
     let locals = crate::lower::lower(&program, &[], options).function.locals;
     assert_eq!(locals.iter().filter(|l| l.name == "q").count(), 1, "{locals:?}");
 }
@@ -461,7 +461,7 @@ fn comparisons_of_strided_coordinates() {
 
 /// Checks that the flag of a temporary does not decide about the consumer that declares it.
 #[test]
-fn a_consumer_declares_what_it_tests() {
+fn a_consumer_declares_the_tensor_that_it_tests() {
     for condition in ["(ne w 0)", "(eq w 0)", "(and (ne w 0) (gt v 0))"] {
         check(
             &format!(
@@ -525,7 +525,7 @@ fn sums_with_a_variable_that_is_the_fill_value() {
 
 /// A read that may happen anywhere does not happen before its coordinate is computed.
 #[test]
-fn a_gather_through_what_a_statement_reads_stays_with_it() {
+fn gathers_stay_in_the_statement_that_reads_their_index() {
     check(
         "(program (input x (type (shape 4) f64 0.0 dense)) (input I (type (shape 4) i64 0 dense))
            (output y (type (shape 3) f64 0.0 dense)) (local w (type (shape 3) i64 0 dense))

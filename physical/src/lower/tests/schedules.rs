@@ -1,7 +1,7 @@
 //! Programs compute the same under every schedule, over inputs of any format; schedules that would
 //! change the result are rejected.
 
-use super::{ENGINES, Rng, agree_in_formats, formats};
+use super::{ENGINES, Rng, compare_in_formats, formats};
 use crate::notation::{Program, Role, normalize, parse, print, scheduled};
 use expect_test::{Expect, expect};
 use redpoll_logic::{FloatMode, Format, StorageMode, TensorType};
@@ -34,9 +34,9 @@ fn check(declarations: &str, body: &str, schedules: &[&str], cases: usize) {
             if schedule.contains("stored") && !row_major {
                 continue;
             }
-            let made = scheduled(written, FloatMode::Relaxed).unwrap_or_else(|e| panic!("{e}\n{text}"));
-            let normal = normalize(made.clone()).unwrap_or_else(|e| panic!("{e}\n{}", print(&made)));
-            let agree = agree_in_formats(&Arc::new(normal), &plain, &mut rng, &ENGINES);
+            let result = scheduled(written, FloatMode::Relaxed).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            let normal = normalize(result.clone()).unwrap_or_else(|e| panic!("{e}\n{}", print(&result)));
+            let agree = compare_in_formats(&Arc::new(normal), &plain, &mut rng, &ENGINES);
             agree.unwrap_or_else(|what| panic!("{schedule}: {what}"));
         }
     }
@@ -190,7 +190,7 @@ fn semirings_other_than_plus_and_times() {
 /// Covers walks longer and shorter than their lanes, loops that do more than fold one value, and
 /// several lists.
 #[test]
-fn walks_in_lanes() {
+fn walks_are_folded_in_lanes() {
     let declarations = "(input A (type (shape 4 40) f64 0.0 csr)) (input B (type (shape 4 40) f64 0.0 csr))
         (input x (type (shape 40) f64 0.0 dense)) (output y (type (shape 4) f64 0.0 dense))
         (output z (type (shape 4) f64 0.0 dense))";
@@ -209,14 +209,14 @@ fn walks_in_lanes() {
     }
 }
 
-fn refused(declarations: &str, body: &str, schedule: &str) -> String {
+fn rejection(declarations: &str, body: &str, schedule: &str) -> String {
     let text = format!("(program {declarations} (schedule {schedule}) {body})");
-    let made = parse(&text).and_then(|program| scheduled(program, FloatMode::Relaxed));
-    made.map_or_else(|e| e.to_string(), |made| panic!("{schedule} is not refused:\n{}", print(&made)))
+    let result = parse(&text).and_then(|program| scheduled(program, FloatMode::Relaxed));
+    result.map_or_else(|e| e.to_string(), |result| panic!("{schedule} is not rejected:\n{}", print(&result)))
 }
 
-fn says(expected: &Expect, cases: &[(&str, &str, &str)]) {
-    let lines = cases.iter().map(|(declarations, body, schedule)| refused(declarations, body, schedule) + "\n");
+fn check_errors(expected: &Expect, cases: &[(&str, &str, &str)]) {
+    let lines = cases.iter().map(|(declarations, body, schedule)| rejection(declarations, body, schedule) + "\n");
     expected.assert_eq(&lines.collect::<String>());
 }
 
@@ -229,7 +229,7 @@ fn preconditions() {
     let scanned = "(input x (type (shape 7) f64 0.0 dense)) (output z (type (shape 7) f64 0.0 dense))
         (output s (type (shape) f64 0.0 dense))";
     let v = MATRIX_VECTOR;
-    says(
+    check_errors(
         &expect![[r#"
             invalid program, at `(reorder i k)`: there is no loop of `k`
             invalid program, at `(reorder i i)`: a loop is named twice

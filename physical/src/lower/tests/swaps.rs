@@ -33,7 +33,7 @@ fn frontiers_take_turns() {
 
 /// A tensor that was swapped out returns two rounds later, whatever was declared in between.
 #[test]
-fn what_was_swapped_out_comes_back() {
+fn swapped_contents_return() {
     check(
         "(program (input x (type (shape 5) i64 0 dense)) (output y (type (shape 5) i64 0 dense))
            (output z (type (shape 5) i64 0 dense)) (local a (type (shape 5) i64 0 (byte-map (element))))
@@ -60,7 +60,7 @@ fn what_was_swapped_out_comes_back() {
 
 /// Each row is left at the first entry that counts, and its coordinate is stored.
 #[test]
-fn the_first_that_is_something_ends_a_loop() {
+fn the_first_stored_value_ends_a_loop() {
     check(
         "(program (input A (type (shape 5 6) i64 0 csr)) (input x (type (shape 6) i64 0 dense))
            (output y (type (shape 5) i64 0 dense)) (output n (type (shape) i64 0 dense)) (local p i64 0)

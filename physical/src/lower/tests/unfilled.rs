@@ -1,13 +1,13 @@
 //! Buffers without initial fill values, which debug builds fill with garbage: results are the same.
 
 use super::check;
-use crate::lower::{Options, lower};
+use crate::lower::{LoweringOptions, lower};
 use crate::testing::normal_form;
 
 /// Checks a program, and returns the number of buffers that lowering leaves unfilled.
 fn unfilled(text: &str) -> usize {
     check(text, 60);
-    lower(&normal_form(text), &[], Options::default()).unfilled.len()
+    lower(&normal_form(text), &[], LoweringOptions::default()).unfilled.len()
 }
 
 const TENSORS: &str = "(input A (type (shape 4 6) f64 0.0 dense)) (input S (type (shape 4 6) f64 0.0 csr))
@@ -31,7 +31,7 @@ fn set_in_loops_over_all_modes() {
     assert_eq!(unfilled(rows), 1);
     let pairs = "(program (input x (type (shape 6) f64 0.0 dense))
         (output p (type (shape 6) (struct (value f64) (coordinate i64)) (0.0 0) dense)) (for i (init (p i) (pair (x i) i))))";
-    assert_eq!(lower(&normal_form(pairs), &[], Options::default()).unfilled.len(), 2);
+    assert_eq!(lower(&normal_form(pairs), &[], LoweringOptions::default()).unfilled.len(), 2);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn not_set_everywhere() {
 
 /// A fold that ends its loop early does not leave elements of other outputs unset.
 #[test]
-fn a_decided_fold_does_not_leave_places_out() {
+fn a_decided_fold_leaves_no_element_out() {
     let text = "(program (input P (type (shape 4 6) bool false dense)) (input x (type (shape 6) f64 0.0 dense))
         (output any (type (shape 4) bool false dense)) (output E (type (shape 4 6) f64 0.0 dense))
         (for i (for j (block (or= (any i) (P i j)) (init (E i j) (x j))))))";
@@ -84,7 +84,7 @@ fn appended_with_their_values() {
 
 /// Only an element whose whole fold is computed by one loop is not read before.
 #[test]
-fn places_that_one_loop_folds_are_not_read_before() {
+fn elements_that_one_loop_folds_are_not_read_before() {
     let tensors = "(input S (type (shape 4 6) f64 0.0 csr)) (input x (type (shape 6) f64 0.0 dense))
         (input m (type (shape 4) bool false dense)) (output y (type (shape 4) f64 2.0 dense))";
     let fold = "(for j (+= (y i) (* (S i j) (x j))))";
@@ -99,7 +99,7 @@ fn places_that_one_loop_folds_are_not_read_before() {
     ] {
         let text = format!("(program {tensors} {body})");
         check(&text, 60);
-        let function = lower(&normal_form(&text), &[], Options::default()).function.to_string();
+        let function = lower(&normal_form(&text), &[], LoweringOptions::default()).function.to_string();
         assert_eq!(function.contains("= y.val["), read, "{body}\n{function}");
     }
 }

@@ -72,11 +72,11 @@ fn matrices_of_one_row_or_column_are_appended_in_any_order_of_loops() {
                     continue;
                 }
                 // Accesses have one subscript for each storage mode.
-                let place = if by_columns { "C j i" } else { "C i j" };
+                let access = if by_columns { "C j i" } else { "C i j" };
                 check(
                     &format!(
                         "(program (input A (type (shape {n} {m}) f64 0.0 dense)) (output C (type (shape {n} {m}) f64 0.0 {format}))
-                           {loops} (init ({place}) (A i j)))))"
+                           {loops} (init ({access}) (A i j)))))"
                     ),
                     1,
                 );
@@ -87,7 +87,7 @@ fn matrices_of_one_row_or_column_are_appended_in_any_order_of_loops() {
 
 /// Later rounds that fold nothing preserve the only entry of a fiber.
 #[test]
-fn one_entry_a_fiber_outlives_later_rounds() {
+fn the_only_entry_of_a_fiber_outlives_later_rounds() {
     for level in ["(pinpoint (element))", "(interval (element))"] {
         check(
             &format!(
@@ -233,7 +233,7 @@ fn reads_out_of_bounds_of_several_modes() {
 
 /// Copying a workspace by an overwrite preserves its pattern.
 #[test]
-fn overwrites_of_each_place_once_store_nothing_for_fill_values() {
+fn single_overwrites_store_no_fill_values() {
     for level in ["csr", "dcsr", "coo"] {
         let program = format!(
             "(program (input A (type (shape 6 5) f64 0.0 csr)) (output C (type (shape 6 5) f64 0.0 {level}))

@@ -6,7 +6,7 @@ use super::extent::{div_ceil, div_floor, max, min, minus, plus, times};
 use super::nest::{Loop, alone, find, replace};
 use super::shares::{bounds_of, shares};
 use super::{new_index, unused};
-use crate::lower::seeded::{self, Seeded};
+use crate::lower::seeded_fault::SeededFault;
 use redpoll_logic::op::Builtin;
 
 /// Splits the loop of `name`.
@@ -24,7 +24,7 @@ pub(super) fn split(
         let (lo, hi) = &l.extent;
         let Cut { begin, end, blocks, even } = cut(&minus(hi, lo), blocks, bounds, count)?;
         let (begin, end) = (plus(lo, &begin), plus(lo, &end));
-        let end = if even || seeded::is(Seeded::LastBlock) { end } else { min(end, hi.clone()) };
+        let end = if even || SeededFault::LastBlock.is_active() { end } else { min(end, hi.clone()) };
         let (outside, within) = l.rounds.of_blocks();
         let inside = Loop { extent: (begin, end), rounds: within, ..l };
         Ok(around(count, blocks, outside, inside))

@@ -34,19 +34,21 @@ fn whole_tensors() {
     let csr = || ty(&[2, 3], Format::csr());
     let good: &[Array] = &[ptr(&[0, 1, 3]), idx(&[2, 0, 1])];
     check(csr(), &[&[], good], val(3), expect!["valid"]);
-    check(csr(), &[good], val(3), expect!["invalid tensor: the format has 2 levels, arrays were given for 1"]);
+    check(csr(), &[good], val(3), expect!["invalid tensor: the format has 2 levels, found arrays for 1"]);
     check(
         ty(&[2], Format::csr()),
         &[&[], good],
         val(3),
         expect!["invalid format: the shape has 1 modes and the format 2"],
     );
-    check(csr(), &[&[], good], vec![], expect!["invalid tensor: the leaf of f64 has 1 arrays, 0 were given"]);
+    check(csr(), &[&[], good], vec![], expect!["invalid tensor: the leaf of f64 must have 1 arrays, found 0"]);
     check(
         csr(),
         &[&[], good],
         val(2),
-        expect!["invalid tensor: array 0 of the leaf must have 3 values, one a position of the last level, found 2"],
+        expect![
+            "invalid tensor: array 0 of the leaf must have 3 values, one for each position of the last level, found 2"
+        ],
     );
     check(
         csr(),
@@ -60,7 +62,7 @@ fn whole_tensors() {
         bools.clone(),
         &[&[], good],
         vec![bytes],
-        expect!["invalid tensor: leaf: booleans are bytes of 0 or 1, found 2 at 1"],
+        expect!["invalid tensor: leaf: booleans must be bytes of 0 or 1, found 2 at index 1"],
     );
     let bools = TensorType { format: pattern(&bools.format), ..bools };
     check(bools.clone(), &[&[], good], vec![], expect!["valid"]);
@@ -68,7 +70,7 @@ fn whole_tensors() {
         bools,
         &[&[], good],
         vec![Array::from_bools([true; 3])],
-        expect!["invalid tensor: the leaf of bool has 0 arrays, 1 were given"],
+        expect!["invalid tensor: the leaf of bool must have 0 arrays, found 1"],
     );
     let pair = DType::structure([("value", DType::F64), ("at", DType::I64)]);
     let fill = Scalar::unflatten(&pair, &mut [0.0.into(), 0i64.into()].into_iter()).unwrap();
@@ -76,7 +78,7 @@ fn whole_tensors() {
         TensorType { dtype: pair, fill, ..csr() },
         &[&[], good],
         val(3),
-        expect!["invalid tensor: the leaf of (struct (value f64) (at i64)) has 2 arrays, 1 were given"],
+        expect!["invalid tensor: the leaf of (struct (value f64) (at i64)) must have 2 arrays, found 1"],
     );
     check(
         ty(&[1 << 32, 1 << 32], Format::dense(2)),
@@ -155,7 +157,7 @@ fn lists_of_coordinates() {
     coo(
         &[0, 0, 2],
         &[1, 2],
-        expect!["invalid tensor: level 1 (singleton): idx must have 3 elements, one a position, found 2"],
+        expect!["invalid tensor: level 1 (singleton): idx must have 3 elements, one for each position, found 2"],
     );
     coo(
         &[0, 2, 0],
@@ -248,7 +250,7 @@ fn hash_tables() {
     broken(
         3,
         ptr(&[0; 8]),
-        expect!["invalid tensor: level 1 (hash): table without its zeros must have 3 elements, found 0"],
+        expect!["invalid tensor: level 1 (hash): the nonzero part of table must have 3 elements, found 0"],
     );
     let mut moved = hash_arrays()[3].as_slice::<i32>().unwrap().to_vec();
     let (full, empty) = (moved.iter().position(|&s| s == 1).unwrap(), moved.iter().rposition(|&s| s == 0).unwrap());
@@ -271,11 +273,11 @@ fn byte_maps() {
     broken(&[0, 0, 1], expect!["invalid tensor: level 1 (byte-map): map must have 6 elements, found 3"]);
     broken(
         &[0, 0, 0, 1, 0, 0],
-        expect!["invalid tensor: level 1 (byte-map): map[2] must be 1, as idx[0] lists it, found 0"],
+        expect!["invalid tensor: level 1 (byte-map): map[2] must be 1 because idx[0] lists its coordinate, found 0"],
     );
     broken(
         &[0, 0, 1, 1, 0, 1],
-        expect!["invalid tensor: level 1 (byte-map): map without its zeros must have 2 elements, found 3"],
+        expect!["invalid tensor: level 1 (byte-map): the nonzero part of map must have 2 elements, found 3"],
     );
 }
 
@@ -297,7 +299,9 @@ fn block_lists() {
         &[0, 1, 3],
         &[2, 1, 5],
         &[0, 2, 3],
-        expect!["invalid tensor: level 1 (block-list): ofs must have 4 elements, one more than blocks, found 3"],
+        expect![
+            "invalid tensor: level 1 (block-list): ofs must have at least 4 elements, one more than blocks, found 3"
+        ],
     );
     broken(
         &[0, 1, 3],
@@ -318,7 +322,7 @@ fn block_lists() {
         &[0, 1, 5],
         &[0, 2, 3, 5],
         expect![
-            "invalid tensor: level 1 (block-list): block 0 has 2 positions and ends with coordinate 0, so it begins before 0"
+            "invalid tensor: level 1 (block-list): block 0 has 2 positions and ends with coordinate 0, so it would begin before 0"
         ],
     );
     broken(
@@ -363,7 +367,7 @@ fn bit_maps() {
     broken(
         &[0, 0x10000],
         expect![
-            "invalid tensor: level 1 (bit-map): the last word of words has bits behind the 80 positions of the level"
+            "invalid tensor: level 1 (bit-map): the last element of words has bits after the 80 positions of the level"
         ],
     );
     let bytes: &[&[Array]] = &[&[], &[Array::from_vec(vec![0u8; 2])]];
@@ -378,15 +382,18 @@ fn bit_maps() {
 #[test]
 fn pinpoints() {
     let format = Format::of_kinds(&[LevelKind::Dense, LevelKind::Pinpoint], LeafKind::Element);
-    let broken = |places: &[u32], expect| {
-        check(ty(&[3, 4], format.clone()), &[&[], &[idx(places)]], val(3), expect);
+    let broken = |coordinates: &[u32], expect| {
+        check(ty(&[3, 4], format.clone()), &[&[], &[idx(coordinates)]], val(3), expect);
     };
     broken(&[4, 0, 3], expect!["valid"]);
-    broken(&[4, 0], expect!["invalid tensor: level 1 (pinpoint): idx must have 3 elements, one a position, found 2"]);
+    broken(
+        &[4, 0],
+        expect!["invalid tensor: level 1 (pinpoint): idx must have 3 elements, one for each position, found 2"],
+    );
     broken(
         &[4, 0, 5],
         expect![
-            "invalid tensor: level 1 (pinpoint): idx[2] = 5 is out of range, the dimension, which stands for no coordinate, is 4"
+            "invalid tensor: level 1 (pinpoint): idx[2] = 5 is out of range, the dimension, which marks an empty fiber, is 4"
         ],
     );
 }
@@ -394,8 +401,8 @@ fn pinpoints() {
 #[test]
 fn fixed_widths() {
     let format = Format::of_kinds(&[LevelKind::Dense, LevelKind::FixedWidth], LeafKind::Element);
-    let broken = |width: &[i32], places: &[u32], expect| {
-        check(ty(&[2, 4], format.clone()), &[&[], &[ptr(width), idx(places)]], val(4), expect);
+    let broken = |width: &[i32], coordinates: &[u32], expect| {
+        check(ty(&[2, 4], format.clone()), &[&[], &[ptr(width), idx(coordinates)]], val(4), expect);
     };
     broken(&[2], &[1, 3, 0, 4], expect!["valid"]);
     broken(
@@ -404,7 +411,11 @@ fn fixed_widths() {
         expect!["invalid tensor: level 1 (fixed-width): width must have 1 elements, found 2"],
     );
     broken(&[3], &[1, 3, 0, 4], expect!["invalid tensor: level 1 (fixed-width): idx must have 6 elements, found 4"]);
-    broken(&[-2], &[1, 3, 0, 4], expect!["invalid tensor: level 1 (fixed-width): 2 fibers cannot have the width -2"]);
+    broken(
+        &[-2],
+        &[1, 3, 0, 4],
+        expect!["invalid tensor: level 1 (fixed-width): 2 fibers of width -2 exceed the limit on positions"],
+    );
     broken(
         &[2],
         &[3, 3, 0, 4],
@@ -423,7 +434,7 @@ fn fixed_widths() {
         &[2],
         &[1, 5, 0, 4],
         expect![
-            "invalid tensor: level 1 (fixed-width): idx[1] = 5 is out of range, the dimension, which is padding, is 4"
+            "invalid tensor: level 1 (fixed-width): idx[1] = 5 is out of range, the dimension, which marks padding, is 4"
         ],
     );
 }
@@ -437,7 +448,7 @@ fn ragged_blocks() {
     blocks([1., 2., 0., 3., 4., 0.], expect!["valid"]);
     blocks(
         [1., 2., 3., 4., 5., 6.],
-        expect!["invalid tensor: the padding at [0, 5] must hold the fill value 0.0, found 3.0"],
+        expect!["invalid tensor: the padding at [0, 5] must be the fill value 0.0, found 3.0"],
     );
     let listed = Format {
         levels: [LevelKind::Dense, LevelKind::SparseList].map(LevelFormat::new).to_vec(),
@@ -449,7 +460,7 @@ fn ragged_blocks() {
         check(ty(&[5], listed.clone()), arrays, val(1), expect);
     };
     last(0, expect!["valid"]);
-    last(1, expect!["invalid tensor: place [5] is stored, but lies outside of the shape [5]"]);
+    last(1, expect!["invalid tensor: coordinates [5] are stored, but lie outside the shape [5]"]);
 }
 
 #[test]
@@ -483,14 +494,14 @@ fn triples() {
         csr(),
         Triples { coordinates: vec![vec![1, 1, 1], vec![2, 0, 2]], ..good() },
         expect![
-            "1 entries repeat the place of another one, the first at [1, 2]: say how to combine them (add them, keep \
-             the first or the last)"
+            "1 entries repeat the coordinates of an earlier entry, the first at [1, 2]; choose how \
+             to combine them: add them, keep the first or keep the last"
         ],
     );
     check(
         ty(&[2, 4], Format::csr()),
         good(),
-        expect!["invalid triples: the type has shape [2, 4], the triples [2, 3]"],
+        expect!["invalid triples: the type has shape [2, 4], the triples have [2, 3]"],
     );
     check(
         csr(),
@@ -507,17 +518,17 @@ fn triples() {
         ],
     );
     let values = Values::try_new(DType::F64, vec![Array::from_vec(vec![1i64])]).unwrap_err();
-    expect!["invalid triples: values of dtype f64 need columns f64, found i64"].assert_eq(&values.to_string());
+    expect!["invalid triples: values of dtype f64 need columns of f64, found i64"].assert_eq(&values.to_string());
     let dense = Tensor::from_dense(csr(), &vec![1.0; 5].into()).unwrap_err();
-    expect!["invalid tensor: shape [2, 3] has 6 places, found 5 values"].assert_eq(&dense.to_string());
+    expect!["invalid tensor: shape [2, 3] has 6 elements, found 5 values"].assert_eq(&dense.to_string());
 }
 
 #[test]
-fn places_and_fills() {
-    let sample = Sample { shape: vec![2, 3], dtype: DType::F64, fill: 0.0.into(), entries: vec![] };
+fn coordinates_and_fills() {
+    let sample = TensorSample { shape: vec![2, 3], dtype: DType::F64, fill: 0.0.into(), entries: vec![] };
     let tensor = sample.tensor(&Format::csr());
-    let get = |place: &[u64]| tensor.get(place).unwrap_err().to_string();
-    assert_eq!(get(&[1]), "a place of the tensor has 2 coordinates, found 1");
+    let get = |coordinates: &[u64]| tensor.get(coordinates).unwrap_err().to_string();
+    assert_eq!(get(&[1]), "an element of the tensor has 2 coordinates, found 1");
     assert_eq!(get(&[1, 3]), "coordinate 3 of mode 1 is out of range, its dimension is 3");
     let error = tensor.with_fill(&Scalar::I64(1)).unwrap_err().to_string();
     assert_eq!(error, "invalid format: the fill value 1 is i64, but the tensor is f64");

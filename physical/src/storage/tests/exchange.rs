@@ -17,7 +17,7 @@ fn batch(columns: &[(&str, ArrayRef)]) -> RecordBatch {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn batches_hold_any_tensor(
+    fn batches_represent_any_tensor(
         sample in (0usize..4).prop_flat_map(any_sample),
         pick in any::<(proptest::sample::Index, proptest::sample::Index)>(),
     ) {
@@ -50,13 +50,13 @@ fn lists_of_coordinates_are_shared() {
     assert_eq!(tensor.ty().shape, [3, 4]);
     assert_eq!(tensor.sum().unwrap(), Some(6.0));
     let pointer = |batch: &RecordBatch, k: usize| batch.column(k).to_data().buffers()[0].as_ptr();
-    let (ours, theirs) = ([&tensor.levels()[0][1], &tensor.levels()[1][0], &tensor.leaf()[0]], [0, 1, 2]);
-    for (array, column) in ours.into_iter().zip(theirs) {
+    let (own, columns) = ([&tensor.levels()[0][1], &tensor.levels()[1][0], &tensor.leaf()[0]], [0, 1, 2]);
+    for (array, column) in own.into_iter().zip(columns) {
         let offset = sliced.column(column).to_data().offset() * array.prim().bytes();
         assert_eq!(array.buffer().as_ptr(), pointer(&sliced, column).wrapping_add(offset));
     }
     let back = tensor.to_record_batch(&["i", "j"]).unwrap();
-    for (array, column) in ours.into_iter().zip(theirs) {
+    for (array, column) in own.into_iter().zip(columns) {
         assert_eq!(array.buffer().as_ptr(), pointer(&back, column));
     }
     let turned = Import { format: Format::coo(2).permuted(&[1, 0]), ..Import::new(&["i", "j"], Some("value")) };
@@ -102,22 +102,25 @@ fn invalid_batches() {
     let check = |import: Import<'_>, expect: Expect| {
         expect.assert_eq(&Tensor::from_record_batch(&rows, import).unwrap_err().to_string());
     };
-    check(Import::new(&["x"], Some("v")), expect!["column 'x': there is no such column, there are: i, j, k, s, v"]);
+    check(
+        Import::new(&["x"], Some("v")),
+        expect!["column 'x': the column does not exist; the columns are i, j, k, s, v"],
+    );
     check(
         Import::new(&["i"], Some("v")),
-        expect!["column 'i' is null in row 1: a coordinate must be known; filter such rows"],
+        expect!["column 'i' is null in row 1: coordinates cannot be null; filter such rows"],
     );
     check(Import::new(&["j"], Some("v")), expect!["column 'j': row 1 has the negative coordinate -1"]);
     check(Import::new(&["v"], None), expect!["column 'v': coordinates must be integers, found Float64"]);
     check(
         Import::new(&["k"], Some("s")),
-        expect!["column 's': values cannot be of type Utf8; cast the column to a number"],
+        expect!["column 's': values cannot have type Utf8; cast the column to a number"],
     );
     check(
         Import::new(&["k"], Some("v")),
         expect![
-            "1 entries repeat the place of another one, the first at [5]: say how to combine them (add them, keep the \
-             first or the last)"
+            "1 entries repeat the coordinates of an earlier entry, the first at [5]; choose how \
+             to combine them: add them, keep the first or keep the last"
         ],
     );
     check(
@@ -132,9 +135,9 @@ fn invalid_batches() {
         Import { fill: Some(Scalar::I64(0)), ..Import::new(&["k"], Some("v")) },
         expect!["invalid format: the fill value 0 is i64, but the tensor is f64"],
     );
-    let sample = Sample { shape: vec![2, 3], dtype: DType::F64, fill: 0.0.into(), entries: vec![] };
+    let sample = TensorSample { shape: vec![2, 3], dtype: DType::F64, fill: 0.0.into(), entries: vec![] };
     let tensor = sample.tensor(&Format::csr());
     let names = |names: &[&str]| tensor.to_record_batch(names).unwrap_err().to_string();
-    assert_eq!(names(&["i"]), "invalid tensor: 2 modes need as many column names, found 1");
-    assert_eq!(names(&["i", "value"]), "column 'value': the name occurs twice, choose another");
+    assert_eq!(names(&["i"]), "invalid tensor: expected 2 column names, one for each mode, found 1");
+    assert_eq!(names(&["i", "value"]), "column 'value': the name occurs more than once; choose another");
 }

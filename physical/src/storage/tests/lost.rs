@@ -18,7 +18,7 @@ fn matrix() -> Tensor {
 
 /// Operations that can fail report the driver's error and do not panic.
 #[test]
-fn a_lost_device_is_told_as_an_error() {
+fn a_lost_device_is_an_error() {
     let a = matrix();
     let budget = Arc::new(MemoryBudget::new(usize::MAX));
     let text = "(program (input A (type (shape 2 3) f64 0.0 csr)) (input x (type (shape 3) f64 0.0 dense))
@@ -50,14 +50,14 @@ fn a_lost_device_is_told_as_an_error() {
         ("grid", run(Engine::Grid)),
     ];
     for (what, failure) in failures {
-        let told = failure.map(|error| error.to_string()).unwrap_or_default();
-        assert!(told.contains("it is gone"), "{what}: {told:?}");
+        let message = failure.map(|error| error.to_string()).unwrap_or_default();
+        assert!(message.contains("it is gone"), "{what}: {message:?}");
     }
 }
 
 /// Statistics of a tensor on a lost device are unknown, and planning does not panic.
 #[test]
-fn nothing_is_known_of_what_a_device_has_lost() {
+fn statistics_of_a_lost_device_are_unknown() {
     let (a, modes) = (matrix(), [0, 1].map(|mode| ModeSet::default().with(mode)));
     assert_eq!(a.distinct(modes[0]), None);
     assert_eq!(a.distinct(modes[0].union(modes[1])), None);

@@ -2,7 +2,7 @@
 
 use super::structure::{mirrored, same};
 use super::*;
-use crate::storage::{Symmetry, convert};
+use crate::storage::{MatrixSymmetry, convert};
 use crate::testing::formats_of_rank;
 use redpoll_logic::statistics::{Fact, ModeSet};
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// coordinates.
 fn stored(tensor: &Tensor) -> Vec<Vec<u64>> {
     let mut all = Vec::new();
-    if tensor.places() > 0 {
+    if tensor.element_count() > 0 {
         tensor.walk(0, 0..1, &mut vec![0; tensor.levels().len()], &mut |storage, _| all.push(storage.to_vec()));
     }
     all
@@ -29,12 +29,12 @@ fn check(tensor: &Tensor) {
     let (stored, modes) = (stored(tensor), tensor.levels().len());
     let sizes = tensor.ty().format.storage_shape(&tensor.ty().shape);
     for of in sets(modes) {
-        let places = distinct(&stored, of);
-        assert_eq!(tensor.distinct(of), Some(places.len() as u64), "{of:?} of {:?}", tensor.ty());
+        let all_coordinates = distinct(&stored, of);
+        assert_eq!(tensor.distinct(of), Some(all_coordinates.len() as u64), "{of:?} of {:?}", tensor.ty());
         for mode in of.iter() {
             let at = of.iter().position(|m| m == mode).unwrap();
-            let count = |i: u64| places.iter().filter(|p| p[at] == i).count() as f64;
-            let mean = places.len() as f64 / sizes[mode].max(1) as f64;
+            let count = |i: u64| all_coordinates.iter().filter(|p| p[at] == i).count() as f64;
+            let mean = all_coordinates.len() as f64 / sizes[mode].max(1) as f64;
             let expected: Vec<f64> = (0..sizes[mode]).map(|i| if mean > 0.0 { count(i) / mean } else { 0.0 }).collect();
             let found = tensor.marginal(of, mode).unwrap();
             let near = found.iter().zip(&expected).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-4 * b.max(1.0));
@@ -46,9 +46,9 @@ fn check(tensor: &Tensor) {
             let key = |p: &Vec<u64>| -> Vec<u64> {
                 given.iter().map(|m| p[order.iter().position(|o| *o == m).unwrap()]).collect()
             };
-            let most = both.iter().map(|p| both.iter().filter(|q| key(q) == key(p)).count()).max().unwrap_or(0);
+            let max = both.iter().map(|p| both.iter().filter(|q| key(q) == key(p)).count()).max().unwrap_or(0);
             let degree = tensor.degree(of, given).unwrap();
-            assert_eq!(degree.bound, most as f64, "{of:?} given {given:?} of {:?}", tensor.ty());
+            assert_eq!(degree.bound, max as f64, "{of:?} given {given:?} of {:?}", tensor.ty());
             assert!(degree.estimate <= degree.bound);
         }
     }
@@ -59,7 +59,7 @@ proptest! {
 
     /// Statistics match the stored elements in every format.
     #[test]
-    fn measures_are_those_of_the_stored_places(
+    fn statistics_are_those_of_the_stored_elements(
         sample in (1usize..4).prop_flat_map(any_sample),
         picks in proptest::collection::vec(any::<proptest::sample::Index>(), 6),
     ) {
@@ -84,7 +84,7 @@ proptest! {
         let formats = formats_of_rank(2);
         let rows = sample.tensor(&Format::csr());
         let symmetry = rows.structure().unwrap().matrix.unwrap().symmetry;
-        prop_assert_eq!(rows.holds(Fact::Symmetric(0, 1)), symmetry == Symmetry::Exact);
+        prop_assert_eq!(rows.holds(Fact::Symmetric(0, 1)), symmetry == MatrixSymmetry::Exact);
         for pick in picks {
             let Ok(tensor) = convert(&rows, pick.get(&formats)) else { continue };
             let (n, dense) = (tensor.ty().shape[0] as usize, tensor.to_dense_scalars().unwrap());

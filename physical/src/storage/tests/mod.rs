@@ -18,14 +18,14 @@ pub(super) type Model = BTreeMap<Vec<u64>, Scalar>;
 
 /// Entries with distinct coordinates, and the shape, dtype and fill value.
 #[derive(Clone, Debug)]
-pub(super) struct Sample {
+pub(super) struct TensorSample {
     pub(super) shape: Vec<u64>,
     pub(super) dtype: DType,
     pub(super) fill: Scalar,
     pub(super) entries: Vec<(Vec<u64>, Scalar)>,
 }
 
-impl Sample {
+impl TensorSample {
     pub(super) fn ty(&self, format: &Format) -> TensorType {
         TensorType {
             shape: self.shape.clone(),
@@ -57,12 +57,12 @@ impl Sample {
 }
 
 pub(super) fn model_of(triples: &Triples, fill: &Scalar) -> Model {
-    let entries = (0..triples.len()).map(|k| (triples.place(k), triples.values.get(k)));
+    let entries = (0..triples.len()).map(|k| (triples.coordinates_of(k), triples.values.get(k)));
     entries.filter(|(_, v)| v != fill).collect()
 }
 
 /// Returns the coordinates of every element of a shape, row-major.
-pub(super) fn places(shape: &[u64]) -> Vec<Vec<u64>> {
+pub(super) fn all_coordinates(shape: &[u64]) -> Vec<Vec<u64>> {
     shape.iter().fold(vec![Vec::new()], |all, &n| {
         all.into_iter().flat_map(|p| (0..n).map(move |i| [&p[..], &[i]].concat())).collect()
     })
@@ -92,16 +92,16 @@ fn any_value(dtype: &DType) -> BoxedStrategy<Scalar> {
 
 /// Returns random tensors of a rank: small dimensions including 0 and 1, entries in random order,
 /// some of them explicit fill values.
-pub(super) fn any_sample(rank: usize) -> impl Strategy<Value = Sample> {
+pub(super) fn any_sample(rank: usize) -> impl Strategy<Value = TensorSample> {
     let shape = proptest::collection::vec(prop_oneof![1 => 0u64..2, 6 => 2u64..8], rank);
     (shape, any_dtype(), 0.0..1.0f64).prop_flat_map(|(shape, dtype, density)| {
-        let places = places(&shape);
-        let n = places.len();
+        let all_coordinates = all_coordinates(&shape);
+        let n = all_coordinates.len();
         let value = any_value(&dtype);
         let stored = proptest::collection::vec((proptest::bool::weighted(density), value.clone()), n);
-        (Just(places).prop_shuffle(), stored, value).prop_map(move |(places, stored, fill)| {
-            let entries = places.into_iter().zip(stored).filter(|(_, (s, _))| *s).map(|(p, (_, v))| (p, v));
-            Sample { shape: shape.clone(), dtype: dtype.clone(), fill, entries: entries.collect() }
+        (Just(all_coordinates).prop_shuffle(), stored, value).prop_map(move |(all_coordinates, stored, fill)| {
+            let entries = all_coordinates.into_iter().zip(stored).filter(|(_, (s, _))| *s).map(|(p, (_, v))| (p, v));
+            TensorSample { shape: shape.clone(), dtype: dtype.clone(), fill, entries: entries.collect() }
         })
     })
 }

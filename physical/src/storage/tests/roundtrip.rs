@@ -7,13 +7,13 @@ use redpoll_logic::op::Builtin;
 use redpoll_logic::{LevelFormat, LevelKind, Op, StorageMode};
 
 /// Compares a tensor with the model by every way to read it.
-fn check(tensor: &Tensor, sample: &Sample) {
+fn check(tensor: &Tensor, sample: &TensorSample) {
     let (ty, model) = (tensor.ty(), sample.model());
-    let at = |place: &Vec<u64>| model.get(place).unwrap_or(&sample.fill).clone();
-    let places = places(&sample.shape);
-    let expected: Vec<Scalar> = places.iter().map(at).collect();
-    for (place, value) in places.iter().zip(&expected) {
-        assert_eq!(tensor.get(place).unwrap(), *value, "{place:?} of {ty:?}");
+    let at = |coordinates: &Vec<u64>| model.get(coordinates).unwrap_or(&sample.fill).clone();
+    let all_coordinates = all_coordinates(&sample.shape);
+    let expected: Vec<Scalar> = all_coordinates.iter().map(at).collect();
+    for (coordinates, value) in all_coordinates.iter().zip(&expected) {
+        assert_eq!(tensor.get(coordinates).unwrap(), *value, "{coordinates:?} of {ty:?}");
     }
     let triples = tensor.to_triples().unwrap();
     assert_eq!(model_of(&triples, &sample.fill), model, "triples of {ty:?}");
@@ -28,7 +28,7 @@ fn check(tensor: &Tensor, sample: &Sample) {
 }
 
 /// Returns the number of stored entries of the sample with the fill value.
-fn explicit_fills(sample: &Sample) -> usize {
+fn explicit_fills(sample: &TensorSample) -> usize {
     sample.entries.len() - sample.model().len()
 }
 
@@ -58,8 +58,8 @@ fn listed_formats_are_valid_and_distinct() {
         for ((a, b), x, y) in
             depths.flat_map(|d| LevelKind::general().flat_map(move |x| LevelKind::general().map(move |y| (d, x, y))))
         {
-            let there = |f: &Format| f.levels.len() == rank && f.levels[a].kind == x && f.levels[b].kind == y;
-            assert!(formats.iter().any(there), "{x:?} at {a} and {y:?} at {b} of {rank}");
+            let has_pair = |f: &Format| f.levels.len() == rank && f.levels[a].kind == x && f.levels[b].kind == y;
+            assert!(formats.iter().any(has_pair), "{x:?} at {a} and {y:?} at {b} of {rank}");
         }
         for format in &formats {
             format.validate().unwrap();
@@ -72,7 +72,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_format_holds_any_tensor(
+    fn any_format_stores_any_tensor(
         sample in (0usize..4).prop_flat_map(any_sample),
         picks in proptest::collection::vec(any::<proptest::sample::Index>(), 4),
     ) {
@@ -89,7 +89,7 @@ proptest! {
 
     /// Reads of windows return the first elements inside, in storage order, in every format.
     #[test]
-    fn windows_hold_what_lies_within(
+    fn windows_contain_the_elements_within(
         sample in (0usize..4).prop_flat_map(any_sample),
         pick in any::<proptest::sample::Index>(),
         bounds in proptest::collection::vec((0u64..9, 0u64..9), 3),
@@ -98,10 +98,10 @@ proptest! {
         let tensor = sample.tensor(pick.get(&all_formats(sample.shape.len())));
         let ranges: Vec<_> = bounds[..sample.shape.len()].iter().map(|(low, high)| *low..*high).collect();
         let all = tensor.to_triples().unwrap();
-        let inside = |k: &usize| all.place(*k).iter().zip(&ranges).all(|(i, range)| range.contains(i));
+        let inside = |k: &usize| all.coordinates_of(*k).iter().zip(&ranges).all(|(i, range)| range.contains(i));
         let expected: Vec<usize> = (0..all.len()).filter(inside).take(limit).collect();
         let found = tensor.to_triples_within(&ranges, limit).unwrap();
-        let entries = |t: &Triples, k: usize| (t.place(k), format!("{:?}", t.values.get(k)));
+        let entries = |t: &Triples, k: usize| (t.coordinates_of(k), format!("{:?}", t.values.get(k)));
         let found: Vec<_> = (0..found.len()).map(|k| entries(&found, k)).collect();
         prop_assert_eq!(found, expected.into_iter().map(|k| entries(&all, k)).collect::<Vec<_>>());
     }
@@ -143,16 +143,16 @@ proptest! {
     }
 
     #[test]
-    fn repeated_places_fold_in_order(
-        places in proptest::collection::vec((0u64..3, 0u64..3), 0..30),
+    fn duplicates_fold_in_order(
+        all_coordinates in proptest::collection::vec((0u64..3, 0u64..3), 0..30),
         pick in any::<proptest::sample::Index>(),
     ) {
-        let entries: Vec<_> = places.iter().zip(1i64..).map(|(&(i, j), v)| (vec![i, j], Scalar::I64(v))).collect();
-        let mut sample = Sample { shape: vec![3, 3], dtype: DType::I64, fill: Scalar::I64(0), entries };
+        let entries: Vec<_> = all_coordinates.iter().zip(1i64..).map(|(&(i, j), v)| (vec![i, j], Scalar::I64(v))).collect();
+        let mut sample = TensorSample { shape: vec![3, 3], dtype: DType::I64, fill: Scalar::I64(0), entries };
         let integer = |v: &Scalar| v.to_i128().unwrap() as i64;
         let sub = Op::from(Builtin::Sub);
-        type Fold<'a> = &'a dyn Fn(i64, i64) -> i64;
-        let folds: [(Duplicates<'_>, Fold<'_>); 4] = [
+        type FoldFn<'a> = &'a dyn Fn(i64, i64) -> i64;
+        let folds: [(Duplicates<'_>, FoldFn<'_>); 4] = [
             (Duplicates::First, &|a, _| a),
             (Duplicates::Last, &|_, b| b),
             (Duplicates::Add, &|a, b| a + b),
@@ -163,9 +163,9 @@ proptest! {
         let formats = all_formats(2);
         for (duplicates, fold) in folds {
             let mut model = BTreeMap::<Vec<u64>, i64>::new();
-            for (place, value) in &repeated {
+            for (coordinates, value) in &repeated {
                 let value = integer(value);
-                model.entry(place.clone()).and_modify(|old| *old = fold(*old, value)).or_insert(value);
+                model.entry(coordinates.clone()).and_modify(|old| *old = fold(*old, value)).or_insert(value);
             }
             let (tensor, count) = Tensor::from_triples(sample.ty(pick.get(&formats)), &triples, duplicates).unwrap();
             prop_assert_eq!(count, repeated.len() - model.len());
@@ -191,8 +191,8 @@ proptest! {
 fn every_format_converts_to_the_next() {
     for rank in 0..4 {
         let shape = [5, 4, 3][..rank].to_vec();
-        let entries = places(&shape).into_iter().enumerate().filter(|(k, _)| k % 3 == 1 || rank == 0);
-        let sample = Sample {
+        let entries = all_coordinates(&shape).into_iter().enumerate().filter(|(k, _)| k % 3 == 1 || rank == 0);
+        let sample = TensorSample {
             dtype: DType::I64,
             fill: Scalar::I64(7),
             entries: entries.map(|(k, p)| (p, Scalar::I64(k as i64))).collect(),
@@ -213,16 +213,16 @@ fn every_format_converts_to_the_next() {
 fn single_entries_convert_from_and_to_every_format() {
     let runs = |i: u64| if i % 3 == 1 { 0..0 } else { i % 2..i % 2 + 1 + i % 4 };
     let rows = |width: &dyn Fn(u64) -> std::ops::Range<u64>| {
-        let places = (0..6).flat_map(|i| width(i).map(move |j| (vec![i, j], Scalar::I64(i as i64 + 1))));
-        places.collect::<Vec<_>>()
+        let all_coordinates = (0..6).flat_map(|i| width(i).map(move |j| (vec![i, j], Scalar::I64(i as i64 + 1))));
+        all_coordinates.collect::<Vec<_>>()
     };
     let points = rows(&|i| runs(i).take(1).fold(0..0, |_, j| j..j + 1));
     for (single, entries) in [(LevelKind::Pinpoint, points), (LevelKind::Interval, rows(&runs))] {
-        let sample = Sample { shape: vec![6, 6], dtype: DType::I64, fill: Scalar::I64(7), entries };
+        let sample = TensorSample { shape: vec![6, 6], dtype: DType::I64, fill: Scalar::I64(7), entries };
         for other in LevelKind::general() {
             let below = Format::of_kinds(&[other, single], LeafKind::Element);
             // If the kind is above, only one row is stored.
-            let first = Sample {
+            let first = TensorSample {
                 entries: sample.entries.iter().filter(|(p, _)| p[0] == 3).cloned().collect(),
                 ..sample.clone()
             };
@@ -232,14 +232,14 @@ fn single_entries_convert_from_and_to_every_format() {
                 check(&tensor, sample);
                 for next in LevelKind::general() {
                     let next = Format::of_kinds(&[LevelKind::Dense, next], LeafKind::Element);
-                    let there = convert(&tensor, &next).unwrap();
-                    check(&there, sample);
-                    check(&convert(&there, &format).unwrap(), sample);
+                    let converted = convert(&tensor, &next).unwrap();
+                    check(&converted, sample);
+                    check(&convert(&converted, &format).unwrap(), sample);
                 }
             }
         }
-        let two = [(vec![0, 1], 1), (vec![0, 3], 2)].map(|(place, v)| (place, Scalar::I64(v))).to_vec();
-        let sample = Sample { entries: two, ..sample };
+        let two = [(vec![0, 1], 1), (vec![0, 3], 2)].map(|(coordinates, v)| (coordinates, Scalar::I64(v))).to_vec();
+        let sample = TensorSample { entries: two, ..sample };
         let format = Format::of_kinds(&[LevelKind::Dense, single], LeafKind::Element);
         let error = Tensor::from_triples(sample.ty(&format), &sample.triples(), Duplicates::Error).unwrap_err();
         assert!(error.to_string().contains("[0, 3]"), "{error}");
@@ -250,7 +250,7 @@ fn single_entries_convert_from_and_to_every_format() {
 #[test]
 fn conversions_share_arrays() {
     let entries = [(0, 1), (0, 3), (2, 0)].map(|(i, j)| (vec![i, j], Scalar::F64(1.5)));
-    let sample = Sample { shape: vec![3, 4], dtype: DType::F64, fill: 0.0.into(), entries: entries.to_vec() };
+    let sample = TensorSample { shape: vec![3, 4], dtype: DType::F64, fill: 0.0.into(), entries: entries.to_vec() };
     let csr = sample.tensor(&Format::csr());
     let same = |a: &Tensor, b: &Tensor| a.leaf()[0].buffer().as_ptr() == b.leaf()[0].buffer().as_ptr();
     assert!(same(&csr, &convert(&csr, &Format::csr()).unwrap()));
@@ -290,7 +290,7 @@ fn unordered_input_is_sorted() {
     assert_eq!(sorted.levels()[1][1].as_slice::<u32>(), Some(&[2, 1, 0, 1][..]));
     assert_eq!(sorted.leaf()[0].as_slice::<f64>(), Some(&[2.0, 4.0, 3.0, 1.0][..]));
     let error = Tensor::try_new(ty, levels(idx(&[1, 2, 1, 1])), leaf).unwrap_err().to_string();
-    assert_eq!(error, "invalid tensor: place [3, 1] is stored more than once");
+    assert_eq!(error, "invalid tensor: coordinates [3, 1] are stored more than once");
 }
 
 /// Slices of Arrow arrays are read: `ptr[0]` exceeds 0, and arrays are longer than positions.
@@ -302,7 +302,7 @@ fn sliced_lists_are_read() {
     let idx = Array::from_vec(vec![7u64, 8, 4, 0, 6, 1]);
     let leaf = vec![Array::from_vec(vec![10i64, 11, 12, 13, 14, 15])];
     let tensor = Tensor::try_new(ty(Format::csr()), vec![vec![], vec![ptr, idx]], leaf.clone()).unwrap();
-    let sample = Sample {
+    let sample = TensorSample {
         shape: vec![2, 9],
         dtype: DType::I64,
         fill: Scalar::I64(0),
@@ -340,7 +340,7 @@ fn duplicates_are_combined() {
 
 /// Fill values that do not occur do not turn an infinite sum into NaN.
 #[test]
-fn sums_count_fill_places() {
+fn sums_count_fill_values() {
     let ty = |shape: &[u64], fill: f64| TensorType {
         shape: shape.to_vec(),
         dtype: DType::F64,
@@ -362,9 +362,9 @@ fn sums_count_fill_places() {
 }
 
 #[test]
-fn fill_values_change_only_where_no_place_has_them() {
-    let entries = places(&[2, 3]).into_iter().map(|p| (p, Scalar::F64(1.0))).collect();
-    let mut sample = Sample { shape: vec![2, 3], dtype: DType::F64, fill: 0.0.into(), entries };
+fn fill_values_change_only_if_all_elements_are_stored() {
+    let entries = all_coordinates(&[2, 3]).into_iter().map(|p| (p, Scalar::F64(1.0))).collect();
+    let mut sample = TensorSample { shape: vec![2, 3], dtype: DType::F64, fill: 0.0.into(), entries };
     for format in formats_of_rank(2) {
         let tensor = sample.tensor(&format).with_fill(&Scalar::F64(f64::NAN)).unwrap();
         tensor.validate().unwrap();
@@ -377,13 +377,13 @@ fn fill_values_change_only_where_no_place_has_them() {
     let error = sample.tensor(&Format::csr()).with_fill(&Scalar::F64(1.0)).unwrap_err().to_string();
     assert_eq!(
         error,
-        "cannot change the fill value: 1 places are not stored and have the value 0.0; convert to a dense format first"
+        "cannot change the fill value: 1 elements are not stored and have the value 0.0; convert to a dense format first"
     );
 }
 
 #[test]
 fn blocks_are_padded() {
-    let sample = Sample {
+    let sample = TensorSample {
         shape: vec![3, 5],
         dtype: DType::F64,
         fill: Scalar::F64(9.0),
@@ -400,7 +400,7 @@ fn blocks_are_padded() {
 /// No loop iterates over the coordinates of a long mode beside an empty one.
 #[test]
 fn empty_tensors_take_no_time() {
-    let sample = Sample { shape: vec![1 << 60, 0], dtype: DType::F64, fill: 0.0.into(), entries: vec![] };
+    let sample = TensorSample { shape: vec![1 << 60, 0], dtype: DType::F64, fill: 0.0.into(), entries: vec![] };
     let tensor = sample.tensor(&Format::dense(2));
     assert_eq!(
         (tensor.count_stored().unwrap(), tensor.sum().unwrap(), tensor.to_triples().unwrap().len()),

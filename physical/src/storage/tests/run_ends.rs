@@ -10,7 +10,7 @@ use expect_test::expect;
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn run_arrays_hold_any_vector(sample in any_sample(1), pick in any::<proptest::sample::Index>()) {
+    fn run_arrays_represent_any_vector(sample in any_sample(1), pick in any::<proptest::sample::Index>()) {
         let tensor = sample.tensor(pick.get(&formats_of_rank(1)));
         let back = Tensor::from_run_array(&tensor.to_run_array().unwrap(), Some(&sample.fill), NullPolicy::Error).unwrap();
         prop_assert_eq!(back.ty().shape.clone(), sample.shape.clone());
@@ -43,7 +43,7 @@ fn ends_and_values_are_shared() {
 
 /// Slices, whose ends count from another start, and ends of 16 bits are imported.
 #[test]
-fn slices_and_short_ends_are_counted_anew() {
+fn slices_and_short_ends_are_rebased() {
     let ends = Int16Array::from(vec![2, 3, 7]);
     let values = Float64Array::from(vec![Some(1.0), None, Some(2.5)]);
     let array = RunArray::<Int16Type>::try_new(&ends, &values).unwrap();
@@ -73,10 +73,10 @@ fn invalid_run_arrays() {
     expect!["column 'values of runs' is null in row 0: filter such rows, or read them as the fill value"]
         .assert_eq(&check(&null, NullPolicy::Error));
     let texts = RunArray::<Int32Type>::try_new(&ends, &arrow::array::StringArray::from(vec!["a"])).unwrap();
-    expect!["column 'values of runs': values cannot be of type Utf8; cast them to numbers"]
+    expect!["column 'values of runs': values cannot have type Utf8; cast them to numbers"]
         .assert_eq(&check(&texts, NullPolicy::Error));
-    let matrix = Sample { shape: vec![2, 3], dtype: DType::F64, fill: 0.0.into(), entries: vec![] };
+    let matrix = TensorSample { shape: vec![2, 3], dtype: DType::F64, fill: 0.0.into(), entries: vec![] };
     let error = matrix.tensor(&Format::csr()).to_run_array().unwrap_err().to_string();
-    expect!["invalid tensor: a run-end encoded array holds one mode, found 2; merge the modes before"]
+    expect!["invalid tensor: a run-end encoded array has one mode, the tensor has 2; merge its modes first"]
         .assert_eq(&error);
 }

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::Error;
-use crate::storage::{MatrixStructure, Structure, Survey, Symmetry, convert};
+use crate::storage::{MatrixStructure, MatrixSymmetry, Structure, Survey, convert};
 use crate::testing::formats_of_rank;
 
 /// Returns the entries of a sample, sorted.
-fn sorted(sample: &Sample) -> Vec<(Vec<u64>, Scalar)> {
+fn sorted(sample: &TensorSample) -> Vec<(Vec<u64>, Scalar)> {
     let mut entries = sample.entries.clone();
     entries.sort_by(|a, b| a.0.cmp(&b.0));
     entries
@@ -21,9 +21,9 @@ pub(super) fn same(a: &Scalar, b: &Scalar) -> bool {
 /// Returns the number of entries that do not continue the entry before them in their fiber, as
 /// decided by `joined`.
 fn pieces(entries: &[(Vec<u64>, Scalar)], joined: impl Fn(&Scalar, &Scalar) -> bool) -> u64 {
-    let at = |place: &[u64]| entries.iter().find(|(p, _)| p == place).map(|(_, v)| v);
-    let begins = |(place, value): &&(Vec<u64>, Scalar)| {
-        let Some((last, outer)) = place.split_last() else { return true };
+    let at = |coordinates: &[u64]| entries.iter().find(|(p, _)| p == coordinates).map(|(_, v)| v);
+    let begins = |(coordinates, value): &&(Vec<u64>, Scalar)| {
+        let Some((last, outer)) = coordinates.split_last() else { return true };
         let before = last.checked_sub(1).and_then(|i| at(&[outer, &[i]].concat()));
         !before.is_some_and(|before| joined(before, value))
     };
@@ -31,18 +31,18 @@ fn pieces(entries: &[(Vec<u64>, Scalar)], joined: impl Fn(&Scalar, &Scalar) -> b
 }
 
 /// Computes the structure of a sample element by element.
-fn naive(sample: &Sample) -> Structure {
+fn naive(sample: &TensorSample) -> Structure {
     let entries = sorted(sample);
     let outer = sample.shape.len().saturating_sub(1);
-    let counts: Vec<u64> = places(&sample.shape[..outer])
+    let counts: Vec<u64> = all_coordinates(&sample.shape[..outer])
         .iter()
         .map(|fiber| entries.iter().filter(|(p, _)| p[..outer] == fiber[..]).count() as u64)
         .collect();
     let fibers = crate::storage::FiberCounts {
         count: counts.len() as u64,
         empty: counts.iter().filter(|n| **n == 0).count() as u64,
-        fewest: counts.iter().copied().min().unwrap_or(0),
-        most: counts.iter().copied().max().unwrap_or(0),
+        min: counts.iter().copied().min().unwrap_or(0),
+        max: counts.iter().copied().max().unwrap_or(0),
     };
     let matrix = (sample.shape.len() == 2).then(|| {
         let at = |i: u64, j: u64| entries.iter().find(|(p, _)| p[..] == [i, j]).map(|(_, v)| v);
@@ -57,9 +57,9 @@ fn naive(sample: &Sample) -> Structure {
             upper: offsets.iter().map(|o| (*o).max(0) as u64).max().unwrap_or(0),
             diagonals: offsets.len() as u64,
             symmetry: match () {
-                () if square && entries.iter().all(equal) => Symmetry::Exact,
-                () if square && entries.iter().all(mirrored) => Symmetry::Pattern,
-                () => Symmetry::None,
+                () if square && entries.iter().all(equal) => MatrixSymmetry::Exact,
+                () if square && entries.iter().all(mirrored) => MatrixSymmetry::Pattern,
+                () => MatrixSymmetry::None,
             },
         }
     });
@@ -75,7 +75,7 @@ fn naive(sample: &Sample) -> Structure {
 
 /// Returns a matrix with its upper triangle mirrored; if not `exact`, every third mirrored value is
 /// replaced.
-pub(super) fn mirrored(mut sample: Sample, exact: bool) -> Sample {
+pub(super) fn mirrored(mut sample: TensorSample, exact: bool) -> TensorSample {
     let n = sample.shape[0].min(sample.shape[1]);
     sample.shape = vec![n, n];
     sample.entries.retain(|(p, _)| p[0] <= p[1] && p[1] < n);
@@ -92,7 +92,7 @@ proptest! {
 
     /// Covers every number that `redpoll info` shows.
     #[test]
-    fn structure_is_that_of_the_places(sample in (1usize..4).prop_flat_map(any_sample), exact in any::<bool>()) {
+    fn structure_is_that_of_the_entries(sample in (1usize..4).prop_flat_map(any_sample), exact in any::<bool>()) {
         let list = |rank: usize| Format::csf(rank);
         prop_assert_eq!(sample.tensor(&list(sample.shape.len())).structure().unwrap(), naive(&sample));
         if sample.shape.len() == 2 {

@@ -3,7 +3,7 @@
 use super::emit;
 use super::unit::HEAD;
 use crate::assembly::examples::{DOT, SPMV, function};
-use crate::lower::{Options, lower};
+use crate::lower::{LoweringOptions, lower};
 use crate::testing::normal_form;
 use expect_test::{Expect, expect};
 
@@ -11,7 +11,7 @@ use expect_test::{Expect, expect};
 /// names of statuses.
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check(text: &str, expected: Expect) {
-    let text = emit(&[&lower(&normal_form(text), &[], Options::default()).function]).unwrap();
+    let text = emit(&[&lower(&normal_form(text), &[], LoweringOptions::default()).function]).unwrap();
     let (_, kernel) = text.split_once("\n};\n\n").unwrap();
     expected.assert_eq(kernel);
 }

@@ -51,7 +51,7 @@ fn results_are_evicted_to_the_host() {
     };
     assert!(matches!(error, Error::DeviceMemory { used: 64, asked: 60, .. }), "{error}");
     pool.allocate(60, requester()).unwrap();
-    assert!(pool.resident(&away).is_none() && away.is_here());
+    assert!(pool.resident(&away).is_none() && away.is_on_host());
     assert_eq!(away.fetch().unwrap().typed_data::<u64>(), [0x0102_0304_0506_0708; 7]);
     drop(away);
     assert_eq!((pool.locked().used, budget.used()), (0, 0));

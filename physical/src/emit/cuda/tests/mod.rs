@@ -9,7 +9,7 @@ mod resident;
 mod shares;
 
 use crate::grid::{Grid, GridPlan, ListLengths, TeamSize};
-use crate::lower::{Options, lower};
+use crate::lower::{LoweringOptions, lower};
 use crate::testing::normal_form;
 use redpoll_logic::FloatMode;
 
@@ -18,7 +18,7 @@ fn grids(text: &str) -> Vec<Grid> {
     let program = normal_form(text);
     let plan = GridPlan::of(
         &program,
-        &lower(&program, &[], Options::default()),
+        &lower(&program, &[], LoweringOptions::default()),
         TeamSize::Automatic,
         Some((&ListLengths::default(), FloatMode::default())),
     );

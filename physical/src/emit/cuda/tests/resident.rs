@@ -50,7 +50,7 @@ fn intermediates_stay_on_the_device() {
     let expected = output(&two, &[&c_here, x], &limits).unwrap();
 
     let c = output(&kernels[0], &[a, b], &limits).unwrap();
-    assert!(!c.is_here());
+    assert!(!c.is_on_host());
     host.transfers();
     // The same tensor, uploaded from the host, with the tables of the same launches.
     output(&kernels[1], &[&c_here, x], &limits).unwrap();
@@ -58,13 +58,13 @@ fn intermediates_stay_on_the_device() {
     let d = output(&kernels[1], &[&c, x], &limits).unwrap();
     let there = host.transfers();
     // Loops are cut by the ends of rows, which are therefore fetched.
-    let ends: Vec<bool> = c.arrays().map(|array| array.away().unwrap().is_here()).collect();
+    let ends: Vec<bool> = c.arrays().map(|array| array.device_bytes().unwrap().is_on_host()).collect();
     assert_eq!(ends, [true, false, false]);
     let ptr = c.arrays().next().unwrap().bytes();
     assert_eq!(from_here.0 as u64 - there.0 as u64, c.bytes() + x.bytes());
     assert_eq!(there.1 - from_here.1, ptr);
 
-    assert!(!d.is_here());
+    assert!(!d.is_on_host());
     let bytes = |tensor: &Tensor| tensor.arrays().map(Array::bytes).sum::<usize>();
     d.clone().fetch().unwrap();
     assert_eq!(host.transfers(), (0, bytes(&d)));
@@ -98,7 +98,7 @@ fn partial_results_are_folded_on_the_device() {
     let (_, back) = host.transfers();
     // There is a partial result for each of 40 chunks.
     assert!(back < 4 * here.bytes() as usize, "only tables are downloaded, found {back} bytes");
-    assert!(!s.is_here());
+    assert!(!s.is_on_host());
     output(&kernels[1], &[a, &here], &limits).unwrap();
     let from_here = host.transfers();
     let b = output(&kernels[1], &[a, &s], &limits).unwrap();
@@ -123,7 +123,7 @@ fn sections_are_gathered_on_the_device() {
         let y = output(&kernels[0], &inputs, &limits).unwrap();
         let (_, back) = host.transfers();
         assert!(back < here.bytes() as usize, "only tables are downloaded, found {back} bytes");
-        assert!(!y.is_here());
+        assert!(!y.is_on_host());
         assert_eq!(scalars(&y), scalars(&here));
         host.transfers();
     }

@@ -5,7 +5,7 @@
 
 /// A mistake in a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Seeded {
+pub(crate) enum SeededFault {
     /// Thunk: the epilogue is dropped.
     ThunkEpilogue,
     /// Switch: the two sides are exchanged.
@@ -25,7 +25,7 @@ pub(crate) enum Seeded {
     /// Stepper: the seek at the start is dropped.
     StartSeek,
     /// Stepper: every access steps in every round.
-    StepAll,
+    StepCondition,
     /// Stepper: the extent after the last entry is dropped.
     Remainder,
     /// Stepper: an entry beyond the extent is consumed.
@@ -47,17 +47,17 @@ pub(crate) enum Seeded {
     /// Integration: a pair takes the last coordinate of its run.
     LastOfRun,
     /// Accumulators are not stored after their loop.
-    HeldStore,
+    PromotedStore,
     /// Short circuit: the rest of the loop is dropped once a fold is decided.
-    DecidedRest,
+    RestOfLoop,
     /// Masks: `>=` is treated as `>`.
     MaskEqual,
     /// Shift: a slice is taken at the wrong end.
     ShiftSign,
     /// Stride: entries between two indices are read, too.
-    StrideMisses,
+    StrideSkip,
     /// Permissive reads: coordinates out of bounds are not read.
-    Outside,
+    BoundsGuard,
     /// Simplification: a fold of the fill value is dropped for every operator.
     FoldIdentity,
     /// Byte map: written coordinates are not cleared when the tensor is declared again.
@@ -79,26 +79,26 @@ pub(crate) enum Seeded {
     /// Runs: from the end, a run ends one coordinate early.
     RunFromEnd,
     /// Runs that join: writes below the removed run are still counted.
-    TakenBack,
+    JoinRollback,
     /// Bit map: the word after one without further bits is skipped.
     BitMapWord,
     /// Pinpoint: the coordinate is off by one.
-    PinpointPlace,
+    PinpointCoordinate,
     /// Fixed width: padding is read as entries.
     Padding,
     /// Integration: several writes of one tensor are repeated each by itself.
-    RepeatedApart,
+    RepeatedWrites,
     /// Integration: rounds that read the writes of earlier rounds are treated as equal.
     CarriedRead,
     /// Variables stay bound after their statement.
-    VariableStays,
+    VariableScope,
     /// Simplification: the binding of a literal variable is dropped although a subscript needs it.
     OpenSubscript,
     /// Permissive reads: an access whose outer mode is out of bounds is treated as a fiber that is
     /// not stored.
     OutsideIsFill,
     /// Simplification: an unwritten tensor reads as its fill value out of bounds, too.
-    UntouchedOutside,
+    UnassignedOutside,
     /// Masks: a condition on a value that the loop changes is decided before the loop.
     ChangedMask,
     /// Hash: a lookup adds no entry until the coordinate is written.
@@ -108,11 +108,11 @@ pub(crate) enum Seeded {
     /// In `where`, the consumer runs before the producer.
     ConsumerFirst,
     /// Overwrite: the old value is kept unless it is zero.
-    OverwriteKept,
+    OverwriteChoice,
     /// A fold is kept in a register while other statements overwrite its element.
-    HeldMixed,
+    PromotedOverwrite,
     /// Several folds of one tensor are each kept in a register.
-    HeldTwice,
+    PromotedTwice,
     /// Variables are computed at each use.
     LateBinding,
     /// Swap: levels are exchanged, values are not.
@@ -123,102 +123,102 @@ pub(crate) enum Seeded {
     LastBlock,
 }
 
-/// Returns whether the fault is active.
 #[cfg(not(test))]
-pub(crate) const fn is(_: Seeded) -> bool {
-    false
+impl SeededFault {
+    /// Returns whether the fault is active.
+    pub(crate) const fn is_active(self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]
 thread_local! {
-    static ACTIVE: std::cell::Cell<Option<Seeded>> = const { std::cell::Cell::new(None) };
+    static ACTIVE: std::cell::Cell<Option<SeededFault>> = const { std::cell::Cell::new(None) };
 }
 
-/// Returns whether the fault is active.
 #[cfg(test)]
-pub(crate) fn is(fault: Seeded) -> bool {
-    ACTIVE.get() == Some(fault)
-}
-
-/// Runs `f` with the fault active.
-#[cfg(test)]
-pub(crate) fn with<T>(fault: Seeded, f: impl FnOnce() -> T) -> T {
-    /// A guard that ends the fault, also when `f` panics.
-    struct Active;
-    impl Drop for Active {
-        fn drop(&mut self) {
-            ACTIVE.set(None);
-        }
+impl SeededFault {
+    /// Returns whether the fault is active.
+    pub(crate) fn is_active(self) -> bool {
+        ACTIVE.get() == Some(self)
     }
-    ACTIVE.set(Some(fault));
-    let _active = Active;
-    f()
-}
 
-#[cfg(test)]
-impl Seeded {
+    /// Calls `f` with the fault active.
+    pub(crate) fn run<T>(self, f: impl FnOnce() -> T) -> T {
+        /// A guard that ends the fault, also when `f` panics.
+        struct FaultGuard;
+        impl Drop for FaultGuard {
+            fn drop(&mut self) {
+                ACTIVE.set(None);
+            }
+        }
+        ACTIVE.set(Some(self));
+        let _guard = FaultGuard;
+        f()
+    }
+
     /// The faults that plans can expose.
-    pub(crate) const ALL: [Seeded; 40] = [
-        Seeded::ThunkEpilogue,
-        Seeded::SwitchSides,
-        Seeded::SelectPresence,
-        Seeded::PhaseStop,
-        Seeded::LastPhase,
-        Seeded::SpikeRun,
-        Seeded::SpikeTail,
-        Seeded::TruncatedSpike,
-        Seeded::StartSeek,
-        Seeded::StepAll,
-        Seeded::Remainder,
-        Seeded::BeyondExtent,
-        Seeded::SegmentGap,
-        Seeded::SegmentBlock,
-        Seeded::CatchUp,
-        Seeded::LeadEntry,
-        Seeded::LeadEnd,
-        Seeded::FirstCoordinate,
-        Seeded::RunLength,
-        Seeded::LastOfRun,
-        Seeded::HeldStore,
-        Seeded::DecidedRest,
-        Seeded::MaskEqual,
-        Seeded::ShiftSign,
-        Seeded::StrideMisses,
-        Seeded::Outside,
-        Seeded::FoldIdentity,
-        Seeded::WorkspaceReset,
-        Seeded::HashParent,
-        Seeded::FiberEnds,
-        Seeded::BlockStart,
-        Seeded::BlockEnds,
-        Seeded::BandEnd,
-        Seeded::BandGap,
-        Seeded::BlockFromEnd,
-        Seeded::RunFromEnd,
-        Seeded::TakenBack,
-        Seeded::BitMapWord,
-        Seeded::PinpointPlace,
-        Seeded::Padding,
+    pub(crate) const PLAN_FAULTS: [SeededFault; 40] = [
+        SeededFault::ThunkEpilogue,
+        SeededFault::SwitchSides,
+        SeededFault::SelectPresence,
+        SeededFault::PhaseStop,
+        SeededFault::LastPhase,
+        SeededFault::SpikeRun,
+        SeededFault::SpikeTail,
+        SeededFault::TruncatedSpike,
+        SeededFault::StartSeek,
+        SeededFault::StepCondition,
+        SeededFault::Remainder,
+        SeededFault::BeyondExtent,
+        SeededFault::SegmentGap,
+        SeededFault::SegmentBlock,
+        SeededFault::CatchUp,
+        SeededFault::LeadEntry,
+        SeededFault::LeadEnd,
+        SeededFault::FirstCoordinate,
+        SeededFault::RunLength,
+        SeededFault::LastOfRun,
+        SeededFault::PromotedStore,
+        SeededFault::RestOfLoop,
+        SeededFault::MaskEqual,
+        SeededFault::ShiftSign,
+        SeededFault::StrideSkip,
+        SeededFault::BoundsGuard,
+        SeededFault::FoldIdentity,
+        SeededFault::WorkspaceReset,
+        SeededFault::HashParent,
+        SeededFault::FiberEnds,
+        SeededFault::BlockStart,
+        SeededFault::BlockEnds,
+        SeededFault::BandEnd,
+        SeededFault::BandGap,
+        SeededFault::BlockFromEnd,
+        SeededFault::RunFromEnd,
+        SeededFault::JoinRollback,
+        SeededFault::BitMapWord,
+        SeededFault::PinpointCoordinate,
+        SeededFault::Padding,
     ];
 
     /// The faults that only programs can expose, since plans never use their constructs.
-    pub(crate) const OF_PROGRAMS: [Seeded; 17] = [
-        Seeded::OpenSubscript,
-        Seeded::RepeatedApart,
-        Seeded::CarriedRead,
-        Seeded::VariableStays,
-        Seeded::OutsideIsFill,
-        Seeded::UntouchedOutside,
-        Seeded::ChangedMask,
-        Seeded::HeldMixed,
-        Seeded::HeldTwice,
-        Seeded::LateBinding,
-        Seeded::SwapLeaf,
-        Seeded::SharedEntry,
-        Seeded::WhileOnce,
-        Seeded::ConsumerFirst,
-        Seeded::OverwriteKept,
-        Seeded::SharedRound,
-        Seeded::LastBlock,
+    pub(crate) const PROGRAM_FAULTS: [SeededFault; 17] = [
+        SeededFault::OpenSubscript,
+        SeededFault::RepeatedWrites,
+        SeededFault::CarriedRead,
+        SeededFault::VariableScope,
+        SeededFault::OutsideIsFill,
+        SeededFault::UnassignedOutside,
+        SeededFault::ChangedMask,
+        SeededFault::PromotedOverwrite,
+        SeededFault::PromotedTwice,
+        SeededFault::LateBinding,
+        SeededFault::SwapLeaf,
+        SeededFault::SharedEntry,
+        SeededFault::WhileOnce,
+        SeededFault::ConsumerFirst,
+        SeededFault::OverwriteChoice,
+        SeededFault::SharedRound,
+        SeededFault::LastBlock,
     ];
 }

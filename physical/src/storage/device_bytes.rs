@@ -13,8 +13,8 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Bytes in device memory.
-pub(crate) trait Remote: Any + Debug + Send + Sync {
+/// An allocation in device memory.
+pub(crate) trait DeviceBuffer: Any + Debug + Send + Sync {
     /// Returns the number of bytes.
     fn bytes(&self) -> usize;
 
@@ -25,14 +25,14 @@ pub(crate) trait Remote: Any + Debug + Send + Sync {
     fn fetch(&self, to: &mut [u8]) -> Result<(), Error>;
 
     /// Frees the device memory, once the bytes are on the host.
-    fn forget(&self);
+    fn free(&self);
 }
 
-/// The bytes of an array that were left in device memory.
+/// The bytes of an array in device memory, copied to the host when they are first read.
 #[derive(Debug)]
-pub(crate) struct Away {
-    there: Box<dyn Remote>,
-    here: OnceLock<Buffer>,
+pub(crate) struct DeviceBytes {
+    device: Box<dyn DeviceBuffer>,
+    host: OnceLock<Buffer>,
     /// Locked while the bytes are fetched.
     fetching: Mutex<()>,
     charge: Arc<Charge>,
@@ -52,34 +52,34 @@ impl Drop for Charge {
 }
 
 /// Fetched bytes, which stay charged as long as they are referenced.
-struct Fetched {
+struct HostBytes {
     bytes: Buffer,
     _charge: Arc<Charge>,
 }
 
-impl AsRef<[u8]> for Fetched {
+impl AsRef<[u8]> for HostBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Away {
+impl DeviceBytes {
     /// Wraps bytes in device memory and charges them to a budget.
     ///
     /// # Errors
     /// [`Error::KernelStopped`] if the budget is exceeded.
-    pub(crate) fn new(there: Box<dyn Remote>, budget: &Arc<MemoryBudget>) -> Result<Arc<Away>, Error> {
-        let bytes = there.bytes();
+    pub(crate) fn new(device: Box<dyn DeviceBuffer>, budget: &Arc<MemoryBudget>) -> Result<Arc<DeviceBytes>, Error> {
+        let bytes = device.bytes();
         if !budget.charge(bytes) {
             return Err(Error::KernelStopped(Status::OutOfMemory));
         }
         let charge = Arc::new(Charge { bytes, budget: budget.clone() });
-        Ok(Arc::new(Away { there, here: OnceLock::new(), fetching: Mutex::new(()), charge }))
+        Ok(Arc::new(DeviceBytes { device, host: OnceLock::new(), fetching: Mutex::new(()), charge }))
     }
 
-    /// Returns the device memory.
-    pub(crate) fn there(&self) -> &dyn Remote {
-        &*self.there
+    /// Returns the allocation on the device.
+    pub(crate) fn device_buffer(&self) -> &dyn DeviceBuffer {
+        &*self.device
     }
 
     /// Returns the number of bytes.
@@ -88,8 +88,8 @@ impl Away {
     }
 
     /// Returns whether the bytes have been copied to the host.
-    pub(crate) fn is_here(&self) -> bool {
-        self.here.get().is_some()
+    pub(crate) fn is_on_host(&self) -> bool {
+        self.host.get().is_some()
     }
 
     /// Returns the bytes, which the first call fetches.
@@ -97,26 +97,26 @@ impl Away {
     /// # Errors
     /// The error of the device.
     pub(crate) fn fetch(&self) -> Result<&Buffer, Error> {
-        if let Some(here) = self.here.get() {
-            return Ok(here);
+        if let Some(host) = self.host.get() {
+            return Ok(host);
         }
         let _fetching = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.here.get().is_none() {
+        if self.host.get().is_none() {
             let mut bytes = MutableBuffer::from_len_zeroed(self.bytes());
-            self.there.fetch(bytes.as_slice_mut())?;
-            let fetched = Fetched { bytes: bytes.into(), _charge: self.charge.clone() };
-            let _ = self.here.set(Bytes::from_owner(fetched).into());
+            self.device.fetch(bytes.as_slice_mut())?;
+            let fetched = HostBytes { bytes: bytes.into(), _charge: self.charge.clone() };
+            let _ = self.host.set(Bytes::from_owner(fetched).into());
         }
-        Ok(self.here.get().expect("it was set"))
+        Ok(self.host.get().expect("the bytes were fetched"))
     }
 
     /// Fetches the bytes and frees the device memory.
     ///
     /// # Errors
     /// The error of the device.
-    pub(crate) fn come_home(&self) -> Result<(), Error> {
+    pub(crate) fn move_to_host(&self) -> Result<(), Error> {
         self.fetch()?;
-        self.there.forget();
+        self.device.free();
         Ok(())
     }
 }
