@@ -62,9 +62,10 @@ impl Numbers {
 
 /// Returns the tensor of a file, or one of given rank.
 fn tensor(session: &Session, numbers: &mut Numbers) -> Result<Array, Error> {
-    let beside = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/datasets/tensors/aminoacid.tns.zst"));
-    let given = std::env::args().nth(1).map(PathBuf::from).or_else(|| beside.exists().then_some(beside));
-    if let Some(path) = given {
+    let default_path =
+        PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/datasets/tensors/aminoacid.tns.zst"));
+    let path = std::env::args().nth(1).map(PathBuf::from).or_else(|| default_path.exists().then_some(default_path));
+    if let Some(path) = path {
         let (tensor, _) = read(&path, &Default::default())?.into_tensor(None)?;
         let array = session.array(tensor).astype(Prim::F64);
         // Modes beyond the third are summed.

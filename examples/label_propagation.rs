@@ -12,27 +12,27 @@ const INSTRUCTOR: [i64; 17] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 17, 18
 
 fn main() -> Result<(), Error> {
     let session = Session::default();
-    let karate = sample("karate").expect("it ships with redpoll");
+    let karate = sample("karate").expect("the sample ships with redpoll");
     let (edges, _) = read_bytes(karate.file_name, karate.bytes, &Default::default())?.into_tensor(None)?;
     let edges = session.array(edges).astype(Prim::F64);
     let n = edges.shape()?[0];
 
     // One row of scores per member; the instructor (1) and the president (34) are labelled.
-    let known = session.triples([n, 2], Format::csf(2), [([0, 0], 1.0), ([33, 1], 1.0)]);
-    let fixed = known.any(1).expand_dims(1);
+    let labels = session.triples([n, 2], Format::csf(2), [([0, 0], 1.0), ([33, 1], 1.0)]);
+    let fixed = labels.any(1).expand_dims(1);
     // Degrees are at least 1, so that 0 divided by a degree is 0 and the quotient stays sparse.
     let degree = edges.sum(1).maximum(1.0);
     let mean = session.array((&edges / degree.expand_dims(1)).collect()?);
-    let mut scores = known.clone();
+    let mut scores = labels.clone();
     for _ in 0..30 {
-        scores = session.array(fixed.where_(&known, mean.matmul(&scores)).collect()?);
+        scores = session.array(fixed.where_(&labels, mean.matmul(&scores)).collect()?);
     }
 
     let side = scores.argmax(1);
     let sides = side.to_vec::<i64>()?;
     let right = (1..).zip(&sides).filter(|(member, side)| INSTRUCTOR.contains(member) == (**side == 0)).count();
     println!("{} members with the instructor, {} with the president", n as usize - sum(&sides), sum(&sides));
-    println!("{right} of {n} are where they went in 1977");
+    println!("{right} of {n} match the split of 1977");
     println!("scores of member 3: {:.3?}", scores.slice(index![2]).to_vec::<f64>()?);
     Ok(())
 }

@@ -11,7 +11,7 @@ const NEIGHBOURS: usize = 3;
 
 fn main() -> Result<(), Error> {
     let session = Session::default();
-    let davis = sample("davis").expect("it ships with redpoll");
+    let davis = sample("davis").expect("the sample ships with redpoll");
     let (attended, _) = read_bytes(davis.file_name, davis.bytes, &Default::default())?.into_tensor(None)?;
     let attended = session.array(attended).astype(Prim::F64);
     let women = attended.shape()?[0];
@@ -19,21 +19,23 @@ fn main() -> Result<(), Error> {
     // cos(a, b) = a.b / |a| |b|. A row is not its own neighbour.
     let length = attended.norm(2.0, 1);
     let cosine = attended.matmul(attended.t()) / length.outer(&length);
-    let myself = session.eye(women, women, 0, Prim::Bool);
-    let mut similarity = session.array(myself.where_(-1.0, cosine).collect()?);
+    let is_diagonal = session.eye(women, women, 0, Prim::Bool);
+    let mut similarity = session.array(is_diagonal.where_(-1.0, cosine).collect()?);
 
     let mut nearest: Vec<(Vec<i64>, Vec<f64>)> = Vec::new();
     for _ in 0..NEIGHBOURS {
         let best = session.array(similarity.argmax(1).collect()?);
         nearest.push((best.to_vec()?, similarity.max(1).to_vec()?));
         // Neighbours found so far are excluded from the next round.
-        let taken = session.arange(0, women as i64, 1).equal(best.expand_dims(1));
-        similarity = session.array(taken.where_(-1.0, &similarity).collect()?);
+        let is_found = session.arange(0, women as i64, 1).equal(best.expand_dims(1));
+        similarity = session.array(is_found.where_(-1.0, &similarity).collect()?);
     }
 
     for row in 0..5 {
-        let near: Vec<String> =
-            nearest.iter().map(|(who, how)| format!("{} ({:.3})", who[row] + 1, how[row])).collect();
+        let near: Vec<String> = nearest
+            .iter()
+            .map(|(members, similarities)| format!("{} ({:.3})", members[row] + 1, similarities[row]))
+            .collect();
         println!("woman {:>2}: {}", row + 1, near.join(", "));
     }
     let first: f64 = nearest[0].1.iter().sum::<f64>() / women as f64;

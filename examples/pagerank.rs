@@ -7,7 +7,7 @@ use redpoll::{Error, Session};
 
 fn main() -> Result<(), Error> {
     let session = Session::default();
-    let karate = sample("karate").expect("it ships with redpoll");
+    let karate = sample("karate").expect("the sample ships with redpoll");
     let (edges, _) = read_bytes(karate.file_name, karate.bytes, &Default::default())?.into_tensor(None)?;
     let edges = session.array(edges).astype(Prim::F64);
     let n = edges.shape()?[0];
@@ -23,7 +23,7 @@ fn main() -> Result<(), Error> {
         let change = (&next - &rank).norm(1.0, ..).to_vec::<f64>()?[0];
         rank = next;
         if change < 1e-10 {
-            println!("settled after {step} steps");
+            println!("converged after {step} steps");
             break;
         }
     }

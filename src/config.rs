@@ -88,8 +88,9 @@ pub enum Engine {
     /// runs, with bit-identical results. Without a C compiler, the instant tier remains.
     Cpu,
     /// The first CUDA device if it is expected to be faster, including transfers and compilation,
-    /// otherwise the same as [`Engine::Cpu`]. [`Prepared::placement`](crate::Prepared::placement)
-    /// reports the choice and its reason. Queries that the device does not support run on the CPU.
+    /// otherwise the same as [`Engine::Cpu`].
+    /// [`PreparedPlan::placement`](crate::PreparedPlan::placement) reports the choice and its reason.
+    /// Queries that the device does not support run on the CPU.
     #[default]
     Auto,
 }
@@ -123,7 +124,7 @@ impl Engine {
 
     /// Returns the engine of the kernels at the start of a run, or `None` for the interpreters
     /// above Assembly.
-    pub(crate) fn of_kernels(self) -> Option<kernel::Engine> {
+    pub(crate) fn kernel_engine(self) -> Option<kernel::Engine> {
         match self {
             Engine::LogicInterpreter | Engine::NotationInterpreter => None,
             Engine::AssemblyInterpreter => Some(kernel::Engine::Interpreter),

@@ -34,11 +34,11 @@ pub(crate) fn write(folder: &Path, sections: &[Section], executable: &Executable
         let name: String = section.title.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         write(&format!("{k:02}-{name}.txt"), &section.text)?;
     }
-    write(KERNELS, &executable.optimizing.text(&executable.stages)?)
+    write(KERNELS, &executable.optimizing_tier.text(&executable.stages)?)
 }
 
 /// Returns the C text of a plan or program from an earlier dump, if there is one.
-pub(crate) fn edited(config: &Config, text: &str, produces: &[Alias]) -> Result<Option<String>, Error> {
+pub(crate) fn read_edited(config: &Config, text: &str, produces: &[Alias]) -> Result<Option<String>, Error> {
     let Some(folder) = &config.load else { return Ok(None) };
     let path = folder_of(text, produces, folder).join(KERNELS);
     match fs::read_to_string(&path) {

@@ -14,7 +14,7 @@ pub enum Error {
     Parse(#[source] redpoll_logic::Error),
     /// The text is not a program over the bound tensors, or the program breaks a rule. The fault is
     /// its author's.
-    #[error("program, {}{}", place(.at), words(.source))]
+    #[error("program, {}{}", location(.at), cause_text(.source))]
     Program {
         /// The position in the text, unless the cause includes it.
         at: Option<redpoll_logic::sexpr::Position>,
@@ -28,8 +28,8 @@ pub enum Error {
     #[error("a program in Notation has no Logic plan; run it on another engine")]
     NoLogic,
     /// The plan reads tables that are not bound. The fault is the caller's.
-    #[error("no data for {}; bind a tensor to each", unbound(.0))]
-    Unbound(Vec<Unbound>),
+    #[error("no data for {}; bind a tensor to each", table_list(.0))]
+    UnboundTables(Vec<UnboundTable>),
     /// The plan reads a table with a number of fields other than the number of modes of its tensor.
     /// The fault is the caller's.
     #[error(
@@ -46,12 +46,12 @@ pub enum Error {
         shape: Vec<u64>,
     },
     /// The plan was compiled for tensors of another type. The fault is the caller's.
-    #[error("the tensor bound to table `{table}` is not of the type that the plan was made for: {what}")]
+    #[error("the tensor bound to table `{table}` does not have the type that the plan was compiled for: {difference}")]
     Binding {
         /// The table.
         table: Alias,
         /// The difference between the types.
-        what: &'static str,
+        difference: &'static str,
     },
     /// The plan breaks a rule of Logic. The fault is its author's.
     #[error("verify: {0}")]
@@ -89,12 +89,12 @@ pub enum Error {
     #[error(transparent)]
     Array(Arc<crate::ArrayError>),
     /// Values were requested in a type other than their dtype. The fault is the caller's.
-    #[error("the values have dtype {dtype}, but {asked} was asked for; cast the array first")]
-    Elements {
+    #[error("the values have dtype {dtype}, but {requested} was requested; cast the array first")]
+    DTypeMismatch {
         /// The dtype of the values.
         dtype: DType,
         /// The requested type.
-        asked: Prim,
+        requested: Prim,
     },
     /// A file of a dump could not be read or written.
     #[error("dump, {}: {source}", .path.display())]
@@ -119,7 +119,7 @@ pub enum Error {
 
 impl Error {
     /// Returns whether a device failed to run a query, in which case the CPU may run it.
-    pub(crate) fn is_of_device(&self) -> bool {
+    pub(crate) fn is_device_failure(&self) -> bool {
         use redpoll_physical::Error as Cause;
         let (Error::Query { source, .. } | Error::Storage(source)) = self else { return false };
         matches!(
@@ -137,24 +137,24 @@ impl From<redpoll_physical::Error> for Error {
 
 /// A table that a plan reads and that is not bound.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Unbound {
+pub struct UnboundTable {
     /// The table.
     pub table: Alias,
     /// The number of fields in the plan.
     pub rank: usize,
 }
 
-fn unbound(tables: &[Unbound]) -> String {
-    let name = |t: &Unbound| format!("`{}` ({} fields)", t.table, t.rank);
+fn table_list(tables: &[UnboundTable]) -> String {
+    let name = |t: &UnboundTable| format!("`{}` ({} fields)", t.table, t.rank);
     let names: Vec<String> = tables.iter().map(name).collect();
     format!("table{} {}", if names.len() == 1 { "" } else { "s" }, names.join(", "))
 }
 
-fn place(at: &Option<redpoll_logic::sexpr::Position>) -> String {
+fn location(at: &Option<redpoll_logic::sexpr::Position>) -> String {
     at.map_or_else(String::new, |at| format!("line {}, column {}: ", at.line, at.column))
 }
 
-fn words(source: &redpoll_physical::Error) -> String {
+fn cause_text(source: &redpoll_physical::Error) -> String {
     match source {
         redpoll_physical::Error::ProgramText(e) => e.to_string(),
         other => other.to_string(),

@@ -2,10 +2,11 @@
 
 use crate::config::{Config, Engine};
 use crate::engine::{
-    Compile, Device, Expected, Loops, Optimizing, Placement, Reason, Stage, Work, place, run_kernel, run_notation,
+    DeviceState, KernelOptions, OptimizingTier, Placement, Reason, RunEstimate, Stage, StageLoops, StageWork,
+    choose_processor, run_kernel, run_notation,
 };
 use crate::error::Error;
-use crate::prepared::Run;
+use crate::prepared_plan::Run;
 use crate::session::Bindings;
 use crate::timings::Phase;
 use rayon::prelude::*;
@@ -26,31 +27,31 @@ use std::time::{Duration, Instant};
 pub(crate) struct Executable {
     pub(crate) config: Config,
     pub(crate) stages: Arc<Vec<Stage>>,
-    pub(crate) optimizing: Arc<Optimizing>,
+    pub(crate) optimizing_tier: Arc<OptimizingTier>,
     /// Number of completed runs.
     runs: AtomicU64,
     /// The reason why the chosen device does not run the stages, once it has failed.
-    declined: OnceLock<String>,
+    device_failure: OnceLock<String>,
     /// The names of the results, in order.
     pub(crate) produces: Vec<Alias>,
 }
 
 /// The state of a run: tensors written by one stage are read by later ones.
-pub(crate) struct Running {
+pub(crate) struct RunState {
     /// The requested engine.
-    asked: Engine,
+    requested: Engine,
     /// The engine of the next stage.
     pub(crate) engine: Engine,
     tensors: HashMap<Alias, Tensor>,
     /// The work so far, if it is counted.
     counts: Option<Counts>,
     /// The time of launches on a device so far.
-    on_device: Option<Duration>,
+    device_time: Option<Duration>,
     limits: Limits,
 }
 
 /// A stage that has run.
-pub(crate) struct Step<'a> {
+pub(crate) struct CompletedStage<'a> {
     pub(crate) name: &'a str,
     pub(crate) writes: &'a [Alias],
     pub(crate) outputs: &'a [Tensor],
@@ -60,33 +61,38 @@ pub(crate) struct Step<'a> {
 
 /// Observer of completed stages. An error of the observer, such as for an output that a device
 /// lost, fails the stage.
-pub(crate) type Seen<'s> = dyn FnMut(Step<'_>) -> Result<(), Error> + 's;
+pub(crate) type StageObserver<'s> = dyn FnMut(CompletedStage<'_>) -> Result<(), Error> + 's;
 
 impl Executable {
-    /// Creates an executable of the stages. `edited` replaces the C text of their kernels.
-    pub(crate) fn new(config: &Config, stages: Vec<Stage>, produces: Vec<Alias>, edited: Option<String>) -> Executable {
+    /// Creates an executable of the stages. `edited_text` replaces the C text of their kernels.
+    pub(crate) fn new(
+        config: &Config,
+        stages: Vec<Stage>,
+        produces: Vec<Alias>,
+        edited_text: Option<String>,
+    ) -> Executable {
         let mode = config.optimizer.float_mode;
-        let optimizing = Arc::new(Optimizing::new(&config.toolchain, mode, edited));
+        let optimizing_tier = Arc::new(OptimizingTier::new(&config.toolchain, mode, edited_text));
         Executable {
             config: config.clone(),
             stages: Arc::new(stages),
-            optimizing,
+            optimizing_tier,
             runs: AtomicU64::new(0),
-            declined: OnceLock::new(),
+            device_failure: OnceLock::new(),
             produces,
         }
     }
 
     /// Creates and compiles the stages of an adapted plan. The stages up to `after` have run and
     /// keep their kernels.
-    pub(crate) fn adapted(
+    pub(crate) fn adapt(
         &self,
         after: usize,
-        planned: &AdaptivePlan,
+        adaptive: &AdaptivePlan,
         bindings: &Bindings,
     ) -> Result<Executable, Error> {
-        let stages = Stage::all_of(planned, bindings, &self.stages[..=after])?;
-        let executable = Executable::new(&self.config, stages, planned.physical.produces.clone(), None);
+        let stages = Stage::build_all(adaptive, bindings, &self.stages[..=after])?;
+        let executable = Executable::new(&self.config, stages, adaptive.physical.produces.clone(), None);
         executable.compile()?;
         Ok(executable)
     }
@@ -95,19 +101,21 @@ impl Executable {
         self.config.optimizer.float_mode
     }
 
-    fn compile_by(&self, engine: kernel::Engine) -> Compile<'_> {
-        Compile { engine, mode: self.mode(), toolchain: &self.config.toolchain }
+    fn kernel_options(&self, engine: kernel::Engine) -> KernelOptions<'_> {
+        KernelOptions { engine, mode: self.mode(), toolchain: &self.config.toolchain }
     }
 
     /// Compiles kernels for the configured engine. For other engines, kernels are compiled on first
     /// use.
     pub(crate) fn compile(&self) -> Result<(), Error> {
         match self.config.engine {
-            Engine::Optimizing => self.optimizing.compile(&self.stages),
+            Engine::Optimizing => self.optimizing_tier.compile(&self.stages),
             // Edited text must run, so the optimizing tier is compiled at once.
-            Engine::Cpu | Engine::Auto if self.optimizing.edited.is_some() => self.optimizing.compile(&self.stages),
-            engine => match engine.of_kernels() {
-                Some(engine) => self.compile_loops(self.compile_by(engine)),
+            Engine::Cpu | Engine::Auto if self.optimizing_tier.edited_text.is_some() => {
+                self.optimizing_tier.compile(&self.stages)
+            }
+            engine => match engine.kernel_engine() {
+                Some(engine) => self.compile_loops(self.kernel_options(engine)),
                 None => Ok(()),
             },
         }
@@ -115,12 +123,12 @@ impl Executable {
 
     /// Compiles the kernels of all loops in parallel: layouts are fixed, so kernels are
     /// independent.
-    fn compile_loops(&self, how: Compile<'_>) -> Result<(), Error> {
-        let loops: Vec<&Loops> = self.stages.iter().filter_map(Stage::loops).collect();
-        if let [one] = loops[..] {
-            return one.compiled(how).map(drop);
+    fn compile_loops(&self, options: KernelOptions<'_>) -> Result<(), Error> {
+        let loops: Vec<&StageLoops> = self.stages.iter().filter_map(Stage::loops).collect();
+        if let [loops] = loops[..] {
+            return loops.kernel(options).map(drop);
         }
-        let compiled = loops.par_iter().with_max_len(1).map(|l| l.compiled(how).map(drop));
+        let compiled = loops.par_iter().with_max_len(1).map(|l| l.kernel(options).map(drop));
         // Of several errors, that of the first query is reported, for a deterministic result.
         compiled.collect::<Vec<_>>().into_iter().collect()
     }
@@ -129,46 +137,46 @@ impl Executable {
     /// interpreter of Logic.
     pub(crate) fn run(
         &self,
-        asked: Engine,
+        requested: Engine,
         (bindings, limits): (&Bindings, &Limits),
         logic: &dyn Fn() -> Result<Vec<(Alias, Tensor)>, Error>,
-        seen: &mut Seen<'_>,
+        observer: &mut StageObserver<'_>,
     ) -> Result<Run, Error> {
-        let engine = self.ready(asked, bindings)?;
+        let engine = self.prepare_engine(requested, bindings)?;
         let start = Instant::now();
         Ok(match engine {
             Engine::LogicInterpreter => {
-                Run { outputs: logic()?, counts: None, time: start.elapsed(), on_device: None, held: 0 }
+                Run { outputs: logic()?, counts: None, time: start.elapsed(), device_time: None, peak_bytes: 0 }
             }
             _ => {
-                let mut running = Running::new((asked, engine), bindings, limits);
+                let mut state = RunState::new((requested, engine), bindings, limits);
                 for (number, stage) in self.stages.iter().enumerate() {
-                    self.run_stage(number, &mut running, seen)?;
-                    running.forget(&stage.last_read);
+                    self.run_stage(number, &mut state, observer)?;
+                    state.drop_tensors(&stage.last_read);
                 }
-                self.finish(&running, start.elapsed())
+                self.finish(&state, start.elapsed())
             }
         })
     }
 
     /// Resolves the engine for these inputs and prepares it. The result is never [`Engine::Auto`].
-    pub(crate) fn ready(&self, engine: Engine, bindings: &Bindings) -> Result<Engine, Error> {
+    pub(crate) fn prepare_engine(&self, engine: Engine, bindings: &Bindings) -> Result<Engine, Error> {
         match engine {
-            Engine::Auto => self.ready(self.chosen(bindings), bindings),
-            Engine::Cpu if self.optimizing.is_ready(&self.stages) => Ok(Engine::Optimizing),
+            Engine::Auto => self.prepare_engine(self.choose_engine(bindings), bindings),
+            Engine::Cpu if self.optimizing_tier.is_ready(&self.stages) => Ok(Engine::Optimizing),
             Engine::Cpu => {
-                self.optimizing.start_if_worth(&self.stages);
+                self.optimizing_tier.start_if_due(&self.stages);
                 Ok(engine)
             }
-            Engine::Optimizing => self.optimizing.compile(&self.stages).map(|()| engine),
+            Engine::Optimizing => self.optimizing_tier.compile(&self.stages).map(|()| engine),
             _ => Ok(engine),
         }
     }
 
     /// Resolves [`Engine::Auto`]. If a device is chosen, its kernels are compiled.
-    fn chosen(&self, bindings: &Bindings) -> Engine {
+    fn choose_engine(&self, bindings: &Bindings) -> Engine {
         let Processor::Cuda(ordinal) = self.placement(bindings).processor else { return Engine::Cpu };
-        match self.compile_loops(self.compile_by(kernel::Engine::Cuda(ordinal))) {
+        match self.compile_loops(self.kernel_options(kernel::Engine::Cuda(ordinal))) {
             Ok(()) => Engine::Cuda(ordinal),
             Err(error) => {
                 self.decline(&error);
@@ -179,22 +187,22 @@ impl Executable {
 
     /// Records that the chosen device cannot run the stages.
     pub(crate) fn decline(&self, error: &Error) {
-        self.declined.get_or_init(|| error.to_string());
+        self.device_failure.get_or_init(|| error.to_string());
     }
 
     /// Returns the processor of the next run on the configured engine, and the reason.
-    pub(crate) fn next_run(&self, bindings: &Bindings) -> Placement {
+    pub(crate) fn next_placement(&self, bindings: &Bindings) -> Placement {
         match self.config.engine {
             Engine::Auto => self.placement(bindings),
-            Engine::Cuda(ordinal) => Placement { processor: Processor::Cuda(ordinal), reason: Reason::Asked },
-            _ => Placement { processor: Processor::Cpu, reason: Reason::Asked },
+            Engine::Cuda(ordinal) => Placement { processor: Processor::Cuda(ordinal), reason: Reason::Requested },
+            _ => Placement { processor: Processor::Cpu, reason: Reason::Requested },
         }
     }
 
     /// Returns the processor of the next run on [`Engine::Auto`] over these inputs, and the reason.
     pub(crate) fn placement(&self, bindings: &Bindings) -> Placement {
-        place(self.expected(), || {
-            if let Some(why) = self.declined.get() {
+        choose_processor(self.estimate(), || {
+            if let Some(why) = self.device_failure.get() {
                 return Err(why.clone());
             }
             let cuda = Cuda::first().map_err(ToString::to_string)?;
@@ -203,8 +211,8 @@ impl Executable {
             inputs.dedup();
             let inputs: Vec<&Tensor> = inputs.into_iter().filter_map(|name| bindings.get(name.as_str())).collect();
             let mut loops = self.stages.iter().filter_map(Stage::loops);
-            Ok(Device {
-                missing: cuda.missing_bytes(&inputs),
+            Ok(DeviceState {
+                missing_bytes: cuda.missing_bytes(&inputs),
                 compiled: loops.all(|l| l.is_compiled(kernel::Engine::Cuda(0))),
                 runs: self.runs.load(Ordering::Relaxed),
             })
@@ -212,99 +220,115 @@ impl Executable {
     }
 
     /// Returns the estimates that are available before a run.
-    fn expected(&self) -> Expected {
+    fn estimate(&self) -> RunEstimate {
         let loops = || self.stages.iter().filter_map(Stage::loops);
-        let results = self.stages.iter().flat_map(|stage| &stage.expected);
-        Expected {
-            cost: loops().map(Loops::cost).sum(),
+        let results = self.stages.iter().flat_map(|stage| &stage.output_bytes);
+        RunEstimate {
+            cost: loops().map(StageLoops::cost).sum(),
             queries: loops().count(),
             threads: self.config.workers.threads(),
-            results: results.filter(|(name, _)| self.produces.contains(name)).map(|(_, bytes)| bytes).sum(),
+            result_bytes: results.filter(|(name, _)| self.produces.contains(name)).map(|(_, bytes)| bytes).sum(),
         }
     }
 
     /// Returns the tier that the next run on [`Engine::Cpu`] uses.
     pub(crate) fn tier(&self) -> Engine {
-        if self.optimizing.is_ready(&self.stages) { Engine::Optimizing } else { Engine::Instant }
+        if self.optimizing_tier.is_ready(&self.stages) { Engine::Optimizing } else { Engine::Instant }
     }
 
     /// Returns a note on the optimizing tier for the user.
     pub(crate) fn tier_note(&self) -> Option<String> {
-        if let Some(failure) = self.optimizing.failure() {
+        if let Some(failure) = self.optimizing_tier.failure() {
             return Some(failure.into());
         }
         let fault = if self.tier() == Engine::Optimizing { self.config.toolchain.cache_fault() } else { None };
-        fault.map(|fault| format!("kernels are compiled anew in each process: {fault}"))
+        fault.map(|fault| format!("each process compiles its kernels again: {fault}"))
     }
 
     /// Runs a stage after its predecessors. If a device chosen by [`Engine::Auto`] fails, the CPU
     /// runs this stage and the rest.
-    pub(crate) fn run_stage(&self, number: usize, running: &mut Running, seen: &mut Seen<'_>) -> Result<(), Error> {
-        match self.run_stage_once(number, running, seen) {
-            Err(error) if running.is_chosen() && error.is_of_device() => {
+    pub(crate) fn run_stage(
+        &self,
+        number: usize,
+        state: &mut RunState,
+        observer: &mut StageObserver<'_>,
+    ) -> Result<(), Error> {
+        match self.run_stage_once(number, state, observer) {
+            Err(error) if state.is_on_chosen_device() && error.is_device_failure() => {
                 self.decline(&error);
-                running.engine = Engine::Cpu;
-                self.run_stage_once(number, running, seen)
+                state.engine = Engine::Cpu;
+                self.run_stage_once(number, state, observer)
             }
             result => result,
         }
     }
 
-    fn run_stage_once(&self, number: usize, running: &mut Running, seen: &mut Seen<'_>) -> Result<(), Error> {
+    fn run_stage_once(
+        &self,
+        number: usize,
+        state: &mut RunState,
+        observer: &mut StageObserver<'_>,
+    ) -> Result<(), Error> {
         let stage = &self.stages[number];
-        let input = |name: &Alias| running.tensor(name).expect("tensors are bound or written before");
+        let input = |name: &Alias| state.tensor(name).expect("inputs are bound or written by earlier stages");
         let inputs: Vec<&Tensor> = stage.reads.iter().map(input).collect();
-        let (limits, start) = (&running.limits, Instant::now());
-        let (mut counts, mut on_device) = (None, None);
-        let outputs = match (&stage.work, running.engine.of_kernels()) {
-            (Work::Convert(_, Some(loops)), Some(engine)) if converts_there(engine, inputs[0]) => {
-                let outcome = run_kernel(loops, &inputs, self.compile_by(engine), limits)?;
-                on_device = outcome.on_device;
+        let (limits, start) = (&state.limits, Instant::now());
+        let (mut counts, mut device_time) = (None, None);
+        let outputs = match (&stage.work, state.engine.kernel_engine()) {
+            (StageWork::Conversion(_, Some(loops)), Some(engine)) if converts_in_kernel(engine, inputs[0]) => {
+                let outcome = run_kernel(loops, &inputs, self.kernel_options(engine), limits)?;
+                device_time = outcome.on_device;
                 outcome.outputs
             }
-            (Work::Convert(ty, _), _) => {
+            (StageWork::Conversion(ty, _), _) => {
                 let converted = convert_within(inputs[0], &ty.format, &limits.memory);
-                vec![converted.map_err(|source| stage.refused(Phase::Run, source))?]
+                vec![converted.map_err(|source| stage.phase_error(Phase::Run, source))?]
             }
-            (Work::Loops(loops), None) => run_notation(loops, &inputs, self.mode())?,
-            (Work::Loops(loops), Some(engine)) => {
-                let outcome = run_kernel(loops, &inputs, self.compile_by(engine), limits)?;
+            (StageWork::Loops(loops), None) => run_notation(loops, &inputs, self.mode())?,
+            (StageWork::Loops(loops), Some(engine)) => {
+                let outcome = run_kernel(loops, &inputs, self.kernel_options(engine), limits)?;
                 counts = outcome.counts;
-                on_device = outcome.on_device;
+                device_time = outcome.on_device;
                 outcome.outputs
             }
         };
         let time = start.elapsed();
-        running.on_device = [running.on_device, on_device].into_iter().flatten().reduce(Add::add);
-        running.counts = [running.counts, counts].into_iter().flatten().reduce(Add::add);
-        seen(Step { name: &stage.name, writes: &stage.writes, outputs: &outputs, time, counts })?;
-        running.tensors.extend(stage.writes.iter().cloned().zip(outputs));
+        state.device_time = [state.device_time, device_time].into_iter().flatten().reduce(Add::add);
+        state.counts = [state.counts, counts].into_iter().flatten().reduce(Add::add);
+        observer(CompletedStage { name: &stage.name, writes: &stage.writes, outputs: &outputs, time, counts })?;
+        state.tensors.extend(stage.writes.iter().cloned().zip(outputs));
         Ok(())
     }
 
     /// Returns the results after all stages have run.
-    pub(crate) fn finish(&self, running: &Running, time: Duration) -> Run {
-        let result = |name: &Alias| running.tensor(name).cloned().expect("stages write what is produced");
+    pub(crate) fn finish(&self, state: &RunState, time: Duration) -> Run {
+        let result = |name: &Alias| state.tensor(name).cloned().expect("the stages write all results");
         let outputs = self.produces.iter().map(|name| (name.clone(), result(name))).collect();
         self.runs.fetch_add(1, Ordering::Relaxed);
-        if running.engine == Engine::Cpu {
-            self.optimizing.count_run(time);
+        if state.engine == Engine::Cpu {
+            self.optimizing_tier.count_run(time);
         }
-        Run { outputs, counts: running.counts, time, on_device: running.on_device, held: running.limits.memory.most() }
+        Run {
+            outputs,
+            counts: state.counts,
+            time,
+            device_time: state.device_time,
+            peak_bytes: state.limits.memory.most(),
+        }
     }
 }
 
-impl Running {
+impl RunState {
     /// Creates the state of a run with its inputs, before the first stage.
-    pub(crate) fn new((asked, engine): (Engine, Engine), bindings: &Bindings, limits: &Limits) -> Running {
+    pub(crate) fn new((requested, engine): (Engine, Engine), bindings: &Bindings, limits: &Limits) -> RunState {
         let tensors = bindings.iter().map(|(alias, tensor)| (alias.clone(), tensor.clone())).collect();
         let counts = (engine == Engine::AssemblyInterpreter).then(Counts::default);
-        Running { asked, engine, tensors, counts, on_device: None, limits: limits.of_one_run() }
+        RunState { requested, engine, tensors, counts, device_time: None, limits: limits.of_one_run() }
     }
 
     /// Returns whether the run is on a device chosen by [`Engine::Auto`].
-    fn is_chosen(&self) -> bool {
-        self.asked == Engine::Auto && matches!(self.engine, Engine::Cuda(_))
+    fn is_on_chosen_device(&self) -> bool {
+        self.requested == Engine::Auto && matches!(self.engine, Engine::Cuda(_))
     }
 
     /// Returns an input or a tensor written so far.
@@ -312,33 +336,33 @@ impl Running {
         self.tensors.get(name)
     }
 
-    fn forget(&mut self, names: &[Alias]) {
+    fn drop_tensors(&mut self, names: &[Alias]) {
         for name in names {
             self.tensors.remove(name);
         }
     }
 
     /// Drops all other tensors.
-    pub(crate) fn retain(&mut self, wanted: &HashSet<Alias>) {
-        self.tensors.retain(|name, _| wanted.contains(name));
+    pub(crate) fn retain(&mut self, needed: &HashSet<Alias>) {
+        self.tensors.retain(|name, _| needed.contains(name));
     }
 }
 
 /// Runs on the requested engine. Under [`Engine::Auto`], if a device fails together with its
 /// results, the CPU restarts the run. Also returns the error of the device.
 pub(crate) fn run_or_restart(
-    asked: Engine,
+    requested: Engine,
     mut run: impl FnMut(Engine) -> Result<Run, Error>,
 ) -> Result<(Run, Option<Error>), Error> {
-    match run(asked) {
-        Err(error) if asked == Engine::Auto && error.is_of_device() => Ok((run(Engine::Cpu)?, Some(error))),
+    match run(requested) {
+        Err(error) if requested == Engine::Auto && error.is_device_failure() => Ok((run(Engine::Cpu)?, Some(error))),
         result => result.map(|run| (run, None)),
     }
 }
 
 /// Returns whether a kernel of the engine converts storage: on a device if the source is there, and
 /// in the interpreter of grids, which emulates a device.
-fn converts_there(engine: kernel::Engine, source: &Tensor) -> bool {
+fn converts_in_kernel(engine: kernel::Engine, source: &Tensor) -> bool {
     match engine {
         kernel::Engine::Cuda(_) => !source.is_on_host(),
         kernel::Engine::Grid => true,

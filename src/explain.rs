@@ -1,9 +1,9 @@
 //! Explanations of plans: the text of every phase.
 
-use crate::engine::{Loops, Stage, Work};
+use crate::engine::{Stage, StageLoops, StageWork};
 use crate::error::Error;
 use crate::executable::Executable;
-use crate::prepared::Prepared;
+use crate::prepared_plan::PreparedPlan;
 use crate::timings::Phase;
 use redpoll_logic::physical::FormatWords;
 use redpoll_physical::emit::cranelift::clif;
@@ -48,18 +48,23 @@ pub(crate) fn section(title: impl Into<String>, text: String) -> Section {
 }
 
 /// Returns the forms of a kernel below Notation.
-pub(crate) fn code_of(loops: &Loops, name: &str, on: &Executable, detail: Detail) -> Result<Vec<Section>, Error> {
+pub(crate) fn kernel_sections(
+    loops: &StageLoops,
+    name: &str,
+    executable: &Executable,
+    detail: Detail,
+) -> Result<Vec<Section>, Error> {
     if detail == Detail::Notation {
         return Ok(Vec::new());
     }
-    let function = loops.draft(on.mode()).function();
+    let function = loops.draft(executable.mode()).function();
     let mut sections = vec![section(format!("assembly of {name}"), assembly::text::print(function))];
     if detail == Detail::Clif {
-        let code = clif(function).map_err(|source| loops.refused(Phase::Compile, source))?;
+        let code = clif(function).map_err(|source| loops.phase_error(Phase::Compile, source))?;
         sections.push(section(format!("clif of {name}"), code));
     }
     if detail == Detail::Cuda {
-        let GridPlan { count, run, .. } = loops.draft(on.mode()).grids(TeamSize::Automatic);
+        let GridPlan { count, run, .. } = loops.draft(executable.mode()).grids(TeamSize::Automatic);
         let counting = count.map(|grid| section(format!("counting grid of {name}"), grid.to_string()));
         sections.extend(counting);
         sections.push(section(format!("grid of {name}"), run.to_string()));
@@ -68,12 +73,15 @@ pub(crate) fn code_of(loops: &Loops, name: &str, on: &Executable, detail: Detail
 }
 
 /// Returns the C or CUDA text of all kernels, if the level of detail requests it.
-pub(crate) fn c_text(on: &Executable, detail: Detail) -> Result<Option<Section>, Error> {
+pub(crate) fn source_section(executable: &Executable, detail: Detail) -> Result<Option<Section>, Error> {
     match detail {
-        Detail::C => Ok(Some(section("c", on.optimizing.text(&on.stages)?))),
+        Detail::C => Ok(Some(section("c", executable.optimizing_tier.text(&executable.stages)?))),
         Detail::Cuda => {
-            let plans =
-                on.stages.iter().filter_map(Stage::loops).map(|l| l.draft(on.mode()).grids(TeamSize::Automatic));
+            let plans = executable
+                .stages
+                .iter()
+                .filter_map(Stage::loops)
+                .map(|l| l.draft(executable.mode()).grids(TeamSize::Automatic));
             let grids: Vec<Grid> = plans.flat_map(|plan| plan.count.into_iter().chain([plan.run])).collect();
             // Print the reason if a device declines the grids.
             let text = cuda::emit(&grids.iter().collect::<Vec<_>>()).unwrap_or_else(|e| format!("// {e}\n"));
@@ -83,37 +91,38 @@ pub(crate) fn c_text(on: &Executable, detail: Detail) -> Result<Option<Section>,
     }
 }
 
-impl Prepared {
+impl PreparedPlan {
     /// Returns the text of every phase, from the Logic plan to the code of each kernel.
     ///
     /// # Errors
-    /// Fails if the requested code of the kernels cannot be generated; also as [`Prepared::flow`].
+    /// The errors of [`PreparedPlan::flow`]; also if the requested code of the kernels cannot be
+    /// generated.
     pub fn explain(&self, detail: Detail) -> Result<Vec<Section>, Error> {
-        let mut sections = vec![section("logic", self.made().plan.to_string())];
-        sections.extend(self.made().planned.report.phases.iter().map(|p| section(p.name, p.plan.clone())));
+        let mut sections = vec![section("logic", self.current().plan.to_string())];
+        sections.extend(self.current().adaptive.report.phases.iter().map(|p| section(p.name, p.plan.clone())));
         sections.push(section("queries", self.flow()?.to_string()));
         sections.push(section("engine", self.placement().to_string()));
         let notes: String = self.notes().iter().map(|note| format!("{note}\n")).collect();
         if !notes.is_empty() {
             sections.push(section("notes", notes));
         }
-        for stage in self.made().executable.stages.iter() {
-            let of = |form: &str| format!("{form} of {}", stage.name);
+        for stage in self.current().executable.stages.iter() {
+            let title = |form: &str| format!("{form} of {}", stage.name);
             let loops = match &stage.work {
-                Work::Loops(loops) => loops,
-                Work::Convert(ty, _) => {
+                StageWork::Loops(loops) => loops,
+                StageWork::Conversion(ty, _) => {
                     let (source, format) = (&stage.reads[0], FormatWords(&ty.format));
-                    sections.push(section(of("conversion"), format!("storage of {source} converted to {format}")));
+                    sections.push(section(title("conversion"), format!("storage of {source} converted to {format}")));
                     continue;
                 }
             };
-            sections.push(section(of("notation"), notation::print(&loops.written)));
-            if loops.written != *loops.program {
-                sections.push(section(of("normal notation"), notation::print(&loops.program)));
+            sections.push(section(title("notation"), notation::print(&loops.source_program)));
+            if loops.source_program != *loops.program {
+                sections.push(section(title("normal notation"), notation::print(&loops.program)));
             }
-            sections.extend(code_of(loops, &stage.name, &self.made().executable, detail)?);
+            sections.extend(kernel_sections(loops, &stage.name, &self.current().executable, detail)?);
         }
-        sections.extend(c_text(&self.made().executable, detail)?);
+        sections.extend(source_section(&self.current().executable, detail)?);
         Ok(sections)
     }
 }

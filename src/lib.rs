@@ -11,7 +11,7 @@
 //!
 //! # fn main() -> Result<(), redpoll::Error> {
 //! let session = Session::default();
-//! let karate = sample("karate").expect("it ships with redpoll");
+//! let karate = sample("karate").expect("the sample ships with redpoll");
 //! let (edges, _) = read_bytes(karate.file_name, karate.bytes, &Default::default())?.into_tensor(None)?;
 //! let edges = session.array(edges).astype(Prim::I64);
 //!
@@ -38,7 +38,7 @@
 //! use redpoll::{Bindings, Session};
 //!
 //! # fn main() -> Result<(), redpoll::Error> {
-//! let karate = redpoll::datasets::sample("karate").expect("it ships with redpoll");
+//! let karate = redpoll::datasets::sample("karate").expect("the sample ships with redpoll");
 //! let file = redpoll::datasets::read_bytes(karate.file_name, karate.bytes, &Default::default())?;
 //! let (edges, _) = file.into_tensor(None)?;
 //! let plan = "(plan
@@ -51,9 +51,9 @@
 //! # }
 //! ```
 //!
-//! The module `pipeline` calls the phases from text to kernels in order, and [`Prepared::explain`]
-//! shows the output of each phase. Every [`Engine`] runs the same prepared plan, so engines can be
-//! compared.
+//! The module `pipeline` calls the phases from text to kernels in order, and
+//! [`PreparedPlan::explain`] shows the output of each phase. Every [`Engine`] runs the same prepared
+//! plan, so engines can be compared.
 
 mod adapt;
 mod array;
@@ -70,7 +70,7 @@ mod flow;
 mod notes;
 mod pipeline;
 mod plan_cache;
-mod prepared;
+mod prepared_plan;
 mod profile;
 mod program;
 mod program_cache;
@@ -81,14 +81,14 @@ mod statistics;
 mod timings;
 mod warm_up;
 
-pub use array::{Array, ArrayError, Axes, Builder, Contraction, Index, Operand, Overlap, Repeated, Value};
+pub use array::{Array, ArrayError, Axes, Builder, Contraction, DuplicatePolicy, Index, Operand, Overlap, Value};
 pub use config::{Config, Engine};
 pub use engine::{Placement, Reason};
-pub use error::{Error, Unbound};
+pub use error::{Error, UnboundTable};
 pub use explain::{Detail, Section};
 pub use flow::{Flow, FlowQuery, FlowRead, Size};
 pub use notes::Note;
-pub use prepared::{Prepared, Run};
+pub use prepared_plan::{PreparedPlan, Run};
 pub use profile::{OutputProfile, Profile, QueryProfile};
 pub use program::{PreparedProgram, Program};
 pub use session::{Bindings, Session};

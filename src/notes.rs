@@ -1,7 +1,7 @@
 //! Notes on a prepared plan: results that become dense, and operators whose values in the default
 //! float mode differ from IEEE 754.
 
-use crate::prepared::Prepared;
+use crate::prepared_plan::PreparedPlan;
 use redpoll_logic::op::{Op, cast_to};
 use redpoll_logic::{Alias, DType, Expr, FloatMode, Node, Scalar, TensorType};
 use std::collections::HashSet;
@@ -13,22 +13,22 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub enum Note {
     /// A tensor is stored densely although some of its operands are sparse.
-    Densifies {
+    DenseStorage {
         /// The tensor.
         tensor: Alias,
         /// Set for a result, not for an intermediate.
-        result: bool,
+        is_result: bool,
         /// The number of its elements.
-        places: u64,
+        elements: u64,
         /// The number of elements that are expected to differ from the fill value.
-        expected: f64,
+        expected_nonfill: f64,
         /// Its fill value.
         fill: Scalar,
         /// The sparse operands of the tensor.
-        sparse: Vec<Alias>,
+        sparse_operands: Vec<Alias>,
     },
     /// An operator whose result on the fill values differs in the strict mode.
-    ModesDiffer {
+    FloatModeDifference {
         /// The query.
         query: Alias,
         /// The operator.
@@ -44,76 +44,76 @@ pub enum Note {
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (tensor, result, places, expected, fill, sparse) = match self {
-            Note::Densifies { tensor, result, places, expected, fill, sparse } => {
-                (tensor, result, places, expected, fill, sparse)
+        let (tensor, is_result, elements, expected_nonfill, fill, sparse_operands) = match self {
+            Note::DenseStorage { tensor, is_result, elements, expected_nonfill, fill, sparse_operands } => {
+                (tensor, is_result, elements, expected_nonfill, fill, sparse_operands)
             }
-            Note::ModesDiffer { query, op, fills, value, strict } => {
+            Note::FloatModeDifference { query, op, fills, value, strict } => {
                 let fills: Vec<String> = fills.iter().map(Scalar::to_string).collect();
                 let fills = fills.join(" ");
-                let (head, tail) = ("where nothing is stored", "in the strict mode (`--strict`)");
+                let (head, tail) = ("for elements that are not stored", "in the strict mode (`--strict`)");
                 return write!(f, "query `{query}`: {head}, ({op} {fills}) is {value}; {tail} it is {strict}");
             }
         };
-        let names: Vec<String> = sparse.iter().map(|s| format!("`{s}`")).collect();
-        let what = if *result { "result" } else { "intermediate" };
-        write!(f, "{what} `{tensor}` is dense: all {places} places are stored, although {} ", names.join(", "))?;
-        f.write_str(if sparse.len() == 1 { "is sparse; " } else { "are sparse; " })?;
-        if *expected >= *places as f64 {
-            write!(f, "nothing shows that any place keeps the fill value {fill}")
+        let names: Vec<String> = sparse_operands.iter().map(|s| format!("`{s}`")).collect();
+        let what = if *is_result { "result" } else { "intermediate" };
+        write!(f, "{what} `{tensor}` is dense: all {elements} elements are stored, although {} ", names.join(", "))?;
+        f.write_str(if sparse_operands.len() == 1 { "is sparse; " } else { "are sparse; " })?;
+        if *expected_nonfill >= *elements as f64 {
+            write!(f, "every element may differ from the fill value {fill}")
         } else {
-            write!(f, "about {expected:.0} places are expected to differ from the fill value {fill}")
+            write!(f, "about {expected_nonfill:.0} elements are expected to differ from the fill value {fill}")
         }
     }
 }
 
-impl Prepared {
+impl PreparedPlan {
     /// Returns notes for the author of the plan: tensors that are dense without a requested format,
     /// and operators on fill values whose results differ between the float modes.
     pub fn notes(&self) -> Vec<Note> {
-        let mut notes = self.densified();
-        if self.made().executable.mode() == FloatMode::Relaxed {
-            let mut seen = HashSet::new();
-            for query in &self.made().plan.queries {
-                differences(&query.alias, &query.expr, &mut seen, &mut notes);
+        let mut notes = self.dense_tensors();
+        if self.current().executable.mode() == FloatMode::Relaxed {
+            let mut visited = HashSet::new();
+            for query in &self.current().plan.queries {
+                float_mode_differences(&query.alias, &query.expr, &mut visited, &mut notes);
             }
         }
         notes
     }
 
-    fn densified(&self) -> Vec<Note> {
-        let asked = |alias: &Alias| {
-            let query = self.made().plan.queries.iter().find(|q| q.alias == *alias);
+    fn dense_tensors(&self) -> Vec<Note> {
+        let is_requested = |alias: &Alias| {
+            let query = self.current().plan.queries.iter().find(|q| q.alias == *alias);
             query.is_some_and(|q| q.expr.stored_format().is_some())
         };
         let mut notes = Vec::new();
-        for output in self.made().planned.report.decisions.iter().flat_map(|d| &d.outputs) {
-            let places = places(&output.ty);
-            if places <= 1 || !is_dense(&output.ty) || asked(&output.alias) {
+        for output in self.current().adaptive.report.decisions.iter().flat_map(|d| &d.outputs) {
+            let elements = elements(&output.ty);
+            if elements <= 1 || !is_dense(&output.ty) || is_requested(&output.alias) {
                 continue;
             }
-            let sparse = self.sparse_operands(&output.alias, places);
-            if !sparse.is_empty() {
-                notes.push(Note::Densifies {
+            let sparse_operands = self.sparse_operands(&output.alias, elements);
+            if !sparse_operands.is_empty() {
+                notes.push(Note::DenseStorage {
                     tensor: output.alias.clone(),
-                    result: self.made().planned.physical.produces.contains(&output.alias),
-                    places,
-                    expected: output.stored(),
+                    is_result: self.current().adaptive.physical.produces.contains(&output.alias),
+                    elements,
+                    expected_nonfill: output.stored(),
                     fill: output.ty.fill.clone(),
-                    sparse,
+                    sparse_operands,
                 });
             }
         }
         notes
     }
 
-    /// Returns the sparse inputs of a tensor with `most` elements. Inputs with more elements are
-    /// ignored: dense row sums of a sparse matrix are no surprise.
-    fn sparse_operands(&self, alias: &Alias, most: u64) -> Vec<Alias> {
-        let reads: Vec<Alias> = match self.made().plan.queries.iter().find(|q| q.alias == *alias) {
+    /// Returns the sparse inputs of a tensor with `max_elements` elements. Inputs with more elements
+    /// are ignored: dense row sums of a sparse matrix are no surprise.
+    fn sparse_operands(&self, alias: &Alias, max_elements: u64) -> Vec<Alias> {
+        let reads: Vec<Alias> = match self.current().plan.queries.iter().find(|q| q.alias == *alias) {
             Some(query) => query.expr.tables(),
             None => self
-                .made()
+                .current()
                 .executable
                 .stages
                 .iter()
@@ -121,21 +121,21 @@ impl Prepared {
                 .flat_map(|s| s.reads.clone())
                 .collect(),
         };
-        let sparse = |ty: &Arc<TensorType>| !is_dense(ty) && places(ty) <= most;
-        let inputs = self.made().planned.physical.inputs.iter();
+        let sparse = |ty: &Arc<TensorType>| !is_dense(ty) && elements(ty) <= max_elements;
+        let inputs = self.current().adaptive.physical.inputs.iter();
         inputs.filter(|(name, ty)| sparse(ty) && reads.contains(name)).map(|(name, _)| name.clone()).collect()
     }
 }
 
 /// Adds notes on the operators of an expression whose results on fill values differ between the
 /// float modes. Returns whether the expression reads sparse tensors, whose fill values occur.
-fn differences(query: &Alias, expr: &Expr, seen: &mut HashSet<usize>, notes: &mut Vec<Note>) -> bool {
-    if !seen.insert(expr.address()) {
+fn float_mode_differences(query: &Alias, expr: &Expr, visited: &mut HashSet<usize>, notes: &mut Vec<Note>) -> bool {
+    if !visited.insert(expr.address()) {
         return true;
     }
     let mut sparse = matches!(expr.node(), Node::Table { ty, .. } if !is_dense(ty));
     for arg in expr.node().args() {
-        sparse |= differences(query, arg, seen, notes);
+        sparse |= float_mode_differences(query, arg, visited, notes);
     }
     let Node::MapJoin { op: op @ Op::Builtin(_), args } = expr.node() else { return sparse };
     let fills: Vec<Scalar> = args.iter().map(|arg| arg.info().fill.clone()).collect();
@@ -147,7 +147,7 @@ fn differences(query: &Alias, expr: &Expr, seen: &mut HashSet<usize>, notes: &mu
             && value != strict
             && !(value.to_f64() == Some(0.0) && strict.to_f64() == Some(0.0))
         {
-            let note = Note::ModesDiffer { query: query.clone(), op: op.clone(), fills, value, strict };
+            let note = Note::FloatModeDifference { query: query.clone(), op: op.clone(), fills, value, strict };
             if !notes.contains(&note) {
                 notes.push(note);
             }
@@ -160,6 +160,6 @@ fn is_dense(ty: &Arc<TensorType>) -> bool {
     ty.format.levels.iter().all(|l| l.kind.traits().full)
 }
 
-fn places(ty: &TensorType) -> u64 {
+fn elements(ty: &TensorType) -> u64 {
     ty.shape.iter().fold(1, |n, size| n.saturating_mul(*size))
 }

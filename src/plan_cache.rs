@@ -8,7 +8,7 @@
 //!
 //! It does not depend on the names or other values of inputs.
 
-use crate::prepared::Made;
+use crate::prepared_plan::CompiledPlan;
 use crate::session::Bindings;
 use lru::LruCache;
 use redpoll_logic::{Alias, Plan, Prim};
@@ -19,20 +19,20 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Maximum number of cached plans; the least recently used plans are evicted.
-const KEPT: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
+const CAPACITY: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
 
 /// Cache of compiled plans.
-pub(crate) struct PlanCache(Mutex<LruCache<u64, Arc<Entry>>>);
+pub(crate) struct PlanCache(Mutex<LruCache<u64, Arc<CachedPlan>>>);
 
-struct Entry {
+struct CachedPlan {
     /// The inputs of the plan, in the order of [`Plan::inputs`].
-    inputs: Vec<Input>,
-    made: Arc<Made>,
+    inputs: Vec<PlanInput>,
+    compiled: Arc<CompiledPlan>,
 }
 
 /// Properties of the storage of an input, apart from its type, which is in the plan.
 #[derive(PartialEq, Eq, Hash)]
-struct Storage {
+struct StorageProperties {
     /// The types of the arrays of the levels.
     prims: Vec<Prim>,
     /// The bit lengths of the numbers of positions of the levels.
@@ -41,38 +41,38 @@ struct Storage {
     special: Special,
 }
 
-struct Input {
+struct PlanInput {
     name: Alias,
-    storage: Storage,
+    storage: StorageProperties,
 }
 
 /// The cache key of a plan over tensors.
-pub(crate) struct Key {
+pub(crate) struct PlanKey {
     hash: u64,
-    inputs: Vec<Input>,
+    inputs: Vec<PlanInput>,
 }
 
-impl Key {
+impl PlanKey {
     /// Returns the key of a plan over tensors, or `None` if a tensor is missing or was lost by its
     /// device.
-    pub(crate) fn new(plan: &Plan, bindings: &Bindings) -> Option<Key> {
+    pub(crate) fn new(plan: &Plan, bindings: &Bindings) -> Option<PlanKey> {
         let (congruence, names) = plan.congruence();
         let mut inputs = Vec::with_capacity(names.len());
         for name in names {
-            let storage = Storage::of(bindings.get(name.as_str())?)?;
-            inputs.push(Input { name, storage });
+            let storage = StorageProperties::of(bindings.get(name.as_str())?)?;
+            inputs.push(PlanInput { name, storage });
         }
         let mut hasher = DefaultHasher::new();
         congruence.hash(&mut hasher);
         inputs.iter().for_each(|i| i.storage.hash(&mut hasher));
-        Some(Key { hash: hasher.finish(), inputs })
+        Some(PlanKey { hash: hasher.finish(), inputs })
     }
 }
 
-impl Storage {
-    fn of(tensor: &Tensor) -> Option<Storage> {
+impl StorageProperties {
+    fn of(tensor: &Tensor) -> Option<StorageProperties> {
         let positions = tensor.level_positions().ok()?;
-        Some(Storage {
+        Some(StorageProperties {
             prims: tensor.levels().iter().flatten().map(Array::prim).collect(),
             sizes: positions.into_iter().map(|n| u64::BITS - n.leading_zeros()).collect(),
             special: tensor.special(),
@@ -83,32 +83,37 @@ impl Storage {
 impl PlanCache {
     /// Returns a compiled congruent plan over similar tensors, and the tensors by the names of its
     /// inputs.
-    pub(crate) fn find(&self, key: &Key, plan: &Plan, bindings: &Bindings) -> Option<(Arc<Made>, Bindings)> {
+    pub(crate) fn find(
+        &self,
+        key: &PlanKey,
+        plan: &Plan,
+        bindings: &Bindings,
+    ) -> Option<(Arc<CompiledPlan>, Bindings)> {
         let entry = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key.hash)?.clone();
-        let alike = entry.inputs.len() == key.inputs.len()
+        let matches = entry.inputs.len() == key.inputs.len()
             && entry.inputs.iter().zip(&key.inputs).all(|(a, b)| a.storage == b.storage)
-            && entry.made.plan.is_congruent(plan);
-        let tensor = |input: &Input| bindings.get(input.name.as_str()).cloned();
+            && entry.compiled.plan.is_congruent(plan);
+        let tensor = |input: &PlanInput| bindings.get(input.name.as_str()).cloned();
         let renamed = entry.inputs.iter().zip(&key.inputs).map(|(to, from)| Some((to.name.clone(), tensor(from)?)));
-        let alike = alike
-            && entry.made.facts().all(|(input, fact, holds)| {
-                let of = entry.inputs.iter().position(|i| i.name == *input);
-                let tensor = of.and_then(|k| tensor(&key.inputs[k]));
+        let matches = matches
+            && entry.compiled.facts().all(|(input, fact, holds)| {
+                let position = entry.inputs.iter().position(|i| i.name == *input);
+                let tensor = position.and_then(|k| tensor(&key.inputs[k]));
                 tensor.is_some_and(|tensor| tensor.holds(*fact) == *holds)
             });
-        if alike { Some((entry.made.clone(), renamed.collect::<Option<_>>()?)) } else { None }
+        if matches { Some((entry.compiled.clone(), renamed.collect::<Option<_>>()?)) } else { None }
     }
 
     /// Caches a compiled plan.
-    pub(crate) fn keep(&self, key: Key, made: Arc<Made>) {
-        let entry = Arc::new(Entry { inputs: key.inputs, made });
+    pub(crate) fn insert(&self, key: PlanKey, compiled: Arc<CompiledPlan>) {
+        let entry = Arc::new(CachedPlan { inputs: key.inputs, compiled });
         self.0.lock().unwrap_or_else(PoisonError::into_inner).put(key.hash, entry);
     }
 }
 
 impl Default for PlanCache {
     fn default() -> PlanCache {
-        PlanCache(Mutex::new(LruCache::new(KEPT)))
+        PlanCache(Mutex::new(LruCache::new(CAPACITY)))
     }
 }
 

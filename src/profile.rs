@@ -4,7 +4,7 @@ use crate::config::Engine;
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::notes::Note;
-use crate::prepared::Prepared;
+use crate::prepared_plan::PreparedPlan;
 use crate::timings::Timings;
 use redpoll_logic::Alias;
 use redpoll_physical::assembly::Counts;
@@ -27,8 +27,8 @@ pub struct Profile {
     pub time: Duration,
     /// The work of all queries, counted only by the interpreter of Assembly.
     pub counts: Option<Counts>,
-    /// The peak of allocated bytes, as in [`Run::held`](crate::Run::held).
-    pub held: usize,
+    /// The peak of allocated bytes, as in [`Run::peak_bytes`](crate::Run::peak_bytes).
+    pub peak_bytes: usize,
     /// Notes for the author of the plan.
     pub notes: Vec<Note>,
     /// The results, by name.
@@ -68,44 +68,49 @@ impl OutputProfile {
     }
 }
 
-impl Prepared {
+impl PreparedPlan {
     /// Runs the plan and reports the time of each phase and query, and the stored sizes. The
     /// interpreter of Logic runs the plan as a whole and reports no queries.
     ///
     /// # Errors
-    /// The errors of [`Prepared::run_with`].
+    /// The errors of [`PreparedPlan::run_with`].
     pub fn profile(&self, engine: Engine) -> Result<Profile, Error> {
         let mut queries = Vec::new();
-        let run = self.run_observed(engine, &mut |step| {
+        let run = self.run_observed(engine, &mut |completed| {
             let output = |(alias, tensor): (&Alias, &Tensor)| -> Result<OutputProfile, Error> {
                 Ok(OutputProfile { alias: alias.clone(), stored: tensor.count_stored()?, estimated: None })
             };
-            let outputs = step.writes.iter().zip(step.outputs).map(output).collect::<Result<_, _>>()?;
+            let outputs = completed.writes.iter().zip(completed.outputs).map(output).collect::<Result<_, _>>()?;
             // A query that ran twice is reported once.
-            queries.retain(|query: &QueryProfile| query.name != step.name);
-            queries.push(QueryProfile { name: step.name.to_owned(), time: step.time, outputs, counts: step.counts });
+            queries.retain(|query: &QueryProfile| query.name != completed.name);
+            queries.push(QueryProfile {
+                name: completed.name.to_owned(),
+                time: completed.time,
+                outputs,
+                counts: completed.counts,
+            });
             Ok(())
         })?;
         // Estimates are taken from the plan as it ran: the first run may have replanned some
         // queries.
         for output in queries.iter_mut().flat_map(|query: &mut QueryProfile| &mut query.outputs) {
-            output.estimated = self.estimated(&output.alias);
+            output.estimated = self.estimate_of(&output.alias);
         }
         Ok(Profile {
             engine,
             phases: self.timings.clone(),
-            flow: Flow::new(self.made(), &self.bindings, &queries)?,
+            flow: Flow::new(self.current(), &self.bindings, &queries)?,
             queries,
             time: run.time,
             counts: run.counts,
-            held: run.held,
+            peak_bytes: run.peak_bytes,
             notes: self.notes(),
             outputs: run.outputs,
         })
     }
 
-    fn estimated(&self, alias: &Alias) -> Option<f64> {
-        let mut outputs = self.made().planned.report.decisions.iter().flat_map(|d| &d.outputs);
+    fn estimate_of(&self, alias: &Alias) -> Option<f64> {
+        let mut outputs = self.current().adaptive.report.decisions.iter().flat_map(|d| &d.outputs);
         outputs.find(|o| o.alias == *alias).map(redpoll_optimizer::DecidedOutput::stored)
     }
 }
@@ -115,13 +120,20 @@ impl fmt::Display for Profile {
         for (phase, time) in self.phases.iter() {
             writeln!(f, "{:<24} {time:>12.1?}", phase.name())?;
         }
-        writeln!(f, "{:<24} {:>12.1?}  {}, {} bytes held at most", "run", self.time, self.engine.name(), self.held)?;
+        writeln!(
+            f,
+            "{:<24} {:>12.1?}  {}, peak memory {} bytes",
+            "run",
+            self.time,
+            self.engine.name(),
+            self.peak_bytes
+        )?;
         for query in &self.queries {
             writeln!(f, "  {:<22} {:>12.1?}", query.name, query.time)?;
             for output in &query.outputs {
-                write!(f, "    {} has {} stored values", output.alias, output.stored)?;
+                write!(f, "    {}: {} stored values", output.alias, output.stored)?;
                 match output.estimated {
-                    Some(n) => writeln!(f, ", {n:.0} were estimated")?,
+                    Some(n) => writeln!(f, ", estimated {n:.0}")?,
                     None => writeln!(f)?,
                 }
             }

@@ -2,11 +2,11 @@
 
 use crate::config::Engine;
 use crate::dump;
-use crate::engine::{Layouts, Loops, Placement, Stage};
-use crate::error::{Error, Unbound};
+use crate::engine::{Layouts, Placement, Stage, StageLoops};
+use crate::error::{Error, UnboundTable};
 use crate::executable::{Executable, run_or_restart};
-use crate::explain::{Detail, Section, c_text, code_of, section};
-use crate::prepared::Run;
+use crate::explain::{Detail, Section, kernel_sections, section, source_section};
+use crate::prepared_plan::Run;
 use crate::session::{Bindings, Session};
 use crate::timings::{Phase, Timings};
 use redpoll_logic::{Alias, DType, Format, Scalar, TensorType};
@@ -30,7 +30,7 @@ pub struct Program {
 
 /// A compiled program with the tensors that it reads.
 pub struct PreparedProgram {
-    pub(crate) made: Arc<MadeProgram>,
+    pub(crate) compiled: Arc<CompiledProgram>,
     limits: Limits,
     bindings: Bindings,
     timings: Timings,
@@ -38,19 +38,19 @@ pub struct PreparedProgram {
 
 /// The compiled form of a program, which does not depend on the values of tensors, except for the
 /// assumed ranges.
-pub(crate) struct MadeProgram {
+pub(crate) struct CompiledProgram {
     pub(crate) executable: Executable,
     /// Inputs whose values are derived from other inputs.
-    shares: Vec<ReadOff>,
+    derived_inputs: Vec<DerivedInput>,
     /// Assumed ranges of the values of inputs. Coordinates that are in bounds for these values are
     /// not checked.
-    assumed: Vec<AssumedRange>,
+    assumed_ranges: Vec<AssumedRange>,
 }
 
-impl MadeProgram {
+impl CompiledProgram {
     /// Returns whether the values of the inputs are in the assumed ranges.
-    fn fits(&self, bindings: &Bindings) -> bool {
-        self.assumed.iter().all(|(input, (least, greatest))| {
+    fn covers(&self, bindings: &Bindings) -> bool {
+        self.assumed_ranges.iter().all(|(input, (least, greatest))| {
             let range = bindings.get(input.as_str()).and_then(Tensor::value_range);
             range.is_some_and(|(a, b)| least <= &a && &b <= greatest)
         })
@@ -59,25 +59,29 @@ impl MadeProgram {
 
 /// An input with the bounds of blocks of another input, such that each block has an equal share of
 /// its stored entries.
-struct ReadOff {
+struct DerivedInput {
     input: String,
     of: String,
     modes: usize,
     blocks: u64,
 }
 
-impl ReadOff {
-    fn all(program: &notation::Program) -> Vec<ReadOff> {
+impl DerivedInput {
+    fn all_of(program: &notation::Program) -> Vec<DerivedInput> {
         let name = |t: notation::TensorId| program.tensors[t.index()].name.clone();
-        let one =
-            |s: &notation::Shares| ReadOff { input: name(s.input), of: name(s.of), modes: s.modes, blocks: s.blocks };
+        let one = |s: &notation::Shares| DerivedInput {
+            input: name(s.input),
+            of: name(s.of),
+            modes: s.modes,
+            blocks: s.blocks,
+        };
         program.shares.iter().map(one).collect()
     }
 }
 
 /// Adds the derived inputs to the bindings.
-fn with_shares(shares: &[ReadOff], mut bindings: Bindings) -> Bindings {
-    for ReadOff { input, of, modes, blocks } in shares {
+fn with_derived_inputs(derived: &[DerivedInput], mut bindings: Bindings) -> Bindings {
+    for DerivedInput { input, of, modes, blocks } in derived {
         if let Some(bounds) = bindings.get(of).map(|tensor| tensor.equal_shares(*modes, *blocks)) {
             bindings.insert(input.as_str(), bounds);
         }
@@ -105,9 +109,9 @@ impl Program {
     fn bind(&self, bindings: &Bindings) -> Result<Bindings, Error> {
         let bound = |i: &&InputText| bindings.get(&i.name).is_none() && i.value.is_none();
         let missing = self.inputs.iter().filter(bound);
-        let missing: Vec<_> = missing.map(|i| Unbound { table: i.name.as_str().into(), rank: i.rank }).collect();
+        let missing: Vec<_> = missing.map(|i| UnboundTable { table: i.name.as_str().into(), rank: i.rank }).collect();
         if !missing.is_empty() {
-            return Err(Error::Unbound(missing));
+            return Err(Error::UnboundTables(missing));
         }
         let tensor = |input: &InputText| {
             let tensor = match (bindings.get(&input.name), &input.value) {
@@ -116,7 +120,7 @@ impl Program {
                     Some(format) if format.rank() == tensor.ty().shape.len() => convert(tensor, format)?,
                     _ => tensor.clone(),
                 },
-                (None, value) => number(value.as_ref().expect("what is missing was told"))?,
+                (None, value) => number(value.as_ref().expect("missing inputs were reported"))?,
             };
             Ok((Alias::from(input.name.as_str()), tensor))
         };
@@ -129,7 +133,7 @@ impl Program {
 fn number(value: &Scalar) -> Result<Tensor, Error> {
     let dtype: DType = value.dtype();
     let zeros: Vec<Scalar> = dtype.prims().into_iter().map(Scalar::zero).collect();
-    let fill = Scalar::unflatten(&dtype, &mut zeros.into_iter()).expect("a dtype is made of its primitives");
+    let fill = Scalar::unflatten(&dtype, &mut zeros.into_iter()).expect("a dtype consists of its primitives");
     let values = Values::from_scalars(dtype.clone(), std::slice::from_ref(value))?;
     Ok(Tensor::from_dense(TensorType { shape: Vec::new(), dtype, fill, format: Format::dense(0) }, &values)?)
 }
@@ -145,20 +149,20 @@ impl Session {
         let bindings = program.bind(bindings)?;
         let mut timings = Timings::default();
         let config = self.config();
-        let by_text = config.dump.is_some() || config.load.is_some();
-        let found = if by_text { None } else { self.programs().find(&program.text, &bindings) };
-        let made = match found.filter(|made| made.fits(&bindings)) {
-            Some(made) => made,
+        let bypasses_cache = config.dump.is_some() || config.load.is_some();
+        let found = if bypasses_cache { None } else { self.program_cache().find(&program.text, &bindings) };
+        let compiled = match found.filter(|compiled| compiled.covers(&bindings)) {
+            Some(compiled) => compiled,
             None => {
-                let made = Arc::new(make(self, &program.text, &bindings, &mut timings)?);
-                self.programs().keep(&program.text, &bindings, &made);
-                made
+                let compiled = Arc::new(compile(self, &program.text, &bindings, &mut timings)?);
+                self.program_cache().insert(&program.text, &bindings, &compiled);
+                compiled
             }
         };
-        let bindings = with_shares(&made.shares, bindings);
-        let prepared = PreparedProgram { made, limits: self.limits().clone(), bindings, timings };
+        let bindings = with_derived_inputs(&compiled.derived_inputs, bindings);
+        let prepared = PreparedProgram { compiled, limits: self.limits().clone(), bindings, timings };
         if let Some(folder) = &config.dump {
-            let executable = &prepared.made.executable;
+            let executable = &prepared.compiled.executable;
             let folder = dump::folder_of(&program.text, &executable.produces, folder);
             dump::write(&folder, &prepared.explain(Detail::Clif)?, executable)?;
         }
@@ -166,31 +170,36 @@ impl Session {
     }
 }
 
-fn make(session: &Session, text: &str, bindings: &Bindings, timings: &mut Timings) -> Result<MadeProgram, Error> {
+fn compile(
+    session: &Session,
+    text: &str,
+    bindings: &Bindings,
+    timings: &mut Timings,
+) -> Result<CompiledProgram, Error> {
     session.config().check_environment()?;
     let ty = |name: &str| bindings.get(name).map(|tensor| tensor.ty().clone());
-    let (written, marks) = timings
+    let (source_program, marks) = timings
         .time(Phase::Parse, || parse_over(text, &[], &ty).map_err(Box::new))
         .map_err(|source| Error::Program { at: None, source })?;
     let mode = session.config().optimizer.float_mode;
     let normal = timings.time(Phase::Notation, || {
-        let transformed = scheduled(written.clone(), mode).map_err(Box::new)?;
+        let transformed = scheduled(source_program.clone(), mode).map_err(Box::new)?;
         let normal = normalize(transformed).map_err(Box::new)?;
         verify_parallel(&normal, mode).map_err(Box::new).map(|()| normal)
     });
-    let normal = normal.map(|normal| over_values(normal, bindings));
-    let (normal, assumed) = normal.map_err(|source| Error::Program { at: marks.position(&source), source })?;
-    let shares = ReadOff::all(&normal);
-    let bindings = with_shares(&shares, bindings.clone());
+    let normal = normal.map(|normal| remove_proved_checks(normal, bindings));
+    let (normal, assumed_ranges) = normal.map_err(|source| Error::Program { at: marks.position(&source), source })?;
+    let derived_inputs = DerivedInput::all_of(&normal);
+    let bindings = with_derived_inputs(&derived_inputs, bindings.clone());
     let outputs = normal.tensors.iter().filter(|t| t.role == Role::Output);
     let produces: Vec<Alias> = outputs.map(|t| Alias::from(t.name.as_str())).collect();
     let name = produces.iter().map(Alias::as_str).collect::<Vec<_>>().join(", ");
     // The number of iterations of a `while` is unknown, so the cost is taken as infinite.
-    let loops = Loops::of_program(name, f64::INFINITY, (written, normal), &Layouts::of(&bindings));
-    let edited = dump::edited(session.config(), text, &produces)?;
-    let executable = Executable::new(session.config(), vec![Stage::of_program(loops)], produces, edited);
+    let loops = StageLoops::of_program(name, f64::INFINITY, (source_program, normal), &Layouts::of(&bindings));
+    let edited_text = dump::read_edited(session.config(), text, &produces)?;
+    let executable = Executable::new(session.config(), vec![Stage::of_program(loops)], produces, edited_text);
     timings.time(Phase::Compile, || executable.compile())?;
-    Ok(MadeProgram { executable, shares, assumed })
+    Ok(CompiledProgram { executable, derived_inputs, assumed_ranges })
 }
 
 /// A tensor, and the least and the greatest of its assumed values.
@@ -199,14 +208,14 @@ type AssumedRange = (Alias, (i64, i64));
 /// Removes the checks of coordinates that are in bounds by the values of bound tensors, and returns
 /// the assumed ranges. Ranges are widened to sizes of the program, so that the kernel also serves
 /// other values.
-fn over_values(program: notation::Program, bindings: &Bindings) -> (notation::Program, Vec<AssumedRange>) {
+fn remove_proved_checks(program: notation::Program, bindings: &Bindings) -> (notation::Program, Vec<AssumedRange>) {
     let before = checks(&program).len();
     if before == 0 {
         return (program, Vec::new());
     }
     let sizes = program.tensors.iter().flat_map(|t| t.ty.format.storage_shape(&t.ty.shape));
     let last: Vec<i64> = sizes.filter_map(|n| i64::try_from(n).ok()).map(|n| n - 1).collect();
-    let asked = RefCell::new(BTreeMap::new());
+    let queried = RefCell::new(BTreeMap::new());
     let range = |id: notation::TensorId| {
         let decl = &program.tensors[id.index()];
         // Numbers are expected to change between runs.
@@ -215,20 +224,20 @@ fn over_values(program: notation::Program, bindings: &Bindings) -> (notation::Pr
         }
         let (least, greatest) = bindings.get(decl.name.as_str())?.value_range().filter(|(least, _)| *least >= 0)?;
         let range = (least.min(0), *last.iter().filter(|n| **n >= greatest).min()?);
-        asked.borrow_mut().insert(Alias::from(decl.name.as_str()), range);
+        queried.borrow_mut().insert(Alias::from(decl.name.as_str()), range);
         Some(range)
     };
     let proved = notation::bounds(program.clone(), &range);
     if checks(&proved).len() == before {
         (program, Vec::new())
     } else {
-        (proved, asked.into_inner().into_iter().collect())
+        (proved, queried.into_inner().into_iter().collect())
     }
 }
 
 /// Converts an error of a run: an error caused by the program's text is reported like other errors
 /// of the text.
-fn of_program(error: Error) -> Error {
+fn program_error(error: Error) -> Error {
     match error {
         Error::Query { source, .. } if matches!(*source, redpoll_physical::Error::OutOfBounds(_)) => {
             Error::Program { at: None, source }
@@ -240,7 +249,7 @@ fn of_program(error: Error) -> Error {
 impl PreparedProgram {
     /// Returns the names of the results, in order.
     pub fn produces(&self) -> &[Alias] {
-        &self.made.executable.produces
+        &self.compiled.executable.produces
     }
 
     /// Returns the time of each phase of the preparation.
@@ -253,7 +262,7 @@ impl PreparedProgram {
     /// # Errors
     /// Fails if the kernel stops because of the memory limit, cancellation, or a checked operator.
     pub fn run(&self) -> Result<Run, Error> {
-        self.run_with(self.made.executable.config.engine)
+        self.run_with(self.compiled.executable.config.engine)
     }
 
     /// Runs the program on a given engine, other than the interpreter of Logic: a program has no
@@ -263,54 +272,54 @@ impl PreparedProgram {
     /// The errors of [`PreparedProgram::run`]; also if the engine is the interpreter of Logic, or a
     /// tensor is too large for the engine.
     pub fn run_with(&self, engine: Engine) -> Result<Run, Error> {
-        let none = || Err(Error::NoLogic);
-        let executable = &self.made.executable;
+        let no_logic = || Err(Error::NoLogic);
+        let executable = &self.compiled.executable;
         let on = (&self.bindings, &self.limits);
-        let run = run_or_restart(engine, |engine| executable.run(engine, on, &none, &mut |_| Ok(())));
-        let (run, lost) = run.map_err(of_program)?;
-        if let Some(error) = lost {
+        let run = run_or_restart(engine, |engine| executable.run(engine, on, &no_logic, &mut |_| Ok(())));
+        let (run, device_error) = run.map_err(program_error)?;
+        if let Some(error) = device_error {
             executable.decline(&error);
         }
         Ok(run)
     }
 
-    /// Returns the placement, as [`Prepared::placement`](crate::Prepared::placement) does.
+    /// Returns the placement, as [`PreparedPlan::placement`](crate::PreparedPlan::placement) does.
     pub fn placement(&self) -> Placement {
-        self.made.executable.next_run(&self.bindings)
+        self.compiled.executable.next_placement(&self.bindings)
     }
 
     /// Returns the tier that the next run on [`Engine::Cpu`] uses.
     pub fn tier(&self) -> Engine {
-        self.made.executable.tier()
+        self.compiled.executable.tier()
     }
 
     /// Waits for the optimizing tier, if it is being compiled in the background.
-    pub fn wait_for_take_over(&self) {
-        self.made.executable.optimizing.wait();
+    pub fn wait_for_optimizing_tier(&self) {
+        self.compiled.executable.optimizing_tier.wait();
     }
 
     /// Returns a note on the optimizing tier for the user.
     pub fn tier_note(&self) -> Option<String> {
-        self.made.executable.tier_note()
+        self.compiled.executable.tier_note()
     }
 
     /// Describes how coordinates are bounded: the inputs whose ranges were read, and the remaining
     /// checks.
-    fn bounds(&self, program: &notation::Program) -> String {
+    fn describe_bounds(&self, program: &notation::Program) -> String {
         let mut lines: Vec<String> = Vec::new();
-        for (input, (least, greatest)) in &self.made.assumed {
-            lines.push(format!("the values of `{input}` were looked at once: they are between {least} and {greatest}"));
+        for (input, (least, greatest)) in &self.compiled.assumed_ranges {
+            lines.push(format!("the values of `{input}` were scanned once; they are between {least} and {greatest}"));
         }
         for check in checks(program) {
             let (site, mode) = (&check.site, check.mode);
             let (line, column) = (site.at.line, site.at.column);
             lines.push(format!(
-                "line {line}, column {column}: `{}` of `{}` is checked where it is met, against the size of mode {mode} of `{}`",
+                "line {line}, column {column}: `{}` of `{}` is checked at run time against the size of mode {mode} of `{}`",
                 site.subscript, site.access, site.tensor
             ));
         }
         if lines.is_empty() {
-            lines.push("all coordinates are proved to be in bounds; none is checked when the program runs".to_owned());
+            lines.push("all coordinates are proved to be in bounds; none is checked at run time".to_owned());
         }
         lines.join("\n") + "\n"
     }
@@ -321,17 +330,17 @@ impl PreparedProgram {
     /// # Errors
     /// Fails if the requested code of the kernel cannot be generated.
     pub fn explain(&self, detail: Detail) -> Result<Vec<Section>, Error> {
-        let executable = &self.made.executable;
+        let executable = &self.compiled.executable;
         let mut sections = Vec::new();
         for stage in executable.stages.iter() {
             let Some(loops) = stage.loops() else { continue };
-            sections.push(section("program", notation::print(&loops.written)));
+            sections.push(section("program", notation::print(&loops.source_program)));
             sections.push(section("normal form", notation::print(&loops.program)));
-            sections.push(section("bounds", self.bounds(&loops.program)));
-            sections.extend(code_of(loops, &stage.name, executable, detail)?);
+            sections.push(section("bounds", self.describe_bounds(&loops.program)));
+            sections.extend(kernel_sections(loops, &stage.name, executable, detail)?);
         }
         sections.push(section("engine", self.placement().to_string()));
-        sections.extend(c_text(executable, detail)?);
+        sections.extend(source_section(executable, detail)?);
         Ok(sections)
     }
 }

@@ -1,7 +1,7 @@
 //! Cache of the compiled programs of a session, by text and the types of inputs, including the
 //! widths of their arrays.
 
-use crate::program::MadeProgram;
+use crate::program::CompiledProgram;
 use crate::session::Bindings;
 use lru::LruCache;
 use redpoll_logic::{Alias, Prim, TensorType};
@@ -10,15 +10,15 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Maximum number of cached programs; the least recently used programs are evicted.
-const KEPT: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
+const CAPACITY: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
 
 /// The text, and the name, type and array widths of each input.
-type Key = (String, Vec<(Alias, Arc<TensorType>, Vec<Prim>)>);
+type ProgramKey = (String, Vec<(Alias, Arc<TensorType>, Vec<Prim>)>);
 
 /// Cache of compiled programs.
-pub(crate) struct ProgramCache(Mutex<LruCache<Key, Arc<MadeProgram>>>);
+pub(crate) struct ProgramCache(Mutex<LruCache<ProgramKey, Arc<CompiledProgram>>>);
 
-fn key(text: &str, bindings: &Bindings) -> Key {
+fn key(text: &str, bindings: &Bindings) -> ProgramKey {
     let input = |(name, tensor): (&Alias, &redpoll_physical::storage::Tensor)| {
         (name.clone(), tensor.ty().clone(), tensor.levels().iter().flatten().map(Array::prim).collect())
     };
@@ -26,18 +26,18 @@ fn key(text: &str, bindings: &Bindings) -> Key {
 }
 
 impl ProgramCache {
-    pub(crate) fn find(&self, text: &str, bindings: &Bindings) -> Option<Arc<MadeProgram>> {
+    pub(crate) fn find(&self, text: &str, bindings: &Bindings) -> Option<Arc<CompiledProgram>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key(text, bindings)).cloned()
     }
 
-    pub(crate) fn keep(&self, text: &str, bindings: &Bindings, made: &Arc<MadeProgram>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).put(key(text, bindings), made.clone());
+    pub(crate) fn insert(&self, text: &str, bindings: &Bindings, compiled: &Arc<CompiledProgram>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).put(key(text, bindings), compiled.clone());
     }
 }
 
 impl Default for ProgramCache {
     fn default() -> ProgramCache {
-        ProgramCache(Mutex::new(LruCache::new(KEPT)))
+        ProgramCache(Mutex::new(LruCache::new(CAPACITY)))
     }
 }
 

@@ -1,10 +1,10 @@
 //! Sessions: a configuration with limits, and caches of compiled plans and programs.
 
 use crate::config::{Config, Engine};
-use crate::error::{Error, Unbound};
+use crate::error::{Error, UnboundTable};
 use crate::pipeline::prepare;
 use crate::plan_cache::PlanCache;
-use crate::prepared::Prepared;
+use crate::prepared_plan::PreparedPlan;
 use crate::program_cache::ProgramCache;
 use crate::timings::{Phase, Timings};
 use crate::warm_up::warm_up;
@@ -75,11 +75,11 @@ impl Session {
         if matches!(config.engine, Engine::Instant | Engine::Cpu | Engine::Auto) {
             warm_up();
         }
-        Session::cold(config)
+        Session::without_warm_up(config)
     }
 
     /// Returns a session without warming up the compiler.
-    pub(crate) fn cold(config: Config) -> Session {
+    pub(crate) fn without_warm_up(config: Config) -> Session {
         let limits = config.memory_limit.map_or_else(Limits::default, Limits::memory).on(&config.workers);
         let limits = Limits { device_memory: config.device_memory_limit.unwrap_or(usize::MAX), ..limits };
         Session {
@@ -94,7 +94,7 @@ impl Session {
 
     /// Returns the same session under other limits.
     #[cfg(feature = "sql")]
-    pub(crate) fn limited(&self, limits: Limits) -> Session {
+    pub(crate) fn with_limits(&self, limits: Limits) -> Session {
         Session { limits, ..self.clone() }
     }
 
@@ -122,12 +122,12 @@ impl Session {
     }
 
     /// Returns the cache of compiled plans.
-    pub(crate) fn plans(&self) -> &PlanCache {
+    pub(crate) fn plan_cache(&self) -> &PlanCache {
         &self.plans
     }
 
     /// Returns the cache of compiled programs.
-    pub(crate) fn programs(&self) -> &ProgramCache {
+    pub(crate) fn program_cache(&self) -> &ProgramCache {
         &self.programs
     }
 
@@ -136,7 +136,7 @@ impl Session {
     /// # Errors
     /// Fails if the text is not a plan, a table that it reads is not bound, or a phase rejects the
     /// plan.
-    pub fn prepare(&self, text: &str, bindings: &Bindings) -> Result<Prepared, Error> {
+    pub fn prepare(&self, text: &str, bindings: &Bindings) -> Result<PreparedPlan, Error> {
         let mut timings = Timings::default();
         let plan = timings.time(Phase::Parse, || read_plan(text, bindings))?;
         prepare(self, plan, bindings, timings)
@@ -147,7 +147,7 @@ impl Session {
     /// # Errors
     /// Fails if a table that the plan reads is not bound to a tensor of its type, or a phase
     /// rejects the plan.
-    pub fn prepare_plan(&self, plan: Plan, bindings: &Bindings) -> Result<Prepared, Error> {
+    pub fn prepare_plan(&self, plan: Plan, bindings: &Bindings) -> Result<PreparedPlan, Error> {
         prepare(self, plan, bindings, Timings::default())
     }
 }
@@ -163,7 +163,7 @@ fn read_plan(text: &str, bindings: &Bindings) -> Result<Plan, Error> {
     let mut unbound = Vec::new();
     for (table, fields) in free_tables(text).map_err(Error::Parse)? {
         let Some(tensor) = bindings.get(table.as_str()) else {
-            unbound.push(Unbound { table, rank: fields });
+            unbound.push(UnboundTable { table, rank: fields });
             continue;
         };
         let shape = &tensor.ty().shape;
@@ -172,7 +172,7 @@ fn read_plan(text: &str, bindings: &Bindings) -> Result<Plan, Error> {
         }
     }
     if !unbound.is_empty() {
-        return Err(Error::Unbound(unbound));
+        return Err(Error::UnboundTables(unbound));
     }
     let catalog: Catalog = bindings.iter().map(|(name, tensor)| (name.clone(), tensor.ty().clone())).collect();
     parse(text, &catalog).map_err(Error::Parse)

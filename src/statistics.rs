@@ -7,21 +7,21 @@ use redpoll_physical::storage::estimate_pairs;
 
 /// Source of the statistics of the inputs of a plan.
 #[derive(Clone, Debug)]
-pub(crate) enum Told {
+pub(crate) enum StatisticsInput {
     /// Exact statistics of the bound tensors.
-    Measured,
+    Tensors,
     /// Given numbers of positions, possibly wrong.
     #[cfg(test)]
     Counts(redpoll_logic::statistics::PositionCounts),
 }
 
-impl Told {
+impl StatisticsInput {
     /// Returns the statistics source over these tensors.
     pub(crate) fn source<'a>(&'a self, bindings: &'a Bindings) -> Box<dyn StatisticsSource + 'a> {
         match self {
-            Told::Measured => Box::new(Measured(bindings)),
+            StatisticsInput::Tensors => Box::new(TensorStatistics(bindings)),
             #[cfg(test)]
-            Told::Counts(counts) => Box::new(counts.clone()),
+            StatisticsInput::Counts(counts) => Box::new(counts.clone()),
         }
     }
 }
@@ -29,9 +29,9 @@ impl Told {
 /// Statistics of bound tensors. Numbers of positions are read from the ends of arrays at no cost.
 /// Other statistics take a pass over a tensor on first use and are cached with the tensor. A tensor
 /// that a device has lost has no statistics; the run reports the loss.
-struct Measured<'a>(&'a Bindings);
+struct TensorStatistics<'a>(&'a Bindings);
 
-impl StatisticsSource for Measured<'_> {
+impl StatisticsSource for TensorStatistics<'_> {
     fn answer(&self, tensor: &Alias, _: &TensorType, question: Question) -> Option<Answer> {
         let tensor = self.0.get(tensor.as_str())?;
         match question {

@@ -40,7 +40,7 @@ fn run() -> Option<()> {
     let matrix = ones(Format::csr())?;
     let bindings = Bindings::new().with("A", matrix.clone()).with("B", matrix);
     let config = Config { dump: None, load: None, ..Config::default() };
-    Session::cold(config).prepare(PLAN, &bindings).ok()?.run().ok().map(drop)
+    Session::without_warm_up(config).prepare(PLAN, &bindings).ok()?.run().ok().map(drop)
 }
 
 #[cfg(test)]

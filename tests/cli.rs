@@ -176,7 +176,7 @@ fn failures_say_what_is_wrong() {
         ),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--engine", "cuda:99"], 1, &["a machine has at most 16 devices"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--threads", "0"], 2, &["--threads"]),
-        (&["run", "sum.rp", "--bind", "A=a.mtx", "--out", "t=t.npy"], 1, &["no `t`", "it produces s"]),
+        (&["run", "sum.rp", "--bind", "A=a.mtx", "--out", "t=t.npy"], 1, &["does not produce `t`", "it produces s"]),
         (&["run", "scaled.rp", "--bind", "A=a.mtx", "--out", "C=c.xyz"], 1, &["c.xyz", ".mtx"]),
         (&["run", "scaled.rp", "--bind", "A=a.mtx", "--out", "C=no/c.mtx"], 1, &["no/c.mtx", "No such file"]),
         (&["run", "op.rp", "--bind", "A=a.mtx"], 1, &["op.rp", "line 2, column", "unknown operator `mulx`"]),
@@ -238,7 +238,11 @@ fn failures_say_what_is_wrong() {
             2,
             &["takes 4"],
         ),
-        (&["generate", "grid", "--extents", "9999,9999,9999", "--out", "g.npz"], 1, &["bytes", "hint: --memory"]),
+        (
+            &["generate", "grid", "--extents", "9999,9999,9999", "--out", "g.npz"],
+            1,
+            &["bytes", "raise the limit with `--memory`"],
+        ),
         (&["generate", "uniform", "--shape", "3,3", "--entries", "10", "--out", "g.tns"], 1, &["10, and at most 9"]),
         (&["generate", "uniform", "--shape", "3,3", "--out", "g.tns"], 2, &["--entries"]),
         (
@@ -253,7 +257,7 @@ fn failures_say_what_is_wrong() {
         ),
         (&["generate", "grid", "--extents", "3", "--dtype", "f16", "--out", "g.mtx"], 2, &["expected one of bool, i8"]),
         (&["generate", "grid", "--extents", "3", "--dtype", "u8", "--out", "g.mtx"], 1, &["does not fit u8"]),
-        (&["generate", "rmat", "--scale", "20", "--edges", "9", "--out", "g.npy"], 1, &["more than 64 GiB", ".npz"]),
+        (&["generate", "rmat", "--scale", "20", "--edges", "9", "--out", "g.npy"], 1, &["exceed 64 GiB", ".npz"]),
         (&["generate", "moire"], 2, &["moire"]),
         (&["convert", "none.mtx", "c.npz"], 1, &["none.mtx", "No such file"]),
         (&["convert", "a.mtx", "c.xyz"], 1, &["c.xyz", "known extensions"]),
@@ -364,7 +368,7 @@ fn notes_go_to_standard_error() {
 fn the_processor_of_a_run_is_told() {
     let place = Place::new();
     let plan = ["sum.rp", "--bind", "A=a.mtx"];
-    for (asked, reason) in [(&[][..], "a device is asked for from"), (&["--engine", "cpu"], "as was asked for")] {
+    for (asked, reason) in [(&[][..], "a device is considered from"), (&["--engine", "cpu"], "as requested")] {
         let run = place.run(&[&["run", "--json"], &plan[..], asked].concat());
         let told = json(&run)["engine"].clone();
         assert_eq!(told["processor"], "cpu", "{told}");
@@ -402,7 +406,7 @@ const KINDS: &[(&str, &str)] = &[
     ("blocks --rows 21 --block 4,3 --density 0.5", "21 x 21 f64"),
     ("uniform --shape 9,8 --entries 20 --values integer:-3:3 --dtype i32", "9 x 8 i32, 20 entries"),
     ("ratings --users 12 --items 10 --ratings 40 --stars 5 --dtype u8", "12 x 10 u8, 40 entries"),
-    ("image --height 11 --width 13 --blobs 3", "11 x 13 u8, 143 places"),
+    ("image --height 11 --width 13 --blobs 3", "11 x 13 u8, 143 elements"),
 ];
 
 /// Every kind is written in every format and read by `info`, and the seed determines its bytes.
@@ -482,16 +486,20 @@ fn files_are_converted_between_all_formats() {
         .write("people.csv", "from,to,weight\nann,bob,1\nbob,cid,2\n")
         .write("ratings.csv", "who,what,stars,when\n1,2,5,9\n3,1,4,8\n");
     let cases: &[(&[&str], &str, &[&str])] = &[
-        (&["half.mtx", "whole.npz"], "3 x 3 i64, 3 entries", &["symmetric: both triangles"]),
+        (&["half.mtx", "whole.npz"], "3 x 3 i64, 3 entries", &["symmetric; both triangles"]),
         (&["half.mtx", "again.mtx"], "3 x 3 i64, 2 entries", &[]),
         (
             &["half.mtx", "half.tns"],
             "3 x 3 f64",
-            &["dtype i64: values are read back as f64", "symmetric: both", "`# dims 3 3`"],
+            &["dtype i64; values will be read as f64", "symmetric; both", "`# dims 3 3`"],
         ),
-        (&["half.mtx", "half.npy"], "3 x 3 i64, 9 entries", &["symmetric: both", "layout coordinate becomes array"]),
-        (&["twice.tns", "once.mtx"], "2 x 2 f64, 2 entries", &["1 entries repeat coordinates"]),
-        (&["people.csv", "people.mtx"], "3 x 3 i64, 2 entries", &["do not keep the names"]),
+        (
+            &["half.mtx", "half.npy"],
+            "3 x 3 i64, 9 entries",
+            &["symmetric; both", "layout changes from coordinate to array"],
+        ),
+        (&["twice.tns", "once.mtx"], "2 x 2 f64, 2 entries", &["1 entries have repeated coordinates"]),
+        (&["people.csv", "people.mtx"], "3 x 3 i64, 2 entries", &["cannot store names"]),
         (&["people.csv", "people.tsv"], "3 x 3 i64, 2 entries", &["`# dims 3 3`"]),
         (
             &["ratings.csv", "r.mtx", "--bipartite", "--coordinates", "who,2", "--value", "stars", "--first", "1"],
@@ -561,7 +569,7 @@ fn explain_measures_and_draws() {
     };
     let planned = ["loops i j", "cost ", "(dense sparse-list)", "walk i, walk j"];
     let cases: [(&[&str], &[&str]); 5] = [
-        (&["--analyze"], &["== queries ==", "took ", "C has ", " were estimated, q-error 1.", "run  ", "\nheld  "]),
+        (&["--analyze"], &["== queries ==", "took ", "C: 3 values, estimated ", ", q-error 1.", "run  ", "\nmemory  "]),
         (&["--format", "dot"], &["digraph plan {", " values", "n0 -> n1"]),
         (&["--format", "dot", "--analyze"], &["digraph plan {", "took ", " values, "]),
         (&["--format", "mermaid"], &["flowchart TD", " values", "n0 -->"]),
@@ -643,7 +651,7 @@ fn two_results_do_not_go_into_one_file() {
         let (b, c) = (format!("B={b}"), format!("C={}", c.replace("HERE", here)));
         let ran = place.run(&["run", "two.rp", "--bind", "A=a.mtx", "--out", &b, "--out", &c]);
         assert_eq!(ran.code, Some(2), "{}", ran.err);
-        assert!(ran.err.contains("`B` and `C` into one file"), "{}", ran.err);
+        assert!(ran.err.contains("both `B` and `C` to the file"), "{}", ran.err);
         assert!(!place.files().contains(&"x.mtx".to_owned()));
     }
     let ran = place.run(&["run", "two.rp", "--bind", "A=a.mtx", "--out", "B=b.mtx", "--out", "C=c.mtx"]);

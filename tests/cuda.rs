@@ -3,7 +3,7 @@
 //! CUDA text is still emitted, so that declined programs are found on any machine.
 
 use redpoll::physical::emit::cuda::Cuda;
-use redpoll::{Detail, Engine, Prepared};
+use redpoll::{Detail, Engine, PreparedPlan};
 use redpoll_testing::device::{DECLINED, prepared, program_files, values};
 
 /// A device computes the values of the CPU, or declines a listed program.
@@ -33,11 +33,11 @@ fn program_files_run_on_a_device_or_are_declined() {
     assert!(taken > 3 * declined.len() && taken > 40, "{taken} taken, {declined:?} declined");
 }
 
-fn cuda_text(prepared: &Prepared) -> String {
+fn cuda_text(prepared: &PreparedPlan) -> String {
     let sections = prepared.explain(Detail::Cuda).unwrap();
     sections.into_iter().find(|section| section.title == "cuda").unwrap().text
 }
 
-fn has_loops(prepared: &Prepared) -> bool {
-    prepared.flow().unwrap().queries.iter().any(|query| !query.converts)
+fn has_loops(prepared: &PreparedPlan) -> bool {
+    prepared.flow().unwrap().queries.iter().any(|query| !query.is_conversion)
 }

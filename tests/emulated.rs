@@ -9,7 +9,7 @@ use redpoll::physical::kernel::Processor;
 use redpoll::physical::run::Workers;
 use redpoll::physical::storage::{Tensor, Values};
 use redpoll::physical::testing::device::EmulatedDevice;
-use redpoll::{Bindings, Config, Engine, Error, Prepared, Run, Session};
+use redpoll::{Bindings, Config, Engine, Error, PreparedPlan, Run, Session};
 use redpoll_testing::device::{DECLINED, prepared, program_files, values};
 use redpoll_testing::engines::define;
 use redpoll_testing::random::{self, Flavour};
@@ -114,7 +114,7 @@ fn results_stay_on_the_device() {
     assert!(cuda.missing_bytes(&[input]) > 0);
     let run = prepared.run().unwrap();
     assert_eq!(cuda.missing_bytes(&[input]), 0);
-    assert!(run.on_device.is_some_and(|time| time > Duration::ZERO));
+    assert!(run.device_time.is_some_and(|time| time > Duration::ZERO));
     let left: Vec<&Tensor> = run.outputs.iter().map(|(_, tensor)| tensor).collect();
     assert!(left.iter().all(|tensor| !tensor.is_on_host()));
     assert_eq!(cuda.missing_bytes(&left), 0);
@@ -175,7 +175,7 @@ fn auto_takes_what_the_device_has() {
     prepared.run_with(Engine::Cuda(0)).unwrap();
     assert_eq!(prepared.placement().processor, Processor::Cuda(0), "{}", prepared.placement());
     let run = prepared.run().unwrap();
-    assert!(run.on_device.is_some());
+    assert!(run.device_time.is_some());
     assert_eq!(results(&run), results(&expected));
 }
 
@@ -224,7 +224,7 @@ fn runs_that_fail<T>(
     device: &EmulatedDevice,
     engine: Engine,
     (size, step): (u64, usize),
-    run: impl Fn(&Prepared) -> T,
+    run: impl Fn(&PreparedPlan) -> T,
 ) -> Vec<T> {
     let inputs = || Bindings::new().with("A", matrix(size));
     let mut seen = Vec::new();
@@ -252,7 +252,7 @@ fn a_device_that_goes_is_told() {
     let device = DEVICE.write().unwrap_or_else(PoisonError::into_inner);
     let expected = expected(30);
     let used = used_by_one(&device.0);
-    let seen = runs_that_fail(&device.0, Engine::Cuda(0), (30, 1), Prepared::run);
+    let seen = runs_that_fail(&device.0, Engine::Cuda(0), (30, 1), PreparedPlan::run);
     let mut failed = 0;
     for (calls, run) in seen.into_iter().enumerate() {
         // Failed calls that free memory at the end do not fail the run.

@@ -180,7 +180,7 @@ fn a_plan_for_other_tensors_is_refused() {
     let error = session.prepare_plan(plan.clone(), &coo).err().unwrap();
     assert!(error.to_string().contains("table `A`") && error.to_string().contains("formats differ"), "{error}");
     let error = session.prepare_plan(plan, &Bindings::new()).err().unwrap();
-    assert!(matches!(error, Error::Unbound(_)), "{error}");
+    assert!(matches!(error, Error::UnboundTables(_)), "{error}");
 }
 
 /// A kernel for arrays of other widths is rejected, because it would read out of bounds.
@@ -293,11 +293,11 @@ fn much_work_asks_for_a_device() {
     let placement = matrix.matmul(&matrix).prepare().unwrap().placement();
     match placement.reason {
         Reason::NoDevice(why) => assert!(why.contains("CUDA device 0 cannot be used"), "{why}"),
-        Reason::Weighed { cpu, device, .. } => assert!(cpu > Duration::from_millis(100) && device < cpu),
+        Reason::Compared { cpu, device, .. } => assert!(cpu > Duration::from_millis(100) && device < cpu),
         other => panic!("{other}"),
     }
     let little = session.vector([1.0, 2.0]).sum(..).prepare().unwrap().placement();
-    assert!(matches!(little.reason, Reason::Little { .. }), "{little}");
+    assert!(matches!(little.reason, Reason::LittleWork { .. }), "{little}");
 }
 
 /// Sizes whose product exceeds the range of positions are an error before anything is allocated.

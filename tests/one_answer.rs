@@ -326,16 +326,15 @@ fn quotients_of_nothing_are_nan_in_the_strict_mode_and_noted_in_the_default_one(
             }
         }
         let notes = session(Engine::Instant, FloatMode::Relaxed).prepare(text, &bindings).unwrap().notes();
-        let modes: Vec<&Note> = notes.iter().filter(|n| matches!(n, Note::ModesDiffer { .. })).collect();
+        let modes: Vec<&Note> = notes.iter().filter(|n| matches!(n, Note::FloatModeDifference { .. })).collect();
         if ["dense", "rle"].contains(&format) {
             assert!(modes.is_empty(), "{modes:?}");
             continue;
         }
-        let expected =
-            "query `C`: where nothing is stored, (/ 0.0 0.0) is 0.0; in the strict mode (`--strict`) it is nan";
+        let expected = "query `C`: for elements that are not stored, (/ 0.0 0.0) is 0.0; in the strict mode (`--strict`) it is nan";
         assert_eq!(modes.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
         let strict = session(Engine::Instant, FloatMode::StrictIeee).prepare(text, &bindings).unwrap().notes();
-        assert!(!strict.iter().any(|n| matches!(n, Note::ModesDiffer { .. })), "{strict:?}");
+        assert!(!strict.iter().any(|n| matches!(n, Note::FloatModeDifference { .. })), "{strict:?}");
     }
 }
 

@@ -489,9 +489,8 @@ fn index_tensors_are_looked_at_once() {
         let sections = session.prepare_program(&program, &bindings).unwrap().explain(Detail::Notation).unwrap();
         sections.into_iter().find(|s| s.title == "bounds").unwrap().text
     };
-    assert_eq!(bounds(&[0, 2, 1]), "the values of `I` were looked at once: they are between 0 and 2\n");
-    let checked =
-        "line 3, column 9: `(I i)` of `(y (I i))` is checked where it is met, against the size of mode 0 of `y`\n";
+    assert_eq!(bounds(&[0, 2, 1]), "the values of `I` were scanned once; they are between 0 and 2\n");
+    let checked = "line 3, column 9: `(I i)` of `(y (I i))` is checked at run time against the size of mode 0 of `y`\n";
     assert_eq!(bounds(&[0, 2, 4]), checked);
     assert_eq!(bounds(&[0, 2, -1]), checked);
 }

@@ -359,7 +359,7 @@ fn the_repl_outlives_its_errors() {
     assert!(!out.contains("nine"), "{out}");
     contains_all(
         &ran.err,
-        &["nonsense", "sql parser error", "none.mtx", "`.sheep` is no command", "`.help`", "none.sql"],
+        &["nonsense", "sql parser error", "none.mtx", "unknown command `.sheep`", "`.help`", "none.sql"],
     );
     contains_all(&ran.err, &["1 row in "]);
     // One line for each of: the counted rows, the two statements of a line, the tables, the file

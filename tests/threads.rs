@@ -119,7 +119,7 @@ fn lists_that_threads_append_take_at_most_twice_their_bytes() {
             let bytes: u64 = run.outputs.iter().map(|(_, tensor)| tensor.bytes()).sum();
             // Each thread has its own row of 4096 coordinates.
             let most = 2 * bytes as usize + threads * (64 << 10);
-            assert!(run.held <= most, "run {k} on {threads} threads: {} for {bytes}, {plan}", run.held);
+            assert!(run.peak_bytes <= most, "run {k} on {threads} threads: {} for {bytes}, {plan}", run.peak_bytes);
         }
     }
 }

@@ -4,7 +4,7 @@
 use redpoll::logic::{Format, Scalar, TensorType};
 use redpoll::physical::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
 use redpoll::physical::storage::{Tensor, Values};
-use redpoll::{Bindings, Config, Engine, Prepared, Run, Session};
+use redpoll::{Bindings, Config, Engine, PreparedPlan, Run, Session};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn config(compiler: Option<&str>, folder: &Path) -> Config {
     Config { toolchain: Arc::new(Toolchain::new(options)), dump: None, load: None, ..Config::default() }
 }
 
-fn prepare(config: Config) -> Prepared {
+fn prepare(config: Config) -> PreparedPlan {
     Session::new(config).prepare(RESIDUAL, &bindings()).unwrap()
 }
 
@@ -47,12 +47,12 @@ fn bits(run: &Run) -> Vec<u64> {
 }
 
 /// Runs until a background compilation must have started, and waits for it.
-fn repeat(prepared: &Prepared) -> Vec<u64> {
+fn repeat(prepared: &PreparedPlan) -> Vec<u64> {
     let first = bits(&prepared.run().unwrap());
     for _ in 0..MANY {
         assert_eq!(bits(&prepared.run().unwrap()), first);
     }
-    prepared.wait_for_take_over();
+    prepared.wait_for_optimizing_tier();
     assert_eq!(bits(&prepared.run().unwrap()), first);
     first
 }
@@ -75,7 +75,7 @@ fn the_optimizing_tier_takes_over_with_the_same_bits() {
     for _ in 0..MANY {
         instant.run().unwrap();
     }
-    instant.wait_for_take_over();
+    instant.wait_for_optimizing_tier();
     assert_eq!(instant.tier(), Engine::Instant, "the instant tier was pinned");
 }
 
@@ -89,7 +89,10 @@ fn without_a_compiler_the_instant_tier_goes_on() {
     repeat(&prepared);
     assert_eq!(prepared.tier(), Engine::Instant);
     let note = prepared.tier_note().unwrap();
-    assert!(note.contains("instant tier goes on") && note.contains("no C compiler: `/nowhere/cc`"), "{note}");
+    assert!(
+        note.contains("the instant tier remains in use") && note.contains("no C compiler: `/nowhere/cc`"),
+        "{note}"
+    );
     let pinned = Session::new(Config { engine: Engine::Optimizing, ..config }).prepare(RESIDUAL, &bindings());
     let error = pinned.err().unwrap().to_string();
     assert!(error.contains("no C compiler") && error.contains("instant tier"), "{error}");

@@ -1,7 +1,7 @@
 //! The runner of the programs of workloads: a session that also sums up the time in kernels.
 
 use anyhow::{Context, Result};
-use redpoll::{Array, Bindings, Config, Engine, Prepared, Program, Run, Session};
+use redpoll::{Array, Bindings, Config, Engine, PreparedPlan, Program, Run, Session};
 use redpoll_physical::notation::is_program;
 use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ pub struct Runner {
     inputs: Bindings,
     /// The time in kernels since the last call of `take_kernel_time`.
     kernel: Duration,
-    plans: HashMap<&'static str, Prepared>,
+    plans: HashMap<&'static str, PreparedPlan>,
     arrays: HashMap<&'static str, Array>,
 }
 

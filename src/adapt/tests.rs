@@ -3,11 +3,11 @@
 
 use crate::config::{Config, Engine};
 use crate::explain::Detail;
-use crate::pipeline::prepare_told;
-use crate::prepared::{Prepared, Run};
+use crate::pipeline::prepare_with;
+use crate::prepared_plan::{PreparedPlan, Run};
 use crate::profile::OutputProfile;
 use crate::session::{Bindings, Session};
-use crate::statistics::Told;
+use crate::statistics::StatisticsInput;
 use crate::timings::{Phase, Timings};
 use redpoll_logic::statistics::{Answer, PositionCounts};
 use redpoll_logic::text::{Catalog, parse, parse_format};
@@ -20,23 +20,23 @@ use std::time::Duration;
 const FACTOR: f64 = 1000.0;
 
 /// A plan of three queries.
-struct Case {
+struct AdaptivityCase {
     name: &'static str,
     plan: &'static str,
     /// Name, sizes, format, and number of entries of each input.
     inputs: &'static [(&'static str, [u64; 2], &'static str, u64)],
     /// The input with wrong statistics, and the direction of the error.
-    wrong: (&'static str, Wrong),
+    wrong: (&'static str, CountError),
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Wrong {
+enum CountError {
     TooMany,
     TooFew,
 }
 
-const CASES: &[Case] = &[
-    Case {
+const CASES: &[AdaptivityCase] = &[
+    AdaptivityCase {
         name: "a chain from its small end",
         plan: "(plan (query T (reformat csf (mapjoin * 2 (table A i j))))
             (query U (reformat csf (aggregate + 0 (mapjoin * (table T i j) (table B j k) (table C k l)) j k)))
@@ -47,9 +47,9 @@ const CASES: &[Case] = &[
             ("C", [400, 400], "csr", 8000),
             ("D", [400, 400], "csr", 8000),
         ],
-        wrong: ("A", Wrong::TooMany),
+        wrong: ("A", CountError::TooMany),
     },
-    Case {
+    AdaptivityCase {
         name: "a chain from its thin end",
         plan: "(plan (query T (reformat csr (mapjoin * 2 (table A i j))))
             (query y (reformat (dense (element)) (aggregate + 0 (mapjoin * (table T i j) (table B j k) (table C k l)) j k l)))
@@ -59,10 +59,10 @@ const CASES: &[Case] = &[
             ("B", [300, 300], "csr", 9000),
             ("C", [300, 4], "dense", 1200),
         ],
-        wrong: ("A", Wrong::TooFew),
+        wrong: ("A", CountError::TooFew),
     },
-    Case {
-        name: "a mask of few places",
+    AdaptivityCase {
+        name: "a mask with few entries",
         plan: "(plan (query T (reformat csf (mapjoin * 2 (table A i k))))
             (query R (reformat csf (mapjoin * (table T i k)
               (aggregate + 0 (mapjoin * (table B i j) (table C j l) (table D l k)) j l))))
@@ -73,10 +73,10 @@ const CASES: &[Case] = &[
             ("C", [200, 200], "csr", 4000),
             ("D", [200, 200], "dense", 40000),
         ],
-        wrong: ("A", Wrong::TooMany),
+        wrong: ("A", CountError::TooMany),
     },
-    Case {
-        name: "a mask of many places",
+    AdaptivityCase {
+        name: "a mask with many entries",
         plan: "(plan (query T (reformat csf (mapjoin * 2 (table A i k))))
             (query R (reformat csf (mapjoin * (table T i k) (aggregate + 0 (mapjoin * (table B i j) (table C j l) (table D l k)) j l))))
             (query s (aggregate + 0 (table R i k) i k)) (produces s))",
@@ -86,21 +86,21 @@ const CASES: &[Case] = &[
             ("C", [200, 200], "csr", 4000),
             ("D", [200, 200], "dense", 40000),
         ],
-        wrong: ("A", Wrong::TooFew),
+        wrong: ("A", CountError::TooFew),
     },
-    Case {
+    AdaptivityCase {
         name: "a chain in the last query",
         plan: "(plan (query P (reformat csr (mapjoin + (table B j k) (table C j k))))
             (query T (reformat csf (mapjoin * (table A i j) (table C i j))))
             (query R (reformat csf (aggregate + 0 (mapjoin * (table T i j) (table P j k) (table C k l)) j k)))
             (produces R))",
         inputs: &[("A", [400, 400], "csf", 100), ("B", [400, 400], "csr", 4000), ("C", [400, 400], "csr", 16000)],
-        wrong: ("A", Wrong::TooMany),
+        wrong: ("A", CountError::TooMany),
     },
 ];
 
 /// The first case, too small for adaptation to pay.
-const SMALL: Case = Case {
+const SMALL: AdaptivityCase = AdaptivityCase {
     name: "small",
     inputs: &[
         ("A", [40, 40], "csf", 1),
@@ -119,29 +119,29 @@ fn tensor(shape: [u64; 2], format: &str, entries: u64) -> Tensor {
     };
     let ty = TensorType { shape: shape.to_vec(), dtype: fill.dtype(), fill, format };
     // Prime steps modulo the number of elements visit no position twice.
-    let places = shape[0] * shape[1];
-    let at = (0..entries).map(|k| k * 7919 % places);
+    let elements = shape[0] * shape[1];
+    let at = (0..entries).map(|k| k * 7919 % elements);
     let coordinates = vec![at.clone().map(|p| p / shape[1]).collect(), at.map(|p| p % shape[1]).collect()];
     let values = Values::from((0..entries).map(|k| (1 + k % 3) as f64).collect::<Vec<_>>());
     Tensor::from_triples(ty, &Triples { shape: shape.to_vec(), coordinates, values }, Duplicates::Error).unwrap().0
 }
 
 /// Returns statistics that are wrong for one input.
-fn wrong_counts(bindings: &Bindings, (name, wrong): (&str, Wrong)) -> PositionCounts {
+fn counts_with_error(bindings: &Bindings, (name, wrong): (&str, CountError)) -> PositionCounts {
     let mut counts = PositionCounts::default();
     for (name, tensor) in bindings.iter() {
         counts.insert(name.clone(), tensor.level_positions().unwrap().into_iter().map(Answer::exact).collect());
     }
     let tensor = bindings.get(name).unwrap();
     let sizes = tensor.ty().format.storage_shape(&tensor.ty().shape);
-    let mut most = 1.0;
+    let mut max_positions = 1.0;
     let scaled = tensor.level_positions().unwrap().into_iter().zip(sizes).zip(&tensor.ty().format.levels).map(
         |((n, size), level)| {
-            most *= size as f64;
+            max_positions *= size as f64;
             Answer::exact(match (level.kind.traits().full, wrong) {
                 (true, _) => n,
-                (_, Wrong::TooMany) => (n as f64 * FACTOR).min(most) as u64,
-                (_, Wrong::TooFew) => (n as f64 / FACTOR).max(1.0) as u64,
+                (_, CountError::TooMany) => (n as f64 * FACTOR).min(max_positions) as u64,
+                (_, CountError::TooFew) => (n as f64 / FACTOR).max(1.0) as u64,
             })
         },
     );
@@ -149,7 +149,7 @@ fn wrong_counts(bindings: &Bindings, (name, wrong): (&str, Wrong)) -> PositionCo
     counts
 }
 
-impl Case {
+impl AdaptivityCase {
     fn session(&self, adaptivity: Adaptivity) -> Session {
         let mut config = Config { dump: None, load: None, ..Config::default() };
         config.optimizer.adaptivity = adaptivity;
@@ -157,16 +157,20 @@ impl Case {
         Session::new(config)
     }
 
-    fn prepared(&self, adaptivity: Adaptivity, wrong: bool) -> Prepared {
+    fn prepared(&self, adaptivity: Adaptivity, wrong: bool) -> PreparedPlan {
         self.prepared_in(&self.session(adaptivity), wrong)
     }
 
-    fn prepared_in(&self, session: &Session, wrong: bool) -> Prepared {
+    fn prepared_in(&self, session: &Session, wrong: bool) -> PreparedPlan {
         let bindings: Bindings = self.inputs.iter().map(|(name, shape, f, n)| (*name, tensor(*shape, f, *n))).collect();
         let catalog: Catalog = bindings.iter().map(|(name, t)| (name.clone(), t.ty().clone())).collect();
         let plan = parse(self.plan, &catalog).unwrap();
-        let told = if wrong { Told::Counts(wrong_counts(&bindings, self.wrong)) } else { Told::Measured };
-        prepare_told(session, plan, (&bindings, told), Timings::default()).unwrap()
+        let statistics = if wrong {
+            StatisticsInput::Counts(counts_with_error(&bindings, self.wrong))
+        } else {
+            StatisticsInput::Tensors
+        };
+        prepare_with(session, plan, (&bindings, statistics), Timings::default()).unwrap()
     }
 
     /// Returns the work of the first run.
@@ -182,35 +186,36 @@ const ON: Adaptivity = Adaptivity::On { factor: 4.0, worth: Worth(1e3) };
 
 /// Asserts that adaptation saves at least half of the work lost by wrong statistics.
 #[test]
-fn at_least_half_of_the_lost_work_is_saved() {
-    let saved = |case: &Case| {
+fn at_least_half_of_the_extra_work_is_saved() {
+    let saved = |case: &AdaptivityCase| {
         let [lost, adapted, least] = [(OFF, true), (ON, true), (OFF, false)].map(|(a, wrong)| case.work(a, wrong));
-        assert!(lost > 2.0 * least, "{}: wrong statistics cost nothing: {lost} and {least}", case.name);
+        assert!(lost > 2.0 * least, "{}: wrong statistics cause no extra work: {lost} and {least}", case.name);
         let saved = (lost - adapted) / (lost - least);
-        eprintln!("{}: work {lost} by wrong statistics, {adapted} adapted, {least} by true ones", case.name);
+        eprintln!("{}: work {lost} with wrong statistics, {adapted} adapted, {least} with exact statistics", case.name);
         saved
     };
     let mut saved: Vec<f64> = CASES.iter().map(saved).collect();
     saved.sort_by(f64::total_cmp);
-    assert!(saved[saved.len() / 2] >= 0.5, "parts of the lost work that were saved: {saved:?}");
+    assert!(saved[saved.len() / 2] >= 0.5, "saved fractions of the extra work: {saved:?}");
 }
 
 /// Asserts that every engine returns the same results, for all statistics and adaptations.
 #[test]
 fn engines_agree_on_adapted_plans() {
     for case in CASES {
-        let kept = case.prepared(OFF, true).run_with(Engine::AssemblyInterpreter).unwrap();
+        let reference = case.prepared(OFF, true).run_with(Engine::AssemblyInterpreter).unwrap();
         for engine in [Engine::AssemblyInterpreter, Engine::Instant, Engine::Optimizing, Engine::Auto] {
             let prepared = case.prepared(ON, true);
             for _ in 0..2 {
                 let run = prepared.run_with(engine).unwrap();
-                check_equal(&run, &kept, &format!("{}, {}", case.name, engine.name()));
+                check_equal(&run, &reference, &format!("{}, {}", case.name, engine.name()));
             }
         }
     }
     // The interpreter of Notation visits all elements.
-    let [kept, adapted] = [OFF, ON].map(|a| SMALL.prepared(a, true).run_with(Engine::NotationInterpreter).unwrap());
-    check_equal(&adapted, &kept, SMALL.name);
+    let [reference, adapted] =
+        [OFF, ON].map(|a| SMALL.prepared(a, true).run_with(Engine::NotationInterpreter).unwrap());
+    check_equal(&adapted, &reference, SMALL.name);
 }
 
 /// Checks that runs have equal results. Sums of small integers are exact in any order.
@@ -223,7 +228,7 @@ fn check_equal(found: &Run, expected: &Run, what: &str) {
 
 /// Asserts that a plan is adapted once and that later runs use the adapted plan.
 #[test]
-fn what_a_plan_has_become_is_kept() {
+fn adapted_plans_are_cached() {
     let case = &CASES[0];
     let session = case.session(ON);
     let first = case.prepared_in(&session, true);
@@ -243,7 +248,7 @@ fn what_a_plan_has_become_is_kept() {
 
 /// Asserts the reports of adaptations in `explain` and profiles.
 #[test]
-fn reports_tell_of_adaptations() {
+fn reports_list_adaptations() {
     let prepared = CASES[0].prepared(ON, true);
     let profile = prepared.profile(Engine::Instant).unwrap();
     let [adaptation] = &prepared.report().adaptations[..] else { panic!("{:?}", prepared.report().adaptations) };
@@ -255,7 +260,7 @@ fn reports_tell_of_adaptations() {
     assert!(outputs.iter().all(|o| o.estimated.is_some()), "{outputs:?}");
     let text = profile.flow.to_string();
     assert!(text.contains("T has (20 20) positions, ") && text.contains("the rest is planned anew"), "{text}");
-    assert!(profile.flow.to_dot().contains("the rest is planned anew"));
+    assert!(profile.flow.to_dot().contains("the remaining queries are replanned"));
     let sections = prepared.explain(Detail::Notation).unwrap();
     assert!(sections.iter().any(|s| s.title == "adaptation"));
 }
@@ -263,7 +268,7 @@ fn reports_tell_of_adaptations() {
 /// Asserts that small plans are not adapted unless this is forced: they finish sooner than
 /// replanning.
 #[test]
-fn small_plans_are_kept() {
+fn small_plans_are_not_adapted() {
     for (adaptivity, expected) in [(Adaptivity::default(), 0), (ON, 1)] {
         let prepared = SMALL.prepared(adaptivity, true);
         prepared.run().unwrap();

@@ -1,7 +1,7 @@
 //! Axes: the modes along which an operation runs.
 
 use super::error::Cause;
-use super::state::{State, Style};
+use super::state::{ArrayState, ModeStyle};
 use redpoll_logic::Field;
 use std::ops::RangeFull;
 
@@ -19,12 +19,12 @@ use std::ops::RangeFull;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Axes {
-    which: Which,
+    selection: Selection,
     pub(crate) keep: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Which {
+enum Selection {
     All,
     Numbers(Vec<i64>),
     Names(Vec<Field>),
@@ -38,27 +38,27 @@ impl Axes {
         Axes { keep: true, ..self }
     }
 
-    fn of(which: Which) -> Axes {
-        Axes { which, keep: false }
+    fn of(selection: Selection) -> Axes {
+        Axes { selection, keep: false }
     }
 
     /// Returns the numbers of the modes of an array, in ascending order.
-    pub(crate) fn resolve(&self, state: &State) -> Result<Vec<usize>, Cause> {
+    pub(crate) fn resolve(&self, state: &ArrayState) -> Result<Vec<usize>, Cause> {
         let fields = &state.expr.info().fields;
-        let mut found = match &self.which {
-            Which::All => (0..fields.len()).collect(),
-            Which::Numbers(numbers) => numbers.iter().map(|k| axis(*k, fields.len())).collect::<Result<_, _>>()?,
-            Which::Names(names) => {
+        let mut found = match &self.selection {
+            Selection::All => (0..fields.len()).collect(),
+            Selection::Numbers(numbers) => numbers.iter().map(|k| axis(*k, fields.len())).collect::<Result<_, _>>()?,
+            Selection::Names(names) => {
                 let find = |name: &Field| {
-                    let at = fields.iter().position(|f| f == name).filter(|_| state.style == Style::Named);
-                    at.ok_or_else(|| Cause::Name { name: name.clone(), names: fields.clone() })
+                    let at = fields.iter().position(|f| f == name).filter(|_| state.style == ModeStyle::Named);
+                    at.ok_or_else(|| Cause::UnknownMode { name: name.clone(), names: fields.clone() })
                 };
                 names.iter().map(find).collect::<Result<Vec<_>, _>>()?
             }
         };
         found.sort_unstable();
-        if let Some(twice) = found.windows(2).find(|w| w[0] == w[1]) {
-            return Err(Cause::Repeated(twice[0] as i64));
+        if let Some(pair) = found.windows(2).find(|w| w[0] == w[1]) {
+            return Err(Cause::RepeatedAxis(pair[0] as i64));
         }
         Ok(found)
     }
@@ -72,36 +72,36 @@ pub(crate) fn axis(number: i64, rank: usize) -> Result<usize, Cause> {
 
 impl From<RangeFull> for Axes {
     fn from(_: RangeFull) -> Axes {
-        Axes::of(Which::All)
+        Axes::of(Selection::All)
     }
 }
 
 impl From<i64> for Axes {
     fn from(number: i64) -> Axes {
-        Axes::of(Which::Numbers(vec![number]))
+        Axes::of(Selection::Numbers(vec![number]))
     }
 }
 
 impl<const N: usize> From<[i64; N]> for Axes {
     fn from(numbers: [i64; N]) -> Axes {
-        Axes::of(Which::Numbers(numbers.to_vec()))
+        Axes::of(Selection::Numbers(numbers.to_vec()))
     }
 }
 
 impl From<&[i64]> for Axes {
     fn from(numbers: &[i64]) -> Axes {
-        Axes::of(Which::Numbers(numbers.to_vec()))
+        Axes::of(Selection::Numbers(numbers.to_vec()))
     }
 }
 
 impl From<&str> for Axes {
     fn from(name: &str) -> Axes {
-        Axes::of(Which::Names(vec![name.into()]))
+        Axes::of(Selection::Names(vec![name.into()]))
     }
 }
 
 impl<const N: usize> From<[&str; N]> for Axes {
     fn from(names: [&str; N]) -> Axes {
-        Axes::of(Which::Names(names.map(Field::from).to_vec()))
+        Axes::of(Selection::Names(names.map(Field::from).to_vec()))
     }
 }

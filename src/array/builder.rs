@@ -13,11 +13,12 @@ use std::panic::Location;
 ///
 /// ```
 /// use redpoll::logic::Format;
-/// use redpoll::{Repeated, Session};
+/// use redpoll::{DuplicatePolicy, Session};
 /// use redpoll::logic::op::{Builtin, Op};
 ///
 /// let session = Session::default();
-/// let mut builder = session.builder([2, 3]).format(Format::csr()).repeated(Repeated::Combine(Op::from(Builtin::Max)));
+/// let max = DuplicatePolicy::Combine(Op::from(Builtin::Max));
+/// let mut builder = session.builder([2, 3]).format(Format::csr()).duplicates(max);
 /// builder.insert([1, 2], 4.0);
 /// builder.insert([0, 1], 1.0);
 /// builder.insert([1, 2], 3.0);
@@ -30,16 +31,16 @@ pub struct Builder<T> {
     shape: Vec<u64>,
     format: Option<Format>,
     fill: Option<Scalar>,
-    repeated: Repeated,
+    duplicates: DuplicatePolicy,
     coordinates: Vec<Vec<u64>>,
     values: Vec<T>,
     /// The index and the rank of the first entry whose rank differs from that of the shape.
-    unfit: Option<(usize, usize)>,
+    rank_mismatch: Option<(usize, usize)>,
 }
 
-/// Handling of several values at equal coordinates.
+/// Policy for several values at equal coordinates.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub enum Repeated {
+pub enum DuplicatePolicy {
     /// An error.
     Error,
     /// The first value.
@@ -64,9 +65,9 @@ impl Session {
             shape,
             format: None,
             fill: None,
-            repeated: Repeated::default(),
+            duplicates: DuplicatePolicy::default(),
             values: Vec::new(),
-            unfit: None,
+            rank_mismatch: None,
         }
     }
 }
@@ -84,20 +85,20 @@ impl<T: Value> Builder<T> {
         Builder { fill: Some(fill.into()), ..self }
     }
 
-    /// Sets the handling of values at equal coordinates.
+    /// Sets the policy for values at equal coordinates.
     #[must_use]
-    pub fn repeated(self, repeated: Repeated) -> Builder<T> {
-        Builder { repeated, ..self }
+    pub fn duplicates(self, duplicates: DuplicatePolicy) -> Builder<T> {
+        Builder { duplicates, ..self }
     }
 
     /// Adds a value at the given coordinates.
-    pub fn insert(&mut self, place: impl AsRef<[u64]>, value: T) {
-        let place = place.as_ref();
-        if place.len() != self.shape.len() {
-            self.unfit.get_or_insert((self.values.len(), place.len()));
+    pub fn insert(&mut self, coordinates: impl AsRef<[u64]>, value: T) {
+        let coordinates = coordinates.as_ref();
+        if coordinates.len() != self.shape.len() {
+            self.rank_mismatch.get_or_insert((self.values.len(), coordinates.len()));
             return;
         }
-        self.coordinates.iter_mut().zip(place).for_each(|(list, i)| list.push(*i));
+        self.coordinates.iter_mut().zip(coordinates).for_each(|(list, i)| list.push(*i));
         self.values.push(value);
     }
 
@@ -115,11 +116,11 @@ impl<T: Value> Builder<T> {
     #[track_caller]
     pub fn build(self) -> Array {
         let (session, location) = (self.session.clone(), Location::caller());
-        session.made("build", location, self.tensor())
+        session.array_from("build", location, self.tensor())
     }
 
     fn tensor(self) -> Result<Tensor, Cause> {
-        if let Some((entry, found)) = self.unfit {
+        if let Some((entry, found)) = self.rank_mismatch {
             let shape = self.shape;
             return Err(Cause::Shape(format!("entry {entry} has {found} coordinates, but the shape is {shape:?}")));
         }
@@ -131,25 +132,25 @@ impl<T: Value> Builder<T> {
         };
         let values = Values::try_new(T::PRIM.into(), vec![T::into_buffer(self.values)])?;
         let triples = Triples { shape: self.shape, coordinates: self.coordinates, values };
-        let (tensor, _) = Tensor::from_triples(ty, &triples, self.repeated.of_storage())?;
+        let (tensor, _) = Tensor::from_triples(ty, &triples, self.duplicates.to_storage())?;
         Ok(tensor)
     }
 }
 
 impl<T: Value, P: AsRef<[u64]>> Extend<(P, T)> for Builder<T> {
     fn extend<I: IntoIterator<Item = (P, T)>>(&mut self, entries: I) {
-        entries.into_iter().for_each(|(place, value)| self.insert(place, value));
+        entries.into_iter().for_each(|(coordinates, value)| self.insert(coordinates, value));
     }
 }
 
-impl Repeated {
-    pub(crate) fn of_storage(&self) -> storage::Duplicates<'_> {
+impl DuplicatePolicy {
+    pub(crate) fn to_storage(&self) -> storage::Duplicates<'_> {
         match self {
-            Repeated::Error => storage::Duplicates::Error,
-            Repeated::First => storage::Duplicates::First,
-            Repeated::Last => storage::Duplicates::Last,
-            Repeated::Add => storage::Duplicates::Add,
-            Repeated::Combine(op) => storage::Duplicates::Combine(op),
+            DuplicatePolicy::Error => storage::Duplicates::Error,
+            DuplicatePolicy::First => storage::Duplicates::First,
+            DuplicatePolicy::Last => storage::Duplicates::Last,
+            DuplicatePolicy::Add => storage::Duplicates::Add,
+            DuplicatePolicy::Combine(op) => storage::Duplicates::Combine(op),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::config::Engine;
 use crate::error::Error;
 use crate::explain::{Detail, Section};
 use crate::flow::Flow;
-use crate::prepared::Prepared;
+use crate::prepared_plan::PreparedPlan;
 use crate::profile::Profile;
 use crate::session::{Bindings, Session};
 use redpoll_logic::{Alias, Format, Plan};
@@ -41,7 +41,7 @@ impl Session {
     ///
     /// # Errors
     /// The errors of [`Array::prepare`].
-    pub fn prepare_all<'a>(&self, arrays: impl IntoIterator<Item = &'a Array>) -> Result<Prepared, Error> {
+    pub fn prepare_all<'a>(&self, arrays: impl IntoIterator<Item = &'a Array>) -> Result<PreparedPlan, Error> {
         let (mut named, mut bindings) = (Vec::new(), Bindings::new());
         for (k, array) in arrays.into_iter().enumerate() {
             let alias = Alias::from(if k == 0 { RESULT.to_owned() } else { format!("{RESULT}{}", k + 1) });
@@ -50,7 +50,7 @@ impl Session {
             named.push((alias, state.expr.clone()));
         }
         let produces = named.iter().map(|(alias, _)| alias.clone()).collect();
-        let queries = super::shared::queries(named).map_err(Error::Verify)?;
+        let queries = super::subexpressions::queries(named).map_err(Error::Verify)?;
         self.prepare_plan(Plan { queries, produces }, &bindings)
     }
 }
@@ -103,7 +103,7 @@ impl Array {
     ///
     /// # Errors
     /// Fails if an operation could not be applied, or a phase rejects the plan.
-    pub fn prepare(&self) -> Result<Prepared, Error> {
+    pub fn prepare(&self) -> Result<PreparedPlan, Error> {
         self.session.prepare_all([self])
     }
 
@@ -182,10 +182,10 @@ impl Array {
 
 /// Returns the values of a tensor in row-major order.
 pub(crate) fn values<T: Value>(tensor: &Tensor) -> Result<Vec<T>, Error> {
-    let wrong = || Error::Elements { dtype: tensor.ty().dtype.clone(), asked: T::PRIM };
+    let mismatch = || Error::DTypeMismatch { dtype: tensor.ty().dtype.clone(), requested: T::PRIM };
     if tensor.ty().dtype != T::PRIM.into() {
-        return Err(wrong());
+        return Err(mismatch());
     }
     let dense = convert(tensor, &Format::dense(tensor.ty().shape.len()))?;
-    T::of_buffer(&dense.leaf()[0]).ok_or_else(wrong)
+    T::of_buffer(&dense.leaf()[0]).ok_or_else(mismatch)
 }

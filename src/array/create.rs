@@ -2,7 +2,7 @@
 
 use super::Array;
 use super::error::Cause;
-use super::state::{State, Style, positions};
+use super::state::{ArrayState, ModeStyle, positions};
 use crate::session::Session;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Affine, Expr, Field, Format, IndexMap, Prim, Scalar, Subscript, TensorType};
@@ -20,7 +20,7 @@ impl Session {
     #[track_caller]
     pub fn full(&self, shape: impl IntoIterator<Item = u64>, value: impl Into<Scalar>) -> Array {
         let shape: Vec<u64> = shape.into_iter().collect();
-        self.state("full", || constant(&shape, value.into()))
+        self.array_from_state("full", || constant(&shape, value.into()))
     }
 
     /// Returns an array of zeros.
@@ -61,14 +61,15 @@ impl Session {
     /// ```
     #[track_caller]
     pub fn arange(&self, start: i64, stop: i64, step: i64) -> Array {
-        self.state("arange", || {
+        self.array_from_state("arange", || {
             let (start, stop, step) = (i128::from(start), i128::from(stop), i128::from(step));
             if step == 0 {
-                return Err(Cause::Shape("a range has a step other than 0".to_owned()));
+                return Err(Cause::Shape("the step of a range must not be 0".to_owned()));
             }
             let count = ((stop - start + step - step.signum()) / step).max(0);
-            let size = u64::try_from(count).map_err(|_| Cause::Shape(format!("{count} places do not fit 64 bits")))?;
-            counted(size, &Expr::literal(start as i64), &Expr::literal(step as i64))
+            let size = u64::try_from(count)
+                .map_err(|_| Cause::Shape(format!("the number of elements, {count}, does not fit 64 bits")))?;
+            integer_steps(size, &Expr::literal(start as i64), &Expr::literal(step as i64))
         })
     }
 
@@ -82,9 +83,9 @@ impl Session {
     /// ```
     #[track_caller]
     pub fn linspace(&self, start: f64, stop: f64, count: u64) -> Array {
-        self.state("linspace", || {
+        self.array_from_state("linspace", || {
             let state = constant(&[count], start.into())?;
-            if count < 2 { Ok(state) } else { spaced(&state, start, stop, count - 1) }
+            if count < 2 { Ok(state) } else { linear_steps(&state, start, stop, count - 1) }
         })
     }
 
@@ -101,14 +102,14 @@ impl Session {
     /// ```
     #[track_caller]
     pub fn eye(&self, rows: u64, columns: u64, k: i64, prim: Prim) -> Array {
-        if rows > MOST_STORED {
-            return self.state("eye", || unit(self, rows, columns, k, prim));
+        if rows > MAX_STORED_ROWS {
+            return self.array_from_state("eye", || unit_matrix(self, rows, columns, k, prim));
         }
         let location = Location::caller();
         // The diagonal starts below row 0 or right of column 0.
         let (down, right) = (k.min(0).unsigned_abs(), k.max(0).unsigned_abs());
         let count = rows.saturating_sub(down).min(columns.saturating_sub(right));
-        let make = || -> Result<Tensor, Cause> {
+        let build = || -> Result<Tensor, Cause> {
             let coordinates = vec![(down..down + count).collect(), (right..right + count).collect()];
             let values = Values::repeat(&Scalar::one(prim), count as usize)?;
             let shape = vec![rows, columns];
@@ -117,68 +118,68 @@ impl Session {
             let triples = Triples { shape, coordinates, values };
             Ok(Tensor::from_triples(ty, &triples, Duplicates::Error)?.0)
         };
-        self.made("eye", location, make())
+        self.array_from("eye", location, build())
     }
 
     #[track_caller]
-    fn state(&self, operation: &'static str, make: impl FnOnce() -> Result<State, Cause>) -> Array {
+    fn array_from_state(&self, operation: &'static str, build: impl FnOnce() -> Result<ArrayState, Cause>) -> Array {
         let location = Location::caller();
-        match make() {
+        match build() {
             Ok(state) => Array::new(self.clone(), state),
-            Err(cause) => self.failed(operation, location, cause),
+            Err(cause) => self.error_array(operation, location, cause),
         }
     }
 }
 
 /// Maximum number of rows of a unit matrix that is stored.
-const MOST_STORED: u64 = 1 << 24;
+const MAX_STORED_ROWS: u64 = 1 << 24;
 
 /// Ones where `column = row + k`: a vector with one element, read at `column - row - k`.
-fn unit(session: &Session, rows: u64, columns: u64, k: i64, prim: Prim) -> Result<State, Cause> {
+fn unit_matrix(session: &Session, rows: u64, columns: u64, k: i64, prim: Prim) -> Result<ArrayState, Cause> {
     let ty = TensorType { shape: vec![1], dtype: prim.into(), fill: Scalar::zero(prim), format: Format::csf(1) };
     let one = session.array(Tensor::from_dense(ty, &Values::repeat(&Scalar::one(prim), 1)?)?);
     let one = one.state.map_err(|e| Cause::Shape(e.to_string()))?;
-    let size = |n: u64| i64::try_from(n).map_err(|e| Cause::Shape(format!("{n} places: {e}")));
+    let size = |n: u64| i64::try_from(n).map_err(|e| Cause::Shape(format!("size {n}: {e}")));
     let (row, column, k) = (Field::from("row"), Field::from("column"), k.clamp(-size(rows)?, size(columns)?));
-    let before = Affine::field(row.clone()).times(-1).plus(&Affine::constant(-k));
+    let shift = Affine::field(row.clone()).times(-1).plus(&Affine::constant(-k));
     let expr = one.expr.clone().index(IndexMap {
-        coordinates: vec![(one.fields()[0].clone(), Subscript::Affine(Affine::field(column.clone()).plus(&before)))],
+        coordinates: vec![(one.fields()[0].clone(), Subscript::Affine(Affine::field(column.clone()).plus(&shift)))],
         dimensions: vec![(row.clone(), rows), (column.clone(), columns)],
         outside: Some(Scalar::zero(prim)),
     })?;
-    one.numbered(expr, &[row, column])
+    one.number_modes(expr, &[row, column])
 }
 
 /// Returns a value repeated over a shape.
-fn constant(shape: &[u64], value: Scalar) -> Result<State, Cause> {
+fn constant(shape: &[u64], value: Scalar) -> Result<ArrayState, Cause> {
     let dimensions = positions(shape.len()).into_iter().zip(shape.iter().copied()).collect();
     let map = IndexMap { coordinates: Vec::new(), dimensions, outside: None };
     let expr = Expr::literal(value).index(map)?;
-    Ok(State { style: Style::Positional, ..State::constant(expr) })
+    Ok(ArrayState { style: ModeStyle::Positional, ..ArrayState::constant(expr) })
 }
 
 /// `start + step * i`, except that the last value is exactly `stop`, without rounding errors.
-fn spaced(state: &State, start: f64, stop: f64, last: u64) -> Result<State, Cause> {
+fn linear_steps(state: &ArrayState, start: f64, stop: f64, last: u64) -> Result<ArrayState, Cause> {
     let (coordinate, steps) = (Expr::coordinate(state.fields()[0].clone()), last as f64);
     // The span may overflow the largest float, and a step may underflow the smallest.
-    let whole = stop - start;
-    let step = if whole.is_infinite() { stop / steps - start / steps } else { whole / steps };
+    let span = stop - start;
+    let step = if span.is_infinite() { stop / steps - start / steps } else { span / steps };
     let number = Expr::number;
-    let way = if step == 0.0 {
-        let part = Expr::mapjoin(Builtin::Div, [coordinate.clone(), number(steps)])?;
-        Expr::mapjoin(Builtin::Mul, [part, number(whole)])?
+    let offset = if step == 0.0 {
+        let fraction = Expr::mapjoin(Builtin::Div, [coordinate.clone(), number(steps)])?;
+        Expr::mapjoin(Builtin::Mul, [fraction, number(span)])?
     } else {
         Expr::mapjoin(Builtin::Mul, [coordinate.clone(), number(step)])?
     };
-    let before = Expr::mapjoin(Builtin::Add, [state.expr.clone(), way])?;
+    let value = Expr::mapjoin(Builtin::Add, [state.expr.clone(), offset])?;
     let is_before = Expr::mapjoin(Builtin::Lt, [coordinate, Expr::literal(i64::try_from(last).unwrap_or(i64::MAX))])?;
-    Ok(state.with(Expr::mapjoin(Builtin::IfElse, [is_before, before, Expr::literal(stop)])?))
+    Ok(state.with_expr(Expr::mapjoin(Builtin::IfElse, [is_before, value, Expr::literal(stop)])?))
 }
 
 /// `start + step * i`
-fn counted(size: u64, start: &Expr, step: &Expr) -> Result<State, Cause> {
+fn integer_steps(size: u64, start: &Expr, step: &Expr) -> Result<ArrayState, Cause> {
     let state = constant(&[size], start.info().fill.clone())?;
     let coordinate = Expr::coordinate(state.fields()[0].clone());
-    let way = Expr::mapjoin(Builtin::Mul, [coordinate, step.clone()])?;
-    Ok(state.with(Expr::mapjoin(Builtin::Add, [state.expr.clone(), way])?))
+    let offset = Expr::mapjoin(Builtin::Mul, [coordinate, step.clone()])?;
+    Ok(state.with_expr(Expr::mapjoin(Builtin::Add, [state.expr.clone(), offset])?))
 }

@@ -40,6 +40,6 @@ impl Array {
     pub fn to_ndarray<T: Value>(&self) -> Result<ArrayD<T>, Error> {
         let tensor = self.collect()?;
         let shape: Vec<usize> = tensor.ty().shape.iter().map(|n| *n as usize).collect();
-        Ok(ArrayD::from_shape_vec(shape, values(&tensor)?).expect("there is a value for each place"))
+        Ok(ArrayD::from_shape_vec(shape, values(&tensor)?).expect("there is one value per element"))
     }
 }

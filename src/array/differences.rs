@@ -3,41 +3,52 @@
 use super::align::map;
 use super::error::Cause;
 use super::join::along;
-use super::slice::ranged;
-use super::state::{State, position, positions};
+use super::slice::slice_range;
+use super::state::{ArrayState, position, positions};
 use crate::session::Session;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Affine, DType, Expr, Field, IndexMap, Prim, Scalar, Subscript};
 
 /// Highest order computed as nested differences. Each further order doubles the number of reads of
 /// a kernel.
-const NESTED: usize = 4;
+const MAX_NESTED_ORDER: usize = 4;
 
 /// Highest order whose weights are finite floats.
-const MOST: usize = 1000;
+const MAX_ORDER: usize = 1000;
 
 /// Takes the differences of adjacent elements along a mode, `order` times.
-pub(super) fn differences(session: &Session, state: &State, mode: usize, order: usize) -> Result<State, Cause> {
-    let difference = |state: &State| {
-        let (after, before) = (ranged(state, mode, Some(1), None, 1)?, ranged(state, mode, None, Some(-1), 1)?);
+pub(super) fn differences(
+    session: &Session,
+    state: &ArrayState,
+    mode: usize,
+    order: usize,
+) -> Result<ArrayState, Cause> {
+    let difference = |state: &ArrayState| {
+        let (after, before) =
+            (slice_range(state, mode, Some(1), None, 1)?, slice_range(state, mode, None, Some(-1), 1)?);
         map(Builtin::Sub, &[after, before])
     };
-    let left = usize::try_from(state.size(mode)).map_or(usize::MAX, |size| size.saturating_sub(order));
+    let remaining = usize::try_from(state.size(mode)).map_or(usize::MAX, |size| size.saturating_sub(order));
     match order {
-        0..=NESTED => (0..order).try_fold(state.clone(), |state, _| difference(&state)),
-        _ if left == 0 => along(&difference(state)?, mode, 0, Subscript::Affine(Affine::constant(0))),
-        _ if order <= MOST => weighted(session, state, &difference(state)?.expr.info().dtype, (mode, order)),
-        _ => Err(Cause::Shape(format!("differences of order {order}, expected at most {MOST}"))),
+        0..=MAX_NESTED_ORDER => (0..order).try_fold(state.clone(), |state, _| difference(&state)),
+        _ if remaining == 0 => along(&difference(state)?, mode, 0, Subscript::Affine(Affine::constant(0))),
+        _ if order <= MAX_ORDER => weighted_sum(session, state, &difference(state)?.expr.info().dtype, (mode, order)),
+        _ => Err(Cause::Shape(format!("differences of order {order}, expected at most {MAX_ORDER}"))),
     }
 }
 
 /// `d[i] = sum(w[k] * x[i + k], k)`, where `w[k]` is the coefficient of `x^k` in `(x - 1)^order`.
-fn weighted(session: &Session, state: &State, dtype: &DType, (mode, order): (usize, usize)) -> Result<State, Cause> {
-    let floats = dtype.prim().is_none_or(Prim::is_float);
+fn weighted_sum(
+    session: &Session,
+    state: &ArrayState,
+    dtype: &DType,
+    (mode, order): (usize, usize),
+) -> Result<ArrayState, Cause> {
+    let is_float = dtype.prim().is_none_or(Prim::is_float);
     // Integer sums wrap in the dtype of the values, as nested differences do. Float sums use `f64`
     // to round less.
-    let wide = if floats { DType::F64 } else { dtype.clone() };
-    let weights = match floats {
+    let wide = if is_float { DType::F64 } else { dtype.clone() };
+    let weights = match is_float {
         true => session.vector(coefficients(order, 1.0, |a, b| a - b)),
         false => session.vector(coefficients(order, 1i64, i64::wrapping_sub)),
     };
@@ -49,18 +60,18 @@ fn weighted(session: &Session, state: &State, dtype: &DType, (mode, order): (usi
         dimensions: vec![(begin, state.size(mode) - order as u64), (within.clone(), order as u64 + 1)],
         outside: None,
     })?;
-    let products = Expr::mapjoin(Builtin::Mul, [windows, weights.labelled(std::slice::from_ref(&within))?])?;
+    let products = Expr::mapjoin(Builtin::Mul, [windows, weights.label(std::slice::from_ref(&within))?])?;
     let sum = Expr::aggregate(Builtin::Add, Scalar::I64(0), products, [within])?;
-    let sources = State::sources([state, &weights]);
-    State { sources, ..state.clone() }.numbered(sum.cast(dtype)?, &positions(state.rank()))
+    let sources = ArrayState::sources([state, &weights]);
+    ArrayState { sources, ..state.clone() }.number_modes(sum.cast(dtype)?, &positions(state.rank()))
 }
 
 /// Returns the coefficients of `(x - 1)^order`, starting with that of `x^0`.
-fn coefficients<T: Copy + Default>(order: usize, one: T, minus: impl Fn(T, T) -> T) -> Vec<T> {
+fn coefficients<T: Copy + Default>(order: usize, one: T, subtract: impl Fn(T, T) -> T) -> Vec<T> {
     let mut row = vec![one];
     for _ in 0..order {
         let above = std::iter::once(T::default()).chain(row.iter().copied());
-        row = above.zip(row.iter().copied().chain([T::default()])).map(|(above, own)| minus(above, own)).collect();
+        row = above.zip(row.iter().copied().chain([T::default()])).map(|(above, own)| subtract(above, own)).collect();
     }
     row
 }

@@ -10,29 +10,29 @@ use std::ptr;
 /// Returns the graph of an expression: one node per shared subexpression, and edges from arguments
 /// to their users.
 pub(crate) fn dot(expr: &Expr) -> String {
-    let mut graph = Graph { text: String::from("digraph array {\n  node [shape=box];\n"), seen: HashMap::new() };
+    let mut graph = ExprGraph { text: String::from("digraph array {\n  node [shape=box];\n"), numbers: HashMap::new() };
     graph.visit(expr);
     graph.text.push_str("}\n");
     graph.text
 }
 
-struct Graph {
+struct ExprGraph {
     text: String,
     /// Numbers of the nodes drawn so far, by address.
-    seen: HashMap<*const Node, usize>,
+    numbers: HashMap<*const Node, usize>,
 }
 
-impl Graph {
+impl ExprGraph {
     fn visit(&mut self, expr: &Expr) -> usize {
         let address = ptr::from_ref(expr.node());
-        if let Some(number) = self.seen.get(&address) {
+        if let Some(number) = self.numbers.get(&address) {
             return *number;
         }
         let args: Vec<usize> = expr.node().args().iter().map(|a| self.visit(a)).collect();
-        let number = self.seen.len();
-        self.seen.insert(address, number);
-        let label = label(&[title(expr.node()), kind(expr)]);
-        let mut line = |text: String| writeln!(self.text, "  {text}").expect("a string takes all text");
+        let number = self.numbers.len();
+        self.numbers.insert(address, number);
+        let label = label(&[title(expr.node()), type_label(expr)]);
+        let mut line = |text: String| writeln!(self.text, "  {text}").expect("writing to a string cannot fail");
         line(format!("n{number} [label=\"{label}\"];"));
         args.iter().for_each(|arg| line(format!("n{arg} -> n{number};")));
         number
@@ -46,10 +46,10 @@ fn title(node: &Node) -> String {
         Node::Literal(value) => value.to_string(),
         Node::Coordinate(field) => format!("coordinate {field}"),
         Node::MapJoin { op, .. } => op.to_string(),
-        Node::Aggregate { op, init, fields, .. } => format!("{op} over {} from {init}", words(fields)),
+        Node::Aggregate { op, init, fields, .. } => format!("{op} over {} from {init}", field_list(fields)),
         Node::Scan { op, field, .. } => format!("running {op} along {field}"),
-        Node::Reorder { fields, .. } => format!("reorder to {}", words(fields)),
-        Node::Relabel { fields, .. } => format!("relabel to {}", words(fields)),
+        Node::Reorder { fields, .. } => format!("reorder to {}", field_list(fields)),
+        Node::Relabel { fields, .. } => format!("relabel to {}", field_list(fields)),
         Node::Index { map, .. } => {
             let reads: Vec<String> = map.coordinates.iter().map(|(f, at)| format!("{f} at {at}")).collect();
             format!("index {}", reads.join(", "))
@@ -60,7 +60,7 @@ fn title(node: &Node) -> String {
 }
 
 /// Returns the dtype of an expression and the size of each field as text.
-fn kind(expr: &Expr) -> String {
+fn type_label(expr: &Expr) -> String {
     let info = expr.info();
     let size = |(field, size): (&Field, &Option<u64>)| match size {
         Some(n) => format!("{field}={n}"),
@@ -70,6 +70,6 @@ fn kind(expr: &Expr) -> String {
     format!("{}[{}]", info.dtype, sizes.join(" "))
 }
 
-fn words(fields: &[Field]) -> String {
+fn field_list(fields: &[Field]) -> String {
     fields.iter().map(Field::as_str).collect::<Vec<_>>().join(" ")
 }

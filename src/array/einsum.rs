@@ -2,7 +2,7 @@
 
 use super::error::Cause;
 use super::reduce::identity;
-use super::state::{State, Style, positions};
+use super::state::{ArrayState, ModeStyle, positions};
 use super::{Array, Operand};
 use crate::session::Session;
 use redpoll_logic::op::{Arity, Builtin, Op};
@@ -57,28 +57,28 @@ impl Session {
     #[track_caller]
     fn einsum_of(&self, operation: &'static str, spec: &str, arrays: &[Operand], sum: &Op, product: &Op) -> Array {
         let location = Location::caller();
-        let states: Result<Vec<State>, _> = arrays.iter().map(Operand::state).collect();
-        let made = match states {
+        let states: Result<Vec<ArrayState>, _> = arrays.iter().map(Operand::state).collect();
+        let result = match states {
             Ok(states) => einsum(spec, &states, sum, product),
             Err(error) => return Array { session: self.clone(), state: Err(Arc::clone(&error)) },
         };
-        match made {
+        match result {
             Ok(state) => Array::new(self.clone(), state),
-            Err(cause) => self.failed(operation, location, cause),
+            Err(cause) => self.error_array(operation, location, cause),
         }
     }
 }
 
 /// Parses the letters of each operand and of the result.
 fn parse(spec: &str) -> Result<(Vec<Vec<Field>>, Vec<Field>), Cause> {
-    let wrong = |why: &str| Cause::Shape(format!("\"{spec}\" {why}"));
+    let error = |why: &str| Cause::Shape(format!("\"{spec}\" {why}"));
     let text: String = spec.chars().filter(|c| !c.is_whitespace()).collect();
     let (operands, result) = match text.split_once("->") {
         Some((operands, result)) => (operands, Some(result)),
         None => (&text[..], None),
     };
     if let Some(c) = text.replace("->", "").chars().find(|c| !c.is_alphabetic() && *c != ',') {
-        return Err(wrong(&format!("has the character {c:?}; it is made of letters, commas and an arrow")));
+        return Err(error(&format!("has the character {c:?}; expected letters, commas and an arrow")));
     }
     let letters = |part: &str| part.chars().map(|c| Field::from(c.to_string())).collect::<Vec<_>>();
     let operands_of: Vec<Vec<Field>> = operands.split(',').map(letters).collect();
@@ -93,45 +93,45 @@ fn parse(spec: &str) -> Result<(Vec<Vec<Field>>, Vec<Field>), Cause> {
     };
     for (k, letter) in result.iter().enumerate() {
         if result[..k].contains(letter) {
-            return Err(wrong(&format!("has `{letter}` twice in the result")));
+            return Err(error(&format!("has `{letter}` twice in the result")));
         }
         if operands_of.iter().all(|o| !o.contains(letter)) {
-            return Err(wrong(&format!("has `{letter}` in the result, but in no operand")));
+            return Err(error(&format!("has `{letter}` in the result, but in no operand")));
         }
     }
     Ok((operands_of, result))
 }
 
-fn einsum(spec: &str, states: &[State], sum: &Op, product: &Op) -> Result<State, Cause> {
+fn einsum(spec: &str, states: &[ArrayState], sum: &Op, product: &Op) -> Result<ArrayState, Cause> {
     let (operands, result) = parse(spec)?;
     if operands.len() != states.len() {
-        let (names, given) = (operands.len(), states.len());
-        return Err(Cause::Shape(format!("\"{spec}\" has {names} operands, but {given} are given")));
+        let (names, found) = (operands.len(), states.len());
+        return Err(Cause::Shape(format!("\"{spec}\" names {names} operands, but {found} are given")));
     }
     let mut exprs = Vec::new();
     for (state, letters) in states.iter().zip(&operands) {
-        exprs.push(state.by_number()?.named(letters)?.expr);
+        exprs.push(state.require_numbered()?.name_modes(letters)?.expr);
     }
-    let joined = multiplied(product, exprs)?;
+    let joined = multiply(product, exprs)?;
     let reduced: Vec<Field> = joined.info().fields.iter().filter(|f| !result.contains(f)).cloned().collect();
-    let folded = match reduced.is_empty() {
+    let reduced = match reduced.is_empty() {
         true => joined,
         false => {
             let init = identity(sum, &joined.info().dtype)?;
             Expr::aggregate(sum.clone(), init, joined, reduced)?
         }
     };
-    let expr = folded.reorder(result.iter().cloned())?.relabel(positions(result.len()))?;
-    Ok(State { expr, style: Style::Positional, sources: State::sources(states) })
+    let expr = reduced.reorder(result.iter().cloned())?.relabel(positions(result.len()))?;
+    Ok(ArrayState { expr, style: ModeStyle::Positional, sources: ArrayState::sources(states) })
 }
 
 /// Applies the operator once if its arity allows, otherwise from left to right.
-fn multiplied(product: &Op, exprs: Vec<Expr>) -> Result<Expr, Cause> {
-    let many = matches!(product.arity(), Arity::AtLeast(n) if n <= exprs.len());
-    if many {
+fn multiply(product: &Op, exprs: Vec<Expr>) -> Result<Expr, Cause> {
+    let is_variadic = matches!(product.arity(), Arity::AtLeast(n) if n <= exprs.len());
+    if is_variadic {
         return Ok(Expr::mapjoin(product.clone(), exprs)?);
     }
     let mut exprs = exprs.into_iter();
-    let Some(first) = exprs.next() else { return Err(Cause::Shape("there is no operand".to_owned())) };
+    let Some(first) = exprs.next() else { return Err(Cause::Shape("expected at least one operand".to_owned())) };
     exprs.try_fold(first, |left, right| Ok(Expr::mapjoin(product.clone(), [left, right])?))
 }

@@ -2,7 +2,7 @@
 
 use super::align::map;
 use super::error::Cause;
-use super::state::State;
+use super::state::ArrayState;
 use super::{Array, Operand};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, Prim};
@@ -95,11 +95,11 @@ impl Array {
     #[must_use]
     pub fn logaddexp(&self, other: impl Into<Operand>) -> Array {
         self.combine("logaddexp", &[other.into()], |states| {
-            let zero = State::number(0.0);
+            let zero = ArrayState::number(0.0);
             // Integers would wrap in the subtraction.
             let integers = !states.iter().any(|s| s.prim().is_some_and(Prim::is_float));
-            let floats = states.iter().map(|s| if integers { s.floating() } else { Ok(s.clone()) });
-            let states = &floats.collect::<Result<Vec<State>, Cause>>()?[..];
+            let floats = states.iter().map(|s| if integers { s.to_float() } else { Ok(s.clone()) });
+            let states = &floats.collect::<Result<Vec<ArrayState>, Cause>>()?[..];
             let [x, y] = states else { unreachable!("two operands") };
             // The difference of equal values is 0; `inf - inf` would be NaN.
             let difference = map(Builtin::IfElse, &[map(Builtin::Eq, states)?, zero, map(Builtin::Sub, states)?])?;

@@ -22,8 +22,8 @@ pub struct ArrayError {
 pub enum Cause {
     /// Shapes that cannot be broadcast together.
     #[error(
-        "shapes {} do not align: sizes {found:?} meet at mode {mode} from the end; sizes must be equal or 1",
-        all(.shapes)
+        "shapes {} do not align: mode {mode} from the end has sizes {sizes:?}; sizes must be equal or 1",
+        shape_list(.shapes)
     )]
     Broadcast {
         /// The shapes of the operands.
@@ -31,18 +31,18 @@ pub enum Cause {
         /// The mode whose sizes differ, counted from 1 at the last mode.
         mode: usize,
         /// The sizes of that mode.
-        found: Vec<u64>,
+        sizes: Vec<u64>,
     },
     /// An array with named modes combined with one with numbered modes.
-    #[error("an array with modes named {} meets one with numbered modes of shape {shape:?}; name its modes with `at`", words(.names))]
-    Styles {
+    #[error("an array with modes named {} cannot be combined with one with numbered modes of shape {shape:?}; name its modes with `at`", name_list(.names))]
+    MixedStyles {
         /// The names of the modes of one array.
         names: Vec<Field>,
         /// The shape of the other array.
         shape: Vec<u64>,
     },
     /// An axis out of range.
-    #[error("axis {axis} of an array of {rank} modes; axes are {}..{rank}", -(*.rank as i64))]
+    #[error("axis {axis} is out of range for an array of {rank} modes; axes are {}..{rank}", -(*.rank as i64))]
     Axis {
         /// The axis, negative if counted from the end.
         axis: i64,
@@ -51,10 +51,10 @@ pub enum Cause {
     },
     /// An axis given twice.
     #[error("axis {0} is given twice")]
-    Repeated(i64),
+    RepeatedAxis(i64),
     /// An unknown name of a mode.
-    #[error("there is no mode `{name}`; the modes are named {}", words(.names))]
-    Name {
+    #[error("there is no mode `{name}`; the modes are named {}", name_list(.names))]
+    UnknownMode {
         /// The unknown name.
         name: Field,
         /// The names of the modes of the array.
@@ -64,8 +64,8 @@ pub enum Cause {
     #[error("{0}")]
     Shape(String),
     /// An operation by position on an array with named modes.
-    #[error("it goes by position, but the modes are named {}; use `by_position`", words(.0))]
-    Named(Vec<Field>),
+    #[error("the operation needs numbered modes, but the modes are named {}; call `by_position` first", name_list(.0))]
+    NamedModes(Vec<Field>),
     /// An expression that is not well-formed.
     #[error(transparent)]
     Logic(Box<redpoll_logic::Error>),
@@ -86,11 +86,11 @@ impl From<redpoll_physical::Error> for Cause {
     }
 }
 
-fn all(shapes: &[Vec<u64>]) -> String {
+fn shape_list(shapes: &[Vec<u64>]) -> String {
     let texts: Vec<String> = shapes.iter().map(|s| format!("{s:?}")).collect();
     texts.join(", ")
 }
 
-fn words(names: &[Field]) -> String {
+fn name_list(names: &[Field]) -> String {
     names.iter().map(Field::as_str).collect::<Vec<_>>().join(", ")
 }

@@ -1,7 +1,7 @@
 //! Conversion of arrays from and to Arrow record batches and lists of entries.
 
 use super::Array;
-use super::builder::Repeated;
+use super::builder::DuplicatePolicy;
 use super::error::Cause;
 use super::value::Value;
 use crate::error::Error;
@@ -20,11 +20,12 @@ impl Session {
     /// Columns are shared where possible.
     ///
     /// ```
-    /// use redpoll::{Repeated, Session};
+    /// use redpoll::{DuplicatePolicy, Session};
     ///
     /// let session = Session::default();
     /// let edges = session.vector([0u32, 2]).collect()?.to_record_batch(&["node"])?;
-    /// let array = session.from_record_batch(&edges, &["node"], Some("value"), &Repeated::Error);
+    /// let policy = DuplicatePolicy::Error;
+    /// let array = session.from_record_batch(&edges, &["node"], Some("value"), &policy);
     /// assert_eq!(array.to_vec::<u32>()?, [0, 2]);
     /// # Ok::<(), redpoll::Error>(())
     /// ```
@@ -34,11 +35,15 @@ impl Session {
         batch: &RecordBatch,
         coordinates: &[&str],
         value: Option<&str>,
-        repeated: &Repeated,
+        duplicates: &DuplicatePolicy,
     ) -> Array {
-        let import = Import { duplicates: repeated.of_storage(), ..Import::new(coordinates, value) };
-        let read = Tensor::from_record_batch(batch, import);
-        self.made("from_record_batch", Location::caller(), read.map(|(tensor, _)| tensor).map_err(Cause::from))
+        let import = Import { duplicates: duplicates.to_storage(), ..Import::new(coordinates, value) };
+        let imported = Tensor::from_record_batch(batch, import);
+        self.array_from(
+            "from_record_batch",
+            Location::caller(),
+            imported.map(|(tensor, _)| tensor).map_err(Cause::from),
+        )
     }
 }
 
@@ -48,7 +53,8 @@ impl Array {
     ///
     /// ```
     /// # let session = redpoll::Session::default();
-    /// let batch = session.triples([2, 2], redpoll::logic::Format::csr(), [([1, 0], 5.0)]).to_record_batch(&["i", "j"])?;
+    /// let a = session.triples([2, 2], redpoll::logic::Format::csr(), [([1, 0], 5.0)]);
+    /// let batch = a.to_record_batch(&["i", "j"])?;
     /// assert_eq!((batch.num_rows(), batch.num_columns()), (1, 3));
     /// # Ok::<(), redpoll::Error>(())
     /// ```
@@ -75,11 +81,11 @@ impl Array {
     pub fn entries<T: Value>(&self) -> Result<Vec<(Vec<u64>, T)>, Error> {
         let tensor = self.collect()?;
         let triples = row_major(&tensor)?;
-        let wrong = || Error::Elements { dtype: tensor.ty().dtype.clone(), asked: T::PRIM };
+        let mismatch = || Error::DTypeMismatch { dtype: tensor.ty().dtype.clone(), requested: T::PRIM };
         if tensor.ty().dtype != T::PRIM.into() {
-            return Err(wrong());
+            return Err(mismatch());
         }
-        let values = T::of_buffer(&triples.values.columns()[0]).ok_or_else(wrong)?;
+        let values = T::of_buffer(&triples.values.columns()[0]).ok_or_else(mismatch)?;
         let fill = &tensor.ty().fill;
         let entries = values.into_iter().enumerate().filter(|(_, value)| (*value).into() != *fill);
         Ok(entries.map(|(k, value)| (triples.coordinates_of(k), value)).collect())
@@ -100,17 +106,18 @@ impl Array {
     /// # Errors
     /// The errors of [`Array::collect`].
     pub fn nonzero(&self) -> Result<Vec<Array>, Error> {
-        let tensor = self.derive("nonzero", super::reduce::truth).collect()?;
+        let tensor = self.derive("nonzero", super::reduce::to_bool).collect()?;
         let coordinates = match tensor.ty().fill == true.into() {
             false => {
                 let triples = row_major(&tensor)?;
-                let kept: Vec<usize> = (0..triples.len()).filter(|k| triples.values.get(*k) == true.into()).collect();
-                let list = |list: &Vec<u64>| kept.iter().map(|k| list[*k]).collect::<Vec<u64>>();
+                let indices: Vec<usize> =
+                    (0..triples.len()).filter(|k| triples.values.get(*k) == true.into()).collect();
+                let list = |list: &Vec<u64>| indices.iter().map(|k| list[*k]).collect::<Vec<u64>>();
                 triples.coordinates.iter().map(list).collect::<Vec<_>>()
             }
             // Elements that equal a true fill value are not stored, so the dense values are
             // scanned.
-            true => places_of(&tensor.ty().shape, &tensor.to_dense_scalars()?),
+            true => true_coordinates(&tensor.ty().shape, &tensor.to_dense_scalars()?),
         };
         let vector = |list: &Vec<u64>| self.session().vector(list.iter().map(|i| *i as i64));
         Ok(coordinates.iter().map(vector).collect())
@@ -118,12 +125,12 @@ impl Array {
 }
 
 /// Returns the coordinates of the true elements in each mode, row-major.
-fn places_of(shape: &[u64], values: &[Scalar]) -> Vec<Vec<u64>> {
+fn true_coordinates(shape: &[u64], values: &[Scalar]) -> Vec<Vec<u64>> {
     let mut coordinates = vec![Vec::new(); shape.len()];
-    for (mut place, _) in (0u64..).zip(values).filter(|(_, value)| **value == true.into()) {
+    for (mut index, _) in (0u64..).zip(values).filter(|(_, value)| **value == true.into()) {
         for (list, size) in coordinates.iter_mut().zip(shape).rev() {
-            list.push(place % size);
-            place /= size;
+            list.push(index % size);
+            index /= size;
         }
     }
     coordinates

@@ -20,7 +20,7 @@ macro_rules! formats {
             pub fn $name(&self) -> Array {
                 self.derive(stringify!($name), |state| {
                     let format: fn(usize) -> Format = $format;
-                    Ok(state.with(state.expr.clone().reformat(format(state.rank()))?))
+                    Ok(state.with_expr(state.expr.clone().reformat(format(state.rank()))?))
                 })
             }
         )*}
@@ -28,11 +28,11 @@ macro_rules! formats {
 }
 
 formats! {
-    to_csr |_| Format::csr(), "The matrix with compressed rows.";
-    to_csc |_| Format::csc(), "The matrix with compressed columns.";
-    to_csf Format::csf, "The array with every mode compressed.";
-    to_coo Format::coo, "The array as a list of coordinates.";
-    to_dense Format::dense, "The array with every place stored, row-major.";
+    to_csr |_| Format::csr(), "Stores the matrix with compressed rows.";
+    to_csc |_| Format::csc(), "Stores the matrix with compressed columns.";
+    to_csf Format::csf, "Stores the array with every mode compressed.";
+    to_coo Format::coo, "Stores the array as a list of coordinates.";
+    to_dense Format::dense, "Stores all elements of the array, in row-major order.";
 }
 
 impl Array {
@@ -49,7 +49,7 @@ impl Array {
     #[track_caller]
     #[must_use]
     pub fn reformat(&self, format: Format) -> Array {
-        self.derive("reformat", |state| Ok(state.with(state.expr.clone().reformat(format)?)))
+        self.derive("reformat", |state| Ok(state.with_expr(state.expr.clone().reformat(format)?)))
     }
 
     /// Changes the fill value of the stored array. The values stay the same, and those equal to the
@@ -65,7 +65,7 @@ impl Array {
     #[must_use]
     pub fn refill(&self, fill: impl Into<Scalar>) -> Array {
         let fill = fill.into();
-        self.derive("refill", |state| Ok(state.with(state.expr.clone().refill(Some(fill), Computed::Keep)?)))
+        self.derive("refill", |state| Ok(state.with_expr(state.expr.clone().refill(Some(fill), Computed::Keep)?)))
     }
 
     /// Drops computed values that equal the fill value, where the format can omit them.
@@ -82,6 +82,6 @@ impl Array {
     #[track_caller]
     #[must_use]
     pub fn drop_fills(&self) -> Array {
-        self.derive("drop_fills", |state| Ok(state.with(state.expr.clone().refill(None, Computed::Drop)?)))
+        self.derive("drop_fills", |state| Ok(state.with_expr(state.expr.clone().refill(None, Computed::Drop)?)))
     }
 }

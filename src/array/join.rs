@@ -2,8 +2,8 @@
 
 use super::axes::axis;
 use super::error::Cause;
-use super::shape::inserted;
-use super::state::{State, position, positions};
+use super::shape::insert_mode;
+use super::state::{ArrayState, position, positions};
 use super::{Array, Axes, Operand};
 use redpoll_logic::op::{Builtin, promote};
 use redpoll_logic::{Affine, DType, Expr, Field, IndexMap, Scalar, Subscript};
@@ -37,8 +37,9 @@ impl Array {
     pub fn stack<A: Into<Operand>>(&self, others: impl IntoIterator<Item = A>, axis: i64) -> Array {
         let others: Vec<Operand> = others.into_iter().map(Into::into).collect();
         self.combine("stack", &others, |states| {
-            let at = super::axes::axis(axis, states[0].by_number()?.rank() + 1)?;
-            let layers = states.iter().map(|s| inserted(s.by_number()?, at)).collect::<Result<Vec<_>, _>>()?;
+            let at = super::axes::axis(axis, states[0].require_numbered()?.rank() + 1)?;
+            let layers =
+                states.iter().map(|s| insert_mode(s.require_numbered()?, at)).collect::<Result<Vec<_>, _>>()?;
             concat(&layers, at as i64)
         })
     }
@@ -59,7 +60,7 @@ impl Array {
                 .resolve(state)?
                 .into_iter()
                 .try_fold(state.expr.clone(), |expr, mode| expr.reverse(state.fields()[mode].clone()))?;
-            Ok(state.with(flipped))
+            Ok(state.with_expr(flipped))
         })
     }
 
@@ -101,15 +102,15 @@ impl Array {
     pub fn tile(&self, repetitions: impl IntoIterator<Item = u64>) -> Array {
         let repetitions: Vec<u64> = repetitions.into_iter().collect();
         self.derive("tile", |state| {
-            let rank = state.by_number()?.rank();
+            let rank = state.require_numbered()?.rank();
             // The shorter of shape and counts is extended at the front, by modes of size 1 or
             // counts of 1.
             let missing = |n: usize| repetitions.len().max(rank) - n;
-            let state = (0..missing(rank)).try_fold(state.clone(), |state, _| inserted(&state, 0))?;
+            let state = (0..missing(rank)).try_fold(state.clone(), |state, _| insert_mode(&state, 0))?;
             let all = std::iter::repeat_n(&1, missing(repetitions.len())).chain(&repetitions);
             all.enumerate().filter(|(_, n)| **n != 1).try_fold(state.clone(), |state, (mode, n)| {
                 let (form, size) = (Affine::field(state.fields()[mode].clone()), state.size(mode));
-                along(&state, mode, larger(size, *n)?, Subscript::Inner(form, size.max(1)))
+                along(&state, mode, repeated_size(size, *n)?, Subscript::Inner(form, size.max(1)))
             })
         })
     }
@@ -128,7 +129,7 @@ impl Array {
         self.derive("repeat", |state| {
             axis.resolve(state)?.into_iter().filter(|_| count != 1).try_fold(state.clone(), |state, mode| {
                 let (form, size) = (Affine::field(state.fields()[mode].clone()), state.size(mode));
-                along(&state, mode, larger(size, count)?, Subscript::Outer(form, count.max(1)))
+                along(&state, mode, repeated_size(size, count)?, Subscript::Outer(form, count.max(1)))
             })
         })
     }
@@ -148,7 +149,10 @@ impl Array {
         self.derive("pad", |state| {
             let rank = state.rank();
             if widths.len() != rank {
-                return Err(Cause::Shape(format!("{} widths for {rank} modes", widths.len())));
+                return Err(Cause::Shape(format!(
+                    "expected one pair of widths for each of the {rank} modes, found {}",
+                    widths.len()
+                )));
             }
             let mut expr = state.expr.clone();
             for (mode, (before, after)) in widths.into_iter().enumerate().filter(|(_, w)| *w != (0, 0)) {
@@ -160,17 +164,17 @@ impl Array {
                 })?;
                 expr = expr.permissive(state.fields()[mode].clone(), bounds, value.clone())?;
             }
-            Ok(state.with(expr))
+            Ok(state.with_expr(expr))
         })
     }
 }
 
-fn larger(size: u64, times: u64) -> Result<u64, Cause> {
-    size.checked_mul(times).ok_or_else(|| Cause::Shape(format!("{times} times {size} places do not fit 64 bits")))
+fn repeated_size(size: u64, times: u64) -> Result<u64, Cause> {
+    size.checked_mul(times).ok_or_else(|| Cause::Shape(format!("{times} times {size} elements do not fit 64 bits")))
 }
 
 /// Gives a mode another size and another subscript, and keeps its name.
-pub(crate) fn along(state: &State, mode: usize, size: u64, at: Subscript) -> Result<State, Cause> {
+pub(crate) fn along(state: &ArrayState, mode: usize, size: u64, at: Subscript) -> Result<ArrayState, Cause> {
     let fields = state.fields();
     let map = IndexMap {
         coordinates: vec![(fields[mode].clone(), at)],
@@ -178,24 +182,25 @@ pub(crate) fn along(state: &State, mode: usize, size: u64, at: Subscript) -> Res
         outside: None,
     };
     let expr = state.expr.clone().index(map)?;
-    Ok(state.with(if expr.info().fields == fields { expr } else { expr.reorder(fields.iter().cloned())? }))
+    Ok(state.with_expr(if expr.info().fields == fields { expr } else { expr.reorder(fields.iter().cloned())? }))
 }
 
 /// `ifelse(i < n, a[i], b[i - n])`, from the first array on.
-fn concat(states: &[State], number: i64) -> Result<State, Cause> {
-    let rank = states[0].by_number()?.rank();
+fn concat(states: &[ArrayState], number: i64) -> Result<ArrayState, Cause> {
+    let rank = states[0].require_numbered()?.rank();
     let mode = axis(number, rank)?;
-    let shapes: Vec<Vec<u64>> = states.iter().map(|s| s.by_number().map(State::shape)).collect::<Result<_, _>>()?;
+    let shapes: Vec<Vec<u64>> =
+        states.iter().map(|s| s.require_numbered().map(ArrayState::shape)).collect::<Result<_, _>>()?;
     let others =
         |shape: &[u64]| shape.iter().enumerate().filter(|(k, _)| *k != mode).map(|(_, n)| *n).collect::<Vec<_>>();
-    if let Some(unlike) = shapes.iter().find(|s| s.len() != rank || others(s) != others(&shapes[0])) {
+    if let Some(mismatch) = shapes.iter().find(|s| s.len() != rank || others(s) != others(&shapes[0])) {
         let first = &shapes[0];
-        return Err(Cause::Shape(format!("shapes {first:?} and {unlike:?} differ outside of mode {mode}")));
+        return Err(Cause::Shape(format!("shapes {first:?} and {mismatch:?} differ outside of mode {mode}")));
     }
-    let prims: Option<Vec<_>> = states.iter().map(State::prim).collect();
+    let prims: Option<Vec<_>> = states.iter().map(ArrayState::prim).collect();
     let dtype = prims.and_then(promote).map(DType::Prim);
     let total = shapes.iter().try_fold(0i64, |total, s| total.checked_add_unsigned(s[mode]));
-    let total = total.ok_or_else(|| Cause::Shape(format!("the sizes of mode {mode} do not fit 64 bits together")))?;
+    let total = total.ok_or_else(|| Cause::Shape(format!("the total size of mode {mode} does not fit 64 bits")))?;
     let field = position(mode);
     let mut starts = Vec::new();
     let mut start = 0;
@@ -220,14 +225,14 @@ fn concat(states: &[State], number: i64) -> Result<State, Cause> {
         joined = Expr::mapjoin(Builtin::IfElse, [first, before, joined])?.reorder(positions(rank))?;
         from = start;
     }
-    Ok(State { expr: joined, sources: State::sources(states), ..states[0].clone() })
+    Ok(ArrayState { expr: joined, sources: ArrayState::sources(states), ..states[0].clone() })
 }
 
 /// Keeps the array where a mask on the coordinates of two modes is true, with zero elsewhere.
-pub(crate) fn masked(state: &State, mask: Expr) -> Result<State, Cause> {
+pub(crate) fn apply_mask(state: &ArrayState, mask: Expr) -> Result<ArrayState, Cause> {
     let prim = state.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?;
     let zero = Expr::literal(Scalar::zero(prim));
     let order: Vec<Field> = state.fields().to_vec();
     let expr = Expr::mapjoin(Builtin::IfElse, [mask, state.expr.clone(), zero])?;
-    Ok(state.with(expr.reorder(order)?))
+    Ok(state.with_expr(expr.reorder(order)?))
 }

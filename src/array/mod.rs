@@ -47,18 +47,18 @@ mod products;
 mod reduce;
 mod scatter;
 mod shape;
-mod shared;
 mod slice;
 mod source;
 #[cfg(feature = "sprs")]
 mod sparse_matrices;
 mod state;
+mod subexpressions;
 mod triangles;
 mod value;
 mod windows;
 
 pub use axes::Axes;
-pub use builder::{Builder, Repeated};
+pub use builder::{Builder, DuplicatePolicy};
 pub use error::ArrayError;
 pub use operand::Operand;
 pub use products::Contraction;
@@ -69,7 +69,7 @@ pub use windows::Overlap;
 use crate::error::Error;
 use crate::session::Session;
 use redpoll_logic::{DType, Field, Scalar};
-use state::{State, Style};
+use state::{ArrayState, ModeStyle};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Array {
     session: Session,
-    state: Result<State, Arc<ArrayError>>,
+    state: Result<ArrayState, Arc<ArrayError>>,
 }
 
 impl Array {
@@ -128,7 +128,7 @@ impl Array {
     /// The errors of [`Array::shape`].
     pub fn names(&self) -> Result<Option<Vec<Field>>, Error> {
         let state = self.state()?;
-        Ok((state.style == Style::Named).then(|| state.expr.info().fields.clone()))
+        Ok((state.style == ModeStyle::Named).then(|| state.expr.info().fields.clone()))
     }
 
     /// Returns the array itself if all of its operations could be applied.
@@ -160,7 +160,7 @@ impl Array {
     #[must_use]
     pub fn at<F: Into<Field>>(&self, names: impl IntoIterator<Item = F>) -> Array {
         let names: Vec<Field> = names.into_iter().map(Into::into).collect();
-        self.derive("at", |state| state.named(&names))
+        self.derive("at", |state| state.name_modes(&names))
     }
 
     /// Numbers the modes of the array in the given order of their names.
@@ -175,7 +175,7 @@ impl Array {
     #[must_use]
     pub fn by_position<F: Into<Field>>(&self, names: impl IntoIterator<Item = F>) -> Array {
         let names: Vec<Field> = names.into_iter().map(Into::into).collect();
-        self.derive("by_position", |state| state.positional(&names))
+        self.derive("by_position", |state| state.number_by_name(&names))
     }
 
     /// Returns the session that computes the array.
@@ -183,11 +183,11 @@ impl Array {
         &self.session
     }
 
-    pub(crate) fn new(session: Session, state: State) -> Array {
+    pub(crate) fn new(session: Session, state: ArrayState) -> Array {
         Array { session, state: Ok(state) }
     }
 
-    pub(crate) fn state(&self) -> Result<&State, Error> {
+    pub(crate) fn state(&self) -> Result<&ArrayState, Error> {
         self.state.as_ref().map_err(|e| Error::Array(e.clone()))
     }
 
@@ -196,11 +196,11 @@ impl Array {
     pub(crate) fn derive(
         &self,
         operation: &'static str,
-        make: impl FnOnce(&State) -> Result<State, error::Cause>,
+        transform: impl FnOnce(&ArrayState) -> Result<ArrayState, error::Cause>,
     ) -> Array {
         let location = Location::caller();
         let state = match &self.state {
-            Ok(state) => make(state).map_err(|cause| Arc::new(ArrayError { operation, location, cause })),
+            Ok(state) => transform(state).map_err(|cause| Arc::new(ArrayError { operation, location, cause })),
             Err(error) => Err(error.clone()),
         };
         Array { session: self.session.clone(), state }
@@ -212,15 +212,15 @@ impl Array {
         &self,
         operation: &'static str,
         others: &[Operand],
-        make: impl FnOnce(&[State]) -> Result<State, error::Cause>,
+        transform: impl FnOnce(&[ArrayState]) -> Result<ArrayState, error::Cause>,
     ) -> Array {
         let location = Location::caller();
-        let states = || -> Result<State, Arc<ArrayError>> {
+        let states = || -> Result<ArrayState, Arc<ArrayError>> {
             let mut states = vec![self.state.clone()?];
             for other in others {
                 states.push(other.state()?);
             }
-            make(&states).map_err(|cause| Arc::new(ArrayError { operation, location, cause }))
+            transform(&states).map_err(|cause| Arc::new(ArrayError { operation, location, cause }))
         };
         Array { session: self.session.clone(), state: states() }
     }

@@ -2,8 +2,8 @@
 //! running folds, and differences, the inverse of running sums.
 
 use super::error::Cause;
-use super::reduce::{along, fold, identity, truth, widened};
-use super::state::State;
+use super::reduce::{along, fold, identity, to_bool, widen};
+use super::state::ArrayState;
 use super::{Array, Axes};
 use redpoll_logic::op::{Builtin, Op, pair_type};
 use redpoll_logic::{Expr, Field, Scalar};
@@ -21,7 +21,7 @@ impl Array {
     #[must_use]
     pub fn mean(&self, axes: impl Into<Axes>) -> Array {
         let axes = axes.into();
-        self.derive("mean", |state| along(&state.floating()?, &axes, mean))
+        self.derive("mean", |state| along(&state.to_float()?, &axes, mean))
     }
 
     /// Computes the variance along axes, in floats: the sum of squared differences from the mean,
@@ -50,7 +50,7 @@ impl Array {
     #[must_use]
     pub fn std(&self, axes: impl Into<Axes>, correction: f64) -> Array {
         let axes = axes.into();
-        self.derive("std", |state| call(Builtin::Sqrt, variance(state, &axes, correction)?))
+        self.derive("std", |state| apply_unary(Builtin::Sqrt, variance(state, &axes, correction)?))
     }
 
     /// Computes the norm of the given order along axes, in floats:
@@ -72,7 +72,7 @@ impl Array {
     #[must_use]
     pub fn norm(&self, order: f64, axes: impl Into<Axes>) -> Array {
         let axes = axes.into();
-        self.derive("norm", |state| norm(&state.floating()?, order, &axes))
+        self.derive("norm", |state| norm(&state.to_float()?, order, &axes))
     }
 
     /// Returns the coordinate of the smallest value along axes: the first one among equal values,
@@ -90,7 +90,7 @@ impl Array {
     #[must_use]
     pub fn argmin(&self, axes: impl Into<Axes>) -> Array {
         let axes = axes.into();
-        self.derive("argmin", |state| extreme(state, &axes, Builtin::MinBy))
+        self.derive("argmin", |state| arg_extreme(state, &axes, Builtin::MinBy))
     }
 
     /// Returns the coordinate of the largest value along axes: the first one among equal values, or
@@ -106,7 +106,7 @@ impl Array {
     #[must_use]
     pub fn argmax(&self, axes: impl Into<Axes>) -> Array {
         let axes = axes.into();
-        self.derive("argmax", |state| extreme(state, &axes, Builtin::MaxBy))
+        self.derive("argmax", |state| arg_extreme(state, &axes, Builtin::MaxBy))
     }
 
     /// Computes the running sum along an axis, in the dtypes of [`Array::sum`].
@@ -120,7 +120,7 @@ impl Array {
     #[must_use]
     pub fn cumulative_sum(&self, axis: impl Into<Axes>) -> Array {
         let axis = axis.into();
-        self.derive("cumulative_sum", |state| scan(&widened(state)?, &axis, Builtin::Add.into()))
+        self.derive("cumulative_sum", |state| scan(&widen(state)?, &axis, Builtin::Add.into()))
     }
 
     /// Computes the running product along an axis, in the dtypes of [`Array::prod`].
@@ -134,7 +134,7 @@ impl Array {
     #[must_use]
     pub fn cumulative_prod(&self, axis: impl Into<Axes>) -> Array {
         let axis = axis.into();
-        self.derive("cumulative_prod", |state| scan(&widened(state)?, &axis, Builtin::Mul.into()))
+        self.derive("cumulative_prod", |state| scan(&widen(state)?, &axis, Builtin::Mul.into()))
     }
 
     /// Computes the differences of adjacent elements along an axis, `order` times. The highest
@@ -149,7 +149,7 @@ impl Array {
     #[must_use]
     pub fn diff(&self, order: usize, axis: i64) -> Array {
         self.derive("diff", |state| {
-            let mode = super::axes::axis(axis, state.by_number()?.rank())?;
+            let mode = super::axes::axis(axis, state.require_numbered()?.rank())?;
             super::differences::differences(self.session(), state, mode, order)
         })
     }
@@ -170,19 +170,19 @@ impl Array {
     }
 }
 
-fn call(op: Builtin, state: State) -> Result<State, Cause> {
-    let State { expr, style, sources } = state;
-    Ok(State { expr: Expr::mapjoin(op, [expr])?, style, sources })
+fn apply_unary(op: Builtin, state: ArrayState) -> Result<ArrayState, Cause> {
+    let ArrayState { expr, style, sources } = state;
+    Ok(ArrayState { expr: Expr::mapjoin(op, [expr])?, style, sources })
 }
 
 /// Returns the number of elements along some fields.
-fn places(expr: &Expr, fields: &[Field]) -> f64 {
+fn element_count(expr: &Expr, fields: &[Field]) -> f64 {
     fields.iter().filter_map(|f| expr.info().dimension(f)).map(|n| n as f64).product()
 }
 
 /// `sum(x) / n`
 fn mean(expr: Expr, fields: Vec<Field>) -> Result<Expr, Cause> {
-    let count = places(&expr, &fields);
+    let count = element_count(&expr, &fields);
     average(Expr::aggregate(Builtin::Add, Scalar::I64(0), expr, fields)?, count)
 }
 
@@ -194,9 +194,9 @@ fn average(sum: Expr, count: f64) -> Result<Expr, Cause> {
 }
 
 /// `sum((x - mean(x))^2) / (n - correction)`
-fn variance(state: &State, axes: &Axes, correction: f64) -> Result<State, Cause> {
-    along(&state.floating()?, axes, |expr, fields| {
-        let count = (places(&expr, &fields) - correction).max(0.0);
+fn variance(state: &ArrayState, axes: &Axes, correction: f64) -> Result<ArrayState, Cause> {
+    along(&state.to_float()?, axes, |expr, fields| {
+        let count = (element_count(&expr, &fields) - correction).max(0.0);
         let order = expr.info().fields.clone();
         let difference = Expr::mapjoin(Builtin::Sub, [expr.clone(), mean(expr, fields.clone())?])?.reorder(order)?;
         let squares = Expr::mapjoin(Builtin::Square, [difference])?;
@@ -204,31 +204,32 @@ fn variance(state: &State, axes: &Axes, correction: f64) -> Result<State, Cause>
     })
 }
 
-fn norm(state: &State, order: f64, axes: &Axes) -> Result<State, Cause> {
-    let absolute = || call(Builtin::Abs, state.clone());
+fn norm(state: &ArrayState, order: f64, axes: &Axes) -> Result<ArrayState, Cause> {
+    let absolute = || apply_unary(Builtin::Abs, state.clone());
     let dtype = &state.expr.info().dtype;
-    let of = |op: Builtin, values: State| fold(&values, axes, op, identity(&op.into(), dtype)?);
+    let of = |op: Builtin, values: ArrayState| fold(&values, axes, op, identity(&op.into(), dtype)?);
     if order == 0.0 {
-        return of(Builtin::Add, truth(state)?.cast(dtype)?);
+        return of(Builtin::Add, to_bool(state)?.cast(dtype)?);
     }
     if order == 1.0 {
         return of(Builtin::Add, absolute()?);
     }
     if order == 2.0 {
-        return call(Builtin::Sqrt, of(Builtin::Add, call(Builtin::Square, state.clone())?)?);
+        return apply_unary(Builtin::Sqrt, of(Builtin::Add, apply_unary(Builtin::Square, state.clone())?)?);
     }
     if order.is_infinite() {
         // No absolute value is below 0.
         let (op, start) = if order > 0.0 { (Builtin::Max, 0.0) } else { (Builtin::Min, f64::INFINITY) };
         return fold(&absolute()?, axes, op, start);
     }
-    let power =
-        |x: &State, p: f64| Ok::<State, Cause>(x.with(Expr::mapjoin(Builtin::Pow, [x.expr.clone(), Expr::number(p)])?));
+    let power = |x: &ArrayState, p: f64| {
+        Ok::<ArrayState, Cause>(x.with_expr(Expr::mapjoin(Builtin::Pow, [x.expr.clone(), Expr::number(p)])?))
+    };
     power(&of(Builtin::Add, power(&absolute()?, order)?)?, 1.0 / order)
 }
 
 /// Returns the second members of the extreme pairs of value and coordinate.
-fn extreme(state: &State, axes: &Axes, op: Builtin) -> Result<State, Cause> {
+fn arg_extreme(state: &ArrayState, axes: &Axes, op: Builtin) -> Result<ArrayState, Cause> {
     let Some(prim) = state.prim() else {
         return Err(Cause::Shape(format!("values of dtype {} have no order", state.expr.info().dtype)));
     };
@@ -237,27 +238,27 @@ fn extreme(state: &State, axes: &Axes, op: Builtin) -> Result<State, Cause> {
         for field in &fields {
             let size = expr.info().dimension(field).unwrap_or(0);
             if size == 0 {
-                return Err(Cause::Shape(format!("there is no place along mode `{field}` of size 0")));
+                return Err(Cause::Shape(format!("mode `{field}` of size 0 has no elements")));
             }
-            let above = Expr::mapjoin(Builtin::Mul, [number, Expr::literal(size as i64)])?;
-            number = Expr::mapjoin(Builtin::Add, [above, Expr::coordinate(field.clone())])?;
+            let offset = Expr::mapjoin(Builtin::Mul, [number, Expr::literal(size as i64)])?;
+            number = Expr::mapjoin(Builtin::Add, [offset, Expr::coordinate(field.clone())])?;
         }
         let order = expr.info().fields.clone();
         let pairs = Expr::mapjoin(Builtin::Pair, [expr, number])?.reorder(order)?;
         let init = identity(&op.into(), &pair_type(prim))?;
-        let best = Expr::aggregate(op, init, pairs, fields)?;
-        Ok(Expr::mapjoin(Builtin::Second, [best])?)
+        let extreme = Expr::aggregate(op, init, pairs, fields)?;
+        Ok(Expr::mapjoin(Builtin::Second, [extreme])?)
     })
 }
 
-fn scan(state: &State, axis: &Axes, op: Op) -> Result<State, Cause> {
+fn scan(state: &ArrayState, axis: &Axes, op: Op) -> Result<ArrayState, Cause> {
     let along = axis.resolve(state)?;
     let [mode] = along[..] else {
-        return Err(Cause::Shape(format!("it goes along one axis, found {}", along.len())));
+        return Err(Cause::Shape(format!("expected one axis, found {}", along.len())));
     };
     let field = state.fields()[mode].clone();
     if state.size(mode) == 0 {
         return Ok(state.clone());
     }
-    Ok(state.with(Expr::scan(op, state.expr.clone(), field)?))
+    Ok(state.with_expr(Expr::scan(op, state.expr.clone(), field)?))
 }

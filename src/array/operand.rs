@@ -1,44 +1,44 @@
 //! Operands of array operators: arrays and numbers.
 
-use super::state::State;
+use super::state::ArrayState;
 use super::{Array, ArrayError};
 use redpoll_logic::{Expr, Scalar};
 use std::sync::Arc;
 
 /// An array, or a number that takes the dtype of the array it is combined with.
 #[derive(Clone, Debug)]
-pub struct Operand(Kind);
+pub struct Operand(OperandKind);
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum OperandKind {
     Array(Array),
     Number(Scalar),
 }
 
 impl Operand {
-    pub(crate) fn state(&self) -> Result<State, Arc<ArrayError>> {
+    pub(crate) fn state(&self) -> Result<ArrayState, Arc<ArrayError>> {
         match &self.0 {
-            Kind::Array(array) => array.state.clone(),
-            Kind::Number(number) => Ok(State::constant(Expr::number(number.clone()))),
+            OperandKind::Array(array) => array.state.clone(),
+            OperandKind::Number(number) => Ok(ArrayState::constant(Expr::number(number.clone()))),
         }
     }
 }
 
 impl From<Array> for Operand {
     fn from(array: Array) -> Operand {
-        Operand(Kind::Array(array))
+        Operand(OperandKind::Array(array))
     }
 }
 
 impl From<&Array> for Operand {
     fn from(array: &Array) -> Operand {
-        Operand(Kind::Array(array.clone()))
+        Operand(OperandKind::Array(array.clone()))
     }
 }
 
 impl From<Scalar> for Operand {
     fn from(number: Scalar) -> Operand {
-        Operand(Kind::Number(number))
+        Operand(OperandKind::Number(number))
     }
 }
 
@@ -46,7 +46,7 @@ macro_rules! impl_number {
     ($($t:ty),*) => {$(
         impl From<$t> for Operand {
             fn from(number: $t) -> Operand {
-                Operand(Kind::Number(number.into()))
+                Operand(OperandKind::Number(number.into()))
             }
         }
     )*};

@@ -1,10 +1,10 @@
 //! Products that sum over shared modes.
 
-use super::align::one_place_modes;
+use super::align::label_with_broadcast;
 use super::axes::axis;
 use super::error::Cause;
-use super::shape::inserted;
-use super::state::{State, position};
+use super::shape::insert_mode;
+use super::state::{ArrayState, position};
 use super::{Array, Operand};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Affine, Expr, Field, IndexMap, Scalar, Subscript};
@@ -48,7 +48,7 @@ impl Array {
     pub fn matmul(&self, other: impl Into<Operand>) -> Array {
         self.combine("matmul", &[other.into()], |states| {
             let [a, b] = states else { unreachable!("two operands") };
-            matmul(a.by_number()?, b.by_number()?)
+            matmul(a.require_numbered()?, b.require_numbered()?)
         })
     }
 
@@ -68,11 +68,11 @@ impl Array {
         let over = over.into();
         self.combine("tensordot", &[other.into()], |states| {
             let [a, b] = states else { unreachable!("two operands") };
-            let (ra, rb) = (a.by_number()?.rank(), b.by_number()?.rank());
+            let (ra, rb) = (a.require_numbered()?.rank(), b.require_numbered()?.rank());
             let pairs: Vec<(usize, usize)> = match &over {
                 Contraction::Count(n) if *n > ra.min(rb) => {
                     let (a, b) = (a.shape(), b.shape());
-                    return Err(Cause::Shape(format!("{n} modes of shapes {a:?} and {b:?}")));
+                    return Err(Cause::Shape(format!("cannot contract {n} modes of shapes {a:?} and {b:?}")));
                 }
                 Contraction::Count(n) => (ra - n..ra).zip(0..*n).collect(),
                 Contraction::Pairs(of_a, of_b) => {
@@ -80,7 +80,7 @@ impl Array {
                     of_a.iter().zip(of_b).map(pair).collect::<Result<_, Cause>>()?
                 }
             };
-            contracted(a, b, &pairs)
+            contract(a, b, &pairs)
         })
     }
 
@@ -96,16 +96,16 @@ impl Array {
     #[must_use]
     pub fn vecdot(&self, other: impl Into<Operand>, axis: i64) -> Array {
         self.combine("vecdot", &[other.into()], |states| {
-            let to_end = |state: &State| {
-                let rank = state.by_number()?.rank();
+            let to_end = |state: &ArrayState| {
+                let rank = state.require_numbered()?.rank();
                 let at = super::axes::axis(axis, rank)?;
                 let order: Vec<usize> = (0..rank).filter(|k| *k != at).chain([at]).collect();
-                super::shape::permuted(state, &order)
+                super::shape::permute(state, &order)
             };
             let (row, column) = (to_end(&states[0])?, to_end(&states[1])?);
             let (n, k) = (row.size(row.rank() - 1), column.size(column.rank() - 1));
             if n != k {
-                return Err(Cause::Shape(format!("{n} places meet {k} along axis {axis}")));
+                return Err(Cause::Shape(format!("sizes {n} and {k} along axis {axis} differ")));
             }
             let product = super::align::map(Builtin::Mul, &[row, column])?;
             super::reduce::fold(&product, &(-1).into(), Builtin::Add, Scalar::I64(0))
@@ -127,9 +127,9 @@ impl Array {
     pub fn dot(&self, other: impl Into<Operand>) -> Array {
         self.combine("dot", &[other.into()], |states| {
             let [a, b] = states else { unreachable!("two operands") };
-            match (a.by_number()?.rank(), b.by_number()?.rank()) {
+            match (a.require_numbered()?.rank(), b.require_numbered()?.rank()) {
                 (0, _) | (_, 0) => super::align::map(Builtin::Mul, states),
-                (ra, rb) => contracted(a, b, &[(ra - 1, rb.saturating_sub(2))]),
+                (ra, rb) => contract(a, b, &[(ra - 1, rb.saturating_sub(2))]),
             }
         })
     }
@@ -148,9 +148,9 @@ impl Array {
     pub fn outer(&self, other: impl Into<Operand>) -> Array {
         self.combine("outer", &[other.into()], |states| {
             let [a, b] = states else { unreachable!("two operands") };
-            a.by_number()?;
-            b.by_number()?;
-            contracted(a, b, &[])
+            a.require_numbered()?;
+            b.require_numbered()?;
+            contract(a, b, &[])
         })
     }
 
@@ -166,16 +166,16 @@ impl Array {
     #[must_use]
     pub fn kron(&self, other: impl Into<Operand>) -> Array {
         self.combine("kron", &[other.into()], |states| {
-            let rank = states.iter().map(State::rank).max().unwrap_or(0);
-            let padded = |state: &State| {
-                (state.by_number()?.rank()..rank).try_fold(state.clone(), |state, _| inserted(&state, 0))
+            let rank = states.iter().map(ArrayState::rank).max().unwrap_or(0);
+            let padded = |state: &ArrayState| {
+                (state.require_numbered()?.rank()..rank).try_fold(state.clone(), |state, _| insert_mode(&state, 0))
             };
             kron(&padded(&states[0])?, &padded(&states[1])?)
         })
     }
 }
 
-fn matmul(a: &State, b: &State) -> Result<State, Cause> {
+fn matmul(a: &ArrayState, b: &ArrayState) -> Result<ArrayState, Cause> {
     let (shape_a, shape_b) = (a.shape(), b.shape());
     let (ra, rb) = (shape_a.len(), shape_b.len());
     if ra == 0 || rb == 0 {
@@ -184,25 +184,27 @@ fn matmul(a: &State, b: &State) -> Result<State, Cause> {
     let (row, inner, column) = (Field::from("row"), Field::from("inner"), Field::from("column"));
     let (k, n) = (shape_a[ra - 1], shape_b[rb.saturating_sub(2)]);
     if k != n {
-        return Err(Cause::Shape(format!("shapes {shape_a:?} and {shape_b:?}: {k} columns meet {n} rows")));
+        return Err(Cause::Shape(format!(
+            "shapes {shape_a:?} and {shape_b:?} do not match: the first has {k} columns, the second {n} rows"
+        )));
     }
     // Modes before the matrices are aligned as batches. Names distinguish them from the modes of
     // the matrices.
     let batches = ra.max(rb).saturating_sub(2);
     let batch = |rank: usize| (batches - rank.saturating_sub(2)..batches).map(position);
-    let own_a = if ra == 1 { vec![inner.clone()] } else { vec![row.clone(), inner.clone()] };
-    let own_b = if rb == 1 { vec![inner.clone()] } else { vec![inner.clone(), column.clone()] };
-    let fields_a: Vec<Field> = batch(ra).chain(own_a).collect();
-    let fields_b: Vec<Field> = batch(rb).chain(own_b).collect();
-    let exprs = one_place_modes(&[(a, fields_a), (b, fields_b)])?;
+    let matrix_a = if ra == 1 { vec![inner.clone()] } else { vec![row.clone(), inner.clone()] };
+    let matrix_b = if rb == 1 { vec![inner.clone()] } else { vec![inner.clone(), column.clone()] };
+    let fields_a: Vec<Field> = batch(ra).chain(matrix_a).collect();
+    let fields_b: Vec<Field> = batch(rb).chain(matrix_b).collect();
+    let exprs = label_with_broadcast(&[(a, fields_a), (b, fields_b)])?;
     let mut order: Vec<Field> = (0..batches).map(position).collect();
     order.extend((ra > 1).then_some(row));
     order.extend((rb > 1).then_some(column));
-    summed(a, b, exprs, vec![inner], &order)
+    sum_of_products(a, b, exprs, vec![inner], &order)
 }
 
 /// Computes the sum of products over pairs of modes.
-fn contracted(a: &State, b: &State, pairs: &[(usize, usize)]) -> Result<State, Cause> {
+fn contract(a: &ArrayState, b: &ArrayState, pairs: &[(usize, usize)]) -> Result<ArrayState, Cause> {
     let mut fields_a: Vec<Field> = (0..a.rank()).map(|k| Field::from(format!("a{k}"))).collect();
     let mut fields_b: Vec<Field> = (0..b.rank()).map(|k| Field::from(format!("b{k}"))).collect();
     let mut inner = Vec::new();
@@ -211,8 +213,8 @@ fn contracted(a: &State, b: &State, pairs: &[(usize, usize)]) -> Result<State, C
             let (a, b) = (a.shape(), b.shape());
             return Err(Cause::Shape(format!("mode {i} of shape {a:?} and mode {k} of shape {b:?} differ in size")));
         }
-        if let Some(twice) = pairs[..n].iter().find(|(p, q)| p == i || q == k) {
-            return Err(Cause::Repeated(if twice.0 == *i { *i as i64 } else { *k as i64 }));
+        if let Some(pair) = pairs[..n].iter().find(|(p, q)| p == i || q == k) {
+            return Err(Cause::RepeatedAxis(if pair.0 == *i { *i as i64 } else { *k as i64 }));
         }
         let field = Field::from(format!("inner{n}"));
         fields_a[*i] = field.clone();
@@ -220,25 +222,31 @@ fn contracted(a: &State, b: &State, pairs: &[(usize, usize)]) -> Result<State, C
         inner.push(field);
     }
     let order: Vec<Field> = fields_a.iter().chain(&fields_b).filter(|f| !inner.contains(f)).cloned().collect();
-    let exprs = vec![a.labelled(&fields_a)?, b.labelled(&fields_b)?];
-    summed(a, b, exprs, inner, &order)
+    let exprs = vec![a.label(&fields_a)?, b.label(&fields_b)?];
+    sum_of_products(a, b, exprs, inner, &order)
 }
 
 /// Multiplies two expressions, sums the product over fields, and orders its modes.
-fn summed(a: &State, b: &State, exprs: Vec<Expr>, inner: Vec<Field>, order: &[Field]) -> Result<State, Cause> {
+fn sum_of_products(
+    a: &ArrayState,
+    b: &ArrayState,
+    exprs: Vec<Expr>,
+    inner: Vec<Field>,
+    order: &[Field],
+) -> Result<ArrayState, Cause> {
     let product = Expr::mapjoin(Builtin::Mul, exprs)?;
     let sum = if inner.is_empty() { product } else { Expr::aggregate(Builtin::Add, Scalar::I64(0), product, inner)? };
-    State { sources: State::sources([a, b]), ..a.clone() }.numbered(sum, order)
+    ArrayState { sources: ArrayState::sources([a, b]), ..a.clone() }.number_modes(sum, order)
 }
 
 /// `a[i / n] * b[i % n]` in every mode, where n is the size of the mode in b.
-fn kron(a: &State, b: &State) -> Result<State, Cause> {
-    let side = |state: &State, part: &dyn Fn(Affine, u64) -> Subscript| {
+fn kron(a: &ArrayState, b: &ArrayState) -> Result<ArrayState, Cause> {
+    let side = |state: &ArrayState, part: &dyn Fn(Affine, u64) -> Subscript| {
         let (mut coordinates, mut dimensions) = (Vec::new(), Vec::new());
         for mode in 0..state.rank() {
             let (m, n) = (a.size(mode), b.size(mode));
             let size =
-                m.checked_mul(n).ok_or_else(|| Cause::Shape(format!("{m} times {n} places do not fit 64 bits")))?;
+                m.checked_mul(n).ok_or_else(|| Cause::Shape(format!("size {m} times {n} does not fit 64 bits")))?;
             dimensions.push((position(mode), size));
             coordinates.push((position(mode), part(Affine::field(position(mode)), n.max(1))));
         }
@@ -246,5 +254,5 @@ fn kron(a: &State, b: &State) -> Result<State, Cause> {
     };
     let exprs = vec![side(a, &Subscript::Outer)?, side(b, &Subscript::Inner)?];
     let order: Vec<Field> = (0..a.rank()).map(position).collect();
-    summed(a, b, exprs, Vec::new(), &order)
+    sum_of_products(a, b, exprs, Vec::new(), &order)
 }

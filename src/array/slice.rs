@@ -3,8 +3,8 @@
 use super::align::map;
 use super::error::Cause;
 use super::join::along;
-use super::shape::inserted;
-use super::state::{State, Style, position, positions};
+use super::shape::insert_mode;
+use super::state::{ArrayState, ModeStyle, position, positions};
 use super::{Array, Operand};
 use crate::session::Session;
 use redpoll_logic::op::{Builtin, Op};
@@ -16,7 +16,7 @@ use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToIncl
 pub enum Index {
     /// One coordinate, at which the mode is read and dropped. A negative coordinate counts from the
     /// end.
-    At(i64),
+    Coordinate(i64),
     /// Every `step`-th coordinate from `start` (included) to `stop` (excluded). As in Python,
     /// negative bounds count from the end, bounds beyond the mode are cut, and a negative step runs
     /// backwards.
@@ -78,7 +78,7 @@ impl Array {
     #[must_use]
     pub fn slice(&self, indices: impl IntoIterator<Item = Index>) -> Array {
         let indices: Vec<Index> = indices.into_iter().collect();
-        self.derive("slice", |state| slice(self.session(), state.by_number()?, indices))
+        self.derive("slice", |state| slice(self.session(), state.require_numbered()?, indices))
     }
 
     /// Gathers values along an axis: the index is a vector of coordinates, an array of integers, or
@@ -88,8 +88,8 @@ impl Array {
     /// # let session = redpoll::Session::default();
     /// let a = session.vector([10, 20, 30]);
     /// assert_eq!(a.take(vec![2, 0, 2], 0).to_vec::<i32>()?, [30, 10, 30]);
-    /// let places = session.vector([1, 1]);
-    /// assert_eq!(a.take(&places, 0).to_vec::<i32>()?, [20, 20]);
+    /// let coordinates = session.vector([1, 1]);
+    /// assert_eq!(a.take(&coordinates, 0).to_vec::<i32>()?, [20, 20]);
     /// # Ok::<(), redpoll::Error>(())
     /// ```
     #[track_caller]
@@ -97,7 +97,7 @@ impl Array {
     pub fn take(&self, indices: impl Into<Index>, axis: i64) -> Array {
         let index = indices.into();
         self.derive("take", |state| {
-            let mode = super::axes::axis(axis, state.by_number()?.rank())?;
+            let mode = super::axes::axis(axis, state.require_numbered()?.rank())?;
             let mut all = vec![Index::from(..); mode];
             all.push(index);
             slice(self.session(), state, all)
@@ -111,8 +111,8 @@ impl Array {
     /// ```
     /// # let session = redpoll::Session::default();
     /// let a = session.dense([2, 3], [1, 2, 3, 4, 5, 6]);
-    /// let places = session.dense([2, 1], [2, 0]);
-    /// assert_eq!(a.take_along_axis(&places, 1).to_vec::<i32>()?, [3, 4]);
+    /// let coordinates = session.dense([2, 1], [2, 0]);
+    /// assert_eq!(a.take_along_axis(&coordinates, 1).to_vec::<i32>()?, [3, 4]);
     /// # Ok::<(), redpoll::Error>(())
     /// ```
     #[track_caller]
@@ -120,113 +120,122 @@ impl Array {
     pub fn take_along_axis(&self, indices: impl Into<Operand>, axis: i64) -> Array {
         let floats = self.session().config().optimizer.float_mode;
         self.combine("take_along_axis", &[indices.into()], |states| {
-            let [array, places] = states else { unreachable!("two operands") };
-            let mode = super::axes::axis(axis, array.by_number()?.rank())?;
-            if places.by_number()?.rank() != array.rank() {
-                let (a, b) = (array.shape(), places.shape());
-                return Err(Cause::Shape(format!("coordinates of shape {b:?} for an array of shape {a:?}")));
+            let [array, coordinates] = states else { unreachable!("two operands") };
+            let mode = super::axes::axis(axis, array.require_numbered()?.rank())?;
+            if coordinates.require_numbered()?.rank() != array.rank() {
+                let (a, b) = (array.shape(), coordinates.shape());
+                return Err(Cause::Shape(format!(
+                    "coordinates of shape {b:?} do not match an array of shape {a:?}; expected as many modes"
+                )));
             }
-            let place = coordinates(places, array.size(mode))?;
+            let coordinate = resolve_coordinates(coordinates, array.size(mode))?;
             let source = Field::from("source");
             let mut labels = positions(array.rank());
             labels[mode] = source.clone();
-            let gathered = lookup(array.labelled(&labels)?, &[(source, place.expr.clone())], floats)?;
-            let sources = State::sources(states);
-            State { sources, ..array.clone() }.numbered(gathered, &positions(array.rank()))
+            let gathered = read_at(array.label(&labels)?, &[(source, coordinate.expr.clone())], floats)?;
+            let sources = ArrayState::sources(states);
+            ArrayState { sources, ..array.clone() }.number_modes(gathered, &positions(array.rank()))
         })
     }
 }
 
-fn slice(session: &Session, state: &State, indices: Vec<Index>) -> Result<State, Cause> {
+fn slice(session: &Session, state: &ArrayState, indices: Vec<Index>) -> Result<ArrayState, Cause> {
     let rank = state.rank();
-    let used = indices.iter().filter(|i| !matches!(i, Index::Ellipsis | Index::NewAxis)).count();
+    let index_count = indices.iter().filter(|i| !matches!(i, Index::Ellipsis | Index::NewAxis)).count();
     let ellipses = indices.iter().filter(|i| matches!(i, Index::Ellipsis)).count();
-    if used > rank || ellipses > 1 {
+    if index_count > rank || ellipses > 1 {
         let shape = state.shape();
-        return Err(Cause::Shape(format!("{used} indices and {ellipses} ellipses for shape {shape:?}")));
+        return Err(Cause::Shape(format!(
+            "{index_count} indices and {ellipses} ellipses do not match shape {shape:?}; expected at most {rank} indices and one ellipsis"
+        )));
     }
     let mut all: Vec<Index> = Vec::new();
     for index in indices {
         match index {
-            Index::Ellipsis => all.extend(std::iter::repeat_n(Index::from(..), rank - used)),
+            Index::Ellipsis => all.extend(std::iter::repeat_n(Index::from(..), rank - index_count)),
             index => all.push(index),
         }
     }
     if ellipses == 0 {
-        all.extend(std::iter::repeat_n(Index::from(..), rank - used));
+        all.extend(std::iter::repeat_n(Index::from(..), rank - index_count));
     }
     // Modes are processed from the last one on, so that dropped and inserted modes do not shift
     // those still to come.
-    let mut gathers: Vec<(usize, State)> = Vec::new();
+    let mut gathers: Vec<(usize, ArrayState)> = Vec::new();
     let mut part = state.clone();
     let mut mode = rank;
     for index in all.into_iter().rev() {
         if !matches!(index, Index::NewAxis) {
             mode -= 1;
         }
-        let modes_before = part.rank();
+        let rank_before = part.rank();
         part = match index {
-            Index::At(i) => dropped(&part, mode, coordinate(i, part.size(mode))?)?,
-            Index::Range { start, stop, step } => ranged(&part, mode, start, stop, step)?,
-            Index::NewAxis => inserted(&part, mode)?,
+            Index::Coordinate(i) => drop_mode(&part, mode, resolve_coordinate(i, part.size(mode))?)?,
+            Index::Range { start, stop, step } => slice_range(&part, mode, start, stop, step)?,
+            Index::NewAxis => insert_mode(&part, mode)?,
             Index::Take(list) => {
                 let size = part.size(mode);
-                let list = list.into_iter().map(|i| coordinate(i, size)).collect::<Result<Vec<_>, _>>()?;
-                gathers.push((mode, vector(session, list)?));
+                let list = list.into_iter().map(|i| resolve_coordinate(i, size)).collect::<Result<Vec<_>, _>>()?;
+                gathers.push((mode, coordinate_vector(session, list)?));
                 part
             }
             Index::Mask(mask) => {
                 if mask.len() as u64 != part.size(mode) {
                     let size = part.size(mode);
                     return Err(Cause::Shape(format!(
-                        "a mask of {} places for mode {mode} of size {size}",
+                        "a mask of length {} does not match mode {mode} of size {size}",
                         mask.len()
                     )));
                 }
-                let list = (0..).zip(mask).filter(|(_, holds)| *holds).map(|(i, _)| i).collect();
-                gathers.push((mode, vector(session, list)?));
+                let list = (0..).zip(mask).filter(|(_, is_kept)| *is_kept).map(|(i, _)| i).collect();
+                gathers.push((mode, coordinate_vector(session, list)?));
                 part
             }
             Index::Gather(array) => {
-                let places = array.state.map_err(|e| Cause::Shape(format!("the array of coordinates: {e}")))?;
-                gathers.push((mode, coordinates(places.by_number()?, part.size(mode))?));
+                let coordinates = array.state.map_err(|e| Cause::Shape(format!("the array of coordinates: {e}")))?;
+                gathers.push((mode, resolve_coordinates(coordinates.require_numbered()?, part.size(mode))?));
                 part
             }
-            Index::Ellipsis => unreachable!("ellipses are whole modes by now"),
+            Index::Ellipsis => unreachable!("ellipses were expanded"),
         };
         // Shifts the modes of gathers further right.
-        let moved = part.rank() as i64 - modes_before as i64;
-        let waiting = gathers.iter_mut().filter(|(at, _)| *at > mode || (*at == mode && moved > 0));
-        waiting.for_each(|(at, _)| *at = (*at as i64 + moved) as usize);
+        let shift = part.rank() as i64 - rank_before as i64;
+        let shifted = gathers.iter_mut().filter(|(at, _)| *at > mode || (*at == mode && shift > 0));
+        shifted.for_each(|(at, _)| *at = (*at as i64 + shift) as usize);
     }
     gathers.reverse();
-    if gathers.is_empty() { Ok(part) } else { gathered(&part, &gathers, session.config().optimizer.float_mode) }
+    if gathers.is_empty() { Ok(part) } else { gather(&part, &gathers, session.config().optimizer.float_mode) }
 }
 
 /// Resolves a coordinate of a mode; negative ones count from the end.
-fn coordinate(i: i64, size: u64) -> Result<i64, Cause> {
+fn resolve_coordinate(i: i64, size: u64) -> Result<i64, Cause> {
     let n = i64::try_from(size).unwrap_or(i64::MAX);
     let at = if i < 0 { i + n } else { i };
-    let out = || Cause::Shape(format!("coordinate {i} of a mode of size {size}; coordinates are {}..{size}", -n));
-    if (0..n).contains(&at) { Ok(at) } else { Err(out()) }
+    let out_of_range = || {
+        Cause::Shape(format!(
+            "coordinate {i} is out of range for a mode of size {size}; coordinates are {}..{size}",
+            -n
+        ))
+    };
+    if (0..n).contains(&at) { Ok(at) } else { Err(out_of_range()) }
 }
 
-fn dropped(state: &State, mode: usize, at: i64) -> Result<State, Cause> {
+fn drop_mode(state: &ArrayState, mode: usize, at: i64) -> Result<ArrayState, Cause> {
     let coordinates = vec![(position(mode), Subscript::Affine(Affine::constant(at)))];
     let expr = state.expr.clone().index(IndexMap { coordinates, dimensions: Vec::new(), outside: None })?;
     let order = expr.info().fields.clone();
-    state.numbered(expr, &order)
+    state.number_modes(expr, &order)
 }
 
-pub(super) fn ranged(
-    state: &State,
+pub(super) fn slice_range(
+    state: &ArrayState,
     mode: usize,
     start: Option<i64>,
     stop: Option<i64>,
     step: i64,
-) -> Result<State, Cause> {
+) -> Result<ArrayState, Cause> {
     if step == 0 {
-        return Err(Cause::Shape("a range has a step other than 0".to_owned()));
+        return Err(Cause::Shape("the step of a range must not be 0".to_owned()));
     }
     let n = i64::try_from(state.size(mode)).unwrap_or(i64::MAX);
     let (lowest, highest) = if step > 0 { (0, n) } else { (-1, n - 1) };
@@ -245,91 +254,92 @@ pub(super) fn ranged(
     along(state, mode, size, Subscript::Affine(form))
 }
 
-fn vector(session: &Session, list: Vec<i64>) -> Result<State, Cause> {
+fn coordinate_vector(session: &Session, list: Vec<i64>) -> Result<ArrayState, Cause> {
     let array = session.vector(list);
     array.state.map_err(|e| Cause::Shape(e.to_string()))
 }
 
 /// Casts coordinates to `i64` and resolves negative ones, which count from the end.
-fn coordinates(places: &State, size: u64) -> Result<State, Cause> {
-    let prim = places.prim().filter(|p| p.is_int());
+fn resolve_coordinates(coordinates: &ArrayState, size: u64) -> Result<ArrayState, Cause> {
+    let prim = coordinates.prim().filter(|p| p.is_int());
     let Some(prim) = prim else {
-        let found = &places.expr.info().dtype;
+        let found = &coordinates.expr.info().dtype;
         return Err(Cause::Shape(format!(
-            "coordinates are integers, found {found}; cast them, or collect a mask first"
+            "coordinates must be integers, found {found}; cast them, or collect a mask first"
         )));
     };
-    let places = places.cast(&DType::I64)?;
+    let coordinates = coordinates.cast(&DType::I64)?;
     if !prim.is_signed() {
-        return Ok(places);
+        return Ok(coordinates);
     }
-    let before = map(Builtin::Lt, &[places.clone(), State::number(0i64)])?;
-    let from_end = map(Builtin::Add, &[places.clone(), State::number(size as i64)])?;
-    map(Builtin::IfElse, &[before, from_end, places])
+    let before = map(Builtin::Lt, &[coordinates.clone(), ArrayState::number(0i64)])?;
+    let from_end = map(Builtin::Add, &[coordinates.clone(), ArrayState::number(size as i64)])?;
+    map(Builtin::IfElse, &[before, from_end, coordinates])
 }
 
 /// Gathers at coordinates of some modes. The modes of the coordinates replace the first gathered
 /// mode.
-fn gathered(state: &State, gathers: &[(usize, State)], mode: FloatMode) -> Result<State, Cause> {
-    let (places, _) = super::align::aligned(&gathers.iter().map(|(_, places)| places.clone()).collect::<Vec<_>>())?;
+fn gather(state: &ArrayState, gathers: &[(usize, ArrayState)], mode: FloatMode) -> Result<ArrayState, Cause> {
+    let (coordinates, _) =
+        super::align::align(&gathers.iter().map(|(_, coordinates)| coordinates.clone()).collect::<Vec<_>>())?;
     // Aligned expressions lack their own broadcast modes of size 1.
-    let rank = gathers.iter().map(|(_, places)| places.rank()).max().unwrap_or(0);
-    let place_fields: Vec<Field> = (0..rank).map(|k| Field::from(format!("place{k}"))).collect();
+    let rank = gathers.iter().map(|(_, coordinates)| coordinates.rank()).max().unwrap_or(0);
+    let coordinate_fields: Vec<Field> = (0..rank).map(|k| Field::from(format!("coordinate{k}"))).collect();
     let mut order: Vec<Field> = Vec::new();
     for mode in 0..state.rank() {
         match gathers.iter().position(|(at, _)| *at == mode) {
-            Some(0) => order.extend(place_fields.iter().cloned()),
+            Some(0) => order.extend(coordinate_fields.iter().cloned()),
             Some(_) => {}
             None => order.push(position(mode)),
         }
     }
     let mut conditions = Vec::new();
-    for ((mode, _), place) in gathers.iter().zip(places) {
-        let names: Vec<Field> = place
+    for ((mode, _), coordinate) in gathers.iter().zip(coordinates) {
+        let names: Vec<Field> = coordinate
             .info()
             .fields
             .iter()
             .map(|f| {
-                let at = positions(rank).iter().position(|p| p == f).expect("places are positional");
-                place_fields[at].clone()
+                let at = positions(rank).iter().position(|p| p == f).expect("arrays of coordinates are positional");
+                coordinate_fields[at].clone()
             })
             .collect();
-        conditions.push((position(*mode), place.relabel(names)?));
+        conditions.push((position(*mode), coordinate.relabel(names)?));
     }
-    let expr = lookup(state.expr.clone(), &conditions, mode)?;
-    let sources = State::sources(gathers.iter().map(|(_, places)| places).chain([state]));
-    State { style: Style::Positional, sources, ..state.clone() }.numbered(expr, &order)
+    let expr = read_at(state.expr.clone(), &conditions, mode)?;
+    let sources = ArrayState::sources(gathers.iter().map(|(_, coordinates)| coordinates).chain([state]));
+    ArrayState { style: ModeStyle::Positional, sources, ..state.clone() }.number_modes(expr, &order)
 }
 
-/// `aggregate(choose, 0, ifelse(f = place and .., x, 0), f ..)`: the masks make the fold a read at
-/// `place`.
-fn lookup(expr: Expr, at: &[(Field, Expr)], mode: FloatMode) -> Result<Expr, Cause> {
+/// `aggregate(choose, 0, ifelse(f = coordinate and .., x, 0), f ..)`: the masks make the fold a read
+/// at `coordinate`.
+fn read_at(expr: Expr, at: &[(Field, Expr)], mode: FloatMode) -> Result<Expr, Cause> {
     let prim = expr.info().dtype.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?;
     if prim.is_float() && mode == FloatMode::StrictIeee {
-        return strict_lookup(&expr, at, prim);
+        return read_at_strict(&expr, at, prim);
     }
     let zero = Expr::literal(Scalar::zero(prim));
     let mut value = expr;
-    for (field, place) in at {
-        let here = Expr::mapjoin(Builtin::Eq, [Expr::coordinate(field.clone()), place.clone()])?;
-        value = Expr::mapjoin(Builtin::IfElse, [here, value, zero.clone()])?;
+    for (field, coordinate) in at {
+        let is_read = Expr::mapjoin(Builtin::Eq, [Expr::coordinate(field.clone()), coordinate.clone()])?;
+        value = Expr::mapjoin(Builtin::IfElse, [is_read, value, zero.clone()])?;
     }
     let op = Op::from(Builtin::Choose);
     debug_assert!(op.fold_identity(&value.info().dtype, FloatMode::Relaxed).is_some());
     Ok(Expr::aggregate(op, Scalar::zero(prim), value, at.iter().map(|(f, _)| f.clone()))?)
 }
 
-/// Implements [`lookup`] for floats in the strict mode, where `choose` would lose a -0. Elements
+/// Implements [`read_at`] for floats in the strict mode, where `choose` would lose a -0. Elements
 /// elsewhere are -0, which is the exact identity of addition.
-fn strict_lookup(expr: &Expr, at: &[(Field, Expr)], prim: Prim) -> Result<Expr, Cause> {
+fn read_at_strict(expr: &Expr, at: &[(Field, Expr)], prim: Prim) -> Result<Expr, Cause> {
     let zero = |v: f64| Scalar::F64(v).cast(prim).expect("a float casts to a float");
     let (mut value, mut inside) = (expr.clone(), Vec::new());
-    for (field, place) in at {
-        let here = Expr::mapjoin(Builtin::Eq, [Expr::coordinate(field.clone()), place.clone()])?;
-        value = Expr::mapjoin(Builtin::IfElse, [here, value, Expr::literal(zero(-0.0))])?;
-        let size = expr.info().dimension(field).expect("arrays are built of tensors, whose sizes are known");
-        inside.push(Expr::mapjoin(Builtin::Ge, [place.clone(), Expr::number(0)])?);
-        inside.push(Expr::mapjoin(Builtin::Lt, [place.clone(), Expr::number(size as i64)])?);
+    for (field, coordinate) in at {
+        let is_read = Expr::mapjoin(Builtin::Eq, [Expr::coordinate(field.clone()), coordinate.clone()])?;
+        value = Expr::mapjoin(Builtin::IfElse, [is_read, value, Expr::literal(zero(-0.0))])?;
+        let size = expr.info().dimension(field).expect("sizes of arrays are constant");
+        inside.push(Expr::mapjoin(Builtin::Ge, [coordinate.clone(), Expr::number(0)])?);
+        inside.push(Expr::mapjoin(Builtin::Lt, [coordinate.clone(), Expr::number(size as i64)])?);
     }
     let found = Expr::aggregate(Builtin::Add, zero(-0.0), value, at.iter().map(|(f, _)| f.clone()))?;
     let inside = Expr::mapjoin(Builtin::And, inside)?;
@@ -345,7 +355,7 @@ impl Index {
 
 impl From<i64> for Index {
     fn from(at: i64) -> Index {
-        Index::At(at)
+        Index::Coordinate(at)
     }
 }
 
@@ -408,7 +418,7 @@ impl From<Vec<bool>> for Index {
 }
 
 impl From<&Array> for Index {
-    fn from(places: &Array) -> Index {
-        Index::Gather(places.clone())
+    fn from(coordinates: &Array) -> Index {
+        Index::Gather(coordinates.clone())
     }
 }

@@ -3,7 +3,7 @@
 use super::Array;
 use super::error::{ArrayError, Cause};
 use super::operand::Operand;
-use super::state::{Sources, State, Style, positions};
+use super::state::{ArrayState, ModeStyle, SourceTensors, positions};
 use super::value::Value;
 use crate::session::Session;
 use redpoll_logic::{Alias, Expr, Format, Scalar, TensorType};
@@ -27,8 +27,11 @@ impl Session {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let name = Alias::from(format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed)));
         let fields = positions(tensor.ty().shape.len());
-        let expr = Expr::table(name.clone(), tensor.ty().clone(), fields).expect("one field a mode, none twice");
-        Array::new(self.clone(), State { expr, style: Style::Positional, sources: Sources::one(name, tensor) })
+        let expr = Expr::table(name.clone(), tensor.ty().clone(), fields).expect("each mode has one field");
+        Array::new(
+            self.clone(),
+            ArrayState { expr, style: ModeStyle::Positional, sources: SourceTensors::one(name, tensor) },
+        )
     }
 
     /// Returns a dense array of the values in row-major order, with fill value zero.
@@ -42,13 +45,13 @@ impl Session {
     pub fn dense<T: Value>(&self, shape: impl IntoIterator<Item = u64>, values: impl IntoIterator<Item = T>) -> Array {
         let location = Location::caller();
         let shape: Vec<u64> = shape.into_iter().collect();
-        let make = || -> Result<Tensor, Cause> {
+        let build = || -> Result<Tensor, Cause> {
             let dtype = T::PRIM.into();
             let values = Values::try_new(T::PRIM.into(), vec![T::into_buffer(values.into_iter().collect())])?;
             let format = Format::dense(shape.len());
             Ok(Tensor::from_dense(TensorType { shape, dtype, fill: Scalar::zero(T::PRIM), format }, &values)?)
         };
-        self.made("dense", location, make())
+        self.array_from("dense", location, build())
     }
 
     /// Returns a dense vector of the values, with fill value zero.
@@ -88,7 +91,7 @@ impl Session {
     }
 
     /// Returns the array of a tensor, or the array that carries the error.
-    pub(crate) fn made(
+    pub(crate) fn array_from(
         &self,
         operation: &'static str,
         location: &'static Location<'static>,
@@ -96,12 +99,17 @@ impl Session {
     ) -> Array {
         match tensor {
             Ok(tensor) => self.array(tensor),
-            Err(cause) => self.failed(operation, location, cause),
+            Err(cause) => self.error_array(operation, location, cause),
         }
     }
 
     /// Returns an array that carries an error.
-    pub(crate) fn failed(&self, operation: &'static str, location: &'static Location<'static>, cause: Cause) -> Array {
+    pub(crate) fn error_array(
+        &self,
+        operation: &'static str,
+        location: &'static Location<'static>,
+        cause: Cause,
+    ) -> Array {
         Array { session: self.clone(), state: Err(Arc::new(ArrayError { operation, location, cause })) }
     }
 }

@@ -22,7 +22,7 @@ impl Session {
     /// ```
     #[track_caller]
     pub fn from_sprs<T: Value, I: SpIndex>(&self, matrix: CsMatViewI<'_, T, I>) -> Array {
-        let make = || -> Result<Tensor, Cause> {
+        let build = || -> Result<Tensor, Cause> {
             let (rows, columns) = matrix.shape();
             let ty = TensorType {
                 shape: vec![rows as u64, columns as u64],
@@ -40,7 +40,7 @@ impl Session {
             let triples = Triples { shape: ty.shape.clone(), coordinates, values };
             Ok(Tensor::from_triples(ty, &triples, Duplicates::Error)?.0)
         };
-        self.made("from_sprs", Location::caller(), make())
+        self.array_from("from_sprs", Location::caller(), build())
     }
 }
 
@@ -64,15 +64,15 @@ impl Array {
             let fill = &state.expr.info().fill;
             let zero = state.prim().is_some_and(|p| fill.cast(p) == Some(Scalar::zero(p)));
             match state.rank() {
-                2 if zero => Ok(state.with(state.expr.clone().reformat(Format::csr())?)),
-                2 => Err(Cause::Shape(format!("the fill value is {fill}, a sparse matrix has 0; subtract it first"))),
-                rank => Err(Cause::Shape(format!("it takes a matrix, found {rank} modes"))),
+                2 if zero => Ok(state.with_expr(state.expr.clone().reformat(Format::csr())?)),
+                2 => Err(Cause::Shape(format!("expected fill value 0, found {fill}; subtract it first"))),
+                rank => Err(Cause::Shape(format!("expected a matrix, found {rank} modes"))),
             }
         });
         let tensor = stored.collect()?;
-        let wrong = || Error::Elements { dtype: tensor.ty().dtype.clone(), asked: T::PRIM };
+        let mismatch = || Error::DTypeMismatch { dtype: tensor.ty().dtype.clone(), requested: T::PRIM };
         let values = T::of_buffer(&tensor.leaf()[0]).filter(|_| tensor.ty().dtype == T::PRIM.into());
-        let values = values.ok_or_else(wrong)?;
+        let values = values.ok_or_else(mismatch)?;
         let [ptr, idx] = &tensor.levels()[1][..] else { unreachable!("compressed rows have two arrays") };
         let at = |array: &Buffer| -> Vec<usize> {
             (0..array.len()).map(|k| array.scalar(k).to_i128().map_or(0, |i| i as usize)).collect()

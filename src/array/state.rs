@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 /// Style by which modes are identified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Style {
+pub(crate) enum ModeStyle {
     /// Modes are numbered: the fields of the expression are [`position`]s, in order.
     Positional,
     /// Modes are named by the fields of the expression.
@@ -17,15 +17,15 @@ pub(crate) enum Style {
 
 /// The tensors that an expression reads.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sources(Arc<BTreeMap<Alias, Tensor>>);
+pub(crate) struct SourceTensors(Arc<BTreeMap<Alias, Tensor>>);
 
 /// An expression over tensors.
 #[derive(Clone, Debug)]
-pub(crate) struct State {
+pub(crate) struct ArrayState {
     /// The expression; the size of each field is constant.
     pub(crate) expr: Expr,
-    pub(crate) style: Style,
-    pub(crate) sources: Sources,
+    pub(crate) style: ModeStyle,
+    pub(crate) sources: SourceTensors,
 }
 
 /// Returns the field of mode `k` of a positional array.
@@ -39,9 +39,9 @@ pub(crate) fn positions(rank: usize) -> Vec<Field> {
     (0..rank).map(position).collect()
 }
 
-impl Sources {
-    pub(crate) fn one(name: Alias, tensor: Tensor) -> Sources {
-        Sources(Arc::new(BTreeMap::from([(name, tensor)])))
+impl SourceTensors {
+    pub(crate) fn one(name: Alias, tensor: Tensor) -> SourceTensors {
+        SourceTensors(Arc::new(BTreeMap::from([(name, tensor)])))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Alias, &Tensor)> {
@@ -49,8 +49,8 @@ impl Sources {
     }
 
     /// Returns the tensors of both sets. Names are unique in a process.
-    pub(crate) fn union(&self, other: &Sources) -> Sources {
-        let contains = |a: &Sources, b: &Sources| b.0.keys().all(|name| a.0.contains_key(name));
+    pub(crate) fn union(&self, other: &SourceTensors) -> SourceTensors {
+        let contains = |a: &SourceTensors, b: &SourceTensors| b.0.keys().all(|name| a.0.contains_key(name));
         if contains(self, other) {
             return self.clone();
         }
@@ -58,19 +58,19 @@ impl Sources {
             return other.clone();
         }
         let both = self.iter().chain(other.iter());
-        Sources(Arc::new(both.map(|(name, tensor)| (name.clone(), tensor.clone())).collect()))
+        SourceTensors(Arc::new(both.map(|(name, tensor)| (name.clone(), tensor.clone())).collect()))
     }
 }
 
-impl State {
+impl ArrayState {
     /// Returns an array of a constant expression.
-    pub(crate) fn constant(expr: Expr) -> State {
-        State { expr, style: Style::Positional, sources: Sources::default() }
+    pub(crate) fn constant(expr: Expr) -> ArrayState {
+        ArrayState { expr, style: ModeStyle::Positional, sources: SourceTensors::default() }
     }
 
     /// Returns a number, whose dtype adapts to the operands that it is combined with.
-    pub(crate) fn number(number: impl Into<Scalar>) -> State {
-        State::constant(Expr::number(number))
+    pub(crate) fn number(number: impl Into<Scalar>) -> ArrayState {
+        ArrayState::constant(Expr::number(number))
     }
 
     /// Returns the primitive type of the values, or `None` for structs.
@@ -84,12 +84,12 @@ impl State {
     }
 
     /// Casts the values to a dtype.
-    pub(crate) fn cast(&self, dtype: &DType) -> Result<State, Cause> {
-        Ok(self.with(self.expr.clone().cast(dtype)?))
+    pub(crate) fn cast(&self, dtype: &DType) -> Result<ArrayState, Cause> {
+        Ok(self.with_expr(self.expr.clone().cast(dtype)?))
     }
 
     /// Casts integers and booleans to `f64`.
-    pub(crate) fn floating(&self) -> Result<State, Cause> {
+    pub(crate) fn to_float(&self) -> Result<ArrayState, Cause> {
         match self.prim() {
             Some(prim) if !prim.is_float() => self.cast(&DType::F64),
             _ => Ok(self.clone()),
@@ -98,17 +98,17 @@ impl State {
 
     /// Returns the size of a mode.
     pub(crate) fn size(&self, mode: usize) -> u64 {
-        self.expr.info().dimensions[mode].expect("arrays are built of tensors, whose sizes are known")
+        self.expr.info().dimensions[mode].expect("sizes of arrays are constant")
     }
 
     /// Reorders the fields of an expression and numbers them as the modes of a positional array.
-    pub(crate) fn numbered(&self, expr: Expr, order: &[Field]) -> Result<State, Cause> {
+    pub(crate) fn number_modes(&self, expr: Expr, order: &[Field]) -> Result<ArrayState, Cause> {
         let expr = expr.reorder(order.iter().cloned())?.relabel(positions(order.len()))?;
-        Ok(State { expr, style: Style::Positional, sources: self.sources.clone() })
+        Ok(ArrayState { expr, style: ModeStyle::Positional, sources: self.sources.clone() })
     }
 
     pub(crate) fn shape(&self) -> Vec<u64> {
-        self.expr.info().shape().expect("arrays are built of tensors, whose sizes are known")
+        self.expr.info().shape().expect("sizes of arrays are constant")
     }
 
     pub(crate) fn rank(&self) -> usize {
@@ -116,60 +116,63 @@ impl State {
     }
 
     /// Returns the state with another expression over the same tensors.
-    pub(crate) fn with(&self, expr: Expr) -> State {
-        State { expr, ..self.clone() }
+    pub(crate) fn with_expr(&self, expr: Expr) -> ArrayState {
+        ArrayState { expr, ..self.clone() }
     }
 
     /// Returns the tensors of several states.
-    pub(crate) fn sources<'s>(states: impl IntoIterator<Item = &'s State>) -> Sources {
-        states.into_iter().fold(Sources::default(), |all, s| all.union(&s.sources))
+    pub(crate) fn sources<'s>(states: impl IntoIterator<Item = &'s ArrayState>) -> SourceTensors {
+        states.into_iter().fold(SourceTensors::default(), |all, s| all.union(&s.sources))
     }
 
     /// Returns the state if its modes are numbered.
-    pub(crate) fn by_number(&self) -> Result<&State, Cause> {
+    pub(crate) fn require_numbered(&self) -> Result<&ArrayState, Cause> {
         match self.style {
-            Style::Named if self.rank() > 0 => Err(Cause::Named(self.expr.info().fields.clone())),
+            ModeStyle::Named if self.rank() > 0 => Err(Cause::NamedModes(self.expr.info().fields.clone())),
             _ => Ok(self),
         }
     }
 
     /// Relabels the fields of the expression, by position.
-    pub(crate) fn labelled(&self, fields: &[Field]) -> Result<Expr, Cause> {
-        let own = &self.expr.info().fields;
-        if own == fields {
+    pub(crate) fn label(&self, fields: &[Field]) -> Result<Expr, Cause> {
+        let current = &self.expr.info().fields;
+        if current == fields {
             return Ok(self.expr.clone());
         }
         Ok(self.expr.clone().relabel(fields.iter().cloned())?)
     }
 
     /// Names the modes; a repeated name selects a diagonal.
-    pub(crate) fn named(&self, names: &[Field]) -> Result<State, Cause> {
+    pub(crate) fn name_modes(&self, names: &[Field]) -> Result<ArrayState, Cause> {
         if names.len() != self.rank() {
             let (found, shape) = (names.len(), self.shape());
-            return Err(Cause::Shape(format!("{found} names for the {} modes of shape {shape:?}", shape.len())));
+            return Err(Cause::Shape(format!(
+                "expected a name for each of the {} modes of shape {shape:?}, found {found}",
+                shape.len()
+            )));
         }
         // A repeated name joins two modes: each pair is read along its diagonal.
-        let (mut labels, mut stand_ins): (Vec<Field>, Vec<_>) = (Vec::with_capacity(names.len()), Vec::new());
+        let (mut labels, mut repeats): (Vec<Field>, Vec<_>) = (Vec::with_capacity(names.len()), Vec::new());
         for (k, name) in names.iter().enumerate() {
             if names[..k].contains(name) {
-                let stand_in = Field::from(format!("{name}'{k}"));
-                labels.push(stand_in.clone());
-                stand_ins.push((name.clone(), stand_in));
+                let label = Field::from(format!("{name}'{k}"));
+                labels.push(label.clone());
+                repeats.push((name.clone(), label));
             } else {
                 labels.push(name.clone());
             }
         }
-        let mut expr = self.labelled(&labels)?;
-        for (name, stand_in) in stand_ins {
-            expr = expr.diagonal((name.clone(), stand_in), name)?;
+        let mut expr = self.label(&labels)?;
+        for (name, label) in repeats {
+            expr = expr.diagonal((name.clone(), label), name)?;
         }
-        Ok(State { expr, style: Style::Named, sources: self.sources.clone() })
+        Ok(ArrayState { expr, style: ModeStyle::Named, sources: self.sources.clone() })
     }
 
     /// Numbers the modes in the given order of their names.
-    pub(crate) fn positional(&self, names: &[Field]) -> Result<State, Cause> {
+    pub(crate) fn number_by_name(&self, names: &[Field]) -> Result<ArrayState, Cause> {
         let ordered = self.expr.clone().reorder(names.iter().cloned())?;
         let expr = ordered.relabel(positions(names.len()))?;
-        Ok(State { expr, style: Style::Positional, sources: self.sources.clone() })
+        Ok(ArrayState { expr, style: ModeStyle::Positional, sources: self.sources.clone() })
     }
 }

@@ -4,9 +4,9 @@
 use super::Array;
 use super::axes::axis;
 use super::error::Cause;
-use super::join::masked;
-use super::shape::at_least;
-use super::state::State;
+use super::join::apply_mask;
+use super::shape::require_min_rank;
+use super::state::ArrayState;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Affine, Expr, Field, IndexMap, Scalar, Subscript};
 
@@ -67,17 +67,19 @@ impl Array {
     #[must_use]
     pub fn symmetric(&self) -> Array {
         self.derive("symmetric", |state| {
-            let rank = at_least(state.by_number()?, 2)?;
+            let rank = require_min_rank(state.require_numbered()?, 2)?;
             let (rows, columns) = (state.size(rank - 2), state.size(rank - 1));
             if rows != columns {
-                return Err(Cause::Shape(format!("{rows} rows and {columns} columns are not symmetric")));
+                return Err(Cause::Shape(format!(
+                    "a symmetric matrix is square, found {rows} rows and {columns} columns"
+                )));
             }
             let fields = state.fields().to_vec();
             let mut exchanged = fields.clone();
             exchanged.swap(rank - 2, rank - 1);
             let below = mask(Builtin::Le, state, 0)?;
-            let sides = [below, state.expr.clone(), state.labelled(&exchanged)?];
-            Ok(state.with(Expr::mapjoin(Builtin::IfElse, sides)?.reorder(fields)?))
+            let sides = [below, state.expr.clone(), state.label(&exchanged)?];
+            Ok(state.with_expr(Expr::mapjoin(Builtin::IfElse, sides)?.reorder(fields)?))
         })
     }
 
@@ -107,7 +109,7 @@ impl Array {
     #[must_use]
     pub fn trace(&self, k: i64) -> Array {
         self.derive("trace", |state| {
-            let wide = super::reduce::widened(&diagonal(state, k)?)?;
+            let wide = super::reduce::widen(&diagonal(state, k)?)?;
             super::reduce::fold(&wide, &(-1).into(), Builtin::Add, Scalar::I64(0))
         })
     }
@@ -123,11 +125,13 @@ impl Array {
     #[must_use]
     pub fn diagonal_matrix(&self, k: i64) -> Array {
         self.derive("diagonal_matrix", |state| {
-            if state.by_number()?.rank() != 1 {
-                return Err(Cause::Shape(format!("a diagonal is a vector, shape {:?} is not", state.shape())));
+            if state.require_numbered()?.rank() != 1 {
+                return Err(Cause::Shape(format!("expected a vector, found shape {:?}", state.shape())));
             }
             let size = i64::try_from(state.size(0)).ok().zip(k.checked_abs());
-            let size = size.and_then(|(n, k)| n.checked_add(k)).ok_or_else(|| Cause::Shape("too large".to_owned()))?;
+            let size = size
+                .and_then(|(n, k)| n.checked_add(k))
+                .ok_or_else(|| Cause::Shape("the size of the matrix does not fit 64 bits".to_owned()))?;
             // Entry e is at row e + max(0, -k).
             let (row, column) = (Field::from("row"), Field::from("column"));
             let at = Affine::field(row.clone()).plus(&Affine::constant(k.min(0)));
@@ -137,14 +141,14 @@ impl Array {
                 dimensions: vec![(row.clone(), size as u64), (column.clone(), size as u64)],
                 outside: Some(zero),
             })?;
-            let spread = state.numbered(expr, &[row, column])?;
-            masked(&spread, mask(Builtin::Eq, &spread, k)?)
+            let spread = state.number_modes(expr, &[row, column])?;
+            apply_mask(&spread, mask(Builtin::Eq, &spread, k)?)
         })
     }
 }
 
 /// Returns the comparison `op(column, row + k)` of the coordinates of the last two modes.
-pub(crate) fn mask(op: Builtin, state: &State, k: i64) -> Result<Expr, Cause> {
+pub(crate) fn mask(op: Builtin, state: &ArrayState, k: i64) -> Result<Expr, Cause> {
     let (fields, rank) = (state.fields(), state.rank());
     let (row, column) = (&fields[rank - 2], &fields[rank - 1]);
     // Diagonals beyond the corners are empty, and an unclamped `row + k` could overflow an `i64`.
@@ -157,13 +161,13 @@ pub(crate) fn mask(op: Builtin, state: &State, k: i64) -> Result<Expr, Cause> {
     Ok(Expr::mapjoin(op, [Expr::coordinate(column.clone()), row])?)
 }
 
-fn triangle(state: &State, op: Builtin, k: i64) -> Result<State, Cause> {
-    at_least(state, 2)?;
-    masked(state, mask(op, state, k)?)
+fn triangle(state: &ArrayState, op: Builtin, k: i64) -> Result<ArrayState, Cause> {
+    require_min_rank(state, 2)?;
+    apply_mask(state, mask(op, state, k)?)
 }
 
-fn diagonal(state: &State, k: i64) -> Result<State, Cause> {
-    let rank = at_least(state.by_number()?, 2)?;
+fn diagonal(state: &ArrayState, k: i64) -> Result<ArrayState, Cause> {
+    let rank = require_min_rank(state.require_numbered()?, 2)?;
     let (rows, columns) = (axis(-2, rank)?, axis(-1, rank)?);
     let both = Field::from("diagonal");
     let (down, right) = (k.min(0).unsigned_abs(), k.max(0).unsigned_abs());
@@ -178,5 +182,5 @@ fn diagonal(state: &State, k: i64) -> Result<State, Cause> {
     })?;
     let mut order = state.fields()[..rank - 2].to_vec();
     order.push(both);
-    state.numbered(expr, &order)
+    state.number_modes(expr, &order)
 }

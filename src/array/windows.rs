@@ -3,7 +3,7 @@
 use super::axes::axis;
 use super::error::Cause;
 use super::reduce::fold;
-use super::state::{State, position, positions};
+use super::state::{ArrayState, position, positions};
 use super::{Array, Axes, Operand};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Affine, Field, IndexMap, Scalar, Subscript};
@@ -34,10 +34,12 @@ impl Array {
     #[must_use]
     pub fn sliding_window(&self, size: u64, axis: i64) -> Array {
         self.derive("sliding_window", |state| {
-            let mode = self::axis(axis, state.by_number()?.rank())?;
+            let mode = self::axis(axis, state.require_numbered()?.rank())?;
             let n = state.size(mode);
             if size == 0 || size > n {
-                return Err(Cause::Shape(format!("windows of {size} places in mode {mode} of size {n}")));
+                return Err(Cause::Shape(format!(
+                    "expected a window size from 1 to {n}, the size of mode {mode}, found {size}"
+                )));
             }
             let (begin, within) = (position(mode), Field::from("window"));
             let at = Affine::field(begin.clone()).plus(&Affine::field(within.clone()));
@@ -47,7 +49,7 @@ impl Array {
                 outside: None,
             })?;
             let order: Vec<Field> = positions(state.rank()).into_iter().chain([within]).collect();
-            state.numbered(expr, &order)
+            state.number_modes(expr, &order)
         })
     }
 
@@ -65,10 +67,12 @@ impl Array {
     #[must_use]
     pub fn chunks(&self, size: u64, axis: i64) -> Array {
         self.derive("chunks", |state| {
-            let mode = self::axis(axis, state.by_number()?.rank())?;
+            let mode = self::axis(axis, state.require_numbered()?.rank())?;
             let n = state.size(mode);
             let step = i64::try_from(size).ok().filter(|step| *step > 0);
-            let step = step.ok_or_else(|| Cause::Shape(format!("chunks of {size} places")))?;
+            let step = step.ok_or_else(|| {
+                Cause::Shape(format!("expected a chunk size of at least 1 that fits an `i64`, found {size}"))
+            })?;
             let zero = Scalar::zero(state.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?);
             let (chunk, within) = (position(mode), Field::from("within"));
             let at = Affine::field(chunk.clone()).times(step).plus(&Affine::field(within.clone()));
@@ -79,7 +83,7 @@ impl Array {
             })?;
             let mut order = positions(state.rank());
             order.insert(mode + 1, within);
-            state.numbered(expr, &order)
+            state.number_modes(expr, &order)
         })
     }
 
@@ -101,12 +105,12 @@ impl Array {
     pub fn convolve(&self, kernel: impl Into<Operand>, overlap: Overlap) -> Array {
         self.combine("convolve", &[kernel.into()], |states| {
             let [array, kernel] = states else { unreachable!("two operands") };
-            let (rank, taps) = (array.by_number()?.rank(), kernel.by_number()?.shape());
+            let (rank, taps) = (array.require_numbered()?.rank(), kernel.require_numbered()?.shape());
             if taps.len() != rank || taps.contains(&0) {
                 let shape = array.shape();
-                return Err(Cause::Shape(format!("a kernel of shape {taps:?} for an array of shape {shape:?}")));
+                return Err(Cause::Shape(format!("a kernel of shape {taps:?} does not match an array of shape {shape:?}; expected as many modes, none of size 0")));
             }
-            let windows = neighbourhoods(array, &taps, overlap)?;
+            let windows = tap_windows(array, &taps, overlap)?;
             let product = super::align::map(Builtin::Mul, &[windows, kernel.clone()])?;
             let axes: Vec<i64> = (rank..2 * rank).map(|k| k as i64).collect();
             fold(&product, &Axes::from(&axes[..]), Builtin::Add, Scalar::I64(0))
@@ -114,28 +118,33 @@ impl Array {
     }
 }
 
-/// Returns the array at `place + first - tap`, with modes for the places of the convolution, then
+/// Returns the array at `i + first - tap`, with modes for the elements `i` of the convolution, then
 /// modes for the taps of the kernel.
-fn neighbourhoods(array: &State, taps: &[u64], overlap: Overlap) -> Result<State, Cause> {
+fn tap_windows(array: &ArrayState, taps: &[u64], overlap: Overlap) -> Result<ArrayState, Cause> {
     let rank = taps.len();
-    let large = || Cause::Shape(format!("shape {:?} and a kernel of {taps:?} do not fit 64 bits", array.shape()));
+    let overflow = || {
+        Cause::Shape(format!(
+            "the convolution of shape {:?} with a kernel of shape {taps:?} does not fit 64 bits",
+            array.shape()
+        ))
+    };
     let (mut coordinates, mut dimensions) = (Vec::new(), Vec::new());
     let tap_modes: Vec<Field> = (0..rank).map(|k| Field::from(format!("tap{k}"))).collect();
     for (mode, (tap, &k)) in tap_modes.iter().zip(taps).enumerate() {
         let n = array.size(mode);
         let (first, size) = match overlap {
-            Overlap::Full => (0, n.checked_add(k - 1).ok_or_else(large)?),
+            Overlap::Full => (0, n.checked_add(k - 1).ok_or_else(overflow)?),
             Overlap::Same => ((k - 1) / 2, n),
             Overlap::Valid => (k - 1, (n + 1).saturating_sub(k)),
         };
-        let first = i64::try_from(first).map_err(|_| large())?;
-        let place = Affine::field(position(mode)).plus(&Affine::constant(first));
-        coordinates.push((position(mode), Subscript::Affine(place.plus(&Affine::field(tap.clone()).times(-1)))));
+        let first = i64::try_from(first).map_err(|_| overflow())?;
+        let coordinate = Affine::field(position(mode)).plus(&Affine::constant(first));
+        coordinates.push((position(mode), Subscript::Affine(coordinate.plus(&Affine::field(tap.clone()).times(-1)))));
         dimensions.extend([(position(mode), size), (tap.clone(), k)]);
     }
     let zero = Scalar::zero(array.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?);
     let outside = (overlap != Overlap::Valid).then_some(zero);
     let expr = array.expr.clone().index(IndexMap { coordinates, dimensions, outside })?;
     let order: Vec<Field> = positions(rank).into_iter().chain(tap_modes).collect();
-    array.numbered(expr, &order)
+    array.number_modes(expr, &order)
 }

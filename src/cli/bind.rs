@@ -1,6 +1,6 @@
 //! `--bind NAME=FILE[:FORMAT]`: the file of a table, and its storage format.
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use crate::Bindings;
 use crate::datasets::{Memory, ReadOptions, read};
 use crate::logic::literal::read_value;
@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 /// The file of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Bind {
+pub(super) struct BindArg {
     /// The table.
     pub(super) name: String,
     /// The file.
@@ -21,10 +21,10 @@ pub(super) struct Bind {
     format: Option<String>,
 }
 
-impl FromStr for Bind {
+impl FromStr for BindArg {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Bind, String> {
+    fn from_str(text: &str) -> Result<BindArg, String> {
         let (name, rest) = named_file(text, "NAME=FILE or NAME=FILE:FORMAT")?;
         let (file, format) = match rest.rsplit_once(':') {
             // A file name may contain a colon.
@@ -33,7 +33,7 @@ impl FromStr for Bind {
             }
             _ => (rest, None),
         };
-        Ok(Bind { name: name.to_owned(), file: file.into(), format })
+        Ok(BindArg { name: name.to_owned(), file: file.into(), format })
     }
 }
 
@@ -51,7 +51,7 @@ fn looks_like_format(text: &str) -> bool {
 }
 
 /// A table or input that is read.
-pub(super) struct Wanted {
+pub(super) struct RequiredInput {
     /// Its name.
     pub(super) name: String,
     /// The dtype of a number, whose value is written instead of a file.
@@ -62,38 +62,41 @@ pub(super) struct Wanted {
 
 /// Reads the files of the tables that are read.
 pub(super) fn load(
-    binds: &[Bind],
-    wanted: &[Wanted],
+    binds: &[BindArg],
+    required: &[RequiredInput],
     memory: &Memory,
     note: &mut dyn FnMut(&str),
-) -> Result<Bindings, Failure> {
+) -> Result<Bindings, CommandFailure> {
     let mut bindings = Bindings::new();
     for bind in binds {
         if bindings.get(&bind.name).is_some() {
-            return Err(Failure::Usage(format!("table `{}` is bound twice", bind.name)));
+            return Err(CommandFailure::Usage(format!("table `{}` is bound twice", bind.name)));
         }
-        let Some(wanted) = wanted.iter().find(|w| w.name == bind.name) else {
-            note(&format!("the plan reads no table `{}`; its file is not read", bind.name));
+        let Some(required) = required.iter().find(|w| w.name == bind.name) else {
+            note(&format!("the plan reads no table `{}`; its file is ignored", bind.name));
             continue;
         };
-        if let Some(dtype) = &wanted.number {
+        if let Some(dtype) = &required.number {
             bindings.insert(bind.name.as_str(), number(bind, dtype)?);
             continue;
         }
         let loaded = read(&bind.file, &ReadOptions { memory: memory.clone(), ..ReadOptions::default() })?;
         let rank = loaded.info.shape.len();
-        let format = bind.format.as_deref().or(wanted.format.as_deref()).map(|text| {
+        let format = bind.format.as_deref().or(required.format.as_deref()).map(|text| {
             parse_format(text, rank).map_err(|e| {
                 let (name, file) = (&bind.name, bind.file.display());
-                Failure::new(
-                    format!("--bind {name}={file}:{text}: {}", without_place(&e)),
+                CommandFailure::new(
+                    format!("--bind {name}={file}:{text}: {}", without_position(&e)),
                     "`redpoll formats` lists the formats",
                 )
             })
         });
         let (tensor, repeated) = loaded.into_tensor(format.transpose()?)?;
         if repeated > 0 {
-            note(&format!("{}: {repeated} entries repeat coordinates; they were added up", bind.file.display()));
+            note(&format!(
+                "{}: {repeated} entries have repeated coordinates; their values were added",
+                bind.file.display()
+            ));
         }
         bindings.insert(bind.name.as_str(), tensor);
     }
@@ -101,12 +104,12 @@ pub(super) fn load(
 }
 
 /// Parses a number written instead of a file.
-fn number(bind: &Bind, dtype: &DType) -> Result<Tensor, Failure> {
+fn number(bind: &BindArg, dtype: &DType) -> Result<Tensor, CommandFailure> {
     let text = bind.file.display().to_string();
     let word = crate::logic::sexpr::Sexpr::atom(text.as_str());
     let value = read_value(dtype, &word).map_err(|_| {
         let message = format!("--bind {}={text}: expected a value of dtype {dtype}", bind.name);
-        Failure::new(message, format!("`{}` is a number: --bind {}=0", bind.name, bind.name))
+        CommandFailure::new(message, format!("`{}` is a number: --bind {}=0", bind.name, bind.name))
     })?;
     Tensor::scalar(&value).map_err(|e| crate::Error::from(e).into())
 }
@@ -115,7 +118,7 @@ fn number(bind: &Bind, dtype: &DType) -> Result<Tensor, Failure> {
 pub(super) const NUMBER: DType = DType::Prim(Prim::F64);
 
 /// Returns the error without line and column, which are useless for one word.
-fn without_place(error: &crate::logic::Error) -> &crate::logic::Error {
+fn without_position(error: &crate::logic::Error) -> &crate::logic::Error {
     match error {
         crate::logic::Error::At { cause, .. } => cause,
         other => other,
@@ -140,12 +143,12 @@ mod tests {
             ("E=", None),
         ];
         for (text, expected) in cases {
-            let expected = expected.map(|(name, file, format): (&str, &str, Option<&str>)| Bind {
+            let expected = expected.map(|(name, file, format): (&str, &str, Option<&str>)| BindArg {
                 name: name.into(),
                 file: file.into(),
                 format: format.map(Into::into),
             });
-            assert_eq!(text.parse::<Bind>().ok(), expected, "{text}");
+            assert_eq!(text.parse::<BindArg>().ok(), expected, "{text}");
         }
     }
 }

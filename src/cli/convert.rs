@@ -1,7 +1,7 @@
 //! `redpoll convert`: conversion of a file to another format, with notes on lost properties.
 
 use super::bar::Bar;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::out::{check_extension, check_size, file_format};
 use super::plan::note;
 use crate::datasets::file_formats::FileFormat;
@@ -14,7 +14,8 @@ use std::path::PathBuf;
 /// Convert a file to another format
 #[derive(clap::Args)]
 #[command(after_help = "\
-What the format of OUT cannot keep is said on standard error. Repeated coordinates are added up.
+Notes on standard error list the properties that the format of OUT cannot represent. Values at repeated coordinates are
+added.
 
 Examples:
   redpoll convert graph.mtx.gz graph.npz
@@ -37,7 +38,7 @@ pub(super) struct Args {
 
 /// Options of reading edge lists.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Edge lists, where their first records do not tell")]
+#[command(next_help_heading = "Edge lists (by default detected from the first records)")]
 struct EdgeListArgs {
     /// The delimiter of fields; with this option, IN is read as an edge list regardless of its name
     #[arg(long, value_enum)]
@@ -108,19 +109,19 @@ impl EdgeListArgs {
             ids: if self.names { Ids::Names } else { Ids::Told },
             vertices: if self.bipartite { Vertices::PerMode } else { Vertices::OneSet },
         };
-        let asked = edge_list != EdgeListOptions::default();
-        let file_format = if asked { FileFormat::of_extension("csv") } else { None };
+        let is_edge_list = edge_list != EdgeListOptions::default();
+        let file_format = if is_edge_list { FileFormat::of_extension("csv") } else { None };
         ReadOptions { file_format, edge_list, ..ReadOptions::default() }
     }
 }
 
-pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), Failure> {
+pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), CommandFailure> {
     check_extension("", &args.to)?;
     let bar = Bar::new();
     bar.wait("reading");
     let loaded = read(&args.from, &ReadOptions { memory: memory.clone(), ..args.edge_list.read_options() })?;
     let (before, dictionaries) = (loaded.info.clone(), loaded.dictionaries.clone());
-    let held = loaded.held();
+    let entry_memory = loaded.held();
     let (content, repeated) = loaded.into_content()?;
     let mut options = WriteOptions { memory: memory.clone(), ..WriteOptions::default() };
     let format = file_format(&args.to).expect("the extension was checked");
@@ -133,16 +134,19 @@ pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Res
     check_size(&args.to, &content.shape, content.prim())?;
     bar.wait("writing");
     write_content(&args.to, &content, &options)?;
-    drop(held);
+    drop(entry_memory);
     bar.wait("checking");
     let after = info_within(&args.to, memory)?;
     bar.clear();
     if repeated > 0 {
-        note(&format!("{}: {repeated} entries repeat coordinates; they were added up", args.from.display()));
+        note(&format!(
+            "{}: {repeated} entries have repeated coordinates; their values were added",
+            args.from.display()
+        ));
     }
-    let names_lost = !dictionaries.is_empty() && options.dictionaries.is_empty();
-    for lost in not_kept(&before, &after, names_lost, &content) {
-        note(&format!("{}: {lost}", args.to.display()));
+    let has_lost_names = !dictionaries.is_empty() && options.dictionaries.is_empty();
+    for loss in find_losses(&before, &after, has_lost_names, &content) {
+        note(&format!("{}: {loss}", args.to.display()));
     }
     let shape: Vec<String> = after.shape.iter().map(u64::to_string).collect();
     writeln!(out, "{}    {} {}, {} entries", args.to.display(), shape.join(" x "), after.dtype, after.stored)?;
@@ -150,24 +154,24 @@ pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Res
 }
 
 /// Returns the properties that a file does not preserve, by comparison of the headers.
-fn not_kept(before: &Info, after: &Info, names_lost: bool, content: &Content) -> Vec<String> {
+fn find_losses(before: &Info, after: &Info, has_lost_names: bool, content: &Content) -> Vec<String> {
     let to = format!(".{} files", after.file_format.extension);
-    let mut lost = Vec::new();
-    if names_lost {
-        lost.push(format!("{to} do not keep the names of coordinates; .csv and .tsv files do"));
+    let mut losses = Vec::new();
+    if has_lost_names {
+        losses.push(format!("{to} cannot store names of coordinates; .csv and .tsv files can"));
     }
     if before.dtype != after.dtype {
-        lost.push(format!("{to} do not keep the dtype {}: values are read back as {}", before.dtype, after.dtype));
+        losses.push(format!("{to} cannot store dtype {}; values will be read as {}", before.dtype, after.dtype));
     }
     if before.symmetry != after.symmetry {
-        lost.push(format!("{to} do not keep that the matrix is {}: both triangles are written", before.symmetry));
+        losses.push(format!("{to} cannot store that the matrix is {}; both triangles are written", before.symmetry));
     }
     if before.layout != after.layout {
-        lost.push(format!("the layout {} becomes {}", before.layout, after.layout));
+        losses.push(format!("the layout changes from {} to {}", before.layout, after.layout));
     }
     if matches!(after.file_format.extension, "tns" | "csv" | "tsv") && !content.reaches_shape() {
         let shape = before.shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
-        lost.push(format!("{to} keep the shape in a comment, `# dims {shape}`, which other readers skip"));
+        losses.push(format!("{to} store the shape in a comment, `# dims {shape}`, which other programs ignore"));
     }
-    lost
+    losses
 }

@@ -1,11 +1,11 @@
 //! `redpoll explain`: shows the forms of a plan, phase by phase, or its queries as a graph.
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::plan::{PlanArgs, note};
-use super::runnable::Runnable;
-use super::style::Style;
-use super::summary::HELD;
-use crate::{Detail, Engine, Flow, Prepared, Profile, Section};
+use super::plan_or_program::PlanOrProgram;
+use super::style::TerminalStyle;
+use super::summary::PEAK_DESCRIPTION;
+use crate::{Detail, Engine, Flow, PreparedPlan, Profile, Section};
 use clap::ValueEnum;
 use indicatif::HumanBytes;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use std::io::{self, Write};
 /// Show the result of each phase on a plan
 #[derive(clap::Args)]
 #[command(after_help = "\
-The tables are bound as for `redpoll run`, since formats and sizes decide the plan.
+The tables are bound as for `redpoll run`, because the plan depends on formats and sizes.
 
 Examples:
   redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx:coo
@@ -28,8 +28,8 @@ pub(super) struct Args {
     analyze: bool,
 
     /// The output: every phase as text, or the queries and the tensors between them as a graph
-    #[arg(long, value_enum, default_value_t = Form::Text)]
-    format: Form,
+    #[arg(long, value_enum, default_value_t = OutputForm::Text)]
+    format: OutputForm,
 
     /// Also show the Assembly of a program; that of a plan is always shown
     #[arg(long, conflicts_with_all = ["analyze", "format"])]
@@ -50,7 +50,7 @@ pub(super) struct Args {
 
 /// Output format of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
+enum OutputForm {
     /// Text
     Text,
     /// A graph for Graphviz
@@ -59,17 +59,17 @@ enum Form {
     Mermaid,
 }
 
-pub(super) fn explain(args: &Args, limit: Option<usize>, out: &mut impl Write) -> Result<(), Failure> {
+pub(super) fn explain(args: &Args, limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
     let loaded = args.plan.load(limit)?;
     let prepared = args.plan.prepare(&loaded)?;
-    if !args.analyze && args.format == Form::Text {
+    if !args.analyze && args.format == OutputForm::Text {
         return sections(&prepared.explain(detail(args, &prepared))?, out);
     }
-    let Runnable::Plan(prepared) = prepared else {
+    let PlanOrProgram::Plan(prepared) = prepared else {
         let what = if args.analyze { "--analyze" } else { "--format" };
-        return Err(Failure::new(
-            format!("a program in Notation has no queries that {what} could show"),
-            "without it, `redpoll explain` shows the program as it was read and in normal form",
+        return Err(CommandFailure::new(
+            format!("{what} shows queries, but a program in Notation has none"),
+            "`redpoll explain` without this option shows the program as written and in normal form",
         ));
     };
     match args.analyze {
@@ -78,21 +78,26 @@ pub(super) fn explain(args: &Args, limit: Option<usize>, out: &mut impl Write) -
     }
 }
 
-fn detail(args: &Args, prepared: &Runnable) -> Detail {
+fn detail(args: &Args, prepared: &PlanOrProgram) -> Detail {
     match (args.clif, args.c) {
         _ if args.cuda => Detail::Cuda,
         (true, _) => Detail::Clif,
         (_, true) => Detail::C,
-        _ if matches!(prepared, Runnable::Program(_)) && !args.assembly => Detail::Notation,
+        _ if matches!(prepared, PlanOrProgram::Program(_)) && !args.assembly => Detail::Notation,
         _ => Detail::Assembly,
     }
 }
 
 /// Runs the plan and shows its measurements.
-fn analyze(prepared: &Prepared, engine: Engine, form: Form, out: &mut impl Write) -> Result<(), Failure> {
+fn analyze(
+    prepared: &PreparedPlan,
+    engine: Engine,
+    form: OutputForm,
+    out: &mut impl Write,
+) -> Result<(), CommandFailure> {
     let profile = prepared.profile(engine)?;
     profile.notes.iter().for_each(|message| note(&message.to_string()));
-    if form != Form::Text {
+    if form != OutputForm::Text {
         return graph(&profile.flow, form, out);
     }
     let section = |title: &str, text: String| Section { title: title.to_owned(), text };
@@ -108,20 +113,20 @@ fn times(profile: &Profile) -> String {
     let phases = profile.phases.iter().map(|(phase, time)| (phase.name(), time));
     let rows = phases.chain([("run", profile.time)]);
     let times: String = rows.map(|(name, time)| format!("{name:<12} {time:>10.1?}\n")).collect();
-    format!("{times}{:<12} {:>10}   {HELD}", "held", HumanBytes(profile.held as u64).to_string())
+    format!("{times}{:<12} {:>10}   {PEAK_DESCRIPTION}", "memory", HumanBytes(profile.peak_bytes as u64).to_string())
 }
 
-fn graph(flow: &Flow, form: Form, out: &mut impl Write) -> Result<(), Failure> {
+fn graph(flow: &Flow, form: OutputForm, out: &mut impl Write) -> Result<(), CommandFailure> {
     let text = match form {
-        Form::Text => flow.to_string(),
-        Form::Dot => flow.to_dot(),
-        Form::Mermaid => flow.to_mermaid(),
+        OutputForm::Text => flow.to_string(),
+        OutputForm::Dot => flow.to_dot(),
+        OutputForm::Mermaid => flow.to_mermaid(),
     };
     Ok(write!(out, "{text}")?)
 }
 
-fn sections(sections: &[Section], out: &mut impl Write) -> Result<(), Failure> {
-    let style = Style::of(&io::stdout());
+fn sections(sections: &[Section], out: &mut impl Write) -> Result<(), CommandFailure> {
+    let style = TerminalStyle::of(&io::stdout());
     for section in sections {
         writeln!(out, "{}\n{}\n", style.title(&format!("== {} ==", section.title)), section.text.trim_end())?;
     }

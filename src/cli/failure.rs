@@ -1,15 +1,15 @@
 //! Failures of commands: the message on standard error, and the exit code.
 
-use super::style::Style;
+use super::style::TerminalStyle;
 use crate::{Error, datasets};
 use std::error::Error as Cause;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// Cause of an early end of a command.
-pub(super) enum Failure {
+pub(super) enum CommandFailure {
     /// An error.
-    Failed {
+    Error {
         /// The error.
         error: Box<dyn Cause + Send + Sync>,
         /// The next step for the user.
@@ -18,41 +18,41 @@ pub(super) enum Failure {
     /// An invalid command line.
     Usage(String),
     /// The reader of standard output has closed it. Nothing is reported.
-    Gone,
+    ClosedPipe,
 }
 
-impl Failure {
+impl CommandFailure {
     /// Creates a failure of a message and a hint.
-    pub(super) fn new(message: impl Into<String>, hint: impl Into<String>) -> Failure {
-        Failure::Failed { error: message.into().into(), hint: Some(hint.into()) }
+    pub(super) fn new(message: impl Into<String>, hint: impl Into<String>) -> CommandFailure {
+        CommandFailure::Error { error: message.into().into(), hint: Some(hint.into()) }
     }
 
     /// Reports the failure on standard error, and returns the exit code.
     pub(super) fn report(&self) -> ExitCode {
         let mut err = io::stderr().lock();
-        let style = Style::of(&err);
+        let style = TerminalStyle::of(&err);
         // Errors of standard error are ignored; the exit code remains.
         let _ = match self {
-            Failure::Gone => return ExitCode::SUCCESS,
-            Failure::Usage(message) => {
+            CommandFailure::ClosedPipe => return ExitCode::SUCCESS,
+            CommandFailure::Usage(message) => {
                 writeln!(err, "{} {message}\n\nFor more information, try '--help'.", style.error("error:"))
             }
-            Failure::Failed { error, hint } => write_failure(&mut err, style, &**error, hint.as_deref()),
+            CommandFailure::Error { error, hint } => write_failure(&mut err, style, &**error, hint.as_deref()),
         };
-        ExitCode::from(if matches!(self, Failure::Usage(_)) { 2 } else { 1 })
+        ExitCode::from(if matches!(self, CommandFailure::Usage(_)) { 2 } else { 1 })
     }
 }
 
-fn write_failure(err: &mut impl Write, style: Style, error: &dyn Cause, hint: Option<&str>) -> io::Result<()> {
-    let mut said = error.to_string();
-    writeln!(err, "{} {said}", style.error("error:"))?;
+fn write_failure(err: &mut impl Write, style: TerminalStyle, error: &dyn Cause, hint: Option<&str>) -> io::Result<()> {
+    let mut printed = error.to_string();
+    writeln!(err, "{} {printed}", style.error("error:"))?;
     let mut cause = error.source();
     while let Some(c) = cause {
         let message = c.to_string();
         // Many errors include their cause in their message, so it is not repeated.
-        if !said.contains(&message) {
+        if !printed.contains(&message) {
             writeln!(err, "  caused by: {message}")?;
-            said = message;
+            printed = message;
         }
         cause = c.source();
     }
@@ -63,19 +63,19 @@ fn write_failure(err: &mut impl Write, style: Style, error: &dyn Cause, hint: Op
 }
 
 /// Hint for a lack of memory.
-const MORE_MEMORY: &str = "`--memory-limit` says how much may be taken, and `ulimit -v` how much the system gives";
+const MORE_MEMORY: &str = "raise the limit with `--memory-limit` or, for the system's limit, `ulimit -v`";
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
+impl From<Error> for CommandFailure {
+    fn from(error: Error) -> CommandFailure {
         let hint = match &error {
-            Error::Unbound(tables) => {
+            Error::UnboundTables(tables) => {
                 let binds =
                     tables.iter().map(|t| format!("--bind {}={}", t.table, if t.rank == 0 { "VALUE" } else { "FILE" }));
-                Some(format!("bind each to a file: {}", binds.collect::<Vec<_>>().join(" ")))
+                Some(format!("bind each table to a file: {}", binds.collect::<Vec<_>>().join(" ")))
             }
             error => is_out_of_memory(error).then(|| MORE_MEMORY.to_owned()),
         };
-        Failure::Failed { error: error.into(), hint }
+        CommandFailure::Error { error: error.into(), hint }
     }
 }
 
@@ -86,27 +86,29 @@ fn is_out_of_memory(error: &(dyn Cause + 'static)) -> bool {
     matches!(found, Some(Error::KernelStopped(Status::OutOfMemory))) || error.source().is_some_and(is_out_of_memory)
 }
 
-impl From<datasets::Error> for Failure {
-    fn from(error: datasets::Error) -> Failure {
+impl From<datasets::Error> for CommandFailure {
+    fn from(error: datasets::Error) -> CommandFailure {
         if error.is_of_memory() {
-            return Failure::Failed { error: Error::from(error).into(), hint: Some(MORE_MEMORY.into()) };
+            return CommandFailure::Error { error: Error::from(error).into(), hint: Some(MORE_MEMORY.into()) };
         }
         Error::from(error).into()
     }
 }
 
-impl From<crate::physical::Error> for Failure {
-    fn from(error: crate::physical::Error) -> Failure {
+impl From<crate::physical::Error> for CommandFailure {
+    fn from(error: crate::physical::Error) -> CommandFailure {
         Error::from(error).into()
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for CommandFailure {
     /// Converts an error of standard output; files have their own errors.
-    fn from(error: io::Error) -> Failure {
+    fn from(error: io::Error) -> CommandFailure {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Failure::Gone,
-            _ => Failure::Failed { error: format!("writing to standard output: {error}").into(), hint: None },
+            io::ErrorKind::BrokenPipe => CommandFailure::ClosedPipe,
+            _ => {
+                CommandFailure::Error { error: format!("cannot write to standard output: {error}").into(), hint: None }
+            }
         }
     }
 }

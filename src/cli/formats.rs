@@ -1,7 +1,7 @@
 //! `redpoll formats`: the storage formats in memory and in files.
 
-use super::failure::Failure;
-use super::style::Style;
+use super::failure::CommandFailure;
+use super::style::TerminalStyle;
 use crate::datasets::file_formats::FILE_FORMATS;
 use crate::logic::text::{blocked_shorthands, format_to_sexpr, shorthands};
 use crate::logic::{LevelKind, Lookup};
@@ -12,8 +12,8 @@ use std::io::{self, Write};
 #[derive(clap::Args)]
 pub(super) struct Args {}
 
-pub(super) fn formats(_: &Args, out: &mut impl Write) -> Result<(), Failure> {
-    let style = Style::of(&io::stdout());
+pub(super) fn formats(_: &Args, out: &mut impl Write) -> Result<(), CommandFailure> {
+    let style = TerminalStyle::of(&io::stdout());
     writeln!(out, "{}", style.title("level kinds"))?;
     for kind in LevelKind::all() {
         let arrays: Vec<&str> = level(kind).arrays().iter().map(|a| a.name).collect();
@@ -22,7 +22,7 @@ pub(super) fn formats(_: &Args, out: &mut impl Write) -> Result<(), Failure> {
         let traits = [
             (p.full, "full"),
             (p.branchless, "branchless"),
-            (p.single, "one entry a fiber"),
+            (p.single, "one entry per fiber"),
             (p.compact, "compact"),
             (p.lookup == Lookup::Direct, "direct lookup"),
             (p.lookup == Lookup::Search, "lookup by search"),
@@ -32,7 +32,7 @@ pub(super) fn formats(_: &Args, out: &mut impl Write) -> Result<(), Failure> {
         let traits: Vec<&str> = traits.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
         writeln!(out, "  {:<17} arrays: {arrays:<12} {}", p.name, traits.join(", "))?;
     }
-    writeln!(out, "  leaves: (element), one value a position; (pattern), no values, for bool")?;
+    writeln!(out, "  leaves: (element), one value per position; (pattern), no values, for dtype bool")?;
 
     writeln!(out, "\n{}", style.title("format shorthands"))?;
     for (name, fixed, format) in shorthands(2) {
@@ -40,12 +40,12 @@ pub(super) fn formats(_: &Args, out: &mut impl Write) -> Result<(), Failure> {
         writeln!(out, "  {name:<12} {rank:<9} {}", format_to_sexpr(&format))?;
     }
     writeln!(out, "  {}: blocks of that size", blocked_shorthands().collect::<Vec<_>>().join(", "))?;
-    writeln!(out, "  The level lists are those of matrices.")?;
+    writeln!(out, "  The level lists are shown for matrices.")?;
 
     writeln!(out, "\n{}", style.title("file formats"))?;
     for format in FILE_FORMATS {
         writeln!(out, "  .{:<11} {}: {}", format.extension, format.name, format.summary)?;
     }
-    writeln!(out, "  Each may end in .gz or .zst as well.")?;
+    writeln!(out, "  A second extension .gz or .zst selects compression.")?;
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! `redpoll info`: the content of a file, its structure, and its size in each format.
 
 use super::bar::Bar;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::json::scalar;
 use super::plan::note;
-use super::structure::Portrait;
+use super::structure::FormatReport;
 use crate::datasets::{Compression, Info, Memory, ReadOptions, Symmetry, info_within, read};
 use crate::logic::Scalar;
 use serde_json::{Map, Value, json};
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 /// Show the content of a file, its structure, and its size in each format
 #[derive(clap::Args)]
 #[command(after_help = "\
-Fibers are those of the last mode: the rows of a matrix. Runs are adjacent entries of a fiber with one value, blocks are
-adjacent entries whatever their values. Bytes are those of all arrays of a tensor in memory.
+Fibers are those of the last mode, such as the rows of a matrix. A run is a sequence of adjacent entries of a fiber with
+equal values; a block is a sequence of adjacent entries with any values. Bytes count all arrays of a tensor in memory.
 
 Examples:
   redpoll info datasets/data/davis.mtx
@@ -34,31 +34,31 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn info(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), Failure> {
+pub(super) fn info(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), CommandFailure> {
     let header = info_within(&args.file, memory)?;
-    let portrait = if args.header { None } else { Some(portrait(&args.file, memory)?) };
+    let report = if args.header { None } else { Some(report(&args.file, memory)?) };
     if args.json {
-        let mut about = header_json(&args.file, &header);
-        about.extend(portrait.iter().flat_map(Portrait::to_json));
-        return Ok(writeln!(out, "{}", Value::Object(about))?);
+        let mut members = header_json(&args.file, &header);
+        members.extend(report.iter().flat_map(FormatReport::to_json));
+        return Ok(writeln!(out, "{}", Value::Object(members))?);
     }
     header_text(&args.file, &header, out)?;
-    portrait.map_or(Ok(()), |portrait| Ok(portrait.write(out)?))
+    report.map_or(Ok(()), |report| Ok(report.write(out)?))
 }
 
 /// Reads the whole file and analyzes its entries.
-fn portrait(file: &Path, memory: &Memory) -> Result<Portrait, Failure> {
+fn report(file: &Path, memory: &Memory) -> Result<FormatReport, CommandFailure> {
     let bar = Bar::new();
     bar.wait("reading");
     let options = ReadOptions { memory: memory.clone(), ..ReadOptions::default() };
     let (tensor, repeated) = read(file, &options)?.into_tensor(None)?;
     bar.wait("counting");
-    let portrait = Portrait::of(&tensor)?;
+    let report = FormatReport::of(&tensor)?;
     bar.clear();
     if repeated > 0 {
-        note(&format!("{}: {repeated} entries repeat coordinates; they were added up", file.display()));
+        note(&format!("{}: {repeated} entries have repeated coordinates; their values were added", file.display()));
     }
-    Ok(portrait)
+    Ok(report)
 }
 
 fn header_text(file: &Path, info: &Info, out: &mut impl Write) -> std::io::Result<()> {
@@ -77,7 +77,7 @@ fn header_text(file: &Path, info: &Info, out: &mut impl Write) -> std::io::Resul
         writeln!(out, "fill      {}", info.fill)?;
     }
     if info.symmetry != Symmetry::General {
-        writeln!(out, "symmetry  {}, one triangle is in the file", info.symmetry)?;
+        writeln!(out, "symmetry  {}, the file stores one triangle", info.symmetry)?;
     }
     Ok(())
 }

@@ -7,10 +7,10 @@ use crate::physical::emit::c::stop_compilers;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CtrlC {
     /// The end of the process.
-    Ends,
+    EndProcess,
     /// An interruption that the command handles itself before it continues.
     #[cfg_attr(not(feature = "sql"), expect(dead_code, reason = "only SQL statements are interrupted"))]
-    IsHeard,
+    InterruptCommand,
 }
 
 /// Removes unfinished files and stops compilers.
@@ -24,8 +24,8 @@ pub(super) fn clean_up() {
 #[cfg(unix)]
 pub(super) fn clean_up_on_signals(ctrl_c: CtrlC) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&s| s != SIGINT || ctrl_c == CtrlC::Ends);
-    let Ok(mut signals) = signal_hook::iterator::Signals::new(heard.filter(|&s| !is_ignored(s))) else { return };
+    let handled = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&s| s != SIGINT || ctrl_c == CtrlC::EndProcess);
+    let Ok(mut signals) = signal_hook::iterator::Signals::new(handled.filter(|&s| !is_ignored(s))) else { return };
     let wait = move || {
         if let Some(signal) = signals.forever().next() {
             clean_up();

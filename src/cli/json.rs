@@ -13,28 +13,28 @@
 //!   and have no sum (`null`).
 //! - `engine` is the placement of the first run and its reason, and `notes` are those for the
 //!   author of the plan.
-//! - `held` is [`Run::held`] in bytes. The warm times are `null` without `--repeat`.
+//! - `held` is [`Run::peak_bytes`] in bytes. The warm times are `null` without `--repeat`.
 
-use super::failure::Failure;
-use super::runnable::Runnable;
-use super::summary::Seconds;
+use super::failure::CommandFailure;
+use super::plan_or_program::PlanOrProgram;
+use super::summary::StepTimes;
 use crate::logic::Scalar;
 use crate::{Placement, Run};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 pub(super) fn report_json(
-    prepared: &Runnable,
+    prepared: &PlanOrProgram,
     placement: &Placement,
     run: &Run,
-    seconds: &Seconds,
-) -> Result<Value, Failure> {
+    times: &StepTimes,
+) -> Result<Value, CommandFailure> {
     let outputs = run
         .outputs
         .iter()
         .map(|(name, tensor)| {
             let ty = tensor.ty();
-            let about = json!({
+            let output = json!({
                 "shape": ty.shape,
                 "dtype": ty.dtype.to_string(),
                 "fill": scalar(&ty.fill),
@@ -42,22 +42,22 @@ pub(super) fn report_json(
                 "nonfill": tensor.count_differing_from_fill()?,
                 "sum": tensor.sum()?.map(number),
             });
-            Ok((name.to_string(), about))
+            Ok((name.to_string(), output))
         })
-        .collect::<Result<serde_json::Map<String, Value>, Failure>>()?;
+        .collect::<Result<serde_json::Map<String, Value>, CommandFailure>>()?;
     let warm = |t: Option<Duration>| t.map(|t| t.as_secs_f64());
     Ok(json!({
         "outputs": outputs,
         "engine": { "processor": placement.processor.to_string(), "reason": placement.reason.to_string() },
         "notes": prepared.notes().iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "held": run.held,
+        "held": run.peak_bytes,
         "seconds": {
-            "read": seconds.read.as_secs_f64(),
-            "optimize": seconds.optimize.as_secs_f64(),
-            "compile": seconds.compile.as_secs_f64(),
-            "cold": seconds.cold.as_secs_f64(),
-            "warm_best": warm(seconds.warm_best),
-            "warm_median": warm(seconds.warm_median),
+            "read": times.read.as_secs_f64(),
+            "optimize": times.optimize.as_secs_f64(),
+            "compile": times.compile.as_secs_f64(),
+            "cold": times.cold.as_secs_f64(),
+            "warm_best": warm(times.warm_best),
+            "warm_median": warm(times.warm_median),
         },
     }))
 }

@@ -11,18 +11,18 @@ pub(super) fn bytes(text: &str) -> Result<usize, String> {
     let number: f64 = number.parse().map_err(|_| expected())?;
     let unit = unit.trim_start().to_ascii_lowercase();
     let unit = unit.strip_suffix("ib").or(unit.strip_suffix('b')).unwrap_or(&unit);
-    let power = ["", "k", "m", "g", "t"].iter().position(|known| *known == unit).ok_or_else(expected)?;
+    let power = ["", "k", "m", "g", "t"].iter().position(|prefix| *prefix == unit).ok_or_else(expected)?;
     let bytes = number * f64::from(1u32 << 10).powi(power as i32);
     if bytes < 1.0 || bytes >= isize::MAX as f64 {
-        return Err(format!("expected from 1 byte to what can be addressed, found `{text}`"));
+        return Err(format!("expected a number of bytes from 1 to the size of the address space, found `{text}`"));
     }
     Ok(bytes as usize)
 }
 
 /// Returns the memory limit of a command in bytes: the requested limit, capped by the available
 /// address space. `None` means no limit.
-pub(super) fn limit(asked: Option<usize>) -> Option<usize> {
-    [asked, address_space()].into_iter().flatten().min()
+pub(super) fn limit(requested: Option<usize>) -> Option<usize> {
+    [requested, address_space()].into_iter().flatten().min()
 }
 
 /// Creates the memory of a limit, for commands without a session.
@@ -34,10 +34,10 @@ pub(super) fn memory(limit: Option<usize>) -> Memory {
 #[cfg(unix)]
 fn address_space() -> Option<usize> {
     use rustix::process::{Resource, getrlimit};
-    const OWN: u64 = 64 << 20;
+    const RESERVE: u64 = 64 << 20;
     let limit = getrlimit(Resource::As).current?;
-    let left = limit.saturating_sub(mapped());
-    Some(usize::try_from(left.saturating_sub(OWN).max(left / 4)).unwrap_or(usize::MAX))
+    let available = limit.saturating_sub(mapped());
+    Some(usize::try_from(available.saturating_sub(RESERVE).max(available / 4)).unwrap_or(usize::MAX))
 }
 
 #[cfg(not(unix))]

@@ -17,8 +17,8 @@ mod json;
 mod memory;
 mod out;
 mod plan;
+mod plan_or_program;
 mod run;
-mod runnable;
 #[cfg(feature = "sql")]
 mod sql;
 mod structure;
@@ -27,7 +27,7 @@ mod summary;
 
 use crate::physical::run::Workers;
 use clap::{Parser, Subcommand};
-use failure::Failure;
+use failure::CommandFailure;
 use interrupt::{CtrlC, clean_up, clean_up_on_signals};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -55,7 +55,7 @@ Examples:
   redpoll convert graph.mtx.zst graph.npz
   redpoll formats
 
-`redpoll COMMAND --help` has more.";
+`redpoll COMMAND --help` describes a command.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -81,19 +81,19 @@ pub fn main() -> ExitCode {
     };
     let ctrl_c = match &cli.command {
         #[cfg(feature = "sql")]
-        Some(Command::Sql(_)) | None => CtrlC::IsHeard,
-        _ => CtrlC::Ends,
+        Some(Command::Sql(_)) | None => CtrlC::InterruptCommand,
+        _ => CtrlC::EndProcess,
     };
     clean_up_on_signals(ctrl_c);
-    let ended = run(cli);
+    let code = run(cli);
     clean_up();
-    ended
+    code
 }
 
 /// Runs a command.
 fn run(cli: Cli) -> ExitCode {
     if let Err(fault) = Workers::from_environment() {
-        return Failure::Usage(fault.into()).report();
+        return CommandFailure::Usage(fault.into()).report();
     }
     let limit = memory::limit(cli.memory_limit);
     let memory = memory::memory(limit);
@@ -110,7 +110,7 @@ fn run(cli: Cli) -> ExitCode {
         #[cfg(feature = "sql")]
         None => sql::repl(limit, &mut out),
         #[cfg(not(feature = "sql"))]
-        None => unreachable!("help was shown where there is no command"),
+        None => unreachable!("clap shows the help if there is no command"),
     };
     match done.and_then(|()| Ok(out.flush()?)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,9 +1,9 @@
 //! The arguments of both `run` and `explain`: a plan file and the files of its tables.
 
-use super::bind::{Bind, NUMBER, Wanted, load};
-use super::failure::Failure;
-use super::runnable::Runnable;
-use super::style::Style;
+use super::bind::{BindArg, NUMBER, RequiredInput, load};
+use super::failure::CommandFailure;
+use super::plan_or_program::PlanOrProgram;
+use super::style::TerminalStyle;
 use crate::datasets::Memory;
 use crate::logic::FloatMode;
 use crate::logic::text::format_to_sexpr;
@@ -31,7 +31,7 @@ pub(super) struct PlanArgs {
     /// Read table NAME from FILE and store it in FORMAT, a shorthand such as csr or a level list;
     /// see `redpoll formats`. For a program, NAME may be a number: NAME=5
     #[arg(long, value_name = "NAME=FILE[:FORMAT]")]
-    bind: Vec<Bind>,
+    bind: Vec<BindArg>,
 
     /// The number of threads of kernels; results do not depend on it
     #[arg(long, value_name = "N")]
@@ -78,7 +78,7 @@ enum Tier {
 }
 
 /// A plan with its data.
-pub(super) struct Loaded {
+pub(super) struct LoadedPlan {
     /// The text of the plan.
     pub(super) text: String,
     /// The tensors of the tables.
@@ -93,26 +93,29 @@ pub(super) struct Loaded {
 
 impl PlanArgs {
     /// Reads the plan and its files. They and all derived data count against the memory limit.
-    pub(super) fn load(&self, limit: Option<usize>) -> Result<Loaded, Failure> {
+    pub(super) fn load(&self, limit: Option<usize>) -> Result<LoadedPlan, CommandFailure> {
         let start = Instant::now();
         let session = self.session(limit);
         let memory = Memory::of(session.limits().memory.clone());
         let text = std::fs::read_to_string(&self.plan).map_err(|e| {
-            Failure::new(format!("{}: {e}", self.plan.display()), "the first argument is the file of a plan")
+            CommandFailure::new(
+                format!("{}: {e}", self.plan.display()),
+                "the first argument must be the file of a plan",
+            )
         })?;
-        let bindings = load(&self.bind, &self.wanted(&text)?, &memory, &mut note)?;
-        Ok(Loaded { text, bindings, session, memory, read: start.elapsed() })
+        let bindings = load(&self.bind, &self.required_inputs(&text)?, &memory, &mut note)?;
+        Ok(LoadedPlan { text, bindings, session, memory, read: start.elapsed() })
     }
 
     /// Returns the tables or inputs that a text reads.
-    fn wanted(&self, text: &str) -> Result<Vec<Wanted>, Failure> {
+    fn required_inputs(&self, text: &str) -> Result<Vec<RequiredInput>, CommandFailure> {
         if !is_program(text) {
             let tables = free_tables(text).map_err(|e| self.in_plan(Error::Parse(e)))?;
-            let table = |name: String| Wanted { name, number: None, format: None };
+            let table = |name: String| RequiredInput { name, number: None, format: None };
             return Ok(tables.into_iter().map(|(name, _)| table(name.to_string())).collect());
         }
         let program = Program::new(text).map_err(|e| self.in_plan(e))?;
-        let inputs = program.inputs().iter().map(|i| Wanted {
+        let inputs = program.inputs().iter().map(|i| RequiredInput {
             name: i.name.clone(),
             number: (i.rank == 0).then(|| i.dtype.clone().unwrap_or(NUMBER)),
             format: i.format.as_ref().map(|f| format_to_sexpr(f).to_string()),
@@ -121,25 +124,27 @@ impl PlanArgs {
     }
 
     /// Compiles the loaded plan or program.
-    pub(super) fn prepare(&self, loaded: &Loaded) -> Result<Runnable, Failure> {
+    pub(super) fn prepare(&self, loaded: &LoadedPlan) -> Result<PlanOrProgram, CommandFailure> {
         let prepared = if is_program(&loaded.text) {
             let program = Program::new(&loaded.text);
             let prepared = program.and_then(|p| loaded.session.prepare_program(&p, &loaded.bindings));
-            prepared.map(|p| Runnable::Program(Box::new(p)))
+            prepared.map(|p| PlanOrProgram::Program(Box::new(p)))
         } else {
-            loaded.session.prepare(&loaded.text, &loaded.bindings).map(|p| Runnable::Plan(Box::new(p)))
+            loaded.session.prepare(&loaded.text, &loaded.bindings).map(|p| PlanOrProgram::Plan(Box::new(p)))
         };
         prepared.map_err(|e| self.in_plan(e))
     }
 
     /// Adds the name of the plan's file to errors of its text.
-    pub(super) fn in_plan(&self, error: Error) -> Failure {
+    pub(super) fn in_plan(&self, error: Error) -> CommandFailure {
         match error {
-            Error::Parse(e) => Failure::Failed { error: format!("{}: {e}", self.plan.display()).into(), hint: None },
+            Error::Parse(e) => {
+                CommandFailure::Error { error: format!("{}: {e}", self.plan.display()).into(), hint: None }
+            }
             e @ Error::Program { .. } => {
                 let words = e.to_string();
                 let words = words.strip_prefix("program, ").unwrap_or(&words);
-                Failure::Failed { error: format!("{}: {words}", self.plan.display()).into(), hint: None }
+                CommandFailure::Error { error: format!("{}: {words}", self.plan.display()).into(), hint: None }
             }
             other => other.into(),
         }
@@ -153,7 +158,7 @@ impl PlanArgs {
             (Processor::Cpu, Tier::Auto) => Engine::Cpu,
             (Processor::Auto, Tier::Auto) => Engine::Auto,
         };
-        let all = if self.plain { Subjects::none() } else { Subjects::default() };
+        let subjects = if self.plain { Subjects::none() } else { Subjects::default() };
         let mut config = Config { engine, memory_limit, ..Config::default() };
         if self.strict {
             config.optimizer.float_mode = FloatMode::StrictIeee;
@@ -161,7 +166,7 @@ impl PlanArgs {
         if let Some(threads) = self.threads {
             config.workers = Arc::new(Workers::new(threads));
         }
-        config.optimizer.subjects = self.without.iter().fold(all, |subjects, subject| subjects.without(*subject));
+        config.optimizer.subjects = self.without.iter().fold(subjects, |subjects, subject| subjects.without(*subject));
         if self.no_adapt {
             config.optimizer.adaptivity = Adaptivity::Off;
         }
@@ -172,13 +177,13 @@ impl PlanArgs {
 fn subject_parser() -> impl TypedValueParser<Value = Subject> {
     let named = |name: String| Subject::ALL.into_iter().find(|(_, known)| *known == name).map(|(subject, _)| subject);
     PossibleValuesParser::new(Subject::ALL.map(|(_, name)| name))
-        .map(move |name| named(name).expect("only names of subjects pass"))
+        .map(move |name| named(name).expect("the parser accepts only names of subjects"))
 }
 
 /// Prints a note for the user.
 pub(super) fn note(message: &str) {
     let mut err = io::stderr().lock();
-    let style = Style::of(&err);
+    let style = TerminalStyle::of(&err);
     // Errors of standard error are ignored.
     let _ = writeln!(err, "{} {message}", style.hint("note:"));
 }

@@ -1,11 +1,11 @@
 //! `redpoll run`: runs a plan over files.
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::json::report_json;
-use super::out::{Out, check_files};
+use super::out::{OutArg, check_files};
 use super::plan::{PlanArgs, note};
-use super::runnable::Runnable;
-use super::summary::{Seconds, report_text};
+use super::plan_or_program::PlanOrProgram;
+use super::summary::{StepTimes, report_text};
 use crate::{Error, Phase, Placement, Run};
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -33,10 +33,10 @@ pub(super) struct Args {
 
     /// Write result NAME to FILE, in the file format of its extension
     #[arg(long, value_name = "NAME=FILE")]
-    out: Vec<Out>,
+    out: Vec<OutArg>,
 }
 
-pub(super) fn run(args: &Args, limit: Option<usize>, out: &mut impl Write) -> Result<(), Failure> {
+pub(super) fn run(args: &Args, limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
     check_files(&args.out)?;
     let loaded = args.plan.load(limit)?;
     let start = Instant::now();
@@ -48,32 +48,32 @@ pub(super) fn run(args: &Args, limit: Option<usize>, out: &mut impl Write) -> Re
     let first = prepared.run().map_err(|e| args.plan.in_plan(e))?;
     first.outputs.iter().try_for_each(|(_, tensor)| tensor.fetch().map_err(Error::from))?;
     let cold = start.elapsed();
-    let warm = (0..args.repeat).map(|_| Ok(prepared.run()?.time)).collect::<Result<Vec<_>, Failure>>()?;
-    let seconds = seconds(&prepared, loaded.read, cold, warm);
+    let warm = (0..args.repeat).map(|_| Ok(prepared.run()?.time)).collect::<Result<Vec<_>, CommandFailure>>()?;
+    let step_times = step_times(&prepared, loaded.read, cold, warm);
     for target in &args.out {
         target.write(&first, &loaded.memory)?;
     }
     prepared.notes().iter().map(ToString::to_string).chain(prepared.tier_note()).for_each(|message| note(&message));
-    show(args, &prepared, (&placement, &first), &seconds, out)
+    show(args, &prepared, (&placement, &first), &step_times, out)
 }
 
 fn show(
     args: &Args,
-    prepared: &Runnable,
+    prepared: &PlanOrProgram,
     (placement, run): (&Placement, &Run),
-    seconds: &Seconds,
+    step_times: &StepTimes,
     out: &mut impl Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     match args.json {
-        true => Ok(writeln!(out, "{}", report_json(prepared, placement, run, seconds)?)?),
-        false => report_text(prepared, run, seconds, out),
+        true => Ok(writeln!(out, "{}", report_json(prepared, placement, run, step_times)?)?),
+        false => report_text(prepared, run, step_times, out),
     }
 }
 
-fn seconds(prepared: &Runnable, read: Duration, cold: Duration, mut warm: Vec<Duration>) -> Seconds {
-    let phases = |wanted: &[Phase]| wanted.iter().map(|p| prepared.timings().of(*p)).sum();
+fn step_times(prepared: &PlanOrProgram, read: Duration, cold: Duration, mut warm: Vec<Duration>) -> StepTimes {
+    let phases = |selected: &[Phase]| selected.iter().map(|p| prepared.timings().of(*p)).sum();
     warm.sort_unstable();
-    Seconds {
+    StepTimes {
         read,
         optimize: phases(&[Phase::Parse, Phase::Verify, Phase::Optimize]),
         compile: phases(&[Phase::Notation, Phase::Compile]),

@@ -18,16 +18,16 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 
 /// The structure of a tensor, and its candidate formats.
-pub(super) struct Portrait {
+pub(super) struct FormatReport {
     structure: Structure,
     /// The sizes of the modes.
     shape: Vec<u64>,
     /// Candidates by ascending size; those out of proportion come last.
-    formats: Vec<Candidate>,
+    formats: Vec<FormatCandidate>,
 }
 
 /// A candidate format of the tensor.
-struct Candidate {
+struct FormatCandidate {
     name: String,
     format: Format,
     bytes: Option<u64>,
@@ -36,14 +36,14 @@ struct Candidate {
 /// Candidate sizes of blocks.
 const BLOCKS: [u64; 7] = [2, 3, 4, 5, 6, 8, 16];
 
-impl Portrait {
-    pub(super) fn of(tensor: &Tensor) -> Result<Portrait, Error> {
+impl FormatReport {
+    pub(super) fn of(tensor: &Tensor) -> Result<FormatReport, Error> {
         let survey = Survey::of(tensor)?;
         let mut formats = Vec::new();
         for (name, format) in candidates(tensor, &survey) {
             // Formats that cannot store these entries or sizes are not candidates.
             match survey.bytes(&format) {
-                Ok(bytes) => formats.push(Candidate { name, format, bytes }),
+                Ok(bytes) => formats.push(FormatCandidate { name, format, bytes }),
                 Err(
                     physical::Error::SecondRun { .. } | physical::Error::InvalidFormat(FormatError::Dimension { .. }),
                 ) => {}
@@ -51,7 +51,7 @@ impl Portrait {
             }
         }
         formats.sort_by_key(|candidate| (candidate.bytes.is_none(), candidate.bytes));
-        Ok(Portrait { structure: survey.structure().clone(), shape: tensor.ty().shape.clone(), formats })
+        Ok(FormatReport { structure: survey.structure().clone(), shape: tensor.ty().shape.clone(), formats })
     }
 
     /// Writes the human-readable form.
@@ -78,8 +78,8 @@ impl Portrait {
         }
         writeln!(out, "\nbytes by format")?;
         let width = self.formats.iter().map(|c| c.name.len()).max().unwrap_or(0);
-        for Candidate { name, format, bytes } in &self.formats {
-            let bytes = bytes.map_or("out of proportion".into(), |bytes| bytes.to_string());
+        for FormatCandidate { name, format, bytes } in &self.formats {
+            let bytes = bytes.map_or("too large to count".into(), |bytes| bytes.to_string());
             writeln!(out, "  {name:<width$} {bytes:>17}   {}", format_to_sexpr(format))?;
         }
         Ok(())
@@ -109,8 +109,7 @@ impl Portrait {
             "blocks": {"count": s.blocks, "mean": s.mean_block()},
             "matrix": matrix,
         });
-        let format =
-            |c: &Candidate| json!({"name": c.name, "levels": format_to_sexpr(&c.format).to_string(), "bytes": c.bytes});
+        let format = |c: &FormatCandidate| json!({"name": c.name, "levels": format_to_sexpr(&c.format).to_string(), "bytes": c.bytes});
         let formats: Vec<Value> = self.formats.iter().map(format).collect();
         vec![("structure".into(), structure), ("formats".into(), Value::Array(formats))]
     }
@@ -119,7 +118,7 @@ impl Portrait {
 fn symmetry(of: MatrixSymmetry) -> &'static str {
     match of {
         MatrixSymmetry::Exact => "equal to its transpose",
-        MatrixSymmetry::Pattern => "the coordinates of its transpose, with other values",
+        MatrixSymmetry::Pattern => "pattern equal to that of its transpose",
         MatrixSymmetry::None => "none",
     }
 }
@@ -142,7 +141,7 @@ fn candidates(tensor: &Tensor, survey: &Survey) -> Vec<(String, Format)> {
     if rank == 2 {
         let value = ty.dtype.prims().iter().map(|p| p.bytes() as u64).sum::<u64>();
         let bytes = |b: &u64| survey.occupied_blocks(*b, *b).saturating_mul(4 + b * b * value);
-        let best = BLOCKS.into_iter().min_by_key(bytes).expect("some size is tried");
+        let best = BLOCKS.into_iter().min_by_key(bytes).expect("there are candidate sizes");
         all.retain(|(name, _)| name != "bcsr");
         all.push((format!("(bcsr {best} {best})"), Format::bcsr(best, best)));
     }
@@ -176,7 +175,7 @@ mod tests {
         let coordinates = vec![vec![0, 1 << 62], vec![7, 2]];
         let triples = Triples { shape, coordinates, values: Values::from(vec![1.0, 2.0]) };
         let (tensor, _) = Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap();
-        let portrait = Portrait::of(&tensor).unwrap();
+        let portrait = FormatReport::of(&tensor).unwrap();
         let mut text = Vec::new();
         portrait.write(&mut text).unwrap();
         let text = String::from_utf8(text).unwrap();

@@ -4,17 +4,17 @@ use std::io::IsTerminal;
 
 /// Style of a stream, with or without colours.
 #[derive(Clone, Copy)]
-pub(super) struct Style {
+pub(super) struct TerminalStyle {
     coloured: bool,
 }
 
-impl Style {
+impl TerminalStyle {
     /// Enables colours if the stream is a terminal and `NO_COLOR` is unset or empty
     /// (<https://no-color.org>).
-    pub(super) fn of(stream: &impl IsTerminal) -> Style {
-        let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
-        let dumb = std::env::var_os("TERM").is_some_and(|v| v == "dumb");
-        Style { coloured: stream.is_terminal() && !refused && !dumb }
+    pub(super) fn of(stream: &impl IsTerminal) -> TerminalStyle {
+        let is_disabled = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        let is_dumb = std::env::var_os("TERM").is_some_and(|v| v == "dumb");
+        TerminalStyle { coloured: stream.is_terminal() && !is_disabled && !is_dumb }
     }
 
     pub(super) fn error(self, text: &str) -> String {

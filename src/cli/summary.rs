@@ -1,8 +1,8 @@
 //! The human-readable output of `redpoll run`: results, plan, times, memory.
 
-use super::failure::Failure;
-use super::runnable::Runnable;
-use super::style::Style;
+use super::failure::CommandFailure;
+use super::plan_or_program::PlanOrProgram;
+use super::style::TerminalStyle;
 use crate::Run;
 use crate::logic::physical::FormatWords;
 use crate::logic::{Alias, Scalar};
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 /// Times of the steps of a run.
-pub(super) struct Seconds {
+pub(super) struct StepTimes {
     /// Time of reading files into tensors.
     pub(super) read: Duration,
     /// Time from text to the physical plan.
@@ -27,17 +27,17 @@ pub(super) struct Seconds {
     pub(super) warm_median: Option<Duration>,
 }
 
-/// Description of the bytes held by a run.
-pub(super) const HELD: &str = "results, tensors between queries and workspaces, at most";
+/// Description of the peak memory of a run.
+pub(super) const PEAK_DESCRIPTION: &str = "peak memory of results, tensors between queries, and workspaces";
 
 /// Writes results, plan, times and memory.
 pub(super) fn report_text(
-    prepared: &Runnable,
+    prepared: &PlanOrProgram,
     run: &Run,
-    seconds: &Seconds,
+    times: &StepTimes,
     out: &mut impl Write,
-) -> Result<(), Failure> {
-    let style = Style::of(&io::stdout());
+) -> Result<(), CommandFailure> {
+    let style = TerminalStyle::of(&io::stdout());
     writeln!(out, "{}", style.title("results"))?;
     for (name, tensor) in &run.outputs {
         writeln!(out, "  {}", result(name, tensor)?)?;
@@ -50,23 +50,23 @@ pub(super) fn report_text(
     }
     writeln!(out, "\n{}", style.title("times and memory"))?;
     let rows = [
-        ("read", Some(seconds.read), "files into tensors"),
-        ("optimize", Some(seconds.optimize), "text into the plan above"),
-        ("compile", Some(seconds.compile), "the plan into kernels"),
-        ("cold", Some(seconds.cold), "from text to results, the first time"),
-        ("warm", seconds.warm_median, "a run with everything at hand, median"),
-        ("best", seconds.warm_best, "the fastest of them"),
+        ("read", Some(times.read), "from files to tensors"),
+        ("optimize", Some(times.optimize), "from text to the plan above"),
+        ("compile", Some(times.compile), "from the plan to kernels"),
+        ("cold", Some(times.cold), "from text to results in the first run"),
+        ("warm", times.warm_median, "a later run, median"),
+        ("best", times.warm_best, "the fastest later run"),
     ];
     for (name, time, what) in rows {
         if let Some(time) = time {
             writeln!(out, "  {name:<9} {:>10}   {what}", readable(time))?;
         }
     }
-    Ok(writeln!(out, "  {:<9} {:>10}   {HELD}", "held", HumanBytes(run.held as u64).to_string())?)
+    Ok(writeln!(out, "  {:<9} {:>10}   {PEAK_DESCRIPTION}", "memory", HumanBytes(run.peak_bytes as u64).to_string())?)
 }
 
 /// Formats a result in one line: the value of a scalar, or a summary of a tensor.
-fn result(name: &Alias, tensor: &Tensor) -> Result<String, Failure> {
+fn result(name: &Alias, tensor: &Tensor) -> Result<String, CommandFailure> {
     let ty = tensor.ty();
     if ty.shape.is_empty()
         && let Ok(value) = tensor.get(&[])
@@ -80,7 +80,7 @@ fn result(name: &Alias, tensor: &Tensor) -> Result<String, Failure> {
     let shape: Vec<String> = ty.shape.iter().map(u64::to_string).collect();
     let (nonfill, stored) = (tensor.count_differing_from_fill()?, tensor.count_stored()?);
     Ok(format!(
-        "{name}    {} {}, {nonfill} values other than {}, {stored} stored{sum}, as {}",
+        "{name}    {} {}, {nonfill} values other than {}, {stored} stored{sum}, format {}",
         shape.join(" x "),
         ty.dtype,
         ty.fill,

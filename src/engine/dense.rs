@@ -8,7 +8,7 @@ use redpoll_physical::storage::{Tensor, Values};
 use std::sync::Arc;
 
 /// Maximum number of elements of a tensor that is expanded to dense scalars.
-const MOST_PLACES: u64 = 10_000_000;
+const MAX_ELEMENTS: u64 = 10_000_000;
 
 /// Returns all values of a tensor in row-major order of its modes.
 pub(super) fn scalars(name: &Alias, tensor: &Tensor, engine: Engine) -> Result<Vec<Scalar>, Error> {
@@ -19,8 +19,8 @@ pub(super) fn scalars(name: &Alias, tensor: &Tensor, engine: Engine) -> Result<V
 /// Rejects tensors that are too large to be stored densely, including the padding of blocks.
 pub(super) fn check_size(name: &Alias, ty: &TensorType, engine: Engine) -> Result<(), Error> {
     let sizes = ty.format.storage_shape(&ty.shape);
-    let places = sizes.iter().try_fold(1u64, |n, size| n.checked_mul(*size));
-    if places.is_some_and(|n| n <= MOST_PLACES) {
+    let elements = sizes.iter().try_fold(1u64, |n, size| n.checked_mul(*size));
+    if elements.is_some_and(|n| n <= MAX_ELEMENTS) {
         return Ok(());
     }
     Err(Error::TooLarge { tensor: name.clone(), shape: ty.shape.clone(), engine })

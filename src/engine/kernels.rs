@@ -1,6 +1,6 @@
 //! Execution of the kernel of a stage, on any engine that runs kernels.
 
-use super::{Compile, Loops};
+use super::{KernelOptions, StageLoops};
 use crate::error::Error;
 use crate::timings::Phase;
 use redpoll_physical::kernel::Outcome;
@@ -9,15 +9,15 @@ use redpoll_physical::storage::Tensor;
 
 /// Runs the kernel of loops on its inputs, in the order of the inputs of its program.
 pub(crate) fn run_kernel(
-    loops: &Loops,
+    loops: &StageLoops,
     inputs: &[&Tensor],
-    how: Compile<'_>,
+    options: KernelOptions<'_>,
     limits: &Limits,
 ) -> Result<Outcome, Error> {
-    let anew = loops.compiled_anew(inputs, how)?;
-    let kernel = match &anew {
+    let compiled = loops.compile_for(inputs, options)?;
+    let kernel = match &compiled {
         Some(kernel) => kernel,
-        None => loops.compiled(how)?,
+        None => loops.kernel(options)?,
     };
-    kernel.run(inputs, limits).map_err(|source| loops.refused(Phase::Run, source))
+    kernel.run(inputs, limits).map_err(|source| loops.phase_error(Phase::Run, source))
 }

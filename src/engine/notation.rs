@@ -1,6 +1,6 @@
 //! Execution of the loops of a stage in the interpreter of Notation.
 
-use super::{Loops, dense};
+use super::{StageLoops, dense};
 use crate::config::Engine;
 use crate::error::Error;
 use crate::timings::Phase;
@@ -10,17 +10,17 @@ use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
 
 /// Runs the normalized program of loops on its inputs, in the order of the inputs of the program.
-pub(crate) fn run_notation(loops: &Loops, inputs: &[&Tensor], mode: FloatMode) -> Result<Vec<Tensor>, Error> {
+pub(crate) fn run_notation(loops: &StageLoops, inputs: &[&Tensor], mode: FloatMode) -> Result<Vec<Tensor>, Error> {
     let mut places = HashMap::new();
     for (decl, tensor) in loops.program.tensors.iter().filter(|t| t.role == Role::Input).zip(inputs) {
         let scalars = dense::scalars(&Alias::from(decl.name.as_str()), tensor, Engine::NotationInterpreter)?;
-        places.insert(decl.name.clone(), places_of(tensor.ty(), &mut |at| at_place(tensor.ty(), &scalars, at)));
+        places.insert(decl.name.clone(), places_of(tensor.ty(), &mut |at| scalar_at(tensor.ty(), &scalars, at)));
     }
     for t in loops.program.tensors.iter().filter(|t| t.role != Role::Input) {
         dense::check_size(&Alias::from(t.name.as_str()), &t.ty, Engine::NotationInterpreter)?;
     }
-    let mut results =
-        run_in(&loops.program, &places, Limits::default(), mode).map_err(|source| loops.refused(Phase::Run, source))?;
+    let mut results = run_in(&loops.program, &places, Limits::default(), mode)
+        .map_err(|source| loops.phase_error(Phase::Run, source))?;
     let outputs = loops.program.tensors.iter().filter(|t| t.role == Role::Output);
     let tensor = |t: &redpoll_physical::notation::TensorDecl| {
         let places = results.remove(&t.name).expect("the interpreter gives every output");
@@ -29,7 +29,7 @@ pub(crate) fn run_notation(loops: &Loops, inputs: &[&Tensor], mode: FloatMode) -
     outputs.map(tensor).collect()
 }
 
-fn at_place(ty: &TensorType, scalars: &[Scalar], at: &[u64]) -> Scalar {
+fn scalar_at(ty: &TensorType, scalars: &[Scalar], at: &[u64]) -> Scalar {
     let place = at.iter().zip(&ty.shape).fold(0, |place, (i, n)| place * n + i);
     scalars[place as usize].clone()
 }

@@ -1,7 +1,7 @@
 //! The optimizing tier of a plan: all kernels in one translation unit, compiled at once or in the
 //! background.
 
-use super::{Loops, Stage};
+use super::{Stage, StageLoops};
 use crate::error::Error;
 use crate::timings::Phase;
 use redpoll_logic::FloatMode;
@@ -15,44 +15,44 @@ use std::time::Duration;
 
 /// Time spent in kernels of the instant tier after which compilation pays off. The value is about
 /// the time of a compilation, so that the total time is at most twice the optimum.
-const WORTH: Duration = Duration::from_millis(50);
+const MIN_TIME: Duration = Duration::from_millis(50);
 /// Number of runs after which a plan is assumed to run repeatedly, however fast it is.
-const REPEATED: u64 = 200;
+const MIN_RUNS: u64 = 200;
 
 /// The state of the optimizing tier of a plan.
-pub(crate) struct Optimizing {
+pub(crate) struct OptimizingTier {
     pub(crate) toolchain: Arc<Toolchain>,
     pub(crate) mode: FloatMode,
     /// A text that replaces the emitted one.
-    pub(crate) edited: Option<String>,
+    pub(crate) edited_text: Option<String>,
     runs: AtomicU64,
     nanos: AtomicU64,
     background: Mutex<Option<JoinHandle<()>>>,
     started: OnceLock<()>,
-    failed: OnceLock<String>,
+    failure: OnceLock<String>,
 }
 
-impl Optimizing {
-    pub(crate) fn new(toolchain: &Arc<Toolchain>, mode: FloatMode, edited: Option<String>) -> Optimizing {
-        Optimizing {
+impl OptimizingTier {
+    pub(crate) fn new(toolchain: &Arc<Toolchain>, mode: FloatMode, edited_text: Option<String>) -> OptimizingTier {
+        OptimizingTier {
             toolchain: toolchain.clone(),
             mode,
-            edited,
+            edited_text,
             runs: AtomicU64::new(0),
             nanos: AtomicU64::new(0),
             background: Mutex::default(),
             started: OnceLock::new(),
-            failed: OnceLock::new(),
+            failure: OnceLock::new(),
         }
     }
 
     /// Returns the C text of the stages.
     pub(crate) fn text(&self, stages: &[Stage]) -> Result<String, Error> {
-        if let Some(edited) = &self.edited {
-            return Ok(edited.clone());
+        if let Some(edited_text) = &self.edited_text {
+            return Ok(edited_text.clone());
         }
         let functions: Vec<&Function> = loops(stages).map(|l| l.draft(self.mode).function()).collect();
-        emit(&functions).map_err(|source| refused(stages, source))
+        emit(&functions).map_err(|source| phase_error(stages, source))
     }
 
     /// Compiles the kernels of all stages that have none.
@@ -60,15 +60,15 @@ impl Optimizing {
         if self.is_ready(stages) {
             return Ok(());
         }
-        let wanted = |l: &&Loops| self.edited.is_some() || !l.is_compiled(Engine::Optimizing);
-        let missing: Vec<&Loops> = loops(stages).filter(wanted).collect();
+        let is_missing = |l: &&StageLoops| self.edited_text.is_some() || !l.is_compiled(Engine::Optimizing);
+        let missing: Vec<&StageLoops> = loops(stages).filter(is_missing).collect();
         let drafts: Vec<&Draft> = missing.iter().map(|l| l.draft(self.mode)).collect();
-        let kernels = match &self.edited {
+        let kernels = match &self.edited_text {
             Some(text) => Kernel::optimizing_edited(text, &drafts, &self.toolchain),
             None => Kernel::optimizing(&drafts, &self.toolchain),
         };
-        for (loops, kernel) in missing.into_iter().zip(kernels.map_err(|source| refused(stages, source))?) {
-            loops.accept(Engine::Optimizing, kernel);
+        for (loops, kernel) in missing.into_iter().zip(kernels.map_err(|source| phase_error(stages, source))?) {
+            loops.store_kernel(Engine::Optimizing, kernel);
         }
         Ok(())
     }
@@ -86,19 +86,19 @@ impl Optimizing {
 
     /// Starts the compilation in the background if earlier runs have reached a threshold. The check
     /// precedes a run, so a plan that does not run again is not compiled.
-    pub(crate) fn start_if_worth(self: &Arc<Self>, stages: &Arc<Vec<Stage>>) {
+    pub(crate) fn start_if_due(self: &Arc<Self>, stages: &Arc<Vec<Stage>>) {
         let spent = Duration::from_nanos(self.nanos.load(Ordering::Relaxed));
-        let worth = Toolchain::AVAILABLE && (spent >= WORTH || self.runs.load(Ordering::Relaxed) >= REPEATED);
-        if worth && self.started.set(()).is_ok() {
+        let due = Toolchain::AVAILABLE && (spent >= MIN_TIME || self.runs.load(Ordering::Relaxed) >= MIN_RUNS);
+        if due && self.started.set(()).is_ok() {
             self.start(stages);
         }
     }
 
     fn start(self: &Arc<Self>, stages: &Arc<Vec<Stage>>) {
-        let (optimizing, stages) = (self.clone(), stages.clone());
+        let (tier, stages) = (self.clone(), stages.clone());
         let compile = move || {
-            if let Err(error) = optimizing.compile(&stages) {
-                optimizing.fail(&error.to_string());
+            if let Err(error) = tier.compile(&stages) {
+                tier.fail(&error.to_string());
             }
         };
         match std::thread::Builder::new().name("redpoll-compile".into()).spawn(compile) {
@@ -108,30 +108,31 @@ impl Optimizing {
     }
 
     fn fail(&self, reason: &str) {
-        self.failed
-            .get_or_init(|| format!("the instant tier goes on, the optimizing tier could not be made: {reason}"));
+        self.failure.get_or_init(|| {
+            format!("the optimizing tier failed to compile, so the instant tier remains in use: {reason}")
+        });
     }
 
     /// Waits for the compilation in the background, if there is one.
     pub(crate) fn wait(&self) {
         let thread = self.background.lock().unwrap_or_else(PoisonError::into_inner).take();
         if thread.is_some_and(|thread| thread.join().is_err()) {
-            self.fail("its thread has panicked");
+            self.fail("the compiler thread panicked");
         }
     }
 
     /// Returns the reason why the optimizing tier failed, if it did.
     pub(crate) fn failure(&self) -> Option<&str> {
-        self.failed.get().map(String::as_str)
+        self.failure.get().map(String::as_str)
     }
 }
 
-fn loops(stages: &[Stage]) -> impl Iterator<Item = &Loops> {
+fn loops(stages: &[Stage]) -> impl Iterator<Item = &StageLoops> {
     stages.iter().filter_map(Stage::loops)
 }
 
 /// Returns an error of all queries together.
-fn refused(stages: &[Stage], source: redpoll_physical::Error) -> Error {
+fn phase_error(stages: &[Stage], source: redpoll_physical::Error) -> Error {
     let names: Vec<&str> = stages.iter().filter(|s| s.loops().is_some()).map(|s| s.name.as_str()).collect();
     Error::Query { phase: Phase::Compile, query: names.join(", "), source: Box::new(source) }
 }

@@ -11,24 +11,24 @@ use std::fmt;
 use std::time::Duration;
 
 /// Seconds per unit of estimated cost on one thread, as in `optimizer/src/cost.rs`.
-const STEP: f64 = 0.45e-9;
+const SECONDS_PER_STEP: f64 = 0.45e-9;
 /// Minimum number of estimated seconds on the CPU for which a device is considered.
-const LEAST: f64 = 2e-3;
+const MIN_SECONDS: f64 = 2e-3;
 /// Number of CPU threads that a device equals. Not measured: the ratio of memory bandwidths in data
 /// sheets.
-const THREADS_OF_DEVICE: f64 = 50.0;
+const DEVICE_THREADS: f64 = 50.0;
 /// Bytes per second between pageable memory and a device. Not measured: half of the bandwidth of a
 /// PCIe 4.0 link with 16 lanes.
-const LINK: f64 = 12e9;
+const LINK_BYTES_PER_SECOND: f64 = 12e9;
 /// Seconds per query on a device besides its work: tables of windows, launches and waits. Not
 /// measured.
-const LAUNCH: f64 = 2e-4;
+const SECONDS_PER_LAUNCH: f64 = 2e-4;
 /// Seconds per query in the run-time compiler. Not measured.
-const COMPILE: f64 = 0.2;
+const SECONDS_PER_COMPILATION: f64 = 0.2;
 
 /// Estimates of a run before a device is queried.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Expected {
+pub(crate) struct RunEstimate {
     /// The estimated cost of the queries, in steps; infinite if there is no estimate.
     pub(crate) cost: f64,
     /// The number of queries that run loops.
@@ -36,14 +36,14 @@ pub(crate) struct Expected {
     /// The number of CPU threads.
     pub(crate) threads: usize,
     /// The estimated bytes of the results.
-    pub(crate) results: f64,
+    pub(crate) result_bytes: f64,
 }
 
 /// The state of an available device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Device {
+pub(crate) struct DeviceState {
     /// The bytes of inputs that are not on the device.
-    pub(crate) missing: u64,
+    pub(crate) missing_bytes: u64,
     /// Set when the kernels for the device are compiled.
     pub(crate) compiled: bool,
     /// Number of completed runs of the plan.
@@ -64,54 +64,59 @@ pub struct Placement {
 #[non_exhaustive]
 pub enum Reason {
     /// The user requested the processor.
-    Asked,
+    Requested,
     /// The amount of work is unknown.
-    Unknown,
+    UnknownWork,
     /// The estimated work is too little to consider a device.
-    Little {
+    LittleWork {
         /// The estimated time on the CPU.
         cpu: Duration,
     },
     /// There is no device, or the device cannot run the plan; the text says why.
     NoDevice(String),
     /// The estimated times of CPU and device were compared.
-    Weighed {
+    Compared {
         /// The estimated time of a run on the CPU.
         cpu: Duration,
         /// The estimated time of a run on the device, after transfers of inputs and compilation.
         device: Duration,
         /// The estimated time of these transfers and the compilation.
-        before: Duration,
+        setup: Duration,
         /// The bytes of inputs that must be transferred.
-        missing: u64,
+        missing_bytes: u64,
         /// The number of runs over which the costs are amortized.
         runs: u64,
     },
 }
 
 /// Chooses the processor of a plan. `device` is called only if its answer may matter.
-pub(crate) fn place(expected: Expected, device: impl FnOnce() -> Result<Device, String>) -> Placement {
+pub(crate) fn choose_processor(
+    estimate: RunEstimate,
+    device: impl FnOnce() -> Result<DeviceState, String>,
+) -> Placement {
     let on_cpu = |reason| Placement { processor: Processor::Cpu, reason };
-    if !expected.cost.is_finite() {
-        return on_cpu(Reason::Unknown);
+    if !estimate.cost.is_finite() {
+        return on_cpu(Reason::UnknownWork);
     }
-    let seconds = expected.cost * STEP;
-    let cpu = seconds / expected.threads.max(1) as f64;
-    if cpu < LEAST {
-        return on_cpu(Reason::Little { cpu: duration(cpu) });
+    let seconds = estimate.cost * SECONDS_PER_STEP;
+    let cpu = seconds / estimate.threads.max(1) as f64;
+    if cpu < MIN_SECONDS {
+        return on_cpu(Reason::LittleWork { cpu: duration(cpu) });
     }
-    let Device { missing, compiled, runs } = match device() {
+    let DeviceState { missing_bytes, compiled, runs } = match device() {
         Ok(device) => device,
         Err(why) => return on_cpu(Reason::NoDevice(why)),
     };
-    let queries = expected.queries as f64;
-    let on_device = seconds / THREADS_OF_DEVICE + queries * LAUNCH + expected.results / LINK;
-    let before = missing as f64 / LINK + if compiled { 0.0 } else { queries * COMPILE };
+    let queries = estimate.queries as f64;
+    let on_device =
+        seconds / DEVICE_THREADS + queries * SECONDS_PER_LAUNCH + estimate.result_bytes / LINK_BYTES_PER_SECOND;
+    let setup =
+        missing_bytes as f64 / LINK_BYTES_PER_SECOND + if compiled { 0.0 } else { queries * SECONDS_PER_COMPILATION };
     let runs = runs.saturating_add(1);
-    let pays = (cpu - on_device) * runs as f64 > before;
-    let [cpu, device, before] = [cpu, on_device, before].map(duration);
+    let pays = (cpu - on_device) * runs as f64 > setup;
+    let [cpu, device, setup] = [cpu, on_device, setup].map(duration);
     let processor = if pays { Processor::Cuda(0) } else { Processor::Cpu };
-    Placement { processor, reason: Reason::Weighed { cpu, device, before, missing, runs } }
+    Placement { processor, reason: Reason::Compared { cpu, device, setup, missing_bytes, runs } }
 }
 
 fn duration(seconds: f64) -> Duration {
@@ -127,18 +132,18 @@ impl fmt::Display for Placement {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::Asked => f.write_str("as was asked for"),
-            Reason::Unknown => f.write_str("how much work it is is not known; ask for a device by its name"),
-            Reason::Little { cpu } => {
-                write!(f, "{cpu:.1?} of estimated work, a device is asked for from {:.1?} on", duration(LEAST))
+            Reason::Requested => f.write_str("as requested"),
+            Reason::UnknownWork => f.write_str("the amount of work is unknown; request a device by name to use it"),
+            Reason::LittleWork { cpu } => {
+                write!(f, "{cpu:.1?} of estimated work; a device is considered from {:.1?}", duration(MIN_SECONDS))
             }
             Reason::NoDevice(why) => write!(f, "no device: {why}"),
-            Reason::Weighed { cpu, device, before, missing, runs } => {
+            Reason::Compared { cpu, device, setup, missing_bytes, runs } => {
                 let times = if *runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
                 write!(
                     f,
-                    "estimated {cpu:.1?} a run on the CPU, {device:.1?} on the device once {missing} bytes are there and kernels \
-                     compiled, which takes {before:.1?}; weighed for {times}"
+                    "estimated {cpu:.1?} per run on the CPU and {device:.1?} on the device, after {setup:.1?} to transfer \
+                     {missing_bytes} bytes and compile the kernels; compared over {times}"
                 )
             }
         }
@@ -149,60 +154,60 @@ impl fmt::Display for Reason {
 mod tests {
     use super::*;
 
-    const THERE: Device = Device { missing: 0, compiled: true, runs: 0 };
+    const READY: DeviceState = DeviceState { missing_bytes: 0, compiled: true, runs: 0 };
 
     /// Returns a run of the given seconds on one thread, on a CPU with `threads` threads.
-    fn work(seconds: f64, threads: usize) -> Expected {
-        Expected { cost: seconds / STEP, queries: 1, threads, results: 0.0 }
+    fn work(seconds: f64, threads: usize) -> RunEstimate {
+        RunEstimate { cost: seconds / SECONDS_PER_STEP, queries: 1, threads, result_bytes: 0.0 }
     }
 
-    fn processor(work: Expected, device: Device) -> Processor {
-        place(work, || Ok(device)).processor
+    fn processor(work: RunEstimate, device: DeviceState) -> Processor {
+        choose_processor(work, || Ok(device)).processor
     }
 
     /// Asserts that the driver is not queried for small queries or unknown work.
     #[test]
-    fn what_is_little_or_unknown_asks_no_device() {
-        let asked = || -> Result<Device, String> { panic!("the device was asked") };
-        let little = place(work(1e-3, 1), asked);
-        assert_eq!(little.reason, Reason::Little { cpu: Duration::from_millis(1) });
-        assert_eq!(little.to_string(), "cpu: 1.0ms of estimated work, a device is asked for from 2.0ms on");
-        assert_eq!(place(work(15e-3, 8), asked).processor, Processor::Cpu, "threads share the work");
-        let unknown = place(Expected { cost: f64::INFINITY, ..work(0.0, 1) }, asked);
-        assert_eq!(unknown.reason, Reason::Unknown);
+    fn little_or_unknown_work_queries_no_device() {
+        let device = || -> Result<DeviceState, String> { panic!("the device was queried") };
+        let little = choose_processor(work(1e-3, 1), device);
+        assert_eq!(little.reason, Reason::LittleWork { cpu: Duration::from_millis(1) });
+        assert_eq!(little.to_string(), "cpu: 1.0ms of estimated work; a device is considered from 2.0ms");
+        assert_eq!(choose_processor(work(15e-3, 8), device).processor, Processor::Cpu, "threads share the work");
+        let unknown = choose_processor(RunEstimate { cost: f64::INFINITY, ..work(0.0, 1) }, device);
+        assert_eq!(unknown.reason, Reason::UnknownWork);
     }
 
     #[test]
-    fn without_a_device_the_reason_is_told() {
-        let placement = place(work(1.0, 1), || Err("the driver (libcuda) is not installed".into()));
+    fn without_a_device_the_reason_is_reported() {
+        let placement = choose_processor(work(1.0, 1), || Err("the driver (libcuda) is not installed".into()));
         assert_eq!(placement.to_string(), "cpu: no device: the driver (libcuda) is not installed");
     }
 
     /// Asserts that transfers and compilation count, and that a device with data and kernels is
     /// used.
     #[test]
-    fn work_is_weighed_against_transfers_and_compilation() {
-        assert_eq!(processor(work(0.1, 1), THERE), Processor::Cuda(0));
-        assert_eq!(processor(work(0.1, 1), Device { missing: 2_000_000_000, ..THERE }), Processor::Cpu);
-        assert_eq!(processor(Expected { results: 2e9, ..work(0.1, 1) }, THERE), Processor::Cpu);
-        assert_eq!(processor(work(0.1, 1), Device { compiled: false, ..THERE }), Processor::Cpu);
-        assert_eq!(processor(work(1.0, 1), Device { compiled: false, ..THERE }), Processor::Cuda(0));
-        assert_eq!(processor(work(0.1, 64), THERE), Processor::Cpu, "as many threads as the device stands for");
+    fn work_is_compared_with_transfers_and_compilation() {
+        assert_eq!(processor(work(0.1, 1), READY), Processor::Cuda(0));
+        assert_eq!(processor(work(0.1, 1), DeviceState { missing_bytes: 2_000_000_000, ..READY }), Processor::Cpu);
+        assert_eq!(processor(RunEstimate { result_bytes: 2e9, ..work(0.1, 1) }, READY), Processor::Cpu);
+        assert_eq!(processor(work(0.1, 1), DeviceState { compiled: false, ..READY }), Processor::Cpu);
+        assert_eq!(processor(work(1.0, 1), DeviceState { compiled: false, ..READY }), Processor::Cuda(0));
+        assert_eq!(processor(work(0.1, 64), READY), Processor::Cpu, "more threads than the device equals");
         assert_eq!(
-            processor(Expected { queries: 1000, ..work(0.1, 1) }, THERE),
+            processor(RunEstimate { queries: 1000, ..work(0.1, 1) }, READY),
             Processor::Cpu,
-            "launches take time, too"
+            "launches take time"
         );
     }
 
     /// Asserts that one-time costs are amortized over repeated runs.
     #[test]
-    fn what_is_done_once_pays_over_the_runs() {
-        let there = |runs| Device { missing: 1_200_000_000, compiled: false, runs };
-        let placements = [0, 1, 2, 3, 100].map(|runs| processor(work(0.1, 1), there(runs)) == Processor::Cuda(0));
+    fn one_time_costs_are_amortized_over_runs() {
+        let state = |runs| DeviceState { missing_bytes: 1_200_000_000, compiled: false, runs };
+        let placements = [0, 1, 2, 3, 100].map(|runs| processor(work(0.1, 1), state(runs)) == Processor::Cuda(0));
         assert_eq!(placements, [false, false, false, true, true]);
-        let placement = place(work(0.1, 1), || Ok(there(3)));
-        expect_test::expect![[r#"cuda:0: estimated 100.0ms a run on the CPU, 2.2ms on the device once 1200000000 bytes are there and kernels compiled, which takes 300.0ms; weighed for 4 runs"#]]
+        let placement = choose_processor(work(0.1, 1), || Ok(state(3)));
+        expect_test::expect![[r#"cuda:0: estimated 100.0ms per run on the CPU and 2.2ms on the device, after 300.0ms to transfer 1200000000 bytes and compile the kernels; compared over 4 runs"#]]
             .assert_eq(&placement.to_string());
     }
 }

@@ -27,30 +27,30 @@ pub(crate) struct Stage {
     /// The tensors that the stage writes, in the order of the outputs.
     pub(crate) writes: Vec<Alias>,
     /// The estimated bytes of the written tensors, in the order of the query's outputs.
-    pub(crate) expected: Vec<(Alias, f64)>,
+    pub(crate) output_bytes: Vec<(Alias, f64)>,
     /// The tensors that are read here for the last time and are not results.
     pub(crate) last_read: Vec<Alias>,
     /// The work that computes the outputs.
-    pub(crate) work: Work,
+    pub(crate) work: StageWork,
 }
 
 /// The work that computes the outputs of a stage.
 #[derive(Clone)]
-pub(crate) enum Work {
+pub(crate) enum StageWork {
     /// Conversion of storage to the format of this type; by loops, if there are any, when the
     /// source is on a device.
-    Convert(Arc<TensorType>, Option<Arc<Loops>>),
+    Conversion(Arc<TensorType>, Option<Arc<StageLoops>>),
     /// Execution of loops.
-    Loops(Arc<Loops>),
+    Loops(Arc<StageLoops>),
 }
 
 /// A query of loops and its compiled forms.
-pub(crate) struct Loops {
+pub(crate) struct StageLoops {
     name: String,
     /// The estimated cost.
     cost: f64,
     /// The program as translated from the physical query.
-    pub(crate) written: Program,
+    pub(crate) source_program: Program,
     /// The program in normal form.
     pub(crate) program: Arc<Program>,
     /// The expected layouts of the inputs: those of bound tensors, and narrow ones of
@@ -62,15 +62,15 @@ pub(crate) struct Loops {
     draft: OnceLock<Draft>,
     kernels: [OnceLock<Kernel>; 4],
     /// The kernels of devices, by device number.
-    devices: [OnceLock<Kernel>; DEVICES],
+    devices: [OnceLock<Kernel>; MAX_DEVICES],
 }
 
 /// Maximum number of devices.
-const DEVICES: usize = 16;
+const MAX_DEVICES: usize = 16;
 
 /// Options of compiling kernels.
 #[derive(Clone, Copy)]
-pub(crate) struct Compile<'a> {
+pub(crate) struct KernelOptions<'a> {
     pub(crate) engine: Engine,
     pub(crate) mode: FloatMode,
     /// The toolchain of the optimizing engine.
@@ -79,20 +79,27 @@ pub(crate) struct Compile<'a> {
 
 impl Stage {
     /// Builds the stages of a plan, in order. Stages in `first` are reused for the first queries.
-    pub(crate) fn all_of(planned: &AdaptivePlan, bindings: &Bindings, first: &[Stage]) -> Result<Vec<Stage>, Error> {
-        let AdaptivePlan { physical: plan, report, .. } = planned;
+    pub(crate) fn build_all(
+        adaptive: &AdaptivePlan,
+        bindings: &Bindings,
+        first: &[Stage],
+    ) -> Result<Vec<Stage>, Error> {
+        let AdaptivePlan { physical: plan, report, .. } = adaptive;
         let mut types: HashMap<Alias, Arc<TensorType>> = plan.inputs.iter().cloned().collect();
         let mut layouts = Layouts::of(bindings);
         let mut stages = Vec::new();
-        assert_eq!(plan.queries.len(), report.decisions.len(), "the optimizer decides once for each query");
+        assert_eq!(plan.queries.len(), report.decisions.len(), "the optimizer reports one decision for each query");
         for (number, (query, decision)) in plan.queries.iter().zip(&report.decisions).enumerate() {
             stages.push(match first.get(number) {
                 Some(stage) => stage.clone(),
-                None => Stage { expected: expected(decision), ..Stage::new(query, decision.cost, &types, &layouts)? },
+                None => Stage {
+                    output_bytes: output_bytes(decision),
+                    ..Stage::new(query, decision.cost, &types, &layouts)?
+                },
             });
-            layouts.share(query);
+            layouts.record_shared(query);
             if let Some(stage) = stages.last() {
-                layouts.note(stage);
+                layouts.record_specials(stage);
             }
             types.extend(query.outputs.iter().map(|o| (o.alias.clone(), o.ty.clone())));
         }
@@ -113,67 +120,67 @@ impl Stage {
         let name = names.join(", ");
         if let Some(source) = query.converts(|t| types.get(t).map(AsRef::as_ref)) {
             let output = &query.outputs[0];
-            let streams = types.get(source).is_some_and(|source| streams(&source.format, output));
+            let streaming = types.get(source).is_some_and(|source| is_streaming(&source.format, output));
             // Loops are optional: Notation rejects unordered storage, for example.
-            let loops = streams.then(|| Loops::new(name.clone(), query, cost, types, layouts).ok()).flatten();
+            let loops = streaming.then(|| StageLoops::new(name.clone(), query, cost, types, layouts).ok()).flatten();
             return Ok(Stage {
                 name,
                 reads: vec![source.clone()],
                 writes: vec![output.alias.clone()],
-                expected: Vec::new(),
+                output_bytes: Vec::new(),
                 last_read: Vec::new(),
-                work: Work::Convert(output.ty.clone(), loops.map(Arc::new)),
+                work: StageWork::Conversion(output.ty.clone(), loops.map(Arc::new)),
             });
         }
-        let loops = Loops::new(name.clone(), query, cost, types, layouts)?;
+        let loops = StageLoops::new(name.clone(), query, cost, types, layouts)?;
         let (reads, writes) = (loops.tensors(Role::Input), loops.tensors(Role::Output));
         Ok(Stage {
             name,
             reads,
             writes,
-            expected: Vec::new(),
+            output_bytes: Vec::new(),
             last_read: Vec::new(),
-            work: Work::Loops(Arc::new(loops)),
+            work: StageWork::Loops(Arc::new(loops)),
         })
     }
 
     /// Builds the only stage of a program in Notation.
-    pub(crate) fn of_program(loops: Loops) -> Stage {
+    pub(crate) fn of_program(loops: StageLoops) -> Stage {
         let (reads, writes) = (loops.tensors(Role::Input), loops.tensors(Role::Output));
         Stage {
             name: loops.name.clone(),
             reads,
             writes,
-            expected: Vec::new(),
+            output_bytes: Vec::new(),
             last_read: Vec::new(),
-            work: Work::Loops(Arc::new(loops)),
+            work: StageWork::Loops(Arc::new(loops)),
         }
     }
 
     /// Returns an error of a phase of this stage.
-    pub(crate) fn refused(&self, phase: Phase, source: redpoll_physical::Error) -> Error {
+    pub(crate) fn phase_error(&self, phase: Phase, source: redpoll_physical::Error) -> Error {
         Error::Query { phase, query: self.name.clone(), source: Box::new(source) }
     }
 
     /// Returns the loops, or `None` for a conversion.
-    pub(crate) fn loops(&self) -> Option<&Loops> {
+    pub(crate) fn loops(&self) -> Option<&StageLoops> {
         match &self.work {
-            Work::Convert(..) => None,
-            Work::Loops(loops) => Some(loops),
+            StageWork::Conversion(..) => None,
+            StageWork::Loops(loops) => Some(loops),
         }
     }
 }
 
 /// Returns whether a conversion writes entries in the order in which it reads them, and only stored
 /// ones.
-fn streams(source: &Format, output: &Output) -> bool {
+fn is_streaming(source: &Format, output: &Output) -> bool {
     let full = |format: &Format| format.levels.iter().map(|level| level.kind.traits().full).collect::<Vec<_>>();
     let (from, to) = (full(source), full(&output.ty.format));
     output.workspace.is_none() && (from.last() == Some(&false) || !to.contains(&false))
 }
 
 /// Estimates the bytes of the outputs of a query, assuming narrow arrays.
-fn expected(decision: &Decision) -> Vec<(Alias, f64)> {
+fn output_bytes(decision: &Decision) -> Vec<(Alias, f64)> {
     let bytes = |output: &DecidedOutput| {
         let arrays = |(format, n): (&LevelFormat, &f64)| level(format.kind).arrays().len() as f64 * 4.0 * n;
         let levels: f64 = output.ty.format.levels.iter().zip(&output.positions).map(arrays).sum();
@@ -183,37 +190,39 @@ fn expected(decision: &Decision) -> Vec<(Alias, f64)> {
     decision.outputs.iter().map(|output| (output.alias.clone(), bytes(output))).collect()
 }
 
-impl Loops {
+impl StageLoops {
     fn new(
         name: String,
         query: &PhysicalQuery,
         cost: f64,
         types: &HashMap<Alias, Arc<TensorType>>,
         layouts: &Layouts<'_>,
-    ) -> Result<Loops, Error> {
-        let refused = |source| Error::Query { phase: Phase::Notation, query: name.clone(), source: Box::new(source) };
-        let written = from_physical(query, types).map_err(refused)?;
-        let program = normalize(written.clone()).map_err(refused)?;
-        Ok(Loops::of_program(name, cost, (written, program), layouts))
+    ) -> Result<StageLoops, Error> {
+        let phase_error =
+            |source| Error::Query { phase: Phase::Notation, query: name.clone(), source: Box::new(source) };
+        let source_program = from_physical(query, types).map_err(phase_error)?;
+        let program = normalize(source_program.clone()).map_err(phase_error)?;
+        Ok(StageLoops::of_program(name, cost, (source_program, program), layouts))
     }
 
     /// Creates the loops of a program, given as written and in normal form.
     pub(crate) fn of_program(
         name: String,
         cost: f64,
-        (written, program): (Program, Program),
+        (source_program, program): (Program, Program),
         layouts: &Layouts<'_>,
-    ) -> Loops {
+    ) -> StageLoops {
         let program = Arc::new(program);
         let inputs = program.tensors.iter().filter(|t| t.role == Role::Input);
         let lists =
             ListLengths::of(&program, &inputs.map(|t| layouts.bindings.get(t.name.as_str())).collect::<Vec<_>>());
-        let layouts = program.tensors.iter().map(|t| (t.role == Role::Input).then(|| layouts.expected(&t.name, &t.ty)));
+        let layouts =
+            program.tensors.iter().map(|t| (t.role == Role::Input).then(|| layouts.expected_layout(&t.name, &t.ty)));
         let layouts = layouts.collect();
-        Loops {
+        StageLoops {
             name,
             cost,
-            written,
+            source_program,
             program,
             layouts,
             lists,
@@ -256,48 +265,48 @@ impl Loops {
     }
 
     /// Stores a kernel for inputs of the expected layouts, unless there is one.
-    pub(crate) fn accept(&self, engine: Engine, kernel: Kernel) {
+    pub(crate) fn store_kernel(&self, engine: Engine, kernel: Kernel) {
         if let Some(slot) = self.slot(engine) {
             slot.get_or_init(|| kernel);
         }
     }
 
     /// Returns the kernel for inputs of the expected layouts; compiled on the first call.
-    pub(crate) fn compiled(&self, how: Compile<'_>) -> Result<&Kernel, Error> {
-        let Some(slot) = self.slot(how.engine) else {
-            let Engine::Cuda(ordinal) = how.engine else { unreachable!("other engines have a place each") };
-            let why = format!("a machine has at most {DEVICES} devices");
-            return Err(self.refused(Phase::Compile, redpoll_physical::Error::NoDevice { ordinal, why }));
+    pub(crate) fn kernel(&self, options: KernelOptions<'_>) -> Result<&Kernel, Error> {
+        let Some(slot) = self.slot(options.engine) else {
+            let Engine::Cuda(ordinal) = options.engine else { unreachable!("all other engines have a kernel slot") };
+            let why = format!("a machine has at most {MAX_DEVICES} devices");
+            return Err(self.phase_error(Phase::Compile, redpoll_physical::Error::NoDevice { ordinal, why }));
         };
         if let Some(kernel) = slot.get() {
             return Ok(kernel);
         }
-        let kernel = self.compile(self.draft(how.mode), how)?;
+        let kernel = self.compile(self.draft(options.mode), options)?;
         Ok(slot.get_or_init(|| kernel))
     }
 
     /// Compiles a kernel for inputs whose layouts differ from the expected ones, such as an
     /// intermediate with enough positions to need wide arrays.
-    pub(crate) fn compiled_anew(&self, inputs: &[&Tensor], how: Compile<'_>) -> Result<Option<Kernel>, Error> {
+    pub(crate) fn compile_for(&self, inputs: &[&Tensor], options: KernelOptions<'_>) -> Result<Option<Kernel>, Error> {
         if self.layouts.iter().flatten().zip(inputs).all(|(expected, input)| expected.fits(input)) {
             return Ok(None);
         }
         let found = Kernel::layouts(&self.program, inputs);
-        let at_hand: Vec<Option<&Tensor>> = inputs.iter().map(|t| Some(*t)).collect();
-        let draft = Draft::new(&self.program, &found, how.mode).over(ListLengths::of(&self.program, &at_hand));
-        self.compile(&draft, how).map(Some)
+        let sources: Vec<Option<&Tensor>> = inputs.iter().map(|t| Some(*t)).collect();
+        let draft = Draft::new(&self.program, &found, options.mode).over(ListLengths::of(&self.program, &sources));
+        self.compile(&draft, options).map(Some)
     }
 
-    fn compile(&self, draft: &Draft, how: Compile<'_>) -> Result<Kernel, Error> {
-        let kernel = match how.engine {
-            Engine::Optimizing => Kernel::optimizing(&[draft], how.toolchain).map(|mut kernels| kernels.remove(0)),
+    fn compile(&self, draft: &Draft, options: KernelOptions<'_>) -> Result<Kernel, Error> {
+        let kernel = match options.engine {
+            Engine::Optimizing => Kernel::optimizing(&[draft], options.toolchain).map(|mut kernels| kernels.remove(0)),
             engine => Kernel::of(draft, engine),
         };
-        kernel.map_err(|source| self.refused(Phase::Compile, source))
+        kernel.map_err(|source| self.phase_error(Phase::Compile, source))
     }
 
     /// Returns an error of a phase of these loops.
-    pub(crate) fn refused(&self, phase: Phase, source: redpoll_physical::Error) -> Error {
+    pub(crate) fn phase_error(&self, phase: Phase, source: redpoll_physical::Error) -> Error {
         Error::Query { phase, query: self.name.clone(), source: Box::new(source) }
     }
 }
@@ -318,23 +327,23 @@ impl Layouts<'_> {
     }
 
     /// Records the layouts of outputs that share the pattern of a read tensor.
-    fn share(&mut self, query: &PhysicalQuery) {
+    fn record_shared(&mut self, query: &PhysicalQuery) {
         for output in &query.outputs {
-            if let Some(layout) = output.pattern.as_ref().and_then(|of| self.known(of.as_str())) {
+            if let Some(layout) = output.pattern.as_ref().and_then(|of| self.input_layout(of.as_str())) {
                 self.shared.insert(output.alias.clone(), layout);
             }
         }
     }
 
     /// Records the special values that the outputs of a stage may have.
-    fn note(&mut self, stage: &Stage) {
+    fn record_specials(&mut self, stage: &Stage) {
         match &stage.work {
-            Work::Loops(loops) => {
+            StageWork::Loops(loops) => {
                 let found = specials(&loops.program, &loops.layouts);
                 let outputs = loops.program.tensors.iter().zip(found).filter(|(t, _)| t.role == Role::Output);
                 self.specials.extend(outputs.map(|(t, special)| (Alias::from(t.name.as_str()), special)));
             }
-            Work::Convert(..) => {
+            StageWork::Conversion(..) => {
                 let source = stage.reads[0].as_str();
                 let special = self.bindings.get(source).map(Tensor::special);
                 let special = special.or_else(|| self.specials.get(source).copied());
@@ -343,22 +352,22 @@ impl Layouts<'_> {
         }
     }
 
-    fn known(&self, name: &str) -> Option<InputLayout> {
+    fn input_layout(&self, name: &str) -> Option<InputLayout> {
         self.bindings.get(name).map(InputLayout::of).or_else(|| self.shared.get(name).cloned())
     }
 
     /// Returns the expected layout of a tensor. An intermediate that shares no levels is narrow.
-    fn expected(&self, name: &str, ty: &TensorType) -> InputLayout {
-        let known = self.known(name).unwrap_or_else(|| narrow(ty));
+    fn expected_layout(&self, name: &str, ty: &TensorType) -> InputLayout {
+        let layout = self.input_layout(name).unwrap_or_else(|| narrow_layout(ty));
         match self.specials.get(name) {
-            Some(special) => InputLayout { special: *special, ..known },
-            None => known,
+            Some(special) => InputLayout { special: *special, ..layout },
+            None => layout,
         }
     }
 }
 
 /// Returns the layout in which kernels write tensors of a type.
-fn narrow(ty: &TensorType) -> InputLayout {
+fn narrow_layout(ty: &TensorType) -> InputLayout {
     let sizes = ty.format.storage_shape(&ty.shape);
     let prims = |(format, size): (&LevelFormat, u64)| {
         level(format.kind).arrays().iter().map(|spec| array_prim(spec.class, size, 0)).collect()

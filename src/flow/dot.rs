@@ -1,16 +1,16 @@
 //! Graphs for Graphviz.
 
-use super::graph::{Graph, Kind, escaped};
+use super::graph::{FlowGraph, FlowNodeKind, escape_lines};
 use std::fmt::Write;
 
-pub(super) fn print(graph: &Graph) -> String {
+pub(super) fn print(graph: &FlowGraph) -> String {
     let mut text = String::from("digraph plan {\n  node [shape=box];\n");
-    let mut line = |words: String| writeln!(text, "  {words}").expect("a string takes all text");
+    let mut line = |words: String| writeln!(text, "  {words}").expect("writing to a string cannot fail");
     for (number, node) in graph.nodes.iter().enumerate() {
         let shape = match node.kind {
-            Kind::Input => "shape=ellipse, ",
-            Kind::Query => "",
-            Kind::Result => "shape=ellipse, peripheries=2, ",
+            FlowNodeKind::Input => "shape=ellipse, ",
+            FlowNodeKind::Query => "",
+            FlowNodeKind::Result => "shape=ellipse, peripheries=2, ",
         };
         line(format!("n{number} [{shape}label=\"{}\"];", label(&node.lines)));
     }
@@ -24,7 +24,7 @@ pub(super) fn print(graph: &Graph) -> String {
 /// Escapes lines for a quoted string: backslashes and quotes are special.
 pub(crate) fn label(lines: &[String]) -> String {
     let escape = |c: char| matches!(c, '"' | '\\').then(|| format!("\\{c}"));
-    escaped(lines, "\\n", escape)
+    escape_lines(lines, "\\n", escape)
 }
 
 #[cfg(test)]

@@ -8,27 +8,27 @@ use redpoll_optimizer::DecidedOutput;
 use std::collections::HashMap;
 
 /// Nodes and the edges between them.
-pub(super) struct Graph {
-    pub(super) nodes: Vec<Node>,
-    pub(super) edges: Vec<Edge>,
+pub(super) struct FlowGraph {
+    pub(super) nodes: Vec<GraphNode>,
+    pub(super) edges: Vec<GraphEdge>,
 }
 
 /// Kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum FlowNodeKind {
     Input,
     Query,
     Result,
 }
 
 /// A node, identified by its index in the graph.
-pub(super) struct Node {
-    pub(super) kind: Kind,
+pub(super) struct GraphNode {
+    pub(super) kind: FlowNodeKind,
     pub(super) lines: Vec<String>,
 }
 
 /// A tensor that is passed between two nodes.
-pub(super) struct Edge {
+pub(super) struct GraphEdge {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) lines: Vec<String>,
@@ -36,7 +36,7 @@ pub(super) struct Edge {
 
 /// Joins lines with a separator. Characters are escaped by `escape`, and other control characters
 /// become blanks.
-pub(super) fn escaped(lines: &[String], separator: &str, escape: impl Fn(char) -> Option<String>) -> String {
+pub(super) fn escape_lines(lines: &[String], separator: &str, escape: impl Fn(char) -> Option<String>) -> String {
     let character = |c: char| match escape(c) {
         Some(escaped) => escaped,
         None if c.is_control() => " ".to_owned(),
@@ -45,39 +45,39 @@ pub(super) fn escaped(lines: &[String], separator: &str, escape: impl Fn(char) -
     lines.iter().map(|line| line.chars().map(character).collect::<String>()).collect::<Vec<_>>().join(separator)
 }
 
-impl Graph {
+impl FlowGraph {
     /// Converts a flow to a graph of inputs, queries and results, with an edge for each read tensor
     /// and each result.
-    pub(super) fn of(flow: &Flow) -> Graph {
-        let mut graph = Graph { nodes: Vec::new(), edges: Vec::new() };
+    pub(super) fn of(flow: &Flow) -> FlowGraph {
+        let mut graph = FlowGraph { nodes: Vec::new(), edges: Vec::new() };
         let mut inputs: HashMap<&Alias, usize> = HashMap::new();
         let mut queries: Vec<usize> = Vec::new();
         for query in &flow.queries {
             for read in query.reads.iter().filter(|read| read.from.is_none()) {
-                inputs.entry(&read.tensor).or_insert_with(|| graph.node(Kind::Input, input(read)));
+                inputs.entry(&read.tensor).or_insert_with(|| graph.node(FlowNodeKind::Input, input(read)));
             }
-            let number = graph.node(Kind::Query, self::query(query));
+            let number = graph.node(FlowNodeKind::Query, self::query(query));
             queries.push(number);
             for read in &query.reads {
                 let from = read.from.map_or_else(|| inputs[&read.tensor], |k| queries[k]);
-                graph.edges.push(Edge { from, to: number, lines: self::read(read) });
+                graph.edges.push(GraphEdge { from, to: number, lines: self::read(read) });
             }
         }
         for alias in &flow.produces {
             for (query, from) in flow.queries.iter().zip(&queries) {
                 let outputs = query.decision.outputs.iter().enumerate();
                 for (k, output) in outputs.filter(|(_, output)| output.alias == *alias) {
-                    let stored = query.measured.as_ref().and_then(|m| Some(m.outputs.get(k)?.stored));
-                    let to = graph.node(Kind::Result, tensor(alias, &output.ty));
-                    graph.edges.push(Edge { from: *from, to, lines: write(output, stored) });
+                    let stored = query.profile.as_ref().and_then(|m| Some(m.outputs.get(k)?.stored));
+                    let to = graph.node(FlowNodeKind::Result, tensor(alias, &output.ty));
+                    graph.edges.push(GraphEdge { from: *from, to, lines: write(output, stored) });
                 }
             }
         }
         graph
     }
 
-    fn node(&mut self, kind: Kind, lines: Vec<String>) -> usize {
-        self.nodes.push(Node { kind, lines });
+    fn node(&mut self, kind: FlowNodeKind, lines: Vec<String>) -> usize {
+        self.nodes.push(GraphNode { kind, lines });
         self.nodes.len() - 1
     }
 }
@@ -99,7 +99,7 @@ fn query(query: &FlowQuery) -> Vec<String> {
     let names: Vec<&str> = decision.outputs.iter().map(|o| o.alias.as_str()).collect();
     let mut lines = vec![names.join(", ")];
     lines.extend(decision.origin.words().map(str::to_owned));
-    if query.converts {
+    if query.is_conversion {
         lines.push("converts storage".to_owned());
     } else if !decision.order.is_empty() {
         let order: Vec<String> = decision.order.iter().map(ToString::to_string).collect();
@@ -109,8 +109,8 @@ fn query(query: &FlowQuery) -> Vec<String> {
         lines.push(format!("by {}", decision.rules.iter().map(|r| r.name).collect::<Vec<_>>().join(", ")));
     }
     lines.push(format!("cost {:.0}", decision.cost));
-    lines.extend(query.measured.as_ref().map(|m| format!("took {:.1?}", m.time)));
-    lines.extend(query.adaptation.as_ref().map(|_| "the rest is planned anew".to_owned()));
+    lines.extend(query.profile.as_ref().map(|m| format!("took {:.1?}", m.time)));
+    lines.extend(query.adaptation.as_ref().map(|_| "the remaining queries are replanned".to_owned()));
     lines
 }
 
@@ -133,7 +133,7 @@ fn write(output: &DecidedOutput, stored: Option<u64>) -> Vec<String> {
         lines.push(format!("through a workspace {}", FormatWords(&workspace.format)));
     }
     if let Some(pattern) = &output.pattern {
-        lines.push(format!("by the levels of {pattern}"));
+        lines.push(format!("with the levels of {pattern}"));
     }
     lines
 }

@@ -1,16 +1,16 @@
 //! Graphs for Mermaid.
 
-use super::graph::{Graph, Kind, escaped};
+use super::graph::{FlowGraph, FlowNodeKind, escape_lines};
 use std::fmt::Write;
 
-pub(super) fn print(graph: &Graph) -> String {
+pub(super) fn print(graph: &FlowGraph) -> String {
     let mut text = String::from("flowchart TD\n");
-    let mut line = |words: String| writeln!(text, "  {words}").expect("a string takes all text");
+    let mut line = |words: String| writeln!(text, "  {words}").expect("writing to a string cannot fail");
     for (number, node) in graph.nodes.iter().enumerate() {
         let (open, close) = match node.kind {
-            Kind::Input => ("([", "])"),
-            Kind::Query => ("[", "]"),
-            Kind::Result => ("[[", "]]"),
+            FlowNodeKind::Input => ("([", "])"),
+            FlowNodeKind::Query => ("[", "]"),
+            FlowNodeKind::Result => ("[[", "]]"),
         };
         line(format!("n{number}{open}\"{}\"{close}", label(&node.lines)));
     }
@@ -25,7 +25,7 @@ pub(super) fn print(graph: &Graph) -> String {
 fn label(lines: &[String]) -> String {
     let special = ['"', '#', '&', '<', '>', '\\', '`', '%', '*', '_', ';'];
     let escape = |c: char| special.contains(&c).then(|| format!("#{};", u32::from(c)));
-    escaped(lines, "<br/>", escape)
+    escape_lines(lines, "<br/>", escape)
 }
 
 #[cfg(test)]

@@ -14,10 +14,10 @@ mod text;
 pub(crate) use dot::label;
 
 use crate::error::Error;
-use crate::prepared::Made;
+use crate::prepared_plan::CompiledPlan;
 use crate::profile::QueryProfile;
 use crate::session::Bindings;
-use graph::Graph;
+use graph::FlowGraph;
 use redpoll_logic::physical::{Access, PhysicalPlan, PhysicalQuery};
 use redpoll_logic::{Alias, TensorType};
 use redpoll_optimizer::{Adaptation, Decision};
@@ -42,7 +42,7 @@ pub struct FlowQuery {
     /// cost.
     pub decision: Decision,
     /// Set when the query only converts storage and runs no loops.
-    pub converts: bool,
+    pub is_conversion: bool,
     /// The tensors that the query reads.
     pub reads: Vec<FlowRead>,
     /// The index of the loop that is cut into chunks for threads, or the obstacle. `None` for
@@ -51,7 +51,7 @@ pub struct FlowQuery {
     /// The adaptation after this query, if the rest of the plan was replanned.
     pub adaptation: Option<Adaptation>,
     /// The measurements, if the plan has run.
-    pub measured: Option<QueryProfile>,
+    pub profile: Option<QueryProfile>,
 }
 
 /// A tensor that a query reads.
@@ -73,7 +73,7 @@ pub struct FlowRead {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Size {
     /// An exact number, counted before planning.
-    Known(u64),
+    Exact(u64),
     /// An estimate, before the plan has run.
     Estimated(f64),
     /// An estimate, and the number counted in a run.
@@ -89,53 +89,60 @@ impl Flow {
     /// Prints the graph for Graphviz. Inputs, queries and results are nodes; edges are tensors with
     /// their formats, protocols and sizes.
     pub fn to_dot(&self) -> String {
-        dot::print(&Graph::of(self))
+        dot::print(&FlowGraph::of(self))
     }
 
     /// Prints the same graph for Mermaid.
     pub fn to_mermaid(&self) -> String {
-        mermaid::print(&Graph::of(self))
+        mermaid::print(&FlowGraph::of(self))
     }
 
-    /// Returns the flow of a compiled plan over these tensors. `measured` has a profile for each
+    /// Returns the flow of a compiled plan over these tensors. `profiles` has a profile for each
     /// query, or is empty.
-    pub(crate) fn new(made: &Made, bindings: &Bindings, measured: &[QueryProfile]) -> Result<Flow, Error> {
-        let PhysicalPlan { inputs, queries, produces } = &made.planned.physical;
-        let mut known = Known { types: HashMap::new(), bindings, written: HashMap::new() };
-        known.types.extend(inputs.iter().map(|(alias, ty)| (alias, ty)));
+    pub(crate) fn new(compiled: &CompiledPlan, bindings: &Bindings, profiles: &[QueryProfile]) -> Result<Flow, Error> {
+        let PhysicalPlan { inputs, queries, produces } = &compiled.adaptive.physical;
+        let mut tensors = ReadableTensors { types: HashMap::new(), bindings, written: HashMap::new() };
+        tensors.types.extend(inputs.iter().map(|(alias, ty)| (alias, ty)));
         let mut flow = Flow { queries: Vec::with_capacity(queries.len()), produces: produces.clone() };
-        for (number, (query, decision)) in queries.iter().zip(&made.planned.report.decisions).enumerate() {
-            let measured = measured.get(number).cloned();
-            let mut reads = known.reads(query)?;
-            let converts = query.converts(|t| known.types.get(t).map(|ty| &***ty)).is_some();
-            if converts {
+        for (number, (query, decision)) in queries.iter().zip(&compiled.adaptive.report.decisions).enumerate() {
+            let profile = profiles.get(number).cloned();
+            let mut reads = tensors.reads(query)?;
+            let is_conversion = query.converts(|t| tensors.types.get(t).map(|ty| &***ty)).is_some();
+            if is_conversion {
                 reads.iter_mut().for_each(|read| read.accesses.clear());
             }
             for (k, output) in decision.outputs.iter().enumerate() {
-                let size = Size::of(output.stored(), measured.as_ref().and_then(|m| Some(m.outputs.get(k)?.stored)));
-                known.types.insert(&output.alias, &output.ty);
-                known.written.insert(&output.alias, (number, size));
+                let size = Size::of(output.stored(), profile.as_ref().and_then(|m| Some(m.outputs.get(k)?.stored)));
+                tensors.types.insert(&output.alias, &output.ty);
+                tensors.written.insert(&output.alias, (number, size));
             }
-            let adaptation = made.planned.report.adaptations.iter().find(|a| a.after == number).cloned();
-            let chunks = made.executable.stages[number].loops().map(|loops| {
+            let adaptation = compiled.adaptive.report.adaptations.iter().find(|a| a.after == number).cloned();
+            let chunks = compiled.executable.stages[number].loops().map(|loops| {
                 let index = |cut: Cut| loops.program.indices[cut.index.index()].clone();
-                cut(&loops.program, made.executable.mode()).map(index)
+                cut(&loops.program, compiled.executable.mode()).map(index)
             });
-            flow.queries.push(FlowQuery { decision: decision.clone(), converts, reads, chunks, adaptation, measured });
+            flow.queries.push(FlowQuery {
+                decision: decision.clone(),
+                is_conversion,
+                reads,
+                chunks,
+                adaptation,
+                profile,
+            });
         }
         Ok(flow)
     }
 }
 
 /// The tensors that queries may read.
-struct Known<'m> {
+struct ReadableTensors<'m> {
     types: HashMap<&'m Alias, &'m Arc<TensorType>>,
     bindings: &'m Bindings,
     /// The number of the query that wrote each tensor, and the number of stored values.
     written: HashMap<&'m Alias, (usize, Size)>,
 }
 
-impl Known<'_> {
+impl ReadableTensors<'_> {
     fn reads(&self, query: &PhysicalQuery) -> Result<Vec<FlowRead>, Error> {
         let mut reads: Vec<FlowRead> = Vec::new();
         for access in query.accesses() {
@@ -153,7 +160,7 @@ impl Known<'_> {
         let written = self.written.get(&tensor);
         let size = match (written, self.bindings.get(tensor.as_str())) {
             (Some((_, size)), _) => *size,
-            (None, input) => Size::Known(input.map_or(Ok(0), Tensor::count_stored)?),
+            (None, input) => Size::Exact(input.map_or(Ok(0), Tensor::count_stored)?),
         };
         Ok(FlowRead {
             ty: (*self.types[&tensor]).clone(),

@@ -34,12 +34,12 @@ fn with_fixed_numbers(mut flow: Flow) -> Flow {
             read.size = match read.size {
                 Size::Estimated(_) => Size::Estimated(24.0),
                 Size::Measured { stored, .. } => Size::Measured { estimated: 24.0, stored },
-                known => known,
+                exact => exact,
             };
         }
-        if let Some(measured) = &mut query.measured {
-            measured.time = Duration::from_micros(1500);
-            measured.outputs.iter_mut().for_each(|o| o.estimated = Some(24.0));
+        if let Some(profile) = &mut query.profile {
+            profile.time = Duration::from_micros(1500);
+            profile.outputs.iter_mut().for_each(|o| o.estimated = Some(24.0));
         }
     }
     flow
@@ -76,16 +76,16 @@ fn text() {
                   P stored as (dense sparse-list), about 24 values
                   reads A<"1"> stored as (dense sparse-list), 9 values: walk i, follow j through a workspace (byte-map) inside 1 loops; walk k, walk j
                   threads take chunks of i
-                  took 1.5ms, cost 100 was estimated
-                  P has 12 values, 24 were estimated, q-error 2.00
+                  took 1.5ms, estimated cost 100
+                  P: 12 values, estimated 24, q-error 2.00
                 s
                   loops i k at cost 100
                   s stored as (sparse-list sparse-list), about 24 values
-                  reads P stored as (dense sparse-list), 12 values, 24 were estimated: walk i, walk k
+                  reads P stored as (dense sparse-list), 12 values, estimated 24: walk i, walk k
                   reads A<"1"> stored as (dense sparse-list), 9 values: walk i, walk k
                   threads take chunks of i
-                  took 1.5ms, cost 100 was estimated
-                  s has 3 values, 24 were estimated, q-error 8.00
+                  took 1.5ms, estimated cost 100
+                  s: 3 values, estimated 24, q-error 8.00
             "#]],
         ],
     );
@@ -118,9 +118,9 @@ fn dot() {
                   n2 [label="s\nloops i k\ncost 100\ntook 1.5ms"];
                   n3 [shape=ellipse, peripheries=2, label="s\nf64 6 x 6"];
                   n0 -> n1 [label="(dense sparse-list)\nwalk i, follow j through a workspace (byte-map) inside 1 loops\nwalk k, walk j"];
-                  n1 -> n2 [label="P (dense sparse-list)\n12 values, 24 were estimated\nwalk i, walk k"];
+                  n1 -> n2 [label="P (dense sparse-list)\n12 values, estimated 24\nwalk i, walk k"];
                   n0 -> n2 [label="(dense sparse-list)\nwalk i, walk k"];
-                  n2 -> n3 [label="(sparse-list sparse-list)\n3 values, 24 were estimated"];
+                  n2 -> n3 [label="(sparse-list sparse-list)\n3 values, estimated 24"];
                 }
             "#]],
         ],
@@ -151,9 +151,9 @@ fn mermaid() {
                   n2["s<br/>loops i k<br/>cost 100<br/>took 1.5ms"]
                   n3[["s<br/>f64 6 x 6"]]
                   n0 -->|"(dense sparse-list)<br/>walk i, follow j through a workspace (byte-map) inside 1 loops<br/>walk k, walk j"| n1
-                  n1 -->|"P (dense sparse-list)<br/>12 values, 24 were estimated<br/>walk i, walk k"| n2
+                  n1 -->|"P (dense sparse-list)<br/>12 values, estimated 24<br/>walk i, walk k"| n2
                   n0 -->|"(dense sparse-list)<br/>walk i, walk k"| n2
-                  n2 -->|"(sparse-list sparse-list)<br/>3 values, 24 were estimated"| n3
+                  n2 -->|"(sparse-list sparse-list)<br/>3 values, estimated 24"| n3
             "#]],
         ],
     );

@@ -15,7 +15,7 @@ impl fmt::Display for Flow {
 impl fmt::Display for FlowQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.decision.fmt(f)?;
-        if self.converts {
+        if self.is_conversion {
             writeln!(f, "  converts storage, runs no loops")?;
         }
         self.reads.iter().try_for_each(|read| writeln!(f, "  reads {read}"))?;
@@ -24,10 +24,10 @@ impl fmt::Display for FlowQuery {
             Some(Err(obstacle)) => writeln!(f, "  runs on one thread: {obstacle}")?,
             None => {}
         }
-        if let Some(measured) = &self.measured {
-            writeln!(f, "  took {:.1?}, cost {:.0} was estimated", measured.time, self.decision.cost)?;
-            measured.outputs.iter().try_for_each(|output| writeln!(f, "  {output}"))?;
-            if let Some(counts) = &measured.counts {
+        if let Some(profile) = &self.profile {
+            writeln!(f, "  took {:.1?}, estimated cost {:.0}", profile.time, self.decision.cost)?;
+            profile.outputs.iter().try_for_each(|output| writeln!(f, "  {output}"))?;
+            if let Some(counts) = &profile.counts {
                 let Counts { iterations, loads, stores, allocated_bytes } = counts;
                 writeln!(f, "  {iterations} iterations, {loads} loads, {stores} stores, {allocated_bytes} bytes")?;
             }
@@ -38,9 +38,9 @@ impl fmt::Display for FlowQuery {
 
 impl fmt::Display for OutputProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} has {} values", self.alias, self.stored)?;
+        write!(f, "{}: {} values", self.alias, self.stored)?;
         match (self.estimated, self.q_error()) {
-            (Some(estimated), Some(q)) => write!(f, ", {estimated:.0} were estimated, q-error {q:.2}"),
+            (Some(estimated), Some(q)) => write!(f, ", estimated {estimated:.0}, q-error {q:.2}"),
             _ => Ok(()),
         }
     }
@@ -49,17 +49,17 @@ impl fmt::Display for OutputProfile {
 impl fmt::Display for FlowRead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} stored as {}, {}", self.tensor, FormatWords(&self.ty.format), self.size)?;
-        let places: Vec<String> = self.accesses.iter().map(protocols).filter(|p| !p.is_empty()).collect();
-        if places.is_empty() { Ok(()) } else { write!(f, ": {}", places.join("; ")) }
+        let protocols: Vec<String> = self.accesses.iter().map(self::protocols).filter(|p| !p.is_empty()).collect();
+        if protocols.is_empty() { Ok(()) } else { write!(f, ": {}", protocols.join("; ")) }
     }
 }
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Size::Known(stored) => write!(f, "{stored} values"),
+            Size::Exact(stored) => write!(f, "{stored} values"),
             Size::Estimated(estimated) => write!(f, "about {estimated:.0} values"),
-            Size::Measured { estimated, stored } => write!(f, "{stored} values, {estimated:.0} were estimated"),
+            Size::Measured { estimated, stored } => write!(f, "{stored} values, estimated {estimated:.0}"),
         }
     }
 }
@@ -67,19 +67,19 @@ impl fmt::Display for Size {
 /// Describes an access by the protocols of its storage modes, such as `walk i, follow k`, and its
 /// workspace.
 pub(super) fn protocols(access: &Access) -> String {
-    let through = access.protocols.iter().zip(&access.subscripts).map(|(protocol, place)| {
+    let protocols = access.protocols.iter().zip(&access.subscripts).map(|(protocol, subscript)| {
         let verb = match protocol {
             Protocol::Walk => "walk",
             Protocol::Gallop => "gallop",
             Protocol::Follow => "follow",
         };
-        format!("{verb} {place}")
+        format!("{verb} {subscript}")
     });
-    let through = through.collect::<Vec<_>>().join(", ");
+    let protocols = protocols.collect::<Vec<_>>().join(", ");
     match &access.workspace {
-        None => through,
+        None => protocols,
         Some(Workspace { depth, format }) => {
-            format!("{through} through a workspace {} inside {depth} loops", FormatWords(format))
+            format!("{protocols} through a workspace {} inside {depth} loops", FormatWords(format))
         }
     }
 }

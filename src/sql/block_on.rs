@@ -11,14 +11,14 @@ use tokio::runtime::{Builder, Handle, Runtime};
 pub(super) fn block_on<T: Send>(future: impl Future<Output = Result<T, DataFusionError>> + Send) -> Result<T, Error> {
     let runtime = runtime()?;
     let future = redpoll_sql::with_deep_stack(future);
-    let done = match Handle::try_current() {
+    let result = match Handle::try_current() {
         Err(_) => runtime.block_on(future),
         Ok(_) => std::thread::scope(|scope| {
             let waiting = scope.spawn(|| runtime.block_on(future));
             waiting.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         }),
     };
-    Ok(done?)
+    Ok(result?)
 }
 
 /// Returns the runtime shared by all sessions.
@@ -27,10 +27,10 @@ fn runtime() -> Result<&'static Runtime, Error> {
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
     }
-    let made = Builder::new_multi_thread()
+    let built = Builder::new_multi_thread()
         .thread_stack_size(redpoll_sql::STACK_SIZE)
         .enable_all()
         .build()
         .map_err(DataFusionError::IoError)?;
-    Ok(RUNTIME.get_or_init(|| made))
+    Ok(RUNTIME.get_or_init(|| built))
 }

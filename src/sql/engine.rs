@@ -23,9 +23,9 @@ impl Engine for Session {
             Some(account) => Arc::new(MemoryBudget::within(own.limit(), vec![own.clone(), account.clone()])),
         };
         let limits = Limits { memory, cancel: run_limits.cancelled.clone(), ..self.limits().clone() };
-        let session = self.limited(limits);
+        let session = self.with_limits(limits);
         let start = std::time::Instant::now();
-        let prepared = session.prepare_plan(plan, &bound(bindings)).map_err(run_error)?;
+        let prepared = session.prepare_plan(plan, &bind_columns(bindings)).map_err(run_error)?;
         let compile = start.elapsed();
         let cached = prepared.timings().of(Phase::Optimize).is_zero();
         if run_limits.cancelled.load(Ordering::Relaxed) {
@@ -39,7 +39,7 @@ impl Engine for Session {
     }
 
     fn explain(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>) -> Result<Vec<(String, String)>, RunError> {
-        let prepared = self.prepare_plan(plan, &bound(bindings)).map_err(run_error)?;
+        let prepared = self.prepare_plan(plan, &bind_columns(bindings)).map_err(run_error)?;
         let sections = prepared.explain(Detail::Notation).map_err(run_error)?;
         Ok(sections.into_iter().map(|s| (s.title, s.text)).collect())
     }
@@ -62,7 +62,7 @@ impl Engine for Session {
 }
 
 pub(super) fn run_error(error: Error) -> RunError {
-    match stopped(&error) {
+    match kernel_status(&error) {
         Some(Status::Cancelled) => RunError::Cancelled,
         Some(Status::OutOfMemory) => RunError::Memory,
         _ => RunError::Failed(Box::new(error)),
@@ -70,7 +70,7 @@ pub(super) fn run_error(error: Error) -> RunError {
 }
 
 /// Returns the status of a stopped kernel, if that is the error.
-fn stopped(error: &Error) -> Option<Status> {
+fn kernel_status(error: &Error) -> Option<Status> {
     match error {
         Error::Query { source, .. } | Error::Storage(source) => match **source {
             redpoll_physical::Error::KernelStopped(status) => Some(status),
@@ -82,6 +82,6 @@ fn stopped(error: &Error) -> Option<Status> {
 
 /// Binds the columns of tables. Their products follow IEEE 754, as in DataFusion: 0 times an
 /// infinity is NaN.
-fn bound(columns: Vec<(Alias, Tensor)>) -> Bindings {
+fn bind_columns(columns: Vec<(Alias, Tensor)>) -> Bindings {
     columns.into_iter().map(|(alias, tensor)| (alias, tensor.assume_regular())).collect()
 }

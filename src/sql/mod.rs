@@ -43,7 +43,7 @@ impl Session {
     /// use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
     ///
     /// let session = redpoll::Session::default();
-    /// let karate = redpoll::datasets::sample("karate").expect("it ships with redpoll");
+    /// let karate = redpoll::datasets::sample("karate").expect("the sample ships with redpoll");
     /// let (edges, _) = redpoll::datasets::read_bytes(karate.file_name, karate.bytes, &Default::default())?.into_tensor(None)?;
     /// session.register("e", &session.array(edges), Some(&["src", "dst"]))?;
     /// let rows = session.sql(

@@ -2,7 +2,7 @@
 
 use ndarray::Axis;
 use redpoll::logic::{Format, Prim};
-use redpoll::{Engine, Note, Repeated, Session, index};
+use redpoll::{DuplicatePolicy, Engine, Note, Session, index};
 use redpoll_testing::arrays::draw::{Draw, numbers};
 use redpoll_testing::arrays::oracle;
 
@@ -27,19 +27,19 @@ fn errors_name_the_line() {
     let error = broken.collect().unwrap_err().to_string();
     assert!(error.contains("`add`") && error.contains(&format!("indexing.rs:{line}")), "{error}");
     let cases: Vec<(redpoll::Array, &str)> = vec![
-        (a.sum(1), "axis 1 of an array of 1 modes"),
-        (a.slice(index![5]), "coordinate 5 of a mode of size 2"),
+        (a.sum(1), "axis 1 is out of range for an array of 1 modes"),
+        (a.slice(index![5]), "coordinate 5 is out of range for a mode of size 2"),
         (a.slice(index![0, 0]), "2 indices"),
-        (a.reshape([3]), "2 places are not 3"),
-        (a.matmul(&b), "2 columns meet 3 rows"),
+        (a.reshape([3]), "expected 2 elements, found 3"),
+        (a.matmul(&b), "the first has 2 columns, the second 3 rows"),
         (a.concat([&session.dense([1, 1], [0])], 0), "differ outside of mode 0"),
-        (a.squeeze(0), "has size 2, not 1"),
-        (session.einsum("ij->i", [&a]), "2 names for the 1 modes"),
+        (a.squeeze(0), "expected size 1 in mode 0 of shape [2], found 2"),
+        (session.einsum("ij->i", [&a]), "expected a name for each of the 1 modes of shape [2], found 2"),
         (session.einsum("i->k", [&a]), "in no operand"),
-        (a.t(), "takes 2 modes or more"),
-        (a.at(["i"]).t(), "the modes are named i; use `by_position`"),
-        (a.at(["i"]) + &b, "meets one with numbered modes"),
-        (a.take(&session.vector([0.5]), 0), "coordinates are integers"),
+        (a.t(), "expected at least 2 modes, found 1"),
+        (a.at(["i"]).t(), "the modes are named i; call `by_position` first"),
+        (a.at(["i"]) + &b, "cannot be combined with one with numbered modes"),
+        (a.take(&session.vector([0.5]), 0), "coordinates must be integers"),
         (session.dense([3], [1, 2]), "found 2 values"),
         (session.triples([2], Format::csf(1), [([5], 1)]), "5"),
     ];
@@ -98,8 +98,12 @@ fn dense_results_of_sparse_operands_are_noted() {
     assert!(notes(&sparse.sum(..)).is_empty());
     assert!(notes(&(&sparse + &dense).to_dense()).is_empty(), "it was asked to be dense");
     let found = notes(&(&sparse + &dense));
-    assert!(matches!(&found[..], [Note::Densifies { result: true, places: 10_000, .. }]), "{found:?}");
-    assert!(found[0].to_string().starts_with("result `result` is dense: all 10000 places are stored"), "{}", found[0]);
+    assert!(matches!(&found[..], [Note::DenseStorage { is_result: true, elements: 10_000, .. }]), "{found:?}");
+    assert!(
+        found[0].to_string().starts_with("result `result` is dense: all 10000 elements are stored"),
+        "{}",
+        found[0]
+    );
     let sections = (&sparse + &dense).explain().unwrap();
     assert!(sections.iter().any(|s| s.title == "notes"));
 }
@@ -159,7 +163,8 @@ fn conversions_go_and_come_back() {
         assert_eq!(a.to_ndarray::<f64>().unwrap(), x);
         assert_eq!(numbers(&draw.session.from_ndarray(&x).collect().unwrap()), x);
         let fill = a.fill().unwrap().to_f64().unwrap();
-        let mut builder = draw.session.builder(shape.iter().map(|n| *n as u64)).fill(fill).repeated(Repeated::Error);
+        let mut builder =
+            draw.session.builder(shape.iter().map(|n| *n as u64)).fill(fill).duplicates(DuplicatePolicy::Error);
         let entries = draw.rng.shuffled(a.entries::<f64>().unwrap());
         builder.extend(entries);
         assert_eq!(numbers(&builder.build().collect().unwrap()), x, "{shape:?}");

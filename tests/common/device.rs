@@ -2,7 +2,7 @@
 
 use crate::data::Kind;
 use crate::program::{Choice, ProgramFile};
-use redpoll::{Bindings, Engine, Prepared, Session};
+use redpoll::{Bindings, Engine, PreparedPlan, Session};
 use redpoll_logic::{FloatMode, Format, Scalar};
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub fn program_files() -> impl Iterator<Item = (String, ProgramFile)> {
 }
 
 /// Prepares the program on exact data of its first sizes, in its first formats or in dense ones.
-pub fn prepared(file: &ProgramFile) -> Prepared {
+pub fn prepared(file: &ProgramFile) -> PreparedPlan {
     let dense = || file.ranks().into_iter().map(Format::dense).collect();
     let formats = file.formats.first().cloned().unwrap_or_else(dense);
     let choice = Choice { size: 0, formats, kind: Kind::Exact, mode: FloatMode::Relaxed, seed: 3 };
@@ -39,7 +39,7 @@ pub fn prepared(file: &ProgramFile) -> Prepared {
 
 /// Runs a program and returns the values of all results. Zeros lose their sign, because a sum in
 /// chunks may start from a zero of the other sign.
-pub fn values(prepared: &Prepared, engine: Engine) -> Vec<Vec<Scalar>> {
+pub fn values(prepared: &PreparedPlan, engine: Engine) -> Vec<Vec<Scalar>> {
     let run = prepared.run_with(engine).unwrap();
     let unsigned = |value: Scalar| match value {
         Scalar::F64(x) => Scalar::F64(x + 0.0),

@@ -51,7 +51,7 @@ pub fn measure(problems: &[Problem], engine: Engine, rounds: usize) -> Result<Me
         }
         let run = device.run()?;
         results = run.outputs.iter().map(|(_, tensor)| tensor.bytes()).sum();
-        times[0].push(run.on_device.unwrap_or(run.time));
+        times[0].push(run.device_time.unwrap_or(run.time));
         times[1].push(run.time);
         drop(run);
         let start = Instant::now();

@@ -9,7 +9,7 @@
 use super::candidates::{Candidate, candidates};
 use super::problems::Group;
 use anyhow::{Context, Result};
-use redpoll::{Config, Engine, Prepared, Session};
+use redpoll::{Config, Engine, PreparedPlan, Session};
 use redpoll_physical::run::{Limits, Workers};
 use redpoll_physical::storage::Tensor;
 use serde::{Deserialize, Serialize};
@@ -101,7 +101,7 @@ pub struct Outcome {
 
 /// A candidate that can be run.
 struct Ready {
-    prepared: Prepared,
+    prepared: PreparedPlan,
     limits: Limits,
 }
 
@@ -168,7 +168,7 @@ pub fn measure(group: &Group, settings: Settings, without: &[usize], say: &mut d
 }
 
 /// Describes the loop orders and output formats of all queries in one line.
-fn describe(prepared: &Prepared) -> String {
+fn describe(prepared: &PreparedPlan) -> String {
     let decisions = prepared.report().decisions.iter().map(|decision| {
         let order: Vec<&str> = decision.order.iter().map(redpoll_logic::Field::as_str).collect();
         let outputs = decision.outputs.iter().map(|o| {
@@ -193,7 +193,7 @@ fn plan(candidate: &Candidate, group: &Group, engine: Engine, settings: Settings
     Some(Ready { prepared, limits: session.limits().clone() })
 }
 
-fn unmeasured(candidate: &Candidate, planned: Option<&Prepared>) -> Measured {
+fn unmeasured(candidate: &Candidate, planned: Option<&PreparedPlan>) -> Measured {
     let work = planned.map(|p| p.report().work());
     Measured {
         name: candidate.name.clone(),

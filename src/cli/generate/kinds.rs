@@ -1,14 +1,14 @@
 //! The kinds of data of `redpoll generate`, and their options.
 
-use super::super::failure::Failure;
-use super::Common;
+use super::super::failure::CommandFailure;
+use super::CommonArgs;
 use crate::datasets::generate::{
     Amount, Banded, Blocks, Edges, ErdosRenyi, Generator, Grid, Image, Ratings, Rmat, Stencil, Uniform,
 };
 use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Subcommand)]
-pub(super) enum Kind {
+pub(super) enum GeneratorKind {
     /// A graph with skewed degrees and communities, by recursive quadrants
     Rmat(RmatArgs),
     /// A graph in which every edge is equally likely
@@ -30,7 +30,7 @@ pub(super) enum Kind {
 #[derive(Args)]
 pub(super) struct RmatArgs {
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
     /// The base-2 logarithm of the number of vertices
     #[arg(long, value_name = "N")]
     scale: u32,
@@ -51,7 +51,7 @@ pub(super) struct RmatArgs {
 #[derive(Args)]
 pub(super) struct ErdosRenyiArgs {
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
     /// The number of vertices
     #[arg(long, value_name = "N")]
     vertices: u64,
@@ -69,7 +69,7 @@ pub(super) struct ErdosRenyiArgs {
 #[derive(Args)]
 pub(super) struct GridArgs {
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
     /// The number of points along each axis
     #[arg(long, value_name = "N,..", value_delimiter = ',', required = true)]
     extents: Vec<u64>,
@@ -90,7 +90,7 @@ enum StencilArg {
 #[derive(Args)]
 pub(super) struct BandedArgs {
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
     /// The number of rows
     #[arg(long, value_name = "N")]
     rows: u64,
@@ -111,7 +111,7 @@ pub(super) struct BandedArgs {
 #[derive(Args)]
 pub(super) struct BlocksArgs {
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
     /// The number of rows
     #[arg(long, value_name = "N")]
     rows: u64,
@@ -132,7 +132,7 @@ pub(super) struct BlocksArgs {
 #[derive(Args)]
 pub(super) struct UniformArgs {
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
     /// The size of each mode
     #[arg(long, value_name = "N,..", value_delimiter = ',', required = true)]
     shape: Vec<u64>,
@@ -147,7 +147,7 @@ pub(super) struct UniformArgs {
 #[derive(Args)]
 pub(super) struct RatingsArgs {
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
     /// The number of users: rows
     #[arg(long, value_name = "N")]
     users: u64,
@@ -177,7 +177,7 @@ pub(super) struct RatingsArgs {
 #[derive(Args)]
 pub(super) struct ImageArgs {
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
     /// The number of rows
     #[arg(long, value_name = "N")]
     height: u64,
@@ -192,45 +192,45 @@ pub(super) struct ImageArgs {
     radius: Option<f64>,
 }
 
-impl Kind {
+impl GeneratorKind {
     /// Returns the generator, and the common options.
-    pub(super) fn generator(&self) -> Result<(Box<dyn Generator>, &Common), Failure> {
+    pub(super) fn generator(&self) -> Result<(Box<dyn Generator>, &CommonArgs), CommandFailure> {
         Ok(match self {
-            Kind::Rmat(a) => {
+            GeneratorKind::Rmat(a) => {
                 let (scale, edges, noise) = (a.scale, a.edges, a.noise);
                 let probabilities = exactly("--probabilities", &a.probabilities)?;
                 (Box::new(Rmat { scale, edges, probabilities, noise, direction: direction(a.undirected) }), &a.common)
             }
-            Kind::ErdosRenyi(a) => {
+            GeneratorKind::ErdosRenyi(a) => {
                 let by_degree = ErdosRenyi::with_degree(a.vertices, a.degree.unwrap_or_default());
                 let probability = a.probability.unwrap_or(by_degree.probability);
                 (Box::new(ErdosRenyi { probability, direction: direction(a.undirected), ..by_degree }), &a.common)
             }
-            Kind::Grid(a) => {
+            GeneratorKind::Grid(a) => {
                 let stencil = if a.stencil == StencilArg::Star { Stencil::Star } else { Stencil::Box };
                 (Box::new(Grid { extents: a.extents.clone(), stencil }), &a.common)
             }
-            Kind::Banded(a) => {
+            GeneratorKind::Banded(a) => {
                 let (rows, columns) = (a.rows, a.columns.unwrap_or(a.rows));
                 let (below, above, density) = (a.below, a.above, a.density);
                 (Box::new(Banded { rows, columns, below, above, density }), &a.common)
             }
-            Kind::Blocks(a) => {
+            GeneratorKind::Blocks(a) => {
                 let (rows, columns) = (a.rows, a.columns.unwrap_or(a.rows));
                 let [block_rows, block_columns] = exactly("--block", &a.block)?;
                 let blocks = amount(a.blocks, a.density);
                 (Box::new(Blocks { rows, columns, block_rows, block_columns, blocks }), &a.common)
             }
-            Kind::Uniform(a) => {
+            GeneratorKind::Uniform(a) => {
                 (Box::new(Uniform { shape: a.shape.clone(), entries: amount(a.entries, a.density) }), &a.common)
             }
-            Kind::Ratings(a) => {
+            GeneratorKind::Ratings(a) => {
                 let (rank, noise, stars) = (a.rank, a.noise, a.stars);
                 let (user_skew, item_skew) = (a.user_skew, a.item_skew);
                 let plain = Ratings::new(a.users, a.items, a.ratings);
                 (Box::new(Ratings { rank, noise, user_skew, item_skew, stars, ..plain }), &a.common)
             }
-            Kind::Image(a) => {
+            GeneratorKind::Image(a) => {
                 let plain = Image::new(a.height, a.width.unwrap_or(a.height));
                 let radius = a.radius.unwrap_or(plain.radius);
                 (Box::new(Image { blobs: a.blobs, radius, ..plain }), &a.common)
@@ -248,7 +248,7 @@ fn amount(count: Option<u64>, density: Option<f64>) -> Amount {
 }
 
 /// Returns exactly N numbers, or a usage failure.
-fn exactly<T: Copy, const N: usize>(option: &str, numbers: &[T]) -> Result<[T; N], Failure> {
-    let wrong = |_| Failure::Usage(format!("{option} takes {N} numbers, found {}", numbers.len()));
+fn exactly<T: Copy, const N: usize>(option: &str, numbers: &[T]) -> Result<[T; N], CommandFailure> {
+    let wrong = |_| CommandFailure::Usage(format!("{option} takes {N} numbers, found {}", numbers.len()));
     <[T; N]>::try_from(numbers).map_err(wrong)
 }

@@ -3,12 +3,12 @@
 mod kinds;
 
 use super::bar::Bar;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::out::{check_extension, check_size};
-use crate::datasets::generate::{Distribution, GenerateOptions, generate as make};
+use crate::datasets::generate::{Distribution, GenerateOptions, generate as generate_content};
 use crate::datasets::{Error, Memory, WriteOptions, write_content};
 use crate::logic::Prim;
-use kinds::Kind;
+use kinds::GeneratorKind;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -26,12 +26,12 @@ Examples:
 `redpoll generate KIND --help` lists the options of a kind.")]
 pub(super) struct Args {
     #[command(subcommand)]
-    kind: Kind,
+    kind: GeneratorKind,
 }
 
 /// Options of all kinds.
 #[derive(clap::Args)]
-pub(super) struct Common {
+pub(super) struct CommonArgs {
     /// Write to FILE, in the format of its extension: .mtx, .tns, .npy, .npz, .csv or .tsv,
     /// optionally followed by .gz or .zst
     #[arg(long, value_name = "FILE")]
@@ -61,7 +61,7 @@ fn dtype(name: &str) -> Result<Prim, String> {
     Prim::from_name(name).ok_or_else(|| format!("expected one of {}", known()))
 }
 
-pub(super) fn generate(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), Failure> {
+pub(super) fn generate(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), CommandFailure> {
     let (generator, common) = args.kind.generator()?;
     check_extension("--out ", &common.out)?;
     let options = GenerateOptions {
@@ -71,18 +71,19 @@ pub(super) fn generate(args: &Args, memory: &Memory, out: &mut impl Write) -> Re
         memory: (u64::from(common.memory) << 30).min(memory.limit() as u64),
     };
     let bar = Bar::new();
-    let content = make(&*generator, &options, &mut |p| bar.show(p.step, p.done, p.total)).map_err(|error| {
-        let memory = matches!(&error, Error::Generate { fault: crate::datasets::Fault::Memory { .. }, .. });
-        let hint = memory.then(|| "--memory allows more, within --memory-limit".to_owned());
-        Failure::Failed { error: error.into(), hint }
-    })?;
+    let content =
+        generate_content(&*generator, &options, &mut |p| bar.show(p.step, p.done, p.total)).map_err(|error| {
+            let memory = matches!(&error, Error::Generate { fault: crate::datasets::Fault::Memory { .. }, .. });
+            let hint = memory.then(|| "raise the limit with `--memory`, up to `--memory-limit`".to_owned());
+            CommandFailure::Error { error: error.into(), hint }
+        })?;
     check_size(&common.out, &content.shape, content.prim())?;
     bar.wait("writing");
     write_content(&common.out, &content, &WriteOptions { memory: memory.clone(), ..WriteOptions::default() })?;
     bar.clear();
     let shape: Vec<String> = content.shape.iter().map(u64::to_string).collect();
     let (shape, entries) = (shape.join(" x "), content.data.values().len());
-    let what = if matches!(content.data, crate::datasets::Data::Dense(_)) { "places" } else { "entries" };
+    let what = if matches!(content.data, crate::datasets::Data::Dense(_)) { "elements" } else { "entries" };
     writeln!(out, "{}    {shape} {}, {entries} {what}", common.out.display(), content.prim())?;
     Ok(())
 }

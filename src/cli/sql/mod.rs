@@ -1,19 +1,19 @@
 //! `redpoll sql`: statements over files, and the REPL, which `redpoll` without a command starts.
 
 mod output;
-mod pieces;
 mod repl;
+mod split;
 mod statements;
 
 use super::bind::named_file;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use crate::logic::FloatMode;
 use crate::sql::datafusion::error::DataFusionError;
 use crate::sql::{Database, STACK_SIZE, message, silence_guarded_panics, with_deep_stack};
 use crate::{Config, Session};
-use output::Mode;
+use output::OutputMode;
 use redpoll_physical::run::Workers;
-use statements::{Shown, run_text};
+use statements::{OutputOptions, run_text};
 use std::io::Write;
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -48,8 +48,8 @@ pub(super) struct Args {
     table: Vec<TableFile>,
 
     /// The format of printed rows
-    #[arg(long, value_enum, default_value_t = Mode::Table)]
-    format: Mode,
+    #[arg(long, value_enum, default_value_t = OutputMode::Table)]
+    format: OutputMode,
 
     /// Run each query N more times after the first, to measure the time of a warm run
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -80,12 +80,13 @@ impl FromStr for TableFile {
     }
 }
 
-pub(super) fn sql(args: &Args, memory_limit: Option<usize>, out: &mut impl Write) -> Result<(), Failure> {
+pub(super) fn sql(args: &Args, memory_limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
     let text = match (&args.statements, &args.file) {
         (Some(text), _) => text.clone(),
-        (None, Some(file)) => std::fs::read_to_string(file)
-            .map_err(|e| Failure::new(format!("{}: {e}", file.display()), "the file of -f holds SQL statements"))?,
-        (None, None) => return Err(Failure::Usage("there is no statement to run".into())),
+        (None, Some(file)) => std::fs::read_to_string(file).map_err(|e| {
+            CommandFailure::new(format!("{}: {e}", file.display()), "-f needs a file of SQL statements")
+        })?,
+        (None, None) => return Err(CommandFailure::Usage("no statement to run".into())),
     };
     let runtime = runtime(args.threads)?;
     let mut config = Config { memory_limit, ..Config::default() };
@@ -103,22 +104,22 @@ pub(super) fn sql(args: &Args, memory_limit: Option<usize>, out: &mut impl Write
         for table in &args.table {
             database.register_file(&table.name, &table.file).await?;
         }
-        let shown = Shown { mode: args.format, repeat: args.repeat, timing: args.repeat > 0 };
-        run_text(&database, &text, shown, out).await
+        let options = OutputOptions { mode: args.format, repeat: args.repeat, timing: args.repeat > 0 };
+        run_text(&database, &text, options, out).await
     })
 }
 
 /// Runtime of statements. Dropping it does not wait for cancelled statements.
-struct Threads(Option<Runtime>);
+struct StatementRuntime(Option<Runtime>);
 
-impl Threads {
+impl StatementRuntime {
     /// Blocks on a future.
     fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
-        self.0.as_ref().expect("it is there until it is dropped").block_on(with_deep_stack(work))
+        self.0.as_ref().expect("the runtime exists until drop").block_on(with_deep_stack(work))
     }
 }
 
-impl Drop for Threads {
+impl Drop for StatementRuntime {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
@@ -128,22 +129,22 @@ impl Drop for Threads {
 
 /// Creates the runtime of statements with the given number of threads, or by default the
 /// parallelism of the machine.
-fn runtime(threads: Option<NonZero<usize>>) -> Result<Threads, Failure> {
+fn runtime(threads: Option<NonZero<usize>>) -> Result<StatementRuntime, CommandFailure> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if let Some(threads) = threads {
         builder.worker_threads(threads.get());
     }
     silence_guarded_panics();
-    let built = builder.thread_stack_size(STACK_SIZE).enable_all().build().map_err(|e| {
-        Failure::new(format!("there is no runtime for SQL: {e}"), "the system is out of threads or memory")
+    let runtime = builder.thread_stack_size(STACK_SIZE).enable_all().build().map_err(|e| {
+        CommandFailure::new(format!("cannot start the SQL runtime: {e}"), "the system is out of threads or memory")
     })?;
-    Ok(Threads(Some(built)))
+    Ok(StatementRuntime(Some(runtime)))
 }
 
-impl From<DataFusionError> for Failure {
-    fn from(error: DataFusionError) -> Failure {
+impl From<DataFusionError> for CommandFailure {
+    fn from(error: DataFusionError) -> CommandFailure {
         let hint = hint(error.find_root()).map(str::to_owned);
-        Failure::Failed { error: message(&error).into(), hint }
+        CommandFailure::Error { error: message(&error).into(), hint }
     }
 }
 
@@ -151,15 +152,17 @@ impl From<DataFusionError> for Failure {
 fn hint(error: &DataFusionError) -> Option<&'static str> {
     let text = error.to_string();
     match error {
-        DataFusionError::SQL(..) => Some("statements are separated by `;`; lines and columns count from the first one"),
+        DataFusionError::SQL(..) => {
+            Some("statements are separated by `;`; lines and columns are counted from the first one")
+        }
         DataFusionError::Plan(_) if text.contains("not found") || text.contains("there is no file") => Some(
-            "`--table NAME=FILE`, or `.open NAME FILE` in a session, makes a table of a file; `SHOW TABLES` lists the tables",
+            "`--table NAME=FILE`, or `.open NAME FILE` in a session, registers a file as a table; `SHOW TABLES` lists the tables",
         ),
         DataFusionError::SchemaError(..) => Some("`DESCRIBE NAME` shows the columns of a table"),
         DataFusionError::Plan(_) | DataFusionError::ArrowError(..) | DataFusionError::NotImplemented(_)
             if !text.contains("Divide by zero") =>
         {
-            Some("`arrow_typeof(x)` tells the type of a value, `CAST(x AS TYPE)` and `TRY_CAST` change it")
+            Some("`arrow_typeof(x)` shows the type of a value; `CAST(x AS TYPE)` and `TRY_CAST` convert it")
         }
         _ => None,
     }

@@ -1,6 +1,6 @@
 //! Printing of rows in small groups, so that Ctrl-C takes effect between them.
 
-use super::super::failure::Failure;
+use super::super::failure::CommandFailure;
 use crate::sql::datafusion::arrow::csv;
 use crate::sql::datafusion::arrow::error::ArrowError;
 use crate::sql::datafusion::arrow::json;
@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthStr;
 
 /// Format of printed rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub(super) enum Mode {
+pub(super) enum OutputMode {
     /// A table with borders.
     Table,
     /// Comma-separated values with a header.
@@ -21,66 +21,66 @@ pub(super) enum Mode {
     Json,
 }
 
-impl Mode {
+impl OutputMode {
     /// Returns the mode of the given name.
-    pub(super) fn of_name(name: &str) -> Option<Mode> {
-        <Mode as clap::ValueEnum>::from_str(name, true).ok()
+    pub(super) fn of_name(name: &str) -> Option<OutputMode> {
+        <OutputMode as clap::ValueEnum>::from_str(name, true).ok()
     }
 }
 
 /// Number of rows that are formatted between checks for Ctrl-C.
-const AT_ONCE: usize = 256;
+const ROWS_PER_CHECK: usize = 256;
 
 /// Prints the rows of batches, which have one schema, until `stop` is set.
 pub(super) fn print(
-    mode: Mode,
+    mode: OutputMode,
     batches: &[RecordBatch],
     stop: &AtomicBool,
     out: &mut impl Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let parts = batches.iter().flat_map(|batch| {
         let rows = batch.num_rows();
         // An empty batch also has a header.
-        let starts = (0..rows.max(1)).step_by(AT_ONCE);
-        starts.map(move |start| batch.slice(start, AT_ONCE.min(rows - start)))
+        let starts = (0..rows.max(1)).step_by(ROWS_PER_CHECK);
+        starts.map(move |start| batch.slice(start, ROWS_PER_CHECK.min(rows - start)))
     });
     let parts = parts.map(|part| match stop.load(Ordering::Relaxed) {
-        true => Err(Failure::Failed { error: "cancelled".into(), hint: None }),
+        true => Err(CommandFailure::Error { error: "cancelled".into(), hint: None }),
         false => Ok(part),
     });
     match mode {
-        Mode::Table => return table(parts, batches, stop, out),
-        Mode::Csv => {
+        OutputMode::Table => return table(parts, batches, stop, out),
+        OutputMode::Csv => {
             let mut writer = csv::WriterBuilder::new().with_header(true).build(out);
             for part in parts {
-                writer.write(&part?).map_err(failed)?;
+                writer.write(&part?).map_err(failure)?;
             }
         }
-        Mode::Json => {
+        OutputMode::Json => {
             let mut writer = json::LineDelimitedWriter::new(out);
             for part in parts {
-                writer.write(&part?).map_err(failed)?;
+                writer.write(&part?).map_err(failure)?;
             }
-            writer.finish().map_err(failed)?;
+            writer.finish().map_err(failure)?;
         }
     }
     Ok(())
 }
 
-fn failed(error: ArrowError) -> Failure {
+fn failure(error: ArrowError) -> CommandFailure {
     match error {
-        ArrowError::IoError(_, source) => Failure::from(source),
-        error => Failure::Failed { error: error.into(), hint: None },
+        ArrowError::IoError(_, source) => CommandFailure::from(source),
+        error => CommandFailure::Error { error: error.into(), hint: None },
     }
 }
 
 /// Prints a table with borders, with columns as wide as their widest values.
 fn table(
-    parts: impl Iterator<Item = Result<RecordBatch, Failure>>,
+    parts: impl Iterator<Item = Result<RecordBatch, CommandFailure>>,
     batches: &[RecordBatch],
     stop: &AtomicBool,
     out: &mut impl Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let Some(first) = batches.first() else { return Ok(()) };
     let header: Vec<String> = first.schema().fields().iter().map(|field| field.name().clone()).collect();
     let width = |text: &str| text.split('\n').map(UnicodeWidthStr::width).max().unwrap_or(0);
@@ -90,10 +90,10 @@ fn table(
     for part in parts {
         let part = part?;
         let columns = part.columns().iter().map(|column| ArrayFormatter::try_new(column, &options));
-        let columns = columns.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        let columns = columns.collect::<Result<Vec<_>, _>>().map_err(failure)?;
         for row in 0..part.num_rows() {
             let cells: Vec<String> = columns.iter().map(|column| column.value(row).to_string()).collect();
-            widths.iter_mut().zip(&cells).for_each(|(most, cell)| *most = width(cell).max(*most));
+            widths.iter_mut().zip(&cells).for_each(|(max, cell)| *max = width(cell).max(*max));
             rows.push(cells);
         }
     }
@@ -101,9 +101,9 @@ fn table(
     writeln!(out, "{line}+")?;
     write_row(&header, &widths, out)?;
     writeln!(out, "{line}+")?;
-    for rows in rows.chunks(AT_ONCE) {
+    for rows in rows.chunks(ROWS_PER_CHECK) {
         if stop.load(Ordering::Relaxed) {
-            return Err(Failure::Failed { error: "cancelled".into(), hint: None });
+            return Err(CommandFailure::Error { error: "cancelled".into(), hint: None });
         }
         rows.iter().try_for_each(|cells| write_row(cells, &widths, out))?;
     }
@@ -139,7 +139,7 @@ mod tests {
 
     /// Asserts that tables look like those of Arrow.
     #[test]
-    fn tables_look_as_those_of_arrow() {
+    fn tables_equal_those_of_arrow() {
         let many: Vec<Option<&str>> = (0..1000).map(|k| Some(if k % 7 == 0 { "表" } else { "a" })).collect();
         for batches in [
             vec![batch(vec![Some("a"), None, Some(""), Some("two\nlines"), Some("größer"), Some("表格")])],
@@ -147,16 +147,16 @@ mod tests {
             vec![batch(vec![Some("x")]), batch(many)],
         ] {
             let mut out = Vec::new();
-            print(Mode::Table, &batches, &AtomicBool::new(false), &mut out).ok().unwrap();
+            print(OutputMode::Table, &batches, &AtomicBool::new(false), &mut out).ok().unwrap();
             assert_eq!(String::from_utf8(out).unwrap(), format!("{}\n", pretty_format_batches(&batches).unwrap()));
         }
     }
 
     /// Asserts that output stops when the flag is set.
     #[test]
-    fn output_stops_when_it_is_told_to() {
+    fn output_stops_when_the_flag_is_set() {
         let rows = [batch(vec![Some("a"); 1000])];
-        for mode in [Mode::Table, Mode::Csv, Mode::Json] {
+        for mode in [OutputMode::Table, OutputMode::Csv, OutputMode::Json] {
             let mut out = Vec::new();
             assert!(print(mode, &rows, &AtomicBool::new(true), &mut out).is_err());
             assert!(out.is_empty(), "{mode:?}");

@@ -1,10 +1,10 @@
 //! The REPL: multi-line statements that end with `;`, a history, and commands that start with a
 //! dot.
 
-use super::super::failure::Failure;
-use super::output::Mode;
-use super::pieces::{Written, written};
-use super::statements::{Shown, run_text};
+use super::super::failure::CommandFailure;
+use super::output::OutputMode;
+use super::split::{Completeness, completeness};
+use super::statements::{OutputOptions, run_text};
 use super::{database, runtime};
 use crate::sql::Database;
 use rustyline::DefaultEditor;
@@ -13,37 +13,41 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
-Statements end with `;` and may take several lines. Ctrl-C ends the one that runs or is printed, or drops the one
-that is not finished; Ctrl-D and `quit` end the session.
-  .help               this
-  .tables             the tables
-  .open NAME FILE     a table of a file: .mtx, .tns, .npz, .csv, .tsv, .txt, .ndjson, .parquet, .arrow
-  .mode table|csv|json   how rows are printed
-  .timer on|off       whether a line tells how long it took
+Statements end with `;` and may span several lines. Ctrl-C cancels the statement that is running or being printed, or
+discards an unfinished one; Ctrl-D and `quit` end the session.
+  .help               show this help
+  .tables             list the tables
+  .open NAME FILE     register a file as a table: .mtx, .tns, .npz, .csv, .tsv, .txt, .ndjson, .parquet, .arrow
+  .mode table|csv|json   set the format of printed rows
+  .timer on|off       show or hide the time of each statement
   .read FILE          run the statements of a file
-  .quit               the end
-`SET redpoll.enabled = false;` leaves queries to DataFusion; `EXPLAIN VERBOSE` says what was not claimed, and why.";
+  .quit               end the session
+`SET redpoll.enabled = false;` leaves queries to DataFusion; `EXPLAIN VERBOSE` lists what was not claimed, with reasons.";
 
 /// Continuation after a command.
-enum Next {
+enum Continuation {
     Continue,
     End,
 }
 
 /// Reads statements from standard input and runs them until its end.
-pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<(), Failure> {
+pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
     let runtime = runtime(None)?;
     let database = database(memory_limit);
-    let mut shown = Shown { mode: Mode::Table, repeat: 0, timing: true };
-    let failed =
-        |e: ReadlineError| Failure::new(format!("standard input: {e}"), "`redpoll sql` takes statements as text");
+    let mut options = OutputOptions { mode: OutputMode::Table, repeat: 0, timing: true };
+    let failed = |e: ReadlineError| {
+        CommandFailure::new(
+            format!("standard input: {e}"),
+            "pass the statements to `redpoll sql` as an argument instead",
+        )
+    };
     let mut editor = DefaultEditor::new().map_err(failed)?;
     let history = history_file();
     if let Some(file) = &history {
         // The history does not exist in the first session.
         let _ = editor.load_history(file);
     }
-    writeln!(out, "redpoll {}; `.help` has more", env!("CARGO_PKG_VERSION"))?;
+    writeln!(out, "redpoll {}; `.help` lists the commands", env!("CARGO_PKG_VERSION"))?;
     out.flush()?;
     let terminal = std::io::stdin().is_terminal();
     let mut statement = String::new();
@@ -54,37 +58,39 @@ pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<
                 statement.clear();
                 continue;
             }
-            Err(ReadlineError::Eof) => match at_end(&statement, terminal) {
-                AtEnd::End => break,
-                AtEnd::Run => ";".to_owned(),
-                AtEnd::Drop => {
+            Err(ReadlineError::Eof) => match end_action(&statement, terminal) {
+                EndAction::End => break,
+                EndAction::Run => ";".to_owned(),
+                EndAction::Drop => {
                     statement.clear();
-                    say("the statement had no `;` and was not run");
+                    print_note("the statement does not end with `;` and was not run");
                     continue;
                 }
             },
             Err(e) => return Err(failed(e)),
         };
         let text = match take_line(&mut statement, &line) {
-            Line::Nothing => continue,
-            Line::Hint => {
-                say("Ctrl-C drops the unfinished statement; `quit` or Ctrl-D ends the session then");
+            LineAction::Wait => continue,
+            LineAction::Hint => {
+                print_note(
+                    "the statement is unfinished: press Ctrl-C to discard it, then `quit` or Ctrl-D to end the session",
+                );
                 continue;
             }
-            Line::End => break,
-            Line::Command(text) | Line::Statements(text) => text,
+            LineAction::End => break,
+            LineAction::Command(text) | LineAction::Statements(text) => text,
         };
         // Errors of the history are ignored.
         let _ = editor.add_history_entry(text.trim_end());
         let done = match text.trim_start().starts_with(['.', '\\']) {
-            true => runtime.block_on(dot_command(&database, text.trim(), &mut shown, out)),
-            false => runtime.block_on(run_text(&database, &text, shown, out)).map(|()| Next::Continue),
+            true => runtime.block_on(dot_command(&database, text.trim(), &mut options, out)),
+            false => runtime.block_on(run_text(&database, &text, options, out)).map(|()| Continuation::Continue),
         };
         out.flush()?;
         match done {
-            Ok(Next::Continue) => {}
-            Ok(Next::End) => break,
-            Err(Failure::Gone) => return Err(Failure::Gone),
+            Ok(Continuation::Continue) => {}
+            Ok(Continuation::End) => break,
+            Err(CommandFailure::ClosedPipe) => return Err(CommandFailure::ClosedPipe),
             Err(failure) => {
                 failure.report();
             }
@@ -99,7 +105,7 @@ pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<
 
 /// Action on an unfinished statement at the end of the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum AtEnd {
+enum EndAction {
     /// The end of the session: there is no statement.
     End,
     /// Execution: the end of a script ends its last statement. The next line read is the end again.
@@ -108,19 +114,19 @@ enum AtEnd {
     Drop,
 }
 
-fn at_end(statement: &str, terminal: bool) -> AtEnd {
+fn end_action(statement: &str, terminal: bool) -> EndAction {
     match (statement.is_empty(), terminal) {
-        (true, _) => AtEnd::End,
-        (false, true) => AtEnd::Drop,
-        (false, false) => AtEnd::Run,
+        (true, _) => EndAction::End,
+        (false, true) => EndAction::Drop,
+        (false, false) => EndAction::Run,
     }
 }
 
 /// Action of a line.
 #[derive(PartialEq, Eq, Debug)]
-enum Line {
+enum LineAction {
     /// Nothing until more lines are read.
-    Nothing,
+    Wait,
     /// A hint how to leave an unfinished statement.
     Hint,
     /// The end of the session.
@@ -130,37 +136,37 @@ enum Line {
 }
 
 /// Adds a line to the current statement, and takes the statement if it is complete.
-fn take_line(statement: &mut String, line: &str) -> Line {
+fn take_line(statement: &mut String, line: &str) -> LineAction {
     let word = line.trim().trim_end_matches(';').to_ascii_lowercase();
     let is_end = matches!(word.as_str(), "quit" | "exit");
     if statement.is_empty() {
         match line.trim_start() {
-            "" => return Line::Nothing,
-            _ if is_end => return Line::End,
-            _ if word == "help" => return Line::Command(".help".to_owned()),
-            command if command.starts_with(['.', '\\']) => return Line::Command(line.to_owned()),
+            "" => return LineAction::Wait,
+            _ if is_end => return LineAction::End,
+            _ if word == "help" => return LineAction::Command(".help".to_owned()),
+            command if command.starts_with(['.', '\\']) => return LineAction::Command(line.to_owned()),
             _ => {}
         }
-    } else if is_end && written(statement) != Written::OpenText {
-        return Line::Hint;
+    } else if is_end && completeness(statement) != Completeness::OpenToken {
+        return LineAction::Hint;
     }
     statement.push_str(line);
-    match written(statement) {
-        Written::Nothing => {
+    match completeness(statement) {
+        Completeness::Empty => {
             statement.clear();
-            Line::Nothing
+            LineAction::Wait
         }
-        Written::Part | Written::OpenText => {
+        Completeness::Incomplete | Completeness::OpenToken => {
             statement.push('\n');
             // The end of a script adds a line `;`.
-            if line == ";" { Line::Statements(std::mem::take(statement)) } else { Line::Nothing }
+            if line == ";" { LineAction::Statements(std::mem::take(statement)) } else { LineAction::Wait }
         }
-        Written::Whole => Line::Statements(std::mem::take(statement)),
+        Completeness::Complete => LineAction::Statements(std::mem::take(statement)),
     }
 }
 
 /// Writes a line to standard error.
-fn say(text: &str) {
+fn print_note(text: &str) {
     // Errors of standard error are ignored.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
@@ -168,27 +174,27 @@ fn say(text: &str) {
 async fn dot_command(
     database: &Database,
     command: &str,
-    shown: &mut Shown,
+    options: &mut OutputOptions,
     out: &mut impl Write,
-) -> Result<Next, Failure> {
+) -> Result<Continuation, CommandFailure> {
     let words: Vec<&str> = command.split_whitespace().collect();
-    let known = || Failure::new(format!("`{command}` is no command"), "`.help` lists them");
+    let unknown_command = || CommandFailure::new(format!("unknown command `{command}`"), "`.help` lists the commands");
     match words[..] {
         [".help" | "\\?" | "\\h"] => writeln!(out, "{HELP}")?,
-        [".quit" | ".exit" | "\\q"] => return Ok(Next::End),
-        [".tables" | "\\d"] => run_text(database, "SHOW TABLES", *shown, out).await?,
-        [".mode", name] => shown.mode = Mode::of_name(name).ok_or_else(known)?,
-        [".timer", "on"] => shown.timing = true,
-        [".timer", "off"] => shown.timing = false,
+        [".quit" | ".exit" | "\\q"] => return Ok(Continuation::End),
+        [".tables" | "\\d"] => run_text(database, "SHOW TABLES", *options, out).await?,
+        [".mode", name] => options.mode = OutputMode::of_name(name).ok_or_else(unknown_command)?,
+        [".timer", "on"] => options.timing = true,
+        [".timer", "off"] => options.timing = false,
         [".open", name, file] => database.register_file(name, Path::new(file)).await?,
         [".read" | "\\i", file] => {
             let text = std::fs::read_to_string(file)
-                .map_err(|e| Failure::new(format!("{file}: {e}"), "`.read` takes a file of statements"))?;
-            run_text(database, &text, *shown, out).await?;
+                .map_err(|e| CommandFailure::new(format!("{file}: {e}"), "`.read` needs a file of SQL statements"))?;
+            run_text(database, &text, *options, out).await?;
         }
-        _ => return Err(known()),
+        _ => return Err(unknown_command()),
     }
-    Ok(Next::Continue)
+    Ok(Continuation::Continue)
 }
 
 /// Returns the path of the history.
@@ -205,31 +211,31 @@ mod tests {
     /// Asserts that Ctrl-D never runs an unfinished statement.
     #[test]
     fn ctrl_d_runs_no_unfinished_statement() {
-        assert_eq!(at_end("DELETE FROM t", true), AtEnd::Drop);
-        assert_eq!(at_end("", true), AtEnd::End);
-        assert_eq!(at_end("SELECT 1", false), AtEnd::Run);
+        assert_eq!(end_action("DELETE FROM t", true), EndAction::Drop);
+        assert_eq!(end_action("", true), EndAction::End);
+        assert_eq!(end_action("SELECT 1", false), EndAction::Run);
     }
 
     /// Asserts the actions of lines inside and outside of statements.
     #[test]
-    fn lines_are_taken_as_they_are_meant() {
+    fn lines_have_actions() {
         let mut statement = String::new();
-        let whole = |text: &str| Line::Statements(text.to_owned());
+        let statements = |text: &str| LineAction::Statements(text.to_owned());
         for (line, expected) in [
-            ("", Line::Nothing),
-            ("-- nothing", Line::Nothing),
-            ("quit", Line::End),
-            ("EXIT;", Line::End),
-            ("help", Line::Command(".help".into())),
-            (".tables", Line::Command(".tables".into())),
-            ("SELECT 1; -- x", whole("SELECT 1; -- x")),
-            ("SELECT 'a;", Line::Nothing),
-            ("quit", Line::Nothing),
-            ("b';", whole("SELECT 'a;\nquit\nb';")),
-            ("SELECT 2", Line::Nothing),
-            ("quit", Line::Hint),
-            (".tables", Line::Nothing),
-            (";", whole("SELECT 2\n.tables\n;")),
+            ("", LineAction::Wait),
+            ("-- nothing", LineAction::Wait),
+            ("quit", LineAction::End),
+            ("EXIT;", LineAction::End),
+            ("help", LineAction::Command(".help".into())),
+            (".tables", LineAction::Command(".tables".into())),
+            ("SELECT 1; -- x", statements("SELECT 1; -- x")),
+            ("SELECT 'a;", LineAction::Wait),
+            ("quit", LineAction::Wait),
+            ("b';", statements("SELECT 'a;\nquit\nb';")),
+            ("SELECT 2", LineAction::Wait),
+            ("quit", LineAction::Hint),
+            (".tables", LineAction::Wait),
+            (";", statements("SELECT 2\n.tables\n;")),
         ] {
             assert_eq!(take_line(&mut statement, line), expected, "{line}");
         }

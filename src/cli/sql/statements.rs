@@ -1,8 +1,8 @@
 //! Execution, printing and timing of statements in order.
 
-use super::super::failure::Failure;
-use super::output::{Mode, print};
-use super::pieces::{Piece, pieces};
+use super::super::failure::CommandFailure;
+use super::output::{OutputMode, print};
+use super::split::{StatementText, split_statements};
 use crate::logic::sexpr::without_mark;
 use crate::sql::datafusion::arrow::record_batch::RecordBatch;
 use crate::sql::datafusion::error::DataFusionError;
@@ -17,9 +17,9 @@ use tokio::task::AbortHandle;
 
 /// Options of the output of statements.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shown {
+pub(super) struct OutputOptions {
     /// The format of rows.
-    pub(super) mode: Mode,
+    pub(super) mode: OutputMode,
     /// The number of repeated runs after the first.
     pub(super) repeat: u32,
     /// Set to print a line with the time.
@@ -31,17 +31,17 @@ pub(super) struct Shown {
 pub(super) async fn run_text(
     database: &Database,
     text: &str,
-    shown: Shown,
+    options: OutputOptions,
     out: &mut impl Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let text = without_mark(text);
-    let statements = database.statements(text).map_err(|e| misread(database, text, e))?;
-    let pieces = pieces(text);
+    let statements = database.statements(text).map_err(|e| parse_failure(database, text, e))?;
+    let texts = split_statements(text);
     let count = statements.len();
     for (k, statement) in statements.into_iter().enumerate() {
-        let done = run_statement(database, statement, shown, out).await;
-        done.map_err(|failure| match pieces.get(k).filter(|_| count > 1 && pieces.len() == count) {
-            Some(piece) => of_statement(failure, k, piece),
+        let done = run_statement(database, statement, options, out).await;
+        done.map_err(|failure| match texts.get(k).filter(|_| count > 1 && texts.len() == count) {
+            Some(statement) => in_statement(failure, k, statement),
             None => failure,
         })?;
     }
@@ -49,26 +49,26 @@ pub(super) async fn run_text(
 }
 
 /// Adds the number, line and text of a statement to its failure.
-fn of_statement(failure: Failure, k: usize, piece: &Piece) -> Failure {
-    let Failure::Failed { error, hint } = failure else { return failure };
-    let text = piece.text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let text = match text.char_indices().nth(MOST_SHOWN) {
+fn in_statement(failure: CommandFailure, k: usize, statement: &StatementText) -> CommandFailure {
+    let CommandFailure::Error { error, hint } = failure else { return failure };
+    let text = statement.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = match text.char_indices().nth(MAX_TEXT_CHARS) {
         Some((end, _)) => format!("{}..", &text[..end]),
         None => text,
     };
-    let error = format!("statement {} on line {}, `{text}`: {error}", k + 1, piece.line).into();
-    Failure::Failed { error, hint }
+    let error = format!("statement {} on line {}, `{text}`: {error}", k + 1, statement.line).into();
+    CommandFailure::Error { error, hint }
 }
 
 /// Maximum number of characters of a statement in messages.
-const MOST_SHOWN: usize = 80;
+const MAX_TEXT_CHARS: usize = 80;
 
 /// Returns the failure of a text that cannot be parsed, with the first invalid statement.
-fn misread(database: &Database, text: &str, error: DataFusionError) -> Failure {
-    let pieces = pieces(text);
-    let wrong = pieces.iter().position(|piece| database.statements(&piece.text).is_err());
-    match wrong.filter(|_| pieces.len() > 1) {
-        Some(k) => of_statement(error.into(), k, &pieces[k]),
+fn parse_failure(database: &Database, text: &str, error: DataFusionError) -> CommandFailure {
+    let texts = split_statements(text);
+    let first_invalid = texts.iter().position(|statement| database.statements(&statement.text).is_err());
+    match first_invalid.filter(|_| texts.len() > 1) {
+        Some(k) => in_statement(error.into(), k, &texts[k]),
         None => error.into(),
     }
 }
@@ -82,28 +82,28 @@ fn is_query(statement: &Statement) -> bool {
 async fn run_statement(
     database: &Database,
     statement: Statement,
-    shown: Shown,
+    options: OutputOptions,
     out: &mut impl Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let interruption = Interruption::new();
     let start = Instant::now();
     let batches = run(database, statement.clone()).await?;
     let cold = start.elapsed();
     if batches.iter().any(|batch| batch.num_columns() > 0) {
-        print(shown.mode, &batches, &interruption.heard, out)?;
+        print(options.mode, &batches, &interruption.received, out)?;
     }
     let mut warm = Vec::new();
-    if shown.repeat > 0 && is_query(&statement) {
+    if options.repeat > 0 && is_query(&statement) {
         // Warm runs start after all regions have been prepared in the background.
         database.wait_until_prepared().await;
-        for _ in 0..shown.repeat {
+        for _ in 0..options.repeat {
             let start = Instant::now();
             run(database, statement.clone()).await?;
             warm.push(start.elapsed());
         }
     }
     warm.sort_unstable();
-    if shown.timing {
+    if options.timing {
         let rows = batches.iter().map(RecordBatch::num_rows).sum();
         out.flush()?;
         // Errors of standard error are ignored.
@@ -114,20 +114,20 @@ async fn run_statement(
 
 /// Listener for Ctrl-C, active until dropped.
 struct Interruption {
-    heard: Arc<AtomicBool>,
+    received: Arc<AtomicBool>,
     listener: AbortHandle,
 }
 
 impl Interruption {
     fn new() -> Interruption {
-        let heard = Arc::<AtomicBool>::default();
-        let own = heard.clone();
+        let received = Arc::<AtomicBool>::default();
+        let own = received.clone();
         let listener = tokio::spawn(async move {
             if tokio::signal::ctrl_c().await.is_ok() {
                 own.store(true, Ordering::Relaxed);
             }
         });
-        Interruption { heard, listener: listener.abort_handle() }
+        Interruption { received, listener: listener.abort_handle() }
     }
 }
 
@@ -139,7 +139,7 @@ impl Drop for Interruption {
 
 /// Runs a statement in its own task, so that Ctrl-C takes effect at once. A cancelled task
 /// continues in the background until it yields.
-async fn run(database: &Database, statement: Statement) -> Result<Vec<RecordBatch>, Failure> {
+async fn run(database: &Database, statement: Statement) -> Result<Vec<RecordBatch>, CommandFailure> {
     let database = database.clone();
     let rows = tokio::spawn(with_deep_stack(async move {
         let frame = database.execute(statement).await?;
@@ -154,11 +154,11 @@ async fn run(database: &Database, statement: Statement) -> Result<Vec<RecordBatc
     tokio::select! {
         rows = rows => match rows {
             Ok(rows) => Ok(rows?),
-            Err(failed) => Err(Failure::Failed { error: format!("the statement broke off: {failed}").into(), hint: None }),
+            Err(failed) => Err(CommandFailure::Error { error: format!("the statement panicked or was aborted: {failed}").into(), hint: None }),
         },
         _ = tokio::signal::ctrl_c() => {
             task.abort();
-            Err(Failure::Failed { error: "cancelled".into(), hint: None })
+            Err(CommandFailure::Error { error: "cancelled".into(), hint: None })
         }
     }
 }

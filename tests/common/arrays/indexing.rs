@@ -18,7 +18,7 @@ pub const INDEXING: &[Operation] = &[
             match draw.rng.index(4) {
                 0 if n > 0 => {
                     let at = draw.within(-n, n);
-                    indices.push(Index::At(at));
+                    indices.push(Index::Coordinate(at));
                     x = x.index_axis_move(Axis(axis), at.rem_euclid(n) as usize);
                     continue;
                 }
@@ -133,7 +133,7 @@ fn gathers(draw: &mut Draw) -> (Array, Dense) {
         }
         let n = size as i64;
         let (index, at) = match draw.rng.index(6) {
-            0 => (Index::At(-1), At::One(size - 1)),
+            0 => (Index::Coordinate(-1), At::One(size - 1)),
             1 => {
                 let (index, list) = range(draw, n);
                 (index, At::List(list))

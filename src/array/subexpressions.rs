@@ -12,37 +12,37 @@ use std::sync::Arc;
 
 /// Maximum number of nodes of unfolded expressions that are planned without extracting shared
 /// parts.
-const LARGE: u64 = 1 << 10;
+const MAX_UNSHARED_NODES: u64 = 1 << 10;
 
 /// Minimum number of unfolded nodes of a shared part that becomes a query.
-const SHARED: u64 = 1 << 6;
+const MIN_SHARED_NODES: u64 = 1 << 6;
 
 /// Returns the queries of shared parts, followed by the queries of the named expressions.
 ///
 /// # Errors
 /// Fails only if an expression is invalid.
 pub(super) fn queries(named: Vec<(Alias, Expr)>) -> Result<Vec<Query>, Error> {
-    let mut parts = Parts { nodes: HashMap::new(), order: Vec::new() };
-    let sizes: Vec<u64> = named.iter().map(|(_, expr)| parts.count(expr)).collect();
-    if sizes.into_iter().fold(0, u64::saturating_add) <= LARGE {
+    let mut distinct = DistinctNodes { nodes: HashMap::new(), order: Vec::new() };
+    let sizes: Vec<u64> = named.iter().map(|(_, expr)| distinct.count(expr)).collect();
+    if sizes.into_iter().fold(0, u64::saturating_add) <= MAX_UNSHARED_NODES {
         return Ok(named.into_iter().map(|(alias, expr)| Query { alias, expr }).collect());
     }
     let (mut rebuilt, mut queries): (HashMap<*const Node, (Expr, u64)>, _) = (HashMap::new(), Vec::new());
-    for expr in &parts.order {
+    for expr in &distinct.order {
         let args: Vec<(Expr, u64)> = expr.node().args().iter().map(|arg| rebuilt[&address(arg)].clone()).collect();
         let size = args.iter().fold(1, |size, (_, arg)| u64::saturating_add(size, *arg));
         let part = with_args(expr, args.into_iter().map(|(arg, _)| arg).collect())?;
-        let is_shared = parts.nodes[&address(expr)].uses > 1 && size >= SHARED;
+        let is_shared = distinct.nodes[&address(expr)].uses > 1 && size >= MIN_SHARED_NODES;
         let alias = Alias::from(format!("part{}", queries.len() + 1));
         let query = Query { alias: alias.clone(), expr: part.clone() };
-        let now = match query.result_type() {
+        let replacement = match query.result_type() {
             Ok(ty) if is_shared => {
                 queries.push(query);
                 (Expr::table(alias, Arc::new(ty), part.info().fields.iter().cloned())?, 1)
             }
             _ => (part, size),
         };
-        rebuilt.insert(address(expr), now);
+        rebuilt.insert(address(expr), replacement);
     }
     let result = |(alias, expr): (Alias, Expr)| Query { alias, expr: rebuilt[&address(&expr)].0.clone() };
     queries.extend(named.into_iter().map(result));
@@ -50,13 +50,13 @@ pub(super) fn queries(named: Vec<(Alias, Expr)>) -> Result<Vec<Query>, Error> {
 }
 
 /// The distinct nodes of expressions.
-struct Parts {
-    nodes: HashMap<*const Node, Part>,
+struct DistinctNodes {
+    nodes: HashMap<*const Node, NodeUse>,
     /// Expressions in topological order, arguments first.
     order: Vec<Expr>,
 }
 
-struct Part {
+struct NodeUse {
     /// Number of nodes of the unfolded expression.
     size: u64,
     /// Number of times the expression is an argument or a root.
@@ -67,7 +67,7 @@ fn address(expr: &Expr) -> *const Node {
     ptr::from_ref(expr.node())
 }
 
-impl Parts {
+impl DistinctNodes {
     /// Returns the number of nodes of an unfolded expression and records its parts.
     fn count(&mut self, expr: &Expr) -> u64 {
         if let Some(part) = self.nodes.get_mut(&address(expr)) {
@@ -75,7 +75,7 @@ impl Parts {
             return part.size;
         }
         let size = expr.node().args().iter().fold(1, |size, arg| u64::saturating_add(size, self.count(arg)));
-        self.nodes.insert(address(expr), Part { size, uses: 1 });
+        self.nodes.insert(address(expr), NodeUse { size, uses: 1 });
         self.order.push(expr.clone());
         size
     }
@@ -87,7 +87,7 @@ fn with_args(expr: &Expr, args: Vec<Expr>) -> Result<Expr, Error> {
         return Ok(expr.clone());
     }
     let mut args = args.into_iter();
-    let mut arg = || args.next().expect("a node has as many arguments as before");
+    let mut arg = || args.next().expect("a node keeps its number of arguments");
     match expr.node().clone() {
         Node::MapJoin { op, .. } => Expr::mapjoin(op, args),
         Node::Aggregate { op, init, fields, .. } => Expr::aggregate(op, init, arg(), fields),

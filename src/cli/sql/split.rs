@@ -5,7 +5,7 @@ use crate::sql::datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWi
 
 /// A statement of a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Piece {
+pub(super) struct StatementText {
     /// The first line of the statement, counted from 1.
     pub(super) line: u64,
     /// Its text, without the semicolon.
@@ -14,35 +14,35 @@ pub(super) struct Piece {
 
 /// State of a text that may be incomplete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Written {
+pub(super) enum Completeness {
     /// Only blanks and comments.
-    Nothing,
+    Empty,
     /// The last statement is incomplete.
-    Part,
+    Incomplete,
     /// A string, a quoted name or a comment is not closed.
-    OpenText,
+    OpenToken,
     /// All statements are complete.
-    Whole,
+    Complete,
 }
 
 /// Returns the state of a text.
-pub(super) fn written(text: &str) -> Written {
+pub(super) fn completeness(text: &str) -> Completeness {
     let tokens = match Tokenizer::new(&GenericDialect, text).tokenize() {
         Ok(tokens) => tokens,
-        Err(e) if e.message.contains("nterminated") || e.message.contains("EOF") => return Written::OpenText,
+        Err(e) if e.message.contains("nterminated") || e.message.contains("EOF") => return Completeness::OpenToken,
         // An invalid token is an error regardless of the rest.
-        Err(_) if text.trim_end().ends_with(';') => return Written::Whole,
-        Err(_) => return Written::Part,
+        Err(_) if text.trim_end().ends_with(';') => return Completeness::Complete,
+        Err(_) => return Completeness::Incomplete,
     };
     match tokens.iter().rfind(|token| !matches!(token, Token::Whitespace(_))) {
-        None => Written::Nothing,
-        Some(Token::SemiColon) => Written::Whole,
-        Some(_) => Written::Part,
+        None => Completeness::Empty,
+        Some(Token::SemiColon) => Completeness::Complete,
+        Some(_) => Completeness::Incomplete,
     }
 }
 
 /// Returns the statements of a text, or none if it cannot be tokenized.
-pub(super) fn pieces(text: &str) -> Vec<Piece> {
+pub(super) fn split_statements(text: &str) -> Vec<StatementText> {
     let tokens = Tokenizer::new(&GenericDialect, text).tokenize_with_location().unwrap_or_default();
     let starts: Vec<usize> = [0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
     let offset = |location: Location| {
@@ -57,7 +57,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
         let Some(first) = words.next() else { continue };
         let last = words.next_back().unwrap_or(first);
         let (start, end) = (offset(first.span.start), offset(last.span.end));
-        found.push(Piece { line: first.span.start.line, text: text[start..end.max(start)].to_owned() });
+        found.push(StatementText { line: first.span.start.line, text: text[start..end.max(start)].to_owned() });
     }
     found
 }
@@ -68,34 +68,35 @@ mod tests {
 
     /// Asserts that only complete statements run.
     #[test]
-    fn statements_end_where_the_parser_ends_them() {
+    fn only_complete_statements_run() {
         for (text, expected) in [
-            ("", Written::Nothing),
-            ("  -- nothing;\n", Written::Nothing),
-            ("SELECT 1", Written::Part),
-            ("SELECT 1;", Written::Whole),
-            ("SELECT 1; -- x", Written::Whole),
-            ("SELECT 1; /* x */ ", Written::Whole),
-            ("SELECT 1; SELECT 2", Written::Part),
-            ("SELECT 1 -- x;", Written::Part),
-            ("DELETE FROM t -- all;\n", Written::Part),
-            ("SELECT 'a;", Written::OpenText),
-            ("SELECT 'a;\nb';", Written::Whole),
-            ("SELECT \"a;", Written::OpenText),
-            ("SELECT 1 /* ;", Written::OpenText),
-            ("SELECT ';'", Written::Part),
+            ("", Completeness::Empty),
+            ("  -- nothing;\n", Completeness::Empty),
+            ("SELECT 1", Completeness::Incomplete),
+            ("SELECT 1;", Completeness::Complete),
+            ("SELECT 1; -- x", Completeness::Complete),
+            ("SELECT 1; /* x */ ", Completeness::Complete),
+            ("SELECT 1; SELECT 2", Completeness::Incomplete),
+            ("SELECT 1 -- x;", Completeness::Incomplete),
+            ("DELETE FROM t -- all;\n", Completeness::Incomplete),
+            ("SELECT 'a;", Completeness::OpenToken),
+            ("SELECT 'a;\nb';", Completeness::Complete),
+            ("SELECT \"a;", Completeness::OpenToken),
+            ("SELECT 1 /* ;", Completeness::OpenToken),
+            ("SELECT ';'", Completeness::Incomplete),
         ] {
-            assert_eq!(written(text), expected, "{text}");
+            assert_eq!(completeness(text), expected, "{text}");
         }
     }
 
     /// Asserts the lines and texts of statements.
     #[test]
-    fn pieces_are_statements_with_their_lines() {
+    fn statements_have_lines_and_texts() {
         let text = "-- first;\nSELECT 'ä;b' AS s;\n\n  SELECT\n 2 ; ;\nSELECT 3 -- end;\n";
-        let found: Vec<(u64, String)> = pieces(text).into_iter().map(|piece| (piece.line, piece.text)).collect();
+        let found: Vec<(u64, String)> =
+            split_statements(text).into_iter().map(|statement| (statement.line, statement.text)).collect();
         let expected = [(2, "SELECT 'ä;b' AS s"), (4, "SELECT\n 2"), (6, "SELECT 3")];
         assert_eq!(found, expected.map(|(line, text)| (line, text.to_owned())));
-        assert!(pieces("SELECT 'a").is_empty());
+        assert!(split_statements("SELECT 'a").is_empty());
     }
 }

@@ -4,10 +4,10 @@ use crate::adapt::run_first;
 use crate::config::Engine;
 use crate::engine::{Placement, run_logic};
 use crate::error::Error;
-use crate::executable::{Executable, Seen, run_or_restart};
+use crate::executable::{Executable, StageObserver, run_or_restart};
 use crate::flow::Flow;
 use crate::session::Bindings;
-use crate::statistics::Told;
+use crate::statistics::StatisticsInput;
 use crate::timings::Timings;
 use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::statistics::Fact;
@@ -20,25 +20,25 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// A compiled plan with the tensors that it reads.
-pub struct Prepared {
-    pub(crate) made: Arc<Made>,
+pub struct PreparedPlan {
+    pub(crate) compiled: Arc<CompiledPlan>,
     pub(crate) limits: Limits,
-    /// The tensors, by the names of the inputs of `made`.
+    /// The tensors, by the names of the inputs of `compiled`.
     pub(crate) bindings: Bindings,
     pub(crate) timings: Timings,
 }
 
 /// The compiled form of a plan. It does not depend on the values of tensors and is shared by all
 /// congruent plans.
-pub(crate) struct Made {
+pub(crate) struct CompiledPlan {
     pub(crate) plan: Plan,
-    pub(crate) planned: AdaptivePlan,
+    pub(crate) adaptive: AdaptivePlan,
     /// The source of the input statistics.
-    pub(crate) told: Told,
+    pub(crate) statistics: StatisticsInput,
     pub(crate) executable: Executable,
     /// The plan after adaptation in its first run: empty before that run, `None` if the plan was
     /// not changed.
-    pub(crate) adapted: OnceLock<Option<Arc<Made>>>,
+    pub(crate) adapted_plan: OnceLock<Option<Arc<CompiledPlan>>>,
 }
 
 /// The results of one run.
@@ -52,10 +52,10 @@ pub struct Run {
     /// The elapsed time of the run.
     pub time: Duration,
     /// The time of all launches by the device's clock, without transfers, if a device was used.
-    pub on_device: Option<Duration>,
+    pub device_time: Option<Duration>,
     /// The peak of allocated bytes: results, tensors between queries, and workspaces. Inputs are
     /// not included. Of the interpreters, only that of Assembly counts its allocations.
-    pub held: usize,
+    pub peak_bytes: usize,
 }
 
 impl Run {
@@ -65,40 +65,40 @@ impl Run {
     }
 }
 
-impl Made {
+impl CompiledPlan {
     /// Returns the facts that the optimizer requested of the inputs, for the original plan and the
     /// adapted one.
     pub(crate) fn facts(&self) -> impl Iterator<Item = &(Alias, Fact, bool)> {
-        let adapted = self.adapted.get().into_iter().flatten();
-        self.planned.report.facts.iter().chain(adapted.flat_map(|made| &made.planned.report.facts))
+        let adapted = self.adapted_plan.get().into_iter().flatten();
+        self.adaptive.report.facts.iter().chain(adapted.flat_map(|compiled| &compiled.adaptive.report.facts))
     }
 
     /// Returns the adapted plan if there is one, otherwise the plan as compiled.
-    pub(crate) fn current(&self) -> &Made {
-        self.adapted.get().and_then(Option::as_deref).unwrap_or(self)
+    pub(crate) fn current(&self) -> &CompiledPlan {
+        self.adapted_plan.get().and_then(Option::as_deref).unwrap_or(self)
     }
 }
 
-impl Prepared {
-    pub(crate) fn made(&self) -> &Made {
-        self.made.current()
+impl PreparedPlan {
+    pub(crate) fn current(&self) -> &CompiledPlan {
+        self.compiled.current()
     }
 
     /// Returns the Logic plan.
     pub fn plan(&self) -> &Plan {
-        &self.made().plan
+        &self.current().plan
     }
 
     /// Returns the physical plan. After the first run, this is the plan adapted to the observed
     /// numbers of positions.
     pub fn physical(&self) -> &PhysicalPlan {
-        &self.made().planned.physical
+        &self.current().adaptive.physical
     }
 
     /// Returns the decisions of the optimizer and their reasons, after the first run including
     /// those of the adaptation.
     pub fn report(&self) -> &Report {
-        &self.made().planned.report
+        &self.current().adaptive.report
     }
 
     /// Returns the queries of the physical plan and the tensors between them, as planned.
@@ -109,7 +109,7 @@ impl Prepared {
     ///
     /// [`Profile::flow`]: crate::Profile::flow
     pub fn flow(&self) -> Result<Flow, Error> {
-        Flow::new(self.made(), &self.bindings, &[])
+        Flow::new(self.current(), &self.bindings, &[])
     }
 
     /// Returns the time of each phase of the preparation.
@@ -119,7 +119,7 @@ impl Prepared {
 
     /// Returns the names of the results, in order.
     pub fn produces(&self) -> &[Alias] {
-        &self.made().plan.produces
+        &self.current().plan.produces
     }
 
     /// Runs the plan on the engine of its session.
@@ -127,13 +127,13 @@ impl Prepared {
     /// # Errors
     /// Fails if a kernel stops because of the memory limit, cancellation, or a checked operator.
     pub fn run(&self) -> Result<Run, Error> {
-        self.run_with(self.made.executable.config.engine)
+        self.run_with(self.compiled.executable.config.engine)
     }
 
     /// Runs the plan on a given engine.
     ///
     /// # Errors
-    /// The errors of [`Prepared::run`]; also if the engine computes densely and a tensor is too
+    /// The errors of [`PreparedPlan::run`]; also if the engine computes densely and a tensor is too
     /// large.
     pub fn run_with(&self, engine: Engine) -> Result<Run, Error> {
         self.run_observed(engine, &mut |_| Ok(()))
@@ -141,43 +141,43 @@ impl Prepared {
 
     /// Runs the plan on a given engine and reports each query that has run, including queries that
     /// must run again.
-    pub(crate) fn run_observed(&self, engine: Engine, seen: &mut Seen<'_>) -> Result<Run, Error> {
-        let (run, lost) = run_or_restart(engine, |engine| self.run_once(engine, seen))?;
-        if let Some(error) = lost {
-            self.made().executable.decline(&error);
+    pub(crate) fn run_observed(&self, engine: Engine, observer: &mut StageObserver<'_>) -> Result<Run, Error> {
+        let (run, device_error) = run_or_restart(engine, |engine| self.run_once(engine, observer))?;
+        if let Some(error) = device_error {
+            self.current().executable.decline(&error);
         }
         Ok(run)
     }
 
-    fn run_once(&self, engine: Engine, seen: &mut Seen<'_>) -> Result<Run, Error> {
+    fn run_once(&self, engine: Engine, observer: &mut StageObserver<'_>) -> Result<Run, Error> {
         let on = (&self.bindings, &self.limits);
-        if self.made.adapted.get().is_none() && engine != Engine::LogicInterpreter {
-            return run_first(&self.made, engine, on, seen);
+        if self.compiled.adapted_plan.get().is_none() && engine != Engine::LogicInterpreter {
+            return run_first(&self.compiled, engine, on, observer);
         }
-        let Made { plan, executable, .. } = self.made();
+        let CompiledPlan { plan, executable, .. } = self.current();
         let logic = || run_logic(plan, &self.bindings, executable.mode());
-        executable.run(engine, on, &logic, seen)
+        executable.run(engine, on, &logic, observer)
     }
 
     /// Returns the processor of the next run on the session's engine, and the reason. A device is
     /// queried only if its state may matter.
     pub fn placement(&self) -> Placement {
-        self.made().executable.next_run(&self.bindings)
+        self.current().executable.next_placement(&self.bindings)
     }
 
     /// Returns the tier that the next run on [`Engine::Cpu`] uses.
     pub fn tier(&self) -> Engine {
-        self.made().executable.tier()
+        self.current().executable.tier()
     }
 
     /// Waits for the optimizing tier, if it is being compiled in the background.
-    pub fn wait_for_take_over(&self) {
-        self.made().executable.optimizing.wait();
+    pub fn wait_for_optimizing_tier(&self) {
+        self.current().executable.optimizing_tier.wait();
     }
 
     /// Returns a note on the optimizing tier for the user: why it could not be compiled although
     /// the plan is worth it, or why its kernels are not cached on disk.
     pub fn tier_note(&self) -> Option<String> {
-        self.made().executable.tier_note()
+        self.current().executable.tier_note()
     }
 }
