@@ -66,9 +66,9 @@ impl Grids {
     ///
     /// # Errors
     /// [`Error::InvalidAssembly`] when a verifier rejects a grid.
-    pub(super) fn of(draft: &Draft, lanes: TeamSize) -> Result<Grids, Error> {
+    pub(super) fn of(draft: &Draft, team_size: TeamSize) -> Result<Grids, Error> {
         let program = |grid| Ok::<_, Error>(Box::new(GridProgram::new(grid)?) as Box<dyn GridRunner>);
-        Grids::new(draft.grids(lanes), Arc::new(|draft| Kernel::of(draft, Engine::Grid)), program)
+        Grids::new(draft.grids(team_size), Arc::new(|draft| Kernel::of(draft, Engine::Grid)), program)
     }
 
     /// Makes grids, given a maker of kernels for the same processor and a function that compiles

@@ -4,7 +4,7 @@
 //! of arithmetic on narrow types are cast back. A constant or a narrow index is written with its
 //! own type only if no other operand, assignment or parameter converts it ([`Typing`]).
 
-use super::facts::Facts;
+use super::facts::LocalFacts;
 use super::helpers::{Dialect, Helpers};
 use super::names::Identifiers;
 use super::types::{Typing, c_type, literal};
@@ -40,7 +40,7 @@ pub(in crate::emit) struct ExprWriter<'a> {
     pub(in crate::emit) function: &'a Function,
     pub(in crate::emit) names: &'a Identifiers,
     pub(in crate::emit) helpers: &'a mut Helpers,
-    pub(in crate::emit) facts: Facts,
+    pub(in crate::emit) facts: LocalFacts,
     /// Inside a lane of a fold: the fold's variable, and the offset to add to it.
     pub(in crate::emit) lane: Option<(Local, usize)>,
 }

@@ -9,7 +9,7 @@ use redpoll_logic::Prim;
 
 /// The facts at a point of a function.
 #[derive(Clone)]
-pub(in crate::emit) struct Facts {
+pub(in crate::emit) struct LocalFacts {
     /// For each local, whether it is never negative wherever it is read.
     non_negative: Vec<bool>,
     /// Locals that are equal to the minimum of two others.
@@ -19,9 +19,9 @@ pub(in crate::emit) struct Facts {
     positions: Vec<bool>,
 }
 
-impl Facts {
+impl LocalFacts {
     /// Collects the facts that are true throughout a function.
-    pub(in crate::emit) fn new(function: &Function) -> Facts {
+    pub(in crate::emit) fn new(function: &Function) -> LocalFacts {
         let mut non_negative: Vec<bool> = function.locals.iter().map(|l| l.prim == Prim::I64).collect();
         non_negative[function.chunk.0.index()] = false;
         non_negative[function.chunk.1.index()] = false;
@@ -29,7 +29,7 @@ impl Facts {
             largest_subset(function, non_negative, &|locals, value| is_non_negative(function, locals, value));
         let positions = function.locals.iter().map(|l| l.prim == Prim::I64).collect();
         let positions = largest_subset(function, positions, &|locals, value| is_position(function, locals, value));
-        Facts { non_negative, minima: Vec::new(), positions }
+        LocalFacts { non_negative, minima: Vec::new(), positions }
     }
 
     /// Returns whether an `i64` is computed from positions and coordinates alone.

@@ -1,7 +1,7 @@
 //! A function: its parameters, its variables, its entry.
 
 use super::expr::ExprWriter;
-use super::facts::Facts;
+use super::facts::LocalFacts;
 use super::helpers::Helpers;
 use super::names::{Identifiers, capacity};
 use super::stmt::StmtWriter;
@@ -85,7 +85,7 @@ pub(super) fn write(function: &Function, entry: &str, helpers: &mut Helpers, out
         let _ = writeln!(out, "    int64_t {} = frame->{field};", names.locals[local.index()]);
     }
     declare_locals(function, &names, &uses, out);
-    let exprs = ExprWriter { function, names: &names, helpers, facts: Facts::new(function), lane: None };
+    let exprs = ExprWriter { function, names: &names, helpers, facts: LocalFacts::new(function), lane: None };
     let mut stmts = StmtWriter { exprs, depth: 1, out: std::mem::take(out) };
     stmts.block(&function.body);
     *out = stmts.out;

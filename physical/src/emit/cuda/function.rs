@@ -3,7 +3,7 @@
 use super::stmt::GridStmtWriter;
 use crate::assembly::{Buffer, Stmt as SerialStmt};
 use crate::emit::c::expr::ExprWriter;
-use crate::emit::c::facts::Facts;
+use crate::emit::c::facts::LocalFacts;
 use crate::emit::c::function::{TableUses, comment, declare_locals};
 use crate::emit::c::helpers::Helpers;
 use crate::emit::c::names::{Identifiers, capacity, requested, share, window};
@@ -128,7 +128,7 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
     }
     declare_locals(function, &names, &uses, out);
     declare_poll_counters(grid, out);
-    let exprs = ExprWriter { function, names: &names, helpers, facts: Facts::new(function), lane: None };
+    let exprs = ExprWriter { function, names: &names, helpers, facts: LocalFacts::new(function), lane: None };
     let mut stmts =
         GridStmtWriter { lines: StmtWriter { exprs, depth: 1, out: std::mem::take(out) }, grid, spread: false };
     stmts.block(&grid.body);

@@ -200,7 +200,7 @@ type TextEdit = fn(String) -> String;
 /// The options of an emulation.
 #[derive(Clone, Copy)]
 pub(super) struct EmulationOptions {
-    pub(super) lanes: TeamSize,
+    pub(super) team_size: TeamSize,
     /// Bytes that teams of grid `number` have of the memory of their blocks.
     pub(super) share: fn(usize) -> usize,
     /// Edit of the text.
@@ -211,7 +211,7 @@ impl Default for EmulationOptions {
     /// The options of a device, with shares that are short for some windows and long for others.
     fn default() -> EmulationOptions {
         EmulationOptions {
-            lanes: TeamSize::Automatic,
+            team_size: TeamSize::Automatic,
             share: |number| [72, 1 << 12, 0, 200][number % 4],
             edit: |text| text,
         }
@@ -237,7 +237,7 @@ impl Emulation {
         limit: usize,
         options: EmulationOptions,
     ) -> Emulation {
-        let plans: Vec<GridPlan> = drafts.clone().map(|draft| draft.grids(options.lanes)).collect();
+        let plans: Vec<GridPlan> = drafts.clone().map(|draft| draft.grids(options.team_size)).collect();
         let grids: Vec<Grid> = plans.iter().flat_map(|p| p.count.iter().chain([&p.run])).cloned().collect();
         let host = Host::of(&grids, options.edit);
         let pool = DevicePool::of(host.clone(), limit);
@@ -258,7 +258,7 @@ fn kernels<'a>(
         let pool_of_others = pool.clone();
         // Kernels for other drafts are compiled on demand, over the same memory.
         let maker = Arc::new(move |draft: &Draft| {
-            let plan = draft.grids(options.lanes);
+            let plan = draft.grids(options.team_size);
             let host = Host::of(&plan.count.iter().chain([&plan.run]).cloned().collect::<Vec<_>>(), options.edit);
             Ok(kernels(std::iter::once((draft, plan)), &host, &pool_of_others, options).swap_remove(0))
         });
@@ -358,7 +358,10 @@ fn folds_agree_in_teams_of_any_size() {
 fn programs_agree_in_blocks() {
     let drafts: Vec<_> = PROGRAMS.iter().map(|text| draft(normal_form(text))).collect();
     for lanes in [64, 256] {
-        check_with_options(&drafts, EmulationOptions { lanes: TeamSize::Exact(lanes), ..EmulationOptions::default() });
+        check_with_options(
+            &drafts,
+            EmulationOptions { team_size: TeamSize::Exact(lanes), ..EmulationOptions::default() },
+        );
     }
 }
 
@@ -414,7 +417,10 @@ fn long_folds_agree_in_blocks() {
 fn intersections_agree_in_blocks() {
     let drafts: Vec<_> = skewed::INTERSECTIONS.iter().map(|text| skewed::draft(text)).collect();
     for lanes in [64, 256] {
-        check_with_options(&drafts, EmulationOptions { lanes: TeamSize::Exact(lanes), ..EmulationOptions::default() });
+        check_with_options(
+            &drafts,
+            EmulationOptions { team_size: TeamSize::Exact(lanes), ..EmulationOptions::default() },
+        );
     }
 }
 
@@ -437,7 +443,7 @@ fn walks_agree_in_teams_of_any_size() {
     };
     let mut sums = Vec::new();
     for lanes in [4, 32, 64, 256] {
-        let options = EmulationOptions { lanes: TeamSize::Exact(lanes), ..EmulationOptions::default() };
+        let options = EmulationOptions { team_size: TeamSize::Exact(lanes), ..EmulationOptions::default() };
         let emulated = &Emulation::with_options([&draft].into_iter(), usize::MAX, options).kernels[0];
         let found = sum(emulated);
         assert_eq!(found, sum(&Kernel::in_teams(&draft, lanes).unwrap()), "{lanes}");
@@ -462,7 +468,7 @@ fn lanes_of_any_team_leave_together() {
         (256, |text| cancelled_in(&text, 100)),
     ];
     for (lanes, edit) in cases {
-        let options = EmulationOptions { lanes: TeamSize::Exact(lanes), edit, ..EmulationOptions::default() };
+        let options = EmulationOptions { team_size: TeamSize::Exact(lanes), edit, ..EmulationOptions::default() };
         let kernel = &Emulation::with_options([&draft].into_iter(), usize::MAX, options).kernels[0];
         let error = kernel.run(&inputs.iter().collect::<Vec<_>>(), &Limits::default()).unwrap_err();
         assert!(matches!(error, Error::KernelStopped(Status::Cancelled)), "{lanes}: {error}");

@@ -180,11 +180,11 @@ fn launches_are_cancelled() {
         (output C (type (shape 400 400) f64 0.0 dense))
         (for i (for j (for k (+= (C i j) (* (A i k) (B k j)))))))";
     let (product, inputs) = draft(text);
-    let emulation = |lanes| {
+    let emulation = |team_size| {
         Emulation::with_options(
             [&product].into_iter(),
             usize::MAX,
-            EmulationOptions { lanes, ..EmulationOptions::default() },
+            EmulationOptions { team_size, ..EmulationOptions::default() },
         )
     };
     let [warps, blocks] = [TeamSize::Automatic, TeamSize::Exact(64)].map(emulation);

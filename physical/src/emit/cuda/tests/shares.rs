@@ -28,9 +28,9 @@ fn product(level: &str, output: &str) -> (Draft, Vec<Tensor>) {
 fn workspaces_agree_in_any_share() {
     let drafts = ["hash", "byte-map", "dense"].map(|level| product(level, "csr"));
     let shares: [fn(usize) -> usize; 4] = [|_| 0, |_| 72, |_| 248, |_| 1 << 13];
-    for lanes in [TeamSize::Automatic, TeamSize::Exact(8)] {
+    for team_size in [TeamSize::Automatic, TeamSize::Exact(8)] {
         for share in shares {
-            check_with_options(&drafts, EmulationOptions { lanes, share, ..EmulationOptions::default() });
+            check_with_options(&drafts, EmulationOptions { team_size, share, ..EmulationOptions::default() });
         }
     }
 }
