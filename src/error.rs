@@ -17,7 +17,7 @@ pub enum Error {
     #[error("program, {}{}", location(.at), cause_text(.source))]
     Program {
         /// The position in the text, unless the cause includes it.
-        at: Option<redpoll_logic::sexpr::Position>,
+        at: Option<redpoll_logic::sexpr::TextPosition>,
         /// The cause.
         source: Box<redpoll_physical::Error>,
     },
@@ -150,7 +150,7 @@ fn table_list(tables: &[UnboundTable]) -> String {
     format!("table{} {}", if names.len() == 1 { "" } else { "s" }, names.join(", "))
 }
 
-fn location(at: &Option<redpoll_logic::sexpr::Position>) -> String {
+fn location(at: &Option<redpoll_logic::sexpr::TextPosition>) -> String {
     at.map_or_else(String::new, |at| format!("line {}, column {}: ", at.line, at.column))
 }
 

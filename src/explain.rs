@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::executable::Executable;
 use crate::prepared_plan::PreparedPlan;
 use crate::timings::Phase;
-use redpoll_logic::physical::FormatWords;
+use redpoll_logic::physical::FormatDisplay;
 use redpoll_physical::emit::cranelift::clif;
 use redpoll_physical::emit::cuda;
 use redpoll_physical::grid::{Grid, GridPlan, TeamSize};
@@ -111,7 +111,7 @@ impl PreparedPlan {
             let loops = match &stage.work {
                 StageWork::Loops(loops) => loops,
                 StageWork::Conversion(ty, _) => {
-                    let (source, format) = (&stage.reads[0], FormatWords(&ty.format));
+                    let (source, format) = (&stage.reads[0], FormatDisplay(&ty.format));
                     sections.push(section(title("conversion"), format!("storage of {source} converted to {format}")));
                     continue;
                 }

@@ -37,7 +37,7 @@ pub(crate) fn prepare_with(
     let config = session.config();
     let plan = match config.optimizer.float_mode {
         FloatMode::Relaxed => plan,
-        mode => plan.in_mode(mode).map_err(Error::Verify)?,
+        mode => plan.to_mode(mode).map_err(Error::Verify)?,
     };
     // Dumps must show every phase. Edited text applies only to the plan with the dumped names, but
     // the cache ignores the names of inputs.

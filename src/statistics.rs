@@ -47,12 +47,12 @@ impl StatisticsSource for TensorStatistics<'_> {
         self.0.get(tensor.as_str())?.marginal(of, mode)
     }
 
-    fn connected(&self, path: &[Hop]) -> Option<f64> {
+    fn connected_pairs(&self, path: &[Hop]) -> Option<f64> {
         let links = path.iter().map(|hop| self.0.get(hop.tensor.as_str())?.links(hop.from, hop.to));
         estimate_pairs(&links.collect::<Option<Vec<_>>>()?)
     }
 
-    fn holds(&self, tensor: &Alias, _: &TensorType, fact: Fact) -> bool {
+    fn has_fact(&self, tensor: &Alias, _: &TensorType, fact: Fact) -> bool {
         self.0.get(tensor.as_str()).is_some_and(|tensor| tensor.holds(fact))
     }
 }

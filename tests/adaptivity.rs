@@ -4,7 +4,7 @@
 use redpoll::{Bindings, Config, Engine, Session};
 use redpoll_logic::physical::verify::verify;
 use redpoll_logic::statistics::{Answer, PositionCounts, Statistics};
-use redpoll_logic::testing::Data;
+use redpoll_logic::testing::DataKind;
 use redpoll_logic::{Alias, FloatMode};
 use redpoll_optimizer::{Adaptivity, Worth, Written, optimize_adaptive};
 use redpoll_physical::levels::level;
@@ -19,9 +19,9 @@ const ALWAYS: Adaptivity = Adaptivity::On { factor: 1.0, worth: Worth(f64::NEG_I
 
 fn drawn(seed: u64) -> Case {
     let (data, mode) = match seed % 3 {
-        0 => (Data::Exact, FloatMode::Relaxed),
-        1 => (Data::General, FloatMode::Relaxed),
-        _ => (Data::Special, FloatMode::StrictIeee),
+        0 => (DataKind::Exact, FloatMode::Relaxed),
+        1 => (DataKind::General, FloatMode::Relaxed),
+        _ => (DataKind::Special, FloatMode::StrictIeee),
     };
     let (_, mut case) = case(seed, Flavour { data, mode, depth: 2, queries: 6 });
     case.config.worth = Worth(0.0);

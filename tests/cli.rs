@@ -192,12 +192,12 @@ fn failures_say_what_is_wrong() {
         (
             &["run", "sum.rp", "--bind", "A=a.mtx:(dense (sparse-list (pattern)))"],
             1,
-            &["a pattern leaf needs dtype bool", "use an element leaf"],
+            &["a pattern leaf requires dtype bool", "use an element leaf"],
         ),
         (
             &["run", "pattern.rp", "--bind", "A=a.mtx"],
             1,
-            &["pattern.rp: line 1", "a pattern leaf needs dtype bool", "use an element leaf"],
+            &["pattern.rp: line 1", "a pattern leaf requires dtype bool", "use an element leaf"],
         ),
         (
             &["run", "window.rp", "--bind", "A=a.mtx"],
@@ -208,7 +208,7 @@ fn failures_say_what_is_wrong() {
         (
             &["run", "masks.rp", "--bind", "A=a.mtx"],
             1,
-            &["query `s`: no place satisfies (mapjoin lt (coordinate i) (coordinate j)) and", "leave one of them out"],
+            &["query `s`: no coordinates satisfy (mapjoin lt (coordinate i) (coordinate j)) and", "remove one of them"],
         ),
         (
             &["run", "order.rp", "--bind", "A=a.mtx"],

@@ -2,7 +2,7 @@
 //! emulated in this process and receive the calls that a device would receive.
 #![cfg(target_os = "linux")]
 
-use redpoll::logic::testing::Data;
+use redpoll::logic::testing::DataKind;
 use redpoll::logic::{Alias, FloatMode, Format, Prim, Scalar, TensorType};
 use redpoll::physical::emit::cuda::Cuda;
 use redpoll::physical::kernel::Processor;
@@ -51,7 +51,7 @@ fn random_plans_run_as_they_are_defined() {
     let seeds = random::asked_seeds().unwrap_or(SEEDS);
     let (mut equal, mut declined) = (0, 0);
     for seed in seeds.clone() {
-        let data = [Data::Exact, Data::General, Data::Special][(seed % 3) as usize];
+        let data = [DataKind::Exact, DataKind::General, DataKind::Special][(seed % 3) as usize];
         let flavour = Flavour { data, mode: FloatMode::Relaxed, depth: 2, queries: 1 + (seed / 3 % 3) as usize };
         let (_, case) = random::case(seed, flavour);
         let Ok(expected) = define(&case).unwrap() else { continue };

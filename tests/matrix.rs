@@ -6,10 +6,10 @@
 //! protocols are allowed.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use redpoll_logic::interp::{Dense, Exactness};
+use redpoll_logic::interp::{DenseTensor, Exactness};
 use redpoll_logic::literal::read_value;
 use redpoll_logic::physical::verify::verify;
-use redpoll_logic::physical::{Access, PhysicalPlan, Place, Point, Protocol, Temporaries};
+use redpoll_logic::physical::{Access, PhysicalPlan, Protocol, ScalarExpr, StorageCoordinate, TemporaryNest};
 use redpoll_logic::sexpr::read_one;
 use redpoll_logic::text::format_to_sexpr;
 use redpoll_logic::{Alias, DType, Format, LeafKind, LevelKind, Lookup, Prim, Scalar, TensorType};
@@ -194,7 +194,7 @@ fn written(format: &Format) -> String {
     format_to_sexpr(format).to_string()
 }
 
-fn shown(alias: &Alias, tensor: &Tensor, dense: &Dense) -> String {
+fn shown(alias: &Alias, tensor: &Tensor, dense: &DenseTensor) -> String {
     let values: Vec<String> = dense.values.iter().map(ToString::to_string).collect();
     let ty = tensor.ty();
     format!("{alias} {:?} fill {} {}: {}", ty.shape, ty.fill, written(&ty.format), values.join(" "))
@@ -214,7 +214,7 @@ fn matrix(op: &Operator, rank: usize) -> Result<(), Failed> {
         }
     }
     let expected = kinds.iter().flat_map(|kind| {
-        let followed = (kind.traits().lookup != Lookup::Never).then_some((*kind, "follow"));
+        let followed = (kind.traits().lookup != Lookup::Unsupported).then_some((*kind, "follow"));
         [(*kind, "walk"), (*kind, "gallop")].into_iter().chain(followed)
     });
     let missing: Vec<_> = expected.filter(|met| !tally.met.contains(met)).collect();
@@ -314,20 +314,20 @@ fn read_by(plan: &mut PhysicalPlan, name: &str, protocol: Protocol) {
 }
 
 fn each_access(plan: &mut PhysicalPlan, f: &mut dyn FnMut(&mut Access)) {
-    fn of_temporaries(temporaries: &mut [Temporaries], f: &mut dyn FnMut(&mut Access)) {
+    fn of_temporaries(temporaries: &mut [TemporaryNest], f: &mut dyn FnMut(&mut Access)) {
         for t in temporaries {
             of_temporaries(&mut t.temporaries, f);
             t.folds.iter_mut().for_each(|fold| of_point(&mut fold.value, f));
         }
     }
-    fn of_point(point: &mut Point, f: &mut dyn FnMut(&mut Access)) {
+    fn of_point(point: &mut ScalarExpr, f: &mut dyn FnMut(&mut Access)) {
         match point {
-            Point::Literal(_) | Point::Temporary(_) | Point::Coordinate(_) => {}
-            Point::Call(_, args) => args.iter_mut().for_each(|a| of_point(a, f)),
-            Point::Access(access) => {
+            ScalarExpr::Literal(_) | ScalarExpr::Temporary(_) | ScalarExpr::Coordinate(_) => {}
+            ScalarExpr::Call(_, args) => args.iter_mut().for_each(|a| of_point(a, f)),
+            ScalarExpr::Access(access) => {
                 f(access);
                 for place in &mut access.subscripts {
-                    if let Place::Value(point) = place {
+                    if let StorageCoordinate::Computed(point) = place {
                         of_point(point, f);
                     }
                 }
@@ -341,7 +341,7 @@ fn each_access(plan: &mut PhysicalPlan, f: &mut dyn FnMut(&mut Access)) {
 }
 
 /// Draws random values in runs, and removes those that the levels cannot store.
-fn draw(rng: &mut Rng, ty: &TensorType, [low, high]: [i64; 2]) -> Dense {
+fn draw(rng: &mut Rng, ty: &TensorType, [low, high]: [i64; 2]) -> DenseTensor {
     let places: u64 = ty.shape.iter().product();
     let prim = ty.dtype.prim().expect("a primitive");
     let mut values: Vec<Scalar> = Vec::new();
@@ -355,7 +355,7 @@ fn draw(rng: &mut Rng, ty: &TensorType, [low, high]: [i64; 2]) -> Dense {
         values.push(value);
     }
     limit(rng, ty, (&mut values, 0));
-    Dense { shape: ty.shape.clone(), values }
+    DenseTensor { shape: ty.shape.clone(), values }
 }
 
 /// Removes values that the levels from `depth` on cannot store, for formats in the order of the
@@ -384,7 +384,7 @@ fn limit(rng: &mut Rng, ty: &TensorType, (values, depth): (&mut [Scalar], usize)
 }
 
 /// Stores the values that differ from the fill value in the format of the type.
-fn stored(ty: &Arc<TensorType>, dense: &Dense) -> Tensor {
+fn stored(ty: &Arc<TensorType>, dense: &DenseTensor) -> Tensor {
     let (mut coordinates, mut values) = (vec![Vec::new(); ty.shape.len()], Vec::new());
     for (at, value) in dense.values.iter().enumerate().filter(|(_, value)| **value != ty.fill) {
         let mut rest = at as u64;

@@ -4,7 +4,7 @@
 //! Every operator with an annihilator is applied to them in every pair of formats.
 
 use redpoll::{Bindings, Config, Engine, Note, Session};
-use redpoll_logic::interp::{Dense, Exactness, interpret};
+use redpoll_logic::interp::{DenseTensor, Exactness, interpret};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::text::{Catalog, parse, parse_format};
 use redpoll_logic::{DType, FloatMode, Format, Prim, Scalar, TensorType};
@@ -87,7 +87,7 @@ fn annihilated(prim: Prim, values: &[Option<f64>]) -> Vec<Builtin> {
                 (0..2).any(|k| {
                     let mut known = [None, None];
                     known[k] = Some(Scalar::F64(*v).cast(prim).unwrap());
-                    op.annihilates(&signature, &known, FloatMode::Relaxed).is_some()
+                    op.constant_result(&signature, &known, FloatMode::Relaxed).is_some()
                 })
             })
     };
@@ -231,7 +231,7 @@ fn folds_stay_within_the_bound_of_the_interpreter() {
         let tropical = query.contains("min inf");
         let fill = if tropical { INF } else { 0.0 };
         for [format_a, format_b] in all_pairs() {
-            let mut dense: HashMap<_, Dense> = HashMap::new();
+            let mut dense: HashMap<_, DenseTensor> = HashMap::new();
             let mut bound = Vec::new();
             for (name, format) in [("A", format_a), ("B", format_b)] {
                 let drawn: Vec<(u64, u64, f64)> = (1..n)
@@ -252,7 +252,7 @@ fn folds_stay_within_the_bound_of_the_interpreter() {
                 let format = parse_format(format, 2).unwrap();
                 let ty = TensorType { shape: vec![n, n], dtype: DType::F64, fill: fill.into(), format };
                 bound.push((name, Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap().0));
-                dense.insert(name.into(), Dense { shape: vec![n, n], values });
+                dense.insert(name.into(), DenseTensor { shape: vec![n, n], values });
             }
             let catalog: Catalog = bound.iter().map(|(name, t)| (*name, t.ty().clone())).collect();
             let plan = parse(&text, &catalog).unwrap();

@@ -150,7 +150,7 @@ fn check_seed(seed: u64, tally: &Mutex<Tally>) {
         Outcome::Done(report) => {
             if !report.faulted {
                 cover(&mut tally.coverage, &drawn, flavour);
-                covered.into_iter().for_each(|what| tally.coverage.hit(what));
+                covered.into_iter().for_each(|what| tally.coverage.increment(what));
             }
             tally.done += 1;
             tally.equal += report.compared.equal;

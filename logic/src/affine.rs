@@ -43,7 +43,7 @@ impl Affine {
     /// # Panics
     /// Panics on overflow of `i64`; forms of well-formed expressions are far from it.
     pub fn plus(&self, other: &Affine) -> Affine {
-        self.checked_plus(other).expect("the numbers of affine forms fit 64 bits")
+        self.checked_plus(other).expect("the coefficients of well-formed affine forms fit 64 bits")
     }
 
     /// Returns the sum of two forms; `None` on overflow.
@@ -52,8 +52,8 @@ impl Affine {
         let mut sum = Affine { constant, terms: self.terms.clone() };
         for (field, c) in &other.terms {
             match sum.terms.binary_search_by(|(f, _)| f.cmp(field)) {
-                Ok(at) => sum.terms[at].1 = sum.terms[at].1.checked_add(*c)?,
-                Err(at) => sum.terms.insert(at, (field.clone(), *c)),
+                Ok(k) => sum.terms[k].1 = sum.terms[k].1.checked_add(*c)?,
+                Err(k) => sum.terms.insert(k, (field.clone(), *c)),
             }
         }
         sum.terms.retain(|(_, c)| *c != 0);
@@ -65,7 +65,7 @@ impl Affine {
     /// # Panics
     /// Panics on overflow of `i64`; forms of well-formed expressions are far from it.
     pub fn times(&self, factor: i64) -> Affine {
-        self.checked_times(factor).expect("the numbers of affine forms fit 64 bits")
+        self.checked_times(factor).expect("the coefficients of well-formed affine forms fit 64 bits")
     }
 
     /// Returns the form times a constant; `None` on overflow.
@@ -79,13 +79,15 @@ impl Affine {
     }
 
     /// Replaces every field by a form.
-    pub fn substitute(&self, with: &dyn Fn(&Field) -> Affine) -> Affine {
-        self.terms.iter().fold(Affine::constant(self.constant), |sum, (field, c)| sum.plus(&with(field).times(*c)))
+    pub fn substitute(&self, replacement: &dyn Fn(&Field) -> Affine) -> Affine {
+        self.terms
+            .iter()
+            .fold(Affine::constant(self.constant), |sum, (field, c)| sum.plus(&replacement(field).times(*c)))
     }
 
-    /// Evaluates the form, with the value of each field given by `of`.
-    pub fn evaluate(&self, of: &dyn Fn(&Field) -> i64) -> i64 {
-        self.terms.iter().fold(self.constant, |sum, (field, c)| sum + c * of(field))
+    /// Evaluates the form, with the value of each field given by `value_of`.
+    pub fn evaluate(&self, value_of: &dyn Fn(&Field) -> i64) -> i64 {
+        self.terms.iter().fold(self.constant, |sum, (field, c)| sum + c * value_of(field))
     }
 }
 
@@ -139,17 +141,17 @@ impl Subscript {
     }
 
     /// Replaces every field by a form.
-    pub fn substitute(&self, with: &dyn Fn(&Field) -> Affine) -> Subscript {
+    pub fn substitute(&self, replacement: &dyn Fn(&Field) -> Affine) -> Subscript {
         match self {
-            Subscript::Affine(a) => Subscript::Affine(a.substitute(with)),
-            Subscript::Outer(a, b) => Subscript::Outer(a.substitute(with), *b),
-            Subscript::Inner(a, b) => Subscript::Inner(a.substitute(with), *b),
+            Subscript::Affine(a) => Subscript::Affine(a.substitute(replacement)),
+            Subscript::Outer(a, b) => Subscript::Outer(a.substitute(replacement), *b),
+            Subscript::Inner(a, b) => Subscript::Inner(a.substitute(replacement), *b),
         }
     }
 
-    /// Evaluates the subscript, with the value of each field given by `of`.
-    pub fn evaluate(&self, of: &dyn Fn(&Field) -> i64) -> i64 {
-        self.apply(self.form().evaluate(of))
+    /// Evaluates the subscript, with the value of each field given by `value_of`.
+    pub fn evaluate(&self, value_of: &dyn Fn(&Field) -> i64) -> i64 {
+        self.apply(self.form().evaluate(value_of))
     }
 
     /// Returns bounds of the value, inclusive, while every field ranges over `0..size`. Returns
@@ -202,14 +204,14 @@ impl fmt::Display for Subscript {
 /// number of values of the outermost digit does not matter; an unknown one inside it gives false.
 ///
 /// ```
-/// use redpoll_logic::ascends;
+/// use redpoll_logic::is_ascending_mixed_radix;
 ///
-/// assert!(ascends(&[(4, None), (1, Some(4))]));
-/// assert!(!ascends(&[(4, None), (1, Some(5))]));
-/// assert!(!ascends(&[(1, Some(4)), (4, Some(2))]));
-/// assert!(!ascends(&[(4, Some(2)), (1, None)]));
+/// assert!(is_ascending_mixed_radix(&[(4, None), (1, Some(4))]));
+/// assert!(!is_ascending_mixed_radix(&[(4, None), (1, Some(5))]));
+/// assert!(!is_ascending_mixed_radix(&[(1, Some(4)), (4, Some(2))]));
+/// assert!(!is_ascending_mixed_radix(&[(4, Some(2)), (1, None)]));
 /// ```
-pub fn ascends(digits: &[(i64, Option<u64>)]) -> bool {
+pub fn is_ascending_mixed_radix(digits: &[(i64, Option<u64>)]) -> bool {
     let mut reach = Some(0_i64);
     digits.iter().rev().all(|(step, count)| {
         let exceeds = reach.is_some_and(|reach| *step > reach);

@@ -20,14 +20,14 @@ impl Plan {
     /// inputs.
     pub fn congruence(&self) -> (u64, Vec<Alias>) {
         let mut hasher = DefaultHasher::new();
-        let mut walk = Walk::default();
+        let mut traversal = PlanTraversal::default();
         for query in &self.queries {
-            walk.hash(&query.expr).hash(&mut hasher);
+            traversal.hash(&query.expr).hash(&mut hasher);
             query.alias.hash(&mut hasher);
-            walk.results.push(&query.alias);
+            traversal.results.push(&query.alias);
         }
         self.produces.hash(&mut hasher);
-        (hasher.finish(), walk.inputs)
+        (hasher.finish(), traversal.inputs)
     }
 
     /// Returns whether the plans are equal after input `k` of one plan, in the order of
@@ -36,10 +36,11 @@ impl Plan {
         if self.queries.len() != other.queries.len() || self.produces != other.produces {
             return false;
         }
-        let mut pair = Pair { renamed: Vec::new(), results: Vec::new(), equal: HashSet::new() };
+        let mut comparison =
+            PlanComparison { input_pairs: Vec::new(), results: Vec::new(), equal_pairs: HashSet::new() };
         self.queries.iter().zip(&other.queries).all(|(a, b)| {
-            let equal = a.alias == b.alias && pair.equal(&a.expr, &b.expr);
-            pair.results.push(&a.alias);
+            let equal = a.alias == b.alias && comparison.compare(&a.expr, &b.expr);
+            comparison.results.push(&a.alias);
             equal
         })
     }
@@ -49,15 +50,15 @@ impl Expr {
     /// Returns the tensors that the expression reads, each once, in the order in which it mentions
     /// them.
     pub fn tables(&self) -> Vec<Alias> {
-        let mut walk = Walk::default();
-        walk.hash(self);
-        walk.inputs
+        let mut traversal = PlanTraversal::default();
+        traversal.hash(self);
+        traversal.inputs
     }
 }
 
 /// A traversal of the expressions of a plan, in order, that visits shared subexpressions once.
 #[derive(Default)]
-struct Walk<'p> {
+struct PlanTraversal<'p> {
     /// Results of the queries so far.
     results: Vec<&'p Alias>,
     /// Inputs so far.
@@ -66,16 +67,16 @@ struct Walk<'p> {
     hashes: HashMap<usize, u64>,
 }
 
-impl<'p> Walk<'p> {
+impl<'p> PlanTraversal<'p> {
     fn hash(&mut self, expr: &'p Expr) -> u64 {
-        if let Some(known) = self.hashes.get(&expr.address()) {
-            return *known;
+        if let Some(hash) = self.hashes.get(&expr.address()) {
+            return *hash;
         }
         let mut h = DefaultHasher::new();
         discriminant(expr.node()).hash(&mut h);
         match expr.node() {
             Node::Table { tensor, ty, fields } => {
-                match self.number(tensor) {
+                match self.input_number(tensor) {
                     Some(number) => number.hash(&mut h),
                     None => tensor.hash(&mut h),
                 }
@@ -89,7 +90,7 @@ impl<'p> Walk<'p> {
             Node::Reorder { fields, .. } | Node::Relabel { fields, .. } => fields.hash(&mut h),
             Node::Index { map, .. } => map.hash(&mut h),
             Node::Reformat { format, .. } => format.hash(&mut h),
-            Node::Refill { fill, computed, .. } => (fill, computed).hash(&mut h),
+            Node::Refill { fill, computed_fills, .. } => (fill, computed_fills).hash(&mut h),
         }
         for arg in expr.node().args() {
             self.hash(arg).hash(&mut h);
@@ -100,7 +101,7 @@ impl<'p> Walk<'p> {
     }
 
     /// Returns the number of an input; `None` for the result of a query.
-    fn number(&mut self, tensor: &Alias) -> Option<usize> {
+    fn input_number(&mut self, tensor: &Alias) -> Option<usize> {
         if self.results.contains(&tensor) {
             return None;
         }
@@ -112,23 +113,23 @@ impl<'p> Walk<'p> {
 }
 
 /// A comparison of two plans.
-struct Pair<'p> {
+struct PlanComparison<'p> {
     /// Corresponding inputs of the two plans.
-    renamed: Vec<(&'p Alias, &'p Alias)>,
+    input_pairs: Vec<(&'p Alias, &'p Alias)>,
     results: Vec<&'p Alias>,
     /// Addresses of the pairs of expressions found equal.
-    equal: HashSet<(usize, usize)>,
+    equal_pairs: HashSet<(usize, usize)>,
 }
 
-impl<'p> Pair<'p> {
-    fn equal(&mut self, a: &'p Expr, b: &'p Expr) -> bool {
+impl<'p> PlanComparison<'p> {
+    fn compare(&mut self, a: &'p Expr, b: &'p Expr) -> bool {
         let key = (a.address(), b.address());
-        if self.equal.contains(&key) {
+        if self.equal_pairs.contains(&key) {
             return true;
         }
-        let same = match (a.node(), b.node()) {
+        let equal_nodes = match (a.node(), b.node()) {
             (Node::Table { tensor: s, ty: x, fields: f }, Node::Table { tensor: t, ty: y, fields: g }) => {
-                f == g && (Arc::ptr_eq(x, y) || x == y) && self.stand_for_each_other(s, t)
+                f == g && (Arc::ptr_eq(x, y) || x == y) && self.match_tensors(s, t)
             }
             (Node::Literal(x), Node::Literal(y)) => x == y && a.info().weak == b.info().weak,
             (Node::Coordinate(x), Node::Coordinate(y)) => x == y,
@@ -141,27 +142,30 @@ impl<'p> Pair<'p> {
             | (Node::Relabel { fields: f, .. }, Node::Relabel { fields: g, .. }) => f == g,
             (Node::Index { map: x, .. }, Node::Index { map: y, .. }) => x == y,
             (Node::Reformat { format: x, .. }, Node::Reformat { format: y, .. }) => x == y,
-            (Node::Refill { fill: x, computed: u, .. }, Node::Refill { fill: y, computed: v, .. }) => (x, u) == (y, v),
+            (Node::Refill { fill: x, computed_fills: u, .. }, Node::Refill { fill: y, computed_fills: v, .. }) => {
+                (x, u) == (y, v)
+            }
             _ => false,
         };
         let (args, others) = (a.node().args(), b.node().args());
-        let same = same && args.len() == others.len() && args.iter().zip(others).all(|(a, b)| self.equal(a, b));
-        if same {
-            self.equal.insert(key);
+        let equal =
+            equal_nodes && args.len() == others.len() && args.iter().zip(others).all(|(a, b)| self.compare(a, b));
+        if equal {
+            self.equal_pairs.insert(key);
         }
-        same
+        equal
     }
 
-    fn stand_for_each_other(&mut self, a: &'p Alias, b: &'p Alias) -> bool {
+    fn match_tensors(&mut self, a: &'p Alias, b: &'p Alias) -> bool {
         match (self.results.contains(&a), self.results.contains(&b)) {
             (true, true) => return a == b,
             (false, false) => {}
             _ => return false,
         }
-        match self.renamed.iter().find(|(x, y)| *x == a || *y == b) {
+        match self.input_pairs.iter().find(|(x, y)| *x == a || *y == b) {
             Some((x, y)) => *x == a && *y == b,
             None => {
-                self.renamed.push((a, b));
+                self.input_pairs.push((a, b));
                 true
             }
         }
@@ -214,7 +218,7 @@ mod tests {
 
     /// A shared subexpression is visited once, so that the time is not exponential in the depth.
     #[test]
-    fn what_is_shared_is_walked_once() {
+    fn shared_subexpressions_are_visited_once() {
         let mut plan = plan("(plan (query R (mapjoin + (table A i k) (table B k j))) (produces R))");
         let Query { expr, .. } = &mut plan.queries[0];
         for _ in 0..60 {

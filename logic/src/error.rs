@@ -10,9 +10,9 @@ use crate::op::{Fault, OpError};
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An error at a location in a text.
+    /// An error at a position in a text.
     #[error("line {line}, column {column}: {cause}")]
-    At {
+    InText {
         /// Line, from 1.
         line: usize,
         /// Column in characters, from 1.
@@ -24,50 +24,50 @@ pub enum Error {
     #[error("{0}")]
     Syntax(String),
     /// A name that is not bound.
-    #[error("unknown {kind} `{name}`{}", suggestion(.known))]
+    #[error("unknown {kind} `{name}`{}", suggestion(.similar))]
     Unknown {
         /// Kind of the name: operator, field, table, ...
         kind: &'static str,
         /// The name.
         name: String,
-        /// Known names closest to the name; may be empty.
-        known: Vec<String>,
+        /// Known names that are similar to the name; may be empty.
+        similar: Vec<String>,
     },
     /// An operator whose arguments do not fit its signature.
     #[error(transparent)]
     Op(#[from] OpError),
     /// An operator that faulted while a constant was computed.
-    #[error("in {place}: {fault}")]
+    #[error("in {location}: {fault}")]
     Fault {
         /// Description of the location.
-        place: String,
+        location: String,
         /// The fault.
         fault: Fault,
     },
     /// A field with two different sizes.
     #[error(
         "field `{field}` has size {} in {} but {} in {}; rename it in one of them, or take a window",
-        .left.0, .left.1, .right.0, .right.1
+        .first.0, .first.1, .second.0, .second.1
     )]
     Dimensions {
         /// The field.
         field: Field,
         /// One size and the tensors that have it.
-        left: (u64, String),
+        first: (u64, String),
         /// The other size and its tensors.
-        right: (u64, String),
+        second: (u64, String),
     },
     /// A field whose size is unknown, because only coordinates mention it.
-    #[error("the size of field `{field}` is not known in {place}: join with a table that has it")]
-    Unsized {
+    #[error("the size of field `{field}` is unknown in {location}; join with a table that has the field")]
+    UnknownSize {
         /// The field.
         field: Field,
         /// Location where the size is needed.
-        place: String,
+        location: String,
     },
     /// A field that the argument of a node does not have.
     #[error("{node} over field `{field}`, but its argument has the fields ({})", list(.fields))]
-    NoField {
+    MissingField {
         /// Name of the node.
         node: &'static str,
         /// The field.
@@ -76,7 +76,7 @@ pub enum Error {
         fields: Vec<Field>,
     },
     /// A list of fields that does not fit a node.
-    #[error("{node} with fields ({}), expected {expected}", list(.found))]
+    #[error("{node} with the fields ({}), expected {expected}", list(.found))]
     Fields {
         /// Name of the node.
         node: &'static str,
@@ -86,10 +86,10 @@ pub enum Error {
         expected: String,
     },
     /// A value that a dtype cannot represent.
-    #[error("{what} {value} does not fit dtype {dtype}; {advice}")]
+    #[error("{role} {value} does not fit dtype {dtype}; {advice}")]
     Value {
-        /// Purpose of the value.
-        what: &'static str,
+        /// Role of the value.
+        role: &'static str,
         /// The value.
         value: String,
         /// The dtype.
@@ -98,7 +98,7 @@ pub enum Error {
         advice: &'static str,
     },
     /// An operator that cannot fold values.
-    #[error("operator `{op}` cannot {node} values of dtype {dtype}: {why}")]
+    #[error("operator `{op}` cannot {node} values of dtype {dtype}: {reason}")]
     Fold {
         /// The operator.
         op: String,
@@ -107,11 +107,12 @@ pub enum Error {
         /// Dtype of the values.
         dtype: DType,
         /// The reason and a way out.
-        why: String,
+        reason: String,
     },
     /// A read that may be out of bounds.
     #[error(
-        "field `{field}` of size {size} is read at {at}, which ranges over {low}..={high}; give a value for reads outside, or a smaller window"
+        "field `{field}` of size {size} is read at {subscript}, which ranges over {low}..={high}; \
+         give a value for reads out of bounds, or a smaller window"
     )]
     OutOfBounds {
         /// The field.
@@ -119,7 +120,7 @@ pub enum Error {
         /// Size of the field.
         size: u64,
         /// Subscript of the read.
-        at: String,
+        subscript: String,
         /// Smallest coordinate.
         low: i64,
         /// Largest coordinate.
@@ -132,55 +133,55 @@ pub enum Error {
     #[error(transparent)]
     Format(#[from] FormatError),
     /// A plan that breaks a rule of the verifier.
-    #[error("{place}: {what}")]
+    #[error("{location}: {problem}")]
     Plan {
         /// The query, or the plan.
-        place: String,
+        location: String,
         /// Description of the broken rule.
-        what: String,
+        problem: String,
     },
     /// An input of a plan that is missing or does not match its type.
-    #[error("input `{alias}`: {what}")]
+    #[error("input `{alias}`: {problem}")]
     Input {
         /// The input.
         alias: Alias,
         /// Description of the mismatch.
-        what: String,
+        problem: String,
     },
     /// A tensor that is too large for an engine that computes densely.
-    #[error("{what} has {places} places, more than the {limit} of the dense interpreter")]
+    #[error("{tensor} has {entries} entries, above the limit of the dense interpreter, {limit}")]
     TooLarge {
         /// Description of the tensor.
-        what: String,
-        /// Number of its coordinates.
-        places: u128,
+        tensor: String,
+        /// Number of its entries.
+        entries: u128,
         /// The limit.
         limit: u64,
     },
 }
 
 impl Error {
-    /// Adds a location to the error, unless the error already has one, which is closer to the
-    /// cause.
-    pub fn at(self, line: usize, column: usize) -> Error {
+    /// Adds a position in a text to the error, unless the error already has one, which is closer to
+    /// the cause.
+    pub fn with_position(self, line: usize, column: usize) -> Error {
         match self {
-            Error::At { .. } => self,
-            cause => Error::At { line, column, cause: Box::new(cause) },
+            Error::InText { .. } => self,
+            cause => Error::InText { line, column, cause: Box::new(cause) },
         }
     }
 
-    /// Creates the error for an unknown name, with up to three known names that are close to it.
-    pub fn unknown<'a>(kind: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
+    /// Creates the error for an unknown name, with up to three known names that are similar to it.
+    pub fn unknown<'a>(kind: &'static str, name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Error {
         let limit = name.chars().count().div_ceil(3).max(1);
-        let mut close: Vec<(usize, &str)> = known
+        let mut similar: Vec<(usize, &str)> = candidates
             .into_iter()
             .map(|k| (distance(name, k), k))
             .filter(|(d, k)| *d <= limit && *d < k.chars().count().max(2))
             .collect();
-        close.sort_unstable();
-        close.dedup();
-        let known = close.into_iter().take(3).map(|(_, k)| k.to_owned()).collect();
-        Error::Unknown { kind, name: name.to_owned(), known }
+        similar.sort_unstable();
+        similar.dedup();
+        let similar = similar.into_iter().take(3).map(|(_, k)| k.to_owned()).collect();
+        Error::Unknown { kind, name: name.to_owned(), similar }
     }
 }
 
@@ -189,10 +190,10 @@ fn list(fields: &[Field]) -> String {
     fields.iter().map(Field::as_str).collect::<Vec<_>>().join(" ")
 }
 
-fn suggestion(known: &[String]) -> String {
-    match known {
+fn suggestion(similar: &[String]) -> String {
+    match similar {
         [] => String::new(),
-        _ => format!("; did you mean {}?", known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(" or ")),
+        _ => format!("; did you mean {}?", similar.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(" or ")),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::scalar::Scalar;
 #[non_exhaustive]
 pub enum FormatError {
     /// The number of storage modes differs from the number of levels.
-    #[error("a format needs one storage mode a level: it has {levels} levels and {modes} storage modes")]
+    #[error("a format has one storage mode per level, found {levels} levels and {modes} storage modes")]
     ModeCount {
         /// Number of levels.
         levels: usize,
@@ -21,7 +21,7 @@ pub enum FormatError {
     /// A tensor mode is not determined exactly once by the storage modes.
     #[error(
         "mode {mode} must be stored once whole, once as outer and, further in, once as inner with the same block, or once \
-         skewed by a mode that is stored whole: {found}"
+         skewed by a mode that is stored whole; found: {found}"
     )]
     Mode {
         /// Tensor mode.
@@ -30,7 +30,7 @@ pub enum FormatError {
         found: String,
     },
     /// A level has a flag that its kind does not allow.
-    #[error("level {level} is a {kind:?} level, which cannot be {flag}")]
+    #[error("level {level} is a {} level, which cannot be {flag}", .kind.traits().name)]
     Flag {
         /// Index of the level.
         level: usize,
@@ -46,7 +46,7 @@ pub enum FormatError {
         level: usize,
     },
     /// A non-unique level passes ranges of positions to a level that cannot take them.
-    #[error("level {level} is non-unique, so that level {below} must be a singleton, but there is {found}", below = level + 1)]
+    #[error("level {level} is non-unique, so level {below} must be a singleton, found {found}", below = level + 1)]
     NonUnique {
         /// Index of the level.
         level: usize,
@@ -54,7 +54,7 @@ pub enum FormatError {
         found: String,
     },
     /// The shape and the format differ in the number of modes.
-    #[error("the shape has {shape} modes and the format {format}")]
+    #[error("the shape has {shape} modes, but the format has {format}")]
     Rank {
         /// Number of modes of the shape.
         shape: usize,
@@ -62,7 +62,7 @@ pub enum FormatError {
         format: usize,
     },
     /// A dimension exceeds the range of index arithmetic.
-    #[error("mode {mode} has dimension {dimension}, above the largest, {max}", max = i64::MAX)]
+    #[error("mode {mode} has dimension {dimension}, above the limit {max}", max = i64::MAX)]
     Dimension {
         /// Tensor mode.
         mode: usize,
@@ -70,7 +70,7 @@ pub enum FormatError {
         dimension: u64,
     },
     /// The dtype of the fill value differs from that of the tensor.
-    #[error("the fill value {fill} is {found}, but the tensor is {expected}")]
+    #[error("the fill value {fill} has dtype {found}, but the tensor has dtype {expected}")]
     Fill {
         /// Fill value.
         fill: Scalar,
@@ -80,7 +80,7 @@ pub enum FormatError {
         found: DType,
     },
     /// A pattern leaf cannot store the dtype or the fill value.
-    #[error("a pattern leaf needs dtype bool and fill false, found {dtype} and {fill}; use an element leaf")]
+    #[error("a pattern leaf requires dtype bool and fill value false, found {dtype} and {fill}; use an element leaf")]
     Pattern {
         /// Dtype of the tensor.
         dtype: DType,
@@ -89,8 +89,8 @@ pub enum FormatError {
     },
     /// A pattern leaf below a dense level, or without any level, would make every coordinate
     /// `true`.
-    #[error("a pattern leaf needs a level above it that lists coordinates, found {found}; use an element leaf")]
-    PatternPlaces {
+    #[error("a pattern leaf requires a level above it that lists coordinates, found {found}; use an element leaf")]
+    PatternLevel {
         /// Description of the level above the leaf.
         found: &'static str,
     },
@@ -113,11 +113,11 @@ impl Format {
             self.check_level(level)?;
         }
         let found = match self.levels.last().map(|l| l.kind) {
-            None => "none",
-            Some(kind) if !kind.traits().explicit => "one that lists none",
+            None => "no level",
+            Some(kind) if !kind.traits().explicit => "a level that does not list coordinates",
             Some(_) => return Ok(()),
         };
-        if self.leaf == LeafKind::Pattern { Err(FormatError::PatternPlaces { found }) } else { Ok(()) }
+        if self.leaf == LeafKind::Pattern { Err(FormatError::PatternLevel { found }) } else { Ok(()) }
     }
 
     fn check_mode(&self, mode: usize) -> Result<(), FormatError> {
@@ -129,16 +129,18 @@ impl Format {
                 if (1..=i64::MAX as u64).contains(&a) {
                     return Ok(());
                 }
-                format!("a block of {a} places")
+                format!("a block size of {a}")
             }
             [StorageMode::Outer { block: a, .. }, StorageMode::Inner { block: b, .. }] => {
-                format!("the blocks have {a} and {b} places")
+                format!("block sizes of {a} and {b}")
             }
-            [StorageMode::Inner { .. }, StorageMode::Outer { .. }] => "the inner one lies further out".into(),
-            [] => "it is not stored".into(),
+            [StorageMode::Inner { .. }, StorageMode::Outer { .. }] => {
+                "the inner part further out than the outer part".into()
+            }
+            [] => "no storage mode".into(),
             _ => {
                 let names: Vec<String> = stored.iter().map(ToString::to_string).collect();
-                format!("it is stored as {}", names.join(", "))
+                names.join(", ")
             }
         };
         Err(FormatError::Mode { mode, found })
@@ -157,7 +159,7 @@ impl Format {
         if !format.unique {
             let found = match self.levels.get(level + 1) {
                 Some(below) if below.kind == LevelKind::Singleton => return Ok(()),
-                Some(below) => format!("a {:?} level", below.kind),
+                Some(below) => format!("a {} level", below.kind.traits().name),
                 None => "the leaf".into(),
             };
             return Err(FormatError::NonUnique { level, found });
@@ -165,21 +167,21 @@ impl Format {
         Ok(())
     }
 
-    /// Writes the tensor coordinates for the given storage coordinates to `place`, which is as long
-    /// as `shape`. In padding they are out of bounds; a negative coordinate wraps around.
-    pub fn place(&self, shape: &[u64], storage: &[u64], place: &mut [u64]) {
-        place.fill(0);
+    /// Writes the tensor coordinates for the given storage coordinates to `tensor`, which is as
+    /// long as `shape`. In padding they are out of bounds; a negative coordinate wraps around.
+    pub fn tensor_coordinates(&self, shape: &[u64], storage: &[u64], tensor: &mut [u64]) {
+        tensor.fill(0);
         for (mode, &i) in self.modes.iter().zip(storage) {
             let part = match *mode {
                 StorageMode::Whole { .. } | StorageMode::Inner { .. } => i,
                 StorageMode::Outer { block, .. } => i * block,
                 StorageMode::Skew { by, .. } => {
-                    let whole = self.modes.iter().position(|m| *m == StorageMode::Whole { mode: by });
-                    let along = storage[whole.expect("a mode is skewed by one that is stored whole")];
+                    let level = self.modes.iter().position(|m| *m == StorageMode::Whole { mode: by });
+                    let along = storage[level.expect("a mode that skews another is stored whole")];
                     i.wrapping_add(along).wrapping_sub(shape[by] - 1)
                 }
             };
-            place[mode.mode()] = place[mode.mode()].wrapping_add(part);
+            tensor[mode.mode()] = tensor[mode.mode()].wrapping_add(part);
         }
     }
 
@@ -257,45 +259,47 @@ mod tests {
         let outer = |block| Outer { mode: 0, block };
         let inner = |block| Inner { mode: 0, block };
         let once = "mode 0 must be stored once whole, once as outer and, further in, once as inner with the same block, \
-                    or once skewed by a mode that is stored whole: ";
+                    or once skewed by a mode that is stored whole; found: ";
         let skew = |mode, by| Skew { mode, by };
         check(&[], &[], "valid");
         check(&[dense, list], &[j, i], "valid");
         check(&[list.non_unique(), single], &[i, j], "valid");
         check(&[dense, dense], &[outer(3), inner(3)], "valid");
-        check(&[dense], &[], "a format needs one storage mode a level: it has 1 levels and 0 storage modes");
-        check(&[dense], &[j], &format!("{once}it is not stored"));
-        check(&[dense, dense], &[i, i], &format!("{once}it is stored as whole, whole"));
-        check(&[dense, dense], &[inner(2), outer(2)], &format!("{once}the inner one lies further out"));
-        check(&[dense, dense], &[outer(2), inner(3)], &format!("{once}the blocks have 2 and 3 places"));
-        check(&[dense, dense], &[outer(0), inner(0)], &format!("{once}a block of 0 places"));
-        check(&[dense], &[outer(2)], &format!("{once}it is stored as outer of blocks of 2"));
+        check(&[dense], &[], "a format has one storage mode per level, found 1 levels and 0 storage modes");
+        check(&[dense], &[j], &format!("{once}no storage mode"));
+        check(&[dense, dense], &[i, i], &format!("{once}whole, whole"));
+        check(&[dense, dense], &[inner(2), outer(2)], &format!("{once}the inner part further out than the outer part"));
+        check(&[dense, dense], &[outer(2), inner(3)], &format!("{once}block sizes of 2 and 3"));
+        check(&[dense, dense], &[outer(0), inner(0)], &format!("{once}a block size of 0"));
+        check(&[dense], &[outer(2)], &format!("{once}outer of blocks of 2"));
         check(&[list, dense], &[skew(1, 0), i], "valid");
         check(&[dense, list], &[j, skew(0, 1)], "valid");
-        check(&[list, dense], &[skew(0, 1), skew(1, 0)], &format!("{once}it is stored as skewed by mode 1"));
-        check(&[list], &[skew(0, 0)], &format!("{once}it is stored as skewed by mode 0"));
+        check(&[list, dense], &[skew(0, 1), skew(1, 0)], &format!("{once}skewed by mode 1"));
+        check(&[list], &[skew(0, 0)], &format!("{once}skewed by mode 0"));
         check(&[single], &[i], "level 0 is a singleton, which must lie directly below a non-unique level");
         check(&[list, single], &[i, j], "level 1 is a singleton, which must lie directly below a non-unique level");
-        let below = "level 0 is non-unique, so that level 1 must be a singleton, but there is ";
+        let below = "level 0 is non-unique, so level 1 must be a singleton, found ";
         check(&[list.non_unique()], &[i], &format!("{below}the leaf"));
-        check(&[list.non_unique(), dense], &[i, j], &format!("{below}a Dense level"));
+        check(&[list.non_unique(), dense], &[i, j], &format!("{below}a dense level"));
         let hash = LevelFormat { ordered: false, ..LevelFormat::new(Hash) };
-        check(&[hash], &[i], "level 0 is a Hash level, which cannot be unordered");
-        check(&[dense.non_unique()], &[i], "level 0 is a Dense level, which cannot be non-unique");
+        check(&[hash], &[i], "level 0 is a hash level, which cannot be unordered");
+        check(&[dense.non_unique()], &[i], "level 0 is a dense level, which cannot be non-unique");
     }
 
     /// A pattern leaf is rejected below levels that store coordinates without values, which would
     /// read as `true`.
     #[test]
-    fn a_pattern_needs_a_level_that_lists_coordinates() {
+    fn a_pattern_requires_a_level_that_lists_coordinates() {
         let pattern = |format: Format| Format { leaf: LeafKind::Pattern, ..format };
         let found = |format: Format| pattern(format).validate().unwrap_err().to_string();
         let expected = |found: &str| {
-            format!("a pattern leaf needs a level above it that lists coordinates, found {found}; use an element leaf")
+            format!(
+                "a pattern leaf requires a level above it that lists coordinates, found {found}; use an element leaf"
+            )
         };
-        assert_eq!(found(Format::dense(0)), expected("none"));
-        assert_eq!(found(Format::dense(2)), expected("one that lists none"));
-        assert_eq!(found(Format::bcsr(2, 3)), expected("one that lists none"));
+        assert_eq!(found(Format::dense(0)), expected("no level"));
+        assert_eq!(found(Format::dense(2)), expected("a level that does not list coordinates"));
+        assert_eq!(found(Format::bcsr(2, 3)), expected("a level that does not list coordinates"));
         assert_eq!(pattern(Format::coo(2)).validate(), Ok(()));
     }
 
@@ -304,16 +308,16 @@ mod tests {
         let ty =
             |shape: &[u64], fill: Scalar, format| TensorType { shape: shape.to_vec(), dtype: DType::F64, fill, format };
         let check = |ty: &TensorType, expect: &str| assert_eq!(ty.validate().unwrap_err().to_string(), expect);
-        check(&ty(&[2], 0.0.into(), Format::csr()), "the shape has 1 modes and the format 2");
-        check(&ty(&[2, 2], 0i64.into(), Format::csr()), "the fill value 0 is i64, but the tensor is f64");
+        check(&ty(&[2], 0.0.into(), Format::csr()), "the shape has 1 modes, but the format has 2");
+        check(&ty(&[2, 2], 0i64.into(), Format::csr()), "the fill value 0 has dtype i64, but the tensor has dtype f64");
         let pattern = Format { leaf: LeafKind::Pattern, ..Format::csr() };
         check(
             &ty(&[2, 2], 0.0.into(), pattern),
-            "a pattern leaf needs dtype bool and fill false, found f64 and 0.0; use an element leaf",
+            "a pattern leaf requires dtype bool and fill value false, found f64 and 0.0; use an element leaf",
         );
         check(
             &ty(&[1 << 63, 2], 0.0.into(), Format::csr()),
-            "mode 0 has dimension 9223372036854775808, above the largest, 9223372036854775807",
+            "mode 0 has dimension 9223372036854775808, above the limit 9223372036854775807",
         );
     }
 }

@@ -12,12 +12,12 @@ pub enum Lookup {
     /// A search of the fiber, which must be ordered and unique.
     Search,
     /// No lookup: the fiber must be walked.
-    Never,
+    Unsupported,
 }
 
-/// The way in which a level takes writes.
+/// The method by which a level takes writes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Writes {
+pub enum WriteMethod {
     /// Fiber by fiber, each coordinate once, ascending.
     Append,
     /// In any order, each at the position of its coordinate.
@@ -28,17 +28,17 @@ pub enum Writes {
         listed: bool,
     },
     /// In any order, into a hash table that freeze sorts.
-    Hashed,
+    HashTable,
 }
 
-impl Writes {
+impl WriteMethod {
     /// Returns whether a coordinate may be written in any order, and repeatedly.
     pub fn is_random(self) -> bool {
-        self != Writes::Append
+        self != WriteMethod::Append
     }
 }
 
-/// The way in which a walk reaches the next stored coordinate.
+/// The method by which a walk reaches the next stored coordinate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum WalkStep {
     /// The next element of `idx`, without a further test.
@@ -72,9 +72,9 @@ pub struct LevelTraits {
     pub flexible: bool,
     /// Method that finds a given coordinate.
     pub lookup: Lookup,
-    /// The way in which the level is written.
-    pub writes: Writes,
-    /// The way in which a walk goes on.
+    /// Method by which the level is written.
+    pub writes: WriteMethod,
+    /// Method by which a walk reaches the next stored coordinate.
     pub step: WalkStep,
 }
 
@@ -90,7 +90,7 @@ const LIST: LevelTraits = LevelTraits {
     single: false,
     flexible: false,
     lookup: Lookup::Search,
-    writes: Writes::Append,
+    writes: WriteMethod::Append,
     step: WalkStep::Other,
 };
 
@@ -112,7 +112,7 @@ macro_rules! level_kinds {
     ($with:ident) => {
         $with! {
             /// Every coordinate is stored: the child of coordinate `i` is at position `p * n + i`.
-            Dense "dense" = TABLE { full: true, explicit: false, writes: Writes::Array };
+            Dense "dense" = TABLE { full: true, explicit: false, writes: WriteMethod::Array };
 
             /// Lists of stored coordinates, `idx[ptr[p]..ptr[p + 1]]` for fiber `p` (compressed).
             SparseList "sparse-list" = LIST { flexible: true, step: WalkStep::Element };
@@ -122,16 +122,16 @@ macro_rules! level_kinds {
                 general: false,
                 branchless: true,
                 flexible: true,
-                lookup: Lookup::Never,
+                lookup: Lookup::Unsupported,
                 step: WalkStep::Element,
             };
 
             /// Stored coordinates in a hash table, sorted by freeze; takes random writes.
-            Hash "hash" = TABLE { writes: Writes::Hashed };
+            Hash "hash" = TABLE { writes: WriteMethod::HashTable };
 
             /// One byte per coordinate that marks it as stored, and the sorted list of stored
             /// coordinates; takes random writes.
-            ByteMap "byte-map" = TABLE { compact: false, writes: Writes::Flags { listed: true } };
+            ByteMap "byte-map" = TABLE { compact: false, writes: WriteMethod::Flags { listed: true } };
 
             /// Blocks of adjacent stored coordinates (VBL): the last coordinate of each block in
             /// `idx`, the positions of its values in `ofs`.
@@ -158,9 +158,10 @@ macro_rules! level_kinds {
             };
 
             /// One bit per coordinate that marks it as stored; takes random writes.
-            BitMap "bit-map" = TABLE { compact: false, writes: Writes::Flags { listed: false } };
+            BitMap "bit-map" = TABLE { compact: false, writes: WriteMethod::Flags { listed: false } };
 
-            /// At most one coordinate per fiber: `idx[p]`, equal to the dimension in an empty fiber.
+            /// At most one coordinate per fiber: `idx[p]`, equal to the dimension in an empty
+            /// fiber.
             Pinpoint "pinpoint" = LIST {
                 general: false,
                 branchless: true,
@@ -177,7 +178,7 @@ macro_rules! level_kinds {
 }
 
 /// Defines [`LevelKind`], and the kinds with their traits, from the list.
-macro_rules! define {
+macro_rules! define_level_kind {
     ($($(#[$doc:meta])* $kind:ident $name:literal = $base:ident { $($field:ident: $value:expr),* $(,)? };)*) => {
         /// The kinds of levels.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -193,7 +194,7 @@ macro_rules! define {
     };
 }
 
-level_kinds!(define);
+level_kinds!(define_level_kind);
 
 impl LevelKind {
     /// Returns all kinds.
@@ -243,7 +244,7 @@ impl LevelFormat {
     /// Returns how a given coordinate is found in a fiber of this level.
     pub fn lookup(self) -> Lookup {
         match self.kind.traits().lookup {
-            Lookup::Search if !self.ordered || !self.unique => Lookup::Never,
+            Lookup::Search if !self.ordered || !self.unique => Lookup::Unsupported,
             lookup => lookup,
         }
     }
@@ -255,7 +256,7 @@ mod tests {
 
     /// Each kind is found by its name, which no other has.
     #[test]
-    fn kinds_have_names_of_their_own() {
+    fn kinds_have_unique_names() {
         for kind in LevelKind::all() {
             assert_eq!(LevelKind::from_name(kind.traits().name), Some(kind));
             assert_eq!(LevelKind::all().filter(|other| other.traits().name == kind.traits().name).count(), 1);

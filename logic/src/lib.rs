@@ -32,14 +32,14 @@ pub mod testing;
 pub mod text;
 mod verify;
 
-pub use affine::{Affine, Subscript, ascends};
+pub use affine::{Affine, Subscript, is_ascending_mixed_radix};
 pub use dtype::{DType, Prim, StructType};
 pub use error::Error;
-pub use expr::{Computed, Expr, IndexMap, Info, Node};
+pub use expr::{ComputedFills, Expr, IndexMap, Info, Node};
 pub use field::{Alias, Field};
 pub use format::{Format, LeafKind, StorageMode, TensorType};
 pub use format_check::FormatError;
-pub use level::{LevelFormat, LevelKind, LevelTraits, Lookup, WalkStep, Writes};
+pub use level::{LevelFormat, LevelKind, LevelTraits, Lookup, WalkStep, WriteMethod};
 pub use masks::check_masks;
 pub use mode::FloatMode;
 pub use op::Op;

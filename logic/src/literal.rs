@@ -32,21 +32,21 @@ pub fn read_literal(form: &Sexpr) -> Result<Scalar, Error> {
 /// # Errors
 /// Returns a syntax error if `value` is no value of that dtype.
 pub fn read_value(dtype: &DType, value: &Sexpr) -> Result<Scalar, Error> {
-    let wrong = || value.error(format!("expected a value of dtype {dtype}, found {value}"));
+    let error = || value.error(format!("expected a value of dtype {dtype}, found {value}"));
     match (dtype, &value.kind) {
-        (DType::Prim(p), SexprKind::Atom(word)) => read_prim(*p, word).ok_or_else(wrong),
+        (DType::Prim(p), SexprKind::Atom(word)) => read_prim(*p, word).ok_or_else(error),
         (DType::Struct(ty), SexprKind::List(items)) if items.len() == ty.members.len() => {
             let members = ty.members.iter().zip(items).map(|((_, t), item)| read_value(t, item));
             Ok(Scalar::Struct(ty.clone(), members.collect::<Result<Vec<_>, _>>()?.into()))
         }
-        _ => Err(wrong()),
+        _ => Err(error()),
     }
 }
 
 fn read_prim(prim: Prim, word: &str) -> Option<Scalar> {
     // Rust parses other words as floats too (`infinity`, `NaN`); here those are names.
-    let named = ["inf", "-inf", "nan"].contains(&word);
-    let float = named || word.contains(|c: char| c.is_ascii_digit());
+    let is_named = ["inf", "-inf", "nan"].contains(&word);
+    let is_float = is_named || word.contains(|c: char| c.is_ascii_digit());
     Some(match prim {
         Prim::Bool => Scalar::Bool(word.parse().ok()?),
         Prim::I8 => Scalar::I8(word.parse().ok()?),
@@ -57,8 +57,8 @@ fn read_prim(prim: Prim, word: &str) -> Option<Scalar> {
         Prim::U16 => Scalar::U16(word.parse().ok()?),
         Prim::U32 => Scalar::U32(word.parse().ok()?),
         Prim::U64 => Scalar::U64(word.parse().ok()?),
-        Prim::F32 => Scalar::F32(word.parse().ok().filter(|_| float)?),
-        Prim::F64 => Scalar::F64(word.parse().ok().filter(|_| float)?),
+        Prim::F32 => Scalar::F32(word.parse().ok().filter(|_| is_float)?),
+        Prim::F64 => Scalar::F64(word.parse().ok().filter(|_| is_float)?),
     })
 }
 
@@ -74,18 +74,18 @@ pub fn read_dtype(form: &Sexpr) -> Result<DType, Error> {
     let Some(("struct", members @ [_, ..])) = form.as_form() else {
         return Err(form.error(format!("expected a dtype, found {form}")));
     };
-    let mut read: Vec<(String, DType)> = Vec::with_capacity(members.len());
+    let mut dtypes: Vec<(String, DType)> = Vec::with_capacity(members.len());
     for member in members {
         let Some([name, dtype]) = member.as_list() else {
             return Err(member.error(format!("expected (MEMBER DTYPE), found {member}")));
         };
         let name = name.word("the name of a member")?;
-        if read.iter().any(|(n, _)| n == name) {
+        if dtypes.iter().any(|(n, _)| n == name) {
             return Err(member.error(format!("two members are named `{name}`")));
         }
-        read.push((name.to_owned(), read_dtype(dtype)?));
+        dtypes.push((name.to_owned(), read_dtype(dtype)?));
     }
-    Ok(DType::structure(read))
+    Ok(DType::structure(dtypes))
 }
 
 /// Writes a value as a strong literal.
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn errors_have_positions() {
         #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
         fn check(text: &str, expected: Expect) {
             expected.assert_eq(&read_literal(&read_one(text).unwrap()).unwrap_err().to_string());

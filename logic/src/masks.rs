@@ -18,31 +18,31 @@ use std::collections::HashSet;
 /// # Errors
 /// Returns the contradictory masks and their query.
 pub fn check_masks(plan: &Plan) -> Result<(), Error> {
-    let mut seen = HashSet::new();
+    let mut visited = HashSet::new();
     for query in &plan.queries {
-        if let Some(masks) = contradiction(&query.expr, &mut seen) {
+        if let Some(masks) = find_contradiction(&query.expr, &mut visited) {
             let masks: Vec<String> = masks.iter().map(ToString::to_string).collect();
-            let what = format!("no place satisfies {} at once; leave one of them out", masks.join(" and "));
-            return Err(Error::Plan { place: format!("query `{}`", query.alias), what });
+            let problem = format!("no coordinates satisfy {} together; remove one of them", masks.join(" and "));
+            return Err(Error::Plan { location: format!("query `{}`", query.alias), problem });
         }
     }
     Ok(())
 }
 
 /// Returns the masks of the first `and` whose masks contradict each other.
-fn contradiction<'a>(expr: &'a Expr, seen: &mut HashSet<usize>) -> Option<Vec<&'a Expr>> {
-    if !seen.insert(expr.address()) {
+fn find_contradiction<'a>(expr: &'a Expr, visited: &mut HashSet<usize>) -> Option<Vec<&'a Expr>> {
+    if !visited.insert(expr.address()) {
         return None;
     }
     if is_and(expr) {
         let mut masks = Vec::new();
-        collect(expr, &mut masks);
-        let bounds: Vec<Bound> = masks.iter().flat_map(|(_, bounds)| bounds.iter().cloned()).collect();
-        if contradict(&bounds) {
+        collect_masks(expr, &mut masks);
+        let bounds: Vec<DifferenceBound> = masks.iter().flat_map(|(_, bounds)| bounds.iter().cloned()).collect();
+        if are_contradictory(&bounds) {
             return Some(masks.into_iter().map(|(mask, _)| mask).collect());
         }
     }
-    expr.node().args().iter().find_map(|arg| contradiction(arg, seen))
+    expr.node().args().iter().find_map(|arg| find_contradiction(arg, visited))
 }
 
 fn is_and(expr: &Expr) -> bool {
@@ -51,7 +51,7 @@ fn is_and(expr: &Expr) -> bool {
 
 /// The bound `a - b <= c` on coordinates; `None` stands for the number 0.
 #[derive(Clone)]
-struct Bound {
+struct DifferenceBound {
     a: Option<Field>,
     b: Option<Field>,
     c: i64,
@@ -59,17 +59,17 @@ struct Bound {
 
 /// Collects the masks among the arguments of an `and`, nested `and`s included, with the bounds of
 /// each mask.
-fn collect<'a>(expr: &'a Expr, masks: &mut Vec<(&'a Expr, Vec<Bound>)>) {
+fn collect_masks<'a>(expr: &'a Expr, masks: &mut Vec<(&'a Expr, Vec<DifferenceBound>)>) {
     for arg in expr.node().args() {
-        match bounds(arg) {
+        match difference_bounds(arg) {
             Some(bounds) => masks.push((arg, bounds)),
-            None if is_and(arg) => collect(arg, masks),
+            None if is_and(arg) => collect_masks(arg, masks),
             None => {}
         }
     }
 }
 
-fn bounds(mask: &Expr) -> Option<Vec<Bound>> {
+fn difference_bounds(mask: &Expr) -> Option<Vec<DifferenceBound>> {
     let Node::MapJoin { op: Op::Builtin(op), args } = mask.node() else { return None };
     let [left, right] = &args[..] else { return None };
     // Upper bounds of `left - right` and of `right - left`.
@@ -81,25 +81,27 @@ fn bounds(mask: &Expr) -> Option<Vec<Bound>> {
         Builtin::Eq => (Some(0), Some(0)),
         _ => return None,
     };
-    let ((left, l), (right, r)) = (linear(left)?, linear(right)?);
+    let ((left, l), (right, r)) = (match_linear(left)?, match_linear(right)?);
     if left.is_none() && right.is_none() {
         return None;
     }
-    let upper =
-        at_most.map(|c: i64| Some(Bound { a: left.clone(), b: right.clone(), c: c.checked_add(r.checked_sub(l)?)? }));
-    let lower =
-        at_least.map(|c: i64| Some(Bound { a: right.clone(), b: left.clone(), c: c.checked_add(l.checked_sub(r)?)? }));
+    let upper = at_most.map(|c: i64| {
+        Some(DifferenceBound { a: left.clone(), b: right.clone(), c: c.checked_add(r.checked_sub(l)?)? })
+    });
+    let lower = at_least.map(|c: i64| {
+        Some(DifferenceBound { a: right.clone(), b: left.clone(), c: c.checked_add(l.checked_sub(r)?)? })
+    });
     upper.into_iter().chain(lower).collect()
 }
 
 /// Matches a coordinate plus a number, or a number alone.
-fn linear(expr: &Expr) -> Option<(Option<Field>, i64)> {
+fn match_linear(expr: &Expr) -> Option<(Option<Field>, i64)> {
     match expr.node() {
         Node::Coordinate(field) => Some((Some(field.clone()), 0)),
         Node::Literal(value) => Some((None, i64::try_from(value.to_i128()?).ok()?)),
         Node::MapJoin { op: Op::Builtin(op @ (Builtin::Add | Builtin::Sub)), args } => {
             let [a, b] = &args[..] else { return None };
-            let ((a, x), (b, y)) = (linear(a)?, linear(b)?);
+            let ((a, x), (b, y)) = (match_linear(a)?, match_linear(b)?);
             match (op, a, b) {
                 (Builtin::Add, a, None) => Some((a, x.checked_add(y)?)),
                 (Builtin::Add, None, b) => Some((b, x.checked_add(y)?)),
@@ -112,7 +114,7 @@ fn linear(expr: &Expr) -> Option<(Option<Field>, i64)> {
 }
 
 /// Returns whether no coordinates satisfy all bounds, by Bellman-Ford from a virtual source.
-fn contradict(bounds: &[Bound]) -> bool {
+fn are_contradictory(bounds: &[DifferenceBound]) -> bool {
     let mut vertices: Vec<&Option<Field>> = bounds.iter().flat_map(|bound| [&bound.a, &bound.b]).collect();
     vertices.sort();
     vertices.dedup();
@@ -148,7 +150,7 @@ mod tests {
 
     /// Contradictory masks are rejected, and satisfiable masks are accepted.
     #[test]
-    fn contradictions_are_told() {
+    fn contradictory_masks_are_rejected() {
         let fill = Scalar::Bool(false);
         let ty = TensorType { shape: vec![7, 7], dtype: DType::BOOL, fill, format: Format::dense(2) };
         let catalog: Catalog = [("A", ty)].into_iter().collect();
@@ -176,7 +178,7 @@ mod tests {
             assert_eq!(found.is_err(), contradictory, "{text}: {found:?}");
             if let Err(error) = found {
                 let error = error.to_string();
-                assert!(error.starts_with("query `C`: no place satisfies (mapjoin "), "{error}");
+                assert!(error.starts_with("query `C`: no coordinates satisfy (mapjoin "), "{error}");
             }
         }
     }

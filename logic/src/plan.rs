@@ -28,11 +28,11 @@ impl Query {
     /// the root; without a reformat it is dense until the optimizer has chosen one.
     ///
     /// # Errors
-    /// Returns [`Error::Unsized`] if a field has no size.
+    /// Returns [`Error::UnknownSize`] if a field has no size.
     pub fn result_type(&self) -> Result<TensorType, Error> {
         let info = self.expr.info();
         let shape = info.fields.iter().zip(&info.dimensions).map(|(field, size)| {
-            size.ok_or_else(|| Error::Unsized { field: field.clone(), place: format!("query `{}`", self.alias) })
+            size.ok_or_else(|| Error::UnknownSize { field: field.clone(), location: format!("query `{}`", self.alias) })
         });
         let format = self.expr.stored_format().cloned().unwrap_or_else(|| Format::dense(info.fields.len()));
         Ok(TensorType {

@@ -8,11 +8,11 @@ use crate::error::Error;
 use std::fmt;
 
 /// Maximal depth of nested lists in a text, so that no reader overflows the stack.
-const DEPTH_LIMIT: usize = 512;
+const MAX_DEPTH: usize = 512;
 
 /// A position in a text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Position {
+pub struct TextPosition {
     /// Line, from 1; 0 for expressions that were not read from a text.
     pub line: usize,
     /// Column in characters, from 1.
@@ -22,8 +22,8 @@ pub struct Position {
 /// An s-expression and its position.
 #[derive(Clone, Debug)]
 pub struct Sexpr {
-    /// Position of its first character.
-    pub at: Position,
+    /// TextPosition of its first character.
+    pub position: TextPosition,
     /// The atom, string or list.
     pub kind: SexprKind,
 }
@@ -49,12 +49,12 @@ impl PartialEq for Sexpr {
 impl Sexpr {
     /// Creates an atom.
     pub fn atom(word: impl Into<String>) -> Sexpr {
-        Sexpr { at: Position::default(), kind: SexprKind::Atom(word.into()) }
+        Sexpr { position: TextPosition::default(), kind: SexprKind::Atom(word.into()) }
     }
 
     /// Creates a list.
     pub fn list(items: impl IntoIterator<Item = Sexpr>) -> Sexpr {
-        Sexpr { at: Position::default(), kind: SexprKind::List(items.into_iter().collect()) }
+        Sexpr { position: TextPosition::default(), kind: SexprKind::List(items.into_iter().collect()) }
     }
 
     /// Creates a list that starts with a word.
@@ -87,25 +87,25 @@ impl Sexpr {
     /// Returns the word of an atom.
     ///
     /// # Errors
-    /// Returns the error `expected WHAT, found ..` if the expression is no atom.
-    pub fn word(&self, what: &str) -> Result<&str, Error> {
-        self.as_atom().ok_or_else(|| self.error(format!("expected {what}, found {self}")))
+    /// Returns the error `expected .., found ..` if the expression is no atom.
+    pub fn word(&self, expected: &str) -> Result<&str, Error> {
+        self.as_atom().ok_or_else(|| self.error(format!("expected {expected}, found {self}")))
     }
 
     /// Returns the items of a list.
     ///
     /// # Errors
-    /// Returns the error `expected WHAT, found ..` if the expression is no list.
-    pub fn items(&self, what: &str) -> Result<&[Sexpr], Error> {
-        self.as_list().ok_or_else(|| self.error(format!("expected {what}, found {self}")))
+    /// Returns the error `expected .., found ..` if the expression is no list.
+    pub fn items(&self, expected: &str) -> Result<&[Sexpr], Error> {
+        self.as_list().ok_or_else(|| self.error(format!("expected {expected}, found {self}")))
     }
 
     /// Parses the number in an atom.
     ///
     /// # Errors
-    /// Returns the error `expected WHAT, found ..` if the expression is no number of that type.
-    pub fn number<T: std::str::FromStr>(&self, what: &str) -> Result<T, Error> {
-        self.word(what)?.parse().map_err(|_| self.error(format!("expected {what}, found {self}")))
+    /// Returns the error `expected .., found ..` if the expression is no number of that type.
+    pub fn number<T: std::str::FromStr>(&self, expected: &str) -> Result<T, Error> {
+        self.word(expected)?.parse().map_err(|_| self.error(format!("expected {expected}, found {self}")))
     }
 
     /// Creates a syntax error at the position of this expression.
@@ -115,7 +115,7 @@ impl Sexpr {
 
     /// Adds the position of this expression to an error.
     pub fn locate(&self, error: Error) -> Error {
-        if self.at.line == 0 { error } else { error.at(self.at.line, self.at.column) }
+        if self.position.line == 0 { error } else { error.with_position(self.position.line, self.position.column) }
     }
 
     /// Formats the expression over several lines: the items of a list that exceeds a line are
@@ -175,7 +175,7 @@ impl fmt::Display for Sexpr {
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Strips a leading byte order mark.
-pub fn without_mark(text: &str) -> &str {
+pub fn strip_byte_order_mark(text: &str) -> &str {
     text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
 }
 
@@ -185,45 +185,46 @@ pub fn without_mark(text: &str) -> &str {
 /// Returns an error for an unbalanced parenthesis, a malformed string, or lists nested too deeply.
 pub fn read(text: &str) -> Result<Vec<Sexpr>, Error> {
     // The open lists, outermost first, each with its start.
-    let mut open: Vec<(Position, Vec<Sexpr>)> = Vec::new();
+    let mut open: Vec<(TextPosition, Vec<Sexpr>)> = Vec::new();
     let mut done: Vec<Sexpr> = Vec::new();
-    let mut reader = Reader { rest: without_mark(text).chars().peekable(), at: Position { line: 1, column: 1 } };
-    while let Some(&c) = reader.rest.peek() {
-        let at = reader.at;
+    let mut lexer =
+        Lexer { rest: strip_byte_order_mark(text).chars().peekable(), position: TextPosition { line: 1, column: 1 } };
+    while let Some(&c) = lexer.rest.peek() {
+        let position = lexer.position;
         let item = match c {
             _ if c.is_whitespace() => {
-                reader.advance();
+                lexer.advance();
                 continue;
             }
             ';' => {
-                reader.take_while(|c| c != '\n');
+                lexer.take_while(|c| c != '\n');
                 continue;
             }
             '(' => {
-                reader.advance();
-                open.push((at, Vec::new()));
-                if open.len() > DEPTH_LIMIT {
-                    return Err(fail(at, format!("more than {DEPTH_LIMIT} lists inside each other")));
+                lexer.advance();
+                open.push((position, Vec::new()));
+                if open.len() > MAX_DEPTH {
+                    return Err(syntax_error(position, format!("more than {MAX_DEPTH} nested lists")));
                 }
                 continue;
             }
             ')' => {
-                reader.advance();
+                lexer.advance();
                 let Some((start, items)) = open.pop() else {
-                    return Err(fail(at, "`)` closes nothing".to_owned()));
+                    return Err(syntax_error(position, "`)` closes no list".to_owned()));
                 };
-                Sexpr { at: start, kind: SexprKind::List(items) }
+                Sexpr { position: start, kind: SexprKind::List(items) }
             }
-            '"' => Sexpr { at, kind: SexprKind::Text(reader.string()?) },
+            '"' => Sexpr { position, kind: SexprKind::Text(lexer.string()?) },
             _ => {
-                let word = reader.take_while(|c| !c.is_whitespace() && !matches!(c, '(' | ')' | '"' | ';'));
-                Sexpr { at, kind: SexprKind::Atom(word) }
+                let word = lexer.take_while(|c| !c.is_whitespace() && !matches!(c, '(' | ')' | '"' | ';'));
+                Sexpr { position, kind: SexprKind::Atom(word) }
             }
         };
         open.last_mut().map_or(&mut done, |(_, items)| items).push(item);
     }
     match open.last() {
-        Some((start, _)) => Err(fail(*start, "`(` is not closed".to_owned())),
+        Some((start, _)) => Err(syntax_error(*start, "`(` is not closed".to_owned())),
         None => Ok(done),
     }
 }
@@ -235,23 +236,23 @@ pub fn read(text: &str) -> Result<Vec<Sexpr>, Error> {
 pub fn read_one(text: &str) -> Result<Sexpr, Error> {
     let mut all = read(text)?;
     if let Some(second) = all.get(1) {
-        return Err(second.error(format!("nothing may follow here, found {second}")));
+        return Err(second.error(format!("expected the end of the text, found {second}")));
     }
     all.pop().ok_or_else(|| Error::Syntax("the text is empty".to_owned()))
 }
 
-struct Reader<'a> {
+struct Lexer<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
-    at: Position,
+    position: TextPosition,
 }
 
-impl Reader<'_> {
+impl Lexer<'_> {
     fn advance(&mut self) -> Option<char> {
         let c = self.rest.next()?;
         if c == '\n' {
-            self.at = Position { line: self.at.line + 1, column: 1 };
+            self.position = TextPosition { line: self.position.line + 1, column: 1 };
         } else {
-            self.at.column += 1;
+            self.position.column += 1;
         }
         Some(c)
     }
@@ -269,7 +270,7 @@ impl Reader<'_> {
     }
 
     fn string(&mut self) -> Result<String, Error> {
-        let start = self.at;
+        let start = self.position;
         self.advance();
         let mut text = String::new();
         loop {
@@ -279,21 +280,21 @@ impl Reader<'_> {
                     Some('n') => text.push('\n'),
                     Some(c @ ('\\' | '"')) => text.push(c),
                     _ => {
-                        return Err(fail(
+                        return Err(syntax_error(
                             start,
-                            "a string has a `\\` before something other than `\\`, `\"`, n".to_owned(),
+                            "a `\\` in a string must be followed by `\\`, `\"` or `n`".to_owned(),
                         ));
                     }
                 },
                 Some(c) => text.push(c),
-                None => return Err(fail(start, "a string is not closed".to_owned())),
+                None => return Err(syntax_error(start, "a string is not closed".to_owned())),
             }
         }
     }
 }
 
-fn fail(at: Position, message: String) -> Error {
-    Error::Syntax(message).at(at.line, at.column)
+fn syntax_error(position: TextPosition, message: String) -> Error {
+    Error::Syntax(message).with_position(position.line, position.column)
 }
 
 #[cfg(test)]
@@ -318,7 +319,7 @@ mod tests {
             c"#]],
         );
         check("(a\n  (b c", expect!["error: line 2, column 3: `(` is not closed"]);
-        check("a)", expect!["error: line 1, column 2: `)` closes nothing"]);
+        check("a)", expect!["error: line 1, column 2: `)` closes no list"]);
         check("\n \"abc", expect!["error: line 2, column 2: a string is not closed"]);
         assert!(read(&"(".repeat(100_000)).is_err());
     }

@@ -141,7 +141,7 @@ pub struct Hop {
 impl Hop {
     /// Returns the reverse hop.
     #[must_use]
-    pub fn back(&self) -> Hop {
+    pub fn reversed(&self) -> Hop {
         Hop { tensor: self.tensor.clone(), from: self.to, to: self.from }
     }
 }
@@ -165,13 +165,13 @@ pub trait StatisticsSource {
 
     /// Returns the number of pairs of a first and a last coordinate that the path connects: the
     /// number of stored entries of the product of its matrices. Returns `None` if unknown.
-    fn connected(&self, path: &[Hop]) -> Option<f64> {
+    fn connected_pairs(&self, path: &[Hop]) -> Option<f64> {
         let _ = path;
         None
     }
 
     /// Returns whether the tensor has the property; `false` if unknown.
-    fn holds(&self, tensor: &Alias, ty: &TensorType, fact: Fact) -> bool {
+    fn has_fact(&self, tensor: &Alias, ty: &TensorType, fact: Fact) -> bool {
         let _ = (tensor, ty, fact);
         false
     }
@@ -179,9 +179,9 @@ pub trait StatisticsSource {
 
 /// A source without any data: all statistics are derived from types.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Assumed;
+pub struct NoStatistics;
 
-impl StatisticsSource for Assumed {
+impl StatisticsSource for NoStatistics {
     fn answer(&self, _: &Alias, _: &TensorType, _: Question) -> Option<Answer> {
         None
     }
@@ -229,18 +229,18 @@ impl<'a> Statistics<'a> {
     }
 
     /// Returns the number of stored values.
-    pub fn stored(&self, tensor: &Alias, ty: &TensorType) -> Answer {
+    pub fn stored_values(&self, tensor: &Alias, ty: &TensorType) -> Answer {
         self.ask(tensor, ty, Question::Positions(ty.format.levels.len()))
     }
 
     /// Returns the answer to a question, from the source or derived from the type.
     pub fn ask(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Answer {
         let key = (tensor.clone(), question);
-        if let Some(known) = self.memo.borrow().get(&key) {
-            return *known;
+        if let Some(answer) = self.memo.borrow().get(&key) {
+            return *answer;
         }
         let answer = self.source.answer(tensor, ty, question);
-        let answer = answer.unwrap_or_else(|| derived(ty, question, &|q| self.ask(tensor, ty, q)));
+        let answer = answer.unwrap_or_else(|| derive_answer(ty, question, &|q| self.ask(tensor, ty, q)));
         self.memo.borrow_mut().insert(key, answer);
         answer
     }
@@ -249,8 +249,8 @@ impl<'a> Statistics<'a> {
     /// `mode`; `None` means uniformly, as far as known.
     pub fn marginal(&self, tensor: &Alias, ty: &TensorType, of: ModeSet, mode: usize) -> Option<Weights> {
         let key = (tensor.clone(), of, mode);
-        if let Some(known) = self.marginals.borrow().get(&key) {
-            return known.clone();
+        if let Some(answer) = self.marginals.borrow().get(&key) {
+            return answer.clone();
         }
         let weights = self.source.marginal(tensor, ty, of, mode);
         self.marginals.borrow_mut().insert(key, weights.clone());
@@ -259,18 +259,18 @@ impl<'a> Statistics<'a> {
 
     /// Returns the number of pairs of a first and a last coordinate that the path connects; `None`
     /// if unknown.
-    pub fn connected(&self, path: &[Hop]) -> Option<f64> {
-        if let Some(known) = self.paths.borrow().get(path) {
-            return *known;
+    pub fn connected_pairs(&self, path: &[Hop]) -> Option<f64> {
+        if let Some(answer) = self.paths.borrow().get(path) {
+            return *answer;
         }
-        let pairs = self.source.connected(path);
+        let pairs = self.source.connected_pairs(path);
         self.paths.borrow_mut().insert(path.to_vec(), pairs);
         pairs
     }
 
     /// Returns whether the tensor has the property; `false` if unknown.
-    pub fn holds(&self, tensor: &Alias, ty: &TensorType, fact: Fact) -> bool {
-        let ask = || self.source.holds(tensor, ty, fact);
+    pub fn has_fact(&self, tensor: &Alias, ty: &TensorType, fact: Fact) -> bool {
+        let ask = || self.source.has_fact(tensor, ty, fact);
         *self.facts.borrow_mut().entry((tensor.clone(), fact)).or_insert_with(ask)
     }
 
@@ -282,18 +282,18 @@ impl<'a> Statistics<'a> {
 
     /// Returns the answer that follows from the type and from position counts, which are cheap to
     /// find.
-    pub fn assume(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Answer {
+    pub fn derive(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Answer {
         match question {
             Question::Positions(_) => self.ask(tensor, ty, question),
-            _ => derived(ty, question, &|q| self.assume(tensor, ty, q)),
+            _ => derive_answer(ty, question, &|q| self.derive(tensor, ty, q)),
         }
     }
 }
 
 /// Derives an answer from the type and from other answers.
-fn derived(ty: &TensorType, question: Question, ask: &dyn Fn(Question) -> Answer) -> Answer {
+fn derive_answer(ty: &TensorType, question: Question, ask: &dyn Fn(Question) -> Answer) -> Answer {
     let sizes = ty.format.storage_shape(&ty.shape);
-    let places = |modes: ModeSet| modes.iter().filter_map(|m| sizes.get(m)).map(|&n| n as f64).product::<f64>();
+    let dense_size = |modes: ModeSet| modes.iter().filter_map(|m| sizes.get(m)).map(|&n| n as f64).product::<f64>();
     match question {
         Question::Positions(0) => Answer::exact(1),
         Question::Positions(levels) => {
@@ -308,7 +308,7 @@ fn derived(ty: &TensorType, question: Question, ask: &dyn Fn(Question) -> Answer
             Answer::new(above.estimate * fiber, above.bound * size)
         }
         Question::Distinct(modes) => {
-            let all = places(modes);
+            let all = dense_size(modes);
             let cover = (0..=sizes.len()).find(|&k| modes.iter().all(|m| m < k)).unwrap_or(sizes.len());
             // Positions count runs, not the coordinates that the runs cover.
             if ty.format.levels[..cover].iter().any(|l| l.kind.traits().runs) {
@@ -319,24 +319,24 @@ fn derived(ty: &TensorType, question: Question, ask: &dyn Fn(Question) -> Answer
             let repeated = above.iter().any(|l| !l.unique);
             let estimate = match modes.as_prefix() {
                 Some(k) if k < sizes.len() && above.iter().any(|l| l.kind.traits().full) => {
-                    occupied(ask(Question::Positions(sizes.len())).estimate, all)
+                    expected_occupied(ask(Question::Positions(sizes.len())).estimate, all)
                 }
                 Some(k) if k == sizes.len() || !repeated => positions.estimate,
-                _ => occupied(positions.estimate, all),
+                _ => expected_occupied(positions.estimate, all),
             };
             Answer::new(estimate, positions.bound.min(all))
         }
         Question::Degree { of, given } => {
             let both = ask(Question::Distinct(of.union(given)));
             let fixed = ask(Question::Distinct(given));
-            Answer::new(both.estimate / fixed.estimate.max(1.0), both.bound.min(places(of)))
+            Answer::new(both.estimate / fixed.estimate.max(1.0), both.bound.min(dense_size(of)))
         }
     }
 }
 
-/// Returns the expected number of `places` hit by that many independent uniform throws.
-fn occupied(throws: f64, places: f64) -> f64 {
-    if places <= 1.0 { places.min(throws) } else { -places * (throws * (-1.0 / places).ln_1p()).exp_m1() }
+/// Returns the expected number of bins, of the given number, that independent uniform throws hit.
+fn expected_occupied(throws: f64, bins: f64) -> f64 {
+    if bins <= 1.0 { bins.min(throws) } else { -bins * (throws * (-1.0 / bins).ln_1p()).exp_m1() }
 }
 
 #[cfg(test)]
@@ -357,7 +357,7 @@ mod tests {
         counts.insert(a.clone(), vec![Answer::exact(100), Answer::exact(300)]);
         let stats = Statistics::new(&counts);
         let csr = ty(&[100, 1000], Format::csr());
-        assert_eq!(stats.stored(&a, &csr), Answer::exact(300));
+        assert_eq!(stats.stored_values(&a, &csr), Answer::exact(300));
         let columns = stats.ask(&a, &csr, Question::Distinct(ModeSet::default().with(1)));
         assert!(columns.estimate > 250.0 && columns.estimate < 300.0, "{columns:?}");
         assert_eq!(columns.bound, 300.0);
@@ -370,22 +370,22 @@ mod tests {
 
     #[test]
     fn types_alone_give_an_estimate_under_the_bound() {
-        let stats = Statistics::new(&Assumed);
+        let stats = Statistics::new(&NoStatistics);
         let a = Alias::from("A");
         for format in [Format::dense(2), Format::csr(), Format::csf(2), Format::coo(2), Format::bcsr(3, 4)] {
             let ty = ty(&[10, 20], format);
-            let stored = stats.stored(&a, &ty);
+            let stored = stats.stored_values(&a, &ty);
             assert!(stored.estimate <= stored.bound && stored.estimate >= 1.0, "{stored:?}");
         }
         let empty = ty(&[0, 20], Format::csr());
-        assert_eq!(stats.stored(&Alias::from("E"), &empty), Answer::exact(0));
+        assert_eq!(stats.stored_values(&Alias::from("E"), &empty), Answer::exact(0));
     }
 
     #[test]
-    fn occupied_places_are_at_most_throws_and_places() {
-        for (throws, places) in [(0.0, 5.0), (1.0, 1.0), (10.0, 3.0), (3.0, 1e12), (0.0, 0.0)] {
-            let hit = occupied(throws, places);
-            assert!(hit <= throws + 1e-9 && hit <= places + 1e-9 && hit >= 0.0, "{throws} {places} {hit}");
+    fn occupied_bins_are_at_most_throws_and_bins() {
+        for (throws, bins) in [(0.0, 5.0), (1.0, 1.0), (10.0, 3.0), (3.0, 1e12), (0.0, 0.0)] {
+            let hit = expected_occupied(throws, bins);
+            assert!(hit <= throws + 1e-9 && hit <= bins + 1e-9 && hit >= 0.0, "{throws} {bins} {hit}");
         }
     }
 }

@@ -26,82 +26,93 @@ use std::sync::Arc;
 /// # Errors
 /// Returns the first broken rule, and its query.
 pub fn verify(plan: &Plan) -> Result<(), Error> {
-    let mut state =
-        State { plan, bound: HashMap::new(), inputs: HashMap::new(), ops: HashMap::new(), seen: HashSet::new() };
+    let mut verifier = PlanVerifier {
+        plan,
+        results: HashMap::new(),
+        inputs: HashMap::new(),
+        ops: HashMap::new(),
+        visited: HashSet::new(),
+    };
     for query in &plan.queries {
-        state.query(query).map_err(|what| Error::Plan { place: format!("query `{}`", query.alias), what })?;
+        verifier
+            .check_query(query)
+            .map_err(|problem| Error::Plan { location: format!("query `{}`", query.alias), problem })?;
     }
-    let wrong = |what: String| Err(Error::Plan { place: "the plan".to_owned(), what });
+    let fail = |problem: String| Err(Error::Plan { location: "the plan".to_owned(), problem });
     if plan.produces.is_empty() {
-        return wrong("it produces nothing".to_owned());
+        return fail("it produces nothing".to_owned());
     }
     for (k, alias) in plan.produces.iter().enumerate() {
-        if !state.bound.contains_key(alias) {
-            return wrong(format!("it produces `{alias}`, which no query binds"));
+        if !verifier.results.contains_key(alias) {
+            return fail(format!("it produces `{alias}`, which no query binds"));
         }
         if plan.produces[..k].contains(alias) {
-            return wrong(format!("it produces `{alias}` twice"));
+            return fail(format!("it produces `{alias}` twice"));
         }
     }
     Ok(())
 }
 
-struct State<'a> {
+struct PlanVerifier<'a> {
     plan: &'a Plan,
     /// Types of the results so far.
-    bound: HashMap<Alias, TensorType>,
+    results: HashMap<Alias, TensorType>,
     inputs: HashMap<Alias, Arc<TensorType>>,
     ops: HashMap<String, Arc<UserOp>>,
     /// Addresses of the expressions that were already checked; plans share subexpressions.
-    seen: HashSet<usize>,
+    visited: HashSet<usize>,
 }
 
-impl State<'_> {
-    fn query(&mut self, query: &Query) -> Result<(), String> {
-        if self.bound.contains_key(&query.alias) {
+impl PlanVerifier<'_> {
+    fn check_query(&mut self, query: &Query) -> Result<(), String> {
+        if self.results.contains_key(&query.alias) {
             return Err("its alias is bound twice".to_owned());
         }
-        self.expr(&query.expr)?;
+        self.check_expr(&query.expr)?;
         let ty = query.result_type().map_err(|e| e.to_string())?;
-        self.bound.insert(query.alias.clone(), ty);
+        self.results.insert(query.alias.clone(), ty);
         Ok(())
     }
 
-    fn expr(&mut self, expr: &Expr) -> Result<(), String> {
-        if !self.seen.insert(expr.address()) {
+    fn check_expr(&mut self, expr: &Expr) -> Result<(), String> {
+        if !self.visited.insert(expr.address()) {
             return Ok(());
         }
         for arg in expr.node().args() {
-            self.expr(arg)?;
+            self.check_expr(arg)?;
             if arg.info().weak {
-                return Err(format!("{arg} is a weak argument of {expr}"));
+                return Err(format!("argument {arg} of {expr} is weak"));
             }
         }
         if let Some(op) = expr.node().op() {
-            self.op(op)?;
+            self.check_op(op)?;
         }
         if let Node::Table { tensor, ty, .. } = expr.node() {
-            self.table(tensor, ty)?;
+            self.check_table(tensor, ty)?;
         }
         let weak = expr.info().weak && matches!(expr.node(), Node::Literal(_));
         let inferred = infer(expr.node(), expr.mode()).map_err(|e| format!("{expr}: {e}"))?;
         if (Info { weak, ..inferred }) != *expr.info() {
-            return Err(format!("what is known of {expr} is not what inference gives"));
+            return Err(format!("the properties of {expr} differ from the inferred ones"));
         }
         Ok(())
     }
 
-    fn table(&mut self, tensor: &Alias, ty: &Arc<TensorType>) -> Result<(), String> {
+    fn check_table(&mut self, tensor: &Alias, ty: &Arc<TensorType>) -> Result<(), String> {
         ty.validate().map_err(|e| format!("table `{tensor}`: {e}"))?;
-        if let Some(result) = self.bound.get(tensor) {
-            let same = result.shape == ty.shape && result.dtype == ty.dtype && result.fill == ty.fill;
-            return if same { Ok(()) } else { Err(format!("table `{tensor}` is not of the type of that query")) };
+        if let Some(result) = self.results.get(tensor) {
+            let same_type = result.shape == ty.shape && result.dtype == ty.dtype && result.fill == ty.fill;
+            return if same_type {
+                Ok(())
+            } else {
+                Err(format!("table `{tensor}` has another type than the query of that name"))
+            };
         }
         if self.plan.queries.iter().any(|q| q.alias == *tensor) {
             return Err(format!("table `{tensor}` is read before it is bound"));
         }
         match self.inputs.get(tensor) {
-            Some(known) if known == ty => Ok(()),
+            Some(previous) if previous == ty => Ok(()),
             Some(_) => Err(format!("input `{tensor}` is read with two types")),
             None => {
                 self.inputs.insert(tensor.clone(), ty.clone());
@@ -110,13 +121,13 @@ impl State<'_> {
         }
     }
 
-    fn op(&mut self, op: &Op) -> Result<(), String> {
+    fn check_op(&mut self, op: &Op) -> Result<(), String> {
         let Op::User(user) = op else { return Ok(()) };
         if Op::from_name(user.name()).is_some() {
-            return Err(format!("user-defined operator `{op}` has the name of a built-in one"));
+            return Err(format!("user-defined operator `{op}` has the name of a built-in operator"));
         }
         match self.ops.get(user.name()) {
-            Some(known) if known == user => Ok(()),
+            Some(previous) if previous == user => Ok(()),
             Some(_) => Err(format!("two operators are named `{op}`")),
             None => {
                 self.ops.insert(user.name().to_owned(), user.clone());
@@ -163,7 +174,7 @@ mod tests {
         check(
             vec![("C", table("A", 3)), ("D", table("C", 4))],
             &["C"],
-            expect!["query `D`: table `C` is not of the type of that query"],
+            expect!["query `D`: table `C` has another type than the query of that name"],
         );
         check(
             vec![("C", table("A", 3)), ("D", table("A", 4))],
@@ -173,7 +184,7 @@ mod tests {
         check(
             vec![("C", Expr::coordinate("i"))],
             &["C"],
-            expect!["query `C`: the size of field `i` is not known in query `C`: join with a table that has it"],
+            expect!["query `C`: the size of field `i` is unknown in query `C`; join with a table that has the field"],
         );
         check(vec![("C", table("A", 3))], &[], expect!["the plan: it produces nothing"]);
         check(vec![("C", table("A", 3))], &["A"], expect!["the plan: it produces `A`, which no query binds"]);
@@ -184,12 +195,12 @@ mod tests {
         check(
             vec![("C", misfit)],
             &["C"],
-            expect!["query `C`: table `A`: the fill value 0.0 is f64, but the tensor is i64"],
+            expect!["query `C`: table `A`: the fill value 0.0 has dtype f64, but the tensor has dtype i64"],
         );
     }
 
     #[test]
-    fn operators_of_one_name_are_one() {
+    fn operators_of_the_same_name_are_equal() {
         let text = |c: &str| format!("(define-op (f (x f64) (y f64)) f64 (+ (* {c} x) y))");
         let op =
             |c| crate::op::UserOp::read(&crate::sexpr::read_one(&text(c)).unwrap(), &|n| Op::from_name(n)).unwrap();

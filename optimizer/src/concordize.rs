@@ -13,7 +13,7 @@ use crate::plan_nest;
 use crate::sizes::Sizes;
 use crate::term::{At, Nest, NestKind, Node, Read, Stored, Target, Term};
 use redpoll_logic::statistics::Question;
-use redpoll_logic::{Alias, Computed, Field, Format, LevelFormat, LevelKind, StorageMode, TensorType};
+use redpoll_logic::{Alias, ComputedFills, Field, Format, LevelFormat, LevelKind, StorageMode, TensorType};
 use std::sync::Arc;
 
 /// Makes every access of the schedule concordant.
@@ -150,7 +150,7 @@ pub(crate) fn copy_nest(read: &Read, format: Format, alias: Alias) -> Nest {
         fold: None,
         value: Term::access(source),
         format: Some(format),
-        computed: Computed::Keep,
+        computed: ComputedFills::Keep,
     };
     Nest { outputs: vec![target], sizes, pins: Vec::new(), kind: NestKind::Copy }
 }

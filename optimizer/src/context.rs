@@ -237,13 +237,13 @@ impl<'a> Context<'a> {
         } else if Pass::of_question(question).is_none_or(|passes| self.affords(tensor, ty, &passes)) {
             self.statistics.ask(tensor, ty, question)
         } else {
-            self.statistics.assume(tensor, ty, question)
+            self.statistics.derive(tensor, ty, question)
         }
     }
 
     /// Returns whether passes over a tensor are within the budget.
     fn affords(&self, tensor: &Alias, ty: &TensorType, passes: &[Pass]) -> bool {
-        self.measures && self.measuring.affords(tensor, ty, self.statistics.stored(tensor, ty).estimate, passes)
+        self.measures && self.measuring.affords(tensor, ty, self.statistics.stored_values(tensor, ty).estimate, passes)
     }
 
     /// Returns the total number of stored values of the inputs that a nest reads.
@@ -253,7 +253,7 @@ impl<'a> Context<'a> {
         inputs.sort_by_key(|r| &r.tensor);
         inputs.dedup_by_key(|r| &r.tensor);
         let inputs = inputs.into_iter().filter(|r| !self.types.contains_key(&r.tensor));
-        inputs.map(|r| self.statistics.stored(&r.tensor, &r.ty).estimate).sum()
+        inputs.map(|r| self.statistics.stored_values(&r.tensor, &r.ty).estimate).sum()
     }
 
     /// Returns whether statistics that take a pass over a tensor may be requested.
@@ -276,8 +276,8 @@ impl<'a> Context<'a> {
     }
 
     /// Returns whether a fact is true of an input.
-    pub(crate) fn holds(&self, tensor: &Alias, ty: &TensorType, fact: Fact) -> bool {
-        self.affords(tensor, ty, &[Pass::Fact(fact)]) && self.statistics.holds(tensor, ty, fact)
+    pub(crate) fn has_fact(&self, tensor: &Alias, ty: &TensorType, fact: Fact) -> bool {
+        self.affords(tensor, ty, &[Pass::Fact(fact)]) && self.statistics.has_fact(tensor, ty, fact)
     }
 
     /// Returns the marginals of a tensor that a query writes, per storage mode.
@@ -320,7 +320,7 @@ impl<'a> Context<'a> {
             let ty = self.inputs.iter().find(|(alias, _)| *alias == hop.tensor).map(|(_, ty)| ty);
             ty.is_some_and(|ty| self.affords(&hop.tensor, ty, &[Pass::Links(hop.from, hop.to)]))
         };
-        path.iter().all(affords).then(|| self.statistics.connected(path)).flatten()
+        path.iter().all(affords).then(|| self.statistics.connected_pairs(path)).flatten()
     }
 
     /// Returns the path that produces a tensor written by a query: the inner option is `None` for

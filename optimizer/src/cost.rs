@@ -9,7 +9,7 @@
 //! virtual machines on server processors (x86-64, two cores), where a step takes 0.4 to 0.5 ns.
 
 use crate::work::Event;
-use redpoll_logic::{LevelKind, Lookup, WalkStep, Writes};
+use redpoll_logic::{LevelKind, Lookup, WalkStep, WriteMethod};
 
 /// Every event with its name and price, in the order of [`Event`].
 pub(crate) const EVENTS: [(Event, &str, f64); 37] = [
@@ -148,18 +148,18 @@ pub(crate) fn walk(kind: LevelKind) -> Event {
 pub(crate) fn follow(kind: LevelKind) -> Event {
     let traits = kind.traits();
     match (traits.lookup, traits.writes) {
-        (Lookup::Search | Lookup::Never, _) => Event::Search,
-        (Lookup::Direct, Writes::Array) => Event::FollowDense,
-        (Lookup::Direct, Writes::Hashed) => Event::FollowHash,
-        (Lookup::Direct, Writes::Flags { .. } | Writes::Append) => Event::FollowTable,
+        (Lookup::Search | Lookup::Unsupported, _) => Event::Search,
+        (Lookup::Direct, WriteMethod::Array) => Event::FollowDense,
+        (Lookup::Direct, WriteMethod::HashTable) => Event::FollowHash,
+        (Lookup::Direct, WriteMethod::Flags { .. } | WriteMethod::Append) => Event::FollowTable,
     }
 }
 
 /// Returns the event of writing to a level that takes writes in any order.
 pub(crate) fn write(kind: LevelKind) -> Event {
     match kind.traits().writes {
-        Writes::Hashed => Event::WriteHash,
-        Writes::Flags { .. } => Event::WriteMap,
-        Writes::Array | Writes::Append => Event::WriteDense,
+        WriteMethod::HashTable => Event::WriteHash,
+        WriteMethod::Flags { .. } => Event::WriteMap,
+        WriteMethod::Array | WriteMethod::Append => Event::WriteDense,
     }
 }

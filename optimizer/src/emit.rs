@@ -13,7 +13,9 @@ use crate::report::{DecidedOutput, Decision, Origin};
 use crate::sizes::Sizes;
 use crate::term::{At, NestKind, Node, Read, Target, Term};
 use crate::workspace::workspace;
-use redpoll_logic::physical::{Access, Extent, Fold, Loop, Output, PhysicalQuery, Place, Point, Temporaries};
+use redpoll_logic::physical::{
+    Access, Extent, Loop, Output, PhysicalQuery, ScalarExpr, StorageCoordinate, TemporaryFold, TemporaryNest,
+};
 use redpoll_logic::{Alias, Field, TensorType};
 use std::sync::Arc;
 
@@ -66,9 +68,9 @@ fn loops(order: &[Field], start: usize, sizes: &Sizes) -> Vec<Loop> {
         match (block, skew) {
             (Some(b), _) => Extent::Block { block: b.block, outer: b.outer.clone(), size: b.size },
             (None, Some((s, with))) => {
-                Extent::Skew { n: sizes.of(field), with: with.clone(), shift: s.shift, size: s.size }
+                Extent::Skew { n: sizes.of(field), outer: with.clone(), shift: s.shift, size: s.size }
             }
-            (None, None) => Extent::Whole(sizes.of(field)),
+            (None, None) => Extent::Range(sizes.of(field)),
         }
     };
     (start..order.len()).map(|k| Loop { index: order[k].clone(), extent: extent(k), lanes: 1 }).collect()
@@ -87,7 +89,7 @@ struct Writer<'w, 'c> {
 impl Writer<'_, '_> {
     /// Converts a pass to temporaries; `start` is the number of loops outside of the surrounding
     /// temporaries.
-    fn temporaries(&self, pass: &Pass, start: usize) -> Temporaries {
+    fn temporaries(&self, pass: &Pass, start: usize) -> TemporaryNest {
         let Writer { cx, sizes, kind, .. } = *self;
         let order: Vec<Field> = self.order[..pass.depth].iter().chain(&pass.order).cloned().collect();
         let writer = Writer { order: &order, ..*self };
@@ -97,9 +99,9 @@ impl Writer<'_, '_> {
             let between = order[pass.since..pass.depth].iter();
             between.filter(|f| !fold.along.contains(f)).cloned().collect()
         };
-        let fold = |(name, fold): &(Alias, crate::term::Fold)| Fold {
+        let fold = |(name, fold): &(Alias, crate::term::Fold)| TemporaryFold {
             name: name.clone(),
-            at: apart(fold),
+            accumulator_indices: apart(fold),
             op: fold.op.clone(),
             init: fold.init.clone(),
             value: writer.value(&fold.arg),
@@ -113,9 +115,9 @@ impl Writer<'_, '_> {
             conjuncts(cx, &fold.arg, &mut around);
         }
         let inner = Writer { cx, sizes, order: &order, kind, around: &around };
-        Temporaries {
+        TemporaryNest {
             depth: pass.depth - start,
-            since: pass.since - start,
+            start_depth: pass.since - start,
             loops,
             temporaries: pass.temporaries.iter().map(|below| inner.temporaries(below, pass.depth)).collect(),
             folds: pass.folds.iter().map(fold).collect(),
@@ -130,15 +132,15 @@ impl Writer<'_, '_> {
     ) -> Output {
         let places = storage_at(&target.at, &ty.format, &ty.shape, self.sizes, self.cx.mode());
         let subscripts = places.into_iter().map(|at| match at {
-            At::Subscript(s) => Place::Subscript(s),
-            At::Value(t) => Place::Value(self.value(&t)),
+            At::Subscript(s) => StorageCoordinate::Subscript(s),
+            At::Value(t) => StorageCoordinate::Computed(self.value(&t)),
         });
         Output {
             alias: target.alias.clone(),
             ty: ty.clone(),
             subscripts: subscripts.collect(),
             fold: target.fold.as_ref().map(|(op, _)| op.clone()),
-            computed: target.computed,
+            computed_fills: target.computed,
             workspace,
             pattern,
             value: self.value(&target.value),
@@ -150,7 +152,7 @@ impl Writer<'_, '_> {
         self.protocols(&target.value).of(read).workspace.is_none()
     }
 
-    fn value(&self, term: &Term) -> Point {
+    fn value(&self, term: &Term) -> ScalarExpr {
         self.point(term, &self.protocols(term))
     }
 
@@ -158,13 +160,15 @@ impl Writer<'_, '_> {
         choose_protocols(self.cx, (value, self.around), self.sizes, self.order, self.kind)
     }
 
-    fn point(&self, term: &Term, protocols: &Protocols) -> Point {
+    fn point(&self, term: &Term, protocols: &Protocols) -> ScalarExpr {
         match term.node() {
-            Node::Literal => Point::Literal(term.fill().clone()),
-            Node::Coordinate(form) => Point::Coordinate(form.clone()),
-            Node::Temporary(name, _) => Point::Temporary(name.clone()),
-            Node::Access(read) => Point::Access(self.access(read, protocols)),
-            Node::Call(op, args) => Point::Call(op.clone(), args.iter().map(|a| self.point(a, protocols)).collect()),
+            Node::Literal => ScalarExpr::Literal(term.fill().clone()),
+            Node::Coordinate(form) => ScalarExpr::Coordinate(form.clone()),
+            Node::Temporary(name, _) => ScalarExpr::Temporary(name.clone()),
+            Node::Access(read) => ScalarExpr::Access(self.access(read, protocols)),
+            Node::Call(op, args) => {
+                ScalarExpr::Call(op.clone(), args.iter().map(|a| self.point(a, protocols)).collect())
+            }
             Node::Fold(_) => unreachable!("a schedule has temporaries in place of folds"),
         }
     }
@@ -172,8 +176,8 @@ impl Writer<'_, '_> {
     fn access(&self, read: &Read, protocols: &Protocols) -> Access {
         let places = storage_at(&read.at, &read.ty.format, &read.ty.shape, self.sizes, self.cx.mode());
         let subscripts = places.into_iter().map(|at| match at {
-            At::Subscript(s) => Place::Subscript(s),
-            At::Value(t) => Place::Value(self.value(&t)),
+            At::Subscript(s) => StorageCoordinate::Subscript(s),
+            At::Value(t) => StorageCoordinate::Computed(self.value(&t)),
         });
         let Through { protocols, workspace } = protocols.of(read);
         Access {

@@ -206,7 +206,7 @@ impl Spot {
                 let looked_up = later || same || bound == Some(Bound::Constant);
                 if looked_up && !self.part { Meeting::Follow } else { Meeting::Discordant }
             }
-            Lookup::Never => Meeting::Discordant,
+            Lookup::Unsupported => Meeting::Discordant,
         }
     }
 }

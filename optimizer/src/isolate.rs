@@ -16,7 +16,7 @@ use crate::pricing::visited;
 use crate::sizes::Sizes;
 use crate::term::{At, Fold, Nest, NestKind, Node, Read, Target, Term, regroups};
 use crate::unify::{canonical, match_loops};
-use redpoll_logic::{Alias, Computed, Field};
+use redpoll_logic::{Alias, ComputedFills, Field};
 
 /// A nest with a loop order in which each fold has its depth.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ pub(crate) fn fold_nest(cx: &Context, fold: &Fold, alias: &Alias, sizes: &Sizes,
     let free: Vec<Field> = fold.free().into_iter().collect();
     // A term stored for its own sake drops entries that are computed as fill.
     let stores = fold.is_stored() && *fold.arg.fill() == fold.init;
-    let computed = if stores { Computed::Drop } else { Computed::Keep };
+    let computed = if stores { ComputedFills::Drop } else { ComputedFills::Keep };
     let (folded, value) = match fold.is_scan() {
         true => (None, Term::fold(fold.clone(), fold.init.clone(), cx.mode())),
         false if stores => (None, fold.arg.clone()),
@@ -73,7 +73,7 @@ pub(crate) fn root_folds(mut nest: Nest) -> Nest {
             && fold.init == target.fill
             && !fold.is_scan()
             // Entries that equal the fill can only be dropped once the fold is complete.
-            && target.computed == Computed::Keep
+            && target.computed == ComputedFills::Keep
         {
             let fold = fold.clone();
             target.fold = Some((fold.op, fold.fields));

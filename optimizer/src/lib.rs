@@ -152,7 +152,7 @@ fn planned(
 fn plan_nests(plan: &Plan, statistics: &Statistics, config: &Config, rewrite: Rewrite) -> Result<AdaptivePlan, Error> {
     // Plans are built in the default float mode. A plan that cannot be rebuilt in strict mode keeps
     // the fill values of the default mode.
-    let strict = (config.float_mode == FloatMode::StrictIeee).then(|| plan.in_mode(config.float_mode).ok()).flatten();
+    let strict = (config.float_mode == FloatMode::StrictIeee).then(|| plan.to_mode(config.float_mode).ok()).flatten();
     let plan = strict.as_ref().unwrap_or(plan);
     let nests = normalize(plan, config)?;
     let nests = nests.into_iter().map(|nest| use_lookups(root_folds(nest), config.float_mode)).collect();

@@ -17,7 +17,7 @@ use crate::sizes::Sizes;
 use crate::term::{At, Fold, Nest, NestKind, Read, Target, Term, literal_of};
 use redpoll_logic::expr::{Expr, IndexMap, Node};
 use redpoll_logic::op::{Builtin, Op};
-use redpoll_logic::{Alias, Computed, Field, FloatMode, Format, Plan, Query, Scalar, Subscript, TensorType};
+use redpoll_logic::{Alias, ComputedFills, Field, FloatMode, Format, Plan, Query, Scalar, Subscript, TensorType};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -112,15 +112,15 @@ impl Normalizer<'_> {
     /// Lowers a query whose fields have the sizes `shape`, and appends its nest.
     fn query(&mut self, alias: Alias, expr: &Expr, shape: Vec<u64>) -> Result<(), Error> {
         let mut format = self.config.formats.get(&alias).cloned();
-        let (mut body, mut computed) = (expr, Computed::Keep);
+        let (mut body, mut computed) = (expr, ComputedFills::Keep);
         loop {
             body = match body.node() {
                 Node::Reformat { format: written, arg } => {
                     format = Some(written.clone());
                     arg
                 }
-                Node::Refill { computed: written, arg, .. } => {
-                    computed = if *written == Computed::Drop { Computed::Drop } else { computed };
+                Node::Refill { computed_fills: written, arg, .. } => {
+                    computed = if *written == ComputedFills::Drop { ComputedFills::Drop } else { computed };
                     arg
                 }
                 _ => break,
@@ -182,7 +182,7 @@ impl Normalizer<'_> {
             },
             Node::MapJoin { op, args } => {
                 let fills: Vec<Scalar> = args.iter().map(|a| a.info().fill.clone()).collect();
-                let bound = op.bound_to(&fills);
+                let bound = op.bind_fills(&fills);
                 let op = &bound.map_err(|source| Error::Operator { query: scope.query.clone(), source })?;
                 let args = args.iter().map(|a| self.lower(a, env, scope)).collect::<Result<Vec<_>, _>>()?;
                 self.apply(op, &args, scope)

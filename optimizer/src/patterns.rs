@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::fit::{Meeting, fit};
 use crate::sizes::Sizes;
 use crate::term::{At, NestKind, Node, Read, Target, Term};
-use redpoll_logic::{Computed, Field, FloatMode, Format, LeafKind, LevelKind};
+use redpoll_logic::{ComputedFills, Field, FloatMode, Format, LeafKind, LevelKind};
 use std::collections::BTreeSet;
 
 /// The coordinates at which a term is stored, relative to an operand.
@@ -35,7 +35,7 @@ pub(crate) fn patterns(cx: &Context, target: &Target, sizes: &Sizes) -> Vec<Read
         return Vec::new();
     }
     let copies = matches!(target.value.node(), Node::Access(_));
-    if !cx.config.subjects.contains(Subject::Layout) || target.computed == Computed::Drop || scatters || copies {
+    if !cx.config.subjects.contains(Subject::Layout) || target.computed == ComputedFills::Drop || scatters || copies {
         return Vec::new();
     }
     let mut found = Vec::new();

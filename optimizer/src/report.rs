@@ -3,7 +3,7 @@
 
 use crate::loop_order::Ordered;
 use crate::work::Work;
-use redpoll_logic::physical::{FormatWords, Workspace};
+use redpoll_logic::physical::{FormatDisplay, Workspace};
 use redpoll_logic::statistics::Fact;
 use redpoll_logic::{Alias, Field, TensorType};
 use std::fmt;
@@ -198,11 +198,11 @@ impl fmt::Display for Decision {
                 f,
                 "  {} stored as {}, about {:.0} values",
                 output.alias,
-                FormatWords(&output.ty.format),
+                FormatDisplay(&output.ty.format),
                 output.stored()
             )?;
             if let Some(w) = &output.workspace {
-                write!(f, ", through a workspace {} inside {} loops", FormatWords(&w.format), w.depth)?;
+                write!(f, ", through a workspace {} inside {} loops", FormatDisplay(&w.format), w.depth)?;
             }
             if let Some(pattern) = &output.pattern {
                 write!(f, ", by the levels of {pattern}")?;

@@ -14,7 +14,7 @@ use crate::fit::storage_at;
 use crate::sizes::Sizes;
 use crate::term::{At, Target};
 use redpoll_logic::physical::Workspace;
-use redpoll_logic::{Field, Format, LeafKind, LevelKind, ascends};
+use redpoll_logic::{Field, Format, LeafKind, LevelKind, is_ascending_mixed_radix};
 
 /// The destination of an output's writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +56,7 @@ fn advance(at: &At, sizes: &Sizes, order: &[Field], depth: usize) -> Option<usiz
     let form = at.as_affine()?;
     let taken = order.get(depth..depth + count)?;
     let digits: Vec<_> = taken.iter().map(|field| (form.coefficient(field), Some(sizes.of(field)))).collect();
-    ascends(&digits).then_some(depth + count)
+    is_ascending_mixed_radix(&digits).then_some(depth + count)
 }
 
 /// Returns the workspace of an output, if it needs one.

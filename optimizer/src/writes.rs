@@ -10,7 +10,7 @@ use crate::pricing::missed;
 use crate::term::{At, Read, Target};
 use crate::work::{Event, Work};
 use crate::workspace::{Scope, order_of_writes, workspace_kinds};
-use redpoll_logic::{Field, Format, LevelKind, StorageMode, Writes};
+use redpoll_logic::{Field, Format, LevelKind, StorageMode, WriteMethod};
 use std::rc::Rc;
 
 /// Number of writes per coordinate above which an output counts as rewritten.
@@ -168,13 +168,13 @@ impl Search<'_> {
         });
         let below: f64 = dimensions[in_step.count()..].iter().map(|&n| n as f64).product();
         match kind.traits().writes {
-            Writes::Append => work.add(Event::Append, stream.writes),
-            Writes::Hashed => {
+            WriteMethod::Append => work.add(Event::Append, stream.writes),
+            WriteMethod::HashTable => {
                 work.add(Event::WriteHash, stream.writes);
                 work.miss(stream.writes, 40.0 * volume.stored);
                 work.sort_hashed(volume.stored, volume.stored);
             }
-            Writes::Array => {
+            WriteMethod::Array => {
                 let places = self.places(target, format, order);
                 // True if the innermost loop of the output moves between neighbors in memory.
                 let along =
@@ -190,7 +190,7 @@ impl Search<'_> {
                 }
                 work.add(Event::FarMiss, stream.writes * aliased(target, format, &dimensions, full));
             }
-            Writes::Flags { listed } => {
+            WriteMethod::Flags { listed } => {
                 work.add(cost::write(kind), stream.writes);
                 work.miss(stream.writes, 9.0 * below);
                 // One list has the written coordinates of all fibers.
@@ -242,19 +242,19 @@ fn allocation(target: &Target, format: &Format, counts: &[f64]) -> Work {
     let mut above = 1.0;
     for (level, (&count, &size)) in format.levels.iter().zip(counts.iter().zip(&dimensions)) {
         match level.kind.traits().writes {
-            Writes::Array => {}
-            Writes::Flags { .. } => {
+            WriteMethod::Array => {}
+            WriteMethod::Flags { .. } => {
                 work.allocate(above * size as f64 / 8.0);
                 work.allocate(above * size as f64);
             }
-            Writes::Append | Writes::Hashed => work.allocate(0.5 * above),
+            WriteMethod::Append | WriteMethod::HashTable => work.allocate(0.5 * above),
         }
         above = count;
     }
     match format.levels.last().map(|l| l.kind.traits().writes) {
-        Some(Writes::Array) => work.allocate(above),
-        Some(Writes::Flags { .. }) | None => {}
-        Some(Writes::Append | Writes::Hashed) => work.fault(above),
+        Some(WriteMethod::Array) => work.allocate(above),
+        Some(WriteMethod::Flags { .. }) | None => {}
+        Some(WriteMethod::Append | WriteMethod::HashTable) => work.fault(above),
     }
     work
 }
@@ -295,8 +295,8 @@ impl Work {
 fn through(kinds: &[LevelKind], stored: f64, scopes: f64, (stream, places): (Stream, f64)) -> Work {
     let mut work = Work::NONE;
     let fiber = (stored / scopes).max(2.0);
-    let hashed = kinds.iter().any(|kind| kind.traits().writes == Writes::Hashed);
-    for kind in kinds.iter().filter(|kind| kind.traits().writes != Writes::Array || kinds.len() == 1) {
+    let hashed = kinds.iter().any(|kind| kind.traits().writes == WriteMethod::HashTable);
+    for kind in kinds.iter().filter(|kind| kind.traits().writes != WriteMethod::Array || kinds.len() == 1) {
         work.add(cost::write(*kind), stream.writes);
     }
     match hashed {

@@ -12,9 +12,9 @@ use redpoll_logic::interp::{self, Exactness};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::physical::interp::InterpError;
 use redpoll_logic::physical::verify::verify;
-use redpoll_logic::physical::{self, PhysicalPlan, Point};
-use redpoll_logic::statistics::{Assumed, Statistics};
-use redpoll_logic::testing::{self, Data, random_case};
+use redpoll_logic::physical::{self, PhysicalPlan, ScalarExpr};
+use redpoll_logic::statistics::{NoStatistics, Statistics};
+use redpoll_logic::testing::{self, DataKind, random_case};
 use redpoll_logic::{Expr, Field, FloatMode, Format, LeafKind, LevelKind, Plan, Query, Scalar, StorageMode};
 use redpoll_optimizer::{
     Choice, Config, Origin, Report, Subject, Subjects, Worth, WrittenOrder, optimize, optimize_plain,
@@ -301,9 +301,9 @@ impl Coverage {
     }
 }
 
-fn guarded(point: &Point) -> bool {
+fn guarded(point: &ScalarExpr) -> bool {
     match point {
-        Point::Call(op, args) => op.name() == "ifelse" || args.iter().any(guarded),
+        ScalarExpr::Call(op, args) => op.name() == "ifelse" || args.iter().any(guarded),
         _ => false,
     }
 }
@@ -368,15 +368,15 @@ fn random_layouts_keep_the_meaning_of_plans() {
 
 /// Runs the random cases of the logic crate: all operators, dtypes, fills, scans and user-defined
 /// operators.
-fn run_cases(seeds: std::ops::Range<u64>, data: Data, mode: FloatMode) {
+fn run_cases(seeds: std::ops::Range<u64>, data: DataKind, mode: FloatMode) {
     let (mut done, mut refused, mut faulted) = (0, 0, 0);
     let count = seeds.end - seeds.start;
     for seed in seeds {
-        let case = random_case(seed, &testing::Config { data, ..testing::Config::default() });
+        let case = random_case(seed, &testing::CaseConfig { data, ..testing::CaseConfig::default() });
         let tensors = case.dense_inputs();
         let Ok(expected) = interp::interpret(&case.plan, &tensors, mode) else { continue };
         let config = Config { float_mode: mode, written_order: WrittenOrder::Ignored, ..Config::default() };
-        let physical = match optimize_plain(&case.plan, &Statistics::new(&Assumed), &config) {
+        let physical = match optimize_plain(&case.plan, &Statistics::new(&NoStatistics), &config) {
             Ok((physical, _)) => physical,
             // In strict mode, `choose` of floats has no identity.
             Err(redpoll_optimizer::Error::ScanWithoutIdentity { .. }) => {
@@ -406,20 +406,20 @@ fn run_cases(seeds: std::ops::Range<u64>, data: Data, mode: FloatMode) {
 
 #[test]
 fn random_cases_of_exact_data() {
-    run_cases(0..500, Data::Exact, FloatMode::Relaxed);
+    run_cases(0..500, DataKind::Exact, FloatMode::Relaxed);
 }
 
 #[test]
 fn random_cases_of_general_data() {
-    run_cases(10_000..10_200, Data::General, FloatMode::Relaxed);
+    run_cases(10_000..10_200, DataKind::General, FloatMode::Relaxed);
 }
 
 #[test]
 fn random_cases_of_special_data() {
-    run_cases(20_000..20_200, Data::Special, FloatMode::Relaxed);
+    run_cases(20_000..20_200, DataKind::Special, FloatMode::Relaxed);
 }
 
 #[test]
 fn random_cases_in_the_strict_mode() {
-    run_cases(30_000..30_200, Data::Special, FloatMode::StrictIeee);
+    run_cases(30_000..30_200, DataKind::Special, FloatMode::StrictIeee);
 }

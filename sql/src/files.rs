@@ -18,7 +18,7 @@ use datafusion::prelude::{CsvReadOptions, DataFrame, ParquetReadOptions};
 use datafusion::sql::parser::{DFParser, Statement};
 use futures::TryStreamExt;
 use redpoll_datasets::Compression;
-use redpoll_logic::sexpr::without_mark;
+use redpoll_logic::sexpr::strip_byte_order_mark;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -148,7 +148,7 @@ impl Database {
     /// # Errors
     /// If the text is not valid SQL.
     pub fn statements(&self, text: &str) -> Result<Vec<Statement>> {
-        Ok(on_deep_stack(|| DFParser::parse_sql(without_mark(text)))?.into())
+        Ok(on_deep_stack(|| DFParser::parse_sql(strip_byte_order_mark(text)))?.into())
     }
 
     /// Collects the rows of a query, on a stack that is large enough for deeply nested expressions.

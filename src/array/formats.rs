@@ -1,7 +1,7 @@
 //! Formats as constraints on the storage of results.
 
 use super::Array;
-use redpoll_logic::{Computed, Format, Scalar};
+use redpoll_logic::{ComputedFills, Format, Scalar};
 
 macro_rules! formats {
     ($($name:ident $format:expr, $doc:literal;)*) => {
@@ -65,7 +65,7 @@ impl Array {
     #[must_use]
     pub fn refill(&self, fill: impl Into<Scalar>) -> Array {
         let fill = fill.into();
-        self.derive("refill", |state| Ok(state.with_expr(state.expr.clone().refill(Some(fill), Computed::Keep)?)))
+        self.derive("refill", |state| Ok(state.with_expr(state.expr.clone().refill(Some(fill), ComputedFills::Keep)?)))
     }
 
     /// Drops computed values that equal the fill value, where the format can omit them.
@@ -82,6 +82,6 @@ impl Array {
     #[track_caller]
     #[must_use]
     pub fn drop_fills(&self) -> Array {
-        self.derive("drop_fills", |state| Ok(state.with_expr(state.expr.clone().refill(None, Computed::Drop)?)))
+        self.derive("drop_fills", |state| Ok(state.with_expr(state.expr.clone().refill(None, ComputedFills::Drop)?)))
     }
 }

@@ -83,7 +83,7 @@ impl DistinctNodes {
 
 /// Rebuilds the expression over other arguments of the same types.
 fn with_args(expr: &Expr, args: Vec<Expr>) -> Result<Expr, Error> {
-    if args.iter().zip(expr.node().args()).all(|(new, old)| new.same(old)) {
+    if args.iter().zip(expr.node().args()).all(|(new, old)| new.ptr_eq(old)) {
         return Ok(expr.clone());
     }
     let mut args = args.into_iter();
@@ -96,7 +96,7 @@ fn with_args(expr: &Expr, args: Vec<Expr>) -> Result<Expr, Error> {
         Node::Relabel { fields, .. } => arg().relabel(fields),
         Node::Index { map, .. } => arg().index(map),
         Node::Reformat { format, .. } => arg().reformat(format),
-        Node::Refill { fill, computed, .. } => arg().refill(Some(fill), computed),
+        Node::Refill { fill, computed_fills, .. } => arg().refill(Some(fill), computed_fills),
         Node::Table { .. } | Node::Literal(_) | Node::Coordinate(_) => Ok(expr.clone()),
     }
 }

@@ -120,7 +120,7 @@ pub(super) const NUMBER: DType = DType::Prim(Prim::F64);
 /// Returns the error without line and column, which are useless for one word.
 fn without_position(error: &crate::logic::Error) -> &crate::logic::Error {
     match error {
-        crate::logic::Error::At { cause, .. } => cause,
+        crate::logic::Error::InText { cause, .. } => cause,
         other => other,
     }
 }

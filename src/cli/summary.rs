@@ -4,7 +4,7 @@ use super::failure::CommandFailure;
 use super::plan_or_program::PlanOrProgram;
 use super::style::TerminalStyle;
 use crate::Run;
-use crate::logic::physical::FormatWords;
+use crate::logic::physical::FormatDisplay;
 use crate::logic::{Alias, Scalar};
 use crate::physical::storage::Tensor;
 use indicatif::HumanBytes;
@@ -84,7 +84,7 @@ fn result(name: &Alias, tensor: &Tensor) -> Result<String, CommandFailure> {
         shape.join(" x "),
         ty.dtype,
         ty.fill,
-        FormatWords(&ty.format)
+        FormatDisplay(&ty.format)
     ))
 }
 

@@ -4,7 +4,7 @@ use super::dense;
 use crate::config::Engine;
 use crate::error::Error;
 use crate::session::Bindings;
-use redpoll_logic::interp::{Dense, interpret};
+use redpoll_logic::interp::{DenseTensor, interpret};
 use redpoll_logic::{Alias, FloatMode, Plan};
 use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ pub(crate) fn run_logic(plan: &Plan, bindings: &Bindings, mode: FloatMode) -> Re
     let read = plan.inputs();
     for (name, tensor) in bindings.iter().filter(|(name, _)| read.contains(name)) {
         let values = dense::scalars(name, tensor, Engine::LogicInterpreter)?;
-        inputs.insert(name.clone(), Dense { shape: tensor.ty().shape.clone(), values });
+        inputs.insert(name.clone(), DenseTensor { shape: tensor.ty().shape.clone(), values });
     }
     let results = interpret(plan, &inputs, mode).map_err(Error::Interpret)?;
     let produced = plan.queries.iter().filter(|q| plan.produces.contains(&q.alias));

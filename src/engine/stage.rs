@@ -118,7 +118,7 @@ impl Stage {
     ) -> Result<Stage, Error> {
         let names: Vec<&str> = query.outputs.iter().map(|o| o.alias.as_str()).collect();
         let name = names.join(", ");
-        if let Some(source) = query.converts(|t| types.get(t).map(AsRef::as_ref)) {
+        if let Some(source) = query.conversion_source(|t| types.get(t).map(AsRef::as_ref)) {
             let output = &query.outputs[0];
             let streaming = types.get(source).is_some_and(|source| is_streaming(&source.format, output));
             // Loops are optional: Notation rejects unordered storage, for example.

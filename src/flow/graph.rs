@@ -2,7 +2,7 @@
 
 use super::text::protocols;
 use super::{Flow, FlowQuery, FlowRead, Size};
-use redpoll_logic::physical::FormatWords;
+use redpoll_logic::physical::FormatDisplay;
 use redpoll_logic::{Alias, TensorType};
 use redpoll_optimizer::DecidedOutput;
 use std::collections::HashMap;
@@ -117,7 +117,7 @@ fn query(query: &FlowQuery) -> Vec<String> {
 /// Labels an edge to a query. The name of the tensor is omitted if its node is an input and shows
 /// it.
 fn read(read: &FlowRead) -> Vec<String> {
-    let format = FormatWords(&read.ty.format);
+    let format = FormatDisplay(&read.ty.format);
     let mut lines = match read.from {
         None => vec![format.to_string()],
         Some(_) => vec![format!("{} {format}", read.tensor), read.size.to_string()],
@@ -128,9 +128,9 @@ fn read(read: &FlowRead) -> Vec<String> {
 
 /// Labels an edge to a result.
 fn write(output: &DecidedOutput, stored: Option<u64>) -> Vec<String> {
-    let mut lines = vec![FormatWords(&output.ty.format).to_string(), Size::of(output.stored(), stored).to_string()];
+    let mut lines = vec![FormatDisplay(&output.ty.format).to_string(), Size::of(output.stored(), stored).to_string()];
     if let Some(workspace) = &output.workspace {
-        lines.push(format!("through a workspace {}", FormatWords(&workspace.format)));
+        lines.push(format!("through a workspace {}", FormatDisplay(&workspace.format)));
     }
     if let Some(pattern) = &output.pattern {
         lines.push(format!("with the levels of {pattern}"));

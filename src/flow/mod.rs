@@ -107,7 +107,7 @@ impl Flow {
         for (number, (query, decision)) in queries.iter().zip(&compiled.adaptive.report.decisions).enumerate() {
             let profile = profiles.get(number).cloned();
             let mut reads = tensors.reads(query)?;
-            let is_conversion = query.converts(|t| tensors.types.get(t).map(|ty| &***ty)).is_some();
+            let is_conversion = query.conversion_source(|t| tensors.types.get(t).map(|ty| &***ty)).is_some();
             if is_conversion {
                 reads.iter_mut().for_each(|read| read.accesses.clear());
             }

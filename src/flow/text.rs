@@ -2,7 +2,7 @@
 
 use super::{Flow, FlowQuery, FlowRead, Size};
 use crate::profile::OutputProfile;
-use redpoll_logic::physical::{Access, FormatWords, Protocol, Workspace};
+use redpoll_logic::physical::{Access, FormatDisplay, Protocol, Workspace};
 use redpoll_physical::assembly::Counts;
 use std::fmt;
 
@@ -48,7 +48,7 @@ impl fmt::Display for OutputProfile {
 
 impl fmt::Display for FlowRead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} stored as {}, {}", self.tensor, FormatWords(&self.ty.format), self.size)?;
+        write!(f, "{} stored as {}, {}", self.tensor, FormatDisplay(&self.ty.format), self.size)?;
         let protocols: Vec<String> = self.accesses.iter().map(self::protocols).filter(|p| !p.is_empty()).collect();
         if protocols.is_empty() { Ok(()) } else { write!(f, ": {}", protocols.join("; ")) }
     }
@@ -79,7 +79,7 @@ pub(super) fn protocols(access: &Access) -> String {
     match &access.workspace {
         None => protocols,
         Some(Workspace { depth, format }) => {
-            format!("{protocols} through a workspace {} inside {depth} loops", FormatWords(format))
+            format!("{protocols} through a workspace {} inside {depth} loops", FormatDisplay(format))
         }
     }
 }

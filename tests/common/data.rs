@@ -1,7 +1,7 @@
 //! Random tensors: entries for building storage, and dense values for the interpreters.
 
 use crate::rng::Rng;
-use redpoll_logic::interp::Dense;
+use redpoll_logic::interp::DenseTensor;
 use redpoll_logic::{Prim, Scalar, TensorType};
 use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
 use std::ops::Range;
@@ -29,7 +29,7 @@ pub struct Draw {
 }
 
 /// Draws entries of a tensor of a type; returns them, and the dense values.
-pub fn draw(rng: &mut Rng, ty: &TensorType, how: &Draw) -> (Triples, Dense) {
+pub fn draw(rng: &mut Rng, ty: &TensorType, how: &Draw) -> (Triples, DenseTensor) {
     let places: usize = ty.shape.iter().product::<u64>() as usize;
     let mut dense = vec![ty.fill.clone(); places];
     let (mut coordinates, mut values) = (vec![Vec::new(); ty.shape.len()], Vec::new());
@@ -48,7 +48,7 @@ pub fn draw(rng: &mut Rng, ty: &TensorType, how: &Draw) -> (Triples, Dense) {
         *slot = value;
     }
     let values = Values::from_scalars(ty.dtype.clone(), &values).expect("values of the dtype");
-    (Triples { shape: ty.shape.clone(), coordinates, values }, Dense { shape: ty.shape.clone(), values: dense })
+    (Triples { shape: ty.shape.clone(), coordinates, values }, DenseTensor { shape: ty.shape.clone(), values: dense })
 }
 
 /// Stores entries in the format of a type.

@@ -8,9 +8,9 @@
 //! [`optimizing`].
 
 use crate::optimizing;
-use redpoll_logic::interp::{Compared, Dense, Exactness, Interpreted, interpret};
+use redpoll_logic::interp::{ComparisonCounts, DenseTensor, Exactness, ReferenceResult, interpret};
 use redpoll_logic::physical::{Output, PhysicalPlan};
-use redpoll_logic::statistics::{Assumed, Statistics};
+use redpoll_logic::statistics::{NoStatistics, Statistics};
 use redpoll_logic::text::{Catalog, parse};
 use redpoll_logic::{Alias, FloatMode, Plan, Scalar, TensorType, verify};
 use redpoll_optimizer::{Choice, Config, Subjects, Worth, optimize};
@@ -36,7 +36,7 @@ const OF_PLANS: Bounds = Bounds { chunked: 4, most_statements: 8000, most_optimi
 pub struct Case {
     pub plan: Plan,
     /// Every input as stored tensor and as dense values.
-    pub inputs: Vec<(Alias, Tensor, Dense)>,
+    pub inputs: Vec<(Alias, Tensor, DenseTensor)>,
     pub config: Config,
     pub exactness: Exactness,
 }
@@ -51,7 +51,7 @@ pub struct Failure {
 /// Statistics of a case that passed.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    pub compared: Compared,
+    pub compared: ComparisonCounts,
     pub counts: Counts,
     /// Number of statements of the largest kernel.
     pub largest: usize,
@@ -92,7 +92,7 @@ pub fn check_rewritten(
 }
 
 /// The results of the definition, or the error with which it faults.
-pub type Expected = Result<HashMap<Alias, Interpreted>, redpoll_logic::Error>;
+pub type Expected = Result<HashMap<Alias, ReferenceResult>, redpoll_logic::Error>;
 
 /// Runs a physical plan of a case in all engines and compares the results with the expected ones.
 pub fn check_plan(case: &Case, physical: &PhysicalPlan, expected: &Expected) -> Result<Report, Failure> {
@@ -129,12 +129,12 @@ pub fn plain_plan(case: &Case) -> Result<PhysicalPlan, Failure> {
 
 fn planned(case: &Case, config: &Config) -> Result<PhysicalPlan, Failure> {
     phase("optimizer", || {
-        let (physical, _) = optimize(&case.plan, &Statistics::new(&Assumed), config).map_err(|e| e.to_string())?;
+        let (physical, _) = optimize(&case.plan, &Statistics::new(&NoStatistics), config).map_err(|e| e.to_string())?;
         Ok(physical)
     })
 }
 
-fn agree(case: &Case, physical: &PhysicalPlan, expected: &HashMap<Alias, Interpreted>) -> Result<Report, Failure> {
+fn agree(case: &Case, physical: &PhysicalPlan, expected: &HashMap<Alias, ReferenceResult>) -> Result<Report, Failure> {
     let run = run(physical, case)?;
     let mut report = Report { counts: run.counts, largest: run.largest, ..Report::default() };
     for alias in &case.plan.produces {
@@ -191,7 +191,7 @@ pub fn run(physical: &PhysicalPlan, case: &Case) -> Result<Run, Failure> {
         let program = Arc::new(program.map_err(at)?);
         interpret_notation(&program, case.config.float_mode, &mut run).map_err(at)?;
         run_kernel(&program, case.config.float_mode, OF_PLANS, &mut run).map_err(at)?;
-        if let Some(source) = query.converts(|t| types.get(t).map(AsRef::as_ref)) {
+        if let Some(source) = query.conversion_source(|t| types.get(t).map(AsRef::as_ref)) {
             phase("conversion", || compare_conversion(&run.assembly, source, &query.outputs[0])).map_err(at)?;
         }
         types.extend(query.outputs.iter().map(|o| (o.alias.clone(), o.ty.clone())));

@@ -13,7 +13,7 @@
 use crate::data::{Draw, Kind, draw, tensor};
 use crate::engines::{Case, parse_plan};
 use crate::rng::Rng;
-use redpoll_logic::interp::{Dense, Exactness};
+use redpoll_logic::interp::{DenseTensor, Exactness};
 use redpoll_logic::literal::read_value;
 use redpoll_logic::sexpr::read_one;
 use redpoll_logic::text::parse_format;
@@ -97,7 +97,7 @@ impl ProgramFile {
     /// Draws the inputs and the result formats of a choice. Fails if the plan is invalid.
     pub fn case(&self, choice: &Choice) -> Result<Case, String> {
         let mut rng = Rng::new(choice.seed);
-        let mut inputs: Vec<(Alias, Tensor, Dense)> = Vec::new();
+        let mut inputs: Vec<(Alias, Tensor, DenseTensor)> = Vec::new();
         let mut types: Vec<(Alias, Arc<TensorType>)> = Vec::new();
         for (input, format) in self.inputs.iter().zip(&choice.formats) {
             let ty = Arc::new(TensorType {

@@ -4,8 +4,8 @@ use crate::engines::{Case, Failure, Report, check_plan, check_rewritten, define,
 use crate::program::result_formats;
 use crate::rng::Rng;
 use redpoll_logic::interp::Exactness;
-use redpoll_logic::physical::{Access, PhysicalPlan, Place, Point, Protocol, Temporaries};
-use redpoll_logic::testing::{self, Coverage, Data, random_case};
+use redpoll_logic::physical::{Access, PhysicalPlan, Protocol, ScalarExpr, StorageCoordinate, TemporaryNest};
+use redpoll_logic::testing::{self, Coverage, DataKind, random_case};
 use redpoll_logic::text::format_to_sexpr;
 use redpoll_logic::{
     Alias, DType, Expr, FloatMode, Format, LevelFormat, LevelKind, Plan, Query, StorageMode, TensorType,
@@ -18,7 +18,7 @@ use std::ops::Range;
 /// Parameters of random plans and data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flavour {
-    pub data: Data,
+    pub data: DataKind,
     pub mode: FloatMode,
     pub depth: usize,
     pub queries: usize,
@@ -27,20 +27,22 @@ pub struct Flavour {
 /// Returns the flavour of a seed.
 pub fn flavour(seed: u64) -> Flavour {
     let (data, mode) = match seed % 8 {
-        0 | 1 => (Data::Exact, FloatMode::Relaxed),
-        2 | 3 => (Data::General, FloatMode::Relaxed),
-        4 => (Data::Special, FloatMode::Relaxed),
-        5 => (Data::Exact, FloatMode::StrictIeee),
-        _ => (Data::Special, FloatMode::StrictIeee),
+        0 | 1 => (DataKind::Exact, FloatMode::Relaxed),
+        2 | 3 => (DataKind::General, FloatMode::Relaxed),
+        4 => (DataKind::Special, FloatMode::Relaxed),
+        5 => (DataKind::Exact, FloatMode::StrictIeee),
+        _ => (DataKind::Special, FloatMode::StrictIeee),
     };
     Flavour { data, mode, depth: 2 + (seed / 8 % 3) as usize, queries: 1 + (seed / 24 % 3) as usize }
 }
 
 /// Draws the case of a seed.
-pub fn case(seed: u64, flavour: Flavour) -> (testing::Case, Case) {
+pub fn case(seed: u64, flavour: Flavour) -> (testing::RandomCase, Case) {
     let Flavour { data, mode, depth, queries } = flavour;
-    let drawn =
-        random_case(seed, &testing::Config { data, depth, queries, dimension: 5, ..testing::Config::default() });
+    let drawn = random_case(
+        seed,
+        &testing::CaseConfig { data, depth, queries, dimension: 5, ..testing::CaseConfig::default() },
+    );
     let mut rng = Rng::new(seed ^ 0x5eed);
     let config = Config {
         float_mode: mode,
@@ -179,33 +181,33 @@ fn level_name(level: LevelFormat) -> String {
     }
 }
 
-fn in_temporaries(t: &mut Temporaries, visit: &mut impl FnMut(&mut Access)) {
+fn in_temporaries(t: &mut TemporaryNest, visit: &mut impl FnMut(&mut Access)) {
     t.temporaries.iter_mut().for_each(|inner| in_temporaries(inner, visit));
     t.folds.iter_mut().for_each(|f| in_point(&mut f.value, visit));
 }
 
-fn in_point(point: &mut Point, visit: &mut impl FnMut(&mut Access)) {
+fn in_point(point: &mut ScalarExpr, visit: &mut impl FnMut(&mut Access)) {
     match point {
-        Point::Access(access) => {
+        ScalarExpr::Access(access) => {
             visit(access);
             access.subscripts.iter_mut().for_each(|p| in_place(p, visit));
         }
-        Point::Call(_, args) => args.iter_mut().for_each(|a| in_point(a, visit)),
-        Point::Literal(_) | Point::Coordinate(_) | Point::Temporary(_) => {}
+        ScalarExpr::Call(_, args) => args.iter_mut().for_each(|a| in_point(a, visit)),
+        ScalarExpr::Literal(_) | ScalarExpr::Coordinate(_) | ScalarExpr::Temporary(_) => {}
     }
 }
 
-fn in_place(place: &mut Place, visit: &mut impl FnMut(&mut Access)) {
-    if let Place::Value(point) = place {
+fn in_place(place: &mut StorageCoordinate, visit: &mut impl FnMut(&mut Access)) {
+    if let StorageCoordinate::Computed(point) = place {
         in_point(point, visit);
     }
 }
 
 /// Counts the features of a case other than levels and protocols.
-pub fn cover(coverage: &mut Coverage, drawn: &testing::Case, flavour: Flavour) {
+pub fn cover(coverage: &mut Coverage, drawn: &testing::RandomCase, flavour: Flavour) {
     coverage.add(drawn);
-    coverage.hit(format!("data {:?}", flavour.data));
-    coverage.hit(format!("mode {:?}", flavour.mode));
+    coverage.increment(format!("data {:?}", flavour.data));
+    coverage.increment(format!("mode {:?}", flavour.mode));
 }
 
 /// Returns the smallest part of a case that fails in the same phase, or the whole case if no part

@@ -84,7 +84,7 @@ fn a_format_that_cannot_be_is_an_error() {
         load(name, bytes).unwrap().into_tensor(Some(format)).unwrap_err().to_string()
     };
     let berkeley = message("berkeley.tns", sample("berkeley").unwrap().bytes, Format::csr());
-    expect!["berkeley.tns: invalid format: the shape has 3 modes and the format 2"].assert_eq(&berkeley);
+    expect!["berkeley.tns: invalid format: the shape has 3 modes, but the format has 2"].assert_eq(&berkeley);
     let wide = b"%%MatrixMarket matrix coordinate pattern general\n9000000000000000000 9 1\n9000000000000000000 1\n";
     expect!["wide.mtx: 9000000000000000001 elements of 8 bytes do not fit into memory; use a sparser format or smaller dimensions"].assert_eq(&message("wide.mtx", wide, Format::csr()));
     expect!["wide.mtx: 9000000000000000000 fibers of dimension 9 exceed the 9223372036854775807 positions of a full level; use a sparse one"].assert_eq(&message("wide.mtx", wide, Format::dense(2)));

@@ -3,7 +3,7 @@
 
 use super::infer::infer;
 use super::weak::{fit, resolve};
-use super::{Computed, Expr, ExprData, IndexMap, Info, Node, fold_dtype};
+use super::{ComputedFills, Expr, ExprData, IndexMap, Info, Node, fold_dtype};
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::field::{Alias, Field};
@@ -74,10 +74,10 @@ impl Expr {
         arg: Expr,
         fields: impl IntoIterator<Item = impl Into<Field>>,
     ) -> Result<Expr, Error> {
-        let (op, arg) = (op.into(), arg.strong());
+        let (op, arg) = (op.into(), arg.into_strong());
         let dtype = fold_dtype(&op, &arg.info().dtype, "fold")?;
         let arg = arg.cast(&dtype)?;
-        let init = fit(&init.into(), &dtype, "the start of an aggregate")?;
+        let init = fit(&init.into(), &dtype, "initial value")?;
         Expr::infer(Node::Aggregate { op, init, arg, fields: names(fields) })
     }
 
@@ -88,7 +88,7 @@ impl Expr {
     /// Returns an error if the operator is not associative for the dtype, or the argument lacks the
     /// field.
     pub fn scan(op: impl Into<Op>, arg: Expr, field: impl Into<Field>) -> Result<Expr, Error> {
-        let (op, arg) = (op.into(), arg.strong());
+        let (op, arg) = (op.into(), arg.into_strong());
         let dtype = fold_dtype(&op, &arg.info().dtype, "scan")?;
         Expr::infer(Node::Scan { op, arg: arg.cast(&dtype)?, field: field.into() })
     }
@@ -98,7 +98,7 @@ impl Expr {
     /// # Errors
     /// Returns an error if `fields` is no permutation of the fields of the table.
     pub fn reorder(self, fields: impl IntoIterator<Item = impl Into<Field>>) -> Result<Expr, Error> {
-        Expr::infer(Node::Reorder { arg: self.strong(), fields: names(fields) })
+        Expr::infer(Node::Reorder { arg: self.into_strong(), fields: names(fields) })
     }
 
     /// Renames the fields of a table, by position.
@@ -107,7 +107,7 @@ impl Expr {
     /// Returns an error if the number of names differs from the number of fields, or a name
     /// repeats.
     pub fn relabel(self, fields: impl IntoIterator<Item = impl Into<Field>>) -> Result<Expr, Error> {
-        Expr::infer(Node::Relabel { arg: self.strong(), fields: names(fields) })
+        Expr::infer(Node::Relabel { arg: self.into_strong(), fields: names(fields) })
     }
 
     /// Reads the table at other coordinates. The value for reads out of bounds is converted to the
@@ -117,9 +117,9 @@ impl Expr {
     /// Returns an error if the map names unknown fields, a read may be out of bounds and the map
     /// has no value for it, or that value does not fit the dtype.
     pub fn index(self, mut map: IndexMap) -> Result<Expr, Error> {
-        let arg = self.strong();
+        let arg = self.into_strong();
         if let Some(outside) = &map.outside {
-            map.outside = Some(fit(outside, &arg.info().dtype, "the value of reads outside")?);
+            map.outside = Some(fit(outside, &arg.info().dtype, "value of reads out of bounds")?);
         }
         Expr::infer(Node::Index { map, arg })
     }
@@ -129,21 +129,21 @@ impl Expr {
     /// # Errors
     /// Returns an error if the format does not fit the rank, the dtype or the fill value.
     pub fn reformat(self, format: Format) -> Result<Expr, Error> {
-        Expr::infer(Node::Reformat { format, arg: self.strong() })
+        Expr::infer(Node::Reformat { format, arg: self.into_strong() })
     }
 
-    /// Requires the table to be stored with a fill value, by default its own. `computed` says
+    /// Requires the table to be stored with a fill value, by default its own. `computed_fills` says
     /// whether computed values that equal the fill value are stored.
     ///
     /// # Errors
     /// Returns an error if the fill value does not fit the dtype.
-    pub fn refill(self, fill: Option<Scalar>, computed: Computed) -> Result<Expr, Error> {
-        let arg = self.strong();
+    pub fn refill(self, fill: Option<Scalar>, computed_fills: ComputedFills) -> Result<Expr, Error> {
+        let arg = self.into_strong();
         let fill = match fill {
-            Some(fill) => fit(&fill, &arg.info().dtype, "the fill value")?,
+            Some(fill) => fit(&fill, &arg.info().dtype, "fill value")?,
             None => arg.info().fill.clone(),
         };
-        Expr::infer(Node::Refill { fill, computed, arg })
+        Expr::infer(Node::Refill { fill, computed_fills, arg })
     }
 
     /// Returns the format in which the table must be stored, if the expression gives one.
@@ -164,7 +164,7 @@ impl Expr {
             _ if self.info().dtype == *dtype => Ok(self),
             DType::Prim(p) => Expr::mapjoin(Builtin::Cast(*p), [self]),
             DType::Struct(_) => Err(Error::Value {
-                what: "a value of dtype",
+                role: "a value of dtype",
                 value: self.info().dtype.to_string(),
                 dtype: dtype.clone(),
                 advice: "build the struct with an operator",
@@ -173,7 +173,7 @@ impl Expr {
     }
 
     /// Turns a weak literal into a strong one; returns other expressions unchanged.
-    fn strong(self) -> Expr {
+    fn into_strong(self) -> Expr {
         match self.node() {
             Node::Literal(value) if self.info().weak => Expr::literal(value.clone()),
             _ => self,

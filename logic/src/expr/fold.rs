@@ -5,15 +5,15 @@ use crate::dtype::DType;
 use crate::error::Error;
 use crate::field::Field;
 use crate::mode::FloatMode;
-use crate::op::{Op, repeat_eval};
+use crate::op::{Op, eval_repeat};
 use crate::scalar::Scalar;
 
 /// Largest number of floats that are folded one by one, so that the fill value has the bits of the
 /// strict fold.
-const PLAIN: u64 = 1024;
+const MAX_STRICT_STEPS: u64 = 1024;
 
 /// Maximal number of steps of a fold without closed form.
-const STEPS: u64 = 1 << 20;
+const MAX_STEPS: u64 = 1 << 20;
 
 /// Returns the dtype D with `op: (D, D) -> D` in which values of dtype `from` are folded. D is
 /// `from`, unless the operator promotes `from`, as `+` promotes `bool`.
@@ -30,7 +30,10 @@ pub(crate) fn fold_dtype(op: &Op, from: &DType, node: &'static str) -> Result<DT
         op: op.name().to_owned(),
         node,
         dtype: from.clone(),
-        why: format!("it takes {args} to {}, a fold needs one dtype; map the values first", signature.result),
+        reason: format!(
+            "it maps {args} to {}, but a fold requires a single dtype; map the values first",
+            signature.result
+        ),
     })
 }
 
@@ -47,7 +50,7 @@ pub(super) fn aggregate_fill(
     mode: FloatMode,
 ) -> Result<Scalar, Error> {
     let size = |field: &Field| {
-        let unknown = || Error::Unsized { field: field.clone(), place: "an aggregate over it".to_owned() };
+        let unknown = || Error::UnknownSize { field: field.clone(), location: "an aggregate over it".to_owned() };
         arg.info().dimension(field).ok_or_else(unknown)
     };
     let sizes = fields.iter().map(size).collect::<Result<Vec<u64>, Error>>()?;
@@ -67,14 +70,14 @@ pub fn fold_fill_over(op: &Op, init: &Scalar, fill: &Scalar, sizes: &[u64], mode
         return fold_fill(op, init, fill, n, mode);
     }
     // op(init, repeat(fill, a * b)) = op(init, repeat(repeat(fill, a), b))
-    let fault = |fault| Error::Fault { place: format!("the fold of the fill value {fill} with `{op}`"), fault };
+    let fault = |fault| Error::Fault { location: format!("the fold of the fill value {fill} with `{op}`"), fault };
     if op.eval_in(&[init.clone(), fill.clone()], mode).map_err(fault)? == *init {
         return Ok(init.clone());
     }
     let mut all = fill.clone();
     for size in sizes {
         let repeated = match op.is_associative(&init.dtype(), FloatMode::Relaxed) {
-            true => repeat_eval(op, &all, *size, FloatMode::Relaxed),
+            true => eval_repeat(op, &all, *size, FloatMode::Relaxed),
             false => None,
         };
         all = repeated.ok_or_else(too_large)?.map_err(fault)?;
@@ -83,7 +86,7 @@ pub fn fold_fill_over(op: &Op, init: &Scalar, fill: &Scalar, sizes: &[u64], mode
 }
 
 fn too_large() -> Error {
-    Error::TooLarge { what: "the extent of an aggregate".to_owned(), places: u128::MAX, limit: u64::MAX }
+    Error::TooLarge { tensor: "the extent of an aggregate".to_owned(), entries: u128::MAX, limit: u64::MAX }
 }
 
 /// Folds `n` values `fill`, from `init`. The result is `op(init, repeat(fill, n))` if the operator
@@ -91,30 +94,31 @@ fn too_large() -> Error {
 /// not associative, run step by step until the value no longer changes.
 ///
 /// # Errors
-/// Returns a fault of the operator, or an error if the value still changes after [`STEPS`] steps.
+/// Returns a fault of the operator, or an error if the value still changes after [`MAX_STEPS`]
+/// steps.
 pub fn fold_fill(op: &Op, init: &Scalar, fill: &Scalar, n: u64, mode: FloatMode) -> Result<Scalar, Error> {
-    let fault = |fault| Error::Fault { place: format!("the fold of the fill value {fill} with `{op}`"), fault };
+    let fault = |fault| Error::Fault { location: format!("the fold of the fill value {fill} with `{op}`"), fault };
     let dtype = init.dtype();
     if n == 0 {
         return Ok(init.clone());
     }
     let exact = dtype.prims().iter().all(|p| !p.is_float());
     if op.is_associative(&dtype, FloatMode::Relaxed)
-        && (exact || n > PLAIN)
-        && let Some(repeated) = repeat_eval(op, fill, n, FloatMode::Relaxed)
+        && (exact || n > MAX_STRICT_STEPS)
+        && let Some(repeated) = eval_repeat(op, fill, n, FloatMode::Relaxed)
     {
         return op.eval_in(&[init.clone(), repeated.map_err(fault)?], mode).map_err(fault);
     }
     let mut acc = init.clone();
     for step in 0..n {
-        if step > STEPS {
+        if step > MAX_STEPS {
             return Err(Error::Fold {
                 op: op.name().to_owned(),
                 node: "fold",
                 dtype,
-                why: format!(
-                    "the fill value {fill} is folded over {n} places, the operator is not associative, and its value \
-                     does not settle within {STEPS}; declare it associative or map the fill value to an identity"
+                reason: format!(
+                    "the operator is not associative, and the fold of {n} fill values {fill} still changes after \
+                     {MAX_STEPS} steps; declare the operator associative, or map the fill value to an identity"
                 ),
             });
         }

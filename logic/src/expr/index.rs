@@ -14,7 +14,7 @@ pub(super) fn infer_index(map: &IndexMap, arg: &Expr) -> Result<Info, Error> {
     let result = Info { fields, dimensions, weak: false, ..info.clone() };
     if let Some(outside) = map.outside.as_ref().filter(|o| o.dtype() != info.dtype) {
         return Err(Error::Value {
-            what: "the value of reads outside",
+            role: "value of reads out of bounds",
             value: outside.to_string(),
             dtype: info.dtype.clone(),
             advice: "give a value of that dtype",
@@ -25,38 +25,38 @@ pub(super) fn infer_index(map: &IndexMap, arg: &Expr) -> Result<Info, Error> {
 }
 
 fn check_names(map: &IndexMap, arg: &Info) -> Result<(), Error> {
-    let wrong = |what: String| Err(Error::Index(what));
+    let fail = |problem: String| Err(Error::Index(problem));
     let mapped = |f: &Field| map.coordinates.iter().any(|(m, _)| m == f);
     for (k, (field, subscript)) in map.coordinates.iter().enumerate() {
         if !arg.fields.contains(field) {
-            return Err(Error::NoField { node: "index", field: field.clone(), fields: arg.fields.clone() });
+            return Err(Error::MissingField { node: "index", field: field.clone(), fields: arg.fields.clone() });
         }
         if map.coordinates[..k].iter().any(|(f, _)| f == field) {
-            return wrong(format!("field `{field}` is mapped twice"));
+            return fail(format!("field `{field}` is mapped twice"));
         }
         for (f, _) in &subscript.form().terms {
-            let kept = arg.fields.contains(f) && !mapped(f);
-            if !kept && !map.dimensions.iter().any(|(d, _)| d == f) {
-                return wrong(format!(
-                    "field `{field}` is read at {subscript}, but `{f}` is neither introduced with a size nor kept"
+            let is_unmapped = arg.fields.contains(f) && !mapped(f);
+            if !is_unmapped && !map.dimensions.iter().any(|(d, _)| d == f) {
+                return fail(format!(
+                    "field `{field}` is read at {subscript}, but `{f}` is neither an introduced field nor an unmapped one"
                 ));
             }
         }
         if let Subscript::Outer(_, block) | Subscript::Inner(_, block) = subscript
             && (*block == 0 || i64::try_from(*block).is_err())
         {
-            return wrong(format!("field `{field}` is read in blocks of {block}; a block has 1 to 2^63 - 1 places"));
+            return fail(format!("field `{field}` is read in blocks of size {block}, expected 1 to 2^63 - 1"));
         }
     }
     for (k, (field, size)) in map.dimensions.iter().enumerate() {
         if map.dimensions[..k].iter().any(|(f, _)| f == field) {
-            return wrong(format!("field `{field}` is introduced twice"));
+            return fail(format!("field `{field}` is introduced twice"));
         }
         if arg.fields.contains(field) && !mapped(field) {
-            return wrong(format!("field `{field}` is introduced, but the argument has it and it is not mapped"));
+            return fail(format!("field `{field}` is introduced, but it is also an unmapped field of the argument"));
         }
         if i64::try_from(*size).is_err() {
-            return wrong(format!("field `{field}` has size {size}, more than 2^63 - 1"));
+            return fail(format!("field `{field}` has size {size}, above the limit 2^63 - 1"));
         }
     }
     Ok(())
@@ -95,14 +95,14 @@ fn check_bounds(map: &IndexMap, arg: &Info, result: &Info) -> Result<(), Error> 
         match (arg.dimension(field), range, &map.outside) {
             (None, ..) => {}
             (_, None, None) if unsized_field.is_some() => {
-                let field = unsized_field.map(|(f, _)| f.clone()).expect("just checked");
-                return Err(Error::Unsized { field, place: format!("the subscript {subscript}") });
+                let field = unsized_field.map(|(f, _)| f.clone()).expect("the guard found an unsized field");
+                return Err(Error::UnknownSize { field, location: format!("the subscript {subscript}") });
             }
             (_, None, _) if unsized_field.is_some() => {}
-            (_, None, _) => return Err(Error::Index(format!("the values of {subscript} do not fit 64 bits"))),
+            (_, None, _) => return Err(Error::Index(format!("the values of {subscript} overflow 64 bits"))),
             (Some(size), Some((low, high)), None) if low < 0 || high >= size as i64 => {
-                let at = subscript.to_string();
-                return Err(Error::OutOfBounds { field: field.clone(), size, at, low, high });
+                let subscript = subscript.to_string();
+                return Err(Error::OutOfBounds { field: field.clone(), size, subscript, low, high });
             }
             _ => {}
         }
@@ -122,7 +122,7 @@ impl Expr {
             return Err(Error::Index(format!("the window {low}..{high} of field `{field}` ends before it starts")));
         }
         let form = Affine::field(field.clone()).plus(&Affine::constant(low as i64));
-        self.index(one(field.clone(), form, [(field, high - low)], None))
+        self.index(single_field_map(field.clone(), form, [(field, high - low)], None))
     }
 
     /// Restricts `field` like [`Expr::window`], with bounds that may be outside the field; reads
@@ -142,7 +142,7 @@ impl Expr {
             Error::Index(format!("the window {low}..{high} of field `{field}` ends before it starts"))
         })?;
         let form = Affine::field(field.clone()).plus(&Affine::constant(low));
-        self.index(one(field.clone(), form, [(field, size)], Some(outside.into())))
+        self.index(single_field_map(field.clone(), form, [(field, size)], Some(outside.into())))
     }
 
     /// Reads `field` at its coordinate plus `by`, with the same size; reads out of bounds give
@@ -155,7 +155,7 @@ impl Expr {
         let field = field.into();
         let size = self.size_of(&field, "offset")?;
         let form = Affine::field(field.clone()).plus(&Affine::constant(by));
-        self.index(one(field.clone(), form, [(field, size)], Some(outside.into())))
+        self.index(single_field_map(field.clone(), form, [(field, size)], Some(outside.into())))
     }
 
     /// Reads every `step`-th coordinate of `field`, starting at 0.
@@ -166,10 +166,10 @@ impl Expr {
         let field = field.into();
         let size = self.size_of(&field, "stride")?;
         if step == 0 || i64::try_from(step).is_err() {
-            return Err(Error::Index(format!("field `{field}` with stride {step}; a stride is 1 to 2^63 - 1")));
+            return Err(Error::Index(format!("field `{field}` has stride {step}, expected 1 to 2^63 - 1")));
         }
         let form = Affine::field(field.clone()).times(step as i64);
-        self.index(one(field.clone(), form, [(field, size.div_ceil(step))], None))
+        self.index(single_field_map(field.clone(), form, [(field, size.div_ceil(step))], None))
     }
 
     /// Reads `field` in descending order.
@@ -180,7 +180,7 @@ impl Expr {
         let field = field.into();
         let size = self.size_of(&field, "reverse")?;
         let form = Affine::field(field.clone()).times(-1).plus(&Affine::constant(size as i64 - 1));
-        self.index(one(field.clone(), form, [(field, size)], None))
+        self.index(single_field_map(field.clone(), form, [(field, size)], None))
     }
 
     /// Reads `field` at `i + j`, for a convolution with a kernel of size `kernel` along `j`. The
@@ -197,10 +197,10 @@ impl Expr {
         let (field, i, j) = (field.into(), i.into(), j.into());
         let size = self.size_of(&field, "toeplitz")?;
         let positions = (size + 1).checked_sub(kernel).ok_or_else(|| {
-            Error::Index(format!("a kernel of {kernel} places does not fit field `{field}` of size {size}"))
+            Error::Index(format!("a kernel of size {kernel} does not fit field `{field}` of size {size}"))
         })?;
         let form = Affine::field(i.clone()).plus(&Affine::field(j.clone()));
-        self.index(one(field, form, [(i, positions), (j, kernel)], None))
+        self.index(single_field_map(field, form, [(i, positions), (j, kernel)], None))
     }
 
     /// Splits `field` into blocks, by reading it at `block * outer + inner`. If the last block is
@@ -219,10 +219,12 @@ impl Expr {
         let (field, outer, inner) = (field.into(), outer.into(), inner.into());
         let size = self.size_of(&field, "split")?;
         if block == 0 || i64::try_from(block).is_err() {
-            return Err(Error::Index(format!("field `{field}` is split into blocks of {block}")));
+            return Err(Error::Index(format!(
+                "field `{field}` is split into blocks of size {block}, expected 1 to 2^63 - 1"
+            )));
         }
         let form = Affine::field(outer.clone()).times(block as i64).plus(&Affine::field(inner.clone()));
-        self.index(one(field, form, [(outer, size.div_ceil(block)), (inner, block)], outside))
+        self.index(single_field_map(field, form, [(outer, size.div_ceil(block)), (inner, block)], outside))
     }
 
     /// Merges two fields into one, by reading `i` and `j` at `(merged / nj, merged % nj)`.
@@ -251,9 +253,9 @@ impl Expr {
     pub fn diagonal(self, (i, j): (impl Into<Field>, impl Into<Field>), both: impl Into<Field>) -> Result<Expr, Error> {
         let (i, j, both) = (i.into(), j.into(), both.into());
         let size = self.size_of(&i, "diagonal")?.min(self.size_of(&j, "diagonal")?);
-        let at = Subscript::field(both.clone());
+        let subscript = Subscript::field(both.clone());
         self.index(IndexMap {
-            coordinates: vec![(i, at.clone()), (j, at)],
+            coordinates: vec![(i, subscript.clone()), (j, subscript)],
             dimensions: vec![(both, size)],
             outside: None,
         })
@@ -261,14 +263,14 @@ impl Expr {
 
     fn size_of(&self, field: &Field, node: &'static str) -> Result<u64, Error> {
         if !self.info().fields.contains(field) {
-            return Err(Error::NoField { node, field: field.clone(), fields: self.info().fields.clone() });
+            return Err(Error::MissingField { node, field: field.clone(), fields: self.info().fields.clone() });
         }
-        let place = || format!("({node} {field} ..)");
-        self.info().dimension(field).ok_or_else(|| Error::Unsized { field: field.clone(), place: place() })
+        let location = || format!("({node} {field} ..)");
+        self.info().dimension(field).ok_or_else(|| Error::UnknownSize { field: field.clone(), location: location() })
     }
 }
 
-fn one(
+fn single_field_map(
     field: Field,
     form: Affine,
     dimensions: impl IntoIterator<Item = (Field, u64)>,

@@ -53,7 +53,7 @@ pub(crate) fn infer(node: &Node, mode: FloatMode) -> Result<Info, Error> {
 
 fn table(tensor: &Alias, ty: &TensorType, fields: &[Field]) -> Result<Info, Error> {
     if fields.len() != ty.shape.len() {
-        let expected = format!("{}, one a mode of `{tensor}`", ty.shape.len());
+        let expected = format!("{}, one per mode of `{tensor}`", ty.shape.len());
         return Err(Error::Fields { node: "table", found: fields.to_vec(), expected });
     }
     let mut info = Info {
@@ -65,8 +65,8 @@ fn table(tensor: &Alias, ty: &TensorType, fields: &[Field]) -> Result<Info, Erro
     };
     for (mode, (field, &size)) in fields.iter().zip(&ty.shape).enumerate() {
         if i64::try_from(size).is_err() {
-            let what = format!("mode {mode} has size {size}, more than 2^63 - 1");
-            return Err(Error::Input { alias: tensor.clone(), what });
+            let problem = format!("mode {mode} has size {size}, above the limit 2^63 - 1");
+            return Err(Error::Input { alias: tensor.clone(), problem });
         }
         match info.fields.iter().position(|f| f == field) {
             None => {
@@ -78,8 +78,8 @@ fn table(tensor: &Alias, ty: &TensorType, fields: &[Field]) -> Result<Info, Erro
                 let first = fields.iter().position(|f| f == field).unwrap_or(0);
                 return Err(Error::Dimensions {
                     field: field.clone(),
-                    left: (info.dimensions[k].unwrap_or(0), format!("mode {first} of `{tensor}`")),
-                    right: (size, format!("mode {mode} of `{tensor}`")),
+                    first: (info.dimensions[k].unwrap_or(0), format!("mode {first} of `{tensor}`")),
+                    second: (size, format!("mode {mode} of `{tensor}`")),
                 });
             }
         }
@@ -92,11 +92,11 @@ fn mapjoin(op: &Op, args: &[Expr], mode: FloatMode) -> Result<Info, Error> {
     let signature = op.signature(&dtypes)?;
     let fills: Vec<Scalar> = args.iter().zip(&signature.args).map(|(a, t)| cast_to(&a.info().fill, t)).collect();
     let fill = op
-        .bound_to(&fills)?
+        .bind_fills(&fills)?
         .eval_in(&fills, mode)
-        .map_err(|fault| Error::Fault { place: format!("the fill value of (mapjoin {op} ..)"), fault })?;
+        .map_err(|fault| Error::Fault { location: format!("the fill value of (mapjoin {op} ..)"), fault })?;
     let mut info = Info { fields: Vec::new(), dimensions: Vec::new(), dtype: signature.result, fill, weak: false };
-    for (at, arg) in args.iter().enumerate() {
+    for (position, arg) in args.iter().enumerate() {
         for (field, &size) in arg.info().fields.iter().zip(&arg.info().dimensions) {
             let Some(k) = info.fields.iter().position(|f| f == field) else {
                 info.fields.push(field.clone());
@@ -106,13 +106,13 @@ fn mapjoin(op: &Op, args: &[Expr], mode: FloatMode) -> Result<Info, Error> {
             match (info.dimensions[k], size) {
                 (None, _) => info.dimensions[k] = size,
                 (Some(_), None) => {}
-                (Some(left), Some(right)) if left == right => {}
-                (Some(left), Some(right)) => {
-                    let earlier = args[..at].iter().find(|a| a.info().dimension(field) == Some(left));
+                (Some(first), Some(second)) if first == second => {}
+                (Some(first), Some(second)) => {
+                    let earlier = args[..position].iter().find(|a| a.info().dimension(field) == Some(first));
                     return Err(Error::Dimensions {
                         field: field.clone(),
-                        left: (left, earlier.map_or_else(String::new, |a| origin(a, field))),
-                        right: (right, origin(arg, field)),
+                        first: (first, earlier.map_or_else(String::new, |a| size_origin(a, field))),
+                        second: (second, size_origin(arg, field)),
                     });
                 }
             }
@@ -125,18 +125,18 @@ fn aggregate(op: &Op, init: &Scalar, arg: &Expr, fields: &[Field], mode: FloatMo
     check_fold("aggregate", op, arg, fields)?;
     if init.dtype() != arg.info().dtype {
         return Err(Error::Value {
-            what: "the start of an aggregate",
+            role: "initial value",
             value: init.to_string(),
             dtype: arg.info().dtype.clone(),
             advice: "give a value of that dtype",
         });
     }
     let fill = aggregate_fill(op, init, arg, fields, mode)?;
-    let kept = |k: &usize| !fields.contains(&arg.info().fields[*k]);
-    let kept: Vec<usize> = (0..arg.info().fields.len()).filter(kept).collect();
+    let is_remaining = |k: &usize| !fields.contains(&arg.info().fields[*k]);
+    let remaining: Vec<usize> = (0..arg.info().fields.len()).filter(is_remaining).collect();
     Ok(Info {
-        fields: kept.iter().map(|&k| arg.info().fields[k].clone()).collect(),
-        dimensions: kept.iter().map(|&k| arg.info().dimensions[k]).collect(),
+        fields: remaining.iter().map(|&k| arg.info().fields[k].clone()).collect(),
+        dimensions: remaining.iter().map(|&k| arg.info().dimensions[k]).collect(),
         dtype: arg.info().dtype.clone(),
         fill,
         weak: false,
@@ -151,7 +151,7 @@ fn scan(op: &Op, arg: &Expr, field: &Field) -> Result<Info, Error> {
             op: op.name().to_owned(),
             node: "scan",
             dtype: dtype.clone(),
-            why: "it is not associative for this dtype".to_owned(),
+            reason: "it is not associative for this dtype".to_owned(),
         });
     }
     Ok(Info { weak: false, ..arg.info().clone() })
@@ -160,7 +160,7 @@ fn scan(op: &Op, arg: &Expr, field: &Field) -> Result<Info, Error> {
 fn check_fold(node: &'static str, op: &Op, arg: &Expr, fields: &[Field]) -> Result<(), Error> {
     for (k, field) in fields.iter().enumerate() {
         if !arg.info().fields.contains(field) {
-            return Err(Error::NoField { node, field: field.clone(), fields: arg.info().fields.clone() });
+            return Err(Error::MissingField { node, field: field.clone(), fields: arg.info().fields.clone() });
         }
         if fields[..k].contains(field) {
             return Err(Error::Fields { node, found: fields.to_vec(), expected: "each field once".to_owned() });
@@ -171,7 +171,7 @@ fn check_fold(node: &'static str, op: &Op, arg: &Expr, fields: &[Field]) -> Resu
             op: op.name().to_owned(),
             node,
             dtype: arg.info().dtype.clone(),
-            why: "it has cases by what is stored, which no partial result is; fold with an operator without".to_owned(),
+            reason: "it has cases that depend on which arguments are stored; use an operator without cases".to_owned(),
         });
     }
     let dtype = fold_dtype(op, &arg.info().dtype, node)?;
@@ -182,23 +182,23 @@ fn check_fold(node: &'static str, op: &Op, arg: &Expr, fields: &[Field]) -> Resu
         op: op.name().to_owned(),
         node,
         dtype: arg.info().dtype.clone(),
-        why: format!("it folds in {dtype}; cast the values first"),
+        reason: format!("it folds values of dtype {dtype}; cast the values first"),
     })
 }
 
 fn reorder(arg: &Expr, fields: &[Field]) -> Result<Info, Error> {
     let info = arg.info();
-    let unfit = || Error::Fields {
+    let invalid = || Error::Fields {
         node: "reorder",
         found: fields.to_vec(),
-        expected: format!("the fields {} in any order", words(&info.fields)),
+        expected: format!("the fields {} in any order", field_list(&info.fields)),
     };
     if fields.len() != info.fields.len() {
-        return Err(unfit());
+        return Err(invalid());
     }
     let dimensions = fields.iter().enumerate().map(|(k, field)| {
-        let at = info.fields.iter().position(|f| f == field).filter(|_| !fields[..k].contains(field));
-        at.map(|at| info.dimensions[at]).ok_or_else(unfit)
+        let position = info.fields.iter().position(|f| f == field).filter(|_| !fields[..k].contains(field));
+        position.map(|position| info.dimensions[position]).ok_or_else(invalid)
     });
     Ok(Info { fields: fields.to_vec(), dimensions: dimensions.collect::<Result<_, _>>()?, weak: false, ..info.clone() })
 }
@@ -207,43 +207,43 @@ fn relabel(arg: &Expr, fields: &[Field]) -> Result<Info, Error> {
     let info = arg.info();
     let distinct = fields.iter().enumerate().all(|(k, f)| !fields[..k].contains(f));
     if fields.len() != info.fields.len() || !distinct {
-        let expected = format!("distinct names for the {} fields {}", info.fields.len(), words(&info.fields));
+        let expected = format!("distinct names for the {} fields {}", info.fields.len(), field_list(&info.fields));
         return Err(Error::Fields { node: "relabel", found: fields.to_vec(), expected });
     }
     Ok(Info { fields: fields.to_vec(), weak: false, ..info.clone() })
 }
 
-fn words(fields: &[Field]) -> String {
+fn field_list(fields: &[Field]) -> String {
     format!("({})", fields.iter().map(Field::as_str).collect::<Vec<_>>().join(" "))
 }
 
 /// Names the tensors that give a field of an expression its size.
-fn origin(expr: &Expr, field: &Field) -> String {
+fn size_origin(expr: &Expr, field: &Field) -> String {
     let mut tensors = Vec::new();
-    collect_origins(expr, field, &mut tensors);
+    collect_size_origins(expr, field, &mut tensors);
     match &tensors[..] {
         [] => "an index map".to_owned(),
         _ => tensors.iter().map(|t| format!("`{t}`")).collect::<Vec<_>>().join(" and "),
     }
 }
 
-fn collect_origins(expr: &Expr, field: &Field, tensors: &mut Vec<Alias>) {
+fn collect_size_origins(expr: &Expr, field: &Field, tensors: &mut Vec<Alias>) {
     if expr.info().dimension(field).is_none() {
         return;
     }
     match expr.node() {
         Node::Table { tensor, .. } if !tensors.contains(tensor) => tensors.push(tensor.clone()),
         Node::Table { .. } | Node::Literal(_) | Node::Coordinate(_) => {}
-        Node::MapJoin { args, .. } => args.iter().for_each(|a| collect_origins(a, field, tensors)),
+        Node::MapJoin { args, .. } => args.iter().for_each(|a| collect_size_origins(a, field, tensors)),
         Node::Aggregate { arg, .. }
         | Node::Scan { arg, .. }
         | Node::Reorder { arg, .. }
         | Node::Reformat { arg, .. }
         | Node::Refill { arg, .. }
-        | Node::Index { arg, .. } => collect_origins(arg, field, tensors),
+        | Node::Index { arg, .. } => collect_size_origins(arg, field, tensors),
         Node::Relabel { arg, fields } => {
             if let Some(k) = fields.iter().position(|f| f == field) {
-                collect_origins(arg, &arg.info().fields[k], tensors);
+                collect_size_origins(arg, &arg.info().fields[k], tensors);
             }
         }
     }

@@ -16,7 +16,7 @@ mod weak;
 pub(crate) use fold::fold_dtype;
 pub use fold::{fold_fill, fold_fill_over};
 pub(crate) use infer::infer;
-pub(crate) use weak::{fit, meets};
+pub(crate) use weak::{fit, weak_dtype};
 
 use crate::affine::Subscript;
 use crate::dtype::DType;
@@ -136,7 +136,7 @@ pub enum Node {
         /// Fill value of the stored table.
         fill: Scalar,
         /// Treatment of computed values that equal the fill value.
-        computed: Computed,
+        computed_fills: ComputedFills,
         /// The table.
         arg: Expr,
     },
@@ -145,7 +145,7 @@ pub enum Node {
 /// The treatment of computed values that equal the fill value, in levels that can omit them.
 /// Entries that are proved to equal the fill value before they are computed are never stored.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Computed {
+pub enum ComputedFills {
     /// Such values are stored.
     #[default]
     Keep,
@@ -204,7 +204,7 @@ impl Expr {
     }
 
     /// Returns the float mode in which the fill value is inferred: the default mode, unless
-    /// [`Plan::in_mode`](crate::Plan::in_mode) created the expression.
+    /// [`Plan::to_mode`](crate::Plan::to_mode) created the expression.
     pub(crate) fn mode(&self) -> FloatMode {
         self.0.mode
     }
@@ -220,7 +220,7 @@ impl Expr {
     }
 
     /// Returns whether two expressions are the same object.
-    pub fn same(&self, other: &Expr) -> bool {
+    pub fn ptr_eq(&self, other: &Expr) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
@@ -239,6 +239,6 @@ impl Info {
 
 impl PartialEq for Expr {
     fn eq(&self, other: &Expr) -> bool {
-        self.same(other) || (self.0.info == other.0.info && self.0.node == other.0.node)
+        self.ptr_eq(other) || (self.0.info == other.0.info && self.0.node == other.0.node)
     }
 }

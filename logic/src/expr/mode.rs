@@ -19,34 +19,34 @@ impl Plan {
     ///
     /// # Errors
     /// Returns a fault if an operator faults on fill values that do not occur in the default mode.
-    pub fn in_mode(&self, mode: FloatMode) -> Result<Plan, Error> {
-        let mut pass = Pass { mode, results: HashMap::new(), done: HashMap::new() };
+    pub fn to_mode(&self, mode: FloatMode) -> Result<Plan, Error> {
+        let mut conversion = ModeConversion { mode, results: HashMap::new(), converted: HashMap::new() };
         let mut queries = Vec::with_capacity(self.queries.len());
         for query in &self.queries {
-            let query = Query { alias: query.alias.clone(), expr: pass.expr(&query.expr)? };
+            let query = Query { alias: query.alias.clone(), expr: conversion.expr(&query.expr)? };
             // Only the fill value can differ between modes. A field without size is reported by the
             // verifier.
-            pass.results.insert(query.alias.clone(), query.expr.info().fill.clone());
+            conversion.results.insert(query.alias.clone(), query.expr.info().fill.clone());
             queries.push(query);
         }
         Ok(Plan { queries, produces: self.produces.clone() })
     }
 }
 
-struct Pass {
+struct ModeConversion {
     mode: FloatMode,
     /// Fill values of the results so far.
     results: HashMap<Alias, crate::scalar::Scalar>,
-    /// Rebuilt expressions by address, because plans share subexpressions.
-    done: HashMap<usize, Expr>,
+    /// Converted expressions by address, because plans share subexpressions.
+    converted: HashMap<usize, Expr>,
 }
 
-impl Pass {
+impl ModeConversion {
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Error> {
-        if let Some(done) = self.done.get(&expr.address()) {
-            return Ok(done.clone());
+        if let Some(converted) = self.converted.get(&expr.address()) {
+            return Ok(converted.clone());
         }
-        let mut one = |arg: &Expr| self.expr(arg);
+        let mut convert = |arg: &Expr| self.expr(arg);
         let node = match expr.node() {
             Node::Table { tensor, ty, fields } => {
                 let fill = self.results.get(tensor).unwrap_or(&ty.fill).clone();
@@ -55,25 +55,25 @@ impl Pass {
             }
             Node::Literal(_) | Node::Coordinate(_) => expr.node().clone(),
             Node::MapJoin { op, args } => {
-                Node::MapJoin { op: op.clone(), args: args.iter().map(one).collect::<Result<_, _>>()? }
+                Node::MapJoin { op: op.clone(), args: args.iter().map(convert).collect::<Result<_, _>>()? }
             }
             Node::Aggregate { op, init, arg, fields } => {
-                Node::Aggregate { op: op.clone(), init: init.clone(), arg: one(arg)?, fields: fields.clone() }
+                Node::Aggregate { op: op.clone(), init: init.clone(), arg: convert(arg)?, fields: fields.clone() }
             }
-            Node::Scan { op, arg, field } => Node::Scan { op: op.clone(), arg: one(arg)?, field: field.clone() },
-            Node::Reorder { arg, fields } => Node::Reorder { arg: one(arg)?, fields: fields.clone() },
-            Node::Relabel { arg, fields } => Node::Relabel { arg: one(arg)?, fields: fields.clone() },
-            Node::Index { map, arg } => Node::Index { map: map.clone(), arg: one(arg)? },
-            Node::Reformat { format, arg } => Node::Reformat { format: format.clone(), arg: one(arg)? },
-            Node::Refill { fill, computed, arg } => {
-                Node::Refill { fill: fill.clone(), computed: *computed, arg: one(arg)? }
+            Node::Scan { op, arg, field } => Node::Scan { op: op.clone(), arg: convert(arg)?, field: field.clone() },
+            Node::Reorder { arg, fields } => Node::Reorder { arg: convert(arg)?, fields: fields.clone() },
+            Node::Relabel { arg, fields } => Node::Relabel { arg: convert(arg)?, fields: fields.clone() },
+            Node::Index { map, arg } => Node::Index { map: map.clone(), arg: convert(arg)? },
+            Node::Reformat { format, arg } => Node::Reformat { format: format.clone(), arg: convert(arg)? },
+            Node::Refill { fill, computed_fills, arg } => {
+                Node::Refill { fill: fill.clone(), computed_fills: *computed_fills, arg: convert(arg)? }
             }
         };
         let weak = expr.info().weak;
         let info = super::Info { weak, ..infer(&node, self.mode)? };
-        let rebuilt = Expr::wrap(node, info, self.mode);
-        self.done.insert(expr.address(), rebuilt.clone());
-        Ok(rebuilt)
+        let converted = Expr::wrap(node, info, self.mode);
+        self.converted.insert(expr.address(), converted.clone());
+        Ok(converted)
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
     use crate::{DType, Plan};
 
     #[test]
-    fn a_quotient_of_zeros_is_zero_or_nan_and_later_queries_know() {
+    fn fill_values_of_quotients_of_zeros_and_of_later_queries() {
         let format = Format::dense(1);
         let ty = TensorType { shape: vec![3], dtype: DType::F64, fill: 0.0.into(), format };
         let text =
@@ -96,8 +96,8 @@ mod tests {
             plan.queries.iter().map(|q| q.expr.info().fill.to_string()).collect()
         };
         assert_eq!(fills(&plan), ["0.0", "1.0"]);
-        let strict = plan.in_mode(FloatMode::StrictIeee).unwrap();
+        let strict = plan.to_mode(FloatMode::StrictIeee).unwrap();
         assert_eq!(fills(&strict), ["nan", "nan"]);
-        assert_eq!(fills(&strict.in_mode(FloatMode::Relaxed).unwrap()), ["0.0", "1.0"]);
+        assert_eq!(fills(&strict.to_mode(FloatMode::Relaxed).unwrap()), ["0.0", "1.0"]);
     }
 }

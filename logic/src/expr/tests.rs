@@ -56,7 +56,7 @@ fn mapjoin_is_the_natural_join() {
 #[test]
 fn tables_check_their_fields() {
     let ty = || Arc::new(TensorType { shape: vec![3, 4], dtype: DType::F64, fill: 0.0.into(), format: Format::csr() });
-    check(Expr::table("A", ty(), ["i"]), expect!["error: table with fields (i), expected 2, one a mode of `A`"]);
+    check(Expr::table("A", ty(), ["i"]), expect!["error: table with the fields (i), expected 2, one per mode of `A`"]);
     check(
         Expr::table("A", ty(), ["i", "i"]),
         expect![
@@ -67,7 +67,7 @@ fn tables_check_their_fields() {
 }
 
 #[test]
-fn weak_numbers_take_the_dtype_they_meet() {
+fn weak_numbers_take_the_dtype_of_the_other_arguments() {
     let t = |fill: Scalar| tensor("A", &[3], fill, "i");
     let add = |fill: Scalar, n: Scalar| Expr::mapjoin(Builtin::Add, [t(fill), Expr::number(n)]);
     check(add(1u8.into(), 2.into_scalar()), expect!["i:3 u8 fill 3"]);
@@ -149,9 +149,7 @@ fn aggregates_fold_their_fill() {
     check(agg(Builtin::Min, f64::INFINITY.into(), 2f32.into(), &["i"]), expect!["j:4 f32 fill 2.0"]);
     check(
         agg(Builtin::Min, f64::INFINITY.into(), 2i8.into(), &["i"]),
-        expect![
-            "error: the start of an aggregate inf does not fit dtype i8; give a value of that dtype, or cast the argument"
-        ],
+        expect!["error: initial value inf does not fit dtype i8; give a value of that dtype, or cast the argument"],
     );
     check(
         agg(Builtin::Add, 0i64.into(), 2i8.into(), &["k"]),
@@ -160,7 +158,7 @@ fn aggregates_fold_their_fill() {
     check(
         agg(Builtin::Lt, 0i64.into(), 2i8.into(), &["i"]),
         expect![
-            "error: operator `lt` cannot fold values of dtype i8: it takes i8 i8 to bool, a fold needs one dtype; map the values first"
+            "error: operator `lt` cannot fold values of dtype i8: it maps i8 i8 to bool, but a fold requires a single dtype; map the values first"
         ],
     );
     check(
@@ -171,7 +169,9 @@ fn aggregates_fold_their_fill() {
     );
     check(
         Expr::aggregate(Builtin::Add, 0i64, Expr::coordinate("i"), ["i"]),
-        expect!["error: the size of field `i` is not known in an aggregate over it: join with a table that has it"],
+        expect![
+            "error: the size of field `i` is unknown in an aggregate over it; join with a table that has the field"
+        ],
     );
     let empty = tensor("E", &[0, 4], 5.0, "i j");
     check(Expr::aggregate(Builtin::Add, 7i64, empty, ["i"]), expect!["j:4 f64 fill 7.0"]);
@@ -180,7 +180,7 @@ fn aggregates_fold_their_fill() {
     check(
         Expr::aggregate(Builtin::Sub, 0i64, huge, ["i"]),
         expect![
-            "error: operator `-` cannot fold values of dtype i64: the fill value 1 is folded over 1099511627776 places, the operator is not associative, and its value does not settle within 1048576; declare it associative or map the fill value to an identity"
+            "error: operator `-` cannot fold values of dtype i64: the operator is not associative, and the fold of 1099511627776 fill values 1 still changes after 1048576 steps; declare the operator associative, or map the fill value to an identity"
         ],
     );
     let huge = tensor("H", &[1 << 40], 0i64, "i");
@@ -189,7 +189,7 @@ fn aggregates_fold_their_fill() {
 
 /// The fill value of an aggregate is known even if the size of its extent overflows 64 bits.
 #[test]
-fn aggregates_fold_over_any_number_of_places() {
+fn aggregates_fold_over_any_number_of_entries() {
     let long = |name: &str, fields: &str, fill: Scalar| {
         let ty = TensorType { shape: vec![1 << 40; 2], dtype: fill.dtype(), fill, format: Format::csf(2) };
         Expr::table(name, ty.into(), fields.split_whitespace()).unwrap()
@@ -221,18 +221,23 @@ fn scans_keep_fields_and_need_associativity() {
 fn reorder_relabel_reformat() {
     let a = || tensor("A", &[3, 4], 0.0, "i j");
     check(a().reorder(["j", "i"]), expect!["j:4 i:3 f64 fill 0.0"]);
-    check(a().reorder(["j", "j"]), expect!["error: reorder with fields (j j), expected the fields (i j) in any order"]);
+    check(
+        a().reorder(["j", "j"]),
+        expect!["error: reorder with the fields (j j), expected the fields (i j) in any order"],
+    );
     check(a().relabel(["x", "y"]), expect!["x:3 y:4 f64 fill 0.0"]);
     check(
         a().relabel(["x"]),
-        expect!["error: relabel with fields (x), expected distinct names for the 2 fields (i j)"],
+        expect!["error: relabel with the fields (x), expected distinct names for the 2 fields (i j)"],
     );
     check(a().reformat(Format::csc()), expect!["i:3 j:4 f64 fill 0.0"]);
-    check(a().reformat(Format::csf(3)), expect!["error: the shape has 2 modes and the format 3"]);
+    check(a().reformat(Format::csf(3)), expect!["error: the shape has 2 modes, but the format has 3"]);
     let pattern = Format { leaf: LeafKind::Pattern, ..Format::csr() };
     check(
         a().reformat(pattern),
-        expect!["error: a pattern leaf needs dtype bool and fill false, found f64 and 0.0; use an element leaf"],
+        expect![
+            "error: a pattern leaf requires dtype bool and fill value false, found f64 and 0.0; use an element leaf"
+        ],
     );
 }
 
@@ -243,7 +248,7 @@ fn index_maps() {
     check(
         a().window("i", 1, 11),
         expect![
-            "error: field `i` of size 10 is read at (+ i 1), which ranges over 1..=10; give a value for reads outside, or a smaller window"
+            "error: field `i` of size 10 is read at (+ i 1), which ranges over 1..=10; give a value for reads out of bounds, or a smaller window"
         ],
     );
     check(a().window("i", 5, 5), expect!["i:0 j:4 f64 fill 0.0"]);
@@ -255,13 +260,13 @@ fn index_maps() {
     check(a().toeplitz("i", ("x", "y"), 3), expect!["x:8 y:3 j:4 f64 fill 0.0"]);
     check(
         a().toeplitz("i", ("i", "y"), 30),
-        expect!["error: index map: a kernel of 30 places does not fit field `i` of size 10"],
+        expect!["error: index map: a kernel of size 30 does not fit field `i` of size 10"],
     );
     check(a().split("i", ("o", "u"), 5, None), expect!["o:2 u:5 j:4 f64 fill 0.0"]);
     check(
         a().split("i", ("o", "u"), 4, None),
         expect![
-            "error: field `i` of size 10 is read at (+ (* 4 o) u), which ranges over 0..=11; give a value for reads outside, or a smaller window"
+            "error: field `i` of size 10 is read at (+ (* 4 o) u), which ranges over 0..=11; give a value for reads out of bounds, or a smaller window"
         ],
     );
     check(a().split("i", ("o", "u"), 4, Some(0.0.into())), expect!["o:3 u:4 j:4 f64 fill 0.0"]);
@@ -276,7 +281,7 @@ fn index_maps() {
     };
     check(
         a().index(stray),
-        expect!["error: index map: field `i` is read at q, but `q` is neither introduced with a size nor kept"],
+        expect!["error: index map: field `i` is read at q, but `q` is neither an introduced field nor an unmapped one"],
     );
     let shifted = IndexMap {
         coordinates: vec![("i".into(), Subscript::Affine(Affine::field("i".into()).plus(&Affine::field("j".into()))))],

@@ -3,7 +3,7 @@
 use super::Expr;
 use crate::dtype::{DType, Prim};
 use crate::error::Error;
-use crate::op::{Builtin, Op, Rule, promote};
+use crate::op::{Builtin, DtypeRule, Op, promote};
 use crate::scalar::Scalar;
 
 /// Gives every weak argument a dtype. The dtype is that to which the operator promotes the strong
@@ -17,13 +17,13 @@ pub(super) fn resolve(op: Op, mut args: Vec<Expr>) -> Result<(Op, Vec<Expr>), Er
     let strong: Vec<Option<DType>> = args.iter().map(|a| (!a.info().weak).then(|| a.info().dtype.clone())).collect();
     for k in (0..args.len()).filter(|k| strong[*k].is_none()) {
         let value = args[k].info().fill.clone();
-        let dtype = meets(&op, &strong, k, &value);
-        args[k] = match (fit(&value, &dtype, "number"), beyond(&op, k, &value, &dtype)) {
+        let dtype = weak_dtype(&op, &strong, k, &value);
+        args[k] = match (fit(&value, &dtype, "number"), replace_comparison(&op, k, &value, &dtype)) {
             (Ok(fitting), _) => Expr::literal(fitting),
-            (Err(_), Some(Beyond::Compared(other, end))) => {
+            (Err(_), Some(OutOfRangeComparison::WithEnd(other, end))) => {
                 return Ok((other.into(), vec![args.swap_remove(1 - k), Expr::literal(end)]));
             }
-            (Err(_), Some(Beyond::Wide(value))) => Expr::literal(value),
+            (Err(_), Some(OutOfRangeComparison::WithWider(value))) => Expr::literal(value),
             (Err(error), None) => return Err(error),
         };
     }
@@ -31,23 +31,23 @@ pub(super) fn resolve(op: Op, mut args: Vec<Expr>) -> Result<(Op, Vec<Expr>), Er
 }
 
 /// A replacement for a comparison with a number that a dtype cannot represent.
-enum Beyond {
+enum OutOfRangeComparison {
     /// For integers: compares the other argument with an end of its dtype, which gives the same
     /// result for all values.
-    Compared(Builtin, Scalar),
+    WithEnd(Builtin, Scalar),
     /// For floats: the number in a wider dtype, to which the other argument is cast.
-    Wide(Scalar),
+    WithWider(Scalar),
 }
 
 /// Returns a comparison that is equivalent to `op` with argument `k` equal to `value`, which
 /// `dtype` cannot represent.
-fn beyond(op: &Op, k: usize, value: &Scalar, dtype: &DType) -> Option<Beyond> {
+fn replace_comparison(op: &Op, k: usize, value: &Scalar, dtype: &DType) -> Option<OutOfRangeComparison> {
     use Builtin::{Eq, Ge, Gt, Le, Lt, Ne};
     let (Op::Builtin(op @ (Eq | Ne | Lt | Le | Gt | Ge)), DType::Prim(prim)) = (op, dtype) else { return None };
     if prim.is_float() {
-        return Some(Beyond::Wide(Scalar::F64(value.to_f64()?)));
+        return Some(OutOfRangeComparison::WithWider(Scalar::F64(value.to_f64()?)));
     }
-    let end = |beyond: f64| Scalar::F64(beyond).cast(*prim);
+    let end = |infinity: f64| Scalar::F64(infinity).cast(*prim);
     let (least, greatest) = (end(f64::NEG_INFINITY)?, end(f64::INFINITY)?);
     let above = value.to_i128()? > greatest.to_i128()?;
     let holds = match op {
@@ -59,33 +59,33 @@ fn beyond(op: &Op, k: usize, value: &Scalar, dtype: &DType) -> Option<Beyond> {
         _ => above != (k == 1),
     };
     Some(match holds {
-        true => Beyond::Compared(Ge, least),
-        false => Beyond::Compared(Gt, greatest),
+        true => OutOfRangeComparison::WithEnd(Ge, least),
+        false => OutOfRangeComparison::WithEnd(Gt, greatest),
     })
 }
 
 /// Returns the dtype of the bare number `value` as argument `k`, given the dtypes of the strong
 /// arguments.
-pub(crate) fn meets(op: &Op, strong: &[Option<DType>], k: usize, value: &Scalar) -> DType {
-    let together = match op {
+pub(crate) fn weak_dtype(op: &Op, strong: &[Option<DType>], k: usize, value: &Scalar) -> DType {
+    let promoted = match op {
         Op::User(u) => match u.params().get(k).or(u.params().last()) {
             Some((_, dtype)) => return dtype.clone(),
             None => 0..0,
         },
-        Op::Builtin(b) => match b.rule() {
-            Rule::Condition if k > 0 => 1..strong.len(),
-            Rule::Condition | Rule::Shift | Rule::Scale | Rule::Pair => 0..0,
+        Op::Builtin(b) => match b.dtype_rule() {
+            DtypeRule::Condition if k > 0 => 1..strong.len(),
+            DtypeRule::Condition | DtypeRule::Shift | DtypeRule::Scale | DtypeRule::Pair => 0..0,
             _ => 0..strong.len(),
         },
     };
-    let met = strong.get(together).unwrap_or_default().iter().flatten();
-    match promote(met.filter_map(DType::prim)) {
-        Some(p) if kind(Some(p)) >= kind(value.prim()) => DType::Prim(p),
+    let dtypes = strong.get(promoted).unwrap_or_default().iter().flatten();
+    match promote(dtypes.filter_map(DType::prim)) {
+        Some(p) if kind_rank(Some(p)) >= kind_rank(value.prim()) => DType::Prim(p),
         _ => value.dtype(),
     }
 }
 
-fn kind(prim: Option<Prim>) -> u8 {
+fn kind_rank(prim: Option<Prim>) -> u8 {
     match prim {
         Some(Prim::Bool) => 0,
         Some(p) if p.is_int() => 1,
@@ -95,21 +95,21 @@ fn kind(prim: Option<Prim>) -> u8 {
 
 /// Converts a value to a dtype that can represent it: integers and `bool` exactly, finite numbers
 /// as finite, rounded floats, structs by their members.
-pub(crate) fn fit(value: &Scalar, dtype: &DType, what: &'static str) -> Result<Scalar, Error> {
-    let unfit = || Error::Value {
-        what,
+pub(crate) fn fit(value: &Scalar, dtype: &DType, role: &'static str) -> Result<Scalar, Error> {
+    let error = || Error::Value {
+        role,
         value: value.to_string(),
         dtype: dtype.clone(),
         advice: "give a value of that dtype, or cast the argument",
     };
     match (value, dtype) {
         (Scalar::Struct(_, parts), DType::Struct(ty)) if parts.len() == ty.members.len() => {
-            let members = parts.iter().zip(&ty.members).map(|(p, (_, t))| fit(p, t, what));
+            let members = parts.iter().zip(&ty.members).map(|(p, (_, t))| fit(p, t, role));
             Ok(Scalar::Struct(ty.clone(), members.collect::<Result<Vec<_>, _>>()?.into()))
         }
-        (Scalar::Struct(..), _) | (_, DType::Struct(_)) => Err(unfit()),
+        (Scalar::Struct(..), _) | (_, DType::Struct(_)) => Err(error()),
         (_, DType::Prim(p)) => {
-            let cast = value.cast(*p).expect("both are primitives");
+            let cast = value.cast(*p).expect("a primitive casts to a primitive");
             let fits = match (value.to_i128(), cast.to_i128()) {
                 (Some(from), Some(to)) => from == to,
                 // An integer beyond 2^53 changes in a round trip through the float, and so does not
@@ -117,7 +117,7 @@ pub(crate) fn fit(value: &Scalar, dtype: &DType, what: &'static str) -> Result<S
                 (None, Some(to)) => value.to_f64() == Some(to as f64) && value.cast(*p) == Some(cast.clone()),
                 _ => value.to_f64().map(f64::is_finite) == cast.to_f64().map(f64::is_finite),
             };
-            if fits { Ok(cast) } else { Err(unfit()) }
+            if fits { Ok(cast) } else { Err(error()) }
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Operators on values with error bounds.
 
-use super::approx::{Approx, Pick, unit};
-use super::value::{Cause, Datum, Value};
+use super::approx::{Approx, ExtremumKind, unit};
+use super::value::{BoundedValue, Datum, DontCareCause};
 use crate::dtype::{DType, Prim};
 use crate::mode::FloatMode;
-use crate::op::{Builtin, Fault, Op, Signature, Simplified, cast_to};
+use crate::op::{Builtin, Fault, Op, Signature, Simplification, cast_to};
 use crate::scalar::Scalar;
 use std::cell::Cell;
 
@@ -20,68 +20,73 @@ pub(super) struct Arithmetic {
 }
 
 /// Applies an operator to arguments of any dtypes, after casting them to the signature.
-pub(super) fn apply(op: &Op, signature: &Signature, args: &[Value], by: &Arithmetic) -> Result<Value, Fault> {
-    if by.mode == FloatMode::StrictIeee {
+pub(super) fn apply(
+    op: &Op,
+    signature: &Signature,
+    args: &[BoundedValue],
+    arithmetic: &Arithmetic,
+) -> Result<BoundedValue, Fault> {
+    if arithmetic.mode == FloatMode::StrictIeee {
         let args: Vec<Scalar> = args.iter().zip(&signature.args).map(|(a, t)| cast_to(&a.scalar(), t)).collect();
-        return op.eval_in(&args, by.poles).map(|value| Value::given(&value, by.mode));
+        return op.eval_in(&args, arithmetic.poles).map(|value| BoundedValue::from_scalar(&value, arithmetic.mode));
     }
     let args = args.iter().zip(&signature.args).map(|(a, t)| cast(a, t)).collect::<Result<Vec<_>, _>>()?;
-    if args.iter().any(Value::dont_care) && op.can_fault() {
-        by.may_fault.set(true);
+    if args.iter().any(BoundedValue::is_dont_care) && op.can_fault() {
+        arithmetic.may_fault.set(true);
     }
-    relaxed(op, signature, &args)
+    apply_relaxed(op, signature, &args)
 }
 
-fn cast(value: &Value, to: &DType) -> Result<Value, Fault> {
+fn cast(value: &BoundedValue, to: &DType) -> Result<BoundedValue, Fault> {
     match to {
         DType::Prim(p) if value.dtype() != *to => {
             let signature = Signature { args: vec![value.dtype()], result: to.clone() };
-            relaxed(&Op::Builtin(Builtin::Cast(*p)), &signature, std::slice::from_ref(value))
+            apply_relaxed(&Op::Builtin(Builtin::Cast(*p)), &signature, std::slice::from_ref(value))
         }
         _ => Ok(value.clone()),
     }
 }
 
-fn relaxed(op: &Op, signature: &Signature, args: &[Value]) -> Result<Value, Fault> {
+fn apply_relaxed(op: &Op, signature: &Signature, args: &[BoundedValue]) -> Result<BoundedValue, Fault> {
     if let Op::Builtin(b) = op {
         if let Some(chosen) = select(*b, args) {
             return Ok(chosen);
         }
-        if let Some(value) = structural(*b, args) {
+        if let Some(value) = apply_structural(*b, args) {
             return Ok(value);
         }
     }
-    if args.iter().any(Value::dont_care) {
-        return dont_care(op, signature, args);
+    if args.iter().any(BoundedValue::is_dont_care) {
+        return apply_dont_care(op, signature, args);
     }
-    if let (Op::Builtin(b), Some(approx)) = (op, args.iter().map(Value::approx).collect::<Option<Vec<_>>>())
-        && let Some(value) = polynomial(*b, &approx)
+    if let (Op::Builtin(b), Some(approx)) = (op, args.iter().map(BoundedValue::approx).collect::<Option<Vec<_>>>())
+        && let Some(value) = apply_polynomial(*b, &approx)
     {
         return match value {
-            Some(approx) => Ok(Value::float(approx)),
+            Some(approx) => Ok(BoundedValue::float(approx)),
             None => {
                 let pole =
                     matches!(b, Builtin::Div | Builtin::Reciprocal) || approx.iter().any(|a| a.may_be_infinite());
-                not_determined(op, args, if pole { Cause::Pole } else { Cause::Other })
+                undetermined(op, args, if pole { DontCareCause::Pole } else { DontCareCause::Other })
             }
         };
     }
-    sampled(op, args)
+    apply_by_sampling(op, args)
 }
 
 /// Evaluates an application whose result is don't-care; the value is one of several possible ones.
-fn not_determined(op: &Op, args: &[Value], cause: Cause) -> Result<Value, Fault> {
-    op.eval_in(&scalars(args), FloatMode::Relaxed).map(|value| Value::dont_care_about(value, cause))
+fn undetermined(op: &Op, args: &[BoundedValue], cause: DontCareCause) -> Result<BoundedValue, Fault> {
+    op.eval_in(&scalars(args), FloatMode::Relaxed).map(|value| BoundedValue::mark_dont_care(value, cause))
 }
 
-fn scalars(args: &[Value]) -> Vec<Scalar> {
-    args.iter().map(Value::scalar).collect()
+fn scalars(args: &[BoundedValue]) -> Vec<Scalar> {
+    args.iter().map(BoundedValue::scalar).collect()
 }
 
 /// Applies operators that return one of their arguments unchanged. Returns `None` for other
 /// operators, and if rounding or a don't-care value may decide the choice.
-fn select(b: Builtin, args: &[Value]) -> Option<Value> {
-    let certain = |v: &Value| !v.dont_care();
+fn select(b: Builtin, args: &[BoundedValue]) -> Option<BoundedValue> {
+    let certain = |v: &BoundedValue| !v.is_dont_care();
     match (b, args) {
         (Builtin::IfElse, [c, x, y]) if certain(c) => {
             Some(if c.scalar() == Scalar::Bool(true) { x } else { y }.clone())
@@ -102,14 +107,14 @@ fn select(b: Builtin, args: &[Value]) -> Option<Value> {
         // NaN values are don't-care, so a certain first argument is not NaN and is the result.
         (Builtin::Coalesce, [first, ..]) if certain(first) => Some(first.clone()),
         (Builtin::MinBy | Builtin::MaxBy, [first, rest @ ..]) if args.iter().all(certain) => {
-            rest.iter().try_fold(first.clone(), |best, next| pick_pair(b, best, next))
+            rest.iter().try_fold(first.clone(), |best, next| select_pair(b, best, next))
         }
         _ => None,
     }
 }
 
 /// Returns the pair that comes first, unless a rounding error may decide.
-fn pick_pair(b: Builtin, best: Value, next: &Value) -> Option<Value> {
+fn select_pair(b: Builtin, best: BoundedValue, next: &BoundedValue) -> Option<BoundedValue> {
     let (Datum::Struct(_, p), Datum::Struct(_, q)) = (&best.0, &next.0) else { return None };
     if let (Some(x), Some(y)) = (p[0].approx(), q[0].approx()) {
         let bound = x.bound() + y.bound();
@@ -122,14 +127,14 @@ fn pick_pair(b: Builtin, best: Value, next: &Value) -> Option<Value> {
 }
 
 /// Applies operators that build structs or extract their members.
-fn structural(b: Builtin, args: &[Value]) -> Option<Value> {
+fn apply_structural(b: Builtin, args: &[BoundedValue]) -> Option<BoundedValue> {
     match (b, args) {
         (Builtin::Pair, [value, coordinate]) => {
             let DType::Struct(ty) = crate::op::pair_type(value.dtype().prim()?) else { return None };
-            Some(Value(Datum::Struct(ty, vec![value.clone(), coordinate.clone()])))
+            Some(BoundedValue(Datum::Struct(ty, vec![value.clone(), coordinate.clone()])))
         }
-        (Builtin::First, [Value(Datum::Struct(_, members))]) => members.first().cloned(),
-        (Builtin::Second, [Value(Datum::Struct(_, members))]) => members.get(1).cloned(),
+        (Builtin::First, [BoundedValue(Datum::Struct(_, members))]) => members.first().cloned(),
+        (Builtin::Second, [BoundedValue(Datum::Struct(_, members))]) => members.get(1).cloned(),
         _ => None,
     }
 }
@@ -137,33 +142,33 @@ fn structural(b: Builtin, args: &[Value]) -> Option<Value> {
 /// Applies an operator to arguments of which some are don't-care. The result is don't-care unless
 /// the other arguments decide it. By the definitions of the mode, a float argument overrides NaN
 /// and poles, but not an overflow.
-fn dont_care(op: &Op, signature: &Signature, args: &[Value]) -> Result<Value, Fault> {
-    let exact = |v: &Value| !v.dont_care() && v.error() == 0.0;
-    let known: Vec<Option<Scalar>> = args.iter().map(|v| exact(v).then(|| v.scalar())).collect();
-    let float = |v: &Value| v.dtype().prims().iter().any(|p| p.is_float());
-    let cause = args.iter().filter_map(Value::cause).max().unwrap_or(Cause::Other);
+fn apply_dont_care(op: &Op, signature: &Signature, args: &[BoundedValue]) -> Result<BoundedValue, Fault> {
+    let exact = |v: &BoundedValue| !v.is_dont_care() && v.error() == 0.0;
+    let constants: Vec<Option<Scalar>> = args.iter().map(|v| exact(v).then(|| v.scalar())).collect();
+    let float = |v: &BoundedValue| v.dtype().prims().iter().any(|p| p.is_float());
+    let cause = args.iter().filter_map(BoundedValue::cause).max().unwrap_or(DontCareCause::Other);
     if let Op::Builtin(b) = op
-        && let Some(value) = decided(*b, args, cause)
+        && let Some(value) = dominated_result(*b, args, cause)
     {
         return Ok(value);
     }
-    if !args.iter().any(|v| v.dont_care() && float(v)) {
-        match op.simplify(signature, &known, FloatMode::Relaxed) {
-            Some(Simplified::Value(value)) => return Ok(Value::given(&value, FloatMode::Relaxed)),
-            Some(Simplified::Arg(k)) if !args[k].dont_care() => return Ok(args[k].clone()),
+    if !args.iter().any(|v| v.is_dont_care() && float(v)) {
+        match op.simplify(signature, &constants, FloatMode::Relaxed) {
+            Some(Simplification::Value(value)) => return Ok(BoundedValue::from_scalar(&value, FloatMode::Relaxed)),
+            Some(Simplification::Arg(k)) if !args[k].is_dont_care() => return Ok(args[k].clone()),
             _ => {}
         }
     }
-    not_determined(op, args, cause.max(Cause::Pole))
+    undetermined(op, args, cause.max(DontCareCause::Pole))
 }
 
 /// Returns the result that a float argument decides while the others are NaN or result from a pole.
-fn decided(b: Builtin, args: &[Value], cause: Cause) -> Option<Value> {
+fn dominated_result(b: Builtin, args: &[BoundedValue], cause: DontCareCause) -> Option<BoundedValue> {
     use Builtin::*;
     let prim = args[0].dtype().prim().filter(|p| p.is_float())?;
-    let zero = |v: &Value| v.approx().is_some_and(Approx::is_zero);
-    let infinite = |v: &Value| v.approx().is_some_and(|a| !a.value().is_finite());
-    let annihilated = cause < Cause::Other
+    let zero = |v: &BoundedValue| v.approx().is_some_and(Approx::is_zero);
+    let infinite = |v: &BoundedValue| v.approx().is_some_and(|a| !a.value().is_finite());
+    let annihilated = cause < DontCareCause::Other
         && match (b, args) {
             (Mul | MulSat | MulChecked, _) => args.iter().any(zero),
             (Div, [x, y]) => zero(x) || infinite(y),
@@ -171,20 +176,20 @@ fn decided(b: Builtin, args: &[Value], cause: Cause) -> Option<Value> {
             _ => false,
         };
     if annihilated {
-        return Some(Value::float(Approx::exact(prim, 0.0)));
+        return Some(BoundedValue::float(Approx::exact(prim, 0.0)));
     }
     // Two infinities may be opposite, so an infinity is sure to absorb only NaN.
     let absorbs = matches!(b, Add | AddSat | AddChecked | Sub | SubSat | SubChecked | Min | Max);
-    if !absorbs || cause > Cause::Nan || args.len() != 2 || !args.iter().any(infinite) {
+    if !absorbs || cause > DontCareCause::Nan || args.len() != 2 || !args.iter().any(infinite) {
         return None;
     }
     let value = Op::Builtin(b).eval_in(&scalars(args), FloatMode::Relaxed).ok()?;
-    (!value.is_nan()).then(|| Value::given(&value, FloatMode::Relaxed))
+    (!value.is_nan()).then(|| BoundedValue::from_scalar(&value, FloatMode::Relaxed))
 }
 
 /// Applies polynomials and related operators. Returns `None` for other operators, and `Some(None)`
 /// for a result that is not determined.
-fn polynomial(b: Builtin, args: &[&Approx]) -> Option<Option<Approx>> {
+fn apply_polynomial(b: Builtin, args: &[&Approx]) -> Option<Option<Approx>> {
     use Builtin::*;
     let fold =
         |f: &dyn Fn(&Approx, &Approx) -> Option<Approx>| args[1..].iter().try_fold(*args[0], |acc, x| f(&acc, x));
@@ -197,8 +202,8 @@ fn polynomial(b: Builtin, args: &[&Approx]) -> Option<Option<Approx>> {
         Neg => Some(args[0].neg()),
         Abs => Some(args[0].abs()),
         Square => args[0].mul(args[0]),
-        Min => fold(&|a, b| Some(a.pick(b, Pick::Min))),
-        Max => fold(&|a, b| Some(a.pick(b, Pick::Max))),
+        Min => fold(&|a, b| Some(a.extremum(b, ExtremumKind::Min))),
+        Max => fold(&|a, b| Some(a.extremum(b, ExtremumKind::Max))),
         _ => return None,
     })
 }
@@ -206,7 +211,7 @@ fn polynomial(b: Builtin, args: &[&Approx]) -> Option<Option<Approx>> {
 /// Applies any operator by sampling. If arguments are inexact, evaluates the operator at the
 /// corners of the box given by their bounds; the deviation bounds the error. A result that is no
 /// float must be equal at all corners.
-fn sampled(op: &Op, args: &[Value]) -> Result<Value, Fault> {
+fn apply_by_sampling(op: &Op, args: &[BoundedValue]) -> Result<BoundedValue, Fault> {
     let center = scalars(args);
     let value = op.eval_in(&center, FloatMode::Relaxed)?;
     let leaves = {
@@ -215,30 +220,32 @@ fn sampled(op: &Op, args: &[Value]) -> Result<Value, Fault> {
         leaves
     };
     let reach: Vec<f64> = leaves.iter().map(|leaf| reach(leaf)).collect();
-    let other = |value: Scalar| Ok(Value::dont_care_about(value, Cause::Other));
-    if tells_zeros_apart(op, &center, &value) {
+    let other = |value: Scalar| Ok(BoundedValue::mark_dont_care(value, DontCareCause::Other));
+    if depends_on_zero_sign(op, &center, &value) {
         let finite = value.flatten().iter().all(|v| v.to_f64().is_none_or(f64::is_finite));
-        return Ok(Value::dont_care_about(value, if finite { Cause::Other } else { Cause::Pole }));
+        return Ok(BoundedValue::mark_dont_care(
+            value,
+            if finite { DontCareCause::Other } else { DontCareCause::Pole },
+        ));
     }
     if reach.iter().all(|r| *r == 0.0) {
         // Every engine has the same arguments, and so the same result.
-        return Ok(Value::given(&value, FloatMode::Relaxed));
+        return Ok(BoundedValue::from_scalar(&value, FloatMode::Relaxed));
     }
     let mut deviation: f64 = 0.0;
     for corner in corners(&reach) {
-        let moved = moved(&center, &reach, &corner);
-        let Ok(there) = op.eval_in(&moved, FloatMode::Relaxed) else { return other(value) };
-        match (value.prim(), value.to_f64(), there.to_f64()) {
-            (Some(p), Some(here), Some(there)) if p.is_float() => {
-                let apart = (here - there).abs();
-                deviation = deviation.max(if here == there { 0.0 } else { apart });
+        let perturbed = perturb(&center, &reach, &corner);
+        let Ok(moved) = op.eval_in(&perturbed, FloatMode::Relaxed) else { return other(value) };
+        match (value.prim(), value.to_f64(), moved.to_f64()) {
+            (Some(p), Some(x), Some(y)) if p.is_float() => {
+                deviation = deviation.max(if x == y { 0.0 } else { (x - y).abs() });
             }
-            _ if value == there => {}
+            _ if value == moved => {}
             _ => return other(value),
         }
     }
     let (Some(prim), Some(x)) = (value.prim().filter(|p| p.is_float()), value.to_f64()) else {
-        return Ok(Value::given(&value, FloatMode::Relaxed));
+        return Ok(BoundedValue::from_scalar(&value, FloatMode::Relaxed));
     };
     // A steep function has a step or pole nearby.
     let furthest = reach.iter().copied().fold(0.0, f64::max);
@@ -247,33 +254,33 @@ fn sampled(op: &Op, args: &[Value]) -> Result<Value, Fault> {
         return other(value);
     }
     let error = 1.25 * deviation + 4.0 * unit(prim) * x.abs();
-    Ok(Value::float(Approx::leaf(prim, x.into(), error)))
+    Ok(BoundedValue::float(Approx::leaf(prim, x.into(), error)))
 }
 
 /// Returns whether the value depends on the sign of a zero argument, which may differ between
 /// engines.
-fn tells_zeros_apart(op: &Op, args: &[Scalar], value: &Scalar) -> bool {
+fn depends_on_zero_sign(op: &Op, args: &[Scalar], value: &Scalar) -> bool {
     let leaves: Vec<Scalar> = args.iter().flat_map(Scalar::flatten).collect();
     let zero = |s: &Scalar| s.prim().is_some_and(Prim::is_float) && s.to_f64() == Some(0.0);
-    (0..leaves.len()).filter(|&k| zero(&leaves[k])).any(|flipped| {
+    (0..leaves.len()).filter(|&k| zero(&leaves[k])).any(|k| {
         let mut other = leaves.clone();
-        other[flipped] = match other[flipped] {
+        other[k] = match other[k] {
             Scalar::F32(v) => Scalar::F32(-v),
             Scalar::F64(v) => Scalar::F64(-v),
             ref other => other.clone(),
         };
         let mut other = other.into_iter();
         let other: Option<Vec<Scalar>> = args.iter().map(|a| Scalar::unflatten(&a.dtype(), &mut other)).collect();
-        let there = op.eval_in(&other.expect("the leaves of the arguments"), FloatMode::Relaxed);
-        there.is_ok_and(|there| there != *value && !(zero(&there) && zero(value)))
+        let flipped = op.eval_in(&other.expect("the leaves are those of the arguments"), FloatMode::Relaxed);
+        flipped.is_ok_and(|flipped| flipped != *value && !(zero(&flipped) && zero(value)))
     })
 }
 
 /// Returns the maximal distance between the rounded value and the value of a legal engine.
-fn reach(leaf: &Value) -> f64 {
+fn reach(leaf: &BoundedValue) -> f64 {
     match leaf.approx() {
         Some(a) if a.bound() > 0.0 => {
-            let rounded = a.scalar().to_f64().expect("a float");
+            let rounded = a.scalar().to_f64().expect("an approximated value is a float");
             (a.bound() + a.value().distance(rounded)) * 1.0001
         }
         _ => 0.0,
@@ -297,7 +304,7 @@ fn corners(reach: &[f64]) -> Vec<Vec<f64>> {
 }
 
 /// Returns the arguments with every leaf moved in the given direction.
-fn moved(center: &[Scalar], reach: &[f64], direction: &[f64]) -> Vec<Scalar> {
+fn perturb(center: &[Scalar], reach: &[f64], direction: &[f64]) -> Vec<Scalar> {
     let mut moves = reach.iter().zip(direction).map(|(r, d)| r * d);
     center
         .iter()
@@ -309,7 +316,7 @@ fn moved(center: &[Scalar], reach: &[f64], direction: &[f64]) -> Vec<Scalar> {
                 _ => leaf,
             });
             let dtype = value.dtype();
-            Scalar::unflatten(&dtype, &mut leaves).expect("the leaves of a value of that dtype")
+            Scalar::unflatten(&dtype, &mut leaves).expect("the leaves are those of a value of this dtype")
         })
         .collect()
 }

@@ -25,19 +25,19 @@ use crate::scalar::Scalar;
 /// engine that regroups may add any two of them, so a sum is not determined if opposite infinities
 /// can occur.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Kinds(u8);
+struct ValueClasses(u8);
 
-impl Kinds {
+impl ValueClasses {
     const NEGATIVE_INFINITY: u8 = 1;
     const NEGATIVE: u8 = 2;
     const ZERO: u8 = 4;
     const POSITIVE: u8 = 8;
     const POSITIVE_INFINITY: u8 = 16;
     const INFINITE: u8 = Self::NEGATIVE_INFINITY | Self::POSITIVE_INFINITY;
-    const AROUND_ZERO: Kinds = Kinds(Self::NEGATIVE | Self::ZERO | Self::POSITIVE);
+    const AROUND_ZERO: ValueClasses = ValueClasses(Self::NEGATIVE | Self::ZERO | Self::POSITIVE);
 
-    fn of(x: f64) -> Kinds {
-        Kinds(match x {
+    fn of(x: f64) -> ValueClasses {
+        ValueClasses(match x {
             f64::NEG_INFINITY => Self::NEGATIVE_INFINITY,
             f64::INFINITY => Self::POSITIVE_INFINITY,
             _ if x < 0.0 => Self::NEGATIVE,
@@ -46,24 +46,25 @@ impl Kinds {
         })
     }
 
-    fn has(self, kinds: u8) -> bool {
-        self.0 & kinds != 0
+    fn has(self, classes: u8) -> bool {
+        self.0 & classes != 0
     }
 
-    fn union(self, other: Kinds) -> Kinds {
-        Kinds(self.0 | other.0)
+    fn union(self, other: ValueClasses) -> ValueClasses {
+        ValueClasses(self.0 | other.0)
     }
 
-    fn negated(self) -> Kinds {
-        Kinds(self.0.reverse_bits() >> 3)
+    fn negated(self) -> ValueClasses {
+        ValueClasses(self.0.reverse_bits() >> 3)
     }
 
-    fn product(self, other: Kinds) -> Kinds {
+    fn product(self, other: ValueClasses) -> ValueClasses {
         const REPRESENTATIVES: [f64; 5] = [f64::NEG_INFINITY, -1.0, 0.0, 1.0, f64::INFINITY];
-        let members = |kinds: Kinds| REPRESENTATIVES.into_iter().filter(move |x| kinds.has(Kinds::of(*x).0));
-        let mut product = Kinds(0);
+        let members =
+            |classes: ValueClasses| REPRESENTATIVES.into_iter().filter(move |x| classes.has(ValueClasses::of(*x).0));
+        let mut product = ValueClasses(0);
         for x in members(self) {
-            product = members(other).fold(product, |product, y| product.union(Kinds::of(x * y)));
+            product = members(other).fold(product, |product, y| product.union(ValueClasses::of(x * y)));
         }
         product
     }
@@ -81,7 +82,7 @@ pub(super) struct Approx {
     depth: f64,
     /// Exponent such that the value is a multiple of `2^grid` in every form.
     grid: i32,
-    kinds: Kinds,
+    classes: ValueClasses,
     /// Exponent bounds of all partial products: `low` sums the negative, `high` the positive binary
     /// exponents of the factors of a term.
     low: i32,
@@ -121,7 +122,8 @@ impl Approx {
     /// Creates a value that engines have up to an error.
     pub(super) fn leaf(prim: Prim, x: Dd, error: f64) -> Approx {
         let exponent = if x.hi == 0.0 || !x.is_finite() { 0 } else { exponent(x.hi) };
-        let kinds = if error >= x.hi.abs() && error > 0.0 { Kinds::AROUND_ZERO } else { Kinds::of(x.hi) };
+        let classes =
+            if error >= x.hi.abs() && error > 0.0 { ValueClasses::AROUND_ZERO } else { ValueClasses::of(x.hi) };
         Approx {
             prim,
             x,
@@ -131,7 +133,7 @@ impl Approx {
             terms: 1.0,
             depth: 0.0,
             grid: if x.lo == 0.0 { grid(x.hi) } else { -ZERO_GRID },
-            kinds,
+            classes,
             low: exponent.min(0),
             high: exponent.max(0),
         }
@@ -171,14 +173,16 @@ impl Approx {
     }
 
     /// Returns whether the value may be 0 in one engine and not in another.
-    fn straddles_zero(&self) -> bool {
+    fn may_be_zero(&self) -> bool {
         self.bound() > 0.0 && self.x.hi.abs() <= self.bound()
     }
 
     /// Returns the sum; `None` if infinities of both signs may occur, or an engine may overflow.
     pub(super) fn add(&self, other: &Approx) -> Option<Approx> {
-        let opposite = |a: Kinds, b: Kinds| a.has(Kinds::POSITIVE_INFINITY) && b.has(Kinds::NEGATIVE_INFINITY);
-        if opposite(self.kinds, other.kinds) || opposite(other.kinds, self.kinds) {
+        let opposite = |a: ValueClasses, b: ValueClasses| {
+            a.has(ValueClasses::POSITIVE_INFINITY) && b.has(ValueClasses::NEGATIVE_INFINITY)
+        };
+        if opposite(self.classes, other.classes) || opposite(other.classes, self.classes) {
             return None;
         }
         let magnitude = self.magnitude + other.magnitude;
@@ -188,31 +192,32 @@ impl Approx {
             magnitude,
             terms: self.terms + other.terms,
             depth: self.depth.max(other.depth),
-            ..self.joined(other)
+            ..self.combined(other)
         };
         if magnitude > 0.0 {
             sum.high = sum.high.max(exponent(magnitude) + 1);
         }
-        sum.settled()
+        sum.checked()
     }
 
     pub(super) fn neg(&self) -> Approx {
-        Approx { x: -self.x, kinds: self.kinds.negated(), ..*self }
+        Approx { x: -self.x, classes: self.classes.negated(), ..*self }
     }
 
     pub(super) fn abs(&self) -> Approx {
-        let kinds = self.kinds.union(self.kinds.negated()).0 & !(Kinds::NEGATIVE | Kinds::NEGATIVE_INFINITY);
-        Approx { x: self.x.abs(), kinds: Kinds(kinds), ..*self }
+        let classes =
+            self.classes.union(self.classes.negated()).0 & !(ValueClasses::NEGATIVE | ValueClasses::NEGATIVE_INFINITY);
+        Approx { x: self.x.abs(), classes: ValueClasses(classes), ..*self }
     }
 
     /// Returns whether the value is 0 in every form, without numbers that cancel.
     pub(super) fn is_zero(&self) -> bool {
-        self.kinds == Kinds(Kinds::ZERO) && self.bound() == 0.0
+        self.classes == ValueClasses(ValueClasses::ZERO) && self.bound() == 0.0
     }
 
     /// Returns whether the value is infinite in some form.
     pub(super) fn may_be_infinite(&self) -> bool {
-        self.kinds.has(Kinds::INFINITE)
+        self.classes.has(ValueClasses::INFINITE)
     }
 
     /// Returns the product; `None` if it is not determined.
@@ -221,8 +226,8 @@ impl Approx {
             return Some(Approx::exact(self.prim, 0.0));
         }
         // A sum that is 0 may be distributed into terms that are not 0.
-        let meets = |a: &Approx, b: &Approx| a.may_be_infinite() && (b.x.hi == 0.0 || b.straddles_zero());
-        if meets(self, other) || meets(other, self) {
+        let may_be_nan = |a: &Approx, b: &Approx| a.may_be_infinite() && (b.x.hi == 0.0 || b.may_be_zero());
+        if may_be_nan(self, other) || may_be_nan(other, self) {
             return None;
         }
         let product = Approx {
@@ -233,13 +238,14 @@ impl Approx {
             terms: self.terms * other.terms,
             depth: self.depth + other.depth + 1.0,
             grid: (self.grid + other.grid).clamp(-ZERO_GRID, ZERO_GRID),
-            kinds: self.kinds.product(other.kinds),
+            classes: self.classes.product(other.classes),
             low: self.low + other.low,
             high: self.high + other.high,
         };
         // The distributed terms would be infinities of both signs.
-        let split = product.kinds.has(Kinds::POSITIVE_INFINITY) && product.kinds.has(Kinds::NEGATIVE_INFINITY);
-        if split && product.terms > 1.0 { None } else { product.settled() }
+        let split = product.classes.has(ValueClasses::POSITIVE_INFINITY)
+            && product.classes.has(ValueClasses::NEGATIVE_INFINITY);
+        if split && product.terms > 1.0 { None } else { product.checked() }
     }
 
     /// Returns the quotient; `None` if it is not determined.
@@ -258,14 +264,14 @@ impl Approx {
         }
         let error = bound / x / (x - bound) + 2.0 * unit(self.prim) / x;
         let leaf = Approx::leaf(self.prim, Dd::ONE / self.x, error);
-        leaf.settled()
+        leaf.checked()
     }
 
     /// Returns the minimum or the maximum of two values.
-    pub(super) fn pick(&self, other: &Approx, pick: Pick) -> Approx {
-        let first = match pick {
-            Pick::Min => !other.x.less(self.x),
-            Pick::Max => !self.x.less(other.x),
+    pub(super) fn extremum(&self, other: &Approx, extremum: ExtremumKind) -> Approx {
+        let first = match extremum {
+            ExtremumKind::Min => !other.x.less(self.x),
+            ExtremumKind::Max => !self.x.less(other.x),
         };
         Approx {
             x: if first { self.x } else { other.x },
@@ -273,15 +279,15 @@ impl Approx {
             magnitude: self.magnitude.max(other.magnitude),
             terms: self.terms.max(other.terms),
             depth: self.depth.max(other.depth),
-            ..self.joined(other)
+            ..self.combined(other)
         }
     }
 
-    /// Combines the parts that sums and picks treat alike.
-    fn joined(&self, other: &Approx) -> Approx {
+    /// Combines the parts that sums and extrema treat alike.
+    fn combined(&self, other: &Approx) -> Approx {
         Approx {
             grid: self.grid.min(other.grid),
-            kinds: self.kinds.union(other.kinds),
+            classes: self.classes.union(other.classes),
             low: self.low.min(other.low),
             high: self.high.max(other.high),
             ..*self
@@ -290,27 +296,29 @@ impl Approx {
 
     /// Returns the value; `None` if an engine may overflow or underflow while it computes the
     /// value.
-    fn settled(mut self) -> Option<Approx> {
+    fn checked(mut self) -> Option<Approx> {
         let p = precision(self.prim);
-        if self.high >= p.largest || (self.low < p.smallest && self.kinds != Kinds(Kinds::ZERO) && !self.is_exact()) {
+        if self.high >= p.largest
+            || (self.low < p.smallest && self.classes != ValueClasses(ValueClasses::ZERO) && !self.is_exact())
+        {
             return None;
         }
         if !self.bound().is_finite() || !self.magnitude.is_finite() {
             return None;
         }
-        let infinite = self.kinds.has(Kinds::INFINITE);
+        let infinite = self.classes.has(ValueClasses::INFINITE);
         if self.x.hi.is_nan() || (!self.x.is_finite() && !infinite) {
             return None;
         }
-        let own = if self.straddles_zero() { Kinds::AROUND_ZERO } else { Kinds::of(self.x.hi) };
-        self.kinds = self.kinds.union(own);
+        let class = if self.may_be_zero() { ValueClasses::AROUND_ZERO } else { ValueClasses::of(self.x.hi) };
+        self.classes = self.classes.union(class);
         Some(self)
     }
 }
 
-/// The choice between two values.
+/// The smaller or the larger of two values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Pick {
+pub(super) enum ExtremumKind {
     Min,
     Max,
 }

@@ -1,8 +1,8 @@
 //! Comparison of the values of an engine with those of the interpreter.
 
-use super::Interpreted;
-use super::eval::all_places;
-use super::value::{Datum, Value};
+use super::ReferenceResult;
+use super::eval::all_coordinates;
+use super::value::{BoundedValue, Datum};
 use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 
@@ -17,7 +17,7 @@ pub enum Exactness {
 
 /// Counts of a successful comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Compared {
+pub struct ComparisonCounts {
     /// Number of values that agree.
     pub equal: usize,
     /// Number of don't-care values.
@@ -37,10 +37,10 @@ pub enum Mismatch {
         found: usize,
     },
     /// A value differs.
-    #[error("at {place:?}: expected {expected} within {error:e}, found {found}")]
+    #[error("at coordinates {coordinates:?}: expected {expected} within {error:e}, found {found}")]
     Value {
         /// Coordinates of the value.
-        place: Vec<u64>,
+        coordinates: Vec<u64>,
         /// Value of the interpreter, rounded.
         expected: Scalar,
         /// Maximal error of a legal engine.
@@ -50,38 +50,38 @@ pub enum Mismatch {
     },
 }
 
-impl Interpreted {
+impl ReferenceResult {
     /// Compares the values of an engine, row-major, with this result. Values of the strict mode,
     /// integers and `bool` must be equal bit by bit. Floats of the relaxed mode are compared as
     /// `exactness` says; don't-care values are skipped.
     ///
     /// # Errors
     /// Returns the first value that differs.
-    pub fn compare(&self, found: &[Scalar], exactness: Exactness) -> Result<Compared, Mismatch> {
+    pub fn compare(&self, found: &[Scalar], exactness: Exactness) -> Result<ComparisonCounts, Mismatch> {
         if found.len() != self.values.len() {
             return Err(Mismatch::Count { expected: self.values.len(), found: found.len() });
         }
-        let mut compared = Compared::default();
+        let mut counts = ComparisonCounts::default();
         for (k, (expected, found)) in self.values.iter().zip(found).enumerate() {
             let mut leaves = Vec::new();
             expected.leaves(&mut leaves);
             let parts = found.flatten();
             let agree = expected.dtype() == found.dtype()
-                && leaves.iter().zip(&parts).all(|(e, f)| e.dont_care() || self.agree(e, f, exactness));
+                && leaves.iter().zip(&parts).all(|(e, f)| e.is_dont_care() || self.agree(e, f, exactness));
             if !agree {
                 return Err(Mismatch::Value {
-                    place: all_places(&self.shape).nth(k).expect("a place a value"),
+                    coordinates: all_coordinates(&self.shape).nth(k).expect("every value has coordinates"),
                     expected: expected.scalar(),
                     error: if exactness == Exactness::Exact { 0.0 } else { expected.error() },
                     found: found.clone(),
                 });
             }
-            *(if expected.dont_care() { &mut compared.skipped } else { &mut compared.equal }) += 1;
+            *(if expected.is_dont_care() { &mut counts.skipped } else { &mut counts.equal }) += 1;
         }
-        Ok(compared)
+        Ok(counts)
     }
 
-    fn agree(&self, expected: &Value, found: &Scalar, exactness: Exactness) -> bool {
+    fn agree(&self, expected: &BoundedValue, found: &Scalar, exactness: Exactness) -> bool {
         let Datum::Float(approx) = &expected.0 else { return expected.scalar() == *found };
         debug_assert_eq!(self.mode, FloatMode::Relaxed, "floats of the strict mode are exact");
         let (rounded, found) = (approx.scalar().to_f64(), found.to_f64());

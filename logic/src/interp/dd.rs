@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_doubles_lose_is_kept() {
+    fn double_doubles_keep_the_rounding_error() {
         let sum = Dd::from(1e16) + Dd::from(1.0) + Dd::from(-1e16);
         assert_eq!(sum, Dd::ONE);
         let third = Dd::ONE / Dd::from(3.0);

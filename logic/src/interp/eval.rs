@@ -2,8 +2,8 @@
 //! stored; other nodes are evaluated at each read.
 
 use super::apply::{Arithmetic, apply};
-use super::value::Value;
-use super::{Dense, Interpreted};
+use super::value::BoundedValue;
+use super::{DenseTensor, ReferenceResult};
 use crate::affine::Subscript;
 use crate::error::Error;
 use crate::expr::{Expr, IndexMap, Node};
@@ -16,73 +16,73 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Maximal number of entries of a stored table or of one fold.
-const PLACES: u64 = 1 << 28;
+const MAX_ENTRIES: u64 = 1 << 28;
 
 /// The state of an evaluation: the tables computed so far.
-pub(super) struct Machine {
+pub(super) struct Evaluator {
     pub(super) arithmetic: Arithmetic,
-    pub(super) tables: HashMap<Alias, Rc<Stored>>,
+    pub(super) tables: HashMap<Alias, Rc<StoredTable>>,
 }
 
 /// A stored table, row-major.
-pub(super) struct Stored {
+pub(super) struct StoredTable {
     pub(super) shape: Vec<u64>,
-    pub(super) values: Vec<Value>,
+    pub(super) values: Vec<BoundedValue>,
 }
 
-/// An expression prepared for evaluation; coordinates are given in the order of its fields.
-enum Ready {
+/// An expression prepared for evaluation at coordinates in the order of its fields.
+enum PreparedExpr {
     /// A table; mode k is read at the coordinate of field `slots[k]`.
-    Table(Rc<Stored>, Vec<usize>),
-    Literal(Value),
+    Table(Rc<StoredTable>, Vec<usize>),
+    Literal(BoundedValue),
     Coordinate,
     /// An operator; each argument has the indices of its fields among those of the node.
-    MapJoin(Op, Signature, Vec<(Ready, Vec<usize>)>),
-    Reorder(Box<Ready>, Vec<usize>),
-    Fold(Box<Fold>),
-    Prefix(Box<Prefix>),
+    MapJoin(Op, Signature, Vec<(PreparedExpr, Vec<usize>)>),
+    Reorder(Box<PreparedExpr>, Vec<usize>),
+    Fold(Box<PreparedFold>),
+    Scan(Box<PreparedScan>),
     Index {
-        arg: Box<Ready>,
+        arg: Box<PreparedExpr>,
         fields: Vec<Field>,
-        reads: Vec<Read>,
-        outside: Option<Value>,
+        reads: Vec<ModeRead>,
+        outside: Option<BoundedValue>,
     },
 }
 
 /// An aggregate, evaluated at given coordinates.
-struct Fold {
+struct PreparedFold {
     op: Op,
     signature: Signature,
-    init: Value,
-    arg: Ready,
-    /// Field indices of the argument: first the kept fields, then the reduced ones in the order of
-    /// the node.
+    init: BoundedValue,
+    arg: PreparedExpr,
+    /// Field indices of the argument: first the remaining fields, then the reduced ones in the order
+    /// of the node.
     order: Vec<usize>,
     /// Sizes of the reduced fields.
     extents: Vec<u64>,
 }
 
 /// A scan, evaluated at given coordinates.
-struct Prefix {
+struct PreparedScan {
     op: Op,
     signature: Signature,
-    arg: Ready,
+    arg: PreparedExpr,
     along: usize,
 }
 
 /// The subscript at which a field of an indexed table is read, and the size of the field if known.
-struct Read {
-    at: Subscript,
+struct ModeRead {
+    subscript: Subscript,
     size: Option<u64>,
 }
 
-impl Machine {
+impl Evaluator {
     /// Evaluates all entries of a query.
-    pub(super) fn query(&self, query: &Query) -> Result<Interpreted, Error> {
+    pub(super) fn query(&self, query: &Query) -> Result<ReferenceResult, Error> {
         let ty = query.result_type()?;
-        let ready = self.ready(&query.expr)?;
-        let values = self.store(&ready, &ty.shape, &query.alias)?;
-        Ok(Interpreted {
+        let prepared = self.prepare(&query.expr)?;
+        let values = self.materialize(&prepared, &ty.shape, &format!("`{}`", query.alias))?;
+        Ok(ReferenceResult {
             fields: query.expr.info().fields.clone(),
             shape: ty.shape,
             dtype: ty.dtype,
@@ -94,101 +94,111 @@ impl Machine {
     }
 
     /// Checks the values of an input against the type in the plan.
-    pub(super) fn input(&self, alias: &Alias, ty: &TensorType, data: &Dense) -> Result<Stored, Error> {
-        let wrong = |what: String| Err(Error::Input { alias: alias.clone(), what });
+    pub(super) fn input(&self, alias: &Alias, ty: &TensorType, data: &DenseTensor) -> Result<StoredTable, Error> {
+        let mismatch = |problem: String| Err(Error::Input { alias: alias.clone(), problem });
         if data.shape != ty.shape {
-            return wrong(format!("it has shape {:?}, the plan expects {:?}", data.shape, ty.shape));
+            return mismatch(format!("it has shape {:?}, but the plan expects {:?}", data.shape, ty.shape));
         }
-        let places = places(&data.shape, alias.as_str())?;
-        if data.values.len() as u64 != places {
-            return wrong(format!("it has {} values for {places} places", data.values.len()));
+        let entries = entry_count(&data.shape, &format!("`{alias}`"))?;
+        if data.values.len() as u64 != entries {
+            return mismatch(format!("it has {} values for {entries} entries", data.values.len()));
         }
         if let Some(value) = data.values.iter().find(|v| v.dtype() != ty.dtype) {
-            return wrong(format!("it holds a value of dtype {}, the plan expects {}", value.dtype(), ty.dtype));
+            return mismatch(format!("it has a value of dtype {}, but the plan expects {}", value.dtype(), ty.dtype));
         }
-        let values = data.values.iter().map(|v| Value::given(v, self.arithmetic.mode)).collect();
-        Ok(Stored { shape: data.shape.clone(), values })
+        let values = data.values.iter().map(|v| BoundedValue::from_scalar(v, self.arithmetic.mode)).collect();
+        Ok(StoredTable { shape: data.shape.clone(), values })
     }
 
-    fn ready(&self, expr: &Expr) -> Result<Ready, Error> {
+    fn prepare(&self, expr: &Expr) -> Result<PreparedExpr, Error> {
         let info = expr.info();
         let slots = |of: &[Field], among: &[Field]| -> Vec<usize> {
-            let slot = |f| among.iter().position(|g| g == f).expect("the fields of an argument are known to the node");
+            let slot = |f| among.iter().position(|g| g == f).expect("a node has the fields of its arguments");
             of.iter().map(slot).collect()
         };
         Ok(match expr.node() {
             Node::Table { tensor, fields, .. } => {
                 let stored = self.tables.get(tensor).ok_or_else(|| Error::Input {
                     alias: tensor.clone(),
-                    what: "the plan reads it, but it is not given".to_owned(),
+                    problem: "the plan reads it, but it is missing".to_owned(),
                 })?;
-                Ready::Table(stored.clone(), slots(fields, &info.fields))
+                PreparedExpr::Table(stored.clone(), slots(fields, &info.fields))
             }
-            Node::Literal(value) => Ready::Literal(Value::given(value, self.arithmetic.mode)),
-            Node::Coordinate(_) => Ready::Coordinate,
+            Node::Literal(value) => PreparedExpr::Literal(BoundedValue::from_scalar(value, self.arithmetic.mode)),
+            Node::Coordinate(_) => PreparedExpr::Coordinate,
             Node::MapJoin { op, args } => {
                 let dtypes: Vec<_> = args.iter().map(|a| a.info().dtype.clone()).collect();
-                let ready = |a: &Expr| Ok((self.ready(a)?, slots(&a.info().fields, &info.fields)));
-                Ready::MapJoin(
+                let prepare = |a: &Expr| Ok((self.prepare(a)?, slots(&a.info().fields, &info.fields)));
+                PreparedExpr::MapJoin(
                     node_op(op, args)?,
                     op.signature(&dtypes)?,
-                    args.iter().map(ready).collect::<Result<_, Error>>()?,
+                    args.iter().map(prepare).collect::<Result<_, Error>>()?,
                 )
             }
             Node::Aggregate { op, init, arg, fields } => {
-                self.stored_if_sized(self.fold(op, init, arg, fields)?, &info.dimensions)?
+                self.materialize_if_sized(self.fold(op, init, arg, fields)?, &info.dimensions)?
             }
             Node::Scan { op, arg, field } => self.scan(op, arg, field)?,
             Node::Reorder { arg, fields } => {
-                Ready::Reorder(Box::new(self.ready(arg)?), slots(&arg.info().fields, fields))
+                PreparedExpr::Reorder(Box::new(self.prepare(arg)?), slots(&arg.info().fields, fields))
             }
-            Node::Relabel { arg, .. } | Node::Reformat { arg, .. } | Node::Refill { arg, .. } => self.ready(arg)?,
+            Node::Relabel { arg, .. } | Node::Reformat { arg, .. } | Node::Refill { arg, .. } => self.prepare(arg)?,
             Node::Index { map, arg } => self.index(map, arg, &info.fields)?,
         })
     }
 
-    fn index(&self, map: &IndexMap, arg: &Expr, fields: &[Field]) -> Result<Ready, Error> {
+    fn index(&self, map: &IndexMap, arg: &Expr, fields: &[Field]) -> Result<PreparedExpr, Error> {
         let read = |(field, &size): (&Field, &Option<u64>)| {
             let mapped = map.coordinates.iter().find(|(f, _)| f == field);
-            Read { at: mapped.map_or_else(|| Subscript::field(field.clone()), |(_, at)| at.clone()), size }
+            ModeRead {
+                subscript: mapped.map_or_else(|| Subscript::field(field.clone()), |(_, subscript)| subscript.clone()),
+                size,
+            }
         };
-        Ok(Ready::Index {
-            arg: Box::new(self.ready(arg)?),
+        Ok(PreparedExpr::Index {
+            arg: Box::new(self.prepare(arg)?),
             fields: fields.to_vec(),
             reads: arg.info().fields.iter().zip(&arg.info().dimensions).map(read).collect(),
-            outside: map.outside.as_ref().map(|v| Value::given(v, self.arithmetic.mode)),
+            outside: map.outside.as_ref().map(|v| BoundedValue::from_scalar(v, self.arithmetic.mode)),
         })
     }
 
-    fn fold(&self, op: &Op, init: &Scalar, arg: &Expr, reduced: &[Field]) -> Result<Ready, Error> {
+    fn fold(&self, op: &Op, init: &Scalar, arg: &Expr, reduced: &[Field]) -> Result<PreparedExpr, Error> {
         let info = arg.info();
         let position = |f: &Field| info.fields.iter().position(|g| g == f).expect("checked by inference");
-        let kept = (0..info.fields.len()).filter(|&k| !reduced.contains(&info.fields[k]));
-        let order: Vec<usize> = kept.chain(reduced.iter().map(position)).collect();
+        let remaining = (0..info.fields.len()).filter(|&k| !reduced.contains(&info.fields[k]));
+        let order: Vec<usize> = remaining.chain(reduced.iter().map(position)).collect();
         let extents: Vec<u64> = reduced.iter().map(|f| info.dimension(f).expect("checked by inference")).collect();
-        places(&extents, "the extent of an aggregate")?;
+        entry_count(&extents, "the extent of an aggregate")?;
         let signature = op.signature(&[info.dtype.clone(), info.dtype.clone()])?;
-        let init = Value::given(init, self.arithmetic.mode);
-        Ok(Ready::Fold(Box::new(Fold { op: op.clone(), signature, init, arg: self.ready(arg)?, order, extents })))
+        let init = BoundedValue::from_scalar(init, self.arithmetic.mode);
+        Ok(PreparedExpr::Fold(Box::new(PreparedFold {
+            op: op.clone(),
+            signature,
+            init,
+            arg: self.prepare(arg)?,
+            order,
+            extents,
+        })))
     }
 
     /// Stores the table if its sizes are known here; otherwise it is evaluated at each read.
-    fn stored_if_sized(&self, ready: Ready, dimensions: &[Option<u64>]) -> Result<Ready, Error> {
-        let Some(shape) = dimensions.iter().copied().collect::<Option<Vec<u64>>>() else { return Ok(ready) };
-        let values = self.store(&ready, &shape, &Alias::from("an aggregate"))?;
+    fn materialize_if_sized(&self, prepared: PreparedExpr, dimensions: &[Option<u64>]) -> Result<PreparedExpr, Error> {
+        let Some(shape) = dimensions.iter().copied().collect::<Option<Vec<u64>>>() else { return Ok(prepared) };
+        let values = self.materialize(&prepared, &shape, "an aggregate")?;
         let slots = (0..shape.len()).collect();
-        Ok(Ready::Table(Rc::new(Stored { shape, values }), slots))
+        Ok(PreparedExpr::Table(Rc::new(StoredTable { shape, values }), slots))
     }
 
-    fn scan(&self, op: &Op, arg: &Expr, field: &Field) -> Result<Ready, Error> {
+    fn scan(&self, op: &Op, arg: &Expr, field: &Field) -> Result<PreparedExpr, Error> {
         let info = arg.info();
         let along = info.fields.iter().position(|f| f == field).expect("checked by inference");
         let signature = op.signature(&[info.dtype.clone(), info.dtype.clone()])?;
-        let ready = self.ready(arg)?;
+        let prepared = self.prepare(arg)?;
         let Some(shape) = info.shape() else {
-            return Ok(Ready::Prefix(Box::new(Prefix { op: op.clone(), signature, arg: ready, along })));
+            return Ok(PreparedExpr::Scan(Box::new(PreparedScan { op: op.clone(), signature, arg: prepared, along })));
         };
-        let mut values = self.store(&ready, &shape, &Alias::from("a scan"))?;
+        let mut values = self.materialize(&prepared, &shape, "a scan")?;
         let stride: usize = shape[along + 1..].iter().product::<u64>() as usize;
         for k in 0..values.len() {
             if !(k / stride).is_multiple_of(shape[along] as usize) {
@@ -197,56 +207,59 @@ impl Machine {
             }
         }
         let slots = (0..shape.len()).collect();
-        Ok(Ready::Table(Rc::new(Stored { shape, values }), slots))
+        Ok(PreparedExpr::Table(Rc::new(StoredTable { shape, values }), slots))
     }
 
-    fn store(&self, ready: &Ready, shape: &[u64], what: &Alias) -> Result<Vec<Value>, Error> {
-        places(shape, what.as_str())?;
-        all_places(shape).map(|place| self.at(ready, &place)).collect()
+    fn materialize(&self, expr: &PreparedExpr, shape: &[u64], name: &str) -> Result<Vec<BoundedValue>, Error> {
+        entry_count(shape, name)?;
+        all_coordinates(shape).map(|coordinates| self.entry(expr, &coordinates)).collect()
     }
 
     /// Evaluates one entry.
-    fn at(&self, ready: &Ready, place: &[u64]) -> Result<Value, Error> {
-        Ok(match ready {
-            Ready::Table(stored, slots) => {
-                let at = stored.shape.iter().zip(slots).fold(0, |at, (n, &slot)| at * n + place[slot]);
-                stored.values[at as usize].clone()
+    fn entry(&self, expr: &PreparedExpr, coordinates: &[u64]) -> Result<BoundedValue, Error> {
+        Ok(match expr {
+            PreparedExpr::Table(stored, slots) => {
+                let offset =
+                    stored.shape.iter().zip(slots).fold(0, |offset, (n, &slot)| offset * n + coordinates[slot]);
+                stored.values[offset as usize].clone()
             }
-            Ready::Literal(value) => value.clone(),
-            Ready::Coordinate => Value::given(&Scalar::I64(place[0] as i64), self.arithmetic.mode),
-            Ready::MapJoin(op, signature, args) => {
-                let arg = |(arg, slots): &(Ready, Vec<usize>)| self.at(arg, &pick(place, slots));
+            PreparedExpr::Literal(value) => value.clone(),
+            PreparedExpr::Coordinate => {
+                BoundedValue::from_scalar(&Scalar::I64(coordinates[0] as i64), self.arithmetic.mode)
+            }
+            PreparedExpr::MapJoin(op, signature, args) => {
+                let arg = |(arg, slots): &(PreparedExpr, Vec<usize>)| self.entry(arg, &select(coordinates, slots));
                 let args = args.iter().map(arg).collect::<Result<Vec<_>, _>>()?;
                 apply(op, signature, &args, &self.arithmetic).map_err(|f| fault(op, f))?
             }
-            Ready::Reorder(arg, slots) => self.at(arg, &pick(place, slots))?,
-            Ready::Fold(fold) => self.fold_at(fold, place)?,
-            Ready::Prefix(prefix) => {
-                let Prefix { op, signature, arg, along } = &**prefix;
-                let mut at = place.to_vec();
-                at[*along] = 0;
-                let mut acc = self.at(arg, &at)?;
-                for i in 1..=place[*along] {
-                    at[*along] = i;
-                    let next = self.at(arg, &at)?;
+            PreparedExpr::Reorder(arg, slots) => self.entry(arg, &select(coordinates, slots))?,
+            PreparedExpr::Fold(fold) => self.fold_entry(fold, coordinates)?,
+            PreparedExpr::Scan(scan) => {
+                let PreparedScan { op, signature, arg, along } = &**scan;
+                let mut coordinates = coordinates.to_vec();
+                let last = std::mem::take(&mut coordinates[*along]);
+                let mut acc = self.entry(arg, &coordinates)?;
+                for i in 1..=last {
+                    coordinates[*along] = i;
+                    let next = self.entry(arg, &coordinates)?;
                     acc = apply(op, signature, &[acc, next], &self.arithmetic).map_err(|f| fault(op, f))?;
                 }
                 acc
             }
-            Ready::Index { arg, fields, reads, outside } => {
+            PreparedExpr::Index { arg, fields, reads, outside } => {
                 let coordinate = |f: &Field| {
                     let slot = fields.iter().position(|g| g == f).expect("checked by inference");
-                    place[slot] as i64
+                    coordinates[slot] as i64
                 };
-                let at: Option<Vec<u64>> = reads
+                let in_bounds: Option<Vec<u64>> = reads
                     .iter()
                     .map(|read| {
-                        let at = u64::try_from(read.at.evaluate(&coordinate)).ok()?;
-                        (read.size.is_none_or(|n| at < n)).then_some(at)
+                        let i = u64::try_from(read.subscript.evaluate(&coordinate)).ok()?;
+                        (read.size.is_none_or(|n| i < n)).then_some(i)
                     })
                     .collect();
-                match (at, outside) {
-                    (Some(at), _) => self.at(arg, &at)?,
+                match (in_bounds, outside) {
+                    (Some(coordinates), _) => self.entry(arg, &coordinates)?,
                     (None, Some(outside)) => outside.clone(),
                     (None, None) => unreachable!("inference proves reads without a value outside in bounds"),
                 }
@@ -255,13 +268,13 @@ impl Machine {
     }
 
     /// Folds ascending coordinates, with the first reduced field outermost.
-    fn fold_at(&self, fold: &Fold, kept: &[u64]) -> Result<Value, Error> {
-        let mut place = vec![0; fold.order.len()];
-        kept.iter().zip(&fold.order).for_each(|(&i, &k)| place[k] = i);
+    fn fold_entry(&self, fold: &PreparedFold, remaining: &[u64]) -> Result<BoundedValue, Error> {
+        let mut coordinates = vec![0; fold.order.len()];
+        remaining.iter().zip(&fold.order).for_each(|(&i, &k)| coordinates[k] = i);
         let mut acc = fold.init.clone();
-        for at in all_places(&fold.extents) {
-            at.iter().zip(&fold.order[kept.len()..]).for_each(|(&i, &k)| place[k] = i);
-            let next = self.at(&fold.arg, &place)?;
+        for reduced in all_coordinates(&fold.extents) {
+            reduced.iter().zip(&fold.order[remaining.len()..]).for_each(|(&i, &k)| coordinates[k] = i);
+            let next = self.entry(&fold.arg, &coordinates)?;
             acc = apply(&fold.op, &fold.signature, &[acc, next], &self.arithmetic).map_err(|f| fault(&fold.op, f))?;
         }
         Ok(acc)
@@ -274,45 +287,45 @@ fn node_op(op: &Op, args: &[Expr]) -> Result<Op, Error> {
         return Ok(op.clone());
     }
     let fills: Vec<Scalar> = args.iter().map(|a| a.info().fill.clone()).collect();
-    Ok(op.bound_to(&fills)?)
+    Ok(op.bind_fills(&fills)?)
 }
 
-fn pick(place: &[u64], slots: &[usize]) -> Vec<u64> {
-    slots.iter().map(|&k| place[k]).collect()
+fn select(coordinates: &[u64], slots: &[usize]) -> Vec<u64> {
+    slots.iter().map(|&k| coordinates[k]).collect()
 }
 
 fn fault(op: &Op, fault: Fault) -> Error {
-    Error::Fault { place: format!("an application of `{op}`"), fault }
+    Error::Fault { location: format!("an application of `{op}`"), fault }
 }
 
 /// Returns the number of entries of a shape.
-fn places(shape: &[u64], what: &str) -> Result<u64, Error> {
-    let places: u128 = if shape.contains(&0) {
+fn entry_count(shape: &[u64], name: &str) -> Result<u64, Error> {
+    let entries: u128 = if shape.contains(&0) {
         0
     } else {
         shape.iter().try_fold(1u128, |n, &d| n.checked_mul(u128::from(d))).unwrap_or(u128::MAX)
     };
-    match u64::try_from(places) {
-        Ok(n) if n <= PLACES => Ok(n),
-        _ => Err(Error::TooLarge { what: format!("`{what}`"), places, limit: PLACES }),
+    match u64::try_from(entries) {
+        Ok(n) if n <= MAX_ENTRIES => Ok(n),
+        _ => Err(Error::TooLarge { tensor: name.to_owned(), entries, limit: MAX_ENTRIES }),
     }
 }
 
 /// Iterates over all coordinates of a shape, row-major.
-pub(super) fn all_places(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> + use<> {
+pub(super) fn all_coordinates(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> + use<> {
     let shape = shape.to_vec();
     let mut next = (!shape.contains(&0)).then(|| vec![0; shape.len()]);
     std::iter::from_fn(move || {
         let current = next.clone()?;
-        let mut place = current.clone();
+        let mut coordinates = current.clone();
         next = None;
         for k in (0..shape.len()).rev() {
-            place[k] += 1;
-            if place[k] < shape[k] {
-                next = Some(place);
+            coordinates[k] += 1;
+            if coordinates[k] < shape[k] {
+                next = Some(coordinates);
                 break;
             }
-            place[k] = 0;
+            coordinates[k] = 0;
         }
         Some(current)
     })

@@ -32,9 +32,9 @@ mod eval;
 mod tests;
 mod value;
 
-pub use crate::physical::interp::DenseTensor as Dense;
-pub use compare::{Compared, Exactness, Mismatch};
-pub use value::Value;
+pub use crate::physical::interp::DenseTensor;
+pub use compare::{ComparisonCounts, Exactness, Mismatch};
+pub use value::BoundedValue;
 
 use crate::dtype::DType;
 use crate::error::Error;
@@ -44,14 +44,14 @@ use crate::mode::FloatMode;
 use crate::plan::Plan;
 use crate::scalar::Scalar;
 use apply::Arithmetic;
-use eval::{Machine, Stored};
+use eval::{Evaluator, StoredTable};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The result of a query.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Interpreted {
+pub struct ReferenceResult {
     /// Field of each mode.
     pub fields: Vec<Field>,
     /// Dimension of each mode.
@@ -66,18 +66,18 @@ pub struct Interpreted {
     /// this query or an earlier one.
     pub may_fault: bool,
     /// All values, row-major.
-    pub values: Vec<Value>,
+    pub values: Vec<BoundedValue>,
 }
 
-impl Interpreted {
+impl ReferenceResult {
     /// Returns the values, rounded to their dtype.
     pub fn scalars(&self) -> Vec<Scalar> {
-        self.values.iter().map(Value::scalar).collect()
+        self.values.iter().map(BoundedValue::scalar).collect()
     }
 
     /// Returns the result as an input for another plan.
-    pub fn to_dense(&self) -> Dense {
-        Dense { shape: self.shape.clone(), values: self.scalars() }
+    pub fn to_dense(&self) -> DenseTensor {
+        DenseTensor { shape: self.shape.clone(), values: self.scalars() }
     }
 }
 
@@ -88,10 +88,10 @@ impl Interpreted {
 /// or a table is too large to be dense.
 pub fn interpret(
     plan: &Plan,
-    inputs: &HashMap<Alias, Dense>,
+    inputs: &HashMap<Alias, DenseTensor>,
     mode: FloatMode,
-) -> Result<HashMap<Alias, Interpreted>, Error> {
-    interpret_by(plan, inputs, Arithmetic { mode, poles: mode, may_fault: Cell::new(false) })
+) -> Result<HashMap<Alias, ReferenceResult>, Error> {
+    interpret_with(plan, inputs, Arithmetic { mode, poles: mode, may_fault: Cell::new(false) })
 }
 
 /// Evaluates a plan like one legal engine of the relaxed mode: in order, every step rounded, with
@@ -99,35 +99,35 @@ pub fn interpret(
 #[cfg(test)]
 pub(crate) fn interpret_in_order(
     plan: &Plan,
-    inputs: &HashMap<Alias, Dense>,
-) -> Result<HashMap<Alias, Interpreted>, Error> {
+    inputs: &HashMap<Alias, DenseTensor>,
+) -> Result<HashMap<Alias, ReferenceResult>, Error> {
     let (mode, poles) = (FloatMode::StrictIeee, FloatMode::Relaxed);
-    interpret_by(plan, inputs, Arithmetic { mode, poles, may_fault: Cell::new(false) })
+    interpret_with(plan, inputs, Arithmetic { mode, poles, may_fault: Cell::new(false) })
 }
 
-fn interpret_by(
+fn interpret_with(
     plan: &Plan,
-    inputs: &HashMap<Alias, Dense>,
+    inputs: &HashMap<Alias, DenseTensor>,
     arithmetic: Arithmetic,
-) -> Result<HashMap<Alias, Interpreted>, Error> {
-    let mut machine = Machine { arithmetic, tables: HashMap::new() };
+) -> Result<HashMap<Alias, ReferenceResult>, Error> {
+    let mut evaluator = Evaluator { arithmetic, tables: HashMap::new() };
     let mut results = HashMap::new();
     for query in &plan.queries {
-        bind_inputs(&mut machine, &query.expr, inputs)?;
-        let result = machine.query(query)?;
-        let stored = Stored { shape: result.shape.clone(), values: result.values.clone() };
-        machine.tables.insert(query.alias.clone(), Rc::new(stored));
+        bind_inputs(&mut evaluator, &query.expr, inputs)?;
+        let result = evaluator.query(query)?;
+        let stored = StoredTable { shape: result.shape.clone(), values: result.values.clone() };
+        evaluator.tables.insert(query.alias.clone(), Rc::new(stored));
         results.insert(query.alias.clone(), result);
     }
     Ok(results)
 }
 
-fn bind_inputs(machine: &mut Machine, expr: &Expr, inputs: &HashMap<Alias, Dense>) -> Result<(), Error> {
+fn bind_inputs(evaluator: &mut Evaluator, expr: &Expr, inputs: &HashMap<Alias, DenseTensor>) -> Result<(), Error> {
     if let Node::Table { tensor, ty, .. } = expr.node()
-        && let (false, Some(data)) = (machine.tables.contains_key(tensor), inputs.get(tensor))
+        && let (false, Some(data)) = (evaluator.tables.contains_key(tensor), inputs.get(tensor))
     {
-        let stored = machine.input(tensor, ty, data)?;
-        machine.tables.insert(tensor.clone(), Rc::new(stored));
+        let stored = evaluator.input(tensor, ty, data)?;
+        evaluator.tables.insert(tensor.clone(), Rc::new(stored));
     }
-    expr.node().args().iter().try_for_each(|arg| bind_inputs(machine, arg, inputs))
+    expr.node().args().iter().try_for_each(|arg| bind_inputs(evaluator, arg, inputs))
 }

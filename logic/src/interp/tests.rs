@@ -6,17 +6,17 @@ use crate::text::{Catalog, parse};
 use proptest::prelude::*;
 use std::sync::Arc;
 
-fn dense(shape: &[u64], values: Vec<Scalar>) -> Dense {
-    Dense { shape: shape.to_vec(), values }
+fn dense(shape: &[u64], values: Vec<Scalar>) -> DenseTensor {
+    DenseTensor { shape: shape.to_vec(), values }
 }
 
-fn floats(shape: &[u64], values: &[f64]) -> Dense {
+fn floats(shape: &[u64], values: &[f64]) -> DenseTensor {
     dense(shape, values.iter().map(|&v| v.into()).collect())
 }
 
 /// Runs the query `C := expr`.
-fn run(expr: &str, inputs: &[(&str, Dense)], mode: FloatMode) -> Result<Interpreted, Error> {
-    let ty = |d: &Dense| {
+fn run(expr: &str, inputs: &[(&str, DenseTensor)], mode: FloatMode) -> Result<ReferenceResult, Error> {
+    let ty = |d: &DenseTensor| {
         let dtype = d.values.first().map_or(DType::F64, Scalar::dtype);
         let fill = Scalar::zero(dtype.prim().unwrap());
         Arc::new(TensorType { shape: d.shape.clone(), dtype, fill, format: Format::dense(d.shape.len()) })
@@ -28,17 +28,17 @@ fn run(expr: &str, inputs: &[(&str, Dense)], mode: FloatMode) -> Result<Interpre
     Ok(interpret(&plan, &inputs, mode)?.remove("C").unwrap())
 }
 
-fn relaxed(expr: &str, inputs: &[(&str, Dense)]) -> Interpreted {
+fn relaxed(expr: &str, inputs: &[(&str, DenseTensor)]) -> ReferenceResult {
     run(expr, inputs, FloatMode::Relaxed).unwrap()
 }
 
 /// Prints the values, with `?` for don't-care values.
-fn words(result: &Interpreted) -> String {
-    let word = |v: &Value| if v.dont_care() { "?".to_owned() } else { v.scalar().to_string() };
+fn words(result: &ReferenceResult) -> String {
+    let word = |v: &BoundedValue| if v.is_dont_care() { "?".to_owned() } else { v.scalar().to_string() };
     result.values.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-fn check(expr: &str, inputs: &[(&str, Dense)], expected: &str) {
+fn check(expr: &str, inputs: &[(&str, DenseTensor)], expected: &str) {
     assert_eq!(words(&relaxed(expr, inputs)), expected, "{expr}");
 }
 
@@ -118,7 +118,7 @@ fn assumptions_of_the_relaxed_mode() {
 }
 
 #[test]
-fn what_rounding_decides_is_not_cared_about() {
+fn results_that_depend_on_rounding_are_dont_care() {
     let x = |values: &[f64]| [("x", floats(&[values.len() as u64], values))];
     let sum = "(aggregate + 0 (table x i) i)";
     check(&format!("(mapjoin eq {sum} 0.6)"), &x(&[0.1, 0.2, 0.3]), "?");
@@ -134,18 +134,18 @@ fn what_rounding_decides_is_not_cared_about() {
 }
 
 #[test]
-fn the_strict_mode_folds_in_order_and_keeps_everything() {
+fn the_strict_mode_folds_in_order_and_keeps_all_values() {
     let x = floats(&[4], &[1e16, 1.0, 1.0, -1e16]);
-    let strict = |expr: &str, x: &Dense| run(expr, &[("x", x.clone())], FloatMode::StrictIeee).unwrap();
+    let strict = |expr: &str, x: &DenseTensor| run(expr, &[("x", x.clone())], FloatMode::StrictIeee).unwrap();
     let sum = strict("(aggregate + 0 (table x i) i)", &x);
     assert_eq!(sum.scalars(), [Scalar::F64(0.0)]);
     assert_eq!(relaxed("(aggregate + 0 (table x i) i)", &[("x", x)]).scalars(), [Scalar::F64(2.0)]);
     let odd = floats(&[4], &[NAN, INF, -0.0, 0.0]);
     assert_eq!(words(&strict("(mapjoin * (table x i) 0.0)", &odd)), "nan nan -0.0 0.0");
-    let kept = strict("(table x i)", &odd);
-    assert!(kept.compare(&odd.values, Exactness::Bounded).is_ok());
+    let result = strict("(table x i)", &odd);
+    assert!(result.compare(&odd.values, Exactness::Bounded).is_ok());
     let other = floats(&[4], &[NAN, INF, 0.0, 0.0]);
-    assert!(kept.compare(&other.values, Exactness::Bounded).is_err());
+    assert!(result.compare(&other.values, Exactness::Bounded).is_err());
 }
 
 #[test]
@@ -165,32 +165,35 @@ fn inputs_are_checked() {
         Catalog::from_iter([("x", TensorType { shape: shape.to_vec(), dtype: DType::F64, fill: 0.0.into(), format })])
     };
     let plan = parse("(plan (query C (table x i)) (produces C))", &catalog(&[3])).unwrap();
-    let run = |inputs: Vec<(Alias, Dense)>| {
+    let run = |inputs: Vec<(Alias, DenseTensor)>| {
         interpret(&plan, &inputs.into_iter().collect(), FloatMode::Relaxed).unwrap_err().to_string()
     };
-    assert_eq!(run(vec![]), "input `x`: the plan reads it, but it is not given");
-    assert_eq!(run(vec![("x".into(), floats(&[2], &[0.0; 2]))]), "input `x`: it has shape [2], the plan expects [3]");
-    assert_eq!(run(vec![("x".into(), floats(&[3], &[0.0; 2]))]), "input `x`: it has 2 values for 3 places");
+    assert_eq!(run(vec![]), "input `x`: the plan reads it, but it is missing");
+    assert_eq!(
+        run(vec![("x".into(), floats(&[2], &[0.0; 2]))]),
+        "input `x`: it has shape [2], but the plan expects [3]"
+    );
+    assert_eq!(run(vec![("x".into(), floats(&[3], &[0.0; 2]))]), "input `x`: it has 2 values for 3 entries");
     assert_eq!(
         run(vec![("x".into(), dense(&[3], vec![Scalar::I8(0); 3]))]),
-        "input `x`: it holds a value of dtype i8, the plan expects f64"
+        "input `x`: it has a value of dtype i8, but the plan expects f64"
     );
     let huge =
         parse("(plan (query C (mapjoin + (table x i) (table x j))) (produces C))", &catalog(&[1 << 40])).unwrap();
     let error = interpret(&huge, &HashMap::new(), FloatMode::Relaxed).unwrap_err().to_string();
-    assert_eq!(error, "input `x`: the plan reads it, but it is not given");
+    assert_eq!(error, "input `x`: the plan reads it, but it is missing");
 }
 
 /// Generates small whole numbers, or floats of all sizes between 2^-20 and 2^20.
-fn data(whole: bool) -> impl Strategy<Value = f64> {
+fn data(integral: bool) -> impl Strategy<Value = f64> {
     let general = (-1.0..1.0f64, -20..20i32).prop_map(|(m, e)| m * f64::from(e).exp2());
-    if whole { (-9..10i32).prop_map(f64::from).boxed() } else { general.boxed() }
+    if integral { (-9..10i32).prop_map(f64::from).boxed() } else { general.boxed() }
 }
 
 fn matrices() -> impl Strategy<Value = (bool, [u64; 3], Vec<f64>, Vec<f64>)> {
-    (any::<bool>(), 0..5u64, 0..5u64, 0..5u64).prop_flat_map(|(whole, n, m, k)| {
-        let some = |count: u64| proptest::collection::vec(data(whole), count as usize);
-        (Just(whole), Just([n, m, k]), some(n * k), some(k * m))
+    (any::<bool>(), 0..5u64, 0..5u64, 0..5u64).prop_flat_map(|(integral, n, m, k)| {
+        let vector = |count: u64| proptest::collection::vec(data(integral), count as usize);
+        (Just(integral), Just([n, m, k]), vector(n * k), vector(k * m))
     })
 }
 
@@ -198,33 +201,33 @@ proptest! {
     /// Legal engines fold forward, backward with factors regrouped, or with the common factor taken
     /// out.
     #[test]
-    fn matrix_products_of_legal_engines_agree((whole, [n, m, k], a, b) in matrices()) {
+    fn matrix_products_of_legal_engines_agree((integral, [n, m, k], a, b) in matrices()) {
         let product = relaxed(
             "(aggregate + 0 (mapjoin * 3 (table A i k) (table B k j)) k)",
             &[("A", floats(&[n, k], &a)), ("B", floats(&[k, m], &b))],
         );
         let term = |i: u64, j: u64, l: u64| (a[(i * k + l) as usize], b[(l * m + j) as usize]);
-        let places: Vec<(u64, u64)> = (0..n).flat_map(|i| (0..m).map(move |j| (i, j))).collect();
+        let coordinates: Vec<(u64, u64)> = (0..n).flat_map(|i| (0..m).map(move |j| (i, j))).collect();
         let forward = |(i, j)| (0..k).fold(0.0, |s, l| { let (x, y) = term(i, j, l); s + 3.0 * x * y });
         let backward = |(i, j)| (0..k).rev().fold(0.0, |s, l| { let (x, y) = term(i, j, l); 3.0 * (x * y) + s });
         let factored = |(i, j)| 3.0 * (0..k).fold(0.0, |s, l| { let (x, y) = term(i, j, l); s + x * y });
         let engines: [&dyn Fn((u64, u64)) -> f64; 3] = [&forward, &backward, &factored];
         for engine in engines {
-            let found: Vec<Scalar> = places.iter().map(|&p| engine(p).into()).collect();
-            let exactness = if whole { Exactness::Exact } else { Exactness::Bounded };
+            let found: Vec<Scalar> = coordinates.iter().map(|&c| engine(c).into()).collect();
+            let exactness = if integral { Exactness::Exact } else { Exactness::Bounded };
             let compared = product.compare(&found, exactness);
-            prop_assert_eq!(compared, Ok(Compared { equal: found.len(), skipped: 0 }));
+            prop_assert_eq!(compared, Ok(ComparisonCounts { equal: found.len(), skipped: 0 }));
         }
     }
 
     /// A wrong engine is rejected: off by one for whole numbers, or by a relative error of 2^-40.
     #[test]
-    fn wrong_engines_are_caught(whole: bool, values in (1..6usize).prop_flat_map(|n| proptest::collection::vec(data(false), n))) {
-        let values: Vec<f64> = values.iter().map(|v| if whole { v.round() } else { v.abs() + 1.0 }).collect();
+    fn wrong_engines_are_caught(integral: bool, values in (1..6usize).prop_flat_map(|n| proptest::collection::vec(data(false), n))) {
+        let values: Vec<f64> = values.iter().map(|v| if integral { v.round() } else { v.abs() + 1.0 }).collect();
         let n = values.len() as u64;
         let sum = relaxed("(aggregate + 0 (table x i) i)", &[("x", floats(&[n], &values))]);
         let right: f64 = values.iter().sum();
-        let wrong = if whole { right + 1.0 } else { right * (1.0 + (-40f64).exp2()) };
+        let wrong = if integral { right + 1.0 } else { right * (1.0 + (-40f64).exp2()) };
         prop_assert!(sum.compare(&[right.into()], Exactness::Bounded).is_ok());
         prop_assert!(sum.compare(&[wrong.into()], Exactness::Bounded).is_err());
     }

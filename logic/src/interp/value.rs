@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// A value with an error bound, or a don't-care value.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Value(pub(super) Datum);
+pub struct BoundedValue(pub(super) Datum);
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Datum {
@@ -18,15 +18,15 @@ pub(super) enum Datum {
     /// A float of the relaxed mode.
     Float(Box<Approx>),
     /// A struct.
-    Struct(Arc<StructType>, Vec<Value>),
+    Struct(Arc<StructType>, Vec<BoundedValue>),
     /// A don't-care value, as the interpreter computed it, and its cause.
-    DontCare(Scalar, Cause),
+    DontCare(Scalar, DontCareCause),
 }
 
 /// The cause of a don't-care value, as precise as operators need it. Engines handle infinities and
 /// NaN that come from an operand or a pole, but not those from an overflow of finite numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Cause {
+pub(super) enum DontCareCause {
     /// The value is NaN in every engine.
     Nan,
     /// The value results from a pole, an infinity or NaN, and may be any of them.
@@ -35,43 +35,43 @@ pub(super) enum Cause {
     Other,
 }
 
-impl Value {
+impl BoundedValue {
     /// Creates a value that is equal in every engine; NaN is don't-care in the relaxed mode.
-    pub(super) fn given(scalar: &Scalar, mode: FloatMode) -> Value {
+    pub(super) fn from_scalar(scalar: &Scalar, mode: FloatMode) -> BoundedValue {
         match scalar {
             Scalar::Struct(ty, members) => {
-                let members = members.iter().map(|m| Value::given(m, mode)).collect();
-                Value(Datum::Struct(ty.clone(), members))
+                let members = members.iter().map(|m| BoundedValue::from_scalar(m, mode)).collect();
+                BoundedValue(Datum::Struct(ty.clone(), members))
             }
-            _ if mode == FloatMode::StrictIeee => Value(Datum::Exact(scalar.clone())),
-            _ if scalar.is_nan() => Value(Datum::DontCare(scalar.clone(), Cause::Nan)),
-            Scalar::F32(v) => Value::float(Approx::exact(Prim::F32, f64::from(*v))),
-            Scalar::F64(v) => Value::float(Approx::exact(Prim::F64, *v)),
-            _ => Value(Datum::Exact(scalar.clone())),
+            _ if mode == FloatMode::StrictIeee => BoundedValue(Datum::Exact(scalar.clone())),
+            _ if scalar.is_nan() => BoundedValue(Datum::DontCare(scalar.clone(), DontCareCause::Nan)),
+            Scalar::F32(v) => BoundedValue::float(Approx::exact(Prim::F32, f64::from(*v))),
+            Scalar::F64(v) => BoundedValue::float(Approx::exact(Prim::F64, *v)),
+            _ => BoundedValue(Datum::Exact(scalar.clone())),
         }
     }
 
-    pub(super) fn float(approx: Approx) -> Value {
-        Value(Datum::Float(Box::new(approx)))
+    pub(super) fn float(approx: Approx) -> BoundedValue {
+        BoundedValue(Datum::Float(Box::new(approx)))
     }
 
     /// Marks a value as don't-care; for a struct, all its members.
-    pub(super) fn dont_care_about(scalar: Scalar, cause: Cause) -> Value {
+    pub(super) fn mark_dont_care(scalar: Scalar, cause: DontCareCause) -> BoundedValue {
         match scalar {
             Scalar::Struct(ty, members) => {
-                let members = members.iter().cloned().map(|m| Value::dont_care_about(m, cause)).collect();
-                Value(Datum::Struct(ty, members))
+                let members = members.iter().cloned().map(|m| BoundedValue::mark_dont_care(m, cause)).collect();
+                BoundedValue(Datum::Struct(ty, members))
             }
-            _ => Value(Datum::DontCare(scalar, cause)),
+            _ => BoundedValue(Datum::DontCare(scalar, cause)),
         }
     }
 
     /// Returns the cause of a don't-care value; for a struct, the gravest cause of its members.
-    pub(super) fn cause(&self) -> Option<Cause> {
+    pub(super) fn cause(&self) -> Option<DontCareCause> {
         match &self.0 {
             Datum::DontCare(_, cause) => Some(*cause),
             Datum::Exact(_) | Datum::Float(_) => None,
-            Datum::Struct(_, members) => members.iter().filter_map(Value::cause).max(),
+            Datum::Struct(_, members) => members.iter().filter_map(BoundedValue::cause).max(),
         }
     }
 
@@ -80,7 +80,9 @@ impl Value {
         match &self.0 {
             Datum::Exact(scalar) | Datum::DontCare(scalar, _) => scalar.clone(),
             Datum::Float(approx) => approx.scalar(),
-            Datum::Struct(ty, members) => Scalar::Struct(ty.clone(), members.iter().map(Value::scalar).collect()),
+            Datum::Struct(ty, members) => {
+                Scalar::Struct(ty.clone(), members.iter().map(BoundedValue::scalar).collect())
+            }
         }
     }
 
@@ -91,16 +93,16 @@ impl Value {
             Datum::Exact(_) => 0.0,
             Datum::DontCare(..) => f64::INFINITY,
             Datum::Float(approx) => approx.bound(),
-            Datum::Struct(_, members) => members.iter().map(Value::error).fold(0.0, f64::max),
+            Datum::Struct(_, members) => members.iter().map(BoundedValue::error).fold(0.0, f64::max),
         }
     }
 
     /// Returns whether an engine may have any value here; for a struct, in some member.
-    pub fn dont_care(&self) -> bool {
+    pub fn is_dont_care(&self) -> bool {
         match &self.0 {
             Datum::DontCare(..) => true,
             Datum::Exact(_) | Datum::Float(_) => false,
-            Datum::Struct(_, members) => members.iter().any(Value::dont_care),
+            Datum::Struct(_, members) => members.iter().any(BoundedValue::is_dont_care),
         }
     }
 
@@ -114,7 +116,7 @@ impl Value {
     }
 
     /// Collects the leaf values, depth first.
-    pub(super) fn leaves<'a>(&'a self, out: &mut Vec<&'a Value>) {
+    pub(super) fn leaves<'a>(&'a self, out: &mut Vec<&'a BoundedValue>) {
         match &self.0 {
             Datum::Struct(_, members) => members.iter().for_each(|m| m.leaves(out)),
             _ => out.push(self),

@@ -1,6 +1,6 @@
 //! The table of built-in operators: name in text, arity, dtype rule, description.
 //!
-//! Each row is one operator. [`Rule`] describes the dtype rules; `eval.rs` computes values;
+//! Each row is one operator. [`DtypeRule`] describes the dtype rules; `eval.rs` computes values;
 //! `laws.rs` has the algebraic laws.
 
 use crate::dtype::Prim;
@@ -38,7 +38,7 @@ impl fmt::Display for Arity {
 /// The rule that derives an operator's dtypes from those of its arguments. "Promoted" refers to
 /// [`promote`](crate::op::promote).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Rule {
+pub enum DtypeRule {
     /// Arguments are promoted, `bool` to `i64`; the result has their dtype.
     Arithmetic,
     /// Arguments are promoted, and `bool` is kept; the result has their dtype.
@@ -57,7 +57,7 @@ pub enum Rule {
     Scale,
     /// Arguments are promoted; the result is `bool`.
     Order,
-    /// Like [`Rule::Order`]; arguments may also have one common struct dtype.
+    /// Like [`DtypeRule::Order`]; arguments may also have one common struct dtype.
     Equality,
     /// One primitive argument, which is not cast; the result is `bool`.
     Predicate,
@@ -129,8 +129,8 @@ macro_rules! builtins {
             }
 
             /// Returns the rule for the operator's dtypes.
-            pub fn rule(self) -> Rule {
-                use Rule::*;
+            pub fn dtype_rule(self) -> DtypeRule {
+                use DtypeRule::*;
                 match self {
                     $(Builtin::$variant => $rule,)*
                     Builtin::Cast(_) => Cast,
@@ -149,55 +149,55 @@ macro_rules! builtins {
 }
 
 builtins! {
-    Add "+" many Arithmetic, "Sum; of integers wrapping.";
-    Sub "-" binary Arithmetic, "Difference; of integers wrapping.";
-    Mul "*" many Same, "Product; of integers wrapping; of `bool` and.";
-    Div "/" binary Float, "Quotient of floats.";
-    Neg "neg" unary Arithmetic, "Negation; of integers wrapping.";
-    Abs "abs" unary Same, "Absolute value; of integers wrapping.";
-    Sign "sign" unary Same, "-1, 0 or 1; NaN of NaN, 0 of -0.";
-    Min "min" many Same, "The smallest; NaN if any is; -0 is below 0.";
-    Max "max" many Same, "The largest; NaN if any is; -0 is below 0.";
-    Pow "pow" binary Arithmetic, "Power; of integers wrapping, rounded to zero for negative exponents.";
-    FloorDiv "floordiv" binary Arithmetic, "Quotient rounded down; of integers 0 when dividing by 0.";
-    Rem "rem" binary Arithmetic, "Remainder of floordiv, with the sign of the divisor; of integers 0 when dividing by 0.";
-    And "and" many Logical, "Whether all hold.";
-    Or "or" many Logical, "Whether any holds.";
-    Xor "xor" many Logical, "Whether an odd number holds.";
-    Not "not" unary Logical, "Whether it does not hold.";
-    BitAnd "band" many Bits, "Bits and.";
-    BitOr "bor" many Bits, "Bits or.";
-    BitXor "bxor" many Bits, "Bits exclusive or.";
-    BitNot "bnot" unary Bits, "Complement of the bits.";
-    Shl "shl" binary Shift, "Shift left by an unsigned reading of the count; 0 from the width on.";
-    Shr "shr" binary Shift, "Shift right by an unsigned reading of the count; all sign from the width on.";
+    Add "+" many Arithmetic, "Sum; wraps for integers.";
+    Sub "-" binary Arithmetic, "Difference; wraps for integers.";
+    Mul "*" many Same, "Product; wraps for integers, `and` for `bool`.";
+    Div "/" binary Float, "Quotient, as a float.";
+    Neg "neg" unary Arithmetic, "Negation; wraps for integers.";
+    Abs "abs" unary Same, "Absolute value; wraps for integers.";
+    Sign "sign" unary Same, "Sign: -1, 0 or 1; NaN for NaN, 0 for -0.";
+    Min "min" many Same, "Minimum; NaN if any argument is NaN; -0 is less than 0.";
+    Max "max" many Same, "Maximum; NaN if any argument is NaN; -0 is less than 0.";
+    Pow "pow" binary Arithmetic, "Power; wraps for integers, which round to zero for negative exponents.";
+    FloorDiv "floordiv" binary Arithmetic, "Quotient, rounded down; 0 for integers divided by 0.";
+    Rem "rem" binary Arithmetic, "Remainder of floordiv, with the sign of the divisor; 0 for integers divided by 0.";
+    And "and" many Logical, "True if all arguments are true.";
+    Or "or" many Logical, "True if any argument is true.";
+    Xor "xor" many Logical, "True if an odd number of arguments is true.";
+    Not "not" unary Logical, "True if the argument is false.";
+    BitAnd "band" many Bits, "Bitwise and.";
+    BitOr "bor" many Bits, "Bitwise or.";
+    BitXor "bxor" many Bits, "Bitwise exclusive or.";
+    BitNot "bnot" unary Bits, "Bitwise complement.";
+    Shl "shl" binary Shift, "Shift left; the count is read as unsigned, and counts from the width on give 0.";
+    Shr "shr" binary Shift, "Shift right; the count is read as unsigned, and counts from the width on give copies of the sign bit.";
     Ldexp "ldexp" binary Scale, "`x * 2^n`, rounded once.";
-    Eq "eq" binary Equality, "Whether equal; NaN is not, -0 and 0 are.";
-    Ne "ne" binary Equality, "Whether different.";
-    Lt "lt" binary Order, "Whether less; false with NaN.";
-    Le "le" binary Order, "Whether less or equal; false with NaN.";
-    Gt "gt" binary Order, "Whether greater; false with NaN.";
-    Ge "ge" binary Order, "Whether greater or equal; false with NaN.";
-    IfElse "ifelse" ternary Condition, "The second if the first holds, else the third.";
+    Eq "eq" binary Equality, "True if the arguments are equal; false for NaN, true for -0 and 0.";
+    Ne "ne" binary Equality, "True if the arguments differ.";
+    Lt "lt" binary Order, "True if the first argument is less; false for NaN.";
+    Le "le" binary Order, "True if the first argument is less or equal; false for NaN.";
+    Gt "gt" binary Order, "True if the first argument is greater; false for NaN.";
+    Ge "ge" binary Order, "True if the first argument is greater or equal; false for NaN.";
+    IfElse "ifelse" ternary Condition, "The second argument if the first is true, else the third.";
     Choose "choose" many Any, "The first argument that is not zero, else the last.";
     Coalesce "coalesce" many Same, "The first argument that is not NaN, else the last.";
-    MinBy "minby" many PairFold, "The pair with the smallest first member, among equals with the smallest second; NaN is first.";
-    MaxBy "maxby" many PairFold, "The pair with the largest first member, among equals with the smallest second; NaN is first.";
-    AddSat "add-sat" many Arithmetic, "Sum; of integers saturating.";
-    SubSat "sub-sat" binary Arithmetic, "Difference; of integers saturating.";
-    MulSat "mul-sat" many Arithmetic, "Product; of integers saturating.";
+    MinBy "minby" many PairFold, "The pair with the smallest first member; ties go to the smallest second member; NaN precedes all numbers.";
+    MaxBy "maxby" many PairFold, "The pair with the largest first member; ties go to the smallest second member; NaN precedes all numbers.";
+    AddSat "add-sat" many Arithmetic, "Sum; saturates for integers.";
+    SubSat "sub-sat" binary Arithmetic, "Difference; saturates for integers.";
+    MulSat "mul-sat" many Arithmetic, "Product; saturates for integers.";
     AddChecked "add-checked" many Arithmetic, "Sum; integer overflow is a fault.";
     SubChecked "sub-checked" binary Arithmetic, "Difference; integer overflow is a fault.";
     MulChecked "mul-checked" many Arithmetic, "Product; integer overflow is a fault.";
     Sqrt "sqrt" unary Float, "Square root.";
     Cbrt "cbrt" unary Float, "Cube root.";
-    Exp "exp" unary Float, "e^x";
-    Exp2 "exp2" unary Float, "2^x";
-    Expm1 "expm1" unary Float, "e^x - 1";
+    Exp "exp" unary Float, "Exponential function, e^x.";
+    Exp2 "exp2" unary Float, "Power of two, 2^x.";
+    Expm1 "expm1" unary Float, "Exponential function minus one, e^x - 1.";
     Log "log" unary Float, "Natural logarithm.";
     Log2 "log2" unary Float, "Logarithm to base 2.";
     Log10 "log10" unary Float, "Logarithm to base 10.";
-    Log1p "log1p" unary Float, "ln(1 + x)";
+    Log1p "log1p" unary Float, "Natural logarithm of one plus the argument, ln(1 + x).";
     Sin "sin" unary Float, "Sine.";
     Cos "cos" unary Float, "Cosine.";
     Tan "tan" unary Float, "Tangent.";
@@ -210,26 +210,26 @@ builtins! {
     Asinh "asinh" unary Float, "Inverse hyperbolic sine.";
     Acosh "acosh" unary Float, "Inverse hyperbolic cosine.";
     Atanh "atanh" unary Float, "Inverse hyperbolic tangent.";
-    Floor "floor" unary Same, "Rounds down; integers stay.";
-    Ceil "ceil" unary Same, "Rounds up; integers stay.";
-    Trunc "trunc" unary Same, "Rounds towards zero; integers stay.";
-    Round "round" unary Same, "Rounds to nearest, ties to even; integers stay.";
+    Floor "floor" unary Same, "Rounds down; does not change integers.";
+    Ceil "ceil" unary Same, "Rounds up; does not change integers.";
+    Trunc "trunc" unary Same, "Rounds towards zero; does not change integers.";
+    Round "round" unary Same, "Rounds to nearest, ties to even; does not change integers.";
     Erf "erf" unary Float, "The error function.";
     Tgamma "tgamma" unary Float, "The gamma function.";
     Lgamma "lgamma" unary Float, "The logarithm of the gamma function's absolute value.";
-    Atan2 "atan2" binary Float, "The angle of the point (second, first).";
-    Hypot "hypot" binary Float, "sqrt(x^2 + y^2) without overflow on the way.";
-    Fmod "fmod" binary Arithmetic, "Remainder with the sign of the dividend; of integers 0 when dividing by 0.";
-    Copysign "copysign" binary Float, "The first with the sign of the second; a NaN counts as positive.";
-    Square "square" unary Arithmetic, "x * x; of integers wrapping.";
-    Reciprocal "reciprocal" unary Float, "1 / x";
-    IsNan "isnan" unary Predicate, "Whether it is NaN.";
-    IsFinite "isfinite" unary Predicate, "Whether it is neither NaN nor infinite.";
-    IsInf "isinf" unary Predicate, "Whether it is infinite.";
-    SignBit "signbit" unary Predicate, "Whether the sign is set: of a negative number, of -0, of NaN as it is given.";
+    Atan2 "atan2" binary Float, "The angle of the point (x, y), with the arguments in the order y, x.";
+    Hypot "hypot" binary Float, "sqrt(x^2 + y^2), without intermediate overflow.";
+    Fmod "fmod" binary Arithmetic, "Remainder with the sign of the dividend; 0 for integers divided by 0.";
+    Copysign "copysign" binary Float, "The absolute value of the first argument, with the sign of the second; a NaN counts as positive.";
+    Square "square" unary Arithmetic, "Square, x * x; wraps for integers.";
+    Reciprocal "reciprocal" unary Float, "Reciprocal, 1 / x.";
+    IsNan "isnan" unary Predicate, "True if the argument is NaN.";
+    IsFinite "isfinite" unary Predicate, "True if the argument is neither NaN nor infinite.";
+    IsInf "isinf" unary Predicate, "True if the argument is infinite.";
+    SignBit "signbit" unary Predicate, "True if the sign bit is set: for negative numbers, for -0, and for NaN with that bit.";
     Pair "pair" binary Pair, "The struct of a value and a coordinate.";
-    First "first" unary Member(0), "The first member of a struct of two.";
-    Second "second" unary Member(1), "The second member of a struct of two.";
+    First "first" unary Member(0), "The first member of a struct of two members.";
+    Second "second" unary Member(1), "The second member of a struct of two members.";
 }
 
 impl Builtin {

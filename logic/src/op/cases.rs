@@ -6,7 +6,7 @@
 //! everywhere outside the iteration. An operator with cases is *defined* by them: by its body in
 //! the iteration, otherwise by the first case whose set has the coordinates.
 //!
-//! [`UserOp::bound_to`] specializes either kind to the fill values of its arguments. Cases become
+//! [`UserOp::bind_fills`] specializes either kind to the fill values of its arguments. Cases become
 //! conditions of the body, which every engine evaluates; a claim records the fill values for which
 //! it was checked.
 
@@ -24,16 +24,16 @@ use crate::scalar::Scalar;
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Case {
     /// Domain of the case, minus the iteration and the earlier cases.
-    pub on: Iteration,
+    pub domain: Iteration,
     /// Result in the domain, in terms of the arguments.
     pub result: Body,
 }
 
 /// Maximal number of parameters for which all sets of stored arguments are enumerated.
-const ENUMERATED: usize = 10;
+const MAX_ENUMERATED_PARAMS: usize = 10;
 
 /// Maximal number of applications that try to refute a claim.
-const TRIALS: usize = 2000;
+const MAX_TRIALS: usize = 2000;
 
 impl UserOp {
     /// Returns whether the operator is defined by cases. Such an operator can only be applied after
@@ -52,25 +52,28 @@ impl UserOp {
         }
         if self.properties().associative {
             return self
-                .wrong("an associative operator takes any number of arguments, cases take these; drop one".into());
+                .fail("it is associative, but its cases require a fixed number of arguments; remove (associative) or the cases".into());
         }
         let n = self.params().len();
         let all = |set: &Iteration| *set == Iteration::All;
         if self.iteration().is_none_or(all) {
-            return self.wrong("its cases are never met, its iteration is everywhere; add an (iteration SET)".into());
+            return self
+                .fail("its cases never apply, because its iteration is everywhere; add an (iteration SET)".into());
         }
-        if self.cases().iter().any(|c| all(&c.on)) {
+        if self.cases().iter().any(|c| all(&c.domain)) {
             return Ok(());
         }
-        if n > ENUMERATED {
-            return self.wrong(format!("cases of {n} parameters need one for everything else; add (elsewhere BODY)"));
+        if n > MAX_ENUMERATED_PARAMS {
+            return self.fail(format!(
+                "cases of {n} parameters are too many to prove that they cover everything; add (elsewhere BODY)"
+            ));
         }
-        let sets = || self.iteration().into_iter().chain(self.cases().iter().map(|c| &c.on));
+        let sets = || self.iteration().into_iter().chain(self.cases().iter().map(|c| &c.domain));
         match subsets(n).find(|stored| !sets().any(|set| set.contains(stored))) {
             None => Ok(()),
-            Some(open) => self.wrong(format!(
-                "its cases leave places undefined: where {}; add a case for them, or (elsewhere BODY)",
-                self.phrase(&open)
+            Some(undefined) => self.fail(format!(
+                "its cases leave the result undefined if {}; add a case, or (elsewhere BODY)",
+                self.describe_stored(&undefined)
             )),
         }
     }
@@ -82,7 +85,7 @@ impl UserOp {
     /// Returns an error if the operator claims the same result everywhere outside its iteration and
     /// a trial with these fill values refutes the claim, or if its cases leave the result undefined
     /// somewhere.
-    pub fn bound_to(&self, fills: &[Scalar]) -> Result<UserOp, OpError> {
+    pub fn bind_fills(&self, fills: &[Scalar]) -> Result<UserOp, OpError> {
         let Some(iteration) = self.iteration().filter(|_| fills.len() == self.params().len()) else {
             return Ok(self.clone());
         };
@@ -101,19 +104,19 @@ impl UserOp {
         }
         self.check_cases()?;
         let Definition::Body(body) = self.definition();
-        let otherwise = self.cases().split_last().map(|(last, rest)| {
+        let remainder = self.cases().split_last().map(|(last, rest)| {
             // The last case takes all remaining coordinates, because the cases cover everything.
-            rest.iter().rfold(last.result.clone(), |other, case| choice(&case.on, fills, &case.result, other))
+            rest.iter().rfold(last.result.clone(), |other, case| conditional(&case.domain, fills, &case.result, other))
         });
-        let otherwise = otherwise.unwrap_or_else(|| body.clone());
-        Ok(self.with_binding(name, Some(choice(iteration, fills, body, otherwise)), Some(fills.to_vec())))
+        let remainder = remainder.unwrap_or_else(|| body.clone());
+        Ok(self.with_binding(name, Some(conditional(iteration, fills, body, remainder)), Some(fills.to_vec())))
     }
 
     /// Checks the claim of the operator for the fill values that its own definition names.
     ///
     /// # Errors
-    /// Returns the errors of [`UserOp::bound_to`].
-    pub(super) fn check_own_claim(&self) -> Result<(), OpError> {
+    /// Returns the errors of [`UserOp::bind_fills`].
+    pub(super) fn check_declared_claim(&self) -> Result<(), OpError> {
         match (self.iteration(), self.fills()) {
             (Some(iteration), Some(fills)) if !self.has_cases() => self.check_claim(iteration, fills),
             _ => Ok(()),
@@ -125,16 +128,17 @@ impl UserOp {
     fn check_claim(&self, iteration: &Iteration, fills: &[Scalar]) -> Result<(), OpError> {
         let n = self.params().len();
         let Ok(expected) = self.eval(fills, FloatMode::default()) else { return Ok(()) };
-        if n > ENUMERATED {
+        if n > MAX_ENUMERATED_PARAMS {
             return Ok(());
         }
         let samples: Vec<Vec<Scalar>> = fills.iter().map(samples).collect();
         let mut trials = 0;
         for stored in subsets(n).filter(|stored| !iteration.contains(stored)) {
-            let many = stored.iter().zip(&samples).filter(|(s, _)| **s).map(|(_, of)| of.len()).product::<usize>();
-            for number in 0..many {
+            let combinations =
+                stored.iter().zip(&samples).filter(|(s, _)| **s).map(|(_, of)| of.len()).product::<usize>();
+            for number in 0..combinations {
                 trials += 1;
-                if trials > TRIALS {
+                if trials > MAX_TRIALS {
                     return Ok(());
                 }
                 let mut number = number;
@@ -149,13 +153,14 @@ impl UserOp {
                     })
                     .collect();
                 if let Ok(found) = self.eval(&args, FloatMode::default())
-                    && !alike(&found, &expected)
+                    && !are_equal(&found, &expected)
                 {
                     let words = |values: &[Scalar]| values.iter().map(Scalar::to_string).collect::<Vec<_>>().join(", ");
-                    return self.wrong(format!(
-                        "its iteration leaves out where {}, but `{name}({})` is {found} and `{name}({})` of the fill \
-                         values {expected}; widen it, or say what it gives there by (case SET BODY) or (elsewhere BODY)",
-                        self.phrase(&stored),
+                    return self.fail(format!(
+                        "its iteration excludes coordinates at which {}, but there `{name}({})` is {found}, and `{name}({})` of \
+                         the fill values is {expected}; widen the iteration, or define the result with (case SET BODY) \
+                         or (elsewhere BODY)",
+                        self.describe_stored(&stored),
                         words(&args),
                         words(fills),
                         name = self.name(),
@@ -167,11 +172,11 @@ impl UserOp {
     }
 
     /// Describes the set of stored arguments in words.
-    fn phrase(&self, stored: &[bool]) -> String {
+    fn describe_stored(&self, stored: &[bool]) -> String {
         let names: Vec<String> =
             self.params().iter().zip(stored).filter(|(_, s)| **s).map(|((name, _), _)| format!("`{name}`")).collect();
         match &names[..] {
-            [] => "nothing is stored".to_owned(),
+            [] => "no argument is stored".to_owned(),
             [one] => format!("{one} alone is stored"),
             [first @ .., last] => format!("{} and {last} alone are stored", first.join(", ")),
         }
@@ -186,16 +191,16 @@ fn subsets(n: usize) -> impl Iterator<Item = Vec<bool>> {
 /// Returns values of the dtype other than the fill value: small ones of both signs, and the ends of
 /// the range.
 fn samples(fill: &Scalar) -> Vec<Scalar> {
-    const INTEGERS: [i64; COUNT - 2] = [2, -1, 0, 5, 1, -3, 6];
-    const FLOATS: [f64; COUNT] = [2.0, -1.5, 0.0, 7.0, 1.0, -3.0, 0.1, f64::INFINITY, f64::NEG_INFINITY];
+    const INTEGERS: [i64; SAMPLE_COUNT - 2] = [2, -1, 0, 5, 1, -3, 6];
+    const FLOATS: [f64; SAMPLE_COUNT] = [2.0, -1.5, 0.0, 7.0, 1.0, -3.0, 0.1, f64::INFINITY, f64::NEG_INFINITY];
     let of_prim = |p: Prim, k: usize| match p {
         Prim::Bool => Scalar::Bool(k % 2 == 1),
-        _ if p.is_float() => Scalar::F64(FLOATS[k]).cast(p).expect("a primitive"),
+        _ if p.is_float() => Scalar::F64(FLOATS[k]).cast(p).expect("a primitive casts to a primitive"),
         // For an unsigned dtype, a negative number wraps to one near the maximum.
         _ if k < INTEGERS.len() => wrap(p, i128::from(INTEGERS[k])),
         _ => {
             let (least, largest) = bounds(p);
-            wrap(p, if k + 1 == COUNT { least } else { largest })
+            wrap(p, if k + 1 == SAMPLE_COUNT { least } else { largest })
         }
     };
     let dtype = fill.dtype();
@@ -203,26 +208,26 @@ fn samples(fill: &Scalar) -> Vec<Scalar> {
         DType::Prim(p) => Some(of_prim(*p, k)),
         DType::Struct(_) => Scalar::unflatten(&dtype, &mut dtype.prims().into_iter().map(|p| of_prim(p, k))),
     };
-    let mut found: Vec<Scalar> = Vec::new();
-    for value in (0..COUNT).filter_map(sample) {
-        if !alike(&value, fill) && !found.contains(&value) {
-            found.push(value);
+    let mut samples: Vec<Scalar> = Vec::new();
+    for value in (0..SAMPLE_COUNT).filter_map(sample) {
+        if !are_equal(&value, fill) && !samples.contains(&value) {
+            samples.push(value);
         }
     }
-    found
+    samples
 }
 
 /// Number of sample values of a dtype.
-const COUNT: usize = 9;
+const SAMPLE_COUNT: usize = 9;
 
 /// Returns whether two values are equal, with both zeros equal.
-fn alike(a: &Scalar, b: &Scalar) -> bool {
+fn are_equal(a: &Scalar, b: &Scalar) -> bool {
     a == b || (a.dtype() == b.dtype() && is_zero(a) && is_zero(b))
 }
 
 /// Returns a body that evaluates `then` in the set and `other` outside.
-fn choice(set: &Iteration, fills: &[Scalar], then: &Body, other: Body) -> Body {
-    match contains(set, fills) {
+fn conditional(set: &Iteration, fills: &[Scalar], then: &Body, other: Body) -> Body {
+    match membership_test(set, fills) {
         Body::Lit(Scalar::Bool(true)) => then.clone(),
         Body::Lit(Scalar::Bool(false)) => other,
         cond => Body::If(Box::new(cond), Box::new(then.clone()), Box::new(other)),
@@ -230,11 +235,11 @@ fn choice(set: &Iteration, fills: &[Scalar], then: &Body, other: Body) -> Body {
 }
 
 /// Returns a body that tests whether the coordinates are in the set.
-fn contains(set: &Iteration, fills: &[Scalar]) -> Body {
+fn membership_test(set: &Iteration, fills: &[Scalar]) -> Body {
     let all = |op: Builtin, of: &[Iteration], none: bool| match of {
         [] => Body::lit(none),
-        [one] => contains(one, fills),
-        _ => Body::call(op, of.iter().map(|s| contains(s, fills))),
+        [one] => membership_test(one, fills),
+        _ => Body::call(op, of.iter().map(|s| membership_test(s, fills))),
     };
     match set {
         Iteration::Arg(k) if fills[*k].is_nan() => {
@@ -243,7 +248,7 @@ fn contains(set: &Iteration, fills: &[Scalar]) -> Body {
         Iteration::Arg(k) => Body::call(Builtin::Ne, [Body::Arg(*k), Body::Lit(fills[*k].clone())]),
         Iteration::Union(of) => all(Builtin::Or, of, false),
         Iteration::Intersection(of) => all(Builtin::And, of, true),
-        Iteration::Complement(of) => Body::call(Builtin::Not, [contains(of, fills)]),
+        Iteration::Complement(of) => Body::call(Builtin::Not, [membership_test(of, fills)]),
         Iteration::All => Body::lit(true),
     }
 }
@@ -264,10 +269,10 @@ mod tests {
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
-    fn refused(text: &str, with: [i64; 2], expected: Expect) {
+    fn check_error(text: &str, with: [i64; 2], expected: Expect) {
         let error = match op(text) {
             Err(error) => error.to_string(),
-            Ok(op) => op.bound_to(&fills(with)).unwrap_err().to_string(),
+            Ok(op) => op.bind_fills(&fills(with)).unwrap_err().to_string(),
         };
         expected.assert_eq(&error);
     }
@@ -276,24 +281,24 @@ mod tests {
     fn cases_decide_by_what_differs_from_the_fill() {
         let text = "(define-op (f (x i64) (y i64)) i64 (* x y) (iteration (intersection x y))
             (case (intersection x (complement y)) x) (elsewhere (- y 1)))";
-        let f = op(text).unwrap().bound_to(&fills([0, 7])).unwrap();
+        let f = op(text).unwrap().bind_fills(&fills([0, 7])).unwrap();
         for (x, y, expected) in [(2, 3, 6), (2, 7, 2), (0, 3, 2), (0, 7, 6)] {
             assert_eq!(f.eval(&fills([x, y]), FloatMode::default()), Ok(Scalar::I64(expected)), "f({x}, {y})");
         }
         assert_eq!(op(&op(text).unwrap().to_sexpr().to_string()).unwrap(), op(text).unwrap(), "it reads back");
         let bound = op(&f.to_sexpr().to_string()).unwrap();
-        assert_eq!(bound, f, "what is bound reads back");
+        assert_eq!(bound, f, "the bound operator reads back");
     }
 
     #[test]
-    fn claims_are_tried() {
+    fn claims_are_tested() {
         let meet = "(define-op (f (x i64) (y i64)) i64 (* x y) (iteration (intersection x y)))";
-        assert!(op(meet).unwrap().bound_to(&fills([0, 0])).is_ok());
-        refused(
+        assert!(op(meet).unwrap().bind_fills(&fills([0, 0])).is_ok());
+        check_error(
             meet,
             [0, 1],
             expect![
-                "in the definition of operator `f`: its iteration leaves out where `x` alone is stored, but `f(2, 1)` is 2 and `f(0, 1)` of the fill values 0; widen it, or say what it gives there by (case SET BODY) or (elsewhere BODY)"
+                "in the definition of operator `f`: its iteration excludes coordinates at which `x` alone is stored, but there `f(2, 1)` is 2, and `f(0, 1)` of the fill values is 0; widen the iteration, or define the result with (case SET BODY) or (elsewhere BODY)"
             ],
         );
         // Negative integers and the ends of the dtype are tried too, also for fill values named by
@@ -307,49 +312,49 @@ mod tests {
             ("(* x (if (lt y 0) 1 0)) (iteration (intersection x (complement y)))", "`x` and `y` alone are stored"),
             ("(if (lt (- y 1) y) x 1) (iteration x)", "f(0, -9223372036854775808)"),
         ] {
-            let made = op(&format!("(define-op (f (x i64) (y i64)) i64 {body})"));
-            let error = made.and_then(|op| Ok(op.bound_to(&fills([0, 0]))?)).unwrap_err().to_string();
+            let defined = op(&format!("(define-op (f (x i64) (y i64)) i64 {body})"));
+            let error = defined.and_then(|op| Ok(op.bind_fills(&fills([0, 0]))?)).unwrap_err().to_string();
             assert!(error.contains(refuted), "{body}: {error}");
         }
         for body in
             ["(* x y) (iteration (intersection x y))", "(+ x y) (iteration (union x y))", "(- x y) (iteration all)"]
         {
             let op = op(&format!("(define-op (f (x i64) (y i64)) i64 {body})")).unwrap();
-            assert!(op.bound_to(&fills([0, 0])).is_ok(), "{body}");
+            assert!(op.bind_fills(&fills([0, 0])).is_ok(), "{body}");
         }
         let narrow = op("(define-op (f (x u8) (y u8)) u8 (if (gt x 250) x y) (iteration y))").unwrap();
-        assert!(narrow.bound_to(&[Scalar::U8(0), Scalar::U8(0)]).is_err());
+        assert!(narrow.bind_fills(&[Scalar::U8(0), Scalar::U8(0)]).is_err());
         let fixed =
             op("(define-op (f (x i64) (y i64)) i64 (* x y) (iteration (intersection x y)) (fills 0 0))").unwrap();
-        assert_eq!(fixed.bound_to(&fills([0, 0])).unwrap().iteration(), fixed.iteration());
-        assert_eq!(fixed.bound_to(&fills([0, 1])).unwrap().iteration(), None, "the claim is for other fills");
+        assert_eq!(fixed.bind_fills(&fills([0, 0])).unwrap().iteration(), fixed.iteration());
+        assert_eq!(fixed.bind_fills(&fills([0, 1])).unwrap().iteration(), None, "the claim is for other fills");
     }
 
     #[test]
-    fn what_is_left_undefined_is_told() {
+    fn incomplete_cases_are_rejected() {
         let head = "(define-op (f (x i64) (y i64)) i64 (+ x y)";
-        refused(
+        check_error(
             &format!("{head} (iteration (intersection x y)) (case (intersection x (complement y)) x))"),
             [0, 0],
             expect![
-                "line 1, column 1: in the definition of operator `f`: its cases leave places undefined: where nothing is stored; add a case for them, or (elsewhere BODY)"
+                "line 1, column 1: in the definition of operator `f`: its cases leave the result undefined if no argument is stored; add a case, or (elsewhere BODY)"
             ],
         );
-        refused(
+        check_error(
             &format!("{head} (case x y))"),
             [0, 0],
             expect![
-                "line 1, column 1: in the definition of operator `f`: its cases are never met, its iteration is everywhere; add an (iteration SET)"
+                "line 1, column 1: in the definition of operator `f`: its cases never apply, because its iteration is everywhere; add an (iteration SET)"
             ],
         );
-        refused(
+        check_error(
             &format!("{head} (associative) (iteration x) (elsewhere 0))"),
             [0, 0],
             expect![
-                "line 1, column 1: in the definition of operator `f`: an associative operator takes any number of arguments, cases take these; drop one"
+                "line 1, column 1: in the definition of operator `f`: it is associative, but its cases require a fixed number of arguments; remove (associative) or the cases"
             ],
         );
-        refused(
+        check_error(
             &format!("{head} (iteration x) (case z 0))"),
             [0, 0],
             expect!["line 1, column 64: unknown parameter `z`; did you mean `x` or `y`?"],

@@ -42,12 +42,12 @@ pub enum OpError {
         expected: String,
     },
     /// The definition of a user-defined operator is invalid.
-    #[error("in the definition of operator `{op}`: {what}")]
+    #[error("in the definition of operator `{op}`: {problem}")]
     Definition {
         /// The operator.
         op: String,
         /// Description of the mistake and of the remedy.
-        what: String,
+        problem: String,
     },
     /// The evaluation ended in a fault.
     #[error(transparent)]

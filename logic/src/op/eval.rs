@@ -50,7 +50,7 @@ pub enum Fault {
         prim: Prim,
     },
     /// A loop of a user-defined operator exceeded the step limit.
-    #[error("a loop of operator `{op}` did not end within {limit} rounds")]
+    #[error("a loop of operator `{op}` did not end within {limit} iterations")]
     StepLimit {
         /// The operator.
         op: String,
@@ -104,7 +104,7 @@ impl Op {
 /// dtype.
 pub fn cast_to(value: &Scalar, to: &DType) -> Scalar {
     match to {
-        DType::Prim(p) => value.cast(*p).expect("a signature casts no struct to a primitive"),
+        DType::Prim(p) => value.cast(*p).expect("a signature never casts a struct to a primitive"),
         DType::Struct(_) => value.clone(),
     }
 }
@@ -113,7 +113,7 @@ fn eval(b: Builtin, args: &[Scalar], mode: FloatMode) -> Result<Scalar, Fault> {
     use Builtin::*;
     Ok(match (b, args) {
         (IfElse, [c, x, y]) => if truth(c) { x } else { y }.clone(),
-        (Cast(to), [x]) => x.cast(to).expect("a cast takes a primitive"),
+        (Cast(to), [x]) => x.cast(to).expect("the argument of a cast is a primitive"),
         (Pair, [value, coordinate]) => {
             let dtype = super::pair_type(value.prim().expect("the value of a pair is a primitive"));
             let DType::Struct(ty) = dtype else { unreachable!("a pair is a struct") };

@@ -74,13 +74,13 @@ fn close(l: &Scalar, r: &Scalar) -> bool {
 }
 
 /// One operator on one dtype, in one float mode.
-struct Case {
+struct LawCase {
     op: Op,
     dtype: DType,
     mode: FloatMode,
 }
 
-impl Case {
+impl LawCase {
     fn eval(&self, args: &[&Scalar]) -> Result<Scalar, Fault> {
         self.op.eval_in(&args.iter().map(|a| (*a).clone()).collect::<Vec<_>>(), self.mode)
     }
@@ -115,7 +115,7 @@ impl Case {
         let claims = op.is_commutative(t, mode)
             || op.is_associative(t, mode)
             || op.is_idempotent(t, mode)
-            || op.repeat(t, mode).is_some()
+            || op.repeat_method(t, mode).is_some()
             || op.inverse(t, mode).is_some();
         if let Some(signature) = self.signature(2) {
             self.binary(&signature);
@@ -150,21 +150,21 @@ impl Case {
             }
         }
         for position in 0..2 {
-            let place = |known: &Scalar, x: &Scalar| match position {
-                0 => self.eval(&[known, x]),
-                _ => self.eval(&[x, known]),
+            let apply = |constant: &Scalar, x: &Scalar| match position {
+                0 => self.eval(&[constant, x]),
+                _ => self.eval(&[x, constant]),
             };
             let others = samples(&signature.args[1 - position], mode, true);
             if let Some(e) = op.identity(t, position, mode) {
                 assert!(op.is_identity(&e, t, position, mode));
                 let e = cast_to(&e, &signature.args[position]);
                 for a in &others {
-                    self.assert("identity", &[&e, a], &place(&e, a), &Ok(a.clone()));
+                    self.assert("identity", &[&e, a], &apply(&e, a), &Ok(a.clone()));
                 }
             }
             if let Some(z) = op.annihilator(t, position, mode) {
                 for a in &others {
-                    self.assert("annihilator", &[&z, a], &place(&z, a), &Ok(z.clone()));
+                    self.assert("annihilator", &[&z, a], &apply(&z, a), &Ok(z.clone()));
                 }
             }
         }
@@ -188,8 +188,8 @@ impl Case {
                 (self.chain(self.eval(&[a, b]), c, true), self.chain(right, a, false))
             });
         }
-        if let Some(stop) = op.short_circuits(t, mode) {
-            for a in values.iter().filter(|a| stop.stops(a)) {
+        if let Some(stop) = op.short_circuit(t, mode) {
+            for a in values.iter().filter(|a| stop.can_stop(a)) {
                 for b in &values {
                     self.assert("short circuit", &[a, b], &self.eval(&[a, b]), &Ok(a.clone()));
                 }
@@ -226,8 +226,8 @@ impl Case {
         for x in values {
             let mut folded = Ok(x.clone());
             for n in 1..20 {
-                if let Some(got) = repeat_eval(&self.op, x, n, self.mode) {
-                    self.assert(&format!("repeat of {n}"), &[x], &got, &folded);
+                if let Some(found) = eval_repeat(&self.op, x, n, self.mode) {
+                    self.assert(&format!("repeat of {n}"), &[x], &found, &folded);
                 }
                 folded = self.chain(folded, x, true);
             }
@@ -257,27 +257,29 @@ impl Case {
         }
     }
 
-    /// Checks simplifications for every proper subset of known arguments, at sample values.
+    /// Checks simplifications for every proper subset of constant arguments, at sample values.
     fn simplifies(&self, count: usize) {
         let Some(signature) = self.signature(count) else { return };
         let domains: Vec<Vec<Scalar>> = signature.args.iter().map(|t| samples(t, self.mode, false)).collect();
         let all = tuples(&domains);
-        for known in 1..(1 << count) - 1u32 {
+        for subset in 1..(1 << count) - 1u32 {
             for args in &all {
-                let partly: Vec<Option<Scalar>> =
-                    args.iter().enumerate().map(|(k, a)| (known >> k & 1 == 1).then(|| a.clone())).collect();
-                let Some(simplified) = self.op.simplify(&signature, &partly, self.mode) else { continue };
+                let constants: Vec<Option<Scalar>> =
+                    args.iter().enumerate().map(|(k, a)| (subset >> k & 1 == 1).then(|| a.clone())).collect();
+                let Some(simplified) = self.op.simplify(&signature, &constants, self.mode) else { continue };
                 let right = match &simplified {
-                    Simplified::Value(value) => Ok(value.clone()),
-                    Simplified::Arg(k) => Ok(args[*k].clone()),
-                    Simplified::Args(kept) => self.eval(&kept.iter().map(|k| &args[*k]).collect::<Vec<_>>()),
-                    Simplified::Body(body) => match &self.op {
+                    Simplification::Value(value) => Ok(value.clone()),
+                    Simplification::Arg(k) => Ok(args[*k].clone()),
+                    Simplification::Args(remaining) => {
+                        self.eval(&remaining.iter().map(|k| &args[*k]).collect::<Vec<_>>())
+                    }
+                    Simplification::Body(body) => match &self.op {
                         Op::User(u) => u.eval_body(body, args, self.mode),
                         Op::Builtin(_) => unreachable!("built-in operators have no special cases"),
                     },
                 };
                 let args: Vec<&Scalar> = args.iter().collect();
-                self.assert(&format!("{simplified:?} from {partly:?}"), &args, &self.eval(&args), &right);
+                self.assert(&format!("{simplified:?} from {constants:?}"), &args, &self.eval(&args), &right);
             }
         }
     }
@@ -292,12 +294,12 @@ fn tuples(domains: &[Vec<Scalar>]) -> Vec<Vec<Scalar>> {
     })
 }
 
-fn cases() -> impl Iterator<Item = Case> {
+fn cases() -> impl Iterator<Item = LawCase> {
     let ops = || Builtin::ALL.iter().map(|b| Op::Builtin(*b)).chain([Op::from(gcd())]);
     ops().flat_map(|op| {
         dtypes().into_iter().flat_map(move |dtype| {
             let op = op.clone();
-            [Relaxed, StrictIeee].map(move |mode| Case { op: op.clone(), dtype: dtype.clone(), mode })
+            [Relaxed, StrictIeee].map(move |mode| LawCase { op: op.clone(), dtype: dtype.clone(), mode })
         })
     })
 }
@@ -329,29 +331,29 @@ fn simplification_keeps_the_value() {
     for name in ["+", "-", "*", "min", "and", "choose", "coalesce", "add-sat"] {
         for dtype in [DType::Prim(Prim::I8), DType::BOOL, DType::F64] {
             for mode in [Relaxed, StrictIeee] {
-                Case { op: Op::from_name(name).unwrap(), dtype: dtype.clone(), mode }.simplifies(3);
+                LawCase { op: Op::from_name(name).unwrap(), dtype: dtype.clone(), mode }.simplifies(3);
             }
         }
     }
 }
 
 #[test]
-fn known_values_are_cast_by_the_signature() {
+fn constants_are_cast_by_the_signature() {
     let (add, dtypes) = (Op::from(Builtin::Add), [DType::Prim(Prim::I8), DType::F64]);
     let signature = add.signature(&dtypes).unwrap();
-    let simplify = |known: [Option<Scalar>; 2]| add.simplify(&signature, &known, Relaxed);
-    assert_eq!(simplify([Some(Scalar::I8(1)), Some(Scalar::F64(0.5))]), Some(Simplified::Value(Scalar::F64(1.5))));
-    assert_eq!(simplify([Some(Scalar::I8(0)), None]), Some(Simplified::Arg(1)));
+    let simplify = |constants: [Option<Scalar>; 2]| add.simplify(&signature, &constants, Relaxed);
+    assert_eq!(simplify([Some(Scalar::I8(1)), Some(Scalar::F64(0.5))]), Some(Simplification::Value(Scalar::F64(1.5))));
+    assert_eq!(simplify([Some(Scalar::I8(0)), None]), Some(Simplification::Arg(1)));
     assert_eq!(simplify([Some(Scalar::I8(1)), None]), None);
 }
 
 #[test]
-fn every_row_of_decided_constants_is_used() {
-    for (ops, at, when, then, on) in laws::DECIDED {
+fn every_row_of_constant_results_is_used() {
+    for (ops, positions, when, then, kinds) in laws::CONSTANT_RESULTS {
         for b in *ops {
             for dtype in Prim::ALL.map(DType::Prim) {
                 for mode in [Relaxed, StrictIeee] {
-                    if properties::kind(*b, &dtype, mode) & on == 0 {
+                    if properties::dtype_kind(*b, &dtype, mode) & kinds == 0 {
                         continue;
                     }
                     let op = Op::Builtin(*b);
@@ -360,14 +362,14 @@ fn every_row_of_decided_constants_is_used() {
                         .or_else(|_| op.signature(&[dtype.clone(), DType::I64]));
                     let signature = signature.unwrap();
                     for position in 0..2 {
-                        if at & properties::place(position) == 0 {
+                        if positions & properties::position_bit(position) == 0 {
                             continue;
                         }
-                        let mut known = vec![None, None];
-                        known[position] = Some(properties::constant(*when, &signature.args[position]));
+                        let mut constants = vec![None, None];
+                        constants[position] = Some(properties::constant(*when, &signature.args[position]));
                         let expected = properties::constant(*then, &signature.result);
-                        let got = op.annihilates(&signature, &known, mode);
-                        assert_eq!(got, Some(expected), "{op} on {dtype} in {mode:?} with {known:?}");
+                        let found = op.constant_result(&signature, &constants, mode);
+                        assert_eq!(found, Some(expected), "{op} on {dtype} in {mode:?} with {constants:?}");
                     }
                 }
             }
@@ -378,7 +380,7 @@ fn every_row_of_decided_constants_is_used() {
 /// A value that decides the result by a law also decides it when the operator is evaluated, for
 /// every value of the other argument. The result therefore does not depend on the format.
 #[test]
-fn what_decides_in_the_default_mode_decides_by_values() {
+fn constant_results_equal_values_in_the_default_mode() {
     let (inf, nan) = (f64::INFINITY, f64::NAN);
     let values = [-inf, -2.5, -1.0, -0.0, 0.0, 0.5, 1.0, 3.0, inf, nan];
     let same = |a: &Scalar, b: &Scalar| a == b || a.to_f64() == Some(0.0) && b.to_f64() == Some(0.0);
@@ -388,9 +390,9 @@ fn what_decides_in_the_default_mode_decides_by_values() {
         let Ok(signature) = op.signature(&dtypes) else { continue };
         let of = |v: f64, k: usize| cast_to(&Scalar::F64(v), &signature.args[k]);
         for (k, v, x) in (0..2).flat_map(|k| values.iter().flat_map(move |v| values.map(|x| (k, *v, x)))) {
-            let mut known = [None, None];
-            known[k] = Some(of(v, k));
-            let Some(law) = op.annihilates(&signature, &known, Relaxed) else { continue };
+            let mut constants = [None, None];
+            constants[k] = Some(of(v, k));
+            let Some(law) = op.constant_result(&signature, &constants, Relaxed) else { continue };
             let args = if k == 0 { [of(v, 0), of(x, 1)] } else { [of(x, 0), of(v, 1)] };
             let value = op.eval_in(&args, Relaxed).unwrap();
             let opposite = v.is_infinite() && x.is_infinite() && value.is_nan();
@@ -434,7 +436,7 @@ fn zeros_and_infinities_in_the_default_mode() {
 }
 
 #[test]
-fn the_semirings_are_there() {
+fn common_semirings_are_distributive() {
     let distributes = |f: &str, g: &str, dtype: Prim, mode| {
         let (f, g) = (Op::from_name(f).unwrap(), Op::from_name(g).unwrap());
         f.distributes_over(&g, &dtype.into(), 0, mode) && f.distributes_over(&g, &dtype.into(), 1, mode)
@@ -487,7 +489,7 @@ fn float_modes_differ_where_they_must() {
 #[test]
 fn repeats_of_many_need_no_loop() {
     let many = 1u64 << 60;
-    let repeat = |name: &str, x: Scalar, mode| repeat_eval(&Op::from_name(name).unwrap(), &x, many, mode);
+    let repeat = |name: &str, x: Scalar, mode| eval_repeat(&Op::from_name(name).unwrap(), &x, many, mode);
     assert_eq!(repeat("+", Scalar::I64(5), Relaxed), Some(Ok(Scalar::I64(5 << 60))));
     assert_eq!(repeat("+", Scalar::F64(0.5), Relaxed), Some(Ok(Scalar::F64(f64::powi(2.0, 59)))));
     assert_eq!(repeat("+", Scalar::F64(0.0), StrictIeee), Some(Ok(Scalar::F64(0.0))), "a strict fold that settles");
@@ -498,19 +500,19 @@ fn repeats_of_many_need_no_loop() {
     assert_eq!(repeat("add-checked", Scalar::I8(0), Relaxed), Some(Ok(Scalar::I8(0))));
     assert_eq!(repeat("xor", Scalar::Bool(true), Relaxed), Some(Ok(Scalar::Bool(false))));
     assert_eq!(repeat("min", Scalar::F64(2.5), StrictIeee), Some(Ok(Scalar::F64(2.5))));
-    assert_eq!(repeat_eval(&Op::from_name("+").unwrap(), &Scalar::I64(5), 0, Relaxed), None);
+    assert_eq!(eval_repeat(&Op::from_name("+").unwrap(), &Scalar::I64(5), 0, Relaxed), None);
 }
 
 #[test]
 fn special_cases_of_user_operators_apply() {
     let op = Op::from(gcd());
-    let case = Case { op: op.clone(), dtype: DType::I64, mode: Relaxed };
+    let case = LawCase { op: op.clone(), dtype: DType::I64, mode: Relaxed };
     case.simplifies(2);
     let signature = op.signature(&[DType::I64, DType::I64]).unwrap();
-    let got = op.simplify(&signature, &[None, Some(Scalar::I64(0))], Relaxed);
-    assert_eq!(got, Some(Simplified::Body(Body::call(Builtin::Abs, [Body::Arg(0)]))));
+    let found = op.simplify(&signature, &[None, Some(Scalar::I64(0))], Relaxed);
+    assert_eq!(found, Some(Simplification::Body(Body::call(Builtin::Abs, [Body::Arg(0)]))));
     assert_eq!(op.simplify(&signature, &[None, Some(Scalar::I64(4))], Relaxed), None);
-    assert_eq!(op.repeat(&DType::I64, Relaxed), Some(Repeat::Doubling));
+    assert_eq!(op.repeat_method(&DType::I64, Relaxed), Some(RepeatMethod::Doubling));
     assert!(!op.is_associative(&DType::F64, Relaxed), "declared for i64 alone");
 }
 

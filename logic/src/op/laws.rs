@@ -11,36 +11,51 @@
 
 use super::builtin::Builtin::{self, *};
 
-/// A set of kinds of dtypes, as bits.
-pub(super) type On = u8;
-/// The dtype `bool`.
-pub(super) const BOOL: On = 1;
-/// Signed integers.
-pub(super) const SIGNED: On = 2;
-/// Unsigned integers.
-pub(super) const UNSIGNED: On = 4;
-/// Floats in the relaxed mode.
-pub(super) const RELAXED: On = 8;
-/// Floats in the strict mode.
-pub(super) const STRICT: On = 16;
-/// Structs that `minby` accepts.
-pub(super) const PAIR: On = 32;
-/// Other structs.
-pub(super) const STRUCT: On = 64;
+/// A method to fold n equal values x, with n at least 1, without n steps.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum RepeatMethod {
+    /// `n * x`, with n wrapped to the width of an integer, or rounded to a float.
+    Multiply,
+    /// `x ^ n`; for integers wrapping, for floats by `pow` in `f64`.
+    Power,
+    /// The value `x`.
+    Idempotent,
+    /// The value `x` if n is odd, else the operator's identity.
+    Parity,
+    /// Repeated doubling: the fold of 2k values combines the fold of k values with itself.
+    Doubling,
+}
 
-const INT: On = SIGNED | UNSIGNED;
-const FLOAT: On = RELAXED | STRICT;
-const NUMBER: On = INT | FLOAT;
-const PRIM: On = NUMBER | BOOL;
-const ANY_STRUCT: On = PAIR | STRUCT;
+/// A set of kinds of dtypes, as bits.
+pub(super) type DtypeKinds = u8;
+/// The dtype `bool`.
+pub(super) const BOOL: DtypeKinds = 1;
+/// Signed integers.
+pub(super) const SIGNED: DtypeKinds = 2;
+/// Unsigned integers.
+pub(super) const UNSIGNED: DtypeKinds = 4;
+/// Floats in the relaxed mode.
+pub(super) const RELAXED: DtypeKinds = 8;
+/// Floats in the strict mode.
+pub(super) const STRICT: DtypeKinds = 16;
+/// Structs that `minby` accepts.
+pub(super) const PAIR: DtypeKinds = 32;
+/// Other structs.
+pub(super) const STRUCT: DtypeKinds = 64;
+
+const INT: DtypeKinds = SIGNED | UNSIGNED;
+const FLOAT: DtypeKinds = RELAXED | STRICT;
+const NUMBER: DtypeKinds = INT | FLOAT;
+const PRIM: DtypeKinds = NUMBER | BOOL;
+const ANY_STRUCT: DtypeKinds = PAIR | STRUCT;
 
 /// A set of argument positions, as bits.
-pub(super) type At = u8;
+pub(super) type ArgPositions = u8;
 /// The first argument.
-pub(super) const FIRST: At = 1;
+pub(super) const FIRST: ArgPositions = 1;
 /// All arguments except the first.
-pub(super) const REST: At = 2;
-const EACH: At = FIRST | REST;
+pub(super) const REST: ArgPositions = 2;
+const EACH: ArgPositions = FIRST | REST;
 
 /// A constant that every dtype represents in its own way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,10 +74,10 @@ pub(super) enum Constant {
     Bottom,
     /// NaN.
     NaN,
-    /// The pair that `minby` never prefers: the largest value at the largest coordinate.
-    NeverMin,
-    /// The pair that `maxby` never prefers: the smallest value at the largest coordinate.
-    NeverMax,
+    /// The identity of `minby`: the largest value at the largest coordinate.
+    MinByIdentity,
+    /// The identity of `maxby`: the smallest value at the largest coordinate.
+    MaxByIdentity,
 }
 use Constant::*;
 
@@ -74,7 +89,7 @@ const OR: &[Builtin] = &[Or, Max, BitOr];
 const XOR: &[Builtin] = &[Xor, BitXor];
 
 /// Operators with `f(a, b) = f(b, a)`.
-pub(super) const COMMUTATIVE: &[(&[Builtin], On)] = &[
+pub(super) const COMMUTATIVE: &[(&[Builtin], DtypeKinds)] = &[
     (&[Add, AddSat, AddChecked, MulSat, MulChecked], NUMBER),
     (&[Mul, Min, Max], PRIM),
     (&[And, Or, Xor], BOOL),
@@ -87,7 +102,7 @@ pub(super) const COMMUTATIVE: &[(&[Builtin], On)] = &[
 /// Operators with `f(f(a, b), c) = f(a, f(b, c))`. Signed saturating and checked sums have no row,
 /// because the order decides which sums overflow. Unsigned checked products have none, because a
 /// product may overflow before it is multiplied by 0.
-pub(super) const ASSOCIATIVE: &[(&[Builtin], On)] = &[
+pub(super) const ASSOCIATIVE: &[(&[Builtin], DtypeKinds)] = &[
     (&[Add], INT | RELAXED),
     (&[Mul], INT | RELAXED | BOOL),
     (&[AddSat, AddChecked, MulSat], UNSIGNED | RELAXED),
@@ -101,7 +116,7 @@ pub(super) const ASSOCIATIVE: &[(&[Builtin], On)] = &[
 ];
 
 /// Operators with `f(a, a) = a`.
-pub(super) const IDEMPOTENT: &[(&[Builtin], On)] = &[
+pub(super) const IDEMPOTENT: &[(&[Builtin], DtypeKinds)] = &[
     (&[Min, Max, Coalesce], PRIM),
     (&[And, Or, Mul], BOOL),
     (&[BitAnd, BitOr], INT | BOOL),
@@ -110,7 +125,7 @@ pub(super) const IDEMPOTENT: &[(&[Builtin], On)] = &[
 ];
 
 /// Identities e: `f(a, e) = a` for positions after the first, `f(e, a) = a` for the first.
-pub(super) const IDENTITY: &[(&[Builtin], At, Constant, On)] = &[
+pub(super) const IDENTITY: &[(&[Builtin], ArgPositions, Constant, DtypeKinds)] = &[
     (&[Add, AddSat, AddChecked], EACH, Zero, INT | RELAXED),
     (&[Add, AddSat, AddChecked], EACH, NegZero, STRICT),
     (&[Sub, SubSat, SubChecked], REST, Zero, NUMBER),
@@ -130,14 +145,14 @@ pub(super) const IDENTITY: &[(&[Builtin], At, Constant, On)] = &[
     (&[Choose], FIRST, Zero, PRIM | ANY_STRUCT),
     (&[Choose], REST, Zero, INT | BOOL | RELAXED),
     (&[Coalesce], EACH, NaN, FLOAT),
-    (&[MinBy], EACH, NeverMin, PAIR),
-    (&[MaxBy], EACH, NeverMax, PAIR),
+    (&[MinBy], EACH, MinByIdentity, PAIR),
+    (&[MaxBy], EACH, MaxByIdentity, PAIR),
 ];
 
 /// Arguments that decide the result: if the argument at the position is the first constant, the
 /// result is the second. If the constants are equal, they are an annihilator. In the default mode
 /// zeros and infinities decide, so NaN does not.
-pub(super) const DECIDED: &[(&[Builtin], At, Constant, Constant, On)] = &[
+pub(super) const CONSTANT_RESULTS: &[(&[Builtin], ArgPositions, Constant, Constant, DtypeKinds)] = &[
     (&[Mul, MulSat, MulChecked], EACH, Zero, Zero, INT | RELAXED),
     (AND, EACH, Zero, Zero, BOOL),
     (OR, EACH, One, One, BOOL),
@@ -184,7 +199,7 @@ pub(super) const DECIDED: &[(&[Builtin], At, Constant, Constant, On)] = &[
 /// Pairs with `f(.., g(b, c), ..) = g(f(.., b, ..), f(.., c, ..))`. A sum distributes over minimum
 /// and maximum only if it cannot wrap. A product also needs nonnegative values, which only unsigned
 /// dtypes guarantee.
-pub(super) const DISTRIBUTES: &[(&[Builtin], At, &[Builtin], On)] = &[
+pub(super) const DISTRIBUTIVE: &[(&[Builtin], ArgPositions, &[Builtin], DtypeKinds)] = &[
     (&[Mul], EACH, &[Add, Sub], INT | RELAXED),
     (&[Mul], EACH, &[Choose], RELAXED),
     (&[Div], FIRST, &[Add, Sub, Choose], RELAXED),
@@ -209,40 +224,31 @@ pub(super) const DISTRIBUTES: &[(&[Builtin], At, &[Builtin], On)] = &[
     (&[Floor, Ceil, Trunc, Round, Sign], FIRST, &[Min, Max], PRIM),
 ];
 
-/// The method that folds n equal values without a loop, for operators that are not idempotent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Fold {
-    Multiply,
-    Power,
-    Parity,
-    Doubling,
-}
-
-/// Rows for [`Fold`]. Saturating and checked operators are not associative in general, but are
-/// associative on equal values.
-pub(super) const FOLD: &[(&[Builtin], Fold, On)] = &[
-    (&[Add], Fold::Multiply, INT | RELAXED),
-    (&[Mul], Fold::Power, INT | RELAXED),
-    (&[AddSat, AddChecked], Fold::Multiply, RELAXED),
-    (&[MulSat, MulChecked], Fold::Power, RELAXED),
-    (&[AddSat, AddChecked, MulSat, MulChecked], Fold::Doubling, INT),
-    (&[Xor], Fold::Parity, BOOL),
-    (&[BitXor], Fold::Parity, BOOL | INT),
+/// Methods that fold equal values without a loop, for operators that are not idempotent. Saturating
+/// and checked operators are not associative in general, but are associative on equal values.
+pub(super) const REPEAT: &[(&[Builtin], RepeatMethod, DtypeKinds)] = &[
+    (&[Add], RepeatMethod::Multiply, INT | RELAXED),
+    (&[Mul], RepeatMethod::Power, INT | RELAXED),
+    (&[AddSat, AddChecked], RepeatMethod::Multiply, RELAXED),
+    (&[MulSat, MulChecked], RepeatMethod::Power, RELAXED),
+    (&[AddSat, AddChecked, MulSat, MulChecked], RepeatMethod::Doubling, INT),
+    (&[Xor], RepeatMethod::Parity, BOOL),
+    (&[BitXor], RepeatMethod::Parity, BOOL | INT),
 ];
 
 /// Inverses: `inverse(f(a, b), b) = a`. A quotient does not invert a product, because `a * 0 / 0`
 /// is 0.
-pub(super) const INVERSE: &[(&[Builtin], Builtin, On)] =
+pub(super) const INVERSE: &[(&[Builtin], Builtin, DtypeKinds)] =
     &[(&[Add], Sub, INT | RELAXED), (&[Sub], Add, INT | RELAXED), (&[Xor], Xor, BOOL), (&[BitXor], BitXor, INT | BOOL)];
 
 /// Tails of operators that are not associative: `f(f(s, a), b) = f(s, tail(a, b))`. Quotients have
 /// none: in the default mode `s / inf / 0` is 0, but `s / (inf * 0)` is not.
-pub(super) const TAIL: &[(&[Builtin], Builtin, On)] =
+pub(super) const TAIL: &[(&[Builtin], Builtin, DtypeKinds)] =
     &[(&[Sub], Add, INT | RELAXED), (&[SubSat], AddSat, UNSIGNED | RELAXED)];
 
 /// Early ends of folds: at the value (`true`), or at any other value (`false`). Products have no
 /// row, because they seldom reach 0, and the test in each iteration would cost more than it saves.
-pub(super) const STOPS: &[(&[Builtin], bool, Constant, On)] = &[
+pub(super) const SHORT_CIRCUITS: &[(&[Builtin], bool, Constant, DtypeKinds)] = &[
     (AND, true, Zero, BOOL),
     (OR, true, One, BOOL),
     (&[BitAnd], true, Zero, INT),

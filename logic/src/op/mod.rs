@@ -17,18 +17,19 @@ mod integer;
 #[cfg(test)]
 mod law_tests;
 mod laws;
+mod partial_eval;
 mod properties;
-mod reduce;
 mod signature;
 mod text;
 mod user;
 
-pub use builtin::{Arity, Builtin, Rule};
+pub use builtin::{Arity, Builtin, DtypeRule};
 pub use cases::Case;
 pub use error::OpError;
 pub use eval::{Fault, cast_to};
 pub use float::{acosh, acoshf};
-pub use properties::{Repeat, ShortCircuit, Simplified, repeat_eval};
+pub use laws::RepeatMethod;
+pub use properties::{ShortCircuit, Simplification, eval_repeat};
 pub use signature::{pair_type, promote};
 pub use user::{Body, Definition, Iteration, STEP_LIMIT, Specialization, UserOp, UserProperties, While};
 
@@ -73,18 +74,18 @@ impl Op {
 
 impl Op {
     /// Returns the operator for arguments with the given fill values, which are cast to the dtypes
-    /// of the parameters; see [`UserOp::bound_to`]. Built-in operators do not depend on fill
+    /// of the parameters; see [`UserOp::bind_fills`]. Built-in operators do not depend on fill
     /// values.
     ///
     /// # Errors
     /// Returns an error if the iteration space of a user-defined operator contradicts the fill
     /// values, or leaves the result undefined somewhere.
-    pub fn bound_to(&self, fills: &[Scalar]) -> Result<Op, OpError> {
+    pub fn bind_fills(&self, fills: &[Scalar]) -> Result<Op, OpError> {
         let Op::User(user) = self else { return Ok(self.clone()) };
         let dtypes: Vec<DType> = fills.iter().map(Scalar::dtype).collect();
         let signature = self.signature(&dtypes)?;
         let fills: Vec<Scalar> = fills.iter().zip(&signature.args).map(|(f, t)| cast_to(f, t)).collect();
-        Ok(Op::from(user.bound_to(&fills)?))
+        Ok(Op::from(user.bind_fills(&fills)?))
     }
 
     /// Returns whether an evaluation can end in a [`Fault`].

@@ -10,7 +10,7 @@
 //!
 //! Structs are never promoted.
 
-use super::builtin::{Arity, Builtin, Rule};
+use super::builtin::{Arity, Builtin, DtypeRule};
 use super::error::OpError;
 use super::{Op, Signature};
 use crate::dtype::{DType, Prim};
@@ -84,74 +84,76 @@ fn builtin(b: Builtin, args: &[DType]) -> Result<Signature, OpError> {
         [DType::Struct(_), ..] if args.iter().all(|t| *t == args[0]) => Some(args[0].clone()),
         _ => None,
     };
-    let want = |expected: &str| OpError::Arguments {
+    let mismatch = |expected: &str| OpError::Arguments {
         op: b.name().to_owned(),
         found: args.iter().map(DType::to_string).collect::<Vec<_>>().join(", "),
         expected: expected.to_owned(),
     };
-    match b.rule() {
-        Rule::Arithmetic => {
-            common(b, args).map(|p| if p == Prim::Bool { Prim::I64 } else { p }).and_then(|p| all(p, p))
+    match b.dtype_rule() {
+        DtypeRule::Arithmetic => {
+            promoted(b, args).map(|p| if p == Prim::Bool { Prim::I64 } else { p }).and_then(|p| all(p, p))
         }
-        Rule::Same => common(b, args).and_then(|p| all(p, p)),
-        Rule::Float => common(b, args).map(floating).and_then(|p| all(p, p)),
-        Rule::Logical => common(b, args).and_then(|_| all(Prim::Bool, Prim::Bool)),
-        Rule::Bits => {
-            let p = common(b, args)?;
+        DtypeRule::Same => promoted(b, args).and_then(|p| all(p, p)),
+        DtypeRule::Float => promoted(b, args).map(to_float).and_then(|p| all(p, p)),
+        DtypeRule::Logical => promoted(b, args).and_then(|_| all(Prim::Bool, Prim::Bool)),
+        DtypeRule::Bits => {
+            let p = promoted(b, args)?;
             if p.is_float() {
-                return Err(want("integers or bool with a common integer dtype; cast first"));
+                return Err(mismatch("integers or bool with a common integer dtype; cast first"));
             }
             all(p, p)
         }
-        Rule::Shift => {
+        DtypeRule::Shift => {
             let value = integer(b, args, 0, Prim::I64)?;
             let count = integer(b, args, 1, Prim::U8)?;
             Ok(Signature { args: vec![value.into(), count.into()], result: value.into() })
         }
-        Rule::Scale => {
-            let value = floating(prim(b, args, 0)?);
+        DtypeRule::Scale => {
+            let value = to_float(prim(b, args, 0)?);
             let exponent = integer(b, args, 1, Prim::U8)?;
             Ok(Signature { args: vec![value.into(), exponent.into()], result: value.into() })
         }
-        Rule::Order => common(b, args).and_then(|p| all(p, Prim::Bool)),
-        Rule::Equality => match same_struct() {
+        DtypeRule::Order => promoted(b, args).and_then(|p| all(p, Prim::Bool)),
+        DtypeRule::Equality => match same_struct() {
             Some(_) => Ok(Signature { args: args.to_vec(), result: DType::BOOL }),
-            None => common(b, args).and_then(|p| all(p, Prim::Bool)),
+            None => promoted(b, args).and_then(|p| all(p, Prim::Bool)),
         },
-        Rule::Predicate => prim(b, args, 0).and_then(|p| all(p, Prim::Bool)),
-        Rule::Condition => {
+        DtypeRule::Predicate => prim(b, args, 0).and_then(|p| all(p, Prim::Bool)),
+        DtypeRule::Condition => {
             prim(b, args, 0)?;
             let value = match (&args[1], &args[2]) {
                 (DType::Prim(x), DType::Prim(y)) => {
                     DType::Prim(promote([*x, *y]).expect("two primitives have a promotion"))
                 }
                 (x, y) if x == y => x.clone(),
-                _ => return Err(want("a condition and two primitives or two structs of one dtype")),
+                _ => return Err(mismatch("a condition, and two primitives or two structs of the same dtype")),
             };
             Ok(Signature { args: vec![DType::BOOL, value.clone(), value.clone()], result: value })
         }
-        Rule::Any => match same_struct() {
+        DtypeRule::Any => match same_struct() {
             Some(t) => Ok(Signature { args: args.to_vec(), result: t }),
-            None => common(b, args).and_then(|p| all(p, p)),
+            None => promoted(b, args).and_then(|p| all(p, p)),
         },
-        Rule::Cast => {
+        DtypeRule::Cast => {
             let Builtin::Cast(to) = b else { unreachable!("only a cast has the rule of casts") };
             prim(b, args, 0).and_then(|p| all(p, to))
         }
-        Rule::Pair => {
+        DtypeRule::Pair => {
             let value = prim(b, args, 0)?;
             integer(b, args, 1, Prim::I64)?;
             Ok(Signature { args: vec![value.into(), DType::I64], result: pair_type(value) })
         }
-        Rule::Member(k) => match &args[0] {
+        DtypeRule::Member(k) => match &args[0] {
             DType::Struct(s) if s.members.len() == 2 => {
                 Ok(Signature { args: args.to_vec(), result: s.members[k].1.clone() })
             }
-            _ => Err(want("a struct of two members")),
+            _ => Err(mismatch("a struct of two members")),
         },
-        Rule::PairFold => match same_struct() {
+        DtypeRule::PairFold => match same_struct() {
             Some(t) if pair_members(&t).is_some() => Ok(Signature { args: args.to_vec(), result: t }),
-            _ => Err(want("structs of one dtype with two members, a primitive value and an integer coordinate")),
+            _ => {
+                Err(mismatch("structs of the same dtype with two members, a primitive value and an integer coordinate"))
+            }
         },
     }
 }
@@ -170,29 +172,29 @@ pub(super) fn pair_members(dtype: &DType) -> Option<(Prim, Prim)> {
     }
 }
 
-fn floating(p: Prim) -> Prim {
+fn to_float(p: Prim) -> Prim {
     if p.is_float() { p } else { Prim::F64 }
 }
 
-fn common(b: Builtin, args: &[DType]) -> Result<Prim, OpError> {
+fn promoted(b: Builtin, args: &[DType]) -> Result<Prim, OpError> {
     let prims = (0..args.len()).map(|k| prim(b, args, k)).collect::<Result<Vec<_>, _>>()?;
     Ok(promote(prims).expect("every operator has an argument"))
 }
 
 fn prim(b: Builtin, args: &[DType], position: usize) -> Result<Prim, OpError> {
-    args[position].prim().ok_or_else(|| unfit(b, args, position, "a number or bool"))
+    args[position].prim().ok_or_else(|| argument_error(b, args, position, "a number or bool"))
 }
 
-/// Returns the integer dtype of an argument, or `instead` for `bool`.
-fn integer(b: Builtin, args: &[DType], position: usize, instead: Prim) -> Result<Prim, OpError> {
+/// Returns the integer dtype of an argument, or `for_bool` for `bool`.
+fn integer(b: Builtin, args: &[DType], position: usize, for_bool: Prim) -> Result<Prim, OpError> {
     match prim(b, args, position)? {
-        Prim::Bool => Ok(instead),
+        Prim::Bool => Ok(for_bool),
         p if p.is_int() => Ok(p),
-        _ => Err(unfit(b, args, position, "an integer; cast first")),
+        _ => Err(argument_error(b, args, position, "an integer; cast first")),
     }
 }
 
-fn unfit(b: Builtin, args: &[DType], position: usize, expected: &str) -> OpError {
+fn argument_error(b: Builtin, args: &[DType], position: usize, expected: &str) -> OpError {
     OpError::Argument {
         op: b.name().to_owned(),
         position,
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn promotion_is_numpys() {
+    fn promotion_follows_numpy() {
         let rows = [
             ("i8 i8", "i8"),
             ("i8 i32", "i32"),
@@ -296,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn misuse_is_told() {
+    fn invalid_arguments_are_rejected() {
         check("-", "i8", expect!["operator `-` takes 2 arguments, found 1"]);
         check("+", "i8", expect!["operator `+` takes 2 or more arguments, found 1"]);
         check(
@@ -318,7 +320,7 @@ mod tests {
             "minby",
             "f32 f32",
             expect![
-                "the arguments of operator `minby` have dtypes f32, f32, expected structs of one dtype with two members, a primitive value and an integer coordinate"
+                "the arguments of operator `minby` have dtypes f32, f32, expected structs of the same dtype with two members, a primitive value and an integer coordinate"
             ],
         );
         check(
@@ -330,7 +332,7 @@ mod tests {
             "ifelse",
             "bool pair-f32 f32",
             expect![
-                "the arguments of operator `ifelse` have dtypes bool, (struct (value f32) (coordinate i64)), f32, expected a condition and two primitives or two structs of one dtype"
+                "the arguments of operator `ifelse` have dtypes bool, (struct (value f32) (coordinate i64)), f32, expected a condition, and two primitives or two structs of the same dtype"
             ],
         );
     }

@@ -28,12 +28,12 @@
 //! dtype from the context: the other arguments of a call, the other branch of an `if`, the variable
 //! of a step, or the result. Without such a context it is an `i64`, `u64`, `f64` or `bool`.
 
-use super::body::{Body, Scope, While, check};
+use super::body::{Body, BodyScope, While, check_body};
 use super::user::{Definition, Iteration, UserOp, UserProperties};
 use super::{Builtin, Op};
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::expr::{fit, meets};
+use crate::expr::{fit, weak_dtype};
 use crate::literal::{read_bare, read_dtype, read_literal, write_dtype, write_literal};
 use crate::scalar::Scalar;
 use crate::sexpr::{Sexpr, read_one};
@@ -56,12 +56,12 @@ impl UserOp {
         UserOp::read(&read_one(text)?, &|name| Op::from_name(name))
     }
 
-    /// Reads a `define-op`; `known` finds other operators by name.
+    /// Reads a `define-op`; `find_op` finds other operators by name.
     ///
     /// # Errors
     /// Returns an error if the form does not follow the grammar of this module, a name is unknown,
     /// or the definition is invalid.
-    pub fn read(form: &Sexpr, known: &dyn Fn(&str) -> Option<Op>) -> Result<UserOp, Error> {
+    pub fn read(form: &Sexpr, find_op: &dyn Fn(&str) -> Option<Op>) -> Result<UserOp, Error> {
         let Some(("define-op", [head, result, body, clauses @ ..])) = form.as_form() else {
             return Err(form.error("expected (define-op (NAME (PARAM DTYPE)..) DTYPE BODY CLAUSE..)"));
         };
@@ -69,12 +69,12 @@ impl UserOp {
             return Err(head.error("expected the name of the operator"));
         };
         let name = name.word("the name of the operator")?;
-        if known(name).is_some() {
-            return Err(head.error(format!("operator `{name}` exists already; choose another name")));
+        if find_op(name).is_some() {
+            return Err(head.error(format!("operator `{name}` already exists; choose another name")));
         }
         let params = params.iter().map(read_param).collect::<Result<Vec<_>, _>>()?;
         let result = read_dtype(result)?;
-        let mut reader = Reader { name, params: &params, known, vars: Vec::new() };
+        let mut reader = DefinitionReader { name, params: &params, find_op, vars: Vec::new() };
         let body = reader.body_of(body, &result)?;
         let mut op = UserOp::new(name, params.clone(), result.clone(), &body).map_err(|e| form.locate(e.into()))?;
         let mut properties = UserProperties::default();
@@ -83,7 +83,7 @@ impl UserOp {
         }
         let op = op.with_properties(properties).map_err(|e| form.locate(e.into()))?;
         op.check_cases().map_err(|e| form.locate(e.into()))?;
-        op.check_own_claim().map_err(|e| form.locate(e.into()))?;
+        op.check_declared_claim().map_err(|e| form.locate(e.into()))?;
         Ok(op)
     }
 
@@ -109,9 +109,9 @@ impl UserOp {
         });
         let iteration = self.iteration().map(|i| Sexpr::form("iteration", [write_set(i, &names)]));
         let fills = self.fills().map(|fills| Sexpr::form("fills", fills.iter().map(write_literal)));
-        let cases = self.cases().iter().map(|c| match c.on {
+        let cases = self.cases().iter().map(|c| match c.domain {
             Iteration::All => Sexpr::form("elsewhere", [write_body(&c.result, &names)]),
-            _ => Sexpr::form("case", [write_set(&c.on, &names), write_body(&c.result, &names)]),
+            _ => Sexpr::form("case", [write_set(&c.domain, &names), write_body(&c.result, &names)]),
         });
         let algebra = iteration.into_iter().chain(fills).chain(cases);
         let parts = [head, write_dtype(self.result()), write_body(body, &names)];
@@ -127,30 +127,30 @@ fn read_param(param: &Sexpr) -> Result<(String, DType), Error> {
 }
 
 /// A body with its dtype. A bare number is weak: its dtype depends on the context.
-struct Typed {
+struct TypedBody {
     body: Body,
     dtype: DType,
     weak: bool,
 }
 
-impl Typed {
+impl TypedBody {
     /// Returns the body for a context with the given dtype.
-    fn at(self, place: &Sexpr, dtype: &DType) -> Result<Body, Error> {
+    fn in_context(self, text: &Sexpr, dtype: &DType) -> Result<Body, Error> {
         match self.body {
-            Body::Lit(value) if self.weak => fit(&value, dtype, "number").map(Body::Lit).map_err(|e| place.locate(e)),
+            Body::Lit(value) if self.weak => fit(&value, dtype, "number").map(Body::Lit).map_err(|e| text.locate(e)),
             body => Ok(body),
         }
     }
 }
 
-struct Reader<'a> {
+struct DefinitionReader<'a> {
     name: &'a str,
     params: &'a [(String, DType)],
-    known: &'a dyn Fn(&str) -> Option<Op>,
+    find_op: &'a dyn Fn(&str) -> Option<Op>,
     vars: Vec<(String, DType)>,
 }
 
-impl Reader<'_> {
+impl DefinitionReader<'_> {
     fn clause(
         &self,
         op: UserOp,
@@ -167,8 +167,8 @@ impl Reader<'_> {
             Some(("distributes-over", ops)) => {
                 for op in ops {
                     let name = op.word("the name of an operator")?;
-                    if name != self.name && (self.known)(name).is_none() {
-                        return Err(op.locate(self.unknown(name)));
+                    if name != self.name && (self.find_op)(name).is_none() {
+                        return Err(op.locate(self.unknown_op(name)));
                     }
                     properties.distributes_over.push(name.to_owned());
                 }
@@ -178,7 +178,7 @@ impl Reader<'_> {
                     return Err(when.error(format!("expected (PARAM VALUE), found {when}")));
                 };
                 let k = self.position(param)?;
-                let mut reader = Reader { vars: Vec::new(), ..*self };
+                let mut reader = DefinitionReader { vars: Vec::new(), ..*self };
                 let value = self.value(value, k)?;
                 let body = reader.body_of(body, result)?;
                 return op.with_specialization(k, value, &body).map_err(|e| clause.locate(e.into()));
@@ -190,18 +190,19 @@ impl Reader<'_> {
                 if values.len() != self.params.len() {
                     let (found, expected) = (values.len(), self.params.len());
                     return Err(
-                        clause.error(format!("expected {expected} fill values, one a parameter, found {found}"))
+                        clause.error(format!("expected {expected} fill values, one per parameter, found {found}"))
                     );
                 }
                 let fills = values.iter().enumerate().map(|(k, value)| self.value(value, k));
                 return op.with_fills(fills.collect::<Result<_, _>>()?).map_err(|e| clause.locate(e.into()));
             }
             Some(("case", [set, body])) => {
-                let (on, body) = (self.set(set)?, Reader { vars: Vec::new(), ..*self }.body_of(body, result)?);
-                return op.with_case(on, &body).map_err(|e| clause.locate(e.into()));
+                let (domain, body) =
+                    (self.set(set)?, DefinitionReader { vars: Vec::new(), ..*self }.body_of(body, result)?);
+                return op.with_case(domain, &body).map_err(|e| clause.locate(e.into()));
             }
             Some(("elsewhere", [body])) => {
-                let body = Reader { vars: Vec::new(), ..*self }.body_of(body, result)?;
+                let body = DefinitionReader { vars: Vec::new(), ..*self }.body_of(body, result)?;
                 return op.with_case(Iteration::All, &body).map_err(|e| clause.locate(e.into()));
             }
             _ => return Err(clause.error(format!("expected a clause such as (commutative), found {clause}"))),
@@ -247,22 +248,22 @@ impl Reader<'_> {
         }
     }
 
-    fn unknown(&self, name: &str) -> Error {
+    fn unknown_op(&self, name: &str) -> Error {
         Error::unknown("operator", name, Builtin::ALL.iter().map(|b| b.name()))
     }
 
     /// Reads a body in a context with the given dtype.
     fn body_of(&mut self, text: &Sexpr, dtype: &DType) -> Result<Body, Error> {
-        self.body(text)?.at(text, dtype)
+        self.body(text)?.in_context(text, dtype)
     }
 
     /// Reads a body without a context; a bare number keeps its own dtype.
-    fn own(&mut self, text: &Sexpr) -> Result<(Body, DType), Error> {
+    fn without_context(&mut self, text: &Sexpr) -> Result<(Body, DType), Error> {
         let typed = self.body(text)?;
         Ok((typed.body, typed.dtype))
     }
 
-    fn body(&mut self, text: &Sexpr) -> Result<Typed, Error> {
+    fn body(&mut self, text: &Sexpr) -> Result<TypedBody, Error> {
         if let Some(word) = text.as_atom() {
             return self.word(text, word);
         }
@@ -272,51 +273,56 @@ impl Reader<'_> {
         let body = match (head, rest) {
             ("lit", _) => Body::Lit(read_literal(text)?),
             ("if", [cond, then, other]) => {
-                let (cond, _) = self.own(cond)?;
+                let (cond, _) = self.without_context(cond)?;
                 let (t, o) = (self.body(then)?, self.body(other)?);
-                let mut branches = self.together(&Op::from(Builtin::Choose), &[then, other], vec![t, o])?.into_iter();
+                let mut branches =
+                    self.resolve_weak(&Op::from(Builtin::Choose), &[then, other], vec![t, o])?.into_iter();
                 let mut next = || Box::new(branches.next().expect("there are two branches"));
                 Body::If(Box::new(cond), next(), next())
             }
             ("let", [name, value, body]) => {
                 let name = name.word("the name of a variable")?;
-                let (value, dtype) = self.own(value)?;
+                let (value, dtype) = self.without_context(value)?;
                 self.vars.push((name.to_owned(), dtype));
-                let body = self.own(body);
+                let body = self.without_context(body);
                 self.vars.pop();
                 Body::Let(name.to_owned(), Box::new(value), Box::new(body?.0))
             }
-            ("while", [vars, cond, steps, result]) => self.loop_of(text, vars, cond, steps, result)?,
+            ("while", [vars, cond, steps, result]) => self.while_body(text, vars, cond, steps, result)?,
             ("struct", members) => {
                 let member = |m: &Sexpr| match m.as_list() {
-                    Some([name, body]) => Ok((name.word("the name of a member")?.to_owned(), self.own(body)?.0)),
+                    Some([name, body]) => {
+                        Ok((name.word("the name of a member")?.to_owned(), self.without_context(body)?.0))
+                    }
                     _ => Err(m.error(format!("expected (NAME BODY), found {m}"))),
                 };
                 Body::Struct(members.iter().map(member).collect::<Result<_, _>>()?)
             }
-            ("member", [of, number]) => Body::Member(Box::new(self.own(of)?.0), number.number("a number from 0")?),
+            ("member", [of, number]) => {
+                Body::Member(Box::new(self.without_context(of)?.0), number.number("the number of a member, from 0")?)
+            }
             ("if" | "let" | "while" | "member", _) => {
-                return Err(text.error(format!("`{head}` has a wrong number of parts in {text}")));
+                return Err(text.error(format!("`{head}` has the wrong number of parts in {text}")));
             }
             (name, args) => {
-                let op = (self.known)(name).ok_or_else(|| text.locate(self.unknown(name)))?;
+                let op = (self.find_op)(name).ok_or_else(|| text.locate(self.unknown_op(name)))?;
                 let typed = args.iter().map(|a| self.body(a)).collect::<Result<Vec<_>, _>>()?;
                 let args: Vec<&Sexpr> = args.iter().collect();
-                Body::Call(op.clone(), self.together(&op, &args, typed)?)
+                Body::Call(op.clone(), self.resolve_weak(&op, &args, typed)?)
             }
         };
-        self.typed(text, body, false)
+        self.infer(text, body, false)
     }
 
-    fn word(&mut self, text: &Sexpr, word: &str) -> Result<Typed, Error> {
+    fn word(&mut self, text: &Sexpr, word: &str) -> Result<TypedBody, Error> {
         if self.vars.iter().any(|(n, _)| n == word) {
-            return self.typed(text, Body::Var(word.to_owned()), false);
+            return self.infer(text, Body::Var(word.to_owned()), false);
         }
         if let Some(k) = self.params.iter().position(|(n, _)| n == word) {
-            return self.typed(text, Body::Arg(k), false);
+            return self.infer(text, Body::Arg(k), false);
         }
         match read_bare(word) {
-            Some(value) => self.typed(text, Body::Lit(value), true),
+            Some(value) => self.infer(text, Body::Lit(value), true),
             None => {
                 let names = self.params.iter().chain(&self.vars).map(|(n, _)| n.as_str());
                 Err(text.locate(Error::unknown("variable", word, names)))
@@ -324,7 +330,7 @@ impl Reader<'_> {
         }
     }
 
-    fn loop_of(
+    fn while_body(
         &mut self,
         text: &Sexpr,
         vars: &Sexpr,
@@ -338,46 +344,45 @@ impl Reader<'_> {
             let Some([name, init]) = var.as_list() else {
                 return Err(var.error(format!("expected (NAME INIT), found {var}")));
             };
-            let (init, dtype) = self.own(init)?;
+            let (init, dtype) = self.without_context(init)?;
             let name = name.word("the name of a variable")?.to_owned();
             dtypes.push((name.clone(), dtype));
             inits.push((name, init));
         }
         let steps = steps.items("the steps of a while")?;
         if steps.len() != inits.len() {
-            return Err(text.error(format!("a while has {} variables and {} steps", inits.len(), steps.len())));
+            return Err(text.error(format!("a while has {} variables, but {} steps", inits.len(), steps.len())));
         }
         let depth = self.vars.len();
         self.vars.extend(dtypes.iter().cloned());
-        let inner = self.own(cond).and_then(|(cond, _)| {
+        let inner = self.without_context(cond).and_then(|(cond, _)| {
             let steps = steps.iter().zip(&dtypes).map(|(s, (_, t))| self.body_of(s, t)).collect::<Result<_, _>>()?;
-            Ok(While { vars: inits, cond, steps, result: self.own(result)?.0 })
+            Ok(While { vars: inits, cond, steps, result: self.without_context(result)?.0 })
         });
         self.vars.truncate(depth);
         Ok(Body::While(Box::new(inner?)))
     }
 
     /// Gives the weak arguments of one operator their dtypes, which depend on the other arguments.
-    fn together(&self, op: &Op, texts: &[&Sexpr], args: Vec<Typed>) -> Result<Vec<Body>, Error> {
+    fn resolve_weak(&self, op: &Op, texts: &[&Sexpr], args: Vec<TypedBody>) -> Result<Vec<Body>, Error> {
         let strong: Vec<Option<DType>> = args.iter().map(|a| (!a.weak).then(|| a.dtype.clone())).collect();
-        let given = args.into_iter().zip(texts).enumerate();
-        given
-            .map(|(k, (arg, text))| match &arg.body {
-                Body::Lit(value) if arg.weak => {
-                    let dtype = meets(op, &strong, k, value);
-                    arg.at(text, &dtype)
-                }
-                _ => Ok(arg.body),
-            })
-            .collect()
+        let args = args.into_iter().zip(texts).enumerate();
+        args.map(|(k, (arg, text))| match &arg.body {
+            Body::Lit(value) if arg.weak => {
+                let dtype = weak_dtype(op, &strong, k, value);
+                arg.in_context(text, &dtype)
+            }
+            _ => Ok(arg.body),
+        })
+        .collect()
     }
 
-    fn typed(&mut self, text: &Sexpr, body: Body, weak: bool) -> Result<Typed, Error> {
-        let mut scope = Scope { op: self.name, params: self.params, vars: std::mem::take(&mut self.vars) };
-        let checked = check(&mut scope, &body);
+    fn infer(&mut self, text: &Sexpr, body: Body, weak: bool) -> Result<TypedBody, Error> {
+        let mut scope = BodyScope { op: self.name, params: self.params, vars: std::mem::take(&mut self.vars) };
+        let checked = check_body(&mut scope, &body);
         self.vars = scope.vars;
         let (_, dtype) = checked.map_err(|e| text.locate(e.into()))?;
-        Ok(Typed { body, dtype, weak })
+        Ok(TypedBody { body, dtype, weak })
     }
 }
 
@@ -430,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn gcd_is_that_of_rust() {
+    fn gcd_reads_as_its_definition_in_rust() {
         assert_eq!(read(GCD).unwrap(), user::tests::gcd());
     }
 
@@ -469,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn bare_numbers_take_the_dtype_they_meet() {
+    fn bare_numbers_take_the_dtype_of_their_context() {
         let op = |body: &str, dtype: &str| read(&format!("(define-op (f (x i8) (y f32)) {dtype} {body})"));
         for (body, dtype) in [
             ("(+ x 1)", "i8"),
@@ -490,9 +495,9 @@ mod tests {
     #[test]
     fn operators_may_use_others() {
         let gcd = Op::from(read(GCD).unwrap());
-        let known = |name: &str| if name == "gcd" { Some(gcd.clone()) } else { Op::from_name(name) };
+        let find_op = |name: &str| if name == "gcd" { Some(gcd.clone()) } else { Op::from_name(name) };
         let text = "(define-op (lcm (x i64) (y i64)) i64 (floordiv (abs (* x y)) (gcd x y)))";
-        let lcm = Op::from(UserOp::read(&read_one(text).unwrap(), &known).unwrap());
+        let lcm = Op::from(UserOp::read(&read_one(text).unwrap(), &find_op).unwrap());
         assert_eq!(lcm.apply(&[Scalar::I64(4), Scalar::I64(6)]), Ok(Scalar::I64(12)));
         assert_eq!(lcm.signature(&[Prim::I8.into(), Prim::I8.into()]).unwrap().result, DType::I64);
     }
@@ -505,20 +510,20 @@ mod tests {
             let mut ops = vec![Op::from(read("(define-op (f0 (x i64)) i64 (+ x x))").unwrap())];
             for k in 1..18 {
                 let text = format!("(define-op (f{k} (x i64)) i64 {})", body(&format!("f{}", k - 1)));
-                let known =
+                let find_op =
                     |name: &str| ops.iter().find(|op| op.name() == name).cloned().or_else(|| Op::from_name(name));
-                ops.push(UserOp::read(&read_one(&text).unwrap(), &known).map_err(|e| e.to_string())?.into());
+                ops.push(UserOp::read(&read_one(&text).unwrap(), &find_op).map_err(|e| e.to_string())?.into());
             }
             Ok::<Op, String>(ops.pop().unwrap())
         };
         let error = chain(&|f| format!("(+ ({f} x) ({f} (neg x)))")).unwrap_err();
-        assert!(error.contains("operator `f11`") && error.contains("bind what it repeats by let"), "{error}");
+        assert!(error.contains("operator `f11`") && error.contains("bind repeated values with let"), "{error}");
         let bound = chain(&|f| format!("(let y ({f} x) (+ y y))")).unwrap();
         assert_eq!(bound.apply(&[Scalar::I64(3)]), Ok(Scalar::I64(3 << 18)));
     }
 
     #[test]
-    fn mistakes_are_told_with_their_place() {
+    fn errors_have_positions() {
         #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
         fn check(text: &str, expected: Expect) {
             expected.assert_eq(&read(text).unwrap_err().to_string());
@@ -544,7 +549,7 @@ mod tests {
         );
         check(
             "(define-op (f (x i64)) i64 (let y x))",
-            expect!["line 1, column 28: `let` has a wrong number of parts in (let y x)"],
+            expect!["line 1, column 28: `let` has the wrong number of parts in (let y x)"],
         );
         check(
             "(define-op (f (x i64)) i64 (let x 1 x))",
@@ -563,7 +568,7 @@ mod tests {
         check(
             "(define-op (f (x i64)) i64 x (associative))",
             expect![
-                "line 1, column 1: in the definition of operator `f`: it is declared associative or idempotent, which takes two parameters of the result's dtype"
+                "line 1, column 1: in the definition of operator `f`: it is declared associative or idempotent, which requires two parameters of the result's dtype"
             ],
         );
         check(
@@ -578,11 +583,11 @@ mod tests {
         );
         check(
             "(define-op (+ (x i64)) i64 x)",
-            expect!["line 1, column 12: operator `+` exists already; choose another name"],
+            expect!["line 1, column 12: operator `+` already exists; choose another name"],
         );
         check(
             "(define-op (f (x i64)) i64 (while ((a x) (b x)) a (a) b))",
-            expect!["line 1, column 28: a while has 2 variables and 1 steps"],
+            expect!["line 1, column 28: a while has 2 variables, but 1 steps"],
         );
         check(
             "(define-op (f (x i64)) i64 (while ((a x)) a ((cast-i8 a)) a))",

@@ -4,7 +4,7 @@
 //! iteration space are additionally tested on samples (`cases.rs`).
 
 pub use super::body::{Body, STEP_LIMIT, While};
-use super::body::{Run, Scope, check, eval, is_reserved};
+use super::body::{BodyEvaluation, BodyScope, check_body, eval_body, is_reserved};
 use super::builtin::Arity;
 use super::cases::Case;
 use super::error::OpError;
@@ -31,7 +31,7 @@ pub struct UserOp {
 /// Maximal number of built-in operators that a body applies after all user-defined operators are
 /// expanded. Every use is expanded, so a short chain of definitions that each use the previous one
 /// twice would exhaust memory.
-const MOST_APPLIED: u64 = 1 << 12;
+const MAX_EXPANDED_OPS: u64 = 1 << 12;
 
 /// The computation of a user-defined operator's value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -61,9 +61,9 @@ pub struct UserProperties {
 /// `gcd(x, 0) = abs(x)`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Specialization {
-    /// Position of the known argument.
+    /// Position of the argument.
     pub position: usize,
-    /// Value of the known argument.
+    /// Value of the argument.
     pub value: Scalar,
     /// Result, in terms of the arguments.
     pub result: Body,
@@ -103,20 +103,20 @@ impl UserOp {
             cases: Vec::new(),
         };
         if op.params.is_empty() {
-            return op.wrong("it has no parameter".to_owned());
+            return op.fail("it has no parameters".to_owned());
         }
         if is_reserved(name) {
-            return op.wrong("the name has a meaning already; choose another".to_owned());
+            return op.fail("the name is reserved; choose another".to_owned());
         }
-        let scope = Scope { op: name, params: &op.params, vars: Vec::new() };
+        let scope = BodyScope { op: name, params: &op.params, vars: Vec::new() };
         scope.check_name("operator", name)?;
         for (k, (param, _)) in op.params.iter().enumerate() {
             scope.check_name("parameter", param)?;
             if op.params[..k].iter().any(|(p, _)| p == param) {
-                return op.wrong(format!("two parameters are named `{param}`"));
+                return op.fail(format!("two parameters are named `{param}`"));
             }
         }
-        op.definition = Definition::Body(op.checked("the body", body)?);
+        op.definition = Definition::Body(op.check_result("the body", body)?);
         Ok(op)
     }
 
@@ -126,31 +126,33 @@ impl UserOp {
     /// Returns an error if a property does not fit the dtypes.
     pub fn with_properties(mut self, properties: UserProperties) -> Result<UserOp, OpError> {
         let p = &properties;
-        let alike = self.params.iter().all(|(_, t)| *t == self.params[0].1);
-        let magma = alike && self.params.len() == 2 && self.result == self.params[0].1;
-        if p.commutative && !alike {
-            return self.wrong("it is declared commutative, but its parameters differ in dtype".to_owned());
+        let same_dtypes = self.params.iter().all(|(_, t)| *t == self.params[0].1);
+        let magma = same_dtypes && self.params.len() == 2 && self.result == self.params[0].1;
+        if p.commutative && !same_dtypes {
+            return self.fail("it is declared commutative, but the dtypes of its parameters differ".to_owned());
         }
         if (p.associative || p.idempotent) && !magma {
-            return self.wrong(
-                "it is declared associative or idempotent, which takes two parameters of the result's dtype".to_owned(),
+            return self.fail(
+                "it is declared associative or idempotent, which requires two parameters of the result's dtype"
+                    .to_owned(),
             );
         }
-        for (what, declared) in [("identity", &p.identity), ("annihilator", &p.annihilator)] {
+        for (role, declared) in [("identity", &p.identity), ("annihilator", &p.annihilator)] {
             for (position, value) in declared {
-                self.check_argument(what, *position, value)?;
+                self.check_argument(role, *position, value)?;
             }
         }
         if let Some((k, _)) = p.annihilator.iter().find(|(_, v)| v.dtype() != self.result) {
             return self
-                .wrong(format!("the annihilator at argument {k} does not have the result's dtype {}", self.result));
+                .fail(format!("the annihilator at argument {k} does not have the result's dtype {}", self.result));
         }
         // The result is the other argument if the identity is dropped.
         if let Some((k, _)) =
             p.identity.iter().find(|(k, _)| self.params.len() != 2 || self.params[1 - k].1 != self.result)
         {
-            return self
-                .wrong(format!("the identity of argument {k} takes two parameters and a result of the other's dtype"));
+            return self.fail(format!(
+                "the identity at argument {k} requires two parameters, and a result of the other parameter's dtype"
+            ));
         }
         self.properties = properties;
         Ok(self)
@@ -162,7 +164,7 @@ impl UserOp {
     /// Returns an error if the result is not well-typed or does not have the operator's dtype.
     pub fn with_specialization(mut self, position: usize, value: Scalar, result: &Body) -> Result<UserOp, OpError> {
         self.check_argument("special case", position, &value)?;
-        let result = self.checked("a special case", result)?;
+        let result = self.check_result("a special case", result)?;
         self.specializations.push(Specialization { position, value, result });
         Ok(self)
     }
@@ -185,9 +187,13 @@ impl UserOp {
     /// parameter.
     pub fn with_fills(mut self, fills: Vec<Scalar>) -> Result<UserOp, OpError> {
         if fills.len() != self.params.len() {
-            return self.wrong(format!("{} fills are given for {} parameters", fills.len(), self.params.len()));
+            return self.fail(format!(
+                "it has {} fill values, expected {}, one per parameter",
+                fills.len(),
+                self.params.len()
+            ));
         }
-        fills.iter().enumerate().try_for_each(|(k, fill)| self.check_argument("fill", k, fill))?;
+        fills.iter().enumerate().try_for_each(|(k, fill)| self.check_argument("fill value", k, fill))?;
         self.fills = Some(fills);
         Ok(self)
     }
@@ -199,10 +205,10 @@ impl UserOp {
     /// # Errors
     /// Returns an error if the set names an argument that does not exist, or if the result is not
     /// well-typed or does not have the operator's dtype.
-    pub fn with_case(mut self, on: Iteration, result: &Body) -> Result<UserOp, OpError> {
-        self.check_set("case", &on)?;
-        let result = self.checked("a case", result)?;
-        self.cases.push(Case { on, result });
+    pub fn with_case(mut self, domain: Iteration, result: &Body) -> Result<UserOp, OpError> {
+        self.check_set("case", &domain)?;
+        let result = self.check_result("a case", result)?;
+        self.cases.push(Case { domain, result });
         Ok(self)
     }
 
@@ -286,7 +292,7 @@ impl UserOp {
                     op: self.name.clone(),
                     position: k,
                     found: found.clone(),
-                    expected: format!("{} or what promotes to it; cast first", expected(k)),
+                    expected: format!("{} or a dtype that promotes to it; cast first", expected(k)),
                 });
             }
         }
@@ -304,62 +310,66 @@ impl UserOp {
 
     /// Evaluates the result of a special case.
     pub(super) fn eval_body(&self, body: &Body, args: &[Scalar], mode: FloatMode) -> Result<Scalar, Fault> {
-        eval(&mut Run { op: &self.name, args, mode, vars: Vec::new(), steps: 0 }, body)
+        eval_body(&mut BodyEvaluation { op: &self.name, args, mode, vars: Vec::new(), steps: 0 }, body)
     }
 
     /// Returns the number of built-in operators that the definition applies after all user-defined
-    /// operators are expanded; of several bodies, the maximum. Every operator has passed `checked`,
-    /// so the count is small.
-    fn size(&self) -> u64 {
+    /// operators are expanded; of several bodies, the maximum. Every operator has passed
+    /// `check_result`, so the count is small.
+    fn expanded_ops(&self) -> u64 {
         let Definition::Body(body) = &self.definition;
-        let of = |op: &Op| match op {
+        let weight = |op: &Op| match op {
             Op::Builtin(_) => 1,
-            Op::User(u) => u.size(),
+            Op::User(u) => u.expanded_ops(),
         };
         let special = self.specializations.iter().map(|s| &s.result).chain(self.cases.iter().map(|c| &c.result));
-        special.chain([body]).map(|body| body.size(&of)).max().unwrap_or_default()
+        special.chain([body]).map(|body| body.op_weight(&weight)).max().unwrap_or_default()
     }
 
-    fn checked(&mut self, what: &str, body: &Body) -> Result<Body, OpError> {
-        let size = body.size(&|op| match op {
+    fn check_result(&mut self, role: &str, body: &Body) -> Result<Body, OpError> {
+        let size = body.op_weight(&|op| match op {
             Op::Builtin(_) => 1,
-            Op::User(u) => u.size(),
+            Op::User(u) => u.expanded_ops(),
         });
-        if size > MOST_APPLIED {
-            return self.wrong(format!(
-                "{what} applies {size} operators once those that it uses are expanded, more than {MOST_APPLIED}; \
-                 bind what it repeats by let"
+        if size > MAX_EXPANDED_OPS {
+            return self.fail(format!(
+                "{role} applies {size} operators after expansion of user-defined ones, above the limit {MAX_EXPANDED_OPS}; \
+                 bind repeated values with let"
             ));
         }
-        let mut scope = Scope { op: &self.name, params: &self.params, vars: Vec::new() };
-        let (body, dtype) = check(&mut scope, body)?;
+        let mut scope = BodyScope { op: &self.name, params: &self.params, vars: Vec::new() };
+        let (body, dtype) = check_body(&mut scope, body)?;
         if dtype != self.result {
             return self
-                .wrong(format!("{what} has dtype {dtype}, expected the result's dtype {}; cast it", self.result));
+                .fail(format!("{role} has dtype {dtype}, expected the result's dtype {}; cast it", self.result));
         }
         Ok(body)
     }
 
-    fn check_argument(&self, what: &str, position: usize, value: &Scalar) -> Result<(), OpError> {
+    fn check_argument(&self, role: &str, position: usize, value: &Scalar) -> Result<(), OpError> {
         match self.params.get(position) {
-            None => self.wrong(format!("the {what} names argument {position}, there are {}", self.params.len())),
-            Some((_, dtype)) if *dtype != value.dtype() => self.wrong(format!(
-                "the {what} {value} of argument {position} has dtype {}, expected {dtype}",
+            None => self.fail(format!(
+                "the {role} names argument {position}, but the operator has {} parameters",
+                self.params.len()
+            )),
+            Some((_, dtype)) if *dtype != value.dtype() => self.fail(format!(
+                "the {role} {value} of argument {position} has dtype {}, expected {dtype}",
                 value.dtype()
             )),
             Some(_) => Ok(()),
         }
     }
 
-    fn check_set(&self, what: &str, set: &Iteration) -> Result<(), OpError> {
+    fn check_set(&self, role: &str, set: &Iteration) -> Result<(), OpError> {
         match set.args().into_iter().find(|k| *k >= self.params.len()) {
-            Some(k) => self.wrong(format!("the {what} names argument {k}, there are {}", self.params.len())),
+            Some(k) => self
+                .fail(format!("the {role} names argument {k}, but the operator has {} parameters", self.params.len())),
             None => Ok(()),
         }
     }
 
-    pub(super) fn wrong<T>(&self, what: String) -> Result<T, OpError> {
-        Err(OpError::Definition { op: self.name.clone(), what })
+    pub(super) fn fail<T>(&self, problem: String) -> Result<T, OpError> {
+        Err(OpError::Definition { op: self.name.clone(), problem })
     }
 }
 
@@ -368,8 +378,8 @@ impl Iteration {
     pub fn args(&self) -> Vec<usize> {
         match self {
             Iteration::Arg(k) => vec![*k],
-            Iteration::Union(of) | Iteration::Intersection(of) => of.iter().flat_map(Iteration::args).collect(),
-            Iteration::Complement(of) => of.args(),
+            Iteration::Union(sets) | Iteration::Intersection(sets) => sets.iter().flat_map(Iteration::args).collect(),
+            Iteration::Complement(set) => set.args(),
             Iteration::All => Vec::new(),
         }
     }
@@ -379,9 +389,9 @@ impl Iteration {
     pub fn contains(&self, stored: &[bool]) -> bool {
         match self {
             Iteration::Arg(k) => stored[*k],
-            Iteration::Union(of) => of.iter().any(|i| i.contains(stored)),
-            Iteration::Intersection(of) => of.iter().all(|i| i.contains(stored)),
-            Iteration::Complement(of) => !of.contains(stored),
+            Iteration::Union(sets) => sets.iter().any(|i| i.contains(stored)),
+            Iteration::Intersection(sets) => sets.iter().all(|i| i.contains(stored)),
+            Iteration::Complement(set) => !set.contains(stored),
             Iteration::All => true,
         }
     }
@@ -470,12 +480,15 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn wrong_definitions_are_told() {
+    fn invalid_definitions_are_rejected() {
         let check = |body: Body, expected: Expect| {
             let error = UserOp::new("f", i64s(&["x", "y"]), DType::I64, &body).unwrap_err();
             expected.assert_eq(&error.to_string());
         };
-        check(Body::Arg(2), expect!["in the definition of operator `f`: argument 2 does not exist, there are 2"]);
+        check(
+            Body::Arg(2),
+            expect!["in the definition of operator `f`: argument 2 does not exist; the operator has 2 parameters"],
+        );
         check(
             Body::var("z"),
             expect!["in the definition of operator `f`: variable `z` is not bound; bind it with let or while"],
@@ -501,7 +514,7 @@ pub(super) mod tests {
         );
         check(
             Body::Member(Box::new(Body::Arg(0)), 1),
-            expect!["in the definition of operator `f`: i64 has no member number 1"],
+            expect!["in the definition of operator `f`: i64 has no member 1"],
         );
 
         let hiding = Body::Let("x".to_owned(), Box::new(Body::Arg(0)), Box::new(Body::var("x")));
@@ -516,18 +529,22 @@ pub(super) mod tests {
         let error = gcd()
             .with_properties(UserProperties { identity: vec![(2, 0i64.into())], ..Default::default() })
             .unwrap_err();
-        expect!["in the definition of operator `gcd`: the identity names argument 2, there are 2"]
-            .assert_eq(&error.to_string());
+        expect![
+            "in the definition of operator `gcd`: the identity names argument 2, but the operator has 2 parameters"
+        ]
+        .assert_eq(&error.to_string());
         let error = gcd()
             .with_properties(UserProperties { annihilator: vec![(0, 1i8.into())], ..Default::default() })
             .unwrap_err();
         expect!["in the definition of operator `gcd`: the annihilator 1 of argument 0 has dtype i8, expected i64"]
             .assert_eq(&error.to_string());
         let error = gcd().with_iteration(Iteration::Arg(5)).unwrap_err();
-        expect!["in the definition of operator `gcd`: the iteration names argument 5, there are 2"]
-            .assert_eq(&error.to_string());
+        expect![
+            "in the definition of operator `gcd`: the iteration names argument 5, but the operator has 2 parameters"
+        ]
+        .assert_eq(&error.to_string());
         let error = Op::from(gcd()).signature(&[DType::F64, DType::I64]).unwrap_err();
-        expect!["argument 0 of operator `gcd` has dtype f64, expected i64 or what promotes to it; cast first"]
+        expect!["argument 0 of operator `gcd` has dtype f64, expected i64 or a dtype that promotes to it; cast first"]
             .assert_eq(&error.to_string());
     }
 }

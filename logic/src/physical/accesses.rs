@@ -1,70 +1,70 @@
 //! The tensor reads of a query.
 
-use super::{Access, Output, PhysicalQuery, Place, Point, Temporaries};
+use super::{Access, Output, PhysicalQuery, ScalarExpr, StorageCoordinate, TemporaryNest};
 
 impl PhysicalQuery {
     /// Returns all reads of the query, those of temporaries first; a read that occurs twice is
     /// listed twice.
     pub fn accesses(&self) -> Vec<&Access> {
-        let mut found = Vec::new();
-        self.temporaries.iter().for_each(|pass| of_temporaries(pass, &mut found));
-        self.outputs.iter().for_each(|output| of_output(output, &mut found));
-        found
+        let mut accesses = Vec::new();
+        self.temporaries.iter().for_each(|nest| collect_from_nest(nest, &mut accesses));
+        self.outputs.iter().for_each(|output| collect_from_output(output, &mut accesses));
+        accesses
     }
 }
 
-impl Temporaries {
+impl TemporaryNest {
     /// Returns all reads in the loops, those of nested temporaries first.
     pub fn accesses(&self) -> Vec<&Access> {
-        let mut found = Vec::new();
-        of_temporaries(self, &mut found);
-        found
+        let mut accesses = Vec::new();
+        collect_from_nest(self, &mut accesses);
+        accesses
     }
 }
 
 impl Output {
     /// Returns all reads in the subscripts and the value.
     pub fn accesses(&self) -> Vec<&Access> {
-        let mut found = Vec::new();
-        of_output(self, &mut found);
-        found
+        let mut accesses = Vec::new();
+        collect_from_output(self, &mut accesses);
+        accesses
     }
 }
 
-impl Point {
+impl ScalarExpr {
     /// Returns all reads in the expression.
     pub fn accesses(&self) -> Vec<&Access> {
-        let mut found = Vec::new();
-        of_point(self, &mut found);
-        found
+        let mut accesses = Vec::new();
+        collect_from_expr(self, &mut accesses);
+        accesses
     }
 }
 
-fn of_temporaries<'q>(pass: &'q Temporaries, found: &mut Vec<&'q Access>) {
-    pass.temporaries.iter().for_each(|inner| of_temporaries(inner, found));
-    pass.folds.iter().for_each(|fold| of_point(&fold.value, found));
+fn collect_from_nest<'q>(nest: &'q TemporaryNest, accesses: &mut Vec<&'q Access>) {
+    nest.temporaries.iter().for_each(|inner| collect_from_nest(inner, accesses));
+    nest.folds.iter().for_each(|fold| collect_from_expr(&fold.value, accesses));
 }
 
-fn of_output<'q>(output: &'q Output, found: &mut Vec<&'q Access>) {
-    of_places(&output.subscripts, found);
-    of_point(&output.value, found);
+fn collect_from_output<'q>(output: &'q Output, accesses: &mut Vec<&'q Access>) {
+    collect_from_coordinates(&output.subscripts, accesses);
+    collect_from_expr(&output.value, accesses);
 }
 
-fn of_point<'q>(point: &'q Point, found: &mut Vec<&'q Access>) {
-    match point {
-        Point::Access(access) => {
-            found.push(access);
-            of_places(&access.subscripts, found);
+fn collect_from_expr<'q>(expr: &'q ScalarExpr, accesses: &mut Vec<&'q Access>) {
+    match expr {
+        ScalarExpr::Access(access) => {
+            accesses.push(access);
+            collect_from_coordinates(&access.subscripts, accesses);
         }
-        Point::Call(_, args) => args.iter().for_each(|arg| of_point(arg, found)),
-        Point::Literal(_) | Point::Coordinate(_) | Point::Temporary(_) => {}
+        ScalarExpr::Call(_, args) => args.iter().for_each(|arg| collect_from_expr(arg, accesses)),
+        ScalarExpr::Literal(_) | ScalarExpr::Coordinate(_) | ScalarExpr::Temporary(_) => {}
     }
 }
 
-fn of_places<'q>(places: &'q [Place], found: &mut Vec<&'q Access>) {
-    for place in places {
-        if let Place::Value(point) = place {
-            of_point(point, found);
+fn collect_from_coordinates<'q>(coordinates: &'q [StorageCoordinate], accesses: &mut Vec<&'q Access>) {
+    for coordinate in coordinates {
+        if let StorageCoordinate::Computed(expr) = coordinate {
+            collect_from_expr(expr, accesses);
         }
     }
 }

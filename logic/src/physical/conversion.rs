@@ -1,8 +1,8 @@
 //! Detection of queries that only convert a tensor to another format.
 
-use super::{Access, Extent, Output, PhysicalQuery, Place, Point};
+use super::{Access, Extent, Output, PhysicalQuery, ScalarExpr, StorageCoordinate};
 use crate::affine::{Affine, Subscript};
-use crate::expr::Computed;
+use crate::expr::ComputedFills;
 use crate::field::{Alias, Field};
 use crate::format::{StorageMode, TensorType};
 use std::collections::BTreeSet;
@@ -12,52 +12,52 @@ impl PhysicalQuery {
     /// dtype, fill value and entries, and does nothing else. `types` returns the type of each
     /// readable tensor. Engines may convert the storage instead of running the loops. An unordered
     /// level can only be read by conversion.
-    pub fn converts<'q, 't>(&'q self, types: impl Fn(&Alias) -> Option<&'t TensorType>) -> Option<&'q Alias> {
-        let [Output { ty, subscripts, fold: None, computed: Computed::Keep, value: Point::Access(access), .. }] =
-            &self.outputs[..]
-        else {
+    pub fn conversion_source<'q, 't>(&'q self, types: impl Fn(&Alias) -> Option<&'t TensorType>) -> Option<&'q Alias> {
+        let [output] = &self.outputs[..] else { return None };
+        let Output { ty, subscripts, fold: None, computed_fills: ComputedFills::Keep, value, .. } = output else {
             return None;
         };
+        let ScalarExpr::Access(access) = value else { return None };
         let Access { tensor, subscripts: read, outside: None, .. } = access else { return None };
         let source = types(tensor)?;
-        let same = source.shape == ty.shape && source.dtype == ty.dtype && source.fill == ty.fill;
-        if !same || !self.temporaries.is_empty() {
+        let same_type = source.shape == ty.shape && source.dtype == ty.dtype && source.fill == ty.fill;
+        if !same_type || !self.temporaries.is_empty() {
             return None;
         }
         let coordinates = coordinates(ty, subscripts)?;
-        (self.visits_all(ty, &coordinates) && coordinates == self::coordinates(source, read)?).then_some(tensor)
+        (self.covers_tensor(ty, &coordinates) && coordinates == self::coordinates(source, read)?).then_some(tensor)
     }
 
     /// Returns whether the loops make the coordinates cover the whole tensor, and every loop is
     /// used.
-    fn visits_all(&self, ty: &TensorType, coordinates: &[Affine]) -> bool {
+    fn covers_tensor(&self, ty: &TensorType, coordinates: &[Affine]) -> bool {
         let mut used: BTreeSet<&Field> = BTreeSet::new();
         let skews: Vec<Option<(&Field, &Field)>> =
             coordinates.iter().zip(&ty.shape).map(|(form, &size)| self.as_skew(form, size, coordinates)).collect();
         let covers = |form: &Affine, size: u64| match &form.terms[..] {
             _ if form.constant != 0 => false,
             [(field, 1)] => match self.extent(field) {
-                Some(Extent::Whole(n)) => *n == size,
-                Some(Extent::Skew { n, with, .. }) => *n == size && skews.contains(&Some((with, field))),
+                Some(Extent::Range(n)) => *n == size,
+                Some(Extent::Skew { n, outer, .. }) => *n == size && skews.contains(&Some((outer, field))),
                 _ => false,
             },
             [(a, x), (b, y)] => [(a, x, b, y), (b, y, a, x)].into_iter().any(|(inner, one, outer, by)| {
                 let is_block = |e: &Extent| match e {
-                    Extent::Block { block, outer: counts, size: n } => {
-                        counts == outer && *n == size && i64::try_from(*block) == Ok(*by)
+                    Extent::Block { block, outer: counter, size: n } => {
+                        counter == outer && *n == size && i64::try_from(*block) == Ok(*by)
                     }
-                    Extent::Whole(_) | Extent::Skew { .. } => false,
+                    Extent::Range(_) | Extent::Skew { .. } => false,
                 };
                 *one == 1 && self.extent(inner).is_some_and(is_block)
             }),
             _ => false,
         };
         for ((form, skew), size) in coordinates.iter().zip(&skews).zip(&ty.shape) {
-            let fresh = match skew {
+            let unused = match skew {
                 Some((diagonal, _)) => used.insert(*diagonal),
                 None => covers(form, *size) && form.terms.iter().all(|(f, _)| used.insert(f)),
             };
-            if !fresh {
+            if !unused {
                 return false;
             }
         }
@@ -76,22 +76,22 @@ impl PhysicalQuery {
         let is_coordinate = |field: &Field| coordinates.iter().any(|c| c.as_field() == Some(field));
         let (diagonal, along) = [(a, b), (b, a)].into_iter().find(|(_, along)| is_coordinate(along))?;
         let (diagonals, length) = (shift.checked_add(size)?, shift + 1);
-        let skewed = |n, with: &Field| Extent::Skew { n, with: with.clone(), shift, size };
+        let skewed = |n, outer: &Field| Extent::Skew { n, outer: outer.clone(), shift, size };
         let (d, r) = (self.extent(diagonal)?, self.extent(along)?);
-        let all = (*d == Extent::Whole(diagonals) && *r == skewed(length, diagonal))
-            || (*r == Extent::Whole(length) && *d == skewed(diagonals, along));
+        let all = (*d == Extent::Range(diagonals) && *r == skewed(length, diagonal))
+            || (*r == Extent::Range(length) && *d == skewed(diagonals, along));
         all.then_some((diagonal, along))
     }
 }
 
 /// Returns the tensor coordinates for the given storage coordinates. Returns `None` if one is
 /// computed or missing, or if the parts of a split mode do not form one affine form.
-fn coordinates(ty: &TensorType, places: &[Place]) -> Option<Vec<Affine>> {
+fn coordinates(ty: &TensorType, storage: &[StorageCoordinate]) -> Option<Vec<Affine>> {
     let subscript = |of: StorageMode| {
         let level = ty.format.modes.iter().position(|m| *m == of)?;
-        match places.get(level)? {
-            Place::Subscript(s) => Some(s),
-            Place::Value(_) => None,
+        match storage.get(level)? {
+            StorageCoordinate::Subscript(s) => Some(s),
+            StorageCoordinate::Computed(_) => None,
         }
     };
     let split = |mode: usize| {
@@ -148,7 +148,7 @@ mod tests {
         let plan = parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
         verify::verify(&plan).unwrap_or_else(|e| panic!("{e}\n{text}"));
         let types: HashMap<_, _> = plan.inputs.iter().cloned().collect();
-        plan.queries[0].converts(|t: &Alias| types.get(t).map(AsRef::as_ref)).map(ToString::to_string)
+        plan.queries[0].conversion_source(|t: &Alias| types.get(t).map(AsRef::as_ref)).map(ToString::to_string)
     }
 
     #[test]
@@ -158,9 +158,9 @@ mod tests {
         let dense = "(query (for (i 4) (j 6)) (write C f64 0.0 (4 6) (dense dense) (i j) (at A i j)))";
         assert_eq!(converts(dense).as_deref(), Some("A"));
         let block = "(dense@0/2 sparse-list@1/3 dense@0%2 dense@1%3)";
-        let places = "((quot i 2) (quot j 3) (mod i 2) (mod j 3))";
+        let coordinates = "((quot i 2) (quot j 3) (mod i 2) (mod j 3))";
         let blocked = format!(
-            "(query (for (i 4) (j 6)) (write C f64 0.0 (4 6) {block} {places} (workspace 0 (hash hash hash hash)) (at A i j)))"
+            "(query (for (i 4) (j 6)) (write C f64 0.0 (4 6) {block} {coordinates} (workspace 0 (hash hash hash hash)) (at A i j)))"
         );
         assert_eq!(converts(&blocked).as_deref(), Some("A"));
         let loops = "(io 2) (jo 2) (ii 2 io 4) (ji 3 jo 6)";

@@ -5,7 +5,7 @@
 //! must agree with this interpreter, and this interpreter with that of the Logic plan. Folds run in
 //! the order of the loops.
 
-use super::{Access, Extent, Loop, Output, PhysicalPlan, Place, Point, Temporaries};
+use super::{Access, Extent, Loop, Output, PhysicalPlan, ScalarExpr, StorageCoordinate, TemporaryNest};
 use crate::affine::Affine;
 use crate::field::{Alias, Field};
 use crate::format::{StorageMode, TensorType};
@@ -34,18 +34,18 @@ pub enum InterpError {
     #[error("`{0}` is not bound where the plan uses it")]
     Unbound(String),
     /// A read or write is out of bounds, and the plan does not allow it.
-    #[error("tensor `{tensor}` is accessed at {place:?}, outside of its shape {shape:?}")]
-    Bounds {
+    #[error("tensor `{tensor}` is accessed at {coordinates:?}, out of the bounds of its shape {shape:?}")]
+    OutOfBounds {
         /// The tensor.
         tensor: Alias,
         /// Coordinates of the access.
-        place: Vec<i64>,
+        coordinates: Vec<i64>,
         /// Shape of the tensor.
         shape: Vec<u64>,
     },
     /// An output without a fold writes an entry twice.
-    #[error("output `{0}` has no fold and writes a place twice")]
-    Rewritten(Alias),
+    #[error("output `{0}` has no fold, but writes an entry twice")]
+    RepeatedWrite(Alias),
 }
 
 /// Runs a plan on dense inputs in a float mode; returns all tensors, including the inputs.
@@ -61,20 +61,20 @@ pub fn interpret(
     let mut types: HashMap<Alias, TensorType> = plan.inputs.iter().map(|(a, t)| (a.clone(), (**t).clone())).collect();
     for query in &plan.queries {
         let (indices, temporaries) = (HashMap::new(), HashMap::new());
-        let mut run = Run { mode, tensors: &tensors, types: &types, indices, temporaries };
+        let mut evaluation = NestEvaluation { mode, tensors: &tensors, types: &types, indices, temporaries };
         let mut results: Vec<(DenseTensor, Vec<bool>)> = query
             .outputs
             .iter()
             .map(|o| {
-                let places = o.ty.shape.iter().product::<u64>() as usize;
+                let entries = o.ty.shape.iter().product::<u64>() as usize;
                 (
-                    DenseTensor { shape: o.ty.shape.clone(), values: vec![o.ty.fill.clone(); places] },
-                    vec![false; places],
+                    DenseTensor { shape: o.ty.shape.clone(), values: vec![o.ty.fill.clone(); entries] },
+                    vec![false; entries],
                 )
             })
             .collect();
-        run.nest(&query.loops, &query.temporaries, 0, &mut |run| {
-            query.outputs.iter().zip(&mut results).try_for_each(|(o, (t, seen))| run.write(o, t, seen))
+        evaluation.run_loops(&query.loops, &query.temporaries, 0, &mut |evaluation| {
+            query.outputs.iter().zip(&mut results).try_for_each(|(o, (t, written))| evaluation.write(o, t, written))
         })?;
         for (output, (tensor, _)) in query.outputs.iter().zip(results) {
             types.insert(output.alias.clone(), (*output.ty).clone());
@@ -84,7 +84,7 @@ pub fn interpret(
     Ok(tensors)
 }
 
-struct Run<'a> {
+struct NestEvaluation<'a> {
     mode: FloatMode,
     tensors: &'a HashMap<Alias, DenseTensor>,
     types: &'a HashMap<Alias, TensorType>,
@@ -94,67 +94,68 @@ struct Run<'a> {
 
 /// The accumulators of a temporary, one for each combination of values of some indices.
 struct Accumulators<'a> {
-    at: &'a [Field],
+    indices: &'a [Field],
     init: &'a Scalar,
     values: HashMap<Vec<i64>, Scalar>,
 }
 
-impl<'a> Run<'a> {
-    fn nest(
+impl<'a> NestEvaluation<'a> {
+    fn run_loops(
         &mut self,
         loops: &'a [Loop],
-        temporaries: &'a [Temporaries],
+        temporaries: &'a [TemporaryNest],
         depth: usize,
         body: &mut dyn FnMut(&mut Self) -> Result<(), InterpError>,
     ) -> Result<(), InterpError> {
         for t in temporaries {
-            if t.since == depth {
-                self.start(t);
+            if t.start_depth == depth {
+                self.start_folds(t);
             }
             if t.depth == depth {
-                self.compute(t)?;
+                self.compute_folds(t)?;
             }
         }
         let Some(Loop { index, extent, .. }) = loops.get(depth) else { return body(self) };
         let bound = |f: &Field| self.indices.get(f).copied().ok_or_else(|| InterpError::Unbound(f.to_string()));
         let values = match extent {
-            Extent::Whole(n) => 0..*n as i64,
+            Extent::Range(n) => 0..*n as i64,
             Extent::Block { block, outer, size } => {
                 0..(*block as i64).min(*size as i64 - *block as i64 * bound(outer)?)
             }
-            Extent::Skew { n, with, shift, size } => {
-                let first = *shift as i64 - bound(with)?;
+            Extent::Skew { n, outer, shift, size } => {
+                let first = *shift as i64 - bound(outer)?;
                 first.max(0)..(first + *size as i64).min(*n as i64)
             }
         };
         for i in values {
             self.indices.insert(index.clone(), i);
-            self.nest(loops, temporaries, depth + 1, body)?;
+            self.run_loops(loops, temporaries, depth + 1, body)?;
         }
         self.indices.remove(index);
         Ok(())
     }
 
-    fn start(&mut self, t: &'a Temporaries) {
+    fn start_folds(&mut self, t: &'a TemporaryNest) {
         for fold in &t.folds {
-            let none = Accumulators { at: &fold.at, init: &fold.init, values: HashMap::new() };
-            self.temporaries.insert(fold.name.clone(), none);
+            let accumulators =
+                Accumulators { indices: &fold.accumulator_indices, init: &fold.init, values: HashMap::new() };
+            self.temporaries.insert(fold.name.clone(), accumulators);
         }
     }
 
-    fn compute(&mut self, t: &'a Temporaries) -> Result<(), InterpError> {
+    fn compute_folds(&mut self, t: &'a TemporaryNest) -> Result<(), InterpError> {
         let names = t.folds.iter().map(|f| &f.name);
         let mut sums = names.clone().map(|name| self.temporary(name)).collect::<Result<Vec<_>, _>>()?;
-        self.nest(&t.loops, &t.temporaries, 0, &mut |run| {
+        self.run_loops(&t.loops, &t.temporaries, 0, &mut |evaluation| {
             for (fold, sum) in t.folds.iter().zip(&mut sums) {
-                *sum = fold.op.eval_in(&[sum.clone(), run.value(&fold.value)?], run.mode)?;
+                *sum = fold.op.eval_in(&[sum.clone(), evaluation.value(&fold.value)?], evaluation.mode)?;
             }
             Ok(())
         })?;
         for (name, sum) in names.zip(sums) {
-            if let Some(found) = self.temporaries.get_mut(name) {
-                let at = found.at.iter().map(|f| self.indices.get(f).copied().unwrap_or(0)).collect();
-                found.values.insert(at, sum);
+            if let Some(accumulators) = self.temporaries.get_mut(name) {
+                let key = accumulators.indices.iter().map(|f| self.indices.get(f).copied().unwrap_or(0)).collect();
+                accumulators.values.insert(key, sum);
             }
         }
         Ok(())
@@ -163,60 +164,65 @@ impl<'a> Run<'a> {
     /// Returns the value of a temporary, initially `init`.
     fn temporary(&self, name: &Alias) -> Result<Scalar, InterpError> {
         let unbound = |name: &str| InterpError::Unbound(name.to_owned());
-        let found = self.temporaries.get(name).ok_or_else(|| unbound(name.as_str()))?;
-        let at = found.at.iter().map(|f| self.indices.get(f).copied().ok_or_else(|| unbound(f.as_str())));
-        let at = at.collect::<Result<Vec<_>, _>>()?;
-        Ok(found.values.get(&at).unwrap_or(found.init).clone())
+        let accumulators = self.temporaries.get(name).ok_or_else(|| unbound(name.as_str()))?;
+        let key = accumulators.indices.iter().map(|f| self.indices.get(f).copied().ok_or_else(|| unbound(f.as_str())));
+        let key = key.collect::<Result<Vec<_>, _>>()?;
+        Ok(accumulators.values.get(&key).unwrap_or(accumulators.init).clone())
     }
 
-    fn write(&self, output: &Output, tensor: &mut DenseTensor, seen: &mut [bool]) -> Result<(), InterpError> {
+    fn write(&self, output: &Output, tensor: &mut DenseTensor, written: &mut [bool]) -> Result<(), InterpError> {
         let value = self.value(&output.value)?;
-        let (place, by_value) = self.place(&output.ty, &output.subscripts)?;
-        let Some(at) = offset(&tensor.shape, &place) else {
-            if by_value {
+        let (coordinates, is_computed) = self.tensor_coordinates(&output.ty, &output.subscripts)?;
+        let Some(offset) = row_major_offset(&tensor.shape, &coordinates) else {
+            if is_computed {
                 return Ok(());
             }
-            return Err(InterpError::Bounds { tensor: output.alias.clone(), place, shape: tensor.shape.clone() });
+            let (tensor, shape) = (output.alias.clone(), tensor.shape.clone());
+            return Err(InterpError::OutOfBounds { tensor, coordinates, shape });
         };
         match &output.fold {
-            Some(op) => tensor.values[at] = op.eval_in(&[tensor.values[at].clone(), value], self.mode)?,
-            None if seen[at] => return Err(InterpError::Rewritten(output.alias.clone())),
-            None => tensor.values[at] = value,
+            Some(op) => tensor.values[offset] = op.eval_in(&[tensor.values[offset].clone(), value], self.mode)?,
+            None if written[offset] => return Err(InterpError::RepeatedWrite(output.alias.clone())),
+            None => tensor.values[offset] = value,
         }
-        seen[at] = true;
+        written[offset] = true;
         Ok(())
     }
 
     /// Returns the tensor coordinates for the given storage coordinates, and whether any of them is
     /// computed.
-    fn place(&self, ty: &TensorType, places: &[Place]) -> Result<(Vec<i64>, bool), InterpError> {
+    fn tensor_coordinates(
+        &self,
+        ty: &TensorType,
+        storage: &[StorageCoordinate],
+    ) -> Result<(Vec<i64>, bool), InterpError> {
         let mut coordinates = vec![0; ty.shape.len()];
         let mut skewed = Vec::new();
-        for (mode, place) in ty.format.modes.iter().zip(places) {
-            let at = match place {
-                Place::Subscript(s) => {
+        for (mode, coordinate) in ty.format.modes.iter().zip(storage) {
+            let i = match coordinate {
+                StorageCoordinate::Subscript(s) => {
                     self.affine(s.form())?;
                     s.evaluate(&|f| self.indices[f])
                 }
-                Place::Value(point) => match self.value(point)? {
+                StorageCoordinate::Computed(expr) => match self.value(expr)? {
                     Scalar::I64(v) => v,
                     other => return Err(InterpError::Unbound(format!("coordinate {other}"))),
                 },
             };
             match *mode {
-                StorageMode::Whole { mode } => coordinates[mode] = at,
-                StorageMode::Outer { mode, block } => coordinates[mode] += at * block as i64,
-                StorageMode::Inner { mode, .. } => coordinates[mode] += at,
+                StorageMode::Whole { mode } => coordinates[mode] = i,
+                StorageMode::Outer { mode, block } => coordinates[mode] += i * block as i64,
+                StorageMode::Inner { mode, .. } => coordinates[mode] += i,
                 StorageMode::Skew { mode, by } => {
                     skewed.push((mode, by));
-                    coordinates[mode] += at - (ty.shape[by] as i64 - 1);
+                    coordinates[mode] += i - (ty.shape[by] as i64 - 1);
                 }
             }
         }
         for (mode, by) in skewed {
             coordinates[mode] += coordinates[by];
         }
-        Ok((coordinates, places.iter().any(|p| matches!(p, Place::Value(_)))))
+        Ok((coordinates, storage.iter().any(|c| matches!(c, StorageCoordinate::Computed(_)))))
     }
 
     fn affine(&self, form: &Affine) -> Result<i64, InterpError> {
@@ -226,13 +232,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn value(&self, point: &Point) -> Result<Scalar, InterpError> {
-        Ok(match point {
-            Point::Literal(value) => value.clone(),
-            Point::Coordinate(form) => Scalar::I64(self.affine(form)?),
-            Point::Temporary(name) => self.temporary(name)?,
-            Point::Access(access) => self.read(access)?,
-            Point::Call(op, args) => {
+    fn value(&self, expr: &ScalarExpr) -> Result<Scalar, InterpError> {
+        Ok(match expr {
+            ScalarExpr::Literal(value) => value.clone(),
+            ScalarExpr::Coordinate(form) => Scalar::I64(self.affine(form)?),
+            ScalarExpr::Temporary(name) => self.temporary(name)?,
+            ScalarExpr::Access(access) => self.read(access)?,
+            ScalarExpr::Call(op, args) => {
                 let args = args.iter().map(|a| self.value(a)).collect::<Result<Vec<_>, _>>()?;
                 op.eval_in(&args, self.mode)?
             }
@@ -243,20 +249,22 @@ impl<'a> Run<'a> {
         let unbound = || InterpError::Unbound(access.tensor.to_string());
         let (tensor, ty) = (self.tensors.get(&access.tensor), self.types.get(&access.tensor));
         let (tensor, ty) = (tensor.ok_or_else(unbound)?, ty.ok_or_else(unbound)?);
-        let (place, _) = self.place(ty, &access.subscripts)?;
-        match (offset(&tensor.shape, &place), &access.outside) {
-            (Some(at), _) => Ok(tensor.values[at].clone()),
+        let (coordinates, _) = self.tensor_coordinates(ty, &access.subscripts)?;
+        match (row_major_offset(&tensor.shape, &coordinates), &access.outside) {
+            (Some(offset), _) => Ok(tensor.values[offset].clone()),
             (None, Some(outside)) => Ok(outside.clone()),
             (None, None) => {
-                Err(InterpError::Bounds { tensor: access.tensor.clone(), place, shape: tensor.shape.clone() })
+                let (tensor, shape) = (access.tensor.clone(), tensor.shape.clone());
+                Err(InterpError::OutOfBounds { tensor, coordinates, shape })
             }
         }
     }
 }
 
-fn offset(shape: &[u64], place: &[i64]) -> Option<usize> {
-    shape.iter().zip(place).try_fold(0, |at, (&n, &i)| {
-        let inside = usize::try_from(i).ok().filter(|&i| (i as u64) < n)?;
-        Some(at * n as usize + inside)
+/// Returns the index of an entry among all entries; `None` if a coordinate is out of bounds.
+fn row_major_offset(shape: &[u64], coordinates: &[i64]) -> Option<usize> {
+    shape.iter().zip(coordinates).try_fold(0, |offset, (&n, &i)| {
+        let i = usize::try_from(i).ok().filter(|&i| (i as u64) < n)?;
+        Some(offset * n as usize + i)
     })
 }

@@ -22,4 +22,4 @@ mod verify_tests;
 pub use crate::affine::Subscript;
 pub use nodes::*;
 pub use read::parse;
-pub use text::FormatWords;
+pub use text::FormatDisplay;

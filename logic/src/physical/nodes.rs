@@ -1,7 +1,7 @@
 //! The node types of physical plans.
 
 use crate::affine::{Affine, Subscript};
-use crate::expr::Computed;
+use crate::expr::ComputedFills;
 use crate::field::{Alias, Field};
 use crate::format::{Format, TensorType};
 use crate::op::Op;
@@ -26,7 +26,7 @@ pub struct PhysicalQuery {
     pub loops: Vec<Loop>,
     /// Temporaries in order, each computed inside its first `depth` loops of `loops`; later ones
     /// may read earlier ones.
-    pub temporaries: Vec<Temporaries>,
+    pub temporaries: Vec<TemporaryNest>,
     /// Outputs, written in the innermost loop.
     pub outputs: Vec<Output>,
 }
@@ -39,20 +39,20 @@ pub struct Loop {
     /// Range of the index.
     pub extent: Extent,
     /// Number of lanes that fold the iterations side by side, if the loop only folds one value
-    /// along a list. A power of two up to [`Loop::MOST_LANES`]; 1 for a sequential loop.
+    /// along a list. A power of two up to [`Loop::MAX_LANES`]; 1 for a sequential loop.
     pub lanes: u8,
 }
 
 impl Loop {
     /// Maximal number of lanes.
-    pub const MOST_LANES: u8 = 16;
+    pub const MAX_LANES: u8 = 16;
 }
 
 /// The range of a loop's index.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Extent {
     /// The range `0..n`.
-    Whole(u64),
+    Range(u64),
     /// The coordinates of one block: `0..min(block, size - block * outer)`; the last block may be
     /// ragged.
     Block {
@@ -63,53 +63,53 @@ pub enum Extent {
         /// Dimension of the whole mode.
         size: u64,
     },
-    /// The values `v` of `0..n` with `0 <= v + with - shift < size`: the coordinates along a
+    /// The values `v` of `0..n` with `0 <= v + outer - shift < size`: the coordinates along a
     /// diagonal, or the diagonals through a coordinate.
     Skew {
         /// One past the largest value.
         n: u64,
         /// Index that an outer loop binds.
-        with: Field,
+        outer: Field,
         /// Offset subtracted from the sum of both indices.
         shift: u64,
-        /// Dimension of the mode whose coordinate is `v + with - shift`.
+        /// Dimension of the mode whose coordinate is `v + outer - shift`.
         size: u64,
     },
 }
 
-/// Folds computed in one pass, inside `depth` of the surrounding loops.
+/// A nest of loops that computes temporaries in one pass, inside `depth` of the surrounding loops.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Temporaries {
+pub struct TemporaryNest {
     /// Number of surrounding loops outside the pass.
     pub depth: usize,
     /// Number of surrounding loops outside the start of the folds. It equals `depth` if every pass
     /// starts again; it is smaller if the folds accumulate across iterations of the loops in
     /// between, as a scan does.
-    pub since: usize,
+    pub start_depth: usize,
     /// Inner loops of the pass.
     pub loops: Vec<Loop>,
     /// Temporaries used in the inner loops; their `depth` counts `loops`, after the surrounding
     /// loops.
-    pub temporaries: Vec<Temporaries>,
+    pub temporaries: Vec<TemporaryNest>,
     /// Folds that share the loops.
-    pub folds: Vec<Fold>,
+    pub folds: Vec<TemporaryFold>,
 }
 
-/// A fold: `name = init` at its start, then `name = op(name, value)` in each iteration of the inner
-/// loops.
+/// A fold into a temporary: `name = init` at its start, then `name = op(name, value)` in each
+/// iteration of the inner loops.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Fold {
+pub struct TemporaryFold {
     /// Name by which values refer to the fold.
     pub name: Alias,
     /// Indices of loops between the start and `depth`, in order, with one accumulator for each
     /// combination of their values. The fold accumulates along the other loops in between.
-    pub at: Vec<Field>,
+    pub accumulator_indices: Vec<Field>,
     /// The operator.
     pub op: Op,
     /// Initial value.
     pub init: Scalar,
     /// Folded value.
-    pub value: Point,
+    pub value: ScalarExpr,
 }
 
 /// A tensor that a query writes.
@@ -120,13 +120,13 @@ pub struct Output {
     /// Shape, dtype, fill value and format.
     pub ty: Arc<TensorType>,
     /// Coordinate of each storage mode, outermost first, in terms of the loop indices. A write at a
-    /// [`Place::Value`] out of bounds is dropped.
-    pub subscripts: Vec<Place>,
+    /// [`StorageCoordinate::Computed`] out of bounds is dropped.
+    pub subscripts: Vec<StorageCoordinate>,
     /// Operator that folds the value into the stored one, initially `ty.fill`; without a fold,
     /// every entry is written at most once.
     pub fold: Option<Op>,
     /// Treatment of values that equal the fill value; they can be dropped only without a fold.
-    pub computed: Computed,
+    pub computed_fills: ComputedFills,
     /// Workspace that takes writes out of order, over the storage modes that the loops outside it
     /// do not fix.
     pub workspace: Option<Workspace>,
@@ -135,7 +135,7 @@ pub struct Output {
     /// has its fill value, the value must be the fill value of the output.
     pub pattern: Option<Alias>,
     /// Value to write.
-    pub value: Point,
+    pub value: ScalarExpr,
 }
 
 /// A temporary that takes random writes in place of an output, or random reads in place of an
@@ -151,17 +151,17 @@ pub struct Workspace {
 
 /// The coordinate at which a storage mode is read or written.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Place {
+pub enum StorageCoordinate {
     /// A function of loop indices only.
     Subscript(Subscript),
     /// A computed `i64`: a gather in a read, a scatter in a write. Reads look it up
     /// ([`Protocol::Follow`]).
-    Value(Point),
+    Computed(ScalarExpr),
 }
 
-impl From<Subscript> for Place {
-    fn from(subscript: Subscript) -> Place {
-        Place::Subscript(subscript)
+impl From<Subscript> for StorageCoordinate {
+    fn from(subscript: Subscript) -> StorageCoordinate {
+        StorageCoordinate::Subscript(subscript)
     }
 }
 
@@ -179,7 +179,7 @@ pub enum Protocol {
 
 /// A scalar expression, evaluated in one iteration of the loops.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Point {
+pub enum ScalarExpr {
     /// A constant.
     Literal(Scalar),
     /// The value of an affine form of loop indices, an `i64`.
@@ -189,7 +189,7 @@ pub enum Point {
     /// The value of a tensor.
     Access(Access),
     /// An operator; the arguments already have the dtypes of its signature.
-    Call(Op, Vec<Point>),
+    Call(Op, Vec<ScalarExpr>),
 }
 
 /// A read of a tensor.
@@ -198,7 +198,7 @@ pub struct Access {
     /// The tensor: an input or the output of an earlier query.
     pub tensor: Alias,
     /// Coordinate of each storage mode, outermost first.
-    pub subscripts: Vec<Place>,
+    pub subscripts: Vec<StorageCoordinate>,
     /// Protocol of each storage mode; for modes in a workspace, the protocol on the workspace.
     pub protocols: Vec<Protocol>,
     /// Workspace that stores the fiber fixed by the loops outside it, and is read instead of the

@@ -1,11 +1,12 @@
 //! The reader of physical plans in text form; `text.rs` has the grammar.
 
 use super::{
-    Access, Extent, Fold, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Point, Protocol, Temporaries, Workspace,
+    Access, Extent, Loop, Output, PhysicalPlan, PhysicalQuery, Protocol, ScalarExpr, StorageCoordinate, TemporaryFold,
+    TemporaryNest, Workspace,
 };
 use crate::affine::{Affine, Subscript};
 use crate::error::Error;
-use crate::expr::Computed;
+use crate::expr::ComputedFills;
 use crate::field::Alias;
 use crate::format::{Format, LeafKind, StorageMode, TensorType};
 use crate::level::{LevelFormat, LevelKind};
@@ -13,7 +14,7 @@ use crate::literal::{read_bare, read_dtype, read_literal, read_value};
 use crate::op::{Builtin, Op, UserOp};
 use crate::scalar::Scalar;
 use crate::sexpr::{Sexpr, read_one};
-use crate::text::{field, name, parse_subscript};
+use crate::text::{parse_field, parse_name, parse_subscript};
 use std::sync::Arc;
 
 /// Reads a plan from text, without verifying it.
@@ -25,7 +26,7 @@ pub fn parse(text: &str) -> Result<PhysicalPlan, Error> {
     let Some(("physical", items)) = form.as_form() else {
         return Err(form.error("expected (physical (input ..).. (query ..).. (produces ..))"));
     };
-    let mut reader = Reader { ops: Vec::new() };
+    let mut reader = PhysicalReader { ops: Vec::new() };
     let mut plan = PhysicalPlan { inputs: Vec::new(), queries: Vec::new(), produces: Vec::new() };
     for item in items {
         match item.as_form() {
@@ -34,7 +35,7 @@ pub fn parse(text: &str) -> Result<PhysicalPlan, Error> {
                 reader.ops.push(Op::User(Arc::new(op)));
             }
             Some(("input", parts)) => {
-                let (alias, ty, rest) = typed(item, parts)?;
+                let (alias, ty, rest) = read_typed_tensor(item, parts)?;
                 if !rest.is_empty() {
                     return Err(item.error("expected (input NAME DTYPE FILL (SIZE..) FORMAT)"));
                 }
@@ -50,16 +51,16 @@ pub fn parse(text: &str) -> Result<PhysicalPlan, Error> {
     Ok(plan)
 }
 
-struct Reader {
+struct PhysicalReader {
     ops: Vec<Op>,
 }
 
-impl Reader {
+impl PhysicalReader {
     fn query(&self, loops: &Sexpr, rest: &[Sexpr]) -> Result<PhysicalQuery, Error> {
         let mut query = PhysicalQuery { loops: read_loops(loops)?, temporaries: Vec::new(), outputs: Vec::new() };
         for item in rest {
             match item.as_form() {
-                Some(("where", _)) => query.temporaries.push(self.temporaries(item)?),
+                Some(("where", _)) => query.temporaries.push(self.temporary_nest(item)?),
                 Some(("write", parts)) => query.outputs.push(self.output(item, parts)?),
                 _ => return Err(item.error("expected (where ..) or (write ..)")),
             }
@@ -67,48 +68,52 @@ impl Reader {
         Ok(query)
     }
 
-    fn temporaries(&self, s: &Sexpr) -> Result<Temporaries, Error> {
+    fn temporary_nest(&self, s: &Sexpr) -> Result<TemporaryNest, Error> {
         let Some(("where", [depth, clauses @ ..])) = s.as_form() else {
-            return Err(s.error("expected (where DEPTH [(since DEPTH)] (for LOOP..) (NAME OP VALUE POINT)..)"));
+            return Err(s.error("expected (where DEPTH [(since DEPTH)] (for LOOP..) (NAME OP VALUE EXPR)..)"));
         };
         let depth = depth.number("a number of loops")?;
-        let (since, clauses) = match clauses.split_first().map(|(first, rest)| (first.as_form(), rest)) {
-            Some((Some(("since", [since])), rest)) => (since.number("a number of loops")?, rest),
+        let (start_depth, clauses) = match clauses.split_first().map(|(first, rest)| (first.as_form(), rest)) {
+            Some((Some(("since", [start])), rest)) => (start.number("a number of loops")?, rest),
             _ => (depth, clauses),
         };
         let Some((loops, rest)) = clauses.split_first() else { return Err(s.error("expected (for LOOP..)")) };
         let loops = read_loops(loops)?;
-        let mut read = Temporaries { depth, since, loops, temporaries: Vec::new(), folds: Vec::new() };
+        let mut nest = TemporaryNest { depth, start_depth, loops, temporaries: Vec::new(), folds: Vec::new() };
         for item in rest {
             match item.as_list() {
-                Some([head, ..]) if head.as_atom() == Some("where") => read.temporaries.push(self.temporaries(item)?),
-                Some([named, op, init, value]) => {
-                    let (name, at) = match named.as_list() {
-                        Some([name, at @ ..]) => (alias(name)?, at.iter().map(field).collect::<Result<_, _>>()?),
-                        _ => (alias(named)?, Vec::new()),
-                    };
-                    let (op, init, value) = (self.op(op)?, scalar(init)?, self.point(value)?);
-                    read.folds.push(Fold { name, at, op, init, value });
+                Some([head, ..]) if head.as_atom() == Some("where") => {
+                    nest.temporaries.push(self.temporary_nest(item)?);
                 }
-                _ => return Err(item.error("expected (where ..) or (NAME OP VALUE POINT)")),
+                Some([accumulator, op, init, value]) => {
+                    let (name, accumulator_indices) = match accumulator.as_list() {
+                        Some([name, indices @ ..]) => {
+                            (alias(name)?, indices.iter().map(parse_field).collect::<Result<_, _>>()?)
+                        }
+                        _ => (alias(accumulator)?, Vec::new()),
+                    };
+                    let (op, init, value) = (self.op(op)?, scalar(init)?, self.expr(value)?);
+                    nest.folds.push(TemporaryFold { name, accumulator_indices, op, init, value });
+                }
+                _ => return Err(item.error("expected (where ..) or (NAME OP VALUE EXPR)")),
             }
         }
-        Ok(read)
+        Ok(nest)
     }
 
     fn output(&self, s: &Sexpr, parts: &[Sexpr]) -> Result<Output, Error> {
-        let (alias, ty, rest) = typed(s, parts)?;
-        let [places, clauses @ .., value] = rest else {
-            return Err(s.error("expected (write NAME DTYPE FILL (SIZE..) FORMAT (PLACE..) .. POINT)"));
+        let (alias, ty, rest) = read_typed_tensor(s, parts)?;
+        let [coordinates, clauses @ .., value] = rest else {
+            return Err(s.error("expected (write NAME DTYPE FILL (SIZE..) FORMAT (COORDINATE..) .. EXPR)"));
         };
-        let places = places.items("the places of the write")?;
-        let subscripts = places.iter().map(|p| self.place(p)).collect::<Result<_, _>>()?;
-        let value = self.point(value)?;
-        let (computed, fold, workspace, pattern) = (Computed::Keep, None, None, None);
-        let mut output = Output { alias, ty, subscripts, fold, computed, workspace, pattern, value };
+        let coordinates = coordinates.items("the coordinates of the write")?;
+        let subscripts = coordinates.iter().map(|c| self.storage_coordinate(c)).collect::<Result<_, _>>()?;
+        let value = self.expr(value)?;
+        let (computed_fills, fold, workspace, pattern) = (ComputedFills::Keep, None, None, None);
+        let mut output = Output { alias, ty, subscripts, fold, computed_fills, workspace, pattern, value };
         for clause in clauses {
             match clause.as_form() {
-                Some(("drop-fills", [])) => output.computed = Computed::Drop,
+                Some(("drop-fills", [])) => output.computed_fills = ComputedFills::Drop,
                 Some(("fold", [op])) => output.fold = Some(self.op(op)?),
                 Some(("pattern", [tensor])) => output.pattern = Some(self::alias(tensor)?),
                 _ => match read_workspace(clause)? {
@@ -123,28 +128,28 @@ impl Reader {
         Ok(output)
     }
 
-    fn place(&self, s: &Sexpr) -> Result<Place, Error> {
+    fn storage_coordinate(&self, s: &Sexpr) -> Result<StorageCoordinate, Error> {
         match s.as_form() {
-            Some(("value", [point])) => self.point(point).map(Place::Value),
-            _ => parse_subscript(s).map(Place::Subscript),
+            Some(("value", [expr])) => self.expr(expr).map(StorageCoordinate::Computed),
+            _ => parse_subscript(s).map(StorageCoordinate::Subscript),
         }
     }
 
-    fn point(&self, s: &Sexpr) -> Result<Point, Error> {
+    fn expr(&self, s: &Sexpr) -> Result<ScalarExpr, Error> {
         if let Some(word) = s.as_atom() {
             return match read_bare(word) {
-                Some(value) => Ok(Point::Literal(value)),
-                None => alias(s).map(Point::Temporary),
+                Some(value) => Ok(ScalarExpr::Literal(value)),
+                None => alias(s).map(ScalarExpr::Temporary),
             };
         }
         match s.as_form() {
-            None => alias(s).map(Point::Temporary),
-            Some(("lit", _)) => read_literal(s).map(Point::Literal),
-            Some(("coordinate", [form])) => affine(form).map(Point::Coordinate),
-            Some(("at", [tensor, reads @ ..])) => self.access(tensor, reads).map(Point::Access),
+            None => alias(s).map(ScalarExpr::Temporary),
+            Some(("lit", _)) => read_literal(s).map(ScalarExpr::Literal),
+            Some(("coordinate", [form])) => affine(form).map(ScalarExpr::Coordinate),
+            Some(("at", [tensor, reads @ ..])) => self.access(tensor, reads).map(ScalarExpr::Access),
             Some((_, args)) => {
                 let op = self.op(&s.as_list().expect("a form is a list")[0])?;
-                Ok(Point::Call(op, args.iter().map(|a| self.point(a)).collect::<Result<_, _>>()?))
+                Ok(ScalarExpr::Call(op, args.iter().map(|a| self.expr(a)).collect::<Result<_, _>>()?))
             }
         }
     }
@@ -157,9 +162,9 @@ impl Reader {
         let workspace = reads.last().map_or(Ok(None), read_workspace)?;
         let reads = if workspace.is_some() { &reads[..reads.len() - 1] } else { reads };
         let read = |s: &Sexpr| match s.as_form() {
-            Some(("gallop", [place])) => Ok((self.place(place)?, Protocol::Gallop)),
-            Some(("follow", [place])) => Ok((self.place(place)?, Protocol::Follow)),
-            _ => Ok((self.place(s)?, Protocol::Walk)),
+            Some(("gallop", [coordinate])) => Ok((self.storage_coordinate(coordinate)?, Protocol::Gallop)),
+            Some(("follow", [coordinate])) => Ok((self.storage_coordinate(coordinate)?, Protocol::Follow)),
+            _ => Ok((self.storage_coordinate(s)?, Protocol::Walk)),
         };
         let reads = reads.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
         let (subscripts, protocols) = reads.into_iter().unzip();
@@ -169,8 +174,8 @@ impl Reader {
     fn op(&self, s: &Sexpr) -> Result<Op, Error> {
         let word = s.word("an operator")?;
         self.find_op(word).ok_or_else(|| {
-            let known = Builtin::ALL.iter().map(|b| b.name()).chain(self.ops.iter().map(Op::name));
-            s.locate(Error::unknown("operator", word, known))
+            let candidates = Builtin::ALL.iter().map(|b| b.name()).chain(self.ops.iter().map(Op::name));
+            s.locate(Error::unknown("operator", word, candidates))
         })
     }
 
@@ -186,8 +191,8 @@ fn read_workspace(s: &Sexpr) -> Result<Option<Workspace>, Error> {
 }
 
 /// Reads `NAME DTYPE FILL (SIZE..) FORMAT`; returns the parts that follow.
-fn typed<'a>(s: &Sexpr, parts: &'a [Sexpr]) -> Result<(Alias, Arc<TensorType>, &'a [Sexpr]), Error> {
-    let [named, dtype, fill, shape, format, rest @ ..] = parts else {
+fn read_typed_tensor<'a>(s: &Sexpr, parts: &'a [Sexpr]) -> Result<(Alias, Arc<TensorType>, &'a [Sexpr]), Error> {
+    let [name, dtype, fill, shape, format, rest @ ..] = parts else {
         return Err(s.error("expected NAME DTYPE FILL (SIZE..) FORMAT"));
     };
     let dtype = read_dtype(dtype)?;
@@ -195,7 +200,7 @@ fn typed<'a>(s: &Sexpr, parts: &'a [Sexpr]) -> Result<(Alias, Arc<TensorType>, &
     let shape = shape.items("the sizes of the modes")?.iter().map(|n| n.number("a size"));
     let shape = shape.collect::<Result<Vec<u64>, _>>()?;
     let ty = TensorType { shape, dtype, fill, format: read_format(format)? };
-    Ok((alias(named)?, Arc::new(ty), rest))
+    Ok((alias(name)?, Arc::new(ty), rest))
 }
 
 fn read_loops(s: &Sexpr) -> Result<Vec<Loop>, Error> {
@@ -207,21 +212,21 @@ fn read_loops(s: &Sexpr) -> Result<Vec<Loop>, Error> {
             _ => (parts, 1),
         };
         let (index, extent) = match parts {
-            [index, size] => (index, Extent::Whole(size.number("a size")?)),
+            [index, size] => (index, Extent::Range(size.number("a size")?)),
             [index, block, outer, size] => {
-                let (block, size) = (block.number("the places of a block")?, size.number("a size")?);
-                (index, Extent::Block { block, outer: field(outer)?, size })
+                let (block, size) = (block.number("the size of a block")?, size.number("a size")?);
+                (index, Extent::Block { block, outer: parse_field(outer)?, size })
             }
-            [index, n, with, shift, size] => {
+            [index, n, outer, shift, size] => {
                 let (n, shift, size) = (n.number("a size")?, shift.number("a shift")?, size.number("a size")?);
-                (index, Extent::Skew { n, with: field(with)?, shift, size })
+                (index, Extent::Skew { n, outer: parse_field(outer)?, shift, size })
             }
             _ => {
-                let expected = "expected (INDEX SIZE), (INDEX BLOCK OUTER SIZE) or (INDEX SIZE WITH SHIFT SIZE)";
+                let expected = "expected (INDEX SIZE), (INDEX BLOCK OUTER SIZE) or (INDEX SIZE OUTER SHIFT SIZE)";
                 return Err(s.error(expected));
             }
         };
-        Ok(Loop { index: field(index)?, extent, lanes })
+        Ok(Loop { index: parse_field(index)?, extent, lanes })
     };
     loops.iter().map(one).collect()
 }
@@ -264,7 +269,7 @@ fn read_level(text: &str, depth: usize) -> Option<(LevelFormat, StorageMode)> {
 }
 
 fn alias(s: &Sexpr) -> Result<Alias, Error> {
-    name(s, "a name").map(Alias::from)
+    parse_name(s, "a name").map(Alias::from)
 }
 
 fn affine(s: &Sexpr) -> Result<Affine, Error> {

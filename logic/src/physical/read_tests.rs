@@ -1,8 +1,8 @@
 //! Tests of the text form of physical plans: printed plans read back.
 
 use super::*;
-use crate::testing::{Data, Rng, random_fill, random_format, random_value};
-use crate::{Computed, DType, Prim, StorageMode, TensorType};
+use crate::testing::{DataKind, Rng, random_fill, random_format, random_value};
+use crate::{ComputedFills, DType, Prim, StorageMode, TensorType};
 use expect_test::{Expect, expect};
 use std::sync::Arc;
 
@@ -44,18 +44,18 @@ fn all_types_read_back() {
     let mut rng = Rng::new(7);
     for _ in 0..300 {
         let prim = *rng.pick(&Prim::ALL);
-        let fill = random_fill(&mut rng, prim, Data::Special);
+        let fill = random_fill(&mut rng, prim, DataKind::Special);
         let (rank, dtype) = (rng.index(4), DType::Prim(prim));
         let format = random_format(&mut rng, rank, &dtype, &fill);
         let ty = Arc::new(TensorType { shape: vec![5; rank], dtype, fill, format });
-        let value = Point::Literal(random_value(&mut rng, prim, Data::Special));
+        let value = ScalarExpr::Literal(random_value(&mut rng, prim, DataKind::Special));
         let subscripts = Vec::new();
         let output = Output {
             alias: "C".into(),
             ty: ty.clone(),
             subscripts,
             fold: None,
-            computed: Computed::Drop,
+            computed_fills: ComputedFills::Drop,
             workspace: None,
             pattern: rng.chance(50).then(|| "A".into()),
             value,
@@ -67,7 +67,7 @@ fn all_types_read_back() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn errors_have_positions() {
     #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
     fn check(text: &str, expected: Expect) {
         expected.assert_eq(&parse(text).unwrap_err().to_string());
@@ -80,7 +80,7 @@ fn mistakes_are_told_with_their_place() {
     );
     check(
         "(physical (query (for (i)) ))",
-        expect!["line 1, column 23: expected (INDEX SIZE), (INDEX BLOCK OUTER SIZE) or (INDEX SIZE WITH SHIFT SIZE)"],
+        expect!["line 1, column 23: expected (INDEX SIZE), (INDEX BLOCK OUTER SIZE) or (INDEX SIZE OUTER SHIFT SIZE)"],
     );
     check(
         "(physical (query (for (i 3)) (write y f64 0.0 (3) (dense) (i) (plus 1 2))))",

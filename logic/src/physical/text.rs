@@ -1,31 +1,32 @@
 //! Physical plans as text, which `read.rs` reads back.
 //!
 //! ```text
-//! PLAN      := (physical DEFINE-OP.. (input TYPE).. QUERY.. (produces NAME..))
-//! TYPE      := NAME DTYPE FILL (SIZE..) FORMAT
-//! QUERY     := (query (for LOOP..) WHERE.. WRITE..)
-//! LOOP      := (INDEX SIZE [LANES]) | (INDEX BLOCK OUTER SIZE [LANES]) | (INDEX SIZE WITH SHIFT SIZE [LANES])
-//! LANES     := (lanes COUNT)                         lanes fold iterations side by side
-//! WHERE     := (where DEPTH [(since DEPTH)] (for LOOP..) WHERE.. (FOLDED OP VALUE POINT)..)
-//! FOLDED    := NAME | (NAME INDEX..)                 an accumulator for each value of the indices
-//! WRITE     := (write TYPE (PLACE..) [(fold OP)] [(drop-fills)]
-//!                [(workspace DEPTH FORMAT)] [(pattern NAME)] POINT)
-//! PLACE     := SUBSCRIPT | (value POINT)
-//! POINT     := VALUE | NAME | (coordinate FORM) | (at NAME READ.. [(outside VALUE)]) | (OP POINT..)
-//! READ      := PLACE | (gallop PLACE) | (follow PLACE)
-//! FORMAT    := (LEVEL.. [pattern])
-//! LEVEL     := KIND[?][*][@MODE[/BLOCK | %BLOCK]]      ? unordered, * not unique; the mode, unless it equals the depth
+//! PLAN       := (physical DEFINE-OP.. (input TYPE).. QUERY.. (produces NAME..))
+//! TYPE       := NAME DTYPE FILL (SIZE..) FORMAT
+//! QUERY      := (query (for LOOP..) WHERE.. WRITE..)
+//! LOOP       := (INDEX SIZE [LANES]) | (INDEX BLOCK OUTER SIZE [LANES]) | (INDEX SIZE OUTER SHIFT SIZE [LANES])
+//! LANES      := (lanes COUNT)                        lanes fold iterations side by side
+//! WHERE      := (where DEPTH [(since DEPTH)] (for LOOP..) WHERE.. (TEMPORARY OP VALUE EXPR)..)
+//! TEMPORARY  := NAME | (NAME INDEX..)                an accumulator for each value of the indices
+//! WRITE      := (write TYPE (COORDINATE..) [(fold OP)] [(drop-fills)]
+//!                 [(workspace DEPTH FORMAT)] [(pattern NAME)] EXPR)
+//! COORDINATE := SUBSCRIPT | (value EXPR)
+//! EXPR       := VALUE | NAME | (coordinate FORM) | (at NAME READ.. [(outside VALUE)]) | (OP EXPR..)
+//! READ       := COORDINATE | (gallop COORDINATE) | (follow COORDINATE)
+//! FORMAT     := (LEVEL.. [pattern])
+//! LEVEL      := KIND[?][*][@MODE[/BLOCK | %BLOCK]]      ? unordered, * not unique; the mode, unless it equals the depth
 //! ```
 //! Subscripts and forms are those of Logic plans. Values of dtype `bool`, `i64` or `f64` are bare;
 //! others are written `(lit DTYPE VALUE)`. `lit`, `coordinate`, `at` and `where` are reserved and
 //! cannot name operators or temporaries.
 
 use super::{
-    Access, Extent, Fold, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Point, Protocol, Temporaries, Workspace,
+    Access, Extent, Loop, Output, PhysicalPlan, PhysicalQuery, Protocol, ScalarExpr, StorageCoordinate, TemporaryFold,
+    TemporaryNest, Workspace,
 };
 use crate::affine::Subscript;
 use crate::dtype::Prim;
-use crate::expr::Computed;
+use crate::expr::ComputedFills;
 use crate::field::Alias;
 use crate::format::{Format, LeafKind, StorageMode, TensorType};
 use crate::literal::{write_dtype, write_literal, write_value};
@@ -41,42 +42,42 @@ impl PhysicalPlan {
     fn user_ops(&self) -> Vec<Arc<UserOp>> {
         let mut ops = Vec::new();
         for query in &self.queries {
-            query.temporaries.iter().for_each(|t| ops_of_temporaries(t, &mut ops));
+            query.temporaries.iter().for_each(|t| collect_nest_ops(t, &mut ops));
             for output in &query.outputs {
-                ops_of(output.fold.as_ref(), &output.value, &mut ops);
-                ops_of_places(&output.subscripts, &mut ops);
+                collect_ops(output.fold.as_ref(), &output.value, &mut ops);
+                collect_coordinate_ops(&output.subscripts, &mut ops);
             }
         }
         ops
     }
 }
 
-fn ops_of_temporaries(t: &Temporaries, ops: &mut Vec<Arc<UserOp>>) {
-    t.temporaries.iter().for_each(|inner| ops_of_temporaries(inner, ops));
-    t.folds.iter().for_each(|fold| ops_of(Some(&fold.op), &fold.value, ops));
+fn collect_nest_ops(t: &TemporaryNest, ops: &mut Vec<Arc<UserOp>>) {
+    t.temporaries.iter().for_each(|inner| collect_nest_ops(inner, ops));
+    t.folds.iter().for_each(|fold| collect_ops(Some(&fold.op), &fold.value, ops));
 }
 
-fn ops_of_places(places: &[Place], ops: &mut Vec<Arc<UserOp>>) {
-    for place in places {
-        if let Place::Value(point) = place {
-            ops_of(None, point, ops);
+fn collect_coordinate_ops(coordinates: &[StorageCoordinate], ops: &mut Vec<Arc<UserOp>>) {
+    for coordinate in coordinates {
+        if let StorageCoordinate::Computed(expr) = coordinate {
+            collect_ops(None, expr, ops);
         }
     }
 }
 
-fn ops_of(op: Option<&Op>, point: &Point, ops: &mut Vec<Arc<UserOp>>) {
+fn collect_ops(op: Option<&Op>, expr: &ScalarExpr, ops: &mut Vec<Arc<UserOp>>) {
     let mut add = |op: Option<&Op>| match op {
         Some(Op::User(op)) if !ops.contains(op) => ops.push(op.clone()),
         _ => {}
     };
     add(op);
-    match point {
-        Point::Call(op, args) => {
+    match expr {
+        ScalarExpr::Call(op, args) => {
             add(Some(op));
-            args.iter().for_each(|arg| ops_of(None, arg, ops));
+            args.iter().for_each(|arg| collect_ops(None, arg, ops));
         }
-        Point::Access(access) => ops_of_places(&access.subscripts, ops),
-        Point::Literal(_) | Point::Coordinate(_) | Point::Temporary(_) => {}
+        ScalarExpr::Access(access) => collect_coordinate_ops(&access.subscripts, ops),
+        ScalarExpr::Literal(_) | ScalarExpr::Coordinate(_) | ScalarExpr::Temporary(_) => {}
     }
 }
 
@@ -87,7 +88,7 @@ impl fmt::Display for PhysicalPlan {
             write!(f, "\n  {}", op.to_sexpr())?;
         }
         for (alias, ty) in &self.inputs {
-            write!(f, "\n  (input {})", Typed(alias, ty))?;
+            write!(f, "\n  (input {})", TypedTensor(alias, ty))?;
         }
         for query in &self.queries {
             write!(f, "\n{query}")?;
@@ -98,14 +99,14 @@ impl fmt::Display for PhysicalPlan {
 }
 
 /// A tensor with its type.
-struct Typed<'a>(&'a Alias, &'a TensorType);
+struct TypedTensor<'a>(&'a Alias, &'a TensorType);
 
-impl fmt::Display for Typed<'_> {
+impl fmt::Display for TypedTensor<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Typed(alias, ty) = self;
+        let TypedTensor(alias, ty) = self;
         let shape: Vec<String> = ty.shape.iter().map(u64::to_string).collect();
         let (dtype, fill) = (write_dtype(&ty.dtype), write_value(&ty.fill));
-        write!(f, "{} {dtype} {fill} ({}) {}", name(alias), shape.join(" "), FormatWords(&ty.format))
+        write!(f, "{} {dtype} {fill} ({}) {}", name(alias), shape.join(" "), FormatDisplay(&ty.format))
     }
 }
 
@@ -123,9 +124,9 @@ fn value(value: &Scalar) -> Sexpr {
 
 impl fmt::Display for PhysicalQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "  (query (for{})", Loops(&self.loops))?;
-        for temporaries in &self.temporaries {
-            write_temporaries(f, temporaries, 4)?;
+        write!(f, "  (query (for{})", LoopList(&self.loops))?;
+        for nest in &self.temporaries {
+            write_nest(f, nest, 4)?;
         }
         for output in &self.outputs {
             write!(f, "\n    {output}")?;
@@ -134,37 +135,38 @@ impl fmt::Display for PhysicalQuery {
     }
 }
 
-fn write_temporaries(f: &mut fmt::Formatter<'_>, t: &Temporaries, indent: usize) -> fmt::Result {
+fn write_nest(f: &mut fmt::Formatter<'_>, t: &TemporaryNest, indent: usize) -> fmt::Result {
     write!(f, "\n{:indent$}(where {}", "", t.depth)?;
-    if t.since != t.depth {
-        write!(f, " (since {})", t.since)?;
+    if t.start_depth != t.depth {
+        write!(f, " (since {})", t.start_depth)?;
     }
-    write!(f, " (for{})", Loops(&t.loops))?;
+    write!(f, " (for{})", LoopList(&t.loops))?;
     for inner in &t.temporaries {
-        write_temporaries(f, inner, indent + 2)?;
+        write_nest(f, inner, indent + 2)?;
     }
     for fold in &t.folds {
-        let Fold { op, init, value: folded, .. } = fold;
-        let at: String = fold.at.iter().map(|field| format!(" {}", name_to_sexpr(field.as_str()))).collect();
-        let named = if at.is_empty() { name(&fold.name) } else { format!("({}{at})", name(&fold.name)) };
-        write!(f, "\n{:indent$}  ({named} {op} {} {folded})", "", value(init))?;
+        let TemporaryFold { op, init, value: term, .. } = fold;
+        let indices = &fold.accumulator_indices;
+        let indices: String = indices.iter().map(|index| format!(" {}", name_to_sexpr(index.as_str()))).collect();
+        let temporary = if indices.is_empty() { name(&fold.name) } else { format!("({}{indices})", name(&fold.name)) };
+        write!(f, "\n{:indent$}  ({temporary} {op} {} {term})", "", value(init))?;
     }
     f.write_char(')')
 }
 
-struct Loops<'a>(&'a [Loop]);
+struct LoopList<'a>(&'a [Loop]);
 
-impl fmt::Display for Loops<'_> {
+impl fmt::Display for LoopList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Loop { index, extent, lanes } in self.0 {
             write!(f, " ({}", name_to_sexpr(index.as_str()))?;
             match extent {
-                Extent::Whole(n) => write!(f, " {n}")?,
+                Extent::Range(n) => write!(f, " {n}")?,
                 Extent::Block { block, outer, size } => {
                     write!(f, " {block} {} {size}", name_to_sexpr(outer.as_str()))?;
                 }
-                Extent::Skew { n, with, shift, size } => {
-                    write!(f, " {n} {} {shift} {size}", name_to_sexpr(with.as_str()))?;
+                Extent::Skew { n, outer, shift, size } => {
+                    write!(f, " {n} {} {shift} {size}", name_to_sexpr(outer.as_str()))?;
                 }
             }
             if *lanes != 1 {
@@ -178,11 +180,11 @@ impl fmt::Display for Loops<'_> {
 
 impl fmt::Display for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "(write {} ({})", Typed(&self.alias, &self.ty), places(&self.subscripts))?;
+        write!(f, "(write {} ({})", TypedTensor(&self.alias, &self.ty), coordinates(&self.subscripts))?;
         if let Some(op) = &self.fold {
             write!(f, " (fold {op})")?;
         }
-        if self.computed == Computed::Drop {
+        if self.computed_fills == ComputedFills::Drop {
             f.write_str(" (drop-fills)")?;
         }
         if let Some(workspace) = &self.workspace {
@@ -197,33 +199,33 @@ impl fmt::Display for Output {
 
 impl fmt::Display for Workspace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "(workspace {} {})", self.depth, FormatWords(&self.format))
+        write!(f, "(workspace {} {})", self.depth, FormatDisplay(&self.format))
     }
 }
 
-fn places(places: &[Place]) -> String {
-    places.iter().map(Place::to_string).collect::<Vec<_>>().join(" ")
+fn coordinates(coordinates: &[StorageCoordinate]) -> String {
+    coordinates.iter().map(StorageCoordinate::to_string).collect::<Vec<_>>().join(" ")
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for StorageCoordinate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Subscript(s) => subscript_to_sexpr(s).fmt(f),
-            Place::Value(p) => write!(f, "(value {p})"),
+            StorageCoordinate::Subscript(s) => subscript_to_sexpr(s).fmt(f),
+            StorageCoordinate::Computed(expr) => write!(f, "(value {expr})"),
         }
     }
 }
 
-impl fmt::Display for Point {
+impl fmt::Display for ScalarExpr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Point::Literal(literal) => value(literal).fmt(f),
-            Point::Coordinate(a) => {
+            ScalarExpr::Literal(literal) => value(literal).fmt(f),
+            ScalarExpr::Coordinate(a) => {
                 write!(f, "(coordinate {})", subscript_to_sexpr(&Subscript::Affine(a.clone())))
             }
-            Point::Temporary(alias) => f.write_str(&name(alias)),
-            Point::Access(a) => a.fmt(f),
-            Point::Call(op, args) => {
+            ScalarExpr::Temporary(alias) => f.write_str(&name(alias)),
+            ScalarExpr::Access(a) => a.fmt(f),
+            ScalarExpr::Call(op, args) => {
                 write!(f, "({op}")?;
                 args.iter().try_for_each(|a| write!(f, " {a}"))?;
                 f.write_char(')')
@@ -235,11 +237,11 @@ impl fmt::Display for Point {
 impl fmt::Display for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "(at {}", name(&self.tensor))?;
-        for (place, protocol) in self.subscripts.iter().zip(&self.protocols) {
+        for (coordinate, protocol) in self.subscripts.iter().zip(&self.protocols) {
             match protocol {
-                Protocol::Walk => write!(f, " {place}")?,
-                Protocol::Gallop => write!(f, " (gallop {place})")?,
-                Protocol::Follow => write!(f, " (follow {place})")?,
+                Protocol::Walk => write!(f, " {coordinate}")?,
+                Protocol::Gallop => write!(f, " (gallop {coordinate})")?,
+                Protocol::Follow => write!(f, " (follow {coordinate})")?,
             }
         }
         if let Some(workspace) = &self.workspace {
@@ -254,12 +256,12 @@ impl fmt::Display for Access {
 
 /// A format in one line: its levels, each with its storage mode unless that is the mode of its
 /// depth.
-pub struct FormatWords<'a>(
+pub struct FormatDisplay<'a>(
     /// The format.
     pub &'a Format,
 );
 
-impl fmt::Display for FormatWords<'_> {
+impl fmt::Display for FormatDisplay<'_> {
     /// Writes `(dense sparse-list)`, `(dense@1 sparse-list@0)`,
     /// `(dense@0/2 sparse-list@1/3 dense@0%2 dense@1%3)` or `(sparse-list@1-0 dense@0)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

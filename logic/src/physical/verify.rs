@@ -4,7 +4,7 @@
 //!    query. Every produced alias is an input or an output.
 //! 2. The indices of a query, including those of temporaries, are distinct and used only inside
 //!    their loops. A loop over a block is inside the loop that counts the blocks. Lanes are a power
-//!    of two up to [`Loop::MOST_LANES`]; only the innermost loop of a nest may have more than one.
+//!    of two up to [`Loop::MAX_LANES`]; only the innermost loop of a nest may have more than one.
 //! 3. Temporaries have distinct names and follow those that they read. Their depth is at most the
 //!    number of surrounding loops. Temporaries that start further out have one accumulator for each
 //!    value of some of the loops in between, and accumulate along at least one of them. Others have
@@ -32,13 +32,14 @@
 //!     stays in bounds.
 
 use super::{
-    Access, Extent, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Point, Protocol, Temporaries, Workspace,
+    Access, Extent, Loop, Output, PhysicalPlan, PhysicalQuery, Protocol, ScalarExpr, StorageCoordinate, TemporaryNest,
+    Workspace,
 };
 use crate::affine::{Affine, Subscript};
 use crate::dtype::DType;
-use crate::expr::Computed;
+use crate::expr::ComputedFills;
 use crate::field::{Alias, Field};
-use crate::format::{LeafKind, StorageMode, TensorType};
+use crate::format::{Format, LeafKind, StorageMode, TensorType};
 use crate::level::Lookup;
 use crate::op::Op;
 use std::collections::{BTreeSet, HashMap};
@@ -46,12 +47,12 @@ use std::sync::Arc;
 
 /// A broken rule and the query that breaks it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("physical plan, query of `{query}`: {what}")]
+#[error("{location}: {problem}")]
 pub struct VerifyError {
-    /// First output of the query, or the plan.
-    pub query: String,
-    /// Description of the mistake.
-    pub what: String,
+    /// The query, named by its first output, or the plan.
+    pub location: String,
+    /// Description of the broken rule.
+    pub problem: String,
 }
 
 /// Checks that a plan obeys all rules of this module.
@@ -60,15 +61,18 @@ pub struct VerifyError {
 /// Returns the first broken rule, and its query.
 pub fn verify(plan: &PhysicalPlan) -> Result<(), VerifyError> {
     let mut types: HashMap<Alias, Arc<TensorType>> = HashMap::new();
-    let in_plan = |what: String| VerifyError { query: "the plan".to_owned(), what };
+    let in_plan = |problem: String| VerifyError { location: "the plan".to_owned(), problem };
     for (alias, ty) in &plan.inputs {
         if types.insert(alias.clone(), ty.clone()).is_some() {
             return Err(in_plan(format!("input `{alias}` is listed twice")));
         }
     }
     for query in &plan.queries {
-        let name = query.outputs.first().map_or("nothing", |o| o.alias.as_str()).to_owned();
-        check_query(query, &types).map_err(|what| VerifyError { query: name, what })?;
+        let location = match query.outputs.first() {
+            Some(output) => format!("query of `{}`", output.alias),
+            None => "query without outputs".to_owned(),
+        };
+        check_query(query, &types).map_err(|problem| VerifyError { location, problem })?;
         for output in &query.outputs {
             if types.insert(output.alias.clone(), output.ty.clone()).is_some() {
                 return Err(in_plan(format!("`{}` is written twice, or is an input", output.alias)));
@@ -81,45 +85,56 @@ pub fn verify(plan: &PhysicalPlan) -> Result<(), VerifyError> {
     }
 }
 
-type Check = Result<(), String>;
+/// Success, or the description of a broken rule.
+type CheckResult = Result<(), String>;
 
 /// The names in scope at one point of a query.
-struct Scope<'a> {
+struct QueryScope<'a> {
     types: &'a HashMap<Alias, Arc<TensorType>>,
     /// Surrounding loops, outermost first.
     loops: Vec<Loop>,
     temporaries: HashMap<Alias, DType>,
     /// Indices and temporaries of the query so far.
     names: BTreeSet<String>,
-    copies: bool,
+    /// True if the query only converts a tensor to another format.
+    is_conversion: bool,
 }
 
-fn check_query(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorType>>) -> Check {
-    let copies = query.converts(|t| types.get(t).map(AsRef::as_ref)).is_some();
-    let mut scope = Scope { types, loops: Vec::new(), temporaries: HashMap::new(), names: BTreeSet::new(), copies };
-    scope.nest(&query.loops, &query.temporaries, &mut |scope| {
-        query.outputs.iter().try_for_each(|o| scope.output(o).map_err(|e| format!("output `{}`: {e}", o.alias)))
+fn check_query(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorType>>) -> CheckResult {
+    let is_conversion = query.conversion_source(|t| types.get(t).map(AsRef::as_ref)).is_some();
+    let (temporaries, names) = (HashMap::new(), BTreeSet::new());
+    let mut scope = QueryScope { types, loops: Vec::new(), temporaries, names, is_conversion };
+    scope.check_nest(&query.loops, &query.temporaries, &mut |scope| {
+        query.outputs.iter().try_for_each(|o| scope.check_output(o).map_err(|e| format!("output `{}`: {e}", o.alias)))
     })
 }
 
-impl Scope<'_> {
+impl QueryScope<'_> {
     /// Checks loops with the temporaries between them, then the body.
-    fn nest(&mut self, loops: &[Loop], temporaries: &[Temporaries], body: &mut dyn FnMut(&mut Self) -> Check) -> Check {
+    fn check_nest(
+        &mut self,
+        loops: &[Loop],
+        temporaries: &[TemporaryNest],
+        body: &mut dyn FnMut(&mut Self) -> CheckResult,
+    ) -> CheckResult {
         if let Some(t) = temporaries.iter().find(|t| t.depth > loops.len()) {
-            return Err(format!("temporaries at depth {} under {} loops", t.depth, loops.len()));
+            return Err(format!("temporaries at depth {}, but the nest has {} loops", t.depth, loops.len()));
         }
         for t in temporaries {
-            let between = loops.get(t.since..t.depth);
+            let (start, depth) = (t.start_depth, t.depth);
+            let between = loops.get(start..depth);
             let between =
-                between.ok_or_else(|| format!("temporaries start at depth {}, inside of {}", t.since, t.depth))?;
+                between.ok_or_else(|| format!("temporaries at depth {depth} start further in, at depth {start}"))?;
             for fold in &t.folds {
-                let mut places = fold.at.iter().map(|f| between.iter().position(|l| l.index == *f));
-                let ascending = places.clone().is_sorted() && places.all(|p| p.is_some());
-                if !ascending || (t.since < t.depth && fold.at.len() >= between.len()) {
+                let indices = &fold.accumulator_indices;
+                let mut positions = indices.iter().map(|f| between.iter().position(|l| l.index == *f));
+                let ascending = positions.clone().is_sorted() && positions.all(|p| p.is_some());
+                if !ascending || (start < depth && indices.len() >= between.len()) {
                     return Err(format!(
-                        "temporary `{}` has accumulators for {} of the {} loops since it started",
+                        "temporary `{}` has accumulators for {} indices, expected indices of some, not all, of the {} \
+                         loops between its start and its depth, in the order of the loops",
                         fold.name,
-                        fold.at.len(),
+                        indices.len(),
                         between.len()
                     ));
                 }
@@ -128,13 +143,13 @@ impl Scope<'_> {
         let outside = self.loops.len();
         for depth in 0..=loops.len() {
             for t in temporaries.iter().filter(|t| t.depth == depth) {
-                self.temporaries(t)?;
+                self.check_temporaries(t)?;
             }
             if let Some(l) = loops.get(depth) {
                 if l.lanes != 1 && depth + 1 < loops.len() {
-                    return Err(format!("the loop of `{}` has lanes, and others inside of it", l.index));
+                    return Err(format!("the loop over `{}` has lanes, but is not the innermost loop", l.index));
                 }
-                self.enter(l)?;
+                self.enter_loop(l)?;
             }
         }
         body(self)?;
@@ -142,43 +157,55 @@ impl Scope<'_> {
         Ok(())
     }
 
-    fn enter(&mut self, l: &Loop) -> Check {
+    fn enter_loop(&mut self, l: &Loop) -> CheckResult {
         if !self.names.insert(l.index.to_string()) {
             return Err(format!("index `{}` is bound twice", l.index));
         }
-        if !l.lanes.is_power_of_two() || l.lanes > Loop::MOST_LANES {
-            return Err(format!("the loop of `{}` has {} lanes, no power of two up to 16", l.index, l.lanes));
+        if !l.lanes.is_power_of_two() || l.lanes > Loop::MAX_LANES {
+            return Err(format!(
+                "the loop over `{}` has {} lanes, expected a power of two up to {}",
+                l.index,
+                l.lanes,
+                Loop::MAX_LANES
+            ));
         }
         if let Extent::Block { block, outer, size } = &l.extent {
-            let found = self.loops.iter().find(|o| o.index == *outer);
-            let counts = Extent::Whole(size.div_ceil(*block));
-            if found.is_none_or(|o| o.extent != counts) {
-                return Err(format!("the loop of `{}` over blocks is not inside of one over {counts:?}", l.index));
+            let outer_loop = self.loops.iter().find(|o| o.index == *outer);
+            let blocks = size.div_ceil(*block);
+            if outer_loop.is_none_or(|o| o.extent != Extent::Range(blocks)) {
+                return Err(format!(
+                    "the loop over `{}` runs over a block, but is not inside a loop over `{outer}` of extent {blocks}",
+                    l.index
+                ));
             }
         }
-        if let Extent::Skew { with, .. } = &l.extent
-            && !self.loops.iter().any(|o| o.index == *with)
+        if let Extent::Skew { outer, .. } = &l.extent
+            && !self.loops.iter().any(|o| o.index == *outer)
         {
-            return Err(format!("the loop of `{}` over a diagonal is not inside of that of `{with}`", l.index));
+            return Err(format!("the loop over `{}` is skewed, but is not inside the loop over `{outer}`", l.index));
         }
         self.loops.push(l.clone());
         Ok(())
     }
 
-    fn temporaries(&mut self, t: &Temporaries) -> Check {
-        let mut found = Vec::new();
-        self.nest(&t.loops, &t.temporaries, &mut |scope| {
+    fn check_temporaries(&mut self, t: &TemporaryNest) -> CheckResult {
+        let mut dtypes = Vec::new();
+        self.check_nest(&t.loops, &t.temporaries, &mut |scope| {
             for fold in &t.folds {
-                let dtype = scope.point(&fold.value)?;
-                folds(&fold.op, &dtype)?;
-                if fold.init.dtype() != dtype {
-                    return Err(format!("temporary `{}` of {dtype} starts from {}", fold.name, fold.init));
+                let dtype = scope.expr_dtype(&fold.value)?;
+                check_fold(&fold.op, &dtype)?;
+                let init = fold.init.dtype();
+                if init != dtype {
+                    return Err(format!(
+                        "temporary `{}` has dtype {dtype}, but its initial value is {init}",
+                        fold.name
+                    ));
                 }
-                found.push((fold.name.clone(), dtype));
+                dtypes.push((fold.name.clone(), dtype));
             }
             Ok(())
         })?;
-        for (name, dtype) in found {
+        for (name, dtype) in dtypes {
             if !self.names.insert(name.to_string()) {
                 return Err(format!("temporary `{name}` is defined twice"));
             }
@@ -187,170 +214,183 @@ impl Scope<'_> {
         Ok(())
     }
 
-    fn point(&self, point: &Point) -> Result<DType, String> {
-        match point {
-            Point::Literal(value) => Ok(value.dtype()),
-            Point::Coordinate(form) => self.affine(form).map(|()| DType::I64),
-            Point::Temporary(name) => {
+    fn expr_dtype(&self, expr: &ScalarExpr) -> Result<DType, String> {
+        match expr {
+            ScalarExpr::Literal(value) => Ok(value.dtype()),
+            ScalarExpr::Coordinate(form) => self.check_affine(form).map(|()| DType::I64),
+            ScalarExpr::Temporary(name) => {
                 self.temporaries.get(name).cloned().ok_or_else(|| format!("temporary `{name}` is not in scope"))
             }
-            Point::Access(access) => self.access(access).map_err(|e| format!("access of `{}`: {e}", access.tensor)),
-            Point::Call(op, args) => {
-                let dtypes = args.iter().map(|a| self.point(a)).collect::<Result<Vec<_>, _>>()?;
+            ScalarExpr::Access(access) => {
+                self.access_dtype(access).map_err(|e| format!("access of `{}`: {e}", access.tensor))
+            }
+            ScalarExpr::Call(op, args) => {
+                let dtypes = args.iter().map(|a| self.expr_dtype(a)).collect::<Result<Vec<_>, _>>()?;
                 if op.has_cases() {
                     return Err(format!(
-                        "operator `{op}` has cases by what is stored; bind it to the fills of its arguments"
+                        "operator `{op}` has cases that depend on which arguments are stored; bind it to the fill values \
+                         of its arguments"
                     ));
                 }
                 let signature = op.signature(&dtypes).map_err(|e| e.to_string())?;
                 if signature.args != dtypes {
-                    return Err(format!("arguments of `{op}` are not cast to its signature"));
+                    return Err(format!("the arguments of `{op}` are not cast to its signature"));
                 }
                 Ok(signature.result)
             }
         }
     }
 
-    fn affine(&self, form: &Affine) -> Check {
-        match form.terms.iter().find(|(f, _)| self.position(f).is_none()) {
+    fn check_affine(&self, form: &Affine) -> CheckResult {
+        match form.terms.iter().find(|(f, _)| self.loop_position(f).is_none()) {
             Some((unbound, _)) => Err(format!("index `{unbound}` is not bound")),
             None => Ok(()),
         }
     }
 
-    fn position(&self, field: &Field) -> Option<usize> {
+    fn loop_position(&self, field: &Field) -> Option<usize> {
         self.loops.iter().position(|l| l.index == *field)
     }
 
     /// Returns the number of loops that bind a coordinate, up to the innermost one that the
     /// coordinate depends on.
-    fn bound(&self, place: &Place) -> Result<usize, String> {
+    fn binding_depth(&self, coordinate: &StorageCoordinate) -> Result<usize, String> {
         let mut fields = Vec::new();
-        match place {
-            Place::Subscript(s) => {
-                self.affine(s.form())?;
+        match coordinate {
+            StorageCoordinate::Subscript(s) => {
+                self.check_affine(s.form())?;
                 fields.extend(s.form().terms.iter().map(|(f, _)| f.clone()));
             }
-            Place::Value(point) => {
-                if self.point(point)? != DType::I64 {
-                    return Err(format!("coordinate {point} is not an i64"));
+            StorageCoordinate::Computed(expr) => {
+                let dtype = self.expr_dtype(expr)?;
+                if dtype != DType::I64 {
+                    return Err(format!("coordinate {expr} has dtype {dtype}, expected i64"));
                 }
-                point_fields(point, &mut fields);
+                collect_expr_fields(expr, &mut fields);
             }
         }
-        Ok(fields.iter().filter_map(|f| self.position(f)).map(|p| p + 1).max().unwrap_or(0))
+        Ok(fields.iter().filter_map(|f| self.loop_position(f)).map(|p| p + 1).max().unwrap_or(0))
     }
 
-    fn access(&self, access: &Access) -> Result<DType, String> {
-        let ty = self.types.get(&access.tensor).ok_or("it is not known here")?;
+    fn access_dtype(&self, access: &Access) -> Result<DType, String> {
+        let ty = self.types.get(&access.tensor).ok_or("it is neither an input nor the output of an earlier query")?;
         let levels = &ty.format.levels;
         if access.subscripts.len() != levels.len() || access.protocols.len() != levels.len() {
-            return Err(format!("it has not one place and protocol for each of {} levels", levels.len()));
+            return Err(format!(
+                "it has {} coordinates and {} protocols, expected one of each for {} levels",
+                access.subscripts.len(),
+                access.protocols.len(),
+                levels.len()
+            ));
         }
-        if access.outside.as_ref().is_some_and(|v| v.dtype() != ty.dtype) {
-            return Err("its outside value has another dtype".to_owned());
+        if let Some(outside) = access.outside.as_ref().filter(|v| v.dtype() != ty.dtype) {
+            return Err(format!("its value out of bounds has dtype {}, expected {}", outside.dtype(), ty.dtype));
         }
-        let held = access.workspace.as_ref().map_or(&[][..], |w| &w.format.levels);
+        let workspace_levels = access.workspace.as_ref().map_or(&[][..], |w| &w.format.levels);
         if let Some(workspace) = &access.workspace {
-            self.held(access, workspace, ty)?;
+            self.check_workspace(access, workspace, ty)?;
         }
-        let levels = levels[..levels.len() - held.len()].iter().chain(held);
-        let mut outside = 0;
-        for ((place, protocol), level) in access.subscripts.iter().zip(&access.protocols).zip(levels) {
-            let bound = self.bound(place)?;
+        let levels = levels[..levels.len() - workspace_levels.len()].iter().chain(workspace_levels);
+        let mut outer_depth = 0;
+        for ((coordinate, protocol), level) in access.subscripts.iter().zip(&access.protocols).zip(levels) {
+            let depth = self.binding_depth(coordinate)?;
             match protocol {
                 Protocol::Walk | Protocol::Gallop => {
-                    if !matches!(place, Place::Subscript(Subscript::Affine(_))) || bound <= outside {
+                    let is_affine = matches!(coordinate, StorageCoordinate::Subscript(Subscript::Affine(_)));
+                    if !is_affine || depth <= outer_depth {
                         return Err(format!(
-                            "level {place} is walked, but bound outside of its fiber or not by steps of an index"
+                            "the level at {coordinate} is walked, but no loop inside those of the outer levels binds \
+                             its coordinate as an affine form"
                         ));
                     }
-                    if !level.ordered && !self.copies {
-                        return Err(format!("level {place} is walked, but not ordered"));
+                    if !level.ordered && !self.is_conversion {
+                        return Err(format!("the level at {coordinate} is walked, but not ordered"));
                     }
                 }
                 Protocol::Follow => {
-                    if level.lookup() == Lookup::Never {
-                        return Err(format!("level {place} cannot be looked up"));
+                    if level.lookup() == Lookup::Unsupported {
+                        return Err(format!("the level at {coordinate} is followed, but does not support lookup"));
                     }
                 }
             }
-            outside = outside.max(bound);
+            outer_depth = outer_depth.max(depth);
         }
         Ok(ty.dtype.clone())
     }
 
     /// Checks that the workspace of an access can store a fiber of the tensor.
-    fn held(&self, access: &Access, workspace: &Workspace, ty: &TensorType) -> Check {
+    fn check_workspace(&self, access: &Access, workspace: &Workspace, ty: &TensorType) -> CheckResult {
         let Workspace { depth, format } = workspace;
         let modes = &ty.format.modes;
         let Some(first) = modes.len().checked_sub(format.levels.len()).filter(|first| *first < modes.len()) else {
-            return Err(format!("its workspace has {} levels, of {}", format.levels.len(), modes.len()));
+            return Err(format!("its workspace has {} levels, expected 1 to {}", format.levels.len(), modes.len()));
         };
         let whole = |(k, mode): (usize, &StorageMode)| *mode == StorageMode::Whole { mode: k };
         let are_whole = modes[first..].iter().all(|mode| matches!(mode, StorageMode::Whole { .. }));
-        if access.outside.is_some() || !are_whole || !format.modes.iter().enumerate().all(whole) {
-            return Err("its workspace has modes that are not whole, or that it may leave".to_owned());
+        if access.outside.is_some() {
+            return Err("it has a workspace and a value out of bounds, expected at most one of them".to_owned());
         }
-        for place in &access.subscripts[..first] {
-            if !matches!(place, Place::Subscript(_)) || self.bound(place)? > *depth {
-                return Err(format!("its workspace inside of {depth} loops does not find level {place} bound"));
+        if !are_whole || !format.modes.iter().enumerate().all(whole) {
+            return Err("its workspace has storage modes that are not whole".to_owned());
+        }
+        for coordinate in &access.subscripts[..first] {
+            if !matches!(coordinate, StorageCoordinate::Subscript(_)) || self.binding_depth(coordinate)? > *depth {
+                return Err(format!("its workspace at depth {depth} is outside the loops that bind {coordinate}"));
             }
         }
-        match format.levels.iter().find(|l| !l.kind.traits().writes.is_random()) {
-            Some(l) => Err(format!("its workspace has a {:?} level, which takes no random writes", l.kind)),
-            None if *depth > self.loops.len() => Err(format!("its workspace is inside of {depth} loops")),
-            None => Ok(()),
+        check_random_writes(format)?;
+        let loops = self.loops.len();
+        if *depth > loops {
+            return Err(format!("its workspace is at depth {depth}, but {loops} loops surround the access"));
         }
+        Ok(())
     }
 
-    fn output(&self, output: &Output) -> Check {
+    fn check_output(&self, output: &Output) -> CheckResult {
         let (ty, levels) = (&output.ty, &output.ty.format.levels);
         if output.subscripts.len() != levels.len() {
-            return Err(format!("it has {} places for {} levels", output.subscripts.len(), levels.len()));
+            return Err(format!("it has {} coordinates for {} levels", output.subscripts.len(), levels.len()));
         }
-        let dtype = self.point(&output.value)?;
+        let dtype = self.expr_dtype(&output.value)?;
         if dtype != ty.dtype {
-            return Err(format!("its value is {dtype}, its type {}", ty.dtype));
+            return Err(format!("its value has dtype {dtype}, expected {}", ty.dtype));
         }
         let mut fields = Vec::new();
-        for place in &output.subscripts {
-            self.bound(place)?;
-            place_fields(place, &mut fields);
+        for coordinate in &output.subscripts {
+            self.binding_depth(coordinate)?;
+            collect_coordinate_fields(coordinate, &mut fields);
         }
         match &output.fold {
-            Some(_) if output.computed == Computed::Drop => {
-                return Err(
-                    "it drops fill values, but folds: what a fold comes to is not known while it goes on".to_owned()
-                );
+            Some(_) if output.computed_fills == ComputedFills::Drop => {
+                return Err("it drops fill values, but has a fold, whose result is not final at a write".to_owned());
             }
-            Some(op) => folds(op, &dtype)?,
+            Some(op) => check_fold(op, &dtype)?,
             None => {
                 if let Some(l) = self.loops.iter().find(|l| !fields.contains(&l.index)) {
-                    return Err(format!("it has no fold, but loop `{}` writes its places again", l.index));
+                    return Err(format!(
+                        "it has no fold, but the loop over `{}` writes its entries repeatedly",
+                        l.index
+                    ));
                 }
             }
         }
         if let Some(pattern) = &output.pattern {
-            return self.pattern(output, pattern).map_err(|e| format!("its pattern is that of `{pattern}`, {e}"));
+            return self.check_pattern(output, pattern).map_err(|e| format!("it has the pattern of `{pattern}`, {e}"));
         }
         let listed = levels.iter().rposition(|l| !l.kind.traits().writes.is_random());
-        let (fixed, depth) = self.in_order(&output.subscripts);
+        let (ordered, depth) = self.ordered_prefix(&output.subscripts);
         match &output.workspace {
-            None if listed.is_none_or(|last| fixed > last) => Ok(()),
-            None => Err(format!("its levels are not written in order beyond {fixed}, and it has no workspace")),
+            None if listed.is_none_or(|last| ordered > last) => Ok(()),
+            None => Err(format!("only its outermost {ordered} levels are written in order, and it has no workspace")),
             Some(w) => {
                 let fixed = levels.len().saturating_sub(w.format.levels.len());
-                if w.depth > depth || !self.fixes(&output.subscripts[..fixed], w.depth) {
+                if w.depth > depth || !self.depend_on_loops(&output.subscripts[..fixed], w.depth) {
                     return Err(format!(
-                        "its workspace inside of {} loops does not find {fixed} levels fixed",
+                        "its workspace is at depth {}, but the loops outside it do not fix its outermost {fixed} levels",
                         w.depth
                     ));
                 }
-                match w.format.levels.iter().find(|l| !l.kind.traits().writes.is_random()) {
-                    Some(l) => Err(format!("its workspace has a {:?} level, which takes no random writes", l.kind)),
-                    None => Ok(()),
-                }
+                check_random_writes(&w.format)
             }
         }
     }
@@ -358,36 +398,40 @@ impl Scope<'_> {
     /// Checks that an output can share the pattern of a tensor. The optimizer guarantees that the
     /// value is the fill value wherever the tensor has its own; engines verify this property on
     /// programs.
-    fn pattern(&self, output: &Output, pattern: &Alias) -> Check {
-        let fails = |what: &str| Err(what.to_owned());
-        let Some(ty) = self.types.get(pattern) else { return fails("which is not known here") };
-        let (own, of) = (&output.ty.format, &ty.format);
-        if output.ty.shape != ty.shape || own.modes != of.modes || own.levels != of.levels {
+    fn check_pattern(&self, output: &Output, pattern: &Alias) -> CheckResult {
+        let fails = |reason: &str| Err(reason.to_owned());
+        let Some(ty) = self.types.get(pattern) else {
+            return fails("which is neither an input nor the output of an earlier query");
+        };
+        let (own, other) = (&output.ty.format, &ty.format);
+        if output.ty.shape != ty.shape || own.modes != other.modes || own.levels != other.levels {
             return fails("which has another shape or other levels");
         }
-        if own.leaf == LeafKind::Pattern || of.levels.is_empty() || of.levels.iter().any(|l| l.kind.traits().runs) {
-            return fails("but not each of its places has a value of its own");
+        let has_runs = other.levels.iter().any(|l| l.kind.traits().runs);
+        if own.leaf == LeafKind::Pattern || other.levels.is_empty() || has_runs {
+            return fails("but does not store a value for each of its coordinates");
         }
-        if output.computed == Computed::Drop || output.workspace.is_some() {
-            return fails("but it drops values, or has a workspace");
+        if output.computed_fills == ComputedFills::Drop || output.workspace.is_some() {
+            return fails("but drops values or has a workspace");
         }
         match reads_at(&output.value, pattern, &output.subscripts) {
             true => Ok(()),
-            false => fails("which its value does not read at the same places, in bounds and through no workspace"),
+            false => fails("which its value does not read at the same coordinates, in bounds and without a workspace"),
         }
     }
 
     /// Returns the number of outermost levels that are written in the order of the outermost loops,
     /// and the number of those loops.
-    fn in_order(&self, places: &[Place]) -> (usize, usize) {
+    fn ordered_prefix(&self, coordinates: &[StorageCoordinate]) -> (usize, usize) {
         let (mut levels, mut depth) = (0, 0);
-        for place in places {
+        for coordinate in coordinates {
             let mut fields = Vec::new();
-            place_fields(place, &mut fields);
-            let new: BTreeSet<usize> = fields.iter().filter_map(|f| self.position(f)).filter(|&p| p >= depth).collect();
+            collect_coordinate_fields(coordinate, &mut fields);
+            let new: BTreeSet<usize> =
+                fields.iter().filter_map(|f| self.loop_position(f)).filter(|&p| p >= depth).collect();
             let next = depth + new.len();
             let ascending = new.iter().copied().eq(depth..next);
-            if !ascending || (!new.is_empty() && !self.is_monotone(place, depth)) {
+            if !ascending || (!new.is_empty() && !self.is_monotone(coordinate, depth)) {
                 break;
             }
             (levels, depth) = (levels + 1, next);
@@ -398,13 +442,13 @@ impl Scope<'_> {
     /// Returns whether the coordinate ascends in the lexicographic order of the loops from `depth`
     /// on. It does if it is an affine form in which a step of each loop exceeds the total range of
     /// the loops inside.
-    fn is_monotone(&self, place: &Place, depth: usize) -> bool {
-        let Place::Subscript(Subscript::Affine(form)) = place else { return false };
+    fn is_monotone(&self, coordinate: &StorageCoordinate, depth: usize) -> bool {
+        let StorageCoordinate::Subscript(Subscript::Affine(form)) = coordinate else { return false };
         let mut reach: i128 = 0;
         self.loops[depth..].iter().rev().filter(|l| form.coefficient(&l.index) != 0).all(|l| {
             let step = i128::from(form.coefficient(&l.index));
             let rounds = match &l.extent {
-                Extent::Whole(n) | Extent::Skew { n, .. } => *n,
+                Extent::Range(n) | Extent::Skew { n, .. } => *n,
                 Extent::Block { block, .. } => *block,
             };
             let ascends = step > reach;
@@ -414,45 +458,53 @@ impl Scope<'_> {
     }
 
     /// Returns whether the coordinates depend on exactly the outermost `depth` loops.
-    fn fixes(&self, places: &[Place], depth: usize) -> bool {
+    fn depend_on_loops(&self, coordinates: &[StorageCoordinate], depth: usize) -> bool {
         let mut fields = Vec::new();
-        places.iter().for_each(|p| place_fields(p, &mut fields));
-        let positions: BTreeSet<usize> = fields.iter().filter_map(|f| self.position(f)).collect();
+        coordinates.iter().for_each(|c| collect_coordinate_fields(c, &mut fields));
+        let positions: BTreeSet<usize> = fields.iter().filter_map(|f| self.loop_position(f)).collect();
         positions.into_iter().eq(0..depth)
     }
 }
 
-fn folds(op: &Op, dtype: &DType) -> Check {
+/// Checks that the format of a workspace takes random writes.
+fn check_random_writes(format: &Format) -> CheckResult {
+    match format.levels.iter().map(|l| l.kind.traits()).find(|traits| !traits.writes.is_random()) {
+        Some(traits) => Err(format!("its workspace has a {} level, which does not take random writes", traits.name)),
+        None => Ok(()),
+    }
+}
+
+fn check_fold(op: &Op, dtype: &DType) -> CheckResult {
     let signature = op.signature(&[dtype.clone(), dtype.clone()]).map_err(|e| e.to_string())?;
     if signature.result != *dtype || signature.args.iter().any(|t| t != dtype) {
-        return Err(format!("operator `{op}` does not fold in {dtype}"));
+        return Err(format!("operator `{op}` does not fold values of dtype {dtype}"));
     }
     Ok(())
 }
 
 /// Returns whether a value reads the tensor directly at the given coordinates.
-fn reads_at(value: &Point, tensor: &Alias, places: &[Place]) -> bool {
+fn reads_at(value: &ScalarExpr, tensor: &Alias, coordinates: &[StorageCoordinate]) -> bool {
     match value {
-        Point::Literal(_) | Point::Coordinate(_) | Point::Temporary(_) => false,
-        Point::Access(a) => {
-            a.tensor == *tensor && a.subscripts == places && a.outside.is_none() && a.workspace.is_none()
+        ScalarExpr::Literal(_) | ScalarExpr::Coordinate(_) | ScalarExpr::Temporary(_) => false,
+        ScalarExpr::Access(a) => {
+            a.tensor == *tensor && a.subscripts == coordinates && a.outside.is_none() && a.workspace.is_none()
         }
-        Point::Call(_, args) => args.iter().any(|arg| reads_at(arg, tensor, places)),
+        ScalarExpr::Call(_, args) => args.iter().any(|arg| reads_at(arg, tensor, coordinates)),
     }
 }
 
-fn place_fields(place: &Place, fields: &mut Vec<Field>) {
-    match place {
-        Place::Subscript(s) => fields.extend(s.form().terms.iter().map(|(f, _)| f.clone())),
-        Place::Value(point) => point_fields(point, fields),
+fn collect_coordinate_fields(coordinate: &StorageCoordinate, fields: &mut Vec<Field>) {
+    match coordinate {
+        StorageCoordinate::Subscript(s) => fields.extend(s.form().terms.iter().map(|(f, _)| f.clone())),
+        StorageCoordinate::Computed(expr) => collect_expr_fields(expr, fields),
     }
 }
 
-fn point_fields(point: &Point, fields: &mut Vec<Field>) {
-    match point {
-        Point::Literal(_) | Point::Temporary(_) => {}
-        Point::Coordinate(form) => fields.extend(form.terms.iter().map(|(f, _)| f.clone())),
-        Point::Access(a) => a.subscripts.iter().for_each(|p| place_fields(p, fields)),
-        Point::Call(_, args) => args.iter().for_each(|a| point_fields(a, fields)),
+fn collect_expr_fields(expr: &ScalarExpr, fields: &mut Vec<Field>) {
+    match expr {
+        ScalarExpr::Literal(_) | ScalarExpr::Temporary(_) => {}
+        ScalarExpr::Coordinate(form) => fields.extend(form.terms.iter().map(|(f, _)| f.clone())),
+        ScalarExpr::Access(a) => a.subscripts.iter().for_each(|c| collect_coordinate_fields(c, fields)),
+        ScalarExpr::Call(_, args) => args.iter().for_each(|a| collect_expr_fields(a, fields)),
     }
 }

@@ -1,6 +1,6 @@
 //! Coverage counters of random cases.
 
-use super::Case;
+use super::RandomCase;
 use crate::dtype::{DType, Prim};
 use crate::expr::{Expr, Node};
 use crate::op::Builtin;
@@ -18,7 +18,7 @@ pub struct Coverage {
 }
 
 /// Names that every sufficiently long run covers, besides the operators and dtypes.
-const ALWAYS: &[&str] = &[
+const EXPECTED_NAMES: &[&str] = &[
     "case two aggregates",
     "case nested aggregates",
     "case two queries",
@@ -51,7 +51,7 @@ const ALWAYS: &[&str] = &[
 
 impl Coverage {
     /// Increments the counter of a name.
-    pub fn hit(&mut self, name: impl Into<String>) {
+    pub fn increment(&mut self, name: impl Into<String>) {
         *self.counts.entry(name.into()).or_default() += 1;
     }
 
@@ -61,13 +61,13 @@ impl Coverage {
     }
 
     /// Counts all names that occur in a case.
-    pub fn add(&mut self, case: &Case) {
-        let mut shape = Shape::default();
+    pub fn add(&mut self, case: &RandomCase) {
+        let mut shape = CaseShape::default();
         for query in &case.plan.queries {
             self.expr(&query.expr, 0, &mut shape);
         }
         let outputs = case.plan.produces.len();
-        for (held, name) in [
+        for (occurs, name) in [
             (shape.aggregates > 1, "case two aggregates"),
             (shape.nested, "case nested aggregates"),
             (case.plan.queries.len() > 1, "case two queries"),
@@ -76,8 +76,8 @@ impl Coverage {
             (shape.sizes.contains(&0), "case dimension 0"),
             (shape.sizes.contains(&1), "case dimension 1"),
         ] {
-            if held {
-                self.hit(name);
+            if occurs {
+                self.increment(name);
             }
         }
     }
@@ -87,7 +87,7 @@ impl Coverage {
     pub fn expected() -> Vec<String> {
         let ops = Builtin::ALL.iter().map(|b| format!("op {}", b.name()));
         let dtypes = Prim::ALL.iter().map(|p| format!("dtype {p}"));
-        ops.chain(dtypes).chain(ALWAYS.iter().map(ToString::to_string)).collect()
+        ops.chain(dtypes).chain(EXPECTED_NAMES.iter().map(ToString::to_string)).collect()
     }
 
     /// Lists the names that were counted fewer than `at_least` times, with their counters.
@@ -95,61 +95,61 @@ impl Coverage {
         names.iter().filter(|n| self.count(n) < at_least).map(|n| format!("{n}: {}", self.count(n))).collect()
     }
 
-    fn expr(&mut self, expr: &Expr, aggregates: usize, shape: &mut Shape) {
+    fn expr(&mut self, expr: &Expr, aggregates: usize, shape: &mut CaseShape) {
         let inside = aggregates + usize::from(matches!(expr.node(), Node::Aggregate { .. }));
         shape.sizes.extend(expr.info().dimensions.iter().flatten());
         if let DType::Prim(p) = &expr.info().dtype {
-            self.hit(format!("dtype {p}"));
+            self.increment(format!("dtype {p}"));
         }
         let name = match expr.node() {
             Node::Table { fields, ty, .. } => {
-                self.hit(format!("fill {}", fill_class(&ty.fill)));
+                self.increment(format!("fill {}", fill_class(&ty.fill)));
                 shape.repeated |= (1..fields.len()).any(|k| fields[..k].contains(&fields[k]));
                 "table"
             }
             Node::Literal(_) => "literal",
             Node::Coordinate(_) => "coordinate",
             Node::MapJoin { op, args } => {
-                self.hit(format!("op {op}"));
-                self.hit(format!("join of {}", args.len()));
+                self.increment(format!("op {op}"));
+                self.increment(format!("join of {}", args.len()));
                 let is = |arg: &Expr, of: fn(&Node) -> bool| of(arg.node());
                 let scan = args.iter().any(|a| is(a, |n| matches!(n, Node::Scan { .. })));
                 if scan && args.iter().any(|a| is(a, |n| matches!(n, Node::Coordinate(_)))) {
-                    self.hit("scan beside a coordinate");
+                    self.increment("scan beside a coordinate");
                 }
                 "mapjoin"
             }
             Node::Aggregate { op, .. } => {
-                self.hit(format!("op {op}"));
-                self.hit(format!("fold {op}"));
+                self.increment(format!("op {op}"));
+                self.increment(format!("fold {op}"));
                 shape.aggregates += 1;
                 shape.nested |= inside > 1;
                 "aggregate"
             }
             Node::Scan { op, .. } => {
-                self.hit(format!("op {op}"));
+                self.increment(format!("op {op}"));
                 "scan"
             }
             Node::Reorder { .. } => "reorder",
             Node::Relabel { .. } => "relabel",
             Node::Index { map, .. } => {
                 let blocks = map.coordinates.iter().any(|(_, s)| !matches!(s, crate::affine::Subscript::Affine(_)));
-                self.hit(if blocks { "map blocks" } else { "map affine" });
+                self.increment(if blocks { "map blocks" } else { "map affine" });
                 if map.outside.is_some() {
-                    self.hit("map outside");
+                    self.increment("map outside");
                 }
                 "index"
             }
             Node::Reformat { .. } => "reformat",
             Node::Refill { .. } => "refill",
         };
-        self.hit(format!("node {name}"));
+        self.increment(format!("node {name}"));
         expr.node().args().iter().for_each(|arg| self.expr(arg, inside, shape));
     }
 }
 
 #[derive(Default)]
-struct Shape {
+struct CaseShape {
     aggregates: usize,
     nested: bool,
     repeated: bool,

@@ -2,13 +2,13 @@
 
 use super::data::{random_input, random_value};
 use super::maps::random_map;
-use super::{Case, Config, Input, Rng, random_format};
+use super::{CaseConfig, RandomCase, RandomInput, Rng, random_format};
 use crate::dtype::{DType, Prim};
 use crate::expr::{Expr, Node, fold_dtype};
 use crate::field::{Alias, Field};
 use crate::format::TensorType;
 use crate::mode::FloatMode;
-use crate::op::{Arity, Builtin, Op, Rule, UserOp};
+use crate::op::{Arity, Builtin, DtypeRule, Op, UserOp};
 use crate::plan::{Plan, Query};
 use crate::scalar::Scalar;
 use crate::sexpr::read_one;
@@ -24,7 +24,7 @@ const COMMON: [Builtin; 8] = {
 };
 
 /// User-defined operators in random plans.
-const DEFINED: [&str; 2] = [
+const USER_OPS: [&str; 2] = [
     "(define-op (gcd (x i64) (y i64)) i64
        (while ((a (abs x)) (b (abs y))) (ne b 0) (b (rem a b)) a)
        (commutative) (special (y 0) (abs x)) (special (x 0) (abs y)))",
@@ -32,10 +32,10 @@ const DEFINED: [&str; 2] = [
 ];
 
 /// Generates the case of a seed.
-pub fn random_case(seed: u64, config: &Config) -> Case {
+pub fn random_case(seed: u64, config: &CaseConfig) -> RandomCase {
     let mut rng = Rng::new(seed);
     let pool = random_pool(&mut rng, config);
-    let inputs: Vec<Input> = (0..2 + rng.index(3))
+    let inputs: Vec<RandomInput> = (0..2 + rng.index(3))
         .map(|n| {
             let rank = *rng.pick(&[0, 1, 1, 2, 2, 2, 3]);
             let shape = (0..rank).map(|_| rng.pick(&pool).1).collect();
@@ -43,17 +43,17 @@ pub fn random_case(seed: u64, config: &Config) -> Case {
         })
         .collect();
     let tables = inputs.iter().map(|i| (i.alias.clone(), i.ty.clone())).collect();
-    let ops = DEFINED.iter().map(|text| {
-        let form = read_one(text).expect("well-formed");
+    let ops = USER_OPS.iter().map(|text| {
+        let form = read_one(text).expect("a definition of this file is well-formed");
         Op::from(UserOp::read(&form, &|name| Op::from_name(name)).expect("a definition of this file is accepted"))
     });
-    let mut generator = Generator { rng, config, pool, tables, ops: ops.collect() };
+    let mut generator = PlanGenerator { rng, config, pool, tables, ops: ops.collect() };
     let plan = generator.plan();
-    Case { plan, inputs }
+    RandomCase { plan, inputs }
 }
 
 /// Draws fields and their sizes, with few different sizes so that tensors can be joined.
-fn random_pool(rng: &mut Rng, config: &Config) -> Vec<(Field, u64)> {
+fn random_pool(rng: &mut Rng, config: &CaseConfig) -> Vec<(Field, u64)> {
     let size = |rng: &mut Rng| match rng.below(20) {
         0 => 0,
         1 | 2 => 1,
@@ -64,9 +64,9 @@ fn random_pool(rng: &mut Rng, config: &Config) -> Vec<(Field, u64)> {
     fields.map(|f| (Field::from(*f), sizes[rng.below(5).saturating_sub(2) as usize])).collect()
 }
 
-pub(super) struct Generator<'a> {
+pub(super) struct PlanGenerator<'a> {
     pub(super) rng: Rng,
-    config: &'a Config,
+    config: &'a CaseConfig,
     /// All fields and their sizes; a field has the same size wherever it occurs.
     pub(super) pool: Vec<(Field, u64)>,
     /// Tensors that can be read.
@@ -74,20 +74,20 @@ pub(super) struct Generator<'a> {
     ops: Vec<Op>,
 }
 
-impl Generator<'_> {
+impl PlanGenerator<'_> {
     fn plan(&mut self) -> Plan {
         let mut queries: Vec<Query> = Vec::new();
         for n in 0..1 + self.rng.index(self.config.queries.max(1)) {
             let expr = self.expr(self.config.depth);
             let expr = self.finish(expr);
             let query = Query { alias: Alias::from(format!("Q{n}")), expr };
-            let ty = query.result_type().expect("a finished expression has sizes");
+            let ty = query.result_type().expect("every field of a finished expression has a size");
             self.tables.push((query.alias.clone(), Arc::new(ty)));
             queries.push(query);
         }
         let last = queries.len() - 1;
-        let produced = (0..queries.len()).filter(|&n| n == last || self.rng.chance(40)).collect::<Vec<_>>();
-        let produces = produced.into_iter().map(|n| queries[n].alias.clone()).collect();
+        let results = (0..queries.len()).filter(|&n| n == last || self.rng.chance(40)).collect::<Vec<_>>();
+        let produces = results.into_iter().map(|n| queries[n].alias.clone()).collect();
         Plan { queries, produces }
     }
 
@@ -97,12 +97,12 @@ impl Generator<'_> {
             let field = expr.info().fields[k].clone();
             let sized = self.sized(&field);
             let args = [Expr::literal(true), expr, sized];
-            expr = Expr::mapjoin(Builtin::IfElse, args).expect("both branches are of one dtype");
+            expr = Expr::mapjoin(Builtin::IfElse, args).expect("both branches have the same dtype");
         }
         if self.rng.chance(25) {
             let (dtype, fill) = (expr.info().dtype.clone(), expr.info().fill.clone());
             let format = random_format(&mut self.rng, expr.info().fields.len(), &dtype, &fill);
-            expr = expr.reformat(format).expect("the format is made for it");
+            expr = expr.reformat(format).expect("the format was drawn for this expression");
         }
         expr
     }
@@ -125,7 +125,7 @@ impl Generator<'_> {
             return self.leaf();
         }
         let kind = self.rng.below(20);
-        let made = match kind {
+        let expr = match kind {
             0..=9 => self.mapjoin(depth),
             10..=14 => self.aggregate(depth),
             15 => self.scan(depth),
@@ -139,13 +139,13 @@ impl Generator<'_> {
             _ => None,
         };
         // Replaces an invalid node, such as one whose fill value faults, by a leaf.
-        made.unwrap_or_else(|| self.leaf())
+        expr.unwrap_or_else(|| self.leaf())
     }
 
     /// Draws an expression of the given primitive.
     fn expr_of(&mut self, prim: Prim, depth: usize) -> Expr {
         let expr = self.expr(depth);
-        expr.cast(&DType::Prim(prim)).expect("expressions are of primitives")
+        expr.cast(&DType::Prim(prim)).expect("random expressions have primitive dtypes")
     }
 
     fn leaf(&mut self) -> Expr {
@@ -165,9 +165,9 @@ impl Generator<'_> {
         let mut fields: Vec<Field> = Vec::new();
         for size in &ty.shape {
             let fits: Vec<Field> = self.pool.iter().filter(|(_, n)| n == size).map(|(f, _)| f.clone()).collect();
-            let fresh: Vec<Field> = fits.iter().filter(|f| !fields.contains(f)).cloned().collect();
+            let unused: Vec<Field> = fits.iter().filter(|f| !fields.contains(f)).cloned().collect();
             // Rarely draws a diagonal.
-            let among = if fresh.is_empty() || self.rng.chance(5) { &fits } else { &fresh };
+            let among = if unused.is_empty() || self.rng.chance(5) { &fits } else { &unused };
             fields.push(self.rng.pick(among).clone());
         }
         Expr::table(alias, ty, fields).ok()
@@ -184,13 +184,13 @@ impl Generator<'_> {
     fn mapjoin(&mut self, depth: usize) -> Option<Expr> {
         let op = self.operator();
         let args = self.args(&op, depth - 1);
-        let joined = Expr::mapjoin(op, args).ok()?;
+        let join = Expr::mapjoin(op, args).ok()?;
         // Extracts a member, because expressions must be of primitive dtypes.
-        if joined.info().dtype.prim().is_some() {
-            return Some(joined);
+        if join.info().dtype.prim().is_some() {
+            return Some(join);
         }
         let member = if self.rng.chance(50) { Builtin::First } else { Builtin::Second };
-        Expr::mapjoin(member, [joined]).ok()
+        Expr::mapjoin(member, [join]).ok()
     }
 
     /// Draws arguments that suit an operator.
@@ -207,25 +207,25 @@ impl Generator<'_> {
                 return prims.into_iter().map(|p| self.expr_of(p, depth)).collect();
             }
         };
-        match builtin.rule() {
-            Rule::Bits => {
+        match builtin.dtype_rule() {
+            DtypeRule::Bits => {
                 let prim =
                     *self.rng.pick(&[Prim::Bool, Prim::I8, Prim::I32, Prim::I64, Prim::U8, Prim::U16, Prim::U64]);
                 (0..count).map(|_| self.expr_of(prim, depth)).collect()
             }
-            Rule::Shift => {
+            DtypeRule::Shift => {
                 let prim = *self.rng.pick(&[Prim::I8, Prim::I16, Prim::I64, Prim::U8, Prim::U32, Prim::U64]);
                 vec![self.expr_of(prim, depth), self.small_count(depth)]
             }
-            Rule::Scale => {
+            DtypeRule::Scale => {
                 let prim = *self.rng.pick(&[Prim::F32, Prim::F64]);
                 vec![self.expr_of(prim, depth), self.small_count(depth)]
             }
-            Rule::Condition => vec![self.expr_of(Prim::Bool, depth), self.expr(depth), self.expr(depth)],
-            Rule::Pair => vec![self.expr(depth), self.coordinate_or(depth)],
-            Rule::Member(_) => self.pairs(1, depth),
-            Rule::PairFold => self.pairs(count, depth),
-            Rule::Equality if self.rng.chance(10) => self.pairs(count, depth),
+            DtypeRule::Condition => vec![self.expr_of(Prim::Bool, depth), self.expr(depth), self.expr(depth)],
+            DtypeRule::Pair => vec![self.expr(depth), self.coordinate_or_integer(depth)],
+            DtypeRule::Member(_) => self.pairs(1, depth),
+            DtypeRule::PairFold => self.pairs(count, depth),
+            DtypeRule::Equality if self.rng.chance(10) => self.pairs(count, depth),
             _ if self.rng.chance(50) => {
                 let prim = *self.rng.pick(&Prim::ALL);
                 (0..count).map(|_| self.expr_of(prim, depth)).collect()
@@ -246,7 +246,7 @@ impl Generator<'_> {
         self.expr_of(Prim::U8, depth)
     }
 
-    fn coordinate_or(&mut self, depth: usize) -> Expr {
+    fn coordinate_or_integer(&mut self, depth: usize) -> Expr {
         if self.rng.chance(70) {
             return Expr::coordinate(self.rng.pick(&self.pool).0.clone());
         }
@@ -257,8 +257,8 @@ impl Generator<'_> {
     fn pairs(&mut self, count: usize, depth: usize) -> Vec<Expr> {
         let prim = *self.rng.pick(&[Prim::F64, Prim::F32, Prim::I64, Prim::U8, Prim::Bool]);
         let pair = |g: &mut Self| {
-            let args = [g.expr_of(prim, depth), g.coordinate_or(depth)];
-            Expr::mapjoin(Builtin::Pair, args).expect("a primitive and an integer are a pair")
+            let args = [g.expr_of(prim, depth), g.coordinate_or_integer(depth)];
+            Expr::mapjoin(Builtin::Pair, args).expect("a primitive and an integer form a pair")
         };
         (0..count).map(|_| pair(self)).collect()
     }
@@ -276,7 +276,7 @@ impl Generator<'_> {
             6 => Op::Builtin(*self.rng.pick(&[Builtin::MinBy, Builtin::MaxBy])),
             _ => self.operator(),
         };
-        let folds_pairs = matches!(&op, Op::Builtin(b) if b.rule() == Rule::PairFold);
+        let folds_pairs = matches!(&op, Op::Builtin(b) if b.dtype_rule() == DtypeRule::PairFold);
         let arg = if folds_pairs { self.pairs(1, depth - 1).pop()? } else { self.expr(depth - 1) };
         let info = arg.info().clone();
         let sized: Vec<Field> = info.fields.iter().filter(|f| info.dimension(f).is_some()).cloned().collect();
@@ -287,17 +287,17 @@ impl Generator<'_> {
             Some(identity) if self.rng.chance(75) => identity,
             _ => self.value(&dtype),
         };
-        let folded = Expr::aggregate(op, init, arg, fields).ok()?;
-        if folded.info().dtype.prim().is_some() {
-            return Some(folded);
+        let aggregate = Expr::aggregate(op, init, arg, fields).ok()?;
+        if aggregate.info().dtype.prim().is_some() {
+            return Some(aggregate);
         }
-        Expr::mapjoin(*self.rng.pick(&[Builtin::First, Builtin::Second]), [folded]).ok()
+        Expr::mapjoin(*self.rng.pick(&[Builtin::First, Builtin::Second]), [aggregate]).ok()
     }
 
     fn value(&mut self, dtype: &DType) -> Scalar {
         let data = self.config.data;
         let parts: Vec<Scalar> = dtype.prims().into_iter().map(|p| random_value(&mut self.rng, p, data)).collect();
-        Scalar::unflatten(dtype, &mut parts.into_iter()).expect("one value a primitive")
+        Scalar::unflatten(dtype, &mut parts.into_iter()).expect("there is one value per primitive")
     }
 
     fn scan(&mut self, depth: usize) -> Option<Expr> {
@@ -350,7 +350,7 @@ impl Generator<'_> {
     }
 
     /// Draws a value for reads out of bounds.
-    pub(super) fn outside(&mut self, dtype: &DType) -> Scalar {
+    pub(super) fn value_out_of_bounds(&mut self, dtype: &DType) -> Scalar {
         self.value(dtype)
     }
 }

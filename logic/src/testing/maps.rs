@@ -1,14 +1,14 @@
 //! Random index maps. Every field has its size in the pool, so a field is read at forms of other
 //! fields.
 
-use super::generate::Generator;
+use super::generate::PlanGenerator;
 use crate::affine::{Affine, Subscript};
 use crate::expr::{Expr, IndexMap};
 use crate::field::Field;
 
 /// Reads the expression through a random map; returns `None` if it has no field to map, or the pool
 /// has none to introduce.
-pub(super) fn random_map(g: &mut Generator<'_>, arg: Expr) -> Option<Expr> {
+pub(super) fn random_map(g: &mut PlanGenerator<'_>, arg: Expr) -> Option<Expr> {
     let fields = arg.info().fields.clone();
     let sizes: Vec<u64> = fields.iter().map(|f| arg.info().dimension(f)).collect::<Option<_>>()?;
     if fields.is_empty() {
@@ -18,9 +18,9 @@ pub(super) fn random_map(g: &mut Generator<'_>, arg: Expr) -> Option<Expr> {
     let (field, size) = (fields[at].clone(), sizes[at] as i64);
     // Candidates for introduced fields: those of the pool, without the unmapped fields of the
     // argument.
-    let free = |g: &Generator<'_>, mapped: &[&Field]| -> Vec<(Field, u64)> {
-        let stays = |f: &Field| fields.contains(f) && !mapped.contains(&f);
-        g.pool.iter().filter(|(f, _)| !stays(f)).cloned().collect()
+    let free = |g: &PlanGenerator<'_>, mapped: &[&Field]| -> Vec<(Field, u64)> {
+        let is_unmapped = |f: &Field| fields.contains(f) && !mapped.contains(&f);
+        g.pool.iter().filter(|(f, _)| !is_unmapped(f)).cloned().collect()
     };
     let new = g.rng.shuffled(free(g, &[&field]));
     let (first, n) = new.first()?.clone();
@@ -71,9 +71,9 @@ pub(super) fn random_map(g: &mut Generator<'_>, arg: Expr) -> Option<Expr> {
         (f, size)
     });
     let mut map = IndexMap { coordinates, dimensions: dimensions.collect(), outside: None };
-    let bounded = if g.rng.chance(50) { arg.clone().index(map.clone()).ok() } else { None };
-    bounded.or_else(|| {
-        map.outside = Some(g.outside(&arg.info().dtype));
+    let in_bounds = if g.rng.chance(50) { arg.clone().index(map.clone()).ok() } else { None };
+    in_bounds.or_else(|| {
+        map.outside = Some(g.value_out_of_bounds(&arg.info().dtype));
         arg.index(map).ok()
     })
 }

@@ -16,7 +16,7 @@ pub use rng::Rng;
 
 use crate::field::Alias;
 use crate::format::TensorType;
-use crate::interp::Dense;
+use crate::interp::DenseTensor;
 use crate::plan::Plan;
 use crate::text::Catalog;
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// The size and kind of random cases.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Config {
+pub struct CaseConfig {
     /// Maximal number of fields of a plan, at most 6.
     pub fields: usize,
     /// Largest dimension.
@@ -34,18 +34,18 @@ pub struct Config {
     /// Nesting depth of expressions.
     pub depth: usize,
     /// Kind of the values.
-    pub data: Data,
+    pub data: DataKind,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { fields: 4, dimension: 6, queries: 3, depth: 4, data: Data::Exact }
+impl Default for CaseConfig {
+    fn default() -> CaseConfig {
+        CaseConfig { fields: 4, dimension: 6, queries: 3, depth: 4, data: DataKind::Exact }
     }
 }
 
 /// The kind of values in inputs and literals.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Data {
+pub enum DataKind {
     /// Small whole numbers, so that sums and products need no rounding; integers also at the ends
     /// of their range.
     Exact,
@@ -57,27 +57,27 @@ pub enum Data {
 
 /// An input of a case.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Input {
+pub struct RandomInput {
     /// Name of the input.
     pub alias: Alias,
     /// Type of the input, with a random format.
     pub ty: Arc<TensorType>,
     /// Values of the input, many of them equal to the fill value.
-    pub data: Dense,
+    pub data: DenseTensor,
 }
 
 /// A random plan and its inputs.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Case {
+pub struct RandomCase {
     /// The plan, which the verifier accepts.
     pub plan: Plan,
     /// Inputs, including some that the plan does not read.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<RandomInput>,
 }
 
-impl Case {
+impl RandomCase {
     /// Returns the inputs for the interpreter.
-    pub fn dense_inputs(&self) -> HashMap<Alias, Dense> {
+    pub fn dense_inputs(&self) -> HashMap<Alias, DenseTensor> {
         self.inputs.iter().map(|i| (i.alias.clone(), i.data.clone())).collect()
     }
 

@@ -10,9 +10,9 @@ const CASES: u64 = 3000;
 /// Number of cases that are evaluated, which takes longer.
 const EVALUATED: u64 = 1000;
 
-fn config(seed: u64) -> Config {
-    let data = [Data::Exact, Data::General, Data::Special][(seed % 3) as usize];
-    Config { data, ..Config::default() }
+fn config(seed: u64) -> CaseConfig {
+    let data = [DataKind::Exact, DataKind::General, DataKind::Special][(seed % 3) as usize];
+    CaseConfig { data, ..CaseConfig::default() }
 }
 
 #[test]
@@ -63,15 +63,15 @@ fn results_in_order_are_legal_in_the_relaxed_mode() {
         for query in &case.plan.queries {
             let found = in_order[&query.alias].scalars();
             match relaxed[&query.alias].compare(&found, Exactness::Bounded) {
-                Ok(compared) => {
-                    equal[(seed % 3) as usize] += compared.equal;
-                    skipped[(seed % 3) as usize] += compared.skipped;
+                Ok(counts) => {
+                    equal[(seed % 3) as usize] += counts.equal;
+                    skipped[(seed % 3) as usize] += counts.skipped;
                 }
                 Err(e) => panic!("seed {seed}, query {}: {e}\n{}", query.alias, case.plan),
             }
         }
     }
     let percent = [0, 1, 2].map(|k| 100 * skipped[k] / (skipped[k] + equal[k]));
-    assert!(percent.iter().all(|p| *p < 33), "{percent:?} percent are not cared about");
+    assert!(percent.iter().all(|p| *p < 33), "{percent:?} percent of the values are don't-care");
     assert!(faults * 20 < EVALUATED, "{faults} plans fault");
 }

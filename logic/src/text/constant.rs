@@ -1,6 +1,6 @@
 //! The text form of constants: values whose dtype follows from the context.
 
-use super::exactly;
+use super::form_args;
 use crate::dtype::{DType, Prim};
 use crate::error::Error;
 use crate::expr::fit;
@@ -9,22 +9,22 @@ use crate::scalar::Scalar;
 use crate::sexpr::{Sexpr, SexprKind};
 
 /// Reads a bare number or constant; returns `None` for other words.
-pub(super) fn number(s: &Sexpr) -> Option<Scalar> {
+pub(super) fn parse_number(s: &Sexpr) -> Option<Scalar> {
     s.as_atom().and_then(read_bare)
 }
 
 /// Reads `(lit DTYPE CONST)` or `(literal CONST)`; returns `None` for other forms.
-pub(super) fn strong(s: &Sexpr) -> Result<Option<Scalar>, Error> {
+pub(super) fn parse_strong(s: &Sexpr) -> Result<Option<Scalar>, Error> {
     match s.as_form() {
         Some(("lit", _)) => {
-            let [dtype, value] = exactly(s, "(lit DTYPE CONST)")?;
+            let [dtype, value] = form_args(s, "(lit DTYPE CONST)")?;
             parse_constant(value, &read_dtype(dtype)?).map(Some)
         }
         Some(("literal", _)) => {
-            let [value] = exactly(s, "(literal CONST)")?;
-            match number(value) {
+            let [value] = form_args(s, "(literal CONST)")?;
+            match parse_number(value) {
                 Some(number) => Ok(Some(number)),
-                None => strong(value)?
+                None => parse_strong(value)?
                     .map(Some)
                     .ok_or_else(|| value.error(format!("expected a number or (lit DTYPE CONST), found {value}"))),
             }
@@ -35,15 +35,15 @@ pub(super) fn strong(s: &Sexpr) -> Result<Option<Scalar>, Error> {
 
 /// Reads a constant in a context with the given dtype.
 pub(crate) fn parse_constant(s: &Sexpr, dtype: &DType) -> Result<Scalar, Error> {
-    if let Some(value) = number(s) {
+    if let Some(value) = parse_number(s) {
         return fit(&value, dtype, "constant").map_err(|e| s.locate(e));
     }
-    if let Some(value) = strong(s)? {
+    if let Some(value) = parse_strong(s)? {
         return fit(&value, dtype, "constant").map_err(|e| s.locate(e));
     }
     match (&s.kind, dtype) {
-        (SexprKind::Atom(word), DType::Prim(p)) if word == "max" => Ok(end(*p, End::Largest)),
-        (SexprKind::Atom(word), DType::Prim(p)) if word == "min" => Ok(end(*p, End::Smallest)),
+        (SexprKind::Atom(word), DType::Prim(p)) if word == "max" => Ok(range_end(*p, RangeEnd::Largest)),
+        (SexprKind::Atom(word), DType::Prim(p)) if word == "min" => Ok(range_end(*p, RangeEnd::Smallest)),
         (SexprKind::List(items), DType::Struct(ty)) => {
             let items = match items.first().and_then(Sexpr::as_atom) {
                 Some("pair") => &items[1..],
@@ -59,20 +59,26 @@ pub(crate) fn parse_constant(s: &Sexpr, dtype: &DType) -> Result<Scalar, Error> 
     }
 }
 
+/// An end of the range of a dtype.
 #[derive(Clone, Copy)]
-enum End {
+enum RangeEnd {
     Smallest,
     Largest,
 }
 
-fn end(prim: Prim, end: End) -> Scalar {
+/// Returns the value of a primitive at an end of its range.
+fn range_end(prim: Prim, end: RangeEnd) -> Scalar {
     let bits = prim.bits();
     let low = if prim.is_signed() { -(1i128 << (bits - 1)) } else { 0 };
     let value = match end {
-        End::Smallest if prim.is_float() => return Scalar::F64(f64::NEG_INFINITY).cast(prim).expect("a primitive"),
-        End::Largest if prim.is_float() => return Scalar::F64(f64::INFINITY).cast(prim).expect("a primitive"),
-        End::Smallest => low,
-        End::Largest => low + ((1i128 << bits) - 1),
+        RangeEnd::Smallest if prim.is_float() => {
+            return Scalar::F64(f64::NEG_INFINITY).cast(prim).expect("a primitive casts to a primitive");
+        }
+        RangeEnd::Largest if prim.is_float() => {
+            return Scalar::F64(f64::INFINITY).cast(prim).expect("a primitive casts to a primitive");
+        }
+        RangeEnd::Smallest => low,
+        RangeEnd::Largest => low + ((1i128 << bits) - 1),
     };
     Scalar::from_bits(prim, value as u64)
 }

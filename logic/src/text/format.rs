@@ -1,14 +1,14 @@
 //! The text form of formats: level lists and shorthands.
 
-use super::exactly;
+use super::form_args;
 use crate::error::Error;
 use crate::format::{Format, LeafKind, StorageMode};
 use crate::level::{LevelFormat, LevelKind};
 use crate::sexpr::{Sexpr, read_one};
 
 /// A shorthand: its name, its rank if fixed, and the format for a rank. Block formats have the
-/// default block sizes [`BLOCK`] and [`LARGE_BLOCK`]; other sizes are given in parentheses, see
-/// [`BLOCKED`].
+/// default block sizes [`DENSE_BLOCK`] and [`SPARSE_BLOCK`]; other sizes are given in parentheses,
+/// see [`BLOCK_SHORTHANDS`].
 type Shorthand = (&'static str, Option<usize>, fn(usize) -> Format);
 const SHORTHANDS: &[Shorthand] = &[
     ("dense", None, Format::dense),
@@ -23,35 +23,35 @@ const SHORTHANDS: &[Shorthand] = &[
     ("rle", None, |rank| Format::dense_above(LevelKind::RunLength, rank)),
     ("dcsc", Some(2), |_| Format::csf(2).permuted(&[1, 0])),
     ("dia", Some(2), |_| Format::dia()),
-    ("bcsr", Some(2), |_| Format::bcsr(BLOCK, BLOCK)),
-    ("csb", Some(2), |_| Format::csb(LARGE_BLOCK, LARGE_BLOCK)),
-    ("mode-generic", None, |rank| Format::mode_generic(&vec![BLOCK; rank])),
+    ("bcsr", Some(2), |_| Format::bcsr(DENSE_BLOCK, DENSE_BLOCK)),
+    ("csb", Some(2), |_| Format::csb(SPARSE_BLOCK, SPARSE_BLOCK)),
+    ("mode-generic", None, |rank| Format::mode_generic(&vec![DENSE_BLOCK; rank])),
 ];
 
 /// Default number of coordinates per mode in a dense block.
-const BLOCK: u64 = 4;
+const DENSE_BLOCK: u64 = 4;
 
 /// Default number of coordinates per mode in a sparse block.
-const LARGE_BLOCK: u64 = 256;
+const SPARSE_BLOCK: u64 = 256;
 
 /// A block format whose block size is given per mode: its name, its syntax, the number of sizes if
 /// fixed, and the format.
-type Blocked = (&'static str, &'static str, Option<usize>, fn(&[u64]) -> Format);
-const BLOCKED: &[Blocked] = &[
+type BlockShorthand = (&'static str, &'static str, Option<usize>, fn(&[u64]) -> Format);
+const BLOCK_SHORTHANDS: &[BlockShorthand] = &[
     ("bcsr", "(bcsr ROWS COLUMNS)", Some(2), |block| Format::bcsr(block[0], block[1])),
     ("csb", "(csb ROWS COLUMNS)", Some(2), |block| Format::csb(block[0], block[1])),
-    ("mode-generic", "(mode-generic PLACES..)", None, Format::mode_generic),
+    ("mode-generic", "(mode-generic SIZE..)", None, Format::mode_generic),
 ];
 
 /// Returns the syntax of the shorthands with block sizes.
-pub fn blocked_shorthands() -> impl Iterator<Item = &'static str> {
-    BLOCKED.iter().map(|(_, written, ..)| *written)
+pub fn block_shorthands() -> impl Iterator<Item = &'static str> {
+    BLOCK_SHORTHANDS.iter().map(|(_, syntax, ..)| *syntax)
 }
 
 /// Returns the shorthands for tensors of the given rank: name, rank if fixed, and format.
 pub fn shorthands(rank: usize) -> impl Iterator<Item = (&'static str, Option<usize>, Format)> {
     let fits = SHORTHANDS.iter().filter(move |(_, fixed, _)| fixed.is_none_or(|fixed| fixed == rank));
-    fits.map(move |(name, fixed, make)| (*name, *fixed, make(rank)))
+    fits.map(move |(name, fixed, build)| (*name, *fixed, build(rank)))
 }
 
 /// Parses a format such as `csr` or `(dense (sparse-list (element)))`, for a tensor of the given
@@ -69,48 +69,48 @@ pub fn parse_format(text: &str, rank: usize) -> Result<Format, Error> {
 /// Returns the errors of [`parse_format`], with their positions in the text.
 pub fn format_from_sexpr(s: &Sexpr, rank: usize) -> Result<Format, Error> {
     let format = match (s.as_atom(), s.as_form()) {
-        (Some(word), _) => shorthand(s, word, rank)?,
+        (Some(word), _) => parse_shorthand(s, word, rank)?,
         (_, Some(("modes", items))) => {
             let Some((inner, modes)) = items.split_last() else {
                 return Err(s.error("expected (modes MODE.. LEVELS)"));
             };
-            let modes = modes.iter().map(mode).collect::<Result<Vec<_>, _>>()?;
-            Format { modes, ..levels(inner)? }
+            let modes = modes.iter().map(parse_mode).collect::<Result<Vec<_>, _>>()?;
+            Format { modes, ..parse_levels(inner)? }
         }
-        (_, Some((word, places))) => match BLOCKED.iter().find(|(name, ..)| *name == word) {
-            Some(blocked) => in_blocks(s, blocked, places, rank)?,
-            None => levels(s)?,
+        (_, Some((word, sizes))) => match BLOCK_SHORTHANDS.iter().find(|(name, ..)| *name == word) {
+            Some(shorthand) => block_format(s, shorthand, sizes, rank)?,
+            None => parse_levels(s)?,
         },
-        _ => levels(s)?,
+        _ => parse_levels(s)?,
     };
     if format.rank() != rank {
-        return Err(s.error(format!("a format for {} modes, but the tensor has {rank}: {s}", format.rank())));
+        return Err(s.error(format!("{s} is a format for {} modes, but the tensor has {rank}", format.rank())));
     }
     format.validate().map_err(|e| s.locate(e.into()))?;
     Ok(format)
 }
 
-fn shorthand(s: &Sexpr, word: &str, rank: usize) -> Result<Format, Error> {
-    let Some((_, fixed, make)) = SHORTHANDS.iter().find(|(name, ..)| *name == word) else {
-        let known = SHORTHANDS.iter().map(|(name, ..)| *name);
-        return Err(s.locate(Error::unknown("format", word, known)));
+fn parse_shorthand(s: &Sexpr, word: &str, rank: usize) -> Result<Format, Error> {
+    let Some((_, fixed, build)) = SHORTHANDS.iter().find(|(name, ..)| *name == word) else {
+        let candidates = SHORTHANDS.iter().map(|(name, ..)| *name);
+        return Err(s.locate(Error::unknown("format", word, candidates)));
     };
-    fixed_rank(s, fixed.unwrap_or(rank), rank)?;
-    Ok(make(rank))
+    check_rank(s, fixed.unwrap_or(rank), rank)?;
+    Ok(build(rank))
 }
 
 /// Reads a format with a block size per mode.
-fn in_blocks(s: &Sexpr, blocked: &Blocked, places: &[Sexpr], rank: usize) -> Result<Format, Error> {
-    let (_, written, count, make) = blocked;
-    if count.is_some_and(|count| count != places.len()) {
-        return Err(s.error(format!("expected {written}, found {s}")));
+fn block_format(s: &Sexpr, shorthand: &BlockShorthand, sizes: &[Sexpr], rank: usize) -> Result<Format, Error> {
+    let (_, syntax, count, build) = shorthand;
+    if count.is_some_and(|count| count != sizes.len()) {
+        return Err(s.error(format!("expected {syntax}, found {s}")));
     }
-    fixed_rank(s, places.len(), rank)?;
-    let block = places.iter().map(|p| p.number("the places of a mode in a block")).collect::<Result<Vec<u64>, _>>()?;
-    Ok(make(&block))
+    check_rank(s, sizes.len(), rank)?;
+    let block = sizes.iter().map(|size| size.number("the size of a block")).collect::<Result<Vec<u64>, _>>()?;
+    Ok(build(&block))
 }
 
-fn fixed_rank(s: &Sexpr, expected: usize, rank: usize) -> Result<(), Error> {
+fn check_rank(s: &Sexpr, expected: usize, rank: usize) -> Result<(), Error> {
     if expected == rank {
         return Ok(());
     }
@@ -118,30 +118,34 @@ fn fixed_rank(s: &Sexpr, expected: usize, rank: usize) -> Result<(), Error> {
 }
 
 /// Reads `(KIND FLAG.. LEVELS)`; level k stores mode k.
-fn levels(s: &Sexpr) -> Result<Format, Error> {
-    let (mut at, mut levels) = (s, Vec::new());
+fn parse_levels(s: &Sexpr) -> Result<Format, Error> {
+    let (mut current, mut levels) = (s, Vec::new());
     let leaf = loop {
-        let word = match (at.as_atom(), at.as_form()) {
+        let word = match (current.as_atom(), current.as_form()) {
             (Some(word), _) | (_, Some((word, []))) => word,
             (_, Some((kind, rest))) => {
-                let (level, inner) = level(at, kind, rest)?;
+                let (level, inner) = parse_level(current, kind, rest)?;
                 levels.push(level);
-                at = inner;
+                current = inner;
                 continue;
             }
-            _ => return Err(at.error(format!("expected a level or leaf, found {at}"))),
+            _ => return Err(current.error(format!("expected a level or leaf, found {current}"))),
         };
         break match word {
             "element" => LeafKind::Element,
             "pattern" => LeafKind::Pattern,
-            _ => return Err(at.error(format!("expected (element) or (pattern) below the last level, found {at}"))),
+            _ => {
+                return Err(
+                    current.error(format!("expected (element) or (pattern) below the last level, found {current}"))
+                );
+            }
         };
     };
     let modes = (0..levels.len()).map(|mode| StorageMode::Whole { mode }).collect();
     Ok(Format { levels, modes, leaf })
 }
 
-fn level<'a>(s: &Sexpr, kind: &str, rest: &'a [Sexpr]) -> Result<(LevelFormat, &'a Sexpr), Error> {
+fn parse_level<'a>(s: &Sexpr, kind: &str, rest: &'a [Sexpr]) -> Result<(LevelFormat, &'a Sexpr), Error> {
     let Some(kind) = LevelKind::from_name(kind) else {
         return Err(s.locate(Error::unknown("level", kind, LevelKind::all().map(|k| k.traits().name))));
     };
@@ -157,16 +161,16 @@ fn level<'a>(s: &Sexpr, kind: &str, rest: &'a [Sexpr]) -> Result<(LevelFormat, &
     Ok((level, inner))
 }
 
-fn mode(s: &Sexpr) -> Result<StorageMode, Error> {
+fn parse_mode(s: &Sexpr) -> Result<StorageMode, Error> {
     let parts = |s| -> Result<(usize, u64), Error> {
-        let [mode, block] = exactly(s, "a mode and the places of a block")?;
-        Ok((mode.number("a mode")?, block.number("the places of a block")?))
+        let [mode, block] = form_args(s, "a mode and the size of a block")?;
+        Ok((mode.number("a mode")?, block.number("the size of a block")?))
     };
     match s.as_form() {
         Some(("outer", _)) => parts(s).map(|(mode, block)| StorageMode::Outer { mode, block }),
         Some(("inner", _)) => parts(s).map(|(mode, block)| StorageMode::Inner { mode, block }),
         Some(("skew", _)) => {
-            let [mode, by] = exactly(s, "a mode and the mode that it is skewed by")?;
+            let [mode, by] = form_args(s, "a mode and the mode that skews it")?;
             Ok(StorageMode::Skew { mode: mode.number("a mode")?, by: by.number("a mode")? })
         }
         _ => {
@@ -185,7 +189,7 @@ pub fn format_to_sexpr(format: &Format) -> Sexpr {
     let levels = format.levels.iter().rev().fold(Sexpr::form(leaf, []), |inner, level| {
         let kind = level.kind.traits().name;
         let flags = [(level.unique, "non-unique"), (level.ordered, "unordered")];
-        let flags = flags.into_iter().filter(|(held, _)| !held).map(|(_, flag)| Sexpr::atom(flag));
+        let flags = flags.into_iter().filter(|(is_set, _)| !is_set).map(|(_, flag)| Sexpr::atom(flag));
         Sexpr::form(kind, flags.chain([inner]))
     });
     let in_order = format.modes.iter().enumerate().all(|(k, m)| *m == StorageMode::Whole { mode: k });

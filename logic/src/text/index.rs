@@ -2,7 +2,7 @@
 
 use super::constant::parse_constant;
 use super::print::name_to_sexpr;
-use super::{exactly, name};
+use super::{form_args, parse_name};
 use crate::affine::{Affine, Subscript};
 use crate::error::Error;
 use crate::expr::{Expr, IndexMap};
@@ -22,7 +22,7 @@ const MAPS: &[(&str, &str)] = &[
     ("split", "(split FIELD OUTER INNER BLOCK [CONST])"),
     ("merge", "(merge I J FIELD)"),
     ("diagonal", "(diagonal I J FIELD)"),
-    ("map", "(map ((FIELD AT)..) ((FIELD SIZE)..) [CONST])"),
+    ("map", "(map ((FIELD SUBSCRIPT)..) ((FIELD SIZE)..) [CONST])"),
 ];
 
 /// Reads an index map and applies it to an expression.
@@ -34,30 +34,30 @@ pub(super) fn apply_map(s: &Sexpr, arg: Expr) -> Result<Expr, Error> {
     let dtype = arg.info().dtype.clone();
     let constant = |s| parse_constant(s, &dtype);
     let mapped = match (head, rest) {
-        ("window", [f, low, high]) => arg.window(field(f)?, low.number("a bound")?, high.number("a bound")?),
+        ("window", [f, low, high]) => arg.window(parse_field(f)?, low.number("a bound")?, high.number("a bound")?),
         ("permissive", [f, low, high, outside]) => {
             let bounds = (low.number("a bound")?, high.number("a bound")?);
-            arg.permissive(field(f)?, bounds, constant(outside)?)
+            arg.permissive(parse_field(f)?, bounds, constant(outside)?)
         }
-        ("offset", [f, by, outside]) => arg.offset(field(f)?, by.number("an offset")?, constant(outside)?),
-        ("stride", [f, step]) => arg.stride(field(f)?, step.number("a step")?),
-        ("reverse", [f]) => arg.reverse(field(f)?),
+        ("offset", [f, by, outside]) => arg.offset(parse_field(f)?, by.number("an offset")?, constant(outside)?),
+        ("stride", [f, step]) => arg.stride(parse_field(f)?, step.number("a step")?),
+        ("reverse", [f]) => arg.reverse(parse_field(f)?),
         ("toeplitz", [f, i, j, kernel]) => {
-            arg.toeplitz(field(f)?, (field(i)?, field(j)?), kernel.number("the size of the kernel")?)
+            arg.toeplitz(parse_field(f)?, (parse_field(i)?, parse_field(j)?), kernel.number("the size of the kernel")?)
         }
         ("split", [f, outer, inner, block, outside @ ..]) if outside.len() <= 1 => {
             let outside = outside.first().map(constant).transpose()?;
-            let block = block.number("the places of a block")?;
-            arg.split(field(f)?, (field(outer)?, field(inner)?), block, outside)
+            let block = block.number("the size of a block")?;
+            arg.split(parse_field(f)?, (parse_field(outer)?, parse_field(inner)?), block, outside)
         }
-        ("merge", [i, j, f]) => arg.merge((field(i)?, field(j)?), field(f)?),
-        ("diagonal", [i, j, f]) => arg.diagonal((field(i)?, field(j)?), field(f)?),
+        ("merge", [i, j, f]) => arg.merge((parse_field(i)?, parse_field(j)?), parse_field(f)?),
+        ("diagonal", [i, j, f]) => arg.diagonal((parse_field(i)?, parse_field(j)?), parse_field(f)?),
         ("map", [coordinates, dimensions, outside @ ..]) if outside.len() <= 1 => {
-            let coordinates = coordinates.items("the mapped fields ((FIELD AT)..)")?;
+            let coordinates = coordinates.items("the mapped fields ((FIELD SUBSCRIPT)..)")?;
             let dimensions = dimensions.items("the introduced fields ((FIELD SIZE)..)")?;
             arg.index(IndexMap {
-                coordinates: coordinates.iter().map(coordinate).collect::<Result<_, _>>()?,
-                dimensions: dimensions.iter().map(dimension).collect::<Result<_, _>>()?,
+                coordinates: coordinates.iter().map(parse_coordinate).collect::<Result<_, _>>()?,
+                dimensions: dimensions.iter().map(parse_dimension).collect::<Result<_, _>>()?,
                 outside: outside.first().map(constant).transpose()?,
             })
         }
@@ -66,59 +66,60 @@ pub(super) fn apply_map(s: &Sexpr, arg: Expr) -> Result<Expr, Error> {
     mapped.map_err(|e| s.locate(e))
 }
 
-fn coordinate(s: &Sexpr) -> Result<(Field, Subscript), Error> {
+fn parse_coordinate(s: &Sexpr) -> Result<(Field, Subscript), Error> {
     match s.as_list() {
-        Some([f, at]) => Ok((field(f)?, parse_subscript(at)?)),
-        _ => Err(s.error(format!("expected (FIELD AT), found {s}"))),
+        Some([f, subscript]) => Ok((parse_field(f)?, parse_subscript(subscript)?)),
+        _ => Err(s.error(format!("expected (FIELD SUBSCRIPT), found {s}"))),
     }
 }
 
-fn dimension(s: &Sexpr) -> Result<(Field, u64), Error> {
+fn parse_dimension(s: &Sexpr) -> Result<(Field, u64), Error> {
     match s.as_list() {
-        Some([f, size]) => Ok((field(f)?, size.number("a size")?)),
+        Some([f, size]) => Ok((parse_field(f)?, size.number("a size")?)),
         _ => Err(s.error(format!("expected (FIELD SIZE), found {s}"))),
     }
 }
 
 /// Reads a field.
-pub(crate) fn field(s: &Sexpr) -> Result<Field, Error> {
-    name(s, "a field").map(Field::from)
+pub(crate) fn parse_field(s: &Sexpr) -> Result<Field, Error> {
+    parse_name(s, "a field").map(Field::from)
 }
 
 /// Reads a subscript.
 pub(crate) fn parse_subscript(s: &Sexpr) -> Result<Subscript, Error> {
     let parts = |s| -> Result<(Affine, u64), Error> {
-        let [at, block] = exactly(s, "a form and the places of a block")?;
-        Ok((form(at)?, block.number("the places of a block")?))
+        let [form, block] = form_args(s, "a form and the size of a block")?;
+        Ok((parse_affine(form)?, block.number("the size of a block")?))
     };
     match s.as_form() {
         Some(("quot", _)) => parts(s).map(|(form, block)| Subscript::Outer(form, block)),
         Some(("mod", _)) => parts(s).map(|(form, block)| Subscript::Inner(form, block)),
-        _ => form(s).map(Subscript::Affine),
+        _ => parse_affine(s).map(Subscript::Affine),
     }
 }
 
 /// Reads an affine form; overflow of 64 bits is an error.
-fn form(s: &Sexpr) -> Result<Affine, Error> {
-    let checked =
-        |affine: Option<Affine>| affine.ok_or_else(|| s.error(format!("the numbers of {s} do not fit 64 bits")));
+fn parse_affine(s: &Sexpr) -> Result<Affine, Error> {
+    let checked = |affine: Option<Affine>| {
+        affine.ok_or_else(|| s.error(format!("a coefficient or constant of {s} overflows 64 bits")))
+    };
     match (s.as_atom().and_then(|w| w.parse::<i64>().ok()), s.as_form()) {
         (Some(constant), _) => Ok(Affine::constant(constant)),
         (_, Some(("+", terms))) => {
-            terms.iter().try_fold(Affine::constant(0), |sum, term| checked(sum.checked_plus(&form(term)?)))
+            terms.iter().try_fold(Affine::constant(0), |sum, term| checked(sum.checked_plus(&parse_affine(term)?)))
         }
         (_, Some(("-", [a, b]))) => {
-            let (a, b) = (form(a)?, form(b)?);
+            let (a, b) = (parse_affine(a)?, parse_affine(b)?);
             checked(b.checked_times(-1).and_then(|b| a.checked_plus(&b)))
         }
-        (_, Some(("*", [factor, of]))) => {
-            let factor = factor.number("a whole number")?;
-            checked(form(of)?.checked_times(factor))
+        (_, Some(("*", [factor, operand]))) => {
+            let factor = factor.number("an integer")?;
+            checked(parse_affine(operand)?.checked_times(factor))
         }
-        (_, Some(_)) => {
-            Err(s.error(format!("expected a field, a whole number, (+ ..), (- a b) or (* n form), found {s}")))
-        }
-        _ => field(s).map(Affine::field),
+        (_, Some(_)) => Err(
+            s.error(format!("expected a field, an integer, (+ FORM..), (- FORM FORM) or (* INTEGER FORM), found {s}"))
+        ),
+        _ => parse_field(s).map(Affine::field),
     }
 }
 

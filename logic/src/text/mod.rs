@@ -1,35 +1,35 @@
 //! The text form of plans: s-expressions that parse and print back.
 //!
 //! ```text
-//! PLAN   := (plan ITEM..)
-//! ITEM   := (query NAME EXPR) | (produces NAME..) | PLAN | (define-op ..)
-//! EXPR   := NUMBER | true | false | inf | -inf | nan         weak: its dtype follows from the context
-//!         | (lit DTYPE CONST) | (literal CONST)              strong: of the given dtype; of i64, u64, f64 or bool
-//!         | (table NAME FIELD..) | NAME                      NAME alone: an earlier query, with its own fields
-//!         | (coordinate FIELD)
-//!         | (mapjoin OP EXPR..)
-//!         | (aggregate OP CONST EXPR FIELD..)
-//!         | (scan OP EXPR FIELD)
-//!         | (reorder EXPR FIELD..) | (relabel EXPR FIELD..)
-//!         | (index MAP.. EXPR)                               the first map is applied first
-//!         | (reformat FORMAT EXPR)
-//!         | (refill CONST EXPR) | (refill CONST drop EXPR)   stored with this fill value, or `same`: its own;
-//!                                                            drop: omits computed fill values
-//! CONST  := NUMBER | true | false | inf | -inf | nan | min | max | (lit DTYPE CONST) | (CONST..) | (pair CONST CONST)
-//! DTYPE  := bool | i8 .. i64 | u8 .. u64 | f32 | f64 | (struct (NAME DTYPE)..)
-//! MAP    := (window FIELD LOW HIGH) | (permissive FIELD LOW HIGH CONST) | (offset FIELD BY CONST)
-//!         | (stride FIELD STEP) | (reverse FIELD) | (toeplitz FIELD I J KERNEL)
-//!         | (split FIELD OUTER INNER BLOCK [CONST]) | (merge I J FIELD) | (diagonal I J FIELD)
-//!         | (map ((FIELD AT)..) ((FIELD SIZE)..) [CONST])
-//! AT     := FORM | (quot FORM BLOCK) | (mod FORM BLOCK)
-//! FORM   := FIELD | INTEGER | (+ FORM..) | (- FORM FORM) | (* INTEGER FORM)
-//! FORMAT := dense | csr | csc | dcsr | dcsc | coo | csf | dia | ell | vbl | band | rle | bcsr | csb | mode-generic
-//!         | (bcsr ROWS COLUMNS) | (csb ROWS COLUMNS) | (mode-generic PLACES..) | LEVELS | (modes MODE.. LEVELS)
-//! LEVELS := (KIND FLAG.. LEVELS) | (element) | (pattern)
-//! KIND   := dense | sparse-list | singleton | hash | byte-map | bit-map | block-list | band | fixed-width | pinpoint
-//!         | run-length | sparse-run-length | interval
-//! FLAG   := non-unique | unordered
-//! MODE   := INTEGER | (outer INTEGER BLOCK) | (inner INTEGER BLOCK) | (skew INTEGER BY)
+//! PLAN      := (plan ITEM..)
+//! ITEM      := (query NAME EXPR) | (produces NAME..) | PLAN | (define-op ..)
+//! EXPR      := NUMBER | true | false | inf | -inf | nan         weak: its dtype follows from the context
+//!            | (lit DTYPE CONST) | (literal CONST)              strong: of the given dtype; of i64, u64, f64 or bool
+//!            | (table NAME FIELD..) | NAME                      NAME alone: an earlier query, with its own fields
+//!            | (coordinate FIELD)
+//!            | (mapjoin OP EXPR..)
+//!            | (aggregate OP CONST EXPR FIELD..)
+//!            | (scan OP EXPR FIELD)
+//!            | (reorder EXPR FIELD..) | (relabel EXPR FIELD..)
+//!            | (index MAP.. EXPR)                               the first map is applied first
+//!            | (reformat FORMAT EXPR)
+//!            | (refill CONST EXPR) | (refill CONST drop EXPR)   stored with this fill value, or `same`: its own;
+//!                                                               drop: omits computed fill values
+//! CONST     := NUMBER | true | false | inf | -inf | nan | min | max | (lit DTYPE CONST) | (CONST..) | (pair CONST CONST)
+//! DTYPE     := bool | i8 .. i64 | u8 .. u64 | f32 | f64 | (struct (NAME DTYPE)..)
+//! MAP       := (window FIELD LOW HIGH) | (permissive FIELD LOW HIGH CONST) | (offset FIELD BY CONST)
+//!            | (stride FIELD STEP) | (reverse FIELD) | (toeplitz FIELD I J KERNEL)
+//!            | (split FIELD OUTER INNER BLOCK [CONST]) | (merge I J FIELD) | (diagonal I J FIELD)
+//!            | (map ((FIELD SUBSCRIPT)..) ((FIELD SIZE)..) [CONST])
+//! SUBSCRIPT := FORM | (quot FORM BLOCK) | (mod FORM BLOCK)
+//! FORM      := FIELD | INTEGER | (+ FORM..) | (- FORM FORM) | (* INTEGER FORM)
+//! FORMAT    := dense | csr | csc | dcsr | dcsc | coo | csf | dia | ell | vbl | band | rle | bcsr | csb | mode-generic
+//!            | (bcsr ROWS COLUMNS) | (csb ROWS COLUMNS) | (mode-generic SIZE..) | LEVELS | (modes MODE.. LEVELS)
+//! LEVELS    := (KIND FLAG.. LEVELS) | (element) | (pattern)
+//! KIND      := dense | sparse-list | singleton | hash | byte-map | bit-map | block-list | band | fixed-width | pinpoint
+//!            | run-length | sparse-run-length | interval
+//! FLAG      := non-unique | unordered
+//! MODE      := INTEGER | (outer INTEGER BLOCK) | (inner INTEGER BLOCK) | (skew INTEGER BY)
 //! ```
 //! `min` and `max` are the smallest and the largest value of the expected dtype. Tuples are
 //! structs, with members by position. Names that are not plain words are written as strings. Nested
@@ -44,10 +44,10 @@ mod print;
 #[cfg(test)]
 mod tests;
 
-pub use format::{blocked_shorthands, format_from_sexpr, format_to_sexpr, parse_format, shorthands};
+pub use format::{block_shorthands, format_from_sexpr, format_to_sexpr, parse_format, shorthands};
 pub use parse::{free_tables, parse};
 
-pub(crate) use index::{field, parse_subscript, subscript_to_sexpr};
+pub(crate) use index::{parse_field, parse_subscript, subscript_to_sexpr};
 pub(crate) use print::name_to_sexpr;
 
 use crate::error::Error;
@@ -88,16 +88,16 @@ impl<A: Into<Alias>, T: Into<Arc<TensorType>>> FromIterator<(A, T)> for Catalog 
 }
 
 /// Reads a field or alias: a word that is no number, or a string.
-pub(crate) fn name<'a>(s: &'a Sexpr, what: &str) -> Result<&'a str, Error> {
+pub(crate) fn parse_name<'a>(s: &'a Sexpr, expected: &str) -> Result<&'a str, Error> {
     match &s.kind {
         SexprKind::Text(text) => Ok(text),
         SexprKind::Atom(word) if read_bare(word).is_none() => Ok(word),
-        _ => Err(s.error(format!("expected {what}, found {s}"))),
+        _ => Err(s.error(format!("expected {expected}, found {s}"))),
     }
 }
 
 /// Returns the arguments of a form, if their number matches.
-pub(crate) fn exactly<'a, const N: usize>(form: &'a Sexpr, expected: &str) -> Result<&'a [Sexpr; N], Error> {
+pub(crate) fn form_args<'a, const N: usize>(form: &'a Sexpr, expected: &str) -> Result<&'a [Sexpr; N], Error> {
     let rest = form.as_list().and_then(|items| items.get(1..)).unwrap_or(&[]);
     rest.try_into().map_err(|_| form.error(format!("expected {expected}, found {form}")))
 }

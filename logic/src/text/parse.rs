@@ -1,11 +1,11 @@
 //! The parser of plans.
 
-use super::constant::{number, parse_constant, strong};
+use super::constant::{parse_constant, parse_number, parse_strong};
 use super::format::format_from_sexpr;
-use super::index::{apply_map, field};
-use super::{Catalog, exactly, name};
+use super::index::{apply_map, parse_field};
+use super::{Catalog, form_args, parse_name};
 use crate::error::Error;
-use crate::expr::{Computed, Expr, fold_dtype};
+use crate::expr::{ComputedFills, Expr, fold_dtype};
 use crate::field::{Alias, Field};
 use crate::format::TensorType;
 use crate::op::{Builtin, Op, UserOp};
@@ -35,10 +35,10 @@ const FORMS: &[(&str, &str)] = &[
 /// Returns an error if the text is not a plan, with line, column, the expected and the found text.
 pub fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
     let form = read_one(text)?;
-    let mut reader = Reader { catalog, ops: Vec::new(), results: Vec::new(), queries: Vec::new() };
+    let mut reader = PlanReader { catalog, ops: Vec::new(), results: Vec::new(), queries: Vec::new() };
     let produces = reader.plan(&form)?;
     if produces.is_empty() {
-        return Err(form.error("a plan that produces nothing; end it with (produces NAME..)"));
+        return Err(form.error("the plan produces nothing; end it with (produces NAME..)"));
     }
     Ok(Plan { queries: reader.queries, produces })
 }
@@ -58,27 +58,28 @@ pub fn free_tables(text: &str) -> Result<Vec<(Alias, usize)>, Error> {
 fn collect_free(s: &Sexpr, bound: &mut Vec<String>, free: &mut Vec<(Alias, usize)>) -> Result<(), Error> {
     let (head, rest) = s.as_form().unwrap_or(("", s.as_list().unwrap_or(&[])));
     if let ("table", [alias, fields @ ..]) = (head, rest) {
-        let alias = name(alias, "the name of a table")?;
+        let alias = parse_name(alias, "the name of a table")?;
         match free.iter().find(|(a, _)| a.as_str() == alias) {
             _ if bound.iter().any(|b| b == alias) => {}
             None => free.push((alias.into(), fields.len())),
             Some((_, rank)) if *rank == fields.len() => {}
             Some((_, rank)) => {
-                return Err(
-                    s.error(format!("`{alias}` is read with {} fields here and with {rank} before", fields.len()))
-                );
+                return Err(s.error(format!(
+                    "`{alias}` is read with {} fields, but was read with {rank} before",
+                    fields.len()
+                )));
             }
         }
         return Ok(());
     }
     rest.iter().try_for_each(|inner| collect_free(inner, bound, free))?;
     if let ("query", [alias, _]) = (head, rest) {
-        bound.push(name(alias, "the name of a query")?.to_owned());
+        bound.push(parse_name(alias, "the name of a query")?.to_owned());
     }
     Ok(())
 }
 
-struct Reader<'a> {
+struct PlanReader<'a> {
     catalog: &'a Catalog,
     /// User-defined operators so far.
     ops: Vec<Op>,
@@ -87,11 +88,13 @@ struct Reader<'a> {
     queries: Vec<Query>,
 }
 
-impl Reader<'_> {
+impl PlanReader<'_> {
     /// Reads the items of a plan; returns its results.
     fn plan(&mut self, s: &Sexpr) -> Result<Vec<Alias>, Error> {
         let Some(("plan", items)) = s.as_form() else {
-            return Err(s.error(format!("expected (plan (query NAME EXPR).. (produces NAME..)), found {}", brief(s))));
+            return Err(
+                s.error(format!("expected (plan (query NAME EXPR).. (produces NAME..)), found {}", abbreviate(s)))
+            );
         };
         let (mut produces, mut inner) = (Vec::new(), Vec::new());
         for item in items {
@@ -108,31 +111,33 @@ impl Reader<'_> {
                     self.ops.push(Op::User(Arc::new(op)));
                 }
                 Some((head, _)) => {
-                    let known = ["query", "produces", "plan", "define-op"];
-                    return Err(item.locate(Error::unknown("item of a plan", head, known)));
+                    let candidates = ["query", "produces", "plan", "define-op"];
+                    return Err(item.locate(Error::unknown("plan item", head, candidates)));
                 }
-                None => return Err(item.error(format!("expected (query ..) or (produces ..), found {}", brief(item)))),
+                None => {
+                    return Err(item.error(format!("expected (query ..) or (produces ..), found {}", abbreviate(item))));
+                }
             }
         }
         Ok(if produces.is_empty() { inner } else { produces })
     }
 
     fn query(&mut self, s: &Sexpr) -> Result<(), Error> {
-        let [alias, expr] = exactly(s, "(query NAME EXPR)")?;
-        let named = Alias::from(name(alias, "the name of a query")?);
-        if self.results.iter().any(|(a, ..)| *a == named) {
-            return Err(alias.error(format!("query `{named}` is bound twice; give one of them another name")));
+        let [alias, expr] = form_args(s, "(query NAME EXPR)")?;
+        let name = Alias::from(parse_name(alias, "the name of a query")?);
+        if self.results.iter().any(|(a, ..)| *a == name) {
+            return Err(alias.error(format!("query `{name}` is bound twice; give one of them another name")));
         }
         let expr = self.expr(expr).map_err(|e| s.locate(e))?;
-        let query = Query { alias: named.clone(), expr };
+        let query = Query { alias: name.clone(), expr };
         let ty = query.result_type().map_err(|e| s.locate(e))?;
-        self.results.push((named, Arc::new(ty), query.expr.info().fields.clone()));
+        self.results.push((name, Arc::new(ty), query.expr.info().fields.clone()));
         self.queries.push(query);
         Ok(())
     }
 
     fn result(&self, s: &Sexpr) -> Result<Alias, Error> {
-        let alias = name(s, "the name of a query")?;
+        let alias = parse_name(s, "the name of a query")?;
         match self.results.iter().find(|(a, ..)| a.as_str() == alias) {
             Some((a, ..)) => Ok(a.clone()),
             None => Err(s.locate(Error::unknown("query", alias, self.results.iter().map(|(a, ..)| a.as_str())))),
@@ -140,21 +145,21 @@ impl Reader<'_> {
     }
 
     fn expr(&self, s: &Sexpr) -> Result<Expr, Error> {
-        if let Some(value) = number(s) {
+        if let Some(value) = parse_number(s) {
             return Ok(Expr::number(value));
         }
-        if let Some(value) = strong(s)? {
+        if let Some(value) = parse_strong(s)? {
             return Ok(Expr::literal(value));
         }
         let Some((head, rest)) = s.as_form() else {
             return match s.as_list() {
-                None => self.whole_result(s),
-                Some(_) => Err(s.error(format!("expected an expression, found {}", brief(s)))),
+                None => self.query_result(s),
+                Some(_) => Err(s.error(format!("expected an expression, found {}", abbreviate(s)))),
             };
         };
-        let built = match (head, rest) {
+        let expr = match (head, rest) {
             ("table", [alias, fields @ ..]) => self.table(alias, fields)?,
-            ("coordinate", [f]) => Ok(Expr::coordinate(field(f)?)),
+            ("coordinate", [f]) => Ok(Expr::coordinate(parse_field(f)?)),
             ("mapjoin", [op, args @ ..]) => {
                 let args = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>, _>>()?;
                 Expr::mapjoin(self.op(op)?, args)
@@ -162,11 +167,11 @@ impl Reader<'_> {
             ("aggregate", [op, init, arg, fields @ ..]) => {
                 let (op, arg) = (self.op(op)?, self.expr(arg)?);
                 let dtype = fold_dtype(&op, &arg.info().dtype, "fold").map_err(|e| s.locate(e))?;
-                Expr::aggregate(op, parse_constant(init, &dtype)?, arg, all(fields)?)
+                Expr::aggregate(op, parse_constant(init, &dtype)?, arg, parse_fields(fields)?)
             }
-            ("scan", [op, arg, along]) => Expr::scan(self.op(op)?, self.expr(arg)?, field(along)?),
-            ("reorder", [arg, fields @ ..]) => self.expr(arg)?.reorder(all(fields)?),
-            ("relabel", [arg, fields @ ..]) => self.expr(arg)?.relabel(all(fields)?),
+            ("scan", [op, arg, along]) => Expr::scan(self.op(op)?, self.expr(arg)?, parse_field(along)?),
+            ("reorder", [arg, fields @ ..]) => self.expr(arg)?.reorder(parse_fields(fields)?),
+            ("relabel", [arg, fields @ ..]) => self.expr(arg)?.relabel(parse_fields(fields)?),
             ("index", [maps @ .., arg]) if !maps.is_empty() => {
                 let arg = self.expr(arg)?;
                 maps.iter().try_fold(arg, |arg, map| apply_map(map, arg))
@@ -176,57 +181,59 @@ impl Reader<'_> {
                 let format = format_from_sexpr(format, arg.info().fields.len())?;
                 arg.reformat(format)
             }
-            ("refill", [fill, how @ .., arg]) if how.iter().all(|h| h.as_atom() == Some("drop")) && how.len() < 2 => {
+            ("refill", [fill, flags @ .., arg])
+                if flags.iter().all(|f| f.as_atom() == Some("drop")) && flags.len() < 2 =>
+            {
                 let arg = self.expr(arg)?;
-                let computed = if how.is_empty() { Computed::Keep } else { Computed::Drop };
+                let computed_fills = if flags.is_empty() { ComputedFills::Keep } else { ComputedFills::Drop };
                 let fill = match fill.as_atom() {
                     Some("same") => None,
                     _ => Some(parse_constant(fill, &arg.info().dtype)?),
                 };
-                arg.refill(fill, computed)
+                arg.refill(fill, computed_fills)
             }
-            _ => return Err(self.not_an_expression(s, head)),
+            _ => return Err(self.expression_error(s, head)),
         };
-        built.map_err(|e| s.locate(e))
+        expr.map_err(|e| s.locate(e))
     }
 
-    fn not_an_expression(&self, s: &Sexpr, head: &str) -> Error {
+    fn expression_error(&self, s: &Sexpr, head: &str) -> Error {
         match FORMS.iter().find(|(name, _)| *name == head) {
-            Some((_, form)) => s.error(format!("expected {form}, found {}", brief(s))),
+            Some((_, form)) => s.error(format!("expected {form}, found {}", abbreviate(s))),
             None if self.find_op(head).is_some() => {
-                s.error(format!("operator `{head}` is applied by mapjoin: write (mapjoin {head} ..)"))
+                s.error(format!("operator `{head}` is not an expression; write (mapjoin {head} ..)"))
             }
             None => s.locate(Error::unknown("expression", head, FORMS.iter().map(|(name, _)| *name))),
         }
     }
 
     /// Reads a bare name: the result of an earlier query, with its own fields.
-    fn whole_result(&self, s: &Sexpr) -> Result<Expr, Error> {
-        let alias = name(s, "an expression")?;
+    fn query_result(&self, s: &Sexpr) -> Result<Expr, Error> {
+        let alias = parse_name(s, "an expression")?;
         if let Some((a, ty, fields)) = self.results.iter().find(|(a, ..)| a.as_str() == alias) {
             return Expr::table(a.clone(), ty.clone(), fields.iter().cloned());
         }
         if self.catalog.get(alias).is_some() {
-            return Err(s.error(format!("input `{alias}` without fields; write (table {alias} FIELD..)")));
+            return Err(s.error(format!("input `{alias}` is read without fields; write (table {alias} FIELD..)")));
         }
         Err(s.locate(Error::unknown("query", alias, self.results.iter().map(|(a, ..)| a.as_str()))))
     }
 
     fn table(&self, alias: &Sexpr, fields: &[Sexpr]) -> Result<Result<Expr, Error>, Error> {
-        let named = name(alias, "the name of a table")?;
-        let result = self.results.iter().find(|(a, ..)| a.as_str() == named).map(|(_, ty, _)| ty);
-        let Some(ty) = result.or_else(|| self.catalog.get(named)) else {
-            let known = self.results.iter().map(|(a, ..)| a).chain(self.catalog.iter().map(|(a, _)| a));
-            return Err(alias.locate(Error::unknown("table", named, known.map(Alias::as_str))));
+        let name = parse_name(alias, "the name of a table")?;
+        let result = self.results.iter().find(|(a, ..)| a.as_str() == name).map(|(_, ty, _)| ty);
+        let Some(ty) = result.or_else(|| self.catalog.get(name)) else {
+            let candidates = self.results.iter().map(|(a, ..)| a).chain(self.catalog.iter().map(|(a, _)| a));
+            return Err(alias.locate(Error::unknown("table", name, candidates.map(Alias::as_str))));
         };
-        Ok(Expr::table(named, ty.clone(), all(fields)?))
+        Ok(Expr::table(name, ty.clone(), parse_fields(fields)?))
     }
 
     fn op(&self, s: &Sexpr) -> Result<Op, Error> {
-        let named = s.word("the name of an operator")?;
-        self.find_op(named).ok_or_else(|| {
-            let known = Builtin::ALL.iter().map(|b| b.name()).chain(self.ops.iter().map(Op::name));
-            s.locate(Error::unknown("operator", named, known))
+        let name = s.word("the name of an operator")?;
+        self.find_op(name).ok_or_else(|| {
+            let candidates = Builtin::ALL.iter().map(|b| b.name()).chain(self.ops.iter().map(Op::name));
+            s.locate(Error::unknown("operator", name, candidates))
         })
     }
 
@@ -235,12 +242,12 @@ impl Reader<'_> {
     }
 }
 
-fn all(fields: &[Sexpr]) -> Result<Vec<Field>, Error> {
-    fields.iter().map(field).collect()
+fn parse_fields(fields: &[Sexpr]) -> Result<Vec<Field>, Error> {
+    fields.iter().map(parse_field).collect()
 }
 
 /// Returns the start of an s-expression, for messages.
-fn brief(s: &Sexpr) -> String {
+fn abbreviate(s: &Sexpr) -> String {
     const LENGTH: usize = 60;
     let text = s.to_string();
     match text.char_indices().nth(LENGTH) {

@@ -2,7 +2,7 @@
 
 use super::format::format_to_sexpr;
 use super::index::map_to_sexpr;
-use crate::expr::{Computed, Expr, Node, fit, meets};
+use crate::expr::{ComputedFills, Expr, Node, fit, weak_dtype};
 use crate::field::Field;
 use crate::literal::{read_bare, write_literal, write_value};
 use crate::op::{Op, UserOp};
@@ -43,7 +43,7 @@ impl Expr {
             Node::Literal(value) if self.info().weak => write_value(value),
             Node::Literal(value) => write_literal(value),
             Node::Coordinate(field) => Sexpr::form("coordinate", [name_to_sexpr(field.as_str())]),
-            Node::MapJoin { op, args } => Sexpr::form("mapjoin", [op_name(op)].into_iter().chain(arguments(op, args))),
+            Node::MapJoin { op, args } => Sexpr::form("mapjoin", [op_name(op)].into_iter().chain(write_args(op, args))),
             Node::Aggregate { op, init, arg, fields } => {
                 let parts = [op_name(op), write_value(init), arg.to_sexpr()];
                 Sexpr::form("aggregate", parts.into_iter().chain(names(fields)))
@@ -54,8 +54,8 @@ impl Expr {
             Node::Reorder { arg, fields } => Sexpr::form("reorder", [arg.to_sexpr()].into_iter().chain(names(fields))),
             Node::Relabel { arg, fields } => Sexpr::form("relabel", [arg.to_sexpr()].into_iter().chain(names(fields))),
             Node::Index { map, arg } => Sexpr::form("index", [map_to_sexpr(map), arg.to_sexpr()]),
-            Node::Refill { fill, computed, arg } => {
-                let drop = (*computed == Computed::Drop).then(|| Sexpr::atom("drop"));
+            Node::Refill { fill, computed_fills, arg } => {
+                let drop = (*computed_fills == ComputedFills::Drop).then(|| Sexpr::atom("drop"));
                 Sexpr::form("refill", [write_value(fill)].into_iter().chain(drop).chain([arg.to_sexpr()]))
             }
             Node::Reformat { format, arg } => Sexpr::form("reformat", [format_to_sexpr(format), arg.to_sexpr()]),
@@ -65,23 +65,25 @@ impl Expr {
 
 /// Writes the arguments of an operator; literals are bare if bare numbers would read back with the
 /// right dtypes.
-fn arguments(op: &Op, args: &[Expr]) -> Vec<Sexpr> {
-    let bare: Vec<Option<Scalar>> = args.iter().map(bare).collect();
+fn write_args(op: &Op, args: &[Expr]) -> Vec<Sexpr> {
+    let bare: Vec<Option<Scalar>> = args.iter().map(bare_number).collect();
     let strong = args.iter().zip(&bare).map(|(a, b)| b.is_none().then(|| a.info().dtype.clone()));
     let strong: Vec<_> = strong.collect();
-    let take_theirs = bare.iter().enumerate().all(|(k, bare)| match bare {
-        Some(value) => fit(value, &meets(op, &strong, k, value), "number").ok().as_ref() == Some(&args[k].info().fill),
+    let bare_numbers_read_back = bare.iter().enumerate().all(|(k, bare)| match bare {
+        Some(value) => {
+            fit(value, &weak_dtype(op, &strong, k, value), "number").ok().as_ref() == Some(&args[k].info().fill)
+        }
         None => true,
     });
     let print = |(arg, bare): (&Expr, Option<Scalar>)| match bare {
-        Some(value) if take_theirs => write_value(&value),
+        Some(value) if bare_numbers_read_back => write_value(&value),
         _ => arg.to_sexpr(),
     };
     args.iter().zip(bare).map(print).collect()
 }
 
 /// Returns the bare number that reads back as a primitive literal.
-fn bare(arg: &Expr) -> Option<Scalar> {
+fn bare_number(arg: &Expr) -> Option<Scalar> {
     let Node::Literal(value) = arg.node() else { return None };
     value.prim()?;
     read_bare(&value.to_string())

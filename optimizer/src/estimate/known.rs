@@ -243,7 +243,7 @@ fn deciding(op: &Op, args: &[Term], fill: &Scalar, mode: FloatMode) -> Vec<usize
         decides.push(known.unwrap_or_else(|| {
             let mut known = vec![None; args.len()];
             known[k] = Some(arg.fill().clone());
-            op.annihilates(&signature, &known, mode).as_ref() == Some(fill)
+            op.constant_result(&signature, &known, mode).as_ref() == Some(fill)
         }));
     }
     (0..args.len()).filter(|k| decides[*k]).collect()

@@ -25,7 +25,7 @@ impl Edge {
     /// Returns the reversed path.
     fn turned(self) -> Edge {
         let [a, b] = self.ends;
-        Edge { ends: [b, a], hops: self.hops.iter().rev().map(Hop::back).collect() }
+        Edge { ends: [b, a], hops: self.hops.iter().rev().map(Hop::reversed).collect() }
     }
 }
 

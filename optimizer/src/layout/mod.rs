@@ -32,7 +32,7 @@ use crate::work::{Event, Work};
 use crate::{commit, plan_as, while_waiting};
 use choose::{cheapest, drawn};
 use explore::{Kernel, explore};
-use redpoll_logic::physical::FormatWords;
+use redpoll_logic::physical::FormatDisplay;
 use redpoll_logic::{Alias, Field, Format};
 use std::collections::{HashMap, HashSet};
 
@@ -103,10 +103,10 @@ fn tell(queries: &[Planned], kernels: &[Kernel]) -> String {
     let mut text = String::new();
     for (query, kernel) in queries.iter().zip(kernels) {
         let loops: Vec<&str> = kernel.order.iter().map(Field::as_str).collect();
-        let formats: Vec<String> = kernel.formats.iter().map(|f| FormatWords(f).to_string()).collect();
+        let formats: Vec<String> = kernel.formats.iter().map(|f| FormatDisplay(f).to_string()).collect();
         text += &format!("{}: loops {}, stored as {}\n", query.nest().name(), loops.join(" "), formats.join(", "));
         for (read, format) in &kernel.reads {
-            text += &format!("  reads {} as {}\n", read.tensor, FormatWords(format));
+            text += &format!("  reads {} as {}\n", read.tensor, FormatDisplay(format));
         }
     }
     text

@@ -16,7 +16,7 @@ pub(crate) use at::At;
 pub(crate) use nest::{Nest, NestKind, Target};
 
 use crate::fill::call_fill;
-use redpoll_logic::op::{Builtin, Op, Simplified, cast_to};
+use redpoll_logic::op::{Builtin, Op, Simplification, cast_to};
 use redpoll_logic::{Affine, Alias, DType, Field, FloatMode, Scalar, Subscript, TensorType};
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
@@ -196,9 +196,9 @@ impl Term {
         };
         let known: Vec<Option<Scalar>> = args.iter().map(|a| a.as_literal().cloned()).collect();
         match op.simplify(&signature, &known, mode) {
-            Some(Simplified::Value(v)) => return Term::literal(v),
-            Some(Simplified::Arg(k)) if args[k].dtype() == signature.result => return args[k].clone(),
-            Some(Simplified::Args(kept)) if kept.len() < args.len() => {
+            Some(Simplification::Value(v)) => return Term::literal(v),
+            Some(Simplification::Arg(k)) if args[k].dtype() == signature.result => return args[k].clone(),
+            Some(Simplification::Args(kept)) if kept.len() < args.len() => {
                 return Term::call(op, kept.into_iter().map(|k| args[k].clone()).collect(), mode);
             }
             _ => {}

@@ -3,7 +3,7 @@
 use super::{At, Read, Stored, Term};
 use crate::sizes::Sizes;
 use redpoll_logic::op::Op;
-use redpoll_logic::{Alias, Computed, Field, FloatMode, Format, Scalar};
+use redpoll_logic::{Alias, ComputedFills, Field, FloatMode, Format, Scalar};
 
 /// One query: outputs over the same loops.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub(crate) struct Target {
     pub(crate) fold: Option<(Op, Vec<Field>)>,
     pub(crate) value: Term,
     pub(crate) format: Option<Format>,
-    pub(crate) computed: Computed,
+    pub(crate) computed: ComputedFills,
 }
 
 impl Target {

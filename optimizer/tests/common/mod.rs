@@ -40,7 +40,7 @@ impl StatisticsSource for Told {
         self.counts.answer(tensor, ty, question)
     }
 
-    fn holds(&self, tensor: &Alias, _: &TensorType, fact: Fact) -> bool {
+    fn has_fact(&self, tensor: &Alias, _: &TensorType, fact: Fact) -> bool {
         match self.symmetric.get(tensor) {
             None | Some(Symmetry::Unknown) => false,
             Some(Symmetry::OffDiagonal) => true,

@@ -2,12 +2,12 @@
 
 use super::{Input, input, plan};
 use expect_test::{Expect, expect};
-use redpoll_logic::statistics::{Assumed, Statistics};
+use redpoll_logic::statistics::{NoStatistics, Statistics};
 use redpoll_logic::{Format, LeafKind, LevelKind};
 use redpoll_optimizer::{Config, optimize_plain};
 
 fn refuse(text: &str, inputs: &[Input], config: &Config, expect: &Expect) {
-    let error = optimize_plain(&plan(text, inputs), &Statistics::new(&Assumed), config).unwrap_err();
+    let error = optimize_plain(&plan(text, inputs), &Statistics::new(&NoStatistics), config).unwrap_err();
     expect.assert_eq(&error.to_string());
 }
 
@@ -44,7 +44,7 @@ fn requested_formats_that_do_not_fit() {
         &[matrix()],
         &format(pattern),
         &expect![
-            "the format requested for query `C` is not one for its result: a pattern leaf needs dtype bool and fill false, found f64 and -0.0; use an element leaf"
+            "the format requested for query `C` is not one for its result: a pattern leaf requires dtype bool and fill value false, found f64 and -0.0; use an element leaf"
         ],
     );
 }

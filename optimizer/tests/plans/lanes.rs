@@ -3,7 +3,7 @@
 use super::algebra::csr;
 use super::*;
 use redpoll_logic::FloatMode;
-use redpoll_logic::physical::{Loop, PhysicalQuery, Temporaries};
+use redpoll_logic::physical::{Loop, PhysicalQuery, TemporaryNest};
 use redpoll_optimizer::{Choice, WrittenOrder};
 
 const SPMV: &str = "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces y))";
@@ -15,7 +15,7 @@ fn rows(places: f64) -> [Input; 2] {
 
 /// Returns the loops of a plan that have lanes, including those of temporaries.
 fn in_lanes(plan: &PhysicalPlan) -> String {
-    fn of_temporaries<'p>(t: &'p Temporaries, loops: &mut Vec<&'p Loop>) {
+    fn of_temporaries<'p>(t: &'p TemporaryNest, loops: &mut Vec<&'p Loop>) {
         loops.extend(&t.loops);
         t.temporaries.iter().for_each(|inner| of_temporaries(inner, loops));
     }

@@ -4,7 +4,7 @@ use super::algebra::csr;
 use super::*;
 use expect_test::{Expect, expect};
 use redpoll_logic::Field;
-use redpoll_logic::physical::FormatWords;
+use redpoll_logic::physical::FormatDisplay;
 use redpoll_optimizer::{DecidedOutput, Decision, Subject, Worth};
 
 /// Returns the reports of the plan query by query, and with layouts.
@@ -21,7 +21,7 @@ fn show(report: &Report) -> String {
     let line = |decision: &Decision| {
         let loops: Vec<&str> = decision.order.iter().map(Field::as_str).collect();
         let DecidedOutput { alias, ty, .. } = &decision.outputs[0];
-        format!("{alias}: {} to {}\n", loops.join(" "), FormatWords(&ty.format))
+        format!("{alias}: {} to {}\n", loops.join(" "), FormatDisplay(&ty.format))
     };
     report.decisions.iter().map(line).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::algebra::csr;
 use super::*;
-use redpoll_logic::physical::FormatWords;
+use redpoll_logic::physical::FormatDisplay;
 use redpoll_logic::{LeafKind, LevelKind};
 use redpoll_optimizer::Subject;
 
@@ -14,7 +14,7 @@ fn shared(text: &str, inputs: &[Input], config: &Config) -> String {
         plan.queries.iter().flat_map(|query| &query.outputs).zip(report.decisions.iter().flat_map(|d| &d.outputs));
     let of_output = |(output, decided): (&redpoll_logic::physical::Output, &redpoll_optimizer::DecidedOutput)| {
         assert_eq!(output.pattern, decided.pattern);
-        let format = FormatWords(&output.ty.format);
+        let format = FormatDisplay(&output.ty.format);
         output.pattern.as_ref().map_or(format!("{format}"), |of| format!("{format} of {of}"))
     };
     outputs.map(of_output).collect::<Vec<_>>().join(", ")

@@ -4,7 +4,7 @@ use super::*;
 use expect_test::{Expect, expect};
 use redpoll_logic::LeafKind;
 use redpoll_logic::LevelKind;
-use redpoll_logic::physical::FormatWords;
+use redpoll_logic::physical::FormatDisplay;
 
 const N: u64 = 1000;
 
@@ -25,7 +25,7 @@ fn check(value: &str, kinds: [LevelKind; 2], expected: &Expect) {
     rewritten(&text, &inputs(9, 2.0), &Config::default());
     let inputs = inputs(N, 20.0);
     let (_, report) = optimize(&plan(&text, &inputs), &Statistics::new(&counts(&inputs)), &Config::default()).unwrap();
-    expected.assert_eq(&FormatWords(&report.decisions.last().unwrap().outputs[0].ty.format).to_string());
+    expected.assert_eq(&FormatDisplay(&report.decisions.last().unwrap().outputs[0].ty.format).to_string());
 }
 
 #[test]

@@ -22,8 +22,8 @@ impl Decisions {
             let Join::Folded(op) = join else { return None };
             let ty = &program.tensors[id.index()].ty;
             let DType::Prim(prim) = ty.dtype else { return None };
-            let end = op.short_circuits(&ty.dtype, mode).filter(|_| ty.format.levels.is_empty())?;
-            let asked = prim == Prim::Bool || matches!(end, ShortCircuit::Unless(_)) || matches!(op, Op::User(_));
+            let end = op.short_circuit(&ty.dtype, mode).filter(|_| ty.format.levels.is_empty())?;
+            let asked = prim == Prim::Bool || matches!(end, ShortCircuit::NotEqual(_)) || matches!(op, Op::User(_));
             asked.then_some(end)
         };
         cut.outputs.iter().map(decision).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty()).map(Decisions)
@@ -48,7 +48,7 @@ impl End {
     /// Records the partial results of a chunk.
     pub(super) fn note(&mut self, chunk: usize, partials: &[Tensor]) -> Result<(), Error> {
         for ((end, first), partial) in self.decisions.0.iter().zip(&mut self.decided).zip(partials) {
-            if first.is_none_or(|first| chunk < first) && end.stops(&partial.get(&[])?) {
+            if first.is_none_or(|first| chunk < first) && end.can_stop(&partial.get(&[])?) {
                 *first = Some(chunk);
             }
         }

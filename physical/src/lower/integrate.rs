@@ -25,7 +25,7 @@ use super::state::LoweringState;
 use super::tree::{AccessId, Assign, Tree, TreeAction, TreeTerm};
 use crate::assembly::Expr;
 use crate::notation::{Index, TensorId, Write};
-use redpoll_logic::op::{Builtin, Op, Repeat};
+use redpoll_logic::op::{Builtin, Op, RepeatMethod};
 
 /// Returns the body to be run once in place of the loop, if the body does not depend on the index
 /// and all its writes can be repeated. The caller ensures that the extent is not empty.
@@ -126,7 +126,7 @@ fn is_repeat_invariant(cx: &Cx<'_>, a: &Assign) -> bool {
     let dtype = &cx.program.tensors[a.tensor.index()].ty.dtype;
     match &a.write {
         Write::Init | Write::Overwrite => true,
-        Write::Fold(op) => op.repeat(dtype, cx.mode) == Some(Repeat::Idempotent),
+        Write::Fold(op) => op.repeat_method(dtype, cx.mode) == Some(RepeatMethod::Idempotent),
     }
 }
 
@@ -141,9 +141,9 @@ fn can_repeat(cx: &Cx<'_>, state: &LoweringState, a: &Assign) -> bool {
 
 /// Returns the operator that folds a run of one value before the result is combined with the
 /// accumulator: the fold's own, or its tail.
-pub(crate) fn repeat_operator(op: &Op, dtype: &redpoll_logic::DType, cx: &Cx<'_>) -> Option<(Op, Repeat)> {
+pub(crate) fn repeat_operator(op: &Op, dtype: &redpoll_logic::DType, cx: &Cx<'_>) -> Option<(Op, RepeatMethod)> {
     let tail = op.tail(dtype, cx.mode)?;
-    let repeat = tail.repeat(dtype, cx.mode)?;
+    let repeat = tail.repeat_method(dtype, cx.mode)?;
     Some((tail, repeat))
 }
 

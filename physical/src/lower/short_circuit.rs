@@ -80,13 +80,13 @@ fn decision(cx: &Cx<'_>, state: &LoweringState, a: &Assign) -> Option<Expr> {
     let AccessCursor::Locals(accumulator) = &state.access(a.lhs).cursor else { return None };
     let [part] = accumulator.parts[..] else { return None };
     let accumulator = local(part);
-    Some(match (op.short_circuits(dtype, cx.mode)?, dtype) {
-        (ShortCircuit::At(Scalar::Bool(true)) | ShortCircuit::Unless(Scalar::Bool(false)), _) => accumulator,
-        (ShortCircuit::At(_) | ShortCircuit::Unless(_), DType::Prim(Prim::Bool)) => not(&accumulator),
-        (ShortCircuit::At(value), DType::Prim(_)) if matches!(op, Op::User(_)) => {
+    Some(match (op.short_circuit(dtype, cx.mode)?, dtype) {
+        (ShortCircuit::Equal(Scalar::Bool(true)) | ShortCircuit::NotEqual(Scalar::Bool(false)), _) => accumulator,
+        (ShortCircuit::Equal(_) | ShortCircuit::NotEqual(_), DType::Prim(Prim::Bool)) => not(&accumulator),
+        (ShortCircuit::Equal(value), DType::Prim(_)) if matches!(op, Op::User(_)) => {
             Expr::Compare(CompareOp::Eq, Box::new(accumulator), Box::new(Expr::Const(value)))
         }
-        (ShortCircuit::Unless(value), DType::Prim(_)) => {
+        (ShortCircuit::NotEqual(value), DType::Prim(_)) => {
             Expr::Compare(CompareOp::Ne, Box::new(accumulator), Box::new(Expr::Const(value)))
         }
         _ => return None,

@@ -11,7 +11,7 @@ use super::seeded_fault::SeededFault;
 use super::state::{AccessCursor, LoweringState};
 use super::tree::{AccessId, Assign, Tree, TreeTerm};
 use crate::notation::{Role, TensorId, Write};
-use redpoll_logic::op::{Body, Builtin, Op, Simplified};
+use redpoll_logic::op::{Body, Builtin, Op, Simplification};
 use redpoll_logic::{DType, FloatMode, Scalar};
 use std::rc::Rc;
 
@@ -266,19 +266,19 @@ fn call(pass: &SimplifyPass<'_, '_>, op: &Op, args: Vec<TreeTerm>) -> TreeTerm {
         && let Ok(signature) = op.signature(&dtypes)
     {
         match op.simplify(&signature, &constants, cx.mode) {
-            Some(Simplified::Value(value)) => return TreeTerm::Lit(value),
-            Some(Simplified::Arg(k)) if dtypes[k] == signature.args[k] => {
+            Some(Simplification::Value(value)) => return TreeTerm::Lit(value),
+            Some(Simplification::Arg(k)) if dtypes[k] == signature.args[k] => {
                 return args.into_iter().nth(k).expect("the position is that of an argument");
             }
-            Some(Simplified::Arg(k)) => {
+            Some(Simplification::Arg(k)) => {
                 if let Some(to) = signature.args[k].prim() {
                     return TreeTerm::Call(Op::Builtin(Builtin::Cast(to)), vec![args[k].clone()]);
                 }
             }
-            Some(Simplified::Args(positions)) => {
+            Some(Simplification::Args(positions)) => {
                 return call(pass, op, positions.into_iter().map(|k| args[k].clone()).collect());
             }
-            Some(Simplified::Body(body)) => {
+            Some(Simplification::Body(body)) => {
                 if let Some(t) = term_of_body(&body, &args) {
                     return term(pass, &t);
                 }

@@ -11,7 +11,7 @@ use super::verify::verify;
 use super::{Access, Bounds, Expr, Index, OPEN_DIMENSION, Program, Role, Site, Stmt, Subscript, TensorId, Write};
 use crate::{Error, error::OutOfBounds};
 use redpoll_logic::op::Fault;
-use redpoll_logic::sexpr::Position;
+use redpoll_logic::sexpr::TextPosition;
 use redpoll_logic::{DType, FloatMode, Scalar};
 use std::collections::HashMap;
 
@@ -301,7 +301,7 @@ impl<'a> Machine<'a> {
         match &s.bounds {
             Bounds::Checked(site) => (**site).clone(),
             Bounds::Proved | Bounds::Guarded => Site {
-                at: Position::default(),
+                at: TextPosition::default(),
                 tensor: self.program.tensors[a.tensor.index()].name.clone(),
                 access: print_expr(self.program, &Expr::Access(a.clone())),
                 subscript: print_expr(self.program, &s.at),

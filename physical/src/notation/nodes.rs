@@ -2,7 +2,7 @@
 
 use redpoll_logic::op::Op;
 use redpoll_logic::physical::{Loop, Protocol};
-use redpoll_logic::sexpr::Position;
+use redpoll_logic::sexpr::TextPosition;
 use redpoll_logic::{DType, Format, LevelKind, Scalar, TensorType};
 use std::sync::Arc;
 
@@ -289,7 +289,7 @@ pub enum Rounds {
 impl Rounds {
     /// Returns the mode with the given number of lanes; `None` if the number is not supported.
     pub fn in_lanes(count: u64) -> Option<Rounds> {
-        let fits = count.is_power_of_two() && (2..=u64::from(Loop::MOST_LANES)).contains(&count);
+        let fits = count.is_power_of_two() && (2..=u64::from(Loop::MAX_LANES)).contains(&count);
         fits.then_some(Rounds::Lanes(count as u8))
     }
 
@@ -376,7 +376,7 @@ impl PartialEq for Bounds {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Site {
     /// The position of the access in the text.
-    pub at: Position,
+    pub at: TextPosition,
     /// The name of the tensor.
     pub tensor: String,
     /// The text of the access.

@@ -11,7 +11,7 @@ use super::linear::{Atom, Linear};
 use super::verify::{Rule, location};
 use super::{Access, Expr, Index, Program, Stmt, TensorId, Var};
 use crate::Error;
-use redpoll_logic::ascends;
+use redpoll_logic::is_ascending_mixed_radix;
 use redpoll_logic::op::{Builtin, Op};
 use std::collections::HashMap;
 
@@ -219,5 +219,5 @@ fn advance(form: &Linear, loops: &[(Index, Option<i64>)], done: usize) -> Option
     }
     let digits: Vec<_> =
         own.into_iter().map(|(step, rounds)| (step, rounds.map(|n| n.max(1).cast_unsigned()))).collect();
-    ascends(&digits).then_some(next)
+    is_ascending_mixed_radix(&digits).then_some(next)
 }

@@ -110,7 +110,7 @@ impl<'a> Checker<'a> {
                 let dtypes = args.iter().map(|a| dtype_of(self.program, a).ok()).collect::<Option<Vec<_>>>()?;
                 let signature = op.signature(&dtypes).ok()?;
                 let known: Vec<Option<Scalar>> = args.iter().map(|a| self.without(a, (lhs, of))).collect();
-                op.annihilates(&signature, &known, FloatMode::default())
+                op.constant_result(&signature, &known, FloatMode::default())
             }
         }
     }

@@ -18,7 +18,7 @@ pub fn places_of(ty: &TensorType, at: &mut dyn FnMut(&[u64]) -> Scalar) -> Place
                 rest /= size;
                 *storage = c;
             }
-            ty.format.place(&ty.shape, &storage, &mut coordinates);
+            ty.format.tensor_coordinates(&ty.shape, &storage, &mut coordinates);
             let padding = coordinates.iter().zip(&ty.shape).any(|(c, n)| c >= n);
             if padding { ty.fill.clone() } else { at(&coordinates) }
         })

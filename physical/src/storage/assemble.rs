@@ -173,7 +173,7 @@ impl SortedEntries<'_> {
     fn tensor_coordinates(&self, ty: &TensorType, entry: usize) -> Vec<u64> {
         let storage: Vec<u64> = self.columns.iter().map(|c| c[entry]).collect();
         let mut coordinates = vec![0; ty.shape.len()];
-        ty.format.place(&ty.shape, &storage, &mut coordinates);
+        ty.format.tensor_coordinates(&ty.shape, &storage, &mut coordinates);
         coordinates
     }
 

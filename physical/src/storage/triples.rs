@@ -160,7 +160,7 @@ fn from_sorted<'a>(
         if matches!(duplicates, Duplicates::Error) {
             let storage: Vec<u64> = sorted.columns.iter().map(|c| c[groups[0].entries.start]).collect();
             let mut coordinates = vec![0; ty.shape.len()];
-            ty.format.place(&ty.shape, &storage, &mut coordinates);
+            ty.format.tensor_coordinates(&ty.shape, &storage, &mut coordinates);
             return Err(Error::DuplicateCoordinates { coordinates, count });
         }
         let mut order = sorted.order.take().unwrap_or_else(|| (0..values.len() as u64).collect());

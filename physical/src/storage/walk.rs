@@ -37,7 +37,7 @@ impl Tensor {
         let mut coordinates = vec![0; self.ty.shape.len()];
         let mut storage = vec![0; format.levels.len()];
         self.walk(0, 0..1, &mut storage, &mut |storage, p| {
-            format.place(&self.ty.shape, storage, &mut coordinates);
+            format.tensor_coordinates(&self.ty.shape, storage, &mut coordinates);
             visit(&coordinates, p);
         });
     }
@@ -65,7 +65,7 @@ impl Tensor {
         let mut coordinates = vec![0; shape.len()];
         let mut storage = vec![0; format.levels.len()];
         self.walk_within(0, 0..1, (&within, &mut storage), &mut |storage, p| {
-            format.place(shape, storage, &mut coordinates);
+            format.tensor_coordinates(shape, storage, &mut coordinates);
             let inside = coordinates.iter().zip(ranges).zip(shape).all(|((i, range), n)| i < n && range.contains(i));
             if inside { visit(&coordinates, p) } else { ControlFlow::Continue(()) }
         })

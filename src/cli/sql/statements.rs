@@ -3,7 +3,7 @@
 use super::super::failure::CommandFailure;
 use super::output::{OutputMode, print};
 use super::split::{StatementText, split_statements};
-use crate::logic::sexpr::without_mark;
+use crate::logic::sexpr::strip_byte_order_mark;
 use crate::sql::datafusion::arrow::record_batch::RecordBatch;
 use crate::sql::datafusion::error::DataFusionError;
 use crate::sql::datafusion::sql::parser::Statement;
@@ -34,7 +34,7 @@ pub(super) async fn run_text(
     options: OutputOptions,
     out: &mut impl Write,
 ) -> Result<(), CommandFailure> {
-    let text = without_mark(text);
+    let text = strip_byte_order_mark(text);
     let statements = database.statements(text).map_err(|e| parse_failure(database, text, e))?;
     let texts = split_statements(text);
     let count = statements.len();

@@ -124,7 +124,7 @@ pub fn cover(coverage: &mut Coverage, case: &Case) {
         FloatMode::Relaxed => "mode Relaxed",
         _ => "mode StrictIeee",
     });
-    found.names.into_iter().for_each(|name| coverage.hit(name));
+    found.names.into_iter().for_each(|name| coverage.increment(name));
 }
 
 struct Found<'a> {

@@ -2,7 +2,7 @@
 
 use super::{Draft, Opened, Round, Rule, Site, Subject, call};
 use crate::term::regroups;
-use redpoll_logic::op::{Builtin, Op, Repeat, cast_to};
+use redpoll_logic::op::{Builtin, Op, RepeatMethod, cast_to};
 use redpoll_logic::{DType, Scalar};
 
 pub(super) const RULES: &[Rule] = &[
@@ -79,9 +79,9 @@ fn repeat(site: &mut Site<'_>, node: &Opened) {
 
 /// Drafts a term folded with itself `times` times; `None` is a number of times that overflows.
 pub(super) fn repeated(site: &Site<'_>, op: &Op, dtype: &DType, once: Draft, times: Option<i64>) -> Option<Draft> {
-    match (op.repeat(dtype, site.mode())?, times) {
-        (Repeat::Idempotent, _) => Some(once),
-        (Repeat::Multiply, Some(n)) => {
+    match (op.repeat_method(dtype, site.mode())?, times) {
+        (RepeatMethod::Idempotent, _) => Some(once),
+        (RepeatMethod::Multiply, Some(n)) => {
             let times = Draft::Literal(cast_to(&Scalar::I64(n), dtype));
             Some(Draft::Call(Op::Builtin(Builtin::Mul), vec![once, times]))
         }

@@ -5,17 +5,17 @@ use super::{
     variable,
 };
 use crate::assembly::{BinaryOp, CompareOp, Expr, MathFn, Stmt};
-use redpoll_logic::op::{Op, Repeat};
+use redpoll_logic::op::{Op, RepeatMethod};
 use redpoll_logic::{Prim, Scalar};
 
 /// Returns the fold of equal values `x` by `op`; their number is the product of `counts`, each an
-/// `i64` that is at least 1. The bits are those of `redpoll_logic::op::repeat_eval`, applied for
+/// `i64` that is at least 1. The bits are those of `redpoll_logic::op::eval_repeat`, applied for
 /// each count in turn; `repeat` is that of the operator on the dtype of `x`. The product may
 /// overflow 64 bits and is never computed: the fold of `n m` values is the fold of `m` folds of
 /// `n`.
 pub(crate) fn expand_repeat(
     scope: &mut dyn StmtSink,
-    (op, repeat): (&Op, Repeat),
+    (op, repeat): (&Op, RepeatMethod),
     x: &LoweredValue,
     counts: &[Expr],
     laws: Laws<'_>,
@@ -32,28 +32,28 @@ pub(crate) fn expand_repeat(
 
 fn repeat_once(
     scope: &mut dyn StmtSink,
-    (op, repeat): (&Op, Repeat),
+    (op, repeat): (&Op, RepeatMethod),
     x: &LoweredValue,
     n: &Expr,
     laws: Laws<'_>,
 ) -> LoweredValue {
     match repeat {
-        Repeat::Idempotent => x.clone(),
-        Repeat::Multiply => {
+        RepeatMethod::Idempotent => x.clone(),
+        RepeatMethod::Multiply => {
             let prim = primitive(x);
             let times = if prim == Prim::I64 { n.clone() } else { cast(prim, n.clone()) };
             LoweredValue::prim(prim, bin(BinaryOp::Mul, x.single().clone(), times))
         }
-        Repeat::Power => {
+        RepeatMethod::Power => {
             let prim = primitive(x);
             LoweredValue::prim(prim, power(scope, prim, x.single().clone(), n))
         }
-        Repeat::Parity => {
+        RepeatMethod::Parity => {
             let prim = primitive(x);
             let odd = nonzero(Prim::I64, bin(BinaryOp::And, n.clone(), int(1)));
             LoweredValue::prim(prim, select(odd, x.single().clone(), Expr::Const(Scalar::zero(prim))))
         }
-        Repeat::Doubling => doubling(scope, op, x, n, laws),
+        RepeatMethod::Doubling => doubling(scope, op, x, n, laws),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::run::{Invocation, Limits};
 use crate::special::Special;
 use arrow::buffer::Buffer as ArrowBuffer;
 use redpoll_logic::FloatMode;
-use redpoll_logic::op::{Arity, Body, Fault, UserOp, While, pair_type, repeat_eval};
+use redpoll_logic::op::{Arity, Body, Fault, UserOp, While, eval_repeat, pair_type};
 
 /// A function under construction: `for i in chunk { store(expand(load(i)..)) }`.
 struct FunctionBuilder {
@@ -293,7 +293,7 @@ fn repeats() {
     let ops = Builtin::ALL.iter().map(|b| Op::Builtin(*b)).chain([gcd]);
     for op in ops {
         for dtype in dtypes() {
-            let Some(repeat) = op.repeat(&dtype, FloatMode::Relaxed) else { continue };
+            let Some(repeat) = op.repeat_method(&dtype, FloatMode::Relaxed) else { continue };
             if !op.signature(&[dtype.clone(), dtype.clone()]).is_ok_and(|s| s.args[0] == dtype && s.result == dtype) {
                 continue;
             }
@@ -309,7 +309,7 @@ fn repeats() {
             });
             for (row, found) in rows.iter().zip(found) {
                 let n = row[1].to_bits().unwrap();
-                let defined = repeat_eval(&op, &row[0], n, FloatMode::Relaxed).unwrap();
+                let defined = eval_repeat(&op, &row[0], n, FloatMode::Relaxed).unwrap();
                 assert_eq!(found, expected(defined), "{op} of {row:?}");
             }
         }

@@ -5,7 +5,7 @@ use super::places::size;
 use super::{Builder, Innermost, Role, access, invalid};
 use crate::Error;
 use crate::notation::{Expr, Rounds, Stmt, TensorId, Write};
-use redpoll_logic::physical::{Access, Place, Temporaries, Workspace};
+use redpoll_logic::physical::{Access, StorageCoordinate, TemporaryNest, Workspace};
 use redpoll_logic::{Alias, TensorType};
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(super) struct Held<'a> {
     tensor: &'a Alias,
     /// The outer coordinates, which fix the fiber.
-    fixed: &'a [Place],
+    fixed: &'a [StorageCoordinate],
     workspace: &'a Workspace,
     local: TensorId,
 }
@@ -29,7 +29,7 @@ impl<'a> Builder<'a> {
     /// there. Returns each new workspace with the statement that fills it.
     pub(super) fn hold(
         &mut self,
-        groups: &'a [Temporaries],
+        groups: &'a [TemporaryNest],
         depth: usize,
         innermost: &Innermost<'_, 'a>,
     ) -> Result<Vec<(TensorId, Stmt)>, Error> {

@@ -27,7 +27,9 @@ mod writes;
 use super::{Access, Expr, Index, Program, Role, Rounds, Stmt, Subscript, TensorDecl, TensorId, Write};
 use crate::Error;
 use held::Held;
-use redpoll_logic::physical::{Extent, Fold, Loop, PhysicalQuery, Place, Point, Temporaries};
+use redpoll_logic::physical::{
+    Extent, Loop, PhysicalQuery, ScalarExpr, StorageCoordinate, TemporaryFold, TemporaryNest,
+};
 use redpoll_logic::{Affine, Alias, DType, Field, Format, TensorType};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -95,12 +97,12 @@ struct Builder<'a> {
     held: Vec<Held<'a>>,
     query: &'a PhysicalQuery,
     /// The subscripts of each output; those of blocks are affine forms where possible.
-    places: Vec<Vec<Place>>,
+    places: Vec<Vec<StorageCoordinate>>,
 }
 
 /// The statements in the innermost loop of a nest.
 enum Innermost<'b, 'a> {
-    Folds(&'a [Fold], Vec<TensorId>),
+    Folds(&'a [TemporaryFold], Vec<TensorId>),
     Outputs(&'b mut Vec<Target>),
 }
 
@@ -123,7 +125,7 @@ impl<'a> Builder<'a> {
     fn nest(
         &mut self,
         loops: &'a [Loop],
-        groups: &'a [Temporaries],
+        groups: &'a [TemporaryNest],
         depth: usize,
         innermost: &mut Innermost<'_, 'a>,
     ) -> Result<Stmt, Error> {
@@ -134,7 +136,7 @@ impl<'a> Builder<'a> {
         let holding = self.held.len();
         let fills = self.hold(groups, depth, innermost)?;
         let mut starts = Vec::new();
-        for group in groups.iter().filter(|g| g.since == depth && g.since < g.depth) {
+        for group in groups.iter().filter(|g| g.start_depth == depth && g.start_depth < g.depth) {
             starts.extend(self.start(group, loops)?);
         }
         let mut producers = Vec::new();
@@ -181,13 +183,13 @@ impl<'a> Builder<'a> {
 
     /// Declares the locals of temporaries that accumulate along some of `loops`; they are frozen
     /// between rounds.
-    fn start(&mut self, group: &Temporaries, loops: &[Loop]) -> Result<Vec<Stmt>, Error> {
+    fn start(&mut self, group: &TemporaryNest, loops: &[Loop]) -> Result<Vec<Stmt>, Error> {
         let mut stmts = Vec::new();
         for fold in &group.folds {
-            let sizes = fold.at.iter().map(|field| {
+            let sizes = fold.accumulator_indices.iter().map(|field| {
                 let found = loops.iter().find(|l| l.index == *field);
                 match found.map(|l| &l.extent) {
-                    Some(Extent::Whole(n) | Extent::Skew { n, .. } | Extent::Block { block: n, .. }) => Ok(*n),
+                    Some(Extent::Range(n) | Extent::Skew { n, .. } | Extent::Block { block: n, .. }) => Ok(*n),
                     None => Err(invalid(format!(
                         "temporary `{}` is kept for each `{field}`, which no loop binds",
                         fold.name
@@ -201,15 +203,15 @@ impl<'a> Builder<'a> {
         Ok(stmts)
     }
 
-    fn local(&mut self, fold: &Fold, shape: Vec<u64>) -> TensorId {
+    fn local(&mut self, fold: &TemporaryFold, shape: Vec<u64>) -> TensorId {
         let (dtype, fill, format) = (fold.init.dtype(), fold.init.clone(), Format::dense(shape.len()));
         self.declare(fold.name.as_str(), Arc::new(TensorType { shape, dtype, fill, format }), Role::Local)
     }
 
     /// Returns the locals to declare for a group of temporaries, and the statement that computes
     /// them; brings their names into scope.
-    fn producer(&mut self, group: &'a Temporaries) -> Result<(Vec<TensorId>, Stmt), Error> {
-        let goes_on = group.since < group.depth;
+    fn producer(&mut self, group: &'a TemporaryNest) -> Result<(Vec<TensorId>, Stmt), Error> {
+        let goes_on = group.start_depth < group.depth;
         let mut locals = Vec::new();
         for fold in &group.folds {
             locals.push(match self.started.iter().rposition(|(name, _)| goes_on && *name == fold.name) {
@@ -223,7 +225,7 @@ impl<'a> Builder<'a> {
         let freezes = locals.iter().map(|t| Stmt::Freeze(*t));
         let producer = Stmt::block(thaws.chain([nest]).chain(freezes));
         for (fold, local) in group.folds.iter().zip(&locals) {
-            self.temporaries.push((fold.name.clone(), *local, &fold.at));
+            self.temporaries.push((fold.name.clone(), *local, &fold.accumulator_indices));
         }
         Ok((if goes_on { Vec::new() } else { locals }, producer))
     }
@@ -239,7 +241,7 @@ impl<'a> Builder<'a> {
         match innermost {
             Innermost::Folds(folds, locals) => {
                 for (fold, tensor) in folds.iter().zip(locals) {
-                    let lhs = self.accumulator(*tensor, &fold.at)?;
+                    let lhs = self.accumulator(*tensor, &fold.accumulator_indices)?;
                     stmts.push(Stmt::Assign {
                         lhs,
                         write: Write::Fold(fold.op.clone()),
@@ -256,18 +258,18 @@ impl<'a> Builder<'a> {
         Ok(Stmt::block(stmts))
     }
 
-    fn point(&self, p: &Point) -> Result<Expr, Error> {
+    fn point(&self, p: &ScalarExpr) -> Result<Expr, Error> {
         Ok(match p {
-            Point::Literal(v) => Expr::Literal(v.clone()),
-            Point::Coordinate(form) => self.affine(form)?,
-            Point::Temporary(name) => {
+            ScalarExpr::Literal(v) => Expr::Literal(v.clone()),
+            ScalarExpr::Coordinate(form) => self.affine(form)?,
+            ScalarExpr::Temporary(name) => {
                 let found = self.temporaries.iter().rev().find(|(n, ..)| n == name);
                 let (_, tensor, at) =
                     found.ok_or_else(|| invalid(format!("temporary `{name}` is not computed here")))?;
                 Expr::Access(self.accumulator(*tensor, at)?)
             }
-            Point::Access(a) => self.read(a)?,
-            Point::Call(op, args) => {
+            ScalarExpr::Access(a) => self.read(a)?,
+            ScalarExpr::Call(op, args) => {
                 Expr::Call(op.clone(), args.iter().map(|a| self.point(a)).collect::<Result<_, _>>()?)
             }
         })

@@ -5,8 +5,8 @@ use super::{Builder, Role, access, invalid};
 use crate::Error;
 use crate::notation::{Atom, Expr, Index, Linear, TensorId};
 use redpoll_logic::op::Builtin;
-use redpoll_logic::physical::{self, Extent, Place, Point};
-use redpoll_logic::{Affine, Alias, Field, StorageMode, Subscript, TensorType, ascends};
+use redpoll_logic::physical::{self, Extent, ScalarExpr, StorageCoordinate};
+use redpoll_logic::{Affine, Alias, Field, StorageMode, Subscript, TensorType, is_ascending_mixed_radix};
 use std::sync::Arc;
 
 /// Returns the number of coordinates in block `outer` of a mode: `block`, or fewer in the last
@@ -67,11 +67,11 @@ impl Builder<'_> {
     /// Returns the bounds of a loop.
     pub(super) fn extent(&self, extent: &Extent) -> Result<(Expr, Expr), Error> {
         let end = match extent {
-            Extent::Whole(n) => size(*n)?,
+            Extent::Range(n) => size(*n)?,
             Extent::Block { block, outer, size } => block_end(*block, *size, Expr::Index(self.bound(outer)?.0))?,
-            Extent::Skew { n, with, shift, size } => {
-                let with = Expr::Index(self.bound(with)?.0);
-                let first = Expr::call(Builtin::Sub, [self::size(*shift)?, with]);
+            Extent::Skew { n, outer, shift, size } => {
+                let outer = Expr::Index(self.bound(outer)?.0);
+                let first = Expr::call(Builtin::Sub, [self::size(*shift)?, outer]);
                 let end = Expr::call(Builtin::Add, [first.clone(), self::size(*size)?]);
                 let hi = Expr::call(Builtin::Min, [self::size(*n)?, end]);
                 return Ok((Expr::call(Builtin::Max, [Expr::int(0), first]), hi));
@@ -95,12 +95,12 @@ impl Builder<'_> {
     }
 
     /// Translates the coordinate at a storage mode.
-    pub(super) fn coordinate(&self, place: &Place) -> Result<Expr, Error> {
+    pub(super) fn coordinate(&self, place: &StorageCoordinate) -> Result<Expr, Error> {
         let (form, block, op) = match place {
-            Place::Value(point) => return self.point(point),
-            Place::Subscript(Subscript::Affine(form)) => return self.affine(form),
-            Place::Subscript(Subscript::Outer(form, block)) => (form, *block, Builtin::FloorDiv),
-            Place::Subscript(Subscript::Inner(form, block)) => (form, *block, Builtin::Rem),
+            StorageCoordinate::Computed(point) => return self.point(point),
+            StorageCoordinate::Subscript(Subscript::Affine(form)) => return self.affine(form),
+            StorageCoordinate::Subscript(Subscript::Outer(form, block)) => (form, *block, Builtin::FloorDiv),
+            StorageCoordinate::Subscript(Subscript::Inner(form, block)) => (form, *block, Builtin::Rem),
         };
         if block == 0 {
             return Err(invalid("a block has no places"));
@@ -140,12 +140,12 @@ impl Builder<'_> {
         let mut joined: Vec<&Field> = Vec::new();
         for (field, c) in &form.terms {
             let (block, outer, size) = match self.bound(field)?.1 {
-                Extent::Whole(_) => continue,
+                Extent::Range(_) => continue,
                 Extent::Block { block, outer, size } => (block, outer, size),
                 // The sum of a diagonal and the coordinate along it is a coordinate plus a constant
                 // shift.
-                Extent::Skew { with, shift, size, .. } if form.coefficient(with) == *c => {
-                    joined.extend([field, with]);
+                Extent::Skew { outer, shift, size, .. } if form.coefficient(outer) == *c => {
+                    joined.extend([field, outer]);
                     if *size == 0 {
                         return Ok(None);
                     }
@@ -164,7 +164,7 @@ impl Builder<'_> {
         }
         for (field, c) in form.terms.iter().filter(|(field, _)| !joined.contains(&field)) {
             let rounds = match self.bound(field)?.1 {
-                Extent::Whole(n) => *n,
+                Extent::Range(n) => *n,
                 Extent::Block { block, size, .. } => *block.min(size),
                 Extent::Skew { n, .. } => *n,
             };
@@ -226,9 +226,11 @@ impl Builder<'_> {
             {
                 let outer = modes.iter().position(|s| *s == StorageMode::Outer { mode, block });
                 let whole = match (&a.subscripts[m], outer) {
-                    (Place::Subscript(s), _) => self.affine(s.form())?,
-                    (Place::Value(_), Some(o)) => joined(block, &access.subscripts[o].at, &access.subscripts[m].at)?,
-                    (Place::Value(_), None) => {
+                    (StorageCoordinate::Subscript(s), _) => self.affine(s.form())?,
+                    (StorageCoordinate::Computed(_), Some(o)) => {
+                        joined(block, &access.subscripts[o].at, &access.subscripts[m].at)?
+                    }
+                    (StorageCoordinate::Computed(_), None) => {
                         return Err(invalid(format!(
                             "the format of `{}` has blocks without their outer part",
                             a.tensor
@@ -248,47 +250,49 @@ impl Builder<'_> {
     }
 
     /// Returns whether a coordinate of a mode of size `n` is provably in bounds.
-    fn stays_inside(&self, place: &Place, n: u64) -> Result<bool, Error> {
+    fn stays_inside(&self, place: &StorageCoordinate, n: u64) -> Result<bool, Error> {
         match place {
-            Place::Subscript(s) => Ok(self.interval(s.form())?.is_none_or(|(lo, hi)| lo >= 0 && hi < i128::from(n))),
-            Place::Value(_) => Ok(false),
+            StorageCoordinate::Subscript(s) => {
+                Ok(self.interval(s.form())?.is_none_or(|(lo, hi)| lo >= 0 && hi < i128::from(n)))
+            }
+            StorageCoordinate::Computed(_) => Ok(false),
         }
     }
 
     /// Returns whether the enclosing loops determine the coordinate.
-    pub(super) fn is_fixed(&self, place: &Place) -> bool {
+    pub(super) fn is_fixed(&self, place: &StorageCoordinate) -> bool {
         match place {
-            Place::Subscript(s) => s.form().terms.iter().all(|(field, _)| self.bound(field).is_ok()),
-            Place::Value(point) => self.is_known(point),
+            StorageCoordinate::Subscript(s) => s.form().terms.iter().all(|(field, _)| self.bound(field).is_ok()),
+            StorageCoordinate::Computed(point) => self.is_known(point),
         }
     }
 
-    fn is_known(&self, point: &Point) -> bool {
+    fn is_known(&self, point: &ScalarExpr) -> bool {
         match point {
-            Point::Literal(_) => true,
-            Point::Coordinate(form) => form.terms.iter().all(|(field, _)| self.bound(field).is_ok()),
-            Point::Temporary(name) => self.temporaries.iter().any(|(n, ..)| n == name),
-            Point::Access(a) => a.subscripts.iter().all(|p| self.is_fixed(p)),
-            Point::Call(_, args) => args.iter().all(|a| self.is_known(a)),
+            ScalarExpr::Literal(_) => true,
+            ScalarExpr::Coordinate(form) => form.terms.iter().all(|(field, _)| self.bound(field).is_ok()),
+            ScalarExpr::Temporary(name) => self.temporaries.iter().any(|(n, ..)| n == name),
+            ScalarExpr::Access(a) => a.subscripts.iter().all(|p| self.is_fixed(p)),
+            ScalarExpr::Call(_, args) => args.iter().all(|a| self.is_known(a)),
         }
     }
 
     /// Returns the subscripts of the outputs, with blocks resolved to affine forms where the loops
     /// prove the form.
-    pub(super) fn resolved_places(&mut self) -> Result<Vec<Vec<Place>>, Error> {
+    pub(super) fn resolved_places(&mut self) -> Result<Vec<Vec<StorageCoordinate>>, Error> {
         let query = self.query;
         self.loops = query.loops.iter().map(|l| (l.index.clone(), Index(0), &l.extent)).collect();
-        let resolve = |place: &Place| {
+        let resolve = |place: &StorageCoordinate| {
             Ok(match place {
-                Place::Subscript(Subscript::Outer(form, block)) => match self.split(form, *block)? {
+                StorageCoordinate::Subscript(Subscript::Outer(form, block)) => match self.split(form, *block)? {
                     Some((quotient, _)) => Subscript::Affine(quotient).into(),
                     None => place.clone(),
                 },
-                Place::Subscript(Subscript::Inner(form, block)) => match self.split(form, *block)? {
+                StorageCoordinate::Subscript(Subscript::Inner(form, block)) => match self.split(form, *block)? {
                     Some((_, remainder)) => Subscript::Affine(remainder).into(),
                     None => place.clone(),
                 },
-                Place::Subscript(Subscript::Affine(_)) | Place::Value(_) => place.clone(),
+                StorageCoordinate::Subscript(Subscript::Affine(_)) | StorageCoordinate::Computed(_) => place.clone(),
             })
         };
         let places: Result<Vec<Vec<_>>, Error> =
@@ -310,7 +314,7 @@ impl Builder<'_> {
         loop {
             let before = told.len();
             for place in self.places[output].iter().filter(|s| self.is_fixed(s)) {
-                let Place::Subscript(Subscript::Affine(form)) = place else { continue };
+                let StorageCoordinate::Subscript(Subscript::Affine(form)) = place else { continue };
                 let open: Vec<_> = form.terms.iter().filter(|(f, _)| !told.contains(&f)).collect();
                 if self.numbers(&open) {
                     told.extend(open.into_iter().map(|(f, _)| f));
@@ -327,13 +331,13 @@ impl Builder<'_> {
         let count = |field: &Field| {
             let (_, _, extent) = self.loops.iter().find(|(f, _, _)| f == field)?;
             Some(match extent {
-                Extent::Whole(n) | Extent::Skew { n, .. } => *n,
+                Extent::Range(n) | Extent::Skew { n, .. } => *n,
                 Extent::Block { block, .. } => *block,
             })
         };
         let digits = terms.iter().map(|(field, step)| Some((step.checked_abs()?, count(field))));
         let Some(mut digits) = digits.collect::<Option<Vec<_>>>() else { return false };
         digits.sort_by_key(|(step, _)| std::cmp::Reverse(*step));
-        ascends(&digits)
+        is_ascending_mixed_radix(&digits)
     }
 }

@@ -5,8 +5,8 @@ use super::{Builder, Role, access, invalid};
 use crate::Error;
 use crate::notation::{Expr, Rounds, Stmt, TensorId, Var, Write};
 use redpoll_logic::op::Builtin;
-use redpoll_logic::physical::{Place, Workspace};
-use redpoll_logic::{Computed, DType, FloatMode, Scalar, StorageMode, TensorType};
+use redpoll_logic::physical::{StorageCoordinate, Workspace};
+use redpoll_logic::{ComputedFills, DType, FloatMode, Scalar, StorageMode, TensorType};
 use std::sync::Arc;
 
 /// The destination of an output's values.
@@ -77,9 +77,9 @@ impl Builder<'_> {
         };
         let write = output.fold.clone().map_or(Write::Init, Write::Fold);
         let rhs = self.point(&output.value)?;
-        Ok(match output.computed {
-            Computed::Keep => guard.around(Stmt::Assign { lhs, write, rhs }),
-            Computed::Drop => {
+        Ok(match output.computed_fills {
+            ComputedFills::Keep => guard.around(Stmt::Assign { lhs, write, rhs }),
+            ComputedFills::Drop => {
                 let var = Var(self.vars.len() as u32);
                 self.vars.push((format!("value{}", var.0), output.ty.dtype.clone()));
                 let cond = differs(Expr::Var(var), &output.ty.fill);
@@ -97,7 +97,7 @@ impl Builder<'_> {
         let (mut at, mut guard) = (Vec::new(), Guard::default());
         for &m in modes {
             let value = self.coordinate(&self.places[k][m])?;
-            if let Place::Subscript(_) = self.places[k][m] {
+            if let StorageCoordinate::Subscript(_) = self.places[k][m] {
                 at.push(value);
                 continue;
             }
@@ -118,7 +118,9 @@ impl Builder<'_> {
             at.push(value);
         }
         for (value, &m) in at.iter().zip(modes) {
-            if let (StorageMode::Skew { mode, by }, Place::Value(_)) = (ty.format.modes[m], &self.places[k][m]) {
+            if let (StorageMode::Skew { mode, by }, StorageCoordinate::Computed(_)) =
+                (ty.format.modes[m], &self.places[k][m])
+            {
                 // The ends of diagonals are outside of the tensor too.
                 let along = whole_level(&ty, by)?;
                 let along = match modes.iter().position(|&m| m == along) {

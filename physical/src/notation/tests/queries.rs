@@ -6,9 +6,10 @@ use expect_test::{Expect, expect};
 use redpoll_logic::op::{Builtin, pair_type};
 use redpoll_logic::physical::interp::{DenseTensor, interpret};
 use redpoll_logic::physical::{
-    self, Extent, Fold, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Point, Protocol, Temporaries, Workspace,
+    self, Extent, Loop, Output, PhysicalPlan, PhysicalQuery, Protocol, ScalarExpr, StorageCoordinate, TemporaryFold,
+    TemporaryNest, Workspace,
 };
-use redpoll_logic::{Affine, Alias, Computed, DType, Field, Format, LeafKind, LevelKind, Prim, Subscript};
+use redpoll_logic::{Affine, Alias, ComputedFills, DType, Field, Format, LeafKind, LevelKind, Prim, Subscript};
 use std::sync::Arc;
 
 type Types = Vec<(&'static str, TensorType)>;
@@ -18,7 +19,7 @@ fn ty(shape: &[u64], format: Format) -> TensorType {
 }
 
 fn whole(index: &str, n: u64) -> Loop {
-    Loop { index: index.into(), extent: Extent::Whole(n), lanes: 1 }
+    Loop { index: index.into(), extent: Extent::Range(n), lanes: 1 }
 }
 
 fn block(index: &str, block: u64, outer: &str, size: u64) -> Loop {
@@ -29,28 +30,40 @@ fn i(index: &str) -> Affine {
     Affine::field(Field::from(index))
 }
 
-fn at(indices: &[&str]) -> Vec<Place> {
+fn at(indices: &[&str]) -> Vec<StorageCoordinate> {
     indices.iter().map(|n| Subscript::Affine(i(n)).into()).collect()
 }
 
-fn read(tensor: &str, subscripts: Vec<Place>) -> Point {
+fn read(tensor: &str, subscripts: Vec<StorageCoordinate>) -> ScalarExpr {
     let protocols = vec![Protocol::Walk; subscripts.len()];
-    Point::Access(physical::Access { tensor: tensor.into(), subscripts, protocols, workspace: None, outside: None })
+    ScalarExpr::Access(physical::Access {
+        tensor: tensor.into(),
+        subscripts,
+        protocols,
+        workspace: None,
+        outside: None,
+    })
 }
 
-fn read_outside(tensor: &str, subscripts: Vec<Place>, outside: f64) -> Point {
-    let Point::Access(a) = read(tensor, subscripts) else { unreachable!() };
-    Point::Access(physical::Access { outside: Some(Scalar::F64(outside)), ..a })
+fn read_outside(tensor: &str, subscripts: Vec<StorageCoordinate>, outside: f64) -> ScalarExpr {
+    let ScalarExpr::Access(a) = read(tensor, subscripts) else { unreachable!() };
+    ScalarExpr::Access(physical::Access { outside: Some(Scalar::F64(outside)), ..a })
 }
 
-fn call(op: Builtin, args: impl IntoIterator<Item = Point>) -> Point {
-    Point::Call(op.into(), args.into_iter().collect())
+fn call(op: Builtin, args: impl IntoIterator<Item = ScalarExpr>) -> ScalarExpr {
+    ScalarExpr::Call(op.into(), args.into_iter().collect())
 }
 
-fn output(alias: &str, ty: TensorType, subscripts: Vec<Place>, fold: Option<Builtin>, value: Point) -> Output {
+fn output(
+    alias: &str,
+    ty: TensorType,
+    subscripts: Vec<StorageCoordinate>,
+    fold: Option<Builtin>,
+    value: ScalarExpr,
+) -> Output {
     let fold = fold.map(Into::into);
-    let (alias, ty, computed) = (alias.into(), Arc::new(ty), Computed::Keep);
-    Output { alias, ty, subscripts, fold, computed, workspace: None, pattern: None, value }
+    let (alias, ty, computed_fills) = (alias.into(), Arc::new(ty), ComputedFills::Keep);
+    Output { alias, ty, subscripts, fold, computed_fills, workspace: None, pattern: None, value }
 }
 
 fn query(loops: Vec<Loop>, outputs: Vec<Output>) -> PhysicalQuery {
@@ -107,7 +120,7 @@ fn row_bytes() -> Format {
     Format::of_kinds(&[LevelKind::ByteMap], LeafKind::Element)
 }
 
-fn spmv_value(a: Vec<Place>) -> Point {
+fn spmv_value(a: Vec<StorageCoordinate>) -> ScalarExpr {
     call(Builtin::Mul, [read("A", a), read("x", at(&["j"]))])
 }
 
@@ -263,8 +276,8 @@ fn spgemm_by_outer_products_folds_its_workspaces() {
 #[test]
 fn triangles() {
     let e = |s: &[&str]| {
-        let Point::Access(a) = read("E", at(s)) else { unreachable!() };
-        Point::Access(physical::Access { protocols: vec![Protocol::Walk, Protocol::Gallop], ..a })
+        let ScalarExpr::Access(a) = read("E", at(s)) else { unreachable!() };
+        ScalarExpr::Access(physical::Access { protocols: vec![Protocol::Walk, Protocol::Gallop], ..a })
     };
     let value = call(Builtin::Mul, [e(&["i", "j"]), e(&["j", "k"]), e(&["i", "k"])]);
     let n = output("n", ty(&[], Format::dense(0)), Vec::new(), Some(Builtin::Add), value);
@@ -290,10 +303,10 @@ fn triangles() {
 }
 
 /// Reads a tensor through a byte map over its innermost mode, filled inside of `depth` loops.
-fn read_held(tensor: &str, depth: usize, subscripts: Vec<Place>) -> Point {
-    let Point::Access(mut a) = read(tensor, subscripts) else { unreachable!() };
+fn read_held(tensor: &str, depth: usize, subscripts: Vec<StorageCoordinate>) -> ScalarExpr {
+    let ScalarExpr::Access(mut a) = read(tensor, subscripts) else { unreachable!() };
     *a.protocols.last_mut().unwrap() = Protocol::Follow;
-    Point::Access(physical::Access { workspace: Some(Workspace { depth, format: row_bytes() }), ..a })
+    ScalarExpr::Access(physical::Access { workspace: Some(Workspace { depth, format: row_bytes() }), ..a })
 }
 
 #[test]
@@ -359,7 +372,7 @@ fn temporaries_read_through_workspaces() {
     for depth in 0..2 {
         let dot = call(Builtin::Mul, [read("A", at(&["i", "j"])), read_held("x", 0, at(&["j"]))]);
         let dot = call(Builtin::Mul, [dot, read_held("B", depth, at(&["j"]))]);
-        let value = call(Builtin::Mul, [read_held("B", depth, at(&["i"])), Point::Temporary("t".into())]);
+        let value = call(Builtin::Mul, [read_held("B", depth, at(&["i"])), ScalarExpr::Temporary("t".into())]);
         let q = PhysicalQuery {
             temporaries: vec![sum_of_row("t", dot)],
             ..query(vec![whole("i", 5)], vec![output("r", ty(&[5], Format::dense(1)), at(&["i"]), None, value)])
@@ -450,14 +463,20 @@ fn a_held_tensor_without_places_is_not_filled() {
     );
 }
 
-fn sum_of_row(name: &str, value: Point) -> Temporaries {
-    let fold = Fold { name: name.into(), at: Vec::new(), op: Builtin::Add.into(), init: Scalar::F64(0.0), value };
-    Temporaries { depth: 1, since: 1, loops: vec![whole("j", 5)], temporaries: Vec::new(), folds: vec![fold] }
+fn sum_of_row(name: &str, value: ScalarExpr) -> TemporaryNest {
+    let fold = TemporaryFold {
+        name: name.into(),
+        accumulator_indices: Vec::new(),
+        op: Builtin::Add.into(),
+        init: Scalar::F64(0.0),
+        value,
+    };
+    TemporaryNest { depth: 1, start_depth: 1, loops: vec![whole("j", 5)], temporaries: Vec::new(), folds: vec![fold] }
 }
 
 #[test]
 fn residual() {
-    let value = call(Builtin::Sub, [read("b", at(&["i"])), Point::Temporary("t".into())]);
+    let value = call(Builtin::Sub, [read("b", at(&["i"])), ScalarExpr::Temporary("t".into())]);
     let q = PhysicalQuery {
         temporaries: vec![sum_of_row("t", spmv_value(at(&["i", "j"])))],
         ..query(vec![whole("i", 4)], vec![output("r", ty(&[4], Format::dense(1)), at(&["i"]), None, value)])
@@ -492,18 +511,21 @@ fn folds_of_one_pass_and_temporaries_inside_of_temporaries() {
     // its loop needs both.
     let a = || read("A", at(&["i", "j"]));
     let mut first = sum_of_row("s", a());
-    first.folds.push(Fold {
+    first.folds.push(TemporaryFold {
         name: "c".into(),
-        at: Vec::new(),
+        accumulator_indices: Vec::new(),
         op: Builtin::Max.into(),
         init: Scalar::F64(f64::NEG_INFINITY),
         value: a(),
     });
-    let inner = Temporaries { depth: 1, loops: vec![whole("k", 2)], ..sum_of_row("w", Point::Temporary("s".into())) };
-    let left =
-        call(Builtin::Sub, [call(Builtin::Mul, [a(), Point::Temporary("w".into())]), Point::Temporary("c".into())]);
-    let second = Temporaries { temporaries: vec![inner], ..sum_of_row("v", left) };
-    let v = output("v", ty(&[4], Format::dense(1)), at(&["i"]), None, Point::Temporary("v".into()));
+    let inner =
+        TemporaryNest { depth: 1, loops: vec![whole("k", 2)], ..sum_of_row("w", ScalarExpr::Temporary("s".into())) };
+    let left = call(
+        Builtin::Sub,
+        [call(Builtin::Mul, [a(), ScalarExpr::Temporary("w".into())]), ScalarExpr::Temporary("c".into())],
+    );
+    let second = TemporaryNest { temporaries: vec![inner], ..sum_of_row("v", left) };
+    let v = output("v", ty(&[4], Format::dense(1)), at(&["i"]), None, ScalarExpr::Temporary("v".into()));
     let q = PhysicalQuery { temporaries: vec![first, second], ..query(vec![whole("i", 4)], vec![v]) };
     check(
         &q,
@@ -549,7 +571,7 @@ fn argmin_of_rows() {
     let DType::Struct(members) = pair.clone() else { unreachable!() };
     let fill = Scalar::Struct(members, [Scalar::F64(f64::INFINITY), Scalar::I64(i64::MAX)].into());
     let m = TensorType { dtype: pair, fill, ..ty(&[4], Format::dense(1)) };
-    let value = call(Builtin::Pair, [read("A", at(&["i", "j"])), Point::Coordinate(i("j"))]);
+    let value = call(Builtin::Pair, [read("A", at(&["i", "j"])), ScalarExpr::Coordinate(i("j"))]);
     let q = query(vec![whole("i", 4), whole("j", 5)], vec![output("m", m, at(&["i"]), Some(Builtin::MinBy), value)]);
     check(
         &q,
@@ -576,7 +598,7 @@ fn argmin_of_rows() {
 #[test]
 fn sum_count_and_minimum_of_one_pass() {
     let a = || read("A", at(&["i", "j"]));
-    let stored = call(Builtin::Cast(Prim::I64), [call(Builtin::Ne, [a(), Point::Literal(Scalar::F64(0.0))])]);
+    let stored = call(Builtin::Cast(Prim::I64), [call(Builtin::Ne, [a(), ScalarExpr::Literal(Scalar::F64(0.0))])]);
     let count = TensorType { dtype: DType::I64, fill: Scalar::I64(0), ..ty(&[], Format::dense(0)) };
     let least = TensorType { fill: Scalar::F64(f64::INFINITY), ..ty(&[4], Format::dense(1)) };
     let q = query(
@@ -618,7 +640,7 @@ fn joined(outer: &str, inner: &str, block: i64) -> Affine {
 }
 
 /// Returns the subscripts of a tensor in blocks of 2 x 3, at a row and a column.
-fn blocked(row: &Affine, column: &Affine) -> Vec<Place> {
+fn blocked(row: &Affine, column: &Affine) -> Vec<StorageCoordinate> {
     vec![
         Subscript::Outer(row.clone(), 2).into(),
         Subscript::Outer(column.clone(), 3).into(),
@@ -760,8 +782,8 @@ fn a_workspace_is_copied_into_ragged_blocks() {
 
 #[test]
 fn shifted_reads_and_reads_outside() {
-    let next = Place::from(Subscript::Affine(i("i").plus(&Affine::constant(1))));
-    let j = || Place::from(Subscript::Affine(i("j")));
+    let next = StorageCoordinate::from(Subscript::Affine(i("i").plus(&Affine::constant(1))));
+    let j = || StorageCoordinate::from(Subscript::Affine(i("j")));
     let value = call(Builtin::Add, [read("A", vec![next.clone(), j()]), read("A", at(&["i", "j"]))]);
     let b = output("B", ty(&[3, 5], Format::csr()), at(&["i", "j"]), None, value);
     let types = vec![("A", ty(&[4, 5], Format::csr()))];
@@ -843,8 +865,9 @@ fn a_read_outside_may_fall_into_the_padding_of_a_block() {
 
 #[test]
 fn scatter_by_an_equality_mask() {
-    let hit = call(Builtin::Eq, [call(Builtin::Cast(Prim::I64), [read("p", at(&["i"]))]), Point::Coordinate(i("j"))]);
-    let value = call(Builtin::IfElse, [hit, read("x", at(&["i"])), Point::Literal(Scalar::F64(0.0))]);
+    let hit =
+        call(Builtin::Eq, [call(Builtin::Cast(Prim::I64), [read("p", at(&["i"]))]), ScalarExpr::Coordinate(i("j"))]);
+    let value = call(Builtin::IfElse, [hit, read("x", at(&["i"])), ScalarExpr::Literal(Scalar::F64(0.0))]);
     let y = output("y", ty(&[12], Format::dense(1)), at(&["j"]), Some(Builtin::Add), value);
     let types = vec![("p", ty(&[4], Format::dense(1))), ("x", ty(&[4], Format::dense(1)))];
     check(
@@ -863,8 +886,8 @@ fn scatter_by_an_equality_mask() {
     );
 }
 
-fn gathered(tensor: &str, index: &str) -> Place {
-    Place::Value(call(Builtin::Cast(Prim::I64), [read(tensor, at(&[index]))]))
+fn gathered(tensor: &str, index: &str) -> StorageCoordinate {
+    StorageCoordinate::Computed(call(Builtin::Cast(Prim::I64), [read(tensor, at(&[index]))]))
 }
 
 #[test]
@@ -901,7 +924,7 @@ fn scatter_and_gather_by_values() {
 #[test]
 fn scattered_rows_come_through_a_workspace() {
     let (q, mut types) = spgemm(["i", "k", "j"], 1, row_bytes(), 0.0);
-    let subscripts = vec![gathered("p", "i"), Place::from(Subscript::Affine(i("j")))];
+    let subscripts = vec![gathered("p", "i"), StorageCoordinate::from(Subscript::Affine(i("j")))];
     let c = Output { subscripts, ty: written_randomly(&q.outputs[0].ty), ..q.outputs[0].clone() };
     types.push(("p", ty(&[4], Format::dense(1))));
     check(
@@ -936,7 +959,7 @@ fn queries_that_make_no_sense_are_told() {
         expected.assert_eq(&translate(q, types).expect_err("the query is wrong").to_string());
     };
     let types = vec![("A", ty(&[4, 5], Format::csr())), ("B", ty(&[5, 3], Format::csr()))];
-    let y = |s: &[&str], v: Point| output("y", ty(&[4], Format::dense(1)), at(s), Some(Builtin::Add), v);
+    let y = |s: &[&str], v: ScalarExpr| output("y", ty(&[4], Format::dense(1)), at(s), Some(Builtin::Add), v);
     let loops = || vec![whole("i", 4), whole("j", 5)];
     let a = || read("A", at(&["i", "j"]));
     fails(
@@ -951,7 +974,7 @@ fn queries_that_make_no_sense_are_told() {
         expect!["invalid query: an access to `A` has 1 subscripts and 1 protocols, expected 2 of each"],
     );
     fails(
-        &query(loops(), vec![y(&["i"], Point::Temporary("t".into()))]),
+        &query(loops(), vec![y(&["i"], ScalarExpr::Temporary("t".into()))]),
         &types,
         expect!["invalid query: temporary `t` is not computed here"],
     );

@@ -271,12 +271,12 @@ fn dtype(s: &Sexpr, read: &[(usize, TensorDecl)]) -> Result<DType, TextError> {
 fn with_dtypes(s: &Sexpr, read: &[(usize, TensorDecl)]) -> Result<Sexpr, TextError> {
     if let Some(("dtype", [t])) = s.as_form() {
         let dtype = redpoll_logic::literal::write_dtype(&tensor(t, read)?.ty.dtype);
-        return Ok(Sexpr { at: s.at, ..dtype });
+        return Ok(Sexpr { position: s.position, ..dtype });
     }
     match &s.kind {
         SexprKind::List(items) => {
             let items = items.iter().map(|item| with_dtypes(item, read)).collect::<Result<_, _>>()?;
-            Ok(Sexpr { at: s.at, kind: SexprKind::List(items) })
+            Ok(Sexpr { position: s.position, kind: SexprKind::List(items) })
         }
         _ => Ok(s.clone()),
     }

@@ -3,7 +3,7 @@
 use super::print::label;
 use crate::Error;
 use crate::notation::{Program, Stmt};
-use redpoll_logic::sexpr::Position;
+use redpoll_logic::sexpr::TextPosition;
 
 /// The statements and tensors of a text, in its order.
 #[derive(Clone, Default, Debug)]
@@ -15,13 +15,13 @@ struct Mark {
     label: Option<String>,
     /// The number of enclosing statements.
     depth: usize,
-    at: Position,
+    at: TextPosition,
 }
 
 impl Marks {
     /// Records the position of a statement before its parts are read; [`Marks::end`] adds its
     /// label.
-    pub(super) fn begin(&mut self, depth: usize, at: Position) -> usize {
+    pub(super) fn begin(&mut self, depth: usize, at: TextPosition) -> usize {
         self.0.push(Mark { label: None, depth, at });
         self.0.len() - 1
     }
@@ -30,19 +30,19 @@ impl Marks {
         self.0[mark].label = label(program, stmt);
     }
 
-    pub(super) fn tensor(&mut self, name: &str, at: Position) {
+    pub(super) fn tensor(&mut self, name: &str, at: TextPosition) {
         self.0.push(Mark { label: Some(format!("tensor {name}")), depth: 0, at });
     }
 
-    pub(super) fn form(&mut self, label: String, at: Position) {
+    pub(super) fn form(&mut self, label: String, at: TextPosition) {
         self.0.push(Mark { label: Some(label), depth: 0, at });
     }
 
     /// Returns the position of an error's fault in the text.
-    pub fn position(&self, error: &Error) -> Option<Position> {
+    pub fn position(&self, error: &Error) -> Option<TextPosition> {
         match error {
-            Error::ProgramText(redpoll_logic::Error::At { line, column, .. }) => {
-                Some(Position { line: *line, column: *column })
+            Error::ProgramText(redpoll_logic::Error::InText { line, column, .. }) => {
+                Some(TextPosition { line: *line, column: *column })
             }
             Error::InvalidProgram { at, what, .. } => self.path(at).or_else(|| self.named(what)),
             Error::DimensionMismatch { index, .. } => self.path(&format!("for {index}")),
@@ -54,7 +54,7 @@ impl Marks {
 
     /// Returns the position of the last statement of a path of labels, or of the deepest enclosing
     /// one in the text.
-    fn path(&self, path: &str) -> Option<Position> {
+    fn path(&self, path: &str) -> Option<TextPosition> {
         let mut found: Option<&Mark> = None;
         let mut rest = &self.0[..];
         for label in path.split(" > ") {
@@ -68,7 +68,7 @@ impl Marks {
     }
 
     /// Returns the position of the first loop or tensor whose name is in backquotes in a message.
-    fn named(&self, what: &str) -> Option<Position> {
+    fn named(&self, what: &str) -> Option<TextPosition> {
         what.split('`').skip(1).step_by(2).find_map(|name| {
             let (index, tensor) = (format!("for {name}"), format!("tensor {name}"));
             let is = |m: &&Mark| m.label.as_ref().is_some_and(|l| *l == index || *l == tensor);

@@ -14,7 +14,7 @@ use redpoll_logic::Error as TextError;
 use redpoll_logic::literal::{read_bare, read_literal, read_value};
 use redpoll_logic::op::{Builtin, Op, UserOp};
 use redpoll_logic::physical::Protocol;
-use redpoll_logic::sexpr::{self, Sexpr, SexprKind, without_mark};
+use redpoll_logic::sexpr::{self, Sexpr, SexprKind, strip_byte_order_mark};
 use redpoll_logic::{DType, Prim, Scalar, StorageMode, TensorType};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,7 +55,10 @@ pub fn inputs_of(text: &str) -> Result<Vec<InputText>, Error> {
 
 /// Returns whether a text is a program: it starts with `(program`.
 pub fn is_program(text: &str) -> bool {
-    let code = without_mark(text).lines().map(str::trim_start).find(|line| !line.is_empty() && !line.starts_with(';'));
+    let code = strip_byte_order_mark(text)
+        .lines()
+        .map(str::trim_start)
+        .find(|line| !line.is_empty() && !line.starts_with(';'));
     let word = code.and_then(|line| line.strip_prefix('(')).map(str::trim_start);
     let rest = word.and_then(|word| word.strip_prefix("program"));
     rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-' || c == '_'))
@@ -85,7 +88,7 @@ fn program(text: &str, ops: &[Arc<UserOp>], bound: Bound<'_>) -> Result<(Program
     for item in items {
         match item.as_form() {
             Some(("input" | "output" | "local", [name, ..])) => {
-                p.marks.tensor(read_name(name, "the name of a tensor")?, item.at);
+                p.marks.tensor(read_name(name, "the name of a tensor")?, item.position);
             }
             Some(("shares", [input, of, modes, blocks])) => {
                 let (input, of) = (p.tensor_named(input)?, p.tensor_named(of)?);
@@ -99,7 +102,7 @@ fn program(text: &str, ops: &[Arc<UserOp>], bound: Bound<'_>) -> Result<(Program
             Some(("schedule", transformations)) => {
                 for item in transformations {
                     let transformation = transformation(item)?;
-                    p.marks.form(print_transformation(&transformation).to_string(), item.at);
+                    p.marks.form(print_transformation(&transformation).to_string(), item.position);
                     p.program.schedule.push(transformation);
                 }
             }
@@ -141,7 +144,7 @@ impl Parser<'_> {
     }
 
     fn stmt(&mut self, s: &Sexpr) -> Result<Stmt, TextError> {
-        let mark = self.marks.begin(self.depth, s.at);
+        let mark = self.marks.begin(self.depth, s.position);
         self.depth += 1;
         let stmt = self.statement(s)?;
         self.depth -= 1;
@@ -302,7 +305,7 @@ impl Parser<'_> {
         for text in subscripts {
             let subscript = self.subscript(text, &dtype)?;
             let tensor = self.program.tensors[tensor.index()].name.clone();
-            let site = Site { at: s.at, tensor, access: s.to_string(), subscript: text.to_string() };
+            let site = Site { at: s.position, tensor, access: s.to_string(), subscript: text.to_string() };
             read.push(Subscript { bounds: Bounds::Checked(Arc::new(site)), ..subscript });
         }
         let subscripts = read;

@@ -13,7 +13,7 @@ pub(super) fn name(name: &str) -> Sexpr {
         && !name.contains(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"' | ';'))
         && read_bare(name).is_none();
     let kind = if plain { SexprKind::Atom(name.to_owned()) } else { SexprKind::Text(name.to_owned()) };
-    Sexpr { at: Default::default(), kind }
+    Sexpr { position: Default::default(), kind }
 }
 
 /// Reads the name in an atom or string.

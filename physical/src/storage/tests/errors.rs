@@ -39,7 +39,7 @@ fn whole_tensors() {
         ty(&[2], Format::csr()),
         &[&[], good],
         val(3),
-        expect!["invalid format: the shape has 1 modes and the format 2"],
+        expect!["invalid format: the shape has 1 modes, but the format has 2"],
     );
     check(csr(), &[&[], good], vec![], expect!["invalid tensor: the leaf of f64 must have 1 arrays, found 0"]);
     check(
@@ -531,10 +531,10 @@ fn coordinates_and_fills() {
     assert_eq!(get(&[1]), "an element of the tensor has 2 coordinates, found 1");
     assert_eq!(get(&[1, 3]), "coordinate 3 of mode 1 is out of range, its dimension is 3");
     let error = tensor.with_fill(&Scalar::I64(1)).unwrap_err().to_string();
-    assert_eq!(error, "invalid format: the fill value 1 is i64, but the tensor is f64");
+    assert_eq!(error, "invalid format: the fill value 1 has dtype i64, but the tensor has dtype f64");
     let error = super::super::convert(&tensor, &pattern(&Format::csr())).unwrap_err().to_string();
     assert_eq!(
         error,
-        "invalid format: a pattern leaf needs dtype bool and fill false, found f64 and 0.0; use an element leaf"
+        "invalid format: a pattern leaf requires dtype bool and fill value false, found f64 and 0.0; use an element leaf"
     );
 }

@@ -129,11 +129,11 @@ fn invalid_batches() {
     );
     check(
         Import { shape: Some(vec![6, 6]), ..Import::new(&["k"], Some("v")) },
-        expect!["invalid format: the shape has 2 modes and the format 1"],
+        expect!["invalid format: the shape has 2 modes, but the format has 1"],
     );
     check(
         Import { fill: Some(Scalar::I64(0)), ..Import::new(&["k"], Some("v")) },
-        expect!["invalid format: the fill value 0 is i64, but the tensor is f64"],
+        expect!["invalid format: the fill value 0 has dtype i64, but the tensor has dtype f64"],
     );
     let sample = TensorSample { shape: vec![2, 3], dtype: DType::F64, fill: 0.0.into(), entries: vec![] };
     let tensor = sample.tensor(&Format::csr());

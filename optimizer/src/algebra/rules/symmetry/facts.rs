@@ -40,9 +40,9 @@ pub(in crate::algebra) fn learn(cx: &Context, graph: &mut Graph, nest: &Nest, bo
                 if let (Some(p), Some(q)) = (slot(b), slot(a))
                     && p != q
                     && leaf.sizes[p] == leaf.sizes[q]
-                    && cx.holds(&read.tensor, &read.ty, Fact::Symmetric(b, a))
+                    && cx.has_fact(&read.tensor, &read.ty, Fact::Symmetric(b, a))
                 {
-                    let diagonal = match cx.holds(&read.tensor, &read.ty, Fact::OffDiagonal(b, a)) {
+                    let diagonal = match cx.has_fact(&read.tensor, &read.ty, Fact::OffDiagonal(b, a)) {
                         true => Diagonal::Empty,
                         false => Diagonal::Stored,
                     };

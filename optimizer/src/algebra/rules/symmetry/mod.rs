@@ -15,7 +15,7 @@ use crate::term::regroups;
 use facts::{alike, apart};
 use orient::orient;
 use redpoll_logic::Scalar;
-use redpoll_logic::op::{Builtin, Op, Repeat, cast_to};
+use redpoll_logic::op::{Builtin, Op, RepeatMethod, cast_to};
 
 pub(in crate::algebra) use facts::learn;
 
@@ -163,7 +163,7 @@ fn cut(site: &mut Site<'_>, node: &Opened) {
 
 fn cut_idempotent(site: &mut Site<'_>, node: &Opened) {
     for joined in joined(site, node).into_iter().filter(|joined| !joined.is_apart()) {
-        if joined.op.repeat(&joined.init.dtype(), site.mode()) == Some(Repeat::Idempotent) {
+        if joined.op.repeat_method(&joined.init.dtype(), site.mode()) == Some(RepeatMethod::Idempotent) {
             site.propose(joined.fold(joined.in_order()));
         }
     }
@@ -174,7 +174,7 @@ fn cut_idempotent(site: &mut Site<'_>, node: &Opened) {
 fn weigh(site: &mut Site<'_>, node: &Opened) {
     let few = |joined: &Joined<'_>| !joined.is_apart() && joined.slots.len() <= MOST_WEIGHED;
     for joined in joined(site, node).into_iter().filter(few) {
-        if joined.op.repeat(&joined.init.dtype(), site.mode()) == Some(Repeat::Multiply) {
+        if joined.op.repeat_method(&joined.init.dtype(), site.mode()) == Some(RepeatMethod::Multiply) {
             let weight = joined.weight(0, 1, joined.orders());
             site.propose(joined.fold(Draft::Call(Builtin::Mul.into(), vec![joined.in_order(), weight])));
         }

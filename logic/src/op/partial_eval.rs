@@ -1,46 +1,46 @@
-//! Partial evaluation of bodies with known arguments.
+//! Partial evaluation of bodies with constant arguments.
 //!
 //! Calls with constant arguments are computed, conditions choose a branch, and a loop that does not
 //! begin becomes its result. The iteration space thus follows from the cases that a body
 //! distinguishes, without declarations: `gcd(x, 0)` is `abs(x)`.
 
 use super::body::{Body, While};
-use super::properties::Simplified;
+use super::properties::Simplification;
 use crate::dtype::DType;
 use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 
 /// Returns the residual of a checked body, and its dtype.
-pub(super) fn reduce(
+pub(super) fn partial_eval(
     params: &[(String, DType)],
-    known: &[Option<Scalar>],
+    constants: &[Option<Scalar>],
     mode: FloatMode,
     body: &Body,
 ) -> (Body, DType) {
-    Reduction { params, known, mode, vars: Vec::new() }.body(body)
+    PartialEvaluator { params, constants, mode, vars: Vec::new() }.body(body)
 }
 
 /// Returns whether the body consists of arguments, constants and calls only.
-pub(super) fn is_made_of_calls(body: &Body) -> bool {
+pub(super) fn is_call_tree(body: &Body) -> bool {
     match body {
         Body::Arg(_) | Body::Lit(_) => true,
-        Body::Call(_, args) => args.iter().all(is_made_of_calls),
+        Body::Call(_, args) => args.iter().all(is_call_tree),
         _ => false,
     }
 }
 
-struct Reduction<'a> {
+struct PartialEvaluator<'a> {
     params: &'a [(String, DType)],
-    known: &'a [Option<Scalar>],
+    constants: &'a [Option<Scalar>],
     mode: FloatMode,
-    /// Variables in scope, innermost last, with their values if known.
+    /// Variables in scope, innermost last, with their values if constant.
     vars: Vec<(&'a str, DType, Option<Scalar>)>,
 }
 
-impl<'a> Reduction<'a> {
+impl<'a> PartialEvaluator<'a> {
     fn body(&mut self, body: &'a Body) -> (Body, DType) {
         match body {
-            Body::Arg(k) => match &self.known[*k] {
+            Body::Arg(k) => match &self.constants[*k] {
                 Some(value) => literal(value.clone()),
                 None => (body.clone(), self.params[*k].1.clone()),
             },
@@ -69,9 +69,9 @@ impl<'a> Reduction<'a> {
             },
             Body::Let(name, value, rest) => {
                 let (value, dtype) = self.body(value);
-                self.bound(name, value, dtype, rest)
+                self.bind(name, value, dtype, rest)
             }
-            Body::While(w) => self.repeat(w),
+            Body::While(w) => self.loop_body(w),
             Body::Struct(members) => {
                 let parts: Vec<(Body, DType)> = members.iter().map(|(_, m)| self.body(m)).collect();
                 let names = || members.iter().map(|(n, _)| n.clone());
@@ -91,27 +91,27 @@ impl<'a> Reduction<'a> {
 
     fn call(&self, op: &super::Op, args: Vec<(Body, DType)>) -> (Body, DType) {
         let dtypes: Vec<DType> = args.iter().map(|(_, t)| t.clone()).collect();
-        let signature = op.signature(&dtypes).expect("a checked body applies operators to what they take");
-        let known: Vec<Option<Scalar>> = args.iter().map(|(a, _)| constant(a)).collect();
-        let whole = |args: Vec<(Body, DType)>| Body::Call(op.clone(), args.into_iter().map(|(a, _)| a).collect());
-        if known.iter().all(Option::is_none) {
-            return (whole(args), signature.result);
+        let signature = op.signature(&dtypes).expect("the arguments of a checked call fit the operator");
+        let constants: Vec<Option<Scalar>> = args.iter().map(|(a, _)| constant(a)).collect();
+        let call = |args: Vec<(Body, DType)>| Body::Call(op.clone(), args.into_iter().map(|(a, _)| a).collect());
+        if constants.iter().all(Option::is_none) {
+            return (call(args), signature.result);
         }
-        match op.simplify(&signature, &known, self.mode) {
-            Some(Simplified::Value(value)) => literal(value),
-            Some(Simplified::Arg(k)) if dtypes[k] == signature.result => {
-                args.into_iter().nth(k).expect("the position is of an argument")
+        match op.simplify(&signature, &constants, self.mode) {
+            Some(Simplification::Value(value)) => literal(value),
+            Some(Simplification::Arg(k)) if dtypes[k] == signature.result => {
+                args.into_iter().nth(k).expect("a simplification names an existing argument")
             }
-            Some(Simplified::Args(kept)) => {
-                let kept = kept.into_iter().map(|k| args[k].0.clone()).collect();
-                (Body::Call(op.clone(), kept), signature.result)
+            Some(Simplification::Args(remaining)) => {
+                let remaining = remaining.into_iter().map(|k| args[k].0.clone()).collect();
+                (Body::Call(op.clone(), remaining), signature.result)
             }
-            _ => (whole(args), signature.result),
+            _ => (call(args), signature.result),
         }
     }
 
-    /// Reduces the rest of a body in which a variable is bound.
-    fn bound(&mut self, name: &'a str, value: Body, dtype: DType, rest: &'a Body) -> (Body, DType) {
+    /// Evaluates the rest of a body in which a variable is bound.
+    fn bind(&mut self, name: &'a str, value: Body, dtype: DType, rest: &'a Body) -> (Body, DType) {
         self.vars.push((name, dtype, constant(&value)));
         let (rest, dtype) = self.body(rest);
         self.vars.pop();
@@ -123,7 +123,7 @@ impl<'a> Reduction<'a> {
         (body, dtype)
     }
 
-    fn repeat(&mut self, w: &'a While) -> (Body, DType) {
+    fn loop_body(&mut self, w: &'a While) -> (Body, DType) {
         let inits: Vec<(Body, DType)> = w.vars.iter().map(|(_, init)| self.body(init)).collect();
         let depth = self.vars.len();
         let enter = |r: &mut Self, first: bool| {
@@ -201,26 +201,26 @@ mod tests {
     use crate::op::{Builtin, Definition};
 
     #[test]
-    fn known_arguments_decide_loops_and_conditions() {
+    fn constant_arguments_decide_loops_and_conditions() {
         let gcd = gcd();
         let Definition::Body(body) = gcd.definition();
         let abs = |k| Body::call(Builtin::Abs, [Body::Arg(k)]);
-        let left = |known: [Option<i64>; 2]| {
-            reduce(gcd.params(), &known.map(|v| v.map(Scalar::I64)), FloatMode::Relaxed, body).0
+        let residual = |constants: [Option<i64>; 2]| {
+            partial_eval(gcd.params(), &constants.map(|v| v.map(Scalar::I64)), FloatMode::Relaxed, body).0
         };
-        assert_eq!(left([None, Some(0)]), abs(0), "the loop does not begin");
-        assert!(matches!(left([Some(0), None]), Body::While(_)), "it takes a round to find out");
+        assert_eq!(residual([None, Some(0)]), abs(0), "the loop does not begin");
+        assert!(matches!(residual([Some(0), None]), Body::While(_)), "only an iteration decides");
         let body = Body::If(
             Box::new(Body::call(Builtin::Ne, [Body::Arg(0), Body::lit(0i64)])),
             Box::new(Body::call(Builtin::Add, [Body::Arg(0), Body::Arg(1)])),
             Box::new(Body::lit(5i64)),
         );
-        let left = |known: [Option<i64>; 2]| {
-            reduce(gcd.params(), &known.map(|v| v.map(Scalar::I64)), FloatMode::Relaxed, &body).0
+        let residual = |constants: [Option<i64>; 2]| {
+            partial_eval(gcd.params(), &constants.map(|v| v.map(Scalar::I64)), FloatMode::Relaxed, &body).0
         };
-        assert_eq!(left([Some(0), None]), Body::lit(5i64));
+        assert_eq!(residual([Some(0), None]), Body::lit(5i64));
         assert_eq!(
-            left([None, Some(0)]),
+            residual([None, Some(0)]),
             Body::If(
                 Box::new(Body::call(Builtin::Ne, [Body::Arg(0), Body::lit(0i64)])),
                 Box::new(Body::Arg(0)),
