@@ -89,8 +89,8 @@ pub enum Engine {
     Cpu,
     /// The first CUDA device if it is expected to be faster, including transfers and compilation,
     /// otherwise the same as [`Engine::Cpu`].
-    /// [`PreparedPlan::placement`](crate::PreparedPlan::placement) reports the choice and its reason.
-    /// Queries that the device does not support run on the CPU.
+    /// [`PreparedPlan::placement`](crate::PreparedPlan::placement) reports the choice and its
+    /// reason. Queries that the device does not support run on the CPU.
     #[default]
     Auto,
 }

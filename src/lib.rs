@@ -52,8 +52,8 @@
 //! ```
 //!
 //! The module `pipeline` calls the phases from text to kernels in order, and
-//! [`PreparedPlan::explain`] shows the output of each phase. Every [`Engine`] runs the same prepared
-//! plan, so engines can be compared.
+//! [`PreparedPlan::explain`] shows the output of each phase. Every [`Engine`] runs the same
+//! prepared plan, so engines can be compared.
 
 mod adapt;
 mod array;

@@ -107,8 +107,8 @@ impl PreparedPlan {
         notes
     }
 
-    /// Returns the sparse inputs of a tensor with `max_elements` elements. Inputs with more elements
-    /// are ignored: dense row sums of a sparse matrix are no surprise.
+    /// Returns the sparse inputs of a tensor with `max_elements` elements. Inputs with more
+    /// elements are ignored: dense row sums of a sparse matrix are no surprise.
     fn sparse_operands(&self, alias: &Alias, max_elements: u64) -> Vec<Alias> {
         let reads: Vec<Alias> = match self.current().plan.queries.iter().find(|q| q.alias == *alias) {
             Some(query) => query.expr.tables(),

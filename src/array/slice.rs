@@ -311,8 +311,8 @@ fn gather(state: &ArrayState, gathers: &[(usize, ArrayState)], mode: FloatMode) 
     ArrayState { style: ModeStyle::Positional, sources, ..state.clone() }.number_modes(expr, &order)
 }
 
-/// `aggregate(choose, 0, ifelse(f = coordinate and .., x, 0), f ..)`: the masks make the fold a read
-/// at `coordinate`.
+/// `aggregate(choose, 0, ifelse(f = coordinate and .., x, 0), f ..)`: the masks make the fold a
+/// read at `coordinate`.
 fn read_at(expr: Expr, at: &[(Field, Expr)], mode: FloatMode) -> Result<Expr, Cause> {
     let prim = expr.info().dtype.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?;
     if prim.is_float() && mode == FloatMode::StrictIeee {

@@ -109,7 +109,7 @@ fn number(bind: &BindArg, dtype: &DType) -> Result<Tensor, CommandFailure> {
     let word = crate::logic::sexpr::Sexpr::atom(text.as_str());
     let value = read_value(dtype, &word).map_err(|_| {
         let message = format!("--bind {}={text}: expected a value of dtype {dtype}", bind.name);
-        CommandFailure::new(message, format!("`{}` is a number: --bind {}=0", bind.name, bind.name))
+        CommandFailure::new(message, format!("`{}` is a number, as in --bind {}=0", bind.name, bind.name))
     })?;
     Tensor::scalar(&value).map_err(|e| crate::Error::from(e).into())
 }

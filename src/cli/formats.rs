@@ -39,7 +39,7 @@ pub(super) fn formats(_: &Args, out: &mut impl Write) -> Result<(), CommandFailu
         let rank = fixed.map_or("any rank".to_owned(), |rank| format!("rank {rank}"));
         writeln!(out, "  {name:<12} {rank:<9} {}", format_to_sexpr(&format))?;
     }
-    writeln!(out, "  {}: blocks of that size", block_shorthands().collect::<Vec<_>>().join(", "))?;
+    writeln!(out, "  {}: blocks of the given size", block_shorthands().collect::<Vec<_>>().join(", "))?;
     writeln!(out, "  The level lists are shown for matrices.")?;
 
     writeln!(out, "\n{}", style.title("file formats"))?;

@@ -23,7 +23,7 @@ pub(crate) fn run_notation(loops: &StageLoops, inputs: &[&Tensor], mode: FloatMo
         .map_err(|source| loops.phase_error(Phase::Run, source))?;
     let outputs = loops.program.tensors.iter().filter(|t| t.role == Role::Output);
     let tensor = |t: &redpoll_physical::notation::TensorDecl| {
-        let places = results.remove(&t.name).expect("the interpreter gives every output");
+        let places = results.remove(&t.name).expect("the interpreter returns every output");
         dense::tensor(&t.ty, &row_major(&t.ty, &places))
     };
     outputs.map(tensor).collect()
