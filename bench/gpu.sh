@@ -5,7 +5,8 @@
 # --entries 1500` tests the script with the interpreter of grids instead of a device, and with SciPy
 # instead of the peers.
 #
-# `bench/gpu.sh build` only builds into `target/gpu`; a machine without Rust can run these programs.
+# `bench/gpu.sh build` only builds into `target/gpu`; a machine without Rust can run the programs
+# there.
 set -eu
 cd "$(dirname "$0")/.."
 programs=target/gpu
@@ -40,5 +41,5 @@ if "$python" -c 'import numpy, scipy' 2>/dev/null; then
     done
     "$python" bench/peers/gpu_peer.py "$out" $dry
 else
-    echo "peers are left out: $python has no NumPy and SciPy"
+    echo "the peers are skipped: $python has no NumPy and SciPy"
 fi

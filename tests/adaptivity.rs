@@ -9,21 +9,21 @@ use redpoll_logic::{Alias, FloatMode};
 use redpoll_optimizer::{Adaptivity, Worth, Written, optimize_adaptive};
 use redpoll_physical::levels::level;
 use redpoll_physical::storage::Tensor;
-use redpoll_testing::engines::{Case, check_plan, define, run};
-use redpoll_testing::optimizing::{self, Taken};
-use redpoll_testing::random::{Flavour, case};
+use redpoll_testing::engines::{EngineCase, check_plan, interpret_case, run};
+use redpoll_testing::optimizing::{self, KernelSelection};
+use redpoll_testing::random::{CaseParameters, draw_case};
 use redpoll_testing::rng::Rng;
 
 /// Adapts plans for any difference in size and any gain.
 const ALWAYS: Adaptivity = Adaptivity::On { factor: 1.0, worth: Worth(f64::NEG_INFINITY) };
 
-fn drawn(seed: u64) -> Case {
+fn adapting_case(seed: u64) -> EngineCase {
     let (data, mode) = match seed % 3 {
         0 => (DataKind::Exact, FloatMode::Relaxed),
         1 => (DataKind::General, FloatMode::Relaxed),
         _ => (DataKind::Special, FloatMode::StrictIeee),
     };
-    let (_, mut case) = case(seed, Flavour { data, mode, depth: 2, queries: 6 });
+    let (_, mut case) = draw_case(seed, CaseParameters { data, mode, depth: 2, queries: 6 });
     case.config.worth = Worth(0.0);
     case.config.adaptivity = ALWAYS;
     case
@@ -42,7 +42,7 @@ fn positions(tensor: &Tensor) -> Vec<u64> {
 }
 
 /// Returns statistics of inputs that are too large, right or too small by a factor of a thousand.
-fn wrong_counts(seed: u64, case: &Case) -> PositionCounts {
+fn wrong_counts(seed: u64, case: &EngineCase) -> PositionCounts {
     let mut rng = Rng::new(seed ^ 0xbad);
     let mut counts = PositionCounts::default();
     for (alias, tensor, _) in &case.inputs {
@@ -55,11 +55,11 @@ fn wrong_counts(seed: u64, case: &Case) -> PositionCounts {
 
 #[test]
 fn plans_adapted_after_any_query_mean_the_same() {
-    optimizing::take(Taken::None);
+    optimizing::select_kernels(KernelSelection::None);
     let (mut adapted, mut kept) = (0, 0);
     for seed in 0..320 {
-        let case = drawn(seed);
-        let expected = define(&case).unwrap_or_else(|f| panic!("seed {seed}: {}", f.what));
+        let case = adapting_case(seed);
+        let expected = interpret_case(&case).unwrap_or_else(|f| panic!("seed {seed}: {}", f.message));
         let counts = wrong_counts(seed, &case);
         let statistics = Statistics::new(&counts);
         let Ok(planned) = optimize_adaptive(&case.plan, &statistics, &case.config) else { continue };
@@ -77,7 +77,7 @@ fn plans_adapted_after_any_query_mean_the_same() {
             assert_eq!(found.physical.queries[..=after], planned.physical.queries[..=after]);
             verify(&found.physical).unwrap_or_else(|e| panic!("seed {seed} after {after}: {e}\n{}", found.physical));
             let checked = check_plan(&case, &found.physical, &expected);
-            checked.unwrap_or_else(|f| panic!("seed {seed} after {after}: {}", f.what));
+            checked.unwrap_or_else(|f| panic!("seed {seed} after {after}: {}", f.message));
         }
     }
     eprintln!("adapted {adapted} times, kept {kept} times");
@@ -88,8 +88,10 @@ fn plans_adapted_after_any_query_mean_the_same() {
 fn runs_that_adapt_give_the_same_results() {
     let mut adapted = 0;
     for seed in 1000..1250 {
-        let case = drawn(seed);
-        let Ok(expected) = define(&case).unwrap_or_else(|f| panic!("seed {seed}: {}", f.what)) else { continue };
+        let case = adapting_case(seed);
+        let Ok(expected) = interpret_case(&case).unwrap_or_else(|f| panic!("seed {seed}: {}", f.message)) else {
+            continue;
+        };
         let bindings: Bindings = case.inputs.iter().map(|(alias, t, _)| (alias.clone(), t.clone())).collect();
         for engine in [Engine::NotationInterpreter, Engine::AssemblyInterpreter, Engine::Instant] {
             let config = Config { optimizer: case.config.clone(), dump: None, load: None, engine, ..Config::default() };

@@ -6,14 +6,14 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 /// A finished run of the binary.
-struct Ran {
+struct CommandOutput {
     code: Option<i32>,
     out: String,
     err: String,
 }
 
 /// A temporary folder with plans and data, in which the binary runs.
-struct Place {
+struct Sandbox {
     dir: TempDir,
 }
 
@@ -21,14 +21,14 @@ const SUM: &str = "(plan (query s (aggregate + 0 (table A i j) i j)) (produces s
 const SCALED: &str = "(plan (query C (mapjoin * 2 (table A i j))) (produces C))";
 const MATRIX: &str = "%%MatrixMarket matrix coordinate real general\n2 3 3\n1 1 1.5\n2 1 2\n2 3 -1\n";
 
-impl Place {
-    fn new() -> Place {
-        let place = Place { dir: TempDir::new().unwrap() };
-        place.write("a.mtx", MATRIX).write("sum.rp", SUM).write("scaled.rp", SCALED);
-        place
+impl Sandbox {
+    fn new() -> Sandbox {
+        let sandbox = Sandbox { dir: TempDir::new().unwrap() };
+        sandbox.write("a.mtx", MATRIX).write("sum.rp", SUM).write("scaled.rp", SCALED);
+        sandbox
     }
 
-    fn write(&self, name: &str, text: &str) -> &Place {
+    fn write(&self, name: &str, text: &str) -> &Sandbox {
         fs::write(self.dir.path().join(name), text).unwrap();
         self
     }
@@ -40,51 +40,53 @@ impl Place {
         names
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
-        ran(Command::new(env!("CARGO_BIN_EXE_redpoll")).args(args).current_dir(self.dir.path()).output().unwrap())
+    fn run(&self, args: &[&str]) -> CommandOutput {
+        decode_output(
+            Command::new(env!("CARGO_BIN_EXE_redpoll")).args(args).current_dir(self.dir.path()).output().unwrap(),
+        )
     }
 }
 
-fn ran(output: Output) -> Ran {
+fn decode_output(output: Output) -> CommandOutput {
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    CommandOutput { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
 fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-fn json(ran: &Ran) -> serde_json::Value {
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
-    serde_json::from_str(&ran.out).unwrap()
+fn json(result: &CommandOutput) -> serde_json::Value {
+    assert_eq!(result.code, Some(0), "{}", result.err);
+    serde_json::from_str(&result.out).unwrap()
 }
 
 /// The first command of the README works.
 #[test]
-fn the_triangles_of_a_real_graph_are_counted() {
+fn triangles_of_a_real_graph_are_counted() {
     let (plan, data) = (repository("plans/triangles.rp"), repository("datasets/data/karate.mtx"));
     let bind = format!("E={}", data.display());
-    let ran = Place::new().run(&["run", plan.to_str().unwrap(), "--bind", &bind, "--repeat", "2"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let result = Sandbox::new().run(&["run", plan.to_str().unwrap(), "--bind", &bind, "--repeat", "2"]);
+    assert_eq!(result.code, Some(0), "{}", result.err);
     for expected in ["triangles = 45", "(physical", "optimize", "compile", "cold", "warm"] {
-        assert!(ran.out.contains(expected), "no {expected} in\n{}", ran.out);
+        assert!(result.out.contains(expected), "no {expected} in\n{}", result.out);
     }
-    assert_eq!(ran.err, "");
+    assert_eq!(result.err, "");
 }
 
 /// Float modes of the command line differ in quotients, with a note about the difference.
 #[test]
-fn quotients_of_nothing_are_zero_unless_the_strict_mode_is_asked_for() {
-    let place = Place::new();
-    place.write("q.rp", "(plan (query s (aggregate + 0 (mapjoin / (table A i j) (table A i j)) i j)) (produces s))");
-    let ran = place.run(&["run", "q.rp", "--bind", "A=a.mtx:csr"]);
-    assert!(ran.out.contains("s = 3"), "{}", ran.out);
-    assert!(ran.err.contains("(/ 0.0 0.0) is 0.0; in the strict mode (`--strict`) it is nan"), "{}", ran.err);
-    let ran = place.run(&["run", "q.rp", "--bind", "A=a.mtx:csr", "--strict"]);
-    assert!(ran.out.to_lowercase().contains("s = nan"), "{}", ran.out);
-    assert_eq!(ran.err, "");
-    let ran = place.run(&["explain", "q.rp", "--bind", "A=a.mtx:csr", "--strict"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
+fn quotients_of_zeros_are_zero_unless_strict() {
+    let sandbox = Sandbox::new();
+    sandbox.write("q.rp", "(plan (query s (aggregate + 0 (mapjoin / (table A i j) (table A i j)) i j)) (produces s))");
+    let result = sandbox.run(&["run", "q.rp", "--bind", "A=a.mtx:csr"]);
+    assert!(result.out.contains("s = 3"), "{}", result.out);
+    assert!(result.err.contains("(/ 0.0 0.0) is 0.0; in the strict mode (`--strict`) it is nan"), "{}", result.err);
+    let result = sandbox.run(&["run", "q.rp", "--bind", "A=a.mtx:csr", "--strict"]);
+    assert!(result.out.to_lowercase().contains("s = nan"), "{}", result.out);
+    assert_eq!(result.err, "");
+    let result = sandbox.run(&["explain", "q.rp", "--bind", "A=a.mtx:csr", "--strict"]);
+    assert_eq!(result.code, Some(0), "{}", result.err);
 }
 
 /// Formats change the storage of tensors only.
@@ -105,29 +107,29 @@ fn every_shorthand_gives_the_same_result() {
         "(hash (byte-map (pattern)))",
     ] {
         let bind = format!("E={}:{format}", data.display());
-        let ran = Place::new().run(&["run", plan.to_str().unwrap(), "--bind", &bind, "--json"]);
-        assert_eq!(json(&ran)["outputs"]["triangles"]["sum"], 45.0, "{format}");
+        let result = Sandbox::new().run(&["run", plan.to_str().unwrap(), "--bind", &bind, "--json"]);
+        assert_eq!(json(&result)["outputs"]["triangles"]["sum"], 45.0, "{format}");
     }
 }
 
 /// Stored fill values count as stored but not as `nonfill`.
 #[test]
-fn stored_fill_values_are_counted_apart() {
-    let place = Place::new();
+fn stored_fill_values_are_counted_separately() {
+    let sandbox = Sandbox::new();
     let write = "(for i (for j (if (gt (A i j) 0) (= (C i j) (- (A i j) 2)))))";
     let declared = "(input A (shape n m)) (output C (shape n m) f64 0.0 csr)";
-    place.write("p.rp", &format!("(program {declared} {write})"));
-    let found = &json(&place.run(&["run", "p.rp", "--bind", "A=a.mtx:csr", "--json"]))["outputs"]["C"];
+    sandbox.write("p.rp", &format!("(program {declared} {write})"));
+    let found = &json(&sandbox.run(&["run", "p.rp", "--bind", "A=a.mtx:csr", "--json"]))["outputs"]["C"];
     assert_eq!((&found["stored"], &found["nonfill"]), (&2.into(), &1.into()));
-    let ran = place.run(&["run", "p.rp", "--bind", "A=a.mtx:csr"]);
-    assert!(ran.out.contains("1 values other than 0.0, 2 stored"), "{}", ran.out);
+    let result = sandbox.run(&["run", "p.rp", "--bind", "A=a.mtx:csr"]);
+    assert!(result.out.contains("1 values other than 0.0, 2 stored"), "{}", result.out);
 }
 
 /// The JSON object has outputs, seconds and memory.
 #[test]
 fn json_has_outputs_and_seconds() {
-    let place = Place::new();
-    let found = json(&place.run(&["run", "scaled.rp", "--bind", "A=a.mtx", "--json", "--repeat", "3"]));
+    let sandbox = Sandbox::new();
+    let found = json(&sandbox.run(&["run", "scaled.rp", "--bind", "A=a.mtx", "--json", "--repeat", "3"]));
     let expected =
         serde_json::json!({"shape": [2, 3], "dtype": "f64", "fill": 0.0, "stored": 3, "nonfill": 3, "sum": 5.0});
     assert_eq!(found["outputs"]["C"], expected);
@@ -136,26 +138,26 @@ fn json_has_outputs_and_seconds() {
     }
     // Three values of 8 bytes and the arrays of their levels, in whole cache lines.
     assert!(found["held"].as_u64().is_some_and(|held| (64..4096).contains(&held)), "{}", found["held"]);
-    let cold = json(&place.run(&["run", "scaled.rp", "--bind", "A=a.mtx", "--json"]));
+    let cold = json(&sandbox.run(&["run", "scaled.rp", "--bind", "A=a.mtx", "--json"]));
     assert!(cold["seconds"]["warm_best"].is_null());
 }
 
 /// Written results read back.
 #[test]
 fn results_are_written_and_read_back() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for file in ["c.mtx", "c.npy", "c.npz", "c.tns.gz"] {
         let out = format!("C={file}");
-        let ran = place.run(&["run", "scaled.rp", "--bind", "A=a.mtx", "--out", &out]);
-        assert_eq!(ran.code, Some(0), "{}", ran.err);
-        let back = json(&place.run(&["run", "sum.rp", "--bind", &format!("A={file}"), "--json"]));
+        let result = sandbox.run(&["run", "scaled.rp", "--bind", "A=a.mtx", "--out", &out]);
+        assert_eq!(result.code, Some(0), "{}", result.err);
+        let back = json(&sandbox.run(&["run", "sum.rp", "--bind", &format!("A={file}"), "--json"]));
         assert_eq!(back["outputs"]["s"]["sum"], 5.0, "{file}");
     }
 }
 
 /// Failures have messages and exit codes, and leave no files.
 #[test]
-fn failures_say_what_is_wrong() {
+fn failures_have_messages_and_exit_codes() {
     let cases: &[(&[&str], i32, &[&str])] = &[
         (&["run", "sum.rp"], 1, &["table `A` (2 fields)", "--bind A=FILE"]),
         (&["run", "none.rp"], 1, &["none.rp", "No such file"]),
@@ -243,7 +245,7 @@ fn failures_say_what_is_wrong() {
             1,
             &["bytes", "raise the limit with `--memory`"],
         ),
-        (&["generate", "uniform", "--shape", "3,3", "--entries", "10", "--out", "g.tns"], 1, &["10, and at most 9"]),
+        (&["generate", "uniform", "--shape", "3,3", "--entries", "10", "--out", "g.tns"], 1, &["10; the maximum is 9"]),
         (&["generate", "uniform", "--shape", "3,3", "--out", "g.tns"], 2, &["--entries"]),
         (
             &["generate", "uniform", "--shape", "3,3,3", "--entries", "1", "--out", "g.mtx"],
@@ -272,8 +274,8 @@ fn failures_say_what_is_wrong() {
         (&["fly"], 2, &["fly"]),
         (&["run"], 2, &["PLAN.rp"]),
     ];
-    let place = Place::new();
-    place
+    let sandbox = Sandbox::new();
+    sandbox
         .write("bad.csv", "0,1,2.5\n1,2,0.5\n2,1\n")
         .write("cube.tns", "1 1 1 1.0\n2 2 2 3.0\n")
         .write("cut.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 3\n1 1 1.5\n")
@@ -301,36 +303,36 @@ fn failures_say_what_is_wrong() {
         .write("field.rp", "(plan (query s (aggregate + 0 (table A i j) k)) (produces s))")
         .write("open.rp", "(plan (query s (table A i j)")
         .write("sizes.rp", "(plan (query s (mapjoin * (table A i j) (table A j i))) (produces s))");
-    let before = place.files();
+    let before = sandbox.files();
     for (args, code, expected) in cases {
-        let ran = place.run(args);
-        assert_eq!(ran.code, Some(*code), "{args:?}: {}", ran.err);
-        assert_eq!(ran.out, "", "{args:?}");
-        assert!(ran.err.starts_with("error: "), "{args:?}: {}", ran.err);
+        let result = sandbox.run(args);
+        assert_eq!(result.code, Some(*code), "{args:?}: {}", result.err);
+        assert_eq!(result.out, "", "{args:?}");
+        assert!(result.err.starts_with("error: "), "{args:?}: {}", result.err);
         for words in *expected {
-            assert!(ran.err.contains(words), "{args:?}: no {words:?} in\n{}", ran.err);
+            assert!(result.err.contains(words), "{args:?}: no {words:?} in\n{}", result.err);
         }
     }
-    assert_eq!(place.files(), before, "a failure left files");
+    assert_eq!(sandbox.files(), before, "a failure left files");
 }
 
 /// All tiers give the same result, with and without a C compiler.
 #[test]
-fn tiers_give_one_result() {
-    let place = Place::new();
+fn tiers_give_equal_results() {
+    let sandbox = Sandbox::new();
     let run = |tier: &str, compiler: Option<&str>| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_redpoll"));
         command.args(["run", "sum.rp", "--bind", "A=a.mtx", "--json", "--repeat", "300", "--tier", tier]);
-        command.current_dir(place.dir.path()).env("REDPOLL_CACHE", place.dir.path().join("kernels"));
+        command.current_dir(sandbox.dir.path()).env("REDPOLL_CACHE", sandbox.dir.path().join("kernels"));
         if let Some(compiler) = compiler {
             command.env("CC", compiler);
         }
-        ran(command.output().unwrap())
+        decode_output(command.output().unwrap())
     };
     for tier in ["instant", "optimizing", "auto"] {
-        let ran = run(tier, None);
-        assert_eq!(json(&ran)["outputs"]["s"]["sum"], 2.5, "{tier}: {}", ran.err);
-        assert_eq!(ran.err, "", "{tier}");
+        let result = run(tier, None);
+        assert_eq!(json(&result)["outputs"]["s"]["sum"], 2.5, "{tier}: {}", result.err);
+        assert_eq!(result.err, "", "{tier}");
     }
     let missing = run("optimizing", Some("/nowhere/cc"));
     assert_eq!((missing.code, missing.out.as_str()), (Some(1), ""));
@@ -341,39 +343,39 @@ fn tiers_give_one_result() {
 
 /// A failed write leaves the existing file unchanged.
 #[test]
-fn a_failed_write_leaves_what_was_there() {
-    let place = Place::new();
-    place
+fn failed_writes_leave_existing_files_unchanged() {
+    let sandbox = Sandbox::new();
+    sandbox
         .write("one.rp", "(plan (query C (reformat csr (mapjoin + 1 (table A i j)))) (produces C))")
         .write("c.tns", "old");
-    let before = place.files();
-    let ran = place.run(&["run", "one.rp", "--bind", "A=a.mtx", "--out", "C=c.tns"]);
-    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
-    assert!(ran.err.contains("c.tns: cannot write this tensor"), "{}", ran.err);
-    assert_eq!(fs::read_to_string(place.dir.path().join("c.tns")).unwrap(), "old");
-    assert_eq!(place.files(), before);
+    let before = sandbox.files();
+    let result = sandbox.run(&["run", "one.rp", "--bind", "A=a.mtx", "--out", "C=c.tns"]);
+    assert_eq!((result.code, result.out.as_str()), (Some(1), ""));
+    assert!(result.err.contains("c.tns: cannot write this tensor"), "{}", result.err);
+    assert_eq!(fs::read_to_string(sandbox.dir.path().join("c.tns")).unwrap(), "old");
+    assert_eq!(sandbox.files(), before);
 }
 
 /// Notes neither mix with results nor fail the run.
 #[test]
 fn notes_go_to_standard_error() {
-    let ran = Place::new().run(&["run", "sum.rp", "--bind", "A=a.mtx", "--bind", "B=none.mtx", "--json"]);
-    assert_eq!(json(&ran)["outputs"]["s"]["sum"], 2.5);
-    assert!(ran.err.contains("no table `B`"), "{}", ran.err);
-    assert_eq!(json(&ran)["notes"], serde_json::json!([]));
+    let result = Sandbox::new().run(&["run", "sum.rp", "--bind", "A=a.mtx", "--bind", "B=none.mtx", "--json"]);
+    assert_eq!(json(&result)["outputs"]["s"]["sum"], 2.5);
+    assert!(result.err.contains("no table `B`"), "{}", result.err);
+    assert_eq!(json(&result)["notes"], serde_json::json!([]));
 }
 
 /// Output names the processor of a run and the reason. Small data do not initialize a device.
 #[test]
-fn the_processor_of_a_run_is_told() {
-    let place = Place::new();
+fn output_names_the_processor_of_a_run() {
+    let sandbox = Sandbox::new();
     let plan = ["sum.rp", "--bind", "A=a.mtx"];
-    for (asked, reason) in [(&[][..], "a device is considered from"), (&["--engine", "cpu"], "as requested")] {
-        let run = place.run(&[&["run", "--json"], &plan[..], asked].concat());
-        let told = json(&run)["engine"].clone();
-        assert_eq!(told["processor"], "cpu", "{told}");
-        assert!(told["reason"].as_str().is_some_and(|words| words.contains(reason)), "{told}");
-        let explained = place.run(&[&["explain"], &plan[..], asked].concat()).out;
+    for (options, reason) in [(&[][..], "a device is considered from"), (&["--engine", "cpu"], "as requested")] {
+        let run = sandbox.run(&[&["run", "--json"], &plan[..], options].concat());
+        let engine = json(&run)["engine"].clone();
+        assert_eq!(engine["processor"], "cpu", "{engine}");
+        assert!(engine["reason"].as_str().is_some_and(|words| words.contains(reason)), "{engine}");
+        let explained = sandbox.run(&[&["explain"], &plan[..], options].concat()).out;
         let line = explained.lines().skip_while(|line| *line != "== engine ==").nth(1).unwrap();
         assert!(line.starts_with("cpu: ") && line.contains(reason), "{line}");
     }
@@ -381,16 +383,16 @@ fn the_processor_of_a_run_is_told() {
 
 /// Densified results have a note.
 #[test]
-fn results_that_densify_are_noted() {
-    let place = Place::new();
-    place.write("densified.rp", "(plan (query C (mapjoin + (table A i j) (table B i j))) (produces C))");
-    for json_too in [false, true] {
+fn dense_results_of_sparse_operands_have_a_note() {
+    let sandbox = Sandbox::new();
+    sandbox.write("densified.rp", "(plan (query C (mapjoin + (table A i j) (table B i j))) (produces C))");
+    for with_json in [false, true] {
         let mut args = vec!["run", "densified.rp", "--bind", "A=a.mtx", "--bind", "B=a.mtx:(dense (dense (element)))"];
-        args.extend(json_too.then_some("--json"));
-        let ran = place.run(&args);
-        assert!(ran.err.contains("result `C` is dense") && ran.err.contains("`A` is sparse"), "{}", ran.err);
-        if json_too {
-            let notes = json(&ran)["notes"].clone();
+        args.extend(with_json.then_some("--json"));
+        let result = sandbox.run(&args);
+        assert!(result.err.contains("result `C` is dense") && result.err.contains("`A` is sparse"), "{}", result.err);
+        if with_json {
+            let notes = json(&result)["notes"].clone();
             assert!(notes[0].as_str().is_some_and(|n| n.contains("result `C` is dense")), "{notes}");
         }
     }
@@ -412,21 +414,21 @@ const KINDS: &[(&str, &str)] = &[
 /// Every kind is written in every format and read by `info`, and the seed determines its bytes.
 #[test]
 fn data_are_generated_into_every_format() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let files = ["g.mtx", "g.tns.gz", "g.npy", "g.npz", "g.csv.zst", "g.tsv"];
     for (k, (kind, expected)) in KINDS.iter().enumerate() {
         let file = files[k % files.len()];
         let generate = |seed: &str| {
             let args: Vec<&str> = ["generate"].into_iter().chain(kind.split(' ')).collect();
-            let ran = place.run(&[&args[..], &["--seed", seed, "--out", file]].concat());
-            assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{kind}");
-            assert!(ran.out.starts_with(&format!("{file}    {expected}")), "{kind}: {}", ran.out);
-            fs::read(place.dir.path().join(file)).unwrap()
+            let result = sandbox.run(&[&args[..], &["--seed", seed, "--out", file]].concat());
+            assert_eq!((result.code, result.err.as_str()), (Some(0), ""), "{kind}");
+            assert!(result.out.starts_with(&format!("{file}    {expected}")), "{kind}: {}", result.out);
+            fs::read(sandbox.dir.path().join(file)).unwrap()
         };
         let bytes = generate("7");
         assert_eq!(bytes, generate("7"), "{kind}");
         assert_eq!(bytes == generate("8"), kind.starts_with("grid"), "{kind}");
-        let info = place.run(&["info", file]);
+        let info = sandbox.run(&["info", file]);
         let shape = expected.split(' ').take(3).collect::<Vec<_>>().join(" ");
         assert!(info.out.contains(&format!("shape     {shape}\n")), "{kind}: {}{}", info.out, info.err);
     }
@@ -434,8 +436,8 @@ fn data_are_generated_into_every_format() {
 
 /// `info` reports the structure of a file and lists the best format first.
 #[test]
-fn structure_is_told() {
-    let place = Place::new();
+fn info_reports_the_structure() {
+    let sandbox = Sandbox::new();
     let cases: &[(&str, &str, &str)] = &[
         ("banded --rows 40 --below 3 --above 1", "dia", r#"{"lower":3,"upper":1,"diagonals":5,"symmetry":"none"}"#),
         ("grid --extents 9,9", "dia", r#"{"lower":9,"upper":9,"diagonals":5,"symmetry":"exact"}"#),
@@ -445,8 +447,8 @@ fn structure_is_told() {
     ];
     for (kind, best, matrix) in cases {
         let args: Vec<&str> = ["generate"].into_iter().chain(kind.split(' ')).chain(["--out", "g.npz"]).collect();
-        assert_eq!(place.run(&args).code, Some(0), "{kind}");
-        let found = json(&place.run(&["info", "g.npz", "--json"]));
+        assert_eq!(sandbox.run(&args).code, Some(0), "{kind}");
+        let found = json(&sandbox.run(&["info", "g.npz", "--json"]));
         let first = found["formats"][0]["name"].as_str().unwrap();
         assert!(best.split('|').any(|name| name == first), "{kind}: {found}");
         if *matrix != "null" {
@@ -454,9 +456,9 @@ fn structure_is_told() {
             assert_eq!(found["structure"]["matrix"], expected, "{kind}");
         }
     }
-    let header = place.run(&["info", "g.npz", "--header"]);
+    let header = sandbox.run(&["info", "g.npz", "--header"]);
     assert!(header.out.contains("9 x 8 x 5") && !header.out.contains("structure"), "{}", header.out);
-    let found = json(&place.run(&["info", "a.mtx", "--json"]));
+    let found = json(&sandbox.run(&["info", "a.mtx", "--json"]));
     assert_eq!(found["structure"]["fibers"]["mean"], 1.5);
     assert_eq!(
         found["formats"].as_array().unwrap().iter().find(|f| f["name"] == "csr").unwrap()["bytes"],
@@ -467,20 +469,20 @@ fn structure_is_told() {
 /// Every format stores the same matrix, and losses in conversions are reported.
 #[test]
 fn files_are_converted_between_all_formats() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let files = ["a.mtx", "b.tns", "c.csv.gz", "d.npz", "e.npy", "f.tsv.zst", "g.mtx"];
     for pair in files.windows(2) {
-        let ran = place.run(&["convert", pair[0], pair[1]]);
-        assert_eq!(ran.code, Some(0), "{pair:?}: {}", ran.err);
-        assert!(ran.out.starts_with(&format!("{}    2 x 3 f64, ", pair[1])), "{pair:?}: {}", ran.out);
-        let back = json(&place.run(&["run", "sum.rp", "--bind", &format!("A={}", pair[1]), "--json"]));
+        let result = sandbox.run(&["convert", pair[0], pair[1]]);
+        assert_eq!(result.code, Some(0), "{pair:?}: {}", result.err);
+        assert!(result.out.starts_with(&format!("{}    2 x 3 f64, ", pair[1])), "{pair:?}: {}", result.out);
+        let back = json(&sandbox.run(&["run", "sum.rp", "--bind", &format!("A={}", pair[1]), "--json"]));
         assert_eq!(back["outputs"]["s"]["sum"], 2.5, "{pair:?}");
     }
     assert_eq!(
-        fs::read_to_string(place.dir.path().join("g.mtx")).unwrap(),
+        fs::read_to_string(sandbox.dir.path().join("g.mtx")).unwrap(),
         MATRIX.replace(" 2\n", " 2.0\n").replace("-1\n", "-1.0\n")
     );
-    place
+    sandbox
         .write("half.mtx", "%%MatrixMarket matrix coordinate integer symmetric\n3 3 2\n2 1 5\n1 1 7\n")
         .write("twice.tns", "1 1 2\n2 2 5\n1 1 3\n")
         .write("people.csv", "from,to,weight\nann,bob,1\nbob,cid,2\n")
@@ -508,64 +510,64 @@ fn files_are_converted_between_all_formats() {
         ),
     ];
     for (args, expected, notes) in cases {
-        let ran = place.run(&[&["convert"], *args].concat());
-        assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.err);
-        assert!(ran.out.contains(expected), "{args:?}: {}", ran.out);
-        assert!(notes.iter().all(|n| ran.err.contains(n)), "{args:?}: {}", ran.err);
-        assert_eq!(ran.err.lines().count(), notes.len(), "{args:?}: {}", ran.err);
+        let result = sandbox.run(&[&["convert"], *args].concat());
+        assert_eq!(result.code, Some(0), "{args:?}: {}", result.err);
+        assert!(result.out.contains(expected), "{args:?}: {}", result.out);
+        assert!(notes.iter().all(|n| result.err.contains(n)), "{args:?}: {}", result.err);
+        assert_eq!(result.err.lines().count(), notes.len(), "{args:?}: {}", result.err);
     }
-    let names = fs::read_to_string(place.dir.path().join("people.tsv")).unwrap();
+    let names = fs::read_to_string(sandbox.dir.path().join("people.tsv")).unwrap();
     assert_eq!(names, "# dims 3 3\nrow\tcolumn\tvalue\nann\tbob\t1\nbob\tcid\t2\n");
 }
 
 /// `explain` shows every phase.
 #[test]
 fn explain_shows_every_phase() {
-    let ran = Place::new().run(&["explain", "sum.rp", "--bind", "A=a.mtx:coo", "--clif"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let result = Sandbox::new().run(&["explain", "sum.rp", "--bind", "A=a.mtx:coo", "--clif"]);
+    assert_eq!(result.code, Some(0), "{}", result.err);
     for title in ["== logic ==", "== physical plan ==", "== queries ==", "notation of s", "assembly of s", "clif of s"]
     {
-        assert!(ran.out.contains(title), "no {title} in\n{}", ran.out);
+        assert!(result.out.contains(title), "no {title} in\n{}", result.out);
     }
-    let ran = Place::new().run(&["explain", "sum.rp", "--bind", "A=a.mtx:coo", "--cuda"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let result = Sandbox::new().run(&["explain", "sum.rp", "--bind", "A=a.mtx:coo", "--cuda"]);
+    assert_eq!(result.code, Some(0), "{}", result.err);
     for title in ["assembly of s", "== grid of s ==", "== cuda ==", "__global__ void redpoll_grid_0"] {
-        assert!(ran.out.contains(title), "no {title} in\n{}", ran.out);
+        assert!(result.out.contains(title), "no {title} in\n{}", result.out);
     }
 }
 
 /// `explain` shows rewritten plans with their rules, and rules can be disabled.
 #[test]
 fn explain_names_the_rules() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let entries: String = (0..9000).map(|k| format!("{} {} 1\n", k % 300 + 1, (k * 7 + k / 300) % 300 + 1)).collect();
-    place.write("square.mtx", &format!("%%MatrixMarket matrix coordinate real general\n300 300 9000\n{entries}"));
-    place.write(
+    sandbox.write("square.mtx", &format!("%%MatrixMarket matrix coordinate real general\n300 300 9000\n{entries}"));
+    sandbox.write(
         "walks.rp",
         "(plan (query s (aggregate + 0 (mapjoin * (table A i j) (table A j k) (table A k l)) i j k l)) (produces s))",
     );
     let explain = ["explain", "walks.rp", "--bind", "A=square.mtx:csr"];
-    let ran = place.run(&explain);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let result = sandbox.run(&explain);
+    assert_eq!(result.code, Some(0), "{}", result.err);
     let rule = "eliminate: sum(i j k, x * y) = sum(j, sum(i, x) * sum(k, y))";
     for words in ["== algebra ==", &format!("; {rule}"), &format!("  by {rule}"), "nodes in"] {
-        assert!(ran.out.contains(words), "no {words} in\n{}", ran.out);
+        assert!(result.out.contains(words), "no {words} in\n{}", result.out);
     }
-    for off in [&["--plain"][..], &["--without", "elimination"]] {
-        let ran = place.run(&[&explain[..], off].concat());
-        assert_eq!(ran.code, Some(0), "{}", ran.err);
-        assert!(!ran.out.contains("== algebra =="), "{}", ran.out);
+    for disabled in [&["--plain"][..], &["--without", "elimination"]] {
+        let result = sandbox.run(&[&explain[..], disabled].concat());
+        assert_eq!(result.code, Some(0), "{}", result.err);
+        assert!(!result.out.contains("== algebra =="), "{}", result.out);
     }
 }
 
 /// `explain --analyze` measures each query; graphs are drawn.
 #[test]
 fn explain_measures_and_draws() {
-    let place = Place::new();
-    let explain = |more: &[&str]| {
-        let ran = place.run(&[&["explain", "scaled.rp", "--bind", "A=a.mtx:csr"], more].concat());
-        assert_eq!(ran.code, Some(0), "{more:?}: {}", ran.err);
-        ran.out
+    let sandbox = Sandbox::new();
+    let explain = |options: &[&str]| {
+        let result = sandbox.run(&[&["explain", "scaled.rp", "--bind", "A=a.mtx:csr"], options].concat());
+        assert_eq!(result.code, Some(0), "{options:?}: {}", result.err);
+        result.out
     };
     let planned = ["loops i j", "cost ", "(dense sparse-list)", "walk i, walk j"];
     let cases: [(&[&str], &[&str]); 5] = [
@@ -575,27 +577,27 @@ fn explain_measures_and_draws() {
         (&["--format", "mermaid"], &["flowchart TD", " values", "n0 -->"]),
         (&["--format", "mermaid", "--analyze"], &["flowchart TD", "took ", " values, "]),
     ];
-    for (more, expected) in cases {
-        let out = explain(more);
+    for (options, expected) in cases {
+        let out = explain(options);
         for words in planned.iter().chain(expected) {
-            assert!(out.contains(words), "{more:?}: no {words:?} in\n{out}");
+            assert!(out.contains(words), "{options:?}: no {words:?} in\n{out}");
         }
     }
     assert_eq!(explain(&["--format", "dot", "--no-adapt"]), explain(&["--format", "dot"]));
     let program = repository("programs/bfs_push.rp");
     let bind = format!("A={}", repository("datasets/data/karate.mtx").display());
     let program = ["explain", program.to_str().unwrap(), "--bind", &bind, "--bind", "source=0"];
-    for more in [&["--analyze"][..], &["--format", "dot"]] {
-        let ran = place.run(&[&program[..], more].concat());
-        assert_eq!(ran.code, Some(1), "{}", ran.out);
-        assert!(ran.err.contains("no queries"), "{}", ran.err);
+    for options in [&["--analyze"][..], &["--format", "dot"]] {
+        let result = sandbox.run(&[&program[..], options].concat());
+        assert_eq!(result.code, Some(1), "{}", result.out);
+        assert!(result.err.contains("no queries"), "{}", result.err);
     }
 }
 
 /// Listings and help have their contents.
 #[test]
-fn information_is_given() {
-    let place = Place::new();
+fn listings_and_help_have_their_contents() {
+    let sandbox = Sandbox::new();
     let cases: &[(&[&str], &[&str])] = &[
         (&["info", "a.mtx"], &["Matrix Market", "2 x 3", "f64", "entries   3", "structure", "bytes by format"]),
         (&["formats"], &["sparse-list", "byte-map", "csr", "bcsr", ".tns", ".npz", ".csv", ".tsv"]),
@@ -607,19 +609,19 @@ fn information_is_given() {
         (&["--version"], &["redpoll 0"]),
     ];
     for (args, expected) in cases {
-        let ran = place.run(args);
-        assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.err);
+        let result = sandbox.run(args);
+        assert_eq!(result.code, Some(0), "{args:?}: {}", result.err);
         for words in *expected {
-            assert!(ran.out.contains(words), "{args:?}: no {words:?} in\n{}", ran.out);
+            assert!(result.out.contains(words), "{args:?}: no {words:?} in\n{}", result.out);
         }
-        assert!(!ran.out.contains('\x1b'), "{args:?}: colours without a terminal");
+        assert!(!result.out.contains('\x1b'), "{args:?}: colours without a terminal");
     }
 }
 
 /// Closed pipes, as in `redpoll formats | head -1`, are not failures.
 #[cfg(unix)]
 #[test]
-fn a_closed_pipe_is_no_failure() {
+fn closed_pipes_are_not_failures() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let output = Command::new(env!("CARGO_BIN_EXE_redpoll")).arg("formats").stdout(writer).output().unwrap();
@@ -628,100 +630,100 @@ fn a_closed_pipe_is_no_failure() {
 
 /// An invalid number of threads in the environment is an error.
 #[test]
-fn a_wrong_number_of_threads_in_the_environment_is_refused() {
-    let place = Place::new();
+fn invalid_thread_counts_in_the_environment_are_rejected() {
+    let sandbox = Sandbox::new();
     let mut command = Command::new(env!("CARGO_BIN_EXE_redpoll"));
-    command.args(["run", "sum.rp", "--bind", "A=a.mtx"]).current_dir(place.dir.path());
-    let refused = ran(command.env("REDPOLL_THREADS", "abc").output().unwrap());
-    assert_eq!(refused.code, Some(2), "{}", refused.err);
-    assert!(refused.err.contains("REDPOLL_THREADS is `abc`"), "{}", refused.err);
-    assert_eq!(ran(command.env("REDPOLL_THREADS", "2").output().unwrap()).code, Some(0));
+    command.args(["run", "sum.rp", "--bind", "A=a.mtx"]).current_dir(sandbox.dir.path());
+    let rejected = decode_output(command.env("REDPOLL_THREADS", "abc").output().unwrap());
+    assert_eq!(rejected.code, Some(2), "{}", rejected.err);
+    assert!(rejected.err.contains("REDPOLL_THREADS is `abc`"), "{}", rejected.err);
+    assert_eq!(decode_output(command.env("REDPOLL_THREADS", "2").output().unwrap()).code, Some(0));
 }
 
 /// Two results are not written to the same file.
 #[test]
-fn two_results_do_not_go_into_one_file() {
-    let place = Place::new();
-    place.write(
+fn two_results_cannot_be_written_to_one_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
         "two.rp",
         "(plan (query B (mapjoin * 2 (table A i j))) (query C (mapjoin * 3 (table A i j))) (produces B C))",
     );
     for (b, c) in [("x.mtx", "x.mtx"), ("x.mtx", "./x.mtx"), ("x.mtx", "../HERE/x.mtx")] {
-        let here = place.dir.path().file_name().unwrap().to_str().unwrap();
+        let here = sandbox.dir.path().file_name().unwrap().to_str().unwrap();
         let (b, c) = (format!("B={b}"), format!("C={}", c.replace("HERE", here)));
-        let ran = place.run(&["run", "two.rp", "--bind", "A=a.mtx", "--out", &b, "--out", &c]);
-        assert_eq!(ran.code, Some(2), "{}", ran.err);
-        assert!(ran.err.contains("both `B` and `C` to the file"), "{}", ran.err);
-        assert!(!place.files().contains(&"x.mtx".to_owned()));
+        let result = sandbox.run(&["run", "two.rp", "--bind", "A=a.mtx", "--out", &b, "--out", &c]);
+        assert_eq!(result.code, Some(2), "{}", result.err);
+        assert!(result.err.contains("both `B` and `C` to the file"), "{}", result.err);
+        assert!(!sandbox.files().contains(&"x.mtx".to_owned()));
     }
-    let ran = place.run(&["run", "two.rp", "--bind", "A=a.mtx", "--out", "B=b.mtx", "--out", "C=c.mtx"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let result = sandbox.run(&["run", "two.rp", "--bind", "A=a.mtx", "--out", "B=b.mtx", "--out", "C=c.mtx"]);
+    assert_eq!(result.code, Some(0), "{}", result.err);
 }
 
 /// Byte order marks before plans and programs are skipped.
 #[test]
-fn a_byte_order_mark_before_a_plan_is_skipped() {
-    let place = Place::new();
+fn byte_order_marks_before_plans_are_skipped() {
+    let sandbox = Sandbox::new();
     let program = "(program (input A (shape n m)) (output s f64) (for i (for j (+= s (A i j)))))";
     for text in [SUM, program] {
-        place.write("marked.rp", &format!("\u{feff}{text}"));
-        let found = json(&place.run(&["run", "marked.rp", "--bind", "A=a.mtx", "--json"]));
+        sandbox.write("marked.rp", &format!("\u{feff}{text}"));
+        let found = json(&sandbox.run(&["run", "marked.rp", "--bind", "A=a.mtx", "--json"]));
         assert_eq!(found["outputs"]["s"]["sum"], 2.5);
     }
 }
 
 /// `info` reports the fill value of a file.
 #[test]
-fn info_tells_the_fill_value() {
-    let place = Place::new();
-    let found = json(&place.run(&["info", "a.mtx", "--json"]));
+fn info_reports_the_fill_value() {
+    let sandbox = Sandbox::new();
+    let found = json(&sandbox.run(&["info", "a.mtx", "--json"]));
     assert_eq!(found["fill"], 0.0);
 }
 
 /// A process ended by a signal leaves no partially written files.
 #[cfg(unix)]
 #[test]
-fn a_signal_leaves_no_half_written_file() {
+fn signals_leave_no_partial_files() {
     for signal in ["-INT", "-TERM"] {
-        let place = Place::new();
+        let sandbox = Sandbox::new();
         let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (3000, 1000)}";
         let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
         bytes.extend((header.len() as u16).to_le_bytes());
         bytes.extend(header.as_bytes());
         bytes.extend((0..3_000_000u32).flat_map(|k| (f64::from(k) / 7.0).to_le_bytes()));
-        fs::write(place.dir.path().join("a.npy"), bytes).unwrap();
-        let before = place.files();
+        fs::write(sandbox.dir.path().join("a.npy"), bytes).unwrap();
+        let before = sandbox.files();
         let mut child = Command::new(env!("CARGO_BIN_EXE_redpoll"))
             .args(["convert", "a.npy", "b.mtx.gz"])
-            .current_dir(place.dir.path())
+            .current_dir(sandbox.dir.path())
             .spawn()
             .unwrap();
         // Writing has started and takes seconds more.
-        while place.files() == before {
-            assert!(child.try_wait().unwrap().is_none(), "it was done before anybody looked");
+        while sandbox.files() == before {
+            assert!(child.try_wait().unwrap().is_none(), "the process ended before the signal");
             std::thread::yield_now();
         }
         let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
         assert!(sent.success());
         let ended = child.wait().unwrap();
-        assert_eq!(ended.code(), None, "it ends by the signal");
-        assert_eq!(place.files(), before, "{signal}");
+        assert_eq!(ended.code(), None, "the signal ends the process");
+        assert_eq!(sandbox.files(), before, "{signal}");
     }
 }
 
 /// Commands beyond the memory limit are rejected, with the requested memory and the limit.
 #[test]
-fn memory_has_a_limit_everywhere() {
-    let place = Place::new();
+fn every_command_has_a_memory_limit() {
+    let sandbox = Sandbox::new();
     let entries: String = (1..=30_000).map(|k| format!("{k} {} 1.5\n", k % 1000 + 1)).collect();
     let text = format!("%%MatrixMarket matrix coordinate real general\n30000 1000 30000\n{entries}");
-    place.write("big.mtx", &text);
-    assert_eq!(place.run(&["convert", "big.mtx", "big.tns"]).code, Some(0));
-    assert_eq!(place.run(&["convert", "big.mtx", "big.mtx.gz"]).code, Some(0));
-    let refused = |args: &[&str], limit: &str| {
-        let ran = place.run(&[args, &["--memory-limit", limit]].concat());
-        assert_eq!(ran.code, Some(1), "{args:?} {limit}: {}{}", ran.out, ran.err);
-        ran.err
+    sandbox.write("big.mtx", &text);
+    assert_eq!(sandbox.run(&["convert", "big.mtx", "big.tns"]).code, Some(0));
+    assert_eq!(sandbox.run(&["convert", "big.mtx", "big.mtx.gz"]).code, Some(0));
+    let rejection = |args: &[&str], limit: &str| {
+        let result = sandbox.run(&[args, &["--memory-limit", limit]].concat());
+        assert_eq!(result.code, Some(1), "{args:?} {limit}: {}{}", result.out, result.err);
+        result.err
     };
     for args in [
         &["convert", "big.mtx", "c.npz"][..],
@@ -731,45 +733,47 @@ fn memory_has_a_limit_everywhere() {
         &["run", "sum.rp", "--bind", "A=big.mtx"],
         &["explain", "sum.rp", "--bind", "A=big.tns"],
     ] {
-        let said = refused(args, "300k");
-        assert!(said.contains("307200") && said.contains("would take"), "{args:?}: {said}");
-        assert!(said.contains("--memory-limit"), "{args:?}: {said}");
+        let message = rejection(args, "300k");
+        assert!(message.contains("307200") && message.contains("cannot allocate"), "{args:?}: {message}");
+        assert!(message.contains("--memory-limit"), "{args:?}: {message}");
     }
     // The entries fit the limit, but a dense tensor does not.
-    let said = refused(&["run", "sum.rp", "--bind", "A=big.mtx:dense"], "8M");
-    assert!(said.contains("stores every place would take 240000000 bytes"), "{said}");
-    place.write("full.rp", "(plan (query C (mapjoin + (table A i j) (coordinate i))) (produces C))");
-    let said = refused(&["run", "full.rp", "--bind", "A=big.mtx"], "16M");
-    assert!(said.contains("exceeds the memory limit") && said.contains("--memory-limit"), "{said}");
-    place.write("names.csv", &(0..20_000).map(|k| format!("from{k},to{k}\n")).collect::<String>());
-    let said = refused(&["convert", "names.csv", "c.mtx"], "4M");
-    assert!(said.contains("names would take"), "{said}");
-    let said = refused(&["generate", "uniform", "--shape", "1000,1000", "--entries", "500000", "--out", "g.mtx"], "1M");
-    assert!(said.contains("1048576"), "{said}");
-    assert_eq!(place.run(&["run", "sum.rp", "--bind", "A=big.mtx", "--memory-limit", "64M"]).code, Some(0));
-    assert_eq!(place.run(&["convert", "big.mtx", "c.npz", "--memory-limit", "64M"]).code, Some(0));
-    assert_eq!(place.run(&["info", "a.mtx", "--memory-limit", "lots"]).code, Some(2));
+    let message = rejection(&["run", "sum.rp", "--bind", "A=big.mtx:dense"], "8M");
+    assert!(message.contains("cannot allocate 240000000 bytes for a tensor that stores all elements"), "{message}");
+    sandbox.write("full.rp", "(plan (query C (mapjoin + (table A i j) (coordinate i))) (produces C))");
+    let message = rejection(&["run", "full.rp", "--bind", "A=big.mtx"], "16M");
+    assert!(message.contains("exceeds the memory limit") && message.contains("--memory-limit"), "{message}");
+    sandbox.write("names.csv", &(0..20_000).map(|k| format!("from{k},to{k}\n")).collect::<String>());
+    let message = rejection(&["convert", "names.csv", "c.mtx"], "4M");
+    assert!(message.contains("bytes for names"), "{message}");
+    let message =
+        rejection(&["generate", "uniform", "--shape", "1000,1000", "--entries", "500000", "--out", "g.mtx"], "1M");
+    assert!(message.contains("1048576"), "{message}");
+    assert_eq!(sandbox.run(&["run", "sum.rp", "--bind", "A=big.mtx", "--memory-limit", "64M"]).code, Some(0));
+    assert_eq!(sandbox.run(&["convert", "big.mtx", "c.npz", "--memory-limit", "64M"]).code, Some(0));
+    assert_eq!(sandbox.run(&["info", "a.mtx", "--memory-limit", "lots"]).code, Some(2));
 }
 
 /// A limited address space gives an error message, which does not call the file damaged.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_small_address_space_is_an_error() {
-    let place = Place::new();
+fn small_address_spaces_are_errors() {
+    let sandbox = Sandbox::new();
     let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (40000000,)}";
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend((header.len() as u16).to_le_bytes());
     bytes.extend(header.as_bytes());
-    let mut file = fs::File::create(place.dir.path().join("a.npy")).unwrap();
+    let mut file = fs::File::create(sandbox.dir.path().join("a.npy")).unwrap();
     std::io::Write::write_all(&mut file, &bytes).unwrap();
     // The elements are a hole in the file.
     file.set_len(bytes.len() as u64 + 320_000_000).unwrap();
-    let packed = Command::new("gzip").args(["-1", "-k", "a.npy"]).current_dir(place.dir.path()).status();
+    let packed = Command::new("gzip").args(["-1", "-k", "a.npy"]).current_dir(sandbox.dir.path()).status();
     assert!(packed.is_ok_and(|status| status.success()));
     for args in ["convert a.npy b.npz", "convert a.npy.gz b.npz", "info a.npy.gz", "run sum.rp --bind A=a.npy"] {
         let line = format!("ulimit -v 500000; exec '{}' {args}", env!("CARGO_BIN_EXE_redpoll"));
-        let ran = ran(Command::new("sh").args(["-c", &line]).current_dir(place.dir.path()).output().unwrap());
-        assert_eq!(ran.code, Some(1), "{args}: {}{}", ran.out, ran.err);
-        assert!(ran.err.contains("bytes of memory") && !ran.err.contains("damaged"), "{args}: {}", ran.err);
+        let result =
+            decode_output(Command::new("sh").args(["-c", &line]).current_dir(sandbox.dir.path()).output().unwrap());
+        assert_eq!(result.code, Some(1), "{args}: {}{}", result.out, result.err);
+        assert!(result.err.contains("out of memory") && !result.err.contains("damaged"), "{args}: {}", result.err);
     }
 }

@@ -4,33 +4,33 @@
 
 use redpoll::physical::emit::cuda::Cuda;
 use redpoll::{Detail, Engine, PreparedPlan};
-use redpoll_testing::device::{DECLINED, prepared, program_files, values};
+use redpoll_testing::device::{DEVICE_DECLINES, prepare, program_files, run_values};
 
 /// A device computes the values of the CPU, or declines a listed program.
 #[test]
 fn program_files_run_on_a_device_or_are_declined() {
     let device = Cuda::first();
-    if let Err(why) = &device {
-        eprintln!("nothing ran on a device: {why}");
+    if let Err(reason) = &device {
+        eprintln!("no program ran on a device: {reason}");
     }
-    let (mut taken, mut declined) = (0, Vec::new());
+    let (mut accepted, mut declined) = (0, Vec::new());
     for (name, file) in program_files() {
-        let prepared = prepared(&file);
+        let prepared = prepare(&file);
         let text = cuda_text(&prepared);
         if text.starts_with("// ") {
-            assert!(text.contains(DECLINED), "{name}: {text}");
+            assert!(text.contains(DEVICE_DECLINES), "{name}: {text}");
             declined.push(name);
             continue;
         }
         assert!(text.contains("__global__") || !has_loops(&prepared), "{name}");
-        taken += 1;
+        accepted += 1;
         if device.is_ok() {
-            let [cpu, found] = [Engine::Cpu, Engine::Cuda(0)].map(|engine| values(&prepared, engine));
+            let [cpu, found] = [Engine::Cpu, Engine::Cuda(0)].map(|engine| run_values(&prepared, engine));
             assert_eq!(found, cpu, "{name}");
         }
     }
-    eprintln!("{taken} programs are taken, declined: {}", declined.join(", "));
-    assert!(taken > 3 * declined.len() && taken > 40, "{taken} taken, {declined:?} declined");
+    eprintln!("{accepted} programs are accepted, declined: {}", declined.join(", "));
+    assert!(accepted > 3 * declined.len() && accepted > 40, "{accepted} accepted, {declined:?} declined");
 }
 
 fn cuda_text(prepared: &PreparedPlan) -> String {

@@ -10,9 +10,9 @@ use redpoll::physical::run::Workers;
 use redpoll::physical::storage::{Tensor, Values};
 use redpoll::physical::testing::device::EmulatedDevice;
 use redpoll::{Bindings, Config, Engine, Error, PreparedPlan, Run, Session};
-use redpoll_testing::device::{DECLINED, prepared, program_files, values};
-use redpoll_testing::engines::define;
-use redpoll_testing::random::{self, Flavour};
+use redpoll_testing::device::{DEVICE_DECLINES, prepare, program_files, run_values};
+use redpoll_testing::engines::interpret_case;
+use redpoll_testing::random::{self, CaseParameters};
 use std::num::NonZero;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -29,16 +29,16 @@ static DEVICE: LazyLock<RwLock<(EmulatedDevice, TempDir)>> = LazyLock::new(|| {
 
 /// Every program file gives the values of the CPU.
 #[test]
-fn program_files_run_as_on_the_host() {
+fn program_files_give_the_values_of_the_host() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
-    let mut ran = 0;
+    let mut files = 0;
     for (name, file) in program_files() {
-        let prepared = prepared(&file);
-        let [cpu, found] = [Engine::Cpu, Engine::Cuda(0)].map(|engine| values(&prepared, engine));
+        let prepared = prepare(&file);
+        let [cpu, found] = [Engine::Cpu, Engine::Cuda(0)].map(|engine| run_values(&prepared, engine));
         assert_eq!(found, cpu, "{name}");
-        ran += 1;
+        files += 1;
     }
-    assert!(ran > 60, "{ran}");
+    assert!(files > 60, "{files}");
 }
 
 /// The default seeds of random plans; `REDPOLL_SEEDS=LOW..HIGH` selects others.
@@ -46,24 +46,25 @@ const SEEDS: Range<u64> = 0..12;
 
 /// Random plans on a device give the values of the definition.
 #[test]
-fn random_plans_run_as_they_are_defined() {
+fn random_plans_give_the_values_of_the_definition() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
-    let seeds = random::asked_seeds().unwrap_or(SEEDS);
+    let seeds = random::requested_seeds().unwrap_or(SEEDS);
     let (mut equal, mut declined) = (0, 0);
     for seed in seeds.clone() {
         let data = [DataKind::Exact, DataKind::General, DataKind::Special][(seed % 3) as usize];
-        let flavour = Flavour { data, mode: FloatMode::Relaxed, depth: 2, queries: 1 + (seed / 3 % 3) as usize };
-        let (_, case) = random::case(seed, flavour);
-        let Ok(expected) = define(&case).unwrap() else { continue };
+        let parameters =
+            CaseParameters { data, mode: FloatMode::Relaxed, depth: 2, queries: 1 + (seed / 3 % 3) as usize };
+        let (_, case) = random::draw_case(seed, parameters);
+        let Ok(expected) = interpret_case(&case).unwrap() else { continue };
         let bindings: Bindings = case.inputs.iter().map(|(name, tensor, _)| (name.clone(), tensor.clone())).collect();
         let config = Config { engine: Engine::Cuda(0), optimizer: case.config.clone(), ..Config::default() };
         let run = Session::new(config).prepare_plan(case.plan.clone(), &bindings).and_then(|prepared| prepared.run());
         let run = match run {
-            Err(error) if error.to_string().contains(DECLINED) => {
+            Err(error) if error.to_string().contains(DEVICE_DECLINES) => {
                 declined += 1;
                 continue;
             }
-            Err(error) if random::is_refused(&error.to_string()) => continue,
+            Err(error) if random::is_rejected(&error.to_string()) => continue,
             run => run.unwrap_or_else(|e| panic!("seed {seed}: {e}")),
         };
         for (name, tensor) in &run.outputs {
@@ -115,22 +116,24 @@ fn results_stay_on_the_device() {
     let run = prepared.run().unwrap();
     assert_eq!(cuda.missing_bytes(&[input]), 0);
     assert!(run.device_time.is_some_and(|time| time > Duration::ZERO));
-    let left: Vec<&Tensor> = run.outputs.iter().map(|(_, tensor)| tensor).collect();
-    assert!(left.iter().all(|tensor| !tensor.is_on_host()));
-    assert_eq!(cuda.missing_bytes(&left), 0);
-    let again = Bindings::new().with("D", run.get("D").unwrap().clone());
+    let outputs: Vec<&Tensor> = run.outputs.iter().map(|(_, tensor)| tensor).collect();
+    assert!(outputs.iter().all(|tensor| !tensor.is_on_host()));
+    assert_eq!(cuda.missing_bytes(&outputs), 0);
+    let device_inputs = Bindings::new().with("D", run.get("D").unwrap().clone());
     let sum = "(plan (query s (aggregate + 0 (table D i j) i j)) (produces s))";
-    let sums =
-        [(&device, again), (&session(Engine::Cpu), Bindings::new().with("D", expected.get("D").unwrap().clone()))]
-            .map(|(session, inputs)| results(&session.prepare(sum, &inputs).unwrap().run().unwrap()));
+    let sums = [
+        (&device, device_inputs),
+        (&session(Engine::Cpu), Bindings::new().with("D", expected.get("D").unwrap().clone())),
+    ]
+    .map(|(session, inputs)| results(&session.prepare(sum, &inputs).unwrap().run().unwrap()));
     assert_eq!(sums[0], sums[1]);
-    assert!(!run.get("D").unwrap().is_on_host(), "it was fetched though a device has it");
+    assert!(!run.get("D").unwrap().is_on_host(), "the input was transferred although a device has it");
     assert_eq!(results(&run), results(&expected));
 }
 
 /// Devices have separate numbers, and a missing number is an error.
 #[test]
-fn devices_have_numbers() {
+fn devices_are_selected_by_number() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
     let inputs = Bindings::new().with("A", matrix(20));
     let run = |engine| session(engine).prepare(PLAN, &inputs).and_then(|prepared| prepared.run());
@@ -138,9 +141,12 @@ fn devices_have_numbers() {
     assert_eq!(first, second);
     assert_eq!(first, results(&run(Engine::Cpu).unwrap()));
     // Results on the first device are transferred to the second through the host.
-    let moved = Bindings::new().with("A", run(Engine::Cuda(0)).unwrap().get("D").unwrap().clone());
-    let there = session(Engine::Cuda(1)).prepare(PLAN, &moved).unwrap().run().unwrap();
-    assert_eq!(results(&there), results(&session(Engine::Cpu).prepare(PLAN, &moved).unwrap().run().unwrap()));
+    let device_inputs = Bindings::new().with("A", run(Engine::Cuda(0)).unwrap().get("D").unwrap().clone());
+    let run_on_second = session(Engine::Cuda(1)).prepare(PLAN, &device_inputs).unwrap().run().unwrap();
+    assert_eq!(
+        results(&run_on_second),
+        results(&session(Engine::Cpu).prepare(PLAN, &device_inputs).unwrap().run().unwrap())
+    );
     let error = run(Engine::Cuda(2)).err().unwrap().to_string();
     assert!(error.contains("CUDA device 2 cannot be used: invalid device ordinal"), "{error}");
 }
@@ -165,7 +171,7 @@ fn threads_share_a_device() {
 
 /// `auto` runs on the device if the data are already there, and on the CPU otherwise.
 #[test]
-fn auto_takes_what_the_device_has() {
+fn auto_prefers_the_device_that_has_the_data() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
     let inputs = Bindings::new().with("A", matrix(400));
     let auto = session(Engine::Auto);
@@ -181,7 +187,7 @@ fn auto_takes_what_the_device_has() {
 
 /// Cancelled runs end although their launches are pending.
 #[test]
-fn launches_end_when_they_are_cancelled() {
+fn cancelled_launches_end() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
     let inputs = Bindings::new().with("A", matrix(1600));
     let device = session(Engine::Cuda(0));
@@ -195,7 +201,7 @@ fn launches_end_when_they_are_cancelled() {
         cancel.store(true, Ordering::Relaxed);
         run.join().unwrap()
     });
-    let error = error.expect_err("it is cancelled").to_string();
+    let error = error.expect_err("the run is cancelled").to_string();
     assert!(error.contains("cancelled"), "{error}");
 }
 
@@ -206,32 +212,32 @@ fn expected(size: u64) -> Vec<Vec<Scalar>> {
 }
 
 /// Runs until the device has recovered: the bindings report errors of earlier calls at later ones.
-fn recovers(run: impl Fn() -> Result<Run, Error>) {
-    assert!((0..5).any(|_| run().is_ok()), "the device is there, but nothing runs on it");
+fn wait_for_recovery(run: impl Fn() -> Result<Run, Error>) {
+    assert!((0..5).any(|_| run().is_ok()), "the device exists, but no run succeeds");
 }
 
 /// Returns the bytes in use after a small input was transferred, which also frees unused memory.
-fn used_by_one(device: &EmulatedDevice) -> u64 {
+fn used_by_small_input(device: &EmulatedDevice) -> u64 {
     let inputs = Bindings::new().with("A", matrix(4));
     let session = session(Engine::Cuda(0));
-    recovers(|| session.prepare(PLAN, &inputs)?.run());
+    wait_for_recovery(|| session.prepare(PLAN, &inputs)?.run());
     device.used()
 }
 
 /// Runs while the device fails after a number of calls, for each `step`-th number, and returns the
 /// outcomes.
-fn runs_that_fail<T>(
+fn run_with_failures<T>(
     device: &EmulatedDevice,
     engine: Engine,
     (size, step): (u64, usize),
     run: impl Fn(&PreparedPlan) -> T,
 ) -> Vec<T> {
     let inputs = || Bindings::new().with("A", matrix(size));
-    let mut seen = Vec::new();
+    let mut outcomes = Vec::new();
     for calls in (0..).step_by(step) {
         let session = session(engine);
         // This run compiles the kernels.
-        recovers(|| session.prepare(PLAN, &inputs())?.run_with(Engine::Cuda(0)));
+        wait_for_recovery(|| session.prepare(PLAN, &inputs())?.run_with(Engine::Cuda(0)));
         let prepared = session.prepare(PLAN, &inputs()).unwrap();
         let before = device.calls();
         device.fail_after(Some(calls));
@@ -240,39 +246,39 @@ fn runs_that_fail<T>(
         if device.calls() - before <= u64::from(calls) {
             break;
         }
-        seen.push(found);
+        outcomes.push(found);
     }
-    seen
+    outcomes
 }
 
 /// Whichever call of the driver fails first, the run either succeeds or reports the device, results
 /// are right and memory is freed.
 #[test]
-fn a_device_that_goes_is_told() {
+fn device_failures_are_reported() {
     let device = DEVICE.write().unwrap_or_else(PoisonError::into_inner);
     let expected = expected(30);
-    let used = used_by_one(&device.0);
-    let seen = runs_that_fail(&device.0, Engine::Cuda(0), (30, 1), PreparedPlan::run);
+    let used = used_by_small_input(&device.0);
+    let outcomes = run_with_failures(&device.0, Engine::Cuda(0), (30, 1), PreparedPlan::run);
     let mut failed = 0;
-    for (calls, run) in seen.into_iter().enumerate() {
+    for (calls, run) in outcomes.into_iter().enumerate() {
         // Failed calls that free memory at the end do not fail the run.
-        let told = run.map(|run| assert_eq!(results(&run), expected, "{calls}")).map_err(|error| error.to_string());
-        let is_told = |told: &String| told.contains("on CUDA device 0: an illegal memory access");
-        assert!(told.as_ref().err().is_none_or(is_told), "{calls}: {told:?}");
-        failed += usize::from(told.is_err());
+        let result = run.map(|run| assert_eq!(results(&run), expected, "{calls}")).map_err(|error| error.to_string());
+        let names_the_device = |result: &String| result.contains("on CUDA device 0: an illegal memory access");
+        assert!(result.as_ref().err().is_none_or(names_the_device), "{calls}: {result:?}");
+        failed += usize::from(result.is_err());
     }
     assert!(failed > 100, "{failed}");
-    assert_eq!(used_by_one(&device.0), used);
+    assert_eq!(used_by_small_input(&device.0), used);
 }
 
 /// With `auto`, the CPU replaces a failing device, and the profile lists each query once.
 #[test]
-fn auto_goes_on_without_the_device() {
+fn auto_continues_without_the_device() {
     let device = DEVICE.write().unwrap_or_else(PoisonError::into_inner);
     let expected = expected(400);
-    let seen = runs_that_fail(&device.0, Engine::Auto, (400, 7), |prepared| prepared.profile(Engine::Auto));
-    assert!(seen.len() > 20, "{}", seen.len());
-    for (calls, profile) in seen.into_iter().enumerate() {
+    let outcomes = run_with_failures(&device.0, Engine::Auto, (400, 7), |prepared| prepared.profile(Engine::Auto));
+    assert!(outcomes.len() > 20, "{}", outcomes.len());
+    for (calls, profile) in outcomes.into_iter().enumerate() {
         let profile = profile.unwrap_or_else(|e| panic!("{calls}: {e}"));
         let queries: Vec<&str> = profile.queries.iter().map(|query| query.name.as_str()).collect();
         assert_eq!(queries, ["C", "D", "y"], "{calls}");

@@ -52,7 +52,7 @@ fn engines_agree() {
 
 /// A lost input of a device is a named error of every operation that needs the input.
 #[test]
-fn lost_inputs_are_told() {
+fn lost_inputs_are_reported() {
     let plans = [
         "(plan (query C (aggregate + 0 (mapjoin * (table A i k) (table A k j)) k)) (query s (aggregate + 0 (table C i j) i j))
             (produces s))",
@@ -72,8 +72,8 @@ fn lost_inputs_are_told() {
                 failures.push(("explain", prepared.explain(Detail::Assembly).err()));
             }
             for (what, failure) in failures {
-                let told = failure.map(|error| error.to_string()).unwrap_or_default();
-                assert!(told.contains("it is gone"), "{what} of {plan}: {told:?}");
+                let message = failure.map(|error| error.to_string()).unwrap_or_default();
+                assert!(message.contains("it is gone"), "{what} of {plan}: {message:?}");
             }
         }
     }
@@ -107,7 +107,7 @@ fn conversions_of_any_engine_store_the_same() {
 
 /// A result beyond the memory limit is an error of its phase.
 #[test]
-fn a_memory_limit_holds() {
+fn memory_limits_apply() {
     let session = Session::new(Config { memory_limit: Some(100), ..Config::default() });
     let bindings = Bindings::new().with("A", matrix([50, 40], 0.0, &Format::csr()));
     let plan = "(plan (query C (mapjoin * 2 (table A i j))) (produces C))";
@@ -118,7 +118,7 @@ fn a_memory_limit_holds() {
 
 /// Arrays of conversions, which no kernel allocates, count towards the memory limit.
 #[test]
-fn a_memory_limit_holds_for_conversions() {
+fn memory_limits_apply_to_conversions() {
     let bindings = Bindings::new().with("A", matrix([50, 40], 0.0, &Format::csr()));
     let plan = "(plan (query C (reformat csc (table A i j))) (produces C))";
     let session = |limit| Session::new(Config { memory_limit: Some(limit), ..Config::default() });
@@ -170,7 +170,7 @@ fn unordered_input_is_sorted_first() {
 
 /// A plan for tensors of other types is rejected before it runs.
 #[test]
-fn a_plan_for_other_tensors_is_refused() {
+fn plans_for_tensors_of_other_types_are_rejected() {
     let (session, csr) = (Session::default(), matrix([5, 4], 0.0, &Format::csr()));
     let bindings = Bindings::new().with("A", csr.clone());
     let text = "(plan (query C (mapjoin * 2 (table A i j))) (produces C))";
@@ -185,7 +185,7 @@ fn a_plan_for_other_tensors_is_refused() {
 
 /// A kernel for arrays of other widths is rejected, because it would read out of bounds.
 #[test]
-fn a_kernel_for_other_layouts_is_refused() {
+fn kernels_for_other_layouts_are_rejected() {
     use redpoll::logic::FloatMode;
     use redpoll::physical::kernel::{Engine, Kernel};
     use redpoll::physical::notation::{normalize, parse};
@@ -213,31 +213,31 @@ fn a_kernel_for_other_layouts_is_refused() {
 
 /// A cached plan serves congruent plans over other tensors, and no other plans.
 #[test]
-fn congruent_plans_are_made_once() {
+fn congruent_plans_are_optimized_once() {
     let plan = |a: &str, b: &str| {
         format!("(plan (query C (aggregate + 0 (mapjoin * (table {a} i k) (table {b} k j)) k)) (produces C))")
     };
     let session = Session::default();
     let (small, large) = (matrix([5, 5], 0.0, &Format::csr()), matrix([5, 5], 2.0, &Format::csr()));
     let bindings = Bindings::new().with("A", small.clone()).with("B", small.clone()).with("D", large);
-    let made = |text: &str, bindings: &Bindings| {
+    let is_optimized = |text: &str, bindings: &Bindings| {
         let prepared = session.prepare(text, bindings).unwrap();
         let run = prepared.run().unwrap();
         let expected = prepared.run_with(Engine::LogicInterpreter).unwrap();
         assert_eq!(run.outputs[0].1.to_dense_scalars().unwrap(), expected.outputs[0].1.to_dense_scalars().unwrap());
         prepared.timings().of(Phase::Optimize) > Duration::ZERO
     };
-    assert!(made(&plan("A", "B"), &bindings));
-    assert!(!made(&plan("A", "B"), &bindings));
-    assert!(!made(&plan("B", "A"), &bindings));
+    assert!(is_optimized(&plan("A", "B"), &bindings));
+    assert!(!is_optimized(&plan("A", "B"), &bindings));
+    assert!(!is_optimized(&plan("B", "A"), &bindings));
     let other = Bindings::new().with("X", matrix([5, 5], 0.0, &Format::csr())).with("Y", small);
-    assert!(!made(&plan("X", "Y"), &other));
-    assert!(made(&plan("A", "A"), &bindings), "one input is not two");
-    assert!(made(&plan("A", "D"), &bindings), "another fill value");
+    assert!(!is_optimized(&plan("X", "Y"), &other));
+    assert!(is_optimized(&plan("A", "A"), &bindings), "one input is not two");
+    assert!(is_optimized(&plan("A", "D"), &bindings), "another fill value");
     let dense = Bindings::new()
         .with("A", matrix([5, 5], 0.0, &Format::dense(2)))
         .with("B", matrix([5, 5], 0.0, &Format::csr()));
-    assert!(made(&plan("A", "B"), &dense), "another format");
+    assert!(is_optimized(&plan("A", "B"), &dense), "another format");
 }
 
 /// Results share the coordinates of an operand, also with wide arrays, on every engine and any
@@ -287,12 +287,12 @@ fn scaled_matrices_share_the_arrays_of_their_levels() {
 
 /// Without a device, expensive plans run on the CPU, with a reason.
 #[test]
-fn much_work_asks_for_a_device() {
+fn expensive_plans_prefer_a_device() {
     let session = Session::default();
     let matrix = session.array(matrix([1500, 1500], 0.0, &Format::dense(2)));
     let placement = matrix.matmul(&matrix).prepare().unwrap().placement();
     match placement.reason {
-        Reason::NoDevice(why) => assert!(why.contains("CUDA device 0 cannot be used"), "{why}"),
+        Reason::NoDevice(reason) => assert!(reason.contains("CUDA device 0 cannot be used"), "{reason}"),
         Reason::Compared { cpu, device, .. } => assert!(cpu > Duration::from_millis(100) && device < cpu),
         other => panic!("{other}"),
     }

@@ -7,23 +7,23 @@
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use redpoll_logic::{FloatMode, Format};
-use redpoll_testing::data::Kind;
-use redpoll_testing::engines::{Failure, Report, check};
+use redpoll_testing::data::ValueKind;
+use redpoll_testing::engines::{CaseReport, PhaseFailure, check};
 use redpoll_testing::formats::combinations;
-use redpoll_testing::optimizing::{self, Taken};
-use redpoll_testing::program::{Choice, ProgramFile};
+use redpoll_testing::optimizing::{self, KernelSelection};
+use redpoll_testing::program::{CaseChoice, ProgramFile};
 use redpoll_testing::rng;
 use std::path::Path;
 
 /// Number of random combinations of formats for one or two operands, in addition to the enumerated
 /// pairs.
-const DRAWN: usize = 100;
+const RANDOM_FORMATS: usize = 100;
 /// Number of random combinations of formats for more operands.
-const DRAWN_OF_MANY: usize = 200;
+const RANDOM_FORMATS_OF_MANY: usize = 200;
 /// Number of cases whose kernels are compiled together.
-const TOGETHER: usize = 40;
+const BATCH_SIZE: usize = 40;
 /// Number of failures of a file that are shown in full.
-const SHOWN: usize = 3;
+const MAX_SHOWN: usize = 3;
 
 fn main() {
     let arguments = Arguments::from_args();
@@ -44,35 +44,43 @@ fn main() {
 fn check_file(file: &ProgramFile) -> Result<(), Failed> {
     let optimized = std::env::var("REDPOLL_OPTIMIZED")
         .map_or(0, |count| count.parse().expect("REDPOLL_OPTIMIZED is a number of cases of each file"));
-    let (mut total, mut faulted, mut kernels) = (Report::default(), 0, 0);
-    let (mut failures, mut shown) = (Vec::new(), Vec::new());
-    let choices = choices(file);
-    let mut fail = |choice: Option<&Choice>, phase: &str, what: &str| {
-        if shown.len() < SHOWN {
-            let case = choice.map_or_else(|| file.name.clone(), |choice| describe(file, choice));
-            shown.push(format!("--- {case}\n{what}\n"));
+    let (mut total, mut faulted, mut kernels) = (CaseReport::default(), 0, 0);
+    let (mut failures, mut details) = (Vec::new(), Vec::new());
+    let choices = case_choices(file);
+    let mut fail = |choice: Option<&CaseChoice>, phase: &str, message: &str| {
+        if details.len() < MAX_SHOWN {
+            let case = choice.map_or_else(|| file.name.clone(), |choice| describe_choice(file, choice));
+            details.push(format!("--- {case}\n{message}\n"));
         }
-        failures.push(format!("{phase}: {}", what.lines().next().unwrap_or("")));
+        failures.push(format!("{phase}: {}", message.lines().next().unwrap_or("")));
     };
-    let mut finish = |fail: &mut dyn FnMut(Option<&Choice>, &str, &str)| {
-        let checked = optimizing::finish();
+    let mut finish = |fail: &mut dyn FnMut(Option<&CaseChoice>, &str, &str)| {
+        let checked = optimizing::check_recorded();
         kernels += checked.kernels;
-        for (case, what) in checked.failures {
-            fail(case.map(|case| &choices[case as usize]), "optimizing tier", &what);
+        for (case, message) in checked.failures {
+            fail(case.map(|case| &choices[case as usize]), "optimizing tier", &message);
         }
     };
     for (case, choice) in choices.iter().enumerate() {
-        if case <= optimized && (case == optimized || case % TOGETHER == 0) {
+        if case <= optimized && (case == optimized || case % BATCH_SIZE == 0) {
             finish(&mut fail);
         }
-        optimizing::take(if case < optimized { Taken::All(case as u64) } else { Taken::Sample });
-        match file.case(choice).map_err(|what| Failure { phase: "parse", what }).and_then(|case| check(&case)) {
+        optimizing::select_kernels(if case < optimized {
+            KernelSelection::All(case as u64)
+        } else {
+            KernelSelection::Sample
+        });
+        match file
+            .case(choice)
+            .map_err(|message| PhaseFailure { phase: "parse", message })
+            .and_then(|case| check(&case))
+        {
             Ok(report) => {
                 total.compared.equal += report.compared.equal;
                 total.compared.skipped += report.compared.skipped;
                 faulted += usize::from(report.faulted);
             }
-            Err(failure) => fail(Some(choice), failure.phase, &failure.what),
+            Err(failure) => fail(Some(choice), failure.phase, &failure.message),
         }
     }
     finish(&mut fail);
@@ -89,22 +97,22 @@ fn check_file(file: &ProgramFile) -> Result<(), Failed> {
     failures.sort();
     failures.dedup();
     failures.truncate(20);
-    Err(format!("{count} failures in {cases} cases:\n{}\n{}", failures.join("\n"), shown.join("\n")).into())
+    Err(format!("{count} failures in {cases} cases:\n{}\n{}", failures.join("\n"), details.join("\n")).into())
 }
 
 /// Returns the runs of a file: its own combinations of formats at all sizes in both float modes,
 /// then the random combinations, each at one size.
-fn choices(file: &ProgramFile) -> Vec<Choice> {
+fn case_choices(file: &ProgramFile) -> Vec<CaseChoice> {
     let mut rng = rng::named(&file.name, 1);
     let mut choices = Vec::new();
     let kinds = [
-        (Kind::Exact, FloatMode::Relaxed),
-        (Kind::General, FloatMode::Relaxed),
-        (Kind::Exact, FloatMode::StrictIeee),
-        (Kind::Special, FloatMode::StrictIeee),
+        (ValueKind::Exact, FloatMode::Relaxed),
+        (ValueKind::General, FloatMode::Relaxed),
+        (ValueKind::Exact, FloatMode::StrictIeee),
+        (ValueKind::Special, FloatMode::StrictIeee),
     ];
-    let mut add = |formats: Vec<Format>, size: usize, (kind, mode): (Kind, FloatMode), seed: u64| {
-        choices.push(Choice { size, formats, kind, mode, seed });
+    let mut add = |formats: Vec<Format>, size: usize, (kind, mode): (ValueKind, FloatMode), seed: u64| {
+        choices.push(CaseChoice { size, formats, kind, mode, seed });
     };
     for formats in &file.formats {
         for size in 0..file.sizes.len() {
@@ -112,7 +120,8 @@ fn choices(file: &ProgramFile) -> Vec<Choice> {
         }
     }
     let ranks = file.ranks();
-    for formats in combinations(&mut rng, &ranks, if ranks.len() > 2 { DRAWN_OF_MANY } else { DRAWN }) {
+    for formats in combinations(&mut rng, &ranks, if ranks.len() > 2 { RANDOM_FORMATS_OF_MANY } else { RANDOM_FORMATS })
+    {
         let size = if rng.chance(70) { 0 } else { rng.index(file.sizes.len()) };
         let kind = *rng.pick(&[kinds[0], kinds[0], kinds[1], kinds[2], kinds[3]]);
         add(formats, size, kind, rng.bits());
@@ -120,7 +129,7 @@ fn choices(file: &ProgramFile) -> Vec<Choice> {
     choices
 }
 
-fn describe(file: &ProgramFile, choice: &Choice) -> String {
+fn describe_choice(file: &ProgramFile, choice: &CaseChoice) -> String {
     let format = |f: &Format| redpoll_logic::text::format_to_sexpr(f).to_string();
     let inputs = file.inputs.iter().zip(&choice.formats).map(|(i, f)| {
         let shape = file.shape(i, choice.size);

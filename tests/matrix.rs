@@ -16,9 +16,9 @@ use redpoll_logic::{Alias, DType, Format, LeafKind, LevelKind, Lookup, Prim, Sca
 use redpoll_optimizer::Config;
 use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values, convert};
 use redpoll_physical::testing::concordant_formats_of_rank;
-use redpoll_testing::engines::{Case, Failure, check_plan, define, parse_plan, plan};
+use redpoll_testing::engines::{EngineCase, PhaseFailure, check_plan, interpret_case, parse_plan, plan};
 use redpoll_testing::optimizing;
-use redpoll_testing::program::result_formats;
+use redpoll_testing::program::draw_result_formats;
 use redpoll_testing::rng::{Rng, named};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -130,9 +130,9 @@ const PROTOCOLS: [[Protocol; 2]; 6] = {
 };
 
 /// Number of pairs of protocols for each pair of matrices; vectors have all.
-const PROTOCOLS_OF_MATRICES: usize = 3;
+const MATRIX_PROTOCOLS: usize = 3;
 /// Number of failures that are shown in full.
-const SHOWN: usize = 3;
+const MAX_SHOWN: usize = 3;
 
 fn main() {
     let arguments = Arguments::from_args();
@@ -149,67 +149,67 @@ fn main() {
 
 /// The outcomes of the cases of a test.
 #[derive(Default)]
-struct Tally {
+struct MatrixTally {
     cases: usize,
     equal: usize,
     /// The level kinds and protocols that were read.
-    met: BTreeSet<(LevelKind, &'static str)>,
+    levels_read: BTreeSet<(LevelKind, &'static str)>,
     failures: Vec<String>,
-    shown: Vec<String>,
+    details: Vec<String>,
 }
 
-impl Tally {
-    fn add(&mut self, case: &Case, outcome: Result<usize, Failure>) {
+impl MatrixTally {
+    fn add(&mut self, case: &EngineCase, outcome: Result<usize, PhaseFailure>) {
         self.cases += 1;
         match outcome {
             Ok(equal) => self.equal += equal,
             Err(failure) => {
-                let operands: Vec<String> = case.inputs.iter().map(|(a, t, d)| shown(a, t, d)).collect();
-                if self.shown.len() < SHOWN {
-                    self.shown.push(format!("--- {}\n{}\n{}\n", case.plan, operands.join("\n"), failure.what));
+                let operands: Vec<String> = case.inputs.iter().map(|(a, t, d)| describe_input(a, t, d)).collect();
+                if self.details.len() < MAX_SHOWN {
+                    self.details.push(format!("--- {}\n{}\n{}\n", case.plan, operands.join("\n"), failure.message));
                 }
-                let first = failure.what.lines().next().unwrap_or("");
-                let formats: Vec<String> = case.inputs.iter().map(|(_, t, _)| written(&t.ty().format)).collect();
+                let first = failure.message.lines().next().unwrap_or("");
+                let formats: Vec<String> = case.inputs.iter().map(|(_, t, _)| format_text(&t.ty().format)).collect();
                 self.failures.push(format!("{} {}: {first}", formats.join(" "), failure.phase));
             }
         }
     }
 
     fn finish(mut self, name: &str) -> Result<(), Failed> {
-        let checked = optimizing::finish();
-        self.failures.extend(checked.failures.iter().map(|(_, what)| what.clone()));
-        let Tally { cases, equal, failures, shown, .. } = self;
+        let checked = optimizing::check_recorded();
+        self.failures.extend(checked.failures.iter().map(|(_, message)| message.clone()));
+        let MatrixTally { cases, equal, failures, details, .. } = self;
         eprintln!("{name}: {cases} cases, {equal} values equal, {} kernels by the optimizing tier", checked.kernels);
         match failures.len() {
             0 => Ok(()),
             count => {
                 let listed = failures[..count.min(30)].join("\n");
-                Err(format!("{count} of {cases} cases fail:\n{listed}\n{}", shown.join("\n")).into())
+                Err(format!("{count} of {cases} cases fail:\n{listed}\n{}", details.join("\n")).into())
             }
         }
     }
 }
 
-fn written(format: &Format) -> String {
+fn format_text(format: &Format) -> String {
     format_to_sexpr(format).to_string()
 }
 
-fn shown(alias: &Alias, tensor: &Tensor, dense: &DenseTensor) -> String {
+fn describe_input(alias: &Alias, tensor: &Tensor, dense: &DenseTensor) -> String {
     let values: Vec<String> = dense.values.iter().map(ToString::to_string).collect();
     let ty = tensor.ty();
-    format!("{alias} {:?} fill {} {}: {}", ty.shape, ty.fill, written(&ty.format), values.join(" "))
+    format!("{alias} {:?} fill {} {}: {}", ty.shape, ty.fill, format_text(&ty.format), values.join(" "))
 }
 
 /// Tests all pairs of level kinds under one operator.
 fn matrix(op: &Operator, rank: usize) -> Result<(), Failed> {
     let mut rng = named(op.name, rank as u64);
-    let mut tally = Tally::default();
+    let mut tally = MatrixTally::default();
     let kinds: Vec<LevelKind> = LevelKind::all().filter(|kind| rank > 1 || *kind != LevelKind::Singleton).collect();
     for (a, first) in kinds.iter().enumerate() {
         for (b, second) in kinds.iter().enumerate() {
             for fills in &op.fills {
                 let formats = [format(&kinds, *first, rank, a + b), format(&kinds, *second, rank, a + 2 * b + 1)];
-                pair(op, &mut rng, (&formats, fills), &mut tally)?;
+                check_pair(op, &mut rng, (&formats, fills), &mut tally)?;
             }
         }
     }
@@ -217,28 +217,28 @@ fn matrix(op: &Operator, rank: usize) -> Result<(), Failed> {
         let followed = (kind.traits().lookup != Lookup::Unsupported).then_some((*kind, "follow"));
         [(*kind, "walk"), (*kind, "gallop")].into_iter().chain(followed)
     });
-    let missing: Vec<_> = expected.filter(|met| !tally.met.contains(met)).collect();
+    let missing: Vec<_> = expected.filter(|level| !tally.levels_read.contains(level)).collect();
     if !missing.is_empty() {
-        return Err(format!("{}: never read so: {missing:?}", op.name).into());
+        return Err(format!("{}: level kinds and protocols that were never read: {missing:?}", op.name).into());
     }
     tally.finish(&format!("{} of rank {rank}", op.name))
 }
 
 /// Returns a format whose innermost level has the given kind.
-fn format(kinds: &[LevelKind], inner: LevelKind, rank: usize, turn: usize) -> Format {
+fn format(kinds: &[LevelKind], inner: LevelKind, rank: usize, shift: usize) -> Format {
     let outer: Vec<LevelKind> = kinds.iter().copied().filter(|kind| *kind != LevelKind::Singleton).collect();
     match (inner, rank) {
         (LevelKind::Singleton, _) => Format::coo(rank),
         (_, 1) => Format::of_kinds(&[inner], LeafKind::Element),
-        _ => Format::of_kinds(&[outer[turn % outer.len()], inner], LeafKind::Element),
+        _ => Format::of_kinds(&[outer[shift % outer.len()], inner], LeafKind::Element),
     }
 }
 
-fn pair(
+fn check_pair(
     op: &Operator,
     rng: &mut Rng,
     (formats, fills): (&[Format; 2], &[&str; 2]),
-    tally: &mut Tally,
+    tally: &mut MatrixTally,
 ) -> Result<(), Failed> {
     let rank = formats[0].levels.len();
     let (m, n) = *rng.pick(&[(6, 6), (6, 6), (6, 6), (9, 9), (1, 1), (0, 0)]);
@@ -252,41 +252,41 @@ fn pair(
     let operands = [operand(rng, "A", &formats[0], fills[0]), operand(rng, "B", &formats[1], fills[1])];
     let types: Vec<_> = operands.iter().map(|(name, _, ty)| (name.clone(), ty.clone())).collect();
     let text = format!("(plan {} (query C {}) (produces C))", op.defines, op.queries[rank - 1]);
-    let plan_of = parse_plan(&text, &types)?;
-    let config = Config { formats: result_formats(rng, &plan_of), ..Config::default() };
-    let inputs = operands.into_iter().map(|(name, dense, ty)| (name, stored(&ty, &dense), dense)).collect();
-    let case = Case { plan: plan_of, inputs, config, exactness: Exactness::Exact };
-    let planned = match (define(&case), plan(&case)) {
+    let parsed_plan = parse_plan(&text, &types)?;
+    let config = Config { formats: draw_result_formats(rng, &parsed_plan), ..Config::default() };
+    let inputs = operands.into_iter().map(|(name, dense, ty)| (name, store(&ty, &dense), dense)).collect();
+    let case = EngineCase { plan: parsed_plan, inputs, config, exactness: Exactness::Exact };
+    let outcome = match (interpret_case(&case), plan(&case)) {
         (Ok(expected), Ok(physical)) => (expected, physical),
         (Err(failure), _) | (_, Err(failure)) => {
             tally.add(&case, Err(failure));
             return Ok(());
         }
     };
-    let (expected, physical) = planned;
+    let (expected, physical) = outcome;
     let mut protocols = PROTOCOLS.to_vec();
     if rank > 1 {
         protocols = rng.shuffled(protocols);
-        protocols.truncate(PROTOCOLS_OF_MATRICES);
+        protocols.truncate(MATRIX_PROTOCOLS);
     }
-    let mut seen = BTreeSet::new();
+    let mut distinct_plans = BTreeSet::new();
     for [first, second] in protocols {
         let mut changed = physical.clone();
         for (name, protocol) in [("A", first), ("B", second)] {
-            read_by(&mut changed, name, protocol);
+            set_protocol(&mut changed, name, protocol);
         }
-        if !seen.insert(changed.to_string()) {
+        if !distinct_plans.insert(changed.to_string()) {
             continue;
         }
         for (name, format) in [("A", &formats[0]), ("B", &formats[1])] {
-            each_access(&mut changed, &mut |access| {
+            for_each_access(&mut changed, &mut |access| {
                 if access.tensor.as_str() == name {
                     let of = |protocol: &Protocol| match protocol {
                         Protocol::Walk => "walk",
                         Protocol::Gallop => "gallop",
                         Protocol::Follow => "follow",
                     };
-                    tally.met.extend(format.levels.iter().zip(&access.protocols).map(|(l, p)| (l.kind, of(p))));
+                    tally.levels_read.extend(format.levels.iter().zip(&access.protocols).map(|(l, p)| (l.kind, of(p))));
                 }
             });
         }
@@ -297,12 +297,12 @@ fn pair(
 }
 
 /// Makes a plan read each level of a tensor by a protocol if the verifier accepts it.
-fn read_by(plan: &mut PhysicalPlan, name: &str, protocol: Protocol) {
+fn set_protocol(plan: &mut PhysicalPlan, name: &str, protocol: Protocol) {
     let mut levels = 0;
-    each_access(plan, &mut |access| levels = levels.max(access.protocols.len()));
+    for_each_access(plan, &mut |access| levels = levels.max(access.protocols.len()));
     for level in 0..levels {
         let before = plan.clone();
-        each_access(plan, &mut |access| {
+        for_each_access(plan, &mut |access| {
             if access.tensor.as_str() == name && level < access.protocols.len() {
                 access.protocols[level] = protocol;
             }
@@ -313,55 +313,55 @@ fn read_by(plan: &mut PhysicalPlan, name: &str, protocol: Protocol) {
     }
 }
 
-fn each_access(plan: &mut PhysicalPlan, f: &mut dyn FnMut(&mut Access)) {
-    fn of_temporaries(temporaries: &mut [TemporaryNest], f: &mut dyn FnMut(&mut Access)) {
+fn for_each_access(plan: &mut PhysicalPlan, f: &mut dyn FnMut(&mut Access)) {
+    fn visit_temporaries(temporaries: &mut [TemporaryNest], f: &mut dyn FnMut(&mut Access)) {
         for t in temporaries {
-            of_temporaries(&mut t.temporaries, f);
-            t.folds.iter_mut().for_each(|fold| of_point(&mut fold.value, f));
+            visit_temporaries(&mut t.temporaries, f);
+            t.folds.iter_mut().for_each(|fold| visit_point(&mut fold.value, f));
         }
     }
-    fn of_point(point: &mut ScalarExpr, f: &mut dyn FnMut(&mut Access)) {
+    fn visit_point(point: &mut ScalarExpr, f: &mut dyn FnMut(&mut Access)) {
         match point {
             ScalarExpr::Literal(_) | ScalarExpr::Temporary(_) | ScalarExpr::Coordinate(_) => {}
-            ScalarExpr::Call(_, args) => args.iter_mut().for_each(|a| of_point(a, f)),
+            ScalarExpr::Call(_, args) => args.iter_mut().for_each(|a| visit_point(a, f)),
             ScalarExpr::Access(access) => {
                 f(access);
-                for place in &mut access.subscripts {
-                    if let StorageCoordinate::Computed(point) = place {
-                        of_point(point, f);
+                for coordinate in &mut access.subscripts {
+                    if let StorageCoordinate::Computed(point) = coordinate {
+                        visit_point(point, f);
                     }
                 }
             }
         }
     }
     for query in &mut plan.queries {
-        of_temporaries(&mut query.temporaries, f);
-        query.outputs.iter_mut().for_each(|output| of_point(&mut output.value, f));
+        visit_temporaries(&mut query.temporaries, f);
+        query.outputs.iter_mut().for_each(|output| visit_point(&mut output.value, f));
     }
 }
 
 /// Draws random values in runs, and removes those that the levels cannot store.
 fn draw(rng: &mut Rng, ty: &TensorType, [low, high]: [i64; 2]) -> DenseTensor {
-    let places: u64 = ty.shape.iter().product();
+    let elements: u64 = ty.shape.iter().product();
     let prim = ty.dtype.prim().expect("a primitive");
     let mut values: Vec<Scalar> = Vec::new();
-    for _ in 0..places {
-        let drawn = Scalar::I64(low + rng.below((high - low) as u64) as i64).cast(prim).expect("a primitive");
+    for _ in 0..elements {
+        let random_value = Scalar::I64(low + rng.below((high - low) as u64) as i64).cast(prim).expect("a primitive");
         let value = match values.last() {
             Some(last) if rng.chance(40) => last.clone(),
             _ if rng.chance(50) => ty.fill.clone(),
-            _ => drawn,
+            _ => random_value,
         };
         values.push(value);
     }
-    limit(rng, ty, (&mut values, 0));
+    restrict_to_levels(rng, ty, (&mut values, 0));
     DenseTensor { shape: ty.shape.clone(), values }
 }
 
 /// Removes values that the levels from `depth` on cannot store, for formats in the order of the
 /// modes. A level that is not general retains one coordinate per fiber, or one run of equal values
 /// if the level is innermost and stores runs.
-fn limit(rng: &mut Rng, ty: &TensorType, (values, depth): (&mut [Scalar], usize)) {
+fn restrict_to_levels(rng: &mut Rng, ty: &TensorType, (values, depth): (&mut [Scalar], usize)) {
     let Some(level) = ty.format.levels.get(depth) else { return };
     let n = ty.shape[depth] as usize;
     if n == 0 || values.is_empty() {
@@ -374,7 +374,7 @@ fn limit(rng: &mut Rng, ty: &TensorType, (values, depth): (&mut [Scalar], usize)
     for (i, child) in values.chunks_mut(below).enumerate() {
         match limited && !(begin..end).contains(&i) {
             true => child.fill(ty.fill.clone()),
-            false => limit(rng, ty, (child, depth + 1)),
+            false => restrict_to_levels(rng, ty, (child, depth + 1)),
         }
     }
     if limited && end > begin + 1 {
@@ -384,7 +384,7 @@ fn limit(rng: &mut Rng, ty: &TensorType, (values, depth): (&mut [Scalar], usize)
 }
 
 /// Stores the values that differ from the fill value in the format of the type.
-fn stored(ty: &Arc<TensorType>, dense: &DenseTensor) -> Tensor {
+fn store(ty: &Arc<TensorType>, dense: &DenseTensor) -> Tensor {
     let (mut coordinates, mut values) = (vec![Vec::new(); ty.shape.len()], Vec::new());
     for (at, value) in dense.values.iter().enumerate().filter(|(_, value)| **value != ty.fill) {
         let mut rest = at as u64;
@@ -397,7 +397,7 @@ fn stored(ty: &Arc<TensorType>, dense: &DenseTensor) -> Tensor {
     let values = Values::from_scalars(ty.dtype.clone(), &values).expect("values of the dtype");
     let entries = Triples { shape: ty.shape.clone(), coordinates, values };
     let built = Tensor::from_triples(ty.clone(), &entries, Duplicates::Error);
-    built.unwrap_or_else(|e| panic!("{e}: {}", written(&ty.format))).0
+    built.unwrap_or_else(|e| panic!("{e}: {}", format_text(&ty.format))).0
 }
 
 /// Returns formats of three modes in which every level kind occurs at every depth, next to every
@@ -407,9 +407,9 @@ fn formats() -> Vec<Format> {
     let limited = LevelKind::all().filter(|kind| !kind.traits().general && *kind != LevelKind::Singleton);
     let mut formats = concordant_formats_of_rank(3);
     for (k, kind) in limited.enumerate() {
-        for (turn, other) in general.iter().enumerate() {
-            let mut kinds = vec![*other, general[(turn + k + 1) % general.len()]];
-            kinds.insert(turn % 3, kind);
+        for (shift, other) in general.iter().enumerate() {
+            let mut kinds = vec![*other, general[(shift + k + 1) % general.len()]];
+            kinds.insert(shift % 3, kind);
             formats.push(Format::of_kinds(&kinds, LeafKind::Element));
         }
     }
@@ -417,10 +417,10 @@ fn formats() -> Vec<Format> {
 }
 
 /// Returns the values of a tensor after conversion to another format and back.
-fn through(tensor: &Tensor, to: &Format) -> Result<Vec<Scalar>, String> {
-    let there = convert(tensor, to).map_err(|e| e.to_string())?;
-    there.validate().map_err(|e| e.to_string())?;
-    let back = convert(&there, &tensor.ty().format).map_err(|e| e.to_string())?;
+fn convert_and_back(tensor: &Tensor, to: &Format) -> Result<Vec<Scalar>, String> {
+    let converted = convert(tensor, to).map_err(|e| e.to_string())?;
+    converted.validate().map_err(|e| e.to_string())?;
+    let back = convert(&converted, &tensor.ty().format).map_err(|e| e.to_string())?;
     back.validate().map_err(|e| e.to_string())?;
     back.to_dense_scalars().map_err(|e| e.to_string())
 }
@@ -429,7 +429,7 @@ fn through(tensor: &Tensor, to: &Format) -> Result<Vec<Scalar>, String> {
 /// at every depth.
 fn levels_at_every_depth() -> Result<(), Failed> {
     let mut rng = named("levels", 3);
-    let mut tally = Tally::default();
+    let mut tally = MatrixTally::default();
     let formats = formats();
     let mut at_depth: HashMap<LevelKind, BTreeSet<usize>> = HashMap::new();
     for format in &formats {
@@ -440,24 +440,24 @@ fn levels_at_every_depth() -> Result<(), Failed> {
         let dtype = DType::Prim(Prim::I64);
         let ty = Arc::new(TensorType { shape, dtype, fill: Scalar::I64(0), format: format.clone() });
         let dense = draw(&mut rng, &ty, [-4, 5]);
-        let tensor = stored(&ty, &dense);
+        let tensor = store(&ty, &dense);
         let text = format!(
             "(plan (query S (aggregate + 0 (table A i j k) i j k))
                 (query R (aggregate + 0 (table A i j k) j))
                 (query L (mapjoin * 2 (table A i j k)))
                 (query W (reformat {} (mapjoin * 3 (table A i j k))))
                 (produces S R L W))",
-            written(format)
+            format_text(format)
         );
         let alias = Alias::from("A");
-        let mut case = Case {
+        let mut case = EngineCase {
             plan: parse_plan(&text, &[(alias.clone(), ty.clone())])?,
             inputs: vec![(alias, tensor.clone(), dense.clone())],
             config: Config::default(),
             exactness: Exactness::Exact,
         };
-        case.config.formats = result_formats(&mut rng, &case.plan);
-        let outcome = define(&case).and_then(|expected| check_plan(&case, &plan(&case)?, &expected));
+        case.config.formats = draw_result_formats(&mut rng, &case.plan);
+        let outcome = interpret_case(&case).and_then(|expected| check_plan(&case, &plan(&case)?, &expected));
         tally.add(&case, outcome.map(|report| report.compared.equal));
         for _ in 0..4 {
             let to = rng.pick(&formats).clone();
@@ -466,21 +466,27 @@ fn levels_at_every_depth() -> Result<(), Failed> {
             if limited(&to) {
                 continue;
             }
-            let outcome = match through(&tensor, &to) {
+            let outcome = match convert_and_back(&tensor, &to) {
                 Ok(found) if found == dense.values => Ok(found.len()),
-                Ok(_) => Err(Failure { phase: "storage", what: format!("through {}: values differ", written(&to)) }),
-                Err(what) => Err(Failure { phase: "storage", what: format!("through {}: {what}", written(&to)) }),
+                Ok(_) => Err(PhaseFailure {
+                    phase: "storage",
+                    message: format!("conversion to {} and back changes values", format_text(&to)),
+                }),
+                Err(message) => Err(PhaseFailure {
+                    phase: "storage",
+                    message: format!("conversion to {} and back: {message}", format_text(&to)),
+                }),
             };
             tally.add(&case, outcome);
         }
     }
-    let everywhere = |kind: &LevelKind| {
-        let least = if *kind == LevelKind::Singleton { 2 } else { 3 };
-        at_depth.get(kind).is_some_and(|depths| depths.len() >= least)
+    let is_at_every_depth = |kind: &LevelKind| {
+        let min_depths = if *kind == LevelKind::Singleton { 2 } else { 3 };
+        at_depth.get(kind).is_some_and(|depths| depths.len() >= min_depths)
     };
-    let missing: Vec<LevelKind> = LevelKind::all().filter(|kind| !everywhere(kind)).collect();
+    let missing: Vec<LevelKind> = LevelKind::all().filter(|kind| !is_at_every_depth(kind)).collect();
     if !missing.is_empty() {
-        return Err(format!("not at every depth: {missing:?}").into());
+        return Err(format!("level kinds that are not at every depth: {missing:?}").into());
     }
     tally.finish("levels")
 }

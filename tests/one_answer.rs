@@ -35,17 +35,18 @@ fn matrix(values: &[Option<f64>], by_row: bool, (prim, fill): (Prim, f64), forma
     let n = values.len() as u64;
     let of = |v: f64| Scalar::F64(v).cast(prim).unwrap();
     let at = |i: u64, j: u64| values[if by_row { i } else { j } as usize];
-    let places: Vec<(u64, u64)> = (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).collect();
-    let stored: Vec<(u64, u64, Scalar)> = places.iter().filter_map(|&(i, j)| at(i, j).map(|v| (i, j, of(v)))).collect();
-    let scalars: Vec<Scalar> = stored.iter().map(|(.., v)| v.clone()).collect();
+    let coordinates: Vec<(u64, u64)> = (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).collect();
+    let entries: Vec<(u64, u64, Scalar)> =
+        coordinates.iter().filter_map(|&(i, j)| at(i, j).map(|v| (i, j, of(v)))).collect();
+    let scalars: Vec<Scalar> = entries.iter().map(|(.., v)| v.clone()).collect();
     let triples = Triples {
         shape: vec![n, n],
-        coordinates: vec![stored.iter().map(|s| s.0).collect(), stored.iter().map(|s| s.1).collect()],
+        coordinates: vec![entries.iter().map(|s| s.0).collect(), entries.iter().map(|s| s.1).collect()],
         values: Values::from_scalars(DType::Prim(prim), &scalars).unwrap(),
     };
     let format = parse_format(format, 2).unwrap();
     let ty = TensorType { shape: vec![n, n], dtype: DType::Prim(prim), fill: of(fill), format };
-    let dense = places.iter().map(|&(i, j)| of(at(i, j).unwrap_or(fill))).collect();
+    let dense = coordinates.iter().map(|&(i, j)| of(at(i, j).unwrap_or(fill))).collect();
     (Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap().0, dense)
 }
 
@@ -58,7 +59,7 @@ fn all_values(tensor: &Tensor) -> Vec<Scalar> {
 }
 
 /// Compares values; zeros of both signs are equal, and so are all NaNs.
-fn same(a: &Scalar, b: &Scalar) -> bool {
+fn is_equal(a: &Scalar, b: &Scalar) -> bool {
     a == b || a.is_nan() && b.is_nan() || a.to_f64() == Some(0.0) && b.to_f64() == Some(0.0)
 }
 
@@ -75,9 +76,9 @@ fn session(engine: Engine, mode: FloatMode) -> Session {
 
 /// Returns the binary operators of a dtype for which at least one of `values` determines the
 /// result.
-fn annihilated(prim: Prim, values: &[Option<f64>]) -> Vec<Builtin> {
+fn annihilated_operators(prim: Prim, values: &[Option<f64>]) -> Vec<Builtin> {
     let dtypes = [DType::Prim(prim), DType::Prim(prim)];
-    let decides = |b: &&Builtin| {
+    let has_annihilator = |b: &&Builtin| {
         let op = Op::Builtin(**b);
         let Ok(signature) = op.signature(&dtypes) else { return false };
         let checked = matches!(b, Builtin::AddChecked | Builtin::SubChecked | Builtin::MulChecked);
@@ -85,18 +86,18 @@ fn annihilated(prim: Prim, values: &[Option<f64>]) -> Vec<Builtin> {
             && signature.result.prim().is_some()
             && values.iter().flatten().any(|v| {
                 (0..2).any(|k| {
-                    let mut known = [None, None];
-                    known[k] = Some(Scalar::F64(*v).cast(prim).unwrap());
-                    op.constant_result(&signature, &known, FloatMode::Relaxed).is_some()
+                    let mut constant_args = [None, None];
+                    constant_args[k] = Some(Scalar::F64(*v).cast(prim).unwrap());
+                    op.constant_result(&signature, &constant_args, FloatMode::Relaxed).is_some()
                 })
             })
     };
-    Builtin::ALL.iter().filter(decides).copied().collect()
+    Builtin::ALL.iter().filter(has_annihilator).copied().collect()
 }
 
 /// Returns whether the result is undetermined: a sum of opposite infinities, each of which is an
 /// annihilator.
-fn is_open(b: Builtin, x: &Scalar, y: &Scalar) -> bool {
+fn is_undetermined(b: Builtin, x: &Scalar, y: &Scalar) -> bool {
     let (Some(x), Some(y)) = (x.to_f64(), y.to_f64()) else { return false };
     let sign = if matches!(b, Builtin::Sub | Builtin::SubSat | Builtin::SubChecked) { -1.0 } else { 1.0 };
     let sum = matches!(
@@ -107,7 +108,7 @@ fn is_open(b: Builtin, x: &Scalar, y: &Scalar) -> bool {
 }
 
 fn check_operators(prim: Prim, values: &[Option<f64>], fills: &[[f64; 2]], pairs: &[[&str; 2]]) {
-    let operators = annihilated(prim, values);
+    let operators = annihilated_operators(prim, values);
     assert!(operators.len() >= 4, "{operators:?} on {prim}");
     let names: Vec<String> = (0..operators.len()).map(|k| format!("R{k}")).collect();
     let queries: Vec<String> = names
@@ -130,13 +131,13 @@ fn check_operators(prim: Prim, values: &[Option<f64>], fills: &[[f64; 2]], pairs
                         .zip(&signature.args)
                         .map(|(v, to)| redpoll_logic::op::cast_to(v, to))
                         .collect();
-                    if is_open(*op, &args[0], &args[1]) {
+                    if is_undetermined(*op, &args[0], &args[1]) {
                         continue;
                     }
                     let expected = Op::Builtin(*op).eval_in(&args, FloatMode::Relaxed).unwrap();
                     let n = values.len();
                     assert!(
-                        same(found, &expected),
+                        is_equal(found, &expected),
                         "{op} on {prim} of {args:?}, fills {fill_a} {fill_b}, formats {format_a} {format_b}, at {} {}: \
                          expected {expected}, found {found}",
                         k / n,
@@ -164,19 +165,19 @@ fn narrow_floats() {
 
 #[test]
 fn integers_and_booleans() {
-    let alike = FORMATS.map(|f| [f, f]);
-    check_operators(Prim::I8, NUMBERS, NUMBER_FILLS, &alike);
-    check_operators(Prim::U8, NUMBERS, &NUMBER_FILLS[..2], &alike);
-    check_operators(Prim::Bool, BOOLS, BOOL_FILLS, &alike);
+    let equal_formats = FORMATS.map(|f| [f, f]);
+    check_operators(Prim::I8, NUMBERS, NUMBER_FILLS, &equal_formats);
+    check_operators(Prim::U8, NUMBERS, &NUMBER_FILLS[..2], &equal_formats);
+    check_operators(Prim::Bool, BOOLS, BOOL_FILLS, &equal_formats);
 }
 
 /// Products with poles are zero if a factor is zero, with fill values derived through several
 /// operators.
 #[test]
-fn products_with_poles_are_zero_where_a_factor_is() {
+fn products_with_poles_are_zero_if_a_factor_is_zero() {
     let values: &[Option<f64>] = &[None, Some(0.0), Some(1.0), Some(2.0), Some(0.5), None];
-    type Defined = fn(f64, f64) -> f64;
-    let pairs: [(&str, Defined); 7] = [
+    type Definition = fn(f64, f64) -> f64;
+    let pairs: [(&str, Definition); 7] = [
         ("(mapjoin * (table A i j) (mapjoin log (table B i j)))", |a, b| if a == 0.0 { 0.0 } else { a * b.ln() }),
         ("(mapjoin * (table A i j) (mapjoin reciprocal (table B i j)))", |a, b| if a == 0.0 { 0.0 } else { a / b }),
         ("(mapjoin * (table A i j) (mapjoin / 1 (table B i j)))", |a, b| if a == 0.0 { 0.0 } else { a / b }),
@@ -202,7 +203,7 @@ fn products_with_poles_are_zero_where_a_factor_is() {
                     let [a, b] = [&x[k], &y[k]].map(|v| v.to_f64().unwrap());
                     let expected = Scalar::F64(expected(a, b));
                     assert!(
-                        same(found, &expected),
+                        is_equal(found, &expected),
                         "{expr} of {a} {b} in {format_a} {format_b}: {found}, not {expected}"
                     );
                 }
@@ -234,7 +235,7 @@ fn folds_stay_within_the_bound_of_the_interpreter() {
             let mut dense: HashMap<_, DenseTensor> = HashMap::new();
             let mut bound = Vec::new();
             for (name, format) in [("A", format_a), ("B", format_b)] {
-                let drawn: Vec<(u64, u64, f64)> = (1..n)
+                let entries: Vec<(u64, u64, f64)> = (1..n)
                     .flat_map(|i| (0..n).map(move |j| (i, j)))
                     .filter_map(|(i, j)| {
                         let special = *rng.pick(&[0.0, INF, 1.0, 2.0]);
@@ -243,11 +244,11 @@ fn folds_stay_within_the_bound_of_the_interpreter() {
                     })
                     .collect();
                 let mut values = vec![Scalar::F64(fill); (n * n) as usize];
-                drawn.iter().for_each(|(i, j, v)| values[(i * n + j) as usize] = Scalar::F64(*v));
+                entries.iter().for_each(|(i, j, v)| values[(i * n + j) as usize] = Scalar::F64(*v));
                 let triples = Triples {
                     shape: vec![n, n],
-                    coordinates: vec![drawn.iter().map(|d| d.0).collect(), drawn.iter().map(|d| d.1).collect()],
-                    values: Values::from(drawn.iter().map(|d| d.2).collect::<Vec<f64>>()),
+                    coordinates: vec![entries.iter().map(|d| d.0).collect(), entries.iter().map(|d| d.1).collect()],
+                    values: Values::from(entries.iter().map(|d| d.2).collect::<Vec<f64>>()),
                 };
                 let format = parse_format(format, 2).unwrap();
                 let ty = TensorType { shape: vec![n, n], dtype: DType::F64, fill: fill.into(), format };
@@ -267,7 +268,7 @@ fn folds_stay_within_the_bound_of_the_interpreter() {
     }
     assert!(
         skipped.values().all(|(skipped, equal)| 3 * equal > *skipped),
-        "what was not determined, and was: {skipped:?}"
+        "numbers of skipped and of equal values: {skipped:?}"
     );
 }
 
@@ -277,14 +278,14 @@ fn quotients_of_sparse_matrices_are_sparse() {
     let n = 20_000u64;
     let mut rng = Rng::new(3);
     let mut draw = |format: Format| {
-        let mut places: Vec<[u64; 2]> = (0..4000).map(|_| [rng.below(n), rng.below(n)]).collect();
-        places.sort_unstable();
-        places.dedup();
+        let mut coordinates: Vec<[u64; 2]> = (0..4000).map(|_| [rng.below(n), rng.below(n)]).collect();
+        coordinates.sort_unstable();
+        coordinates.dedup();
         let ty = TensorType { shape: vec![n, n], dtype: DType::F64, fill: 0.0.into(), format };
         let triples = Triples {
             shape: vec![n, n],
-            coordinates: (0..2).map(|m| places.iter().map(|p| p[m]).collect()).collect(),
-            values: Values::from((0..places.len()).map(|k| 1.0 + k as f64).collect::<Vec<f64>>()),
+            coordinates: (0..2).map(|m| coordinates.iter().map(|p| p[m]).collect()).collect(),
+            values: Values::from((0..coordinates.len()).map(|k| 1.0 + k as f64).collect::<Vec<f64>>()),
         };
         Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap().0
     };
@@ -309,7 +310,7 @@ fn quotients_of_sparse_matrices_are_sparse() {
 
 /// Quotients of zeros are NaN in the strict mode and have a note in the default mode.
 #[test]
-fn quotients_of_nothing_are_nan_in_the_strict_mode_and_noted_in_the_default_one() {
+fn quotients_of_zeros_are_nan_if_strict_and_noted_otherwise() {
     let values: &[Option<f64>] = &[None, Some(0.0), Some(2.0)];
     let text =
         "(plan (query C (mapjoin / (table A i j) (table B i j))) (query D (mapjoin + (table C i j) 1)) (produces C D))";
@@ -321,8 +322,8 @@ fn quotients_of_nothing_are_nan_in_the_strict_mode_and_noted_in_the_default_one(
             let found = run(&session(engine, FloatMode::StrictIeee), text, &bindings);
             for (k, (c, d)) in all_values(&found[0]).iter().zip(&all_values(&found[1])).enumerate() {
                 let quotient = x[k].to_f64().unwrap() / y[k].to_f64().unwrap();
-                assert!(same(c, &Scalar::F64(quotient)), "{format} at {k}: {c}, not {quotient}");
-                assert!(same(d, &Scalar::F64(quotient + 1.0)), "{format} at {k}: {d}");
+                assert!(is_equal(c, &Scalar::F64(quotient)), "{format} at {k}: {c}, not {quotient}");
+                assert!(is_equal(d, &Scalar::F64(quotient + 1.0)), "{format} at {k}: {d}");
             }
         }
         let notes = session(Engine::Instant, FloatMode::Relaxed).prepare(text, &bindings).unwrap().notes();
@@ -340,7 +341,7 @@ fn quotients_of_nothing_are_nan_in_the_strict_mode_and_noted_in_the_default_one(
 
 /// Folds count more coordinates than 64 bits can.
 #[test]
-fn folds_over_more_places_than_64_bits_count() {
+fn folds_count_more_coordinates_than_64_bits() {
     let n = 1u64 << 33;
     let tensor = |fill: Scalar, value: Scalar| {
         let ty = TensorType { shape: vec![n, n], dtype: fill.dtype(), fill, format: Format::csf(2) };

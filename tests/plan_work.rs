@@ -7,7 +7,7 @@ use redpoll::Config;
 use redpoll_logic::{Format, Scalar};
 use redpoll_optimizer::{Config as Optimizer, Subjects, Worth};
 use redpoll_physical::storage::Tensor;
-use redpoll_testing::counted::{count_with, dense, list, matrix, pattern, rows, vector};
+use redpoll_testing::counted::{coordinates_by_row, count_with, dense, list, matrix, pattern, vector};
 use redpoll_testing::rng::Rng;
 use std::collections::BTreeSet;
 
@@ -23,23 +23,23 @@ struct Expert {
 /// Checks that an optimized plan takes at most twice the innermost rounds of an expert's loops,
 /// that the unoptimized plan takes at least `gain` times as many, and that both give the same
 /// results. Returns the bytes that the optimized plan allocates.
-fn check(what: &str, text: &str, inputs: &[(&str, Tensor)], expert: &Expert) -> u64 {
+fn check(name: &str, text: &str, inputs: &[(&str, Tensor)], expert: &Expert) -> u64 {
     let with = |subjects: Subjects| {
         let optimizer = Optimizer { worth: Worth(0.0), subjects, ..Optimizer::default() };
         Config { optimizer, ..Config::default() }
     };
     let (found, results) = count_with(with(Subjects::default()), text, inputs);
-    let most = 2 * expert.rounds + 64;
-    assert!(found.iterations <= most, "{what}: {} rounds, expected at most {most}", found.iterations);
+    let max_rounds = 2 * expert.rounds + 64;
+    assert!(found.iterations <= max_rounds, "{name}: {} rounds, expected at most {max_rounds}", found.iterations);
     if expert.gain > 0.0 {
-        let (plain, expected) = count_with(with(Subjects::none()), text, inputs);
-        let gain = plain.iterations as f64 / found.iterations as f64;
-        assert!(gain >= expert.gain, "{what}: {} rounds instead of {}", found.iterations, plain.iterations);
+        let (unoptimized, expected) = count_with(with(Subjects::none()), text, inputs);
+        let gain = unoptimized.iterations as f64 / found.iterations as f64;
+        assert!(gain >= expert.gain, "{name}: {} rounds instead of {}", found.iterations, unoptimized.iterations);
         for (found, expected) in results.iter().zip(&expected) {
             let [found, expected] = [found, expected].map(|t| t.to_dense_scalars().expect("values"));
             let number = |x: &Scalar| x.to_f64().expect("a number");
             let near = |(x, y): (f64, f64)| (x - y).abs() <= 1e-9 * y.abs();
-            assert!(found.iter().map(number).zip(expected.iter().map(number)).all(near), "{what}");
+            assert!(found.iter().map(number).zip(expected.iter().map(number)).all(near), "{name}");
         }
     }
     found.allocated_bytes
@@ -61,8 +61,8 @@ fn graph(vertices: u64, edges: u64) -> (BTreeSet<(u64, u64)>, Tensor) {
             found.extend([(a, b), (b, a)]);
         }
     }
-    let places: Vec<[u64; 2]> = found.iter().map(|(a, b)| [*a, *b]).collect();
-    let tensor = pattern([vertices; 2], &places, Format::csr());
+    let coordinates: Vec<[u64; 2]> = found.iter().map(|(a, b)| [*a, *b]).collect();
+    let tensor = pattern([vertices; 2], &coordinates, Format::csr());
     (found, tensor)
 }
 
@@ -88,7 +88,7 @@ fn cheapest_chain(sizes: &[u64]) -> u64 {
 }
 
 #[test]
-fn chains_take_the_work_of_the_cheapest_order() {
+fn chains_take_the_rounds_of_the_cheapest_order() {
     let mut rng = Rng::new(7);
     for count in 3..=10usize {
         // One size in three is large.
@@ -107,20 +107,20 @@ fn chains_take_the_work_of_the_cheapest_order() {
 }
 
 #[test]
-fn a_bilinear_form_makes_no_matrix() {
+fn bilinear_forms_allocate_no_matrix() {
     let (n, mut rng) = (200, Rng::new(1));
-    let places = rows(&mut rng, n, n, 5);
+    let coordinates = coordinates_by_row(&mut rng, n, n, 5);
     let text = "(plan (query R (aggregate + 0.0 (mapjoin * (mapjoin * (table A i k) (table x k)) (table y i)) i k))
         (produces R))";
-    let inputs = [("A", matrix([n, n], &places, Format::csr())), ("x", dense(&[n])), ("y", dense(&[n]))];
-    let bytes = check("x A y", text, &inputs, &Expert { rounds: places.len() as u64 + n, gain: 1.0 });
+    let inputs = [("A", matrix([n, n], &coordinates, Format::csr())), ("x", dense(&[n])), ("y", dense(&[n]))];
+    let bytes = check("x A y", text, &inputs, &Expert { rounds: coordinates.len() as u64 + n, gain: 1.0 });
     assert!(bytes <= 8 * n, "{bytes} bytes for a number");
 }
 
 #[test]
-fn sampled_products_take_the_work_of_the_sample() {
+fn sampled_products_take_the_rounds_of_the_sample() {
     let (n, depth, mut rng) = (100, 8, Rng::new(2));
-    let mask = rows(&mut rng, n, n, 2);
+    let mask = coordinates_by_row(&mut rng, n, n, 2);
     let text = "(plan (query C (mapjoin * (table S i j)
         (aggregate + 0.0 (mapjoin * (table A i k) (table B k j)) k))) (produces C))";
     let inputs = [("S", matrix([n, n], &mask, Format::csr())), ("A", dense(&[n, depth])), ("B", dense(&[depth, n]))];
@@ -128,18 +128,18 @@ fn sampled_products_take_the_work_of_the_sample() {
 }
 
 #[test]
-fn triangles_and_four_cliques_look_at_each_set_of_vertices_once() {
+fn triangles_and_four_cliques_visit_each_set_of_vertices_once() {
     let (edges, tensor) = graph(60, 400);
     let below = |v: u64| edges.range((v, 0)..(v, v)).map(|(_, w)| *w);
     let is_edge = |v: u64, w: u64| edges.contains(&(v, w));
     // Lists with lookups are copied to workspaces: those of i, and for cliques of four also those
     // of j.
-    let all_of = |v: u64| edges.range((v, 0)..(v + 1, 0)).count() as u64;
-    let (mut triangles, mut cliques, mut held) = (0, 0, 0);
+    let degree = |v: u64| edges.range((v, 0)..(v + 1, 0)).count() as u64;
+    let (mut triangles, mut cliques, mut copied) = (0, 0, 0);
     for i in 0..60 {
         for j in below(i) {
             triangles += below(j).count() as u64;
-            held += all_of(j);
+            copied += degree(j);
             for k in below(j).filter(|k| is_edge(i, *k)) {
                 cliques += below(k).count() as u64;
             }
@@ -151,7 +151,7 @@ fn triangles_and_four_cliques_look_at_each_set_of_vertices_once() {
     let expert = Expert { rounds: triangles + edges.len() as u64, gain: 2.0 };
     check("triangles", &aggregate(&three, "i j k"), &inputs, &expert);
     let four = three + &[edge("i", "l"), edge("j", "l"), edge("k", "l")].concat();
-    let expert = Expert { rounds: cliques + triangles + held + 2 * edges.len() as u64, gain: 4.0 };
+    let expert = Expert { rounds: cliques + triangles + copied + 2 * edges.len() as u64, gain: 4.0 };
     check("four-cliques", &aggregate(&four, "i j k l"), &inputs, &expert);
 }
 
@@ -159,7 +159,7 @@ fn triangles_and_four_cliques_look_at_each_set_of_vertices_once() {
 #[test]
 fn aggregates_over_one_join_take_the_rounds_of_its_tables() {
     let (n, mut rng) = (100, Rng::new(11));
-    let (a, b) = (rows(&mut rng, n, n, 4), rows(&mut rng, n, n, 12));
+    let (a, b) = (coordinates_by_row(&mut rng, n, n, 4), coordinates_by_row(&mut rng, n, n, 12));
     let text = "(plan
         (query s (aggregate + 0.0 (mapjoin * (table A k j) (table B j l)) j l))
         (query n (aggregate + 0.0 (mapjoin cast-f64
@@ -178,11 +178,11 @@ fn aggregates_over_one_join_take_the_rounds_of_its_tables() {
 #[test]
 fn symmetric_forms_take_the_rounds_of_a_triangle_with_its_diagonal() {
     let (edges, _) = graph(60, 700);
-    let mut places: Vec<[u64; 2]> = edges.iter().map(|(a, b)| [*a, *b]).collect();
-    places.extend((0..60).step_by(3).map(|v| [v, v]));
-    places.sort_unstable();
-    let tensor = pattern([60, 60], &places, Format::csr());
-    let count = places.iter().filter(|[i, j]| i >= j).count() as u64;
+    let mut coordinates: Vec<[u64; 2]> = edges.iter().map(|(a, b)| [*a, *b]).collect();
+    coordinates.extend((0..60).step_by(3).map(|v| [v, v]));
+    coordinates.sort_unstable();
+    let tensor = pattern([60, 60], &coordinates, Format::csr());
+    let count = coordinates.iter().filter(|[i, j]| i >= j).count() as u64;
     let text =
         "(plan (query R (aggregate + 0.0 (mapjoin * (mapjoin cast-f64 (table E i j)) (table x i) (table x j)) i j))
         (produces R))";
@@ -192,92 +192,92 @@ fn symmetric_forms_take_the_rounds_of_a_triangle_with_its_diagonal() {
         count_with(Config { optimizer, ..Config::default() }, text, &inputs)
     };
     let (found, results) = with(Subjects::default());
-    let (plain, expected) = with(Subjects::none());
-    assert!(found.iterations <= count + 3 * 60, "{} rounds for {count} places", found.iterations);
-    assert!(plain.iterations >= places.len() as u64, "{} rounds", plain.iterations);
+    let (unoptimized, expected) = with(Subjects::none());
+    assert!(found.iterations <= count + 3 * 60, "{} rounds for {count} coordinates", found.iterations);
+    assert!(unoptimized.iterations >= coordinates.len() as u64, "{} rounds", unoptimized.iterations);
     let values = |of: &[Tensor]| of[0].to_dense_scalars().expect("values")[0].to_f64().expect("a number");
     assert!((values(&results) - values(&expected)).abs() <= 1e-9 * values(&expected).abs());
 }
 
 #[test]
-fn four_cycles_take_the_work_of_one_matrix_of_pairs() {
+fn four_cycles_take_the_rounds_of_one_matrix_of_pairs() {
     let (n, mut rng) = (100, Rng::new(3));
-    let places = rows(&mut rng, n, n, 6);
+    let coordinates = coordinates_by_row(&mut rng, n, n, 6);
     let factors = "(table A i j) (table A j k) (table A k l) (table A l i)";
-    let rounds = 2 * pairs(&places, &places);
-    let inputs = [("A", matrix([n, n], &places, Format::csr()))];
+    let rounds = 2 * pairs(&coordinates, &coordinates);
+    let inputs = [("A", matrix([n, n], &coordinates, Format::csr()))];
     check("four-cycles", &aggregate(factors, "i j k l"), &inputs, &Expert { rounds, gain: 2.0 });
 }
 
 #[test]
-fn sums_are_distributed_where_that_pays() {
+fn sums_are_distributed_if_cheaper() {
     let (n, mut rng) = (100, Rng::new(4));
-    let places = rows(&mut rng, n, n, 4);
-    let sparse = || matrix([n, n], &places, Format::csr());
+    let coordinates = coordinates_by_row(&mut rng, n, n, 4);
+    let sparse = || matrix([n, n], &coordinates, Format::csr());
     // A sparse matrix plus a matrix of rank 1, which is never materialized.
     let text =
         "(plan (query y (aggregate + 0.0 (mapjoin * (mapjoin + (table B j k) (mapjoin * (table u j) (table v k)))
         (table x k)) k)) (produces y))";
     let inputs = [("B", sparse()), ("u", dense(&[n])), ("v", dense(&[n])), ("x", dense(&[n]))];
-    check("rank 1", text, &inputs, &Expert { rounds: places.len() as u64 + 2 * n, gain: 8.0 });
+    check("rank 1", text, &inputs, &Expert { rounds: coordinates.len() as u64 + 2 * n, gain: 8.0 });
     // A product with a sum of two matrices with equal patterns is one product with their sum.
     let text = "(plan (query R (aggregate + 0.0 (mapjoin * (table A i k) (mapjoin + (table B k j) (table C k j))) k))
         (produces R))";
     let inputs = [("A", sparse()), ("B", sparse()), ("C", sparse())];
-    check("A (B + C)", text, &inputs, &Expert { rounds: 2 * pairs(&places, &places), gain: 1.0 });
+    check("A (B + C)", text, &inputs, &Expert { rounds: 2 * pairs(&coordinates, &coordinates), gain: 1.0 });
 }
 
 #[test]
 fn traces_and_sums_of_products_reduce_early() {
     let (n, mut rng) = (100, Rng::new(5));
-    let (a, b) = (rows(&mut rng, n, n, 10), rows(&mut rng, n, n, 10));
+    let (a, b) = (coordinates_by_row(&mut rng, n, n, 10), coordinates_by_row(&mut rng, n, n, 10));
     let inputs = [("A", matrix([n, n], &a, Format::csr())), ("B", matrix([n, n], &b, Format::csr()))];
-    let places = (a.len() + b.len()) as u64;
+    let coordinates = (a.len() + b.len()) as u64;
     let trace = aggregate("(table A i k) (table B k i)", "i k");
-    check("trace", &trace, &inputs, &Expert { rounds: places + n, gain: 1.0 });
+    check("trace", &trace, &inputs, &Expert { rounds: coordinates + n, gain: 1.0 });
     let sum = aggregate("(table A i k) (table B k j)", "i j k");
-    check("sum of a product", &sum, &inputs, &Expert { rounds: places + n, gain: 4.0 });
+    check("sum of a product", &sum, &inputs, &Expert { rounds: coordinates + n, gain: 4.0 });
 }
 
 #[test]
-fn a_step_of_page_rank_takes_a_round_an_edge() {
+fn page_rank_steps_take_one_round_per_edge() {
     let (n, mut rng) = (200, Rng::new(6));
-    let places = rows(&mut rng, n, n, 5);
+    let coordinates = coordinates_by_row(&mut rng, n, n, 5);
     let text = "(plan (query R (mapjoin + 0.0001 (mapjoin * 0.85
         (aggregate + 0.0 (mapjoin * (table A i j) (mapjoin / (table r j) (table d j))) j)))) (produces R))";
-    let inputs = [("A", matrix([n, n], &places, Format::csr())), ("r", dense(&[n])), ("d", dense(&[n]))];
-    check("page rank", text, &inputs, &Expert { rounds: places.len() as u64 + n, gain: 1.0 });
+    let inputs = [("A", matrix([n, n], &coordinates, Format::csr())), ("r", dense(&[n])), ("d", dense(&[n]))];
+    check("page rank", text, &inputs, &Expert { rounds: coordinates.len() as u64 + n, gain: 1.0 });
 }
 
 #[test]
-fn cosines_take_the_work_of_the_pairs() {
+fn cosines_take_the_rounds_of_the_pairs() {
     let (n, m, mut rng) = (60, 200, Rng::new(7));
-    let places = rows(&mut rng, n, m, 6);
+    let coordinates = coordinates_by_row(&mut rng, n, m, 6);
     let text = "(plan
         (query n (mapjoin sqrt (aggregate + 0.0 (mapjoin * (table A i k) (table A i k)) k)))
         (query R (mapjoin / (aggregate + 0.0 (mapjoin * (table A i k) (table A j k)) k)
           (mapjoin + 1.0 (mapjoin * (table n i) (relabel (table n i) j)))))
         (produces R))";
-    let turned: Vec<[u64; 2]> = places.iter().map(|p| [p[1], p[0]]).collect();
-    let rounds = 2 * pairs(&places, &turned) + 2 * places.len() as u64;
-    check("cosines", text, &[("A", matrix([n, m], &places, Format::csr()))], &Expert { rounds, gain: 1.0 });
+    let transposed: Vec<[u64; 2]> = coordinates.iter().map(|p| [p[1], p[0]]).collect();
+    let rounds = 2 * pairs(&coordinates, &transposed) + 2 * coordinates.len() as u64;
+    check("cosines", text, &[("A", matrix([n, m], &coordinates, Format::csr()))], &Expert { rounds, gain: 1.0 });
 }
 
 #[test]
-fn a_gradient_of_least_squares_goes_twice_over_each_row() {
+fn least_squares_gradients_iterate_over_each_row_twice() {
     let (n, m, mut rng) = (200, 50, Rng::new(8));
-    let places = rows(&mut rng, n, m, 5);
+    let coordinates = coordinates_by_row(&mut rng, n, m, 5);
     let text = "(plan (query g (aggregate + 0.0 (mapjoin * (table A i k)
         (mapjoin - (aggregate + 0.0 (mapjoin * (table A i j) (table x j)) j) (table b i))) i)) (produces g))";
-    let inputs = [("A", matrix([n, m], &places, Format::csr())), ("x", dense(&[m])), ("b", dense(&[n]))];
-    check("gradient", text, &inputs, &Expert { rounds: 2 * places.len() as u64 + n, gain: 1.0 });
+    let inputs = [("A", matrix([n, m], &coordinates, Format::csr())), ("x", dense(&[m])), ("b", dense(&[n]))];
+    check("gradient", text, &inputs, &Expert { rounds: 2 * coordinates.len() as u64 + n, gain: 1.0 });
 }
 
 #[test]
 fn layers_of_message_passing_multiply_by_the_smaller_side_first() {
     let (n, mut rng) = (60, Rng::new(9));
     let widths = [24, 4, 4, 12];
-    let places = rows(&mut rng, n, n, 5);
+    let coordinates = coordinates_by_row(&mut rng, n, n, 5);
     let layer = |out: &str, input: &str, weights: &str| {
         format!(
             "(query {out} (mapjoin max 0.0 (aggregate + 0.0 (mapjoin * (table A i j) (relabel {input} j f)
@@ -291,22 +291,22 @@ fn layers_of_message_passing_multiply_by_the_smaller_side_first() {
         layer("H3", "(table H2 i g)", "W"),
     );
     let inputs = [
-        ("A", matrix([n, n], &places, Format::csr())),
+        ("A", matrix([n, n], &coordinates, Format::csr())),
         ("X", dense(&[n, widths[0]])),
         ("U", dense(&[widths[0], widths[1]])),
         ("V", dense(&[widths[1], widths[2]])),
         ("W", dense(&[widths[2], widths[3]])),
     ];
-    let edges = places.len() as u64;
+    let edges = coordinates.len() as u64;
     let layer = |w: &[u64]| n * w[0] * w[1] + edges * w[0].min(w[1]);
     let rounds = widths.windows(2).map(layer).sum();
     check("message passing", &text, &inputs, &Expert { rounds, gain: 2.0 });
 }
 
 #[test]
-fn what_stands_twice_is_computed_once_or_twice_whichever_is_cheaper() {
+fn repeated_expressions_are_shared_if_cheaper() {
     let (n, mut rng) = (100, Rng::new(10));
-    let places = rows(&mut rng, n, n, 6);
+    let coordinates = coordinates_by_row(&mut rng, n, n, 6);
     // The product of matrices is computed once.
     let square =
         |i: &str, j: &str, k: &str| format!("(aggregate + 0.0 (mapjoin * (table A {i} {k}) (table A {k} {j})) {k})");
@@ -315,14 +315,14 @@ fn what_stands_twice_is_computed_once_or_twice_whichever_is_cheaper() {
         square("i", "j", "k"),
         square("i", "j", "l")
     );
-    let rounds = 2 * pairs(&places, &places);
-    let inputs = [("A", matrix([n, n], &places, Format::csr()))];
+    let rounds = 2 * pairs(&coordinates, &coordinates);
+    let inputs = [("A", matrix([n, n], &coordinates, Format::csr()))];
     check("norm of a product", &text, &inputs, &Expert { rounds, gain: 1.0 });
     // The difference of vectors is computed twice and not stored.
     let text = "(plan (query d (mapjoin - (table x i) (table y i)))
         (query R (mapjoin / (aggregate + 0.0 (mapjoin * (table d i) (table d i)) i) (aggregate max -inf (table d i) i)))
         (produces R))";
-    let apart = |first: u64| vector(20 * n, (0..n).map(move |k| first + 20 * k), list());
-    let bytes = check("norms", text, &[("x", apart(0)), ("y", apart(7))], &Expert { rounds: 4 * n, gain: 1.0 });
+    let spaced = |first: u64| vector(20 * n, (0..n).map(move |k| first + 20 * k), list());
+    let bytes = check("norms", text, &[("x", spaced(0)), ("y", spaced(7))], &Expert { rounds: 4 * n, gain: 1.0 });
     assert!(bytes <= 64, "{bytes} bytes for a number");
 }

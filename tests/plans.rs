@@ -2,9 +2,9 @@
 //! headers.
 
 use redpoll_logic::FloatMode;
-use redpoll_testing::data::Kind;
+use redpoll_testing::data::ValueKind;
 use redpoll_testing::engines::check;
-use redpoll_testing::program::{Choice, ProgramFile};
+use redpoll_testing::program::{CaseChoice, ProgramFile};
 use redpoll_testing::{optimizing, rng};
 use std::path::Path;
 
@@ -23,14 +23,16 @@ fn plans_agree_on_every_engine() {
         let mut rng = rng::named(&name, 1);
         for formats in &file.formats {
             for size in 0..file.sizes.len() {
-                for (kind, mode) in [(Kind::Exact, FloatMode::Relaxed), (Kind::General, FloatMode::StrictIeee)] {
-                    let choice = Choice { size, formats: formats.clone(), kind, mode, seed: rng.bits() };
-                    let case = file.case(&choice).unwrap_or_else(|what| panic!("{name}: {what}"));
-                    check(&case).unwrap_or_else(|failure| panic!("{name}, {choice:?}: {}", failure.what));
+                for (kind, mode) in
+                    [(ValueKind::Exact, FloatMode::Relaxed), (ValueKind::General, FloatMode::StrictIeee)]
+                {
+                    let choice = CaseChoice { size, formats: formats.clone(), kind, mode, seed: rng.bits() };
+                    let case = file.case(&choice).unwrap_or_else(|message| panic!("{name}: {message}"));
+                    check(&case).unwrap_or_else(|failure| panic!("{name}, {choice:?}: {}", failure.message));
                 }
             }
         }
     }
-    let wrong: Vec<String> = optimizing::finish().failures.into_iter().map(|(_, what)| what).collect();
+    let wrong: Vec<String> = optimizing::check_recorded().failures.into_iter().map(|(_, message)| message).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

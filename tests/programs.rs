@@ -19,7 +19,7 @@ const FORMATS: [&str; 4] = ["csr", "dcsr", "coo", "dense"];
 
 /// A graph as a set of edges.
 #[derive(Clone, Debug)]
-struct Graph {
+struct TestGraph {
     n: u64,
     edges: BTreeSet<(u64, u64)>,
 }
@@ -37,25 +37,25 @@ impl Rng {
     }
 }
 
-impl Graph {
+impl TestGraph {
     /// Returns a graph of random edges, which may be loops. With few edges the graph is not
     /// connected.
-    fn random(n: u64, edges: u64, rng: &mut Rng) -> Graph {
+    fn random(n: u64, edges: u64, rng: &mut Rng) -> TestGraph {
         let edges = (0..edges).map(|_| (rng.below(n), rng.below(n))).collect();
-        Graph { n, edges }
+        TestGraph { n, edges }
     }
 
-    fn undirected(mut self) -> Graph {
+    fn undirected(mut self) -> TestGraph {
         self.edges.extend(self.edges.clone().iter().map(|(a, b)| (*b, *a)));
         self
     }
 
     /// Returns a square grid with edges to the neighbours.
-    fn grid(side: u64) -> Graph {
+    fn grid(side: u64) -> TestGraph {
         let at = |r: u64, c: u64| r * side + c;
         let right = (0..side).flat_map(|r| (1..side).map(move |c| (at(r, c - 1), at(r, c))));
         let down = (1..side).flat_map(|r| (0..side).map(move |c| (at(r - 1, c), at(r, c))));
-        Graph { n: side * side, edges: right.chain(down).collect() }.undirected()
+        TestGraph { n: side * side, edges: right.chain(down).collect() }.undirected()
     }
 
     /// Returns the adjacency matrix with `value` on each edge.
@@ -114,19 +114,19 @@ impl Graph {
     fn cores(&self) -> Vec<i64> {
         let mut core = vec![0; self.n as usize];
         for k in 1.. {
-            let mut left: BTreeSet<u64> = (0..self.n).collect();
+            let mut remaining: BTreeSet<u64> = (0..self.n).collect();
             loop {
-                let few = |v: &u64| self.neighbours(*v).filter(|u| u != v && left.contains(u)).count() < k;
-                let gone: Vec<u64> = left.iter().copied().filter(few).collect();
-                if gone.is_empty() {
+                let few = |v: &u64| self.neighbours(*v).filter(|u| u != v && remaining.contains(u)).count() < k;
+                let removed: Vec<u64> = remaining.iter().copied().filter(few).collect();
+                if removed.is_empty() {
                     break;
                 }
-                left.retain(|v| !gone.contains(v));
+                remaining.retain(|v| !removed.contains(v));
             }
-            if left.is_empty() {
+            if remaining.is_empty() {
                 return core;
             }
-            left.iter().for_each(|v| core[*v as usize] = k as i64);
+            remaining.iter().for_each(|v| core[*v as usize] = k as i64);
         }
         core
     }
@@ -168,7 +168,7 @@ fn session() -> Session {
 
 /// Runs a program over a graph in several formats. The C compiler is used for the first format
 /// only.
-fn runs(session: &Session, name: &str, bindings: impl Fn(&str) -> Bindings, check: impl Fn(&Run, &str)) {
+fn check_runs(session: &Session, name: &str, bindings: impl Fn(&str) -> Bindings, check: impl Fn(&Run, &str)) {
     let program = program(name);
     for format in FORMATS {
         let prepared = session.prepare_program(&program, &bindings(format)).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -180,16 +180,16 @@ fn runs(session: &Session, name: &str, bindings: impl Fn(&str) -> Bindings, chec
 }
 
 /// Returns graphs of all kinds: empty, with one vertex, sparse and dense, with loops.
-fn graphs(seed: u64) -> Vec<Graph> {
+fn graphs(seed: u64) -> Vec<TestGraph> {
     let mut rng = Rng(seed);
-    let mut all = vec![Graph { n: 1, edges: BTreeSet::new() }, Graph { n: 6, edges: BTreeSet::new() }];
-    all.push(Graph { n: 1, edges: BTreeSet::from([(0, 0)]) });
-    all.extend([(9, 8), (12, 20), (14, 60)].map(|(n, m)| Graph::random(n, m, &mut rng)));
-    all.push(Graph::grid(4));
+    let mut all = vec![TestGraph { n: 1, edges: BTreeSet::new() }, TestGraph { n: 6, edges: BTreeSet::new() }];
+    all.push(TestGraph { n: 1, edges: BTreeSet::from([(0, 0)]) });
+    all.extend([(9, 8), (12, 20), (14, 60)].map(|(n, m)| TestGraph::random(n, m, &mut rng)));
+    all.push(TestGraph::grid(4));
     all
 }
 
-fn searches(graph: &Graph, source: i64) {
+fn check_searches(graph: &TestGraph, source: i64) {
     let session = session();
     let (parent, levels) = graph.parents(source);
     let source = || Tensor::scalar(&Scalar::I64(source)).unwrap();
@@ -199,12 +199,12 @@ fn searches(graph: &Graph, source: i64) {
             let b = graph.tensor(columns, |_, _| 1.0);
             Bindings::new().with("A", graph.tensor(format, |_, _| 1.0)).with("B", b).with("source", source())
         };
-        runs(&session, name, bindings, |run, what| {
-            assert_eq!(ints(run, "parent"), parent, "{what}, {graph:?}");
+        check_runs(&session, name, bindings, |run, label| {
+            assert_eq!(ints(run, "parent"), parent, "{label}, {graph:?}");
             if name == "bfs" {
-                assert_eq!(ints(run, "level"), levels_of(&parent), "{what}, {graph:?}");
+                assert_eq!(ints(run, "level"), levels_of(&parent), "{label}, {graph:?}");
             }
-            assert_eq!(ints(run, "levels"), [levels], "{what}");
+            assert_eq!(ints(run, "levels"), [levels], "{label}");
         });
     }
 }
@@ -212,11 +212,11 @@ fn searches(graph: &Graph, source: i64) {
 #[test]
 fn searches_find_the_smallest_parents() {
     for graph in graphs(1) {
-        searches(&graph, 0);
+        check_searches(&graph, 0);
     }
-    let graph = Graph::random(12, 30, &mut Rng(2)).undirected();
-    searches(&graph, 5);
-    searches(&graph, 12);
+    let graph = TestGraph::random(12, 30, &mut Rng(2)).undirected();
+    check_searches(&graph, 5);
+    check_searches(&graph, 12);
 }
 
 /// Swapped lists grow when a small frontier is followed by a large one.
@@ -224,7 +224,7 @@ fn searches_find_the_smallest_parents() {
 fn frontiers_grow() {
     let first = (1..=5).map(|v| (0, v));
     let second = (6..=105).map(|v| (1 + v % 5, v));
-    searches(&Graph { n: 106, edges: first.chain(second).collect() }, 0);
+    check_searches(&TestGraph { n: 106, edges: first.chain(second).collect() }, 0);
 }
 
 #[test]
@@ -238,27 +238,27 @@ fn shortest_paths() {
                 distance[*b as usize] = distance[*b as usize].min(distance[*a as usize] + length(*a, *b));
             }
         }
-        runs(
+        check_runs(
             &session,
             "bellman_ford",
             |format| Bindings::new().with("A", graph.tensor(format, length)),
-            |run, what| {
+            |run, label| {
                 let found = run.get("distance").unwrap().to_dense_scalars().unwrap();
                 let found: Vec<f64> = found.iter().map(|v| v.to_f64().unwrap()).collect();
-                assert_eq!(found, distance, "{what}, {graph:?}");
-                assert_eq!(run.get("negative").unwrap().get(&[]).unwrap(), Scalar::Bool(false), "{what}");
+                assert_eq!(found, distance, "{label}, {graph:?}");
+                assert_eq!(run.get("negative").unwrap().get(&[]).unwrap(), Scalar::Bool(false), "{label}");
                 for (v, p) in ints(run, "parent").into_iter().enumerate() {
                     let (v, reached) = (v as u64, distance[v].is_finite() && v != 0);
-                    assert_eq!(p >= 0, reached, "{what}");
+                    assert_eq!(p >= 0, reached, "{label}");
                     if reached {
                         let by = distance[p as usize] + length(p as u64, v);
-                        assert!(graph.edges.contains(&(p as u64, v)) && by == distance[v as usize], "{what}");
+                        assert!(graph.edges.contains(&(p as u64, v)) && by == distance[v as usize], "{label}");
                     }
                 }
             },
         );
     }
-    let circle = Graph { n: 3, edges: BTreeSet::from([(0, 1), (1, 2), (2, 0)]) };
+    let circle = TestGraph { n: 3, edges: BTreeSet::from([(0, 1), (1, 2), (2, 0)]) };
     let bindings = Bindings::new().with("A", circle.tensor("csr", |_, _| -1.0));
     let run = session.prepare_program(&program("bellman_ford"), &bindings).unwrap().run().unwrap();
     assert_eq!(run.get("negative").unwrap().get(&[]).unwrap(), Scalar::Bool(true));
@@ -273,25 +273,27 @@ fn components_and_cores() {
             read_bytes(sample.file_name, sample.bytes, &Default::default()).unwrap().into_tensor(None).unwrap();
         let (n, dense) = (tensor.ty().shape[0], tensor.to_dense_scalars().unwrap());
         let edges = (0..n * n).filter(|k| dense[*k as usize].to_f64() != Some(0.0)).map(|k| (k / n, k % n));
-        Graph { n, edges: edges.collect() }
+        TestGraph { n, edges: edges.collect() }
     });
-    for graph in graphs(4).into_iter().chain(samples).map(Graph::undirected) {
+    for graph in graphs(4).into_iter().chain(samples).map(TestGraph::undirected) {
         let bindings = |format: &str| Bindings::new().with("A", graph.tensor(format, |_, _| 1.0));
         let (component, core) = (graph.components(), graph.cores());
-        runs(&session, "components", bindings, |run, what| {
-            assert_eq!(ints(run, "component"), component, "{what}, {graph:?}");
+        check_runs(&session, "components", bindings, |run, label| {
+            assert_eq!(ints(run, "component"), component, "{label}, {graph:?}");
             let count = component.iter().collect::<BTreeSet<_>>().len() as i64;
-            assert_eq!(ints(run, "count"), [count], "{what}");
+            assert_eq!(ints(run, "count"), [count], "{label}");
         });
-        runs(&session, "k_core", bindings, |run, what| assert_eq!(ints(run, "core"), core, "{what}, {graph:?}"));
+        check_runs(&session, "k_core", bindings, |run, label| {
+            assert_eq!(ints(run, "core"), core, "{label}, {graph:?}");
+        });
     }
 }
 
 #[test]
-fn one_triangle_stands_for_both() {
+fn one_triangle_represents_both() {
     let session = session();
     for graph in graphs(5) {
-        let upper = Graph { edges: graph.edges.iter().copied().filter(|(a, b)| a <= b).collect(), ..graph };
+        let upper = TestGraph { edges: graph.edges.iter().copied().filter(|(a, b)| a <= b).collect(), ..graph };
         let x: Vec<f64> = (0..upper.n).map(|k| (k % 5) as f64 - 2.0).collect();
         let mut y = vec![0.0; x.len()];
         for (a, b) in upper.edges.iter().map(|(a, b)| (*a as usize, *b as usize)) {
@@ -303,10 +305,10 @@ fn one_triangle_stands_for_both() {
         }
         let x = vector(x);
         let bindings = |format: &str| Bindings::new().with("A", upper.tensor(format, length)).with("x", x.clone());
-        runs(&session, "symmetric_spmv", bindings, |run, what| {
+        check_runs(&session, "symmetric_spmv", bindings, |run, label| {
             let found = run.get("y").unwrap().to_dense_scalars().unwrap();
             let found: Vec<f64> = found.iter().map(|v| v.to_f64().unwrap()).collect();
-            assert_eq!(found, y, "{what}");
+            assert_eq!(found, y, "{label}");
         });
     }
 }
@@ -315,7 +317,7 @@ fn one_triangle_stands_for_both() {
 #[test]
 fn products_by_schedule() {
     let session = session();
-    for graph in graphs(11).into_iter().chain([Graph::random(40, 200, &mut Rng(3))]) {
+    for graph in graphs(11).into_iter().chain([TestGraph::random(40, 200, &mut Rng(3))]) {
         let n = graph.n as usize;
         let mut product = vec![0.0; n * n];
         for (a, b) in &graph.edges {
@@ -329,39 +331,41 @@ fn products_by_schedule() {
                 let (a, b) = (graph.tensor(format, length), graph.tensor(&other(format), length));
                 Bindings::new().with("A", a).with("B", b)
             };
-            runs(&session, name, bindings, |run, what| {
+            check_runs(&session, name, bindings, |run, label| {
                 let found = run.get("C").unwrap().to_dense_scalars().unwrap();
                 let found: Vec<f64> = found.iter().map(|v| v.to_f64().unwrap()).collect();
-                assert_eq!(found, product, "{what}");
+                assert_eq!(found, product, "{label}");
             });
         }
     }
-    let skewed = Graph { n: 50, edges: (0..50).map(|b| (7, b)).chain((0..50).map(|a| (a, (3 * a) % 50))).collect() };
+    let skewed =
+        TestGraph { n: 50, edges: (0..50).map(|b| (7, b)).chain((0..50).map(|a| (a, (3 * a) % 50))).collect() };
     for graph in graphs(12).into_iter().chain([skewed]) {
         let sums: Vec<f64> = (0..graph.n).map(|a| graph.neighbours(a).map(|b| length(a, b) * b as f64).sum()).collect();
         let x: Vec<f64> = (0..graph.n).map(|b| b as f64).collect();
         let bindings =
             |format: &str| Bindings::new().with("A", graph.tensor(format, length)).with("x", vector(x.clone()));
-        runs(&session, "spmv_balanced", bindings, |run, what| {
+        check_runs(&session, "spmv_balanced", bindings, |run, label| {
             let found = run.get("y").unwrap().to_dense_scalars().unwrap();
             let found: Vec<f64> = found.iter().map(|v| v.to_f64().unwrap()).collect();
-            assert_eq!(found, sums, "{what}");
+            assert_eq!(found, sums, "{label}");
         });
     }
-    let bindings =
-        |graph: Graph| Bindings::new().with("A", graph.tensor("csr", length)).with("B", graph.tensor("csr", length));
-    let prepared = session.prepare_program(&program("spgemm"), &bindings(Graph::grid(3))).unwrap();
+    let bindings = |graph: TestGraph| {
+        Bindings::new().with("A", graph.tensor("csr", length)).with("B", graph.tensor("csr", length))
+    };
+    let prepared = session.prepare_program(&program("spgemm"), &bindings(TestGraph::grid(3))).unwrap();
     let sections = prepared.explain(Detail::Notation).unwrap();
-    let told: String = sections.iter().map(|s| s.text.as_str()).collect();
+    let explanation: String = sections.iter().map(|s| s.text.as_str()).collect();
     for part in ["(schedule", "(precompute w C (A B) (j jc jp)", "(where"] {
-        assert!(told.contains(part), "{told}");
+        assert!(explanation.contains(part), "{explanation}");
     }
 }
 
 /// The result of a schedule, written by hand, is also a program. Wrong bounds in it are rejected.
 #[test]
-fn blocks_of_equal_shares_by_hand() {
-    let graph = Graph::grid(5);
+fn hand_written_schedules_are_programs() {
+    let graph = TestGraph::grid(5);
     let text = |shares: &str| {
         format!(
             "(program (input A (shape n n)) (input b (type (shape 4) i64 0 dense)) (output s i64 0)
@@ -376,19 +380,19 @@ fn blocks_of_equal_shares_by_hand() {
     let found = run("(shares b A 1 3)").unwrap();
     assert_eq!((ints(&found, "s"), ints(&found, "begins")), (vec![25], vec![0, 9, 17]));
     for wrong in ["(shares b A 3 3)", "(shares b A 1 4)", "(shares b A 1 90000000000000)", ""] {
-        let told = run(wrong).map(drop).unwrap_err().to_string();
-        assert!(told.contains("invalid program") || told.contains("no data for table `b`"), "{wrong}: {told}");
+        let message = run(wrong).map(drop).unwrap_err().to_string();
+        assert!(message.contains("invalid program") || message.contains("no data for table `b`"), "{wrong}: {message}");
     }
 }
 
 /// On a grid the frontier is a diagonal. If each level visited all vertices, work would grow
 /// eightfold from side s to side 2s, not fourfold.
 #[test]
-fn a_search_costs_its_edges_not_the_levels_times_the_vertices() {
+fn searches_cost_edges_not_levels_times_vertices() {
     let session = session();
     let program = program("bfs_push");
     let work = |side: u64| {
-        let bindings = Bindings::new().with("A", Graph::grid(side).tensor("csr", |_, _| 1.0));
+        let bindings = Bindings::new().with("A", TestGraph::grid(side).tensor("csr", |_, _| 1.0));
         let run = session.prepare_program(&program, &bindings).unwrap().run_with(Engine::AssemblyInterpreter).unwrap();
         let counts = run.counts.unwrap();
         [counts.iterations, counts.loads, counts.stores, counts.allocated_bytes]
@@ -400,19 +404,19 @@ fn a_search_costs_its_edges_not_the_levels_times_the_vertices() {
 
 /// The comparisons detect a program that reads the frontier of the wrong round.
 #[test]
-fn a_forgotten_swap_is_seen() {
+fn a_missing_swap_is_detected() {
     let text = std::fs::read_to_string(format!("{}/programs/bfs_push.rp", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let wrong = Program::new(&text.replace("(swap F N)", "")).unwrap();
-    let graph = Graph::grid(4);
+    let graph = TestGraph::grid(4);
     let bindings = Bindings::new().with("A", graph.tensor("csr", |_, _| 1.0));
     let run = session().prepare_program(&wrong, &bindings).unwrap().run().unwrap();
     assert_ne!(ints(&run, "parent"), graph.parents(0).0);
 }
 
 #[test]
-fn faults_are_told_with_their_line() {
-    let graph = Graph::grid(2).tensor("csr", |_, _| 1.0);
-    let told = |text: &str| {
+fn errors_name_the_line() {
+    let graph = TestGraph::grid(2).tensor("csr", |_, _| 1.0);
+    let message = |text: &str| {
         let bindings = Bindings::new().with("A", graph.clone());
         let prepared = Program::new(text).and_then(|p| session().prepare_program(&p, &bindings));
         prepared.err().map(|e| e.to_string()).unwrap_or_default()
@@ -434,11 +438,11 @@ fn faults_are_told_with_their_line() {
         ("(schedule (parallel j)) (for i (for j (+= (y i) (A i j)))))", "program, line"),
     ];
     for (body, expected) in cases {
-        let found = told(&format!("{declared}{body}"));
+        let found = message(&format!("{declared}{body}"));
         assert!(found.starts_with(expected), "{found}");
     }
-    assert!(told("(program (input B (shape n n)) (block))").starts_with("no data for table `B`"));
-    assert!(told("(program (input A (shape n 3)) (block))").contains("line 1, column 28"));
+    assert!(message("(program (input B (shape n n)) (block))").starts_with("no data for table `B`"));
+    assert!(message("(program (input A (shape n 3)) (block))").contains("line 1, column 28"));
 }
 
 fn index(values: &[i64]) -> Tensor {
@@ -455,7 +459,7 @@ const SCATTER: &str = "(program (input I (shape m)) (output y (shape 3) f64)\n  
 
 /// The run ends with the position in the text, on every engine, and the session can be used again.
 #[test]
-fn coordinates_out_of_bounds_are_errors_of_the_program() {
+fn coordinates_out_of_bounds_are_errors() {
     let program = Program::new(SCATTER).unwrap();
     for engine in ENGINES {
         let session = Session::new(Config { engine, ..Config::default() });
@@ -481,7 +485,7 @@ fn coordinates_out_of_bounds_are_errors_of_the_program() {
 
 /// An index tensor within bounds needs no checks, and `explain` lists the remaining checks.
 #[test]
-fn index_tensors_are_looked_at_once() {
+fn index_tensors_are_checked_once() {
     let program = Program::new(SCATTER).unwrap();
     let session = Session::default();
     let bounds = |values: &[i64]| {
@@ -497,8 +501,8 @@ fn index_tensors_are_looked_at_once() {
 
 /// No program of the folder needs checks: loops and conditions prove all coordinates.
 #[test]
-fn programs_check_nothing() {
-    let graph = Graph::grid(3);
+fn programs_need_no_bounds_checks() {
+    let graph = TestGraph::grid(3);
     let dense = graph.tensor("dense", |_, _| 1.0);
     for file in std::fs::read_dir("programs").unwrap() {
         let path = file.unwrap().path();

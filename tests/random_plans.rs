@@ -6,10 +6,10 @@
 //! default seeds; `REDPOLL_OPTIMIZED` sets their number. The tier runs all seeds that are selected.
 
 use redpoll_logic::testing::Coverage;
-use redpoll_testing::engines::Failure;
-use redpoll_testing::optimizing::{self, Taken};
+use redpoll_testing::engines::PhaseFailure;
+use redpoll_testing::optimizing::{self, KernelSelection};
 use redpoll_testing::random::{
-    Outcome, asked_seeds, case, cover, describe, flavour, optimized_seeds, run, smallest_failure,
+    PlanOutcome, case_parameters, cover, describe, draw_case, optimized_seeds, requested_seeds, run, smallest_failure,
 };
 use std::ops::Range;
 use std::sync::Mutex;
@@ -25,10 +25,10 @@ const BLOCK: u64 = 32;
 /// Required number of occurrences of each covered item.
 const HITS: u64 = 50;
 /// Number of failures that are shown in full.
-const SHOWN: usize = 8;
+const MAX_SHOWN: usize = 8;
 
 /// Covered items in addition to those of plans and data.
-const ALSO: &[&str] = &[
+const CONSTRUCTS: &[&str] = &[
     "read Dense",
     "read SparseList",
     "read Coordinates",
@@ -64,15 +64,15 @@ const ALSO: &[&str] = &[
 ];
 
 #[derive(Default)]
-struct Tally {
+struct PlanTally {
     coverage: Coverage,
-    done: u64,
+    passed: u64,
     equal: usize,
     skipped: usize,
     largest: usize,
     faulted: u64,
-    refused: u64,
-    failures: Vec<(u64, Failure)>,
+    rejected: u64,
+    failures: Vec<(u64, PhaseFailure)>,
     /// Numbers of kernels offered to the optimizing tier, and of kernels that it ran.
     offered: u64,
     optimized: u64,
@@ -80,12 +80,12 @@ struct Tally {
     plans: u64,
 }
 
-impl Tally {
-    fn add(&mut self, checked: optimizing::Checked) {
+impl PlanTally {
+    fn add(&mut self, checked: optimizing::TierReport) {
         self.offered += checked.offered;
         self.optimized += checked.kernels;
-        let failure = |(seed, what): (Option<u64>, String)| {
-            (seed.expect("kernels are labelled"), Failure { phase: "optimizing tier", what })
+        let failure = |(seed, message): (Option<u64>, String)| {
+            (seed.expect("kernels are labelled"), PhaseFailure { phase: "optimizing tier", message })
         };
         self.failures.extend(checked.failures.into_iter().map(failure));
     }
@@ -93,11 +93,11 @@ impl Tally {
 
 #[test]
 fn random_plans_agree() {
-    let asked = asked_seeds();
-    let seeds = asked.clone().unwrap_or(SEEDS);
+    let requested = requested_seeds();
+    let seeds = requested.clone().unwrap_or(SEEDS);
     let optimized = optimized_seeds(&seeds, OPTIMIZED);
     std::panic::set_hook(Box::new(|_| {}));
-    let (next, tally) = (AtomicU64::new(seeds.start), Mutex::new(Tally::default()));
+    let (next, tally) = (AtomicU64::new(seeds.start), Mutex::new(PlanTally::default()));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -106,11 +106,15 @@ fn random_plans_agree() {
                     && first < seeds.end
                 {
                     for seed in first..(first + BLOCK).min(seeds.end) {
-                        optimizing::take(if optimized.contains(&seed) { Taken::All(seed) } else { Taken::None });
+                        optimizing::select_kernels(if optimized.contains(&seed) {
+                            KernelSelection::All(seed)
+                        } else {
+                            KernelSelection::None
+                        });
                         check_seed(seed, &tally);
                         tally.lock().expect("no thread has panicked").plans += u64::from(optimized.contains(&seed));
                     }
-                    let checked = optimizing::finish();
+                    let checked = optimizing::check_recorded();
                     tally.lock().expect("no thread has panicked").add(checked);
                 }
             });
@@ -119,63 +123,68 @@ fn random_plans_agree() {
     let _ = std::panic::take_hook();
     let mut tally = tally.into_inner().expect("no thread has panicked");
     eprintln!(
-        "{} cases, {} values equal, {} not determined, {} plans fault, {} refused; {} kernels by the optimizing tier; the \
+        "{} cases, {} values equal, {} not determined, {} plans fault, {} rejected; {} kernels by the optimizing tier; the \
          longest code has {} statements",
-        tally.done, tally.equal, tally.skipped, tally.faulted, tally.refused, tally.optimized, tally.largest
+        tally.passed, tally.equal, tally.skipped, tally.faulted, tally.rejected, tally.optimized, tally.largest
     );
     report_failures(&mut tally.failures);
     assert_eq!(tally.optimized, tally.offered, "kernels that the optimizing tier did not run");
     // A plan has at least one kernel unless it is rejected.
-    let least = tally.plans - tally.refused.min(tally.plans);
-    assert!(tally.optimized >= least, "{} kernels of {} plans by the optimizing tier", tally.optimized, tally.plans);
-    if asked.is_none() {
+    let min_kernels = tally.plans - tally.rejected.min(tally.plans);
+    assert!(
+        tally.optimized >= min_kernels,
+        "{} kernels of {} plans by the optimizing tier",
+        tally.optimized,
+        tally.plans
+    );
+    if requested.is_none() {
         let mut names = Coverage::expected();
-        names.extend(ALSO.iter().map(ToString::to_string));
+        names.extend(CONSTRUCTS.iter().map(ToString::to_string));
         let missing = tally.coverage.missing(&names, HITS);
         assert!(missing.is_empty(), "covered fewer than {HITS} times: {missing:?}");
-        let most = |percent: u64| (seeds.end - seeds.start) * percent / 100;
-        assert!(tally.refused <= most(1), "{} of the plans are refused", tally.refused);
-        assert!(tally.faulted <= most(1), "{} of the plans fault", tally.faulted);
-        assert!(tally.skipped * 8 < tally.equal, "too few values say something");
+        let limit = |percent: u64| (seeds.end - seeds.start) * percent / 100;
+        assert!(tally.rejected <= limit(1), "{} of the plans are rejected", tally.rejected);
+        assert!(tally.faulted <= limit(1), "{} of the plans fault", tally.faulted);
+        assert!(tally.skipped * 8 < tally.equal, "too few values are determined");
     }
 }
 
-fn check_seed(seed: u64, tally: &Mutex<Tally>) {
-    let flavour = flavour(seed);
-    let (drawn, case) = case(seed, flavour);
+fn check_seed(seed: u64, tally: &Mutex<PlanTally>) {
+    let parameters = case_parameters(seed);
+    let (logic_case, case) = draw_case(seed, parameters);
     let mut covered = Vec::new();
-    let outcome = run(seed, &case, |what| covered.push(what));
+    let outcome = run(seed, &case, |construct| covered.push(construct));
     let mut tally = tally.lock().expect("no thread has panicked");
     match outcome {
-        Outcome::Done(report) => {
+        PlanOutcome::Passed(report) => {
             if !report.faulted {
-                cover(&mut tally.coverage, &drawn, flavour);
-                covered.into_iter().for_each(|what| tally.coverage.increment(what));
+                cover(&mut tally.coverage, &logic_case, parameters);
+                covered.into_iter().for_each(|construct| tally.coverage.increment(construct));
             }
-            tally.done += 1;
+            tally.passed += 1;
             tally.equal += report.compared.equal;
             tally.skipped += report.compared.skipped;
             tally.largest = tally.largest.max(report.largest);
             tally.faulted += u64::from(report.faulted);
         }
-        Outcome::Refused => tally.refused += 1,
-        Outcome::Failed(failure) => tally.failures.push((seed, failure)),
+        PlanOutcome::Rejected => tally.rejected += 1,
+        PlanOutcome::Failed(failure) => tally.failures.push((seed, failure)),
     }
 }
 
-fn report_failures(failures: &mut [(u64, Failure)]) {
+fn report_failures(failures: &mut [(u64, PhaseFailure)]) {
     if failures.is_empty() {
         return;
     }
     failures.sort_by_key(|(seed, _)| *seed);
-    let first = |f: &Failure| f.what.lines().next().unwrap_or("").to_owned();
+    let first = |f: &PhaseFailure| f.message.lines().next().unwrap_or("").to_owned();
     for (seed, failure) in failures.iter() {
-        eprintln!("seed {seed} {:?}: {}: {}", flavour(*seed), failure.phase, first(failure));
+        eprintln!("seed {seed} {:?}: {}: {}", case_parameters(*seed), failure.phase, first(failure));
     }
-    optimizing::take(Taken::Each);
-    for (seed, failure) in failures.iter().take(SHOWN) {
-        let (case, failure) = smallest_failure(*seed, case(*seed, flavour(*seed)).1, failure.phase);
-        eprintln!("--- seed {seed}, {}\n{}\n{}", failure.phase, describe(&case), failure.what);
+    optimizing::select_kernels(KernelSelection::Each);
+    for (seed, failure) in failures.iter().take(MAX_SHOWN) {
+        let (case, failure) = smallest_failure(*seed, draw_case(*seed, case_parameters(*seed)).1, failure.phase);
+        eprintln!("--- seed {seed}, {}\n{}\n{}", failure.phase, describe(&case), failure.message);
     }
     panic!("{} seeds fail", failures.len());
 }

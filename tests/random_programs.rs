@@ -8,12 +8,13 @@
 //! or as many as `REDPOLL_OPTIMIZED` sets.
 
 use redpoll_logic::testing::Coverage;
-use redpoll_testing::engines::Failure;
-use redpoll_testing::optimizing::{self, Taken};
+use redpoll_testing::engines::PhaseFailure;
+use redpoll_testing::optimizing::{self, KernelSelection};
 use redpoll_testing::programs::{
-    Case, Config, Outcome, STACK, cover, expected, random_case, redraw_formats, run, smallest_failure,
+    ProgramCase, ProgramConfig, ProgramOutcome, STACK, cover, expected, random_case, redraw_formats, run,
+    smallest_failure,
 };
-use redpoll_testing::random::{asked_seeds, optimized_seeds};
+use redpoll_testing::random::{optimized_seeds, requested_seeds};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -21,36 +22,36 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The default seeds.
 const SEEDS: Range<u64> = 0..3000;
-/// Number of formats of every `EVERY`-th program; the others run in one format.
+/// Number of formats of every `FORMATS_PERIOD`-th program; the others run in one format.
 const FORMATS: u64 = 2;
-const EVERY: u64 = 4;
+const FORMATS_PERIOD: u64 = 4;
 /// Number of neighbouring seeds whose kernels are compiled together.
 const BLOCK: u64 = 25;
 /// Required number of occurrences of each covered item.
 const HITS: u64 = 5;
 /// Number of failures that are shown in full.
-const SHOWN: usize = 8;
+const MAX_SHOWN: usize = 8;
 
 #[derive(Default)]
-struct Tally {
+struct ProgramTally {
     coverage: Coverage,
     programs: u64,
     runs: u64,
     equal: usize,
     stored: usize,
     /// Number of rejected runs, by rule.
-    refused: BTreeMap<String, u64>,
+    rejected: BTreeMap<String, u64>,
     undefined: u64,
     largest: usize,
     /// Numbers of kernels offered to the optimizing tier, and of kernels that it ran.
     offered: u64,
     optimized: u64,
-    failures: Vec<(u64, Failure)>,
+    failures: Vec<(u64, PhaseFailure)>,
 }
 
 /// Returns the program of a seed in one of its formats.
-fn case(seed: u64, format: u64) -> Case {
-    let case = random_case(seed, &Config::default());
+fn draw_case(seed: u64, format: u64) -> ProgramCase {
+    let case = random_case(seed, &ProgramConfig::default());
     if format == 0 { case } else { redraw_formats(seed * FORMATS + format, &case) }
 }
 
@@ -61,13 +62,13 @@ fn label(seed: u64, format: u64) -> u64 {
 
 #[test]
 fn random_programs_agree() {
-    let asked = asked_seeds();
-    let seeds = asked.clone().unwrap_or(SEEDS);
+    let requested = requested_seeds();
+    let seeds = requested.clone().unwrap_or(SEEDS);
     let optimized = optimized_seeds(&seeds, u64::MAX);
     if std::env::var_os("REDPOLL_PANICS").is_none() {
         std::panic::set_hook(Box::new(|_| {}));
     }
-    let (next, tally) = (AtomicU64::new(seeds.start), Mutex::new(Tally::default()));
+    let (next, tally) = (AtomicU64::new(seeds.start), Mutex::new(ProgramTally::default()));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -78,12 +79,12 @@ fn random_programs_agree() {
                     for seed in first..(first + BLOCK).min(seeds.end) {
                         check_seed(seed, optimized.contains(&seed), &tally);
                     }
-                    let checked = optimizing::finish();
+                    let checked = optimizing::check_recorded();
                     let mut tally = tally.lock().expect("no thread has panicked");
                     tally.offered += checked.offered;
                     tally.optimized += checked.kernels;
-                    let failure = |(label, what): (Option<u64>, String)| {
-                        (label.expect("kernels are labelled"), Failure { phase: "optimizing tier", what })
+                    let failure = |(label, message): (Option<u64>, String)| {
+                        (label.expect("kernels are labelled"), PhaseFailure { phase: "optimizing tier", message })
                     };
                     tally.failures.extend(checked.failures.into_iter().map(failure));
                 }
@@ -95,14 +96,14 @@ fn random_programs_agree() {
     let _ = std::panic::take_hook();
     let mut tally = tally.into_inner().expect("no thread has panicked");
     eprintln!(
-        "{} programs, {} runs, {} values equal, of {} that are not the fill value; {} undefined, refused: {:?}; {} kernels by \
+        "{} programs, {} runs, {} values equal, of {} that are not the fill value; {} undefined, rejected: {:?}; {} kernels by \
          the optimizing tier; the longest code has {} statements",
         tally.programs,
         tally.runs,
         tally.equal,
         tally.stored,
         tally.undefined,
-        tally.refused,
+        tally.rejected,
         tally.optimized,
         tally.largest
     );
@@ -111,73 +112,78 @@ fn random_programs_agree() {
     }
     report_failures(&mut tally.failures);
     assert_eq!(tally.optimized, tally.offered, "kernels that the optimizing tier did not run");
-    if asked.is_none() {
+    if requested.is_none() {
         let missing = tally.coverage.missing(&expected(), HITS);
         assert!(missing.is_empty(), "covered fewer than {HITS} times: {missing:?}");
-        let refused: u64 = tally.refused.values().sum();
-        assert!(refused * 100 <= tally.runs, "{refused} of {} runs are refused", tally.runs);
+        let rejected: u64 = tally.rejected.values().sum();
+        assert!(rejected * 100 <= tally.runs, "{rejected} of {} runs are rejected", tally.runs);
         assert!(tally.undefined * 100 <= tally.runs, "{} of {} runs are undefined", tally.undefined, tally.runs);
         assert!(tally.optimized * 2 > tally.runs, "{} of {} kernels are short", tally.optimized, tally.runs);
-        assert!(tally.stored * 5 > tally.equal, "too few values say something");
+        assert!(tally.stored * 5 > tally.equal, "too few values differ from the fill value");
     }
 }
 
-fn check_seed(seed: u64, optimized: bool, tally: &Mutex<Tally>) {
-    let first = case(seed, 0);
-    let formats = if seed.is_multiple_of(EVERY) { FORMATS } else { 1 };
+fn check_seed(seed: u64, optimized: bool, tally: &Mutex<ProgramTally>) {
+    let first = draw_case(seed, 0);
+    let formats = if seed.is_multiple_of(FORMATS_PERIOD) { FORMATS } else { 1 };
     for format in 0..formats {
         let label = label(seed, format);
-        optimizing::take(if optimized { Taken::All(label) } else { Taken::None });
+        optimizing::select_kernels(if optimized { KernelSelection::All(label) } else { KernelSelection::None });
         let case = if format == 0 { first.clone() } else { redraw_formats(label, &first) };
         let outcome = run(&case);
         let mut tally = tally.lock().expect("no thread has panicked");
         tally.programs += u64::from(format == 0);
         tally.runs += 1;
         match outcome {
-            Outcome::Done(checked) => {
+            ProgramOutcome::Passed(checked) => {
                 cover(&mut tally.coverage, &case);
                 tally.equal += checked.equal;
                 tally.stored += checked.stored;
                 tally.largest = tally.largest.max(checked.statements);
             }
-            Outcome::Refused(refusal) => {
-                let rule = refusal.rule.map_or("other".to_owned(), |rule| format!("{rule:?}"));
+            ProgramOutcome::Rejected(rejection) => {
+                let rule = rejection.rule.map_or("other".to_owned(), |rule| format!("{rule:?}"));
                 if std::env::var_os("REDPOLL_REFUSALS").is_some() {
-                    eprintln!("seed {seed}: {}", refusal.what);
+                    eprintln!("seed {seed}: {}", rejection.message);
                 }
-                *tally.refused.entry(rule).or_default() += 1;
+                *tally.rejected.entry(rule).or_default() += 1;
             }
-            Outcome::Undefined(_) => tally.undefined += 1,
-            Outcome::Failed(failure) => tally.failures.push((label, failure)),
+            ProgramOutcome::Undefined(_) => tally.undefined += 1,
+            ProgramOutcome::Failed(failure) => tally.failures.push((label, failure)),
         }
     }
 }
 
-fn report_failures(failures: &mut [(u64, Failure)]) {
+fn report_failures(failures: &mut [(u64, PhaseFailure)]) {
     if failures.is_empty() {
         return;
     }
     failures.sort_by_key(|(label, _)| *label);
     for (label, failure) in failures.iter() {
-        let first = failure.what.lines().next().unwrap_or_default();
+        let first = failure.message.lines().next().unwrap_or_default();
         eprintln!("seed {} format {}: {}: {first}", label / FORMATS, label % FORMATS, failure.phase);
     }
     std::panic::set_hook(Box::new(|_| {}));
-    optimizing::take(Taken::None);
+    optimizing::select_kernels(KernelSelection::None);
     // Shows one failure of each phase first.
     let mut phases: Vec<&str> = Vec::new();
-    let (mut shown, mut rest): (Vec<_>, Vec<_>) = (Vec::new(), Vec::new());
+    let (mut first_of_phase, mut others): (Vec<_>, Vec<_>) = (Vec::new(), Vec::new());
     for (label, failure) in failures.iter() {
-        let list = if phases.contains(&failure.phase) { &mut rest } else { &mut shown };
+        let list = if phases.contains(&failure.phase) { &mut others } else { &mut first_of_phase };
         phases.push(failure.phase);
         list.push((*label, failure));
     }
-    for (label, failure) in shown.into_iter().chain(rest).take(SHOWN) {
-        optimizing::take(if failure.phase == "optimizing tier" { Taken::Each } else { Taken::None });
-        let whole = case(label / FORMATS, label % FORMATS);
-        let (case, failure) = smallest_failure(&whole, Failure { phase: failure.phase, what: failure.what.clone() });
-        let what: String = failure.what.lines().take(3).collect::<Vec<_>>().join("\n");
-        eprintln!("--- seed {} format {}, {}\n{case}{what}\n", label / FORMATS, label % FORMATS, failure.phase);
+    for (label, failure) in first_of_phase.into_iter().chain(others).take(MAX_SHOWN) {
+        optimizing::select_kernels(if failure.phase == "optimizing tier" {
+            KernelSelection::Each
+        } else {
+            KernelSelection::None
+        });
+        let full_case = draw_case(label / FORMATS, label % FORMATS);
+        let (case, failure) =
+            smallest_failure(&full_case, PhaseFailure { phase: failure.phase, message: failure.message.clone() });
+        let message: String = failure.message.lines().take(3).collect::<Vec<_>>().join("\n");
+        eprintln!("--- seed {} format {}, {}\n{case}{message}\n", label / FORMATS, label % FORMATS, failure.phase);
     }
     let _ = std::panic::take_hook();
     panic!("{} runs fail", failures.len());

@@ -10,12 +10,12 @@ use redpoll_physical::kernel::{Draft, Kernel};
 use redpoll_physical::notation::{self, Role, normalize, parse_over, scheduled, verify_parallel};
 use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values, convert};
 use redpoll_physical::testing::sanitized::{Watched, run_watched};
-use redpoll_testing::data::Kind;
+use redpoll_testing::data::ValueKind;
 use redpoll_testing::engines::check;
-use redpoll_testing::optimizing::{self, Taken};
-use redpoll_testing::program::{Choice, ProgramFile};
+use redpoll_testing::optimizing::{self, KernelSelection};
+use redpoll_testing::program::{CaseChoice, ProgramFile};
 use redpoll_testing::programs::{self, STACK, random_case};
-use redpoll_testing::random::asked_seeds;
+use redpoll_testing::random::requested_seeds;
 use redpoll_testing::rng;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -28,12 +28,12 @@ const CASES: usize = 2;
 /// The default seeds of random programs.
 const SEEDS: Range<u64> = 0..1800;
 /// Minimum number of random programs that run for the default seeds.
-const RANDOM: usize = 2000;
+const MIN_RANDOM_PROGRAMS: usize = 2000;
 /// Largest number of statements in a kernel of a random program that runs by default. Longer
 /// kernels take most of the time and test the same code.
-const LONGEST: usize = 500;
+const MAX_STATEMENTS: usize = 500;
 /// Number of kernels, or seeds, that are compiled together.
-const TOGETHER: usize = 48;
+const BATCH_SIZE: usize = 48;
 
 fn texts(folder: &str) -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -45,34 +45,34 @@ fn texts(folder: &str) -> Vec<(String, String)> {
 }
 
 /// A kernel and its input tensors.
-type Bound = (Draft, Vec<Tensor>);
+type BoundKernel = (Draft, Vec<Tensor>);
 
 /// Runs kernels and returns their statuses in no particular order. Panics if the sanitizer reports
 /// an error.
-fn run(kernels: &[Bound]) -> Vec<Status> {
+fn run(kernels: &[BoundKernel]) -> Vec<Status> {
     run_parts(kernels.len(), &|part| Cow::Borrowed(&kernels[part]))
 }
 
 /// Runs the kernels of `cases` cases on all processors. Kernels of neighbouring cases are compiled
 /// together.
-fn run_parts<'a>(cases: usize, kernels: &(dyn Fn(Range<usize>) -> Cow<'a, [Bound]> + Sync)) -> Vec<Status> {
+fn run_parts<'a>(cases: usize, kernels: &(dyn Fn(Range<usize>) -> Cow<'a, [BoundKernel]> + Sync)) -> Vec<Status> {
     let next = AtomicUsize::new(0);
     let worker = || {
-        let mut ends = Vec::new();
-        while let first = next.fetch_add(TOGETHER, Ordering::Relaxed)
+        let mut statuses = Vec::new();
+        while let first = next.fetch_add(BATCH_SIZE, Ordering::Relaxed)
             && first < cases
         {
-            let part = first..(first + TOGETHER).min(cases);
-            let together = run_together(&kernels(part.clone()));
-            ends.extend(together.unwrap_or_else(|report| panic!("of {part:?}: {report}")));
+            let part = first..(first + BATCH_SIZE).min(cases);
+            let batch = run_batch(&kernels(part.clone()));
+            statuses.extend(batch.unwrap_or_else(|report| panic!("kernels {part:?}: {report}")));
         }
-        ends
+        statuses
     };
     std::thread::scope(|scope| {
         let thread = |_| std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, worker).unwrap();
         let threads: Vec<_> = (0..std::thread::available_parallelism().map_or(1, usize::from)).map(thread).collect();
-        let ends = threads.into_iter().map(|t| t.join().unwrap_or_else(|e| std::panic::resume_unwind(e)));
-        ends.collect::<Vec<_>>().concat()
+        let statuses = threads.into_iter().map(|t| t.join().unwrap_or_else(|e| std::panic::resume_unwind(e)));
+        statuses.collect::<Vec<_>>().concat()
     })
 }
 
@@ -80,27 +80,27 @@ fn run_parts<'a>(cases: usize, kernels: &(dyn Fn(Range<usize>) -> Cow<'a, [Bound
 ///
 /// # Errors
 /// The report of the sanitizer.
-fn run_together(kernels: &[Bound]) -> Result<Vec<Status>, String> {
-    let watch = |(draft, inputs): &Bound| Watched::new(draft, &inputs.iter().collect::<Vec<_>>()).unwrap();
+fn run_batch(kernels: &[BoundKernel]) -> Result<Vec<Status>, String> {
+    let watch = |(draft, inputs): &BoundKernel| Watched::new(draft, &inputs.iter().collect::<Vec<_>>()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let watched: Vec<Watched> = kernels.iter().map(watch).collect();
     run_watched(&watched, folder.path())
 }
 
 #[test]
-fn plan_files_touch_just_their_own_memory() {
+fn plan_files_access_only_their_memory() {
     let mut kernels = Vec::new();
     for (name, text) in texts("tests/files") {
         let file = ProgramFile::parse(&name, &text);
         let mut rng = rng::named(&name, 2);
         let formats = file.formats.iter().cycle().take(CASES.min(file.sizes.len().max(1)));
         for (size, formats) in formats.enumerate() {
-            let (kind, mode) = (Kind::Exact, FloatMode::Relaxed);
-            let choice = Choice { size, formats: formats.clone(), kind, mode, seed: rng.bits() };
-            optimizing::take(Taken::All(size as u64));
+            let (kind, mode) = (ValueKind::Exact, FloatMode::Relaxed);
+            let choice = CaseChoice { size, formats: formats.clone(), kind, mode, seed: rng.bits() };
+            optimizing::select_kernels(KernelSelection::All(size as u64));
             check(&file.case(&choice).unwrap()).unwrap_or_else(|e| panic!("{name}: {e:?}"));
         }
-        kernels.extend(optimizing::taken());
+        kernels.extend(optimizing::drain_kernels());
     }
     assert!(kernels.len() > 100, "{}", kernels.len());
     run(&kernels);
@@ -110,16 +110,16 @@ fn plan_files_touch_just_their_own_memory() {
 ///
 /// # Errors
 /// If the program is rejected.
-fn kernel(text: &str, tensors: &[(&str, Tensor)], mode: FloatMode) -> Result<Bound, Box<Error>> {
-    let bound = |name: &str| tensors.iter().find(|(n, _)| *n == name).map(|(_, t)| t.clone());
-    let (written, _) = parse_over(text, &[], &|name| bound(name).map(|t| t.ty().clone()))?;
-    let program = Arc::new(normalize(scheduled(written, mode)?)?);
+fn kernel(text: &str, tensors: &[(&str, Tensor)], mode: FloatMode) -> Result<BoundKernel, Box<Error>> {
+    let lookup = |name: &str| tensors.iter().find(|(n, _)| *n == name).map(|(_, t)| t.clone());
+    let (parsed, _) = parse_over(text, &[], &|name| lookup(name).map(|t| t.ty().clone()))?;
+    let program = Arc::new(normalize(scheduled(parsed, mode)?)?);
     verify_parallel(&program, mode)?;
     let input = |decl: &notation::TensorDecl| {
         let shares = program.shares.iter().find(|s| program.tensors[s.input.index()].name == decl.name);
         match shares {
-            Some(s) => bound(&program.tensors[s.of.index()].name).unwrap().equal_shares(s.modes, s.blocks),
-            None => bound(&decl.name).unwrap(),
+            Some(s) => lookup(&program.tensors[s.of.index()].name).unwrap().equal_shares(s.modes, s.blocks),
+            None => lookup(&decl.name).unwrap(),
         }
     };
     let inputs: Vec<Tensor> = program.tensors.iter().filter(|t| t.role == Role::Input).map(input).collect();
@@ -127,14 +127,14 @@ fn kernel(text: &str, tensors: &[(&str, Tensor)], mode: FloatMode) -> Result<Bou
     Ok((Draft::new(&program, &layouts, mode), inputs))
 }
 
-fn draft(text: &str, tensors: &[(&str, Tensor)]) -> Bound {
+fn draft(text: &str, tensors: &[(&str, Tensor)]) -> BoundKernel {
     kernel(text, tensors, FloatMode::default()).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
 /// Returns the kernel of a random program; `None` if a verifier rejects the program, or the kernel
 /// is too long.
-fn random_kernel(seed: u64, config: &programs::Config, longest: usize) -> Option<Bound> {
-    let tensor = |t: &programs::Tensor| {
+fn random_kernel(seed: u64, config: &programs::ProgramConfig, max_statements: usize) -> Option<BoundKernel> {
+    let tensor = |t: &programs::ProgramTensor| {
         let dense = TensorType { format: Format::dense(t.ty.shape.len()), ..t.ty.clone() };
         let values = Values::from_scalars(dense.dtype.clone(), &t.values).unwrap();
         convert(&Tensor::from_dense(dense, &values).unwrap(), &t.ty.format).unwrap()
@@ -144,28 +144,31 @@ fn random_kernel(seed: u64, config: &programs::Config, longest: usize) -> Option
     let tensors: Vec<(&str, Tensor)> = inputs.map(|t| (t.name.as_str(), tensor(t))).collect();
     let kernel = kernel(&case.text(), &tensors, case.mode).ok()?;
     let statements: usize = kernel.0.function().body.iter().map(Stmt::count).sum();
-    (statements <= longest).then_some(kernel)
+    (statements <= max_statements).then_some(kernel)
 }
 
 /// Random programs only access their own memory, with coordinates in and out of bounds.
 #[test]
-fn random_programs_touch_just_their_own_memory() {
-    let asked = asked_seeds();
-    let (seeds, longest) = asked.clone().map_or((SEEDS, LONGEST), |seeds| (seeds, usize::MAX));
+fn random_programs_access_only_their_memory() {
+    let requested = requested_seeds();
+    let (seeds, max_statements) = requested.clone().map_or((SEEDS, MAX_STATEMENTS), |seeds| (seeds, usize::MAX));
     let mut programs = 0;
     for unchecked in [0, 20] {
-        let config = programs::Config { unchecked, ..programs::Config::default() };
+        let config = programs::ProgramConfig { unchecked, ..programs::ProgramConfig::default() };
         let kernels = |part: Range<usize>| {
             let seeds = part.map(|k| seeds.start + k as u64);
-            seeds.filter_map(|seed| random_kernel(seed, &config, longest)).collect::<Vec<_>>().into()
+            seeds.filter_map(|seed| random_kernel(seed, &config, max_statements)).collect::<Vec<_>>().into()
         };
-        let ends = run_parts(seeds.clone().count(), &kernels);
-        let stopped = ends.iter().filter(|end| **end == Status::OutOfBounds).count();
-        eprintln!("{} kernels of random programs, of which {stopped} came to a coordinate out of bounds", ends.len());
-        assert_eq!(stopped > 0, unchecked > 0, "{ends:?}");
-        programs += ends.len();
+        let statuses = run_parts(seeds.clone().count(), &kernels);
+        let out_of_bounds = statuses.iter().filter(|end| **end == Status::OutOfBounds).count();
+        eprintln!(
+            "{} kernels of random programs, of which {out_of_bounds} reached a coordinate out of bounds",
+            statuses.len()
+        );
+        assert_eq!(out_of_bounds > 0, unchecked > 0, "{statuses:?}");
+        programs += statuses.len();
     }
-    assert!(asked.is_some() || programs >= RANDOM, "{programs} programs were run");
+    assert!(requested.is_some() || programs >= MIN_RANDOM_PROGRAMS, "{programs} programs ran");
 }
 
 fn ty(shape: &[u64], prim: Prim, format: &str) -> TensorType {
@@ -193,7 +196,7 @@ fn floats(shape: &[u64]) -> Tensor {
 }
 
 #[test]
-fn programs_touch_just_their_own_memory() {
+fn programs_access_only_their_memory() {
     let mut kernels = Vec::new();
     for (_, text) in texts("programs") {
         for n in [1, 13] {
@@ -208,18 +211,18 @@ fn programs_touch_just_their_own_memory() {
             }
         }
     }
-    let ends = run(&kernels);
-    assert!(ends.iter().all(|end| *end == Status::Done), "{ends:?}");
+    let statuses = run(&kernels);
+    assert!(statuses.iter().all(|end| *end == Status::Done), "{statuses:?}");
 }
 
 const SCATTER: &str = "(program (input I (shape m)) (output y (shape 3) f64 0.0 (FORMAT (element)))
   (for i (+= (y (I i)) 1)))";
 
 #[test]
-fn coordinates_out_of_bounds_touch_nothing() {
+fn coordinates_out_of_bounds_access_nothing() {
     let mut kernels = Vec::new();
-    let wrong = [-1, 3, 3_000_000_000, i64::MIN, i64::MAX - 1];
-    for at in wrong {
+    let invalid = [-1, 3, 3_000_000_000, i64::MIN, i64::MAX - 1];
+    for at in invalid {
         let tensors = |at: i64| {
             vec![
                 ("I", integers(vec![0, 2, at, 1], &[4])),
@@ -252,14 +255,14 @@ fn coordinates_out_of_bounds_touch_nothing() {
             kernels.push(draft(&text, &tensors(at)));
         }
     }
-    let ends = run(&kernels);
-    let stopped = ends.iter().filter(|end| **end == Status::OutOfBounds).count();
-    assert!(stopped * 10 > ends.len() * 7, "{ends:?}");
+    let statuses = run(&kernels);
+    let out_of_bounds = statuses.iter().filter(|end| **end == Status::OutOfBounds).count();
+    assert!(out_of_bounds * 10 > statuses.len() * 7, "{statuses:?}");
 }
 
 /// The sanitizer detects the access that a check prevents.
 #[test]
-fn without_its_check_a_kernel_is_reported() {
+fn kernels_without_checks_are_reported() {
     for (at, format) in [(3, "dense"), (-1, "dense"), (70, "bit-map")] {
         let inputs = [("I", integers(vec![0, 2, at, 1], &[4]))];
         let (draft, inputs) = draft(&SCATTER.replace("FORMAT", format), &inputs);

@@ -20,12 +20,12 @@ fn load(file: &str, format: Option<Format>) -> Option<Tensor> {
         return None;
     }
     let loaded = read(folder.join(file), &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}"));
-    Some(loaded.into_tensor(format).expect("it fits into memory").0)
+    Some(loaded.into_tensor(format).expect("the tensor fits into memory").0)
 }
 
 /// Returns the entries as coordinates and numbers.
 fn entries(tensor: &Tensor) -> Vec<(Vec<u64>, f64)> {
-    let triples = tensor.to_triples().expect("it fits into memory");
+    let triples = tensor.to_triples().expect("the tensor fits into memory");
     (0..triples.len()).map(|k| (triples.coordinates_of(k), triples.values.get(k).to_f64().expect("a number"))).collect()
 }
 
@@ -39,17 +39,17 @@ fn run(text: &str, inputs: &[(&str, &Tensor)]) -> Tensor {
 fn vector(size: u64) -> Tensor {
     let fill = Scalar::zero(Prim::F64);
     let ty = TensorType { shape: vec![size], dtype: fill.dtype(), fill, format: Format::dense(1) };
-    let values: Vec<f64> = (0..size).map(whole).collect();
+    let values: Vec<f64> = (0..size).map(small_integer).collect();
     let triples = Triples { shape: vec![size], coordinates: vec![(0..size).collect()], values: Values::from(values) };
     Tensor::from_triples(ty, &triples, Duplicates::Error).expect("a vector").0
 }
 
-fn whole(k: u64) -> f64 {
+fn small_integer(k: u64) -> f64 {
     (k * 7 % 11) as f64 - 5.0
 }
 
 /// Counts closed triples of edges, with a set of edges and lists of neighbours.
-fn closed_triples(edges: &[(Vec<u64>, f64)]) -> i64 {
+fn count_closed_triples(edges: &[(Vec<u64>, f64)]) -> i64 {
     let set: HashSet<(u64, u64)> = edges.iter().map(|(p, _)| (p[0], p[1])).collect();
     let mut neighbours: HashMap<u64, Vec<u64>> = HashMap::new();
     set.iter().for_each(|(i, j)| neighbours.entry(*i).or_default().push(*j));
@@ -62,7 +62,7 @@ fn closed_triples(edges: &[(Vec<u64>, f64)]) -> i64 {
 fn triangles() {
     let text = "(plan (query t (aggregate + 0 (mapjoin cast-i64
         (mapjoin and (table E i j) (table E j k) (table E i k))) i j k)) (produces t))";
-    for (name, known) in [
+    for (name, triangle_count) in [
         ("karate", Some(45)),
         ("dolphins", None),
         ("email-Eu-core", None),
@@ -73,8 +73,8 @@ fn triangles() {
     ] {
         let Some(graph) = load(&format!("graphs/{name}.mtx.zst"), Some(Format::csr())) else { return };
         let found = run(text, &[("E", &graph)]).to_dense_scalars().expect("a number").remove(0);
-        assert_eq!(found, Scalar::I64(closed_triples(&entries(&graph))), "{name}");
-        if let Some(triangles) = known {
+        assert_eq!(found, Scalar::I64(count_closed_triples(&entries(&graph))), "{name}");
+        if let Some(triangles) = triangle_count {
             assert_eq!(found, Scalar::I64(6 * triangles), "{name}");
         }
     }
@@ -89,9 +89,9 @@ fn products_with_vectors() {
             let Some(a) = load(&format!("matrices/{name}.mtx.zst"), Some(format.clone())) else { return };
             let (rows, columns) = (a.ty().shape[0], a.ty().shape[1]);
             let mut expected = vec![(0.0f64, 0.0f64, 0u64); rows as usize];
-            for (place, value) in entries(&a) {
-                let row = &mut expected[place[0] as usize];
-                let product = value * whole(place[1]);
+            for (coordinates, value) in entries(&a) {
+                let row = &mut expected[coordinates[0] as usize];
+                let product = value * small_integer(coordinates[1]);
                 *row = (row.0 + product, row.1 + product.abs(), row.2 + 1);
             }
             let found = run(text, &[("A", &a), ("x", &vector(columns))]).to_dense_scalars().expect("a vector");
@@ -134,7 +134,7 @@ fn products_of_matrices() {
 }
 
 #[test]
-fn sums_with_the_transposed() {
+fn sums_with_the_transpose() {
     let text = "(plan (query S (mapjoin + (mapjoin cast-i64 (table A i j)) (mapjoin cast-i64 (table A j i))))
         (produces S))";
     for name in ["cit-HepPh", "wiki-Vote", "email-Eu-core"] {
@@ -162,7 +162,7 @@ fn tensors_times_factors() {
             let shape = vec![n, rank];
             let fill = Scalar::zero(Prim::F64);
             let ty = TensorType { shape: shape.clone(), dtype: fill.dtype(), fill, format: Format::dense(2) };
-            let values = (0..n * rank).map(|k| Scalar::F64(whole(k))).collect::<Vec<_>>();
+            let values = (0..n * rank).map(|k| Scalar::F64(small_integer(k))).collect::<Vec<_>>();
             Tensor::from_dense(ty, &Values::from_scalars(redpoll_logic::DType::F64, &values).expect("floats"))
                 .expect("a factor")
         };
@@ -171,9 +171,9 @@ fn tensors_times_factors() {
         let mut expected = vec![(0.0f64, 0.0f64, 0u64); (shape[0] * rank) as usize];
         for (p, v) in entries(&a) {
             for r in 0..rank {
-                let product = v * whole(p[1] * rank + r) * whole(p[2] * rank + r);
-                let place = &mut expected[(p[0] * rank + r) as usize];
-                *place = (place.0 + product, place.1 + product.abs(), place.2 + 1);
+                let product = v * small_integer(p[1] * rank + r) * small_integer(p[2] * rank + r);
+                let element = &mut expected[(p[0] * rank + r) as usize];
+                *element = (element.0 + product, element.1 + product.abs(), element.2 + 1);
             }
         }
         for format in [Format::csf(3), Format::coo(3)] {

@@ -80,7 +80,7 @@ fn every_run_gives_the_same_bits() {
 
 /// A cancelled run ends on all threads, and the session can be used again.
 #[test]
-fn a_run_on_threads_is_cancelled() {
+fn runs_on_threads_can_be_cancelled() {
     let (bindings, session) = (bindings(Prim::F64, "csr"), session(2, Engine::Instant));
     let cancel = session.limits().cancel.clone();
     cancel.store(true, Ordering::Relaxed);
@@ -98,7 +98,7 @@ fn a_run_on_threads_is_cancelled() {
 
 /// All threads share the memory limit.
 #[test]
-fn a_memory_limit_holds_on_threads() {
+fn memory_limits_apply_on_threads() {
     let workers = Arc::new(Workers::new(NonZero::new(2).unwrap()));
     let session = Session::new(Config { memory_limit: Some(1 << 20), workers, ..Config::default() });
     let error = session.prepare(PLANS[6], &bindings(Prim::F64, "csr")).unwrap().run().unwrap_err();
@@ -109,7 +109,7 @@ fn a_memory_limit_holds_on_threads() {
 /// Appended lists take at most twice their bytes, in the first run and in runs that reuse the sizes
 /// of the previous run.
 #[test]
-fn lists_that_threads_append_take_at_most_twice_their_bytes() {
+fn lists_appended_by_threads_take_at_most_twice_their_bytes() {
     let bindings = bindings(Prim::F64, "csr");
     let sum = "(plan (query C (mapjoin + (table A i j) (table B i j))) (produces C))";
     for (threads, plan) in [(2, sum), (5, sum), (2, PLANS[7]), (5, PLANS[7])] {
@@ -118,15 +118,19 @@ fn lists_that_threads_append_take_at_most_twice_their_bytes() {
             let run = prepared.run().unwrap();
             let bytes: u64 = run.outputs.iter().map(|(_, tensor)| tensor.bytes()).sum();
             // Each thread has its own row of 4096 coordinates.
-            let most = 2 * bytes as usize + threads * (64 << 10);
-            assert!(run.peak_bytes <= most, "run {k} on {threads} threads: {} for {bytes}, {plan}", run.peak_bytes);
+            let max_bytes = 2 * bytes as usize + threads * (64 << 10);
+            assert!(
+                run.peak_bytes <= max_bytes,
+                "run {k} on {threads} threads: {} for {bytes}, {plan}",
+                run.peak_bytes
+            );
         }
     }
 }
 
 /// Loops that cannot be split into chunks are rejected, with the position in the text.
 #[test]
-fn loops_that_cannot_be_cut_are_refused() {
+fn loops_that_cannot_be_cut_are_rejected() {
     let text = "(program (input x (type (shape 4) f64 0.0 dense)) (output y (type (shape 4) f64 0.0 dense))
   (parallel-for i (= (y 0) (x i))))";
     let x = Tensor::from_dense(

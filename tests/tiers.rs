@@ -16,7 +16,7 @@ const RESIDUAL: &str = "(plan
     (produces r n))";
 
 /// More runs than the optimizing tier needs to take over any plan.
-const MANY: usize = 1000;
+const MAX_RUNS: usize = 1000;
 
 fn tensor(shape: &[u64], format: Format) -> Tensor {
     let count: u64 = shape.iter().product();
@@ -49,7 +49,7 @@ fn bits(run: &Run) -> Vec<u64> {
 /// Runs until a background compilation must have started, and waits for it.
 fn repeat(prepared: &PreparedPlan) -> Vec<u64> {
     let first = bits(&prepared.run().unwrap());
-    for _ in 0..MANY {
+    for _ in 0..MAX_RUNS {
         assert_eq!(bits(&prepared.run().unwrap()), first);
     }
     prepared.wait_for_optimizing_tier();
@@ -72,7 +72,7 @@ fn the_optimizing_tier_takes_over_with_the_same_bits() {
     assert_eq!(bits(&pinned.run().unwrap()), expected);
     assert_eq!((config.toolchain.counters().memory, config.toolchain.counters().compiled), (1, 1));
     let instant = prepare(Config { engine: Engine::Instant, ..config });
-    for _ in 0..MANY {
+    for _ in 0..MAX_RUNS {
         instant.run().unwrap();
     }
     instant.wait_for_optimizing_tier();
@@ -82,7 +82,7 @@ fn the_optimizing_tier_takes_over_with_the_same_bits() {
 /// Without a C compiler the instant tier continues and says why; only an explicit request for the
 /// optimizing tier fails.
 #[test]
-fn without_a_compiler_the_instant_tier_goes_on() {
+fn the_instant_tier_continues_without_a_compiler() {
     let folder = tempfile::tempdir().unwrap();
     let config = config(Some("/nowhere/cc"), folder.path());
     let prepared = prepare(config.clone());
@@ -100,7 +100,7 @@ fn without_a_compiler_the_instant_tier_goes_on() {
 
 /// A dumped kernel can be edited and run.
 #[test]
-fn dumped_kernels_are_edited_and_run_back() {
+fn dumped_kernels_can_be_edited_and_run() {
     let folder = tempfile::tempdir().unwrap();
     let (plain, dumps) = (config(None, folder.path()), folder.path().join("dumps"));
     let expected = prepare(Config { dump: Some(dumps.clone()), ..plain.clone() }).run().unwrap();
@@ -122,7 +122,7 @@ fn dumped_kernels_are_edited_and_run_back() {
     let r = |run: &Run| run.get("r").unwrap().sum().unwrap();
     fs::write(&kernels, &edited).unwrap();
     let loaded = prepare(back.clone());
-    assert_eq!(loaded.tier(), Engine::Optimizing, "who edits wants to see it run");
+    assert_eq!(loaded.tier(), Engine::Optimizing, "edited kernels run in the optimizing tier");
     let run = loaded.run().unwrap();
     assert_eq!((n(&run), r(&run)), (n(&expected), r(&expected).map(|r| -r)));
 

@@ -7,7 +7,7 @@
 use redpoll::{Bindings, Engine, Session};
 use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
 use redpoll_physical::storage::{Array, Duplicates, Tensor, Triples, Values};
-use redpoll_testing::counted::{count, list, matrix, rows, some, vector};
+use redpoll_testing::counted::{coordinates_by_row, count, distinct_below, list, matrix, vector};
 use redpoll_testing::rng::Rng;
 use std::collections::BTreeSet;
 
@@ -15,20 +15,23 @@ const SIZES: [u64; 2] = [40, 160];
 
 /// Checks that a count is at most `per_unit` for each unit of work at both sizes, and grows at most
 /// 1.5 times as fast as the work.
-fn check(what: &str, per_unit: f64, found: [(u64, u64); 2]) {
+fn check(name: &str, per_unit: f64, found: [(u64, u64); 2]) {
     for ((found, work), n) in found.iter().zip(SIZES) {
-        let most = per_unit * *work as f64 + 64.0;
-        assert!(*found as f64 <= most, "{what} at {n}: {found} for {work} units of work, expected at most {most}");
+        let max_count = per_unit * *work as f64 + 64.0;
+        assert!(
+            *found as f64 <= max_count,
+            "{name} at {n}: {found} for {work} units of work, expected at most {max_count}"
+        );
     }
     let growth = found[1].0 as f64 / found[0].0.max(1) as f64;
     let expected = found[1].1 as f64 / found[0].1 as f64;
-    assert!(growth <= 1.5 * expected, "{what} grows by {growth}, the work by {expected}: {found:?}");
+    assert!(growth <= 1.5 * expected, "{name} grows by {growth}, the work by {expected}: {found:?}");
 }
 
 /// Returns two lists of `n` entries each, in a dimension of 10 n^2.
 fn two_lists(n: u64) -> (u64, [(&'static str, Tensor); 2]) {
     let (mut rng, size) = (Rng::new(n), n * n * 10);
-    let list = |rng: &mut Rng| vector(size, some(rng, size, n), list());
+    let list = |rng: &mut Rng| vector(size, distinct_below(rng, size, n), list());
     (n, [("x", list(&mut rng)), ("y", list(&mut rng))])
 }
 
@@ -53,7 +56,7 @@ fn element_wise_programs_visit_stored_entries() {
 }
 
 #[test]
-fn what_lies_beyond_the_diagonal_is_not_visited() {
+fn coordinates_beyond_the_diagonal_are_not_visited() {
     // Each row has n entries, two of which are on the selected side of the diagonal.
     for (name, order) in [("above", "lt"), ("below", "gt")] {
         let found = SIZES.map(|n| {
@@ -62,15 +65,15 @@ fn what_lies_beyond_the_diagonal_is_not_visited() {
                 "lt" => (i * n + n - 2 + k) % size,
                 _ => (i * n + size - n + 2 + k) % size,
             };
-            let places: BTreeSet<[u64; 2]> = (0..n).flat_map(|i| (0..n).map(move |k| [i * n, side(i, k)])).collect();
-            let places: Vec<[u64; 2]> = places.into_iter().collect();
-            let asked = |[i, j]: &[u64; 2]| if order == "lt" { i < j } else { i > j };
-            let work = places.iter().filter(|p| asked(p)).count() as u64;
+            let coordinates: BTreeSet<[u64; 2]> = (0..n).flat_map(|i| (0..n).map(move |k| [i * n, side(i, k)])).collect();
+            let coordinates: Vec<[u64; 2]> = coordinates.into_iter().collect();
+            let is_selected = |[i, j]: &[u64; 2]| if order == "lt" { i < j } else { i > j };
+            let work = coordinates.iter().filter(|p| is_selected(p)).count() as u64;
             let text = format!(
                 "(plan (query s (aggregate + 0
                     (mapjoin ifelse (mapjoin {order} (coordinate i) (coordinate j)) (table A i j) 0) i j)) (produces s))"
             );
-            let (counts, _) = count(&text, &[("A", matrix([size, size], &places, Format::csf(2)))]);
+            let (counts, _) = count(&text, &[("A", matrix([size, size], &coordinates, Format::csf(2)))]);
             (counts.iterations, work + 10 * n)
         });
         check(name, 2.0, found);
@@ -78,7 +81,7 @@ fn what_lies_beyond_the_diagonal_is_not_visited() {
 }
 
 #[test]
-fn runs_meet_runs() {
+fn runs_are_combined_as_runs() {
     let rle = redpoll_logic::text::parse_format("(run-length (element))", 1).expect("a format");
     for (name, body) in [
         ("sum of runs", "(mapjoin + (table x i) (table y i))"),
@@ -90,7 +93,8 @@ fn runs_meet_runs() {
         let found = SIZES.map(|n| {
             let (mut rng, size) = (Rng::new(n), n * n * 4);
             let runs = |rng: &mut Rng| {
-                let ends: Vec<u64> = some(rng, size - 1, n - 1).into_iter().map(|end| end + 1).chain([size]).collect();
+                let ends: Vec<u64> =
+                    distinct_below(rng, size - 1, n - 1).into_iter().map(|end| end + 1).chain([size]).collect();
                 let starts = [0].into_iter().chain(ends.iter().copied());
                 let values = starts.zip(&ends).enumerate();
                 let values = values.flat_map(|(k, (start, end))| vec![(1 + k % 7) as f64; (end - start) as usize]);
@@ -113,10 +117,10 @@ fn runs_meet_runs() {
 }
 
 #[test]
-fn a_sparse_mask_leads_dense_operands() {
+fn sparse_masks_restrict_dense_operands() {
     let found = SIZES.map(|n| {
         let (mut rng, size) = (Rng::new(n), n * n);
-        let mask = vector(size, some(&mut rng, size, n), list());
+        let mask = vector(size, distinct_below(&mut rng, size, n), list());
         let (x, y) = (vector(size, 0..size, Format::dense(1)), vector(size, 0..size, Format::dense(1)));
         let text = "(plan (query z (mapjoin * (table m i) (mapjoin + (table x i) (table y i)))) (produces z))";
         let (counts, _) = count(text, &[("m", mask), ("x", x), ("y", y)]);
@@ -126,7 +130,7 @@ fn a_sparse_mask_leads_dense_operands() {
 }
 
 #[test]
-fn a_window_of_a_list_is_all_that_is_visited() {
+fn windows_of_lists_visit_only_the_window() {
     // All coordinates are stored, and a window of constant size is read: only a search grows.
     let iterations = SIZES.map(|n| {
         let size = n * n;
@@ -145,13 +149,13 @@ const SPGEMM: &str =
     "(plan (query C (reformat csr (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k))) (produces C))";
 
 #[test]
-fn gustavson_does_a_round_a_product() {
+fn gustavson_takes_one_round_per_product() {
     let mut bytes = Vec::new();
     let found = SIZES.map(|n| {
         let mut rng = Rng::new(n);
-        let (a, b) = (rows(&mut rng, n, n, 4), rows(&mut rng, n, n, 4));
+        let (a, b) = (coordinates_by_row(&mut rng, n, n, 4), coordinates_by_row(&mut rng, n, n, 4));
         let products = a.len() as u64 * 4;
-        let [a, b] = [a, b].map(|places| matrix([n, n], &places, Format::csr()));
+        let [a, b] = [a, b].map(|coordinates| matrix([n, n], &coordinates, Format::csr()));
         let inputs = size_of_arrays(&a) + size_of_arrays(&b);
         let (counts, outputs) = count(SPGEMM, &[("A", a), ("B", b)]);
         bytes.push((counts.allocated_bytes, inputs + size_of_arrays(&outputs[0])));
@@ -172,8 +176,8 @@ fn outer_products_need_no_dense_result() {
     // The result has n^4 coordinates; a hash workspace stores only its entries.
     let found = SIZES.map(|n| {
         let (mut rng, size) = (Rng::new(n), n * n);
-        let (a, b) = (rows(&mut rng, n, size, 2), rows(&mut rng, n, size, 2));
-        let csr = |places: &[[u64; 2]]| matrix([n, size], places, Format::csr());
+        let (a, b) = (coordinates_by_row(&mut rng, n, size, 2), coordinates_by_row(&mut rng, n, size, 2));
+        let csr = |coordinates: &[[u64; 2]]| matrix([n, size], coordinates, Format::csr());
         let text =
             "(plan (query C (reformat dcsr (aggregate + 0 (reorder (mapjoin * (table A k i) (table B k j)) k i j) k)))
                 (produces C))";
@@ -186,13 +190,13 @@ fn outer_products_need_no_dense_result() {
 }
 
 #[test]
-fn sddmm_computes_what_the_mask_asks_for() {
+fn sddmm_computes_only_coordinates_of_the_mask() {
     let found = SIZES.map(|n| {
         let (mut rng, depth) = (Rng::new(n), 8);
-        let mask = rows(&mut rng, n, n, 3);
+        let mask = coordinates_by_row(&mut rng, n, n, 3);
         let dense = |m: u64, k: u64| {
-            let places: Vec<_> = (0..m).flat_map(|i| (0..k).map(move |j| [i, j])).collect();
-            matrix([m, k], &places, Format::dense(2))
+            let coordinates: Vec<_> = (0..m).flat_map(|i| (0..k).map(move |j| [i, j])).collect();
+            matrix([m, k], &coordinates, Format::dense(2))
         };
         let text = "(plan (query C (mapjoin * (table S i j)
             (aggregate + 0 (mapjoin * (table A i k) (table B j k)) k))) (produces C))";
@@ -204,18 +208,22 @@ fn sddmm_computes_what_the_mask_asks_for() {
 }
 
 #[test]
-fn a_masked_product_is_computed_where_the_mask_asks() {
+fn masked_products_are_computed_only_under_the_mask() {
     // The whole product takes 400 n rounds: 20 entries of a row times 20 entries of another.
     let found = SIZES.map(|n| {
         let mut rng = Rng::new(n);
-        let (mask, a, b) = (rows(&mut rng, n, n, 1), rows(&mut rng, n, n, 20), rows(&mut rng, n, n, 20));
+        let (mask, a, b) = (
+            coordinates_by_row(&mut rng, n, n, 1),
+            coordinates_by_row(&mut rng, n, n, 20),
+            coordinates_by_row(&mut rng, n, n, 20),
+        );
         let work = 60 * n;
         let text = "(plan (query C (reformat csr (mapjoin ifelse (mapjoin ne (table M i j) 0)
             (aggregate min inf (mapjoin + (table A i k) (table B k j)) k) inf))) (produces C))";
         // By rows and by columns, so that no copy is needed, which would cost more than this small
         // product.
-        let distances = |places: &[[u64; 2]], format: Format| {
-            let lengths = matrix([n, n], places, format);
+        let distances = |coordinates: &[[u64; 2]], format: Format| {
+            let lengths = matrix([n, n], coordinates, format);
             let ty = TensorType { fill: Scalar::F64(f64::INFINITY), ..lengths.ty().as_ref().clone() };
             Tensor::from_triples(ty, &lengths.to_triples().expect("its entries"), Duplicates::Error).expect("valid").0
         };
@@ -231,12 +239,12 @@ fn a_masked_product_is_computed_where_the_mask_asks() {
 fn triangles_intersect_the_lists_of_edges() {
     let found = SIZES.map(|n| {
         let mut rng = Rng::new(n);
-        let places = rows(&mut rng, n, n, 5);
+        let coordinates = coordinates_by_row(&mut rng, n, n, 5);
         // Each edge merges two lists of five.
-        let work = places.len() as u64 * 10;
+        let work = coordinates.len() as u64 * 10;
         let text = "(plan (query t (aggregate + 0
             (mapjoin * (table A i j) (table A j k) (table A i k)) i j k)) (produces t))";
-        (count(text, &[("A", matrix([n, n], &places, Format::csr()))]).0.iterations, work)
+        (count(text, &[("A", matrix([n, n], &coordinates, Format::csr()))]).0.iterations, work)
     });
     check("iterations of triangles", 2.0, found);
 }
@@ -247,15 +255,15 @@ fn band(n: u64, width: u64) -> Vec<[u64; 2]> {
 }
 
 #[test]
-fn blocks_and_bands_are_all_that_is_visited() {
+fn blocks_and_bands_visit_only_their_entries() {
     for name in ["vbl", "band"] {
         let format = redpoll_logic::text::parse_format(name, 2).expect("a shorthand");
         let found = SIZES.map(|n| {
-            let places = band(n, 3);
+            let coordinates = band(n, 3);
             let x = vector(n, 0..n, Format::dense(1));
             let text = "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces y))";
-            let work = places.len() as u64;
-            let (counts, _) = count(text, &[("A", matrix([n, n], &places, format.clone())), ("x", x)]);
+            let work = coordinates.len() as u64;
+            let (counts, _) = count(text, &[("A", matrix([n, n], &coordinates, format.clone())), ("x", x)]);
             (counts.iterations, work)
         });
         check(name, 1.5, found);
@@ -263,20 +271,20 @@ fn blocks_and_bands_are_all_that_is_visited() {
 }
 
 #[test]
-fn words_of_bits_and_rows_of_one_width_are_all_that_is_visited() {
+fn bit_maps_and_fixed_widths_visit_only_their_entries() {
     // In addition to the entries, a bit map has a word for 64 coordinates.
-    for (format, places_a_unit) in [("(dense (bit-map (element)))", 64), ("ell", u64::MAX)] {
+    for (format, coordinates_per_unit) in [("(dense (bit-map (element)))", 64), ("ell", u64::MAX)] {
         for body in
             ["(mapjoin * (table A i j) (table x j))", "(mapjoin * (index (reverse j) (table A i j)) (table x j))"]
         {
             let format = redpoll_logic::text::parse_format(format, 2).expect("a format");
             let found = SIZES.map(|n| {
                 let (mut rng, size) = (Rng::new(n), 64 * 40);
-                let places = rows(&mut rng, n, size, 20);
+                let coordinates = coordinates_by_row(&mut rng, n, size, 20);
                 let x = vector(size, 0..size, Format::dense(1));
                 let text = format!("(plan (query y (aggregate + 0 {body} j)) (produces y))");
-                let work = places.len() as u64 + n * (size / places_a_unit);
-                let (counts, _) = count(&text, &[("A", matrix([n, size], &places, format.clone())), ("x", x)]);
+                let work = coordinates.len() as u64 + n * (size / coordinates_per_unit);
+                let (counts, _) = count(&text, &[("A", matrix([n, size], &coordinates, format.clone())), ("x", x)]);
                 (counts.iterations, work)
             });
             check(body, 1.5, found);
@@ -285,7 +293,7 @@ fn words_of_bits_and_rows_of_one_width_are_all_that_is_visited() {
 }
 
 #[test]
-fn blocks_and_runs_from_their_end_are_all_that_is_visited() {
+fn reversed_blocks_and_runs_visit_only_their_entries() {
     for format in ["(block-list (element))", "(sparse-run-length (element))", "(run-length (element))"] {
         let format = redpoll_logic::text::parse_format(format, 1).expect("a format");
         let found = SIZES.map(|n| {
@@ -316,11 +324,11 @@ fn index_maps_visit_stored_entries() {
     ] {
         let found = SIZES.map(|n| {
             let (mut rng, size) = (Rng::new(n), n * n);
-            let places = rows(&mut rng, n, size, 1);
+            let coordinates = coordinates_by_row(&mut rng, n, size, 1);
             let body = body.replace("SIZE", &size.to_string()).replace("TWICE", &(2 * size).to_string());
             let format = if name == "flatten" { "(sparse-list (element))" } else { "csr" };
             let text = format!("(plan (query B (reformat {format} {body})) (produces B))");
-            let (counts, _) = count(&text, &[("A", matrix([n, size], &places, Format::csr()))]);
+            let (counts, _) = count(&text, &[("A", matrix([n, size], &coordinates, Format::csr()))]);
             (counts.iterations, 2 * n)
         });
         check(name, 6.0, found);
@@ -332,7 +340,7 @@ fn scans_are_linear() {
     // Along a list, to a dense result; along both modes of a matrix, to dense results.
     let found = SIZES.map(|n| {
         let size = n * n;
-        let x = vector(size, some(&mut Rng::new(n), size, n), list());
+        let x = vector(size, distinct_below(&mut Rng::new(n), size, n), list());
         let (counts, _) = count("(plan (query y (scan + (table x i) i)) (produces y))", &[("x", x)]);
         (counts.iterations, size)
     });
@@ -345,7 +353,7 @@ fn scans_are_linear() {
         ("from the end", "(index (reverse j) (scan + (index (reverse j) (table A i j)) j))"),
     ] {
         let found = SIZES.map(|n| {
-            let a = matrix([n, n], &rows(&mut Rng::new(n), n, n, 4), Format::csr());
+            let a = matrix([n, n], &coordinates_by_row(&mut Rng::new(n), n, n, 4), Format::csr());
             let (counts, _) = count(&format!("(plan (query B {body}) (produces B))"), &[("A", a)]);
             (counts.iterations, if name == "of sums of rows" { 5 * n } else { n * n })
         });
@@ -357,7 +365,7 @@ fn scans_are_linear() {
 fn scans_fold_runs_at_once() {
     // Scans are read at the entries of a list, in a dimension of the square of their number.
     for (name, body) in [
-        ("read at few places", "(mapjoin * (table x i) (scan + (table y i) i))"),
+        ("read at few coordinates", "(mapjoin * (table x i) (scan + (table y i) i))"),
         ("folded", "(aggregate + 0 (mapjoin * (table x i) (scan max (table y i) i)) i)"),
         ("of a fill value that counts", "(mapjoin * (table x i) (scan + (mapjoin + (table y i) 1.0) i))"),
         (
@@ -375,7 +383,7 @@ fn scans_fold_runs_at_once() {
 }
 
 #[test]
-fn iteration_algebras_are_all_that_is_visited() {
+fn iteration_algebras_visit_only_their_coordinates() {
     // Two lists of n entries in a dimension of 10 n^2. If one list decides alone, the entries of
     // the other do not count.
     let define = "(define-op (f (x f64) (y f64)) f64 (+ (* x y) 1)";
@@ -397,7 +405,7 @@ fn iteration_algebras_are_all_that_is_visited() {
 }
 
 #[test]
-fn bodies_that_tell_fills_apart_need_no_declaration() {
+fn bodies_that_depend_on_fills_need_no_declaration() {
     let gcd = "(define-op (gcd (x f64) (y f64)) f64 (while ((a (abs x)) (b (abs y))) (ne b 0) (b (rem a b)) a))";
     let found = SIZES.map(|n| {
         let (n, inputs) = two_lists(n);
@@ -409,14 +417,14 @@ fn bodies_that_tell_fills_apart_need_no_declaration() {
 }
 
 #[test]
-fn what_nothing_was_folded_into_is_not_stored() {
+fn empty_folds_are_not_stored() {
     let found = SIZES.map(|n| {
         let (mut rng, size) = (Rng::new(n), n * n);
-        let places: Vec<[u64; 2]> = some(&mut rng, size, n).into_iter().map(|i| [i, i % 7]).collect();
-        let a = matrix([size, 7], &places, Format::csf(2));
+        let coordinates: Vec<[u64; 2]> = distinct_below(&mut rng, size, n).into_iter().map(|i| [i, i % 7]).collect();
+        let a = matrix([size, 7], &coordinates, Format::csf(2));
         let text = "(plan (query y (reformat (sparse-list (element)) (mapjoin sqrt (aggregate + 0 (table A i j) j))))
             (query z (refill 0 drop (reformat (sparse-list (element)) (mapjoin - (table x i) (table x i))))) (produces y z))";
-        let (counts, outputs) = count(text, &[("A", a), ("x", vector(size, some(&mut rng, size, n), list()))]);
+        let (counts, outputs) = count(text, &[("A", a), ("x", vector(size, distinct_below(&mut rng, size, n), list()))]);
         assert_eq!((outputs[0].count_stored().unwrap(), outputs[1].count_stored().unwrap()), (n, 0));
         (counts.iterations, 4 * n)
     });
@@ -424,7 +432,7 @@ fn what_nothing_was_folded_into_is_not_stored() {
 }
 
 #[test]
-fn folds_end_where_they_are_decided() {
+fn folds_end_when_they_are_decided() {
     // The first value decides, for any size.
     for (name, body) in [
         ("any", "(aggregate or false (mapjoin gt (table x i) 0) i)"),
@@ -444,7 +452,7 @@ fn folds_end_where_they_are_decided() {
 }
 
 #[test]
-fn complements_and_positions_decide_what_is_visited() {
+fn complements_and_positions_restrict_the_visited_coordinates() {
     // At most the entries of both operands are visited, and no coordinates that neither stores.
     for (name, body) in [
         ("and not", "(mapjoin and (mapjoin gt (table x i) 0) (mapjoin not (mapjoin gt (table y i) 0)))"),
@@ -465,7 +473,7 @@ fn complements_and_positions_decide_what_is_visited() {
 }
 
 #[test]
-fn strict_floats_visit_what_relaxed_ones_skip() {
+fn strict_floats_visit_coordinates_that_relaxed_ones_skip() {
     // 0 * x is not 0 if x is infinite or NaN.
     let n = SIZES[1];
     let (x, y) = (vector(n, (0..n).step_by(20), list()), vector(n, 0..n, Format::dense(1)));

@@ -2,7 +2,7 @@
 
     python gpu_peer.py FOLDER [--dry]
 
-Times are medians, measured by events of the device. A missing package is reported and left out. With `--dry`,
+Times are medians, measured by events of the device. A peer whose package is missing is reported and skipped. With `--dry`,
 SciPy, and PyTorch on the host if available, replace both, and their results are compared with those of `gpu --dry`.
 """
 
@@ -17,11 +17,11 @@ import scipy.sparse as sp
 
 ROUNDS = 9
 # Seconds after which no round starts.
-LONGEST = 10
+MAX_SECONDS = 10
 # Number of entries of a tensor that are processed together.
-PIECE = 1 << 24
+CHUNK = 1 << 24
 # The targets: time relative to cuSPARSE, and share of the bandwidth of a copy.
-AIMS = (1.0, 0.8)
+TARGETS = (1.0, 0.8)
 
 
 class Coords:
@@ -30,13 +30,13 @@ class Coords:
     def __init__(self, shape, coords, values):
         self.shape, self.coords, self.values = shape, coords, values
 
-    def pieces(self):
-        """Splits the entries into pieces whose temporaries fit a device."""
-        for first in range(0, len(self.values), PIECE):
-            own = slice(first, first + PIECE)
-            yield Coords(self.shape, self.coords[:, own], self.values[own])
+    def chunks(self):
+        """Splits the entries into chunks whose temporaries fit a device."""
+        for first in range(0, len(self.values), CHUNK):
+            chunk = slice(first, first + CHUNK)
+            yield Coords(self.shape, self.coords[:, chunk], self.values[chunk])
 
-    def by_rows(self, sparse, put):
+    def row_matrix(self, sparse, put):
         """Returns the matrix that adds up the sorted entries of each row: row `i` has a column for each of its entries."""
         entries = np.arange(len(self.values))
         ends = np.searchsorted(self.coords[0], np.arange(self.shape[0] + 1))
@@ -52,8 +52,8 @@ def load(folder, described):
         return values
     if described["stored"] == "csr":
         return sp.csr_matrix((values, part("columns").astype(np.int32), part("ends")), shape=shape)
-    found = Coords(shape, part("coordinates"), values)
-    return sp.csr_matrix((values, found.coords), shape=shape) if len(shape) == 2 else found
+    tensor = Coords(shape, part("coordinates"), values)
+    return sp.csr_matrix((values, tensor.coords), shape=shape) if len(shape) == 2 else tensor
 
 
 def time_on_host(work):
@@ -81,7 +81,7 @@ class Products:
         if kernel == "mttkrp":
             b, c = self.put(inputs["B"]), self.put(inputs["C"])
             put = self.put_array
-            parts = [(t.by_rows(self.sparse, put), put(t.coords[1]), put(t.coords[2])) for t in inputs["T"].pieces()]
+            parts = [(t.row_matrix(self.sparse, put), put(t.coords[1]), put(t.coords[2])) for t in inputs["T"].chunks()]
             return lambda: sum(rows @ (b[j] * c[k]) for rows, j, k in parts)
         return None
 
@@ -135,7 +135,7 @@ class Torch:
         import torch
 
         if device == "cuda" and not torch.cuda.is_available():
-            raise ImportError("PyTorch sees no device")
+            raise ImportError("PyTorch finds no device")
         self.torch, self.device = torch, device
         # The data from redpoll are valid, and checks take time.
         torch.sparse.check_sparse_tensor_invariants.disable()
@@ -162,25 +162,25 @@ class Torch:
         if kernel == "sddmm":
             a, b, d = (self.put(inputs[name]) for name in "ABD")
 
-            def sampled():
+            def sample_products():
                 # Sampled products are not multiplied by the values of the mask.
                 products = self.torch.sparse.sampled_addmm(a, b, d.T, beta=0.0)
                 values = products.values() * a.values()
                 return self.torch.sparse_csr_tensor(a.crow_indices(), a.col_indices(), values, size=a.shape)
 
-            return sampled
+            return sample_products
         if kernel == "mttkrp":
             b, c = self.put(inputs["B"]), self.put(inputs["C"])
-            index = lambda own: self.torch.from_numpy(own.astype(np.int64)).to(self.device)
-            parts = [(*map(index, t.coords), self.put(t.values)[:, None]) for t in inputs["T"].pieces()]
+            index = lambda coords: self.torch.from_numpy(coords.astype(np.int64)).to(self.device)
+            parts = [(*map(index, t.coords), self.put(t.values)[:, None]) for t in inputs["T"].chunks()]
 
-            def added():
+            def add_products():
                 sums = self.torch.zeros(inputs["T"].shape[0], b.shape[1], dtype=self.torch.float64, device=self.device)
                 for i, j, k, values in parts:
                     sums.index_add_(0, i, values * b[j] * c[k])
                 return sums
 
-            return added
+            return add_products
         return None
 
     def time(self, work):
@@ -205,15 +205,15 @@ def peers(dry):
     for peer in (SciPy, lambda: Torch("cpu")) if dry else (CuPy, Torch):
         try:
             yield peer()
-        except Exception as missing:  # An incompatible driver raises its own errors.
-            print(f"a peer is left out: {missing}")
+        except Exception as error:  # An incompatible driver raises its own errors.
+            print(f"a peer is skipped: {error}")
 
 
 def measure(peer, work):
-    """Returns the median time; no round starts after `LONGEST` seconds."""
+    """Returns the median time; no round starts after `MAX_SECONDS` seconds."""
     work()
     times, begin = [], time.perf_counter()
-    while len(times) < ROUNDS and (not times or time.perf_counter() - begin < LONGEST):
+    while len(times) < ROUNDS and (not times or time.perf_counter() - begin < MAX_SECONDS):
         times.append(peer.time(work))
     return statistics.median(times)
 
@@ -229,23 +229,23 @@ def compare(kernel, folder, line, work):
 def main(folder, dry):
     lines = folder / "redpoll.jsonl"
     if not lines.exists():
-        print("nothing to compare with: `gpu --out` has left no times")
+        print("nothing to compare: `gpu --out` has written no times")
         return
-    found = list(peers(dry))
-    copy = next((peer.bandwidth() for peer in found if isinstance(peer, Torch) and not dry), None)
+    engines = list(peers(dry))
+    copy = next((peer.bandwidth() for peer in engines if isinstance(peer, Torch) and not dry), None)
     if copy:
         print(f"A copy within the device reads and writes {copy / 1e9:.0f} GB/s.")
-    times, share = AIMS
-    print(f"The aims are {times:.1f}x of cuSPARSE, and {share:.0%} of the copy where a kernel is bound by memory.\n")
-    names = [peer.name() for peer in found]
-    print("| kernel | data | redpoll ms | of the copy |", " | ".join(names), "|")
+    times, share = TARGETS
+    print(f"Targets: {times:.1f}x the time of cuSPARSE, and {share:.0%} of the copy bandwidth for memory-bound kernels.\n")
+    names = [peer.name() for peer in engines]
+    print("| kernel | data | redpoll ms | share of copy |", " | ".join(names), "|")
     print("|---" * (4 + len(names)) + "|")
     for line in map(json.loads, lines.read_text().splitlines()):
         kernel, data, ms = line["kernel"], line["data"], line["ms"]
         inputs = {name: load(folder, described) for name, described in line["inputs"].items()}
         share = f"{line['bytes'] / (ms / 1e3) / copy:.0%}" if copy else "-"
         cells = []
-        for peer in found:
+        for peer in engines:
             try:
                 work = peer.work(kernel, inputs)
                 if work is None:
@@ -253,8 +253,8 @@ def main(folder, dry):
                     continue
                 if dry:
                     compare(kernel, folder, line, work)
-                theirs = measure(peer, work)
-                cells.append(f"{theirs:.3f} ({theirs / ms:.2f}x)")
+                peer_ms = measure(peer, work)
+                cells.append(f"{peer_ms:.3f} ({peer_ms / ms:.2f}x)")
             except Exception as failure:  # A peer that runs out of device memory does not end the table.
                 if dry:
                     raise

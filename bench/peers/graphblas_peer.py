@@ -25,8 +25,8 @@ def matrix(tensor, dtype=None):
 
 
 def full(tensor):
-    made = Vector if tensor.array.ndim == 1 else Matrix
-    return made.from_dense(tensor.array)
+    kind = Vector if tensor.array.ndim == 1 else Matrix
+    return kind.from_dense(tensor.array)
 
 
 class Result:
@@ -122,19 +122,19 @@ def sddmm(inputs, _):
     return run
 
 
-def where(tensor):
+def true_entries(tensor):
     """Returns the coordinates of a dense array with value `true`."""
-    (places,) = np.nonzero(tensor.array)
-    return Vector.from_coo(places, True, size=len(tensor.array))
+    (coords,) = np.nonzero(tensor.array)
+    return Vector.from_coo(coords, True, size=len(tensor.array))
 
 
-def finite(tensor):
-    (places,) = np.nonzero(np.isfinite(tensor.array))
-    return Vector.from_coo(places, tensor.array[places], size=len(tensor.array))
+def finite_entries(tensor):
+    (coords,) = np.nonzero(np.isfinite(tensor.array))
+    return Vector.from_coo(coords, tensor.array[coords], size=len(tensor.array))
 
 
 def mxv_bool(inputs, _):
-    a, x, v = matrix(inputs["A"]), where(inputs["x"]), where(inputs["v"])
+    a, x, v = matrix(inputs["A"]), true_entries(inputs["x"]), true_entries(inputs["v"])
 
     def run():
         y = Vector(bool, a.nrows)
@@ -145,7 +145,7 @@ def mxv_bool(inputs, _):
 
 
 def mxv_tropical(inputs, _):
-    a, x, v = matrix(inputs["A"]), finite(inputs["x"]), where(inputs["v"])
+    a, x, v = matrix(inputs["A"]), finite_entries(inputs["x"]), true_entries(inputs["v"])
 
     def run():
         y = Vector(float, a.nrows)
@@ -200,9 +200,9 @@ def bellman_ford(inputs, parameters):
         distance = Vector(float, a.nrows)
         distance[source] << 0.0
         while True:
-            before = distance.dup()
+            previous = distance.dup()
             distance(binary.min) << semiring.min_plus(distance @ a)
-            if distance.isequal(before):
+            if distance.isequal(previous):
                 return Result(distance)
 
     return run
@@ -215,9 +215,9 @@ def pagerank(inputs, parameters):
     def run():
         rank = Vector.from_scalar(1.0 / n, n)
         for _ in range(parameters["steps"]):
-            following = Vector.from_scalar(0.15 / n, n)
-            following(binary.plus) << binary.times(semiring.plus_times(w @ rank).new(), 0.85)
-            rank = following
+            next_rank = Vector.from_scalar(0.15 / n, n)
+            next_rank(binary.plus) << binary.times(semiring.plus_times(w @ rank).new(), 0.85)
+            rank = next_rank
         return Result(rank)
 
     return run

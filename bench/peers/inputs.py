@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Unsupported(Exception):
-    """The error of a peer that does not support a workload; the message says why."""
+    """The error of a peer that does not support a workload; the message is the reason."""
 
 
 class Input:

@@ -45,7 +45,7 @@ def product(left, right, modes, shape):
     return build
 
 
-def sum_of(*names):
+def addition_of(*names):
     def build(inputs, _):
         shape = inputs[names[0]].shape
         modes = ["i", "j", "k"][: len(shape)]
@@ -102,7 +102,7 @@ OPERATIONS = {
     "spmm": product(("A", "ik"), ("X", "kj"), ["i", "j"], [("A", 0), ("X", 1)]),
     "spgemm": product(("A", "ik"), ("B", "kj"), ["i", "j"], [("A", 0), ("B", 1)]),
     "ttv": product(("X", "ijk"), ("x", "k"), ["i", "j"], [("X", 0), ("X", 1)]),
-    "addition": sum_of("A", "B"),
-    "plus3": sum_of("A", "B", "C"),
-    "tensor_plus": sum_of("X", "Y"),
+    "addition": addition_of("A", "B"),
+    "plus3": addition_of("A", "B", "C"),
+    "tensor_plus": addition_of("X", "Y"),
 } | {f.__name__: f for f in [triangles, sddmm, fused, mttkrp, innerprod, histogram]}

@@ -95,7 +95,7 @@ def ttm(inputs, _):
     if m * n * b.shape[1] > 1 << 28:
         from inputs import Unsupported
 
-        raise Unsupported("the unfolded result would be dense and exceed the memory")
+        raise Unsupported("the dense unfolded result exceeds the memory")
     unfolded = sp.csr_array((x.values, (x.coords[0] * n + x.coords[1], x.coords[2])), shape=(m * n, p))
     return lambda: (unfolded @ b).reshape(m, n, -1)
 
@@ -170,11 +170,11 @@ def bfs(inputs, parameters):
     source, n = parameters["source"], a.shape[0]
 
     def run():
-        order, before = csgraph.breadth_first_order(a, source)
+        order, predecessors = csgraph.breadth_first_order(a, source)
         levels = np.full(n, -1, dtype=np.int64)
         levels[source] = 0
         for node in order[1:]:
-            levels[node] = levels[before[node]] + 1
+            levels[node] = levels[predecessors[node]] + 1
         return levels
 
     return run

@@ -1,4 +1,4 @@
-"""The server of a peer in Python: `serve.py NAME` answers requests on the standard input, a line of JSON each.
+"""The server of a peer in Python: `serve.py NAME` handles requests from the standard input, a line of JSON each.
 
 The module `NAME_peer` has `version()`, optionally `set_threads(n)`, and `OPERATIONS`. The latter maps the name of a
 workload to a function that takes inputs and parameters, builds the formats that run fastest, and returns a function
@@ -13,7 +13,7 @@ import time
 import traceback
 
 from inputs import Inputs, Unsupported
-from sums import sums_of
+from sums import compute_sums
 
 
 def main():
@@ -26,7 +26,7 @@ def main():
         if request["do"] == "quit":
             break
         try:
-            reply = ANSWERS[request["do"]](state, request)
+            reply = HANDLERS[request["do"]](state, request)
         except Unsupported as reason:
             reply = {"is": "unsupported", "reason": str(reason)}
         except Exception as error:
@@ -48,7 +48,7 @@ def load(state, request):
     state.pop("results", None)
     build = state["module"].OPERATIONS.get(request["operation"])
     if build is None:
-        raise Unsupported("it has no such operation")
+        raise Unsupported("the peer does not implement this workload")
     start = time.perf_counter()
     inputs = Inputs(request)
     loaded = time.perf_counter()
@@ -70,11 +70,11 @@ def run(state, request):
 
 
 def check(state, _):
-    sums = [sums_of(result, fill) for result, fill in zip(state["results"], state["fills"], strict=True)]
+    sums = [compute_sums(result, fill) for result, fill in zip(state["results"], state["fills"], strict=True)]
     return {"is": "checked", "sums": sums}
 
 
-ANSWERS = {"hello": hello, "load": load, "run": run, "check": check}
+HANDLERS = {"hello": hello, "load": load, "run": run, "check": check}
 
 if __name__ == "__main__":
     main()

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Creates the Python environment of the peers, in the folder REDPOLL_PEERS or else in `peers` of the
-# target folder. Packages that cannot be installed are reported and left out; the harness skips
-# their peers.
+# target folder. Packages that cannot be installed are reported and skipped; so are their peers in
+# the harness.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 folder=${REDPOLL_PEERS:-${CARGO_TARGET_DIR:-$here/../../target}/peers}
 
 python3 -m venv "$folder"
 if ! "$folder/bin/pip" install --quiet --requirement "$here/requirements.txt"; then
-    echo "not all at once; one by one:" >&2
+    echo "the packages cannot be installed together; installing one by one:" >&2
     while read -r package; do
-        "$folder/bin/pip" install --quiet "$package" || echo "left out: $package" >&2
+        "$folder/bin/pip" install --quiet "$package" || echo "skipped: $package" >&2
     done < <(grep -v '^#' "$here/requirements.txt")
 fi
 
@@ -22,8 +22,8 @@ if [ ! -e "$duckdb/libduckdb.so" ] && command -v npm >/dev/null; then
         tar -xzf "$duckdb"/*.tgz -C "$duckdb" --strip-components=1
         rm "$duckdb"/*.tgz
     else
-        echo "left out: the library of DuckDB" >&2
+        echo "skipped: the library of DuckDB" >&2
     fi
 fi
 
-echo "peers are in $folder"
+echo "the environment of the peers is in $folder"

@@ -6,7 +6,7 @@ import sparse
 from inputs import Unsupported
 from sums import Entries
 
-MOST_DENSE = 1 << 27
+MAX_DENSE = 1 << 27
 
 
 def version():
@@ -38,7 +38,7 @@ class Result:
         return Entries(value.coords, value.data, value.shape)
 
 
-def of_matrices(compute, *names):
+def matrix_operation(compute, *names):
     def build(inputs, _):
         operands = [gcxs(inputs[n]) if not inputs[n].dense else inputs[n].array for n in names]
         return lambda: Result(compute(*operands))
@@ -46,7 +46,7 @@ def of_matrices(compute, *names):
     return build
 
 
-def of_arrays(compute, *names):
+def array_operation(compute, *names):
     def build(inputs, _):
         operands = [coo(inputs[n]) if not inputs[n].dense else inputs[n].array for n in names]
         return lambda: Result(compute(*operands))
@@ -61,8 +61,8 @@ def triangles(inputs, _):
 
 def sddmm(inputs, _):
     s, a, b = coo(inputs["S"]), inputs["A"].array, inputs["B"].array
-    if s.shape[0] * s.shape[1] > MOST_DENSE:
-        raise Unsupported("the dense product would exceed the memory")
+    if s.shape[0] * s.shape[1] > MAX_DENSE:
+        raise Unsupported("the dense product exceeds the memory")
     return lambda: Result(s * (a @ b.T))
 
 
@@ -88,28 +88,28 @@ def edge(inputs, parameters):
 
 
 OPERATIONS = {
-    "spmv": of_matrices(lambda a, x: a @ x, "A", "x"),
-    "tiny_spmv": of_matrices(lambda a, x: a @ x, "A", "x"),
-    "spmm": of_matrices(lambda a, x: a @ x, "A", "X"),
-    "spgemm": of_matrices(lambda a, b: a @ b, "A", "B"),
-    "residual": of_matrices(lambda a, x, b: b - a @ x, "A", "x", "b"),
-    "mattransmul": of_matrices(lambda a, x, z: 2.0 * (a.T @ x) + 3.0 * z, "A", "x", "z"),
-    "addition": of_arrays(lambda a, b: a + b, "A", "B"),
-    "plus3": of_arrays(lambda a, b, c: a + b + c, "A", "B", "C"),
-    "fused": of_arrays(lambda a, b, c: (a + b) * c, "A", "B", "C"),
+    "spmv": matrix_operation(lambda a, x: a @ x, "A", "x"),
+    "tiny_spmv": matrix_operation(lambda a, x: a @ x, "A", "x"),
+    "spmm": matrix_operation(lambda a, x: a @ x, "A", "X"),
+    "spgemm": matrix_operation(lambda a, b: a @ b, "A", "B"),
+    "residual": matrix_operation(lambda a, x, b: b - a @ x, "A", "x", "b"),
+    "mattransmul": matrix_operation(lambda a, x, z: 2.0 * (a.T @ x) + 3.0 * z, "A", "x", "z"),
+    "addition": array_operation(lambda a, b: a + b, "A", "B"),
+    "plus3": array_operation(lambda a, b, c: a + b + c, "A", "B", "C"),
+    "fused": array_operation(lambda a, b, c: (a + b) * c, "A", "B", "C"),
     "triangles": triangles,
     "sddmm": sddmm,
     "mttkrp": mttkrp,
-    "ttv": of_arrays(lambda x, v: sparse.tensordot(x, v, axes=1), "X", "x"),
-    "ttm": of_arrays(lambda x, b: sparse.tensordot(x, b, axes=1), "X", "B"),
-    "tensor_plus": of_arrays(lambda x, y: x + y, "X", "Y"),
-    "innerprod": of_arrays(lambda x, y: (x * y).sum(), "X", "Y"),
-    "xor": of_arrays(lambda a, b: a ^ b, "A", "B"),
-    "ldexp": of_arrays(np.ldexp, "A", "B"),
-    "right_shift": of_arrays(lambda a, b: a >> b, "A", "B"),
-    "power": of_arrays(lambda a, b: a**b, "A", "B"),
-    "bitwise": of_arrays(lambda a, b, c: (a & b) ^ (b | c), "A", "B", "C"),
+    "ttv": array_operation(lambda x, v: sparse.tensordot(x, v, axes=1), "X", "x"),
+    "ttm": array_operation(lambda x, b: sparse.tensordot(x, b, axes=1), "X", "B"),
+    "tensor_plus": array_operation(lambda x, y: x + y, "X", "Y"),
+    "innerprod": array_operation(lambda x, y: (x * y).sum(), "X", "Y"),
+    "xor": array_operation(lambda a, b: a ^ b, "A", "B"),
+    "ldexp": array_operation(np.ldexp, "A", "B"),
+    "right_shift": array_operation(lambda a, b: a >> b, "A", "B"),
+    "power": array_operation(lambda a, b: a**b, "A", "B"),
+    "bitwise": array_operation(lambda a, b, c: (a & b) ^ (b | c), "A", "B", "C"),
     "slices": slices,
     "edge": edge,
-    "minimax": of_arrays(lambda t: t.max(axis=2).min(axis=1).max(axis=0), "T"),
+    "minimax": array_operation(lambda t: t.max(axis=2).min(axis=1).max(axis=0), "T"),
 }

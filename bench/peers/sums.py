@@ -13,7 +13,7 @@ class Entries(NamedTuple):
     shape: tuple
 
 
-def sums_of(result, fill):
+def compute_sums(result, fill):
     """Returns the checksums of a result: a number, an array, a SciPy matrix, `Entries`, or an object with a method `entries`."""
     if hasattr(result, "entries"):
         result = result.entries()

@@ -30,10 +30,10 @@ EXPRESSIONS = {
 
 def version():
     text = subprocess.run(["taco", "--version"], capture_output=True, text=True).stdout
-    return "TACO " + (re.search(r"[0-9]+(\.[0-9]+)+", text) or ["of unknown version"])[0]
+    return "TACO " + (re.search(r"[0-9]+(\.[0-9]+)+", text) or ["(unknown version)"])[0]
 
 
-def write(tensor, folder):
+def write_input(tensor, folder):
     """Writes an input as a FROSTT file. The last coordinate is always written, even for a zero, because it determines the shape."""
     if tensor.dense:
         coords, values = np.indices(tensor.shape).reshape(len(tensor.shape), -1), tensor.array.reshape(-1)
@@ -52,7 +52,7 @@ def formats(tensor):
     return "d" * rank if tensor.dense else ("ds" if rank == 2 else "s" * rank)
 
 
-class Run:
+class TacoRun:
     """A task of TACO. TACO measures the time itself, because each call also reads and compiles."""
 
     def __init__(self, inputs, expression, output):
@@ -61,27 +61,27 @@ class Run:
         self.shape = result_shape(expression, inputs)
         self.command = ["taco", expression, f"-f={output}"] if output[-1] != ":" else ["taco", expression]
         for tensor in inputs.values():
-            self.command += [f"-f={tensor.name}:{formats(tensor)}", f"-i={tensor.name}:{write(tensor, self.folder.name)}"]
-        self.command += [f"-o={self.output}:{self.result()}", "-time=1"]
+            self.command += [f"-f={tensor.name}:{formats(tensor)}", f"-i={tensor.name}:{write_input(tensor, self.folder.name)}"]
+        self.command += [f"-o={self.output}:{self.result_path()}", "-time=1"]
 
-    def result(self):
+    def result_path(self):
         return os.path.join(self.folder.name, "result.tns")
 
     def __call__(self):
-        done = subprocess.run(self.command, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RuntimeError((done.stderr or done.stdout).strip()[-300:])
+        process = subprocess.run(self.command, capture_output=True, text=True)
+        if process.returncode != 0:
+            raise RuntimeError((process.stderr or process.stdout).strip()[-300:])
         # "Assemble:" and "Compute:" are in milliseconds.
-        times = re.findall(r"(?:Assemble|Compute):\s*([0-9.eE+-]+)", done.stdout)
+        times = re.findall(r"(?:Assemble|Compute):\s*([0-9.eE+-]+)", process.stdout)
         if not times:
-            raise Unsupported("taco printed no times")
+            raise Unsupported("TACO printed no times")
         self.seconds = sum(map(float, times)) / 1e3
         return self
 
     def entries(self):
         from sums import Entries
 
-        table = np.loadtxt(self.result(), ndmin=2)
+        table = np.loadtxt(self.result_path(), ndmin=2)
         rank = len(self.shape)
         return Entries(table[:, :rank].T.astype(np.int64) - 1, table[:, rank], self.shape)
 
@@ -91,12 +91,12 @@ def result_shape(expression, inputs):
     sizes = {}
     for name, indices in re.findall(r"(\w+)\(([^)]*)\)", right):
         sizes.update(zip(indices.split(","), inputs[name].shape))
-    found = re.search(r"\(([^)]*)\)", left)
-    return tuple(sizes[i] for i in found[1].split(",")) if found else ()
+    indices = re.search(r"\(([^)]*)\)", left)
+    return tuple(sizes[i] for i in indices[1].split(",")) if indices else ()
 
 
 def operation(expression, output):
-    return lambda inputs, _: Run(inputs, expression, output)
+    return lambda inputs, _: TacoRun(inputs, expression, output)
 
 
 OPERATIONS = {name: operation(*row) for name, row in EXPRESSIONS.items()}

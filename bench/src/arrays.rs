@@ -38,15 +38,15 @@ pub struct Csf3 {
 
 impl Csr {
     /// Creates a matrix from sorted and unique coordinates.
-    pub fn from_places(rows: usize, cols: usize, places: &[(u32, u32)], val: Vec<f64>) -> Csr {
+    pub fn from_coordinates(rows: usize, cols: usize, coordinates: &[(u32, u32)], val: Vec<f64>) -> Csr {
         let mut ptr = vec![0; rows + 1];
-        for (i, _) in places {
+        for (i, _) in coordinates {
             ptr[*i as usize + 1] += 1;
         }
         for i in 0..rows {
             ptr[i + 1] += ptr[i];
         }
-        Csr { rows, cols, ptr, idx: places.iter().map(|(_, j)| *j).collect(), val }
+        Csr { rows, cols, ptr, idx: coordinates.iter().map(|(_, j)| *j).collect(), val }
     }
 
     /// Converts a tensor of rank 2, with values as `f64`.
@@ -61,7 +61,7 @@ impl Csr {
         let ty = real(vec![rows, cols], "csr")?;
         let triples = Triples { values, ..triples };
         let (sorted, _) = Tensor::from_triples(ty, &triples, Duplicates::Add)?;
-        let [ptr, idx] = &sorted.levels()[1][..] else { bail!("a sparse list has two arrays") };
+        let [ptr, idx] = &sorted.levels()[1][..] else { bail!("expected two arrays of a sparse list") };
         let (Some(ptr), Some(idx), Some(val)) = (ptr.as_slice(), idx.as_slice(), sorted.leaf()[0].as_slice()) else {
             bail!("{rows} by {cols} does not fit 32-bit indices")
         };
@@ -69,36 +69,36 @@ impl Csr {
     }
 
     /// Iterates over the coordinates of the entries, row-major.
-    pub fn places(&self) -> impl Iterator<Item = (u32, u32)> {
+    pub fn coordinates(&self) -> impl Iterator<Item = (u32, u32)> {
         let row = |i: usize| self.ptr[i] as usize..self.ptr[i + 1] as usize;
         (0..self.rows).flat_map(move |i| self.idx[row(i)].iter().map(move |j| (i as u32, *j)))
     }
 
     /// Returns the undirected graph: both directions of every edge, no loops, values 1.
-    pub fn undirected(&self) -> Csr {
-        let mut places: Vec<(u32, u32)> =
-            self.places().filter(|(i, j)| i != j).flat_map(|(i, j)| [(i, j), (j, i)]).collect();
-        places.sort_unstable();
-        places.dedup();
+    pub fn to_undirected(&self) -> Csr {
+        let mut coordinates: Vec<(u32, u32)> =
+            self.coordinates().filter(|(i, j)| i != j).flat_map(|(i, j)| [(i, j), (j, i)]).collect();
+        coordinates.sort_unstable();
+        coordinates.dedup();
         let n = self.rows.max(self.cols);
-        let val = vec![1.0; places.len()];
-        Csr::from_places(n, n, &places, val)
+        let val = vec![1.0; coordinates.len()];
+        Csr::from_coordinates(n, n, &coordinates, val)
     }
 
     /// Returns the undirected graph with every edge once, from the smaller vertex to the larger
     /// one.
-    pub fn upper(&self) -> Csr {
-        let undirected = self.undirected();
-        let places: Vec<(u32, u32)> = undirected.places().filter(|(i, j)| i < j).collect();
-        let val = vec![1.0; places.len()];
-        Csr::from_places(undirected.rows, undirected.cols, &places, val)
+    pub fn to_upper_triangle(&self) -> Csr {
+        let undirected = self.to_undirected();
+        let coordinates: Vec<(u32, u32)> = undirected.coordinates().filter(|(i, j)| i < j).collect();
+        let val = vec![1.0; coordinates.len()];
+        Csr::from_coordinates(undirected.rows, undirected.cols, &coordinates, val)
     }
 
     /// Converts the matrix to a tensor of `f64` with fill value 0.
     ///
     /// # Errors
     /// If the arrays are invalid.
-    pub fn tensor(&self) -> Result<Tensor> {
+    pub fn to_tensor(&self) -> Result<Tensor> {
         let ty = real(vec![self.rows as u64, self.cols as u64], "csr")?;
         let levels = vec![vec![], vec![Array::from_vec(self.ptr.clone()), Array::from_vec(self.idx.clone())]];
         Ok(Tensor::try_new(ty, levels, vec![Array::from_vec(self.val.clone())])?)
@@ -108,7 +108,7 @@ impl Csr {
     ///
     /// # Errors
     /// If the arrays are invalid.
-    pub fn pattern(&self) -> Result<Tensor> {
+    pub fn to_pattern(&self) -> Result<Tensor> {
         let format = parse_format("(dense (sparse-list (pattern)))", 2)?;
         let shape = vec![self.rows as u64, self.cols as u64];
         let ty = TensorType { shape, dtype: DType::BOOL, fill: Scalar::Bool(false), format };
@@ -119,15 +119,16 @@ impl Csr {
 
 impl Csf3 {
     /// Creates a tensor from sorted and unique coordinates.
-    pub fn from_places(shape: [usize; 3], places: &[[u32; 3]], val: Vec<f64>) -> Csf3 {
+    pub fn from_coordinates(shape: [usize; 3], coordinates: &[[u32; 3]], val: Vec<f64>) -> Csf3 {
         let (mut ptr, mut idx) = ([vec![0], vec![], vec![]], [vec![], vec![], vec![]]);
-        for (k, place) in places.iter().enumerate() {
-            let same = if k == 0 { 0 } else { place.iter().zip(&places[k - 1]).take_while(|(a, b)| a == b).count() };
+        for (k, tuple) in coordinates.iter().enumerate() {
+            let same =
+                if k == 0 { 0 } else { tuple.iter().zip(&coordinates[k - 1]).take_while(|(a, b)| a == b).count() };
             for level in same..3 {
                 if level < 2 {
                     ptr[level + 1].push(idx[level + 1].len() as i32);
                 }
-                idx[level].push(place[level]);
+                idx[level].push(tuple[level]);
             }
         }
         for level in 0..3 {
@@ -145,16 +146,16 @@ impl Csf3 {
         else {
             bail!("expected a sparse tensor of rank 3")
         };
-        let place = |k: usize| [0, 1, 2].map(|mode: usize| coordinates[mode][k] as u32);
-        let places: Vec<[u32; 3]> = (0..val.len()).map(place).collect();
-        Ok(Csf3::from_places([m as usize, n as usize, p as usize], &places, val.clone()))
+        let tuple = |k: usize| [0, 1, 2].map(|mode: usize| coordinates[mode][k] as u32);
+        let coordinates: Vec<[u32; 3]> = (0..val.len()).map(tuple).collect();
+        Ok(Csf3::from_coordinates([m as usize, n as usize, p as usize], &coordinates, val.clone()))
     }
 
     /// Converts to a tensor of `f64` with fill value 0.
     ///
     /// # Errors
     /// If the arrays are invalid.
-    pub fn tensor(&self) -> Result<Tensor> {
+    pub fn to_tensor(&self) -> Result<Tensor> {
         let ty = real(self.shape.iter().map(|n| *n as u64).collect(), "csf")?;
         let level = |k: usize| vec![Array::from_vec(self.ptr[k].clone()), Array::from_vec(self.idx[k].clone())];
         Ok(Tensor::try_new(ty, (0..3).map(level).collect(), vec![Array::from_vec(self.val.clone())])?)

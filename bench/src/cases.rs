@@ -2,9 +2,10 @@
 //! results.
 
 use crate::arrays::{Csf3, Csr, dense};
-use crate::data::{made, small};
+use crate::bound_kernel::{BoundKernel, f64_values};
+use crate::data::{generate_content, small_integers};
 use crate::files::dataset;
-use crate::runnable::{Runnable, reals};
+use crate::workload::RequiredWork;
 use crate::{hand, machine};
 use anyhow::{Context, Result, ensure};
 use redpoll::datasets::generate::{Amount, Rmat, Uniform};
@@ -13,55 +14,45 @@ use std::hint::black_box;
 use std::time::Duration;
 
 /// One row of the table.
-pub struct Case {
+pub struct KernelCase {
     /// The name of the kernel.
     pub name: String,
     /// A description of the data.
     pub data: String,
     /// The work that every algorithm has to do.
-    pub work: Work,
+    pub work: RequiredWork,
     /// The kernel.
-    pub kernel: Runnable,
+    pub kernel: BoundKernel,
     /// The hand-written loop.
     pub by_hand: Box<dyn Fn()>,
     /// The best time of a bare gather over the same indices, for kernels that gather.
     pub gather: Option<Duration>,
 }
 
-/// The work that every algorithm has to do: memory traffic, and operations on values or
-/// coordinates.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Work {
-    /// Bytes of the arrays read and written, each once.
-    pub bytes: f64,
-    /// Number of multiplications and additions, or steps of merges.
-    pub operations: f64,
-}
-
 /// The size of the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Size {
+pub enum CaseSize {
     /// The size of the table: seconds for each case.
     Full,
     /// Small data for criterion and tests.
     Small,
 }
 
-impl Size {
+impl CaseSize {
     fn of(self, full: usize) -> usize {
-        if self == Size::Full { full } else { full / 64 }
+        if self == CaseSize::Full { full } else { full / 64 }
     }
 
     fn scale(self, full: u32) -> u32 {
-        if self == Size::Full { full } else { full - 6 }
+        if self == CaseSize::Full { full } else { full - 6 }
     }
 }
 
-/// A function that makes a case; `None` if its data set is missing.
-pub type Maker = fn(Size) -> Result<Option<Case>>;
+/// A function that creates a case; `None` if its data set is missing.
+pub type CaseMaker = fn(CaseSize) -> Result<Option<KernelCase>>;
 
 /// All cases with their names. Cases over real data return `None` if the data sets are missing.
-pub const CASES: [(&str, Maker); 15] = [
+pub const CASES: [(&str, CaseMaker); 15] = [
     ("spmv", |s| spmv("spmv", "uniform, x in cache", uniform(s.of(1 << 19), 2048, 16, 1)?, hand::spmv)),
     ("spmv", |s| spmv("spmv", "uniform, long rows, x in cache", uniform(s.of(1 << 14), 1 << 14, 512, 2)?, hand::spmv)),
     ("spmv", |s| spmv("spmv", "uniform, x gathered", uniform(s.of(1 << 19), s.of(1 << 22), 16, 3)?, hand::spmv)),
@@ -83,42 +74,45 @@ pub const CASES: [(&str, Maker); 15] = [
     ("factored", |s| mttkrp_factored("uniform", tensor(s)?, 32)),
 ];
 
-/// Returns a matrix with `per_row` entries per row on average, at uniformly drawn coordinates.
+/// Returns a matrix with `per_row` entries per row on average, at uniformly distributed
+/// coordinates.
 fn uniform(rows: usize, columns: usize, per_row: usize, seed: u64) -> Result<Csr> {
     let shape = vec![rows as u64, columns as u64];
-    let content = made(&Uniform { shape, entries: Amount::Count((rows * per_row) as u64) }, seed)?;
+    let content = generate_content(&Uniform { shape, entries: Amount::Count((rows * per_row) as u64) }, seed)?;
     Csr::from_tensor(&content.into_tensor(None)?)
 }
 
 /// Returns an R-MAT matrix, whose entries are skewed over rows and columns.
 fn rmat(scale: u32, edges: usize, seed: u64) -> Result<Csr> {
-    Csr::from_tensor(&made(&Rmat::new(scale, edges as u64), seed)?.into_tensor(None)?)
+    Csr::from_tensor(&generate_content(&Rmat::new(scale, edges as u64), seed)?.into_tensor(None)?)
 }
 
-fn tensor(size: Size) -> Result<Csf3> {
+fn tensor(size: CaseSize) -> Result<Csf3> {
     let entries = Amount::Count(size.of(1 << 21) as u64);
     let shape = vec![size.of(1 << 14) as u64, 1 << 10, 1 << 10];
-    Csf3::from_content(&made(&Uniform { shape, entries }, 11)?)
+    Csf3::from_content(&generate_content(&Uniform { shape, entries }, 11)?)
 }
 
-fn spmv(name: &str, data: &str, a: Csr, by_hand: fn(&Csr, &[f64]) -> Vec<f64>) -> Result<Option<Case>> {
-    let x = small(a.cols, 12);
+fn spmv(name: &str, data: &str, a: Csr, by_hand: fn(&Csr, &[f64]) -> Vec<f64>) -> Result<Option<KernelCase>> {
+    let x = small_integers(a.cols, 12);
     let text = format!(
         "(program (input A (type (shape {0} {1}) f64 0.0 csr)) (input x (type (shape {1}) f64 0.0 dense))
            (output y (type (shape {0}) f64 0.0 dense))
            (for i (for j (+= (y i) (* (A i j) (x j))))))",
         a.rows, a.cols
     );
-    let kernel = Runnable::new(&text, vec![a.tensor()?, dense(&[a.cols], &x)?])?;
+    let kernel = BoundKernel::new(&text, vec![a.to_tensor()?, dense(&[a.cols], &x)?])?;
     let outputs = kernel.run()?;
-    ensure!(reals(&outputs[0])? == by_hand(&a, &x), "{name} over {data}: the results differ");
+    ensure!(f64_values(&outputs[0])? == by_hand(&a, &x), "{name} over {data}: the results differ");
     let stored = a.idx.len() as f64;
-    let work =
-        Work { bytes: 12.0 * stored + (4 + 8) as f64 * a.rows as f64 + 8.0 * a.cols as f64, operations: 2.0 * stored };
-    let gather = machine::best_of(5, || {
+    let work = RequiredWork {
+        bytes: 12.0 * stored + (4 + 8) as f64 * a.rows as f64 + 8.0 * a.cols as f64,
+        operations: 2.0 * stored,
+    };
+    let gather = machine::best_time(5, || {
         black_box(hand::gather(&a.idx, &x));
     });
-    Ok(Some(Case {
+    Ok(Some(KernelCase {
         name: name.into(),
         data: format!("{data}: {} x {}, {} entries", a.rows, a.cols, a.idx.len()),
         work,
@@ -128,7 +122,7 @@ fn spmv(name: &str, data: &str, a: Csr, by_hand: fn(&Csr, &[f64]) -> Vec<f64>) -
     }))
 }
 
-fn spgemm(data: &str, a: Csr, b: Csr) -> Result<Option<Case>> {
+fn spgemm(data: &str, a: Csr, b: Csr) -> Result<Option<KernelCase>> {
     let text = format!(
         "(program (input A (type (shape {0} {1}) f64 0.0 csr)) (input B (type (shape {1} {2}) f64 0.0 csr))
            (output C (type (shape {0} {2}) f64 0.0 csr)) (local w (type (shape {2}) f64 0.0 (byte-map (element))))
@@ -136,16 +130,16 @@ fn spgemm(data: &str, a: Csr, b: Csr) -> Result<Option<Case>> {
                          (for k (for j (+= (w j) (* (A i k) (B k j))))))))",
         a.rows, a.cols, b.cols
     );
-    let kernel = Runnable::new(&text, vec![a.tensor()?, b.tensor()?])?;
+    let kernel = BoundKernel::new(&text, vec![a.to_tensor()?, b.to_tensor()?])?;
     let outputs = kernel.run()?;
     let expected = hand::spgemm(&a, &b);
     ensure!(same_matrix(&outputs[0], &expected), "spgemm over {data}: the results differ");
     let products: usize = a.idx.iter().map(|k| (b.ptr[*k as usize + 1] - b.ptr[*k as usize]) as usize).sum();
     let bytes = 12.0 * (a.idx.len() + products + expected.idx.len()) as f64 + 8.0 * (a.idx.len() + a.rows) as f64;
-    Ok(Some(Case {
+    Ok(Some(KernelCase {
         name: "spgemm".into(),
         data: format!("{data}: {} x {}, {products} products, {} entries out", a.rows, b.cols, expected.idx.len()),
-        work: Work { bytes, operations: 2.0 * products as f64 },
+        work: RequiredWork { bytes, operations: 2.0 * products as f64 },
         kernel,
         by_hand: Box::new(move || drop(black_box(hand::spgemm(&a, &b)))),
         gather: None,
@@ -160,31 +154,31 @@ fn same_matrix(found: &Tensor, expected: &Csr) -> bool {
         && found.leaf()[0].as_slice() == Some(&expected.val[..])
 }
 
-fn real_graph(name: &str, make: fn(&str, &Csr) -> Result<Option<Case>>) -> Result<Option<Case>> {
+fn real_graph(name: &str, make: fn(&str, &Csr) -> Result<Option<KernelCase>>) -> Result<Option<KernelCase>> {
     let Some(path) = dataset(name) else { return Ok(None) };
     let (tensor, _) = redpoll_datasets::read(&path, &Default::default())?.into_tensor(None)?;
     let graph = Csr::from_tensor(&tensor)?;
-    let file = path.file_name().context("a file has a name")?.to_string_lossy();
+    let file = path.file_name().context("the path has no file name")?.to_string_lossy();
     make(file.split('.').next().unwrap_or_default(), &graph)
 }
 
-fn triangles(data: &str, graph: &Csr) -> Result<Option<Case>> {
-    let edges = graph.upper();
+fn triangles(data: &str, graph: &Csr) -> Result<Option<KernelCase>> {
+    let edges = graph.to_upper_triangle();
     let text = format!(
         "(program (input E (type (shape {0} {0}) bool false (dense (sparse-list (pattern)))))
            (output n (type (shape) i64 0 dense))
            (for i (for j (for k (+= (n) (cast-i64 (and (E i j) (and (E j k) (E i k)))))))))",
         edges.rows
     );
-    let kernel = Runnable::new(&text, vec![edges.pattern()?])?;
+    let kernel = BoundKernel::new(&text, vec![edges.to_pattern()?])?;
     let found = count(&kernel)?;
     ensure!(found == hand::triangles(&edges), "triangles over {data}: the results differ");
     triangle_case("triangles", data, edges, kernel, found)
 }
 
 /// Counts triangles in the undirected graph, with the order of the vertices as a mask.
-fn masked_triangles(data: &str, graph: &Csr) -> Result<Option<Case>> {
-    let edges = graph.undirected();
+fn masked_triangles(data: &str, graph: &Csr) -> Result<Option<KernelCase>> {
+    let edges = graph.to_undirected();
     let text = format!(
         "(program (input E (type (shape {0} {0}) bool false (dense (sparse-list (pattern)))))
            (output n (type (shape) i64 0 dense))
@@ -192,24 +186,24 @@ fn masked_triangles(data: &str, graph: &Csr) -> Result<Option<Case>> {
              (+= (n) (cast-i64 (and (E i j) (and (E j k) (E i k))))))))))",
         edges.rows
     );
-    let kernel = Runnable::new(&text, vec![edges.pattern()?])?;
+    let kernel = BoundKernel::new(&text, vec![edges.to_pattern()?])?;
     let found = count(&kernel)?;
-    ensure!(found == hand::triangles(&graph.upper()), "masked triangles over {data}: the results differ");
-    triangle_case("triangles, masked i<j<k", data, graph.upper(), kernel, found)
+    ensure!(found == hand::triangles(&graph.to_upper_triangle()), "masked triangles over {data}: the results differ");
+    triangle_case("triangles, masked i<j<k", data, graph.to_upper_triangle(), kernel, found)
 }
 
-fn count(kernel: &Runnable) -> Result<i64> {
+fn count(kernel: &BoundKernel) -> Result<i64> {
     let outputs = kernel.run()?;
-    Ok(outputs[0].leaf()[0].as_slice::<i64>().context("a count is an i64")?[0])
+    Ok(outputs[0].leaf()[0].as_slice::<i64>().context("expected a result of i64")?[0])
 }
 
-fn triangle_case(name: &str, data: &str, edges: Csr, kernel: Runnable, found: i64) -> Result<Option<Case>> {
+fn triangle_case(name: &str, data: &str, edges: Csr, kernel: BoundKernel, found: i64) -> Result<Option<KernelCase>> {
     let degree = |i: u32| (edges.ptr[i as usize + 1] - edges.ptr[i as usize]) as f64;
-    let steps: f64 = edges.places().map(|(i, j)| degree(i) + degree(j)).sum();
-    Ok(Some(Case {
+    let steps: f64 = edges.coordinates().map(|(i, j)| degree(i) + degree(j)).sum();
+    Ok(Some(KernelCase {
         name: name.into(),
         data: format!("{data}: {} vertices, {} edges, {found} triangles", edges.rows, edges.idx.len()),
-        work: Work { bytes: 4.0 * steps, operations: steps },
+        work: RequiredWork { bytes: 4.0 * steps, operations: steps },
         kernel,
         by_hand: Box::new(move || {
             black_box(hand::triangles(&edges));
@@ -218,12 +212,12 @@ fn triangle_case(name: &str, data: &str, edges: Csr, kernel: Runnable, found: i6
     }))
 }
 
-fn mttkrp(data: &str, x: Csf3, rank: usize) -> Result<Option<Case>> {
+fn mttkrp(data: &str, x: Csf3, rank: usize) -> Result<Option<KernelCase>> {
     let nest = "(for i (for j (for k (for r (+= (M i r) (* (* (X i j k) (B j r)) (C k r)))))))";
     tensor_case(("mttkrp", nest, hand::mttkrp), data, x, rank)
 }
 
-fn mttkrp_factored(data: &str, x: Csf3, rank: usize) -> Result<Option<Case>> {
+fn mttkrp_factored(data: &str, x: Csf3, rank: usize) -> Result<Option<KernelCase>> {
     let nest = format!(
         "(local w (type (shape {rank}) f64 0.0 dense))
          (for i (for j (where (for r (+= (M i r) (* (w r) (B j r))))
@@ -234,22 +228,27 @@ fn mttkrp_factored(data: &str, x: Csf3, rank: usize) -> Result<Option<Case>> {
 
 type ByHand = fn(&Csf3, &[f64], &[f64], usize) -> Vec<f64>;
 
-fn tensor_case((name, nest, by_hand): (&str, &str, ByHand), data: &str, x: Csf3, rank: usize) -> Result<Option<Case>> {
+fn tensor_case(
+    (name, nest, by_hand): (&str, &str, ByHand),
+    data: &str,
+    x: Csf3,
+    rank: usize,
+) -> Result<Option<KernelCase>> {
     let [m, n, p] = x.shape;
-    let (b, c) = (small(n * rank, 13), small(p * rank, 14));
+    let (b, c) = (small_integers(n * rank, 13), small_integers(p * rank, 14));
     let text = format!(
         "(program (input X (type (shape {m} {n} {p}) f64 0.0 csf)) (input B (type (shape {n} {rank}) f64 0.0 dense))
            (input C (type (shape {p} {rank}) f64 0.0 dense)) (output M (type (shape {m} {rank}) f64 0.0 dense)) {nest})"
     );
-    let kernel = Runnable::new(&text, vec![x.tensor()?, dense(&[n, rank], &b)?, dense(&[p, rank], &c)?])?;
+    let kernel = BoundKernel::new(&text, vec![x.to_tensor()?, dense(&[n, rank], &b)?, dense(&[p, rank], &c)?])?;
     let outputs = kernel.run()?;
-    ensure!(reals(&outputs[0])? == by_hand(&x, &b, &c, rank), "{name} over {data}: the results differ");
+    ensure!(f64_values(&outputs[0])? == by_hand(&x, &b, &c, rank), "{name} over {data}: the results differ");
     let (entries, fibers) = (x.val.len() as f64, x.idx[1].len() as f64);
     let bytes = 12.0 * entries + 8.0 * fibers + 8.0 * (rank * (m + n + p)) as f64;
-    Ok(Some(Case {
+    Ok(Some(KernelCase {
         name: name.into(),
         data: format!("{data}: {m} x {n} x {p}, {entries} entries, rank {rank}"),
-        work: Work { bytes, operations: entries * rank as f64 * if name == "mttkrp" { 3.0 } else { 2.0 } },
+        work: RequiredWork { bytes, operations: entries * rank as f64 * if name == "mttkrp" { 3.0 } else { 2.0 } },
         kernel,
         by_hand: Box::new(move || drop(black_box(by_hand(&x, &b, &c, rank)))),
         gather: None,
@@ -261,9 +260,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernels_give_what_the_loops_by_hand_give() {
+    fn kernels_and_hand_written_loops_agree() {
         for (name, make) in CASES {
-            make(Size::Small).unwrap_or_else(|error| panic!("{name}: {error}"));
+            make(CaseSize::Small).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }
 }

@@ -36,25 +36,28 @@ impl Sums {
     /// If the values are not numbers, or the tensor cannot be iterated.
     pub fn of(tensor: &Tensor, fill: f64) -> Result<Sums> {
         let shape = tensor.ty().shape.clone();
-        ensure!(tensor.ty().dtype.prim().is_some(), "checksums are of numbers, found {}", tensor.ty().dtype);
+        ensure!(tensor.ty().dtype.prim().is_some(), "expected a result of numbers, found {}", tensor.ty().dtype);
         let mut sums = Sums { shape: shape.clone(), count: 0, sum: 0.0, mass: 0.0, weighted: 0.0 };
         let leaf = tensor.leaf().first();
         let reals = leaf.and_then(|leaf| leaf.as_slice::<f64>());
         let mut stored = 0;
-        tensor.for_each_stored(|place, position| {
+        tensor.for_each_stored(|coordinates, position| {
             stored += 1;
             let value = match reals {
                 Some(reals) => reals[position as usize],
                 None => tensor.value_at(position).to_f64().unwrap_or(f64::NAN),
             };
             if value != fill {
-                let number = place.iter().zip(&shape).fold(0u64, |n, (i, d)| n.wrapping_mul(*d).wrapping_add(*i));
+                let number = coordinates.iter().zip(&shape).fold(0u64, |n, (i, d)| n.wrapping_mul(*d).wrapping_add(*i));
                 sums.add(value, number);
             }
         });
-        let own = tensor.ty().fill.to_f64().unwrap_or(f64::NAN);
-        let places: u128 = shape.iter().map(|d| u128::from(*d)).product();
-        ensure!(own == fill || places == stored, "the result has the fill value {own}, expected {fill}");
+        let tensor_fill = tensor.ty().fill.to_f64().unwrap_or(f64::NAN);
+        let elements: u128 = shape.iter().map(|d| u128::from(*d)).product();
+        ensure!(
+            tensor_fill == fill || elements == stored,
+            "the result has the fill value {tensor_fill}, expected {fill}"
+        );
         Ok(sums)
     }
 
@@ -70,11 +73,11 @@ impl Sums {
     /// `None`.
     pub fn difference(&self, other: &Sums, tolerance: f64) -> Option<String> {
         if self.shape != other.shape {
-            return Some(format!("shape {:?} against {:?}", self.shape, other.shape));
+            return Some(format!("shape {:?}, expected {:?}", self.shape, other.shape));
         }
         // Rounding may turn a value into the fill value, so counts may differ slightly.
         if self.count != other.count && (tolerance < ROUNDED || self.count.abs_diff(other.count) > self.count / 1000) {
-            return Some(format!("{} values against {}", self.count, other.count));
+            return Some(format!("{} values, expected {}", self.count, other.count));
         }
         let close = |a: f64, b: f64| (a - b).abs() <= tolerance * self.mass.max(other.mass) || a == b;
         let fields = [
@@ -82,8 +85,8 @@ impl Sums {
             ("sum of absolute values", self.mass, other.mass),
             ("weighted sum", self.weighted, other.weighted),
         ];
-        let wrong = fields.into_iter().find(|(_, a, b)| !close(*a, *b))?;
-        Some(format!("{} {} against {}", wrong.0, wrong.1, wrong.2))
+        let different = fields.into_iter().find(|(_, a, b)| !close(*a, *b))?;
+        Some(format!("{} {}, expected {}", different.0, different.1, different.2))
     }
 }
 
@@ -99,7 +102,7 @@ mod tests {
 
     #[test]
     fn sums_do_not_depend_on_the_format() {
-        let matrix = Csr::from_places(2, 3, &[(0, 1), (1, 0), (1, 2)], vec![2.0, -3.0, 5.0]).tensor().unwrap();
+        let matrix = Csr::from_coordinates(2, 3, &[(0, 1), (1, 0), (1, 2)], vec![2.0, -3.0, 5.0]).to_tensor().unwrap();
         let same = dense(&[2, 3], &[0.0, 2.0, 0.0, -3.0, 0.0, 5.0]).unwrap();
         let sums = Sums::of(&matrix, 0.0).unwrap();
         assert_eq!(sums, Sums::of(&same, 0.0).unwrap());
@@ -108,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn values_at_wrong_places_differ() {
+    fn values_at_wrong_coordinates_differ() {
         let sums = |values: [f64; 4]| Sums::of(&dense(&[2, 2], &values).unwrap(), 0.0).unwrap();
         let right = sums([1.0, 2.0, 3.0, 0.0]);
         assert_eq!(right.difference(&right, EXACT), None);

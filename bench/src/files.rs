@@ -18,7 +18,7 @@ pub fn dataset(name: &str) -> Option<PathBuf> {
 }
 
 /// Returns the sorted plan files of a folder, by default of the tests.
-pub fn plans(folder: Option<PathBuf>) -> Vec<PathBuf> {
+pub fn plan_files(folder: Option<PathBuf>) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder.unwrap_or_else(|| workspace().join("tests/files")));
     let paths = entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
     let mut plans: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|e| e == "rp")).collect();

@@ -13,6 +13,7 @@
 //! The criterion benchmarks under `benches/` track single kernels over time.
 
 pub mod arrays;
+pub mod bound_kernel;
 pub mod calibration;
 pub mod cases;
 pub mod checks;
@@ -26,15 +27,14 @@ pub mod harness;
 pub mod layouts;
 pub mod machine;
 pub mod npy;
-pub mod ours;
 pub mod pairs;
 pub mod peers;
 pub mod plans;
 pub mod process;
 pub mod protocol;
+pub mod redpoll_server;
 pub mod report;
 pub mod results;
-pub mod runnable;
 pub mod runner;
 pub mod statistics;
 pub mod workload;

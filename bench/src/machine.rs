@@ -1,7 +1,7 @@
 //! Reference speeds of the machine, as bounds for memory-bound kernels.
 
 use crate::hand;
-use crate::results::Machine;
+use crate::results::MachineInfo;
 use redpoll::datasets::generate::random::Random;
 use redpoll_physical::emit::c::Toolchain;
 use std::hint::black_box;
@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Returns the best time of `calls` calls.
-pub fn best_of(calls: usize, mut call: impl FnMut()) -> Duration {
+pub fn best_time(calls: usize, mut call: impl FnMut()) -> Duration {
     let time = |_| {
         let start = Instant::now();
         call();
@@ -22,14 +22,14 @@ pub fn best_of(calls: usize, mut call: impl FnMut()) -> Duration {
 pub fn copy_bandwidth() -> f64 {
     let from = vec![1u8; 256 << 20];
     let mut to = vec![0u8; from.len()];
-    let time = best_of(8, || black_box(&mut to).copy_from_slice(black_box(&from)));
+    let time = best_time(8, || black_box(&mut to).copy_from_slice(black_box(&from)));
     2.0 * from.len() as f64 / time.as_secs_f64()
 }
 
 /// Returns the bytes read per second by a sum over an array of `f64` larger than the caches.
 pub fn read_bandwidth() -> f64 {
     let from = vec![1f64; 32 << 20];
-    let time = best_of(8, || {
+    let time = best_time(8, || {
         let mut sums = [0.0; 16];
         for chunk in black_box(&from).as_chunks::<16>().0 {
             for (sum, value) in sums.iter_mut().zip(chunk) {
@@ -55,19 +55,19 @@ pub fn gathers(array: usize) -> f64 {
     let mut random = Random::new(1, 0);
     let indices: Vec<u32> = (0..1 << 22).map(|_| random.below(array as u64) as u32).collect();
     let from = vec![1.0; array];
-    let time = best_of(5, || {
+    let time = best_time(5, || {
         black_box(hand::gather(black_box(&indices), &from));
     });
     indices.len() as f64 / time.as_secs_f64()
 }
 
 /// Describes the machine, its reference speeds and the date.
-pub fn describe() -> Machine {
+pub fn describe() -> MachineInfo {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let rustc = Command::new("rustc").arg("--version").output().ok();
     let rustc = rustc.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     let compiler = Toolchain::host().compiler().map_or_else(|error| error.to_string(), str::to_owned);
-    Machine {
+    MachineInfo {
         processor: processor(),
         system: format!("{} {}", std::env::consts::OS, read("/proc/sys/kernel/osrelease")),
         date: date(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())),

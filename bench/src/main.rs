@@ -1,16 +1,16 @@
 //! The harness: runs redpoll and other engines in turns on the same data, and checks their results.
-#![allow(clippy::print_stdout, reason = "tables are what the binary is for")]
+#![allow(clippy::print_stdout, reason = "the binary prints tables")]
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use redpoll_bench::harness::{Budget, Harness};
-use redpoll_bench::ours::Ours;
 use redpoll_bench::peers::{PEERS, Peer};
 use redpoll_bench::protocol::{Server, serve};
+use redpoll_bench::redpoll_server::RedpollServer;
 use redpoll_bench::report::{self, table};
-use redpoll_bench::results::{Results, Settings};
-use redpoll_bench::workload::{Size, Suite, Workload};
+use redpoll_bench::results::{Results, RunSettings};
+use redpoll_bench::workload::{DataSize, Suite, Workload};
 use redpoll_bench::{machine, workloads};
 use regex::Regex;
 use std::io::{self, IsTerminal};
@@ -26,13 +26,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[command(name = "redpoll-bench", version, about, args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(flatten)]
-    run: Run,
+    run: RunArgs,
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<BenchCommand>,
 }
 
 #[derive(Args)]
-struct Run {
+struct RunArgs {
     /// The suite to run; without it, all suites
     suite: Option<Suite>,
     /// Run only workloads whose name `suite/workload/data` matches
@@ -59,16 +59,16 @@ struct Run {
 }
 
 #[derive(Subcommand)]
-enum Command {
-    /// Answer requests on the standard input; the harness starts this command
+enum BenchCommand {
+    /// Handle requests from the standard input; the harness starts this command
     #[command(hide = true)]
     Serve {
         /// `redpoll`, or an engine linked into this program
         engine: String,
     },
-    /// Measure gains and costs of claiming, over the queries of the SQL tests and real ones
+    /// Measure gains and costs of claiming, over the queries of the SQL tests and of real tables
     #[cfg(feature = "sql")]
-    Claims(Claims),
+    Claims(ClaimsArgs),
     /// Write the report of earlier measurements
     Report {
         /// A file written with `--json`
@@ -80,13 +80,13 @@ enum Command {
 
 #[cfg(feature = "sql")]
 #[derive(Args)]
-struct Claims {
+struct ClaimsArgs {
     /// Run only queries whose name `group/query` matches
     #[arg(long, value_name = "REGEX")]
     only: Option<Regex>,
     /// The regions to claim
     #[arg(long, value_enum, default_value = "cost")]
-    claim: redpoll_bench::claims::Claiming,
+    claim: redpoll_bench::claims::ClaimPolicy,
     /// Write all measurements to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -104,11 +104,11 @@ struct Claims {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
-        Some(Command::Serve { engine }) => answer(&engine).map(|()| true),
+        Some(BenchCommand::Serve { engine }) => serve_engine(&engine).map(|()| true),
         #[cfg(feature = "sql")]
-        Some(Command::Claims(claims)) => measure_claims(claims),
-        Some(Command::Report { json, out }) => report_again(&json, &out).map(|()| true),
-        None => run(&cli.run),
+        Some(BenchCommand::Claims(claims)) => measure_claims(claims),
+        Some(BenchCommand::Report { json, out }) => write_report(&json, &out).map(|()| true),
+        None => run_workloads(&cli.run),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -120,32 +120,32 @@ fn main() -> ExitCode {
     }
 }
 
-fn answer(engine: &str) -> Result<()> {
+fn serve_engine(engine: &str) -> Result<()> {
     let mut server: Box<dyn Server> = match engine {
-        "redpoll" => Box::new(Ours::default()),
+        "redpoll" => Box::new(RedpollServer::default()),
         #[cfg(feature = "duckdb")]
         "duckdb" => Box::new(redpoll_bench::peers::duckdb::DuckDb::new()?),
         #[cfg(feature = "sql")]
-        "datafusion" => Box::new(redpoll_bench::peers::sql::Queries::datafusion()),
-        engine => bail!("`{engine}` is not linked into this program"),
+        "datafusion" => Box::new(redpoll_bench::peers::sql::QueryServer::datafusion()),
+        engine => bail!("this program is built without the engine `{engine}`"),
     };
     serve(&mut *server, io::stdin().lock(), io::stdout().lock())
 }
 
 /// Returns whether all results agree.
 #[cfg(feature = "sql")]
-fn measure_claims(args: Claims) -> Result<bool> {
+fn measure_claims(args: ClaimsArgs) -> Result<bool> {
     use redpoll_bench::{claims, peers::limit_threads};
     // Kernels read their number of threads from the environment when the process starts.
-    const STARTED: &str = "BENCH_THREADS";
-    if std::env::var_os(STARTED).is_none() {
-        let mut own = std::process::Command::new(std::env::current_exe()?);
-        limit_threads(own.args(std::env::args_os().skip(1)), args.threads);
-        return Ok(own.status()?.success());
+    const THREADS_VARIABLE: &str = "BENCH_THREADS";
+    if std::env::var_os(THREADS_VARIABLE).is_none() {
+        let mut command = std::process::Command::new(std::env::current_exe()?);
+        limit_threads(command.args(std::env::args_os().skip(1)), args.threads);
+        return Ok(command.status()?.success());
     }
-    let Claims { only, claim, json, out, copies, threads } = args;
-    let choice = claims::Choice { only, claiming: claim, threads, copies };
-    let measured = claims::measure(&choice, |measured| println!("{}", claims::line(measured)))?;
+    let ClaimsArgs { only, claim, json, out, copies, threads } = args;
+    let settings = claims::ClaimSettings { only, policy: claim, threads, copies };
+    let measured = claims::measure(&settings, |measured| println!("{}", claims::line(measured)))?;
     if let Some(file) = json {
         std::fs::write(&file, serde_json::to_string_pretty(&measured)?)?;
     }
@@ -157,37 +157,37 @@ fn measure_claims(args: Claims) -> Result<bool> {
     Ok(measured.iter().all(|m| m.fault.is_none()))
 }
 
-fn report_again(json: &Path, out: &Path) -> Result<()> {
+fn write_report(json: &Path, out: &Path) -> Result<()> {
     let text = std::fs::read_to_string(json).with_context(|| format!("cannot read {}", json.display()))?;
     report::write(out, &serde_json::from_str(&text)?)
 }
 
-/// Returns whether there were no failures.
-fn run(args: &Run) -> Result<bool> {
-    let chosen: Vec<(&Workload, &str)> = workloads::all()
+/// Runs the selected workloads and writes their report. Returns whether all succeeded.
+fn run_workloads(args: &RunArgs) -> Result<bool> {
+    let selected: Vec<(&Workload, &str)> = workloads::all()
         .filter(|(workload, _)| args.suite.is_none_or(|suite| workload.suite == suite))
         .filter(|(workload, data)| args.only.as_ref().is_none_or(|only| only.is_match(&workload.id(data))))
         .collect();
     if args.list {
-        chosen.iter().for_each(|(workload, data)| println!("{:40} {}", workload.id(data), workload.equation));
+        selected.iter().for_each(|(workload, data)| println!("{:40} {}", workload.id(data), workload.equation));
         return Ok(true);
     }
-    if chosen.is_empty() {
-        bail!("no workload matches; `--list` shows all");
+    if selected.is_empty() {
+        bail!("no workload matches; `--list` shows all workloads");
     }
-    let size = if args.quick { Size::Quick } else { Size::Full };
+    let size = if args.quick { DataSize::Quick } else { DataSize::Full };
     let machine = machine::describe();
-    let mut harness = Harness::new(Budget::new(size, args.threads), peers(&args.peers)?);
+    let mut harness = Harness::new(Budget::new(size, args.threads), select_peers(&args.peers)?);
     for state in harness.states() {
         match state.version {
             Ok(version) => println!("{}: {version}", state.name),
             Err(reason) => println!("{}: skipped, {reason}", state.name),
         }
     }
-    let bar = bar(chosen.len());
-    let settings = Settings { quick: args.quick, threads: args.threads };
+    let bar = progress_bar(selected.len());
+    let settings = RunSettings { quick: args.quick, threads: args.threads };
     let mut results = Results { machine, settings, peers: harness.states(), outcomes: Vec::new() };
-    for (workload, data) in chosen {
+    for (workload, data) in selected {
         bar.set_message(workload.id(data));
         let outcome = harness.measure(workload, data);
         bar.suspend(|| println!("{}", table::line(&outcome)));
@@ -203,18 +203,19 @@ fn run(args: &Run) -> Result<bool> {
     if let Some(folder) = &args.out {
         report::write(folder, &results)?;
     }
-    let mut good = true;
+    let mut success = true;
     for outcome in &results.outcomes {
         for failure in &outcome.failures {
             eprintln!("failure: {}: {failure}", outcome.id);
-            good = false;
+            success = false;
         }
     }
-    Ok(good)
+    Ok(success)
 }
 
-fn peers(names: &[String]) -> Result<Vec<&'static Peer>> {
-    let find = |name: &String| PEERS.iter().find(|peer| peer.name == name).context(format!("no peer `{name}`"));
+fn select_peers(names: &[String]) -> Result<Vec<&'static Peer>> {
+    let find =
+        |name: &String| PEERS.iter().find(|peer| peer.name == name).with_context(|| format!("unknown peer `{name}`"));
     match names {
         [name] if name == "all" => Ok(PEERS.iter().collect()),
         [name] if name == "none" => Ok(Vec::new()),
@@ -222,7 +223,7 @@ fn peers(names: &[String]) -> Result<Vec<&'static Peer>> {
     }
 }
 
-fn bar(workloads: usize) -> ProgressBar {
+fn progress_bar(workloads: usize) -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }

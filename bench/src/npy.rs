@@ -36,7 +36,7 @@ pub fn write_array(path: &Path, shape: &[u64], array: &Array) -> Result<()> {
         };
     }
     numbers!(i8, "|i1"; i16, "<i2"; i32, "<i4"; i64, "<i8"; u8, "|u1"; u16, "<u2"; u32, "<u4"; u64, "<u8"; f32, "<f4"; f64, "<f8");
-    write(path, "|b1", shape, array.bools().context("arrays are of numbers or booleans")?.iter().map(|b| [*b]))
+    write(path, "|b1", shape, array.bools().context("expected an array of numbers or booleans")?.iter().map(|b| [*b]))
 }
 
 fn write_values(path: &Path, shape: &[u64], values: &Values) -> Result<()> {
@@ -66,7 +66,7 @@ fn write<const N: usize>(path: &Path, code: &str, shape: &[u64], numbers: impl I
     for number in numbers {
         file.write_all(&number)?;
     }
-    file.flush().context("the disk is full")
+    file.flush().with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]
@@ -76,7 +76,7 @@ mod tests {
     use redpoll::datasets::{ReadOptions, read};
 
     #[test]
-    fn files_read_back() {
+    fn files_are_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let dense = dense_of(&[2, 3], Values::F32(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.5]));
         write_input(folder.path(), "x", &dense).unwrap();

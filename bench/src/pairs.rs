@@ -8,24 +8,24 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Runs both sides in turns, alternating their order, until the budget is used up and `least`
-    /// rounds are done.
-    pub fn measure(budget: Duration, least: usize, mut ours: impl FnMut(), mut theirs: impl FnMut()) -> Pairs {
+    /// Runs both sides in turns, alternating their order, until the budget is used up and
+    /// `min_rounds` rounds are done.
+    pub fn measure(budget: Duration, min_rounds: usize, mut first: impl FnMut(), mut second: impl FnMut()) -> Pairs {
         let clock = |side: &mut dyn FnMut()| {
             let start = Instant::now();
             side();
             start.elapsed()
         };
-        clock(&mut ours);
-        clock(&mut theirs);
+        clock(&mut first);
+        clock(&mut second);
         let (start, mut times) = (Instant::now(), Vec::new());
-        while times.len() < least || (start.elapsed() < budget && times.len() < 1000) {
+        while times.len() < min_rounds || (start.elapsed() < budget && times.len() < 1000) {
             if times.len() % 2 == 0 {
-                let a = clock(&mut ours);
-                times.push((a, clock(&mut theirs)));
+                let a = clock(&mut first);
+                times.push((a, clock(&mut second)));
             } else {
-                let b = clock(&mut theirs);
-                times.push((clock(&mut ours), b));
+                let b = clock(&mut second);
+                times.push((clock(&mut first), b));
             }
         }
         Pairs { times }
@@ -36,12 +36,12 @@ impl Pairs {
         self.times.len()
     }
 
-    /// Returns the median of the ratios of our time to theirs.
+    /// Returns the median of the ratios of the first side's time to that of the second side.
     pub fn median_ratio(&self) -> f64 {
         median(self.times.iter().map(|(a, b)| a.as_secs_f64() / b.as_secs_f64()))
     }
 
-    /// Returns the ratio of the best times.
+    /// Returns the ratio of the best time of the first side to that of the second side.
     pub fn best_ratio(&self) -> f64 {
         self.best().0.as_secs_f64() / self.best().1.as_secs_f64()
     }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratios_are_of_ours_to_theirs() {
+    fn ratios_are_first_to_second() {
         let ms = Duration::from_millis;
         let pairs = Pairs { times: vec![(ms(2), ms(1)), (ms(9), ms(3)), (ms(8), ms(8))] };
         assert_eq!((pairs.median_ratio(), pairs.best_ratio(), pairs.rounds()), (2.0, 2.0, 3));

@@ -1,4 +1,4 @@
-//! Plan files of the tests, with inputs made from their headers.
+//! Plan files of the tests, with inputs generated from their headers.
 //!
 //! ```text
 //! ; input NAME DIMENSIONS DTYPE fill F ..
@@ -30,14 +30,14 @@ pub struct PlanFile {
 }
 
 impl PlanFile {
-    /// Reads a file and makes its inputs.
+    /// Reads a file and generates its inputs.
     ///
     /// # Errors
     /// If the file cannot be read, or its header does not declare its inputs.
     pub fn read(path: &Path) -> Result<PlanFile> {
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let bindings = bindings(&text).with_context(|| format!("the header of {}", path.display()))?;
+        let bindings = bindings(&text).with_context(|| format!("invalid header of {}", path.display()))?;
         Ok(PlanFile { name, text, bindings })
     }
 }
@@ -70,21 +70,26 @@ fn input(
     random: &mut Random,
 ) -> Result<(String, Tensor)> {
     let mut words = line.split_whitespace().peekable();
-    let name = words.next().context("an input has a name")?;
+    let name = words.next().context("an input has no name")?;
     let prim = |word: &str| Prim::ALL.into_iter().find(|p| p.name() == word);
     let dimensions = words.next_if(|word| prim(word).is_none()).unwrap_or_default();
-    let dtype = words.next().and_then(prim).with_context(|| format!("`{name}` has a dtype"))?;
+    let dtype = words.next().and_then(prim).with_context(|| format!("input `{name}` has no valid dtype"))?;
     let rest: Vec<&str> = words.collect();
     let after = |word: &str| rest.iter().position(|w| *w == word).and_then(|at| rest.get(at + 1));
     let fill = read_value(&DType::Prim(dtype), &read_one(after("fill").unwrap_or(&"0"))?)?;
-    let size = |d: &str| d.parse().ok().or_else(|| sizes.get(d).copied()).with_context(|| format!("no size for `{d}`"));
+    let size = |d: &str| {
+        d.parse()
+            .ok()
+            .or_else(|| sizes.get(d).copied())
+            .with_context(|| format!("no size for dimension `{d}` of input `{name}`"))
+    };
     let shape = dimensions.split('x').filter(|d| !d.is_empty()).map(size).collect::<Result<Vec<u64>>>()?;
-    let places: u64 = shape.iter().product();
+    let elements: u64 = shape.iter().product();
     let value = |random: &mut Random| match random.below(3) {
         0 => Scalar::I64(1 + random.below(3) as i64).cast(dtype).unwrap_or(fill.clone()),
         _ => fill.clone(),
     };
-    let values: Vec<Scalar> = (0..places).map(|_| value(random)).collect();
+    let values: Vec<Scalar> = (0..elements).map(|_| value(random)).collect();
     let values = Values::from_scalars(DType::Prim(dtype), &values)?;
     let rank = shape.len();
     let format = parse_format(formats.get(name).unwrap_or(&"dense"), rank)?;

@@ -17,44 +17,53 @@ use std::time::Duration;
 /// A request of the harness.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
-pub enum Request {
-    /// Asks for name and version. Answered by [`Reply::Hello`].
+pub enum ServerRequest {
+    /// Asks for name and version. The reply is [`ServerReply::Hello`].
     Hello {
         /// Number of threads that the server may use.
         threads: usize,
     },
-    /// Makes the data of a workload and writes them to a folder; sent to redpoll alone. Answered by
-    /// [`Reply::Made`].
-    Make(Choice),
+    /// Generates the data of a workload and writes them to a folder; sent to redpoll alone. The
+    /// reply is [`ServerReply::Generated`].
+    Generate(WorkloadChoice),
     /// Computes the workload on tiny data by kernels and by the reference interpreter; sent to
-    /// redpoll alone. Answered by [`Reply::Checked`], with the sums of the kernels followed by
-    /// those of the interpreter.
-    Verify(Choice),
-    /// Reads data and builds the formats that run fastest. Answered by [`Reply::Loaded`] or
-    /// [`Reply::Unsupported`].
-    Load(Task),
-    /// Runs the workload `repeat` times. Answered by [`Reply::Ran`].
+    /// redpoll alone. The reply is [`ServerReply::Checked`], with the sums of the kernels followed
+    /// by those of the interpreter.
+    Verify(WorkloadChoice),
+    /// Reads data and builds the formats that run fastest. The reply is [`ServerReply::Loaded`] or
+    /// [`ServerReply::Unsupported`].
+    Load(WorkloadTask),
+    /// Runs the workload `repeat` times. The reply is [`ServerReply::Ran`].
     Run {
-        /// The way to run it, for redpoll: a tier with or without caches, or a variant.
-        way: String,
+        /// The mode of execution, for redpoll: a tier with or without caches, or a variant.
+        #[serde(rename = "way")]
+        mode: String,
         /// Number of runs.
         repeat: u32,
     },
-    /// Computes the sums of the results of the last run. Answered by [`Reply::Checked`].
+    /// Computes the sums of the results of the last run. The reply is [`ServerReply::Checked`].
     Check,
     /// Ends the server.
     Quit,
 }
 
-/// A reply of a server. Any request may be answered by [`Reply::Failed`].
+/// A reply of a server. The reply to any request may be [`ServerReply::Failed`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the fields say what they are")]
-pub enum Reply {
+#[allow(missing_docs, reason = "the names of the fields describe them")]
+pub enum ServerReply {
     /// The name and version of the server.
     Hello { name: String, version: String },
     /// The task for all servers, and facts about it that only redpoll needs.
-    Made { task: Task, data: String, bytes: f64, operations: f64, generate: f64, compared: Vec<Compared> },
+    Generated {
+        task: WorkloadTask,
+        data: String,
+        bytes: f64,
+        operations: f64,
+        generate: f64,
+        #[serde(rename = "compared")]
+        variants: Vec<VariantInfo>,
+    },
     /// The data are loaded; `load` and `build` are the seconds to read files and to build indices
     /// and encodings.
     Loaded { load: f64, build: f64 },
@@ -62,7 +71,7 @@ pub enum Reply {
     Unsupported { reason: String },
     /// The seconds of one run; the seconds in kernels, if measured separately; and the memory of
     /// the run, which only redpoll reports.
-    Ran { seconds: f64, kernel: Option<f64>, memory: Option<Memory> },
+    Ran { seconds: f64, kernel: Option<f64>, memory: Option<RunMemory> },
     /// The checksums of all results, in order.
     Checked { sums: Vec<Sums> },
     /// The request failed.
@@ -71,17 +80,18 @@ pub enum Reply {
 
 /// The memory of a run, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Memory {
+pub struct RunMemory {
     /// Peak of allocated memory: results, intermediate tensors, workspaces.
-    pub held: u64,
+    #[serde(rename = "held")]
+    pub peak: u64,
     /// Memory of the results.
     pub results: u64,
 }
 
-/// A variant that is compared with others, the first of which is the baseline.
+/// A variant of a workload. Variants are compared with the first one, which is the baseline.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Compared {
-    /// The name of the variant, which is its way in requests.
+pub struct VariantInfo {
+    /// The name of the variant, which is its mode in requests.
     pub name: String,
     /// The result that a paper reports.
     pub paper: Option<String>,
@@ -89,18 +99,18 @@ pub struct Compared {
 
 /// A workload over some data.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Choice {
+pub struct WorkloadChoice {
     /// The name `suite/workload/data`.
     pub id: String,
     /// The size of the data.
-    pub size: crate::workload::Size,
+    pub size: crate::workload::DataSize,
     /// The folder to write the data to.
     pub folder: PathBuf,
 }
 
 /// A computation over files.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Task {
+pub struct WorkloadTask {
     /// The name of the workload, by which servers select their program.
     pub operation: String,
     /// The folder of the files.
@@ -116,14 +126,14 @@ pub struct Task {
     /// The SQL query that all servers run, if any. Servers that take SQL need no program for the
     /// operation.
     #[serde(default)]
-    pub query: Option<Query>,
+    pub query: Option<SqlQuery>,
 }
 
 /// A query over one table for each input: `m_a` for matrix `A`, `v_x` for vector `x`. A table has a
 /// column for each mode (`i`, `j`, `k`) and a column `v` of values. The rows of the query are the
 /// coordinates of a result in order, followed by the value.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Query {
+pub struct SqlQuery {
     /// The SQL text.
     pub sql: String,
     /// The shape of the result.
@@ -165,43 +175,43 @@ impl TryFrom<String> for Fill {
 
 /// A server of the protocol.
 pub trait Server {
-    /// Answers a request. The harness receives an error as [`Reply::Failed`] and may send further
-    /// requests.
+    /// Handles a request. The harness receives an error as [`ServerReply::Failed`] and may send
+    /// further requests.
     ///
     /// # Errors
     /// If the server cannot do what the request asks for.
-    fn answer(&mut self, request: Request) -> Result<Reply>;
+    fn handle(&mut self, request: ServerRequest) -> Result<ServerReply>;
 }
 
-/// Answers requests until the input ends or asks to quit.
+/// Handles requests until the input ends or contains a request to quit.
 ///
 /// # Errors
 /// If the connection to the harness is lost.
 pub fn serve(server: &mut dyn Server, requests: impl BufRead, mut replies: impl Write) -> Result<()> {
     for line in requests.lines() {
         let request = match serde_json::from_str(&line?) {
-            Ok(Request::Quit) => break,
-            Ok(request) => server.answer(request),
+            Ok(ServerRequest::Quit) => break,
+            Ok(request) => server.handle(request),
             Err(error) => Err(error.into()),
         };
-        let reply = request.unwrap_or_else(|error| Reply::Failed { error: format!("{error:#}") });
+        let reply = request.unwrap_or_else(|error| ServerReply::Failed { error: format!("{error:#}") });
         writeln!(replies, "{}", serde_json::to_string(&reply)?)?;
         replies.flush()?;
     }
     Ok(())
 }
 
-/// The error of a server that exceeded its time limit and was ended.
+/// The error of a server that exceeded its time limit and was killed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NoAnswer(pub Duration);
+pub struct TimeoutError(pub Duration);
 
-impl std::fmt::Display for NoAnswer {
+impl std::fmt::Display for TimeoutError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "no answer within {} s", self.0.as_secs_f64())
+        write!(f, "no reply within {} s", self.0.as_secs_f64())
     }
 }
 
-impl std::error::Error for NoAnswer {}
+impl std::error::Error for TimeoutError {}
 
 /// The harness's handle of a server in its own process.
 pub struct Client {
@@ -217,7 +227,7 @@ impl Client {
     pub fn start(command: &mut Command) -> Result<Client> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().with_context(|| format!("cannot start {:?}", command.get_program()))?;
-        let output = process.stdout.take().context("the output is piped")?;
+        let output = process.stdout.take().context("the output of the process is not piped")?;
         let (sender, replies) = channel();
         std::thread::spawn(move || {
             // The thread ends with the process, or after the receiver is dropped.
@@ -235,28 +245,28 @@ impl Client {
         self.process.id()
     }
 
-    /// Sends a request and waits for the reply. Ends a server that does not answer in time.
+    /// Sends a request and waits for the reply. Kills a server that does not reply in time.
     ///
     /// # Errors
-    /// If the process has ended, does not answer in time, or reports a failure.
-    pub fn ask(&mut self, request: &Request, limit: Duration) -> Result<Reply> {
+    /// If the process has ended, does not reply in time, or reports a failure.
+    pub fn request(&mut self, request: &ServerRequest, limit: Duration) -> Result<ServerReply> {
         let input = self.process.stdin.as_mut().context("the process has ended")?;
         writeln!(input, "{}", serde_json::to_string(request)?).context("the process has ended")?;
         input.flush().context("the process has ended")?;
         match self.replies.recv_timeout(limit) {
-            Ok(line) => match serde_json::from_str(&line).with_context(|| format!("no reply: {line}"))? {
-                Reply::Failed { error } => bail!("{error}"),
+            Ok(line) => match serde_json::from_str(&line).with_context(|| format!("invalid reply `{line}`"))? {
+                ServerReply::Failed { error } => bail!("{error}"),
                 reply => Ok(reply),
             },
             Err(RecvTimeoutError::Disconnected) => match self.process.wait() {
                 Ok(status) => bail!("the process has ended ({status})"),
-                Err(error) => bail!("the process is gone: {error}"),
+                Err(error) => bail!("cannot wait for the process: {error}"),
             },
             Err(RecvTimeoutError::Timeout) => {
                 // The process may have ended by itself, so errors are ignored.
                 let _ = self.process.kill();
                 let _ = self.process.wait();
-                Err(NoAnswer(limit).into())
+                Err(TimeoutError(limit).into())
             }
         }
     }
@@ -288,47 +298,49 @@ impl Drop for Client {
 mod tests {
     use super::*;
 
-    struct Fake;
+    struct TestServer;
 
-    impl Server for Fake {
-        fn answer(&mut self, request: Request) -> Result<Reply> {
+    impl Server for TestServer {
+        fn handle(&mut self, request: ServerRequest) -> Result<ServerReply> {
             match request {
-                Request::Hello { threads } => Ok(Reply::Hello { name: "fake".into(), version: threads.to_string() }),
-                Request::Run { repeat, .. } => {
-                    Ok(Reply::Ran { seconds: f64::from(repeat), kernel: None, memory: None })
+                ServerRequest::Hello { threads } => {
+                    Ok(ServerReply::Hello { name: "test".into(), version: threads.to_string() })
                 }
-                _ => bail!("it is a fake"),
+                ServerRequest::Run { repeat, .. } => {
+                    Ok(ServerReply::Ran { seconds: f64::from(repeat), kernel: None, memory: None })
+                }
+                _ => bail!("not supported"),
             }
         }
     }
 
     #[test]
-    fn servers_answer_line_by_line_and_go_on_after_failures() {
+    fn servers_reply_line_by_line_and_continue_after_failures() {
         let requests = b"{\"do\":\"hello\",\"threads\":3}\nnonsense\n{\"do\":\"check\"}\n{\"do\":\"run\",\"way\":\"x\",\"repeat\":4}\n{\"do\":\"quit\"}\n{\"do\":\"check\"}\n";
         let mut replies = Vec::new();
-        serve(&mut Fake, &requests[..], &mut replies).unwrap();
-        let replies: Vec<Reply> =
+        serve(&mut TestServer, &requests[..], &mut replies).unwrap();
+        let replies: Vec<ServerReply> =
             String::from_utf8(replies).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(replies.len(), 4);
-        assert_eq!(replies[0], Reply::Hello { name: "fake".into(), version: "3".into() });
-        assert!(matches!(&replies[1], Reply::Failed { error } if error.contains("expected")), "{:?}", replies[1]);
-        assert_eq!(replies[2], Reply::Failed { error: "it is a fake".into() });
-        assert_eq!(replies[3], Reply::Ran { seconds: 4.0, kernel: None, memory: None });
+        assert_eq!(replies[0], ServerReply::Hello { name: "test".into(), version: "3".into() });
+        assert!(matches!(&replies[1], ServerReply::Failed { error } if error.contains("expected")), "{:?}", replies[1]);
+        assert_eq!(replies[2], ServerReply::Failed { error: "not supported".into() });
+        assert_eq!(replies[3], ServerReply::Ran { seconds: 4.0, kernel: None, memory: None });
     }
 
     #[test]
-    fn clients_talk_with_processes_and_end_those_that_hang() {
+    fn clients_exchange_messages_and_kill_hanging_processes() {
         let script = r#"read request; echo '{"is":"ran","seconds":0.5,"kernel":null}'
-                        read request; echo '{"is":"failed","error":"out of luck"}'
+                        read request; echo '{"is":"failed","error":"out of memory"}'
                         read request; exec sleep 60"#;
         let mut client = Client::start(Command::new("sh").args(["-c", script])).unwrap();
         let limit = Duration::from_secs(20);
-        let run = Request::Run { way: String::new(), repeat: 1 };
-        assert_eq!(client.ask(&run, limit).unwrap(), Reply::Ran { seconds: 0.5, kernel: None, memory: None });
-        assert_eq!(client.ask(&run, limit).unwrap_err().to_string(), "out of luck");
-        let hang = client.ask(&run, Duration::from_millis(50)).unwrap_err().to_string();
-        assert!(hang.contains("no answer"), "{hang}");
-        assert!(client.ask(&run, limit).unwrap_err().to_string().contains("has ended"));
+        let run = ServerRequest::Run { mode: String::new(), repeat: 1 };
+        assert_eq!(client.request(&run, limit).unwrap(), ServerReply::Ran { seconds: 0.5, kernel: None, memory: None });
+        assert_eq!(client.request(&run, limit).unwrap_err().to_string(), "out of memory");
+        let hang = client.request(&run, Duration::from_millis(50)).unwrap_err().to_string();
+        assert!(hang.contains("no reply"), "{hang}");
+        assert!(client.request(&run, limit).unwrap_err().to_string().contains("has ended"));
     }
 
     #[test]

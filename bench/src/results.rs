@@ -1,6 +1,6 @@
 //! Measurements of the harness, as written to and read from JSON.
 
-use crate::protocol::{Compared, Memory};
+use crate::protocol::{RunMemory, VariantInfo};
 use crate::statistics::{Ratio, Summary};
 use crate::workload::Suite;
 use serde::{Deserialize, Serialize};
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Results {
     /// The machine that ran the harness.
-    pub machine: Machine,
+    pub machine: MachineInfo,
     /// The settings of the run.
-    pub settings: Settings,
+    pub settings: RunSettings,
     /// Every peer with its version, or the reason why it is missing.
     pub peers: Vec<PeerState>,
     /// The measured workloads, in order.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<WorkloadOutcome>,
 }
 
 /// The machine and its reference speeds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Machine {
+pub struct MachineInfo {
     /// The processor.
     pub processor: String,
     /// The operating system.
@@ -42,7 +42,7 @@ pub struct Machine {
 
 /// The settings of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Settings {
+pub struct RunSettings {
     /// Set when data are small.
     pub quick: bool,
     /// Number of threads for each side.
@@ -60,7 +60,7 @@ pub struct PeerState {
 
 /// The measurements of one workload over some data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct WorkloadOutcome {
     /// `suite/workload/data`.
     pub id: String,
     /// The suite.
@@ -72,32 +72,34 @@ pub struct Outcome {
     /// The equation that the workload computes.
     pub equation: String,
     /// A description of the data.
-    pub words: String,
+    #[serde(rename = "words")]
+    pub description: String,
     /// Bytes of the arrays read and written, each once; 0 if unknown.
     pub bytes: f64,
     /// Number of multiplications and additions; 0 if unknown.
     pub operations: f64,
     /// Variants that are compared with each other instead of tiers and peers; the first is the
     /// baseline.
-    #[serde(default)]
-    pub compared: Vec<Compared>,
+    #[serde(default, rename = "compared")]
+    pub variants: Vec<VariantInfo>,
     /// The reason why the workload did not run.
     pub skipped: Option<String>,
     /// Results that differ and runs that failed.
     pub failures: Vec<String>,
-    /// All sides, with the ways of redpoll first.
-    pub sides: Vec<Side>,
+    /// All sides, with the execution modes of redpoll first.
+    pub sides: Vec<SideOutcome>,
 }
 
-/// The measurements of one way to compute a workload.
+/// The measurements of one engine, execution mode or variant for a workload.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Side {
+pub struct SideOutcome {
     /// `redpoll`, or the name of the peer.
     pub peer: String,
-    /// The way or variant of redpoll; empty for peers.
-    pub way: String,
+    /// The execution mode or variant of redpoll; empty for peers.
+    #[serde(rename = "way")]
+    pub mode: String,
     /// The outcome of the side.
-    pub status: Status,
+    pub status: SideStatus,
     /// Time of the first run in seconds.
     pub first: f64,
     /// Time of each round in seconds.
@@ -113,12 +115,12 @@ pub struct Side {
     pub peak: u64,
     /// The memory of the last run, if reported.
     #[serde(default)]
-    pub memory: Option<Memory>,
+    pub memory: Option<RunMemory>,
 }
 
 /// The outcome of a side.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Status {
+pub enum SideStatus {
     /// The side ran, and its results agree.
     Ran,
     /// The side does not support the workload, for the given reason.
@@ -131,41 +133,41 @@ pub enum Status {
     Mismatch(String),
 }
 
-impl Outcome {
-    /// Returns the side that others are compared with: the cached optimizing tier of redpoll, or
+impl WorkloadOutcome {
+    /// Returns the side that is compared with the others: the cached optimizing tier of redpoll, or
     /// else the cached instant tier. For variants, returns the baseline.
-    pub fn reference(&self) -> Option<&Side> {
-        let ran = |way: &str| self.sides.iter().find(|s| s.is_ours() && s.way == way && s.status == Status::Ran);
-        if let Some(baseline) = self.compared.first() {
-            return ran(&baseline.name);
+    pub fn reference(&self) -> Option<&SideOutcome> {
+        let completed = |mode: &str| self.redpoll_side(mode).filter(|side| side.status == SideStatus::Ran);
+        if let Some(baseline) = self.variants.first() {
+            return completed(&baseline.name);
         }
-        ran("optimizing").or_else(|| ran("instant"))
+        completed("optimizing").or_else(|| completed("instant"))
     }
 
     /// Returns the time of `side` relative to the reference.
-    pub fn ratio(&self, side: &Side) -> Option<Ratio> {
+    pub fn ratio(&self, side: &SideOutcome) -> Option<Ratio> {
         Ratio::of_rounds(&side.seconds, &self.reference()?.seconds)
     }
 
     /// Returns the speedup of a variant over the baseline.
-    pub fn gain(&self, side: &Side) -> Option<Ratio> {
+    pub fn speedup(&self, side: &SideOutcome) -> Option<Ratio> {
         Ratio::of_rounds(&self.reference()?.seconds, &side.seconds)
     }
 
     /// Returns the sides of peers.
-    pub fn peers(&self) -> impl Iterator<Item = &Side> {
-        self.sides.iter().filter(|side| !side.is_ours())
+    pub fn peers(&self) -> impl Iterator<Item = &SideOutcome> {
+        self.sides.iter().filter(|side| !side.is_redpoll())
     }
 
-    /// Returns the side of redpoll with the given way.
-    pub fn ours(&self, way: &str) -> Option<&Side> {
-        self.sides.iter().find(|side| side.is_ours() && side.way == way)
+    /// Returns the side of redpoll with the given execution mode or variant.
+    pub fn redpoll_side(&self, mode: &str) -> Option<&SideOutcome> {
+        self.sides.iter().find(|side| side.is_redpoll() && side.mode == mode)
     }
 }
 
-impl Side {
+impl SideOutcome {
     /// Returns whether the side is redpoll.
-    pub fn is_ours(&self) -> bool {
+    pub fn is_redpoll(&self) -> bool {
         self.peer == "redpoll"
     }
 

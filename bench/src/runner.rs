@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 /// A session over the inputs of a workload.
-pub struct Runner {
+pub struct WorkloadRunner {
     session: Session,
     inputs: Bindings,
     /// The time in kernels since the last call of `take_kernel_time`.
@@ -17,10 +17,10 @@ pub struct Runner {
     arrays: HashMap<&'static str, Array>,
 }
 
-impl Runner {
+impl WorkloadRunner {
     /// Creates a session with the given configuration over inputs.
-    pub fn new(config: Config, inputs: Bindings) -> Runner {
-        Runner {
+    pub fn new(config: Config, inputs: Bindings) -> WorkloadRunner {
+        WorkloadRunner {
             session: Session::new(config),
             inputs,
             kernel: Duration::ZERO,
@@ -44,7 +44,7 @@ impl Runner {
     /// # Errors
     /// If there is no such input.
     pub fn input(&self, name: &str) -> Result<&Tensor> {
-        self.inputs.get(name).with_context(|| format!("there is no input `{name}`"))
+        self.inputs.get(name).with_context(|| format!("no input `{name}`"))
     }
 
     /// Returns the input of the given name as a lazy array.
@@ -59,7 +59,7 @@ impl Runner {
     ///
     /// # Errors
     /// If the plan is rejected, or its run stops.
-    pub fn plan(&mut self, text: &str) -> Result<Vec<Tensor>> {
+    pub fn run_plan(&mut self, text: &str) -> Result<Vec<Tensor>> {
         let run = self.session.prepare(text, &self.inputs)?.run()?;
         Ok(self.outputs(run))
     }
@@ -68,9 +68,9 @@ impl Runner {
     ///
     /// # Errors
     /// If the text is rejected, or its kernels stop.
-    pub fn text(&mut self, text: &str) -> Result<Vec<Tensor>> {
+    pub fn run_text(&mut self, text: &str) -> Result<Vec<Tensor>> {
         if !is_program(text) {
-            return self.plan(text);
+            return self.run_plan(text);
         }
         let prepared = self.session.prepare_program(&Program::new(text)?, &self.inputs)?;
         // The Logic interpreter cannot run programs; the Notation interpreter is their reference.
@@ -84,8 +84,8 @@ impl Runner {
     /// Runs a plan over the inputs and further tensors, and returns its results.
     ///
     /// # Errors
-    /// The errors of [`Runner::plan`].
-    pub fn plan_with<const N: usize>(&mut self, text: &str, more: [(&str, &Tensor); N]) -> Result<Vec<Tensor>> {
+    /// The errors of [`WorkloadRunner::run_plan`].
+    pub fn run_plan_with<const N: usize>(&mut self, text: &str, more: [(&str, &Tensor); N]) -> Result<Vec<Tensor>> {
         let bindings = more.into_iter().fold(self.inputs.clone(), |all, (name, tensor)| all.with(name, tensor.clone()));
         let run = self.session.prepare(text, &bindings)?.run()?;
         Ok(self.outputs(run))
@@ -94,8 +94,8 @@ impl Runner {
     /// Runs a plan that is prepared on the first call and cached, and returns its results.
     ///
     /// # Errors
-    /// The errors of [`Runner::plan`].
-    pub fn kept_plan(&mut self, text: &'static str) -> Result<Vec<Tensor>> {
+    /// The errors of [`WorkloadRunner::run_plan`].
+    pub fn run_cached_plan(&mut self, text: &'static str) -> Result<Vec<Tensor>> {
         if !self.plans.contains_key(text) {
             self.plans.insert(text, self.session.prepare(text, &self.inputs)?);
         }
@@ -107,7 +107,11 @@ impl Runner {
     ///
     /// # Errors
     /// If the array cannot be built or computed.
-    pub fn kept_array(&mut self, name: &'static str, build: impl FnOnce(&Runner) -> Result<Array>) -> Result<Tensor> {
+    pub fn collect_cached(
+        &mut self,
+        name: &'static str,
+        build: impl FnOnce(&WorkloadRunner) -> Result<Array>,
+    ) -> Result<Tensor> {
         if !self.arrays.contains_key(name) {
             let array = build(self)?;
             self.arrays.insert(name, array);
@@ -132,6 +136,6 @@ impl Runner {
 }
 
 /// Returns the default configuration with the given engine.
-pub fn on(engine: Engine) -> Config {
+pub fn config_with(engine: Engine) -> Config {
     Config { engine, ..Config::default() }
 }

@@ -50,10 +50,10 @@ impl Ratio {
     pub fn of_rounds(numerators: &[f64], denominators: &[f64]) -> Option<Ratio> {
         let ratios: Vec<f64> = numerators.iter().zip(denominators).map(|(a, b)| a / b).collect();
         let sorted = sorted(&ratios);
-        let (&least, &most) = (sorted.first()?, sorted.last()?);
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
         let (low, high) = match rank_of_interval(sorted.len()) {
             Some(rank) => (sorted[rank], sorted[sorted.len() - 1 - rank]),
-            None => (least, most),
+            None => (min, max),
         };
         Some(Ratio { median: quantile(&sorted, 0.5), low, high, count: sorted.len() })
     }
@@ -101,10 +101,10 @@ fn sorted(numbers: &[f64]) -> Vec<f64> {
 }
 
 /// Returns a quantile of non-empty sorted numbers, interpolating linearly between the two nearest.
-fn quantile(sorted: &[f64], part: f64) -> f64 {
-    let at = part * (sorted.len() - 1) as f64;
-    let (low, high) = (at.floor() as usize, at.ceil() as usize);
-    sorted[low] + (at - low as f64) * (sorted[high] - sorted[low])
+fn quantile(sorted: &[f64], fraction: f64) -> f64 {
+    let rank = fraction * (sorted.len() - 1) as f64;
+    let (low, high) = (rank.floor() as usize, rank.ceil() as usize);
+    sorted[low] + (rank - low as f64) * (sorted[high] - sorted[low])
 }
 
 /// Returns the largest `k` such that the `k`-th smallest and `k`-th largest of `n` numbers, counted
@@ -137,12 +137,12 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_those_of_order_statistics() {
+    fn intervals_are_order_statistics() {
         // Ranks from published tables for a median at 95%: 1st and 6th of 6, 2nd and 9th of 10, 6th
         // and 15th of 20.
         assert_eq!([5, 6, 10, 20].map(rank_of_interval), [None, Some(0), Some(1), Some(5)]);
-        let ours: Vec<f64> = (1..=10).map(f64::from).collect();
-        let ratio = Ratio::of_rounds(&ours, &[1.0; 10]).unwrap();
+        let times: Vec<f64> = (1..=10).map(f64::from).collect();
+        let ratio = Ratio::of_rounds(&times, &[1.0; 10]).unwrap();
         assert_eq!((ratio.median, ratio.low, ratio.high), (5.5, 2.0, 9.0));
         // Ratios are taken within rounds, so noise that slows both sides down cancels.
         let shared = Ratio::of_rounds(&[2.0, 20.0, 200.0], &[1.0, 10.0, 100.0]).unwrap();
@@ -150,13 +150,13 @@ mod tests {
     }
 
     #[test]
-    fn slopes_are_those_of_lines() {
+    fn slope_of_a_line_is_exact() {
         assert_eq!(slope(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]), Some(2.0));
         assert_eq!(slope(&[(1.0, 1.0)]), None);
     }
 
     #[test]
-    fn rank_correlation_sees_order_alone() {
+    fn rank_correlation_depends_only_on_order() {
         let points = |y: &[f64]| (0..).map(f64::from).zip(y.iter().copied()).collect::<Vec<_>>();
         assert_eq!(rank_correlation(&points(&[1.0, 10.0, 1000.0])), Some(1.0));
         assert_eq!(rank_correlation(&points(&[3.0, 2.0, 1.0])), Some(-1.0));

@@ -1,7 +1,7 @@
 //! Workloads: an equation, its data, and the plan or program by which redpoll computes it.
 
-use crate::protocol::{Fill, Query};
-use crate::runner::Runner;
+use crate::protocol::{Fill, SqlQuery};
+use crate::runner::WorkloadRunner;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use redpoll::datasets::Content;
@@ -48,7 +48,7 @@ impl Suite {
 /// The size of the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Size {
+pub enum DataSize {
     /// Seconds for each workload.
     Full,
     /// Small data: all workloads together take minutes.
@@ -57,13 +57,13 @@ pub enum Size {
     Tiny,
 }
 
-impl Size {
+impl DataSize {
     /// Returns the number for this size.
     pub fn pick<T>(self, full: T, quick: T, tiny: T) -> T {
         match self {
-            Size::Full => full,
-            Size::Quick => quick,
-            Size::Tiny => tiny,
+            DataSize::Full => full,
+            DataSize::Quick => quick,
+            DataSize::Tiny => tiny,
         }
     }
 }
@@ -79,7 +79,7 @@ pub struct Workload {
     /// The names of the data.
     pub data: &'static [&'static str],
     /// Makes the data of a given name.
-    pub make: fn(&str, Size) -> Result<Made>,
+    pub make: fn(&str, DataSize) -> Result<MakeOutcome>,
 }
 
 impl Workload {
@@ -90,24 +90,24 @@ impl Workload {
 }
 
 /// The result of making a workload's data.
-pub enum Made {
+pub enum MakeOutcome {
     /// A problem to run.
-    Problem(Box<Problem>),
-    /// The reason why this machine does not have the data.
-    Absent(String),
+    Problem(Box<WorkloadProblem>),
+    /// The reason why the data are missing on this machine.
+    Missing(String),
 }
 
 /// A program of redpoll, which computes all results in one or several plans.
-pub type Program = Box<dyn Fn(&mut Runner) -> Result<Vec<Tensor>>>;
+pub type WorkloadProgram = Box<dyn Fn(&mut WorkloadRunner) -> Result<Vec<Tensor>>>;
 
 /// A workload with its data.
-pub struct Problem {
+pub struct WorkloadProblem {
     /// A description of the data.
     pub data: String,
     /// The inputs.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<WorkloadInput>,
     /// The program of redpoll.
-    pub program: Program,
+    pub program: WorkloadProgram,
     /// The fill values of the results.
     pub fills: Vec<Fill>,
     /// Numbers that peers need.
@@ -115,9 +115,9 @@ pub struct Problem {
     /// The largest accepted error, relative to the sum of the absolute values of a result.
     pub tolerance: f64,
     /// The work that every algorithm has to do.
-    pub work: Work,
+    pub work: RequiredWork,
     /// The query that all sides run, instead of a program.
-    pub query: Option<Query>,
+    pub query: Option<SqlQuery>,
     /// Variants that are compared with each other instead of with peers; the first is the baseline.
     /// The problem then has no program.
     pub variants: Vec<Variant>,
@@ -130,9 +130,9 @@ pub struct Variant {
     /// The result that a paper reports, as a multiple of its baseline, and the source.
     pub paper: Option<&'static str>,
     /// The inputs, instead of those of the problem.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<WorkloadInput>,
     /// The program of redpoll.
-    pub program: Program,
+    pub program: WorkloadProgram,
     /// Converts results to the form of the baseline's results, outside of the measured time.
     pub finish: fn(Vec<Tensor>) -> Result<Vec<Tensor>>,
 }
@@ -141,21 +141,21 @@ impl Variant {
     /// Creates a variant whose results need no conversion.
     pub fn new(
         name: impl Into<String>,
-        inputs: Vec<Input>,
-        program: impl Fn(&mut Runner) -> Result<Vec<Tensor>> + 'static,
+        inputs: Vec<WorkloadInput>,
+        program: impl Fn(&mut WorkloadRunner) -> Result<Vec<Tensor>> + 'static,
     ) -> Variant {
         Variant { name: name.into(), paper: None, inputs, program: Box::new(program), finish: Ok }
     }
 
     /// Creates a variant from the text of one plan or program.
-    pub fn text(name: impl Into<String>, inputs: Vec<Input>, text: &'static str) -> Variant {
-        Variant::new(name, inputs, move |runner| runner.text(text))
+    pub fn from_text(name: impl Into<String>, inputs: Vec<WorkloadInput>, text: &'static str) -> Variant {
+        Variant::new(name, inputs, move |runner| runner.run_text(text))
     }
 
     /// Returns the variant with the result that a paper reports.
     #[must_use]
-    pub fn paper(mut self, found: &'static str) -> Variant {
-        self.paper = Some(found);
+    pub fn paper(mut self, result: &'static str) -> Variant {
+        self.paper = Some(result);
         self
     }
 
@@ -168,7 +168,7 @@ impl Variant {
 }
 
 /// An input that is not stored in a format yet.
-pub struct Input {
+pub struct WorkloadInput {
     /// The name, which is the table's name in plans.
     pub name: String,
     /// The entries.
@@ -179,35 +179,40 @@ pub struct Input {
 
 /// The work that every algorithm has to do; 0 if unknown.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Work {
+pub struct RequiredWork {
     /// Bytes of the arrays read and written, each once.
     pub bytes: f64,
-    /// Multiplications and additions.
+    /// Number of multiplications and additions, or steps of merges.
     pub operations: f64,
 }
 
-impl Problem {
+impl WorkloadProblem {
     /// Creates a problem of one plan, with exact results of fill value 0.
-    pub fn plan(data: impl Into<String>, inputs: Vec<Input>, results: usize, text: impl Into<String>) -> Problem {
+    pub fn plan(
+        data: impl Into<String>,
+        inputs: Vec<WorkloadInput>,
+        results: usize,
+        text: impl Into<String>,
+    ) -> WorkloadProblem {
         let text = text.into();
-        Problem::program(data, inputs, results, move |runner| runner.plan(&text))
+        WorkloadProblem::program(data, inputs, results, move |runner| runner.run_plan(&text))
     }
 
     /// Creates a problem with exact results of fill value 0.
     pub fn program(
         data: impl Into<String>,
-        inputs: Vec<Input>,
+        inputs: Vec<WorkloadInput>,
         results: usize,
-        program: impl Fn(&mut Runner) -> Result<Vec<Tensor>> + 'static,
-    ) -> Problem {
-        Problem {
+        program: impl Fn(&mut WorkloadRunner) -> Result<Vec<Tensor>> + 'static,
+    ) -> WorkloadProblem {
+        WorkloadProblem {
             data: data.into(),
             inputs,
             program: Box::new(program),
             fills: vec![Fill(0.0); results],
             parameters: serde_json::Map::new(),
             tolerance: crate::checks::EXACT,
-            work: Work::default(),
+            work: RequiredWork::default(),
             query: None,
             variants: Vec::new(),
         }
@@ -215,63 +220,66 @@ impl Problem {
 
     /// Creates a problem of one SQL query. Its rows are the coordinates and values of one result of
     /// the given shape.
-    pub fn query(data: impl Into<String>, inputs: Vec<Input>, sql: &str, shape: Vec<u64>) -> Problem {
-        let none = |_: &mut Runner| bail!("queries are asked of the SQL front end");
-        Problem { query: Some(Query { sql: sql.into(), shape }), ..Problem::program(data, inputs, 1, none) }
+    pub fn query(data: impl Into<String>, inputs: Vec<WorkloadInput>, sql: &str, shape: Vec<u64>) -> WorkloadProblem {
+        let none = |_: &mut WorkloadRunner| bail!("a query runs in the SQL front end, not as a program");
+        WorkloadProblem {
+            query: Some(SqlQuery { sql: sql.into(), shape }),
+            ..WorkloadProblem::program(data, inputs, 1, none)
+        }
     }
 
     /// Creates a problem that compares several variants, with results of fill value 0. The first
     /// variant is the baseline.
-    pub fn compare(data: impl Into<String>, results: usize, variants: Vec<Variant>) -> Problem {
-        let none = |_: &mut Runner| bail!("variants have programs of their own");
-        Problem { variants, ..Problem::program(data, Vec::new(), results, none) }
+    pub fn comparison(data: impl Into<String>, results: usize, variants: Vec<Variant>) -> WorkloadProblem {
+        let none = |_: &mut WorkloadRunner| bail!("a problem of several variants has no program of its own");
+        WorkloadProblem { variants, ..WorkloadProblem::program(data, Vec::new(), results, none) }
     }
 
     /// Returns the problem with another fill value for its first result.
     #[must_use]
-    pub fn fill(mut self, fill: f64) -> Problem {
+    pub fn fill(mut self, fill: f64) -> WorkloadProblem {
         self.fills[0] = Fill(fill);
         self
     }
 
     /// Returns the problem with another tolerance.
     #[must_use]
-    pub fn tolerance(mut self, tolerance: f64) -> Problem {
+    pub fn tolerance(mut self, tolerance: f64) -> WorkloadProblem {
         self.tolerance = tolerance;
         self
     }
 
     /// Returns the problem with a number that peers need.
     #[must_use]
-    pub fn parameter(mut self, name: &str, value: impl Into<serde_json::Value>) -> Problem {
+    pub fn parameter(mut self, name: &str, value: impl Into<serde_json::Value>) -> WorkloadProblem {
         self.parameters.insert(name.into(), value.into());
         self
     }
 
     /// Returns the problem with the bytes and operations that every algorithm has to do.
     #[must_use]
-    pub fn work(mut self, bytes: f64, operations: f64) -> Problem {
-        self.work = Work { bytes, operations };
+    pub fn work(mut self, bytes: f64, operations: f64) -> WorkloadProblem {
+        self.work = RequiredWork { bytes, operations };
         self
     }
 
-    /// Returns the problem as the result of a maker.
+    /// Returns the problem as the outcome of making it.
     ///
     /// # Errors
-    /// Never; makers return a `Result`.
-    pub fn made(self) -> Result<Made> {
-        Ok(Made::Problem(Box::new(self)))
+    /// Never; the makers of problems return a `Result`.
+    pub fn into_outcome(self) -> Result<MakeOutcome> {
+        Ok(MakeOutcome::Problem(Box::new(self)))
     }
 }
 
-impl Input {
+impl WorkloadInput {
     /// Creates an input from the text of its format.
     ///
     /// # Errors
     /// If the text is not a format.
-    pub fn new(name: &str, content: Content, format: &str) -> Result<Input> {
+    pub fn new(name: &str, content: Content, format: &str) -> Result<WorkloadInput> {
         let format = parse_format(format, content.shape.len())?;
-        Ok(Input { name: name.into(), content, format })
+        Ok(WorkloadInput { name: name.into(), content, format })
     }
 
     /// Returns the number of entries.

@@ -17,16 +17,16 @@ pub enum Compression {
     Zstd,
 }
 
-struct Row {
+struct CompressionRow {
     compression: Compression,
     name: &'static str,
     extension: &'static str,
     magic: &'static [u8],
 }
 
-const TABLE: [Row; 2] = [
-    Row { compression: Compression::Gzip, name: "gzip", extension: "gz", magic: &[0x1f, 0x8b] },
-    Row { compression: Compression::Zstd, name: "zstd", extension: "zst", magic: &[0x28, 0xb5, 0x2f, 0xfd] },
+const TABLE: [CompressionRow; 2] = [
+    CompressionRow { compression: Compression::Gzip, name: "gzip", extension: "gz", magic: &[0x1f, 0x8b] },
+    CompressionRow { compression: Compression::Zstd, name: "zstd", extension: "zst", magic: &[0x28, 0xb5, 0x2f, 0xfd] },
 ];
 
 /// The default levels of zstd and gzip: good ratios at the speed of a disk.

@@ -140,7 +140,7 @@ impl Content {
 }
 
 /// Returns the number of elements of a shape, or `None` if it overflows `u64`.
-pub(crate) fn places(shape: &[u64]) -> Option<u64> {
+pub(crate) fn element_count(shape: &[u64]) -> Option<u64> {
     if shape.contains(&0) {
         return Some(0);
     }

@@ -30,20 +30,20 @@ pub enum Error {
     },
     /// Neither the extension nor the first bytes identify the file format. The fault is the
     /// caller's.
-    #[error("{}: unknown file format; known extensions are {known}, each with .gz or .zst or neither", path.display())]
+    #[error("{}: unknown file format; known extensions are {extensions}, each optionally followed by .gz or .zst", path.display())]
     UnknownFormat {
         /// The file.
         path: PathBuf,
         /// The known extensions.
-        known: String,
+        extensions: String,
     },
     /// The content violates its format. The fault is the file's.
-    #[error("{}{at}: {fault}", path.display())]
+    #[error("{}{location}: {fault}", path.display())]
     Invalid {
         /// The file.
         path: PathBuf,
         /// The position in the file.
-        at: At,
+        location: Location,
         /// The fault.
         fault: Fault,
     },
@@ -81,10 +81,10 @@ pub enum Error {
 
 impl Error {
     /// Returns whether the cause is a lack of memory.
-    pub fn is_of_memory(&self) -> bool {
+    pub fn is_out_of_memory(&self) -> bool {
         match self {
             Error::Invalid { fault, .. } | Error::Unwritable { fault, .. } | Error::Generate { fault, .. } => {
-                fault.is_of_memory()
+                fault.is_out_of_memory()
             }
             Error::Io { source, .. } | Error::Compressed { source, .. } => source.kind() == io::ErrorKind::OutOfMemory,
             _ => false,
@@ -94,7 +94,7 @@ impl Error {
 
 /// A position in a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum At {
+pub enum Location {
     /// The file as a whole.
     File,
     /// A line of the (decompressed) text, counted from 1.
@@ -105,13 +105,13 @@ pub enum At {
     Entry(String, u64),
 }
 
-impl fmt::Display for At {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            At::File => Ok(()),
-            At::Line(line) => write!(f, ":{line}"),
-            At::Array(name) => write!(f, ", array `{name}`"),
-            At::Entry(name, entry) => write!(f, ", array `{name}`, entry {entry}"),
+            Location::File => Ok(()),
+            Location::Line(line) => write!(f, ":{line}"),
+            Location::Array(name) => write!(f, ", array `{name}`"),
+            Location::Entry(name, entry) => write!(f, ", array `{name}`, entry {entry}"),
         }
     }
 }
@@ -130,7 +130,7 @@ pub enum Fault {
     },
     /// A coordinate outside of its mode.
     #[error(
-        "coordinate {coordinate} of mode {mode} is out of range: the dimension is {dimension}, counted from {first}"
+        "coordinate {coordinate} of mode {mode} is out of range: the dimension is {dimension}, and coordinates start at {first}"
     )]
     OutOfRange {
         /// The mode, counted from 0.
@@ -153,7 +153,9 @@ pub enum Fault {
         hint: &'static str,
     },
     /// Fewer entries than the header announces.
-    #[error("expected {expected} entries as the header says, found {found}; the file is truncated or its header wrong")]
+    #[error(
+        "expected {expected} entries as in the header, found {found}; the file is truncated or its header is wrong"
+    )]
     EntryCount {
         /// The number in the header.
         expected: u64,
@@ -161,28 +163,30 @@ pub enum Fault {
         found: u64,
     },
     /// Fewer bytes than the header announces.
-    #[error("expected {expected} bytes of {what}, found {found}; the file is truncated or its header wrong")]
+    #[error("expected {expected} bytes of {content}, found {found}; the file is truncated or its header is wrong")]
     Truncated {
-        /// The meaning of the bytes.
-        what: &'static str,
+        /// The content of the bytes.
+        content: &'static str,
         /// The number in the header.
         expected: Count,
         /// The actual number.
         found: u64,
     },
     /// A size beyond a limit.
-    #[error("{what} is too large: {size}, and at most {limit} can be handled")]
+    #[error("{quantity} is too large: {size}; the maximum is {limit}")]
     TooLarge {
         /// The quantity that is too large.
-        what: &'static str,
+        quantity: &'static str,
         /// The size.
         size: Count,
         /// The maximum.
         limit: u64,
     },
     /// Entries that exceed the memory allowed for a generator.
-    #[error("{entries} entries take {bytes} bytes, and at most {limit} are allowed; ask for fewer, or allow more")]
-    Memory {
+    #[error(
+        "{entries} entries need {bytes} bytes, and the limit is {limit}; request fewer entries, or raise the limit"
+    )]
+    GeneratorMemory {
         /// The number of entries.
         entries: Count,
         /// Their number of bytes.
@@ -190,13 +194,13 @@ pub enum Fault {
         /// The allowed number of bytes.
         limit: u64,
     },
-    /// An allocation beyond the memory limit. The fault is the caller's, or nobody's.
+    /// An allocation beyond the memory limit. The fault is the caller's.
     #[error(
-        "{what} would take {bytes} bytes of memory where {used} of at most {limit} are in use; allow more, or take less at a time"
+        "cannot allocate {bytes} bytes for {purpose}: {used} of at most {limit} bytes are in use; raise the memory limit, or process less data at a time"
     )]
     MemoryLimit {
         /// The purpose of the memory.
-        what: &'static str,
+        purpose: &'static str,
         /// The requested number of bytes.
         bytes: u64,
         /// The number of bytes in use.
@@ -205,18 +209,18 @@ pub enum Fault {
         limit: u64,
     },
     /// An allocation that the system refuses.
-    #[error("{what} would take {bytes} bytes of memory, and the system does not give them")]
+    #[error("cannot allocate {bytes} bytes for {purpose}: the system is out of memory")]
     NoMemory {
         /// The purpose of the memory.
-        what: &'static str,
+        purpose: &'static str,
         /// The requested number of bytes.
         bytes: u64,
     },
     /// Valid content that redpoll does not support.
-    #[error("{what} is not supported; {hint}")]
+    #[error("not supported: {content}; {hint}")]
     Unsupported {
         /// The unsupported content.
-        what: String,
+        content: String,
         /// The next step.
         hint: String,
     },
@@ -237,14 +241,14 @@ impl fmt::Display for Count {
 
 /// A fault and its position. The caller that opened the file adds the file name.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Located {
-    pub(crate) at: At,
+pub(crate) struct LocatedFault {
+    pub(crate) location: Location,
     pub(crate) fault: Fault,
 }
 
-impl Located {
+impl LocatedFault {
     pub(crate) fn into_error(self, path: impl Into<PathBuf>) -> Error {
-        Error::Invalid { path: path.into(), at: self.at, fault: self.fault }
+        Error::Invalid { path: path.into(), location: self.location, fault: self.fault }
     }
 }
 
@@ -252,7 +256,7 @@ impl Located {
 #[derive(Debug)]
 pub(crate) enum StreamError {
     Io(io::Error),
-    Located(Located),
+    Fault(LocatedFault),
 }
 
 impl From<io::Error> for StreamError {
@@ -265,14 +269,14 @@ impl From<ReadError> for StreamError {
     fn from(e: ReadError) -> StreamError {
         match e {
             ReadError::Io(e) => StreamError::Io(e),
-            ReadError::Fault(fault) => StreamError::Located(fault.at(At::File)),
+            ReadError::Fault(fault) => StreamError::Fault(fault.at(Location::File)),
         }
     }
 }
 
-impl From<Located> for StreamError {
-    fn from(e: Located) -> StreamError {
-        StreamError::Located(e)
+impl From<LocatedFault> for StreamError {
+    fn from(e: LocatedFault) -> StreamError {
+        StreamError::Fault(e)
     }
 }
 
@@ -297,19 +301,19 @@ impl From<Fault> for WriteError {
 
 impl Fault {
     /// Returns whether the cause is a lack of memory.
-    pub fn is_of_memory(&self) -> bool {
-        matches!(self, Fault::Memory { .. } | Fault::MemoryLimit { .. } | Fault::NoMemory { .. })
+    pub fn is_out_of_memory(&self) -> bool {
+        matches!(self, Fault::GeneratorMemory { .. } | Fault::MemoryLimit { .. } | Fault::NoMemory { .. })
     }
 
-    pub(crate) fn at(self, at: At) -> Located {
-        Located { at, fault: self }
+    pub(crate) fn at(self, location: Location) -> LocatedFault {
+        LocatedFault { location, fault: self }
     }
 
     pub(crate) fn malformed(expected: impl Into<String>, found: impl Into<String>) -> Fault {
         Fault::Malformed { expected: expected.into(), found: found.into() }
     }
 
-    pub(crate) fn unsupported(what: impl Into<String>, hint: impl Into<String>) -> Fault {
-        Fault::Unsupported { what: what.into(), hint: hint.into() }
+    pub(crate) fn unsupported(content: impl Into<String>, hint: impl Into<String>) -> Fault {
+        Fault::Unsupported { content: content.into(), hint: hint.into() }
     }
 }

@@ -1,7 +1,7 @@
 //! Readers and writers of sparse and dense tensors in files, generators, and small real samples.
 //!
-//! - [`read`] returns the entries of a file of any format and compression; [`Loaded::into_tensor`]
-//!   stores them.
+//! - [`read`] returns the entries of a file of any format and compression;
+//!   [`LoadedFile::into_tensor`] stores them.
 //! - [`write`] writes a tensor to a file atomically.
 //! - [`info`] reads only a header.
 //! - [`mod@generate`] generates data of any size.
@@ -29,9 +29,9 @@ mod write;
 
 pub use compression::Compression;
 pub use content::{Content, Data, Info, Layout, Symmetry};
-pub use error::{At, Count, Error, Fault};
+pub use error::{Count, Error, Fault, Location};
 pub use memory::Memory;
-pub use read::{Held, Loaded, ReadOptions, info, info_within, read, read_bytes, unpack};
+pub use read::{EntryMemory, LoadedFile, ReadOptions, info, info_within, read, read_bytes, unpack};
 pub use sample::{SAMPLES, Sample, sample};
 pub use tensor::write;
 pub use values::Values;

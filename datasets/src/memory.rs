@@ -43,28 +43,28 @@ impl Memory {
     ///
     /// # Errors
     /// [`Fault::MemoryLimit`] if the bytes exceed the limit.
-    pub(crate) fn ask(&self, what: &'static str, bytes: u64) -> Result<(), Fault> {
+    pub(crate) fn charge(&self, purpose: &'static str, bytes: u64) -> Result<(), Fault> {
         let asked = usize::try_from(bytes).unwrap_or(usize::MAX);
         if self.0.charge(asked) {
             return Ok(());
         }
-        Err(Fault::MemoryLimit { what, bytes, used: self.0.used() as u64, limit: self.0.limit() as u64 })
+        Err(Fault::MemoryLimit { purpose, bytes, used: self.0.used() as u64, limit: self.0.limit() as u64 })
     }
 
     /// Releases charged bytes.
-    pub(crate) fn give_back(&self, bytes: u64) {
+    pub(crate) fn release(&self, bytes: u64) {
         self.0.release(bytes as usize);
     }
 
-    /// Allocates an empty vector with room for the given number of elements.
+    /// Allocates an empty vector with capacity for the given number of elements.
     ///
     /// # Errors
     /// Fails if the bytes exceed the limit, or the system refuses the allocation.
-    pub(crate) fn room<T>(&self, what: &'static str, elements: usize) -> Result<Vec<T>, Fault> {
+    pub(crate) fn allocate<T>(&self, purpose: &'static str, elements: usize) -> Result<Vec<T>, Fault> {
         let bytes = bytes_of(elements, size_of::<T>());
-        self.ask(what, bytes)?;
+        self.charge(purpose, bytes)?;
         let mut list = Vec::new();
-        list.try_reserve_exact(elements).map_err(|_| Fault::NoMemory { what, bytes })?;
+        list.try_reserve_exact(elements).map_err(|_| Fault::NoMemory { purpose, bytes })?;
         Ok(list)
     }
 }
@@ -77,18 +77,18 @@ impl Default for Memory {
 }
 
 /// Returns the bytes of `elements` elements.
-pub(crate) fn bytes_of(elements: usize, each: usize) -> u64 {
-    (elements as u64).saturating_mul(each as u64)
+pub(crate) fn bytes_of(elements: usize, element_bytes: usize) -> u64 {
+    (elements as u64).saturating_mul(element_bytes as u64)
 }
 
 /// Memory charged during some work and released on drop.
 #[derive(Debug)]
-pub(crate) struct Scope(Memory);
+pub(crate) struct MemoryScope(Memory);
 
-impl Scope {
+impl MemoryScope {
     /// Creates a scope that charges the given memory.
-    pub(crate) fn within(memory: &Memory) -> Scope {
-        Scope(Memory::of(Arc::new(MemoryBudget::within(memory.0.limit(), vec![memory.0.clone()]))))
+    pub(crate) fn new(memory: &Memory) -> MemoryScope {
+        MemoryScope(Memory::of(Arc::new(MemoryBudget::within(memory.0.limit(), vec![memory.0.clone()]))))
     }
 
     /// Returns the memory that work within the scope charges.
@@ -97,7 +97,7 @@ impl Scope {
     }
 }
 
-impl Drop for Scope {
+impl Drop for MemoryScope {
     fn drop(&mut self) {
         self.0.0.release(self.0.0.used());
     }
@@ -106,40 +106,40 @@ impl Drop for Scope {
 /// Capacity of vectors that grow together, entry by entry.
 pub(crate) struct Growth<'a> {
     memory: &'a Memory,
-    what: &'static str,
+    purpose: &'static str,
     /// The bytes of an entry in all vectors.
-    each: usize,
-    room: usize,
+    entry_bytes: usize,
+    capacity: usize,
 }
 
 impl<'a> Growth<'a> {
-    pub(crate) fn new(memory: &'a Memory, what: &'static str, each: usize) -> Growth<'a> {
-        Growth { memory, what, each, room: 0 }
+    pub(crate) fn new(memory: &'a Memory, purpose: &'static str, entry_bytes: usize) -> Growth<'a> {
+        Growth { memory, purpose, entry_bytes, capacity: 0 }
     }
 
-    /// Charges room for one more entry than `entries`. When the capacity is exhausted, returns the
-    /// number of entries for which the vectors must call [`Growth::reserve`]; otherwise returns
+    /// Charges the memory of one more entry than `entries`. When the capacity is exhausted, returns
+    /// the number of entries for which the vectors must call [`Growth::reserve`]; otherwise returns
     /// `None`.
     #[inline]
-    pub(crate) fn for_one_more(&mut self, entries: usize) -> Result<Option<usize>, Fault> {
-        if entries < self.room { Ok(None) } else { self.grow(entries).map(Some) }
+    pub(crate) fn charge_entry(&mut self, entries: usize) -> Result<Option<usize>, Fault> {
+        if entries < self.capacity { Ok(None) } else { self.grow(entries).map(Some) }
     }
 
     #[cold]
     fn grow(&mut self, entries: usize) -> Result<usize, Fault> {
-        const LEAST: usize = 64;
-        let room = self.room.saturating_mul(2).max(LEAST);
+        const MIN_CAPACITY: usize = 64;
+        let capacity = self.capacity.saturating_mul(2).max(MIN_CAPACITY);
         // The old vectors exist until the new ones are filled.
-        self.memory.ask(self.what, bytes_of(room, self.each))?;
-        self.memory.give_back(bytes_of(self.room, self.each));
-        self.room = room;
-        Ok(room - entries)
+        self.memory.charge(self.purpose, bytes_of(capacity, self.entry_bytes))?;
+        self.memory.release(bytes_of(self.capacity, self.entry_bytes));
+        self.capacity = capacity;
+        Ok(capacity - entries)
     }
 
     /// Reserves memory for more elements of a vector.
     pub(crate) fn reserve<T>(&self, list: &mut Vec<T>, more: usize) -> Result<(), Fault> {
-        let bytes = bytes_of(self.room, size_of::<T>());
-        list.try_reserve_exact(more).map_err(|_| Fault::NoMemory { what: self.what, bytes })
+        let bytes = bytes_of(self.capacity, size_of::<T>());
+        list.try_reserve_exact(more).map_err(|_| Fault::NoMemory { purpose: self.purpose, bytes })
     }
 }
 
@@ -150,30 +150,30 @@ pub(crate) enum ReadError {
 }
 
 /// Reads all bytes of a stream.
-pub(crate) fn read_all(stream: &mut dyn Read, what: &'static str, memory: &Memory) -> Result<Vec<u8>, ReadError> {
-    read_expected(stream, what, memory, 1 << 16)
+pub(crate) fn read_all(stream: &mut dyn Read, purpose: &'static str, memory: &Memory) -> Result<Vec<u8>, ReadError> {
+    read_expected(stream, purpose, memory, 1 << 16)
 }
 
-/// Reads all bytes of a stream, which is expected to have fewer than `below` bytes.
+/// Reads all bytes of a stream, which is expected to have fewer than `max_length` bytes.
 pub(crate) fn read_expected(
     stream: &mut dyn Read,
-    what: &'static str,
+    purpose: &'static str,
     memory: &Memory,
-    below: usize,
+    max_length: usize,
 ) -> Result<Vec<u8>, ReadError> {
     let mut bytes: Vec<u8> = Vec::new();
     loop {
-        let (old, new) = (bytes.capacity(), bytes.capacity().saturating_mul(2).max(below));
-        memory.ask(what, new as u64).map_err(ReadError::Fault)?;
+        let (old, new) = (bytes.capacity(), bytes.capacity().saturating_mul(2).max(max_length));
+        memory.charge(purpose, new as u64).map_err(ReadError::Fault)?;
         let reserved = bytes.try_reserve_exact(new - bytes.len());
-        reserved.map_err(|_| ReadError::Fault(Fault::NoMemory { what, bytes: new as u64 }))?;
-        memory.give_back(old as u64);
-        let room = (bytes.capacity() - bytes.len()) as u64;
-        let read = stream.take(room).read_to_end(&mut bytes).map_err(|e| match e.kind() {
-            io::ErrorKind::OutOfMemory => ReadError::Fault(Fault::NoMemory { what, bytes: new as u64 }),
+        reserved.map_err(|_| ReadError::Fault(Fault::NoMemory { purpose, bytes: new as u64 }))?;
+        memory.release(old as u64);
+        let free = (bytes.capacity() - bytes.len()) as u64;
+        let read = stream.take(free).read_to_end(&mut bytes).map_err(|e| match e.kind() {
+            io::ErrorKind::OutOfMemory => ReadError::Fault(Fault::NoMemory { purpose, bytes: new as u64 }),
             _ => ReadError::Io(e),
         })?;
-        if (read as u64) < room {
+        if (read as u64) < free {
             return Ok(bytes);
         }
     }
@@ -185,12 +185,12 @@ mod tests {
 
     /// Asserts that scopes release exactly the charged memory.
     #[test]
-    fn scopes_give_back() {
+    fn scopes_release_their_memory() {
         let memory = Memory::limited(1 << 20);
-        let scope = Scope::within(&memory);
-        let list: Vec<u64> = scope.memory().room("numbers", 1000).unwrap();
+        let scope = MemoryScope::new(&memory);
+        let list: Vec<u64> = scope.memory().allocate("numbers", 1000).unwrap();
         assert_eq!((list.capacity(), memory.budget().used()), (1000, 8000));
-        let fault = scope.memory().room::<u64>("numbers", 1 << 20).unwrap_err();
+        let fault = scope.memory().allocate::<u64>("numbers", 1 << 20).unwrap_err();
         let Fault::MemoryLimit { bytes, used, limit, .. } = fault else { panic!("{fault}") };
         assert_eq!((bytes, used, limit), (8 << 20, 8000, 1 << 20));
         drop(scope);
@@ -201,7 +201,7 @@ mod tests {
     fn streams_are_read_within_the_limit() {
         let text = vec![7u8; 300_000];
         let memory = Memory::limited(1 << 20);
-        let scope = Scope::within(&memory);
+        let scope = MemoryScope::new(&memory);
         assert!(read_all(&mut &text[..], "text", scope.memory()).is_ok_and(|read| read == text));
         drop(scope);
         let few = Memory::limited(200_000);

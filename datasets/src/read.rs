@@ -2,10 +2,10 @@
 
 use crate::compression::Compression;
 use crate::content::{Data, Info};
-use crate::error::{At, Error, Fault, Located, StreamError};
+use crate::error::{Error, Fault, LocatedFault, Location, StreamError};
 use crate::file_formats::edge_list::{Dictionary, EdgeListOptions};
-use crate::file_formats::{FILE_FORMATS, FileFormat, Parsed};
-use crate::memory::{Memory, ReadError, Scope, read_all, read_expected};
+use crate::file_formats::{FILE_FORMATS, FileFormat, ParsedFile};
+use crate::memory::{Memory, MemoryScope, ReadError, read_all, read_expected};
 use crate::values::Values;
 use redpoll_logic::{Prim, Scalar};
 use std::fs::File;
@@ -28,7 +28,7 @@ pub struct ReadOptions {
 
 /// Content of a file that is not yet stored in a format.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Loaded {
+pub struct LoadedFile {
     /// The file.
     pub path: PathBuf,
     /// The header, with the dtype of the values as read.
@@ -38,27 +38,27 @@ pub struct Loaded {
     /// The names of the coordinates of each mode if an edge list has names, otherwise empty.
     pub dictionaries: Vec<Option<Arc<Dictionary>>>,
     /// The memory of the entries.
-    pub(crate) held: Held,
+    pub(crate) entry_memory: EntryMemory,
 }
 
-impl Loaded {
+impl LoadedFile {
     /// Returns the memory of the entries, which counts as used while the returned value lives, even
     /// if the entries are moved.
-    pub fn held(&self) -> Held {
-        self.held.clone()
+    pub fn entry_memory(&self) -> EntryMemory {
+        self.entry_memory.clone()
     }
 }
 
 /// Memory that counts as used while entries live.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct EntryMemory {
     /// The memory that is charged.
     pub(crate) memory: Memory,
-    _scope: Arc<Scope>,
+    _scope: Arc<MemoryScope>,
 }
 
-impl PartialEq for Held {
-    fn eq(&self, _: &Held) -> bool {
+impl PartialEq for EntryMemory {
+    fn eq(&self, _: &EntryMemory) -> bool {
         // The memory of entries does not affect their equality.
         true
     }
@@ -70,9 +70,9 @@ impl PartialEq for Held {
 /// # Errors
 /// Fails if the file is missing, of an unknown format, damaged or invalid, or the memory limit is
 /// exceeded.
-pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Loaded, Error> {
+pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<LoadedFile, Error> {
     let path = path.as_ref();
-    let scope = Scope::within(&options.memory);
+    let scope = MemoryScope::new(&options.memory);
     let bytes = file_bytes(path, scope.memory())?;
     read_bytes(path, &bytes, options)
 }
@@ -81,45 +81,48 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Loaded, Err
 ///
 /// # Errors
 /// The errors of [`read`].
-pub fn read_bytes(name: impl AsRef<Path>, bytes: &[u8], options: &ReadOptions) -> Result<Loaded, Error> {
+pub fn read_bytes(name: impl AsRef<Path>, bytes: &[u8], options: &ReadOptions) -> Result<LoadedFile, Error> {
     let path = name.as_ref();
-    let invalid = |located: Located| located.into_error(path);
-    let scope = Scope::within(&options.memory);
-    let within = ReadOptions { memory: scope.memory().clone(), ..options.clone() };
-    let (by_name, named) = named_format(path);
-    let compression = compression(path, named, bytes)?;
+    let invalid = |fault: LocatedFault| fault.into_error(path);
+    let scope = MemoryScope::new(&options.memory);
+    let limited = ReadOptions { memory: scope.memory().clone(), ..options.clone() };
+    let (by_name, named_compression) = parse_file_name(path);
+    let compression = detect_compression(path, named_compression, bytes)?;
     let unpacked = match compression {
         Compression::None => None,
-        _ => Some(unpacked(bytes, compression, &within.memory).map_err(|e| match e {
+        _ => Some(decompress(bytes, compression, &limited.memory).map_err(|e| match e {
             ReadError::Io(source) => compression.stream_error(path, source),
-            ReadError::Fault(fault) => invalid(fault.at(At::File)),
+            ReadError::Fault(fault) => invalid(fault.at(Location::File)),
         })?),
     };
     let bytes = unpacked.as_deref().unwrap_or(bytes);
-    let bytes = &bytes[text_start(bytes).map_err(invalid)?..];
+    let bytes = &bytes[text_offset(bytes).map_err(invalid)?..];
     let file_format = options
         .file_format
         .or(by_name)
         .or_else(|| FileFormat::of_content(bytes))
         .ok_or_else(|| Error::unknown_format(path))?;
-    let Parsed { mut info, data, dictionaries } = (file_format.read)(bytes, &within).map_err(invalid)?;
+    let ParsedFile { mut info, data, dictionaries } = (file_format.read)(bytes, &limited).map_err(invalid)?;
     info.compression = compression;
     let data = match options.dtype {
         None => data,
         Some(dtype) => {
-            within.memory.ask("values of another dtype", data.bytes()).map_err(|fault| invalid(fault.at(At::File)))?;
-            let converted = converted_fill(&info.fill, dtype).and_then(|fill| Ok((fill, convert(data, dtype)?)));
+            limited
+                .memory
+                .charge("values of another dtype", data.bytes())
+                .map_err(|fault| invalid(fault.at(Location::File)))?;
+            let converted = convert_fill(&info.fill, dtype).and_then(|fill| Ok((fill, convert(data, dtype)?)));
             let (fill, data) = converted.map_err(invalid)?;
             (info.dtype, info.fill) = (dtype, fill);
             data
         }
     };
-    drop(within);
+    drop(limited);
     drop(scope);
-    let held = Scope::within(&options.memory);
-    held.memory().ask("entries", data.bytes()).map_err(|fault| invalid(fault.at(At::File)))?;
-    let held = Held { memory: options.memory.clone(), _scope: Arc::new(held) };
-    Ok(Loaded { path: path.into(), info, data, dictionaries, held })
+    let entry_memory = MemoryScope::new(&options.memory);
+    entry_memory.memory().charge("entries", data.bytes()).map_err(|fault| invalid(fault.at(Location::File)))?;
+    let entry_memory = EntryMemory { memory: options.memory.clone(), _scope: Arc::new(entry_memory) };
+    Ok(LoadedFile { path: path.into(), info, data, dictionaries, entry_memory })
 }
 
 /// Returns the decompressed bytes of a file. Its first bytes determine the compression.
@@ -128,13 +131,13 @@ pub fn read_bytes(name: impl AsRef<Path>, bytes: &[u8], options: &ReadOptions) -
 /// Fails if the file cannot be read or decompressed, or the memory limit is exceeded.
 pub fn unpack(path: impl AsRef<Path>, memory: &Memory) -> Result<Vec<u8>, Error> {
     let path = path.as_ref();
-    let scope = Scope::within(memory);
+    let scope = MemoryScope::new(memory);
     let bytes = file_bytes(path, scope.memory())?;
-    match compression(path, named_format(path).1, &bytes)? {
+    match detect_compression(path, parse_file_name(path).1, &bytes)? {
         Compression::None => Ok(bytes),
-        compression => unpacked(&bytes, compression, scope.memory()).map_err(|e| match e {
+        compression => decompress(&bytes, compression, scope.memory()).map_err(|e| match e {
             ReadError::Io(source) => compression.stream_error(path, source),
-            ReadError::Fault(fault) => fault.at(At::File).into_error(path),
+            ReadError::Fault(fault) => fault.at(Location::File).into_error(path),
         }),
     }
 }
@@ -143,15 +146,15 @@ fn file_bytes(path: &Path, memory: &Memory) -> Result<Vec<u8>, Error> {
     let io_error = |source| Error::Io { path: path.into(), source };
     let mut file = File::open(path).map_err(io_error)?;
     let length = file.metadata().map_err(io_error)?.len();
-    let below = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(1);
-    read_expected(&mut file, "the file", memory, below).map_err(|e| match e {
+    let capacity = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(1);
+    read_expected(&mut file, "the file", memory, capacity).map_err(|e| match e {
         ReadError::Io(source) => io_error(source),
-        ReadError::Fault(fault) => fault.at(At::File).into_error(path),
+        ReadError::Fault(fault) => fault.at(Location::File).into_error(path),
     })
 }
 
 /// Decompresses a stream.
-fn unpacked(bytes: &[u8], compression: Compression, memory: &Memory) -> Result<Vec<u8>, ReadError> {
+fn decompress(bytes: &[u8], compression: Compression, memory: &Memory) -> Result<Vec<u8>, ReadError> {
     let mut decoder = compression.decoder(bytes).map_err(ReadError::Io)?;
     read_all(&mut decoder, "the decompressed file", memory)
 }
@@ -171,40 +174,40 @@ pub fn info(path: impl AsRef<Path>) -> Result<Info, Error> {
 /// The errors of [`info`]; also if the memory limit is exceeded.
 pub fn info_within(path: impl AsRef<Path>, memory: &Memory) -> Result<Info, Error> {
     let path = path.as_ref();
-    let scope = Scope::within(memory);
+    let scope = MemoryScope::new(memory);
     let io_error = |source| Error::Io { path: path.into(), source };
     let mut file = BufReader::new(File::open(path).map_err(io_error)?);
-    let (by_name, named) = named_format(path);
+    let (by_name, named_compression) = parse_file_name(path);
     let mut start = Vec::new();
-    file.by_ref().take(SNIFFED).read_to_end(&mut start).map_err(io_error)?;
-    let compression = compression(path, named, &start)?;
+    file.by_ref().take(DETECTION_BYTES).read_to_end(&mut start).map_err(io_error)?;
+    let compression = detect_compression(path, named_compression, &start)?;
     let stream_error = |source| compression.stream_error(path, source);
     let mut stream = compression.decoder(io::Cursor::new(start).chain(file)).map_err(stream_error)?;
     let mut start = Vec::new();
-    stream.by_ref().take(SNIFFED).read_to_end(&mut start).map_err(stream_error)?;
-    start.drain(..text_start(&start).map_err(|located| located.into_error(path))?);
+    stream.by_ref().take(DETECTION_BYTES).read_to_end(&mut start).map_err(stream_error)?;
+    start.drain(..text_offset(&start).map_err(|fault| fault.into_error(path))?);
     let file_format = by_name.or_else(|| FileFormat::of_content(&start)).ok_or_else(|| Error::unknown_format(path))?;
     let mut stream = io::Cursor::new(start).chain(stream);
     let info = (file_format.info)(&mut stream, scope.memory()).map_err(|e| match e {
         StreamError::Io(source) => stream_error(source),
-        StreamError::Located(located) => located.into_error(path),
+        StreamError::Fault(fault) => fault.into_error(path),
     })?;
     Ok(Info { compression, ..info })
 }
 
 /// Number of bytes that suffice to detect every format.
-const SNIFFED: u64 = 4096;
+const DETECTION_BYTES: u64 = 4096;
 
 /// Returns the length of the byte order mark of UTF-8, if there is one. Binary formats do not begin
 /// with such a mark.
 ///
 /// # Errors
 /// Rejects UTF-16 text, which would be read as names instead of numbers.
-fn text_start(bytes: &[u8]) -> Result<usize, Located> {
+fn text_offset(bytes: &[u8]) -> Result<usize, LocatedFault> {
     const UTF_8: &[u8] = b"\xef\xbb\xbf";
     match bytes {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
-            Err(Fault::unsupported("text in UTF-16", "save it as UTF-8").at(At::File))
+            Err(Fault::unsupported("text in UTF-16", "save it as UTF-8").at(Location::File))
         }
         _ if bytes.starts_with(UTF_8) => Ok(UTF_8.len()),
         _ => Ok(0),
@@ -212,7 +215,7 @@ fn text_start(bytes: &[u8]) -> Result<usize, Located> {
 }
 
 /// Returns the file format and the compression of a file name: `a.mtx.gz` is Matrix Market in gzip.
-pub(crate) fn named_format(path: &Path) -> (Option<&'static FileFormat>, Compression) {
+pub(crate) fn parse_file_name(path: &Path) -> (Option<&'static FileFormat>, Compression) {
     let extension = |p: &Path| p.extension().and_then(|e| e.to_str()).unwrap_or_default().to_owned();
     let last = extension(path);
     match Compression::of_extension(&last) {
@@ -225,33 +228,33 @@ pub(crate) fn named_format(path: &Path) -> (Option<&'static FileFormat>, Compres
 }
 
 /// Detects the compression of the content, and checks that it agrees with the name.
-fn compression(path: &Path, named: Compression, start: &[u8]) -> Result<Compression, Error> {
+fn detect_compression(path: &Path, named_compression: Compression, start: &[u8]) -> Result<Compression, Error> {
     let found = Compression::of_content(start);
-    if named != Compression::None && named != found {
-        let found = if found == Compression::None { "something else" } else { found.name() };
-        let fault = Fault::malformed(format!("a {named} stream as the name says"), found);
-        return Err(fault.at(At::File).into_error(path));
+    if named_compression != Compression::None && named_compression != found {
+        let found = if found == Compression::None { "other content" } else { found.name() };
+        let fault = Fault::malformed(format!("a {named_compression} stream, as the file name indicates"), found);
+        return Err(fault.at(Location::File).into_error(path));
     }
     Ok(found)
 }
 
 /// Returns the fault of a value that does not fit the requested dtype.
-fn too_wide(value: &Scalar, dtype: Prim) -> Fault {
+fn overflow_fault(value: &Scalar, dtype: Prim) -> Fault {
     Fault::Overflow { value: value.to_string(), dtype, hint: "read the file as a wider dtype" }
 }
 
-fn converted_fill(fill: &Scalar, dtype: Prim) -> Result<Scalar, Located> {
-    let converted = Values::of(fill).convert(dtype);
+fn convert_fill(fill: &Scalar, dtype: Prim) -> Result<Scalar, LocatedFault> {
+    let converted = Values::single(fill).convert(dtype);
     converted
         .map(|values| values.get(0))
-        .map_err(|(_, value)| too_wide(&value, dtype).at(At::Array("fill_value".into())))
+        .map_err(|(_, value)| overflow_fault(&value, dtype).at(Location::Array("fill_value".into())))
 }
 
-fn convert(data: Data, dtype: Prim) -> Result<Data, Located> {
+fn convert(data: Data, dtype: Prim) -> Result<Data, LocatedFault> {
     let converted = |values: Values| {
         values
             .convert(dtype)
-            .map_err(|(entry, value)| too_wide(&value, dtype).at(At::Entry("values".into(), entry as u64)))
+            .map_err(|(entry, value)| overflow_fault(&value, dtype).at(Location::Entry("values".into(), entry as u64)))
     };
     Ok(match data {
         Data::Dense(values) => Data::Dense(converted(values)?),
@@ -261,7 +264,7 @@ fn convert(data: Data, dtype: Prim) -> Result<Data, Located> {
 
 impl Error {
     pub(crate) fn unknown_format(path: &Path) -> Error {
-        let known = FILE_FORMATS.map(|f| format!(".{}", f.extension)).join(", ");
-        Error::UnknownFormat { path: path.into(), known }
+        let extensions = FILE_FORMATS.map(|f| format!(".{}", f.extension)).join(", ");
+        Error::UnknownFormat { path: path.into(), extensions }
     }
 }

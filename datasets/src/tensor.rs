@@ -1,18 +1,18 @@
 //! Conversion between the content of files and stored tensors.
 
 use crate::content::{Content, Data, Layout};
-use crate::error::{At, Error, Fault};
+use crate::error::{Error, Fault, Location};
 use crate::file_formats::frostt::FROSTT;
 use crate::file_formats::shared;
-use crate::memory::{Memory, Scope, bytes_of};
-use crate::read::Loaded;
+use crate::memory::{Memory, MemoryScope, bytes_of};
+use crate::read::LoadedFile;
 use crate::values::{Values, match_values};
 use crate::write::{WriteOptions, write_content};
 use redpoll_logic::{Format, LeafKind, Prim, Scalar, TensorType};
 use redpoll_physical::storage::{self, Array, Duplicates, Tensor, Triples};
 use std::path::{Path, PathBuf};
 
-impl Loaded {
+impl LoadedFile {
     /// Returns the format that is closest to the file:
     /// - dense for arrays
     /// - CSR, CSC or blocks for matrices stored in that way, CSR for coordinates and diagonals
@@ -31,8 +31,8 @@ impl Loaded {
         }
     }
 
-    /// Stores the tensor in the given format, or else in [`Loaded::default_format`], with the fill
-    /// value of the file. Also returns the number of entries that repeated the coordinates of
+    /// Stores the tensor in the given format, or else in [`LoadedFile::default_format`], with the
+    /// fill value of the file. Also returns the number of entries that repeated the coordinates of
     /// another. Their values are added in the order of the file, as in SciPy: integers wrap,
     /// booleans are or-ed.
     ///
@@ -41,31 +41,31 @@ impl Loaded {
     pub fn into_tensor(self, format: Option<Format>) -> Result<(Tensor, usize), Error> {
         let format = format.unwrap_or_else(|| self.default_format());
         let (shape, path) = (self.info.shape, self.path);
-        store(shape, self.info.fill, self.data, format, &self.held.memory).map_err(|e| e.named(path))
+        store(shape, self.info.fill, self.data, format, &self.entry_memory.memory).map_err(|e| e.with_path(path))
     }
 }
 
-impl Loaded {
+impl LoadedFile {
     /// Returns the entries sorted row-major, without repeated coordinates, in the layout of the
     /// file. Also returns the number of repeated entries, which are added as in
-    /// [`Loaded::into_tensor`].
+    /// [`LoadedFile::into_tensor`].
     ///
     /// # Errors
     /// Fails if the memory limit is exceeded.
     pub fn into_content(self) -> Result<(Content, usize), Error> {
-        let Loaded { path, info, data, held, .. } = self;
+        let LoadedFile { path, info, data, entry_memory, .. } = self;
         let (rank, layout) = (info.shape.len(), info.layout);
         let fill = info.fill;
         if is_sorted(&data) {
             return Ok((Content { shape: info.shape, fill, layout, data }, 0));
         }
-        match store(info.shape, fill, data, Format::csf(rank), &held.memory) {
-            Ok((tensor, repeated)) => {
-                let scope = Scope::within(&held.memory);
-                let content = Content::within(&path, &tensor, scope.memory())?;
-                Ok((Content { layout, ..content }, repeated))
+        match store(info.shape, fill, data, Format::csf(rank), &entry_memory.memory) {
+            Ok((tensor, duplicates)) => {
+                let scope = MemoryScope::new(&entry_memory.memory);
+                let content = Content::from_tensor_within(&path, &tensor, scope.memory())?;
+                Ok((Content { layout, ..content }, duplicates))
             }
-            Err(e) => Err(e.named(path)),
+            Err(e) => Err(e.with_path(path)),
         }
     }
 }
@@ -91,10 +91,10 @@ enum StoreError {
 
 impl StoreError {
     /// Returns the error with the file.
-    fn named(self, path: PathBuf) -> Error {
+    fn with_path(self, path: PathBuf) -> Error {
         match self {
             StoreError::Storage(source) => Error::Storage { path, source },
-            StoreError::Memory(fault) => fault.at(At::File).into_error(path),
+            StoreError::Memory(fault) => fault.at(Location::File).into_error(path),
         }
     }
 }
@@ -122,13 +122,13 @@ fn store(
 ) -> Result<(Tensor, usize), StoreError> {
     let ty = TensorType { shape: shape.clone(), dtype: data.values().prim().into(), fill, format };
     ty.validate().map_err(redpoll_physical::Error::from)?;
-    let scope = Scope::within(memory);
-    scope.memory().ask("the sort of entries", scratch(&ty, &data))?;
+    let scope = MemoryScope::new(memory);
+    scope.memory().charge("sorting entries", sort_bytes(&ty, &data))?;
     // Sizes beyond the address space are rejected by storage itself.
-    if let Some(bytes) = Some(full_bytes(&ty)).filter(|&bytes| bytes <= isize::MAX as u64) {
-        scope.memory().ask("a tensor that stores every place", bytes)?;
+    if let Some(bytes) = Some(full_level_bytes(&ty)).filter(|&bytes| bytes <= isize::MAX as u64) {
+        scope.memory().charge("a tensor that stores all elements", bytes)?;
     }
-    let (tensor, repeated) = match data {
+    let (tensor, duplicates) = match data {
         Data::Dense(values) => (Tensor::from_dense(ty, &values.into())?, 0),
         Data::Triples { coordinates, values } => {
             let triples = Triples { shape, coordinates, values: values.into() };
@@ -139,14 +139,14 @@ fn store(
     let (bytes, budget) = (tensor.bytes(), memory.budget());
     let fault = || {
         let (used, limit) = (budget.used() as u64, budget.limit() as u64);
-        Fault::MemoryLimit { what: "the tensor", bytes, used, limit }
+        Fault::MemoryLimit { purpose: "the tensor", bytes, used, limit }
     };
-    Ok((tensor.charged(budget).ok_or_else(fault)?, repeated))
+    Ok((tensor.charged(budget).ok_or_else(fault)?, duplicates))
 }
 
 /// Returns the bytes needed to sort entries: coordinates and values before and after, the keys
 /// twice, and the order.
-fn scratch(ty: &TensorType, data: &Data) -> u64 {
+fn sort_bytes(ty: &TensorType, data: &Data) -> u64 {
     if matches!(data, Data::Dense(_)) && ty.format == Format::dense(ty.shape.len()) {
         return 0;
     }
@@ -156,13 +156,13 @@ fn scratch(ty: &TensorType, data: &Data) -> u64 {
 
 /// Returns the bytes of the outermost levels that store all coordinates: the size of a tensor
 /// regardless of its number of entries.
-fn full_bytes(ty: &TensorType) -> u64 {
+fn full_level_bytes(ty: &TensorType) -> u64 {
     let storage = ty.format.storage_shape(&ty.shape);
     let full = ty.format.levels.iter().take_while(|level| level.kind.traits().full).count();
-    let places = storage[..full].iter().fold(1u64, |n, &d| n.saturating_mul(d));
+    let count = storage[..full].iter().fold(1u64, |n, &d| n.saturating_mul(d));
     // The next level stores pointers, or the leaf stores values.
-    let each = if full == storage.len() { ty.dtype.prim().map_or(8, Prim::bytes) } else { size_of::<u64>() };
-    if full == 0 { 0 } else { places.saturating_mul(each as u64) }
+    let element_bytes = if full == storage.len() { ty.dtype.prim().map_or(8, Prim::bytes) } else { size_of::<u64>() };
+    if full == 0 { 0 } else { count.saturating_mul(element_bytes as u64) }
 }
 
 /// Writes a tensor to a file in the format and compression of its name; see [`write_content`].
@@ -171,8 +171,8 @@ fn full_bytes(ty: &TensorType) -> u64 {
 /// The errors of [`write_content`]; also for tensors of structs.
 pub fn write(path: impl AsRef<Path>, tensor: &Tensor, options: &WriteOptions) -> Result<(), Error> {
     let path = path.as_ref();
-    let scope = Scope::within(&options.memory);
-    write_content(path, &Content::within(path, tensor, scope.memory())?, options)
+    let scope = MemoryScope::new(&options.memory);
+    write_content(path, &Content::from_tensor_within(path, tensor, scope.memory())?, options)
 }
 
 impl Content {
@@ -197,13 +197,13 @@ impl Content {
 
     /// Returns whether each mode has an entry at its last coordinate, so that a file without a
     /// shape determines it.
-    pub fn reaches_shape(&self) -> bool {
+    pub fn determines_shape(&self) -> bool {
         match &self.data {
             Data::Dense(values) => {
                 let entries = shared::entries_of_dense(&self.shape, values, &Memory::default());
-                shared::reach(&entries.expect("there is no limit").0, &self.shape)
+                shared::determine_shape(&entries.expect("there is no limit").0, &self.shape)
             }
-            Data::Triples { coordinates, .. } => shared::reach(coordinates, &self.shape),
+            Data::Triples { coordinates, .. } => shared::determine_shape(coordinates, &self.shape),
         }
     }
 
@@ -212,11 +212,11 @@ impl Content {
     /// # Errors
     /// Fails for tensors of structs.
     pub fn of_tensor(path: impl AsRef<Path>, tensor: &Tensor) -> Result<Content, Error> {
-        Content::within(path.as_ref(), tensor, &Memory::default())
+        Content::from_tensor_within(path.as_ref(), tensor, &Memory::default())
     }
 
     /// Returns the entries like [`Content::of_tensor`], with allocations charged to `memory`.
-    fn within(path: &Path, tensor: &Tensor, memory: &Memory) -> Result<Content, Error> {
+    fn from_tensor_within(path: &Path, tensor: &Tensor, memory: &Memory) -> Result<Content, Error> {
         let ty = tensor.ty();
         let Some(prim) = ty.dtype.prim() else {
             let fault =
@@ -227,7 +227,7 @@ impl Content {
             tensor.count_stored().map_err(|source| Error::Storage { path: path.into(), source: source.into() })?;
         // Two words per coordinate, and each value twice.
         let bytes = stored.saturating_mul((16 * ty.shape.len() + 2 * prim.bytes()) as u64);
-        memory.ask("the entries of the tensor", bytes).map_err(|fault| fault.at(At::File).into_error(path))?;
+        memory.charge("the entries of the tensor", bytes).map_err(|fault| fault.at(Location::File).into_error(path))?;
         let data = if ty.format == Format::dense(ty.shape.len()) {
             Data::Dense(values_of(prim, &tensor.leaf()[0]))
         } else {
@@ -243,10 +243,10 @@ impl Content {
 /// Returns the layout that is closest to a format.
 fn layout_of(format: &Format) -> Layout {
     let element = |format: Format| Format { leaf: LeafKind::Element, ..format };
-    let plain = element(format.clone());
-    if plain == Format::csr() {
+    let element_format = element(format.clone());
+    if element_format == Format::csr() {
         Layout::Csr
-    } else if plain == Format::csc() {
+    } else if element_format == Format::csc() {
         Layout::Csc
     } else if format.is_dense() {
         Layout::Array
@@ -257,15 +257,15 @@ fn layout_of(format: &Format) -> Layout {
 
 /// Copies the values of an array.
 fn values_of(prim: Prim, array: &Array) -> Values {
-    macro_rules! copied {
+    macro_rules! copy {
         ($($variant:ident),*) => {
             match prim {
-                Prim::Bool => Values::Bool(array.bools().expect("the dtype says so").iter().map(|&b| b != 0).collect()),
-                $(Prim::$variant => Values::$variant(array.as_slice().expect("the dtype says so").to_vec()),)*
+                Prim::Bool => Values::Bool(array.bools().expect("the array has the type of its dtype").iter().map(|&b| b != 0).collect()),
+                $(Prim::$variant => Values::$variant(array.as_slice().expect("the array has the type of its dtype").to_vec()),)*
             }
         };
     }
-    copied!(I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)
+    copy!(I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)
 }
 
 impl From<Values> for storage::Values {

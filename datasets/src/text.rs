@@ -3,11 +3,11 @@
 //! Files have millions of lines, so each byte is read once: lines are not split off before they are
 //! tokenized, and coordinates are accumulated while they are scanned.
 
-use crate::error::{At, Fault, Located};
+use crate::error::{Fault, LocatedFault, Location};
 use redpoll_logic::Prim;
 
 /// A position in a text, within line `line` or at its start.
-pub(crate) struct Cursor<'a> {
+pub(crate) struct TextCursor<'a> {
     bytes: &'a [u8],
     at: usize,
     line: u64,
@@ -19,9 +19,9 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c)
 }
 
-impl<'a> Cursor<'a> {
-    pub(crate) fn new(bytes: &'a [u8], comment: u8) -> Cursor<'a> {
-        Cursor { bytes, at: 0, line: 1, comment }
+impl<'a> TextCursor<'a> {
+    pub(crate) fn new(bytes: &'a [u8], comment: u8) -> TextCursor<'a> {
+        TextCursor { bytes, at: 0, line: 1, comment }
     }
 
     /// Returns the number of remaining bytes.
@@ -30,13 +30,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns the position of the next token.
-    pub(crate) fn place(&self) -> At {
-        At::Line(self.line)
+    pub(crate) fn location(&self) -> Location {
+        Location::Line(self.line)
     }
 
     /// Returns a fault in the current line.
-    pub(crate) fn fault(&self, fault: Fault) -> Located {
-        fault.at(self.place())
+    pub(crate) fn fault(&self, fault: Fault) -> LocatedFault {
+        fault.at(self.location())
     }
 
     /// Skips blanks, line ends and comments, and returns whether anything follows.
@@ -49,7 +49,7 @@ impl<'a> Cursor<'a> {
             } else if is_blank(byte) {
                 self.at += 1;
             } else if byte == self.comment {
-                self.rest_of_line();
+                self.take_line();
             } else {
                 return true;
             }
@@ -58,7 +58,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns the bytes up to the end of the line and moves the cursor there.
-    pub(crate) fn rest_of_line(&mut self) -> &'a [u8] {
+    pub(crate) fn take_line(&mut self) -> &'a [u8] {
         let rest = &self.bytes[self.at..];
         let end = rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len());
         self.at += end;
@@ -77,7 +77,7 @@ impl<'a> Cursor<'a> {
 
     /// Reads an unsigned integer.
     #[inline]
-    pub(crate) fn unsigned(&mut self, expected: &str) -> Result<u64, Located> {
+    pub(crate) fn unsigned(&mut self, expected: &str) -> Result<u64, LocatedFault> {
         self.skip_blanks();
         let start = self.at;
         let mut number = 0u64;
@@ -89,8 +89,8 @@ impl<'a> Cursor<'a> {
             number = next;
             self.at += 1;
         }
-        let ends = self.bytes.get(self.at).is_none_or(|&b| b == b'\n' || is_blank(b));
-        if self.at == start || !ends {
+        let is_complete = self.bytes.get(self.at).is_none_or(|&b| b == b'\n' || is_blank(b));
+        if self.at == start || !is_complete {
             self.at = start;
             return Err(self.unexpected(expected));
         }
@@ -100,7 +100,7 @@ impl<'a> Cursor<'a> {
     /// Reads a coordinate counted from 1, checks it against the size of its mode, and returns it
     /// counted from 0.
     #[inline]
-    pub(crate) fn coordinate(&mut self, mode: usize, dimension: u64) -> Result<u64, Located> {
+    pub(crate) fn coordinate(&mut self, mode: usize, dimension: u64) -> Result<u64, LocatedFault> {
         let coordinate = self.unsigned("a coordinate")?;
         if coordinate == 0 || coordinate > dimension {
             return Err(self.fault(Fault::OutOfRange { mode, coordinate, first: 1, dimension }));
@@ -110,13 +110,13 @@ impl<'a> Cursor<'a> {
 
     /// Reads an integer of the given type.
     #[inline]
-    pub(crate) fn integer<T: TryFrom<i128>>(&mut self, dtype: Prim) -> Result<T, Located> {
+    pub(crate) fn integer<T: TryFrom<i128>>(&mut self, dtype: Prim) -> Result<T, LocatedFault> {
         let Some(token) = self.token() else { return Err(self.unexpected("an integer")) };
         let digits = token.strip_prefix(b"-").or(token.strip_prefix(b"+")).unwrap_or(token);
         let value = if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) {
             magnitude(digits).map(|n| if token[0] == b'-' { -n } else { n })
         } else {
-            Some(whole(token).ok_or_else(|| self.fault(Fault::malformed("an integer", quoted(token))))?)
+            Some(parse_integral(token).ok_or_else(|| self.fault(Fault::malformed("an integer", quote(token))))?)
         };
         value
             .and_then(|n| T::try_from(n).ok())
@@ -125,11 +125,11 @@ impl<'a> Cursor<'a> {
 
     /// Reads a real number; Fortran's exponent letters `d` and `D` are accepted.
     #[inline]
-    pub(crate) fn real(&mut self) -> Result<f64, Located> {
+    pub(crate) fn real(&mut self) -> Result<f64, LocatedFault> {
         let Some(token) = self.token() else { return Err(self.unexpected("a number")) };
-        let value = parse_real(token).ok_or_else(|| self.fault(Fault::malformed("a number", quoted(token))))?;
-        let names_infinity = token.iter().any(|b| matches!(b, b'i' | b'I'));
-        if value.is_infinite() && !names_infinity {
+        let value = parse_real(token).ok_or_else(|| self.fault(Fault::malformed("a number", quote(token))))?;
+        let is_infinity = token.iter().any(|b| matches!(b, b'i' | b'I'));
+        if value.is_infinite() && !is_infinity {
             return Err(self.overflow(token, Prim::F64, "write inf if infinity is meant"));
         }
         Ok(value)
@@ -140,32 +140,32 @@ impl<'a> Cursor<'a> {
     pub(crate) fn at_line_end(&mut self) -> bool {
         self.skip_blanks();
         if self.bytes.get(self.at) == Some(&self.comment) {
-            self.rest_of_line();
+            self.take_line();
         }
         self.bytes.get(self.at).is_none_or(|&b| b == b'\n')
     }
 
     /// Checks that only blanks and a comment remain in this line.
     #[inline]
-    pub(crate) fn end_of_record(&mut self, expected: &str) -> Result<(), Located> {
+    pub(crate) fn end_of_record(&mut self, expected: &str) -> Result<(), LocatedFault> {
         if self.at_line_end() { Ok(()) } else { Err(self.unexpected(expected)) }
     }
 
     /// Returns the fault that the next token is not the expected one.
     #[cold]
-    pub(crate) fn unexpected(&mut self, expected: &str) -> Located {
-        let place = self.place();
+    pub(crate) fn unexpected(&mut self, expected: &str) -> LocatedFault {
+        let location = self.location();
         let found = match self.token() {
-            Some(token) => quoted(token),
+            Some(token) => quote(token),
             None if self.at == self.bytes.len() => "the end of the file".to_owned(),
             None => "the end of the line".to_owned(),
         };
-        Fault::malformed(expected, found).at(place)
+        Fault::malformed(expected, found).at(location)
     }
 
     #[cold]
-    fn overflow(&self, token: &[u8], dtype: Prim, hint: &'static str) -> Located {
-        self.fault(Fault::Overflow { value: quoted(token), dtype, hint })
+    fn overflow(&self, token: &[u8], dtype: Prim, hint: &'static str) -> LocatedFault {
+        self.fault(Fault::Overflow { value: quote(token), dtype, hint })
     }
 
     #[inline]
@@ -182,7 +182,7 @@ fn magnitude(digits: &[u8]) -> Option<i128> {
 
 /// Parses an integer written as a real number, such as `3.0` or `1e3`, if its value is exact.
 /// Beyond 2^53, only numbers without exponent are exact.
-pub(crate) fn whole(token: &[u8]) -> Option<i128> {
+pub(crate) fn parse_integral(token: &[u8]) -> Option<i128> {
     let digits = token.strip_prefix(b"-").or(token.strip_prefix(b"+")).unwrap_or(token);
     let point = digits.iter().position(|&b| b == b'.');
     if let Some((integer, fraction)) = point.map(|at| (&digits[..at], &digits[at + 1..]))
@@ -206,14 +206,14 @@ pub(crate) fn parse_real(token: &[u8]) -> Option<f64> {
 }
 
 /// Formats a token for messages: quoted, truncated, control characters escaped.
-pub(crate) fn quoted(token: &[u8]) -> String {
-    const LONGEST: usize = 40;
-    let mut shown = String::new();
-    for c in String::from_utf8_lossy(&token[..token.len().min(LONGEST)]).chars() {
-        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+pub(crate) fn quote(token: &[u8]) -> String {
+    const MAX_LENGTH: usize = 40;
+    let mut text = String::new();
+    for c in String::from_utf8_lossy(&token[..token.len().min(MAX_LENGTH)]).chars() {
+        if c.is_control() { text.extend(c.escape_default()) } else { text.push(c) }
     }
-    let cut = if token.len() > LONGEST { ".." } else { "" };
-    format!("`{shown}{cut}`")
+    let ellipsis = if token.len() > MAX_LENGTH { ".." } else { "" };
+    format!("`{text}{ellipsis}`")
 }
 
 #[cfg(test)]
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn real_numbers() {
-        let parse = |text: &str| Cursor::new(text.as_bytes(), b'%').real().map_err(|e| e.fault.to_string());
+        let parse = |text: &str| TextCursor::new(text.as_bytes(), b'%').real().map_err(|e| e.fault.to_string());
         for (text, value) in [
             ("1", 1.0),
             ("-1.5e3", -1500.0),
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn integers() {
-        let parse = |text: &str| Cursor::new(text.as_bytes(), b'%').integer::<i64>(Prim::I64).map_err(|e| e.fault);
+        let parse = |text: &str| TextCursor::new(text.as_bytes(), b'%').integer::<i64>(Prim::I64).map_err(|e| e.fault);
         assert_eq!(parse("-9223372036854775808"), Ok(i64::MIN));
         assert_eq!(parse("+12"), Ok(12));
         assert!(matches!(parse("9223372036854775808"), Err(Fault::Overflow { .. })));
@@ -265,13 +265,13 @@ mod tests {
 
     #[test]
     fn records_and_lines() {
-        let mut cursor = Cursor::new(b"% c\r\n\r\n \t\n 1  2\r\n%x\n3 % y\n", b'%');
+        let mut cursor = TextCursor::new(b"% c\r\n\r\n \t\n 1  2\r\n%x\n3 % y\n", b'%');
         assert!(cursor.next_record());
         assert_eq!((cursor.unsigned("").unwrap(), cursor.unsigned("").unwrap()), (1, 2));
         assert!(cursor.end_of_record("").is_ok());
-        assert_eq!(cursor.place(), At::Line(4));
+        assert_eq!(cursor.location(), Location::Line(4));
         assert!(cursor.next_record());
-        assert_eq!((cursor.unsigned("").unwrap(), cursor.place()), (3, At::Line(6)));
+        assert_eq!((cursor.unsigned("").unwrap(), cursor.location()), (3, Location::Line(6)));
         assert!(cursor.end_of_record("").is_ok());
         assert!(!cursor.next_record());
     }

@@ -78,8 +78,8 @@ impl Values {
     }
 
     /// Returns a vector of one value.
-    pub(crate) fn of(value: &Scalar) -> Values {
-        let mut values = Values::empty(value.prim().expect("no struct"));
+    pub(crate) fn single(value: &Scalar) -> Values {
+        let mut values = Values::empty(value.prim().expect("a primitive value"));
         values.push(value);
         values
     }
@@ -120,8 +120,8 @@ impl Values {
     }
 
     /// Returns the values at the given indices, in their order.
-    pub(crate) fn gather(&self, places: &[usize]) -> Values {
-        map_values!(self, v => places.iter().map(|&k| v[k]).collect())
+    pub(crate) fn gather(&self, indices: &[usize]) -> Values {
+        map_values!(self, v => indices.iter().map(|&k| v[k]).collect())
     }
 
     /// Appends a value of the same primitive type.
@@ -150,7 +150,7 @@ impl Values {
         for k in 0..self.len() {
             let value = self.get(k);
             let cast = value.cast(prim).expect("neither side is a struct");
-            if !keeps(&value, &cast) {
+            if !preserves(&value, &cast) {
                 return Err((k, value));
             }
             converted.push(&cast);
@@ -160,7 +160,7 @@ impl Values {
 }
 
 /// Returns whether a cast preserves the value, up to rounding to a float.
-fn keeps(value: &Scalar, cast: &Scalar) -> bool {
+fn preserves(value: &Scalar, cast: &Scalar) -> bool {
     match (value, cast) {
         (_, Scalar::Bool(_)) => true,
         (_, Scalar::F32(_) | Scalar::F64(_)) => {
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conversion_refuses_what_does_not_fit() {
+    fn conversion_rejects_values_that_do_not_fit() {
         let fits = |values: Values, prim| values.convert(prim).map_err(|(k, _)| k);
         assert_eq!(fits(Values::I64(vec![1, -128]), Prim::I8), Ok(Values::I8(vec![1, -128])));
         assert_eq!(fits(Values::I64(vec![1, 128]), Prim::I8), Err(1));

@@ -5,8 +5,8 @@ use crate::content::{Content, Layout, Symmetry};
 use crate::error::{Error, Fault, WriteError};
 use crate::file_formats::FileFormat;
 use crate::file_formats::edge_list::{CSV, Dictionary, TSV};
-use crate::memory::{Memory, Scope};
-use crate::read::named_format;
+use crate::memory::{Memory, MemoryScope};
+use crate::read::parse_file_name;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ pub struct WriteOptions {
 
 impl WriteOptions {
     /// Rejects symmetries, for file formats without them.
-    pub(crate) fn general_only(&self, file: &str) -> Result<(), Fault> {
+    pub(crate) fn check_general(&self, file: &str) -> Result<(), Fault> {
         match self.symmetry {
             Symmetry::General => Ok(()),
             other => {
@@ -49,7 +49,7 @@ impl WriteOptions {
 /// system refuses an operation.
 pub fn write_content(path: impl AsRef<Path>, content: &Content, options: &WriteOptions) -> Result<(), Error> {
     let path = path.as_ref();
-    let (by_name, compression) = named_format(path);
+    let (by_name, compression) = parse_file_name(path);
     let file_format = options.file_format.or(by_name).ok_or_else(|| Error::unknown_format(path))?;
     let io_error = |source| Error::Io { path: path.into(), source };
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -68,7 +68,7 @@ pub fn write_content(path: impl AsRef<Path>, content: &Content, options: &WriteO
 /// The errors of [`write_content`].
 pub fn write_bytes(name: impl AsRef<Path>, content: &Content, options: &WriteOptions) -> Result<Vec<u8>, Error> {
     let path = name.as_ref();
-    let (by_name, compression) = named_format(path);
+    let (by_name, compression) = parse_file_name(path);
     let file_format = options.file_format.or(by_name).ok_or_else(|| Error::unknown_format(path))?;
     let mut bytes = Vec::new();
     match write_stream(&mut bytes, file_format, compression, content, options) {
@@ -86,10 +86,10 @@ fn write_stream(
     options: &WriteOptions,
 ) -> Result<(), WriteError> {
     if !options.dictionaries.is_empty() && ![&CSV, &TSV].contains(&file_format) {
-        let what = format!("a dictionary of names in a .{} file", file_format.extension);
-        return Err(Fault::unsupported(what, "write it as .csv or .tsv").into());
+        let content = format!("a dictionary of names in a .{} file", file_format.extension);
+        return Err(Fault::unsupported(content, "write it as .csv or .tsv").into());
     }
-    let scope = Scope::within(&options.memory);
+    let scope = MemoryScope::new(&options.memory);
     let options = &WriteOptions { memory: scope.memory().clone(), ..options.clone() };
     let mut sink = BufWriter::with_capacity(1 << 16, sink);
     compression.encode(&mut sink, |stream| {
@@ -104,22 +104,22 @@ fn write_stream(
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Guard of a file that is being written.
-struct Unfinished(PathBuf);
+struct UnfinishedFile(PathBuf);
 
-impl Drop for Unfinished {
+impl Drop for UnfinishedFile {
     fn drop(&mut self) {
-        unfinished().retain(|path| *path != self.0);
+        lock_unfinished().retain(|path| *path != self.0);
     }
 }
 
-fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+fn lock_unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes all unfinished files of this process and blocks the start of further ones. Call it only
 /// when the process is about to exit, for example on a signal.
 pub fn remove_unfinished() {
-    let files = unfinished();
+    let files = lock_unfinished();
     for file in &*files {
         // A file that was completed in between has been renamed, so the removal fails.
         let _ = std::fs::remove_file(file);
@@ -129,7 +129,7 @@ pub fn remove_unfinished() {
 
 /// Creates a file in the target folder, so that the final rename stays within one file system. The
 /// file has the permissions of a regular new file, not those of a private temporary file.
-fn temporary_file(folder: &Path) -> io::Result<(Unfinished, tempfile::NamedTempFile)> {
+fn temporary_file(folder: &Path) -> io::Result<(UnfinishedFile, tempfile::NamedTempFile)> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".redpoll-");
     #[cfg(unix)]
@@ -137,9 +137,9 @@ fn temporary_file(folder: &Path) -> io::Result<(Unfinished, tempfile::NamedTempF
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    let mut files = unfinished();
+    let mut files = lock_unfinished();
     let file = builder.tempfile_in(folder)?;
     files.push(file.path().to_owned());
-    let unfinished = Unfinished(file.path().to_owned());
+    let unfinished = UnfinishedFile(file.path().to_owned());
     Ok((unfinished, file))
 }

@@ -10,27 +10,27 @@ use redpoll_logic::Prim;
 use redpoll_logic::text::parse_format;
 use std::collections::HashSet;
 
-fn seeded(generator: &dyn Generator, seed: u64) -> Content {
+fn generate_with_seed(generator: &dyn Generator, seed: u64) -> Content {
     let options = GenerateOptions { seed, ..GenerateOptions::default() };
     generate(generator, &options, &mut |_| ()).unwrap()
 }
 
-fn drawn(generator: &dyn Generator) -> Content {
-    seeded(generator, 1)
+fn generate_default(generator: &dyn Generator) -> Content {
+    generate_with_seed(generator, 1)
 }
 
 fn coordinates(content: &Content) -> &[Vec<u64>] {
-    let Data::Triples { coordinates, .. } = &content.data else { panic!("every place") };
+    let Data::Triples { coordinates, .. } = &content.data else { panic!("dense content") };
     coordinates
 }
 
 fn pairs(content: &Content) -> Vec<(u64, u64)> {
-    let [rows, columns] = coordinates(content) else { panic!("no matrix") };
+    let [rows, columns] = coordinates(content) else { panic!("not a matrix") };
     rows.iter().copied().zip(columns.iter().copied()).collect()
 }
 
 fn reals(content: &Content) -> &[f64] {
-    let Values::F64(values) = content.data.values() else { panic!("no real numbers") };
+    let Values::F64(values) = content.data.values() else { panic!("values of another dtype than f64") };
     values
 }
 
@@ -71,13 +71,13 @@ fn cases() -> Vec<(&'static str, Box<dyn Generator>)> {
 
 /// Asserts hashes (FNV-1a) of the written text, which are the same on every machine.
 #[test]
-fn the_same_seed_gives_the_same_bytes() {
+fn equal_seeds_give_equal_bytes() {
     let mut lines = String::new();
     for (name, generator) in cases() {
-        let content = drawn(&*generator);
-        assert_eq!(content, drawn(&*generator), "{name}");
+        let content = generate_default(&*generator);
+        assert_eq!(content, generate_default(&*generator), "{name}");
         if !name.starts_with("grid") {
-            assert_ne!(content, seeded(&*generator, 2), "{name}: the seed changes nothing");
+            assert_ne!(content, generate_with_seed(&*generator, 2), "{name}: both seeds give the same content");
         }
         let bytes = write_bytes("a.tns", &content, &WriteOptions::default()).unwrap();
         let fnv = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
@@ -106,12 +106,12 @@ fn the_same_seed_gives_the_same_bytes() {
 
 /// Asserts that entries are sorted without repetitions and can be stored.
 #[test]
-fn entries_are_sorted_and_each_once() {
+fn entries_are_sorted_without_repetitions() {
     for (name, generator) in cases() {
-        let content = drawn(&*generator);
+        let content = generate_default(&*generator);
         if let Data::Triples { coordinates, values } = &content.data {
-            let place = |k: usize| coordinates.iter().map(|c| c[k]).collect::<Vec<_>>();
-            assert!((1..values.len()).all(|k| place(k - 1) < place(k)), "{name}");
+            let coordinates_at = |k: usize| coordinates.iter().map(|c| c[k]).collect::<Vec<_>>();
+            assert!((1..values.len()).all(|k| coordinates_at(k - 1) < coordinates_at(k)), "{name}");
             assert!(coordinates.iter().zip(&content.shape).all(|(c, &d)| c.iter().all(|&i| i < d)), "{name}");
         }
         let entries = content.data.values().len();
@@ -123,22 +123,22 @@ fn entries_are_sorted_and_each_once() {
 
 /// Asserts that the requested values do not change the positions of entries.
 #[test]
-fn values_change_without_the_places() {
+fn values_do_not_change_the_coordinates() {
     for (name, generator) in cases() {
         let values = Some(Distribution::Integer { low: 1, high: 100 });
         let options = GenerateOptions { seed: 1, dtype: Some(Prim::I16), values, ..GenerateOptions::default() };
         let other = generate(&*generator, &options, &mut |_| ()).unwrap();
         let Values::I16(values) = other.data.values() else { panic!("{name}: {}", other.prim()) };
-        if let Data::Triples { coordinates: places, .. } = &other.data {
-            assert_eq!(places, coordinates(&drawn(&*generator)), "{name}");
+        if let Data::Triples { coordinates: generated, .. } = &other.data {
+            assert_eq!(generated, coordinates(&generate_default(&*generator)), "{name}");
             assert!(values.iter().all(|x| (1..=100).contains(x)), "{name}");
         }
     }
 }
 
 #[test]
-fn rmat_is_skewed_and_undirected_if_asked() {
-    let graph = drawn(&Rmat::new(12, 40_000));
+fn rmat_is_skewed_and_optionally_undirected() {
+    let graph = generate_default(&Rmat::new(12, 40_000));
     let degrees = degrees(&graph, 0);
     let entries = pairs(&graph).len();
     assert!((34_000..40_000).contains(&entries), "{entries} entries");
@@ -146,21 +146,21 @@ fn rmat_is_skewed_and_undirected_if_asked() {
     // average.
     assert!((620..770).contains(&degrees[0]), "the largest degree is {}", degrees[0]);
     let busiest: u64 = degrees[..41].iter().sum();
-    assert!(busiest * 5 > entries as u64, "a hundredth of the vertices has {busiest} of {entries} edges");
-    let even = drawn(&Rmat { probabilities: [0.25; 4], ..Rmat::new(12, 40_000) });
+    assert!(busiest * 5 > entries as u64, "a hundredth of the vertices have {busiest} of {entries} edges");
+    let even = generate_default(&Rmat { probabilities: [0.25; 4], ..Rmat::new(12, 40_000) });
     assert!(self::degrees(&even, 0)[0] < 35);
 
-    let undirected = pairs(&drawn(&Rmat { direction: Edges::Undirected, ..Rmat::new(8, 2000) }));
+    let undirected = pairs(&generate_default(&Rmat { direction: Edges::Undirected, ..Rmat::new(8, 2000) }));
     let all: HashSet<_> = undirected.iter().copied().collect();
     assert!(all.iter().all(|&(i, j)| i != j && all.contains(&(j, i))));
     // Without the lower left quadrant, only the upper triangle can be reached.
     let upper = Rmat { probabilities: [0.4, 0.3, 0.0, 0.3], ..Rmat::new(9, 3000) };
-    assert!(pairs(&drawn(&upper)).iter().all(|(i, j)| i <= j));
+    assert!(pairs(&generate_default(&upper)).iter().all(|(i, j)| i <= j));
 }
 
 #[test]
 fn erdos_renyi_has_binomial_degrees() {
-    let graph = drawn(&ErdosRenyi::with_degree(5000, 20.0));
+    let graph = generate_default(&ErdosRenyi::with_degree(5000, 20.0));
     let entries = pairs(&graph).len();
     // Six deviations of a binomial count of 100000.
     assert!(entries.abs_diff(100_000) < 1900, "{entries} entries");
@@ -170,17 +170,17 @@ fn erdos_renyi_has_binomial_degrees() {
     assert!((17.0..23.5).contains(&variance), "the variance of the degrees is {variance}");
 
     let undirected = ErdosRenyi { direction: Edges::Undirected, ..ErdosRenyi::with_degree(2000, 10.0) };
-    let edges = pairs(&drawn(&undirected));
+    let edges = pairs(&generate_default(&undirected));
     assert!(edges.len().abs_diff(20_000) < 1200, "{}", edges.len());
     let all: HashSet<_> = edges.iter().copied().collect();
     assert!(all.iter().all(|&(i, j)| i != j && all.contains(&(j, i))));
-    let complete = |direction| pairs(&drawn(&ErdosRenyi { vertices: 7, probability: 1.0, direction })).len();
+    let complete = |direction| pairs(&generate_default(&ErdosRenyi { vertices: 7, probability: 1.0, direction })).len();
     assert_eq!((complete(Edges::Directed), complete(Edges::Undirected)), (42, 42));
 }
 
 #[test]
 fn grids_are_laplacians() {
-    let grid = |extents: &[u64], stencil| drawn(&Grid { extents: extents.to_vec(), stencil });
+    let grid = |extents: &[u64], stencil| generate_default(&Grid { extents: extents.to_vec(), stencil });
     let star = grid(&[10, 7], Stencil::Star);
     // All points, and all edges of the grid in both directions.
     assert_eq!((star.shape.clone(), pairs(&star).len()), (vec![70, 70], 70 + 2 * (9 * 7 + 10 * 6)));
@@ -200,26 +200,26 @@ fn bands_have_their_width() {
     let full = Banded { rows: 50, columns: 40, below: 3, above: 2, density: 1.0 };
     let within = |(i, j): &(u64, u64)| *j + 3 >= *i && *j <= *i + 2;
     let expected = (0..50).flat_map(|i| (0..40).map(move |j| (i, j))).filter(within).collect::<Vec<_>>();
-    assert_eq!(pairs(&drawn(&full)), expected);
+    assert_eq!(pairs(&generate_default(&full)), expected);
     let sparse = Banded { rows: 4000, columns: 4000, below: 10, above: 10, density: 0.3 };
-    let entries = pairs(&drawn(&sparse));
+    let entries = pairs(&generate_default(&sparse));
     assert!(entries.iter().all(|(i, j)| i.abs_diff(*j) <= 10));
     assert_eq!(entries.iter().filter(|(i, j)| i == j).count(), 4000);
     // 20 positions per row beside the diagonal; six deviations.
     assert!((entries.len() - 4000).abs_diff(24_000) < 850, "{} entries", entries.len());
     let wide = Banded { rows: 3, columns: 5, below: u64::MAX, above: u64::MAX, density: 1.0 };
-    assert_eq!(pairs(&drawn(&wide)).len(), 15);
+    assert_eq!(pairs(&generate_default(&wide)).len(), 15);
 }
 
 #[test]
 fn blocks_are_full_or_empty() {
     let blocks = Blocks { rows: 100, columns: 61, block_rows: 8, block_columns: 5, blocks: Amount::Density(0.25) };
-    let content = drawn(&blocks);
+    let content = generate_default(&blocks);
     let entries = pairs(&content);
-    let touched: HashSet<(u64, u64)> = entries.iter().map(|(i, j)| (i / 8, j / 5)).collect();
-    assert_eq!(touched.len(), 42, "a quarter of 13 x 13 blocks, rounded");
+    let full_blocks: HashSet<(u64, u64)> = entries.iter().map(|(i, j)| (i / 8, j / 5)).collect();
+    assert_eq!(full_blocks.len(), 42, "a quarter of 13 x 13 blocks, rounded");
     let size = |&(i, j): &(u64, u64)| (100 - i * 8).min(8) * (61 - j * 5).min(5);
-    assert_eq!(entries.len() as u64, touched.iter().map(size).sum::<u64>());
+    assert_eq!(entries.len() as u64, full_blocks.iter().map(size).sum::<u64>());
     let stored = content.into_tensor(Some(parse_format("(bcsr 8 5)", 2).unwrap())).unwrap();
     assert_eq!(stored.count_stored().unwrap() as usize, entries.len());
 }
@@ -227,19 +227,19 @@ fn blocks_are_full_or_empty() {
 #[test]
 fn uniform_tensors_have_their_entries() {
     let exact = Uniform { shape: vec![100, 90, 80, 3], entries: Amount::Count(20_000) };
-    let content = drawn(&exact);
+    let content = generate_default(&exact);
     assert_eq!(content.data.values().len(), 20_000);
     // Each of three coordinates, with six deviations of a binomial count.
     assert!(degrees(&content, 3).iter().all(|&d| d.abs_diff(6667) < 400), "{:?}", degrees(&content, 3));
     assert!(reals(&content).iter().all(|x| (0.0..1.0).contains(x)));
     let density = Uniform { shape: vec![300, 200], entries: Amount::Density(0.25) };
-    assert!(drawn(&density).data.values().len().abs_diff(15_000) < 640);
+    assert!(generate_default(&density).data.values().len().abs_diff(15_000) < 640);
     let all = Uniform { shape: vec![6, 7], entries: Amount::Density(1.0) };
-    assert_eq!(drawn(&all).data.values().len(), 42);
+    assert_eq!(generate_default(&all).data.values().len(), 42);
     let none = Uniform { shape: vec![0, u64::MAX >> 1], entries: Amount::Count(0) };
-    assert_eq!(drawn(&none).data.values().len(), 0);
+    assert_eq!(generate_default(&none).data.values().len(), 0);
     let sparse = Uniform { shape: vec![1 << 40, 1 << 20], entries: Amount::Density(1e-15) };
-    assert_eq!(drawn(&sparse).data.values().len(), 1153);
+    assert_eq!(generate_default(&sparse).data.values().len(), 1153);
 }
 
 /// Returns the rank of a matrix by Gaussian elimination with full pivoting.
@@ -265,11 +265,11 @@ fn rank(mut matrix: Vec<Vec<f64>>) -> usize {
 fn ratings_are_of_low_rank_and_skewed() {
     let full = Ratings { rank: 4, noise: 0.0, ..Ratings::new(20, 30, 600) };
     let rows = |content: &Content| reals(content).chunks(30).map(<[f64]>::to_vec).collect::<Vec<_>>();
-    assert_eq!(rank(rows(&drawn(&full))), 4);
-    assert_eq!(rank(rows(&drawn(&Ratings { noise: 0.1, ..full }))), 20);
+    assert_eq!(rank(rows(&generate_default(&full))), 4);
+    assert_eq!(rank(rows(&generate_default(&Ratings { noise: 0.1, ..full }))), 20);
 
     let ratings = Ratings { stars: Some(5), ..Ratings::new(2000, 1000, 50_000) };
-    let content = drawn(&ratings);
+    let content = generate_default(&ratings);
     assert_eq!(content.data.values().len(), 50_000);
     assert!(reals(&content).iter().all(|x| [1.0, 2.0, 3.0, 4.0, 5.0].contains(x)));
     let mean = reals(&content).iter().sum::<f64>() / 50_000.0;
@@ -286,16 +286,16 @@ fn ratings_are_of_low_rank_and_skewed() {
     // Skews and counts at their limits.
     for (users, items, count) in [(1, 1, 1), (50, 40, 2000), (50, 40, 1999), (0, 5, 0), (300, 2, 301)] {
         let steep = Ratings { user_skew: 8.0, item_skew: 8.0, ..Ratings::new(users, items, count) };
-        assert_eq!(drawn(&steep).data.values().len() as u64, count, "{users} x {items}");
+        assert_eq!(generate_default(&steep).data.values().len() as u64, count, "{users} x {items}");
     }
     let flat = Ratings { user_skew: 0.0, item_skew: 0.0, ..Ratings::new(100, 100, 1000) };
-    assert!(degrees(&drawn(&flat), 0).iter().all(|&d| d == 10));
+    assert!(degrees(&generate_default(&flat), 0).iter().all(|&d| d == 10));
 }
 
 #[test]
 fn images_have_long_runs() {
-    let image = drawn(&Image { blobs: 12, ..Image::new(200, 300) });
-    let Data::Dense(Values::U8(pixels)) = &image.data else { panic!("no bytes") };
+    let image = generate_default(&Image { blobs: 12, ..Image::new(200, 300) });
+    let Data::Dense(Values::U8(pixels)) = &image.data else { panic!("pixels that are not u8") };
     let runs = pixels.chunk_by(|a, b| a == b).count();
     assert!((200..3000).contains(&runs), "{runs} runs in 60000 pixels");
     let covered = pixels.iter().filter(|&&p| p != 0).count();
@@ -306,7 +306,7 @@ fn images_have_long_runs() {
 
 /// Asserts that parameters that exceed memory or are invalid are rejected before generation.
 #[test]
-fn absurd_parameters_are_refused() {
+fn invalid_parameters_are_rejected() {
     let uniform = |shape: &[u64], entries| Uniform { shape: shape.to_vec(), entries };
     let grid = |extents: &[u64]| Grid { extents: extents.to_vec(), stencil: Stencil::Box };
     let blocks = |block_rows, blocks| Blocks { rows: 10, columns: 10, block_rows, block_columns: 2, blocks };
@@ -347,34 +347,34 @@ fn absurd_parameters_are_refused() {
     };
     let messages: String = cases.iter().map(|generator| message(&**generator)).collect();
     expect![[r#"
-        cannot generate rmat: the scale is too large: 33, and at most 32 can be handled
-        cannot generate rmat: 18446744073709551615 entries take more than 2^64 bytes, and at most 8589934592 are allowed; ask for fewer, or allow more
+        cannot generate rmat: the scale is too large: 33; the maximum is 32
+        cannot generate rmat: 18446744073709551615 entries need more than 2^64 bytes, and the limit is 8589934592; request fewer entries, or raise the limit
         cannot generate rmat: expected four probabilities that add up to 1, found [0.5, 0.5, 0.5, 0.5]
         cannot generate rmat: expected four probabilities that add up to 1, found [NaN, 0.5, 0.25, 0.25]
         cannot generate rmat: expected noise from 0 to 0.19, found 0.3
-        cannot generate erdos-renyi: 9223372071151298560 entries take more than 2^64 bytes, and at most 8589934592 are allowed; ask for fewer, or allow more
-        cannot generate erdos-renyi: the number of vertices is too large: 8589934592, and at most 4294967296 can be handled
+        cannot generate erdos-renyi: 9223372071151298560 entries need more than 2^64 bytes, and the limit is 8589934592; request fewer entries, or raise the limit
+        cannot generate erdos-renyi: the number of vertices is too large: 8589934592; the maximum is 4294967296
         cannot generate erdos-renyi: expected a probability between 0 and 1, found 1.5
         cannot generate grid: expected a shape of at least one mode, found none
-        cannot generate grid: more than 2^64 entries take more than 2^64 bytes, and at most 8589934592 are allowed; ask for fewer, or allow more
-        cannot generate grid: the number of axes is too large: 9, and at most 8 can be handled
-        cannot generate banded: 1429372008069 entries take 34304928193656 bytes, and at most 8589934592 are allowed; ask for fewer, or allow more
+        cannot generate grid: more than 2^64 entries need more than 2^64 bytes, and the limit is 8589934592; request fewer entries, or raise the limit
+        cannot generate grid: the number of axes is too large: 9; the maximum is 8
+        cannot generate banded: 1429372008069 entries need 34304928193656 bytes, and the limit is 8589934592; request fewer entries, or raise the limit
         cannot generate banded: expected a density between 0 and 1, found -1
         cannot generate blocks: expected blocks of at least 1 x 1, found 0 x 2
-        cannot generate blocks: the number of places to fill is too large: 11, and at most 10 can be handled
+        cannot generate blocks: the requested count is too large: 11; the maximum is 10
         cannot generate uniform: expected a shape of at least one mode, found none
-        cannot generate uniform: the rank is too large: 65, and at most 64 can be handled
-        cannot generate uniform: a dimension is too large: 18446744073709551615, and at most 9223372036854775807 can be handled
-        cannot generate uniform: a shape of more than 2^128 places is not supported; choose fewer or smaller modes
-        cannot generate uniform: 1099524210688 entries take 35184774742016 bytes, and at most 8589934592 are allowed; ask for fewer, or allow more
-        cannot generate uniform: the number of places to fill is too large: 10, and at most 9 can be handled
+        cannot generate uniform: the rank is too large: 65; the maximum is 64
+        cannot generate uniform: a dimension is too large: 18446744073709551615; the maximum is 9223372036854775807
+        cannot generate uniform: not supported: a shape of more than 2^128 elements; choose fewer or smaller modes
+        cannot generate uniform: 1099524210688 entries need 35184774742016 bytes, and the limit is 8589934592; request fewer entries, or raise the limit
+        cannot generate uniform: the requested count is too large: 10; the maximum is 9
         cannot generate uniform: expected a density between 0 and 1, found NaN
-        cannot generate ratings: the number of users is too large: 4294967296, and at most 4294967295 can be handled
-        cannot generate ratings: the number of ratings is too large: 101, and at most 100 can be handled
+        cannot generate ratings: the number of users is too large: 4294967296; the maximum is 4294967295
+        cannot generate ratings: the number of ratings is too large: 101; the maximum is 100
         cannot generate ratings: expected a skew of users from 0 to 8, found 9
-        cannot generate ratings: 2000 entries take 68719476816000 bytes, and at most 8589934592 are allowed; ask for fewer, or allow more
+        cannot generate ratings: 2000 entries need 68719476816000 bytes, and the limit is 8589934592; request fewer entries, or raise the limit
         cannot generate ratings: expected at least 2 stars, found 1
-        cannot generate image: 4611686018427387904 entries take more than 2^64 bytes, and at most 8589934592 are allowed; ask for fewer, or allow more
+        cannot generate image: 4611686018427387904 entries need more than 2^64 bytes, and the limit is 8589934592; request fewer entries, or raise the limit
         cannot generate image: expected a radius above 0, up to 1e9, found 0
     "#]].assert_eq(&messages);
 }

@@ -6,12 +6,12 @@
 //! `dims` (`34x34`), `nnz_or_rows` (entries with symmetry expanded), `stored_entries` (entries in
 //! the file), `field` and `symmetry_or_order`.
 
-use redpoll_datasets::{Error, Fault, Info, Loaded, ReadOptions, Symmetry, Values, info, read};
+use redpoll_datasets::{Error, Fault, Info, LoadedFile, ReadOptions, Symmetry, Values, info, read};
 use redpoll_logic::Prim;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-type Row = HashMap<String, String>;
+type ManifestRow = HashMap<String, String>;
 
 fn folder() -> PathBuf {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/datasets");
@@ -19,7 +19,7 @@ fn folder() -> PathBuf {
 }
 
 /// Returns the rows of the manifest of the given kinds, or none without the collection.
-fn rows(folder: &Path, kinds: &[&str]) -> Vec<Row> {
+fn rows(folder: &Path, kinds: &[&str]) -> Vec<ManifestRow> {
     let Ok(manifest) = std::fs::read_to_string(folder.join("MANIFEST.tsv")) else {
         eprintln!("no data sets in {}: nothing to check", folder.display());
         return Vec::new();
@@ -27,10 +27,10 @@ fn rows(folder: &Path, kinds: &[&str]) -> Vec<Row> {
     let mut lines = manifest.lines().map(|line| line.split('\t'));
     let names: Vec<&str> = lines.next().expect("a manifest has a first line").collect();
     let rows = lines.map(|cells| names.iter().zip(cells).map(|(n, c)| (n.to_string(), c.to_owned())).collect());
-    rows.filter(|row: &Row| kinds.contains(&row["kind"].as_str())).collect()
+    rows.filter(|row: &ManifestRow| kinds.contains(&row["kind"].as_str())).collect()
 }
 
-fn check_header(row: &Row, header: &Info) {
+fn check_header(row: &ManifestRow, header: &Info) {
     let shape = header.shape.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
     assert_eq!(shape, row["dims"]);
     assert_eq!(header.stored.to_string(), row["stored_entries"]);
@@ -39,22 +39,22 @@ fn check_header(row: &Row, header: &Info) {
         (_, "real") => (Prim::F64, row["symmetry_or_order"].as_str()),
         (_, "integer") => (Prim::I64, row["symmetry_or_order"].as_str()),
         (_, "pattern") => (Prim::Bool, row["symmetry_or_order"].as_str()),
-        (_, other) => panic!("a field {other} should have been refused"),
+        (_, other) => panic!("a field {other} should have been rejected"),
     };
     assert_eq!((header.dtype, header.symmetry.to_string().as_str()), (dtype, symmetry));
 }
 
-fn check_content(row: &Row, loaded: Loaded) {
+fn check_content(row: &ManifestRow, loaded: LoadedFile) {
     check_header(row, &loaded.info);
     let (shape, symmetric) = (loaded.info.shape.clone(), loaded.info.symmetry == Symmetry::Symmetric);
     let entries = loaded.data.values().len();
     assert_eq!(entries.to_string(), row["nnz_or_rows"]);
-    let (tensor, duplicates) = loaded.into_tensor(None).expect("it fits into memory");
-    tensor.validate().expect("what was read is valid");
+    let (tensor, duplicates) = loaded.into_tensor(None).expect("the tensor fits into memory");
+    tensor.validate().expect("readers return valid tensors");
     assert_eq!(tensor.ty().shape, shape);
     assert_eq!(tensor.count_stored().unwrap() as usize, entries - duplicates);
     if symmetric {
-        let sample = tensor.to_triples().expect("it fits into memory");
+        let sample = tensor.to_triples().expect("the tensor fits into memory");
         for k in (0..sample.len()).step_by(1 + sample.len() / 100) {
             let (i, j) = (sample.coordinates[0][k], sample.coordinates[1][k]);
             assert_eq!(tensor.get(&[j, i]).unwrap(), sample.values.get(k), "({j}, {i})");
@@ -69,9 +69,9 @@ fn check_kind(kinds: &[&str]) {
         eprintln!("{}", path.display());
         let (header, content) = (info(&path), read(&path, &ReadOptions::default()));
         if row["field"] == "complex" {
-            for refused in [header.map(|_| ()), content.map(|_| ())] {
-                let refused = refused.expect_err("complex values are refused");
-                assert!(matches!(refused, Error::Invalid { fault: Fault::Unsupported { .. }, .. }), "{refused}");
+            for error in [header.map(|_| ()), content.map(|_| ())] {
+                let error = error.expect_err("complex values are rejected");
+                assert!(matches!(error, Error::Invalid { fault: Fault::Unsupported { .. }, .. }), "{error}");
             }
             continue;
         }

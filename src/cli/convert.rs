@@ -96,9 +96,9 @@ fn column(text: &str) -> Column {
 impl EdgeListArgs {
     fn read_options(&self) -> ReadOptions {
         let weight = match self.value.as_deref() {
-            None => Weight::Told,
-            Some("none") => Weight::Absent,
-            Some(name) => Weight::In(column(name)),
+            None => Weight::Detected,
+            Some("none") => Weight::None,
+            Some(name) => Weight::Column(column(name)),
         };
         let edge_list = EdgeListOptions {
             delimiter: self.delimiter.map(Into::into),
@@ -106,7 +106,7 @@ impl EdgeListArgs {
             coordinates: self.coordinates.iter().map(|c| column(c)).collect(),
             weight,
             first: self.first,
-            ids: if self.names { Ids::Names } else { Ids::Told },
+            ids: if self.names { Ids::Names } else { Ids::Detected },
             vertices: if self.bipartite { Vertices::PerMode } else { Vertices::OneSet },
         };
         let is_edge_list = edge_list != EdgeListOptions::default();
@@ -121,7 +121,7 @@ pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Res
     bar.wait("reading");
     let loaded = read(&args.from, &ReadOptions { memory: memory.clone(), ..args.edge_list.read_options() })?;
     let (before, dictionaries) = (loaded.info.clone(), loaded.dictionaries.clone());
-    let entry_memory = loaded.held();
+    let entry_memory = loaded.entry_memory();
     let (content, repeated) = loaded.into_content()?;
     let mut options = WriteOptions { memory: memory.clone(), ..WriteOptions::default() };
     let format = file_format(&args.to).expect("the extension was checked");
@@ -169,7 +169,7 @@ fn find_losses(before: &Info, after: &Info, has_lost_names: bool, content: &Cont
     if before.layout != after.layout {
         losses.push(format!("the layout changes from {} to {}", before.layout, after.layout));
     }
-    if matches!(after.file_format.extension, "tns" | "csv" | "tsv") && !content.reaches_shape() {
+    if matches!(after.file_format.extension, "tns" | "csv" | "tsv") && !content.determines_shape() {
         let shape = before.shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
         losses.push(format!("{to} store the shape in a comment, `# dims {shape}`, which other programs ignore"));
     }

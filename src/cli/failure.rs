@@ -88,7 +88,7 @@ fn is_out_of_memory(error: &(dyn Cause + 'static)) -> bool {
 
 impl From<datasets::Error> for CommandFailure {
     fn from(error: datasets::Error) -> CommandFailure {
-        if error.is_of_memory() {
+        if error.is_out_of_memory() {
             return CommandFailure::Error { error: Error::from(error).into(), hint: Some(MORE_MEMORY.into()) };
         }
         Error::from(error).into()

@@ -22,7 +22,7 @@ fn error(array: &Array) -> String {
 }
 
 #[test]
-fn diagonals_far_away() {
+fn diagonals_beyond_the_matrix() {
     let session = Session::default();
     let a = session.dense([2, 3], 1..7);
     let all = [1, 2, 3, 4, 5, 6];
@@ -106,8 +106,8 @@ fn coordinates_and_steps_at_the_ends() {
         error(&a.slice(index![at]));
         error(&a.take(vec![at], 0));
     }
-    let places = session.vector([i64::MIN, i64::MAX, -4, 3, -3]);
-    assert_eq!(values(&a.take(&places, 0)), [0, 0, 0, 0, 1]);
+    let coordinates = session.vector([i64::MIN, i64::MAX, -4, 3, -3]);
+    assert_eq!(values(&a.take(&coordinates, 0)), [0, 0, 0, 0, 1]);
     assert_eq!(values(&a.take(&session.vector([u64::MAX, 1 << 63, 2]), 0)), [0, 0, 3]);
     for shape in [vec![i64::MAX, i64::MAX], vec![i64::MIN, 1], vec![-1, i64::MAX], vec![i64::MAX, 4, 0], vec![-1, 0]] {
         error(&a.reshape(shape));
@@ -197,7 +197,7 @@ fn products_of_many_reads_are_computed_together() {
 }
 
 #[test]
-fn nothing_is_collected_from_nothing() {
+fn collecting_no_arrays_gives_no_tensors() {
     assert!(Session::default().collect_all([]).unwrap().is_empty());
 }
 

@@ -3,12 +3,12 @@
 use ndarray::Axis;
 use redpoll::logic::{Format, Prim};
 use redpoll::{DuplicatePolicy, Engine, Note, Session, index};
-use redpoll_testing::arrays::draw::{Draw, numbers};
+use redpoll_testing::arrays::draw::{OperandSource, dense_values};
 use redpoll_testing::arrays::oracle;
 
 /// Lists of coordinates for rows and columns select a submatrix, not pairs.
 #[test]
-fn rows_and_columns_make_a_submatrix() {
+fn rows_and_columns_select_a_submatrix() {
     let session = Session::default();
     let a = session.dense([3, 4], 0..12);
     let (rows, columns) = (session.vector([2, 0]), session.vector([3, 0, 1]));
@@ -54,9 +54,9 @@ fn errors_name_the_line() {
 fn gathers_out_of_bounds_are_zero() {
     let session = Session::default();
     let a = session.vector([10, 20, 30]);
-    let places = session.vector([0i64, 3, -1, -4, 1_000_000_000_000]);
-    assert_eq!(a.take(&places, 0).to_vec::<i32>().unwrap(), [10, 0, 30, 0, 0]);
-    assert!(a.take(vec![3], 0).check().is_err(), "coordinates that are known are checked");
+    let coordinates = session.vector([0i64, 3, -1, -4, 1_000_000_000_000]);
+    assert_eq!(a.take(&coordinates, 0).to_vec::<i32>().unwrap(), [10, 0, 30, 0, 0]);
+    assert!(a.take(vec![3], 0).check().is_err(), "constant coordinates are checked");
 }
 
 /// Reductions by name keep the names of the other modes.
@@ -76,14 +76,14 @@ fn named_modes_reduce_by_name() {
 /// Arrays computed together have the same results as alone.
 #[test]
 fn arrays_are_collected_together() {
-    let mut draw = Draw::new(7);
-    let (a, x) = draw.array_of(&[3, 4], Prim::F64);
-    let (b, y) = draw.array_of(&[4], Prim::F64);
+    let mut draw = OperandSource::new(7);
+    let (a, x) = draw.array_with_dtype(&[3, 4], Prim::F64);
+    let (b, y) = draw.array_with_dtype(&[4], Prim::F64);
     let results = draw.session.collect_all([&a.matmul(&b), &(&a * &b), &a]).unwrap();
     let product = oracle::map(&[&x, &y], |v| v[0] * v[1]);
-    assert_eq!(numbers(&results[0]), product.sum_axis(Axis(1)));
-    assert_eq!(numbers(&results[1]), product);
-    assert_eq!(numbers(&results[2]), x);
+    assert_eq!(dense_values(&results[0]), product.sum_axis(Axis(1)));
+    assert_eq!(dense_values(&results[1]), product);
+    assert_eq!(dense_values(&results[2]), x);
 }
 
 /// The note on densified results appears exactly when a result is densified.
@@ -96,7 +96,7 @@ fn dense_results_of_sparse_operands_are_noted() {
     assert!(notes(&(&sparse * 3.0)).is_empty());
     assert!(notes(&(&sparse * &dense)).is_empty());
     assert!(notes(&sparse.sum(..)).is_empty());
-    assert!(notes(&(&sparse + &dense).to_dense()).is_empty(), "it was asked to be dense");
+    assert!(notes(&(&sparse + &dense).to_dense()).is_empty(), "a dense result was requested");
     let found = notes(&(&sparse + &dense));
     assert!(matches!(&found[..], [Note::DenseStorage { is_result: true, elements: 10_000, .. }]), "{found:?}");
     assert!(
@@ -110,7 +110,7 @@ fn dense_results_of_sparse_operands_are_noted() {
 
 /// Results of sparse operands store few entries, in a format that is not dense.
 #[test]
-fn sparse_stays_sparse() {
+fn results_of_sparse_operands_stay_sparse() {
     let session = Session::default();
     let a = session.triples([60, 60], Format::csr(), (0..60).map(|k| ([k, (k * 7) % 60], k as f64 + 1.0)));
     let degree = a.sum(1).maximum(1.0).expand_dims(1);
@@ -131,11 +131,15 @@ fn sparse_stays_sparse() {
         ("where", a.greater(5.0).where_(&a, 0.0), 60),
         ("over degrees", &a / degree, 60),
     ];
-    for (name, array, most) in cases {
+    for (name, array, max_stored) in cases {
         let prepared = array.prepare().unwrap();
         assert!(prepared.notes().is_empty(), "{name}: {:?}", prepared.notes());
         let result = &prepared.run().unwrap().outputs[0].1;
-        assert!(result.count_stored().unwrap() <= most, "{name} stores {}, not {most}", result.count_stored().unwrap());
+        assert!(
+            result.count_stored().unwrap() <= max_stored,
+            "{name} stores {}, not {max_stored}",
+            result.count_stored().unwrap()
+        );
     }
 }
 
@@ -155,19 +159,19 @@ fn profiles_show_every_query() {
 /// Round trips through entries, builders, dense arrays, record batches and matrices preserve
 /// arrays.
 #[test]
-fn conversions_go_and_come_back() {
+fn conversions_round_trip() {
     for seed in 0..20 {
-        let mut draw = Draw::new(100 + seed);
+        let mut draw = OperandSource::new(100 + seed);
         let shape = draw.any_shape(1, 4);
-        let (a, x) = draw.array_of(&shape, Prim::F64);
+        let (a, x) = draw.array_with_dtype(&shape, Prim::F64);
         assert_eq!(a.to_ndarray::<f64>().unwrap(), x);
-        assert_eq!(numbers(&draw.session.from_ndarray(&x).collect().unwrap()), x);
+        assert_eq!(dense_values(&draw.session.from_ndarray(&x).collect().unwrap()), x);
         let fill = a.fill().unwrap().to_f64().unwrap();
         let mut builder =
             draw.session.builder(shape.iter().map(|n| *n as u64)).fill(fill).duplicates(DuplicatePolicy::Error);
         let entries = draw.rng.shuffled(a.entries::<f64>().unwrap());
         builder.extend(entries);
-        assert_eq!(numbers(&builder.build().collect().unwrap()), x, "{shape:?}");
+        assert_eq!(dense_values(&builder.build().collect().unwrap()), x, "{shape:?}");
         let nonzero = a.nonzero().unwrap();
         let expected: Vec<Vec<i64>> = (0..shape.len())
             .map(|k| x.indexed_iter().filter(|(_, v)| **v != 0.0).map(|(at, _)| at[k] as i64).collect())
@@ -175,10 +179,10 @@ fn conversions_go_and_come_back() {
         let found: Vec<Vec<i64>> = nonzero.iter().map(|list| list.to_vec().unwrap()).collect();
         assert_eq!(found, expected);
         if let [m, n] = shape[..] {
-            let (zero, x) = draw.array_from(&[m, n], Prim::F64, 0, -3, 4);
+            let (zero, x) = draw.array_in_range(&[m, n], Prim::F64, 0, -3, 4);
             let matrix = zero.to_sprs::<f64>().unwrap();
-            assert_eq!(numbers(&draw.session.from_sprs(matrix.view()).collect().unwrap()), x);
-            assert_eq!(numbers(&draw.session.from_sprs(matrix.transpose_view()).collect().unwrap()), x.t());
+            assert_eq!(dense_values(&draw.session.from_sprs(matrix.view()).collect().unwrap()), x);
+            assert_eq!(dense_values(&draw.session.from_sprs(matrix.transpose_view()).collect().unwrap()), x.t());
         }
     }
 }

@@ -11,8 +11,8 @@ mod programs;
 
 use redpoll::Engine;
 use redpoll_testing::arrays::Operation;
-use redpoll_testing::arrays::draw::{Dense, Draw, numbers};
-use redpoll_testing::engines::chain;
+use redpoll_testing::arrays::draw::{DenseArray, OperandSource, dense_values};
+use redpoll_testing::engines::error_chain;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Cases per operation, unless `REDPOLL_CASES` sets their number.
@@ -27,28 +27,28 @@ const SMALL: usize = 40;
 
 /// Checks every operation of a table on many cases, and reports the failures.
 pub(crate) fn check(table: &[Operation]) {
-    let asked = std::env::var("REDPOLL_CASES").ok().and_then(|n| n.parse().ok());
+    let requested = std::env::var("REDPOLL_CASES").ok().and_then(|n| n.parse().ok());
     let only = std::env::var("REDPOLL_ONLY").unwrap_or_default();
     let mut failures = Vec::new();
     for (name, operation) in table.iter().filter(|(name, _)| name.contains(&only)) {
         let seed = name.bytes().fold(7u64, |h, b| h.wrapping_mul(31).wrapping_add(u64::from(b)));
-        for case in 0..asked.unwrap_or(CASES) {
-            let mut draw = Draw::new(seed.wrapping_mul(1000).wrapping_add(case));
+        for case in 0..requested.unwrap_or(CASES) {
+            let mut draw = OperandSource::new(seed.wrapping_mul(1000).wrapping_add(case));
             let (lazy, expected) = operation(&mut draw);
             let engines: &[Engine] = match case % 4 == 0 && expected.len() <= SMALL {
                 true => &INTERPRETERS,
                 false => &[Engine::Instant],
             };
             for engine in engines {
-                let found = catch_unwind(AssertUnwindSafe(|| lazy.collect_with(*engine).map(|t| numbers(&t))));
-                let wrong = match found {
-                    Ok(Ok(found)) if same(&found, &expected) => continue,
+                let found = catch_unwind(AssertUnwindSafe(|| lazy.collect_with(*engine).map(|t| dense_values(&t))));
+                let problem = match found {
+                    Ok(Ok(found)) if is_equal(&found, &expected) => continue,
                     Ok(Ok(found)) => format!("expected {expected:?}\nfound {found:?}"),
-                    Ok(Err(error)) => format!("error: {}", chain(&error)),
-                    Err(_) => "it panics".to_owned(),
+                    Ok(Err(error)) => format!("error: {}", error_chain(&error)),
+                    Err(_) => "panic".to_owned(),
                 };
                 let record = draw.record.join("\n  ");
-                failures.push(format!("{name} case {case} on the {}:\n  {record}\n{wrong}", engine.name()));
+                failures.push(format!("{name} case {case} on the {}:\n  {record}\n{problem}", engine.name()));
                 break;
             }
         }
@@ -59,6 +59,6 @@ pub(crate) fn check(table: &[Operation]) {
 }
 
 /// Returns whether shapes and values are equal. All NaNs are equal.
-fn same(a: &Dense, b: &Dense) -> bool {
+fn is_equal(a: &DenseArray, b: &DenseArray) -> bool {
     a.shape() == b.shape() && a.iter().zip(b).all(|(x, y)| x == y || (x.is_nan() && y.is_nan()))
 }

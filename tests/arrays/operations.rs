@@ -7,8 +7,8 @@ use redpoll_testing::arrays::{functions, indexing, products, reductions, shapes}
 #[test]
 fn functions_of_one_array() {
     check(functions::UNARY);
-    check(functions::OF_FLOATS);
-    check(functions::OF_BITS);
+    check(functions::FLOAT_UNARY);
+    check(functions::BIT_UNARY);
 }
 
 /// Checks alignment and promotion.
@@ -39,15 +39,15 @@ fn moments() {
 
 /// Checks the coordinates of extremes: the first of equal ones.
 #[test]
-fn places_of_extremes() {
-    check(reductions::PLACES);
+fn coordinates_of_extremes() {
+    check(reductions::ARG_EXTREMES);
 }
 
 /// Checks rows with some or only NaN: the coordinate is that of the first NaN, which is also the
 /// value of `min` and `max`.
 #[test]
-fn places_of_extremes_with_nan() {
-    check(reductions::PLACES_WITH_NAN);
+fn coordinates_of_extremes_with_nan() {
+    check(reductions::ARG_EXTREMES_WITH_NAN);
 }
 
 /// Checks running folds.

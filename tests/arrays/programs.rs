@@ -1,41 +1,41 @@
 //! Random programs of operations. `REDPOLL_SEEDS=LOW..HIGH` sets the seeds.
 
-use redpoll_testing::arrays::{Choices, GROUPS, Outcome, run, shapes, smallest_failure};
-use redpoll_testing::random::asked_seeds;
+use redpoll_testing::arrays::{ArrayOutcome, GROUPS, RecordedChoices, run, shapes, smallest_failure};
+use redpoll_testing::random::requested_seeds;
 use std::collections::HashMap;
 
 /// Least number of times that each operation takes an earlier result or, for constants, is drawn.
 const HITS: u64 = 1;
 /// Number of failures to shrink and show.
-const SHOWN: usize = 4;
+const MAX_SHOWN: usize = 4;
 
 /// Operations agree with the oracle when their operands are not stored but fused, shared, or
 /// computed together.
 #[test]
 fn random_programs_agree() {
-    let asked = asked_seeds();
+    let requested = requested_seeds();
     let mut hits: HashMap<&str, u64> = HashMap::new();
-    let (mut failures, mut refused, mut programs) = (Vec::new(), 0, 0);
+    let (mut failures, mut rejected, mut programs) = (Vec::new(), 0, 0);
     std::panic::set_hook(Box::new(|_| {}));
-    for seed in asked.clone().unwrap_or(0..1500) {
-        let checked = run(Choices::of_seed(seed));
+    for seed in requested.clone().unwrap_or(0..1500) {
+        let report = run(RecordedChoices::from_seed(seed));
         programs += 1;
-        match checked.outcome {
-            Outcome::Agrees => {
-                for (name, takes_result) in &checked.operations {
+        match report.outcome {
+            ArrayOutcome::Agrees => {
+                for (name, takes_result) in &report.operations {
                     let is_constant = shapes::CONSTANTS.iter().any(|(constant, _)| constant == name);
                     *hits.entry(name).or_default() += u64::from(*takes_result || is_constant);
                 }
             }
-            Outcome::Refused => refused += 1,
-            Outcome::Failed(failure) => {
-                let smaller = smallest_failure(&checked.choices, failure.phase);
+            ArrayOutcome::Rejected => rejected += 1,
+            ArrayOutcome::Failed(failure) => {
+                let smaller = smallest_failure(&report.choices, failure.phase);
                 let (text, failure) = match smaller.map(|s| (s.text, s.outcome)) {
-                    Some((text, Outcome::Failed(failure))) => (text, failure),
-                    _ => (checked.text, failure),
+                    Some((text, ArrayOutcome::Failed(failure))) => (text, failure),
+                    _ => (report.text, failure),
                 };
-                failures.push(format!("seed {seed}: {}: {}\n{text}", failure.phase, failure.what));
-                if failures.len() == SHOWN {
+                failures.push(format!("seed {seed}: {}: {}\n{text}", failure.phase, failure.message));
+                if failures.len() == MAX_SHOWN {
                     break;
                 }
             }
@@ -43,10 +43,10 @@ fn random_programs_agree() {
     }
     let _ = std::panic::take_hook();
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
-    assert!(refused * 20 <= programs, "{refused} of {programs} programs are refused");
+    assert!(rejected * 20 <= programs, "{rejected} of {programs} programs are rejected");
     // Results seldom have a shape that `reshape` can use. `reshape of any shape` takes every
     // result.
     let names = GROUPS.iter().flat_map(|group| group.iter()).map(|(name, _)| *name).filter(|name| *name != "reshape");
     let missing: Vec<&str> = names.filter(|name| hits.get(name).copied().unwrap_or(0) < HITS).collect();
-    assert!(asked.is_some() || missing.is_empty(), "taken fewer than {HITS} times: {missing:?}");
+    assert!(requested.is_some() || missing.is_empty(), "covered fewer than {HITS} times: {missing:?}");
 }

@@ -9,31 +9,31 @@ use std::collections::BTreeSet;
 
 /// Draws `per_row` distinct coordinates in each of `rows` rows, or all `columns` if there are
 /// fewer.
-pub fn rows(rng: &mut Rng, rows: u64, columns: u64, per_row: u64) -> Vec<[u64; 2]> {
+pub fn coordinates_by_row(rng: &mut Rng, rows: u64, columns: u64, per_row: u64) -> Vec<[u64; 2]> {
     let row = |i: u64, rng: &mut Rng| {
-        let found = some(rng, columns, per_row.min(columns));
+        let found = distinct_below(rng, columns, per_row.min(columns));
         found.into_iter().map(move |j| [i, j]).collect::<Vec<_>>()
     };
     (0..rows).flat_map(|i| row(i, rng)).collect()
 }
 
 /// Returns a matrix with ones and twos at the given coordinates.
-pub fn matrix(shape: [u64; 2], places: &[[u64; 2]], format: Format) -> Tensor {
-    tensor(&shape, by_mode(places), format)
+pub fn matrix(shape: [u64; 2], coordinates: &[[u64; 2]], format: Format) -> Tensor {
+    tensor(&shape, coordinates_by_mode(coordinates), format)
 }
 
 /// Returns a matrix with ones at the given coordinates.
-pub fn pattern(shape: [u64; 2], places: &[[u64; 2]], format: Format) -> Tensor {
-    with_values(&shape, by_mode(places), vec![1.0; places.len()], format)
+pub fn pattern(shape: [u64; 2], coordinates: &[[u64; 2]], format: Format) -> Tensor {
+    with_values(&shape, coordinates_by_mode(coordinates), vec![1.0; coordinates.len()], format)
 }
 
-fn by_mode(places: &[[u64; 2]]) -> Vec<Vec<u64>> {
-    (0..2).map(|mode| places.iter().map(|p| p[mode]).collect()).collect()
+fn coordinates_by_mode(coordinates: &[[u64; 2]]) -> Vec<Vec<u64>> {
+    (0..2).map(|mode| coordinates.iter().map(|p| p[mode]).collect()).collect()
 }
 
 /// Returns a vector with ones and twos at the given coordinates.
-pub fn vector(size: u64, places: impl IntoIterator<Item = u64>, format: Format) -> Tensor {
-    tensor(&[size], vec![places.into_iter().collect()], format)
+pub fn vector(size: u64, coordinates: impl IntoIterator<Item = u64>, format: Format) -> Tensor {
+    tensor(&[size], vec![coordinates.into_iter().collect()], format)
 }
 
 /// Returns the format of a vector stored as a sorted list of coordinates.
@@ -62,7 +62,7 @@ fn with_values(shape: &[u64], coordinates: Vec<Vec<u64>>, values: Vec<f64>, form
 }
 
 /// Draws `count` distinct numbers below `n`.
-pub fn some(rng: &mut Rng, n: u64, count: u64) -> BTreeSet<u64> {
+pub fn distinct_below(rng: &mut Rng, n: u64, count: u64) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     while (found.len() as u64) < count {
         found.insert(rng.below(n));

@@ -1,13 +1,13 @@
 //! Program files for tests that compare the engines of devices.
 
-use crate::data::Kind;
-use crate::program::{Choice, ProgramFile};
+use crate::data::ValueKind;
+use crate::program::{CaseChoice, ProgramFile};
 use redpoll::{Bindings, Engine, PreparedPlan, Session};
 use redpoll_logic::{FloatMode, Format, Scalar};
 use std::path::Path;
 
 /// Part of the error with which a device declines a program.
-pub const DECLINED: &str = "is a function of the host; run this query on the CPU";
+pub const DEVICE_DECLINES: &str = "is a function of the host; run this query on the CPU";
 
 /// Returns all program files with their names, sorted by path.
 pub fn program_files() -> impl Iterator<Item = (String, ProgramFile)> {
@@ -27,10 +27,10 @@ pub fn program_files() -> impl Iterator<Item = (String, ProgramFile)> {
 }
 
 /// Prepares the program on exact data of its first sizes, in its first formats or in dense ones.
-pub fn prepared(file: &ProgramFile) -> PreparedPlan {
+pub fn prepare(file: &ProgramFile) -> PreparedPlan {
     let dense = || file.ranks().into_iter().map(Format::dense).collect();
     let formats = file.formats.first().cloned().unwrap_or_else(dense);
-    let choice = Choice { size: 0, formats, kind: Kind::Exact, mode: FloatMode::Relaxed, seed: 3 };
+    let choice = CaseChoice { size: 0, formats, kind: ValueKind::Exact, mode: FloatMode::Relaxed, seed: 3 };
     let case = file.case(&choice).unwrap_or_else(|e| panic!("{}: {e}", file.name));
     let session = Session::default();
     let bindings: Bindings = case.inputs.into_iter().map(|(name, tensor, _)| (name, tensor)).collect();
@@ -39,7 +39,7 @@ pub fn prepared(file: &ProgramFile) -> PreparedPlan {
 
 /// Runs a program and returns the values of all results. Zeros lose their sign, because a sum in
 /// chunks may start from a zero of the other sign.
-pub fn values(prepared: &PreparedPlan, engine: Engine) -> Vec<Vec<Scalar>> {
+pub fn run_values(prepared: &PreparedPlan, engine: Engine) -> Vec<Vec<Scalar>> {
     let run = prepared.run_with(engine).unwrap();
     let unsigned = |value: Scalar| match value {
         Scalar::F64(x) => Scalar::F64(x + 0.0),

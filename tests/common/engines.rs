@@ -27,13 +27,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
 /// Iteration limit of kernels, so that one that does not terminate fails.
-const MOST_ROUNDS: u64 = 50_000_000;
+const MAX_ROUNDS: u64 = 50_000_000;
 /// Bounds for the kernels of plans. The plan bounds the length of the code, whatever the formats
 /// are.
-const OF_PLANS: Bounds = Bounds { chunked: 4, most_statements: 8000, most_optimized: 1000 };
+const PLAN_BOUNDS: KernelBounds = KernelBounds { chunk_every: 4, max_statements: 8000, max_optimized_statements: 1000 };
 
 /// A plan with its inputs.
-pub struct Case {
+pub struct EngineCase {
     pub plan: Plan,
     /// Every input as stored tensor and as dense values.
     pub inputs: Vec<(Alias, Tensor, DenseTensor)>,
@@ -43,14 +43,14 @@ pub struct Case {
 
 /// An error message, with the phase that failed.
 #[derive(Debug)]
-pub struct Failure {
+pub struct PhaseFailure {
     pub phase: &'static str,
-    pub what: String,
+    pub message: String,
 }
 
 /// Statistics of a case that passed.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct CaseReport {
     pub compared: ComparisonCounts,
     pub counts: Counts,
     /// Number of statements of the largest kernel.
@@ -69,8 +69,8 @@ pub fn parse_plan(text: &str, types: &[(Alias, Arc<TensorType>)]) -> Result<Plan
 
 /// Runs the plain and the rewritten plan of a case in all engines and compares the results. A panic
 /// in a phase is a failure of that phase.
-pub fn check(case: &Case) -> Result<Report, Failure> {
-    let expected = define(case)?;
+pub fn check(case: &EngineCase) -> Result<CaseReport, PhaseFailure> {
+    let expected = interpret_case(case)?;
     let plain = plain_plan(case)?;
     let report = check_plan(case, &plain, &expected)?;
     check_rewritten(case, &plan(case)?, &plain, &expected)?;
@@ -79,82 +79,92 @@ pub fn check(case: &Case) -> Result<Report, Failure> {
 
 /// Checks a rewritten plan of a case if it differs from the plain one; returns whether it does.
 pub fn check_rewritten(
-    case: &Case,
+    case: &EngineCase,
     rewritten: &PhysicalPlan,
     plain: &PhysicalPlan,
-    expected: &Expected,
-) -> Result<bool, Failure> {
+    expected: &ExpectedResults,
+) -> Result<bool, PhaseFailure> {
     if rewritten == plain {
         return Ok(false);
     }
-    check_plan(case, rewritten, expected).map_err(|f| Failure { what: format!("rewritten: {}", f.what), ..f })?;
+    check_plan(case, rewritten, expected)
+        .map_err(|f| PhaseFailure { message: format!("rewritten: {}", f.message), ..f })?;
     Ok(true)
 }
 
 /// The results of the definition, or the error with which it faults.
-pub type Expected = Result<HashMap<Alias, ReferenceResult>, redpoll_logic::Error>;
+pub type ExpectedResults = Result<HashMap<Alias, ReferenceResult>, redpoll_logic::Error>;
 
 /// Runs a physical plan of a case in all engines and compares the results with the expected ones.
-pub fn check_plan(case: &Case, physical: &PhysicalPlan, expected: &Expected) -> Result<Report, Failure> {
+pub fn check_plan(
+    case: &EngineCase,
+    physical: &PhysicalPlan,
+    expected: &ExpectedResults,
+) -> Result<CaseReport, PhaseFailure> {
     match expected {
-        Ok(expected) => agree(case, physical, expected),
+        Ok(expected) => compare_engines(case, physical, expected),
         // A checked operator overflows. An engine that does not need the value may succeed.
         Err(_) => match run(physical, case) {
-            Err(f) if !f.what.to_lowercase().contains("overflow") => Err(f),
-            _ => Ok(Report { faulted: true, ..Report::default() }),
+            Err(f) if !f.message.to_lowercase().contains("overflow") => Err(f),
+            _ => Ok(CaseReport { faulted: true, ..CaseReport::default() }),
         },
     }
 }
 
 /// Runs a case in the reference interpreter.
-pub fn define(case: &Case) -> Result<Expected, Failure> {
+pub fn interpret_case(case: &EngineCase) -> Result<ExpectedResults, PhaseFailure> {
     let inputs = case.inputs.iter().map(|(a, _, d)| (a.clone(), d.clone())).collect();
-    phase("logic", || Ok(interpret(&case.plan, &inputs, case.config.float_mode)))
+    run_phase("logic", || Ok(interpret(&case.plan, &inputs, case.config.float_mode)))
 }
 
 /// Returns the physical plan of a case, rewritten even if its data are small.
-pub fn plan(case: &Case) -> Result<PhysicalPlan, Failure> {
-    planned(case, &Config { worth: Worth(0.0), ..case.config.clone() })
+pub fn plan(case: &EngineCase) -> Result<PhysicalPlan, PhaseFailure> {
+    optimize_case(case, &Config { worth: Worth(0.0), ..case.config.clone() })
 }
 
 /// Returns a physical plan of a case, drawn from those that the rules find.
-pub fn drawn_plan(case: &Case, seed: u64) -> Result<PhysicalPlan, Failure> {
-    planned(case, &Config { worth: Worth(0.0), choice: Choice::Drawn(seed), ..case.config.clone() })
+pub fn draw_plan(case: &EngineCase, seed: u64) -> Result<PhysicalPlan, PhaseFailure> {
+    optimize_case(case, &Config { worth: Worth(0.0), choice: Choice::Drawn(seed), ..case.config.clone() })
 }
 
 /// Returns the physical plan of a case without rewrites of its values.
-pub fn plain_plan(case: &Case) -> Result<PhysicalPlan, Failure> {
-    planned(case, &Config { subjects: Subjects::none(), ..case.config.clone() })
+pub fn plain_plan(case: &EngineCase) -> Result<PhysicalPlan, PhaseFailure> {
+    optimize_case(case, &Config { subjects: Subjects::none(), ..case.config.clone() })
 }
 
-fn planned(case: &Case, config: &Config) -> Result<PhysicalPlan, Failure> {
-    phase("optimizer", || {
+fn optimize_case(case: &EngineCase, config: &Config) -> Result<PhysicalPlan, PhaseFailure> {
+    run_phase("optimizer", || {
         let (physical, _) = optimize(&case.plan, &Statistics::new(&NoStatistics), config).map_err(|e| e.to_string())?;
         Ok(physical)
     })
 }
 
-fn agree(case: &Case, physical: &PhysicalPlan, expected: &HashMap<Alias, ReferenceResult>) -> Result<Report, Failure> {
+fn compare_engines(
+    case: &EngineCase,
+    physical: &PhysicalPlan,
+    expected: &HashMap<Alias, ReferenceResult>,
+) -> Result<CaseReport, PhaseFailure> {
     let run = run(physical, case)?;
-    let mut report = Report { counts: run.counts, largest: run.largest, ..Report::default() };
+    let mut report = CaseReport { counts: run.counts, largest: run.largest, ..CaseReport::default() };
     for alias in &case.plan.produces {
         let expected = &expected[alias];
         let mut compare = |phase: &'static str, found: &[Scalar]| {
             let compared = expected
                 .compare(found, case.exactness)
-                .map_err(|e| Failure { phase, what: format!("`{alias}` {e}\n{physical}") })?;
+                .map_err(|e| PhaseFailure { phase, message: format!("`{alias}` {e}\n{physical}") })?;
             report.compared.equal += compared.equal;
             report.compared.skipped += compared.skipped;
-            Ok::<(), Failure>(())
+            Ok::<(), PhaseFailure>(())
         };
         compare("notation", &run.notation[alias])?;
         let tensor = &run.assembly[alias];
-        let dense = |t: &Tensor| t.to_dense_scalars().map_err(|e| Failure { phase: "storage", what: e.to_string() });
+        let dense =
+            |t: &Tensor| t.to_dense_scalars().map_err(|e| PhaseFailure { phase: "storage", message: e.to_string() });
         compare("assembly", &dense(tensor)?)?;
         compare("schedule of grids", &dense(&run.grids[alias])?)?;
         if tensor.ty().fill.dtype() != expected.dtype || tensor.ty().shape != expected.shape {
             let (ty, shape) = (tensor.ty(), &expected.shape);
-            return Err(Failure { phase: "types", what: format!("`{alias}` is {ty:?}, expected {shape:?}") });
+            return Err(PhaseFailure { phase: "types", message: format!("`{alias}` is {ty:?}, expected {shape:?}") });
         }
     }
     Ok(report)
@@ -162,7 +172,7 @@ fn agree(case: &Case, physical: &PhysicalPlan, expected: &HashMap<Alias, Referen
 
 /// The results of all queries, by engine.
 #[derive(Default)]
-pub struct Run {
+pub struct EngineResults {
     pub notation: HashMap<Alias, Vec<Scalar>>,
     pub assembly: HashMap<Alias, Tensor>,
     /// Results of grids in the schedule chosen for the inputs: with lanes along lists, and rounds
@@ -174,25 +184,25 @@ pub struct Run {
 
 /// Runs every query of a physical plan in the interpreter of Notation, and as a kernel in all
 /// engines.
-pub fn run(physical: &PhysicalPlan, case: &Case) -> Result<Run, Failure> {
+pub fn run(physical: &PhysicalPlan, case: &EngineCase) -> Result<EngineResults, PhaseFailure> {
     let mut types: HashMap<Alias, Arc<TensorType>> = physical.inputs.iter().cloned().collect();
-    let mut run = Run::default();
+    let mut run = EngineResults::default();
     for (alias, tensor, dense) in &case.inputs {
         run.notation.insert(alias.clone(), dense.values.clone());
         run.assembly.insert(alias.clone(), tensor.clone());
         run.grids.insert(alias.clone(), tensor.clone());
     }
     for query in &physical.queries {
-        let at = |f: Failure| Failure { what: format!("{}\n{physical}", f.what), ..f };
-        let program = phase("translation", || {
+        let at = |f: PhaseFailure| PhaseFailure { message: format!("{}\n{physical}", f.message), ..f };
+        let program = run_phase("translation", || {
             let program = from_physical(query, &types).map_err(|e| e.to_string())?;
             notation::normalize(program).map_err(|e| e.to_string())
         });
         let program = Arc::new(program.map_err(at)?);
         interpret_notation(&program, case.config.float_mode, &mut run).map_err(at)?;
-        run_kernel(&program, case.config.float_mode, OF_PLANS, &mut run).map_err(at)?;
+        run_kernel(&program, case.config.float_mode, PLAN_BOUNDS, &mut run).map_err(at)?;
         if let Some(source) = query.conversion_source(|t| types.get(t).map(AsRef::as_ref)) {
-            phase("conversion", || compare_conversion(&run.assembly, source, &query.outputs[0])).map_err(at)?;
+            run_phase("conversion", || compare_conversion(&run.assembly, source, &query.outputs[0])).map_err(at)?;
         }
         types.extend(query.outputs.iter().map(|o| (o.alias.clone(), o.ty.clone())));
     }
@@ -200,19 +210,21 @@ pub fn run(physical: &PhysicalPlan, case: &Case) -> Result<Run, Failure> {
 }
 
 /// Runs a program in the interpreter of Notation, in a float mode.
-pub fn interpret_notation(program: &Program, mode: FloatMode, run: &mut Run) -> Result<(), Failure> {
-    let outputs = phase("notation", || {
+pub fn interpret_notation(program: &Program, mode: FloatMode, run: &mut EngineResults) -> Result<(), PhaseFailure> {
+    let outputs = run_phase("notation", || {
         let of = |role: Role| program.tensors.iter().filter(move |t| t.role == role);
         let inputs = of(Role::Input).map(|t| {
             let dense = &run.notation[t.name.as_str()];
-            let at = |place: &[u64]| place.iter().zip(&t.ty.shape).fold(0, |at, (i, n)| at * n + i) as usize;
-            (t.name.clone(), places_of(&t.ty, &mut |place| dense[at(place)].clone()))
+            let at =
+                |coordinates: &[u64]| coordinates.iter().zip(&t.ty.shape).fold(0, |at, (i, n)| at * n + i) as usize;
+            (t.name.clone(), places_of(&t.ty, &mut |coordinates| dense[at(coordinates)].clone()))
         });
-        let outputs =
-            notation::run_in(program, &inputs.collect(), notation::Limits::default(), mode).map_err(|e| chain(&e))?;
+        let outputs = notation::run_in(program, &inputs.collect(), notation::Limits::default(), mode)
+            .map_err(|e| error_chain(&e))?;
         let dense = of(Role::Output).map(|t| {
             let found = &outputs[&t.name];
-            let dense = places(&t.ty.shape).map(|place| found[place_of(&t.ty, &place)].clone()).collect();
+            let dense =
+                all_coordinates(&t.ty.shape).map(|coordinates| found[place_of(&t.ty, &coordinates)].clone()).collect();
             (Alias::from(t.name.as_str()), dense)
         });
         Ok(dense.collect::<Vec<(Alias, Vec<Scalar>)>>())
@@ -222,14 +234,14 @@ pub fn interpret_notation(program: &Program, mode: FloatMode, run: &mut Run) -> 
 }
 
 /// Returns all coordinates of a shape, row-major.
-fn places(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> {
+fn all_coordinates(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> {
     let count: u64 = shape.iter().product();
     (0..count).map(move |mut at| {
-        let mut place = vec![0; shape.len()];
-        for (c, n) in place.iter_mut().zip(shape).rev() {
+        let mut coordinates = vec![0; shape.len()];
+        for (c, n) in coordinates.iter_mut().zip(shape).rev() {
             (*c, at) = (at % n, at / n);
         }
-        place
+        coordinates
     })
 }
 
@@ -242,66 +254,73 @@ fn limits(chunked: bool, threads: usize) -> Limits {
 
 /// Bounds on the kernels of a case, and the selection of those that run in chunks.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub struct KernelBounds {
     /// Kernels whose number of statements is a multiple of this run in chunks.
-    pub chunked: usize,
+    pub chunk_every: usize,
     /// Largest number of statements of a kernel.
-    pub most_statements: usize,
+    pub max_statements: usize,
     /// Largest number of statements of a kernel in the optimizing tier. The C compiler takes
     /// seconds for thousands of statements.
-    pub most_optimized: usize,
+    pub max_optimized_statements: usize,
 }
 
 /// Runs a program in normal form in the interpreter of Assembly, as machine code and on grids; adds
 /// the results to `run`.
-pub fn run_kernel(program: &Arc<Program>, mode: FloatMode, bounds: Bounds, run: &mut Run) -> Result<(), Failure> {
-    let Bounds { chunked, most_statements, most_optimized } = bounds;
+pub fn run_kernel(
+    program: &Arc<Program>,
+    mode: FloatMode,
+    bounds: KernelBounds,
+    run: &mut EngineResults,
+) -> Result<(), PhaseFailure> {
+    let KernelBounds { chunk_every, max_statements, max_optimized_statements } = bounds;
     let of = |role: Role| program.tensors.iter().filter(move |t| t.role == role);
     let inputs: Vec<&Tensor> = of(Role::Input).map(|t| &run.assembly[t.name.as_str()]).collect();
     let draft = Draft::new(program, &Kernel::layouts(program, &inputs), mode);
-    let made = |draft: &Draft, engine: Engine| Kernel::of(draft, engine).map_err(|e| chain(&e));
-    let interpreter = phase("lowering", || Ok(made(&draft, Engine::Interpreter)?.with_iteration_limit(MOST_ROUNDS)))?;
+    let compile = |draft: &Draft, engine: Engine| Kernel::of(draft, engine).map_err(|e| error_chain(&e));
+    let interpreter =
+        run_phase("lowering", || Ok(compile(&draft, Engine::Interpreter)?.with_iteration_limit(MAX_ROUNDS)))?;
     let statements: usize = interpreter.function().body.iter().map(Stmt::count).sum();
-    let chunked = statements.is_multiple_of(chunked);
+    let chunked = statements.is_multiple_of(chunk_every);
     // Every call of a chunked kernel uses another number of threads.
     let threads = Cell::new(0);
-    let called = |kernel: &Kernel| {
+    let call = |kernel: &Kernel| {
         threads.set(threads.get() + 1);
-        kernel.run(&inputs, &limits(chunked, threads.get())).map_err(|e| chain(&e))
+        kernel.run(&inputs, &limits(chunked, threads.get())).map_err(|e| error_chain(&e))
     };
-    if statements > most_statements {
-        let what = format!("{statements} statements\n{}", notation::print(program));
-        return Err(Failure { phase: "code size", what });
+    if statements > max_statements {
+        let message = format!("{statements} statements\n{}", notation::print(program));
+        return Err(PhaseFailure { phase: "code size", message });
     }
-    let shown = |f: Failure| {
+    let with_code = |f: PhaseFailure| {
         let (program, function) = (notation::print(program), interpreter.function());
-        Failure { what: format!("{}\n{program}\n{function}", f.what), ..f }
+        PhaseFailure { message: format!("{}\n{program}\n{function}", f.message), ..f }
     };
-    let found = phase("assembly", || {
-        let found = called(&interpreter)?;
+    let found = run_phase("assembly", || {
+        let found = call(&interpreter)?;
         for (output, decl) in found.outputs.iter().zip(of(Role::Output)) {
-            output.validate().map_err(|e| format!("`{}` is not valid: {}", decl.name, chain(&e)))?;
+            output.validate().map_err(|e| format!("`{}` is not valid: {}", decl.name, error_chain(&e)))?;
         }
         Ok(found)
     });
-    let found = found.map_err(shown)?;
+    let found = found.map_err(with_code)?;
     // Some long kernels are compiled with low effort, the others with high effort.
     let draft = draft.expecting(if statements.is_multiple_of(2) { 0.0 } else { f64::INFINITY });
-    let kernel = phase("compilation", || made(&draft, Engine::Instant)).map_err(shown)?;
-    let agrees = |kernel: &Kernel| {
-        let outcome = called(kernel)?;
+    let kernel = run_phase("compilation", || compile(&draft, Engine::Instant)).map_err(with_code)?;
+    let compare = |kernel: &Kernel| {
+        let outcome = call(kernel)?;
         for ((one, other), decl) in found.outputs.iter().zip(&outcome.outputs).zip(of(Role::Output)) {
-            same_arrays(one, other).map_err(|e| format!("`{}`: {e}", decl.name))?;
+            compare_arrays(one, other).map_err(|e| format!("`{}`: {e}", decl.name))?;
         }
         Ok(())
     };
-    phase("machine code", || agrees(&kernel)).map_err(shown)?;
-    phase("grid", || agrees(&made(&draft, Engine::Grid)?.with_iteration_limit(MOST_ROUNDS))).map_err(shown)?;
-    let scheduled = phase("schedule of grids", || on_grids(program, mode, &limits(chunked, 2), &run.grids));
-    let scheduled = scheduled.map_err(shown)?;
-    if statements <= most_optimized {
-        phase("optimizing tier", || optimizing::offer(&kernel, (&inputs, &limits(chunked, 3)), &found.outputs))
-            .map_err(shown)?;
+    run_phase("machine code", || compare(&kernel)).map_err(with_code)?;
+    run_phase("grid", || compare(&compile(&draft, Engine::Grid)?.with_iteration_limit(MAX_ROUNDS)))
+        .map_err(with_code)?;
+    let scheduled = run_phase("schedule of grids", || run_on_grids(program, mode, &limits(chunked, 2), &run.grids));
+    let scheduled = scheduled.map_err(with_code)?;
+    if statements <= max_optimized_statements {
+        run_phase("optimizing tier", || optimizing::offer(&kernel, (&inputs, &limits(chunked, 3)), &found.outputs))
+            .map_err(with_code)?;
     }
     let counts = found.counts.expect("the interpreter counts");
     run.counts.iterations += counts.iterations;
@@ -316,7 +335,7 @@ pub fn run_kernel(program: &Arc<Program>, mode: FloatMode, bounds: Bounds, run: 
 
 /// Runs a program on grids, in the schedule chosen for its inputs, which differs from that of the
 /// other engines.
-fn on_grids(
+fn run_on_grids(
     program: &Arc<Program>,
     mode: FloatMode,
     limits: &Limits,
@@ -326,54 +345,58 @@ fn on_grids(
     let inputs: Vec<&Tensor> = inputs.map(|t| &tensors[t.name.as_str()]).collect();
     let lists = ListLengths::of(program, &inputs.iter().map(|t| Some(*t)).collect::<Vec<_>>());
     let draft = Draft::new(program, &Kernel::layouts(program, &inputs), mode).over(lists);
-    let kernel = Kernel::of(&draft, Engine::Grid).map_err(|e| chain(&e))?.with_iteration_limit(MOST_ROUNDS);
-    Ok(kernel.run(&inputs, limits).map_err(|e| chain(&e))?.outputs)
+    let kernel = Kernel::of(&draft, Engine::Grid).map_err(|e| error_chain(&e))?.with_iteration_limit(MAX_ROUNDS);
+    Ok(kernel.run(&inputs, limits).map_err(|e| error_chain(&e))?.outputs)
 }
 
 /// Checks that the storage conversion, with which the facade runs a query that only copies, gives
 /// the values of the kernel.
 fn compare_conversion(tensors: &HashMap<Alias, Tensor>, source: &Alias, output: &Output) -> Result<(), String> {
-    let converted = convert(&tensors[source], &output.ty.format).map_err(|e| chain(&e))?;
-    converted.validate().map_err(|e| chain(&e))?;
-    let dense = |t: &Tensor| t.to_dense_scalars().map_err(|e| chain(&e));
+    let converted = convert(&tensors[source], &output.ty.format).map_err(|e| error_chain(&e))?;
+    converted.validate().map_err(|e| error_chain(&e))?;
+    let dense = |t: &Tensor| t.to_dense_scalars().map_err(|e| error_chain(&e));
     if dense(&converted)? == dense(&tensors[&output.alias])? {
         return Ok(());
     }
-    Err(format!("`{source}` as {} has other values than the kernel gives", output.alias))
+    Err(format!("`{source}` as {} differs from the values of the kernel", output.alias))
 }
 
 /// Compares the arrays of two tensors bit by bit; all NaNs are equal.
-pub fn same_arrays(one: &Tensor, other: &Tensor) -> Result<(), String> {
+pub fn compare_arrays(one: &Tensor, other: &Tensor) -> Result<(), String> {
     let arrays = |t: &Tensor| t.levels().iter().flatten().chain(t.leaf()).cloned().collect::<Vec<_>>();
     for (k, (a, b)) in arrays(one).iter().zip(&arrays(other)).enumerate() {
         if a.len() != b.len() || a.prim() != b.prim() {
-            return Err(format!("array {k} has {} elements after Assembly, {} here", a.len(), b.len()));
+            return Err(format!(
+                "array {k} has {} elements in the interpreter of Assembly, {} in this engine",
+                a.len(),
+                b.len()
+            ));
         }
         if let Some(at) = (0..a.len()).find(|&at| a.scalar(at) != b.scalar(at)) {
             let (a, b) = (a.scalar(at), b.scalar(at));
-            return Err(format!("array {k} at {at} is {a} after Assembly, {b} here"));
+            return Err(format!("array {k} at {at} is {a} in the interpreter of Assembly, {b} in this engine"));
         }
     }
     Ok(())
 }
 
 /// Returns the message of an error, followed by those of its causes.
-pub fn chain(error: &dyn std::error::Error) -> String {
+pub fn error_chain(error: &dyn std::error::Error) -> String {
     match error.source() {
-        Some(source) => format!("{error}: {}", chain(source)),
+        Some(source) => format!("{error}: {}", error_chain(source)),
         None => error.to_string(),
     }
 }
 
 /// Runs a phase and turns its error or panic into a failure.
-pub fn phase<T>(phase: &'static str, f: impl FnOnce() -> Result<T, String>) -> Result<T, Failure> {
-    let what = match catch_unwind(AssertUnwindSafe(f)) {
+pub fn run_phase<T>(phase: &'static str, f: impl FnOnce() -> Result<T, String>) -> Result<T, PhaseFailure> {
+    let message = match catch_unwind(AssertUnwindSafe(f)) {
         Ok(Ok(value)) => return Ok(value),
-        Ok(Err(what)) => what,
+        Ok(Err(message)) => message,
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             format!("panic: {}", text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without a message"))
         }
     };
-    Err(Failure { phase, what })
+    Err(PhaseFailure { phase, message })
 }

@@ -1,6 +1,6 @@
 //! Code shared by the differential tests and the soak of `bench`: a seeded generator, random data,
 //! the engines, and their comparison.
-#![allow(missing_docs, reason = "the fields of cases and reports say what they hold by their names")]
+#![allow(missing_docs, reason = "the names of the fields describe them")]
 
 pub mod arrays;
 pub mod counted;

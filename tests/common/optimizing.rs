@@ -2,7 +2,7 @@
 //! a sample of them, are compiled together, because starting a C compiler takes longer than running
 //! a kernel.
 
-use crate::engines::{chain, same_arrays};
+use crate::engines::{compare_arrays, error_chain};
 use redpoll_physical::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
 use redpoll_physical::kernel::{Draft, Kernel};
 use redpoll_physical::run::Limits;
@@ -13,10 +13,10 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 /// Number of kernels in a sample.
-const SAMPLE: u64 = 8;
+const SAMPLE_SIZE: u64 = 8;
 /// Selection of the kernels of a thread that are checked in the optimizing tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Taken {
+pub enum KernelSelection {
     /// A sample of fixed size, all kernels equally likely.
     Sample,
     /// All kernels, under a label.
@@ -27,7 +27,7 @@ pub enum Taken {
     Each,
 }
 
-struct Run {
+struct RecordedRun {
     label: Option<u64>,
     draft: Draft,
     inputs: Vec<Tensor>,
@@ -37,7 +37,7 @@ struct Run {
 
 /// Results of the checks on one thread.
 #[derive(Debug, Default)]
-pub struct Checked {
+pub struct TierReport {
     /// Number of kernels offered while the thread took any.
     pub offered: u64,
     /// Number of kernels whose results were compared.
@@ -46,90 +46,90 @@ pub struct Checked {
     pub failures: Vec<(Option<u64>, String)>,
 }
 
-struct Thread {
-    taken: Taken,
-    runs: Vec<Run>,
-    checked: Checked,
+struct ThreadKernels {
+    selection: KernelSelection,
+    runs: Vec<RecordedRun>,
+    report: TierReport,
 }
 
 thread_local! {
-    static THREAD: RefCell<Thread> = const {
-        RefCell::new(Thread {
-            taken: Taken::Sample,
+    static THREAD: RefCell<ThreadKernels> = const {
+        RefCell::new(ThreadKernels {
+            selection: KernelSelection::Sample,
             runs: Vec::new(),
-            checked: Checked { offered: 0, kernels: 0, failures: Vec::new() },
+            report: TierReport { offered: 0, kernels: 0, failures: Vec::new() },
         })
     };
 }
 
 /// Selects the kernels that this thread takes from now on.
-pub fn take(taken: Taken) {
-    THREAD.with_borrow_mut(|thread| thread.taken = taken);
+pub fn select_kernels(selection: KernelSelection) {
+    THREAD.with_borrow_mut(|thread| thread.selection = selection);
 }
 
 /// Takes a kernel with its inputs, limits and outputs, if the selection of this thread includes it.
 ///
 /// # Errors
-/// With [`Taken::Each`], returns the failure of the check.
+/// With [`KernelSelection::Each`], returns the failure of the check.
 pub fn offer(kernel: &Kernel, (inputs, limits): (&[&Tensor], &Limits), outputs: &[Tensor]) -> Result<(), String> {
     let run = |label| {
         let inputs = inputs.iter().map(|t| (*t).clone()).collect();
-        Run { label, draft: kernel.draft().clone(), inputs, limits: limits.clone(), outputs: outputs.to_vec() }
+        RecordedRun { label, draft: kernel.draft().clone(), inputs, limits: limits.clone(), outputs: outputs.to_vec() }
     };
     THREAD.with_borrow_mut(|thread| {
-        thread.checked.offered += u64::from(thread.taken != Taken::None);
-        let seen = thread.checked.offered;
-        match thread.taken {
-            Taken::Sample => {
-                let drawn = seen.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) % seen;
-                let place = if seen <= SAMPLE { seen - 1 } else { drawn };
-                match thread.runs.get_mut(place as usize) {
+        thread.report.offered += u64::from(thread.selection != KernelSelection::None);
+        let offered = thread.report.offered;
+        match thread.selection {
+            KernelSelection::Sample => {
+                let random_slot = offered.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) % offered;
+                let slot = if offered <= SAMPLE_SIZE { offered - 1 } else { random_slot };
+                match thread.runs.get_mut(slot as usize) {
                     Some(other) => *other = run(None),
-                    None if place < SAMPLE => thread.runs.push(run(None)),
+                    None if slot < SAMPLE_SIZE => thread.runs.push(run(None)),
                     None => {}
                 }
                 Ok(())
             }
-            Taken::All(label) => {
+            KernelSelection::All(label) => {
                 thread.runs.push(run(Some(label)));
                 Ok(())
             }
-            Taken::None => Ok(()),
-            Taken::Each => {
-                let mut checked = Checked::default();
-                check(&[run(None)], &mut checked);
-                checked.failures.pop().map_or(Ok(()), |(_, what)| Err(what))
+            KernelSelection::None => Ok(()),
+            KernelSelection::Each => {
+                let mut report = TierReport::default();
+                check(&[run(None)], &mut report);
+                report.failures.pop().map_or(Ok(()), |(_, message)| Err(message))
             }
         }
     })
 }
 
 /// Removes the kernels that this thread has taken; returns them with their inputs.
-pub fn taken() -> Vec<(Draft, Vec<Tensor>)> {
+pub fn drain_kernels() -> Vec<(Draft, Vec<Tensor>)> {
     THREAD.with_borrow_mut(|thread| {
-        thread.checked = Checked::default();
+        thread.report = TierReport::default();
         std::mem::take(&mut thread.runs).into_iter().map(|run| (run.draft, run.inputs)).collect()
     })
 }
 
 /// Compiles and checks all kernels that this thread has taken; returns the results, and clears
 /// them.
-pub fn finish() -> Checked {
+pub fn check_recorded() -> TierReport {
     THREAD.with_borrow_mut(|thread| {
-        check(&std::mem::take(&mut thread.runs), &mut thread.checked);
-        std::mem::take(&mut thread.checked)
+        check(&std::mem::take(&mut thread.runs), &mut thread.report);
+        std::mem::take(&mut thread.report)
     })
 }
 
 /// Compiles kernels and compares their outputs with the recorded ones. A missing C compiler is a
 /// failure, so that untested kernels do not pass.
-fn check(runs: &[Run], checked: &mut Checked) {
+fn check(runs: &[RecordedRun], report: &mut TierReport) {
     /// Shared by all threads, with a cache: the same kernels recur until the code generator
     /// changes.
     static TOOLCHAIN: LazyLock<Arc<Toolchain>> = LazyLock::new(|| {
         // A busy machine takes minutes to compile dozens of kernels.
         let compiler_time = Duration::from_secs(600);
-        let cache = CacheFolder::At(kernels_folder());
+        let cache = CacheFolder::At(cache_folder());
         Arc::new(Toolchain::new(ToolchainOptions { cache, compiler_time, ..ToolchainOptions::default() }))
     });
     if runs.is_empty() {
@@ -138,26 +138,28 @@ fn check(runs: &[Run], checked: &mut Checked) {
     let drafts: Vec<&Draft> = runs.iter().map(|run| &run.draft).collect();
     let kernels = match Kernel::optimizing(&drafts, &TOOLCHAIN) {
         Ok(kernels) => kernels,
-        Err(error) => return checked.failures.push((runs[0].label, format!("optimizing tier: {}", chain(&error)))),
+        Err(error) => {
+            return report.failures.push((runs[0].label, format!("optimizing tier: {}", error_chain(&error))));
+        }
     };
     for (kernel, run) in kernels.iter().zip(runs) {
-        checked.kernels += 1;
-        if let Err(what) = compare(kernel, run) {
-            let what = format!("optimizing tier: {what}\n{}", kernel.function());
-            checked.failures.push((run.label, what));
+        report.kernels += 1;
+        if let Err(message) = compare(kernel, run) {
+            let message = format!("optimizing tier: {message}\n{}", kernel.function());
+            report.failures.push((run.label, message));
         }
     }
 }
 
 /// Returns the cache folder of compiled kernels, in the target folder of the running binary.
-fn kernels_folder() -> PathBuf {
+fn cache_folder() -> PathBuf {
     let binary = std::env::current_exe().unwrap_or_default();
     let target = binary.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file());
     target.map_or_else(|| std::env::temp_dir().join("redpoll-tests"), |target| target.join("tmp")).join("kernels")
 }
 
-fn compare(kernel: &Kernel, run: &Run) -> Result<(), String> {
+fn compare(kernel: &Kernel, run: &RecordedRun) -> Result<(), String> {
     let inputs: Vec<&Tensor> = run.inputs.iter().collect();
-    let found = kernel.run(&inputs, &run.limits).map_err(|e| chain(&e))?.outputs;
-    run.outputs.iter().zip(&found).try_for_each(|(expected, found)| same_arrays(expected, found))
+    let found = kernel.run(&inputs, &run.limits).map_err(|e| error_chain(&e))?.outputs;
+    run.outputs.iter().zip(&found).try_for_each(|(expected, found)| compare_arrays(expected, found))
 }

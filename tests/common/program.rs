@@ -10,8 +10,8 @@
 //! of the letters. `formats` lists combinations that run in addition to the drawn ones. `rounds`
 //! says that the program rounds floats even on whole numbers. All other comments are ignored.
 
-use crate::data::{Draw, Kind, draw, tensor};
-use crate::engines::{Case, parse_plan};
+use crate::data::{DrawOptions, ValueKind, draw, tensor};
+use crate::engines::{EngineCase, parse_plan};
 use crate::rng::Rng;
 use redpoll_logic::interp::{DenseTensor, Exactness};
 use redpoll_logic::literal::read_value;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 /// An input declared by a header.
 #[derive(Clone, Debug)]
-pub struct Input {
+pub struct FileInput {
     pub name: String,
     pub dimensions: Vec<String>,
     pub fill: Scalar,
@@ -40,19 +40,19 @@ pub struct Input {
 pub struct ProgramFile {
     pub name: String,
     pub text: String,
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<FileInput>,
     pub sizes: Vec<HashMap<String, u64>>,
     /// Combinations of formats, one format per input, in the order of the inputs.
     pub formats: Vec<Vec<Format>>,
-    pub rounds: bool,
+    pub is_rounded: bool,
 }
 
 /// Parameters of one run of a file.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct CaseChoice {
     pub size: usize,
     pub formats: Vec<Format>,
-    pub kind: Kind,
+    pub kind: ValueKind,
     pub mode: FloatMode,
     pub seed: u64,
 }
@@ -66,15 +66,15 @@ impl ProgramFile {
             inputs: Vec::new(),
             sizes: Vec::new(),
             formats: Vec::new(),
-            rounds: false,
+            is_rounded: false,
         };
         for line in text.lines().filter_map(|l| l.strip_prefix("; ")) {
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
             match word {
-                "input" => file.inputs.push(input(rest)),
-                "sizes" => file.sizes = rest.split('|').map(sizes).collect(),
-                "formats" => file.formats = rest.split('|').map(|c| formats(&file.inputs, c)).collect(),
-                "rounds" => file.rounds = true,
+                "input" => file.inputs.push(parse_input(rest)),
+                "sizes" => file.sizes = rest.split('|').map(parse_sizes).collect(),
+                "formats" => file.formats = rest.split('|').map(|c| parse_formats(&file.inputs, c)).collect(),
+                "rounds" => file.is_rounded = true,
                 _ => {}
             }
         }
@@ -85,7 +85,7 @@ impl ProgramFile {
     }
 
     /// Returns the shape of an input, for one entry of `sizes`.
-    pub fn shape(&self, input: &Input, size: usize) -> Vec<u64> {
+    pub fn shape(&self, input: &FileInput, size: usize) -> Vec<u64> {
         let of = |d: &String| d.parse().unwrap_or_else(|_| self.sizes[size][d]);
         input.dimensions.iter().map(of).collect()
     }
@@ -95,7 +95,7 @@ impl ProgramFile {
     }
 
     /// Draws the inputs and the result formats of a choice. Fails if the plan is invalid.
-    pub fn case(&self, choice: &Choice) -> Result<Case, String> {
+    pub fn case(&self, choice: &CaseChoice) -> Result<EngineCase, String> {
         let mut rng = Rng::new(choice.seed);
         let mut inputs: Vec<(Alias, Tensor, DenseTensor)> = Vec::new();
         let mut types: Vec<(Alias, Arc<TensorType>)> = Vec::new();
@@ -111,20 +111,21 @@ impl ProgramFile {
                 1 => 100,
                 _ => input.density,
             };
-            let how = Draw { density, values: input.values.clone(), kind: choice.kind };
-            let (entries, dense) = draw(&mut rng, &ty, &how);
+            let options = DrawOptions { density, values: input.values.clone(), kind: choice.kind };
+            let (entries, dense) = draw(&mut rng, &ty, &options);
             inputs.push((input.name.as_str().into(), tensor(&ty, &entries), dense));
             types.push((input.name.as_str().into(), ty));
         }
         let plan = parse_plan(&self.text, &types)?;
-        let config = Config { float_mode: choice.mode, formats: result_formats(&mut rng, &plan), ..Config::default() };
-        let exact = choice.kind == Kind::Exact && !self.rounds;
-        Ok(Case { plan, inputs, config, exactness: if exact { Exactness::Exact } else { Exactness::Bounded } })
+        let config =
+            Config { float_mode: choice.mode, formats: draw_result_formats(&mut rng, &plan), ..Config::default() };
+        let exact = choice.kind == ValueKind::Exact && !self.is_rounded;
+        Ok(EngineCase { plan, inputs, config, exactness: if exact { Exactness::Exact } else { Exactness::Bounded } })
     }
 }
 
 /// Draws formats for about half of the results that specify none.
-pub fn result_formats(rng: &mut Rng, plan: &Plan) -> BTreeMap<Alias, Format> {
+pub fn draw_result_formats(rng: &mut Rng, plan: &Plan) -> BTreeMap<Alias, Format> {
     let mut chosen = BTreeMap::new();
     for query in &plan.queries {
         let free = query.expr.stored_format().is_none();
@@ -135,14 +136,14 @@ pub fn result_formats(rng: &mut Rng, plan: &Plan) -> BTreeMap<Alias, Format> {
     chosen
 }
 
-fn input(line: &str) -> Input {
+fn parse_input(line: &str) -> FileInput {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [name, dimensions, dtype, options @ ..] = &words[..] else {
-        panic!("an input is NAME DIMENSIONS DTYPE: {line}")
+        panic!("expected NAME DIMENSIONS DTYPE, found: {line}")
     };
-    let dtype = DType::Prim(Prim::from_name(dtype).unwrap_or_else(|| panic!("no dtype: {dtype}")));
+    let dtype = DType::Prim(Prim::from_name(dtype).unwrap_or_else(|| panic!("unknown dtype: {dtype}")));
     let number = |text: &str| read_value(&dtype, &read_one(text).expect("a value")).expect("a value of the dtype");
-    let mut input = Input {
+    let mut input = FileInput {
         name: (*name).to_owned(),
         dimensions: if *dimensions == "scalar" { Vec::new() } else { dimensions.split('x').map(Into::into).collect() },
         fill: Scalar::zero(dtype.prim().expect("a primitive")),
@@ -157,13 +158,13 @@ fn input(line: &str) -> Input {
                 let (low, high) = range.split_once("..").expect("LOW..HIGH");
                 input.values = Some(low.parse().expect("a number")..high.parse().expect("a number"));
             }
-            other => panic!("no option of an input: {other:?}"),
+            other => panic!("unknown option of an input: {other:?}"),
         }
     }
     input
 }
 
-fn sizes(text: &str) -> HashMap<String, u64> {
+fn parse_sizes(text: &str) -> HashMap<String, u64> {
     let size = |word: &str| {
         let (name, n) = word.split_once('=').expect("NAME=SIZE");
         (name.to_owned(), n.parse().expect("a size"))
@@ -171,13 +172,13 @@ fn sizes(text: &str) -> HashMap<String, u64> {
     text.split_whitespace().map(size).collect()
 }
 
-fn formats(inputs: &[Input], text: &str) -> Vec<Format> {
+fn parse_formats(inputs: &[FileInput], text: &str) -> Vec<Format> {
     let text = &format!(" {text}");
     let starts: Vec<usize> = inputs
         .iter()
         .map(|i| text.find(&format!(" {}=", i.name)).unwrap_or_else(|| panic!("no format of {}", i.name)))
         .collect();
-    let one = |(input, start): (&Input, &usize)| {
+    let one = |(input, start): (&FileInput, &usize)| {
         let from = start + input.name.len() + 2;
         let to = starts.iter().copied().filter(|s| *s >= from).min().unwrap_or(text.len());
         parse_format(text[from..to].trim(), input.dimensions.len()).expect("a format")

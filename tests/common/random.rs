@@ -1,7 +1,9 @@
 //! Random plans for all engines: cases from seeds, coverage, and reduction of failures.
 
-use crate::engines::{Case, Failure, Report, check_plan, check_rewritten, define, drawn_plan, plain_plan};
-use crate::program::result_formats;
+use crate::engines::{
+    CaseReport, EngineCase, PhaseFailure, check_plan, check_rewritten, draw_plan, interpret_case, plain_plan,
+};
+use crate::program::draw_result_formats;
 use crate::rng::Rng;
 use redpoll_logic::interp::Exactness;
 use redpoll_logic::physical::{Access, PhysicalPlan, Protocol, ScalarExpr, StorageCoordinate, TemporaryNest};
@@ -17,15 +19,15 @@ use std::ops::Range;
 
 /// Parameters of random plans and data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Flavour {
+pub struct CaseParameters {
     pub data: DataKind,
     pub mode: FloatMode,
     pub depth: usize,
     pub queries: usize,
 }
 
-/// Returns the flavour of a seed.
-pub fn flavour(seed: u64) -> Flavour {
+/// Returns the parameters of a seed.
+pub fn case_parameters(seed: u64) -> CaseParameters {
     let (data, mode) = match seed % 8 {
         0 | 1 => (DataKind::Exact, FloatMode::Relaxed),
         2 | 3 => (DataKind::General, FloatMode::Relaxed),
@@ -33,13 +35,13 @@ pub fn flavour(seed: u64) -> Flavour {
         5 => (DataKind::Exact, FloatMode::StrictIeee),
         _ => (DataKind::Special, FloatMode::StrictIeee),
     };
-    Flavour { data, mode, depth: 2 + (seed / 8 % 3) as usize, queries: 1 + (seed / 24 % 3) as usize }
+    CaseParameters { data, mode, depth: 2 + (seed / 8 % 3) as usize, queries: 1 + (seed / 24 % 3) as usize }
 }
 
 /// Draws the case of a seed.
-pub fn case(seed: u64, flavour: Flavour) -> (testing::RandomCase, Case) {
-    let Flavour { data, mode, depth, queries } = flavour;
-    let drawn = random_case(
+pub fn draw_case(seed: u64, parameters: CaseParameters) -> (testing::RandomCase, EngineCase) {
+    let CaseParameters { data, mode, depth, queries } = parameters;
+    let logic_case = random_case(
         seed,
         &testing::CaseConfig { data, depth, queries, dimension: 5, ..testing::CaseConfig::default() },
     );
@@ -47,20 +49,21 @@ pub fn case(seed: u64, flavour: Flavour) -> (testing::RandomCase, Case) {
     let config = Config {
         float_mode: mode,
         written_order: WrittenOrder::Ignored,
-        formats: result_formats(&mut rng, &drawn.plan),
+        formats: draw_result_formats(&mut rng, &logic_case.plan),
         ..Config::default()
     };
-    let inputs = drawn.inputs.iter().map(|i| {
+    let inputs = logic_case.inputs.iter().map(|i| {
         let values = Values::from_scalars(i.ty.dtype.clone(), &i.data.values).expect("values of the dtype");
         (i.alias.clone(), Tensor::from_dense(i.ty.clone(), &values).expect("a valid input"), i.data.clone())
     });
     // Exact data do not make results exact: maps such as `sqrt` or `/` round.
-    let case = Case { plan: drawn.plan.clone(), inputs: inputs.collect(), config, exactness: Exactness::Bounded };
-    (drawn, case)
+    let case =
+        EngineCase { plan: logic_case.plan.clone(), inputs: inputs.collect(), config, exactness: Exactness::Bounded };
+    (logic_case, case)
 }
 
 /// Returns the seeds that the environment variable `REDPOLL_SEEDS` requests, as `LOW..HIGH`.
-pub fn asked_seeds() -> Option<Range<u64>> {
+pub fn requested_seeds() -> Option<Range<u64>> {
     let number = |n: &str| n.parse::<u64>().expect("REDPOLL_SEEDS is LOW..HIGH");
     let seeds = std::env::var("REDPOLL_SEEDS").ok()?;
     let (low, high) = seeds.split_once("..").expect("REDPOLL_SEEDS is LOW..HIGH");
@@ -69,56 +72,61 @@ pub fn asked_seeds() -> Option<Range<u64>> {
 
 /// Returns the first of some seeds, whose kernels are checked in the optimizing tier. The
 /// environment variable `REDPOLL_OPTIMIZED` sets their number. By default, it is all requested
-/// seeds, or `least` if none are requested.
-pub fn optimized_seeds(seeds: &Range<u64>, least: u64) -> Range<u64> {
+/// seeds, or `min_count` if none are requested.
+pub fn optimized_seeds(seeds: &Range<u64>, min_count: u64) -> Range<u64> {
     let count = match std::env::var("REDPOLL_OPTIMIZED") {
         Ok(count) => count.parse().expect("REDPOLL_OPTIMIZED is a number of seeds"),
-        Err(_) if asked_seeds().is_some() => u64::MAX,
-        Err(_) => least,
+        Err(_) if requested_seeds().is_some() => u64::MAX,
+        Err(_) => min_count,
     };
     seeds.start..seeds.start.saturating_add(count)
 }
 
-/// Returns whether an error is the optimizer's refusal of a scan by an operator without identity.
-pub fn is_refused(error: &str) -> bool {
+/// Returns whether an error is the optimizer's rejection of a scan by an operator without identity.
+pub fn is_rejected(error: &str) -> bool {
     error.contains("no identity") && error.contains("scan")
 }
 
 /// The outcome of a case.
-pub enum Outcome {
-    Done(Report),
-    /// The optimizer refuses a scan by an operator without identity.
-    Refused,
-    Failed(Failure),
+pub enum PlanOutcome {
+    Passed(CaseReport),
+    /// The optimizer rejects a scan by an operator without identity.
+    Rejected,
+    Failed(PhaseFailure),
 }
 
 /// Runs a case in all engines, with some walks turned into gallops; reports the constructs covered.
-pub fn run(seed: u64, case: &Case, mut covered: impl FnMut(String)) -> Outcome {
+pub fn run(seed: u64, case: &EngineCase, mut covered: impl FnMut(String)) -> PlanOutcome {
     let plain = match plain_plan(case) {
         Ok(plain) => plain,
-        Err(f) if is_refused(&f.what) => return Outcome::Refused,
-        Err(f) => return Outcome::Failed(f),
+        Err(f) if is_rejected(&f.message) => return PlanOutcome::Rejected,
+        Err(f) => return PlanOutcome::Failed(f),
     };
-    let physical = turn_walks(seed, plain.clone(), case, &mut covered);
-    let checked = define(case).and_then(|expected| {
+    let physical = walks_to_gallops(seed, plain.clone(), case, &mut covered);
+    let checked = interpret_case(case).and_then(|expected| {
         let report = check_plan(case, &physical, &expected)?;
         // The rewritten plan is drawn, because on such small data the cheapest plan seldom differs.
-        Ok((report, check_rewritten(case, &drawn_plan(case, seed)?, &plain, &expected)?))
+        Ok((report, check_rewritten(case, &draw_plan(case, seed)?, &plain, &expected)?))
     });
     match checked {
         Ok((report, rewritten)) => {
             if rewritten {
                 covered("rewritten".to_owned());
             }
-            Outcome::Done(report)
+            PlanOutcome::Passed(report)
         }
-        Err(f) => Outcome::Failed(f),
+        Err(f) => PlanOutcome::Failed(f),
     }
 }
 
 /// Turns some walks of levels that list their coordinates into gallops; counts levels and
 /// protocols.
-fn turn_walks(seed: u64, mut physical: PhysicalPlan, case: &Case, covered: &mut impl FnMut(String)) -> PhysicalPlan {
+fn walks_to_gallops(
+    seed: u64,
+    mut physical: PhysicalPlan,
+    case: &EngineCase,
+    covered: &mut impl FnMut(String),
+) -> PhysicalPlan {
     let mut rng = Rng::new(seed ^ 0x9a11);
     let mut levels: HashMap<String, Vec<LevelFormat>> = HashMap::new();
     for (name, ty) in &physical.inputs {
@@ -146,10 +154,10 @@ fn turn_walks(seed: u64, mut physical: PhysicalPlan, case: &Case, covered: &mut 
         }
     };
     for query in &mut physical.queries {
-        query.temporaries.iter_mut().for_each(|t| in_temporaries(t, &mut visit));
+        query.temporaries.iter_mut().for_each(|t| visit_temporaries(t, &mut visit));
         for output in &mut query.outputs {
-            output.subscripts.iter_mut().for_each(|p| in_place(p, &mut visit));
-            in_point(&mut output.value, &mut visit);
+            output.subscripts.iter_mut().for_each(|p| visit_coordinate(p, &mut visit));
+            visit_point(&mut output.value, &mut visit);
         }
     }
     for (_, tensor, _) in &case.inputs {
@@ -181,39 +189,39 @@ fn level_name(level: LevelFormat) -> String {
     }
 }
 
-fn in_temporaries(t: &mut TemporaryNest, visit: &mut impl FnMut(&mut Access)) {
-    t.temporaries.iter_mut().for_each(|inner| in_temporaries(inner, visit));
-    t.folds.iter_mut().for_each(|f| in_point(&mut f.value, visit));
+fn visit_temporaries(t: &mut TemporaryNest, visit: &mut impl FnMut(&mut Access)) {
+    t.temporaries.iter_mut().for_each(|inner| visit_temporaries(inner, visit));
+    t.folds.iter_mut().for_each(|f| visit_point(&mut f.value, visit));
 }
 
-fn in_point(point: &mut ScalarExpr, visit: &mut impl FnMut(&mut Access)) {
+fn visit_point(point: &mut ScalarExpr, visit: &mut impl FnMut(&mut Access)) {
     match point {
         ScalarExpr::Access(access) => {
             visit(access);
-            access.subscripts.iter_mut().for_each(|p| in_place(p, visit));
+            access.subscripts.iter_mut().for_each(|p| visit_coordinate(p, visit));
         }
-        ScalarExpr::Call(_, args) => args.iter_mut().for_each(|a| in_point(a, visit)),
+        ScalarExpr::Call(_, args) => args.iter_mut().for_each(|a| visit_point(a, visit)),
         ScalarExpr::Literal(_) | ScalarExpr::Coordinate(_) | ScalarExpr::Temporary(_) => {}
     }
 }
 
-fn in_place(place: &mut StorageCoordinate, visit: &mut impl FnMut(&mut Access)) {
-    if let StorageCoordinate::Computed(point) = place {
-        in_point(point, visit);
+fn visit_coordinate(coordinate: &mut StorageCoordinate, visit: &mut impl FnMut(&mut Access)) {
+    if let StorageCoordinate::Computed(point) = coordinate {
+        visit_point(point, visit);
     }
 }
 
 /// Counts the features of a case other than levels and protocols.
-pub fn cover(coverage: &mut Coverage, drawn: &testing::RandomCase, flavour: Flavour) {
-    coverage.add(drawn);
-    coverage.increment(format!("data {:?}", flavour.data));
-    coverage.increment(format!("mode {:?}", flavour.mode));
+pub fn cover(coverage: &mut Coverage, logic_case: &testing::RandomCase, parameters: CaseParameters) {
+    coverage.add(logic_case);
+    coverage.increment(format!("data {:?}", parameters.data));
+    coverage.increment(format!("mode {:?}", parameters.mode));
 }
 
 /// Returns the smallest part of a case that fails in the same phase, or the whole case if no part
 /// does. A part is a query for a subexpression, with the preceding queries, or alone if the
 /// subexpression reads none of their results. Panics if the whole case does not fail again.
-pub fn smallest_failure(seed: u64, case: Case, phase: &str) -> (Case, Failure) {
+pub fn smallest_failure(seed: u64, case: EngineCase, phase: &str) -> (EngineCase, PhaseFailure) {
     let mut candidates: Vec<(usize, Plan)> = Vec::new();
     for (k, query) in case.plan.queries.iter().enumerate() {
         let mut parts = Vec::new();
@@ -235,18 +243,18 @@ pub fn smallest_failure(seed: u64, case: Case, phase: &str) -> (Case, Failure) {
     }
     candidates.sort_by_key(|(size, _)| *size);
     let mut case = case;
-    let whole = std::mem::replace(&mut case.plan, Plan { queries: Vec::new(), produces: Vec::new() });
+    let whole_plan = std::mem::replace(&mut case.plan, Plan { queries: Vec::new(), produces: Vec::new() });
     let formats = std::mem::take(&mut case.config.formats);
-    for keep in [false, true] {
+    for keep_formats in [false, true] {
         for (_, plan) in &candidates {
             let rank = |alias: &Alias| {
                 let query = plan.queries.iter().find(|q| q.alias == *alias);
                 query.map(|q| q.expr.info().fields.len())
             };
-            let fits = |(alias, format): &(&Alias, &Format)| keep && rank(alias) == Some(format.rank());
+            let fits = |(alias, format): &(&Alias, &Format)| keep_formats && rank(alias) == Some(format.rank());
             case.config.formats = formats.iter().filter(fits).map(|(a, f)| (a.clone(), f.clone())).collect();
             case.plan = plan.clone();
-            if let Outcome::Failed(failure) = run(seed, &case, |_| {})
+            if let PlanOutcome::Failed(failure) = run(seed, &case, |_| {})
                 && failure.phase == phase
             {
                 return (case, failure);
@@ -254,10 +262,10 @@ pub fn smallest_failure(seed: u64, case: Case, phase: &str) -> (Case, Failure) {
         }
     }
     case.config.formats = formats;
-    case.plan = whole;
+    case.plan = whole_plan;
     match run(seed, &case, |_| {}) {
-        Outcome::Failed(failure) => (case, failure),
-        _ => panic!("seed {seed} fails just now and then"),
+        PlanOutcome::Failed(failure) => (case, failure),
+        _ => panic!("seed {seed} does not fail every time"),
     }
 }
 
@@ -270,7 +278,7 @@ fn collect_parts(expr: &Expr, parts: &mut Vec<Expr>) {
 
 /// Returns a case as text: its plan, the inputs that the plan reads with all values, and the
 /// formats of results.
-pub fn describe(case: &Case) -> String {
+pub fn describe(case: &EngineCase) -> String {
     let format = |f: &Format| format_to_sexpr(f).to_string();
     let mut lines = vec![format!("{:?}\n{}", case.config.float_mode, case.plan)];
     let text = case.plan.to_string();

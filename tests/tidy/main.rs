@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const FOLDERS: [&str; 9] = ["logic", "optimizer", "physical", "datasets", "sql", "bench", "src", "tests", "examples"];
 
 /// The crates of the workspace, and their allowed dependencies within the workspace.
-const MAY_DEPEND_ON: [(&str, &[&str]); 8] = [
+const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 8] = [
     ("logic", &[]),
     ("optimizer", &["redpoll-logic"]),
     ("physical", &["redpoll-logic"]),
@@ -37,7 +37,7 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 8] = [
 ];
 
 /// Largest number of lines of a file; longer files should be split.
-const MOST_LINES: usize = 600;
+const MAX_FILE_LINES: usize = 600;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -58,7 +58,7 @@ fn rust_files() -> Vec<(PathBuf, String)> {
     }
     let mut found = Vec::new();
     FOLDERS.iter().for_each(|folder| collect(&root().join(folder), &mut found));
-    assert!(found.len() > 100, "the code lies elsewhere: {} files found", found.len());
+    assert!(found.len() > 100, "expected more than 100 Rust files, found {}", found.len());
     found
 }
 
@@ -69,14 +69,14 @@ fn is_test(path: &Path) -> bool {
 
 /// Every file starts with a `//!` header.
 #[test]
-fn files_start_with_what_they_hold() {
+fn files_start_with_a_header() {
     let bare: Vec<_> = rust_files().into_iter().filter(|(_, text)| !text.starts_with("//!")).map(|(p, _)| p).collect();
     assert!(bare.is_empty(), "files without a `//!` header: {bare:?}");
 }
 
 /// The code has no unfinished parts.
 #[test]
-fn nothing_is_left_unfinished() {
+fn code_has_no_unfinished_parts() {
     let leftovers = ["todo", "unimplemented", "dbg"].map(|name| format!("{name}!("));
     for (path, text) in rust_files() {
         for leftover in &leftovers {
@@ -88,15 +88,15 @@ fn nothing_is_left_unfinished() {
 /// Files are small. Tests are tables, which may be long.
 #[test]
 fn files_stay_small() {
-    let long = |(path, text): &(PathBuf, String)| !is_test(path) && text.lines().count() > MOST_LINES;
+    let long = |(path, text): &(PathBuf, String)| !is_test(path) && text.lines().count() > MAX_FILE_LINES;
     let long: Vec<_> = rust_files().into_iter().filter(long).map(|(p, t)| (p, t.lines().count())).collect();
-    assert!(long.is_empty(), "files of more than {MOST_LINES} lines: {long:?}");
+    assert!(long.is_empty(), "files of more than {MAX_FILE_LINES} lines: {long:?}");
 }
 
 /// Crates depend in one direction: `logic` on none, `optimizer` and `physical` not on each other.
 #[test]
 fn crates_depend_downwards() {
-    for (folder, allowed) in MAY_DEPEND_ON {
+    for (folder, allowed) in ALLOWED_DEPENDENCIES {
         let manifest = fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap();
         let sections = manifest.split("\n[").filter(|s| s.contains("dependencies]") && !s.starts_with("workspace"));
         for line in sections.flat_map(str::lines).filter(|line| line.starts_with("redpoll")) {
@@ -155,7 +155,7 @@ fn folders_have_a_readme() {
 
 /// Unsafe code occurs only where code is loaded, called and given memory.
 #[test]
-fn unsafe_code_stays_in_its_places() {
+fn unsafe_code_stays_in_allowed_files() {
     let allowed = [
         "physical/src/run",
         "physical/src/emit",
@@ -229,7 +229,7 @@ fn docs_open_with_a_noun_or_a_verb() {
 
 /// Checks that comments count with "this many" or with a name.
 #[test]
-fn nothing_is_counted_as_so_many() {
+fn comments_do_not_say_so_many() {
     let phrase = ["so", "many"].join(" ");
     for (path, text) in rust_files() {
         for (k, line) in comments(&text) {

@@ -2,11 +2,11 @@
 //! flags, in turns.
 //!
 //! Arguments select cases whose names contain them; `--small` uses small data.
-#![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
+#![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::{Result, ensure};
-use redpoll_bench::cases::{CASES, Size};
-use redpoll_bench::hand::c::{NAMES, by_hand};
+use redpoll_bench::cases::{CASES, CaseSize};
+use redpoll_bench::hand::c::{NAMES, compile_by_hand};
 use redpoll_bench::machine::processor;
 use redpoll_bench::pairs::Pairs;
 use redpoll_physical::storage::{Array, Tensor};
@@ -18,35 +18,35 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const BUDGET: Duration = Duration::from_secs(10);
 /// Smallest number of pairs for a median.
-const LEAST: usize = 15;
+const MIN_PAIRS: usize = 15;
 
 fn main() -> Result<()> {
-    let (flags, words): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|a| a.starts_with("--"));
-    let size = if flags.iter().any(|flag| flag == "--small") { Size::Small } else { Size::Full };
-    let chosen = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
+    let (flags, filters): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|a| a.starts_with("--"));
+    let size = if flags.iter().any(|flag| flag == "--small") { CaseSize::Small } else { CaseSize::Full };
+    let is_selected = |name: &str| filters.is_empty() || filters.iter().any(|part| name.contains(part));
     println!("{}\n", processor());
-    println!("| kernel | data | optimizing ms | C by hand ms | ratio | of the best | pairs |");
+    println!("| kernel | data | optimizing ms | C by hand ms | ratio | best ratio | pairs |");
     println!("|---|---|---|---|---|---|---|");
-    for (name, make) in CASES.iter().filter(|(name, _)| chosen(name)) {
+    for (name, make) in CASES.iter().filter(|(name, _)| is_selected(name)) {
         let Some((_, text)) = NAMES.iter().find(|(case, _)| case == name) else { continue };
         let Some(case) = make(size)? else { continue };
-        let (ours, theirs) = (case.kernel.optimizing()?, by_hand(&case.kernel, text)?);
-        let (found, expected) = (ours.run()?, theirs.run()?);
+        let (optimizing, by_hand) = (case.kernel.compile_optimizing()?, compile_by_hand(&case.kernel, text)?);
+        let (found, expected) = (optimizing.run()?, by_hand.run()?);
         for (found, expected) in found.iter().zip(&expected) {
-            ensure!(same(found, expected), "{name}: results differ");
+            ensure!(is_same(found, expected), "{name}: results differ");
         }
         let pairs = Pairs::measure(
             BUDGET,
-            LEAST,
-            || drop(ours.run().expect("it ran before")),
-            || drop(theirs.run().expect("it ran before")),
+            MIN_PAIRS,
+            || drop(optimizing.run().expect("the kernel ran before")),
+            || drop(by_hand.run().expect("the kernel ran before")),
         );
-        let (best, by_hand) = pairs.best();
+        let (optimizing, by_hand) = pairs.best();
         println!(
             "| {} | {} | {:.2} | {:.2} | {:.2} | {:.2} | {} |",
             case.name,
             case.data,
-            1e3 * best.as_secs_f64(),
+            1e3 * optimizing.as_secs_f64(),
             1e3 * by_hand.as_secs_f64(),
             pairs.median_ratio(),
             pairs.best_ratio(),
@@ -57,8 +57,8 @@ fn main() -> Result<()> {
 }
 
 /// Returns whether two tensors have the same arrays.
-fn same(one: &Tensor, other: &Tensor) -> bool {
+fn is_same(one: &Tensor, other: &Tensor) -> bool {
     let arrays = |tensor: &Tensor| tensor.levels().iter().flatten().chain(tensor.leaf()).cloned().collect::<Vec<_>>();
-    let equal = |a: &Array, b: &Array| a.len() == b.len() && (0..a.len()).all(|at| a.scalar(at) == b.scalar(at));
+    let equal = |a: &Array, b: &Array| a.len() == b.len() && (0..a.len()).all(|k| a.scalar(k) == b.scalar(k));
     arrays(one).iter().zip(&arrays(other)).all(|(a, b)| equal(a, b))
 }

@@ -1,12 +1,12 @@
 //! Measures the constants of the cost model and prints the table of `optimizer/src/cost.rs`.
-#![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
+#![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::{Context, Result};
 use clap::Parser;
 use redpoll::{Config, Engine, Session};
-use redpoll_bench::calibration::fit::{Row, fit};
-use redpoll_bench::calibration::plans::{PLANS, Plan};
-use redpoll_bench::layouts::measure::{Measured, Outcome};
+use redpoll_bench::calibration::fit::{Equation, fit};
+use redpoll_bench::calibration::plans::{CalibrationPlan, PLANS};
+use redpoll_bench::layouts::measure::{CandidateTimes, GroupOutcome};
 use redpoll_bench::machine::processor;
 use redpoll_optimizer::Event;
 use redpoll_physical::run::Workers;
@@ -26,25 +26,25 @@ struct Cli {
     /// Milliseconds for the runs of each plan
     #[arg(long, value_name = "MS", default_value_t = 200)]
     budget: u64,
-    /// Show measured and predicted time of every plan
+    /// Show the measured and the predicted time of every plan
     #[arg(long)]
     plans: bool,
     /// Write times and events of all plans to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Also fit plans over generated inputs from a file of `layouts --json`; the plans of one
-    /// workload together have the weight of a hundred plans
+    /// Also fit plans over generated inputs from a file of `layouts --json`; the plans of a
+    /// workload together weigh as much as a hundred plans
     #[arg(long, value_name = "FILE")]
     layouts: Option<PathBuf>,
 }
 
 /// The total weight of the plans of a workload.
-const WORKLOAD: f64 = 100.0;
+const WORKLOAD_WEIGHT: f64 = 100.0;
 /// The weight of the prior when fitting plans of whole workloads, which have events of many kinds.
-const PRIOR_BESIDE_WORKLOADS: f64 = 3.0;
+const WORKLOAD_PRIOR_WEIGHT: f64 = 3.0;
 /// The weight of the prior, which is the current table of constants, as a number of plans with
 /// events of a single kind.
-const PRIOR: f64 = 0.02;
+const PRIOR_WEIGHT: f64 = 0.02;
 
 fn main() -> Result<()> {
     let cli = Cli::parse();
@@ -52,36 +52,39 @@ fn main() -> Result<()> {
     let (mut names, mut rows) = (Vec::new(), Vec::new());
     for plan in PLANS {
         for sizes in plan.sizes {
-            rows.push(timed(plan, sizes, budget).with_context(|| format!("{} of {sizes:?}", plan.name))?);
+            rows.push(
+                measure_plan(plan, sizes, budget)
+                    .with_context(|| format!("cannot measure {} with sizes {sizes:?}", plan.name))?,
+            );
             names.push(format!("{} {sizes:?}", plan.name));
         }
     }
     let prior: Vec<f64> = Event::all().map(|event| 1e-9 * event.price()).collect();
-    let (measured, weight) = match &cli.layouts {
-        Some(path) => (of_workloads(path)?, PRIOR_BESIDE_WORKLOADS),
-        None => (Vec::new(), PRIOR),
+    let (workload_rows, weight) = match &cli.layouts {
+        Some(path) => (read_workloads(path)?, WORKLOAD_PRIOR_WEIGHT),
+        None => (Vec::new(), PRIOR_WEIGHT),
     };
-    let all: Vec<Row> = rows.iter().cloned().chain(measured).collect();
+    let all: Vec<Equation> = rows.iter().cloned().chain(workload_rows).collect();
     let seconds = fit(&all, &prior, weight);
     let step = seconds[Event::Round as usize] + seconds[Event::WalkList as usize];
     println!("// {}; a step along a list takes {:.2} ns.", processor(), 1e9 * step);
     for (event, time) in Event::all().zip(&seconds) {
         println!("    (Event::{event:?}, \"{}\", {:.2}),", event.name(), time / step);
     }
-    let mut errors: Vec<f64> = rows.iter().map(|row| (row.predicted(&seconds) / row.time).ln().abs()).collect();
+    let mut errors: Vec<f64> = rows.iter().map(|row| (row.predict(&seconds) / row.time).ln().abs()).collect();
     errors.sort_by(f64::total_cmp);
-    let at = |part: f64| errors[((errors.len() - 1) as f64 * part) as usize].exp();
+    let quantile = |fraction: f64| errors[((errors.len() - 1) as f64 * fraction) as usize].exp();
     println!(
-        "// {} plans; times are off by {:.2} in the median, {:.2} at the 90th percentile",
+        "// {} plans; factor between predicted and measured times: median {:.2}, 90th percentile {:.2}",
         rows.len(),
-        at(0.5),
-        at(0.9)
+        quantile(0.5),
+        quantile(0.9)
     );
     if cli.plans {
         for (name, row) in names.iter().zip(&rows) {
-            let predicted = row.predicted(&seconds);
+            let predicted = row.predict(&seconds);
             println!(
-                "{:10.4} ms {:10.4} by the constants, {:5.2} of it: {name}",
+                "{:10.4} ms measured, {:10.4} ms predicted, ratio {:5.2}: {name}",
                 1e3 * row.time,
                 1e3 * predicted,
                 predicted / row.time
@@ -96,28 +99,28 @@ fn main() -> Result<()> {
 }
 
 /// Reads the plans over generated inputs from a file of `layouts`.
-fn of_workloads(path: &Path) -> Result<Vec<Row>> {
-    let outcomes: Vec<Outcome> = serde_json::from_reader(BufReader::new(File::open(path)?))
-        .with_context(|| format!("{} has no measurements of `layouts --json`", path.display()))?;
+fn read_workloads(path: &Path) -> Result<Vec<Equation>> {
+    let outcomes: Vec<GroupOutcome> = serde_json::from_reader(BufReader::new(File::open(path)?))
+        .with_context(|| format!("{} is not a file of `layouts --json`", path.display()))?;
     // Names of inputs from the collection contain a folder.
     let generated = outcomes.iter().filter(|outcome| !outcome.data.contains('/'));
-    let mut rows: Vec<(&str, Row)> = Vec::new();
+    let mut rows: Vec<(&str, Equation)> = Vec::new();
     for outcome in generated {
-        for Measured { time, events, .. } in &outcome.candidates {
+        for CandidateTimes { time, events, .. } in &outcome.candidates {
             let count = |event: Event| events.iter().find(|(name, _)| name == event.name()).map_or(0.0, |(_, n)| *n);
             let Some(time) = *time else { continue };
-            rows.push((&outcome.workload, Row { counts: Event::all().map(count).collect(), time, weight: 1.0 }));
+            rows.push((&outcome.workload, Equation { counts: Event::all().map(count).collect(), time, weight: 1.0 }));
         }
     }
-    let weighted = |(workload, row): &(&str, Row)| {
+    let weighted = |(workload, row): &(&str, Equation)| {
         let plans = rows.iter().filter(|(other, _)| other == workload).count();
-        Row { weight: WORKLOAD / plans as f64, ..row.clone() }
+        Equation { weight: WORKLOAD_WEIGHT / plans as f64, ..row.clone() }
     };
     Ok(rows.iter().map(weighted).collect())
 }
 
 /// Returns the best time of a plan, and its events.
-fn timed(plan: &Plan, sizes: &[u64], budget: Duration) -> Result<Row> {
+fn measure_plan(plan: &CalibrationPlan, sizes: &[u64], budget: Duration) -> Result<Equation> {
     let config = Config {
         optimizer: plan.config()?,
         engine: Engine::Optimizing,
@@ -132,5 +135,5 @@ fn timed(plan: &Plan, sizes: &[u64], budget: Duration) -> Result<Row> {
         time = time.min(begin.elapsed().as_secs_f64());
         runs += 1;
     }
-    Ok(Row { counts: prepared.report().work().counts().map(|(_, count)| count).collect(), time, weight: 1.0 })
+    Ok(Equation { counts: prepared.report().work().counts().map(|(_, count)| count).collect(), time, weight: 1.0 })
 }

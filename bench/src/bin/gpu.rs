@@ -4,12 +4,12 @@
 //! Without a device, the program reports that nothing was measured and succeeds. `--out FOLDER`
 //! writes inputs and times for `peers/gpu_peer.py`. With `--dry`, the interpreter of grids replaces
 //! the device, and results are written too; this tests everything except the device.
-#![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
+#![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::Result;
 use clap::Parser;
 use redpoll::{Config, Engine, Session};
-use redpoll_bench::gpu::{Data, Handover, KERNELS, Measured, Problem, SHAPES, measure, results};
+use redpoll_bench::gpu::{GpuData, Handover, KERNELS, KernelProblem, ProblemTimes, STRUCTURES, measure, results};
 use redpoll_physical::emit::cuda::Cuda;
 use serde_json::json;
 use std::path::PathBuf;
@@ -19,15 +19,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Kernels on a CUDA device
+/// Checks and times kernels on a CUDA device
 #[derive(Parser)]
 #[command(name = "gpu", version, about)]
 struct Cli {
     /// Run only kernels whose names contain this
     #[arg(long, value_name = "PART", default_value = "")]
     only: String,
-    /// Number of entries of each matrix and tensor; 100000000 are 1.2 GB as CSR. Squares and
-    /// triangles use fewer
+    /// Number of entries of each matrix and tensor; 100000000 entries take 1.2 GB as CSR. Squares
+    /// and triangles use fewer
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     entries: u64,
     /// Number of timed rounds
@@ -58,11 +58,11 @@ fn main() -> Result<()> {
     println!("| kernel | data | MB | kernels | GB/s | run | CPU |\n|---|---|---|---|---|---|---|");
     let handover = cli.out.as_deref().map(Handover::new).transpose()?;
     let mut failed = 0;
-    for (structure, name) in SHAPES {
-        let mut data = [seed, seed + 100].map(|seed| Data::new(structure, cli.entries, seed));
+    for (structure, name) in STRUCTURES {
+        let mut data = [seed, seed + 100].map(|seed| GpuData::new(structure, cli.entries, seed));
         for (kernel, _) in KERNELS.iter().filter(|(name, _)| name.contains(&cli.only)) {
-            let made = data.iter_mut().map(|data| data.problem(kernel));
-            let Some(problems) = made.collect::<Result<Option<Vec<Problem>>>>()? else { continue };
+            let problems = data.iter_mut().map(|data| data.problem(kernel));
+            let Some(problems) = problems.collect::<Result<Option<Vec<KernelProblem>>>>()? else { continue };
             let found = measure(&problems, engine, cli.rounds);
             println!("{}", row(kernel, name, &found));
             failed += u32::from(found.is_err());
@@ -72,7 +72,7 @@ fn main() -> Result<()> {
                 let results = if cli.dry { results(&session, &problems[0])? } else { Vec::new() };
                 let ms = 1e3 * found.kernels.as_secs_f64();
                 let line = json!({ "kernel": kernel, "data": name, "ms": ms, "bytes": found.bytes });
-                handover.leave(name, line.as_object().cloned().unwrap_or_default(), &problems[0], &results)?;
+                handover.write_problem(name, line.as_object().cloned().unwrap_or_default(), &problems[0], &results)?;
             }
         }
     }
@@ -81,7 +81,7 @@ fn main() -> Result<()> {
 }
 
 /// Returns a row of the table.
-fn row(kernel: &str, data: &str, found: &Result<Measured>) -> String {
+fn row(kernel: &str, data: &str, found: &Result<ProblemTimes>) -> String {
     match found {
         Ok(m) => {
             let [kernels, run, cpu] = [m.kernels, m.run, m.cpu].map(|t| 1e3 * t.as_secs_f64());

@@ -1,11 +1,11 @@
 //! Measures each phase from the text of a plan to runnable code and the first result.
 //!
 //! The first argument is a folder of plan files; the default are the plan files of the tests.
-#![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
+#![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::{Context, Result};
 use redpoll::{Phase, Session, Timings};
-use redpoll_bench::files::plans;
+use redpoll_bench::files::plan_files;
 use redpoll_bench::pairs::median;
 use redpoll_bench::plans::PlanFile;
 use std::path::PathBuf;
@@ -19,49 +19,50 @@ const REPEATS: usize = 30;
 const PHASES: [Phase; 5] = [Phase::Parse, Phase::Verify, Phase::Optimize, Phase::Notation, Phase::Compile];
 
 fn main() -> Result<()> {
-    let files = plans(std::env::args().nth(1).map(PathBuf::from));
-    println!("Milliseconds; medians of {REPEATS}, and the first answer that this process gave.\n");
+    let files = plan_files(std::env::args().nth(1).map(PathBuf::from));
+    println!("Milliseconds; medians of {REPEATS} repetitions, and the first result of this process.\n");
     println!(
-        "| plan | parse | verify | optimize | notation | compile | text to code | answer | first answer | warm run |"
+        "| plan | parse | verify | optimize | notation | compile | text to code | text to result | first result | warm run |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
-    let mut worst = (0.0, 0.0, 0.0);
+    let mut slowest = (0.0, 0.0, 0.0);
     for path in &files {
         let file = PlanFile::read(path)?;
         let mut runs = Vec::new();
         for _ in 0..=REPEATS {
-            let Some(run) = answer(&file).with_context(|| file.name.clone())? else { break };
+            let Some(run) = measure_plan(&file).with_context(|| file.name.clone())? else { break };
             runs.push(run);
         }
         if runs.is_empty() {
-            println!("| {} | refused |", file.name);
+            println!("| {} | rejected |", file.name);
             continue;
         }
         let first = runs.remove(0);
-        let of = |value: &dyn Fn(&Answer) -> f64| median(runs.iter().map(value));
-        let phases =
-            PHASES.map(|phase| format!("{:.3}", of(&|run| 1e3 * run.phases.of(phase).as_secs_f64()))).join(" | ");
-        let (code, total) = (of(&|run| 1e3 * run.phases.total().as_secs_f64()), of(&|run| run.total));
+        let median_of = |value: &dyn Fn(&PlanTimes) -> f64| median(runs.iter().map(value));
+        let phases = PHASES
+            .map(|phase| format!("{:.3}", median_of(&|run| 1e3 * run.phases.of(phase).as_secs_f64())))
+            .join(" | ");
+        let (code, total) = (median_of(&|run| 1e3 * run.phases.total().as_secs_f64()), median_of(&|run| run.total));
         println!(
             "| {} | {phases} | {code:.3} | {total:.3} | {:.3} | {:.4} |",
             file.name,
             first.total,
-            of(&|run| run.warm)
+            median_of(&|run| run.warm)
         );
-        worst = (code.max(worst.0), total.max(worst.1), first.total.max(worst.2));
+        slowest = (code.max(slowest.0), total.max(slowest.1), first.total.max(slowest.2));
     }
     println!(
-        "\n{} plans; at most {:.3} to code, {:.3} to an answer, {:.3} to a first answer",
+        "\n{} plans; at most {:.3} ms to code, {:.3} ms to a result, {:.3} ms to the first result",
         files.len(),
-        worst.0,
-        worst.1,
-        worst.2
+        slowest.0,
+        slowest.1,
+        slowest.2
     );
     Ok(())
 }
 
 /// The times from text to result, and of a further run.
-struct Answer {
+struct PlanTimes {
     phases: Timings,
     /// Milliseconds from text to result.
     total: f64,
@@ -70,7 +71,7 @@ struct Answer {
 }
 
 /// Returns `None` if the plan is rejected, because files may contain invalid plans.
-fn answer(file: &PlanFile) -> Result<Option<Answer>> {
+fn measure_plan(file: &PlanFile) -> Result<Option<PlanTimes>> {
     let session = Session::default();
     let start = Instant::now();
     let Ok(prepared) = session.prepare(&file.text, &file.bindings) else { return Ok(None) };
@@ -82,5 +83,5 @@ fn answer(file: &PlanFile) -> Result<Option<Answer>> {
         prepared.run()?;
         warm.push(1e3 * start.elapsed().as_secs_f64());
     }
-    Ok(Some(Answer { phases: prepared.timings().clone(), total, warm: median(warm.into_iter()) }))
+    Ok(Some(PlanTimes { phases: prepared.timings().clone(), total, warm: median(warm.into_iter()) }))
 }

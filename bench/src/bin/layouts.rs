@@ -1,14 +1,14 @@
 //! Compares the optimizer's choices with all loop orders and output formats, over real and
 //! generated inputs.
-#![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
+#![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::{Context, Result};
 use clap::Parser;
 use redpoll::Engine;
-use redpoll_bench::layouts::measure::{Note, Outcome, Settings, measure};
-use redpoll_bench::layouts::problems::{CHOSEN, WORKLOADS, every_input, input};
+use redpoll_bench::layouts::measure::{ExperimentSettings, GroupOutcome, ProgressMessage, measure};
+use redpoll_bench::layouts::problems::{DEFAULT_INPUTS, WORKLOADS, all_inputs, load_input};
 use redpoll_bench::layouts::summary::{HEADING, row, table};
-use redpoll_bench::layouts::watch::watched;
+use redpoll_bench::layouts::watch::measure_watched;
 use redpoll_bench::machine::processor;
 use std::fs::File;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 #[command(name = "layouts", version, about)]
 struct Cli {
-    /// Run only groups whose name `workload/input/storage` contains one of these
+    /// Run only groups whose name `workload/input/formats` contains one of these
     words: Vec<String>,
     /// Use every graph, matrix and tensor of the collection
     #[arg(long)]
@@ -42,8 +42,8 @@ struct Cli {
     /// Write all measurements to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Measure one group of a workload, input and storage without some candidates; the program
-    /// calls itself this way
+    /// Measure one group of a workload, input and formats without some candidates; the program
+    /// starts itself with this option
     #[arg(long, hide = true, num_args = 3)]
     group: Vec<String>,
     #[arg(long, hide = true)]
@@ -52,14 +52,14 @@ struct Cli {
 
 fn main() -> Result<()> {
     let cli = Cli::parse();
-    if let [workload, input, stored] = &cli.group[..] {
-        return one(&cli, workload, input, stored);
+    if let [workload, input, formats] = &cli.group[..] {
+        return measure_group(&cli, workload, input, formats);
     }
-    let names = if cli.all { every_input()? } else { CHOSEN.iter().map(|name| (*name).to_owned()).collect() };
+    let names = if cli.all { all_inputs()? } else { DEFAULT_INPUTS.iter().map(|name| (*name).to_owned()).collect() };
     println!("{}\n\n{HEADING}", processor());
-    let mut outcomes: Vec<Outcome> = Vec::new();
+    let mut outcomes: Vec<GroupOutcome> = Vec::new();
     for name in names {
-        if let Err(error) = groups_of(&cli, &name, &mut outcomes) {
+        if let Err(error) = measure_input(&cli, &name, &mut outcomes) {
             println!("| - | {name} | - | {error:#} |");
         }
     }
@@ -71,25 +71,25 @@ fn main() -> Result<()> {
 }
 
 /// Measures the selected groups of an input.
-fn groups_of(cli: &Cli, name: &str, outcomes: &mut Vec<Outcome>) -> Result<()> {
-    let wanted = |workload: &str, stored: &str| {
-        let id = format!("{workload}/{name}/{stored}");
+fn measure_input(cli: &Cli, name: &str, outcomes: &mut Vec<GroupOutcome>) -> Result<()> {
+    let is_selected = |workload: &str, formats: &str| {
+        let id = format!("{workload}/{name}/{formats}");
         cli.words.is_empty() || cli.words.iter().any(|word| id.contains(word.as_str()))
     };
-    let mut all = WORKLOADS.iter().flat_map(|w| w.stored.iter().map(|(stored, _)| (w.name, *stored)));
-    if !all.any(|(workload, stored)| wanted(workload, stored)) {
+    let mut all = WORKLOADS.iter().flat_map(|w| w.formats.iter().map(|(formats, _)| (w.name, *formats)));
+    if !all.any(|(workload, formats)| is_selected(workload, formats)) {
         return Ok(());
     }
-    let Some(content) = input(name)? else { return Ok(()) };
-    for workload in WORKLOADS.iter().filter(|w| w.takes(&content)) {
-        for (stored, _) in workload.stored.iter().filter(|(stored, _)| wanted(workload.name, stored)) {
-            let arguments = |without: &[usize]| arguments(cli, [workload.name, name, stored], without);
-            match watched(&arguments) {
+    let Some(content) = load_input(name)? else { return Ok(()) };
+    for workload in WORKLOADS.iter().filter(|w| w.accepts(&content)) {
+        for (formats, _) in workload.formats.iter().filter(|(formats, _)| is_selected(workload.name, formats)) {
+            let arguments = |without: &[usize]| arguments(cli, [workload.name, name, formats], without);
+            match measure_watched(&arguments) {
                 Ok(outcome) => {
                     println!("{}", row(&outcome));
                     outcomes.push(outcome);
                 }
-                Err(error) => println!("| {} | {name} | {stored} | {error:#} |", workload.name),
+                Err(error) => println!("| {} | {name} | {formats} | {error:#} |", workload.name),
             }
         }
     }
@@ -111,19 +111,20 @@ fn arguments(cli: &Cli, group: [&str; 3], without: &[usize]) -> Vec<String> {
     all
 }
 
-fn one(cli: &Cli, workload: &str, name: &str, stored: &str) -> Result<()> {
-    let settings = Settings {
+fn measure_group(cli: &Cli, workload: &str, name: &str, formats: &str) -> Result<()> {
+    let settings = ExperimentSettings {
         engine: if cli.instant { Engine::Instant } else { Engine::Optimizing },
         screen: cli.screen,
         budget: Duration::from_millis(cli.budget),
         memory: cli.memory << 30,
     };
-    let workload = WORKLOADS.iter().find(|w| w.name == workload).context("there is no such workload")?;
-    let content = input(name)?.context("there is no such input")?;
+    let workload = WORKLOADS.iter().find(|w| w.name == workload).context("unknown workload")?;
+    let content = load_input(name)?.context("the input is missing")?;
     let groups = workload.groups(name, &content)?;
-    let group = groups.iter().find(|g| g.stored == stored).context("there is no such group")?;
-    let say = |note: &Note| println!("{}", serde_json::to_string(note).expect("notes are plain data"));
-    let outcome = measure(group, settings, &cli.without, &mut { say })?;
-    say(&Note::Outcome(Box::new(outcome)));
+    let group = groups.iter().find(|g| g.formats == formats).context("unknown combination of formats")?;
+    let send =
+        |message: &ProgressMessage| println!("{}", serde_json::to_string(message).expect("messages are plain data"));
+    let outcome = measure(group, settings, &cli.without, &mut { send })?;
+    send(&ProgressMessage::Complete(Box::new(outcome)));
     Ok(())
 }

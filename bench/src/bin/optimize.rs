@@ -2,7 +2,7 @@
 //! and statistics available.
 //!
 //! The first argument selects one shape.
-#![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
+#![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use redpoll_bench::pairs::median;
 use redpoll_logic::statistics::{Answer, PositionCounts, Statistics};
@@ -16,39 +16,39 @@ use std::time::Instant;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The size of every mode. With ten entries per row, and more with each matrix, joins are worth
-/// rewriting.
+/// The size of every mode. With ten entries per row, and more with each matrix, rewriting joins
+/// pays.
 const SIZE: u64 = 2000;
-/// Number of times each plan is optimized, within [`LONGEST`].
+/// Number of times each plan is optimized, within [`MAX_SECONDS`].
 const REPEATS: usize = 31;
 /// Time limit for one plan in seconds.
-const LONGEST: f64 = 3.0;
+const MAX_SECONDS: f64 = 3.0;
 
-type Edges = Vec<(usize, usize)>;
+type JoinEdges = Vec<(usize, usize)>;
 
-fn path(n: usize) -> Edges {
+fn path(n: usize) -> JoinEdges {
     (0..n).map(|k| (k, k + 1)).collect()
 }
 
-fn cycle(n: usize) -> Edges {
+fn cycle(n: usize) -> JoinEdges {
     (0..n).map(|k| (k, (k + 1) % n)).collect()
 }
 
-fn star(n: usize) -> Edges {
+fn star(n: usize) -> JoinEdges {
     (1..=n).map(|k| (0, k)).collect()
 }
 
-fn tree(n: usize) -> Edges {
+fn tree(n: usize) -> JoinEdges {
     (1..=n).map(|k| ((k - 1) / 2, k)).collect()
 }
 
-fn clique(n: usize) -> Edges {
+fn clique(n: usize) -> JoinEdges {
     (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).collect()
 }
 
 /// Returns the plan of a join: the sum of the products of one matrix per edge, over all vertices
 /// except the free ones.
-fn join(edges: &Edges, free: &[usize]) -> String {
+fn join(edges: &JoinEdges, free: &[usize]) -> String {
     let factors: String = edges.iter().enumerate().map(|(k, (a, b))| format!("(table T{k} x{a} x{b}) ")).collect();
     let last = edges.iter().map(|(a, b)| *a.max(b)).max().unwrap_or(0);
     let bound: String = (0..=last).filter(|v| !free.contains(v)).map(|v| format!("x{v} ")).collect();
@@ -86,7 +86,7 @@ fn main() -> anyhow::Result<()> {
         let plan = parse(text, &catalog)?;
         let (mut times, mut graph) = (Vec::new(), String::new());
         let begin = Instant::now();
-        while times.len() < 3 || times.len() < REPEATS && begin.elapsed().as_secs_f64() < LONGEST {
+        while times.len() < 3 || times.len() < REPEATS && begin.elapsed().as_secs_f64() < MAX_SECONDS {
             let start = Instant::now();
             let (_, report) = optimize(&plan, &Statistics::new(&counts), &config)?;
             times.push(1e3 * start.elapsed().as_secs_f64());

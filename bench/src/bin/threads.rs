@@ -1,13 +1,13 @@
 //! Measures the gain of threads: every workload on one thread and on several, in turns. Also checks
 //! that the results are the same bits.
-#![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
+#![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use redpoll::{Bindings, Config, Engine};
 use redpoll_bench::pairs::Pairs;
-use redpoll_bench::runner::Runner;
-use redpoll_bench::workload::{Made, Problem, Program, Size, Suite};
+use redpoll_bench::runner::WorkloadRunner;
+use redpoll_bench::workload::{DataSize, MakeOutcome, Suite, WorkloadProblem, WorkloadProgram};
 use redpoll_bench::workloads;
 use redpoll_physical::run::Workers;
 use redpoll_physical::storage::{Array, Tensor};
@@ -41,29 +41,26 @@ struct Cli {
 
 fn main() -> Result<()> {
     let cli = Cli::parse();
-    let (size, budget) = (if cli.quick { Size::Quick } else { Size::Full }, Duration::from_millis(cli.budget));
-    println!(
-        "Best milliseconds on the optimizing tier; how many times as fast on {} threads, the median of pairs.\n",
-        cli.threads
-    );
-    println!("| workload | one thread | {} threads | ratio | bits |\n|---|---|---|---|---|", cli.threads);
+    let (size, budget) = (if cli.quick { DataSize::Quick } else { DataSize::Full }, Duration::from_millis(cli.budget));
+    println!("Best milliseconds in the optimizing tier; speedup on {} threads as the median of pairs.\n", cli.threads);
+    println!("| workload | one thread | {} threads | speedup | bits |\n|---|---|---|---|---|", cli.threads);
     let mut different = 0;
     for (workload, data) in workloads::all() {
         let id = workload.id(data);
-        let wanted = cli.suites.is_empty() || cli.suites.contains(&workload.suite);
-        if !wanted || !id.contains(&cli.only) {
+        let is_selected = cli.suites.is_empty() || cli.suites.contains(&workload.suite);
+        if !is_selected || !id.contains(&cli.only) {
             continue;
         }
-        let Made::Problem(problem) = (workload.make)(data, size)? else { continue };
+        let MakeOutcome::Problem(problem) = (workload.make)(data, size)? else { continue };
         for (name, bindings, program) in programs(*problem)? {
             let id = if name.is_empty() { id.clone() } else { format!("{id} {name}") };
-            let [alone, together] = [NonZero::<usize>::MIN, cli.threads].map(|n| runner(n, &bindings));
-            let row = compare(&program, [alone, together], budget).with_context(|| id.clone())?;
-            let (alone, together) = row.pairs.best();
+            let [single, parallel] = [NonZero::<usize>::MIN, cli.threads].map(|n| make_runner(n, &bindings));
+            let row = compare(&program, [single, parallel], budget).with_context(|| id.clone())?;
+            let (single, parallel) = row.pairs.best();
             println!(
                 "| {id} | {:.3} | {:.3} | {:.2} | {} |",
-                1e3 * alone.as_secs_f64(),
-                1e3 * together.as_secs_f64(),
+                1e3 * single.as_secs_f64(),
+                1e3 * parallel.as_secs_f64(),
                 row.pairs.median_ratio(),
                 if row.same { "same" } else { "DIFFERENT" }
             );
@@ -71,36 +68,36 @@ fn main() -> Result<()> {
         }
     }
     if different > 0 {
-        bail!("{different} workloads have other results on {} threads", cli.threads);
+        bail!("results of {different} workloads differ on {} threads", cli.threads);
     }
     Ok(())
 }
 
 /// Returns the programs of a problem with their inputs, and their names if there are several.
 /// Queries have none.
-fn programs(problem: Problem) -> Result<Vec<(String, Bindings, Program)>> {
+fn programs(problem: WorkloadProblem) -> Result<Vec<(String, Bindings, WorkloadProgram)>> {
     if problem.query.is_some() {
         return Ok(Vec::new());
     }
-    let stored = redpoll_bench::ours::stored;
+    let store_inputs = redpoll_bench::redpoll_server::store_inputs;
     if problem.variants.is_empty() {
-        return Ok(vec![(String::new(), stored(problem.inputs)?, problem.program)]);
+        return Ok(vec![(String::new(), store_inputs(problem.inputs)?, problem.program)]);
     }
-    problem.variants.into_iter().map(|v| Ok((v.name, stored(v.inputs)?, v.program))).collect()
+    problem.variants.into_iter().map(|v| Ok((v.name, store_inputs(v.inputs)?, v.program))).collect()
 }
 
-fn runner(threads: NonZero<usize>, bindings: &Bindings) -> Runner {
+fn make_runner(threads: NonZero<usize>, bindings: &Bindings) -> WorkloadRunner {
     let workers = Arc::new(Workers::new(threads));
-    Runner::new(Config { engine: Engine::Optimizing, workers, ..Config::default() }, bindings.clone())
+    WorkloadRunner::new(Config { engine: Engine::Optimizing, workers, ..Config::default() }, bindings.clone())
 }
 
 /// The measurements of a workload.
-struct Row {
+struct ThreadTimes {
     pairs: Pairs,
     same: bool,
 }
 
-fn compare(program: &Program, mut runners: [Runner; 2], budget: Duration) -> Result<Row> {
+fn compare(program: &WorkloadProgram, mut runners: [WorkloadRunner; 2], budget: Duration) -> Result<ThreadTimes> {
     // The first runs plan and compile.
     let mut results = Vec::new();
     for runner in &mut runners {
@@ -108,9 +105,9 @@ fn compare(program: &Program, mut runners: [Runner; 2], budget: Duration) -> Res
         results.push(program(runner)?);
     }
     let same = is_same(&results[0], &results[1]);
-    let run = |runner: &mut Runner| drop(program(runner).expect("what has run runs again"));
-    let [alone, together] = &mut runners;
-    Ok(Row { pairs: Pairs::measure(budget, 3, || run(alone), || run(together)), same })
+    let run = |runner: &mut WorkloadRunner| drop(program(runner).expect("the program ran before"));
+    let [single, parallel] = &mut runners;
+    Ok(ThreadTimes { pairs: Pairs::measure(budget, 3, || run(single), || run(parallel)), same })
 }
 
 /// Returns whether tensors have the same arrays, bit by bit.

@@ -2,10 +2,10 @@
 //!
 //! Arguments select cases whose names contain them; `--code` prints the C text of these cases
 //! instead.
-#![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
+#![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::Result;
-use redpoll_bench::cases::{CASES, Size};
+use redpoll_bench::cases::{CASES, CaseSize};
 use redpoll_bench::machine::processor;
 use redpoll_bench::pairs::Pairs;
 use redpoll_physical::emit::c;
@@ -18,12 +18,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const BUDGET: Duration = Duration::from_secs(3);
 /// Smallest number of rounds for a ratio.
-const LEAST: usize = 5;
+const MIN_ROUNDS: usize = 5;
 
 fn main() -> Result<()> {
-    let (flags, words): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|a| a.starts_with("--"));
+    let (flags, filters): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|a| a.starts_with("--"));
     let code = flags.iter().any(|flag| flag == "--code");
-    let chosen = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
+    let is_selected = |name: &str| filters.is_empty() || filters.iter().any(|part| name.contains(part));
     if !code {
         println!("{}\n", processor());
         println!(
@@ -31,22 +31,22 @@ fn main() -> Result<()> {
         );
         println!("|---|---|---|---|---|---|---|---|---|");
     }
-    for (_, make) in CASES.iter().filter(|(name, _)| chosen(name)) {
-        let Some(case) = make(if code { Size::Small } else { Size::Full })? else { continue };
+    for (_, make) in CASES.iter().filter(|(name, _)| is_selected(name)) {
+        let Some(case) = make(if code { CaseSize::Small } else { CaseSize::Full })? else { continue };
         let function = case.kernel.kernel.function();
         if code {
             println!("// {}: {}\n{}", case.name, case.data, c::emit(&[function])?);
             continue;
         }
-        let (instant, _) = timed(|| cranelift::compile(function, Effort::Full).is_ok());
-        let (emit, _) = timed(|| c::emit(&[function]).is_ok());
-        let (compile, optimizing) = timed(|| case.kernel.optimizing());
+        let (instant, _) = measure_call(|| cranelift::compile(function, Effort::Full).is_ok());
+        let (emit, _) = measure_call(|| c::emit(&[function]).is_ok());
+        let (compile, optimizing) = measure_call(|| case.kernel.compile_optimizing());
         let optimizing = optimizing?;
         let pairs = Pairs::measure(
             BUDGET,
-            LEAST,
-            || drop(optimizing.run().expect("kernels run")),
-            || drop(case.kernel.run().expect("kernels run")),
+            MIN_ROUNDS,
+            || drop(optimizing.run().expect("the kernel ran when the case was created")),
+            || drop(case.kernel.run().expect("the kernel ran when the case was created")),
         );
         let (c, cranelift) = pairs.best();
         let ratio = pairs.median_ratio();
@@ -62,7 +62,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+fn measure_call<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let start = Instant::now();
     let result = work();
     (start.elapsed(), result)

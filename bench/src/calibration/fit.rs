@@ -5,7 +5,7 @@ const SWEEPS: usize = 20_000;
 
 /// An equation: the numbers of events of a plan, and its time.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct Equation {
     /// Number of events of each kind.
     pub counts: Vec<f64>,
     /// Time in seconds.
@@ -14,9 +14,9 @@ pub struct Row {
     pub weight: f64,
 }
 
-impl Row {
+impl Equation {
     /// Returns the time predicted by the coefficients.
-    pub fn predicted(&self, coefficients: &[f64]) -> f64 {
+    pub fn predict(&self, coefficients: &[f64]) -> f64 {
         self.counts.iter().zip(coefficients).map(|(count, x)| count * x).sum()
     }
 }
@@ -25,7 +25,7 @@ impl Row {
 const ROUNDS: usize = 30;
 /// Predictions that are off by more than this factor get less weight, because their measurements
 /// may have been disturbed.
-const TRUSTED: f64 = 1.4;
+const OUTLIER_FACTOR: f64 = 1.4;
 
 /// Returns the non-negative coefficients that minimize the squares of `ln(predicted / time)`, with
 /// Huber's weights. The prior acts like one more equation for each coefficient, of weight `weight`
@@ -33,14 +33,14 @@ const TRUSTED: f64 = 1.4;
 ///
 /// Each round solves linear least squares. Their weights make the slopes equal to those of the
 /// logarithms at the previous predictions.
-pub fn fit(rows: &[Row], prior: &[f64], weight: f64) -> Vec<f64> {
+pub fn fit(rows: &[Equation], prior: &[f64], weight: f64) -> Vec<f64> {
     let mut coefficients = prior.to_vec();
     for _ in 0..ROUNDS {
-        let weighted = |row: &Row| {
-            let predicted = row.predicted(&coefficients).max(1e-3 * row.time);
+        let weighted = |row: &Equation| {
+            let predicted = row.predict(&coefficients).max(1e-3 * row.time);
             let factor = (predicted / row.time).ln();
             let slope = if factor.abs() < 1e-6 { 1.0 / predicted } else { factor / (predicted - row.time) };
-            (row.weight * slope / predicted / (factor.abs() / TRUSTED.ln()).max(1.0)).sqrt()
+            (row.weight * slope / predicted / (factor.abs() / OUTLIER_FACTOR.ln()).max(1.0)).sqrt()
         };
         let scales: Vec<f64> = rows.iter().map(weighted).collect();
         coefficients = solve(rows, &scales, prior, weight);
@@ -51,10 +51,10 @@ pub fn fit(rows: &[Row], prior: &[f64], weight: f64) -> Vec<f64> {
 /// Solves weighted least squares by coordinate descent: each step takes the minimum along one
 /// coefficient, or 0 if the minimum is negative. Source: Franc, Hlavac, Navara, "Sequential
 /// Coordinate-wise Algorithm for the Non-negative Least Squares Problem".
-fn solve(rows: &[Row], scales: &[f64], prior: &[f64], weight: f64) -> Vec<f64> {
+fn solve(rows: &[Equation], scales: &[f64], prior: &[f64], weight: f64) -> Vec<f64> {
     let n = prior.len();
     // In units of the prior, all coefficients are about 1.
-    let in_units = |(row, scale): (&Row, &f64)| row.counts.iter().zip(prior).map(|(c, p)| c * p * scale).collect();
+    let in_units = |(row, scale): (&Equation, &f64)| row.counts.iter().zip(prior).map(|(c, p)| c * p * scale).collect();
     let scaled: Vec<Vec<f64>> = rows.iter().zip(scales).map(in_units).collect();
     let times: Vec<f64> = rows.iter().zip(scales).map(|(row, scale)| row.time * scale).collect();
     let gram = |a: usize, b: usize| scaled.iter().map(|row| row[a] * row[b]).sum::<f64>();
@@ -66,14 +66,14 @@ fn solve(rows: &[Row], scales: &[f64], prior: &[f64], weight: f64) -> Vec<f64> {
     }
     let mut x = vec![1.0; n];
     for _ in 0..SWEEPS {
-        let mut moved = 0.0f64;
+        let mut change = 0.0f64;
         for k in 0..n {
             let gradient = matrix[k].iter().zip(&x).map(|(m, x)| m * x).sum::<f64>() - target[k];
             let next = (x[k] - gradient / matrix[k][k]).max(0.0);
-            moved = moved.max((next - x[k]).abs());
+            change = change.max((next - x[k]).abs());
             x[k] = next;
         }
-        if moved < 1e-10 {
+        if change < 1e-10 {
             break;
         }
     }
@@ -84,24 +84,24 @@ fn solve(rows: &[Row], scales: &[f64], prior: &[f64], weight: f64) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    fn row(counts: [f64; 3], time: f64) -> Row {
-        Row { counts: counts.to_vec(), time, weight: 1.0 }
+    fn row(counts: [f64; 3], time: f64) -> Equation {
+        Equation { counts: counts.to_vec(), time, weight: 1.0 }
     }
 
-    fn close(found: &[f64], expected: [f64; 3]) {
+    fn check(found: &[f64], expected: [f64; 3]) {
         assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{found:?}");
     }
 
     #[test]
-    fn exact_times_give_their_constants_back() {
-        let of = |counts: [f64; 3]| row(counts, 2.0 * counts[0] + 0.5 * counts[1] + 7.0 * counts[2]);
-        let rows = [of([1.0, 0.0, 3.0]), of([1e6, 5e5, 0.0]), of([0.0, 4.0, 1.0]), of([3.0, 1.0, 1.0])];
-        close(&fit(&rows, &[1.0, 1.0, 1.0], 0.0), [2.0, 0.5, 7.0]);
-        close(&fit(&rows, &[3.0, 0.1, 9.0], 0.0), [2.0, 0.5, 7.0]);
+    fn exact_times_reproduce_their_constants() {
+        let exact = |counts: [f64; 3]| row(counts, 2.0 * counts[0] + 0.5 * counts[1] + 7.0 * counts[2]);
+        let rows = [exact([1.0, 0.0, 3.0]), exact([1e6, 5e5, 0.0]), exact([0.0, 4.0, 1.0]), exact([3.0, 1.0, 1.0])];
+        check(&fit(&rows, &[1.0, 1.0, 1.0], 0.0), [2.0, 0.5, 7.0]);
+        check(&fit(&rows, &[3.0, 0.1, 9.0], 0.0), [2.0, 0.5, 7.0]);
     }
 
     #[test]
-    fn no_constant_is_negative_and_the_untold_keep_their_prior() {
+    fn constants_are_not_negative_and_keep_their_prior_without_events() {
         // The best line through these points has a negative second coefficient.
         let rows = [row([1.0, 1.0, 0.0], 1.0), row([1.0, 2.0, 0.0], 0.8)];
         let found = fit(&rows, &[1.0, 1.0, 4.0], 1e-9);
@@ -112,9 +112,9 @@ mod tests {
 
     /// A row of weight 3 acts like three equal rows.
     #[test]
-    fn a_row_counts_for_as_many_as_its_weight() {
+    fn weights_act_like_repeated_rows() {
         let slow = row([1.0, 0.0, 0.0], 1.1);
-        let few = [Row { weight: 3.0, ..slow.clone() }, row([1.0, 0.0, 0.0], 1.0)];
+        let few = [Equation { weight: 3.0, ..slow.clone() }, row([1.0, 0.0, 0.0], 1.0)];
         let many = [slow.clone(), slow.clone(), slow, row([1.0, 0.0, 0.0], 1.0)];
         let [few, many] = [&few[..], &many].map(|rows| fit(rows, &[1.0; 3], 1e-9)[0]);
         assert!((few - many).abs() < 1e-9 && few > 1.06, "{few} {many}");
@@ -122,7 +122,7 @@ mod tests {
 
     /// One row with a disturbed time does not dominate the fit.
     #[test]
-    fn outliers_have_less_of_a_say() {
+    fn outliers_do_not_dominate() {
         let mut rows = vec![row([1.0, 0.0, 0.0], 1.0); 9];
         rows.push(row([1.0, 0.0, 0.0], 100.0));
         let found = fit(&rows, &[1.0; 3], 1e-9);

@@ -1,6 +1,6 @@
 //! Small plans over uniform data, with events of few kinds each.
 
-use crate::data::{SMALL, dense, drawn};
+use crate::data::{SMALL, dense, generate_with};
 use anyhow::Result;
 use redpoll::Bindings;
 use redpoll::datasets::Content;
@@ -10,7 +10,7 @@ use redpoll_logic::{Alias, Field, Prim};
 use redpoll_optimizer::Config;
 
 /// A plan with several sizes and with choices fixed for the optimizer.
-pub struct Plan {
+pub struct CalibrationPlan {
     /// The name of the plan, after the events that it measures.
     pub name: &'static str,
     /// The plan; its result is `R`.
@@ -27,7 +27,7 @@ pub struct Plan {
 }
 
 /// The number of entries of an input with a value at every coordinate.
-const ALL: usize = usize::MAX;
+const DENSE: usize = usize::MAX;
 
 const ROW_SUMS: &str = "(plan (query R (aggregate + 0 (table A i j) j)) (produces R))";
 const TIMES_VECTOR: &str = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces R))";
@@ -68,9 +68,16 @@ const PRODUCTS: &[&[u64]] =
 const A: (&str, &[usize], usize, &str) = ("A", &[0, 1], 2, "csr");
 
 /// All plans.
-pub const PLANS: &[Plan] = &[
-    Plan { name: "rows", text: ROW_SUMS, order: &["i", "j"], format: "dense", inputs: &[A], sizes: MATRICES },
-    Plan {
+pub const PLANS: &[CalibrationPlan] = &[
+    CalibrationPlan {
+        name: "rows",
+        text: ROW_SUMS,
+        order: &["i", "j"],
+        format: "dense",
+        inputs: &[A],
+        sizes: MATRICES,
+    },
+    CalibrationPlan {
         name: "rows of lists",
         text: ROW_SUMS,
         order: &["i", "j"],
@@ -78,7 +85,7 @@ pub const PLANS: &[Plan] = &[
         inputs: &[("A", &[0, 1], 2, "dcsr")],
         sizes: MATRICES,
     },
-    Plan {
+    CalibrationPlan {
         name: "rows of hash tables",
         text: ROW_SUMS,
         order: &["i", "j"],
@@ -86,7 +93,7 @@ pub const PLANS: &[Plan] = &[
         inputs: &[("A", &[0, 1], 2, "(dense (hash (element)))")],
         sizes: MATRICES,
     },
-    Plan {
+    CalibrationPlan {
         name: "rows of byte maps",
         text: ROW_SUMS,
         order: &["i", "j"],
@@ -94,47 +101,47 @@ pub const PLANS: &[Plan] = &[
         inputs: &[("A", &[0, 1], 2, "(dense (byte-map (element)))")],
         sizes: &[&[1 << 10, 1 << 12, 1 << 18], &[1 << 12, 1 << 10, 1 << 16]],
     },
-    Plan {
-        name: "rows of places",
+    CalibrationPlan {
+        name: "rows of a dense matrix",
         text: ROW_SUMS,
         order: &["i", "j"],
         format: "dense",
-        inputs: &[("A", &[0, 1], ALL, "dense")],
+        inputs: &[("A", &[0, 1], DENSE, "dense")],
         sizes: &[&[1 << 16, 8], &[1 << 13, 64], &[1 << 10, 1 << 12]],
     },
-    Plan {
+    CalibrationPlan {
         name: "gather",
         text: TIMES_VECTOR,
         order: &["i", "j"],
         format: "dense",
-        inputs: &[A, ("x", &[1], ALL, "dense")],
+        inputs: &[A, ("x", &[1], DENSE, "dense")],
         sizes: MATRICES,
     },
-    Plan {
+    CalibrationPlan {
         name: "scatter",
         text: TIMES_VECTOR,
         order: &["j", "i"],
         format: "dense",
-        inputs: &[("A", &[0, 1], 2, "csc"), ("x", &[1], ALL, "dense")],
+        inputs: &[("A", &[0, 1], 2, "csc"), ("x", &[1], DENSE, "dense")],
         sizes: &[&[1 << 14, 1 << 14, 1 << 16], &[1 << 17, 1 << 17, 1 << 19], &[1 << 22, 1 << 19, 1 << 21]],
     },
-    Plan {
+    CalibrationPlan {
         name: "scatter to hash table",
         text: TIMES_VECTOR,
         order: &["j", "i"],
         format: "(hash (element))",
-        inputs: &[("A", &[0, 1], 2, "csc"), ("x", &[1], ALL, "dense")],
+        inputs: &[("A", &[0, 1], 2, "csc"), ("x", &[1], DENSE, "dense")],
         sizes: &[&[1 << 12, 1 << 12, 1 << 14], &[1 << 14, 1 << 14, 1 << 18], &[1 << 17, 1 << 17, 1 << 19]],
     },
-    Plan {
+    CalibrationPlan {
         name: "scatter to byte map",
         text: TIMES_VECTOR,
         order: &["j", "i"],
         format: "(byte-map (element))",
-        inputs: &[("A", &[0, 1], 2, "csc"), ("x", &[1], ALL, "dense")],
+        inputs: &[("A", &[0, 1], 2, "csc"), ("x", &[1], DENSE, "dense")],
         sizes: &[&[1 << 12, 1 << 12, 1 << 14], &[1 << 14, 1 << 14, 1 << 18], &[1 << 17, 1 << 17, 1 << 19]],
     },
-    Plan {
+    CalibrationPlan {
         name: "merge",
         text: INNER,
         order: &["i", "j"],
@@ -142,7 +149,7 @@ pub const PLANS: &[Plan] = &[
         inputs: &[A, ("B", &[0, 1], 2, "csr")],
         sizes: MATRICES,
     },
-    Plan {
+    CalibrationPlan {
         name: "gallop",
         text: INNER,
         order: &["i", "j"],
@@ -150,23 +157,23 @@ pub const PLANS: &[Plan] = &[
         inputs: &[A, ("B", &[0, 1], 3, "csr")],
         sizes: &[&[1 << 12, 1 << 14, 1 << 14, 1 << 20], &[1 << 10, 1 << 14, 1 << 14, 1 << 18]],
     },
-    Plan {
-        name: "held rows",
+    CalibrationPlan {
+        name: "cached rows",
         text: TRIANGLES,
         order: &["i", "j", "k"],
         format: "",
         inputs: &[A],
         sizes: &[&[1 << 10, 1 << 10, 1 << 15], &[1 << 12, 1 << 12, 1 << 17], &[1 << 14, 1 << 14, 1 << 19]],
     },
-    Plan {
-        name: "held masks",
+    CalibrationPlan {
+        name: "cached masks",
         text: MASKED,
         order: &["i", "k", "j"],
         format: "csr",
         inputs: &[A, ("B", &[1, 0], 2, "csr"), ("M", &[0, 0], 2, "csr")],
         sizes: PRODUCTS,
     },
-    Plan {
+    CalibrationPlan {
         name: "lookups in hash tables",
         text: INNER,
         order: &["i", "j"],
@@ -174,7 +181,7 @@ pub const PLANS: &[Plan] = &[
         inputs: &[A, ("B", &[0, 1], 2, "(dense (hash (element)))")],
         sizes: &[&[1 << 10, 1 << 10, 1 << 14], &[1 << 14, 1 << 14, 1 << 18]],
     },
-    Plan {
+    CalibrationPlan {
         name: "lookups in byte maps",
         text: INNER,
         order: &["i", "j"],
@@ -182,24 +189,24 @@ pub const PLANS: &[Plan] = &[
         inputs: &[A, ("B", &[0, 1], 2, "(dense (byte-map (element)))")],
         sizes: &[&[1 << 9, 1 << 9, 1 << 14], &[1 << 11, 1 << 11, 1 << 17]],
     },
-    Plan {
+    CalibrationPlan {
         name: "searches",
         text: DIAGONAL,
         order: &["i"],
         format: "",
-        inputs: &[A, ("x", &[0], ALL, "dense")],
+        inputs: &[A, ("x", &[0], DENSE, "dense")],
         sizes: &[&[1 << 14, 1 << 14, 1 << 17], &[1 << 12, 1 << 12, 1 << 20]],
     },
-    Plan { name: "append", text: SCALED, order: &["i", "j"], format: "csr", inputs: &[A], sizes: MATRICES },
-    Plan {
-        name: "places",
+    CalibrationPlan { name: "append", text: SCALED, order: &["i", "j"], format: "csr", inputs: &[A], sizes: MATRICES },
+    CalibrationPlan {
+        name: "dense output",
         text: OUTER,
         order: &["i", "j"],
         format: "dense",
-        inputs: &[("x", &[0], ALL, "dense"), ("y", &[1], ALL, "dense")],
+        inputs: &[("x", &[0], DENSE, "dense"), ("y", &[1], DENSE, "dense")],
         sizes: &[&[1 << 10, 1 << 7], &[1 << 11, 1 << 11], &[1 << 14, 16]],
     },
-    Plan {
+    CalibrationPlan {
         name: "conversion",
         text: ROW_SUMS,
         order: &["i", "j"],
@@ -207,7 +214,7 @@ pub const PLANS: &[Plan] = &[
         inputs: &[("A", &[0, 1], 2, "csc")],
         sizes: MATRICES.split_at(3).0,
     },
-    Plan {
+    CalibrationPlan {
         name: "conversion of three modes",
         text: SLICE_SUMS,
         order: &["i", "j", "k"],
@@ -215,28 +222,28 @@ pub const PLANS: &[Plan] = &[
         inputs: &[("A", &[0, 1, 2], 3, "(modes 2 0 1 (sparse-list (sparse-list (sparse-list (element)))))")],
         sizes: &[&[1 << 9, 1 << 9, 1 << 9, 1 << 15], &[1 << 12, 1 << 11, 1 << 10, 1 << 18]],
     },
-    Plan {
+    CalibrationPlan {
         name: "rows of a dense factor",
         text: DENSE_PRODUCT,
         order: &["i", "k", "j"],
         format: "dense",
-        inputs: &[A, ("P", &[1, 3], ALL, "dense")],
+        inputs: &[A, ("P", &[1, 3], DENSE, "dense")],
         sizes: &[&[1 << 12, 1 << 12, 1 << 16, 16], &[1 << 15, 1 << 17, 1 << 18, 16], &[1 << 10, 1 << 10, 1 << 14, 128]],
     },
-    Plan {
+    CalibrationPlan {
         name: "wide rows of a dense factor",
         text: DENSE_PRODUCT,
         order: &["i", "k", "j"],
         format: "dense",
-        inputs: &[A, ("P", &[1, 3], ALL, "dense")],
+        inputs: &[A, ("P", &[1, 3], DENSE, "dense")],
         sizes: &[&[500, 500, 1 << 12, 500], &[1000, 1000, 1 << 12, 2000], &[200, 200, 1 << 12, 200]],
     },
-    Plan {
+    CalibrationPlan {
         name: "columns of a dense factor",
         text: DENSE_PRODUCT,
         order: &["i", "j", "k"],
         format: "dense",
-        inputs: &[A, ("P", &[1, 3], ALL, "dense")],
+        inputs: &[A, ("P", &[1, 3], DENSE, "dense")],
         sizes: &[
             &[4000, 4000, 1 << 16, 16],
             &[30000, 130000, 1 << 18, 16],
@@ -244,56 +251,56 @@ pub const PLANS: &[Plan] = &[
             &[500, 500, 1 << 13, 500],
         ],
     },
-    Plan {
+    CalibrationPlan {
         name: "rows of two factors",
         text: FACTORS,
         order: &["i", "k", "l", "j"],
         format: "dense",
-        inputs: &[("A", &[0, 1, 2], 3, "csf"), ("P", &[1, 4], ALL, "dense"), ("Q", &[2, 4], ALL, "dense")],
+        inputs: &[("A", &[0, 1, 2], 3, "csf"), ("P", &[1, 4], DENSE, "dense"), ("Q", &[2, 4], DENSE, "dense")],
         sizes: &[&[1000, 500, 500, 1 << 17, 16], &[100, 1000, 10000, 1 << 16, 32]],
     },
-    Plan {
+    CalibrationPlan {
         name: "columns of two factors",
         text: FACTORS,
         order: &["i", "j", "k", "l"],
         format: "dense",
-        inputs: &[("A", &[0, 1, 2], 3, "csf"), ("P", &[1, 4], ALL, "dense"), ("Q", &[2, 4], ALL, "dense")],
+        inputs: &[("A", &[0, 1, 2], 3, "csf"), ("P", &[1, 4], DENSE, "dense"), ("Q", &[2, 4], DENSE, "dense")],
         sizes: &[&[1000, 500, 500, 1 << 17, 16], &[100, 1000, 10000, 1 << 16, 32]],
     },
-    Plan {
+    CalibrationPlan {
         name: "a column of one of two factors",
         text: FACTORS,
         order: &["i", "k", "j", "l"],
         format: "dense",
-        inputs: &[("A", &[0, 1, 2], 3, "csf"), ("P", &[1, 4], ALL, "dense"), ("Q", &[2, 4], ALL, "dense")],
+        inputs: &[("A", &[0, 1, 2], 3, "csf"), ("P", &[1, 4], DENSE, "dense"), ("Q", &[2, 4], DENSE, "dense")],
         sizes: &[&[1000, 500, 500, 1 << 17, 16], &[100, 1000, 10000, 1 << 16, 32]],
     },
-    Plan {
+    CalibrationPlan {
         name: "samples",
         text: SAMPLED,
         order: &["i", "j"],
         format: "csr",
-        inputs: &[A, ("P", &[0, 3], ALL, "dense"), ("Q", &[1, 3], ALL, "dense")],
+        inputs: &[A, ("P", &[0, 3], DENSE, "dense"), ("Q", &[1, 3], DENSE, "dense")],
         sizes: &[&[1 << 12, 1 << 12, 1 << 16, 16], &[1 << 15, 1 << 15, 1 << 18, 16], &[1 << 10, 1 << 10, 1 << 14, 128]],
     },
-    Plan {
+    CalibrationPlan {
         name: "samples by columns",
         text: SAMPLED_BY_COLUMNS,
         order: &["i", "j"],
         format: "csr",
-        inputs: &[A, ("P", &[0, 3], ALL, "dense"), ("Q", &[3, 1], ALL, "dense")],
+        inputs: &[A, ("P", &[0, 3], DENSE, "dense"), ("Q", &[3, 1], DENSE, "dense")],
         // Not powers of two, because coordinates at such distances share few sets of a cache.
         sizes: &[&[4100, 5100, 1 << 16, 16], &[30100, 30100, 1 << 18, 16], &[1000, 1100, 1 << 14, 128]],
     },
-    Plan {
-        name: "samples by columns of whole pages",
+    CalibrationPlan {
+        name: "samples by columns, page-aligned",
         text: SAMPLED_BY_COLUMNS,
         order: &["i", "j"],
         format: "csr",
-        inputs: &[A, ("P", &[0, 3], ALL, "dense"), ("Q", &[3, 1], ALL, "dense")],
+        inputs: &[A, ("P", &[0, 3], DENSE, "dense"), ("Q", &[3, 1], DENSE, "dense")],
         sizes: &[&[30100, 1 << 15, 1 << 18, 16], &[4100, 1 << 12, 1 << 16, 16]],
     },
-    Plan {
+    CalibrationPlan {
         name: "product of rows",
         text: PRODUCT,
         order: &["i", "k", "j"],
@@ -301,15 +308,15 @@ pub const PLANS: &[Plan] = &[
         inputs: &[A, ("B", &[0, 1], 2, "csr")],
         sizes: PRODUCTS,
     },
-    Plan {
-        name: "product of rows to places",
+    CalibrationPlan {
+        name: "product of rows to dense rows",
         text: PRODUCT,
         order: &["i", "k", "j"],
         format: "dense",
         inputs: &[A, ("B", &[0, 1], 2, "csr")],
         sizes: PRODUCTS.split_at(2).0,
     },
-    Plan {
+    CalibrationPlan {
         name: "product of rows to byte maps",
         text: PRODUCT,
         order: &["i", "k", "j"],
@@ -317,7 +324,7 @@ pub const PLANS: &[Plan] = &[
         inputs: &[A, ("B", &[0, 1], 2, "csr")],
         sizes: PRODUCTS.split_at(2).0,
     },
-    Plan {
+    CalibrationPlan {
         name: "product of rows to hash tables",
         text: PRODUCT,
         order: &["i", "k", "j"],
@@ -325,7 +332,7 @@ pub const PLANS: &[Plan] = &[
         inputs: &[A, ("B", &[0, 1], 2, "csr")],
         sizes: PRODUCTS.split_at(3).0,
     },
-    Plan {
+    CalibrationPlan {
         name: "outer products",
         text: PRODUCT,
         order: &["k", "i", "j"],
@@ -333,15 +340,15 @@ pub const PLANS: &[Plan] = &[
         inputs: &[("A", &[0, 1], 2, "csc"), ("B", &[0, 1], 2, "csr")],
         sizes: PRODUCTS.split_at(3).0,
     },
-    Plan {
-        name: "outer products to places",
+    CalibrationPlan {
+        name: "outer products to dense rows",
         text: PRODUCT,
         order: &["k", "i", "j"],
         format: "dense",
         inputs: &[("A", &[0, 1], 2, "csc"), ("B", &[0, 1], 2, "csr")],
         sizes: PRODUCTS.split_at(2).0,
     },
-    Plan {
+    CalibrationPlan {
         name: "inner products",
         text: PRODUCT,
         order: &["i", "j", "k"],
@@ -349,20 +356,20 @@ pub const PLANS: &[Plan] = &[
         inputs: &[A, ("B", &[0, 1], 2, "csc")],
         sizes: PRODUCTS.split_at(1).0,
     },
-    Plan { name: "queries", text: QUERIES, order: &[], format: "", inputs: &[A], sizes: &[&[8, 8, 16]] },
+    CalibrationPlan { name: "queries", text: QUERIES, order: &[], format: "", inputs: &[A], sizes: &[&[8, 8, 16]] },
 ];
 
-impl Plan {
-    /// Makes the inputs of a size.
+impl CalibrationPlan {
+    /// Generates the inputs of a size.
     ///
     /// # Errors
-    /// If an input cannot be made.
+    /// If an input cannot be generated.
     pub fn bindings(&self, sizes: &[u64]) -> Result<Bindings> {
         let mut bindings = Bindings::new();
         for (seed, (name, modes, entries, format)) in (1..).zip(self.inputs) {
             let shape: Vec<u64> = modes.iter().map(|k| sizes[*k]).collect();
             let format = parse_format(format, shape.len())?;
-            let content = if *entries == ALL { dense(&shape, seed) } else { uniform(shape, sizes[*entries], seed)? };
+            let content = if *entries == DENSE { dense(&shape, seed) } else { uniform(shape, sizes[*entries], seed)? };
             bindings.insert(*name, content.into_tensor(Some(format))?);
         }
         Ok(bindings)
@@ -388,7 +395,7 @@ impl Plan {
 }
 
 fn uniform(shape: Vec<u64>, entries: u64, seed: u64) -> Result<Content> {
-    drawn(&Uniform { shape, entries: Amount::Count(entries) }, seed, SMALL, Prim::F64)
+    generate_with(&Uniform { shape, entries: Amount::Count(entries) }, seed, SMALL, Prim::F64)
 }
 
 #[cfg(test)]
@@ -399,8 +406,8 @@ mod tests {
 
     /// Each kind of event occurs in some plan, so that every constant can be fitted.
     #[test]
-    fn every_event_happens() {
-        let mut seen = std::collections::BTreeSet::new();
+    fn every_event_occurs() {
+        let mut occurring = std::collections::BTreeSet::new();
         for plan in PLANS {
             let small: Vec<u64> = plan.sizes[0].iter().map(|n| (n / 16).max(4)).collect();
             for sizes in [&small[..], plan.sizes[plan.sizes.len() - 1]] {
@@ -408,10 +415,10 @@ mod tests {
                     Config { optimizer: plan.config().unwrap(), engine: Engine::LogicInterpreter, ..Config::default() };
                 let prepared = Session::new(config).prepare(plan.text, &plan.bindings(sizes).unwrap());
                 let work = prepared.unwrap_or_else(|e| panic!("{}: {e}", plan.name)).report().work();
-                seen.extend(work.counts().filter(|(_, count)| *count > 0.0).map(|(event, _)| event.name()));
+                occurring.extend(work.counts().filter(|(_, count)| *count > 0.0).map(|(event, _)| event.name()));
             }
         }
-        let missing: Vec<&str> = Event::all().map(Event::name).filter(|name| !seen.contains(name)).collect();
+        let missing: Vec<&str> = Event::all().map(Event::name).filter(|name| !occurring.contains(name)).collect();
         assert!(missing.is_empty(), "{missing:?}");
     }
 }

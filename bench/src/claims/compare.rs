@@ -7,50 +7,50 @@ use redpoll::sql::datafusion::arrow::util::display::array_value_to_string;
 
 /// Describes the first difference between two results in any order, or returns `None`. Floats are
 /// equal up to the rounding of sums.
-pub(super) fn difference(ours: &[RecordBatch], plain: &[RecordBatch]) -> Option<String> {
-    let (a, b) = (rows(ours), rows(plain));
+pub(super) fn difference(found: &[RecordBatch], expected: &[RecordBatch]) -> Option<String> {
+    let (a, b) = (rows(found), rows(expected));
     if a.len() != b.len() {
-        return Some(format!("{} rows beside {}", a.len(), b.len()));
+        return Some(format!("{} rows, expected {}", a.len(), b.len()));
     }
-    let differ = |(x, y): &(&Row, &Row)| !x.0.iter().zip(&y.0).all(|(x, y)| close(x, y));
-    a.iter().zip(&b).find(differ).map(|(x, y)| format!("{:?} beside {:?}", x.0, y.0))
+    let differ = |(x, y): &(&ResultRow, &ResultRow)| !x.0.iter().zip(&y.0).all(|(x, y)| is_close(x, y));
+    a.iter().zip(&b).find(differ).map(|(x, y)| format!("row {:?}, expected {:?}", x.0, y.0))
 }
 
 /// The cells of a row.
-struct Row(Vec<Cell>);
+struct ResultRow(Vec<ResultCell>);
 
 #[derive(Clone, Debug)]
-enum Cell {
+enum ResultCell {
     Float(f64),
     Text(String),
 }
 
-fn close(a: &Cell, b: &Cell) -> bool {
+fn is_close(a: &ResultCell, b: &ResultCell) -> bool {
     match (a, b) {
-        (Cell::Float(a), Cell::Float(b)) => {
+        (ResultCell::Float(a), ResultCell::Float(b)) => {
             a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
         }
-        (Cell::Text(a), Cell::Text(b)) => a == b,
+        (ResultCell::Text(a), ResultCell::Text(b)) => a == b,
         _ => false,
     }
 }
 
 /// Returns all rows, sorted by their cells, with floats rounded to four digits.
-fn rows(batches: &[RecordBatch]) -> Vec<Row> {
+fn rows(batches: &[RecordBatch]) -> Vec<ResultRow> {
     let cell = |column: &ArrayRef, row: usize| match column.data_type() {
-        _ if column.is_null(row) => Cell::Text("NULL".into()),
-        DataType::Float64 => Cell::Float(column.as_primitive::<Float64Type>().value(row)),
-        _ => Cell::Text(array_value_to_string(column, row).unwrap_or_default()),
+        _ if column.is_null(row) => ResultCell::Text("NULL".into()),
+        DataType::Float64 => ResultCell::Float(column.as_primitive::<Float64Type>().value(row)),
+        _ => ResultCell::Text(array_value_to_string(column, row).unwrap_or_default()),
     };
     let of = |batch: &RecordBatch| {
-        let row = |row: usize| Row(batch.columns().iter().map(|column| cell(column, row)).collect());
+        let row = |row: usize| ResultRow(batch.columns().iter().map(|column| cell(column, row)).collect());
         (0..batch.num_rows()).map(row).collect::<Vec<_>>()
     };
-    let mut rows: Vec<Row> = batches.iter().flat_map(of).collect();
+    let mut rows: Vec<ResultRow> = batches.iter().flat_map(of).collect();
     rows.sort_by_cached_key(|row| {
-        let text = |cell: &Cell| match cell {
-            Cell::Float(v) => format!("{v:.3e}"),
-            Cell::Text(text) => text.clone(),
+        let text = |cell: &ResultCell| match cell {
+            ResultCell::Float(v) => format!("{v:.3e}"),
+            ResultCell::Text(text) => text.clone(),
         };
         row.0.iter().map(text).collect::<Vec<_>>()
     });

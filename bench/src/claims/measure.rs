@@ -1,9 +1,9 @@
 //! Runs queries in turns: with claimed regions and by DataFusion alone, with all caches and in new
 //! sessions.
 
-use super::Choice;
+use super::ClaimSettings;
 use super::compare::difference;
-use crate::ours::Way;
+use crate::redpoll_server::ExecutionMode;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use redpoll::Session;
@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 
 /// The regions that redpoll claims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Claiming {
+pub enum ClaimPolicy {
     /// Regions that are estimated to run faster, which is the default of sessions.
     Cost,
     /// All regions that redpoll can run.
@@ -26,13 +26,14 @@ pub enum Claiming {
 
 /// The measurements of a query, with times of rounds in seconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Measured {
+pub struct QueryTimes {
     /// The name `group/query`.
     pub name: String,
     /// Number of claimed regions.
     pub claimed: usize,
     /// The reasons why aggregates were not claimed.
-    pub left: Vec<String>,
+    #[serde(rename = "left")]
+    pub reasons: Vec<String>,
     /// Number of rows of the result.
     pub rows: usize,
     /// A failure, or a difference between results.
@@ -53,7 +54,7 @@ pub struct Measured {
 
 /// Seconds spent in each phase of claimed regions.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the fields say what they are")]
+#[allow(missing_docs, reason = "the names of the fields describe them")]
 pub struct Phases {
     pub plan: f64,
     pub encode: f64,
@@ -63,15 +64,15 @@ pub struct Phases {
 }
 
 /// Approximate time for the warm rounds of a query. Cold rounds take up to twice as long.
-const LONG_ENOUGH: Duration = Duration::from_millis(800);
+const WARM_TIME: Duration = Duration::from_millis(800);
 /// Smallest and largest number of rounds.
 const ROUNDS: std::ops::RangeInclusive<usize> = 3..=31;
 /// Queries that take longer than this, in seconds, run only two rounds.
-const LONG: f64 = 3.0;
+const SLOW_QUERY: f64 = 3.0;
 
 /// The tables of a group, and sessions over them.
-pub(super) struct Measuring<'a> {
-    choice: &'a Choice,
+pub(super) struct GroupSessions<'a> {
+    settings: &'a ClaimSettings,
     runtime: &'a Runtime,
     /// The session that creates the tables.
     base: Session,
@@ -79,16 +80,16 @@ pub(super) struct Measuring<'a> {
     sessions: Option<(Session, Session)>,
 }
 
-impl<'a> Measuring<'a> {
-    pub(super) fn new(choice: &'a Choice, runtime: &'a Runtime) -> Measuring<'a> {
-        let base = Session::new(Way::Optimizing.config());
-        Measuring { choice, runtime, base, sessions: None }
+impl<'a> GroupSessions<'a> {
+    pub(super) fn new(settings: &'a ClaimSettings, runtime: &'a Runtime) -> GroupSessions<'a> {
+        let base = Session::new(ExecutionMode::Optimizing.config());
+        GroupSessions { settings, runtime, base, sessions: None }
     }
 
     /// Runs a statement that creates tables.
     pub(super) fn prepare(&mut self, sql: &str) -> Result<()> {
         self.sessions = None;
-        self.base.sql(sql).with_context(|| sql.to_owned())?;
+        self.base.sql(sql).with_context(|| format!("cannot run `{sql}`"))?;
         Ok(())
     }
 
@@ -100,32 +101,38 @@ impl<'a> Measuring<'a> {
 
     /// Creates a session over the tables, without caches, that claims the given regions. `None` is
     /// DataFusion alone.
-    fn session(&self, way: Way, claiming: Option<Claiming>) -> Result<Session> {
-        let session = Session::new(way.config());
-        session.sql(&format!("SET datafusion.execution.target_partitions = {}", self.choice.threads))?;
-        match claiming {
+    fn session(&self, mode: ExecutionMode, policy: Option<ClaimPolicy>) -> Result<Session> {
+        let session = Session::new(mode.config());
+        session.sql(&format!("SET datafusion.execution.target_partitions = {}", self.settings.threads))?;
+        match policy {
             None => drop(session.sql("SET redpoll.enabled = false")?),
-            Some(Claiming::Always) => drop(session.sql("SET redpoll.claim = 'always'")?),
-            Some(Claiming::Cost) => {}
+            Some(ClaimPolicy::Always) => drop(session.sql("SET redpoll.claim = 'always'")?),
+            Some(ClaimPolicy::Cost) => {}
         }
         let (from, to) = (self.base.database(), session.database());
         let public = |database: &redpoll::sql::Database| {
             database.context().catalog("datafusion").and_then(|catalog| catalog.schema("public"))
         };
-        let (from, to) = (public(&from).context("there are tables")?, public(&to).context("tables have a place")?);
+        let (from, to) = (
+            public(&from).context("the first session has no schema for tables")?,
+            public(&to).context("the new session has no schema for tables")?,
+        );
         for name in from.table_names() {
-            let table = self.runtime.block_on(from.table(&name))?.context("a table that is listed is there")?;
+            let table = self
+                .runtime
+                .block_on(from.table(&name))?
+                .with_context(|| format!("table `{name}` is listed, but missing"))?;
             to.register_table(name, table)?;
         }
         Ok(session)
     }
 
     /// Measures a query. Errors are recorded as its fault.
-    pub(super) fn query(&mut self, group: &str, name: &str, sql: &str) -> Measured {
-        let mut measured = Measured {
+    pub(super) fn query(&mut self, group: &str, name: &str, sql: &str) -> QueryTimes {
+        let mut times = QueryTimes {
             name: format!("{group}/{name}"),
             claimed: 0,
-            left: Vec::new(),
+            reasons: Vec::new(),
             rows: 0,
             fault: None,
             plain: Vec::new(),
@@ -135,67 +142,70 @@ impl<'a> Measuring<'a> {
             warm_phases: Phases::default(),
             cold_phases: Phases::default(),
         };
-        if let Err(error) = self.measure(sql, &mut measured) {
-            measured.fault = Some(format!("{error:#}"));
+        if let Err(error) = self.measure(sql, &mut times) {
+            times.fault = Some(format!("{error:#}"));
         }
-        measured
+        times
     }
 
-    fn measure(&mut self, sql: &str, measured: &mut Measured) -> Result<()> {
-        let claiming = Some(self.choice.claiming);
-        let (plain, ours) = match self.sessions.take() {
+    fn measure(&mut self, sql: &str, times: &mut QueryTimes) -> Result<()> {
+        let policy = Some(self.settings.policy);
+        let (plain, claimed) = match self.sessions.take() {
             Some(sessions) => sessions,
-            None => (self.session(Way::Optimizing, None)?, self.session(Way::Optimizing, claiming)?),
+            None => (self.session(ExecutionMode::Optimizing, None)?, self.session(ExecutionMode::Optimizing, policy)?),
         };
-        let expected = self.ask(&plain, sql);
-        let found = self.ask(&ours, sql);
-        self.runtime.block_on(ours.database().wait_until_prepared());
-        self.sessions = Some((plain.clone(), ours.clone()));
+        let expected = self.run_query(&plain, sql);
+        let found = self.run_query(&claimed, sql);
+        self.runtime.block_on(claimed.database().wait_until_prepared());
+        self.sessions = Some((plain.clone(), claimed.clone()));
         let (expected, found) = match (expected, found) {
             (Err(_), Err(_)) => return Ok(()),
-            (expected, found) => (expected.context("unclaimed only")?, found.context("claimed only")?),
+            (expected, found) => {
+                (expected.context("only DataFusion alone fails")?, found.context("only the claimed run fails")?)
+            }
         };
-        measured.rows = found.rows.iter().map(RecordBatch::num_rows).sum();
-        (measured.claimed, measured.left) = self.claims(&ours, sql)?;
+        times.rows = found.rows.iter().map(RecordBatch::num_rows).sum();
+        (times.claimed, times.reasons) = self.count_claims(&claimed, sql)?;
         if !sql.to_uppercase().contains("LIMIT") {
-            measured.fault = difference(&found.rows, &expected.rows);
+            times.fault = difference(&found.rows, &expected.rows);
         }
         let start = Instant::now();
-        let enough = |rounds: &[f64]| {
-            let slow = rounds.first().is_some_and(|&first| first > LONG);
+        let is_complete = |rounds: &[f64]| {
+            let slow = rounds.first().is_some_and(|&first| first > SLOW_QUERY);
             rounds.len() >= *ROUNDS.end()
                 || slow && rounds.len() >= 2
-                || rounds.len() >= *ROUNDS.start() && start.elapsed() > LONG_ENOUGH
+                || rounds.len() >= *ROUNDS.start() && start.elapsed() > WARM_TIME
         };
-        while !enough(&measured.plain) {
-            measured.plain.push(self.ask(&plain, sql)?.seconds);
-            let run = self.ask(&ours, sql)?;
-            measured.warm.push(run.seconds);
-            measured.warm_phases = run.phases;
+        while !is_complete(&times.plain) {
+            times.plain.push(self.run_query(&plain, sql)?.seconds);
+            let run = self.run_query(&claimed, sql)?;
+            times.warm.push(run.seconds);
+            times.warm_phases = run.phases;
         }
         let start = Instant::now();
-        while measured.cold.len() < 3 && (measured.cold.is_empty() || start.elapsed() < 2 * LONG_ENOUGH) {
-            let (plain, ours) = (self.session(Way::Cold, None)?, self.session(Way::Cold, claiming)?);
-            measured.plain_cold.push(self.ask(&plain, sql)?.seconds);
-            let run = self.ask(&ours, sql)?;
-            measured.cold.push(run.seconds);
-            measured.cold_phases = run.phases;
+        while times.cold.len() < 3 && (times.cold.is_empty() || start.elapsed() < 2 * WARM_TIME) {
+            let (plain, claimed) =
+                (self.session(ExecutionMode::Cold, None)?, self.session(ExecutionMode::Cold, policy)?);
+            times.plain_cold.push(self.run_query(&plain, sql)?.seconds);
+            let run = self.run_query(&claimed, sql)?;
+            times.cold.push(run.seconds);
+            times.cold_phases = run.phases;
         }
         Ok(())
     }
 
     /// Returns the number of claimed regions, and the reasons why others were not claimed.
-    fn claims(&self, session: &Session, sql: &str) -> Result<(usize, Vec<String>)> {
+    fn count_claims(&self, session: &Session, sql: &str) -> Result<(usize, Vec<String>)> {
         let database = session.database();
         let plan = self.runtime.block_on(async { database.sql(sql).await?.into_optimized_plan() })?;
         let claimed = plan.display_indent().to_string().matches("Redpoll:").count();
-        let mut left: Vec<String> =
+        let mut reasons: Vec<String> =
             database.unclaimed_aggregates(&plan).into_iter().map(|(_, reason)| reason.to_string()).collect();
-        left.dedup();
-        Ok((claimed, left))
+        reasons.dedup();
+        Ok((claimed, reasons))
     }
 
-    fn ask(&self, session: &Session, sql: &str) -> Result<Run> {
+    fn run_query(&self, session: &Session, sql: &str) -> Result<QueryRun> {
         let database = session.database();
         let start = Instant::now();
         let (rows, plan, planned) = self.runtime.block_on(async {
@@ -207,11 +217,11 @@ impl<'a> Measuring<'a> {
         let seconds = start.elapsed().as_secs_f64();
         let mut phases = Phases { plan: planned.as_secs_f64(), ..Phases::default() };
         phases.add(&plan);
-        Ok(Run { rows, seconds, phases })
+        Ok(QueryRun { rows, seconds, phases })
     }
 }
 
-struct Run {
+struct QueryRun {
     rows: Vec<RecordBatch>,
     seconds: f64,
     phases: Phases,

@@ -9,21 +9,21 @@ mod measure;
 mod queries;
 mod report;
 
-pub use measure::{Claiming, Measured, Phases};
+pub use measure::{ClaimPolicy, Phases, QueryTimes};
 pub use report::{line, report};
 
 use anyhow::Result;
-use measure::Measuring;
+use measure::GroupSessions;
 use regex::Regex;
 use tokio::runtime::Builder;
 
 /// The queries to measure, and the settings.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct ClaimSettings {
     /// Selects queries whose name `group/query` matches.
     pub only: Option<Regex>,
     /// The regions to claim.
-    pub claiming: Claiming,
+    pub policy: ClaimPolicy,
     /// Number of partitions in DataFusion's plans.
     pub threads: usize,
     /// Number of copies of the TPC-H tables at scale factor 0.01, each with its own keys.
@@ -34,27 +34,27 @@ pub struct Choice {
 ///
 /// # Errors
 /// If a group of queries has no tables, or a temporary folder for them cannot be created.
-pub fn measure(choice: &Choice, mut done: impl FnMut(&Measured)) -> Result<Vec<Measured>> {
+pub fn measure(settings: &ClaimSettings, mut done: impl FnMut(&QueryTimes)) -> Result<Vec<QueryTimes>> {
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let folder = tempfile::tempdir()?;
     let mut all = Vec::new();
-    for group in queries::groups(choice.copies)? {
-        let wanted =
-            |name: &str| choice.only.as_ref().is_none_or(|only| only.is_match(&format!("{}/{name}", group.name)));
-        if !group.queries().any(wanted) {
+    for group in queries::groups(settings.copies)? {
+        let is_selected =
+            |name: &str| settings.only.as_ref().is_none_or(|only| only.is_match(&format!("{}/{name}", group.name)));
+        if !group.queries().any(is_selected) {
             continue;
         }
-        let mut measuring = Measuring::new(choice, &runtime);
+        let mut sessions = GroupSessions::new(settings, &runtime);
         for step in &group.steps {
             match step {
-                queries::Step::Statement(sql) => measuring.prepare(&group.in_folder(sql, folder.path()))?,
-                queries::Step::File(table, file) => measuring.open(table, file)?,
-                queries::Step::Query(name, sql) if wanted(name) => {
-                    let measured = measuring.query(&group.name, name, &group.in_folder(sql, folder.path()));
-                    done(&measured);
-                    all.push(measured);
+                queries::GroupStep::Statement(sql) => sessions.prepare(&group.expand_paths(sql, folder.path()))?,
+                queries::GroupStep::File(table, file) => sessions.open(table, file)?,
+                queries::GroupStep::Query(name, sql) if is_selected(name) => {
+                    let times = sessions.query(&group.name, name, &group.expand_paths(sql, folder.path()));
+                    done(&times);
+                    all.push(times);
                 }
-                queries::Step::Query(..) => {}
+                queries::GroupStep::Query(..) => {}
             }
         }
     }

@@ -7,15 +7,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Queries over the same tables.
-pub(super) struct Group {
+pub(super) struct QueryGroup {
     /// The name of the group.
     pub(super) name: String,
     /// Statements and queries, in order.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<GroupStep>,
 }
 
 /// A step of a group.
-pub(super) enum Step {
+pub(super) enum GroupStep {
     /// A statement that creates tables.
     Statement(String),
     /// The name of a table and its file.
@@ -24,38 +24,38 @@ pub(super) enum Step {
     Query(String, String),
 }
 
-impl Group {
+impl QueryGroup {
     /// Returns the names of the queries.
     pub(super) fn queries(&self) -> impl Iterator<Item = &str> {
         self.steps.iter().filter_map(|step| match step {
-            Step::Query(name, _) => Some(name.as_str()),
+            GroupStep::Query(name, _) => Some(name.as_str()),
             _ => None,
         })
     }
 
     /// Returns a statement with the paths of the tests replaced by absolute ones.
-    pub(super) fn in_folder(&self, sql: &str, folder: &Path) -> String {
+    pub(super) fn expand_paths(&self, sql: &str, folder: &Path) -> String {
         let data = workspace().join("datasets").display().to_string();
-        let own = folder.join(&self.name).display().to_string();
-        sql.replace("'../datasets", &format!("'{data}")).replace("$__TEST_DIR__", &own)
+        let test_folder = folder.join(&self.name).display().to_string();
+        sql.replace("'../datasets", &format!("'{data}")).replace("$__TEST_DIR__", &test_folder)
     }
 }
 
 /// Returns all groups. Groups without their data have no queries.
-pub(super) fn groups(copies: usize) -> Result<Vec<Group>> {
+pub(super) fn groups(copies: usize) -> Result<Vec<QueryGroup>> {
     let tests = workspace().join("sql/tests");
     let mut groups = Vec::new();
-    for file in files(&tests.join("slt"), "slt")? {
-        groups.push(logic_tests(&file)?);
+    for file in sorted_files(&tests.join("slt"), "slt")? {
+        groups.push(logic_test_group(&file)?);
     }
-    groups.extend(tpch(&tests.join("real/tpch.tables"), copies)?);
-    for file in files(&tests.join("real"), "sql")? {
-        groups.extend(real(&file)?);
+    groups.extend(tpch_group(&tests.join("real/tpch.tables"), copies)?);
+    for file in sorted_files(&tests.join("real"), "sql")? {
+        groups.extend(real_groups(&file)?);
     }
     Ok(groups)
 }
 
-fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+fn sorted_files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
     let mut paths: Vec<PathBuf> =
@@ -64,27 +64,27 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn stem(file: &Path) -> String {
+fn file_stem(file: &Path) -> String {
     file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }
 
 /// Reads the statements and queries of a file of SQL logic tests that are expected to succeed.
-fn logic_tests(file: &Path) -> Result<Group> {
-    let records =
-        sqllogictest::parse_file::<DefaultColumnType>(file).with_context(|| format!("reading {}", file.display()))?;
+fn logic_test_group(file: &Path) -> Result<QueryGroup> {
+    let records = sqllogictest::parse_file::<DefaultColumnType>(file)
+        .with_context(|| format!("cannot read {}", file.display()))?;
     let mut steps = Vec::new();
     for record in records {
         match record {
             Record::Statement { sql, expected: StatementExpect::Ok | StatementExpect::Count(_), .. } => {
-                steps.push(Step::Statement(sql));
+                steps.push(GroupStep::Statement(sql));
             }
             Record::Query { sql, loc, .. } if !sql.trim_start().to_uppercase().starts_with("EXPLAIN") => {
-                steps.push(Step::Query(format!("line {}", loc.line()), sql));
+                steps.push(GroupStep::Query(format!("line {}", loc.line()), sql));
             }
             _ => {}
         }
     }
-    Ok(Group { name: stem(file), steps })
+    Ok(QueryGroup { name: file_stem(file), steps })
 }
 
 /// The shift of keys from one copy of the TPC-H tables to the next, which is at least the number of
@@ -92,12 +92,12 @@ fn logic_tests(file: &Path) -> Result<Group> {
 const KEYS: [(&str, i64); 4] = [("orderkey", 60_000), ("custkey", 1_500), ("partkey", 2_000), ("suppkey", 100)];
 
 /// Returns the 22 queries of TPC-H over `copies` copies of the tables at scale factor 0.01.
-fn tpch(tables: &Path, copies: usize) -> Result<Option<Group>> {
+fn tpch_group(tables: &Path, copies: usize) -> Result<Option<QueryGroup>> {
     let Some(folder) = dataset("tables/tpch_sf0.01") else { return Ok(None) };
     let mut steps = Vec::new();
     let text = fs::read_to_string(tables).with_context(|| format!("cannot read {}", tables.display()))?;
     for (table, columns) in text.lines().filter_map(|line| line.split_once(": ")) {
-        steps.push(Step::File(format!("{table}_read"), folder.join(format!("{table}.csv.zst"))));
+        steps.push(GroupStep::File(format!("{table}_read"), folder.join(format!("{table}.csv.zst"))));
         let names = columns.split(", ").filter_map(|column| column.split_once(' '));
         let once = matches!(table, "region" | "nation");
         let copy = |k: usize| {
@@ -112,16 +112,16 @@ fn tpch(tables: &Path, copies: usize) -> Result<Option<Group>> {
             format!("SELECT {} FROM {table}_read", columns.join(", "))
         };
         let all: Vec<String> = (0..if once { 1 } else { copies }).map(copy).collect();
-        steps.push(Step::Statement(format!("CREATE TABLE {table} AS {}", all.join(" UNION ALL "))));
-        steps.push(Step::Statement(format!("DROP TABLE {table}_read")));
+        steps.push(GroupStep::Statement(format!("CREATE TABLE {table} AS {}", all.join(" UNION ALL "))));
+        steps.push(GroupStep::Statement(format!("DROP TABLE {table}_read")));
     }
     for k in 1..=22 {
         let file = folder.join(format!("queries/q{k:02}.sql.zst"));
-        let packed = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let sql = String::from_utf8(zstd::decode_all(&packed[..])?)?;
-        steps.push(Step::Query(format!("q{k:02}"), sql.trim().trim_end_matches(';').to_owned()));
+        let compressed = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let sql = String::from_utf8(zstd::decode_all(&compressed[..])?)?;
+        steps.push(GroupStep::Query(format!("q{k:02}"), sql.trim().trim_end_matches(';').to_owned()));
     }
-    Ok(Some(Group { name: format!("tpch x{copies}"), steps }))
+    Ok(Some(QueryGroup { name: format!("tpch x{copies}"), steps }))
 }
 
 /// The graphs of the pattern queries, both as stored files and as tables.
@@ -129,7 +129,7 @@ const GRAPHS: [&str; 6] =
     ["nk_jazz", "netscience", "nk_celegans_metabolic", "email-Eu-core", "ca-HepTh", "lastfm-asia"];
 
 /// Returns the queries of a file, over the graphs or tables that are available.
-fn real(file: &Path) -> Result<Vec<Group>> {
+fn real_groups(file: &Path) -> Result<Vec<QueryGroup>> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let (mut tables, mut queries) = (Vec::new(), Vec::new());
     for line in text.lines() {
@@ -141,16 +141,16 @@ fn real(file: &Path) -> Result<Vec<Group>> {
             *sql += line.trim_end_matches(';');
         }
     }
-    let queries = || queries.iter().map(|(name, sql)| Step::Query((*name).to_owned(), sql.clone()));
-    let name = stem(file);
+    let queries = || queries.iter().map(|(name, sql)| GroupStep::Query((*name).to_owned(), sql.clone()));
+    let name = file_stem(file);
     if tables.is_empty() {
         let mut groups = Vec::new();
         for graph in GRAPHS {
             let Some(path) = dataset(&format!("graphs/{graph}.mtx.zst")) else { continue };
             let edges = "SELECT i0 AS src, i1 AS dst FROM g".to_owned();
             for (kind, make) in [("tensor", "CREATE VIEW e AS "), ("table", "CREATE TABLE e AS ")] {
-                let open = [Step::File("g".into(), path.clone()), Step::Statement(format!("{make}{edges}"))];
-                groups.push(Group {
+                let open = [GroupStep::File("g".into(), path.clone()), GroupStep::Statement(format!("{make}{edges}"))];
+                groups.push(QueryGroup {
                     name: format!("{graph} {kind}"),
                     steps: open.into_iter().chain(queries()).collect(),
                 });
@@ -161,8 +161,8 @@ fn real(file: &Path) -> Result<Vec<Group>> {
     let mut steps = Vec::new();
     for (table, file) in tables {
         let Some(path) = dataset(&format!("tables/{name}/{file}")) else { return Ok(Vec::new()) };
-        steps.push(Step::File(table.to_owned(), path));
+        steps.push(GroupStep::File(table.to_owned(), path));
     }
     steps.extend(queries());
-    Ok(vec![Group { name, steps }])
+    Ok(vec![QueryGroup { name, steps }])
 }

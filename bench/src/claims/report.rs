@@ -1,24 +1,24 @@
 //! The table of queries, and a summary that compares the times with their targets.
 
-use super::Measured;
+use super::QueryTimes;
 use crate::report::table::{cell, time};
 use crate::statistics::{Ratio, Summary};
 use std::fmt::Write;
 
 /// Queries that take DataFusion longer than this, in seconds, are listed individually.
-const LONG: f64 = 5e-3;
+const LONG_QUERY: f64 = 5e-3;
 /// Target for warm runs of long claimed queries: largest time relative to DataFusion's.
-const MOST_WARM: f64 = 1.2;
+const MAX_WARM_RATIO: f64 = 1.2;
 /// The same target for cold runs.
-const MOST_COLD: f64 = 2.0;
+const MAX_COLD_RATIO: f64 = 2.0;
 
 fn median(seconds: &[f64]) -> f64 {
     Summary::of(seconds).map_or(0.0, |s| s.median)
 }
 
-impl Measured {
+impl QueryTimes {
     /// Returns the median time of DataFusion alone.
-    fn alone(&self) -> f64 {
+    fn datafusion_time(&self) -> f64 {
         median(&self.plain)
     }
 
@@ -34,9 +34,9 @@ impl Measured {
 }
 
 /// Returns one line about a query.
-pub fn line(m: &Measured) -> String {
+pub fn line(m: &QueryTimes) -> String {
     if let Some(fault) = &m.fault {
-        return format!("{}: FAULT {fault}", m.name);
+        return format!("{}: failed: {fault}", m.name);
     }
     let phases = |p: super::Phases| {
         let parts = [
@@ -48,11 +48,11 @@ pub fn line(m: &Measured) -> String {
         ];
         parts.iter().map(|(name, s)| format!("{name} {}", time(*s))).collect::<Vec<_>>().join(", ")
     };
-    let claimed = if m.claimed == 0 { "left".to_owned() } else { format!("claimed {}", m.claimed) };
+    let claimed = if m.claimed == 0 { "not claimed".to_owned() } else { format!("claimed {}", m.claimed) };
     format!(
         "{}: {claimed}, DataFusion {}, warm {} ({:.2}) [{}], cold {} ({:.2}) [{}]",
         m.name,
-        time(m.alone()),
+        time(m.datafusion_time()),
         time(median(&m.warm)),
         m.warm_ratio(),
         phases(m.warm_phases),
@@ -63,7 +63,7 @@ pub fn line(m: &Measured) -> String {
 }
 
 /// Returns a Markdown report with a summary followed by the table of all queries.
-pub fn report(all: &[Measured]) -> String {
+pub fn report(all: &[QueryTimes]) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
     let _ = summary(&mut text, all);
@@ -71,39 +71,41 @@ pub fn report(all: &[Measured]) -> String {
     text
 }
 
-fn summary(out: &mut String, all: &[Measured]) -> std::fmt::Result {
-    let claimed: Vec<&Measured> = all.iter().filter(|m| m.claimed > 0 && m.fault.is_none()).collect();
-    let (long, short): (Vec<&Measured>, Vec<&Measured>) = claimed.iter().partition(|m| m.alone() > LONG);
-    let most = |ratios: &[f64], part: f64| {
+fn summary(out: &mut String, all: &[QueryTimes]) -> std::fmt::Result {
+    let claimed: Vec<&QueryTimes> = all.iter().filter(|m| m.claimed > 0 && m.fault.is_none()).collect();
+    let (long, short): (Vec<&QueryTimes>, Vec<&QueryTimes>) =
+        claimed.iter().partition(|m| m.datafusion_time() > LONG_QUERY);
+    let quantile = |ratios: &[f64], fraction: f64| {
         let mut ratios = ratios.to_vec();
         ratios.sort_by(f64::total_cmp);
-        let at = ((ratios.len() as f64 - 1.0) * part).ceil() as usize;
-        ratios.get(at).copied().unwrap_or(0.0)
+        let rank = ((ratios.len() as f64 - 1.0) * fraction).ceil() as usize;
+        ratios.get(rank).copied().unwrap_or(0.0)
     };
-    let line = |out: &mut String, what: &str, ratios: &[f64], aim: f64| {
-        let above = ratios.iter().filter(|r| **r > aim).count();
+    let line = |out: &mut String, label: &str, ratios: &[f64], target: f64| {
+        let above = ratios.iter().filter(|r| **r > target).count();
         writeln!(
             out,
-            "| {what} | {} | {:.2} | {:.2} | {:.2} | {above} above {aim} |",
+            "| {label} | {} | {:.2} | {:.2} | {:.2} | {above} above {target} |",
             ratios.len(),
-            most(ratios, 0.5),
-            most(ratios, 0.9),
-            most(ratios, 1.0)
+            quantile(ratios, 0.5),
+            quantile(ratios, 0.9),
+            quantile(ratios, 1.0)
         )
     };
     writeln!(out, "{} queries, {} claimed.\n", all.len(), claimed.len())?;
-    writeln!(out, "| claimed queries | count | median | 90% | most | aim |\n|---|---|---|---|---|---|")?;
-    let of = |list: &[&Measured], of: fn(&Measured) -> f64| list.iter().map(|m| of(m)).collect::<Vec<_>>();
-    line(out, "above 5 ms, warm", &of(&long, Measured::warm_ratio), MOST_WARM)?;
-    line(out, "above 5 ms, cold", &of(&long, Measured::cold_ratio), MOST_COLD)?;
-    line(out, "below 5 ms, warm", &of(&short, Measured::warm_ratio), MOST_WARM)?;
-    line(out, "below 5 ms, cold", &of(&short, Measured::cold_ratio), MOST_COLD)?;
-    let total = |list: &[&Measured], of: fn(&Measured) -> f64| list.iter().map(|m| of(m)).sum::<f64>();
-    let (plain, plain_cold) = (total(&short, Measured::alone), total(&short, |m| median(&m.plain_cold)));
+    writeln!(out, "| claimed queries | count | median ratio | 90% | maximum | target |\n|---|---|---|---|---|---|")?;
+    let ratios =
+        |list: &[&QueryTimes], ratio: fn(&QueryTimes) -> f64| list.iter().map(|m| ratio(m)).collect::<Vec<_>>();
+    line(out, "above 5 ms, warm", &ratios(&long, QueryTimes::warm_ratio), MAX_WARM_RATIO)?;
+    line(out, "above 5 ms, cold", &ratios(&long, QueryTimes::cold_ratio), MAX_COLD_RATIO)?;
+    line(out, "below 5 ms, warm", &ratios(&short, QueryTimes::warm_ratio), MAX_WARM_RATIO)?;
+    line(out, "below 5 ms, cold", &ratios(&short, QueryTimes::cold_ratio), MAX_COLD_RATIO)?;
+    let total = |list: &[&QueryTimes], time: fn(&QueryTimes) -> f64| list.iter().map(|m| time(m)).sum::<f64>();
+    let (plain, plain_cold) = (total(&short, QueryTimes::datafusion_time), total(&short, |m| median(&m.plain_cold)));
     let (warm, cold) = (total(&short, |m| median(&m.warm)), total(&short, |m| median(&m.cold)));
     writeln!(
         out,
-        "\nThose below 5 ms as a sum: {} warm beside {} of DataFusion ({:.2}), {} cold beside {} ({:.2}).",
+        "\nSum of the queries below 5 ms: warm {}, DataFusion {} ({:.2}); cold {}, DataFusion {} ({:.2}).",
         time(warm),
         time(plain),
         warm / plain,
@@ -111,9 +113,9 @@ fn summary(out: &mut String, all: &[Measured]) -> std::fmt::Result {
         time(plain_cold),
         cold / plain_cold
     )?;
-    let faults: Vec<&Measured> = all.iter().filter(|m| m.fault.is_some()).collect();
+    let faults: Vec<&QueryTimes> = all.iter().filter(|m| m.fault.is_some()).collect();
     if !faults.is_empty() {
-        writeln!(out, "\n## Faults\n")?;
+        writeln!(out, "\n## Failures\n")?;
         for m in faults {
             writeln!(out, "- `{}`: {}", m.name, m.fault.as_deref().unwrap_or_default())?;
         }
@@ -121,15 +123,16 @@ fn summary(out: &mut String, all: &[Measured]) -> std::fmt::Result {
     Ok(())
 }
 
-fn table(out: &mut String, all: &[Measured]) -> std::fmt::Result {
+fn table(out: &mut String, all: &[QueryTimes]) -> std::fmt::Result {
     let phases = |p: super::Phases| [p.plan, p.encode, p.compile, p.kernel, p.decode].map(time).join(", ");
-    writeln!(out, "\n## Claimed queries above 5 ms, the slowest first by what they gain\n")?;
+    writeln!(out, "\n## Claimed queries above 5 ms, by descending ratio of warm times\n")?;
     writeln!(out, "Phases: planning, encoding, compilation, kernels, decoding.\n")?;
     writeln!(
         out,
         "| query | rows | DataFusion | warm | cold | warm phases | cold phases |\n|---|---|---|---|---|---|---|"
     )?;
-    let mut claimed: Vec<&Measured> = all.iter().filter(|m| m.claimed > 0 && m.alone() > LONG).collect();
+    let mut claimed: Vec<&QueryTimes> =
+        all.iter().filter(|m| m.claimed > 0 && m.datafusion_time() > LONG_QUERY).collect();
     claimed.sort_by(|a, b| b.warm_ratio().total_cmp(&a.warm_ratio()));
     for m in claimed {
         writeln!(
@@ -137,7 +140,7 @@ fn table(out: &mut String, all: &[Measured]) -> std::fmt::Result {
             "| {} | {} | {} | {} ({:.2}) | {} ({:.2}) | {} | {} |",
             cell(&m.name),
             m.rows,
-            time(m.alone()),
+            time(m.datafusion_time()),
             time(median(&m.warm)),
             m.warm_ratio(),
             time(median(&m.cold)),
@@ -146,9 +149,9 @@ fn table(out: &mut String, all: &[Measured]) -> std::fmt::Result {
             phases(m.cold_phases)
         )?;
     }
-    writeln!(out, "\n## Left to DataFusion, above 5 ms\n\n| query | DataFusion | why |\n|---|---|---|")?;
-    for m in all.iter().filter(|m| m.claimed == 0 && m.alone() > LONG) {
-        writeln!(out, "| {} | {} | {} |", cell(&m.name), time(m.alone()), cell(&m.left.join("; ")))?;
+    writeln!(out, "\n## Queries not claimed, above 5 ms\n\n| query | DataFusion | reasons |\n|---|---|---|")?;
+    for m in all.iter().filter(|m| m.claimed == 0 && m.datafusion_time() > LONG_QUERY) {
+        writeln!(out, "| {} | {} | {} |", cell(&m.name), time(m.datafusion_time()), cell(&m.reasons.join("; ")))?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The data for peers: NumPy arrays, each written once even if several kernels read it, and a line
 //! for each kernel.
 
-use super::Problem;
+use super::KernelProblem;
 use crate::npy::write_array;
 use anyhow::{Context, Result};
 use redpoll_logic::Format;
@@ -11,7 +11,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A folder for peers.
+/// A folder of data for peers.
 ///
 /// Data are files `NAME.PART.npy`: `values` for a dense tensor; `ends`, `columns` and `values` for
 /// a matrix in CSR; `coordinates`, mode by mode, and `values` for a tensor of higher rank. Each
@@ -26,9 +26,9 @@ impl Handover {
     /// # Errors
     /// If the folder cannot be created.
     pub fn new(folder: &Path) -> Result<Handover> {
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let handover = Handover { folder: folder.to_owned() };
-        std::fs::write(handover.lines(), "").context("cannot begin the lines")?;
+        std::fs::write(handover.lines(), "").with_context(|| format!("cannot write {}", handover.lines().display()))?;
         Ok(handover)
     }
 
@@ -41,40 +41,40 @@ impl Handover {
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub fn leave(
+    pub fn write_problem(
         &self,
         prefix: &str,
         mut line: Map<String, Value>,
-        problem: &Problem,
+        problem: &KernelProblem,
         results: &[Tensor],
     ) -> Result<()> {
         let mut inputs = Map::new();
         for input in &problem.inputs {
-            inputs.insert(input.name.into(), self.data(&format!("{prefix}-{}", input.data), &input.tensor)?);
+            inputs.insert(input.name.into(), self.write_tensor(&format!("{prefix}-{}", input.data), &input.tensor)?);
         }
         let kernel = line.get("kernel").and_then(Value::as_str).unwrap_or_default().to_owned();
         let results = results.iter().enumerate();
-        let results = results.map(|(k, tensor)| self.data(&format!("{prefix}-{kernel}-result-{k}"), tensor));
+        let results = results.map(|(k, tensor)| self.write_tensor(&format!("{prefix}-{kernel}-result-{k}"), tensor));
         line.insert("results".into(), results.collect::<Result<Vec<Value>>>()?.into());
         line.insert("inputs".into(), inputs.into());
-        let mut file = OpenOptions::new().append(true).open(self.lines()).context("cannot add a line")?;
-        writeln!(file, "{}", Value::from(line)).context("cannot add a line")
+        let mut file = OpenOptions::new().append(true).open(self.lines()).context("cannot open redpoll.jsonl")?;
+        writeln!(file, "{}", Value::from(line)).context("cannot append to redpoll.jsonl")
     }
 
     /// Writes data under a name, unless they exist already, and describes how they are stored.
-    fn data(&self, name: &str, tensor: &Tensor) -> Result<Value> {
+    fn write_tensor(&self, name: &str, tensor: &Tensor) -> Result<Value> {
         let shape = &tensor.ty().shape;
         let part = |part: &str| self.folder.join(format!("{name}.{part}.npy"));
-        let is_there = part("values").exists();
-        let [values] = tensor.leaf() else { anyhow::bail!("{name} does not have one value at each place") };
+        let exists = part("values").exists();
+        let [values] = tensor.leaf() else { anyhow::bail!("{name} does not have one value per entry") };
         let len = values.len() as u64;
         let stored = if tensor.ty().format == Format::dense(shape.len()) {
-            if !is_there {
+            if !exists {
                 write_array(&part("values"), shape, &narrow(values))?;
             }
             "dense"
         } else if tensor.ty().format == Format::csr() {
-            if !is_there {
+            if !exists {
                 let [ends, columns] = &tensor.levels()[1][..] else { unreachable!("a list has ends and coordinates") };
                 write_array(&part("ends"), &[ends.len() as u64], ends)?;
                 write_array(&part("columns"), &[len], columns)?;
@@ -82,12 +82,12 @@ impl Handover {
             }
             "csr"
         } else {
-            if !is_there {
+            if !exists {
                 let triples = tensor.to_triples()?;
                 let coordinates = triples.coordinates.iter().flatten().map(|i| u32::try_from(*i));
                 let coordinates = Array::from_vec(coordinates.collect::<Result<Vec<u32>, _>>()?);
                 write_array(&part("coordinates"), &[shape.len() as u64, triples.len() as u64], &coordinates)?;
-                let [values] = triples.values.columns() else { anyhow::bail!("{name} has several values at a place") };
+                let [values] = triples.values.columns() else { anyhow::bail!("{name} has several values per entry") };
                 write_array(&part("values"), &[triples.len() as u64], &narrow(values))?;
             }
             "coordinates"
@@ -106,20 +106,20 @@ fn narrow(values: &Array) -> Array {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{Data, KERNELS, SHAPES};
+    use crate::gpu::{GpuData, KERNELS, STRUCTURES};
     use redpoll::datasets::{self, ReadOptions, Values};
 
     /// Data are written once, and equal redpoll's data.
     #[test]
-    fn data_are_left_once_and_as_they_are() {
+    fn data_are_written_once_and_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let handover = Handover::new(folder.path()).unwrap();
-        let mut data = Data::new(SHAPES[0].0, 200, 3);
+        let mut data = GpuData::new(STRUCTURES[0].0, 200, 3);
         let mut sizes = Vec::new();
         for (kernel, _) in KERNELS {
             let problem = data.problem(kernel).unwrap().unwrap();
             let line = json!({ "kernel": kernel }).as_object().cloned().unwrap();
-            handover.leave("uniform", line, &problem, &[]).unwrap();
+            handover.write_problem("uniform", line, &problem, &[]).unwrap();
             sizes.push(std::fs::read_dir(folder.path()).unwrap().count());
         }
         // The lines, A and x; B; B; D; T and two factors; A; E.
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_narrow_where_they_fit() {
+    fn integers_of_one_byte_are_narrowed() {
         let prim = |values: Vec<f64>| narrow(&Array::from_vec(values)).prim();
         assert_eq!(prim(vec![-128.0, 127.0]), redpoll_logic::Prim::I8);
         assert_eq!(prim(vec![0.5]), redpoll_logic::Prim::F64);

@@ -1,6 +1,6 @@
 //! Runs, checks and times a problem on a device.
 
-use super::Problem;
+use super::KernelProblem;
 use anyhow::{Context, Result, ensure};
 use redpoll::{Config, Engine, Session};
 use redpoll_physical::emit::cuda::Cuda;
@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// No round starts after this time.
-const LONGEST: Duration = Duration::from_secs(10);
+const MAX_TIME: Duration = Duration::from_secs(10);
 
 /// The measurements of a problem.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Measured {
+pub struct ProblemTimes {
     /// Bytes of inputs and results, each once.
     pub bytes: u64,
     /// Median time of the kernels, by the device's clock, or of the whole run if the engine has no
@@ -31,22 +31,22 @@ pub struct Measured {
 ///
 /// # Errors
 /// If a plan is rejected or stops, or a result differs.
-pub fn measure(problems: &[Problem], engine: Engine, rounds: usize) -> Result<Measured> {
+pub fn measure(problems: &[KernelProblem], engine: Engine, rounds: usize) -> Result<ProblemTimes> {
     let sessions = [Engine::Cpu, engine].map(|engine| Session::new(Config { engine, ..Config::default() }));
-    let poisoned = Poisoned::new(engine)?;
+    let poison = PoisonGuard::new(engine)?;
     for problem in problems.iter().rev() {
         let [expected, found] = sessions.each_ref().map(|session| results(session, problem));
         compare(&expected?, &found?)?;
     }
-    drop(poisoned);
-    let first = problems.first().context("there is no problem")?;
+    drop(poison);
+    let first = problems.first().context("no problem to measure")?;
     let [cpu, device] = sessions.map(|session| session.prepare(first.plan, &first.bindings()));
     let (cpu, device) = (cpu?, device?);
     let mut times = [Vec::new(), Vec::new(), Vec::new()];
     let mut results = 0;
     let begin = Instant::now();
     for round in 0..rounds.max(1) {
-        if round > 0 && begin.elapsed() > LONGEST {
+        if round > 0 && begin.elapsed() > MAX_TIME {
             break;
         }
         let run = device.run()?;
@@ -62,23 +62,23 @@ pub fn measure(problems: &[Problem], engine: Engine, rounds: usize) -> Result<Me
         times.sort_unstable();
         times[times.len() / 2]
     });
-    Ok(Measured { bytes: first.bytes() + results, kernels, run, cpu })
+    Ok(ProblemTimes { bytes: first.bytes() + results, kernels, run, cpu })
 }
 
 /// A guard that poisons the memory of a device until the guard is dropped.
-struct Poisoned(Option<Arc<Cuda>>);
+struct PoisonGuard(Option<Arc<Cuda>>);
 
-impl Poisoned {
+impl PoisonGuard {
     /// Poisons the memory of an engine if the engine is a device.
-    fn new(engine: Engine) -> Result<Poisoned> {
-        let Engine::Cuda(ordinal) = engine else { return Ok(Poisoned(None)) };
+    fn new(engine: Engine) -> Result<PoisonGuard> {
+        let Engine::Cuda(ordinal) = engine else { return Ok(PoisonGuard(None)) };
         let cuda = Cuda::open(ordinal)?;
         cuda.set_poison(true);
-        Ok(Poisoned(Some(cuda)))
+        Ok(PoisonGuard(Some(cuda)))
     }
 }
 
-impl Drop for Poisoned {
+impl Drop for PoisonGuard {
     fn drop(&mut self) {
         if let Some(cuda) = &self.0 {
             cuda.set_poison(false);
@@ -90,7 +90,7 @@ impl Drop for Poisoned {
 ///
 /// # Errors
 /// If the plan is rejected or stops.
-pub fn results(session: &Session, problem: &Problem) -> Result<Vec<Tensor>> {
+pub fn results(session: &Session, problem: &KernelProblem) -> Result<Vec<Tensor>> {
     let run = session.prepare(problem.plan, &problem.bindings())?.run()?;
     run.outputs.into_iter().map(|(_, tensor)| tensor.fetch().map(|()| tensor).map_err(Into::into)).collect()
 }
@@ -102,16 +102,16 @@ pub fn results(session: &Session, problem: &Problem) -> Result<Vec<Tensor>> {
 pub fn compare(expected: &[Tensor], found: &[Tensor]) -> Result<()> {
     ensure!(expected.len() == found.len(), "{} results, expected {}", found.len(), expected.len());
     for (number, (expected, found)) in expected.iter().zip(found).enumerate() {
-        ensure!(expected.ty() == found.ty(), "result {number} is of another type");
+        ensure!(expected.ty() == found.ty(), "result {number} has a different type");
         let arrays =
             |tensor: &Tensor| -> Vec<_> { tensor.levels().iter().flatten().chain(tensor.leaf()).cloned().collect() };
         for (k, (a, b)) in arrays(expected).iter().zip(&arrays(found)).enumerate() {
             ensure!(a.len() == b.len(), "array {k} of result {number} has {} elements, expected {}", b.len(), a.len());
             // Compares scalars, because zeros may have either sign.
-            let differs = (0..a.len()).find(|at| a.scalar(*at) != b.scalar(*at));
-            if let Some(at) = differs {
-                let [a, b] = [a, b].map(|array| array.scalar(at));
-                anyhow::bail!("element {at} of array {k} of result {number} is {b}, expected {a}");
+            let difference = (0..a.len()).find(|k| a.scalar(*k) != b.scalar(*k));
+            if let Some(element) = difference {
+                let [a, b] = [a, b].map(|array| array.scalar(element));
+                anyhow::bail!("element {element} of array {k} of result {number} is {b}, expected {a}");
             }
         }
     }
@@ -120,32 +120,32 @@ pub fn compare(expected: &[Tensor], found: &[Tensor]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Data, KERNELS, SHAPES};
+    use super::super::{GpuData, KERNELS, STRUCTURES};
     use super::*;
 
     /// Every problem runs without a device, on the interpreter of grids.
     #[test]
     fn every_problem_is_checked_and_timed() {
-        let mut seen = 0;
+        let mut count = 0;
         for (kernel, _) in KERNELS {
-            for (structure, name) in SHAPES {
-                let problem = |seed| Data::new(structure, 256, seed).problem(kernel).unwrap();
-                let made: Option<Vec<_>> = [1, 2].into_iter().map(problem).collect();
-                let Some(problems) = made else { continue };
-                let measured =
+            for (structure, name) in STRUCTURES {
+                let problem = |seed| GpuData::new(structure, 256, seed).problem(kernel).unwrap();
+                let problems: Option<Vec<_>> = [1, 2].into_iter().map(problem).collect();
+                let Some(problems) = problems else { continue };
+                let times =
                     measure(&problems, Engine::GridInterpreter, 1).unwrap_or_else(|e| panic!("{kernel}/{name}: {e}"));
-                assert!(measured.bytes > 100 && measured.cpu > Duration::ZERO, "{kernel}/{name}: {measured:?}");
-                seen += 1;
+                assert!(times.bytes > 100 && times.cpu > Duration::ZERO, "{kernel}/{name}: {times:?}");
+                count += 1;
             }
         }
-        assert_eq!(seen, 19);
+        assert_eq!(count, 19);
     }
 
     /// Different results are reported.
     #[test]
-    fn other_results_are_found() {
+    fn different_results_are_reported() {
         let results = [1, 2].map(|seed| {
-            let problem = Data::new(SHAPES[0].0, 256, seed).problem("spmv").unwrap().unwrap();
+            let problem = GpuData::new(STRUCTURES[0].0, 256, seed).problem("spmv").unwrap().unwrap();
             results(&Session::default(), &problem).unwrap()
         });
         compare(&results[0], &results[0]).unwrap();

@@ -10,5 +10,5 @@ mod measure;
 mod problems;
 
 pub use handover::Handover;
-pub use measure::{Measured, compare, measure, results};
-pub use problems::{Data, Input, KERNELS, Problem, SHAPES, Structure};
+pub use measure::{ProblemTimes, compare, measure, results};
+pub use problems::{EntryDistribution, GpuData, KERNELS, KernelInput, KernelProblem, STRUCTURES};

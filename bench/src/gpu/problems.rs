@@ -1,6 +1,6 @@
 //! The plans of the suite, and data of a given size.
 
-use crate::data::{dense, made, undirected};
+use crate::data::{dense, generate_content, to_undirected};
 use anyhow::Result;
 use redpoll::Bindings;
 use redpoll::datasets::Content;
@@ -10,7 +10,7 @@ use redpoll_physical::storage::Tensor;
 
 /// The distribution of the entries of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Structure {
+pub enum EntryDistribution {
     /// Uniform over all coordinates.
     Uniform,
     /// Skewed like the edges of a graph in which few vertices have most edges.
@@ -20,8 +20,11 @@ pub enum Structure {
 }
 
 /// All structures with their names.
-pub const SHAPES: [(Structure, &str); 3] =
-    [(Structure::Uniform, "uniform"), (Structure::PowerLaw, "power-law"), (Structure::Blocked, "blocked")];
+pub const STRUCTURES: [(EntryDistribution, &str); 3] = [
+    (EntryDistribution::Uniform, "uniform"),
+    (EntryDistribution::PowerLaw, "power-law"),
+    (EntryDistribution::Blocked, "blocked"),
+];
 
 /// The kernels with their plans.
 pub const KERNELS: [(&str, &str); 7] = [
@@ -43,15 +46,15 @@ const RANK: u64 = 32;
 const DEGREE: u64 = 16;
 
 /// A kernel over data.
-pub struct Problem {
+pub struct KernelProblem {
     /// The plan.
     pub plan: &'static str,
     /// Its inputs.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<KernelInput>,
 }
 
 /// An input of a kernel.
-pub struct Input {
+pub struct KernelInput {
     /// The name in the plan.
     pub name: &'static str,
     /// The name of the data, which several kernels may share.
@@ -61,14 +64,14 @@ pub struct Input {
 }
 
 /// The data of a structure and a seed. Kernels share the large matrix.
-pub struct Data {
-    structure: Structure,
+pub struct GpuData {
+    structure: EntryDistribution,
     entries: u64,
     seed: u64,
     matrix: Option<Tensor>,
 }
 
-impl Problem {
+impl KernelProblem {
     /// Returns the inputs by name.
     pub fn bindings(&self) -> Bindings {
         self.inputs.iter().map(|input| (input.name, input.tensor.clone())).collect()
@@ -80,10 +83,10 @@ impl Problem {
     }
 }
 
-impl Data {
+impl GpuData {
     /// Creates data with about `entries` entries, which depend on the seed.
-    pub fn new(structure: Structure, entries: u64, seed: u64) -> Data {
-        Data { structure, entries, seed, matrix: None }
+    pub fn new(structure: EntryDistribution, entries: u64, seed: u64) -> GpuData {
+        GpuData { structure, entries, seed, matrix: None }
     }
 
     /// Returns the problem of a kernel, or `None` if the kernel does not support the structure:
@@ -91,17 +94,17 @@ impl Data {
     ///
     /// # Errors
     /// If the data do not fit their formats.
-    pub fn problem(&mut self, kernel: &str) -> Result<Option<Problem>> {
+    pub fn problem(&mut self, kernel: &str) -> Result<Option<KernelProblem>> {
         let Some((_, plan)) = KERNELS.iter().find(|(name, _)| *name == kernel) else { return Ok(None) };
         let inputs = match kernel {
-            "mttkrp" if self.structure != Structure::Uniform => return Ok(None),
+            "mttkrp" if self.structure != EntryDistribution::Uniform => return Ok(None),
             "mttkrp" => {
                 let (n, tensor) = self.tensor()?;
                 vec![tensor, self.factor("B", n, RANK)?, self.factor("C", n, RANK)?]
             }
             "spmv" => {
                 let (n, a) = self.matrix()?;
-                vec![a, self.drawn("x", &[n])?]
+                vec![a, self.dense_input("x", &[n])?]
             }
             "spmm-32" | "spmm-128" => {
                 let (n, a) = self.matrix()?;
@@ -114,61 +117,65 @@ impl Data {
             "spgemm" => {
                 // Squares have many more entries than the matrix, most of all those of graphs with
                 // hubs.
-                let share = if self.structure == Structure::PowerLaw { 100 } else { 10 };
-                vec![Input { name: "A", data: "root".into(), tensor: csr(self.drawn_matrix(self.entries / share)?)? }]
+                let share = if self.structure == EntryDistribution::PowerLaw { 100 } else { 10 };
+                vec![KernelInput {
+                    name: "A",
+                    data: "root".into(),
+                    tensor: csr(self.generate_matrix(self.entries / share)?)?,
+                }]
             }
             _ => {
-                let graph = undirected(&self.drawn_matrix(self.entries / 10)?)?;
-                vec![Input { name: "E", data: "graph".into(), tensor: csr(graph)? }]
+                let graph = to_undirected(&self.generate_matrix(self.entries / 10)?)?;
+                vec![KernelInput { name: "E", data: "graph".into(), tensor: csr(graph)? }]
             }
         };
-        Ok(Some(Problem { plan, inputs }))
+        Ok(Some(KernelProblem { plan, inputs }))
     }
 
     /// Returns the matrix that most kernels share, and its size.
-    fn matrix(&mut self) -> Result<(u64, Input)> {
+    fn matrix(&mut self) -> Result<(u64, KernelInput)> {
         let tensor = match self.matrix.take() {
             Some(tensor) => tensor,
-            None => csr(self.drawn_matrix(self.entries)?)?,
+            None => csr(self.generate_matrix(self.entries)?)?,
         };
         self.matrix = Some(tensor.clone());
-        Ok((tensor.ty().shape[0], Input { name: "A", data: "matrix".into(), tensor }))
+        Ok((tensor.ty().shape[0], KernelInput { name: "A", data: "matrix".into(), tensor }))
     }
 
     /// Returns a square matrix with about `entries` small integers.
-    fn drawn_matrix(&self, entries: u64) -> Result<Content> {
+    fn generate_matrix(&self, entries: u64) -> Result<Content> {
         let n = (entries / DEGREE).max(16);
         match self.structure {
-            Structure::Uniform => {
-                made(&Uniform { shape: vec![n, n], entries: Amount::Count(entries.min(n * n)) }, self.seed)
+            EntryDistribution::Uniform => {
+                generate_content(&Uniform { shape: vec![n, n], entries: Amount::Count(entries.min(n * n)) }, self.seed)
             }
-            Structure::PowerLaw => made(&Rmat::new(n.ilog2(), entries), self.seed),
-            Structure::Blocked => {
+            EntryDistribution::PowerLaw => generate_content(&Rmat::new(n.ilog2(), entries), self.seed),
+            EntryDistribution::Blocked => {
                 let n = n.next_multiple_of(16);
                 let blocks = Amount::Count((entries / 256).clamp(1, (n / 16) * (n / 16)));
-                made(&Blocks { rows: n, columns: n, block_rows: 16, block_columns: 16, blocks }, self.seed)
+                generate_content(&Blocks { rows: n, columns: n, block_rows: 16, block_columns: 16, blocks }, self.seed)
             }
         }
     }
 
     /// Returns a cube with an entry at one coordinate in fifty, and its size.
-    fn tensor(&self) -> Result<(u64, Input)> {
+    fn tensor(&self) -> Result<(u64, KernelInput)> {
         let n = ((self.entries * 50) as f64).cbrt().ceil().max(2.0) as u64;
         let uniform = Uniform { shape: vec![n; 3], entries: Amount::Count(self.entries.min(n * n * n)) };
-        let tensor = made(&uniform, self.seed)?.into_tensor(Some(Format::csf(3)))?;
-        Ok((n, Input { name: "T", data: "cube".into(), tensor }))
+        let tensor = generate_content(&uniform, self.seed)?.into_tensor(Some(Format::csf(3)))?;
+        Ok((n, KernelInput { name: "T", data: "cube".into(), tensor }))
     }
 
-    fn factor(&self, name: &'static str, rows: u64, columns: u64) -> Result<Input> {
-        self.drawn(name, &[rows, columns])
+    fn factor(&self, name: &'static str, rows: u64, columns: u64) -> Result<KernelInput> {
+        self.dense_input(name, &[rows, columns])
     }
 
     /// Returns a dense input of small integers that depend on the name.
-    fn drawn(&self, name: &'static str, shape: &[u64]) -> Result<Input> {
+    fn dense_input(&self, name: &'static str, shape: &[u64]) -> Result<KernelInput> {
         let sizes: Vec<String> = shape.iter().map(u64::to_string).collect();
         let number = name.bytes().map(u64::from).sum::<u64>();
         let tensor = dense(shape, self.seed + number).into_tensor(None)?;
-        Ok(Input { name, data: format!("{name}-{}", sizes.join("x")), tensor })
+        Ok(KernelInput { name, data: format!("{name}-{}", sizes.join("x")), tensor })
     }
 }
 

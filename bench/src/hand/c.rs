@@ -1,7 +1,7 @@
 //! Hand-written kernels in C. The compiler of the optimizing tier compiles them with the same
 //! flags, and they are called like emitted kernels, so that only the texts differ.
 
-use crate::runnable::Runnable;
+use crate::bound_kernel::BoundKernel;
 use anyhow::{Context, Result};
 use redpoll_physical::emit::c;
 use std::fmt::Write;
@@ -18,16 +18,17 @@ pub const NAMES: [(&str, &str); 4] =
 ///
 /// # Errors
 /// If there is no C compiler.
-pub fn by_hand(kernel: &Runnable, name: &str) -> Result<Runnable> {
+pub fn compile_by_hand(kernel: &BoundKernel, name: &str) -> Result<BoundKernel> {
     let function = kernel.kernel.function();
     let unit = c::emit(&[function])?;
-    let statuses = unit.find("\nenum {").context("a unit names the statuses")?;
-    let head = statuses + unit[statuses..].find("};\n").context("an enumeration ends")? + "};\n".len();
+    let statuses = unit.find("\nenum {").context("the emitted C text does not define the statuses")?;
+    let head =
+        statuses + unit[statuses..].find("};\n").context("the definition of the statuses has no end")? + "};\n".len();
     let mut text = format!("{}\n#define {name}\n#define BUFFER(name) buffer_##name\nenum {{\n", &unit[..head]);
     for (number, buffer) in function.buffers.iter().enumerate() {
         let _ = writeln!(text, "    buffer_{} = {number},", buffer.name.replace('.', "_"));
     }
-    let last = function.params.len().checked_sub(1).context("a program has sizes")?;
+    let last = function.params.len().checked_sub(1).context("the program has no sizes")?;
     let _ = writeln!(text, "}};\n#define FIRST_SIZE frame->params[0]\n#define LAST_SIZE frame->params[{last}]\n");
-    kernel.edited(&(text + KERNELS))
+    kernel.compile_text(&(text + KERNELS))
 }

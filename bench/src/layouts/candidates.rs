@@ -1,11 +1,11 @@
 //! Candidates: plans with a fixed loop order and a fixed format of the output.
 
-use super::problems::{Text, Workload};
+use super::problems::{LayoutWorkload, PlanText};
 use redpoll_logic::{Alias, Field, Format, LeafKind, LevelKind};
 use redpoll_optimizer::Config;
 
 /// A plan with a fixed loop order and a fixed format of the output.
-pub struct Candidate {
+pub struct LayoutCandidate {
     /// The plan.
     pub plan: &'static str,
     /// A description of the fixed choices; empty for the free choice.
@@ -18,16 +18,16 @@ pub struct Candidate {
 const KINDS: [LevelKind; 4] = [LevelKind::Dense, LevelKind::SparseList, LevelKind::ByteMap, LevelKind::Hash];
 
 /// Returns the free choice, followed by all combinations of loop orders and formats.
-pub fn candidates(workload: &Workload) -> Vec<Candidate> {
-    let free = Candidate { plan: workload.texts[0].plan, name: String::new(), config: Config::default() };
+pub fn candidates(workload: &LayoutWorkload) -> Vec<LayoutCandidate> {
+    let free = LayoutCandidate { plan: workload.plans[0].plan, name: String::new(), config: Config::default() };
     let mut all = vec![free];
-    for (number, text) in workload.texts.iter().enumerate() {
-        all.extend(given(number, text));
+    for (number, text) in workload.plans.iter().enumerate() {
+        all.extend(fixed_candidates(number, text));
     }
     all
 }
 
-fn given(number: usize, text: &Text) -> Vec<Candidate> {
+fn fixed_candidates(number: usize, text: &PlanText) -> Vec<LayoutCandidate> {
     let mut all = Vec::new();
     for (alias, free, reduced) in text.queries {
         let loops: Vec<&str> = free.iter().chain(*reduced).copied().collect();
@@ -38,7 +38,11 @@ fn given(number: usize, text: &Text) -> Vec<Candidate> {
                 let kind = format.levels.last().map_or("scalar", |l| l.kind.traits().name);
                 config.formats.insert(Alias::from(*alias), format);
                 let plan = if number == 0 { String::new() } else { format!("plan {} ", number + 1) };
-                all.push(Candidate { plan: text.plan, name: format!("{plan}{} to {kind}", order.join(" ")), config });
+                all.push(LayoutCandidate {
+                    plan: text.plan,
+                    name: format!("{plan}{} to {kind}", order.join(" ")),
+                    config,
+                });
             }
         }
     }
@@ -65,17 +69,17 @@ fn formats(fields: &[&str], order: &[&str]) -> Vec<Format> {
     KINDS.into_iter().map(format).collect()
 }
 
-/// Returns all permutations of words.
-fn permutations<'w>(words: &[&'w str]) -> Vec<Vec<&'w str>> {
-    if words.is_empty() {
+/// Returns all permutations of loops.
+fn permutations<'w>(loops: &[&'w str]) -> Vec<Vec<&'w str>> {
+    if loops.is_empty() {
         return vec![Vec::new()];
     }
     let with_first = |k: usize| {
-        let mut rest = words.to_vec();
+        let mut rest = loops.to_vec();
         let first = rest.remove(k);
         permutations(&rest).into_iter().map(move |rest| [vec![first], rest].concat())
     };
-    (0..words.len()).flat_map(with_first).collect()
+    (0..loops.len()).flat_map(with_first).collect()
 }
 
 #[cfg(test)]
@@ -84,7 +88,7 @@ mod tests {
     use crate::layouts::problems::WORKLOADS;
 
     #[test]
-    fn all_orders_and_formats_are_given_once() {
+    fn all_orders_and_formats_occur_once() {
         let counts: Vec<usize> = WORKLOADS.iter().map(|w| candidates(w).len()).collect();
         // The free choice, then orders times formats.
         assert_eq!(counts, [1 + 2 * 4, 1 + 6 * 4, 1 + 2 * 4 + 6 * 4, 1 + 24 * 4, 1 + 6, 1 + 24 * 4 + 2 * 6 * 4]);

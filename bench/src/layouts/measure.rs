@@ -1,13 +1,13 @@
 //! Runs the candidates of a group in the order of estimated cost.
 //!
-//! Candidates with an estimate above [`Settings::screen`] times the cheapest are not run. Every
-//! other candidate runs once. A run that takes longer than [`CUT`] times the best time so far is
-//! cancelled at its next allocation, and not repeated. The others are repeated within their budget.
-//! Candidates near the best then run again in turns, so that noise of the machine affects them
-//! alike. Equal plans run once.
+//! Candidates with an estimate above [`ExperimentSettings::screen`] times the cheapest are not run.
+//! Every other candidate runs once. A run that takes longer than [`CANCEL_FACTOR`] times the best
+//! time so far is cancelled at its next allocation, and not repeated. The others are repeated
+//! within their budget. Candidates near the best then run again in turns, so that noise of the
+//! machine affects them alike. Equal plans run once.
 
-use super::candidates::{Candidate, candidates};
-use super::problems::Group;
+use super::candidates::{LayoutCandidate, candidates};
+use super::problems::LayoutGroup;
 use anyhow::{Context, Result};
 use redpoll::{Config, Engine, PreparedPlan, Session};
 use redpoll_physical::run::{Limits, Workers};
@@ -18,21 +18,21 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// Runs are cancelled at this multiple of the best time.
-pub const CUT: f64 = 10.0;
-/// Smallest number of runs of a candidate, and of rounds in turns.
-const LEAST: usize = 2;
+pub const CANCEL_FACTOR: f64 = 10.0;
+/// Smallest number of runs of a candidate, and of rounds of turns.
+const MIN_RUNS: usize = 2;
 /// Largest number of runs of a candidate.
-const MOST: usize = 100;
+const MAX_RUNS: usize = 100;
 /// Number of runs of a candidate in its turn.
-const IN_TURN: usize = 3;
+const RUNS_PER_TURN: usize = 3;
 /// Time limit of the free choice in seconds.
-const FIRST: f64 = 60.0;
+const FREE_CHOICE_LIMIT: f64 = 60.0;
 /// Candidates within this factor of the best time run in turns.
-const NEAR: f64 = 1.5;
+const NEAR_FACTOR: f64 = 1.5;
 
 /// The settings of the experiment.
 #[derive(Clone, Copy)]
-pub struct Settings {
+pub struct ExperimentSettings {
     /// The tier.
     pub engine: Engine,
     /// Candidates run if their cost is at most this multiple of the cheapest cost.
@@ -45,7 +45,7 @@ pub struct Settings {
 
 /// The measurements of a candidate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Measured {
+pub struct CandidateTimes {
     /// A description of the fixed choices; empty for the free choice.
     pub name: String,
     /// The estimated cost in steps along a list; `None` if the optimizer rejects the choices.
@@ -53,71 +53,79 @@ pub struct Measured {
     /// The best time in seconds; `None` if no run finished.
     pub time: Option<f64>,
     /// The reason why there is no time.
-    pub left_out: Option<String>,
+    #[serde(rename = "left_out")]
+    pub reason: Option<String>,
     /// The estimated numbers of events, by name.
     pub events: Vec<(String, f64)>,
 }
 
 /// A message sent while a group is measured.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Note {
+pub enum ProgressMessage {
     /// The first run of a candidate starts.
-    Begins {
+    Started {
         /// The index of the candidate.
         candidate: usize,
         /// The time limit of the run in seconds.
         seconds: f64,
     },
-    /// The run has ended.
-    Ended,
+    /// The run has finished.
+    Finished,
     /// The group is measured.
-    Outcome(Box<Outcome>),
+    Complete(Box<GroupOutcome>),
 }
 
-impl Measured {
-    /// Returns whether the candidate was run, or left out for a reason.
-    fn tried(&self) -> bool {
-        self.time.is_some() || self.left_out.is_some()
+impl CandidateTimes {
+    /// Returns whether the candidate has a time, or a reason for having none.
+    fn is_settled(&self) -> bool {
+        self.time.is_some() || self.reason.is_some()
     }
 }
 
 /// The measurements of a group.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct GroupOutcome {
     /// The workload.
     pub workload: String,
     /// The input.
     pub data: String,
     /// The formats of the inputs.
-    pub stored: String,
+    #[serde(rename = "stored")]
+    pub formats: String,
     /// The plan that the optimizer chose freely.
     pub choice: String,
     /// The factor by which the number of stored values of the result is over- or underestimated, if
     /// the result is sparse.
     pub size_error: Option<f64>,
     /// All candidates, with the free choice first.
-    pub candidates: Vec<Measured>,
+    pub candidates: Vec<CandidateTimes>,
 }
 
 /// A candidate that can be run.
-struct Ready {
+struct PreparedCandidate {
     prepared: PreparedPlan,
     limits: Limits,
 }
 
 /// Measures all candidates of a group except `without`, which are known to exceed their time limit.
-/// Calls `say` with each message.
+/// Calls `send` with each message.
 ///
 /// # Errors
 /// If the free choice cannot be planned or run.
-pub fn measure(group: &Group, settings: Settings, without: &[usize], say: &mut dyn FnMut(&Note)) -> Result<Outcome> {
+pub fn measure(
+    group: &LayoutGroup,
+    settings: ExperimentSettings,
+    without: &[usize],
+    send: &mut dyn FnMut(&ProgressMessage),
+) -> Result<GroupOutcome> {
     let all = candidates(group.workload);
-    let planned: Vec<Option<Ready>> = all.iter().map(|c| plan(c, group, Engine::LogicInterpreter, settings)).collect();
+    let planned: Vec<Option<PreparedCandidate>> =
+        all.iter().map(|c| plan(c, group, Engine::LogicInterpreter, settings)).collect();
     let texts: Vec<Option<String>> =
         planned.iter().map(|p| Some(p.as_ref()?.prepared.physical().to_string())).collect();
     let cost = |k: usize| planned[k].as_ref().map_or(f64::INFINITY, |p| p.prepared.report().work().cost());
-    let mut measured: Vec<Measured> =
-        (0..all.len()).map(|k| unmeasured(&all[k], planned[k].as_ref().map(|p| &p.prepared))).collect();
+    let mut times: Vec<CandidateTimes> =
+        (0..all.len()).map(|k| initial_times(&all[k], planned[k].as_ref().map(|p| &p.prepared))).collect();
     let cheapest = (0..all.len()).map(cost).fold(f64::INFINITY, f64::min);
     let mut turns: Vec<usize> = (0..all.len()).collect();
     turns.sort_by(|a, b| cost(*a).total_cmp(&cost(*b)));
@@ -125,46 +133,46 @@ pub fn measure(group: &Group, settings: Settings, without: &[usize], say: &mut d
     turns.retain(|k| *k != 0);
     turns.insert(0, 0);
     let (mut best, mut size_error) = (f64::INFINITY, None);
-    let mut ready: Vec<(usize, Ready)> = Vec::new();
-    let mut twins: Vec<(usize, usize)> = Vec::new();
+    let mut ready: Vec<(usize, PreparedCandidate)> = Vec::new();
+    let mut duplicates: Vec<(usize, usize)> = Vec::new();
     for k in turns {
-        let same = |other: &usize| measured[*other].tried() && texts[k].is_some() && texts[*other] == texts[k];
-        if let Some(same) = (0..all.len()).find(same) {
-            twins.push((k, same));
+        let is_original = |other: &usize| times[*other].is_settled() && texts[k].is_some() && texts[*other] == texts[k];
+        if let Some(original) = (0..all.len()).find(is_original) {
+            duplicates.push((k, original));
             continue;
         }
         if k > 0 && cost(k) > settings.screen * cheapest {
-            measured[k].left_out.get_or_insert_with(|| "by its cost".into());
+            times[k].reason.get_or_insert_with(|| "estimated cost is too high".into());
             continue;
         }
         if without.contains(&k) {
-            measured[k].left_out = Some(too_long());
+            times[k].reason = Some(timeout_reason());
             continue;
         }
         let Some(plan) = plan(&all[k], group, settings.engine, settings) else { continue };
-        let seconds = if best.is_finite() { CUT * best } else { FIRST };
-        say(&Note::Begins { candidate: k, seconds });
-        let first = once(&plan, CUT * best);
-        say(&Note::Ended);
-        match first.and_then(|first| repeated(&plan, first, best, settings.budget)) {
+        let seconds = if best.is_finite() { CANCEL_FACTOR * best } else { FREE_CHOICE_LIMIT };
+        send(&ProgressMessage::Started { candidate: k, seconds });
+        let first = run_once(&plan, CANCEL_FACTOR * best);
+        send(&ProgressMessage::Finished);
+        match first.and_then(|first| run_repeatedly(&plan, first, best, settings.budget)) {
             Ok((time, error)) => {
                 size_error = error.or(size_error);
-                measured[k].time = Some(time);
+                times[k].time = Some(time);
                 best = best.min(time);
                 ready.push((k, plan));
             }
-            Err(reason) => measured[k].left_out = Some(reason),
+            Err(reason) => times[k].reason = Some(reason),
         }
     }
-    measured[0].time.with_context(|| format!("the free choice does not run: {:?}", measured[0].left_out))?;
-    take_turns(&ready, &mut measured, best, settings.budget);
-    for (twin, same) in twins {
-        (measured[twin].time, measured[twin].left_out) = (measured[same].time, measured[same].left_out.clone());
+    times[0].time.with_context(|| format!("the free choice does not run: {:?}", times[0].reason))?;
+    take_turns(&ready, &mut times, best, settings.budget);
+    for (duplicate, original) in duplicates {
+        (times[duplicate].time, times[duplicate].reason) = (times[original].time, times[original].reason.clone());
     }
     let choice = planned[0].as_ref().map(|p| describe(&p.prepared)).unwrap_or_default();
-    let Group { workload, data, stored, .. } = group;
-    let (workload, data, stored) = (workload.name.to_owned(), data.clone(), (*stored).to_owned());
-    Ok(Outcome { workload, data, stored, choice, size_error, candidates: measured })
+    let LayoutGroup { workload, data, formats, .. } = group;
+    let (workload, data, formats) = (workload.name.to_owned(), data.clone(), (*formats).to_owned());
+    Ok(GroupOutcome { workload, data, formats, choice, size_error, candidates: times })
 }
 
 /// Describes the loop orders and output formats of all queries in one line.
@@ -180,7 +188,12 @@ fn describe(prepared: &PreparedPlan) -> String {
     decisions.collect::<Vec<_>>().join("; ")
 }
 
-fn plan(candidate: &Candidate, group: &Group, engine: Engine, settings: Settings) -> Option<Ready> {
+fn plan(
+    candidate: &LayoutCandidate,
+    group: &LayoutGroup,
+    engine: Engine,
+    settings: ExperimentSettings,
+) -> Option<PreparedCandidate> {
     let config = Config {
         optimizer: candidate.config.clone(),
         engine,
@@ -190,16 +203,16 @@ fn plan(candidate: &Candidate, group: &Group, engine: Engine, settings: Settings
     };
     let session = Session::new(config);
     let prepared = session.prepare(candidate.plan, &group.bindings).ok()?;
-    Some(Ready { prepared, limits: session.limits().clone() })
+    Some(PreparedCandidate { prepared, limits: session.limits().clone() })
 }
 
-fn unmeasured(candidate: &Candidate, planned: Option<&PreparedPlan>) -> Measured {
+fn initial_times(candidate: &LayoutCandidate, planned: Option<&PreparedPlan>) -> CandidateTimes {
     let work = planned.map(|p| p.report().work());
-    Measured {
+    CandidateTimes {
         name: candidate.name.clone(),
         cost: work.map(|w| w.cost()),
         time: None,
-        left_out: work.is_none().then(|| "refused".into()),
+        reason: work.is_none().then(|| "rejected by the optimizer".into()),
         events: work
             .iter()
             .flat_map(|w| w.counts().map(|(e, n)| (e.name().to_owned(), n)).collect::<Vec<_>>())
@@ -207,49 +220,52 @@ fn unmeasured(candidate: &Candidate, planned: Option<&PreparedPlan>) -> Measured
     }
 }
 
-fn too_long() -> String {
-    format!("over {CUT} times the best")
+fn timeout_reason() -> String {
+    format!("slower than {CANCEL_FACTOR} times the best")
 }
 
 /// Returns the best time of several runs after the first one, and the estimation error of the
 /// result's size, or the reason why the candidate is left out.
-fn repeated(
-    plan: &Ready,
-    (mut least, error): (f64, Option<f64>),
+fn run_repeatedly(
+    plan: &PreparedCandidate,
+    (mut time, error): (f64, Option<f64>),
     best: f64,
     budget: Duration,
 ) -> Result<(f64, Option<f64>), String> {
-    if least > CUT * best {
-        return Err(too_long());
+    if time > CANCEL_FACTOR * best {
+        return Err(timeout_reason());
     }
     let start = Instant::now();
-    for run in 0..MOST {
-        if run >= LEAST && start.elapsed() > budget {
+    for run in 0..MAX_RUNS {
+        if run >= MIN_RUNS && start.elapsed() > budget {
             break;
         }
-        least = least.min(timed(plan)?);
+        time = time.min(run_timed(plan)?);
     }
-    Ok((least, error))
+    Ok((time, error))
 }
 
 /// Returns the time of a run without a watching thread. Starting and joining a thread takes longer
 /// than short kernels, and disturbs their caches and branch predictors.
-fn timed(Ready { prepared, .. }: &Ready) -> Result<f64, String> {
+fn run_timed(PreparedCandidate { prepared, .. }: &PreparedCandidate) -> Result<f64, String> {
     let start = Instant::now();
     let run = prepared.run();
     let time = start.elapsed().as_secs_f64();
     run.map(|_| time).map_err(|error| error.to_string())
 }
 
-/// Runs a plan once and cancels it after `most` seconds. Returns its time and the estimation error
+/// Runs a plan once and cancels it after `limit` seconds. Returns its time and the estimation error
 /// of the result's size.
-fn once(Ready { prepared, limits }: &Ready, most: f64) -> Result<(f64, Option<f64>), String> {
+fn run_once(
+    PreparedCandidate { prepared, limits }: &PreparedCandidate,
+    limit: f64,
+) -> Result<(f64, Option<f64>), String> {
     let cancel = limits.cancel.clone();
     let (done, waiting) = channel::<()>();
     let watch = std::thread::spawn(move || {
-        let late =
-            most.is_finite() && waiting.recv_timeout(Duration::from_secs_f64(most)) == Err(RecvTimeoutError::Timeout);
-        if late {
+        let is_late =
+            limit.is_finite() && waiting.recv_timeout(Duration::from_secs_f64(limit)) == Err(RecvTimeoutError::Timeout);
+        if is_late {
             cancel.store(true, Ordering::Relaxed);
         }
     });
@@ -257,9 +273,9 @@ fn once(Ready { prepared, limits }: &Ready, most: f64) -> Result<(f64, Option<f6
     let run = prepared.run();
     let time = start.elapsed().as_secs_f64();
     drop(done);
-    watch.join().map_err(|_| "the clock failed".to_owned())?;
+    watch.join().map_err(|_| "the thread that watches the time limit panicked".to_owned())?;
     let cancelled = limits.cancel.swap(false, Ordering::Relaxed);
-    let run = run.map_err(|error| if cancelled { too_long() } else { error.to_string() })?;
+    let run = run.map_err(|error| if cancelled { timeout_reason() } else { error.to_string() })?;
     let estimated =
         prepared.report().decisions.last().and_then(|d| d.outputs.last()).map(redpoll_optimizer::DecidedOutput::stored);
     let stored = run.outputs.last().map(|(_, tensor)| tensor);
@@ -273,18 +289,18 @@ fn once(Ready { prepared, limits }: &Ready, most: f64) -> Result<(f64, Option<f6
 }
 
 /// Runs the candidates near the best in turns.
-fn take_turns(ready: &[(usize, Ready)], measured: &mut [Measured], best: f64, budget: Duration) {
-    let near: Vec<&(usize, Ready)> =
-        ready.iter().filter(|(k, _)| *k == 0 || measured[*k].time.is_some_and(|t| t < NEAR * best)).collect();
+fn take_turns(ready: &[(usize, PreparedCandidate)], times: &mut [CandidateTimes], best: f64, budget: Duration) {
+    let near: Vec<&(usize, PreparedCandidate)> =
+        ready.iter().filter(|(k, _)| *k == 0 || times[*k].time.is_some_and(|t| t < NEAR_FACTOR * best)).collect();
     let start = Instant::now();
     for round in 0..10 {
-        if round >= LEAST && start.elapsed() > budget * near.len() as u32 {
+        if round >= MIN_RUNS && start.elapsed() > budget * near.len() as u32 {
             break;
         }
         for (k, plan) in &near {
             // The first of these runs sees the caches of the previous plan.
-            for time in (0..IN_TURN).flat_map(|_| timed(plan)) {
-                measured[*k].time = measured[*k].time.map(|known| known.min(time));
+            for time in (0..RUNS_PER_TURN).flat_map(|_| run_timed(plan)) {
+                times[*k].time = times[*k].time.map(|best| best.min(time));
             }
         }
     }

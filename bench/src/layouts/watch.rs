@@ -5,7 +5,7 @@
 //! time limit of this run. At the end it prints the outcome. A killed process is started again
 //! without the candidate that took too long.
 
-use super::measure::{Note, Outcome};
+use super::measure::{GroupOutcome, ProgressMessage};
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -14,36 +14,38 @@ use std::time::Duration;
 
 /// A function from candidates to the arguments with which this program measures a group without
 /// these candidates.
-pub type Arguments<'a> = &'a dyn Fn(&[usize]) -> Vec<String>;
+pub type GroupArguments<'a> = &'a dyn Fn(&[usize]) -> Vec<String>;
 
 /// Measures a group in watched processes.
 ///
 /// # Errors
 /// If the group cannot be measured.
-pub fn watched(arguments: Arguments) -> Result<Outcome> {
+pub fn measure_watched(arguments: GroupArguments) -> Result<GroupOutcome> {
     let mut without = Vec::new();
     loop {
         match attempt(&arguments(&without))? {
-            Attempt::Done(outcome) => return Ok(*outcome),
-            Attempt::TooLong(candidate) if without.contains(&candidate) => bail!("candidate {candidate} runs unasked"),
-            Attempt::TooLong(candidate) => without.push(candidate),
+            Attempt::Finished(outcome) => return Ok(*outcome),
+            Attempt::TimedOut(candidate) if without.contains(&candidate) => {
+                bail!("candidate {candidate} ran although it was excluded");
+            }
+            Attempt::TimedOut(candidate) => without.push(candidate),
         }
     }
 }
 
 enum Attempt {
-    Done(Box<Outcome>),
-    TooLong(usize),
+    Finished(Box<GroupOutcome>),
+    TimedOut(usize),
 }
 
 fn attempt(arguments: &[String]) -> Result<Attempt> {
     let program = std::env::current_exe()?;
     let mut child = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn()?;
-    let output = child.stdout.take().context("the output of the process is a pipe")?;
-    let (say, said) = channel();
+    let output = child.stdout.take().context("the output of the process is not piped")?;
+    let (sender, lines) = channel();
     let reader = std::thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            if say.send(line).is_err() {
+            if sender.send(line).is_err() {
                 break;
             }
         }
@@ -51,22 +53,24 @@ fn attempt(arguments: &[String]) -> Result<Attempt> {
     let (mut running, mut result) = (None, None);
     loop {
         let line = match running {
-            Some((_, limit)) => said.recv_timeout(limit),
-            None => said.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some((_, limit)) => lines.recv_timeout(limit),
+            None => lines.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         let line = match line {
             Ok(line) => line,
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
                 child.kill()?;
-                result = running.map(|(candidate, _)| Attempt::TooLong(candidate));
+                result = running.map(|(candidate, _)| Attempt::TimedOut(candidate));
                 break;
             }
         };
-        match serde_json::from_str(&line).with_context(|| format!("the process says `{line}`"))? {
-            Note::Begins { candidate, seconds } => running = Some((candidate, Duration::from_secs_f64(seconds + 1.0))),
-            Note::Ended => running = None,
-            Note::Outcome(outcome) => result = Some(Attempt::Done(outcome)),
+        match serde_json::from_str(&line).with_context(|| format!("unexpected line `{line}` from the process"))? {
+            ProgressMessage::Started { candidate, seconds } => {
+                running = Some((candidate, Duration::from_secs_f64(seconds + 1.0)));
+            }
+            ProgressMessage::Finished => running = None,
+            ProgressMessage::Complete(outcome) => result = Some(Attempt::Finished(outcome)),
         }
     }
     child.wait()?;

@@ -1,10 +1,10 @@
 //! DuckDB, linked into this program. Each input is a table with a column for each mode (`i`, `j`,
 //! `k`) and a column `v` of values; each workload is a query.
 
-use super::columns::{MODES, columns, table};
+use super::columns::{MODES, read_columns, table_name};
 use super::queries::QUERIES;
 use crate::checks::Sums;
-use crate::protocol::{Reply, Request, Server, Task};
+use crate::protocol::{Server, ServerReply, ServerRequest, WorkloadTask};
 use anyhow::{Context, Result, bail, ensure};
 use duckdb::Connection;
 use duckdb::arrow::array::{ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, UInt8Array};
@@ -19,7 +19,7 @@ const BATCH: usize = 1 << 16;
 /// The server of DuckDB, with a database in memory.
 pub struct DuckDb {
     connection: Connection,
-    task: Option<Task>,
+    task: Option<WorkloadTask>,
     sql: String,
     /// The shape of the result.
     shape: Vec<u64>,
@@ -36,38 +36,38 @@ impl DuckDb {
 }
 
 impl Server for DuckDb {
-    fn answer(&mut self, request: Request) -> Result<Reply> {
+    fn handle(&mut self, request: ServerRequest) -> Result<ServerReply> {
         match request {
-            Request::Hello { threads } => {
+            ServerRequest::Hello { threads } => {
                 self.connection.execute_batch(&format!("SET threads = {threads}"))?;
                 let version: String = self.connection.query_row("SELECT version()", [], |row| row.get(0))?;
-                Ok(Reply::Hello { name: "duckdb".into(), version: format!("DuckDB {version}") })
+                Ok(ServerReply::Hello { name: "duckdb".into(), version: format!("DuckDB {version}") })
             }
-            Request::Load(task) => self.load(task),
-            Request::Run { repeat, .. } => {
+            ServerRequest::Load(task) => self.load(task),
+            ServerRequest::Run { repeat, .. } => {
                 let start = Instant::now();
                 for _ in 0..repeat {
                     self.connection.execute_batch(&format!("CREATE OR REPLACE TEMP TABLE result AS {}", self.sql))?;
                 }
                 let seconds = start.elapsed().as_secs_f64() / f64::from(repeat);
-                Ok(Reply::Ran { seconds, kernel: None, memory: None })
+                Ok(ServerReply::Ran { seconds, kernel: None, memory: None })
             }
-            Request::Check => Ok(Reply::Checked { sums: vec![self.sums()?] }),
-            _ => bail!("DuckDB is not asked for that"),
+            ServerRequest::Check => Ok(ServerReply::Checked { sums: vec![self.sums()?] }),
+            _ => bail!("not a request for DuckDB"),
         }
     }
 }
 
 impl DuckDb {
-    fn load(&mut self, task: Task) -> Result<Reply> {
+    fn load(&mut self, task: WorkloadTask) -> Result<ServerReply> {
         let (sql, shape) = match &task.query {
             Some(query) => (query.sql.clone(), query.shape.clone()),
             None => {
                 let Some(query) = QUERIES.iter().find(|query| query.operation == task.operation) else {
-                    return Ok(Reply::Unsupported { reason: "there is no query for it".into() });
+                    return Ok(ServerReply::Unsupported { reason: "no query for this workload".into() });
                 };
                 if task.parameters.get("strides").is_some_and(|strides| strides == true) {
-                    return Ok(Reply::Unsupported { reason: "there is no query for strides".into() });
+                    return Ok(ServerReply::Unsupported { reason: "no query for strides".into() });
                 }
                 (query.sql.to_owned(), query.shape_of(&task)?)
             }
@@ -79,7 +79,7 @@ impl DuckDb {
         let (mut load, mut build) = (0.0, 0.0);
         for input in &task.inputs {
             let start = Instant::now();
-            let (columns, values) = columns(input, &task)?;
+            let (columns, values) = read_columns(input, &task)?;
             load += start.elapsed().as_secs_f64();
             let start = Instant::now();
             self.append(&input.name, columns, &values)?;
@@ -87,7 +87,7 @@ impl DuckDb {
         }
         (self.sql, self.shape) = (sql, shape);
         self.task = Some(task);
-        Ok(Reply::Loaded { load, build })
+        Ok(ServerReply::Loaded { load, build })
     }
 
     fn append(&self, name: &str, coordinates: Vec<Vec<i32>>, values: &Values) -> Result<()> {
@@ -102,7 +102,7 @@ impl DuckDb {
         let modes = MODES[..coordinates.len()].iter();
         let declared: String = modes.clone().map(|mode| format!("{mode} INTEGER NOT NULL, ")).collect();
         // Names of tables are case-insensitive.
-        let table = table(name);
+        let table = table_name(name);
         self.connection.execute_batch(&format!("CREATE TABLE {table} ({declared}v {ty} NOT NULL)"))?;
         let coordinates = coordinates.into_iter().map(|c| Arc::new(Int32Array::from(c)) as ArrayRef);
         let columns: Vec<ArrayRef> = coordinates.chain([values]).collect();
@@ -117,9 +117,9 @@ impl DuckDb {
     }
 
     fn sums(&self) -> Result<Sums> {
-        let task = self.task.as_ref().context("there is no task")?;
+        let task = self.task.as_ref().context("no task is loaded")?;
         let shape = &self.shape;
-        let fill = task.fills.first().context("a result has a fill value")?.0;
+        let fill = task.fills.first().context("the task has no fill value")?.0;
         let mut sums = Sums { shape: shape.clone(), count: 0, sum: 0.0, mass: 0.0, weighted: 0.0 };
         let mut statement = self.connection.prepare("SELECT COLUMNS(*)::DOUBLE FROM result")?;
         let mut rows = statement.query([])?;
@@ -128,7 +128,7 @@ impl DuckDb {
             let mut number = 0u64;
             for (mode, size) in shape.iter().enumerate() {
                 let i = coordinate(mode)?;
-                ensure!(i < *size, "coordinate {i} of mode {mode} is outside of {size}");
+                ensure!(i < *size, "coordinate {i} of mode {mode} is out of range: the dimension is {size}");
                 number = number.wrapping_mul(*size).wrapping_add(i);
             }
             let value: Option<f64> = row.get(shape.len())?;

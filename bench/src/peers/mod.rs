@@ -10,7 +10,7 @@ mod queries;
 #[cfg(feature = "sql")]
 pub mod sql;
 
-use crate::protocol::{Client, Reply, Request};
+use crate::protocol::{Client, ServerReply, ServerRequest};
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 use std::time::Duration;
@@ -32,9 +32,9 @@ pub const PEERS: &[Peer] = &[
     Peer { name: "finch", start: python::start },
     Peer { name: "polars", start: python::start },
     Peer { name: "opencv", start: python::start },
-    Peer { name: "duckdb", start: own_duckdb },
-    Peer { name: "taco", start: taco },
-    Peer { name: "datafusion", start: own_datafusion },
+    Peer { name: "duckdb", start: start_duckdb },
+    Peer { name: "taco", start: start_taco },
+    Peer { name: "datafusion", start: start_datafusion },
 ];
 
 /// Sets the environment variables that limit a process to `threads` threads, for any library that
@@ -59,8 +59,8 @@ pub fn limit_threads(command: &mut Command, threads: usize) {
 ///
 /// # Errors
 /// If the process cannot be started.
-pub fn start_own(engine: &str, threads: usize) -> Result<Client> {
-    let mut command = Command::new(std::env::current_exe().context("where this program is")?);
+pub fn start_server(engine: &str, threads: usize) -> Result<Client> {
+    let mut command = Command::new(std::env::current_exe().context("cannot find the path of this program")?);
     command.args(["serve", engine]);
     limit_threads(&mut command, threads);
     Client::start(&mut command)
@@ -73,31 +73,31 @@ impl Peer {
     /// If the peer is not available, with the reason.
     pub fn start(&self, threads: usize) -> Result<(Client, String)> {
         let mut client = (self.start)(self, threads)?;
-        match client.ask(&Request::Hello { threads }, Duration::from_secs(120))? {
-            Reply::Hello { version, .. } => Ok((client, version)),
-            reply => bail!("expected a greeting, found {reply:?}"),
+        match client.request(&ServerRequest::Hello { threads }, Duration::from_secs(120))? {
+            ServerReply::Hello { version, .. } => Ok((client, version)),
+            reply => bail!("expected the reply `hello`, found {reply:?}"),
         }
     }
 }
 
-fn own_duckdb(_: &Peer, threads: usize) -> Result<Client> {
+fn start_duckdb(_: &Peer, threads: usize) -> Result<Client> {
     if !cfg!(feature = "duckdb") {
-        bail!("built without it: build with `--features duckdb`, see bench/README.md");
+        bail!("not built in; build with `--features duckdb`, see bench/README.md");
     }
-    start_own("duckdb", threads)
+    start_server("duckdb", threads)
 }
 
-fn own_datafusion(_: &Peer, threads: usize) -> Result<Client> {
+fn start_datafusion(_: &Peer, threads: usize) -> Result<Client> {
     if !cfg!(feature = "sql") {
-        bail!("built without it: build with `--features sql`, see bench/README.md");
+        bail!("not built in; build with `--features sql`, see bench/README.md");
     }
-    start_own("datafusion", threads)
+    start_server("datafusion", threads)
 }
 
-fn taco(peer: &Peer, threads: usize) -> Result<Client> {
+fn start_taco(peer: &Peer, threads: usize) -> Result<Client> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     if !std::env::split_paths(&path).any(|folder| folder.join("taco").is_file()) {
-        bail!("there is no program `taco` on the PATH");
+        bail!("no program `taco` on the PATH");
     }
     python::start(peer, threads)
 }

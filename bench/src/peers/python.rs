@@ -1,5 +1,5 @@
-//! Peers in Python: one file for each in `bench/peers`, run by the Python environment that
-//! `setup.sh` makes.
+//! Peers in Python: one file for each in `bench/peers`, run in the Python environment that
+//! `setup.sh` creates.
 
 use super::{Peer, limit_threads};
 use crate::protocol::Client;
@@ -14,8 +14,7 @@ use std::process::Command;
 pub(super) fn start(peer: &Peer, threads: usize) -> Result<Client> {
     let environment = environment()?;
     let python = environment.join("bin/python");
-    let how = "run bench/peers/setup.sh";
-    ensure!(python.exists(), "there is no Python environment in {}; {how}", environment.display());
+    ensure!(python.exists(), "no Python environment in {}; run bench/peers/setup.sh", environment.display());
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers");
     let mut command = Command::new(python);
     command.arg(folder.join("serve.py")).arg(peer.name);
@@ -28,7 +27,7 @@ fn environment() -> Result<PathBuf> {
     if let Some(folder) = std::env::var_os("REDPOLL_PEERS").filter(|folder| !folder.is_empty()) {
         return Ok(folder.into());
     }
-    let program = std::env::current_exe().context("where this program is")?;
-    let target = program.ancestors().nth(2).context("programs lie in a folder of the target folder")?;
+    let program = std::env::current_exe().context("cannot find the path of this program")?;
+    let target = program.ancestors().nth(2).context("this program is not in a target folder")?;
     Ok(target.join("peers"))
 }

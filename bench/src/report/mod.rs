@@ -16,7 +16,7 @@ use std::path::Path;
 /// # Errors
 /// If a file cannot be written.
 pub fn write(folder: &Path, results: &Results) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let figures = plot::write(folder, results)?;
     let file = folder.join("README.md");
     fs::write(&file, table::document(results, &figures)).with_context(|| format!("cannot write {}", file.display()))

@@ -1,6 +1,6 @@
 //! Figures: the times of peers relative to redpoll, and the growth of costs.
 
-use crate::results::{Outcome, Results, Side, Status};
+use crate::results::{Results, SideOutcome, SideStatus, WorkloadOutcome};
 use crate::workload::Suite;
 use crate::workloads::factor;
 use anyhow::{Result, anyhow};
@@ -15,7 +15,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 const WIDTH: u32 = 900;
 const ROW: u32 = 22;
 /// Space for the legend to the right of all points, as a factor on a logarithmic axis.
-const ROOM: f64 = 6.0;
+const LEGEND_FACTOR: f64 = 6.0;
 
 /// Writes a figure for each suite and each workload of growing size, and returns the file names by
 /// suite.
@@ -25,16 +25,18 @@ const ROOM: f64 = 6.0;
 pub(super) fn write(folder: &Path, results: &Results) -> Result<BTreeMap<Suite, Vec<String>>> {
     let mut files: BTreeMap<Suite, Vec<String>> = BTreeMap::new();
     for suite in Suite::value_variants() {
-        let outcomes: Vec<&Outcome> = results.outcomes.iter().filter(|o| o.suite == *suite).collect();
+        let outcomes: Vec<&WorkloadOutcome> = results.outcomes.iter().filter(|o| o.suite == *suite).collect();
         if *suite == Suite::Scale {
-            for (name, outcomes) in by_workload(&outcomes) {
+            for (name, outcomes) in group_by_workload(&outcomes) {
                 let file = format!("scale-{name}.svg");
-                growth(&folder.join(&file), name, &outcomes).map_err(|error| anyhow!("drawing {file}: {error}"))?;
+                draw_growth(&folder.join(&file), name, &outcomes)
+                    .map_err(|error| anyhow!("cannot draw {file}: {error}"))?;
                 files.entry(*suite).or_default().push(file);
             }
         } else if outcomes.iter().any(|o| o.peers().any(|side| o.ratio(side).is_some())) {
             let file = format!("{}.svg", suite.name());
-            ratios(&folder.join(&file), *suite, &outcomes).map_err(|error| anyhow!("drawing {file}: {error}"))?;
+            draw_ratios(&folder.join(&file), *suite, &outcomes)
+                .map_err(|error| anyhow!("cannot draw {file}: {error}"))?;
             files.entry(*suite).or_default().push(file);
         }
     }
@@ -42,8 +44,8 @@ pub(super) fn write(folder: &Path, results: &Results) -> Result<BTreeMap<Suite, 
 }
 
 /// Groups the outcomes of one suite by workload, in order.
-pub(super) fn by_workload<'a>(outcomes: &[&'a Outcome]) -> Vec<(&'a str, Vec<&'a Outcome>)> {
-    let mut groups: Vec<(&str, Vec<&Outcome>)> = Vec::new();
+pub(super) fn group_by_workload<'a>(outcomes: &[&'a WorkloadOutcome]) -> Vec<(&'a str, Vec<&'a WorkloadOutcome>)> {
+    let mut groups: Vec<(&str, Vec<&WorkloadOutcome>)> = Vec::new();
     for outcome in outcomes {
         match groups.iter_mut().find(|(name, _)| *name == outcome.name) {
             Some((_, group)) => group.push(outcome),
@@ -55,15 +57,15 @@ pub(super) fn by_workload<'a>(outcomes: &[&'a Outcome]) -> Vec<(&'a str, Vec<&'a
 
 /// Returns the points of a side over the steps of a workload: size relative to the smallest input,
 /// and median time in seconds.
-pub(super) fn points(outcomes: &[&Outcome], of: impl Fn(&Side) -> bool) -> Vec<(f64, f64)> {
-    let side = |outcome: &&Outcome| {
-        let side = outcome.sides.iter().find(|side| of(side) && side.status == Status::Ran)?;
+pub(super) fn points(outcomes: &[&WorkloadOutcome], select: impl Fn(&SideOutcome) -> bool) -> Vec<(f64, f64)> {
+    let side = |outcome: &&WorkloadOutcome| {
+        let side = outcome.sides.iter().find(|side| select(side) && side.status == SideStatus::Ran)?;
         Some((factor(&outcome.data)?, side.summary()?.median))
     };
     outcomes.iter().filter_map(side).collect()
 }
 
-fn area<'a>(path: &'a Path, height: u32) -> Result<Area<'a>, Box<dyn std::error::Error + 'a>> {
+fn drawing_area<'a>(path: &'a Path, height: u32) -> Result<Area<'a>, Box<dyn std::error::Error + 'a>> {
     let area = SVGBackend::new(path, (WIDTH, height)).into_drawing_area();
     area.fill(&WHITE)?;
     Ok(area)
@@ -71,24 +73,29 @@ fn area<'a>(path: &'a Path, height: u32) -> Result<Area<'a>, Box<dyn std::error:
 
 /// Draws the ratios of a suite: a row for each workload, and a dot with its interval for each peer.
 /// Times are relative to redpoll, on a logarithmic axis.
-fn ratios<'a>(path: &'a Path, suite: Suite, outcomes: &[&Outcome]) -> Result<(), Box<dyn std::error::Error + 'a>> {
-    let rows: Vec<&&Outcome> = outcomes.iter().filter(|o| o.peers().any(|side| o.ratio(side).is_some())).collect();
+fn draw_ratios<'a>(
+    path: &'a Path,
+    suite: Suite,
+    outcomes: &[&WorkloadOutcome],
+) -> Result<(), Box<dyn std::error::Error + 'a>> {
+    let rows: Vec<&&WorkloadOutcome> =
+        outcomes.iter().filter(|o| o.peers().any(|side| o.ratio(side).is_some())).collect();
     let mut peers: Vec<&str> = Vec::new();
-    let (mut least, mut most) = (0.5f64, 2.0f64);
+    let (mut low, mut high) = (0.5f64, 2.0f64);
     for (side, ratio) in rows.iter().flat_map(|o| o.peers().filter_map(|side| Some((side, o.ratio(side)?)))) {
-        (least, most) = (least.min(ratio.low), most.max(ratio.high));
+        (low, high) = (low.min(ratio.low), high.max(ratio.high));
         if !peers.contains(&side.peer.as_str()) {
             peers.push(&side.peer);
         }
     }
-    let area = area(path, 120 + ROW * rows.len() as u32)?;
+    let area = drawing_area(path, 120 + ROW * rows.len() as u32)?;
     let count = i32::try_from(rows.len())?;
     let mut chart = ChartBuilder::on(&area)
-        .caption(format!("{}: time as a multiple of redpoll's", suite.name()), ("sans-serif", 18))
+        .caption(format!("{}: time relative to redpoll", suite.name()), ("sans-serif", 18))
         .margin(12)
         .x_label_area_size(36)
         .y_label_area_size(230)
-        .build_cartesian_2d((least / 1.3..most * ROOM).log_scale(), (0..count).into_segmented())?;
+        .build_cartesian_2d((low / 1.3..high * LEGEND_FACTOR).log_scale(), (0..count).into_segmented())?;
     let name = |k: i32| rows.get((count - 1 - k) as usize).map_or(String::new(), |o| format!("{} {}", o.name, o.data));
     chart
         .configure_mesh()
@@ -118,7 +125,7 @@ fn ratios<'a>(path: &'a Path, suite: Suite, outcomes: &[&Outcome]) -> Result<(),
         chart
             .draw_series(marks.iter().map(|(row, r)| Circle::new((r.median, row.clone()), 4, color.filled())))?
             .label(*peer)
-            .legend(move |at| Circle::new(at, 4, color.filled()));
+            .legend(move |position| Circle::new(position, 4, color.filled()));
     }
     chart
         .configure_series_labels()
@@ -131,33 +138,37 @@ fn ratios<'a>(path: &'a Path, suite: Suite, outcomes: &[&Outcome]) -> Result<(),
 
 /// Draws the growth of a workload: a line for each side, with time in seconds by size of inputs, on
 /// logarithmic axes.
-fn growth<'a>(path: &'a Path, name: &str, outcomes: &[&Outcome]) -> Result<(), Box<dyn std::error::Error + 'a>> {
+fn draw_growth<'a>(
+    path: &'a Path,
+    name: &str,
+    outcomes: &[&WorkloadOutcome],
+) -> Result<(), Box<dyn std::error::Error + 'a>> {
     let mut lines: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
     for side in outcomes.iter().flat_map(|o| &o.sides) {
-        let label = if side.is_ours() { format!("redpoll {}", side.way) } else { side.peer.clone() };
-        if !lines.iter().any(|(known, _)| *known == label) {
-            let points = points(outcomes, |other| other.peer == side.peer && other.way == side.way);
+        let label = if side.is_redpoll() { format!("redpoll {}", side.mode) } else { side.peer.clone() };
+        if !lines.iter().any(|(existing, _)| *existing == label) {
+            let points = points(outcomes, |other| other.peer == side.peer && other.mode == side.mode);
             if !points.is_empty() {
                 lines.push((label, points));
             }
         }
     }
     let all = || lines.iter().flat_map(|(_, points)| points);
-    let (least, most) = all().fold((f64::MAX, f64::MIN), |(low, high), (_, y)| (low.min(*y), high.max(*y)));
-    let widest = all().fold(2.0f64, |most, (x, _)| most.max(*x));
-    let area = area(path, 480)?;
+    let (fastest, slowest) = all().fold((f64::MAX, f64::MIN), |(low, high), (_, y)| (low.min(*y), high.max(*y)));
+    let max_size = all().fold(2.0f64, |max, (x, _)| max.max(*x));
+    let area = drawing_area(path, 480)?;
     if lines.is_empty() {
         return Ok(area.present()?);
     }
     let mut chart = ChartBuilder::on(&area)
-        .caption(format!("{name}: seconds by the size of inputs"), ("sans-serif", 18))
+        .caption(format!("{name}: seconds by size of inputs"), ("sans-serif", 18))
         .margin(12)
         .x_label_area_size(36)
         .y_label_area_size(70)
-        .build_cartesian_2d((0.9..widest * ROOM).log_scale(), (least / 1.5..most * 1.5).log_scale())?;
+        .build_cartesian_2d((0.9..max_size * LEGEND_FACTOR).log_scale(), (fastest / 1.5..slowest * 1.5).log_scale())?;
     chart
         .configure_mesh()
-        .x_desc("times the smallest input")
+        .x_desc("size relative to the smallest input")
         .x_label_formatter(&|x| format!("{x}"))
         .y_label_formatter(&|y| format!("{y:e}"))
         .draw()?;

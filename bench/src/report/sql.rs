@@ -2,17 +2,17 @@
 //! that take SQL.
 
 use super::table::{cell, time};
-use crate::results::{Outcome, Side, Status};
+use crate::results::{SideOutcome, SideStatus, WorkloadOutcome};
 use std::fmt::Write;
 
 /// The engines that have their own column.
 const ENGINES: [&str; 2] = ["datafusion", "duckdb"];
 
 /// Writes a row for each query.
-pub(super) fn table(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
+pub(super) fn table(out: &mut String, outcomes: &[&WorkloadOutcome]) -> std::fmt::Result {
     writeln!(
         out,
-        "Median times. *warm*: everything cached, encoded tables included. *cold*: a new session, which encodes, plans and compiles. *tensors*: over tables that are tensors, which need no encoding; all other sides read the same record batches. In parentheses: as a multiple of redpoll, warm in the optimizing tier; a cold time stands as a multiple of DataFusion's, where below 1 is faster.\n"
+        "Median times. *warm*: everything is cached, encoded tables included. *cold*: a new session encodes, plans and compiles. *tensors*: the tables are tensors, which need no encoding; all other sides read the same record batches. In parentheses: times of engines relative to redpoll (warm, optimizing tier), and cold times of redpoll relative to DataFusion.\n"
     )?;
     writeln!(
         out,
@@ -20,48 +20,48 @@ pub(super) fn table(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result
     )?;
     writeln!(out, "|---|---|---|---|---|---|---|---|---|---|---|")?;
     for outcome in outcomes.iter().filter(|o| o.skipped.is_none()) {
-        let plain = outcome.peers().find(|side| side.peer == "datafusion").and_then(Side::summary);
-        let ours = |way: &str| {
-            let Some(side) = outcome.ours(way) else { return "-".to_owned() };
+        let plain = outcome.peers().find(|side| side.peer == "datafusion").and_then(SideOutcome::summary);
+        let redpoll = |mode: &str| {
+            let Some(side) = outcome.redpoll_side(mode) else { return "-".to_owned() };
             match (&side.status, side.summary()) {
-                (Status::Ran, Some(s)) => match &plain {
-                    Some(plain) if way.starts_with("cold") => {
+                (SideStatus::Ran, Some(s)) => match &plain {
+                    Some(plain) if mode.starts_with("cold") => {
                         format!("{} ({:.2})", time(s.median), s.median / plain.median)
                     }
                     _ => time(s.median),
                 },
-                (status, _) => told(status),
+                (status, _) => status_text(status),
             }
         };
         let peers = ENGINES.map(|engine| {
             let Some(side) = outcome.peers().find(|side| side.peer == engine) else { return "-".to_owned() };
             match (&side.status, side.summary(), outcome.ratio(side)) {
-                (Status::Ran, Some(s), Some(r)) => format!("{} ({:.1})", time(s.median), r.median),
-                (status, ..) => told(status),
+                (SideStatus::Ran, Some(s), Some(r)) => format!("{} ({:.1})", time(s.median), r.median),
+                (status, ..) => status_text(status),
             }
         });
         let kernel = outcome.reference().and_then(|side| crate::statistics::Summary::of(&side.kernel));
         let kernel = kernel.map_or("-".to_owned(), |s| time(s.median));
-        let data = cell(&outcome.words);
-        let (warm, instant, tensors) = (ours("optimizing"), ours("instant"), ours("tensors"));
-        let (cold, c, bound) = (ours("cold"), ours("cold optimizing"), ours("cold tensors"));
+        let data = cell(&outcome.description);
+        let (warm, instant, tensors) = (redpoll("optimizing"), redpoll("instant"), redpoll("tensors"));
+        let (cold, optimizing, cold_tensors) = (redpoll("cold"), redpoll("cold optimizing"), redpoll("cold tensors"));
         let [datafusion, duckdb] = peers;
         writeln!(
             out,
-            "| {} | {data} | {warm} | {kernel} | {instant} | {tensors} | {cold} | {c} | {bound} | {datafusion} | {duckdb} |",
+            "| {} | {data} | {warm} | {kernel} | {instant} | {tensors} | {cold} | {optimizing} | {cold_tensors} | {datafusion} | {duckdb} |",
             outcome.name
         )?;
     }
     Ok(())
 }
 
-fn told(status: &Status) -> String {
+fn status_text(status: &SideStatus) -> String {
     match status {
-        Status::Ran => "-",
-        Status::Unsupported(_) => "cannot",
-        Status::Failed(_) => "failed",
-        Status::Slow(_) => "too slow",
-        Status::Mismatch(_) => "DIFFERS",
+        SideStatus::Ran => "-",
+        SideStatus::Unsupported(_) => "unsupported",
+        SideStatus::Failed(_) => "failed",
+        SideStatus::Slow(_) => "too slow",
+        SideStatus::Mismatch(_) => "DIFFERS",
     }
     .to_owned()
 }

@@ -1,8 +1,8 @@
 //! Tables in Markdown.
 
-use super::plot::{by_workload, points};
-use crate::protocol::Memory;
-use crate::results::{Outcome, Results, Side, Status};
+use super::plot::{group_by_workload, points};
+use crate::protocol::RunMemory;
+use crate::results::{Results, SideOutcome, SideStatus, WorkloadOutcome};
 use crate::statistics::{Summary, slope};
 use crate::workload::Suite;
 use clap::ValueEnum;
@@ -14,12 +14,12 @@ pub fn document(results: &Results, figures: &BTreeMap<Suite, Vec<String>>) -> St
     let mut text = String::new();
     let out = &mut text;
     // Writing to a string does not fail.
-    let _ = head(out, results);
+    let _ = write_head(out, results);
     let _ = super::summary::write(out, results);
     for suite in Suite::value_variants() {
-        let outcomes: Vec<&Outcome> = results.outcomes.iter().filter(|o| o.suite == *suite).collect();
+        let outcomes: Vec<&WorkloadOutcome> = results.outcomes.iter().filter(|o| o.suite == *suite).collect();
         if !outcomes.is_empty() {
-            let _ = section(out, *suite, &outcomes, results.machine.copy_bandwidth);
+            let _ = write_section(out, *suite, &outcomes, results.machine.copy_bandwidth);
             for file in figures.get(suite).into_iter().flatten() {
                 let _ = writeln!(out, "\n![{file}]({file})");
             }
@@ -29,25 +29,25 @@ pub fn document(results: &Results, figures: &BTreeMap<Suite, Vec<String>>) -> St
 }
 
 /// Returns one line about an outcome, printed as soon as it is measured.
-pub fn line(outcome: &Outcome) -> String {
+pub fn line(outcome: &WorkloadOutcome) -> String {
     if let Some(reason) = &outcome.skipped {
         return format!("{}: skipped, {reason}", outcome.id);
     }
     let mut line = format!("{}:", outcome.id);
     for side in &outcome.sides {
-        let label = if side.is_ours() { &side.way } else { &side.peer };
+        let label = if side.is_redpoll() { &side.mode } else { &side.peer };
         match (&side.status, side.summary()) {
-            (Status::Ran, Some(summary)) => {
+            (SideStatus::Ran, Some(summary)) => {
                 let _ = write!(line, " {label} {}", time(summary.median));
-                let ratio = if outcome.compared.is_empty() { outcome.ratio(side) } else { outcome.gain(side) };
-                let told = !side.is_ours() || outcome.compared.iter().skip(1).any(|c| c.name == side.way);
-                if let Some(ratio) = ratio.filter(|_| told) {
+                let ratio = if outcome.variants.is_empty() { outcome.ratio(side) } else { outcome.speedup(side) };
+                let has_ratio = !side.is_redpoll() || outcome.variants.iter().skip(1).any(|v| v.name == side.mode);
+                if let Some(ratio) = ratio.filter(|_| has_ratio) {
                     let _ = write!(line, " ({:.2}x)", ratio.median);
                 }
             }
-            (Status::Unsupported(_), _) => continue,
-            (Status::Slow(_), _) => line += &format!(" {label} TOO SLOW"),
-            (Status::Mismatch(_), _) => line += &format!(" {label} DIFFERS"),
+            (SideStatus::Unsupported(_), _) => continue,
+            (SideStatus::Slow(_), _) => line += &format!(" {label} TOO SLOW"),
+            (SideStatus::Mismatch(_), _) => line += &format!(" {label} DIFFERS"),
             _ => line += &format!(" {label} FAILED"),
         }
         line.push(',');
@@ -68,7 +68,7 @@ pub fn time(seconds: f64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-fn head(out: &mut String, results: &Results) -> std::fmt::Result {
+fn write_head(out: &mut String, results: &Results) -> std::fmt::Result {
     let machine = &results.machine;
     let size = if results.settings.quick { "small data (`--quick`)" } else { "full data" };
     writeln!(out, "# Benchmarks of {}\n", machine.date)?;
@@ -76,13 +76,13 @@ fn head(out: &mut String, results: &Results) -> std::fmt::Result {
     writeln!(out, "Load average at the start: {}.", machine.load)?;
     writeln!(
         out,
-        "Copy {:.1} GB/s, read {:.1} GB/s; a bare gather loop does {:.0} million a second from an array in cache, {:.0} from one that no cache holds.",
+        "Copy {:.1} GB/s, read {:.1} GB/s; a bare loop gathers {:.0} million values per second from an array in cache, {:.0} million from an array larger than the caches.",
         machine.copy_bandwidth / 1e9,
         machine.read_bandwidth / 1e9,
         machine.gathers[0] / 1e6,
         machine.gathers[1] / 1e6
     )?;
-    writeln!(out, "{size}, {} thread(s) a side.\n", results.settings.threads)?;
+    writeln!(out, "{size}, {} thread(s) per side.\n", results.settings.threads)?;
     writeln!(out, "| peer | version |\n|---|---|")?;
     for peer in &results.peers {
         match &peer.version {
@@ -101,55 +101,57 @@ fn head(out: &mut String, results: &Results) -> std::fmt::Result {
     Ok(())
 }
 
-fn section(out: &mut String, suite: Suite, outcomes: &[&Outcome], copy: f64) -> std::fmt::Result {
+fn write_section(out: &mut String, suite: Suite, outcomes: &[&WorkloadOutcome], copy: f64) -> std::fmt::Result {
     writeln!(out, "\n## {}\n", suite.name())?;
     if suite == Suite::Structure {
         super::structure::table(out, outcomes)?;
-        return left_out(out, outcomes);
+        return write_skipped(out, outcomes);
     }
     if suite == Suite::Sql {
         super::sql::table(out, outcomes)?;
-        preparation(out, outcomes)?;
-        gave_up(out, outcomes)?;
-        return left_out(out, outcomes);
+        write_preparation(out, outcomes)?;
+        write_failed_peers(out, outcomes)?;
+        return write_skipped(out, outcomes);
     }
     writeln!(
         out,
-        "| workload | data | instant | optimizing | kernel, by tier | cold | cold optimizing | peers, as a multiple of redpoll | bandwidth |"
+        "| workload | data | instant | optimizing | kernel, by tier | cold | cold optimizing | time of peers relative to redpoll | bandwidth |"
     )?;
     writeln!(out, "|---|---|---|---|---|---|---|---|---|")?;
     for outcome in outcomes.iter().filter(|o| o.skipped.is_none()) {
-        row(out, outcome, copy)?;
+        write_row(out, outcome, copy)?;
     }
-    preparation(out, outcomes)?;
+    write_preparation(out, outcomes)?;
     if suite == Suite::Scale {
-        slopes(out, outcomes)?;
+        write_slopes(out, outcomes)?;
     }
-    gave_up(out, outcomes)?;
-    left_out(out, outcomes)
+    write_failed_peers(out, outcomes)?;
+    write_skipped(out, outcomes)
 }
 
 /// Writes the peers that failed or were too slow.
-fn gave_up(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
+fn write_failed_peers(out: &mut String, outcomes: &[&WorkloadOutcome]) -> std::fmt::Result {
     let failed = outcomes.iter().flat_map(|outcome| {
         outcome.peers().filter_map(|side| match &side.status {
-            Status::Failed(what) | Status::Slow(what) => Some(format!("- `{}`, {}: {what}", outcome.id, side.peer)),
+            SideStatus::Failed(message) | SideStatus::Slow(message) => {
+                Some(format!("- `{}`, {}: {message}", outcome.id, side.peer))
+            }
             _ => None,
         })
     });
     let failed: Vec<String> = failed.collect();
     if !failed.is_empty() {
-        writeln!(out, "\nPeers that gave up:\n\n{}", failed.join("\n"))?;
+        writeln!(out, "\nPeers that failed or exceeded their time limit:\n\n{}", failed.join("\n"))?;
     }
     Ok(())
 }
 
 /// Writes the workloads that did not run, with reasons.
-fn left_out(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
-    let waiting: Vec<_> = outcomes.iter().filter_map(|o| Some((&o.id, o.skipped.as_ref()?))).collect();
-    if !waiting.is_empty() {
-        writeln!(out, "\nDid not run:\n")?;
-        for (id, reason) in waiting {
+fn write_skipped(out: &mut String, outcomes: &[&WorkloadOutcome]) -> std::fmt::Result {
+    let skipped: Vec<_> = outcomes.iter().filter_map(|o| Some((&o.id, o.skipped.as_ref()?))).collect();
+    if !skipped.is_empty() {
+        writeln!(out, "\nWorkloads that did not run:\n")?;
+        for (id, reason) in skipped {
             writeln!(out, "- `{id}`: {reason}")?;
         }
     }
@@ -157,18 +159,18 @@ fn left_out(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
 }
 
 /// Writes the slopes of the logarithm of time over the logarithm of size; 1 is linear growth.
-fn slopes(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
+fn write_slopes(out: &mut String, outcomes: &[&WorkloadOutcome]) -> std::fmt::Result {
     writeln!(
         out,
-        "\nSlopes of growth, 1 being linear:\n\n| workload | optimizing | instant | peers |\n|---|---|---|---|"
+        "\nSlopes of growth; 1 is linear:\n\n| workload | optimizing | instant | peers |\n|---|---|---|---|"
     )?;
-    for (name, group) in by_workload(outcomes) {
-        let of = |of: &dyn Fn(&Side) -> bool| {
-            let points: Vec<(f64, f64)> = points(&group, of).iter().map(|(x, y)| (x.ln(), y.ln())).collect();
+    for (name, group) in group_by_workload(outcomes) {
+        let slope_of = |select: &dyn Fn(&SideOutcome) -> bool| {
+            let points: Vec<(f64, f64)> = points(&group, select).iter().map(|(x, y)| (x.ln(), y.ln())).collect();
             slope(&points)
         };
-        let ours = |way: &str| {
-            let slope = of(&|side| side.is_ours() && side.way == way);
+        let redpoll = |mode: &str| {
+            let slope = slope_of(&|side| side.is_redpoll() && side.mode == mode);
             slope.map_or("-".into(), |slope| format!("{slope:.2}"))
         };
         let mut names: Vec<&str> = Vec::new();
@@ -177,9 +179,9 @@ fn slopes(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
                 names.push(&peer.peer);
             }
         }
-        let peers = names.iter().filter_map(|n| Some(format!("{n} {:.2}", of(&|side| side.peer == *n)?)));
+        let peers = names.iter().filter_map(|n| Some(format!("{n} {:.2}", slope_of(&|side| side.peer == *n)?)));
         let peers: Vec<String> = peers.collect();
-        writeln!(out, "| {name} | {} | {} | {} |", ours("optimizing"), ours("instant"), peers.join("; "))?;
+        writeln!(out, "| {name} | {} | {} | {} |", redpoll("optimizing"), redpoll("instant"), peers.join("; "))?;
     }
     Ok(())
 }
@@ -187,14 +189,15 @@ fn slopes(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
 /// Writes the preparation of each side: times of reading files and building formats, and peak
 /// memory of its process. For redpoll also writes the peak allocation of a run, the memory of its
 /// results, and the ratio of both.
-fn preparation(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
+fn write_preparation(out: &mut String, outcomes: &[&WorkloadOutcome]) -> std::fmt::Result {
     writeln!(out, "\n<details><summary>Loading, building, first runs, memory</summary>\n")?;
     writeln!(
         out,
-        "| workload | data | side | load | build | first run | process MiB | held MiB | results MiB | times |\n|---|---|---|---|---|---|---|---|---|---|"
+        "| workload | data | side | load | build | first run | process MiB | peak MiB | results MiB | ratio |\n|---|---|---|---|---|---|---|---|---|---|"
     )?;
     for outcome in outcomes {
-        let sides = outcome.reference().into_iter().chain(outcome.peers().filter(|side| side.status == Status::Ran));
+        let sides =
+            outcome.reference().into_iter().chain(outcome.peers().filter(|side| side.status == SideStatus::Ran));
         for side in sides {
             writeln!(
                 out,
@@ -205,10 +208,10 @@ fn preparation(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
                 time(side.load),
                 time(side.build),
                 time(side.first),
-                mebibytes(side.peak),
-                side.memory.map_or("- | - | -".into(), |Memory { held, results }| {
-                    let times = held as f64 / results as f64;
-                    format!("{:.2} | {:.2} | {times:.1}", mebibytes(held), mebibytes(results))
+                to_mebibytes(side.peak),
+                side.memory.map_or("- | - | -".into(), |RunMemory { peak, results }| {
+                    let ratio = peak as f64 / results as f64;
+                    format!("{:.2} | {:.2} | {ratio:.1}", to_mebibytes(peak), to_mebibytes(results))
                 })
             )?;
         }
@@ -216,41 +219,41 @@ fn preparation(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
     writeln!(out, "\n</details>")
 }
 
-fn mebibytes(bytes: u64) -> f64 {
+fn to_mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-fn row(out: &mut String, outcome: &Outcome, copy: f64) -> std::fmt::Result {
-    let of = |way: &str| {
-        let summary = outcome.ours(way).filter(|s| s.status == Status::Ran).and_then(Side::summary);
+fn write_row(out: &mut String, outcome: &WorkloadOutcome, copy: f64) -> std::fmt::Result {
+    let cell_of = |mode: &str| {
+        let summary = outcome.redpoll_side(mode).filter(|s| s.status == SideStatus::Ran).and_then(SideOutcome::summary);
         summary.map_or("-".into(), |s| format!("{} ({}) ±{:.0}%", time(s.median), time(s.best), 50.0 * s.spread))
     };
     let reference = outcome.reference();
     let kernel = reference.and_then(|side| Summary::of(&side.kernel));
-    let ours = ["instant", "optimizing"].into_iter().filter_map(|way| outcome.ours(way));
-    let kernels: Vec<String> = ours.filter_map(|s| Some(time(Summary::of(&s.kernel)?.best))).collect();
+    let tiers = ["instant", "optimizing"].into_iter().filter_map(|mode| outcome.redpoll_side(mode));
+    let kernels: Vec<String> = tiers.filter_map(|s| Some(time(Summary::of(&s.kernel)?.best))).collect();
     let mut peers: Vec<String> = Vec::new();
     for side in outcome.peers() {
         match (&side.status, outcome.ratio(side)) {
-            (Status::Ran, Some(r)) => {
+            (SideStatus::Ran, Some(r)) => {
                 peers.push(format!("{} {:.2} [{:.2}, {:.2}]", side.peer, r.median, r.low, r.high));
             }
-            (Status::Ran | Status::Unsupported(_), _) => {}
-            (Status::Failed(_), _) => peers.push(format!("{} failed", side.peer)),
-            (Status::Slow(_), _) => peers.push(format!("{} too slow", side.peer)),
-            (Status::Mismatch(_), _) => peers.push(format!("{} DIFFERS", side.peer)),
+            (SideStatus::Ran | SideStatus::Unsupported(_), _) => {}
+            (SideStatus::Failed(_), _) => peers.push(format!("{} failed", side.peer)),
+            (SideStatus::Slow(_), _) => peers.push(format!("{} too slow", side.peer)),
+            (SideStatus::Mismatch(_), _) => peers.push(format!("{} DIFFERS", side.peer)),
         }
     }
     writeln!(
         out,
         "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
         outcome.name,
-        cell(&outcome.words),
-        of("instant"),
-        of("optimizing"),
+        cell(&outcome.description),
+        cell_of("instant"),
+        cell_of("optimizing"),
         kernels.join(", "),
-        of("cold"),
-        of("cold optimizing"),
+        cell_of("cold"),
+        cell_of("cold optimizing"),
         peers.join("; "),
         kernel.filter(|_| outcome.bytes > 0.0).map_or("-".into(), |s| {
             let rate = outcome.bytes / s.best;

@@ -1,8 +1,8 @@
 //! Sparse linear algebra: products, residuals, sampled products.
 
-use super::matrices::{entries, present, square, words};
-use crate::data::{dense, made};
-use crate::workload::{Input, Made, Problem, Size, Suite, Workload};
+use super::matrices::{describe, entry_count, require, square};
+use crate::data::{dense, generate_content};
+use crate::workload::{DataSize, MakeOutcome, Suite, Workload, WorkloadInput, WorkloadProblem};
 use anyhow::Result;
 use redpoll::datasets::Content;
 use redpoll::datasets::generate::{Amount, Uniform};
@@ -47,95 +47,99 @@ pub(super) const WORKLOADS: &[Workload] = &[
     },
 ];
 
-fn spmv(data: &str, size: Size) -> Result<Made> {
+fn spmv(data: &str, size: DataSize) -> Result<MakeOutcome> {
     if data == "band level" {
-        return spmv_of(data, square("banded", entries(size), 1), "(dense (band (element)))");
+        return spmv_problem(data, square("banded", entry_count(size), 1), "(dense (band (element)))");
     }
-    spmv_of(data, square(data, entries(size), 1), "csr")
+    spmv_problem(data, square(data, entry_count(size), 1), "csr")
 }
 
 /// Returns the problem of SpMV with a matrix in the given format.
-pub(super) fn spmv_of(data: &str, matrix: Result<Result<Content, Made>>, format: &str) -> Result<Made> {
-    let a = Input::new("A", present!(matrix), format)?;
-    let (words, stored, shape) = (words(data, &a.content), a.entries(), a.content.shape.clone());
-    let x = Input::new("x", dense(&shape[1..], 2), "dense")?;
-    Problem::plan(
-        words,
+pub(super) fn spmv_problem(
+    data: &str,
+    matrix: Result<Result<Content, MakeOutcome>>,
+    format: &str,
+) -> Result<MakeOutcome> {
+    let a = WorkloadInput::new("A", require!(matrix), format)?;
+    let (description, stored, shape) = (describe(data, &a.content), a.entries(), a.content.shape.clone());
+    let x = WorkloadInput::new("x", dense(&shape[1..], 2), "dense")?;
+    WorkloadProblem::plan(
+        description,
         vec![a, x],
         1,
         "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces y))",
     )
     .work(12.0 * stored + 12.0 * shape[0] as f64 + 8.0 * shape[1] as f64, 2.0 * stored)
-    .made()
+    .into_outcome()
 }
 
-fn spmm(data: &str, size: Size) -> Result<Made> {
+fn spmm(data: &str, size: DataSize) -> Result<MakeOutcome> {
     let columns = size.pick(32, 32, 3);
-    let a = Input::new("A", present!(square(data, entries(size) / 4, 3)), "csr")?;
-    let (words, stored, shape) = (words(data, &a.content), a.entries(), a.content.shape.clone());
-    let x = Input::new("X", dense(&[shape[1], columns], 4), "dense")?;
+    let a = WorkloadInput::new("A", require!(square(data, entry_count(size) / 4, 3)), "csr")?;
+    let (description, stored, shape) = (describe(data, &a.content), a.entries(), a.content.shape.clone());
+    let x = WorkloadInput::new("X", dense(&[shape[1], columns], 4), "dense")?;
     let dense = 8.0 * (columns * (shape[0] + shape[1])) as f64;
-    Problem::plan(
-        words,
+    WorkloadProblem::plan(
+        description,
         vec![a, x],
         1,
         "(plan (query Y (reformat dense (aggregate + 0 (mapjoin * (table A i j) (table X j r)) j))) (produces Y))",
     )
     .work(12.0 * stored + dense, 2.0 * columns as f64 * stored)
-    .made()
+    .into_outcome()
 }
 
-fn spgemm(data: &str, size: Size) -> Result<Made> {
+fn spgemm(data: &str, size: DataSize) -> Result<MakeOutcome> {
     let count = size.pick(1 << 20, 1 << 16, 100) / if data == "rmat" { 8 } else { 1 };
-    let a = present!(square(data, count, 5));
-    let b = if data == REAL { a.clone() } else { present!(square(data, count, 6)) };
-    spgemm_of(data, a, b)
+    let a = require!(square(data, count, 5));
+    let b = if data == REAL { a.clone() } else { require!(square(data, count, 6)) };
+    spgemm_problem(data, a, b)
 }
 
 /// Returns the problem of the product of two matrices.
-pub(super) fn spgemm_of(data: &str, a: Content, b: Content) -> Result<Made> {
-    Problem::plan(
-        words(data, &a),
-        vec![Input::new("A", a, "csr")?, Input::new("B", b, "csr")?],
+pub(super) fn spgemm_problem(data: &str, a: Content, b: Content) -> Result<MakeOutcome> {
+    WorkloadProblem::plan(
+        describe(data, &a),
+        vec![WorkloadInput::new("A", a, "csr")?, WorkloadInput::new("B", b, "csr")?],
         1,
         "(plan (query C (reformat csr (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k))) (produces C))",
     )
-    .made()
+    .into_outcome()
 }
 
-fn residual(data: &str, size: Size) -> Result<Made> {
-    let a = Input::new("A", present!(square(data, entries(size), 7)), "csr")?;
-    let (words, stored, shape) = (words(data, &a.content), a.entries(), a.content.shape.clone());
-    let x = Input::new("x", dense(&shape[1..], 8), "dense")?;
-    let b = Input::new("b", dense(&shape[..1], 9), "dense")?;
-    Problem::plan(
-        words,
+fn residual(data: &str, size: DataSize) -> Result<MakeOutcome> {
+    let a = WorkloadInput::new("A", require!(square(data, entry_count(size), 7)), "csr")?;
+    let (description, stored, shape) = (describe(data, &a.content), a.entries(), a.content.shape.clone());
+    let x = WorkloadInput::new("x", dense(&shape[1..], 8), "dense")?;
+    let b = WorkloadInput::new("b", dense(&shape[..1], 9), "dense")?;
+    WorkloadProblem::plan(
+        description,
         vec![a, x, b],
         1,
         "(plan (query r (mapjoin - (table b i) (aggregate + 0 (mapjoin * (table A i j) (table x j)) j))) (produces r))",
     )
     .work(12.0 * stored + 20.0 * shape[0] as f64 + 8.0 * shape[1] as f64, 2.0 * stored)
-    .made()
+    .into_outcome()
 }
 
-fn mattransmul(data: &str, size: Size) -> Result<Made> {
-    let a = Input::new("A", present!(square(data, entries(size), 10)), "csr")?;
-    let (words, stored, shape) = (words(data, &a.content), a.entries(), a.content.shape.clone());
-    let x = Input::new("x", dense(&shape[..1], 11), "dense")?;
-    let z = Input::new("z", dense(&shape[1..], 12), "dense")?;
-    Problem::plan(
-        words,
+fn mattransmul(data: &str, size: DataSize) -> Result<MakeOutcome> {
+    let a = WorkloadInput::new("A", require!(square(data, entry_count(size), 10)), "csr")?;
+    let (description, stored, shape) = (describe(data, &a.content), a.entries(), a.content.shape.clone());
+    let x = WorkloadInput::new("x", dense(&shape[..1], 11), "dense")?;
+    let z = WorkloadInput::new("z", dense(&shape[1..], 12), "dense")?;
+    WorkloadProblem::plan(
+        description,
         vec![a, x, z],
         1,
         "(plan (query y (mapjoin + (mapjoin * 2 (aggregate + 0 (mapjoin * (table A i j) (table x i)) i))
            (mapjoin * 3 (table z j)))) (produces y))",
     )
     .work(12.0 * stored + 12.0 * shape[0] as f64 + 16.0 * shape[1] as f64, 2.0 * stored)
-    .made()
+    .into_outcome()
 }
 
 /// Returns a square matrix of the given size and density.
-pub(super) fn of_density(n: u64, density: f64, seed: u64) -> Result<Content> {
+pub(super) fn uniform_with_density(n: u64, density: f64, seed: u64) -> Result<Content> {
     let entries = Amount::Count(((n * n) as f64 * density).round() as u64);
-    made(&Uniform { shape: vec![n, n], entries }, seed)
+    generate_content(&Uniform { shape: vec![n, n], entries }, seed)
 }

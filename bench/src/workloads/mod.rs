@@ -15,7 +15,7 @@ mod tensors;
 
 pub use scale::factor;
 
-use crate::runner::Runner;
+use crate::runner::WorkloadRunner;
 use crate::workload::Workload;
 use anyhow::{Context, Result};
 use redpoll_physical::storage::Tensor;
@@ -50,13 +50,13 @@ pub fn all() -> impl Iterator<Item = (&'static Workload, &'static str)> {
 /// # Errors
 /// If there is no such workload.
 pub fn find(id: &str) -> Result<(&'static Workload, &'static str)> {
-    all().find(|(workload, data)| workload.id(data) == id).with_context(|| format!("there is no workload `{id}`"))
+    all().find(|(workload, data)| workload.id(data) == id).with_context(|| format!("unknown workload `{id}`"))
 }
 
 /// Returns a program that runs a text and retains only its first result.
-fn first_of(text: &'static str) -> impl Fn(&mut Runner) -> Result<Vec<Tensor>> {
+fn first_result(text: &'static str) -> impl Fn(&mut WorkloadRunner) -> Result<Vec<Tensor>> {
     move |runner| {
-        let mut all = runner.text(text)?;
+        let mut all = runner.run_text(text)?;
         all.truncate(1);
         Ok(all)
     }

@@ -1,9 +1,9 @@
 //! Images for workloads: generated and real ones, in original size and magnified.
 
-use super::arrays::stencil;
-use crate::data::dense_of;
+use super::arrays::generate_mask;
+use crate::data::{dense_of, missing_file};
 use crate::files::dataset;
-use crate::workload::{Made, Size};
+use crate::workload::{DataSize, MakeOutcome};
 use anyhow::{Context, Result, bail};
 use redpoll::datasets::generate::random::Random;
 use redpoll::datasets::{Content, Data, ReadOptions, Values, read};
@@ -27,7 +27,7 @@ pub(super) const RUNS: &str = "(dense (sparse-run-length (pattern)))";
 
 /// Real images: name, file, the smallest value of a set pixel, and the number of images of a stack
 /// that are placed below each other.
-const REAL: &[(&str, &str, u8, usize)] = &[
+const REAL_IMAGES: &[(&str, &str, u8, usize)] = &[
     ("mnist", "images/mnist_t10k_images.idx3-ubyte.zst", 3, 100),
     ("omniglot", "images/omniglot_small1.idx3-ubyte.zst", 1, 100),
     ("horse", "images/mask_horse.pbm.zst", 1, 1),
@@ -42,25 +42,25 @@ pub(super) struct Picture<T> {
 }
 
 impl<T: Copy> Picture<T> {
-    /// Returns the image with each pixel repeated as a square of `by` by `by` pixels.
-    pub(super) fn magnified(&self, by: usize) -> Picture<T> {
-        let mut pixels = Vec::with_capacity(self.pixels.len() * by * by);
+    /// Returns the image with each pixel repeated as a square of `factor` by `factor` pixels.
+    pub(super) fn magnify(&self, factor: usize) -> Picture<T> {
+        let mut pixels = Vec::with_capacity(self.pixels.len() * factor * factor);
         for row in self.pixels.chunks_exact(self.width.max(1)) {
-            let wide: Vec<T> = row.iter().flat_map(|pixel| std::iter::repeat_n(*pixel, by)).collect();
-            (0..by).for_each(|_| pixels.extend_from_slice(&wide));
+            let wide: Vec<T> = row.iter().flat_map(|pixel| std::iter::repeat_n(*pixel, factor)).collect();
+            (0..factor).for_each(|_| pixels.extend_from_slice(&wide));
         }
-        Picture { height: self.height * by, width: self.width * by, pixels }
+        Picture { height: self.height * factor, width: self.width * factor, pixels }
     }
 
-    /// Returns the upper left corner of at most `most` rows and columns.
-    fn corner(&self, most: usize) -> Picture<T> {
-        let (height, width) = (self.height.min(most), self.width.min(most));
+    /// Returns the upper left corner of at most `max` rows and columns.
+    fn crop(&self, max: usize) -> Picture<T> {
+        let (height, width) = (self.height.min(max), self.width.min(max));
         let rows = self.pixels.chunks_exact(self.width.max(1)).take(height);
         Picture { height, width, pixels: rows.flat_map(|row| row[..width].iter().copied()).collect() }
     }
 
-    pub(super) fn map<U>(&self, of: impl Fn(T) -> U) -> Picture<U> {
-        Picture { height: self.height, width: self.width, pixels: self.pixels.iter().map(|p| of(*p)).collect() }
+    pub(super) fn map<U>(&self, function: impl Fn(T) -> U) -> Picture<U> {
+        Picture { height: self.height, width: self.width, pixels: self.pixels.iter().map(|p| function(*p)).collect() }
     }
 
     fn content(&self, values: impl Fn(&[T]) -> Values) -> Content {
@@ -70,11 +70,11 @@ impl<T: Copy> Picture<T> {
 
 /// Returns the bytes of an image in the collection, or the reason why the image is missing. At
 /// small sizes, returns the upper left corner of large images.
-pub(super) fn bytes_of(file: &str, most: usize, size: Size) -> Result<Result<Picture<u8>, Made>> {
+pub(super) fn read_bytes(file: &str, max_images: usize, size: DataSize) -> Result<Result<Picture<u8>, MakeOutcome>> {
     let Some(path) = dataset(file) else {
-        return Ok(Err(Made::Absent(format!("there is no file shared/datasets/{file} beside or above the checkout"))));
+        return Ok(Err(MakeOutcome::Missing(missing_file(file))));
     };
-    let loaded = read(&path, &ReadOptions::default()).with_context(|| format!("reading {}", path.display()))?;
+    let loaded = read(&path, &ReadOptions::default()).with_context(|| format!("cannot read {}", path.display()))?;
     let pixels: Vec<u8> = match loaded.data {
         Data::Dense(Values::U8(bytes)) => bytes,
         Data::Dense(Values::Bool(bits)) => bits.into_iter().map(u8::from).collect(),
@@ -82,11 +82,11 @@ pub(super) fn bytes_of(file: &str, most: usize, size: Size) -> Result<Result<Pic
     };
     let (images, height, width) = match loaded.info.shape[..] {
         [height, width] => (1, height as usize, width as usize),
-        [images, height, width] => (most.min(images as usize), height as usize, width as usize),
+        [images, height, width] => (max_images.min(images as usize), height as usize, width as usize),
         _ => bail!("{}: expected one image or a stack of them", path.display()),
     };
     let image = Picture { height: images * height, width, pixels: pixels[..images * height * width].to_vec() };
-    Ok(Ok(image.corner(size.pick(usize::MAX, 300, 11))))
+    Ok(Ok(image.crop(size.pick(usize::MAX, 300, 11))))
 }
 
 /// Returns the magnification in the name of data, and the name without it.
@@ -94,39 +94,39 @@ pub(super) fn magnification(data: &str) -> (usize, &str) {
     data.strip_suffix(" x8").map_or((1, data), |name| (8, name))
 }
 
-pub(super) fn bytes(content: &Content) -> Result<Picture<u8>> {
-    let [height, width] = content.shape[..] else { bail!("an image has two modes") };
+pub(super) fn to_bytes(content: &Content) -> Result<Picture<u8>> {
+    let [height, width] = content.shape[..] else { bail!("expected an image of two modes") };
     let pixels = match &content.data {
         Data::Dense(Values::U8(bytes)) => bytes.clone(),
         Data::Dense(Values::Bool(bits)) => bits.iter().map(|bit| u8::from(*bit)).collect(),
-        _ => bail!("an image has bytes or bits"),
+        _ => bail!("expected an image of bytes or bits"),
     };
     Ok(Picture { height: height as usize, width: width as usize, pixels })
 }
 
 /// Returns the binary image of the given name; at the tiny size, generated blobs replace real
 /// images.
-pub(super) fn binary(data: &str, size: Size) -> Result<Result<Picture<bool>, Made>> {
+pub(super) fn binary_image(data: &str, size: DataSize) -> Result<Result<Picture<bool>, MakeOutcome>> {
     let (by, name) = magnification(data);
-    let image = match REAL.iter().find(|(known, ..)| *known == name && size != Size::Tiny) {
-        Some((_, file, least, most)) => match bytes_of(file, *most, size)? {
-            Ok(image) => image.map(|pixel| pixel >= *least),
-            Err(absent) => return Ok(Err(absent)),
+    let image = match REAL_IMAGES.iter().find(|(real, ..)| *real == name && size != DataSize::Tiny) {
+        Some((_, file, threshold, max_images)) => match read_bytes(file, *max_images, size)? {
+            Ok(image) => image.map(|pixel| pixel >= *threshold),
+            Err(missing) => return Ok(Err(missing)),
         },
-        None => bytes(&stencil(size.pick(1024, 256, 11), 130)?)?.map(|pixel| pixel > 0),
+        None => to_bytes(&generate_mask(size.pick(1024, 256, 11), 130)?)?.map(|pixel| pixel > 0),
     };
-    let by = if size == Size::Tiny { by.min(2) } else { by };
-    Ok(Ok(image.magnified(by)))
+    let by = if size == DataSize::Tiny { by.min(2) } else { by };
+    Ok(Ok(image.magnify(by)))
 }
 
-pub(super) fn bits(image: &Picture<bool>) -> Content {
+pub(super) fn to_content(image: &Picture<bool>) -> Content {
     image.content(|pixels| Values::Bool(pixels.to_vec()))
 }
 
 /// Returns random grey levels, a mask of them, and 16 zeros.
-pub(super) fn masked(mask: &Picture<bool>) -> [Content; 3] {
+pub(super) fn mask_inputs(mask: &Picture<bool>) -> [Content; 3] {
     let mut random = Random::new(131, 1);
     let grey = mask.map(|_| ()).pixels.iter().map(|()| random.below(256) as u8).collect();
     let image = dense_of(&[mask.height as u64, mask.width as u64], Values::U8(grey));
-    [image, bits(mask), dense_of(&[16], Values::I64(vec![0; 16]))]
+    [image, to_content(mask), dense_of(&[16], Values::I64(vec![0; 16]))]
 }

@@ -1,11 +1,11 @@
 //! Growth of costs: the same workload on inputs that grow by factors of four.
 
-use super::graphs::triangles_of;
-use super::linear::{spgemm_of, spmv_of};
-use super::matrices::{present, square};
-use super::tensors::{mttkrp_of, scaled};
-use crate::data::upper;
-use crate::workload::{Size, Suite, Workload};
+use super::graphs::triangles_problem;
+use super::linear::{spgemm_problem, spmv_problem};
+use super::matrices::{require, square};
+use super::tensors::{mttkrp_problem, scaled_tensor};
+use crate::data::to_upper_triangle;
+use crate::workload::{DataSize, Suite, Workload};
 use anyhow::{Context, Result};
 
 /// The size of inputs relative to the smallest ones.
@@ -17,14 +17,14 @@ pub(super) const WORKLOADS: &[Workload] = &[
         name: "spmv",
         equation: "y_i = sum_j A_ij x_j, uniform",
         data: STEPS,
-        make: |data, size| spmv_of(data, square("uniform", grown(data, size, 1 << 16)?, 100), "csr"),
+        make: |data, size| spmv_problem(data, square("uniform", scaled_size(data, size, 1 << 16)?, 100), "csr"),
     },
     Workload {
         suite: Suite::Scale,
         name: "addition",
         equation: "C_ij = A_ij + B_ij, uniform",
         data: STEPS,
-        make: |data, size| super::elementwise::addition_of(data, "uniform", grown(data, size, 1 << 15)?),
+        make: |data, size| super::elementwise::addition_problem(data, "uniform", scaled_size(data, size, 1 << 15)?),
     },
     Workload {
         suite: Suite::Scale,
@@ -32,8 +32,8 @@ pub(super) const WORKLOADS: &[Workload] = &[
         equation: "C_ij = sum_k A_ik B_kj, grid",
         data: STEPS,
         make: |data, size| {
-            let entries = grown(data, size, 1 << 14)?;
-            spgemm_of(data, present!(square("grid", entries, 101)), present!(square("grid", entries, 102)))
+            let entries = scaled_size(data, size, 1 << 14)?;
+            spgemm_problem(data, require!(square("grid", entries, 101)), require!(square("grid", entries, 102)))
         },
     },
     Workload {
@@ -41,14 +41,21 @@ pub(super) const WORKLOADS: &[Workload] = &[
         name: "triangles",
         equation: "t = sum_ijk E_ij E_jk E_ik, uniform",
         data: STEPS,
-        make: |data, size| triangles_of(data, upper(&present!(square("uniform", grown(data, size, 1 << 14)?, 103)))?),
+        make: |data, size| {
+            triangles_problem(
+                data,
+                to_upper_triangle(&require!(square("uniform", scaled_size(data, size, 1 << 14)?, 103)))?,
+            )
+        },
     },
     Workload {
         suite: Suite::Scale,
         name: "mttkrp",
         equation: "M_ir = sum_jk X_ijk B_jr C_kr, uniform, 16 columns",
         data: STEPS,
-        make: |data, size| mttkrp_of(data, scaled(grown(data, size, 1 << 14)?, 104)?, size.pick(16, 16, 2)),
+        make: |data, size| {
+            mttkrp_problem(data, scaled_tensor(scaled_size(data, size, 1 << 14)?, 104)?, size.pick(16, 16, 2))
+        },
     },
 ];
 
@@ -57,7 +64,7 @@ pub fn factor(data: &str) -> Option<f64> {
     data.strip_prefix('x')?.parse().ok()
 }
 
-fn grown(data: &str, size: Size, smallest: u64) -> Result<u64> {
-    let factor = factor(data).context("steps are numbers")? as u64;
+fn scaled_size(data: &str, size: DataSize, smallest: u64) -> Result<u64> {
+    let factor = factor(data).context("expected a step such as `x4`")? as u64;
     Ok(size.pick(smallest * factor, smallest / 8 * factor, 80))
 }

@@ -1,8 +1,8 @@
 //! Queries over tables: patterns in graphs and sparse products, written in SQL.
 
-use super::matrices::{present, square, words};
-use crate::data::{dense, real, undirected, upper, weighted};
-use crate::workload::{Input, Made, Problem, Size, Suite, Workload};
+use super::matrices::{describe, require, square};
+use crate::data::{dense, read_real, to_undirected, to_upper_triangle, with_weights};
+use crate::workload::{DataSize, MakeOutcome, Suite, Workload, WorkloadInput, WorkloadProblem};
 use anyhow::Result;
 use redpoll::datasets::Content;
 use redpoll::datasets::generate::random::Random;
@@ -16,35 +16,35 @@ pub(super) const WORKLOADS: &[Workload] = &[
         name: "triangles",
         equation: TRIANGLES,
         data: &["rmat", "facebook", "ca-AstroPh"],
-        make: |data, size| count(data, size, 1 << 17, TRIANGLES, upper),
+        make: |data, size| count_pattern(data, size, 1 << 17, TRIANGLES, to_upper_triangle),
     },
     Workload {
         suite: Suite::Sql,
         name: "four_cycles",
         equation: FOUR_CYCLES,
         data: &["rmat", "email-Eu-core"],
-        make: |data, size| count(data, size, 1 << 13, FOUR_CYCLES, undirected),
+        make: |data, size| count_pattern(data, size, 1 << 13, FOUR_CYCLES, to_undirected),
     },
     Workload {
         suite: Suite::Sql,
         name: "four_cliques",
         equation: FOUR_CLIQUES,
         data: &["rmat", "facebook"],
-        make: |data, size| count(data, size, 1 << 15, FOUR_CLIQUES, upper),
+        make: |data, size| count_pattern(data, size, 1 << 15, FOUR_CLIQUES, to_upper_triangle),
     },
     Workload {
         suite: Suite::Sql,
         name: "two_hops",
         equation: TWO_HOPS,
         data: &["rmat", "facebook"],
-        make: |data, size| by_vertex(data, size, TWO_HOPS),
+        make: |data, size| count_by_vertex(data, size, TWO_HOPS),
     },
     Workload {
         suite: Suite::Sql,
         name: "two_hops_distinct",
         equation: TWO_HOPS_DISTINCT,
         data: &["rmat", "facebook"],
-        make: |data, size| by_vertex(data, size, TWO_HOPS_DISTINCT),
+        make: |data, size| count_by_vertex(data, size, TWO_HOPS_DISTINCT),
     },
     Workload {
         suite: Suite::Sql,
@@ -78,44 +78,58 @@ const SDDMM: &str = "SELECT s.i, s.j, sum(s.v * a.v * b.v) AS v FROM m_s s JOIN 
                      JOIN m_b b ON b.i = s.j AND b.j = a.j GROUP BY s.i, s.j";
 
 /// Returns the graph of the given name; at the tiny size, a random graph replaces real ones.
-fn graph(data: &str, size: Size, edges: u64) -> Result<Result<Content, Made>> {
+fn graph(data: &str, size: DataSize, edges: u64) -> Result<Result<Content, MakeOutcome>> {
     match (data, size) {
-        ("rmat", _) | (_, Size::Tiny) => square("rmat", size.pick(edges, edges / 8, 60), 70),
+        ("rmat", _) | (_, DataSize::Tiny) => square("rmat", size.pick(edges, edges / 8, 60), 70),
         _ => square(data, edges, 70),
     }
 }
 
 /// Returns the problem that counts a pattern in a graph.
-fn count(data: &str, size: Size, edges: u64, sql: &str, form: fn(&Content) -> Result<Content>) -> Result<Made> {
-    let edges = form(&present!(graph(data, size, edges)))?;
-    Problem::query(words(data, &edges), vec![Input::new("E", edges, PATTERN)?], sql, Vec::new()).made()
+fn count_pattern(
+    data: &str,
+    size: DataSize,
+    edges: u64,
+    sql: &str,
+    convert: fn(&Content) -> Result<Content>,
+) -> Result<MakeOutcome> {
+    let edges = convert(&require!(graph(data, size, edges)))?;
+    WorkloadProblem::query(describe(data, &edges), vec![WorkloadInput::new("E", edges, PATTERN)?], sql, Vec::new())
+        .into_outcome()
 }
 
-fn by_vertex(data: &str, size: Size, sql: &str) -> Result<Made> {
-    let edges = undirected(&present!(graph(data, size, 1 << 16)))?;
+fn count_by_vertex(data: &str, size: DataSize, sql: &str) -> Result<MakeOutcome> {
+    let edges = to_undirected(&require!(graph(data, size, 1 << 16)))?;
     let n = edges.shape[0];
-    Problem::query(words(data, &edges), vec![Input::new("E", edges, PATTERN)?], sql, vec![n]).made()
+    WorkloadProblem::query(describe(data, &edges), vec![WorkloadInput::new("E", edges, PATTERN)?], sql, vec![n])
+        .into_outcome()
 }
 
 /// Returns ratings of items by users. Popularities of both follow a power law.
-fn ratings(data: &str, size: Size) -> Result<Result<Content, Made>> {
+fn load_ratings(data: &str, size: DataSize) -> Result<Result<Content, MakeOutcome>> {
     match (data, size) {
-        ("amazon-book", Size::Full | Size::Quick) => real("matrices/amazon-book-test.mtx.zst"),
+        ("amazon-book", DataSize::Full | DataSize::Quick) => read_real("matrices/amazon-book-test.mtx.zst"),
         _ => square("rmat", size.pick(1 << 15, 1 << 12, 60), 71),
     }
 }
 
-fn co_occurrence(data: &str, size: Size) -> Result<Made> {
-    let mut rated = present!(ratings(data, size));
-    if (data, size) == ("amazon-book", Size::Quick) {
-        rated = first(&rated, 1 << 14)?;
+fn co_occurrence(data: &str, size: DataSize) -> Result<MakeOutcome> {
+    let mut ratings = require!(load_ratings(data, size));
+    if (data, size) == ("amazon-book", DataSize::Quick) {
+        ratings = first_entries(&ratings, 1 << 14)?;
     }
-    let items = rated.shape[1];
-    Problem::query(words(data, &rated), vec![Input::new("R", rated, "csr")?], CO_OCCURRENCE, vec![items, items]).made()
+    let items = ratings.shape[1];
+    WorkloadProblem::query(
+        describe(data, &ratings),
+        vec![WorkloadInput::new("R", ratings, "csr")?],
+        CO_OCCURRENCE,
+        vec![items, items],
+    )
+    .into_outcome()
 }
 
 /// Returns the first `count` entries of a matrix, with random values from 1 to 5.
-fn first(content: &Content, count: usize) -> Result<Content> {
+fn first_entries(content: &Content, count: usize) -> Result<Content> {
     let (coordinates, values) = crate::data::entries(content)?;
     let count = count.min(values.len());
     let mut random = Random::new(72, 1);
@@ -124,22 +138,22 @@ fn first(content: &Content, count: usize) -> Result<Content> {
     Ok(crate::data::sparse_of(&content.shape, coordinates, redpoll::datasets::Values::F64(values)))
 }
 
-fn spgemm(data: &str, size: Size) -> Result<Made> {
-    let a = present!(square(data, size.pick(1 << 16, 1 << 13, 100), 73));
-    let a = if a.data.values().prim() == Prim::F64 { a } else { weighted(&a, 74)? };
+fn spgemm(data: &str, size: DataSize) -> Result<MakeOutcome> {
+    let a = require!(square(data, size.pick(1 << 16, 1 << 13, 100), 73));
+    let a = if a.data.values().prim() == Prim::F64 { a } else { with_weights(&a, 74)? };
     let shape = vec![a.shape[0], a.shape[1]];
-    let inputs = vec![Input::new("A", a.clone(), "csr")?, Input::new("B", a, "csr")?];
-    Problem::query(words(data, &inputs[0].content), inputs, SPGEMM, shape).made()
+    let inputs = vec![WorkloadInput::new("A", a.clone(), "csr")?, WorkloadInput::new("B", a, "csr")?];
+    WorkloadProblem::query(describe(data, &inputs[0].content), inputs, SPGEMM, shape).into_outcome()
 }
 
-fn sddmm(data: &str, size: Size) -> Result<Made> {
-    let edges = weighted(&undirected(&present!(graph(data, size, 1 << 15)))?, 75)?;
+fn sddmm(data: &str, size: DataSize) -> Result<MakeOutcome> {
+    let edges = with_weights(&to_undirected(&require!(graph(data, size, 1 << 15)))?, 75)?;
     let (n, columns) = (edges.shape[0], size.pick(25, 25, 3));
-    let words = words(data, &edges);
+    let description = describe(data, &edges);
     let inputs = vec![
-        Input::new("S", edges, "csr")?,
-        Input::new("A", dense(&[n, columns], 76), "dense")?,
-        Input::new("B", dense(&[n, columns], 77), "dense")?,
+        WorkloadInput::new("S", edges, "csr")?,
+        WorkloadInput::new("A", dense(&[n, columns], 76), "dense")?,
+        WorkloadInput::new("B", dense(&[n, columns], 77), "dense")?,
     ];
-    Problem::query(words, inputs, SDDMM, vec![n, n]).made()
+    WorkloadProblem::query(description, inputs, SDDMM, vec![n, n]).into_outcome()
 }

@@ -14,9 +14,9 @@ use super::FileFormat;
 use super::shared::{self, NumberText};
 use crate::compression::Compression;
 use crate::content::{Content, Data, Info, Layout, MAX_DIMENSION, MAX_RANK, Symmetry};
-use crate::error::{At, Count, Fault, Located, StreamError, WriteError};
+use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError};
 use crate::memory::{Growth, Memory, read_all};
-use crate::text::Cursor;
+use crate::text::TextCursor;
 use crate::values::{Values, match_values};
 use crate::write::WriteOptions;
 use redpoll_logic::{Prim, Scalar};
@@ -25,7 +25,7 @@ use std::io::{Read, Write};
 pub(crate) static FROSTT: FileFormat = FileFormat {
     name: "FROSTT",
     extension: "tns",
-    summary: "tensors as text: coordinates from 1 and a value a line; plain, or extended with a header",
+    summary: "tensors as text: coordinates from 1 and a value per line; plain, or extended with a header",
     sniff,
     read: |bytes, options| read(bytes, &options.memory).map(Into::into),
     info,
@@ -38,7 +38,7 @@ const COMMENT: u8 = b'#';
 
 /// Returns whether the file begins with a comment or a coordinate.
 fn sniff(start: &[u8]) -> bool {
-    let mut cursor = Cursor::new(start, COMMENT);
+    let mut cursor = TextCursor::new(start, COMMENT);
     start.first() == Some(&COMMENT) || (cursor.next_record() && cursor.unsigned("").is_ok())
 }
 
@@ -49,17 +49,17 @@ fn info(stream: &mut dyn Read, memory: &Memory) -> Result<Info, StreamError> {
 }
 
 /// The shape, and the number of entries if a header announces it.
-struct Header {
+struct FrosttHeader {
     stored: Option<u64>,
     shape: Vec<u64>,
 }
 
-fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), Located> {
-    let mut cursor = Cursor::new(bytes, COMMENT);
+fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
+    let mut cursor = TextCursor::new(bytes, COMMENT);
     let header = if comments(bytes).any(is_extended) {
         Some(extended_header(&mut cursor)?)
     } else {
-        comments(bytes).find_map(dims).map(|shape| Header { stored: None, shape })
+        comments(bytes).find_map(parse_dims).map(|shape| FrosttHeader { stored: None, shape })
     };
     let rank = match &header {
         Some(header) => header.shape.len(),
@@ -67,15 +67,15 @@ fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), Located> {
     };
     let limits = header.as_ref().map_or_else(|| vec![MAX_DIMENSION; rank], |h| h.shape.clone());
     let mut coordinates = vec![Vec::new(); rank];
-    let mut largest = vec![0; rank];
+    let mut max_shape = vec![0; rank];
     let mut values = Vec::new();
     let mut growth = Growth::new(memory, "entries", (rank + 1) * size_of::<u64>());
     let entry = format!("an entry of {rank} coordinates and a value");
     while cursor.next_record() {
         let found = values.len() as u64;
-        if let Some(more) = growth.for_one_more(values.len()).map_err(|fault| fault.at(At::File))? {
+        if let Some(more) = growth.charge_entry(values.len()).map_err(|fault| fault.at(Location::File))? {
             let lists = coordinates.iter_mut().try_for_each(|list| growth.reserve(list, more));
-            lists.and_then(|()| growth.reserve(&mut values, more)).map_err(|fault| fault.at(At::File))?;
+            lists.and_then(|()| growth.reserve(&mut values, more)).map_err(|fault| fault.at(Location::File))?;
         }
         if header.as_ref().is_some_and(|h| h.stored == Some(found)) {
             return Err(cursor.unexpected(&format!("the end of the file after the {found} entries of its header")));
@@ -86,7 +86,7 @@ fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), Located> {
             }
             let coordinate = cursor.coordinate(mode, limits[mode])?;
             coordinates[mode].push(coordinate);
-            largest[mode] = largest[mode].max(coordinate + 1);
+            max_shape[mode] = max_shape[mode].max(coordinate + 1);
         }
         if cursor.at_line_end() {
             return Err(cursor.unexpected(&entry));
@@ -96,11 +96,11 @@ fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), Located> {
     }
     let found = values.len() as u64;
     let shape = match header {
-        Some(Header { stored: Some(expected), .. }) if expected != found => {
+        Some(FrosttHeader { stored: Some(expected), .. }) if expected != found => {
             return Err(cursor.fault(Fault::EntryCount { expected, found }));
         }
-        Some(Header { shape, .. }) => shape,
-        None => largest,
+        Some(FrosttHeader { shape, .. }) => shape,
+        None => max_shape,
     };
     let info = Info {
         file_format: &FROSTT,
@@ -126,7 +126,7 @@ fn is_extended(comment: &[u8]) -> bool {
 }
 
 /// Parses the shape of a comment `dims 2 3`.
-pub(super) fn dims(comment: &[u8]) -> Option<Vec<u64>> {
+pub(super) fn parse_dims(comment: &[u8]) -> Option<Vec<u64>> {
     let text = std::str::from_utf8(comment).ok()?;
     let mut words = text.split_ascii_whitespace();
     let sizes = words.next().filter(|&word| word == DIMS).map(|_| words)?;
@@ -134,7 +134,7 @@ pub(super) fn dims(comment: &[u8]) -> Option<Vec<u64>> {
     (1..=MAX_RANK).contains(&shape.len()).then_some(shape)
 }
 
-fn extended_header(cursor: &mut Cursor<'_>) -> Result<Header, Located> {
+fn extended_header(cursor: &mut TextCursor<'_>) -> Result<FrosttHeader, LocatedFault> {
     if !cursor.next_record() {
         return Err(cursor.unexpected("the line of rank and number of entries"));
     }
@@ -150,38 +150,38 @@ fn extended_header(cursor: &mut Cursor<'_>) -> Result<Header, Located> {
         let dimension = cursor.unsigned("a dimension")?;
         if dimension > MAX_DIMENSION {
             let size = Count(Some(dimension));
-            return Err(cursor.fault(Fault::TooLarge { what: "a dimension", size, limit: MAX_DIMENSION }));
+            return Err(cursor.fault(Fault::TooLarge { quantity: "a dimension", size, limit: MAX_DIMENSION }));
         }
         shape.push(dimension);
     }
     cursor.end_of_record("the end of the line of dimensions")?;
-    Ok(Header { stored: Some(stored), shape })
+    Ok(FrosttHeader { stored: Some(stored), shape })
 }
 
 /// Returns the number of coordinates of the first entry.
-fn plain_rank(bytes: &[u8]) -> Result<usize, Located> {
-    let mut cursor = Cursor::new(bytes, COMMENT);
+fn plain_rank(bytes: &[u8]) -> Result<usize, LocatedFault> {
+    let mut cursor = TextCursor::new(bytes, COMMENT);
     if !cursor.next_record() {
-        let expected = format!("an entry, or a comment `# {DIMS} ..` that tells the shape");
-        return Err(Fault::malformed(expected, "a file without entries, which has no shape").at(At::File));
+        let expected = format!("an entry, or a comment `# {DIMS} ..` that gives the shape");
+        return Err(Fault::malformed(expected, "a file without entries, which has no shape").at(Location::File));
     }
-    let place = cursor.place();
+    let location = cursor.location();
     let mut tokens = 0u64;
     while !cursor.at_line_end() {
         cursor.token();
         tokens += 1;
     }
     if tokens == 1 {
-        return Err(Fault::malformed("coordinates and a value", "one number").at(place));
+        return Err(Fault::malformed("coordinates and a value", "one number").at(location));
     }
-    check_rank(tokens - 1).map_err(|fault| fault.at(place))
+    check_rank(tokens - 1).map_err(|fault| fault.at(location))
 }
 
 fn check_rank(rank: u64) -> Result<usize, Fault> {
     match usize::try_from(rank) {
         Ok(rank) if (1..=MAX_RANK).contains(&rank) => Ok(rank),
         Ok(0) => Err(Fault::malformed("a rank of at least 1", "0")),
-        _ => Err(Fault::TooLarge { what: "the rank", size: Count(Some(rank)), limit: MAX_RANK as u64 }),
+        _ => Err(Fault::TooLarge { quantity: "the rank", size: Count(Some(rank)), limit: MAX_RANK as u64 }),
     }
 }
 
@@ -193,9 +193,9 @@ fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Resu
     if let Some(other) = options.layout.filter(|&l| l != Layout::Coordinate) {
         return Err(Fault::unsupported(format!("the layout {other} in a .tns file"), "choose coordinate").into());
     }
-    options.general_only("a .tns file")?;
+    options.check_general("a .tns file")?;
     let (coordinates, values) = shared::entries(content, "FROSTT", &options.memory)?;
-    if !shared::reach(&coordinates, shape) {
+    if !shared::determine_shape(&coordinates, shape) {
         let dimensions = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
         writeln!(out, "# {DIMS} {dimensions}")?;
     }

@@ -10,8 +10,8 @@ use super::npy::elements::decode;
 use super::npy::header::ByteOrder;
 use super::shared;
 use crate::compression::Compression;
-use crate::content::{Content, Data, Info, Layout, Symmetry, places};
-use crate::error::{At, Count, Fault, Located, StreamError, WriteError};
+use crate::content::{Content, Data, Info, Layout, Symmetry, element_count};
+use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError};
 use crate::memory::Memory;
 use crate::values::Values;
 use crate::write::WriteOptions;
@@ -21,7 +21,7 @@ use std::io::{Read, Write};
 pub(crate) static IDX: FileFormat = FileFormat {
     name: "IDX",
     extension: "idx",
-    summary: "one dense array as MNIST has it: u8, i8, i16, i32, f32, f64; any rank",
+    summary: "one dense array, the format of MNIST: u8, i8, i16, i32, f32, f64; any rank",
     sniff: |start| matches!(start, [0, 0, code, rank, ..] if *rank > 0 && prim_of(*code).is_some()),
     read: |bytes, options| read(bytes, &options.memory).map(Into::into),
     info: |stream, _| info(stream),
@@ -46,13 +46,13 @@ fn header(bytes: &[u8]) -> Result<(Info, &[u8]), Fault> {
     let (dimensions, rest) = bytes[4..].as_chunks::<4>().0.split_at_checked(rank).map_or_else(
         || {
             let expected = Count(Some(4 * rank as u64));
-            Err(Fault::Truncated { what: "dimensions", expected, found: bytes.len() as u64 - 4 })
+            Err(Fault::Truncated { content: "dimensions", expected, found: bytes.len() as u64 - 4 })
         },
         |(dimensions, _)| Ok((dimensions, &bytes[4 + 4 * rank..])),
     )?;
     let shape: Vec<u64> = dimensions.iter().map(|d| u64::from(u32::from_be_bytes(*d))).collect();
-    let too_large = Fault::TooLarge { what: "the number of elements", size: Count(None), limit: u64::MAX };
-    let stored = places(&shape).ok_or(too_large)?;
+    let too_large = Fault::TooLarge { quantity: "the number of elements", size: Count(None), limit: u64::MAX };
+    let stored = element_count(&shape).ok_or(too_large)?;
     let (compression, fill, symmetry) = (Compression::None, Scalar::zero(dtype), Symmetry::General);
     Ok((Info { file_format: &IDX, compression, layout: Layout::Array, shape, dtype, fill, symmetry, stored }, rest))
 }
@@ -60,17 +60,17 @@ fn header(bytes: &[u8]) -> Result<(Info, &[u8]), Fault> {
 fn info(stream: &mut dyn Read) -> Result<Info, StreamError> {
     let mut start = Vec::new();
     stream.take(4 + 4 * 255).read_to_end(&mut start)?;
-    Ok(header(&start).map_err(|fault| fault.at(At::File))?.0)
+    Ok(header(&start).map_err(|fault| fault.at(Location::File))?.0)
 }
 
-fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), Located> {
-    let (info, rest) = header(bytes).map_err(|fault| fault.at(At::File))?;
+fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
+    let (info, rest) = header(bytes).map_err(|fault| fault.at(Location::File))?;
     let expected = info.stored.checked_mul(info.dtype.bytes() as u64);
     if expected != Some(rest.len() as u64) {
-        let fault = Fault::Truncated { what: "elements", expected: Count(expected), found: rest.len() as u64 };
-        return Err(fault.at(At::File));
+        let fault = Fault::Truncated { content: "elements", expected: Count(expected), found: rest.len() as u64 };
+        return Err(fault.at(Location::File));
     }
-    let values = decode(info.dtype, ByteOrder::Big, rest, memory).map_err(|fault| fault.at(At::File))?;
+    let values = decode(info.dtype, ByteOrder::Big, rest, memory).map_err(|fault| fault.at(Location::File))?;
     Ok((info, Data::Dense(values)))
 }
 
@@ -78,16 +78,16 @@ fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Resu
     if let Some(other) = options.layout.filter(|&l| l != Layout::Array) {
         return Err(Fault::unsupported(format!("the layout {other} in an .idx file"), "choose array, or .npz").into());
     }
-    options.general_only("an .idx file")?;
+    options.check_general("an .idx file")?;
     let dimensions: Option<Vec<u32>> = content.shape.iter().map(|d| u32::try_from(*d).ok()).collect();
     let rank = u8::try_from(content.shape.len()).ok().filter(|rank| *rank > 0);
     let (Some(dimensions), Some(rank)) = (dimensions, rank) else {
-        let what = format!("a tensor of shape {:?} in an .idx file", content.shape);
-        return Err(Fault::unsupported(what, "write it as .npy").into());
+        let content = format!("a tensor of shape {:?} in an .idx file", content.shape);
+        return Err(Fault::unsupported(content, "write it as .npy").into());
     };
     let Some((code, _)) = CODES.iter().find(|(_, prim)| *prim == content.prim()) else {
-        let what = format!("the dtype {} in an .idx file", content.prim());
-        return Err(Fault::unsupported(what, "write it as .npy, or cast it").into());
+        let content = format!("the dtype {} in an .idx file", content.prim());
+        return Err(Fault::unsupported(content, "write it as .npy, or cast it").into());
     };
     out.write_all(&[0, 0, *code, rank])?;
     dimensions.iter().try_for_each(|d| out.write_all(&d.to_be_bytes()))?;

@@ -10,7 +10,7 @@ pub(crate) mod npz;
 pub(crate) mod shared;
 
 use crate::content::{Content, Data, Info};
-use crate::error::{Located, StreamError, WriteError};
+use crate::error::{LocatedFault, StreamError, WriteError};
 use crate::memory::Memory;
 use crate::read::ReadOptions;
 use crate::write::WriteOptions;
@@ -20,21 +20,21 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 
 /// The content of a file.
-pub(crate) struct Parsed {
+pub(crate) struct ParsedFile {
     pub(crate) info: Info,
     pub(crate) data: Data,
     /// The names of the coordinates of each mode; empty if no mode has names.
     pub(crate) dictionaries: Vec<Option<Arc<Dictionary>>>,
 }
 
-impl From<(Info, Data)> for Parsed {
-    fn from((info, data): (Info, Data)) -> Parsed {
-        Parsed { info, data, dictionaries: Vec::new() }
+impl From<(Info, Data)> for ParsedFile {
+    fn from((info, data): (Info, Data)) -> ParsedFile {
+        ParsedFile { info, data, dictionaries: Vec::new() }
     }
 }
 
 /// Reader of the whole content of a file.
-pub(crate) type ReadFile = fn(&[u8], &ReadOptions) -> Result<Parsed, Located>;
+pub(crate) type ReadFile = fn(&[u8], &ReadOptions) -> Result<ParsedFile, LocatedFault>;
 
 /// A file format: its names and its functions.
 pub struct FileFormat {

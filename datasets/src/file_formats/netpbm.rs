@@ -10,8 +10,8 @@ use super::npy::elements::decode;
 use super::npy::header::ByteOrder;
 use super::shared;
 use crate::compression::Compression;
-use crate::content::{Content, Data, Info, Layout, Symmetry, places};
-use crate::error::{At, Count, Fault, Located, StreamError, WriteError};
+use crate::content::{Content, Data, Info, Layout, Symmetry, element_count};
+use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError};
 use crate::memory::Memory;
 use crate::values::Values;
 use crate::write::WriteOptions;
@@ -39,14 +39,14 @@ pub(crate) static PGM: FileFormat = FileFormat {
 };
 
 /// Maximum length of a header, comments included.
-const LONGEST_HEADER: u64 = 1 << 16;
+const MAX_HEADER_BYTES: u64 = 1 << 16;
 
 fn sniff(start: &[u8], variants: [u8; 2]) -> bool {
     matches!(start, [b'P', variant, space, ..] if variants.contains(variant) && space.is_ascii_whitespace())
 }
 
 /// The header before the pixels.
-struct Header {
+struct NetpbmHeader {
     plain: bool,
     width: u64,
     height: u64,
@@ -56,27 +56,27 @@ struct Header {
     end: usize,
 }
 
-impl Header {
-    fn parse(format: &'static FileFormat, bytes: &[u8]) -> Result<Header, Fault> {
+impl NetpbmHeader {
+    fn parse(format: &'static FileFormat, bytes: &[u8]) -> Result<NetpbmHeader, Fault> {
         let bitmap = *format == PBM;
         let (plain, raw) = if bitmap { (b"P1", b"P4") } else { (b"P2", b"P5") };
         let expected = || format!("`{}` or `{}`", plain.escape_ascii(), raw.escape_ascii());
         let magic = bytes.get(..2).filter(|m| *m == plain || *m == raw);
-        let magic = magic.ok_or_else(|| Fault::malformed(expected(), format!("`{}`", begin(bytes))))?;
+        let magic = magic.ok_or_else(|| Fault::malformed(expected(), format!("`{}`", first_bytes(bytes))))?;
         let mut at = 2;
-        let mut number = |what: &'static str| number(bytes, &mut at, what);
+        let mut number = |expected: &'static str| number(bytes, &mut at, expected);
         let (width, height) = (number("the width")?, number("the height")?);
         let largest = if bitmap { 1 } else { number("the largest grey level")? };
         if !(1..1 << 16).contains(&largest) {
             return Err(Fault::malformed("a largest grey level from 1 to 65535", largest.to_string()));
         }
-        Ok(Header { plain: magic == plain, width, height, largest, end: (at + 1).min(bytes.len()) })
+        Ok(NetpbmHeader { plain: magic == plain, width, height, largest, end: (at + 1).min(bytes.len()) })
     }
 
     fn info(&self, format: &'static FileFormat) -> Result<Info, Fault> {
         let shape = vec![self.height, self.width];
-        let too_large = Fault::TooLarge { what: "the number of pixels", size: Count(None), limit: i64::MAX as u64 };
-        let stored = places(&shape).filter(|n| *n <= i64::MAX as u64).ok_or(too_large)?;
+        let too_large = Fault::TooLarge { quantity: "the number of pixels", size: Count(None), limit: i64::MAX as u64 };
+        let stored = element_count(&shape).filter(|n| *n <= i64::MAX as u64).ok_or(too_large)?;
         let dtype = match self.largest {
             _ if *format == PBM => Prim::Bool,
             1..=255 => Prim::U8,
@@ -88,7 +88,7 @@ impl Header {
 }
 
 /// Skips blanks and comments.
-fn skip(bytes: &[u8], at: &mut usize) {
+fn skip_blanks(bytes: &[u8], at: &mut usize) {
     loop {
         match bytes.get(*at) {
             Some(b'#') => *at += bytes[*at..].iter().take_while(|b| **b != b'\n').count(),
@@ -99,32 +99,32 @@ fn skip(bytes: &[u8], at: &mut usize) {
 }
 
 /// Reads the next number after blanks and comments.
-fn number(bytes: &[u8], at: &mut usize, what: &'static str) -> Result<u64, Fault> {
-    skip(bytes, at);
+fn number(bytes: &[u8], at: &mut usize, expected: &'static str) -> Result<u64, Fault> {
+    skip_blanks(bytes, at);
     let digits = bytes[*at..].iter().take_while(|b| b.is_ascii_digit()).count();
     let text = &bytes[*at..*at + digits];
     let number = std::str::from_utf8(text).ok().and_then(|t| t.parse().ok());
-    let found = || if digits > 0 { text.escape_ascii().to_string() } else { begin(&bytes[*at..]) };
-    let number = number.ok_or_else(|| Fault::malformed(what, format!("`{}`", found())))?;
+    let found = || if digits > 0 { text.escape_ascii().to_string() } else { first_bytes(&bytes[*at..]) };
+    let number = number.ok_or_else(|| Fault::malformed(expected, format!("`{}`", found())))?;
     *at += digits;
     Ok(number)
 }
 
-fn begin(bytes: &[u8]) -> String {
+fn first_bytes(bytes: &[u8]) -> String {
     bytes[..bytes.len().min(8)].escape_ascii().to_string()
 }
 
 fn info(format: &'static FileFormat, stream: &mut dyn Read) -> Result<Info, StreamError> {
     let mut start = Vec::new();
-    stream.take(LONGEST_HEADER).read_to_end(&mut start)?;
-    let header = Header::parse(format, &start).and_then(|header| header.info(format));
-    header.map_err(|fault| StreamError::Located(fault.at(At::File)))
+    stream.take(MAX_HEADER_BYTES).read_to_end(&mut start)?;
+    let header = NetpbmHeader::parse(format, &start).and_then(|header| header.info(format));
+    header.map_err(|fault| StreamError::Fault(fault.at(Location::File)))
 }
 
-fn read(format: &'static FileFormat, bytes: &[u8], memory: &Memory) -> Result<(Info, Data), Located> {
-    let whole_file = |fault: Fault| fault.at(At::File);
-    let header = Header::parse(format, bytes).map_err(whole_file)?;
-    let info = header.info(format).map_err(whole_file)?;
+fn read(format: &'static FileFormat, bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
+    let at_file = |fault: Fault| fault.at(Location::File);
+    let header = NetpbmHeader::parse(format, bytes).map_err(at_file)?;
+    let info = header.info(format).map_err(at_file)?;
     let rest = &bytes[header.end..];
     let values = match (header.plain, info.dtype) {
         (true, _) => plain_pixels(&header, rest, &info, memory),
@@ -132,41 +132,41 @@ fn read(format: &'static FileFormat, bytes: &[u8], memory: &Memory) -> Result<(I
         (false, prim) => check_length(rest, info.stored.checked_mul(prim.bytes() as u64))
             .and_then(|payload| decode(prim, ByteOrder::Big, payload, memory)),
     };
-    Ok((info, Data::Dense(values.map_err(whole_file)?)))
+    Ok((info, Data::Dense(values.map_err(at_file)?)))
 }
 
 /// Returns exactly the expected number of bytes; further images are ignored.
 fn check_length(rest: &[u8], expected: Option<u64>) -> Result<&[u8], Fault> {
-    let truncated = || Fault::Truncated { what: "pixels", expected: Count(expected), found: rest.len() as u64 };
+    let truncated = || Fault::Truncated { content: "pixels", expected: Count(expected), found: rest.len() as u64 };
     let length = expected.and_then(|n| usize::try_from(n).ok()).ok_or_else(truncated)?;
     rest.get(..length).ok_or_else(truncated)
 }
 
 /// Unpacks eight pixels per byte, the leftmost in the highest bit. Rows are padded to whole bytes.
-fn packed_pixels(header: &Header, rest: &[u8], memory: &Memory) -> Result<Values, Fault> {
+fn packed_pixels(header: &NetpbmHeader, rest: &[u8], memory: &Memory) -> Result<Values, Fault> {
     let row = header.width.div_ceil(8);
     let packed = check_length(rest, row.checked_mul(header.height))?;
     let width = header.width as usize;
     // A byte has at most eight pixels.
-    let mut pixels: Vec<bool> = memory.room("pixels", width * header.height as usize)?;
+    let mut pixels: Vec<bool> = memory.allocate("pixels", width * header.height as usize)?;
     let bits = |row: &'_ [u8]| -> Vec<bool> { (0..width).map(|j| row[j / 8] >> (7 - j % 8) & 1 == 1).collect() };
     packed.chunks_exact((row as usize).max(1)).for_each(|row| pixels.extend(bits(row)));
     Ok(Values::Bool(pixels))
 }
 
 /// Parses pixels in text form; the digits of bitmaps need no separators.
-fn plain_pixels(header: &Header, rest: &[u8], info: &Info, memory: &Memory) -> Result<Values, Fault> {
+fn plain_pixels(header: &NetpbmHeader, rest: &[u8], info: &Info, memory: &Memory) -> Result<Values, Fault> {
     // Each pixel takes at least a byte; growing vectors reserve up to twice their size.
-    memory.ask("pixels", info.stored.min(rest.len() as u64).saturating_mul(2 * info.dtype.bytes() as u64))?;
+    memory.charge("pixels", info.stored.min(rest.len() as u64).saturating_mul(2 * info.dtype.bytes() as u64))?;
     let mut values = Values::empty(info.dtype);
     let mut at = 0;
     while (values.len() as u64) < info.stored {
         let pixel = match info.dtype {
             Prim::Bool => {
-                skip(rest, &mut at);
+                skip_blanks(rest, &mut at);
                 let digit = rest.get(at).filter(|b| matches!(b, b'0' | b'1'));
-                let digit =
-                    digit.ok_or_else(|| Fault::malformed("a pixel, 0 or 1", format!("`{}`", begin(&rest[at..]))))?;
+                let digit = digit
+                    .ok_or_else(|| Fault::malformed("a pixel, 0 or 1", format!("`{}`", first_bytes(&rest[at..]))))?;
                 at += 1;
                 u64::from(digit - b'0')
             }
@@ -186,10 +186,10 @@ fn pixels(format: &FileFormat, content: &Content, options: &WriteOptions) -> Res
     if let Some(other) = options.layout.filter(|&l| l != Layout::Array) {
         return Err(Fault::unsupported(format!("the layout {other} in {file}"), "choose array"));
     }
-    options.general_only(&file)?;
+    options.check_general(&file)?;
     let [height, width] = content.shape[..] else {
-        let what = format!("a tensor of {} modes in {file}", content.shape.len());
-        return Err(Fault::unsupported(what, "write a matrix, or another format"));
+        let content = format!("a tensor of {} modes in {file}", content.shape.len());
+        return Err(Fault::unsupported(content, "write a matrix, or choose another format"));
     };
     Ok((shared::dense(content, &options.memory)?.into_owned(), height, width))
 }
@@ -197,7 +197,7 @@ fn pixels(format: &FileFormat, content: &Content, options: &WriteOptions) -> Res
 fn write_bitmap(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
     let (values, height, width) = pixels(&PBM, content, options)?;
     if let Some(other) = (0..values.len()).map(|k| values.get(k)).find(|v| !matches!(v.to_f64(), Some(0.0 | 1.0))) {
-        let hint = "a bitmap holds 0 and 1; write a .pgm file";
+        let hint = "bitmaps have only 0 and 1; write a .pgm file";
         return Err(Fault::Overflow { value: other.to_string(), dtype: Prim::Bool, hint }.into());
     }
     let black = |k: usize| values.get(k).to_f64() == Some(1.0);
@@ -217,7 +217,9 @@ fn write_graymap(content: &Content, options: &WriteOptions, out: &mut dyn Write)
     let wide = content.prim() == Prim::U16;
     let hint = "grey levels are integers from 0 to 65535; write another format";
     let overflow = |(_, value): (usize, Scalar)| Fault::Overflow { value: value.to_string(), dtype: Prim::U16, hint };
-    let Values::U16(levels) = values.convert(Prim::U16).map_err(overflow)? else { unreachable!("asked for u16") };
+    let Values::U16(levels) = values.convert(Prim::U16).map_err(overflow)? else {
+        unreachable!("the values were converted to u16")
+    };
     let wide = wide || levels.iter().any(|level| *level > 255);
     write!(out, "P5\n{width} {height}\n{}\n", if wide { 65535 } else { 255 })?;
     for level in levels {

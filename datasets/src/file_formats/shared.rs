@@ -1,6 +1,6 @@
 //! Shared parts of the writers: sparse entries and dense elements of a tensor, and numbers as text.
 
-use crate::content::{Content, Data, places};
+use crate::content::{Content, Data, element_count};
 use crate::error::{Count, Fault};
 use crate::memory::{Memory, bytes_of};
 use crate::values::Values;
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// Coordinates, one vector per mode, and values.
-pub(crate) type Entries<'a> = (Cow<'a, [Vec<u64>]>, Cow<'a, Values>);
+pub(crate) type SparseEntries<'a> = (Cow<'a, [Vec<u64>]>, Cow<'a, Values>);
 
 /// Returns the entries of a tensor for a file with fill value zero: the stored entries, or the
 /// nonzero elements of a dense tensor. Stored `false` is dropped, because files of booleans have no
@@ -17,7 +17,7 @@ pub(crate) type Entries<'a> = (Cow<'a, [Vec<u64>]>, Cow<'a, Values>);
 ///
 /// # Errors
 /// Fails if the fill value is not zero, or the memory limit is exceeded.
-pub(crate) fn entries<'a>(content: &'a Content, file: &str, memory: &Memory) -> Result<Entries<'a>, Fault> {
+pub(crate) fn entries<'a>(content: &'a Content, file: &str, memory: &Memory) -> Result<SparseEntries<'a>, Fault> {
     match &content.data {
         Data::Dense(values) => {
             let (coordinates, values) = entries_of_dense(&content.shape, values, memory)?;
@@ -25,20 +25,20 @@ pub(crate) fn entries<'a>(content: &'a Content, file: &str, memory: &Memory) -> 
         }
         Data::Triples { coordinates, values } => {
             if content.fill != Scalar::zero(content.prim()) {
-                let what = format!("the fill value {} in a {file} file, where places left out are 0,", content.fill);
-                return Err(Fault::unsupported(what, "write every place, as .npy does"));
+                let content = format!("the fill value {} in a {file} file, whose missing entries are 0", content.fill);
+                return Err(Fault::unsupported(content, "write all elements, as in .npy"));
             }
             let Values::Bool(v) = values else { return Ok((Cow::Borrowed(coordinates), Cow::Borrowed(values))) };
-            memory.ask("entries", bytes_of(v.len(), (content.shape.len() + 2) * size_of::<u64>()))?;
-            let kept: Vec<usize> = (0..v.len()).filter(|&k| v[k]).collect();
-            let coordinates = coordinates.iter().map(|c| kept.iter().map(|&k| c[k]).collect()).collect();
-            Ok((Cow::Owned(coordinates), Cow::Owned(values.gather(&kept))))
+            memory.charge("entries", bytes_of(v.len(), (content.shape.len() + 2) * size_of::<u64>()))?;
+            let indices: Vec<usize> = (0..v.len()).filter(|&k| v[k]).collect();
+            let coordinates = coordinates.iter().map(|c| indices.iter().map(|&k| c[k]).collect()).collect();
+            Ok((Cow::Owned(coordinates), Cow::Owned(values.gather(&indices))))
         }
     }
 }
 
 /// Returns whether each mode has an entry at its last coordinate.
-pub(crate) fn reach(coordinates: &[Vec<u64>], shape: &[u64]) -> bool {
+pub(crate) fn determine_shape(coordinates: &[Vec<u64>], shape: &[u64]) -> bool {
     coordinates.iter().zip(shape).all(|(c, &d)| c.iter().max().is_some_and(|&last| last + 1 == d))
 }
 
@@ -52,20 +52,20 @@ pub(crate) fn entries_of_dense(
     memory: &Memory,
 ) -> Result<(Vec<Vec<u64>>, Values), Fault> {
     let zero = Scalar::zero(values.prim());
-    let wanted = |k: &usize| values.get(*k) != zero;
-    let count = (0..values.len()).filter(wanted).count();
-    memory.ask("entries", bytes_of(count, (shape.len() + 1) * size_of::<u64>() + values.prim().bytes()))?;
-    let mut kept: Vec<usize> = Vec::with_capacity(count);
-    kept.extend((0..values.len()).filter(wanted));
-    let mut coordinates = vec![Vec::with_capacity(kept.len()); shape.len()];
-    for &place in &kept {
-        let mut rest = place as u64;
+    let is_nonzero = |k: &usize| values.get(*k) != zero;
+    let count = (0..values.len()).filter(is_nonzero).count();
+    memory.charge("entries", bytes_of(count, (shape.len() + 1) * size_of::<u64>() + values.prim().bytes()))?;
+    let mut indices: Vec<usize> = Vec::with_capacity(count);
+    indices.extend((0..values.len()).filter(is_nonzero));
+    let mut coordinates = vec![Vec::with_capacity(indices.len()); shape.len()];
+    for &index in &indices {
+        let mut rest = index as u64;
         for (mode, &dimension) in shape.iter().enumerate().rev() {
             coordinates[mode].push(rest % dimension);
             rest /= dimension;
         }
     }
-    Ok((coordinates, values.gather(&kept)))
+    Ok((coordinates, values.gather(&indices)))
 }
 
 /// Returns all elements of a tensor, row-major.
@@ -74,22 +74,23 @@ pub(crate) fn entries_of_dense(
 /// Fails if the memory limit is exceeded.
 pub(crate) fn dense<'a>(content: &'a Content, memory: &Memory) -> Result<Cow<'a, Values>, Fault> {
     let Data::Triples { coordinates, values } = &content.data else { return Ok(Cow::Borrowed(content.data.values())) };
-    let count = places(&content.shape);
-    let too_large = || Fault::TooLarge { what: "the number of places", size: Count(count), limit: isize::MAX as u64 };
+    let count = element_count(&content.shape);
+    let too_large =
+        || Fault::TooLarge { quantity: "the number of elements", size: Count(count), limit: isize::MAX as u64 };
     let count = count.and_then(|n| usize::try_from(n).ok()).ok_or_else(too_large)?;
-    let place = |k: usize| {
+    let position = |k: usize| {
         let horner = |at: u64, (c, &d): (&Vec<u64>, &u64)| at * d + c[k];
         coordinates.iter().zip(&content.shape).fold(0, horner) as usize
     };
     let fill = &content.fill;
-    macro_rules! spread {
+    macro_rules! scatter {
         ($($variant:ident),*) => {
             match (values, fill) {
                 $((Values::$variant(v), Scalar::$variant(fill)) => {
-                    let mut all = memory.room("all places", count)?;
+                    let mut all = memory.allocate("all elements", count)?;
                     all.resize(count, *fill);
                     for (k, &x) in v.iter().enumerate() {
-                        all[place(k)] = x;
+                        all[position(k)] = x;
                     }
                     Values::$variant(all)
                 })*
@@ -97,7 +98,7 @@ pub(crate) fn dense<'a>(content: &'a Content, memory: &Memory) -> Result<Cow<'a,
             }
         };
     }
-    Ok(Cow::Owned(spread!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)))
+    Ok(Cow::Owned(scatter!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)))
 }
 
 /// A number formatted as the shortest text that parses to the same value in C, Fortran and Python.

@@ -1,8 +1,8 @@
 //! Banded matrices.
 
-use super::distribution::Own;
-use super::places::skip;
-use super::{Context, Distribution, Draw, Generator, Purpose, check_fraction, check_shape};
+use super::distribution::DefaultValues;
+use super::sampling::visit_sampled;
+use super::{Distribution, Draw, DrawContext, Generator, RandomStream, check_fraction, check_shape};
 use crate::content::Content;
 use crate::error::Fault;
 use redpoll_logic::Prim;
@@ -30,19 +30,19 @@ impl Generator for Banded {
 }
 
 impl Draw for Banded {
-    fn draw(&self, ctx: &mut Context<'_>) -> Result<Content, Fault> {
+    fn draw(&self, ctx: &mut DrawContext<'_>) -> Result<Content, Fault> {
         check_shape(&[self.rows, self.columns])?;
         check_fraction("a density", self.density)?;
         let width = self.below.saturating_add(self.above).saturating_add(1).min(self.columns);
-        let rows_reached = self.rows.min(self.columns.saturating_add(self.below));
-        let full = u128::from(rows_reached) * u128::from(width);
+        let band_rows = self.rows.min(self.columns.saturating_add(self.below));
+        let full = u128::from(band_rows) * u128::from(width);
         let expected = full as f64 * self.density;
-        let most = (expected + 12.0 * libm::sqrt(expected) + 16.0 + rows_reached as f64).min(full as f64);
-        ctx.check_entries(2, Some(most as u64))?;
-        let mut random = ctx.random(Purpose::Places);
+        let max_entries = (expected + 12.0 * libm::sqrt(expected) + 16.0 + band_rows as f64).min(full as f64);
+        ctx.check_entries(2, Some(max_entries as u64))?;
+        let mut random = ctx.random(RandomStream::Coordinates);
         let (mut rows, mut columns) = (Vec::new(), Vec::new());
-        for row in 0..rows_reached {
-            ctx.report("rows", row, rows_reached);
+        for row in 0..band_rows {
+            ctx.report("rows", row, band_rows);
             let first = row.saturating_sub(self.below);
             let end = row.saturating_add(self.above).saturating_add(1).min(self.columns);
             let mut diagonal = (row < self.columns).then_some(row);
@@ -50,7 +50,7 @@ impl Draw for Banded {
                 rows.push(row);
                 columns.push(column);
             };
-            skip(u128::from(end.saturating_sub(first)), self.density, &mut random, |k| {
+            visit_sampled(u128::from(end.saturating_sub(first)), self.density, &mut random, |k| {
                 let column = first + k as u64;
                 if let Some(d) = diagonal.take_if(|d| *d <= column)
                     && d != column
@@ -63,7 +63,7 @@ impl Draw for Banded {
                 push(d);
             }
         }
-        let own = Own::Drawn(Distribution::Uniform { low: -1.0, high: 1.0 }, Prim::F64);
-        ctx.triples(vec![self.rows, self.columns], vec![rows, columns], own)
+        let default_values = DefaultValues::Distribution(Distribution::Uniform { low: -1.0, high: 1.0 }, Prim::F64);
+        ctx.triples(vec![self.rows, self.columns], vec![rows, columns], default_values)
     }
 }

@@ -1,9 +1,9 @@
 //! Matrices with few dense blocks.
 
-use super::distribution::Own;
-use super::places::choose;
-use super::{Amount, Context, Distribution, Draw, Generator, Purpose, check_shape};
-use crate::content::{Content, places};
+use super::distribution::DefaultValues;
+use super::sampling::choose;
+use super::{Amount, Distribution, Draw, DrawContext, Generator, RandomStream, check_shape};
+use crate::content::{Content, element_count};
 use crate::error::Fault;
 use redpoll_logic::Prim;
 
@@ -31,7 +31,7 @@ impl Generator for Blocks {
 }
 
 impl Draw for Blocks {
-    fn draw(&self, ctx: &mut Context<'_>) -> Result<Content, Fault> {
+    fn draw(&self, ctx: &mut DrawContext<'_>) -> Result<Content, Fault> {
         check_shape(&[self.rows, self.columns])?;
         let (height, width) = (self.block_rows, self.block_columns);
         if height == 0 || width == 0 {
@@ -40,9 +40,9 @@ impl Draw for Blocks {
         let grid = [self.rows.div_ceil(height), self.columns.div_ceil(width)];
         let all = u128::from(grid[0]) * u128::from(grid[1]);
         let count = self.blocks.count(all)?;
-        let area = places(&[height.min(self.rows), width.min(self.columns)]);
+        let area = element_count(&[height.min(self.rows), width.min(self.columns)]);
         ctx.check_entries(2, area.and_then(|area| area.checked_mul(count)))?;
-        let mut random = ctx.random(Purpose::Places);
+        let mut random = ctx.random(RandomStream::Coordinates);
         let chosen = choose::<u128>(all, count as usize, &mut random, &mut |k| ctx.report("blocks", k, count));
         let (mut rows, mut columns) = (Vec::new(), Vec::new());
         // Blocks are in row-major order, and each strip of blocks is expanded row by row.
@@ -60,7 +60,7 @@ impl Draw for Blocks {
                 }
             }
         }
-        let own = Own::Drawn(Distribution::Uniform { low: -1.0, high: 1.0 }, Prim::F64);
-        ctx.triples(vec![self.rows, self.columns], vec![rows, columns], own)
+        let default_values = DefaultValues::Distribution(Distribution::Uniform { low: -1.0, high: 1.0 }, Prim::F64);
+        ctx.triples(vec![self.rows, self.columns], vec![rows, columns], default_values)
     }
 }

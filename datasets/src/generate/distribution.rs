@@ -74,32 +74,32 @@ impl fmt::Display for Distribution {
 }
 
 /// The default values of a generator.
-pub(super) enum Own {
+pub(super) enum DefaultValues {
     /// Values drawn from a distribution, in a dtype.
-    Drawn(Distribution, Prim),
+    Distribution(Distribution, Prim),
     /// Given values.
-    Given(Values),
+    Values(Values),
 }
 
 /// Returns `count` values. `report` is called at intervals with the number drawn so far.
 pub(super) fn values(
-    own: Own,
+    default_values: DefaultValues,
     count: usize,
     options: &GenerateOptions,
     mut random: Random,
     report: &mut dyn FnMut(u64),
 ) -> Result<Values, Fault> {
-    let (distribution, natural) = match (options.values, own) {
-        (None, Own::Given(values)) => {
+    let (distribution, default_prim) = match (options.values, default_values) {
+        (None, DefaultValues::Values(values)) => {
             let prim = options.dtype.unwrap_or(values.prim());
             return values.convert(prim).map_err(|(_, value)| overflow(&value, prim));
         }
-        (None, Own::Drawn(distribution, prim)) => (distribution, prim),
-        (Some(Distribution::One), Own::Drawn(Distribution::One, prim)) => (Distribution::One, prim),
+        (None, DefaultValues::Distribution(distribution, prim)) => (distribution, prim),
+        (Some(Distribution::One), DefaultValues::Distribution(Distribution::One, prim)) => (Distribution::One, prim),
         (Some(Distribution::Integer { .. }), _) => (options.values.expect("just matched"), Prim::I64),
         (Some(distribution), _) => (distribution, Prim::F64),
     };
-    let prim = options.dtype.unwrap_or(natural);
+    let prim = options.dtype.unwrap_or(default_prim);
     check(distribution, prim)?;
     const PERIOD: usize = 1 << 16;
     let mut next = |k: usize| {
@@ -107,14 +107,14 @@ pub(super) fn values(
             report(k as u64);
         }
         match distribution {
-            Distribution::One => Drawn::Integer(1),
-            Distribution::Integer { low, high } => Drawn::Integer(integer(low, high, &mut random)),
+            Distribution::One => RandomNumber::Integer(1),
+            Distribution::Integer { low, high } => RandomNumber::Integer(integer(low, high, &mut random)),
             Distribution::Uniform { low, high } => {
-                let drawn = low + (high - low) * random.unit();
+                let number = low + (high - low) * random.unit();
                 // Rounding may reach the upper bound.
-                Drawn::Real(if drawn < high { drawn } else { low })
+                RandomNumber::Real(if number < high { number } else { low })
             }
-            Distribution::Normal { mean, deviation } => Drawn::Real(mean + deviation * random.normal()),
+            Distribution::Normal { mean, deviation } => RandomNumber::Real(mean + deviation * random.normal()),
         }
     };
     macro_rules! collect {
@@ -122,8 +122,8 @@ pub(super) fn values(
             match prim {
                 Prim::Bool => Values::Bool(vec![true; count]),
                 $(Prim::$variant => Values::$variant((0..count).map(|k| match next(k) {
-                    Drawn::Integer(x) => x as $t,
-                    Drawn::Real(x) => x as $t,
+                    RandomNumber::Integer(x) => x as $t,
+                    RandomNumber::Real(x) => x as $t,
                 }).collect()),)*
             }
         };
@@ -132,7 +132,7 @@ pub(super) fn values(
 }
 
 /// A number before its conversion to a dtype.
-enum Drawn {
+enum RandomNumber {
     Integer(i64),
     Real(f64),
 }
@@ -142,8 +142,8 @@ fn integer(low: i64, high: i64, random: &mut Random) -> i64 {
     // The span without 0 is at most 2^64 - 1; a range that excludes 0 cannot be the full range.
     let span = high.wrapping_sub(low) as u64;
     if low <= 0 && high >= 0 {
-        let drawn = low.wrapping_add(random.below(span) as i64);
-        if drawn >= 0 { drawn + 1 } else { drawn }
+        let number = low.wrapping_add(random.below(span) as i64);
+        if number >= 0 { number + 1 } else { number }
     } else {
         low.wrapping_add(random.below(span + 1) as i64)
     }
@@ -151,14 +151,14 @@ fn integer(low: i64, high: i64, random: &mut Random) -> i64 {
 
 /// Rejects empty distributions, and those with values that the dtype cannot represent.
 fn check(distribution: Distribution, prim: Prim) -> Result<(), Fault> {
-    let fits = |value: Scalar| match Values::of(&value).convert(prim) {
+    let fits = |value: Scalar| match Values::single(&value).convert(prim) {
         Ok(_) => Ok(()),
         Err((_, value)) => Err(overflow(&value, prim)),
     };
     match distribution {
         Distribution::One => Ok(()),
         Distribution::Integer { low, high } if low > high || (low, high) == (0, 0) => {
-            Err(Fault::malformed("a range of integers with others than 0", format!("{low} to {high}")))
+            Err(Fault::malformed("a range with a nonzero integer", format!("{low} to {high}")))
         }
         Distribution::Uniform { low, high } if !(low < high && (high - low).is_finite()) => {
             Err(Fault::malformed("a range of real numbers", format!("{low} to {high}")))
@@ -193,40 +193,46 @@ mod tests {
 
     fn draw(values: Distribution, dtype: Prim) -> Result<Values, String> {
         let options = GenerateOptions { values: Some(values), dtype: Some(dtype), ..GenerateOptions::default() };
-        let own = Own::Drawn(Distribution::One, Prim::Bool);
-        super::values(own, 2000, &options, Random::new(0, 0), &mut |_| ()).map_err(|e| e.to_string())
+        let default_values = DefaultValues::Distribution(Distribution::One, Prim::Bool);
+        super::values(default_values, 2000, &options, Random::new(0, 0), &mut |_| ()).map_err(|e| e.to_string())
     }
 
     #[test]
     fn integers_take_every_value_but_zero() {
-        let Ok(Values::I8(drawn)) = draw(Distribution::Integer { low: -2, high: 3 }, Prim::I8) else { panic!() };
+        let Ok(Values::I8(numbers)) = draw(Distribution::Integer { low: -2, high: 3 }, Prim::I8) else { panic!() };
         for value in -3..5i8 {
             let expected = matches!(value, -2..=3) && value != 0;
-            assert_eq!(drawn.contains(&value), expected, "{value}");
+            assert_eq!(numbers.contains(&value), expected, "{value}");
         }
         for (low, high) in [(i64::MIN, i64::MAX), (1, i64::MAX), (5, 5), (0, 1), (-1, 0)] {
-            let Ok(Values::I64(drawn)) = draw(Distribution::Integer { low, high }, Prim::I64) else { panic!() };
-            assert!(drawn.iter().all(|&x| x != 0 && x >= low && x <= high), "{low} {high}");
+            let Ok(Values::I64(numbers)) = draw(Distribution::Integer { low, high }, Prim::I64) else { panic!() };
+            assert!(numbers.iter().all(|&x| x != 0 && x >= low && x <= high), "{low} {high}");
         }
     }
 
     #[test]
     fn real_numbers_stay_in_their_range() {
-        let Ok(Values::F32(drawn)) = draw(Distribution::Uniform { low: -1.0, high: 2.0 }, Prim::F32) else { panic!() };
-        assert!(drawn.iter().all(|x| (-1.0..=2.0).contains(x)) && drawn.iter().any(|&x| x > 1.9));
+        let Ok(Values::F32(numbers)) = draw(Distribution::Uniform { low: -1.0, high: 2.0 }, Prim::F32) else {
+            panic!()
+        };
+        assert!(numbers.iter().all(|x| (-1.0..=2.0).contains(x)) && numbers.iter().any(|&x| x > 1.9));
     }
 
     #[test]
-    fn what_cannot_be_drawn_is_refused() {
+    fn invalid_distributions_are_rejected() {
         let cases = [
             (Distribution::Integer { low: -1, high: 3 }, Prim::U8, "value -1 does not fit u8"),
             (Distribution::Integer { low: 1, high: 300 }, Prim::U8, "value 300 does not fit u8"),
-            (Distribution::Integer { low: 0, high: 0 }, Prim::U8, "with others than 0, found 0 to 0"),
+            (Distribution::Integer { low: 0, high: 0 }, Prim::U8, "with a nonzero integer, found 0 to 0"),
             (Distribution::Uniform { low: 0.0, high: 1.0 }, Prim::I64, "choose integer:LOW:HIGH"),
             (Distribution::Uniform { low: 1.0, high: 1.0 }, Prim::F64, "found 1 to 1"),
             (Distribution::Normal { mean: 0.0, deviation: -1.0 }, Prim::F64, "found 0 and -1"),
             (Distribution::Normal { mean: 1e39, deviation: 1.0 }, Prim::F32, "does not fit f32"),
-            (Distribution::Integer { low: 1, high: 2 }, Prim::Bool, "of booleans is not supported"),
+            (
+                Distribution::Integer { low: 1, high: 2 },
+                Prim::Bool,
+                "not supported: the distribution integer:1:2 of booleans",
+            ),
         ];
         for (distribution, prim, expected) in cases {
             let message = draw(distribution, prim).unwrap_err();
@@ -235,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn text_reads_back() {
+    fn text_is_parsed_back() {
         for text in ["one", "integer:-8:8", "uniform:0:1.5", "normal:3:0.25"] {
             assert_eq!(text.parse::<Distribution>().unwrap().to_string(), text);
         }

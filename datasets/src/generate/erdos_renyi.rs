@@ -1,8 +1,8 @@
 //! Erdos-Renyi graphs: all edges have the same probability.
 
-use super::distribution::Own;
-use super::places::skip;
-use super::{Context, Distribution, Draw, Edges, Generator, Purpose, check_fraction};
+use super::distribution::DefaultValues;
+use super::sampling::visit_sampled;
+use super::{Distribution, Draw, DrawContext, Edges, Generator, RandomStream, check_fraction};
 use crate::content::Content;
 use crate::error::{Count, Fault};
 use redpoll_logic::Prim;
@@ -37,48 +37,52 @@ impl Generator for ErdosRenyi {
 }
 
 impl Draw for ErdosRenyi {
-    fn draw(&self, ctx: &mut Context<'_>) -> Result<Content, Fault> {
-        const LARGEST: u64 = 1 << 32;
+    fn draw(&self, ctx: &mut DrawContext<'_>) -> Result<Content, Fault> {
+        const MAX_VERTICES: u64 = 1 << 32;
         let n = self.vertices;
-        if n > LARGEST {
-            return Err(Fault::TooLarge { what: "the number of vertices", size: Count(Some(n)), limit: LARGEST });
+        if n > MAX_VERTICES {
+            return Err(Fault::TooLarge {
+                quantity: "the number of vertices",
+                size: Count(Some(n)),
+                limit: MAX_VERTICES,
+            });
         }
         check_fraction("a probability", self.probability)?;
-        let ordered = u128::from(n) * u128::from(n.saturating_sub(1));
+        let pairs = u128::from(n) * u128::from(n.saturating_sub(1));
         // At least eight deviations above the mean: more edges practically never occur.
-        let mean = ordered as f64 * self.probability;
-        let most = ((mean + 12.0 * libm::sqrt(mean) + 16.0) as u64).min(ordered as u64);
-        ctx.check_entries(3, Some(most))?;
-        let mut random = ctx.random(Purpose::Places);
+        let mean = pairs as f64 * self.probability;
+        let max_entries = ((mean + 12.0 * libm::sqrt(mean) + 16.0) as u64).min(pairs as u64);
+        ctx.check_entries(3, Some(max_entries))?;
+        let mut random = ctx.random(RandomStream::Coordinates);
         let (mut rows, mut columns) = (Vec::new(), Vec::new());
         match self.direction {
-            Edges::Directed => skip(ordered, self.probability, &mut random, |place| {
+            Edges::Directed => visit_sampled(pairs, self.probability, &mut random, |position| {
                 ctx.report("edges", rows.len() as u64, mean as u64);
-                let (i, j) = ((place as u64) / (n - 1), (place as u64) % (n - 1));
+                let (i, j) = ((position as u64) / (n - 1), (position as u64) % (n - 1));
                 rows.push(i);
                 // The diagonal is not numbered.
                 columns.push(j + u64::from(j >= i));
             }),
             Edges::Undirected => {
-                let mut places = Vec::new();
+                let mut edges = Vec::new();
                 // Positions are numbered along the rows of the lower triangle, so the row advances
                 // with them.
                 let (mut row, mut start) = (1u64, 0u64);
-                skip(ordered / 2, self.probability, &mut random, |place| {
-                    ctx.report("edges", places.len() as u64, mean as u64);
-                    let place = place as u64;
-                    while place - start >= row {
+                visit_sampled(pairs / 2, self.probability, &mut random, |position| {
+                    ctx.report("edges", edges.len() as u64, mean as u64);
+                    let position = position as u64;
+                    while position - start >= row {
                         start += row;
                         row += 1;
                     }
-                    let column = place - start;
-                    places.extend([row << 32 | column, column << 32 | row]);
+                    let column = position - start;
+                    edges.extend([row << 32 | column, column << 32 | row]);
                 });
-                places.sort_unstable();
-                rows = places.iter().map(|p| p >> 32).collect();
-                columns = places.iter().map(|p| p & u64::from(u32::MAX)).collect();
+                edges.sort_unstable();
+                rows = edges.iter().map(|p| p >> 32).collect();
+                columns = edges.iter().map(|p| p & u64::from(u32::MAX)).collect();
             }
         }
-        ctx.triples(vec![n; 2], vec![rows, columns], Own::Drawn(Distribution::One, Prim::Bool))
+        ctx.triples(vec![n; 2], vec![rows, columns], DefaultValues::Distribution(Distribution::One, Prim::Bool))
     }
 }

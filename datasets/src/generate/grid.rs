@@ -1,8 +1,8 @@
 //! Matrices of stencils on regular grids, as from discretized differential equations.
 
-use super::distribution::Own;
-use super::{Context, Draw, Generator, check_shape};
-use crate::content::{Content, MAX_DIMENSION, places};
+use super::distribution::DefaultValues;
+use super::{Draw, DrawContext, Generator, check_shape};
+use crate::content::{Content, MAX_DIMENSION, element_count};
 use crate::error::{Count, Fault};
 use crate::values::Values;
 
@@ -31,7 +31,7 @@ pub struct Grid {
 }
 
 /// Maximum number of axes: a box stencil has 3^d points.
-const MOST_AXES: usize = 8;
+const MAX_AXES: usize = 8;
 
 impl Grid {
     /// Returns the offsets of a point and its neighbours, in row-major order.
@@ -54,14 +54,14 @@ impl Generator for Grid {
 }
 
 impl Draw for Grid {
-    fn draw(&self, ctx: &mut Context<'_>) -> Result<Content, Fault> {
+    fn draw(&self, ctx: &mut DrawContext<'_>) -> Result<Content, Fault> {
         check_shape(&self.extents)?;
-        if self.extents.len() > MOST_AXES {
+        if self.extents.len() > MAX_AXES {
             let size = Count(Some(self.extents.len() as u64));
-            return Err(Fault::TooLarge { what: "the number of axes", size, limit: MOST_AXES as u64 });
+            return Err(Fault::TooLarge { quantity: "the number of axes", size, limit: MAX_AXES as u64 });
         }
         let offsets = self.offsets();
-        let points = places(&self.extents).filter(|&n| n <= MAX_DIMENSION);
+        let points = element_count(&self.extents).filter(|&n| n <= MAX_DIMENSION);
         ctx.check_entries(2, points.and_then(|n| n.checked_mul(offsets.len() as u64)))?;
         let points = points.expect("few enough for the memory");
         let diagonal = offsets.len() as f64 - 1.0;
@@ -88,6 +88,6 @@ impl Draw for Grid {
                 *i = 0;
             }
         }
-        ctx.triples(vec![points; 2], vec![rows, columns], Own::Given(Values::F64(values)))
+        ctx.triples(vec![points; 2], vec![rows, columns], DefaultValues::Values(Values::F64(values)))
     }
 }

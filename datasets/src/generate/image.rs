@@ -1,8 +1,8 @@
 //! Images of blobs: long runs of one value, as in masks and drawings.
 
-use super::distribution::Own;
-use super::{Context, Distribution, Draw, Generator, Purpose, check_shape};
-use crate::content::{Content, Data, Layout, places};
+use super::distribution::DefaultValues;
+use super::{Distribution, Draw, DrawContext, Generator, RandomStream, check_shape};
+use crate::content::{Content, Data, Layout, element_count};
 use crate::error::Fault;
 use crate::values::map_values;
 use redpoll_logic::{Prim, Scalar};
@@ -36,19 +36,19 @@ impl Generator for Image {
 }
 
 impl Draw for Image {
-    fn draw(&self, ctx: &mut Context<'_>) -> Result<Content, Fault> {
+    fn draw(&self, ctx: &mut DrawContext<'_>) -> Result<Content, Fault> {
         let shape = vec![self.height, self.width];
         check_shape(&shape)?;
-        let pixels = places(&shape);
+        let pixels = element_count(&shape);
         ctx.check_bytes(pixels, 8)?;
         ctx.check_bytes(Some(self.blobs), 8)?;
         if !(self.radius > 0.0 && self.radius <= 1e9) {
             return Err(Fault::malformed("a radius above 0, up to 1e9", self.radius.to_string()));
         }
         let pixels = pixels.expect("few enough for the memory") as usize;
-        let own = Own::Drawn(Distribution::Integer { low: 1, high: 255 }, Prim::U8);
-        let colours = ctx.values(own, self.blobs as usize)?;
-        let mut random = ctx.random(Purpose::Places);
+        let default_values = DefaultValues::Distribution(Distribution::Integer { low: 1, high: 255 }, Prim::U8);
+        let colours = ctx.values(default_values, self.blobs as usize)?;
+        let mut random = ctx.random(RandomStream::Coordinates);
         let ellipses: Vec<Ellipse> = (0..self.blobs).map(|_| self.ellipse(&mut random)).collect();
         let fill = Scalar::zero(colours.prim());
         let width = self.width as usize;
@@ -84,14 +84,15 @@ impl Ellipse {
     /// Returns the columns that the ellipse covers in each row of an image of the given size.
     fn rows(&self, height: u64, width: u64) -> impl Iterator<Item = (u64, std::ops::Range<u64>)> {
         let [y, x] = self.centre;
-        let [tall, wide] = self.half_axes;
+        let [half_height, half_width] = self.half_axes;
         // Casts of negative floats saturate to 0.
-        let (top, bottom) = ((y - tall) as u64, ((y + tall) as u64 + 1).min(height));
+        let (top, bottom) = ((y - half_height) as u64, ((y + half_height) as u64 + 1).min(height));
         (top..bottom).filter_map(move |row| {
-            let off = (row as f64 - y) / tall;
-            let half = wide * libm::sqrt((1.0 - off * off).max(0.0));
-            let (start, end) = (libm::ceil(x - half).max(0.0) as u64, (libm::floor(x + half) as u64 + 1).min(width));
-            (half > 0.0 && x + half >= 0.0 && start < end).then_some((row, start..end))
+            let offset = (row as f64 - y) / half_height;
+            let half_chord = half_width * libm::sqrt((1.0 - offset * offset).max(0.0));
+            let (start, end) =
+                (libm::ceil(x - half_chord).max(0.0) as u64, (libm::floor(x + half_chord) as u64 + 1).min(width));
+            (half_chord > 0.0 && x + half_chord >= 0.0 && start < end).then_some((row, start..end))
         })
     }
 }

@@ -23,10 +23,10 @@ mod distribution;
 mod erdos_renyi;
 mod grid;
 mod image;
-mod places;
 pub mod random;
 mod ratings;
 mod rmat;
+mod sampling;
 mod uniform;
 
 pub use banded::Banded;
@@ -42,7 +42,7 @@ pub use uniform::{Amount, Uniform};
 use crate::content::{Content, Data, Layout, MAX_DIMENSION, MAX_RANK};
 use crate::error::{Count, Error, Fault};
 use crate::values::Values;
-use distribution::Own;
+use distribution::DefaultValues;
 use random::Random;
 use redpoll_logic::{Prim, Scalar};
 
@@ -104,23 +104,23 @@ pub fn generate(
     options: &GenerateOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Content, Error> {
-    let mut ctx = Context { options, progress };
+    let mut ctx = DrawContext { options, progress };
     generator.draw(&mut ctx).map_err(|fault| Error::Generate { generator: generator.name(), fault })
 }
 
 mod sealed {
-    use super::{Content, Context, Fault};
+    use super::{Content, DrawContext, Fault};
 
     /// Implementation of a generator.
     pub trait Draw {
         /// Generates the entries.
-        fn draw(&self, ctx: &mut Context<'_>) -> Result<Content, Fault>;
+        fn draw(&self, ctx: &mut DrawContext<'_>) -> Result<Content, Fault>;
     }
 }
 use sealed::Draw;
 
 /// Options and progress of a running generator.
-pub struct Context<'a> {
+pub struct DrawContext<'a> {
     options: &'a GenerateOptions,
     progress: &'a mut dyn FnMut(Progress),
 }
@@ -128,17 +128,17 @@ pub struct Context<'a> {
 /// Purpose of random numbers. Each purpose has its own stream, so that the positions of entries do
 /// not depend on the distribution of values.
 #[derive(Clone, Copy)]
-enum Purpose {
-    Places = 0,
+enum RandomStream {
+    Coordinates = 0,
     Values = 1,
     Parameters = 2,
 }
 
-impl Context<'_> {
+impl DrawContext<'_> {
     /// Number of entries between two reports.
     const PERIOD: u64 = 1 << 16;
 
-    fn random(&self, purpose: Purpose) -> Random {
+    fn random(&self, purpose: RandomStream) -> Random {
         Random::new(self.options.seed, purpose as u64)
     }
 
@@ -155,28 +155,35 @@ impl Context<'_> {
         self.check_bytes(entries, rank as u64 * 8 + 8)
     }
 
-    fn check_bytes(&self, entries: Option<u64>, each: u64) -> Result<(), Fault> {
-        let bytes = entries.and_then(|n| n.checked_mul(each));
+    fn check_bytes(&self, entries: Option<u64>, entry_bytes: u64) -> Result<(), Fault> {
+        let bytes = entries.and_then(|n| n.checked_mul(entry_bytes));
         match bytes {
             Some(bytes) if bytes <= self.options.memory => Ok(()),
-            _ => Err(Fault::Memory { entries: Count(entries), bytes: Count(bytes), limit: self.options.memory }),
+            _ => {
+                Err(Fault::GeneratorMemory { entries: Count(entries), bytes: Count(bytes), limit: self.options.memory })
+            }
         }
     }
 
     /// Returns `count` values: from the requested distribution, or else the default of the
     /// generator.
-    fn values(&mut self, own: Own, count: usize) -> Result<Values, Fault> {
-        let random = self.random(Purpose::Values);
+    fn values(&mut self, default_values: DefaultValues, count: usize) -> Result<Values, Fault> {
+        let random = self.random(RandomStream::Values);
         let (progress, total) = (&mut *self.progress, count as u64);
-        distribution::values(own, count, self.options, random, &mut |done| {
+        distribution::values(default_values, count, self.options, random, &mut |done| {
             progress(Progress { step: "values", done, total });
         })
     }
 
     /// Returns a tensor of entries at the given coordinates, which are sorted and without
     /// repetitions.
-    fn triples(&mut self, shape: Vec<u64>, coordinates: Vec<Vec<u64>>, own: Own) -> Result<Content, Fault> {
-        let values = self.values(own, coordinates[0].len())?;
+    fn triples(
+        &mut self,
+        shape: Vec<u64>,
+        coordinates: Vec<Vec<u64>>,
+        default_values: DefaultValues,
+    ) -> Result<Content, Fault> {
+        let values = self.values(default_values, coordinates[0].len())?;
         let fill = Scalar::zero(values.prim());
         Ok(Content { shape, fill, layout: Layout::Coordinate, data: Data::Triples { coordinates, values } })
     }
@@ -189,18 +196,18 @@ fn check_shape(shape: &[u64]) -> Result<(), Fault> {
     }
     if shape.len() > MAX_RANK {
         let size = Count(Some(shape.len() as u64));
-        return Err(Fault::TooLarge { what: "the rank", size, limit: MAX_RANK as u64 });
+        return Err(Fault::TooLarge { quantity: "the rank", size, limit: MAX_RANK as u64 });
     }
     match shape.iter().find(|&&d| d > MAX_DIMENSION) {
-        Some(&d) => Err(Fault::TooLarge { what: "a dimension", size: Count(Some(d)), limit: MAX_DIMENSION }),
+        Some(&d) => Err(Fault::TooLarge { quantity: "a dimension", size: Count(Some(d)), limit: MAX_DIMENSION }),
         None => Ok(()),
     }
 }
 
 /// Rejects numbers that are not probabilities.
-fn check_fraction(what: &str, fraction: f64) -> Result<(), Fault> {
+fn check_fraction(quantity: &str, fraction: f64) -> Result<(), Fault> {
     if (0.0..=1.0).contains(&fraction) {
         return Ok(());
     }
-    Err(Fault::malformed(format!("{what} between 0 and 1"), fraction.to_string()))
+    Err(Fault::malformed(format!("{quantity} between 0 and 1"), fraction.to_string()))
 }

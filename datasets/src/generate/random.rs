@@ -50,9 +50,9 @@ impl Random {
         }
         let mask = u128::MAX >> (n - 1).leading_zeros();
         loop {
-            let drawn = (u128::from(self.bits()) << 64 | u128::from(self.bits())) & mask;
-            if drawn < n {
-                return drawn;
+            let number = (u128::from(self.bits()) << 64 | u128::from(self.bits())) & mask;
+            if number < n {
+                return number;
             }
         }
     }
@@ -86,14 +86,14 @@ impl Random {
 ///
 /// Source: M. D. Vose, "A Linear Algorithm for Generating Random Numbers with a Given
 /// Distribution", IEEE Transactions on Software Engineering 17 (1991).
-pub(super) struct Weighted {
+pub(super) struct AliasTable {
     /// For column `k`, the probability of `k` and the alternative.
     columns: Vec<(f64, u32)>,
 }
 
-impl Weighted {
+impl AliasTable {
     /// Builds the table of positive weights, at most 2^32 of them.
-    pub(super) fn new(weights: &[f64]) -> Weighted {
+    pub(super) fn new(weights: &[f64]) -> AliasTable {
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         let mut columns: Vec<(f64, u32)> = weights.iter().enumerate().map(|(k, w)| (w / mean, k as u32)).collect();
         let (mut small, mut large): (Vec<u32>, Vec<u32>) =
@@ -112,7 +112,7 @@ impl Weighted {
         for k in small.into_iter().chain(large) {
             columns[k as usize].0 = 1.0;
         }
-        Weighted { columns }
+        AliasTable { columns }
     }
 
     pub(super) fn draw(&self, random: &mut Random) -> usize {
@@ -165,9 +165,9 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_kept() {
+    fn draws_follow_the_weights() {
         let mut random = Random::new(3, 0);
-        let table = Weighted::new(&[1.0, 5.0, 0.5, 3.5]);
+        let table = AliasTable::new(&[1.0, 5.0, 0.5, 3.5]);
         let mut counts = [0i32; 4];
         (0..40_000).for_each(|_| counts[table.draw(&mut random)] += 1);
         for (count, expected) in counts.into_iter().zip([4000, 20_000, 2000, 14_000]) {

@@ -1,9 +1,9 @@
 //! Ratings of items by users, with skewed activity and popularity, and preferences of low rank.
 
-use super::distribution::Own;
-use super::random::{Random, Weighted, power_law};
-use super::{Context, Draw, Generator, Purpose, check_shape};
-use crate::content::{Content, places};
+use super::distribution::DefaultValues;
+use super::random::{AliasTable, Random, power_law};
+use super::{Draw, DrawContext, Generator, RandomStream, check_shape};
+use crate::content::{Content, element_count};
 use crate::error::{Count, Fault};
 use crate::values::Values;
 
@@ -46,21 +46,21 @@ impl Ratings {
         Ratings { users, items, ratings, rank: 10, noise: 0.5, user_skew: 0.8, item_skew: 0.8, stars: None }
     }
 
-    fn check(&self, ctx: &Context<'_>) -> Result<(), Fault> {
+    fn check(&self, ctx: &DrawContext<'_>) -> Result<(), Fault> {
         check_shape(&[self.users, self.items])?;
-        for (what, size) in [("the number of users", self.users), ("the number of items", self.items)] {
+        for (quantity, size) in [("the number of users", self.users), ("the number of items", self.items)] {
             let limit = u32::MAX.into();
             if size > limit {
-                return Err(Fault::TooLarge { what, size: Count(Some(size)), limit });
+                return Err(Fault::TooLarge { quantity, size: Count(Some(size)), limit });
             }
         }
-        let limit = places(&[self.users, self.items]).expect("a product of two numbers of 32 bits");
+        let limit = element_count(&[self.users, self.items]).expect("a product of two numbers of 32 bits");
         if self.ratings > limit {
-            return Err(Fault::TooLarge { what: "the number of ratings", size: Count(Some(self.ratings)), limit });
+            return Err(Fault::TooLarge { quantity: "the number of ratings", size: Count(Some(self.ratings)), limit });
         }
-        for (what, skew) in [("a skew of users", self.user_skew), ("a skew of items", self.item_skew)] {
+        for (quantity, skew) in [("a skew of users", self.user_skew), ("a skew of items", self.item_skew)] {
             if !(0.0..=8.0).contains(&skew) {
-                return Err(Fault::malformed(format!("{what} from 0 to 8"), skew.to_string()));
+                return Err(Fault::malformed(format!("{quantity} from 0 to 8"), skew.to_string()));
             }
         }
         if !(0.0..=1e100).contains(&self.noise) {
@@ -78,33 +78,33 @@ impl Ratings {
     /// rating per item, with the given total.
     fn counts(&self) -> Vec<u64> {
         let weights = power_law(self.users, self.user_skew);
-        let mut left = self.ratings;
-        let mut weight_left: f64 = weights.iter().sum();
+        let mut remaining = self.ratings;
+        let mut remaining_weight: f64 = weights.iter().sum();
         let mut counts = Vec::with_capacity(weights.len());
         for weight in &weights {
             // A user whose share exceeds one rating per item rates all items, and the excess passes
             // to the other users.
-            let users_left = (weights.len() - counts.len()) as u64;
-            let share = libm::round(left as f64 * (weight / weight_left).min(1.0)) as u64;
-            let least = left.saturating_sub((users_left - 1) * self.items);
-            let count = share.clamp(least, self.items.max(least)).min(left);
+            let remaining_users = (weights.len() - counts.len()) as u64;
+            let share = libm::round(remaining as f64 * (weight / remaining_weight).min(1.0)) as u64;
+            let min_count = remaining.saturating_sub((remaining_users - 1) * self.items);
+            let count = share.clamp(min_count, self.items.max(min_count)).min(remaining);
             counts.push(count);
-            left -= count;
-            weight_left = (weight_left - weight).max(f64::MIN_POSITIVE);
+            remaining -= count;
+            remaining_weight = (remaining_weight - weight).max(f64::MIN_POSITIVE);
         }
         counts
     }
 }
 
 /// Sampler of sets of items by their weights, without replacement.
-struct Items {
+struct ItemSampler {
     weights: Vec<f64>,
-    table: Option<Weighted>,
+    table: Option<AliasTable>,
     /// The user for whom each item was last drawn, counted from 1.
-    drawn_for: Vec<u32>,
+    last_user: Vec<u32>,
 }
 
-impl Items {
+impl ItemSampler {
     fn draw(&mut self, user: u32, count: usize, random: &mut Random) -> Vec<u64> {
         let mut drawn = Vec::with_capacity(count);
         if let Some(table) = &self.table {
@@ -115,18 +115,18 @@ impl Items {
                     break;
                 }
                 let item = table.draw(random);
-                if self.drawn_for[item] != user {
-                    self.drawn_for[item] = user;
+                if self.last_user[item] != user {
+                    self.last_user[item] = user;
                     drawn.push(item as u64);
                 }
             }
         }
         if drawn.len() < count {
-            let left = (0..self.weights.len()).filter(|&item| self.drawn_for[item] != user);
+            let remaining = (0..self.weights.len()).filter(|&item| self.last_user[item] != user);
             // The items with the smallest of exponentially distributed times, whose rates are the
             // weights, are selected.
             let mut keys: Vec<(f64, u64)> =
-                left.map(|item| (-libm::log(1.0 - random.unit()) / self.weights[item], item as u64)).collect();
+                remaining.map(|item| (-libm::log(1.0 - random.unit()) / self.weights[item], item as u64)).collect();
             let missing = count - drawn.len();
             if missing < keys.len() {
                 keys.select_nth_unstable_by(missing, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -144,49 +144,49 @@ impl Generator for Ratings {
 }
 
 impl Draw for Ratings {
-    fn draw(&self, ctx: &mut Context<'_>) -> Result<Content, Fault> {
+    fn draw(&self, ctx: &mut DrawContext<'_>) -> Result<Content, Fault> {
         self.check(ctx)?;
-        let mut random = ctx.random(Purpose::Places);
-        let (who, which) = (random.permutation(self.users), random.permutation(self.items));
+        let mut random = ctx.random(RandomStream::Coordinates);
+        let (user_order, item_order) = (random.permutation(self.users), random.permutation(self.items));
         let counts = self.counts();
         // The number of ratings by user.
         let mut active = vec![0; counts.len()];
-        who.iter().zip(&counts).for_each(|(&user, &count)| active[user as usize] = count);
+        user_order.iter().zip(&counts).for_each(|(&user, &count)| active[user as usize] = count);
         let weights = power_law(self.items, self.item_skew);
-        let table = (!weights.is_empty()).then(|| Weighted::new(&weights));
-        let mut items = Items { drawn_for: vec![0; weights.len()], weights, table };
+        let table = (!weights.is_empty()).then(|| AliasTable::new(&weights));
+        let mut items = ItemSampler { last_user: vec![0; weights.len()], weights, table };
         let (mut rows, mut columns) = (Vec::new(), Vec::new());
         for (user, &count) in active.iter().enumerate() {
             ctx.report("users", user as u64, self.users);
             let mut rated = items.draw(user as u32 + 1, count as usize, &mut random);
-            rated.iter_mut().for_each(|item| *item = which[*item as usize]);
+            rated.iter_mut().for_each(|item| *item = item_order[*item as usize]);
             rated.sort_unstable();
             rows.extend(std::iter::repeat_n(user as u64, rated.len()));
             columns.extend(rated);
         }
         let values = self.values(ctx, &rows, &columns);
-        ctx.triples(vec![self.users, self.items], vec![rows, columns], Own::Given(Values::F64(values)))
+        ctx.triples(vec![self.users, self.items], vec![rows, columns], DefaultValues::Values(Values::F64(values)))
     }
 }
 
 impl Ratings {
-    fn values(&self, ctx: &mut Context<'_>, rows: &[u64], columns: &[u64]) -> Vec<f64> {
+    fn values(&self, ctx: &mut DrawContext<'_>, rows: &[u64], columns: &[u64]) -> Vec<f64> {
         let rank = self.rank as usize;
-        let mut random = ctx.random(Purpose::Parameters);
+        let mut random = ctx.random(RandomStream::Parameters);
         let mut factors = |n: u64| -> Vec<f64> { (0..n as usize * rank).map(|_| random.normal()).collect() };
         let (u, v) = (factors(self.users), factors(self.items));
-        let mut random = ctx.random(Purpose::Values);
+        let mut random = ctx.random(RandomStream::Values);
         let scale = 1.0 / libm::sqrt(f64::from(self.rank.max(1)));
         let value = |(&i, &j): (&u64, &u64)| {
             let (u, v) = (&u[i as usize * rank..][..rank], &v[j as usize * rank..][..rank]);
-            let taste = u.iter().zip(v).map(|(a, b)| a * b).sum::<f64>() * scale;
-            let taste = if self.noise == 0.0 { taste } else { taste + self.noise * random.normal() };
+            let score = u.iter().zip(v).map(|(a, b)| a * b).sum::<f64>() * scale;
+            let score = if self.noise == 0.0 { score } else { score + self.noise * random.normal() };
             match self.stars {
-                None => taste,
+                None => score,
                 Some(stars) => {
                     let best = f64::from(stars);
                     // Two deviations to either side reach the extreme ratings.
-                    libm::round((best + 1.0) / 2.0 + taste * (best - 1.0) / 4.0).clamp(1.0, best)
+                    libm::round((best + 1.0) / 2.0 + score * (best - 1.0) / 4.0).clamp(1.0, best)
                 }
             }
         };

@@ -1,7 +1,7 @@
 //! R-MAT: graphs with skewed degrees and nested communities.
 
-use super::distribution::Own;
-use super::{Context, Distribution, Draw, Edges, Generator, Purpose};
+use super::distribution::DefaultValues;
+use super::{Distribution, Draw, DrawContext, Edges, Generator, RandomStream};
 use crate::content::Content;
 use crate::error::{Count, Fault};
 use redpoll_logic::Prim;
@@ -39,10 +39,10 @@ impl Rmat {
     }
 
     fn check(&self) -> Result<(), Fault> {
-        const LARGEST: u32 = 32;
-        if self.scale > LARGEST {
+        const MAX_SCALE: u32 = 32;
+        if self.scale > MAX_SCALE {
             let size = Count(Some(self.scale.into()));
-            return Err(Fault::TooLarge { what: "the scale", size, limit: LARGEST.into() });
+            return Err(Fault::TooLarge { quantity: "the scale", size, limit: MAX_SCALE.into() });
         }
         let sum: f64 = self.probabilities.iter().sum();
         if self.probabilities.iter().any(|p| !(0.0..=1.0).contains(p)) || (sum - 1.0).abs() > 1e-9 {
@@ -50,25 +50,25 @@ impl Rmat {
             return Err(Fault::malformed("four probabilities that add up to 1", found));
         }
         let [a, b, c, d] = self.probabilities;
-        let most = ((a + d) / 2.0).min(b).min(c);
-        if !(0.0..=most).contains(&self.noise) {
-            return Err(Fault::malformed(format!("noise from 0 to {most}"), self.noise.to_string()));
+        let max_noise = ((a + d) / 2.0).min(b).min(c);
+        if !(0.0..=max_noise).contains(&self.noise) {
+            return Err(Fault::malformed(format!("noise from 0 to {max_noise}"), self.noise.to_string()));
         }
         Ok(())
     }
 
     /// Returns, for each level, the bounds on a 32-bit random number for the first, the first two,
     /// and the first three quadrants.
-    fn thresholds(&self, ctx: &Context<'_>) -> Vec<[u64; 3]> {
-        let mut random = ctx.random(Purpose::Parameters);
+    fn thresholds(&self, ctx: &DrawContext<'_>) -> Vec<[u64; 3]> {
+        let mut random = ctx.random(RandomStream::Parameters);
         let [a, b, c, d] = self.probabilities;
         let level = |_| {
             let mu = self.noise * (2.0 * random.unit() - 1.0);
             let share = |x: f64| if mu == 0.0 { x } else { x - 2.0 * mu * x / (a + d) };
-            let firsts = [share(a), share(a) + b + mu, share(a) + b + c + 2.0 * mu];
+            let cumulative = [share(a), share(a) + b + mu, share(a) + b + c + 2.0 * mu];
             // If the last quadrant has probability 0, rounding must not make it reachable.
-            let last = if d == 0.0 { 1.0 } else { firsts[2] };
-            [firsts[0], firsts[1], last].map(|p| libm::round(p * (1u64 << 32) as f64) as u64)
+            let last = if d == 0.0 { 1.0 } else { cumulative[2] };
+            [cumulative[0], cumulative[1], last].map(|p| libm::round(p * (1u64 << 32) as f64) as u64)
         };
         (0..self.scale).map(level).collect()
     }
@@ -81,14 +81,14 @@ impl Generator for Rmat {
 }
 
 impl Draw for Rmat {
-    fn draw(&self, ctx: &mut Context<'_>) -> Result<Content, Fault> {
+    fn draw(&self, ctx: &mut DrawContext<'_>) -> Result<Content, Fault> {
         self.check()?;
         let sides = if self.direction == Edges::Undirected { 2 } else { 1 };
         // Edges are drawn as pairs in one word each, in addition to the final coordinates.
         ctx.check_entries(3, self.edges.checked_mul(sides))?;
         let thresholds = self.thresholds(ctx);
-        let mut random = ctx.random(Purpose::Places);
-        let mut places = Vec::with_capacity((self.edges * sides) as usize);
+        let mut random = ctx.random(RandomStream::Coordinates);
+        let mut edges = Vec::with_capacity((self.edges * sides) as usize);
         for k in 0..self.edges {
             ctx.report("edges", k, self.edges);
             let (mut i, mut j) = (0u64, 0u64);
@@ -96,25 +96,29 @@ impl Draw for Rmat {
                 // One random word serves two levels.
                 let mut bits = random.bits();
                 for [first, second, third] in pair {
-                    let drawn = bits & u64::from(u32::MAX);
+                    let bits32 = bits & u64::from(u32::MAX);
                     bits >>= 32;
                     let quadrant =
-                        u64::from(drawn >= *first) + u64::from(drawn >= *second) + u64::from(drawn >= *third);
+                        u64::from(bits32 >= *first) + u64::from(bits32 >= *second) + u64::from(bits32 >= *third);
                     (i, j) = (i << 1 | quadrant >> 1, j << 1 | quadrant & 1);
                 }
             }
             match self.direction {
-                Edges::Directed => places.push(i << 32 | j),
+                Edges::Directed => edges.push(i << 32 | j),
                 Edges::Undirected if i == j => {}
-                Edges::Undirected => places.extend([i << 32 | j, j << 32 | i]),
+                Edges::Undirected => edges.extend([i << 32 | j, j << 32 | i]),
             }
         }
-        (ctx.progress)(super::Progress { step: "sorting", done: 0, total: places.len() as u64 });
-        places.sort_unstable();
-        places.dedup();
-        let rows = places.iter().map(|p| p >> 32).collect();
-        let columns = places.iter().map(|p| p & u64::from(u32::MAX)).collect();
-        drop(places);
-        ctx.triples(vec![1 << self.scale; 2], vec![rows, columns], Own::Drawn(Distribution::One, Prim::Bool))
+        (ctx.progress)(super::Progress { step: "sorting", done: 0, total: edges.len() as u64 });
+        edges.sort_unstable();
+        edges.dedup();
+        let rows = edges.iter().map(|p| p >> 32).collect();
+        let columns = edges.iter().map(|p| p & u64::from(u32::MAX)).collect();
+        drop(edges);
+        ctx.triples(
+            vec![1 << self.scale; 2],
+            vec![rows, columns],
+            DefaultValues::Distribution(Distribution::One, Prim::Bool),
+        )
     }
 }

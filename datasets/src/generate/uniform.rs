@@ -1,8 +1,8 @@
 //! Tensors with uniformly distributed coordinates.
 
-use super::distribution::Own;
-use super::places::{Place, choose, push_coordinates, skip};
-use super::{Context, Distribution, Draw, Generator, Purpose, check_fraction, check_shape};
+use super::distribution::DefaultValues;
+use super::sampling::{PositionNumber, choose, push_coordinates, visit_sampled};
+use super::{Distribution, Draw, DrawContext, Generator, RandomStream, check_fraction, check_shape};
 use crate::content::Content;
 use crate::error::{Count, Fault};
 use redpoll_logic::Prim;
@@ -17,17 +17,17 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// Returns the number out of `places` positions; a density is rounded.
-    pub(super) fn count(self, places: u128) -> Result<u64, Fault> {
+    /// Returns the number out of the given number of positions; a density is rounded.
+    pub(super) fn count(self, positions: u128) -> Result<u64, Fault> {
         match self {
-            Amount::Count(count) if u128::from(count) > places => {
-                let limit = u64::try_from(places).unwrap_or(u64::MAX);
-                Err(Fault::TooLarge { what: "the number of places to fill", size: Count(Some(count)), limit })
+            Amount::Count(count) if u128::from(count) > positions => {
+                let limit = u64::try_from(positions).unwrap_or(u64::MAX);
+                Err(Fault::TooLarge { quantity: "the requested count", size: Count(Some(count)), limit })
             }
             Amount::Count(count) => Ok(count),
             Amount::Density(density) => {
                 check_fraction("a density", density)?;
-                Ok(libm::round(places as f64 * density).min(places as f64) as u64)
+                Ok(libm::round(positions as f64 * density).min(positions as f64) as u64)
             }
         }
     }
@@ -46,20 +46,28 @@ pub struct Uniform {
 
 /// Minimum density for independent entries. Gaps are drawn as `f64`, which are inexact beyond 2^53,
 /// so below this density the number of entries is fixed instead.
-const LEAST_DENSITY: f64 = 1.0 / (1u64 << 44) as f64;
+const MIN_DENSITY: f64 = 1.0 / (1u64 << 44) as f64;
 
 impl Uniform {
-    fn draw_places<P: Place>(&self, ctx: &mut Context<'_>, all: u128, count: u64) -> Vec<Vec<u64>> {
-        let mut random = ctx.random(Purpose::Places);
+    fn draw_coordinates<P: PositionNumber>(
+        &self,
+        ctx: &mut DrawContext<'_>,
+        positions: u128,
+        count: u64,
+    ) -> Vec<Vec<u64>> {
+        let mut random = ctx.random(RandomStream::Coordinates);
         let mut coordinates = vec![Vec::with_capacity(count as usize); self.shape.len()];
         match self.entries {
-            Amount::Density(density) if density >= LEAST_DENSITY => skip(all, density, &mut random, |place| {
-                ctx.report("entries", coordinates[0].len() as u64, count);
-                push_coordinates(&self.shape, place, &mut coordinates);
-            }),
+            Amount::Density(density) if density >= MIN_DENSITY => {
+                visit_sampled(positions, density, &mut random, |position| {
+                    ctx.report("entries", coordinates[0].len() as u64, count);
+                    push_coordinates(&self.shape, position, &mut coordinates);
+                });
+            }
             _ => {
-                let chosen = choose::<P>(all, count as usize, &mut random, &mut |k| ctx.report("entries", k, count));
-                chosen.into_iter().for_each(|p| push_coordinates(&self.shape, p.wide(), &mut coordinates));
+                let chosen =
+                    choose::<P>(positions, count as usize, &mut random, &mut |k| ctx.report("entries", k, count));
+                chosen.into_iter().for_each(|p| push_coordinates(&self.shape, p.to_wide(), &mut coordinates));
             }
         }
         coordinates
@@ -73,25 +81,25 @@ impl Generator for Uniform {
 }
 
 impl Draw for Uniform {
-    fn draw(&self, ctx: &mut Context<'_>) -> Result<Content, Fault> {
+    fn draw(&self, ctx: &mut DrawContext<'_>) -> Result<Content, Fault> {
         check_shape(&self.shape)?;
         let product = self.shape.iter().try_fold(1u128, |n, &d| n.checked_mul(d.into()));
-        let all = match product {
+        let positions = match product {
             _ if self.shape.contains(&0) => 0,
-            Some(all) => all,
+            Some(positions) => positions,
             None => {
-                return Err(Fault::unsupported("a shape of more than 2^128 places", "choose fewer or smaller modes"));
+                return Err(Fault::unsupported("a shape of more than 2^128 elements", "choose fewer or smaller modes"));
             }
         };
-        let count = self.entries.count(all)?;
-        let spare = if matches!(self.entries, Amount::Density(_)) { 12.0 * libm::sqrt(count as f64) } else { 0.0 };
-        let wide = if u64::try_from(all).is_ok() { 1 } else { 2 };
-        ctx.check_entries(self.shape.len() + wide, count.checked_add(spare as u64))?;
-        let coordinates = match wide {
-            1 => self.draw_places::<u64>(ctx, all, count),
-            _ => self.draw_places::<u128>(ctx, all, count),
+        let count = self.entries.count(positions)?;
+        let margin = if matches!(self.entries, Amount::Density(_)) { 12.0 * libm::sqrt(count as f64) } else { 0.0 };
+        let words = if u64::try_from(positions).is_ok() { 1 } else { 2 };
+        ctx.check_entries(self.shape.len() + words, count.checked_add(margin as u64))?;
+        let coordinates = match words {
+            1 => self.draw_coordinates::<u64>(ctx, positions, count),
+            _ => self.draw_coordinates::<u128>(ctx, positions, count),
         };
-        let own = Own::Drawn(Distribution::Uniform { low: 0.0, high: 1.0 }, Prim::F64);
-        ctx.triples(self.shape.clone(), coordinates, own)
+        let default_values = DefaultValues::Distribution(Distribution::Uniform { low: 0.0, high: 1.0 }, Prim::F64);
+        ctx.triples(self.shape.clone(), coordinates, default_values)
     }
 }

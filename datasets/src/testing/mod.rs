@@ -9,7 +9,7 @@ mod mutate;
 mod samples;
 
 use crate::file_formats::{FILE_FORMATS, FileFormat};
-use crate::{Error, Loaded, Memory, ReadOptions, WriteOptions, read_bytes, write_bytes};
+use crate::{Error, LoadedFile, Memory, ReadOptions, WriteOptions, read_bytes, write_bytes};
 use mutate::Mutation;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -18,7 +18,7 @@ const LIMIT: usize = 64 << 20;
 
 /// Counts of the outcomes of readers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Seen {
+pub struct ReaderCounts {
     /// Number of readers that returned a tensor.
     pub tensors: u32,
     /// Number of readers that returned an error.
@@ -27,8 +27,8 @@ pub struct Seen {
 
 /// A file on which a reader misbehaves.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("file `{name}` of seed {seed}: {what}; its bytes: \"{}\"", bytes.escape_ascii())]
-pub struct Failure {
+#[error("file `{name}` of seed {seed}: {problem}; its bytes: \"{}\"", bytes.escape_ascii())]
+pub struct ReaderFailure {
     /// The seed of the file. After shrinking, the bytes may have fewer changes.
     pub seed: u64,
     /// The name of the file, which determines its format.
@@ -36,7 +36,7 @@ pub struct Failure {
     /// The bytes of the file.
     pub bytes: Vec<u8>,
     /// A description of the failure.
-    pub what: String,
+    pub problem: String,
 }
 
 /// Returns the names and bytes of valid files of every format and layout.
@@ -45,8 +45,8 @@ pub fn samples() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// Returns the name and bytes of the file of a seed.
-pub fn mutated(seed: u64) -> (&'static str, Vec<u8>) {
-    let mutation = Mutation::of(seed);
+pub fn mutated_file(seed: u64) -> (&'static str, Vec<u8>) {
+    let mutation = Mutation::from_seed(seed);
     (mutation.name(), mutation.bytes())
 }
 
@@ -54,37 +54,37 @@ pub fn mutated(seed: u64) -> (&'static str, Vec<u8>) {
 ///
 /// # Errors
 /// Returns the first failure, for a file with a minimal set of changes.
-pub fn check_seed(seed: u64) -> Result<Seen, Failure> {
-    let mut mutation = Mutation::of(seed);
+pub fn check_seed(seed: u64) -> Result<ReaderCounts, ReaderFailure> {
+    let mut mutation = Mutation::from_seed(seed);
     let check = |mutation: &Mutation| check_bytes(mutation.name(), &mutation.bytes());
-    let mut what = match check(&mutation) {
-        Ok(seen) => return Ok(seen),
-        Err(what) => what,
+    let mut problem = match check(&mutation) {
+        Ok(counts) => return Ok(counts),
+        Err(problem) => problem,
     };
-    let smaller = |mutation: &Mutation| mutation.with_less().find_map(|fewer| Some((check(&fewer).err()?, fewer)));
-    while let Some((why, fewer)) = smaller(&mutation) {
-        (what, mutation) = (why, fewer);
+    let smaller = |mutation: &Mutation| mutation.reductions().find_map(|fewer| Some((check(&fewer).err()?, fewer)));
+    while let Some((problem_of_fewer, fewer)) = smaller(&mutation) {
+        (problem, mutation) = (problem_of_fewer, fewer);
     }
-    Err(Failure { seed, name: mutation.name().into(), bytes: mutation.bytes(), what })
+    Err(ReaderFailure { seed, name: mutation.name().into(), bytes: mutation.bytes(), problem })
 }
 
 /// Reads a file by its name, without a name, and as each format.
 ///
 /// # Errors
 /// Returns a description of the failure of a reader.
-pub fn check_bytes(name: &str, bytes: &[u8]) -> Result<Seen, String> {
-    let mut seen = Seen::default();
+pub fn check_bytes(name: &str, bytes: &[u8]) -> Result<ReaderCounts, String> {
+    let mut counts = ReaderCounts::default();
     let named = [(name, None), ("nameless", None)];
     let all = FILE_FORMATS.into_iter().map(|format| ("nameless", Some(format)));
     for (name, file_format) in named.into_iter().chain(all) {
         let reader = file_format.map_or(name, |format| format.name);
         let read = catch_unwind(AssertUnwindSafe(|| check_reader(name, bytes, file_format)));
-        match read.map_err(|_| format!("{reader}: a panic"))?.map_err(|what| format!("{reader}: {what}"))? {
-            true => seen.tensors += 1,
-            false => seen.errors += 1,
+        match read.map_err(|_| format!("{reader}: a panic"))?.map_err(|problem| format!("{reader}: {problem}"))? {
+            true => counts.tensors += 1,
+            false => counts.errors += 1,
         }
     }
-    Ok(seen)
+    Ok(counts)
 }
 
 /// Checks one reader, and returns whether it reads a tensor.
@@ -99,7 +99,7 @@ fn check_reader(name: &str, bytes: &[u8], file_format: Option<&'static FileForma
     check_header(bytes, &loaded)?;
     let stored = loaded.clone().into_tensor(None).map(|(tensor, _)| tensor.validate().map_err(|e| e.to_string()));
     match stored {
-        Ok(valid) => valid.map_err(|what| format!("an invalid tensor: {what}"))?,
+        Ok(valid) => valid.map_err(|problem| format!("an invalid tensor: {problem}"))?,
         Err(error) => check_error(&error)?,
     }
     match loaded.into_content() {
@@ -115,7 +115,7 @@ fn check_reader(name: &str, bytes: &[u8], file_format: Option<&'static FileForma
     }
     match memory.used() {
         0 => Ok(true),
-        bytes => Err(format!("{bytes} bytes of memory are not given back")),
+        bytes => Err(format!("{bytes} bytes of memory are not released")),
     }
 }
 
@@ -123,28 +123,28 @@ fn check_reader(name: &str, bytes: &[u8], file_format: Option<&'static FileForma
 fn check_error(error: &Error) -> Result<(), String> {
     let message = error.to_string();
     match message.contains('\n') || message.ends_with('.') || message.is_empty() {
-        true => Err(format!("a message that is none: {message}")),
+        true => Err(format!("a malformed message: {message}")),
         false => Ok(()),
     }
 }
 
 /// Checks that the numbers of coordinates or elements match the values, and that coordinates are
 /// within the shape.
-fn check_entries(loaded: &Loaded) -> Result<(), String> {
+fn check_entries(loaded: &LoadedFile) -> Result<(), String> {
     let (shape, values) = (&loaded.info.shape, loaded.data.values());
     if values.prim() != loaded.info.dtype || loaded.info.fill.prim() != Some(loaded.info.dtype) {
         return Err(format!("values of {} where the header says {}", values.prim(), loaded.info.dtype));
     }
     match &loaded.data {
-        crate::Data::Dense(_) => match crate::content::places(shape) == Some(values.len() as u64) {
+        crate::Data::Dense(_) => match crate::content::element_count(shape) == Some(values.len() as u64) {
             true => Ok(()),
             false => Err(format!("{} values of the shape {shape:?}", values.len())),
         },
         crate::Data::Triples { coordinates, .. } => {
-            let fits = |(list, &dimension): (&Vec<u64>, &u64)| {
+            let is_valid = |(list, &dimension): (&Vec<u64>, &u64)| {
                 list.len() == values.len() && list.iter().all(|&i| i < dimension)
             };
-            match coordinates.len() == shape.len() && coordinates.iter().zip(shape).all(fits) {
+            match coordinates.len() == shape.len() && coordinates.iter().zip(shape).all(is_valid) {
                 true => Ok(()),
                 false => Err(format!("coordinates that are not within the shape {shape:?}")),
             }
@@ -153,7 +153,7 @@ fn check_entries(loaded: &Loaded) -> Result<(), String> {
 }
 
 /// Checks that the header read alone is the header of the whole file.
-fn check_header(bytes: &[u8], loaded: &Loaded) -> Result<(), String> {
+fn check_header(bytes: &[u8], loaded: &LoadedFile) -> Result<(), String> {
     if loaded.info.compression != crate::Compression::None || bytes.starts_with(b"\xef\xbb\xbf") {
         return Ok(());
     }
@@ -162,8 +162,8 @@ fn check_header(bytes: &[u8], loaded: &Loaded) -> Result<(), String> {
     match info {
         // Compares text because NaN fill values are not equal.
         Ok(info) if format!("{info:?}") == format!("{:?}", loaded.info) => Ok(()),
-        Ok(info) => Err(format!("the header alone is {info:?}, the file {:?}", loaded.info)),
-        Err(error) => Err(format!("the file is read, and its header is not: {error:?}")),
+        Ok(info) => Err(format!("the header read alone is {info:?}, the header of the file is {:?}", loaded.info)),
+        Err(error) => Err(format!("the file can be read, but its header cannot: {error:?}")),
     }
 }
 
@@ -174,14 +174,14 @@ mod tests {
     /// Asserts that readers handle damaged files of every format. The environment variable
     /// `REDPOLL_SEEDS`, such as `1000..100000`, sets the range of seeds.
     #[test]
-    fn mutated_files_are_read_or_refused() {
-        let asked = std::env::var("REDPOLL_SEEDS").ok();
-        let range = asked.as_deref().and_then(|text| text.split_once(".."));
+    fn mutated_files_are_read_or_rejected() {
+        let requested = std::env::var("REDPOLL_SEEDS").ok();
+        let range = requested.as_deref().and_then(|text| text.split_once(".."));
         let range = range.map_or(0..2000, |(from, to)| from.parse().unwrap()..to.parse().unwrap());
-        let mut all = Seen::default();
+        let mut all = ReaderCounts::default();
         for seed in range {
-            let seen = check_seed(seed).unwrap_or_else(|failure| panic!("{failure}"));
-            all = Seen { tensors: all.tensors + seen.tensors, errors: all.errors + seen.errors };
+            let counts = check_seed(seed).unwrap_or_else(|failure| panic!("{failure}"));
+            all = ReaderCounts { tensors: all.tensors + counts.tensors, errors: all.errors + counts.errors };
         }
         // Mutations must not break all files, or none.
         assert!(all.tensors > 500 && all.errors > 500, "{all:?}");
@@ -190,22 +190,22 @@ mod tests {
     /// Asserts that memory limits apply to every format, and that a reader releases all memory,
     /// also when a limit stops it.
     #[test]
-    fn limits_of_memory_hold() {
+    fn memory_limits_apply_to_every_format() {
         for sample in samples::all() {
             let bytes = sample.bytes();
-            let mut refused = 0;
+            let mut rejected = 0;
             for limit in (0..22).map(|bits| Memory::limited(1 << bits)) {
                 let options = ReadOptions { memory: limit.clone(), ..ReadOptions::default() };
                 match read_bytes(sample.name, &bytes, &options).and_then(|loaded| loaded.into_tensor(None)) {
                     Ok(_) => {}
                     Err(error) => {
-                        assert!(error.is_of_memory(), "{}: {error}", sample.name);
-                        refused += 1;
+                        assert!(error.is_out_of_memory(), "{}: {error}", sample.name);
+                        rejected += 1;
                     }
                 }
                 assert_eq!(limit.used(), 0, "{}", sample.name);
             }
-            assert!((1..22).contains(&refused), "{} is refused {refused} times", sample.name);
+            assert!((1..22).contains(&rejected), "{} is rejected {rejected} times", sample.name);
         }
     }
 
@@ -216,7 +216,7 @@ mod tests {
             let bytes = sample.bytes();
             let loaded = read_bytes(sample.name, &bytes, &ReadOptions::default());
             loaded.unwrap_or_else(|e| panic!("{}: {e}", sample.name));
-            check_bytes(sample.name, &bytes).unwrap_or_else(|what| panic!("{}: {what}", sample.name));
+            check_bytes(sample.name, &bytes).unwrap_or_else(|problem| panic!("{}: {problem}", sample.name));
         }
         let formats = samples::all().iter().map(|sample| sample.name.rsplit('.').next().unwrap());
         let names: std::collections::BTreeSet<&str> = formats.collect();

@@ -1,6 +1,6 @@
 //! Mutations of files: bytes, words, lines and whole parts, drawn by a seed.
 
-use super::samples::{self, Sample};
+use super::samples::{self, FileSample};
 use redpoll_logic::testing::Rng;
 
 /// Words that readers treat specially, or that are at the limits of number types.
@@ -49,7 +49,7 @@ const WORDS: [&str; 40] = [
 
 /// A change of a part of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Edit {
+enum FileEdit {
     /// An overwritten byte.
     Byte { at: u64, byte: u8 },
     /// A flipped bit.
@@ -75,17 +75,17 @@ enum Edit {
 /// A sample with edits, each of one of its parts.
 #[derive(Clone, Debug)]
 pub(super) struct Mutation {
-    sample: &'static Sample,
-    edits: Vec<(u64, Edit)>,
+    sample: &'static FileSample,
+    edits: Vec<(u64, FileEdit)>,
 }
 
 impl Mutation {
     /// Returns the mutation of a seed: one to four edits of a sample.
-    pub(super) fn of(seed: u64) -> Mutation {
+    pub(super) fn from_seed(seed: u64) -> Mutation {
         let mut random = Rng::new(seed);
         let sample = random.pick(samples::all());
         let count = 1 + random.below(4).min(random.below(4));
-        let edits = (0..count).map(|_| (random.bits(), edit(&mut random))).collect();
+        let edits = (0..count).map(|_| (random.bits(), draw_edit(&mut random))).collect();
         Mutation { sample, edits }
     }
 
@@ -105,7 +105,7 @@ impl Mutation {
     }
 
     /// Returns the mutations with one edit less.
-    pub(super) fn with_less(&self) -> impl Iterator<Item = Mutation> {
+    pub(super) fn reductions(&self) -> impl Iterator<Item = Mutation> {
         (0..self.edits.len()).map(|without| {
             let mut fewer = self.clone();
             fewer.edits.remove(without);
@@ -114,76 +114,76 @@ impl Mutation {
     }
 }
 
-fn edit(random: &mut Rng) -> Edit {
+fn draw_edit(random: &mut Rng) -> FileEdit {
     let at = random.bits();
     let word = *random.pick(&WORDS);
     match random.below(12) {
-        0 => Edit::Byte { at, byte: random.bits() as u8 },
-        1 => Edit::Flip { at, bit: random.below(8) as u8 },
-        2 => Edit::Cut { at, length: 1 + random.below(8) },
-        3 => Edit::Truncate { at },
-        4 | 5 => Edit::Insert { at, word },
-        6 | 7 => Edit::Replace { at, word },
-        8 => Edit::Repeat { at },
-        9 => Edit::Drop { at },
-        10 => Edit::Splice { at, other: random.bits(), from: random.bits() },
-        _ => Edit::Number { at, word },
+        0 => FileEdit::Byte { at, byte: random.bits() as u8 },
+        1 => FileEdit::Flip { at, bit: random.below(8) as u8 },
+        2 => FileEdit::Cut { at, length: 1 + random.below(8) },
+        3 => FileEdit::Truncate { at },
+        4 | 5 => FileEdit::Insert { at, word },
+        6 | 7 => FileEdit::Replace { at, word },
+        8 => FileEdit::Repeat { at },
+        9 => FileEdit::Drop { at },
+        10 => FileEdit::Splice { at, other: random.bits(), from: random.bits() },
+        _ => FileEdit::Number { at, word },
     }
 }
 
 /// Maps a number to an offset from 0 to `length`, both included.
-fn place(at: u64, length: usize) -> usize {
+fn offset(at: u64, length: usize) -> usize {
     (at % (length as u64 + 1)) as usize
 }
 
 /// Returns the range around an offset that is delimited by `ends`.
-fn around(bytes: &[u8], at: usize, ends: fn(&u8) -> bool) -> std::ops::Range<usize> {
+fn enclosing_range(bytes: &[u8], at: usize, ends: fn(&u8) -> bool) -> std::ops::Range<usize> {
     let start = bytes[..at].iter().rposition(ends).map_or(0, |k| k + 1);
     let end = bytes[at..].iter().position(ends).map_or(bytes.len(), |k| at + k);
     start..end
 }
 
-fn apply(edit: &Edit, bytes: &mut Vec<u8>) {
+fn apply(edit: &FileEdit, bytes: &mut Vec<u8>) {
     let length = bytes.len();
     let between_words: fn(&u8) -> bool = |b| b.is_ascii_whitespace() || matches!(b, b',' | b';');
     let line_end: fn(&u8) -> bool = |b| *b == b'\n';
     match *edit {
-        Edit::Byte { .. } | Edit::Flip { .. } if length == 0 => {}
-        Edit::Byte { at, byte } => bytes[(at % length as u64) as usize] = byte,
-        Edit::Flip { at, bit } => bytes[(at % length as u64) as usize] ^= 1 << bit,
-        Edit::Cut { at, length: cut } => {
-            let start = place(at, length);
+        FileEdit::Byte { .. } | FileEdit::Flip { .. } if length == 0 => {}
+        FileEdit::Byte { at, byte } => bytes[(at % length as u64) as usize] = byte,
+        FileEdit::Flip { at, bit } => bytes[(at % length as u64) as usize] ^= 1 << bit,
+        FileEdit::Cut { at, length: cut } => {
+            let start = offset(at, length);
             bytes.drain(start..(start + cut as usize).min(length));
         }
-        Edit::Truncate { at } => bytes.truncate(place(at, length)),
-        Edit::Insert { at, word } => {
-            let at = place(at, length);
+        FileEdit::Truncate { at } => bytes.truncate(offset(at, length)),
+        FileEdit::Insert { at, word } => {
+            let at = offset(at, length);
             bytes.splice(at..at, word.bytes());
         }
-        Edit::Replace { at, word } => {
-            let range = around(bytes, place(at, length), between_words);
+        FileEdit::Replace { at, word } => {
+            let range = enclosing_range(bytes, offset(at, length), between_words);
             bytes.splice(range, word.bytes());
         }
-        Edit::Repeat { at } => {
-            let range = around(bytes, place(at, length), line_end);
+        FileEdit::Repeat { at } => {
+            let range = enclosing_range(bytes, offset(at, length), line_end);
             let line = [&bytes[range.clone()], b"\n"].concat();
             bytes.splice(range.start..range.start, line);
         }
-        Edit::Drop { at } => {
-            let range = around(bytes, place(at, length), line_end);
+        FileEdit::Drop { at } => {
+            let range = enclosing_range(bytes, offset(at, length), line_end);
             bytes.drain(range.start..(range.end + 1).min(length));
         }
-        Edit::Splice { at, other, from } => {
+        FileEdit::Splice { at, other, from } => {
             let all = samples::all();
             let other = &all[(other % all.len() as u64) as usize].parts[0].1;
-            bytes.truncate(place(at, length));
-            bytes.extend(&other[place(from, other.len())..]);
+            bytes.truncate(offset(at, length));
+            bytes.extend(&other[offset(from, other.len())..]);
         }
-        Edit::Number { at, word } => {
+        FileEdit::Number { at, word } => {
             let number = word.parse::<i64>().unwrap_or(i64::MAX).to_le_bytes();
             // Numbers in binary arrays are aligned to eight bytes, counted from the end.
-            let behind = 8 * (1 + at % (length as u64 / 8).max(1)) as usize;
-            if let Some(start) = length.checked_sub(behind) {
+            let distance = 8 * (1 + at % (length as u64 / 8).max(1)) as usize;
+            if let Some(start) = length.checked_sub(distance) {
                 bytes[start..start + 8].copy_from_slice(&number);
             }
         }

@@ -11,20 +11,20 @@ use zip::write::SimpleFileOptions;
 
 /// A file in parts, each of which can be changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Sample {
+pub(super) struct FileSample {
     /// The name of the file.
     pub(super) name: &'static str,
     /// The bytes, or the arrays of an archive with their names.
     pub(super) parts: Vec<(String, Vec<u8>)>,
 }
 
-impl Sample {
-    fn of(name: &'static str, bytes: impl Into<Vec<u8>>) -> Sample {
-        Sample { name, parts: vec![(String::new(), bytes.into())] }
+impl FileSample {
+    fn new(name: &'static str, bytes: impl Into<Vec<u8>>) -> FileSample {
+        FileSample { name, parts: vec![(String::new(), bytes.into())] }
     }
 
-    fn archive(arrays: &[(&str, Vec<u8>)]) -> Sample {
-        Sample {
+    fn archive(arrays: &[(&str, Vec<u8>)]) -> FileSample {
+        FileSample {
             name: "a.npz",
             parts: arrays.iter().map(|(name, bytes)| (format!("{name}.npy"), bytes.clone())).collect(),
         }
@@ -41,26 +41,26 @@ impl Sample {
         for (name, bytes) in &self.parts {
             // A second array of the same name is left out.
             if zip.start_file(name, SimpleFileOptions::default()).is_ok() {
-                zip.write_all(bytes).expect("memory takes everything");
+                zip.write_all(bytes).expect("writing to memory cannot fail");
             }
         }
-        zip.finish().expect("memory takes everything").into_inner()
+        zip.finish().expect("writing to memory cannot fail").into_inner()
     }
 }
 
 /// Returns all samples.
-pub(super) fn all() -> &'static [Sample] {
-    static ALL: LazyLock<Vec<Sample>> = LazyLock::new(|| {
+pub(super) fn all() -> &'static [FileSample] {
+    static ALL: LazyLock<Vec<FileSample>> = LazyLock::new(|| {
         let mut all = texts();
-        all.extend(written());
+        all.extend(written_files());
         all.extend(archives());
         all
     });
     &ALL
 }
 
-fn texts() -> Vec<Sample> {
-    let mtx = |name, banner: &str, rest: &str| Sample::of(name, format!("%%MatrixMarket matrix {banner}\n{rest}"));
+fn texts() -> Vec<FileSample> {
+    let mtx = |name, banner: &str, rest: &str| FileSample::new(name, format!("%%MatrixMarket matrix {banner}\n{rest}"));
     vec![
         mtx("a.mtx", "coordinate real general", "% a comment\n3 4 3\n1 1 1.5\n2 4 -2e3\n3 2 nan\n"),
         mtx("a.mtx", "coordinate integer skew-symmetric", "3 3 3\n1 1 0\n2 1 5\n3 2 -7.0 % note\n"),
@@ -68,26 +68,26 @@ fn texts() -> Vec<Sample> {
         mtx("a.mtx", "coordinate unsigned-integer general", "1 2 1\n1 2 18446744073709551615\n"),
         mtx("a.mtx", "array real symmetric", "3 3\n1\n2\n3\n4\n5\n6\n"),
         mtx("a.mtx", "array integer general", "2 3\n1\n2\n3\n4\n5\n6\n"),
-        Sample::of("a.tns", "# a comment\n1 2 3 1.5\n2 1 1 -2 # note\n2 2 3 4\n"),
-        Sample::of("a.tns", "# dims 5 5\n1 1 1\n5 4 2\n"),
-        Sample::of("a.tns", "# extended FROSTT format\n3 2\n4 5 6\n1 2 3 4\n2 2 2 2\n"),
-        Sample::of("a.csv", "row,column,value\n0,1,2.5\n3.0,2,-1\n2,2,7\n"),
-        Sample::of("a.csv", "# dims 9 9\n\"a,b\",c\n\"d\"\"\",e\nc,c\n"),
-        Sample::of("a.csv", "\u{feff}Source;Target;Label;Weight\r\n0;1;a,b;2\r\n1;2;c,d;3\r\n"),
-        Sample::of("a.csv", "i0,i1,i2,value\n0,1,2,3\n1,1,0,18446744073709551615\n"),
-        Sample::of("a.tsv", "# Directed graph\n0\t1\n0\t2\n3\t0\n"),
-        Sample::of("a.tsv", "% sym weighted\n1 2   5\n2  3 7\n"),
-        Sample::of("a.pbm", "P1 # note\n3 2\n0 1 0\n1 1 0\n"),
-        Sample::of("a.pbm", b"P4\n11 2\n\xa0\x20\x01\xc0"),
-        Sample::of("a.pgm", "P2\n2 2\n255\n0 10\n255 7\n"),
-        Sample::of("a.pgm", b"P5 2 2 300 \x01\x00\x00\x05\x00\x00\x00\x01"),
-        Sample::of("a.idx", b"\0\0\x08\x02\0\0\0\x02\0\0\0\x03abcdef"),
-        Sample::of("a.idx", b"\0\0\x0d\x01\0\0\0\x01\x3f\x80\0\0"),
+        FileSample::new("a.tns", "# a comment\n1 2 3 1.5\n2 1 1 -2 # note\n2 2 3 4\n"),
+        FileSample::new("a.tns", "# dims 5 5\n1 1 1\n5 4 2\n"),
+        FileSample::new("a.tns", "# extended FROSTT format\n3 2\n4 5 6\n1 2 3 4\n2 2 2 2\n"),
+        FileSample::new("a.csv", "row,column,value\n0,1,2.5\n3.0,2,-1\n2,2,7\n"),
+        FileSample::new("a.csv", "# dims 9 9\n\"a,b\",c\n\"d\"\"\",e\nc,c\n"),
+        FileSample::new("a.csv", "\u{feff}Source;Target;Label;Weight\r\n0;1;a,b;2\r\n1;2;c,d;3\r\n"),
+        FileSample::new("a.csv", "i0,i1,i2,value\n0,1,2,3\n1,1,0,18446744073709551615\n"),
+        FileSample::new("a.tsv", "# Directed graph\n0\t1\n0\t2\n3\t0\n"),
+        FileSample::new("a.tsv", "% sym weighted\n1 2   5\n2  3 7\n"),
+        FileSample::new("a.pbm", "P1 # note\n3 2\n0 1 0\n1 1 0\n"),
+        FileSample::new("a.pbm", b"P4\n11 2\n\xa0\x20\x01\xc0"),
+        FileSample::new("a.pgm", "P2\n2 2\n255\n0 10\n255 7\n"),
+        FileSample::new("a.pgm", b"P5 2 2 300 \x01\x00\x00\x05\x00\x00\x00\x01"),
+        FileSample::new("a.idx", b"\0\0\x08\x02\0\0\0\x02\0\0\0\x03abcdef"),
+        FileSample::new("a.idx", b"\0\0\x0d\x01\0\0\0\x01\x3f\x80\0\0"),
     ]
 }
 
 /// Returns files created by the writers, some of them compressed.
-fn written() -> Vec<Sample> {
+fn written_files() -> Vec<FileSample> {
     let content = |layout| Content {
         shape: vec![4, 4],
         fill: Scalar::F64(0.0),
@@ -99,7 +99,7 @@ fn written() -> Vec<Sample> {
     };
     let write = |(name, layout, symmetry)| {
         let options = WriteOptions { symmetry, ..WriteOptions::default() };
-        Sample::of(name, write_bytes(name, &content(layout), &options).expect("the format holds matrices"))
+        FileSample::new(name, write_bytes(name, &content(layout), &options).expect("the format supports matrices"))
     };
     let files = [
         ("a.mtx.gz", Layout::Coordinate, Symmetry::Symmetric),
@@ -112,48 +112,48 @@ fn written() -> Vec<Sample> {
     files.into_iter().map(write).collect()
 }
 
-fn archives() -> Vec<Sample> {
+fn archives() -> Vec<FileSample> {
     let vector = |numbers: &[i64]| npy(&[numbers.len()], numbers);
     let shape = || ("shape", vector(&[2, 4]));
     let coords = || ("coords", npy(&[3, 2], &[0, 1, 1, 1, 8, 0]));
-    let deep = || ("shape", vector(&[2, 2, 9]));
+    let cube_shape = || ("shape", vector(&[2, 2, 9]));
     vec![
-        Sample::archive(&[
+        FileSample::archive(&[
             ("format", text("csr")),
             shape(),
             ("indptr", vector(&[0, 2, 3])),
             ("indices", vector(&[3, 1, 0])),
             ("data", vector(&[5, 6, 7])),
         ]),
-        Sample::archive(&[
+        FileSample::archive(&[
             ("format", text("bsr")),
             shape(),
             ("indptr", vector(&[0, 1])),
             ("indices", vector(&[1])),
             ("data", npy(&[1, 2, 2], &[1, 2, 3, 4])),
         ]),
-        Sample::archive(&[
+        FileSample::archive(&[
             ("format", text("dia")),
             shape(),
             ("offsets", vector(&[1, -1])),
             ("data", npy(&[2, 4], &[9, 1, 2, 9, 3, 9, 9, 9])),
         ]),
-        Sample::archive(&[("format", text("coo")), deep(), coords(), ("data", vector(&[5, 6]))]),
-        Sample::archive(&[
+        FileSample::archive(&[("format", text("coo")), cube_shape(), coords(), ("data", vector(&[5, 6]))]),
+        FileSample::archive(&[
             ("format", text("coo")),
-            deep(),
+            cube_shape(),
             coords(),
             ("data", vector(&[5, 6])),
             ("fill_value", npy(&[], &[-1])),
         ]),
-        Sample::archive(&[
+        FileSample::archive(&[
             ("format", text("coo")),
             ("shape", vector(&[])),
             ("coords", npy(&[0, 1], &[])),
             ("data", vector(&[5])),
             ("fill_value", npy(&[], &[3])),
         ]),
-        Sample::archive(&[
+        FileSample::archive(&[
             ("format", text("gcxs")),
             ("shape", vector(&[2, 2, 3])),
             ("compressed_axes", vector(&[1, 2])),
@@ -170,15 +170,15 @@ fn npy(shape: &[usize], numbers: &[i64]) -> Vec<u8> {
     let shape: String = shape.iter().map(|d| format!("{d},")).collect();
     let header = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({shape})}}");
     let numbers = numbers.iter().flat_map(|x| x.to_le_bytes());
-    framed(&header).into_iter().chain(numbers).collect()
+    frame_npy(&header).into_iter().chain(numbers).collect()
 }
 
 /// Returns a `.npy` file of a text.
 fn text(text: &str) -> Vec<u8> {
     let header = format!("{{'descr': '|S{}', 'fortran_order': False, 'shape': ()}}", text.len());
-    [framed(&header), text.into()].concat()
+    [frame_npy(&header), text.into()].concat()
 }
 
-fn framed(header: &str) -> Vec<u8> {
+fn frame_npy(header: &str) -> Vec<u8> {
     [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes()].concat()
 }

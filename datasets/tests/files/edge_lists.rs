@@ -3,16 +3,16 @@
 use crate::{listing, load};
 use expect_test::{Expect, expect};
 use redpoll_datasets::file_formats::edge_list::{Column, Delimiter, EdgeListOptions, Ids, Vertices, Weight};
-use redpoll_datasets::{Content, Data, Layout, Loaded, ReadOptions, Values, WriteOptions, read_bytes, write_bytes};
+use redpoll_datasets::{Content, Data, Layout, LoadedFile, ReadOptions, Values, WriteOptions, read_bytes, write_bytes};
 use redpoll_logic::{Prim, Scalar};
 
-fn load_with(text: &str, edge_list: EdgeListOptions) -> Result<Loaded, String> {
+fn load_with(text: &str, edge_list: EdgeListOptions) -> Result<LoadedFile, String> {
     let options = ReadOptions { edge_list, ..ReadOptions::default() };
     read_bytes("a.csv", text.as_bytes(), &options).map_err(|e| e.to_string())
 }
 
 /// Returns the shape, dtype, entries and names of a file in one line.
-fn told(loaded: Result<Loaded, String>) -> String {
+fn describe(loaded: Result<LoadedFile, String>) -> String {
     let loaded = match loaded {
         Ok(loaded) => loaded,
         Err(error) => return format!("{error}\n"),
@@ -28,12 +28,12 @@ fn told(loaded: Result<Loaded, String>) -> String {
 }
 
 fn check(texts: &[&str], expect: &Expect) {
-    let all = texts.iter().map(|text| told(load_with(text, EdgeListOptions::default())));
+    let all = texts.iter().map(|text| describe(load_with(text, EdgeListOptions::default())));
     expect.assert_eq(&all.collect::<String>());
 }
 
 #[test]
-fn files_as_they_are_out_there() {
+fn layouts_of_public_collections() {
     check(
         &[
             // SNAP: comments, tabs, no values.
@@ -91,7 +91,7 @@ fn files_as_they_are_out_there() {
 }
 
 #[test]
-fn what_does_not_fit_is_named_with_its_line() {
+fn errors_name_the_line_and_the_field() {
     check(
         &[
             "",
@@ -123,28 +123,28 @@ fn what_does_not_fit_is_named_with_its_line() {
         &expect![[r#"
             a.csv: expected a record, or a comment `# dims ..` and a header, found a file without records, which has no shape
             a.csv: expected a record, or a comment `# dims ..` and a header, found a file without records, which has no shape
-            a.csv:1: expected fields with tabs, semicolons, commas or spaces between them, found `word`
+            a.csv:1: expected fields separated by tabs, semicolons, commas or spaces, found `word`
             a.csv:2: expected 2 fields as in the first record, found 3: `0,1,2`
             a.csv:4: expected 3 fields as in the first record, found 2: `0,1`
             a.csv:2: expected a number, found `x`
             a.csv:2: expected a number, found an empty field
             a.csv:2: value `1e999` does not fit f64; write inf if infinity is meant
-            a.csv:21: expected a number, as the first records have in this column (or ask for names), found `x`
-            a.csv:21: expected a number, as the first records have in this column (or ask for names), found an empty field
-            a.csv:21: expected a coordinate, which is a whole number and not negative (or ask for names), found `-1`
-            a.csv:21: expected a coordinate, which is a whole number and not negative (or ask for names), found `99999999999999999999`
-            a.csv:1: expected a coordinate, which is a whole number and not negative (or ask for names), found `-1`
-            a.csv:2: expected a coordinate, which is a whole number and not negative (or ask for names), found `1.5`
-            a.csv:1: expected a coordinate, which is a whole number and not negative (or ask for names), found `nan`
-            a.csv:2: expected a number, as the first records have in this column (or ask for names), found an empty field
-            a.csv:1: expected a coordinate, which is a whole number and not negative (or ask for names), found `18446744073709551616`
-            a.csv:1: coordinate 9223372036854775807 of mode 1 is out of range: the dimension is 9223372036854775807, counted from 0
-            a.csv:3: coordinate 2 of mode 0 is out of range: the dimension is 2, counted from 0
+            a.csv:21: expected a number, as in the first records of this column (or request names), found `x`
+            a.csv:21: expected a number, as in the first records of this column (or request names), found an empty field
+            a.csv:21: expected a coordinate, which is a nonnegative integer (or request names), found `-1`
+            a.csv:21: expected a coordinate, which is a nonnegative integer (or request names), found `99999999999999999999`
+            a.csv:1: expected a coordinate, which is a nonnegative integer (or request names), found `-1`
+            a.csv:2: expected a coordinate, which is a nonnegative integer (or request names), found `1.5`
+            a.csv:1: expected a coordinate, which is a nonnegative integer (or request names), found `nan`
+            a.csv:2: expected a number, as in the first records of this column (or request names), found an empty field
+            a.csv:1: expected a coordinate, which is a nonnegative integer (or request names), found `18446744073709551616`
+            a.csv:1: coordinate 9223372036854775807 of mode 1 is out of range: the dimension is 9223372036854775807, and coordinates start at 0
+            a.csv:3: coordinate 2 of mode 0 is out of range: the dimension is 2, and coordinates start at 0
             a.csv:2: expected the dimensions of 2 columns of coordinates, found a comment of 3 dimensions
-            a.csv:3: expected at most 2 names in mode 1, as its dimension says, found another: `c`
+            a.csv:3: expected at most 2 names in mode 1, as its dimension is 2, found the further name `c`
             a.csv:1: expected a closing quote in the same line, found the end of the line
-            a.csv:1: expected a delimiter behind the closing quote, found `x`
-            a.csv:1: expected a column of coordinates before that of the values, found none
+            a.csv:1: expected a delimiter after the closing quote, found `x`
+            a.csv:1: expected a column of coordinates before the column of values, found none
         "#]],
     );
     let bytes = b"0,1\n\xff,2\n";
@@ -152,17 +152,20 @@ fn what_does_not_fit_is_named_with_its_line() {
 }
 
 #[test]
-fn options_override_what_is_told() {
+fn options_override_the_detection() {
     let plain = EdgeListOptions::default;
     let name = |name: &str| Column::Name(name.into());
     let ratings = "userId,movieId,rating,time\n1,2,4.5,7\n2,0,3.0,8\n";
     let cases = [
         (ratings, EdgeListOptions { vertices: Vertices::PerMode, ..plain() }),
-        (ratings, EdgeListOptions { weight: Weight::In(name("time")), coordinates: vec![name("movieId")], ..plain() }),
-        (ratings, EdgeListOptions { weight: Weight::Absent, ..plain() }),
         (
             ratings,
-            EdgeListOptions { coordinates: [4, 2, 1].map(Column::Number).to_vec(), weight: Weight::Absent, ..plain() },
+            EdgeListOptions { weight: Weight::Column(name("time")), coordinates: vec![name("movieId")], ..plain() },
+        ),
+        (ratings, EdgeListOptions { weight: Weight::None, ..plain() }),
+        (
+            ratings,
+            EdgeListOptions { coordinates: [4, 2, 1].map(Column::Number).to_vec(), weight: Weight::None, ..plain() },
         ),
         ("1 2\n2 3\n", EdgeListOptions { first: 1, ..plain() }),
         ("1 2\n2 3\n", EdgeListOptions { ids: Ids::Names, ..plain() }),
@@ -172,12 +175,12 @@ fn options_override_what_is_told() {
         ("one two\n1 2\n", EdgeListOptions { header: Some(true), ..plain() }),
         ("1;2 3\n", EdgeListOptions { delimiter: Some(Delimiter::Space), ..plain() }),
         ("0 1\n", EdgeListOptions { first: 1, ..plain() }),
-        (ratings, EdgeListOptions { weight: Weight::In(name("stars")), ..plain() }),
-        (ratings, EdgeListOptions { weight: Weight::In(Column::Number(5)), ..plain() }),
-        ("1 2\n", EdgeListOptions { weight: Weight::In(name("stars")), ..plain() }),
+        (ratings, EdgeListOptions { weight: Weight::Column(name("stars")), ..plain() }),
+        (ratings, EdgeListOptions { weight: Weight::Column(Column::Number(5)), ..plain() }),
+        ("1 2\n", EdgeListOptions { weight: Weight::Column(name("stars")), ..plain() }),
         (ratings, EdgeListOptions { coordinates: vec![Column::Number(1); 2], ..plain() }),
     ];
-    let all = cases.into_iter().map(|(text, options)| told(load_with(text, options)));
+    let all = cases.into_iter().map(|(text, options)| describe(load_with(text, options)));
     expect![[r#"
         [3, 3] f64: (1, 2): 4.5, (2, 0): 3.0
         [3] i64: (0): 8, (2): 7
@@ -190,11 +193,11 @@ fn options_override_what_is_told() {
         [4, 4] bool: (0, 1): true, (2, 3): true source|target|x|y / source|target|x|y
         [3, 3] bool: (1, 2): true
         [2, 2] bool: (0, 1): true 1;2|3 / 1;2|3
-        a.csv:1: coordinate 0 of mode 0 is out of range: the dimension is 9223372036854775807, counted from 1
+        a.csv:1: coordinate 0 of mode 0 is out of range: the dimension is 9223372036854775807, and coordinates start at 1
         a.csv:1: expected a column named `stars`, found `userId`, `movieId`, `rating`, `time`
         a.csv:1: expected a column from 1 to 4, found 5
         a.csv:1: expected a column named `stars`, found no header
-        a.csv:1: expected each column to be one thing, found column 1 twice
+        a.csv:1: expected distinct columns, found column 1 twice
     "#]]
     .assert_eq(&all.collect::<String>());
 }
@@ -219,12 +222,15 @@ fn names_are_written_and_read_back() {
     let dictionary = loaded.dictionaries[0].as_ref().unwrap();
     assert_eq!((dictionary.len(), dictionary.name(2), dictionary.coordinate("c\"d")), (6, Some("a,b"), Some(3)));
     assert_eq!((dictionary.name(6), dictionary.coordinate("none")), (None, None));
-    let refused = write_bytes("b.mtx", &content, &options).unwrap_err().to_string();
-    expect!["b.mtx: cannot write this tensor: a dictionary of names in a .mtx file is not supported; write it as .csv or .tsv"].assert_eq(&refused);
+    let error = write_bytes("b.mtx", &content, &options).unwrap_err().to_string();
+    expect![
+        "b.mtx: cannot write this tensor: not supported: a dictionary of names in a .mtx file; write it as .csv or .tsv"
+    ]
+    .assert_eq(&error);
 }
 
 #[test]
-fn text_that_is_written() {
+fn written_text() {
     let content = |shape: &[u64], values| Content {
         shape: shape.to_vec(),
         fill: Scalar::zero(Values::prim(&values)),
@@ -272,11 +278,11 @@ fn encodings_and_line_ends() {
         b"0,1\r1,0\r".to_vec(),
         b"0,1\r\n1,0\r\n".to_vec(),
     ];
-    let all = files.iter().map(|bytes| told(load("a.csv", bytes).map_err(|e| e.to_string())));
+    let all = files.iter().map(|bytes| describe(load("a.csv", bytes).map_err(|e| e.to_string())));
     expect![[r#"
         [3, 3] bool: (0, 1): true
-        a.csv: text in UTF-16 is not supported; save it as UTF-8
-        a.csv: text whose lines end with a carriage return alone is not supported; save it with line feeds
+        a.csv: not supported: text in UTF-16; save it as UTF-8
+        a.csv: not supported: text whose lines end with a carriage return alone; save it with line feeds
         [2, 2] bool: (0, 1): true, (1, 0): true
     "#]]
     .assert_eq(&all.collect::<String>());

@@ -17,15 +17,15 @@ static TEXTS: LazyLock<Vec<usize>> = LazyLock::new(|| {
 });
 
 /// Checks that every reader gives an error or a valid tensor.
-fn survive(name: &str, bytes: &[u8]) {
-    check_bytes(name, bytes).unwrap_or_else(|what| panic!("{name}: {what}"));
+fn check_readers(name: &str, bytes: &[u8]) {
+    check_bytes(name, bytes).unwrap_or_else(|message| panic!("{name}: {message}"));
 }
 
 #[test]
 fn every_truncation() {
     for (name, bytes) in FILES.iter() {
         for length in 0..bytes.len() {
-            survive(name, &bytes[..length]);
+            check_readers(name, &bytes[..length]);
         }
     }
 }
@@ -44,7 +44,7 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        survive(name, &bytes);
+        check_readers(name, &bytes);
     }
 
     /// Asserts that shuffled digits and separators, which keep a text almost well-formed, are
@@ -60,6 +60,6 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        survive(name, &bytes);
+        check_readers(name, &bytes);
     }
 }

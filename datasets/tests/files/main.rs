@@ -10,22 +10,22 @@ mod samples;
 mod tensors;
 mod write;
 
-use redpoll_datasets::{Data, Error, Loaded, ReadOptions, read_bytes};
+use redpoll_datasets::{Data, Error, LoadedFile, ReadOptions, read_bytes};
 use redpoll_logic::{Prim, Scalar};
 use std::collections::BTreeMap;
 
 /// Reads a file of the given name and bytes.
-fn load(name: &str, bytes: &[u8]) -> Result<Loaded, Error> {
+fn load(name: &str, bytes: &[u8]) -> Result<LoadedFile, Error> {
     read_bytes(name, bytes, &ReadOptions::default())
 }
 
 /// Returns the nonzero elements of any layout; repeated coordinates have several values.
 fn nonzeros(shape: &[u64], data: &Data) -> BTreeMap<Vec<u64>, Vec<Scalar>> {
-    let mut places: BTreeMap<Vec<u64>, Vec<Scalar>> = BTreeMap::new();
+    let mut elements: BTreeMap<Vec<u64>, Vec<Scalar>> = BTreeMap::new();
     let zero = Scalar::zero(data.values().prim());
-    let mut add = |place: Vec<u64>, value: Scalar| {
+    let mut add = |coordinates: Vec<u64>, value: Scalar| {
         if value != zero {
-            places.entry(place).or_default().push(value);
+            elements.entry(coordinates).or_default().push(value);
         }
     };
     match data {
@@ -37,23 +37,23 @@ fn nonzeros(shape: &[u64], data: &Data) -> BTreeMap<Vec<u64>, Vec<Scalar>> {
         Data::Dense(values) => {
             for k in 0..values.len() {
                 let mut rest = k as u64;
-                let mut place = vec![0; shape.len()];
-                for (i, d) in place.iter_mut().zip(shape).rev() {
+                let mut coordinates = vec![0; shape.len()];
+                for (i, d) in coordinates.iter_mut().zip(shape).rev() {
                     (*i, rest) = (rest % d, rest / d);
                 }
-                add(place, values.get(k));
+                add(coordinates, values.get(k));
             }
         }
     }
-    places
+    elements
 }
 
 /// Returns the nonzero elements as text: `(0, 1): 2.5`.
-fn listing(loaded: &Loaded) -> String {
-    let lines = nonzeros(&loaded.info.shape, &loaded.data).into_iter().map(|(place, values)| {
-        let place = place.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+fn listing(loaded: &LoadedFile) -> String {
+    let lines = nonzeros(&loaded.info.shape, &loaded.data).into_iter().map(|(coordinates, values)| {
+        let coordinates = coordinates.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
         let values = values.iter().map(Scalar::to_string).collect::<Vec<_>>().join(" + ");
-        format!("({place}): {values}")
+        format!("({coordinates}): {values}")
     });
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -53,13 +53,13 @@ fn matrix_market_headers() {
             a.mtx: expected the size line, after the banner and comments, found the end of the file
             a.mtx:1: expected the banner `%%MatrixMarket matrix ..`, found `1`
             a.mtx:1: expected an object (matrix), found the end of the file
-            a.mtx:1: the object vector is not supported; write it as a matrix of one column
+            a.mtx:1: not supported: the object vector; write it as a matrix of one column
             a.mtx:1: expected a field (real, double, integer, unsigned-integer, pattern), found the end of the line
             a.mtx:1: expected a layout (coordinate, array), found `list`
             a.mtx:1: expected a field (real, double, integer, unsigned-integer, pattern), found `float`
-            a.mtx:1: the field complex is not supported; write the real and the imaginary part as two real files
-            a.mtx:1: the field complex is not supported; write the real and the imaginary part as two real files
-            a.mtx:1: the symmetry hermitian is not supported; write the real and the imaginary part as two real files
+            a.mtx:1: not supported: the field complex; write the real and the imaginary part as two real files
+            a.mtx:1: not supported: the field complex; write the real and the imaginary part as two real files
+            a.mtx:1: not supported: the symmetry hermitian; write the real and the imaginary part as two real files
             a.mtx:1: expected a symmetry (general, symmetric, skew-symmetric), found `lower`
             a.mtx:1: expected the end of the banner, found `extra`
             a.mtx:1: expected the layout coordinate, as a pattern has no values, found `array`
@@ -72,9 +72,9 @@ fn matrix_market_headers() {
             a.mtx:2: expected the number of columns, found `-3`
             a.mtx:2: expected the number of rows, found `3.0`
             a.mtx:2: expected the number of rows, found `99999999999999999999`
-            a.mtx:2: a matrix dimension is too large: 9999999999999999999, and at most 9223372036854775807 can be handled
-            a.mtx:2: expected a square matrix, as it is symmetric, found 3 rows and 4 columns
-            a.mtx:2: the number of places is too large: more than 2^64, and at most 18446744073709551615 can be handled
+            a.mtx:2: a matrix dimension is too large: 9999999999999999999; the maximum is 9223372036854775807
+            a.mtx:2: expected a square matrix, as required by the symmetry symmetric, found 3 rows and 4 columns
+            a.mtx:2: the number of elements is too large: more than 2^64; the maximum is 18446744073709551615
         "#]],
     );
 }
@@ -111,11 +111,11 @@ fn matrix_market_entries() {
             mtx!("array integer general", "1 1\nx\n"),
         ],
         &expect![[r#"
-            a.mtx:4: expected 2 entries as the header says, found 1; the file is truncated or its header wrong
+            a.mtx:4: expected 2 entries as in the header, found 1; the file is truncated or its header is wrong
             a.mtx:4: expected the end of the file after the 1 entries that the header announces, found `2`
-            a.mtx:4: expected 18446744073709551615 entries as the header says, found 1; the file is truncated or its header wrong
-            a.mtx:5: coordinate 4 of mode 0 is out of range: the dimension is 3, counted from 1
-            a.mtx:3: coordinate 0 of mode 1 is out of range: the dimension is 3, counted from 1
+            a.mtx:4: expected 18446744073709551615 entries as in the header, found 1; the file is truncated or its header is wrong
+            a.mtx:5: coordinate 4 of mode 0 is out of range: the dimension is 3, and coordinates start at 1
+            a.mtx:3: coordinate 0 of mode 1 is out of range: the dimension is 3, and coordinates start at 1
             a.mtx:3: expected a coordinate, found `-1`
             a.mtx:3: expected a coordinate, found `1.5`
             a.mtx:3: expected a number, found the end of the line
@@ -128,12 +128,12 @@ fn matrix_market_entries() {
             a.mtx:3: value `-1` does not fit u64; declare a wider field in the banner
             a.mtx:3: expected a number, found `x`
             a.mtx:3: expected the end of the entry's line, found `2`
-            a.mtx:3: expected nothing but 0 on the diagonal, as the matrix is skew-symmetric, found another value at row and column 2
-            a.mtx:3: value -(-2^63) does not fit i64; its negative at the mirrored place does not either
-            a.mtx:3: coordinate 1 of mode 0 is out of range: the dimension is 0, counted from 1
-            a.mtx:6: expected 4 entries as the header says, found 3; the file is truncated or its header wrong
+            a.mtx:3: expected zeros on the diagonal of a skew-symmetric matrix, found a nonzero value at row and column 2
+            a.mtx:3: value -(-2^63) does not fit i64; the mirrored entry has the negated value; write the matrix as general
+            a.mtx:3: coordinate 1 of mode 0 is out of range: the dimension is 0, and coordinates start at 1
+            a.mtx:6: expected 4 entries as in the header, found 3; the file is truncated or its header is wrong
             a.mtx:7: expected the end of the file after the 4 entries that the header announces, found `5`
-            a.mtx:4: expected 1000000000000 entries as the header says, found 1; the file is truncated or its header wrong
+            a.mtx:4: expected 1000000000000 entries as in the header, found 1; the file is truncated or its header is wrong
             a.mtx:6: expected the end of the file after the 3 entries that the header announces, found `4`
             a.mtx:3: expected an integer, found `x`
         "#]],
@@ -174,33 +174,33 @@ fn frostt() {
             &[b"1 ".repeat(100), b"\n".to_vec()].concat(),
         ],
         &expect![[r#"
-            a.tns: expected an entry, or a comment `# dims ..` that tells the shape, found a file without entries, which has no shape
-            a.tns: expected an entry, or a comment `# dims ..` that tells the shape, found a file without entries, which has no shape
+            a.tns: expected an entry, or a comment `# dims ..` that gives the shape, found a file without entries, which has no shape
+            a.tns: expected an entry, or a comment `# dims ..` that gives the shape, found a file without entries, which has no shape
             a.tns:1: expected coordinates and a value, found one number
             a.tns:1: expected a coordinate, found `x`
             a.tns:2: expected the end of the line after 2 coordinates and a value, found `4`
             a.tns:2: expected an entry of 3 coordinates and a value, found the end of the line
             a.tns:2: expected an entry of 3 coordinates and a value, found the end of the line
-            a.tns:1: coordinate 0 of mode 0 is out of range: the dimension is 9223372036854775807, counted from 1
+            a.tns:1: coordinate 0 of mode 0 is out of range: the dimension is 9223372036854775807, and coordinates start at 1
             a.tns:1: expected a coordinate, found `1.5`
             a.tns:1: expected a number, found `x`
             a.tns:1: value `1e999` does not fit f64; write inf if infinity is meant
-            a.tns:1: coordinate 9223372036854775808 of mode 0 is out of range: the dimension is 9223372036854775807, counted from 1
+            a.tns:1: coordinate 9223372036854775808 of mode 0 is out of range: the dimension is 9223372036854775807, and coordinates start at 1
             a.tns:1: expected a coordinate, found `99999999999999999999`
             a.tns:1: expected a number, found `note`
             a.tns:2: expected the line of rank and number of entries, found the end of the file
             a.tns:3: expected the line of dimensions, found the end of the file
             a.tns:3: expected a dimension, found the end of the line
             a.tns:3: expected the end of the line of dimensions, found `3`
-            a.tns:4: coordinate 4 of mode 0 is out of range: the dimension is 3, counted from 1
-            a.tns:4: expected 1 entries as the header says, found 0; the file is truncated or its header wrong
+            a.tns:4: coordinate 4 of mode 0 is out of range: the dimension is 3, and coordinates start at 1
+            a.tns:4: expected 1 entries as in the header, found 0; the file is truncated or its header is wrong
             a.tns:5: expected the end of the file after the 1 entries of its header, found `2`
-            a.tns:2: the rank is too large: 18446744073709551615, and at most 64 can be handled
+            a.tns:2: the rank is too large: 18446744073709551615; the maximum is 64
             a.tns:2: expected a rank of at least 1, found 0
-            a.tns:2: coordinate 4 of mode 0 is out of range: the dimension is 3, counted from 1
+            a.tns:2: coordinate 4 of mode 0 is out of range: the dimension is 3, and coordinates start at 1
             a.tns:2: expected the end of the line after 2 coordinates and a value, found `1`
             a.tns:2: expected an entry of 2 coordinates and a value, found the end of the line
-            a.tns:1: the rank is too large: 99, and at most 64 can be handled
+            a.tns:1: the rank is too large: 99; the maximum is 64
         "#]],
     );
 }
@@ -235,22 +235,22 @@ fn numpy() {
             a.npy: expected the magic string `\x93NUMPY`, found ``
             a.npy: expected a version and the length of the header, found the end of the file
             a.npy: expected a version and the length of the header, found the end of the file
-            a.npy: expected 65535 bytes of the header, found 8; the file is truncated or its header wrong
-            a.npy: expected 4294967295 bytes of the header, found 8; the file is truncated or its header wrong
-            a.npy: version 9 of the .npy format is not supported; save it as version 1 to 3
-            a.npy: expected 16 bytes of elements, found 15; the file is truncated or its header wrong
-            a.npy: expected the end of the file after 16 bytes of elements, found 1 bytes more
-            a.npy: expected more than 2^64 bytes of elements, found 16; the file is truncated or its header wrong
-            a.npy: the number of elements is too large: more than 2^64, and at most 18446744073709551615 can be handled
-            a.npy: the rank is too large: 65, and at most 64 can be handled
-            a.npy: an array of text is not supported; store codes of an integer dtype
-            a.npy: this width of floats (dtype `<f16`) is not supported; convert it with astype('f8') and save it again
-            a.npy: dates and times (dtype `<M8[ns]`) is not supported; convert it with astype('i8') and save it again
+            a.npy: expected 65535 bytes of the header, found 8; the file is truncated or its header is wrong
+            a.npy: expected 4294967295 bytes of the header, found 8; the file is truncated or its header is wrong
+            a.npy: not supported: version 9 of the .npy format; save it as version 1 to 3
+            a.npy: expected 16 bytes of elements, found 15; the file is truncated or its header is wrong
+            a.npy: expected the end of the file after 16 bytes of elements, found 1 more bytes
+            a.npy: expected more than 2^64 bytes of elements, found 16; the file is truncated or its header is wrong
+            a.npy: the number of elements is too large: more than 2^64; the maximum is 18446744073709551615
+            a.npy: the rank is too large: 65; the maximum is 64
+            a.npy: not supported: an array of text; store codes of an integer dtype
+            a.npy: not supported: floats of this width (dtype `<f16`); convert it with astype('f8') and save it again
+            a.npy: not supported: dates and times (dtype `<M8[ns]`); convert it with astype('i8') and save it again
             a.npy: expected a type such as `<f8` for `descr`, found `<x8`
             a.npy: expected a type such as `<f8` for `descr`, found `f8`
             a.npy: expected a type such as `<f8` for `descr`, found ``
             a.npy: expected a key `descr`, `fortran_order` or `shape` in the header, found `other`
-            a.npy: expected a string with its end in the header, found `'descr`
+            a.npy: expected a string with a closing quote in the header, found `'descr`
         "#]],
     );
 }
@@ -276,13 +276,13 @@ fn archives() {
         let arrays = [("shape", vector(shape)), ("indptr", vector(&[0, 1])), ("indices", vector(&[0])), ("data", data)];
         npz(&[&[("format", npy_text("bsr"))][..], &arrays].concat())
     };
-    let whole = csr(&[2, 2], &[0, 1, 1], &[0], &[5]);
+    let valid = csr(&[2, 2], &[0, 1, 1], &[0], &[5]);
     check(
         "a.npz",
         &[
             b"",
             b"PK\x03\x04 and no more",
-            &whole[..whole.len() - 30],
+            &valid[..valid.len() - 30],
             &npz(&[]),
             &npz(&[("a", vector(&[1])), ("b", vector(&[1]))]),
             &npz(&[("a", npy("{'descr': '|O', 'fortran_order': False, 'shape': ()}", b"\x80\x04N."))]),
@@ -307,29 +307,29 @@ fn archives() {
             &bsr(&[4, 4], &[1, 2]),
         ],
         &expect![[r#"
-            a.npz: expected a whole zip archive, found invalid Zip archive: Could not find EOCD
-            a.npz: expected a whole zip archive, found invalid Zip archive: Could not find EOCD
-            a.npz: expected a whole zip archive, found invalid Zip archive: Could not find EOCD
+            a.npz: expected a complete zip archive, found invalid Zip archive: Could not find EOCD
+            a.npz: expected a complete zip archive, found invalid Zip archive: Could not find EOCD
+            a.npz: expected a complete zip archive, found invalid Zip archive: Could not find EOCD
             a.npz: expected one dense array, or a sparse array of SciPy or PyData with its `format`, found no array
             a.npz: expected one dense array, or a sparse array of SciPy or PyData with its `format`, found 2 arrays: `a`, `b`
-            a.npz, array `a`: an array of Python objects, which is a pickle, (dtype `|O`) is not supported; convert it with astype and save it again
+            a.npz, array `a`: not supported: an array of Python objects, stored as a pickle (dtype `|O`); convert it with astype and save it again
             a.npz, array `a`: expected the magic string `\x93NUMPY`, found `not an`
             a.npz, array `format`: expected a sparse format (coo, csr, csc, bsr, dia, gcxs), found `lil`
             a.npz, array `format`: expected the name of a sparse format, found an array of numbers
-            a.npz, array `shape`: expected an array of that name, found none
+            a.npz, array `shape`: expected an array of this name, found none
             a.npz, array `shape`: expected 1 to 2 modes for csr, found 3
             a.npz, array `shape`, entry 1: expected an integer that is not negative, found -2
             a.npz, array `indptr`: expected 3 entries, found 2
             a.npz, array `indptr`: expected 9000000000000000001 entries, found 2
             a.npz, array `indptr`, entry 0: expected 0, found 1
-            a.npz, array `indptr`, entry 2: expected at least 1, the entry before, found 0
+            a.npz, array `indptr`, entry 2: expected at least 1, the previous entry, found 0
             a.npz, array `indptr`, entry 2: expected at most 1, the number of entries, found 2
-            a.npz, array `indices`, entry 0: coordinate 2 of mode 1 is out of range: the dimension is 2, counted from 0
+            a.npz, array `indices`, entry 0: coordinate 2 of mode 1 is out of range: the dimension is 2, and coordinates start at 0
             a.npz, array `indices`, entry 0: expected an integer that is not negative, found -1
             a.npz, array `row`: expected 1 entries, found 2
-            a.npz, array `col`, entry 0: coordinate 2 of mode 1 is out of range: the dimension is 2, counted from 0
-            a.npz, array `coords`: expected an array of that name, as the shape has not two modes, found none
-            a.npz, array `shape`: expected a multiple of the block's 2 in mode 1, found 3
+            a.npz, array `col`, entry 0: coordinate 2 of mode 1 is out of range: the dimension is 2, and coordinates start at 0
+            a.npz, array `coords`: expected an array of this name, as the shape does not have two modes, found none
+            a.npz, array `shape`: expected a multiple of the block size 2 in mode 1, found 3
             a.npz, array `data`: expected values of 3 modes for bsr, found the shape [1, 0, 2]
             a.npz, array `data`: expected values of 3 modes for bsr, found the shape [1, 2]
         "#]],
@@ -346,7 +346,7 @@ fn images() {
             a.pbm: expected `P1` or `P4`, found `P5 1 1 1`
             a.pbm: expected the height, found ``
             a.pbm: expected the height, found `x`
-            a.pbm: expected 4 bytes of pixels, found 3; the file is truncated or its header wrong
+            a.pbm: expected 4 bytes of pixels, found 3; the file is truncated or its header is wrong
             a.pbm: expected a pixel, 0 or 1, found ``
             a.pbm: expected a pixel, 0 or 1, found `2`
         "#]],
@@ -368,8 +368,8 @@ fn images() {
             a.pgm: expected a largest grey level from 1 to 65535, found 70000
             a.pgm: expected grey levels up to 7, found 8
             a.pgm: expected a grey level, found ``
-            a.pgm: expected 4 bytes of pixels, found 3; the file is truncated or its header wrong
-            a.pgm: the number of pixels is too large: more than 2^64, and at most 9223372036854775807 can be handled
+            a.pgm: expected 4 bytes of pixels, found 3; the file is truncated or its header is wrong
+            a.pgm: the number of pixels is too large: more than 2^64; the maximum is 9223372036854775807
         "#]],
     );
     check(
@@ -378,8 +378,8 @@ fn images() {
         &expect![[r#"
         a.idx: expected two zero bytes, the code of a dtype and a rank, found ``
         a.idx: expected two zero bytes, the code of a dtype and a rank, found `\x00\x00\x07\x01`
-        a.idx: expected 8 bytes of dimensions, found 4; the file is truncated or its header wrong
-        a.idx: expected 2 bytes of elements, found 1; the file is truncated or its header wrong
+        a.idx: expected 8 bytes of dimensions, found 4; the file is truncated or its header is wrong
+        a.idx: expected 2 bytes of elements, found 1; the file is truncated or its header is wrong
     "#]],
     );
 }
@@ -396,7 +396,7 @@ fn compressed_streams() {
         &expect![[r#"
         a.mtx.zst: the zstd stream is truncated or damaged (incomplete frame); fetch or compress the file again
         a.mtx.zst: the zstd stream is truncated or damaged (Data corruption detected); fetch or compress the file again
-        a.mtx.zst: expected a zstd stream as the name says, found something else
+        a.mtx.zst: expected a zstd stream, as the file name indicates, found other content
     "#]],
     );
     check(

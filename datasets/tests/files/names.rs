@@ -16,7 +16,7 @@ fn vector() -> Content {
 }
 
 #[test]
-fn every_format_is_told_by_extension_and_by_content() {
+fn formats_are_detected_by_extension_and_by_content() {
     let folder = tempfile::tempdir().unwrap();
     for format in FILE_FORMATS {
         for (suffix, compression) in [("", Compression::None), (".gz", Compression::Gzip), (".zst", Compression::Zstd)]
@@ -52,13 +52,13 @@ fn concatenated_streams_are_one_file() {
 }
 
 #[test]
-fn what_cannot_be_told_is_an_error() {
+fn unknown_formats_are_rejected() {
     let message = |name: &str, bytes: &[u8]| crate::load(name, bytes).unwrap_err().to_string();
     expect![
-        "a.txt: unknown file format; known extensions are .mtx, .npy, .npz, .pbm, .pgm, .idx, .csv, .tsv, .tns, each with .gz or .zst or neither"
+        "a.txt: unknown file format; known extensions are .mtx, .npy, .npz, .pbm, .pgm, .idx, .csv, .tsv, .tns, each optionally followed by .gz or .zst"
     ]
     .assert_eq(&message("a.txt", b"two, words\n"));
-    expect!["a.mtx.gz: expected a gzip stream as the name says, found something else"]
+    expect!["a.mtx.gz: expected a gzip stream, as the file name indicates, found other content"]
         .assert_eq(&message("a.mtx.gz", sample("karate").unwrap().bytes));
     expect![[r#"a.npy: expected the magic string `\x93NUMPY`, found `%%Matr`"#]]
         .assert_eq(&message("a.npy", sample("karate").unwrap().bytes));

@@ -335,14 +335,14 @@ fn npy_f64(shape: &str, elements: &[f64]) -> Vec<u8> {
 
 /// Returns an archive as `sparse.save_npz` writes it, with the given format, fill value and arrays.
 fn pydata(format: &str, fill: f64, arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
-    let own = [("format", npy_text(format)), ("fill_value", npy_f64("()", &[fill]))];
-    npz(&[&own[..], arrays].concat())
+    let common = [("format", npy_text(format)), ("fill_value", npy_f64("()", &[fill]))];
+    npz(&[&common[..], arrays].concat())
 }
 
 /// Asserts that fill values of PyData/Sparse are preserved, including NaN and conversion to a
 /// requested dtype.
 #[test]
-fn fill_values_of_pydata_are_kept() {
+fn fill_values_of_pydata_are_read() {
     let vector = |x: &[i64]| npy_i64(&[x.len() as u64], x);
     let coo = |fill: f64| {
         let coords = ("coords", npy_i64(&[2, 2], &[0, 1, 2, 1]));
@@ -423,7 +423,7 @@ fn pydata_layouts() {
         gcxs(&[2, 3], vector(&[0]), &[0, 1, 1], &[2, 1], &[1, 2]),
         gcxs(&[1 << 62, 1 << 62, 2], vector(&[0, 1]), &[0], &[], &[]),
     ];
-    let told = |bytes: &Vec<u8>| match load("a.npz", bytes) {
+    let describe = |bytes: &Vec<u8>| match load("a.npz", bytes) {
         Ok(loaded) => {
             let info = &loaded.info;
             let header = format!("{:?} {} {} fill {}: ", info.shape, info.dtype, info.layout, info.fill);
@@ -441,19 +441,20 @@ fn pydata_layouts() {
         [] f64 array fill 7.0: (): 7.0
         [] f64 array fill 7.0: (): 3.0
         a.npz, array `data`: expected at most one value of an array without modes, found 2
-        a.npz, array `compressed_axes`: expected some of the modes of an array of 2, each once, found [0, 1]
-        a.npz, array `compressed_axes`: expected some of the modes of an array of 2, each once, found [2]
-        a.npz, array `indices`, entry 1: expected a place of a fiber, below 3, found 3
+        a.npz, array `compressed_axes`: expected distinct modes of an array of 2 modes, found [0, 1]
+        a.npz, array `compressed_axes`: expected distinct modes of an array of 2 modes, found [2]
+        a.npz, array `indices`, entry 1: expected a position in a fiber, below 3, found 3
         a.npz, array `indptr`: expected 3 entries, found 2
         a.npz, array `indptr`: expected 2 entries, found 1
-        a.npz, array `shape`: the number of places is too large: more than 2^64, and at most 9223372036854775807 can be handled
-    "#]].assert_eq(&files.iter().map(told).collect::<String>());
+        a.npz, array `shape`: the number of elements is too large: more than 2^64; the maximum is 9223372036854775807
+    "#]]
+    .assert_eq(&files.iter().map(describe).collect::<String>());
 }
 
 /// Asserts the reading of text of other programs: values in patterns, integers as reals, comments
 /// after entries, zeros on the diagonal of a skew-symmetric matrix, a byte order mark.
 #[test]
-fn text_of_other_programs() {
+fn text_written_by_other_programs() {
     let files: [(&str, &str); 9] = [
         ("a.mtx", "%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 3\n1 1 0\n2 1 3 % note\n2 2 -0.0\n"),
         ("a.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 3\n1 1 3.0\n2 1 -1e3\n2 2 7\n"),
@@ -461,11 +462,11 @@ fn text_of_other_programs() {
         ("a.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n2 2 2\n1 1 3.5\n2 1 0\n"),
         ("a.mtx", "\u{feff}%%MatrixMarket matrix coordinate pattern general % note\r\n1 1 1 % note\r\n1 1\r\n"),
         ("a.tns", "\u{feff}# dims 3 3\n1 1 2 # note\n3 3 4 #\n"),
-        ("a.tns", "1 1 2 # the first entry tells the rank\n3 3 4\n"),
+        ("a.tns", "1 1 2 # the first entry has the rank\n3 3 4\n"),
         ("a.tns", "# extended FROSTT format\n2 1 # rank and entries\n3 3 # dimensions\n3 3 4\n"),
         ("a.pbm", "P1 # note\n2 2\n1 0 # note\n0 1\n"),
     ];
-    let told = |(name, text): &(&str, &str)| match load(name, text.as_bytes()) {
+    let describe = |(name, text): &(&str, &str)| match load(name, text.as_bytes()) {
         Ok(loaded) => {
             let stored = loaded.data.values().len();
             format!(
@@ -488,11 +489,11 @@ fn text_of_other_programs() {
         [3, 3] f64 1: (2, 2): 4.0
         [2, 2] bool 4: (0, 0): true, (1, 1): true
     "#]]
-    .assert_eq(&files.iter().map(told).collect::<String>());
+    .assert_eq(&files.iter().map(describe).collect::<String>());
 }
 
 #[test]
-fn a_dtype_can_be_asked_for() {
+fn values_are_read_in_the_requested_dtype() {
     let text = b"%%MatrixMarket matrix coordinate integer general\n1 2 2\n1 1 7\n1 2 300\n";
     let read = |dtype| read_bytes("a.mtx", text, &ReadOptions { dtype: Some(dtype), ..ReadOptions::default() });
     let loaded = read(Prim::F32).unwrap();
@@ -503,7 +504,7 @@ fn a_dtype_can_be_asked_for() {
 }
 
 #[test]
-fn headers_alone() {
+fn headers_are_read_without_the_entries() {
     let folder = tempfile::tempdir().unwrap();
     // The entries are invalid, so these headers cannot be read by the reader of the whole file.
     let comment = format!("%{}\n", "x".repeat(70_000));

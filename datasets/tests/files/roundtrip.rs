@@ -46,8 +46,8 @@ fn content(
     let value = move || scalar(prim, exact_in_f64);
     let entries = shapes.prop_flat_map(move |shape| {
         let count = if shape.contains(&0) { 0 } else { 12 };
-        let place = shape.iter().map(|&d| 0..d.max(1)).collect::<Vec<_>>();
-        (Just(shape), proptest::collection::btree_map(place, value(), 0..=count), value(), any::<bool>())
+        let coordinates = shape.iter().map(|&d| 0..d.max(1)).collect::<Vec<_>>();
+        (Just(shape), proptest::collection::btree_map(coordinates, value(), 0..=count), value(), any::<bool>())
     });
     entries.prop_map(move |(shape, entries, fill, reversed)| {
         let mut entries: Vec<(Vec<u64>, Scalar)> = entries.into_iter().collect();
@@ -62,27 +62,27 @@ fn content(
 }
 
 /// Returns the value of every element.
-fn every_place(content: &Content) -> BTreeMap<Vec<u64>, Scalar> {
-    let mut places = BTreeMap::from([(vec![], content.fill.clone())]);
+fn all_elements(content: &Content) -> BTreeMap<Vec<u64>, Scalar> {
+    let mut elements = BTreeMap::from([(vec![], content.fill.clone())]);
     for &dimension in &content.shape {
-        let grow = |(place, fill): (Vec<u64>, Scalar)| {
-            (0..dimension).map(move |i| ([&place[..], &[i]].concat(), fill.clone()))
+        let grow = |(coordinates, fill): (Vec<u64>, Scalar)| {
+            (0..dimension).map(move |i| ([&coordinates[..], &[i]].concat(), fill.clone()))
         };
-        places = places.into_iter().flat_map(grow).collect();
+        elements = elements.into_iter().flat_map(grow).collect();
     }
     if let Data::Triples { coordinates, values } = &content.data {
         for k in 0..values.len() {
-            places.insert(coordinates.iter().map(|c| c[k]).collect(), values.get(k));
+            elements.insert(coordinates.iter().map(|c| c[k]).collect(), values.get(k));
         }
     }
-    places
+    elements
 }
 
 fn check(name: &str, layout: Layout, ranks: std::ops::RangeInclusive<usize>) {
-    check_of(&PRIMS, name, layout, ranks);
+    check_prims(&PRIMS, name, layout, ranks);
 }
 
-fn check_of(prims: &[Prim], name: &str, layout: Layout, ranks: std::ops::RangeInclusive<usize>) {
+fn check_prims(prims: &[Prim], name: &str, layout: Layout, ranks: std::ops::RangeInclusive<usize>) {
     for &prim in prims {
         let options = WriteOptions { layout: Some(layout), ..WriteOptions::default() };
         let exact_in_f64 = name.contains("tns");
@@ -95,7 +95,7 @@ fn check_of(prims: &[Prim], name: &str, layout: Layout, ranks: std::ops::RangeIn
             prop_assert_eq!(&loaded.info.shape, &content.shape);
             let zero = Scalar::zero(prim);
             let expected: BTreeMap<_, _> =
-                every_place(&content).into_iter().filter(|(_, v)| *v != zero).map(|(p, v)| (p, vec![v])).collect();
+                all_elements(&content).into_iter().filter(|(_, v)| *v != zero).map(|(p, v)| (p, vec![v])).collect();
             prop_assert_eq!(nonzeros(&content.shape, &loaded.data), expected);
             Ok(())
         });
@@ -122,10 +122,10 @@ fn edge_lists() {
 
 #[test]
 fn images() {
-    check_of(&[Prim::Bool], "a.pbm", Layout::Array, 2..=2);
-    check_of(&[Prim::Bool, Prim::U8, Prim::U16], "a.pgm.gz", Layout::Array, 2..=2);
+    check_prims(&[Prim::Bool], "a.pbm", Layout::Array, 2..=2);
+    check_prims(&[Prim::Bool, Prim::U8, Prim::U16], "a.pgm.gz", Layout::Array, 2..=2);
     let prims = [Prim::U8, Prim::I8, Prim::I16, Prim::I32, Prim::F32, Prim::F64];
-    check_of(&prims, "a.idx", Layout::Array, 1..=4);
+    check_prims(&prims, "a.idx", Layout::Array, 1..=4);
 }
 
 #[test]

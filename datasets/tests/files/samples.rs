@@ -42,9 +42,9 @@ fn berkeley() {
     let file = sample("berkeley.tns").unwrap();
     let loaded = load(file.file_name, file.bytes).unwrap();
     assert_eq!(loaded.info.shape, [6, 2, 2]);
-    let places = nonzeros(&loaded.info.shape, &loaded.data);
+    let entries = nonzeros(&loaded.info.shape, &loaded.data);
     let total = |mode: usize, at: u64| -> f64 {
-        places.iter().filter(|(p, _)| p[mode] == at).flat_map(|(_, v)| v).filter_map(Scalar::to_f64).sum()
+        entries.iter().filter(|(p, _)| p[mode] == at).flat_map(|(_, v)| v).filter_map(Scalar::to_f64).sum()
     };
     // Applicants by sex, and by outcome.
     assert_eq!((total(1, 0), total(1, 1)), (2691.0, 1835.0));

@@ -12,15 +12,15 @@ fn tensor(name: &str, bytes: &[u8]) -> (Tensor, usize) {
 }
 
 /// Returns the elements that differ from the fill value.
-fn places(tensor: &Tensor) -> BTreeMap<Vec<u64>, Scalar> {
-    let mut places = BTreeMap::new();
-    tensor.for_each_stored(|place, position| {
+fn elements(tensor: &Tensor) -> BTreeMap<Vec<u64>, Scalar> {
+    let mut elements = BTreeMap::new();
+    tensor.for_each_stored(|coordinates, position| {
         let value = tensor.value_at(position);
         if value != tensor.ty().fill {
-            places.insert(place.to_vec(), value);
+            elements.insert(coordinates.to_vec(), value);
         }
     });
-    places
+    elements
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn duplicates_are_added_up_and_counted() {
 }
 
 #[test]
-fn a_format_that_cannot_be_is_an_error() {
+fn unsuitable_formats_are_rejected() {
     let message = |name: &str, bytes: &[u8], format: Format| {
         load(name, bytes).unwrap().into_tensor(Some(format)).unwrap_err().to_string()
     };
@@ -92,7 +92,7 @@ fn a_format_that_cannot_be_is_an_error() {
 
 /// Asserts that the size of blocks is arbitrary if there are no blocks.
 #[test]
-fn absurd_blocks_without_entries() {
+fn blocks_of_any_size_without_entries() {
     let huge = 1 << 62;
     let bytes = npz(&[
         ("format", npy_text("bsr")),
@@ -110,7 +110,7 @@ fn absurd_blocks_without_entries() {
 
 /// Asserts that a tensor of any format written to a file of any suitable format is read back equal.
 #[test]
-fn written_tensors_read_back() {
+fn written_tensors_are_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let pattern = |format: Format| Format { leaf: LeafKind::Pattern, ..format };
     let (karate, _) = tensor("karate.mtx", sample("karate").unwrap().bytes);
@@ -135,7 +135,7 @@ fn written_tensors_read_back() {
             let (back, duplicates) = read(&path, &read_options).unwrap().into_tensor(None).unwrap();
             assert_eq!(duplicates, 0);
             assert_eq!(back.ty().shape, tensor.ty().shape);
-            assert_eq!(places(&back), places(&tensor), "{extension} {:?}", tensor.ty().format);
+            assert_eq!(elements(&back), elements(&tensor), "{extension} {:?}", tensor.ty().format);
         }
     }
 }

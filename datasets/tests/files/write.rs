@@ -59,7 +59,7 @@ fn text_of_small_files() {
 }
 
 #[test]
-fn what_a_format_cannot_hold() {
+fn unsupported_content_is_rejected() {
     let check = |name: &str, content: &Content, options: &WriteOptions, expect: &Expect| {
         expect.assert_eq(&write_bytes(name, content, options).unwrap_err().to_string());
     };
@@ -69,7 +69,7 @@ fn what_a_format_cannot_hold() {
         &content(&[2, 2, 2], 0.0),
         &plain,
         &expect![
-            "a.mtx: cannot write this tensor: a tensor of 3 modes in a Matrix Market file, which holds matrices, is not supported; write it as .tns or .npy"
+            "a.mtx: cannot write this tensor: not supported: a tensor of 3 modes in a Matrix Market file, which stores matrices; write it as .tns or .npy"
         ],
     );
     check(
@@ -77,7 +77,7 @@ fn what_a_format_cannot_hold() {
         &content(&[2, 2], 5.0),
         &plain,
         &expect![
-            "a.mtx: cannot write this tensor: the fill value 5.0 in a Matrix Market coordinate file, where places left out are 0, is not supported; write every place, as .npy does"
+            "a.mtx: cannot write this tensor: not supported: the fill value 5.0 in a Matrix Market coordinate file, whose missing entries are 0; write all elements, as in .npy"
         ],
     );
     check(
@@ -85,7 +85,7 @@ fn what_a_format_cannot_hold() {
         &content(&[2, 2], 5.0),
         &plain,
         &expect![
-            "a.tns: cannot write this tensor: the fill value 5.0 in a FROSTT file, where places left out are 0, is not supported; write every place, as .npy does"
+            "a.tns: cannot write this tensor: not supported: the fill value 5.0 in a FROSTT file, whose missing entries are 0; write all elements, as in .npy"
         ],
     );
     check(
@@ -93,7 +93,7 @@ fn what_a_format_cannot_hold() {
         &content(&[2, 2], 5.0),
         &plain,
         &expect![
-            "a.npz: cannot write this tensor: the fill value 5.0 in a SciPy file, where places left out are 0, is not supported; write every place, as .npy does"
+            "a.npz: cannot write this tensor: not supported: the fill value 5.0 in a SciPy file, whose missing entries are 0; write all elements, as in .npy"
         ],
     );
     check(
@@ -101,7 +101,7 @@ fn what_a_format_cannot_hold() {
         &content(&[2, 2], 0.0),
         &plain,
         &expect![
-            "a.txt: unknown file format; known extensions are .mtx, .npy, .npz, .pbm, .pgm, .idx, .csv, .tsv, .tns, each with .gz or .zst or neither"
+            "a.txt: unknown file format; known extensions are .mtx, .npy, .npz, .pbm, .pgm, .idx, .csv, .tsv, .tns, each optionally followed by .gz or .zst"
         ],
     );
     check(
@@ -109,7 +109,7 @@ fn what_a_format_cannot_hold() {
         &content(&[1 << 40, 1 << 40], 0.0),
         &plain,
         &expect![
-            "a.npy: cannot write this tensor: the size of the file in bytes is too large: more than 2^64, and at most 9223372036854775807 can be handled"
+            "a.npy: cannot write this tensor: the size of the file in bytes is too large: more than 2^64; the maximum is 9223372036854775807"
         ],
     );
     check(
@@ -117,7 +117,7 @@ fn what_a_format_cannot_hold() {
         &content(&[1 << 31, 1 << 31], 0.0),
         &plain,
         &expect![
-            "a.npy: cannot write this tensor: the size of the file in bytes is too large: more than 2^64, and at most 9223372036854775807 can be handled"
+            "a.npy: cannot write this tensor: the size of the file in bytes is too large: more than 2^64; the maximum is 9223372036854775807"
         ],
     );
     let symmetric = WriteOptions { symmetry: Symmetry::SkewSymmetric, ..WriteOptions::default() };
@@ -126,7 +126,7 @@ fn what_a_format_cannot_hold() {
         &content(&[2, 2], 0.0),
         &symmetric,
         &expect![
-            "a.mtx: cannot write this tensor: writing as skew-symmetric a matrix with a value on its diagonal, at 0, is not supported; write it as general"
+            "a.mtx: cannot write this tensor: not supported: a skew-symmetric file of a matrix with the diagonal entry (0, 0); write it as general"
         ],
     );
     check(
@@ -134,7 +134,7 @@ fn what_a_format_cannot_hold() {
         &content(&[2, 3], 0.0),
         &symmetric,
         &expect![
-            "a.mtx: cannot write this tensor: writing as skew-symmetric a matrix of 2 rows and 3 columns is not supported; write it as general"
+            "a.mtx: cannot write this tensor: not supported: a skew-symmetric file of a matrix of 2 rows and 3 columns; write it as general"
         ],
     );
     check(
@@ -142,7 +142,7 @@ fn what_a_format_cannot_hold() {
         &content(&[2, 2], 0.0),
         &symmetric,
         &expect![
-            "a.npz: cannot write this tensor: the symmetry skew-symmetric in a .npz file is not supported; write it as general, or as .mtx"
+            "a.npz: cannot write this tensor: not supported: the symmetry skew-symmetric in a .npz file; write it as general, or as .mtx"
         ],
     );
     let csr = WriteOptions { layout: Some(Layout::Csr), ..WriteOptions::default() };
@@ -151,7 +151,7 @@ fn what_a_format_cannot_hold() {
         &content(&[2, 2, 2], 0.0),
         &csr,
         &expect![
-            "a.npz: cannot write this tensor: writing a tensor of 3 modes as csr into a .npz file is not supported; choose array, coordinate, or for a matrix csr or csc"
+            "a.npz: cannot write this tensor: not supported: the layout csr for a tensor of 3 modes in a .npz file; choose array, coordinate, or for a matrix csr or csc"
         ],
     );
     check(
@@ -159,13 +159,13 @@ fn what_a_format_cannot_hold() {
         &content(&[2, 2], 0.0),
         &csr,
         &expect![
-            "a.mtx: cannot write this tensor: the layout csr in a Matrix Market file is not supported; choose coordinate or array"
+            "a.mtx: cannot write this tensor: not supported: the layout csr in a Matrix Market file; choose coordinate or array"
         ],
     );
 }
 
 #[test]
-fn an_error_leaves_the_folder_as_it_was() {
+fn errors_leave_the_folder_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.mtx");
     write_content(&path, &content(&[2, 2], 0.0), &WriteOptions::default()).unwrap();
@@ -181,7 +181,7 @@ fn an_error_leaves_the_folder_as_it_was() {
 /// temporary file.
 #[cfg(unix)]
 #[test]
-fn permissions_are_those_of_any_new_file() {
+fn files_have_default_permissions() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let mode = |name: &str| std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode();

@@ -3,7 +3,7 @@
 
 use datafusion::arrow::array::{Array, ArrayRef, Int64Array, NullArray};
 use redpoll::sql::datafusion;
-use redpoll_testing::sql::arrays::{kinds_of_text, register};
+use redpoll_testing::sql::arrays::{register, text_arrays};
 use redpoll_testing::sql::{agree, database, run};
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ async fn nulls_are_found_in_every_kind_of_array() {
     let ids: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3, 3, 4]));
     register(&database, "i", vec![("id", Arc::new(Int64Array::from(vec![1, 2, 3, 5])))]);
     let text = [None, Some("a"), None, Some("b"), None];
-    let mut kinds = kinds_of_text(&text);
+    let mut kinds = text_arrays(&text);
     kinds.push(("nothing", Arc::new(NullArray::new(5))));
     for (kind, column) in kinds {
         assert!(kind == "nothing" || column.logical_null_count() == 3);
@@ -47,7 +47,7 @@ async fn outer_joins_without_rows_accept_every_kind_of_array() {
     let database = database().await;
     for ids in [vec![], vec![None, None], vec![Some(1), None], vec![Some(1), Some(7)]] {
         let text = vec![Some("a"); ids.len()];
-        let mut kinds = kinds_of_text(&text);
+        let mut kinds = text_arrays(&text);
         kinds.push(("nothing", Arc::new(NullArray::new(ids.len()))));
         for (kind, column) in kinds {
             let ids: ArrayRef = Arc::new(Int64Array::from(ids.clone()));

@@ -100,7 +100,7 @@ async fn text_files_are_tables_under_any_name() {
         m.json: id / 1 / 2
         n.ndjson.gz: id name / 1 ann / 2
         o.csv: id name / 1 ann
-        p.csv.gz: ../p.csv.gz: expected a gzip stream as the name says, found something else
+        p.csv.gz: ../p.csv.gz: expected a gzip stream, as the file name indicates, found other content
         q.txt: i0 i1 value / 0 1 7
     "#]],
     )

@@ -8,7 +8,7 @@ use redpoll::Session;
 use redpoll::logic::{Alias, Plan};
 use redpoll::physical::storage::Tensor;
 use redpoll::sql::{Database, Engine, Outcome, RunError, RunLimits, datafusion};
-use redpoll_testing::sql::{Cell, database, rows, run, same};
+use redpoll_testing::sql::{Cell, compare_rows, database, rows, run};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -62,7 +62,7 @@ async fn plain(database: &Database, sql: &str) -> Vec<RecordBatch> {
 async fn assert_agrees(database: &Database, sql: &str) {
     let expected = plain(database, sql).await;
     let found = run(database, sql).await.unwrap();
-    same(&found, &expected, true).unwrap_or_else(|e| panic!("{sql}\n{e}"));
+    compare_rows(&found, &expected, true).unwrap_or_else(|e| panic!("{sql}\n{e}"));
 }
 
 /// DataFusion answers the first call, and the prepared region answers the second.
@@ -111,10 +111,10 @@ async fn rows_do_not_depend_on_the_engine_that_answers() {
     let sql = HUBS.replace("FROM t a JOIN t b", "FROM many a JOIN many b");
     let expected = plain(&database, &sql).await;
     let found = run(&database, &sql).await.unwrap();
-    same(&found, &expected, true).unwrap();
+    compare_rows(&found, &expected, true).unwrap();
     database.wait_until_prepared().await;
     assert_contains(&explain_analyze(&database, &sql).await, &[READY]);
-    same(&run(&database, &sql).await.unwrap(), &expected, true).unwrap();
+    compare_rows(&run(&database, &sql).await.unwrap(), &expected, true).unwrap();
 }
 
 /// A region that is prepared first answers; DataFusion would have to join four billion rows.

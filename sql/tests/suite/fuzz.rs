@@ -4,7 +4,7 @@
 //! `redpoll_testing::sql` draws and compares them. `REDPOLL_SQL_CASES` is the number of cases;
 //! `REDPOLL_SQL_SEED` is the first seed.
 
-use redpoll_testing::sql::{Case, Outcome, Runner, query, smallest_failure};
+use redpoll_testing::sql::{CaseRunner, SqlCase, SqlOutcome, query, smallest_failure};
 
 /// A class of queries: its name, lists of words of which a query contains one each, and words that
 /// it does not contain.
@@ -42,11 +42,11 @@ fn random_queries_agree() {
     let (cases, first) = (number("REDPOLL_SQL_CASES", 240), number("REDPOLL_SQL_SEED", 0));
     let (mut claimed, mut failures) = (0, Vec::new());
     let mut shapes = [0; SHAPES.len()];
-    let mut runner = Runner::default();
+    let mut runner = CaseRunner::default();
     for seed in first..first + cases {
         match runner.run(seed) {
-            Outcome::Agrees(0) | Outcome::Refused => {}
-            Outcome::Agrees(_) => {
+            SqlOutcome::Agrees(0) | SqlOutcome::Rejected => {}
+            SqlOutcome::Agrees(_) => {
                 claimed += 1;
                 let sql = query(seed).to_string();
                 let has = |words: &[&str]| words.iter().any(|word| sql.contains(word));
@@ -54,10 +54,10 @@ fn random_queries_agree() {
                     *count += usize::from(with.iter().all(|words| has(words)) && !has(without));
                 }
             }
-            Outcome::Failed(failure) => {
-                let case = Case::of(seed);
+            SqlOutcome::Failed(failure) => {
+                let case = SqlCase::of(seed);
                 let (case, failure) = smallest_failure(&case, failure.phase).unwrap_or((case, failure));
-                failures.push(format!("seed {seed}: {}: {}\n{case}", failure.phase, failure.what));
+                failures.push(format!("seed {seed}: {}: {}\n{case}", failure.phase, failure.message));
             }
         }
         if failures.len() > 3 {

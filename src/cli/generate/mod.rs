@@ -73,7 +73,8 @@ pub(super) fn generate(args: &Args, memory: &Memory, out: &mut impl Write) -> Re
     let bar = Bar::new();
     let content =
         generate_content(&*generator, &options, &mut |p| bar.show(p.step, p.done, p.total)).map_err(|error| {
-            let memory = matches!(&error, Error::Generate { fault: crate::datasets::Fault::Memory { .. }, .. });
+            let memory =
+                matches!(&error, Error::Generate { fault: crate::datasets::Fault::GeneratorMemory { .. }, .. });
             let hint = memory.then(|| "raise the limit with `--memory`, up to `--memory-limit`".to_owned());
             CommandFailure::Error { error: error.into(), hint }
         })?;

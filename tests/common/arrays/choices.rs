@@ -5,37 +5,37 @@ use crate::rng::Rng;
 
 /// A source of choices that records them.
 #[derive(Clone, Debug)]
-pub struct Choices {
+pub struct RecordedChoices {
     /// Source of the choices after the given ones; without it, they are 0.
     rng: Option<Rng>,
     given: Vec<u64>,
-    taken: Vec<u64>,
+    recorded: Vec<u64>,
 }
 
-impl Choices {
+impl RecordedChoices {
     /// Returns choices drawn from a seed.
-    pub fn of_seed(seed: u64) -> Choices {
-        Choices { rng: Some(Rng::new(seed)), given: Vec::new(), taken: Vec::new() }
+    pub fn from_seed(seed: u64) -> RecordedChoices {
+        RecordedChoices { rng: Some(Rng::new(seed)), given: Vec::new(), recorded: Vec::new() }
     }
 
     /// Returns the given choices, limited to their ranges, followed by zeros.
-    pub fn of_list(given: Vec<u64>) -> Choices {
-        Choices { rng: None, given, taken: Vec::new() }
+    pub fn from_list(given: Vec<u64>) -> RecordedChoices {
+        RecordedChoices { rng: None, given, recorded: Vec::new() }
     }
 
     /// Returns all choices so far.
-    pub fn taken(&self) -> &[u64] {
-        &self.taken
+    pub fn recorded(&self) -> &[u64] {
+        &self.recorded
     }
 
     /// Chooses a number below `n`, or 0 if `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
-        let choice = match (self.given.get(self.taken.len()), &mut self.rng) {
+        let choice = match (self.given.get(self.recorded.len()), &mut self.rng) {
             (Some(given), _) => (*given).min(n.saturating_sub(1)),
             (None, Some(rng)) => rng.below(n),
             (None, None) => 0,
         };
-        self.taken.push(choice);
+        self.recorded.push(choice);
         choice
     }
 

@@ -1,7 +1,7 @@
 //! Random lazy arrays of any format, dtype and fill value, with their values in `ndarray` arrays.
 //! In a program, some operands are results of earlier operations.
 
-use super::choices::Choices;
+use super::choices::RecordedChoices;
 use super::oracle;
 use ndarray::{ArrayD, IxDyn};
 use redpoll::logic::op::Op;
@@ -11,109 +11,115 @@ use redpoll::physical::testing::formats_of_rank;
 use redpoll::{Array, Config, Session};
 
 /// The dense values of an array of any dtype, as `f64`.
-pub type Dense = ArrayD<f64>;
+pub type DenseArray = ArrayD<f64>;
 
 /// Draws operands and parameters, and records them for messages.
-pub struct Draw {
-    pub rng: Choices,
+pub struct OperandSource {
+    pub rng: RecordedChoices,
     pub session: Session,
     mode: FloatMode,
     pub record: Vec<String>,
     /// The earlier results that can be operands, in a program.
-    pool: Option<Pool>,
+    earlier_results: Option<EarlierResults>,
 }
 
 /// The earlier results and dimensions of a program.
 #[derive(Default)]
-struct Pool {
-    nodes: Vec<Node>,
+struct EarlierResults {
+    results: Vec<EarlierResult>,
     /// The dimensions to draw from: few, so that many shapes are equal.
     sizes: Vec<usize>,
 }
 
 /// A result of an earlier operation.
 #[derive(Clone)]
-pub struct Node {
+pub struct EarlierResult {
     pub name: String,
     pub array: Array,
-    pub dense: Dense,
+    pub dense: DenseArray,
     pub prim: Prim,
 }
 
-impl Draw {
-    pub fn new(seed: u64) -> Draw {
-        Draw {
-            rng: Choices::of_seed(seed),
+impl OperandSource {
+    pub fn new(seed: u64) -> OperandSource {
+        OperandSource {
+            rng: RecordedChoices::from_seed(seed),
             session: Session::default(),
             mode: FloatMode::Relaxed,
             record: Vec::new(),
-            pool: None,
+            earlier_results: None,
         }
     }
 
     /// Starts a program in a session of its own.
-    pub fn program(mut rng: Choices, config: Config) -> Draw {
+    pub fn program(mut rng: RecordedChoices, config: Config) -> OperandSource {
         let sizes = (0..3).map(|_| *rng.pick(&[2, 3, 1, 0, 2, 1, 4])).collect();
         let mode = config.optimizer.float_mode;
-        Draw {
+        OperandSource {
             rng,
             session: Session::new(config),
             mode,
             record: Vec::new(),
-            pool: Some(Pool { nodes: Vec::new(), sizes }),
+            earlier_results: Some(EarlierResults { results: Vec::new(), sizes }),
         }
     }
 
     /// Returns whether operands may be results of earlier operations.
     pub fn is_program(&self) -> bool {
-        self.pool.is_some()
+        self.earlier_results.is_some()
     }
 
     /// Continues in a new session with the given float mode.
-    pub fn in_mode(&mut self, mode: FloatMode) {
+    pub fn set_mode(&mut self, mode: FloatMode) {
         let mut config = Config::default();
         config.optimizer.float_mode = mode;
         (self.session, self.mode) = (Session::new(config), mode);
     }
 
     /// Applies an operator at every coordinate, to arguments of the given dtypes.
-    pub fn op(&self, op: impl Into<Op>, arrays: &[(&Dense, Prim)]) -> Dense {
+    pub fn op(&self, op: impl Into<Op>, arrays: &[(&DenseArray, Prim)]) -> DenseArray {
         oracle::op(op, arrays, self.mode)
     }
 
     /// Adds a result that later operations may take.
-    pub fn keep(&mut self, node: Node) {
-        self.pool.get_or_insert_default().nodes.push(node);
+    pub fn add_result(&mut self, result: EarlierResult) {
+        self.earlier_results.get_or_insert_default().results.push(result);
     }
 
     /// Draws an earlier result of the given shape whose values are exact in the dtype and within
     /// `low..high`; `None` if there is none, or at random.
-    fn earlier(&mut self, shape: &[usize], prim: Option<Prim>, range: Option<(i64, i64)>) -> Option<(Array, Dense)> {
-        let nodes = &self.pool.as_ref()?.nodes;
+    fn pick_earlier(
+        &mut self,
+        shape: &[usize],
+        prim: Option<Prim>,
+        range: Option<(i64, i64)>,
+    ) -> Option<(Array, DenseArray)> {
+        let results = &self.earlier_results.as_ref()?.results;
         let inside = |v: f64| range.is_none_or(|(low, high)| v >= low as f64 && v < high as f64);
-        let fits = |node: &&Node| {
-            let dtype = prim.is_none_or(|prim| node.prim == prim || node.dense.iter().all(|v| is_tame(*v, prim, true)));
-            node.dense.shape() == shape && dtype && node.dense.iter().all(|v| inside(*v))
+        let fits = |result: &&EarlierResult| {
+            let dtype =
+                prim.is_none_or(|prim| result.prim == prim || result.dense.iter().all(|v| is_exact_in(*v, prim, true)));
+            result.dense.shape() == shape && dtype && result.dense.iter().all(|v| inside(*v))
         };
-        let fitting: Vec<Node> = nodes.iter().filter(fits).cloned().collect();
+        let fitting: Vec<EarlierResult> = results.iter().filter(fits).cloned().collect();
         if fitting.is_empty() || !self.rng.chance(85) {
             return None;
         }
-        let node = self.rng.pick(&fitting).clone();
+        let result = self.rng.pick(&fitting).clone();
         match prim {
-            Some(prim) if prim != node.prim => {
-                self.record.push(format!("{}.astype({prim})", node.name));
-                Some((node.array.astype(prim), node.dense))
+            Some(prim) if prim != result.prim => {
+                self.record.push(format!("{}.astype({prim})", result.name));
+                Some((result.array.astype(prim), result.dense))
             }
             _ => {
-                self.record.push(node.name);
-                Some((node.array, node.dense))
+                self.record.push(result.name);
+                Some((result.array, result.dense))
             }
         }
     }
 
     /// Draws a number in `low..high`.
-    pub fn within(&mut self, low: i64, high: i64) -> i64 {
+    pub fn number_in(&mut self, low: i64, high: i64) -> i64 {
         let number = low + self.rng.below((high - low) as u64) as i64;
         self.record.push(number.to_string());
         number
@@ -121,16 +127,16 @@ impl Draw {
 
     /// Draws a size: mostly small, sometimes 0 or 1.
     pub fn size(&mut self) -> usize {
-        if let Some(pool) = &self.pool {
-            return *self.rng.pick(&pool.sizes);
+        if let Some(earlier_results) = &self.earlier_results {
+            return *self.rng.pick(&earlier_results.sizes);
         }
         *self.rng.pick(&[0, 1, 1, 2, 3, 3, 4, 5])
     }
 
     /// Draws a size other than 0.
-    pub fn some(&mut self) -> usize {
-        if let Some(pool) = &self.pool {
-            return (*self.rng.pick(&pool.sizes)).max(1);
+    pub fn nonzero_size(&mut self) -> usize {
+        if let Some(earlier_results) = &self.earlier_results {
+            return (*self.rng.pick(&earlier_results.sizes)).max(1);
         }
         *self.rng.pick(&[1, 2, 3, 4, 5])
     }
@@ -142,7 +148,11 @@ impl Draw {
 
     /// Draws a shape with a rank in `low..high`.
     pub fn any_shape(&mut self, low: usize, high: usize) -> Vec<usize> {
-        let shapes = self.pool.iter().flat_map(|pool| &pool.nodes).map(|node| node.dense.shape());
+        let shapes = self
+            .earlier_results
+            .iter()
+            .flat_map(|earlier_results| &earlier_results.results)
+            .map(|result| result.dense.shape());
         let fitting: Vec<Vec<usize>> =
             shapes.filter(|s| (low..high).contains(&s.len())).map(<[usize]>::to_vec).collect();
         if !fitting.is_empty() && self.rng.chance(80) {
@@ -153,48 +163,61 @@ impl Draw {
     }
 
     /// Draws an array of small whole numbers, mostly of dtype `i64` or `f64`.
-    pub fn array(&mut self, shape: &[usize]) -> (Array, Dense) {
-        if let Some(earlier) = self.earlier(shape, None, None) {
+    pub fn array(&mut self, shape: &[usize]) -> (Array, DenseArray) {
+        if let Some(earlier) = self.pick_earlier(shape, None, None) {
             return earlier;
         }
         let prim = *self.rng.pick(&[Prim::I64, Prim::I64, Prim::F64, Prim::F64, Prim::F32, Prim::I8, Prim::I32]);
-        self.array_of(shape, prim)
+        self.array_with_dtype(shape, prim)
     }
 
     /// Draws an array of small whole numbers of the given dtype.
-    pub fn array_of(&mut self, shape: &[usize], prim: Prim) -> (Array, Dense) {
-        if let Some(earlier) = self.earlier(shape, Some(prim), None) {
+    pub fn array_with_dtype(&mut self, shape: &[usize], prim: Prim) -> (Array, DenseArray) {
+        if let Some(earlier) = self.pick_earlier(shape, Some(prim), None) {
             return earlier;
         }
         let fill = *self.rng.pick(&[0, 0, 0, 1, 2]);
-        self.array_from(shape, prim, fill, if prim.is_signed() { -3 } else { 0 }, 4)
+        self.array_in_range(shape, prim, fill, if prim.is_signed() { -3 } else { 0 }, 4)
     }
 
     /// Draws an array of numbers in `low..high`, with a fill value.
-    pub fn array_from(&mut self, shape: &[usize], prim: Prim, fill: i64, low: i64, high: i64) -> (Array, Dense) {
-        if let Some(earlier) = self.earlier(shape, Some(prim), Some((low, high))) {
+    pub fn array_in_range(
+        &mut self,
+        shape: &[usize],
+        prim: Prim,
+        fill: i64,
+        low: i64,
+        high: i64,
+    ) -> (Array, DenseArray) {
+        if let Some(earlier) = self.pick_earlier(shape, Some(prim), Some((low, high))) {
             return earlier;
         }
         let value = |v: i64| Scalar::I64(v).cast(prim).expect("a primitive");
-        self.stored(shape, &value(fill), &|rng| value(low + rng.below((high - low) as u64) as i64))
+        self.array_with_values(shape, &value(fill), &|rng| value(low + rng.below((high - low) as u64) as i64))
     }
 
     /// Draws a float array of small whole numbers and NaN, which may be the fill value.
-    pub fn array_with_nan(&mut self, shape: &[usize], prim: Prim) -> (Array, Dense) {
+    pub fn array_with_nan(&mut self, shape: &[usize], prim: Prim) -> (Array, DenseArray) {
         let value = |v: f64| Scalar::F64(v).cast(prim).expect("a primitive");
         let fill = *self.rng.pick(&[0.0, 0.0, 2.0, f64::NAN]);
-        let share = *self.rng.pick(&[10, 40, 100]);
-        let number = |rng: &mut Choices| if rng.chance(share) { f64::NAN } else { rng.below(7) as f64 - 3.0 };
-        self.stored(shape, &value(fill), &|rng| value(number(rng)))
+        let nan_percent = *self.rng.pick(&[10, 40, 100]);
+        let number =
+            |rng: &mut RecordedChoices| if rng.chance(nan_percent) { f64::NAN } else { rng.below(7) as f64 - 3.0 };
+        self.array_with_values(shape, &value(fill), &|rng| value(number(rng)))
     }
 
     /// Draws an array whose values are drawn or the fill value, in a random format.
-    fn stored(&mut self, shape: &[usize], fill: &Scalar, value: &dyn Fn(&mut Choices) -> Scalar) -> (Array, Dense) {
+    fn array_with_values(
+        &mut self,
+        shape: &[usize],
+        fill: &Scalar,
+        value: &dyn Fn(&mut RecordedChoices) -> Scalar,
+    ) -> (Array, DenseArray) {
         let density = *self.rng.pick(&[0, 20, 50, 80, 100]);
         let prim = fill.prim().expect("a primitive");
-        let places: usize = shape.iter().product();
-        let draw = |rng: &mut Choices| if rng.chance(density) { value(rng) } else { fill.clone() };
-        let scalars: Vec<Scalar> = (0..places).map(|_| draw(&mut self.rng)).collect();
+        let elements: usize = shape.iter().product();
+        let draw = |rng: &mut RecordedChoices| if rng.chance(density) { value(rng) } else { fill.clone() };
+        let scalars: Vec<Scalar> = (0..elements).map(|_| draw(&mut self.rng)).collect();
         let format = self.rng.pick(&formats_of_rank(shape.len())).clone();
         let ty = TensorType {
             shape: shape.iter().map(|n| *n as u64).collect(),
@@ -213,7 +236,7 @@ impl Draw {
     }
 
     /// Draws a shape with a rank in `low..high`, without dimensions of 0.
-    pub fn any_shape_of_some(&mut self, low: usize, high: usize) -> Vec<usize> {
+    pub fn any_nonempty_shape(&mut self, low: usize, high: usize) -> Vec<usize> {
         let shape = self.any_shape(low, high);
         shape.into_iter().map(|n| n.max(1)).collect()
     }
@@ -236,8 +259,8 @@ impl Draw {
 
 /// Returns whether a value is exact in a dtype, with room for products and sums of several such
 /// values. If `whole` is set, an `f64` must be a whole number.
-pub fn is_tame(value: f64, prim: Prim, whole: bool) -> bool {
-    let (most, steps): (f64, f64) = match prim {
+pub fn is_exact_in(value: f64, prim: Prim, whole: bool) -> bool {
+    let (max_magnitude, steps): (f64, f64) = match prim {
         Prim::Bool => (1.0, 1.0),
         Prim::F32 => (256.0, 1.0),
         Prim::F64 => (65536.0, if whole { 1.0 } else { 256.0 }),
@@ -245,12 +268,15 @@ pub fn is_tame(value: f64, prim: Prim, whole: bool) -> bool {
         Prim::I32 => (30_000.0, 1.0),
         _ => (100.0, 1.0),
     };
-    let low = if prim.is_signed() || matches!(prim, Prim::F32 | Prim::F64) { -most } else { 0.0 };
-    value >= low && value <= most && (value * steps).fract() == 0.0 && (value != 0.0 || value.is_sign_positive())
+    let low = if prim.is_signed() || matches!(prim, Prim::F32 | Prim::F64) { -max_magnitude } else { 0.0 };
+    value >= low
+        && value <= max_magnitude
+        && (value * steps).fract() == 0.0
+        && (value != 0.0 || value.is_sign_positive())
 }
 
 /// Returns the dense values of a result as `f64`.
-pub fn numbers(tensor: &Tensor) -> Dense {
+pub fn dense_values(tensor: &Tensor) -> DenseArray {
     let shape: Vec<usize> = tensor.ty().shape.iter().map(|n| *n as usize).collect();
     let dense = convert(tensor, &Format::dense(shape.len())).unwrap();
     let values = dense.to_dense_scalars().unwrap().iter().map(|s| s.to_f64().expect("a number")).collect();

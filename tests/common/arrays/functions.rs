@@ -1,6 +1,6 @@
 //! Element-wise functions, compared with the operator table at every coordinate.
 
-use super::draw::{Dense, Draw};
+use super::draw::{DenseArray, OperandSource};
 use super::{Operation, oracle};
 use redpoll::Array;
 use redpoll::logic::op::{Body, Builtin, Op, UserOp, UserProperties};
@@ -11,7 +11,7 @@ macro_rules! unary {
         &[$((stringify!($name), |draw| {
             let prim = *draw.rng.pick($prims);
             let shape = draw.any_shape(0, 3);
-            let (a, dense) = draw.array_of(&shape, prim);
+            let (a, dense) = draw.array_with_dtype(&shape, prim);
             (a.$name(), draw.op(Builtin::$op, &[(&dense, prim)]))
         })),*]
     };
@@ -32,10 +32,10 @@ const BITS: &[Prim] = &[Prim::I64, Prim::I32, Prim::U8];
 
 pub const UNARY: &[Operation] = unary!(ANY; abs Abs ceil Ceil floor Floor negative Neg round Round sign Sign
     square Square trunc Trunc isfinite IsFinite isinf IsInf isnan IsNan logical_not Not);
-pub const OF_FLOATS: &[Operation] = unary!(FLOATS; acos Acos acosh Acosh asin Asin asinh Asinh atan Atan atanh Atanh cbrt Cbrt
+pub const FLOAT_UNARY: &[Operation] = unary!(FLOATS; acos Acos acosh Acosh asin Asin asinh Asinh atan Atan atanh Atanh cbrt Cbrt
     cos Cos cosh Cosh erf Erf exp Exp exp2 Exp2 expm1 Expm1 lgamma Lgamma log Log log10 Log10 log1p Log1p log2 Log2
     reciprocal Reciprocal sin Sin sinh Sinh sqrt Sqrt tan Tan tanh Tanh tgamma Tgamma);
-pub const OF_BITS: &[Operation] = unary!(BITS; bitwise_invert BitNot);
+pub const BIT_UNARY: &[Operation] = unary!(BITS; bitwise_invert BitNot);
 pub const BINARY: &[Operation] = binary!(ANY; add Add subtract Sub multiply Mul divide Div floor_divide FloorDiv remainder Rem fmod Fmod
     pow Pow maximum Max minimum Min equal Eq not_equal Ne less Lt less_equal Le greater Gt greater_equal Ge logical_and And
     logical_or Or logical_xor Xor choose Choose coalesce Coalesce atan2 Atan2 copysign Copysign hypot Hypot
@@ -50,8 +50,8 @@ pub const STRICT: &[Operation] = &[
     ("pow", |draw| strict(draw, Builtin::Pow, |a, b| a.pow(b))),
 ];
 
-fn strict(draw: &mut Draw, op: Builtin, of: fn(&Array, &Array) -> Array) -> (Array, Dense) {
-    draw.in_mode(FloatMode::StrictIeee);
+fn strict(draw: &mut OperandSource, op: Builtin, of: fn(&Array, &Array) -> Array) -> (Array, DenseArray) {
+    draw.set_mode(FloatMode::StrictIeee);
     let ((a, x, p), (b, y, q)) = pair(draw, ANY);
     (of(&a, &b), draw.op(op, &[(&x, p), (&y, q)]))
 }
@@ -62,8 +62,8 @@ pub const BINARY_BITS: &[Operation] = binary!(BITS; bitwise_and BitAnd bitwise_o
 pub const OTHERS: &[Operation] = &[
     ("ldexp", |draw| {
         let shape = draw.any_shape(0, 3);
-        let (a, x) = draw.array_of(&shape, Prim::F64);
-        let (b, y) = draw.array_of(&shape, Prim::I32);
+        let (a, x) = draw.array_with_dtype(&shape, Prim::F64);
+        let (b, y) = draw.array_with_dtype(&shape, Prim::I32);
         (a.ldexp(&b), draw.op(Builtin::Ldexp, &[(&x, Prim::F64), (&y, Prim::I32)]))
     }),
     ("where_", |draw| {
@@ -89,19 +89,19 @@ pub const OTHERS: &[Operation] = &[
         let shape = draw.any_shape(0, 3);
         let from = *draw.rng.pick(&[Prim::F64, Prim::I64, Prim::I8]);
         let to = *draw.rng.pick(&[Prim::Bool, Prim::F32, Prim::U8, Prim::I16]);
-        let (a, x) = draw.array_of(&shape, from);
+        let (a, x) = draw.array_with_dtype(&shape, from);
         (a.astype(to), draw.op(Builtin::Cast(to), &[(&x, from)]))
     }),
     ("logaddexp", |draw| {
         let shape = draw.any_shape(0, 3);
-        let (a, x) = draw.array_of(&shape, Prim::F64);
+        let (a, x) = draw.array_with_dtype(&shape, Prim::F64);
         let (exp, log1p) = (Op::from(Builtin::Exp), Op::from(Builtin::Log1p));
         let call = |op: &Op, v: f64| op.apply(&[v.into()]).unwrap().to_f64().unwrap();
         (a.logaddexp(1.0), x.mapv(|v| v.max(1.0) + call(&log1p, call(&exp, -(v - 1.0).abs()))))
     }),
     ("signbit", |draw| {
         let shape = draw.any_shape(0, 3);
-        let (a, x) = draw.array_of(&shape, Prim::F64);
+        let (a, x) = draw.array_with_dtype(&shape, Prim::F64);
         (a.signbit(), x.mapv(|v| f64::from(v.is_sign_negative())))
     }),
     ("operators", |draw| {
@@ -131,7 +131,7 @@ fn distance() -> UserOp {
 }
 
 /// Draws two arrays whose shapes align.
-fn pair(draw: &mut Draw, prims: &[Prim]) -> ((Array, Dense, Prim), (Array, Dense, Prim)) {
+fn pair(draw: &mut OperandSource, prims: &[Prim]) -> ((Array, DenseArray, Prim), (Array, DenseArray, Prim)) {
     let shape = draw.any_shape(0, 4);
     let (p, q) = (*draw.rng.pick(prims), *draw.rng.pick(prims));
     let (mut one, mut other) = (shape.clone(), shape);
@@ -146,7 +146,7 @@ fn pair(draw: &mut Draw, prims: &[Prim]) -> ((Array, Dense, Prim), (Array, Dense
             }
         }
     }
-    let (a, x) = draw.array_of(&one, p);
-    let (b, y) = draw.array_of(&other, q);
+    let (a, x) = draw.array_with_dtype(&one, p);
+    let (b, y) = draw.array_with_dtype(&other, q);
     ((a, x, p), (b, y, q))
 }

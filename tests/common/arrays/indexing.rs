@@ -1,6 +1,6 @@
 //! Indexing: slices, gathers and masks.
 
-use super::draw::{Dense, Draw};
+use super::draw::{DenseArray, OperandSource};
 use super::{Operation, oracle};
 use ndarray::{Axis, Dimension, Slice};
 use redpoll::logic::Prim;
@@ -17,14 +17,14 @@ pub const INDEXING: &[Operation] = &[
             let n = *size as i64;
             match draw.rng.index(4) {
                 0 if n > 0 => {
-                    let at = draw.within(-n, n);
-                    indices.push(Index::Coordinate(at));
-                    x = x.index_axis_move(Axis(axis), at.rem_euclid(n) as usize);
+                    let position = draw.number_in(-n, n);
+                    indices.push(Index::Coordinate(position));
+                    x = x.index_axis_move(Axis(axis), position.rem_euclid(n) as usize);
                     continue;
                 }
                 1 => indices.push(Index::from(..)),
                 _ => {
-                    let (index, list) = range(draw, n);
+                    let (index, list) = draw_range(draw, n);
                     indices.push(index);
                     x = x.select(Axis(axis), &list);
                 }
@@ -39,7 +39,7 @@ pub const INDEXING: &[Operation] = &[
         (a.slice(indices), x)
     }),
     ("slice from the end", |draw| {
-        let shape = draw.any_shape_of_some(2, 4);
+        let shape = draw.any_nonempty_shape(2, 4);
         let (a, x) = draw.array(&shape);
         let last = x.ndim() - 1;
         let part = x.index_axis_move(Axis(last), shape[last] - 1).slice_axis_move(Axis(0), Slice::from(1..));
@@ -55,32 +55,32 @@ pub const INDEXING: &[Operation] = &[
         })
     }),
     ("take", |draw| {
-        let shape = draw.any_shape_of_some(1, 4);
+        let shape = draw.any_nonempty_shape(1, 4);
         let (a, x) = draw.array(&shape);
         let (number, axis) = draw.axis(shape.len());
         let n = shape[axis] as i64;
-        let list: Vec<i64> = (0..draw.size()).map(|_| draw.within(-n, n)).collect();
-        let places: Vec<usize> = list.iter().map(|i| i.rem_euclid(n) as usize).collect();
-        (a.take(list, number), x.select(Axis(axis), &places))
+        let list: Vec<i64> = (0..draw.size()).map(|_| draw.number_in(-n, n)).collect();
+        let indices_array: Vec<usize> = list.iter().map(|i| i.rem_euclid(n) as usize).collect();
+        (a.take(list, number), x.select(Axis(axis), &indices_array))
     }),
     ("take at an array", |draw| {
-        let shape = draw.any_shape_of_some(1, 3);
+        let shape = draw.any_nonempty_shape(1, 3);
         let (a, x) = draw.array(&shape);
         let (number, axis) = draw.axis(shape.len());
         let n = shape[axis] as i64;
         let k = draw.size();
-        let (places, list) = draw.array_from(&[k], Prim::I64, 0, -n, n);
+        let (indices_array, list) = draw.array_in_range(&[k], Prim::I64, 0, -n, n);
         let list: Vec<usize> = list.iter().map(|i| (*i as i64).rem_euclid(n) as usize).collect();
-        (a.take(&places, number), x.select(Axis(axis), &list))
+        (a.take(&indices_array, number), x.select(Axis(axis), &list))
     }),
     ("points", |draw| {
-        let (m, n, k) = (draw.some(), draw.some(), draw.size());
+        let (m, n, k) = (draw.nonzero_size(), draw.nonzero_size(), draw.size());
         let (a, x) = draw.array(&[m, n]);
-        let (rows, i) = draw.array_from(&[k], Prim::I64, 0, 0, m as i64);
-        let (columns, j) = draw.array_from(&[k], Prim::I64, 0, 0, n as i64);
+        let (rows, i) = draw.array_in_range(&[k], Prim::I64, 0, 0, m as i64);
+        let (columns, j) = draw.array_in_range(&[k], Prim::I64, 0, 0, n as i64);
         (a.slice(index![&rows, &columns]), oracle::map(&[&i, &j], |at| x[[at[0] as usize, at[1] as usize]]))
     }),
-    ("gathers that broadcast", gathers),
+    ("gathers that broadcast", draw_gathers),
     ("mask", |draw| {
         let (m, n) = (draw.size(), draw.size());
         let (a, x) = draw.array(&[m, n]);
@@ -91,7 +91,7 @@ pub const INDEXING: &[Operation] = &[
     }),
     ("diff", |draw| {
         let shape = draw.any_shape(1, 3);
-        let (a, mut x) = draw.array_of(&shape, Prim::I64);
+        let (a, mut x) = draw.array_with_dtype(&shape, Prim::I64);
         let ((number, axis), order) = (draw.axis(shape.len()), draw.rng.index(3));
         draw.record.push(format!("order {order}"));
         for _ in 0..order {
@@ -103,98 +103,103 @@ pub const INDEXING: &[Operation] = &[
         (a.diff(order, number), x)
     }),
     ("take_along_axis", |draw| {
-        let (m, n, k) = (draw.some(), draw.some(), draw.size());
+        let (m, n, k) = (draw.nonzero_size(), draw.nonzero_size(), draw.size());
         let (a, x) = draw.array(&[m, n]);
-        let (places, list) = draw.array_from(&[m, k], Prim::I64, 0, -(n as i64), n as i64);
-        let at = |row: usize, column: usize| (list[[row, column]] as i64).rem_euclid(n as i64) as usize;
-        let expected = Dense::from_shape_fn(ndarray::IxDyn(&[m, k]), |p| x[[p[0], at(p[0], p[1])]]);
-        (a.take_along_axis(&places, 1), expected)
+        let (indices_array, list) = draw.array_in_range(&[m, k], Prim::I64, 0, -(n as i64), n as i64);
+        let column_index = |row: usize, column: usize| (list[[row, column]] as i64).rem_euclid(n as i64) as usize;
+        let expected = DenseArray::from_shape_fn(ndarray::IxDyn(&[m, k]), |p| x[[p[0], column_index(p[0], p[1])]]);
+        (a.take_along_axis(&indices_array, 1), expected)
     }),
 ];
 
 /// An index of one mode.
-enum At {
-    One(usize),
+enum ModeIndex {
+    Coordinate(usize),
     List(Vec<usize>),
-    New,
-    Gather(Dense),
+    NewMode,
+    Gather(DenseArray),
 }
 
 /// Indexes an array with aligned arrays of coordinates, among indices of all other kinds.
-fn gathers(draw: &mut Draw) -> (Array, Dense) {
-    let shape = draw.any_shape_of_some(1, 5);
+fn draw_gathers(draw: &mut OperandSource) -> (Array, DenseArray) {
+    let shape = draw.any_nonempty_shape(1, 5);
     let (a, x) = draw.array(&shape);
     let aligned: Vec<usize> = (0..draw.rng.index(4)).map(|_| *draw.rng.pick(&[1, 2, 3, 3, 0])).collect();
-    let (mut indices, mut ats) = (Vec::new(), Vec::new());
+    let (mut indices, mut mode_indices) = (Vec::new(), Vec::new());
     for &size in &shape {
         if draw.rng.chance(15) {
             indices.push(Index::NewAxis);
-            ats.push(At::New);
+            mode_indices.push(ModeIndex::NewMode);
         }
         let n = size as i64;
-        let (index, at) = match draw.rng.index(6) {
-            0 => (Index::Coordinate(-1), At::One(size - 1)),
+        let (index, mode_index) = match draw.rng.index(6) {
+            0 => (Index::Coordinate(-1), ModeIndex::Coordinate(size - 1)),
             1 => {
-                let (index, list) = range(draw, n);
-                (index, At::List(list))
+                let (index, list) = draw_range(draw, n);
+                (index, ModeIndex::List(list))
             }
             _ => {
-                let less = draw.rng.index(aligned.len() + 1);
-                let own = aligned[less..].iter().map(|n| if draw.rng.chance(40) { 1 } else { *n });
-                let own: Vec<usize> = own.collect();
+                let skipped = draw.rng.index(aligned.len() + 1);
+                let gather_shape = aligned[skipped..].iter().map(|n| if draw.rng.chance(40) { 1 } else { *n });
+                let gather_shape: Vec<usize> = gather_shape.collect();
                 let prim = *draw.rng.pick(&[Prim::I64, Prim::I64, Prim::I8, Prim::U32]);
                 let low = if prim.is_signed() { -n } else { 0 };
-                let (places, list) = draw.array_from(&own, prim, 0, low, n);
+                let (indices_array, list) = draw.array_in_range(&gather_shape, prim, 0, low, n);
                 let list = list.mapv(|i| (i as i64).rem_euclid(n) as f64);
-                match own[..] {
+                match gather_shape[..] {
                     [_] if draw.rng.chance(30) => {
-                        (Index::Take(list.iter().map(|i| *i as i64).collect()), At::Gather(list))
+                        (Index::Take(list.iter().map(|i| *i as i64).collect()), ModeIndex::Gather(list))
                     }
-                    _ => (Index::from(&places), At::Gather(list)),
+                    _ => (Index::from(&indices_array), ModeIndex::Gather(list)),
                 }
             }
         };
         indices.push(index);
-        ats.push(at);
+        mode_indices.push(mode_index);
     }
-    let lists: Vec<&Dense> =
-        ats.iter().filter_map(|at| if let At::Gather(list) = at { Some(list) } else { None }).collect();
-    let common = oracle::common(&lists.iter().map(|list| list.shape()).collect::<Vec<_>>());
+    let lists: Vec<&DenseArray> = mode_indices
+        .iter()
+        .filter_map(|mode_index| if let ModeIndex::Gather(list) = mode_index { Some(list) } else { None })
+        .collect();
+    let aligned_shape = oracle::aligned_shape(&lists.iter().map(|list| list.shape()).collect::<Vec<_>>());
     draw.record.push(format!("{indices:?}"));
-    let expected = read_at(&x, &ats, &common);
+    let expected = read_at(&x, &mode_indices, &aligned_shape);
     (a.slice(indices), expected)
 }
 
-/// Returns the values at indices. The modes of the aligned lists, of shape `common`, come at the
-/// position of the first list.
-fn read_at(x: &Dense, ats: &[At], common: &[usize]) -> Dense {
-    let first = ats.iter().position(|at| matches!(at, At::Gather(_)));
+/// Returns the values at indices. The modes of the aligned lists, of shape `aligned_shape`, come at
+/// the position of the first list.
+fn read_at(x: &DenseArray, mode_indices: &[ModeIndex], aligned_shape: &[usize]) -> DenseArray {
+    let first = mode_indices.iter().position(|mode_index| matches!(mode_index, ModeIndex::Gather(_)));
     let mut shape = Vec::new();
-    for (k, at) in ats.iter().enumerate() {
-        match at {
-            At::One(_) => {}
-            At::New => shape.push(1),
-            At::List(list) => shape.push(list.len()),
-            At::Gather(_) if first == Some(k) => shape.extend_from_slice(common),
-            At::Gather(_) => {}
+    for (k, mode_index) in mode_indices.iter().enumerate() {
+        match mode_index {
+            ModeIndex::Coordinate(_) => {}
+            ModeIndex::NewMode => shape.push(1),
+            ModeIndex::List(list) => shape.push(list.len()),
+            ModeIndex::Gather(_) if first == Some(k) => shape.extend_from_slice(aligned_shape),
+            ModeIndex::Gather(_) => {}
         }
     }
-    Dense::from_shape_fn(ndarray::IxDyn(&shape), |place| {
-        let (mut rest, mut aligned) = (place.slice().to_vec(), Vec::new());
+    DenseArray::from_shape_fn(ndarray::IxDyn(&shape), |coordinates| {
+        let (mut rest, mut aligned) = (coordinates.slice().to_vec(), Vec::new());
         let mut source = Vec::new();
-        for (k, at) in ats.iter().enumerate() {
-            match at {
-                At::One(i) => source.push(*i),
-                At::New => drop(rest.remove(0)),
-                At::List(list) => source.push(list[rest.remove(0)]),
-                At::Gather(list) => {
+        for (k, mode_index) in mode_indices.iter().enumerate() {
+            match mode_index {
+                ModeIndex::Coordinate(i) => source.push(*i),
+                ModeIndex::NewMode => drop(rest.remove(0)),
+                ModeIndex::List(list) => source.push(list[rest.remove(0)]),
+                ModeIndex::Gather(list) => {
                     if first == Some(k) {
-                        aligned = rest.drain(..common.len()).collect();
+                        aligned = rest.drain(..aligned_shape.len()).collect();
                     }
-                    let own = &aligned[aligned.len() - list.ndim()..];
-                    let own: Vec<usize> =
-                        own.iter().zip(list.shape()).map(|(i, n)| if *n == 1 { 0 } else { *i }).collect();
-                    source.push(list[ndarray::IxDyn(&own)] as usize);
+                    let gather_coordinates = &aligned[aligned.len() - list.ndim()..];
+                    let gather_coordinates: Vec<usize> = gather_coordinates
+                        .iter()
+                        .zip(list.shape())
+                        .map(|(i, n)| if *n == 1 { 0 } else { *i })
+                        .collect();
+                    source.push(list[ndarray::IxDyn(&gather_coordinates)] as usize);
                 }
             }
         }
@@ -204,19 +209,19 @@ fn read_at(x: &Dense, ats: &[At], common: &[usize]) -> Dense {
 
 /// Draws a range with the semantics of Python over a mode of size `n`; returns it with its
 /// coordinates.
-fn range(draw: &mut Draw, n: i64) -> (Index, Vec<usize>) {
-    let end = |draw: &mut Draw| draw.rng.chance(70).then(|| draw.rng.index(2 * n as usize + 5) as i64 - n - 2);
+fn draw_range(draw: &mut OperandSource, n: i64) -> (Index, Vec<usize>) {
+    let end = |draw: &mut OperandSource| draw.rng.chance(70).then(|| draw.rng.index(2 * n as usize + 5) as i64 - n - 2);
     let (start, stop) = (end(draw), end(draw));
     let step = *draw.rng.pick(&[1, 1, 2, 3, -1, -2]);
-    let place = |i: i64, low: i64, high: i64| (if i < 0 { i + n } else { i }).clamp(low, high);
+    let clamp = |i: i64, low: i64, high: i64| (if i < 0 { i + n } else { i }).clamp(low, high);
     let (low, high) = if step > 0 { (0, n) } else { (-1, n - 1) };
-    let first = start.map_or(if step > 0 { low } else { high }, |i| place(i, low, high));
-    let last = stop.map_or(if step > 0 { high } else { low }, |i| place(i, low, high));
+    let first = start.map_or(if step > 0 { low } else { high }, |i| clamp(i, low, high));
+    let last = stop.map_or(if step > 0 { high } else { low }, |i| clamp(i, low, high));
     let mut list = Vec::new();
-    let mut at = first;
-    while (step > 0 && at < last) || (step < 0 && at > last) {
-        list.push(at as usize);
-        at += step;
+    let mut i = first;
+    while (step > 0 && i < last) || (step < 0 && i > last) {
+        list.push(i as usize);
+        i += step;
     }
     (Index::Range { start, stop, step }, list)
 }

@@ -12,13 +12,13 @@ pub mod reductions;
 pub mod shapes;
 mod shrink;
 
-pub use choices::Choices;
-pub use program::{Checked, GROUPS, Outcome, run, text};
+pub use choices::RecordedChoices;
+pub use program::{ArrayOutcome, ArrayReport, GROUPS, program_text, run};
 pub use shrink::smallest_failure;
 
-use draw::{Dense, Draw};
+use draw::{DenseArray, OperandSource};
 use redpoll::Array;
 
 /// An operation: its name, and a function that draws operands and returns the lazy and the expected
 /// result.
-pub type Operation = (&'static str, fn(&mut Draw) -> (Array, Dense));
+pub type Operation = (&'static str, fn(&mut OperandSource) -> (Array, DenseArray));

@@ -1,34 +1,34 @@
 //! Oracles of operations, in plain `ndarray` arithmetic.
 
-use super::draw::Dense;
+use super::draw::DenseArray;
 use ndarray::{ArrayD, Axis, Dimension, IxDyn};
 use redpoll::logic::op::{Op, cast_to};
 use redpoll::logic::{DType, FloatMode, Scalar};
 
 /// Returns the shape to which arrays of the given shapes align.
-pub fn common(shapes: &[&[usize]]) -> Vec<usize> {
+pub fn aligned_shape(shapes: &[&[usize]]) -> Vec<usize> {
     let rank = shapes.iter().map(|s| s.len()).max().unwrap_or(0);
     let size = |k: usize| {
-        let sizes = shapes.iter().filter_map(|s| (k + s.len()).checked_sub(rank).map(|at| s[at]));
+        let sizes = shapes.iter().filter_map(|s| (k + s.len()).checked_sub(rank).map(|mode| s[mode]));
         sizes.into_iter().find(|n| *n != 1).unwrap_or(1)
     };
     (0..rank).map(size).collect()
 }
 
 /// Applies a function at every coordinate of aligned arrays.
-pub fn map(arrays: &[&Dense], f: impl Fn(&[f64]) -> f64) -> Dense {
+pub fn map(arrays: &[&DenseArray], f: impl Fn(&[f64]) -> f64) -> DenseArray {
     let shapes: Vec<&[usize]> = arrays.iter().map(|a| a.shape()).collect();
-    let shape = common(&shapes);
+    let shape = aligned_shape(&shapes);
     let views: Vec<_> = arrays.iter().map(|a| a.broadcast(IxDyn(&shape)).unwrap()).collect();
-    ArrayD::from_shape_fn(IxDyn(&shape), |at| f(&views.iter().map(|v| v[&at]).collect::<Vec<_>>()))
+    ArrayD::from_shape_fn(IxDyn(&shape), |coordinates| f(&views.iter().map(|v| v[&coordinates]).collect::<Vec<_>>()))
 }
 
 /// Applies an operator at every coordinate, in a float mode and with arguments of the given dtypes.
-pub fn op(op: impl Into<Op>, arrays: &[(&Dense, redpoll::logic::Prim)], mode: FloatMode) -> Dense {
+pub fn op(op: impl Into<Op>, arrays: &[(&DenseArray, redpoll::logic::Prim)], mode: FloatMode) -> DenseArray {
     let op = op.into();
     let dtypes: Vec<DType> = arrays.iter().map(|(_, prim)| DType::Prim(*prim)).collect();
     let signature = op.signature(&dtypes).unwrap();
-    let dense: Vec<&Dense> = arrays.iter().map(|(a, _)| *a).collect();
+    let dense: Vec<&DenseArray> = arrays.iter().map(|(a, _)| *a).collect();
     map(&dense, |values| {
         let scalars: Vec<Scalar> =
             values.iter().zip(arrays).map(|(v, (_, prim))| Scalar::F64(*v).cast(*prim).unwrap()).collect();
@@ -38,20 +38,20 @@ pub fn op(op: impl Into<Op>, arrays: &[(&Dense, redpoll::logic::Prim)], mode: Fl
 }
 
 /// Folds an array along axes, which are kept with size 1 or dropped.
-pub fn fold(array: &Dense, axes: &[usize], keep: bool, f: impl Fn(&[f64]) -> f64) -> Dense {
+pub fn fold(array: &DenseArray, axes: &[usize], keep_dims: bool, f: impl Fn(&[f64]) -> f64) -> DenseArray {
     let rank = array.ndim();
     let rest: Vec<usize> = (0..rank).filter(|k| !axes.contains(k)).collect();
     let order: Vec<usize> = rest.iter().chain(axes).copied().collect();
-    let turned = array.view().permuted_axes(order);
+    let permuted = array.view().permuted_axes(order);
     let outer: Vec<usize> = rest.iter().map(|k| array.shape()[*k]).collect();
-    let folded = ArrayD::from_shape_fn(IxDyn(&outer), |at| {
-        let mut part = turned.view();
-        for i in at.slice() {
+    let folded = ArrayD::from_shape_fn(IxDyn(&outer), |coordinates| {
+        let mut part = permuted.view();
+        for i in coordinates.slice() {
             part = part.index_axis_move(Axis(0), *i);
         }
         f(&part.iter().copied().collect::<Vec<f64>>())
     });
-    if !keep {
+    if !keep_dims {
         return folded;
     }
     let shape: Vec<usize> = (0..rank).map(|k| if axes.contains(&k) { 1 } else { array.shape()[k] }).collect();
@@ -59,27 +59,32 @@ pub fn fold(array: &Dense, axes: &[usize], keep: bool, f: impl Fn(&[f64]) -> f64
 }
 
 /// Returns the same values, row-major, in another shape.
-pub fn reshape(array: &Dense, shape: &[usize]) -> Dense {
+pub fn reshape(array: &DenseArray, shape: &[usize]) -> DenseArray {
     ArrayD::from_shape_vec(IxDyn(shape), array.iter().copied().collect()).unwrap()
 }
 
 /// Returns an array of the given shape that reads another one at mapped coordinates; coordinates
 /// that map to `None` have the value `outside`.
-pub fn read(array: &Dense, shape: &[usize], at: impl Fn(&[usize]) -> Option<Vec<usize>>, outside: f64) -> Dense {
-    ArrayD::from_shape_fn(IxDyn(shape), |place| {
-        let place: Vec<usize> = place.slice().to_vec();
-        at(&place).map_or(outside, |from| array[IxDyn(&from)])
+pub fn read(
+    array: &DenseArray,
+    shape: &[usize],
+    map_coordinates: impl Fn(&[usize]) -> Option<Vec<usize>>,
+    outside: f64,
+) -> DenseArray {
+    ArrayD::from_shape_fn(IxDyn(shape), |coordinates| {
+        let coordinates: Vec<usize> = coordinates.slice().to_vec();
+        map_coordinates(&coordinates).map_or(outside, |from| array[IxDyn(&from)])
     })
 }
 
 /// Computes a sum of products. Letters name the modes of each array and of the result.
 pub fn einsum(
-    arrays: &[(&Dense, &[char])],
+    arrays: &[(&DenseArray, &[char])],
     result: &[char],
     start: f64,
     sum: impl Fn(f64, f64) -> f64,
     product: impl Fn(f64, f64) -> f64,
-) -> Dense {
+) -> DenseArray {
     let mut sizes: Vec<(char, usize)> = Vec::new();
     for (array, letters) in arrays {
         for (letter, size) in letters.iter().zip(array.shape()) {
@@ -92,16 +97,16 @@ pub fn einsum(
     let shape: Vec<usize> = result.iter().map(|l| size(*l)).collect();
     let mut out = ArrayD::from_elem(IxDyn(&shape), start);
     let all: Vec<usize> = sizes.iter().map(|(_, n)| *n).collect();
-    for place in ndarray::indices(IxDyn(&all)) {
-        let at = |letters: &[char]| {
-            let place: Vec<usize> =
-                letters.iter().map(|l| place[sizes.iter().position(|(m, _)| m == l).unwrap()]).collect();
-            IxDyn(&place)
+    for coordinates in ndarray::indices(IxDyn(&all)) {
+        let index_of = |letters: &[char]| {
+            let coordinates: Vec<usize> =
+                letters.iter().map(|l| coordinates[sizes.iter().position(|(m, _)| m == l).unwrap()]).collect();
+            IxDyn(&coordinates)
         };
-        let mut values = arrays.iter().map(|(array, letters)| array[at(letters)]);
+        let mut values = arrays.iter().map(|(array, letters)| array[index_of(letters)]);
         let first = values.next().unwrap();
         let term = values.fold(first, &product);
-        let slot = &mut out[at(result)];
+        let slot = &mut out[index_of(result)];
         *slot = sum(*slot, term);
     }
     out

@@ -1,6 +1,6 @@
 //! Products: matrix, tensor, Kronecker, and sums of products over other semirings.
 
-use super::draw::{Dense, Draw};
+use super::draw::{DenseArray, OperandSource};
 use super::{Operation, oracle};
 use redpoll::Array;
 use redpoll::logic::Prim;
@@ -22,7 +22,7 @@ pub const PRODUCTS: &[Operation] = &[
         }
     }),
     ("matmul of batches", |draw| {
-        let (l, m, k, n) = (draw.size(), draw.some(), draw.size(), draw.some());
+        let (l, m, k, n) = (draw.size(), draw.nonzero_size(), draw.size(), draw.nonzero_size());
         let ((a, x), (b, y)) = (draw.array(&[l, m, k]), draw.array(&[k, n]));
         match draw.variant(2) {
             0 => (a.matmul(&b), sum_of(&[(&x, "lik"), (&y, "kj")], "lij")),
@@ -58,12 +58,12 @@ pub const PRODUCTS: &[Operation] = &[
         let (one, other) = (draw.any_shape(0, 3), draw.any_shape(0, 3));
         let ((a, x), (b, y)) = (draw.array(&one), draw.array(&other));
         let rank = one.len().max(other.len());
-        let pad = |x: &Dense| oracle::reshape(x, &[vec![1; rank - x.ndim()], x.shape().to_vec()].concat());
+        let pad = |x: &DenseArray| oracle::reshape(x, &[vec![1; rank - x.ndim()], x.shape().to_vec()].concat());
         let (x, y) = (pad(&x), pad(&y));
         let shape: Vec<usize> = x.shape().iter().zip(y.shape()).map(|(m, n)| m * n).collect();
         let sizes = y.shape().to_vec();
-        let left = |place: &[usize]| Some(place.iter().zip(&sizes).map(|(i, n)| i / n).collect());
-        let right = |place: &[usize]| Some(place.iter().zip(&sizes).map(|(i, n)| i % n).collect());
+        let left = |coordinates: &[usize]| Some(coordinates.iter().zip(&sizes).map(|(i, n)| i / n).collect());
+        let right = |coordinates: &[usize]| Some(coordinates.iter().zip(&sizes).map(|(i, n)| i % n).collect());
         let product = oracle::read(&x, &shape, left, 0.0) * oracle::read(&y, &shape, right, 0.0);
         (a.kron(&b), product)
     }),
@@ -94,14 +94,14 @@ pub const EINSUMS: &[Operation] = &[
     }),
     ("einsum of (min, +)", |draw| {
         let spec = *draw.rng.pick(&["ij,jk->ik", "i,ij->j", "ij,jk,kl->il"]);
-        let of = |draw: &Draw, spec: &str, arrays: &[Array]| {
+        let of = |draw: &OperandSource, spec: &str, arrays: &[Array]| {
             draw.session.einsum_with(spec, arrays, Builtin::Min, Builtin::Add)
         };
         einsum(draw, spec, f64::INFINITY, of, f64::min, |x, y| x + y)
     }),
     ("einsum of (max, min)", |draw| {
         let spec = *draw.rng.pick(&["ij,jk->ik", "ij,ij->i"]);
-        let of = |draw: &Draw, spec: &str, arrays: &[Array]| {
+        let of = |draw: &OperandSource, spec: &str, arrays: &[Array]| {
             draw.session.einsum_with(spec, arrays, Builtin::Max, Builtin::Min)
         };
         einsum(draw, spec, f64::NEG_INFINITY, of, f64::max, f64::min)
@@ -109,13 +109,13 @@ pub const EINSUMS: &[Operation] = &[
 ];
 
 fn einsum(
-    draw: &mut Draw,
+    draw: &mut OperandSource,
     spec: &str,
     start: f64,
-    of: impl Fn(&Draw, &str, &[Array]) -> Array,
+    of: impl Fn(&OperandSource, &str, &[Array]) -> Array,
     sum: fn(f64, f64) -> f64,
     product: fn(f64, f64) -> f64,
-) -> (Array, Dense) {
+) -> (Array, DenseArray) {
     draw.record.push(spec.to_owned());
     let (operands, result) = match spec.split_once("->") {
         Some((operands, result)) => (operands, result.to_owned()),
@@ -132,18 +132,18 @@ fn einsum(
     let mut dense = Vec::new();
     for letters in operands.split(',') {
         let shape: Vec<usize> = letters.chars().map(size).collect();
-        let (a, x) = draw.array_of(&shape, Prim::F64);
+        let (a, x) = draw.array_with_dtype(&shape, Prim::F64);
         arrays.push(a);
         dense.push((x, letters.chars().collect::<Vec<char>>()));
     }
-    let borrowed: Vec<(&Dense, &[char])> = dense.iter().map(|(x, l)| (x, &l[..])).collect();
+    let borrowed: Vec<(&DenseArray, &[char])> = dense.iter().map(|(x, l)| (x, &l[..])).collect();
     let letters: Vec<char> = result.chars().collect();
     (of(draw, spec, &arrays), oracle::einsum(&borrowed, &letters, start, sum, product))
 }
 
-fn sum_of(arrays: &[(&Dense, &str)], result: &str) -> Dense {
+fn sum_of(arrays: &[(&DenseArray, &str)], result: &str) -> DenseArray {
     let letters: Vec<Vec<char>> = arrays.iter().map(|(_, l)| l.chars().collect()).collect();
-    let arrays: Vec<(&Dense, &[char])> = arrays.iter().zip(&letters).map(|((x, _), l)| (*x, &l[..])).collect();
+    let arrays: Vec<(&DenseArray, &[char])> = arrays.iter().zip(&letters).map(|((x, _), l)| (*x, &l[..])).collect();
     let result: Vec<char> = result.chars().collect();
     oracle::einsum(&arrays, &result, 0.0, |s, x| s + x, |x, y| x * y)
 }

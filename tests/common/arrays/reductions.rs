@@ -1,46 +1,46 @@
 //! Reductions and running folds.
 
-use super::draw::{Dense, Draw};
+use super::draw::{DenseArray, OperandSource};
 use super::{Operation, oracle};
 use redpoll::logic::op::Builtin;
 use redpoll::logic::{FloatMode, Prim};
 use redpoll::{Array, Axes};
 
 /// An array and the axes of its reduction.
-struct Reduced {
+struct ReductionCase {
     array: Array,
-    dense: Dense,
+    dense: DenseArray,
     axes: Axes,
     modes: Vec<usize>,
-    keep: bool,
+    keep_dims: bool,
 }
 
-fn reduced(draw: &mut Draw, shape: &[usize], prim: Option<Prim>) -> Reduced {
+fn draw_reduction(draw: &mut OperandSource, shape: &[usize], prim: Option<Prim>) -> ReductionCase {
     let operand = match prim {
-        Some(prim) => draw.array_of(shape, prim),
+        Some(prim) => draw.array_with_dtype(shape, prim),
         None => draw.array(shape),
     };
     along_axes(draw, shape, operand)
 }
 
-fn along_axes(draw: &mut Draw, shape: &[usize], (array, dense): (Array, Dense)) -> Reduced {
+fn along_axes(draw: &mut OperandSource, shape: &[usize], (array, dense): (Array, DenseArray)) -> ReductionCase {
     let modes: Vec<usize> = (0..shape.len()).filter(|_| draw.rng.chance(60)).collect();
     let all = modes.len() == shape.len() && draw.rng.chance(50);
     let numbers: Vec<i64> = modes.iter().map(|k| *k as i64).collect();
     let axes: Axes = if all { (..).into() } else { numbers[..].into() };
-    let keep = draw.rng.chance(40);
-    draw.record.push(format!("axes {modes:?} keep {keep}"));
-    Reduced { array, dense, axes: if keep { axes.keep() } else { axes }, modes, keep }
+    let keep_dims = draw.rng.chance(40);
+    draw.record.push(format!("axes {modes:?} keep {keep_dims}"));
+    ReductionCase { array, dense, axes: if keep_dims { axes.keep() } else { axes }, modes, keep_dims }
 }
 
 macro_rules! folds {
     ($low:expr, $shape:ident; $($name:literal $prim:expr, $of:expr, $by:expr;)*) => {
         &[$(($name, |draw| {
             let shape = draw.$shape($low, 4);
-            let r = reduced(draw, &shape, $prim);
+            let r = draw_reduction(draw, &shape, $prim);
             let of: fn(&Array, Axes) -> Array = $of;
             let by: fn(&[f64]) -> f64 = $by;
-            (of(&r.array, r.axes.clone()), oracle::fold(&r.dense, &r.modes, r.keep, by))
+            (of(&r.array, r.axes.clone()), oracle::fold(&r.dense, &r.modes, r.keep_dims, by))
         })),*]
     };
 }
@@ -67,21 +67,24 @@ pub const FOLDS: &[Operation] = folds! { 0, any_shape;
 /// variances are exact. Programs compare within a tolerance.
 pub const MOMENTS: &[Operation] = &[
     ("var", |draw| {
-        let r = exact(draw);
-        (r.array.var(r.axes, 0.0), oracle::fold(&r.dense, &r.modes, r.keep, |v| squares(v) / v.len() as f64))
+        let r = draw_exact(draw);
+        (r.array.var(r.axes, 0.0), oracle::fold(&r.dense, &r.modes, r.keep_dims, |v| squares(v) / v.len() as f64))
     }),
     ("var of a sample", |draw| {
-        let r = exact(draw);
+        let r = draw_exact(draw);
         let count = |n: usize| (n as f64 - 1.0).max(0.0);
-        (r.array.var(r.axes, 1.0), oracle::fold(&r.dense, &r.modes, r.keep, |v| squares(v) / count(v.len())))
+        (r.array.var(r.axes, 1.0), oracle::fold(&r.dense, &r.modes, r.keep_dims, |v| squares(v) / count(v.len())))
     }),
     ("std", |draw| {
-        let r = exact(draw);
-        (r.array.std(r.axes, 0.0), oracle::fold(&r.dense, &r.modes, r.keep, |v| (squares(v) / v.len() as f64).sqrt()))
+        let r = draw_exact(draw);
+        (
+            r.array.std(r.axes, 0.0),
+            oracle::fold(&r.dense, &r.modes, r.keep_dims, |v| (squares(v) / v.len() as f64).sqrt()),
+        )
     }),
 ];
 
-pub const PLACES: &[Operation] = folds! { 0, any_shape_of_some;
+pub const ARG_EXTREMES: &[Operation] = folds! { 0, any_nonempty_shape;
     "argmin" None, |a, axes| a.argmin(axes), |v| (0..v.len()).fold(0, |best, k| if v[k] < v[best] { k } else { best }) as f64;
     "argmax" None, |a, axes| a.argmax(axes), |v| (0..v.len()).fold(0, |best, k| if v[k] > v[best] { k } else { best }) as f64;
 };
@@ -92,24 +95,24 @@ fn first(v: &[f64], is_better: fn(&f64, &f64) -> bool) -> f64 {
     (0..v.len()).fold(0, |best, k| if is_before(v[k], v[best]) { k } else { best }) as f64
 }
 
-fn with_nan(draw: &mut Draw, mode: FloatMode) -> Reduced {
-    draw.in_mode(mode);
-    let shape: Vec<usize> = (0..draw.rng.index(4)).map(|_| draw.some()).collect();
+fn draw_with_nan(draw: &mut OperandSource, mode: FloatMode) -> ReductionCase {
+    draw.set_mode(mode);
+    let shape: Vec<usize> = (0..draw.rng.index(4)).map(|_| draw.nonzero_size()).collect();
     let prim = *draw.rng.pick(&[Prim::F64, Prim::F32]);
     let operand = draw.array_with_nan(&shape, prim);
     along_axes(draw, &shape, operand)
 }
 
-macro_rules! places_with_nan {
+macro_rules! arg_extremes_with_nan {
     ($($name:literal $mode:ident $method:ident $better:ident;)*) => {
         &[$(($name, |draw| {
-            let r = with_nan(draw, FloatMode::$mode);
-            (r.array.$method(r.axes), oracle::fold(&r.dense, &r.modes, r.keep, |v| first(v, f64::$better)))
+            let r = draw_with_nan(draw, FloatMode::$mode);
+            (r.array.$method(r.axes), oracle::fold(&r.dense, &r.modes, r.keep_dims, |v| first(v, f64::$better)))
         })),*]
     };
 }
 
-pub const PLACES_WITH_NAN: &[Operation] = places_with_nan! {
+pub const ARG_EXTREMES_WITH_NAN: &[Operation] = arg_extremes_with_nan! {
     "argmin with NaN" Relaxed argmin lt;
     "argmax with NaN" Relaxed argmax gt;
     "argmin with NaN, strict" StrictIeee argmin lt;
@@ -120,7 +123,7 @@ macro_rules! scans {
     ($($name:literal $of:expr, $start:expr, $by:expr;)*) => {
         &[$(($name, |draw| {
             let shape = draw.any_shape(1, 4);
-            let (array, dense) = draw.array_of(&shape, Prim::I64);
+            let (array, dense) = draw.array_with_dtype(&shape, Prim::I64);
             let (number, axis) = draw.axis(shape.len());
             let of: fn(&Array, i64) -> Array = $of;
             let by: fn(f64, f64) -> f64 = $by;
@@ -143,12 +146,12 @@ pub const SCANS: &[Operation] = scans! {
     "scan" |a, axis| a.scan(Builtin::Max, axis), f64::NEG_INFINITY, f64::max;
 };
 
-fn exact(draw: &mut Draw) -> Reduced {
+fn draw_exact(draw: &mut OperandSource) -> ReductionCase {
     let shape = match draw.is_program() {
         true => draw.any_shape(1, 4),
         false => (0..1 + draw.rng.index(3)).map(|_| *draw.rng.pick(&[1, 2, 4])).collect(),
     };
-    reduced(draw, &shape, Some(Prim::F64))
+    draw_reduction(draw, &shape, Some(Prim::F64))
 }
 
 fn squares(v: &[f64]) -> f64 {

@@ -1,20 +1,20 @@
 //! Reduction of a failing program to the smallest one found that fails in the same phase: some of
 //! its choices are removed or lowered.
 
-use super::choices::Choices;
-use super::program::{Checked, Outcome, run};
+use super::choices::RecordedChoices;
+use super::program::{ArrayOutcome, ArrayReport, run};
 
 /// Largest number of programs to run.
-const MOST: usize = 1200;
+const MAX_RUNS: usize = 1200;
 
 /// Returns the smallest program found that fails in the same phase; `None` if the given program
 /// does not fail again.
-pub fn smallest_failure(choices: &[u64], phase: &str) -> Option<Checked> {
-    let mut left = MOST;
+pub fn smallest_failure(choices: &[u64], phase: &str) -> Option<ArrayReport> {
+    let mut remaining = MAX_RUNS;
     let mut fails = |choices: Vec<u64>| {
-        left = left.checked_sub(1)?;
-        let checked = run(Choices::of_list(choices));
-        matches!(&checked.outcome, Outcome::Failed(f) if f.phase == phase).then_some(checked)
+        remaining = remaining.checked_sub(1)?;
+        let report = run(RecordedChoices::from_list(choices));
+        matches!(&report.outcome, ArrayOutcome::Failed(f) if f.phase == phase).then_some(report)
     };
     let mut found = fails(choices.to_vec())?;
     loop {
@@ -24,7 +24,7 @@ pub fn smallest_failure(choices: &[u64], phase: &str) -> Option<Checked> {
         let mut at = 0;
         while at < found.starts.len() {
             let end = found.starts.get(at + 1).copied().unwrap_or(found.choices.len());
-            match fails(without(&found.choices, found.starts[at], end)).filter(|next| is_less(next, &found)) {
+            match fails(remove_range(&found.choices, found.starts[at], end)).filter(|next| is_smaller(next, &found)) {
                 Some(next) => found = next,
                 None => at += 1,
             }
@@ -40,14 +40,15 @@ pub fn smallest_failure(choices: &[u64], phase: &str) -> Option<Checked> {
                     next[at] /= 2;
                     next
                 });
-                let less = (piece == 1 && found.choices[at] > 0).then(|| {
+                let decremented = (piece == 1 && found.choices[at] > 0).then(|| {
                     let mut next = found.choices.clone();
                     next[at] -= 1;
                     next
                 });
-                let candidates = [Some(without(&found.choices, at, end)), Some(zeros), halved, less];
+                let candidates = [Some(remove_range(&found.choices, at, end)), Some(zeros), halved, decremented];
                 let candidates = candidates.into_iter().flatten().filter(|next| *next != found.choices);
-                let better = candidates.into_iter().find_map(|next| fails(next).filter(|next| is_less(next, &found)));
+                let better =
+                    candidates.into_iter().find_map(|next| fails(next).filter(|next| is_smaller(next, &found)));
                 match better {
                     Some(next) => found = next,
                     None => at += piece,
@@ -60,12 +61,12 @@ pub fn smallest_failure(choices: &[u64], phase: &str) -> Option<Checked> {
     }
 }
 
-fn without(choices: &[u64], from: usize, to: usize) -> Vec<u64> {
+fn remove_range(choices: &[u64], from: usize, to: usize) -> Vec<u64> {
     [&choices[..from], &choices[to..]].concat()
 }
 
 /// Returns whether a program has fewer operations or, with as many, less text or lower choices.
-fn is_less(one: &Checked, other: &Checked) -> bool {
-    let size = |c: &Checked| (c.operations.len(), c.text.len(), c.choices.iter().sum::<u64>());
+fn is_smaller(one: &ArrayReport, other: &ArrayReport) -> bool {
+    let size = |c: &ArrayReport| (c.operations.len(), c.text.len(), c.choices.iter().sum::<u64>());
     size(one) < size(other)
 }

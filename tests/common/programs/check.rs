@@ -4,8 +4,10 @@
 //! The normal form of the program, in the drawn formats, then runs in the same interpreter and,
 //! lowered, in all engines that [`run_kernel`] compares.
 
-use super::draw::{Case, Refusal, Tensor as Declared, normal_form, stored, written};
-use crate::engines::{Bounds, Failure, Run, chain, interpret_notation, phase, run_kernel};
+use super::draw::{ProgramCase, ProgramTensor, Rejection, normal_form, store_values, written_program};
+use crate::engines::{
+    EngineResults, KernelBounds, PhaseFailure, error_chain, interpret_notation, run_kernel, run_phase,
+};
 use redpoll_logic::{Alias, Scalar};
 use redpoll_physical::assembly::Counts;
 use redpoll_physical::notation::{Limits, Program, Role, run_in};
@@ -14,13 +16,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Limits of the interpreter for the definition.
-const MOST: Limits = Limits { steps: 300_000, places: 100_000 };
+const DEFINITION_LIMITS: Limits = Limits { steps: 300_000, places: 100_000 };
 /// Bounds for the kernels of programs. Even a few lines over sparse levels may give a long kernel.
-const OF_PROGRAMS: Bounds = Bounds { chunked: 2, most_statements: 30_000, most_optimized: 500 };
+const PROGRAM_BOUNDS: KernelBounds =
+    KernelBounds { chunk_every: 2, max_statements: 30_000, max_optimized_statements: 500 };
 
 /// Statistics of a program that passed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Checked {
+pub struct ProgramReport {
     /// Number of values that equal those of the definition.
     pub equal: usize,
     /// Number of values of results that differ from the fill value.
@@ -31,59 +34,60 @@ pub struct Checked {
 }
 
 /// The outcome of a case.
-pub enum Outcome {
-    Done(Checked),
-    /// A pass refuses the program.
-    Refused(Refusal),
+pub enum ProgramOutcome {
+    Passed(ProgramReport),
+    /// A pass rejects the program.
+    Rejected(Rejection),
     /// The definition fails, floats exceed the range of exact whole numbers, or the kernel is too
     /// long.
     Undefined(String),
-    Failed(Failure),
+    Failed(PhaseFailure),
 }
 
 /// Runs a case in all engines and compares the results with the definition.
-pub fn run(case: &Case) -> Outcome {
-    match agree(case) {
+pub fn run(case: &ProgramCase) -> ProgramOutcome {
+    match compare_engines(case) {
         Ok(outcome) => outcome,
-        Err(failure) if failure.phase == "code size" => Outcome::Undefined(failure.what),
-        Err(failure) => Outcome::Failed(failure),
+        Err(failure) if failure.phase == "code size" => ProgramOutcome::Undefined(failure.message),
+        Err(failure) => ProgramOutcome::Failed(failure),
     }
 }
 
-fn agree(case: &Case) -> Result<Outcome, Failure> {
-    let program = match phase("written program", || Ok(written(case)))? {
+fn compare_engines(case: &ProgramCase) -> Result<ProgramOutcome, PhaseFailure> {
+    let program = match run_phase("written program", || Ok(written_program(case)))? {
         Ok(program) => program,
-        Err(refusal) => return Ok(Outcome::Refused(refusal)),
+        Err(rejection) => return Ok(ProgramOutcome::Rejected(rejection)),
     };
     let inputs = case.tensors.iter().filter(|t| is_input(t)).map(|t| (t.name.clone(), t.values.clone()));
-    let defined = phase("definition", || Ok(run_in(&program, &inputs.collect(), MOST, case.mode)))?;
-    let defined = match defined {
-        Ok(defined) => defined,
-        Err(error) => return Ok(Outcome::Undefined(chain(&error))),
+    let expected_results =
+        run_phase("definition", || Ok(run_in(&program, &inputs.collect(), DEFINITION_LIMITS, case.mode)))?;
+    let expected_results = match expected_results {
+        Ok(expected_results) => expected_results,
+        Err(error) => return Ok(ProgramOutcome::Undefined(error_chain(&error))),
     };
-    let normal = match phase("normal form", || Ok(normal_form(case)))? {
+    let normal = match run_phase("normal form", || Ok(normal_form(case)))? {
         Ok(normal) => Arc::new(normal),
-        Err(refusal) => return Ok(Outcome::Refused(refusal)),
+        Err(rejection) => return Ok(ProgramOutcome::Rejected(rejection)),
     };
-    let found = engines(case, &normal)?;
-    let mut checked = Checked { counts: found.counts, statements: found.largest, ..Checked::default() };
+    let found = run_engines(case, &normal)?;
+    let mut checked = ProgramReport { counts: found.counts, statements: found.largest, ..ProgramReport::default() };
     for tensor in case.tensors.iter().filter(|t| t.role == Role::Output) {
-        let expected = &defined[&tensor.name];
+        let expected = &expected_results[&tensor.name];
         checked.stored += expected.iter().filter(|v| **v != tensor.ty.fill).count();
         if let Err(failure) = compare(&found, &tensor.name, expected) {
-            if defined.values().flatten().any(inexact) {
-                return Ok(Outcome::Undefined("floats beyond whole numbers".to_owned()));
+            if expected_results.values().flatten().any(is_inexact) {
+                return Ok(ProgramOutcome::Undefined("floats beyond whole numbers".to_owned()));
             }
             return Err(failure);
         }
         checked.equal += expected.len();
     }
-    Ok(Outcome::Done(checked))
+    Ok(ProgramOutcome::Passed(checked))
 }
 
 /// Runs a program in normal form in all engines; returns the results.
-fn engines(case: &Case, program: &Arc<Program>) -> Result<Run, Failure> {
-    let mut run = Run::default();
+fn run_engines(case: &ProgramCase, program: &Arc<Program>) -> Result<EngineResults, PhaseFailure> {
+    let mut run = EngineResults::default();
     let mut bind = |name: &str, tensor: Tensor, dense: Vec<Scalar>| {
         run.notation.insert(Alias::from(name), dense);
         run.assembly.insert(Alias::from(name), tensor.clone());
@@ -91,26 +95,27 @@ fn engines(case: &Case, program: &Arc<Program>) -> Result<Run, Failure> {
     };
     let mut tensors: HashMap<&str, Tensor> = HashMap::new();
     for tensor in case.tensors.iter().filter(|t| is_input(t)) {
-        let made = stored(&tensor.ty, &tensor.ty.format, &tensor.values);
-        let made = made.map_err(|e| Failure { phase: "inputs", what: chain(&e) })?;
-        tensors.insert(&tensor.name, made.clone());
-        bind(&tensor.name, made, tensor.values.clone());
+        let tensor_data = store_values(&tensor.ty, &tensor.ty.format, &tensor.values);
+        let tensor_data = tensor_data.map_err(|e| PhaseFailure { phase: "inputs", message: error_chain(&e) })?;
+        tensors.insert(&tensor.name, tensor_data.clone());
+        bind(&tensor.name, tensor_data, tensor.values.clone());
     }
     for shares in &program.shares {
         let [name, of] = [shares.input, shares.of].map(|t| program.tensors[t.index()].name.as_str());
         let bounds = tensors[of].equal_shares(shares.modes, shares.blocks);
-        let dense = bounds.to_dense_scalars().map_err(|e| Failure { phase: "inputs", what: chain(&e) })?;
+        let dense =
+            bounds.to_dense_scalars().map_err(|e| PhaseFailure { phase: "inputs", message: error_chain(&e) })?;
         bind(name, bounds, dense);
     }
     interpret_notation(program, case.mode, &mut run)?;
-    run_kernel(program, case.mode, OF_PROGRAMS, &mut run)?;
+    run_kernel(program, case.mode, PROGRAM_BOUNDS, &mut run)?;
     Ok(run)
 }
 
 /// Compares one result of every engine with its definition.
-fn compare(found: &Run, name: &str, expected: &[Scalar]) -> Result<(), Failure> {
+fn compare(found: &EngineResults, name: &str, expected: &[Scalar]) -> Result<(), PhaseFailure> {
     let dense = |phase: &'static str, tensor: &Tensor| {
-        tensor.to_dense_scalars().map_err(|e| Failure { phase, what: chain(&e) })
+        tensor.to_dense_scalars().map_err(|e| PhaseFailure { phase, message: error_chain(&e) })
     };
     let all = [
         ("notation", found.notation[name].clone()),
@@ -118,18 +123,18 @@ fn compare(found: &Run, name: &str, expected: &[Scalar]) -> Result<(), Failure> 
         ("schedule of grids", dense("schedule of grids", &found.grids[name])?),
     ];
     for (phase, values) in all {
-        let differs = values.len() != expected.len() || expected.iter().zip(&values).any(|(a, b)| !same(a, b));
+        let differs = values.len() != expected.len() || expected.iter().zip(&values).any(|(a, b)| !is_equal(a, b));
         if differs {
             let text = |values: &[Scalar]| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            let what = format!("`{name}` is [{}], expected [{}]", text(&values), text(expected));
-            return Err(Failure { phase, what });
+            let message = format!("`{name}` is [{}], expected [{}]", text(&values), text(expected));
+            return Err(PhaseFailure { phase, message });
         }
     }
     Ok(())
 }
 
 /// Returns whether two values are equal. Zeros of both signs are equal.
-fn same(a: &Scalar, b: &Scalar) -> bool {
+fn is_equal(a: &Scalar, b: &Scalar) -> bool {
     let unsigned = |s: &Scalar| match s {
         Scalar::F64(x) => Scalar::F64(x + 0.0),
         Scalar::F32(x) => Scalar::F32(x + 0.0),
@@ -140,7 +145,7 @@ fn same(a: &Scalar, b: &Scalar) -> bool {
 }
 
 /// Returns whether a float is NaN, or finite and so large that sums of such floats may be rounded.
-fn inexact(value: &Scalar) -> bool {
+fn is_inexact(value: &Scalar) -> bool {
     value.flatten().iter().any(|v| match v {
         Scalar::F64(x) => x.is_nan() || (x.is_finite() && x.abs() > 2f64.powi(48)),
         Scalar::F32(x) => x.is_nan() || (x.is_finite() && x.abs() > 2f32.powi(20)),
@@ -148,6 +153,6 @@ fn inexact(value: &Scalar) -> bool {
     })
 }
 
-fn is_input(tensor: &Declared) -> bool {
+fn is_input(tensor: &ProgramTensor) -> bool {
     tensor.role == Role::Input
 }

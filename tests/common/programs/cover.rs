@@ -1,6 +1,6 @@
 //! Coverage of random programs, by construct.
 
-use super::draw::{Case, Usage, written};
+use super::draw::{ProgramCase, Usage, written_program};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::sexpr::Sexpr;
@@ -33,9 +33,9 @@ const EXPECTED: &[&str] = &[
     "let in an if",
     "if in a loop",
     "if over a loop",
-    "if on what the loop writes",
+    "if on a tensor that the loop writes",
     "if on a mask",
-    "let of what the loop writes",
+    "let of a tensor that the loop writes",
     "while",
     "while in a loop",
     "while in a while",
@@ -45,10 +45,10 @@ const EXPECTED: &[&str] = &[
     "swap",
     "local in a loop",
     "range of one round",
-    "range of none",
+    "empty range",
     "range of an index",
     "range of a read",
-    "range that is implied",
+    "implied range",
     "subscript constant",
     "subscript shifted",
     "subscript reversed",
@@ -57,7 +57,7 @@ const EXPECTED: &[&str] = &[
     "subscript computed",
     "subscript gathered",
     "write at a constant",
-    "write at a gathered place",
+    "write at a gathered coordinate",
     "outside on one mode",
     "outside on several modes",
     "outside on a part of the modes",
@@ -66,7 +66,7 @@ const EXPECTED: &[&str] = &[
     "protocol Walk",
     "split",
     "split into",
-    "split by what is stored",
+    "split by stored positions",
     "parallel",
     "precompute",
     "reorder",
@@ -111,129 +111,129 @@ pub fn expected() -> Vec<String> {
 }
 
 /// Counts the constructs of a case.
-pub fn cover(coverage: &mut Coverage, case: &Case) {
-    let Ok(program) = written(case) else { return };
-    let mut found = Found { names: BTreeSet::new(), around: Vec::new() };
-    found.stmt(&program.body);
-    found.tensors(case);
-    found.schedule(&case.schedule);
-    if !case.implied.is_empty() {
-        found.hit("range that is implied");
+pub fn cover(coverage: &mut Coverage, case: &ProgramCase) {
+    let Ok(program) = written_program(case) else { return };
+    let mut counter = ConstructCounter { names: BTreeSet::new(), enclosing: Vec::new() };
+    counter.count_stmt(&program.body);
+    counter.count_tensors(case);
+    counter.count_schedule(&case.schedule);
+    if !case.implied_ranges.is_empty() {
+        counter.add("implied range");
     }
-    found.hit(match case.mode {
+    counter.add(match case.mode {
         FloatMode::Relaxed => "mode Relaxed",
         _ => "mode StrictIeee",
     });
-    found.names.into_iter().for_each(|name| coverage.increment(name));
+    counter.names.into_iter().for_each(|name| coverage.increment(name));
 }
 
-struct Found<'a> {
+struct ConstructCounter<'a> {
     names: BTreeSet<String>,
-    around: Vec<&'a Stmt>,
+    enclosing: Vec<&'a Stmt>,
 }
 
-impl<'a> Found<'a> {
-    fn hit(&mut self, name: impl Into<String>) {
+impl<'a> ConstructCounter<'a> {
+    fn add(&mut self, name: impl Into<String>) {
         self.names.insert(name.into());
     }
 
-    fn hit_if(&mut self, holds: bool, name: &str) {
-        if holds {
-            self.hit(name);
+    fn add_if(&mut self, condition: bool, name: &str) {
+        if condition {
+            self.add(name);
         }
     }
 
-    fn in_a(&self, is: impl Fn(&Stmt) -> bool) -> bool {
-        self.around.iter().any(|s| is(s))
+    fn is_inside(&self, predicate: impl Fn(&Stmt) -> bool) -> bool {
+        self.enclosing.iter().any(|s| predicate(s))
     }
 
-    fn stmt(&mut self, stmt: &'a Stmt) {
-        let in_loop = self.in_a(is_loop);
+    fn count_stmt(&mut self, stmt: &'a Stmt) {
+        let in_loop = self.is_inside(is_loop);
         match stmt {
-            Stmt::For { extent: Some((lo, hi)), body, .. } => self.a_loop(lo, hi, body),
+            Stmt::For { extent: Some((lo, hi)), body, .. } => self.count_loop(lo, hi, body),
             Stmt::If { cond, body } => {
-                self.hit_if(in_loop, "if in a loop");
-                self.hit_if(has(body, &is_loop), "if over a loop");
+                self.add_if(in_loop, "if in a loop");
+                self.add_if(contains(body, &is_loop), "if over a loop");
                 let reads = tensors_of(cond);
-                let round = self.around.iter().rev().find(|s| is_loop(s));
-                let own = round.is_some_and(|l| writes_of(l).iter().any(|(t, _)| reads.contains(t)));
-                self.hit_if(own, "if on what the loop writes");
-                self.hit_if(is_mask(cond), "if on a mask");
+                let round = self.enclosing.iter().rev().find(|s| is_loop(s));
+                let loop_writes = round.is_some_and(|l| writes_of(l).iter().any(|(t, _)| reads.contains(t)));
+                self.add_if(loop_writes, "if on a tensor that the loop writes");
+                self.add_if(is_mask(cond), "if on a mask");
             }
             Stmt::Let { value, .. } => {
-                self.hit_if(in_loop, "let in a loop");
-                self.hit_if(in_loop && !value.accesses().is_empty(), "let of a gather");
-                self.hit_if(self.in_a(|s| matches!(s, Stmt::If { .. })), "let in an if");
+                self.add_if(in_loop, "let in a loop");
+                self.add_if(in_loop && !value.accesses().is_empty(), "let of a gather");
+                self.add_if(self.is_inside(|s| matches!(s, Stmt::If { .. })), "let in an if");
                 let reads = tensors_of(value);
-                let round = self.around.iter().rev().find(|s| is_loop(s));
-                let own = round.is_some_and(|l| writes_of(l).iter().any(|(t, _)| reads.contains(t)));
-                self.hit_if(own, "let of what the loop writes");
+                let round = self.enclosing.iter().rev().find(|s| is_loop(s));
+                let loop_writes = round.is_some_and(|l| writes_of(l).iter().any(|(t, _)| reads.contains(t)));
+                self.add_if(loop_writes, "let of a tensor that the loop writes");
             }
             Stmt::While { cond, .. } => {
-                self.hit("while");
-                self.hit_if(in_loop, "while in a loop");
-                self.hit_if(self.in_a(|s| matches!(s, Stmt::While { .. })), "while in a while");
-                self.hit_if(tensors_of(cond).len() > 1, "while on a condition");
+                self.add("while");
+                self.add_if(in_loop, "while in a loop");
+                self.add_if(self.is_inside(|s| matches!(s, Stmt::While { .. })), "while in a while");
+                self.add_if(tensors_of(cond).len() > 1, "while on a condition");
             }
             Stmt::Where { .. } => {
-                self.hit("where");
-                self.hit_if(in_loop, "where in a loop");
+                self.add("where");
+                self.add_if(in_loop, "where in a loop");
             }
-            Stmt::Declare(_) => self.hit_if(in_loop, "local in a loop"),
-            Stmt::Swap(..) => self.hit("swap"),
+            Stmt::Declare(_) => self.add_if(in_loop, "local in a loop"),
+            Stmt::Swap(..) => self.add("swap"),
             Stmt::Assign { lhs, write, .. } => {
                 let name = match write {
                     Write::Init => "init".to_owned(),
                     Write::Overwrite => "=".to_owned(),
                     Write::Fold(op) => format!("{op}="),
                 };
-                self.hit(format!("write {name}"));
+                self.add(format!("write {name}"));
                 for at in lhs.subscripts.iter().map(|s| &s.at) {
-                    self.hit_if(Linear::of(at).is_some_and(|l| l.as_constant().is_some()), "write at a constant");
-                    self.hit_if(!at.accesses().is_empty(), "write at a gathered place");
-                    self.subscript(at);
+                    self.add_if(Linear::of(at).is_some_and(|l| l.as_constant().is_some()), "write at a constant");
+                    self.add_if(!at.accesses().is_empty(), "write at a gathered coordinate");
+                    self.count_subscript(at);
                 }
             }
             _ => {}
         }
-        stmt.exprs().into_iter().for_each(|e| self.expr(e));
-        self.around.push(stmt);
-        stmt.children().into_iter().for_each(|s| self.stmt(s));
-        self.around.pop();
+        stmt.exprs().into_iter().for_each(|e| self.count_accesses(e));
+        self.enclosing.push(stmt);
+        stmt.children().into_iter().for_each(|s| self.count_stmt(s));
+        self.enclosing.pop();
     }
 
-    fn a_loop(&mut self, lo: &Expr, hi: &Expr, body: &Stmt) {
+    fn count_loop(&mut self, lo: &Expr, hi: &Expr, body: &Stmt) {
         let rounds = Linear::of(hi).zip(Linear::of(lo)).and_then(|(hi, lo)| hi.plus(&lo.times(-1)?)?.as_constant());
-        self.hit_if(rounds == Some(1), "range of one round");
-        self.hit_if(rounds.is_some_and(|n| n <= 0), "range of none");
-        self.hit_if([lo, hi].into_iter().any(moves), "range of an index");
-        self.hit_if([lo, hi].into_iter().any(|e| !e.accesses().is_empty()), "range of a read");
+        self.add_if(rounds == Some(1), "range of one round");
+        self.add_if(rounds.is_some_and(|n| n <= 0), "empty range");
+        self.add_if([lo, hi].into_iter().any(is_variable), "range of an index");
+        self.add_if([lo, hi].into_iter().any(|e| !e.accesses().is_empty()), "range of a read");
         let mut by: BTreeMap<TensorId, Vec<&Write>> = BTreeMap::new();
         writes_of(body).into_iter().for_each(|(t, write)| by.entry(t).or_default().push(write));
         let direct = direct_writes(body);
         for (tensor, writes) in &by {
-            self.hit_if(writes.len() > 1, "several writes in a loop");
-            self.hit_if(writes.iter().any(|w| **w != *writes[0]), "several writes by different operators in a loop");
-            let own = direct.iter().filter(|t| *t == tensor).count();
-            self.hit_if(own > 0 && own < writes.len(), "several writes in several loops");
-            self.hit_if(around_a_loop(body, *tensor), "writes before and after a loop");
+            self.add_if(writes.len() > 1, "several writes in a loop");
+            self.add_if(writes.iter().any(|w| **w != *writes[0]), "several writes by different operators in a loop");
+            let loop_writes = direct.iter().filter(|t| *t == tensor).count();
+            self.add_if(loop_writes > 0 && loop_writes < writes.len(), "several writes in several loops");
+            self.add_if(writes_around_loop(body, *tensor), "writes before and after a loop");
         }
     }
 
-    fn expr(&mut self, e: &Expr) {
+    fn count_accesses(&mut self, e: &Expr) {
         for a in e.accesses() {
-            self.access(a);
+            self.count_access(a);
         }
     }
 
-    fn access(&mut self, a: &Access) {
+    fn count_access(&mut self, a: &Access) {
         let outside = a.subscripts.iter().filter(|s| s.outside.is_some()).count();
-        self.hit_if(outside == 1, "outside on one mode");
-        self.hit_if(outside > 1, "outside on several modes");
-        self.hit_if(outside > 0 && outside < a.subscripts.len(), "outside on a part of the modes");
+        self.add_if(outside == 1, "outside on one mode");
+        self.add_if(outside > 1, "outside on several modes");
+        self.add_if(outside > 0 && outside < a.subscripts.len(), "outside on a part of the modes");
         for s in &a.subscripts {
-            self.subscript(&s.at);
-            self.hit(match s.protocol {
+            self.count_subscript(&s.at);
+            self.add(match s.protocol {
                 Protocol::Walk => "protocol Walk",
                 Protocol::Gallop => "protocol Gallop",
                 Protocol::Follow => "protocol Follow",
@@ -241,46 +241,46 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn subscript(&mut self, at: &Expr) {
-        self.hit_if(!at.accesses().is_empty(), "subscript gathered");
-        let Some(form) = Linear::of(at) else { return self.hit("subscript computed") };
-        self.hit_if(form.terms.is_empty(), "subscript constant");
-        self.hit_if(form.terms.len() > 1, "subscript of two indices");
+    fn count_subscript(&mut self, at: &Expr) {
+        self.add_if(!at.accesses().is_empty(), "subscript gathered");
+        let Some(form) = Linear::of(at) else { return self.add("subscript computed") };
+        self.add_if(form.terms.is_empty(), "subscript constant");
+        self.add_if(form.terms.len() > 1, "subscript of two indices");
         if let [(_, by)] = form.terms[..] {
-            self.hit_if(by == 1 && form.constant != 0, "subscript shifted");
-            self.hit_if(by == -1, "subscript reversed");
-            self.hit_if(by == 2, "subscript strided");
+            self.add_if(by == 1 && form.constant != 0, "subscript shifted");
+            self.add_if(by == -1, "subscript reversed");
+            self.add_if(by == 2, "subscript strided");
         }
     }
 
-    fn tensors(&mut self, case: &Case) {
+    fn count_tensors(&mut self, case: &ProgramCase) {
         for tensor in &case.tensors {
             let (ty, role) = (&tensor.ty, tensor.role);
-            self.hit(format!("rank {}", ty.shape.len()));
-            ty.shape.iter().for_each(|n| self.hit(format!("dimension {n}")));
+            self.add(format!("rank {}", ty.shape.len()));
+            ty.shape.iter().for_each(|n| self.add(format!("dimension {n}")));
             for kind in ty.format.levels.iter().map(|l| level(*l)) {
                 match role {
-                    Role::Input => self.hit(format!("read {kind}")),
-                    Role::Output => self.hit(format!("write {kind}")),
-                    Role::Local => self.hit(format!("workspace {kind}")),
+                    Role::Input => self.add(format!("read {kind}")),
+                    Role::Output => self.add(format!("write {kind}")),
+                    Role::Local => self.add(format!("workspace {kind}")),
                 }
-                self.hit_if(role == Role::Local && tensor.formats.usage != Usage::Free, "workspace");
+                self.add_if(role == Role::Local && tensor.constraints.usage != Usage::Mutable, "workspace");
             }
             let modes = &ty.format.modes;
             let whole = modes.iter().all(|m| matches!(m, StorageMode::Whole { .. }));
-            self.hit_if(!whole, "modes in blocks");
+            self.add_if(!whole, "modes in blocks");
             let permuted = whole && (0..modes.len()).any(|mode| modes[mode] != StorageMode::Whole { mode });
-            self.hit_if(permuted, "modes permuted");
-            self.hit_if(ty.format.leaf == LeafKind::Pattern, "leaf Pattern");
+            self.add_if(permuted, "modes permuted");
+            self.add_if(ty.format.leaf == LeafKind::Pattern, "leaf Pattern");
         }
     }
 
-    fn schedule(&mut self, schedule: &[Sexpr]) {
+    fn count_schedule(&mut self, schedule: &[Sexpr]) {
         for transformation in schedule {
             let text = transformation.to_string();
             let head = transformation.as_form().map_or("", |(head, _)| head);
-            self.hit(match (head, text.contains("(stored"), text.contains("(into")) {
-                ("split", true, _) => "split by what is stored",
+            self.add(match (head, text.contains("(stored"), text.contains("(into")) {
+                ("split", true, _) => "split by stored positions",
                 ("split", _, true) => "split into",
                 (head, ..) => head,
             });
@@ -289,7 +289,7 @@ impl<'a> Found<'a> {
 }
 
 /// Returns whether an expression contains indices or variables.
-fn moves(e: &Expr) -> bool {
+fn is_variable(e: &Expr) -> bool {
     let mut found = false;
     e.walk(&mut |e| found |= matches!(e, Expr::Index(_) | Expr::Var(_)));
     found
@@ -299,9 +299,9 @@ fn is_loop(stmt: &Stmt) -> bool {
     matches!(stmt, Stmt::For { .. })
 }
 
-fn has(stmt: &Stmt, is: &dyn Fn(&Stmt) -> bool) -> bool {
+fn contains(stmt: &Stmt, predicate: &dyn Fn(&Stmt) -> bool) -> bool {
     let mut found = false;
-    stmt.walk(&mut |s| found |= is(s));
+    stmt.walk(&mut |s| found |= predicate(s));
     found
 }
 
@@ -332,7 +332,7 @@ fn collect_writes<'a>(stmt: &'a Stmt, through_loops: bool, found: &mut Vec<(Tens
 }
 
 /// Returns whether a block writes a tensor in a loop, and also before or after that loop.
-fn around_a_loop(stmt: &Stmt, tensor: TensorId) -> bool {
+fn writes_around_loop(stmt: &Stmt, tensor: TensorId) -> bool {
     let Stmt::Block(stmts) = stmt else { return false };
     let writes = |s: &Stmt| writes_of(s).iter().any(|(t, _)| *t == tensor);
     let inside = stmts.iter().any(|s| is_loop(s) && writes(s));

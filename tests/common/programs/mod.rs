@@ -5,9 +5,9 @@ mod cover;
 pub mod draw;
 mod shrink;
 
-pub use check::{Checked, Outcome, run};
+pub use check::{ProgramOutcome, ProgramReport, run};
 pub use cover::{cover, expected};
-pub use draw::{Case, Config, Refusal, Tensor, random_case, redraw_formats};
+pub use draw::{ProgramCase, ProgramConfig, ProgramTensor, Rejection, random_case, redraw_formats};
 pub use shrink::smallest_failure;
 
 /// Stack of a thread that runs random programs, in bytes: their code can be deeply nested.

@@ -1,39 +1,39 @@
 //! Reduction of a failing program to the smallest one found that fails in the same phase.
 
-use super::check::{Outcome, run};
-use super::draw::{Case, Tensor, stored};
-use crate::engines::Failure;
+use super::check::{ProgramOutcome, run};
+use super::draw::{ProgramCase, ProgramTensor, store_values};
+use crate::engines::PhaseFailure;
 use redpoll_logic::sexpr::{Sexpr, SexprKind};
 use redpoll_logic::{Format, Scalar};
 use redpoll_physical::notation::Role;
 
 /// Largest number of candidates to run.
-const MOST: usize = 1500;
+const MAX_RUNS: usize = 1500;
 
 /// Returns the smallest case found that fails in the same phase, with its failure.
-pub fn smallest_failure(case: &Case, failure: Failure) -> (Case, Failure) {
+pub fn smallest_failure(case: &ProgramCase, failure: PhaseFailure) -> (ProgramCase, PhaseFailure) {
     let mut found = (case.clone(), failure);
-    let mut left = MOST;
+    let mut remaining = MAX_RUNS;
     loop {
         let candidates = candidates(&found.0);
         let size = found.0.size();
         let better = candidates.into_iter().filter(|c| c.size() < size || is_simpler(c, &found.0)).find_map(|c| {
-            left = left.checked_sub(1)?;
+            remaining = remaining.checked_sub(1)?;
             match run(&c) {
-                Outcome::Failed(f) if f.phase == found.1.phase => Some((c, f)),
+                ProgramOutcome::Failed(f) if f.phase == found.1.phase => Some((c, f)),
                 _ => None,
             }
         });
         match better {
-            Some(better) if left > 0 => found = better,
+            Some(better) if remaining > 0 => found = better,
             _ => return found,
         }
     }
 }
 
 /// Returns whether a case has the size of another one, but simpler levels or smaller values.
-fn is_simpler(one: &Case, other: &Case) -> bool {
-    let weight = |c: &Case| {
+fn is_simpler(one: &ProgramCase, other: &ProgramCase) -> bool {
+    let weight = |c: &ProgramCase| {
         let formats: usize =
             c.tensors.iter().map(|t| t.ty.format.levels.iter().map(|l| l.kind as usize).sum::<usize>()).sum();
         let values: f64 = c.tensors.iter().flat_map(|t| &t.values).filter_map(Scalar::to_f64).map(f64::abs).sum();
@@ -43,30 +43,30 @@ fn is_simpler(one: &Case, other: &Case) -> bool {
 }
 
 /// Returns cases that differ in one step. Large steps come first.
-fn candidates(case: &Case) -> Vec<Case> {
+fn candidates(case: &ProgramCase) -> Vec<ProgramCase> {
     let mut all = Vec::new();
     for k in 0..case.schedule.len() {
         let mut next = case.clone();
         next.schedule.remove(k);
         all.push(next);
     }
-    if !case.implied.is_empty() {
-        all.push(Case { implied: Vec::new(), ..case.clone() });
+    if !case.implied_ranges.is_empty() {
+        all.push(ProgramCase { implied_ranges: Vec::new(), ..case.clone() });
     }
     let text = case.body.iter().map(ToString::to_string).collect::<String>();
-    let used = |t: &Tensor| text.contains(&format!(" {}", t.name)) || text.contains(&format!("({}", t.name));
+    let used = |t: &ProgramTensor| text.contains(&format!(" {}", t.name)) || text.contains(&format!("({}", t.name));
     if case.tensors.iter().any(|t| !used(t)) {
         let tensors = case.tensors.iter().filter(|t| used(t)).cloned().collect();
-        all.push(Case { tensors, ..case.clone() });
+        all.push(ProgramCase { tensors, ..case.clone() });
     }
-    let whole = Sexpr::list(case.body.iter().cloned());
-    for body in smaller(&whole) {
+    let all_statements = Sexpr::list(case.body.iter().cloned());
+    for body in smaller_expressions(&all_statements) {
         if let SexprKind::List(body) = body.kind {
-            all.push(Case { body, ..case.clone() });
+            all.push(ProgramCase { body, ..case.clone() });
         }
     }
     for k in 0..case.tensors.len() {
-        all.extend(plainer(&case.tensors[k]).into_iter().map(|tensor| {
+        all.extend(plainer_tensors(&case.tensors[k]).into_iter().map(|tensor| {
             let mut next = case.clone();
             next.tensors[k] = tensor;
             next
@@ -77,13 +77,13 @@ fn candidates(case: &Case) -> Vec<Case> {
 
 /// Returns variants of an expression: with one part removed or replaced by one of its own parts or
 /// a constant, or with a smaller number.
-fn smaller(s: &Sexpr) -> Vec<Sexpr> {
+fn smaller_expressions(s: &Sexpr) -> Vec<Sexpr> {
     let mut all = Vec::new();
     match &s.kind {
         SexprKind::Atom(word) => {
             if let Ok(n) = word.parse::<i64>() {
-                let less = [0, 1, n / 2, n - n.signum()].into_iter().filter(|m| m.abs() < n.abs());
-                all.extend(less.map(|m| Sexpr::atom(m.to_string())));
+                let smaller = [0, 1, n / 2, n - n.signum()].into_iter().filter(|m| m.abs() < n.abs());
+                all.extend(smaller.map(|m| Sexpr::atom(m.to_string())));
             }
         }
         SexprKind::Text(_) => {}
@@ -119,7 +119,7 @@ fn smaller(s: &Sexpr) -> Vec<Sexpr> {
                 }
             }
             for k in 0..items.len() {
-                for part in smaller(&items[k]) {
+                for part in smaller_expressions(&items[k]) {
                     let mut next = items.clone();
                     next[k] = part;
                     all.push(Sexpr::list(next));
@@ -139,7 +139,7 @@ fn is_statement(s: &Sexpr) -> bool {
 
 /// Returns variants of a tensor: in a plainer format, or with values replaced by the fill value or
 /// one.
-fn plainer(tensor: &Tensor) -> Vec<Tensor> {
+fn plainer_tensors(tensor: &ProgramTensor) -> Vec<ProgramTensor> {
     let mut all = Vec::new();
     let rank = tensor.ty.shape.len();
     let dense = Format::dense(rank);
@@ -154,21 +154,21 @@ fn plainer(tensor: &Tensor) -> Vec<Tensor> {
         }
     }
     if tensor.role == Role::Input {
-        let put = |places: &[usize], value: &Scalar| {
+        let with_values = |positions: &[usize], value: &Scalar| {
             let mut next = tensor.clone();
-            places.iter().for_each(|p| next.values[*p] = value.clone());
+            positions.iter().for_each(|p| next.values[*p] = value.clone());
             next
         };
         let prim = tensor.ty.dtype.prim().expect("inputs are primitives");
-        let every: Vec<usize> = (0..tensor.values.len()).collect();
-        all.push(put(&every, &tensor.ty.fill));
-        all.push(put(&every, &Scalar::one(prim)));
-        for at in every {
-            all.push(put(&[at], &tensor.ty.fill));
-            all.push(put(&[at], &Scalar::one(prim)));
+        let all_positions: Vec<usize> = (0..tensor.values.len()).collect();
+        all.push(with_values(&all_positions, &tensor.ty.fill));
+        all.push(with_values(&all_positions, &Scalar::one(prim)));
+        for at in all_positions {
+            all.push(with_values(&[at], &tensor.ty.fill));
+            all.push(with_values(&[at], &Scalar::one(prim)));
         }
         all.retain(|t| t.values != tensor.values || t.ty != tensor.ty);
-        all.retain(|t| stored(&t.ty, &t.ty.format, &t.values).is_ok());
+        all.retain(|t| store_values(&t.ty, &t.ty.format, &t.values).is_ok());
     }
     all
 }

@@ -22,13 +22,15 @@ pub fn register(database: &Database, name: &str, columns: Vec<(&str, ArrayRef)>)
 pub fn dictionary_of_null(values: &[Option<&str>]) -> ArrayRef {
     let with_null: Vec<Option<&str>> =
         [None].into_iter().chain(values.iter().copied().filter(Option::is_some)).collect();
-    let key = |value: &Option<&str>| with_null.iter().position(|known| known == value).expect("a known value") as i8;
+    let key = |value: &Option<&str>| {
+        with_null.iter().position(|candidate| candidate == value).expect("the list has every value") as i8
+    };
     let keys = values.iter().map(key).collect::<Vec<i8>>();
     Arc::new(DictionaryArray::<Int8Type>::new(keys.into(), Arc::new(StringArray::from(with_null))))
 }
 
 /// Returns texts in every kind of array that can store them.
-pub fn kinds_of_text(values: &[Option<&str>]) -> Vec<(&'static str, ArrayRef)> {
+pub fn text_arrays(values: &[Option<&str>]) -> Vec<(&'static str, ArrayRef)> {
     let plain = StringArray::from(values.to_vec());
     let ends = Int32Array::from_iter_values(1..=values.len() as i32);
     vec![

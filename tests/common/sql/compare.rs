@@ -1,6 +1,6 @@
 //! Databases for tests, and the comparison of claimed queries with plain DataFusion.
 
-use crate::engines::Failure;
+use crate::engines::PhaseFailure;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{DataType, Float64Type};
 use datafusion::arrow::record_batch::RecordBatch;
@@ -74,10 +74,16 @@ fn key(row: &[Cell]) -> String {
 ///
 /// # Errors
 /// The first difference, with both results.
-pub fn same(left: &[RecordBatch], right: &[RecordBatch], ordered: bool) -> Result<(), String> {
+pub fn compare_rows(left: &[RecordBatch], right: &[RecordBatch], ordered: bool) -> Result<(), String> {
     let (mut a, mut b) = (rows(left), rows(right));
     if a.len() != b.len() {
-        return Err(format!("{} rows beside {}\n{}\n{}", a.len(), b.len(), show(left), show(right)));
+        return Err(format!(
+            "{} rows, expected {}\n{}\n{}",
+            a.len(),
+            b.len(),
+            format_batches(left),
+            format_batches(right)
+        ));
     }
     if !ordered {
         a.sort_by_key(|row| key(row));
@@ -92,13 +98,17 @@ pub fn same(left: &[RecordBatch], right: &[RecordBatch], ordered: bool) -> Resul
             _ => false,
         });
         if !equal {
-            return Err(format!("{x:?} beside {y:?}\n{}\nunclaimed:\n{}", show(left), show(right)));
+            return Err(format!(
+                "{x:?}, expected {y:?}\n{}\nunclaimed:\n{}",
+                format_batches(left),
+                format_batches(right)
+            ));
         }
     }
     Ok(())
 }
 
-fn show(batches: &[RecordBatch]) -> String {
+fn format_batches(batches: &[RecordBatch]) -> String {
     datafusion::arrow::util::pretty::pretty_format_batches(batches).map_or_else(|e| e.to_string(), |t| t.to_string())
 }
 
@@ -110,7 +120,7 @@ fn show(batches: &[RecordBatch]) -> String {
 pub async fn agree(database: &Database, sql: &str) -> Result<usize, String> {
     match check(database, sql).await {
         Ok(claimed) => Ok(claimed.unwrap_or(0)),
-        Err(Failure { phase, what }) => Err(format!("{sql}\n{phase}: {what}")),
+        Err(PhaseFailure { phase, message }) => Err(format!("{sql}\n{phase}: {message}")),
     }
 }
 
@@ -119,8 +129,8 @@ pub async fn agree(database: &Database, sql: &str) -> Result<usize, String> {
 ///
 /// # Errors
 /// The difference between the two runs.
-pub async fn check(database: &Database, sql: &str) -> Result<Option<usize>, Failure> {
-    let fails = |phase: &'static str| move |what: String| Failure { phase, what };
+pub async fn check(database: &Database, sql: &str) -> Result<Option<usize>, PhaseFailure> {
+    let fails = |phase: &'static str| move |message: String| PhaseFailure { phase, message };
     let set = |enabled: bool| async move {
         let set = run(database, &format!("SET redpoll.enabled = {enabled}")).await;
         set.map_err(|e| fails("settings")(e.to_string()))
@@ -129,12 +139,12 @@ pub async fn check(database: &Database, sql: &str) -> Result<Option<usize>, Fail
     let plain = run(database, sql).await;
     set(true).await?;
     let claimed = claims(database, sql).await;
-    let ours = run(database, sql).await;
+    let claimed_rows = run(database, sql).await;
     // An order inside of an aggregate or a window does not order the rows.
     let outer = sql.rsplit(')').next().unwrap_or(sql).to_lowercase();
     let ordered = outer.contains("order by");
-    match (plain, ours) {
-        (Ok(plain), Ok(ours)) => same(&ours, &plain, ordered).map_err(fails("rows"))?,
+    match (plain, claimed_rows) {
+        (Ok(plain), Ok(claimed_rows)) => compare_rows(&claimed_rows, &plain, ordered).map_err(fails("rows"))?,
         (Err(_), Err(_)) => return Ok(None),
         (Ok(_), Err(e)) => return Err(fails("failed only when claimed")(e.to_string())),
         (Err(e), Ok(_)) => return Err(fails("failed only unclaimed")(e.to_string())),

@@ -5,8 +5,8 @@
 //! dictionaries, runs or all NULL. One table is a file that is declared again with other options;
 //! two are tensors.
 
-use super::query::{Condition, Join, Query};
-use super::table::{COLUMNS, Column, Declaration, Text, Value};
+use super::query::{JoinClause, RandomQuery, WhereCondition};
+use super::table::{COLUMNS, Declaration, SqlValue, TableColumn, TextArray};
 use crate::rng::{Rng, named};
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ const KEYS: [&str; 6] = ["k", "j", "i", "s", "d", "b"];
 const COMPARISONS: [&str; 5] = ["<", "<=", ">", ">=", "<>"];
 
 /// Draws a value of a type.
-fn value(rng: &mut Rng, ty: &str) -> Value {
+fn value(rng: &mut Rng, ty: &str) -> SqlValue {
     if rng.chance(15) {
         return "NULL".into();
     }
@@ -44,17 +44,17 @@ fn value(rng: &mut Rng, ty: &str) -> Value {
     }
 }
 
-fn text(n: u64) -> Value {
+fn text(n: u64) -> SqlValue {
     format!("'{}'", ["", "a", "b", "ab", "c", "d"][n as usize])
 }
 
-fn date(n: u64) -> Value {
+fn date(n: u64) -> SqlValue {
     format!("DATE '2024-01-0{}'", n + 1)
 }
 
 /// The kind of rows that a table has.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Rows {
+enum RowKind {
     /// Any rows, with duplicates and NULLs.
     Any,
     /// One row for each of the first keys, which are (nearly) all keys of other tables.
@@ -66,23 +66,23 @@ enum Rows {
 }
 
 /// Draws the rows of a table, each a list of values.
-fn random_rows(rng: &mut Rng, kind: Rows) -> Vec<Vec<Value>> {
+fn random_rows(rng: &mut Rng, kind: RowKind) -> Vec<Vec<SqlValue>> {
     let columns = &COLUMNS[..COLUMNS.len() - 1];
     let count = match kind {
-        Rows::Any => 1 + rng.below(14),
-        Rows::Keys => 5 + rng.below(2),
-        Rows::Empty => 0,
-        Rows::Nulls => 1 + rng.below(4),
+        RowKind::Any => 1 + rng.below(14),
+        RowKind::Keys => 5 + rng.below(2),
+        RowKind::Empty => 0,
+        RowKind::Nulls => 1 + rng.below(4),
     };
-    let mut all: Vec<Vec<Value>> = Vec::new();
+    let mut all: Vec<Vec<SqlValue>> = Vec::new();
     for k in 0..count {
-        let again = kind == Rows::Any && !all.is_empty() && rng.chance(20);
-        let mut next: Vec<Value> = match again {
+        let is_repeated = kind == RowKind::Any && !all.is_empty() && rng.chance(20);
+        let mut next: Vec<SqlValue> = match is_repeated {
             true => rng.pick(&all).clone(),
             false => columns.iter().map(|(_, ty)| value(rng, ty)).collect(),
         };
         match kind {
-            Rows::Keys => {
+            RowKind::Keys => {
                 // The keys of other tables, in order, each once.
                 for (column, (name, _)) in columns.iter().enumerate() {
                     match *name {
@@ -93,11 +93,13 @@ fn random_rows(rng: &mut Rng, kind: Rows) -> Vec<Vec<Value>> {
                     }
                 }
             }
-            Rows::Nulls => {
-                let kept = rng.index(columns.len());
-                (0..columns.len()).filter(|column| *column != kept).for_each(|column| next[column] = "NULL".into());
+            RowKind::Nulls => {
+                let filled_column = rng.index(columns.len());
+                (0..columns.len())
+                    .filter(|column| *column != filled_column)
+                    .for_each(|column| next[column] = "NULL".into());
             }
-            Rows::Any | Rows::Empty => {}
+            RowKind::Any | RowKind::Empty => {}
         }
         all.push(next);
     }
@@ -106,24 +108,31 @@ fn random_rows(rng: &mut Rng, kind: Rows) -> Vec<Vec<Value>> {
 
 /// Draws the columns of a table: `s` in any kind of array that every function accepts as text, `r`
 /// in any kind.
-fn random_columns(rng: &mut Rng) -> Vec<Column> {
+fn random_columns(rng: &mut Rng) -> Vec<TableColumn> {
     let kind = match rng.below(10) {
-        0..=4 => Rows::Any,
-        5..=7 => Rows::Keys,
-        8 => Rows::Empty,
-        _ => Rows::Nulls,
+        0..=4 => RowKind::Any,
+        5..=7 => RowKind::Keys,
+        8 => RowKind::Empty,
+        _ => RowKind::Nulls,
     };
     let rows = random_rows(rng, kind);
-    let texts =
-        [Text::Plain, Text::Large, Text::View, Text::Dictionary, Text::DictionaryOfNull, Text::Runs, Text::Nothing];
+    let texts = [
+        TextArray::Plain,
+        TextArray::Large,
+        TextArray::View,
+        TextArray::Dictionary,
+        TextArray::DictionaryOfNull,
+        TextArray::Runs,
+        TextArray::AllNull,
+    ];
     let mut column = |index: usize| {
         let from = if COLUMNS[index].0 == "r" { 3 } else { index };
         let text = match COLUMNS[index].0 {
             "r" => *rng.pick(&texts),
             "s" if rng.chance(30) => *rng.pick(&texts[..texts.len() - 2]),
-            _ => Text::Default,
+            _ => TextArray::Default,
         };
-        Column { index, text, values: rows.iter().map(|row| row[from].clone()).collect() }
+        TableColumn { index, text, values: rows.iter().map(|row| row[from].clone()).collect() }
     };
     (0..COLUMNS.len()).map(&mut column).collect()
 }
@@ -141,7 +150,7 @@ pub fn declarations(seed: u64) -> Vec<Declaration> {
             true => Declaration::Rows { name, columns },
             false => {
                 // The file has plain text.
-                let plain = columns.into_iter().map(|column| Column { text: Text::Default, ..column });
+                let plain = columns.into_iter().map(|column| TableColumn { text: TextArray::Default, ..column });
                 let written = seed.is_multiple_of(GROUP) || rng.chance(60);
                 let contents = written.then(|| plain.collect());
                 Declaration::File { name, contents, header: rng.chance(50) }
@@ -150,11 +159,11 @@ pub fn declarations(seed: u64) -> Vec<Declaration> {
     }
     for name in ["m", "e"] {
         let shape = if name == "e" && rng.chance(50) { [0, 3] } else { [1 + rng.below(4), 1 + rng.below(5)] };
-        let mut places = BTreeMap::new();
+        let mut entries = BTreeMap::new();
         for _ in 0..if shape[0] > 0 { rng.below(7) } else { 0 } {
-            places.insert([rng.below(shape[0]), rng.below(shape[1])], rng.below(9) as i64 - 4);
+            entries.insert([rng.below(shape[0]), rng.below(shape[1])], rng.below(9) as i64 - 4);
         }
-        all.push(Declaration::Tensor { name: name.into(), shape, places });
+        all.push(Declaration::Tensor { name: name.into(), shape, entries });
     }
     all
 }
@@ -217,7 +226,7 @@ fn aggregate(rng: &mut Rng, tables: &[String]) -> String {
 }
 
 /// Draws the conditions that join two tables by keys.
-fn on(rng: &mut Rng, name: &str, names: &[String]) -> Vec<String> {
+fn join_conditions(rng: &mut Rng, name: &str, names: &[String]) -> Vec<String> {
     let other = rng.pick(names).clone();
     let key = *rng.pick(&KEYS);
     let equal = if rng.chance(7) { "IS NOT DISTINCT FROM" } else { "=" };
@@ -243,11 +252,11 @@ fn on(rng: &mut Rng, name: &str, names: &[String]) -> Vec<String> {
 
 /// Draws a semi-join or anti-join condition on the rows of a table; also returns the key that it
 /// compares.
-fn membership(rng: &mut Rng, names: &[String]) -> (Condition, String) {
+fn membership_condition(rng: &mut Rng, names: &[String]) -> (WhereCondition, String) {
     let (table, key, t) = (rng.pick(names).clone(), *rng.pick(&KEYS), rng.below(TABLES));
     let own = format!("{table}.{key}");
     let not = if rng.chance(60) { "NOT " } else { "" };
-    let more = match rng.below(8) {
+    let further_condition = match rng.below(8) {
         6 | 7 if key == "k" || key == "j" => {
             let comparison = rng.pick(&COMPARISONS);
             Some(format!("z.{key} {comparison} {}.{}", rng.pick(names), rng.pick(&["k", "j"])))
@@ -260,7 +269,7 @@ fn membership(rng: &mut Rng, names: &[String]) -> (Condition, String) {
     let (before, conjuncts) = match rng.below(6) {
         0..=2 => (
             format!("{not}EXISTS (SELECT 1 FROM t{t} z WHERE "),
-            [format!("z.{key} = {own}")].into_iter().chain(more).collect(),
+            [format!("z.{key} = {own}")].into_iter().chain(further_condition).collect(),
         ),
         3 => (format!("{own} {not}IN (SELECT z.{key} FROM t{t} z WHERE "), vec![format!("z.{key} IS NOT NULL")]),
         4 => (format!("{own} {not}IN (SELECT {key} FROM t{t} z WHERE "), vec!["z.x > 0".to_owned()]),
@@ -272,31 +281,31 @@ fn membership(rng: &mut Rng, names: &[String]) -> (Condition, String) {
             )
         }
     };
-    (Condition { before, conjuncts, after: ")" }, own)
+    (WhereCondition { before, conjuncts, after: ")" }, own)
 }
 
 /// Draws a semi-join or anti-join query, grouped or counted by the joined key.
-fn kept_by_key(rng: &mut Rng) -> Query {
+fn semi_join_query(rng: &mut Rng) -> RandomQuery {
     let (key, t, z) = (*rng.pick(&KEYS), rng.below(TABLES), rng.below(TABLES));
-    let more = match rng.below(4) {
+    let further_condition = match rng.below(4) {
         0 => Some(format!("z.{0} = q0.{0}", rng.pick(&KEYS))),
         1 => Some(format!("z.k {} q0.j", rng.pick(&["<", ">=", "<>"]))),
         _ => None,
     };
-    let on: Vec<String> = [format!("z.{key} = q0.{key}")].into_iter().chain(more).collect();
-    let mut query = Query { from: format!("t{t} q0"), ..Query::default() };
+    let on: Vec<String> = [format!("z.{key} = q0.{key}")].into_iter().chain(further_condition).collect();
+    let mut query = RandomQuery { from: format!("t{t} q0"), ..RandomQuery::default() };
     match rng.below(4) {
         0 => {
             let before = format!("NOT EXISTS (SELECT 1 FROM t{z} z WHERE ");
-            query.wheres.push(Condition { before, conjuncts: on, after: ")" });
+            query.wheres.push(WhereCondition { before, conjuncts: on, after: ")" });
         }
         1 => {
             let before = format!("q0.{key} NOT IN (SELECT z.{key} FROM t{z} z WHERE ");
-            query.wheres.push(Condition { before, conjuncts: vec![format!("z.{key} IS NOT NULL")], after: ")" });
+            query.wheres.push(WhereCondition { before, conjuncts: vec![format!("z.{key} IS NOT NULL")], after: ")" });
         }
         kind => {
             let kind = if kind == 2 { "LEFT ANTI JOIN" } else { "LEFT SEMI JOIN" };
-            query.joins.push(Join { kind, table: format!("t{z} z"), on });
+            query.joins.push(JoinClause { kind, table: format!("t{z} z"), on });
         }
     }
     let of_rows = aggregate(rng, &["q0".to_owned()]);
@@ -315,62 +324,62 @@ fn kept_by_key(rng: &mut Rng) -> Query {
 }
 
 /// Returns the query of a seed.
-pub fn query(seed: u64) -> Query {
+pub fn query(seed: u64) -> RandomQuery {
     let rng = &mut named("queries of SQL", seed);
     if rng.chance(12) {
-        return kept_by_key(rng);
+        return semi_join_query(rng);
     }
     let count = if rng.chance(25) { 1 } else { 1 + rng.index(4) };
     let names: Vec<String> = (0..count).map(|k| format!("q{k}")).collect();
-    let mut query = Query { from: format!("t{} q0", rng.below(TABLES)), ..Query::default() };
+    let mut query = RandomQuery { from: format!("t{} q0", rng.below(TABLES)), ..RandomQuery::default() };
     for (k, name) in names.iter().enumerate().skip(1) {
-        let on = on(rng, name, &names[..k]);
+        let on = join_conditions(rng, name, &names[..k]);
         let table = format!("t{} {name}", rng.below(TABLES));
         query.joins.push(match rng.below(20) {
-            0 => Join { kind: "CROSS JOIN", table, on: Vec::new() },
-            1..=3 => Join { kind: "LEFT JOIN", table, on },
-            4 => Join { kind: "RIGHT JOIN", table, on },
-            5..=6 => Join { kind: "FULL JOIN", table, on },
-            _ => Join { kind: "JOIN", table, on },
+            0 => JoinClause { kind: "CROSS JOIN", table, on: Vec::new() },
+            1..=3 => JoinClause { kind: "LEFT JOIN", table, on },
+            4 => JoinClause { kind: "RIGHT JOIN", table, on },
+            5..=6 => JoinClause { kind: "FULL JOIN", table, on },
+            _ => JoinClause { kind: "JOIN", table, on },
         });
     }
     // Keys of semi-joins and anti-joins, since groups and counts of these keys have plans of their
     // own.
-    let mut asked: Vec<String> = Vec::new();
+    let mut semi_join_keys: Vec<String> = Vec::new();
     if rng.chance(if count == 1 { 60 } else { 20 }) {
         let kind = *rng.pick(&["LEFT SEMI JOIN", "LEFT ANTI JOIN", "LEFT ANTI JOIN"]);
         let table = format!("t{} z", rng.below(TABLES));
-        let on = on(rng, "z", &names);
+        let on = join_conditions(rng, "z", &names);
         let words = on.iter().flat_map(|on| on.split([' ', '(', ')']));
-        asked.extend(words.filter(|word| word.starts_with('q')).map(str::to_owned));
-        query.joins.push(Join { kind, table, on });
+        semi_join_keys.extend(words.filter(|word| word.starts_with('q')).map(str::to_owned));
+        query.joins.push(JoinClause { kind, table, on });
     }
     let tensor = rng.chance(15).then(|| *rng.pick(&["m", "m", "e"]));
     if let Some(tensor) = tensor {
         let (kind, other) = (*rng.pick(&["JOIN", "JOIN", "LEFT JOIN", "FULL JOIN"]), rng.pick(&names).clone());
-        let more = rng.chance(30).then(|| format!("w.j = {other}.j"));
-        let on = [format!("w.k = {other}.k")].into_iter().chain(more).collect();
-        query.joins.push(Join { kind, table: format!("{tensor} w"), on });
+        let further_condition = rng.chance(30).then(|| format!("w.j = {other}.j"));
+        let on = [format!("w.k = {other}.k")].into_iter().chain(further_condition).collect();
+        query.joins.push(JoinClause { kind, table: format!("{tensor} w"), on });
     }
     for _ in 0..rng.below(3) {
         let table = rng.pick(&names).clone();
-        query.wheres.push(Condition::plain(predicate(rng, &table)));
+        query.wheres.push(WhereCondition::plain(predicate(rng, &table)));
     }
     if rng.chance(8) && names.len() > 1 {
-        query.wheres.push(Condition::plain(format!("({}.b OR {}.v > 1)", names[0], names[1])));
+        query.wheres.push(WhereCondition::plain(format!("({}.b OR {}.v > 1)", names[0], names[1])));
     }
     for _ in 0..if rng.chance(35) { 1 + rng.below(2) } else { 0 } {
-        let (condition, key) = membership(rng, &names);
+        let (condition, key) = membership_condition(rng, &names);
         query.wheres.push(condition);
-        asked.push(key);
+        semi_join_keys.push(key);
     }
-    select(rng, &mut query, &names, &asked, tensor);
+    select(rng, &mut query, &names, &semi_join_keys, tensor);
     query
 }
 
-/// Draws the groups and aggregates of a query over the tables `names`; `asked` are keys of
+/// Draws the groups and aggregates of a query over the tables `names`; `semi_join_keys` are keys of
 /// semi-joins and anti-joins.
-fn select(rng: &mut Rng, query: &mut Query, names: &[String], asked: &[String], tensor: Option<&str>) {
+fn select(rng: &mut Rng, query: &mut RandomQuery, names: &[String], semi_join_keys: &[String], tensor: Option<&str>) {
     let groups = &mut query.groups;
     for _ in 0..rng.below(4) {
         let table = rng.pick(names).clone();
@@ -382,7 +391,7 @@ fn select(rng: &mut Rng, query: &mut Query, names: &[String], asked: &[String], 
                 format!("coalesce({}.{key}, {}.{key})", names[0], names[1])
             }
             3 if tensor.is_some() => (*rng.pick(&["w.k", "w.j"])).to_owned(),
-            4..=5 if !asked.is_empty() => rng.pick(asked).clone(),
+            4..=5 if !semi_join_keys.is_empty() => rng.pick(semi_join_keys).clone(),
             6 if rng.chance(30) => format!("{table}.r"),
             _ => format!("{table}.{}", rng.pick(&KEYS)),
         };
@@ -390,14 +399,14 @@ fn select(rng: &mut Rng, query: &mut Query, names: &[String], asked: &[String], 
             groups.push(group);
         }
     }
-    if !asked.is_empty() && rng.chance(40) {
-        *groups = vec![rng.pick(asked).clone()];
+    if !semi_join_keys.is_empty() && rng.chance(40) {
+        *groups = vec![rng.pick(semi_join_keys).clone()];
     }
     let is_grouped = !groups.is_empty();
     let count = rng.below(4) + u64::from(!is_grouped);
     query.aggregates = (0..count).map(|_| aggregate(rng, names)).collect();
-    if !asked.is_empty() && rng.chance(25) {
-        query.aggregates.push(format!("count(DISTINCT {})", rng.pick(asked)));
+    if !semi_join_keys.is_empty() && rng.chance(25) {
+        query.aggregates.push(format!("count(DISTINCT {})", rng.pick(semi_join_keys)));
     }
     if tensor.is_some() && rng.chance(60) {
         query.aggregates.push((*rng.pick(&["sum(w.v)", "count(w.v)", "max(w.j)"])).to_owned());

@@ -9,9 +9,9 @@ mod runner;
 mod shrink;
 mod table;
 
-pub use compare::{Cell, agree, check, claims, database, rows, run, same};
+pub use compare::{Cell, agree, check, claims, compare_rows, database, rows, run};
 pub use draw::{GROUP, declarations, query};
-pub use query::{Condition, Join, Query};
-pub use runner::{Case, Outcome, Runner, Step};
+pub use query::{JoinClause, RandomQuery, WhereCondition};
+pub use runner::{CaseRunner, CaseStep, SqlCase, SqlOutcome};
 pub use shrink::smallest_failure;
-pub use table::{COLUMNS, Column, Declaration, Text, Value};
+pub use table::{COLUMNS, Declaration, SqlValue, TableColumn, TextArray};

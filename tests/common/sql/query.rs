@@ -4,14 +4,14 @@ use std::fmt;
 
 /// Aggregates over the groups of a join.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Query {
+pub struct RandomQuery {
     pub distinct: bool,
     pub groups: Vec<String>,
     pub aggregates: Vec<String>,
     /// The first table.
     pub from: String,
-    pub joins: Vec<Join>,
-    pub wheres: Vec<Condition>,
+    pub joins: Vec<JoinClause>,
+    pub wheres: Vec<WhereCondition>,
     pub having: Option<String>,
     /// True if the result is the number of groups.
     pub counted: bool,
@@ -19,7 +19,7 @@ pub struct Query {
 
 /// A join with one more table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Join {
+pub struct JoinClause {
     pub kind: &'static str,
     pub table: String,
     pub on: Vec<String>,
@@ -27,33 +27,33 @@ pub struct Join {
 
 /// A condition, with the conjuncts inside of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Condition {
+pub struct WhereCondition {
     pub before: String,
     pub conjuncts: Vec<String>,
     pub after: &'static str,
 }
 
-impl Condition {
+impl WhereCondition {
     /// Returns a condition without parts.
-    pub fn plain(text: String) -> Condition {
-        Condition { before: text, conjuncts: Vec::new(), after: "" }
+    pub fn plain(text: String) -> WhereCondition {
+        WhereCondition { before: text, conjuncts: Vec::new(), after: "" }
     }
 }
 
-impl fmt::Display for Condition {
+impl fmt::Display for WhereCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}{}", self.before, self.conjuncts.join(" AND "), self.after)
     }
 }
 
-impl fmt::Display for Join {
+impl fmt::Display for JoinClause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, " {} {}", self.kind, self.table)?;
         if self.on.is_empty() { Ok(()) } else { write!(f, " ON {}", self.on.join(" AND ")) }
     }
 }
 
-impl fmt::Display for Query {
+impl fmt::Display for RandomQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let aggregates = self.aggregates.iter().enumerate().map(|(k, call)| format!("{call} AS a{k}"));
         let select: Vec<String> = self.groups.iter().cloned().chain(aggregates).collect();
@@ -76,11 +76,11 @@ impl fmt::Display for Query {
     }
 }
 
-impl Query {
+impl RandomQuery {
     /// Returns the queries with one part less; some of them are not valid.
-    pub fn smaller(&self) -> Vec<Query> {
+    pub fn smaller(&self) -> Vec<RandomQuery> {
         let mut all = Vec::new();
-        let mut add = |change: &dyn Fn(&mut Query)| {
+        let mut add = |change: &dyn Fn(&mut RandomQuery)| {
             let mut next = self.clone();
             change(&mut next);
             if next != *self {

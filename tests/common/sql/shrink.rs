@@ -1,19 +1,19 @@
 //! Reduction of a failing case to the smallest that fails in the same phase.
 
-use super::query::Query;
-use super::runner::{Case, Step};
-use super::table::{Column, Declaration, Text};
-use crate::engines::Failure;
+use super::query::RandomQuery;
+use super::runner::{CaseStep, SqlCase};
+use super::table::{Declaration, TableColumn, TextArray};
+use crate::engines::PhaseFailure;
 
 /// The largest number of candidates that are run.
-const MOST: usize = 600;
+const MAX_RUNS: usize = 600;
 
 /// Returns the smallest case found that fails in the same phase, with its failure; `None` if the
 /// case does not fail again.
-pub fn smallest_failure(case: &Case, phase: &str) -> Option<(Case, Failure)> {
-    let mut left = MOST;
-    let mut fails = |case: &Case| {
-        left = left.checked_sub(1)?;
+pub fn smallest_failure(case: &SqlCase, phase: &str) -> Option<(SqlCase, PhaseFailure)> {
+    let mut remaining = MAX_RUNS;
+    let mut fails = |case: &SqlCase| {
+        remaining = remaining.checked_sub(1)?;
         case.failure().filter(|failure| failure.phase == phase)
     };
     let last = last_declarations(case);
@@ -43,10 +43,10 @@ pub fn smallest_failure(case: &Case, phase: &str) -> Option<(Case, Failure)> {
 }
 
 /// Returns the last query with the last declaration of every table.
-fn last_declarations(case: &Case) -> Case {
+fn last_declarations(case: &SqlCase) -> SqlCase {
     let mut declared: Vec<Declaration> = Vec::new();
     for step in &case.steps {
-        let Step::Declare(next) = step else { continue };
+        let CaseStep::Declare(next) = step else { continue };
         let mut next = next.clone();
         let before = declared.iter().position(|d| d.name() == next.name()).map(|at| declared.remove(at));
         if let (Declaration::File { contents: contents @ None, .. }, Some(before)) = (&mut next, before) {
@@ -55,13 +55,13 @@ fn last_declarations(case: &Case) -> Case {
         declared.push(next);
     }
     let query = case.steps.last().cloned();
-    Case { steps: declared.into_iter().map(Step::Declare).chain(query).collect() }
+    SqlCase { steps: declared.into_iter().map(CaseStep::Declare).chain(query).collect() }
 }
 
 /// Returns cases that differ in one part, steps from last to first.
-fn candidates(case: &Case) -> Vec<Case> {
+fn candidates(case: &SqlCase) -> Vec<SqlCase> {
     let mut all = Vec::new();
-    let mut add = |at: usize, step: Step| {
+    let mut add = |at: usize, step: CaseStep| {
         let mut next = case.clone();
         next.steps[at] = step;
         all.push(next);
@@ -69,9 +69,11 @@ fn candidates(case: &Case) -> Vec<Case> {
     let text = case.to_string();
     for (at, step) in case.steps.iter().enumerate().rev() {
         match step {
-            Step::Query(query) => query.smaller().into_iter().for_each(|q: Query| add(at, Step::Query(q))),
-            Step::Declare(declaration) => {
-                smaller(declaration, &text).into_iter().for_each(|d| add(at, Step::Declare(d)));
+            CaseStep::Query(query) => {
+                query.smaller().into_iter().for_each(|q: RandomQuery| add(at, CaseStep::Query(q)));
+            }
+            CaseStep::Declare(declaration) => {
+                smaller(declaration, &text).into_iter().for_each(|d| add(at, CaseStep::Declare(d)));
             }
         }
     }
@@ -92,20 +94,20 @@ fn smaller(declaration: &Declaration, text: &str) -> Vec<Declaration> {
             let with = |columns| Declaration::File { name: name.clone(), contents: Some(columns), header: *header };
             rows.chain(contents.map(with)).collect()
         }
-        Declaration::Tensor { name, shape, places } => {
-            let without = |place: &[u64; 2]| {
-                let mut places = places.clone();
-                places.remove(place);
-                Declaration::Tensor { name: name.clone(), shape: *shape, places }
+        Declaration::Tensor { name, shape, entries } => {
+            let without = |coordinates: &[u64; 2]| {
+                let mut entries = entries.clone();
+                entries.remove(coordinates);
+                Declaration::Tensor { name: name.clone(), shape: *shape, entries }
             };
-            places.keys().map(without).collect()
+            entries.keys().map(without).collect()
         }
     }
 }
 
 /// Returns columns with fewer rows, without columns that no query names, with plain arrays, or with
 /// more NULLs.
-fn smaller_columns(columns: &[Column], text: &str) -> Vec<Vec<Column>> {
+fn smaller_columns(columns: &[TableColumn], text: &str) -> Vec<Vec<TableColumn>> {
     let rows = columns.first().map_or(0, |c| c.values.len());
     let mut all = Vec::new();
     let without = |low: usize, high: usize| {
@@ -117,11 +119,12 @@ fn smaller_columns(columns: &[Column], text: &str) -> Vec<Vec<Column>> {
         all.push(without(0, rows / 2));
         all.push(without(rows / 2, rows));
     }
-    let named =
-        |c: &Column| ["z", "y", "q0", "q1", "q2", "q3"].iter().any(|t| text.contains(&format!("{t}.{}", c.name())));
-    let kept: Vec<Column> = columns.iter().filter(|c| named(c)).cloned().collect();
-    if kept.len() < columns.len() && !kept.is_empty() {
-        all.push(kept);
+    let named = |c: &TableColumn| {
+        ["z", "y", "q0", "q1", "q2", "q3"].iter().any(|t| text.contains(&format!("{t}.{}", c.name())))
+    };
+    let remaining_columns: Vec<TableColumn> = columns.iter().filter(|c| named(c)).cloned().collect();
+    if remaining_columns.len() < columns.len() && !remaining_columns.is_empty() {
+        all.push(remaining_columns);
     }
     all.extend((0..rows).map(|row| without(row, row + 1)));
     for (k, column) in columns.iter().enumerate() {
@@ -130,9 +133,9 @@ fn smaller_columns(columns: &[Column], text: &str) -> Vec<Vec<Column>> {
             next.remove(k);
             all.push(next);
         }
-        if column.text != Text::Default {
+        if column.text != TextArray::Default {
             let mut next = columns.to_vec();
-            next[k].text = Text::Default;
+            next[k].text = TextArray::Default;
             all.push(next);
         }
     }

@@ -28,7 +28,7 @@ pub const COLUMNS: [(&str, &str); 10] = [
 
 /// A kind of array of texts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Text {
+pub enum TextArray {
     /// The kind of array that SQL uses for `VARCHAR`.
     Default,
     Plain,
@@ -39,39 +39,39 @@ pub enum Text {
     DictionaryOfNull,
     Runs,
     /// An array of NULLs, whatever the texts are.
-    Nothing,
+    AllNull,
 }
 
-impl Text {
+impl TextArray {
     /// Returns the expression that casts a text to this kind.
     fn of(self, text: &str) -> String {
         let arrow = match self {
-            Text::Default => return text.to_owned(),
-            Text::Nothing => return "NULL".to_owned(),
-            Text::Plain => "Utf8",
-            Text::Large => "LargeUtf8",
-            Text::View => "Utf8View",
-            Text::Dictionary | Text::DictionaryOfNull => "Dictionary(Int8, Utf8)",
-            Text::Runs => "RunEndEncoded(\"run_ends\": non-null Int32, \"values\": Utf8)",
+            TextArray::Default => return text.to_owned(),
+            TextArray::AllNull => return "NULL".to_owned(),
+            TextArray::Plain => "Utf8",
+            TextArray::Large => "LargeUtf8",
+            TextArray::View => "Utf8View",
+            TextArray::Dictionary | TextArray::DictionaryOfNull => "Dictionary(Int8, Utf8)",
+            TextArray::Runs => "RunEndEncoded(\"run_ends\": non-null Int32, \"values\": Utf8)",
         };
         format!("arrow_cast({text}, '{arrow}')")
     }
 }
 
 /// A value as SQL.
-pub type Value = String;
+pub type SqlValue = String;
 
 /// A column of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Column {
+pub struct TableColumn {
     /// The index in [`COLUMNS`].
     pub index: usize,
-    pub text: Text,
+    pub text: TextArray,
     /// The values of all rows.
-    pub values: Vec<Value>,
+    pub values: Vec<SqlValue>,
 }
 
-impl Column {
+impl TableColumn {
     pub fn name(&self) -> &'static str {
         COLUMNS[self.index].0
     }
@@ -81,12 +81,12 @@ impl Column {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Declaration {
     /// A table in memory.
-    Rows { name: String, columns: Vec<Column> },
+    Rows { name: String, columns: Vec<TableColumn> },
     /// A CSV file, declared again. The file is written unless `contents` is `None`; `header` says
     /// whether its first row is taken for a header.
-    File { name: String, contents: Option<Vec<Column>>, header: bool },
+    File { name: String, contents: Option<Vec<TableColumn>>, header: bool },
     /// A tensor of two modes: the columns k, j and v of its entries.
-    Tensor { name: String, shape: [u64; 2], places: BTreeMap<[u64; 2], i64> },
+    Tensor { name: String, shape: [u64; 2], entries: BTreeMap<[u64; 2], i64> },
 }
 
 impl Declaration {
@@ -96,7 +96,7 @@ impl Declaration {
     }
 
     /// Returns the columns whose values the declaration writes, if any.
-    pub fn columns(&self) -> Option<&Vec<Column>> {
+    pub fn columns(&self) -> Option<&Vec<TableColumn>> {
         match self {
             Declaration::Rows { columns, .. } => Some(columns),
             Declaration::File { contents, .. } => contents.as_ref(),
@@ -108,9 +108,9 @@ impl Declaration {
     pub fn statements(&self, file: &str) -> Vec<String> {
         match self {
             Declaration::Rows { name, columns } => {
-                let of_null = columns.iter().filter(|c| c.text == Text::DictionaryOfNull);
+                let of_null = columns.iter().filter(|c| c.text == TextArray::DictionaryOfNull);
                 let comments = of_null.map(|c| {
-                    format!("-- {name}.{} is a dictionary without NULL among its keys: NULL is a value", c.name())
+                    format!("-- {name}.{} is a dictionary whose values include NULL and whose keys do not", c.name())
                 });
                 [format!("CREATE OR REPLACE TABLE {name} AS {}", select(columns))].into_iter().chain(comments).collect()
             }
@@ -130,9 +130,9 @@ impl Declaration {
                 );
                 copy.chain([format!("DROP TABLE IF EXISTS {name}"), declare]).collect()
             }
-            Declaration::Tensor { name, shape, places } => {
+            Declaration::Tensor { name, shape, entries } => {
                 vec![format!(
-                    "-- {name} is a tensor of shape {shape:?} with the columns k, j, v and the values {places:?}"
+                    "-- {name} is a tensor of shape {shape:?} with the columns k, j, v and the values {entries:?}"
                 )]
             }
         }
@@ -149,12 +149,12 @@ impl Declaration {
             run(database, statement).await.map_err(failed)?;
         }
         match self {
-            Declaration::Rows { name, columns } if columns.iter().any(|c| c.text == Text::DictionaryOfNull) => {
-                let kinds: Vec<Text> = columns.iter().map(|c| c.text).collect();
-                with_nulls_in_dictionaries(database, name, &kinds).await?;
+            Declaration::Rows { name, columns } if columns.iter().any(|c| c.text == TextArray::DictionaryOfNull) => {
+                let kinds: Vec<TextArray> = columns.iter().map(|c| c.text).collect();
+                replace_dictionaries_of_null(database, name, &kinds).await?;
             }
-            Declaration::Tensor { name, shape, places } => {
-                let triples = places.iter().map(|(place, value)| (*place, *value as f64));
+            Declaration::Tensor { name, shape, entries } => {
+                let triples = entries.iter().map(|(coordinates, value)| (*coordinates, *value as f64));
                 let tensor = Session::default().triples(*shape, Format::csf(2), triples);
                 let tensor = tensor.collect().map_err(|e| DataFusionError::External(Box::new(e)))?;
                 let columns = ["k", "j", "v"].map(String::from).to_vec();
@@ -167,7 +167,7 @@ impl Declaration {
 }
 
 /// Returns the query of the rows of columns.
-fn select(columns: &[Column]) -> String {
+fn select(columns: &[TableColumn]) -> String {
     let rows = columns.first().map_or(0, |c| c.values.len());
     let expressions = columns.iter().enumerate().map(|(k, column)| {
         let (name, ty) = COLUMNS[column.index];
@@ -185,14 +185,14 @@ fn select(columns: &[Column]) -> String {
 }
 
 /// Replaces the columns that are dictionaries of NULL by such arrays.
-async fn with_nulls_in_dictionaries(database: &Database, name: &str, kinds: &[Text]) -> Result<()> {
+async fn replace_dictionaries_of_null(database: &Database, name: &str, kinds: &[TextArray]) -> Result<()> {
     let rows = database.sql(&format!("SELECT * FROM {name}")).await?;
     let schema = rows.schema().inner().clone();
     let rows = concat_batches(&schema, &rows.collect().await?)?;
     let mut columns = Vec::new();
     for ((field, column), kind) in schema.fields().iter().zip(rows.columns()).zip(kinds) {
         let column = match kind {
-            Text::DictionaryOfNull => {
+            TextArray::DictionaryOfNull => {
                 let text = cast(column, &DataType::Utf8)?;
                 dictionary_of_null(&text.as_string::<i32>().iter().collect::<Vec<_>>())
             }

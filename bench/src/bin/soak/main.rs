@@ -11,7 +11,7 @@
 //! and seeds of each kind, like the table in `tests/README.md`. Standard error has the progress.
 //! The status is 1 if a case failed. A case that hangs or ends the process is a failure and ends
 //! the run.
-#![allow(clippy::print_stdout, reason = "the report is what the binary is for")]
+#![allow(clippy::print_stdout, reason = "the binary prints a report")]
 
 mod kinds;
 mod report;
@@ -21,7 +21,7 @@ mod watch;
 
 use anyhow::Result;
 use clap::Parser;
-use kinds::Kind;
+use kinds::CaseKind;
 use report::Failures;
 use run::Soak;
 use std::num::NonZero;
@@ -29,44 +29,46 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// Runs random cases of every kind for a given time.
 #[derive(Parser)]
-struct Arguments {
-    /// Minutes after which no more cases begin.
+#[command(name = "soak", version, about)]
+struct Cli {
+    /// Minutes after which no more cases start
     #[arg(long, default_value_t = 60.0)]
     minutes: f64,
-    /// Number of cases of each kind at most.
+    /// Largest number of cases of each kind
     #[arg(long)]
     cases: Option<u64>,
-    /// The first seed of each kind.
+    /// First seed of each kind
     #[arg(long, default_value_t = 1_000_000)]
     first: u64,
-    /// A kind of cases to run, once for each; without it all kinds run.
+    /// A kind of cases to run; repeat the option for several kinds; all kinds by default
     #[arg(long)]
-    only: Vec<Kind>,
-    /// Number of threads; without it as many as the machine has.
+    only: Vec<CaseKind>,
+    /// Number of threads; the number of cores by default
     #[arg(long)]
     threads: Option<NonZero<usize>>,
-    /// A file to which every failure is appended.
+    /// Append every failure to this file
     #[arg(long)]
     failures: Option<PathBuf>,
-    /// Seconds after which a case is reported as hanging.
+    /// Seconds after which a case is reported as hanging
     #[arg(long, default_value_t = 60)]
     hang: u64,
 }
 
 fn main() -> Result<ExitCode> {
-    let arguments = Arguments::parse();
-    let failures = Failures::open(arguments.failures.as_deref())?;
+    let cli = Cli::parse();
+    let failures = Failures::open(cli.failures.as_deref())?;
     let Some(journal) = supervise::journal() else { return supervise::supervise(&failures) };
-    let mut kinds: Vec<Kind> = Kind::ALL.to_vec();
-    kinds.retain(|kind| arguments.only.is_empty() || arguments.only.contains(kind));
+    let mut kinds: Vec<CaseKind> = CaseKind::ALL.to_vec();
+    kinds.retain(|kind| cli.only.is_empty() || cli.only.contains(kind));
     let soak = Soak {
         kinds,
-        first: arguments.first,
-        most: arguments.cases.unwrap_or(u64::MAX),
-        minutes: arguments.minutes,
-        threads: arguments.threads.or(std::thread::available_parallelism().ok()).map_or(1, NonZero::get),
-        patience: Duration::from_secs(arguments.hang),
+        first: cli.first,
+        max_cases: cli.cases.unwrap_or(u64::MAX),
+        minutes: cli.minutes,
+        threads: cli.threads.or(std::thread::available_parallelism().ok()).map_or(1, NonZero::get),
+        case_limit: Duration::from_secs(cli.hang),
     };
     soak.run(failures, &journal)
 }

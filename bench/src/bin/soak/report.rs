@@ -1,6 +1,6 @@
 //! The output of a run: failures as they are found, and the counts and seeds of each kind.
 
-use crate::kinds::Kind;
+use crate::kinds::CaseKind;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::Write;
@@ -30,7 +30,7 @@ impl Failures {
         if let Some(file) = &self.file {
             let mut file = file.lock().expect("no thread has panicked");
             if let Err(error) = writeln!(file, "{text}").and_then(|()| file.flush()) {
-                eprintln!("the failure is not in the file of failures: {error}");
+                eprintln!("cannot append the failure to the file: {error}");
             }
         }
     }
@@ -39,10 +39,10 @@ impl Failures {
 /// The counts of a kind.
 #[derive(Clone, Default)]
 pub(crate) struct Tally {
-    pub(crate) sound: u64,
-    /// Cases that are refused, have undefined results, or have no claimed region.
-    pub(crate) passed: u64,
-    pub(crate) wrong: u64,
+    pub(crate) agreed: u64,
+    /// Cases that are rejected, have undefined results, or have no claimed region.
+    pub(crate) skipped: u64,
+    pub(crate) failed: u64,
     /// Kernels that went through the C tier.
     pub(crate) kernels: u64,
     /// The seeds of the cases.
@@ -56,14 +56,14 @@ pub(crate) struct Seeds(Vec<Range<u64>>);
 impl Seeds {
     /// Adds seeds that no range has yet.
     pub(crate) fn add(&mut self, seeds: Range<u64>) {
-        let at = self.0.partition_point(|range| range.start < seeds.start);
-        self.0.insert(at, seeds);
+        let index = self.0.partition_point(|range| range.start < seeds.start);
+        self.0.insert(index, seeds);
         self.0.dedup_by(|next, range| {
-            let adjoins = range.end == next.start;
-            if adjoins {
+            let is_adjacent = range.end == next.start;
+            if is_adjacent {
                 range.end = next.end;
             }
-            adjoins
+            is_adjacent
         });
     }
 
@@ -75,22 +75,22 @@ impl Seeds {
 }
 
 /// Returns the counts in a line.
-pub(crate) fn progress(tallies: &[(Kind, Tally)]) -> String {
-    let count = |(kind, tally): &(Kind, Tally)| {
-        let cases = tally.sound + tally.passed + tally.wrong;
-        format!("{} {cases} ({} wrong)", kind.name(), tally.wrong)
+pub(crate) fn progress(tallies: &[(CaseKind, Tally)]) -> String {
+    let count = |(kind, tally): &(CaseKind, Tally)| {
+        let cases = tally.agreed + tally.skipped + tally.failed;
+        format!("{} {cases} ({} failed)", kind.name(), tally.failed)
     };
     tallies.iter().map(count).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the counts as a table in Markdown.
-pub(crate) fn table(tallies: &[(Kind, Tally)]) -> String {
+pub(crate) fn table(tallies: &[(CaseKind, Tally)]) -> String {
     let mut text =
-        "| kind | cases | wrong | refused, undefined or not claimed | kernels by the C tier | seeds |\n|---|---|---|---|---|---|"
+        "| kind | cases | failed | rejected, undefined or not claimed | kernels in the C tier | seeds |\n|---|---|---|---|---|---|"
             .to_owned();
-    for (kind, Tally { sound, passed, wrong, kernels, seeds }) in tallies {
-        let cases = sound + passed + wrong;
-        text += &format!("\n| {} | {cases} | {wrong} | {passed} | {kernels} | {} |", kind.name(), seeds.text());
+    for (kind, Tally { agreed, skipped, failed, kernels, seeds }) in tallies {
+        let cases = agreed + skipped + failed;
+        text += &format!("\n| {} | {cases} | {failed} | {skipped} | {kernels} | {} |", kind.name(), seeds.text());
     }
     text
 }

@@ -2,7 +2,7 @@
 //! that ends its process (a stack overflow, a memory fault, an abort) is reported with its seed.
 
 use crate::report::Failures;
-use crate::watch::in_journal;
+use crate::watch::parse_journal;
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -21,15 +21,15 @@ pub(crate) fn journal() -> Option<PathBuf> {
 /// Runs the cases in a second process and returns its status; a signal that ends the process is
 /// reported as a failure.
 pub(crate) fn supervise(failures: &Failures) -> Result<ExitCode> {
-    let journal = tempfile::NamedTempFile::new().context("the soak needs a file for its journal")?;
-    // The second process hears Ctrl-C as well, ends what it has begun and reports its counts.
+    let journal = tempfile::NamedTempFile::new().context("cannot create the journal of the soak")?;
+    // The second process receives Ctrl-C as well, finishes its blocks and reports its counts.
     signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)))?;
-    let own = std::env::current_exe()?;
-    let status = Command::new(own).args(std::env::args_os().skip(1)).env(JOURNAL, journal.path()).status()?;
+    let program = std::env::current_exe()?;
+    let status = Command::new(program).args(std::env::args_os().skip(1)).env(JOURNAL, journal.path()).status()?;
     if let Some(code) = status.code() {
         return Ok(u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from));
     }
-    let running = in_journal(&std::fs::read_to_string(journal.path())?);
+    let running = parse_journal(&std::fs::read_to_string(journal.path())?);
     let seeds: Vec<String> = running.iter().map(|(kind, seed)| format!("{}, seed {seed}", kind.name())).collect();
     let texts: Vec<String> = running.iter().map(|(kind, seed)| kind.text(*seed)).collect();
     let text = format!("the process ended with {status}\n{}", texts.join("\n"));

@@ -1,7 +1,7 @@
 //! The current step of each thread: a thread of this process finds steps that hang, and the parent
 //! process reads from the journal which steps ended the process.
 
-use crate::kinds::Kind;
+use crate::kinds::CaseKind;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -15,35 +15,35 @@ const LINE: usize = 64;
 /// The steps of all threads.
 pub(crate) struct Watch {
     journal: Mutex<File>,
-    threads: Vec<Mutex<Option<(Step, Instant)>>>,
+    threads: Vec<Mutex<Option<(ThreadStep, Instant)>>>,
 }
 
 /// The current step of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Step {
-    pub(crate) kind: Kind,
+pub(crate) struct ThreadStep {
+    pub(crate) kind: CaseKind,
     /// The seed of the case, or the first one of its block.
     pub(crate) seed: u64,
-    pub(crate) task: Task,
+    pub(crate) task: StepTask,
 }
 
 /// The work on a case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Task {
+pub(crate) enum StepTask {
     Run,
-    MakeSmaller,
+    Shrink,
     /// The kernels of the block are compiled by the C tier.
     Compile,
 }
 
-impl Step {
+impl ThreadStep {
     /// Returns a line for the journal and for titles.
     pub(crate) fn name(self) -> String {
-        let Step { kind, seed, task } = self;
+        let ThreadStep { kind, seed, task } = self;
         let task = match task {
-            Task::Run => "",
-            Task::MakeSmaller => ", made smaller",
-            Task::Compile => " and its block, C tier",
+            StepTask::Run => "",
+            StepTask::Shrink => ", shrinking",
+            StepTask::Compile => " and its block, C tier",
         };
         format!("{}, seed {seed}{task}", kind.name())
     }
@@ -52,14 +52,14 @@ impl Step {
 impl Watch {
     /// Watches a number of threads, with a journal at a path.
     pub(crate) fn new(threads: usize, journal: &Path) -> Result<Watch> {
-        let journal = File::options().write(true).open(journal).context("the journal of the soak cannot be written")?;
+        let journal = File::options().write(true).open(journal).context("cannot open the journal of the soak")?;
         Ok(Watch { journal: Mutex::new(journal), threads: (0..threads).map(|_| Mutex::new(None)).collect() })
     }
 
     /// Records that a thread begins a step with a time limit.
-    pub(crate) fn begin(&self, thread: usize, step: Step, patience: Duration) {
+    pub(crate) fn begin(&self, thread: usize, step: ThreadStep, limit: Duration) {
         self.write(thread, &format!("{} {}", step.kind.name(), step.seed));
-        *self.threads[thread].lock().expect("no thread has panicked") = Some((step, Instant::now() + patience));
+        *self.threads[thread].lock().expect("no thread has panicked") = Some((step, Instant::now() + limit));
     }
 
     /// Records that a thread is idle.
@@ -69,7 +69,7 @@ impl Watch {
     }
 
     /// Returns the steps that take too long.
-    pub(crate) fn hanging(&self) -> Vec<Step> {
+    pub(crate) fn hanging_steps(&self) -> Vec<ThreadStep> {
         let now = Instant::now();
         let steps = self.threads.iter().filter_map(|step| *step.lock().expect("no thread has panicked"));
         steps.filter(|(_, deadline)| *deadline < now).map(|(step, _)| step).collect()
@@ -79,16 +79,16 @@ impl Watch {
     fn write(&self, thread: usize, name: &str) {
         let line = format!("{name:<width$}\n", width = LINE - 1);
         let mut journal = self.journal.lock().expect("no thread has panicked");
-        let at = SeekFrom::Start((thread * LINE) as u64);
-        let _ = journal.seek(at).and_then(|_| journal.write_all(&line.as_bytes()[..LINE]));
+        let offset = SeekFrom::Start((thread * LINE) as u64);
+        let _ = journal.seek(offset).and_then(|_| journal.write_all(&line.as_bytes()[..LINE]));
     }
 }
 
 /// Returns the kinds and seeds in the text of a journal.
-pub(crate) fn in_journal(text: &str) -> Vec<(Kind, u64)> {
+pub(crate) fn parse_journal(text: &str) -> Vec<(CaseKind, u64)> {
     let case = |line: &str| {
         let (kind, seed) = line.trim().split_once(' ')?;
-        let kind = Kind::ALL.iter().copied().find(|known| known.name() == kind)?;
+        let kind = CaseKind::ALL.iter().copied().find(|candidate| candidate.name() == kind)?;
         Some((kind, seed.parse().ok()?))
     };
     text.lines().filter_map(case).collect()

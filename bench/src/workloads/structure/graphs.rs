@@ -1,9 +1,9 @@
 //! Graph programs by push, by pull and by direction switching, as programs with their own loops and
 //! as plans in a loop.
 
-use super::{first_of, present, text, words};
-use crate::data::{dense_of, undirected, weighted, with_fill};
-use crate::workload::{Input, Made, Problem, Size, Suite, Variant, Workload};
+use super::{describe, first_result, require, text};
+use crate::data::{dense_of, to_undirected, with_fill, with_weights};
+use crate::workload::{DataSize, MakeOutcome, Suite, Variant, Workload, WorkloadInput, WorkloadProblem};
 use crate::workloads::{graphs, matrices::square};
 use anyhow::{Result, bail};
 use redpoll::datasets::{Content, Data, Values};
@@ -17,7 +17,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
     Workload {
         suite: Suite::Structure,
         name: "bfs",
-        equation: "parents of a search from vertex 0",
+        equation: "parents of a breadth-first search from vertex 0",
         data: DATA,
         make: bfs,
     },
@@ -44,60 +44,64 @@ pub(super) const WORKLOADS: &[Workload] = &[
     },
 ];
 
-fn graph(data: &str, size: Size) -> Result<Result<Content, Made>> {
+fn graph(data: &str, size: DataSize) -> Result<Result<Content, MakeOutcome>> {
     let edges = size.pick(1 << 20, 1 << 16, 60);
-    match square(if size == Size::Tiny { "rmat" } else { data }, edges, 120)? {
-        Ok(content) => Ok(Ok(undirected(&content)?)),
-        absent => Ok(absent),
+    match square(if size == DataSize::Tiny { "rmat" } else { data }, edges, 120)? {
+        Ok(content) => Ok(Ok(to_undirected(&content)?)),
+        missing => Ok(missing),
     }
 }
 
 /// Returns the number of the start vertex.
-fn source() -> Result<Input> {
+fn source() -> Result<WorkloadInput> {
     let mut number = dense_of(&[], Values::I64(vec![0]));
     number.shape = Vec::new();
-    Input::new("source", number, "dense")
+    WorkloadInput::new("source", number, "dense")
 }
 
 const LIST: &str = "(dense (sparse-list (pattern)))";
 const COLUMNS: &str = "(modes 1 0 (dense (sparse-list (pattern))))";
 
-fn bfs(data: &str, size: Size) -> Result<Made> {
-    let a = present!(graph(data, size));
-    let rows = || Input::new("A", a.clone(), LIST);
-    let columns = || Input::new("B", a.clone(), COLUMNS);
+fn bfs(data: &str, size: DataSize) -> Result<MakeOutcome> {
+    let a = require!(graph(data, size));
+    let rows = || WorkloadInput::new("A", a.clone(), LIST);
+    let columns = || WorkloadInput::new("B", a.clone(), COLUMNS);
     let variants = vec![
-        Variant::new("push", vec![rows()?, source()?], first_of(text!("programs/bfs_push.rp"))),
-        Variant::new("pull", vec![columns()?, source()?], first_of(text!("programs/bfs_pull.rp"))),
-        Variant::new("switching", vec![rows()?, columns()?, source()?], first_of(text!("programs/bfs.rp")))
+        Variant::new("push", vec![rows()?, source()?], first_result(text!("programs/bfs_push.rp"))),
+        Variant::new("pull", vec![columns()?, source()?], first_result(text!("programs/bfs_pull.rp"))),
+        Variant::new("switching", vec![rows()?, columns()?, source()?], first_result(text!("programs/bfs.rp")))
             .paper("about even with GraphBLAS; switching gains on power-law graphs (Finch, fig. 19)"),
     ];
-    Problem::compare(words(data, &a), 1, variants).fill(-1.0).made()
+    WorkloadProblem::comparison(describe(data, &a), 1, variants).fill(-1.0).into_outcome()
 }
 
-fn bellman_ford(data: &str, size: Size) -> Result<Made> {
-    let a = weighted(&present!(graph(data, size)), 121)?;
+fn bellman_ford(data: &str, size: DataSize) -> Result<MakeOutcome> {
+    let a = with_weights(&require!(graph(data, size)), 121)?;
     let a = Content { fill: Scalar::F64(0.0), ..a };
     let n = a.shape[0];
     // Plans read the edges into a vertex.
-    let far = with_fill(transposed(&a)?, f64::INFINITY);
+    let far = with_fill(transpose(&a)?, f64::INFINITY);
     let mut distance = vec![f64::INFINITY; n as usize];
     distance[0] = 0.0;
     let distance = with_fill(dense_of(&[n], Values::F64(distance)), f64::INFINITY);
-    let plans = vec![Input::new("A", far, "csr")?, Input::new("distance0", distance, "dense")?];
+    let plans = vec![WorkloadInput::new("A", far, "csr")?, WorkloadInput::new("distance0", distance, "dense")?];
     let text = text!("programs/bellman_ford.rp");
     let variants = vec![
-        Variant::new("every edge each round", plans, graphs::relaxed),
-        Variant::new("edges of what changed", vec![Input::new("A", a.clone(), "csr")?, source()?], first_of(text))
-            .paper("3.53 of GraphBLAS's, which relaxes every edge (Finch, fig. 19)"),
+        Variant::new("every edge each round", plans, graphs::relax_until_stable),
+        Variant::new(
+            "edges of what changed",
+            vec![WorkloadInput::new("A", a.clone(), "csr")?, source()?],
+            first_result(text),
+        )
+        .paper("3.53 of GraphBLAS's, which relaxes every edge (Finch, fig. 19)"),
     ];
-    Problem::compare(words(data, &a), 1, variants).fill(f64::INFINITY).made()
+    WorkloadProblem::comparison(describe(data, &a), 1, variants).fill(f64::INFINITY).into_outcome()
 }
 
 /// Returns the graph with all edges reversed.
-fn transposed(a: &Content) -> Result<Content> {
+fn transpose(a: &Content) -> Result<Content> {
     let (Data::Triples { coordinates, values: Values::F64(values) }, [n, m]) = (&a.data, &a.shape[..]) else {
-        bail!("a graph has edges of some length")
+        bail!("expected a sparse graph with weights of f64")
     };
     let edges = coordinates[1].iter().zip(&coordinates[0]).zip(values);
     let mut edges: Vec<(u64, u64, f64)> = edges.map(|((j, i), v)| (*j, *i, *v)).collect();
@@ -106,22 +110,22 @@ fn transposed(a: &Content) -> Result<Content> {
     Ok(crate::data::sparse_of(&[*m, *n], coordinates, Values::F64(edges.iter().map(|e| e.2).collect())))
 }
 
-/// Compares the graph with stored values, which is the baseline, with the graph as a pattern.
-fn by_leaf(data: &str, size: Size, fill: f64, text: &'static str) -> Result<Made> {
-    let a = present!(graph(data, size));
-    let Data::Triples { coordinates, .. } = &a.data else { bail!("a graph has edges") };
+/// Compares the graph with stored values, the baseline, with the graph as a pattern.
+fn compare_leaves(data: &str, size: DataSize, fill: f64, text: &'static str) -> Result<MakeOutcome> {
+    let a = require!(graph(data, size));
+    let Data::Triples { coordinates, .. } = &a.data else { bail!("expected a sparse graph") };
     let ones = crate::data::sparse_of(&a.shape, coordinates.clone(), Values::F64(vec![1.0; coordinates[0].len()]));
     let variants = vec![
-        Variant::new("csr", vec![Input::new("A", ones, "csr")?], first_of(text)),
-        Variant::new("pattern", vec![Input::new("A", a.clone(), LIST)?], first_of(text)),
+        Variant::new("csr", vec![WorkloadInput::new("A", ones, "csr")?], first_result(text)),
+        Variant::new("pattern", vec![WorkloadInput::new("A", a.clone(), LIST)?], first_result(text)),
     ];
-    Problem::compare(words(data, &a), 1, variants).fill(fill).made()
+    WorkloadProblem::comparison(describe(data, &a), 1, variants).fill(fill).into_outcome()
 }
 
-fn components(data: &str, size: Size) -> Result<Made> {
-    by_leaf(data, size, -1.0, text!("programs/components.rp"))
+fn components(data: &str, size: DataSize) -> Result<MakeOutcome> {
+    compare_leaves(data, size, -1.0, text!("programs/components.rp"))
 }
 
-fn k_core(data: &str, size: Size) -> Result<Made> {
-    by_leaf(data, size, -1.0, text!("programs/k_core.rp"))
+fn k_core(data: &str, size: DataSize) -> Result<MakeOutcome> {
+    compare_leaves(data, size, -1.0, text!("programs/k_core.rp"))
 }

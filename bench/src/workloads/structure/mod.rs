@@ -11,9 +11,9 @@ mod graphs;
 mod images;
 mod products;
 
-use super::matrices::words;
-use super::{first_of, text};
-use crate::workload::{Input, Variant, Workload};
+use super::matrices::describe;
+use super::{first_result, text};
+use crate::workload::{Variant, Workload, WorkloadInput};
 use anyhow::Result;
 use redpoll::datasets::Content;
 use redpoll_logic::text::parse_format;
@@ -23,33 +23,32 @@ pub(super) const FAMILIES: &[&[Workload]] =
     &[products::WORKLOADS, images::WORKLOADS, arrays::WORKLOADS, graphs::WORKLOADS];
 
 /// A format to compare, and the result that a paper reports for it.
-type Candidate = (&'static str, Option<&'static str>);
+type FormatCandidate = (&'static str, Option<&'static str>);
 
 /// Largest size of a tensor relative to the baseline; larger formats are impractical.
-const MOST_BYTES: u64 = 8;
+const MAX_SIZE_RATIO: u64 = 8;
 
 /// Returns the candidates whose size for a tensor is practical. The first candidate is the
 /// baseline.
-fn reasonable<'a>(content: &Content, candidates: &'a [Candidate]) -> Result<Vec<&'a Candidate>> {
+fn practical_formats<'a>(content: &Content, candidates: &'a [FormatCandidate]) -> Result<Vec<&'a FormatCandidate>> {
     let rank = content.shape.len();
     let baseline = parse_format(candidates[0].0, rank)?;
     let survey = Survey::of(&content.clone().into_tensor(Some(baseline.clone()))?)?;
-    let most = survey.bytes(&baseline)?.map_or(u64::MAX, |bytes| bytes.saturating_mul(MOST_BYTES));
-    let mut fitting = Vec::new();
+    let max_bytes = survey.bytes(&baseline)?.map_or(u64::MAX, |bytes| bytes.saturating_mul(MAX_SIZE_RATIO));
+    let mut practical = Vec::new();
     for candidate in candidates {
         let bytes = survey.bytes(&parse_format(candidate.0, rank)?)?;
-        if bytes.is_some_and(|bytes| bytes <= most) {
-            fitting.push(candidate);
+        if bytes.is_some_and(|bytes| bytes <= max_bytes) {
+            practical.push(candidate);
         }
     }
-    Ok(fitting)
+    Ok(practical)
 }
 
 /// Creates a variant of a text over tensors in formats.
-fn variant(name: &str, inputs: &[(&str, &Content, &str)], text: &'static str) -> Result<Variant> {
-    let inputs = inputs.iter().map(|(name, content, format)| Input::new(name, (*content).clone(), format));
-    Ok(Variant::text(name, inputs.collect::<Result<_>>()?, text))
+fn text_variant(name: &str, inputs: &[(&str, &Content, &str)], text: &'static str) -> Result<Variant> {
+    let inputs = inputs.iter().map(|(name, content, format)| WorkloadInput::new(name, (*content).clone(), format));
+    Ok(Variant::from_text(name, inputs.collect::<Result<_>>()?, text))
 }
 
-/// Unwraps the result of a maker of data, or returns its `Made` from the caller.
-use super::matrices::present;
+use super::matrices::require;

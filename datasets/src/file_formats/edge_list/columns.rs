@@ -1,10 +1,10 @@
 //! Roles of the columns of an edge list.
 
-use super::sniff::Sample;
+use super::sniff::RecordSample;
 use super::{Column, EdgeListOptions, Ids, Vertices, Weight};
 use crate::content::MAX_RANK;
 use crate::error::{Count, Fault};
-use crate::text::{parse_real, quoted};
+use crate::text::{parse_real, quote};
 use std::borrow::Cow;
 
 /// Names of columns of coordinates, in lower case without `_`; `i0`, `i1`, .. are also known.
@@ -16,7 +16,7 @@ pub(super) const COORDINATE_NAMES: &str = "source target src dst dest destinatio
 pub(super) const VALUE_NAMES: &str = "value val values weight w rating score count distance cost capacity length";
 
 /// Returns whether the name of a column is in a list.
-pub(super) fn known(names: &str, name: &[u8]) -> bool {
+pub(super) fn is_listed(names: &str, name: &[u8]) -> bool {
     let Ok(name) = std::str::from_utf8(name) else { return false };
     let plain: String =
         name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).map(|c| c.to_ascii_lowercase()).collect();
@@ -32,7 +32,7 @@ pub(super) fn is_number(field: &[u8]) -> bool {
 
 /// Role of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Role {
+pub(super) enum ColumnRole {
     /// Not read.
     Unread,
     /// Coordinates of a mode.
@@ -42,16 +42,16 @@ pub(super) enum Role {
 }
 
 /// The roles of all columns.
-pub(super) struct Layout {
+pub(super) struct ColumnLayout {
     /// One role per column.
-    pub(super) roles: Vec<Role>,
+    pub(super) roles: Vec<ColumnRole>,
     /// The dictionary of the names of each mode, if it has names.
     pub(super) dictionaries: Vec<Option<usize>>,
     /// Set when the matrix is square unless its shape is given.
     pub(super) one_set: bool,
 }
 
-impl Layout {
+impl ColumnLayout {
     /// Returns the number of modes.
     pub(super) fn rank(&self) -> usize {
         self.dictionaries.len()
@@ -59,38 +59,42 @@ impl Layout {
 
     /// Returns whether there is a column of values.
     pub(super) fn has_values(&self) -> bool {
-        self.roles.contains(&Role::Value)
+        self.roles.contains(&ColumnRole::Value)
     }
 }
 
 /// Determines the roles of columns, by the options or by the names and number of columns.
-pub(super) fn layout(sample: &Sample<'_>, options: &EdgeListOptions, dims: Option<&[u64]>) -> Result<Layout, Fault> {
-    let asked: Vec<usize> = options.coordinates.iter().map(|c| find(c, sample)).collect::<Result<_, _>>()?;
+pub(super) fn detect_columns(
+    sample: &RecordSample<'_>,
+    options: &EdgeListOptions,
+    dims: Option<&[u64]>,
+) -> Result<ColumnLayout, Fault> {
+    let requested: Vec<usize> = options.coordinates.iter().map(|c| find_column(c, sample)).collect::<Result<_, _>>()?;
     let value = match &options.weight {
-        Weight::Absent => None,
-        Weight::In(column) => Some(find(column, sample)?),
-        Weight::Told => told_value(sample, &asked),
+        Weight::None => None,
+        Weight::Column(column) => Some(find_column(column, sample)?),
+        Weight::Detected => detect_value(sample, &requested),
     };
-    let coordinates = match asked.is_empty() {
-        false => asked,
-        true => told_coordinates(sample, value),
+    let coordinates = match requested.is_empty() {
+        false => requested,
+        true => detect_coordinates(sample, value),
     };
     if coordinates.is_empty() {
-        return Err(Fault::malformed("a column of coordinates before that of the values", "none"));
+        return Err(Fault::malformed("a column of coordinates before the column of values", "none"));
     }
     if coordinates.len() > MAX_RANK {
         let size = Count(Some(coordinates.len() as u64));
-        return Err(Fault::TooLarge { what: "the rank", size, limit: MAX_RANK as u64 });
+        return Err(Fault::TooLarge { quantity: "the rank", size, limit: MAX_RANK as u64 });
     }
-    let mut roles = vec![Role::Unread; sample.columns];
+    let mut roles = vec![ColumnRole::Unread; sample.columns];
     for (mode, &column) in coordinates.iter().enumerate() {
-        if roles[column] != Role::Unread || Some(column) == value {
-            return Err(Fault::malformed("each column to be one thing", format!("column {} twice", column + 1)));
+        if roles[column] != ColumnRole::Unread || Some(column) == value {
+            return Err(Fault::malformed("distinct columns", format!("column {} twice", column + 1)));
         }
-        roles[column] = Role::Coordinate(mode);
+        roles[column] = ColumnRole::Coordinate(mode);
     }
     if let Some(column) = value {
-        roles[column] = Role::Value;
+        roles[column] = ColumnRole::Value;
     }
     let rank = coordinates.len();
     if let Some(dims) = dims
@@ -112,15 +116,15 @@ pub(super) fn layout(sample: &Sample<'_>, options: &EdgeListOptions, dims: Optio
         named.fill(true);
     }
     let dictionary = |(mode, named): (usize, bool)| named.then_some(if one_set { 0 } else { mode });
-    Ok(Layout { roles, dictionaries: named.into_iter().enumerate().map(dictionary).collect(), one_set })
+    Ok(ColumnLayout { roles, dictionaries: named.into_iter().enumerate().map(dictionary).collect(), one_set })
 }
 
 /// Determines the column of values by names, or by the number of columns.
-fn told_value(sample: &Sample<'_>, coordinates: &[usize]) -> Option<usize> {
+fn detect_value(sample: &RecordSample<'_>, coordinates: &[usize]) -> Option<usize> {
     let free = |column: &usize| !coordinates.contains(column);
     if let Some(header) = &sample.header {
-        let named = (0..header.len()).filter(free).find(|&column| known(VALUE_NAMES, &header[column]));
-        if named.is_some() || header.iter().all(|name| known(COORDINATE_NAMES, name)) {
+        let named = (0..header.len()).filter(free).find(|&column| is_listed(VALUE_NAMES, &header[column]));
+        if named.is_some() || header.iter().all(|name| is_listed(COORDINATE_NAMES, name)) {
             return named;
         }
     }
@@ -132,10 +136,10 @@ fn told_value(sample: &Sample<'_>, coordinates: &[usize]) -> Option<usize> {
 }
 
 /// Determines the columns of coordinates by names, or by the column of values.
-fn told_coordinates(sample: &Sample<'_>, value: Option<usize>) -> Vec<usize> {
+fn detect_coordinates(sample: &RecordSample<'_>, value: Option<usize>) -> Vec<usize> {
     let end = value.unwrap_or(sample.columns);
     if let Some(header) = &sample.header {
-        let named: Vec<usize> = (0..end).filter(|&column| known(COORDINATE_NAMES, &header[column])).collect();
+        let named: Vec<usize> = (0..end).filter(|&column| is_listed(COORDINATE_NAMES, &header[column])).collect();
         if named.len() >= 2 || named.len() == sample.columns {
             return named;
         }
@@ -144,7 +148,7 @@ fn told_coordinates(sample: &Sample<'_>, value: Option<usize>) -> Vec<usize> {
 }
 
 /// Returns the index of a column, counted from 0.
-fn find(column: &Column, sample: &Sample<'_>) -> Result<usize, Fault> {
+fn find_column(column: &Column, sample: &RecordSample<'_>) -> Result<usize, Fault> {
     match column {
         Column::Number(number) if (1..=sample.columns).contains(number) => Ok(number - 1),
         Column::Number(number) => {
@@ -153,7 +157,7 @@ fn find(column: &Column, sample: &Sample<'_>) -> Result<usize, Fault> {
         Column::Name(name) => {
             let header = sample.header.as_deref().unwrap_or_default();
             header.iter().position(|field| **field == *name.as_bytes()).ok_or_else(|| {
-                let names: Vec<String> = header.iter().map(|field| quoted(field)).collect();
+                let names: Vec<String> = header.iter().map(|field| quote(field)).collect();
                 let found = if names.is_empty() { "no header".into() } else { names.join(", ") };
                 Fault::malformed(format!("a column named `{name}`"), found)
             })

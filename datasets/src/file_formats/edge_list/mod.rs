@@ -41,7 +41,7 @@ use std::sync::Arc;
 pub(crate) static CSV: FileFormat = FileFormat {
     name: "CSV edge list",
     extension: "csv",
-    summary: "entries as delimited text: coordinates from 0, or names, and values where there are any",
+    summary: "entries as delimited text: coordinates from 0, or names, and optional values",
     sniff: |start| sniff::is_edge_list(start, &[Delimiter::Comma, Delimiter::Semicolon]),
     read: |bytes, options| read::read(&CSV, bytes, &options.edge_list, &options.memory),
     info: |stream, memory| read::info(&CSV, stream, memory),
@@ -51,7 +51,7 @@ pub(crate) static CSV: FileFormat = FileFormat {
 pub(crate) static TSV: FileFormat = FileFormat {
     name: "TSV edge list",
     extension: "tsv",
-    summary: "the same, written with tabs",
+    summary: "the same content as .csv, separated by tabs",
     sniff: |start| sniff::is_edge_list(start, &[Delimiter::Tab]),
     read: |bytes, options| read::read(&TSV, bytes, &options.edge_list, &options.memory),
     info: |stream, memory| read::info(&TSV, stream, memory),
@@ -118,11 +118,11 @@ pub enum Column {
 pub enum Weight {
     /// Detected by names or the number of columns.
     #[default]
-    Told,
+    Detected,
     /// No values: entries are `true`.
-    Absent,
+    None,
     /// The given column.
-    In(Column),
+    Column(Column),
 }
 
 /// Kind of coordinates.
@@ -130,7 +130,7 @@ pub enum Weight {
 pub enum Ids {
     /// Numbers if the first records have numbers, otherwise names.
     #[default]
-    Told,
+    Detected,
     /// Names.
     Names,
 }

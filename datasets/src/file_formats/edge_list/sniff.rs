@@ -1,13 +1,13 @@
 //! Records and fields of delimited text, and detection of delimiter and header by the first
 //! records.
 
-use super::columns::{COORDINATE_NAMES, VALUE_NAMES, is_number, known};
+use super::columns::{COORDINATE_NAMES, VALUE_NAMES, is_listed, is_number};
 use super::{Delimiter, EdgeListOptions};
-use crate::error::{At, Fault, Located};
+use crate::error::{Fault, LocatedFault, Location};
 use std::borrow::Cow;
 
 /// Number of records used for detection.
-const SAMPLE: usize = 16;
+const SAMPLE_SIZE: usize = 16;
 
 /// Iterator over the records of a text (lines other than comments and blank lines), with their line
 /// numbers.
@@ -68,10 +68,10 @@ impl<'a> Iterator for Fields<'a> {
         // Tabs are blanks unless they are the delimiter.
         let start = rest.iter().position(|&b| b == delimiter || !b.is_ascii_whitespace()).unwrap_or(rest.len());
         if rest.get(start) == Some(&b'"') {
-            return Some(self.quoted(&rest[start + 1..]));
+            return Some(self.take_quoted(&rest[start + 1..]));
         }
         let end = rest[start..].iter().position(|&b| b == delimiter).map_or(rest.len(), |end| start + end);
-        self.advance(&rest[end..]);
+        self.skip_delimiter(&rest[end..]);
         Some(Ok(Cow::Borrowed(rest[start..end].trim_ascii_end())))
     }
 }
@@ -79,8 +79,8 @@ impl<'a> Iterator for Fields<'a> {
 impl<'a> Fields<'a> {
     /// Moves on after a field, to the end of the record or past a delimiter.
     #[inline]
-    fn advance(&mut self, behind: &'a [u8]) {
-        let Some((_, mut rest)) = behind.split_first() else {
+    fn skip_delimiter(&mut self, after: &'a [u8]) {
+        let Some((_, mut rest)) = after.split_first() else {
             self.rest = None;
             return;
         };
@@ -90,7 +90,7 @@ impl<'a> Fields<'a> {
         self.rest = Some(rest);
     }
 
-    fn quoted(&mut self, inside: &'a [u8]) -> Result<Cow<'a, [u8]>, Fault> {
+    fn take_quoted(&mut self, inside: &'a [u8]) -> Result<Cow<'a, [u8]>, Fault> {
         let mut at = 0;
         let mut doubled = false;
         let end = loop {
@@ -106,15 +106,15 @@ impl<'a> Fields<'a> {
                 Some(quote) => break at + quote,
             }
         };
-        let behind = &inside[end + 1..];
+        let after = &inside[end + 1..];
         let delimiter = self.delimiter.byte();
-        let blanks = behind.iter().position(|&b| b == delimiter || !b.is_ascii_whitespace()).unwrap_or(behind.len());
-        if behind.get(blanks).is_some_and(|&b| b != delimiter) {
+        let blanks = after.iter().position(|&b| b == delimiter || !b.is_ascii_whitespace()).unwrap_or(after.len());
+        if after.get(blanks).is_some_and(|&b| b != delimiter) {
             self.rest = None;
-            let found = crate::text::quoted(&behind[blanks..]);
-            return Err(Fault::malformed("a delimiter behind the closing quote", found));
+            let found = crate::text::quote(&after[blanks..]);
+            return Err(Fault::malformed("a delimiter after the closing quote", found));
         }
-        self.advance(&behind[blanks..]);
+        self.skip_delimiter(&after[blanks..]);
         let field = &inside[..end];
         Ok(if doubled {
             String::from_utf8_lossy(field).replace("\"\"", "\"").into_bytes().into()
@@ -125,7 +125,7 @@ impl<'a> Fields<'a> {
 }
 
 /// The form detected by the first records.
-pub(super) struct Sample<'a> {
+pub(super) struct RecordSample<'a> {
     pub(super) delimiter: Delimiter,
     /// The names of the columns, if there is a header.
     pub(super) header: Option<Vec<Cow<'a, [u8]>>>,
@@ -139,21 +139,24 @@ pub(super) struct Sample<'a> {
 ///
 /// # Errors
 /// Fails if quotes are not balanced.
-pub(super) fn sample<'a>(bytes: &'a [u8], options: &EdgeListOptions) -> Result<Option<Sample<'a>>, Located> {
-    let first: Vec<(u64, &[u8])> = Records::new(bytes).take(SAMPLE).collect();
+pub(super) fn sample_records<'a>(
+    bytes: &'a [u8],
+    options: &EdgeListOptions,
+) -> Result<Option<RecordSample<'a>>, LocatedFault> {
+    let first: Vec<(u64, &[u8])> = Records::new(bytes).take(SAMPLE_SIZE).collect();
     if first.is_empty() {
         return Ok(None);
     }
     let delimiter = options.delimiter.unwrap_or_else(|| delimiter(&first));
     let fields = |&(line, record): &(u64, &'a [u8])| {
         let fields: Result<Vec<_>, Fault> = Fields::new(record, delimiter).collect();
-        fields.map(|fields| (line, fields)).map_err(|fault| fault.at(At::Line(line)))
+        fields.map(|fields| (line, fields)).map_err(|fault| fault.at(Location::Line(line)))
     };
     let mut records: Vec<(u64, Vec<Cow<'a, [u8]>>)> = first.iter().map(fields).collect::<Result<_, _>>()?;
     let columns = records[0].1.len();
     let header = options.header.unwrap_or_else(|| is_header(&records[0].1, records.get(1).map(|r| &r.1[..])));
     let header = header.then(|| records.remove(0).1);
-    Ok(Some(Sample { delimiter, header, records, columns }))
+    Ok(Some(RecordSample { delimiter, header, records, columns }))
 }
 
 /// Returns the delimiter of the records: one that is consistent with all of them, or else one that
@@ -167,9 +170,9 @@ fn delimiter(records: &[(u64, &[u8])]) -> Delimiter {
 }
 
 fn is_header(first: &[Cow<'_, [u8]>], second: Option<&[Cow<'_, [u8]>]>) -> bool {
-    let over_number = |(a, b): (&Cow<'_, [u8]>, &Cow<'_, [u8]>)| !a.is_empty() && !is_number(a) && is_number(b);
-    let named = |field: &Cow<'_, [u8]>| known(COORDINATE_NAMES, field) || known(VALUE_NAMES, field);
-    first.iter().all(named) || second.is_some_and(|second| first.iter().zip(second).any(over_number))
+    let labels_number = |(a, b): (&Cow<'_, [u8]>, &Cow<'_, [u8]>)| !a.is_empty() && !is_number(a) && is_number(b);
+    let named = |field: &Cow<'_, [u8]>| is_listed(COORDINATE_NAMES, field) || is_listed(VALUE_NAMES, field);
+    first.iter().all(named) || second.is_some_and(|second| first.iter().zip(second).any(labels_number))
 }
 
 /// Returns whether the first bytes of a file look like an edge list with one of the delimiters:
@@ -178,13 +181,13 @@ fn is_header(first: &[Cow<'_, [u8]>], second: Option<&[Cow<'_, [u8]>]>) -> bool 
 pub(super) fn is_edge_list(start: &[u8], delimiters: &[Delimiter]) -> bool {
     // The last line may be incomplete.
     let end = start.iter().rposition(|&b| b == b'\n').map_or(start.len(), |end| end + 1);
-    let Ok(Some(sample)) = sample(&start[..end], &EdgeListOptions::default()) else { return false };
-    let known_names = sample.header.as_ref().is_some_and(|h| known(COORDINATE_NAMES, &h[0]));
+    let Ok(Some(sample)) = sample_records(&start[..end], &EdgeListOptions::default()) else { return false };
+    let has_listed_names = sample.header.as_ref().is_some_and(|h| is_listed(COORDINATE_NAMES, &h[0]));
     let natural = |field: &Cow<'_, [u8]>| !field.is_empty() && field.iter().all(u8::is_ascii_digit);
     let shape = |(_, fields): &(u64, Vec<Cow<'_, [u8]>>)| fields.len() == sample.columns;
     let pairs = |(_, fields): &(u64, Vec<Cow<'_, [u8]>>)| natural(&fields[0]) && fields.get(1).is_some_and(natural);
-    let one_column = sample.columns == 1 && known_names && delimiters.contains(&Delimiter::Comma);
+    let one_column = sample.columns == 1 && has_listed_names && delimiters.contains(&Delimiter::Comma);
     (one_column || sample.columns > 1 && delimiters.contains(&sample.delimiter))
         && sample.records.iter().all(shape)
-        && (known_names || !sample.records.is_empty() && sample.records.iter().all(pairs))
+        && (has_listed_names || !sample.records.is_empty() && sample.records.iter().all(pairs))
 }

@@ -25,14 +25,14 @@ pub(super) fn write(
     if let Some(other) = options.layout.filter(|&l| l != Layout::Coordinate) {
         return Err(Fault::unsupported(format!("the layout {other} in an edge list"), "choose coordinate").into());
     }
-    options.general_only("an edge list")?;
+    options.check_general("an edge list")?;
     let (coordinates, values) = shared::entries(content, "edge list", &options.memory)?;
-    let needed: Vec<u64> = coordinates.iter().map(|c| c.iter().max().map_or(0, |last| last + 1)).collect();
+    let min_shape: Vec<u64> = coordinates.iter().map(|c| c.iter().max().map_or(0, |last| last + 1)).collect();
     // A matrix is read as square unless its shape is given.
-    let told = if let [rows, columns] = needed[..] { vec![rows.max(columns); 2] } else { needed };
+    let detected = if let [rows, columns] = min_shape[..] { vec![rows.max(columns); 2] } else { min_shape };
     let names = names(shape.len(), delimiter, &options.dictionaries)?;
     // Names are numbered in order of appearance, so they do not determine the shape.
-    if told != *shape || names.iter().any(Option::is_some) {
+    if detected != *shape || names.iter().any(Option::is_some) {
         let dimensions = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
         writeln!(out, "# {DIMS} {dimensions}")?;
     }
@@ -62,13 +62,13 @@ pub(super) fn write(
 }
 
 /// The names of the coordinates of each mode, as written.
-type Names<'a> = Vec<Option<Vec<Cow<'a, str>>>>;
+type ModeNames<'a> = Vec<Option<Vec<Cow<'a, str>>>>;
 
 fn names<'a>(
     rank: usize,
     delimiter: Delimiter,
     dictionaries: &'a [Option<Arc<Dictionary>>],
-) -> Result<Names<'a>, Fault> {
+) -> Result<ModeNames<'a>, Fault> {
     if dictionaries.is_empty() {
         return Ok(vec![None; rank]);
     }
@@ -84,7 +84,7 @@ fn names<'a>(
 /// Formats a name as a field.
 fn field(name: &str, delimiter: Delimiter) -> Result<Cow<'_, str>, Fault> {
     if name.contains(['\n', '\r']) {
-        return Err(Fault::unsupported("a name with a line break in an edge list", "take it out of the name"));
+        return Err(Fault::unsupported("a name with a line break in an edge list", "remove the line break"));
     }
     let special = name.contains([char::from(delimiter.byte()), '"']) || name.starts_with(['#', '%']);
     Ok(if special || name.is_empty() || name.trim() != name {

@@ -3,8 +3,8 @@
 use super::MATRIX_MARKET;
 use crate::compression::Compression;
 use crate::content::{Info, Layout, MAX_DIMENSION, Symmetry};
-use crate::error::{At, Count, Fault, Located, StreamError};
-use crate::text::{Cursor, quoted};
+use crate::error::{Count, Fault, LocatedFault, Location, StreamError};
+use crate::text::{TextCursor, quote};
 use redpoll_logic::{Prim, Scalar};
 use std::io::Read;
 
@@ -32,19 +32,19 @@ pub(super) fn info(stream: &mut dyn Read) -> Result<Info, StreamError> {
     loop {
         let at_end = stream.take(CHUNK).read_to_end(&mut start)? == 0;
         let whole_lines = start.iter().rposition(|&b| b == b'\n').map_or(0, |k| k + 1);
-        let known = if at_end { &start[..] } else { &start[..whole_lines] };
-        if let Some(info) = header(&mut Cursor::new(known, COMMENT))? {
+        let complete = if at_end { &start[..] } else { &start[..whole_lines] };
+        if let Some(info) = header(&mut TextCursor::new(complete, COMMENT))? {
             return Ok(info);
         }
         if at_end {
-            return Err(missing_sizes(&Cursor::new(&start, COMMENT)).into());
+            return Err(missing_size_line(&TextCursor::new(&start, COMMENT)).into());
         }
     }
 }
 
 /// Reads banner, comments and size line, and moves the cursor past them. Returns `None` if the text
 /// ends before the size line.
-pub(super) fn header(cursor: &mut Cursor<'_>) -> Result<Option<Info>, Located> {
+pub(super) fn header(cursor: &mut TextCursor<'_>) -> Result<Option<Info>, LocatedFault> {
     if cursor.remaining() == 0 {
         return Ok(None);
     }
@@ -56,19 +56,22 @@ pub(super) fn header(cursor: &mut Cursor<'_>) -> Result<Option<Info>, Located> {
     let columns = cursor.unsigned("the number of columns")?;
     for size in [rows, columns] {
         if size > MAX_DIMENSION {
-            let fault = Fault::TooLarge { what: "a matrix dimension", size: Count(Some(size)), limit: MAX_DIMENSION };
+            let fault =
+                Fault::TooLarge { quantity: "a matrix dimension", size: Count(Some(size)), limit: MAX_DIMENSION };
             return Err(cursor.fault(fault));
         }
     }
     if symmetry != Symmetry::General && rows != columns {
         let found = format!("{rows} rows and {columns} columns");
-        return Err(cursor.fault(Fault::malformed(format!("a square matrix, as it is {symmetry}"), found)));
+        return Err(
+            cursor.fault(Fault::malformed(format!("a square matrix, as required by the symmetry {symmetry}"), found))
+        );
     }
     let stored = match layout {
         Layout::Coordinate => cursor.unsigned("the number of entries")?,
         _ => array_entries(rows, columns, symmetry).ok_or_else(|| {
-            let what = "the number of places";
-            cursor.fault(Fault::TooLarge { what, size: Count(None), limit: u64::MAX })
+            let quantity = "the number of elements";
+            cursor.fault(Fault::TooLarge { quantity, size: Count(None), limit: u64::MAX })
         })?,
     };
     cursor.end_of_record("the end of the size line")?;
@@ -78,9 +81,9 @@ pub(super) fn header(cursor: &mut Cursor<'_>) -> Result<Option<Info>, Located> {
 }
 
 /// Returns the fault of a file that ends before its size line.
-pub(super) fn missing_sizes(cursor: &Cursor<'_>) -> Located {
+pub(super) fn missing_size_line(cursor: &TextCursor<'_>) -> LocatedFault {
     let fault = Fault::malformed("the size line, after the banner and comments", "the end of the file");
-    if cursor.remaining() == 0 { fault.at(At::File) } else { cursor.fault(fault) }
+    if cursor.remaining() == 0 { fault.at(Location::File) } else { cursor.fault(fault) }
 }
 
 /// Returns the number of values of an array file: all elements, or those of the lower triangle.
@@ -94,11 +97,11 @@ fn array_entries(rows: u64, columns: u64, symmetry: Symmetry) -> Option<u64> {
     u64::try_from(entries).ok()
 }
 
-fn banner(cursor: &mut Cursor<'_>) -> Result<(Layout, Prim, Symmetry), Located> {
-    let line = cursor.place();
+fn banner(cursor: &mut TextCursor<'_>) -> Result<(Layout, Prim, Symmetry), LocatedFault> {
+    let line = cursor.location();
     let first = cursor.token().unwrap_or_default();
     if !first.eq_ignore_ascii_case(BANNER) {
-        return Err(Fault::malformed("the banner `%%MatrixMarket matrix ..`", quoted(first)).at(line));
+        return Err(Fault::malformed("the banner `%%MatrixMarket matrix ..`", quote(first)).at(line));
     }
     keyword(cursor, "an object", &[("matrix", ())])?;
     let layout = keyword(cursor, "a layout", &LAYOUTS)?;
@@ -122,7 +125,7 @@ fn banner(cursor: &mut Cursor<'_>) -> Result<(Layout, Prim, Symmetry), Located> 
 }
 
 /// Reads the next token by a table of keywords.
-fn keyword<T: Copy>(cursor: &mut Cursor<'_>, expected: &str, table: &[(&str, T)]) -> Result<T, Located> {
+fn keyword<T: Copy>(cursor: &mut TextCursor<'_>, expected: &str, table: &[(&str, T)]) -> Result<T, LocatedFault> {
     let names = || table.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let Some(token) = cursor.token() else {
         return Err(cursor.unexpected(&format!("{expected} ({})", names())));
@@ -130,7 +133,7 @@ fn keyword<T: Copy>(cursor: &mut Cursor<'_>, expected: &str, table: &[(&str, T)]
     if let Some((_, meaning)) = table.iter().find(|(name, _)| token.eq_ignore_ascii_case(name.as_bytes())) {
         return Ok(*meaning);
     }
-    let found = quoted(token);
+    let found = quote(token);
     Err(cursor.fault(match token.to_ascii_lowercase().as_slice() {
         b"complex" => {
             Fault::unsupported("the field complex", "write the real and the imaginary part as two real files")

@@ -18,16 +18,17 @@ use std::io::Write;
 
 pub(super) fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
     if content.shape.len() != 2 {
-        let what = format!("a tensor of {} modes in a Matrix Market file, which holds matrices,", content.shape.len());
-        return Err(Fault::unsupported(what, "write it as .tns or .npy").into());
+        let content =
+            format!("a tensor of {} modes in a Matrix Market file, which stores matrices", content.shape.len());
+        return Err(Fault::unsupported(content, "write it as .tns or .npy").into());
     }
-    let natural = if content.layout == Layout::Array { Layout::Array } else { Layout::Coordinate };
-    match options.layout.unwrap_or(natural) {
+    let default_layout = if content.layout == Layout::Array { Layout::Array } else { Layout::Coordinate };
+    match options.layout.unwrap_or(default_layout) {
         Layout::Coordinate => coordinate(content, options, out),
         Layout::Array => array(content, options, out),
         other => {
-            let what = format!("the layout {other} in a Matrix Market file");
-            Err(Fault::unsupported(what, "choose coordinate or array").into())
+            let content = format!("the layout {other} in a Matrix Market file");
+            Err(Fault::unsupported(content, "choose coordinate or array").into())
         }
     }
 }
@@ -42,7 +43,7 @@ fn field(values: &Values, layout: Layout) -> &'static str {
 }
 
 /// Returns whether the symmetry keeps entries on this side of the diagonal.
-fn kept(symmetry: Symmetry, row: u64, column: u64) -> bool {
+fn is_written(symmetry: Symmetry, row: u64, column: u64) -> bool {
     match symmetry {
         Symmetry::General => true,
         Symmetry::Symmetric => row >= column,
@@ -56,11 +57,11 @@ fn coordinate(content: &Content, options: &WriteOptions, out: &mut dyn Write) ->
     let (i, j) = (&coordinates[0], &coordinates[1]);
     check_symmetry(content, options, (i, j), &values)?;
     let (rows, columns) = (content.shape[0], content.shape[1]);
-    let written = i.iter().zip(j).filter(|&(&i, &j)| kept(symmetry, i, j)).count();
+    let written = i.iter().zip(j).filter(|&(&i, &j)| is_written(symmetry, i, j)).count();
     let field = field(&values, Layout::Coordinate);
     writeln!(out, "%%MatrixMarket matrix coordinate {field} {symmetry}\n{rows} {columns} {written}")?;
     let entries = i.iter().zip(j);
-    match_values!(&*values, v => for ((&i, &j), x) in entries.zip(v).filter(|&((&i, &j), _)| kept(symmetry, i, j)) {
+    match_values!(&*values, v => for ((&i, &j), x) in entries.zip(v).filter(|&((&i, &j), _)| is_written(symmetry, i, j)) {
         match field {
             "pattern" => writeln!(out, "{} {}", i + 1, j + 1)?,
             _ => writeln!(out, "{} {} {}", i + 1, j + 1, NumberText(*x))?,
@@ -83,7 +84,7 @@ fn array(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Resu
         return Ok(());
     }
     match_values!(&*values, v => for j in 0..columns {
-        for i in (0..rows).filter(|&i| kept(symmetry, i, j)) {
+        for i in (0..rows).filter(|&i| is_written(symmetry, i, j)) {
             writeln!(out, "{}", NumberText(v[(i * columns + j) as usize]))?;
         }
     });
@@ -101,43 +102,43 @@ fn check_symmetry(
     if symmetry == Symmetry::General {
         return Ok(());
     }
-    let broken = |i: u64, j: u64| {
-        let what = match i == j {
-            true => format!("writing as {symmetry} a matrix with a value on its diagonal, at {i},"),
-            false => format!("writing as {symmetry} a matrix whose places ({i}, {j}) and ({j}, {i}) disagree"),
+    let asymmetry_fault = |i: u64, j: u64| {
+        let fault = match i == j {
+            true => format!("a {symmetry} file of a matrix with the diagonal entry ({i}, {i})"),
+            false => format!("a {symmetry} file of a matrix whose elements ({i}, {j}) and ({j}, {i}) disagree"),
         };
-        WriteError::from(Fault::unsupported(what, "write it as general"))
+        WriteError::from(Fault::unsupported(fault, "write it as general"))
     };
     if content.shape[0] != content.shape[1] {
-        let what =
-            format!("writing as {symmetry} a matrix of {} rows and {} columns", content.shape[0], content.shape[1]);
-        return Err(Fault::unsupported(what, "write it as general").into());
+        let content =
+            format!("a {symmetry} file of a matrix of {} rows and {} columns", content.shape[0], content.shape[1]);
+        return Err(Fault::unsupported(content, "write it as general").into());
     }
     if symmetry == Symmetry::SkewSymmetric
         && !matches!(values, Values::F64(_) | Values::F32(_))
         && !values.prim().is_signed()
     {
-        let what = format!("writing as skew-symmetric a matrix of {}", values.prim());
-        return Err(Fault::unsupported(what, "write it as general").into());
+        let content = format!("a skew-symmetric file of a matrix of {}", values.prim());
+        return Err(Fault::unsupported(content, "write it as general").into());
     }
     // Coordinates and index of each entry, in a hash table that reserves up to twice its size.
-    options.memory.ask("a table of all places", bytes_of(i.len(), 64))?;
-    let places: HashMap<(u64, u64), usize> = i.iter().zip(j).enumerate().map(|(k, (&i, &j))| ((i, j), k)).collect();
+    options.memory.charge("a table of all entries", bytes_of(i.len(), 64))?;
+    let indices: HashMap<(u64, u64), usize> = i.iter().zip(j).enumerate().map(|(k, (&i, &j))| ((i, j), k)).collect();
     for (k, (&i, &j)) in i.iter().zip(j).enumerate() {
-        let Some(&mirror) = places.get(&(j, i)) else { return Err(broken(i, j)) };
-        let agree = match symmetry {
+        let Some(&mirror) = indices.get(&(j, i)) else { return Err(asymmetry_fault(i, j)) };
+        let symmetric = match symmetry {
             Symmetry::SkewSymmetric if i == j => false,
-            Symmetry::SkewSymmetric => negatives(values, k, mirror),
+            Symmetry::SkewSymmetric => are_negatives(values, k, mirror),
             _ => values.get(k) == values.get(mirror),
         };
-        if !agree {
-            return Err(broken(i, j));
+        if !symmetric {
+            return Err(asymmetry_fault(i, j));
         }
     }
     Ok(())
 }
 
-fn negatives(values: &Values, k: usize, mirror: usize) -> bool {
+fn are_negatives(values: &Values, k: usize, mirror: usize) -> bool {
     let (a, b) = (values.get(k), values.get(mirror));
     match (a.to_i128(), b.to_i128()) {
         (Some(a), Some(b)) => a == -b,

@@ -8,14 +8,14 @@ use redpoll_logic::Prim;
 use std::io::{self, Write};
 
 /// A primitive type with a byte representation.
-pub(super) trait Element: Copy {
+pub(super) trait NpyElement: Copy {
     /// Appends the little-endian bytes.
     fn put(self, bytes: &mut Vec<u8>);
 }
 
 macro_rules! elements {
     ($($t:ty),*) => {$(
-        impl Element for $t {
+        impl NpyElement for $t {
             fn put(self, bytes: &mut Vec<u8>) {
                 bytes.extend_from_slice(&self.to_le_bytes());
             }
@@ -24,7 +24,7 @@ macro_rules! elements {
 }
 elements!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
 
-impl Element for bool {
+impl NpyElement for bool {
     fn put(self, bytes: &mut Vec<u8>) {
         bytes.push(u8::from(self));
     }
@@ -43,7 +43,7 @@ pub(in super::super) fn decode(
     macro_rules! numbers {
         ($variant:ident, $t:ty) => {{
             let chunks = bytes.as_chunks::<{ size_of::<$t>() }>().0;
-            let mut values: Vec<$t> = memory.room("elements", chunks.len())?;
+            let mut values: Vec<$t> = memory.allocate("elements", chunks.len())?;
             match byte_order {
                 ByteOrder::Little => values.extend(chunks.iter().map(|c| <$t>::from_le_bytes(*c))),
                 ByteOrder::Big => values.extend(chunks.iter().map(|c| <$t>::from_be_bytes(*c))),
@@ -53,7 +53,7 @@ pub(in super::super) fn decode(
     }
     Ok(match prim {
         Prim::Bool => {
-            let mut values: Vec<bool> = memory.room("elements", bytes.len())?;
+            let mut values: Vec<bool> = memory.allocate("elements", bytes.len())?;
             values.extend(bytes.iter().map(|&b| b != 0));
             Values::Bool(values)
         }
@@ -78,38 +78,38 @@ pub(super) fn to_row_major(values: Values, shape: &[u64], memory: &Memory) -> Re
     if shape.iter().filter(|&&d| d != 1).count() < 2 || values.is_empty() {
         return Ok(values);
     }
-    Ok(map_values!(values, v => transposed(&v, shape, memory)?))
+    Ok(map_values!(values, v => transpose(&v, shape, memory)?))
 }
 
-fn transposed<T: Copy>(values: &[T], shape: &[u64], memory: &Memory) -> Result<Vec<T>, Fault> {
+fn transpose<T: Copy>(values: &[T], shape: &[u64], memory: &Memory) -> Result<Vec<T>, Fault> {
     let mut strides = Vec::with_capacity(shape.len());
     let mut stride = 1;
     for &dimension in shape {
         strides.push(stride);
         stride *= dimension as usize;
     }
-    let mut all = memory.room("elements in another order", values.len())?;
+    let mut reordered = memory.allocate("elements in another order", values.len())?;
     let mut coordinates = vec![0; shape.len()];
-    let mut place = 0;
-    while all.len() < values.len() {
-        all.push(values[place]);
+    let mut source = 0;
+    while reordered.len() < values.len() {
+        reordered.push(values[source]);
         // Increment the coordinates, the last one fastest.
         for mode in (0..shape.len()).rev() {
             coordinates[mode] += 1;
-            place += strides[mode];
+            source += strides[mode];
             if coordinates[mode] < shape[mode] {
                 break;
             }
-            place -= strides[mode] * shape[mode] as usize;
+            source -= strides[mode] * shape[mode] as usize;
             coordinates[mode] = 0;
         }
     }
-    Ok(all)
+    Ok(reordered)
 }
 
 /// Writes values in little-endian order.
 pub(in super::super) fn encode(values: &Values, out: &mut dyn Write) -> io::Result<()> {
-    let mut sink = Sink::new(out);
+    let mut sink = ElementSink::new(out);
     match_values!(values, v => for &x in v {
         sink.put(x)?;
     });
@@ -117,34 +117,34 @@ pub(in super::super) fn encode(values: &Values, out: &mut dyn Write) -> io::Resu
 }
 
 /// Buffer that combines elements into larger writes.
-pub(super) struct Sink<'a> {
+pub(super) struct ElementSink<'a> {
     out: &'a mut dyn Write,
     buffer: Vec<u8>,
 }
 
-impl<'a> Sink<'a> {
-    const FULL: usize = 1 << 16;
+impl<'a> ElementSink<'a> {
+    const CAPACITY: usize = 1 << 16;
 
-    pub(super) fn new(out: &'a mut dyn Write) -> Sink<'a> {
-        Sink { out, buffer: Vec::with_capacity(Sink::FULL + 8) }
+    pub(super) fn new(out: &'a mut dyn Write) -> ElementSink<'a> {
+        ElementSink { out, buffer: Vec::with_capacity(ElementSink::CAPACITY + 8) }
     }
 
-    pub(super) fn put(&mut self, element: impl Element) -> io::Result<()> {
+    pub(super) fn put(&mut self, element: impl NpyElement) -> io::Result<()> {
         element.put(&mut self.buffer);
-        self.drain_when_full()
+        self.drain_if_full()
     }
 
     /// Writes the same bytes `count` times.
     pub(super) fn repeat(&mut self, bytes: &[u8], count: u64) -> io::Result<()> {
         for _ in 0..count {
             self.buffer.extend_from_slice(bytes);
-            self.drain_when_full()?;
+            self.drain_if_full()?;
         }
         Ok(())
     }
 
-    fn drain_when_full(&mut self) -> io::Result<()> {
-        if self.buffer.len() >= Sink::FULL {
+    fn drain_if_full(&mut self) -> io::Result<()> {
+        if self.buffer.len() >= ElementSink::CAPACITY {
             self.out.write_all(&self.buffer)?;
             self.buffer.clear();
         }

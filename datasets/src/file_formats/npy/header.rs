@@ -3,9 +3,9 @@
 //! The parser accepts only this dictionary, not general Python expressions. Nothing nests, so no
 //! header can exhaust the stack.
 
-use crate::content::{MAX_DIMENSION, MAX_RANK, places};
+use crate::content::{MAX_DIMENSION, MAX_RANK, element_count};
 use crate::error::{Count, Fault, StreamError};
-use crate::text::quoted;
+use crate::text::quote;
 use redpoll_logic::Prim;
 use std::io::{self, Read, Write};
 
@@ -13,7 +13,7 @@ pub(in super::super) const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// The content of the header.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(in super::super) struct Header {
+pub(in super::super) struct NpyHeader {
     pub(in super::super) element: ElementType,
     pub(in super::super) fortran_order: bool,
     pub(in super::super) shape: Vec<u64>,
@@ -61,17 +61,17 @@ impl ElementType {
     }
 }
 
-impl Header {
+impl NpyHeader {
     /// Returns the bytes of all elements, or `None` on overflow.
     pub(in super::super) fn payload_bytes(&self) -> Option<u64> {
-        places(&self.shape)?.checked_mul(self.element.bytes()?)
+        element_count(&self.shape)?.checked_mul(self.element.bytes()?)
     }
 }
 
 /// Returns the offset and the length of the text of the header.
-fn frame(start: &[u8]) -> Result<(usize, usize), Fault> {
+fn text_range(start: &[u8]) -> Result<(usize, usize), Fault> {
     if !start.starts_with(MAGIC) {
-        let found = quoted(&start[..start.len().min(MAGIC.len())]);
+        let found = quote(&start[..start.len().min(MAGIC.len())]);
         return Err(Fault::malformed("the magic string `\\x93NUMPY`", found));
     }
     match start[MAGIC.len()..] {
@@ -89,7 +89,7 @@ pub(in super::super) fn read(stream: &mut dyn Read) -> Result<Vec<u8>, StreamErr
     let mut bytes = Vec::new();
     stream.take(12).read_to_end(&mut bytes)?;
     // A fault is reported later, when the bytes are parsed.
-    if let Ok((at, length)) = frame(&bytes) {
+    if let Ok((at, length)) = text_range(&bytes) {
         let missing = (at + length).saturating_sub(bytes.len()) as u64;
         stream.take(missing).read_to_end(&mut bytes)?;
         bytes.truncate(at + length);
@@ -98,16 +98,16 @@ pub(in super::super) fn read(stream: &mut dyn Read) -> Result<Vec<u8>, StreamErr
 }
 
 /// Parses the header of a file, and returns it with the bytes after it.
-pub(in super::super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Fault> {
-    let (at, length) = frame(bytes)?;
+pub(in super::super) fn parse(bytes: &[u8]) -> Result<(NpyHeader, &[u8]), Fault> {
+    let (at, length) = text_range(bytes)?;
     let found = (bytes.len() - at) as u64;
     let expected = Count(Some(length as u64));
-    let text = bytes.get(at..at + length).ok_or(Fault::Truncated { what: "the header", expected, found })?;
+    let text = bytes.get(at..at + length).ok_or(Fault::Truncated { content: "the header", expected, found })?;
     Ok((dictionary(text)?, &bytes[at + length..]))
 }
 
 /// Writes a header, padded so that the elements begin at a multiple of 64 bytes.
-pub(in super::super) fn write(header: &Header, out: &mut dyn Write) -> io::Result<()> {
+pub(in super::super) fn write(header: &NpyHeader, out: &mut dyn Write) -> io::Result<()> {
     let order = if header.fortran_order { "True" } else { "False" };
     let comma = if header.shape.len() == 1 { "," } else { "" };
     let shape = header.shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
@@ -142,7 +142,7 @@ fn descr(element: &ElementType) -> String {
     }
 }
 
-fn dictionary(text: &[u8]) -> Result<Header, Fault> {
+fn dictionary(text: &[u8]) -> Result<NpyHeader, Fault> {
     let mut literal = Literal { text, at: 0 };
     let (mut element, mut fortran_order, mut shape) = (None, None, None);
     literal.expect(b'{')?;
@@ -151,9 +151,9 @@ fn dictionary(text: &[u8]) -> Result<Header, Fault> {
         literal.expect(b':')?;
         match key {
             b"descr" => element = Some(literal.descr()?),
-            b"fortran_order" => fortran_order = Some(literal.truth()?),
+            b"fortran_order" => fortran_order = Some(literal.boolean()?),
             b"shape" => shape = Some(literal.shape()?),
-            _ => return Err(Fault::malformed("a key `descr`, `fortran_order` or `shape` in the header", quoted(key))),
+            _ => return Err(Fault::malformed("a key `descr`, `fortran_order` or `shape` in the header", quote(key))),
         }
         if !literal.take(b',') {
             literal.expect(b'}')?;
@@ -161,8 +161,8 @@ fn dictionary(text: &[u8]) -> Result<Header, Fault> {
         }
     }
     match (element, fortran_order, shape) {
-        (Some(element), Some(fortran_order), Some(shape)) => Ok(Header { element, fortran_order, shape }),
-        _ => Err(Fault::malformed("the keys `descr`, `fortran_order` and `shape` in the header", quoted(text))),
+        (Some(element), Some(fortran_order), Some(shape)) => Ok(NpyHeader { element, fortran_order, shape }),
+        _ => Err(Fault::malformed("the keys `descr`, `fortran_order` and `shape` in the header", quote(text))),
     }
 }
 
@@ -181,14 +181,15 @@ impl<'a> Literal<'a> {
     }
 
     fn take(&mut self, byte: u8) -> bool {
-        let there = self.peek() == Some(byte);
-        self.at += usize::from(there);
-        there
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
     }
 
     fn unexpected(&self, expected: &str) -> Fault {
         let rest = &self.text[self.at.min(self.text.len())..];
-        let found = if rest.is_empty() { "its end".to_owned() } else { quoted(&rest[..rest.len().min(20)]) };
+        let found =
+            if rest.is_empty() { "the end of the header".to_owned() } else { quote(&rest[..rest.len().min(20)]) };
         Fault::malformed(format!("{expected} in the header"), found)
     }
 
@@ -199,7 +200,8 @@ impl<'a> Literal<'a> {
     fn string(&mut self) -> Result<&'a [u8], Fault> {
         let quote = self.peek().filter(|q| matches!(q, b'\'' | b'"')).ok_or_else(|| self.unexpected("a string"))?;
         let rest = &self.text[self.at + 1..];
-        let end = rest.iter().position(|&b| b == quote).ok_or_else(|| self.unexpected("a string with its end"))?;
+        let end =
+            rest.iter().position(|&b| b == quote).ok_or_else(|| self.unexpected("a string with a closing quote"))?;
         self.at += end + 2;
         Ok(&rest[..end])
     }
@@ -212,11 +214,11 @@ impl<'a> Literal<'a> {
         &rest[..end]
     }
 
-    fn truth(&mut self) -> Result<bool, Fault> {
+    fn boolean(&mut self) -> Result<bool, Fault> {
         match self.word() {
             b"True" => Ok(true),
             b"False" => Ok(false),
-            other => Err(Fault::malformed("`True` or `False` for `fortran_order`", quoted(other))),
+            other => Err(Fault::malformed("`True` or `False` for `fortran_order`", quote(other))),
         }
     }
 
@@ -238,17 +240,17 @@ impl<'a> Literal<'a> {
                 return Err(if word.is_empty() {
                     self.unexpected("a dimension")
                 } else {
-                    Fault::malformed("a dimension", quoted(word))
+                    Fault::malformed("a dimension", quote(word))
                 });
             }
             let size = std::str::from_utf8(digits).ok().and_then(|d| d.parse().ok());
             let Some(dimension) = size.filter(|&d| d <= MAX_DIMENSION) else {
-                return Err(Fault::TooLarge { what: "a dimension", size: Count(size), limit: MAX_DIMENSION });
+                return Err(Fault::TooLarge { quantity: "a dimension", size: Count(size), limit: MAX_DIMENSION });
             };
             shape.push(dimension);
             if shape.len() > MAX_RANK {
                 return Err(Fault::TooLarge {
-                    what: "the rank",
+                    quantity: "the rank",
                     size: Count(Some(shape.len() as u64)),
                     limit: MAX_RANK as u64,
                 });
@@ -264,7 +266,7 @@ impl<'a> Literal<'a> {
 
 /// Parses a type string such as `<f8`.
 fn element_type(descr: &[u8]) -> Result<ElementType, Fault> {
-    let malformed = || Fault::malformed("a type such as `<f8` for `descr`", quoted(descr));
+    let malformed = || Fault::malformed("a type such as `<f8` for `descr`", quote(descr));
     let (byte_order, rest) = match descr {
         [b'<', rest @ ..] => (ByteOrder::Little, rest),
         [b'>', rest @ ..] => (ByteOrder::Big, rest),
@@ -272,17 +274,18 @@ fn element_type(descr: &[u8]) -> Result<ElementType, Fault> {
         _ => return Err(malformed()),
     };
     let (&kind, size) = rest.split_first().ok_or_else(malformed)?;
-    let refused = |what: &str, hint: &str| Err(Fault::unsupported(format!("{what} (dtype {})", quoted(descr)), hint));
+    let unsupported =
+        |content: &str, hint: &str| Err(Fault::unsupported(format!("{content} (dtype {})", quote(descr)), hint));
     match kind {
         b'O' => {
-            return refused(
-                "an array of Python objects, which is a pickle,",
+            return unsupported(
+                "an array of Python objects, stored as a pickle",
                 "convert it with astype and save it again",
             );
         }
-        b'V' => return refused("raw data", "convert it with view and save it again"),
-        b'm' | b'M' => return refused("dates and times", "convert it with astype('i8') and save it again"),
-        b'c' => return refused("complex values", "save the real and the imaginary part as two arrays"),
+        b'V' => return unsupported("raw data", "convert it with view and save it again"),
+        b'm' | b'M' => return unsupported("dates and times", "convert it with astype('i8') and save it again"),
+        b'c' => return unsupported("complex values", "save the real and the imaginary part as two arrays"),
         _ => {}
     }
     let size: usize = std::str::from_utf8(size).ok().and_then(|s| s.parse().ok()).ok_or_else(malformed)?;
@@ -299,7 +302,7 @@ fn element_type(descr: &[u8]) -> Result<ElementType, Fault> {
         (b'u', 8) => number(Prim::U64),
         (b'f', 4) => number(Prim::F32),
         (b'f', 8) => number(Prim::F64),
-        (b'f', _) => refused("this width of floats", "convert it with astype('f8') and save it again"),
+        (b'f', _) => unsupported("floats of this width", "convert it with astype('f8') and save it again"),
         (b'S', length) => Ok(ElementType::Text { width: 1, length, byte_order }),
         (b'U', length) => Ok(ElementType::Text { width: 4, length, byte_order }),
         _ => Err(malformed()),
@@ -313,7 +316,7 @@ mod tests {
 
     fn check(text: &str, expect: &Expect) {
         let found = match dictionary(text.as_bytes()) {
-            Ok(Header { element, fortran_order, shape }) => format!("{element:?} {fortran_order} {shape:?}"),
+            Ok(NpyHeader { element, fortran_order, shape }) => format!("{element:?} {fortran_order} {shape:?}"),
             Err(fault) => fault.to_string(),
         };
         expect.assert_eq(&found);
@@ -329,24 +332,24 @@ mod tests {
         check("{'descr': '|b1', 'fortran_order': False, 'shape': ()}", &expect!["Number(Bool, Little) false []"]);
         check(
             "{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': ()}",
-            &expect!["a structured dtype is not supported; save each field as an array of its own"],
+            &expect!["not supported: a structured dtype; save each field as an array of its own"],
         );
         check(
             "{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
             &expect![
-                "an array of Python objects, which is a pickle, (dtype `|O`) is not supported; convert it with astype and save it again"
+                "not supported: an array of Python objects, stored as a pickle (dtype `|O`); convert it with astype and save it again"
             ],
         );
         check(
             "{'descr': '<c16', 'fortran_order': False, 'shape': (1,)}",
             &expect![
-                "complex values (dtype `<c16`) is not supported; save the real and the imaginary part as two arrays"
+                "not supported: complex values (dtype `<c16`); save the real and the imaginary part as two arrays"
             ],
         );
         check(
             "{'descr': '<f2', 'fortran_order': False, 'shape': (1,)}",
             &expect![
-                "this width of floats (dtype `<f2`) is not supported; convert it with astype('f8') and save it again"
+                "not supported: floats of this width (dtype `<f2`); convert it with astype('f8') and save it again"
             ],
         );
         check(
@@ -365,11 +368,11 @@ mod tests {
         );
         check(
             "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,)}",
-            &expect!["a dimension is too large: more than 2^64, and at most 9223372036854775807 can be handled"],
+            &expect!["a dimension is too large: more than 2^64; the maximum is 9223372036854775807"],
         );
         check(
             "{'descr': '<f8', 'fortran_order': False, 'shape': (3",
-            &expect!["expected `)` in the header, found its end"],
+            &expect!["expected `)` in the header, found the end of the header"],
         );
         check(&"(".repeat(60000), &expect!["expected `{` in the header, found `((((((((((((((((((((`"]);
     }

@@ -10,13 +10,13 @@ pub(super) mod header;
 
 use super::FileFormat;
 use crate::compression::Compression;
-use crate::content::{Content, Data, Info, Layout, Symmetry, places};
-use crate::error::{At, Count, Fault, Located, StreamError, WriteError};
+use crate::content::{Content, Data, Info, Layout, Symmetry, element_count};
+use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError};
 use crate::memory::Memory;
 use crate::values::{Values, match_values};
 use crate::write::WriteOptions;
-use elements::Element;
-use header::{ElementType, Header};
+use elements::NpyElement;
+use header::{ElementType, NpyHeader};
 use redpoll_logic::Scalar;
 use std::io::{Read, Write};
 
@@ -32,31 +32,31 @@ pub(crate) static NPY: FileFormat = FileFormat {
 
 /// An array with its shape.
 #[derive(Debug)]
-pub(super) struct Array {
+pub(super) struct NpyArray {
     pub(super) shape: Vec<u64>,
     /// The values, row-major.
     pub(super) values: Values,
 }
 
-fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), Located> {
-    let whole_file = |fault: Fault| fault.at(At::File);
-    let (header, payload) = header::parse(bytes).map_err(whole_file)?;
-    let info = header_info(&header).map_err(whole_file)?;
-    let array = array(&header, payload, memory).map_err(whole_file)?;
+fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
+    let at_file = |fault: Fault| fault.at(Location::File);
+    let (header, payload) = header::parse(bytes).map_err(at_file)?;
+    let info = header_info(&header).map_err(at_file)?;
+    let array = array(&header, payload, memory).map_err(at_file)?;
     Ok((info, Data::Dense(array.values)))
 }
 
 fn info(stream: &mut dyn Read) -> Result<Info, StreamError> {
-    let whole_file = |fault: Fault| StreamError::Located(fault.at(At::File));
+    let at_file = |fault: Fault| StreamError::Fault(fault.at(Location::File));
     let bytes = header::read(stream)?;
-    let (header, _) = header::parse(&bytes).map_err(whole_file)?;
-    header_info(&header).map_err(whole_file)
+    let (header, _) = header::parse(&bytes).map_err(at_file)?;
+    header_info(&header).map_err(at_file)
 }
 
-fn header_info(header: &Header) -> Result<Info, Fault> {
+fn header_info(header: &NpyHeader) -> Result<Info, Fault> {
     let (dtype, _) = header.element.number()?;
-    let stored = places(&header.shape).ok_or(Fault::TooLarge {
-        what: "the number of elements",
+    let stored = element_count(&header.shape).ok_or(Fault::TooLarge {
+        quantity: "the number of elements",
         size: Count(None),
         limit: u64::MAX,
     })?;
@@ -73,27 +73,27 @@ fn header_info(header: &Header) -> Result<Info, Fault> {
 }
 
 /// Decodes the array in `payload`, the bytes after the header.
-pub(super) fn array(header: &Header, payload: &[u8], memory: &Memory) -> Result<Array, Fault> {
+pub(super) fn array(header: &NpyHeader, payload: &[u8], memory: &Memory) -> Result<NpyArray, Fault> {
     let (prim, byte_order) = header.element.number()?;
     check_length(header, payload)?;
     let mut values = elements::decode(prim, byte_order, payload, memory)?;
     if header.fortran_order {
         values = elements::to_row_major(values, &header.shape, memory)?;
     }
-    Ok(Array { shape: header.shape.clone(), values })
+    Ok(NpyArray { shape: header.shape.clone(), values })
 }
 
 /// Checks that the payload has exactly the bytes of the elements.
-pub(super) fn check_length(header: &Header, payload: &[u8]) -> Result<(), Fault> {
+pub(super) fn check_length(header: &NpyHeader, payload: &[u8]) -> Result<(), Fault> {
     let expected = header.payload_bytes();
     let found = payload.len() as u64;
     match expected {
         Some(expected) if expected == found => Ok(()),
         Some(expected) if expected < found => Err(Fault::malformed(
             format!("the end of the file after {expected} bytes of elements"),
-            format!("{} bytes more", found - expected),
+            format!("{} more bytes", found - expected),
         )),
-        _ => Err(Fault::Truncated { what: "elements", expected: Count(expected), found }),
+        _ => Err(Fault::Truncated { content: "elements", expected: Count(expected), found }),
     }
 }
 
@@ -101,37 +101,37 @@ fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Resu
     if let Some(other) = options.layout.filter(|&l| l != Layout::Array) {
         return Err(Fault::unsupported(format!("the layout {other} in a .npy file"), "choose array, or .npz").into());
     }
-    options.general_only("a .npy file")?;
+    options.check_general("a .npy file")?;
     let prim = content.prim();
-    let header = Header { element: ElementType::native(prim), fortran_order: false, shape: content.shape.clone() };
-    let count = places(&content.shape);
+    let header = NpyHeader { element: ElementType::native(prim), fortran_order: false, shape: content.shape.clone() };
+    let count = element_count(&content.shape);
     let bytes = header.payload_bytes();
     if bytes.is_none_or(|bytes| bytes > i64::MAX as u64) {
-        let what = "the size of the file in bytes";
-        return Err(Fault::TooLarge { what, size: Count(bytes), limit: i64::MAX as u64 }.into());
+        let quantity = "the size of the file in bytes";
+        return Err(Fault::TooLarge { quantity, size: Count(bytes), limit: i64::MAX as u64 }.into());
     }
     header::write(&header, out)?;
     match &content.data {
         Data::Dense(values) => elements::encode(values, out)?,
         Data::Triples { coordinates, values } => {
-            let order = ordered_places(&content.shape, coordinates, values.len(), &options.memory)?;
+            let order = sort_positions(&content.shape, coordinates, values.len(), &options.memory)?;
             let count = count.expect("checked above");
-            fill_between(values, &content.fill, &order, count, out)?;
+            write_filled(values, &content.fill, &order, count, out)?;
         }
     }
     Ok(())
 }
 
 /// Returns the row-major position and the index of each entry, sorted by position.
-fn ordered_places(
+fn sort_positions(
     shape: &[u64],
     coordinates: &[Vec<u64>],
     entries: usize,
     memory: &Memory,
 ) -> Result<Vec<(u64, usize)>, Fault> {
-    let place = |k: usize| coordinates.iter().zip(shape).fold(0, |at, (c, &d)| at * d + c[k]);
-    let mut order = memory.room("the order of entries", entries)?;
-    order.extend((0..entries).map(|k| (place(k), k)));
+    let position = |k: usize| coordinates.iter().zip(shape).fold(0, |at, (c, &d)| at * d + c[k]);
+    let mut order = memory.allocate("the order of entries", entries)?;
+    order.extend((0..entries).map(|k| (position(k), k)));
     if !order.is_sorted() {
         order.sort_unstable();
     }
@@ -139,21 +139,21 @@ fn ordered_places(
 }
 
 /// Writes all elements in order without storing them: the entries, and the fill value between them.
-fn fill_between(
+fn write_filled(
     values: &Values,
     fill: &Scalar,
     order: &[(u64, usize)],
     count: u64,
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
-    let mut sink = elements::Sink::new(out);
+    let mut sink = elements::ElementSink::new(out);
     let mut fill_bytes = Vec::new();
     redpoll_logic::match_prim!(fill, v => v.put(&mut fill_bytes), struct => unreachable!("values are primitives"));
     let mut next = 0;
-    match_values!(values, v => for &(place, k) in order {
-        sink.repeat(&fill_bytes, place - next)?;
+    match_values!(values, v => for &(position, k) in order {
+        sink.repeat(&fill_bytes, position - next)?;
         sink.put(v[k])?;
-        next = place + 1;
+        next = position + 1;
     });
     sink.repeat(&fill_bytes, count - next)?;
     Ok(sink.finish()?)

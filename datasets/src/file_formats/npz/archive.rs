@@ -1,8 +1,8 @@
 //! The archive: a zip file of `.npy` files.
 
-use super::header::{self, ElementType, Header};
-use super::npy::{self, Array};
-use crate::error::{At, Fault, Located, StreamError};
+use super::header::{self, ElementType, NpyHeader};
+use super::npy::{self, NpyArray};
+use crate::error::{Fault, LocatedFault, Location, StreamError};
 use crate::memory::{Memory, read_all};
 use std::io::{Cursor, Read};
 use zip::ZipArchive;
@@ -15,15 +15,15 @@ pub(super) struct Archive<'a> {
 }
 
 impl<'a> Archive<'a> {
-    pub(super) fn open(bytes: &'a [u8], memory: &'a Memory) -> Result<Archive<'a>, Located> {
+    pub(super) fn open(bytes: &'a [u8], memory: &'a Memory) -> Result<Archive<'a>, LocatedFault> {
         let zip = ZipArchive::new(Cursor::new(bytes))
-            .map_err(|e| Fault::malformed("a whole zip archive", e.to_string()).at(At::File))?;
+            .map_err(|e| Fault::malformed("a complete zip archive", e.to_string()).at(Location::File))?;
         Ok(Archive { zip, memory })
     }
 
     /// Charges memory for data derived from arrays.
-    pub(super) fn ask(&self, what: &'static str, bytes: u64) -> Result<(), Located> {
-        self.memory.ask(what, bytes).map_err(|fault| fault.at(At::File))
+    pub(super) fn charge(&self, purpose: &'static str, bytes: u64) -> Result<(), LocatedFault> {
+        self.memory.charge(purpose, bytes).map_err(|fault| fault.at(Location::File))
     }
 
     /// Returns the names of the arrays.
@@ -37,46 +37,46 @@ impl<'a> Archive<'a> {
     }
 
     /// Returns the name of the array if there is only one.
-    pub(super) fn only_name(&self) -> Result<String, Located> {
+    pub(super) fn single_name(&self) -> Result<String, LocatedFault> {
         let mut names = self.names();
         names.sort_unstable();
         match names.as_slice() {
             [name] => Ok(name.clone()),
             _ => {
                 let expected = "one dense array, or a sparse array of SciPy or PyData with its `format`";
-                let listed = names.iter().take(10).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+                let names = names.iter().take(10).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
                 let found =
-                    if names.is_empty() { "no array".to_owned() } else { format!("{} arrays: {listed}", names.len()) };
-                Err(Fault::malformed(expected, found).at(At::File))
+                    if names.is_empty() { "no array".to_owned() } else { format!("{} arrays: {names}", names.len()) };
+                Err(Fault::malformed(expected, found).at(Location::File))
             }
         }
     }
 
     /// Reads the header of an array.
-    pub(super) fn header(&mut self, name: &str) -> Result<Header, Located> {
+    pub(super) fn header(&mut self, name: &str) -> Result<NpyHeader, LocatedFault> {
         self.open_array(name, |_, header| Ok(header))
     }
 
     /// Reads an array of numbers.
-    pub(super) fn array(&mut self, name: &str) -> Result<Array, Located> {
+    pub(super) fn array(&mut self, name: &str) -> Result<NpyArray, LocatedFault> {
         let memory = self.memory;
         self.open_array(name, |stream, header| {
             let payload = payload(stream, &header, memory)?;
-            npy::array(&header, &payload, memory).map_err(|f| f.at(here(name)).into())
+            npy::array(&header, &payload, memory).map_err(|f| f.at(array_location(name)).into())
         })
     }
 
     /// Reads a single text.
-    pub(super) fn text(&mut self, name: &str) -> Result<String, Located> {
+    pub(super) fn text(&mut self, name: &str) -> Result<String, LocatedFault> {
         let memory = self.memory;
         self.open_array(name, |stream, header| {
             let ElementType::Text { width, .. } = header.element else {
                 return Err(Fault::malformed("the name of a sparse format", "an array of numbers")
-                    .at(here(name))
+                    .at(array_location(name))
                     .into());
             };
             let payload = payload(stream, &header, memory)?;
-            npy::check_length(&header, &payload).map_err(|f| f.at(here(name)))?;
+            npy::check_length(&header, &payload).map_err(|f| f.at(array_location(name)))?;
             // Names of formats are ASCII: each character has one nonzero byte, in either byte
             // order.
             let bytes = payload.chunks(width).flat_map(|c| c.iter().copied().filter(|&b| b != 0).take(1));
@@ -85,21 +85,21 @@ impl<'a> Archive<'a> {
     }
 
     /// Reads an array of nonnegative integers, and returns its shape and values.
-    pub(super) fn naturals(&mut self, name: &str, rank: usize) -> Result<(Vec<u64>, Vec<u64>), Located> {
+    pub(super) fn naturals(&mut self, name: &str, rank: usize) -> Result<(Vec<u64>, Vec<u64>), LocatedFault> {
         let array = self.array(name)?;
         // NumPy converts an empty list to floats.
         let integers = !array.values.prim().is_float() || array.values.is_empty();
         if array.shape.len() != rank || !integers {
             let found = format!("{} of {} modes", array.values.prim(), array.shape.len());
-            return Err(Fault::malformed(format!("integers of {rank} modes"), found).at(here(name)));
+            return Err(Fault::malformed(format!("integers of {rank} modes"), found).at(array_location(name)));
         }
-        let room = self.memory.room("coordinates", array.values.len());
-        let mut naturals = room.map_err(|fault| fault.at(here(name)))?;
+        let allocated = self.memory.allocate("coordinates", array.values.len());
+        let mut naturals = allocated.map_err(|fault| fault.at(array_location(name)))?;
         for k in 0..array.values.len() {
             let value = array.values.get(k).to_i128().expect("an integer");
             let natural = u64::try_from(value).map_err(|_| {
                 Fault::malformed("an integer that is not negative", value.to_string())
-                    .at(At::Entry(name.into(), k as u64))
+                    .at(Location::Entry(name.into(), k as u64))
             })?;
             naturals.push(natural);
         }
@@ -109,32 +109,33 @@ impl<'a> Archive<'a> {
     fn open_array<T>(
         &mut self,
         name: &str,
-        read: impl FnOnce(&mut dyn Read, Header) -> Result<T, StreamError>,
-    ) -> Result<T, Located> {
-        let damaged =
-            |e: &dyn std::fmt::Display| Fault::malformed("a whole entry of the archive", e.to_string()).at(here(name));
+        read: impl FnOnce(&mut dyn Read, NpyHeader) -> Result<T, StreamError>,
+    ) -> Result<T, LocatedFault> {
+        let damage_fault = |e: &dyn std::fmt::Display| {
+            Fault::malformed("a complete entry of the archive", e.to_string()).at(array_location(name))
+        };
         let mut stream = self.zip.by_name(&format!("{name}.npy")).map_err(|e| match e {
-            ZipError::FileNotFound => Fault::malformed("an array of that name", "none").at(here(name)),
-            other => damaged(&other),
+            ZipError::FileNotFound => Fault::malformed("an array of this name", "none").at(array_location(name)),
+            other => damage_fault(&other),
         })?;
         let result = header::read(&mut stream).and_then(|bytes| {
-            let (header, _) = header::parse(&bytes).map_err(|f| f.at(here(name)))?;
+            let (header, _) = header::parse(&bytes).map_err(|f| f.at(array_location(name)))?;
             read(&mut stream, header)
         });
         result.map_err(|e| match e {
-            StreamError::Io(e) => damaged(&e),
-            StreamError::Located(located) => located,
+            StreamError::Io(e) => damage_fault(&e),
+            StreamError::Fault(fault) => fault,
         })
     }
 }
 
-fn here(name: &str) -> At {
-    At::Array(name.into())
+fn array_location(name: &str) -> Location {
+    Location::Array(name.into())
 }
 
 /// Reads the bytes of the elements, and one more if there is one. An entry may expand to far more
 /// than its header announces.
-fn payload(stream: &mut dyn Read, header: &Header, memory: &Memory) -> Result<Vec<u8>, StreamError> {
+fn payload(stream: &mut dyn Read, header: &NpyHeader, memory: &Memory) -> Result<Vec<u8>, StreamError> {
     let announced = header.payload_bytes().unwrap_or(u64::MAX);
     Ok(read_all(&mut stream.take(announced.saturating_add(1)), "an array of the archive", memory)?)
 }

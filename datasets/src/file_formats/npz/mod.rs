@@ -20,8 +20,8 @@ mod write;
 use super::FileFormat;
 use super::npy::{self, header};
 use crate::compression::Compression;
-use crate::content::{Data, Info, Layout, Symmetry, places};
-use crate::error::{At, Count, Fault, Located, StreamError};
+use crate::content::{Data, Info, Layout, Symmetry, element_count};
+use crate::error::{Count, Fault, LocatedFault, Location, StreamError};
 use crate::memory::{Memory, read_all};
 use archive::Archive;
 use redpoll_logic::Scalar;
@@ -38,11 +38,11 @@ pub(crate) static NPZ: FileFormat = FileFormat {
     write: write::write,
 };
 
-fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), Located> {
+fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
     let mut archive = Archive::open(bytes, memory)?;
     let (info, scheme) = archive_info(&mut archive)?;
     let data = match scheme {
-        None => Data::Dense(archive.array(&archive.only_name()?)?.values),
+        None => Data::Dense(archive.array(&archive.single_name()?)?.values),
         Some(scheme) => sparse::read(&mut archive, &scheme, &info)?,
     };
     Ok((info, data))
@@ -55,20 +55,20 @@ fn info(stream: &mut dyn Read, memory: &Memory) -> Result<Info, StreamError> {
 }
 
 /// Reads the headers, and returns the scheme of a sparse array.
-fn archive_info(archive: &mut Archive<'_>) -> Result<(Info, Option<Scheme>), Located> {
+fn archive_info(archive: &mut Archive<'_>) -> Result<(Info, Option<Scheme>), LocatedFault> {
     let (scheme, shape, values) = if archive.contains("format") {
         let format = archive.text("format")?;
         let values = archive.header("data")?;
         let scheme = sparse::scheme(archive, &format, &values)?;
         (Some(scheme), sparse::shape(archive, &format)?, values)
     } else {
-        let values = archive.header(&archive.only_name()?)?;
+        let values = archive.header(&archive.single_name()?)?;
         (None, values.shape.clone(), values)
     };
-    let in_data = |fault: Fault| fault.at(At::Array("data".into()));
+    let in_data = |fault: Fault| fault.at(Location::Array("data".into()));
     let (dtype, _) = values.element.number().map_err(in_data)?;
-    let too_large = Fault::TooLarge { what: "the number of values", size: Count(None), limit: u64::MAX };
-    let mut stored = places(&values.shape).ok_or(too_large).map_err(in_data)?;
+    let too_large = Fault::TooLarge { quantity: "the number of values", size: Count(None), limit: u64::MAX };
+    let mut stored = element_count(&values.shape).ok_or(too_large).map_err(in_data)?;
     let layout = scheme.as_ref().map_or(Layout::Array, |scheme| scheme.layout(shape.len()));
     if shape.is_empty() {
         // The only element exists whether it has an entry or not.

@@ -1,6 +1,6 @@
 //! Writer of archives for `scipy.sparse.load_npz` or `numpy.load`.
 
-use super::header::{self, ByteOrder, ElementType, Header};
+use super::header::{self, ByteOrder, ElementType, NpyHeader};
 use super::npy::{NPY, elements};
 use crate::content::{Content, Layout};
 use crate::error::{Fault, WriteError};
@@ -13,7 +13,7 @@ use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, ZipWriter};
 
 pub(super) fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
-    options.general_only("a .npz file")?;
+    options.check_general("a .npz file")?;
     let matrix = content.shape.len() == 2;
     let layout = match options.layout {
         None if matches!(content.layout, Layout::Csr | Layout::Csc) && !matrix => Layout::Coordinate,
@@ -28,10 +28,10 @@ pub(super) fn write(content: &Content, options: &WriteOptions, out: &mut dyn Wri
         Layout::Bsr { .. } | Layout::Dia => false,
     };
     if !possible {
-        let what = format!("writing a tensor of {} modes as {layout} into a .npz file", content.shape.len());
-        return Err(Fault::unsupported(what, "choose array, coordinate, or for a matrix csr or csc").into());
+        let content = format!("the layout {layout} for a tensor of {} modes in a .npz file", content.shape.len());
+        return Err(Fault::unsupported(content, "choose array, coordinate, or for a matrix csr or csc").into());
     }
-    let mut archive = Writer { zip: ZipWriter::new_stream(out) };
+    let mut archive = ArchiveWriter { zip: ZipWriter::new_stream(out) };
     if layout == Layout::Array {
         archive.start("arr_0", u64::MAX)?;
         let options = WriteOptions { layout: None, ..options.clone() };
@@ -43,7 +43,12 @@ pub(super) fn write(content: &Content, options: &WriteOptions, out: &mut dyn Wri
     Ok(())
 }
 
-fn sparse(content: &Content, layout: Layout, memory: &Memory, archive: &mut Writer<'_>) -> Result<(), WriteError> {
+fn sparse(
+    content: &Content,
+    layout: Layout,
+    memory: &Memory,
+    archive: &mut ArchiveWriter<'_>,
+) -> Result<(), WriteError> {
     let (coordinates, values) = shared::entries(content, "SciPy", memory)?;
     let shape = &content.shape;
     let narrow = shape.iter().max().is_some_and(|&d| d <= i32::MAX as u64) && values.len() <= i32::MAX as usize;
@@ -59,10 +64,10 @@ fn sparse(content: &Content, layout: Layout, memory: &Memory, archive: &mut Writ
         Layout::Csr | Layout::Csc => {
             let (outer, inner) = if layout == Layout::Csr { (0, 1) } else { (1, 0) };
             let (outer, inner, fibers) = (&coordinates[outer], &coordinates[inner], shape[outer]);
-            let mut order: Vec<usize> = memory.room("the order of entries", values.len())?;
+            let mut order: Vec<usize> = memory.allocate("the order of entries", values.len())?;
             order.extend(0..values.len());
             // Sorted coordinates in two widths, sorted values, and the scratch space of the sort.
-            memory.ask("entries in order", bytes_of(values.len(), 24 + values.prim().bytes()))?;
+            memory.charge("entries in order", bytes_of(values.len(), 24 + values.prim().bytes()))?;
             order.sort_by_key(|&k| (outer[k], inner[k]));
             let sorted: Vec<u64> = order.iter().map(|&k| inner[k]).collect();
             let ptr = pointers(outer, fibers, memory)?;
@@ -71,13 +76,13 @@ fn sparse(content: &Content, layout: Layout, memory: &Memory, archive: &mut Writ
             archive.array("data", &[entries], &values.gather(&order))?;
         }
         _ if shape.len() == 2 => {
-            memory.ask("entries", bytes_of(values.len(), size_of::<u64>()))?;
+            memory.charge("entries", bytes_of(values.len(), size_of::<u64>()))?;
             archive.array("row", &[entries], &indices(&coordinates[0]))?;
             archive.array("col", &[entries], &indices(&coordinates[1]))?;
             archive.array("data", &[entries], &values)?;
         }
         _ => {
-            memory.ask("entries", bytes_of(values.len(), 2 * shape.len() * size_of::<u64>()))?;
+            memory.charge("entries", bytes_of(values.len(), 2 * shape.len() * size_of::<u64>()))?;
             archive.array("coords", &[shape.len() as u64, entries], &indices(&coordinates.concat()))?;
             archive.array("data", &[entries], &values)?;
         }
@@ -97,7 +102,7 @@ fn sparse(content: &Content, layout: Layout, memory: &Memory, archive: &mut Writ
 /// Returns the pointers to the entries of each fiber.
 fn pointers(outer: &[u64], fibers: u64, memory: &Memory) -> Result<Vec<u64>, Fault> {
     let length = usize::try_from(fibers).unwrap_or(usize::MAX).saturating_add(1);
-    let mut ptr = memory.room("pointers to rows or columns", length)?;
+    let mut ptr = memory.allocate("pointers to rows or columns", length)?;
     ptr.resize(length, 0u64);
     for &fiber in outer {
         ptr[fiber as usize + 1] += 1;
@@ -108,11 +113,11 @@ fn pointers(outer: &[u64], fibers: u64, memory: &Memory) -> Result<Vec<u64>, Fau
     Ok(ptr)
 }
 
-struct Writer<'a> {
+struct ArchiveWriter<'a> {
     zip: ZipWriter<StreamWriter<&'a mut dyn Write>>,
 }
 
-impl Writer<'_> {
+impl ArchiveWriter<'_> {
     /// Begins an array of the given number of bytes. Timestamps are the zip epoch, so equal tensors
     /// give equal files.
     fn start(&mut self, name: &str, bytes: u64) -> io::Result<()> {
@@ -125,14 +130,14 @@ impl Writer<'_> {
     fn array(&mut self, name: &str, shape: &[u64], values: &Values) -> io::Result<()> {
         self.start(name, values.len() as u64 * values.prim().bytes() as u64)?;
         let element = ElementType::native(values.prim());
-        header::write(&Header { element, fortran_order: false, shape: shape.to_vec() }, &mut self.zip)?;
+        header::write(&NpyHeader { element, fortran_order: false, shape: shape.to_vec() }, &mut self.zip)?;
         elements::encode(values, &mut self.zip)
     }
 
     fn text(&mut self, name: &str, text: &str) -> io::Result<()> {
         self.start(name, text.len() as u64)?;
         let element = ElementType::Text { width: 1, length: text.len(), byte_order: ByteOrder::Little };
-        header::write(&Header { element, fortran_order: false, shape: vec![] }, &mut self.zip)?;
+        header::write(&NpyHeader { element, fortran_order: false, shape: vec![] }, &mut self.zip)?;
         self.zip.write_all(text.as_bytes())
     }
 }

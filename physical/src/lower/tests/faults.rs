@@ -10,7 +10,7 @@ use crate::lower::seeded_fault::SeededFault;
 use crate::notation::{Role, run};
 use crate::run::Limits;
 use crate::storage::Tensor;
-use draw::{Case, Config, normal_form, random_case, stored, written};
+use draw::{ProgramCase, ProgramConfig, normal_form, random_case, store_values, written_program};
 use redpoll_logic::Scalar;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -119,12 +119,12 @@ const SEEDS: u64 = 1500;
 
 /// Returns whether a random program gives the defined result; `None` if the result is not defined
 /// or the program is rejected.
-fn is_as_defined(case: &Case) -> Option<bool> {
+fn is_as_defined(case: &ProgramCase) -> Option<bool> {
     let inputs = || case.tensors.iter().filter(|t| t.role == Role::Input);
     let dense = inputs().map(|t| (t.name.clone(), t.values.clone())).collect();
-    let defined = run(&written(case).ok()?, &dense).ok()?;
+    let defined = run(&written_program(case).ok()?, &dense).ok()?;
     let program = Arc::new(normal_form(case).ok().filter(|p| p.shares.is_empty())?);
-    let tensors = inputs().map(|t| stored(&t.ty, &t.ty.format, &t.values).expect("it was drawn to fit"));
+    let tensors = inputs().map(|t| store_values(&t.ty, &t.ty.format, &t.values).expect("it was drawn to fit"));
     let tensors: Vec<Tensor> = tensors.collect();
     let tensors: Vec<&Tensor> = tensors.iter().collect();
     let draft = Draft::new(&program, &Kernel::layouts(&program, &tensors), case.mode);
@@ -140,14 +140,16 @@ fn is_as_defined(case: &Case) -> Option<bool> {
 }
 
 /// Returns [`is_as_defined`], where a panic counts as a fault.
-fn passes(case: &Case) -> Option<bool> {
+fn passes(case: &ProgramCase) -> Option<bool> {
     catch_unwind(AssertUnwindSafe(|| is_as_defined(case))).unwrap_or(Some(false))
 }
 
 #[test]
 fn random_programs_find_every_seeded_fault() {
-    let sound: Vec<Case> =
-        (0..SEEDS).map(|seed| random_case(seed, &Config::default())).filter(|c| passes(c) == Some(true)).collect();
+    let sound: Vec<ProgramCase> = (0..SEEDS)
+        .map(|seed| random_case(seed, &ProgramConfig::default()))
+        .filter(|c| passes(c) == Some(true))
+        .collect();
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     let first = |fault: SeededFault| sound.iter().position(|case| fault.run(|| passes(case)) == Some(false));

@@ -1,14 +1,15 @@
 //! Perfect nests with one fold, to which all transformations of loops apply.
 
 use super::Usage;
-use super::tensors::Draw;
+use super::tensors::ProgramDraft;
 use redpoll_logic::{DType, Prim, Scalar};
 use redpoll_physical::notation::Role;
 
-impl Draw<'_> {
+impl ProgramDraft<'_> {
     /// Folds one input, or the product of two, over the loops that the output does not use.
     pub(super) fn contraction(&mut self) -> String {
-        let loops: Vec<(String, u64)> = (0..2 + self.rng.index(2)).map(|k| (self.fresh('i'), self.sizes[k])).collect();
+        let loops: Vec<(String, u64)> =
+            (0..2 + self.rng.index(2)).map(|k| (self.new_name('i'), self.sizes[k])).collect();
         let prim = *self.rng.pick(&[Prim::F64, Prim::F64, Prim::I64, Prim::Bool]);
         let factors: Vec<String> = (0..1 + self.rng.index(2))
             .map(|k| {
@@ -16,7 +17,7 @@ impl Draw<'_> {
                 self.operand(format!("A{k}"), Role::Input, usage, prim, &loops)
             })
             .collect();
-        let usage = if self.rng.chance(50) { Usage::Free } else { Usage::Table };
+        let usage = if self.rng.chance(50) { Usage::Mutable } else { Usage::Random };
         let output = self.operand("Y0".to_owned(), Role::Output, usage, prim, &loops);
         let op = match prim {
             Prim::Bool => *self.rng.pick(&["or=", "and="]),

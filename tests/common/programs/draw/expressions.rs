@@ -1,8 +1,8 @@
 //! Random expressions and subscripts, as text.
 
 use super::constant;
-use super::statements::{Scope, Variable};
-use super::tensors::{Draw, Drawn};
+use super::statements::{StatementScope, Variable};
+use super::tensors::{ProgramDraft, TensorDraft};
 use redpoll_logic::{DType, Prim, Scalar};
 
 /// Casts an expression to a primitive, unless it already has that one.
@@ -10,23 +10,23 @@ fn cast(text: String, from: Prim, to: Prim) -> String {
     if from == to { text } else { format!("(cast-{to} {text})") }
 }
 
-impl Draw<'_> {
+impl ProgramDraft<'_> {
     /// Draws an expression of exactly the given primitive.
-    pub(super) fn expr(&mut self, scope: &Scope, prim: Prim, depth: usize) -> String {
+    pub(super) fn expr(&mut self, scope: &StatementScope, prim: Prim, depth: usize) -> String {
         if depth == 0 || self.rng.chance(25) {
             return self.leaf(scope, prim);
         }
         if prim == Prim::Bool {
             return self.condition(scope, depth);
         }
-        let arg = |draw: &mut Self| draw.expr(scope, prim, depth - 1);
+        let arg = |draft: &mut Self| draft.expr(scope, prim, depth - 1);
         match self.rng.below(14) {
             0..=3 => format!("(+ {} {})", arg(self), arg(self)),
             4 if prim.is_signed() || prim.is_float() => format!("(- {} {})", arg(self), arg(self)),
             // A product has either two inputs, or an expression and a small constant as factors, so
             // that floats stay exact.
             4..=6 => {
-                let factor = if self.rng.chance(50) { self.small(prim) } else { Scalar::one(prim) };
+                let factor = if self.rng.chance(50) { self.small_constant(prim) } else { Scalar::one(prim) };
                 let leaf = self.product(scope, prim);
                 if self.rng.chance(50) { leaf } else { format!("(* {} {})", arg(self), constant(&factor)) }
             }
@@ -51,18 +51,19 @@ impl Draw<'_> {
     }
 
     /// Draws the product of two inputs, whose values are small.
-    fn product(&mut self, scope: &Scope, prim: Prim) -> String {
-        let factor = |draw: &mut Self| {
-            let read = draw.read(scope, &|draw, t| draw.tensors[t].below.is_none() && scope.is_input(draw, t));
-            let (text, found) = read.unwrap_or_else(|| (constant(&draw.small(prim)), prim));
+    fn product(&mut self, scope: &StatementScope, prim: Prim) -> String {
+        let factor = |draft: &mut Self| {
+            let read =
+                draft.read(scope, &|draft, t| draft.tensors[t].upper_bound.is_none() && scope.is_input(draft, t));
+            let (text, found) = read.unwrap_or_else(|| (constant(&draft.small_constant(prim)), prim));
             cast(text, found, prim)
         };
         format!("(* {} {})", factor(self), factor(self))
     }
 
-    fn leaf(&mut self, scope: &Scope, prim: Prim) -> String {
+    fn leaf(&mut self, scope: &StatementScope, prim: Prim) -> String {
         match self.rng.below(12) {
-            0 | 1 => constant(&self.small(prim)),
+            0 | 1 => constant(&self.small_constant(prim)),
             2 | 3 if !scope.loops.is_empty() => {
                 let (index, ..) = self.rng.pick(&scope.loops).clone();
                 cast(index, Prim::I64, prim)
@@ -73,14 +74,14 @@ impl Draw<'_> {
             }
             _ => match self.read(scope, &|_, _| true) {
                 Some((text, found)) => cast(text, found, prim),
-                None => constant(&self.small(prim)),
+                None => constant(&self.small_constant(prim)),
             },
         }
     }
 
     /// Draws an expression of dtype `bool`.
-    pub(super) fn condition(&mut self, scope: &Scope, depth: usize) -> String {
-        let comparison = |draw: &mut Self| *draw.rng.pick(&["lt", "le", "gt", "ge", "eq", "ne"]);
+    pub(super) fn condition(&mut self, scope: &StatementScope, depth: usize) -> String {
+        let comparison = |draft: &mut Self| *draft.rng.pick(&["lt", "le", "gt", "ge", "eq", "ne"]);
         let indices: Vec<String> = scope.loops.iter().map(|(name, ..)| name.clone()).collect();
         match self.rng.below(12) {
             // Masks compare an index with another index, a variable or a number.
@@ -101,7 +102,7 @@ impl Draw<'_> {
             4 | 5 => {
                 let op = comparison(self);
                 match self.read(scope, &|_, _| true) {
-                    Some((text, prim)) => format!("({op} {text} {})", constant(&self.small(prim))),
+                    Some((text, prim)) => format!("({op} {text} {})", constant(&self.small_constant(prim))),
                     None => "true".to_owned(),
                 }
             }
@@ -115,7 +116,7 @@ impl Draw<'_> {
                 let prim = *self.rng.pick(&[Prim::I64, Prim::F64]);
                 format!("({op} {} {})", self.expr(scope, prim, depth - 1), self.expr(scope, prim, depth - 1))
             }
-            _ => match self.read(scope, &|draw, t| draw.tensors[t].prim() == Some(Prim::Bool)) {
+            _ => match self.read(scope, &|draft, t| draft.tensors[t].prim() == Some(Prim::Bool)) {
                 Some((text, _)) => text,
                 None => match self.read(scope, &|_, _| true) {
                     Some((text, prim)) => format!("(ne {text} {})", constant(&Scalar::zero(prim))),
@@ -126,17 +127,17 @@ impl Draw<'_> {
     }
 
     /// Draws a read of a suitable tensor; returns its text and primitive.
-    fn read(&mut self, scope: &Scope, suits: &dyn Fn(&Self, usize) -> bool) -> Option<(String, Prim)> {
-        let among: Vec<usize> =
-            scope.reads.iter().copied().filter(|t| scope.forbidden != Some(*t) && suits(self, *t)).collect();
-        if among.is_empty() {
+    fn read(&mut self, scope: &StatementScope, is_suitable: &dyn Fn(&Self, usize) -> bool) -> Option<(String, Prim)> {
+        let candidates: Vec<usize> =
+            scope.reads.iter().copied().filter(|t| scope.forbidden != Some(*t) && is_suitable(self, *t)).collect();
+        if candidates.is_empty() {
             return None;
         }
         for _ in 0..3 {
-            let favourites: Vec<usize> = among.iter().copied().filter(|t| scope.favours(*t)).collect();
-            let pick = if !favourites.is_empty() && self.rng.chance(50) { &favourites } else { &among };
+            let preferred: Vec<usize> = candidates.iter().copied().filter(|t| scope.prefers(*t)).collect();
+            let pick = if !preferred.is_empty() && self.rng.chance(50) { &preferred } else { &candidates };
             let tensor = *self.rng.pick(pick);
-            if let Some(text) = self.read_of(scope, tensor) {
+            if let Some(text) = self.read_tensor(scope, tensor) {
                 return Some(match self.tensors[tensor].dtype {
                     DType::Prim(prim) => (text, prim),
                     // The other member may be infinite, and its products NaN.
@@ -147,24 +148,24 @@ impl Draw<'_> {
         None
     }
 
-    fn read_of(&mut self, scope: &Scope, tensor: usize) -> Option<String> {
-        let Drawn { name, shape, dtype, .. } = self.tensors[tensor].clone();
+    fn read_tensor(&mut self, scope: &StatementScope, tensor: usize) -> Option<String> {
+        let TensorDraft { name, shape, dtype, .. } = self.tensors[tensor].clone();
         let permissive = dtype.prim().is_some() && self.rng.chance(25);
         // The storage order decides which of several `outside` values applies, so an access uses
         // one value only. If a dimension is 0, every subscript is `outside`: none may be checked
         // before the one that is out of bounds.
-        let value = dtype.prim().map(|prim| bare(&constant(&self.small(prim))).to_owned());
+        let value = dtype.prim().map(|prim| strip_dtype(&constant(&self.small_constant(prim))).to_owned());
         let empty = shape.contains(&0);
         let mut subscripts = String::new();
         for (mode, n) in shape.iter().enumerate() {
             let outside = empty || permissive && self.rng.chance(60);
-            let inside = if outside { None } else { self.inside(scope, *n, mode) };
-            let mut at = match inside {
+            let coordinate = if outside { None } else { self.coordinate_in_bounds(scope, *n, mode) };
+            let mut at = match coordinate {
                 Some(at) => at,
                 None => {
                     let value = value.as_ref()?;
-                    self.tensors[tensor].outside = true;
-                    format!("(outside {value} {})", self.anywhere(scope))
+                    self.tensors[tensor].has_outside = true;
+                    format!("(outside {value} {})", self.any_coordinate(scope))
                 }
             };
             match self.rng.below(12) {
@@ -178,7 +179,7 @@ impl Draw<'_> {
     }
 
     /// Draws a coordinate that may be out of bounds.
-    fn anywhere(&mut self, scope: &Scope) -> String {
+    fn any_coordinate(&mut self, scope: &StatementScope) -> String {
         let Some((index, ..)) = (!scope.loops.is_empty()).then(|| self.rng.pick(&scope.loops).clone()) else {
             return (self.rng.below(9) as i64 - 1).to_string();
         };
@@ -193,8 +194,8 @@ impl Draw<'_> {
                 Some(read) => format!("(- {read} {})", self.rng.below(2)),
                 None => (self.rng.below(9) as i64 - 1).to_string(),
             },
-            9 | 10 => match self.known(scope) {
-                Some(known) => format!("(+ {index} {known})"),
+            9 | 10 => match self.coordinate_variable(scope) {
+                Some(variable) => format!("(+ {index} {variable})"),
                 None => format!("(- {index} 1)"),
             },
             _ => (self.rng.below(9) as i64 - 1).to_string(),
@@ -202,7 +203,7 @@ impl Draw<'_> {
     }
 
     /// Draws a variable that is a coordinate, or a read of an input whose values are coordinates.
-    fn known(&mut self, scope: &Scope) -> Option<String> {
+    fn coordinate_variable(&mut self, scope: &StatementScope) -> Option<String> {
         let coordinates = scope.vars.iter().filter(|v| v.bounds.is_some()).map(|v| v.name.clone());
         let coordinates: Vec<String> = coordinates.collect();
         if coordinates.is_empty() { self.gather(scope, u64::MAX) } else { Some(self.rng.pick(&coordinates).clone()) }
@@ -210,32 +211,32 @@ impl Draw<'_> {
 
     /// Draws a coordinate below `n`; `None` if the scope has no such expression. Subscripts that
     /// are indices often follow the order of the loops, so that many accesses are concordant.
-    pub(super) fn inside(&mut self, scope: &Scope, n: u64, mode: usize) -> Option<String> {
+    pub(super) fn coordinate_in_bounds(&mut self, scope: &StatementScope, n: u64, mode: usize) -> Option<String> {
         if self.config.unchecked > 0 && self.rng.chance(self.config.unchecked) {
-            return Some(self.anywhere(scope));
+            return Some(self.any_coordinate(scope));
         }
         for _ in 0..5 {
-            if let Some(at) = self.inside_by(scope, n as i64, mode) {
+            if let Some(at) = self.try_coordinate_in_bounds(scope, n as i64, mode) {
                 return Some(at);
             }
         }
-        let fits = scope.loops.iter().filter(|(_, lo, hi)| within(*lo, *hi, n as i64));
-        let fits: Vec<String> = fits.map(|(name, ..)| name.clone()).collect();
-        match fits.is_empty() {
-            false => Some(self.rng.pick(&fits).clone()),
+        let fitting = scope.loops.iter().filter(|(_, lo, hi)| is_within(*lo, *hi, n as i64));
+        let fitting: Vec<String> = fitting.map(|(name, ..)| name.clone()).collect();
+        match fitting.is_empty() {
+            false => Some(self.rng.pick(&fitting).clone()),
             true if n > 0 => Some(self.rng.below(n).to_string()),
             true => None,
         }
     }
 
-    fn inside_by(&mut self, scope: &Scope, n: i64, mode: usize) -> Option<String> {
+    fn try_coordinate_in_bounds(&mut self, scope: &StatementScope, n: i64, mode: usize) -> Option<String> {
         let loops = &scope.loops;
-        let any = |draw: &mut Self| (!loops.is_empty()).then(|| draw.rng.pick(loops).clone());
+        let any = |draft: &mut Self| (!loops.is_empty()).then(|| draft.rng.pick(loops).clone());
         match self.rng.below(24) {
             0..=13 => {
-                let fits: Vec<_> = loops.iter().filter(|(_, lo, hi)| within(*lo, *hi, n)).collect();
-                let plain = fits.get(mode).filter(|_| self.rng.chance(50));
-                Some(plain.or(fits.get(self.rng.index(fits.len())))?.0.clone())
+                let fitting: Vec<_> = loops.iter().filter(|(_, lo, hi)| is_within(*lo, *hi, n)).collect();
+                let plain = fitting.get(mode).filter(|_| self.rng.chance(50));
+                Some(plain.or(fitting.get(self.rng.index(fitting.len())))?.0.clone())
             }
             14 | 15 => {
                 let (index, lo, hi) = any(self)?;
@@ -258,9 +259,9 @@ impl Draw<'_> {
             }
             18 => (n > 0).then(|| self.rng.below(n as u64).to_string()),
             19 => {
-                let fits = |v: &&Variable| v.bounds.is_some_and(|(lo, hi)| within(lo, hi, n));
-                let fits: Vec<String> = scope.vars.iter().filter(fits).map(|v| v.name.clone()).collect();
-                (!fits.is_empty()).then(|| self.rng.pick(&fits).clone())
+                let fitting = |v: &&Variable| v.bounds.is_some_and(|(lo, hi)| is_within(lo, hi, n));
+                let fitting: Vec<String> = scope.vars.iter().filter(fitting).map(|v| v.name.clone()).collect();
+                (!fitting.is_empty()).then(|| self.rng.pick(&fitting).clone())
             }
             20 => self.gather(scope, n.max(0) as u64),
             21 => {
@@ -273,7 +274,7 @@ impl Draw<'_> {
             }
             _ => {
                 let (a, b) = (any(self)?, any(self)?);
-                let sum = within(a.1 + b.1, a.2 + b.2 - 1, n) && a.1 < a.2 && b.1 < b.2;
+                let sum = is_within(a.1 + b.1, a.2 + b.2 - 1, n) && a.1 < a.2 && b.1 < b.2;
                 if sum && a.0 != b.0 && self.rng.chance(60) {
                     return Some(format!("(+ {} {})", a.0, b.0));
                 }
@@ -284,7 +285,7 @@ impl Draw<'_> {
 
     /// Draws an `i64` expression for a computed subscript; `None` within another one, because
     /// computed subscripts do not nest.
-    fn coordinate(&mut self, scope: &Scope) -> Option<String> {
+    fn coordinate(&mut self, scope: &StatementScope) -> Option<String> {
         if self.subscript {
             return None;
         }
@@ -295,20 +296,21 @@ impl Draw<'_> {
     }
 
     /// Draws a read of an input whose values are coordinates below `n`; `None` if there is none.
-    pub(super) fn gather(&mut self, scope: &Scope, n: u64) -> Option<String> {
-        let fits = |t: &&usize| self.tensors[**t].below.is_some_and(|below| below <= n) && scope.reads.contains(*t);
+    pub(super) fn gather(&mut self, scope: &StatementScope, n: u64) -> Option<String> {
+        let fitting =
+            |t: &&usize| self.tensors[**t].upper_bound.is_some_and(|below| below <= n) && scope.reads.contains(*t);
         let all: Vec<usize> = (0..self.tensors.len()).collect();
-        let fits: Vec<usize> = all.iter().filter(fits).copied().collect();
-        if fits.is_empty() {
+        let fitting: Vec<usize> = all.iter().filter(fitting).copied().collect();
+        if fitting.is_empty() {
             return None;
         }
-        let tensor = *self.rng.pick(&fits);
-        let Drawn { name, shape, .. } = self.tensors[tensor].clone();
+        let tensor = *self.rng.pick(&fitting);
+        let TensorDraft { name, shape, .. } = self.tensors[tensor].clone();
         let [size] = shape[..] else { return Some(name) };
         let plain: Vec<String> = scope
             .loops
             .iter()
-            .filter(|(_, lo, hi)| within(*lo, *hi, size as i64))
+            .filter(|(_, lo, hi)| is_within(*lo, *hi, size as i64))
             .map(|(name, ..)| name.clone())
             .collect();
         match plain.is_empty() {
@@ -320,13 +322,13 @@ impl Draw<'_> {
 }
 
 /// Returns whether all coordinates of a loop are in `0..n`.
-fn within(lo: i64, hi: i64, n: i64) -> bool {
+fn is_within(lo: i64, hi: i64, n: i64) -> bool {
     lo >= hi || (lo >= 0 && hi <= n)
 }
 
 /// Returns the value of a literal without its dtype. A value of `outside` has the dtype of its
 /// tensor.
-fn bare(constant: &str) -> &str {
+fn strip_dtype(constant: &str) -> &str {
     constant
         .strip_prefix("(lit ")
         .and_then(|rest| rest.split_once(' '))

@@ -1,17 +1,17 @@
 //! Random values and formats for the tensors of a program.
 
-use super::forms::{Refusal, normal_form};
-use super::{Case, Tensor, Usage};
+use super::forms::{Rejection, normal_form};
+use super::{ProgramCase, ProgramTensor, Usage};
 use redpoll_logic::testing::Rng;
 use redpoll_logic::testing::random_format;
 use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, Scalar, StorageMode, TensorType};
 use redpoll_physical::notation::Rule;
-use redpoll_physical::storage::{Tensor as Stored, Values};
+use redpoll_physical::storage::{Tensor, Values};
 
 /// Draws the values of an input at all coordinates: random values, runs, one run per row, or one
 /// coordinate per row.
-pub(super) fn values(rng: &mut Rng, ty: &TensorType, below: Option<u64>) -> Vec<Scalar> {
-    let places: u64 = ty.shape.iter().product();
+pub(super) fn draw_values(rng: &mut Rng, ty: &TensorType, below: Option<u64>) -> Vec<Scalar> {
+    let elements: u64 = ty.shape.iter().product();
     let row = ty.shape.last().copied().unwrap_or(1).max(1);
     let prim = ty.dtype.prim().expect("inputs are primitives");
     let density = *rng.pick(&[0, 25, 50, 80, 100]);
@@ -26,9 +26,9 @@ pub(super) fn values(rng: &mut Rng, ty: &TensorType, below: Option<u64>) -> Vec<
     };
     let (mut run, mut begin, mut end) = (ty.fill.clone(), 0, 0);
     let mut all = Vec::new();
-    for place in 0..places {
-        let at = place % row;
-        if at == 0 {
+    for element in 0..elements {
+        let column = element % row;
+        if column == 0 {
             begin = rng.below(row + 1);
             end = if pattern == 6 { begin + 1 } else { begin + rng.below(row - begin.min(row) + 1) };
             run = one(rng);
@@ -42,7 +42,7 @@ pub(super) fn values(rng: &mut Rng, ty: &TensorType, below: Option<u64>) -> Vec<
                 run.clone()
             }
             6 | 7 => {
-                if (begin..end).contains(&at) {
+                if (begin..end).contains(&column) {
                     run.clone()
                 } else {
                     ty.fill.clone()
@@ -55,55 +55,55 @@ pub(super) fn values(rng: &mut Rng, ty: &TensorType, below: Option<u64>) -> Vec<
     all
 }
 
-/// Returns the case with formats drawn again, as `vary` draws them.
-pub fn redraw_formats(seed: u64, case: &Case) -> Case {
+/// Returns the case with formats drawn again, as [`draw_formats`] draws them.
+pub fn redraw_formats(seed: u64, case: &ProgramCase) -> ProgramCase {
     let mut rng = Rng::new(seed ^ 0xf0e1);
     let mut case = case.clone();
-    vary(&mut rng, &mut case);
+    draw_formats(&mut rng, &mut case);
     case
 }
 
-/// Draws the formats of all tensors. Replaces a format that is refused for the order of its writes
+/// Draws the formats of all tensors. Replaces a format that is rejected for the order of its writes
 /// by one that accepts any order.
-pub(super) fn vary(rng: &mut Rng, case: &mut Case) {
+pub(super) fn draw_formats(rng: &mut Rng, case: &mut ProgramCase) {
     for tensor in &mut case.tensors {
-        tensor.ty.format = format(rng, tensor);
+        tensor.ty.format = draw_format(rng, tensor);
     }
     for k in 0..case.tensors.len() {
-        let twin = case.tensors.iter().find(|t| case.tensors[k].twin.as_ref() == Some(&t.name));
-        if let Some(format) = twin.map(|t| t.ty.format.clone()) {
+        let partner = case.tensors.iter().find(|t| case.tensors[k].swapped_with.as_ref() == Some(&t.name));
+        if let Some(format) = partner.map(|t| t.ty.format.clone()) {
             case.tensors[k].ty.format = format;
         }
     }
     for _ in 0..case.tensors.len() {
-        let Err(Refusal { rule: Some(Rule::Order), what }) = normal_form(case) else { return };
-        let named = |t: &&mut Tensor| what.contains(&format!("`{}` is written", t.name));
+        let Err(Rejection { rule: Some(Rule::Order), message }) = normal_form(case) else { return };
+        let named = |t: &&mut ProgramTensor| message.contains(&format!("`{}` is written", t.name));
         let Some(tensor) = case.tensors.iter_mut().find(named) else { return };
-        tensor.ty.format = table(rng, tensor);
+        tensor.ty.format = random_access_format(rng, tensor);
     }
 }
 
 /// Draws a format for a tensor, within the limits of its use in the program.
-fn format(rng: &mut Rng, tensor: &Tensor) -> Format {
-    match tensor.formats.usage {
-        Usage::Input => of_input(rng, tensor),
-        Usage::Free => {
+fn draw_format(rng: &mut Rng, tensor: &ProgramTensor) -> Format {
+    match tensor.constraints.usage {
+        Usage::Input => input_format(rng, tensor),
+        Usage::Mutable => {
             let rank = tensor.ty.shape.len();
             let order = rng.shuffled((0..rank).collect());
             if rng.chance(80) { Format::dense(rank) } else { Format::dense(rank).permuted(&order) }
         }
-        Usage::Table => table(rng, tensor),
-        Usage::Appended => appended(rng, tensor),
+        Usage::Random => random_access_format(rng, tensor),
+        Usage::Append => append_format(rng, tensor),
     }
 }
 
 /// Draws a format whose levels accept writes in any order.
-fn table(rng: &mut Rng, tensor: &Tensor) -> Format {
+fn random_access_format(rng: &mut Rng, tensor: &ProgramTensor) -> Format {
     let rank = tensor.ty.shape.len();
     let kinds: Vec<LevelKind> = LevelKind::general().filter(|k| k.traits().writes.is_random()).collect();
-    let drawn: Vec<LevelKind> = (0..rank).map(|_| *rng.pick(&kinds)).collect();
-    let format = Format::of_kinds(&drawn, LeafKind::Element);
-    if rank > 0 && !tensor.formats.outside && rng.chance(8) {
+    let level_kinds: Vec<LevelKind> = (0..rank).map(|_| *rng.pick(&kinds)).collect();
+    let format = Format::of_kinds(&level_kinds, LeafKind::Element);
+    if rank > 0 && !tensor.constraints.has_outside && rng.chance(8) {
         let (cut, block) = (rng.index(rank), 1 + rng.below(3));
         let others = (0..rank).filter(|mode| *mode != cut).map(|mode| StorageMode::Whole { mode });
         let modes: Vec<StorageMode> = std::iter::once(StorageMode::Outer { mode: cut, block })
@@ -118,41 +118,41 @@ fn table(rng: &mut Rng, tensor: &Tensor) -> Format {
 }
 
 /// Draws a format of any levels, in the order in which the tensor is written.
-fn appended(rng: &mut Rng, tensor: &Tensor) -> Format {
+fn append_format(rng: &mut Rng, tensor: &ProgramTensor) -> Format {
     let rank = tensor.ty.shape.len();
-    let order = order_of(tensor);
+    let order = write_order(tensor);
     let mut format = if rng.chance(15) {
         Format::coo(rank)
     } else {
         let kinds: Vec<LevelKind> = LevelKind::general().collect();
-        let mut drawn: Vec<LevelKind> = (0..rank).map(|_| *rng.pick(&kinds)).collect();
-        if tensor.formats.single && rng.chance(40) {
-            drawn[rank - 1] = *rng.pick(&[LevelKind::Pinpoint, LevelKind::Interval]);
+        let mut level_kinds: Vec<LevelKind> = (0..rank).map(|_| *rng.pick(&kinds)).collect();
+        if tensor.constraints.is_single && rng.chance(40) {
+            level_kinds[rank - 1] = *rng.pick(&[LevelKind::Pinpoint, LevelKind::Interval]);
         }
-        Format::of_kinds(&drawn, LeafKind::Element)
+        Format::of_kinds(&level_kinds, LeafKind::Element)
     };
     let explicit = format.levels.last().is_some_and(|l| l.kind.traits().explicit);
     // Entries of a pattern leaf are always `true`.
-    if explicit && tensor.formats.once && tensor.ty.fill == Scalar::Bool(false) && rng.chance(50) {
+    if explicit && tensor.constraints.written_once && tensor.ty.fill == Scalar::Bool(false) && rng.chance(50) {
         format.leaf = LeafKind::Pattern;
     }
     format.permuted(&order)
 }
 
 /// Returns the modes in the order in which a tensor is written.
-fn order_of(tensor: &Tensor) -> Vec<usize> {
-    tensor.formats.order[..tensor.ty.shape.len()].to_vec()
+fn write_order(tensor: &ProgramTensor) -> Vec<usize> {
+    tensor.constraints.order[..tensor.ty.shape.len()].to_vec()
 }
 
 /// Draws a format of any levels that can store the values.
-fn of_input(rng: &mut Rng, tensor: &Tensor) -> Format {
+fn input_format(rng: &mut Rng, tensor: &ProgramTensor) -> Format {
     let (ty, rank) = (&tensor.ty, tensor.ty.shape.len());
     if rank > 0 && rng.chance(25) {
         let kinds: Vec<LevelKind> = LevelKind::general().collect();
-        let mut drawn: Vec<LevelKind> = (0..rank).map(|_| *rng.pick(&kinds)).collect();
-        drawn[rank - 1] = *rng.pick(&[LevelKind::Pinpoint, LevelKind::Interval]);
-        let format = Format::of_kinds(&drawn, LeafKind::Element);
-        if stored(ty, &format, &tensor.values).is_ok() {
+        let mut level_kinds: Vec<LevelKind> = (0..rank).map(|_| *rng.pick(&kinds)).collect();
+        level_kinds[rank - 1] = *rng.pick(&[LevelKind::Pinpoint, LevelKind::Interval]);
+        let format = Format::of_kinds(&level_kinds, LeafKind::Element);
+        if store_values(ty, &format, &tensor.values).is_ok() {
             return format;
         }
     }
@@ -160,15 +160,19 @@ fn of_input(rng: &mut Rng, tensor: &Tensor) -> Format {
         let format = random_format(rng, rank, &ty.dtype, &ty.fill);
         let whole = format.modes.iter().all(|m| matches!(m, StorageMode::Whole { .. }));
         let blocked = format.modes.iter().all(|m| !matches!(m, StorageMode::Skew { .. }));
-        if whole || (blocked && !tensor.formats.outside) {
+        if whole || (blocked && !tensor.constraints.has_outside) {
             return format;
         }
     }
 }
 
 /// Stores dense values in a format.
-pub fn stored(ty: &TensorType, format: &Format, values: &[Scalar]) -> Result<Stored, Box<redpoll_physical::Error>> {
+pub fn store_values(
+    ty: &TensorType,
+    format: &Format,
+    values: &[Scalar],
+) -> Result<Tensor, Box<redpoll_physical::Error>> {
     let ty = TensorType { format: format.clone(), ..ty.clone() };
     let values = Values::from_scalars(ty.dtype.clone(), values)?;
-    Ok(Stored::from_dense(ty, &values)?)
+    Ok(Tensor::from_dense(ty, &values)?)
 }

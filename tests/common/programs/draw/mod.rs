@@ -9,8 +9,8 @@
 //! - `while`, `swap` and workspaces,
 //! - transformations of loops.
 //!
-//! Subscripts are in bounds by construction, unless [`Config::unchecked`] is set. The tests of
-//! `redpoll-physical` include this folder as a module.
+//! Subscripts are in bounds by construction, unless [`ProgramConfig::unchecked`] is set. The tests
+//! of `redpoll-physical` include this folder as a module.
 
 mod contraction;
 mod expressions;
@@ -21,8 +21,8 @@ mod statements;
 mod templates;
 mod tensors;
 
-pub use formats::{redraw_formats, stored};
-pub use forms::{Refusal, normal_form, written};
+pub use formats::{redraw_formats, store_values};
+pub use forms::{Rejection, normal_form, written_program};
 pub use tensors::random_case;
 
 use redpoll_logic::literal::{write_dtype, write_literal, write_value};
@@ -34,9 +34,9 @@ use std::fmt;
 
 /// Parameters of random programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Config {
+pub struct ProgramConfig {
     /// The largest dimension.
-    pub largest: u64,
+    pub max_dimension: u64,
     /// Approximate number of statements per program.
     pub statements: u64,
     /// Percentage of subscripts that may be out of bounds.
@@ -47,37 +47,37 @@ pub struct Config {
     pub scheduled: u64,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { largest: 7, statements: 5, unchecked: 0, contractions: 15, scheduled: 40 }
+impl Default for ProgramConfig {
+    fn default() -> ProgramConfig {
+        ProgramConfig { max_dimension: 7, statements: 5, unchecked: 0, contractions: 15, scheduled: 40 }
     }
 }
 
 /// A tensor of a program.
 #[derive(Clone, Debug)]
-pub struct Tensor {
+pub struct ProgramTensor {
     pub name: String,
     pub role: Role,
     pub ty: TensorType,
     /// Values of an input at all coordinates, row-major; empty for other roles.
     pub values: Vec<Scalar>,
     /// Constraints on the format, for drawing formats again.
-    pub formats: Formats,
+    pub constraints: FormatConstraints,
     /// Name of the tensor with which this one is swapped. Both have the same format.
-    pub twin: Option<String>,
+    pub swapped_with: Option<String>,
 }
 
 /// Constraints on the format of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Formats {
+pub struct FormatConstraints {
     /// Use of the tensor in the program.
     pub usage: Usage,
     /// Set when some read has an `outside`, which blocked formats do not support.
-    pub outside: bool,
+    pub has_outside: bool,
     /// Set when the innermost storage mode is written at a constant coordinate.
-    pub single: bool,
+    pub is_single: bool,
     /// Set when each coordinate is written at most once.
-    pub once: bool,
+    pub written_once: bool,
     /// Modes in the order of the writes; only as many as the rank are used.
     pub order: [usize; 3],
 }
@@ -88,36 +88,36 @@ pub enum Usage {
     /// Read only.
     Input,
     /// Read and written within one loop; a scalar or dense.
-    Free,
+    Mutable,
     /// Written in any order.
-    Table,
+    Random,
     /// Written in the order of its modes.
-    Appended,
+    Append,
 }
 
 /// A program with its inputs.
 #[derive(Clone, Debug)]
-pub struct Case {
-    pub tensors: Vec<Tensor>,
+pub struct ProgramCase {
+    pub tensors: Vec<ProgramTensor>,
     /// The statements. Every loop has a range.
     pub body: Vec<Sexpr>,
     /// Transformations of the loops, in order.
     pub schedule: Vec<Sexpr>,
     /// Loops whose ranges the text omits.
-    pub implied: Vec<String>,
+    pub implied_ranges: Vec<String>,
     pub mode: FloatMode,
 }
 
-impl Case {
+impl ProgramCase {
     /// Returns the program text, with formats and schedule.
     pub fn text(&self) -> String {
-        let ranges = |s: &Sexpr| without_ranges(s, &self.implied);
+        let ranges = |s: &Sexpr| without_ranges(s, &self.implied_ranges);
         self.form(|t| t.ty.format.clone(), self.body.iter().map(ranges), &self.schedule).pretty()
     }
 
     /// Returns the program as written, without the implied ranges.
-    fn written_with_implied(&self) -> Result<Program, Refusal> {
-        let ranges = |s: &Sexpr| without_ranges(s, &self.implied);
+    fn program_without_ranges(&self) -> Result<Program, Rejection> {
+        let ranges = |s: &Sexpr| without_ranges(s, &self.implied_ranges);
         let text = self.form(|t| Format::dense(t.ty.shape.len()), self.body.iter().map(ranges), &[]).to_string();
         Ok(dimensionalize(lifecycles(scopes(parse(&text)?)?)?)?)
     }
@@ -127,7 +127,12 @@ impl Case {
         self.form(|t| Format::dense(t.ty.shape.len()), self.body.iter().cloned(), &[]).to_string()
     }
 
-    fn form(&self, format: impl Fn(&Tensor) -> Format, body: impl Iterator<Item = Sexpr>, schedule: &[Sexpr]) -> Sexpr {
+    fn form(
+        &self,
+        format: impl Fn(&ProgramTensor) -> Format,
+        body: impl Iterator<Item = Sexpr>,
+        schedule: &[Sexpr],
+    ) -> Sexpr {
         let declarations = self.tensors.iter().map(|t| declaration(t, &format(t)));
         let schedule = (!schedule.is_empty()).then(|| Sexpr::form("schedule", schedule.iter().cloned()));
         Sexpr::form("program", declarations.chain(schedule).chain(body))
@@ -141,7 +146,7 @@ impl Case {
     }
 }
 
-impl fmt::Display for Case {
+impl fmt::Display for ProgramCase {
     /// Writes the text, after comments with the float mode and the values of the inputs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "; {:?}", self.mode)?;
@@ -153,7 +158,7 @@ impl fmt::Display for Case {
     }
 }
 
-fn declaration(tensor: &Tensor, format: &Format) -> Sexpr {
+fn declaration(tensor: &ProgramTensor, format: &Format) -> Sexpr {
     let (ty, name) = (&tensor.ty, Sexpr::atom(tensor.name.as_str()));
     let role = match tensor.role {
         Role::Input => "input",

@@ -1,13 +1,13 @@
 //! Random schedules, and loops whose ranges are implied by their accesses.
 
-use super::forms::{normal_form, written};
-use super::{Case, Usage};
+use super::forms::{normal_form, written_program};
+use super::{ProgramCase, Usage};
 use redpoll_logic::sexpr::{Sexpr, read_one};
 use redpoll_logic::testing::Rng;
 use redpoll_physical::notation::Role;
 
 /// A loop of the program text.
-struct Loop {
+struct TextLoop {
     name: String,
     /// Half-open bounds, if they are constant.
     bounds: Option<(i64, i64)>,
@@ -16,7 +16,7 @@ struct Loop {
 }
 
 /// Adds transformations with which the program is still accepted.
-pub(super) fn schedule(rng: &mut Rng, case: &mut Case) {
+pub(super) fn draw_schedule(rng: &mut Rng, case: &mut ProgramCase) {
     let mut loops = Vec::new();
     case.body.iter().for_each(|s| collect(s, &mut loops));
     if loops.is_empty() || normal_form(case).is_err() {
@@ -33,23 +33,23 @@ pub(super) fn schedule(rng: &mut Rng, case: &mut Case) {
 }
 
 /// Omits ranges that accesses imply.
-pub(super) fn imply(rng: &mut Rng, case: &mut Case) {
+pub(super) fn omit_ranges(rng: &mut Rng, case: &mut ProgramCase) {
     let mut loops = Vec::new();
     case.body.iter().for_each(|s| collect(s, &mut loops));
-    let Ok(whole) = written(case) else { return };
+    let Ok(complete) = written_program(case) else { return };
     for l in loops.iter().filter(|l| l.bounds.is_some_and(|(lo, _)| lo == 0)) {
         if !rng.chance(60) {
             continue;
         }
-        case.implied.push(l.name.clone());
-        let same = case.written_with_implied().is_ok_and(|program| program.body == whole.body);
+        case.implied_ranges.push(l.name.clone());
+        let same = case.program_without_ranges().is_ok_and(|program| program.body == complete.body);
         if !same || normal_form(case).is_err() {
-            case.implied.pop();
+            case.implied_ranges.pop();
         }
     }
 }
 
-fn collect(s: &Sexpr, loops: &mut Vec<Loop>) {
+fn collect(s: &Sexpr, loops: &mut Vec<TextLoop>) {
     let Some(items) = s.as_list() else { return };
     if let [head, index, range, body @ ..] = items
         && head.as_atom() == Some("for")
@@ -66,7 +66,7 @@ fn collect(s: &Sexpr, loops: &mut Vec<Loop>) {
             },
             _ => None,
         };
-        loops.push(Loop { name: name.to_owned(), bounds, inner });
+        loops.push(TextLoop { name: name.to_owned(), bounds, inner });
     }
     items.iter().for_each(|item| collect(item, loops));
 }
@@ -76,11 +76,11 @@ fn number(s: &Sexpr) -> Option<i64> {
 }
 
 /// Draws a transformation, or two that belong together.
-fn transformation(rng: &mut Rng, case: &Case, loops: &[Loop]) -> Vec<String> {
+fn transformation(rng: &mut Rng, case: &ProgramCase, loops: &[TextLoop]) -> Vec<String> {
     let l = rng.pick(loops);
     let (name, number) = (&l.name, case.schedule.len());
     let (outer, inner) = (format!("o{number}"), format!("n{number}"));
-    let input = case.tensors.iter().filter(|t| t.formats.usage == Usage::Input && !t.ty.shape.is_empty());
+    let input = case.tensors.iter().filter(|t| t.constraints.usage == Usage::Input && !t.ty.shape.is_empty());
     let inputs: Vec<&str> = input.map(|t| t.name.as_str()).collect();
     let blocks = |rng: &mut Rng| match rng.below(4) {
         0 | 1 => format!("{}", 1 + rng.below(4)),

@@ -1,7 +1,7 @@
 //! Random statements, as text.
 
 use super::Usage;
-use super::tensors::Draw;
+use super::tensors::ProgramDraft;
 use redpoll_logic::{DType, Prim};
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(super) struct Variable {
 
 /// The names and tensors that a statement may use.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Scope {
+pub(super) struct StatementScope {
     /// Enclosing loops, outermost first, with the half-open bounds of their indices.
     pub(super) loops: Vec<(String, i64, i64)>,
     pub(super) vars: Vec<Variable>,
@@ -24,9 +24,9 @@ pub(super) struct Scope {
     pub(super) reads: BTreeSet<usize>,
     pub(super) writes: BTreeSet<usize>,
     /// Preferred target of assignments: a tensor, and the text of its access.
-    pub(super) home: Option<(usize, String)>,
+    pub(super) target: Option<(usize, String)>,
     /// The tensor that reads prefer.
-    pub(super) favourite: Option<usize>,
+    pub(super) preferred_read: Option<usize>,
     /// The target of the current assignment, which the value and the subscripts must not read.
     pub(super) forbidden: Option<usize>,
     /// Number of enclosing statements.
@@ -35,33 +35,33 @@ pub(super) struct Scope {
     pub(super) whiles: usize,
 }
 
-impl Scope {
-    pub(super) fn is_input(&self, draw: &Draw<'_>, tensor: usize) -> bool {
-        draw.tensors[tensor].usage == Usage::Input
+impl StatementScope {
+    pub(super) fn is_input(&self, draft: &ProgramDraft<'_>, tensor: usize) -> bool {
+        draft.tensors[tensor].usage == Usage::Input
     }
 
-    pub(super) fn favours(&self, tensor: usize) -> bool {
-        self.favourite == Some(tensor)
+    pub(super) fn prefers(&self, tensor: usize) -> bool {
+        self.preferred_read == Some(tensor)
     }
 
-    pub(super) fn within(&self, index: (String, i64, i64)) -> Scope {
+    pub(super) fn with_loop(&self, index: (String, i64, i64)) -> StatementScope {
         let mut inner = self.clone();
         inner.loops.push(index);
         inner.depth += 1;
         inner
     }
 
-    pub(super) fn deeper(&self) -> Scope {
-        Scope { depth: self.depth + 1, ..self.clone() }
+    pub(super) fn nested(&self) -> StatementScope {
+        StatementScope { depth: self.depth + 1, ..self.clone() }
     }
 }
 
-/// Largest depth of the loops that [`Draw::statement`] draws.
-const DEEPEST: usize = 3;
+/// Largest depth of the loops that [`ProgramDraft::statement`] draws.
+const MAX_LOOP_DEPTH: usize = 3;
 
-impl Draw<'_> {
+impl ProgramDraft<'_> {
     /// Draws one to three statements.
-    pub(super) fn body(&mut self, scope: &Scope) -> String {
+    pub(super) fn body(&mut self, scope: &StatementScope) -> String {
         let count = 1 + self.rng.index(3).min(self.budget as usize);
         let statements: Vec<String> = (0..count).map(|_| self.statement(scope)).filter(|s| !s.is_empty()).collect();
         match statements.is_empty() {
@@ -71,41 +71,42 @@ impl Draw<'_> {
     }
 
     /// Draws a statement; empty if no tensor can be written.
-    pub(super) fn statement(&mut self, scope: &Scope) -> String {
+    pub(super) fn statement(&mut self, scope: &StatementScope) -> String {
         self.budget = self.budget.saturating_sub(1);
-        let room = self.budget > 0 && scope.depth < 5;
+        let has_budget = self.budget > 0 && scope.depth < 5;
         let kind = self.rng.below(100);
         let loops = if scope.loops.is_empty() { 70 } else { 30 };
-        let made = match kind {
-            k if k < loops && room && scope.loops.len() < DEEPEST => Some(self.a_loop(scope)),
+        let statement = match kind {
+            k if k < loops && has_budget && scope.loops.len() < MAX_LOOP_DEPTH => Some(self.loop_statement(scope)),
             k if k < loops => self.assignment(scope),
-            70..=79 if room => {
+            70..=79 if has_budget => {
                 let condition = self.condition(scope, 1);
-                Some(format!("(if {condition} {})", self.body(&scope.deeper())))
+                Some(format!("(if {condition} {})", self.body(&scope.nested())))
             }
-            80..=88 if room => Some(self.binding(scope)),
-            89..=91 if room && scope.whiles < 2 => Some(self.turns(scope)),
-            92..=95 if room => Some(self.workspace(scope)),
+            80..=88 if has_budget => Some(self.binding(scope)),
+            89..=91 if has_budget && scope.whiles < 2 => Some(self.counted_while(scope)),
+            92..=95 if has_budget => Some(self.workspace(scope)),
             _ => self.assignment(scope),
         };
-        made.or_else(|| self.assignment(scope)).unwrap_or_default()
+        statement.or_else(|| self.assignment(scope)).unwrap_or_default()
     }
 
-    fn a_loop(&mut self, scope: &Scope) -> String {
-        let index = self.fresh('i');
+    fn loop_statement(&mut self, scope: &StatementScope) -> String {
+        let index = self.new_name('i');
         let (range, lo, hi) = self.range(scope);
-        let inner = scope.within((index.clone(), lo, hi));
+        let inner = scope.with_loop((index.clone(), lo, hi));
         let body = self.body(&inner);
         format!("(for {index} {range} {body})")
     }
 
     /// Draws a range; returns its text and the half-open bounds of its coordinates.
-    pub(super) fn range(&mut self, scope: &Scope) -> (String, i64, i64) {
-        let n = self.any_size() as i64;
+    pub(super) fn range(&mut self, scope: &StatementScope) -> (String, i64, i64) {
+        let n = self.pick_size() as i64;
         let at = self.rng.below(n as u64 + 1) as i64;
         let text = |lo: String, hi: String| format!("(range {lo} {hi})");
-        let fits: Vec<_> = scope.loops.iter().filter(|(_, lo, hi)| lo < hi && *lo >= 0 && *hi <= 8).cloned().collect();
-        let outer = (!fits.is_empty()).then(|| self.rng.pick(&fits).clone());
+        let fitting: Vec<_> =
+            scope.loops.iter().filter(|(_, lo, hi)| lo < hi && *lo >= 0 && *hi <= 8).cloned().collect();
+        let outer = (!fitting.is_empty()).then(|| self.rng.pick(&fitting).clone());
         match (self.rng.below(24), outer) {
             (0..=11, _) => (text("0".into(), n.to_string()), 0, n),
             (12 | 13, _) => {
@@ -136,17 +137,17 @@ impl Draw<'_> {
         }
     }
 
-    fn binding(&mut self, scope: &Scope) -> String {
-        let name = self.fresh('v');
+    fn binding(&mut self, scope: &StatementScope) -> String {
+        let name = self.new_name('v');
         let (value, prim, bounds) = self.value(scope);
-        let mut inner = scope.deeper();
+        let mut inner = scope.nested();
         inner.vars.push(Variable { name: name.clone(), prim, bounds });
         let body = self.body(&inner);
         format!("(let {name} {value} {body})")
     }
 
-    fn value(&mut self, scope: &Scope) -> (String, Prim, Option<(i64, i64)>) {
-        let n = self.any_size().max(1) as i64;
+    fn value(&mut self, scope: &StatementScope) -> (String, Prim, Option<(i64, i64)>) {
+        let n = self.pick_size().max(1) as i64;
         if let (0..=3, Some(read)) = (self.rng.below(10), self.gather(scope, n as u64)) {
             return (read, Prim::I64, Some((0, n)));
         }
@@ -168,45 +169,46 @@ impl Draw<'_> {
     }
 
     /// Draws an assignment to a tensor that the scope may write; `None` if there is none.
-    pub(super) fn assignment(&mut self, scope: &Scope) -> Option<String> {
-        let home = scope.home.clone().filter(|_| self.rng.chance(65));
-        let (tensor, place) = match home {
-            Some(home) => home,
+    pub(super) fn assignment(&mut self, scope: &StatementScope) -> Option<String> {
+        let target = scope.target.clone().filter(|_| self.rng.chance(65));
+        let (tensor, access) = match target {
+            Some(target) => target,
             None => {
-                let among: Vec<usize> = scope.writes.iter().copied().filter(|t| !self.at_one_place(*t)).collect();
-                if among.is_empty() {
-                    return scope.home.clone().map(|(tensor, place)| self.assign(scope, tensor, &place));
+                let candidates: Vec<usize> =
+                    scope.writes.iter().copied().filter(|t| !self.has_single_access(*t)).collect();
+                if candidates.is_empty() {
+                    return scope.target.clone().map(|(tensor, access)| self.assign(scope, tensor, &access));
                 }
-                let tensor = *self.rng.pick(&among);
-                (tensor, self.place(scope, tensor)?)
+                let tensor = *self.rng.pick(&candidates);
+                (tensor, self.target_access(scope, tensor)?)
             }
         };
-        Some(self.assign(scope, tensor, &place))
+        Some(self.assign(scope, tensor, &access))
     }
 
     /// Returns whether all writes of a tensor use one access.
-    fn at_one_place(&self, tensor: usize) -> bool {
+    fn has_single_access(&self, tensor: usize) -> bool {
         let tensor = &self.tensors[tensor];
-        tensor.once || tensor.usage == Usage::Appended
+        tensor.written_once || tensor.usage == Usage::Append
     }
 
-    fn place(&mut self, scope: &Scope, tensor: usize) -> Option<String> {
-        let inner = Scope { forbidden: Some(tensor), reads: without(&scope.reads, tensor), ..scope.clone() };
+    fn target_access(&mut self, scope: &StatementScope, tensor: usize) -> Option<String> {
+        let inner = StatementScope { forbidden: Some(tensor), reads: without(&scope.reads, tensor), ..scope.clone() };
         let (name, shape) = (self.tensors[tensor].name.clone(), self.tensors[tensor].shape.clone());
         if shape.is_empty() {
             return Some(name);
         }
         let mut text = name;
         for (mode, n) in shape.iter().enumerate() {
-            text += &format!(" {}", self.inside(&inner, *n, mode)?);
+            text += &format!(" {}", self.coordinate_in_bounds(&inner, *n, mode)?);
         }
         Some(format!("({text})"))
     }
 
     /// Draws an assignment to the given access.
-    pub(super) fn assign(&mut self, scope: &Scope, tensor: usize, place: &str) -> String {
-        let scope = &Scope { forbidden: Some(tensor), reads: without(&scope.reads, tensor), ..scope.clone() };
-        let (dtype, once) = (self.tensors[tensor].dtype.clone(), self.tensors[tensor].once);
+    pub(super) fn assign(&mut self, scope: &StatementScope, tensor: usize, access: &str) -> String {
+        let scope = &StatementScope { forbidden: Some(tensor), reads: without(&scope.reads, tensor), ..scope.clone() };
+        let (dtype, once) = (self.tensors[tensor].dtype.clone(), self.tensors[tensor].written_once);
         let DType::Prim(prim) = dtype else {
             let op = if self.rng.chance(70) { "minby=" } else { "maxby=" };
             let coordinate = match scope.loops.last() {
@@ -214,7 +216,7 @@ impl Draw<'_> {
                 _ => self.expr(scope, Prim::I64, 1),
             };
             let depth = self.rng.index(3);
-            return format!("({op} {place} (pair {} {coordinate}))", self.expr(scope, Prim::F64, depth));
+            return format!("({op} {access} (pair {} {coordinate}))", self.expr(scope, Prim::F64, depth));
         };
         let depth = self.rng.index(3);
         let value = self.expr(scope, prim, depth);
@@ -232,12 +234,12 @@ impl Draw<'_> {
             (19, _) => "choose=",
             (20, _) => "-=",
             (21 | 22, _) => {
-                let factor = self.small(prim);
-                return format!("(*= {place} {})", super::constant(&factor));
+                let factor = self.small_constant(prim);
+                return format!("(*= {access} {})", super::constant(&factor));
             }
             _ => "+=",
         };
-        format!("({op} {place} {value})")
+        format!("({op} {access} {value})")
     }
 }
 

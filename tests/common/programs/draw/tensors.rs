@@ -1,9 +1,9 @@
 //! Random tensors, and the sequence of passes that draws a program.
 
-use super::formats::{values, vary};
-use super::schedule::{imply, schedule};
-use super::statements::Scope;
-use super::{Case, Config, Formats, Tensor, Usage};
+use super::formats::{draw_formats, draw_values};
+use super::schedule::{draw_schedule, omit_ranges};
+use super::statements::StatementScope;
+use super::{FormatConstraints, ProgramCase, ProgramConfig, ProgramTensor, Usage};
 use redpoll_logic::literal::{read_dtype, read_value};
 use redpoll_logic::sexpr::{read, read_one};
 use redpoll_logic::testing::Rng;
@@ -13,40 +13,40 @@ use std::collections::BTreeSet;
 
 /// A tensor of a program that is being drawn.
 #[derive(Clone, Debug)]
-pub(super) struct Drawn {
+pub(super) struct TensorDraft {
     pub(super) name: String,
     pub(super) role: Role,
     pub(super) shape: Vec<u64>,
     pub(super) dtype: DType,
     pub(super) fill: Scalar,
     /// Exclusive upper bound of the values of an input of coordinates.
-    pub(super) below: Option<u64>,
+    pub(super) upper_bound: Option<u64>,
     pub(super) usage: Usage,
     /// The modes in storage order.
     pub(super) order: Vec<usize>,
     /// Set when each coordinate is written at most once, by `init`.
-    pub(super) once: bool,
-    pub(super) outside: bool,
-    pub(super) single: bool,
+    pub(super) written_once: bool,
+    pub(super) has_outside: bool,
+    pub(super) is_single: bool,
     /// Name of the tensor with which this one is swapped.
-    pub(super) twin: Option<String>,
+    pub(super) swapped_with: Option<String>,
     /// Set when all writes are drawn, or when only one template uses the tensor.
-    pub(super) done: bool,
+    pub(super) is_complete: bool,
 }
 
-impl Drawn {
+impl TensorDraft {
     pub(super) fn prim(&self) -> Option<Prim> {
         self.dtype.prim()
     }
 }
 
 /// A program that is being drawn.
-pub(super) struct Draw<'a> {
+pub(super) struct ProgramDraft<'a> {
     pub(super) rng: Rng,
-    pub(super) config: &'a Config,
+    pub(super) config: &'a ProgramConfig,
     /// The available dimensions.
     pub(super) sizes: Vec<u64>,
-    pub(super) tensors: Vec<Drawn>,
+    pub(super) tensors: Vec<TensorDraft>,
     /// Number of names given to loops, variables and locals.
     pub(super) names: usize,
     /// Number of statements left to draw.
@@ -56,58 +56,64 @@ pub(super) struct Draw<'a> {
 }
 
 /// Draws the case of a seed.
-pub fn random_case(seed: u64, config: &Config) -> Case {
+pub fn random_case(seed: u64, config: &ProgramConfig) -> ProgramCase {
     let mut rng = Rng::new(seed ^ 0x9706_7a35);
     let mode = if rng.chance(25) { FloatMode::StrictIeee } else { FloatMode::Relaxed };
-    let sizes = (0..3).map(|_| size(&mut rng, config.largest)).collect();
+    let sizes = (0..3).map(|_| draw_dimension(&mut rng, config.max_dimension)).collect();
     let budget = config.statements / 2 + rng.below(config.statements);
-    let mut draw = Draw { rng, config, sizes, tensors: Vec::new(), names: 0, budget, subscript: false };
-    let contraction = draw.rng.chance(config.contractions);
+    let mut draft = ProgramDraft { rng, config, sizes, tensors: Vec::new(), names: 0, budget, subscript: false };
+    let contraction = draft.rng.chance(config.contractions);
     let body = if contraction {
-        draw.contraction()
+        draft.contraction()
     } else {
-        draw.declare();
-        draw.statements()
+        draft.declare();
+        draft.statements()
     };
     let body = read(&body).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{body}"));
-    let Draw { mut rng, tensors, .. } = draw;
-    let mut case = Case {
+    let ProgramDraft { mut rng, tensors, .. } = draft;
+    let mut case = ProgramCase {
         tensors: tensors.into_iter().map(|t| tensor(&mut rng, t)).collect(),
         body,
         schedule: Vec::new(),
-        implied: Vec::new(),
+        implied_ranges: Vec::new(),
         mode,
     };
-    vary(&mut rng, &mut case);
+    draw_formats(&mut rng, &mut case);
     if rng.chance(50) {
-        imply(&mut rng, &mut case);
+        omit_ranges(&mut rng, &mut case);
     }
     if contraction || rng.chance(config.scheduled) {
-        schedule(&mut rng, &mut case);
+        draw_schedule(&mut rng, &mut case);
     }
     case
 }
 
-fn size(rng: &mut Rng, largest: u64) -> u64 {
+fn draw_dimension(rng: &mut Rng, max_dimension: u64) -> u64 {
     match rng.below(20) {
         0 => 0,
         1..=4 => 1,
         5..=8 => 2,
-        _ => 3 + rng.below(largest.saturating_sub(2).max(1)),
+        _ => 3 + rng.below(max_dimension.saturating_sub(2).max(1)),
     }
 }
 
-fn tensor(rng: &mut Rng, drawn: Drawn) -> Tensor {
-    let format = Format::dense(drawn.shape.len());
-    let ty = TensorType { shape: drawn.shape, dtype: drawn.dtype, fill: drawn.fill, format };
-    let values = if drawn.role == Role::Input { values(rng, &ty, drawn.below) } else { Vec::new() };
+fn tensor(rng: &mut Rng, draft: TensorDraft) -> ProgramTensor {
+    let format = Format::dense(draft.shape.len());
+    let ty = TensorType { shape: draft.shape, dtype: draft.dtype, fill: draft.fill, format };
+    let values = if draft.role == Role::Input { draw_values(rng, &ty, draft.upper_bound) } else { Vec::new() };
     let mut order = [0, 1, 2];
-    order[..drawn.order.len()].copy_from_slice(&drawn.order);
-    let formats = Formats { usage: drawn.usage, outside: drawn.outside, single: drawn.single, once: drawn.once, order };
-    Tensor { name: drawn.name, role: drawn.role, ty, values, formats, twin: drawn.twin }
+    order[..draft.order.len()].copy_from_slice(&draft.order);
+    let constraints = FormatConstraints {
+        usage: draft.usage,
+        has_outside: draft.has_outside,
+        is_single: draft.is_single,
+        written_once: draft.written_once,
+        order,
+    };
+    ProgramTensor { name: draft.name, role: draft.role, ty, values, constraints, swapped_with: draft.swapped_with }
 }
 
-impl Draw<'_> {
+impl ProgramDraft<'_> {
     /// Draws inputs, outputs and locals.
     fn declare(&mut self) {
         for k in 0..1 + self.rng.index(3) {
@@ -115,20 +121,20 @@ impl Draw<'_> {
             self.add(format!("A{k}"), Role::Input, shape, Usage::Input);
         }
         for k in 0..self.rng.index(3) {
-            let shape = if self.rng.chance(75) { vec![self.any_size()] } else { Vec::new() };
-            let below = (self.any_size() + self.rng.below(2)).max(1);
+            let shape = if self.rng.chance(75) { vec![self.pick_size()] } else { Vec::new() };
+            let below = (self.pick_size() + self.rng.below(2)).max(1);
             let input = self.add(format!("I{k}"), Role::Input, shape, Usage::Input);
             let tensor = &mut self.tensors[input];
-            (tensor.dtype, tensor.fill, tensor.below) = (DType::I64, Scalar::I64(0), Some(below));
+            (tensor.dtype, tensor.fill, tensor.upper_bound) = (DType::I64, Scalar::I64(0), Some(below));
         }
         for k in 0..1 + self.rng.index(2) {
             let (rank, usage) = match self.rng.below(10) {
-                0..=1 => (0, Usage::Free),
-                2..=3 => (1 + self.rng.index(2), Usage::Free),
-                4..=5 => (1 + self.rng.index(2), Usage::Table),
-                _ => (1 + self.rng.index(3).min(1 + self.rng.index(2)), Usage::Appended),
+                0..=1 => (0, Usage::Mutable),
+                2..=3 => (1 + self.rng.index(2), Usage::Mutable),
+                4..=5 => (1 + self.rng.index(2), Usage::Random),
+                _ => (1 + self.rng.index(3).min(1 + self.rng.index(2)), Usage::Append),
             };
-            let shape = (0..rank).map(|_| self.any_size()).collect();
+            let shape = (0..rank).map(|_| self.pick_size()).collect();
             let output = self.add(format!("Y{k}"), Role::Output, shape, usage);
             if rank > 0 && self.rng.chance(8) {
                 let form = |text| read_one(text).expect("well-formed");
@@ -136,11 +142,11 @@ impl Draw<'_> {
                 tensor.dtype = read_dtype(&form("(struct (value f64) (coordinate i64))")).expect("a dtype");
                 tensor.fill = read_value(&tensor.dtype, &form("(inf 9223372036854775807)")).expect("a value");
             }
-            self.tensors[output].once = self.rng.chance(12);
+            self.tensors[output].written_once = self.rng.chance(12);
         }
         for k in 0..self.rng.index(3) {
-            let shape = if self.rng.chance(60) { Vec::new() } else { vec![self.any_size()] };
-            self.add(format!("W{k}"), Role::Local, shape, Usage::Free);
+            let shape = if self.rng.chance(60) { Vec::new() } else { vec![self.pick_size()] };
+            self.add(format!("W{k}"), Role::Local, shape, Usage::Mutable);
         }
     }
 
@@ -152,46 +158,46 @@ impl Draw<'_> {
         let fill = match self.rng.below(10) {
             0..=6 => Scalar::zero(prim),
             7 => Scalar::one(prim),
-            _ => self.small(prim),
+            _ => self.small_constant(prim),
         };
         let order = (0..shape.len()).collect();
         let order = if self.rng.chance(70) { order } else { self.rng.shuffled(order) };
         let dtype = DType::Prim(prim);
-        self.tensors.push(Drawn {
+        self.tensors.push(TensorDraft {
             name,
             role,
             shape,
             dtype,
             fill,
-            below: None,
+            upper_bound: None,
             usage,
             order,
-            once: false,
-            outside: false,
-            single: false,
-            twin: None,
-            done: false,
+            written_once: false,
+            has_outside: false,
+            is_single: false,
+            swapped_with: None,
+            is_complete: false,
         });
         self.tensors.len() - 1
     }
 
     /// Draws a small whole number of the given primitive.
-    pub(super) fn small(&mut self, prim: Prim) -> Scalar {
+    pub(super) fn small_constant(&mut self, prim: Prim) -> Scalar {
         let low = if prim.is_signed() || prim.is_float() { -2 } else { 0 };
         Scalar::I64(low + self.rng.below(6) as i64).cast(prim).expect("a primitive")
     }
 
-    pub(super) fn any_size(&mut self) -> u64 {
+    pub(super) fn pick_size(&mut self) -> u64 {
         *self.rng.pick(&self.sizes)
     }
 
-    fn shape(&mut self, most: usize) -> Vec<u64> {
-        let rank = [0, 1, 1, 1, 1, 2, 2, 2, 2, 3][self.rng.index(10)].min(most);
-        (0..rank).map(|_| self.any_size()).collect()
+    fn shape(&mut self, max_rank: usize) -> Vec<u64> {
+        let rank = [0, 1, 1, 1, 1, 2, 2, 2, 2, 3][self.rng.index(10)].min(max_rank);
+        (0..rank).map(|_| self.pick_size()).collect()
     }
 
     /// Returns an unused name for a loop, variable or local.
-    pub(super) fn fresh(&mut self, letter: char) -> String {
+    pub(super) fn new_name(&mut self, letter: char) -> String {
         self.names += 1;
         format!("{letter}{}", self.names)
     }
@@ -201,21 +207,21 @@ impl Draw<'_> {
     fn statements(&mut self) -> String {
         let outputs: Vec<usize> = (0..self.tensors.len()).filter(|t| self.tensors[*t].role == Role::Output).collect();
         let mut text = Vec::new();
-        let mut todo = self.rng.shuffled(outputs);
-        let mut general = self.rng.below(2);
-        while !todo.is_empty() || general > 0 {
-            if general > 0 && (todo.is_empty() || self.rng.chance(50)) {
-                general -= 1;
-                let scope = self.top(None);
-                text.push(if self.rng.chance(12) { self.buffers(&scope) } else { self.statement(&scope) });
+        let mut pending = self.rng.shuffled(outputs);
+        let mut general_statements = self.rng.below(2);
+        while !pending.is_empty() || general_statements > 0 {
+            if general_statements > 0 && (pending.is_empty() || self.rng.chance(50)) {
+                general_statements -= 1;
+                let scope = self.nest_scope(None);
+                text.push(if self.rng.chance(12) { self.swapping_while(&scope) } else { self.statement(&scope) });
                 continue;
             }
-            let Some(output) = todo.pop() else { break };
+            let Some(output) = pending.pop() else { break };
             self.budget = self.budget.max(3);
-            let scope = self.top(Some(output));
-            text.push(match (self.tensors[output].usage, self.tensors[output].once) {
-                (Usage::Appended, _) | (_, true) => self.home(output, &scope),
-                _ => self.writing(output, &scope),
+            let scope = self.nest_scope(Some(output));
+            text.push(match (self.tensors[output].usage, self.tensors[output].written_once) {
+                (Usage::Append, _) | (_, true) => self.appending_nest(output, &scope),
+                _ => self.writing_statements(output, &scope),
             });
         }
         text.retain(|t| !t.is_empty());
@@ -224,22 +230,22 @@ impl Draw<'_> {
 
     /// Returns the scope of a nest: the given output may be written, and other tensors are readable
     /// or writable as their use allows.
-    fn top(&mut self, output: Option<usize>) -> Scope {
+    fn nest_scope(&mut self, output: Option<usize>) -> StatementScope {
         let (mut reads, mut writes) = (BTreeSet::new(), BTreeSet::new());
         for k in 0..self.tensors.len() {
             let tensor = &self.tensors[k];
             match tensor.usage {
                 Usage::Input => drop(reads.insert(k)),
                 // Locals of templates are not visible elsewhere.
-                _ if tensor.role == Role::Local && tensor.done => {}
-                _ if tensor.once || tensor.usage == Usage::Appended => {
+                _ if tensor.role == Role::Local && tensor.is_complete => {}
+                _ if tensor.written_once || tensor.usage == Usage::Append => {
                     if output == Some(k) {
                         writes.insert(k);
-                    } else if tensor.done {
+                    } else if tensor.is_complete {
                         reads.insert(k);
                     }
                 }
-                Usage::Free => {
+                Usage::Mutable => {
                     reads.insert(k);
                     writes.insert(k);
                 }
@@ -247,6 +253,6 @@ impl Draw<'_> {
                 _ => drop(reads.insert(k)),
             }
         }
-        Scope { reads, writes, ..Scope::default() }
+        StatementScope { reads, writes, ..StatementScope::default() }
     }
 }

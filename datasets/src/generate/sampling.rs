@@ -8,7 +8,7 @@ use super::random::Random;
 ///
 /// Source: V. Batagelj and U. Brandes, "Efficient Generation of Large Random Networks", Physical
 /// Review E 71 (2005), algorithm 1.
-pub(super) fn skip(n: u128, p: f64, random: &mut Random, mut visit: impl FnMut(u128)) {
+pub(super) fn visit_sampled(n: u128, p: f64, random: &mut Random, mut visit: impl FnMut(u128)) {
     if p >= 1.0 {
         (0..n).for_each(visit);
     } else if p > 0.0 {
@@ -27,39 +27,39 @@ pub(super) fn skip(n: u128, p: f64, random: &mut Random, mut visit: impl FnMut(u
 }
 
 /// The number of a position.
-pub(super) trait Place: Copy + Ord {
+pub(super) trait PositionNumber: Copy + Ord {
     /// Draws a number below `n`, all equally likely.
     fn draw(n: u128, random: &mut Random) -> Self;
     /// Converts to a wide number.
-    fn wide(self) -> u128;
+    fn to_wide(self) -> u128;
     /// Converts from a wide number that fits.
-    fn narrow(wide: u128) -> Self;
+    fn from_wide(wide: u128) -> Self;
 }
 
-impl Place for u64 {
+impl PositionNumber for u64 {
     fn draw(n: u128, random: &mut Random) -> u64 {
         random.below(n as u64)
     }
 
-    fn wide(self) -> u128 {
+    fn to_wide(self) -> u128 {
         self.into()
     }
 
-    fn narrow(wide: u128) -> u64 {
+    fn from_wide(wide: u128) -> u64 {
         wide as u64
     }
 }
 
-impl Place for u128 {
+impl PositionNumber for u128 {
     fn draw(n: u128, random: &mut Random) -> u128 {
         random.below_wide(n)
     }
 
-    fn wide(self) -> u128 {
+    fn to_wide(self) -> u128 {
         self
     }
 
-    fn narrow(wide: u128) -> u128 {
+    fn from_wide(wide: u128) -> u128 {
         wide
     }
 }
@@ -69,16 +69,21 @@ impl Place for u128 {
 ///
 /// Numbers are drawn until `count` different ones are found, which is uniform over sets. Each round
 /// draws as many as are missing. If `count` is more than half of `n`, the complement is drawn.
-pub(super) fn choose<P: Place>(n: u128, count: usize, random: &mut Random, report: &mut dyn FnMut(u64)) -> Vec<P> {
+pub(super) fn choose<P: PositionNumber>(
+    n: u128,
+    count: usize,
+    random: &mut Random,
+    report: &mut dyn FnMut(u64),
+) -> Vec<P> {
     if count as u128 * 2 > n {
-        let out = choose_few::<P>(n, (n - count as u128) as usize, random, report);
-        let mut out = out.into_iter().map(P::wide).peekable();
-        return (0..n).filter(|k| out.next_if_eq(k).is_none()).map(P::narrow).collect();
+        let excluded = choose_few::<P>(n, (n - count as u128) as usize, random, report);
+        let mut excluded = excluded.into_iter().map(P::to_wide).peekable();
+        return (0..n).filter(|k| excluded.next_if_eq(k).is_none()).map(P::from_wide).collect();
     }
     choose_few(n, count, random, report)
 }
 
-fn choose_few<P: Place>(n: u128, count: usize, random: &mut Random, report: &mut dyn FnMut(u64)) -> Vec<P> {
+fn choose_few<P: PositionNumber>(n: u128, count: usize, random: &mut Random, report: &mut dyn FnMut(u64)) -> Vec<P> {
     const PERIOD: usize = 1 << 16;
     let mut chosen: Vec<P> = Vec::with_capacity(count);
     while chosen.len() < count {
@@ -95,14 +100,14 @@ fn choose_few<P: Place>(n: u128, count: usize, random: &mut Random, report: &mut
 }
 
 /// Appends the coordinates of a row-major position in a tensor of the given shape, one per mode.
-pub(super) fn push_coordinates(shape: &[u64], place: u128, coordinates: &mut [Vec<u64>]) {
-    if let Ok(mut rest) = u64::try_from(place) {
+pub(super) fn push_coordinates(shape: &[u64], position: u128, coordinates: &mut [Vec<u64>]) {
+    if let Ok(mut rest) = u64::try_from(position) {
         for (mode, &dimension) in shape.iter().enumerate().rev() {
             coordinates[mode].push(rest % dimension);
             rest /= dimension;
         }
     } else {
-        let mut rest = place;
+        let mut rest = position;
         for (mode, &dimension) in shape.iter().enumerate().rev() {
             coordinates[mode].push((rest % u128::from(dimension)) as u64);
             rest /= u128::from(dimension);
@@ -117,15 +122,15 @@ mod tests {
     #[test]
     fn every_number_is_equally_likely() {
         let mut random = Random::new(4, 0);
-        let (mut skipped, mut few, mut most) = ([0u32; 10], [0u32; 10], [0u32; 10]);
+        let (mut visited, mut few, mut many) = ([0u32; 10], [0u32; 10], [0u32; 10]);
         for _ in 0..20_000 {
-            skip(10, 0.3, &mut random, |k| skipped[k as usize] += 1);
+            visit_sampled(10, 0.3, &mut random, |k| visited[k as usize] += 1);
             choose::<u64>(10, 3, &mut random, &mut |_| ()).into_iter().for_each(|k| few[k as usize] += 1);
-            choose::<u128>(10, 8, &mut random, &mut |_| ()).into_iter().for_each(|k| most[k as usize] += 1);
+            choose::<u128>(10, 8, &mut random, &mut |_| ()).into_iter().for_each(|k| many[k as usize] += 1);
         }
         // Six deviations of binomial counts.
-        assert!(skipped.iter().chain(&few).all(|c| c.abs_diff(6000) < 390), "{skipped:?} {few:?}");
-        assert!(most.iter().all(|c| c.abs_diff(16_000) < 340), "{most:?}");
+        assert!(visited.iter().chain(&few).all(|c| c.abs_diff(6000) < 390), "{visited:?} {few:?}");
+        assert!(many.iter().all(|c| c.abs_diff(16_000) < 340), "{many:?}");
     }
 
     #[test]
@@ -133,7 +138,7 @@ mod tests {
         let mut random = Random::new(5, 0);
         let count = |n, p, random: &mut Random| {
             let mut count = 0;
-            skip(n, p, random, |_| count += 1);
+            visit_sampled(n, p, random, |_| count += 1);
             count
         };
         assert_eq!((count(9, 1.0, &mut random), count(9, 0.0, &mut random), count(0, 0.5, &mut random)), (9, 0, 0));

@@ -10,33 +10,33 @@ use redpoll_physical::storage::Tensor;
 use std::sync::Arc;
 
 /// A kernel and the tensors that it reads.
-pub struct Runnable {
+pub struct BoundKernel {
     /// The kernel.
     pub kernel: Kernel,
     inputs: Vec<Tensor>,
     limits: Limits,
 }
 
-impl Runnable {
+impl BoundKernel {
     /// Compiles the text of a program with the instant tier.
     ///
     /// # Errors
     /// If the text is not a program, or cannot be compiled.
-    pub fn new(text: &str, inputs: Vec<Tensor>) -> Result<Runnable> {
+    pub fn new(text: &str, inputs: Vec<Tensor>) -> Result<BoundKernel> {
         let program = Arc::new(normalize(parse(text)?)?);
         let layouts = Kernel::layouts(&program, &inputs.iter().collect::<Vec<_>>());
         let kernel = Kernel::new(&program, &layouts, FloatMode::default(), Engine::Instant)?;
-        Ok(Runnable { kernel, inputs, limits: Limits::default() })
+        Ok(BoundKernel { kernel, inputs, limits: Limits::default() })
     }
 
     /// Compiles the same program with the optimizing tier, without the cache.
     ///
     /// # Errors
     /// If there is no C compiler.
-    pub fn optimizing(&self) -> Result<Runnable> {
+    pub fn compile_optimizing(&self) -> Result<BoundKernel> {
         let toolchain = Toolchain::new(ToolchainOptions { cache: CacheFolder::Off, ..ToolchainOptions::default() });
         let kernel = Kernel::optimizing(&[self.kernel.draft()], &Arc::new(toolchain))?.remove(0);
-        Ok(Runnable { kernel, inputs: self.inputs.clone(), limits: self.limits.clone() })
+        Ok(BoundKernel { kernel, inputs: self.inputs.clone(), limits: self.limits.clone() })
     }
 
     /// Compiles the given C text instead of the text that the optimizing tier emits for the
@@ -44,10 +44,10 @@ impl Runnable {
     ///
     /// # Errors
     /// If there is no C compiler, or it rejects the text.
-    pub fn edited(&self, text: &str) -> Result<Runnable> {
+    pub fn compile_text(&self, text: &str) -> Result<BoundKernel> {
         let toolchain = Toolchain::new(ToolchainOptions { cache: CacheFolder::Off, ..ToolchainOptions::default() });
         let kernel = Kernel::optimizing_edited(text, &[self.kernel.draft()], &Arc::new(toolchain))?.remove(0);
-        Ok(Runnable { kernel, inputs: self.inputs.clone(), limits: self.limits.clone() })
+        Ok(BoundKernel { kernel, inputs: self.inputs.clone(), limits: self.limits.clone() })
     }
 
     /// Runs the kernel once: allocates the outputs, calls the code, and returns the outputs as
@@ -65,6 +65,6 @@ impl Runnable {
 ///
 /// # Errors
 /// If the output has another dtype.
-pub fn reals(tensor: &Tensor) -> Result<&[f64]> {
+pub fn f64_values(tensor: &Tensor) -> Result<&[f64]> {
     tensor.leaf()[0].as_slice().ok_or_else(|| anyhow!("expected values of f64, found {:?}", tensor.ty().dtype))
 }
