@@ -124,14 +124,14 @@ impl Engine {
 
     /// Returns the engine of the kernels at the start of a run, or `None` for the interpreters
     /// above Assembly.
-    pub(crate) fn kernel_engine(self) -> Option<kernel::Engine> {
+    pub(crate) fn kernel_engine(self) -> Option<kernel::KernelEngine> {
         match self {
             Engine::LogicInterpreter | Engine::NotationInterpreter => None,
-            Engine::AssemblyInterpreter => Some(kernel::Engine::Interpreter),
-            Engine::GridInterpreter => Some(kernel::Engine::Grid),
-            Engine::Instant | Engine::Cpu | Engine::Auto => Some(kernel::Engine::Instant),
-            Engine::Optimizing => Some(kernel::Engine::Optimizing),
-            Engine::Cuda(ordinal) => Some(kernel::Engine::Cuda(ordinal)),
+            Engine::AssemblyInterpreter => Some(kernel::KernelEngine::Interpreter),
+            Engine::GridInterpreter => Some(kernel::KernelEngine::Grid),
+            Engine::Instant | Engine::Cpu | Engine::Auto => Some(kernel::KernelEngine::Instant),
+            Engine::Optimizing => Some(kernel::KernelEngine::Optimizing),
+            Engine::Cuda(ordinal) => Some(kernel::KernelEngine::Cuda(ordinal)),
         }
     }
 }

@@ -101,7 +101,7 @@ impl Executable {
         self.config.optimizer.float_mode
     }
 
-    fn kernel_options(&self, engine: kernel::Engine) -> KernelOptions<'_> {
+    fn kernel_options(&self, engine: kernel::KernelEngine) -> KernelOptions<'_> {
         KernelOptions { engine, mode: self.mode(), toolchain: &self.config.toolchain }
     }
 
@@ -176,7 +176,7 @@ impl Executable {
     /// Resolves [`Engine::Auto`]. If a device is chosen, its kernels are compiled.
     fn choose_engine(&self, bindings: &Bindings) -> Engine {
         let Processor::Cuda(ordinal) = self.placement(bindings).processor else { return Engine::Cpu };
-        match self.compile_loops(self.kernel_options(kernel::Engine::Cuda(ordinal))) {
+        match self.compile_loops(self.kernel_options(kernel::KernelEngine::Cuda(ordinal))) {
             Ok(()) => Engine::Cuda(ordinal),
             Err(error) => {
                 self.decline(&error);
@@ -213,7 +213,7 @@ impl Executable {
             let mut loops = self.stages.iter().filter_map(Stage::loops);
             Ok(DeviceState {
                 missing_bytes: cuda.missing_bytes(&inputs),
-                compiled: loops.all(|l| l.is_compiled(kernel::Engine::Cuda(0))),
+                compiled: loops.all(|l| l.is_compiled(kernel::KernelEngine::Cuda(0))),
                 runs: self.runs.load(Ordering::Relaxed),
             })
         })
@@ -313,7 +313,7 @@ impl Executable {
             counts: state.counts,
             time,
             device_time: state.device_time,
-            peak_bytes: state.limits.memory.most(),
+            peak_bytes: state.limits.memory.peak(),
         }
     }
 }
@@ -323,7 +323,7 @@ impl RunState {
     pub(crate) fn new((requested, engine): (Engine, Engine), bindings: &Bindings, limits: &Limits) -> RunState {
         let tensors = bindings.iter().map(|(alias, tensor)| (alias.clone(), tensor.clone())).collect();
         let counts = (engine == Engine::AssemblyInterpreter).then(Counts::default);
-        RunState { requested, engine, tensors, counts, device_time: None, limits: limits.of_one_run() }
+        RunState { requested, engine, tensors, counts, device_time: None, limits: limits.for_one_run() }
     }
 
     /// Returns whether the run is on a device chosen by [`Engine::Auto`].
@@ -362,10 +362,10 @@ pub(crate) fn run_or_restart(
 
 /// Returns whether a kernel of the engine converts storage: on a device if the source is there, and
 /// in the interpreter of grids, which emulates a device.
-fn converts_in_kernel(engine: kernel::Engine, source: &Tensor) -> bool {
+fn converts_in_kernel(engine: kernel::KernelEngine, source: &Tensor) -> bool {
     match engine {
-        kernel::Engine::Cuda(_) => !source.is_on_host(),
-        kernel::Engine::Grid => true,
+        kernel::KernelEngine::Cuda(_) => !source.is_on_host(),
+        kernel::KernelEngine::Grid => true,
         _ => false,
     }
 }

@@ -11,7 +11,7 @@ use crate::session::{Bindings, Session};
 use crate::timings::{Phase, Timings};
 use redpoll_logic::{Alias, DType, Format, Scalar, TensorType};
 use redpoll_physical::notation::{
-    self, InputText, Role, checks, inputs_of, normalize, parse_over, scheduled, verify_parallel,
+    self, InputText, Role, apply_schedule, bounds_checks, normalize, parse_inputs, parse_with_inputs, verify_parallel,
 };
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::{Tensor, Values, convert};
@@ -95,7 +95,7 @@ impl Program {
     /// # Errors
     /// Fails, with line and column, if the text is not a program.
     pub fn new(text: &str) -> Result<Program, Error> {
-        let inputs = inputs_of(text).map_err(|source| Error::Program { at: None, source: Box::new(source) })?;
+        let inputs = parse_inputs(text).map_err(|source| Error::Program { at: None, source: Box::new(source) })?;
         Ok(Program { text: text.into(), inputs: inputs.into() })
     }
 
@@ -179,11 +179,11 @@ fn compile(
     session.config().check_environment()?;
     let ty = |name: &str| bindings.get(name).map(|tensor| tensor.ty().clone());
     let (source_program, marks) = timings
-        .time(Phase::Parse, || parse_over(text, &[], &ty).map_err(Box::new))
+        .time(Phase::Parse, || parse_with_inputs(text, &[], &ty).map_err(Box::new))
         .map_err(|source| Error::Program { at: None, source })?;
     let mode = session.config().optimizer.float_mode;
     let normal = timings.time(Phase::Notation, || {
-        let transformed = scheduled(source_program.clone(), mode).map_err(Box::new)?;
+        let transformed = apply_schedule(source_program.clone(), mode).map_err(Box::new)?;
         let normal = normalize(transformed).map_err(Box::new)?;
         verify_parallel(&normal, mode).map_err(Box::new).map(|()| normal)
     });
@@ -209,7 +209,7 @@ type AssumedRange = (Alias, (i64, i64));
 /// the assumed ranges. Ranges are widened to sizes of the program, so that the kernel also serves
 /// other values.
 fn remove_proved_checks(program: notation::Program, bindings: &Bindings) -> (notation::Program, Vec<AssumedRange>) {
-    let before = checks(&program).len();
+    let before = bounds_checks(&program).len();
     if before == 0 {
         return (program, Vec::new());
     }
@@ -227,8 +227,8 @@ fn remove_proved_checks(program: notation::Program, bindings: &Bindings) -> (not
         queried.borrow_mut().insert(Alias::from(decl.name.as_str()), range);
         Some(range)
     };
-    let proved = notation::bounds(program.clone(), &range);
-    if checks(&proved).len() == before {
+    let proved = notation::prove_bounds(program.clone(), &range);
+    if bounds_checks(&proved).len() == before {
         (program, Vec::new())
     } else {
         (proved, queried.into_inner().into_iter().collect())
@@ -310,7 +310,7 @@ impl PreparedProgram {
         for (input, (least, greatest)) in &self.compiled.assumed_ranges {
             lines.push(format!("the values of `{input}` were scanned once; they are between {least} and {greatest}"));
         }
-        for check in checks(program) {
+        for check in bounds_checks(program) {
             let (site, mode) = (&check.site, check.mode);
             let (line, column) = (site.at.line, site.at.column);
             lines.push(format!(

@@ -80,7 +80,7 @@ impl Session {
 
     /// Returns a session without warming up the compiler.
     pub(crate) fn without_warm_up(config: Config) -> Session {
-        let limits = config.memory_limit.map_or_else(Limits::default, Limits::memory).on(&config.workers);
+        let limits = config.memory_limit.map_or_else(Limits::default, Limits::memory).with_workers(&config.workers);
         let limits = Limits { device_memory: config.device_memory_limit.unwrap_or(usize::MAX), ..limits };
         Session {
             config: Arc::new(config),

@@ -220,7 +220,7 @@ fn failures_have_messages_and_exit_codes() {
         (
             &["run", "again.rp", "--bind", "A=a.mtx"],
             1,
-            &["again.rp: line 2", "`y` is written at a second place", "appended to"],
+            &["again.rp: line 2", "`y` is written by a second statement", "appended to"],
         ),
         (&["explain", "sum.rp"], 1, &["table `A`"]),
         (&["explain", "sum.rp", "--without", "magic"], 2, &["magic", "elimination", "distribution"]),
@@ -636,7 +636,7 @@ fn invalid_thread_counts_in_the_environment_are_rejected() {
     command.args(["run", "sum.rp", "--bind", "A=a.mtx"]).current_dir(sandbox.dir.path());
     let rejected = decode_output(command.env("REDPOLL_THREADS", "abc").output().unwrap());
     assert_eq!(rejected.code, Some(2), "{}", rejected.err);
-    assert!(rejected.err.contains("REDPOLL_THREADS is `abc`"), "{}", rejected.err);
+    assert!(rejected.err.contains("invalid REDPOLL_THREADS `abc`"), "{}", rejected.err);
     assert_eq!(decode_output(command.env("REDPOLL_THREADS", "2").output().unwrap()).code, Some(0));
 }
 

@@ -4,7 +4,7 @@
 use redpoll::logic::{Format, LeafKind, LevelFormat, LevelKind, Prim, Scalar, TensorType};
 use redpoll::physical::run::Workers;
 use redpoll::physical::storage::{Array, Tensor, Values, convert};
-use redpoll::physical::testing::lost;
+use redpoll::physical::testing::lost_tensor;
 use redpoll::{Bindings, Config, Detail, Engine, Error, Phase, Reason, Session};
 use std::num::NonZero;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ fn lost_inputs_are_reported() {
         "(plan (query C (reformat csc (table A i k))) (produces C))",
     ];
     for format in [Format::csr(), Format::coo(2), Format::dense(2), Format::bcsr(2, 2)] {
-        let bindings = Bindings::new().with("A", lost(&matrix([4, 4], 0.0, &format)));
+        let bindings = Bindings::new().with("A", lost_tensor(&matrix([4, 4], 0.0, &format)));
         for plan in plans {
             let session = Session::default();
             let prepared = session.prepare(plan, &bindings).unwrap();
@@ -73,7 +73,7 @@ fn lost_inputs_are_reported() {
             }
             for (what, failure) in failures {
                 let message = failure.map(|error| error.to_string()).unwrap_or_default();
-                assert!(message.contains("it is gone"), "{what} of {plan}: {message:?}");
+                assert!(message.contains("the device is lost"), "{what} of {plan}: {message:?}");
             }
         }
     }
@@ -187,7 +187,7 @@ fn plans_for_tensors_of_other_types_are_rejected() {
 #[test]
 fn kernels_for_other_layouts_are_rejected() {
     use redpoll::logic::FloatMode;
-    use redpoll::physical::kernel::{Engine, Kernel};
+    use redpoll::physical::kernel::{Kernel, KernelEngine};
     use redpoll::physical::notation::{normalize, parse};
     use redpoll::physical::run::Limits;
     use redpoll::physical::storage::Array;
@@ -203,7 +203,7 @@ fn kernels_for_other_layouts_are_rejected() {
     let wide = of(Array::from_vec(vec![0i64, 2]), Array::from_vec(vec![1u64, 3]));
     for (inputs, others) in [(&narrow, &wide), (&wide, &narrow)] {
         let layouts = Kernel::layouts(&program, &[inputs]);
-        let kernel = Kernel::new(&program, &layouts, FloatMode::Relaxed, Engine::Instant).unwrap();
+        let kernel = Kernel::new(&program, &layouts, FloatMode::Relaxed, KernelEngine::Instant).unwrap();
         let outcome = kernel.run(&[inputs], &Limits::default()).unwrap();
         assert_eq!(outcome.outputs[0].sum().unwrap(), Some(3.5));
         let error = kernel.run(&[others], &Limits::default()).unwrap_err();
@@ -264,7 +264,7 @@ fn scaled_matrices_share_the_arrays_of_their_levels() {
         let a = Tensor::try_new(ty.clone(), vec![Vec::new(), lists.to_vec()], vec![values.clone()]).unwrap();
         let bindings = Bindings::new().with("A", a.clone()).with("x", x.clone());
         let arrays = |t: &Tensor| t.levels().iter().flatten().map(|a| a.buffer().as_ptr()).collect::<Vec<_>>();
-        let workers = Arc::new(Workers::new(NonZero::new(3).unwrap()).cutting_all());
+        let workers = Arc::new(Workers::new(NonZero::new(3).unwrap()).without_grain());
         let session = Session::new(Config { workers, ..Config::default() });
         let prepared = session.prepare(text, &bindings).unwrap();
         let expected = prepared.run_with(Engine::LogicInterpreter).unwrap();

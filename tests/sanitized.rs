@@ -7,9 +7,9 @@ use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
 use redpoll_physical::Error;
 use redpoll_physical::assembly::{Status, Stmt};
 use redpoll_physical::kernel::{Draft, Kernel};
-use redpoll_physical::notation::{self, Role, normalize, parse_over, scheduled, verify_parallel};
+use redpoll_physical::notation::{self, Role, apply_schedule, normalize, parse_with_inputs, verify_parallel};
 use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values, convert};
-use redpoll_physical::testing::sanitized::{Watched, run_watched};
+use redpoll_physical::testing::sanitized::{SanitizedKernel, run_sanitized};
 use redpoll_testing::data::ValueKind;
 use redpoll_testing::engines::check;
 use redpoll_testing::optimizing::{self, KernelSelection};
@@ -81,10 +81,11 @@ fn run_parts<'a>(cases: usize, kernels: &(dyn Fn(Range<usize>) -> Cow<'a, [Bound
 /// # Errors
 /// The report of the sanitizer.
 fn run_batch(kernels: &[BoundKernel]) -> Result<Vec<Status>, String> {
-    let watch = |(draft, inputs): &BoundKernel| Watched::new(draft, &inputs.iter().collect::<Vec<_>>()).unwrap();
+    let watch =
+        |(draft, inputs): &BoundKernel| SanitizedKernel::new(draft, &inputs.iter().collect::<Vec<_>>()).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let watched: Vec<Watched> = kernels.iter().map(watch).collect();
-    run_watched(&watched, folder.path())
+    let watched: Vec<SanitizedKernel> = kernels.iter().map(watch).collect();
+    run_sanitized(&watched, folder.path())
 }
 
 #[test]
@@ -112,8 +113,8 @@ fn plan_files_access_only_their_memory() {
 /// If the program is rejected.
 fn kernel(text: &str, tensors: &[(&str, Tensor)], mode: FloatMode) -> Result<BoundKernel, Box<Error>> {
     let lookup = |name: &str| tensors.iter().find(|(n, _)| *n == name).map(|(_, t)| t.clone());
-    let (parsed, _) = parse_over(text, &[], &|name| lookup(name).map(|t| t.ty().clone()))?;
-    let program = Arc::new(normalize(scheduled(parsed, mode)?)?);
+    let (parsed, _) = parse_with_inputs(text, &[], &|name| lookup(name).map(|t| t.ty().clone()))?;
+    let program = Arc::new(normalize(apply_schedule(parsed, mode)?)?);
     verify_parallel(&program, mode)?;
     let input = |decl: &notation::TensorDecl| {
         let shares = program.shares.iter().find(|s| program.tensors[s.input.index()].name == decl.name);
@@ -266,10 +267,10 @@ fn kernels_without_checks_are_reported() {
     for (at, format) in [(3, "dense"), (-1, "dense"), (70, "bit-map")] {
         let inputs = [("I", integers(vec![0, 2, at, 1], &[4]))];
         let (draft, inputs) = draft(&SCATTER.replace("FORMAT", format), &inputs);
-        let watch = || Watched::new(&draft, &inputs.iter().collect::<Vec<_>>()).unwrap();
+        let watch = || SanitizedKernel::new(&draft, &inputs.iter().collect::<Vec<_>>()).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(run_watched(&[watch()], folder.path()).unwrap(), [Status::OutOfBounds]);
-        let report = run_watched(&[watch().without_checks()], folder.path()).unwrap_err();
+        assert_eq!(run_sanitized(&[watch()], folder.path()).unwrap(), [Status::OutOfBounds]);
+        let report = run_sanitized(&[watch().without_checks()], folder.path()).unwrap_err();
         assert!(report.contains("heap-buffer-overflow"), "{report}");
     }
 }

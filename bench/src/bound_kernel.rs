@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use redpoll_logic::FloatMode;
 use redpoll_physical::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
-use redpoll_physical::kernel::{Engine, Kernel};
+use redpoll_physical::kernel::{Kernel, KernelEngine};
 use redpoll_physical::notation::{normalize, parse};
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::Tensor;
@@ -25,7 +25,7 @@ impl BoundKernel {
     pub fn new(text: &str, inputs: Vec<Tensor>) -> Result<BoundKernel> {
         let program = Arc::new(normalize(parse(text)?)?);
         let layouts = Kernel::layouts(&program, &inputs.iter().collect::<Vec<_>>());
-        let kernel = Kernel::new(&program, &layouts, FloatMode::default(), Engine::Instant)?;
+        let kernel = Kernel::new(&program, &layouts, FloatMode::default(), KernelEngine::Instant)?;
         Ok(BoundKernel { kernel, inputs, limits: Limits::default() })
     }
 
@@ -35,7 +35,7 @@ impl BoundKernel {
     /// If there is no C compiler.
     pub fn compile_optimizing(&self) -> Result<BoundKernel> {
         let toolchain = Toolchain::new(ToolchainOptions { cache: CacheFolder::Off, ..ToolchainOptions::default() });
-        let kernel = Kernel::optimizing(&[self.kernel.draft()], &Arc::new(toolchain))?.remove(0);
+        let kernel = Kernel::compile_optimizing(&[self.kernel.draft()], &Arc::new(toolchain))?.remove(0);
         Ok(BoundKernel { kernel, inputs: self.inputs.clone(), limits: self.limits.clone() })
     }
 
@@ -46,7 +46,7 @@ impl BoundKernel {
     /// If there is no C compiler, or it rejects the text.
     pub fn compile_text(&self, text: &str) -> Result<BoundKernel> {
         let toolchain = Toolchain::new(ToolchainOptions { cache: CacheFolder::Off, ..ToolchainOptions::default() });
-        let kernel = Kernel::optimizing_edited(text, &[self.kernel.draft()], &Arc::new(toolchain))?.remove(0);
+        let kernel = Kernel::compile_edited(text, &[self.kernel.draft()], &Arc::new(toolchain))?.remove(0);
         Ok(BoundKernel { kernel, inputs: self.inputs.clone(), limits: self.limits.clone() })
     }
 

@@ -218,7 +218,7 @@ fn run_timed(
 ) -> Result<(ServerReply, Vec<Tensor>)> {
     runner.take_kernel_time();
     let budget = runner.session().limits().memory.clone();
-    budget.restart_most();
+    budget.reset_peak();
     let before = budget.used();
     let start = Instant::now();
     for _ in 1..repeat {
@@ -227,7 +227,7 @@ fn run_timed(
     let results = program(runner)?;
     let seconds = start.elapsed().as_secs_f64() / f64::from(repeat);
     let kernel = runner.take_kernel_time().as_secs_f64() / f64::from(repeat);
-    let memory = RunMemory { peak: (budget.most() - before) as u64, results: results.iter().map(Tensor::bytes).sum() };
+    let memory = RunMemory { peak: (budget.peak() - before) as u64, results: results.iter().map(Tensor::bytes).sum() };
     Ok((ServerReply::Ran { seconds, kernel: Some(kernel), memory: Some(memory) }, results))
 }
 

@@ -88,7 +88,7 @@ pub(crate) struct MemoryScope(Memory);
 impl MemoryScope {
     /// Creates a scope that charges the given memory.
     pub(crate) fn new(memory: &Memory) -> MemoryScope {
-        MemoryScope(Memory::of(Arc::new(MemoryBudget::within(memory.0.limit(), vec![memory.0.clone()]))))
+        MemoryScope(Memory::of(Arc::new(MemoryBudget::with_accounts(memory.0.limit(), vec![memory.0.clone()]))))
     }
 
     /// Returns the memory that work within the scope charges.

@@ -1,7 +1,7 @@
 //! The error type of this crate.
 
-use crate::assembly::{Fault, InterpError};
-use crate::notation::{Rule, Site, Stop};
+use crate::assembly::{InterpFault, RuleViolation};
+use crate::notation::{ProgramRule, Site, StopCause};
 use redpoll_logic::{DType, FormatError};
 
 /// Errors between a plan with its data and a result.
@@ -105,7 +105,7 @@ pub enum Error {
         bytes: usize,
     },
     /// The positions of a level exceed `i64::MAX`. The fault of the dimensions or the format.
-    #[error("{parents} fibers of dimension {dimension} exceed the {max} positions of a full level; use a sparse one", max = i64::MAX)]
+    #[error("{parents} fibers of dimension {dimension} exceed the {max} positions of a full level; use a sparse level", max = i64::MAX)]
     TooManyPositions {
         /// The number of fibers.
         parents: u64,
@@ -157,17 +157,17 @@ pub enum Error {
     },
     /// The interpreter of Assembly found a fault of the program. Lowering's fault.
     #[error("interpreting assembly: {0}")]
-    Interp(#[from] InterpError),
+    Interp(#[from] InterpFault),
     /// The interpreter of grids found a fault of the program. The mapping's fault.
     #[error("interpreting a grid: {0}")]
     Grid(#[from] crate::grid::GridFault),
     /// A CUDA device, or a library that it needs, is missing. Nobody's fault; the CPU needs none.
-    #[error("CUDA device {ordinal} cannot be used: {why}; run on the CPU, or install what is missing")]
+    #[error("CUDA device {ordinal} cannot be used: {reason}; run on the CPU, or install what is missing")]
     NoDevice {
         /// The number of the device.
         ordinal: u32,
         /// The missing part.
-        why: String,
+        reason: String,
     },
     /// A CUDA device failed to run a kernel. The fault of this crate or of the device.
     #[error("kernel `{kernel}` on CUDA device {ordinal}: {message}")]
@@ -181,8 +181,8 @@ pub enum Error {
     },
     /// A kernel would exceed the memory limit of a device. The caller's fault, or nobody's.
     #[error(
-        "kernel `{kernel}` on CUDA device {ordinal}: {asked} bytes are asked for, {used} of {limit} are in use by what cannot \
-         leave; raise the limit of the device's memory, or run on the CPU"
+        "kernel `{kernel}` on CUDA device {ordinal} requests {requested} bytes, but {used} of {limit} bytes are in use and \
+         cannot be evicted; raise the limit of the device's memory, or run on the CPU"
     )]
     DeviceMemory {
         /// The number of the device.
@@ -190,7 +190,7 @@ pub enum Error {
         /// The name of the kernel.
         kernel: String,
         /// The requested bytes.
-        asked: usize,
+        requested: usize,
         /// The bytes in use that cannot be evicted.
         used: usize,
         /// The limit in bytes.
@@ -215,7 +215,7 @@ pub enum Error {
     NoCompiler(String),
     /// The C compiler rejected the text of kernels. Our fault, or that of the person who edited the
     /// text.
-    #[error("the C compiler `{compiler}` failed on {}, which is kept: {message}", .source_file.display())]
+    #[error("the C compiler `{compiler}` failed on {} (not deleted): {message}", .source_file.display())]
     CompileC {
         /// The command of the compiler.
         compiler: String,
@@ -227,9 +227,9 @@ pub enum Error {
     /// The C compiler exceeded its time limit and was stopped. The compiler's fault, or the text is
     /// long.
     #[error(
-        "the C compiler `{compiler}` was not done within {time:?} and was stopped; use the instant tier or another compiler"
+        "the C compiler `{compiler}` exceeded its time limit of {time:?} and was stopped; use the instant tier or another compiler"
     )]
-    CompilerTime {
+    CompilerTimeout {
         /// The command of the compiler.
         compiler: String,
         /// The time limit.
@@ -246,11 +246,11 @@ pub enum Error {
     },
     /// An edited text of kernels was made for other kernels. The fault of the user who passes it
     /// back.
-    #[error("the edited kernels were made for other buffers or parameters; dump them anew (a line `{0}` is missing)")]
-    OtherInterface(String),
+    #[error("the edited kernels were made for other buffers or parameters (line `{0}` is missing); dump them again")]
+    InterfaceMismatch(String),
     /// A kernel returned a number that is no [`Status`](crate::assembly::Status). The fault of the
     /// author of its text.
-    #[error("the kernel returned {0}, which is no status")]
+    #[error("the kernel returned {0}, which is not a status")]
     UnknownStatus(i32),
     /// The text of a program does not parse. Its author's fault.
     #[error("program text: {0}")]
@@ -259,7 +259,7 @@ pub enum Error {
     #[error("invalid program, at `{at}`: {what}")]
     InvalidProgram {
         /// The broken rule.
-        rule: Rule,
+        rule: ProgramRule,
         /// The loops around the statement, and the statement.
         at: String,
         /// The fault and its remedy.
@@ -268,7 +268,8 @@ pub enum Error {
     /// Two accesses, or an access and a written extent, imply different extents of a loop. The
     /// program's fault.
     #[error(
-        "loop `{index}` runs over {expected} by {expected_by}, but over {found} by {found_by}; give the loop a range and reads that leave it an `outside`"
+        "the extent of loop `{index}` is {expected} according to {expected_by}, but {found} according to {found_by}; give \
+         the loop a range, and give an `outside` to reads that are out of bounds there"
     )]
     DimensionMismatch {
         /// The loop's index.
@@ -283,12 +284,12 @@ pub enum Error {
         found_by: String,
     },
     /// No access implies the extent of a loop, or the size of an output. The program's fault.
-    #[error("{what} cannot be inferred; {next}")]
+    #[error("{what} cannot be inferred; {hint}")]
     UnknownDimension {
         /// The loop, or the tensor and its mode.
         what: String,
         /// A remedy.
-        next: String,
+        hint: String,
     },
     /// A physical query is malformed. The fault of the optimizer, or of the author of the query.
     #[error("invalid query: {0}")]
@@ -302,7 +303,7 @@ pub enum Error {
         /// The loops with the values of their indices, and the statement.
         at: String,
         /// The cause.
-        cause: Stop,
+        cause: StopCause,
     },
 }
 
@@ -311,7 +312,7 @@ pub enum Error {
 #[error(
     "`{}`{} is out of bounds: `{}` is {coordinate}, but mode {mode} of `{}` has size {size}; test the coordinate with an \
      `if`, or give a read an `outside`",
-    .site.access, place(.site), .site.subscript, .site.tensor
+    .site.access, position(.site), .site.subscript, .site.tensor
 )]
 pub struct OutOfBounds {
     /// The subscript in the text of the program.
@@ -325,7 +326,7 @@ pub struct OutOfBounds {
 }
 
 /// Returns the position of a subscript in the text as a phrase; empty if the program has no text.
-fn place(site: &Site) -> String {
+fn position(site: &Site) -> String {
     match site.at.line {
         0 => String::new(),
         line => format!(", line {line}, column {},", site.at.column),
@@ -334,8 +335,8 @@ fn place(site: &Site) -> String {
 
 impl Error {
     /// Makes an error of the faults of a function.
-    pub(crate) fn invalid_assembly(function: &str, faults: &[Fault]) -> Error {
-        let faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
+    pub(crate) fn invalid_assembly(function: &str, faults: &[RuleViolation]) -> Error {
+        let faults: Vec<String> = faults.iter().map(RuleViolation::to_string).collect();
         Error::InvalidAssembly { function: function.into(), faults: faults.join("; ") }
     }
 }
@@ -344,14 +345,14 @@ impl Error {
 fn stop_reason(status: crate::assembly::Status) -> &'static str {
     use crate::assembly::Status;
     match status {
-        Status::Done => "it is done",
-        Status::OutOfMemory => "a result exceeds the memory limit; raise the limit or ask for a sparser format",
+        Status::Done => "all work is done",
+        Status::OutOfMemory => "a result exceeds the memory limit; raise the limit or request a sparser format",
         Status::Cancelled => "it was cancelled",
         Status::SecondRun => {
-            "an interval level was to store a second run in a fiber; ask for a result with a sparse-run-length level"
+            "an interval level would store a second run in a fiber; request a result with a sparse-run-length level"
         }
         Status::SecondEntry => {
-            "a pinpoint level was to store a second coordinate in a fiber; ask for a result with a sparse-list level"
+            "a pinpoint level would store a second coordinate in a fiber; request a result with a sparse-list level"
         }
         Status::OutOfBounds => "a coordinate is out of bounds",
         Status::PositionOverflow => "a result has more positions than its arrays can count",

@@ -17,15 +17,15 @@ pub(crate) fn normal_form(text: &str) -> crate::notation::Program {
 
 /// Arrays on a device that does not answer.
 #[derive(Debug)]
-struct Lost(usize);
+struct LostArray(usize);
 
-impl DeviceBuffer for Lost {
+impl DeviceBuffer for LostArray {
     fn bytes(&self) -> usize {
         self.0
     }
 
     fn fetch(&self, _: &mut [u8]) -> Result<(), Error> {
-        Err(Error::Device { ordinal: 3, kernel: "f".into(), message: "it is gone".into() })
+        Err(Error::Device { ordinal: 3, kernel: "f".into(), message: "the device is lost".into() })
     }
 
     fn free(&self) {}
@@ -33,11 +33,11 @@ impl DeviceBuffer for Lost {
 
 /// Returns a tensor of the same type whose arrays cannot be fetched: every access is
 /// [`Error::Device`].
-pub fn lost(tensor: &Tensor) -> Tensor {
+pub fn lost_tensor(tensor: &Tensor) -> Tensor {
     let budget = Arc::new(MemoryBudget::new(usize::MAX));
     let array = |array: &Array| {
-        let away =
-            DeviceBytes::new(Box::new(Lost(array.len() * array.prim().bytes())), &budget).expect("there is room");
+        let away = DeviceBytes::new(Box::new(LostArray(array.len() * array.prim().bytes())), &budget)
+            .expect("the budget is unlimited");
         Array::on_device(array.prim(), away)
     };
     let levels = tensor.levels().iter().map(|arrays| arrays.iter().map(array).collect());
@@ -57,7 +57,7 @@ pub(crate) mod windows;
 pub fn formats_of_rank(rank: usize) -> Vec<Format> {
     let mut formats: Vec<Format> = Vec::new();
     for order in orders(rank) {
-        formats.extend(nestings(rank).into_iter().map(|levels| whole(levels, &order)));
+        formats.extend(nestings(rank).into_iter().map(|levels| unsplit_format(levels, &order)));
     }
     formats.extend(blocked(rank));
     formats.extend(skewed(rank));
@@ -86,10 +86,10 @@ fn skewed(rank: usize) -> Vec<Format> {
 /// Returns the nestings of [`formats_of_rank`] over modes in their own order.
 pub fn concordant_formats_of_rank(rank: usize) -> Vec<Format> {
     let order: Vec<usize> = (0..rank).collect();
-    nestings(rank).into_iter().map(|levels| whole(levels, &order)).collect()
+    nestings(rank).into_iter().map(|levels| unsplit_format(levels, &order)).collect()
 }
 
-fn whole(levels: Vec<LevelFormat>, order: &[usize]) -> Format {
+fn unsplit_format(levels: Vec<LevelFormat>, order: &[usize]) -> Format {
     let modes = order.iter().map(|&mode| StorageMode::Whole { mode }).collect();
     Format { levels, modes, leaf: LeafKind::Element }
 }
@@ -119,7 +119,7 @@ fn covering(rank: usize) -> Vec<Vec<LevelFormat>> {
     let prime = (kinds.len().max(rank)..).find(is_prime).expect("there is a prime above any number");
     let slopes = if rank > 1 { prime } else { 1 };
     let lines = (0..prime).flat_map(|start| (0..slopes).map(move |slope| (start, slope)));
-    let level = |place: usize| LevelFormat::new(kinds[place % prime % kinds.len()]);
+    let level = |number: usize| LevelFormat::new(kinds[number % prime % kinds.len()]);
     let levels = |(start, slope)| (0..rank).map(|depth| level(start + slope * depth)).collect();
     let all: BTreeSet<Vec<LevelFormat>> = lines.map(levels).collect();
     all.into_iter().collect()

@@ -5,7 +5,7 @@ use crate::config::Engine;
 use crate::error::Error;
 use crate::timings::Phase;
 use redpoll_logic::{Alias, FloatMode, Scalar, TensorType};
-use redpoll_physical::notation::{Limits, Places, Role, place_of, places_of, run_in};
+use redpoll_physical::notation::{DenseValues, InterpLimits, Role, dense_values, run_with_mode, value_index};
 use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
 
@@ -14,12 +14,12 @@ pub(crate) fn run_notation(loops: &StageLoops, inputs: &[&Tensor], mode: FloatMo
     let mut places = HashMap::new();
     for (decl, tensor) in loops.program.tensors.iter().filter(|t| t.role == Role::Input).zip(inputs) {
         let scalars = dense::scalars(&Alias::from(decl.name.as_str()), tensor, Engine::NotationInterpreter)?;
-        places.insert(decl.name.clone(), places_of(tensor.ty(), &mut |at| scalar_at(tensor.ty(), &scalars, at)));
+        places.insert(decl.name.clone(), dense_values(tensor.ty(), &mut |at| scalar_at(tensor.ty(), &scalars, at)));
     }
     for t in loops.program.tensors.iter().filter(|t| t.role != Role::Input) {
         dense::check_size(&Alias::from(t.name.as_str()), &t.ty, Engine::NotationInterpreter)?;
     }
-    let mut results = run_in(&loops.program, &places, Limits::default(), mode)
+    let mut results = run_with_mode(&loops.program, &places, InterpLimits::default(), mode)
         .map_err(|source| loops.phase_error(Phase::Run, source))?;
     let outputs = loops.program.tensors.iter().filter(|t| t.role == Role::Output);
     let tensor = |t: &redpoll_physical::notation::TensorDecl| {
@@ -35,12 +35,12 @@ fn scalar_at(ty: &TensorType, scalars: &[Scalar], at: &[u64]) -> Scalar {
 }
 
 /// Reorders values from row-major over storage modes to row-major over the modes of the tensor.
-fn row_major(ty: &TensorType, places: &Places) -> Vec<Scalar> {
+fn row_major(ty: &TensorType, places: &DenseValues) -> Vec<Scalar> {
     let count = if ty.shape.contains(&0) { 0 } else { ty.shape.iter().product() };
     let mut at = vec![0; ty.shape.len()];
     let mut values = Vec::new();
     for _ in 0..count {
-        values.push(places[place_of(ty, &at)].clone());
+        values.push(places[value_index(ty, &at)].clone());
         for (i, n) in at.iter_mut().zip(&ty.shape).rev() {
             *i += 1;
             if *i < *n {

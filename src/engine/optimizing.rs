@@ -7,7 +7,7 @@ use crate::timings::Phase;
 use redpoll_logic::FloatMode;
 use redpoll_physical::assembly::Function;
 use redpoll_physical::emit::c::{Toolchain, emit};
-use redpoll_physical::kernel::{Draft, Engine, Kernel};
+use redpoll_physical::kernel::{Draft, Kernel, KernelEngine};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
@@ -60,22 +60,22 @@ impl OptimizingTier {
         if self.is_ready(stages) {
             return Ok(());
         }
-        let is_missing = |l: &&StageLoops| self.edited_text.is_some() || !l.is_compiled(Engine::Optimizing);
+        let is_missing = |l: &&StageLoops| self.edited_text.is_some() || !l.is_compiled(KernelEngine::Optimizing);
         let missing: Vec<&StageLoops> = loops(stages).filter(is_missing).collect();
         let drafts: Vec<&Draft> = missing.iter().map(|l| l.draft(self.mode)).collect();
         let kernels = match &self.edited_text {
-            Some(text) => Kernel::optimizing_edited(text, &drafts, &self.toolchain),
-            None => Kernel::optimizing(&drafts, &self.toolchain),
+            Some(text) => Kernel::compile_edited(text, &drafts, &self.toolchain),
+            None => Kernel::compile_optimizing(&drafts, &self.toolchain),
         };
         for (loops, kernel) in missing.into_iter().zip(kernels.map_err(|source| phase_error(stages, source))?) {
-            loops.store_kernel(Engine::Optimizing, kernel);
+            loops.store_kernel(KernelEngine::Optimizing, kernel);
         }
         Ok(())
     }
 
     /// Returns whether the kernels of all stages are compiled.
     pub(crate) fn is_ready(&self, stages: &[Stage]) -> bool {
-        loops(stages).all(|l| l.is_compiled(Engine::Optimizing))
+        loops(stages).all(|l| l.is_compiled(KernelEngine::Optimizing))
     }
 
     /// Counts a run of the instant tier.

@@ -9,7 +9,7 @@ use redpoll_optimizer::{AdaptivePlan, DecidedOutput, Decision};
 use redpoll_physical::Special;
 use redpoll_physical::emit::c::Toolchain;
 use redpoll_physical::grid::ListLengths;
-use redpoll_physical::kernel::{Draft, Engine, Kernel};
+use redpoll_physical::kernel::{Draft, Kernel, KernelEngine};
 use redpoll_physical::levels::{array_prim, level};
 use redpoll_physical::lower::{InputLayout, specials};
 use redpoll_physical::notation::{Program, Role, from_physical, normalize};
@@ -71,7 +71,7 @@ const MAX_DEVICES: usize = 16;
 /// Options of compiling kernels.
 #[derive(Clone, Copy)]
 pub(crate) struct KernelOptions<'a> {
-    pub(crate) engine: Engine,
+    pub(crate) engine: KernelEngine,
     pub(crate) mode: FloatMode,
     /// The toolchain of the optimizing engine.
     pub(crate) toolchain: &'a Arc<Toolchain>,
@@ -244,28 +244,28 @@ impl StageLoops {
     /// Returns the program lowered for inputs of the expected layouts; lowered on the first call.
     pub(crate) fn draft(&self, mode: FloatMode) -> &Draft {
         self.draft.get_or_init(|| {
-            Draft::new(&self.program, &self.layouts, mode).expecting(self.cost).over(self.lists.clone())
+            Draft::new(&self.program, &self.layouts, mode).with_expected_steps(self.cost).with_lists(self.lists.clone())
         })
     }
 
     /// Returns the slot of the kernel of an engine, or `None` for a device number out of range.
-    fn slot(&self, engine: Engine) -> Option<&OnceLock<Kernel>> {
+    fn slot(&self, engine: KernelEngine) -> Option<&OnceLock<Kernel>> {
         match engine {
-            Engine::Instant => self.kernels.first(),
-            Engine::Interpreter => self.kernels.get(1),
-            Engine::Optimizing => self.kernels.get(2),
-            Engine::Grid => self.kernels.get(3),
-            Engine::Cuda(ordinal) => self.devices.get(usize::try_from(ordinal).ok()?),
+            KernelEngine::Instant => self.kernels.first(),
+            KernelEngine::Interpreter => self.kernels.get(1),
+            KernelEngine::Optimizing => self.kernels.get(2),
+            KernelEngine::Grid => self.kernels.get(3),
+            KernelEngine::Cuda(ordinal) => self.devices.get(usize::try_from(ordinal).ok()?),
         }
     }
 
     /// Returns whether there is a kernel for inputs of the expected layouts.
-    pub(crate) fn is_compiled(&self, engine: Engine) -> bool {
+    pub(crate) fn is_compiled(&self, engine: KernelEngine) -> bool {
         self.slot(engine).is_some_and(|slot| slot.get().is_some())
     }
 
     /// Stores a kernel for inputs of the expected layouts, unless there is one.
-    pub(crate) fn store_kernel(&self, engine: Engine, kernel: Kernel) {
+    pub(crate) fn store_kernel(&self, engine: KernelEngine, kernel: Kernel) {
         if let Some(slot) = self.slot(engine) {
             slot.get_or_init(|| kernel);
         }
@@ -274,9 +274,11 @@ impl StageLoops {
     /// Returns the kernel for inputs of the expected layouts; compiled on the first call.
     pub(crate) fn kernel(&self, options: KernelOptions<'_>) -> Result<&Kernel, Error> {
         let Some(slot) = self.slot(options.engine) else {
-            let Engine::Cuda(ordinal) = options.engine else { unreachable!("all other engines have a kernel slot") };
+            let KernelEngine::Cuda(ordinal) = options.engine else {
+                unreachable!("all other engines have a kernel slot")
+            };
             let why = format!("a machine has at most {MAX_DEVICES} devices");
-            return Err(self.phase_error(Phase::Compile, redpoll_physical::Error::NoDevice { ordinal, why }));
+            return Err(self.phase_error(Phase::Compile, redpoll_physical::Error::NoDevice { ordinal, reason: why }));
         };
         if let Some(kernel) = slot.get() {
             return Ok(kernel);
@@ -293,14 +295,17 @@ impl StageLoops {
         }
         let found = Kernel::layouts(&self.program, inputs);
         let sources: Vec<Option<&Tensor>> = inputs.iter().map(|t| Some(*t)).collect();
-        let draft = Draft::new(&self.program, &found, options.mode).over(ListLengths::of(&self.program, &sources));
+        let draft =
+            Draft::new(&self.program, &found, options.mode).with_lists(ListLengths::of(&self.program, &sources));
         self.compile(&draft, options).map(Some)
     }
 
     fn compile(&self, draft: &Draft, options: KernelOptions<'_>) -> Result<Kernel, Error> {
         let kernel = match options.engine {
-            Engine::Optimizing => Kernel::optimizing(&[draft], options.toolchain).map(|mut kernels| kernels.remove(0)),
-            engine => Kernel::of(draft, engine),
+            KernelEngine::Optimizing => {
+                Kernel::compile_optimizing(&[draft], options.toolchain).map(|mut kernels| kernels.remove(0))
+            }
+            engine => Kernel::compile(draft, engine),
         };
         kernel.map_err(|source| self.phase_error(Phase::Compile, source))
     }

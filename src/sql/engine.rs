@@ -20,7 +20,7 @@ impl Engine for Session {
         let own = &self.limits().memory;
         let memory = match &run_limits.memory {
             None => own.clone(),
-            Some(account) => Arc::new(MemoryBudget::within(own.limit(), vec![own.clone(), account.clone()])),
+            Some(account) => Arc::new(MemoryBudget::with_accounts(own.limit(), vec![own.clone(), account.clone()])),
         };
         let limits = Limits { memory, cancel: run_limits.cancelled.clone(), ..self.limits().clone() };
         let session = self.with_limits(limits);

@@ -16,8 +16,8 @@ use redpoll_logic::{Alias, FloatMode, Plan, Scalar, TensorType, verify};
 use redpoll_optimizer::{Choice, Config, Subjects, Worth, optimize};
 use redpoll_physical::assembly::{Counts, Stmt};
 use redpoll_physical::grid::ListLengths;
-use redpoll_physical::kernel::{Draft, Engine, Kernel};
-use redpoll_physical::notation::{self, Program, Role, from_physical, place_of, places_of};
+use redpoll_physical::kernel::{Draft, Kernel, KernelEngine};
+use redpoll_physical::notation::{self, Program, Role, dense_values, from_physical, value_index};
 use redpoll_physical::run::{Limits, Workers};
 use redpoll_physical::storage::{Tensor, convert};
 use std::cell::Cell;
@@ -217,14 +217,15 @@ pub fn interpret_notation(program: &Program, mode: FloatMode, run: &mut EngineRe
             let dense = &run.notation[t.name.as_str()];
             let at =
                 |coordinates: &[u64]| coordinates.iter().zip(&t.ty.shape).fold(0, |at, (i, n)| at * n + i) as usize;
-            (t.name.clone(), places_of(&t.ty, &mut |coordinates| dense[at(coordinates)].clone()))
+            (t.name.clone(), dense_values(&t.ty, &mut |coordinates| dense[at(coordinates)].clone()))
         });
-        let outputs = notation::run_in(program, &inputs.collect(), notation::Limits::default(), mode)
+        let outputs = notation::run_with_mode(program, &inputs.collect(), notation::InterpLimits::default(), mode)
             .map_err(|e| error_chain(&e))?;
         let dense = of(Role::Output).map(|t| {
             let found = &outputs[&t.name];
-            let dense =
-                all_coordinates(&t.ty.shape).map(|coordinates| found[place_of(&t.ty, &coordinates)].clone()).collect();
+            let dense = all_coordinates(&t.ty.shape)
+                .map(|coordinates| found[value_index(&t.ty, &coordinates)].clone())
+                .collect();
             (Alias::from(t.name.as_str()), dense)
         });
         Ok(dense.collect::<Vec<(Alias, Vec<Scalar>)>>())
@@ -248,8 +249,8 @@ fn all_coordinates(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> {
 /// Returns limits with workers that cut every loop into chunks, or the default limits.
 fn limits(chunked: bool, threads: usize) -> Limits {
     static WORKERS: LazyLock<[Arc<Workers>; 3]> =
-        LazyLock::new(|| [1, 2, 3].map(|n| Arc::new(Workers::new(NonZero::new(n).expect("not 0")).cutting_all())));
-    if chunked { Limits::default().on(&WORKERS[threads - 1]) } else { Limits::default() }
+        LazyLock::new(|| [1, 2, 3].map(|n| Arc::new(Workers::new(NonZero::new(n).expect("not 0")).without_grain())));
+    if chunked { Limits::default().with_workers(&WORKERS[threads - 1]) } else { Limits::default() }
 }
 
 /// Bounds on the kernels of a case, and the selection of those that run in chunks.
@@ -276,9 +277,9 @@ pub fn run_kernel(
     let of = |role: Role| program.tensors.iter().filter(move |t| t.role == role);
     let inputs: Vec<&Tensor> = of(Role::Input).map(|t| &run.assembly[t.name.as_str()]).collect();
     let draft = Draft::new(program, &Kernel::layouts(program, &inputs), mode);
-    let compile = |draft: &Draft, engine: Engine| Kernel::of(draft, engine).map_err(|e| error_chain(&e));
+    let compile = |draft: &Draft, engine: KernelEngine| Kernel::compile(draft, engine).map_err(|e| error_chain(&e));
     let interpreter =
-        run_phase("lowering", || Ok(compile(&draft, Engine::Interpreter)?.with_iteration_limit(MAX_ROUNDS)))?;
+        run_phase("lowering", || Ok(compile(&draft, KernelEngine::Interpreter)?.with_iteration_limit(MAX_ROUNDS)))?;
     let statements: usize = interpreter.function().body.iter().map(Stmt::count).sum();
     let chunked = statements.is_multiple_of(chunk_every);
     // Every call of a chunked kernel uses another number of threads.
@@ -304,8 +305,8 @@ pub fn run_kernel(
     });
     let found = found.map_err(with_code)?;
     // Some long kernels are compiled with low effort, the others with high effort.
-    let draft = draft.expecting(if statements.is_multiple_of(2) { 0.0 } else { f64::INFINITY });
-    let kernel = run_phase("compilation", || compile(&draft, Engine::Instant)).map_err(with_code)?;
+    let draft = draft.with_expected_steps(if statements.is_multiple_of(2) { 0.0 } else { f64::INFINITY });
+    let kernel = run_phase("compilation", || compile(&draft, KernelEngine::Instant)).map_err(with_code)?;
     let compare = |kernel: &Kernel| {
         let outcome = call(kernel)?;
         for ((one, other), decl) in found.outputs.iter().zip(&outcome.outputs).zip(of(Role::Output)) {
@@ -314,7 +315,7 @@ pub fn run_kernel(
         Ok(())
     };
     run_phase("machine code", || compare(&kernel)).map_err(with_code)?;
-    run_phase("grid", || compare(&compile(&draft, Engine::Grid)?.with_iteration_limit(MAX_ROUNDS)))
+    run_phase("grid", || compare(&compile(&draft, KernelEngine::Grid)?.with_iteration_limit(MAX_ROUNDS)))
         .map_err(with_code)?;
     let scheduled = run_phase("schedule of grids", || run_on_grids(program, mode, &limits(chunked, 2), &run.grids));
     let scheduled = scheduled.map_err(with_code)?;
@@ -344,8 +345,9 @@ fn run_on_grids(
     let inputs = program.tensors.iter().filter(|t| t.role == Role::Input);
     let inputs: Vec<&Tensor> = inputs.map(|t| &tensors[t.name.as_str()]).collect();
     let lists = ListLengths::of(program, &inputs.iter().map(|t| Some(*t)).collect::<Vec<_>>());
-    let draft = Draft::new(program, &Kernel::layouts(program, &inputs), mode).over(lists);
-    let kernel = Kernel::of(&draft, Engine::Grid).map_err(|e| error_chain(&e))?.with_iteration_limit(MAX_ROUNDS);
+    let draft = Draft::new(program, &Kernel::layouts(program, &inputs), mode).with_lists(lists);
+    let kernel =
+        Kernel::compile(&draft, KernelEngine::Grid).map_err(|e| error_chain(&e))?.with_iteration_limit(MAX_ROUNDS);
     Ok(kernel.run(&inputs, limits).map_err(|e| error_chain(&e))?.outputs)
 }
 

@@ -136,7 +136,7 @@ fn check(runs: &[RecordedRun], report: &mut TierReport) {
         return;
     }
     let drafts: Vec<&Draft> = runs.iter().map(|run| &run.draft).collect();
-    let kernels = match Kernel::optimizing(&drafts, &TOOLCHAIN) {
+    let kernels = match Kernel::compile_optimizing(&drafts, &TOOLCHAIN) {
         Ok(kernels) => kernels,
         Err(error) => {
             return report.failures.push((runs[0].label, format!("optimizing tier: {}", error_chain(&error))));

@@ -243,10 +243,10 @@ pub fn cast_bits(from: Prim, to: Prim, bits: u64) -> u64 {
 /// number of arguments.
 pub fn eval_math_bits(function: MathFn, prim: Prim, args: &[u64]) -> Option<u64> {
     Some(match (function.implementation(), prim, args) {
-        (MathImpl::One(f, _), Prim::F64, &[x]) => f(Bits::of(x)).bits(),
-        (MathImpl::One(_, f), Prim::F32, &[x]) => f(Bits::of(x)).bits(),
-        (MathImpl::Two(f, _), Prim::F64, &[x, y]) => f(Bits::of(x), Bits::of(y)).bits(),
-        (MathImpl::Two(_, f), Prim::F32, &[x, y]) => f(Bits::of(x), Bits::of(y)).bits(),
+        (MathImpl::Unary(f, _), Prim::F64, &[x]) => f(Bits::of(x)).bits(),
+        (MathImpl::Unary(_, f), Prim::F32, &[x]) => f(Bits::of(x)).bits(),
+        (MathImpl::Binary(f, _), Prim::F64, &[x, y]) => f(Bits::of(x), Bits::of(y)).bits(),
+        (MathImpl::Binary(_, f), Prim::F32, &[x, y]) => f(Bits::of(x), Bits::of(y)).bits(),
         _ => return None,
     })
 }

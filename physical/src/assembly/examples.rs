@@ -2,7 +2,7 @@
 //! agree on them.
 
 use super::text::parse;
-use super::{BufferDecl, BufferRole, Function, Program, Status};
+use super::{BufferDecl, BufferRole, Function, Interpreter, Status};
 use crate::emit::CompiledKernel;
 use crate::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
 use crate::emit::cranelift::{self, Effort};
@@ -120,16 +120,16 @@ pub(crate) fn function(text: &str) -> Function {
 }
 
 /// A function with the memory and chunk of a run.
-pub(crate) struct Case {
+pub(crate) struct EngineCase {
     pub(crate) function: Function,
     pub(crate) inputs: Vec<ArrowBuffer>,
     pub(crate) params: Vec<i64>,
     pub(crate) chunk: Range<i64>,
 }
 
-impl Case {
-    pub(crate) fn new(function: Function, inputs: &[ArrowBuffer], params: &[i64], chunk: Range<i64>) -> Case {
-        Case { function, inputs: inputs.to_vec(), params: params.to_vec(), chunk }
+impl EngineCase {
+    pub(crate) fn new(function: Function, inputs: &[ArrowBuffer], params: &[i64], chunk: Range<i64>) -> EngineCase {
+        EngineCase { function, inputs: inputs.to_vec(), params: params.to_vec(), chunk }
     }
 
     /// Makes new memory for a run.
@@ -141,7 +141,7 @@ impl Case {
     /// Runs the function by the interpreter.
     pub(crate) fn interpret(&self) -> (Status, Invocation) {
         let mut on = self.invocation();
-        let program = Program::new(&self.function).unwrap().with_iteration_limit(1 << 20);
+        let program = Interpreter::new(&self.function).unwrap().with_iteration_limit(1 << 20);
         match program.run(&mut on, self.chunk.clone(), &mut super::Counts::default()) {
             Ok(status) => (status, on),
             Err(error) => panic!("{error}\n{}", self.function),
@@ -204,7 +204,7 @@ pub(crate) fn run_both(
     params: &[i64],
     chunk: Range<i64>,
 ) -> (Status, Invocation) {
-    let case = Case::new(function.clone(), inputs, params, chunk);
+    let case = EngineCase::new(function.clone(), inputs, params, chunk);
     let expected = case.interpret();
     for effort in [Effort::Quick, Effort::Full] {
         case.assert_agrees(&cranelift::compile(function, effort).unwrap(), &expected);
@@ -217,10 +217,10 @@ pub(crate) fn run_both(
 
 /// Runs functions by every engine, those of the optimizing tier from one translation unit. Asserts
 /// that all agree; returns statuses and invocations of the interpreter.
-pub(crate) fn run_all(cases: &[Case]) -> Vec<(Status, Invocation)> {
+pub(crate) fn run_all(cases: &[EngineCase]) -> Vec<(Status, Invocation)> {
     let functions: Vec<&Function> = cases.iter().map(|case| &case.function).collect();
     let kernels = toolchain().compile(&functions).unwrap();
-    let run = |(case, kernel): (&Case, &CompiledKernel)| {
+    let run = |(case, kernel): (&EngineCase, &CompiledKernel)| {
         let expected = run_both(&case.function, &case.inputs, &case.params, case.chunk.clone());
         case.assert_agrees(kernel, &expected);
         expected

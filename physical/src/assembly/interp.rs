@@ -1,12 +1,12 @@
 //! The interpreter of Assembly, which checks every bound and counts the work.
 //!
-//! A [`Program`] is a function with types and operators resolved once, so that repeated runs are
-//! quick. It works on the same [`Invocation`] as machine code and must leave it with the same
+//! An [`Interpreter`] is a function with types and operators resolved once, so that repeated runs
+//! are quick. It works on the same [`Invocation`] as machine code and must leave it with the same
 //! contents. Faults that machine code is trusted not to have (an access out of bounds, an index
-//! that does not fit) are an [`InterpError`] here.
+//! that does not fit) are an [`InterpFault`] here.
 
 use super::eval::{BinaryFn, binary_fn};
-use super::node::{Memory, Node};
+use super::resolved::{ExprMemory, ResolvedExpr};
 use super::{Buffer, BufferClass, Function, Status, Stmt, verify};
 use crate::Error;
 use crate::run::{Invocation, Signature};
@@ -43,9 +43,9 @@ impl Add for Counts {
 /// A fault of the program that machine code would not detect. Lowering's fault, never the user's.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum InterpError {
+pub enum InterpFault {
     /// An access outside of a buffer.
-    #[error("{access} of element {index} of buffer `{buffer}`, which has {len}")]
+    #[error("{access} of element {index} of buffer `{buffer}`, which has {len} elements")]
     OutOfBounds {
         /// The operation: `load`, `store` or `sort`.
         access: &'static str,
@@ -67,7 +67,7 @@ pub enum InterpError {
         value: i64,
     },
     /// A byte of a buffer of `bool` is neither 0 nor 1.
-    #[error("element {index} of buffer `{buffer}` of bool is {byte}")]
+    #[error("element {index} of bool buffer `{buffer}` is {byte}, expected 0 or 1")]
     NotBool {
         /// The name of the buffer.
         buffer: String,
@@ -81,37 +81,37 @@ pub enum InterpError {
     TooManyIterations(u64),
 }
 
-/// Runs a function once over a chunk; use [`Program`] for repeated runs.
+/// Runs a function once over a chunk; use [`Interpreter`] for repeated runs.
 ///
 /// # Errors
-/// Like [`Program::new`] and [`Program::run`].
+/// Like [`Interpreter::new`] and [`Interpreter::run`].
 pub fn interpret(function: &Function, on: &mut Invocation, chunk: Range<i64>) -> Result<(Status, Counts), Error> {
     let mut counts = Counts::default();
-    let status = Program::new(function)?.run(on, chunk, &mut counts)?;
+    let status = Interpreter::new(function)?.run(on, chunk, &mut counts)?;
     Ok((status, counts))
 }
 
 /// A function prepared for interpretation.
-pub struct Program {
-    body: Vec<Op>,
+pub struct Interpreter {
+    body: Vec<ResolvedStmt>,
     signature: Arc<Signature>,
     locals: usize,
     chunk: (usize, usize),
     iteration_limit: u64,
 }
 
-impl Program {
+impl Interpreter {
     /// Verifies the function and resolves its types.
     ///
     /// # Errors
     /// [`Error::InvalidAssembly`] when the function breaks a rule of the verifier.
-    pub fn new(function: &Function) -> Result<Program, Error> {
+    pub fn new(function: &Function) -> Result<Interpreter, Error> {
         let faults = verify(function);
         if !faults.is_empty() {
             return Err(Error::invalid_assembly(&function.name, &faults));
         }
-        Ok(Program {
-            body: block(function, &function.body),
+        Ok(Interpreter {
+            body: resolve_block(function, &function.body),
             signature: Signature::of(function),
             locals: function.locals.len(),
             chunk: (function.chunk.0.index(), function.chunk.1.index()),
@@ -125,8 +125,8 @@ impl Program {
     }
 
     /// Sets a limit of rounds of loops in one run, after which it stops with
-    /// [`InterpError::TooManyIterations`].
-    pub fn with_iteration_limit(mut self, limit: u64) -> Program {
+    /// [`InterpFault::TooManyIterations`].
+    pub fn with_iteration_limit(mut self, limit: u64) -> Interpreter {
         self.iteration_limit = limit;
         self
     }
@@ -142,170 +142,187 @@ impl Program {
         locals[self.chunk.0] = chunk.start as u64;
         locals[self.chunk.1] = chunk.end as u64;
         let (limit, signature) = (self.iteration_limit, &*self.signature);
-        let mut machine = Machine { memory: Counted { on, signature, counts }, locals, limit, rounds: 0 };
-        Ok(match machine.block(&self.body)? {
-            Flow::Return(status) => status,
-            Flow::Next | Flow::Break => Status::Done,
+        let mut run = FunctionRun { memory: CountingMemory { on, signature, counts }, locals, limit, rounds: 0 };
+        Ok(match run.block(&self.body)? {
+            StmtOutcome::Return(status) => status,
+            StmtOutcome::Next | StmtOutcome::Break => Status::Done,
         })
     }
 }
 
 /// A statement with its types resolved.
-enum Op {
-    Assign(usize, Node),
-    Store(Buffer, Node, Node),
-    If(Node, Vec<Op>, Vec<Op>),
-    While(Node, Vec<Op>),
-    For(usize, Node, Node, Vec<Op>),
+enum ResolvedStmt {
+    Assign(usize, ResolvedExpr),
+    Store(Buffer, ResolvedExpr, ResolvedExpr),
+    If(ResolvedExpr, Vec<ResolvedStmt>, Vec<ResolvedStmt>),
+    While(ResolvedExpr, Vec<ResolvedStmt>),
+    For(usize, ResolvedExpr, ResolvedExpr, Vec<ResolvedStmt>),
     Break,
-    Lanes { acc: usize, op: BinaryFn, identity: u64, lanes: usize, var: usize, lo: Node, hi: Node, value: Node },
-    Grow(Buffer, Node),
-    Sort(Buffer, Node, Node),
-    SortBy([Buffer; 3], Node, Node),
+    Lanes {
+        acc: usize,
+        op: BinaryFn,
+        identity: u64,
+        lanes: usize,
+        var: usize,
+        lo: ResolvedExpr,
+        hi: ResolvedExpr,
+        value: ResolvedExpr,
+    },
+    Grow(Buffer, ResolvedExpr),
+    Sort(Buffer, ResolvedExpr, ResolvedExpr),
+    SortBy([Buffer; 3], ResolvedExpr, ResolvedExpr),
     Swap(Buffer, Buffer),
     Return(Status),
 }
 
 const VERIFIED: &str = "the function was verified";
 
-fn block(f: &Function, stmts: &[Stmt]) -> Vec<Op> {
-    stmts.iter().map(|s| stmt(f, s)).collect()
+fn resolve_block(f: &Function, stmts: &[Stmt]) -> Vec<ResolvedStmt> {
+    stmts.iter().map(|s| resolve_stmt(f, s)).collect()
 }
 
-fn stmt(f: &Function, s: &Stmt) -> Op {
+fn resolve_stmt(f: &Function, s: &Stmt) -> ResolvedStmt {
     match s {
-        Stmt::Assign(local, value) => Op::Assign(local.index(), Node::new(f, value)),
-        Stmt::Store { buffer, at, value } => Op::Store(*buffer, Node::new(f, at), Node::new(f, value)),
-        Stmt::If { cond, then, other } => Op::If(Node::new(f, cond), block(f, then), block(f, other)),
-        Stmt::While { cond, body } => Op::While(Node::new(f, cond), block(f, body)),
-        Stmt::For { var, lo, hi, body } => Op::For(var.index(), Node::new(f, lo), Node::new(f, hi), block(f, body)),
-        Stmt::Break => Op::Break,
-        Stmt::Lanes(fold) => Op::Lanes {
+        Stmt::Assign(local, value) => ResolvedStmt::Assign(local.index(), ResolvedExpr::new(f, value)),
+        Stmt::Store { buffer, at, value } => {
+            ResolvedStmt::Store(*buffer, ResolvedExpr::new(f, at), ResolvedExpr::new(f, value))
+        }
+        Stmt::If { cond, then, other } => {
+            ResolvedStmt::If(ResolvedExpr::new(f, cond), resolve_block(f, then), resolve_block(f, other))
+        }
+        Stmt::While { cond, body } => ResolvedStmt::While(ResolvedExpr::new(f, cond), resolve_block(f, body)),
+        Stmt::For { var, lo, hi, body } => {
+            ResolvedStmt::For(var.index(), ResolvedExpr::new(f, lo), ResolvedExpr::new(f, hi), resolve_block(f, body))
+        }
+        Stmt::Break => ResolvedStmt::Break,
+        Stmt::Lanes(fold) => ResolvedStmt::Lanes {
             acc: fold.acc.index(),
             op: binary_fn(fold.op, f.locals[fold.acc.index()].prim).expect(VERIFIED),
             identity: fold.identity.to_bits().expect(VERIFIED),
             lanes: usize::from(fold.lanes),
             var: fold.var.index(),
-            lo: Node::new(f, &fold.lo),
-            hi: Node::new(f, &fold.hi),
-            value: Node::new(f, &fold.value),
+            lo: ResolvedExpr::new(f, &fold.lo),
+            hi: ResolvedExpr::new(f, &fold.hi),
+            value: ResolvedExpr::new(f, &fold.value),
         },
-        Stmt::Grow { buffer, len } => Op::Grow(*buffer, Node::new(f, len)),
-        Stmt::Sort { buffer, lo, hi } => Op::Sort(*buffer, Node::new(f, lo), Node::new(f, hi)),
-        Stmt::SortBy { perm, major, minor, lo, hi } => {
-            Op::SortBy([*perm, *major, *minor], Node::new(f, lo), Node::new(f, hi))
+        Stmt::Grow { buffer, len } => ResolvedStmt::Grow(*buffer, ResolvedExpr::new(f, len)),
+        Stmt::Sort { buffer, lo, hi } => {
+            ResolvedStmt::Sort(*buffer, ResolvedExpr::new(f, lo), ResolvedExpr::new(f, hi))
         }
-        Stmt::Swap(a, b) => Op::Swap(*a, *b),
-        Stmt::Return(status) => Op::Return(*status),
+        Stmt::SortBy { perm, major, minor, lo, hi } => {
+            ResolvedStmt::SortBy([*perm, *major, *minor], ResolvedExpr::new(f, lo), ResolvedExpr::new(f, hi))
+        }
+        Stmt::Swap(a, b) => ResolvedStmt::Swap(*a, *b),
+        Stmt::Return(status) => ResolvedStmt::Return(*status),
     }
 }
 
-enum Flow {
+enum StmtOutcome {
     Next,
     Break,
     Return(Status),
 }
 
-struct Machine<'a> {
-    memory: Counted<'a>,
+struct FunctionRun<'a> {
+    memory: CountingMemory<'a>,
     locals: Vec<u64>,
     limit: u64,
     rounds: u64,
 }
 
 /// The memory of a run, with counts of its accesses.
-struct Counted<'a> {
+struct CountingMemory<'a> {
     on: &'a mut Invocation,
     signature: &'a Signature,
     counts: &'a mut Counts,
 }
 
-impl Machine<'_> {
-    fn block(&mut self, ops: &[Op]) -> Result<Flow, InterpError> {
+impl FunctionRun<'_> {
+    fn block(&mut self, ops: &[ResolvedStmt]) -> Result<StmtOutcome, InterpFault> {
         for op in ops {
             match self.op(op)? {
-                Flow::Next => {}
+                StmtOutcome::Next => {}
                 other => return Ok(other),
             }
         }
-        Ok(Flow::Next)
+        Ok(StmtOutcome::Next)
     }
 
-    fn op(&mut self, op: &Op) -> Result<Flow, InterpError> {
+    fn op(&mut self, op: &ResolvedStmt) -> Result<StmtOutcome, InterpFault> {
         match op {
-            Op::Assign(local, value) => self.locals[*local] = self.eval(value)?,
-            Op::Store(buffer, at, value) => {
+            ResolvedStmt::Assign(local, value) => self.locals[*local] = self.eval(value)?,
+            ResolvedStmt::Store(buffer, at, value) => {
                 let at = self.eval(at)? as i64;
                 let value = self.eval(value)?;
                 self.memory.store(*buffer, at, value)?;
             }
-            Op::If(cond, then, other) => {
-                let taken = if self.eval(cond)? != 0 { then } else { other };
-                return self.block(taken);
+            ResolvedStmt::If(cond, then, other) => {
+                let branch = if self.eval(cond)? != 0 { then } else { other };
+                return self.block(branch);
             }
-            Op::While(cond, body) => {
+            ResolvedStmt::While(cond, body) => {
                 while self.eval(cond)? != 0 {
                     if self.memory.on.is_cancelled() {
-                        return Ok(Flow::Return(Status::Cancelled));
+                        return Ok(StmtOutcome::Return(Status::Cancelled));
                     }
                     self.count_round()?;
                     match self.block(body)? {
-                        Flow::Next => {}
-                        Flow::Break => break,
-                        done @ Flow::Return(_) => return Ok(done),
+                        StmtOutcome::Next => {}
+                        StmtOutcome::Break => break,
+                        done @ StmtOutcome::Return(_) => return Ok(done),
                     }
                 }
             }
-            Op::For(var, lo, hi, body) => {
+            ResolvedStmt::For(var, lo, hi, body) => {
                 let (lo, hi) = self.range(lo, hi)?;
                 for k in lo..hi {
                     if self.memory.on.is_cancelled() {
-                        return Ok(Flow::Return(Status::Cancelled));
+                        return Ok(StmtOutcome::Return(Status::Cancelled));
                     }
                     self.count_round()?;
                     self.locals[*var] = k as u64;
                     match self.block(body)? {
-                        Flow::Next => {}
-                        Flow::Break => break,
-                        done @ Flow::Return(_) => return Ok(done),
+                        StmtOutcome::Next => {}
+                        StmtOutcome::Break => break,
+                        done @ StmtOutcome::Return(_) => return Ok(done),
                     }
                 }
             }
-            Op::Break => return Ok(Flow::Break),
-            Op::Lanes { acc, op, identity, lanes, var, lo, hi, value } => {
+            ResolvedStmt::Break => return Ok(StmtOutcome::Break),
+            ResolvedStmt::Lanes { acc, op, identity, lanes, var, lo, hi, value } => {
                 let (lo, hi) = self.range(lo, hi)?;
-                let mut parts = vec![*identity; *lanes];
+                let mut partials = vec![*identity; *lanes];
                 for (k, lane) in (lo..hi).zip((0..*lanes).cycle()) {
                     self.count_round()?;
                     self.locals[*var] = k as u64;
-                    parts[lane] = op(parts[lane], self.eval(value)?);
+                    partials[lane] = op(partials[lane], self.eval(value)?);
                 }
-                while parts.len() > 1 {
-                    let upper = parts.split_off(parts.len() / 2);
-                    for (lane, part) in upper.into_iter().enumerate() {
-                        parts[lane] = op(parts[lane], part);
+                while partials.len() > 1 {
+                    let upper = partials.split_off(partials.len() / 2);
+                    for (lane, partial) in upper.into_iter().enumerate() {
+                        partials[lane] = op(partials[lane], partial);
                     }
                 }
-                self.locals[*acc] = op(self.locals[*acc], parts[0]);
+                self.locals[*acc] = op(self.locals[*acc], partials[0]);
             }
-            Op::Grow(buffer, len) => {
+            ResolvedStmt::Grow(buffer, len) => {
                 let len = self.eval(len)? as i64;
                 let before = self.memory.on.len(*buffer);
                 let status = self.memory.on.grow(*buffer, len);
                 if status != Status::Done {
-                    return Ok(Flow::Return(status));
+                    return Ok(StmtOutcome::Return(status));
                 }
                 let grown = self.memory.on.len(*buffer) - before;
                 self.memory.counts.allocated_bytes +=
                     (grown * self.memory.signature.buffers[buffer.index()].prim.bytes()) as u64;
             }
-            Op::Sort(buffer, lo, hi) => {
+            ResolvedStmt::Sort(buffer, lo, hi) => {
                 let (lo, hi) = self.range(lo, hi)?;
                 if let Some(range) = self.memory.sort_range(*buffer, lo, hi)? {
                     self.memory.on.sort(*buffer, range);
                 }
             }
-            Op::SortBy([perm, major, minor], lo, hi) => {
+            ResolvedStmt::SortBy([perm, major, minor], lo, hi) => {
                 let (lo, hi) = self.range(lo, hi)?;
                 if let Some(range) = self.memory.sort_range(*perm, lo, hi)? {
                     for at in range.clone() {
@@ -316,32 +333,32 @@ impl Machine<'_> {
                     self.memory.on.sort_by(*perm, *major, *minor, range);
                 }
             }
-            Op::Swap(a, b) => self.memory.on.swap(*a, *b),
-            Op::Return(status) => return Ok(Flow::Return(*status)),
+            ResolvedStmt::Swap(a, b) => self.memory.on.swap(*a, *b),
+            ResolvedStmt::Return(status) => return Ok(StmtOutcome::Return(*status)),
         }
-        Ok(Flow::Next)
+        Ok(StmtOutcome::Next)
     }
 
-    fn range(&mut self, lo: &Node, hi: &Node) -> Result<(i64, i64), InterpError> {
+    fn range(&mut self, lo: &ResolvedExpr, hi: &ResolvedExpr) -> Result<(i64, i64), InterpFault> {
         Ok((self.eval(lo)? as i64, self.eval(hi)? as i64))
     }
 
-    fn count_round(&mut self) -> Result<(), InterpError> {
+    fn count_round(&mut self) -> Result<(), InterpFault> {
         self.memory.counts.iterations += 1;
         self.rounds += 1;
-        if self.rounds > self.limit { Err(InterpError::TooManyIterations(self.limit)) } else { Ok(()) }
+        if self.rounds > self.limit { Err(InterpFault::TooManyIterations(self.limit)) } else { Ok(()) }
     }
 
-    fn eval(&mut self, node: &Node) -> Result<u64, InterpError> {
+    fn eval(&mut self, node: &ResolvedExpr) -> Result<u64, InterpFault> {
         node.eval(&self.locals, &mut self.memory)
     }
 }
 
-impl Counted<'_> {
+impl CountingMemory<'_> {
     /// Returns the element as an offset, or an error if the buffer does not have it.
-    fn check(&self, access: &'static str, buffer: Buffer, index: i64) -> Result<usize, InterpError> {
+    fn check(&self, access: &'static str, buffer: Buffer, index: i64) -> Result<usize, InterpFault> {
         let len = self.on.len(buffer);
-        usize::try_from(index).ok().filter(|at| *at < len).ok_or_else(|| InterpError::OutOfBounds {
+        usize::try_from(index).ok().filter(|at| *at < len).ok_or_else(|| InterpFault::OutOfBounds {
             access,
             buffer: self.signature.buffers[buffer.index()].name.clone(),
             index,
@@ -350,7 +367,7 @@ impl Counted<'_> {
     }
 
     /// Returns the range of elements to sort; `None` if it is empty.
-    fn sort_range(&self, buffer: Buffer, lo: i64, hi: i64) -> Result<Option<Range<usize>>, InterpError> {
+    fn sort_range(&self, buffer: Buffer, lo: i64, hi: i64) -> Result<Option<Range<usize>>, InterpFault> {
         if lo >= hi {
             return Ok(None);
         }
@@ -359,32 +376,32 @@ impl Counted<'_> {
         Ok(Some(first..last + 1))
     }
 
-    fn store(&mut self, buffer: Buffer, index: i64, bits: u64) -> Result<(), InterpError> {
+    fn store(&mut self, buffer: Buffer, index: i64, bits: u64) -> Result<(), InterpFault> {
         self.counts.stores += 1;
         let at = self.check("store", buffer, index)?;
         self.on.write(buffer, at, bits);
         let decl = &self.signature.buffers[buffer.index()];
         if decl.class == BufferClass::Index && self.on.read(buffer, at) != bits {
-            return Err(InterpError::IndexOverflow { buffer: decl.name.clone(), prim: decl.prim, value: bits as i64 });
+            return Err(InterpFault::IndexOverflow { buffer: decl.name.clone(), prim: decl.prim, value: bits as i64 });
         }
         Ok(())
     }
 }
 
-impl Memory for Counted<'_> {
-    type Fault = InterpError;
+impl ExprMemory for CountingMemory<'_> {
+    type Fault = InterpFault;
 
     fn param(&self, number: usize) -> i64 {
         self.on.params()[number]
     }
 
-    fn load(&mut self, buffer: Buffer, index: i64) -> Result<u64, InterpError> {
+    fn load(&mut self, buffer: Buffer, index: i64) -> Result<u64, InterpFault> {
         self.counts.loads += 1;
         let at = self.check("load", buffer, index)?;
         let bits = self.on.read(buffer, at);
         let decl = &self.signature.buffers[buffer.index()];
         if decl.prim == Prim::Bool && bits > 1 {
-            return Err(InterpError::NotBool { buffer: decl.name.clone(), index, byte: bits });
+            return Err(InterpFault::NotBool { buffer: decl.name.clone(), index, byte: bits });
         }
         Ok(bits)
     }
@@ -411,7 +428,7 @@ mod tests {
                {body}
              }}"
         );
-        let program = Program::new(&parse(&text).unwrap()).unwrap().with_iteration_limit(1000);
+        let program = Interpreter::new(&parse(&text).unwrap()).unwrap().with_iteration_limit(1000);
         let inputs = [ArrowBuffer::from_vec(vec![1.0f64; 3]), ArrowBuffer::from_vec(vec![0u8, 1, 2])];
         let mut on = Invocation::new(program.signature(), inputs, vec![], Limits::default()).unwrap();
         let error = program.run(&mut on, 0..1, &mut Counts::default()).unwrap_err();
@@ -421,20 +438,20 @@ mod tests {
     #[test]
     fn faults_of_programs_are_errors() {
         let rows = [
-            ("x = src[3]", "load of element 3 of buffer `src`, which has 3"),
-            ("x = src[-1]", "load of element -1 of buffer `src`, which has 3"),
-            ("x = select(true, 1.0, src[4])", "load of element 4 of buffer `src`, which has 3"),
-            ("out[0] = 1.0", "store of element 0 of buffer `out`, which has 0"),
+            ("x = src[3]", "load of element 3 of buffer `src`, which has 3 elements"),
+            ("x = src[-1]", "load of element -1 of buffer `src`, which has 3 elements"),
+            ("x = select(true, 1.0, src[4])", "load of element 4 of buffer `src`, which has 3 elements"),
+            ("out[0] = 1.0", "store of element 0 of buffer `out`, which has 0 elements"),
             // The capacity is eight elements, but only one was requested.
-            ("grow out, 1 out[1] = 1.0", "store of element 1 of buffer `out`, which has 1"),
-            ("grow idx, 2 sort idx in 0..3", "sort of element 2 of buffer `idx`, which has 2"),
+            ("grow out, 1 out[1] = 1.0", "store of element 1 of buffer `out`, which has 1 elements"),
+            ("grow idx, 2 sort idx in 0..3", "sort of element 2 of buffer `idx`, which has 2 elements"),
             (
                 "grow perm, 2 perm[1] = 7 grow idx, 7 sort_by perm by idx, idx in 0..2",
-                "sort of element 7 of buffer `idx`, which has 7",
+                "sort of element 7 of buffer `idx`, which has 7 elements",
             ),
             ("grow idx, 1 idx[0] = 4294967296", "store of 4294967296 into buffer `idx` of u32 indices"),
             ("grow idx, 1 idx[0] = -1", "store of -1 into buffer `idx` of u32 indices"),
-            ("b = flag[2]", "element 2 of buffer `flag` of bool is 2"),
+            ("b = flag[2]", "element 2 of bool buffer `flag` is 2, expected 0 or 1"),
             ("while true { }", "more than 1000 rounds of loops"),
         ];
         for (body, expected) in rows {

@@ -11,33 +11,33 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug)]
 pub enum MathImpl {
     /// Functions of one argument: on `f64` and on `f32`.
-    One(extern "C" fn(f64) -> f64, extern "C" fn(f32) -> f32),
+    Unary(extern "C" fn(f64) -> f64, extern "C" fn(f32) -> f32),
     /// Functions of two arguments: on `f64` and on `f32`.
-    Two(extern "C" fn(f64, f64) -> f64, extern "C" fn(f32, f32) -> f32),
+    Binary(extern "C" fn(f64, f64) -> f64, extern "C" fn(f32, f32) -> f32),
 }
 
 impl MathImpl {
     /// Returns the number of arguments.
     pub fn arity(self) -> usize {
         match self {
-            MathImpl::One(..) => 1,
-            MathImpl::Two(..) => 2,
+            MathImpl::Unary(..) => 1,
+            MathImpl::Binary(..) => 2,
         }
     }
 
     /// Returns the address of the implementation on `f64`, for generators of machine code.
     pub fn address_f64(self) -> usize {
         match self {
-            MathImpl::One(f, _) => f as usize,
-            MathImpl::Two(f, _) => f as usize,
+            MathImpl::Unary(f, _) => f as usize,
+            MathImpl::Binary(f, _) => f as usize,
         }
     }
 
     /// Returns the address of the implementation on `f32`, for generators of machine code.
     pub fn address_f32(self) -> usize {
         match self {
-            MathImpl::One(_, f) => f as usize,
-            MathImpl::Two(_, f) => f as usize,
+            MathImpl::Unary(_, f) => f as usize,
+            MathImpl::Binary(_, f) => f as usize,
         }
     }
 }
@@ -69,7 +69,7 @@ mod functions {
     }
 }
 
-macro_rules! one {
+macro_rules! unary {
     ($double:ident, $single:ident) => {{
         extern "C" fn double(x: f64) -> f64 {
             functions::$double(x)
@@ -77,11 +77,11 @@ macro_rules! one {
         extern "C" fn single(x: f32) -> f32 {
             functions::$single(x)
         }
-        MathImpl::One(double, single)
+        MathImpl::Unary(double, single)
     }};
 }
 
-macro_rules! two {
+macro_rules! binary {
     ($double:ident, $single:ident) => {{
         extern "C" fn double(x: f64, y: f64) -> f64 {
             functions::$double(x, y)
@@ -89,11 +89,11 @@ macro_rules! two {
         extern "C" fn single(x: f32, y: f32) -> f32 {
             functions::$single(x, y)
         }
-        MathImpl::Two(double, single)
+        MathImpl::Binary(double, single)
     }};
 }
 
-macro_rules! scale {
+macro_rules! scaling {
     ($double:ident, $single:ident) => {{
         extern "C" fn double(x: f64, n: f64) -> f64 {
             functions::$double(x, n as i32)
@@ -101,7 +101,7 @@ macro_rules! scale {
         extern "C" fn single(x: f32, n: f32) -> f32 {
             functions::$single(x, n as i32)
         }
-        MathImpl::Two(double, single)
+        MathImpl::Binary(double, single)
     }};
 }
 
@@ -129,33 +129,33 @@ macro_rules! math_table {
 }
 
 math_table! {
-    Exp "exp" one exp expf;
-    Exp2 "exp2" one exp2 exp2f;
-    Expm1 "expm1" one expm1 expm1f;
-    Log "log" one log logf;
-    Log2 "log2" one log2 log2f;
-    Log10 "log10" one log10 log10f;
-    Log1p "log1p" one log1p log1pf;
-    Sin "sin" one sin sinf;
-    Cos "cos" one cos cosf;
-    Tan "tan" one tan tanf;
-    Asin "asin" one asin asinf;
-    Acos "acos" one acos acosf;
-    Atan "atan" one atan atanf;
-    Sinh "sinh" one sinh sinhf;
-    Cosh "cosh" one cosh coshf;
-    Tanh "tanh" one tanh tanhf;
-    Asinh "asinh" one asinh asinhf;
-    Acosh "acosh" one acosh acoshf;
-    Atanh "atanh" one atanh atanhf;
-    Cbrt "cbrt" one cbrt cbrtf;
-    Pow "pow" two pow powf;
-    Atan2 "atan2" two atan2 atan2f;
-    Hypot "hypot" two hypot hypotf;
-    Fmod "fmod" two fmod fmodf;
-    Ldexp "ldexp" scale ldexp ldexpf;
-    Erf "erf" one erf erff;
-    Tgamma "tgamma" one tgamma tgammaf;
-    Lgamma "lgamma" one lgamma lgammaf;
-    SignBit "signbit" one signbit signbitf;
+    Exp "exp" unary exp expf;
+    Exp2 "exp2" unary exp2 exp2f;
+    Expm1 "expm1" unary expm1 expm1f;
+    Log "log" unary log logf;
+    Log2 "log2" unary log2 log2f;
+    Log10 "log10" unary log10 log10f;
+    Log1p "log1p" unary log1p log1pf;
+    Sin "sin" unary sin sinf;
+    Cos "cos" unary cos cosf;
+    Tan "tan" unary tan tanf;
+    Asin "asin" unary asin asinf;
+    Acos "acos" unary acos acosf;
+    Atan "atan" unary atan atanf;
+    Sinh "sinh" unary sinh sinhf;
+    Cosh "cosh" unary cosh coshf;
+    Tanh "tanh" unary tanh tanhf;
+    Asinh "asinh" unary asinh asinhf;
+    Acosh "acosh" unary acosh acoshf;
+    Atanh "atanh" unary atanh atanhf;
+    Cbrt "cbrt" unary cbrt cbrtf;
+    Pow "pow" binary pow powf;
+    Atan2 "atan2" binary atan2 atan2f;
+    Hypot "hypot" binary hypot hypotf;
+    Fmod "fmod" binary fmod fmodf;
+    Ldexp "ldexp" scaling ldexp ldexpf;
+    Erf "erf" unary erf erff;
+    Tgamma "tgamma" unary tgamma tgammaf;
+    Lgamma "lgamma" unary lgamma lgammaf;
+    SignBit "signbit" unary signbit signbitf;
 }

@@ -35,7 +35,7 @@ use std::fmt;
 
 /// A broken rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault {
+pub struct RuleViolation {
     /// The location, as a path of statement numbers such as `body.3.then.0`, or a table with the
     /// entry.
     pub at: String,
@@ -43,57 +43,58 @@ pub struct Fault {
     pub message: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for RuleViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.at, self.message)
     }
 }
 
 /// Checks every rule of the module docs; returns an empty list if there is no fault.
-pub fn verify(function: &Function) -> Vec<Fault> {
-    let mut checker = Checker { function, faults: vec![], path: vec![], loops: vec![], fixed: vec![] };
-    checker.tables();
-    if checker.faults.is_empty() {
+pub fn verify(function: &Function) -> Vec<RuleViolation> {
+    let mut verifier =
+        FunctionVerifier { function, violations: vec![], path: vec![], loops: vec![], loop_variables: vec![] };
+    verifier.tables();
+    if verifier.violations.is_empty() {
         let mut assigned = vec![false; function.locals.len()];
         assigned[function.chunk.0.index()] = true;
         assigned[function.chunk.1.index()] = true;
-        checker.block("body", &function.body, State(Some(assigned)));
+        verifier.block("body", &function.body, AssignedLocals(Some(assigned)));
     }
-    checker.faults
+    verifier.violations
 }
 
 /// The locals that are assigned on every path to a point; `None` if no path reaches the point.
 #[derive(Clone, PartialEq)]
-struct State(Option<Vec<bool>>);
+struct AssignedLocals(Option<Vec<bool>>);
 
-impl State {
+impl AssignedLocals {
     fn assign(&mut self, local: Local, value: bool) {
         if let Some(slot) = self.0.as_mut().and_then(|s| s.get_mut(local.index())) {
             *slot = value;
         }
     }
 
-    fn meet(self, other: State) -> State {
-        State(match (self.0, other.0) {
+    fn meet(self, other: AssignedLocals) -> AssignedLocals {
+        AssignedLocals(match (self.0, other.0) {
             (Some(a), Some(b)) => Some(a.iter().zip(&b).map(|(x, y)| *x && *y).collect()),
             (a, b) => a.or(b),
         })
     }
 }
 
-struct Checker<'f> {
+struct FunctionVerifier<'f> {
     function: &'f Function,
-    faults: Vec<Fault>,
+    violations: Vec<RuleViolation>,
     path: Vec<String>,
     /// For each enclosing loop, the meet of the states at its breaks.
-    loops: Vec<State>,
+    loops: Vec<AssignedLocals>,
     /// The variables of the enclosing `for` loops.
-    fixed: Vec<Local>,
+    loop_variables: Vec<Local>,
 }
 
-impl Checker<'_> {
-    fn fault(&mut self, message: impl Into<String>) {
-        self.faults.push(Fault { at: self.path.join("."), message: message.into() });
+impl FunctionVerifier<'_> {
+    fn report(&mut self, message: impl Into<String>) {
+        self.violations.push(RuleViolation { at: self.path.join("."), message: message.into() });
     }
 
     fn tables(&mut self) {
@@ -101,21 +102,21 @@ impl Checker<'_> {
         for (k, decl) in f.buffers.iter().enumerate() {
             self.path = vec!["buffers".into(), k.to_string()];
             if decl.class == BufferClass::Index && !decl.prim.is_int() {
-                self.fault(format!("buffer `{}` of indices has elements of {}, not integers", decl.name, decl.prim));
+                self.report(format!("index buffer `{}` has elements of {}, expected integers", decl.name, decl.prim));
             }
             if decl.fill.prim() != Some(decl.prim) {
                 let (name, prim, fill) = (&decl.name, decl.prim, decl.fill.dtype());
-                self.fault(format!("buffer `{name}` of {prim} has a fill of {fill}"));
+                self.report(format!("buffer `{name}` has elements of {prim}, but a fill of {fill}"));
             }
         }
         self.path = vec!["chunk".into()];
         for local in [f.chunk.0, f.chunk.1] {
             if self.local(local).is_some_and(|p| p != Prim::I64) {
-                self.fault("bounds of the chunk are i64");
+                self.report("the bounds of the chunk must be i64");
             }
         }
         if f.chunk.0 == f.chunk.1 {
-            self.fault("the bounds of the chunk are one local");
+            self.report("the bounds of the chunk are the same local");
         }
         self.path.clear();
     }
@@ -124,7 +125,7 @@ impl Checker<'_> {
     fn local(&mut self, local: Local) -> Option<Prim> {
         let prim = self.function.locals.get(local.index()).map(|d| d.prim);
         if prim.is_none() {
-            self.fault(format!("local {} of {} does not exist", local.0, self.function.locals.len()));
+            self.report(format!("local {} does not exist; there are {}", local.0, self.function.locals.len()));
         }
         prim
     }
@@ -133,7 +134,7 @@ impl Checker<'_> {
     fn buffer(&mut self, buffer: Buffer) -> Option<Prim> {
         let prim = self.function.buffers.get(buffer.index()).map(super::BufferDecl::value_prim);
         if prim.is_none() {
-            self.fault(format!("buffer {} of {} does not exist", buffer.0, self.function.buffers.len()));
+            self.report(format!("buffer {} does not exist; there are {}", buffer.0, self.function.buffers.len()));
         }
         prim
     }
@@ -142,7 +143,7 @@ impl Checker<'_> {
         let prim = self.buffer(buffer)?;
         let decl = &self.function.buffers[buffer.index()];
         if decl.role != BufferRole::Owned {
-            self.fault(format!("{verb} input buffer `{}`, which is read only", decl.name));
+            self.report(format!("{verb} input buffer `{}`, which is read only", decl.name));
         }
         Some(prim)
     }
@@ -151,33 +152,37 @@ impl Checker<'_> {
         if let Some(decl) = self.function.buffers.get(buffer.index())
             && decl.class != BufferClass::Index
         {
-            self.fault(format!("buffer `{}` in sorting does not hold indices", decl.name));
+            self.report(format!("sorted buffer `{}` does not hold indices", decl.name));
         }
     }
 
     fn constant(&mut self, value: &Scalar) -> Option<Prim> {
         let prim = value.prim();
         if prim.is_none() {
-            self.fault("a struct is no constant of Assembly");
+            self.report("a struct is not a constant of Assembly");
         }
         prim
     }
 
     /// Checks an expression and returns its type; `None` if it has a fault, which is reported.
-    fn expr(&mut self, expr: &Expr, state: &State) -> Option<Prim> {
+    fn expr(&mut self, expr: &Expr, state: &AssignedLocals) -> Option<Prim> {
         match expr {
             Expr::Const(value) => self.constant(value),
             Expr::Local(local) => {
                 let prim = self.local(*local)?;
                 if state.0.as_ref().is_some_and(|s| !s[local.index()]) {
                     let name = &self.function.locals[local.index()].name;
-                    self.fault(format!("local `{name}` ({}) is read where a path has not assigned it", local.0));
+                    self.report(format!("local `{name}` ({}) is read, but not assigned on every path", local.0));
                 }
                 Some(prim)
             }
             Expr::Param(param) => {
                 if param.index() >= self.function.params.len() {
-                    self.fault(format!("parameter {} of {} does not exist", param.0, self.function.params.len()));
+                    self.report(format!(
+                        "parameter {} does not exist; there are {}",
+                        param.0,
+                        self.function.params.len()
+                    ));
                 }
                 Some(Prim::I64)
             }
@@ -188,24 +193,24 @@ impl Checker<'_> {
             Expr::Unary(op, a) => {
                 let prim = self.expr(a, state)?;
                 if unary_fn(*op, prim).is_none() {
-                    self.fault(format!("{} is not defined on {prim}", op.name()));
+                    self.report(format!("{} is not defined on {prim}", op.name()));
                 }
                 Some(prim)
             }
             Expr::Binary(op, a, b) => {
-                let prim = self.same(op.name(), a, b, state)?;
+                let prim = self.expect_same(op.name(), a, b, state)?;
                 if binary_fn(*op, prim).is_none() {
-                    self.fault(format!("{} is not defined on {prim}", op.name()));
+                    self.report(format!("{} is not defined on {prim}", op.name()));
                 }
                 Some(prim)
             }
             Expr::Compare(op, a, b) => {
-                self.same(op.name(), a, b, state);
+                self.expect_same(op.name(), a, b, state);
                 Some(Prim::Bool)
             }
             Expr::Select(cond, a, b) => {
                 self.expect(cond, Prim::Bool, "the condition of a select", state);
-                self.same("select", a, b, state)
+                self.expect_same("select", a, b, state)
             }
             Expr::Cast(to, a) => {
                 self.expr(a, state);
@@ -215,35 +220,35 @@ impl Checker<'_> {
                 let prims: Vec<_> = args.iter().map(|a| self.expr(a, state)).collect();
                 let arity = function.implementation().arity();
                 if args.len() != arity {
-                    self.fault(format!("{} takes {arity} arguments, not {}", function.name(), args.len()));
+                    self.report(format!("{} takes {arity} arguments, not {}", function.name(), args.len()));
                 }
                 let prim = (*prims.first()?)?;
                 if !prim.is_float() || prims.iter().flatten().any(|p| *p != prim) {
-                    self.fault(format!("arguments of {} are not floats of one type", function.name()));
+                    self.report(format!("arguments of {} are not floats of one type", function.name()));
                 }
                 Some(prim)
             }
         }
     }
 
-    fn same(&mut self, what: &str, a: &Expr, b: &Expr, state: &State) -> Option<Prim> {
+    fn expect_same(&mut self, what: &str, a: &Expr, b: &Expr, state: &AssignedLocals) -> Option<Prim> {
         let (a, b) = (self.expr(a, state), self.expr(b, state));
         let (a, b) = (a?, b?);
         if a != b {
-            self.fault(format!("operands of {what} are {a} and {b}"));
+            self.report(format!("operands of {what} are {a} and {b}"));
         }
         Some(a)
     }
 
-    fn expect(&mut self, expr: &Expr, expected: Prim, what: &str, state: &State) {
+    fn expect(&mut self, expr: &Expr, expected: Prim, what: &str, state: &AssignedLocals) {
         if let Some(found) = self.expr(expr, state)
             && found != expected
         {
-            self.fault(format!("{what} is {found}, expected {expected}"));
+            self.report(format!("{what} is {found}, expected {expected}"));
         }
     }
 
-    fn block(&mut self, name: &str, block: &[Stmt], mut state: State) -> State {
+    fn block(&mut self, name: &str, block: &[Stmt], mut state: AssignedLocals) -> AssignedLocals {
         self.path.push(name.into());
         for (k, stmt) in block.iter().enumerate() {
             self.path.push(k.to_string());
@@ -254,13 +259,13 @@ impl Checker<'_> {
         state
     }
 
-    fn stmt(&mut self, stmt: &Stmt, mut state: State) -> State {
+    fn stmt(&mut self, stmt: &Stmt, mut state: AssignedLocals) -> AssignedLocals {
         match stmt {
             Stmt::Assign(local, value) => {
                 if let Some(prim) = self.local(*local) {
                     self.expect(value, prim, "the assigned value", &state);
                 }
-                self.not_fixed(*local);
+                self.check_not_loop_variable(*local);
                 state.assign(*local, true);
                 state
             }
@@ -273,19 +278,19 @@ impl Checker<'_> {
             }
             Stmt::If { cond, then, other } => {
                 self.expect(cond, Prim::Bool, "the condition of an if", &state);
-                let (taken, skipped) = split(cond, &state);
-                let then = self.block("then", then, taken);
+                let (entered, skipped) = split(cond, &state);
+                let then = self.block("then", then, entered);
                 let other = self.block("else", other, skipped);
                 then.meet(other)
             }
             Stmt::While { cond, body } => {
                 forget_loop_variables(body, &mut state);
                 self.expect(cond, Prim::Bool, "the condition of a while", &state);
-                let (entered, left) = split(cond, &state);
-                self.loops.push(State(None));
+                let (entered, exited) = split(cond, &state);
+                self.loops.push(AssignedLocals(None));
                 self.block("while", body, entered);
                 let breaks = self.loops.pop().expect("pushed above");
-                left.meet(breaks)
+                exited.meet(breaks)
             }
             Stmt::For { var, lo, hi, body } => {
                 self.expect(lo, Prim::I64, "the lower bound of a for", &state);
@@ -294,10 +299,10 @@ impl Checker<'_> {
                 forget_loop_variables(body, &mut state);
                 let mut inside = state.clone();
                 inside.assign(*var, true);
-                self.loops.push(State(None));
-                self.fixed.push(*var);
+                self.loops.push(AssignedLocals(None));
+                self.loop_variables.push(*var);
                 self.block("for", body, inside);
-                self.fixed.pop();
+                self.loop_variables.pop();
                 let breaks = self.loops.pop().expect("pushed above");
                 let mut after = state.meet(breaks);
                 after.assign(*var, false);
@@ -305,11 +310,11 @@ impl Checker<'_> {
             }
             Stmt::Break => {
                 let Some(breaks) = self.loops.pop() else {
-                    self.fault("break outside of a loop");
-                    return State(None);
+                    self.report("break outside of a loop");
+                    return AssignedLocals(None);
                 };
                 self.loops.push(breaks.meet(state));
-                State(None)
+                AssignedLocals(None)
             }
             Stmt::Lanes(fold) => self.lanes(fold, state),
             Stmt::Grow { buffer, len } => {
@@ -332,35 +337,38 @@ impl Checker<'_> {
                     self.indices(buffer);
                 }
                 if perm == major || perm == minor {
-                    self.fault("a permutation is sorted by itself");
+                    self.report("a permutation is sorted by itself");
                 }
                 state
             }
             Stmt::Swap(a, b) => {
                 self.owned(*a, "swap of");
                 self.owned(*b, "swap of");
-                self.of_one_type(*a, *b);
+                self.check_same_type(*a, *b);
                 state
             }
-            Stmt::Return(_) => State(None),
+            Stmt::Return(_) => AssignedLocals(None),
         }
     }
 
     /// Checks that two swapped buffers have one type and fill, so that all code that reads or grows
     /// them stays valid.
-    fn of_one_type(&mut self, a: Buffer, b: Buffer) {
+    fn check_same_type(&mut self, a: Buffer, b: Buffer) {
         let buffers = &self.function.buffers;
         let (Some(x), Some(y)) = (buffers.get(a.index()), buffers.get(b.index())) else { return };
         if (x.prim, x.class, &x.fill) != (y.prim, y.class, &y.fill) {
             let (x, y) = (&x.name, &y.name);
-            self.fault(format!("buffers `{x}` and `{y}` are swapped, which differ in their types or fills"));
+            self.report(format!("buffers `{x}` and `{y}` are swapped, which differ in their types or fills"));
         }
     }
 
-    fn not_fixed(&mut self, local: Local) {
-        if self.fixed.contains(&local) {
+    fn check_not_loop_variable(&mut self, local: Local) {
+        if self.loop_variables.contains(&local) {
             let name = &self.function.locals[local.index()].name;
-            self.fault(format!("local `{name}` ({}) is assigned in the body of the loop it counts", local.0));
+            self.report(format!(
+                "local `{name}` ({}) is a loop variable, but is assigned in the body of its loop",
+                local.0
+            ));
         }
     }
 
@@ -368,24 +376,24 @@ impl Checker<'_> {
         if let Some(prim) = self.local(var)
             && prim != Prim::I64
         {
-            self.fault(format!("the loop variable is {prim}, expected i64"));
+            self.report(format!("the loop variable is {prim}, expected i64"));
         }
-        self.not_fixed(var);
+        self.check_not_loop_variable(var);
     }
 
-    fn lanes(&mut self, fold: &LaneFold, mut state: State) -> State {
+    fn lanes(&mut self, fold: &LaneFold, mut state: AssignedLocals) -> AssignedLocals {
         self.expect(&fold.lo, Prim::I64, "the lower bound of a lane fold", &state);
         self.expect(&fold.hi, Prim::I64, "the upper bound of a lane fold", &state);
         self.loop_variable(fold.var);
-        self.not_fixed(fold.acc);
+        self.check_not_loop_variable(fold.acc);
         if !fold.lanes.is_power_of_two() {
-            self.fault(format!("{} lanes are no power of two", fold.lanes));
+            self.report(format!("{} lanes are not a power of two", fold.lanes));
         }
         if !fold.op.is_fold() {
-            self.fault(format!("{} is not associative and commutative", fold.op.name()));
+            self.report(format!("{} is not associative and commutative", fold.op.name()));
         }
         if fold.acc == fold.var || fold.value.mentions(fold.acc) {
-            self.fault("a lane fold reads its accumulator");
+            self.report("a lane fold reads its accumulator");
         }
         let acc = self.expr(&Expr::Local(fold.acc), &state);
         let identity = self.constant(&fold.identity);
@@ -393,10 +401,10 @@ impl Checker<'_> {
         if let (Some(acc), Some(identity)) = (acc, identity) {
             self.expect(&fold.value, acc, "the value of a lane fold", &state);
             if identity != acc {
-                self.fault(format!("the identity is {identity}, expected {acc}"));
+                self.report(format!("the identity is {identity}, expected {acc}"));
             }
             if binary_fn(fold.op, acc).is_none() {
-                self.fault(format!("{} is not defined on {acc}", fold.op.name()));
+                self.report(format!("{} is not defined on {acc}", fold.op.name()));
             }
         }
         state.assign(fold.var, false);
@@ -414,17 +422,17 @@ impl BinaryOp {
 }
 
 /// Returns the states where a condition is true and where it is false.
-fn split(cond: &Expr, state: &State) -> (State, State) {
+fn split(cond: &Expr, state: &AssignedLocals) -> (AssignedLocals, AssignedLocals) {
     match cond {
-        Expr::Const(Scalar::Bool(true)) => (state.clone(), State(None)),
-        Expr::Const(Scalar::Bool(false)) => (State(None), state.clone()),
+        Expr::Const(Scalar::Bool(true)) => (state.clone(), AssignedLocals(None)),
+        Expr::Const(Scalar::Bool(false)) => (AssignedLocals(None), state.clone()),
         _ => (state.clone(), state.clone()),
     }
 }
 
 /// Marks the variables of loops in a body as unassigned, since a later round of an outer loop
 /// starts in that state.
-fn forget_loop_variables(body: &[Stmt], state: &mut State) {
+fn forget_loop_variables(body: &[Stmt], state: &mut AssignedLocals) {
     for stmt in body {
         match stmt {
             Stmt::For { var, .. } => state.assign(*var, false),
@@ -457,8 +465,8 @@ mod tests {
                {body}
              }}"
         );
-        let faults = verify(&parse(&text).unwrap());
-        assert_eq!(faults.iter().map(Fault::to_string).collect::<Vec<_>>(), expected, "{body}");
+        let violations = verify(&parse(&text).unwrap());
+        assert_eq!(violations.iter().map(RuleViolation::to_string).collect::<Vec<_>>(), expected, "{body}");
     }
 
     #[test]
@@ -473,9 +481,9 @@ mod tests {
     #[test]
     fn every_rule_is_checked() {
         let rows: &[(&str, &[&str])] = &[
-            ("#9 = 1", &["body.0: local 9 of 7 does not exist"]),
-            ("x = #9[0]", &["body.0: buffer 9 of 5 does not exist"]),
-            ("i = $#4", &["body.0: parameter 4 of 1 does not exist"]),
+            ("#9 = 1", &["body.0: local 9 does not exist; there are 7"]),
+            ("x = #9[0]", &["body.0: buffer 9 does not exist; there are 5"]),
+            ("i = $#4", &["body.0: parameter 4 does not exist; there are 1"]),
             ("i = lo + 1.0", &["body.0: operands of + are i64 and f64"]),
             ("b = lo < 1.0", &["body.0: operands of < are i64 and f64"]),
             ("i = select(lo, 1, 2)", &["body.0: the condition of a select is i64, expected bool"]),
@@ -505,16 +513,19 @@ mod tests {
             ("src[0] = 1.0", &["body.0: store to input buffer `src`, which is read only"]),
             ("grow src, 3", &["body.0: grow of input buffer `src`, which is read only"]),
             ("sort ptr in 0..1", &["body.0: sort of input buffer `ptr`, which is read only"]),
-            ("sort out in 0..1", &["body.0: buffer `out` in sorting does not hold indices"]),
+            ("sort out in 0..1", &["body.0: sorted buffer `out` does not hold indices"]),
             ("sort_by perm by idx, perm in 0..1", &["body.0: a permutation is sorted by itself"]),
             ("if true { break }", &["body.0.then.0: break outside of a loop"]),
-            ("for i in 0..1 { i = 2 }", &["body.0.for.0: local `i` (2) is assigned in the body of the loop it counts"]),
+            (
+                "for i in 0..1 { i = 2 }",
+                &["body.0.for.0: local `i` (2) is a loop variable, but is assigned in the body of its loop"],
+            ),
             (
                 "for i in 0..1 { for i in 0..2 { } }",
-                &["body.0.for.0: local `i` (2) is assigned in the body of the loop it counts"],
+                &["body.0.for.0: local `i` (2) is a loop variable, but is assigned in the body of its loop"],
             ),
             ("for x in 0..1 { }", &["body.0: the loop variable is f64, expected i64"]),
-            ("x = 0.0 fold x by + from 0.0 lanes 3 for i in 0..1: src[i]", &["body.1: 3 lanes are no power of two"]),
+            ("x = 0.0 fold x by + from 0.0 lanes 3 for i in 0..1: src[i]", &["body.1: 3 lanes are not a power of two"]),
             (
                 "x = 0.0 fold x by - from 0.0 lanes 2 for i in 0..1: src[i]",
                 &["body.1: - is not associative and commutative"],
@@ -530,17 +541,17 @@ mod tests {
             ),
             ("x = 0.0 fold x by + from 0.0 lanes 2 for i in 0..1: x", &["body.1: a lane fold reads its accumulator"]),
             ("i = 0 fold i by + from 0 lanes 2 for i in 0..1: 1", &["body.1: a lane fold reads its accumulator"]),
-            ("x = x", &["body.0: local `x` (4) is read where a path has not assigned it"]),
-            ("if lo < hi { x = 1.0 } x = x", &["body.1: local `x` (4) is read where a path has not assigned it"]),
-            ("while lo < hi { x = 1.0 } x = x", &["body.1: local `x` (4) is read where a path has not assigned it"]),
+            ("x = x", &["body.0: local `x` (4) is read, but not assigned on every path"]),
+            ("if lo < hi { x = 1.0 } x = x", &["body.1: local `x` (4) is read, but not assigned on every path"]),
+            ("while lo < hi { x = 1.0 } x = x", &["body.1: local `x` (4) is read, but not assigned on every path"]),
             (
                 "while true { if lo < hi { break } x = 1.0 } x = x",
-                &["body.1: local `x` (4) is read where a path has not assigned it"],
+                &["body.1: local `x` (4) is read, but not assigned on every path"],
             ),
-            ("for i in 0..1 { } j = i", &["body.1: local `i` (2) is read where a path has not assigned it"]),
+            ("for i in 0..1 { } j = i", &["body.1: local `i` (2) is read, but not assigned on every path"]),
             (
                 "i = 0 while lo < hi { j = i for i in 0..1 { } }",
-                &["body.1.while.0: local `i` (2) is read where a path has not assigned it"],
+                &["body.1.while.0: local `i` (2) is read, but not assigned on every path"],
             ),
         ];
         for (body, expected) in rows {
@@ -553,18 +564,21 @@ mod tests {
         let rows = [
             (
                 "input a: index f64 local lo: i64 local hi: i64",
-                "buffers.0: buffer `a` of indices has elements of f64, not integers",
+                "buffers.0: index buffer `a` has elements of f64, expected integers",
             ),
-            ("owned a: value f64 fill 1 local lo: i64 local hi: i64", "buffers.0: buffer `a` of f64 has a fill of i64"),
-            ("local lo: f64 local hi: i64", "chunk: bounds of the chunk are i64"),
+            (
+                "owned a: value f64 fill 1 local lo: i64 local hi: i64",
+                "buffers.0: buffer `a` has elements of f64, but a fill of i64",
+            ),
+            ("local lo: f64 local hi: i64", "chunk: the bounds of the chunk must be i64"),
         ];
         for (tables, expected) in rows {
-            let faults = verify(&parse(&format!("fn f() {{ {tables} chunk lo, hi }}")).unwrap());
-            assert_eq!(faults.iter().map(Fault::to_string).collect::<Vec<_>>(), [expected]);
+            let violations = verify(&parse(&format!("fn f() {{ {tables} chunk lo, hi }}")).unwrap());
+            assert_eq!(violations.iter().map(RuleViolation::to_string).collect::<Vec<_>>(), [expected]);
         }
-        let faults = verify(&parse("fn f() { local lo: i64 chunk lo, #0 }").unwrap());
-        assert_eq!(faults[0].to_string(), "chunk: the bounds of the chunk are one local");
-        let faults = verify(&parse("fn f() { local lo: i64 chunk lo, #1 }").unwrap());
-        assert_eq!(faults[0].to_string(), "chunk: local 1 of 1 does not exist");
+        let violations = verify(&parse("fn f() { local lo: i64 chunk lo, #0 }").unwrap());
+        assert_eq!(violations[0].to_string(), "chunk: the bounds of the chunk are the same local");
+        let violations = verify(&parse("fn f() { local lo: i64 chunk lo, #1 }").unwrap());
+        assert_eq!(violations[0].to_string(), "chunk: local 1 does not exist; there are 1");
     }
 }

@@ -33,8 +33,8 @@ impl Expr {
 
     /// Substitutes expressions for locals.
     #[must_use]
-    pub fn with_locals(&self, with: &dyn Fn(Local) -> Expr) -> Expr {
-        let part = |e: &Expr| Box::new(e.with_locals(with));
+    pub fn substitute_locals(&self, with: &dyn Fn(Local) -> Expr) -> Expr {
+        let part = |e: &Expr| Box::new(e.substitute_locals(with));
         match self {
             Expr::Const(_) | Expr::Param(_) => self.clone(),
             Expr::Local(local) => with(*local),
@@ -44,7 +44,7 @@ impl Expr {
             Expr::Binary(op, a, b) => Expr::Binary(*op, part(a), part(b)),
             Expr::Compare(op, a, b) => Expr::Compare(*op, part(a), part(b)),
             Expr::Select(c, a, b) => Expr::Select(part(c), part(a), part(b)),
-            Expr::Math(f, args) => Expr::Math(*f, args.iter().map(|e| e.with_locals(with)).collect()),
+            Expr::Math(f, args) => Expr::Math(*f, args.iter().map(|e| e.substitute_locals(with)).collect()),
         }
     }
 
@@ -105,7 +105,7 @@ impl Stmt {
 
     /// Renames the locals that the statement reads or assigns.
     pub fn rename(&mut self, to: &dyn Fn(Local) -> Local) {
-        let renamed = |e: &mut Expr| *e = e.with_locals(&|l| Expr::Local(to(l)));
+        let renamed = |e: &mut Expr| *e = e.substitute_locals(&|l| Expr::Local(to(l)));
         match self {
             Stmt::Assign(local, e) => {
                 *local = to(*local);
@@ -139,7 +139,7 @@ impl Stmt {
 
     /// Returns whether the body of a loop contains a loop. The rounds of such an outer loop may
     /// take long, so each of them first checks for cancellation.
-    pub fn any_loop(body: &[Stmt]) -> bool {
+    pub fn has_loop(body: &[Stmt]) -> bool {
         let is_loop = |s: &Stmt| matches!(s, Stmt::While { .. } | Stmt::For { .. } | Stmt::Lanes(_));
         body.iter().any(|s| s.any(&mut |s| is_loop(s)))
     }

@@ -3,7 +3,7 @@
 use super::cranelift;
 use crate::Error;
 use crate::assembly::{MathFn, Status};
-use crate::run::{Entry, Invocation, Signature};
+use crate::run::{EntryPoint, Invocation, Signature};
 use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Clones share the code, which is freed with the last clone.
 #[derive(Clone)]
 pub struct CompiledKernel {
-    entry: Entry,
+    entry: EntryPoint,
     signature: Arc<Signature>,
     /// Keeps the code in memory.
     _code: Arc<dyn Any + Send + Sync>,
@@ -22,7 +22,11 @@ pub struct CompiledKernel {
 impl CompiledKernel {
     /// Creates a kernel from an entry point in code that stays valid as long as `code` lives. The
     /// generator guarantees that the code was compiled for `signature`.
-    pub(super) fn new(entry: Entry, signature: Arc<Signature>, code: Arc<dyn Any + Send + Sync>) -> CompiledKernel {
+    pub(super) fn new(
+        entry: EntryPoint,
+        signature: Arc<Signature>,
+        code: Arc<dyn Any + Send + Sync>,
+    ) -> CompiledKernel {
         CompiledKernel { entry, signature, _code: code }
     }
 
@@ -50,7 +54,7 @@ impl CompiledKernel {
         // signature, so the slots and parameters have the number and types that the code expects.
         // The caller guarantees the bounds.
         let code = unsafe { (self.entry)(&raw mut frame) };
-        invocation.adopt_capacity();
+        invocation.extend_to_capacity();
         Status::from_code(code).ok_or(Error::UnknownStatus(code))
     }
 }

@@ -9,7 +9,7 @@ use super::constants::Constants;
 use super::map::{MAX_TEAM_LANES, WARP};
 use crate::assembly::{Buffer, Expr, Function, LaneFold, Local, Stmt};
 use crate::lower::{Binding, LoweredFunction, MeanLengths, ParamSource, fold_walks_in_lanes};
-use crate::notation::{ALL, MOST_CHUNKS, Program, Role, TensorId};
+use crate::notation::{ALL_ROUNDS, MAX_CHUNKS, Program, Role, TensorId};
 use crate::storage::Tensor;
 use redpoll_logic::{FloatMode, LevelKind};
 
@@ -121,11 +121,11 @@ pub(super) fn widen_folds(lowered: &LoweredFunction, cursor_lanes: &[(Local, u16
 }
 
 /// Returns the number of lanes for a fold over a range that is provably too long for a warp. If the
-/// range depends on the chunk, the range over all rounds is divided by `MOST_CHUNKS`.
+/// range depends on the chunk, the range over all rounds is divided by `MAX_CHUNKS`.
 fn lanes_for_range(fold: &LaneFold, constants: &Constants<'_>) -> Option<u16> {
     let length =
         |chunk| Some(constants.value(&fold.hi, chunk)?.saturating_sub(constants.value(&fold.lo, chunk)?) as f64);
-    let entries = length(None).or_else(|| Some(length(Some(&ALL))? / MOST_CHUNKS as f64))?;
+    let entries = length(None).or_else(|| Some(length(Some(&ALL_ROUNDS))? / MAX_CHUNKS as f64))?;
     Some(lanes_for(entries)).filter(|lanes| *lanes > WARP as u16)
 }
 

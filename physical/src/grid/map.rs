@@ -199,7 +199,7 @@ fn may_have_many_rounds(body: &[SerialStmt]) -> bool {
         }
         _ => false,
     };
-    SerialStmt::any_loop(body) || body.iter().any(|s| s.any(&mut |s| is_step(s)))
+    SerialStmt::has_loop(body) || body.iter().any(|s| s.any(&mut |s| is_step(s)))
 }
 
 /// Returns whether lanes may share the rounds of a loop: the rounds are independent, and the bounds

@@ -9,7 +9,7 @@ use super::sections::{cut_into_sections, set_section_bounds};
 use crate::assembly::{Buffer, BufferDecl, BufferRole, Function};
 use crate::levels::{Concatenation, level};
 use crate::lower::{Binding, LoweredFunction};
-use crate::notation::{Join, Program, Role, Sections, TensorId, sections};
+use crate::notation::{Join, Program, Role, Sections, TensorId, find_sections};
 use redpoll_logic::FloatMode;
 use std::collections::HashSet;
 
@@ -50,7 +50,8 @@ impl GridPlan {
         let widened = lists.map(|(_, mode)| widen_folds(lowered, &cursor_lanes, mode));
         let function = widened.as_ref().unwrap_or(&lowered.function);
         let spaces = memory_spaces(program, lowered);
-        let division = lowered.cut.as_ref().ok().zip(lists).and_then(|(cut, (_, mode))| sections(program, cut, mode));
+        let division =
+            lowered.cut.as_ref().ok().zip(lists).and_then(|(cut, (_, mode))| find_sections(program, cut, mode));
         let cut =
             division.and_then(|division| Some((cut_into_sections(program, lowered, &division, function)?, division)));
         let mode = lists.map_or_else(FloatMode::default, |(_, mode)| mode);

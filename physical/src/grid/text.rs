@@ -20,12 +20,12 @@
 
 use super::nodes::{ActiveLanes, Grid, MemorySpace, RoundFold, SectionBound, Stmt};
 use crate::assembly::Expr;
-use crate::assembly::text::Printer;
+use crate::assembly::text::FunctionPrinter;
 use std::fmt;
 
 impl fmt::Display for Grid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut printer = Printer::new(&self.function);
+        let mut printer = FunctionPrinter::new(&self.function);
         let lanes = self.lanes;
         printer.head("grid", &format!(" lanes {lanes}"), &|k| self.spaces[k].name());
         printer.nested(|p| block(p, &self.body));
@@ -57,16 +57,16 @@ impl ActiveLanes {
     }
 }
 
-fn block(p: &mut Printer<'_>, body: &[Stmt]) {
+fn block(p: &mut FunctionPrinter<'_>, body: &[Stmt]) {
     body.iter().for_each(|s| stmt(p, s));
 }
 
-fn nest(p: &mut Printer<'_>, head: &str, body: &[Stmt]) {
+fn nest(p: &mut FunctionPrinter<'_>, head: &str, body: &[Stmt]) {
     p.line(format!("{head} {{"));
     p.nested(|p| block(p, body));
 }
 
-fn stmt(p: &mut Printer<'_>, s: &Stmt) {
+fn stmt(p: &mut FunctionPrinter<'_>, s: &Stmt) {
     match s {
         Stmt::Store { active, buffer, at, value } => {
             let (active, buffer, at, value) = (active.name(), p.buffer(*buffer), p.expr(at), p.expr(value));

@@ -24,13 +24,13 @@ use super::independence::{RoundFacts, count_reads};
 use super::map::{atomic_op, can_spread};
 use super::nodes::{ActiveLanes, Grid, MemorySpace, Stmt, to_serial};
 use super::rounds::{coordinates_of, folds_of_rounds};
-use crate::assembly::{self, Buffer, BufferRole, Expr, Fault};
+use crate::assembly::{self, Buffer, BufferRole, Expr, RuleViolation};
 use redpoll_logic::FloatMode;
 
 /// Checks the rules of the module documentation; returns the violations, none if all rules hold.
-pub fn verify(grid: &Grid) -> Vec<Fault> {
+pub fn verify(grid: &Grid) -> Vec<RuleViolation> {
     let mut faults = assembly::verify(&grid.function);
-    let mut fault = |message: &str| faults.push(Fault { at: "grid".into(), message: message.into() });
+    let mut fault = |message: &str| faults.push(RuleViolation { at: "grid".into(), message: message.into() });
     if to_serial(&grid.body) != grid.function.body {
         fault("the body of the grid differs from the body of its function");
     }
@@ -59,12 +59,12 @@ struct GridChecker<'g> {
     grid: &'g Grid,
     reads: Vec<u32>,
     path: Vec<String>,
-    faults: Vec<Fault>,
+    faults: Vec<RuleViolation>,
 }
 
 impl GridChecker<'_> {
     fn fault(&mut self, message: impl Into<String>) {
-        self.faults.push(Fault { at: self.path.join("."), message: message.into() });
+        self.faults.push(RuleViolation { at: self.path.join("."), message: message.into() });
     }
 
     fn block(&mut self, name: &str, body: &[Stmt], expected: ActiveLanes) {

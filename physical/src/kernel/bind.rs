@@ -23,7 +23,7 @@ pub(super) fn bind(
             && **tensor.ty() != *decl.ty
         {
             return Err(Error::InvalidInvocation(format!(
-                "input `{}` is not of the type that the kernel was made for; expected {:?}, found {:?}",
+                "input `{}` has another type than the kernel was compiled for: expected {:?}, found {:?}",
                 decl.name,
                 decl.ty,
                 tensor.ty()
@@ -37,7 +37,7 @@ pub(super) fn bind(
     for shares in &program.shares {
         if tensors[shares.input.index()].and_then(Tensor::value_range).is_none_or(|(least, _)| least < 0) {
             let name = &program.tensors[shares.input.index()].name;
-            return Err(Error::InvalidInvocation(format!("input `{name}` holds no bounds of shares")));
+            return Err(Error::InvalidInvocation(format!("input `{name}` does not hold the bounds of shares")));
         }
     }
     let array = |id: TensorId, level: usize, array: usize| -> Option<&Array> {
@@ -56,7 +56,7 @@ pub(super) fn bind(
             && found.prim() != decl.prim
         {
             return Err(Error::InvalidInvocation(format!(
-                "array `{}` has elements of {}, but the kernel was made for {}; make one for the layouts of its inputs",
+                "array `{}` has elements of {}, but the kernel was compiled for {}; compile one for the layouts of its inputs",
                 decl.name,
                 found.prim(),
                 decl.prim
@@ -68,7 +68,7 @@ pub(super) fn bind(
         ParamSource::Positions(tensor) => positions(tensor),
         ParamSource::Dimension(n) => n as i64,
         ParamSource::Length { tensor, level, array: k } => {
-            array(tensor, level, k).expect("lengths are of inputs").len() as i64
+            array(tensor, level, k).expect("lengths belong to inputs").len() as i64
         }
     });
     Ok((buffers.cloned().collect(), params.collect()))

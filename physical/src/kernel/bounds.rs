@@ -11,7 +11,7 @@
 use super::Draft;
 use crate::grid::WARP;
 use crate::levels::lower_bound;
-use crate::notation::{ALL, Cut, Join, MOST_CHUNKS, Program, Sections, TensorId};
+use crate::notation::{ALL_ROUNDS, Cut, Join, MAX_CHUNKS, Program, Sections, TensorId};
 use crate::run::Workers;
 use crate::storage::{PositionCounter, Tensor};
 use std::ops::Range;
@@ -22,14 +22,14 @@ const CHUNKS_PER_THREAD: u64 = 4;
 
 /// Minimum work of a chunk for each lane of a team on a device, for at least a warp of lanes, in
 /// steps of loops.
-const GRAIN_OF_LANES: u64 = 4;
+const LANE_GRAIN: u64 = 4;
 
 /// Divisor of the work for the maximum overhead of partial results.
 const OVERHEAD: u64 = 8;
 
 /// Maximum work of the first chunk of a ramp, in steps of loops, for which no other threads are
 /// woken.
-const ALONE: u64 = 1 << 10;
+const SINGLE_THREAD_WORK: u64 = 1 << 10;
 
 /// Divisor of the work before a chunk of a ramp for the maximum work of the chunk.
 const RAMP: u64 = 4;
@@ -39,12 +39,12 @@ pub(super) struct Ramp {
     /// The chunks, in the order of the program.
     pub(super) chunks: Vec<Range<i64>>,
     /// The number of first chunks that are not worth waking a thread for.
-    pub(super) alone: usize,
+    pub(super) single_thread_chunks: usize,
 }
 
 /// The processors that share the work.
 #[derive(Clone, Copy)]
-pub(super) enum Share<'a> {
+pub(super) enum WorkShare<'a> {
     /// Threads of this machine.
     Threads(&'a Workers),
     /// Teams of a device: their number, and the number of lanes of each. Results depend on the cuts
@@ -54,57 +54,57 @@ pub(super) enum Share<'a> {
 
 /// Returns the chunks of a loop over these inputs, in the order of the program; a single one if
 /// more would not pay.
-pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: Share<'_>) -> Vec<Range<i64>> {
+pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: WorkShare<'_>) -> Vec<Range<i64>> {
     match shares(draft, cut, inputs, share) {
-        Some(count) => equal(cut, &Work::new(cut, inputs), count),
-        None => vec![ALL],
+        Some(count) => equal_chunks(cut, &LoopWork::new(cut, inputs), count),
+        None => vec![ALL_ROUNDS],
     }
 }
 
 /// Returns the chunks of a loop that may end early. The first ones are short, so that the work done
 /// in parallel with the chunk that ends the loop is at most the work done before it.
 pub(super) fn ramp(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Workers) -> Ramp {
-    let Some(count) = shares(draft, cut, inputs, Share::Threads(workers)) else {
-        return Ramp { chunks: vec![ALL], alone: 0 };
+    let Some(count) = shares(draft, cut, inputs, WorkShare::Threads(workers)) else {
+        return Ramp { chunks: vec![ALL_ROUNDS], single_thread_chunks: 0 };
     };
-    let work = Work::new(cut, inputs);
-    let total = work.of_first(cut.rounds.end.abs_diff(cut.rounds.start));
-    let shortest = ALONE.min(total / count).max(1);
+    let work = LoopWork::new(cut, inputs);
+    let total = work.of_first_rounds(cut.rounds.end.abs_diff(cut.rounds.start));
+    let shortest = SINGLE_THREAD_WORK.min(total / count).max(1);
     let ends =
         std::iter::successors(Some(shortest), |end| Some(end + (end / RAMP).clamp(shortest, total.div_ceil(count))));
-    let chunks = at_shares(cut, &work, ends.take_while(|end| *end < total));
+    let chunks = chunks_at(cut, &work, ends.take_while(|end| *end < total));
     let first = chunks[0].end.min(cut.rounds.end).abs_diff(cut.rounds.start);
-    Ramp { alone: usize::from(work.of_first(first) <= 2 * ALONE), chunks }
+    Ramp { single_thread_chunks: usize::from(work.of_first_rounds(first) <= 2 * SINGLE_THREAD_WORK), chunks }
 }
 
 /// Returns chunks like [`chunks`], with each round of more than one share of the work cut into
 /// sections of its list, of at most about one share each. Returns the rounds of each chunk, and the
 /// range of positions of its section.
-pub(super) fn in_sections(
+pub(super) fn section_chunks(
     draft: &Draft,
     (cut, sections): (&Cut, &Sections),
     inputs: &[&Tensor],
-    share: Share<'_>,
+    share: WorkShare<'_>,
 ) -> Vec<(Range<i64>, Range<i64>)> {
-    let Some(count) = shares(draft, cut, inputs, share) else { return vec![(ALL, ALL)] };
-    let (work, tensor) = (Work::new(cut, inputs), inputs[sections.input]);
+    let Some(count) = shares(draft, cut, inputs, share) else { return vec![(ALL_ROUNDS, ALL_ROUNDS)] };
+    let (work, tensor) = (LoopWork::new(cut, inputs), inputs[sections.input]);
     let rounds = cut.rounds.end.abs_diff(cut.rounds.start);
-    let most = work.of_first(rounds).div_ceil(count).max(1);
+    let max = work.of_first_rounds(rounds).div_ceil(count).max(1);
     let mut found = Vec::new();
-    for chunk in equal(cut, &work, count) {
+    for chunk in equal_chunks(cut, &work, count) {
         // A round with more than one share is the last of its chunk, since the end of a share lies
         // in it.
         let last = chunk.end.min(cut.rounds.end) - 1;
         let list = u64::try_from(last).map_or(0..0, |last| tensor.list_below(last));
         let below = |q: u64| tensor.first_leaf_position(q);
         let stored = below(list.end) - below(list.start);
-        let pieces = stored.div_ceil(most).min(list.end - list.start);
+        let pieces = stored.div_ceil(max).min(list.end - list.start);
         if pieces < 2 {
-            found.push((chunk, ALL));
+            found.push((chunk, ALL_ROUNDS));
             continue;
         }
         if chunk.start < last && cut.rounds.start < last {
-            found.push((chunk.start..last, ALL));
+            found.push((chunk.start..last, ALL_ROUNDS));
         }
         let mut start = list.start;
         for k in 1..=pieces {
@@ -122,85 +122,85 @@ pub(super) fn in_sections(
 
 /// Returns the number of equal shares of its work into which a loop is cut; `None` if cutting does
 /// not pay.
-fn shares(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: Share<'_>) -> Option<u64> {
+fn shares(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: WorkShare<'_>) -> Option<u64> {
     let (threads, grain) = match share {
-        Share::Threads(workers) => (workers.threads() as u64, workers.grain()),
-        Share::Teams(teams, lanes) => (teams, GRAIN_OF_LANES * u64::from(lanes.max(WARP))),
+        WorkShare::Threads(workers) => (workers.threads() as u64, workers.grain()),
+        WorkShare::Teams(teams, lanes) => (teams, LANE_GRAIN * u64::from(lanes.max(WARP))),
     };
-    let by_shares = cut.exact || matches!(share, Share::Teams(..));
+    let by_shares = cut.exact || matches!(share, WorkShare::Teams(..));
     let needless = cut.exact && threads == 1 && grain > 0;
     if needless || cut.rounds.end.saturating_sub(cut.rounds.start) < 2 {
         return None;
     }
-    let work = Work::new(cut, inputs);
+    let work = LoopWork::new(cut, inputs);
     let rounds = cut.rounds.end.abs_diff(cut.rounds.start);
-    let total = work.of_first(rounds);
+    let total = work.of_first_rounds(rounds);
     let steps =
-        cut.followers.iter().fold(total, |steps, k| steps.saturating_add(total.saturating_mul(fiber(inputs[*k]))));
-    let again = cut.repeated.iter().fold(0u64, |sum, k| sum.saturating_add(stored(inputs[*k])));
-    let steps = steps.saturating_add(rounds.saturating_mul(again));
+        cut.followers.iter().fold(total, |steps, k| steps.saturating_add(total.saturating_mul(mean_fiber(inputs[*k]))));
+    let repeated = cut.repeated.iter().fold(0u64, |sum, k| sum.saturating_add(stored(inputs[*k])));
+    let steps = steps.saturating_add(rounds.saturating_mul(repeated));
     // Expected steps may change as the optimizer learns, and the cuts with them.
     let expected = if cut.exact { steps.max(draft.expected_steps()) } else { steps };
-    let wanted = if by_shares { CHUNKS_PER_THREAD.saturating_mul(threads) } else { MOST_CHUNKS };
-    let worth = match grain {
+    let preferred = if by_shares { CHUNKS_PER_THREAD.saturating_mul(threads) } else { MAX_CHUNKS };
+    let worthwhile = match grain {
         0 => rounds,
-        grain => (expected / grain).min(expected / OVERHEAD / partial_places(&draft.program, cut).max(1)),
+        grain => (expected / grain).min(expected / OVERHEAD / partial_elements(&draft.program, cut).max(1)),
     };
-    Some(wanted.min(worth)).filter(|count| *count >= 2)
+    Some(preferred.min(worthwhile)).filter(|count| *count >= 2)
 }
 
 /// Returns chunks with `count` equal shares of the work, fewer if rounds have more than one share.
-fn equal(cut: &Cut, work: &Work<'_>, count: u64) -> Vec<Range<i64>> {
-    let total = work.of_first(cut.rounds.end.abs_diff(cut.rounds.start));
-    at_shares(cut, work, (1..count).map(|k| (u128::from(total) * u128::from(k) / u128::from(count)) as u64))
+fn equal_chunks(cut: &Cut, work: &LoopWork<'_>, count: u64) -> Vec<Range<i64>> {
+    let total = work.of_first_rounds(cut.rounds.end.abs_diff(cut.rounds.start));
+    chunks_at(cut, work, (1..count).map(|k| (u128::from(total) * u128::from(k) / u128::from(count)) as u64))
 }
 
 /// Returns chunks that end at the given amounts of work, fewer if rounds have more than one share.
-fn at_shares(cut: &Cut, work: &Work<'_>, shares: impl Iterator<Item = u64>) -> Vec<Range<i64>> {
+fn chunks_at(cut: &Cut, work: &LoopWork<'_>, shares: impl Iterator<Item = u64>) -> Vec<Range<i64>> {
     let rounds = cut.rounds.end.abs_diff(cut.rounds.start);
     let mut chunks: Vec<Range<i64>> = Vec::new();
     let mut done = 0;
-    let mut start = ALL.start;
+    let mut start = ALL_ROUNDS.start;
     for share in shares {
-        let next = lower_bound(done..rounds, |n| work.of_first(n) < share);
+        let next = lower_bound(done..rounds, |n| work.of_first_rounds(n) < share);
         if next > done && next < rounds {
             let end = cut.rounds.start.saturating_add_unsigned(next);
             chunks.push(start..end);
             (done, start) = (next, end);
         }
     }
-    chunks.push(start..ALL.end);
+    chunks.push(start..ALL_ROUNDS.end);
     chunks
 }
 
 /// Returns the number of elements of a chunk's partial results, which the chunk may fill and the
 /// merge iterates over.
-fn partial_places(program: &Program, cut: &Cut) -> u64 {
-    let places = |id: TensorId| {
+fn partial_elements(program: &Program, cut: &Cut) -> u64 {
+    let elements = |id: TensorId| {
         let ty = &program.tensors[id.index()].ty;
         ty.format.storage_shape(&ty.shape).into_iter().fold(1, u64::saturating_mul)
     };
     let folded = cut.outputs.iter().filter(|(_, join)| matches!(join, Join::Folded(_)));
-    folded.fold(0, |sum, (id, _)| sum.saturating_add(places(*id)))
+    folded.fold(0, |sum, (id, _)| sum.saturating_add(elements(*id)))
 }
 
 /// The work of the first rounds of a loop.
-struct Work<'a> {
+struct LoopWork<'a> {
     start: i64,
     /// The stored entries of the inputs over which the loop iterates, and the offset added to its
     /// index there.
     inputs: Vec<(PositionCounter<'a>, i64)>,
 }
 
-impl<'a> Work<'a> {
-    fn new(cut: &Cut, inputs: &[&'a Tensor]) -> Work<'a> {
+impl<'a> LoopWork<'a> {
+    fn new(cut: &Cut, inputs: &[&'a Tensor]) -> LoopWork<'a> {
         let inputs =
             cut.drivers.iter().map(|(number, shift)| (PositionCounter::of(inputs[*number], 1), *shift)).collect();
-        Work { start: cut.rounds.start, inputs }
+        LoopWork { start: cut.rounds.start, inputs }
     }
 
     /// Returns the steps of the first `rounds` rounds.
-    fn of_first(&self, rounds: u64) -> u64 {
+    fn of_first_rounds(&self, rounds: u64) -> u64 {
         let end = self.start.saturating_add_unsigned(rounds);
         let stored = self.inputs.iter().map(|(stored, shift)| {
             let before = |i: i64| u64::try_from(i.saturating_add(*shift)).map_or(0, |i| stored.count_before(&[i]));
@@ -211,7 +211,7 @@ impl<'a> Work<'a> {
 }
 
 /// Returns the number of positions of an average fiber below the outermost level.
-fn fiber(tensor: &Tensor) -> u64 {
+fn mean_fiber(tensor: &Tensor) -> u64 {
     stored(tensor) / tensor.level(0).dimension.max(1)
 }
 
@@ -251,12 +251,12 @@ mod tests {
         let program = Arc::new(normalize(parse(text).unwrap()).unwrap());
         let draft = Draft::new(&program, &[], FloatMode::default());
         let workers = Workers::new(NonZero::new(threads).unwrap());
-        chunks(&draft, draft.lowered.cut.as_ref().unwrap(), inputs, Share::Threads(&workers))
+        chunks(&draft, draft.lowered.cut.as_ref().unwrap(), inputs, WorkShare::Threads(&workers))
     }
 
     /// A loop over tiles has few rounds, each of which iterates over a whole matrix.
     #[test]
-    fn rounds_that_go_through_an_input_anew_are_cut() {
+    fn rounds_that_read_a_whole_input_are_cut() {
         let n = 600;
         let text = format!(
             "(program (input A (type (shape {n} {n}) f64 0.0 csr)) (input B (type (shape {n} 8) f64 0.0 dense))
@@ -269,31 +269,35 @@ mod tests {
         let b = Tensor::from_dense(ty, &Values::from(vec![1.0; 8 * n as usize])).unwrap();
         let cut = chunks_over(&text, &[&triangle(n), &b], 2);
         assert_eq!(cut.len(), 4, "{cut:?}");
-        assert_eq!(chunks_over(&text, &[&triangle(n), &b], 1), [ALL], "one thread has nothing of it, nor have results");
+        assert_eq!(
+            chunks_over(&text, &[&triangle(n), &b], 1),
+            [ALL_ROUNDS],
+            "cutting helps neither one thread nor the result"
+        );
     }
 
     /// Each stored entry is in one section, and no section has more than a share.
     #[test]
-    fn sections_have_each_stored_place_once() {
-        let workers = Workers::new(NonZero::new(2).unwrap()).cutting_all();
+    fn sections_have_each_stored_entry_once() {
+        let workers = Workers::new(NonZero::new(2).unwrap()).without_grain();
         for text in skewed::PROGRAMS {
             let (draft, inputs) = skewed::draft(text);
             let (cut, plan) = (draft.lowered.cut.as_ref().unwrap(), draft.grids(TeamSize::Automatic));
             let (sections, inputs) = (plan.sections.unwrap(), inputs.iter().collect::<Vec<_>>());
             let tensor = inputs[sections.input];
-            let chunks = in_sections(&draft, (cut, &sections), &inputs, Share::Threads(&workers));
-            let mut met = Vec::new();
+            let chunks = section_chunks(&draft, (cut, &sections), &inputs, WorkShare::Threads(&workers));
+            let mut positions = Vec::new();
             let mut largest = 0;
             for (rounds, section) in &chunks {
                 for round in rounds.start.max(0)..rounds.end.min(cut.rounds.end) {
                     let list = tensor.list_below(round as u64);
                     let own = list.start.max(section.start.max(0) as u64)..list.end.min(section.end as u64);
                     largest = largest.max(tensor.first_leaf_position(own.end) - tensor.first_leaf_position(own.start));
-                    met.extend(own);
+                    positions.extend(own);
                 }
             }
-            assert!(chunks.iter().filter(|(_, section)| *section != ALL).count() > 1, "{chunks:?}\n{text}");
-            assert_eq!(met, (0..met.len() as u64).collect::<Vec<_>>(), "{text}");
+            assert!(chunks.iter().filter(|(_, section)| *section != ALL_ROUNDS).count() > 1, "{chunks:?}\n{text}");
+            assert_eq!(positions, (0..positions.len() as u64).collect::<Vec<_>>(), "{text}");
             assert!(largest * 2 < stored(tensor), "{largest} of {}\n{text}", stored(tensor));
         }
     }
@@ -310,6 +314,6 @@ mod tests {
         let work = |r: &Range<i64>| (r.start.max(0)..r.end.min(n as i64)).map(|i| i + 2).sum::<i64>();
         let shares: Vec<i64> = cut.iter().map(work).collect();
         assert!(shares.iter().all(|s| s.abs_diff(shares[0]) <= 2 * n), "{shares:?}");
-        assert_eq!(chunks_of(20, 2), [ALL], "what is little is not cut");
+        assert_eq!(chunks_of(20, 2), [ALL_ROUNDS], "a small loop is not cut");
     }
 }

@@ -14,25 +14,25 @@ use std::sync::Arc;
 
 /// Returns the buffers of output tensors, each with the number of elements after a call, in the
 /// order of the outputs.
-pub(super) fn used(
+pub(super) fn output_lengths(
     program: &Program,
     lowered: &LoweredFunction,
     run: &Invocation,
 ) -> Result<Vec<(Buffer, usize)>, Error> {
-    sized(program, lowered, run, |_| true)
+    lengths_where(program, lowered, run, |_| true)
 }
 
 /// Returns the buffers of one output, like [`used`].
-pub(super) fn used_by(
+pub(super) fn lengths_of_output(
     program: &Program,
     lowered: &LoweredFunction,
     run: &Invocation,
     id: TensorId,
 ) -> Result<Vec<(Buffer, usize)>, Error> {
-    sized(program, lowered, run, |output| output == id)
+    lengths_where(program, lowered, run, |output| output == id)
 }
 
-fn sized(
+fn lengths_where(
     program: &Program,
     lowered: &LoweredFunction,
     run: &Invocation,
@@ -47,25 +47,25 @@ fn sized(
         let buffers = (0..).map(Buffer).zip(&lowered.bindings).filter(move |(_, b)| of(b));
         buffers.map(move |(buffer, _)| (id, buffer))
     });
-    let sized = |(k, (_, buffer))| {
+    let with_length = |(k, (_, buffer))| {
         let length = lengths.get(k).and_then(|n: &i64| usize::try_from(*n).ok());
-        length.map(|n| (buffer, n)).ok_or_else(not_run)
+        length.map(|n| (buffer, n)).ok_or_else(missing_outputs)
     };
-    buffers.enumerate().filter(|(_, (id, _))| of(*id)).map(sized).collect()
+    buffers.enumerate().filter(|(_, (id, _))| of(*id)).map(with_length).collect()
 }
 
 /// Makes an output tensor of buffers with the given numbers of elements after a call. Its arrays
 /// are the function's buffers, not copies.
-pub(super) fn left(
+pub(super) fn output_tensor(
     program: &Program,
     lowered: &LoweredFunction,
-    (id, used): (TensorId, &[(Buffer, usize)]),
+    (id, output_lengths): (TensorId, &[(Buffer, usize)]),
     (run, inputs): (&mut Invocation, &[&Tensor]),
 ) -> Result<Tensor, Error> {
     let memory = run.limits().memory.clone();
     let array = |buffer: Buffer| {
-        let (_, length) = *used.iter().find(|(other, _)| *other == buffer).ok_or_else(not_run)?;
-        take(lowered, run, buffer, length)
+        let (_, length) = *output_lengths.iter().find(|(other, _)| *other == buffer).ok_or_else(missing_outputs)?;
+        take_array(lowered, run, buffer, length)
     };
     collect(program, lowered, (id, array), (inputs, &memory))
 }
@@ -93,7 +93,7 @@ pub(super) fn collect(
         Special::NONE => tensor.with_special(Special::NONE),
         _ => tensor,
     };
-    if let Some(input) = program.pattern(id, inputs) {
+    if let Some(input) = program.pattern_input(id, inputs) {
         return Ok(regular(Tensor::new_unchecked(ty.clone(), input.levels().to_vec(), leaf)));
     }
     Ok(regular(match kernel_format(&ty.format) {
@@ -117,12 +117,12 @@ fn lengths(lowered: &LoweredFunction, run: &Invocation) -> Vec<i64> {
         .collect()
 }
 
-fn take(lowered: &LoweredFunction, run: &mut Invocation, buffer: Buffer, length: usize) -> Result<Array, Error> {
+fn take_array(lowered: &LoweredFunction, run: &mut Invocation, buffer: Buffer, length: usize) -> Result<Array, Error> {
     let decl = &lowered.function.buffers[buffer.index()];
     debug_assert!(decl.class == BufferClass::Value || !decl.prim.is_float(), "indices are integers");
-    Array::new(decl.prim, run.take(buffer, length)?, length).ok_or_else(not_run)
+    Array::new(decl.prim, run.take(buffer, length)?, length).ok_or_else(missing_outputs)
 }
 
-fn not_run() -> Error {
-    Error::InvalidInvocation("the kernel has not left its outputs; call it before collecting them".into())
+fn missing_outputs() -> Error {
+    Error::InvalidInvocation("the kernel has no outputs yet; call it before collecting them".into())
 }

@@ -21,7 +21,7 @@ pub struct Draft {
     layouts: Arc<[Option<InputLayout>]>,
     options: LoweringOptions,
     /// The expected number of loop steps of a run.
-    steps: f64,
+    expected_steps: f64,
     /// The lengths of the lists of inputs.
     lists: Option<Arc<ListLengths>>,
     /// True if the positions of all tensors can be counted.
@@ -42,9 +42,9 @@ impl Draft {
     ) -> Draft {
         let lowered = lower(program, layouts, options);
         let signature = Signature::of(&lowered.function);
-        let (program, lowered, steps) = (program.clone(), Arc::new(lowered), f64::INFINITY);
+        let (program, lowered, expected_steps) = (program.clone(), Arc::new(lowered), f64::INFINITY);
         let sizes_fit = check_sizes(&program).is_ok();
-        Draft { program, lowered, signature, layouts: layouts.into(), options, steps, lists: None, sizes_fit }
+        Draft { program, lowered, signature, layouts: layouts.into(), options, expected_steps, lists: None, sizes_fit }
     }
 
     /// Checks that the positions of all tensors can be counted.
@@ -58,38 +58,38 @@ impl Draft {
     /// Sets the expected number of loop steps of a run, in the unit of estimated costs. Without
     /// this call, a long run is expected.
     #[must_use]
-    pub fn expecting(self, steps: f64) -> Draft {
-        Draft { steps, ..self }
+    pub fn with_expected_steps(self, expected_steps: f64) -> Draft {
+        Draft { expected_steps, ..self }
     }
 
     /// Sets the lengths of the lists of inputs. Grids then fold along lists in a matching number of
     /// lanes, and cut long lists, so that floats are added in an order that depends on the lengths.
     /// Without this call, the order is the same on all machines.
     #[must_use]
-    pub fn over(self, lists: ListLengths) -> Draft {
+    pub fn with_lists(self, lists: ListLengths) -> Draft {
         Draft { lists: Some(Arc::new(lists)), ..self }
     }
 
     /// Returns the effort for compiling in this process.
     pub(super) fn effort(&self) -> Effort {
-        Effort::for_steps(self.function(), self.steps)
+        Effort::for_steps(self.function(), self.expected_steps)
     }
 
     /// Returns the draft with positions of 64 bits, for inputs of the given layouts.
-    pub(super) fn widened(&self, layouts: &[Option<InputLayout>]) -> Draft {
+    pub(super) fn with_wide_positions(&self, layouts: &[Option<InputLayout>]) -> Draft {
         let wide =
             Draft::with_options(&self.program, layouts, LoweringOptions { width: PositionWidth::Wide, ..self.options });
         Draft { lists: self.lists.clone(), ..wide }
     }
 
     /// Makes a draft of another program with the same options.
-    pub(super) fn like(&self, program: &Arc<Program>, layouts: &[Option<InputLayout>]) -> Draft {
+    pub(super) fn for_program(&self, program: &Arc<Program>, layouts: &[Option<InputLayout>]) -> Draft {
         Draft::with_options(program, layouts, self.options)
     }
 
     /// Renames parameters so that their names do not contain their values; drafts for other sizes
     /// then have the same text.
-    pub(super) fn of_any_size(self) -> Draft {
+    pub(super) fn without_sizes(self) -> Draft {
         let mut lowered = (*self.lowered).clone();
         let names = lowered.function.params.iter_mut().enumerate();
         names.for_each(|(number, name)| *name = format!("size{number}"));
@@ -99,7 +99,7 @@ impl Draft {
 
     /// Returns the expected number of loop steps of a run; 0 if none was set.
     pub(super) fn expected_steps(&self) -> u64 {
-        if self.steps.is_finite() { self.steps as u64 } else { 0 }
+        if self.expected_steps.is_finite() { self.expected_steps as u64 } else { 0 }
     }
 
     /// Returns the buffers whose binding passes the test.

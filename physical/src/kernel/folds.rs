@@ -11,7 +11,7 @@
 use super::{Draft, Kernel};
 use crate::Error;
 use crate::notation::{
-    Access, Expr, Index, Program, Role, Rounds, Stmt, Subscript, TensorDecl, TensorId, Write, normalize,
+    Access, AccessSubscript, Expr, Index, Program, Role, Rounds, Stmt, TensorDecl, TensorId, Write, normalize,
 };
 use crate::run::Limits;
 use crate::storage::{Array, Tensor};
@@ -21,22 +21,22 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A function that makes kernels for the same processor.
-pub(crate) type Maker = Arc<dyn Fn(&Draft) -> Result<Kernel, Error> + Send + Sync>;
+pub(crate) type KernelFactory = Arc<dyn Fn(&Draft) -> Result<Kernel, Error> + Send + Sync>;
 
 /// Maximum number of cached kernels. Each is for one shape; a plan that runs again over the same
 /// data has few.
-const MOST_KERNELS: usize = 64;
+const MAX_KERNELS: usize = 64;
 
 /// The cached kernels that fold partial results.
 #[derive(Default)]
-pub(super) struct Folds(Mutex<HashMap<Key, Arc<Kernel>>>);
+pub(super) struct FoldKernels(Mutex<HashMap<FoldKernelKey, Arc<Kernel>>>);
 
 /// An output, the number of groups, and the shape of the matrix of its partial results.
-type Key = (usize, [u64; 3]);
+type FoldKernelKey = (usize, [u64; 3]);
 
 /// An output whose partial results are folded: its number, type and operator.
 #[derive(Clone, Copy)]
-pub(super) struct Folded<'a> {
+pub(super) struct FoldedOutput<'a> {
     pub(super) number: usize,
     pub(super) ty: &'a TensorType,
     pub(super) op: &'a Op,
@@ -53,27 +53,27 @@ pub(super) struct Partials {
 
 /// Returns whether partial results of this type are rows of a matrix: all levels are dense, with
 /// values.
-pub(super) fn are_rows(ty: &TensorType) -> bool {
+pub(super) fn is_matrix_row(ty: &TensorType) -> bool {
     let format = &ty.format;
     format.leaf == LeafKind::Element && format.is_dense()
 }
 
-impl Folds {
+impl FoldKernels {
     /// Folds the rows of each group; returns the arrays of the matrix with a row for each group.
     ///
     /// # Errors
     /// Like [`Kernel::run`], and the errors of the maker.
     pub(super) fn fold(
         &self,
-        of: Folded<'_>,
+        of: FoldedOutput<'_>,
         partials: Partials,
-        maker: &Maker,
+        factory: &KernelFactory,
         limits: &Limits,
     ) -> Result<Vec<Array>, Error> {
         let Partials { ends, arrays } = partials;
         let rows = ends.last().copied().unwrap_or(0);
-        let places = arrays.first().map_or(0, Array::len) / rows.max(1);
-        let kernel = self.kernel(of, [ends.len(), rows, places].map(|n| n as u64), maker)?;
+        let elements = arrays.first().map_or(0, Array::len) / rows.max(1);
+        let kernel = self.kernel(of, [ends.len(), rows, elements].map(|n| n as u64), factory)?;
         let types = kernel.program().tensors.iter().map(|decl| decl.ty.clone()).collect::<Vec<_>>();
         let matrix = Tensor::new_unchecked(types[0].clone(), vec![Vec::new(); 2], arrays);
         let groups = Array::from_indices(Prim::I32, [0].into_iter().chain(ends).map(|end| end as u64));
@@ -83,17 +83,17 @@ impl Folds {
         Ok(folded.leaf().to_vec())
     }
 
-    fn kernel(&self, of: Folded<'_>, shape: [u64; 3], maker: &Maker) -> Result<Arc<Kernel>, Error> {
+    fn kernel(&self, of: FoldedOutput<'_>, shape: [u64; 3], factory: &KernelFactory) -> Result<Arc<Kernel>, Error> {
         let mut kernels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = kernels.get(&(of.number, shape)) {
             return Ok(kernel.clone());
         }
-        if kernels.len() >= MOST_KERNELS {
+        if kernels.len() >= MAX_KERNELS {
             kernels.clear();
         }
         // Floats are folded in the order of the chunks.
-        let draft = Draft::new(&Arc::new(program(of, shape)?), &[], FloatMode::StrictIeee).of_any_size();
-        let kernel = Arc::new(maker(&draft)?);
+        let draft = Draft::new(&Arc::new(program(of, shape)?), &[], FloatMode::StrictIeee).without_sizes();
+        let kernel = Arc::new(factory(&draft)?);
         kernels.insert((of.number, shape), kernel.clone());
         Ok(kernel)
     }
@@ -101,7 +101,10 @@ impl Folds {
 
 /// Makes the program of the module docs. A single group is folded element by element (`j` is the
 /// outermost loop), several groups one by one (`g` is the outermost loop).
-fn program(Folded { ty, op, .. }: Folded<'_>, [groups, rows, places]: [u64; 3]) -> Result<Program, Error> {
+fn program(
+    FoldedOutput { ty, op, .. }: FoldedOutput<'_>,
+    [groups, rows, elements]: [u64; 3],
+) -> Result<Program, Error> {
     let dense = |shape: Vec<u64>| Arc::new(TensorType { format: Format::dense(shape.len()), shape, ..ty.clone() });
     let of_group = TensorType {
         shape: vec![groups, rows],
@@ -111,31 +114,31 @@ fn program(Folded { ty, op, .. }: Folded<'_>, [groups, rows, places]: [u64; 3]) 
     };
     let [g, p, j] = [0, 1, 2].map(Index);
     let access = |tensor: u32, subscripts: [Index; 2]| {
-        let at = |index: Index| Subscript::inside(Expr::Index(index));
+        let at = |index: Index| AccessSubscript::in_bounds(Expr::Index(index));
         Access { tensor: TensorId(tensor), subscripts: subscripts.map(at).to_vec() }
     };
     let rhs = Expr::Access(access(0, [p, j]));
     let assign = Stmt::Assign { lhs: access(2, [g, j]), write: Write::Fold(op.clone()), rhs };
     let body = Stmt::If { cond: Expr::Access(access(1, [g, p])), body: Box::new(assign) };
-    let along = |body, (index, end): (Index, u64)| Stmt::For {
+    let add_loop = |body, (index, end): (Index, u64)| Stmt::For {
         index,
         extent: Some((Expr::int(0), Expr::int(end as i64))),
         rounds: Rounds::Ordered,
         body: Box::new(body),
     };
     let loops = match groups {
-        1 => [(p, rows), (g, groups), (j, places)],
-        _ => [(j, places), (p, rows), (g, groups)],
+        1 => [(p, rows), (g, groups), (j, elements)],
+        _ => [(j, elements), (p, rows), (g, groups)],
     };
     normalize(Program {
         tensors: vec![
-            TensorDecl::new("P", dense(vec![rows, places]), Role::Input),
+            TensorDecl::new("P", dense(vec![rows, elements]), Role::Input),
             TensorDecl::new("groups", Arc::new(of_group), Role::Input),
-            TensorDecl::new("y", dense(vec![groups, places]), Role::Output),
+            TensorDecl::new("y", dense(vec![groups, elements]), Role::Output),
         ],
         indices: ["g", "p", "j"].map(String::from).to_vec(),
         vars: Vec::new(),
-        body: loops.into_iter().fold(body, along),
+        body: loops.into_iter().fold(body, add_loop),
         schedule: Vec::new(),
         shares: Vec::new(),
     })
@@ -145,7 +148,7 @@ fn program(Folded { ty, op, .. }: Folded<'_>, [groups, rows, places]: [u64; 3]) 
 mod tests {
     use super::*;
     use crate::grid::TeamSize;
-    use crate::kernel::Engine;
+    use crate::kernel::KernelEngine;
     use redpoll_logic::Scalar;
     use redpoll_logic::op::Builtin;
 
@@ -156,10 +159,10 @@ mod tests {
 
     /// Folds rows of two elements in groups.
     fn folded(op: Builtin, fill: Scalar, ends: &[usize], rows: Array) -> Vec<Scalar> {
-        let maker: Maker = Arc::new(|draft| Kernel::of(draft, Engine::Grid));
-        let of = Folded { number: 0, ty: &ty(fill), op: &Op::Builtin(op) };
+        let factory: KernelFactory = Arc::new(|draft| Kernel::compile(draft, KernelEngine::Grid));
+        let of = FoldedOutput { number: 0, ty: &ty(fill), op: &Op::Builtin(op) };
         let partials = Partials { ends: ends.to_vec(), arrays: vec![rows] };
-        let arrays = Folds::default().fold(of, partials, &maker, &Limits::default()).unwrap();
+        let arrays = FoldKernels::default().fold(of, partials, &factory, &Limits::default()).unwrap();
         (0..arrays[0].len()).map(|k| arrays[0].scalar(k)).collect()
     }
 
@@ -183,9 +186,9 @@ mod tests {
 
     /// Neighbouring lanes process neighbouring elements, for speed.
     #[test]
-    fn lanes_share_the_places() {
+    fn lanes_share_the_elements() {
         for groups in [1, 7] {
-            let of = Folded { number: 0, ty: &ty(Scalar::F64(0.0)), op: &Op::Builtin(Builtin::Add) };
+            let of = FoldedOutput { number: 0, ty: &ty(Scalar::F64(0.0)), op: &Op::Builtin(Builtin::Add) };
             let draft = Draft::new(&Arc::new(program(of, [groups, 60, 1000]).unwrap()), &[], FloatMode::StrictIeee);
             let grid = draft.grids(TeamSize::Automatic).run.to_string();
             assert!(grid.contains("lanes 32") && grid.contains("spread j"), "{grid}");
@@ -196,8 +199,8 @@ mod tests {
     #[test]
     fn sizes_do_not_change_the_code() {
         let text = |shape| {
-            let of = Folded { number: 0, ty: &ty(Scalar::F64(0.0)), op: &Op::Builtin(Builtin::Add) };
-            let draft = Draft::new(&Arc::new(program(of, shape).unwrap()), &[], FloatMode::StrictIeee).of_any_size();
+            let of = FoldedOutput { number: 0, ty: &ty(Scalar::F64(0.0)), op: &Op::Builtin(Builtin::Add) };
+            let draft = Draft::new(&Arc::new(program(of, shape).unwrap()), &[], FloatMode::StrictIeee).without_sizes();
             draft.grids(TeamSize::Automatic).run
         };
         assert_eq!(text([1, 60, 1000]), text([1, 64, 2000]));

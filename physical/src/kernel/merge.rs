@@ -3,11 +3,11 @@
 //!
 //! The fold of two is a separate kernel, over tensors of the output's type, whatever its format.
 
-use super::{Draft, Engine, Kernel};
+use super::{Draft, Kernel, KernelEngine};
 use crate::Error;
 use crate::lower::InputLayout;
 use crate::notation::{
-    Access, Expr, Index, Program, Role, Rounds, Stmt, Subscript, TensorDecl, TensorId, Write, normalize,
+    Access, AccessSubscript, Expr, Index, Program, Role, Rounds, Stmt, TensorDecl, TensorId, Write, normalize,
 };
 use crate::run::{Limits, Workers};
 use crate::storage::Tensor;
@@ -18,11 +18,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The kernels that fold two partial results, by output and by the layouts of the two.
 #[derive(Default)]
-pub(super) struct Merges(Mutex<HashMap<Key, Arc<Kernel>>>);
+pub(super) struct MergeKernels(Mutex<HashMap<MergeKernelKey, Arc<Kernel>>>);
 
-type Key = (usize, [InputLayout; 2]);
+type MergeKernelKey = (usize, [InputLayout; 2]);
 
-impl Merges {
+impl MergeKernels {
     /// Folds the partial results of chunks for an output of a draft, given its number and its
     /// operator. All engines give the same bits, and the merges are short, so callers pass the
     /// instant tier for machine code.
@@ -34,13 +34,13 @@ impl Merges {
         draft: &Draft,
         (number, op): (usize, &Op),
         mut partials: Vec<Tensor>,
-        (engine, limits): (Engine, &Limits),
+        (engine, limits): (KernelEngine, &Limits),
     ) -> Result<Tensor, Error> {
-        let own = limits.clone().on(Workers::caller());
+        let own = limits.clone().with_workers(Workers::caller());
         while partials.len() > 1 {
             let mut merged: Vec<Option<Tensor>> = vec![None; partials.len().div_ceil(2)];
             let pairs = partials.chunks(2).zip(&mut merged);
-            limits.workers.each(pairs, |(pair, merged)| {
+            limits.workers.for_each(pairs, |(pair, merged)| {
                 *merged = Some(match pair {
                     [a, b] => self
                         .kernel(draft, (number, op), [a, b], engine)?
@@ -61,7 +61,7 @@ impl Merges {
         draft: &Draft,
         (number, op): (usize, &Op),
         pair: [&Tensor; 2],
-        engine: Engine,
+        engine: KernelEngine,
     ) -> Result<Arc<Kernel>, Error> {
         let mut kernels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (number, pair.map(InputLayout::of));
@@ -70,7 +70,7 @@ impl Merges {
         }
         let program = Arc::new(pairwise(pair[0].ty(), op)?);
         let layouts = Kernel::layouts(&program, &pair);
-        let kernel = Arc::new(Kernel::of(&draft.like(&program, &layouts), engine)?);
+        let kernel = Arc::new(Kernel::compile(&draft.for_program(&program, &layouts), engine)?);
         kernels.insert(key, kernel.clone());
         Ok(kernel)
     }
@@ -81,7 +81,7 @@ fn pairwise(ty: &Arc<TensorType>, op: &Op) -> Result<Program, Error> {
     let decl = |name: &str, role| TensorDecl::new(name, ty.clone(), role);
     let sizes = ty.format.storage_shape(&ty.shape);
     let access = |tensor: u32| {
-        let subscript = |k| Subscript::inside(Expr::Index(Index(k)));
+        let subscript = |k| AccessSubscript::in_bounds(Expr::Index(Index(k)));
         Access { tensor: TensorId(tensor), subscripts: (0..sizes.len() as u32).map(subscript).collect() }
     };
     let rhs = Expr::call(op.clone(), [0, 1].map(|k| Expr::Access(access(k))));

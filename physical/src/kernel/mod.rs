@@ -1,52 +1,52 @@
 //! Kernels: Notation programs compiled to run over tensors.
 //!
-//! A [`Draft`] is a lowered program; [`Kernel::new`] and [`Kernel::optimizing`] compile drafts.
-//! [`Kernel::run`] binds the arrays of input tensors to the buffers of a kernel without copies,
-//! calls the kernel, and makes tensors of its outputs. A long run is cut into chunks of the
+//! A [`Draft`] is a lowered program; [`Kernel::new`] and [`Kernel::compile_optimizing`] compile
+//! drafts. [`Kernel::run`] binds the arrays of input tensors to the buffers of a kernel without
+//! copies, calls the kernel, and makes tensors of its outputs. A long run is cut into chunks of the
 //! outermost loop (`bounds`), which run in parallel (`parallel`) and whose outputs are joined
 //! (`append`, `merge`).
 
 mod append;
 mod bind;
 mod bounds;
+mod capacities;
 mod collect;
-mod decided;
+mod decisions;
 mod draft;
 mod folds;
 mod grids;
 mod merge;
+mod outputs;
 mod parallel;
 mod processor;
-mod room;
-mod whole;
 
 pub use draft::Draft;
-pub use processor::{NoProcessor, Processor};
+pub use processor::{ParseProcessorError, Processor};
 
 use crate::Error;
-use crate::assembly::{Counts, Function, Program as Interpreter, Status};
+use crate::assembly::{Counts, Function, Interpreter, Status};
 use crate::emit::c::Toolchain;
 use crate::emit::{CompiledKernel, cranelift};
 use crate::error::OutOfBounds;
 use crate::grid::TeamSize;
 use crate::lower::{InputLayout, PositionWidth};
-use crate::notation::{ALL, Program, Role};
+use crate::notation::{ALL_ROUNDS, Program, Role};
 use crate::run::{Invocation, Limits};
 use crate::storage::Tensor;
-use bounds::Share;
-use decided::Decisions;
-use folds::Folds;
+use bounds::WorkShare;
+use capacities::LastCapacities;
+use decisions::Decisions;
+use folds::FoldKernels;
 pub(crate) use grids::Grids;
-use merge::Merges;
+use merge::MergeKernels;
 use redpoll_logic::{FloatMode, Scalar};
-use room::Room;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// An engine that runs the Assembly of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Engine {
+pub enum KernelEngine {
     /// Machine code by Cranelift.
     #[default]
     Instant,
@@ -64,17 +64,17 @@ pub enum Engine {
 /// A program, lowered and compiled for an engine.
 pub struct Kernel {
     draft: Draft,
-    code: Code,
-    room: Room,
-    merges: Merges,
+    code: KernelCode,
+    capacities: LastCapacities,
+    merges: MergeKernels,
     /// Kernels that fold partial results of chunks on the processor that computed them.
-    folds: Folds,
+    folds: FoldKernels,
 }
 
 /// The maximum number of steps per round of a loop, to convert limits.
-const STEPS_OF_A_ROUND: u64 = 1 << 12;
+const STEPS_PER_ROUND: u64 = 1 << 12;
 
-enum Code {
+enum KernelCode {
     Instant(CompiledKernel),
     Optimizing(CompiledKernel, Arc<Toolchain>),
     Interpreter(Interpreter),
@@ -99,14 +99,14 @@ impl Kernel {
     /// # Errors
     /// [`Error::Compile`] when the engine does not support this machine; [`Error::NoDevice`] when
     /// the device is missing; for the optimizing engine, which uses the toolchain of this process,
-    /// like [`Kernel::optimizing`].
+    /// like [`Kernel::compile_optimizing`].
     pub fn new(
         program: &Arc<Program>,
         layouts: &[Option<InputLayout>],
         mode: FloatMode,
-        engine: Engine,
+        engine: KernelEngine,
     ) -> Result<Kernel, Error> {
-        Kernel::of(&Draft::new(program, layouts, mode), engine)
+        Kernel::compile(&Draft::new(program, layouts, mode), engine)
     }
 
     /// Lowers and compiles a program like [`Kernel::new`], with all options of lowering.
@@ -115,22 +115,22 @@ impl Kernel {
         program: &Arc<Program>,
         layouts: &[Option<InputLayout>],
         options: crate::lower::LoweringOptions,
-        engine: Engine,
+        engine: KernelEngine,
     ) -> Result<Kernel, Error> {
-        Kernel::of(&Draft::with_options(program, layouts, options), engine)
+        Kernel::compile(&Draft::with_options(program, layouts, options), engine)
     }
 
     /// Compiles a draft.
     ///
     /// # Errors
     /// Like [`Kernel::new`].
-    pub fn of(draft: &Draft, engine: Engine) -> Result<Kernel, Error> {
+    pub fn compile(draft: &Draft, engine: KernelEngine) -> Result<Kernel, Error> {
         let code = match engine {
-            Engine::Instant => Code::Instant(cranelift::compile(draft.function(), draft.effort())?),
-            Engine::Interpreter => Code::Interpreter(Interpreter::new(draft.function())?),
-            Engine::Grid => Code::Grid(Box::new(Grids::of(draft, TeamSize::Exact(grids::LANES))?)),
-            Engine::Cuda(ordinal) => Code::Grid(Box::new(Grids::on_cuda(draft, ordinal)?)),
-            Engine::Optimizing => return Kernel::optimizing_one(draft, Toolchain::host()),
+            KernelEngine::Instant => KernelCode::Instant(cranelift::compile(draft.function(), draft.effort())?),
+            KernelEngine::Interpreter => KernelCode::Interpreter(Interpreter::new(draft.function())?),
+            KernelEngine::Grid => KernelCode::Grid(Box::new(Grids::of(draft, TeamSize::Exact(grids::LANES))?)),
+            KernelEngine::Cuda(ordinal) => KernelCode::Grid(Box::new(Grids::on_cuda(draft, ordinal)?)),
+            KernelEngine::Optimizing => return Kernel::compile_optimizing_one(draft, Toolchain::host()),
         };
         Ok(Kernel::with_code(draft, code))
     }
@@ -141,7 +141,7 @@ impl Kernel {
     /// # Errors
     /// [`Error::NoCompiler`], [`Error::CompileC`] and [`Error::LoadLibrary`] when this machine
     /// cannot compile kernels from C.
-    pub fn optimizing(drafts: &[&Draft], toolchain: &Arc<Toolchain>) -> Result<Vec<Kernel>, Error> {
+    pub fn compile_optimizing(drafts: &[&Draft], toolchain: &Arc<Toolchain>) -> Result<Vec<Kernel>, Error> {
         let functions: Vec<&Function> = drafts.iter().map(|draft| draft.function()).collect();
         Ok(Kernel::of_machine_code(drafts, toolchain.compile(&functions)?, toolchain))
     }
@@ -150,16 +150,16 @@ impl Kernel {
     /// from drafts. The text is trusted like any program that the user starts.
     ///
     /// # Errors
-    /// [`Error::OtherInterface`] when the text was made for other drafts; else like
-    /// [`Kernel::optimizing`].
-    pub fn optimizing_edited(text: &str, drafts: &[&Draft], toolchain: &Arc<Toolchain>) -> Result<Vec<Kernel>, Error> {
+    /// [`Error::InterfaceMismatch`] when the text was made for other drafts; else like
+    /// [`Kernel::compile_optimizing`].
+    pub fn compile_edited(text: &str, drafts: &[&Draft], toolchain: &Arc<Toolchain>) -> Result<Vec<Kernel>, Error> {
         let signatures: Vec<_> = drafts.iter().map(|draft| draft.signature().clone()).collect();
         Ok(Kernel::of_machine_code(drafts, toolchain.compile_edited(text, &signatures)?, toolchain))
     }
 
     fn of_machine_code(drafts: &[&Draft], kernels: Vec<CompiledKernel>, toolchain: &Arc<Toolchain>) -> Vec<Kernel> {
         let kernel = |(draft, kernel): (&&Draft, CompiledKernel)| {
-            Kernel::with_code(draft, Code::Optimizing(kernel, toolchain.clone()))
+            Kernel::with_code(draft, KernelCode::Optimizing(kernel, toolchain.clone()))
         };
         drafts.iter().zip(kernels).map(kernel).collect()
     }
@@ -173,32 +173,32 @@ impl Kernel {
     /// Makes a kernel with the given grids.
     #[cfg(test)]
     pub(crate) fn on_grids(draft: &Draft, grids: Grids) -> Kernel {
-        Kernel::with_code(draft, Code::Grid(Box::new(grids)))
+        Kernel::with_code(draft, KernelCode::Grid(Box::new(grids)))
     }
 
-    fn with_code(draft: &Draft, code: Code) -> Kernel {
+    fn with_code(draft: &Draft, code: KernelCode) -> Kernel {
         Kernel {
             draft: draft.clone(),
             code,
-            room: Room::of_buffers(draft.function().buffers.len()),
-            merges: Merges::default(),
-            folds: Folds::default(),
+            capacities: LastCapacities::of_buffers(draft.function().buffers.len()),
+            merges: MergeKernels::default(),
+            folds: FoldKernels::default(),
         }
     }
 
-    fn optimizing_one(draft: &Draft, toolchain: &Arc<Toolchain>) -> Result<Kernel, Error> {
-        let mut kernels = Kernel::optimizing(&[draft], toolchain)?;
+    fn compile_optimizing_one(draft: &Draft, toolchain: &Arc<Toolchain>) -> Result<Kernel, Error> {
+        let mut kernels = Kernel::compile_optimizing(&[draft], toolchain)?;
         Ok(kernels.pop().expect("one draft makes one kernel"))
     }
 
     /// Returns the kernel with positions of 64 bits, for the same engine.
-    fn widened(&self, inputs: &[&Tensor]) -> Result<Kernel, Error> {
-        let draft = self.draft.widened(&Kernel::layouts(&self.draft.program, inputs));
+    fn with_wide_positions(&self, inputs: &[&Tensor]) -> Result<Kernel, Error> {
+        let draft = self.draft.with_wide_positions(&Kernel::layouts(&self.draft.program, inputs));
         match &self.code {
-            Code::Instant(_) => Kernel::of(&draft, Engine::Instant),
-            Code::Interpreter(_) => Kernel::of(&draft, Engine::Interpreter),
-            Code::Grid(grids) => Kernel::of(&draft, grids.engine()),
-            Code::Optimizing(_, toolchain) => Kernel::optimizing_one(&draft, toolchain),
+            KernelCode::Instant(_) => Kernel::compile(&draft, KernelEngine::Instant),
+            KernelCode::Interpreter(_) => Kernel::compile(&draft, KernelEngine::Interpreter),
+            KernelCode::Grid(grids) => Kernel::compile(&draft, grids.engine()),
+            KernelCode::Optimizing(_, toolchain) => Kernel::compile_optimizing_one(&draft, toolchain),
         }
     }
 
@@ -206,8 +206,10 @@ impl Kernel {
     /// the limit times the maximum number of steps per round. Machine code has no such limit.
     pub fn with_iteration_limit(mut self, limit: u64) -> Kernel {
         self.code = match self.code {
-            Code::Interpreter(interpreter) => Code::Interpreter(interpreter.with_iteration_limit(limit)),
-            Code::Grid(grids) => Code::Grid(Box::new(grids.with_step_limit(limit.saturating_mul(STEPS_OF_A_ROUND)))),
+            KernelCode::Interpreter(interpreter) => KernelCode::Interpreter(interpreter.with_iteration_limit(limit)),
+            KernelCode::Grid(grids) => {
+                KernelCode::Grid(Box::new(grids.with_step_limit(limit.saturating_mul(STEPS_PER_ROUND))))
+            }
             machine => machine,
         };
         self
@@ -244,20 +246,20 @@ impl Kernel {
     pub fn run(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
         match self.run_once(inputs, limits) {
             Err(Error::KernelStopped(Status::PositionOverflow)) if self.draft.width() == PositionWidth::Narrow => {
-                self.widened(inputs)?.run_once(inputs, limits)
+                self.with_wide_positions(inputs)?.run_once(inputs, limits)
             }
             // Parallel chunks report errors in any order; a run in order finds the first one.
             Err(error @ (Error::OutOfBounds(_) | Error::KernelStopped(Status::OutOfBounds))) => {
-                Err(self.in_order(inputs, limits).err().unwrap_or(error))
+                Err(self.run_in_order(inputs, limits).err().unwrap_or(error))
             }
             result => result,
         }
     }
 
     /// Runs all rounds in order, on the caller's thread.
-    fn in_order(&self, inputs: &[&Tensor], limits: &Limits) -> Result<(), Error> {
-        if let Code::Grid(_) = &self.code {
-            return Kernel::of(&self.draft, Engine::Instant)?.in_order(inputs, limits);
+    fn run_in_order(&self, inputs: &[&Tensor], limits: &Limits) -> Result<(), Error> {
+        if let KernelCode::Grid(_) = &self.code {
+            return Kernel::compile(&self.draft, KernelEngine::Instant)?.run_in_order(inputs, limits);
         }
         self.call(&mut self.bind(inputs, limits)?).map(drop)
     }
@@ -281,11 +283,12 @@ impl Kernel {
     }
 
     fn run_once(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
-        if let Code::Grid(grids) = &self.code {
+        if let KernelCode::Grid(grids) = &self.code {
             let cut = self.draft.lowered.cut.as_ref();
-            cut.map_or(Ok(()), |cut| cut.looked_at().try_for_each(|k| inputs[k].fetch_ends()))?;
+            cut.map_or(Ok(()), |cut| cut.cut_inputs().try_for_each(|k| inputs[k].fetch_ends()))?;
             let chunks = cut.map(|cut| grids.chunks(&self.draft, cut, inputs, limits));
-            let (chunks, sections): (Vec<_>, Vec<_>) = chunks.unwrap_or_else(|_| vec![(ALL, ALL)]).into_iter().unzip();
+            let (chunks, sections): (Vec<_>, Vec<_>) =
+                chunks.unwrap_or_else(|_| vec![(ALL_ROUNDS, ALL_ROUNDS)]).into_iter().unzip();
             return grids::run(self, grids, (&chunks, &sections), inputs, limits);
         }
         inputs.iter().try_for_each(|input| input.fetch())?;
@@ -296,7 +299,7 @@ impl Kernel {
                     return parallel::run_in_order(self, cut, (&ramp, decisions), inputs, limits);
                 }
             } else {
-                let chunks = bounds::chunks(&self.draft, cut, inputs, Share::Threads(&limits.workers));
+                let chunks = bounds::chunks(&self.draft, cut, inputs, WorkShare::Threads(&limits.workers));
                 if chunks.len() > 1 {
                     return parallel::run(self, cut, &chunks, inputs, limits);
                 }
@@ -305,10 +308,10 @@ impl Kernel {
         let mut invocation = self.bind(inputs, limits)?;
         // SAFETY: lowering guarantees that the code writes each element of these buffers that is
         // taken; they are taken after the call.
-        unsafe { invocation.leave_unfilled(&self.draft.lowered.unfilled) };
+        unsafe { invocation.omit_fills(&self.draft.lowered.unfilled) };
         // The interpreter counts the allocations of a first run.
-        if !matches!(self.code, Code::Interpreter(_)) {
-            self.room.reserve(&mut invocation);
+        if !matches!(self.code, KernelCode::Interpreter(_)) {
+            self.capacities.reserve(&mut invocation);
         }
         let counts = self.call(&mut invocation)?;
         Ok(Outcome { outputs: self.collect(&mut invocation, inputs)?, counts, on_device: None })
@@ -328,10 +331,10 @@ impl Kernel {
     }
 
     /// Makes the memory of one run like [`Kernel::bind`], but inputs on a device stay there.
-    fn bind_elsewhere(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Invocation, Error> {
+    fn bind_on_device(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Invocation, Error> {
         self.draft.check_sizes()?;
         let (arrays, params) = bind::bind(&self.draft.program, &self.draft.lowered, inputs)?;
-        Invocation::elsewhere(self.draft.signature(), &arrays, params, limits.clone())
+        Invocation::with_device_inputs(self.draft.signature(), &arrays, params, limits.clone())
     }
 
     /// Calls the code over all rounds of the outermost loop.
@@ -340,7 +343,7 @@ impl Kernel {
     /// [`Error::OutOfBounds`] for a failed check; [`Error::KernelStopped`] when the call stops
     /// early.
     pub fn call(&self, invocation: &mut Invocation) -> Result<Option<Counts>, Error> {
-        self.call_chunk(invocation, ALL)
+        self.call_chunk(invocation, ALL_ROUNDS)
     }
 
     /// Calls the code over a chunk of the outermost loop; elements of dense outputs from earlier
@@ -351,16 +354,20 @@ impl Kernel {
     /// early; [`Error::InvalidInvocation`] for engines that run grids.
     pub fn call_chunk(&self, invocation: &mut Invocation, chunk: Range<i64>) -> Result<Option<Counts>, Error> {
         let (status, counts) = match &self.code {
-            // SAFETY: the invocation was bound to validated tensors of the types for which the
-            // function was lowered, and lowering keeps all accesses within their arrays and within
-            // the buffers that it has grown.
-            Code::Instant(kernel) | Code::Optimizing(kernel, _) => (unsafe { kernel.call(invocation, chunk)? }, None),
-            Code::Interpreter(interpreter) => {
+            KernelCode::Instant(kernel) | KernelCode::Optimizing(kernel, _) => {
+                // SAFETY: the invocation was bound to validated tensors of the types for which the
+                // function was lowered, and lowering keeps all accesses within their arrays and
+                // within the buffers that it has grown.
+                (unsafe { kernel.call(invocation, chunk)? }, None)
+            }
+            KernelCode::Interpreter(interpreter) => {
                 let mut counts = Counts::default();
                 (interpreter.run(invocation, chunk, &mut counts)?, Some(counts))
             }
-            Code::Grid(_) => {
-                return Err(Error::InvalidInvocation("grids are run as a whole, not chunk by chunk".into()));
+            KernelCode::Grid(_) => {
+                return Err(Error::InvalidInvocation(
+                    "grids run as a whole and cannot be called chunk by chunk".into(),
+                ));
             }
         };
         match status {
@@ -377,10 +384,10 @@ impl Kernel {
     /// [`Error::InvalidInvocation`] when the code was not called.
     pub fn collect(&self, invocation: &mut Invocation, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Error> {
         let Draft { program, lowered, .. } = &self.draft;
-        let used = collect::used(program, lowered, invocation)?;
-        let output = |id| collect::left(program, lowered, (id, &used), (&mut *invocation, inputs));
+        let used = collect::output_lengths(program, lowered, invocation)?;
+        let output = |id| collect::output_tensor(program, lowered, (id, &used), (&mut *invocation, inputs));
         let outputs = program.outputs().map(output).collect::<Result<_, _>>()?;
-        self.room.note(used);
+        self.capacities.record(used);
         Ok(outputs)
     }
 }
@@ -393,22 +400,22 @@ mod tests {
     use crate::storage::Values;
 
     #[test]
-    fn a_run_begins_with_the_room_that_the_last_one_filled() {
+    fn a_run_reserves_the_capacities_of_the_last_run() {
         let text = "(program (input x (type (shape 1000) f64 0.0 dense))
                (output y (type (shape 1000) f64 0.0 (sparse-list (element)))) (for i (init (y i) (x i))))";
         let program = Arc::new(normalize(parse(text).unwrap()).unwrap());
         let values: Vec<f64> = (0..1000).map(|k| f64::from(k % 3)).collect();
         let x = Tensor::from_dense(program.tensors[0].ty.clone(), &Values::from(values)).unwrap();
-        let kernel = Kernel::new(&program, &[], FloatMode::default(), Engine::Instant).unwrap();
-        let rooms = |limits: &Limits| {
+        let kernel = Kernel::new(&program, &[], FloatMode::default(), KernelEngine::Instant).unwrap();
+        let reserved = |limits: &Limits| {
             let mut invocation = kernel.bind(&[&x], limits).unwrap();
-            kernel.room.reserve(&mut invocation);
+            kernel.capacities.reserve(&mut invocation);
             let buffers = (0..kernel.function().buffers.len() as u32).map(Buffer);
-            buffers.map(|b| invocation.room(b) / invocation.prim(b).bytes()).collect::<Vec<_>>()
+            buffers.map(|b| invocation.reserved_bytes(b) / invocation.prim(b).bytes()).collect::<Vec<_>>()
         };
-        let before = rooms(&Limits::default());
+        let before = reserved(&Limits::default());
         let first = kernel.run(&[&x], &Limits::default()).unwrap();
-        let after = rooms(&Limits::default());
+        let after = reserved(&Limits::default());
         let arrays = || first.outputs[0].arrays();
         for (name, array) in ["y.ptr0", "y.idx0", "y.val"].into_iter().zip(arrays()) {
             let at = kernel.function().buffers.iter().position(|b| b.name == name).unwrap();
@@ -418,6 +425,6 @@ mod tests {
         let second = kernel.run(&[&x], &Limits::default()).unwrap();
         let dense = |outcome: &Outcome| outcome.outputs[0].to_dense_scalars().unwrap();
         assert_eq!(dense(&first), dense(&second));
-        assert_eq!(rooms(&Limits::memory(0)), before, "there is no memory");
+        assert_eq!(reserved(&Limits::memory(0)), before, "there is no memory");
     }
 }

@@ -25,8 +25,8 @@ pub enum Processor {
 
 /// The error for a text that names no processor.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("a processor is `auto`, `cpu`, `cuda` or `cuda:N`, found `{found}`")]
-pub struct NoProcessor {
+#[error("expected processor `auto`, `cpu`, `cuda` or `cuda:N`, found `{found}`")]
+pub struct ParseProcessorError {
     /// The text.
     pub found: String,
 }
@@ -42,10 +42,10 @@ impl fmt::Display for Processor {
 }
 
 impl FromStr for Processor {
-    type Err = NoProcessor;
+    type Err = ParseProcessorError;
 
-    fn from_str(text: &str) -> Result<Processor, NoProcessor> {
-        let none = || NoProcessor { found: text.to_owned() };
+    fn from_str(text: &str) -> Result<Processor, ParseProcessorError> {
+        let none = || ParseProcessorError { found: text.to_owned() };
         match text.split_once(':') {
             None if text == "auto" => Ok(Processor::Auto),
             None if text == "cpu" => Ok(Processor::Cpu),

@@ -13,7 +13,7 @@ use super::tree::Assign;
 use super::value::LoweredValue;
 use crate::assembly::{Expr, Local, Stmt};
 use crate::notation::{TensorId, Write};
-use crate::special::Known;
+use crate::special::ArgumentFacts;
 use redpoll_logic::op::Op;
 use redpoll_logic::{LeafKind, Scalar};
 
@@ -27,7 +27,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &LoweringState, a: &Assign) {
     }
     let dtype = cx.program.tensors[a.tensor.index()].ty.dtype.clone();
     let mut rhs = value(cx, state, &a.rhs);
-    let facts = [Known { special: cx.special(a.tensor), constant: None }, argument_facts(cx, state, &a.rhs)];
+    let facts = [ArgumentFacts { special: cx.special(a.tensor), constant: None }, argument_facts(cx, state, &a.rhs)];
     let laws = cx.laws(&facts);
     let choose = Op::from(redpoll_logic::op::Builtin::Choose);
     let mut op = (a.write == Write::Overwrite && SeededFault::OverwriteChoice.is_active()).then_some((&choose, laws));

@@ -13,9 +13,9 @@ use super::value::{LoweredValue, StmtSink};
 use super::{LoweringOptions, MeanLengths};
 use crate::assembly::{Buffer, BufferDecl, CompareOp, Expr, Local, LocalDecl, Status, Stmt};
 use crate::notation::{
-    Checked, Cut, Index, Join, Program, Role, Rounds, Site, Stmt as Notation, TensorId, Var, checks,
+    BoundsCheck, Cut, Index, Join, Program, Role, Rounds, Site, Stmt as Notation, TensorId, Var, bounds_checks,
 };
-use crate::special::{Known, Special};
+use crate::special::{ArgumentFacts, Special};
 use redpoll_logic::{FloatMode, Prim};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub(crate) struct Cx<'p> {
     /// The sizes of storage modes that are parameters.
     pub(crate) sizes: Vec<(i64, Expr)>,
     /// The subscripts that are checked.
-    pub(crate) checks: Vec<Checked>,
+    pub(crate) checks: Vec<BoundsCheck>,
     /// The record of a failed check: a buffer and its first element for the number of the check and
     /// the coordinate.
     pub(crate) failure: Option<(Buffer, i64)>,
@@ -93,7 +93,7 @@ impl<'p> Cx<'p> {
             chunk: None,
             lengths: None,
             sizes: Vec::new(),
-            checks: checks(program),
+            checks: bounds_checks(program),
             failure: None,
             walks: Vec::new(),
             specials,
@@ -147,7 +147,7 @@ impl<'p> Cx<'p> {
 
     /// Returns the number of the check of a subscript.
     pub(crate) fn check_number(&self, tensor: TensorId, mode: usize, site: &Arc<Site>) -> u32 {
-        let is_same = |c: &Checked| c.tensor == tensor && c.mode == mode && Arc::ptr_eq(&c.site, site);
+        let is_same = |c: &BoundsCheck| c.tensor == tensor && c.mode == mode && Arc::ptr_eq(&c.site, site);
         self.checks.iter().position(is_same).expect("every check of the program is listed") as u32
     }
 
@@ -178,7 +178,7 @@ impl<'p> Cx<'p> {
     /// Returns whether every read of a level is inside the program and looks it up.
     pub(crate) fn is_lookup_only(&self, at: LevelId) -> bool {
         let is_local = self.program.tensors[at.tensor.index()].role == Role::Local;
-        is_local && self.program.body.looks_up(at.tensor, at.level)
+        is_local && self.program.body.is_only_followed(at.tensor, at.level)
     }
 
     /// Adds a local.
@@ -384,7 +384,7 @@ impl<'p> Cx<'p> {
     }
 
     /// Returns the laws of floats in this mode for arguments with the given facts.
-    pub(crate) fn laws<'a>(&self, facts: &'a [Known<'a>]) -> Laws<'a> {
+    pub(crate) fn laws<'a>(&self, facts: &'a [ArgumentFacts<'a>]) -> Laws<'a> {
         if self.mode == FloatMode::Relaxed { Laws::Default(facts) } else { Laws::Ieee }
     }
 

@@ -132,7 +132,7 @@ impl LaneWalks<'_> {
         let var = Local(self.locals.len() as u32);
         let mut substitutions = vec![(q, local(var))];
         let substitute = |e: &Expr, substitutions: &[(Local, Expr)]| {
-            e.with_locals(&|l| substitutions.iter().find(|(k, _)| *k == l).map_or(local(l), |(_, e)| e.clone()))
+            e.substitute_locals(&|l| substitutions.iter().find(|(k, _)| *k == l).map_or(local(l), |(_, e)| e.clone()))
         };
         let mut own = vec![0; self.reads.len()];
         count_reads(body, &mut own);

@@ -51,7 +51,7 @@ pub(crate) use {
 };
 
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Function, Stmt};
-use crate::notation::{Checked, Cut, Obstacle, Program, Role, Stmt as Notation, TensorId, cut};
+use crate::notation::{BoundsCheck, Cut, Obstacle, Program, Role, Stmt as Notation, TensorId, cut};
 use crate::special::Special;
 use redpoll_logic::{FloatMode, Prim, Scalar};
 use std::collections::HashMap;
@@ -91,7 +91,7 @@ pub struct LoweredFunction {
     /// The special values (such as NaN) that each tensor may contain.
     pub specials: Vec<Special>,
     /// The checks of coordinates that can end a call of the function.
-    pub checks: Vec<Checked>,
+    pub checks: Vec<BoundsCheck>,
     /// The record of a failed check: a buffer and the element that receives the number of the
     /// check. The coordinate follows in the next element.
     pub failure: Option<(Buffer, i64)>,

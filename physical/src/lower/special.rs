@@ -7,7 +7,7 @@ use super::state::{AccessCursor, LoweringState};
 use super::storage::InputLayout;
 use super::tree::TreeTerm;
 use crate::notation::{self, Expr, Program, Role, Stmt, Write};
-use crate::special::{Known, Special, of_call};
+use crate::special::{ArgumentFacts, Special, of_call};
 use redpoll_logic::DType;
 use redpoll_logic::op::Op;
 
@@ -23,7 +23,7 @@ impl Specials {
     pub(crate) fn of(program: &Program, layouts: &[Option<InputLayout>]) -> Specials {
         let tensors = program.tensors.iter().enumerate().map(|(k, decl)| {
             let given = layouts.get(k).and_then(Option::as_ref).filter(|_| decl.role == Role::Input);
-            Special::of(&decl.ty.fill).and(given.map_or(Special::NONE, |layout| layout.special))
+            Special::of_scalar(&decl.ty.fill).union(given.map_or(Special::NONE, |layout| layout.special))
         });
         let mut specials = Specials { tensors: tensors.collect(), vars: vec![Special::NONE; program.vars.len()] };
         if !program.tensors.iter().any(|t| t.ty.dtype.prims().iter().any(|p| p.is_float())) {
@@ -41,25 +41,25 @@ impl Specials {
     fn stmt(&mut self, program: &Program, stmt: &Stmt) {
         match stmt {
             Stmt::Assign { lhs, write, rhs } => {
-                let value = Known { special: self.expr(program, rhs), constant: literal(rhs) };
+                let value = ArgumentFacts { special: self.expr(program, rhs), constant: literal(rhs) };
                 let to = lhs.tensor.index();
-                let before = Known { special: self.tensors[to], constant: None };
+                let before = ArgumentFacts { special: self.tensors[to], constant: None };
                 let written = match write {
                     Write::Init | Write::Overwrite => value.special,
                     Write::Fold(op) => {
                         let dtype = &program.tensors[to].ty.dtype;
-                        let value = Known { constant: None, ..value };
-                        of_call(op, &[before, value], &[dtype.clone(), dtype.clone()], dtype).and(value.special)
+                        let value = ArgumentFacts { constant: None, ..value };
+                        of_call(op, &[before, value], &[dtype.clone(), dtype.clone()], dtype).union(value.special)
                     }
                 };
-                self.tensors[to] = before.special.and(written);
+                self.tensors[to] = before.special.union(written);
             }
             Stmt::Let { var, value, .. } => {
                 let special = self.expr(program, value);
-                self.vars[var.index()] = self.vars[var.index()].and(special);
+                self.vars[var.index()] = self.vars[var.index()].union(special);
             }
             Stmt::Swap(a, b) => {
-                let both = self.tensors[a.index()].and(self.tensors[b.index()]);
+                let both = self.tensors[a.index()].union(self.tensors[b.index()]);
                 self.tensors[a.index()] = both;
                 self.tensors[b.index()] = both;
             }
@@ -69,22 +69,23 @@ impl Specials {
 
     fn expr(&mut self, program: &Program, e: &Expr) -> Special {
         match e {
-            Expr::Literal(value) => Special::of(value),
+            Expr::Literal(value) => Special::of_scalar(value),
             Expr::Index(_) => Special::NONE,
             Expr::Var(var) => self.vars[var.index()],
             Expr::Access(access) => {
                 // After an access is resolved, reads out of bounds cannot be told apart from
                 // others.
                 let outside = access.subscripts.iter().filter_map(|s| s.outside.as_ref());
-                let outside = outside.fold(Special::NONE, |set, value| set.and(Special::of(value)));
+                let outside = outside.fold(Special::NONE, |set, value| set.union(Special::of_scalar(value)));
                 let of = &mut self.tensors[access.tensor.index()];
-                *of = of.and(outside);
+                *of = of.union(outside);
                 *of
             }
             Expr::Call(op, args) => {
                 let specials: Vec<Special> = args.iter().map(|arg| self.expr(program, arg)).collect();
                 let dtypes: Option<Vec<DType>> = args.iter().map(|arg| notation::dtype_of(program, arg).ok()).collect();
-                let facts = args.iter().zip(specials).map(|(arg, special)| Known { special, constant: literal(arg) });
+                let facts =
+                    args.iter().zip(specials).map(|(arg, special)| ArgumentFacts { special, constant: literal(arg) });
                 dtypes.map_or(Special::ALL, |dtypes| special_of_call(op, &facts.collect::<Vec<_>>(), &dtypes))
             }
         }
@@ -98,18 +99,18 @@ fn literal(e: &Expr) -> Option<&redpoll_logic::Scalar> {
     }
 }
 
-fn special_of_call(op: &Op, facts: &[Known<'_>], dtypes: &[DType]) -> Special {
+fn special_of_call(op: &Op, facts: &[ArgumentFacts<'_>], dtypes: &[DType]) -> Special {
     op.signature(dtypes).map_or(Special::ALL, |signature| of_call(op, facts, dtypes, &signature.result))
 }
 
 /// Returns the known facts of a term: its special values, and its value if it is a literal.
-pub(crate) fn argument_facts<'t>(cx: &Cx<'_>, state: &LoweringState, t: &'t TreeTerm) -> Known<'t> {
+pub(crate) fn argument_facts<'t>(cx: &Cx<'_>, state: &LoweringState, t: &'t TreeTerm) -> ArgumentFacts<'t> {
     let special = match t {
-        TreeTerm::Lit(value) => return Known { special: Special::of(value), constant: Some(value) },
+        TreeTerm::Lit(value) => return ArgumentFacts { special: Special::of_scalar(value), constant: Some(value) },
         TreeTerm::Index(_) => Special::NONE,
         TreeTerm::Var(var) => cx.special_of_var(*var),
         TreeTerm::Access(id) => match (&state.access(*id).cursor, state.access(*id).tensor) {
-            (AccessCursor::Fill(value), _) => Special::of(value),
+            (AccessCursor::Fill(value), _) => Special::of_scalar(value),
             (_, Some(tensor)) => cx.special(tensor),
             (_, None) => Special::NONE,
         },
@@ -120,5 +121,5 @@ pub(crate) fn argument_facts<'t>(cx: &Cx<'_>, state: &LoweringState, t: &'t Tree
             special_of_call(op, &args.iter().map(|arg| argument_facts(cx, state, arg)).collect::<Vec<_>>(), &dtypes)
         }
     };
-    Known { special, constant: None }
+    ArgumentFacts { special, constant: None }
 }

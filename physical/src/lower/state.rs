@@ -27,7 +27,7 @@ pub(crate) struct AccessState {
     pub(crate) cursor: AccessCursor,
 }
 
-/// A subscript: see `notation::Subscript`.
+/// A subscript: see `notation::AccessSubscript`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct LoweredSubscript {
     pub(crate) at: TreeTerm,

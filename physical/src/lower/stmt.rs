@@ -15,7 +15,7 @@ use super::value::LoweredValue;
 use super::{short_circuit, sparse_scalars, unfurl};
 use crate::assembly::{Expr, Stmt};
 use crate::notation::{Index, TensorId, Write};
-use crate::special::Known;
+use crate::special::ArgumentFacts;
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, LeafKind, Prim};
 use std::rc::Rc;
@@ -241,7 +241,7 @@ pub(crate) fn value(cx: &mut Cx<'_>, state: &LoweringState, t: &TreeTerm) -> Low
         TreeTerm::Value(value) => value.clone(),
         TreeTerm::Access(id) => read(cx, state, *id),
         TreeTerm::Call(op, args) => {
-            let facts: Vec<Known<'_>> = args.iter().map(|a| argument_facts(cx, state, a)).collect();
+            let facts: Vec<ArgumentFacts<'_>> = args.iter().map(|a| argument_facts(cx, state, a)).collect();
             let laws = cx.laws(&facts);
             let args: Vec<LoweredValue> = args.iter().map(|a| value(cx, state, a)).collect();
             expand_in(cx, op, &args, laws)

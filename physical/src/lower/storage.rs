@@ -81,7 +81,7 @@ impl InputLayout {
     pub fn fits(&self, tensor: &Tensor) -> bool {
         let mut levels = self.levels.iter().zip(tensor.levels());
         levels.all(|(prims, arrays)| arrays.iter().map(Array::prim).eq(prims.iter().copied()))
-            && (self.special == Special::ALL || tensor.special().is_within(self.special))
+            && (self.special == Special::ALL || tensor.special().is_subset(self.special))
     }
 }
 

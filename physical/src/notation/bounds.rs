@@ -1,4 +1,5 @@
-//! Pass `bounds`: proves that coordinates are in bounds, or leaves them to checks at run time.
+//! Pass `prove_bounds`: proves that coordinates are in bounds, or leaves them to checks at run
+//! time.
 //!
 //! Input: a program in normal form. Output: the same program, with [`Bounds`] for each subscript
 //! that came from a text.
@@ -26,8 +27,8 @@
 //! not stored.
 
 use super::linear::{Atom, Linear};
-use super::visit::sure;
-use super::{Access, Bounds, Expr, Index, Program, Site, Stmt, Subscript, TensorId, Var};
+use super::visit::infallible;
+use super::{Access, AccessSubscript, Bounds, Expr, Index, Program, Site, Stmt, TensorId, Var};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{Prim, Scalar};
 use std::collections::HashMap;
@@ -38,22 +39,22 @@ use std::sync::Arc;
 pub type Ranges<'a> = &'a dyn Fn(TensorId) -> Option<(i64, i64)>;
 
 /// The range of `i64`.
-const ALL: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
+const I64_RANGE: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
 
 /// Maximum number of bounds through which a form is substituted.
-const MOST_STEPS: usize = 200;
+const MAX_STEPS: usize = 200;
 
 /// Decides for each checked subscript whether it is proved, guarded or checked.
-pub fn bounds(mut program: Program, ranges: Ranges<'_>) -> Program {
+pub fn prove_bounds(mut program: Program, ranges: Ranges<'_>) -> Program {
     let body = std::mem::replace(&mut program.body, Stmt::Block(Vec::new()));
-    let mut pass = Pass { program: &program, ranges, atoms: HashMap::new(), guards: Vec::new() };
+    let mut pass = BoundsPass { program: &program, ranges, atoms: HashMap::new(), guards: Vec::new() };
     let body = pass.stmt(body);
     Program { body, ..program }
 }
 
 /// A subscript that is checked at run time.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Checked {
+pub struct BoundsCheck {
     /// The tensor.
     pub tensor: TensorId,
     /// The storage mode.
@@ -63,13 +64,13 @@ pub struct Checked {
 }
 
 /// Returns the checked subscripts of a program, each once, in the order of execution.
-pub fn checks(program: &Program) -> Vec<Checked> {
-    let mut found: Vec<Checked> = Vec::new();
+pub fn bounds_checks(program: &Program) -> Vec<BoundsCheck> {
+    let mut found: Vec<BoundsCheck> = Vec::new();
     let mut access = |a: &Access| {
         for (mode, s) in a.subscripts.iter().enumerate() {
             if let (Bounds::Checked(site), None) = (&s.bounds, &s.outside) {
-                let check = Checked { tensor: a.tensor, mode, site: site.clone() };
-                let is = |c: &Checked| c.tensor == a.tensor && c.mode == mode && Arc::ptr_eq(&c.site, site);
+                let check = BoundsCheck { tensor: a.tensor, mode, site: site.clone() };
+                let is = |c: &BoundsCheck| c.tensor == a.tensor && c.mode == mode && Arc::ptr_eq(&c.site, site);
                 if !found.iter().any(is) {
                     found.push(check);
                 }
@@ -87,7 +88,7 @@ pub fn checks(program: &Program) -> Vec<Checked> {
 
 /// Bounds of an atom, both ends inclusive.
 #[derive(Default)]
-struct Known {
+struct AtomBounds {
     /// The number of atoms bound outside.
     depth: usize,
     /// Lower bounds: forms of outer atoms that are at most the atom.
@@ -96,24 +97,24 @@ struct Known {
     greatest: Vec<Linear>,
 }
 
-struct Pass<'a> {
+struct BoundsPass<'a> {
     program: &'a Program,
     ranges: Ranges<'a>,
-    atoms: HashMap<Atom, Known>,
+    atoms: HashMap<Atom, AtomBounds>,
     /// Forms that the enclosing conditions prove to be non-negative at the current statement.
     guards: Vec<Linear>,
 }
 
 /// An end of the range of a form.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum RangeEnd {
     Least,
     Greatest,
 }
 
-impl Pass<'_> {
+impl BoundsPass<'_> {
     fn stmt(&mut self, stmt: Stmt) -> Stmt {
-        let stmt = sure(stmt.map_exprs(&mut |e| {
+        let stmt = infallible(stmt.map_exprs(&mut |e| {
             Ok::<_, Infallible>(match e {
                 Expr::Access(a) => Expr::Access(self.access(a)),
                 other => other,
@@ -130,7 +131,7 @@ impl Pass<'_> {
             Stmt::If { cond, .. } => self.assume(cond),
             _ => {}
         }
-        let stmt = sure(stmt.map_children(&mut |s| Ok::<_, Infallible>(self.stmt(s))));
+        let stmt = infallible(stmt.map_children(&mut |s| Ok::<_, Infallible>(self.stmt(s))));
         self.guards.truncate(guards);
         stmt
     }
@@ -138,34 +139,34 @@ impl Pass<'_> {
     fn access(&self, a: Access) -> Access {
         let ty = &self.program.tensors[a.tensor.index()].ty;
         let sizes = ty.format.storage_shape(&ty.shape);
-        let decided = |(s, size): (Subscript, u64)| match s.bounds {
-            Bounds::Checked(_) => Subscript { bounds: self.decide(&s, size), ..s },
+        let decide = |(s, size): (AccessSubscript, u64)| match s.bounds {
+            Bounds::Checked(_) => AccessSubscript { bounds: self.decide(&s, size), ..s },
             _ => s,
         };
-        Access { subscripts: a.subscripts.into_iter().zip(sizes).map(decided).collect(), ..a }
+        Access { subscripts: a.subscripts.into_iter().zip(sizes).map(decide).collect(), ..a }
     }
 
-    fn decide(&self, s: &Subscript, size: u64) -> Bounds {
+    fn decide(&self, s: &AccessSubscript, size: u64) -> Bounds {
         let Some(form) = Linear::of(&s.at) else { return s.bounds.clone() };
-        let inside = |guards: &[Linear]| {
-            let end = |end| self.end(&form, end, guards, &mut MOST_STEPS.clone());
-            end(End::Least) >= 0 && end(End::Greatest) < i128::from(size)
+        let is_inside = |guards: &[Linear]| {
+            let end = |end| self.end(&form, end, guards, &mut MAX_STEPS.clone());
+            end(RangeEnd::Least) >= 0 && end(RangeEnd::Greatest) < i128::from(size)
         };
         match () {
-            () if inside(&[]) => Bounds::Proved,
-            () if inside(&self.guards) => Bounds::Guarded,
+            () if is_inside(&[]) => Bounds::Proved,
+            () if is_inside(&self.guards) => Bounds::Guarded,
             () => s.bounds.clone(),
         }
     }
 
     fn bind(&mut self, atom: Atom, least: Vec<Linear>, greatest: Vec<Linear>) {
         let depth = self.atoms.len();
-        self.atoms.insert(atom, Known { depth, least, greatest });
+        self.atoms.insert(atom, AtomBounds { depth, least, greatest });
     }
 
     fn bind_index(&mut self, index: Index, lo: &Expr, hi: &Expr) {
-        let least = self.forms(lo, End::Least);
-        let greatest = self.forms(hi, End::Greatest).into_iter().filter_map(|f| f.plus(&Linear::constant(-1)));
+        let least = self.forms(lo, RangeEnd::Least);
+        let greatest = self.forms(hi, RangeEnd::Greatest).into_iter().filter_map(|f| f.plus(&Linear::constant(-1)));
         let greatest = greatest.collect();
         self.bind(Atom::Index(index), least, greatest);
     }
@@ -174,34 +175,34 @@ impl Pass<'_> {
         let dtype = &self.program.vars[var.index()].1;
         let [least, greatest] = match dtype.prim() {
             Some(prim) if !prim.is_float() && prim != Prim::U64 => {
-                [End::Least, End::Greatest].map(|end| self.forms(value, end))
+                [RangeEnd::Least, RangeEnd::Greatest].map(|end| self.forms(value, end))
             }
             _ => [Vec::new(), Vec::new()],
         };
         self.bind(Atom::Var(var), least, greatest);
     }
 
-    /// Returns forms that bound the value of an expression: lower bounds for `End::Least`, upper
-    /// bounds for `End::Greatest`.
-    fn forms(&self, e: &Expr, end: End) -> Vec<Linear> {
+    /// Returns forms that bound the value of an expression: lower bounds for `RangeEnd::Least`,
+    /// upper bounds for `RangeEnd::Greatest`.
+    fn forms(&self, e: &Expr, end: RangeEnd) -> Vec<Linear> {
         let part = match end {
-            End::Least => Builtin::Max,
-            End::Greatest => Builtin::Min,
+            RangeEnd::Least => Builtin::Max,
+            RangeEnd::Greatest => Builtin::Min,
         };
         if let Some(form) = Linear::of(e) {
             // A sum that wraps around differs from the form.
             let wraps = match end {
-                End::Least => self.end(&form, End::Greatest, &[], &mut MOST_STEPS.clone()) > ALL.1,
-                End::Greatest => self.end(&form, End::Least, &[], &mut MOST_STEPS.clone()) < ALL.0,
+                RangeEnd::Least => self.end(&form, RangeEnd::Greatest, &[], &mut MAX_STEPS.clone()) > I64_RANGE.1,
+                RangeEnd::Greatest => self.end(&form, RangeEnd::Least, &[], &mut MAX_STEPS.clone()) < I64_RANGE.0,
             };
             return if wraps { Vec::new() } else { vec![form] };
         }
         match e {
             Expr::Call(Op::Builtin(op), args) if *op == part => args.iter().flat_map(|a| self.forms(a, end)).collect(),
             e => {
-                let (least, greatest) = self.values(e);
-                let known = if end == End::Least { least } else { greatest };
-                i64::try_from(known).ok().map(Linear::constant).into_iter().collect()
+                let (least, greatest) = self.value_range(e);
+                let bound = if end == RangeEnd::Least { least } else { greatest };
+                i64::try_from(bound).ok().map(Linear::constant).into_iter().collect()
             }
         }
     }
@@ -214,49 +215,49 @@ impl Pass<'_> {
             (_, [a, b]) => (a, b),
             _ => return,
         };
-        let (low, high, apart) = match op {
+        let (low, high, difference) = match op {
             Builtin::Lt => (a, b, 1),
             Builtin::Le => (a, b, 0),
             Builtin::Gt => (b, a, 1),
             Builtin::Ge => (b, a, 0),
             Builtin::Eq => {
-                self.assume_apart(a, b, 0);
+                self.assume_difference(a, b, 0);
                 (b, a, 0)
             }
             _ => return,
         };
-        self.assume_apart(low, high, apart);
+        self.assume_difference(low, high, difference);
     }
 
     /// Adds the fact `low + apart <= high` to the guards, if neither side wraps around.
-    fn assume_apart(&mut self, low: &Expr, high: &Expr, apart: i64) {
-        let whole = |e: &Expr| {
+    fn assume_difference(&mut self, low: &Expr, high: &Expr, difference: i64) {
+        let exact_form = |e: &Expr| {
             let form = Linear::of(e)?;
-            let end = |end| self.end(&form, end, &[], &mut MOST_STEPS.clone());
-            (end(End::Least) >= ALL.0 && end(End::Greatest) <= ALL.1).then_some(form)
+            let end = |end| self.end(&form, end, &[], &mut MAX_STEPS.clone());
+            (end(RangeEnd::Least) >= I64_RANGE.0 && end(RangeEnd::Greatest) <= I64_RANGE.1).then_some(form)
         };
-        let (Some(low), Some(high)) = (whole(low), whole(high)) else { return };
-        let difference = low.times(-1).and_then(|low| high.plus(&low)?.plus(&Linear::constant(-apart)));
+        let (Some(low), Some(high)) = (exact_form(low), exact_form(high)) else { return };
+        let difference = low.times(-1).and_then(|low| high.plus(&low)?.plus(&Linear::constant(-difference)));
         self.guards.extend(difference);
     }
 
     /// Returns the tightest provable bound of a form at one end, in whole numbers.
-    fn end(&self, form: &Linear, end: End, guards: &[Linear], steps: &mut usize) -> i128 {
-        let depth = |atom: Atom| self.atoms.get(&atom).map_or(0, |known| known.depth + 1);
+    fn end(&self, form: &Linear, end: RangeEnd, guards: &[Linear], steps: &mut usize) -> i128 {
+        let depth = |atom: Atom| self.atoms.get(&atom).map_or(0, |bounds| bounds.depth + 1);
         let Some((atom, c)) = form.deepest(&depth) else { return i128::from(form.constant) };
-        let worst = if end == End::Least { i128::MIN } else { i128::MAX };
+        let worst = if end == RangeEnd::Least { i128::MIN } else { i128::MAX };
         if *steps == 0 {
             return worst;
         }
         *steps -= 1;
-        let below = (c > 0) == (end == End::Least);
+        let below = (c > 0) == (end == RangeEnd::Least);
         let rest = form.without(atom);
-        let better = |a: i128, b: i128| if end == End::Least { a.max(b) } else { a.min(b) };
+        let better = |a: i128, b: i128| if end == RangeEnd::Least { a.max(b) } else { a.min(b) };
         // An atom alone is an arbitrary `i64`.
-        let any = i128::from(c) * if below { ALL.0 } else { ALL.1 };
+        let any = i128::from(c) * if below { I64_RANGE.0 } else { I64_RANGE.1 };
         let mut best = self.end(&rest, end, guards, steps).saturating_add(any);
-        let known = self.atoms.get(&atom);
-        let bound = known.into_iter().flat_map(|k| if below { &k.least } else { &k.greatest }).cloned();
+        let bounds = self.atoms.get(&atom);
+        let bound = bounds.into_iter().flat_map(|k| if below { &k.least } else { &k.greatest }).cloned();
         let guarded = guards.iter().filter_map(|g| {
             let (deepest, c) = g.deepest(&depth)?;
             let rest = g.without(atom);
@@ -275,23 +276,23 @@ impl Pass<'_> {
 
     /// Returns the least and the greatest value of an integer expression; the whole range of its
     /// dtype if nothing is proved.
-    fn values(&self, e: &Expr) -> (i128, i128) {
+    fn value_range(&self, e: &Expr) -> (i128, i128) {
         // Arithmetic wraps around in the dtype of its result.
-        let held = of_prim(super::dtype_of(self.program, e).ok().and_then(|dtype| dtype.prim()));
+        let dtype_range = prim_range(super::dtype_of(self.program, e).ok().and_then(|dtype| dtype.prim()));
         let within = |(least, greatest): (i128, i128)| {
-            if least >= held.0 && greatest <= held.1 { (least, greatest) } else { held }
+            if least >= dtype_range.0 && greatest <= dtype_range.1 { (least, greatest) } else { dtype_range }
         };
         if let Some(form) = Linear::of(e) {
-            let end = |end| self.end(&form, end, &[], &mut MOST_STEPS.clone());
-            return within((end(End::Least), end(End::Greatest)));
+            let end = |end| self.end(&form, end, &[], &mut MAX_STEPS.clone());
+            return within((end(RangeEnd::Least), end(RangeEnd::Greatest)));
         }
         match e {
-            Expr::Access(a) if a.subscripts.iter().all(|s| s.outside.is_none()) => {
-                self.range(a.tensor).map_or(held, |(least, greatest)| within((i128::from(least), i128::from(greatest))))
-            }
-            Expr::Literal(value) => whole(value).map_or(held, |v| (v, v)),
-            Expr::Call(Op::Builtin(op), args) => within(self.called(*op, args)),
-            Expr::Access(_) | Expr::Call(Op::User(_), _) | Expr::Index(_) | Expr::Var(_) => held,
+            Expr::Access(a) if a.subscripts.iter().all(|s| s.outside.is_none()) => self
+                .range(a.tensor)
+                .map_or(dtype_range, |(least, greatest)| within((i128::from(least), i128::from(greatest)))),
+            Expr::Literal(value) => integer_value(value).map_or(dtype_range, |v| (v, v)),
+            Expr::Call(Op::Builtin(op), args) => within(self.call_range(*op, args)),
+            Expr::Access(_) | Expr::Call(Op::User(_), _) | Expr::Index(_) | Expr::Var(_) => dtype_range,
         }
     }
 
@@ -303,10 +304,11 @@ impl Pass<'_> {
     }
 
     /// Returns the least and the greatest value of an operator, without regard to wrapping.
-    fn called(&self, op: Builtin, args: &[Expr]) -> (i128, i128) {
-        let values: Vec<(i128, i128)> = args.iter().map(|a| self.values(a)).collect();
-        let fold =
-            |f: &dyn Fn((i128, i128), (i128, i128)) -> (i128, i128)| values.iter().copied().reduce(f).unwrap_or(ALL);
+    fn call_range(&self, op: Builtin, args: &[Expr]) -> (i128, i128) {
+        let values: Vec<(i128, i128)> = args.iter().map(|a| self.value_range(a)).collect();
+        let fold = |f: &dyn Fn((i128, i128), (i128, i128)) -> (i128, i128)| {
+            values.iter().copied().reduce(f).unwrap_or(I64_RANGE)
+        };
         match (op, &values[..]) {
             (Builtin::Add, _) => fold(&|a, b| (a.0 + b.0, a.1 + b.1)),
             (Builtin::Sub, [a, b]) => (a.0 - b.1, a.1 - b.0),
@@ -320,7 +322,7 @@ impl Pass<'_> {
                     a.1.saturating_mul(b.0),
                     a.1.saturating_mul(b.1),
                 ];
-                (ends.into_iter().min().unwrap_or(ALL.0), ends.into_iter().max().unwrap_or(ALL.1))
+                (ends.into_iter().min().unwrap_or(I64_RANGE.0), ends.into_iter().max().unwrap_or(I64_RANGE.1))
             }),
             (Builtin::Rem, [a, (least, greatest)]) if *least > 0 => {
                 if a.0 >= 0 && a.1 < *least {
@@ -336,18 +338,18 @@ impl Pass<'_> {
             }
             (Builtin::IfElse, [_, a, b]) => (a.0.min(b.0), a.1.max(b.1)),
             (Builtin::Cast(to), [a]) => {
-                let held = of_prim(Some(to));
+                let dtype_range = prim_range(Some(to));
                 let from = super::dtype_of(self.program, &args[0]).ok().and_then(|dtype| dtype.prim());
                 let integer = from.is_some_and(|prim| !prim.is_float());
-                if integer && a.0 >= held.0 && a.1 <= held.1 { *a } else { held }
+                if integer && a.0 >= dtype_range.0 && a.1 <= dtype_range.1 { *a } else { dtype_range }
             }
-            _ => ALL,
+            _ => I64_RANGE,
         }
     }
 }
 
 /// Returns the range of an integer primitive or `bool`; the range of `i64` for others.
-fn of_prim(prim: Option<Prim>) -> (i128, i128) {
+fn prim_range(prim: Option<Prim>) -> (i128, i128) {
     match prim {
         Some(Prim::Bool) => (0, 1),
         Some(Prim::U64) => (0, i128::from(u64::MAX)),
@@ -355,12 +357,12 @@ fn of_prim(prim: Option<Prim>) -> (i128, i128) {
             let all = 1i128 << prim.bits();
             if prim.is_signed() { (-all / 2, all / 2 - 1) } else { (0, all - 1) }
         }
-        _ => ALL,
+        _ => I64_RANGE,
     }
 }
 
 /// Returns the value of a literal of an integer primitive (but `u64`) or `bool`.
-fn whole(value: &Scalar) -> Option<i128> {
+fn integer_value(value: &Scalar) -> Option<i128> {
     match value.cast(Prim::I64) {
         Some(Scalar::I64(v)) if value.prim().is_some_and(|p| !p.is_float() && p != Prim::U64) => Some(i128::from(v)),
         _ => None,

@@ -18,8 +18,8 @@
 //! value first.
 
 use super::linear::{Atom, Linear};
-use super::visit::sure;
-use super::{Access, Expr, Index, Program, Role, Rounds, Stmt, Subscript, TensorDecl, TensorId, Var, Write};
+use super::visit::infallible;
+use super::{Access, AccessSubscript, Expr, Index, Program, Role, Rounds, Stmt, TensorDecl, TensorId, Var, Write};
 use crate::lower::seeded_fault::SeededFault;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{DType, Format, Scalar, TensorType};
@@ -29,12 +29,12 @@ use std::sync::Arc;
 
 /// Inserts loops of one round where an access is not concordant.
 pub fn concordize(program: Program) -> Program {
-    let mut c = Concordize {
+    let mut c = Concordizer {
         depth: HashMap::new(),
         loops: Vec::new(),
         declared: HashMap::new(),
-        around: HashMap::new(),
-        here: Vec::new(),
+        loop_wrappers: HashMap::new(),
+        stmt_wrappers: Vec::new(),
         indices: program.indices,
         tensors: program.tensors,
         vars: program.vars,
@@ -44,7 +44,7 @@ pub fn concordize(program: Program) -> Program {
     Program { tensors: c.tensors, indices: c.indices, vars: c.vars, body, schedule, shares }
 }
 
-struct Concordize {
+struct Concordizer {
     indices: Vec<String>,
     tensors: Vec<TensorDecl>,
     vars: Vec<(String, DType)>,
@@ -55,20 +55,20 @@ struct Concordize {
     /// The number of atoms bound outside of each declaration.
     declared: HashMap<TensorId, usize>,
     /// Loops of one round to put around each loop in scope, outermost first.
-    around: HashMap<Index, Vec<(Index, Expr)>>,
+    loop_wrappers: HashMap<Index, Vec<(Index, Expr)>>,
     /// Loops of one round to put around the current statement, outermost first.
-    here: Vec<(Index, Expr)>,
+    stmt_wrappers: Vec<(Index, Expr)>,
 }
 
 /// The direction of an access.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum AccessDirection {
     Read,
     Write,
 }
 
-fn wrap(singles: Vec<(Index, Expr)>, body: Stmt) -> Stmt {
-    singles.into_iter().rev().fold(body, |body, (index, at)| {
+fn wrap_in_single_rounds(single_rounds: Vec<(Index, Expr)>, body: Stmt) -> Stmt {
+    single_rounds.into_iter().rev().fold(body, |body, (index, at)| {
         let end = match Linear::of(&at).and_then(|form| form.as_constant()?.checked_add(1)) {
             Some(end) => Expr::int(end),
             None => Expr::call(Builtin::Add, [at.clone(), Expr::int(1)]),
@@ -77,20 +77,22 @@ fn wrap(singles: Vec<(Index, Expr)>, body: Stmt) -> Stmt {
     })
 }
 
-impl Concordize {
+impl Concordizer {
     fn stmt(&mut self, stmt: Stmt) -> Stmt {
-        let outer = std::mem::take(&mut self.here);
-        let stmt = sure(stmt.map_exprs(&mut |e| {
+        let outer = std::mem::take(&mut self.stmt_wrappers);
+        let stmt = infallible(stmt.map_exprs(&mut |e| {
             Ok::<_, Infallible>(match e {
-                Expr::Access(a) => Expr::Access(self.access(a, Mode::Read)),
+                Expr::Access(a) => Expr::Access(self.access(a, AccessDirection::Read)),
                 other => other,
             })
         }));
         let stmt = match stmt {
-            Stmt::Assign { lhs, write, rhs } => Stmt::Assign { lhs: self.access(lhs, Mode::Write), write, rhs },
+            Stmt::Assign { lhs, write, rhs } => {
+                Stmt::Assign { lhs: self.access(lhs, AccessDirection::Write), write, rhs }
+            }
             other => other,
         };
-        let mut singles = std::mem::replace(&mut self.here, outer);
+        let mut single_rounds = std::mem::replace(&mut self.stmt_wrappers, outer);
         match &stmt {
             Stmt::For { index, .. } => {
                 self.depth.insert(Atom::Index(*index), self.depth.len() + 1);
@@ -100,40 +102,47 @@ impl Concordize {
             Stmt::Let { var, .. } => drop(self.depth.insert(Atom::Var(*var), self.depth.len() + 1)),
             _ => {}
         }
-        let stmt = sure(stmt.map_children(&mut |s| Ok::<_, Infallible>(self.stmt(s))));
+        let stmt = infallible(stmt.map_children(&mut |s| Ok::<_, Infallible>(self.stmt(s))));
         if let Stmt::For { index, .. } = &stmt {
-            singles.extend(self.around.remove(index).unwrap_or_default());
+            single_rounds.extend(self.loop_wrappers.remove(index).unwrap_or_default());
             self.loops.pop();
         }
         match stmt {
-            Stmt::Let { var, value, body } if !singles.is_empty() && body.changes_lives() => {
-                self.through_a_local(singles, var, value, body)
+            Stmt::Let { var, value, body } if !single_rounds.is_empty() && body.changes_lifecycles() => {
+                self.bind_through_local(single_rounds, var, value, body)
             }
-            stmt => wrap(singles, stmt),
+            stmt => wrap_in_single_rounds(single_rounds, stmt),
         }
     }
 
-    fn through_a_local(&mut self, singles: Vec<(Index, Expr)>, var: Var, value: Expr, body: Box<Stmt>) -> Stmt {
+    fn bind_through_local(
+        &mut self,
+        single_rounds: Vec<(Index, Expr)>,
+        var: Var,
+        value: Expr,
+        body: Box<Stmt>,
+    ) -> Stmt {
         let tensor = TensorId(self.tensors.len() as u32);
         let dtype = self.vars[var.index()].1.clone();
         let zeros: Vec<Scalar> = dtype.prims().into_iter().map(Scalar::zero).collect();
-        let fill = Scalar::unflatten(&dtype, &mut zeros.into_iter()).expect("a dtype is made of its primitives");
+        let fill = Scalar::unflatten(&dtype, &mut zeros.into_iter()).expect("a dtype consists of its primitives");
         let names = |n: &u32| self.tensors.iter().all(|t| t.name != format!("t{n}"));
-        let name = format!("t{}", (tensor.0..).find(names).expect("numbers do not run out"));
+        let name = format!("t{}", (tensor.0..).find(names).expect("some number is unused"));
         let ty = Arc::new(TensorType { shape: Vec::new(), dtype, fill, format: Format::dense(0) });
         self.tensors.push(TensorDecl::new(name, ty, Role::Local));
-        let place = Access { tensor, subscripts: Vec::new() };
-        let assign = Stmt::Assign { lhs: place.clone(), write: Write::Init, rhs: value };
-        let producer = Box::new(Stmt::block([wrap(singles, assign), Stmt::Freeze(tensor)]));
-        let consumer = Box::new(Stmt::Let { var, value: Expr::Access(place), body });
+        let access = Access { tensor, subscripts: Vec::new() };
+        let assign = Stmt::Assign { lhs: access.clone(), write: Write::Init, rhs: value };
+        let producer = Box::new(Stmt::block([wrap_in_single_rounds(single_rounds, assign), Stmt::Freeze(tensor)]));
+        let consumer = Box::new(Stmt::Let { var, value: Expr::Access(access), body });
         Stmt::block([Stmt::Declare(tensor), Stmt::Where { consumer, producer }])
     }
 
-    fn access(&mut self, a: Access, mode: Mode) -> Access {
+    fn access(&mut self, a: Access, mode: AccessDirection) -> Access {
         let forms: Vec<Linear> =
             a.subscripts.iter().map(|s| Linear::of(&s.at).expect("wrapperize leaves linear subscripts")).collect();
-        let own = self.own_loops(a.tensor, &forms);
-        let appended = if mode == Mode::Write { self.tensors[a.tensor.index()].appended_levels() } else { 0 };
+        let own = self.resolving_loops(a.tensor, &forms);
+        let appended =
+            if mode == AccessDirection::Write { self.tensors[a.tensor.index()].appended_levels() } else { 0 };
         // For each list of shared loops of one round, the number of its loops that already enclose
         // this access.
         let mut used: HashMap<Option<Index>, usize> = HashMap::new();
@@ -147,8 +156,8 @@ impl Concordize {
                 true => self.outermost_loop(a.tensor, &forms[..=k]),
                 false => own[k..].iter().find_map(|i| *i),
             };
-            let single = self.single(next, s.at, used.entry(next).or_default());
-            subscripts.push(Subscript { at: Expr::Index(single), ..s });
+            let index = self.single_round_index(next, s.at, used.entry(next).or_default());
+            subscripts.push(AccessSubscript { at: Expr::Index(index), ..s });
         }
         Access { subscripts, ..a }
     }
@@ -163,7 +172,7 @@ impl Concordize {
 
     /// Returns the loop that resolves each subscript; `None` for a subscript that no loop resolves
     /// after the outer ones.
-    fn own_loops(&self, tensor: TensorId, forms: &[Linear]) -> Vec<Option<Index>> {
+    fn resolving_loops(&self, tensor: TensorId, forms: &[Linear]) -> Vec<Option<Index>> {
         let depth = |atom: Atom| self.depth[&atom];
         // A fiber is looked up where the loop that resolves it begins, which must be after the
         // declaration.
@@ -187,12 +196,12 @@ impl Concordize {
     /// Returns the index of a loop of one round at `at`, which stands around the loop of `next` or
     /// the current statement and inside of the first `used` loops there. Reuses an existing loop,
     /// or adds one.
-    fn single(&mut self, next: Option<Index>, at: Expr, used: &mut usize) -> Index {
+    fn single_round_index(&mut self, next: Option<Index>, at: Expr, used: &mut usize) -> Index {
         let list = match next {
-            Some(index) => self.around.entry(index).or_default(),
-            None => &mut self.here,
+            Some(index) => self.loop_wrappers.entry(index).or_default(),
+            None => &mut self.stmt_wrappers,
         };
-        let place = (*used..list.len())
+        let position = (*used..list.len())
             .find(|&k| list[k].1 == at || SeededFault::SharedRound.is_active())
             .unwrap_or_else(|| {
                 let fresh = Index(self.indices.len() as u32);
@@ -200,7 +209,7 @@ impl Concordize {
                 list.push((fresh, at));
                 list.len() - 1
             });
-        *used = place + 1;
-        list[place].0
+        *used = position + 1;
+        list[position].0
     }
 }

@@ -8,7 +8,7 @@
 //! - chunks write disjoint ranges of the outermost coordinates;
 //! - the outputs of chunks are folded by an associative operator whose identity is the fill value.
 
-use super::verify::{Rule, location};
+use super::verify::{ProgramRule, location};
 use super::{Access, Atom, Expr, Index, Linear, Program, Role, Rounds, Stmt, TensorDecl, TensorId, Write};
 use crate::Error;
 use crate::levels::{Concatenation, kernel_format, level};
@@ -19,11 +19,11 @@ use std::fmt;
 use std::ops::Range;
 
 /// All rounds of the outermost loop.
-pub(crate) const ALL: Range<i64> = i64::MIN / 2..i64::MAX / 2;
+pub(crate) const ALL_ROUNDS: Range<i64> = i64::MIN / 2..i64::MAX / 2;
 
 /// Maximum number of chunks of a loop whose results depend on the cuts, which then must not depend
 /// on the number of threads.
-pub(crate) const MOST_CHUNKS: u64 = 64;
+pub(crate) const MAX_CHUNKS: u64 = 64;
 
 /// The cut of a program's outermost loop.
 #[derive(Clone, PartialEq, Debug)]
@@ -54,7 +54,7 @@ pub struct Cut {
 
 impl Cut {
     /// Returns the numbers of the inputs that determine the positions of the cuts.
-    pub(crate) fn looked_at(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn cut_inputs(&self) -> impl Iterator<Item = usize> {
         self.drivers.iter().map(|(number, _)| number).chain(&self.followers).chain(&self.repeated).copied()
     }
 }
@@ -79,13 +79,13 @@ pub enum Obstacle {
     SeveralLoops,
     /// A round depends on a value that an earlier round left in this local, or all rounds read
     /// values that were stored before the loop.
-    Carried(String),
+    CarriedLocal(String),
     /// The number of rounds is computed at run time.
     OpenExtent,
     /// This output is written outside of the loop.
-    WrittenAround(String),
+    WrittenOutside(String),
     /// This output is read or changes its state within the loop.
-    ReadWithin(String),
+    ReadInside(String),
     /// Several rounds write one element of this output, and not by a fold of one associative
     /// operator from its identity.
     NotFolded(String),
@@ -95,12 +95,12 @@ impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Obstacle::SeveralLoops => write!(f, "there is not exactly one outermost loop"),
-            Obstacle::Carried(local) => write!(f, "rounds share what `{local}` holds"),
-            Obstacle::OpenExtent => write!(f, "the extent of the outermost loop is computed"),
-            Obstacle::WrittenAround(output) => write!(f, "`{output}` is written outside of the loop"),
-            Obstacle::ReadWithin(output) => write!(f, "`{output}` is read where it is written"),
+            Obstacle::CarriedLocal(local) => write!(f, "rounds share the local `{local}`"),
+            Obstacle::OpenExtent => write!(f, "the extent of the outermost loop is computed at run time"),
+            Obstacle::WrittenOutside(output) => write!(f, "`{output}` is written outside of the loop"),
+            Obstacle::ReadInside(output) => write!(f, "`{output}` is read inside of the loop"),
             Obstacle::NotFolded(output) => {
-                write!(f, "rounds meet at places of `{output}`, which folds nothing that can be regrouped")
+                write!(f, "several rounds write one element of `{output}`, and not by one fold that can be regrouped")
             }
         }
     }
@@ -113,10 +113,10 @@ impl fmt::Display for Obstacle {
 pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
     let (index, extent, body) = outermost_loop(&program.body)?;
     if let Some(local) = carried_local(program) {
-        return Err(Obstacle::Carried(program.tensors[local.index()].name.clone()));
+        return Err(Obstacle::CarriedLocal(program.tensors[local.index()].name.clone()));
     }
     let rounds = extent.0.as_int().zip(extent.1.as_int()).ok_or(Obstacle::OpenExtent)?;
-    let writes = Writes::of(body);
+    let writes = BodyAccesses::of(body);
     let mut all = Vec::new();
     program.body.walk(&mut |s| {
         if let Stmt::Assign { lhs, .. } = s {
@@ -128,12 +128,12 @@ pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
         let decl = &program.tensors[id.index()];
         let own: Vec<_> = writes.assigns.iter().filter(|(lhs, _)| lhs.tensor == id).collect();
         if all.iter().filter(|t| **t == id).count() != own.len() {
-            return Err(Obstacle::WrittenAround(decl.name.clone()));
+            return Err(Obstacle::WrittenOutside(decl.name.clone()));
         }
-        if writes.touched.contains(&id) {
-            return Err(Obstacle::ReadWithin(decl.name.clone()));
+        if writes.other_uses.contains(&id) {
+            return Err(Obstacle::ReadInside(decl.name.clone()));
         }
-        let join = join(decl, &own, &|at| writes.span(at, index), mode);
+        let join = output_join(decl, &own, &|at| writes.span(at, index), mode);
         outputs.push((id, join.ok_or_else(|| Obstacle::NotFolded(decl.name.clone()))?));
     }
     let single = program
@@ -141,12 +141,12 @@ pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
         .iter()
         .flat_map(|decl| &decl.ty.format.levels)
         .all(|format| level(format.kind).concatenation() != Concatenation::None);
-    let feels = |(id, join): &(TensorId, Join)| {
+    let is_cut_sensitive = |(id, join): &(TensorId, Join)| {
         let decl = &program.tensors[id.index()];
         let floats = decl.ty.dtype.prims().iter().any(|p| p.is_float());
         !is_dense(decl) || floats && (*join != Join::Shared || !single)
     };
-    let exact = !outputs.iter().any(feels);
+    let exact = !outputs.iter().any(is_cut_sensitive);
     let drivers = drivers(program, index);
     let ranks = program.tensors.iter().filter(|d| d.role == Role::Input).map(|d| d.ty.format.levels.len());
     let follows = |(k, rank): &(usize, usize)| *rank > 1 && !drivers.iter().any(|(driver, _)| driver == k);
@@ -176,12 +176,12 @@ fn drivers(program: &Program, index: Index) -> Vec<(usize, i64)> {
 }
 
 /// Returns the numbers of the sparse inputs whose subscripts do not depend on the index.
-fn repeated(program: &Program, writes: &Writes, index: Index) -> Vec<usize> {
-    let mut led: Vec<TensorId> = Vec::new();
+fn repeated(program: &Program, writes: &BodyAccesses, index: Index) -> Vec<usize> {
+    let mut dependent: Vec<TensorId> = Vec::new();
     program.body.walk(&mut |s| {
         for access in s.exprs().into_iter().flat_map(Expr::accesses) {
-            if access.subscripts.iter().any(|s| writes.is_led(&s.at, index)) {
-                led.push(access.tensor);
+            if access.subscripts.iter().any(|s| writes.depends_on(&s.at, index)) {
+                dependent.push(access.tensor);
             }
         }
     });
@@ -189,7 +189,7 @@ fn repeated(program: &Program, writes: &Writes, index: Index) -> Vec<usize> {
     let is_sparse = |decl: &TensorDecl| decl.ty.format.levels.iter().any(|level| level.kind != LevelKind::Dense);
     inputs
         .enumerate()
-        .filter(|(_, (id, decl))| is_sparse(decl) && !led.contains(id))
+        .filter(|(_, (id, decl))| is_sparse(decl) && !dependent.contains(id))
         .map(|(number, _)| number)
         .collect()
 }
@@ -207,14 +207,14 @@ pub fn verify_parallel(program: &Program, mode: FloatMode) -> Result<(), Error> 
     ) -> Result<(), Error> {
         path.push(stmt);
         if let Stmt::For { index, rounds: Rounds::Parallel, .. } = stmt {
-            let why = match cut {
+            let reason = match cut {
                 Ok(cut) if cut.index == *index => None,
                 Ok(cut) => Some(format!("the loop of `{}` is around it", program.indices[cut.index.index()])),
                 Err(obstacle) => Some(obstacle.to_string()),
             };
-            if let Some(why) = why {
-                let what = format!("`{}` cannot be cut into chunks: {why}", program.indices[index.index()]);
-                return Err(Error::InvalidProgram { rule: Rule::Parallel, at: location(program, path), what });
+            if let Some(reason) = reason {
+                let what = format!("`{}` cannot be cut into chunks: {reason}", program.indices[index.index()]);
+                return Err(Error::InvalidProgram { rule: ProgramRule::Parallel, at: location(program, path), what });
             }
         }
         stmt.children().into_iter().try_for_each(|s| check(program, cut, s, path))?;
@@ -227,7 +227,7 @@ pub fn verify_parallel(program: &Program, mode: FloatMode) -> Result<(), Error> 
 /// The range of a subscript in one round of the cut loop: `width` coordinates from
 /// `factor * index + constant` on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Span {
+struct CoordinateSpan {
     factor: i64,
     constant: i64,
     width: i64,
@@ -236,35 +236,39 @@ struct Span {
 /// Returns how an output with these writes is joined; `None` if it cannot be. `span` returns the
 /// range of a subscript in one round of the cut loop, if it depends only on that loop and at most
 /// one inner loop.
-fn join(
+fn output_join(
     decl: &TensorDecl,
     writes: &[&(&Access, &Write)],
-    span: &dyn Fn(&Expr) -> Option<Span>,
+    span: &dyn Fn(&Expr) -> Option<CoordinateSpan>,
     mode: FloatMode,
 ) -> Option<Join> {
     let ty = &*decl.ty;
     // Rounds write disjoint ranges if the stride of the ranges is at least their width.
-    let place = |k: usize| {
+    let disjoint_span = |k: usize| {
         let mut at = writes.iter().map(|(lhs, _)| span(&lhs.subscripts[k].at));
         let first = at.next().flatten()?;
         (at.all(|other| other == Some(first)) && first.width <= first.factor.abs()).then_some(first)
     };
     let rank = ty.format.levels.len();
-    if is_dense(decl) && (0..rank).any(|k| place(k).is_some()) {
+    if is_dense(decl) && (0..rank).any(|k| disjoint_span(k).is_some()) {
         return Some(Join::Shared);
     }
     let written = kernel_format(&ty.format);
     let concatenated = written.levels.iter().all(|l| level(l.kind).concatenation() != Concatenation::None);
-    let as_is = Some(Span { factor: 1, constant: 0, width: 1 });
-    if decl.pattern.is_none() && *written == ty.format && concatenated && rank > 0 && place(0) == as_is {
+    let plain_index = Some(CoordinateSpan { factor: 1, constant: 0, width: 1 });
+    if decl.pattern.is_none() && *written == ty.format && concatenated && rank > 0 && disjoint_span(0) == plain_index {
         return Some(Join::Appended);
     }
-    folded_by(decl, &mut writes.iter().map(|(_, write)| *write), mode).map(Join::Folded)
+    fold_operator(decl, &mut writes.iter().map(|(_, write)| *write), mode).map(Join::Folded)
 }
 
 /// Returns the operator by which all these writes fold into an output, if partial folds that start
 /// from the fill value can be folded by the same operator.
-pub(super) fn folded_by(decl: &TensorDecl, writes: &mut dyn Iterator<Item = &Write>, mode: FloatMode) -> Option<Op> {
+pub(super) fn fold_operator(
+    decl: &TensorDecl,
+    writes: &mut dyn Iterator<Item = &Write>,
+    mode: FloatMode,
+) -> Option<Op> {
     let ty = &*decl.ty;
     let mut ops = writes.map(|write| match write {
         Write::Fold(op) => Some(op),
@@ -272,9 +276,10 @@ pub(super) fn folded_by(decl: &TensorDecl, writes: &mut dyn Iterator<Item = &Wri
     });
     let op = ops.next().flatten()?;
     let own = op.signature(&[ty.dtype.clone(), ty.dtype.clone()]).is_ok_and(|s| s.result == ty.dtype);
-    let from_nothing = op.fold_identity(&ty.dtype, mode).is_some_and(|identity| identity == ty.fill);
-    let regroups = op.is_associative(&ty.dtype, mode) && (from_nothing || op.is_idempotent(&ty.dtype, mode));
-    (own && regroups && ops.all(|other| other == Some(op))).then(|| op.clone())
+    let starts_from_identity = op.fold_identity(&ty.dtype, mode).is_some_and(|identity| identity == ty.fill);
+    let is_regroupable =
+        op.is_associative(&ty.dtype, mode) && (starts_from_identity || op.is_idempotent(&ty.dtype, mode));
+    (own && is_regroupable && ops.all(|other| other == Some(op))).then(|| op.clone())
 }
 
 /// Returns whether the stored entries are fixed in advance: the output has the pattern of an input,
@@ -284,26 +289,26 @@ pub(super) fn is_dense(TensorDecl { ty, pattern, .. }: &TensorDecl) -> bool {
 }
 
 /// The reads and writes of a loop's body.
-struct Writes<'a> {
+struct BodyAccesses<'a> {
     assigns: Vec<(&'a Access, &'a Write)>,
     /// The tensors that are read, declared, frozen, thawed or swapped.
-    touched: Vec<TensorId>,
+    other_uses: Vec<TensorId>,
     /// The first value of each loop's index, and the maximum number of rounds.
     loops: HashMap<Index, (Linear, i64)>,
 }
 
-impl<'a> Writes<'a> {
-    fn of(body: &'a Stmt) -> Writes<'a> {
-        let mut found = Writes { assigns: Vec::new(), touched: Vec::new(), loops: HashMap::new() };
+impl<'a> BodyAccesses<'a> {
+    fn of(body: &'a Stmt) -> BodyAccesses<'a> {
+        let mut found = BodyAccesses { assigns: Vec::new(), other_uses: Vec::new(), loops: HashMap::new() };
         body.walk(&mut |s| {
-            found.touched.extend(s.exprs().into_iter().flat_map(Expr::accesses).map(|a| a.tensor));
+            found.other_uses.extend(s.exprs().into_iter().flat_map(Expr::accesses).map(|a| a.tensor));
             match s {
                 Stmt::Assign { lhs, write, .. } => found.assigns.push((lhs, write)),
-                Stmt::Declare(t) | Stmt::Freeze(t) | Stmt::Thaw(t) => found.touched.push(*t),
-                Stmt::Swap(t, u) => found.touched.extend([*t, *u]),
+                Stmt::Declare(t) | Stmt::Freeze(t) | Stmt::Thaw(t) => found.other_uses.push(*t),
+                Stmt::Swap(t, u) => found.other_uses.extend([*t, *u]),
                 Stmt::For { index, extent: Some((lo, hi)), .. } => {
                     if let Some(lo) = Linear::of(lo)
-                        && let Some(rounds) = most_rounds(&lo, hi)
+                        && let Some(rounds) = max_rounds(&lo, hi)
                     {
                         found.loops.insert(*index, (lo, rounds));
                     }
@@ -316,7 +321,7 @@ impl<'a> Writes<'a> {
 
     /// Returns the range of a subscript in a round of `index`, if at most one inner loop's index
     /// occurs in the subscript.
-    fn span(&self, at: &Expr, index: Index) -> Option<Span> {
+    fn span(&self, at: &Expr, index: Index) -> Option<CoordinateSpan> {
         let form = Linear::of(at)?;
         let inner = form.terms.iter().find(|(atom, _)| *atom != Atom::Index(index)).copied();
         let (first, width) = match inner {
@@ -332,16 +337,18 @@ impl<'a> Writes<'a> {
             Some((Atom::Var(_), _)) => return None,
         };
         match first.terms[..] {
-            [(Atom::Index(i), factor)] if i == index => Some(Span { factor, constant: first.constant, width }),
+            [(Atom::Index(i), factor)] if i == index => {
+                Some(CoordinateSpan { factor, constant: first.constant, width })
+            }
             _ => None,
         }
     }
 }
 
-impl Writes<'_> {
+impl BodyAccesses<'_> {
     /// Returns whether a subscript depends on an index, directly or through the begin of an inner
     /// loop.
-    fn is_led(&self, at: &Expr, index: Index) -> bool {
+    fn depends_on(&self, at: &Expr, index: Index) -> bool {
         let by = |atom: &Atom| match atom {
             Atom::Index(i) => {
                 let begins = |(lo, _): &(Linear, i64)| lo.coefficient(Atom::Index(index)) != 0;
@@ -354,9 +361,9 @@ impl Writes<'_> {
 }
 
 /// Returns an upper bound of `hi - lo`; an end that is a `min` is at most each of its arguments.
-fn most_rounds(lo: &Linear, hi: &Expr) -> Option<i64> {
+fn max_rounds(lo: &Linear, hi: &Expr) -> Option<i64> {
     match hi {
-        Expr::Call(Op::Builtin(Builtin::Min), ends) => ends.iter().filter_map(|end| most_rounds(lo, end)).min(),
+        Expr::Call(Op::Builtin(Builtin::Min), ends) => ends.iter().filter_map(|end| max_rounds(lo, end)).min(),
         _ => Linear::of(hi)?.plus(&lo.times(-1)?)?.as_constant(),
     }
 }

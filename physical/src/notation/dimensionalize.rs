@@ -1,7 +1,7 @@
 //! Pass `dimensionalize`: infers the extents of loops and the sizes of open dimensions from
 //! accesses.
 //!
-//! Input: output of `lifecycles` that passes `verify`. Output: every loop has an extent, no
+//! Input: output of `insert_lifecycles` that passes `verify`. Output: every loop has an extent, no
 //! dimension is open.
 //!
 //! - An access whose subscript is `i`, `i + c` or `c - i` implies that the loop of `i` runs over
@@ -17,7 +17,7 @@
 //!   `outside`, is an error.
 
 use super::linear::{Atom, Linear};
-use super::visit::sure;
+use super::visit::infallible;
 use super::{Access, Expr, Index, OPEN_DIMENSION, Program, Stmt, TensorId, Var};
 use crate::Error;
 use redpoll_logic::StorageMode;
@@ -30,21 +30,21 @@ use std::sync::Arc;
 /// # Errors
 /// When accesses disagree, or imply nothing.
 pub fn dimensionalize(program: Program) -> Result<Program, Error> {
-    let mut d = Dimensions { uses: Vec::new(), ranges: HashMap::new(), missing: Vec::new(), program };
+    let mut d = Dimensions { uses: Vec::new(), ranges: HashMap::new(), open_loops: Vec::new(), program };
     let body = d.program.body.clone();
-    Collector { d: &mut d, vars: HashMap::new(), conditions: HashMap::new(), open: 0 }.stmt(&body);
+    UseCollector { d: &mut d, vars: HashMap::new(), conditions: HashMap::new(), open_conditions: 0 }.stmt(&body);
     while d.infer_loops()? || d.infer_open()? {}
-    d.nothing_is_missing()?;
-    d.loops_stay_inside()?;
+    d.check_all_inferred()?;
+    d.check_loop_bounds()?;
     let inferred: HashMap<Index, (i64, i64)> =
-        d.missing.iter().filter_map(|i| Some((*i, d.ranges.get(i)?.bounds?))).collect();
-    Ok(Program { body: fill_in(body, &inferred), ..d.program })
+        d.open_loops.iter().filter_map(|i| Some((*i, d.ranges.get(i)?.bounds?))).collect();
+    Ok(Program { body: set_extents(body, &inferred), ..d.program })
 }
 
 /// A subscript that is linear in loop indices.
-struct Use {
+struct SubscriptUse {
     tensor: TensorId,
-    mode: Mode,
+    mode: TensorMode,
     at: Linear,
     write: bool,
     outside: bool,
@@ -54,36 +54,36 @@ struct Use {
 
 /// The mode of a tensor that a subscript belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum TensorMode {
     /// A storage mode, by its level.
-    Stored(usize),
+    Level(usize),
     /// A mode of the tensor that is stored in two parts or skewed.
-    Whole(usize),
+    Composite(usize),
 }
 
 /// The bounds of a loop, `None` if they are not constant, and a description of their origin.
-struct Range {
+struct LoopRange {
     bounds: Option<(i64, i64)>,
-    by: String,
+    origin: String,
 }
 
 struct Dimensions {
     program: Program,
-    uses: Vec<Use>,
-    ranges: HashMap<Index, Range>,
+    uses: Vec<SubscriptUse>,
+    ranges: HashMap<Index, LoopRange>,
     /// Loops without extent, in order.
-    missing: Vec<Index>,
+    open_loops: Vec<Index>,
 }
 
-struct Collector<'a> {
+struct UseCollector<'a> {
     d: &'a mut Dimensions,
     vars: HashMap<Var, Linear>,
     /// The number of conditions open where each index was bound.
     conditions: HashMap<Index, usize>,
-    open: usize,
+    open_conditions: usize,
 }
 
-impl Collector<'_> {
+impl UseCollector<'_> {
     fn stmt(&mut self, stmt: &Stmt) {
         for a in stmt.exprs().into_iter().flat_map(Expr::accesses) {
             self.access(a, false);
@@ -91,19 +91,19 @@ impl Collector<'_> {
         match stmt {
             Stmt::For { index, extent, .. } => {
                 match extent {
-                    None => self.d.missing.push(*index),
+                    None => self.d.open_loops.push(*index),
                     Some((lo, hi)) => {
                         let bounds = self.linear(lo).zip(self.linear(hi));
                         let bounds = bounds.and_then(|(lo, hi)| Some((lo.as_constant()?, hi.as_constant()?)));
-                        self.d.ranges.insert(*index, Range { bounds, by: "its range".to_owned() });
+                        self.d.ranges.insert(*index, LoopRange { bounds, origin: "its range".to_owned() });
                     }
                 }
-                self.conditions.insert(*index, self.open);
+                self.conditions.insert(*index, self.open_conditions);
             }
             Stmt::If { .. } | Stmt::While { .. } => {
-                self.open += 1;
+                self.open_conditions += 1;
                 stmt.children().into_iter().for_each(|s| self.stmt(s));
-                self.open -= 1;
+                self.open_conditions -= 1;
                 return;
             }
             Stmt::Let { var, value, .. } => {
@@ -122,26 +122,27 @@ impl Collector<'_> {
     }
 
     fn access(&mut self, a: &Access, write: bool) {
-        let stored = (0..).zip(&a.subscripts).filter_map(|(level, s)| Some((Mode::Stored(level), self.linear(&s.at)?)));
+        let stored =
+            (0..).zip(&a.subscripts).filter_map(|(level, s)| Some((TensorMode::Level(level), self.linear(&s.at)?)));
         let stored: Vec<_> = stored.collect();
-        for (mode, at) in stored.into_iter().chain(self.whole_modes(a)) {
+        for (mode, at) in stored.into_iter().chain(self.composite_modes(a)) {
             let mut guarded = HashMap::new();
             for (atom, _) in &at.terms {
                 if let Atom::Index(i) = atom {
-                    guarded.insert(*i, self.conditions[i] < self.open);
+                    guarded.insert(*i, self.conditions[i] < self.open_conditions);
                 }
             }
             let outside = match mode {
-                Mode::Stored(level) => a.subscripts[level].outside.is_some(),
-                Mode::Whole(_) => a.subscripts.iter().any(|s| s.outside.is_some()),
+                TensorMode::Level(level) => a.subscripts[level].outside.is_some(),
+                TensorMode::Composite(_) => a.subscripts.iter().any(|s| s.outside.is_some()),
             };
-            self.d.uses.push(Use { tensor: a.tensor, mode, at, write, outside, guarded });
+            self.d.uses.push(SubscriptUse { tensor: a.tensor, mode, at, write, outside, guarded });
         }
     }
 
     /// Returns the modes that are not stored whole, each with the coordinate that the subscripts of
     /// an access together determine.
-    fn whole_modes(&self, a: &Access) -> Vec<(Mode, Linear)> {
+    fn composite_modes(&self, a: &Access) -> Vec<(TensorMode, Linear)> {
         let ty = &self.d.program.tensors[a.tensor.index()].ty;
         let at = |mode: StorageMode| {
             let level = ty.format.modes.iter().position(|m| *m == mode)?;
@@ -150,8 +151,8 @@ impl Collector<'_> {
         let coordinate = |mode: StorageMode| match mode {
             StorageMode::Outer { mode, block } => {
                 let (outer, inner) = (at(StorageMode::Outer { mode, block })?, at(StorageMode::Inner { mode, block })?);
-                let of = divided(outer, Builtin::FloorDiv, block)?;
-                (Some(of) == divided(inner, Builtin::Rem, block)).then(|| self.linear(of))?
+                let of = dividend(outer, Builtin::FloorDiv, block)?;
+                (Some(of) == dividend(inner, Builtin::Rem, block)).then(|| self.linear(of))?
             }
             StorageMode::Skew { by, .. } => {
                 let (diagonal, along) = (self.linear(at(mode)?)?, self.linear(at(StorageMode::Whole { mode: by })?)?);
@@ -162,12 +163,12 @@ impl Collector<'_> {
             }
             StorageMode::Whole { .. } | StorageMode::Inner { .. } => None,
         };
-        ty.format.modes.iter().filter_map(|m| Some((Mode::Whole(m.mode()), coordinate(*m)?))).collect()
+        ty.format.modes.iter().filter_map(|m| Some((TensorMode::Composite(m.mode()), coordinate(*m)?))).collect()
     }
 }
 
 /// Returns the dividend of `e`, if `e` is `op` with the divisor `divisor`.
-fn divided(e: &Expr, op: Builtin, divisor: u64) -> Option<&Expr> {
+fn dividend(e: &Expr, op: Builtin, divisor: u64) -> Option<&Expr> {
     let Expr::Call(Op::Builtin(found), args) = e else { return None };
     match &args[..] {
         [of, by] if *found == op && by.as_int().is_some_and(|by| u64::try_from(by) == Ok(divisor)) => Some(of),
@@ -177,21 +178,21 @@ fn divided(e: &Expr, op: Builtin, divisor: u64) -> Option<&Expr> {
 
 impl Dimensions {
     /// Returns the size of a mode; `None` if it is open.
-    fn size(&self, t: TensorId, mode: Mode) -> Option<i64> {
+    fn size(&self, t: TensorId, mode: TensorMode) -> Option<i64> {
         let ty = &self.program.tensors[t.index()].ty;
         let storage = match mode {
-            Mode::Stored(level) => ty.format.modes[level],
-            Mode::Whole(mode) => StorageMode::Whole { mode },
+            TensorMode::Level(level) => ty.format.modes[level],
+            TensorMode::Composite(mode) => StorageMode::Whole { mode },
         };
         (ty.shape[storage.mode()] != OPEN_DIMENSION).then(|| storage.dimension(&ty.shape) as i64)
     }
 
-    fn describe(&self, u: &Use) -> String {
+    fn describe(&self, u: &SubscriptUse) -> String {
         let tensor = &self.program.tensors[u.tensor.index()];
         let whole = tensor.ty.format.modes.iter().all(|m| matches!(m, StorageMode::Whole { .. }));
         let (split, number) = match u.mode {
-            Mode::Stored(level) => (if whole { "" } else { "storage " }, level),
-            Mode::Whole(mode) => ("", mode),
+            TensorMode::Level(level) => (if whole { "" } else { "storage " }, level),
+            TensorMode::Composite(mode) => ("", mode),
         };
         match self.size(u.tensor, u.mode) {
             Some(n) => format!("{split}mode {number} of `{}`, whose size is {n}", tensor.name),
@@ -200,7 +201,7 @@ impl Dimensions {
     }
 
     /// Returns the range of `index` for which the subscript is in bounds.
-    fn wanted(&self, u: &Use, index: Index) -> Option<(i64, i64)> {
+    fn implied_range(&self, u: &SubscriptUse, index: Index) -> Option<(i64, i64)> {
         let ([(atom, a)], false) = (&u.at.terms[..], u.outside) else { return None };
         let (n, c) = (self.size(u.tensor, u.mode)?, u.at.constant);
         match (*atom == Atom::Index(index), a) {
@@ -213,28 +214,35 @@ impl Dimensions {
     /// Gives loops the extents that their accesses imply; returns whether any loop got one.
     fn infer_loops(&mut self) -> Result<bool, Error> {
         let mut found = Vec::new();
-        for &index in self.missing.iter().filter(|i| !self.ranges.contains_key(i)) {
-            let wants: Vec<(&Use, (i64, i64))> =
-                self.uses.iter().filter_map(|u| Some((u, self.wanted(u, index)?))).collect();
-            let free: Vec<_> = wants.iter().filter(|(u, _)| !u.guarded[&index]).collect();
-            let asked = if free.is_empty() { wants.iter().collect() } else { free };
-            let Some((first, bounds)) = asked.first() else { continue };
-            if let Some((other, found)) = asked.iter().find(|(_, b)| b != bounds) {
+        for &index in self.open_loops.iter().filter(|i| !self.ranges.contains_key(i)) {
+            let implied: Vec<(&SubscriptUse, (i64, i64))> =
+                self.uses.iter().filter_map(|u| Some((u, self.implied_range(u, index)?))).collect();
+            let free: Vec<_> = implied.iter().filter(|(u, _)| !u.guarded[&index]).collect();
+            let counted = if free.is_empty() { implied.iter().collect() } else { free };
+            let Some((first, bounds)) = counted.first() else { continue };
+            if let Some((other, found)) = counted.iter().find(|(_, b)| b != bounds) {
                 return Err(self.mismatch(index, *bounds, self.describe(first), *found, other));
             }
-            found.push((index, Range { bounds: Some(*bounds), by: self.describe(first) }));
+            found.push((index, LoopRange { bounds: Some(*bounds), origin: self.describe(first) }));
         }
         let any = !found.is_empty();
         self.ranges.extend(found);
         Ok(any)
     }
 
-    fn mismatch(&self, index: Index, bounds: (i64, i64), by: String, found: (i64, i64), other: &Use) -> Error {
+    fn mismatch(
+        &self,
+        index: Index,
+        bounds: (i64, i64),
+        origin: String,
+        found: (i64, i64),
+        other: &SubscriptUse,
+    ) -> Error {
         let text = |(lo, hi): (i64, i64)| format!("{lo}..{hi}");
         Error::DimensionMismatch {
             index: self.program.indices[index.index()].clone(),
             expected: text(bounds),
-            expected_by: by,
+            expected_by: origin,
             found: text(found),
             found_by: self.describe(other),
         }
@@ -265,8 +273,8 @@ impl Dimensions {
             let ty = &self.program.tensors[k].ty;
             for mode in (0..ty.shape.len()).filter(|&m| ty.shape[m] == OPEN_DIMENSION) {
                 let level = ty.format.modes.iter().position(|s| *s == StorageMode::Whole { mode });
-                let written = level.map_or(Mode::Whole(mode), Mode::Stored);
-                let writes: Vec<&Use> =
+                let written = level.map_or(TensorMode::Composite(mode), TensorMode::Level);
+                let writes: Vec<&SubscriptUse> =
                     self.uses.iter().filter(|u| u.write && u.tensor.index() == k && u.mode == written).collect();
                 if level.is_none() && writes.is_empty() {
                     return Err(self.open_mode(k, mode));
@@ -289,15 +297,15 @@ impl Dimensions {
         let name = &self.program.tensors[tensor].name;
         Error::UnknownDimension {
             what: format!("the size of mode {mode} of `{name}`"),
-            next: "write it into the shape".to_owned(),
+            hint: "write it into the shape".to_owned(),
         }
     }
 
-    fn nothing_is_missing(&self) -> Result<(), Error> {
-        if let Some(i) = self.missing.iter().find(|i| !self.ranges.contains_key(i)) {
+    fn check_all_inferred(&self) -> Result<(), Error> {
+        if let Some(i) = self.open_loops.iter().find(|i| !self.ranges.contains_key(i)) {
             return Err(Error::UnknownDimension {
                 what: format!("the extent of loop `{}`", self.program.indices[i.index()]),
-                next: "no access bounds it; give it a range".to_owned(),
+                hint: "no access bounds it; give it a range".to_owned(),
             });
         }
         for (k, tensor) in self.program.tensors.iter().enumerate() {
@@ -308,20 +316,20 @@ impl Dimensions {
         Ok(())
     }
 
-    fn loops_stay_inside(&self) -> Result<(), Error> {
+    fn check_loop_bounds(&self) -> Result<(), Error> {
         for u in self.uses.iter().filter(|u| !u.outside && !u.guarded.values().any(|g| *g)) {
             let [(Atom::Index(index), _)] = u.at.terms[..] else { continue };
             let range = &self.ranges[&index];
-            let (Some((lo, hi)), Some(wanted)) = (range.bounds, self.wanted(u, index)) else { continue };
-            if lo < hi && (lo < wanted.0 || hi > wanted.1) {
-                return Err(self.mismatch(index, (lo, hi), range.by.clone(), wanted, u));
+            let (Some((lo, hi)), Some(implied_range)) = (range.bounds, self.implied_range(u, index)) else { continue };
+            if lo < hi && (lo < implied_range.0 || hi > implied_range.1) {
+                return Err(self.mismatch(index, (lo, hi), range.origin.clone(), implied_range, u));
             }
         }
         Ok(())
     }
 }
 
-fn fill_in(stmt: Stmt, inferred: &HashMap<Index, (i64, i64)>) -> Stmt {
+fn set_extents(stmt: Stmt, inferred: &HashMap<Index, (i64, i64)>) -> Stmt {
     let stmt = match stmt {
         Stmt::For { index, extent: None, rounds, body } => {
             let extent = inferred.get(&index).map(|(lo, hi)| (Expr::int(*lo), Expr::int(*hi)));
@@ -329,5 +337,5 @@ fn fill_in(stmt: Stmt, inferred: &HashMap<Index, (i64, i64)>) -> Stmt {
         }
         other => other,
     };
-    sure(stmt.map_children(&mut |s| Ok(fill_in(s, inferred))))
+    infallible(stmt.map_children(&mut |s| Ok(set_extents(s, inferred))))
 }

@@ -12,15 +12,15 @@
 //! coordinates.
 
 use super::linear::{Atom, Linear};
-use super::visit::sure;
+use super::visit::infallible;
 use super::{Expr, Program, Stmt, TensorId, Write};
 
 /// Turns overwrites into `init`s where that provably does not change the result.
 pub fn initialize(program: Program) -> Program {
-    let sole: Vec<TensorId> =
-        (0..program.tensors.len() as u32).map(TensorId).filter(|t| is_sole(&program, *t)).collect();
+    let single_overwrites: Vec<TensorId> =
+        (0..program.tensors.len() as u32).map(TensorId).filter(|t| has_single_overwrite(&program, *t)).collect();
     let mut body = program.body.clone();
-    for t in sole {
+    for t in single_overwrites {
         let mut initializer = Initializer { tensor: t, live: false, loops: Vec::new() };
         body = initializer.stmt(body);
     }
@@ -28,7 +28,7 @@ pub fn initialize(program: Program) -> Program {
 }
 
 /// Returns whether a single overwrite is the only write of a tensor, and the tensor is not swapped.
-fn is_sole(program: &Program, t: TensorId) -> bool {
+fn has_single_overwrite(program: &Program, t: TensorId) -> bool {
     let (mut overwrites, mut others) = (0, 0);
     program.body.walk(&mut |s| match s {
         Stmt::Assign { lhs, write: Write::Overwrite, .. } if lhs.tensor == t => overwrites += 1,
@@ -57,37 +57,40 @@ impl Initializer {
                 stmt
             }
             Stmt::Assign { lhs, write, rhs } if lhs.tensor == self.tensor => {
-                let resolving: Vec<Atom> = lhs.subscripts.iter().filter_map(|s| self.resolving(&s.at)).collect();
-                let once = self.live && self.loops.iter().all(|l| l.is_some_and(|l| resolving.contains(&l)));
+                let resolving_loops: Vec<Atom> =
+                    lhs.subscripts.iter().filter_map(|s| self.resolving_loop(&s.at)).collect();
+                let once = self.live && self.loops.iter().all(|l| l.is_some_and(|l| resolving_loops.contains(&l)));
                 Stmt::Assign { lhs, write: if once { Write::Init } else { write }, rhs }
             }
             stmt => {
                 let repeated = match &stmt {
                     Stmt::While { .. } => Some(None),
-                    Stmt::For { index, extent, .. } if !is_single(extent.as_ref()) => Some(Some(Atom::Index(*index))),
+                    Stmt::For { index, extent, .. } if !runs_at_most_once(extent.as_ref()) => {
+                        Some(Some(Atom::Index(*index)))
+                    }
                     _ => None,
                 };
                 let (depth, live) = (self.loops.len(), self.live);
                 self.loops.extend(repeated);
-                let bodied = matches!(stmt, Stmt::While { .. } | Stmt::For { .. } | Stmt::If { .. });
-                let done = sure(stmt.map_children(&mut |s| Ok(self.stmt(s))));
-                if bodied {
+                let has_body = matches!(stmt, Stmt::While { .. } | Stmt::For { .. } | Stmt::If { .. });
+                let rebuilt = infallible(stmt.map_children(&mut |s| Ok(self.stmt(s))));
+                if has_body {
                     self.live = live;
                     self.loops.truncate(depth);
                 }
-                done
+                rebuilt
             }
         }
     }
 
     /// Returns the loop that resolves a subscript: the innermost enclosing loop whose index occurs
     /// in it.
-    fn resolving(&self, subscript: &Expr) -> Option<Atom> {
+    fn resolving_loop(&self, subscript: &Expr) -> Option<Atom> {
         let atoms = subscript.atoms();
         self.loops.iter().rev().flatten().find(|l| atoms.contains(l)).copied()
     }
 }
 
-fn is_single(extent: Option<&(Expr, Expr)>) -> bool {
+fn runs_at_most_once(extent: Option<&(Expr, Expr)>) -> bool {
     extent.and_then(|(lo, hi)| Linear::distance(lo, hi)).is_some_and(|rounds| rounds <= 1)
 }

@@ -5,10 +5,10 @@
 //! before and after normalization, as long as loops have extents. So passes can be tested by
 //! comparing runs.
 
-use super::places::Places;
+use super::dense_values::DenseValues;
 use super::text::{label, print_expr};
 use super::verify::verify;
-use super::{Access, Bounds, Expr, Index, OPEN_DIMENSION, Program, Role, Site, Stmt, Subscript, TensorId, Write};
+use super::{Access, AccessSubscript, Bounds, Expr, Index, OPEN_DIMENSION, Program, Role, Site, Stmt, TensorId, Write};
 use crate::{Error, error::OutOfBounds};
 use redpoll_logic::op::Fault;
 use redpoll_logic::sexpr::TextPosition;
@@ -17,29 +17,29 @@ use std::collections::HashMap;
 
 /// Limits of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct InterpLimits {
     /// Number of statements executed plus expressions evaluated.
     pub steps: u64,
     /// Number of values of all live tensors.
-    pub places: u64,
+    pub values: u64,
 }
 
-impl Default for Limits {
+impl Default for InterpLimits {
     /// Returns limits that allow some seconds and some hundreds of megabytes.
-    fn default() -> Limits {
-        Limits { steps: 100_000_000, places: 10_000_000 }
+    fn default() -> InterpLimits {
+        InterpLimits { steps: 100_000_000, values: 10_000_000 }
     }
 }
 
 /// A reason why the interpreter stopped.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Stop {
+pub enum StopCause {
     /// An input is missing.
     #[error("input `{0}` is missing")]
     MissingInput(String),
     /// An input has the wrong number of values.
-    #[error("input `{tensor}` has {found} values, expected {expected}, one a place over its storage modes")]
+    #[error("input `{tensor}` has {found} values, expected {expected}, one for each coordinate of its storage modes")]
     InputSize {
         /// The input.
         tensor: String,
@@ -59,7 +59,7 @@ pub enum Stop {
         expected: DType,
     },
     /// A loop without extent, or a tensor with an open dimension.
-    #[error("{0} is not known; normalize the program first")]
+    #[error("{0} is unknown; normalize the program first")]
     NotNormalized(String),
     /// A read or write out of bounds.
     #[error(transparent)]
@@ -76,8 +76,8 @@ pub enum Stop {
     #[error("more than {0} steps; raise the limit, or look for a loop that does not end")]
     StepLimit(u64),
     /// The tensors exceed the limit of values.
-    #[error("more than {0} places; raise the limit, or use smaller dimensions")]
-    PlaceLimit(u64),
+    #[error("more than {0} values; raise the limit, or use smaller dimensions")]
+    ValueLimit(u64),
     /// An operator has no value for its arguments.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -86,40 +86,41 @@ pub enum Stop {
 /// Runs a program on inputs by name, within the default limits. Returns its outputs by name.
 ///
 /// # Errors
-/// When the program does not pass `verify`, inputs do not fit it, or the run stops; see [`Stop`].
-pub fn run(program: &Program, inputs: &HashMap<String, Places>) -> Result<HashMap<String, Places>, Error> {
-    run_within(program, inputs, Limits::default())
+/// When the program does not pass `verify`, inputs do not fit it, or the run stops; see
+/// [`StopCause`].
+pub fn run(program: &Program, inputs: &HashMap<String, DenseValues>) -> Result<HashMap<String, DenseValues>, Error> {
+    run_with_limits(program, inputs, InterpLimits::default())
 }
 
 /// Runs a program like [`run`], within given limits.
 ///
 /// # Errors
 /// Like [`run`].
-pub fn run_within(
+pub fn run_with_limits(
     program: &Program,
-    inputs: &HashMap<String, Places>,
-    limits: Limits,
-) -> Result<HashMap<String, Places>, Error> {
-    run_in(program, inputs, limits, FloatMode::default())
+    inputs: &HashMap<String, DenseValues>,
+    limits: InterpLimits,
+) -> Result<HashMap<String, DenseValues>, Error> {
+    run_with_mode(program, inputs, limits, FloatMode::default())
 }
 
-/// Runs a program like [`run_within`], in a float mode.
+/// Runs a program like [`run_with_limits`], in a float mode.
 ///
 /// # Errors
 /// Like [`run`].
-pub fn run_in(
+pub fn run_with_mode(
     program: &Program,
-    inputs: &HashMap<String, Places>,
-    limits: Limits,
+    inputs: &HashMap<String, DenseValues>,
+    limits: InterpLimits,
     mode: FloatMode,
-) -> Result<HashMap<String, Places>, Error> {
+) -> Result<HashMap<String, DenseValues>, Error> {
     verify(program)?;
-    let mut m = Machine {
+    let mut m = ProgramRun {
         program,
         limits,
         mode,
         steps: 0,
-        places: 0,
+        values: 0,
         shapes: program.tensors.iter().map(|t| t.ty.format.storage_shape(&t.ty.shape)).collect(),
         tensors: vec![Vec::new(); program.tensors.len()],
         indices: vec![0; program.indices.len()],
@@ -131,18 +132,18 @@ pub fn run_in(
     }
     m.stmt(&program.body)?;
     let outputs = program.tensors.iter().zip(m.tensors).filter(|(t, _)| t.role == Role::Output);
-    Ok(outputs.map(|(t, places)| (t.name.clone(), places)).collect())
+    Ok(outputs.map(|(t, values)| (t.name.clone(), values)).collect())
 }
 
-struct Machine<'a> {
+struct ProgramRun<'a> {
     program: &'a Program,
-    limits: Limits,
+    limits: InterpLimits,
     mode: FloatMode,
     steps: u64,
     /// Number of values of all live tensors.
-    places: u64,
+    values: u64,
     shapes: Vec<Vec<u64>>,
-    tensors: Vec<Places>,
+    tensors: Vec<DenseValues>,
     indices: Vec<i64>,
     vars: Vec<Scalar>,
     /// The enclosing loops, outermost first.
@@ -150,40 +151,41 @@ struct Machine<'a> {
 }
 
 /// The target of an access.
-enum Place {
-    Inside(usize),
+enum AccessTarget {
+    Element(usize),
     /// Out of bounds; the read returns this value.
     Outside(Scalar),
 }
 
-impl<'a> Machine<'a> {
-    fn input(&mut self, k: usize, inputs: &HashMap<String, Places>) -> Result<(), Stop> {
+impl<'a> ProgramRun<'a> {
+    fn input(&mut self, k: usize, inputs: &HashMap<String, DenseValues>) -> Result<(), StopCause> {
         let tensor = &self.program.tensors[k];
         if tensor.ty.shape.contains(&OPEN_DIMENSION) {
-            return Err(Stop::NotNormalized(format!("the shape of `{}`", tensor.name)));
+            return Err(StopCause::NotNormalized(format!("the shape of `{}`", tensor.name)));
         }
         if tensor.role != Role::Input {
             return Ok(());
         }
-        let values = inputs.get(&tensor.name).ok_or_else(|| Stop::MissingInput(tensor.name.clone()))?;
+        let values = inputs.get(&tensor.name).ok_or_else(|| StopCause::MissingInput(tensor.name.clone()))?;
         let expected = self.count(k)?;
         if values.len() as u64 != expected {
-            return Err(Stop::InputSize { tensor: tensor.name.clone(), found: values.len(), expected });
+            return Err(StopCause::InputSize { tensor: tensor.name.clone(), found: values.len(), expected });
         }
         if let Some(v) = values.iter().find(|v| v.dtype() != tensor.ty.dtype) {
             let (tensor, expected) = (tensor.name.clone(), tensor.ty.dtype.clone());
-            return Err(Stop::InputDType { tensor, found: v.dtype(), expected });
+            return Err(StopCause::InputDType { tensor, found: v.dtype(), expected });
         }
         self.tensors[k].clone_from(values);
         Ok(())
     }
 
     /// Returns the number of values of a tensor, and counts them against the limit.
-    fn count(&mut self, k: usize) -> Result<u64, Stop> {
-        let limit = self.limits.places;
-        let count = self.shapes[k].iter().try_fold(1u64, |n, d| n.checked_mul(*d)).ok_or(Stop::PlaceLimit(limit))?;
-        self.places = self.places.saturating_sub(self.tensors[k].len() as u64).saturating_add(count);
-        if self.places > limit { Err(Stop::PlaceLimit(limit)) } else { Ok(count) }
+    fn count(&mut self, k: usize) -> Result<u64, StopCause> {
+        let limit = self.limits.values;
+        let count =
+            self.shapes[k].iter().try_fold(1u64, |n, d| n.checked_mul(*d)).ok_or(StopCause::ValueLimit(limit))?;
+        self.values = self.values.saturating_sub(self.tensors[k].len() as u64).saturating_add(count);
+        if self.values > limit { Err(StopCause::ValueLimit(limit)) } else { Ok(count) }
     }
 
     fn stmt(&mut self, stmt: &'a Stmt) -> Result<(), Error> {
@@ -200,12 +202,12 @@ impl<'a> Machine<'a> {
                 self.path.pop();
                 Ok(())
             }
-            Stmt::If { cond, body } => match self.holds(cond).map_err(|cause| self.stopped(stmt, cause))? {
+            Stmt::If { cond, body } => match self.condition(cond).map_err(|cause| self.stopped(stmt, cause))? {
                 true => self.stmt(body),
                 false => Ok(()),
             },
             Stmt::While { cond, body } => {
-                while self.holds(cond).map_err(|cause| self.stopped(stmt, cause))? {
+                while self.condition(cond).map_err(|cause| self.stopped(stmt, cause))? {
                     self.stmt(body)?;
                 }
                 Ok(())
@@ -228,76 +230,78 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn step(&mut self) -> Result<(), Stop> {
+    fn step(&mut self) -> Result<(), StopCause> {
         self.steps += 1;
-        if self.steps > self.limits.steps { Err(Stop::StepLimit(self.limits.steps)) } else { Ok(()) }
+        if self.steps > self.limits.steps { Err(StopCause::StepLimit(self.limits.steps)) } else { Ok(()) }
     }
 
-    fn stopped(&self, stmt: &Stmt, cause: Stop) -> Error {
-        if let Stop::OutOfBounds(error) = cause {
+    fn stopped(&self, stmt: &Stmt, cause: StopCause) -> Error {
+        if let StopCause::OutOfBounds(error) = cause {
             return Error::OutOfBounds(error);
         }
-        let around =
+        let enclosing =
             self.path.iter().map(|i| format!("{} = {}", self.program.indices[i.index()], self.indices[i.index()]));
-        let at = around.chain(label(self.program, stmt)).collect::<Vec<_>>().join(", ");
+        let at = enclosing.chain(label(self.program, stmt)).collect::<Vec<_>>().join(", ");
         Error::ProgramStopped { at, cause }
     }
 
-    fn extent(&mut self, extent: Option<&(Expr, Expr)>) -> Result<(i64, i64), Stop> {
-        let (lo, hi) = extent.ok_or_else(|| Stop::NotNormalized("the extent".to_owned()))?;
+    fn extent(&mut self, extent: Option<&(Expr, Expr)>) -> Result<(i64, i64), StopCause> {
+        let (lo, hi) = extent.ok_or_else(|| StopCause::NotNormalized("the extent".to_owned()))?;
         Ok((self.coordinate(lo)?, self.coordinate(hi)?))
     }
 
-    fn declare(&mut self, t: TensorId) -> Result<(), Stop> {
+    fn declare(&mut self, t: TensorId) -> Result<(), StopCause> {
         let count = self.count(t.index())?;
         let fill = &self.program.tensors[t.index()].ty.fill;
-        let places = &mut self.tensors[t.index()];
-        places.clear();
-        places.resize(count as usize, fill.clone());
+        let values = &mut self.tensors[t.index()];
+        values.clear();
+        values.resize(count as usize, fill.clone());
         Ok(())
     }
 
-    fn assign(&mut self, lhs: &Access, write: &Write, rhs: &Expr) -> Result<(), Stop> {
+    fn assign(&mut self, lhs: &Access, write: &Write, rhs: &Expr) -> Result<(), StopCause> {
         let value = self.eval(rhs)?;
-        let Place::Inside(place) = self.place(lhs)? else { unreachable!("verify allows no `outside` in a write") };
-        let there = &self.tensors[lhs.tensor.index()][place];
+        let AccessTarget::Element(element) = self.locate(lhs)? else {
+            unreachable!("verify allows no `outside` in a write")
+        };
+        let old_value = &self.tensors[lhs.tensor.index()][element];
         let value = match write {
             Write::Overwrite => value,
-            Write::Fold(op) => op.eval_in(&[there.clone(), value], self.mode)?,
+            Write::Fold(op) => op.eval_in(&[old_value.clone(), value], self.mode)?,
             Write::Init => {
-                if *there != self.program.tensors[lhs.tensor.index()].ty.fill {
+                if *old_value != self.program.tensors[lhs.tensor.index()].ty.fill {
                     let access = print_expr(self.program, &Expr::Access(lhs.clone()));
                     let coordinates =
                         lhs.subscripts.iter().map(|s| self.coordinate(&s.at)).collect::<Result<_, _>>()?;
-                    return Err(Stop::InitializedTwice { access, coordinates });
+                    return Err(StopCause::InitializedTwice { access, coordinates });
                 }
                 value
             }
         };
-        self.tensors[lhs.tensor.index()][place] = value;
+        self.tensors[lhs.tensor.index()][element] = value;
         Ok(())
     }
 
-    fn place(&mut self, a: &Access) -> Result<Place, Stop> {
-        let mut place = 0;
+    fn locate(&mut self, a: &Access) -> Result<AccessTarget, StopCause> {
+        let mut element = 0;
         for (mode, s) in a.subscripts.iter().enumerate() {
             let coordinate = self.coordinate(&s.at)?;
             let size = self.shapes[a.tensor.index()][mode];
             match (u64::try_from(coordinate), &s.outside) {
-                (Ok(c), _) if c < size => place = place * size as usize + c as usize,
-                (_, Some(value)) => return Ok(Place::Outside(value.clone())),
+                (Ok(c), _) if c < size => element = element * size as usize + c as usize,
+                (_, Some(value)) => return Ok(AccessTarget::Outside(value.clone())),
                 (_, None) => {
                     let site = self.site(a, s);
-                    return Err(Stop::OutOfBounds(Box::new(OutOfBounds { site, mode, coordinate, size })));
+                    return Err(StopCause::OutOfBounds(Box::new(OutOfBounds { site, mode, coordinate, size })));
                 }
             }
         }
-        Ok(Place::Inside(place))
+        Ok(AccessTarget::Element(element))
     }
 
     /// Returns the site of a subscript: its text in the program, or its printed form if it has
     /// none.
-    fn site(&self, a: &Access, s: &Subscript) -> Site {
+    fn site(&self, a: &Access, s: &AccessSubscript) -> Site {
         match &s.bounds {
             Bounds::Checked(site) => (**site).clone(),
             Bounds::Proved | Bounds::Guarded => Site {
@@ -309,27 +313,27 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn coordinate(&mut self, e: &Expr) -> Result<i64, Stop> {
+    fn coordinate(&mut self, e: &Expr) -> Result<i64, StopCause> {
         match self.eval(e)? {
             Scalar::I64(v) => Ok(v),
             _ => unreachable!("verify allows just i64 coordinates"),
         }
     }
 
-    fn holds(&mut self, e: &Expr) -> Result<bool, Stop> {
+    fn condition(&mut self, e: &Expr) -> Result<bool, StopCause> {
         self.step()?;
         Ok(self.eval(e)? == Scalar::Bool(true))
     }
 
-    fn eval(&mut self, e: &Expr) -> Result<Scalar, Stop> {
+    fn eval(&mut self, e: &Expr) -> Result<Scalar, StopCause> {
         self.step()?;
         Ok(match e {
             Expr::Literal(v) => v.clone(),
             Expr::Index(i) => Scalar::I64(self.indices[i.index()]),
             Expr::Var(v) => self.vars[v.index()].clone(),
-            Expr::Access(a) => match self.place(a)? {
-                Place::Inside(place) => self.tensors[a.tensor.index()][place].clone(),
-                Place::Outside(value) => value,
+            Expr::Access(a) => match self.locate(a)? {
+                AccessTarget::Element(element) => self.tensors[a.tensor.index()][element].clone(),
+                AccessTarget::Outside(value) => value,
             },
             Expr::Call(op, args) => {
                 let args = args.iter().map(|a| self.eval(a)).collect::<Result<Vec<_>, _>>()?;

@@ -9,27 +9,27 @@
 //! Input: output of `concordize`.
 
 use super::linear::Linear;
-use super::visit::sure;
+use super::visit::infallible;
 use super::{Expr, Index, Program, Rounds, Stmt, TensorId};
 
 /// Merges loops of one round in the same block that write one coordinate of an appended tensor.
 pub fn join_rounds(program: Program) -> Program {
-    let body = joined(&program, program.body.clone());
+    let body = join_stmt(&program, program.body.clone());
     Program { body, ..program }
 }
 
-fn joined(program: &Program, stmt: Stmt) -> Stmt {
+fn join_stmt(program: &Program, stmt: Stmt) -> Stmt {
     let stmt = match stmt {
-        Stmt::Block(stmts) => Stmt::block(joined_block(program, stmts)),
+        Stmt::Block(stmts) => Stmt::block(join_block(program, stmts)),
         other => other,
     };
-    sure(stmt.map_children(&mut |s| Ok(joined(program, s))))
+    infallible(stmt.map_children(&mut |s| Ok(join_stmt(program, s))))
 }
 
-fn joined_block(program: &Program, mut stmts: Vec<Stmt>) -> Vec<Stmt> {
+fn join_block(program: &Program, mut stmts: Vec<Stmt>) -> Vec<Stmt> {
     let mut at = 0;
     while at < stmts.len() {
-        while let Some(other) = partner(program, &stmts, at) {
+        while let Some(other) = find_partner(program, &stmts, at) {
             let between = stmts.splice(at + 1..=other, []).collect::<Vec<_>>();
             let Stmt::For { index, extent, rounds, body } = stmts.remove(at) else {
                 unreachable!("partners are loops")
@@ -52,28 +52,29 @@ fn joined_block(program: &Program, mut stmts: Vec<Stmt>) -> Vec<Stmt> {
 
 /// Returns the index of a later statement that is a loop at the same coordinate and appends to one
 /// of the same tensors. No statement before it changes the state of a tensor.
-fn partner(program: &Program, stmts: &[Stmt], at: usize) -> Option<usize> {
-    let (lo, tensors) = appends(program, &stmts[at])?;
-    let calm = stmts[at..].iter().take_while(|s| !s.changes_lives()).count();
-    (at + 1..at + calm).find(|&other| {
-        appends(program, &stmts[other]).is_some_and(|(same, own)| same == lo && own.iter().any(|t| tensors.contains(t)))
+fn find_partner(program: &Program, stmts: &[Stmt], at: usize) -> Option<usize> {
+    let (lo, tensors) = appending_loop(program, &stmts[at])?;
+    let unchanged = stmts[at..].iter().take_while(|s| !s.changes_lifecycles()).count();
+    (at + 1..at + unchanged).find(|&other| {
+        appending_loop(program, &stmts[other])
+            .is_some_and(|(same, own)| same == lo && own.iter().any(|t| tensors.contains(t)))
     })
 }
 
 /// Returns the coordinate of a loop of one round, and the tensors of which it resolves an appended
 /// level.
-fn appends<'a>(program: &Program, stmt: &'a Stmt) -> Option<(&'a Expr, Vec<TensorId>)> {
+fn appending_loop<'a>(program: &Program, stmt: &'a Stmt) -> Option<(&'a Expr, Vec<TensorId>)> {
     let Stmt::For { index, extent: Some((lo, hi)), rounds, body } = stmt else { return None };
     if *rounds == Rounds::Parallel || Linear::distance(lo, hi) != Some(1) {
         return None;
     }
-    let tensors = written_by(program, body, *index);
+    let tensors = appended_tensors(program, body, *index);
     (!tensors.is_empty()).then_some((lo, tensors))
 }
 
 /// Returns the tensors that a statement writes with that index as the subscript of an appended
 /// level.
-fn written_by(program: &Program, body: &Stmt, index: Index) -> Vec<TensorId> {
+fn appended_tensors(program: &Program, body: &Stmt, index: Index) -> Vec<TensorId> {
     let mut found = Vec::new();
     body.walk(&mut |s| {
         if let Stmt::Assign { lhs, .. } = s {

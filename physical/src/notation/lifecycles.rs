@@ -1,8 +1,8 @@
-//! Pass `lifecycles`: inserts the declares, freezes and thaws that the program leaves out.
+//! Pass `insert_lifecycles`: inserts the declares, freezes and thaws that the program leaves out.
 //!
-//! Input: output of `scopes`, with any part of the lifecycle of a tensor written out. Output: every
-//! output and every local that is used is declared once, frozen before it is read and thawed before
-//! it is written again, so that the lifecycle rules of `verify` hold.
+//! Input: output of `resolve_scopes`, with any part of the lifecycle of a tensor written out.
+//! Output: every output and every local that is used is declared once, frozen before it is read and
+//! thawed before it is written again, so that the lifecycle rules of `verify` hold.
 //!
 //! - An output without a declaration is declared at the start of the program, and frozen at its
 //!   end.
@@ -17,7 +17,7 @@
 //! tensor in several statements, since each round would pay for a freeze. Exceptions are scalar and
 //! dense tensors, whose freeze is free, and tensors whose freeze and thaw are written out.
 
-use super::verify::{Rule, location};
+use super::verify::{ProgramRule, location};
 use super::{Access, Program, Role, Stmt, TensorId};
 use crate::Error;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// # Errors
 /// When one statement or loop reads and writes a tensor, or a lifecycle that is written out breaks
 /// the rules.
-pub fn lifecycles(program: Program) -> Result<Program, Error> {
+pub fn insert_lifecycles(program: Program) -> Result<Program, Error> {
     let mut body = program.body.clone();
     for k in 0..program.tensors.len() {
         let t = TensorId(k as u32);
@@ -35,17 +35,18 @@ pub fn lifecycles(program: Program) -> Result<Program, Error> {
             body = declare_local(body, t);
         }
     }
-    let mut stmts: Vec<Stmt> = outputs(&program).filter(|t| !declares(&body, *t)).map(Stmt::Declare).collect();
+    let mut stmts: Vec<Stmt> = output_ids(&program).filter(|t| !declares(&body, *t)).map(Stmt::Declare).collect();
     stmts.push(body);
 
-    let mut l = Lifecycles { program: &program, life: BTreeMap::new() };
+    let mut l = LifecycleInserter { program: &program, states: BTreeMap::new() };
     let body = l.stmt(Stmt::block(stmts))?;
-    let left_open = outputs(&program).filter(|t| l.life.get(t) == Some(&Life::Writable)).map(Stmt::Freeze);
-    let body = Stmt::block([body].into_iter().chain(left_open));
+    let open_outputs =
+        output_ids(&program).filter(|t| l.states.get(t) == Some(&WriteState::Writable)).map(Stmt::Freeze);
+    let body = Stmt::block([body].into_iter().chain(open_outputs));
     Ok(Program { body, ..program })
 }
 
-fn outputs(program: &Program) -> impl Iterator<Item = TensorId> {
+fn output_ids(program: &Program) -> impl Iterator<Item = TensorId> {
     (0..program.tensors.len()).filter(|&k| program.tensors[k].role == Role::Output).map(|k| TensorId(k as u32))
 }
 
@@ -54,16 +55,16 @@ fn declares(stmt: &Stmt, t: TensorId) -> bool {
 }
 
 fn uses(stmt: &Stmt, t: TensorId) -> bool {
-    any(stmt, &|s| uses_itself(s, t))
+    any(stmt, &|s| uses_directly(s, t))
 }
 
 /// Returns whether the statement itself uses the tensor, apart from nested statements.
-fn uses_itself(stmt: &Stmt, t: TensorId) -> bool {
+fn uses_directly(stmt: &Stmt, t: TensorId) -> bool {
     match stmt {
         Stmt::Freeze(u) | Stmt::Thaw(u) => *u == t,
         Stmt::Swap(u, v) => *u == t || *v == t,
         Stmt::Assign { lhs, .. } if lhs.tensor == t => true,
-        _ => stmt.own_reads().contains(&t),
+        _ => stmt.direct_reads().contains(&t),
     }
 }
 
@@ -75,8 +76,8 @@ fn any(stmt: &Stmt, holds: &dyn Fn(&Stmt) -> bool) -> bool {
 
 fn declare_local(stmt: Stmt, t: TensorId) -> Stmt {
     let inside: Vec<bool> = stmt.children().iter().map(|s| uses(s, t)).collect();
-    let alone = inside.iter().filter(|&&u| u).count() == 1 && !uses_itself(&stmt, t);
-    if alone {
+    let is_single = inside.iter().filter(|&&u| u).count() == 1 && !uses_directly(&stmt, t);
+    if is_single {
         let mut which = inside.iter();
         let descended = stmt.map_children(&mut |s| {
             Ok::<_, std::convert::Infallible>(if which.next() == Some(&true) { declare_local(s, t) } else { s })
@@ -99,108 +100,112 @@ fn declare_local(stmt: Stmt, t: TensorId) -> Stmt {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Life {
+enum WriteState {
     Writable,
     Frozen,
 }
 
-struct Lifecycles<'a> {
+struct LifecycleInserter<'a> {
     program: &'a Program,
     /// The state of each declared tensor; inputs are absent.
-    life: BTreeMap<TensorId, Life>,
+    states: BTreeMap<TensorId, WriteState>,
 }
 
-impl Lifecycles<'_> {
+impl LifecycleInserter<'_> {
     fn stmt(&mut self, stmt: Stmt) -> Result<Stmt, Error> {
         match stmt {
             Stmt::Block(stmts) => {
-                let done = stmts.into_iter().map(|s| self.stmt(s)).collect::<Result<Vec<_>, _>>()?;
-                Ok(Stmt::block(done))
+                let rebuilt = stmts.into_iter().map(|s| self.stmt(s)).collect::<Result<Vec<_>, _>>()?;
+                Ok(Stmt::block(rebuilt))
             }
             Stmt::Declare(t) => {
-                self.life.insert(t, Life::Writable);
+                self.states.insert(t, WriteState::Writable);
                 Ok(stmt)
             }
             Stmt::Freeze(t) | Stmt::Thaw(t) => {
-                let to = if stmt == Stmt::Freeze(t) { Life::Frozen } else { Life::Writable };
-                self.life.entry(t).and_modify(|l| *l = to);
+                let to = if stmt == Stmt::Freeze(t) { WriteState::Frozen } else { WriteState::Writable };
+                self.states.entry(t).and_modify(|l| *l = to);
                 Ok(stmt)
             }
-            Stmt::Swap(t, u) => Ok(self.turn(&[t, u], Life::Frozen).around(stmt)),
-            Stmt::For { .. } | Stmt::If { .. } | Stmt::While { .. } => self.body(stmt),
+            Stmt::Swap(t, u) => Ok(self.change_state(&[t, u], WriteState::Frozen).before(stmt)),
+            Stmt::For { .. } | Stmt::If { .. } | Stmt::While { .. } => self.scope(stmt),
             Stmt::Let { .. } => {
-                let reads = stmt.own_reads();
-                let turns = self.turn(&reads, Life::Frozen);
-                Ok(turns.around(stmt.map_children(&mut |s| self.stmt(s))?))
+                let reads = stmt.direct_reads();
+                let changes = self.change_state(&reads, WriteState::Frozen);
+                Ok(changes.before(stmt.map_children(&mut |s| self.stmt(s))?))
             }
             Stmt::Where { .. } => stmt.map_children(&mut |s| self.stmt(s)),
             Stmt::Assign { ref lhs, .. } => {
-                let (reads, written) = (stmt.own_reads(), lhs.tensor);
+                let (reads, written) = (stmt.direct_reads(), lhs.tensor);
                 if reads.contains(&written) {
-                    return self.mixed(&stmt, written, "fold into it, or bind the old value by a `let` before a thaw");
+                    return self.mixed_use_error(
+                        &stmt,
+                        written,
+                        "fold into it, or bind the old value by a `let` before a thaw",
+                    );
                 }
-                let mut turns = self.turn(&reads, Life::Frozen);
-                turns.0.extend(self.turn(&[written], Life::Writable).0);
-                Ok(turns.around(stmt))
+                let mut changes = self.change_state(&reads, WriteState::Frozen);
+                changes.0.extend(self.change_state(&[written], WriteState::Writable).0);
+                Ok(changes.before(stmt))
             }
         }
     }
 
     /// Processes a loop or conditional: brings tensors into the state that the first use inside
     /// needs, and restores that state after each round.
-    fn body(&mut self, stmt: Stmt) -> Result<Stmt, Error> {
-        let mut first = First::default();
+    fn scope(&mut self, stmt: Stmt) -> Result<Stmt, Error> {
+        let mut first = FirstUses::default();
         first.visit(&stmt);
-        if let Some(t) = first.mixed.iter().find(|t| self.life.contains_key(t) && !self.turns_freely(**t)) {
-            return self.mixed(&stmt, *t, "write freeze and thaw out, or use a local");
+        if let Some(t) = first.mixed_uses.iter().find(|t| self.states.contains_key(t) && !self.has_free_freeze(**t)) {
+            return self.mixed_use_error(&stmt, *t, "write out `freeze` and `thaw`, or use a local");
         }
-        let mut turns = Turns::default();
-        for (t, life) in &first.life {
-            turns.0.extend(self.turn(&[*t], *life).0);
+        let mut changes = StateChanges::default();
+        for (t, state) in &first.states {
+            changes.0.extend(self.change_state(&[*t], *state).0);
         }
-        let entry = self.life.clone();
-        let done = stmt.map_children::<Error>(&mut |s| {
+        let initial_states = self.states.clone();
+        let rebuilt = stmt.map_children::<Error>(&mut |s| {
             let inner = self.stmt(s)?;
             let mut end = Vec::new();
-            for (t, life) in &entry {
-                end.extend(self.turn(&[*t], *life).0);
+            for (t, state) in &initial_states {
+                end.extend(self.change_state(&[*t], *state).0);
             }
-            self.life.retain(|t, _| entry.contains_key(t));
+            self.states.retain(|t, _| initial_states.contains_key(t));
             Ok(Stmt::block([inner].into_iter().chain(end)))
         })?;
-        Ok(turns.around(done))
+        Ok(changes.before(rebuilt))
     }
 
-    fn turn(&mut self, tensors: &[TensorId], to: Life) -> Turns {
-        let mut turns = Turns::default();
+    fn change_state(&mut self, tensors: &[TensorId], to: WriteState) -> StateChanges {
+        let mut changes = StateChanges::default();
         for &t in tensors {
-            if let Some(life) = self.life.get_mut(&t).filter(|l| **l != to) {
-                *life = to;
-                turns.0.push(if to == Life::Frozen { Stmt::Freeze(t) } else { Stmt::Thaw(t) });
+            if let Some(state) = self.states.get_mut(&t).filter(|l| **l != to) {
+                *state = to;
+                changes.0.push(if to == WriteState::Frozen { Stmt::Freeze(t) } else { Stmt::Thaw(t) });
             }
         }
-        turns
+        changes
     }
 
     /// Returns whether freezing the tensor costs nothing.
-    fn turns_freely(&self, t: TensorId) -> bool {
+    fn has_free_freeze(&self, t: TensorId) -> bool {
         !self.program.tensors[t.index()].is_looked_up()
     }
 
-    fn mixed(&self, stmt: &Stmt, t: TensorId, next: &str) -> Result<Stmt, Error> {
+    fn mixed_use_error(&self, stmt: &Stmt, t: TensorId, next: &str) -> Result<Stmt, Error> {
         let name = &self.program.tensors[t.index()].name;
         let at = location(self.program, &[stmt]);
         let what = format!("`{name}` is both read and written in one scope; {next}");
-        Err(Error::InvalidProgram { rule: Rule::Lifecycle, at, what })
+        Err(Error::InvalidProgram { rule: ProgramRule::Lifecycle, at, what })
     }
 }
 
 /// Freezes and thaws to put before a statement.
 #[derive(Default)]
-struct Turns(Vec<Stmt>);
+struct StateChanges(Vec<Stmt>);
 
-impl Turns {
-    fn around(self, stmt: Stmt) -> Stmt {
+impl StateChanges {
+    fn before(self, stmt: Stmt) -> Stmt {
         Stmt::block(self.0.into_iter().chain([stmt]))
     }
 }
@@ -208,25 +213,25 @@ impl Turns {
 /// The first use of each tensor in a statement, and the tensors that are both read and written
 /// without a freeze or thaw between.
 #[derive(Default)]
-struct First {
-    life: BTreeMap<TensorId, Life>,
+struct FirstUses {
+    states: BTreeMap<TensorId, WriteState>,
     /// The state after the last use or turn.
-    last: BTreeMap<TensorId, Life>,
-    mixed: BTreeSet<TensorId>,
+    last_states: BTreeMap<TensorId, WriteState>,
+    mixed_uses: BTreeSet<TensorId>,
 }
 
-impl First {
+impl FirstUses {
     fn visit(&mut self, stmt: &Stmt) {
-        for t in stmt.own_reads() {
-            self.needs(t, Life::Frozen);
+        for t in stmt.direct_reads() {
+            self.record_use(t, WriteState::Frozen);
         }
         match stmt {
-            Stmt::Assign { lhs: Access { tensor, .. }, .. } => self.needs(*tensor, Life::Writable),
-            Stmt::Declare(t) => drop(self.last.insert(*t, Life::Writable)),
+            Stmt::Assign { lhs: Access { tensor, .. }, .. } => self.record_use(*tensor, WriteState::Writable),
+            Stmt::Declare(t) => drop(self.last_states.insert(*t, WriteState::Writable)),
             // A freeze needs a writable tensor, a thaw a frozen one.
-            Stmt::Freeze(t) => self.turns(*t, Life::Writable, Life::Frozen),
-            Stmt::Thaw(t) => self.turns(*t, Life::Frozen, Life::Writable),
-            Stmt::Swap(t, u) => [t, u].into_iter().for_each(|t| self.needs(*t, Life::Frozen)),
+            Stmt::Freeze(t) => self.record_change(*t, WriteState::Writable, WriteState::Frozen),
+            Stmt::Thaw(t) => self.record_change(*t, WriteState::Frozen, WriteState::Writable),
+            Stmt::Swap(t, u) => [t, u].into_iter().for_each(|t| self.record_use(*t, WriteState::Frozen)),
             _ => {}
         }
         for s in stmt.children() {
@@ -234,15 +239,15 @@ impl First {
         }
     }
 
-    fn needs(&mut self, t: TensorId, life: Life) {
-        self.life.entry(t).or_insert(life);
-        if self.last.insert(t, life).is_some_and(|was| was != life) {
-            self.mixed.insert(t);
+    fn record_use(&mut self, t: TensorId, state: WriteState) {
+        self.states.entry(t).or_insert(state);
+        if self.last_states.insert(t, state).is_some_and(|previous| previous != state) {
+            self.mixed_uses.insert(t);
         }
     }
 
-    fn turns(&mut self, t: TensorId, from: Life, to: Life) {
-        self.needs(t, from);
-        self.last.insert(t, to);
+    fn record_change(&mut self, t: TensorId, from: WriteState, to: WriteState) {
+        self.record_use(t, from);
+        self.last_states.insert(t, to);
     }
 }

@@ -33,14 +33,15 @@
 //!    plain loops; `s` occurs in subscripts only. Those that resolve an appended level stand
 //!    outside of all loops that would repeat their coordinate.
 //! 7. Reads with an `outside` keep it on the same subscript. Protocols stay with their subscripts.
-//! 8. The schedule is empty: [`scheduled`] has transformed the loops.
-//! 9. Each subscript has its proof of being in bounds, or a check ([`bounds`]).
+//! 8. The schedule is empty: [`apply_schedule`] has transformed the loops.
+//! 9. Each subscript has its proof of being in bounds, or a check ([`prove_bounds`]).
 //! 10. Reads occur in right-hand sides, conditions, values of `let` and, in hand-written programs,
 //!     in extents, never in subscripts.
 
 mod bounds;
 mod concordize;
 mod cut;
+mod dense_values;
 mod dimensionalize;
 mod from_physical;
 mod initialize;
@@ -52,37 +53,39 @@ mod nodes;
 mod normal;
 mod order;
 mod pattern;
-mod places;
 mod schedule;
 mod scopes;
 mod sections;
 mod single_rounds;
+mod tables;
 mod text;
 mod types;
 mod verify;
 mod visit;
 mod wrapperize;
 
-pub use bounds::{Checked, Ranges, bounds, checks};
+pub use bounds::{BoundsCheck, Ranges, bounds_checks, prove_bounds};
 pub use concordize::concordize;
-pub(crate) use cut::{ALL, MOST_CHUNKS};
+pub(crate) use cut::{ALL_ROUNDS, MAX_CHUNKS};
 pub use cut::{Cut, Join, Obstacle, cut, verify_parallel};
+pub use dense_values::{DenseValues, dense_values, value_index};
 pub use dimensionalize::dimensionalize;
 pub use from_physical::from_physical;
 pub use initialize::initialize;
-pub use interp::{Limits, Stop, run, run_in, run_within};
+pub use interp::{InterpLimits, StopCause, run, run_with_limits, run_with_mode};
 pub use join_rounds::join_rounds;
-pub use lifecycles::lifecycles;
+pub use lifecycles::insert_lifecycles;
 pub use linear::{Atom, Linear};
 pub use nodes::*;
-pub use places::{Places, place_of, places_of};
-pub use schedule::scheduled;
-pub use scopes::scopes;
-pub use sections::{Sections, sections};
-pub use single_rounds::single_rounds;
-pub use text::{Bound, InputText, Marks, inputs_of, is_program, parse, parse_over, parse_with, print, print_expr};
+pub use schedule::apply_schedule;
+pub use scopes::resolve_scopes;
+pub use sections::{Sections, find_sections};
+pub use single_rounds::inline_single_rounds;
+pub use text::{
+    InputText, InputTypes, SourceMap, is_program, parse, parse_inputs, parse_with, parse_with_inputs, print, print_expr,
+};
 pub use types::dtype_of;
-pub use verify::{Rule, verify, verify_normal};
+pub use verify::{ProgramRule, verify, verify_normal};
 pub use wrapperize::wrapperize;
 
 use crate::Error;
@@ -92,7 +95,7 @@ use crate::Error;
 /// # Errors
 /// When the program breaks a rule of Notation, or an extent or dimension cannot be inferred.
 pub fn normalize(program: Program) -> Result<Program, Error> {
-    normalize_over(program, &|_| None)
+    normalize_with_ranges(program, &|_| None)
 }
 
 /// Normalizes a program like [`normalize`], given the least and the greatest values of inputs where
@@ -100,15 +103,15 @@ pub fn normalize(program: Program) -> Result<Program, Error> {
 ///
 /// # Errors
 /// Like [`normalize`].
-pub fn normalize_over(program: Program, ranges: Ranges<'_>) -> Result<Program, Error> {
-    let program = scopes(program)?;
-    let program = lifecycles(program)?;
+pub fn normalize_with_ranges(program: Program, ranges: Ranges<'_>) -> Result<Program, Error> {
+    let program = resolve_scopes(program)?;
+    let program = insert_lifecycles(program)?;
     verify(&program)?;
     let program = dimensionalize(program)?;
-    let program = wrapperize(single_rounds(program));
+    let program = wrapperize(inline_single_rounds(program));
     let program = initialize(join_rounds(concordize(program)));
     verify_normal(&program)?;
-    Ok(bounds(program, ranges))
+    Ok(prove_bounds(program, ranges))
 }
 
 #[cfg(test)]

@@ -40,7 +40,8 @@ pub struct Program {
     pub vars: Vec<(String, DType)>,
     /// The statement that computes the outputs.
     pub body: Stmt,
-    /// The transformations of the loops, in order; [`scheduled`](super::scheduled) applies them.
+    /// The transformations of the loops, in order; [`apply_schedule`](super::apply_schedule)
+    /// applies them.
     pub schedule: Vec<Transformation>,
     /// The inputs whose values are computed from other inputs instead of being bound.
     pub shares: Vec<Shares>,
@@ -56,7 +57,7 @@ impl Program {
     /// Returns the element of `inputs` that belongs to the input whose pattern the output has;
     /// `None` if the output has levels of its own. `inputs` is in the order of the program's
     /// tensors.
-    pub(crate) fn pattern<T: Copy>(&self, output: TensorId, inputs: &[T]) -> Option<T> {
+    pub(crate) fn pattern_input<T: Copy>(&self, output: TensorId, inputs: &[T]) -> Option<T> {
         let of = self.tensors[output.index()].pattern?;
         let before = self.tensors[..of.index()].iter().filter(|t| t.role == Role::Input).count();
         inputs.get(before).copied()
@@ -89,7 +90,7 @@ pub enum Transformation {
         /// The new name of the index within a block.
         inner: String,
         /// The partition into blocks.
-        blocks: Blocks,
+        blocks: BlockPartition,
     },
     /// Splits two directly nested loops as one loop over their product.
     Collapse {
@@ -155,12 +156,12 @@ pub struct Shares {
 
 impl Shares {
     /// The maximum number of blocks.
-    pub const MOST_BLOCKS: u64 = 1 << 20;
+    pub const MAX_BLOCKS: u64 = 1 << 20;
 }
 
 /// A partition of rounds into blocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Blocks {
+pub enum BlockPartition {
     /// Blocks of this many rounds; the last one may be smaller.
     Of(u64),
     /// This many blocks, as equal as possible.
@@ -288,22 +289,22 @@ pub enum Rounds {
 
 impl Rounds {
     /// Returns the mode with the given number of lanes; `None` if the number is not supported.
-    pub fn in_lanes(count: u64) -> Option<Rounds> {
+    pub fn with_lanes(count: u64) -> Option<Rounds> {
         let fits = count.is_power_of_two() && (2..=u64::from(Loop::MAX_LANES)).contains(&count);
         fits.then_some(Rounds::Lanes(count as u8))
     }
 
     /// Returns the mode with the given number of copies; `None` for a number outside of `2..=64`.
-    pub fn unrolled(copies: u64) -> Option<Rounds> {
-        (2..=Rounds::MOST_COPIES).contains(&copies).then_some(Rounds::Unrolled(copies as u8))
+    pub fn with_copies(copies: u64) -> Option<Rounds> {
+        (2..=Rounds::MAX_COPIES).contains(&copies).then_some(Rounds::Unrolled(copies as u8))
     }
 
     /// The maximum number of copies of a body, which bounds the length of code.
-    pub(crate) const MOST_COPIES: u64 = 64;
+    pub(crate) const MAX_COPIES: u64 = 64;
 
     /// Returns the modes of the loop over blocks and of the loop within a block, for a loop of this
     /// mode that is split.
-    pub(crate) fn of_blocks(self) -> (Rounds, Rounds) {
+    pub(crate) fn split_modes(self) -> (Rounds, Rounds) {
         match self {
             Rounds::Lanes(_) | Rounds::Unrolled(_) => (Rounds::Ordered, self),
             Rounds::Ordered | Rounds::Parallel => (self, Rounds::Ordered),
@@ -329,12 +330,12 @@ pub struct Access {
     /// The tensor.
     pub tensor: TensorId,
     /// The subscripts, one per storage mode, outermost first.
-    pub subscripts: Vec<Subscript>,
+    pub subscripts: Vec<AccessSubscript>,
 }
 
 /// A subscript of an access at one storage mode.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Subscript {
+pub struct AccessSubscript {
     /// The coordinate: an `i64` expression of indices, variables and literals.
     pub at: Expr,
     /// The protocol by which a read iterates over the level; not used by writes.
@@ -345,14 +346,14 @@ pub struct Subscript {
     pub bounds: Bounds,
 }
 
-impl Subscript {
+impl AccessSubscript {
     /// Makes a subscript whose coordinate is always in bounds.
-    pub fn inside(at: Expr) -> Subscript {
-        Subscript { at, protocol: Protocol::Walk, outside: None, bounds: Bounds::Proved }
+    pub fn in_bounds(at: Expr) -> AccessSubscript {
+        AccessSubscript { at, protocol: Protocol::Walk, outside: None, bounds: Bounds::Proved }
     }
 }
 
-/// The proof or check that a coordinate is in bounds; the pass `bounds` determines it.
+/// The proof or check that a coordinate is in bounds; the pass `prove_bounds` determines it.
 #[derive(Clone, Debug)]
 pub enum Bounds {
     /// In bounds in every round of the enclosing loops.

@@ -2,7 +2,7 @@
 
 use super::linear::{Atom, Linear};
 use super::text::{print_expr, print_transformation};
-use super::verify::{Rule, location};
+use super::verify::{ProgramRule, location};
 use super::{Access, Expr, OPEN_DIMENSION, Program, Stmt, TensorId, Write};
 use crate::Error;
 use redpoll_logic::{LeafKind, Scalar};
@@ -11,17 +11,17 @@ use std::collections::HashMap;
 /// Checks the rules of the normal form (see the module `notation`) of a program that passes
 /// `verify`.
 pub(super) fn check(program: &Program) -> Result<(), Error> {
-    let mut c = Checker { program, depth: HashMap::new(), declared: HashMap::new(), path: Vec::new() };
+    let mut c = NormalFormVerifier { program, depth: HashMap::new(), declared: HashMap::new(), path: Vec::new() };
     if let Some(t) = program.tensors.iter().find(|t| t.ty.shape.contains(&OPEN_DIMENSION)) {
         return c.fail(format!("a dimension of `{}` is open", t.name));
     }
     if let Some(t) = program.schedule.first() {
-        return c.fail(format!("`{}` of its schedule is left to do", print_transformation(t)));
+        return c.fail(format!("`{}` of its schedule was not applied", print_transformation(t)));
     }
     c.stmt(&program.body)
 }
 
-struct Checker<'a> {
+struct NormalFormVerifier<'a> {
     program: &'a Program,
     /// The depth of each bound atom: one more than the number of atoms bound outside of it.
     depth: HashMap<Atom, usize>,
@@ -31,7 +31,7 @@ struct Checker<'a> {
     path: Vec<&'a Stmt>,
 }
 
-impl<'a> Checker<'a> {
+impl<'a> NormalFormVerifier<'a> {
     fn stmt(&mut self, stmt: &'a Stmt) -> Result<(), Error> {
         self.path.push(stmt);
         for a in stmt.exprs().into_iter().flat_map(Expr::accesses) {
@@ -70,8 +70,10 @@ impl<'a> Checker<'a> {
             match form.deepest(&depth) {
                 Some((atom @ Atom::Index(_), _)) if depth(atom) > resolved => resolved = depth(atom),
                 _ => {
-                    return self
-                        .fail(format!("subscript `{}` has no loop of its own inside of the outer modes'", text()));
+                    return self.fail(format!(
+                        "subscript `{}` has no separate loop inside of the loops of the outer modes",
+                        text()
+                    ));
                 }
             }
         }
@@ -91,14 +93,14 @@ impl<'a> Checker<'a> {
             return Ok(());
         }
         let what = format!(
-            "`{}` has a pattern leaf, which stores `true` alone, but this write may take it back; fold by `or`, or give \
+            "`{}` has a pattern leaf, which stores only `true`, but this write may reset an entry to `false`; fold by `or`, or give \
              the tensor values",
             tensor.name
         );
-        Err(Error::InvalidProgram { rule: Rule::Write, at: location(self.program, &self.path), what })
+        Err(Error::InvalidProgram { rule: ProgramRule::Write, at: location(self.program, &self.path), what })
     }
 
     fn fail<T>(&self, what: String) -> Result<T, Error> {
-        Err(Error::InvalidProgram { rule: Rule::Normal, at: location(self.program, &self.path), what })
+        Err(Error::InvalidProgram { rule: ProgramRule::Normal, at: location(self.program, &self.path), what })
     }
 }

@@ -8,7 +8,7 @@
 //! with dense, hash or byte-map levels. The optimizer inserts one wherever a plan needs it.
 
 use super::linear::{Atom, Linear};
-use super::verify::{Rule, location};
+use super::verify::{ProgramRule, location};
 use super::{Access, Expr, Index, Program, Stmt, TensorId, Var};
 use crate::Error;
 use redpoll_logic::is_ascending_mixed_radix;
@@ -17,51 +17,52 @@ use std::collections::HashMap;
 
 /// Checks the order of writes of a program in normal form.
 pub(super) fn check(program: &Program) -> Result<(), Error> {
-    let mut c = Checker { program, path: Vec::new(), binders: Vec::new(), lives: HashMap::new() };
+    let mut c = WriteOrderVerifier { program, path: Vec::new(), binders: Vec::new(), tensors: HashMap::new() };
     c.stmt(&program.body)
 }
 
 /// A binder or loop around a statement.
 #[derive(Clone, Copy)]
-enum Binder<'a> {
+enum EnclosingBinder<'a> {
     Loop { index: Index, extent: &'a (Expr, Expr) },
     Let { var: Var, value: &'a Expr },
     While,
 }
 
 /// A tensor with appended levels, between its declaration and its freeze.
-struct Life {
+struct AppendedTensor {
     /// The number of binders outside of the declaration.
-    since: usize,
+    start_depth: usize,
     /// The path of the first write: for each ordered level its subscript, and the loop inside of
     /// the declaration that resolves it.
-    way: Option<Vec<(Option<Index>, Linear)>>,
+    write_path: Option<Vec<(Option<Index>, Linear)>>,
 }
 
-struct Checker<'a> {
+struct WriteOrderVerifier<'a> {
     program: &'a Program,
     path: Vec<&'a Stmt>,
-    binders: Vec<Binder<'a>>,
-    lives: HashMap<TensorId, Life>,
+    binders: Vec<EnclosingBinder<'a>>,
+    tensors: HashMap<TensorId, AppendedTensor>,
 }
 
-impl<'a> Checker<'a> {
+impl<'a> WriteOrderVerifier<'a> {
     fn stmt(&mut self, stmt: &'a Stmt) -> Result<(), Error> {
         self.path.push(stmt);
         let binder = match stmt {
-            Stmt::For { index, extent: Some(extent), .. } => Some(Binder::Loop { index: *index, extent }),
-            Stmt::Let { var, value, .. } => Some(Binder::Let { var: *var, value }),
-            Stmt::While { .. } => Some(Binder::While),
+            Stmt::For { index, extent: Some(extent), .. } => Some(EnclosingBinder::Loop { index: *index, extent }),
+            Stmt::Let { var, value, .. } => Some(EnclosingBinder::Let { var: *var, value }),
+            Stmt::While { .. } => Some(EnclosingBinder::While),
             _ => None,
         };
         self.binders.extend(binder);
         match stmt {
-            Stmt::Declare(t) if self.ordered(*t) > 0 => {
-                drop(self.lives.insert(*t, Life { since: self.binders.len(), way: None }));
+            Stmt::Declare(t) if self.appended_levels(*t) > 0 => {
+                drop(self.tensors.insert(*t, AppendedTensor { start_depth: self.binders.len(), write_path: None }));
             }
-            Stmt::Thaw(t) if self.ordered(*t) > 0 => {
+            Stmt::Thaw(t) if self.appended_levels(*t) > 0 => {
                 let name = &self.program.tensors[t.index()].name;
-                return self.fail(format!("`{name}` is written again after it was frozen, but {}", self.why(*t)));
+                return self
+                    .fail(format!("`{name}` is written again after it was frozen, but {}", self.append_rule(*t)));
             }
             Stmt::Assign { lhs, .. } => self.write(lhs)?,
             _ => stmt.children().into_iter().try_for_each(|s| self.stmt(s))?,
@@ -72,51 +73,55 @@ impl<'a> Checker<'a> {
     }
 
     /// Returns the number of levels, from the outermost one on, that are written in order.
-    fn ordered(&self, t: TensorId) -> usize {
+    fn appended_levels(&self, t: TensorId) -> usize {
         self.program.tensors[t.index()].appended_levels()
     }
 
     fn write(&mut self, lhs: &Access) -> Result<(), Error> {
-        let Some(life) = self.lives.get(&lhs.tensor) else { return Ok(()) };
-        let binders = &self.binders[life.since..];
+        let Some(tensor) = self.tensors.get(&lhs.tensor) else { return Ok(()) };
+        let binders = &self.binders[tensor.start_depth..];
         if binders.iter().any(never_runs) {
             return Ok(());
         }
         let name = &self.program.tensors[lhs.tensor.index()].name;
-        if binders.iter().any(|b| matches!(b, Binder::While)) {
-            return self.fail(format!("every round of a `while` writes `{name}` anew, but {}", self.why(lhs.tensor)));
+        if binders.iter().any(|b| matches!(b, EnclosingBinder::While)) {
+            return self
+                .fail(format!("every round of a `while` writes `{name}` again, but {}", self.append_rule(lhs.tensor)));
         }
         let loops: Vec<(Index, Option<i64>)> = binders.iter().filter_map(|b| self.rounds(b)).collect();
-        let (mut done, mut way) = (0, Vec::new());
-        for (mode, subscript) in lhs.subscripts.iter().take(self.ordered(lhs.tensor)).enumerate() {
-            let form = Linear::of(&subscript.at).and_then(|form| self.expanded(form, life.since));
-            let next = form.as_ref().and_then(|form| advance(form, &loops, done));
+        let (mut resolved, mut write_path) = (0, Vec::new());
+        for (mode, subscript) in lhs.subscripts.iter().take(self.appended_levels(lhs.tensor)).enumerate() {
+            let form = Linear::of(&subscript.at).and_then(|form| self.expand(form, tensor.start_depth));
+            let next = form.as_ref().and_then(|form| advance(form, &loops, resolved));
             let (Some(form), Some(next)) = (form, next) else {
-                let what = match loops.get(done) {
+                let what = match loops.get(resolved) {
                     Some((index, _)) => {
                         let index = &self.program.indices[index.index()];
                         format!("its coordinate of level {mode} does not ascend with the loop of `{index}`")
                     }
-                    None => format!("its coordinate of level {mode} is not known to ascend"),
+                    None => format!("its coordinate of level {mode} is not proved to ascend"),
                 };
-                return self.fail(format!("`{name}` is written out of order: {what}, but {}", self.why(lhs.tensor)));
+                return self
+                    .fail(format!("`{name}` is written out of order: {what}, but {}", self.append_rule(lhs.tensor)));
             };
             let (resolved_by, outside) = self.resolution(&subscript.at, binders);
             if let Some((index, _)) = loops[next..].first().filter(|_| outside > next) {
                 let index = &self.program.indices[index.index()];
-                let what = format!("each round of the loop of `{index}` meets its coordinate of level {mode} again");
-                return self.fail(format!("`{name}` is written out of order: {what}, but {}", self.why(lhs.tensor)));
+                let what = format!("each round of the loop of `{index}` repeats its coordinate of level {mode}");
+                return self
+                    .fail(format!("`{name}` is written out of order: {what}, but {}", self.append_rule(lhs.tensor)));
             }
-            way.push((resolved_by, form));
-            done = next;
+            write_path.push((resolved_by, form));
+            resolved = next;
         }
-        match &life.way {
-            Some(first) if *first != way => {
-                self.fail(format!("`{name}` is written at a second place of the program, but {}", self.why(lhs.tensor)))
-            }
+        match &tensor.write_path {
+            Some(first) if *first != write_path => self.fail(format!(
+                "`{name}` is written by a second statement over other loops, but {}",
+                self.append_rule(lhs.tensor)
+            )),
             Some(_) => Ok(()),
             None => {
-                self.lives.get_mut(&lhs.tensor).expect("it was found above").way = Some(way);
+                self.tensors.get_mut(&lhs.tensor).expect("it was found above").write_path = Some(write_path);
                 Ok(())
             }
         }
@@ -124,33 +129,33 @@ impl<'a> Checker<'a> {
 
     /// Returns the innermost loop among the binders whose index occurs in a subscript, and the
     /// number of loops up to it that may run more than once.
-    fn resolution(&self, subscript: &Expr, binders: &[Binder<'_>]) -> (Option<Index>, usize) {
+    fn resolution(&self, subscript: &Expr, binders: &[EnclosingBinder<'_>]) -> (Option<Index>, usize) {
         let atoms = subscript.atoms();
-        let mentioned = |binder: &Binder<'_>| match binder {
-            Binder::Loop { index, .. } => atoms.contains(&Atom::Index(*index)),
+        let mentioned = |binder: &EnclosingBinder<'_>| match binder {
+            EnclosingBinder::Loop { index, .. } => atoms.contains(&Atom::Index(*index)),
             _ => false,
         };
         let Some(at) = binders.iter().rposition(mentioned) else { return (None, 0) };
-        let Binder::Loop { index, .. } = binders[at] else { unreachable!("loops alone are mentioned") };
+        let EnclosingBinder::Loop { index, .. } = binders[at] else { unreachable!("loops alone are mentioned") };
         (Some(index), binders[..=at].iter().filter(|b| self.rounds(b).is_some()).count())
     }
 
     /// Returns a loop that may run more than once, or whose begin is not a linear form, with the
     /// maximum number of its rounds if that is constant.
-    fn rounds(&self, binder: &Binder<'_>) -> Option<(Index, Option<i64>)> {
-        let Binder::Loop { index, extent: (lo, hi) } = binder else { return None };
-        let count = most_rounds(lo, hi);
+    fn rounds(&self, binder: &EnclosingBinder<'_>) -> Option<(Index, Option<i64>)> {
+        let EnclosingBinder::Loop { index, extent: (lo, hi) } = binder else { return None };
+        let count = max_rounds(lo, hi);
         (count.is_none_or(|n| n > 1) || Linear::of(lo).is_none()).then_some((*index, count))
     }
 
     /// Returns the form over loops that run more than once; atoms that are constant since then are
     /// omitted. Returns `None` if the form depends on anything else, such as values that were read.
-    fn expanded(&self, form: Linear, since: usize) -> Option<Linear> {
+    fn expand(&self, form: Linear, start_depth: usize) -> Option<Linear> {
         let mut sum = Linear::constant(form.constant);
         for (atom, factor) in form.terms {
-            let inner = self.binders[since..].iter().find_map(|binder| match (binder, atom) {
-                (Binder::Loop { index, extent }, Atom::Index(i)) if *index == i => {
-                    let lo = Linear::of(&extent.0).and_then(|lo| self.expanded(lo, since));
+            let inner = self.binders[start_depth..].iter().find_map(|binder| match (binder, atom) {
+                (EnclosingBinder::Loop { index, extent }, Atom::Index(i)) if *index == i => {
+                    let lo = Linear::of(&extent.0).and_then(|lo| self.expand(lo, start_depth));
                     Some(match (self.rounds(binder), lo) {
                         (None, lo) => lo,
                         // The index is its offset within the loop plus the begin of the loop, which
@@ -159,8 +164,8 @@ impl<'a> Checker<'a> {
                         (Some(_), None) => Some(Linear::atom(atom)),
                     })
                 }
-                (Binder::Let { var, value }, Atom::Var(v)) if *var == v => {
-                    Some(Linear::of(value).and_then(|value| self.expanded(value, since)))
+                (EnclosingBinder::Let { var, value }, Atom::Var(v)) if *var == v => {
+                    Some(Linear::of(value).and_then(|value| self.expand(value, start_depth)))
                 }
                 _ => None,
             });
@@ -171,43 +176,43 @@ impl<'a> Checker<'a> {
         Some(sum)
     }
 
-    fn why(&self, t: TensorId) -> String {
+    fn append_rule(&self, t: TensorId) -> String {
         let levels = &self.program.tensors[t.index()].ty.format.levels;
-        let last = self.ordered(t) - 1;
+        let last = self.appended_levels(t) - 1;
         let kind = levels[last].kind.traits().name;
         format!(
             "its level {last} is a {kind} level, which is appended to; write into a local with dense, hash or byte-map \
-             levels first, and copy that in order"
+             levels first, and copy it in order"
         )
     }
 
     fn fail<T>(&self, what: String) -> Result<T, Error> {
-        Err(Error::InvalidProgram { rule: Rule::Order, at: location(self.program, &self.path), what })
+        Err(Error::InvalidProgram { rule: ProgramRule::Order, at: location(self.program, &self.path), what })
     }
 }
 
 /// Returns whether a loop provably has no rounds.
-fn never_runs(binder: &Binder<'_>) -> bool {
-    matches!(binder, Binder::Loop { extent: (lo, hi), .. } if most_rounds(lo, hi).is_some_and(|n| n <= 0))
+fn never_runs(binder: &EnclosingBinder<'_>) -> bool {
+    matches!(binder, EnclosingBinder::Loop { extent: (lo, hi), .. } if max_rounds(lo, hi).is_some_and(|n| n <= 0))
 }
 
 /// Returns the maximum number of rounds from `lo` to `hi`, if some bound of either gives one. A
 /// `min` of ends is at most each end.
-pub(super) fn most_rounds(lo: &Expr, hi: &Expr) -> Option<i64> {
+pub(super) fn max_rounds(lo: &Expr, hi: &Expr) -> Option<i64> {
     let least = |bounds: &mut dyn Iterator<Item = Option<i64>>| bounds.flatten().min();
     match (lo, hi) {
-        (_, Expr::Call(Op::Builtin(Builtin::Min), ends)) => least(&mut ends.iter().map(|hi| most_rounds(lo, hi))),
-        (Expr::Call(Op::Builtin(Builtin::Max), begins), _) => least(&mut begins.iter().map(|lo| most_rounds(lo, hi))),
+        (_, Expr::Call(Op::Builtin(Builtin::Min), ends)) => least(&mut ends.iter().map(|hi| max_rounds(lo, hi))),
+        (Expr::Call(Op::Builtin(Builtin::Max), begins), _) => least(&mut begins.iter().map(|lo| max_rounds(lo, hi))),
         _ => Linear::distance(lo, hi),
     }
 }
 
 /// Returns the number of loops outside of the next level, if the loops of this level come next and
 /// its coordinate ascends with them.
-fn advance(form: &Linear, loops: &[(Index, Option<i64>)], done: usize) -> Option<usize> {
+fn advance(form: &Linear, loops: &[(Index, Option<i64>)], resolved: usize) -> Option<usize> {
     let step = |index: Index| form.coefficient(Atom::Index(index));
-    let count = loops[done..].iter().filter(|(index, _)| step(*index) != 0).count();
-    let (mut own, mut next) = (Vec::new(), done);
+    let count = loops[resolved..].iter().filter(|(index, _)| step(*index) != 0).count();
+    let (mut own, mut next) = (Vec::new(), resolved);
     while own.len() < count {
         let (index, rounds) = loops[next];
         next += 1;

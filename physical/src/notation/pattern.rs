@@ -7,7 +7,7 @@
 
 use super::linear::{Atom, Linear};
 use super::types::dtype_of;
-use super::verify::{Rule, location};
+use super::verify::{ProgramRule, location};
 use super::{Access, Expr, OPEN_DIMENSION, Program, Role, Stmt, TensorId, Write};
 use crate::Error;
 use redpoll_logic::{FloatMode, LeafKind, Scalar};
@@ -15,34 +15,34 @@ use std::collections::HashMap;
 
 /// Checks the outputs of a program that have the patterns of inputs.
 pub(super) fn check(program: &Program) -> Result<(), Error> {
-    let mut c = Checker { program, known: HashMap::new(), path: Vec::new() };
+    let mut c = PatternVerifier { program, values: HashMap::new(), path: Vec::new() };
     for decl in &program.tensors {
         let Some(of) = decl.pattern else { continue };
         let (own, input) = (&decl.ty, &program.tensors[of.index()].ty);
         if decl.role != Role::Output || program.tensors[of.index()].role != Role::Input {
-            return c.fail(&decl.name, of, "; outputs have the patterns of inputs");
+            return c.fail(&decl.name, of, "; only outputs can have patterns, and only of inputs");
         }
-        let differ = |(a, b): (&u64, &u64)| a != b && *a != OPEN_DIMENSION;
-        let shapes = own.shape.len() != input.shape.len() || own.shape.iter().zip(&input.shape).any(differ);
+        let is_different = |(a, b): (&u64, &u64)| a != b && *a != OPEN_DIMENSION;
+        let shapes = own.shape.len() != input.shape.len() || own.shape.iter().zip(&input.shape).any(is_different);
         if shapes || own.format.modes != input.format.modes || own.format.levels != input.format.levels {
             return c.fail(&decl.name, of, ", but another shape or other levels");
         }
         let levels = &input.format.levels;
         if own.format.leaf == LeafKind::Pattern || levels.is_empty() || levels.iter().any(|l| l.kind.traits().runs) {
-            return c.fail(&decl.name, of, ", in which not each stored place has a value of its own");
+            return c.fail(&decl.name, of, ", whose stored entries do not all have separate values");
         }
     }
     if program.tensors.iter().any(|t| t.pattern.is_some()) { c.stmt(&program.body) } else { Ok(()) }
 }
 
-struct Checker<'a> {
+struct PatternVerifier<'a> {
     program: &'a Program,
     /// The values of variables, and of indices of loops of one round.
-    known: HashMap<Atom, &'a Expr>,
+    values: HashMap<Atom, &'a Expr>,
     path: Vec<&'a Stmt>,
 }
 
-impl<'a> Checker<'a> {
+impl<'a> PatternVerifier<'a> {
     fn stmt(&mut self, stmt: &'a Stmt) -> Result<(), Error> {
         self.path.push(stmt);
         let pattern = |t: &TensorId| self.program.tensors[t.index()].pattern;
@@ -57,19 +57,19 @@ impl<'a> Checker<'a> {
             Stmt::For { index, extent: Some((lo, hi)), .. } => {
                 let rounds = Linear::of(hi).zip(Linear::of(lo)).and_then(|(hi, lo)| hi.plus(&lo.times(-1)?));
                 if rounds.is_some_and(|n| n.as_constant() == Some(1)) {
-                    self.known.insert(Atom::Index(*index), lo);
+                    self.values.insert(Atom::Index(*index), lo);
                 }
             }
-            Stmt::Let { var, value, .. } => drop(self.known.insert(Atom::Var(*var), value)),
+            Stmt::Let { var, value, .. } => drop(self.values.insert(Atom::Var(*var), value)),
             Stmt::Assign { lhs, write, rhs } => {
                 if let Some(of) = pattern(&lhs.tensor)
-                    && !self.keeps((lhs, of), write, rhs)
+                    && !self.preserves_fill((lhs, of), write, rhs)
                 {
                     let (name, input) =
                         (&self.program.tensors[lhs.tensor.index()].name, &self.program.tensors[of.index()].name);
                     let what = format!(
-                        ", but is not known to keep its fill value where `{input}` at the same subscripts has its own; \
-                         multiply by what `{input}` holds there, or give `{name}` levels of its own"
+                        ", but is not proved to keep its fill value where `{input}` has its fill value; multiply by `{input}` \
+                         at the same subscripts, or give `{name}` levels of its own"
                     );
                     return self.fail(name, of, &what);
                 }
@@ -82,23 +82,23 @@ impl<'a> Checker<'a> {
     }
 
     /// Returns whether a write leaves the fill value wherever the input has its own fill value.
-    fn keeps(&self, (lhs, of): (&Access, TensorId), write: &Write, rhs: &Expr) -> bool {
+    fn preserves_fill(&self, (lhs, of): (&Access, TensorId), write: &Write, rhs: &Expr) -> bool {
         let fill = &self.program.tensors[lhs.tensor.index()].ty.fill;
-        let Some(value) = self.without(rhs, (lhs, of)) else { return false };
+        let Some(value) = self.value_at_fill(rhs, (lhs, of)) else { return false };
         match write {
             Write::Init => value == *fill,
             Write::Overwrite => false,
-            Write::Fold(op) => op.eval(&[fill.clone(), value]).is_ok_and(|kept| kept == *fill),
+            Write::Fold(op) => op.eval(&[fill.clone(), value]).is_ok_and(|result| result == *fill),
         }
     }
 
     /// Returns the value of an expression if an input has its fill value at the subscripts of an
     /// access; `None` if that does not determine the value.
-    fn without(&self, e: &Expr, (lhs, of): (&Access, TensorId)) -> Option<Scalar> {
+    fn value_at_fill(&self, e: &Expr, (lhs, of): (&Access, TensorId)) -> Option<Scalar> {
         match e {
             Expr::Literal(value) => Some(value.clone()),
             Expr::Index(_) => None,
-            Expr::Var(v) => self.without(self.known.get(&Atom::Var(*v))?, (lhs, of)),
+            Expr::Var(v) => self.value_at_fill(self.values.get(&Atom::Var(*v))?, (lhs, of)),
             Expr::Access(a) => {
                 let same = a.subscripts.iter().zip(&lhs.subscripts).all(|(x, y)| {
                     x.outside.is_none()
@@ -109,8 +109,8 @@ impl<'a> Checker<'a> {
             Expr::Call(op, args) => {
                 let dtypes = args.iter().map(|a| dtype_of(self.program, a).ok()).collect::<Option<Vec<_>>>()?;
                 let signature = op.signature(&dtypes).ok()?;
-                let known: Vec<Option<Scalar>> = args.iter().map(|a| self.without(a, (lhs, of))).collect();
-                op.constant_result(&signature, &known, FloatMode::default())
+                let values: Vec<Option<Scalar>> = args.iter().map(|a| self.value_at_fill(a, (lhs, of))).collect();
+                op.constant_result(&signature, &values, FloatMode::default())
             }
         }
     }
@@ -119,7 +119,7 @@ impl<'a> Checker<'a> {
     fn form(&self, e: &Expr) -> Option<Linear> {
         let form = Linear::of(e)?;
         form.terms.iter().try_fold(Linear::constant(form.constant), |sum, (atom, factor)| {
-            let own = match self.known.get(atom) {
+            let own = match self.values.get(atom) {
                 Some(value) => self.form(value)?,
                 None => Linear::atom(*atom),
             };
@@ -130,6 +130,6 @@ impl<'a> Checker<'a> {
     fn fail(&self, output: &str, of: TensorId, what: &str) -> Result<(), Error> {
         let of = &self.program.tensors[of.index()].name;
         let what = format!("`{output}` has the pattern of `{of}`{what}");
-        Err(Error::InvalidProgram { rule: Rule::Pattern, at: location(self.program, &self.path), what })
+        Err(Error::InvalidProgram { rule: ProgramRule::Pattern, at: location(self.program, &self.path), what })
     }
 }

@@ -1,10 +1,11 @@
-//! Pass `scopes`: gives each loop and each `let` an index or variable of its own.
+//! Pass `resolve_scopes`: gives each loop and each `let` an index or variable of its own.
 //!
 //! Input: any program whose tables are well-formed. Output: the same program with indices and
 //! variables numbered in the order of their binders. Later passes can then key facts by an index
 //! alone, and move statements without capture. Names stay unchanged, and may repeat.
 
-use super::verify::{Rule, location, tables};
+use super::tables;
+use super::verify::{ProgramRule, location};
 use super::{Expr, Index, Program, Stmt, Var};
 use crate::Error;
 use std::collections::HashMap;
@@ -13,16 +14,21 @@ use std::collections::HashMap;
 ///
 /// # Errors
 /// When tables are malformed, or an index or variable is used outside of its binder.
-pub fn scopes(program: Program) -> Result<Program, Error> {
-    tables(&program)?;
-    let mut s =
-        Scopes { old: &program, indices: Vec::new(), vars: Vec::new(), index: HashMap::new(), var: HashMap::new() };
+pub fn resolve_scopes(program: Program) -> Result<Program, Error> {
+    tables::check(&program)?;
+    let mut s = ScopeResolver {
+        old: &program,
+        indices: Vec::new(),
+        vars: Vec::new(),
+        index: HashMap::new(),
+        var: HashMap::new(),
+    };
     let body = s.stmt(program.body.clone())?;
     let (indices, vars) = (s.indices, s.vars);
     Ok(Program { indices, vars, body, ..program })
 }
 
-struct Scopes<'a> {
+struct ScopeResolver<'a> {
     old: &'a Program,
     indices: Vec<String>,
     vars: Vec<(String, redpoll_logic::DType)>,
@@ -30,14 +36,14 @@ struct Scopes<'a> {
     var: HashMap<Var, Var>,
 }
 
-impl Scopes<'_> {
+impl ScopeResolver<'_> {
     fn stmt(&mut self, stmt: Stmt) -> Result<Stmt, Error> {
         // The extent of a loop and the value of a `let` are outside of the scope that the statement
         // opens.
-        if let Some(what) = stmt.exprs().into_iter().find_map(|e| self.unbound(e)) {
-            return Err(Error::InvalidProgram { rule: Rule::Scope, at: location(self.old, &[&stmt]), what });
+        if let Some(what) = stmt.exprs().into_iter().find_map(|e| self.find_unbound(e)) {
+            return Err(Error::InvalidProgram { rule: ProgramRule::Scope, at: location(self.old, &[&stmt]), what });
         }
-        let stmt = stmt.map_exprs::<Error>(&mut |e| Ok(self.renamed(e)))?;
+        let stmt = stmt.map_exprs::<Error>(&mut |e| Ok(self.rename(e)))?;
         match stmt {
             Stmt::For { index, extent, rounds, body } => {
                 let fresh = Index(self.indices.len() as u32);
@@ -60,7 +66,7 @@ impl Scopes<'_> {
     }
 
     /// Returns the message for an expression with an unbound index or variable.
-    fn unbound(&self, expr: &Expr) -> Option<String> {
+    fn find_unbound(&self, expr: &Expr) -> Option<String> {
         let mut found = None;
         expr.walk(&mut |e| match e {
             Expr::Index(i) if !self.index.contains_key(i) => {
@@ -74,7 +80,7 @@ impl Scopes<'_> {
         found
     }
 
-    fn renamed(&self, expr: Expr) -> Expr {
+    fn rename(&self, expr: Expr) -> Expr {
         match expr {
             Expr::Index(i) => Expr::Index(self.index[&i]),
             Expr::Var(v) => Expr::Var(self.var[&v]),

@@ -8,7 +8,7 @@
 //! that entries which are not stored contribute nothing, by a loop from one stored entry to the
 //! next.
 
-use super::cut::{Cut, Join, folded_by, is_dense};
+use super::cut::{Cut, Join, fold_operator, is_dense};
 use super::{Access, Expr, Index, Program, Role, Stmt, TensorId, Write};
 use redpoll_logic::op::Op;
 use redpoll_logic::{FloatMode, LevelKind};
@@ -28,32 +28,32 @@ pub struct Sections {
 
 /// Returns how the rounds of a loop that is cut into chunks can be cut into sections; `None` if
 /// they cannot.
-pub fn sections(program: &Program, cut: &Cut, mode: FloatMode) -> Option<Sections> {
+pub fn find_sections(program: &Program, cut: &Cut, mode: FloatMode) -> Option<Sections> {
     let mut writes: Vec<(&Access, &Write)> = Vec::new();
-    let mut plain = program.tensors.iter().all(|t| t.role != Role::Local);
+    let mut is_plain = program.tensors.iter().all(|t| t.role != Role::Local);
     let mut reads: Vec<&Access> = Vec::new();
     program.body.walk(&mut |s| {
         reads.extend(s.exprs().into_iter().flat_map(Expr::accesses));
         match s {
             Stmt::Assign { lhs, write, .. } => writes.push((lhs, write)),
-            Stmt::While { .. } | Stmt::Where { .. } => plain = false,
+            Stmt::While { .. } | Stmt::Where { .. } => is_plain = false,
             _ => {}
         }
     });
     let inputs = (0..).map(TensorId).zip(&program.tensors).filter(|(_, decl)| decl.role == Role::Input);
-    let led = |(input, (tensor, decl)): (usize, (TensorId, &super::TensorDecl))| {
+    let leader = |(input, (tensor, decl)): (usize, (TensorId, &super::TensorDecl))| {
         let own: Vec<&Access> = reads.iter().copied().filter(|a| a.tensor == tensor).collect();
         let [first, second, ..] = &decl.ty.format.levels[..] else { return None };
         let rows = matches!(first.kind, LevelKind::Dense | LevelKind::SparseList) && first.unique && first.ordered;
         let [row, entry, ..] = &own.first()?.subscripts[..] else { return None };
         let same = own.iter().all(|a| a.subscripts[0].at == row.at && a.subscripts[1].at == entry.at);
-        let Expr::Index(along) = entry.at else { return None };
+        let Expr::Index(inner_index) = entry.at else { return None };
         let fits = rows && second.kind == LevelKind::SparseList && second.unique && second.ordered;
-        (fits && same && row.at == Expr::Index(cut.index)).then_some((input, tensor, along))
+        (fits && same && row.at == Expr::Index(cut.index)).then_some((input, tensor, inner_index))
     };
     // If several inputs qualify, the loop is driven by none of them alone.
-    let mut leaders = inputs.enumerate().filter_map(led);
-    let (input, tensor, along) = leaders.next().filter(|_| plain && leaders.next().is_none())?;
+    let mut leaders = inputs.enumerate().filter_map(leader);
+    let (input, tensor, inner_index) = leaders.next().filter(|_| is_plain && leaders.next().is_none())?;
     let mut folds = Vec::new();
     for (id, join) in &cut.outputs {
         let own: Vec<_> = writes.iter().filter(|(lhs, _)| lhs.tensor == *id).collect();
@@ -61,10 +61,10 @@ pub fn sections(program: &Program, cut: &Cut, mode: FloatMode) -> Option<Section
         match join {
             Join::Appended => return None,
             Join::Folded(_) => {}
-            Join::Shared if tells(&own, &[cut.index, along]) => {}
+            Join::Shared if determines(&own, &[cut.index, inner_index]) => {}
             Join::Shared => {
                 let rows = own.iter().all(|(lhs, _)| lhs.subscripts[0].at == Expr::Index(cut.index));
-                let op = folded_by(decl, &mut own.iter().map(|(_, write)| *write), mode)?;
+                let op = fold_operator(decl, &mut own.iter().map(|(_, write)| *write), mode)?;
                 if !rows || decl.pattern.is_some() || !is_dense(decl) {
                     return None;
                 }
@@ -77,7 +77,7 @@ pub fn sections(program: &Program, cut: &Cut, mode: FloatMode) -> Option<Section
 
 /// Returns whether each of the indices is the whole subscript of one mode, the same mode in all
 /// writes.
-fn tells(writes: &[&(&Access, &Write)], indices: &[Index]) -> bool {
+fn determines(writes: &[&(&Access, &Write)], indices: &[Index]) -> bool {
     let mode = |lhs: &Access, index: Index| lhs.subscripts.iter().position(|s| s.at == Expr::Index(index));
     indices.iter().all(|index| {
         let mut modes = writes.iter().map(|(lhs, _)| mode(lhs, *index));

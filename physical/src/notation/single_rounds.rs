@@ -1,5 +1,5 @@
-//! Pass `single_rounds`: replaces loops of one round that stand too far inside for an appended
-//! level by their bodies.
+//! Pass `inline_single_rounds`: replaces loops of one round that stand too far inside for an
+//! appended level by their bodies.
 //!
 //! ```text
 //! for j { for i in [e, e + 1) { C[i] += r } }  =  for j { C[e] += r }
@@ -11,24 +11,24 @@
 //! Input: output of `dimensionalize`.
 
 use super::linear::{Atom, Linear};
-use super::visit::sure;
+use super::visit::infallible;
 use super::{Access, Expr, Index, Program, Rounds, Stmt, TensorId};
 use std::collections::{HashMap, HashSet};
 
 /// Replaces loops of one round by their bodies where a write must be resolved further outside.
-pub fn single_rounds(program: Program) -> Program {
-    let mut search = Search::new(&program);
+pub fn inline_single_rounds(program: Program) -> Program {
+    let mut search = MisplacedLoops::new(&program);
     search.stmt(&program.body);
     let misplaced = search.misplaced;
     if misplaced.is_empty() {
         return program;
     }
-    let body = inlined(program.body, &misplaced);
+    let body = inline(program.body, &misplaced);
     Program { body, ..program }
 }
 
 /// The search for loops that stand too far inside.
-struct Search<'a> {
+struct MisplacedLoops<'a> {
     program: &'a Program,
     /// The bound atoms, outermost first.
     bound: Vec<Atom>,
@@ -42,9 +42,9 @@ struct Search<'a> {
     misplaced: HashSet<Index>,
 }
 
-impl<'a> Search<'a> {
-    fn new(program: &'a Program) -> Search<'a> {
-        Search {
+impl<'a> MisplacedLoops<'a> {
+    fn new(program: &'a Program) -> MisplacedLoops<'a> {
+        MisplacedLoops {
             program,
             bound: Vec::new(),
             repeated: Vec::new(),
@@ -83,7 +83,7 @@ impl<'a> Search<'a> {
         let mut outside = self.declared.get(&lhs.tensor).copied().unwrap_or_default();
         for subscript in &lhs.subscripts[..appended.min(lhs.subscripts.len())] {
             let atoms = subscript.at.atoms();
-            outside = atoms.iter().map(|atom| self.fixed(*atom)).fold(outside, usize::max);
+            outside = atoms.iter().map(|atom| self.determined_depth(*atom)).fold(outside, usize::max);
             for atom in atoms {
                 let Atom::Index(index) = atom else { continue };
                 let depth = self.depth(atom);
@@ -100,22 +100,25 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the number of atoms that must be bound to determine the value of an atom.
-    fn fixed(&self, atom: Atom) -> usize {
+    fn determined_depth(&self, atom: Atom) -> usize {
         match atom {
-            Atom::Index(index) if self.single.contains_key(&index) => {
-                self.single[&index].atoms().into_iter().map(|atom| self.fixed(atom)).max().unwrap_or_default()
-            }
+            Atom::Index(index) if self.single.contains_key(&index) => self.single[&index]
+                .atoms()
+                .into_iter()
+                .map(|atom| self.determined_depth(atom))
+                .max()
+                .unwrap_or_default(),
             atom => self.depth(atom) + 1,
         }
     }
 }
 
 /// Replaces those loops of one round by their bodies.
-fn inlined(stmt: Stmt, loops: &HashSet<Index>) -> Stmt {
+fn inline(stmt: Stmt, loops: &HashSet<Index>) -> Stmt {
     match stmt {
         Stmt::For { index, extent: Some((lo, _)), body, .. } if loops.contains(&index) => {
-            inlined(body.with_index(index, &lo), loops)
+            inline(body.with_index(index, &lo), loops)
         }
-        other => sure(other.map_children(&mut |s| Ok(inlined(s, loops)))),
+        other => infallible(other.map_children(&mut |s| Ok(inline(s, loops)))),
     }
 }

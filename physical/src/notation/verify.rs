@@ -1,11 +1,11 @@
 //! The rules of Notation, and the verifier that checks them.
 //!
 //! [`verify`] accepts every complete program; loops may leave out extents and outputs dimensions.
-//! The rules, by [`Rule`]:
+//! The rules, by [`ProgramRule`]:
 //! - **tables**: every id is in its table, and tensor names are unique. A tensor's format fits its
 //!   shape, its fill value has its dtype, a dimension is at most `i64::MAX`, and only outputs and
-//!   locals leave one open. Levels of inputs are ordered. The inputs of [`Shares`] are vectors of
-//!   bounds of other inputs.
+//!   locals leave one open. Levels of inputs are ordered. The inputs of [`Shares`](super::Shares)
+//!   are vectors of bounds of other inputs.
 //! - **scope**: an index is used inside the only loop that binds it, a variable inside the only
 //!   `let` that binds it.
 //! - **rank**: an access has one subscript per storage mode.
@@ -46,17 +46,18 @@ use super::linear::Atom;
 use super::normal;
 use super::order;
 use super::pattern;
+use super::tables;
 use super::text::{label, print_expr};
 use super::types::dtype_of;
-use super::{Access, Expr, Index, OPEN_DIMENSION, Program, Role, Shares, Stmt, TensorId, Var, Write};
+use super::{Access, Expr, Index, Program, Role, Stmt, TensorId, Var, Write};
 use crate::Error;
-use redpoll_logic::{DType, Format, Prim};
+use redpoll_logic::DType;
 use std::collections::{HashMap, HashSet};
 
 /// A group of rules; see the module docs of `verify`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
-pub enum Rule {
+pub enum ProgramRule {
     /// Tables of tensors, indices and variables are well-formed.
     Tables,
     /// Indices and variables are used where they are bound.
@@ -94,19 +95,23 @@ pub enum Rule {
 /// # Errors
 /// The first broken rule, with its location.
 pub fn verify(program: &Program) -> Result<(), Error> {
-    tables(program)?;
-    let mut v = Verifier {
+    tables::check(program)?;
+    let mut v = ProgramVerifier {
         program,
         path: Vec::new(),
         indices: HashMap::new(),
         vars: HashMap::new(),
-        life: program.tensors.iter().map(|t| if t.role == Role::Input { Life::Frozen } else { Life::Unborn }).collect(),
+        states: program
+            .tensors
+            .iter()
+            .map(|t| if t.role == Role::Input { LifecycleState::Frozen } else { LifecycleState::Undeclared })
+            .collect(),
         declared: vec![None; program.tensors.len()],
         binders: Vec::new(),
         bodies: 0,
     };
     v.stmt(&program.body)?;
-    v.outputs_are_frozen()?;
+    v.check_outputs_frozen()?;
     pattern::check(program)
 }
 
@@ -121,40 +126,40 @@ pub fn verify_normal(program: &Program) -> Result<(), Error> {
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Life {
-    Unborn,
+enum LifecycleState {
+    Undeclared,
     Writable,
     Frozen,
 }
 
 /// A binder or condition around a statement.
-enum Binder<'a> {
+enum ScopeEntry<'a> {
     Loop { index: Index, extent: Option<&'a (Expr, Expr)> },
     Let { var: Var, value: &'a Expr },
     Condition,
 }
 
-struct Verifier<'a> {
+struct ProgramVerifier<'a> {
     program: &'a Program,
     path: Vec<&'a Stmt>,
     /// Every index found so far, with `true` if it is in scope.
     indices: HashMap<Index, bool>,
     /// Every variable found so far, with `true` if it is in scope.
     vars: HashMap<Var, bool>,
-    life: Vec<Life>,
+    states: Vec<LifecycleState>,
     /// The number of binders outside of each declaration.
     declared: Vec<Option<usize>>,
-    binders: Vec<Binder<'a>>,
+    binders: Vec<ScopeEntry<'a>>,
     /// The number of enclosing bodies of loops, `if` and `while`.
     bodies: usize,
 }
 
-impl<'a> Verifier<'a> {
+impl<'a> ProgramVerifier<'a> {
     fn stmt(&mut self, stmt: &'a Stmt) -> Result<(), Error> {
         self.path.push(stmt);
         match stmt {
             Stmt::Block(stmts) => {
-                self.no_twin_inits(stmts)?;
+                self.check_twin_inits(stmts)?;
                 stmts.iter().try_for_each(|s| self.stmt(s))?;
             }
             Stmt::For { index, extent, body, .. } => {
@@ -163,28 +168,28 @@ impl<'a> Verifier<'a> {
                 }
                 if self.indices.insert(*index, true).is_some() {
                     let name = &self.program.indices[index.index()];
-                    return self.fail(Rule::Scope, format!("index `{name}` is bound twice; rename one"));
+                    return self.fail(ProgramRule::Scope, format!("index `{name}` is bound twice; rename one"));
                 }
-                self.no_turns_under(*index, body)?;
-                self.body(Binder::Loop { index: *index, extent: extent.as_ref() }, body)?;
+                self.check_state_changes(*index, body)?;
+                self.body(ScopeEntry::Loop { index: *index, extent: extent.as_ref() }, body)?;
                 self.indices.insert(*index, false);
             }
             Stmt::If { cond, body } => {
                 self.expect(cond, &DType::BOOL, "a condition")?;
-                self.body(Binder::Condition, body)?;
+                self.body(ScopeEntry::Condition, body)?;
             }
             Stmt::While { cond, body } => {
                 self.expect(cond, &DType::BOOL, "a condition")?;
-                self.can_end(cond, body)?;
-                self.body(Binder::Condition, body)?;
+                self.check_can_end(cond, body)?;
+                self.body(ScopeEntry::Condition, body)?;
             }
             Stmt::Let { var, value, body } => {
                 let (name, dtype) = self.program.vars[var.index()].clone();
                 self.expect(value, &dtype, "the value of the variable")?;
                 if self.vars.insert(*var, true).is_some() {
-                    return self.fail(Rule::Scope, format!("variable `{name}` is bound twice; rename one"));
+                    return self.fail(ProgramRule::Scope, format!("variable `{name}` is bound twice; rename one"));
                 }
-                self.binders.push(Binder::Let { var: *var, value });
+                self.binders.push(ScopeEntry::Let { var: *var, value });
                 self.stmt(body)?;
                 self.binders.pop();
                 self.vars.insert(*var, false);
@@ -194,8 +199,8 @@ impl<'a> Verifier<'a> {
                 self.stmt(consumer)?;
             }
             Stmt::Declare(t) => self.declare(*t)?,
-            Stmt::Freeze(t) => self.turn(*t, Life::Writable, Life::Frozen)?,
-            Stmt::Thaw(t) => self.turn(*t, Life::Frozen, Life::Writable)?,
+            Stmt::Freeze(t) => self.change_state(*t, LifecycleState::Writable, LifecycleState::Frozen)?,
+            Stmt::Thaw(t) => self.change_state(*t, LifecycleState::Frozen, LifecycleState::Writable)?,
             Stmt::Swap(t, u) => self.swap(*t, *u)?,
             Stmt::Assign { lhs, write, rhs } => self.assign(lhs, write, rhs)?,
         }
@@ -204,22 +209,22 @@ impl<'a> Verifier<'a> {
     }
 
     /// Checks a body that may run never or many times: it must restore the state of outer tensors.
-    fn body(&mut self, binder: Binder<'a>, body: &'a Stmt) -> Result<(), Error> {
-        let before = self.life.clone();
+    fn body(&mut self, binder: ScopeEntry<'a>, body: &'a Stmt) -> Result<(), Error> {
+        let states = self.states.clone();
         self.binders.push(binder);
         self.bodies += 1;
         self.stmt(body)?;
         self.bodies -= 1;
         self.binders.pop();
-        for (k, &was) in before.iter().enumerate() {
-            if was == Life::Unborn {
-                self.life[k] = Life::Unborn;
-            } else if was != self.life[k] {
+        for (k, &initial) in states.iter().enumerate() {
+            if initial == LifecycleState::Undeclared {
+                self.states[k] = LifecycleState::Undeclared;
+            } else if initial != self.states[k] {
                 let name = &self.program.tensors[k].name;
-                let (was, is) = (was.phrase(), self.life[k].phrase());
+                let (initial, is) = (initial.phrase(), self.states[k].phrase());
                 return self.fail(
-                    Rule::Lifecycle,
-                    format!("`{name}` {was} before the body and {is} after it; restore it at the end of the body"),
+                    ProgramRule::Lifecycle,
+                    format!("`{name}` {initial} before the body and {is} after it; restore it at the end of the body"),
                 );
             }
         }
@@ -227,66 +232,71 @@ impl<'a> Verifier<'a> {
     }
 
     fn declare(&mut self, t: TensorId) -> Result<(), Error> {
-        let name = self.not_an_input(t, "declared")?;
+        let name = self.check_not_input(t, "declared")?;
         if self.declared[t.index()].is_some() {
-            return self.fail(Rule::Lifecycle, format!("`{name}` is declared at two places; make it two tensors"));
+            return self.fail(ProgramRule::Lifecycle, format!("`{name}` is declared twice; use two tensors"));
         }
         if self.program.tensors[t.index()].role == Role::Output && self.bodies > 0 {
             let what = format!("output `{name}` is declared inside a body, where it ends; declare it outside");
-            return self.fail(Rule::Role, what);
+            return self.fail(ProgramRule::Role, what);
         }
         self.declared[t.index()] = Some(self.binders.len());
-        self.life[t.index()] = Life::Writable;
+        self.states[t.index()] = LifecycleState::Writable;
         Ok(())
     }
 
-    fn turn(&mut self, t: TensorId, from: Life, to: Life) -> Result<(), Error> {
-        let name = self.not_an_input(t, "frozen or thawed")?;
-        let is = self.life[t.index()];
+    fn change_state(&mut self, t: TensorId, from: LifecycleState, to: LifecycleState) -> Result<(), Error> {
+        let name = self.check_not_input(t, "frozen or thawed")?;
+        let is = self.states[t.index()];
         if is != from {
-            return self.fail(Rule::Lifecycle, format!("`{name}` {}, expected that it {}", is.phrase(), from.phrase()));
+            return self
+                .fail(ProgramRule::Lifecycle, format!("`{name}` {}, expected that it {}", is.phrase(), from.phrase()));
         }
-        self.life[t.index()] = to;
+        self.states[t.index()] = to;
         Ok(())
     }
 
     fn swap(&self, t: TensorId, u: TensorId) -> Result<(), Error> {
         let [a, b] = [t, u].map(|t| &self.program.tensors[t.index()]);
         for (t, tensor) in [(t, a), (u, b)] {
-            let (name, life) = (&tensor.name, self.life[t.index()]);
+            let (name, state) = (&tensor.name, self.states[t.index()]);
             if tensor.role != Role::Local {
-                return self.fail(Rule::Swap, format!("`{name}` is swapped, but just locals are; copy it in a loop"));
+                return self.fail(
+                    ProgramRule::Swap,
+                    format!("`{name}` is swapped, but only locals can be; copy it in a loop"),
+                );
             }
             if tensor.ty.format.modes.is_empty() {
-                return self.fail(Rule::Swap, format!("scalar `{name}` is swapped; bind its value by a `let`"));
+                return self.fail(ProgramRule::Swap, format!("scalar `{name}` is swapped; bind its value by a `let`"));
             }
-            if life != Life::Frozen {
-                let what = format!("`{name}` {} and is swapped; declare and freeze it before", life.phrase());
-                return self.fail(Rule::Lifecycle, what);
+            if state != LifecycleState::Frozen {
+                let what = format!("`{name}` {} and is swapped; declare and freeze it before", state.phrase());
+                return self.fail(ProgramRule::Lifecycle, what);
             }
         }
         if a.ty != b.ty {
             let (a, b) = (&a.name, &b.name);
-            return self.fail(Rule::Swap, format!("`{a}` and `{b}` are swapped, but they differ in shape or type"));
+            return self
+                .fail(ProgramRule::Swap, format!("`{a}` and `{b}` are swapped, but they differ in shape or type"));
         }
         Ok(())
     }
 
     /// Checks that the body of a loop does not change the state of a tensor that its index
     /// accesses: a fiber is looked up where the loop that resolves it begins.
-    fn no_turns_under(&self, index: Index, body: &Stmt) -> Result<(), Error> {
+    fn check_state_changes(&self, index: Index, body: &Stmt) -> Result<(), Error> {
         let mut outcome = Ok(());
         let mut check = |a: &Access| {
             let tensor = &self.program.tensors[a.tensor.index()];
-            let lives_around = self.life[a.tensor.index()] != Life::Unborn;
+            let is_outer = self.states[a.tensor.index()] != LifecycleState::Undeclared;
             let resolved = a.subscripts.iter().any(|s| s.at.atoms().contains(&Atom::Index(index)));
-            if outcome.is_ok() && tensor.is_looked_up() && lives_around && resolved && body.turns(a.tensor) {
+            if outcome.is_ok() && tensor.is_looked_up() && is_outer && resolved && body.changes_state(a.tensor) {
                 let (name, index) = (&tensor.name, &self.program.indices[index.index()]);
                 let what = format!(
                     "the body of the loop of `{index}` changes the state of `{name}`, which is accessed by `{index}`; \
                      access it in a loop of its own"
                 );
-                outcome = self.fail(Rule::Lifecycle, what);
+                outcome = self.fail(ProgramRule::Lifecycle, what);
             }
         };
         body.walk(&mut |s| {
@@ -299,10 +309,11 @@ impl<'a> Verifier<'a> {
     }
 
     fn assign(&mut self, lhs: &'a Access, write: &Write, rhs: &'a Expr) -> Result<(), Error> {
-        let name = self.not_an_input(lhs.tensor, "written")?;
+        let name = self.check_not_input(lhs.tensor, "written")?;
         self.rank(lhs)?;
         if lhs.subscripts.iter().any(|s| s.outside.is_some()) {
-            return self.fail(Rule::Write, format!("a write of `{name}` has an `outside`; guard it with an `if`"));
+            return self
+                .fail(ProgramRule::Write, format!("a write of `{name}` has an `outside`; guard it with an `if`"));
         }
         for s in &lhs.subscripts {
             self.expect(&s.at, &DType::I64, "a subscript")?;
@@ -313,44 +324,50 @@ impl<'a> Verifier<'a> {
             let args = vec![dtype.clone(), dtype.clone()];
             let fits = op.signature(&args).is_ok_and(|s| s.args == args && s.result == dtype);
             if !fits {
-                return self
-                    .fail(Rule::DType, format!("operator `{op}` does not fold values of `{name}`, which are {dtype}"));
+                return self.fail(
+                    ProgramRule::DType,
+                    format!("operator `{op}` does not fold values of `{name}`, which are {dtype}"),
+                );
             }
         }
-        let life = self.life[lhs.tensor.index()];
-        if life != Life::Writable {
-            let next = if life == Life::Frozen { "thaw it before" } else { "declare it before, in a scope around" };
-            return self.fail(Rule::Lifecycle, format!("`{name}` {} and is written; {next}", life.phrase()));
+        let state = self.states[lhs.tensor.index()];
+        if state != LifecycleState::Writable {
+            let next = if state == LifecycleState::Frozen {
+                "thaw it before"
+            } else {
+                "declare it first, in an enclosing scope"
+            };
+            return self.fail(ProgramRule::Lifecycle, format!("`{name}` {} and is written; {next}", state.phrase()));
         }
-        if *write == Write::Init { self.written_once(lhs) } else { Ok(()) }
+        if *write == Write::Init { self.check_written_once(lhs) } else { Ok(()) }
     }
 
     /// Checks that the index of every loop since the declaration occurs in a subscript, directly or
     /// indirectly.
-    fn written_once(&self, lhs: &Access) -> Result<(), Error> {
-        let since = self.declared[lhs.tensor.index()].expect("what is writable was declared");
+    fn check_written_once(&self, lhs: &Access) -> Result<(), Error> {
+        let start_depth = self.declared[lhs.tensor.index()].expect("a writable tensor was declared");
         let mut atoms: HashSet<Atom> = lhs.subscripts.iter().flat_map(|s| s.at.atoms()).collect();
-        for binder in self.binders[since..].iter().rev() {
+        for binder in self.binders[start_depth..].iter().rev() {
             match binder {
-                Binder::Condition => return Ok(()),
-                Binder::Let { var, value } => {
+                ScopeEntry::Condition => return Ok(()),
+                ScopeEntry::Let { var, value } => {
                     if atoms.contains(&Atom::Var(*var)) {
                         atoms.extend(value.atoms());
                     }
                 }
-                Binder::Loop { index, extent: Some((lo, hi)) } if atoms.contains(&Atom::Index(*index)) => {
+                ScopeEntry::Loop { index, extent: Some((lo, hi)) } if atoms.contains(&Atom::Index(*index)) => {
                     atoms.extend([lo, hi].into_iter().flat_map(Expr::atoms));
                 }
-                Binder::Loop { index, extent } => {
+                ScopeEntry::Loop { index, extent } => {
                     let bounds = extent.and_then(|(lo, hi)| Some((lo.as_int()?, hi.as_int()?)));
                     let again = bounds.is_some_and(|(lo, hi)| hi.saturating_sub(lo) >= 2);
                     if again && !atoms.contains(&Atom::Index(*index)) {
                         let name = &self.program.tensors[lhs.tensor.index()].name;
                         let index = &self.program.indices[index.index()];
                         return self.fail(
-                            Rule::Init,
+                            ProgramRule::Init,
                             format!(
-                                "every round of `{index}` initializes the same place of `{name}`; fold or overwrite"
+                                "every round of `{index}` initializes the same entry of `{name}`; fold or overwrite"
                             ),
                         );
                     }
@@ -360,21 +377,21 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    fn no_twin_inits(&self, stmts: &[Stmt]) -> Result<(), Error> {
-        let mut places: Vec<&Access> = Vec::new();
+    fn check_twin_inits(&self, stmts: &[Stmt]) -> Result<(), Error> {
+        let mut accesses: Vec<&Access> = Vec::new();
         for stmt in stmts {
             if let Stmt::Assign { lhs, write: Write::Init, .. } = stmt {
-                if places.contains(&lhs) {
-                    let place = print_expr(self.program, &Expr::Access(lhs.clone()));
-                    return self.fail(Rule::Init, format!("`{place}` is initialized twice; fold or overwrite"));
+                if accesses.contains(&lhs) {
+                    let text = print_expr(self.program, &Expr::Access(lhs.clone()));
+                    return self.fail(ProgramRule::Init, format!("`{text}` is initialized twice; fold or overwrite"));
                 }
-                places.push(lhs);
+                accesses.push(lhs);
             }
         }
         Ok(())
     }
 
-    fn can_end(&self, cond: &Expr, body: &Stmt) -> Result<(), Error> {
+    fn check_can_end(&self, cond: &Expr, body: &Stmt) -> Result<(), Error> {
         let mut written = HashSet::new();
         body.walk(&mut |s| {
             if let Stmt::Assign { lhs, .. } = s {
@@ -384,11 +401,16 @@ impl<'a> Verifier<'a> {
         let reads = cond.accesses();
         if let Some(a) = reads.iter().find(|a| !a.subscripts.is_empty()) {
             let name = &self.program.tensors[a.tensor.index()].name;
-            return self.fail(Rule::While, format!("the condition reads `{name}`, which is no scalar; copy the value"));
+            return self.fail(
+                ProgramRule::While,
+                format!("the condition reads `{name}`, which is not a scalar; copy the value to a scalar"),
+            );
         }
         if !reads.iter().any(|a| written.contains(&a.tensor)) {
-            return self
-                .fail(Rule::While, "the condition reads no scalar that the body writes, so it never changes".into());
+            return self.fail(
+                ProgramRule::While,
+                "the condition reads no scalar that the body writes, so it never changes".into(),
+            );
         }
         Ok(())
     }
@@ -398,35 +420,39 @@ impl<'a> Verifier<'a> {
         let mut outcome = Ok(());
         expr.walk(&mut |e| {
             if outcome.is_ok() {
-                outcome = self.part(e);
+                outcome = self.check_node(e);
             }
         });
         outcome?;
-        let found = dtype_of(self.program, expr).or_else(|e| self.fail(Rule::DType, e))?;
+        let found = dtype_of(self.program, expr).or_else(|e| self.fail(ProgramRule::DType, e))?;
         if found != *dtype {
             let text = print_expr(self.program, expr);
             let what = format!("{what} `{text}` has dtype {found}, expected {dtype}; put a cast around it");
-            return self.fail(Rule::DType, what);
+            return self.fail(ProgramRule::DType, what);
         }
         Ok(())
     }
 
     /// Checks the rules of one node of an expression.
-    fn part(&self, expr: &Expr) -> Result<(), Error> {
+    fn check_node(&self, expr: &Expr) -> Result<(), Error> {
         match expr {
             Expr::Index(i) if self.indices.get(i) != Some(&true) => {
                 let name = &self.program.indices[i.index()];
-                self.fail(Rule::Scope, format!("index `{name}` is not bound here; put a loop over it around"))
+                self.fail(ProgramRule::Scope, format!("index `{name}` is not bound here; bind it by an enclosing loop"))
             }
             Expr::Var(v) if self.vars.get(v) != Some(&true) => {
                 let name = &self.program.vars[v.index()].0;
-                self.fail(Rule::Scope, format!("variable `{name}` is not bound here; put a `let` around"))
+                self.fail(
+                    ProgramRule::Scope,
+                    format!("variable `{name}` is not bound here; bind it by an enclosing `let`"),
+                )
             }
             Expr::Access(a) => self.read(a),
             Expr::Call(op, _) if op.has_cases() => {
-                let what =
-                    format!("operator `{op}` has cases by what is stored, which plans decide; write them as an `if`");
-                self.fail(Rule::DType, what)
+                let what = format!(
+                    "operator `{op}` has cases that depend on the stored entries, which only plans support; write them as an `if`"
+                );
+                self.fail(ProgramRule::DType, what)
             }
             _ => Ok(()),
         }
@@ -437,23 +463,26 @@ impl<'a> Verifier<'a> {
         let tensor = &self.program.tensors[a.tensor.index()];
         let (name, dtype) = (&tensor.name, &tensor.ty.dtype);
         for s in &a.subscripts {
-            let at = dtype_of(self.program, &s.at).or_else(|e| self.fail(Rule::DType, e))?;
+            let at = dtype_of(self.program, &s.at).or_else(|e| self.fail(ProgramRule::DType, e))?;
             if at != DType::I64 {
-                return self.fail(Rule::DType, format!("a subscript of `{name}` has dtype {at}, expected i64"));
+                return self.fail(ProgramRule::DType, format!("a subscript of `{name}` has dtype {at}, expected i64"));
             }
             if let Some(v) = s.outside.as_ref().filter(|v| v.dtype() != *dtype) {
                 let found = v.dtype();
-                return self.fail(Rule::DType, format!("`outside` of `{name}` has dtype {found}, expected {dtype}"));
+                return self
+                    .fail(ProgramRule::DType, format!("`outside` of `{name}` has dtype {found}, expected {dtype}"));
             }
         }
-        match self.life[a.tensor.index()] {
-            Life::Frozen => Ok(()),
-            Life::Unborn => {
-                self.fail(Rule::Lifecycle, format!("`{name}` is read but not declared; declare it in a scope around"))
-            }
-            Life::Writable => {
-                self.fail(Rule::Lifecycle, format!("`{name}` is read while it is written; freeze it before, or fold"))
-            }
+        match self.states[a.tensor.index()] {
+            LifecycleState::Frozen => Ok(()),
+            LifecycleState::Undeclared => self.fail(
+                ProgramRule::Lifecycle,
+                format!("`{name}` is read but not declared; declare it in an enclosing scope"),
+            ),
+            LifecycleState::Writable => self.fail(
+                ProgramRule::Lifecycle,
+                format!("`{name}` is read while it is written; freeze it before, or fold"),
+            ),
         }
     }
 
@@ -462,43 +491,46 @@ impl<'a> Verifier<'a> {
         let (found, expected) = (a.subscripts.len(), tensor.ty.format.modes.len());
         if found != expected {
             let name = &tensor.name;
-            let what = format!("access to `{name}` has {found} subscripts, expected one a storage mode, {expected}");
-            return self.fail(Rule::Rank, what);
+            let what =
+                format!("access to `{name}` has {found} subscripts, expected {expected}, one for each storage mode");
+            return self.fail(ProgramRule::Rank, what);
         }
         Ok(())
     }
 
-    fn not_an_input(&self, t: TensorId, verb: &str) -> Result<&'a str, Error> {
+    fn check_not_input(&self, t: TensorId, verb: &str) -> Result<&'a str, Error> {
         let tensor = &self.program.tensors[t.index()];
         match tensor.role {
-            Role::Input => self.fail(Rule::Role, format!("input `{}` is {verb}; inputs are just read", tensor.name)),
+            Role::Input => {
+                self.fail(ProgramRule::Role, format!("input `{}` is {verb}; inputs are only read", tensor.name))
+            }
             Role::Output | Role::Local => Ok(&tensor.name),
         }
     }
 
-    fn outputs_are_frozen(&self) -> Result<(), Error> {
-        let open = (0..self.life.len())
-            .find(|&k| self.program.tensors[k].role == Role::Output && self.life[k] != Life::Frozen);
+    fn check_outputs_frozen(&self) -> Result<(), Error> {
+        let open = (0..self.states.len())
+            .find(|&k| self.program.tensors[k].role == Role::Output && self.states[k] != LifecycleState::Frozen);
         match open {
             None => Ok(()),
             Some(k) => {
-                let (name, life) = (&self.program.tensors[k].name, self.life[k].phrase());
-                self.fail(Rule::Role, format!("output `{name}` {life} at the end of the program; freeze it"))
+                let (name, state) = (&self.program.tensors[k].name, self.states[k].phrase());
+                self.fail(ProgramRule::Role, format!("output `{name}` {state} at the end of the program; freeze it"))
             }
         }
     }
 
-    fn fail<T>(&self, rule: Rule, what: String) -> Result<T, Error> {
+    fn fail<T>(&self, rule: ProgramRule, what: String) -> Result<T, Error> {
         Err(Error::InvalidProgram { rule, at: location(self.program, &self.path), what })
     }
 }
 
-impl Life {
+impl LifecycleState {
     fn phrase(self) -> &'static str {
         match self {
-            Life::Unborn => "is not declared",
-            Life::Writable => "is being written",
-            Life::Frozen => "is frozen",
+            LifecycleState::Undeclared => "is not declared",
+            LifecycleState::Writable => "is being written",
+            LifecycleState::Frozen => "is frozen",
         }
     }
 }
@@ -507,89 +539,4 @@ impl Life {
 pub(super) fn location(program: &Program, path: &[&Stmt]) -> String {
     let labels: Vec<String> = path.iter().filter_map(|s| label(program, s)).collect();
     if labels.is_empty() { "program".to_owned() } else { labels.join(" > ") }
-}
-
-/// Checks the rule **tables**.
-pub(super) fn tables(program: &Program) -> Result<(), Error> {
-    let fail = |what: String| Err(Error::InvalidProgram { rule: Rule::Tables, at: "program".to_owned(), what });
-    let mut names = HashSet::new();
-    for tensor in &program.tensors {
-        let (name, ty) = (&tensor.name, &tensor.ty);
-        if !names.insert(name) {
-            return fail(format!("two tensors are called `{name}`; rename one"));
-        }
-        if ty.format.levels.len() != ty.format.modes.len() || ty.format.rank() != ty.shape.len() {
-            let (levels, modes, rank) = (ty.format.levels.len(), ty.format.modes.len(), ty.shape.len());
-            return fail(format!(
-                "the format of `{name}` has {levels} levels and {modes} storage modes for {rank} modes"
-            ));
-        }
-        if ty.fill.dtype() != ty.dtype {
-            return fail(format!("`{name}` holds {}, but its fill value is {}", ty.dtype, ty.fill.dtype()));
-        }
-        if let Some(level) = ty.format.levels.iter().position(|l| !l.ordered && tensor.role == Role::Input) {
-            return fail(format!("level {level} of `{name}` is unordered; convert it to an ordered format first"));
-        }
-        for (mode, &n) in ty.shape.iter().enumerate() {
-            let open = n == OPEN_DIMENSION && tensor.role != Role::Input;
-            if n > i64::MAX as u64 && !open {
-                return fail(format!("mode {mode} of `{name}` has no size that an i64 holds"));
-            }
-        }
-    }
-    if program.tensors.iter().any(|t| t.pattern.is_some_and(|of| of.index() >= program.tensors.len())) {
-        return fail("the pattern of a tensor is that of one which is not in the program's tables".to_owned());
-    }
-    for shares in &program.shares {
-        let [Some(input), Some(of)] = [shares.input, shares.of].map(|t| program.tensors.get(t.index())) else {
-            return fail("what is read off an input names a tensor that is not in the program's tables".to_owned());
-        };
-        let bounds = (shares.blocks <= Shares::MOST_BLOCKS).then(|| vec![shares.blocks + 1]);
-        let is_vector = Some(&input.ty.shape) == bounds.as_ref()
-            && input.ty.format == Format::dense(1)
-            && input.ty.dtype == DType::Prim(Prim::I64);
-        if input.role != Role::Input || of.role != Role::Input || !is_vector {
-            let blocks = shares.blocks;
-            return fail(format!(
-                "the bounds of {blocks} blocks of an input are an input, too, a dense vector of {blocks} + 1 numbers of \
-                 i64; `{}` of `{}` is not",
-                input.name, of.name
-            ));
-        }
-        let levels = of.ty.format.levels.len();
-        if shares.modes == 0 || shares.modes > levels {
-            return fail(format!("`{}` has {levels} storage modes, of which {} cannot be cut", of.name, shares.modes));
-        }
-    }
-    let mut bad = None;
-    program.body.walk(&mut |s| {
-        let bound = match s {
-            Stmt::For { index, .. } => index.index() < program.indices.len(),
-            Stmt::Let { var, .. } => var.index() < program.vars.len(),
-            Stmt::Declare(t) | Stmt::Freeze(t) | Stmt::Thaw(t) => t.index() < program.tensors.len(),
-            Stmt::Swap(t, u) => t.index().max(u.index()) < program.tensors.len(),
-            Stmt::Assign { lhs, .. } => lhs.tensor.index() < program.tensors.len(),
-            _ => true,
-        };
-        if !bound {
-            bad = Some("a statement");
-        }
-        for e in s.exprs() {
-            e.walk(&mut |e| {
-                let known = match e {
-                    Expr::Index(i) => i.index() < program.indices.len(),
-                    Expr::Var(v) => v.index() < program.vars.len(),
-                    Expr::Access(a) => a.tensor.index() < program.tensors.len(),
-                    Expr::Literal(_) | Expr::Call(..) => true,
-                };
-                if !known {
-                    bad = Some("an expression");
-                }
-            });
-        }
-    });
-    match bad {
-        Some(what) => fail(format!("{what} names an index, variable or tensor that is not in the program's tables")),
-        None => Ok(()),
-    }
 }

@@ -4,7 +4,7 @@
 //! Children are visited in the order of execution, so that passes over lifecycles can use the same
 //! traversals.
 
-use super::{Access, Expr, Stmt, Subscript, TensorId};
+use super::{Access, AccessSubscript, Expr, Stmt, TensorId};
 use redpoll_logic::Scalar;
 use redpoll_logic::op::Op;
 use redpoll_logic::physical::Protocol;
@@ -77,8 +77,11 @@ impl Access {
     /// # Errors
     /// Those of `f`.
     pub fn map<E>(self, f: &mut dyn FnMut(Expr) -> Result<Expr, E>) -> Result<Access, E> {
-        let subscripts =
-            self.subscripts.into_iter().map(|s| Ok(Subscript { at: s.at.map(f)?, ..s })).collect::<Result<_, E>>()?;
+        let subscripts = self
+            .subscripts
+            .into_iter()
+            .map(|s| Ok(AccessSubscript { at: s.at.map(f)?, ..s }))
+            .collect::<Result<_, E>>()?;
         Ok(Access { subscripts, ..self })
     }
 }
@@ -168,16 +171,16 @@ impl Stmt {
     /// Substitutes an expression for an index.
     pub(super) fn with_index(self, index: super::Index, at: &Expr) -> Stmt {
         let one = &mut |e| Ok(if e == Expr::Index(index) { at.clone() } else { e });
-        sure(sure(self.map_exprs(one)).map_children(&mut |s| Ok(s.with_index(index, at))))
+        infallible(infallible(self.map_exprs(one)).map_children(&mut |s| Ok(s.with_index(index, at))))
     }
 
     /// Returns whether the statement declares tensors or changes their state, apart from the bodies
     /// of loops, `if` and `while`.
-    pub(super) fn changes_lives(&self) -> bool {
+    pub(super) fn changes_lifecycles(&self) -> bool {
         match self {
             Stmt::Declare(_) | Stmt::Freeze(_) | Stmt::Thaw(_) | Stmt::Swap(..) => true,
             Stmt::For { .. } | Stmt::If { .. } | Stmt::While { .. } => false,
-            _ => self.children().into_iter().any(Stmt::changes_lives),
+            _ => self.children().into_iter().any(Stmt::changes_lifecycles),
         }
     }
 
@@ -191,7 +194,7 @@ impl Stmt {
     }
 
     /// Returns whether the statement or a nested one changes the state of the tensor or swaps it.
-    pub fn turns(&self, tensor: TensorId) -> bool {
+    pub fn changes_state(&self, tensor: TensorId) -> bool {
         let mut found = false;
         self.walk(&mut |s| {
             found |= match s {
@@ -205,7 +208,7 @@ impl Stmt {
 
     /// Returns whether all reads of a level of a tensor in the statement and in nested ones use the
     /// protocol `follow`, and the tensor is not swapped.
-    pub fn looks_up(&self, tensor: TensorId, level: usize) -> bool {
+    pub fn is_only_followed(&self, tensor: TensorId, level: usize) -> bool {
         let mut only = true;
         self.walk(&mut |s| {
             let reads = s.exprs().into_iter().flat_map(Expr::accesses).filter(|a| a.tensor == tensor);
@@ -216,13 +219,13 @@ impl Stmt {
     }
 
     /// Returns the tensors that the statement itself reads, apart from nested statements.
-    pub fn own_reads(&self) -> Vec<TensorId> {
+    pub fn direct_reads(&self) -> Vec<TensorId> {
         self.exprs().into_iter().flat_map(Expr::accesses).map(|a| a.tensor).collect()
     }
 }
 
 /// Unwraps the result of a traversal whose function cannot fail.
-pub(super) fn sure<T>(result: Result<T, Infallible>) -> T {
+pub(super) fn infallible<T>(result: Result<T, Infallible>) -> T {
     match result {
         Ok(value) => value,
         Err(never) => match never {},

@@ -12,30 +12,30 @@
 //! `outside`.
 
 use super::linear::{Atom, Linear};
-use super::visit::sure;
-use super::{Access, Expr, Index, Program, Role, Stmt, Subscript, Var};
+use super::visit::infallible;
+use super::{Access, AccessSubscript, Expr, Index, Program, Role, Stmt, Var};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, FloatMode, Scalar};
 use std::collections::HashMap;
 
 /// Brings every subscript into linear form.
 pub fn wrapperize(program: Program) -> Program {
-    let mut w = Wrapperize {
+    let mut w = Wrapperizer {
         program,
         depth: HashMap::new(),
         bounds: HashMap::new(),
         forms: HashMap::new(),
         shared: Vec::new(),
-        moving: Vec::new(),
-        staying: Vec::new(),
+        outward_bindings: Vec::new(),
+        local_bindings: Vec::new(),
     };
     let body = std::mem::replace(&mut w.program.body, Stmt::Block(Vec::new()));
     let body = w.stmt(body);
-    let unbound = std::mem::take(&mut w.moving);
+    let unbound = std::mem::take(&mut w.outward_bindings);
     Program { body: bind(unbound, body), ..w.program }
 }
 
-struct Wrapperize {
+struct Wrapperizer {
     program: Program,
     /// The order in which atoms are bound: one more than the number of atoms bound outside, then,
     /// among the variables that this pass binds at one point, the number of the variable. Variables
@@ -48,25 +48,25 @@ struct Wrapperize {
     /// The variables of subexpressions that may be evaluated anywhere in the scope of their atoms.
     shared: Vec<(Expr, Var)>,
     /// Bindings that move outwards to the binders of their atoms, in the order of their dependence.
-    moving: Vec<(Var, Expr)>,
+    outward_bindings: Vec<(Var, Expr)>,
     /// Bindings that stay at the current statement.
-    staying: Vec<(Var, Expr)>,
+    local_bindings: Vec<(Var, Expr)>,
 }
 
 fn bind(lets: Vec<(Var, Expr)>, body: Stmt) -> Stmt {
     lets.into_iter().rev().fold(body, |body, (var, value)| Stmt::Let { var, value, body: Box::new(body) })
 }
 
-impl Wrapperize {
+impl Wrapperizer {
     fn stmt(&mut self, stmt: Stmt) -> Stmt {
-        let outer = std::mem::take(&mut self.staying);
-        let stmt = sure(stmt.map_exprs(&mut |e| Ok(self.expr(e))));
+        let outer = std::mem::take(&mut self.local_bindings);
+        let stmt = infallible(stmt.map_exprs(&mut |e| Ok(self.expr(e))));
         let stmt = match stmt {
             // The subscripts of the written access are not visited as part of an expression.
             Stmt::Assign { lhs, write, rhs } => Stmt::Assign { lhs: self.access(lhs), write, rhs },
             other => other,
         };
-        let staying = std::mem::replace(&mut self.staying, outer);
+        let local_bindings = std::mem::replace(&mut self.local_bindings, outer);
         let atom = match &stmt {
             Stmt::For { index, extent, .. } => {
                 if let Some((lo, hi)) = extent.as_ref().and_then(|(lo, hi)| Some((lo.as_int()?, hi.as_int()?))) {
@@ -85,29 +85,29 @@ impl Wrapperize {
         if let Some(atom) = atom {
             self.depth.insert(atom, (self.depth.len() + 1, 0));
         }
-        let stmt = sure(stmt.map_children(&mut |s| {
+        let stmt = infallible(stmt.map_children(&mut |s| {
             let body = self.stmt(s);
             Ok(match atom {
-                Some(atom) => bind(self.arrived(atom), body),
+                Some(atom) => bind(self.take_bindings(atom), body),
                 None => body,
             })
         }));
-        bind(staying, stmt)
+        bind(local_bindings, stmt)
     }
 
     /// Removes and returns the bindings that cannot leave the scope of `atom`.
-    fn arrived(&mut self, atom: Atom) -> Vec<(Var, Expr)> {
+    fn take_bindings(&mut self, atom: Atom) -> Vec<(Var, Expr)> {
         let mut bound = vec![atom];
-        let (mut here, mut on) = (Vec::new(), Vec::new());
-        for (var, value) in self.moving.drain(..) {
+        let (mut here, mut remaining) = (Vec::new(), Vec::new());
+        for (var, value) in self.outward_bindings.drain(..) {
             if mentions(&value, &bound) {
                 bound.push(Atom::Var(var));
                 here.push((var, value));
             } else {
-                on.push((var, value));
+                remaining.push((var, value));
             }
         }
-        self.moving = on;
+        self.outward_bindings = remaining;
         here
     }
 
@@ -124,7 +124,7 @@ impl Wrapperize {
             .into_iter()
             .map(|s| {
                 let form = self.linearize(&s.at);
-                Subscript { at: form.to_expr(&|atom| self.depth[&atom]), ..s }
+                AccessSubscript { at: form.to_expr(&|atom| self.depth[&atom]), ..s }
             })
             .collect();
         Access { subscripts, ..a }
@@ -136,7 +136,7 @@ impl Wrapperize {
 
     /// Returns the linear form of a subscript, with nonlinear parts bound to variables.
     fn linearize(&mut self, e: &Expr) -> Linear {
-        self.linear(e).or_else(|| self.sum(e)).unwrap_or_else(|| self.bound(e))
+        self.linear(e).or_else(|| self.sum(e)).unwrap_or_else(|| self.bind_to_variable(e))
     }
 
     fn sum(&mut self, e: &Expr) -> Option<Linear> {
@@ -152,8 +152,8 @@ impl Wrapperize {
             }
             (Builtin::Neg, [a]) => self.linearize(a).times(-1),
             (Builtin::Mul, [a, b]) => {
-                let known = |e| self.linear(e).and_then(|form| form.as_constant());
-                match (known(a), known(b)) {
+                let constant_of = |e| self.linear(e).and_then(|form| form.as_constant());
+                match (constant_of(a), constant_of(b)) {
                     (_, Some(c)) => self.linearize(a).times(c),
                     (Some(c), _) => self.linearize(b).times(c),
                     _ => None,
@@ -163,7 +163,7 @@ impl Wrapperize {
         }
     }
 
-    fn bound(&mut self, e: &Expr) -> Linear {
+    fn bind_to_variable(&mut self, e: &Expr) -> Linear {
         if let Some(Scalar::I64(v)) = constant(e) {
             return Linear::constant(v);
         }
@@ -174,24 +174,24 @@ impl Wrapperize {
         let var = Var(self.program.vars.len() as u32);
         self.program.vars.push((format!("v{}", var.0), DType::I64));
         // Variables bound at the current statement are in scope inside of it only.
-        let stays = e.atoms().iter().any(|atom| self.staying.iter().any(|(var, _)| Atom::Var(*var) == *atom));
-        if !stays && (free || self.movable(e)) {
+        let is_local = e.atoms().iter().any(|atom| self.local_bindings.iter().any(|(var, _)| Atom::Var(*var) == *atom));
+        if !is_local && (free || self.is_movable(e)) {
             // Bindings move to the scope of the deepest atom, where they are visible to everything
             // inside.
             let (depth, _) = e.atoms().into_iter().map(|a| self.depth[&a]).max().unwrap_or_default();
             self.depth.insert(Atom::Var(var), (depth, var.index() + 1));
             self.shared.push((e.clone(), var));
-            self.moving.push((var, e.clone()));
+            self.outward_bindings.push((var, e.clone()));
         } else {
             self.depth.insert(Atom::Var(var), (self.depth.len() + 1, 0));
-            self.staying.push((var, e.clone()));
+            self.local_bindings.push((var, e.clone()));
         }
         Linear::atom(Atom::Var(var))
     }
 
     /// Returns whether an expression with reads can be evaluated before the statement that contains
     /// it.
-    fn movable(&self, e: &Expr) -> bool {
+    fn is_movable(&self, e: &Expr) -> bool {
         e.accesses().into_iter().all(|a| {
             let tensor = &self.program.tensors[a.tensor.index()];
             let sizes = tensor.ty.format.storage_shape(&tensor.ty.shape);

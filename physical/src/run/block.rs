@@ -18,35 +18,35 @@ const NATURAL: usize = 16;
 /// [`ALIGNMENT`].
 const SLACK: usize = ALIGNMENT - NATURAL;
 
-/// Memory charged to a budget, with a capacity (`room`) up to which it grows without a move. Spare
+/// Memory charged to a budget, with a `capacity` up to which it grows without a move. Spare
 /// capacity is not charged: the machine allocates no pages for it until it is accessed.
 ///
 /// Invariants:
-/// - Either `room` is 0 and `base` and `start` dangle, or `base` was allocated by the global
-///   allocator with size `room + SLACK` and alignment [`NATURAL`].
-/// - `bytes` and `room` are multiples of [`ALIGNMENT`], `start` is the first such address from
+/// - Either `capacity` is 0 and `base` and `start` dangle, or `base` was allocated by the global
+///   allocator with size `capacity + SLACK` and alignment [`NATURAL`].
+/// - `bytes` and `capacity` are multiples of [`ALIGNMENT`], `start` is the first such address from
 ///   `base` on.
-/// - The first `bytes` from `start` are at most `room` and charged to `budget`. They are
+/// - The first `bytes` from `start` are at most `capacity` and charged to `budget`. They are
 ///   initialized, except that bytes added without a fill are initialized before they are read.
 /// - If `is_zeroed`, the bytes after the first `bytes` are zero.
-pub(super) struct Block {
+pub(super) struct MemoryBlock {
     base: NonNull<u8>,
     start: NonNull<u8>,
     bytes: usize,
-    room: usize,
+    capacity: usize,
     is_zeroed: bool,
     budget: Arc<MemoryBudget>,
 }
 
 // SAFETY: a block owns its memory exclusively, like a `Vec<u8>`; all access is by `&` and `&mut`.
-unsafe impl Send for Block {}
+unsafe impl Send for MemoryBlock {}
 // SAFETY: as above; shared access only reads.
-unsafe impl Sync for Block {}
+unsafe impl Sync for MemoryBlock {}
 
-impl Block {
-    pub(super) fn new(budget: Arc<MemoryBudget>) -> Block {
+impl MemoryBlock {
+    pub(super) fn new(budget: Arc<MemoryBudget>) -> MemoryBlock {
         let start = NonNull::without_provenance(std::num::NonZero::new(ALIGNMENT).expect("the alignment is not 0"));
-        Block { base: start, start, bytes: 0, room: 0, is_zeroed: false, budget }
+        MemoryBlock { base: start, start, bytes: 0, capacity: 0, is_zeroed: false, budget }
     }
 
     /// Returns the size in bytes.
@@ -55,8 +55,8 @@ impl Block {
     }
 
     /// Returns the capacity: the size in bytes up to which the block grows without a move.
-    pub(super) fn room(&self) -> usize {
-        self.room
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
     }
 
     pub(super) fn as_ptr(&self) -> *mut u8 {
@@ -90,11 +90,11 @@ impl Block {
     /// Reserves a capacity of `bytes` in a block that has none, if the machine has the memory; with
     /// `zeroed`, the memory is zero.
     pub(super) fn reserve(&mut self, bytes: usize, zeroed: bool) {
-        if let Some(room) = rounded(bytes)
-            && self.room == 0
-            && room > 0
+        if let Some(capacity) = rounded(bytes)
+            && self.capacity == 0
+            && capacity > 0
         {
-            self.allocate(room, zeroed);
+            self.allocate(capacity, zeroed);
         }
     }
 
@@ -111,7 +111,7 @@ impl Block {
         if !self.budget.charge(bytes - old) {
             return false;
         }
-        if bytes > self.room && !self.allocate(bytes, fill == Some(0)) {
+        if bytes > self.capacity && !self.allocate(bytes, fill == Some(0)) {
             self.budget.release(bytes - old);
             return false;
         }
@@ -125,35 +125,35 @@ impl Block {
         true
     }
 
-    /// Allocates `room` bytes, more than the capacity. Returns `false`, with the block unchanged,
-    /// if the machine does not have the memory.
-    fn allocate(&mut self, room: usize, zeroed: bool) -> bool {
-        let is_zeroed = zeroed && self.room == 0;
-        let base = if self.room == 0 {
+    /// Allocates `capacity` bytes, more than the capacity. Returns `false`, with the block
+    /// unchanged, if the machine does not have the memory.
+    fn allocate(&mut self, capacity: usize, zeroed: bool) -> bool {
+        let is_zeroed = zeroed && self.capacity == 0;
+        let base = if self.capacity == 0 {
             // SAFETY: the size of the layout is not 0.
-            unsafe { if zeroed { alloc_zeroed(layout(room)) } else { alloc(layout(room)) } }
+            unsafe { if zeroed { alloc_zeroed(layout(capacity)) } else { alloc(layout(capacity)) } }
         } else {
             // SAFETY: `base` was allocated with the layout of `self.room` bytes, and the new size
             // is valid and not 0.
-            unsafe { realloc(self.base.as_ptr(), layout(self.room), room + SLACK) }
+            unsafe { realloc(self.base.as_ptr(), layout(self.capacity), capacity + SLACK) }
         };
         let Some(base) = NonNull::new(base) else { return false };
-        self.place(base, self.bytes);
-        (self.room, self.is_zeroed) = (room, is_zeroed);
+        self.set_base(base, self.bytes);
+        (self.capacity, self.is_zeroed) = (capacity, is_zeroed);
         true
     }
 
     /// Takes memory allocated at `base`, with the bytes of the previous allocation, and moves the
     /// first `kept` bytes of the block to its new start.
-    fn place(&mut self, base: NonNull<u8>, kept: usize) {
+    fn set_base(&mut self, base: NonNull<u8>, len: usize) {
         let before = self.start.addr().get() - self.base.addr().get();
         let after = base.addr().get().next_multiple_of(ALIGNMENT) - base.addr().get();
         // SAFETY: allocations have `NATURAL` alignment, so both offsets are at most `SLACK`. The
         // allocation has `SLACK` bytes beyond those of the block, of which `kept` are initialized.
         let start = unsafe {
             let start = base.add(after);
-            if before != after && kept > 0 {
-                start.copy_from(base.add(before), kept);
+            if before != after && len > 0 {
+                start.copy_from(base.add(before), len);
             }
             start
         };
@@ -162,7 +162,7 @@ impl Block {
 
     /// Writes the fill from byte `from` to the end.
     fn write_fill(&mut self, from: usize, size: usize, fill: u64) {
-        fn write<T: Copy>(block: &mut Block, from: usize, value: T) {
+        fn write<T: Copy>(block: &mut MemoryBlock, from: usize, value: T) {
             for at in from / size_of::<T>()..block.bytes / size_of::<T>() {
                 // SAFETY: `at` is below the number of elements of the block, whose start is aligned
                 // for every element.
@@ -209,15 +209,15 @@ impl Block {
 
     /// Returns spare capacity to the allocator, if it can take the memory.
     pub(super) fn shrink(&mut self) {
-        if self.room == self.bytes || self.bytes == 0 {
+        if self.capacity == self.bytes || self.bytes == 0 {
             return;
         }
         // SAFETY: `base` was allocated with the layout of `self.room` bytes, and the new size is
         // not 0.
-        let base = unsafe { realloc(self.base.as_ptr(), layout(self.room), self.bytes + SLACK) };
+        let base = unsafe { realloc(self.base.as_ptr(), layout(self.capacity), self.bytes + SLACK) };
         if let Some(base) = NonNull::new(base) {
-            self.place(base, self.bytes);
-            self.room = self.bytes;
+            self.set_base(base, self.bytes);
+            self.capacity = self.bytes;
         }
     }
 }
@@ -233,11 +233,11 @@ fn layout(bytes: usize) -> Layout {
     Layout::from_size_align(bytes + SLACK, NATURAL).expect("sizes are checked when blocks grow")
 }
 
-impl Drop for Block {
+impl Drop for MemoryBlock {
     fn drop(&mut self) {
-        if self.room != 0 {
+        if self.capacity != 0 {
             // SAFETY: `base` was allocated with this layout, and nothing uses it after the drop.
-            unsafe { dealloc(self.base.as_ptr(), layout(self.room)) };
+            unsafe { dealloc(self.base.as_ptr(), layout(self.capacity)) };
             self.budget.release(self.bytes);
         }
     }
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn contents_survive_any_number_of_moves() {
         let budget = Arc::new(MemoryBudget::new(usize::MAX >> 1));
-        let mut blocks: Vec<Block> = (0..8).map(|_| Block::new(budget.clone())).collect();
+        let mut blocks: Vec<MemoryBlock> = (0..8).map(|_| MemoryBlock::new(budget.clone())).collect();
         for bytes in (6..22).map(|k| 1 << k) {
             for (k, block) in blocks.iter_mut().enumerate() {
                 let old = block.bytes();
@@ -269,12 +269,12 @@ mod tests {
 
     /// Spare capacity is neither charged nor filled before it is used.
     #[test]
-    fn room_is_charged_when_it_is_used() {
+    fn capacity_is_charged_when_it_is_used() {
         let budget = Arc::new(MemoryBudget::new(1024));
         for fill in [0, 7] {
-            let mut block = Block::new(budget.clone());
+            let mut block = MemoryBlock::new(budget.clone());
             block.reserve(4000, fill == 0);
-            assert_eq!((block.bytes(), block.room(), budget.used()), (0, 4032, 0));
+            assert_eq!((block.bytes(), block.capacity(), budget.used()), (0, 4032, 0));
             let start = block.as_ptr();
             for bytes in [64, 640, 1024] {
                 assert!(block.grow(bytes, 8, Some(fill)));
@@ -284,11 +284,11 @@ mod tests {
             assert!(!block.grow(1025, 8, Some(fill)), "above the budget, within the room");
             block.as_native_mut::<u64>().fill(9);
             block.truncate(100);
-            assert_eq!((block.bytes(), block.room(), budget.used()), (128, 4032, 128));
+            assert_eq!((block.bytes(), block.capacity(), budget.used()), (128, 4032, 128));
             assert_eq!(block.as_ptr(), start);
             if fill == 7 {
                 block.shrink();
-                assert_eq!((block.bytes(), block.room(), budget.used()), (128, 128, 128));
+                assert_eq!((block.bytes(), block.capacity(), budget.used()), (128, 128, 128));
             }
             assert!(block.grow(1024, 8, Some(fill)));
             assert!(block.as_native::<u64>()[..16].iter().all(|v| *v == 9));
@@ -303,7 +303,7 @@ mod tests {
         let budget = Arc::new(MemoryBudget::new(1024));
         for fill in [0, 0x0102_0304_0506_0708, u64::MAX] {
             for size in [1, 2, 4, 8] {
-                let mut block = Block::new(budget.clone());
+                let mut block = MemoryBlock::new(budget.clone());
                 assert!(block.grow(10, size, Some(fill)));
                 assert_eq!((block.bytes(), budget.used()), (64, 64));
                 block.as_mut_slice()[..8].fill(9);

@@ -23,16 +23,16 @@ pub(super) fn run(pool: &ThreadPool, helpers: usize, work: &(dyn Fn() + Sync)) {
     let work = unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(work) };
     let crew = Arc::new(Crew {
         work,
-        state: Mutex::new(State { is_open: true, inside: 0, panic: None }),
-        left: Condvar::new(),
+        state: Mutex::new(CrewState { is_open: true, active: 0, panic: None }),
+        departed: Condvar::new(),
     });
-    let closed = Closed(&crew);
+    let guard = CrewGuard(&crew);
     for _ in 0..helpers {
         let crew = crew.clone();
         pool.spawn(move || crew.help());
     }
     work();
-    drop(closed);
+    drop(guard);
     if let Some(panic) = crew.state().panic.take() {
         resume_unwind(panic);
     }
@@ -40,22 +40,22 @@ pub(super) fn run(pool: &ThreadPool, helpers: usize, work: &(dyn Fn() + Sync)) {
 
 struct Crew {
     work: &'static (dyn Fn() + Sync),
-    state: Mutex<State>,
+    state: Mutex<CrewState>,
     /// Signalled when a thread has left.
-    left: Condvar,
+    departed: Condvar,
 }
 
-struct State {
+struct CrewState {
     /// True while threads may still enter.
     is_open: bool,
     /// Number of threads in `work`, apart from the caller's.
-    inside: usize,
+    active: usize,
     /// The payload of a thread's panic.
     panic: Option<Box<dyn std::any::Any + Send>>,
 }
 
 impl Crew {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CrewState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -69,27 +69,27 @@ impl Crew {
 
     fn enter(&self) -> bool {
         let mut state = self.state();
-        state.inside += usize::from(state.is_open);
+        state.active += usize::from(state.is_open);
         state.is_open
     }
 
     fn leave(&self, panic: Option<Box<dyn std::any::Any + Send>>) {
         let mut state = self.state();
-        state.inside -= 1;
+        state.active -= 1;
         state.panic = state.panic.take().or(panic);
-        self.left.notify_all();
+        self.departed.notify_all();
     }
 }
 
 /// A guard that closes a crew on drop and waits for the threads inside.
-struct Closed<'a>(&'a Crew);
+struct CrewGuard<'a>(&'a Crew);
 
-impl Drop for Closed<'_> {
+impl Drop for CrewGuard<'_> {
     fn drop(&mut self) {
         self.0.state().is_open = false;
         // The other threads are about to finish, sooner than a sleeping thread would wake up.
         for _ in 0..SPINS {
-            if self.0.state().inside == 0 {
+            if self.0.state().active == 0 {
                 return;
             }
             for _ in 0..16 {
@@ -97,8 +97,8 @@ impl Drop for Closed<'_> {
             }
         }
         let mut state = self.0.state();
-        while state.inside > 0 {
-            state = self.0.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+        while state.active > 0 {
+            state = self.0.departed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -110,17 +110,17 @@ mod tests {
 
     /// No thread calls the work after `run` returns, and a panic waits for the other threads.
     #[test]
-    fn nobody_works_after_the_end() {
+    fn no_thread_works_after_the_end() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
         for round in 0..200 {
-            let (left, inside) = (AtomicUsize::new(round), AtomicUsize::new(0));
+            let (remaining, active) = (AtomicUsize::new(round), AtomicUsize::new(0));
             let work = || {
-                inside.fetch_add(1, Ordering::SeqCst);
-                while left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok() {}
-                inside.fetch_sub(1, Ordering::SeqCst);
+                active.fetch_add(1, Ordering::SeqCst);
+                while remaining.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok() {}
+                active.fetch_sub(1, Ordering::SeqCst);
             };
             run(&pool, 3, &work);
-            assert_eq!((left.load(Ordering::SeqCst), inside.load(Ordering::SeqCst)), (0, 0));
+            assert_eq!((remaining.load(Ordering::SeqCst), active.load(Ordering::SeqCst)), (0, 0));
         }
         let panicked = catch_unwind(AssertUnwindSafe(|| run(&pool, 3, &|| panic!("the work has a fault"))));
         assert!(panicked.is_err());

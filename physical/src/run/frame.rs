@@ -1,14 +1,15 @@
 //! The calling convention of kernels, shared by all generators of machine code.
 //!
-//! A kernel is an [`Entry`]: it takes a [`Frame`] and returns the number of a [`Status`]. Machine
-//! code reads the slots of its buffers on entry, and again after each call of `grow` or `swap`.
+//! A kernel is an [`EntryPoint`]: it takes a [`Frame`] and returns the number of a [`Status`].
+//! Machine code reads the slots of its buffers on entry, and again after each call of `grow` or
+//! `swap`.
 
 use super::Invocation;
 use crate::assembly::{Buffer, Status};
 use std::ffi::c_void;
 
 /// The entry point of a kernel.
-pub type Entry = unsafe extern "C" fn(*mut Frame) -> i32;
+pub type EntryPoint = unsafe extern "C" fn(*mut Frame) -> i32;
 
 /// A buffer as seen by machine code.
 #[repr(C)]

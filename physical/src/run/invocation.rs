@@ -1,6 +1,6 @@
 //! The memory of one function, for kernels and the interpreter.
 
-use super::block::Block;
+use super::block::MemoryBlock;
 use super::frame::{CALLBACKS, Frame, Slot};
 use super::{Limits, sort};
 use crate::Error;
@@ -38,11 +38,11 @@ impl Signature {
     }
 }
 
-enum Memory {
+enum BufferMemory {
     Input(ArrowBuffer),
     /// An input that machine code does not read.
-    Away(Arc<DeviceBytes>),
-    Owned(Block),
+    OnDevice(Arc<DeviceBytes>),
+    Owned(MemoryBlock),
     /// A block of another invocation: its start and its size in bytes.
     Lent(*mut u8, usize),
 }
@@ -65,7 +65,7 @@ unsafe impl Sync for Loan {}
 /// by chunk.
 pub struct Invocation {
     signature: Arc<Signature>,
-    memory: Vec<Memory>,
+    memory: Vec<BufferMemory>,
     /// The address and capacity of each buffer, consistent with `memory`.
     slots: Vec<Slot>,
     /// The number of elements of each buffer: given for inputs, requested for owned buffers.
@@ -121,10 +121,10 @@ impl Invocation {
                     invocation.add_input(decl, inputs.next().expect("inputs were counted above"))?;
                 }
                 BufferRole::Owned => {
-                    let block = Block::new(invocation.limits.memory.clone());
+                    let block = MemoryBlock::new(invocation.limits.memory.clone());
                     invocation.slots.push(Slot { data: block.as_ptr(), len: 0 });
                     invocation.lens.push(0);
-                    invocation.memory.push(Memory::Owned(block));
+                    invocation.memory.push(BufferMemory::Owned(block));
                 }
             }
         }
@@ -134,7 +134,8 @@ impl Invocation {
     fn add_input(&mut self, decl: &BufferDecl, input: ArrowBuffer) -> Result<(), Error> {
         let (bytes, size) = (input.len(), decl.prim.bytes());
         if !bytes.is_multiple_of(size) {
-            let message = format!("input `{}` has {bytes} bytes, no whole number of {}", decl.name, decl.prim);
+            let message =
+                format!("input `{}` has {bytes} bytes, not a multiple of the size of {}", decl.name, decl.prim);
             return Err(Error::InvalidInvocation(message));
         }
         if bytes != 0 && !input.as_ptr().addr().is_multiple_of(size) {
@@ -143,7 +144,7 @@ impl Invocation {
         }
         self.slots.push(Slot { data: input.as_ptr().cast_mut(), len: (bytes / size) as u64 });
         self.lens.push(bytes / size);
-        self.memory.push(Memory::Input(input));
+        self.memory.push(BufferMemory::Input(input));
         Ok(())
     }
 
@@ -152,7 +153,7 @@ impl Invocation {
     ///
     /// # Errors
     /// Like [`Invocation::new`].
-    pub(crate) fn elsewhere(
+    pub(crate) fn with_device_inputs(
         signature: &Arc<Signature>,
         inputs: &[Array],
         params: Vec<i64>,
@@ -167,7 +168,7 @@ impl Invocation {
         for (k, array) in buffers.zip(inputs) {
             if let Some(away) = array.device_bytes() {
                 invocation.lens[k] = array.len();
-                invocation.memory[k] = Memory::Away(away.clone());
+                invocation.memory[k] = BufferMemory::OnDevice(away.clone());
             }
         }
         Ok(invocation)
@@ -196,7 +197,7 @@ impl Invocation {
         if Arc::ptr_eq(&self.signature, signature) || self.signature == *signature {
             return Ok(());
         }
-        Err(Error::InvalidInvocation("made for a function with other buffers or parameters".into()))
+        Err(Error::InvalidInvocation("the invocation was made for a function with other buffers or parameters".into()))
     }
 
     /// Returns the number of elements of a buffer: all elements of an input, the requested ones of
@@ -216,15 +217,15 @@ impl Invocation {
     /// When the buffer is not an input in the host's memory.
     pub(crate) fn input(&self, buffer: Buffer) -> &ArrowBuffer {
         match &self.memory[buffer.index()] {
-            Memory::Input(array) => array,
+            BufferMemory::Input(array) => array,
             _ => unreachable!("buffer `{}` is no input", self.signature.buffers[buffer.index()].name),
         }
     }
 
     /// Returns the array of an input that is on a device, or was when the invocation was made.
-    pub(crate) fn away(&self, buffer: Buffer) -> Option<&DeviceBytes> {
+    pub(crate) fn device_input(&self, buffer: Buffer) -> Option<&DeviceBytes> {
         match &self.memory[buffer.index()] {
-            Memory::Away(away) => Some(away),
+            BufferMemory::OnDevice(away) => Some(away),
             _ => None,
         }
     }
@@ -233,8 +234,8 @@ impl Invocation {
     ///
     /// # Errors
     /// The errors of the device.
-    pub(crate) fn fetched(&self, buffer: Buffer) -> Result<&ArrowBuffer, Error> {
-        self.away(buffer).map_or_else(|| Ok(self.input(buffer)), DeviceBytes::fetch)
+    pub(crate) fn fetch_input(&self, buffer: Buffer) -> Result<&ArrowBuffer, Error> {
+        self.device_input(buffer).map_or_else(|| Ok(self.input(buffer)), DeviceBytes::fetch)
     }
 
     /// Returns the argument for a call of machine code, valid until the invocation is used
@@ -261,7 +262,7 @@ impl Invocation {
 
     /// Sets the lengths of buffers to their capacities. Must be called after machine code ran,
     /// which requests growth only beyond the capacity, so that all elements may be in use.
-    pub(crate) fn adopt_capacity(&mut self) {
+    pub(crate) fn extend_to_capacity(&mut self) {
         for (len, slot) in self.lens.iter_mut().zip(&self.slots) {
             *len = slot.len as usize;
         }
@@ -283,13 +284,13 @@ impl Invocation {
             };
             // New elements are written, so unused ones cost pages of memory.
             let now = self.bytes(buffer).len();
-            let room = self.room(buffer);
-            let generous = match now {
-                _ if bytes <= room => room.min(bytes.max(now + STEP)),
+            let reserved = self.reserved_bytes(buffer);
+            let preferred = match now {
+                _ if bytes <= reserved => reserved.min(bytes.max(now + STEP)),
                 ..LARGE => now.saturating_mul(2),
                 _ => now.saturating_add(now / 2),
             };
-            if !(self.enlarge(buffer, bytes.max(generous)) || self.enlarge(buffer, bytes)) {
+            if !(self.enlarge(buffer, bytes.max(preferred)) || self.enlarge(buffer, bytes)) {
                 return Status::OutOfMemory;
             }
         }
@@ -314,10 +315,10 @@ impl Invocation {
     /// if that is a large part of the remaining memory.
     pub(crate) fn reserve(&mut self, buffer: Buffer, elements: usize) {
         let memory = &self.limits.memory;
-        let most = memory.limit().saturating_sub(memory.used()) / 8;
+        let max = memory.limit().saturating_sub(memory.used()) / 8;
         let fill = self.fill(buffer);
-        let bytes = elements.checked_mul(self.prim(buffer).bytes()).filter(|bytes| *bytes <= most);
-        if let (Some(bytes), Memory::Owned(block)) = (bytes, &mut self.memory[buffer.index()]) {
+        let bytes = elements.checked_mul(self.prim(buffer).bytes()).filter(|bytes| *bytes <= max);
+        if let (Some(bytes), BufferMemory::Owned(block)) = (bytes, &mut self.memory[buffer.index()]) {
             block.reserve(bytes, fill == Some(0));
             self.enlarge(buffer, bytes.min(STEP));
         }
@@ -325,9 +326,9 @@ impl Invocation {
 
     /// Returns the reserved capacity of an owned buffer in bytes, up to which it grows without a
     /// move.
-    pub(crate) fn room(&self, buffer: Buffer) -> usize {
+    pub(crate) fn reserved_bytes(&self, buffer: Buffer) -> usize {
         match &self.memory[buffer.index()] {
-            Memory::Owned(block) => block.room(),
+            BufferMemory::Owned(block) => block.capacity(),
             _ => 0,
         }
     }
@@ -336,7 +337,7 @@ impl Invocation {
     ///
     /// # Safety
     /// Each element below the length that is taken must be written before it is read or taken.
-    pub(crate) unsafe fn leave_unfilled(&mut self, buffers: &[Buffer]) {
+    pub(crate) unsafe fn omit_fills(&mut self, buffers: &[Buffer]) {
         self.unfilled = buffers.to_vec();
     }
 
@@ -345,7 +346,7 @@ impl Invocation {
     fn enlarge(&mut self, buffer: Buffer, bytes: usize) -> bool {
         let (at, size) = (buffer.index(), self.prim(buffer).bytes());
         let fill = self.fill(buffer);
-        let Memory::Owned(block) = &mut self.memory[at] else {
+        let BufferMemory::Owned(block) = &mut self.memory[at] else {
             unreachable!("the verifier admits growth of owned buffers only");
         };
         let enlarged = block.grow(bytes, size, fill);
@@ -365,7 +366,7 @@ impl Invocation {
     /// When the range is out of bounds of the buffer.
     pub(crate) fn sort(&mut self, buffer: Buffer, range: Range<usize>) {
         let prim = self.prim(buffer);
-        let Memory::Owned(block) = &mut self.memory[buffer.index()] else {
+        let BufferMemory::Owned(block) = &mut self.memory[buffer.index()] else {
             unreachable!("the verifier admits sorting of owned buffers only");
         };
         sort::sort(block, prim, range);
@@ -377,9 +378,9 @@ impl Invocation {
     /// When the range or a number is out of bounds of its buffer.
     pub(crate) fn sort_by(&mut self, perm: Buffer, major: Buffer, minor: Buffer, range: Range<usize>) {
         let prims = [perm, major, minor].map(|b| self.prim(b));
-        let empty = Memory::Owned(Block::new(self.limits.memory.clone()));
+        let empty = BufferMemory::Owned(MemoryBlock::new(self.limits.memory.clone()));
         let mut target = std::mem::replace(&mut self.memory[perm.index()], empty);
-        let (Memory::Owned(block), Memory::Owned(major), Memory::Owned(minor)) =
+        let (BufferMemory::Owned(block), BufferMemory::Owned(major), BufferMemory::Owned(minor)) =
             (&mut target, &self.memory[major.index()], &self.memory[minor.index()])
         else {
             unreachable!("the verifier admits sorting of owned buffers only");
@@ -394,7 +395,7 @@ impl Invocation {
     /// When one of them is an input.
     pub(crate) fn swap(&mut self, a: Buffer, b: Buffer) {
         let (a, b) = (a.index(), b.index());
-        let owned = |m: &Memory| matches!(m, Memory::Owned(_));
+        let owned = |m: &BufferMemory| matches!(m, BufferMemory::Owned(_));
         assert!(owned(&self.memory[a]) && owned(&self.memory[b]), "the verifier admits swaps of owned buffers only");
         self.memory.swap(a, b);
         self.slots.swap(a, b);
@@ -406,7 +407,7 @@ impl Invocation {
     /// # Panics
     /// When the buffer is an input or lent.
     pub(crate) fn loan(&self, buffer: Buffer) -> Loan {
-        let Memory::Owned(block) = &self.memory[buffer.index()] else { unreachable!("the buffer is owned") };
+        let BufferMemory::Owned(block) = &self.memory[buffer.index()] else { unreachable!("the buffer is owned") };
         Loan { slot: self.slots[buffer.index()], bytes: block.bytes() }
     }
 
@@ -417,7 +418,7 @@ impl Invocation {
     /// out the buffer. No two calls may access the same element of the buffer at the same time.
     pub(crate) unsafe fn borrow(&mut self, buffer: Buffer, loan: Loan) {
         let at = buffer.index();
-        self.memory[at] = Memory::Lent(loan.slot.data, loan.bytes);
+        self.memory[at] = BufferMemory::Lent(loan.slot.data, loan.bytes);
         self.slots[at] = loan.slot;
         self.lens[at] = loan.slot.len as usize;
     }
@@ -427,7 +428,7 @@ impl Invocation {
     /// # Panics
     /// When the buffer is an input or lent.
     pub(crate) fn bytes_mut(&mut self, buffer: Buffer) -> &mut [u8] {
-        let Memory::Owned(block) = &mut self.memory[buffer.index()] else { unreachable!("the buffer is owned") };
+        let BufferMemory::Owned(block) = &mut self.memory[buffer.index()] else { unreachable!("the buffer is owned") };
         block.as_mut_slice()
     }
 
@@ -442,10 +443,10 @@ impl Invocation {
     /// When the buffer is lent or on a device.
     pub(crate) fn bytes(&self, buffer: Buffer) -> &[u8] {
         match &self.memory[buffer.index()] {
-            Memory::Input(input) => input.as_slice(),
-            Memory::Away(_) => unreachable!("what is away is read there"),
-            Memory::Owned(block) => block.as_slice(),
-            Memory::Lent(..) => unreachable!("lent memory is read element by element"),
+            BufferMemory::Input(input) => input.as_slice(),
+            BufferMemory::OnDevice(_) => unreachable!("arrays on a device are read there"),
+            BufferMemory::Owned(block) => block.as_slice(),
+            BufferMemory::Lent(..) => unreachable!("lent memory is read element by element"),
         }
     }
 
@@ -459,8 +460,8 @@ impl Invocation {
         let size = decl.prim.bytes();
         let mut bytes = [0; 8];
         match self.memory[buffer.index()] {
-            Memory::Lent(start, len) => {
-                assert!((at + 1) * size <= len, "element {at} is behind lent memory");
+            BufferMemory::Lent(start, len) => {
+                assert!((at + 1) * size <= len, "element {at} is beyond the lent memory");
                 // SAFETY: the element lies in the block, whose owner lives, and no other thread
                 // writes the element: see `borrow`.
                 unsafe { start.add(at * size).copy_to_nonoverlapping(bytes.as_mut_ptr(), size) };
@@ -484,13 +485,15 @@ impl Invocation {
         let size = self.prim(buffer).bytes();
         let bytes = &bits.to_le_bytes()[..size];
         match &mut self.memory[buffer.index()] {
-            Memory::Owned(block) => block.as_mut_slice()[at * size..(at + 1) * size].copy_from_slice(bytes),
-            Memory::Lent(start, len) => {
-                assert!((at + 1) * size <= *len, "element {at} is behind lent memory");
+            BufferMemory::Owned(block) => block.as_mut_slice()[at * size..(at + 1) * size].copy_from_slice(bytes),
+            BufferMemory::Lent(start, len) => {
+                assert!((at + 1) * size <= *len, "element {at} is beyond the lent memory");
                 // SAFETY: as in `read`.
                 unsafe { start.add(at * size).copy_from_nonoverlapping(bytes.as_ptr(), size) };
             }
-            Memory::Input(_) | Memory::Away(_) => unreachable!("the verifier admits stores to owned buffers only"),
+            BufferMemory::Input(_) | BufferMemory::OnDevice(_) => {
+                unreachable!("the verifier admits stores to owned buffers only")
+            }
         }
     }
 
@@ -510,12 +513,15 @@ impl Invocation {
         let name = |s: &Self| s.signature.buffers[buffer.index()].name.clone();
         let capacity = self.capacity(buffer);
         if elements > capacity {
-            let message = format!("{elements} elements of buffer `{}` of {capacity}", name(self));
+            let message = format!("{elements} elements are taken from buffer `{}`, which has {capacity}", name(self));
             return Err(Error::InvalidInvocation(message));
         }
         let size = self.prim(buffer).bytes();
         let Some(block) = self.take_block(buffer) else {
-            return Err(Error::InvalidInvocation(format!("buffer `{}` is an input", name(self))));
+            return Err(Error::InvalidInvocation(format!(
+                "buffer `{}` is an input, which cannot be taken",
+                name(self)
+            )));
         };
         Ok(block.into_arrow(elements * size))
     }
@@ -529,9 +535,9 @@ impl Invocation {
     ///
     /// # Panics
     /// When a buffer has fewer elements.
-    pub(crate) fn keep(&mut self, used: &[(Buffer, usize)]) {
+    pub(crate) fn retain(&mut self, used: &[(Buffer, usize)]) {
         for buffer in (0..self.memory.len() as u32).map(Buffer) {
-            match used.iter().find(|(kept, _)| *kept == buffer) {
+            match used.iter().find(|(retained, _)| *retained == buffer) {
                 Some((_, elements)) => self.truncate(buffer, *elements),
                 None => self.free(buffer),
             }
@@ -541,7 +547,7 @@ impl Invocation {
     fn truncate(&mut self, buffer: Buffer, elements: usize) {
         let (at, size) = (buffer.index(), self.prim(buffer).bytes());
         let is_filled = !self.unfilled.contains(&buffer);
-        if let Memory::Owned(block) = &mut self.memory[at] {
+        if let BufferMemory::Owned(block) = &mut self.memory[at] {
             block.truncate(elements * size);
             // Without a fill, nothing has accessed the memory after the kept elements, so that it
             // costs no pages.
@@ -554,9 +560,9 @@ impl Invocation {
     }
 
     /// Removes the memory of an owned buffer, which becomes empty.
-    fn take_block(&mut self, buffer: Buffer) -> Option<Block> {
-        let Memory::Owned(block) = &mut self.memory[buffer.index()] else { return None };
-        let taken = std::mem::replace(block, Block::new(self.limits.memory.clone()));
+    fn take_block(&mut self, buffer: Buffer) -> Option<MemoryBlock> {
+        let BufferMemory::Owned(block) = &mut self.memory[buffer.index()] else { return None };
+        let taken = std::mem::replace(block, MemoryBlock::new(self.limits.memory.clone()));
         self.slots[buffer.index()] = Slot { data: block.as_ptr(), len: 0 };
         self.lens[buffer.index()] = 0;
         Some(taken)

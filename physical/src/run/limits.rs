@@ -25,7 +25,7 @@ pub struct MemoryBudget {
     limit: usize,
     used: AtomicUsize,
     /// The peak of the bytes in use.
-    most: AtomicUsize,
+    peak: AtomicUsize,
     /// Accounts that are charged too.
     outer: Vec<Arc<dyn Account>>,
 }
@@ -33,12 +33,12 @@ pub struct MemoryBudget {
 impl MemoryBudget {
     /// Makes a budget of that many bytes.
     pub fn new(limit: usize) -> MemoryBudget {
-        MemoryBudget::within(limit, Vec::new())
+        MemoryBudget::with_accounts(limit, Vec::new())
     }
 
     /// Makes a budget of that many bytes, which are also charged to other accounts.
-    pub fn within(limit: usize, outer: Vec<Arc<dyn Account>>) -> MemoryBudget {
-        MemoryBudget { limit, used: AtomicUsize::new(0), most: AtomicUsize::new(0), outer }
+    pub fn with_accounts(limit: usize, outer: Vec<Arc<dyn Account>>) -> MemoryBudget {
+        MemoryBudget { limit, used: AtomicUsize::new(0), peak: AtomicUsize::new(0), outer }
     }
 
     /// Returns the limit in bytes.
@@ -52,14 +52,14 @@ impl MemoryBudget {
     }
 
     /// Returns the peak of the bytes in use since the budget was made or
-    /// [`MemoryBudget::restart_most`] was called.
-    pub fn most(&self) -> usize {
-        self.most.load(Ordering::Relaxed)
+    /// [`MemoryBudget::reset_peak`] was called.
+    pub fn peak(&self) -> usize {
+        self.peak.load(Ordering::Relaxed)
     }
 
-    /// Resets the peak [`MemoryBudget::most`] to the bytes in use now.
-    pub fn restart_most(&self) {
-        self.most.store(self.used(), Ordering::Relaxed);
+    /// Resets the peak [`MemoryBudget::peak`] to the bytes in use now.
+    pub fn reset_peak(&self) {
+        self.peak.store(self.used(), Ordering::Relaxed);
     }
 }
 
@@ -72,7 +72,7 @@ impl Account for MemoryBudget {
             self.used.fetch_sub(bytes, Ordering::Relaxed);
             return false;
         }
-        self.most.fetch_max(before + bytes, Ordering::Relaxed);
+        self.peak.fetch_max(before + bytes, Ordering::Relaxed);
         true
     }
 
@@ -114,14 +114,14 @@ impl Limits {
     /// Returns limits for one run, with a separate budget that charges this one, so that the peak
     /// of the run can be read.
     #[must_use]
-    pub fn of_one_run(&self) -> Limits {
-        let memory = MemoryBudget::within(self.memory.limit(), vec![self.memory.clone()]);
+    pub fn for_one_run(&self) -> Limits {
+        let memory = MemoryBudget::with_accounts(self.memory.limit(), vec![self.memory.clone()]);
         Limits { memory: Arc::new(memory), ..self.clone() }
     }
 
     /// Returns the limits with other threads.
     #[must_use]
-    pub fn on(self, workers: &Arc<Workers>) -> Limits {
+    pub fn with_workers(self, workers: &Arc<Workers>) -> Limits {
         Limits { workers: workers.clone(), ..self }
     }
 }
@@ -139,9 +139,9 @@ mod tests {
 
     /// A refused charge leaves nothing charged to any account.
     #[test]
-    fn bytes_are_taken_of_all_accounts_or_of_none() {
+    fn bytes_are_charged_to_all_accounts_or_to_none() {
         let [wide, narrow] = [100, 50].map(|limit| Arc::new(MemoryBudget::new(limit)));
-        let budget = MemoryBudget::within(80, vec![wide.clone(), narrow.clone()]);
+        let budget = MemoryBudget::with_accounts(80, vec![wide.clone(), narrow.clone()]);
         let used = || [budget.used(), wide.used(), narrow.used()];
         assert!(budget.charge(40));
         assert_eq!(used(), [40; 3]);
@@ -150,19 +150,19 @@ mod tests {
         assert_eq!(used(), [40; 3]);
         budget.release(40);
         assert_eq!(used(), [0; 3]);
-        assert_eq!([budget.most(), narrow.most()], [40; 2], "what was refused does not count");
+        assert_eq!([budget.peak(), narrow.peak()], [40; 2], "what was refused does not count");
     }
 
     #[test]
-    fn runs_have_a_mark_of_their_own_of_the_most_that_was_in_use() {
+    fn each_run_has_its_own_peak() {
         let limits = Limits::memory(100);
         assert!(limits.memory.charge(30));
-        let run = limits.of_one_run();
+        let run = limits.for_one_run();
         assert!(run.memory.charge(40) && !run.memory.charge(40));
         run.memory.release(40);
         assert!(run.memory.charge(10));
-        assert_eq!((run.memory.used(), run.memory.most(), limits.memory.most()), (10, 40, 70));
-        limits.memory.restart_most();
-        assert_eq!(limits.memory.most(), 40);
+        assert_eq!((run.memory.used(), run.memory.peak(), limits.memory.peak()), (10, 40, 70));
+        limits.memory.reset_peak();
+        assert_eq!(limits.memory.peak(), 40);
     }
 }

@@ -8,7 +8,7 @@
 compile_error!("buffers are read as little-endian");
 
 mod block;
-mod charged;
+mod charge;
 mod crew;
 mod frame;
 mod invocation;
@@ -16,8 +16,8 @@ mod limits;
 mod sort;
 mod workers;
 
-pub(crate) use charged::charged;
-pub use frame::{Callbacks, Entry, Frame, Slot};
+pub(crate) use charge::charge_buffer;
+pub use frame::{Callbacks, EntryPoint, Frame, Slot};
 pub(crate) use invocation::Loan;
 pub use invocation::{Invocation, Signature};
 pub use limits::{Account, Limits, MemoryBudget};

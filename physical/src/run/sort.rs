@@ -1,6 +1,6 @@
 //! Sorting of buffers of indices.
 
-use super::block::Block;
+use super::block::MemoryBlock;
 use redpoll_logic::Prim;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -27,11 +27,11 @@ macro_rules! by_index {
 }
 
 /// Minimum number of elements for sorting by marks.
-const LEAST_MARKED: usize = 24;
+const MIN_MARKED: usize = 24;
 /// Maximum number of marks per element.
-const MARKS_EACH: u64 = 64;
+const MARKS_PER_ELEMENT: u64 = 64;
 /// Maximum number of marks: 256 KiB, which fit the caches of a core.
-const MOST_MARKS: u64 = 1 << 21;
+const MAX_MARKS: u64 = 1 << 21;
 
 thread_local! {
     /// One bit for each number between the least and the greatest element; all bits are 0 between
@@ -43,11 +43,11 @@ thread_local! {
 ///
 /// Distinct, dense numbers are marked in a bit set and read in order; others are sorted by
 /// comparisons.
-pub(super) fn sort(block: &mut Block, prim: Prim, range: Range<usize>) {
+pub(super) fn sort(block: &mut MemoryBlock, prim: Prim, range: Range<usize>) {
     by_index!(prim, T => {
         let elements = &mut block.as_native_mut::<T>()[range];
         #[allow(clippy::unnecessary_cast, reason = "one of the types is `i64`")]
-        let sorted = elements.len() >= LEAST_MARKED && sort_by_marks(elements, |x| x as i64, |x| x as T);
+        let sorted = elements.len() >= MIN_MARKED && sort_by_marks(elements, |x| x as i64, |x| x as T);
         if !sorted {
             elements.sort_unstable();
         }
@@ -57,11 +57,11 @@ pub(super) fn sort(block: &mut Block, prim: Prim, range: Range<usize>) {
 /// Sorts distinct non-negative numbers by marks. Returns `false`, with the elements unchanged, if a
 /// number is negative, the numbers are too far apart, or two are equal.
 fn sort_by_marks<T: Copy>(elements: &mut [T], number: impl Fn(T) -> i64, element: impl Fn(i64) -> T) -> bool {
-    let bounds = |(least, most): (i64, i64), x: &T| (least.min(number(*x)), most.max(number(*x)));
-    let (least, most) = elements.iter().fold((i64::MAX, i64::MIN), bounds);
+    let bounds = |(least, greatest): (i64, i64), x: &T| (least.min(number(*x)), greatest.max(number(*x)));
+    let (least, greatest) = elements.iter().fold((i64::MAX, i64::MIN), bounds);
     // Negative values, and so large `u64` values too, are sorted by comparisons.
-    let Some(last) = most.checked_sub(least).filter(|_| least >= 0).map(|last| last as u64) else { return false };
-    if last >= MOST_MARKS.min(MARKS_EACH * elements.len() as u64) {
+    let Some(last) = greatest.checked_sub(least).filter(|_| least >= 0).map(|last| last as u64) else { return false };
+    if last >= MAX_MARKS.min(MARKS_PER_ELEMENT * elements.len() as u64) {
         return false;
     }
     MARKS.with_borrow_mut(|marks| {
@@ -81,12 +81,12 @@ fn sort_by_marks<T: Copy>(elements: &mut [T], number: impl Fn(T) -> i64, element
         }
         let mut sorted = elements.iter_mut();
         for (k, word) in marks.iter_mut().enumerate() {
-            let (first, mut left) = (least + 64 * k as i64, std::mem::take(word));
-            while left != 0 {
-                if let Some(place) = sorted.next() {
-                    *place = element(first + i64::from(left.trailing_zeros()));
+            let (first, mut bits) = (least + 64 * k as i64, std::mem::take(word));
+            while bits != 0 {
+                if let Some(slot) = sorted.next() {
+                    *slot = element(first + i64::from(bits.trailing_zeros()));
                 }
-                left &= left - 1;
+                bits &= bits - 1;
             }
         }
         true
@@ -95,7 +95,7 @@ fn sort_by_marks<T: Copy>(elements: &mut [T], number: impl Fn(T) -> i64, element
 
 /// Elements of any width, read as `i64`.
 #[derive(Clone, Copy)]
-enum Indices<'a> {
+enum IndexSlice<'a> {
     I8(&'a [i8]),
     I16(&'a [i16]),
     I32(&'a [i32]),
@@ -105,29 +105,29 @@ enum Indices<'a> {
     U32(&'a [u32]),
 }
 
-impl<'a> Indices<'a> {
-    fn new(block: &'a Block, prim: Prim) -> Indices<'a> {
+impl<'a> IndexSlice<'a> {
+    fn new(block: &'a MemoryBlock, prim: Prim) -> IndexSlice<'a> {
         match prim {
-            Prim::I8 => Indices::I8(block.as_native()),
-            Prim::I16 => Indices::I16(block.as_native()),
-            Prim::I32 => Indices::I32(block.as_native()),
-            Prim::U8 => Indices::U8(block.as_native()),
-            Prim::U16 => Indices::U16(block.as_native()),
-            Prim::U32 => Indices::U32(block.as_native()),
+            Prim::I8 => IndexSlice::I8(block.as_native()),
+            Prim::I16 => IndexSlice::I16(block.as_native()),
+            Prim::I32 => IndexSlice::I32(block.as_native()),
+            Prim::U8 => IndexSlice::U8(block.as_native()),
+            Prim::U16 => IndexSlice::U16(block.as_native()),
+            Prim::U32 => IndexSlice::U32(block.as_native()),
             // A `u64` index is loaded as the `i64` of the same bits, and compared as such.
-            _ => Indices::I64(block.as_native()),
+            _ => IndexSlice::I64(block.as_native()),
         }
     }
 
     fn get(self, at: usize) -> i64 {
         match self {
-            Indices::I8(s) => s[at].into(),
-            Indices::I16(s) => s[at].into(),
-            Indices::I32(s) => s[at].into(),
-            Indices::I64(s) => s[at],
-            Indices::U8(s) => s[at].into(),
-            Indices::U16(s) => s[at].into(),
-            Indices::U32(s) => s[at].into(),
+            IndexSlice::I8(s) => s[at].into(),
+            IndexSlice::I16(s) => s[at].into(),
+            IndexSlice::I32(s) => s[at].into(),
+            IndexSlice::I64(s) => s[at],
+            IndexSlice::U8(s) => s[at].into(),
+            IndexSlice::U16(s) => s[at].into(),
+            IndexSlice::U32(s) => s[at].into(),
         }
     }
 }
@@ -135,12 +135,12 @@ impl<'a> Indices<'a> {
 /// Sorts the numbers `k` in a range of `perm` by `(major[k], minor[k], k)`; the last key makes the
 /// order unique.
 pub(super) fn sort_by(
-    (perm, perm_prim): (&mut Block, Prim),
-    (major, major_prim): (&Block, Prim),
-    (minor, minor_prim): (&Block, Prim),
+    (perm, perm_prim): (&mut MemoryBlock, Prim),
+    (major, major_prim): (&MemoryBlock, Prim),
+    (minor, minor_prim): (&MemoryBlock, Prim),
     range: Range<usize>,
 ) {
-    let (major, minor) = (Indices::new(major, major_prim), Indices::new(minor, minor_prim));
+    let (major, minor) = (IndexSlice::new(major, major_prim), IndexSlice::new(minor, minor_prim));
     by_index!(perm_prim, T => perm.as_native_mut::<T>()[range].sort_unstable_by_key(|k| {
         (major.get(*k as usize), minor.get(*k as usize), *k)
     }));
@@ -164,7 +164,7 @@ mod tests {
             let before = elements.clone();
             let done = sort_by_marks(&mut elements, |x| x, |x| x);
             let first = *different.first().unwrap_or(&0);
-            let near = different.last().is_some_and(|last| ((last - first) as u64) < MARKS_EACH * before.len() as u64);
+            let near = different.last().is_some_and(|last| ((last - first) as u64) < MARKS_PER_ELEMENT * before.len() as u64);
             prop_assert_eq!(done, near && different.len() == before.len());
             prop_assert_eq!(elements, if done { different.into_iter().collect() } else { before });
             MARKS.with_borrow(|marks| assert!(marks.iter().all(|word| *word == 0)));

@@ -17,7 +17,7 @@ fn threads_of(value: &OsStr) -> Result<Option<NonZero<usize>>, String> {
     let fault = || {
         let value = value.display();
         format!(
-            "REDPOLL_THREADS is `{value}` in the environment; set it to a number of threads, 1 at least, or unset it"
+            "invalid REDPOLL_THREADS `{value}`: expected a number of threads, at least 1; correct or unset the variable"
         )
     };
     match value.to_str() {
@@ -46,9 +46,9 @@ impl Workers {
     /// ignored here; [`Workers::from_environment`] reports it.
     pub fn host() -> &'static Arc<Workers> {
         static HOST: OnceLock<Arc<Workers>> = OnceLock::new();
-        let asked = || Workers::from_environment().ok().flatten();
+        let requested = || Workers::from_environment().ok().flatten();
         let all = || std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
-        HOST.get_or_init(|| Arc::new(Workers::new(asked().unwrap_or_else(all))))
+        HOST.get_or_init(|| Arc::new(Workers::new(requested().unwrap_or_else(all))))
     }
 
     /// Returns the number of threads in the environment variable `REDPOLL_THREADS`, if it is set.
@@ -56,10 +56,10 @@ impl Workers {
     /// # Errors
     /// When the variable is not a number, or 0.
     pub fn from_environment() -> Result<Option<NonZero<usize>>, &'static str> {
-        static ASKED: OnceLock<Result<Option<NonZero<usize>>, String>> = OnceLock::new();
-        let asked =
-            ASKED.get_or_init(|| std::env::var_os("REDPOLL_THREADS").map_or(Ok(None), |value| threads_of(&value)));
-        asked.as_ref().copied().map_err(String::as_str)
+        static REQUESTED: OnceLock<Result<Option<NonZero<usize>>, String>> = OnceLock::new();
+        let requested =
+            REQUESTED.get_or_init(|| std::env::var_os("REDPOLL_THREADS").map_or(Ok(None), |value| threads_of(&value)));
+        requested.as_ref().copied().map_err(String::as_str)
     }
 
     /// Returns workers with only the caller's thread.
@@ -70,7 +70,7 @@ impl Workers {
 
     /// Returns the workers with loops of any length cut, even if cutting does not pay, for tests.
     #[must_use]
-    pub fn cutting_all(self) -> Workers {
+    pub fn without_grain(self) -> Workers {
         Workers { grain: 0, ..self }
     }
 
@@ -89,7 +89,7 @@ impl Workers {
     /// # Errors
     /// The error of the first failed item, in order. Once an item fails, no further items are
     /// begun.
-    pub(crate) fn each<T: Send>(
+    pub(crate) fn for_each<T: Send>(
         &self,
         items: impl IntoIterator<Item = T>,
         work: impl Fn(T) -> Result<(), Error> + Sync,
@@ -136,11 +136,11 @@ mod tests {
 
     /// An invalid number of threads in the environment is an error.
     #[test]
-    fn the_environment_says_a_number_of_threads_or_nothing() {
-        let told = |value: &str| threads_of(OsStr::new(value)).map(|n| n.map(NonZero::get));
-        assert_eq!((told(""), told("3"), told(" 8 ")), (Ok(None), Ok(Some(3)), Ok(Some(8))));
+    fn the_environment_variable_is_a_number_of_threads_or_empty() {
+        let parsed = |value: &str| threads_of(OsStr::new(value)).map(|n| n.map(NonZero::get));
+        assert_eq!((parsed(""), parsed("3"), parsed(" 8 ")), (Ok(None), Ok(Some(3)), Ok(Some(8))));
         for wrong in ["abc", "0", "-1", "2.5", "4 cores", "99999999999999999999999"] {
-            assert!(told(wrong).unwrap_err().contains(&format!("`{wrong}`")), "{wrong}");
+            assert!(parsed(wrong).unwrap_err().contains(&format!("`{wrong}`")), "{wrong}");
         }
     }
 
@@ -151,19 +151,19 @@ mod tests {
         for threads in [1, 2, 5] {
             let workers = Workers::new(NonZero::new(threads).unwrap());
             let done: Vec<AtomicUsize> = (0..100).map(|_| AtomicUsize::new(0)).collect();
-            let all = workers.each(0..100, |k: usize| {
+            let all = workers.for_each(0..100, |k: usize| {
                 done[k].fetch_add(1, Ordering::Relaxed);
                 Ok(())
             });
             assert!(all.is_ok() && done.iter().all(|d| d.load(Ordering::Relaxed) == 1));
             let begun = AtomicUsize::new(0);
-            let failed = workers.each(0..100, |k: usize| {
+            let failed = workers.for_each(0..100, |k: usize| {
                 begun.fetch_add(1, Ordering::Relaxed);
                 if k == 0 { Err(Error::KernelStopped(Status::Cancelled)) } else { Ok(()) }
             });
             assert!(matches!(failed, Err(Error::KernelStopped(Status::Cancelled))));
             assert!(threads > 1 || begun.into_inner() == 1);
-            assert!(workers.each(0..0, |_: usize| Err(Error::KernelStopped(Status::Cancelled))).is_ok());
+            assert!(workers.for_each(0..0, |_: usize| Err(Error::KernelStopped(Status::Cancelled))).is_ok());
         }
     }
 }

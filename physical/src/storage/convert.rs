@@ -6,7 +6,7 @@ use super::triples::sorted_entries;
 use super::{Array, Duplicates, Tensor, Values};
 use crate::Error;
 use crate::assembly::Status;
-use crate::run::{Account, MemoryBudget, charged};
+use crate::run::{Account, MemoryBudget, charge_buffer};
 use redpoll_logic::{Format, LeafKind, Scalar, StorageMode, TensorType};
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ impl Tensor {
 fn charge(mut tensor: Tensor, memory: &Arc<MemoryBudget>, is_charged: impl Fn(*const u8) -> bool) -> Option<Tensor> {
     for array in tensor.levels.iter_mut().flatten().chain(&mut tensor.leaf) {
         if is_charged(array.buffer().as_ptr()) {
-            let buffer = charged(array.buffer().clone(), memory)?;
+            let buffer = charge_buffer(array.buffer().clone(), memory)?;
             *array = Array::new(array.prim(), buffer, array.len()).expect("the buffer is the same");
         }
     }

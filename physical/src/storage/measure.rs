@@ -92,8 +92,8 @@ impl Tensor {
     /// are taken to have none, unless known.
     pub fn special(&self) -> Special {
         let of = |array: &Array| match array.prim() {
-            Prim::F32 => array.as_slice::<f32>().map_or(Special::NONE, Special::among),
-            Prim::F64 => array.as_slice::<f64>().map_or(Special::NONE, Special::among),
+            Prim::F32 => array.as_slice::<f32>().map_or(Special::NONE, Special::of_values),
+            Prim::F64 => array.as_slice::<f64>().map_or(Special::NONE, Special::of_values),
             _ => Special::NONE,
         };
         if let Some(special) = self.special.get() {
@@ -102,7 +102,7 @@ impl Tensor {
         if !self.is_on_host() {
             return Special::NONE;
         }
-        *self.special.get_or_init(|| self.leaf.iter().fold(Special::NONE, |set, array| set.and(of(array))))
+        *self.special.get_or_init(|| self.leaf.iter().fold(Special::NONE, |set, array| set.union(of(array))))
     }
 
     /// Marks the tensor as having no special values. Kernels still compute with its actual values

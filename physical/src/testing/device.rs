@@ -100,7 +100,11 @@ impl EmulatedDevice {
     pub fn fail_after(&self, calls: Option<u32>) {
         let calls = calls.map_or(-1, i64::from);
         // SAFETY: the function has this type.
-        unsafe { self.driver.get::<unsafe extern "C" fn(i64)>(b"emulated_fail_after").expect("it is exported")(calls) }
+        unsafe {
+            self.driver.get::<unsafe extern "C" fn(i64)>(b"emulated_fail_after").expect("the library exports it")(
+                calls,
+            );
+        }
     }
 
     /// Returns the number of driver calls so far that [`EmulatedDevice::fail_after`] counts.
@@ -115,7 +119,7 @@ impl EmulatedDevice {
 
     fn number(&self, name: &[u8]) -> u64 {
         // SAFETY: the functions with these names have this type.
-        unsafe { self.driver.get::<unsafe extern "C" fn() -> u64>(name).expect("it is exported")() }
+        unsafe { self.driver.get::<unsafe extern "C" fn() -> u64>(name).expect("the library exports it")() }
     }
 }
 
@@ -125,7 +129,7 @@ mod tests {
 
     /// Runs a kernel by a block of 32 threads that share 64 bytes; returns the message of a
     /// failure, `None` if the kernel runs to its end.
-    fn said(kernel: &str) -> Option<String> {
+    fn failure_message(kernel: &str) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
         let [source, program] = ["main.cpp", "main"].map(|name| folder.path().join(name));
         let text = format!(
@@ -142,24 +146,24 @@ mod tests {
 
     /// The checks of blocks find every kind of fault.
     #[test]
-    fn broken_blocks_are_seen() {
+    fn faults_of_blocks_are_found() {
         let cases = [
-            ("if (threadIdx.x != 3) __syncwarp(~0u);", "threads wait for others that do not come"),
+            ("if (threadIdx.x != 3) __syncwarp(~0u);", "threads wait for threads that never arrive"),
             // The threads that wait or those that arrive later find the fault.
             ("if (threadIdx.x != 3) __syncthreads();", "threads"),
-            ("if (threadIdx.x % 2) __syncwarp(~0u); else __any_sync(~0u, 1);", "or do not do the same"),
-            ("__syncwarp(0xffu);", "a mask without the lane that names it"),
-            ("__syncwarp(0x55555555u << threadIdx.x % 2);", "the lanes of a mask are no range"),
-            ("__shfl_sync(0xffu << threadIdx.x / 8 * 8, 1, 20, 32);", "a shuffle from a lane that is not named"),
-            ("rp_shared[8] = 1;", "the block wrote behind its memory"),
+            ("if (threadIdx.x % 2) __syncwarp(~0u); else __any_sync(~0u, 1);", "or call different functions"),
+            ("__syncwarp(0xffu);", "a mask without the calling lane"),
+            ("__syncwarp(0x55555555u << threadIdx.x % 2);", "the lanes of a mask are not a range"),
+            ("__shfl_sync(0xffu << threadIdx.x / 8 * 8, 1, 20, 32);", "a shuffle from a lane outside of the mask"),
+            ("rp_shared[8] = 1;", "the block wrote beyond its memory"),
         ];
         for (kernel, words) in cases {
-            let said = said(kernel).unwrap_or_else(|| panic!("not seen: {kernel}"));
-            assert!(said.contains(words), "{kernel}: {said}");
+            let message = failure_message(kernel).unwrap_or_else(|| panic!("no fault was found: {kernel}"));
+            assert!(message.contains(words), "{kernel}: {message}");
         }
         let sound = "__syncwarp(~0u); if (__shfl_sync(~0u, threadIdx.x, 5, 8) % 8 != 5) std::abort(); rp_shared[7] = 1; \
                      if (!__any_sync(0xffu << threadIdx.x / 8 * 8, threadIdx.x % 8 == 2)) std::abort(); \
                      if (__shfl_down_sync(~0u, threadIdx.x, 4, 16) != threadIdx.x + (threadIdx.x % 16 < 12 ? 4 : 0)) std::abort();";
-        assert_eq!(said(sound), None);
+        assert_eq!(failure_message(sound), None);
     }
 }

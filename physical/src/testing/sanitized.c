@@ -19,13 +19,13 @@ typedef struct {
 } rp_host;
 
 // Limit of elements in a buffer.
-#define RP_MOST (1 << 24)
+#define RP_MAX_ELEMENTS (1 << 24)
 
 static int32_t rp_host_grow(void *host, uint32_t buffer, int64_t len) {
     rp_slot *slot = &((rp_host *)host)->slots[buffer];
     const rp_decl *decl = &((rp_host *)host)->decls[buffer];
     if (len <= (int64_t)slot->len) return RP_DONE;
-    if (len > RP_MOST) return RP_OUT_OF_MEMORY;
+    if (len > RP_MAX_ELEMENTS) return RP_OUT_OF_MEMORY;
     uint8_t *data = malloc(len * decl->size);
     memcpy(data, slot->data, slot->len * decl->size);
     for (uint64_t k = slot->len; k < (uint64_t)len; k++) memcpy(data + k * decl->size, &decl->fill, decl->size);

@@ -4,8 +4,8 @@
 use crate::Error;
 use crate::assembly::{BufferRole, Function, MathFn, MathImpl, Status, Stmt};
 use crate::emit::c::{emit, entry_name};
-use crate::kernel::{Draft, Engine, Kernel};
-use crate::notation::ALL;
+use crate::kernel::{Draft, Kernel, KernelEngine};
+use crate::notation::ALL_ROUNDS;
 use crate::run::Limits;
 use crate::storage::Tensor;
 use std::fmt::Write;
@@ -31,37 +31,37 @@ const FLAGS: &[&str] = &[
 const TERSE: &[&str] = &["--param", "asan-instrumentation-with-call-threshold=0", "-fsanitize-undefined-trap-on-error"];
 
 /// A kernel and its inputs.
-pub struct Watched {
+pub struct SanitizedKernel {
     function: Function,
     params: Vec<i64>,
     /// The bytes of each buffer; empty for owned buffers.
     arrays: Vec<Vec<u8>>,
 }
 
-impl Watched {
+impl SanitizedKernel {
     /// Returns the kernel of a draft over tensors.
     ///
     /// # Errors
     /// If the tensors are not those of the program.
-    pub fn new(draft: &Draft, inputs: &[&Tensor]) -> Result<Watched, Error> {
+    pub fn new(draft: &Draft, inputs: &[&Tensor]) -> Result<SanitizedKernel, Error> {
         let function = draft.function().clone();
-        let bound = Kernel::of(draft, Engine::Interpreter)?.bind(inputs, &Limits::default())?;
+        let bound = Kernel::compile(draft, KernelEngine::Interpreter)?.bind(inputs, &Limits::default())?;
         let buffers = (0..).map(crate::assembly::Buffer).zip(&function.buffers);
         let bytes = buffers.map(|(buffer, decl)| match decl.role {
             BufferRole::Input => bound.input(buffer).as_slice().to_vec(),
             BufferRole::Owned => Vec::new(),
         });
-        Ok(Watched { arrays: bytes.collect(), params: bound.params().to_vec(), function })
+        Ok(SanitizedKernel { arrays: bytes.collect(), params: bound.params().to_vec(), function })
     }
 
     /// Returns the kernel without its bounds checks: it continues as if all coordinates were in
     /// bounds.
     #[must_use]
-    pub fn without_checks(mut self) -> Watched {
+    pub fn without_checks(mut self) -> SanitizedKernel {
         fn unchecked(body: Vec<Stmt>) -> Vec<Stmt> {
-            let ends = |body: &[Stmt]| body.last() == Some(&Stmt::Return(Status::OutOfBounds));
+            let fails = |body: &[Stmt]| body.last() == Some(&Stmt::Return(Status::OutOfBounds));
             let one = |stmt: Stmt| match stmt {
-                Stmt::If { then, other, .. } if ends(&other) => unchecked(then),
+                Stmt::If { then, other, .. } if fails(&other) => unchecked(then),
                 Stmt::If { cond, then, other } => {
                     vec![Stmt::If { cond, then: unchecked(then), other: unchecked(other) }]
                 }
@@ -76,7 +76,12 @@ impl Watched {
     }
 
     fn data(&self, data: &mut Vec<u8>) {
-        let counts = [self.function.buffers.len() as u64, self.params.len() as u64, ALL.start as u64, ALL.end as u64];
+        let counts = [
+            self.function.buffers.len() as u64,
+            self.params.len() as u64,
+            ALL_ROUNDS.start as u64,
+            ALL_ROUNDS.end as u64,
+        ];
         counts.iter().for_each(|n| data.extend(n.to_le_bytes()));
         self.params.iter().for_each(|n| data.extend(n.to_le_bytes()));
         for (decl, bytes) in self.function.buffers.iter().zip(&self.arrays) {
@@ -94,25 +99,25 @@ impl Watched {
 ///
 /// # Errors
 /// The report of the sanitizer on the first kernel with a fault, or the messages of the compiler.
-pub fn run_watched(kernels: &[Watched], folder: &Path) -> Result<Vec<Status>, String> {
+pub fn run_sanitized(kernels: &[SanitizedKernel], folder: &Path) -> Result<Vec<Status>, String> {
     let terse = run_compiled(kernels, folder, TERSE)?;
     if terse.statuses.len() == kernels.len() {
         return Ok(terse.statuses);
     }
     let reported = &kernels[terse.statuses.len()..][..1];
-    let alone = run_compiled(reported, folder, &[])?;
-    let report = if alone.statuses.is_empty() { alone.report } else { terse.report };
+    let single_run = run_compiled(reported, folder, &[])?;
+    let report = if single_run.statuses.is_empty() { single_run.report } else { terse.report };
     Err(format!("{report}\n{}", reported[0].function))
 }
 
 /// The statuses of kernels, up to one that is reported, and the report.
-struct Ends {
+struct KernelStatuses {
     statuses: Vec<Status>,
     report: String,
 }
 
 /// Compiles kernels and runs them one after the other, up to the first one that is reported.
-fn run_compiled(kernels: &[Watched], folder: &Path, flags: &[&str]) -> Result<Ends, String> {
+fn run_compiled(kernels: &[SanitizedKernel], folder: &Path, flags: &[&str]) -> Result<KernelStatuses, String> {
     let (source, binary, input) = (folder.join("watched.c"), folder.join("watched"), folder.join("watched.bin"));
     let functions: Vec<&Function> = kernels.iter().map(|k| &k.function).collect();
     let text = emit(&functions).map_err(|e| e.to_string())?;
@@ -129,13 +134,13 @@ fn run_compiled(kernels: &[Watched], folder: &Path, flags: &[&str]) -> Result<En
         return Err(format!("{compiler}: {}", String::from_utf8_lossy(&compiled.stderr)));
     }
     let run = Command::new(&binary).arg(&input).env("ASAN_OPTIONS", "detect_leaks=0").output().map_err(failed)?;
-    let (said, ends) = (String::from_utf8_lossy(&run.stderr), String::from_utf8_lossy(&run.stdout));
-    let statuses: Vec<Status> = ends.lines().filter_map(|l| Status::from_code(l.parse().ok()?)).collect();
+    let (messages, statuses_text) = (String::from_utf8_lossy(&run.stderr), String::from_utf8_lossy(&run.stdout));
+    let statuses: Vec<Status> = statuses_text.lines().filter_map(|l| Status::from_code(l.parse().ok()?)).collect();
     if !run.status.success() && statuses.len() == kernels.len() {
-        return Err(format!("after the kernels: {}: {said}", run.status));
+        return Err(format!("after the kernels: {}: {messages}", run.status));
     }
-    let words: Vec<&str> = said.lines().filter(|l| !l.starts_with("kernel ")).take(12).collect();
-    Ok(Ends { statuses, report: format!("{}: {}", run.status, words.join("\n")) })
+    let words: Vec<&str> = messages.lines().filter(|l| !l.starts_with("kernel ")).take(12).collect();
+    Ok(KernelStatuses { statuses, report: format!("{}: {}", run.status, words.join("\n")) })
 }
 
 /// Returns the text of two tables: the entries of the kernels, and the functions of the
@@ -151,7 +156,7 @@ fn tables(kernels: usize) -> String {
             (MathFn::Ldexp, _) => writeln!(text, "    (uintptr_t)rp_ldexp_f64, (uintptr_t)rp_ldexp_f32,"),
             // `signbit` is a macro in C.
             (MathFn::SignBit, _) => writeln!(text, "    (uintptr_t)rp_signbit_f64, (uintptr_t)rp_signbit_f32,"),
-            (_, MathImpl::One(..) | MathImpl::Two(..)) => {
+            (_, MathImpl::Unary(..) | MathImpl::Binary(..)) => {
                 writeln!(text, "    (uintptr_t){0}, (uintptr_t){0}f,", function.name())
             }
         };

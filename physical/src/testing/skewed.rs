@@ -105,18 +105,18 @@ pub(crate) fn draft(text: &str) -> (Draft, Vec<Tensor>) {
     let tensors: Vec<Tensor> = inputs.map(|(number, decl)| tensor(&decl.ty, number as u64)).collect();
     let layouts = Kernel::layouts(&program, &tensors.iter().collect::<Vec<_>>());
     let lists = ListLengths::of(&program, &tensors.iter().map(Some).collect::<Vec<_>>());
-    (Draft::new(&program, &layouts, FloatMode::default()).over(lists), tensors)
+    (Draft::new(&program, &layouts, FloatMode::default()).with_lists(lists), tensors)
 }
 
 fn tensor(ty: &Arc<TensorType>, number: u64) -> Tensor {
-    let (places, prim) = (ty.shape.iter().product::<u64>(), ty.dtype.prim().expect("values are primitives"));
-    let row = places / ty.shape.first().copied().unwrap_or(1);
+    let (elements, prim) = (ty.shape.iter().product::<u64>(), ty.dtype.prim().expect("values are primitives"));
+    let row = elements / ty.shape.first().copied().unwrap_or(1);
     let value = |k: u64| {
         let few = (k * (5 + number)).is_multiple_of(13) && !(k / row).is_multiple_of(3);
         let value = Scalar::I64((k % 7 + 1) as i64).cast(prim).expect("numbers are cast");
         if k / row % 3 == 1 || few { value } else { ty.fill.clone() }
     };
-    let values: Vec<Scalar> = (0..places).map(value).collect();
+    let values: Vec<Scalar> = (0..elements).map(value).collect();
     let values = Values::from_scalars(ty.dtype.clone(), &values).expect("the values have the type");
     let dense = TensorType { format: Format::dense(ty.shape.len()), ..(**ty).clone() };
     convert(&Tensor::from_dense(dense, &values).expect("there is a value for each place"), &ty.format)

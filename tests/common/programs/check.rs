@@ -10,13 +10,13 @@ use crate::engines::{
 };
 use redpoll_logic::{Alias, Scalar};
 use redpoll_physical::assembly::Counts;
-use redpoll_physical::notation::{Limits, Program, Role, run_in};
+use redpoll_physical::notation::{InterpLimits, Program, Role, run_with_mode};
 use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Limits of the interpreter for the definition.
-const DEFINITION_LIMITS: Limits = Limits { steps: 300_000, places: 100_000 };
+const DEFINITION_LIMITS: InterpLimits = InterpLimits { steps: 300_000, values: 100_000 };
 /// Bounds for the kernels of programs. Even a few lines over sparse levels may give a long kernel.
 const PROGRAM_BOUNDS: KernelBounds =
     KernelBounds { chunk_every: 2, max_statements: 30_000, max_optimized_statements: 500 };
@@ -60,7 +60,7 @@ fn compare_engines(case: &ProgramCase) -> Result<ProgramOutcome, PhaseFailure> {
     };
     let inputs = case.tensors.iter().filter(|t| is_input(t)).map(|t| (t.name.clone(), t.values.clone()));
     let expected_results =
-        run_phase("definition", || Ok(run_in(&program, &inputs.collect(), DEFINITION_LIMITS, case.mode)))?;
+        run_phase("definition", || Ok(run_with_mode(&program, &inputs.collect(), DEFINITION_LIMITS, case.mode)))?;
     let expected_results = match expected_results {
         Ok(expected_results) => expected_results,
         Err(error) => return Ok(ProgramOutcome::Undefined(error_chain(&error))),

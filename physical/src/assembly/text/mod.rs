@@ -30,7 +30,7 @@ mod parse;
 mod print;
 
 pub use parse::parse;
-pub(crate) use print::Printer;
+pub(crate) use print::FunctionPrinter;
 pub use print::{print, print_stmt};
 
 #[cfg(test)]
@@ -97,7 +97,7 @@ fn \"two words\"($n, $\"n n\", $\"for\") {
             ),
             (
                 "fn f() { local a: i64 chunk a, a a = exp(1, 2) }",
-                "assembly text, line 1: expected another number of arguments of exp than 2, found `}`",
+                "assembly text, line 1: expected a number of arguments of exp other than 2, found `}`",
             ),
             ("fn f() { local a: i64 chunk a, a 3 }", "assembly text, line 1: expected a statement, found `3`"),
             ("fn f() { local a: i64 chunk a, a return 3 }", "assembly text, line 1: expected a status, found `3`"),
@@ -108,6 +108,6 @@ fn \"two words\"($n, $\"n n\", $\"for\") {
             assert_eq!(parse(text).unwrap_err().to_string(), expected);
         }
         let deep = format!("fn f() {{ local a: i64 chunk a, a a = {}1", "(".repeat(100_000));
-        assert!(parse(&deep).unwrap_err().to_string().contains("expected less nesting"));
+        assert!(parse(&deep).unwrap_err().to_string().contains("expected at most 200 levels of nesting"));
     }
 }

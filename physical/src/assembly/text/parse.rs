@@ -28,19 +28,19 @@ pub fn parse(text: &str) -> Result<Function, Error> {
         chunk: (Local(0), Local(0)),
         body: vec![],
     };
-    let mut parser = Parser { tokens, at: 0, depth: 0, function };
+    let mut parser = FunctionParser { tokens, at: 0, depth: 0, function };
     parser.function()?;
     Ok(parser.function)
 }
 
-struct Parser {
+struct FunctionParser {
     tokens: Vec<(Token, usize)>,
     at: usize,
     depth: usize,
     function: Function,
 }
 
-impl Parser {
+impl FunctionParser {
     fn peek(&self) -> &Token {
         &self.tokens[self.at].0
     }
@@ -88,7 +88,7 @@ impl Parser {
     }
 
     /// Reads a name in a declaration.
-    fn declared(&mut self) -> Result<String, Error> {
+    fn declared_name(&mut self) -> Result<String, Error> {
         match self.peek().clone() {
             Token::Word(name) if is_identifier(&name) => {
                 self.next();
@@ -117,11 +117,11 @@ impl Parser {
 
     fn function(&mut self) -> Result<(), Error> {
         self.expect_word("fn")?;
-        self.function.name = self.declared()?;
+        self.function.name = self.declared_name()?;
         self.expect("(")?;
         while !self.accept(")") {
             self.expect("$")?;
-            let param = self.declared()?;
+            let param = self.declared_name()?;
             self.function.params.push(param);
             if !self.accept(",") {
                 self.expect(")")?;
@@ -135,7 +135,7 @@ impl Parser {
             } else if self.accept_word("owned") {
                 self.buffer_decl(BufferRole::Owned)?;
             } else if self.accept_word("local") {
-                let name = self.declared()?;
+                let name = self.declared_name()?;
                 self.expect(":")?;
                 let prim = self.prim()?;
                 self.function.locals.push(LocalDecl { name, prim });
@@ -155,7 +155,7 @@ impl Parser {
     }
 
     fn buffer_decl(&mut self, role: BufferRole) -> Result<(), Error> {
-        let name = self.declared()?;
+        let name = self.declared_name()?;
         self.expect(":")?;
         let class = if self.accept_word("value") {
             BufferClass::Value
@@ -178,7 +178,7 @@ impl Parser {
                     self.next();
                     Ok(number)
                 }
-                Err(_) => self.error("a small number"),
+                Err(_) => self.error("a number in the range of its type"),
             },
             _ => self.error("a number"),
         }
@@ -211,7 +211,7 @@ impl Parser {
 
     /// Reads statements up to the closing brace; the opening one was read.
     fn stmts(&mut self) -> Result<Vec<Stmt>, Error> {
-        self.deeper()?;
+        self.enter_nesting()?;
         let mut stmts = vec![];
         while !self.accept("}") {
             stmts.push(self.stmt()?);
@@ -220,9 +220,9 @@ impl Parser {
         Ok(stmts)
     }
 
-    fn deeper(&mut self) -> Result<(), Error> {
+    fn enter_nesting(&mut self) -> Result<(), Error> {
         self.depth += 1;
-        if self.depth > MAX_DEPTH { self.error("less nesting") } else { Ok(()) }
+        if self.depth > MAX_DEPTH { self.error(&format!("at most {MAX_DEPTH} levels of nesting")) } else { Ok(()) }
     }
 
     fn braces(&mut self) -> Result<Vec<Stmt>, Error> {
@@ -356,7 +356,7 @@ impl Parser {
 
     /// Reads an operand, or two with an operator between them.
     fn expr(&mut self) -> Result<Expr, Error> {
-        self.deeper()?;
+        self.enter_nesting()?;
         let first = self.operand()?;
         let mark = match self.peek() {
             Token::Mark(mark) => *mark,
@@ -421,7 +421,7 @@ impl Parser {
             (_, _, Some(f), _, _) if found == f.implementation().arity() => Expr::Math(*f, args.map(|a| *a).collect()),
             (_, _, _, Some(prim), 1) => Expr::Cast(prim, take()),
             (None, None, None, None, 3) => Expr::Select(take(), take(), take()),
-            _ => return self.error(&format!("another number of arguments of {name} than {found}")),
+            _ => return self.error(&format!("a number of arguments of {name} other than {found}")),
         })
     }
 
@@ -494,19 +494,19 @@ fn number(text: &str, prim: Prim) -> Option<Scalar> {
 }
 
 /// Returns the index of the only entry of that name.
-fn only<'a>(mut names: impl Iterator<Item = &'a str>, name: &str) -> Option<usize> {
+fn unique_position<'a>(mut names: impl Iterator<Item = &'a str>, name: &str) -> Option<usize> {
     let at = names.position(|n| n == name)?;
     names.all(|n| n != name).then_some(at)
 }
 
 fn find_local(f: &Function, name: &str) -> Option<usize> {
-    only(f.locals.iter().map(|d| d.name.as_str()), name)
+    unique_position(f.locals.iter().map(|d| d.name.as_str()), name)
 }
 
 fn find_buffer(f: &Function, name: &str) -> Option<usize> {
-    only(f.buffers.iter().map(|d| d.name.as_str()), name)
+    unique_position(f.buffers.iter().map(|d| d.name.as_str()), name)
 }
 
 fn find_param(f: &Function, name: &str) -> Option<usize> {
-    only(f.params.iter().map(String::as_str), name)
+    unique_position(f.params.iter().map(String::as_str), name)
 }

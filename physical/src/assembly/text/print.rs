@@ -8,14 +8,14 @@ use std::fmt;
 
 /// Returns the text of a function; see the module docs of [`text`](crate::assembly::text).
 pub fn print(function: &Function) -> String {
-    let mut printer = Printer::new(function);
+    let mut printer = FunctionPrinter::new(function);
     printer.function();
     printer.out
 }
 
 /// Returns the text of one statement of a function, including bodies.
 pub fn print_stmt(function: &Function, stmt: &Stmt) -> String {
-    let mut printer = Printer::new(function);
+    let mut printer = FunctionPrinter::new(function);
     printer.stmt(stmt);
     printer.out
 }
@@ -27,7 +27,7 @@ impl fmt::Display for Function {
 }
 
 /// The printer, with the text so far.
-pub(crate) struct Printer<'f> {
+pub(crate) struct FunctionPrinter<'f> {
     function: &'f Function,
     locals: Vec<String>,
     buffers: Vec<String>,
@@ -49,7 +49,7 @@ fn references<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
 }
 
 /// Returns a name in a declaration: bare, or quoted if it is not an identifier.
-fn declared(name: &str) -> String {
+fn quote_if_needed(name: &str) -> String {
     if is_identifier(name) { name.to_string() } else { format!("{name:?}") }
 }
 
@@ -60,9 +60,9 @@ fn scalar(value: &Scalar) -> String {
     }
 }
 
-impl<'f> Printer<'f> {
-    pub(crate) fn new(function: &'f Function) -> Printer<'f> {
-        Printer {
+impl<'f> FunctionPrinter<'f> {
+    pub(crate) fn new(function: &'f Function) -> FunctionPrinter<'f> {
+        FunctionPrinter {
             function,
             locals: references(function.locals.iter().map(|d| d.name.as_str())),
             buffers: references(function.buffers.iter().map(|d| d.name.as_str())),
@@ -93,10 +93,10 @@ impl<'f> Printer<'f> {
 
     /// Prints a header line and the tables of the function; `role` returns the role of a buffer by
     /// its number.
-    pub(crate) fn head(&mut self, word: &str, behind: &str, role: &dyn Fn(usize) -> &'static str) {
+    pub(crate) fn head(&mut self, word: &str, suffix: &str, role: &dyn Fn(usize) -> &'static str) {
         let f = self.function;
-        let params: Vec<String> = f.params.iter().map(|p| format!("${}", declared(p))).collect();
-        self.line(format!("{word} {}({}){behind} {{", declared(&f.name), params.join(", ")));
+        let params: Vec<String> = f.params.iter().map(|p| format!("${}", quote_if_needed(p))).collect();
+        self.line(format!("{word} {}({}){suffix} {{", quote_if_needed(&f.name), params.join(", ")));
         self.nested(|p| {
             for (k, decl) in f.buffers.iter().enumerate() {
                 let class = match decl.class {
@@ -107,10 +107,10 @@ impl<'f> Printer<'f> {
                     BufferRole::Input if decl.fill == Scalar::zero(decl.prim) => String::new(),
                     _ => format!(" fill {}", scalar(&decl.fill)),
                 };
-                p.line(format!("{} {}: {class} {}{fill}", role(k), declared(&decl.name), decl.prim));
+                p.line(format!("{} {}: {class} {}{fill}", role(k), quote_if_needed(&decl.name), decl.prim));
             }
             for decl in &f.locals {
-                p.line(format!("local {}: {}", declared(&decl.name), decl.prim));
+                p.line(format!("local {}: {}", quote_if_needed(&decl.name), decl.prim));
             }
             let chunk = format!("chunk {}, {}", p.local(f.chunk.0), p.local(f.chunk.1));
             p.line(chunk);

@@ -131,7 +131,7 @@ impl StmtWriter<'_> {
     /// Writes the body of a loop. A loop around other loops first polls whether the kernel is to
     /// stop.
     fn rounds(&mut self, body: &[Stmt]) {
-        if Stmt::any_loop(body) {
+        if Stmt::has_loop(body) {
             self.line("RP_POLL();");
         }
         self.block(body);

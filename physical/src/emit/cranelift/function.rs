@@ -12,7 +12,7 @@ use cranelift::prelude::{
 use redpoll_logic::Prim;
 use std::mem::offset_of;
 
-/// Returns the signature of [`Entry`](crate::run::Entry).
+/// Returns the signature of [`EntryPoint`](crate::run::EntryPoint).
 pub(super) fn signature(isa: &dyn TargetIsa) -> Signature {
     let mut signature = Signature::new(isa.default_call_conv());
     signature.params.push(AbiParam::new(isa.pointer_type()));

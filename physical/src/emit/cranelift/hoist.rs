@@ -11,7 +11,7 @@ impl FunctionEmitter<'_> {
     /// Hoists the invariant loads of an innermost loop; does nothing for other loops. The innermost
     /// scope has the locals that the loop assigns. Call [`FunctionEmitter::forget`] after the loop.
     pub(super) fn hoist(&mut self, cond: Option<&Expr>, body: &[Stmt]) {
-        if Stmt::any_loop(body) {
+        if Stmt::has_loop(body) {
             return;
         }
         self.read_bases(cond, body);

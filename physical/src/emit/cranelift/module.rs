@@ -6,7 +6,7 @@ use super::trampoline;
 use crate::Error;
 use crate::assembly::{Function, Stmt, verify};
 use crate::emit::CompiledKernel;
-use crate::run::{Entry, Signature};
+use crate::run::{EntryPoint, Signature};
 use cranelift::codegen::Context;
 use cranelift::codegen::control::ControlPlane;
 use cranelift::codegen::isa::TargetIsa;
@@ -73,8 +73,8 @@ pub fn compile_all(functions: &[&Function], effort: Effort) -> Result<Vec<Compil
     let code = Arc::new(ModuleMemory { module: Mutex::new(Some(module)) });
     let kernel = |(function, entry): (&&Function, *const u8)| {
         // SAFETY: the code at `entry` was compiled with the parameters, result and calling
-        // convention of `Entry`.
-        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(entry) };
+        // convention of `EntryPoint`.
+        let entry = unsafe { std::mem::transmute::<*const u8, EntryPoint>(entry) };
         CompiledKernel::new(entry, Signature::of(function), code.clone())
     };
     Ok(functions.iter().zip(entries).map(kernel).collect())

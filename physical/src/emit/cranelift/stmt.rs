@@ -155,7 +155,7 @@ impl FunctionEmitter<'_> {
 
     /// Polls for cancellation, in a loop that contains loops.
     fn poll(&mut self, body: &[Stmt]) {
-        if !Stmt::any_loop(body) {
+        if !Stmt::has_loop(body) {
             return;
         }
         let stop = self.builder.create_block();

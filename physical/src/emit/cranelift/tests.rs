@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::assembly::examples::{DOT, MERGE, SPMV, function, run_both};
-use crate::assembly::{Buffer, Counts, Program, Status, interpret};
+use crate::assembly::{Buffer, Counts, Interpreter, Status, interpret};
 use crate::emit::CompiledKernel;
 use crate::emit::cranelift::{Effort, clif, compile, compile_all, disassemble};
 use crate::run::{Invocation, Limits, Signature};
@@ -86,7 +86,7 @@ fn merge_on(kernel: &CompiledKernel, limits: Limits) -> Invocation {
 fn growth_stops_at_the_limit_and_when_cancelled() {
     let f = function(MERGE);
     let kernel = compile(&f, Effort::Full).unwrap();
-    let program = Program::new(&f).unwrap();
+    let program = Interpreter::new(&f).unwrap();
     // 2000 coordinates and values take 24,000 bytes; growth asks for twice as much, but accepts
     // less.
     for (limit, expected) in [(4096, Status::OutOfMemory), (32 << 10, Status::Done), (1 << 20, Status::Done)] {
@@ -142,7 +142,7 @@ fn invocations_that_do_not_fit_are_refused() {
     assert_eq!(new(spmv_inputs(), vec![]), "invalid invocation: expected 1 parameters, found 0");
     let mut odd = spmv_inputs();
     odd[2] = ArrowBuffer::from_vec(vec![0u8; 9]);
-    assert_eq!(new(odd, vec![3]), "invalid invocation: input `A.val` has 9 bytes, no whole number of f64");
+    assert_eq!(new(odd, vec![3]), "invalid invocation: input `A.val` has 9 bytes, not a multiple of the size of f64");
     let mut shifted = spmv_inputs();
     shifted[2] = ArrowBuffer::from_vec(vec![0u8; 32]).slice_with_length(1, 8);
     assert!(new(shifted, vec![3]).contains("not aligned for f64"));

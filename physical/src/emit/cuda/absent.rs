@@ -14,7 +14,7 @@ impl Cuda {
     /// # Errors
     /// Always.
     pub fn open(ordinal: u32) -> Result<Arc<Cuda>, Error> {
-        Err(Error::NoDevice { ordinal, why: "this build lacks the feature `cuda`".into() })
+        Err(Error::NoDevice { ordinal, reason: "this build lacks the feature `cuda`".into() })
     }
 
     /// Returns [`Error::NoDevice`].

@@ -57,7 +57,8 @@ impl Cuda {
         if let Some(cuda) = open.get(&ordinal) {
             return Ok(cuda.clone());
         }
-        let cuda = Arc::new(catch_panics(|| Cuda::find(ordinal)).map_err(|why| Error::NoDevice { ordinal, why })?);
+        let cuda =
+            Arc::new(catch_panics(|| Cuda::find(ordinal)).map_err(|reason| Error::NoDevice { ordinal, reason })?);
         open.insert(ordinal, cuda.clone());
         Ok(cuda)
     }

@@ -185,10 +185,10 @@ impl LaunchMemory<'_> {
     /// uploaded array.
     fn input_window(&mut self, launch: &Launch<'_>, buffer: Buffer) -> Result<RawWindow, Error> {
         let len = launch.inputs.len(buffer) as i64;
-        let (allocation, data) = match launch.inputs.away(buffer).and_then(|away| self.pool.resident(away)) {
+        let (allocation, data) = match launch.inputs.device_input(buffer).and_then(|away| self.pool.resident(away)) {
             Some(resident) => resident,
             None => {
-                let allocation = self.pool.input(launch.inputs.fetched(buffer)?, self.requester)?;
+                let allocation = self.pool.input(launch.inputs.fetch_input(buffer)?, self.requester)?;
                 let address = allocation.address();
                 (allocation, address)
             }

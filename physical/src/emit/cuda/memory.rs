@@ -198,7 +198,7 @@ impl DevicePool {
             }
             if !self.evict_one()? {
                 let (ordinal, kernel) = (self.device.ordinal(), requester.kernel.to_owned());
-                return Err(Error::DeviceMemory { ordinal, kernel, asked: bytes, used: self.locked().used, limit });
+                return Err(Error::DeviceMemory { ordinal, kernel, requested: bytes, used: self.locked().used, limit });
             }
         }
     }

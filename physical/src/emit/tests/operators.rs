@@ -1,7 +1,7 @@
 //! Every operator on every type at edge values, with registers and constants on the right.
 
 use crate::assembly::eval::{binary_fn, unary_fn};
-use crate::assembly::examples::{Case, function, run_all, run_both};
+use crate::assembly::examples::{EngineCase, function, run_all, run_both};
 use crate::assembly::{
     BinaryOp, Buffer, BufferClass, BufferDecl, BufferRole, CompareOp, Expr, Function, LaneFold, Local, LocalDecl,
     MathFn, Stmt, UnaryOp,
@@ -122,7 +122,7 @@ fn int(v: usize) -> Expr {
     Expr::Const(Scalar::I64(v as i64))
 }
 
-fn case(table: EdgeTable) -> Case {
+fn case(table: EdgeTable) -> EngineCase {
     let edges = edges(table.input);
     let buffer = |name: &str, prim, role| BufferDecl {
         name: name.into(),
@@ -149,7 +149,7 @@ fn case(table: EdgeTable) -> Case {
         chunk: (Local(0), Local(1)),
         body,
     };
-    Case::new(f, &[buffer_of(table.input, &edges)], &[], 0..1)
+    EngineCase::new(f, &[buffer_of(table.input, &edges)], &[], 0..1)
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn comparisons_agree_on_edge_values_as_values_selects_and_conditions() {
 #[test]
 fn casts_agree_on_edge_values() {
     let cast = |from, to| case(EdgeTable { input: from, output: to, values: vec![Expr::Cast(to, Box::new(a()))] });
-    let cases: Vec<Case> = Prim::ALL.into_iter().flat_map(|from| Prim::ALL.map(|to| cast(from, to))).collect();
+    let cases: Vec<EngineCase> = Prim::ALL.into_iter().flat_map(|from| Prim::ALL.map(|to| cast(from, to))).collect();
     run_all(&cases);
 }
 
@@ -222,7 +222,7 @@ fn casts_to_integers_and_back_agree_on_edge_values() {
         case(EdgeTable { input: float, output: float, values: vec![Expr::Cast(float, Box::new(to_int))] })
     };
     let ints: Vec<Prim> = Prim::ALL.into_iter().filter(|p| p.is_int()).collect();
-    let cases: Vec<Case> = floats.into_iter().flat_map(|f| ints.iter().map(move |i| both(f, *i))).collect();
+    let cases: Vec<EngineCase> = floats.into_iter().flat_map(|f| ints.iter().map(move |i| both(f, *i))).collect();
     run_all(&cases);
 }
 
@@ -294,7 +294,7 @@ fn conditions() {
 }
 ";
     let values = edges(Prim::F64);
-    run_all(&[Case::new(function(text), &[buffer_of(Prim::F64, &values)], &[], 0..values.len() as i64)]);
+    run_all(&[EngineCase::new(function(text), &[buffer_of(Prim::F64, &values)], &[], 0..values.len() as i64)]);
 }
 
 /// Comparisons with a minimum, of signed and unsigned numbers, and after either side has changed.
@@ -353,7 +353,7 @@ fn minima() {
     let values = edges(Prim::I64);
     let indices: Vec<Scalar> = values.iter().map(|v| v.cast(Prim::U32).unwrap()).collect();
     let inputs = [buffer_of(Prim::I64, &values), buffer_of(Prim::U32, &indices)];
-    run_all(&[Case::new(function(text), &inputs, &[], 0..values.len() as i64)]);
+    run_all(&[EngineCase::new(function(text), &inputs, &[], 0..values.len() as i64)]);
 }
 
 /// Minima and maxima folded into a local, which have a special form in C, on all pairs of edge
@@ -390,7 +390,7 @@ fn extremes() {{
 ",
             2 * n * n
         );
-        Case::new(function(&text), &[buffer_of(prim, &values)], &[], 0..n as i64)
+        EngineCase::new(function(&text), &[buffer_of(prim, &values)], &[], 0..n as i64)
     });
     run_all(&cases);
 }
@@ -434,9 +434,9 @@ fn indices($n) {{
         .replace("fill 5_i64", "fill 5");
         let values = edges(*prim);
         let n = values.len() as i64;
-        Case::new(function(&text), &[buffer_of(*prim, &values)], &[n], 0..n)
+        EngineCase::new(function(&text), &[buffer_of(*prim, &values)], &[n], 0..n)
     });
-    let cases: Vec<Case> = cases.collect();
+    let cases: Vec<EngineCase> = cases.collect();
     for ((prim, case), (_, out)) in prims.into_iter().zip(&cases).zip(run_all(&cases)) {
         let n = case.params[0];
         let read = |buffer: u32| -> Vec<i64> { (0..n as usize).map(|k| out.read(Buffer(buffer), k) as i64).collect() };
@@ -462,7 +462,7 @@ fn lane_folds_agree_in_every_form() {
             // C compilers take long for folds, so each case gets one number of lanes, rarely the
             // largest.
             let lanes = [2, 4, 8, 2, 4, 8, 1, 16][cases.len() % 8];
-            cases.push(Case::new(lane_folds(prim, *op, &[lanes]), &inputs, &[], 5..6));
+            cases.push(EngineCase::new(lane_folds(prim, *op, &[lanes]), &inputs, &[], 5..6));
         }
     }
     run_all(&cases);

@@ -8,7 +8,7 @@
 
 use super::operators::{buffer_of, edges};
 use crate::assembly::eval::{binary_fn, unary_fn};
-use crate::assembly::examples::{Case, run_all, run_both};
+use crate::assembly::examples::{EngineCase, run_all, run_both};
 use crate::assembly::text::{parse, print};
 use crate::assembly::{
     BinaryOp, Buffer, BufferClass, BufferDecl, BufferRole, CompareOp, Expr, Function, LaneFold, Local, LocalDecl,
@@ -372,12 +372,12 @@ fn random_functions_agree_as_c() {
         (state >> 33) as u32
     };
     for _ in 0..UNITS {
-        let cases: Vec<Case> = (0..FUNCTIONS_EACH)
+        let cases: Vec<EngineCase> = (0..FUNCTIONS_EACH)
             .map(|_| {
                 let numbers = (0..300).map(|_| number()).collect();
                 let function =
                     FunctionDraw { numbers, at: 0, calls: true, loops: vec![], used: 0, depth: 0 }.function();
-                Case::new(function.clone(), &inputs(&function), &[-3], 2..9)
+                EngineCase::new(function.clone(), &inputs(&function), &[-3], 2..9)
             })
             .collect();
         run_all(&cases);

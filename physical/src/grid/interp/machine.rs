@@ -3,7 +3,7 @@
 use super::memory::{AccessKind, AccessPoint, Window};
 use super::ops::{LaneStep, PollScope, RoundSet};
 use super::{BLOCK_BYTES, GridFault, GridProgram, Launch, LaunchOutcome, LaunchResult};
-use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, InterpError, Memory, Node, Status};
+use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, ExprMemory, InterpFault, ResolvedExpr, Status};
 use crate::grid::{ActiveLanes, MAX_TEAM_LANES, MemorySpace, SectionBound, share_bytes, shares};
 use crate::run::Invocation;
 use redpoll_logic::{Prim, Scalar};
@@ -73,7 +73,7 @@ struct LaneMemory<'m> {
     point: AccessPoint,
 }
 
-impl Memory for LaneMemory<'_> {
+impl ExprMemory for LaneMemory<'_> {
     type Fault = GridFault;
 
     fn param(&self, number: usize) -> i64 {
@@ -86,7 +86,7 @@ impl Memory for LaneMemory<'_> {
             return self.arena[self.view[buffer.index()]].load(decl, at, self.point);
         }
         let len = self.inputs.len(buffer);
-        let element = usize::try_from(at).ok().filter(|at| *at < len).ok_or_else(|| InterpError::OutOfBounds {
+        let element = usize::try_from(at).ok().filter(|at| *at < len).ok_or_else(|| InterpFault::OutOfBounds {
             access: "load",
             buffer: decl.name.clone(),
             index: at,
@@ -94,7 +94,7 @@ impl Memory for LaneMemory<'_> {
         })?;
         let bits = self.inputs.read(buffer, element);
         if decl.prim == Prim::Bool && bits > 1 {
-            return Err(InterpError::NotBool { buffer: decl.name.clone(), index: at, byte: bits }.into());
+            return Err(InterpFault::NotBool { buffer: decl.name.clone(), index: at, byte: bits }.into());
         }
         Ok(bits)
     }
@@ -260,7 +260,7 @@ impl<'a> GridMachine<'a> {
     }
 
     /// Evaluates an expression for a lane.
-    pub(super) fn eval(&mut self, team: usize, lane: usize, node: &Node) -> Result<u64, GridFault> {
+    pub(super) fn eval(&mut self, team: usize, lane: usize, node: &ResolvedExpr) -> Result<u64, GridFault> {
         let point = self.access_point(team, lane);
         let Lane { locals, view, .. } = &self.teams[team].lanes[lane];
         let decls = &self.program.grid.function.buffers;
@@ -279,7 +279,7 @@ impl<'a> GridMachine<'a> {
     pub(super) fn count_step(&mut self) -> Result<(), GridFault> {
         self.steps += 1;
         let limit = self.program.step_limit;
-        if self.steps > limit { Err(InterpError::TooManyIterations(limit).into()) } else { Ok(()) }
+        if self.steps > limit { Err(InterpFault::TooManyIterations(limit).into()) } else { Ok(()) }
     }
 
     #[cfg(test)]
@@ -520,7 +520,12 @@ impl<'a> GridMachine<'a> {
 
     /// Sorts a range of the first buffer by the other two, or by its own elements if all three are
     /// the same.
-    fn sort(&mut self, team: usize, buffers: [Buffer; 3], (lo, hi): (&Node, &Node)) -> Result<(), GridFault> {
+    fn sort(
+        &mut self,
+        team: usize,
+        buffers: [Buffer; 3],
+        (lo, hi): (&ResolvedExpr, &ResolvedExpr),
+    ) -> Result<(), GridFault> {
         let (lo, hi) = (self.eval(team, 0, lo)? as i64, self.eval(team, 0, hi)? as i64);
         let [target, major, minor] = buffers;
         let mut keyed = Vec::new();

@@ -1,7 +1,7 @@
 //! Windows of memory that track the last accesses to each element.
 
 use super::{Contents, GridFault, ResultWindow, WindowExtent};
-use crate::assembly::{BufferClass, BufferDecl, InterpError};
+use crate::assembly::{BufferClass, BufferDecl, InterpFault};
 use redpoll_logic::Prim;
 
 /// The lane and the time of an access. Accesses before a barrier are ordered before all accesses of
@@ -170,7 +170,7 @@ impl Window {
                 return Err(GridFault::Unwritten { buffer: decl.name.clone(), index: at });
             }
             let (buffer, index) = (decl.name.clone(), at);
-            return Err(InterpError::OutOfBounds { access: name, buffer, index, len }.into());
+            return Err(InterpFault::OutOfBounds { access: name, buffer, index, len }.into());
         };
         if kind != AccessKind::Store && self.is_uninitialized && self.history[element].store.is_none() {
             return Err(GridFault::Unwritten { buffer: decl.name.clone(), index: at });
@@ -233,7 +233,7 @@ impl Window {
         let stored = value_after_store(decl, value);
         if decl.class == BufferClass::Index && stored != value {
             let (buffer, prim, value) = (decl.name.clone(), decl.prim, value as i64);
-            return Err(InterpError::IndexOverflow { buffer, prim, value }.into());
+            return Err(InterpFault::IndexOverflow { buffer, prim, value }.into());
         }
         self.elements[element] = stored;
         Ok(())

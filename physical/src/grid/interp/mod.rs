@@ -22,8 +22,8 @@ mod tests;
 
 use super::{Grid, verify};
 use crate::Error;
-use crate::assembly::{Buffer, BufferDecl, InterpError, Status};
-use crate::run::{Invocation, Limits, Signature, charged};
+use crate::assembly::{Buffer, BufferDecl, InterpFault, Status};
+use crate::run::{Invocation, Limits, Signature, charge_buffer};
 use crate::storage::Array;
 use arrow::buffer::MutableBuffer;
 use machine::GridMachine;
@@ -41,7 +41,7 @@ pub(crate) use memory::value_after_store;
 pub enum GridFault {
     /// A fault that the interpreter of Assembly reports as well.
     #[error(transparent)]
-    Interp(#[from] InterpError),
+    Interp(#[from] InterpFault),
     /// Conflicting accesses of two lanes to an element.
     #[error(
         "data race on element {index} of buffer `{buffer}`, between lane {} of team {} and lane {} of team {}",
@@ -116,7 +116,7 @@ pub(crate) trait GridRunner: Send + Sync {
             let elements = &gather.windows[*window].elements()[*from..from + len];
             elements.iter().for_each(|bits| push(bits.wrapping_add_signed(*shift)));
         }
-        let memory = charged(bytes.into(), &limits.memory);
+        let memory = charge_buffer(bytes.into(), &limits.memory);
         let memory = memory.ok_or(Error::KernelStopped(Status::OutOfMemory))?;
         Array::new(gather.decl.prim, memory, gather.len())
             .ok_or_else(|| Error::InvalidInvocation("buffers of Arrow are aligned".into()))
@@ -315,7 +315,7 @@ impl GridProgram {
         GridProgram { grid, code, signature, step_limit: u64::MAX, cancelled_at: u64::MAX }
     }
 
-    /// Stops with [`InterpError::TooManyIterations`] after `limit` steps of all lanes in one
+    /// Stops with [`InterpFault::TooManyIterations`] after `limit` steps of all lanes in one
     /// launch.
     pub fn with_step_limit(mut self, limit: u64) -> GridProgram {
         self.step_limit = limit;

@@ -1,25 +1,25 @@
 //! The body of a grid as steps with jumps, so that lanes can be suspended between any two steps.
 
 use crate::assembly::eval::{BinaryFn, binary_fn};
-use crate::assembly::{Buffer, Function, LaneFold, Node, Status};
+use crate::assembly::{Buffer, Function, LaneFold, ResolvedExpr, Status};
 use crate::grid::{ActiveLanes, Grid, MemorySpace, RoundFold, SectionBound, Stmt, WARP};
 
 /// A step of a lane. A target of a jump is an index into the list of steps.
 pub(super) enum LaneStep {
-    Assign(usize, Node),
+    Assign(usize, ResolvedExpr),
     Section(usize, SectionBound),
-    Store(ActiveLanes, Buffer, Node, Node),
-    Atomic(ActiveLanes, Buffer, Node, BinaryFn, Node),
+    Store(ActiveLanes, Buffer, ResolvedExpr, ResolvedExpr),
+    Atomic(ActiveLanes, Buffer, ResolvedExpr, BinaryFn, ResolvedExpr),
     /// Jumps if the condition is false.
-    JumpUnless(Node, usize),
+    JumpUnless(ResolvedExpr, usize),
     Jump(usize),
     /// Enters the first round of a loop, or jumps past the loop. `end` is the local with the upper
     /// bound.
     BeginLoop {
         var: usize,
         end: usize,
-        lo: Node,
-        hi: Node,
+        lo: ResolvedExpr,
+        hi: ResolvedExpr,
         rounds: RoundSet,
         after: usize,
     },
@@ -47,12 +47,12 @@ pub(super) enum LaneStep {
     Poll(PollScope),
     /// Ends the chunk if a lane has left the loop because the launch is cancelled.
     CheckCancelled,
-    Grow(Buffer, Node),
+    Grow(Buffer, ResolvedExpr),
     /// Grows a window that may be in the memory of a block. If the window has to move outside, the
     /// steps of the move follow.
     GrowOrMove {
         buffer: Buffer,
-        len: Node,
+        len: ResolvedExpr,
         after: usize,
     },
     /// Initializes the elements of a share, each by one lane.
@@ -61,8 +61,8 @@ pub(super) enum LaneStep {
     CopyShare(Buffer),
     /// Replaces the share by the window outside.
     MoveOut(Buffer),
-    Sort(Buffer, Node, Node),
-    SortBy([Buffer; 3], Node, Node),
+    Sort(Buffer, ResolvedExpr, ResolvedExpr),
+    SortBy([Buffer; 3], ResolvedExpr, ResolvedExpr),
     Swap(Buffer, Buffer),
     Return(Status),
 }
@@ -92,9 +92,9 @@ pub(super) struct FoldStep {
     pub(super) identity: u64,
     pub(super) lanes: usize,
     pub(super) var: usize,
-    pub(super) lo: Node,
-    pub(super) hi: Node,
-    pub(super) value: Node,
+    pub(super) lo: ResolvedExpr,
+    pub(super) hi: ResolvedExpr,
+    pub(super) value: ResolvedExpr,
     pub(super) rounds: RoundSet,
 }
 
@@ -160,8 +160,8 @@ impl StepBuilder<'_> {
         body.iter().for_each(|s| self.stmt(s));
     }
 
-    fn node(&self, e: &crate::assembly::Expr) -> Node {
-        Node::new(self.function, e)
+    fn node(&self, e: &crate::assembly::Expr) -> ResolvedExpr {
+        ResolvedExpr::new(self.function, e)
     }
 
     /// Adds a jump whose target is set later by `set_target`.

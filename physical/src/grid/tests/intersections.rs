@@ -9,7 +9,7 @@ use crate::grid::rounds::walks_to_loops;
 use crate::grid::{
     Grid, GridFault, LaunchOutcome, LaunchResult, MemorySpace, Stmt, TeamSize, Walks, map_to, to_serial, verify,
 };
-use crate::kernel::{Engine, Kernel};
+use crate::kernel::{Kernel, KernelEngine};
 use crate::testing::skewed;
 use arrow::buffer::Buffer as ArrowBuffer;
 use expect_test::{Expect, expect};
@@ -25,7 +25,7 @@ fn check(number: usize, expected: Expect) {
 fn searches_agree_with_merges() {
     for text in skewed::INTERSECTIONS {
         let (draft, inputs) = skewed::draft(text);
-        let expected = values(&Kernel::of(&draft, Engine::Interpreter).unwrap(), &inputs);
+        let expected = values(&Kernel::compile(&draft, KernelEngine::Interpreter).unwrap(), &inputs);
         for lanes in [1, 4, 32, 64, 256] {
             let plan = draft.grids(TeamSize::Exact(lanes));
             assert_eq!(plan.run.to_string().contains("spread"), lanes > 1, "{}", plan.run);

@@ -114,8 +114,8 @@ fn elements(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[Range<i64>], len: usi
 
 /// Returns the values of outputs, from an engine that cuts wherever it can.
 fn values(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Vec<Scalar>> {
-    let workers = Arc::new(Workers::new(NonZero::new(2).expect("not 0")).cutting_all());
-    let outcome = kernel.run(&inputs.iter().collect::<Vec<_>>(), &Limits::default().on(&workers));
+    let workers = Arc::new(Workers::new(NonZero::new(2).expect("not 0")).without_grain());
+    let outcome = kernel.run(&inputs.iter().collect::<Vec<_>>(), &Limits::default().with_workers(&workers));
     let outputs = outcome.unwrap_or_else(|e| panic!("{e}\n{}", kernel.function())).outputs;
     outputs.iter().map(|output| output.to_dense_scalars().unwrap()).collect()
 }

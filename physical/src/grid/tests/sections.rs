@@ -7,7 +7,7 @@ use crate::grid::{
     Grid, GridFault, GridProgram, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, Stmt, TeamSize,
     WindowExtent, verify,
 };
-use crate::kernel::{Engine, Kernel};
+use crate::kernel::{Kernel, KernelEngine};
 use crate::run::{Invocation, Limits, Signature};
 use crate::testing::skewed;
 use arrow::buffer::Buffer as ArrowBuffer;
@@ -19,7 +19,8 @@ fn rounds_with_independent_positions_are_cut() {
     for text in skewed::PROGRAMS {
         let (draft, inputs) = skewed::draft(text);
         assert!(draft.grids(TeamSize::Automatic).sections.is_some(), "{text}\n{}", draft.function());
-        let [expected, found] = [Engine::Interpreter, Engine::Grid].map(|e| Kernel::of(&draft, e).unwrap());
+        let [expected, found] =
+            [KernelEngine::Interpreter, KernelEngine::Grid].map(|e| Kernel::compile(&draft, e).unwrap());
         assert_eq!(values(&found, &inputs), values(&expected, &inputs), "{text}");
     }
 }
@@ -31,7 +32,8 @@ fn rounds_with_dependent_positions_are_not_cut() {
         let (draft, inputs) = skewed::draft(text);
         let plan = draft.grids(TeamSize::Automatic);
         assert_eq!(plan.sections, None, "{text}\n{}", plan.run);
-        let [expected, found] = [Engine::Interpreter, Engine::Grid].map(|e| Kernel::of(&draft, e).unwrap());
+        let [expected, found] =
+            [KernelEngine::Interpreter, KernelEngine::Grid].map(|e| Kernel::compile(&draft, e).unwrap());
         assert_eq!(values(&found, &inputs), values(&expected, &inputs), "{text}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{LoweredValue, StmtSink, bin, bind_part, cast, cmp, math, negative, nonzero, number, select, un};
 use crate::assembly::{BinaryOp, CompareOp, Expr, MathFn, UnaryOp};
-use crate::special::Guard;
+use crate::special::OperatorGuard;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Prim, Scalar};
 
@@ -74,7 +74,7 @@ pub(super) fn binary(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr, 
 /// arithmetic, as `Op::eval_in` defines it in the default mode.
 pub(super) fn guarded_binary(
     scope: &mut dyn StmtSink,
-    (b, guard): (Builtin, Guard),
+    (b, guard): (Builtin, OperatorGuard),
     prim: Prim,
     mut x: Expr,
     mut y: Expr,
@@ -91,12 +91,12 @@ pub(super) fn guarded_binary(
         if !is_short(&x) {
             x = bind_part(scope, prim, x);
         }
-        if guard == Guard::Special {
+        if guard == OperatorGuard::Special {
             y = bind_part(scope, prim, y);
         }
         let quotient = bin(BinaryOp::Div, x.clone(), y.clone());
         let quotient = match guard {
-            Guard::Special => select(infinite(&y), number(prim, 0), quotient),
+            OperatorGuard::Special => select(infinite(&y), number(prim, 0), quotient),
             _ => quotient,
         };
         return select(zero(&x), x, quotient);

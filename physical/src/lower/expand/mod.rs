@@ -24,7 +24,7 @@ pub(crate) use repeat::expand_repeat;
 
 use super::value::{LoweredValue, StmtSink};
 use crate::assembly::{BinaryOp, CompareOp, Expr, MathFn, Stmt, UnaryOp};
-use crate::special::{Guard, Known, guard, of_call};
+use crate::special::{ArgumentFacts, OperatorGuard, guard, of_call};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, Prim, Scalar};
 
@@ -40,7 +40,7 @@ pub(crate) enum Laws<'a> {
     /// The laws of IEEE 754.
     Ieee,
     /// The laws of the default mode, with the known facts of each argument.
-    Default(&'a [Known<'a>]),
+    Default(&'a [ArgumentFacts<'a>]),
 }
 
 /// Returns the value of `op` applied to `args`, which are first cast to its signature, by the laws
@@ -98,12 +98,15 @@ fn builtin(scope: &mut dyn StmtSink, b: Builtin, args: &[LoweredValue], result: 
         }
         (_, [first, rest @ ..]) => {
             let Laws::Default(facts) = laws else {
-                return rest.iter().fold(first.clone(), |acc, y| binary(scope, b, &acc, y, &result, Guard::None));
+                return rest
+                    .iter()
+                    .fold(first.clone(), |acc, y| binary(scope, b, &acc, y, &result, OperatorGuard::None));
             };
             let mut special = facts[0];
             return rest.iter().zip(&facts[1..]).fold(first.clone(), |acc, (y, next)| {
                 let guard = guard(b, &special, next);
-                special = Known { special: of_call(&b.into(), &[special, *next], &[], &result), constant: None };
+                special =
+                    ArgumentFacts { special: of_call(&b.into(), &[special, *next], &[], &result), constant: None };
                 binary(scope, b, &acc, y, &result, guard)
             });
         }
@@ -150,7 +153,7 @@ fn binary(
     x: &LoweredValue,
     y: &LoweredValue,
     result: &DType,
-    guard: Guard,
+    guard: OperatorGuard,
 ) -> LoweredValue {
     use Builtin::*;
     match b {
@@ -173,7 +176,9 @@ fn binary(
             let part = match b {
                 Shl | Shr => integer::shift(b, prim, u, y),
                 Ldexp => float::ldexp(prim, u, y),
-                _ if prim.is_float() && guard != Guard::None => float::guarded_binary(scope, (b, guard), prim, u, v),
+                _ if prim.is_float() && guard != OperatorGuard::None => {
+                    float::guarded_binary(scope, (b, guard), prim, u, v)
+                }
                 _ => numeric(scope, b, prim, u, v),
             };
             LoweredValue { dtype: result.clone(), parts: vec![part] }

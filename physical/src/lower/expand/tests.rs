@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::assembly::{
-    Buffer, BufferClass, BufferDecl, BufferRole, Counts, Function, Local, LocalDecl, Program, Status,
+    Buffer, BufferClass, BufferDecl, BufferRole, Counts, Function, Interpreter, Local, LocalDecl, Status,
 };
 use crate::emit::cranelift::{self, Effort};
 use crate::run::{Invocation, Limits};
@@ -89,7 +89,7 @@ fn run(
     function.body.push(Stmt::For { var: Local(2), lo, hi, body: builder.out });
 
     let program =
-        Program::new(&function).unwrap_or_else(|e| panic!("{e}\n{function:#?}")).with_iteration_limit(1 << 20);
+        Interpreter::new(&function).unwrap_or_else(|e| panic!("{e}\n{function:#?}")).with_iteration_limit(1 << 20);
     let kernel = cranelift::compile(&function, Effort::Full).unwrap();
     let invocation = || Invocation::new(program.signature(), inputs.clone(), vec![], Limits::default()).unwrap();
     let (mut on, mut machine) = (invocation(), invocation());
@@ -195,20 +195,20 @@ fn check(op: &Op, args: &[DType]) {
         assert_eq!(found, expected(op.eval(row)), "{op} of {row:?}");
     }
     if args.iter().flat_map(DType::prims).any(Prim::is_float) {
-        let anything = vec![Known { special: Special::ALL, constant: None }; args.len()];
+        let anything = vec![ArgumentFacts { special: Special::ALL, constant: None }; args.len()];
         let found = run(args, &rows, |scope, values| expand_in(scope, op, values, Laws::Default(&anything)));
         for (row, found) in rows.iter().zip(found) {
             let defined = expected(op.eval_in(row, FloatMode::Relaxed));
             assert_eq!(found, defined, "{op} of {row:?} in the default mode");
         }
-        let regular = |row: &&Vec<Scalar>| row.iter().all(|v| Special::of(v) == Special::NONE);
+        let regular = |row: &&Vec<Scalar>| row.iter().all(|v| Special::of_scalar(v) == Special::NONE);
         let rows: Vec<Vec<Scalar>> = rows.iter().filter(regular).cloned().collect();
-        let finite = vec![Known { special: Special::NONE, constant: None }; args.len()];
+        let finite = vec![ArgumentFacts { special: Special::NONE, constant: None }; args.len()];
         let found = run(args, &rows, |scope, values| expand_in(scope, op, values, Laws::Default(&finite)));
         for (row, found) in rows.iter().zip(found) {
             let defined = expected(op.eval_in(row, FloatMode::Relaxed));
             // More than two arguments may also overflow in an intermediate result.
-            let overflows = row.len() > 2 || defined.as_ref().is_ok_and(|v| Special::of(v) != Special::NONE);
+            let overflows = row.len() > 2 || defined.as_ref().is_ok_and(|v| Special::of_scalar(v) != Special::NONE);
             assert!(overflows || found == defined, "{op} of {row:?}, which are finite: {found:?}");
         }
     }
@@ -303,7 +303,7 @@ fn repeats() {
             let rows: Vec<Vec<Scalar>> =
                 values.iter().flat_map(|x| counts.iter().map(|n| vec![x.clone(), n.clone()])).collect();
             let found = run(&args, &rows, |scope, values| {
-                let anything = [Known { special: Special::ALL, constant: None }; 2];
+                let anything = [ArgumentFacts { special: Special::ALL, constant: None }; 2];
                 let laws = Laws::Default(&anything);
                 expand_repeat(scope, (&op, repeat), &values[0], &[values[1].single().clone()], laws)
             });

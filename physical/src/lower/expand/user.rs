@@ -2,7 +2,7 @@
 
 use super::{Laws, LoweredValue, StmtSink, assign, bind, block, expand_in, select_value, un, variable};
 use crate::assembly::{Expr, Stmt, UnaryOp};
-use crate::special::{Known, Special, makes};
+use crate::special::{ArgumentFacts, Special, can_generate};
 use redpoll_logic::op::{Body, Definition, UserOp, While};
 use redpoll_logic::{DType, Scalar};
 
@@ -12,7 +12,9 @@ pub(super) fn apply(scope: &mut dyn StmtSink, op: &UserOp, args: &[LoweredValue]
     let Definition::Body(body) = op.definition();
     let special = match laws {
         Laws::Ieee => None,
-        Laws::Default(facts) if makes(body) || facts.iter().any(|k| k.special != Special::NONE) => Some(Special::ALL),
+        Laws::Default(facts) if can_generate(body) || facts.iter().any(|k| k.special != Special::NONE) => {
+            Some(Special::ALL)
+        }
         Laws::Default(_) => Some(Special::NONE),
     };
     let (first, rest) = args.split_at(op.params().len().min(args.len()));
@@ -51,7 +53,7 @@ impl<'a> Expansion<'a> {
                 let args: Vec<LoweredValue> = args.iter().map(|a| self.value(scope, a)).collect();
                 let Some(special) = self.special else { return expand_in(scope, op, &args, Laws::Ieee) };
                 let constants: Vec<Option<Scalar>> = args.iter().map(LoweredValue::as_constant).collect();
-                let facts = constants.iter().map(|constant| Known { special, constant: constant.as_ref() });
+                let facts = constants.iter().map(|constant| ArgumentFacts { special, constant: constant.as_ref() });
                 expand_in(scope, op, &args, Laws::Default(&facts.collect::<Vec<_>>()))
             }
             Body::If(cond, then, other) => {

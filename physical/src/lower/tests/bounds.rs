@@ -4,8 +4,10 @@
 use super::{Rng, formats, tensor};
 use crate::Error;
 use crate::emit::c::Toolchain;
-use crate::kernel::{Draft, Engine, Kernel};
-use crate::notation::{Bounds, Expr, Places, Program, Role, Stmt, checks, normalize, parse, place_of, places_of, run};
+use crate::kernel::{Draft, Kernel, KernelEngine};
+use crate::notation::{
+    Bounds, DenseValues, Expr, Program, Role, Stmt, bounds_checks, dense_values, normalize, parse, run, value_index,
+};
 use crate::run::{Limits, Workers};
 use crate::storage::Tensor;
 use redpoll_logic::{FloatMode, Scalar, TensorType};
@@ -14,12 +16,13 @@ use std::num::NonZero;
 use std::sync::{Arc, LazyLock};
 
 /// Two threads that accept chunks of any size.
-static PAIR: LazyLock<Arc<Workers>> = LazyLock::new(|| Arc::new(Workers::new(NonZero::new(2).unwrap()).cutting_all()));
+static PAIR: LazyLock<Arc<Workers>> =
+    LazyLock::new(|| Arc::new(Workers::new(NonZero::new(2).unwrap()).without_grain()));
 
 /// Values of inputs by name; other inputs count from 1.
 type NamedInputs<'a> = &'a [(&'a str, &'a [i64])];
 
-fn inputs(program: &Program, values: NamedInputs<'_>) -> HashMap<String, Places> {
+fn inputs(program: &Program, values: NamedInputs<'_>) -> HashMap<String, DenseValues> {
     let mut all = HashMap::new();
     for decl in program.tensors.iter().filter(|t| t.role == Role::Input) {
         let given = values.iter().find(|(name, _)| *name == decl.name).map(|(_, v)| *v);
@@ -30,13 +33,13 @@ fn inputs(program: &Program, values: NamedInputs<'_>) -> HashMap<String, Places>
             let value = given.map_or(index as i64 + 1, |given| given[index]);
             Scalar::I64(value).cast(prim).expect("a primitive")
         };
-        let mut contents = places_of(&decl.ty, &mut |_| decl.ty.fill.clone());
+        let mut contents = dense_values(&decl.ty, &mut |_| decl.ty.fill.clone());
         let count: u64 = decl.ty.shape.iter().product();
         for k in 0..count {
             let mut rest = k;
             let mut at: Vec<u64> = decl.ty.shape.iter().rev().map(|n| (rest % n, rest /= n).0).collect();
             at.reverse();
-            contents[place_of(&decl.ty, &at)] = value(&at);
+            contents[value_index(&decl.ty, &at)] = value(&at);
         }
         all.insert(decl.name.clone(), contents);
     }
@@ -44,7 +47,7 @@ fn inputs(program: &Program, values: NamedInputs<'_>) -> HashMap<String, Places>
 }
 
 /// Returns the outcome of each engine: success or the error.
-fn outcomes(program: &Program, inputs: &HashMap<String, Places>) -> Vec<(String, Result<(), Error>)> {
+fn outcomes(program: &Program, inputs: &HashMap<String, DenseValues>) -> Vec<(String, Result<(), Error>)> {
     let program = Arc::new(normalize(program.clone()).unwrap());
     let tensors: Vec<Tensor> =
         program.tensors.iter().filter(|t| t.role == Role::Input).map(|t| tensor(&t.ty, &inputs[&t.name])).collect();
@@ -52,10 +55,10 @@ fn outcomes(program: &Program, inputs: &HashMap<String, Places>) -> Vec<(String,
     let draft = Draft::new(&program, &Kernel::layouts(&program, &tensors), FloatMode::default());
     let mut results = vec![("notation".to_owned(), run(&program, inputs).map(drop))];
     let alone = Limits::default();
-    let pair = Limits::default().on(&PAIR);
+    let pair = Limits::default().with_workers(&PAIR);
     let mut kernels = vec![];
-    for engine in [Engine::Interpreter, Engine::Instant, Engine::Grid] {
-        kernels.push((format!("{engine:?}"), Kernel::of(&draft, engine).unwrap()));
+    for engine in [KernelEngine::Interpreter, KernelEngine::Instant, KernelEngine::Grid] {
+        kernels.push((format!("{engine:?}"), Kernel::compile(&draft, engine).unwrap()));
     }
     for (name, kernel) in &kernels {
         for (threads, limits) in [(1, &alone), (2, &pair)] {
@@ -283,7 +286,7 @@ fn proved_bounds_cost_nothing() {
     ];
     for text in proved {
         assert!(decided(&text).iter().all(|d| *d == "proved"), "{text}: {:?}", decided(&text));
-        assert!(checks(&normalize(parse(&text).unwrap()).unwrap()).is_empty(), "{text}");
+        assert!(bounds_checks(&normalize(parse(&text).unwrap()).unwrap()).is_empty(), "{text}");
     }
     let guarded = format!("(program {X} (input k i64 0) {S} (if (and (le 0 k) (lt k 5)) (+= s (x k))))");
     assert_eq!(decided(&guarded).iter().filter(|d| **d == "guarded").count(), 0, "a read of a tensor may change");
@@ -300,7 +303,7 @@ fn the_optimizing_tier_ends_with_the_same_error() {
     let inputs = inputs(&program, &[("I", &[0, 2, 3_000_000_000, 1])]);
     let index = tensor(&program.tensors[0].ty, &inputs["I"]);
     let draft = Draft::new(&program, &Kernel::layouts(&program, &[&index]), FloatMode::default());
-    let kernels = Kernel::optimizing(&[&draft], Toolchain::host()).unwrap();
+    let kernels = Kernel::compile_optimizing(&[&draft], Toolchain::host()).unwrap();
     let error = kernels[0].run(&[&index], &Limits::default()).unwrap_err();
     expect_test::expect![[
         r#"`(y (I i))`, line 1, column 113, is out of bounds: `(I i)` is 3000000000, but mode 0 of `y` has size 3; test the coordinate with an `if`, or give a read an `outside`"#
@@ -321,8 +324,8 @@ fn sizes_whose_product_wraps_around_are_an_error() {
             );
             let program = Arc::new(normalize(parse(&text).unwrap()).unwrap());
             let draft = Draft::new(&program, &[], FloatMode::default());
-            for engine in [Engine::Interpreter, Engine::Instant, Engine::Grid] {
-                let error = Kernel::of(&draft, engine).unwrap().run(&[], &Limits::default()).unwrap_err();
+            for engine in [KernelEngine::Interpreter, KernelEngine::Instant, KernelEngine::Grid] {
+                let error = Kernel::compile(&draft, engine).unwrap().run(&[], &Limits::default()).unwrap_err();
                 assert!(matches!(error, Error::TooManyPositions { .. }), "{engine:?}, {text}: {error}");
             }
         }

@@ -5,7 +5,7 @@
 mod draw;
 
 use super::{INTERPRETER, TestRunner, compare_runners};
-use crate::kernel::{Draft, Engine, Kernel};
+use crate::kernel::{Draft, Kernel, KernelEngine};
 use crate::lower::seeded_fault::SeededFault;
 use crate::notation::{Role, run};
 use crate::run::Limits;
@@ -99,8 +99,8 @@ fn every_seeded_fault_is_caught() {
         PROGRAMS.iter().any(|text| {
             // Leads are emitted only for machines whose lanes share rounds.
             let (engine, cases) = match fault {
-                SeededFault::LeadEntry | SeededFault::LeadEnd => (Engine::Grid, 20),
-                _ => (Engine::Interpreter, 60),
+                SeededFault::LeadEntry | SeededFault::LeadEnd => (KernelEngine::Grid, 20),
+                _ => (KernelEngine::Interpreter, 60),
             };
             let attempt =
                 AssertUnwindSafe(|| fault.run(|| compare_runners(text, cases, &[TestRunner::Engine(engine)])));
@@ -128,7 +128,7 @@ fn is_as_defined(case: &ProgramCase) -> Option<bool> {
     let tensors: Vec<Tensor> = tensors.collect();
     let tensors: Vec<&Tensor> = tensors.iter().collect();
     let draft = Draft::new(&program, &Kernel::layouts(&program, &tensors), case.mode);
-    let kernel = Kernel::of(&draft, Engine::Interpreter).ok().map(|k| k.with_iteration_limit(100_000));
+    let kernel = Kernel::compile(&draft, KernelEngine::Interpreter).ok().map(|k| k.with_iteration_limit(100_000));
     let Some(Ok(found)) = kernel.map(|k| k.run(&tensors, &Limits::default())) else { return Some(false) };
     let unsigned =
         |v: &Scalar| v.flatten().iter().map(|p| p.to_f64().map_or(p.clone(), |x| Scalar::F64(x + 0.0))).collect();

@@ -13,9 +13,9 @@ mod unfilled;
 mod writes;
 
 use crate::grid::ListLengths;
-use crate::kernel::{Draft, Engine, Kernel};
+use crate::kernel::{Draft, Kernel, KernelEngine};
 use crate::lower::LoweringOptions;
-use crate::notation::{Places, Program, Role, TensorId, cut, normalize, parse, places_of, print, run};
+use crate::notation::{DenseValues, Program, Role, TensorId, cut, dense_values, normalize, parse, print, run};
 use crate::run::{Limits, Workers};
 use crate::storage::{Tensor, Values};
 use crate::testing::concordant_formats_of_rank;
@@ -59,9 +59,9 @@ fn formats(ty: &TensorType, role: Role) -> Vec<Format> {
 }
 
 /// Returns random data of a type: mostly fill values, otherwise small integers.
-fn data(ty: &TensorType, rng: &mut Rng) -> Places {
+fn data(ty: &TensorType, rng: &mut Rng) -> DenseValues {
     let density = [0, 2, 5, 10][rng.below(4)];
-    places_of(ty, &mut |_| {
+    dense_values(ty, &mut |_| {
         if rng.below(10) >= density {
             return ty.fill.clone();
         }
@@ -70,7 +70,7 @@ fn data(ty: &TensorType, rng: &mut Rng) -> Places {
     })
 }
 
-fn tensor(ty: &Arc<TensorType>, contents: &Places) -> Tensor {
+fn tensor(ty: &Arc<TensorType>, contents: &DenseValues) -> Tensor {
     let row_major = Arc::new(TensorType { format: Format::dense(ty.shape.len()), ..(**ty).clone() });
     let mut values = Vec::new();
     let count: u64 = ty.shape.iter().product();
@@ -78,7 +78,7 @@ fn tensor(ty: &Arc<TensorType>, contents: &Places) -> Tensor {
         let mut rest = k;
         let mut at: Vec<u64> = ty.shape.iter().rev().map(|n| (rest % n, rest /= n).0).collect();
         at.reverse();
-        values.push(contents[crate::notation::place_of(ty, &at)].clone());
+        values.push(contents[crate::notation::value_index(ty, &at)].clone());
     }
     let values = Values::from_scalars(ty.dtype.clone(), &values).expect("the values have the dtype");
     let dense = Tensor::from_dense(row_major, &values).expect("there is a value for each element");
@@ -88,17 +88,20 @@ fn tensor(ty: &Arc<TensorType>, contents: &Places) -> Tensor {
 /// The engine that runs a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum TestRunner {
-    Engine(Engine),
+    Engine(KernelEngine),
     /// The interpreter of grids, with teams of this many lanes.
     Teams(u32),
 }
 
-const INTERPRETER: [TestRunner; 1] = [TestRunner::Engine(Engine::Interpreter)];
-const ENGINES: [TestRunner; 3] =
-    [TestRunner::Engine(Engine::Interpreter), TestRunner::Engine(Engine::Instant), TestRunner::Engine(Engine::Grid)];
+const INTERPRETER: [TestRunner; 1] = [TestRunner::Engine(KernelEngine::Interpreter)];
+const ENGINES: [TestRunner; 3] = [
+    TestRunner::Engine(KernelEngine::Interpreter),
+    TestRunner::Engine(KernelEngine::Instant),
+    TestRunner::Engine(KernelEngine::Grid),
+];
 /// Teams of every kind: one lane, a warp, blocks.
 const TEAMS: [TestRunner; 5] = [
-    TestRunner::Engine(Engine::Interpreter),
+    TestRunner::Engine(KernelEngine::Interpreter),
     TestRunner::Teams(1),
     TestRunner::Teams(32),
     TestRunner::Teams(64),
@@ -141,9 +144,9 @@ const ITERATION_LIMIT: u64 = 1_000_000;
 /// same bits on one thread and on several. Returns these bits.
 fn compare_in_chunks(kernel: &Kernel, inputs: &[&Tensor], single_call: &[Tensor]) -> Result<Vec<Vec<u8>>, String> {
     static WORKERS: LazyLock<[Arc<Workers>; 2]> =
-        LazyLock::new(|| [1, 3].map(|n| Arc::new(Workers::new(NonZero::new(n).unwrap()).cutting_all())));
+        LazyLock::new(|| [1, 3].map(|n| Arc::new(Workers::new(NonZero::new(n).unwrap()).without_grain())));
     let run = |workers: &Arc<Workers>| {
-        let outcome = kernel.run(inputs, &Limits::default().on(workers));
+        let outcome = kernel.run(inputs, &Limits::default().with_workers(workers));
         let outputs = outcome.map_err(|e| format!("in chunks: {e}"))?.outputs;
         outputs.iter().try_for_each(|t| t.validate().map_err(|e| format!("in chunks: {e}")))?;
         Ok::<_, String>(outputs)
@@ -207,9 +210,9 @@ fn compare_in_formats(
     let draft = Draft::with_options(program, &layouts, options);
     // Over lists marked as long, lanes share the work where they can, and add floats in their own
     // order.
-    let long = draft.clone().over(ListLengths::all(program, 8.0));
+    let long = draft.clone().with_lists(ListLengths::all(program, 8.0));
     let grids =
-        engines.iter().filter(|runner| matches!(runner, TestRunner::Engine(Engine::Grid) | TestRunner::Teams(_)));
+        engines.iter().filter(|runner| matches!(runner, TestRunner::Engine(KernelEngine::Grid) | TestRunner::Teams(_)));
     let drafts = engines.iter().map(|runner| (*runner, &draft)).chain(grids.map(|runner| (*runner, &long)));
     for (engine, draft) in drafts {
         let fail = |what: String, kernel: Option<&Kernel>| {
@@ -217,7 +220,7 @@ fn compare_in_formats(
             format!("{engine:?}: {what} on {contents:?}\n{}\n{code}", print(program))
         };
         let kernel = match engine {
-            TestRunner::Engine(engine) => Kernel::of(draft, engine),
+            TestRunner::Engine(engine) => Kernel::compile(draft, engine),
             TestRunner::Teams(lanes) => Kernel::in_teams(draft, lanes),
         };
         let kernel = kernel.map_err(|e| fail(e.to_string(), None))?.with_iteration_limit(ITERATION_LIMIT);

@@ -2,7 +2,7 @@
 //! change the result are rejected.
 
 use super::{ENGINES, Rng, compare_in_formats, formats};
-use crate::notation::{Program, Role, normalize, parse, print, scheduled};
+use crate::notation::{Program, Role, apply_schedule, normalize, parse, print};
 use expect_test::{Expect, expect};
 use redpoll_logic::{FloatMode, Format, StorageMode, TensorType};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn check(declarations: &str, body: &str, schedules: &[&str], cases: usize) {
             if schedule.contains("stored") && !row_major {
                 continue;
             }
-            let result = scheduled(written, FloatMode::Relaxed).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            let result = apply_schedule(written, FloatMode::Relaxed).unwrap_or_else(|e| panic!("{e}\n{text}"));
             let normal = normalize(result.clone()).unwrap_or_else(|e| panic!("{e}\n{}", print(&result)));
             let agree = compare_in_formats(&Arc::new(normal), &plain, &mut rng, &ENGINES);
             agree.unwrap_or_else(|what| panic!("{schedule}: {what}"));
@@ -211,7 +211,7 @@ fn walks_are_folded_in_lanes() {
 
 fn rejection(declarations: &str, body: &str, schedule: &str) -> String {
     let text = format!("(program {declarations} (schedule {schedule}) {body})");
-    let result = parse(&text).and_then(|program| scheduled(program, FloatMode::Relaxed));
+    let result = parse(&text).and_then(|program| apply_schedule(program, FloatMode::Relaxed));
     result.map_or_else(|e| e.to_string(), |result| panic!("{schedule} is not rejected:\n{}", print(&result)))
 }
 
@@ -234,29 +234,29 @@ fn preconditions() {
             invalid program, at `(reorder i k)`: there is no loop of `k`
             invalid program, at `(reorder i i)`: a loop is named twice
             invalid program, at `(reorder j i)`: the extent of the loop of `j` depends on `i`, which would be inside of it
-            invalid program, at `(reorder j i)`: rounds in another order would leave other values in `y`, whose writes are not folds by one operator that can be regrouped
-            invalid program, at `(split i j ii 2)`: there is a loop of `j`; take another name
+            invalid program, at `(reorder j i)`: another order of rounds would change `y`, whose writes are not folds by one associative and commutative operator
+            invalid program, at `(split i j ii 2)`: a loop of `j` exists already; choose another name
             invalid program, at `(collapse j i p)`: the loop of `i` is not directly inside of that of `j`, or one of them has no constant extent
             invalid program, at `(collapse i j p)`: the loop of `j` is not directly inside of that of `i`, or one of them has no constant extent
             invalid program, at `(bound i 6)`: the loop of `i` has 5 rounds
-            invalid program, at `(bound j 5)`: how many rounds the loop of `j` has is known only when it begins
-            invalid program, at `(unroll j)`: how many entries are stored is known only when the loop begins; say how many copies to make
-            invalid program, at `(precompute x y (A) (j jc jp))`: there is a tensor `x`; take another name, like `x_2`
-            invalid program, at `(precompute w y (A) (i ic ip))`: the loops that it is computed over are not the innermost ones
-            invalid program, at `(precompute w y (A) (i ic ip))`: the loops that it is computed over are not the innermost ones
+            invalid program, at `(bound j 5)`: the number of rounds of the loop of `j` is computed at run time
+            invalid program, at `(unroll j)`: the number of stored entries is known only at run time; specify the number of copies
+            invalid program, at `(precompute x y (A) (j jc jp))`: a tensor `x` exists already; choose another name, such as `x_2`
+            invalid program, at `(precompute w y (A) (i ic ip))`: the loops over which the part is computed are not the innermost ones
+            invalid program, at `(precompute w y (A) (i ic ip))`: the loops over which the part is computed are not the innermost ones
             invalid program, at `(precompute w z (A) (j jc jp))`: there is no tensor `z`
             invalid program, at `(reorder ii io)`: the extent of the loop of `ii` depends on `io`, which would be inside of it
             invalid program, at `(split i io ii 2)`: there are 2 loops of `i`; give each a name of its own
             invalid program, at `(reorder ii io)`: `s` is frozen, thawed or swapped within the loops
             program text: line 2, column 72: expected a number above 0, found 0
-            invalid program, at `(split j jo ji (into 2 (stored A)))`: the loop does not go through the outermost storage of `A`, from its begin to its end
+            invalid program, at `(split j jo ji (into 2 (stored A)))`: the loop does not iterate over all outermost storage modes of `A`, from begin to end
             invalid program, at `(split i io ii (into 2 (stored y)))`: there is no input `y`
-            invalid program, at `(split i io ii (into 9000000000 (stored A)))`: 9000000000 blocks are more than 1048576
+            invalid program, at `(split i io ii (into 9000000000 (stored A)))`: 9000000000 blocks exceed the maximum of 1048576
             program text: line 2, column 80: expected `(stored A)`, found (of A)
-            program text: line 2, column 57: expected `reorder`, `split`, `collapse`, `bound`, `precompute`, `parallel`, `lanes` or `unroll` with what they take, found (tile i 2)
-            invalid program, at `(lanes j 3)`: there are 2, 4, 8 or 16 lanes, not 3
-            invalid program, at `(lanes j 32)`: there are 2, 4, 8 or 16 lanes, not 32
-            invalid program, at `(lanes j 4)`: rounds in another order would leave other values in `y`, whose writes are not folds by one operator that can be regrouped
+            program text: line 2, column 57: expected `reorder`, `split`, `collapse`, `bound`, `precompute`, `parallel`, `lanes` or `unroll` with their arguments, found (tile i 2)
+            invalid program, at `(lanes j 3)`: expected 2, 4, 8 or 16 lanes, found 3
+            invalid program, at `(lanes j 32)`: expected 2, 4, 8 or 16 lanes, found 32
+            invalid program, at `(lanes j 4)`: another order of rounds would change `y`, whose writes are not folds by one associative and commutative operator
             program text: line 2, column 88: expected a number of lanes, 2, 4, 8 or 16, found 3
         "#]],
         &[

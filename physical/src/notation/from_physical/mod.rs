@@ -17,23 +17,24 @@
 //! - A write at a computed coordinate (a scatter) stands under a condition that the coordinate is
 //!   in bounds.
 //!
-//! `places.rs` translates coordinates to expressions, `held.rs` handles the workspaces of accesses,
-//! `writes.rs` the writes of outputs. The result passes `verify`, and `normalize` accepts it.
+//! `coordinates.rs` translates coordinates to expressions, `access_workspaces.rs` handles the
+//! workspaces of accesses, `writes.rs` the writes of outputs. The result passes `verify`, and
+//! `normalize` accepts it.
 
-mod held;
-pub(super) mod places;
+mod access_workspaces;
+pub(super) mod coordinates;
 mod writes;
 
-use super::{Access, Expr, Index, Program, Role, Rounds, Stmt, Subscript, TensorDecl, TensorId, Write};
+use super::{Access, AccessSubscript, Expr, Index, Program, Role, Rounds, Stmt, TensorDecl, TensorId, Write};
 use crate::Error;
-use held::Held;
+use access_workspaces::AccessWorkspace;
 use redpoll_logic::physical::{
     Extent, Loop, PhysicalQuery, ScalarExpr, StorageCoordinate, TemporaryFold, TemporaryNest,
 };
 use redpoll_logic::{Affine, Alias, DType, Field, Format, TensorType};
 use std::collections::HashMap;
 use std::sync::Arc;
-use writes::Target;
+use writes::OutputTarget;
 
 /// Translates a query that reads tensors of the given types.
 ///
@@ -41,27 +42,26 @@ use writes::Target;
 /// When the query is malformed: an unknown index, temporary or tensor, subscripts that do not fit a
 /// tensor, a workspace that does not fit its output.
 pub fn from_physical(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorType>>) -> Result<Program, Error> {
-    let mut b = Builder {
+    let mut b = QueryTranslator {
         tensors: Vec::new(),
         indices: Vec::new(),
         vars: Vec::new(),
         loops: Vec::new(),
         temporaries: Vec::new(),
-        started: Vec::new(),
-        held: Vec::new(),
+        accumulators: Vec::new(),
+        access_workspaces: Vec::new(),
         query,
-        places: Vec::new(),
+        output_coordinates: Vec::new(),
     };
-    b.places = b.resolved_places()?;
+    b.output_coordinates = b.resolve_coordinates()?;
     for access in query.accesses() {
-        let ty =
-            types.get(&access.tensor).ok_or_else(|| invalid(format!("tensor `{}` is not known", access.tensor)))?;
+        let ty = types.get(&access.tensor).ok_or_else(|| invalid(format!("unknown tensor `{}`", access.tensor)))?;
         b.declare(access.tensor.as_str(), ty.clone(), Role::Input);
     }
     let mut targets = Vec::new();
     for output in &query.outputs {
         if b.tensors.iter().any(|t| t.name == output.alias.as_str()) {
-            return Err(invalid(format!("`{}` is an output and is another tensor of the query too", output.alias)));
+            return Err(invalid(format!("`{}` is both an output and another tensor of the query", output.alias)));
         }
         let target = b.declare(output.alias.as_str(), output.ty.clone(), Role::Output);
         if let Some(pattern) = &output.pattern {
@@ -71,8 +71,9 @@ pub fn from_physical(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorTyp
         }
         targets.push(target);
     }
-    let mut written: Vec<Target> = targets.iter().map(|t| Target { tensor: *t, workspace: None }).collect();
-    let body = b.nest(&query.loops, &query.temporaries, 0, &mut Innermost::Outputs(&mut written))?;
+    let mut output_targets: Vec<OutputTarget> =
+        targets.iter().map(|t| OutputTarget { tensor: *t, workspace: None }).collect();
+    let body = b.nest(&query.loops, &query.temporaries, 0, &mut Innermost::Outputs(&mut output_targets))?;
     let declares = targets.iter().map(|t| Stmt::Declare(*t));
     let freezes = targets.iter().map(|t| Stmt::Freeze(*t));
     let body = Stmt::block(declares.chain([body]).chain(freezes).collect::<Vec<_>>());
@@ -83,7 +84,7 @@ fn invalid(what: impl Into<String>) -> Error {
     Error::InvalidQuery(what.into())
 }
 
-struct Builder<'a> {
+struct QueryTranslator<'a> {
     tensors: Vec<TensorDecl>,
     indices: Vec<String>,
     vars: Vec<(String, DType)>,
@@ -92,30 +93,31 @@ struct Builder<'a> {
     /// The temporaries in scope, each with the loops whose indices select the accumulator.
     temporaries: Vec<(Alias, TensorId, &'a [Field])>,
     /// The locals of temporaries that have started and are not computed yet.
-    started: Vec<(Alias, TensorId)>,
+    accumulators: Vec<(Alias, TensorId)>,
     /// The workspaces of accesses in scope.
-    held: Vec<Held<'a>>,
+    access_workspaces: Vec<AccessWorkspace<'a>>,
     query: &'a PhysicalQuery,
     /// The subscripts of each output; those of blocks are affine forms where possible.
-    places: Vec<Vec<StorageCoordinate>>,
+    output_coordinates: Vec<Vec<StorageCoordinate>>,
 }
 
 /// The statements in the innermost loop of a nest.
 enum Innermost<'b, 'a> {
     Folds(&'a [TemporaryFold], Vec<TensorId>),
-    Outputs(&'b mut Vec<Target>),
+    Outputs(&'b mut Vec<OutputTarget>),
 }
 
-impl<'a> Builder<'a> {
+impl<'a> QueryTranslator<'a> {
     /// Declares a tensor, or finds the input of that name. Makes the names of other tensors unique.
     fn declare(&mut self, name: &str, ty: Arc<TensorType>, role: Role) -> TensorId {
-        let known = |n: &str| self.tensors.iter().position(|t| t.name == n);
+        let position = |n: &str| self.tensors.iter().position(|t| t.name == n);
         let mut unique = name.to_owned();
-        if let Some(k) = known(name) {
+        if let Some(k) = position(name) {
             if role == Role::Input {
                 return TensorId(k as u32);
             }
-            unique = (2..).map(|n| format!("{name}_{n}")).find(|n| known(n).is_none()).expect("numbers do not run out");
+            unique =
+                (2..).map(|n| format!("{name}_{n}")).find(|n| position(n).is_none()).expect("some number is unused");
         }
         self.tensors.push(TensorDecl::new(unique, ty, role));
         TensorId(self.tensors.len() as u32 - 1)
@@ -130,28 +132,32 @@ impl<'a> Builder<'a> {
         innermost: &mut Innermost<'_, 'a>,
     ) -> Result<Stmt, Error> {
         if let Some(g) = groups.iter().find(|g| g.depth > loops.len()) {
-            return Err(invalid(format!("temporaries stand under {} loops, but there are {}", g.depth, loops.len())));
+            return Err(invalid(format!(
+                "temporaries are nested in {} loops, but the query has {}",
+                g.depth,
+                loops.len()
+            )));
         }
-        let in_scope = self.temporaries.len();
-        let holding = self.held.len();
-        let fills = self.hold(groups, depth, innermost)?;
+        let outer_temporaries = self.temporaries.len();
+        let outer_workspaces = self.access_workspaces.len();
+        let fills = self.open_access_workspaces(groups, depth, innermost)?;
         let mut starts = Vec::new();
         for group in groups.iter().filter(|g| g.start_depth == depth && g.start_depth < g.depth) {
-            starts.extend(self.start(group, loops)?);
+            starts.extend(self.start_accumulators(group, loops)?);
         }
         let mut producers = Vec::new();
         for group in groups.iter().filter(|g| g.depth == depth) {
             producers.push(self.producer(group)?);
         }
-        let spaces = match innermost {
-            Innermost::Outputs(targets) => self.open_workspaces(depth, targets)?,
+        let opened = match innermost {
+            Innermost::Outputs(targets) => self.open_output_workspaces(depth, targets)?,
             Innermost::Folds(..) => Vec::new(),
         };
         let inner = match loops.get(depth) {
             Some(l) => {
                 let extent = self.extent(&l.extent)?;
-                let rounds = Rounds::in_lanes(u64::from(l.lanes)).unwrap_or(Rounds::Ordered);
-                let index = self.fresh(l.index.as_str());
+                let rounds = Rounds::with_lanes(u64::from(l.lanes)).unwrap_or(Rounds::Ordered);
+                let index = self.new_index(l.index.as_str());
                 self.loops.push((l.index.clone(), index, &l.extent));
                 let body = Box::new(self.nest(loops, groups, depth + 1, innermost)?);
                 self.loops.pop();
@@ -160,15 +166,17 @@ impl<'a> Builder<'a> {
             None => self.assigns(innermost)?,
         };
         let inner = match innermost {
-            Innermost::Outputs(targets) if !spaces.is_empty() => self.close_workspaces(&spaces, targets, inner)?,
+            Innermost::Outputs(targets) if !opened.is_empty() => {
+                self.close_output_workspaces(&opened, targets, inner)?
+            }
             _ => inner,
         };
-        self.temporaries.truncate(in_scope);
+        self.temporaries.truncate(outer_temporaries);
         let computed = producers.into_iter().rev().fold(inner, |consumer, (locals, producer)| {
             let stmt = Stmt::Where { consumer: Box::new(consumer), producer: Box::new(producer) };
             Stmt::block(locals.into_iter().map(Stmt::Declare).chain([stmt]))
         });
-        self.held.truncate(holding);
+        self.access_workspaces.truncate(outer_workspaces);
         let nest = Stmt::block(starts.into_iter().chain([computed]));
         Ok(fills.into_iter().rev().fold(nest, |nest, (local, fill)| {
             let stmt = Stmt::Where { consumer: Box::new(nest), producer: Box::new(fill) };
@@ -176,14 +184,14 @@ impl<'a> Builder<'a> {
         }))
     }
 
-    fn fresh(&mut self, name: &str) -> Index {
+    fn new_index(&mut self, name: &str) -> Index {
         self.indices.push(name.to_owned());
         Index(self.indices.len() as u32 - 1)
     }
 
     /// Declares the locals of temporaries that accumulate along some of `loops`; they are frozen
     /// between rounds.
-    fn start(&mut self, group: &TemporaryNest, loops: &[Loop]) -> Result<Vec<Stmt>, Error> {
+    fn start_accumulators(&mut self, group: &TemporaryNest, loops: &[Loop]) -> Result<Vec<Stmt>, Error> {
         let mut stmts = Vec::new();
         for fold in &group.folds {
             let sizes = fold.accumulator_indices.iter().map(|field| {
@@ -197,7 +205,7 @@ impl<'a> Builder<'a> {
                 }
             });
             let local = self.local(fold, sizes.collect::<Result<_, _>>()?);
-            self.started.push((fold.name.clone(), local));
+            self.accumulators.push((fold.name.clone(), local));
             stmts.extend([Stmt::Declare(local), Stmt::Freeze(local)]);
         }
         Ok(stmts)
@@ -211,23 +219,23 @@ impl<'a> Builder<'a> {
     /// Returns the locals to declare for a group of temporaries, and the statement that computes
     /// them; brings their names into scope.
     fn producer(&mut self, group: &'a TemporaryNest) -> Result<(Vec<TensorId>, Stmt), Error> {
-        let goes_on = group.start_depth < group.depth;
+        let is_continued = group.start_depth < group.depth;
         let mut locals = Vec::new();
         for fold in &group.folds {
-            locals.push(match self.started.iter().rposition(|(name, _)| goes_on && *name == fold.name) {
-                Some(k) => self.started.remove(k).1,
+            locals.push(match self.accumulators.iter().rposition(|(name, _)| is_continued && *name == fold.name) {
+                Some(k) => self.accumulators.remove(k).1,
                 None => self.local(fold, Vec::new()),
             });
         }
         let mut innermost = Innermost::Folds(&group.folds, locals.clone());
         let nest = self.nest(&group.loops, &group.temporaries, 0, &mut innermost)?;
-        let thaws = locals.iter().filter(|_| goes_on).map(|t| Stmt::Thaw(*t));
+        let thaws = locals.iter().filter(|_| is_continued).map(|t| Stmt::Thaw(*t));
         let freezes = locals.iter().map(|t| Stmt::Freeze(*t));
         let producer = Stmt::block(thaws.chain([nest]).chain(freezes));
         for (fold, local) in group.folds.iter().zip(&locals) {
             self.temporaries.push((fold.name.clone(), *local, &fold.accumulator_indices));
         }
-        Ok((if goes_on { Vec::new() } else { locals }, producer))
+        Ok((if is_continued { Vec::new() } else { locals }, producer))
     }
 
     /// Returns an access of the accumulator at the current values of loops.
@@ -264,8 +272,7 @@ impl<'a> Builder<'a> {
             ScalarExpr::Coordinate(form) => self.affine(form)?,
             ScalarExpr::Temporary(name) => {
                 let found = self.temporaries.iter().rev().find(|(n, ..)| n == name);
-                let (_, tensor, at) =
-                    found.ok_or_else(|| invalid(format!("temporary `{name}` is not computed here")))?;
+                let (_, tensor, at) = found.ok_or_else(|| invalid(format!("temporary `{name}` is not in scope")))?;
                 Expr::Access(self.accumulator(*tensor, at)?)
             }
             ScalarExpr::Access(a) => self.read(a)?,
@@ -278,5 +285,5 @@ impl<'a> Builder<'a> {
 
 /// Makes an access that walks every level.
 fn access(tensor: TensorId, at: impl IntoIterator<Item = Expr>) -> Access {
-    Access { tensor, subscripts: at.into_iter().map(Subscript::inside).collect() }
+    Access { tensor, subscripts: at.into_iter().map(AccessSubscript::in_bounds).collect() }
 }

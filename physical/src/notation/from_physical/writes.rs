@@ -1,7 +1,7 @@
 //! Writes of outputs: plain writes, scatters, and writes through a workspace.
 
-use super::places::{block_end, joined, on_diagonal, size, stored, whole_level};
-use super::{Builder, Role, access, invalid};
+use super::coordinates::{block_end, diagonal_conditions, join_block, level_of_mode, size, storage_coordinate};
+use super::{QueryTranslator, Role, access, invalid};
 use crate::Error;
 use crate::notation::{Expr, Rounds, Stmt, TensorId, Var, Write};
 use redpoll_logic::op::Builtin;
@@ -10,13 +10,13 @@ use redpoll_logic::{ComputedFills, DType, FloatMode, Scalar, StorageMode, Tensor
 use std::sync::Arc;
 
 /// The destination of an output's values.
-pub(super) struct Target {
+pub(super) struct OutputTarget {
     pub(super) tensor: TensorId,
     /// The workspace, while the loops write it.
-    pub(super) workspace: Option<Space>,
+    pub(super) workspace: Option<OutputWorkspace>,
 }
 
-pub(super) struct Space {
+pub(super) struct OutputWorkspace {
     tensor: TensorId,
     /// The storage modes of the output that the workspace covers, in their order.
     modes: Vec<usize>,
@@ -24,32 +24,32 @@ pub(super) struct Space {
 
 /// Returns the condition that a value differs from the fill value, bit for bit but for NaN; so
 /// dropping other values loses nothing.
-fn differs(value: Expr, fill: &Scalar) -> Expr {
+fn differs_from_fill(value: Expr, fill: &Scalar) -> Expr {
     if fill.is_nan() {
         return Expr::call(Builtin::Not, [Expr::call(Builtin::IsNan, [value])]);
     }
-    let differs = Expr::call(Builtin::Ne, [value.clone(), Expr::Literal(fill.clone())]);
+    let is_different = Expr::call(Builtin::Ne, [value.clone(), Expr::Literal(fill.clone())]);
     match (fill.prim(), fill.to_f64()) {
         (Some(prim), Some(0.0)) if prim.is_float() => {
             let sign = Expr::call(Builtin::Copysign, [Expr::Literal(Scalar::one(prim)), value]);
             let own = fill.to_f64().map_or(1.0, |fill| 1f64.copysign(fill));
             let own = Scalar::F64(own).cast(prim).unwrap_or_else(|| Scalar::one(prim));
-            Expr::call(Builtin::Or, [differs, Expr::call(Builtin::Ne, [sign, Expr::Literal(own)])])
+            Expr::call(Builtin::Or, [is_different, Expr::call(Builtin::Ne, [sign, Expr::Literal(own)])])
         }
-        _ => differs,
+        _ => is_different,
     }
 }
 
 /// The variables and conditions around a write at computed coordinates, which ensure that the
 /// coordinates are in bounds.
 #[derive(Default)]
-struct Guard {
+struct BoundsGuard {
     lets: Vec<(Var, Expr)>,
     conds: Vec<Expr>,
 }
 
-impl Guard {
-    fn around(self, stmt: Stmt) -> Stmt {
+impl BoundsGuard {
+    fn wrap(self, stmt: Stmt) -> Stmt {
         let guarded = match self.conds.len() {
             0 => stmt,
             _ => Stmt::If { cond: Expr::call(Builtin::And, self.conds), body: Box::new(stmt) },
@@ -58,46 +58,49 @@ impl Guard {
     }
 }
 
-impl Builder<'_> {
+impl QueryTranslator<'_> {
     /// Returns the write of output `k` in the innermost loop.
-    pub(super) fn write(&mut self, k: usize, target: &Target) -> Result<Stmt, Error> {
+    pub(super) fn write(&mut self, k: usize, target: &OutputTarget) -> Result<Stmt, Error> {
         let output = &self.query.outputs[k];
         let (lhs, guard) = match &target.workspace {
             None => {
-                let modes: Vec<usize> = (0..self.places[k].len()).collect();
+                let modes: Vec<usize> = (0..self.output_coordinates[k].len()).collect();
                 let (at, guard) = self.coordinates(k, &modes)?;
                 (access(target.tensor, at), guard)
             }
-            Some(space) => {
-                let (at, guard) = self.coordinates(k, &space.modes)?;
-                let modes = &self.tensors[space.tensor.index()].ty.format.modes;
-                let at = modes.iter().map(|m| stored(*m, at[m.mode()].clone())).collect::<Result<Vec<_>, _>>()?;
-                (access(space.tensor, at), guard)
+            Some(workspace) => {
+                let (at, guard) = self.coordinates(k, &workspace.modes)?;
+                let modes = &self.tensors[workspace.tensor.index()].ty.format.modes;
+                let at = modes
+                    .iter()
+                    .map(|m| storage_coordinate(*m, at[m.mode()].clone()))
+                    .collect::<Result<Vec<_>, _>>()?;
+                (access(workspace.tensor, at), guard)
             }
         };
         let write = output.fold.clone().map_or(Write::Init, Write::Fold);
         let rhs = self.point(&output.value)?;
         Ok(match output.computed_fills {
-            ComputedFills::Keep => guard.around(Stmt::Assign { lhs, write, rhs }),
+            ComputedFills::Keep => guard.wrap(Stmt::Assign { lhs, write, rhs }),
             ComputedFills::Drop => {
                 let var = Var(self.vars.len() as u32);
                 self.vars.push((format!("value{}", var.0), output.ty.dtype.clone()));
-                let cond = differs(Expr::Var(var), &output.ty.fill);
+                let cond = differs_from_fill(Expr::Var(var), &output.ty.fill);
                 let assign = Stmt::Assign { lhs, write, rhs: Expr::Var(var) };
                 let body = Box::new(Stmt::If { cond, body: Box::new(assign) });
-                guard.around(Stmt::Let { var, value: rhs, body })
+                guard.wrap(Stmt::Let { var, value: rhs, body })
             }
         })
     }
 
     /// Returns the coordinates of some storage modes of output `k`, with their guard.
-    fn coordinates(&mut self, k: usize, modes: &[usize]) -> Result<(Vec<Expr>, Guard), Error> {
+    fn coordinates(&mut self, k: usize, modes: &[usize]) -> Result<(Vec<Expr>, BoundsGuard), Error> {
         let ty = self.query.outputs[k].ty.clone();
         let sizes = ty.format.storage_shape(&ty.shape);
-        let (mut at, mut guard) = (Vec::new(), Guard::default());
+        let (mut at, mut guard) = (Vec::new(), BoundsGuard::default());
         for &m in modes {
-            let value = self.coordinate(&self.places[k][m])?;
-            if let StorageCoordinate::Subscript(_) = self.places[k][m] {
+            let value = self.coordinate(&self.output_coordinates[k][m])?;
+            if let StorageCoordinate::Subscript(_) = self.output_coordinates[k][m] {
                 at.push(value);
                 continue;
             }
@@ -111,30 +114,34 @@ impl Builder<'_> {
                 // The padding of a ragged last block is outside of the tensor.
                 let outer = ty.format.modes.iter().position(|s| *s == StorageMode::Outer { mode, block });
                 if let Some(o) = outer.and_then(|o| modes.iter().position(|&m| m == o)) {
-                    let whole = joined(block, &at[o], &value)?;
-                    guard.conds.push(Expr::call(Builtin::Lt, [whole, size(ty.shape[mode])?]));
+                    let mode_coordinate = join_block(block, &at[o], &value)?;
+                    guard.conds.push(Expr::call(Builtin::Lt, [mode_coordinate, size(ty.shape[mode])?]));
                 }
             }
             at.push(value);
         }
         for (value, &m) in at.iter().zip(modes) {
             if let (StorageMode::Skew { mode, by }, StorageCoordinate::Computed(_)) =
-                (ty.format.modes[m], &self.places[k][m])
+                (ty.format.modes[m], &self.output_coordinates[k][m])
             {
                 // The ends of diagonals are outside of the tensor too.
-                let along = whole_level(&ty, by)?;
+                let along = level_of_mode(&ty, by)?;
                 let along = match modes.iter().position(|&m| m == along) {
-                    Some(known) => at[known].clone(),
-                    None => self.coordinate(&self.places[k][along])?,
+                    Some(position) => at[position].clone(),
+                    None => self.coordinate(&self.output_coordinates[k][along])?,
                 };
-                guard.conds.extend(on_diagonal(value.clone(), along, ty.shape[by], ty.shape[mode])?);
+                guard.conds.extend(diagonal_conditions(value.clone(), along, ty.shape[by], ty.shape[mode])?);
             }
         }
         Ok((at, guard))
     }
 
     /// Declares the workspaces at `depth`; returns the numbers of their outputs.
-    pub(super) fn open_workspaces(&mut self, depth: usize, targets: &mut [Target]) -> Result<Vec<usize>, Error> {
+    pub(super) fn open_output_workspaces(
+        &mut self,
+        depth: usize,
+        targets: &mut [OutputTarget],
+    ) -> Result<Vec<usize>, Error> {
         let mut opened = Vec::new();
         for (k, output) in self.query.outputs.iter().enumerate() {
             let Some(Workspace { format, .. }) = output.workspace.as_ref().filter(|w| w.depth == depth) else {
@@ -146,7 +153,8 @@ impl Builder<'_> {
             let written: Vec<usize> = (0..output.subscripts.len()).filter(open).collect();
             // By the resolved subscripts: a mode whose block the outer loops determine counts as
             // fixed.
-            let proved = (0..self.places[k].len()).filter(|&m| !self.is_fixed(&self.places[k][m]));
+            let proved =
+                (0..self.output_coordinates[k].len()).filter(|&m| !self.is_fixed(&self.output_coordinates[k][m]));
             let modes = if format.rank() == written.len() { written } else { proved.collect() };
             if format.rank() != modes.len() || format.levels.len() != format.modes.len() {
                 return Err(invalid(format!(
@@ -158,7 +166,7 @@ impl Builder<'_> {
             }
             let sizes = output.ty.format.storage_shape(&output.ty.shape);
             let fill = match &output.fold {
-                Some(op) if !self.rounds_are_apart(k) => {
+                Some(op) if !self.writes_distinct_entries(k) => {
                     op.fold_identity(&output.ty.dtype, FloatMode::default()).ok_or_else(|| {
                         invalid(format!(
                             "the workspace of `{}` is folded into it by `{op}`, which has no identity to start from",
@@ -171,7 +179,7 @@ impl Builder<'_> {
             let shape = modes.iter().map(|&m| sizes[m]).collect();
             let ty = TensorType { shape, dtype: output.ty.dtype.clone(), fill, format: format.clone() };
             let tensor = self.declare(&format!("{}_workspace", output.alias), Arc::new(ty), Role::Local);
-            targets[k].workspace = Some(Space { tensor, modes });
+            targets[k].workspace = Some(OutputWorkspace { tensor, modes });
             opened.push(k);
         }
         Ok(opened)
@@ -179,18 +187,18 @@ impl Builder<'_> {
 
     /// Returns the statement that fills the workspaces by `inner` and then copies them to their
     /// outputs.
-    pub(super) fn close_workspaces(
+    pub(super) fn close_output_workspaces(
         &mut self,
         opened: &[usize],
-        targets: &mut [Target],
+        targets: &mut [OutputTarget],
         inner: Stmt,
     ) -> Result<Stmt, Error> {
         let (mut declares, mut freezes, mut copies) = (Vec::new(), Vec::new(), Vec::new());
         for &k in opened {
-            let space = targets[k].workspace.take().expect("it was opened at this depth");
-            declares.push(Stmt::Declare(space.tensor));
-            freezes.push(Stmt::Freeze(space.tensor));
-            copies.push(self.copy(k, targets[k].tensor, &space)?);
+            let workspace = targets[k].workspace.take().expect("it was opened at this depth");
+            declares.push(Stmt::Declare(workspace.tensor));
+            freezes.push(Stmt::Freeze(workspace.tensor));
+            copies.push(self.copy(k, targets[k].tensor, &workspace)?);
         }
         let producer = Box::new(Stmt::block([inner].into_iter().chain(freezes)));
         let stmt = Stmt::Where { consumer: Box::new(Stmt::block(copies)), producer };
@@ -199,17 +207,17 @@ impl Builder<'_> {
 
     /// Returns loops over the open storage modes of the output, in their order, that copy a
     /// workspace.
-    fn copy(&mut self, k: usize, target: TensorId, space: &Space) -> Result<Stmt, Error> {
+    fn copy(&mut self, k: usize, target: TensorId, workspace: &OutputWorkspace) -> Result<Stmt, Error> {
         let output = &self.query.outputs[k];
         let (ty, sizes) = (&output.ty, output.ty.format.storage_shape(&output.ty.shape));
-        let fixed: Vec<usize> = (0..sizes.len()).filter(|m| !space.modes.contains(m)).collect();
-        let (known, guard) = self.coordinates(k, &fixed)?;
+        let fixed: Vec<usize> = (0..sizes.len()).filter(|m| !workspace.modes.contains(m)).collect();
+        let (fixed_coordinates, guard) = self.coordinates(k, &fixed)?;
         let mut at: Vec<Option<Expr>> = vec![None; sizes.len()];
-        for (m, e) in fixed.into_iter().zip(known) {
+        for (m, e) in fixed.into_iter().zip(fixed_coordinates) {
             at[m] = Some(e);
         }
         let mut loops = Vec::new();
-        for &m in &space.modes {
+        for &m in &workspace.modes {
             let hi = match ty.format.modes[m] {
                 // The last block is ragged; the outer part of the mode is bound by an outer loop.
                 StorageMode::Inner { mode, block } => {
@@ -221,20 +229,20 @@ impl Builder<'_> {
                 }
                 StorageMode::Whole { .. } | StorageMode::Outer { .. } | StorageMode::Skew { .. } => size(sizes[m])?,
             };
-            let index = self.fresh(&format!("c{m}"));
+            let index = self.new_index(&format!("c{m}"));
             at[m] = Some(Expr::Index(index));
             loops.push((index, hi));
         }
         let at: Vec<Expr> = at.into_iter().map(|e| e.expect("a mode is fixed or has a loop")).collect();
-        let modes = &self.tensors[space.tensor.index()].ty.format.modes;
-        let from = modes.iter().map(|s| stored(*s, at[space.modes[s.mode()]].clone()));
-        let rhs = Expr::Access(access(space.tensor, from.collect::<Result<Vec<_>, _>>()?));
+        let modes = &self.tensors[workspace.tensor.index()].ty.format.modes;
+        let from = modes.iter().map(|s| storage_coordinate(*s, at[workspace.modes[s.mode()]].clone()));
+        let rhs = Expr::Access(access(workspace.tensor, from.collect::<Result<Vec<_>, _>>()?));
         let write = match &output.fold {
-            Some(op) if !self.rounds_are_apart(k) => Write::Fold(op.clone()),
+            Some(op) if !self.writes_distinct_entries(k) => Write::Fold(op.clone()),
             _ => Write::Init,
         };
         let assign = Stmt::Assign { lhs: access(target, at), write, rhs };
-        Ok(guard.around(loops.into_iter().rev().fold(assign, |body, (index, hi)| {
+        Ok(guard.wrap(loops.into_iter().rev().fold(assign, |body, (index, hi)| {
             let extent = Some((Expr::int(0), hi));
             Stmt::For { index, extent, rounds: Rounds::Ordered, body: Box::new(body) }
         })))

@@ -5,7 +5,7 @@ use super::super::linear::Linear;
 use super::super::{Atom, Expr};
 use redpoll_logic::op::Builtin;
 
-fn written(form: &Linear) -> Expr {
+fn form_expr(form: &Linear) -> Expr {
     form.to_expr(&|atom: Atom| atom)
 }
 
@@ -15,13 +15,13 @@ pub(super) fn plus(a: &Expr, b: &Expr) -> Expr {
         return b.clone();
     }
     let sum = Linear::of(a).zip(Linear::of(b)).and_then(|(a, b)| a.plus(&b));
-    sum.map_or_else(|| Expr::call(Builtin::Add, [a.clone(), b.clone()]), |sum| written(&sum))
+    sum.map_or_else(|| Expr::call(Builtin::Add, [a.clone(), b.clone()]), |sum| form_expr(&sum))
 }
 
 /// `factor * a`
 pub(super) fn times(a: &Expr, factor: i64) -> Expr {
     let product = Linear::of(a).and_then(|a| a.times(factor));
-    product.map_or_else(|| Expr::call(Builtin::Mul, [Expr::int(factor), a.clone()]), |product| written(&product))
+    product.map_or_else(|| Expr::call(Builtin::Mul, [Expr::int(factor), a.clone()]), |product| form_expr(&product))
 }
 
 /// `a - b`

@@ -21,9 +21,9 @@
 //!
 //! Source: Kjolstad, "Sparse Tensor Algebra Compilation", chapter 6, except for `lanes`.
 
-mod any_order;
 mod extent;
 mod nest;
+mod order_independence;
 mod precompute;
 mod reorder;
 mod shares;
@@ -31,23 +31,23 @@ mod split;
 mod unroll;
 
 use super::text::print_transformation;
-use super::verify::{Rule, verify};
-use super::{Index, Program, Rounds, Stmt, Transformation, dimensionalize, lifecycles, scopes};
+use super::verify::{ProgramRule, verify};
+use super::{Index, Program, Rounds, Stmt, Transformation, dimensionalize, insert_lifecycles, resolve_scopes};
 use crate::Error;
 use nest::{find, replace};
 use redpoll_logic::FloatMode;
-use split::Product;
+use split::LoopProduct;
 
 /// Applies the schedule of a program, and returns the program without one.
 ///
 /// # Errors
 /// When the program breaks a rule of Notation, or a precondition of a transformation does not hold;
 /// the error names the transformation and the obstacle.
-pub fn scheduled(program: Program, mode: FloatMode) -> Result<Program, Error> {
+pub fn apply_schedule(program: Program, mode: FloatMode) -> Result<Program, Error> {
     if program.schedule.is_empty() {
         return Ok(program);
     }
-    let program = lifecycles(scopes(program)?)?;
+    let program = insert_lifecycles(resolve_scopes(program)?)?;
     verify(&program)?;
     let mut program = dimensionalize(program)?;
     let schedule = std::mem::take(&mut program.schedule);
@@ -55,10 +55,10 @@ pub fn scheduled(program: Program, mode: FloatMode) -> Result<Program, Error> {
     for transformation in &schedule {
         let fail = |what| {
             let at = print_transformation(transformation).to_string();
-            Err(Error::InvalidProgram { rule: Rule::Schedule, at, what })
+            Err(Error::InvalidProgram { rule: ProgramRule::Schedule, at, what })
         };
         program = match apply(program, &mut products, transformation, mode) {
-            Ok(program) => lifecycles(scopes(program)?)?,
+            Ok(program) => insert_lifecycles(resolve_scopes(program)?)?,
             Err(what) => return fail(what),
         };
     }
@@ -67,7 +67,7 @@ pub fn scheduled(program: Program, mode: FloatMode) -> Result<Program, Error> {
 
 fn apply(
     program: Program,
-    products: &mut Vec<Product>,
+    products: &mut Vec<LoopProduct>,
     transformation: &Transformation,
     mode: FloatMode,
 ) -> Result<Program, String> {
@@ -75,24 +75,24 @@ fn apply(
     match transformation {
         Transformation::Split { index, outer, inner, blocks } => match product(index) {
             Some(at) => {
-                let (program, within) = split::split_product(program, products.remove(at), (outer, inner), blocks)?;
-                products.push(within);
+                let (program, rest) = split::split_product(program, products.remove(at), (outer, inner), blocks)?;
+                products.push(rest);
                 Ok(program)
             }
             None => split::split(program, index, (outer, inner), blocks),
         },
         Transformation::Collapse { outer, inner, product: name } => {
-            unused(&program, name)?;
-            let inside = match product(inner) {
+            check_unused(&program, name)?;
+            let inner_loops = match product(inner) {
                 Some(at) => products[at].loops().to_vec(),
                 None => vec![inner.clone()],
             };
-            let made = match product(outer) {
-                Some(at) => products[at].with_inner(&program, &inside, name)?,
-                None => Product::new(&program, outer, &inside, name)?,
+            let combined = match product(outer) {
+                Some(at) => products[at].with_inner(&program, &inner_loops, name)?,
+                None => LoopProduct::new(&program, outer, &inner_loops, name)?,
             };
             products.retain(|p| p.name != *outer && p.name != *inner);
-            products.push(made);
+            products.push(combined);
             Ok(program)
         }
         Transformation::Reorder(names) => reorder::reorder(program, names, mode),
@@ -106,7 +106,7 @@ fn apply(
             match found {
                 Some(n) if n == i128::from(*rounds) => Ok(program),
                 Some(n) => Err(format!("the loop of `{index}` has {n} rounds")),
-                None => Err(format!("how many rounds the loop of `{index}` has is known only when it begins")),
+                None => Err(format!("the number of rounds of the loop of `{index}` is computed at run time")),
             }
         }
         Transformation::Precompute { workspace, target, of, over, format } => {
@@ -114,16 +114,16 @@ fn apply(
         }
         Transformation::Parallel(index) => {
             let at = find(&program, index)?;
-            let body = replace(program.body, at, &mut |l| Ok(nest::Loop { rounds: Rounds::Parallel, ..l }.into()))?;
+            let body = replace(program.body, at, &mut |l| Ok(nest::ForLoop { rounds: Rounds::Parallel, ..l }.into()))?;
             Ok(Program { body, ..program })
         }
         Transformation::Lanes { index, lanes } => {
             let at = find(&program, index)?;
             let rounds =
-                Rounds::in_lanes(*lanes).ok_or_else(|| format!("there are 2, 4, 8 or 16 lanes, not {lanes}"))?;
+                Rounds::with_lanes(*lanes).ok_or_else(|| format!("expected 2, 4, 8 or 16 lanes, found {lanes}"))?;
             let body = replace(program.body.clone(), at, &mut |l| {
-                let l = nest::Loop { rounds, ..l };
-                any_order::any_order(&program, &l.clone().into(), &[at], mode)?;
+                let l = nest::ForLoop { rounds, ..l };
+                order_independence::check_order_independence(&program, &l.clone().into(), &[at], mode)?;
                 Ok(l.into())
             })?;
             Ok(Program { body, ..program })
@@ -133,19 +133,19 @@ fn apply(
 }
 
 /// Checks that no loop has that name.
-fn unused(program: &Program, name: &str) -> Result<(), String> {
+fn check_unused(program: &Program, name: &str) -> Result<(), String> {
     let mut found = false;
     program.body.walk(&mut |s| {
         if let Stmt::For { index, .. } = s {
             found |= program.indices[index.index()] == name;
         }
     });
-    if found { Err(format!("there is a loop of `{name}`; take another name")) } else { Ok(()) }
+    if found { Err(format!("a loop of `{name}` exists already; choose another name")) } else { Ok(()) }
 }
 
 /// Adds an index of that name.
 fn new_index(program: &mut Program, name: &str) -> Result<Index, String> {
-    unused(program, name)?;
+    check_unused(program, name)?;
     program.indices.push(name.to_owned());
     Ok(Index(program.indices.len() as u32 - 1))
 }

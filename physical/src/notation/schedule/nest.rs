@@ -6,14 +6,14 @@ use super::super::{Expr, Index, Program, Rounds, Stmt, Var};
 
 /// The parts of a loop with an extent.
 #[derive(Clone)]
-pub(super) struct Loop {
+pub(super) struct ForLoop {
     pub(super) index: Index,
     pub(super) extent: (Expr, Expr),
     pub(super) rounds: Rounds,
     pub(super) body: Box<Stmt>,
 }
 
-impl Loop {
+impl ForLoop {
     /// Returns the number of rounds if it is constant.
     pub(super) fn length(&self) -> Option<i128> {
         let [lo, hi] = [&self.extent.0, &self.extent.1].map(Linear::of);
@@ -27,17 +27,17 @@ impl Loop {
     }
 }
 
-impl From<Loop> for Stmt {
-    fn from(l: Loop) -> Stmt {
+impl From<ForLoop> for Stmt {
+    fn from(l: ForLoop) -> Stmt {
         Stmt::For { index: l.index, extent: Some(l.extent), rounds: l.rounds, body: l.body }
     }
 }
 
 impl Stmt {
     /// Returns the loop if the statement is one with an extent; else the statement.
-    pub(super) fn into_loop(self) -> Result<Loop, Stmt> {
+    pub(super) fn into_loop(self) -> Result<ForLoop, Stmt> {
         match self {
-            Stmt::For { index, extent: Some(extent), rounds, body } => Ok(Loop { index, extent, rounds, body }),
+            Stmt::For { index, extent: Some(extent), rounds, body } => Ok(ForLoop { index, extent, rounds, body }),
             other => Err(other),
         }
     }
@@ -64,7 +64,7 @@ pub(super) fn find(program: &Program, name: &str) -> Result<Index, String> {
 pub(super) fn replace(
     stmt: Stmt,
     index: Index,
-    with: &mut dyn FnMut(Loop) -> Result<Stmt, String>,
+    with: &mut dyn FnMut(ForLoop) -> Result<Stmt, String>,
 ) -> Result<Stmt, String> {
     match stmt.into_loop() {
         Ok(l) if l.index == index => with(l),
@@ -74,7 +74,7 @@ pub(super) fn replace(
 }
 
 /// Unwraps blocks of a single statement.
-pub(super) fn alone(mut stmt: Stmt) -> Stmt {
+pub(super) fn unwrap_block(mut stmt: Stmt) -> Stmt {
     while let Stmt::Block(stmts) = &mut stmt
         && stmts.len() == 1
     {
@@ -85,54 +85,59 @@ pub(super) fn alone(mut stmt: Stmt) -> Stmt {
 
 /// A statement of a chain, in which each statement is the whole body of the one before.
 #[derive(Clone)]
-pub(super) enum Link {
-    Loop(Loop),
+pub(super) enum ChainLink {
+    Loop(ForLoop),
     If(Expr),
     Let(Var, Expr),
 }
 
 /// Splits a loop into the chain of links down to the last of the wanted loops, and the statement
 /// inside of the chain.
-pub(super) fn chain(program: &Program, top: Loop, wanted: &[Index]) -> Result<(Vec<Link>, Stmt), String> {
+pub(super) fn split_chain(
+    program: &Program,
+    top: ForLoop,
+    indices: &[Index],
+) -> Result<(Vec<ChainLink>, Stmt), String> {
     let mut links = Vec::new();
-    let mut left = wanted.to_vec();
-    let mut here = Stmt::from(top);
-    while !left.is_empty() {
-        here = match here.into_loop() {
+    let mut remaining = indices.to_vec();
+    let mut stmt = Stmt::from(top);
+    while !remaining.is_empty() {
+        stmt = match stmt.into_loop() {
             Ok(mut l) => {
-                left.retain(|i| *i != l.index);
+                remaining.retain(|i| *i != l.index);
                 let body = std::mem::replace(&mut *l.body, Stmt::Block(Vec::new()));
-                links.push(Link::Loop(l));
+                links.push(ChainLink::Loop(l));
                 body
             }
             Err(Stmt::If { cond, body }) => {
-                links.push(Link::If(cond));
+                links.push(ChainLink::If(cond));
                 *body
             }
             Err(Stmt::Let { var, value, body }) => {
-                links.push(Link::Let(var, value));
+                links.push(ChainLink::Let(var, value));
                 *body
             }
             Err(Stmt::Block(mut stmts)) if stmts.len() == 1 => stmts.swap_remove(0),
             Err(other) => {
                 let what = label(program, &other).unwrap_or_else(|| "several statements".to_owned());
-                let names: Vec<String> = left.iter().map(|i| format!("`{}`", program.indices[i.index()])).collect();
+                let names: Vec<String> =
+                    remaining.iter().map(|i| format!("`{}`", program.indices[i.index()])).collect();
                 let names = names.join(", ");
-                return Err(format!("the loop of {names} is not directly inside: `{what}` stands between"));
+                return Err(format!("the loop of {names} is not directly inside: `{what}` is between the loops"));
             }
         };
     }
-    Ok((links, here))
+    Ok((links, stmt))
 }
 
-impl Link {
+impl ChainLink {
     /// Wraps the link around a statement.
-    pub(super) fn around(self, body: Stmt) -> Stmt {
+    pub(super) fn wrap(self, body: Stmt) -> Stmt {
         let body = Box::new(body);
         match self {
-            Link::Loop(l) => Loop { body, ..l }.into(),
-            Link::If(cond) => Stmt::If { cond, body },
-            Link::Let(var, value) => Stmt::Let { var, value, body },
+            ChainLink::Loop(l) => ForLoop { body, ..l }.into(),
+            ChainLink::If(cond) => Stmt::If { cond, body },
+            ChainLink::Let(var, value) => Stmt::Let { var, value, body },
         }
     }
 }

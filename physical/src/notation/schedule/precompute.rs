@@ -3,10 +3,10 @@
 
 use super::super::linear::Atom;
 use super::super::types::dtype_of;
-use super::super::{Access, Expr, Index, Program, Role, Stmt, Subscript, TensorDecl, TensorId, Write};
-use super::nest::{Link, Loop, alone, chain, find, replace};
+use super::super::{Access, AccessSubscript, Expr, Index, Program, Role, Stmt, TensorDecl, TensorId, Write};
+use super::nest::{ChainLink, ForLoop, find, replace, split_chain, unwrap_block};
 use super::new_index;
-use super::unroll::free_name;
+use super::unroll::unused_name;
 use redpoll_logic::op::Op;
 use redpoll_logic::{DType, FloatMode, Format, Scalar, TensorType};
 use std::sync::Arc;
@@ -30,12 +30,12 @@ pub(super) fn precompute(
     let (target_id, of) = (tensor(target)?, of.iter().map(|n| tensor(n)).collect::<Result<Vec<_>, _>>()?);
     if program.tensors.iter().any(|t| t.name == workspace) {
         return Err(format!(
-            "there is a tensor `{workspace}`; take another name, like `{}`",
-            free_name(&program, workspace)
+            "a tensor `{workspace}` exists already; choose another name, such as `{}`",
+            unused_name(&program, workspace)
         ));
     }
     let old = over.iter().map(|[i, ..]| find(&program, i)).collect::<Result<Vec<_>, _>>()?;
-    let path = path_to(&program, target_id, &old)?;
+    let path = assignment_path(&program, target_id, &old)?;
     let mut names = Vec::new();
     for [_, read, written] in over {
         names.push([new_index(&mut program, read)?, new_index(&mut program, written)?]);
@@ -43,15 +43,15 @@ pub(super) fn precompute(
     let top = *path.first().ok_or_else(|| format!("no loop is around the assignment of `{target}`"))?;
     let mut decl = None;
     let body = replace(program.body.clone(), top, &mut |l| {
-        let (links, inside) = chain(&program, l, &path)?;
-        let part = Part::of(&program, inside, target_id, &of, mode)?;
+        let (links, inside) = split_chain(&program, l, &path)?;
+        let part = PrecomputedPart::of(&program, inside, target_id, &of, mode)?;
         let id = TensorId(program.tensors.len() as u32);
-        let made = Split { program: &program, part, id, mode, target }.split(links, &old, &names)?;
-        let shape = made.shape;
+        let precomputed = Splitter { program: &program, part, id, mode, target }.split(links, &old, &names)?;
+        let shape = precomputed.shape;
         let format = format.cloned().unwrap_or_else(|| Format::dense(shape.len()));
-        let ty = TensorType { shape, dtype: made.dtype, fill: made.fill, format };
+        let ty = TensorType { shape, dtype: precomputed.dtype, fill: precomputed.fill, format };
         decl = Some(TensorDecl::new(workspace, Arc::new(ty), Role::Local));
-        Ok(made.stmt)
+        Ok(precomputed.stmt)
     })?;
     program.tensors.extend(decl);
     Ok(Program { body, ..program })
@@ -59,12 +59,12 @@ pub(super) fn precompute(
 
 /// Returns the indices of the loops around the only assignment of a tensor; all of `over` must be
 /// among them.
-fn path_to(program: &Program, target: TensorId, over: &[Index]) -> Result<Vec<Index>, String> {
+fn assignment_path(program: &Program, target: TensorId, over: &[Index]) -> Result<Vec<Index>, String> {
     let (mut path, mut found) = (Vec::new(), Vec::new());
-    paths(&program.body, target, &mut path, &mut found);
+    collect_paths(&program.body, target, &mut path, &mut found);
     let Ok([path]) = <[Vec<Index>; 1]>::try_from(found) else {
         let name = &program.tensors[target.index()].name;
-        return Err(format!("`{name}` is not written by one assignment"));
+        return Err(format!("`{name}` is not written by exactly one assignment"));
     };
     match over.iter().find(|i| !path.contains(i)) {
         Some(i) => Err(format!("the loop of `{}` is not around the assignment", program.indices[i.index()])),
@@ -73,20 +73,20 @@ fn path_to(program: &Program, target: TensorId, over: &[Index]) -> Result<Vec<In
 }
 
 /// Collects the indices of the loops around each assignment of a tensor.
-fn paths(stmt: &Stmt, target: TensorId, path: &mut Vec<Index>, found: &mut Vec<Vec<Index>>) {
+fn collect_paths(stmt: &Stmt, target: TensorId, path: &mut Vec<Index>, found: &mut Vec<Vec<Index>>) {
     match stmt {
         Stmt::Assign { lhs, .. } if lhs.tensor == target => found.push(path.clone()),
         Stmt::For { index, body, .. } => {
             path.push(*index);
-            paths(body, target, path, found);
+            collect_paths(body, target, path, found);
             path.pop();
         }
-        _ => stmt.children().into_iter().for_each(|s| paths(s, target, path, found)),
+        _ => stmt.children().into_iter().for_each(|s| collect_paths(s, target, path, found)),
     }
 }
 
 /// An assignment with the part that is computed in advance.
-struct Part {
+struct PrecomputedPart {
     lhs: Access,
     write: Write,
     value: Expr,
@@ -95,15 +95,21 @@ struct Part {
     around: Option<(Op, usize, Vec<Expr>)>,
 }
 
-impl Part {
-    fn of(program: &Program, inside: Stmt, target: TensorId, of: &[TensorId], mode: FloatMode) -> Result<Part, String> {
-        let stray = || "the assignment is not alone inside of the loops".to_owned();
-        let Stmt::Assign { lhs, write, rhs } = alone(inside) else { return Err(stray()) };
+impl PrecomputedPart {
+    fn of(
+        program: &Program,
+        inside: Stmt,
+        target: TensorId,
+        of: &[TensorId],
+        mode: FloatMode,
+    ) -> Result<PrecomputedPart, String> {
+        let not_alone = || "the loops contain other statements beside the assignment".to_owned();
+        let Stmt::Assign { lhs, write, rhs } = unwrap_block(inside) else { return Err(not_alone()) };
         if lhs.tensor != target {
-            return Err(stray());
+            return Err(not_alone());
         }
         if of.is_empty() {
-            return Ok(Part { lhs, write, value: rhs, around: None });
+            return Ok(PrecomputedPart { lhs, write, value: rhs, around: None });
         }
         let only = |e: &Expr| e.accesses().iter().all(|a| of.contains(&a.tensor));
         let reads = |e: &Expr, t: &TensorId| e.accesses().iter().any(|a| a.tensor == *t);
@@ -111,26 +117,26 @@ impl Part {
             return Err(format!("the assignment does not read `{}`", program.tensors[t.index()].name));
         }
         if only(&rhs) {
-            return Ok(Part { lhs, write, value: rhs, around: None });
+            return Ok(PrecomputedPart { lhs, write, value: rhs, around: None });
         }
-        let Expr::Call(op, args) = rhs else { return Err("no part of it reads those tensors alone".to_owned()) };
-        let (mine, rest): (Vec<Expr>, Vec<Expr>) =
+        let Expr::Call(op, args) = rhs else { return Err("no part of the value reads only those tensors".to_owned()) };
+        let (part_args, rest): (Vec<Expr>, Vec<Expr>) =
             args.iter().cloned().partition(|e| !e.accesses().is_empty() && only(e));
-        if mine.is_empty() || of.iter().any(|t| rest.iter().any(|e| reads(e, t))) {
-            return Err("no argument of its outermost operator reads those tensors alone".to_owned());
+        if part_args.is_empty() || of.iter().any(|t| rest.iter().any(|e| reads(e, t))) {
+            return Err("no argument of the outermost operator reads only those tensors".to_owned());
         }
-        let at = args.iter().position(|e| *e == mine[0]).unwrap_or(0);
-        let dtype = dtype_of(program, &mine[0])?;
-        if mine.len() > 1 && !(op.is_associative(&dtype, mode) && op.is_commutative(&dtype, mode)) {
+        let at = args.iter().position(|e| *e == part_args[0]).unwrap_or(0);
+        let dtype = dtype_of(program, &part_args[0])?;
+        if part_args.len() > 1 && !(op.is_associative(&dtype, mode) && op.is_commutative(&dtype, mode)) {
             return Err(format!(
-                "its arguments that read those tensors cannot be put together: `{op}` cannot be regrouped"
+                "the arguments that read those tensors cannot be combined: `{op}` cannot be regrouped"
             ));
         }
-        let value = match <[Expr; 1]>::try_from(mine) {
+        let value = match <[Expr; 1]>::try_from(part_args) {
             Ok([only]) => only,
             Err(several) => Expr::Call(op.clone(), several),
         };
-        Ok(Part { lhs, write, value, around: Some((op, at.min(rest.len()), rest)) })
+        Ok(PrecomputedPart { lhs, write, value, around: Some((op, at.min(rest.len()), rest)) })
     }
 
     /// Returns the assignment with the workspace in place of the part.
@@ -147,9 +153,9 @@ impl Part {
     }
 }
 
-struct Split<'a> {
+struct Splitter<'a> {
     program: &'a Program,
-    part: Part,
+    part: PrecomputedPart,
     /// The workspace.
     id: TensorId,
     mode: FloatMode,
@@ -157,58 +163,59 @@ struct Split<'a> {
 }
 
 /// The transformed statement, and the type of the workspace.
-struct Made {
+struct Precomputation {
     stmt: Stmt,
     shape: Vec<u64>,
     dtype: DType,
     fill: Scalar,
 }
 
-impl Split<'_> {
+impl Splitter<'_> {
     /// Builds both sides, each inside of its own copy of the loops over the workspace, and the
     /// links around both.
-    fn split(&self, mut links: Vec<Link>, old: &[Index], names: &[[Index; 2]]) -> Result<Made, String> {
-        let position = |i: &Index| links.iter().position(|link| matches!(link, Link::Loop(l) if l.index == *i));
+    fn split(&self, mut links: Vec<ChainLink>, old: &[Index], names: &[[Index; 2]]) -> Result<Precomputation, String> {
+        let position = |i: &Index| links.iter().position(|link| matches!(link, ChainLink::Loop(l) if l.index == *i));
         let first = old.iter().filter_map(position).min().unwrap_or(links.len());
-        let is_over = |link: &Link| matches!(link, Link::Loop(l) if old.contains(&l.index));
+        let is_over = |link: &ChainLink| matches!(link, ChainLink::Loop(l) if old.contains(&l.index));
         if links[first..].iter().any(|link| !is_over(link)) {
-            return Err("the loops that it is computed over are not the innermost ones".to_owned());
+            return Err("the loops over which the part is computed are not the innermost ones".to_owned());
         }
         let over = links.split_off(first);
         // Loops that only the part depends on move inside, from the innermost one on.
         let consumer_needs: Vec<Atom> = self.consumer_atoms();
-        let mut gathered = Vec::new();
-        while let Some(Link::Loop(l)) = links.last()
+        let mut accumulated = Vec::new();
+        while let Some(ChainLink::Loop(l)) = links.last()
             && !consumer_needs.contains(&Atom::Index(l.index))
         {
-            gathered.extend(links.pop());
+            accumulated.extend(links.pop());
         }
-        gathered.reverse();
-        let (dtype, write, fill) = self.write(!gathered.is_empty())?;
+        accumulated.reverse();
+        let (dtype, write, fill) = self.write(!accumulated.is_empty())?;
         let mut shape = Vec::new();
         for link in &over {
-            let Link::Loop(l) = link else { continue };
+            let ChainLink::Loop(l) = link else { continue };
             let size = l.bounds().filter(|(lo, _)| *lo == 0).and_then(|(_, hi)| u64::try_from(hi).ok());
             let name = &self.program.indices[l.index.index()];
-            shape.push(size.ok_or_else(|| format!("the loop of `{name}` does not go over 0 to a constant"))?);
+            shape.push(size.ok_or_else(|| format!("the loop of `{name}` does not run from 0 to a constant"))?);
         }
         let side = |stmt: Stmt, which: usize| {
             over.iter().rev().fold(stmt, |body, link| {
-                let Link::Loop(l) = link else { return body };
+                let ChainLink::Loop(l) = link else { return body };
                 let k = old.iter().position(|i| *i == l.index).expect("it is one of them");
                 let fresh = names[k][which];
                 let body = body.with_index(l.index, &Expr::Index(fresh));
-                Loop { index: fresh, body: Box::new(body), ..l.clone() }.into()
+                ForLoop { index: fresh, body: Box::new(body), ..l.clone() }.into()
             })
         };
-        let order = over.iter().filter_map(|link| if let Link::Loop(l) = link { Some(l.index) } else { None });
-        let place = Access { tensor: self.id, subscripts: order.map(|i| Subscript::inside(Expr::Index(i))).collect() };
-        let consumer = Box::new(side(self.part.consumer(Expr::Access(place.clone())), 0));
-        let assign = Stmt::Assign { lhs: place, write, rhs: self.part.value.clone() };
-        let producer = gathered.into_iter().rev().fold(side(assign, 1), |body, link| link.around(body));
+        let order = over.iter().filter_map(|link| if let ChainLink::Loop(l) = link { Some(l.index) } else { None });
+        let access =
+            Access { tensor: self.id, subscripts: order.map(|i| AccessSubscript::in_bounds(Expr::Index(i))).collect() };
+        let consumer = Box::new(side(self.part.consumer(Expr::Access(access.clone())), 0));
+        let assign = Stmt::Assign { lhs: access, write, rhs: self.part.value.clone() };
+        let producer = accumulated.into_iter().rev().fold(side(assign, 1), |body, link| link.wrap(body));
         let both = Stmt::Where { consumer, producer: Box::new(producer) };
-        let stmt = links.into_iter().rev().fold(both, |body, link| link.around(body));
-        Ok(Made { stmt, shape, dtype, fill })
+        let stmt = links.into_iter().rev().fold(both, |body, link| link.wrap(body));
+        Ok(Precomputation { stmt, shape, dtype, fill })
     }
 
     /// Returns the atoms that the assignment depends on apart from the part.
@@ -218,25 +225,25 @@ impl Split<'_> {
     }
 
     /// Returns the dtype of the workspace, the kind of its write, and its fill value.
-    fn write(&self, gathers: bool) -> Result<(DType, Write, Scalar), String> {
-        let Part { lhs, write, value, around } = &self.part;
+    fn write(&self, accumulates: bool) -> Result<(DType, Write, Scalar), String> {
+        let PrecomputedPart { lhs, write, value, around } = &self.part;
         let dtype = dtype_of(self.program, value)?;
         let zero = || {
             let mut zeros = dtype.prims().into_iter().map(Scalar::zero);
-            Scalar::unflatten(&dtype, &mut zeros).expect("a dtype is made of its primitives")
+            Scalar::unflatten(&dtype, &mut zeros).expect("a dtype consists of its primitives")
         };
-        if !gathers {
+        if !accumulates {
             return Ok((dtype.clone(), Write::Init, zero()));
         }
         let target = self.target;
         let Write::Fold(op) = write else {
-            return Err(format!("`{target}` is not folded, so several rounds of the part cannot be gathered"));
+            return Err(format!("`{target}` is not folded, so several rounds of the part cannot be accumulated"));
         };
         let to = &self.program.tensors[lhs.tensor.index()].ty.dtype;
         let identity = op.fold_identity(&dtype, self.mode);
         let identity =
             identity.filter(|_| dtype == *to && op.is_associative(to, self.mode) && op.is_commutative(to, self.mode));
-        let identity = identity.ok_or_else(|| format!("`{op}` cannot be regrouped over what the part computes"))?;
+        let identity = identity.ok_or_else(|| format!("`{op}` cannot be regrouped for the values of the part"))?;
         if let Some((outer, at, _)) = around
             && !outer.distributes_over(op, &dtype, *at, self.mode)
         {

@@ -2,8 +2,8 @@
 
 use super::super::linear::Atom;
 use super::super::{Expr, Index, Program, Stmt};
-use super::any_order::any_order;
-use super::nest::{Link, Loop, chain, find, replace};
+use super::nest::{ChainLink, ForLoop, find, replace, split_chain};
+use super::order_independence::check_order_independence;
 use redpoll_logic::FloatMode;
 use std::collections::VecDeque;
 
@@ -16,17 +16,17 @@ pub(super) fn reorder(program: Program, names: &[String], mode: FloatMode) -> Re
     }
     let top = outermost(&program.body, &order).ok_or("no loop is named")?;
     let body = replace(program.body.clone(), top, &mut |l| {
-        let whole = Stmt::from(l.clone());
-        let (links, inside) = chain(&program, l, &order)?;
+        let nest = Stmt::from(l.clone());
+        let (links, inside) = split_chain(&program, l, &order)?;
         let moved: Vec<Index> = loops(&links).map(|l| l.index).collect();
-        any_order(&program, &whole, &moved, mode)?;
-        Ok(put(&program, links, &order)?.into_iter().rev().fold(inside, |body, link| link.around(body)))
+        check_order_independence(&program, &nest, &moved, mode)?;
+        Ok(reorder_links(&program, links, &order)?.into_iter().rev().fold(inside, |body, link| link.wrap(body)))
     })?;
     Ok(Program { body, ..program })
 }
 
-fn loops(links: &[Link]) -> impl Iterator<Item = &Loop> {
-    links.iter().filter_map(|link| if let Link::Loop(l) = link { Some(l) } else { None })
+fn loops(links: &[ChainLink]) -> impl Iterator<Item = &ForLoop> {
+    links.iter().filter_map(|link| if let ChainLink::Loop(l) = link { Some(l) } else { None })
 }
 
 /// Returns the first of some loops in a preorder walk.
@@ -43,15 +43,16 @@ fn outermost(body: &Stmt, among: &[Index]) -> Option<Index> {
 }
 
 /// Reorders the links of a chain so that the loops of `order` are in that order.
-fn put(program: &Program, links: Vec<Link>, order: &[Index]) -> Result<Vec<Link>, String> {
-    let bound_here: Vec<Atom> = links.iter().filter_map(binds).collect();
-    let mut turns = order.iter().filter_map(|index| loops(&links).find(|l| l.index == *index).cloned());
-    let mut sorted: Vec<Loop> = Vec::new();
+fn reorder_links(program: &Program, links: Vec<ChainLink>, order: &[Index]) -> Result<Vec<ChainLink>, String> {
+    let bound_here: Vec<Atom> = links.iter().filter_map(bound_atom).collect();
+    let mut reordered = order.iter().filter_map(|index| loops(&links).find(|l| l.index == *index).cloned());
+    let mut sorted: Vec<ForLoop> = Vec::new();
     for l in loops(&links) {
-        sorted.push(if order.contains(&l.index) { turns.next().ok_or("a loop is missing")? } else { l.clone() });
+        sorted.push(if order.contains(&l.index) { reordered.next().ok_or("a loop is missing")? } else { l.clone() });
     }
-    let mut others: VecDeque<Link> = links.into_iter().filter(|link| !matches!(link, Link::Loop(_))).collect();
-    let (mut found, mut bound): (Vec<Link>, Vec<Atom>) = (Vec::new(), Vec::new());
+    let mut others: VecDeque<ChainLink> =
+        links.into_iter().filter(|link| !matches!(link, ChainLink::Loop(_))).collect();
+    let (mut found, mut bound): (Vec<ChainLink>, Vec<Atom>) = (Vec::new(), Vec::new());
     let missing =
         |e: &Expr, bound: &[Atom]| e.atoms().into_iter().find(|a| bound_here.contains(a) && !bound.contains(a));
     for l in sorted {
@@ -66,12 +67,12 @@ fn put(program: &Program, links: Vec<Link>, order: &[Index]) -> Result<Vec<Link>
             ));
         }
         bound.push(Atom::Index(l.index));
-        found.push(Link::Loop(l));
-        while let Some(Link::If(e) | Link::Let(_, e)) = others.front()
+        found.push(ChainLink::Loop(l));
+        while let Some(ChainLink::If(e) | ChainLink::Let(_, e)) = others.front()
             && missing(e, &bound).is_none()
         {
             let link = others.pop_front();
-            bound.extend(link.as_ref().and_then(binds));
+            bound.extend(link.as_ref().and_then(bound_atom));
             found.extend(link);
         }
     }
@@ -80,10 +81,10 @@ fn put(program: &Program, links: Vec<Link>, order: &[Index]) -> Result<Vec<Link>
 }
 
 /// Returns the atom that a link binds.
-fn binds(link: &Link) -> Option<Atom> {
+fn bound_atom(link: &ChainLink) -> Option<Atom> {
     match link {
-        Link::Loop(l) => Some(Atom::Index(l.index)),
-        Link::Let(var, _) => Some(Atom::Var(*var)),
-        Link::If(_) => None,
+        ChainLink::Loop(l) => Some(Atom::Index(l.index)),
+        ChainLink::Let(var, _) => Some(Atom::Var(*var)),
+        ChainLink::If(_) => None,
     }
 }

@@ -1,11 +1,11 @@
 //! Transformations `split` and `collapse`: blocks of the rounds of a loop, or of a product of
 //! loops.
 
-use super::super::{Blocks, Expr, Index, Program, Rounds, Stmt, TensorId};
+use super::super::{BlockPartition, Expr, Index, Program, Rounds, Stmt, TensorId};
 use super::extent::{div_ceil, div_floor, max, min, minus, plus, times};
-use super::nest::{Loop, alone, find, replace};
-use super::shares::{bounds_of, shares};
-use super::{new_index, unused};
+use super::nest::{ForLoop, find, replace, unwrap_block};
+use super::shares::{add_shares, block_bounds};
+use super::{check_unused, new_index};
 use crate::lower::seeded_fault::SeededFault;
 use redpoll_logic::op::Builtin;
 
@@ -14,26 +14,26 @@ pub(super) fn split(
     mut program: Program,
     name: &str,
     (outer, inner): (&str, &str),
-    blocks: &Blocks,
+    blocks: &BlockPartition,
 ) -> Result<Program, String> {
     let at = find(&program, name)?;
     let count = new_index(&mut program, outer)?;
-    let bounds = stored(&mut program, blocks, &[at], outer)?;
+    let bounds = add_stored_bounds(&mut program, blocks, &[at], outer)?;
     rename(&mut program, at, inner)?;
     let body = replace(program.body, at, &mut |l| {
         let (lo, hi) = &l.extent;
-        let Cut { begin, end, blocks, even } = cut(&minus(hi, lo), blocks, bounds, count)?;
+        let BlockBounds { begin, end, blocks, is_even } = cut_block(&minus(hi, lo), blocks, bounds, count)?;
         let (begin, end) = (plus(lo, &begin), plus(lo, &end));
-        let end = if even || SeededFault::LastBlock.is_active() { end } else { min(end, hi.clone()) };
-        let (outside, within) = l.rounds.of_blocks();
-        let inside = Loop { extent: (begin, end), rounds: within, ..l };
-        Ok(around(count, blocks, outside, inside))
+        let end = if is_even || SeededFault::LastBlock.is_active() { end } else { min(end, hi.clone()) };
+        let (outside, within) = l.rounds.split_modes();
+        let inside = ForLoop { extent: (begin, end), rounds: within, ..l };
+        Ok(wrap_in_blocks(count, blocks, outside, inside))
     })?;
     Ok(Program { body, ..program })
 }
 
 /// Perfectly nested loops whose rounds are split as one sequence.
-pub(super) struct Product {
+pub(super) struct LoopProduct {
     pub(super) name: String,
     /// The names of the loops, outermost first.
     loops: Vec<String>,
@@ -41,17 +41,17 @@ pub(super) struct Product {
     bounds: Vec<(i64, i64)>,
     /// The previous splits of the product: the name of the loop over blocks, the kind of blocks,
     /// and the input with their bounds if they are in position space.
-    splits: Vec<(String, Blocks, Option<TensorId>)>,
+    splits: Vec<(String, BlockPartition, Option<TensorId>)>,
 }
 
-impl Product {
+impl LoopProduct {
     /// Makes the product of two loops; the inner one may be a product itself.
-    pub(super) fn new(program: &Program, outer: &str, inner: &[String], name: &str) -> Result<Product, String> {
+    pub(super) fn new(program: &Program, outer: &str, inner: &[String], name: &str) -> Result<LoopProduct, String> {
         let loops: Vec<String> = [outer.to_owned()].into_iter().chain(inner.iter().cloned()).collect();
         let at = loops.iter().map(|l| find(program, l)).collect::<Result<Vec<_>, _>>()?;
         let mut bounds = None;
         replace(program.body.clone(), at[0], &mut |l| {
-            bounds = nested(l, &at[1..]).map(|(nest, _)| nest.iter().filter_map(Loop::bounds).collect::<Vec<_>>());
+            bounds = nested(l, &at[1..]).map(|(nest, _)| nest.iter().filter_map(ForLoop::bounds).collect::<Vec<_>>());
             Ok(Stmt::Block(Vec::new()))
         })?;
         let bounds = bounds.filter(|bounds| bounds.len() == loops.len());
@@ -61,15 +61,15 @@ impl Product {
                 "the loop of `{inner}` is not directly inside of that of `{outer}`, or one of them has no constant extent"
             ));
         };
-        Ok(Product { name: name.to_owned(), loops, bounds, splits: Vec::new() })
+        Ok(LoopProduct { name: name.to_owned(), loops, bounds, splits: Vec::new() })
     }
 
     /// Makes the product of an unsplit product and a loop directly inside of it.
-    pub(super) fn with_inner(&self, program: &Program, inner: &[String], name: &str) -> Result<Product, String> {
+    pub(super) fn with_inner(&self, program: &Program, inner: &[String], name: &str) -> Result<LoopProduct, String> {
         let rest: Vec<String> = self.loops[1..].iter().chain(inner).cloned().collect();
         match self.splits.is_empty() {
-            true => Product::new(program, &self.loops[0], &rest, name),
-            false => Err(format!("`{}` is a part of a product already", self.name)),
+            true => LoopProduct::new(program, &self.loops[0], &rest, name),
+            false => Err(format!("`{}` is already part of a product", self.name)),
         }
     }
 
@@ -80,11 +80,11 @@ impl Product {
 }
 
 /// Returns the loops of those indices, if they are perfectly nested, and the body of the last one.
-fn nested(outer: Loop, inner: &[Index]) -> Option<(Vec<Loop>, Stmt)> {
+fn nested(outer: ForLoop, inner: &[Index]) -> Option<(Vec<ForLoop>, Stmt)> {
     let mut nest = vec![outer];
     for index in inner {
         let last = nest.last().expect("there is an outer loop");
-        let inside = alone((*last.body).clone()).into_loop().ok().filter(|l| l.index == *index)?;
+        let inside = unwrap_block((*last.body).clone()).into_loop().ok().filter(|l| l.index == *index)?;
         nest.push(inside);
     }
     let body = (*nest.last()?.body).clone();
@@ -95,17 +95,20 @@ fn nested(outer: Loop, inner: &[Index]) -> Option<(Vec<Loop>, Stmt)> {
 /// the outer loops. The rounds of a block form a product again, named `inner`.
 pub(super) fn split_product(
     mut program: Program,
-    mut product: Product,
+    mut product: LoopProduct,
     (outer, inner): (&str, &str),
-    blocks: &Blocks,
-) -> Result<(Program, Product), String> {
-    unused(&program, inner)?;
+    blocks: &BlockPartition,
+) -> Result<(Program, LoopProduct), String> {
+    check_unused(&program, inner)?;
     let at = product.loops.iter().map(|l| find(&program, l)).collect::<Result<Vec<_>, _>>()?;
     let count = new_index(&mut program, outer)?;
     let bounds = match product.splits.is_empty() {
-        true => stored(&mut program, blocks, &at, outer)?,
-        false if matches!(blocks, Blocks::Stored(..)) => {
-            return Err(format!("`{}` is a part of a product; what is stored is cut first", product.name));
+        true => add_stored_bounds(&mut program, blocks, &at, outer)?,
+        false if matches!(blocks, BlockPartition::Stored(..)) => {
+            return Err(format!(
+                "`{}` is part of a product that was split before; split it by stored entries first",
+                product.name
+            ));
         }
         false => None,
     };
@@ -114,28 +117,29 @@ pub(super) fn split_product(
     counts.push(count);
     product.splits.push((outer.to_owned(), blocks.clone(), bounds));
     let body = replace(program.body, at[0], &mut |l| {
-        let changed = || format!("the loops of `{}` have changed since", product.name);
+        let changed = || format!("the loops of `{}` have changed since it was collapsed", product.name);
         let (nest, body) = nested(l, &at[1..]).ok_or_else(changed)?;
         let range = product.range(&counts)?;
-        let (outside, within) = nest[0].rounds.of_blocks();
-        let mut nest: Vec<Loop> =
-            nest.into_iter().zip(product.extents(&at, &range)).map(|(l, extent)| Loop { extent, ..l }).collect();
+        let (outside, within) = nest[0].rounds.split_modes();
+        let mut nest: Vec<ForLoop> =
+            nest.into_iter().zip(product.extents(&at, &range)).map(|(l, extent)| ForLoop { extent, ..l }).collect();
         nest[0].rounds = within;
-        let inside = nest.into_iter().rev().fold(body, |body, l| Loop { body: Box::new(body), ..l }.into());
-        Ok(Loop { index: count, extent: (Expr::int(0), range.blocks), rounds: outside, body: Box::new(inside) }.into())
+        let inside = nest.into_iter().rev().fold(body, |body, l| ForLoop { body: Box::new(body), ..l }.into());
+        Ok(ForLoop { index: count, extent: (Expr::int(0), range.blocks), rounds: outside, body: Box::new(inside) }
+            .into())
     })?;
     product.name = inner.to_owned();
     Ok((Program { body, ..program }, product))
 }
 
 /// A range of the rounds of a product, and the number of blocks of its last split.
-struct Range {
+struct ProductRange {
     begin: Expr,
     end: Expr,
     blocks: Expr,
 }
 
-impl Product {
+impl LoopProduct {
     /// Returns the number of rounds of the loops from number `from` on together.
     fn rounds(&self, from: usize) -> Result<i64, String> {
         let rounds = |(lo, hi): &(i64, i64)| hi.checked_sub(*lo).map(|n| n.max(0));
@@ -144,20 +148,21 @@ impl Product {
     }
 
     /// Returns the range of rounds of the current blocks of all splits.
-    fn range(&self, counts: &[Index]) -> Result<Range, String> {
+    fn range(&self, counts: &[Index]) -> Result<ProductRange, String> {
         let all = Expr::int(self.rounds(0)?);
-        let mut range = Range { begin: Expr::int(0), end: all, blocks: Expr::int(1) };
+        let mut range = ProductRange { begin: Expr::int(0), end: all, blocks: Expr::int(1) };
         for ((_, blocks, bounds), count) in self.splits.iter().zip(counts) {
-            let Cut { begin, end, blocks, even } = cut(&minus(&range.end, &range.begin), blocks, *bounds, *count)?;
+            let BlockBounds { begin, end, blocks, is_even } =
+                cut_block(&minus(&range.end, &range.begin), blocks, *bounds, *count)?;
             let last = plus(&range.begin, &end);
-            let end = if even { last } else { min(last, range.end) };
-            range = Range { begin: plus(&range.begin, &begin), end, blocks };
+            let end = if is_even { last } else { min(last, range.end) };
+            range = ProductRange { begin: plus(&range.begin, &begin), end, blocks };
         }
         Ok(range)
     }
 
     /// Returns the extents of the loops for a range of the rounds.
-    fn extents(&self, loops: &[Index], range: &Range) -> Vec<(Expr, Expr)> {
+    fn extents(&self, loops: &[Index], range: &ProductRange) -> Vec<(Expr, Expr)> {
         let (mut begin, mut end) = (range.begin.clone(), range.end.clone());
         let mut extents = Vec::new();
         for (k, (index, (lo, hi))) in loops.iter().zip(&self.bounds).enumerate() {
@@ -176,56 +181,68 @@ impl Product {
 }
 
 /// The begin and the end of a block among the rounds, counted from 0, and the number of blocks.
-struct Cut {
+struct BlockBounds {
     begin: Expr,
     end: Expr,
     blocks: Expr,
     /// True if the last block provably ends where the loop does.
-    even: bool,
+    is_even: bool,
 }
 
 /// Adds the input with the bounds of blocks in position space; returns `None` for other blocks.
-fn stored(program: &mut Program, blocks: &Blocks, loops: &[Index], outer: &str) -> Result<Option<TensorId>, String> {
+fn add_stored_bounds(
+    program: &mut Program,
+    blocks: &BlockPartition,
+    loops: &[Index],
+    outer: &str,
+) -> Result<Option<TensorId>, String> {
     match blocks {
-        Blocks::Stored(blocks, of) => shares(program, of, loops, (outer, *blocks)).map(Some),
-        Blocks::Of(_) | Blocks::Into(_) => Ok(None),
+        BlockPartition::Stored(blocks, of) => add_shares(program, of, loops, (outer, *blocks)).map(Some),
+        BlockPartition::Of(_) | BlockPartition::Into(_) => Ok(None),
     }
 }
 
 /// Returns the block of number `count` out of the given number of rounds.
-fn cut(rounds: &Expr, blocks: &Blocks, bounds: Option<TensorId>, count: Index) -> Result<Cut, String> {
-    let number = |n: &u64| i64::try_from(*n).ok().filter(|n| *n > 0).ok_or("there must be at least one");
-    if let (Blocks::Stored(blocks, _), Some(bounds)) = (blocks, bounds) {
-        let (begin, end) = bounds_of(bounds, count);
-        return Ok(Cut { begin, end, blocks: Expr::int(number(blocks)?), even: true });
+fn cut_block(
+    rounds: &Expr,
+    blocks: &BlockPartition,
+    bounds: Option<TensorId>,
+    count: Index,
+) -> Result<BlockBounds, String> {
+    let number = |n: &u64| {
+        i64::try_from(*n).ok().filter(|n| *n > 0).ok_or("the size and the number of blocks must be at least 1")
+    };
+    if let (BlockPartition::Stored(blocks, _), Some(bounds)) = (blocks, bounds) {
+        let (begin, end) = block_bounds(bounds, count);
+        return Ok(BlockBounds { begin, end, blocks: Expr::int(number(blocks)?), is_even: true });
     }
     let (size, blocks) = match blocks {
-        Blocks::Of(size) => {
+        BlockPartition::Of(size) => {
             let size = number(size)?;
             (Expr::int(size), div_ceil(rounds, size))
         }
         // Trailing blocks may be empty if the number of rounds is computed at run time.
-        Blocks::Into(blocks) | Blocks::Stored(blocks, _) => {
+        BlockPartition::Into(blocks) | BlockPartition::Stored(blocks, _) => {
             let blocks = number(blocks)?;
             let size = max(Expr::int(1), div_ceil(rounds, blocks));
             let blocks = size.as_int().map_or(Expr::int(blocks), |size| div_ceil(rounds, size));
             (size, blocks)
         }
     };
-    let begin = sized(&Expr::Index(count), &size);
+    let begin = block_begin(&Expr::Index(count), &size);
     let end = plus(&begin, &size);
     let all = size.as_int().zip(blocks.as_int()).map(|(size, blocks)| i128::from(size) * i128::from(blocks));
-    let even = all.is_some() && all == rounds.as_int().map(i128::from);
-    Ok(Cut { begin, end, blocks, even })
+    let is_even = all.is_some() && all == rounds.as_int().map(i128::from);
+    Ok(BlockBounds { begin, end, blocks, is_even })
 }
 
 /// Wraps a loop over blocks around a loop.
-fn around(count: Index, blocks: Expr, rounds: Rounds, inside: Loop) -> Stmt {
-    Loop { index: count, extent: (Expr::int(0), blocks), rounds, body: Box::new(inside.into()) }.into()
+fn wrap_in_blocks(count: Index, blocks: Expr, rounds: Rounds, inside: ForLoop) -> Stmt {
+    ForLoop { index: count, extent: (Expr::int(0), blocks), rounds, body: Box::new(inside.into()) }.into()
 }
 
 /// Returns `count * size`.
-fn sized(count: &Expr, size: &Expr) -> Expr {
+fn block_begin(count: &Expr, size: &Expr) -> Expr {
     match size.as_int() {
         Some(size) => times(count, size),
         None => Expr::call(Builtin::Mul, [size.clone(), count.clone()]),
@@ -234,7 +251,7 @@ fn sized(count: &Expr, size: &Expr) -> Expr {
 
 fn rename(program: &mut Program, index: Index, name: &str) -> Result<(), String> {
     if program.indices[index.index()] != name {
-        unused(program, name)?;
+        check_unused(program, name)?;
         program.indices[index.index()] = name.to_owned();
     }
     Ok(())

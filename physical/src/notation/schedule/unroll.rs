@@ -1,11 +1,11 @@
 //! Transformation `unroll`: repeats the body of a loop within a round.
 
 use super::super::linear::{Atom, Linear};
-use super::super::order::most_rounds;
-use super::super::visit::sure;
+use super::super::order::max_rounds;
+use super::super::visit::infallible;
 use super::super::{Expr, Index, Program, Rounds, Stmt, TensorId};
 use super::extent::{div_floor, max, minus, plus, times};
-use super::nest::{Loop, find, replace};
+use super::nest::{ForLoop, find, replace};
 use redpoll_logic::op::Builtin;
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -17,19 +17,19 @@ pub(super) fn unroll(mut program: Program, name: &str, copies: Option<u64>) -> R
     let at = find(&program, name)?;
     let count = Index(program.indices.len() as u32);
     program.indices.push(name.to_owned());
-    let mut copier = Copier { program: program.clone(), name, copied: false };
+    let mut unroller = LoopUnroller { program: program.clone(), name, copied: false };
     let body = replace(program.body, at, &mut |l| {
-        let searches = copier.searches(&l);
+        let iterates_entries = unroller.iterates_entries(&l);
         match l.length() {
-            _ if searches && copies != Some(1) => stepwise(l, copies),
-            Some(length) => copier.of_length(&l, count, length, copies),
-            None => copier.of_open_length(&l, count, copies),
+            _ if iterates_entries && copies != Some(1) => unroll_entries(l, copies),
+            Some(length) => unroller.of_length(&l, count, length, copies),
+            None => unroller.of_open_length(&l, count, copies),
         }
     })?;
-    Ok(Program { body, tensors: copier.program.tensors, ..program })
+    Ok(Program { body, tensors: unroller.program.tensors, ..program })
 }
 
-struct Copier<'a> {
+struct LoopUnroller<'a> {
     /// The program, to which the locals of copies are added.
     program: Program,
     name: &'a str,
@@ -37,61 +37,61 @@ struct Copier<'a> {
     copied: bool,
 }
 
-impl Copier<'_> {
+impl LoopUnroller<'_> {
     /// Unrolls a loop with a constant number of rounds.
-    fn of_length(&mut self, l: &Loop, count: Index, length: i128, copies: Option<u64>) -> Result<Stmt, String> {
+    fn of_length(&mut self, l: &ForLoop, count: Index, length: i128, copies: Option<u64>) -> Result<Stmt, String> {
         let length = u64::try_from(length).map_err(|_| "the loop has too many rounds".to_owned())?;
         let copies = copies.unwrap_or(length).min(length);
-        within_limit(copies)?;
+        check_copies(copies)?;
         if copies == 0 {
             return Ok(Stmt::Block(Vec::new()));
         }
         let (lo, size) = (&l.extent.0, copies as i64);
         let blocks = (length / copies) as i64;
         if blocks == 1 {
-            let whole = self.copies(l, lo, copies);
+            let block = self.copies(l, lo, copies);
             let rest = self.copies(l, &plus(lo, &Expr::int(size)), length - copies);
-            return Ok(Stmt::block([whole, rest]));
+            return Ok(Stmt::block([block, rest]));
         }
         let begin = plus(lo, &times(&Expr::Index(count), size));
         let block = Box::new(self.copies(l, &begin, copies));
         let extent = (Expr::int(0), Expr::int(blocks));
-        let blocks_of = Loop { index: count, extent, rounds: l.rounds, body: block };
+        let blocks_of = ForLoop { index: count, extent, rounds: l.rounds, body: block };
         let rest = self.copies(l, &plus(lo, &Expr::int(size * blocks)), length % copies);
         Ok(Stmt::block([blocks_of.into(), rest]))
     }
 
     /// Unrolls a loop whose number of rounds is computed at run time. The number must have a bound
     /// if no number of copies is given.
-    fn of_open_length(&mut self, l: &Loop, count: Index, copies: Option<u64>) -> Result<Stmt, String> {
+    fn of_open_length(&mut self, l: &ForLoop, count: Index, copies: Option<u64>) -> Result<Stmt, String> {
         let (lo, hi) = &l.extent;
-        let most = most_copies(l);
+        let round_bound = max_copies(l);
         let name = self.name;
-        let copies = copies.or(most).ok_or_else(|| {
+        let copies = copies.or(round_bound).ok_or_else(|| {
             format!(
-                "how many rounds the loop of `{name}` has is known only when it begins; say how many copies to make"
+                "the number of rounds of the loop of `{name}` is computed at run time; specify the number of copies"
             )
         })?;
-        within_limit(copies)?;
-        if most.is_some_and(|most| most <= copies) {
-            return Ok(self.guarded(l, lo, most.unwrap_or(copies)));
+        check_copies(copies)?;
+        if round_bound.is_some_and(|bound| bound <= copies) {
+            return Ok(self.guarded(l, lo, round_bound.unwrap_or(copies)));
         }
         if copies == 0 {
-            return Err("there must be at least one copy".to_owned());
+            return Err("expected at least one copy".to_owned());
         }
         let size = copies as i64;
         let blocks = div_floor(&max(Expr::int(0), minus(hi, lo)), size);
         let begin = plus(lo, &times(&Expr::Index(count), size));
         let block = Box::new(self.copies(l, &begin, copies));
         let extent = (Expr::int(0), blocks.clone());
-        let blocks_of = Loop { index: count, extent, rounds: l.rounds, body: block };
+        let blocks_of = ForLoop { index: count, extent, rounds: l.rounds, body: block };
         let rest = self.guarded(l, &plus(lo, &times(&blocks, size)), copies - 1);
         Ok(Stmt::block([blocks_of.into(), rest]))
     }
 
     /// Makes copies of the body from a round on, each under the condition that the loop has the
     /// round.
-    fn guarded(&mut self, l: &Loop, from: &Expr, count: u64) -> Stmt {
+    fn guarded(&mut self, l: &ForLoop, from: &Expr, count: u64) -> Stmt {
         let copy = |k: u64| {
             let at = plus(from, &Expr::int(k as i64));
             let cond = Expr::call(Builtin::Lt, [at.clone(), l.extent.1.clone()]);
@@ -102,7 +102,7 @@ impl Copier<'_> {
 
     /// Returns whether the body reads, by the index of the loop, a level that does not store all
     /// coordinates. The loop then iterates over stored entries.
-    fn searches(&self, l: &Loop) -> bool {
+    fn iterates_entries(&self, l: &ForLoop) -> bool {
         let mut found = false;
         l.body.walk(&mut |s| {
             for access in s.exprs().into_iter().flat_map(Expr::accesses) {
@@ -117,60 +117,60 @@ impl Copier<'_> {
     }
 
     /// Makes copies of the body from a round on.
-    fn copies(&mut self, l: &Loop, from: &Expr, count: u64) -> Stmt {
+    fn copies(&mut self, l: &ForLoop, from: &Expr, count: u64) -> Stmt {
         let copy = |k: u64| {
             let at = plus(from, &Expr::int(k as i64));
             let body = (*l.body).clone().with_index(l.index, &at);
-            if std::mem::replace(&mut self.copied, true) { self.renamed(body) } else { body }
+            if std::mem::replace(&mut self.copied, true) { self.rename_locals(body) } else { body }
         };
         Stmt::block((0..count).map(copy))
     }
 
     /// Replaces the locals declared in a body by new ones.
-    fn renamed(&mut self, body: Stmt) -> Stmt {
-        let mut own: HashMap<TensorId, TensorId> = HashMap::new();
+    fn rename_locals(&mut self, body: Stmt) -> Stmt {
+        let mut renamed: HashMap<TensorId, TensorId> = HashMap::new();
         body.walk(&mut |s| {
             if let Stmt::Declare(t) = s {
                 let mut decl = self.program.tensors[t.index()].clone();
-                decl.name = free_name(&self.program, &decl.name);
-                own.insert(*t, TensorId(self.program.tensors.len() as u32));
+                decl.name = unused_name(&self.program, &decl.name);
+                renamed.insert(*t, TensorId(self.program.tensors.len() as u32));
                 self.program.tensors.push(decl);
             }
         });
-        if own.is_empty() { body } else { with_tensors(body, &|t| own.get(&t).copied().unwrap_or(t)) }
+        if renamed.is_empty() { body } else { rename_tensors(body, &|t| renamed.get(&t).copied().unwrap_or(t)) }
     }
 }
 
 /// Marks a loop over stored entries to handle that many entries per round.
-fn stepwise(l: Loop, copies: Option<u64>) -> Result<Stmt, String> {
-    let known = most_copies(&l).filter(|most| *most <= Rounds::MOST_COPIES);
+fn unroll_entries(l: ForLoop, copies: Option<u64>) -> Result<Stmt, String> {
+    let bound = max_copies(&l).filter(|max| *max <= Rounds::MAX_COPIES);
     let copies = copies
-        .or(known)
-        .ok_or("how many entries are stored is known only when the loop begins; say how many copies to make")?;
-    within_limit(copies)?;
-    let rounds = Rounds::unrolled(copies).unwrap_or(l.rounds);
-    Ok(Loop { rounds, ..l }.into())
+        .or(bound)
+        .ok_or("the number of stored entries is known only at run time; specify the number of copies")?;
+    check_copies(copies)?;
+    let rounds = Rounds::with_copies(copies).unwrap_or(l.rounds);
+    Ok(ForLoop { rounds, ..l }.into())
 }
 
 /// Returns a constant bound of the number of rounds of a loop.
-fn most_copies(l: &Loop) -> Option<u64> {
-    most_rounds(&l.extent.0, &l.extent.1).and_then(|n| u64::try_from(n.max(0)).ok())
+fn max_copies(l: &ForLoop) -> Option<u64> {
+    max_rounds(&l.extent.0, &l.extent.1).and_then(|n| u64::try_from(n.max(0)).ok())
 }
 
-fn within_limit(copies: u64) -> Result<(), String> {
+fn check_copies(copies: u64) -> Result<(), String> {
     match copies {
-        0..=Rounds::MOST_COPIES => Ok(()),
-        _ => Err(format!("that makes {copies} copies, more than {}", Rounds::MOST_COPIES)),
+        0..=Rounds::MAX_COPIES => Ok(()),
+        _ => Err(format!("{copies} copies exceed the maximum of {}", Rounds::MAX_COPIES)),
     }
 }
 
 /// Returns a name derived from another that no tensor has.
-pub(super) fn free_name(program: &Program, like: &str) -> String {
-    let taken = |name: &String| program.tensors.iter().any(|t| t.name == *name);
-    (2..).map(|k| format!("{like}_{k}")).find(|name| !taken(name)).expect("numbers do not run out")
+pub(super) fn unused_name(program: &Program, like: &str) -> String {
+    let is_taken = |name: &String| program.tensors.iter().any(|t| t.name == *name);
+    (2..).map(|k| format!("{like}_{k}")).find(|name| !is_taken(name)).expect("some number is unused")
 }
 
-fn with_tensors(stmt: Stmt, to: &dyn Fn(TensorId) -> TensorId) -> Stmt {
+fn rename_tensors(stmt: Stmt, to: &dyn Fn(TensorId) -> TensorId) -> Stmt {
     let one = &mut |e| {
         Ok::<_, Infallible>(match e {
             Expr::Access(mut a) => {
@@ -180,7 +180,7 @@ fn with_tensors(stmt: Stmt, to: &dyn Fn(TensorId) -> TensorId) -> Stmt {
             e => e,
         })
     };
-    let stmt = match sure(stmt.map_exprs(one)) {
+    let stmt = match infallible(stmt.map_exprs(one)) {
         Stmt::Declare(t) => Stmt::Declare(to(t)),
         Stmt::Freeze(t) => Stmt::Freeze(to(t)),
         Stmt::Thaw(t) => Stmt::Thaw(to(t)),
@@ -191,5 +191,5 @@ fn with_tensors(stmt: Stmt, to: &dyn Fn(TensorId) -> TensorId) -> Stmt {
         }
         other => other,
     };
-    sure(stmt.map_children(&mut |s| Ok(with_tensors(s, to))))
+    infallible(stmt.map_children(&mut |s| Ok(rename_tensors(s, to))))
 }

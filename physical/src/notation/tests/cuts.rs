@@ -70,8 +70,8 @@ fn rounds_over_tiles_are_apart() {
 }
 
 #[test]
-fn what_stands_in_the_way_is_told() {
-    let meet = "rounds meet at places of `s`, which folds nothing that can be regrouped";
+fn obstacles_are_reported() {
+    let meet = "several rounds write one element of `s`, and not by one fold that can be regrouped";
     for (outputs, body, mode, expected) in [
         (&[SCALAR][..], "(for i (for j (+= (s) (A i j))))", FloatMode::StrictIeee, meet),
         (&[SCALAR], "(for j (= (s) (x j)))", FloatMode::Relaxed, meet),
@@ -92,7 +92,7 @@ fn what_stands_in_the_way_is_told() {
             &[SCALAR],
             "(where (init (s) (sqrt t)) (for j (+= t (x j))))",
             FloatMode::Relaxed,
-            "rounds share what `t` holds",
+            "rounds share the local `t`",
         ),
     ] {
         assert_eq!(how(outputs, body, mode), expected, "{body}");
@@ -107,5 +107,5 @@ fn loops_that_are_to_be_cut_are_checked() {
     let inner = refused("(for i (parallel-for j (+= (y i) (* (A i j) (x j)))))").unwrap();
     assert!(inner.contains("`j` cannot be cut into chunks: the loop of `i` is around it"), "{inner}");
     let folded = refused("(parallel-for j (for i (= (y i) (* (A i j) (x j)))))").unwrap();
-    assert!(folded.contains("`j` cannot be cut into chunks: rounds meet at places of `y`"), "{folded}");
+    assert!(folded.contains("`j` cannot be cut into chunks: several rounds write one element of `y`"), "{folded}");
 }

@@ -11,7 +11,7 @@ use redpoll_logic::{Scalar, TensorType};
 use std::collections::HashMap;
 
 /// The values of inputs, as functions of the coordinates.
-pub(super) type Values<'a> = [(&'a str, &'a dyn Fn(&[u64]) -> Scalar)];
+pub(super) type InputValues<'a> = [(&'a str, &'a dyn Fn(&[u64]) -> Scalar)];
 
 /// Parses the program of a test.
 pub(super) fn program(text: &str) -> Program {
@@ -19,29 +19,29 @@ pub(super) fn program(text: &str) -> Program {
 }
 
 /// Computes the values of each input from functions of the tensor's coordinates.
-pub(super) fn inputs(program: &Program, values: &Values) -> HashMap<String, Places> {
+pub(super) fn inputs(program: &Program, values: &InputValues) -> HashMap<String, DenseValues> {
     let ty = |name: &str| {
         let tensor = program.tensors.iter().find(|t| t.name == name);
         tensor.unwrap_or_else(|| panic!("no tensor `{name}`")).ty.clone()
     };
-    values.iter().map(|(name, at)| ((*name).to_owned(), places_of(&ty(name), &mut |i| at(i)))).collect()
+    values.iter().map(|(name, at)| ((*name).to_owned(), dense_values(&ty(name), &mut |i| at(i)))).collect()
 }
 
 /// Returns an output over the coordinates of its tensor, row-major.
-pub(super) fn dense(ty: &TensorType, places: &Places) -> Vec<Scalar> {
+pub(super) fn dense(ty: &TensorType, values: &DenseValues) -> Vec<Scalar> {
     let count: u64 = ty.shape.iter().product();
     (0..count)
         .map(|k| {
             let mut rest = k;
             let mut at: Vec<u64> = ty.shape.iter().rev().map(|n| (rest % n, rest /= n).0).collect();
             at.reverse();
-            places[place_of(ty, &at)].clone()
+            values[value_index(ty, &at)].clone()
         })
         .collect()
 }
 
 /// Returns the outputs of a normalized program as dense values, one line per tensor.
-pub(super) fn show(program: &Program, outputs: &HashMap<String, Places>) -> String {
+pub(super) fn show(program: &Program, outputs: &HashMap<String, DenseValues>) -> String {
     let lines = program.tensors.iter().filter(|t| t.role == Role::Output).map(|t| {
         let values: Vec<String> = dense(&t.ty, &outputs[&t.name]).iter().map(Scalar::to_string).collect();
         format!("{} {:?}: {}\n", t.name, t.ty.shape, values.join(" "))
@@ -51,20 +51,20 @@ pub(super) fn show(program: &Program, outputs: &HashMap<String, Places>) -> Stri
 
 /// Runs a program before and after normalization, and from its printed text; checks that the
 /// outputs of all three are equal, and returns them.
-pub(super) fn run_all(program: &Program, values: &Values) -> String {
+pub(super) fn run_all(program: &Program, values: &InputValues) -> String {
     let fail = |e: crate::Error| -> Program { panic!("{e}\n{}", print(program)) };
-    let renamed = scopes(program.clone()).unwrap_or_else(fail);
+    let renamed = resolve_scopes(program.clone()).unwrap_or_else(fail);
     let text = print(&renamed);
     let read = parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    assert_eq!(scopes(read).unwrap(), renamed, "{text}");
+    assert_eq!(resolve_scopes(read).unwrap(), renamed, "{text}");
 
-    let explicit = dimensionalize(lifecycles(renamed).unwrap_or_else(fail)).unwrap_or_else(fail);
+    let explicit = dimensionalize(insert_lifecycles(renamed).unwrap_or_else(fail)).unwrap_or_else(fail);
     let normal = normalize(program.clone()).unwrap_or_else(fail);
     let values = inputs(program, values);
     let before = run(&explicit, &values).unwrap_or_else(|e| panic!("{e}\n{}", print(&explicit)));
     let after = run(&normal, &values).unwrap_or_else(|e| panic!("{e}\n{}", print(&normal)));
     assert_eq!(before, after, "{}\n{}", print(&explicit), print(&normal));
     let again = normalize(normal.clone()).unwrap_or_else(fail);
-    assert_eq!(again, scopes(normal.clone()).unwrap(), "normalizing twice changes nothing");
+    assert_eq!(again, resolve_scopes(normal.clone()).unwrap(), "normalizing twice changes nothing");
     show(&normal, &after)
 }

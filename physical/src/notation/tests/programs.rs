@@ -21,7 +21,7 @@ fn x(i: &[u64]) -> Scalar {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
-fn check(text: &str, values: &Values, expected: Expect) {
+fn check(text: &str, values: &InputValues, expected: Expect) {
     expected.assert_eq(&run_all(&program(text), values));
 }
 
@@ -500,7 +500,7 @@ fn while_halves_until_small() {
 }
 
 #[test]
-fn variables_are_seen_through() {
+fn forms_of_variables_are_substituted() {
     let text = "(program
         (input x (type (shape 6) f64 0.0 dense)) (output y (type (shape 4) f64 0.0 dense))
         (for i (range 0 4) (let next (+ i 2) (init (y i) (* (x next) (cast-f64 next))))))";

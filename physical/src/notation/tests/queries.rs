@@ -100,7 +100,7 @@ fn meaning(query: &PhysicalQuery, types: &Types) -> String {
     let plan = PhysicalPlan { inputs, queries: vec![query.clone()], produces };
     let tensors = types.iter().map(|(name, ty)| {
         let dense = TensorType { format: Format::dense(ty.shape.len()), ..ty.clone() };
-        (Alias::from(*name), DenseTensor { shape: ty.shape.clone(), values: places_of(&dense, &mut value) })
+        (Alias::from(*name), DenseTensor { shape: ty.shape.clone(), values: dense_values(&dense, &mut value) })
     });
     let found = interpret(&plan, &tensors.collect(), redpoll_logic::FloatMode::default()).unwrap();
     let lines = query.outputs.iter().map(|o| {
@@ -303,7 +303,7 @@ fn triangles() {
 }
 
 /// Reads a tensor through a byte map over its innermost mode, filled inside of `depth` loops.
-fn read_held(tensor: &str, depth: usize, subscripts: Vec<StorageCoordinate>) -> ScalarExpr {
+fn read_workspace(tensor: &str, depth: usize, subscripts: Vec<StorageCoordinate>) -> ScalarExpr {
     let ScalarExpr::Access(mut a) = read(tensor, subscripts) else { unreachable!() };
     *a.protocols.last_mut().unwrap() = Protocol::Follow;
     ScalarExpr::Access(physical::Access { workspace: Some(Workspace { depth, format: row_bytes() }), ..a })
@@ -311,7 +311,7 @@ fn read_held(tensor: &str, depth: usize, subscripts: Vec<StorageCoordinate>) -> 
 
 #[test]
 fn reads_through_one_workspace() {
-    let held = |s: &[&str]| read_held("E", 1, at(s));
+    let held = |s: &[&str]| read_workspace("E", 1, at(s));
     let value = call(
         Builtin::Mul,
         [
@@ -320,7 +320,7 @@ fn reads_through_one_workspace() {
             held(&["i", "k"]),
             read("E", at(&["k", "l"])),
             held(&["i", "l"]),
-            read_held("E", 2, at(&["j", "l"])),
+            read_workspace("E", 2, at(&["j", "l"])),
         ],
     );
     let n = output("n", ty(&[], Format::dense(0)), Vec::new(), Some(Builtin::Add), value);
@@ -370,9 +370,9 @@ fn reads_through_one_workspace() {
 fn temporaries_read_through_workspaces() {
     // A workspace for all rows, and one for each row.
     for depth in 0..2 {
-        let dot = call(Builtin::Mul, [read("A", at(&["i", "j"])), read_held("x", 0, at(&["j"]))]);
-        let dot = call(Builtin::Mul, [dot, read_held("B", depth, at(&["j"]))]);
-        let value = call(Builtin::Mul, [read_held("B", depth, at(&["i"])), ScalarExpr::Temporary("t".into())]);
+        let dot = call(Builtin::Mul, [read("A", at(&["i", "j"])), read_workspace("x", 0, at(&["j"]))]);
+        let dot = call(Builtin::Mul, [dot, read_workspace("B", depth, at(&["j"]))]);
+        let value = call(Builtin::Mul, [read_workspace("B", depth, at(&["i"])), ScalarExpr::Temporary("t".into())]);
         let q = PhysicalQuery {
             temporaries: vec![sum_of_row("t", dot)],
             ..query(vec![whole("i", 5)], vec![output("r", ty(&[5], Format::dense(1)), at(&["i"]), None, value)])
@@ -445,8 +445,8 @@ fn temporaries_read_through_workspaces() {
 }
 
 #[test]
-fn a_held_tensor_without_places_is_not_filled() {
-    let value = call(Builtin::Mul, [read("x", at(&["j"])), read_held("A", 1, at(&["i", "j"]))]);
+fn the_workspace_of_an_empty_tensor_is_not_filled() {
+    let value = call(Builtin::Mul, [read("x", at(&["j"])), read_workspace("A", 1, at(&["i", "j"]))]);
     let y = output("y", ty(&[4], Format::dense(1)), at(&["i"]), Some(Builtin::Add), value);
     let q = query(vec![whole("i", 4), whole("j", 0)], vec![y]);
     let types = vec![("A", ty(&[4, 0], Format::csr())), ("x", ty(&[0], Format::dense(1)))];
@@ -954,7 +954,7 @@ fn scattered_rows_come_through_a_workspace() {
 }
 
 #[test]
-fn queries_that_make_no_sense_are_told() {
+fn malformed_queries_are_errors() {
     let fails = |q: &PhysicalQuery, types: &Types, expected: Expect| {
         expected.assert_eq(&translate(q, types).expect_err("the query is wrong").to_string());
     };
@@ -965,7 +965,7 @@ fn queries_that_make_no_sense_are_told() {
     fails(
         &query(loops(), vec![y(&["i"], read("Z", at(&["i"])))]),
         &types,
-        expect!["invalid query: tensor `Z` is not known"],
+        expect!["invalid query: unknown tensor `Z`"],
     );
     fails(&query(loops(), vec![y(&["k"], a())]), &types, expect!["invalid query: no loop binds the index `k` here"]);
     fails(
@@ -976,12 +976,12 @@ fn queries_that_make_no_sense_are_told() {
     fails(
         &query(loops(), vec![y(&["i"], ScalarExpr::Temporary("t".into()))]),
         &types,
-        expect!["invalid query: temporary `t` is not computed here"],
+        expect!["invalid query: temporary `t` is not in scope"],
     );
     fails(
         &query(loops(), vec![output("A", ty(&[4], Format::dense(1)), at(&["i"]), None, a())]),
         &types,
-        expect!["invalid query: `A` is an output and is another tensor of the query too"],
+        expect!["invalid query: `A` is both an output and another tensor of the query"],
     );
     let (q, types) = spgemm(["i", "k", "j"], 1, Format::dense(2), 0.0);
     fails(

@@ -107,7 +107,7 @@ impl Nest {
 /// A read at a constant coordinate is bound outside of all loops, and stands after their indices in
 /// a subscript.
 #[test]
-fn a_read_at_a_constant_place_in_a_subscript() {
+fn a_read_at_a_constant_coordinate_in_a_subscript() {
     let nest = Nest {
         loops: vec![("i", 4), ("j", 3), ("k", 2)],
         condition: None,

@@ -14,7 +14,7 @@ fn text(body: &str) -> String {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
-fn rejects(body: &str, rule: Rule, expected: Expect) {
+fn rejects(body: &str, rule: ProgramRule, expected: Expect) {
     let e = verify(&program(&text(body))).expect_err(body);
     let Error::InvalidProgram { rule: found, .. } = &e else { panic!("{e}") };
     assert_eq!(*found, rule, "{e}");
@@ -51,68 +51,68 @@ fn ranks_and_dtypes() {
     let wrap = |s: &str| format!("(declare y) (for i {s}) (freeze y)");
     rejects(
         &wrap("(init (y i) (x i i))"),
-        Rule::Rank,
+        ProgramRule::Rank,
         expect![
-            "invalid program, at `for i > (init (y i) (x i i))`: access to `x` has 2 subscripts, expected one a storage mode, 1"
+            "invalid program, at `for i > (init (y i) (x i i))`: access to `x` has 2 subscripts, expected 1, one for each storage mode"
         ],
     );
     rejects(
         &wrap("(init (y) (x i))"),
-        Rule::Rank,
+        ProgramRule::Rank,
         expect![
-            "invalid program, at `for i > (init (y) (x i))`: access to `y` has 0 subscripts, expected one a storage mode, 1"
+            "invalid program, at `for i > (init (y) (x i))`: access to `y` has 0 subscripts, expected 1, one for each storage mode"
         ],
     );
     rejects(
         &wrap("(init (y i) (h i))"),
-        Rule::DType,
+        ProgramRule::DType,
         expect![
             "invalid program, at `for i > (init (y i) (h i))`: the value written `(h i)` has dtype f32, expected f64; put a cast around it"
         ],
     );
     rejects(
         &wrap("(init (y i) (x (x i)))"),
-        Rule::DType,
+        ProgramRule::DType,
         expect!["invalid program, at `for i > (init (y i) (x (x i)))`: a subscript of `x` has dtype f64, expected i64"],
     );
     rejects(
         &wrap("(init (y (x i)) 1)"),
-        Rule::DType,
+        ProgramRule::DType,
         expect![
             "invalid program, at `for i > (init (y (x i)) 1.0)`: a subscript `(x i)` has dtype f64, expected i64; put a cast around it"
         ],
     );
     rejects(
         &wrap("(if i (init (y i) 1))"),
-        Rule::DType,
+        ProgramRule::DType,
         expect![
             "invalid program, at `for i > if i`: a condition `i` has dtype i64, expected bool; put a cast around it"
         ],
     );
     rejects(
         &wrap("(for j (range 0 (x i)) (+= (y i) 1))"),
-        Rule::DType,
+        ProgramRule::DType,
         expect![
             "invalid program, at `for i > for j`: an extent `(x i)` has dtype f64, expected i64; put a cast around it"
         ],
     );
     rejects(
         &wrap("(minby= (y i) 1)"),
-        Rule::DType,
+        ProgramRule::DType,
         expect![
             "invalid program, at `for i > (minby= (y i) 1.0)`: operator `minby` does not fold values of `y`, which are f64"
         ],
     );
     rejects(
         &wrap("(init (y (outside 1.0 i)) 1)"),
-        Rule::Write,
+        ProgramRule::Write,
         expect![
             "invalid program, at `for i > (init (y (outside 1.0 i)) 1.0)`: a write of `y` has an `outside`; guard it with an `if`"
         ],
     );
     rejects(
         &wrap("(init (y i) (x (outside (lit f32 1) i)))"),
-        Rule::DType,
+        ProgramRule::DType,
         expect![
             "invalid program, at `for i > (init (y i) (x (outside (lit f32 1.0) i)))`: `outside` of `x` has dtype f32, expected f64"
         ],
@@ -123,90 +123,90 @@ fn ranks_and_dtypes() {
 fn lifecycles_and_roles() {
     rejects(
         "(for i (init (y i) 1))",
-        Rule::Lifecycle,
+        ProgramRule::Lifecycle,
         expect![
-            "invalid program, at `for i > (init (y i) 1.0)`: `y` is not declared and is written; declare it before, in a scope around"
+            "invalid program, at `for i > (init (y i) 1.0)`: `y` is not declared and is written; declare it first, in an enclosing scope"
         ],
     );
     rejects(
         "(declare y) (for i (init (y i) 1))",
-        Rule::Role,
+        ProgramRule::Role,
         expect!["invalid program, at `program`: output `y` is being written at the end of the program; freeze it"],
     );
     rejects(
         "(declare y) (freeze y) (for i (init (y i) 1))",
-        Rule::Lifecycle,
+        ProgramRule::Lifecycle,
         expect!["invalid program, at `for i > (init (y i) 1.0)`: `y` is frozen and is written; thaw it before"],
     );
     rejects(
         "(declare y) (for i (= (y i) (+ (y i) 1))) (freeze y)",
-        Rule::Lifecycle,
+        ProgramRule::Lifecycle,
         expect![
             "invalid program, at `for i > (= (y i) (+ (y i) 1.0))`: `y` is read while it is written; freeze it before, or fold"
         ],
     );
     rejects(
         "(declare y) (for i (= (y i) t)) (freeze y)",
-        Rule::Lifecycle,
+        ProgramRule::Lifecycle,
         expect![
-            "invalid program, at `for i > (= (y i) (t))`: `t` is read but not declared; declare it in a scope around"
+            "invalid program, at `for i > (= (y i) (t))`: `t` is read but not declared; declare it in an enclosing scope"
         ],
     );
     rejects(
         "(declare y) (freeze y) (declare y) (freeze y)",
-        Rule::Lifecycle,
-        expect!["invalid program, at `(declare y)`: `y` is declared at two places; make it two tensors"],
+        ProgramRule::Lifecycle,
+        expect!["invalid program, at `(declare y)`: `y` is declared twice; use two tensors"],
     );
     rejects(
         "(declare y) (thaw y)",
-        Rule::Lifecycle,
+        ProgramRule::Lifecycle,
         expect!["invalid program, at `(thaw y)`: `y` is being written, expected that it is frozen"],
     );
     rejects(
         "(for i (range 0 4) (block (declare y) (freeze y)))",
-        Rule::Role,
+        ProgramRule::Role,
         expect![
             "invalid program, at `for i > (declare y)`: output `y` is declared inside a body, where it ends; declare it outside"
         ],
     );
     rejects(
         "(declare y) (declare t) (for i (freeze t)) (freeze y)",
-        Rule::Lifecycle,
+        ProgramRule::Lifecycle,
         expect![
             "invalid program, at `for i`: `t` is being written before the body and is frozen after it; restore it at the end of the body"
         ],
     );
     rejects(
         "(declare y) (for i (block (declare t) (freeze t) (init (y i) (A i 0)))) (for i (+= (y i) t)) (freeze y)",
-        Rule::Lifecycle,
+        ProgramRule::Lifecycle,
         expect![
-            "invalid program, at `for i > (+= (y i) (t))`: `t` is read but not declared; declare it in a scope around"
+            "invalid program, at `for i > (+= (y i) (t))`: `t` is read but not declared; declare it in an enclosing scope"
         ],
     );
     rejects(
         "(declare y) (freeze y) (for i (init (x i) 1))",
-        Rule::Role,
-        expect!["invalid program, at `for i > (init (x i) 1.0)`: input `x` is written; inputs are just read"],
+        ProgramRule::Role,
+        expect!["invalid program, at `for i > (init (x i) 1.0)`: input `x` is written; inputs are only read"],
     );
     rejects(
         "(declare x)",
-        Rule::Role,
-        expect!["invalid program, at `(declare x)`: input `x` is declared; inputs are just read"],
+        ProgramRule::Role,
+        expect!["invalid program, at `(declare x)`: input `x` is declared; inputs are only read"],
     );
 }
 
 #[test]
-fn places_are_initialized_once() {
+fn entries_are_initialized_once() {
     rejects(
         "(declare y) (for i (for j (range 0 5) (init (y i) (A i j)))) (freeze y)",
-        Rule::Init,
+        ProgramRule::Init,
         expect![
-            "invalid program, at `for i > for j > (init (y i) (A i j))`: every round of `j` initializes the same place of `y`; fold or overwrite"
+            "invalid program, at `for i > for j > (init (y i) (A i j))`: every round of `j` initializes the same entry of `y`; fold or overwrite"
         ],
     );
     rejects(
         "(declare y) (for i (block (init (y i) 1) (init (y i) 2))) (freeze y)",
-        Rule::Init,
+        ProgramRule::Init,
         expect!["invalid program, at `for i`: `(y i)` is initialized twice; fold or overwrite"],
     );
     for fine in [
@@ -223,23 +223,23 @@ fn conditions_of_while_change() {
     let wrap = |s: &str| format!("(declare y) (declare n) (freeze n) {s} (freeze y)");
     rejects(
         &wrap("(while (lt n 3) (+= (y 0) 1))"),
-        Rule::While,
+        ProgramRule::While,
         expect![
             "invalid program, at `while (lt (n) 3)`: the condition reads no scalar that the body writes, so it never changes"
         ],
     );
     rejects(
         &wrap("(while true (block (thaw n) (+= n 1) (freeze n)))"),
-        Rule::While,
+        ProgramRule::While,
         expect![
             "invalid program, at `while true`: the condition reads no scalar that the body writes, so it never changes"
         ],
     );
     rejects(
         &wrap("(while (lt (p 0) n) (block (thaw n) (+= n 1) (freeze n)))"),
-        Rule::While,
+        ProgramRule::While,
         expect![
-            "invalid program, at `while (lt (p 0) (n))`: the condition reads `p`, which is no scalar; copy the value"
+            "invalid program, at `while (lt (p 0) (n))`: the condition reads `p`, which is not a scalar; copy the value to a scalar"
         ],
     );
     verify(&program(&text(&wrap("(while (lt n 3) (block (thaw n) (+= n 1) (freeze n)))")))).unwrap();
@@ -259,11 +259,11 @@ fn scopes_and_tables() {
         });
         Program { body: body.unwrap(), ..p.clone() }
     };
-    assert_eq!(rule(&swap(&p, Expr::Index(Index(1)), Expr::Index(Index(0)))), Some(Rule::Scope));
-    assert_eq!(rule(&swap(&p, Expr::Index(Index(1)), Expr::Index(Index(9)))), Some(Rule::Tables));
-    assert_eq!(rule(&swap(&p, Expr::Index(Index(1)), Expr::Var(Var(0)))), Some(Rule::Tables));
+    assert_eq!(rule(&swap(&p, Expr::Index(Index(1)), Expr::Index(Index(0)))), Some(ProgramRule::Scope));
+    assert_eq!(rule(&swap(&p, Expr::Index(Index(1)), Expr::Index(Index(9)))), Some(ProgramRule::Tables));
+    assert_eq!(rule(&swap(&p, Expr::Index(Index(1)), Expr::Var(Var(0)))), Some(ProgramRule::Tables));
     p.tensors[1].name = "A".to_owned();
-    assert_eq!(rule(&p), Some(Rule::Tables));
+    assert_eq!(rule(&p), Some(ProgramRule::Tables));
 
     let twice = program(&text("(declare y) (for i (range 0 2) (for j (range 0 2) (+= (y i) 1))) (freeze y)"));
     let Stmt::Block(mut stmts) = twice.body.clone() else { panic!() };
@@ -272,17 +272,17 @@ fn scopes_and_tables() {
     let body = Box::new(Stmt::For { index, extent: other, rounds, body: inner });
     stmts[1] = Stmt::For { index, extent, rounds, body };
     let twice = Program { body: Stmt::Block(stmts), ..twice };
-    assert_eq!(rule(&twice), Some(Rule::Scope));
+    assert_eq!(rule(&twice), Some(ProgramRule::Scope));
     // Renaming makes the program valid: the inner loop hides the outer one.
-    verify(&scopes(twice).unwrap()).unwrap();
+    verify(&resolve_scopes(twice).unwrap()).unwrap();
 }
 
 #[test]
-fn what_cannot_be_inferred_is_told() {
+fn failed_inference_is_an_error() {
     normalize_fails(
         "(for i (for j (+= (y i) (x i))))",
         expect![
-            "loop `i` runs over 0..5 by mode 0 of `x`, whose size is 5, but over 0..4 by mode 0 of `y`, whose size is 4; give the loop a range and reads that leave it an `outside`"
+            "the extent of loop `i` is 0..5 according to mode 0 of `x`, whose size is 5, but 0..4 according to mode 0 of `y`, whose size is 4; give the loop a range, and give an `outside` to reads that are out of bounds there"
         ],
     );
     normalize_fails(
@@ -292,13 +292,13 @@ fn what_cannot_be_inferred_is_told() {
     normalize_fails(
         "(for i (range 0 5) (+= (y i) 1))",
         expect![
-            "loop `i` runs over 0..5 by its range, but over 0..4 by mode 0 of `y`, whose size is 4; give the loop a range and reads that leave it an `outside`"
+            "the extent of loop `i` is 0..5 according to its range, but 0..4 according to mode 0 of `y`, whose size is 4; give the loop a range, and give an `outside` to reads that are out of bounds there"
         ],
     );
     normalize_fails(
         "(for i (+= (y i) (x (+ i 2))))",
         expect![
-            "loop `i` runs over -2..3 by mode 0 of `x`, whose size is 5, but over 0..4 by mode 0 of `y`, whose size is 4; give the loop a range and reads that leave it an `outside`"
+            "the extent of loop `i` is -2..3 according to mode 0 of `x`, whose size is 5, but 0..4 according to mode 0 of `y`, whose size is 4; give the loop a range, and give an `outside` to reads that are out of bounds there"
         ],
     );
     normalize_fails(
@@ -310,7 +310,7 @@ fn what_cannot_be_inferred_is_told() {
     normalize_fails(
         "(declare w) (for i (block (+= (w i) 1) (+= t (w i))))",
         expect![
-            "invalid program, at `for i`: `w` is both read and written in one scope; write freeze and thaw out, or use a local"
+            "invalid program, at `for i`: `w` is both read and written in one scope; write out `freeze` and `thaw`, or use a local"
         ],
     );
     let open = "(program (input x (type (shape 5) f64 0.0 dense)) (output y (type (shape _) f64 0.0 dense)) (for i (range 0 2) (for j (range 0 (+ i 1)) (+= (y j) (x i)))))";
@@ -319,7 +319,7 @@ fn what_cannot_be_inferred_is_told() {
 }
 
 #[test]
-fn conditions_lift_what_accesses_ask() {
+fn conditions_relax_implied_extents() {
     // The shifted read is under the condition, so it does not bound the loop.
     let p = normalize(program(&text("(for i (if (lt i 3) (init (y i) (p (+ i 1))))) "))).map(drop);
     assert!(p.is_err(), "p holds i64");
@@ -333,9 +333,9 @@ fn the_normal_form_is_checked() {
     for (body, what) in [
         ("(declare y) (for i (init (y i) 1)) (freeze y)", "extent"),
         ("(declare y) (for i (range 0 4) (init (y (+ 0 i)) 1)) (freeze y)", "linear form"),
-        ("(declare y) (for i (range 0 4) (for j (range 0 1) (+= (y j) (A i i)))) (freeze y)", "loop of its own"),
-        ("(declare y) (for i (range 0 4) (for j (range 0 4) (+= (y i) (A j i)))) (freeze y)", "loop of its own"),
-        ("(declare y) (for i (range 0 4) (+= (y i) (x 2))) (freeze y)", "loop of its own"),
+        ("(declare y) (for i (range 0 4) (for j (range 0 1) (+= (y j) (A i i)))) (freeze y)", "no separate loop"),
+        ("(declare y) (for i (range 0 4) (for j (range 0 4) (+= (y i) (A j i)))) (freeze y)", "no separate loop"),
+        ("(declare y) (for i (range 0 4) (+= (y i) (x 2))) (freeze y)", "no separate loop"),
     ] {
         let p = program(&text(body));
         verify(&p).unwrap();
@@ -346,19 +346,19 @@ fn the_normal_form_is_checked() {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
-fn stops(body: &str, limits: Limits, expected: Expect) {
+fn stops(body: &str, limits: InterpLimits, expected: Expect) {
     let p = normalize(program(&text(body))).unwrap_or_else(|e| panic!("{e}"));
     let f = |i: &[u64]| Scalar::F64(i[0] as f64);
     let given = inputs(
         &p,
         &[("A", &f), ("x", &f), ("p", &|i: &[u64]| Scalar::I64(i[0] as i64)), ("h", &|_: &[u64]| Scalar::F32(0.0))],
     );
-    expected.assert_eq(&run_within(&p, &given, limits).expect_err(body).to_string());
+    expected.assert_eq(&run_with_limits(&p, &given, limits).expect_err(body).to_string());
 }
 
 #[test]
-fn the_interpreter_stops_with_a_place() {
-    let all = Limits::default();
+fn interpreter_errors_report_the_statement() {
+    let all = InterpLimits::default();
     stops(
         "(for i (+= (y i) (x (+ (p i) 2))))",
         all,
@@ -382,19 +382,19 @@ fn the_interpreter_stops_with_a_place() {
     );
     stops(
         "(while (lt n 3) (= n 0))",
-        Limits { steps: 1000, ..all },
+        InterpLimits { steps: 1000, ..all },
         expect!["stopped at `(thaw n)`: more than 1000 steps; raise the limit, or look for a loop that does not end"],
     );
     stops(
         "(for i (+= (y i) 1))",
-        Limits { places: 31, ..all },
-        expect!["stopped at `inputs`: more than 31 places; raise the limit, or use smaller dimensions"],
+        InterpLimits { values: 31, ..all },
+        expect!["stopped at `inputs`: more than 31 values; raise the limit, or use smaller dimensions"],
     );
 
     let p = normalize(program(&text("(for i (+= (y i) 1))"))).unwrap();
     expect!["stopped at `inputs`: input `A` is missing"].assert_eq(&run(&p, &HashMap::new()).unwrap_err().to_string());
     let short = HashMap::from([("A".to_owned(), vec![Scalar::F64(0.0)])]);
-    expect!["stopped at `inputs`: input `A` has 1 values, expected 20, one a place over its storage modes"]
+    expect!["stopped at `inputs`: input `A` has 1 values, expected 20, one for each coordinate of its storage modes"]
         .assert_eq(&run(&p, &short).unwrap_err().to_string());
     let other = HashMap::from([("A".to_owned(), vec![Scalar::F32(0.0); 20])]);
     expect!["stopped at `inputs`: input `A` has a value of dtype f32, expected f64"]
@@ -408,17 +408,17 @@ fn swaps() {
     verify(&program(&text(&after("(freeze w) (freeze v) (swap w v)")))).unwrap();
     rejects(
         &after("(freeze w) (swap w v)"),
-        Rule::Lifecycle,
+        ProgramRule::Lifecycle,
         expect!["invalid program, at `(swap w v)`: `v` is being written and is swapped; declare and freeze it before"],
     );
     rejects(
         &after("(freeze w) (freeze v) (swap w y)"),
-        Rule::Swap,
-        expect!["invalid program, at `(swap w y)`: `y` is swapped, but just locals are; copy it in a loop"],
+        ProgramRule::Swap,
+        expect!["invalid program, at `(swap w y)`: `y` is swapped, but only locals can be; copy it in a loop"],
     );
     rejects(
         &after("(freeze w) (swap w n)"),
-        Rule::Swap,
+        ProgramRule::Swap,
         expect!["invalid program, at `(swap w n)`: scalar `n` is swapped; bind its value by a `let`"],
     );
     let typed = text("(declare w) (declare u) (freeze w) (freeze u) (swap w u)")
@@ -429,18 +429,18 @@ fn swaps() {
 }
 
 #[test]
-fn what_a_loop_resolves_keeps_its_state_in_it() {
+fn a_loop_does_not_change_the_state_of_tensors_it_resolves() {
     let alive = "(declare y) (declare w) (declare v) (freeze v)";
     rejects(
         &format!("{alive} (for i (block (= (w i) 1) (freeze w) (init (y i) (w i)) (thaw w))) (freeze y)"),
-        Rule::Lifecycle,
+        ProgramRule::Lifecycle,
         expect![
             "invalid program, at `for i`: the body of the loop of `i` changes the state of `w`, which is accessed by `i`; access it in a loop of its own"
         ],
     );
     rejects(
         &format!("{alive} (freeze w) (for i (block (swap v w) (init (y i) (w i)))) (freeze y)"),
-        Rule::Lifecycle,
+        ProgramRule::Lifecycle,
         expect![
             "invalid program, at `for i`: the body of the loop of `i` changes the state of `w`, which is accessed by `i`; access it in a loop of its own"
         ],
@@ -479,15 +479,18 @@ fn appended_levels_are_written_in_order() {
         ("(for o (range 0 3) (for i (range 0 5) (= (y (+ (* 3 o) i)) 1.0)))", "level 0 does not ascend"),
         ("(for j (range 0 5) (= (y (p j)) 1.0))", "level 0 does not ascend with the loop of `j`"),
         ("(for j (range 0 5) (for i (range 0 4) (= (C i j) 1.0)))", "level 0 does not ascend with the loop of `j`"),
-        ("(for j (range 0 5) (= (y j) 1.0)) (for j (range 5 9) (= (y j) 1.0))", "at a second place of the program"),
+        (
+            "(for j (range 0 5) (= (y j) 1.0)) (for j (range 5 9) (= (y j) 1.0))",
+            "by a second statement over other loops",
+        ),
         (
             "(declare n) (while (lt n 2) (for j (range 0 5) (+= (y j) 1.0)) (+= n 1))",
-            "every round of a `while` writes `y` anew",
+            "every round of a `while` writes `y` again",
         ),
     ];
     for (body, expected) in cases {
         let error = normalize(program(&text(body))).expect_err(body);
-        assert!(matches!(error, Error::InvalidProgram { rule: Rule::Order, .. }), "{body}: {error}");
+        assert!(matches!(error, Error::InvalidProgram { rule: ProgramRule::Order, .. }), "{body}: {error}");
         let error = error.to_string();
         assert!(error.contains(expected) && error.contains("hash or byte-map"), "{body}: {error}");
     }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A function from the name of an input to the type of the tensor that is bound to it.
-pub type Bound<'a> = &'a dyn Fn(&str) -> Option<Arc<TensorType>>;
+pub type InputTypes<'a> = &'a dyn Fn(&str) -> Option<Arc<TensorType>>;
 
 /// An input as written in a text, before a tensor is bound to it.
 #[derive(Clone, PartialEq, Debug)]
@@ -40,13 +40,13 @@ pub(super) struct Declarations {
     pub(super) tensors: Vec<TensorDecl>,
     /// For each tensor, `true` if its accesses have one subscript per mode of the tensor instead of
     /// per storage mode.
-    pub(super) natural: Vec<bool>,
+    pub(super) by_tensor_mode: Vec<bool>,
     /// The named sizes.
     pub(super) sizes: BTreeMap<String, u64>,
 }
 
 /// The parts of a declaration; `None` for a part that is left out or `_`.
-struct Parts<'a> {
+struct DeclarationParts<'a> {
     role: Role,
     name: &'a str,
     /// The whole declaration.
@@ -56,26 +56,26 @@ struct Parts<'a> {
     dtype: Option<&'a Sexpr>,
     fill: Option<&'a Sexpr>,
     format: Option<&'a Sexpr>,
-    natural: bool,
+    by_tensor_mode: bool,
 }
 
 /// Reads the declarations among the items of a program.
-pub(super) fn declarations(items: &[Sexpr], bound: Bound<'_>) -> Result<Declarations, TextError> {
-    let parts = items.iter().filter_map(parts).collect::<Result<Vec<_>, _>>()?;
+pub(super) fn declarations(items: &[Sexpr], input_types: InputTypes<'_>) -> Result<Declarations, TextError> {
+    let parts = items.iter().filter_map(declaration_parts).collect::<Result<Vec<_>, _>>()?;
     let mut d = Declarations::default();
     let mut read: Vec<(usize, TensorDecl)> = Vec::new();
     // Inputs first, since they determine named sizes.
     for inputs in [true, false] {
         for (k, parts) in parts.iter().enumerate().filter(|(_, p)| (p.role == Role::Input) == inputs) {
             let ty = match inputs {
-                true => d.input(parts, &read, bound)?,
-                false => d.other(parts, &read)?,
+                true => d.input(parts, &read, input_types)?,
+                false => d.output_or_local(parts, &read)?,
             };
             read.push((k, TensorDecl::new(parts.name, Arc::new(ty), parts.role)));
         }
     }
     read.sort_by_key(|(k, _)| *k);
-    d.natural = parts.iter().map(|p| p.natural).collect();
+    d.by_tensor_mode = parts.iter().map(|p| p.by_tensor_mode).collect();
     d.tensors = read.into_iter().map(|(_, tensor)| tensor).collect();
     if let Some((name, p)) = parts.iter().find_map(|p| Some((d.sizes.get_key_value(p.name)?.0, p))) {
         return Err(p.at.error(format!("`{name}` is a tensor and a size; rename one")));
@@ -85,8 +85,8 @@ pub(super) fn declarations(items: &[Sexpr], bound: Bound<'_>) -> Result<Declarat
 
 /// Returns the inputs of a text, as written.
 pub(super) fn inputs(items: &[Sexpr]) -> Result<Vec<InputText>, TextError> {
-    let parts = items.iter().filter_map(parts).collect::<Result<Vec<_>, _>>()?;
-    let input = |p: &Parts<'_>| {
+    let parts = items.iter().filter_map(declaration_parts).collect::<Result<Vec<_>, _>>()?;
+    let input = |p: &DeclarationParts<'_>| {
         let rank = p.shape.map_or(0, <[Sexpr]>::len);
         let dtype = p.dtype.map(read_dtype).transpose()?;
         let value = match (&dtype, p.fill, rank) {
@@ -97,45 +97,57 @@ pub(super) fn inputs(items: &[Sexpr]) -> Result<Vec<InputText>, TextError> {
         Ok(InputText { name: p.name.to_owned(), rank, dtype, format, value })
     };
     // Inputs computed from other inputs are not bound.
-    let read_off = |name: &str| {
+    let is_computed = |name: &str| {
         items
             .iter()
             .any(|item| matches!(item.as_form(), Some(("shares", [of, ..])) if read_name(of, "").ok() == Some(name)))
     };
-    parts.iter().filter(|p| p.role == Role::Input && !read_off(p.name)).map(input).collect()
+    parts.iter().filter(|p| p.role == Role::Input && !is_computed(p.name)).map(input).collect()
 }
 
 /// Returns the parts of a declaration; `None` if the item is not a declaration.
-fn parts(item: &Sexpr) -> Option<Result<Parts<'_>, TextError>> {
+fn declaration_parts(item: &Sexpr) -> Option<Result<DeclarationParts<'_>, TextError>> {
     let (role, rest) = match item.as_form()? {
         ("input", rest) => (Role::Input, rest),
         ("output", rest) => (Role::Output, rest),
         ("local", rest) => (Role::Local, rest),
         _ => return None,
     };
-    Some(split(item, role, rest))
+    Some(split_declaration(item, role, rest))
 }
 
-fn split<'a>(at: &'a Sexpr, role: Role, rest: &'a [Sexpr]) -> Result<Parts<'a>, TextError> {
-    let wrong = || at.error("expected `(ROLE name (shape size ..) dtype fill format)` or `(ROLE name dtype fill)`");
-    let [name, first, more @ ..] = rest else { return Err(wrong()) };
-    let said = |s: &'a Sexpr| (s.as_atom() != Some("_")).then_some(s);
-    let nth = |k: usize| more.get(k).and_then(said);
+fn split_declaration<'a>(at: &'a Sexpr, role: Role, rest: &'a [Sexpr]) -> Result<DeclarationParts<'a>, TextError> {
+    let malformed = || at.error("expected `(ROLE name (shape size ..) dtype fill format)` or `(ROLE name dtype fill)`");
+    let [name, first, more @ ..] = rest else { return Err(malformed()) };
+    let written_part = |s: &'a Sexpr| (s.as_atom() != Some("_")).then_some(s);
+    let nth = |k: usize| more.get(k).and_then(written_part);
     let name = read_name(name, "the name of a tensor")?;
-    let none = Parts { role, name, at, shape: None, dtype: None, fill: None, format: None, natural: false };
+    let none =
+        DeclarationParts { role, name, at, shape: None, dtype: None, fill: None, format: None, by_tensor_mode: false };
     match first.as_form() {
         Some(("type", [shape, dtype, fill, format])) if more.is_empty() => {
             let Some(("shape", sizes)) = shape.as_form() else {
                 return Err(shape.error(format!("expected `(shape ..)`, found {shape}")));
             };
-            Ok(Parts { shape: Some(sizes), dtype: said(dtype), fill: said(fill), format: said(format), ..none })
+            Ok(DeclarationParts {
+                shape: Some(sizes),
+                dtype: written_part(dtype),
+                fill: written_part(fill),
+                format: written_part(format),
+                ..none
+            })
         }
-        Some(("type", _)) => Err(read_tensor_type(first).err().unwrap_or_else(wrong)),
-        Some(("shape", sizes)) if more.len() <= 3 => {
-            Ok(Parts { shape: Some(sizes), dtype: nth(0), fill: nth(1), format: nth(2), natural: true, ..none })
-        }
-        _ if more.len() <= 1 => Ok(Parts { dtype: said(first), fill: nth(0), ..none }),
-        _ => Err(wrong()),
+        Some(("type", _)) => Err(read_tensor_type(first).err().unwrap_or_else(malformed)),
+        Some(("shape", sizes)) if more.len() <= 3 => Ok(DeclarationParts {
+            shape: Some(sizes),
+            dtype: nth(0),
+            fill: nth(1),
+            format: nth(2),
+            by_tensor_mode: true,
+            ..none
+        }),
+        _ if more.len() <= 1 => Ok(DeclarationParts { dtype: written_part(first), fill: nth(0), ..none }),
+        _ => Err(malformed()),
     }
 }
 
@@ -143,16 +155,16 @@ impl Declarations {
     /// Returns the type of an input; written parts must agree with the bound tensor.
     fn input(
         &mut self,
-        p: &Parts<'_>,
+        p: &DeclarationParts<'_>,
         read: &[(usize, TensorDecl)],
-        bound: Bound<'_>,
+        input_types: InputTypes<'_>,
     ) -> Result<TensorType, TextError> {
         let name = p.name;
-        let found = bound(name);
+        let found = input_types(name);
         let sizes = p.shape.unwrap_or_default();
         if let Some(found) = found.as_ref().filter(|t| t.shape.len() != sizes.len()) {
             let (rank, shape) = (sizes.len(), &found.shape);
-            let what = format!("input `{name}` has {rank} modes, but what is bound to it has shape {shape:?}");
+            let what = format!("input `{name}` has {rank} modes, but the bound tensor has shape {shape:?}");
             return Err(p.at.error(what));
         }
         let open = |part: &str| {
@@ -162,13 +174,13 @@ impl Declarations {
         for (mode, s) in sizes.iter().enumerate() {
             let found = found.as_ref().map(|t| t.shape[mode]);
             let size = match (self.size(s)?, found) {
-                (Size::Number(n), Some(found)) if n != found => {
+                (DeclaredSize::Number(n), Some(found)) if n != found => {
                     let what = format!("mode {mode} of input `{name}` has size {found}, but {s} is {n}");
                     return Err(s.error(what));
                 }
-                (Size::Number(n), _) => n,
-                (Size::Open, found) => found.ok_or_else(|| open("shape"))?,
-                (Size::Named(size), found) => {
+                (DeclaredSize::Number(n), _) => n,
+                (DeclaredSize::Open, found) => found.ok_or_else(|| open("shape"))?,
+                (DeclaredSize::Named(size), found) => {
                     let n = found.ok_or_else(|| open("shape"))?;
                     self.sizes.insert(size, n);
                     n
@@ -177,7 +189,7 @@ impl Declarations {
             shape.push(size);
         }
         let differs = |at: &Sexpr, part: &str, written: String, found: String| {
-            at.error(format!("input `{name}` has {part} {written}, but what is bound to it has {found}"))
+            at.error(format!("input `{name}` has {part} {written}, but the bound tensor has {found}"))
         };
         let found = found.as_ref();
         let dtype = match (p.dtype.map(|s| dtype(s, read)).transpose()?, found) {
@@ -216,15 +228,15 @@ impl Declarations {
 
     /// Returns the type of an output or local. The default fill value is zero, the default format
     /// dense.
-    fn other(&self, p: &Parts<'_>, read: &[(usize, TensorDecl)]) -> Result<TensorType, TextError> {
+    fn output_or_local(&self, p: &DeclarationParts<'_>, read: &[(usize, TensorDecl)]) -> Result<TensorType, TextError> {
         let mut shape = Vec::new();
         for s in p.shape.unwrap_or_default() {
             shape.push(match self.size(s)? {
-                Size::Number(n) => n,
-                Size::Open => OPEN_DIMENSION,
-                Size::Named(size) => {
-                    let known = self.sizes.keys().map(String::as_str);
-                    return Err(s.locate(TextError::unknown("size", &size, known)));
+                DeclaredSize::Number(n) => n,
+                DeclaredSize::Open => OPEN_DIMENSION,
+                DeclaredSize::Named(size) => {
+                    let names = self.sizes.keys().map(String::as_str);
+                    return Err(s.locate(TextError::unknown("size", &size, names)));
                 }
             });
         }
@@ -235,22 +247,22 @@ impl Declarations {
         Ok(TensorType { shape, dtype, fill, format })
     }
 
-    fn size(&self, s: &Sexpr) -> Result<Size, TextError> {
+    fn size(&self, s: &Sexpr) -> Result<DeclaredSize, TextError> {
         Ok(match &s.kind {
-            SexprKind::Atom(word) if word == "_" => Size::Open,
+            SexprKind::Atom(word) if word == "_" => DeclaredSize::Open,
             SexprKind::Atom(word) if word.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
-                Size::Number(s.number("a size")?)
+                DeclaredSize::Number(s.number("a size")?)
             }
             _ => {
                 let name = read_name(s, "a size")?;
-                self.sizes.get(name).map_or_else(|| Size::Named(name.to_owned()), |n| Size::Number(*n))
+                self.sizes.get(name).map_or_else(|| DeclaredSize::Named(name.to_owned()), |n| DeclaredSize::Number(*n))
             }
         })
     }
 }
 
 /// A size in a shape.
-enum Size {
+enum DeclaredSize {
     Number(u64),
     Open,
     /// A name without a number yet.
@@ -259,7 +271,7 @@ enum Size {
 
 fn zero(dtype: &DType) -> Scalar {
     let zeros: Vec<Scalar> = dtype.prims().into_iter().map(Scalar::zero).collect();
-    Scalar::unflatten(dtype, &mut zeros.into_iter()).expect("a dtype is made of its primitives")
+    Scalar::unflatten(dtype, &mut zeros.into_iter()).expect("a dtype consists of its primitives")
 }
 
 /// Reads a dtype, with `(dtype A)` allowed everywhere in it.
@@ -294,7 +306,7 @@ fn fill(dtype: &DType, s: &Sexpr, read: &[(usize, TensorDecl)]) -> Result<Scalar
 
 fn tensor<'a>(s: &Sexpr, read: &'a [(usize, TensorDecl)]) -> Result<&'a TensorDecl, TextError> {
     let name = read_name(s, "the name of a tensor")?;
-    let known = read.iter().map(|(_, t)| t.name.as_str());
+    let names = read.iter().map(|(_, t)| t.name.as_str());
     let found = read.iter().map(|(_, t)| t).find(|t| t.name == name);
-    found.ok_or_else(|| s.locate(TextError::unknown("tensor", name, known)))
+    found.ok_or_else(|| s.locate(TextError::unknown("tensor", name, names)))
 }

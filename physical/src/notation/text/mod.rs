@@ -37,8 +37,8 @@
 //! # Types that are left open
 //! Sizes need not be written. In `(shape n m)` names stand for sizes: inputs determine their
 //! numbers, and other tensors and expressions use them. The parts of an input that are `_` or left
-//! out at the end come from the bound tensor ([`parse_over`]). For an output or local, the fill
-//! value is then zero and the format dense.
+//! out at the end come from the bound tensor ([`parse_with_inputs`]). For an output or local, the
+//! fill value is then zero and the format dense.
 //! ```text
 //! (input A (shape n n))                         any square matrix
 //! (input source i64 0)                          a number, 0 if none is given
@@ -55,18 +55,18 @@
 //! subscript.
 
 mod declare;
-mod marks;
 mod parse;
 mod print;
 mod schedule;
+mod source_map;
 mod types;
 
-pub use declare::{Bound, InputText};
-pub use marks::Marks;
-pub use parse::{inputs_of, is_program, parse, parse_over, parse_with};
+pub use declare::{InputText, InputTypes};
+pub use parse::{is_program, parse, parse_inputs, parse_with, parse_with_inputs};
 pub(super) use print::label;
 pub use print::{print, print_expr};
 pub(super) use schedule::print_transformation;
+pub use source_map::SourceMap;
 
 /// Words that start a form; a tensor of such a name is accessed by the long form.
 const RESERVED: [&str; 9] = ["access", "call", "fill", "lit", "walk", "gallop", "follow", "outside", "range"];

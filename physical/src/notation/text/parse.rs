@@ -1,14 +1,15 @@
 //! Parsing of programs.
 
-use super::declare::{Bound, Declarations, InputText, declarations, inputs};
-use super::marks::Marks;
+use super::declare::{Declarations, InputText, InputTypes, declarations, inputs};
 use super::schedule::{print_transformation, transformation};
-use super::types::{fit, read_name};
+use super::source_map::SourceMap;
+use super::types::{convert_exactly, read_name};
 use crate::Error;
-use crate::notation::from_physical::places::stored;
+use crate::notation::from_physical::coordinates::storage_coordinate;
 use crate::notation::types::dtype_of;
 use crate::notation::{
-    Access, Bounds, Expr, Index, OPEN_DIMENSION, Program, Rounds, Shares, Site, Stmt, Subscript, TensorId, Var, Write,
+    Access, AccessSubscript, Bounds, Expr, Index, OPEN_DIMENSION, Program, Rounds, Shares, Site, Stmt, TensorId, Var,
+    Write,
 };
 use redpoll_logic::Error as TextError;
 use redpoll_logic::literal::{read_bare, read_literal, read_value};
@@ -32,7 +33,7 @@ pub fn parse(text: &str) -> Result<Program, Error> {
 /// # Errors
 /// Like [`parse`].
 pub fn parse_with(text: &str, ops: &[Arc<UserOp>]) -> Result<Program, Error> {
-    parse_over(text, ops, &|_| None).map(|(program, _)| program)
+    parse_with_inputs(text, ops, &|_| None).map(|(program, _)| program)
 }
 
 /// Parses the text of a program over the tensors bound to its inputs, which complete the types that
@@ -40,15 +41,19 @@ pub fn parse_with(text: &str, ops: &[Arc<UserOp>]) -> Result<Program, Error> {
 ///
 /// # Errors
 /// Like [`parse`]; also when a written type disagrees with the bound tensor.
-pub fn parse_over(text: &str, ops: &[Arc<UserOp>], bound: Bound<'_>) -> Result<(Program, Marks), Error> {
-    program(text, ops, bound).map_err(Error::ProgramText)
+pub fn parse_with_inputs(
+    text: &str,
+    ops: &[Arc<UserOp>],
+    input_types: InputTypes<'_>,
+) -> Result<(Program, SourceMap), Error> {
+    program(text, ops, input_types).map_err(Error::ProgramText)
 }
 
 /// Returns the inputs of a text, as written.
 ///
 /// # Errors
 /// Like [`parse`], for declarations only.
-pub fn inputs_of(text: &str) -> Result<Vec<InputText>, Error> {
+pub fn parse_inputs(text: &str) -> Result<Vec<InputText>, Error> {
     let read = || inputs(items(&sexpr::read_one(text)?)?);
     read().map_err(Error::ProgramText)
 }
@@ -71,10 +76,10 @@ fn items(all: &Sexpr) -> Result<&[Sexpr], TextError> {
     }
 }
 
-fn program(text: &str, ops: &[Arc<UserOp>], bound: Bound<'_>) -> Result<(Program, Marks), TextError> {
+fn program(text: &str, ops: &[Arc<UserOp>], input_types: InputTypes<'_>) -> Result<(Program, SourceMap), TextError> {
     let all = sexpr::read_one(text)?;
     let items = items(&all)?;
-    let Declarations { tensors, natural, sizes } = declarations(items, bound)?;
+    let Declarations { tensors, by_tensor_mode, sizes } = declarations(items, input_types)?;
     let program = Program {
         tensors,
         indices: Vec::new(),
@@ -83,12 +88,20 @@ fn program(text: &str, ops: &[Arc<UserOp>], bound: Bound<'_>) -> Result<(Program
         schedule: Vec::new(),
         shares: Vec::new(),
     };
-    let mut p = Parser { program, natural, sizes, scope: Vec::new(), ops, marks: Marks::default(), depth: 0 };
+    let mut p = ProgramParser {
+        program,
+        by_tensor_mode,
+        sizes,
+        scope: Vec::new(),
+        ops,
+        source_map: SourceMap::default(),
+        depth: 0,
+    };
     let mut body = Vec::new();
     for item in items {
         match item.as_form() {
             Some(("input" | "output" | "local", [name, ..])) => {
-                p.marks.tensor(read_name(name, "the name of a tensor")?, item.position);
+                p.source_map.tensor(read_name(name, "the name of a tensor")?, item.position);
             }
             Some(("shares", [input, of, modes, blocks])) => {
                 let (input, of) = (p.tensor_named(input)?, p.tensor_named(of)?);
@@ -102,53 +115,53 @@ fn program(text: &str, ops: &[Arc<UserOp>], bound: Bound<'_>) -> Result<(Program
             Some(("schedule", transformations)) => {
                 for item in transformations {
                     let transformation = transformation(item)?;
-                    p.marks.form(print_transformation(&transformation).to_string(), item.position);
+                    p.source_map.form(print_transformation(&transformation).to_string(), item.position);
                     p.program.schedule.push(transformation);
                 }
             }
             _ => body.push(p.stmt(item)?),
         }
     }
-    Ok((Program { body: one(body), ..p.program }, p.marks))
+    Ok((Program { body: single_or_block(body), ..p.program }, p.source_map))
 }
 
 /// Wraps the statements of a body in a block, unless there is a single one.
-fn one(mut stmts: Vec<Stmt>) -> Stmt {
+fn single_or_block(mut stmts: Vec<Stmt>) -> Stmt {
     if stmts.len() == 1 { stmts.swap_remove(0) } else { Stmt::Block(stmts) }
 }
 
 #[derive(Clone, Copy)]
-enum Symbol {
+enum ScopedName {
     Index(Index),
     Var(Var),
 }
 
-struct Parser<'a> {
+struct ProgramParser<'a> {
     program: Program,
     /// For each tensor, `true` if its subscripts are those of its modes instead of its storage
     /// modes.
-    natural: Vec<bool>,
+    by_tensor_mode: Vec<bool>,
     /// The named sizes.
     sizes: BTreeMap<String, u64>,
     /// The names in scope, the innermost last.
-    scope: Vec<(String, Symbol)>,
+    scope: Vec<(String, ScopedName)>,
     ops: &'a [Arc<UserOp>],
-    marks: Marks,
+    source_map: SourceMap,
     /// The number of enclosing statements.
     depth: usize,
 }
 
-impl Parser<'_> {
+impl ProgramParser<'_> {
     fn body(&mut self, stmts: &[Sexpr]) -> Result<Stmt, TextError> {
-        Ok(one(stmts.iter().map(|s| self.stmt(s)).collect::<Result<_, _>>()?))
+        Ok(single_or_block(stmts.iter().map(|s| self.stmt(s)).collect::<Result<_, _>>()?))
     }
 
     fn stmt(&mut self, s: &Sexpr) -> Result<Stmt, TextError> {
-        let mark = self.marks.begin(self.depth, s.position);
+        let entry = self.source_map.begin(self.depth, s.position);
         self.depth += 1;
         let stmt = self.statement(s)?;
         self.depth -= 1;
-        self.marks.end(mark, &self.program, &stmt);
+        self.source_map.end(entry, &self.program, &stmt);
         Ok(stmt)
     }
 
@@ -156,18 +169,18 @@ impl Parser<'_> {
         let (head, rest) = s.as_form().ok_or_else(|| s.error(format!("expected a statement, found {s}")))?;
         Ok(match (head, rest) {
             ("block", stmts) => Stmt::Block(stmts.iter().map(|s| self.stmt(s)).collect::<Result<_, _>>()?),
-            ("for", [index, rest @ ..]) => self.a_loop(index, rest, Rounds::Ordered)?,
-            ("parallel-for", [index, rest @ ..]) => self.a_loop(index, rest, Rounds::Parallel)?,
+            ("for", [index, rest @ ..]) => self.for_loop(index, rest, Rounds::Ordered)?,
+            ("parallel-for", [index, rest @ ..]) => self.for_loop(index, rest, Rounds::Parallel)?,
             ("lanes-for", [count, index, rest @ ..]) => {
-                let lanes = count.as_atom().and_then(|word| Rounds::in_lanes(word.parse().ok()?));
+                let lanes = count.as_atom().and_then(|word| Rounds::with_lanes(word.parse().ok()?));
                 let expected = || count.error(format!("expected a number of lanes, 2, 4, 8 or 16, found {count}"));
-                self.a_loop(index, rest, lanes.ok_or_else(expected)?)?
+                self.for_loop(index, rest, lanes.ok_or_else(expected)?)?
             }
             ("unrolled-for", [count, index, rest @ ..]) => {
-                let rounds = count.as_atom().and_then(|word| Rounds::unrolled(word.parse().ok()?));
-                let most = Rounds::MOST_COPIES;
-                let expected = || count.error(format!("expected a number of copies, 2 to {most}, found {count}"));
-                self.a_loop(index, rest, rounds.ok_or_else(expected)?)?
+                let rounds = count.as_atom().and_then(|word| Rounds::with_copies(word.parse().ok()?));
+                let max = Rounds::MAX_COPIES;
+                let expected = || count.error(format!("expected a number of copies, 2 to {max}, found {count}"));
+                self.for_loop(index, rest, rounds.ok_or_else(expected)?)?
             }
             ("if", [cond, body @ ..]) => Stmt::If { cond: self.expr(cond)?, body: Box::new(self.body(body)?) },
             ("while", [cond, body @ ..]) => Stmt::While { cond: self.expr(cond)?, body: Box::new(self.body(body)?) },
@@ -177,7 +190,7 @@ impl Parser<'_> {
                 let dtype = dtype_of(&self.program, &value).map_err(|e| at.error(e))?;
                 let var = Var(self.program.vars.len() as u32);
                 self.program.vars.push((text.to_owned(), dtype));
-                self.scope.push((text.to_owned(), Symbol::Var(var)));
+                self.scope.push((text.to_owned(), ScopedName::Var(var)));
                 let body = Box::new(self.body(body)?);
                 self.scope.pop();
                 Stmt::Let { var, value, body }
@@ -199,7 +212,7 @@ impl Parser<'_> {
         })
     }
 
-    fn a_loop(&mut self, index: &Sexpr, rest: &[Sexpr], rounds: Rounds) -> Result<Stmt, TextError> {
+    fn for_loop(&mut self, index: &Sexpr, rest: &[Sexpr], rounds: Rounds) -> Result<Stmt, TextError> {
         let name = read_name(index, "the name of an index")?;
         let (extent, body) = match rest.split_first().map(|(first, body)| (first.as_form(), body)) {
             Some((Some(("range", [lo, hi])), body)) => (Some((self.expr(lo)?, self.expr(hi)?)), body),
@@ -207,19 +220,19 @@ impl Parser<'_> {
         };
         let index = Index(self.program.indices.len() as u32);
         self.program.indices.push(name.to_owned());
-        self.scope.push((name.to_owned(), Symbol::Index(index)));
+        self.scope.push((name.to_owned(), ScopedName::Index(index)));
         let body = Box::new(self.body(body)?);
         self.scope.pop();
         Ok(Stmt::For { index, extent, rounds, body })
     }
 
     fn assign(&mut self, lhs: &Sexpr, write: Write, rhs: &Sexpr) -> Result<Stmt, TextError> {
-        let Expr::Access(place) = self.expr(lhs)? else {
+        let Expr::Access(target) = self.expr(lhs)? else {
             return Err(lhs.error(format!("expected a place of a tensor, found {lhs}")));
         };
-        let dtype = self.program.tensors[place.tensor.index()].ty.dtype.clone();
+        let dtype = self.program.tensors[target.tensor.index()].ty.dtype.clone();
         let value = self.expr(rhs)?;
-        Ok(Stmt::Assign { lhs: place, write, rhs: adapt(value, is_bare(rhs), &dtype) })
+        Ok(Stmt::Assign { lhs: target, write, rhs: convert_bare(value, is_bare(rhs), &dtype) })
     }
 
     fn tensor_named(&self, s: &Sexpr) -> Result<TensorId, TextError> {
@@ -264,8 +277,8 @@ impl Parser<'_> {
 
     fn symbol(&mut self, s: &Sexpr, name: &str) -> Result<Expr, TextError> {
         match self.scope.iter().rev().find(|(n, _)| n == name) {
-            Some((_, Symbol::Index(i))) => Ok(Expr::Index(*i)),
-            Some((_, Symbol::Var(v))) => Ok(Expr::Var(*v)),
+            Some((_, ScopedName::Index(i))) => Ok(Expr::Index(*i)),
+            Some((_, ScopedName::Var(v))) => Ok(Expr::Var(*v)),
             None => match self.find(name) {
                 Some(tensor) => self.access(s, tensor, &[]),
                 None => match self.sizes.get(name) {
@@ -306,25 +319,36 @@ impl Parser<'_> {
             let subscript = self.subscript(text, &dtype)?;
             let tensor = self.program.tensors[tensor.index()].name.clone();
             let site = Site { at: s.position, tensor, access: s.to_string(), subscript: text.to_string() };
-            read.push(Subscript { bounds: Bounds::Checked(Arc::new(site)), ..subscript });
+            read.push(AccessSubscript { bounds: Bounds::Checked(Arc::new(site)), ..subscript });
         }
         let subscripts = read;
-        let subscripts = if self.natural[tensor.index()] { self.stored(s, tensor, &subscripts)? } else { subscripts };
+        let subscripts = if self.by_tensor_mode[tensor.index()] {
+            self.storage_subscripts(s, tensor, &subscripts)?
+        } else {
+            subscripts
+        };
         Ok(Expr::Access(Access { tensor, subscripts }))
     }
 
     /// Converts subscripts of the modes of a tensor to subscripts of its storage modes.
-    fn stored(&self, s: &Sexpr, tensor: TensorId, subscripts: &[Subscript]) -> Result<Vec<Subscript>, TextError> {
+    fn storage_subscripts(
+        &self,
+        s: &Sexpr,
+        tensor: TensorId,
+        subscripts: &[AccessSubscript],
+    ) -> Result<Vec<AccessSubscript>, TextError> {
         let tensor = &self.program.tensors[tensor.index()];
         let (name, rank) = (&tensor.name, tensor.ty.shape.len());
         if subscripts.len() != rank {
             let found = subscripts.len();
-            return Err(s.error(format!("access to `{name}` has {found} subscripts, expected one a mode, {rank}")));
+            return Err(
+                s.error(format!("access to `{name}` has {found} subscripts, expected {rank}, one for each mode"))
+            );
         }
         let one = |mode: &StorageMode| {
             let subscript = subscripts[mode.mode()].clone();
             if !matches!(mode, StorageMode::Whole { .. }) && subscript.outside.is_some() {
-                let how = "in blocks or by diagonals, which cannot be read outside; use an `if`";
+                let how = "in blocks or by diagonals, which cannot be read out of bounds; use an `if`";
                 return Err(s.error(format!("`{name}` is stored {how}")));
             }
             let at = match mode {
@@ -332,14 +356,14 @@ impl Parser<'_> {
                     let along = subscripts[*by].at.clone();
                     diagonal(&tensor.ty, *by, subscript.at, along).map_err(|what| s.error(what))?
                 }
-                _ => stored(*mode, subscript.at).map_err(|e| s.error(e.to_string()))?,
+                _ => storage_coordinate(*mode, subscript.at).map_err(|e| s.error(e.to_string()))?,
             };
-            Ok(Subscript { at, ..subscript })
+            Ok(AccessSubscript { at, ..subscript })
         };
         tensor.ty.format.modes.iter().map(one).collect()
     }
 
-    fn subscript(&mut self, s: &Sexpr, dtype: &DType) -> Result<Subscript, TextError> {
+    fn subscript(&mut self, s: &Sexpr, dtype: &DType) -> Result<AccessSubscript, TextError> {
         let protocol = |name: &str| match name {
             "walk" => Some(Protocol::Walk),
             "gallop" => Some(Protocol::Gallop),
@@ -349,16 +373,16 @@ impl Parser<'_> {
         match s.as_form() {
             Some((head, [inner])) if protocol(head).is_some() => {
                 let protocol = protocol(head).unwrap_or_default();
-                Ok(Subscript { protocol, ..self.subscript(inner, dtype)? })
+                Ok(AccessSubscript { protocol, ..self.subscript(inner, dtype)? })
             }
             Some(("outside", [value, inner])) => {
                 let value = match value.as_form() {
                     Some(("lit", _)) => read_literal(value)?,
                     _ => read_value(dtype, value)?,
                 };
-                Ok(Subscript { outside: Some(value), ..self.subscript(inner, dtype)? })
+                Ok(AccessSubscript { outside: Some(value), ..self.subscript(inner, dtype)? })
             }
-            _ => Ok(Subscript::inside(self.expr(s)?)),
+            _ => Ok(AccessSubscript::in_bounds(self.expr(s)?)),
         }
     }
 
@@ -373,9 +397,9 @@ impl Parser<'_> {
         let mut signature = op.signature(&found).map_err(|e| s.locate(e.into()))?;
         if signature.args != found {
             // Bare numbers take the dtype of the other arguments.
-            let strong = found.iter().zip(texts).filter(|(_, t)| !is_bare(t)).filter_map(|(d, _)| d.prim());
-            if let Some(met) = redpoll_logic::op::promote(strong) {
-                args = args.into_iter().zip(texts).map(|(a, t)| adapt(a, is_bare(t), &met.into())).collect();
+            let fixed = found.iter().zip(texts).filter(|(_, t)| !is_bare(t)).filter_map(|(d, _)| d.prim());
+            if let Some(dtype) = redpoll_logic::op::promote(fixed) {
+                args = args.into_iter().zip(texts).map(|(a, t)| convert_bare(a, is_bare(t), &dtype.into())).collect();
                 found = dtypes(&self.program, &args)?;
                 signature = op.signature(&found).map_err(|e| s.locate(e.into()))?;
             }
@@ -405,9 +429,9 @@ fn is_bare(s: &Sexpr) -> bool {
 }
 
 /// Converts a bare number to a dtype, if the dtype can represent it.
-fn adapt(e: Expr, is_bare: bool, dtype: &DType) -> Expr {
+fn convert_bare(e: Expr, is_bare: bool, dtype: &DType) -> Expr {
     match (e, dtype.prim()) {
-        (Expr::Literal(v), Some(prim)) if is_bare => Expr::Literal(fit(&v, prim).unwrap_or(v)),
+        (Expr::Literal(v), Some(prim)) if is_bare => Expr::Literal(convert_exactly(&v, prim).unwrap_or(v)),
         (e, _) => e,
     }
 }

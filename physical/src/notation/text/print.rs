@@ -15,7 +15,7 @@ use std::collections::HashMap;
 /// Returns the text of a program; [`parse`](super::parse) reads it back to the same program, up to
 /// the numbering of indices and variables.
 pub fn print(program: &Program) -> String {
-    let mut p = Printer::new(program);
+    let mut p = ProgramPrinter::new(program);
     let mut parts: Vec<Sexpr> = program.tensors.iter().map(tensor).collect();
     parts.extend(program.shares.iter().map(|s| {
         let tensor = |t: TensorId| name(&program.tensors[t.index()].name);
@@ -37,13 +37,13 @@ pub fn print(program: &Program) -> String {
 
 /// Returns the text of an expression of a program, on one line.
 pub fn print_expr(program: &Program, expr: &Expr) -> String {
-    Printer::new(program).expr(expr).to_string()
+    ProgramPrinter::new(program).expr(expr).to_string()
 }
 
 /// Returns a statement as one line of a location: its head, or the whole statement if it has no
 /// substatements. Returns `None` for a block.
 pub(crate) fn label(program: &Program, stmt: &Stmt) -> Option<String> {
-    let mut p = Printer::new(program);
+    let mut p = ProgramPrinter::new(program);
     Some(match stmt {
         Stmt::Block(_) => return None,
         Stmt::For { index, .. } => format!("for {}", program.indices[index.index()]),
@@ -55,7 +55,7 @@ pub(crate) fn label(program: &Program, stmt: &Stmt) -> Option<String> {
     })
 }
 
-struct Printer<'a> {
+struct ProgramPrinter<'a> {
     program: &'a Program,
     indices: HashMap<Index, String>,
     vars: HashMap<Var, String>,
@@ -63,15 +63,15 @@ struct Printer<'a> {
     names: Vec<String>,
 }
 
-impl<'a> Printer<'a> {
-    fn new(program: &'a Program) -> Printer<'a> {
-        Printer { program, indices: HashMap::new(), vars: HashMap::new(), names: Vec::new() }
+impl<'a> ProgramPrinter<'a> {
+    fn new(program: &'a Program) -> ProgramPrinter<'a> {
+        ProgramPrinter { program, indices: HashMap::new(), vars: HashMap::new(), names: Vec::new() }
     }
 
     fn unique(&self, name: &str) -> String {
         let free = |n: &String| !self.names.contains(n);
         let numbered = (2..).map(|k| format!("{name}_{k}"));
-        [name.to_owned()].into_iter().chain(numbered).find(free).expect("numbers do not run out")
+        [name.to_owned()].into_iter().chain(numbered).find(free).expect("some number is unused")
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Sexpr {

@@ -1,7 +1,7 @@
 //! The text form of transformations; the module `schedule` lists them.
 
 use super::types::{name, read_name};
-use crate::notation::{Blocks, Transformation};
+use crate::notation::{BlockPartition, Transformation};
 use redpoll_logic::Error;
 use redpoll_logic::sexpr::Sexpr;
 use redpoll_logic::text::{format_from_sexpr, format_to_sexpr};
@@ -18,12 +18,12 @@ pub(super) fn transformation(s: &Sexpr) -> Result<Transformation, Error> {
             outer: index(outer)?,
             inner: index(inner)?,
             blocks: match blocks.as_form() {
-                Some(("into", [count])) => Blocks::Into(positive(count)?),
+                Some(("into", [count])) => BlockPartition::Into(positive(count)?),
                 Some(("into", [count, of])) => match of.as_form() {
-                    Some(("stored", [of])) => Blocks::Stored(positive(count)?, tensor(of)?),
+                    Some(("stored", [of])) => BlockPartition::Stored(positive(count)?, tensor(of)?),
                     _ => return Err(of.error(format!("expected `(stored A)`, found {of}"))),
                 },
-                _ => Blocks::Of(positive(blocks)?),
+                _ => BlockPartition::Of(positive(blocks)?),
             },
         },
         ("collapse", [outer, inner, product]) => {
@@ -33,14 +33,14 @@ pub(super) fn transformation(s: &Sexpr) -> Result<Transformation, Error> {
         ("precompute", [workspace, target, of, rest @ ..]) => {
             let of = of
                 .as_list()
-                .ok_or_else(|| of.error(format!("expected the tensors of a part in brackets, found {of}")))?;
+                .ok_or_else(|| of.error(format!("expected the tensors of a part in parentheses, found {of}")))?;
             let (over, format) = match rest.split_last() {
-                Some((last, over)) if triple(last).is_none() => (over, Some(last)),
+                Some((last, over)) if index_names(last).is_none() => (over, Some(last)),
                 _ => (rest, None),
             };
             let not_three = |s: &Sexpr| s.error(format!("expected an index with its two new names, found {s}"));
             let over: Vec<[String; 3]> =
-                over.iter().map(|s| triple(s).ok_or_else(|| not_three(s))).collect::<Result<_, _>>()?;
+                over.iter().map(|s| index_names(s).ok_or_else(|| not_three(s))).collect::<Result<_, _>>()?;
             Transformation::Precompute {
                 workspace: tensor(workspace)?,
                 target: tensor(target)?,
@@ -55,7 +55,7 @@ pub(super) fn transformation(s: &Sexpr) -> Result<Transformation, Error> {
         ("unroll", [of, copies]) => Transformation::Unroll { index: index(of)?, copies: Some(positive(copies)?) },
         _ => {
             let forms = "`reorder`, `split`, `collapse`, `bound`, `precompute`, `parallel`, `lanes` or `unroll`";
-            return Err(s.error(format!("expected {forms} with what they take, found {s}")));
+            return Err(s.error(format!("expected {forms} with their arguments, found {s}")));
         }
     })
 }
@@ -69,7 +69,7 @@ fn tensor(s: &Sexpr) -> Result<String, Error> {
 }
 
 /// Reads an index with its new names on both sides.
-fn triple(s: &Sexpr) -> Option<[String; 3]> {
+fn index_names(s: &Sexpr) -> Option<[String; 3]> {
     let names: Vec<String> = s.as_list()?.iter().map(|s| index(s).ok()).collect::<Option<_>>()?;
     names.try_into().ok()
 }
@@ -93,9 +93,11 @@ pub(in crate::notation) fn print_transformation(t: &Transformation) -> Sexpr {
         Transformation::Reorder(indices) => Sexpr::form("reorder", indices.iter().map(|i| name(i))),
         Transformation::Split { index, outer, inner, blocks } => {
             let blocks = match blocks {
-                Blocks::Of(size) => count(size),
-                Blocks::Into(number) => Sexpr::form("into", [count(number)]),
-                Blocks::Stored(number, of) => Sexpr::form("into", [count(number), Sexpr::form("stored", [name(of)])]),
+                BlockPartition::Of(size) => count(size),
+                BlockPartition::Into(number) => Sexpr::form("into", [count(number)]),
+                BlockPartition::Stored(number, of) => {
+                    Sexpr::form("into", [count(number), Sexpr::form("stored", [name(of)])])
+                }
             };
             Sexpr::form("split", [name(index), name(outer), name(inner), blocks])
         }

@@ -1,7 +1,7 @@
 //! Tests of parsing and printing programs.
 
 use super::*;
-use crate::notation::scopes;
+use crate::notation::resolve_scopes;
 use expect_test::{Expect, expect};
 use redpoll_logic::op::{Body, Builtin, UserOp};
 use redpoll_logic::{DType, Prim};
@@ -15,7 +15,7 @@ fn check(text: &str, expected: Expect) {
             let again = parse(&printed).unwrap();
             assert_eq!(print(&again), printed);
             // Indices are renumbered, and names may get numbers.
-            let (again, p) = (scopes(again).unwrap(), scopes(p).unwrap());
+            let (again, p) = (resolve_scopes(again).unwrap(), resolve_scopes(p).unwrap());
             assert_eq!((again.body, again.tensors), (p.body, p.tensors), "{printed}");
             printed
         }
@@ -148,7 +148,7 @@ fn constants_of_every_kind() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn errors_report_line_and_column() {
     body(
         "(for i (+= (z i) 1))",
         expect![[r#"
@@ -232,7 +232,7 @@ fn bound(name: &str) -> Option<std::sync::Arc<redpoll_logic::TensorType>> {
 
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check_bound(text: &str, expected: Expect) {
-    let found = match parse_over(text, &[], &bound) {
+    let found = match parse_with_inputs(text, &[], &bound) {
         Ok((p, _)) => print(&p),
         Err(e) => format!("{e}\n"),
     };
@@ -240,7 +240,7 @@ fn check_bound(text: &str, expected: Expect) {
 }
 
 #[test]
-fn what_is_left_open_is_as_it_is_bound() {
+fn open_types_come_from_bound_tensors() {
     check_bound(
         "(program (input A (shape n m)) (input k i64 3) (output y (shape n) (dtype A)) (output d (shape m _) bool)
            (local best (shape n) (struct (value (dtype A)) (coordinate i64)) (inf 0) (byte-map (element)))
@@ -262,7 +262,7 @@ fn what_is_left_open_is_as_it_is_bound() {
 }
 
 #[test]
-fn what_is_written_and_bound_must_agree() {
+fn written_types_must_agree_with_bound_tensors() {
     let declares = |what: &str, expected: Expect| check_bound(&format!("(program {what} (block))"), expected);
     declares(
         "(input A (shape n n))",
@@ -273,25 +273,25 @@ fn what_is_written_and_bound_must_agree() {
     declares(
         "(input A (shape n))",
         expect![[r#"
-        program text: line 1, column 10: input `A` has 1 modes, but what is bound to it has shape [3, 5]
+        program text: line 1, column 10: input `A` has 1 modes, but the bound tensor has shape [3, 5]
     "#]],
     );
     declares(
         "(input A (shape 3 m) f64)",
         expect![[r#"
-        program text: line 1, column 31: input `A` has dtype f64, but what is bound to it has f32
+        program text: line 1, column 31: input `A` has dtype f64, but the bound tensor has f32
     "#]],
     );
     declares(
         "(input A (shape 3 m) f32 0.0)",
         expect![[r#"
-        program text: line 1, column 35: input `A` has fill value 0.0, but what is bound to it has inf
+        program text: line 1, column 35: input `A` has fill value 0.0, but the bound tensor has inf
     "#]],
     );
     declares(
         "(input A (shape 3 m) _ _ csr)",
         expect![[r#"
-        program text: line 1, column 35: input `A` has format (dense (sparse-list (element))), but what is bound to it has (modes 1 0 (dense (sparse-list (element))))
+        program text: line 1, column 35: input `A` has format (dense (sparse-list (element))), but the bound tensor has (modes 1 0 (dense (sparse-list (element))))
     "#]],
     );
     declares(
@@ -333,7 +333,7 @@ fn what_is_written_and_bound_must_agree() {
     declares(
         "(input A (shape n m)) (output y f64) (for i (for j (+= y (A i))))",
         expect![[r#"
-        program text: line 1, column 67: access to `A` has 1 subscripts, expected one a mode, 2
+        program text: line 1, column 67: access to `A` has 1 subscripts, expected 2, one for each mode
     "#]],
     );
 }
@@ -341,7 +341,7 @@ fn what_is_written_and_bound_must_agree() {
 #[test]
 fn inputs_are_known_before_anything_is_bound() {
     let text = "; a comment\n(program (input A (shape n n) _ _ csc) (input s i64 3) (input x (shape n) f64) (block))";
-    let inputs = inputs_of(text).unwrap();
+    let inputs = parse_inputs(text).unwrap();
     let names: Vec<_> =
         inputs.iter().map(|i| (i.name.as_str(), i.rank, i.format.is_some(), i.value.is_some())).collect();
     assert_eq!(names, [("A", 2, true, false), ("s", 0, false, true), ("x", 1, false, false)]);
@@ -351,9 +351,9 @@ fn inputs_are_known_before_anything_is_bound() {
 #[test]
 fn faults_are_found_in_the_text() {
     let at = |text: &str| {
-        let (program, marks) = parse_over(text, &[], &|_| None).unwrap();
+        let (program, source_map) = parse_with_inputs(text, &[], &|_| None).unwrap();
         let error = crate::notation::normalize(program).unwrap_err();
-        marks.position(&error).map(|p| (p.line, p.column))
+        source_map.position(&error).map(|p| (p.line, p.column))
     };
     let declared = "(program (input x (type (shape 4) f64 0.0 dense)) (output y (shape 4) f64)\n";
     let cases = [

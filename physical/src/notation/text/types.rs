@@ -34,17 +34,17 @@ pub(super) fn write_constant(value: &Scalar) -> Sexpr {
 }
 
 /// Converts a bare number to a dtype, if the dtype can represent it.
-pub(super) fn fit(value: &Scalar, prim: Prim) -> Option<Scalar> {
+pub(super) fn convert_exactly(value: &Scalar, prim: Prim) -> Option<Scalar> {
     if value.prim() == Some(prim) {
         return Some(value.clone());
     }
     let cast = value.cast(prim)?;
-    let keeps = match value {
+    let is_exact = match value {
         Scalar::I64(_) if prim.is_int() => cast.to_i128() == value.to_i128(),
         Scalar::I64(_) | Scalar::F64(_) => prim.is_float(),
         _ => false,
     };
-    keeps.then_some(cast)
+    is_exact.then_some(cast)
 }
 
 /// Writes `(type (shape n ..) dtype fill format)`.

@@ -86,7 +86,7 @@ fn whole_tensors() {
         val(0),
         expect![
             "invalid tensor: level 1 (dense): 4294967296 fibers of dimension 4294967296 exceed the \
-             9223372036854775807 positions of a full level; use a sparse one"
+             9223372036854775807 positions of a full level; use a sparse level"
         ],
     );
 }

@@ -1,10 +1,10 @@
 //! Tensors whose device is lost.
 
-use crate::kernel::{Draft, Engine, Kernel};
+use crate::kernel::{Draft, Kernel, KernelEngine};
 use crate::run::{Limits, MemoryBudget};
 use crate::storage::footprint::Survey;
 use crate::storage::{Array, Tensor, Values, convert, convert_within};
-use crate::testing::{lost, normal_form};
+use crate::testing::{lost_tensor, normal_form};
 use redpoll_logic::statistics::{Fact, ModeSet};
 use redpoll_logic::{DType, FloatMode, Format, Scalar, TensorType};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 fn matrix() -> Tensor {
     let ty = TensorType { shape: vec![2, 3], dtype: DType::F64, fill: Scalar::F64(0.0), format: Format::csr() };
     let values: Vec<Scalar> = [1.0, 0.0, 2.0, 0.0, 3.0, 4.0].map(Scalar::F64).to_vec();
-    lost(&Tensor::from_dense(ty, &Values::from_scalars(DType::F64, &values).unwrap()).unwrap())
+    lost_tensor(&Tensor::from_dense(ty, &Values::from_scalars(DType::F64, &values).unwrap()).unwrap())
 }
 
 /// Operations that can fail report the driver's error and do not panic.
@@ -26,7 +26,7 @@ fn a_lost_device_is_an_error() {
     let draft = Draft::new(&Arc::new(normal_form(text)), &[], FloatMode::default());
     let ty = TensorType { shape: vec![3], dtype: DType::F64, fill: Scalar::F64(0.0), format: Format::dense(1) };
     let x = Tensor::new_unchecked(Arc::new(ty), vec![Vec::new()], vec![Array::from_vec(vec![1.0; 3])]);
-    let run = |engine| Kernel::of(&draft, engine).unwrap().run(&[&a, &x], &Limits::default()).err();
+    let run = |engine| Kernel::compile(&draft, engine).unwrap().run(&[&a, &x], &Limits::default()).err();
     let all = 0..u64::MAX;
     let failures = [
         ("fetch", a.fetch().err()),
@@ -45,13 +45,13 @@ fn a_lost_device_is_an_error() {
         ("sum", a.sum().err()),
         ("with_fill", a.with_fill(&Scalar::F64(1.0)).err()),
         ("survey", Survey::of(&a).err()),
-        ("interpreted", run(Engine::Interpreter)),
-        ("instant", run(Engine::Instant)),
-        ("grid", run(Engine::Grid)),
+        ("interpreted", run(KernelEngine::Interpreter)),
+        ("instant", run(KernelEngine::Instant)),
+        ("grid", run(KernelEngine::Grid)),
     ];
     for (what, failure) in failures {
         let message = failure.map(|error| error.to_string()).unwrap_or_default();
-        assert!(message.contains("it is gone"), "{what}: {message:?}");
+        assert!(message.contains("the device is lost"), "{what}: {message:?}");
     }
 }
 

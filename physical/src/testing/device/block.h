@@ -44,7 +44,7 @@ struct emulated_index {
 };
 static emulated_index threadIdx, blockIdx, blockDim, gridDim;
 
-static const unsigned emulated_most_threads = 1024;
+static const unsigned emulated_max_threads = 1024;
 // Bytes of a stack.
 static const unsigned long emulated_stack = 1 << 17;
 // The byte in uninitialized memory.
@@ -64,8 +64,8 @@ struct emulated_thread {
 };
 
 // For each lane, the synchronization of the lanes whose first one it is.
-static emulated_meeting emulated_lanes[emulated_most_threads], emulated_block;
-static emulated_thread emulated_threads[emulated_most_threads];
+static emulated_meeting emulated_lanes[emulated_max_threads], emulated_block;
+static emulated_thread emulated_threads[emulated_max_threads];
 static ucontext_t emulated_scheduler;
 static unsigned emulated_alive;
 static void (*emulated_run)();
@@ -85,7 +85,7 @@ static void emulated_meet(emulated_meeting &meeting, unsigned first, unsigned si
         meeting.mask = mask;
         meeting.what = what;
     } else if (meeting.size != size || meeting.mask != mask || std::strcmp(meeting.what, what) != 0) {
-        emulated_fault("threads that meet do not name the same, or do not do the same");
+        emulated_fault("the threads of a barrier have different masks or call different functions");
     }
     if (++meeting.arrived < size) {
         const unsigned self = threadIdx.x;
@@ -105,8 +105,8 @@ static void emulated_meet(emulated_meeting &meeting, unsigned first, unsigned si
 static unsigned emulated_first(unsigned mask) {
     if (mask == 0) emulated_fault("a mask without lanes");
     const unsigned low = __builtin_ctz(mask), size = __builtin_popcount(mask), lane = threadIdx.x % 32;
-    if (mask >> low != 0xffffffffu >> (32 - size)) emulated_fault("the lanes of a mask are no range");
-    if (lane < low || lane >= low + size) emulated_fault("a mask without the lane that names it");
+    if (mask >> low != 0xffffffffu >> (32 - size)) emulated_fault("the lanes of a mask are not a range");
+    if (lane < low || lane >= low + size) emulated_fault("a mask without the calling lane");
     const unsigned first = threadIdx.x - lane + low;
     if (first + size > blockDim.x) emulated_fault("a mask with lanes that the block does not have");
     return first;
@@ -123,7 +123,7 @@ static void __syncwarp(unsigned mask) {
 }
 
 static int __syncthreads_or(int holds) {
-    if (emulated_alive != blockDim.x) emulated_fault("a barrier of a block whose threads have not all stayed");
+    if (emulated_alive != blockDim.x) emulated_fault("a barrier of a block in which a thread has ended");
     if (emulated_block.arrived == 0) emulated_block.shown[0] = 0;
     emulated_block.shown[0] |= holds != 0;
     emulated_meet(emulated_block, 0, blockDim.x, 0, "__syncthreads");
@@ -143,13 +143,13 @@ static int __any_sync(unsigned mask, int holds) {
 }
 
 template <typename T> static T emulated_shuffle(unsigned mask, T value, unsigned from, unsigned lanes, const char *what) {
-    if (lanes == 0 || lanes > 32 || (lanes & (lanes - 1)) != 0) emulated_fault("a shuffle of no power of two");
+    if (lanes == 0 || lanes > 32 || (lanes & (lanes - 1)) != 0) emulated_fault("a shuffle whose width is not a power of two");
     const unsigned lane = threadIdx.x % 32;
     std::memcpy(&emulated_lanes[emulated_first(mask)].shown[lane], &value, sizeof value);
     const emulated_meeting &meeting = emulated_warp(mask, what);
     if (from >= lanes) return value;
     const unsigned other = lane / lanes * lanes + from;
-    if ((mask >> other & 1) == 0) emulated_fault("a shuffle from a lane that is not named");
+    if ((mask >> other & 1) == 0) emulated_fault("a shuffle from a lane outside of the mask");
     std::memcpy(&value, &meeting.seen[other], sizeof value);
     return value;
 }
@@ -239,7 +239,7 @@ static void emulated_run_block(unsigned char *stacks, unsigned long long &drawn)
             tried++;
             next = (next + 1) % blockDim.x;
         }
-        if (tried == blockDim.x) emulated_fault("threads wait for others that do not come");
+        if (tried == blockDim.x) emulated_fault("threads wait for threads that never arrive");
         threadIdx.x = next;
         swapcontext(&emulated_scheduler, &emulated_threads[next].context);
     }
@@ -254,25 +254,25 @@ extern "C" void emulated_launch(void (*kernel)(emulated_argument), const emulate
     static unsigned long long drawn = 0x9e3779b97f4a7c15ull;
     static unsigned char *stacks;
     if (!stacks) {
-        void *const memory = mmap(nullptr, emulated_most_threads * emulated_stack, PROT_READ | PROT_WRITE,
+        void *const memory = mmap(nullptr, emulated_max_threads * emulated_stack, PROT_READ | PROT_WRITE,
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) emulated_fault("there is no memory for stacks");
         stacks = (unsigned char *)memory;
     }
     // Memory after that of the block, to detect writes beyond the end.
-    const unsigned long behind = 256;
-    if (threads > emulated_most_threads || shared + behind > sizeof rp_shared) emulated_fault("a block too large");
+    const unsigned long guard = 256;
+    if (threads > emulated_max_threads || shared + guard > sizeof rp_shared) emulated_fault("the block is too large");
     kept = *argument;
     entry = kernel;
     emulated_run = [] { entry(kept); };
     blockDim.x = threads;
     gridDim.x = blocks;
     for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) {
-        std::memset(rp_shared, emulated_poison, shared + behind);
+        std::memset(rp_shared, emulated_poison, shared + guard);
         emulated_run_block(stacks, drawn);
         const unsigned char *const end = (const unsigned char *)rp_shared + shared;
-        for (unsigned k = 0; k < behind; k++) {
-            if (end[k] != emulated_poison) emulated_fault("the block wrote behind its memory");
+        for (unsigned k = 0; k < guard; k++) {
+            if (end[k] != emulated_poison) emulated_fault("the block wrote beyond its memory");
         }
     }
 }

@@ -41,7 +41,7 @@ typedef std::unique_lock<std::mutex> lock;
 
 static const int DEVICES = 2;
 static const size_t MEMORY = size_t(2) << 30, GUARD = 256, ALIGNMENT = 256;
-static const unsigned MOST_SHARED = 48 << 10, MOST_THREADS = 1024;
+static const unsigned MAX_SHARED = 48 << 10, MAX_THREADS = 1024;
 static const unsigned char POISON = 0x55, FENCE = 0xa7;
 
 [[noreturn]] static void fault(const char *what) {
@@ -205,9 +205,9 @@ static bool gone() {
 // Returns whether `bytes` bytes from an address on belong to the device.
 static bool is_memory(address at, size_t bytes) {
     lock held(known);
-    auto behind = blocks.upper_bound(at);
-    if (behind == blocks.begin()) return false;
-    const auto &[start, block] = *--behind;
+    auto next = blocks.upper_bound(at);
+    if (next == blocks.begin()) return false;
+    const auto &[start, block] = *--next;
     return block.of == current && at - start <= block.bytes && bytes <= block.bytes - (at - start);
 }
 
@@ -249,7 +249,7 @@ static result allocate(address *at, size_t bytes) {
 static void release(address at) {
     lock held(known);
     const auto found = blocks.find(at);
-    if (found == blocks.end()) fault("memory is given back that is not the device's");
+    if (found == blocks.end()) fault("freed memory is not the device's");
     const block of = found->second;
     for (size_t k = 0; k < GUARD; k++) {
         const bool kept = of.memory[k] == FENCE && of.memory[GUARD + of.bytes + k] == FENCE;
@@ -277,7 +277,7 @@ result cuGetErrorString(result of, const char **words) {
     case INVALID_DEVICE: *words = "invalid device ordinal"; break;
     case INVALID_CONTEXT: *words = "invalid device context"; break;
     case ILLEGAL_ADDRESS: *words = "an illegal memory access was encountered"; break;
-    default: *words = "the emulated driver declines it";
+    default: *words = "not supported by the emulated driver";
     }
     return SUCCESS;
 }
@@ -296,7 +296,7 @@ result cuDeviceTotalMem_v2(size_t *bytes, int) {
 result cuDeviceGetAttribute(int *value, int attribute, int device) {
     if (device < 0 || device >= DEVICES) return INVALID_DEVICE;
     switch (attribute) {
-    case 8: *value = MOST_SHARED; break;  // bytes that a block shares at most
+    case 8: *value = MAX_SHARED; break;  // bytes that a block shares at most
     case 16: *value = 1; break;           // multiprocessors
     case 75: *value = 9; break;           // compute capability
     case 76: *value = 0; break;
@@ -498,7 +498,7 @@ result cuLaunchKernel(function *of, unsigned blocks, unsigned y, unsigned z, uns
     stream *const to = stream_of(in);
     if (!to || !is_known(functions, of)) return INVALID_HANDLE;
     const bool is_flat = y == 1 && z == 1 && ty == 1 && tz == 1 && !extra;
-    if (!is_flat || blocks == 0 || threads == 0 || threads > MOST_THREADS || shared > MOST_SHARED) return INVALID_VALUE;
+    if (!is_flat || blocks == 0 || threads == 0 || threads > MAX_THREADS || shared > MAX_SHARED) return INVALID_VALUE;
     // All kernels have one argument of this size.
     struct argument {
         uint64_t words[9];

@@ -86,6 +86,6 @@ int nvrtcGetProgramLog(program *of, char *log) {
 }
 
 const char *nvrtcGetErrorString(int) {
-    return "the emulated compiler did not do it";
+    return "the emulated compiler failed";
 }
 }

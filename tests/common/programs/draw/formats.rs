@@ -5,7 +5,7 @@ use super::{ProgramCase, ProgramTensor, Usage};
 use redpoll_logic::testing::Rng;
 use redpoll_logic::testing::random_format;
 use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, Scalar, StorageMode, TensorType};
-use redpoll_physical::notation::Rule;
+use redpoll_physical::notation::ProgramRule;
 use redpoll_physical::storage::{Tensor, Values};
 
 /// Draws the values of an input at all coordinates: random values, runs, one run per row, or one
@@ -76,7 +76,7 @@ pub(super) fn draw_formats(rng: &mut Rng, case: &mut ProgramCase) {
         }
     }
     for _ in 0..case.tensors.len() {
-        let Err(Rejection { rule: Some(Rule::Order), message }) = normal_form(case) else { return };
+        let Err(Rejection { rule: Some(ProgramRule::Order), message }) = normal_form(case) else { return };
         let named = |t: &&mut ProgramTensor| message.contains(&format!("`{}` is written", t.name));
         let Some(tensor) = case.tensors.iter_mut().find(named) else { return };
         tensor.ty.format = random_access_format(rng, tensor);

@@ -3,14 +3,15 @@
 use super::ProgramCase;
 use redpoll_physical::Error;
 use redpoll_physical::notation::{
-    Program, Rule, dimensionalize, lifecycles, normalize, parse, scheduled, scopes, verify_parallel,
+    Program, ProgramRule, apply_schedule, dimensionalize, insert_lifecycles, normalize, parse, resolve_scopes,
+    verify_parallel,
 };
 
 /// The rejection of a program.
 #[derive(Clone, Debug)]
 pub struct Rejection {
     /// The broken rule, if the program is invalid.
-    pub rule: Option<Rule>,
+    pub rule: Option<ProgramRule>,
     pub message: String,
 }
 
@@ -26,7 +27,7 @@ impl From<Error> for Rejection {
 
 /// Returns the program in normal form, after its schedule.
 pub fn normal_form(case: &ProgramCase) -> Result<Program, Rejection> {
-    let program = scheduled(parse(&case.text())?, case.mode)?;
+    let program = apply_schedule(parse(&case.text())?, case.mode)?;
     let program = normalize(program)?;
     verify_parallel(&program, case.mode)?;
     Ok(program)
@@ -34,5 +35,5 @@ pub fn normal_form(case: &ProgramCase) -> Result<Program, Rejection> {
 
 /// Returns the program as written, with dense tensors and all ranges.
 pub fn written_program(case: &ProgramCase) -> Result<Program, Rejection> {
-    Ok(dimensionalize(lifecycles(scopes(parse(&case.definition())?)?)?)?)
+    Ok(dimensionalize(insert_lifecycles(resolve_scopes(parse(&case.definition())?)?)?)?)
 }

@@ -29,7 +29,7 @@ use redpoll_logic::literal::{write_dtype, write_literal, write_value};
 use redpoll_logic::sexpr::Sexpr;
 use redpoll_logic::text::format_to_sexpr;
 use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
-use redpoll_physical::notation::{Program, Role, dimensionalize, lifecycles, parse, scopes};
+use redpoll_physical::notation::{Program, Role, dimensionalize, insert_lifecycles, parse, resolve_scopes};
 use std::fmt;
 
 /// Parameters of random programs.
@@ -119,7 +119,7 @@ impl ProgramCase {
     fn program_without_ranges(&self) -> Result<Program, Rejection> {
         let ranges = |s: &Sexpr| without_ranges(s, &self.implied_ranges);
         let text = self.form(|t| Format::dense(t.ty.shape.len()), self.body.iter().map(ranges), &[]).to_string();
-        Ok(dimensionalize(lifecycles(scopes(parse(&text)?)?)?)?)
+        Ok(dimensionalize(insert_lifecycles(resolve_scopes(parse(&text)?)?)?)?)
     }
 
     /// Returns the text of the definition: dense tensors, all ranges, and no schedule.

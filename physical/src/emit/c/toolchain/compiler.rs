@@ -130,7 +130,7 @@ impl Compiler {
     /// Compiles a C file into a shared library.
     ///
     /// # Errors
-    /// [`Error::CompileC`] with the messages of the compiler; [`Error::CompilerTime`] if the
+    /// [`Error::CompileC`] with the messages of the compiler; [`Error::CompilerTimeout`] if the
     /// compiler exceeds `time`.
     pub(super) fn compile(&self, source: &Path, library: &Path, time: Duration) -> Result<(), Error> {
         let error = |message: String| Error::CompileC {
@@ -145,7 +145,7 @@ impl Compiler {
             command.env("TMPDIR", folder);
         }
         let run = process::output(&mut command, time).map_err(|e| match e.kind() {
-            io::ErrorKind::TimedOut => Error::CompilerTime { compiler: self.path.display().to_string(), time },
+            io::ErrorKind::TimedOut => Error::CompilerTimeout { compiler: self.path.display().to_string(), time },
             _ => error(e.to_string()),
         })?;
         if run.status.success() { Ok(()) } else { Err(error(format!("{}\n{}", run.status, first_lines(&run.stderr)))) }

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::emit::CompiledKernel;
-use crate::run::{Entry, Signature};
+use crate::run::{EntryPoint, Signature};
 use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -38,8 +38,8 @@ impl Library {
     /// [`Error::LoadLibrary`] if the library does not export the name.
     pub(super) fn kernel(self: &Arc<Self>, name: &str, signature: &Arc<Signature>) -> Result<CompiledKernel, Error> {
         // SAFETY: functions that units export under the names of kernels have the parameters,
-        // result and calling convention of `Entry`.
-        let entry = unsafe { self.handle.get::<Entry>(name.as_bytes()) };
+        // result and calling convention of `EntryPoint`.
+        let entry = unsafe { self.handle.get::<EntryPoint>(name.as_bytes()) };
         let entry = entry.map_err(|e| load_error(Path::new(name), &e))?;
         Ok(CompiledKernel::new(*entry, signature.clone(), self.clone()))
     }

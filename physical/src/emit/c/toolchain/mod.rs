@@ -95,7 +95,7 @@ impl Toolchain {
     ///
     /// # Errors
     /// [`Error::InvalidAssembly`] if the verifier rejects a function; [`Error::NoCompiler`],
-    /// [`Error::CompileC`], [`Error::CompilerTime`] and [`Error::LoadLibrary`] if this machine
+    /// [`Error::CompileC`], [`Error::CompilerTimeout`] and [`Error::LoadLibrary`] if this machine
     /// cannot compile or load the text.
     pub fn compile(&self, functions: &[&Function]) -> Result<Vec<CompiledKernel>, Error> {
         let signatures: Vec<_> = functions.iter().map(|f| Signature::of(f)).collect();
@@ -106,12 +106,12 @@ impl Toolchain {
     /// signatures. The author of the text is responsible for its effects.
     ///
     /// # Errors
-    /// [`Error::OtherInterface`] if the text was printed for functions with other buffers or
+    /// [`Error::InterfaceMismatch`] if the text was printed for functions with other buffers or
     /// parameters; otherwise those of [`compile`](Toolchain::compile).
     pub fn compile_edited(&self, text: &str, signatures: &[Arc<Signature>]) -> Result<Vec<CompiledKernel>, Error> {
         let expected = interface(signatures);
         if !text.lines().any(|line| line == expected) {
-            return Err(Error::OtherInterface(expected));
+            return Err(Error::InterfaceMismatch(expected));
         }
         self.compile_text(text, signatures)
     }
@@ -191,7 +191,7 @@ impl Compilation<'_> {
                     Ok(cached) => Library::load(&cached, None),
                     Err(_) => Library::load(&library, Some(folder)),
                 },
-                Err(error @ Error::CompilerTime { .. }) => Err(error),
+                Err(error @ Error::CompilerTimeout { .. }) => Err(error),
                 // The disk of the cache may be full while another one is not.
                 Err(_) => self.compile_in_temp(),
             },

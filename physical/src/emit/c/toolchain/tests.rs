@@ -2,7 +2,7 @@
 
 use super::{DiskCache, Toolchain, ToolchainCounters, ToolchainOptions, emit};
 use crate::Error;
-use crate::assembly::examples::{Case, DOT, SPMV, function, toolchain};
+use crate::assembly::examples::{DOT, EngineCase, SPMV, function, toolchain};
 use crate::emit::cache_folder::CacheFolder;
 use crate::run::Signature;
 use arrow::buffer::Buffer as ArrowBuffer;
@@ -15,9 +15,9 @@ fn at(folder: &Path) -> Toolchain {
 }
 
 /// Returns an inner product of two vectors.
-fn dot() -> Case {
+fn dot() -> EngineCase {
     let values = || ArrowBuffer::from_vec((0..20).map(f64::from).collect::<Vec<f64>>());
-    Case::new(function(DOT), &[values(), values()], &[], 0..20)
+    EngineCase::new(function(DOT), &[values(), values()], &[], 0..20)
 }
 
 /// Compiles and runs the inner product, and returns the counters of the toolchain.
@@ -125,7 +125,7 @@ fn a_compiler_that_hangs_is_stopped() {
         let error = Toolchain::new(options).compile(&[&function(DOT)]).err().unwrap();
         match without {
             true => assert!(matches!(&error, Error::NoCompiler(why) if why.contains("does not answer")), "{error}"),
-            false => assert!(matches!(&error, Error::CompilerTime { .. }), "{error}"),
+            false => assert!(matches!(&error, Error::CompilerTimeout { .. }), "{error}"),
         }
         let number = fs::read_to_string(&child).unwrap();
         let has_ended = || {
@@ -285,7 +285,7 @@ fn edited_texts_run() {
 
     let other = [Signature::of(&function(SPMV))];
     let error = toolchain().compile_edited(&edited, &other).err().unwrap();
-    assert!(matches!(error, Error::OtherInterface(_)), "{error}");
+    assert!(matches!(error, Error::InterfaceMismatch(_)), "{error}");
 
     let broken = text.replace("acc = 0.0;", "acc = nonsense;");
     let error = toolchain().compile_edited(&broken, std::slice::from_ref(&signature)).err().unwrap();

@@ -29,7 +29,7 @@ fn arrays_are_uploaded_once() {
     uploaded(&array(1));
     assert_eq!(pool.locked().used, 40 + 30 + 1, "the dropped array was freed");
     let error = pool.input(&array(151), requester()).err().unwrap();
-    assert!(matches!(error, Error::DeviceMemory { asked: 151, limit: 150, ordinal: 7, .. }), "{error}");
+    assert!(matches!(error, Error::DeviceMemory { requested: 151, limit: 150, ordinal: 7, .. }), "{error}");
     assert!(error.to_string().contains("kernel `f`"), "{error}");
 }
 
@@ -49,7 +49,7 @@ fn results_are_evicted_to_the_host() {
         let _used = pool.resident(&away);
         pool.allocate(60, requester()).err().unwrap()
     };
-    assert!(matches!(error, Error::DeviceMemory { used: 64, asked: 60, .. }), "{error}");
+    assert!(matches!(error, Error::DeviceMemory { used: 64, requested: 60, .. }), "{error}");
     pool.allocate(60, requester()).unwrap();
     assert!(pool.resident(&away).is_none() && away.is_on_host());
     assert_eq!(away.fetch().unwrap().typed_data::<u64>(), [0x0102_0304_0506_0708; 7]);

@@ -18,7 +18,7 @@ use crate::grid::{
     Grid, GridPlan, GridProgram, GridRunner, Launch, LaunchOutcome, ListLengths, MemorySpace, TeamSize, Walks,
     WindowExtent, map_to,
 };
-use crate::kernel::{Draft, Engine, Grids, Kernel};
+use crate::kernel::{Draft, Grids, Kernel, KernelEngine};
 use crate::notation::{self, Role};
 use crate::run::{Invocation, Limits, Signature, Workers};
 use crate::storage::{Tensor, Values, convert};
@@ -539,7 +539,7 @@ pub(super) fn draft(program: notation::Program) -> (Draft, Vec<Tensor>) {
     let tensors: Vec<Tensor> = inputs.map(|(number, decl)| tensor(&decl.ty, number)).collect();
     let layouts = Kernel::layouts(&program, &tensors.iter().collect::<Vec<_>>());
     let lists = ListLengths::of(&program, &tensors.iter().map(Some).collect::<Vec<_>>());
-    (Draft::new(&program, &layouts, FloatMode::default()).over(lists), tensors)
+    (Draft::new(&program, &layouts, FloatMode::default()).with_lists(lists), tensors)
 }
 
 /// Asserts that drafts over inputs give the bits of the interpreter.
@@ -552,9 +552,9 @@ fn check_drafts(drafts: &[(Draft, Vec<Tensor>)]) {
 pub(super) fn check_with_options(drafts: &[(Draft, Vec<Tensor>)], options: EmulationOptions) {
     let Emulation { kernels, .. } = Emulation::with_options(drafts.iter().map(|(draft, _)| draft), usize::MAX, options);
     for ((draft, tensors), emulated) in drafts.iter().zip(kernels) {
-        let interpreted = Kernel::of(draft, Engine::Interpreter).unwrap();
+        let interpreted = Kernel::compile(draft, KernelEngine::Interpreter).unwrap();
         let inputs: Vec<&Tensor> = tensors.iter().collect();
-        for limits in [Limits::default(), Limits::default().on(&CUTTING)] {
+        for limits in [Limits::default(), Limits::default().with_workers(&CUTTING)] {
             let text = || format!("{}\n{}", notation::print(draft.program()), draft.function());
             let run =
                 |kernel: &Kernel| kernel.run(&inputs, &limits).unwrap_or_else(|e| panic!("{e}\n{}", text())).outputs;
@@ -570,4 +570,4 @@ pub(super) fn check_with_options(drafts: &[(Draft, Vec<Tensor>)], options: Emula
 
 /// Workers that cut loops wherever they can be cut.
 pub(super) static CUTTING: LazyLock<Arc<Workers>> =
-    LazyLock::new(|| Arc::new(Workers::new(NonZero::new(2).expect("not 0")).cutting_all()));
+    LazyLock::new(|| Arc::new(Workers::new(NonZero::new(2).expect("not 0")).without_grain()));

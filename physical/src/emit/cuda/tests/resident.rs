@@ -5,7 +5,7 @@ use super::emulated::{CUTTING, Emulation, EmulationOptions, tensor};
 use crate::Error;
 use crate::assembly::Status;
 use crate::grid::TeamSize;
-use crate::kernel::{Draft, Engine, Kernel};
+use crate::kernel::{Draft, Kernel, KernelEngine};
 use crate::notation::Role;
 use crate::run::Limits;
 use crate::storage::{Array, Tensor};
@@ -43,9 +43,9 @@ fn scalars(tensor: &Tensor) -> Vec<Scalar> {
 fn intermediates_stay_on_the_device() {
     let [(product, inputs), (scaled, others)] = [PRODUCT, SCALED].map(draft);
     let Emulation { host, kernels, .. } = Emulation::of([&product, &scaled].into_iter(), usize::MAX);
-    let limits = Limits::default().on(&CUTTING);
+    let limits = Limits::default().with_workers(&CUTTING);
     let [a, b, x] = [&inputs[0], &inputs[1], &others[1]];
-    let [one, two] = [&product, &scaled].map(|draft| Kernel::of(draft, Engine::Interpreter).unwrap());
+    let [one, two] = [&product, &scaled].map(|draft| Kernel::compile(draft, KernelEngine::Interpreter).unwrap());
     let c_here = output(&one, &[a, b], &limits).unwrap();
     let expected = output(&two, &[&c_here, x], &limits).unwrap();
 
@@ -72,7 +72,7 @@ fn intermediates_stay_on_the_device() {
     d.fetch().unwrap();
     assert_eq!(host.transfers(), (0, 0), "the array is on the host already");
 
-    let on_host = output(&Kernel::of(&scaled, Engine::Instant).unwrap(), &[&c, x], &limits).unwrap();
+    let on_host = output(&Kernel::compile(&scaled, KernelEngine::Instant).unwrap(), &[&c, x], &limits).unwrap();
     assert_eq!(scalars(&on_host), scalars(&expected), "the CPU reads results on a device");
     assert_eq!(host.transfers(), (0, bytes(&c) - ptr));
 }
@@ -89,9 +89,9 @@ const CENTRED: &str = "(program (input A (type (shape 40 900) f64 0.0 csr)) (inp
 fn partial_results_are_folded_on_the_device() {
     let [(sums, inputs), (centred, _)] = [SUMS, CENTRED].map(draft);
     let Emulation { host, kernels, .. } = Emulation::of([&sums, &centred].into_iter(), usize::MAX);
-    let limits = Limits::default().on(&CUTTING);
+    let limits = Limits::default().with_workers(&CUTTING);
     let a = &inputs[0];
-    let [one, two] = [&sums, &centred].map(|draft| Kernel::of(draft, Engine::Interpreter).unwrap());
+    let [one, two] = [&sums, &centred].map(|draft| Kernel::compile(draft, KernelEngine::Interpreter).unwrap());
     let here = output(&one, &[a], &limits).unwrap();
     let expected = output(&two, &[a, &here], &limits).unwrap();
     let s = output(&kernels[0], &[a], &limits).unwrap();
@@ -118,8 +118,9 @@ fn sections_are_gathered_on_the_device() {
     assert!(draft.grids(TeamSize::Automatic).sections.is_some());
     let Emulation { host, kernels, .. } = Emulation::of([&draft].into_iter(), usize::MAX);
     let inputs: Vec<&Tensor> = inputs.iter().collect();
-    let here = output(&Kernel::of(&draft, Engine::Interpreter).unwrap(), &inputs, &Limits::default()).unwrap();
-    for limits in [Limits::default(), Limits::default().on(&CUTTING)] {
+    let here =
+        output(&Kernel::compile(&draft, KernelEngine::Interpreter).unwrap(), &inputs, &Limits::default()).unwrap();
+    for limits in [Limits::default(), Limits::default().with_workers(&CUTTING)] {
         let y = output(&kernels[0], &inputs, &limits).unwrap();
         let (_, back) = host.transfers();
         assert!(back < here.bytes() as usize, "only tables are downloaded, found {back} bytes");
@@ -153,7 +154,7 @@ fn results_on_the_device_are_charged() {
 fn the_limit_of_the_device_is_kept() {
     let [(product, inputs), (scaled, others)] = [PRODUCT, SCALED].map(draft);
     let whole = Emulation::of([&product, &scaled].into_iter(), usize::MAX);
-    let limits = Limits::default().on(&CUTTING);
+    let limits = Limits::default().with_workers(&CUTTING);
     let [a, b, x] = [&inputs[0], &inputs[1], &others[1]];
     let run = |emulation: &Emulation, limits: &Limits| {
         let c = output(&emulation.kernels[0], &[a, b], limits)?;
@@ -168,8 +169,8 @@ fn the_limit_of_the_device_is_kept() {
     let (c, d) = under(least).unwrap();
     assert_eq!([&c, &d].map(scalars), values);
     let error = under(least / 4).unwrap_err();
-    let Error::DeviceMemory { ordinal: 7, kernel, asked, limit, .. } = &error else { panic!("{error}") };
-    assert!(*limit == least / 4 && *asked > 0 && !kernel.is_empty(), "{error}");
+    let Error::DeviceMemory { ordinal: 7, kernel, requested, limit, .. } = &error else { panic!("{error}") };
+    assert!(*limit == least / 4 && *requested > 0 && !kernel.is_empty(), "{error}");
 }
 
 /// Cancellation prevents chunks from beginning, and ends a running chunk.
@@ -188,7 +189,7 @@ fn launches_are_cancelled() {
         )
     };
     let [warps, blocks] = [TeamSize::Automatic, TeamSize::Exact(64)].map(emulation);
-    let limits = || [Limits::default().on(&CUTTING), Limits::default()];
+    let limits = || [Limits::default().with_workers(&CUTTING), Limits::default()];
     for (kernel, limits) in [&warps, &blocks].into_iter().flat_map(|e| limits().map(|limits| (&e.kernels[0], limits))) {
         let cancel = limits.cancel.clone();
         std::thread::scope(|scope| {

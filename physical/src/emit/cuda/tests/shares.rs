@@ -7,7 +7,7 @@ use crate::emit::cuda::memory::DevicePool;
 use crate::grid::{
     Grid, GridProgram, GridRunner, Launch, LaunchOutcome, MemorySpace, TeamSize, Walks, WindowExtent, map_to,
 };
-use crate::kernel::{Draft, Engine, Kernel};
+use crate::kernel::{Draft, Kernel, KernelEngine};
 use crate::run::{Invocation, Limits, Signature};
 use crate::storage::Tensor;
 use crate::testing::normal_form;
@@ -77,7 +77,7 @@ fn windows_agree_in_any_share() {
 
 /// Returns the first output of a kernel.
 fn first_output(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Scalar> {
-    let limits = Limits::default().on(&CUTTING);
+    let limits = Limits::default().with_workers(&CUTTING);
     let outputs = kernel.run(&inputs.iter().collect::<Vec<_>>(), &limits).unwrap().outputs;
     outputs[0].fetch().unwrap();
     outputs[0].to_dense_scalars().unwrap()
@@ -95,7 +95,7 @@ fn a_move_without_a_copy_is_found() {
     let (draft, inputs) = product("byte-map", "dense");
     let options = EmulationOptions { share: |_| 72, edit, ..EmulationOptions::default() };
     let broken = &Emulation::with_options([&draft].into_iter(), usize::MAX, options).kernels[0];
-    let expected = first_output(&Kernel::of(&draft, Engine::Interpreter).unwrap(), &inputs);
+    let expected = first_output(&Kernel::compile(&draft, KernelEngine::Interpreter).unwrap(), &inputs);
     assert_ne!(first_output(broken, &inputs), expected);
 }
 
@@ -113,7 +113,7 @@ fn unwritten_results_are_found() {
     ));
     let options = EmulationOptions { edit, ..EmulationOptions::default() };
     let broken = &Emulation::with_options([&draft].into_iter(), usize::MAX, options).kernels[0];
-    let expected = first_output(&Kernel::of(&draft, Engine::Interpreter).unwrap(), &inputs);
+    let expected = first_output(&Kernel::compile(&draft, KernelEngine::Interpreter).unwrap(), &inputs);
     let found = first_output(broken, &inputs);
     let differs: Vec<usize> = (0..9).filter(|k| found[*k] != expected[*k]).collect();
     assert_eq!(differs, [3], "{found:?}");

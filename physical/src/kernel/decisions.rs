@@ -23,15 +23,16 @@ impl Decisions {
             let ty = &program.tensors[id.index()].ty;
             let DType::Prim(prim) = ty.dtype else { return None };
             let end = op.short_circuit(&ty.dtype, mode).filter(|_| ty.format.levels.is_empty())?;
-            let asked = prim == Prim::Bool || matches!(end, ShortCircuit::NotEqual(_)) || matches!(op, Op::User(_));
-            asked.then_some(end)
+            let is_checked =
+                prim == Prim::Bool || matches!(end, ShortCircuit::NotEqual(_)) || matches!(op, Op::User(_));
+            is_checked.then_some(end)
         };
         cut.outputs.iter().map(decision).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty()).map(Decisions)
     }
 }
 
 /// The end of a run in order.
-pub(super) struct End {
+pub(super) struct RunEnd {
     decisions: Decisions,
     /// For each output, the first chunk that decides it.
     decided: Vec<Option<usize>>,
@@ -39,14 +40,14 @@ pub(super) struct End {
     failed: Option<(usize, Error)>,
 }
 
-impl End {
-    pub(super) fn of(decisions: Decisions) -> End {
+impl RunEnd {
+    pub(super) fn of(decisions: Decisions) -> RunEnd {
         let decided = vec![None; decisions.0.len()];
-        End { decisions, decided, failed: None }
+        RunEnd { decisions, decided, failed: None }
     }
 
     /// Records the partial results of a chunk.
-    pub(super) fn note(&mut self, chunk: usize, partials: &[Tensor]) -> Result<(), Error> {
+    pub(super) fn record(&mut self, chunk: usize, partials: &[Tensor]) -> Result<(), Error> {
         for ((end, first), partial) in self.decisions.0.iter().zip(&mut self.decided).zip(partials) {
             if first.is_none_or(|first| chunk < first) && end.can_stop(&partial.get(&[])?) {
                 *first = Some(chunk);
@@ -56,7 +57,7 @@ impl End {
     }
 
     /// Records the failure of a chunk.
-    pub(super) fn note_failure(&mut self, chunk: usize, error: Error) {
+    pub(super) fn record_failure(&mut self, chunk: usize, error: Error) {
         if self.failed.as_ref().is_none_or(|(first, _)| chunk < *first) {
             self.failed = Some((chunk, error));
         }
@@ -101,7 +102,7 @@ pub(super) fn fold_values(cut: &Cut, partials: &[(usize, Vec<Tensor>)]) -> Resul
 mod tests {
     use crate::Error;
     use crate::assembly::Counts;
-    use crate::kernel::{Engine, Kernel, Outcome};
+    use crate::kernel::{Kernel, KernelEngine, Outcome};
     use crate::notation::{normalize, parse};
     use crate::run::{Limits, Workers};
     use crate::storage::{Tensor, Values};
@@ -112,7 +113,7 @@ mod tests {
     const FIRST_HIT: &str = "(for i (if (gt (x i) 0) (choose= (s) (+ i 1))))";
 
     /// Makes a kernel over a vector `x` with ones at `hits`, and that vector.
-    fn kernel_over(n: usize, hits: &[usize], body: &str, engine: Engine) -> (Kernel, Tensor) {
+    fn kernel_over(n: usize, hits: &[usize], body: &str, engine: KernelEngine) -> (Kernel, Tensor) {
         let text = format!(
             "(program (input x (type (shape {n}) i64 0 dense)) (output s (type (shape) i64 0 dense))
                (output t (type (shape) bool false dense)) {body})"
@@ -129,7 +130,7 @@ mod tests {
     }
 
     fn run(kernel: &Kernel, x: &Tensor, workers: Workers) -> Result<Outcome, Error> {
-        kernel.run(&[x], &Limits::default().on(&Arc::new(workers)))
+        kernel.run(&[x], &Limits::default().with_workers(&Arc::new(workers)))
     }
 
     /// A search on several threads does no work after the rounds that decide it.
@@ -138,7 +139,7 @@ mod tests {
         let n = 1_000_000;
         let both = "(for i (if (gt (x i) 0) (block (choose= (s) (+ i 1)) (or= (t) true))))";
         for body in [FIRST_HIT, both] {
-            let (kernel, x) = kernel_over(n, &[5, 77, n - 1], body, Engine::Interpreter);
+            let (kernel, x) = kernel_over(n, &[5, 77, n - 1], body, KernelEngine::Interpreter);
             let of = |threads: usize| -> (Scalar, Counts) {
                 let outcome = run(&kernel, &x, workers(threads)).unwrap();
                 (outcome.outputs[0].get(&[]).unwrap(), outcome.counts.unwrap())
@@ -155,10 +156,10 @@ mod tests {
     fn the_first_hit_is_found_wherever_it_is() {
         let n = 300;
         for hits in [&[][..], &[0], &[1, 2], &[5, 299], &[150, 151], &[298], &[0, 299], &[40, 80, 120, 160, 200]] {
-            for engine in [Engine::Interpreter, Engine::Instant] {
+            for engine in [KernelEngine::Interpreter, KernelEngine::Instant] {
                 let (kernel, x) = kernel_over(n, hits, FIRST_HIT, engine);
                 for threads in [1, 2, 5] {
-                    let outcome = run(&kernel, &x, workers(threads).cutting_all()).unwrap();
+                    let outcome = run(&kernel, &x, workers(threads).without_grain()).unwrap();
                     let expected = hits.first().map_or(0, |hit| *hit as i64 + 1);
                     assert_eq!(outcome.outputs[0].get(&[]).unwrap(), Scalar::I64(expected), "{hits:?} on {threads}");
                 }
@@ -173,8 +174,8 @@ mod tests {
         let body =
             "(for i (block (if (gt (x i) 0) (choose= (s) (+ i 1))) (if (and (gt (x i) 0) (gt i 200)) (or= (t) true))))";
         for threads in [1, 2, 5] {
-            let (kernel, x) = kernel_over(300, &[3, 250], body, Engine::Instant);
-            let outcome = run(&kernel, &x, workers(threads).cutting_all()).unwrap();
+            let (kernel, x) = kernel_over(300, &[3, 250], body, KernelEngine::Instant);
+            let outcome = run(&kernel, &x, workers(threads).without_grain()).unwrap();
             let found: Vec<Scalar> = outcome.outputs.iter().map(|t| t.get(&[]).unwrap()).collect();
             assert_eq!(found, [Scalar::I64(4), Scalar::Bool(true)], "on {threads}");
         }
@@ -185,11 +186,11 @@ mod tests {
     fn a_failure_after_the_deciding_round_does_not_count() {
         let body = "(for i (if (gt (x i) 0) (choose= (s) (add-checked (+ i 1) (* (ge i 200) 9223372036854775807)))))";
         for threads in [1, 2, 5] {
-            let (kernel, x) = kernel_over(300, &[3, 250], body, Engine::Instant);
-            let outcome = run(&kernel, &x, workers(threads).cutting_all()).unwrap();
+            let (kernel, x) = kernel_over(300, &[3, 250], body, KernelEngine::Instant);
+            let outcome = run(&kernel, &x, workers(threads).without_grain()).unwrap();
             assert_eq!(outcome.outputs[0].get(&[]).unwrap(), Scalar::I64(4), "on {threads}");
-            let (kernel, x) = kernel_over(300, &[250, 260], body, Engine::Instant);
-            assert!(run(&kernel, &x, workers(threads).cutting_all()).is_err(), "on {threads}");
+            let (kernel, x) = kernel_over(300, &[250, 260], body, KernelEngine::Instant);
+            assert!(run(&kernel, &x, workers(threads).without_grain()).is_err(), "on {threads}");
         }
     }
 }

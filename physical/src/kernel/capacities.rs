@@ -6,11 +6,11 @@ use crate::run::Invocation;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The number of elements of each output buffer after the last run; 0 for other buffers.
-pub(super) struct Room(Box<[AtomicUsize]>);
+pub(super) struct LastCapacities(Box<[AtomicUsize]>);
 
-impl Room {
-    pub(super) fn of_buffers(buffers: usize) -> Room {
-        Room((0..buffers).map(|_| AtomicUsize::new(0)).collect())
+impl LastCapacities {
+    pub(super) fn of_buffers(buffers: usize) -> LastCapacities {
+        LastCapacities((0..buffers).map(|_| AtomicUsize::new(0)).collect())
     }
 
     /// Reserves the capacities before a run.
@@ -30,7 +30,7 @@ impl Room {
     }
 
     /// Records the numbers of elements after a run.
-    pub(super) fn note(&self, used: impl IntoIterator<Item = (Buffer, usize)>) {
+    pub(super) fn record(&self, used: impl IntoIterator<Item = (Buffer, usize)>) {
         for (buffer, elements) in used {
             self.0[buffer.index()].store(elements, Ordering::Relaxed);
         }

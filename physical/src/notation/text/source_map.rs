@@ -7,10 +7,10 @@ use redpoll_logic::sexpr::TextPosition;
 
 /// The statements and tensors of a text, in its order.
 #[derive(Clone, Default, Debug)]
-pub struct Marks(Vec<Mark>);
+pub struct SourceMap(Vec<SourceEntry>);
 
 #[derive(Clone, Debug)]
-struct Mark {
+struct SourceEntry {
     /// The label, equal to that in the locations of errors; `None` for a block.
     label: Option<String>,
     /// The number of enclosing statements.
@@ -18,11 +18,11 @@ struct Mark {
     at: TextPosition,
 }
 
-impl Marks {
-    /// Records the position of a statement before its parts are read; [`Marks::end`] adds its
+impl SourceMap {
+    /// Records the position of a statement before its parts are read; [`SourceMap::end`] adds its
     /// label.
     pub(super) fn begin(&mut self, depth: usize, at: TextPosition) -> usize {
-        self.0.push(Mark { label: None, depth, at });
+        self.0.push(SourceEntry { label: None, depth, at });
         self.0.len() - 1
     }
 
@@ -31,11 +31,11 @@ impl Marks {
     }
 
     pub(super) fn tensor(&mut self, name: &str, at: TextPosition) {
-        self.0.push(Mark { label: Some(format!("tensor {name}")), depth: 0, at });
+        self.0.push(SourceEntry { label: Some(format!("tensor {name}")), depth: 0, at });
     }
 
     pub(super) fn form(&mut self, label: String, at: TextPosition) {
-        self.0.push(Mark { label: Some(label), depth: 0, at });
+        self.0.push(SourceEntry { label: Some(label), depth: 0, at });
     }
 
     /// Returns the position of an error's fault in the text.
@@ -55,10 +55,10 @@ impl Marks {
     /// Returns the position of the last statement of a path of labels, or of the deepest enclosing
     /// one in the text.
     fn path(&self, path: &str) -> Option<TextPosition> {
-        let mut found: Option<&Mark> = None;
+        let mut found: Option<&SourceEntry> = None;
         let mut rest = &self.0[..];
         for label in path.split(" > ") {
-            let inside = |m: &Mark| found.is_none_or(|f| m.depth > f.depth);
+            let inside = |m: &SourceEntry| found.is_none_or(|f| m.depth > f.depth);
             let end = rest.iter().position(|m| !inside(m)).unwrap_or(rest.len());
             let Some(at) = rest[..end].iter().position(|m| m.label.as_deref() == Some(label)) else { continue };
             found = Some(&rest[at]);
@@ -71,7 +71,7 @@ impl Marks {
     fn named(&self, what: &str) -> Option<TextPosition> {
         what.split('`').skip(1).step_by(2).find_map(|name| {
             let (index, tensor) = (format!("for {name}"), format!("tensor {name}"));
-            let is = |m: &&Mark| m.label.as_ref().is_some_and(|l| *l == index || *l == tensor);
+            let is = |m: &&SourceEntry| m.label.as_ref().is_some_and(|l| *l == index || *l == tensor);
             self.0.iter().find(is).map(|m| m.at)
         })
     }

@@ -1,7 +1,7 @@
 //! Translation of coordinates of a query to expressions of a program, and proofs about their
 //! values.
 
-use super::{Builder, Role, access, invalid};
+use super::{QueryTranslator, Role, access, invalid};
 use crate::Error;
 use crate::notation::{Atom, Expr, Index, Linear, TensorId};
 use redpoll_logic::op::Builtin;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// block of a mode of that size.
 pub(super) fn block_end(block: u64, size: u64, outer: Expr) -> Result<Expr, Error> {
     if block == 0 {
-        return Err(invalid("a block has no places"));
+        return Err(invalid("a block has size 0"));
     }
     if size.is_multiple_of(block) {
         return self::size(block);
@@ -24,18 +24,18 @@ pub(super) fn block_end(block: u64, size: u64, outer: Expr) -> Result<Expr, Erro
 
 /// Returns a size as an `i64` constant.
 pub(super) fn size(n: u64) -> Result<Expr, Error> {
-    i64::try_from(n).map(Expr::int).map_err(|_| invalid(format!("size {n} is more than an i64 holds")))
+    i64::try_from(n).map(Expr::int).map_err(|_| invalid(format!("size {n} does not fit an i64")))
 }
 
 /// `block * outer + inner`
-pub(super) fn joined(block: u64, outer: &Expr, inner: &Expr) -> Result<Expr, Error> {
+pub(super) fn join_block(block: u64, outer: &Expr, inner: &Expr) -> Result<Expr, Error> {
     let before = Expr::call(Builtin::Mul, [size(block)?, outer.clone()]);
     Ok(Expr::call(Builtin::Add, [before, inner.clone()]))
 }
 
 /// Returns the coordinate that a level of that storage mode stores for the coordinate `at` of its
 /// tensor mode.
-pub(in crate::notation) fn stored(mode: StorageMode, at: Expr) -> Result<Expr, Error> {
+pub(in crate::notation) fn storage_coordinate(mode: StorageMode, at: Expr) -> Result<Expr, Error> {
     match mode {
         StorageMode::Whole { .. } => Ok(at),
         StorageMode::Outer { block, .. } => Ok(Expr::call(Builtin::FloorDiv, [at, Expr::int(block as i64)])),
@@ -46,20 +46,23 @@ pub(in crate::notation) fn stored(mode: StorageMode, at: Expr) -> Result<Expr, E
 
 /// Returns the conditions that the coordinate of a mode of size `n` is in bounds. The coordinate is
 /// given by its diagonal and the coordinate along it in a mode of size `length`.
-pub(super) fn on_diagonal(diagonal: Expr, along: Expr, length: u64, n: u64) -> Result<[Expr; 2], Error> {
+pub(super) fn diagonal_conditions(diagonal: Expr, along: Expr, length: u64, n: u64) -> Result<[Expr; 2], Error> {
     let sum = Expr::call(Builtin::Add, [diagonal, along]);
-    let whole = Expr::call(Builtin::Sub, [sum, size(length.saturating_sub(1))?]);
-    Ok([Expr::call(Builtin::Ge, [whole.clone(), Expr::int(0)]), Expr::call(Builtin::Lt, [whole, size(n)?])])
+    let mode_coordinate = Expr::call(Builtin::Sub, [sum, size(length.saturating_sub(1))?]);
+    Ok([
+        Expr::call(Builtin::Ge, [mode_coordinate.clone(), Expr::int(0)]),
+        Expr::call(Builtin::Lt, [mode_coordinate, size(n)?]),
+    ])
 }
 
 /// Returns the level that stores a mode whole.
-pub(super) fn whole_level(ty: &TensorType, mode: usize) -> Result<usize, Error> {
+pub(super) fn level_of_mode(ty: &TensorType, mode: usize) -> Result<usize, Error> {
     let found = ty.format.modes.iter().position(|m| *m == StorageMode::Whole { mode });
     found.ok_or_else(|| invalid(format!("mode {mode} is not stored whole, but another is skewed by it")))
 }
 
-impl Builder<'_> {
-    fn bound(&self, field: &Field) -> Result<(Index, &Extent), Error> {
+impl QueryTranslator<'_> {
+    fn find_loop(&self, field: &Field) -> Result<(Index, &Extent), Error> {
         let found = self.loops.iter().rev().find(|(f, _, _)| f == field);
         found.map(|(_, i, e)| (*i, *e)).ok_or_else(|| invalid(format!("no loop binds the index `{field}` here")))
     }
@@ -68,9 +71,9 @@ impl Builder<'_> {
     pub(super) fn extent(&self, extent: &Extent) -> Result<(Expr, Expr), Error> {
         let end = match extent {
             Extent::Range(n) => size(*n)?,
-            Extent::Block { block, outer, size } => block_end(*block, *size, Expr::Index(self.bound(outer)?.0))?,
+            Extent::Block { block, outer, size } => block_end(*block, *size, Expr::Index(self.find_loop(outer)?.0))?,
             Extent::Skew { n, outer, shift, size } => {
-                let outer = Expr::Index(self.bound(outer)?.0);
+                let outer = Expr::Index(self.find_loop(outer)?.0);
                 let first = Expr::call(Builtin::Sub, [self::size(*shift)?, outer]);
                 let end = Expr::call(Builtin::Add, [first.clone(), self::size(*size)?]);
                 let hi = Expr::call(Builtin::Min, [self::size(*n)?, end]);
@@ -84,7 +87,7 @@ impl Builder<'_> {
     pub(super) fn affine(&self, form: &Affine) -> Result<Expr, Error> {
         let mut linear = Linear::constant(form.constant);
         for (field, c) in &form.terms {
-            let term = Linear::atom(Atom::Index(self.bound(field)?.0)).times(*c);
+            let term = Linear::atom(Atom::Index(self.find_loop(field)?.0)).times(*c);
             linear = term.and_then(|t| linear.plus(&t)).ok_or_else(|| invalid(format!("{form} overflows an i64")))?;
         }
         // Indices are numbered in the order of their loops.
@@ -95,15 +98,15 @@ impl Builder<'_> {
     }
 
     /// Translates the coordinate at a storage mode.
-    pub(super) fn coordinate(&self, place: &StorageCoordinate) -> Result<Expr, Error> {
-        let (form, block, op) = match place {
+    pub(super) fn coordinate(&self, coordinate: &StorageCoordinate) -> Result<Expr, Error> {
+        let (form, block, op) = match coordinate {
             StorageCoordinate::Computed(point) => return self.point(point),
             StorageCoordinate::Subscript(Subscript::Affine(form)) => return self.affine(form),
             StorageCoordinate::Subscript(Subscript::Outer(form, block)) => (form, *block, Builtin::FloorDiv),
             StorageCoordinate::Subscript(Subscript::Inner(form, block)) => (form, *block, Builtin::Rem),
         };
         if block == 0 {
-            return Err(invalid("a block has no places"));
+            return Err(invalid("a block has size 0"));
         }
         match (self.split(form, block)?, op) {
             (Some((quotient, _)), Builtin::FloorDiv) => self.affine(&quotient),
@@ -116,10 +119,10 @@ impl Builder<'_> {
     /// `0 <= remainder < block`, if the terms of the form prove the bounds.
     fn split(&self, form: &Affine, block: u64) -> Result<Option<(Affine, Affine)>, Error> {
         let Some(b) = i64::try_from(block).ok().filter(|b| *b > 0) else { return Ok(None) };
-        let (whole, rest): (Vec<_>, Vec<_>) = form.terms.iter().cloned().partition(|(_, c)| c % b == 0);
+        let (divisible, rest): (Vec<_>, Vec<_>) = form.terms.iter().cloned().partition(|(_, c)| c % b == 0);
         let quotient = Affine {
             constant: form.constant.div_euclid(b),
-            terms: whole.into_iter().map(|(field, c)| (field, c / b)).collect(),
+            terms: divisible.into_iter().map(|(field, c)| (field, c / b)).collect(),
         };
         let remainder = Affine { constant: form.constant.rem_euclid(b), terms: rest };
         let inside = self.interval(&remainder)?.is_some_and(|(lo, hi)| lo >= 0 && hi < i128::from(b));
@@ -137,15 +140,15 @@ impl Builder<'_> {
         };
         // `block * outer + inner` is one coordinate of the whole mode, so the ragged last block
         // does not exceed it.
-        let mut joined: Vec<&Field> = Vec::new();
+        let mut pairs: Vec<&Field> = Vec::new();
         for (field, c) in &form.terms {
-            let (block, outer, size) = match self.bound(field)?.1 {
+            let (block, outer, size) = match self.find_loop(field)?.1 {
                 Extent::Range(_) => continue,
                 Extent::Block { block, outer, size } => (block, outer, size),
                 // The sum of a diagonal and the coordinate along it is a coordinate plus a constant
                 // shift.
                 Extent::Skew { outer, shift, size, .. } if form.coefficient(outer) == *c => {
-                    joined.extend([field, outer]);
+                    pairs.extend([field, outer]);
                     if *size == 0 {
                         return Ok(None);
                     }
@@ -155,15 +158,15 @@ impl Builder<'_> {
                 Extent::Skew { .. } => continue,
             };
             if i128::from(form.coefficient(outer)) == i128::from(*c) * i128::from(*block) {
-                joined.extend([field, outer]);
+                pairs.extend([field, outer]);
                 if *size == 0 {
                     return Ok(None);
                 }
                 add(*c, 0, *size);
             }
         }
-        for (field, c) in form.terms.iter().filter(|(field, _)| !joined.contains(&field)) {
-            let rounds = match self.bound(field)?.1 {
+        for (field, c) in form.terms.iter().filter(|(field, _)| !pairs.contains(&field)) {
+            let rounds = match self.find_loop(field)?.1 {
                 Extent::Range(n) => *n,
                 Extent::Block { block, size, .. } => *block.min(size),
                 Extent::Skew { n, .. } => *n,
@@ -178,8 +181,8 @@ impl Builder<'_> {
 
     /// Returns an input and its type.
     pub(super) fn input(&self, name: &Alias) -> Result<(TensorId, Arc<TensorType>), Error> {
-        let known = self.tensors.iter().position(|t| t.role == Role::Input && t.name == name.as_str());
-        let k = known.ok_or_else(|| invalid(format!("tensor `{name}` is not known")))?;
+        let position = self.tensors.iter().position(|t| t.role == Role::Input && t.name == name.as_str());
+        let k = position.ok_or_else(|| invalid(format!("unknown tensor `{name}`")))?;
         Ok((TensorId(k as u32), self.tensors[k].ty.clone()))
     }
 
@@ -203,7 +206,7 @@ impl Builder<'_> {
             return Ok(Expr::Literal(a.outside.clone().unwrap_or_else(|| ty.fill.clone())));
         }
         if let Some(workspace) = &a.workspace {
-            return self.read_held(a, workspace);
+            return self.read_workspace(a, workspace);
         }
         let at = a.subscripts.iter().map(|s| self.coordinate(s)).collect::<Result<Vec<_>, _>>()?;
         let mut access = access(tensor, at);
@@ -213,10 +216,10 @@ impl Builder<'_> {
             access.subscripts[m].protocol = a.protocols[m];
             if let (StorageMode::Skew { by, .. }, Some(_)) = (modes[m], &a.outside) {
                 let at = |level: usize| access.subscripts[level].at.clone();
-                guards.extend(on_diagonal(at(m), at(whole_level(&ty, by)?), ty.shape[by], n)?);
+                guards.extend(diagonal_conditions(at(m), at(level_of_mode(&ty, by)?), ty.shape[by], n)?);
             }
-            let bound = if let StorageMode::Skew { .. } = modes[m] { modes[m].dimension(&ty.shape) } else { n };
-            if self.stays_inside(&a.subscripts[m], bound)? {
+            let mode_size = if let StorageMode::Skew { .. } = modes[m] { modes[m].dimension(&ty.shape) } else { n };
+            if self.is_in_bounds(&a.subscripts[m], mode_size)? {
                 continue;
             }
             access.subscripts[m].outside.clone_from(&a.outside);
@@ -225,10 +228,10 @@ impl Builder<'_> {
                 && !n.is_multiple_of(block)
             {
                 let outer = modes.iter().position(|s| *s == StorageMode::Outer { mode, block });
-                let whole = match (&a.subscripts[m], outer) {
+                let mode_coordinate = match (&a.subscripts[m], outer) {
                     (StorageCoordinate::Subscript(s), _) => self.affine(s.form())?,
                     (StorageCoordinate::Computed(_), Some(o)) => {
-                        joined(block, &access.subscripts[o].at, &access.subscripts[m].at)?
+                        join_block(block, &access.subscripts[o].at, &access.subscripts[m].at)?
                     }
                     (StorageCoordinate::Computed(_), None) => {
                         return Err(invalid(format!(
@@ -237,7 +240,7 @@ impl Builder<'_> {
                         )));
                     }
                 };
-                guards.push(Expr::call(Builtin::Lt, [whole, size(n)?]));
+                guards.push(Expr::call(Builtin::Lt, [mode_coordinate, size(n)?]));
             }
         }
         let read = Expr::Access(access);
@@ -250,8 +253,8 @@ impl Builder<'_> {
     }
 
     /// Returns whether a coordinate of a mode of size `n` is provably in bounds.
-    fn stays_inside(&self, place: &StorageCoordinate, n: u64) -> Result<bool, Error> {
-        match place {
+    fn is_in_bounds(&self, coordinate: &StorageCoordinate, n: u64) -> Result<bool, Error> {
+        match coordinate {
             StorageCoordinate::Subscript(s) => {
                 Ok(self.interval(s.form())?.is_none_or(|(lo, hi)| lo >= 0 && hi < i128::from(n)))
             }
@@ -260,74 +263,76 @@ impl Builder<'_> {
     }
 
     /// Returns whether the enclosing loops determine the coordinate.
-    pub(super) fn is_fixed(&self, place: &StorageCoordinate) -> bool {
-        match place {
-            StorageCoordinate::Subscript(s) => s.form().terms.iter().all(|(field, _)| self.bound(field).is_ok()),
-            StorageCoordinate::Computed(point) => self.is_known(point),
+    pub(super) fn is_fixed(&self, coordinate: &StorageCoordinate) -> bool {
+        match coordinate {
+            StorageCoordinate::Subscript(s) => s.form().terms.iter().all(|(field, _)| self.find_loop(field).is_ok()),
+            StorageCoordinate::Computed(point) => self.is_point_fixed(point),
         }
     }
 
-    fn is_known(&self, point: &ScalarExpr) -> bool {
+    fn is_point_fixed(&self, point: &ScalarExpr) -> bool {
         match point {
             ScalarExpr::Literal(_) => true,
-            ScalarExpr::Coordinate(form) => form.terms.iter().all(|(field, _)| self.bound(field).is_ok()),
+            ScalarExpr::Coordinate(form) => form.terms.iter().all(|(field, _)| self.find_loop(field).is_ok()),
             ScalarExpr::Temporary(name) => self.temporaries.iter().any(|(n, ..)| n == name),
             ScalarExpr::Access(a) => a.subscripts.iter().all(|p| self.is_fixed(p)),
-            ScalarExpr::Call(_, args) => args.iter().all(|a| self.is_known(a)),
+            ScalarExpr::Call(_, args) => args.iter().all(|a| self.is_point_fixed(a)),
         }
     }
 
     /// Returns the subscripts of the outputs, with blocks resolved to affine forms where the loops
     /// prove the form.
-    pub(super) fn resolved_places(&mut self) -> Result<Vec<Vec<StorageCoordinate>>, Error> {
+    pub(super) fn resolve_coordinates(&mut self) -> Result<Vec<Vec<StorageCoordinate>>, Error> {
         let query = self.query;
         self.loops = query.loops.iter().map(|l| (l.index.clone(), Index(0), &l.extent)).collect();
-        let resolve = |place: &StorageCoordinate| {
-            Ok(match place {
+        let resolve = |coordinate: &StorageCoordinate| {
+            Ok(match coordinate {
                 StorageCoordinate::Subscript(Subscript::Outer(form, block)) => match self.split(form, *block)? {
                     Some((quotient, _)) => Subscript::Affine(quotient).into(),
-                    None => place.clone(),
+                    None => coordinate.clone(),
                 },
                 StorageCoordinate::Subscript(Subscript::Inner(form, block)) => match self.split(form, *block)? {
                     Some((_, remainder)) => Subscript::Affine(remainder).into(),
-                    None => place.clone(),
+                    None => coordinate.clone(),
                 },
-                StorageCoordinate::Subscript(Subscript::Affine(_)) | StorageCoordinate::Computed(_) => place.clone(),
+                StorageCoordinate::Subscript(Subscript::Affine(_)) | StorageCoordinate::Computed(_) => {
+                    coordinate.clone()
+                }
             })
         };
-        let places: Result<Vec<Vec<_>>, Error> =
+        let output_coordinates: Result<Vec<Vec<_>>, Error> =
             query.outputs.iter().map(|o| o.subscripts.iter().map(resolve).collect()).collect();
         self.loops.clear();
         if let Some(o) = query.outputs.iter().find(|o| o.subscripts.len() != o.ty.format.modes.len()) {
             let (found, expected) = (o.subscripts.len(), o.ty.format.modes.len());
             return Err(invalid(format!("output `{}` has {found} subscripts, expected {expected}", o.alias)));
         }
-        places
+        output_coordinates
     }
 
     /// Returns whether different rounds of the enclosing loops write different entries of an
     /// output. Considers the storage modes that the loops determine: a form determines its indices
     /// that other modes do not determine if it numbers their combinations, as one index does and
     /// the outer and inner index of blocks do.
-    pub(super) fn rounds_are_apart(&self, output: usize) -> bool {
-        let mut told: Vec<&Field> = Vec::new();
+    pub(super) fn writes_distinct_entries(&self, output: usize) -> bool {
+        let mut determined: Vec<&Field> = Vec::new();
         loop {
-            let before = told.len();
-            for place in self.places[output].iter().filter(|s| self.is_fixed(s)) {
-                let StorageCoordinate::Subscript(Subscript::Affine(form)) = place else { continue };
-                let open: Vec<_> = form.terms.iter().filter(|(f, _)| !told.contains(&f)).collect();
-                if self.numbers(&open) {
-                    told.extend(open.into_iter().map(|(f, _)| f));
+            let before = determined.len();
+            for coordinate in self.output_coordinates[output].iter().filter(|s| self.is_fixed(s)) {
+                let StorageCoordinate::Subscript(Subscript::Affine(form)) = coordinate else { continue };
+                let open: Vec<_> = form.terms.iter().filter(|(f, _)| !determined.contains(&f)).collect();
+                if self.is_injective(&open) {
+                    determined.extend(open.into_iter().map(|(f, _)| f));
                 }
             }
-            if told.len() == before {
-                return self.loops.iter().all(|(f, _, _)| told.contains(&f));
+            if determined.len() == before {
+                return self.loops.iter().all(|(f, _, _)| determined.contains(&f));
             }
         }
     }
 
     /// Returns whether the sum of these terms differs for different values of their indices.
-    fn numbers(&self, terms: &[&(Field, i64)]) -> bool {
+    fn is_injective(&self, terms: &[&(Field, i64)]) -> bool {
         let count = |field: &Field| {
             let (_, _, extent) = self.loops.iter().find(|(f, _, _)| f == field)?;
             Some(match extent {

@@ -6,26 +6,26 @@ use bytes::Bytes;
 use std::sync::Arc;
 
 /// A buffer that releases its bytes to a budget when its last user drops it.
-struct Charged {
+struct ChargedBuffer {
     buffer: Buffer,
     budget: Arc<MemoryBudget>,
 }
 
-impl AsRef<[u8]> for Charged {
+impl AsRef<[u8]> for ChargedBuffer {
     fn as_ref(&self) -> &[u8] {
         self.buffer.as_slice()
     }
 }
 
-impl Drop for Charged {
+impl Drop for ChargedBuffer {
     fn drop(&mut self) {
         self.budget.release(self.buffer.len());
     }
 }
 
 /// Charges the buffer to the budget; returns `None` if the budget does not have the bytes.
-pub(crate) fn charged(buffer: Buffer, budget: &Arc<MemoryBudget>) -> Option<Buffer> {
-    budget.charge(buffer.len()).then(|| Bytes::from_owner(Charged { buffer, budget: budget.clone() }).into())
+pub(crate) fn charge_buffer(buffer: Buffer, budget: &Arc<MemoryBudget>) -> Option<Buffer> {
+    budget.charge(buffer.len()).then(|| Bytes::from_owner(ChargedBuffer { buffer, budget: budget.clone() }).into())
 }
 
 #[cfg(test)]
@@ -33,13 +33,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_taken_and_given_back() {
+    fn bytes_are_charged_and_released() {
         let budget = Arc::new(MemoryBudget::new(100));
         let buffer = || Buffer::from_vec(vec![1u64; 10]);
-        let first = charged(buffer(), &budget).unwrap();
+        let first = charge_buffer(buffer(), &budget).unwrap();
         assert_eq!((first.as_slice(), budget.used()), (buffer().as_slice(), 80));
         assert_eq!(first.as_ptr().align_offset(8), 0);
-        assert!(charged(buffer(), &budget).is_none());
+        assert!(charge_buffer(buffer(), &budget).is_none());
         let second = first.clone();
         drop(first);
         assert_eq!(budget.used(), 80);

@@ -7,32 +7,37 @@ use std::collections::BTreeMap;
 
 /// Checks that the rounds of some loops of a statement can run in any order: no tensor is both read
 /// and written, and several writes of one entry fold by an associative and commutative operator.
-pub(super) fn any_order(program: &Program, stmt: &Stmt, loops: &[Index], mode: FloatMode) -> Result<(), String> {
+pub(super) fn check_order_independence(
+    program: &Program,
+    stmt: &Stmt,
+    loops: &[Index],
+    mode: FloatMode,
+) -> Result<(), String> {
     let name = |t: TensorId| &program.tensors[t.index()].name;
     let mut own = Vec::new();
     let mut writes: BTreeMap<TensorId, Vec<(&Access, &Write)>> = BTreeMap::new();
-    let mut turned = Vec::new();
+    let mut changed = Vec::new();
     stmt.walk(&mut |s| match s {
         Stmt::Declare(t) => own.push(*t),
         Stmt::Assign { lhs, write, .. } => writes.entry(lhs.tensor).or_default().push((lhs, write)),
-        Stmt::Freeze(t) | Stmt::Thaw(t) => turned.push(*t),
-        Stmt::Swap(t, u) => turned.extend([*t, *u]),
+        Stmt::Freeze(t) | Stmt::Thaw(t) => changed.push(*t),
+        Stmt::Swap(t, u) => changed.extend([*t, *u]),
         _ => {}
     });
     // Tensors declared in a round are local to the round.
     writes.retain(|t, _| !own.contains(t));
-    if let Some(t) = turned.iter().find(|t| !own.contains(t)) {
+    if let Some(t) = changed.iter().find(|t| !own.contains(t)) {
         return Err(format!("`{}` is frozen, thawed or swapped within the loops", name(*t)));
     }
     let mut read = None;
-    stmt.walk(&mut |s| read = read.or(s.own_reads().into_iter().find(|t| writes.contains_key(t))));
+    stmt.walk(&mut |s| read = read.or(s.direct_reads().into_iter().find(|t| writes.contains_key(t))));
     if let Some(t) = read {
-        return Err(format!("`{}` is read where it is written", name(t)));
+        return Err(format!("`{}` is read and written in the loops", name(t)));
     }
     for (tensor, writes) in &writes {
         let dtype = &program.tensors[tensor.index()].ty.dtype;
         let (first, rest) = (writes[0].1, &writes[1..]);
-        let met = match first {
+        let is_independent = match first {
             Write::Fold(op) => {
                 let one = rest.iter().all(|(_, write)| *write == first);
                 let own = op.signature(&[dtype.clone(), dtype.clone()]).is_ok_and(|s| s.result == *dtype);
@@ -40,12 +45,12 @@ pub(super) fn any_order(program: &Program, stmt: &Stmt, loops: &[Index], mode: F
             }
             // `init` writes each entry at most once.
             Write::Init => rest.iter().all(|(_, write)| **write == Write::Init),
-            Write::Overwrite => rest.is_empty() && loops.iter().all(|i| tells(writes[0].0, *i)),
+            Write::Overwrite => rest.is_empty() && loops.iter().all(|i| determines(writes[0].0, *i)),
         };
-        if !met {
+        if !is_independent {
             return Err(format!(
-                "rounds in another order would leave other values in `{}`, whose writes are not folds by one operator \
-                 that can be regrouped",
+                "another order of rounds would change `{}`, whose writes are not folds by one associative and \
+                 commutative operator",
                 name(*tensor)
             ));
         }
@@ -55,8 +60,8 @@ pub(super) fn any_order(program: &Program, stmt: &Stmt, loops: &[Index], mode: F
 
 /// Returns whether the index is the only atom of a subscript, so that different rounds write
 /// different entries.
-fn tells(place: &Access, index: Index) -> bool {
-    place
+fn determines(access: &Access, index: Index) -> bool {
+    access
         .subscripts
         .iter()
         .any(|s| Linear::of(&s.at).is_some_and(|at| matches!(at.terms[..], [(Atom::Index(i), _)] if i == index)))

@@ -1,8 +1,8 @@
 //! Workspaces of accesses: the fiber that the outer loops fix is copied once, and read from the
 //! copy in every round of the inner loops.
 
-use super::places::size;
-use super::{Builder, Innermost, Role, access, invalid};
+use super::coordinates::size;
+use super::{Innermost, QueryTranslator, Role, access, invalid};
 use crate::Error;
 use crate::notation::{Expr, Rounds, Stmt, TensorId, Write};
 use redpoll_logic::physical::{Access, StorageCoordinate, TemporaryNest, Workspace};
@@ -10,7 +10,7 @@ use redpoll_logic::{Alias, TensorType};
 use std::sync::Arc;
 
 /// The workspace of accesses to one fiber.
-pub(super) struct Held<'a> {
+pub(super) struct AccessWorkspace<'a> {
     tensor: &'a Alias,
     /// The outer coordinates, which fix the fiber.
     fixed: &'a [StorageCoordinate],
@@ -18,16 +18,16 @@ pub(super) struct Held<'a> {
     local: TensorId,
 }
 
-impl Held<'_> {
-    fn serves(&self, access: &Access, workspace: &Workspace) -> bool {
+impl AccessWorkspace<'_> {
+    fn covers(&self, access: &Access, workspace: &Workspace) -> bool {
         self.tensor == &access.tensor && self.workspace == workspace && access.subscripts.starts_with(self.fixed)
     }
 }
 
-impl<'a> Builder<'a> {
+impl<'a> QueryTranslator<'a> {
     /// Brings the workspaces into scope that accesses in the loops from the `depth`th on need
     /// there. Returns each new workspace with the statement that fills it.
-    pub(super) fn hold(
+    pub(super) fn open_access_workspaces(
         &mut self,
         groups: &'a [TemporaryNest],
         depth: usize,
@@ -43,7 +43,7 @@ impl<'a> Builder<'a> {
         let mut fills = Vec::new();
         for access in accesses {
             let Some(workspace) = access.workspace.as_ref().filter(|w| w.depth == self.loops.len()) else { continue };
-            if !self.held.iter().any(|held| held.serves(access, workspace)) {
+            if !self.access_workspaces.iter().any(|open| open.covers(access, workspace)) {
                 fills.extend(self.fill(access, workspace)?);
             }
         }
@@ -69,8 +69,8 @@ impl<'a> Builder<'a> {
             format: workspace.format.clone(),
         };
         let local = self.declare(&format!("{}_workspace", a.tensor), Arc::new(local_ty), Role::Local);
-        let mut at = fixed.iter().map(|place| self.coordinate(place)).collect::<Result<Vec<_>, _>>()?;
-        let loops = (first..sizes.len()).map(|k| Ok((self.fresh(&format!("c{k}")), size(sizes[k])?)));
+        let mut at = fixed.iter().map(|coordinate| self.coordinate(coordinate)).collect::<Result<Vec<_>, _>>()?;
+        let loops = (first..sizes.len()).map(|k| Ok((self.new_index(&format!("c{k}")), size(sizes[k])?)));
         let loops = loops.collect::<Result<Vec<_>, Error>>()?;
         let open: Vec<Expr> = loops.iter().map(|(index, _)| Expr::Index(*index)).collect();
         at.extend(open.iter().cloned());
@@ -81,18 +81,24 @@ impl<'a> Builder<'a> {
             let extent = Some((Expr::int(0), end));
             Stmt::For { index, extent, rounds: Rounds::Ordered, body: Box::new(body) }
         });
-        self.held.push(Held { tensor: &a.tensor, fixed, workspace, local });
+        self.access_workspaces.push(AccessWorkspace { tensor: &a.tensor, fixed, workspace, local });
         Ok(Some((local, Stmt::block([nest, Stmt::Freeze(local)]))))
     }
 
     /// Returns a read of the workspace that holds the fiber.
-    pub(super) fn read_held(&self, a: &Access, workspace: &Workspace) -> Result<Expr, Error> {
-        let held = self.held.iter().find(|held| held.serves(a, workspace)).ok_or_else(|| {
-            invalid(format!("the workspace of an access to `{}` is inside of {} loops", a.tensor, workspace.depth))
+    pub(super) fn read_workspace(&self, a: &Access, workspace: &Workspace) -> Result<Expr, Error> {
+        let found = self.access_workspaces.iter().find(|open| open.covers(a, workspace)).ok_or_else(|| {
+            invalid(format!(
+                "the workspace of an access to `{}` under {} loops is not in scope",
+                a.tensor, workspace.depth
+            ))
         })?;
-        let first = held.fixed.len();
-        let at = a.subscripts[first..].iter().map(|place| self.coordinate(place)).collect::<Result<Vec<_>, _>>()?;
-        let mut read = access(held.local, at);
+        let first = found.fixed.len();
+        let at = a.subscripts[first..]
+            .iter()
+            .map(|coordinate| self.coordinate(coordinate))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut read = access(found.local, at);
         read.subscripts.iter_mut().zip(&a.protocols[first..]).for_each(|(s, protocol)| s.protocol = *protocol);
         Ok(Expr::Access(read))
     }

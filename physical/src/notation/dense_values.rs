@@ -3,15 +3,15 @@
 use redpoll_logic::{Scalar, TensorType};
 
 /// The values of a tensor, row-major over its storage modes; padding has the fill value.
-pub type Places = Vec<Scalar>;
+pub type DenseValues = Vec<Scalar>;
 
 /// Returns the values of a tensor whose value at each coordinate is `at(coordinates)`.
-pub fn places_of(ty: &TensorType, at: &mut dyn FnMut(&[u64]) -> Scalar) -> Places {
+pub fn dense_values(ty: &TensorType, at: &mut dyn FnMut(&[u64]) -> Scalar) -> DenseValues {
     let sizes = ty.format.storage_shape(&ty.shape);
     let count: u64 = sizes.iter().product();
     (0..count)
-        .map(|place| {
-            let (mut rest, mut coordinates) = (place, vec![0; ty.shape.len()]);
+        .map(|index| {
+            let (mut rest, mut coordinates) = (index, vec![0; ty.shape.len()]);
             let mut storage = vec![0; sizes.len()];
             for (storage, size) in storage.iter_mut().zip(&sizes).rev() {
                 let c = rest % size;
@@ -29,10 +29,10 @@ pub fn places_of(ty: &TensorType, at: &mut dyn FnMut(&[u64]) -> Scalar) -> Place
 ///
 /// # Panics
 /// When a coordinate is out of bounds.
-pub fn place_of(ty: &TensorType, coordinates: &[u64]) -> usize {
+pub fn value_index(ty: &TensorType, coordinates: &[u64]) -> usize {
     assert!(coordinates.iter().zip(&ty.shape).all(|(c, n)| c < n), "{coordinates:?} lies in {:?}", ty.shape);
     let sizes = ty.format.storage_shape(&ty.shape);
-    let place =
-        ty.format.modes.iter().zip(sizes).fold(0, |place, (m, n)| place * n + m.coordinate(&ty.shape, coordinates));
-    place as usize
+    let index =
+        ty.format.modes.iter().zip(sizes).fold(0, |index, (m, n)| index * n + m.coordinate(&ty.shape, coordinates));
+    index as usize
 }
