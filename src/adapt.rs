@@ -14,7 +14,7 @@ use crate::session::Bindings;
 use redpoll_logic::Alias;
 use redpoll_logic::physical::verify;
 use redpoll_logic::statistics::Statistics;
-use redpoll_optimizer::Written;
+use redpoll_optimizer::WrittenTensor;
 use redpoll_physical::run::Limits;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -67,12 +67,12 @@ fn replan(
     let config = &executable.config;
     let written = adaptive.physical.queries[..=after].iter().flat_map(|q| &q.outputs).filter_map(|output| {
         let tensor = state.tensor(&output.alias)?;
-        let written = |positions| Written { alias: output.alias.clone(), positions };
+        let written = |positions| WrittenTensor { alias: output.alias.clone(), positions };
         Some(tensor.level_positions().map(written))
     });
     let written = written.collect::<Result<Vec<_>, _>>()?;
     let source = statistics.source(bindings);
-    let replanned = adaptive.adapted(after, &written, &Statistics::new(&*source), &config.optimizer)?;
+    let replanned = adaptive.adapt(after, &written, &Statistics::new(&*source), &config.optimizer)?;
     // Replanning may read a table that is not bound because the original plan did not need it.
     let Some(adaptive) = replanned.filter(|p| check_inputs(&p.physical, bindings).is_ok()) else { return Ok(None) };
     verify::verify(&adaptive.physical).map_err(Error::VerifyPhysical)?;
@@ -85,6 +85,6 @@ fn replan(
 /// replanning.
 fn needed_tensors(compiled: &CompiledPlan, after: usize) -> HashSet<Alias> {
     let rest = compiled.executable.stages[after + 1..].iter().flat_map(|stage| &stage.reads);
-    let needed = compiled.adaptive.wanted(after);
+    let needed = compiled.adaptive.needed_tensors(after);
     rest.chain(&compiled.executable.produces).chain(needed).cloned().collect()
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Options of the optimizer. The float mode applies to every phase.
-    pub optimizer: redpoll_optimizer::Config,
+    pub optimizer: redpoll_optimizer::OptimizerConfig,
     /// Engine of runs that name no engine.
     pub engine: Engine,
     /// Maximum number of bytes allocated at one time for outputs, intermediates and workspaces,
@@ -39,7 +39,7 @@ impl Default for Config {
     fn default() -> Config {
         let folder = |name| std::env::var_os(name).filter(|f| !f.is_empty()).map(PathBuf::from);
         Config {
-            optimizer: redpoll_optimizer::Config::default(),
+            optimizer: redpoll_optimizer::OptimizerConfig::default(),
             engine: Engine::default(),
             memory_limit: None,
             device_memory_limit: None,

@@ -111,7 +111,7 @@ impl PreparedPlan {
 
     fn estimate_of(&self, alias: &Alias) -> Option<f64> {
         let mut outputs = self.current().adaptive.report.decisions.iter().flat_map(|d| &d.outputs);
-        outputs.find(|o| o.alias == *alias).map(redpoll_optimizer::DecidedOutput::stored)
+        outputs.find(|o| o.alias == *alias).map(redpoll_optimizer::OutputDecision::stored)
     }
 }
 

@@ -6,7 +6,7 @@ use redpoll_logic::physical::verify::verify;
 use redpoll_logic::statistics::{Answer, PositionCounts, Statistics};
 use redpoll_logic::testing::DataKind;
 use redpoll_logic::{Alias, FloatMode};
-use redpoll_optimizer::{Adaptivity, Worth, Written, optimize_adaptive};
+use redpoll_optimizer::{Adaptivity, CostThreshold, WrittenTensor, optimize_adaptive};
 use redpoll_physical::levels::level;
 use redpoll_physical::storage::Tensor;
 use redpoll_testing::engines::{EngineCase, check_plan, interpret_case, run};
@@ -15,7 +15,7 @@ use redpoll_testing::random::{CaseParameters, draw_case};
 use redpoll_testing::rng::Rng;
 
 /// Adapts plans for any difference in size and any gain.
-const ALWAYS: Adaptivity = Adaptivity::On { factor: 1.0, worth: Worth(f64::NEG_INFINITY) };
+const ALWAYS: Adaptivity = Adaptivity::On { factor: 1.0, min_savings: CostThreshold(f64::NEG_INFINITY) };
 
 fn adapting_case(seed: u64) -> EngineCase {
     let (data, mode) = match seed % 3 {
@@ -24,7 +24,7 @@ fn adapting_case(seed: u64) -> EngineCase {
         _ => (DataKind::Special, FloatMode::StrictIeee),
     };
     let (_, mut case) = draw_case(seed, CaseParameters { data, mode, depth: 2, queries: 6 });
-    case.config.worth = Worth(0.0);
+    case.config.rewrite_threshold = CostThreshold(0.0);
     case.config.adaptivity = ALWAYS;
     case
 }
@@ -66,9 +66,10 @@ fn plans_adapted_after_any_query_mean_the_same() {
         let Ok(ran) = run(&planned.physical, &case) else { continue };
         for after in 0..planned.physical.queries.len() {
             let outputs = planned.physical.queries[..=after].iter().flat_map(|q| &q.outputs);
-            let written = |alias: &Alias| Written { alias: alias.clone(), positions: positions(&ran.assembly[alias]) };
-            let written: Vec<Written> = outputs.map(|o| written(&o.alias)).collect();
-            let found = planned.adapted(after, &written, &statistics, &case.config);
+            let written =
+                |alias: &Alias| WrittenTensor { alias: alias.clone(), positions: positions(&ran.assembly[alias]) };
+            let written: Vec<WrittenTensor> = outputs.map(|o| written(&o.alias)).collect();
+            let found = planned.adapt(after, &written, &statistics, &case.config);
             let Some(found) = found.unwrap_or_else(|e| panic!("seed {seed} after {after}: {e}")) else {
                 kept += 1;
                 continue;

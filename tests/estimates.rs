@@ -4,7 +4,7 @@
 use redpoll::{Bindings, Config, Engine, Session};
 use redpoll_datasets::generate::{Amount, GenerateOptions, Generator, Rmat, Uniform, generate};
 use redpoll_logic::Prim;
-use redpoll_optimizer::Worth;
+use redpoll_optimizer::CostThreshold;
 use redpoll_physical::storage::Tensor;
 
 /// Joins of up to three tensors, with the fields of their projections.
@@ -69,7 +69,7 @@ fn sizes(join: &str, fields: &str, inputs: &Bindings) -> (f64, f64, f64) {
     };
     let text = format!("(plan (query R (reorder {value} {fields})) (produces R))");
     let mut config = Config::default();
-    config.optimizer.worth = Worth(0.0);
+    config.optimizer.rewrite_threshold = CostThreshold(0.0);
     config.optimizer.subjects = redpoll_optimizer::Subjects::none();
     let levels = redpoll_logic::Format::csf(remaining_fields.len());
     config.optimizer.formats.insert("R".into(), levels);
@@ -77,7 +77,7 @@ fn sizes(join: &str, fields: &str, inputs: &Bindings) -> (f64, f64, f64) {
     let output = prepared.report().decisions.iter().flat_map(|d| &d.outputs).find(|o| o.alias.as_str() == "R");
     let output = output.expect("R is written");
     let run = prepared.run_with(Engine::Instant).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    (output.stored(), output.most, run.get("R").expect("R is produced").count_stored().unwrap() as f64)
+    (output.stored(), output.max_stored, run.get("R").expect("R is produced").count_stored().unwrap() as f64)
 }
 
 /// Half of the estimates are within a factor of 2, and 95% within a factor of 10. No result exceeds

@@ -13,7 +13,7 @@ use redpoll_logic::physical::{Access, PhysicalPlan, Protocol, ScalarExpr, Storag
 use redpoll_logic::sexpr::read_one;
 use redpoll_logic::text::format_to_sexpr;
 use redpoll_logic::{Alias, DType, Format, LeafKind, LevelKind, Lookup, Prim, Scalar, TensorType};
-use redpoll_optimizer::Config;
+use redpoll_optimizer::OptimizerConfig;
 use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values, convert};
 use redpoll_physical::testing::concordant_formats_of_rank;
 use redpoll_testing::engines::{EngineCase, PhaseFailure, check_plan, interpret_case, parse_plan, plan};
@@ -253,7 +253,7 @@ fn check_pair(
     let types: Vec<_> = operands.iter().map(|(name, _, ty)| (name.clone(), ty.clone())).collect();
     let text = format!("(plan {} (query C {}) (produces C))", op.defines, op.queries[rank - 1]);
     let parsed_plan = parse_plan(&text, &types)?;
-    let config = Config { formats: draw_result_formats(rng, &parsed_plan), ..Config::default() };
+    let config = OptimizerConfig { formats: draw_result_formats(rng, &parsed_plan), ..OptimizerConfig::default() };
     let inputs = operands.into_iter().map(|(name, dense, ty)| (name, store(&ty, &dense), dense)).collect();
     let case = EngineCase { plan: parsed_plan, inputs, config, exactness: Exactness::Exact };
     let outcome = match (interpret_case(&case), plan(&case)) {
@@ -453,7 +453,7 @@ fn levels_at_every_depth() -> Result<(), Failed> {
         let mut case = EngineCase {
             plan: parse_plan(&text, &[(alias.clone(), ty.clone())])?,
             inputs: vec![(alias, tensor.clone(), dense.clone())],
-            config: Config::default(),
+            config: OptimizerConfig::default(),
             exactness: Exactness::Exact,
         };
         case.config.formats = draw_result_formats(&mut rng, &case.plan);

@@ -5,7 +5,7 @@
 
 use redpoll::Config;
 use redpoll_logic::{Format, Scalar};
-use redpoll_optimizer::{Config as Optimizer, Subjects, Worth};
+use redpoll_optimizer::{CostThreshold, OptimizerConfig, Subjects};
 use redpoll_physical::storage::Tensor;
 use redpoll_testing::counted::{coordinates_by_row, count_with, dense, list, matrix, pattern, vector};
 use redpoll_testing::rng::Rng;
@@ -25,7 +25,8 @@ struct Expert {
 /// results. Returns the bytes that the optimized plan allocates.
 fn check(name: &str, text: &str, inputs: &[(&str, Tensor)], expert: &Expert) -> u64 {
     let with = |subjects: Subjects| {
-        let optimizer = Optimizer { worth: Worth(0.0), subjects, ..Optimizer::default() };
+        let optimizer =
+            OptimizerConfig { rewrite_threshold: CostThreshold(0.0), subjects, ..OptimizerConfig::default() };
         Config { optimizer, ..Config::default() }
     };
     let (found, results) = count_with(with(Subjects::default()), text, inputs);
@@ -188,7 +189,8 @@ fn symmetric_forms_take_the_rounds_of_a_triangle_with_its_diagonal() {
         (produces R))";
     let inputs = [("E", tensor), ("x", dense(&[60]))];
     let with = |subjects: Subjects| {
-        let optimizer = Optimizer { worth: Worth(0.0), subjects, ..Optimizer::default() };
+        let optimizer =
+            OptimizerConfig { rewrite_threshold: CostThreshold(0.0), subjects, ..OptimizerConfig::default() };
         count_with(Config { optimizer, ..Config::default() }, text, &inputs)
     };
     let (found, results) = with(Subjects::default());

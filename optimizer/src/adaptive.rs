@@ -1,18 +1,18 @@
 //! Plans whose later queries can be replanned once the sizes of the tensors that the first queries
 //! wrote are known.
 //!
-//! Each query is stored with the remaining work at that point: nests that wait for stored tensors,
-//! then whole nests of the plan. Replanning starts from the true numbers of positions of written
-//! tensors; waiting nests are planned with these, whole nests are rewritten as well. The old plan
-//! of the remaining queries is priced with the same numbers, and is replaced only by a cheaper one.
+//! Each query is stored with the remaining work at that point: pending tasks, then whole nests of
+//! the plan. Replanning starts from the true numbers of positions of written tensors; pending tasks
+//! are planned with these, whole nests are rewritten as well. The old plan of the remaining queries
+//! is priced with the same numbers, and is replaced only by a cheaper one.
 
-use crate::config::{Adaptivity, Config};
+use crate::config::{Adaptivity, OptimizerConfig};
 use crate::context::Context;
 use crate::error::Error;
 use crate::loop_order::order_loops;
-use crate::report::{Adaptation, Decision, Miscount, Origin, Report, Rule};
+use crate::report::{Adaptation, AppliedRule, Decision, Miscount, Origin, Report};
 use crate::term::{Nest, NestKind};
-use crate::{algebra, plan_rest};
+use crate::{algebra, plan_remaining};
 use redpoll_logic::physical::{PhysicalPlan, PhysicalQuery};
 use redpoll_logic::statistics::{Answer, Statistics};
 use redpoll_logic::{Alias, Field, Format};
@@ -30,14 +30,14 @@ pub struct AdaptivePlan {
     /// The nests of the Logic plan, in order.
     nests: Arc<[Nest]>,
     /// One step per query of the plan; empty if the plan is not to be adapted.
-    steps: Vec<Step>,
+    steps: Vec<PlanStep>,
     /// Source, format and name of each copy.
     copies: Vec<(Alias, Format, Alias)>,
 }
 
 /// A tensor that a query has written.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Written {
+pub struct WrittenTensor {
     /// The tensor's name.
     pub alias: Alias,
     /// The numbers of positions below the levels, outermost first.
@@ -46,37 +46,37 @@ pub struct Written {
 
 /// A planned query, and the remaining work at that point.
 #[derive(Clone)]
-pub(crate) struct Step {
+pub(crate) struct PlanStep {
     /// The nest that the query computes, before discordant accesses were replaced by copies.
     pub(crate) nest: Nest,
     pub(crate) order: Vec<Field>,
-    pub(crate) waiting: Vec<Waiting>,
-    /// Number of the plan's nests that had been begun.
-    pub(crate) begun: usize,
-    /// The names that were taken.
+    pub(crate) tasks: Vec<Task>,
+    /// Index of the first nest of the plan that was not planned.
+    pub(crate) next_nest: usize,
+    /// The names in use at that point.
     aliases: HashSet<Alias>,
 }
 
-/// A nest that waits for a stored tensor or for its turn.
+/// A nest to plan, once the tensors that it reads are stored.
 #[derive(Clone)]
-pub(crate) struct Waiting {
+pub(crate) struct Task {
     pub(crate) nest: Nest,
     pub(crate) origin: Origin,
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<AppliedRule>,
 }
 
-impl From<Nest> for Waiting {
+impl From<Nest> for Task {
     /// Wraps a nest of the plan.
-    fn from(nest: Nest) -> Waiting {
-        Waiting { nest, origin: Origin::Plan, rules: Vec::new() }
+    fn from(nest: Nest) -> Task {
+        Task { nest, origin: Origin::Plan, rules: Vec::new() }
     }
 }
 
 impl Context<'_> {
     /// Records the remaining work after the last planned query.
-    pub(crate) fn step(&mut self, nest: Nest, order: Vec<Field>) {
-        let (waiting, begun, aliases) = (self.waiting.clone(), self.begun, self.aliases().clone());
-        self.steps.push(Step { nest, order, waiting, begun, aliases });
+    pub(crate) fn record_step(&mut self, nest: Nest, order: Vec<Field>) {
+        let (tasks, next_nest, aliases) = (self.tasks.clone(), self.next_nest, self.aliases().clone());
+        self.steps.push(PlanStep { nest, order, tasks, next_nest, aliases });
     }
 }
 
@@ -88,23 +88,23 @@ impl AdaptivePlan {
         report.facts.sort();
         report.facts.dedup();
         let physical = PhysicalPlan { inputs, queries, produces };
-        report.phase("physical plan", physical.to_string());
+        report.add_phase("physical plan", physical.to_string());
         AdaptivePlan { physical, report, nests, steps, copies }
     }
 
     /// Returns the tensors that adaptation after this query or later may read; the caller must
     /// retain them.
-    pub fn wanted(&self, after: usize) -> HashSet<&Alias> {
-        let mut wanted = HashSet::new();
+    pub fn needed_tensors(&self, after: usize) -> HashSet<&Alias> {
+        let mut needed = HashSet::new();
         if let Some(step) = self.steps.get(after) {
-            let waiting = step.waiting.iter().map(|w| &w.nest);
-            for nest in waiting.chain(&self.nests[step.begun..]) {
+            let tasks = step.tasks.iter().map(|task| &task.nest);
+            for nest in tasks.chain(&self.nests[step.next_nest..]) {
                 nest.each_access(&mut |read| {
-                    wanted.insert(&read.tensor);
+                    needed.insert(&read.tensor);
                 });
             }
         }
-        wanted
+        needed
     }
 
     /// Replans the queries after `after`, given all written tensors that are still available.
@@ -114,14 +114,14 @@ impl AdaptivePlan {
     ///
     /// # Errors
     /// The errors of [`optimize`](crate::optimize).
-    pub fn adapted(
+    pub fn adapt(
         &self,
         after: usize,
-        written: &[Written],
+        written: &[WrittenTensor],
         statistics: &Statistics,
-        config: &Config,
+        config: &OptimizerConfig,
     ) -> Result<Option<AdaptivePlan>, Error> {
-        let Adaptivity::On { factor, worth } = config.adaptivity else { return Ok(None) };
+        let Adaptivity::On { factor, min_savings } = config.adaptivity else { return Ok(None) };
         let Some(step) = self.steps.get(after).filter(|_| after + 1 < self.physical.queries.len()) else {
             return Ok(None);
         };
@@ -129,44 +129,44 @@ impl AdaptivePlan {
         if miscounts.is_empty() {
             return Ok(None);
         }
-        let before = self.cost_of_rest(after, &mut self.context(after, written, statistics, config));
-        if before < worth.0 {
+        let old_cost = self.remaining_cost(after, &mut self.context_after(after, written, statistics, config));
+        if old_cost < min_savings.0 {
             return Ok(None);
         }
-        let mut cx = self.context(after, written, statistics, config);
-        (cx.waiting, cx.begun) = (step.waiting.clone(), step.begun);
-        plan_rest(&mut cx, &self.nests, &mut algebra::rewrite)?;
-        let cost = cx.report.decisions[after + 1..].iter().map(counted_cost).sum::<f64>();
-        if cx.queries == self.physical.queries || before - cost < worth.0 {
+        let mut cx = self.context_after(after, written, statistics, config);
+        (cx.tasks, cx.next_nest) = (step.tasks.clone(), step.next_nest);
+        plan_remaining(&mut cx, &self.nests, &mut algebra::rewrite)?;
+        let new_cost = cx.report.decisions[after + 1..].iter().map(cost_without_copies).sum::<f64>();
+        if cx.queries == self.physical.queries || old_cost - new_cost < min_savings.0 {
             return Ok(None);
         }
-        cx.report.adapt(Adaptation { after, miscounts, before, cost });
+        cx.report.add_adaptation(Adaptation { query: after, miscounts, old_cost, new_cost });
         Ok(Some(AdaptivePlan::new(cx, self.nests.clone(), self.physical.produces.clone())))
     }
 
     /// Returns the outputs of a query whose numbers of positions deviate from the estimates by more
     /// than a factor.
-    fn miscounts(&self, query: usize, written: &[Written], factor: f64) -> Vec<Miscount> {
+    fn miscounts(&self, query: usize, written: &[WrittenTensor], factor: f64) -> Vec<Miscount> {
         let outputs = self.report.decisions[query].outputs.iter();
-        let miscount = |output: &crate::DecidedOutput| {
-            let Written { alias, positions } = written.iter().find(|w| w.alias == output.alias)?;
-            let off = output.positions.iter().zip(positions).any(|(&estimated, &counted)| {
+        let miscount = |output: &crate::OutputDecision| {
+            let WrittenTensor { alias, positions } = written.iter().find(|w| w.alias == output.alias)?;
+            let deviates = output.positions.iter().zip(positions).any(|(&estimated, &counted)| {
                 let (estimated, counted) = (estimated.max(1.0), (counted as f64).max(1.0));
                 estimated > factor * counted || counted > factor * estimated
             });
             let (estimated, counted) = (output.positions.clone(), positions.clone());
-            off.then(|| Miscount { alias: alias.clone(), estimated, counted })
+            deviates.then(|| Miscount { alias: alias.clone(), estimated, counted })
         };
         outputs.filter_map(miscount).collect()
     }
 
     /// Returns the state after planning a query, with the true sizes of the written tensors.
-    fn context<'a>(
+    fn context_after<'a>(
         &self,
         after: usize,
-        written: &[Written],
+        written: &[WrittenTensor],
         statistics: &'a Statistics<'a>,
-        config: &'a Config,
+        config: &'a OptimizerConfig,
     ) -> Context<'a> {
         let mut cx = Context::with_names(config, statistics, self.steps[after].aliases.clone());
         cx.results = Rc::new(self.physical.produces.iter().cloned().collect());
@@ -175,37 +175,37 @@ impl AdaptivePlan {
         cx.report = self.report.clone();
         cx.report.decisions.truncate(after + 1);
         for output in cx.queries.iter().flat_map(|q| &q.outputs).cloned().collect::<Vec<_>>() {
-            if let Some(Written { alias, positions }) = written.iter().find(|w| w.alias == output.alias) {
+            if let Some(WrittenTensor { alias, positions }) = written.iter().find(|w| w.alias == output.alias) {
                 let counts = positions.iter().copied().map(Answer::exact).collect();
                 cx.define(alias.clone(), output.ty, counts, Vec::new());
             }
         }
         let read: HashSet<&Alias> = cx.queries.iter().flat_map(PhysicalQuery::accesses).map(|a| &a.tensor).collect();
         cx.inputs = self.physical.inputs.iter().filter(|(alias, _)| read.contains(alias)).cloned().collect();
-        let at_hand = |alias: &Alias| written.iter().any(|w| w.alias == *alias);
-        cx.copies = self.copies.iter().filter(|(.., copy)| at_hand(copy)).cloned().collect();
+        let is_available = |alias: &Alias| written.iter().any(|w| w.alias == *alias);
+        cx.copies = self.copies.iter().filter(|(.., copy)| is_available(copy)).cloned().collect();
         cx
     }
 
     /// Returns the cost of the queries after `after` as planned, with the sizes of the context.
-    fn cost_of_rest(&self, after: usize, cx: &mut Context) -> f64 {
-        let mut all = 0.0;
+    fn remaining_cost(&self, after: usize, cx: &mut Context) -> f64 {
+        let mut cost = 0.0;
         for (step, decision) in self.steps.iter().zip(&self.report.decisions).skip(after + 1) {
             let mut nest = cx.resolve(step.nest.clone());
             nest.pins.push(step.order.clone());
             if nest.kind == NestKind::Query {
-                cx.memo.hold(&nest.sizes, &nest.pins);
-                all += order_loops(cx, &nest).map_or(f64::INFINITY, |o| o.work.cost());
+                cx.memo.retain_for(&nest.sizes, &nest.pins);
+                cost += order_loops(cx, &nest).map_or(f64::INFINITY, |o| o.work.cost());
             }
             for (target, output) in nest.outputs.iter().zip(&decision.outputs) {
                 cx.define_output(target, (output.alias.clone(), output.ty.clone()), &nest.sizes);
             }
         }
-        all
+        cost
     }
 }
 
 /// Returns the cost of a query, or 0 for a copy, whose cost is part of the queries that read it.
-fn counted_cost(decision: &Decision) -> f64 {
-    if decision.origin == Origin::Copied { 0.0 } else { decision.cost }
+fn cost_without_copies(decision: &Decision) -> f64 {
+    if decision.origin == Origin::Copy { 0.0 } else { decision.cost }
 }

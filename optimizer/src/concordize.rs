@@ -7,11 +7,11 @@
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::fit::{Meeting, fit, storage_at};
-use crate::isolate::{Pass, Schedule};
+use crate::fit::{LevelUse, fit, storage_coordinates};
+use crate::isolate::{FoldPass, Schedule};
 use crate::plan_nest;
 use crate::sizes::Sizes;
-use crate::term::{At, Nest, NestKind, Node, Read, Stored, Target, Term};
+use crate::term::{ModeCoordinate, Nest, NestKind, Node, Read, Target, Term, TypedAlias};
 use redpoll_logic::statistics::Question;
 use redpoll_logic::{Alias, ComputedFills, Field, Format, LevelFormat, LevelKind, StorageMode, TensorType};
 use std::sync::Arc;
@@ -24,10 +24,10 @@ pub(crate) fn concordize(cx: &mut Context, mut schedule: Schedule) -> Result<Sch
     }
     let order = schedule.order.clone();
     for target in &mut schedule.outputs {
-        target.value = concordant(cx, &target.value, &sizes, &order)?;
-        for at in &mut target.at {
-            if let At::Value(t) = at {
-                *at = At::from_value(concordant(cx, t, &sizes, &order)?);
+        target.value = concordize_term(cx, &target.value, &sizes, &order)?;
+        for at in &mut target.coordinates {
+            if let ModeCoordinate::Value(t) = at {
+                *at = ModeCoordinate::from_value(concordize_term(cx, t, &sizes, &order)?);
             }
         }
     }
@@ -37,28 +37,28 @@ pub(crate) fn concordize(cx: &mut Context, mut schedule: Schedule) -> Result<Sch
     Ok(schedule)
 }
 
-fn concordize_pass(cx: &mut Context, pass: &mut Pass, sizes: &Sizes, outside: &[Field]) -> Result<(), Error> {
+fn concordize_pass(cx: &mut Context, pass: &mut FoldPass, sizes: &Sizes, outside: &[Field]) -> Result<(), Error> {
     let order: Vec<Field> = outside[..pass.depth].iter().chain(&pass.order).cloned().collect();
     for inner in &mut pass.temporaries {
         concordize_pass(cx, inner, sizes, &order)?;
     }
     for (_, fold) in &mut pass.folds {
-        fold.arg = concordant(cx, &fold.arg, sizes, &order)?;
+        fold.arg = concordize_term(cx, &fold.arg, sizes, &order)?;
     }
     Ok(())
 }
 
-fn concordant(cx: &mut Context, term: &Term, sizes: &Sizes, order: &[Field]) -> Result<Term, Error> {
+fn concordize_term(cx: &mut Context, term: &Term, sizes: &Sizes, order: &[Field]) -> Result<Term, Error> {
     let mode = cx.mode();
-    let mut failed = None;
+    let mut error = None;
     let result = term.replace(
         &mut |t| match t.node() {
             // The folds of temporaries have passes of their own.
             Node::Temporary(..) => Some(t.clone()),
-            Node::Access(read) => match concordant_read(cx, read, sizes, order) {
+            Node::Access(read) => match concordize_read(cx, read, sizes, order) {
                 Ok(read) => Some(Term::access(read)),
-                Err(error) => {
-                    failed = Some(error);
+                Err(e) => {
+                    error = Some(e);
                     Some(t.clone())
                 }
             },
@@ -66,35 +66,35 @@ fn concordant(cx: &mut Context, term: &Term, sizes: &Sizes, order: &[Field]) -> 
         },
         mode,
     );
-    failed.map_or(Ok(result), Err)
+    error.map_or(Ok(result), Err)
 }
 
-fn concordant_read(cx: &mut Context, read: &Read, sizes: &Sizes, order: &[Field]) -> Result<Read, Error> {
-    let mut at = Vec::new();
-    for a in &read.at {
-        at.push(match a {
-            At::Value(t) => At::from_value(concordant(cx, t, sizes, order)?),
-            At::Subscript(_) => a.clone(),
+fn concordize_read(cx: &mut Context, read: &Read, sizes: &Sizes, order: &[Field]) -> Result<Read, Error> {
+    let mut coordinates = Vec::new();
+    for a in &read.coordinates {
+        coordinates.push(match a {
+            ModeCoordinate::Value(t) => ModeCoordinate::from_value(concordize_term(cx, t, sizes, order)?),
+            ModeCoordinate::Subscript(_) => a.clone(),
         });
     }
-    let read = Read { at, ..read.clone() };
+    let read = Read { coordinates, ..read.clone() };
     let positions = |f: &Field| order.iter().position(|g| g == f);
-    if !fit(&read, sizes, &positions, NestKind::Query, cx.mode()).contains(&Meeting::Discordant) {
+    if !fit(&read, sizes, &positions, NestKind::Query, cx.mode()).contains(&LevelUse::Discordant) {
         return Ok(read);
     }
     let format = copy_format(cx, &read, sizes, order);
-    let (tensor, ty) = copied(cx, &read, format)?;
+    let (tensor, ty) = plan_copy(cx, &read, format)?;
     Ok(Read { tensor, ty, ..read })
 }
 
 /// Returns the name and type of a copy of a read's tensor in another format, and plans the copy if
 /// there is none.
-pub(crate) fn copied(cx: &mut Context, read: &Read, format: Format) -> Result<Stored, Error> {
+pub(crate) fn plan_copy(cx: &mut Context, read: &Read, format: Format) -> Result<TypedAlias, Error> {
     let ty = Arc::new(TensorType { format: format.clone(), ..(*read.ty).clone() });
     if let Some((.., alias)) = cx.copies.iter().find(|(t, f, _)| *t == read.tensor && *f == format) {
         return Ok((alias.clone(), ty));
     }
-    let alias = cx.fresh(&read.tensor);
+    let alias = cx.fresh_alias(&read.tensor);
     plan_nest(cx, copy_nest(read, format.clone(), alias.clone()))?;
     cx.copies.push((read.tensor.clone(), format, alias.clone()));
     Ok((alias, ty))
@@ -103,31 +103,32 @@ pub(crate) fn copied(cx: &mut Context, read: &Read, format: Format) -> Result<St
 /// Returns the format of a concordant copy.
 pub(crate) fn copy_format(cx: &Context, read: &Read, sizes: &Sizes, order: &[Field]) -> Format {
     let source = &read.ty.format;
-    let position = |at: &At| {
+    let position = |at: &ModeCoordinate| {
         let last = at.fields().iter().filter_map(|f| order.iter().position(|g| g == f)).max();
         last.map_or(0, |p| p + 1)
     };
-    let spots = storage_at(&read.at, source, &read.ty.shape, sizes, cx.mode());
-    let keeps_blocks = read.outside.is_none() && spots.iter().all(|at| at.as_field().is_some());
+    let coordinates = storage_coordinates(&read.coordinates, source, &read.ty.shape, sizes, cx.mode());
+    let keeps_blocks = read.outside.is_none() && coordinates.iter().all(|at| at.as_field().is_some());
     // Dense levels inside all sparse ones are blocks or rows of values; dense levels outside may
     // store few of their coordinates.
     let sparse = source.levels.iter().rposition(|l| l.kind != LevelKind::Dense);
-    let packed = |level: usize| sparse.is_none_or(|s| level > s);
+    let is_packed = |level: usize| sparse.is_none_or(|s| level > s);
     let mut modes: Vec<(usize, StorageMode, bool)> = if keeps_blocks {
-        (0..spots.len()).map(|k| (position(&spots[k]), source.modes[k], packed(k))).collect()
+        (0..coordinates.len()).map(|k| (position(&coordinates[k]), source.modes[k], is_packed(k))).collect()
     } else {
         let whole = |mode: usize| {
             let level = source.modes.iter().position(|m| *m == StorageMode::Whole { mode });
-            (position(&read.at[mode]), StorageMode::Whole { mode }, level.is_some_and(packed))
+            (position(&read.coordinates[mode]), StorageMode::Whole { mode }, level.is_some_and(is_packed))
         };
-        (0..read.at.len()).map(whole).collect()
+        (0..read.coordinates.len()).map(whole).collect()
     };
     modes.sort_by_key(|(p, ..)| *p);
     let stored = cx.ask(&read.tensor, &read.ty, Question::Positions(source.levels.len())).estimate;
     let unpacked = modes.iter().rposition(|(.., packed)| !packed);
     let levels = modes.iter().enumerate().map(|(k, (_, mode, _))| {
-        let few = k == 0 && unpacked > Some(0) && mode.dimension(&read.ty.shape) as f64 <= 4.0 * stored + 16.0;
-        let dense = sparse.is_none() || few || unpacked.is_none_or(|u| k > u);
+        let is_cheap_dense =
+            k == 0 && unpacked > Some(0) && mode.dimension(&read.ty.shape) as f64 <= 4.0 * stored + 16.0;
+        let dense = sparse.is_none() || is_cheap_dense || unpacked.is_none_or(|u| k > u);
         LevelFormat::new(if dense { LevelKind::Dense } else { LevelKind::SparseList })
     });
     Format { levels: levels.collect(), modes: modes.iter().map(|(_, m, _)| *m).collect(), leaf: source.leaf }
@@ -135,18 +136,19 @@ pub(crate) fn copy_format(cx: &Context, read: &Read, sizes: &Sizes, order: &[Fie
 
 /// Returns the nest that makes a copy.
 pub(crate) fn copy_nest(read: &Read, format: Format, alias: Alias) -> Nest {
-    let fields: Vec<Field> = (0..read.at.len()).map(|k| Field::from(format!("c{k}"))).collect();
+    let fields: Vec<Field> = (0..read.coordinates.len()).map(|k| Field::from(format!("c{k}"))).collect();
     let mut sizes = Sizes::default();
     for (field, &size) in fields.iter().zip(&read.ty.shape) {
         sizes.insert(field.clone(), size);
     }
-    let at: Vec<At> = fields.iter().map(At::field).collect();
-    let source = Read { tensor: read.tensor.clone(), ty: read.ty.clone(), at: at.clone(), outside: None };
+    let coordinates: Vec<ModeCoordinate> = fields.iter().map(ModeCoordinate::field).collect();
+    let source =
+        Read { tensor: read.tensor.clone(), ty: read.ty.clone(), coordinates: coordinates.clone(), outside: None };
     let target = Target {
         alias,
         shape: read.ty.shape.clone(),
         fill: read.ty.fill.clone(),
-        at,
+        coordinates,
         fold: None,
         value: Term::access(source),
         format: Some(format),

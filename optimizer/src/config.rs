@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 /// Decisions of the user; the default leaves everything to the optimizer.
 #[derive(Clone, Debug, Default)]
-pub struct Config {
+pub struct OptimizerConfig {
     /// Float mode: the algebraic laws that hold for floats.
     pub float_mode: FloatMode,
     /// Effect of a `reorder` written directly around the argument of an aggregate on the loops.
-    pub written_order: WrittenOrder,
+    pub reorder_policy: ReorderPolicy,
     /// Loop orders by query. The named fields keep this order among themselves; other fields may go
     /// anywhere.
     pub loop_orders: BTreeMap<Alias, Vec<Field>>,
@@ -18,9 +18,9 @@ pub struct Config {
     /// Enabled subjects of optimization: the rules that rewrite terms, and the layout. By default
     /// all are enabled.
     pub subjects: Subjects,
-    /// Lowest cost of a query, in steps along a list, for which rules are tried; trying them takes
-    /// about a millisecond. More of the equal terms are planned as the cost rises above this.
-    pub worth: Worth,
+    /// Lowest cost of a query, in steps along a list, for which rules are tried. More of the equal
+    /// terms are planned as the cost rises above this.
+    pub rewrite_threshold: CostThreshold,
     /// Choice among the equal terms that the rules find.
     pub choice: Choice,
     /// Condition for replanning the rest of a plan after a query has written other sizes than
@@ -34,9 +34,9 @@ pub enum Choice {
     /// The term with the lowest estimated cost.
     #[default]
     Cheapest,
-    /// A random term of any cost, drawn by a seed, with random loop orders and formats. For tests:
+    /// A random term of any cost, chosen by a seed, with random loop orders and formats. For tests:
     /// on small data, rewritten terms are seldom cheaper and would not be chosen.
-    Drawn(u64),
+    Random(u64),
 }
 
 /// Condition for replanning the rest of a plan between two of its queries.
@@ -50,38 +50,38 @@ pub enum Adaptivity {
         /// the estimates, in either direction.
         factor: f64,
         /// Least savings, in steps along a list, that pay for planning and compiling the rest.
-        worth: Worth,
+        min_savings: CostThreshold,
     },
 }
 
 impl Default for Adaptivity {
     /// Returns a factor of 4 and savings of two million steps, about one millisecond.
     fn default() -> Adaptivity {
-        Adaptivity::On { factor: 4.0, worth: Worth(2e6) }
+        Adaptivity::On { factor: 4.0, min_savings: CostThreshold(2e6) }
     }
 }
 
-/// A threshold: the lowest cost, in steps along a list, at which a query is worth rewriting.
+/// A threshold of costs or savings, in steps along a list.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Worth(pub f64);
+pub struct CostThreshold(pub f64);
 
-impl Worth {
+impl CostThreshold {
     /// Returns the lowest ratio of a query's cost to the stored values of its inputs at which
     /// inputs are measured.
-    pub(crate) fn passes(self) -> f64 {
+    pub(crate) fn min_measured_ratio(self) -> f64 {
         if self.0 > 0.0 { 8.0 } else { 0.0 }
     }
 
     /// Returns the number of steps that may go into measuring for a query of the given cost.
-    pub(crate) fn measuring(self, cost: f64) -> f64 {
+    pub(crate) fn measuring_budget(self, cost: f64) -> f64 {
         if self.0 > 0.0 { cost } else { f64::INFINITY }
     }
 }
 
-impl Default for Worth {
+impl Default for CostThreshold {
     /// Returns 100,000 steps, less than a tenth of a millisecond.
-    fn default() -> Worth {
-        Worth(1e5)
+    fn default() -> CostThreshold {
+        CostThreshold(1e5)
     }
 }
 
@@ -158,12 +158,12 @@ impl Subjects {
     }
 }
 
-/// Effect of a written `reorder` on the loops of its query.
+/// Effect of a `reorder` in the plan on the loops of its query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum WrittenOrder {
+pub enum ReorderPolicy {
     /// Pins the loop order: `(aggregate + 0 (reorder (mapjoin * A B) i k j) k)` runs i, k, j.
     #[default]
-    Pins,
+    Pin,
     /// Has no effect: the cost decides.
-    Ignored,
+    Ignore,
 }

@@ -1,14 +1,14 @@
 //! State that the passes share: configuration, statistics of inputs and intermediates, names, and
 //! the plan so far.
 
-use crate::adaptive::{Step, Waiting};
-use crate::algebra::Candidate;
-use crate::config::Config;
-use crate::estimate::{Known, Marginal, Marginals, Pair, Profile, Throws};
-use crate::formats::{count_positions, spread};
-use crate::measuring::{Measuring, Pass};
+use crate::adaptive::{PlanStep, Task};
+use crate::algebra::CandidateNest;
+use crate::config::OptimizerConfig;
+use crate::estimate::{EstimateCache, FieldPair, Marginal, MarginalCache, SupportProfile, Throws};
+use crate::formats::{count_positions, output_marginals};
+use crate::measuring::{MeasuringBudget, StatisticsPass};
 use crate::normalize::fresh_alias;
-use crate::report::{Report, Rule};
+use crate::report::{AppliedRule, Report};
 use crate::sizes::Sizes;
 use crate::term::{Fold, Nest, Read, Target};
 use crate::work::Work;
@@ -23,22 +23,22 @@ use std::sync::Arc;
 
 /// The state of one optimization.
 pub(crate) struct Context<'a> {
-    pub(crate) config: &'a Config,
+    pub(crate) config: &'a OptimizerConfig,
     statistics: &'a Statistics<'a>,
     /// Types of the tensors that queries write.
     types: FxHashMap<Alias, Arc<TensorType>>,
     counts: PositionCounts,
     /// Marginals of those tensors, per storage mode: the distribution of stored entries over its
     /// coordinates.
-    spread: FxHashMap<Alias, Vec<Option<Marginal>>>,
+    mode_marginals: FxHashMap<Alias, Vec<Option<Marginal>>>,
     /// Paths along inputs that produce some of those tensors.
     paths: FxHashMap<Alias, Vec<Hop>>,
     /// Marginals whose counts some of those tensors contain.
-    counting: FxHashMap<Alias, Marginal>,
-    marginals: Rc<Marginals>,
+    counted_marginals: FxHashMap<Alias, Marginal>,
+    marginal_cache: Rc<MarginalCache>,
     /// Set when statistics that take a pass over a tensor may be requested.
-    measures: bool,
-    pub(crate) measuring: Measuring,
+    may_measure: bool,
+    pub(crate) budget: MeasuringBudget,
     aliases: HashSet<Alias>,
     /// Outputs that the plan produces.
     pub(crate) results: Rc<HashSet<Alias>>,
@@ -48,58 +48,57 @@ pub(crate) struct Context<'a> {
     pub(crate) queries: Vec<PhysicalQuery>,
     pub(crate) report: Report,
     /// Rules that produced the nest being planned.
-    pub(crate) rules: Vec<Rule>,
-    pub(crate) memo: Memo,
-    /// Stack of nests to plan once the tensors that they wait for are stored; the next one is last.
-    pub(crate) waiting: Vec<Waiting>,
+    pub(crate) rules: Vec<AppliedRule>,
+    pub(crate) memo: TermMemo,
+    /// Stack of pending tasks; the next one is last.
+    pub(crate) tasks: Vec<Task>,
     /// Runner-up candidates for nests of the plan.
-    pub(crate) close: Vec<Close<'a>>,
-    /// Number of the plan's nests that have been begun.
-    pub(crate) begun: usize,
+    pub(crate) runners_up: Vec<RunnerUp<'a>>,
+    /// Index of the first nest of the plan that is not planned yet.
+    pub(crate) next_nest: usize,
     /// One step per query, for plans that may be adapted.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<PlanStep>,
 }
 
 /// A runner-up candidate for a nest of the plan.
-pub(crate) struct Close<'a> {
+pub(crate) struct RunnerUp<'a> {
     /// State before the nest was planned.
-    pub(crate) begun: Box<Context<'a>>,
-    pub(crate) other: Candidate,
+    pub(crate) fork: Box<Context<'a>>,
+    pub(crate) candidate: CandidateNest,
     /// Cost of the original nest.
-    pub(crate) before: f64,
+    pub(crate) original_cost: f64,
     /// Size of the e-graph that contained the candidate, for the report.
-    pub(crate) found: String,
+    pub(crate) graph_size: String,
 }
 
 /// Cached results for terms and folds; valid as long as their fields have the same sizes.
 #[derive(Default)]
-pub(crate) struct Memo {
+pub(crate) struct TermMemo {
     sizes: RefCell<Sizes>,
     pins: RefCell<Vec<Vec<Field>>>,
     /// The work of folds; depends on the pins.
-    work: RefCell<FxHashMap<Placed, Work>>,
-    pub(crate) known: Known,
+    work: RefCell<FxHashMap<FoldKey, Work>>,
+    pub(crate) estimates: EstimateCache,
 }
 
 /// A fold in its context.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Placed {
+struct FoldKey {
     fold: Fold,
     /// For a fold inside loops: the loops, the fraction of their iterations that run (as bits), and
     /// the marginals of these. `None` for a fold in a query of its own.
     inside: Option<(Vec<Field>, u64, BTreeMap<Field, Marginal>)>,
 }
 
-impl Memo {
-    /// Sets the sizes of fields and the pinned orders; results that depend on different ones are
-    /// dropped.
-    pub(crate) fn hold(&self, sizes: &Sizes, pins: &[Vec<Field>]) {
-        let mut held = self.sizes.borrow_mut();
-        if held.agrees(sizes) {
-            held.extend(sizes);
+impl TermMemo {
+    /// Retains the results for these sizes of fields and these pinned orders; drops all others.
+    pub(crate) fn retain_for(&self, sizes: &Sizes, pins: &[Vec<Field>]) {
+        let mut known_sizes = self.sizes.borrow_mut();
+        if known_sizes.agrees_with(sizes) {
+            known_sizes.extend(sizes);
         } else {
             self.clear();
-            *held = sizes.clone();
+            *known_sizes = sizes.clone();
         }
         if *self.pins.borrow() != pins {
             self.work.borrow_mut().clear();
@@ -108,12 +107,17 @@ impl Memo {
     }
 
     /// Returns the work of a fold; computed once.
-    pub(crate) fn work(&self, fold: &Fold, inside: Option<(&[Field], &Profile)>, count: impl FnOnce() -> Work) -> Work {
+    pub(crate) fn fold_work(
+        &self,
+        fold: &Fold,
+        inside: Option<(&[Field], &SupportProfile)>,
+        count: impl FnOnce() -> Work,
+    ) -> Work {
         let inside =
             inside.map(|(prefix, visited)| (prefix.to_vec(), visited.fraction.to_bits(), visited.marginals.clone()));
-        let key = Placed { fold: fold.clone(), inside };
-        if let Some(known) = self.work.borrow().get(&key) {
-            return *known;
+        let key = FoldKey { fold: fold.clone(), inside };
+        if let Some(cached) = self.work.borrow().get(&key) {
+            return *cached;
         }
         // Storing a fold can require storing the same fold, if it is a scan that no loop order
         // allows. Such recursion ends here, with infinite cost.
@@ -126,12 +130,12 @@ impl Memo {
     /// Drops all results.
     pub(crate) fn clear(&self) {
         self.work.borrow_mut().clear();
-        self.known.clear();
+        self.estimates.clear();
     }
 }
 
 impl<'a> Context<'a> {
-    pub(crate) fn new(config: &'a Config, statistics: &'a Statistics<'a>, nests: &[Nest]) -> Context<'a> {
+    pub(crate) fn new(config: &'a OptimizerConfig, statistics: &'a Statistics<'a>, nests: &[Nest]) -> Context<'a> {
         let mut aliases: HashSet<Alias> = nests.iter().flat_map(|n| &n.outputs).map(|t| t.alias.clone()).collect();
         for target in nests.iter().flat_map(|n| &n.outputs) {
             target.value.each_access(&mut |r| {
@@ -141,9 +145,9 @@ impl<'a> Context<'a> {
         Context::with_names(config, statistics, aliases)
     }
 
-    /// Returns a context with an empty plan in which the given names are taken.
+    /// Returns a context with an empty plan in which the given names are in use.
     pub(crate) fn with_names(
-        config: &'a Config,
+        config: &'a OptimizerConfig,
         statistics: &'a Statistics<'a>,
         aliases: HashSet<Alias>,
     ) -> Context<'a> {
@@ -152,12 +156,12 @@ impl<'a> Context<'a> {
             statistics,
             types: FxHashMap::default(),
             counts: PositionCounts::default(),
-            spread: FxHashMap::default(),
+            mode_marginals: FxHashMap::default(),
             paths: FxHashMap::default(),
-            counting: FxHashMap::default(),
-            marginals: Rc::default(),
-            measures: false,
-            measuring: Measuring::default(),
+            counted_marginals: FxHashMap::default(),
+            marginal_cache: Rc::default(),
+            may_measure: false,
+            budget: MeasuringBudget::default(),
             aliases,
             results: Rc::default(),
             copies: Vec::new(),
@@ -165,10 +169,10 @@ impl<'a> Context<'a> {
             queries: Vec::new(),
             report: Report::default(),
             rules: Vec::new(),
-            memo: Memo::default(),
-            waiting: Vec::new(),
-            close: Vec::new(),
-            begun: 0,
+            memo: TermMemo::default(),
+            tasks: Vec::new(),
+            runners_up: Vec::new(),
+            next_nest: 0,
             steps: Vec::new(),
         }
     }
@@ -181,12 +185,12 @@ impl<'a> Context<'a> {
             statistics: self.statistics,
             types: self.types.clone(),
             counts: self.counts.clone(),
-            spread: self.spread.clone(),
+            mode_marginals: self.mode_marginals.clone(),
             paths: self.paths.clone(),
-            counting: self.counting.clone(),
-            marginals: self.marginals.clone(),
-            measures: self.measures,
-            measuring: self.measuring.clone(),
+            counted_marginals: self.counted_marginals.clone(),
+            marginal_cache: self.marginal_cache.clone(),
+            may_measure: self.may_measure,
+            budget: self.budget.clone(),
             aliases: self.aliases.clone(),
             results: self.results.clone(),
             copies: self.copies.clone(),
@@ -194,10 +198,10 @@ impl<'a> Context<'a> {
             queries: self.queries.clone(),
             report: self.report.clone(),
             rules: self.rules.clone(),
-            memo: Memo::default(),
-            waiting: self.waiting.clone(),
-            close: Vec::new(),
-            begun: self.begun,
+            memo: TermMemo::default(),
+            tasks: self.tasks.clone(),
+            runners_up: Vec::new(),
+            next_nest: self.next_nest,
             steps: self.steps.clone(),
         }
     }
@@ -206,18 +210,18 @@ impl<'a> Context<'a> {
         self.config.float_mode
     }
 
-    /// Returns the names that are taken.
+    /// Returns the names in use.
     pub(crate) fn aliases(&self) -> &HashSet<Alias> {
         &self.aliases
     }
 
-    /// Replaces the set of taken names.
-    pub(crate) fn take_names(&mut self, names: HashSet<Alias>) {
+    /// Replaces the set of names in use.
+    pub(crate) fn set_aliases(&mut self, names: HashSet<Alias>) {
         self.aliases = names;
     }
 
     /// Removes the queries from `from` on, with the copies that they make.
-    pub(crate) fn forget(&mut self, from: usize) {
+    pub(crate) fn remove_queries(&mut self, from: usize) {
         let written: HashSet<&Alias> = self.queries[..from].iter().flat_map(|q| &q.outputs).map(|o| &o.alias).collect();
         self.copies.retain(|(.., copy)| written.contains(copy));
         self.queries.truncate(from);
@@ -225,8 +229,8 @@ impl<'a> Context<'a> {
         self.steps.truncate(from);
     }
 
-    /// Returns a new name for a tensor or temporary, and takes it.
-    pub(crate) fn fresh(&mut self, like: &Alias) -> Alias {
+    /// Reserves and returns a new name for a tensor or temporary.
+    pub(crate) fn fresh_alias(&mut self, like: &Alias) -> Alias {
         fresh_alias(&mut self.aliases, like)
     }
 
@@ -234,20 +238,20 @@ impl<'a> Context<'a> {
     pub(crate) fn ask(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Answer {
         if self.types.contains_key(tensor) {
             Statistics::new(&self.counts).ask(tensor, ty, question)
-        } else if Pass::of_question(question).is_none_or(|passes| self.affords(tensor, ty, &passes)) {
+        } else if StatisticsPass::of_question(question).is_none_or(|passes| self.pay_for(tensor, ty, &passes)) {
             self.statistics.ask(tensor, ty, question)
         } else {
             self.statistics.derive(tensor, ty, question)
         }
     }
 
-    /// Returns whether passes over a tensor are within the budget.
-    fn affords(&self, tensor: &Alias, ty: &TensorType, passes: &[Pass]) -> bool {
-        self.measures && self.measuring.affords(tensor, ty, self.statistics.stored_values(tensor, ty).estimate, passes)
+    /// Pays for passes over a tensor; returns whether the budget suffices.
+    fn pay_for(&self, tensor: &Alias, ty: &TensorType, passes: &[StatisticsPass]) -> bool {
+        self.may_measure && self.budget.try_pay(tensor, ty, self.statistics.stored_values(tensor, ty).estimate, passes)
     }
 
     /// Returns the total number of stored values of the inputs that a nest reads.
-    pub(crate) fn stored(&self, nest: &Nest) -> f64 {
+    pub(crate) fn stored_values(&self, nest: &Nest) -> f64 {
         let mut inputs: Vec<&Read> = Vec::new();
         nest.outputs.iter().for_each(|t| t.value.each_access(&mut |r| inputs.push(r)));
         inputs.sort_by_key(|r| &r.tensor);
@@ -257,17 +261,17 @@ impl<'a> Context<'a> {
     }
 
     /// Returns whether statistics that take a pass over a tensor may be requested.
-    pub(crate) fn measures(&self) -> bool {
-        self.measures
+    pub(crate) fn may_measure(&self) -> bool {
+        self.may_measure
     }
 
     /// Allows or forbids statistics that take a pass over a tensor, within the budget of
-    /// [`Measuring`].
-    pub(crate) fn measure(&mut self, measures: bool) {
-        if measures != self.measures {
+    /// [`MeasuringBudget`].
+    pub(crate) fn allow_measuring(&mut self, may_measure: bool) {
+        if may_measure != self.may_measure {
             self.memo.clear();
         }
-        self.measures = measures;
+        self.may_measure = may_measure;
     }
 
     /// Returns all facts that were asked of inputs, with their truth.
@@ -277,50 +281,50 @@ impl<'a> Context<'a> {
 
     /// Returns whether a fact is true of an input.
     pub(crate) fn has_fact(&self, tensor: &Alias, ty: &TensorType, fact: Fact) -> bool {
-        self.affords(tensor, ty, &[Pass::Fact(fact)]) && self.statistics.has_fact(tensor, ty, fact)
+        self.pay_for(tensor, ty, &[StatisticsPass::Fact(fact)]) && self.statistics.has_fact(tensor, ty, fact)
     }
 
     /// Returns the marginals of a tensor that a query writes, per storage mode.
     pub(crate) fn written_marginals(&self, tensor: &Alias) -> Option<&[Option<Marginal>]> {
-        self.types.contains_key(tensor).then(|| self.spread.get(tensor).map_or(&[][..], Vec::as_slice))
+        self.types.contains_key(tensor).then(|| self.mode_marginals.get(tensor).map_or(&[][..], Vec::as_slice))
     }
 
     /// Returns the factor by which terms with these marginals of one field coincide more often than
     /// evenly spread ones.
     pub(crate) fn overlap(&self, of: &[Marginal]) -> f64 {
-        self.marginals.overlap(of, &|tensor, of, mode| self.weights(tensor, of, mode))
+        self.marginal_cache.overlap(of, &|tensor, of, mode| self.weights(tensor, of, mode))
     }
 
     /// Returns the fraction of coordinates over fields with these marginals that the throws hit.
-    pub(crate) fn hit(&self, throws: Throws, fields: &[Marginal]) -> f64 {
-        self.marginals.hit(throws, fields, &|tensor, of, mode| self.weights(tensor, of, mode))
+    pub(crate) fn hit_fraction(&self, throws: Throws, fields: &[Marginal]) -> f64 {
+        self.marginal_cache.hit_fraction(throws, fields, &|tensor, of, mode| self.weights(tensor, of, mode))
     }
 
     /// Returns the fraction of coordinate pairs whose first coordinate is smaller; `None` if no
     /// marginal of either is available.
-    pub(crate) fn share(&self, pair: &Pair) -> Option<f64> {
-        self.marginals.share(pair, &|tensor, of, mode| self.weights(tensor, of, mode))
+    pub(crate) fn ordered_fraction(&self, pair: &FieldPair) -> Option<f64> {
+        self.marginal_cache.ordered_fraction(pair, &|tensor, of, mode| self.weights(tensor, of, mode))
     }
 
     /// Returns whether the weights of a marginal are available.
-    pub(crate) fn is_known(&self, marginal: &Marginal) -> bool {
-        self.marginals.are_known(marginal, &|tensor, of, mode| self.weights(tensor, of, mode))
+    pub(crate) fn has_weights(&self, marginal: &Marginal) -> bool {
+        self.marginal_cache.has_weights(marginal, &|tensor, of, mode| self.weights(tensor, of, mode))
     }
 
     fn weights(&self, tensor: &Alias, of: ModeSet, mode: usize) -> Option<Weights> {
         let (_, ty) = self.inputs.iter().find(|(alias, _)| alias == tensor)?;
-        let passes = [Pass::Census(of), Pass::Marginal(of, mode)];
-        self.affords(tensor, ty, &passes).then(|| self.statistics.marginal(tensor, ty, of, mode)).flatten()
+        let passes = [StatisticsPass::Census(of), StatisticsPass::Marginal(of, mode)];
+        self.pay_for(tensor, ty, &passes).then(|| self.statistics.marginal(tensor, ty, of, mode)).flatten()
     }
 
     /// Returns the number of coordinate pairs that a path along inputs connects, if the budget
     /// allows the question.
-    pub(crate) fn pairs(&self, path: &[Hop]) -> Option<f64> {
-        let affords = |hop: &Hop| {
+    pub(crate) fn connected_pairs(&self, path: &[Hop]) -> Option<f64> {
+        let can_pay = |hop: &Hop| {
             let ty = self.inputs.iter().find(|(alias, _)| *alias == hop.tensor).map(|(_, ty)| ty);
-            ty.is_some_and(|ty| self.affords(&hop.tensor, ty, &[Pass::Links(hop.from, hop.to)]))
+            ty.is_some_and(|ty| self.pay_for(&hop.tensor, ty, &[StatisticsPass::Links(hop.from, hop.to)]))
         };
-        path.iter().all(affords).then(|| self.statistics.connected_pairs(path)).flatten()
+        path.iter().all(can_pay).then(|| self.statistics.connected_pairs(path)).flatten()
     }
 
     /// Returns the path that produces a tensor written by a query: the inner option is `None` for
@@ -330,8 +334,8 @@ impl<'a> Context<'a> {
     }
 
     /// Returns the marginal whose counts a tensor written by a query contains.
-    pub(crate) fn written_count(&self, tensor: &Alias) -> Option<Marginal> {
-        self.counting.get(tensor).cloned()
+    pub(crate) fn counted_marginal(&self, tensor: &Alias) -> Option<Marginal> {
+        self.counted_marginals.get(tensor).cloned()
     }
 
     /// Registers a tensor that a query writes, with the numbers of positions below its levels and
@@ -341,10 +345,10 @@ impl<'a> Context<'a> {
         tensor: Alias,
         ty: Arc<TensorType>,
         counts: Vec<Answer>,
-        spread: Vec<Option<Marginal>>,
+        marginals: Vec<Option<Marginal>>,
     ) {
         self.counts.insert(tensor.clone(), counts);
-        self.spread.insert(tensor.clone(), spread);
+        self.mode_marginals.insert(tensor.clone(), marginals);
         if self.types.insert(tensor, ty).is_some() {
             self.memo.clear();
         }
@@ -358,11 +362,11 @@ impl<'a> Context<'a> {
         sizes: &Sizes,
     ) -> Vec<Answer> {
         let counts = count_positions(self, target, &ty.format, sizes);
-        let spread = spread(self, target, &ty.format, sizes);
-        let (path, counted) = (self.path_of(target, sizes), self.counts(target, sizes));
-        self.define(alias.clone(), ty, counts.clone(), spread);
+        let marginals = output_marginals(self, target, &ty.format, sizes);
+        let (path, counted) = (self.path_of(target, sizes), self.output_count_marginal(target, sizes));
+        self.define(alias.clone(), ty, counts.clone(), marginals);
         self.paths.extend(path.map(|path| (alias.clone(), path)));
-        self.counting.extend(counted.map(|counted| (alias, counted)));
+        self.counted_marginals.extend(counted.map(|counted| (alias, counted)));
         counts
     }
 
@@ -370,7 +374,7 @@ impl<'a> Context<'a> {
     /// nest reads as inputs.
     pub(crate) fn resolve(&mut self, nest: Nest) -> Nest {
         let mode = self.mode();
-        let typed = &mut |read: &Read| {
+        let resolved = &mut |read: &Read| {
             let ty = match self.types.get(&read.tensor) {
                 Some(ty) => ty.clone(),
                 None => {
@@ -382,6 +386,6 @@ impl<'a> Context<'a> {
             };
             Some((read.tensor.clone(), ty))
         };
-        nest.reading(typed, mode)
+        nest.replace_reads(resolved, mode)
     }
 }

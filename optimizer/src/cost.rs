@@ -28,7 +28,7 @@ pub(crate) const EVENTS: [(Event, &str, f64); 37] = [
     (Event::FollowDense, "follow dense", 0.12),
     (Event::FollowTable, "follow table", 1.42),
     (Event::FollowHash, "follow hash", 17.9),
-    (Event::FollowHeld, "follow held", 1.20),
+    (Event::FollowWorkspace, "follow workspace", 1.20),
     (Event::Search, "search", 25.9),
     (Event::CloseMiss, "close miss", 0.60),
     (Event::NearMiss, "near miss", 0.80),
@@ -59,16 +59,16 @@ pub(crate) const NEAR_CACHE: f64 = (512u64 << 10) as f64;
 /// Size of all caches, in bytes.
 pub(crate) const FAR_CACHE: f64 = (8u64 << 20) as f64;
 /// Number of fiber ends that a processor predicts.
-pub(crate) const FORESEEN: f64 = 2048.0;
+pub(crate) const PREDICTED_ENDS: f64 = 2048.0;
 /// Size of a cache line, in bytes.
 pub(crate) const LINE: f64 = 64.0;
 /// Distance of addresses, in bytes, that a processor tells apart only after translating them.
-pub(crate) const ALIASED: u64 = 4096;
+pub(crate) const ALIAS_DISTANCE: u64 = 4096;
 /// Largest distance from one ascending access to the next, in bytes, within which a processor
 /// prefetches: a page.
-pub(crate) const FETCHED_AHEAD: f64 = 4096.0;
+pub(crate) const PREFETCH_DISTANCE: f64 = 4096.0;
 /// Size of an array, in bytes, above which the allocator does not reuse its pages.
-pub(crate) const FRESH_PAGES: f64 = (32u64 << 20) as f64;
+pub(crate) const FRESH_PAGE_BYTES: f64 = (32u64 << 20) as f64;
 /// Stored fraction above which an output level is estimated to be better dense.
 pub(crate) const DENSE_FRACTION: f64 = 0.5;
 /// Largest number of coordinates per stored entry in a dense tensor that later queries read,
@@ -90,16 +90,16 @@ pub(crate) const LANE_GATHER: f64 = (256u64 << 10) as f64;
 /// Number of lanes used for folds along lists.
 pub(crate) const LANES: u8 = 4;
 /// Merge steps per entry of a list that a longer list leads.
-pub(crate) const LED_STEP: f64 = 2.0;
+pub(crate) const ADVANCE_STEP: f64 = 2.0;
 /// Gallop steps per leap in a list that a shorter list leads; a leap over `n` entries counts
 /// `log2(n) + 1.5` times.
-pub(crate) const LED_LEAP: f64 = 0.3;
+pub(crate) const ADVANCE_LEAP: f64 = 0.3;
 /// Ratio of fiber lengths above which the members of an intersection gallop.
 pub(crate) const GALLOP_RATIO: f64 = 8.0;
-/// Largest ratio of the cost of holding a fiber to its estimated savings. The cost of filling is
+/// Largest ratio of the cost of caching a fiber to its estimated savings. The cost of filling is
 /// bounded by the loops outside. Rounds of a loop inside joins are underestimated more often, and
 /// by more, than overestimated.
-pub(crate) const HOLD_RISK: f64 = 4.0;
+pub(crate) const WORKSPACE_RISK: f64 = 4.0;
 /// Largest dimension of a byte-map workspace; above it, a hash table is used.
 pub(crate) const BYTE_MAP_LIMIT: u64 = 1 << 22;
 /// Largest number of coordinates of a scattered output that is dense at any density.
@@ -107,7 +107,7 @@ pub(crate) const SCATTER_LIMIT: f64 = (1u64 << 24) as f64;
 /// Largest number of map coordinates per entry for which the entries are sorted by marks.
 pub(crate) const MARKED_WASTE: f64 = 64.0;
 /// Largest number of map coordinates for which entries are sorted by marks.
-pub(crate) const MOST_MARKED: f64 = (1u64 << 21) as f64;
+pub(crate) const MAX_MARKED: f64 = (1u64 << 21) as f64;
 /// Cost of sorting by marks, in steps of a comparison sort per entry.
 pub(crate) const MARKED_STEPS: f64 = 3.0;
 /// Largest number of loops whose orders are searched exhaustively; longer orders are built
@@ -115,20 +115,20 @@ pub(crate) const MARKED_STEPS: f64 = 3.0;
 pub(crate) const EXHAUSTIVE_LOOPS: usize = 7;
 
 /// Cost of counting the coordinates of a stored entry in all modes, per mode.
-pub(crate) const COUNT_PLACE: f64 = 4.0;
+pub(crate) const COUNT_ENTRY: f64 = 4.0;
 /// Cost of sorting and counting the coordinates of a stored entry in some modes.
-pub(crate) const SORT_PLACE: f64 = 60.0;
+pub(crate) const SORT_ENTRY: f64 = 60.0;
 /// Cost of finding the mirror image of a stored entry.
-pub(crate) const COMPARE_PLACE: f64 = 40.0;
+pub(crate) const COMPARE_ENTRY: f64 = 40.0;
 /// Cost of following paths along links from a sample of entries.
 pub(crate) const FOLLOW_PATHS: f64 = 3e5;
 /// Cost of storing the count of a coordinate and comparing it with others.
 pub(crate) const COUNT_COORDINATE: f64 = 6.0;
 
 /// Returns the fraction of accesses with a stride of `bytes` whose addresses alias.
-pub(crate) fn aliased(bytes: u64) -> f64 {
-    let shared = 1 << bytes.trailing_zeros().min(ALIASED.trailing_zeros());
-    if 2 * shared >= ALIASED { shared as f64 / ALIASED as f64 } else { 0.0 }
+pub(crate) fn aliased_fraction(bytes: u64) -> f64 {
+    let shared = 1 << bytes.trailing_zeros().min(ALIAS_DISTANCE.trailing_zeros());
+    if 2 * shared >= ALIAS_DISTANCE { shared as f64 / ALIAS_DISTANCE as f64 } else { 0.0 }
 }
 
 /// Returns the price of an event.

@@ -2,7 +2,7 @@
 //! of the form have been split into blocks, and finds splits that make them affine.
 
 use crate::sizes::Sizes;
-use crate::term::{At, Node, Read, Term};
+use crate::term::{ModeCoordinate, Node, Read, Term};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{Affine, Field, FloatMode, Scalar, Subscript};
 
@@ -23,15 +23,18 @@ impl Sizes {
 
     /// Resolves quotients and remainders in a read where the sizes of fields allow it.
     pub(crate) fn resolve(&self, read: &Read, mode: FloatMode) -> Read {
-        let at: Vec<At> =
-            read.at.iter().map(|at| self.place(&at.value(mode)).map_or(at.clone(), At::Subscript)).collect();
-        let inside = || at.iter().zip(&read.ty.shape).all(|(at, &n)| self.within(at, n));
-        let outside = read.outside.clone().filter(|_| at == read.at || !inside());
-        Read { at, outside, ..read.clone() }
+        let coordinates: Vec<ModeCoordinate> = read
+            .coordinates
+            .iter()
+            .map(|at| self.as_subscript(&at.value(mode)).map_or(at.clone(), ModeCoordinate::Subscript))
+            .collect();
+        let inside = || coordinates.iter().zip(&read.ty.shape).all(|(at, &n)| self.is_within(at, n));
+        let outside = read.outside.clone().filter(|_| coordinates == read.coordinates || !inside());
+        Read { coordinates, outside, ..read.clone() }
     }
 
     /// Returns an `i64` term as a function of fields alone.
-    fn place(&self, term: &Term) -> Option<Subscript> {
+    fn as_subscript(&self, term: &Term) -> Option<Subscript> {
         let found = match term.node() {
             Node::Coordinate(form) => Subscript::Affine(form.clone()),
             Node::Literal => match term.fill() {
@@ -39,7 +42,7 @@ impl Sizes {
                 _ => return None,
             },
             Node::Call(Op::Builtin(op), args) => {
-                let parts = args.iter().map(|a| self.place(a)).collect::<Option<Vec<_>>>()?;
+                let parts = args.iter().map(|a| self.as_subscript(a)).collect::<Option<Vec<_>>>()?;
                 self.call(*op, &parts)?
             }
             _ => return None,
@@ -88,25 +91,27 @@ impl Sizes {
 
     /// Returns fields and the block sizes to split them by, so that the innermost quotients and
     /// remainders in the coordinate may become affine.
-    pub(crate) fn wanted(&self, at: &At, mode: FloatMode) -> Vec<(Field, u64)> {
+    pub(crate) fn splits_for(&self, at: &ModeCoordinate, mode: FloatMode) -> Vec<(Field, u64)> {
         let mut found = Vec::new();
-        self.wanted_in(&at.value(mode), &mut found);
+        self.collect_splits(&at.value(mode), &mut found);
         found
     }
 
-    fn wanted_in(&self, term: &Term, found: &mut Vec<(Field, u64)>) {
+    fn collect_splits(&self, term: &Term, found: &mut Vec<(Field, u64)>) {
         let Node::Call(op, args) = term.node() else { return };
         let before = found.len();
-        args.iter().for_each(|a| self.wanted_in(a, found));
+        args.iter().for_each(|a| self.collect_splits(a, found));
         let (Op::Builtin(Builtin::FloorDiv | Builtin::Rem), [of, by]) = (op, &args[..]) else { return };
-        let (Some(Subscript::Affine(form)), Some(Scalar::I64(by))) = (self.place(of), by.as_literal()) else { return };
+        let (Some(Subscript::Affine(form)), Some(Scalar::I64(by))) = (self.as_subscript(of), by.as_literal()) else {
+            return;
+        };
         if found.len() == before && *by > 0 && form.constant % by == 0 && self.divide(&form, *by as u64).is_none() {
-            found.extend(self.splits(&form, *by));
+            found.extend(self.block_splits(&form, *by));
         }
     }
 
     /// Returns the splits after which the terms that are not multiples of `by` stay below `by`.
-    fn splits(&self, form: &Affine, by: i64) -> Vec<(Field, u64)> {
+    fn block_splits(&self, form: &Affine, by: i64) -> Vec<(Field, u64)> {
         let mut found = Vec::new();
         for (field, c) in form.terms.iter().filter(|(_, c)| c % by != 0) {
             if *c <= 0 || by % c != 0 {

@@ -2,16 +2,16 @@
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::fit::storage_at;
+use crate::fit::storage_coordinates;
 use crate::formats::choose_format;
 use crate::intersection::conjuncts;
-use crate::isolate::{Pass, Schedule};
+use crate::isolate::{FoldPass, Schedule};
 use crate::lanes::lanes;
-use crate::patterns::{pattern, patterns};
-use crate::protocols::{Protocols, Through, choose_protocols};
-use crate::report::{DecidedOutput, Decision, Origin};
+use crate::patterns::{find_patterns, matching_pattern};
+use crate::protocols::{AccessProtocols, Protocols, choose_protocols};
+use crate::report::{Decision, Origin, OutputDecision};
 use crate::sizes::Sizes;
-use crate::term::{At, NestKind, Node, Read, Target, Term};
+use crate::term::{ModeCoordinate, NestKind, Node, Read, Target, Term};
 use crate::workspace::workspace;
 use redpoll_logic::physical::{
     Access, Extent, Loop, Output, PhysicalQuery, ScalarExpr, StorageCoordinate, TemporaryFold, TemporaryNest,
@@ -22,39 +22,40 @@ use std::sync::Arc;
 /// Appends the query of a schedule to the plan, and registers its outputs.
 pub(crate) fn emit(cx: &mut Context, schedule: &Schedule, mut decision: Decision) -> Result<(), Error> {
     let Schedule { order, sizes, .. } = schedule;
-    if decision.origin != Origin::Copied {
+    if decision.origin != Origin::Copy {
         decision.rules = cx.rules.clone();
     }
     let mut outputs = Vec::new();
     for target in &schedule.outputs {
         let format = choose_format(cx, target, sizes, order)?;
-        let writer = Writer { cx, sizes, order, kind: schedule.kind, around: &[] };
-        let patterns = patterns(cx, target, sizes);
-        let pattern = pattern(&patterns, &format).filter(|read| writer.reads_itself(target, read));
+        let emitter = QueryEmitter { cx, sizes, order, kind: schedule.kind, outer_conjuncts: &[] };
+        let patterns = find_patterns(cx, target, sizes);
+        let pattern = matching_pattern(&patterns, &format).filter(|read| emitter.reads_directly(target, read));
         let pattern = pattern.map(|read| read.tensor.clone());
         let workspace = if pattern.is_some() { None } else { workspace(cx, target, &format, sizes, order) };
         let (shape, fill) = (target.shape.clone(), target.fill.clone());
         let ty = Arc::new(TensorType { shape, dtype: target.value.dtype(), fill, format });
-        outputs.push(writer.output(target, &ty, (workspace.clone(), pattern.clone())));
+        outputs.push(emitter.output(target, &ty, (workspace.clone(), pattern.clone())));
         let counts = cx.define_output(target, (target.alias.clone(), ty.clone()), sizes);
         let (alias, positions) = (target.alias.clone(), counts.iter().map(|c| c.estimate).collect());
-        let most = counts.last().map_or(1.0, |c| c.bound);
-        decision.outputs.push(DecidedOutput { alias, ty, positions, most, workspace, pattern });
+        let max_stored = counts.last().map_or(1.0, |c| c.bound);
+        decision.outputs.push(OutputDecision { alias, ty, positions, max_stored, workspace, pattern });
     }
-    let mut around = Vec::new();
+    let mut outer_conjuncts = Vec::new();
     if let [target] = &schedule.outputs[..] {
-        conjuncts(cx, &target.value, &mut around);
+        conjuncts(cx, &target.value, &mut outer_conjuncts);
     }
-    let outermost = Writer { cx, sizes, order, kind: schedule.kind, around: &around };
+    let outermost = QueryEmitter { cx, sizes, order, kind: schedule.kind, outer_conjuncts: &outer_conjuncts };
     let temporaries = schedule.temporaries.iter().map(|pass| outermost.temporaries(pass, 0)).collect();
     let mut loops = loops(order, 0, sizes);
-    if let ([Target { fold: Some((op, _)), at, value, .. }], Some(last)) = (&schedule.outputs[..], loops.last_mut())
-        && !at.iter().any(|at| at.has(&last.index))
+    if let ([Target { fold: Some((op, _)), coordinates, value, .. }], Some(last)) =
+        (&schedule.outputs[..], loops.last_mut())
+        && !coordinates.iter().any(|at| at.has(&last.index))
     {
         last.lanes = lanes(cx, order, sizes, (op, value));
     }
     cx.queries.push(PhysicalQuery { loops, temporaries, outputs });
-    cx.report.decide(decision);
+    cx.report.add_decision(decision);
     Ok(())
 }
 
@@ -64,7 +65,7 @@ fn loops(order: &[Field], start: usize, sizes: &Sizes) -> Vec<Loop> {
         let (field, outside) = (&order[k], &order[..k]);
         let skew = sizes.skew(field).find(|(_, other)| outside.contains(other));
         // A loop along the inner field alone has the length of a block.
-        let block = sizes.block(field).filter(|b| order.contains(&b.outer));
+        let block = sizes.split(field).filter(|b| order.contains(&b.outer));
         match (block, skew) {
             (Some(b), _) => Extent::Block { block: b.block, outer: b.outer.clone(), size: b.size },
             (None, Some((s, with))) => {
@@ -76,48 +77,48 @@ fn loops(order: &[Field], start: usize, sizes: &Sizes) -> Vec<Loop> {
     (start..order.len()).map(|k| Loop { index: order[k].clone(), extent: extent(k), lanes: 1 }).collect()
 }
 
-/// Converts terms to points.
-struct Writer<'w, 'c> {
+/// Converts the parts of a schedule to those of a physical query.
+struct QueryEmitter<'w, 'c> {
     cx: &'w Context<'c>,
     sizes: &'w Sizes,
     order: &'w [Field],
     kind: NestKind,
     /// Reads outside of the value that must differ from their fills for anything to be computed.
-    around: &'w [&'w Read],
+    outer_conjuncts: &'w [&'w Read],
 }
 
-impl Writer<'_, '_> {
+impl QueryEmitter<'_, '_> {
     /// Converts a pass to temporaries; `start` is the number of loops outside of the surrounding
     /// temporaries.
-    fn temporaries(&self, pass: &Pass, start: usize) -> TemporaryNest {
-        let Writer { cx, sizes, kind, .. } = *self;
+    fn temporaries(&self, pass: &FoldPass, start: usize) -> TemporaryNest {
+        let QueryEmitter { cx, sizes, kind, .. } = *self;
         let order: Vec<Field> = self.order[..pass.depth].iter().chain(&pass.order).cloned().collect();
-        let writer = Writer { order: &order, ..*self };
+        let emitter = QueryEmitter { order: &order, ..*self };
         // A scan has an accumulator for each iteration of the loops between its start and itself
         // that it does not run along.
-        let apart = |fold: &crate::term::Fold| {
-            let between = order[pass.since..pass.depth].iter();
+        let accumulator_indices = |fold: &crate::term::Fold| {
+            let between = order[pass.start_depth..pass.depth].iter();
             between.filter(|f| !fold.along.contains(f)).cloned().collect()
         };
         let fold = |(name, fold): &(Alias, crate::term::Fold)| TemporaryFold {
             name: name.clone(),
-            accumulator_indices: apart(fold),
+            accumulator_indices: accumulator_indices(fold),
             op: fold.op.clone(),
             init: fold.init.clone(),
-            value: writer.value(&fold.arg),
+            value: emitter.value(&fold.arg),
         };
         let mut loops = loops(&order, pass.depth, sizes);
         if let ([(_, fold)], Some(last)) = (&pass.folds[..], loops.last_mut()) {
             last.lanes = lanes(cx, &order, sizes, (&fold.op, &fold.arg));
         }
-        let mut around = self.around.to_vec();
+        let mut outer_conjuncts = self.outer_conjuncts.to_vec();
         if let [(_, fold)] = &pass.folds[..] {
-            conjuncts(cx, &fold.arg, &mut around);
+            conjuncts(cx, &fold.arg, &mut outer_conjuncts);
         }
-        let inner = Writer { cx, sizes, order: &order, kind, around: &around };
+        let inner = QueryEmitter { cx, sizes, order: &order, kind, outer_conjuncts: &outer_conjuncts };
         TemporaryNest {
             depth: pass.depth - start,
-            start_depth: pass.since - start,
+            start_depth: pass.start_depth - start,
             loops,
             temporaries: pass.temporaries.iter().map(|below| inner.temporaries(below, pass.depth)).collect(),
             folds: pass.folds.iter().map(fold).collect(),
@@ -130,10 +131,10 @@ impl Writer<'_, '_> {
         ty: &Arc<TensorType>,
         (workspace, pattern): (Option<redpoll_logic::physical::Workspace>, Option<Alias>),
     ) -> Output {
-        let places = storage_at(&target.at, &ty.format, &ty.shape, self.sizes, self.cx.mode());
-        let subscripts = places.into_iter().map(|at| match at {
-            At::Subscript(s) => StorageCoordinate::Subscript(s),
-            At::Value(t) => StorageCoordinate::Computed(self.value(&t)),
+        let coordinates = storage_coordinates(&target.coordinates, &ty.format, &ty.shape, self.sizes, self.cx.mode());
+        let subscripts = coordinates.into_iter().map(|at| match at {
+            ModeCoordinate::Subscript(s) => StorageCoordinate::Subscript(s),
+            ModeCoordinate::Value(t) => StorageCoordinate::Computed(self.value(&t)),
         });
         Output {
             alias: target.alias.clone(),
@@ -148,7 +149,7 @@ impl Writer<'_, '_> {
     }
 
     /// Returns whether a read in the value of an output uses no workspace.
-    fn reads_itself(&self, target: &Target, read: &Read) -> bool {
+    fn reads_directly(&self, target: &Target, read: &Read) -> bool {
         self.protocols(&target.value).of(read).workspace.is_none()
     }
 
@@ -157,7 +158,7 @@ impl Writer<'_, '_> {
     }
 
     fn protocols(&self, value: &Term) -> Protocols {
-        choose_protocols(self.cx, (value, self.around), self.sizes, self.order, self.kind)
+        choose_protocols(self.cx, (value, self.outer_conjuncts), self.sizes, self.order, self.kind)
     }
 
     fn point(&self, term: &Term, protocols: &Protocols) -> ScalarExpr {
@@ -174,12 +175,13 @@ impl Writer<'_, '_> {
     }
 
     fn access(&self, read: &Read, protocols: &Protocols) -> Access {
-        let places = storage_at(&read.at, &read.ty.format, &read.ty.shape, self.sizes, self.cx.mode());
-        let subscripts = places.into_iter().map(|at| match at {
-            At::Subscript(s) => StorageCoordinate::Subscript(s),
-            At::Value(t) => StorageCoordinate::Computed(self.value(&t)),
+        let coordinates =
+            storage_coordinates(&read.coordinates, &read.ty.format, &read.ty.shape, self.sizes, self.cx.mode());
+        let subscripts = coordinates.into_iter().map(|at| match at {
+            ModeCoordinate::Subscript(s) => StorageCoordinate::Subscript(s),
+            ModeCoordinate::Value(t) => StorageCoordinate::Computed(self.value(&t)),
         });
-        let Through { protocols, workspace } = protocols.of(read);
+        let AccessProtocols { protocols, workspace } = protocols.of(read);
         Access {
             tensor: read.tensor.clone(),
             subscripts: subscripts.collect(),

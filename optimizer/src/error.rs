@@ -17,7 +17,7 @@ pub enum Error {
         field: Field,
     },
     /// An expression uses a field that is not bound in its environment.
-    #[error("query `{query}` uses field `{field}`, which is not bound there")]
+    #[error("query `{query}` uses field `{field}`, which its expression does not bind")]
     Unbound {
         /// The query.
         query: Alias,
@@ -58,7 +58,7 @@ pub enum Error {
     },
     /// A query computes values of another dtype than it declares. The code that built the plan is
     /// at fault.
-    #[error("query `{query}` computes {found} where {expected} is declared")]
+    #[error("query `{query}` computes values of dtype {found}, but declares {expected}")]
     DType {
         /// The query.
         query: Alias,

@@ -12,9 +12,10 @@ pub(crate) fn call_fill<'t>(
     mode: FloatMode,
 ) -> (Scalar, bool) {
     let (fills, full): (Vec<Scalar>, Vec<bool>) = args.map(|(fill, full)| (fill.clone(), full)).unzip();
-    let met: Vec<Option<Scalar>> = fills.iter().zip(&full).map(|(fill, full)| (!full).then(|| fill.clone())).collect();
+    let constants: Vec<Option<Scalar>> =
+        fills.iter().zip(&full).map(|(fill, full)| (!full).then(|| fill.clone())).collect();
     if full.contains(&true)
-        && let Some(decided) = op.constant_result(signature, &met, mode)
+        && let Some(decided) = op.constant_result(signature, &constants, mode)
     {
         return (decided, false);
     }

@@ -5,91 +5,95 @@
 //! estimated fraction of its coordinates that are not fill is at most [`cost::DENSE_FRACTION`].
 //!
 //! Fill is proved from fills and operators: an operator preserves fill only if its properties say
-//! so, and an output whose fill is not preserved is dense. The innermost level keeps runs, blocks
-//! and bands of the operands where `structure` says so. If an operand stores exactly the same
-//! coordinates, the output has its levels. An output with only dense levels is stored in the order
-//! of its modes.
+//! so, and an output whose fill is not preserved is dense. The innermost level inherits runs,
+//! blocks and bands of the operands where `structure` says so. If an operand stores exactly the
+//! same coordinates, the output has its levels. An output with only dense levels is stored in the
+//! order of its modes.
 
 use crate::context::Context;
 use crate::cost;
 use crate::error::Error;
 use crate::estimate::Marginal;
-use crate::fit::storage_at;
-use crate::patterns::{kept_format, pattern, patterns};
+use crate::fit::storage_coordinates;
+use crate::patterns::{find_patterns, matching_pattern, pattern_format};
 use crate::sizes::Sizes;
-use crate::structure::{kept, runs};
-use crate::term::{At, Target};
-use crate::workspace::{Scope, order_of_writes};
+use crate::structure::{inherited_kind, run_count};
+use crate::term::{ModeCoordinate, Target};
+use crate::workspace::{WriteDestination, write_destination};
 use redpoll_logic::statistics::{Answer, Question};
 use redpoll_logic::{Field, Format, LeafKind, LevelFormat, LevelKind, StorageMode, TensorType};
 
 /// Returns the format of an output.
 pub(crate) fn choose_format(cx: &Context, target: &Target, sizes: &Sizes, order: &[Field]) -> Result<Format, Error> {
     if let Some(format) = &target.format {
-        let wrong = |what: String| Err(Error::Format { query: target.alias.clone(), what });
+        let mismatch = |what: String| Err(Error::Format { query: target.alias.clone(), what });
         if format.rank() != target.shape.len() {
-            return wrong(format!("has {} modes where the result has {}", format.rank(), target.shape.len()));
+            let (found, expected) = (format.rank(), target.shape.len());
+            return mismatch(format!(
+                "has {found} modes, but its result has {expected}; request one with {expected} modes"
+            ));
         }
         let (shape, dtype, fill) = (target.shape.clone(), target.value.dtype(), target.fill.clone());
         let ty = TensorType { shape, dtype, fill, format: format.clone() };
         if let Err(error) = ty.validate() {
-            return wrong(format!("is not one for its result: {error}"));
+            return mismatch(format!("does not fit its result: {error}"));
         }
         return Ok(format.clone());
     }
     let rank = target.shape.len();
-    if target.at.iter().any(|at| matches!(at, At::Value(_))) {
-        let places: f64 = target.shape.iter().map(|&n| n as f64).product();
-        let dense = places <= cost::SCATTER_LIMIT || cx.writes(target, sizes) >= places / 4.0;
+    if target.coordinates.iter().any(|at| matches!(at, ModeCoordinate::Value(_))) {
+        let coordinate_count: f64 = target.shape.iter().map(|&n| n as f64).product();
+        let dense = coordinate_count <= cost::SCATTER_LIMIT || cx.write_count(target, sizes) >= coordinate_count / 4.0;
         return Ok(if dense { Format::dense(rank) } else { sparse_format(target, sizes, order) });
     }
-    if let Some(format) = kept_format(cx, &patterns(cx, target, sizes), sizes, order) {
+    if let Some(format) = pattern_format(cx, &find_patterns(cx, target, sizes), sizes, order) {
         return Ok(format);
     }
     let mut format = sparse_format(target, sizes, order);
     let dimensions = format.storage_shape(&target.shape);
-    let spots = storage_at(&target.at, &format, &target.shape, sizes, cx.mode());
+    let coordinates = storage_coordinates(&target.coordinates, &format, &target.shape, sizes, cx.mode());
     let mut bound: Vec<Field> = Vec::new();
-    let mut above = 1.0;
-    for (k, at) in spots.iter().enumerate() {
+    let mut outer_support = 1.0;
+    for (k, at) in coordinates.iter().enumerate() {
         let fields = at.fields();
         let fraction = if fields.iter().all(|f| bound.contains(f)) {
             1.0 / dimensions[k].max(1) as f64
         } else {
             bound.extend(fields);
-            let here = cx.output_support(target, sizes, &bound);
-            let fraction = if above > 0.0 { here / above } else { 0.0 };
-            above = here;
+            let support = cx.output_support(target, sizes, &bound);
+            let fraction = if outer_support > 0.0 { support / outer_support } else { 0.0 };
+            outer_support = support;
             fraction
         };
         // Blocks are dense inside.
-        let inner = matches!(format.modes[k], StorageMode::Inner { .. });
-        let full = fraction > cost::DENSE_FRACTION || dimensions[k] <= 1 || inner;
+        let is_inner = matches!(format.modes[k], StorageMode::Inner { .. });
+        let full = fraction > cost::DENSE_FRACTION || dimensions[k] <= 1 || is_inner;
         if full {
             format.levels[k] = LevelFormat::new(LevelKind::Dense);
         }
         if let Some(field) =
-            at.as_field().filter(|f| k + 1 == spots.len() && dimensions[k] > 1 && order.last() == Some(f))
-            && let Some(kind) = kept(cx, target, sizes, field, (!full).then(|| fraction * dimensions[k] as f64))
+            at.as_field().filter(|f| k + 1 == coordinates.len() && dimensions[k] > 1 && order.last() == Some(f))
+            && let Some(kind) =
+                inherited_kind(cx, target, sizes, field, (!full).then(|| fraction * dimensions[k] as f64))
         {
-            let mut keeping = format.clone();
-            keeping.levels[k] = LevelFormat::new(kind);
-            if order_of_writes(cx, target, &keeping, sizes, order) == Scope::InOrder {
-                format = keeping;
+            let mut inheriting = format.clone();
+            inheriting.levels[k] = LevelFormat::new(kind);
+            if write_destination(cx, target, &inheriting, sizes, order) == WriteDestination::Output {
+                format = inheriting;
             }
         }
     }
-    let dense = format.is_dense();
-    Ok(if dense { Format::dense(rank) } else { format })
+    let is_dense = format.is_dense();
+    Ok(if is_dense { Format::dense(rank) } else { format })
 }
 
 /// Returns a format of sparse lists over the storage modes, in loop order.
 pub(crate) fn sparse_format(target: &Target, sizes: &Sizes, order: &[Field]) -> Format {
     let position = |f: &Field| order.iter().position(|g| g == f).map_or(0, |p| p + 1);
     let mut modes: Vec<(usize, StorageMode)> = Vec::new();
-    for (mode, at) in target.at.iter().enumerate() {
+    for (mode, at) in target.coordinates.iter().enumerate() {
         match at.as_affine().and_then(|form| sizes.as_split(form)) {
-            Some((outer, inner, block)) if sizes.block(inner).is_some_and(|b| b.stored) => {
+            Some((outer, inner, block)) if sizes.split(inner).is_some_and(|b| b.is_stored) => {
                 modes.push((position(outer), StorageMode::Outer { mode, block }));
                 modes.push((position(inner), StorageMode::Inner { mode, block }));
             }
@@ -106,8 +110,8 @@ pub(crate) fn sparse_format(target: &Target, sizes: &Sizes, order: &[Field]) -> 
 
 /// Returns the numbers of positions of each level of an output, with upper bounds.
 pub(crate) fn count_positions(cx: &Context, target: &Target, format: &Format, sizes: &Sizes) -> Vec<Answer> {
-    positions(cx, target, format, sizes, &|fields| match cx.measures() {
-        true => cx.output_most(target, sizes, fields),
+    output_positions(cx, target, format, sizes, &|fields| match cx.may_measure() {
+        true => cx.max_output_coordinates(target, sizes, fields),
         false => f64::INFINITY,
     })
 }
@@ -115,51 +119,55 @@ pub(crate) fn count_positions(cx: &Context, target: &Target, format: &Format, si
 /// Returns the estimated numbers of positions of each level of an output; faster, because it skips
 /// the bounds.
 pub(crate) fn estimate_positions(cx: &Context, target: &Target, format: &Format, sizes: &Sizes) -> Vec<f64> {
-    let counts = positions(cx, target, format, sizes, &|_| f64::INFINITY);
+    let counts = output_positions(cx, target, format, sizes, &|_| f64::INFINITY);
     counts.into_iter().map(|count| count.estimate).collect()
 }
 
-fn positions(
+fn output_positions(
     cx: &Context,
     target: &Target,
     format: &Format,
     sizes: &Sizes,
-    most_over: &dyn Fn(&[Field]) -> f64,
+    max_over: &dyn Fn(&[Field]) -> f64,
 ) -> Vec<Answer> {
-    if let Some(read) = pattern(&patterns(cx, target, sizes), format) {
+    if let Some(read) = matching_pattern(&find_patterns(cx, target, sizes), format) {
         let count = |levels| cx.ask(&read.tensor, &read.ty, Question::Positions(levels));
         return (1..=format.levels.len()).map(count).collect();
     }
     let dimensions = format.storage_shape(&target.shape);
-    let spots = storage_at(&target.at, format, &target.shape, sizes, cx.mode());
-    let writes = cx.writes(target, sizes);
+    let coordinates = storage_coordinates(&target.coordinates, format, &target.shape, sizes, cx.mode());
+    let writes = cx.write_count(target, sizes);
     let mut bound: Vec<Field> = Vec::new();
-    let (mut places, mut above) = (1.0, Answer::exact(1));
-    let scatters = spots.iter().any(|at| matches!(at, At::Value(_)));
+    let (mut coordinate_count, mut outer_positions) = (1.0, Answer::exact(1));
+    let scatters = coordinates.iter().any(|at| matches!(at, ModeCoordinate::Value(_)));
     let mut counts = Vec::new();
-    for (k, at) in spots.iter().enumerate() {
+    for (k, at) in coordinates.iter().enumerate() {
         let size = dimensions[k] as f64;
-        places *= size;
+        coordinate_count *= size;
         bound.extend(at.fields());
-        let most = Answer { estimate: above.estimate * size, bound: above.bound * size };
+        let full_level = Answer { estimate: outer_positions.estimate * size, bound: outer_positions.bound * size };
         let traits = format.levels[k].kind.traits();
-        let runs = at.as_field().filter(|_| traits.runs).and_then(|field| runs(cx, &target.value, sizes, field));
-        above = if let Some(runs) = runs {
-            Answer::new((above.estimate * runs).min(most.estimate), most.bound)
+        let runs = at.as_field().filter(|_| traits.runs).and_then(|field| run_count(cx, &target.value, sizes, field));
+        outer_positions = if let Some(runs) = runs {
+            Answer::new((outer_positions.estimate * runs).min(full_level.estimate), full_level.bound)
         } else if traits.full {
-            most
+            full_level
         } else {
-            let here = if scatters { writes } else { places * cx.output_support(target, sizes, &bound) };
-            Answer::new(here.min(most.estimate), most_over(&bound).min(most.bound))
+            let estimate = if scatters { writes } else { coordinate_count * cx.output_support(target, sizes, &bound) };
+            Answer::new(estimate.min(full_level.estimate), max_over(&bound).min(full_level.bound))
         };
-        counts.push(above);
+        counts.push(outer_positions);
     }
     counts
 }
 
 /// Returns the marginals of an output's entries, per storage mode.
-pub(crate) fn spread(cx: &Context, target: &Target, format: &Format, sizes: &Sizes) -> Vec<Option<Marginal>> {
-    let spots = storage_at(&target.at, format, &target.shape, sizes, cx.mode());
-    let profile = cx.output_profile(target, sizes, &target.at.iter().flat_map(At::fields).collect::<Vec<_>>());
-    spots.iter().map(|at| at.as_field().and_then(|f| profile.marginals.get(f).cloned())).collect()
+pub(crate) fn output_marginals(cx: &Context, target: &Target, format: &Format, sizes: &Sizes) -> Vec<Option<Marginal>> {
+    let coordinates = storage_coordinates(&target.coordinates, format, &target.shape, sizes, cx.mode());
+    let profile = cx.output_profile(
+        target,
+        sizes,
+        &target.coordinates.iter().flat_map(ModeCoordinate::fields).collect::<Vec<_>>(),
+    );
+    coordinates.iter().map(|at| at.as_field().and_then(|f| profile.marginals.get(f).cloned())).collect()
 }

@@ -8,21 +8,21 @@
 //! one pass.
 
 use crate::context::Context;
-use crate::estimate::{Profile, either};
+use crate::estimate::{SupportProfile, either};
 use crate::intersection::conjuncts;
 use crate::lookup::use_lookups;
-use crate::loop_order::{inline_work, order_fold, place, sharing, stored_work};
-use crate::pricing::visited;
+use crate::loop_order::{count_equal_folds, inline_depth, inline_work, order_fold, stored_work};
+use crate::pricing::visited_fraction;
 use crate::sizes::Sizes;
-use crate::term::{At, Fold, Nest, NestKind, Node, Read, Target, Term, regroups};
-use crate::unify::{canonical, match_loops};
+use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Node, Read, Target, Term, is_regroupable};
+use crate::unify::{canonicalize, match_loops};
 use redpoll_logic::{Alias, ComputedFills, Field};
 
 /// A nest with a loop order in which each fold has its depth.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     pub(crate) order: Vec<Field>,
-    pub(crate) temporaries: Vec<Pass>,
+    pub(crate) temporaries: Vec<FoldPass>,
     pub(crate) outputs: Vec<Target>,
     pub(crate) sizes: Sizes,
     pub(crate) kind: NestKind,
@@ -30,13 +30,13 @@ pub(crate) struct Schedule {
 
 /// Folds that are computed in one pass inside the outermost `depth` loops.
 #[derive(Clone, Debug)]
-pub(crate) struct Pass {
+pub(crate) struct FoldPass {
     /// Number of outermost loops of the nest around the pass.
     pub(crate) depth: usize,
     /// Number of loops outside of the folds' start; less than `depth` for scans.
-    pub(crate) since: usize,
+    pub(crate) start_depth: usize,
     pub(crate) order: Vec<Field>,
-    pub(crate) temporaries: Vec<Pass>,
+    pub(crate) temporaries: Vec<FoldPass>,
     pub(crate) folds: Vec<(Alias, Fold)>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn fold_nest(cx: &Context, fold: &Fold, alias: &Alias, sizes: &Sizes,
         alias: alias.clone(),
         shape: free.iter().map(|f| sizes.of(f)).collect(),
         fill: fold.init.clone(),
-        at: free.iter().map(At::field).collect(),
+        coordinates: free.iter().map(ModeCoordinate::field).collect(),
         fold: folded,
         value,
         format: None,
@@ -67,7 +67,7 @@ pub(crate) fn fold_nest(cx: &Context, fold: &Fold, alias: &Alias, sizes: &Sizes,
 
 /// Moves a fold at the root of an output's value to the output, if the output's fill is the fold's
 /// initial value.
-pub(crate) fn root_folds(mut nest: Nest) -> Nest {
+pub(crate) fn move_root_folds(mut nest: Nest) -> Nest {
     for target in &mut nest.outputs {
         if let (None, Node::Fold(fold)) = (&target.fold, target.value.node())
             && fold.init == target.fill
@@ -83,20 +83,20 @@ pub(crate) fn root_folds(mut nest: Nest) -> Nest {
     nest
 }
 
-/// Places the folds of a nest.
+/// Splits a nest into a schedule; returns the folds to store first as an error.
 pub(crate) fn isolate(cx: &mut Context, nest: &Nest, order: &[Field]) -> Result<Schedule, Vec<Term>> {
-    let frame = Frame { start: 0, full: order.to_vec(), passes: Vec::new() };
+    let frame = LoopFrame { start: 0, full: order.to_vec(), passes: Vec::new() };
     let (sizes, pins) = (&nest.sizes, &nest.pins[..]);
     let mut placer = Placer { cx, sizes, pins, outputs: &nest.outputs, frames: vec![frame], stored: Vec::new() };
     let mut outputs = Vec::new();
     for target in &nest.outputs {
         let value = placer.rewrite(&target.value);
-        let places = target.at.iter().map(|at| match at {
-            At::Value(t) => At::from_value(placer.rewrite(t)),
-            At::Subscript(_) => at.clone(),
+        let coordinates = target.coordinates.iter().map(|at| match at {
+            ModeCoordinate::Value(t) => ModeCoordinate::from_value(placer.rewrite(t)),
+            ModeCoordinate::Subscript(_) => at.clone(),
         });
-        let at = places.collect();
-        outputs.push(Target { value, at, ..target.clone() });
+        let coordinates = coordinates.collect();
+        outputs.push(Target { value, coordinates, ..target.clone() });
     }
     if !placer.stored.is_empty() {
         return Err(placer.stored);
@@ -106,19 +106,20 @@ pub(crate) fn isolate(cx: &mut Context, nest: &Nest, order: &[Field]) -> Result<
 }
 
 /// The open loops around a term: those of the nest, or of a pass and the loops around it.
-struct Frame {
+struct LoopFrame {
     start: usize,
     /// All loops from the outermost of the nest on.
     full: Vec<Field>,
-    passes: Vec<Pass>,
+    passes: Vec<FoldPass>,
 }
 
+/// Places the folds of a nest.
 struct Placer<'p, 'c> {
     cx: &'p mut Context<'c>,
     sizes: &'p Sizes,
     pins: &'p [Vec<Field>],
     outputs: &'p [Target],
-    frames: Vec<Frame>,
+    frames: Vec<LoopFrame>,
     stored: Vec<Term>,
 }
 
@@ -128,47 +129,49 @@ impl Placer<'_, '_> {
         let mode = self.cx.mode();
         term.replace(
             &mut |t| match t.node() {
-                Node::Fold(fold) => Some(self.place(t, fold)),
+                Node::Fold(fold) => Some(self.place_fold(t, fold)),
                 _ => None,
             },
             mode,
         )
     }
 
-    fn place(&mut self, term: &Term, fold: &Fold) -> Term {
+    fn place_fold(&mut self, term: &Term, fold: &Fold) -> Term {
         let free = fold.free();
         let found = self.frames.iter().enumerate().find_map(|(k, frame)| {
-            let depth = place(&frame.full, fold, &free)?;
-            let since = since(&frame.full, fold, depth);
-            (since >= frame.start).then_some((k, depth, since))
+            let depth = inline_depth(&frame.full, fold, &free)?;
+            let start_depth = start_depth(&frame.full, fold, depth);
+            (start_depth >= frame.start).then_some((k, depth, start_depth))
         });
-        let Some((frame, depth, since)) = found.filter(|(k, depth, _)| self.pays(*k, *depth, fold)) else {
+        let Some((frame, depth, start_depth)) =
+            found.filter(|(k, depth, _)| self.is_cheaper_in_place(*k, *depth, fold))
+        else {
             if !self.stored.contains(term) {
                 self.stored.push(term.clone());
             }
             return term.clone();
         };
         let inside = self.frames.split_off(frame + 1);
-        let name = self.schedule(fold, depth, since);
+        let name = self.schedule(fold, depth, start_depth);
         self.frames.extend(inside);
         Term::temporary(name, fold.clone(), term.fill().clone())
     }
 
     /// Returns whether computing the fold in place costs no more than storing it.
-    fn pays(&self, frame: usize, depth: usize, fold: &Fold) -> bool {
+    fn is_cheaper_in_place(&self, frame: usize, depth: usize, fold: &Fold) -> bool {
         // A scan in place is computed once per coordinate, as in a query of its own.
         if depth == 0 || fold.is_scan() {
             return true;
         }
         let prefix = &self.frames[frame].full[..depth];
-        let visited = |t: &Target| visited(self.cx, t, self.sizes, &|f| prefix.contains(f));
-        let reach = either(self.outputs.iter().map(visited));
-        let mut joined = Vec::new();
-        if let ([target], true) = (self.outputs, self.cx.measures()) {
-            conjuncts(self.cx, &target.value, &mut joined);
+        let fraction = |t: &Target| visited_fraction(self.cx, t, self.sizes, &|f| prefix.contains(f));
+        let reach = either(self.outputs.iter().map(fraction));
+        let mut conjunct_reads = Vec::new();
+        if let ([target], true) = (self.outputs, self.cx.may_measure()) {
+            conjuncts(self.cx, &target.value, &mut conjunct_reads);
         }
-        let marginals = self.cx.met_by(&joined, self.sizes, &|f| prefix.contains(f)).marginals;
-        let inside = (prefix, &Profile { fraction: reach, marginals });
+        let marginals = self.cx.joint_profile(&conjunct_reads, self.sizes, &|f| prefix.contains(f)).marginals;
+        let inside = (prefix, &SupportProfile { fraction: reach, marginals });
         let inline = inline_work(self.cx, fold, self.sizes, self.pins, inside).cost();
         let mut all: Vec<&Fold> = Vec::new();
         for target in self.outputs {
@@ -178,83 +181,89 @@ impl Placer<'_, '_> {
                 }
             });
         }
-        let sharing = sharing(fold, &all, self.sizes, self.cx.mode()) as f64;
-        inline.is_finite() && inline <= stored_work(self.cx, fold, self.sizes, self.pins).cost() / sharing
+        let equal_folds = count_equal_folds(fold, &all, self.sizes, self.cx.mode()) as f64;
+        inline.is_finite() && inline <= stored_work(self.cx, fold, self.sizes, self.pins).cost() / equal_folds
     }
 
     /// Schedules the fold inside the outermost `depth` loops of the innermost frame; returns its
     /// name.
-    fn schedule(&mut self, fold: &Fold, depth: usize, since: usize) -> Alias {
+    fn schedule(&mut self, fold: &Fold, depth: usize, start_depth: usize) -> Alias {
         let frame = self.frames.last().expect("the frame of the nest is always open");
         let prefix = frame.full[..depth].to_vec();
-        let ordered = order_fold(self.cx, fold, self.sizes, self.pins, (&prefix, &Profile::even(1.0)));
+        let ordered = order_fold(self.cx, fold, self.sizes, self.pins, (&prefix, &SupportProfile::even(1.0)));
         let order = ordered.map_or_else(|| fold.fields.clone(), |o| o.order);
         let full = prefix.iter().chain(&order).cloned().collect();
-        self.frames.push(Frame { start: depth, full, passes: Vec::new() });
+        self.frames.push(LoopFrame { start: depth, full, passes: Vec::new() });
         let arg = self.rewrite(&fold.arg);
-        let inner = self.frames.pop().expect("it was just pushed").passes;
+        let inner = self.frames.pop().expect("the frame was pushed above").passes;
         let fold = Fold { arg, ..fold.clone() };
-        let like = canonical(&fold, self.cx.mode());
+        let canonical = canonicalize(&fold, self.cx.mode());
         let mode = self.cx.mode();
         let frame = self.frames.last_mut().expect("the frame of the nest is always open");
-        for (name, known) in frame.passes.iter().filter(|p| p.depth == depth).flat_map(|p| &p.folds) {
-            if canonical(known, mode) == like {
+        for (name, other) in frame.passes.iter().filter(|p| p.depth == depth).flat_map(|p| &p.folds) {
+            if canonicalize(other, mode) == canonical {
                 return name.clone();
             }
         }
-        let name = self.cx.fresh(&Alias::from("t"));
+        let name = self.cx.fresh_alias(&Alias::from("t"));
         let frame = self.frames.last_mut().expect("the frame of the nest is always open");
-        let regroup = regroups(&fold.op, &fold.arg.dtype(), mode) || fold.fields.len() <= 1;
-        let later = frame.passes.iter().rposition(|p| depends(&fold.arg, p)).map_or(0, |k| k + 1);
+        let regroup = is_regroupable(&fold.op, &fold.arg.dtype(), mode) || fold.fields.len() <= 1;
+        let later = frame.passes.iter().rposition(|p| reads_pass(&fold.arg, p)).map_or(0, |k| k + 1);
         for pass in &mut frame.passes[later..] {
-            let alike = (pass.depth, pass.since) == (depth, since)
+            let is_compatible = (pass.depth, pass.start_depth) == (depth, start_depth)
                 && pass.temporaries.is_empty()
                 && inner.is_empty()
                 && regroup;
-            if let Some(renamed) = alike.then(|| join(pass, &fold, self.sizes, mode)).flatten() {
+            if let Some(renamed) = is_compatible.then(|| rename_for_pass(pass, &fold, self.sizes, mode)).flatten() {
                 pass.folds.push((name.clone(), renamed));
                 return name;
             }
         }
-        frame.passes.push(Pass { depth, since, order, temporaries: inner, folds: vec![(name.clone(), fold)] });
+        frame.passes.push(FoldPass {
+            depth,
+            start_depth,
+            order,
+            temporaries: inner,
+            folds: vec![(name.clone(), fold)],
+        });
         name
     }
 }
 
 /// Returns the number of loops outside of the start of a fold inside `depth` loops.
-fn since(order: &[Field], fold: &Fold, depth: usize) -> usize {
+fn start_depth(order: &[Field], fold: &Fold, depth: usize) -> usize {
     order[..depth].iter().position(|f| fold.along.contains(f)).unwrap_or(depth)
 }
 
 /// Returns whether the term reads a temporary of the pass.
-fn depends(term: &Term, pass: &Pass) -> bool {
+fn reads_pass(term: &Term, pass: &FoldPass) -> bool {
     match term.node() {
         Node::Temporary(name, _) => {
-            pass.folds.iter().any(|(n, _)| n == name) || pass.temporaries.iter().any(|p| depends(term, p))
+            pass.folds.iter().any(|(n, _)| n == name) || pass.temporaries.iter().any(|p| reads_pass(term, p))
         }
-        _ => term.children().iter().any(|c| depends(c, pass)),
+        _ => term.children().iter().any(|c| reads_pass(c, pass)),
     }
 }
 
 /// Rewrites the fold to the loops of a pass that reads the same tensors at the same coordinates.
-fn join(pass: &Pass, fold: &Fold, sizes: &Sizes, mode: redpoll_logic::FloatMode) -> Option<Fold> {
+fn rename_for_pass(pass: &FoldPass, fold: &Fold, sizes: &Sizes, mode: redpoll_logic::FloatMode) -> Option<Fold> {
     let (_, first) = pass.folds.first()?;
-    let (mut there, mut here): (Vec<&Read>, Vec<&Read>) = (Vec::new(), Vec::new());
-    first.arg.each_access(&mut |r| there.push(r));
-    fold.arg.each_access(&mut |r| here.push(r));
-    let names = match_loops(&here, &fold.fields, &there, &first.fields)?;
-    let same = |f: &Field| names.get(f).is_none_or(|g| sizes.alike(f, g));
+    let (mut pass_reads, mut reads): (Vec<&Read>, Vec<&Read>) = (Vec::new(), Vec::new());
+    first.arg.each_access(&mut |r| pass_reads.push(r));
+    fold.arg.each_access(&mut |r| reads.push(r));
+    let names = match_loops(&reads, &fold.fields, &pass_reads, &first.fields)?;
+    let same = |f: &Field| names.get(f).is_none_or(|g| sizes.is_same_loop(f, g));
     if !fold.fields.iter().all(same) {
         return None;
     }
-    let with = |f: &Field| At::field(names.get(f).unwrap_or(f));
+    let with = |f: &Field| ModeCoordinate::field(names.get(f).unwrap_or(f));
     let fields = fold.fields.iter().map(|f| names[f].clone()).collect();
     Some(Fold { arg: fold.arg.substitute(&with, mode), fields, ..fold.clone() })
 }
 
 /// Returns the coordinates at which a stored fold is read.
-pub(crate) fn stored_read(nest: &Nest, fold: &Fold) -> Vec<At> {
+pub(crate) fn stored_coordinates(nest: &Nest, fold: &Fold) -> Vec<ModeCoordinate> {
     let free = fold.free();
     debug_assert_eq!(free.len(), nest.outputs[0].shape.len());
-    free.iter().map(At::field).collect()
+    free.iter().map(ModeCoordinate::field).collect()
 }

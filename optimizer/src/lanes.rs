@@ -11,11 +11,11 @@
 use crate::config::Choice;
 use crate::context::Context;
 use crate::cost;
-use crate::fit::{Levels, Meeting};
-use crate::lines::Places;
+use crate::fit::{AccessLevels, LevelUse};
+use crate::lines::DenseExtent;
 use crate::loop_order::outer_accesses;
 use crate::sizes::Sizes;
-use crate::term::{NestKind, Read, Term, regroups};
+use crate::term::{NestKind, Read, Term, is_regroupable};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::statistics::Question;
 use redpoll_logic::{Field, LevelKind, Prim};
@@ -23,14 +23,16 @@ use redpoll_logic::{Field, LevelKind, Prim};
 /// Returns the number of lanes of the innermost loop of an order, if the loop only folds a value by
 /// an operator into one scalar.
 pub(crate) fn lanes(cx: &Context, order: &[Field], sizes: &Sizes, (op, value): (&Op, &Term)) -> u8 {
-    let waits = [Builtin::Add, Builtin::Mul, Builtin::Min, Builtin::Max].iter().any(|one| *op == (*one).into());
+    let is_sequential = [Builtin::Add, Builtin::Mul, Builtin::Min, Builtin::Max].iter().any(|one| *op == (*one).into());
     let is_float = value.dtype().prim().is_some_and(Prim::is_float);
-    if !waits || !is_float || !regroups(op, &value.dtype(), cx.mode()) {
+    if !is_sequential || !is_float || !is_regroupable(op, &value.dtype(), cx.mode()) {
         return 1;
     }
-    match (walk(cx, order, sizes, value), cx.config.choice) {
-        (Some(_), Choice::Drawn(seed)) => [1, 2, cost::LANES][seed as usize % 3],
-        (Some(walk), Choice::Cheapest) if walk.length >= cost::LANE_WALK && walk.gathered <= cost::LANE_GATHER => {
+    match (innermost_walk(cx, order, sizes, value), cx.config.choice) {
+        (Some(_), Choice::Random(seed)) => [1, 2, cost::LANES][seed as usize % 3],
+        (Some(walk), Choice::Cheapest)
+            if walk.length >= cost::LANE_WALK && walk.gathered_bytes <= cost::LANE_GATHER =>
+        {
             cost::LANES
         }
         _ => 1,
@@ -38,44 +40,45 @@ pub(crate) fn lanes(cx: &Context, order: &[Field], sizes: &Sizes, (op, value): (
 }
 
 /// The walk of the innermost loop along one list.
-struct Walk {
+struct ListWalk {
     /// The average number of entries of a fiber.
     length: f64,
     /// Bytes of the cache lines that the list reaches in arrays read at its coordinates.
-    gathered: f64,
+    gathered_bytes: f64,
 }
 
 /// Returns the walk of the innermost loop, if it runs along one list.
-fn walk(cx: &Context, order: &[Field], sizes: &Sizes, value: &Term) -> Option<Walk> {
+fn innermost_walk(cx: &Context, order: &[Field], sizes: &Sizes, value: &Term) -> Option<ListWalk> {
     let positions = |f: &Field| order.iter().position(|g| g == f);
     let mut lists: Vec<(&Read, usize)> = Vec::new();
-    let mut gathered = 0.0;
-    let mut others = false;
+    let mut gathered_bytes = 0.0;
+    let mut has_others = false;
     outer_accesses(value, &mut |read| {
-        let levels = Levels::new(read, sizes, cx.mode());
-        if let Some(places) = levels.places(positions, sizes) {
-            gathered += lines(&places, order.len() - 1, read);
+        let levels = AccessLevels::new(read, sizes, cx.mode());
+        if let Some(extents) = levels.dense_extents(positions, sizes) {
+            gathered_bytes += line_bytes(&extents, order.len() - 1, read);
         }
-        let meetings = levels.fit(&positions, NestKind::Query);
-        for (depth, ((kind, known), meeting)) in levels.resolved(&positions).zip(meetings).enumerate() {
-            if known != Some(order.len()) || kind == LevelKind::Dense || lists.contains(&(read, depth)) {
+        let uses = levels.fit(&positions, NestKind::Query);
+        for (depth, ((kind, depths), level_use)) in levels.binding_depths(&positions).zip(uses).enumerate() {
+            if depths != Some(order.len()) || kind == LevelKind::Dense || lists.contains(&(read, depth)) {
                 continue;
             }
-            match (meeting, kind) {
-                (Meeting::Walk, LevelKind::SparseList) => lists.push((read, depth)),
-                _ => others = true,
+            match (level_use, kind) {
+                (LevelUse::Walk, LevelKind::SparseList) => lists.push((read, depth)),
+                _ => has_others = true,
             }
         }
     });
     let [(read, depth)] = lists[..] else { return None };
     let stored = |levels: usize| cx.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate;
-    (!others).then(|| Walk { length: stored(depth + 1) / stored(depth).max(1.0), gathered })
+    (!has_others).then(|| ListWalk { length: stored(depth + 1) / stored(depth).max(1.0), gathered_bytes })
 }
 
 /// Returns the bytes of the cache lines that a loop reaches in an array while the other coordinates
 /// are fixed.
-fn lines(places: &[Places], at: usize, read: &Read) -> f64 {
+fn line_bytes(extents: &[DenseExtent], loop_depth: usize, read: &Read) -> f64 {
     let bytes = read.ty.dtype.prim().map_or(cost::LINE, |prim| prim.bytes() as f64);
-    let apart = if places.last().is_some_and(|level| level.at == Some(at)) { bytes } else { cost::LINE };
-    places.iter().find(|level| level.at == Some(at)).map_or(0.0, |level| level.size * apart)
+    let stride =
+        if extents.last().is_some_and(|level| level.loop_depth == Some(loop_depth)) { bytes } else { cost::LINE };
+    extents.iter().find(|level| level.loop_depth == Some(loop_depth)).map_or(0.0, |level| level.size * stride)
 }

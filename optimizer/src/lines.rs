@@ -6,8 +6,8 @@
 //! such counts: Ferrante, Sarkar, Thrash, "On Estimating and Enhancing Cache Effectiveness" (1991).
 
 use crate::cost;
-use crate::loop_order::{Accessed, Search};
-use crate::pricing::missed;
+use crate::loop_order::{OrderSearch, PricedAccess};
+use crate::pricing::miss_fraction;
 use crate::work::{Event, Work};
 
 /// The caches, each with the event of missing it.
@@ -15,60 +15,63 @@ pub(crate) const CACHES: [(Event, f64); 3] =
     [(Event::CloseMiss, cost::CLOSE_CACHE), (Event::NearMiss, cost::NEAR_CACHE), (Event::FarMiss, cost::FAR_CACHE)];
 
 /// Least fraction of visited coordinates for which a loop counts as moving between neighbors.
-pub(crate) const VISITS_ALL: f64 = 0.9;
+pub(crate) const MIN_VISITED_FRACTION: f64 = 0.9;
 
 /// The coordinates of a dense level.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Places {
+pub(crate) struct DenseExtent {
     /// Number of loops outside of the one that binds the level; `None` while it is not bound.
-    pub(crate) at: Option<usize>,
+    pub(crate) loop_depth: Option<usize>,
     /// Largest number of coordinates that the loop visits.
     pub(crate) size: f64,
 }
 
 /// Returns the fraction of a loop's accesses whose addresses alias that of the previous access.
-pub(crate) fn aliased(places: &[Places], at: usize) -> f64 {
-    let Some(level) = places.iter().position(|p| p.at == Some(at)) else { return 0.0 };
-    let inner = &places[level + 1..];
-    if inner.is_empty() { 0.0 } else { cost::aliased(inner.iter().fold(8, |bytes, p| bytes * p.size as u64)) }
+pub(crate) fn aliased_fraction(extents: &[DenseExtent], loop_depth: usize) -> f64 {
+    let Some(level) = extents.iter().position(|p| p.loop_depth == Some(loop_depth)) else { return 0.0 };
+    let inner = &extents[level + 1..];
+    if inner.is_empty() { 0.0 } else { cost::aliased_fraction(inner.iter().fold(8, |bytes, p| bytes * p.size as u64)) }
 }
 
-impl Search<'_> {
+impl OrderSearch<'_> {
     /// Adds the misses of `count` accesses to an array of `bytes` bytes, one per round of the last
     /// loop of `order`.
-    pub(crate) fn miss_lines(
+    pub(crate) fn add_line_misses(
         &self,
         work: &mut Work,
         (order, count): (&[usize], f64),
-        (places, bytes): (&[Places], f64),
+        (extents, bytes): (&[DenseExtent], f64),
     ) {
         for (event, cache) in CACHES {
-            let most = count * missed(cache, bytes);
-            work.add(event, if most > 0.0 { most.min(self.missed_lines((order, count), places, cache)) } else { 0.0 });
+            let max_misses = count * miss_fraction(cache, bytes);
+            work.add(
+                event,
+                if max_misses > 0.0 { max_misses.min(self.line_misses((order, count), extents, cache)) } else { 0.0 },
+            );
         }
     }
 
     /// Returns the number of accesses that miss a cache of `cache` bytes.
-    pub(crate) fn missed_lines(&self, (order, count): (&[usize], f64), places: &[Places], cache: f64) -> f64 {
+    pub(crate) fn line_misses(&self, (order, count): (&[usize], f64), extents: &[DenseExtent], cache: f64) -> f64 {
         let per_line = cost::LINE / 8.0;
-        let innermost = places.last().and_then(|level| level.at);
-        let begins = |at: usize| self.rounds_outside(order, at).max(1.0);
+        let innermost = extents.last().and_then(|level| level.loop_depth);
+        let starts = |at: usize| self.rounds_outside(order, at).max(1.0);
         // The lines that the loops inside touch in each round.
         let (mut inside, mut misses) = (1.0, count);
         for at in (0..self.problem.prefix.len() + order.len()).rev() {
-            let rounds = (begins(at + 1) / begins(at)).max(1.0);
-            let elsewhere = self.leads_elsewhere(order, at);
-            let slides = innermost == Some(at) && !elsewhere;
-            let all: f64 = places.iter().filter(|p| p.at.is_some_and(|p| p >= at)).map(|p| p.size).product();
+            let rounds = (starts(at + 1) / starts(at)).max(1.0);
+            let changes = self.changes_inner_coordinates(order, at);
+            let slides = innermost == Some(at) && !changes;
+            let all: f64 = extents.iter().filter(|p| p.loop_depth.is_some_and(|p| p >= at)).map(|p| p.size).product();
             let all = if innermost.is_some_and(|p| p >= at) { (all / per_line).max(1.0) } else { all };
-            let lines = match places.iter().find(|p| p.at == Some(at)) {
+            let lines = match extents.iter().find(|p| p.loop_depth == Some(at)) {
                 Some(level) if slides => inside * rounds / (per_line * rounds / level.size).max(1.0),
-                None if !elsewhere => inside,
+                None if !changes => inside,
                 _ => inside * rounds,
             };
             let lines = lines.min(all).max(1.0);
-            let held = 1.0 - missed(cache, cost::LINE * if slides { inside } else { lines });
-            misses = held * misses.min(begins(at) * lines) + (1.0 - held) * misses;
+            let cached = 1.0 - miss_fraction(cache, cost::LINE * if slides { inside } else { lines });
+            misses = cached * misses.min(starts(at) * lines) + (1.0 - cached) * misses;
             inside = lines;
         }
         misses
@@ -76,14 +79,14 @@ impl Search<'_> {
 
     /// Returns whether the loops inside a loop reach other coordinates in each of its rounds; `at`
     /// also counts the loops around the order.
-    fn leads_elsewhere(&self, order: &[usize], at: usize) -> bool {
+    fn changes_inner_coordinates(&self, order: &[usize], at: usize) -> bool {
         let prefix = self.problem.prefix;
         let Some(own) = at.checked_sub(prefix.len()) else {
-            // The loops around a fold are led elsewhere if they visit few coordinates.
-            return at + 1 < prefix.len() && self.problem.outside.fraction < VISITS_ALL;
+            // The loops around a fold change the coordinates inside if they visit few coordinates.
+            return at + 1 < prefix.len() && self.problem.outside.fraction < MIN_VISITED_FRACTION;
         };
         let (own, inside) = (order[own], &order[own + 1..]);
-        self.accesses.iter().any(|Accessed { read, loops, .. }| {
+        self.accesses.iter().any(|PricedAccess { read, loops, .. }| {
             let is_dense = read.ty.format.is_dense();
             !is_dense && loops.contains(&own) && inside.iter().any(|l| loops.contains(l))
         })

@@ -11,15 +11,15 @@
 
 use crate::context::Context;
 use crate::cost;
-use crate::estimate::{Bound, Profile, either};
-use crate::fit::Levels;
+use crate::estimate::{BoundFields, SupportProfile, either};
+use crate::fit::AccessLevels;
 use crate::intersection::conjuncts;
 use crate::isolate::fold_nest;
-use crate::pricing::{Met, visited};
+use crate::pricing::{BoundLevels, visited_fraction};
 use crate::sizes::Sizes;
-use crate::structure::runs;
-use crate::term::{At, Fold, Nest, NestKind, Node, Read, Target, Term, regroups};
-use crate::unify::renamed;
+use crate::structure::run_count;
+use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Node, Read, Target, Term, is_regroupable};
+use crate::unify::match_folds;
 use crate::work::{Event, Work};
 use crate::writes::Volume;
 use redpoll_logic::op::Op;
@@ -31,55 +31,56 @@ use std::rc::Rc;
 
 /// A loop order with its work.
 #[derive(Clone, Debug)]
-pub(crate) struct Ordered {
+pub(crate) struct PricedOrder {
     pub(crate) order: Vec<Field>,
     pub(crate) work: Work,
     /// For each output, whether it is cheaper dense.
     pub(crate) dense: Vec<bool>,
     /// Every order that was priced completely.
-    pub(crate) considered: Vec<(Vec<Field>, f64)>,
+    pub(crate) priced_orders: Vec<(Vec<Field>, f64)>,
 }
 
 /// Returns the best loop order of a nest, or `None` when no order satisfies all constraints.
-pub(crate) fn order_loops(cx: &Context, nest: &Nest) -> Option<Ordered> {
+pub(crate) fn order_loops(cx: &Context, nest: &Nest) -> Option<PricedOrder> {
     order_loops_below(cx, nest, f64::INFINITY)
 }
 
-/// Returns the best loop order of a nest if it costs less than `most`; the bound makes the search
+/// Returns the best loop order of a nest if it costs less than `limit`; the limit makes the search
 /// faster.
-pub(crate) fn order_loops_below(cx: &Context, nest: &Nest, most: f64) -> Option<Ordered> {
-    search(cx, nest, Formats::Given, |search| search.run(most))
+pub(crate) fn order_loops_below(cx: &Context, nest: &Nest, limit: f64) -> Option<PricedOrder> {
+    with_search(cx, nest, FormatAssumption::Given, |search| search.run(limit))
 }
 
 /// Returns the cost of the greedy loop order of a nest, or 0 when no order satisfies all
 /// constraints.
 pub(crate) fn rough_cost(cx: &Context, nest: &Nest) -> f64 {
-    let greedy = search(cx, nest, Formats::Given, |search| search.greedy(f64::INFINITY));
+    let greedy = with_search(cx, nest, FormatAssumption::Given, |search| search.greedy(f64::INFINITY));
     greedy.map_or(0.0, |ordered| ordered.work.cost())
 }
 
-fn search<T>(cx: &Context, nest: &Nest, formats: Formats, run: impl FnOnce(&Search<'_>) -> T) -> T {
+fn with_search<T>(cx: &Context, nest: &Nest, formats: FormatAssumption, run: impl FnOnce(&OrderSearch<'_>) -> T) -> T {
     let mut pins = nest.pins.clone();
     for target in &nest.outputs {
         if let Some((op, fields)) = &target.fold
-            && !regroups(op, &target.value.dtype(), cx.mode())
+            && !is_regroupable(op, &target.value.dtype(), cx.mode())
         {
             pins.push(fields.clone());
         }
     }
     let values: Vec<&Term> = nest.outputs.iter().map(|t| &t.value).collect();
-    let places = nest.outputs.iter().flat_map(|t| &t.at);
-    let places: Vec<&Term> = places.filter_map(|at| if let At::Value(t) = at { Some(t) } else { None }).collect();
-    let (sizes, outside) = (&nest.sizes, &Profile::even(1.0));
-    let problem = Problem { sizes, prefix: &[], outside, pins: &pins, kind: nest.kind, formats };
-    let search = Search::new(cx, problem, nest.loops(), Purpose::Outputs(&nest.outputs));
-    run(&search.with_terms(values.into_iter().chain(places)))
+    let coordinates = nest.outputs.iter().flat_map(|t| &t.coordinates);
+    let coordinates: Vec<&Term> =
+        coordinates.filter_map(|at| if let ModeCoordinate::Value(t) = at { Some(t) } else { None }).collect();
+    let (sizes, outside) = (&nest.sizes, &SupportProfile::even(1.0));
+    let problem = OrderProblem { sizes, prefix: &[], outside, pins: &pins, kind: nest.kind, formats };
+    let search = OrderSearch::new(cx, problem, nest.loops(), LoopBody::Outputs(&nest.outputs));
+    run(&search.with_terms(values.into_iter().chain(coordinates)))
 }
 
 /// Returns the `count` cheapest loop orders of a nest, with costs, if every tensor were stored in
 /// its best order. Empty when there are too many loops for an exhaustive search.
 pub(crate) fn orders_of_any_format(cx: &Context, nest: &Nest, count: usize) -> Vec<(Vec<Field>, f64)> {
-    search(cx, nest, Formats::Any, |search| search.cheapest(count))
+    with_search(cx, nest, FormatAssumption::Best, |search| search.cheapest(count))
 }
 
 /// Returns the best order of a fold's loops inside the loops `prefix`, whose iterations have the
@@ -89,57 +90,59 @@ pub(crate) fn order_fold(
     fold: &Fold,
     sizes: &Sizes,
     pins: &[Vec<Field>],
-    (prefix, outside): (&[Field], &Profile),
-) -> Option<Ordered> {
+    (prefix, outside): (&[Field], &SupportProfile),
+) -> Option<PricedOrder> {
     let mut pins = pins.to_vec();
-    if !regroups(&fold.op, &fold.arg.dtype(), cx.mode()) {
+    if !is_regroupable(&fold.op, &fold.arg.dtype(), cx.mode()) {
         pins.push(fold.fields.clone());
     }
-    let problem = Problem { sizes, prefix, outside, pins: &pins, kind: NestKind::Query, formats: Formats::Given };
-    Search::new(cx, problem, fold.fields.clone(), Purpose::Fold(fold)).with_terms([&fold.arg]).run(f64::INFINITY)
+    let problem =
+        OrderProblem { sizes, prefix, outside, pins: &pins, kind: NestKind::Query, formats: FormatAssumption::Given };
+    OrderSearch::new(cx, problem, fold.fields.clone(), LoopBody::Fold(fold)).with_terms([&fold.arg]).run(f64::INFINITY)
 }
 
 /// Loops to order, and their context.
 #[derive(Clone, Copy)]
-pub(crate) struct Problem<'t> {
+pub(crate) struct OrderProblem<'t> {
     pub(crate) sizes: &'t Sizes,
     /// The loops outside.
     pub(crate) prefix: &'t [Field],
     /// The iterations of the loops outside that run.
-    pub(crate) outside: &'t Profile,
+    pub(crate) outside: &'t SupportProfile,
     pub(crate) pins: &'t [Vec<Field>],
     pub(crate) kind: NestKind,
-    pub(crate) formats: Formats,
+    pub(crate) formats: FormatAssumption,
 }
 
-/// Formats of tensors.
+/// The assumption about the formats of tensors.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Formats {
+pub(crate) enum FormatAssumption {
     /// The given formats; discordant tensors are copied.
     Given,
     /// The best format for the loops, at no cost.
-    Any,
+    Best,
 }
 
-/// The purpose of the loops.
+/// The body of the loops.
 #[derive(Clone, Copy)]
-pub(crate) enum Purpose<'t> {
+pub(crate) enum LoopBody<'t> {
     Outputs(&'t [Target]),
     Fold(&'t Fold),
 }
 
-pub(crate) struct Search<'t> {
+/// The search for the order of some loops.
+pub(crate) struct OrderSearch<'t> {
     pub(crate) cx: &'t Context<'t>,
-    pub(crate) problem: Problem<'t>,
+    pub(crate) problem: OrderProblem<'t>,
     pub(crate) loops: Vec<Field>,
     /// Pairs of loops in which the first is outside of the second.
-    before: Vec<(usize, usize)>,
-    pub(crate) purpose: Purpose<'t>,
-    pub(crate) accesses: Vec<Accessed<'t>>,
-    pub(crate) folds: Vec<Inner<'t>>,
+    precedence: Vec<(usize, usize)>,
+    pub(crate) body: LoopBody<'t>,
+    pub(crate) accesses: Vec<PricedAccess<'t>>,
+    pub(crate) folds: Vec<InnerFold<'t>>,
     rounds: RefCell<FxHashMap<u64, f64>>,
     /// The work of binding the last loop of an order.
-    steps: RefCell<FxHashMap<SmallVec<[u8; 8]>, Work>>,
+    binding_works: RefCell<FxHashMap<SmallVec<[u8; 8]>, Work>>,
     /// For each loop over runs, the number of runs.
     runs: OnceCell<Vec<Option<f64>>>,
     /// Comparisons of coordinates that must be true for any value to be computed.
@@ -148,52 +151,53 @@ pub(crate) struct Search<'t> {
 }
 
 /// An access outside of folds.
-pub(crate) struct Accessed<'t> {
+pub(crate) struct PricedAccess<'t> {
     pub(crate) read: &'t Read,
-    pub(crate) levels: Levels,
+    pub(crate) levels: AccessLevels,
     /// Set when the access alone makes the value a fill where it reads its fill.
-    pub(crate) joined: bool,
+    pub(crate) is_conjunct: bool,
     /// The loops that its subscripts depend on.
     pub(crate) loops: Vec<usize>,
     /// Cached levels that a loop binds, by the positions of the access's loops in the order and the
     /// order's length.
-    pub(crate) met: RefCell<FxHashMap<SmallVec<[u8; 8]>, Rc<Met>>>,
+    pub(crate) bound_levels: RefCell<FxHashMap<SmallVec<[u8; 8]>, Rc<BoundLevels>>>,
 }
 
 /// A fold inside a value.
-pub(crate) struct Inner<'t> {
+pub(crate) struct InnerFold<'t> {
     pub(crate) fold: &'t Fold,
     pub(crate) free: Vec<Field>,
     /// Number of folds in the value that are equal up to field names; they are stored once.
-    pub(crate) sharing: usize,
+    pub(crate) equal_folds: usize,
 }
 
-impl<'t> Search<'t> {
-    fn new(cx: &'t Context<'t>, problem: Problem<'t>, loops: Vec<Field>, purpose: Purpose<'t>) -> Search<'t> {
-        let place = |f: &Field| loops.iter().position(|g| g == f);
-        let mut before = Vec::new();
+impl<'t> OrderSearch<'t> {
+    fn new(cx: &'t Context<'t>, problem: OrderProblem<'t>, loops: Vec<Field>, body: LoopBody<'t>) -> OrderSearch<'t> {
+        let position = |f: &Field| loops.iter().position(|g| g == f);
+        let mut precedence = Vec::new();
         for pin in problem.pins {
-            let pieces: Vec<usize> = pin.iter().filter_map(place).collect();
-            before.extend(pieces.windows(2).map(|w| (w[0], w[1])));
+            let pinned: Vec<usize> = pin.iter().filter_map(position).collect();
+            precedence.extend(pinned.windows(2).map(|w| (w[0], w[1])));
         }
         for (k, field) in loops.iter().enumerate() {
-            before.extend(problem.sizes.block(field).and_then(|b| place(&b.outer)).map(|outer| (outer, k)));
+            precedence.extend(problem.sizes.split(field).and_then(|b| position(&b.outer)).map(|outer| (outer, k)));
             // A loop along several diagonals is outside of the loops along each; inside, it would
             // have the bounds of one of them.
             if problem.sizes.skew(field).count() > 1 {
-                before.extend(problem.sizes.skew(field).filter_map(|(_, other)| place(other)).map(|inner| (k, inner)));
+                precedence
+                    .extend(problem.sizes.skew(field).filter_map(|(_, other)| position(other)).map(|inner| (k, inner)));
             }
         }
-        Search {
+        OrderSearch {
             cx,
             problem,
             loops,
-            before,
-            purpose,
+            precedence,
+            body,
             accesses: Vec::new(),
             folds: Vec::new(),
             rounds: RefCell::default(),
-            steps: RefCell::default(),
+            binding_works: RefCell::default(),
             runs: OnceCell::new(),
             comparisons: OnceCell::new(),
             volumes: OnceCell::new(),
@@ -201,87 +205,95 @@ impl<'t> Search<'t> {
     }
 
     /// Adds the accesses and folds of terms, without those inside folds.
-    fn with_terms(mut self, terms: impl IntoIterator<Item = &'t Term>) -> Search<'t> {
+    fn with_terms(mut self, terms: impl IntoIterator<Item = &'t Term>) -> OrderSearch<'t> {
         for term in terms {
-            let mut together = Vec::new();
-            conjuncts(self.cx, term, &mut together);
+            let mut conjunct_reads = Vec::new();
+            conjuncts(self.cx, term, &mut conjunct_reads);
             outer_accesses(term, &mut |r| {
-                if !self.accesses.iter().any(|known| known.read == r) {
-                    let levels = Levels::new(r, self.problem.sizes, self.cx.mode());
-                    let fields: Vec<Field> = r.at.iter().flat_map(At::fields).collect();
+                if !self.accesses.iter().any(|access| access.read == r) {
+                    let levels = AccessLevels::new(r, self.problem.sizes, self.cx.mode());
+                    let fields: Vec<Field> = r.coordinates.iter().flat_map(ModeCoordinate::fields).collect();
                     let loops = (0..self.loops.len()).filter(|k| fields.contains(&self.loops[*k])).collect();
-                    let joined = together.contains(&r);
-                    self.accesses.push(Accessed { read: r, levels, joined, loops, met: RefCell::default() });
+                    let is_conjunct = conjunct_reads.contains(&r);
+                    self.accesses.push(PricedAccess {
+                        read: r,
+                        levels,
+                        is_conjunct,
+                        loops,
+                        bound_levels: RefCell::default(),
+                    });
                 }
             });
             let folds = &mut self.folds;
             term.each_fold(&mut |_, f| {
-                if !folds.iter().any(|known| known.fold == f) {
-                    folds.push(Inner { fold: f, free: f.free(), sharing: 1 });
+                if !folds.iter().any(|inner| inner.fold == f) {
+                    folds.push(InnerFold { fold: f, free: f.free(), equal_folds: 1 });
                 }
             });
         }
         let all: Vec<&Fold> = self.folds.iter().map(|inner| inner.fold).collect();
         for inner in &mut self.folds {
-            inner.sharing = sharing(inner.fold, &all, self.problem.sizes, self.cx.mode());
+            inner.equal_folds = count_equal_folds(inner.fold, &all, self.problem.sizes, self.cx.mode());
         }
         self
     }
 
-    fn run(&self, most: f64) -> Option<Ordered> {
+    fn run(&self, limit: f64) -> Option<PricedOrder> {
         // The cost of the greedy order bounds the search.
-        let none = Ordered { order: Vec::new(), work: Work::IMPOSSIBLE, dense: Vec::new(), considered: Vec::new() };
-        let mut best = self.greedy(most).unwrap_or(none);
+        let none =
+            PricedOrder { order: Vec::new(), work: Work::IMPOSSIBLE, dense: Vec::new(), priced_orders: Vec::new() };
+        let mut best = self.greedy(limit).unwrap_or(none);
         if self.loops.len() <= cost::EXHAUSTIVE_LOOPS {
-            self.extend(&mut Vec::new(), 0, Work::NONE, &mut (&mut best, most));
+            self.extend(&mut Vec::new(), 0, Work::NONE, &mut (&mut best, limit));
         }
-        if best.considered.is_empty() || most.is_finite() && best.work.cost() >= most {
+        if best.priced_orders.is_empty() || limit.is_finite() && best.work.cost() >= limit {
             return None;
         }
-        best.dense = self.dense(&best.order);
+        best.dense = self.dense_outputs(&best.order);
         Some(best)
     }
 
-    fn free_to_bind(&self, mask: u64) -> impl Iterator<Item = usize> {
+    /// Returns the loops that can be bound next, if the loops of `mask` are bound.
+    fn bindable_loops(&self, mask: u64) -> impl Iterator<Item = usize> {
         (0..self.loops.len())
-            .filter(move |&k| mask >> k & 1 == 0 && self.before.iter().all(|(a, b)| *b != k || mask >> a & 1 == 1))
+            .filter(move |&k| mask >> k & 1 == 0 && self.precedence.iter().all(|(a, b)| *b != k || mask >> a & 1 == 1))
     }
 
-    /// Extends an order whose loops so far cost `spent`, while that is below `most` and the best
+    /// Extends an order whose loops so far cost `spent`, while that is below `limit` and the best
     /// cost.
-    fn extend(&self, order: &mut Vec<usize>, mask: u64, spent: Work, (best, most): &mut (&mut Ordered, f64)) {
+    fn extend(&self, order: &mut Vec<usize>, mask: u64, spent: Work, (best, limit): &mut (&mut PricedOrder, f64)) {
         if order.len() == self.loops.len() {
             let fields: Vec<Field> = order.iter().map(|&k| self.loops[k].clone()).collect();
             // The greedy order is already priced.
-            if best.considered.first().is_some_and(|(greedy, _)| *greedy == fields) {
+            if best.priced_orders.first().is_some_and(|(greedy, _)| *greedy == fields) {
                 return;
             }
-            let (order, work) = (fields, spent + self.finish(order, mask));
-            best.considered.push((order.clone(), work.cost()));
+            let (order, work) = (fields, spent + self.completion_work(order, mask));
+            best.priced_orders.push((order.clone(), work.cost()));
             if work.cost() < best.work.cost() {
                 (best.order, best.work) = (order, work);
             }
             return;
         }
-        for next in self.free_to_bind(mask) {
+        for next in self.bindable_loops(mask) {
             order.push(next);
             let mask = mask | 1 << next;
-            let work = spent + self.bind(order, mask);
-            if work.cost() < best.work.cost().min(*most) {
-                self.extend(order, mask, work, &mut (best, *most));
+            let work = spent + self.binding_work(order, mask);
+            if work.cost() < best.work.cost().min(*limit) {
+                self.extend(order, mask, work, &mut (best, *limit));
             }
             order.pop();
         }
     }
 
     /// Returns the work of binding the last loop of `order`; computed once.
-    fn bind(&self, order: &[usize], mask: u64) -> Work {
+    fn binding_work(&self, order: &[usize], mask: u64) -> Work {
         let key: SmallVec<[u8; 8]> = order.iter().map(|k| *k as u8).collect();
-        if let Some(known) = self.steps.borrow().get(&key) {
-            return *known;
+        if let Some(cached) = self.binding_works.borrow().get(&key) {
+            return *cached;
         }
-        let work = self.step(order, mask);
-        self.steps.borrow_mut().insert(key, work);
+        let work = self.count_binding_work(order, mask);
+        self.binding_works.borrow_mut().insert(key, work);
         work
     }
 
@@ -305,23 +317,23 @@ impl<'t> Search<'t> {
         best: &mut Vec<(Vec<usize>, f64)>,
         count: usize,
     ) {
-        let is_one = |best: &[(Vec<usize>, f64)], work: &Work| {
-            work.cost().is_finite() && (best.len() < count || best.last().is_some_and(|(_, most)| work.cost() < *most))
+        let is_candidate = |best: &[(Vec<usize>, f64)], work: &Work| {
+            work.cost().is_finite() && (best.len() < count || best.last().is_some_and(|(_, last)| work.cost() < *last))
         };
         if order.len() == self.loops.len() {
-            let work = spent + self.finish(order, mask);
-            if is_one(best, &work) {
+            let work = spent + self.completion_work(order, mask);
+            if is_candidate(best, &work) {
                 let at = best.partition_point(|(_, cost)| *cost <= work.cost());
                 best.insert(at, (order.clone(), work.cost()));
                 best.truncate(count);
             }
             return;
         }
-        for next in self.free_to_bind(mask) {
+        for next in self.bindable_loops(mask) {
             order.push(next);
             let mask = mask | 1 << next;
-            let work = spent + self.bind(order, mask);
-            if is_one(best, &work) {
+            let work = spent + self.binding_work(order, mask);
+            if is_candidate(best, &work) {
                 self.extend_cheapest(order, mask, work, best, count);
             }
             order.pop();
@@ -329,74 +341,78 @@ impl<'t> Search<'t> {
     }
 
     /// Returns the order in which every next loop is the cheapest, or `None` when its loops cost
-    /// `most` or more.
-    fn greedy(&self, most: f64) -> Option<Ordered> {
+    /// `limit` or more.
+    fn greedy(&self, limit: f64) -> Option<PricedOrder> {
         let (mut order, mut mask, mut spent) = (Vec::new(), 0, Work::NONE);
         while order.len() < self.loops.len() {
             let price = |next: usize| {
                 let order: Vec<usize> = order.iter().copied().chain([next]).collect();
-                (next, self.bind(&order, mask | 1 << next))
+                (next, self.binding_work(&order, mask | 1 << next))
             };
-            let next = self.free_to_bind(mask).map(price).min_by(|(_, a), (_, b)| a.cost().total_cmp(&b.cost()));
+            let next = self.bindable_loops(mask).map(price).min_by(|(_, a), (_, b)| a.cost().total_cmp(&b.cost()));
             let (next, work) = next?;
             order.push(next);
             mask |= 1 << next;
             spent += work;
-            if most.is_finite() && spent.cost() >= most {
+            if limit.is_finite() && spent.cost() >= limit {
                 return None;
             }
         }
-        spent += self.finish(&order, mask);
+        spent += self.completion_work(&order, mask);
         let order: Vec<Field> = order.iter().map(|&k| self.loops[k].clone()).collect();
-        let considered = vec![(order.clone(), spent.cost())];
-        Some(Ordered { order, work: spent, dense: Vec::new(), considered })
+        let priced_orders = vec![(order.clone(), spent.cost())];
+        Some(PricedOrder { order, work: spent, dense: Vec::new(), priced_orders })
     }
 
     /// Returns the estimated rounds of the innermost loop when the loops of `mask` are bound.
     pub(crate) fn rounds(&self, mask: u64) -> f64 {
-        if let Some(known) = self.rounds.borrow().get(&mask) {
-            return *known;
+        if let Some(cached) = self.rounds.borrow().get(&mask) {
+            return *cached;
         }
         let runs = self.runs.get_or_init(|| {
             let mut kinds = self.accesses.iter().flat_map(|access| &access.read.ty.format.levels).map(|l| l.kind);
-            let some = kinds.any(|kind| kind.traits().runs);
-            (0..self.loops.len()).map(|k| some.then(|| self.runs_along(k)).flatten()).collect()
+            let has_runs = kinds.any(|kind| kind.traits().runs);
+            (0..self.loops.len()).map(|k| has_runs.then(|| self.run_count(k)).flatten()).collect()
         });
         // A run with a constant value is folded at once.
         let rounds = match (0..self.loops.len()).find(|k| mask >> k & 1 == 1 && runs[*k].is_some()) {
             Some(k) => self.rounds(mask & !(1 << k)) * runs[k].unwrap_or(1.0),
-            None => self.rounds_by_places(mask),
+            None => self.rounds_by_coordinates(mask),
         };
         self.rounds.borrow_mut().insert(mask, rounds);
         rounds
     }
 
     /// Returns the number of runs of a loop over runs, per round of the loops outside.
-    fn runs_along(&self, k: usize) -> Option<f64> {
+    fn run_count(&self, k: usize) -> Option<f64> {
         let field = &self.loops[k];
         let folded = |op: &Op, fields: &[Field], value: &Term| {
-            let whole = fields.contains(field) && regroups(op, &value.dtype(), self.cx.mode());
-            whole.then(|| runs(self.cx, value, self.problem.sizes, field)).flatten().filter(|runs| *runs > 0.0)
+            let folds_runs = fields.contains(field) && is_regroupable(op, &value.dtype(), self.cx.mode());
+            folds_runs
+                .then(|| run_count(self.cx, value, self.problem.sizes, field))
+                .flatten()
+                .filter(|runs| *runs > 0.0)
         };
-        match self.purpose {
-            Purpose::Outputs([target]) => {
+        match self.body {
+            LoopBody::Outputs([target]) => {
                 let (op, fields) = target.fold.as_ref()?;
-                let places = target.at.iter().any(|at| at.has(field));
-                folded(op, fields, &target.value).filter(|_| !places)
+                let is_written = target.coordinates.iter().any(|at| at.has(field));
+                folded(op, fields, &target.value).filter(|_| !is_written)
             }
-            Purpose::Outputs(_) => None,
-            Purpose::Fold(fold) => folded(&fold.op, &fold.fields, &fold.arg),
+            LoopBody::Outputs(_) => None,
+            LoopBody::Fold(fold) => folded(&fold.op, &fold.fields, &fold.arg),
         }
     }
 
-    fn rounds_by_places(&self, mask: u64) -> f64 {
+    fn rounds_by_coordinates(&self, mask: u64) -> f64 {
         let bound = |f: &Field| {
             self.problem.prefix.contains(f)
                 || self.loops.iter().position(|g| g == f).is_some_and(|k| mask >> k & 1 == 1)
         };
         let within = (0..self.loops.len()).filter(|k| mask >> k & 1 == 1).map(|k| &self.loops[k]);
-        let places: f64 = self.problem.prefix.iter().chain(within).map(|f| self.problem.sizes.of(f) as f64).product();
-        places * self.visited(&bound).min(self.problem.outside.fraction)
+        let coordinate_count: f64 =
+            self.problem.prefix.iter().chain(within).map(|f| self.problem.sizes.of(f) as f64).product();
+        coordinate_count * self.visited_fraction(&bound).min(self.problem.outside.fraction)
     }
 
     /// Returns the estimated rounds of the `depth` outermost loops, counting the enclosing loops of
@@ -409,15 +425,18 @@ impl<'t> Search<'t> {
         let size = |fields: &[Field]| fields.iter().map(|f| self.problem.sizes.of(f) as f64).product::<f64>();
         let (outside, inside) = prefix.split_at(depth);
         // An iteration of fewer loops runs when any iteration of the loops inside it runs.
-        size(outside) * self.visited(&|f| outside.contains(f)).min(self.problem.outside.fraction * size(inside))
+        size(outside)
+            * self.visited_fraction(&|f| outside.contains(f)).min(self.problem.outside.fraction * size(inside))
     }
 
     /// Returns the fraction of the iterations over the bound fields that run, judged by the values
     /// computed.
-    fn visited(&self, bound: &Bound) -> f64 {
-        let visited = match self.purpose {
-            Purpose::Outputs(targets) => either(targets.iter().map(|t| visited(self.cx, t, self.problem.sizes, bound))),
-            Purpose::Fold(fold) => {
+    fn visited_fraction(&self, bound: &BoundFields) -> f64 {
+        let visited = match self.body {
+            LoopBody::Outputs(targets) => {
+                either(targets.iter().map(|t| visited_fraction(self.cx, t, self.problem.sizes, bound)))
+            }
+            LoopBody::Fold(fold) => {
                 let skips = fold.op.is_identity(fold.arg.fill(), &fold.arg.dtype(), 1, self.cx.mode());
                 if skips { self.cx.support(&fold.arg, self.problem.sizes, bound) } else { 1.0 }
             }
@@ -430,8 +449,8 @@ impl<'t> Search<'t> {
 }
 
 /// Returns the number of folds that are equal to `fold` up to field names, at least 1.
-pub(crate) fn sharing(fold: &Fold, all: &[&Fold], sizes: &Sizes, mode: FloatMode) -> usize {
-    all.iter().filter(|other| fold == **other || renamed(fold, other, sizes, mode).is_some()).count().max(1)
+pub(crate) fn count_equal_folds(fold: &Fold, all: &[&Fold], sizes: &Sizes, mode: FloatMode) -> usize {
+    all.iter().filter(|other| fold == **other || match_folds(fold, other, sizes, mode).is_some()).count().max(1)
 }
 
 /// Returns the work of a fold inside loops whose iterations have the given profile.
@@ -440,21 +459,23 @@ pub(crate) fn inline_work(
     fold: &Fold,
     sizes: &Sizes,
     pins: &[Vec<Field>],
-    inside: (&[Field], &Profile),
+    inside: (&[Field], &SupportProfile),
 ) -> Work {
-    cx.memo.work(fold, Some(inside), || order_fold(cx, fold, sizes, pins, inside).map_or(Work::IMPOSSIBLE, |o| o.work))
+    cx.memo.fold_work(fold, Some(inside), || {
+        order_fold(cx, fold, sizes, pins, inside).map_or(Work::IMPOSSIBLE, |o| o.work)
+    })
 }
 
-/// Returns the work of a fold that is stored by a query of its own, including the reads of its
+/// Returns the work of a stored fold by a query of its own, including the reads of its
 /// result.
 pub(crate) fn stored_work(cx: &Context, fold: &Fold, sizes: &Sizes, pins: &[Vec<Field>]) -> Work {
-    cx.memo.work(fold, None, || {
+    cx.memo.fold_work(fold, None, || {
         let nest = fold_nest(cx, fold, &Alias::from("stored"), sizes, pins);
         let target = &nest.outputs[0];
-        let places: f64 = target.shape.iter().map(|&n| n as f64).product();
-        let fields: Vec<Field> = target.at.iter().flat_map(At::fields).collect();
+        let coordinate_count: f64 = target.shape.iter().map(|&n| n as f64).product();
+        let fields: Vec<Field> = target.coordinates.iter().flat_map(ModeCoordinate::fields).collect();
         let mut work = order_loops(cx, &nest).map_or(Work::IMPOSSIBLE, |o| o.work);
-        work.add(Event::FollowDense, places * cx.output_support(target, &nest.sizes, &fields));
+        work.add(Event::FollowDense, coordinate_count * cx.output_support(target, &nest.sizes, &fields));
         work
     })
 }
@@ -462,7 +483,7 @@ pub(crate) fn stored_work(cx: &Context, fold: &Fold, sizes: &Sizes, pins: &[Vec<
 /// Returns the number of loops outside of a fold that is computed in place: the loops of its free
 /// fields, if exactly these are outermost. The fields of a scan must be in order; other fields may
 /// be between them.
-pub(crate) fn place(order: &[Field], fold: &Fold, free: &[Field]) -> Option<usize> {
+pub(crate) fn inline_depth(order: &[Field], fold: &Fold, free: &[Field]) -> Option<usize> {
     if fold.is_stored() {
         return None;
     }
@@ -476,8 +497,8 @@ pub(crate) fn outer_accesses<'a>(term: &'a Term, f: &mut dyn FnMut(&'a Read)) {
     match term.node() {
         Node::Access(read) => {
             f(read);
-            for at in &read.at {
-                if let At::Value(t) = at {
+            for at in &read.coordinates {
+                if let ModeCoordinate::Value(t) = at {
                     outer_accesses(t, f);
                 }
             }

@@ -1,5 +1,5 @@
 //! Converts a Logic plan to nests. Relabels, reorders and index maps are pushed to the accesses,
-//! bound fields are renamed apart, queries that need no storage are inlined, and literals are cast
+//! bound fields get unique names, queries that need no storage are inlined, and literals are cast
 //! and folded.
 //!
 //! Input: a Logic plan. Output: one [`Nest`] with one output for each stored query, in an order in
@@ -11,10 +11,10 @@
 //! several uses; aggregates read through a map that would compute a coordinate more than once, such
 //! as a toeplitz map.
 
-use crate::config::{Config, WrittenOrder};
+use crate::config::{OptimizerConfig, ReorderPolicy};
 use crate::error::Error;
 use crate::sizes::Sizes;
-use crate::term::{At, Fold, Nest, NestKind, Read, Target, Term, literal_of};
+use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Read, Target, Term, literal_of};
 use redpoll_logic::expr::{Expr, IndexMap, Node};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{Alias, ComputedFills, Field, FloatMode, Format, Plan, Query, Scalar, Subscript, TensorType};
@@ -25,11 +25,11 @@ use std::sync::Arc;
 const INLINE_LIMIT: usize = 24;
 
 /// Returns the nests of a plan.
-pub(crate) fn normalize(plan: &Plan, config: &Config) -> Result<Vec<Nest>, Error> {
+pub(crate) fn normalize(plan: &Plan, config: &OptimizerConfig) -> Result<Vec<Nest>, Error> {
     let mut normalizer = Normalizer {
         config,
         mode: config.float_mode,
-        inlined: inlined(plan, config),
+        inlined: inlined_queries(plan, config),
         nests: Vec::new(),
         hoisted: Vec::new(),
         aliases: plan.queries.iter().map(|q| q.alias.clone()).collect(),
@@ -45,25 +45,25 @@ pub(crate) fn normalize(plan: &Plan, config: &Config) -> Result<Vec<Nest>, Error
 }
 
 /// The coordinate of each field of an expression.
-type Env = HashMap<Field, Standing>;
+type Env = HashMap<Field, FieldBinding>;
 
 /// The coordinate and size of an expression's field.
 #[derive(Clone)]
-struct Standing {
-    at: At,
+struct FieldBinding {
+    coordinate: ModeCoordinate,
     /// The size of the field. An enclosing expression may determine it where only a `coordinate`
     /// mentions the field.
     size: u64,
 }
 
-impl Standing {
-    fn field(field: &Field, size: u64) -> Standing {
-        Standing { at: At::field(field), size }
+impl FieldBinding {
+    fn field(field: &Field, size: u64) -> FieldBinding {
+        FieldBinding { coordinate: ModeCoordinate::field(field), size }
     }
 }
 
 struct Normalizer<'a> {
-    config: &'a Config,
+    config: &'a OptimizerConfig,
     mode: FloatMode,
     inlined: HashMap<Alias, &'a Expr>,
     nests: Vec<Nest>,
@@ -73,15 +73,15 @@ struct Normalizer<'a> {
 }
 
 /// The nest under construction.
-struct Scope {
+struct NestBuilder {
     query: Alias,
     sizes: Sizes,
     pins: Vec<Vec<Field>>,
 }
 
-impl Scope {
+impl NestBuilder {
     /// Returns a field named like `like` that is new in the nest.
-    fn fresh(&mut self, like: &Field, size: u64) -> Field {
+    fn fresh_field(&mut self, like: &Field, size: u64) -> Field {
         let mut field = like.clone();
         let mut count = 2;
         while self.sizes.contains(&field) {
@@ -92,18 +92,18 @@ impl Scope {
         field
     }
 
-    /// Returns whether some order of loops satisfies all pins and a further one.
-    fn admits(&self, order: &Vec<Field>) -> bool {
-        let mut left: Vec<&[Field]> = self.pins.iter().chain([order]).map(Vec::as_slice).collect();
+    /// Returns whether some order of loops satisfies all pins and another one.
+    fn allows_pin(&self, order: &Vec<Field>) -> bool {
+        let mut pins: Vec<&[Field]> = self.pins.iter().chain([order]).map(Vec::as_slice).collect();
         let is_next =
-            |field: &Field, left: &[&[Field]]| left.iter().all(|pin| !pin.contains(field) || pin[0] == *field);
+            |field: &Field, pins: &[&[Field]]| pins.iter().all(|pin| !pin.contains(field) || pin[0] == *field);
         loop {
-            left.retain(|pin| !pin.is_empty());
-            let Some(next) = left.iter().map(|pin| &pin[0]).find(|field| is_next(field, &left)) else {
-                return left.is_empty();
+            pins.retain(|pin| !pin.is_empty());
+            let Some(next) = pins.iter().map(|pin| &pin[0]).find(|field| is_next(field, &pins)) else {
+                return pins.is_empty();
             };
             let next = next.clone();
-            left.iter_mut().filter(|pin| pin[0] == next).for_each(|pin| *pin = &pin[1..]);
+            pins.iter_mut().filter(|pin| pin[0] == next).for_each(|pin| *pin = &pin[1..]);
         }
     }
 }
@@ -126,35 +126,35 @@ impl Normalizer<'_> {
                 _ => break,
             };
         }
-        let mut scope = Scope { query: alias.clone(), sizes: Sizes::default(), pins: Vec::new() };
+        let mut nest = NestBuilder { query: alias.clone(), sizes: Sizes::default(), pins: Vec::new() };
         let info = expr.info();
         for (field, &size) in info.fields.iter().zip(&shape) {
-            scope.sizes.insert(field.clone(), size);
+            nest.sizes.insert(field.clone(), size);
         }
-        let standings = info.fields.iter().zip(&shape).map(|(f, &n)| (f.clone(), Standing::field(f, n)));
-        let env: Env = standings.collect();
-        let value = self.lower(body, &env, &mut scope)?;
+        let bindings = info.fields.iter().zip(&shape).map(|(f, &n)| (f.clone(), FieldBinding::field(f, n)));
+        let env: Env = bindings.collect();
+        let value = self.lower(body, &env, &mut nest)?;
         if value.dtype() != info.dtype {
             let (expected, found) = (info.dtype.to_string(), value.dtype().to_string());
             return Err(Error::DType { query: alias, expected, found });
         }
         if let Some(order) = self.config.loop_orders.get(&alias) {
-            scope.pins.push(order.clone());
+            nest.pins.push(order.clone());
         }
-        let at = info.fields.iter().map(At::field).collect();
-        let target = Target { alias, shape, fill: info.fill.clone(), at, fold: None, value, format, computed };
-        self.nests.push(Nest { outputs: vec![target], sizes: scope.sizes, pins: scope.pins, kind: NestKind::Query });
+        let coordinates = info.fields.iter().map(ModeCoordinate::field).collect();
+        let target = Target { alias, shape, fill: info.fill.clone(), coordinates, fold: None, value, format, computed };
+        self.nests.push(Nest { outputs: vec![target], sizes: nest.sizes, pins: nest.pins, kind: NestKind::Query });
         Ok(())
     }
 
     /// Lowers an expression to a nest of its own and reads the result in the environment.
-    fn hoist(&mut self, expr: &Expr, env: &Env, scope: &Scope) -> Result<Term, Error> {
-        let shape = shape_of(expr, env).map_err(|field| Error::Unsized { query: scope.query.clone(), field })?;
-        let known = self.hoisted.iter().find(|(e, n, _)| e == expr && *n == shape).map(|(.., a)| a.clone());
-        let alias = match known {
+    fn hoist(&mut self, expr: &Expr, env: &Env, nest: &NestBuilder) -> Result<Term, Error> {
+        let shape = shape_of(expr, env).map_err(|field| Error::Unsized { query: nest.query.clone(), field })?;
+        let existing = self.hoisted.iter().find(|(e, n, _)| e == expr && *n == shape).map(|(.., a)| a.clone());
+        let alias = match existing {
             Some(alias) => alias,
             None => {
-                let alias = fresh_alias(&mut self.aliases, &scope.query);
+                let alias = fresh_alias(&mut self.aliases, &nest.query);
                 self.query(alias.clone(), expr, shape.clone())?;
                 self.hoisted.push((expr.clone(), shape.clone(), alias.clone()));
                 alias
@@ -163,53 +163,53 @@ impl Normalizer<'_> {
         let info = expr.info();
         let format = Format::dense(shape.len());
         let ty = TensorType { shape, dtype: info.dtype.clone(), fill: info.fill.clone(), format };
-        self.table(&alias, &Arc::new(ty), &info.fields, env, scope)
+        self.table(&alias, &Arc::new(ty), &info.fields, env, nest)
     }
 
     /// Lowers an expression whose fields are at the coordinates of `env`.
-    fn lower(&mut self, expr: &Expr, env: &Env, scope: &mut Scope) -> Result<Term, Error> {
+    fn lower(&mut self, expr: &Expr, env: &Env, nest: &mut NestBuilder) -> Result<Term, Error> {
         let mode = self.mode;
         match expr.node() {
             Node::Literal(value) => Ok(Term::literal(value.clone())),
-            Node::Coordinate(field) => Ok(get(env, field, scope)?.value(mode)),
+            Node::Coordinate(field) => Ok(coordinate_of(env, field, nest)?.value(mode)),
             Node::Table { tensor, ty, fields } => match self.inlined.get(tensor).copied() {
                 Some(query) => {
                     let inner = query.info().fields.iter().zip(fields);
-                    let inner = inner.map(|(f, g)| Ok((f.clone(), standing(env, g, scope)?.clone())));
-                    self.lower(query, &inner.collect::<Result<_, Error>>()?, scope)
+                    let inner = inner.map(|(f, g)| Ok((f.clone(), binding(env, g, nest)?.clone())));
+                    self.lower(query, &inner.collect::<Result<_, Error>>()?, nest)
                 }
-                None => self.table(tensor, ty, fields, env, scope),
+                None => self.table(tensor, ty, fields, env, nest),
             },
             Node::MapJoin { op, args } => {
                 let fills: Vec<Scalar> = args.iter().map(|a| a.info().fill.clone()).collect();
                 let bound = op.bind_fills(&fills);
-                let op = &bound.map_err(|source| Error::Operator { query: scope.query.clone(), source })?;
-                let args = args.iter().map(|a| self.lower(a, env, scope)).collect::<Result<Vec<_>, _>>()?;
-                self.apply(op, &args, scope)
+                let op = &bound.map_err(|source| Error::Operator { query: nest.query.clone(), source })?;
+                let args = args.iter().map(|a| self.lower(a, env, nest)).collect::<Result<Vec<_>, _>>()?;
+                self.apply(op, &args, nest)
             }
             Node::Aggregate { op, init, arg, fields } => {
-                if !injective(expr, env) {
-                    return self.hoist(expr, env, scope);
+                if !is_injective(expr, env) {
+                    return self.hoist(expr, env, nest);
                 }
                 let mut inner = env.clone();
                 let mut bound = Vec::new();
                 for field in fields {
-                    let size = size_of(arg, field, scope)?;
-                    let fresh = scope.fresh(field, size);
-                    inner.insert(field.clone(), Standing::field(&fresh, size));
+                    let size = size_of(arg, field, nest)?;
+                    let fresh = nest.fresh_field(field, size);
+                    inner.insert(field.clone(), FieldBinding::field(&fresh, size));
                     bound.push(fresh);
                 }
-                if let (WrittenOrder::Pins, Node::Reorder { fields, .. }) = (self.config.written_order, arg.node())
+                if let (ReorderPolicy::Pin, Node::Reorder { fields, .. }) = (self.config.reorder_policy, arg.node())
                     && !bound.is_empty()
                 {
-                    let order = fields.iter().filter_map(|f| inner.get(f)?.at.as_field().cloned()).collect();
-                    if !scope.admits(&order) {
-                        return self.hoist(expr, env, scope);
+                    let order = fields.iter().filter_map(|f| inner.get(f)?.coordinate.as_field().cloned()).collect();
+                    if !nest.allows_pin(&order) {
+                        return self.hoist(expr, env, nest);
                     }
-                    scope.pins.push(order);
+                    nest.pins.push(order);
                 }
                 let dtype = &expr.info().dtype;
-                let arg = self.lower(arg, &inner, scope)?.cast(dtype, mode);
+                let arg = self.lower(arg, &inner, nest)?.cast(dtype, mode);
                 let init = literal_of(init, dtype).fill().clone();
                 if bound.is_empty() {
                     return Ok(Term::call(op, vec![Term::literal(init), arg], mode));
@@ -217,26 +217,26 @@ impl Normalizer<'_> {
                 let fold = Fold { op: op.clone(), init, arg, fields: bound, along: Vec::new() };
                 Ok(Term::fold(fold, expr.info().fill.clone(), mode))
             }
-            Node::Scan { op, arg, field } => self.scan(expr, op, arg, field, env, scope),
-            Node::Reorder { arg, .. } => self.lower(arg, env, scope),
+            Node::Scan { op, arg, field } => self.scan(expr, op, arg, field, env, nest),
+            Node::Reorder { arg, .. } => self.lower(arg, env, nest),
             Node::Relabel { arg, fields } => {
                 let inner = arg.info().fields.iter().zip(fields);
-                let inner = inner.map(|(f, g)| Ok((f.clone(), standing(env, g, scope)?.clone())));
-                self.lower(arg, &inner.collect::<Result<_, Error>>()?, scope)
+                let inner = inner.map(|(f, g)| Ok((f.clone(), binding(env, g, nest)?.clone())));
+                self.lower(arg, &inner.collect::<Result<_, Error>>()?, nest)
             }
-            Node::Index { map, arg } => self.index(map, arg, env, scope),
-            Node::Refill { .. } => self.hoist(expr, env, scope),
+            Node::Index { map, arg } => self.index(map, arg, env, nest),
+            Node::Refill { .. } => self.hoist(expr, env, nest),
             Node::Reformat { format, arg } => match arg.node() {
                 Node::Table { ty, tensor, .. } if ty.format == *format && !self.inlined.contains_key(tensor) => {
-                    self.lower(arg, env, scope)
+                    self.lower(arg, env, nest)
                 }
-                _ => self.hoist(expr, env, scope),
+                _ => self.hoist(expr, env, nest),
             },
         }
     }
 
-    fn apply(&self, op: &Op, args: &[Term], scope: &Scope) -> Result<Term, Error> {
-        Term::apply(op, args, self.mode).map_err(|source| Error::Operator { query: scope.query.clone(), source })
+    fn apply(&self, op: &Op, args: &[Term], nest: &NestBuilder) -> Result<Term, Error> {
+        Term::apply(op, args, self.mode).map_err(|source| Error::Operator { query: nest.query.clone(), source })
     }
 
     /// Reads a stored tensor. If a read is not provably in bounds, a guard decides, and the value
@@ -247,12 +247,12 @@ impl Normalizer<'_> {
         ty: &Arc<TensorType>,
         fields: &[Field],
         env: &Env,
-        scope: &Scope,
+        nest: &NestBuilder,
     ) -> Result<Term, Error> {
-        let at = fields.iter().map(|f| get(env, f, scope).cloned()).collect::<Result<Vec<_>, _>>()?;
-        let inside = at.iter().zip(&ty.shape).all(|(a, &n)| scope.sizes.within(a, n));
+        let coordinates = fields.iter().map(|f| coordinate_of(env, f, nest).cloned()).collect::<Result<Vec<_>, _>>()?;
+        let inside = coordinates.iter().zip(&ty.shape).all(|(a, &n)| nest.sizes.is_within(a, n));
         let outside = (!inside).then(|| ty.fill.clone());
-        Ok(Term::access(Read { tensor: tensor.clone(), ty: ty.clone(), at, outside }))
+        Ok(Term::access(Read { tensor: tensor.clone(), ty: ty.clone(), coordinates, outside }))
     }
 
     /// Lowers a scan along the loop of the field, or stores it if the field has another coordinate:
@@ -264,79 +264,80 @@ impl Normalizer<'_> {
         arg: &Expr,
         field: &Field,
         env: &Env,
-        scope: &mut Scope,
+        nest: &mut NestBuilder,
     ) -> Result<Term, Error> {
-        let Some(along) = get(env, field, scope)?.as_field().cloned().filter(|_| injective(expr, env)) else {
-            return self.hoist(expr, env, scope);
+        let Some(along) = coordinate_of(env, field, nest)?.as_field().cloned().filter(|_| is_injective(expr, env))
+        else {
+            return self.hoist(expr, env, nest);
         };
         let dtype = expr.info().dtype.clone();
         let init = op.fold_identity(&dtype, self.mode).ok_or_else(|| Error::ScanWithoutIdentity {
-            query: scope.query.clone(),
+            query: nest.query.clone(),
             op: op.to_string(),
             dtype: dtype.to_string(),
         })?;
-        let arg = self.lower(arg, env, scope)?.cast(&dtype, self.mode);
+        let arg = self.lower(arg, env, nest)?.cast(&dtype, self.mode);
         let fold = Fold { op: op.clone(), init, arg, fields: Vec::new(), along: vec![along] };
         Ok(Term::fold(fold, expr.info().fill.clone(), self.mode))
     }
 
     /// Lowers the argument at mapped coordinates. Coordinates out of bounds are handled by the read
     /// of a tensor, or else by a condition on coordinates.
-    fn index(&mut self, map: &IndexMap, arg: &Expr, env: &Env, scope: &mut Scope) -> Result<Term, Error> {
+    fn index(&mut self, map: &IndexMap, arg: &Expr, env: &Env, nest: &mut NestBuilder) -> Result<Term, Error> {
         let mode = self.mode;
         let mut inner = Env::new();
-        let mut leaving = Vec::new();
+        let mut unchecked = Vec::new();
         for field in &arg.info().fields {
             let Some((_, subscript)) = map.coordinates.iter().find(|(f, _)| f == field) else {
-                inner.insert(field.clone(), standing(env, field, scope)?.clone());
+                inner.insert(field.clone(), binding(env, field, nest)?.clone());
                 continue;
             };
             for (f, _) in &subscript.form().terms {
-                get(env, f, scope)?;
+                coordinate_of(env, f, nest)?;
             }
-            let at = At::compose(subscript, &|f| env[f].at.clone(), mode);
-            let size = size_of(arg, field, scope)?;
-            if !scope.sizes.within(&at, size) {
-                leaving.push((at.clone(), size));
+            let at = ModeCoordinate::compose(subscript, &|f| env[f].coordinate.clone(), mode);
+            let size = size_of(arg, field, nest)?;
+            if !nest.sizes.is_within(&at, size) {
+                unchecked.push((at.clone(), size));
             }
-            inner.insert(field.clone(), Standing { at, size });
+            inner.insert(field.clone(), FieldBinding { coordinate: at, size });
         }
-        let value = self.lower(arg, &inner, scope)?;
-        let Some(outside) = map.outside.as_ref().filter(|_| !leaving.is_empty()) else { return Ok(value) };
+        let value = self.lower(arg, &inner, nest)?;
+        let Some(outside) = map.outside.as_ref().filter(|_| !unchecked.is_empty()) else { return Ok(value) };
         let outside = literal_of(outside, &value.dtype());
         if let (crate::term::Node::Access(read), true) = (value.node(), self.is_stored_table(arg)) {
-            let covered = read
-                .at
+            let is_covered =
+                read.coordinates.iter().zip(&read.ty.shape).all(|(at, &n)| {
+                    nest.sizes.is_within(at, n) || unchecked.iter().any(|(a, size)| a == at && *size == n)
+                });
+            let all = unchecked
                 .iter()
-                .zip(&read.ty.shape)
-                .all(|(at, &n)| scope.sizes.within(at, n) || leaving.iter().any(|(a, size)| a == at && *size == n));
-            let all =
-                leaving.iter().all(|(a, size)| read.at.iter().zip(&read.ty.shape).any(|(at, n)| a == at && size == n));
-            if covered && all {
+                .all(|(a, size)| read.coordinates.iter().zip(&read.ty.shape).any(|(at, n)| a == at && size == n));
+            if is_covered && all {
                 return Ok(Term::access(Read { outside: Some(outside.fill().clone()), ..read.clone() }));
             }
         }
         let mut inside = Vec::new();
-        for (at, size) in leaving {
-            let place = at.value(mode);
+        for (at, size) in unchecked {
+            let coordinate = at.value(mode);
             let size = i64::try_from(size).unwrap_or(i64::MAX);
             let bounds = match &at {
-                At::Subscript(s) => s.range(&|f| scope.sizes.get(f)),
-                At::Value(_) => None,
+                ModeCoordinate::Subscript(s) => s.range(&|f| nest.sizes.get(f)),
+                ModeCoordinate::Value(_) => None,
             };
             let (low, high) = bounds.unwrap_or((i64::MIN, i64::MAX));
             if low < 0 {
-                inside.push(Term::integer(Builtin::Ge, place.clone(), 0, mode));
+                inside.push(Term::integer(Builtin::Ge, coordinate.clone(), 0, mode));
             }
             if high >= size {
-                inside.push(Term::integer(Builtin::Lt, place, size, mode));
+                inside.push(Term::integer(Builtin::Lt, coordinate, size, mode));
             }
         }
         let guard = match inside.len() {
             1 => inside.remove(0),
-            _ => self.apply(&Builtin::And.into(), &inside, scope)?,
+            _ => self.apply(&Builtin::And.into(), &inside, nest)?,
         };
-        self.apply(&Builtin::IfElse.into(), &[guard, value, outside], scope)
+        self.apply(&Builtin::IfElse.into(), &[guard, value, outside], nest)
     }
 
     /// Returns whether the expression is a stored tensor, possibly relabeled or reordered.
@@ -349,30 +350,30 @@ impl Normalizer<'_> {
     }
 }
 
-/// Returns a new alias derived from `query`, and takes it.
-pub(crate) fn fresh_alias(taken: &mut HashSet<Alias>, query: &Alias) -> Alias {
+/// Reserves and returns a new alias derived from `query`.
+pub(crate) fn fresh_alias(aliases: &mut HashSet<Alias>, query: &Alias) -> Alias {
     let mut count = 1;
     loop {
         let alias = Alias::from(format!("{query}.{count}"));
-        if taken.insert(alias.clone()) {
+        if aliases.insert(alias.clone()) {
             return alias;
         }
         count += 1;
     }
 }
 
-fn standing<'e>(env: &'e Env, field: &Field, scope: &Scope) -> Result<&'e Standing, Error> {
-    env.get(field).ok_or_else(|| Error::Unbound { query: scope.query.clone(), field: field.clone() })
+fn binding<'e>(env: &'e Env, field: &Field, nest: &NestBuilder) -> Result<&'e FieldBinding, Error> {
+    env.get(field).ok_or_else(|| Error::Unbound { query: nest.query.clone(), field: field.clone() })
 }
 
-fn get<'e>(env: &'e Env, field: &Field, scope: &Scope) -> Result<&'e At, Error> {
-    standing(env, field, scope).map(|s| &s.at)
+fn coordinate_of<'e>(env: &'e Env, field: &Field, nest: &NestBuilder) -> Result<&'e ModeCoordinate, Error> {
+    binding(env, field, nest).map(|s| &s.coordinate)
 }
 
 /// Returns the size of a field that a node binds or maps.
-fn size_of(expr: &Expr, field: &Field, scope: &Scope) -> Result<u64, Error> {
-    let known = expr.info().dimension(field);
-    known.ok_or_else(|| Error::Unsized { query: scope.query.clone(), field: field.clone() })
+fn size_of(expr: &Expr, field: &Field, nest: &NestBuilder) -> Result<u64, Error> {
+    let size = expr.info().dimension(field);
+    size.ok_or_else(|| Error::Unsized { query: nest.query.clone(), field: field.clone() })
 }
 
 /// Returns the sizes of the fields of an expression, or a field without a size.
@@ -383,10 +384,10 @@ fn shape_of(expr: &Expr, env: &Env) -> Result<Vec<u64>, Field> {
 
 /// Returns whether each field of the expression has a coordinate over a field of its own, so that
 /// no coordinate is computed twice.
-fn injective(expr: &Expr, env: &Env) -> bool {
+fn is_injective(expr: &Expr, env: &Env) -> bool {
     let mut seen = HashSet::new();
-    expr.info().fields.iter().all(|f| match env.get(f).map(|s| &s.at) {
-        Some(At::Subscript(Subscript::Affine(a))) => match &a.terms[..] {
+    expr.info().fields.iter().all(|f| match env.get(f).map(|s| &s.coordinate) {
+        Some(ModeCoordinate::Subscript(Subscript::Affine(a))) => match &a.terms[..] {
             [] => true,
             [(field, _)] => seen.insert(field.clone()),
             _ => false,
@@ -396,7 +397,7 @@ fn injective(expr: &Expr, env: &Env) -> bool {
 }
 
 /// Returns the queries that are computed where they are read.
-fn inlined<'a>(plan: &'a Plan, config: &Config) -> HashMap<Alias, &'a Expr> {
+fn inlined_queries<'a>(plan: &'a Plan, config: &OptimizerConfig) -> HashMap<Alias, &'a Expr> {
     let mut uses: HashMap<&Alias, usize> = HashMap::new();
     for query in &plan.queries {
         each_table(&query.expr, &mut |alias| *uses.entry(alias).or_default() += 1);

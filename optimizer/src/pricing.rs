@@ -9,11 +9,13 @@
 
 use crate::context::Context;
 use crate::cost;
-use crate::estimate::{Bound, Profile, either};
-use crate::fit::{Levels, Meeting};
-use crate::intersection::{Hold, List, Rounds, least, meet, searchable};
-use crate::lines::{CACHES, Places, aliased};
-use crate::loop_order::{Accessed, Formats, Inner, Purpose, Search, inline_work, place, stored_work};
+use crate::estimate::{BoundFields, SupportProfile, either};
+use crate::fit::{AccessLevels, LevelUse};
+use crate::intersection::{FiberWorkspace, ListLevel, LoopRounds, cheapest_protocols, is_searchable, shortest_lead};
+use crate::lines::{CACHES, DenseExtent, aliased_fraction};
+use crate::loop_order::{
+    FormatAssumption, InnerFold, LoopBody, OrderSearch, PricedAccess, inline_depth, inline_work, stored_work,
+};
 use crate::sizes::Sizes;
 use crate::term::{Fold, NestKind, Node, Read, Target, Term};
 use crate::work::{Event, Work};
@@ -25,13 +27,13 @@ use std::rc::Rc;
 
 /// The levels that one loop binds.
 #[derive(Clone, Default)]
-pub(crate) struct Met {
+pub(crate) struct BoundLevels {
     /// Levels that store some of the coordinates and lead the loop.
-    walked: Vec<List>,
+    walked: Vec<ListLevel>,
     /// Levels that are looked up in every round.
-    followed: Vec<Followed>,
+    followed: Vec<LookupLevel>,
     /// Dense levels that are read along a loop over every coordinate.
-    along: Vec<Followed>,
+    along: Vec<LookupLevel>,
     /// For each fiber that starts elsewhere in memory, the bytes that its levels are read from.
     jumps: Vec<f64>,
     /// Bytes of an entry and of all entries, for each tensor that is read in order.
@@ -42,16 +44,16 @@ pub(crate) struct Met {
 
 /// A level that is looked up in every round.
 #[derive(Clone)]
-struct Followed {
+struct LookupLevel {
     kind: LevelKind,
     /// Bytes between two accesses to one position.
     span: f64,
-    /// The positions in an array, if all levels are dense.
-    places: Option<Rc<[Places]>>,
+    /// The extents of the levels, if all levels are dense.
+    extents: Option<Rc<[DenseExtent]>>,
 }
 
-impl Met {
-    fn take(&mut self, other: &Met) {
+impl BoundLevels {
+    fn append(&mut self, other: &BoundLevels) {
         self.walked.extend(&other.walked);
         self.followed.extend_from_slice(&other.followed);
         self.along.extend_from_slice(&other.along);
@@ -61,39 +63,39 @@ impl Met {
     }
 }
 
-impl Search<'_> {
+impl OrderSearch<'_> {
     /// Returns the work of binding the last loop of `order`.
-    pub(crate) fn step(&self, order: &[usize], mask: u64) -> Work {
+    pub(crate) fn count_binding_work(&self, order: &[usize], mask: u64) -> Work {
         let last = order[order.len() - 1];
         let (rounds, fibers) = (self.rounds(mask), self.rounds(mask & !(1 << last)));
-        let (mut met, mut lists) = (Met::default(), Vec::new());
+        let (mut bound_levels, mut lists) = (BoundLevels::default(), Vec::new());
         for access in &self.accesses {
             // Accesses that are discordant in every order are priced with the first loop.
             if order.len() == 1 || access.loops.contains(&last) {
-                met.take(&self.met(order, access));
-                lists.resize(met.walked.len(), access);
+                bound_levels.append(&self.bound_levels(order, access));
+                lists.resize(bound_levels.walked.len(), access);
             }
         }
         // For a single list, the rounds already give its length.
-        if lists.len() > 1 && self.cx.measures() {
+        if lists.len() > 1 && self.cx.may_measure() {
             let bound = |f: &Field| self.position(&order[..order.len() - 1], f).is_some();
-            let (outside, field) = (self.met_outside(&bound), &self.loops[last]);
-            for (list, access) in met.walked.iter_mut().zip(&lists) {
-                let fiber = self.cx.fiber_met(access.read, &outside, self.problem.sizes, (&bound, field));
-                list.fiber = fiber.unwrap_or(list.fiber);
+            let (outside, field) = (self.outside_profile(&bound), &self.loops[last]);
+            for (list, access) in bound_levels.walked.iter_mut().zip(&lists) {
+                let length = self.cx.reached_fiber_length(access.read, &outside, self.problem.sizes, (&bound, field));
+                list.fiber_length = length.unwrap_or(list.fiber_length);
             }
         }
-        let Met { mut walked, mut followed, along, jumps, streams, copies } = met;
+        let BoundLevels { mut walked, mut followed, along, jumps, streams, copies } = bound_levels;
         let mut work = copies.into_iter().fold(Work::NONE, |all, copy| all + copy);
-        jumps.into_iter().for_each(|span| work.miss(fibers, span));
-        lead(&mut walked, &mut followed);
-        if let Some(fixed) = walked.iter().map(|list| list.fixed).max() {
-            let others = self.rounds_outside(order, fixed).min(fibers);
-            work.add(Event::Enter, others);
-            work.add(Event::EnterAgain, fibers - others);
-            let ends = walked.iter().map(|list| list.fibers).fold(0.0, f64::max);
-            work.add(Event::End, fibers * missed(cost::FORESEEN, ends));
-        } else if self.problem.sizes.block(&self.loops[last]).is_none() {
+        jumps.into_iter().for_each(|span| work.add_misses(fibers, span));
+        move_tables(&mut walked, &mut followed);
+        if let Some(fixed_depth) = walked.iter().map(|list| list.fixed_depth).max() {
+            let new_fibers = self.rounds_outside(order, fixed_depth).min(fibers);
+            work.add(Event::Enter, new_fibers);
+            work.add(Event::EnterAgain, fibers - new_fibers);
+            let ends = walked.iter().map(|list| list.fiber_count).fold(0.0, f64::max);
+            work.add(Event::End, fibers * miss_fraction(cost::PREDICTED_ENDS, ends));
+        } else if self.problem.sizes.split(&self.loops[last]).is_none() {
             // Loops inside a block are short and of constant length; compilers unroll them.
             work.add(Event::EnterDense, fibers);
         }
@@ -103,144 +105,157 @@ impl Search<'_> {
             if order.len() == self.loops.len() {
                 let strided = followed.iter().any(|level| level.kind == LevelKind::Dense);
                 work.add(if strided { Event::StridedRound } else { Event::DenseRound }, steps);
-                let missed = along.iter().map(|level| missed(cost::NEAR_CACHE, level.span)).sum::<f64>();
-                work.add(Event::StreamNear, steps * missed);
+                let misses = along.iter().map(|level| miss_fraction(cost::NEAR_CACHE, level.span)).sum::<f64>();
+                work.add(Event::StreamNear, steps * misses);
             }
             steps
         } else {
             work.add(Event::Round, rounds);
             followed.extend(along);
-            work += self.within_window(order, fibers, &mut walked);
+            work += self.restrict_to_window(order, fibers, &mut walked);
             let of = |depth: usize| self.rounds_outside(order, depth);
-            let (ways, steps) = meet(&walked, &Rounds { own: rounds, outside: fibers, of: &of });
+            let (protocols, steps) = cheapest_protocols(&walked, &LoopRounds { own: rounds, outside: fibers, of: &of });
             work += steps;
-            rounds.max(fibers * least(&walked, &ways))
+            rounds.max(fibers * shortest_lead(&walked, &protocols))
         };
-        for Followed { kind, span, places } in followed {
+        for LookupLevel { kind, span, extents } in followed {
             work.add(cost::follow(kind), steps);
-            match places {
-                Some(places) => {
-                    work.add(Event::AliasedRead, steps * aliased(&places, self.problem.prefix.len() + order.len() - 1));
-                    self.miss_lines(&mut work, (order, steps), (&places, span));
+            match extents {
+                Some(extents) => {
+                    work.add(
+                        Event::AliasedRead,
+                        steps * aliased_fraction(&extents, self.problem.prefix.len() + order.len() - 1),
+                    );
+                    self.add_line_misses(&mut work, (order, steps), (&extents, span));
                 }
-                None => work.miss(steps, span),
+                None => work.add_misses(steps, span),
             }
         }
-        for (place, all) in streams {
-            work.add(Event::Stream, steps * place / 8.0 * missed(cost::FAR_CACHE, all));
+        for (entry_bytes, all_bytes) in streams {
+            work.add(Event::Stream, steps * entry_bytes / 8.0 * miss_fraction(cost::FAR_CACHE, all_bytes));
         }
         work
     }
 
-    /// Returns the profile of the coordinates over the bound fields that loops reach, by the joined
-    /// accesses and the profile of the enclosing loops.
-    fn met_outside(&self, bound: &Bound) -> Profile {
-        let joined: Vec<&Read> =
-            self.accesses.iter().filter(|access| access.joined).map(|access| access.read).collect();
-        let own = self.cx.met_by(&joined, self.problem.sizes, bound);
+    /// Returns the profile of the coordinates over the bound fields that loops reach, by the
+    /// conjunct accesses and the profile of the enclosing loops.
+    fn outside_profile(&self, bound: &BoundFields) -> SupportProfile {
+        let conjuncts: Vec<&Read> =
+            self.accesses.iter().filter(|access| access.is_conjunct).map(|access| access.read).collect();
+        let own = self.cx.joint_profile(&conjuncts, self.problem.sizes, bound);
         self.cx.intersection([&own, self.problem.outside])
     }
 
     /// Returns the levels of an access that the last loop of `order` binds; computed once.
-    fn met(&self, order: &[usize], access: &Accessed<'_>) -> Rc<Met> {
-        let place = |k: &usize| order.iter().position(|l| l == k).map_or(u8::MAX, |at| at as u8);
-        let key: SmallVec<[u8; 8]> = access.loops.iter().map(place).chain([order.len() as u8]).collect();
-        if let Some(known) = access.met.borrow().get(&key) {
-            return known.clone();
+    fn bound_levels(&self, order: &[usize], access: &PricedAccess<'_>) -> Rc<BoundLevels> {
+        let position = |k: &usize| order.iter().position(|l| l == k).map_or(u8::MAX, |at| at as u8);
+        let key: SmallVec<[u8; 8]> = access.loops.iter().map(position).chain([order.len() as u8]).collect();
+        if let Some(cached) = access.bound_levels.borrow().get(&key) {
+            return cached.clone();
         }
-        let mut met = Met::default();
-        self.meet(order, access, &mut met);
-        let met = Rc::new(met);
-        access.met.borrow_mut().insert(key, met.clone());
-        met
+        let mut bound_levels = BoundLevels::default();
+        self.collect_bound_levels(order, access, &mut bound_levels);
+        let bound_levels = Rc::new(bound_levels);
+        access.bound_levels.borrow_mut().insert(key, bound_levels.clone());
+        bound_levels
     }
 
-    fn meet(&self, order: &[usize], access: &Accessed<'_>, met: &mut Met) {
-        let Accessed { read, levels, joined, .. } = access;
+    fn collect_bound_levels(&self, order: &[usize], access: &PricedAccess<'_>, bound_levels: &mut BoundLevels) {
+        let PricedAccess { read, levels, is_conjunct, .. } = access;
         let shorter = &order[..order.len() - 1];
-        let here = self.problem.prefix.len() + shorter.len();
+        let loop_depth = self.problem.prefix.len() + shorter.len();
         let positions = |f: &Field| self.position(order, f);
         let before = |f: &Field| self.position(shorter, f);
-        let meetings = levels.fit(&positions, self.problem.kind);
-        if meetings.contains(&Meeting::Discordant) {
-            if shorter.is_empty() || !levels.fit(&before, self.problem.kind).contains(&Meeting::Discordant) {
-                met.copies.push(self.copy(read));
+        let uses = levels.fit(&positions, self.problem.kind);
+        if uses.contains(&LevelUse::Discordant) {
+            if shorter.is_empty() || !levels.fit(&before, self.problem.kind).contains(&LevelUse::Discordant) {
+                bound_levels.copies.push(self.copy_work(read));
             }
-            self.meet_copy(order, access, met);
+            self.collect_copy_levels(order, access, bound_levels);
             return;
         }
-        let in_step = levels.in_step(&positions);
-        let places = levels.places(positions, self.problem.sizes);
+        let aligned = levels.aligned_levels(&positions);
+        let extents = levels.dense_extents(positions, self.problem.sizes);
         let mut outside = Some(0);
-        for (depth, ((kind, known), meeting)) in levels.resolved(&positions).zip(meetings).enumerate() {
-            let fixed = std::mem::replace(&mut outside, known);
-            if known != Some(here + 1) {
+        for (depth, ((kind, binding_depth), level_use)) in levels.binding_depths(&positions).zip(uses).enumerate() {
+            let fixed_depth = std::mem::replace(&mut outside, binding_depth);
+            if binding_depth != Some(loop_depth + 1) {
                 continue;
             }
-            let span = if depth < in_step { 0.0 } else { self.bytes_below(read, in_step) };
-            match meeting {
-                Meeting::Walk if kind == LevelKind::Dense => {
-                    met.along.push(Followed { kind, span, places: places.clone() });
+            let span = if depth < aligned { 0.0 } else { self.bytes_below(read, aligned) };
+            match level_use {
+                LevelUse::Walk if kind == LevelKind::Dense => {
+                    bound_levels.along.push(LookupLevel { kind, span, extents: extents.clone() });
                 }
-                Meeting::Walk => {
-                    let fixed = fixed.unwrap_or(here);
-                    let hold = if *joined { Hold::of(read, depth, fixed, here) } else { None };
-                    let (fibers, fiber, joined) = (self.positions(read, depth), self.fanout(read, depth), *joined);
-                    met.walked.push(List {
+                LevelUse::Walk => {
+                    let fixed_depth = fixed_depth.unwrap_or(loop_depth);
+                    let workspace = match is_conjunct {
+                        true => FiberWorkspace::of(read, depth, fixed_depth, loop_depth),
+                        false => None,
+                    };
+                    let fiber_length = self.fanout(read, depth);
+                    bound_levels.walked.push(ListLevel {
                         kind,
-                        fibers,
-                        fiber,
-                        average: fiber,
-                        fixed,
-                        joined,
-                        hold,
-                        searchable: searchable(read, depth),
+                        fiber_count: self.positions(read, depth),
+                        fiber_length,
+                        average_length: fiber_length,
+                        fixed_depth,
+                        is_conjunct: *is_conjunct,
+                        workspace,
+                        is_searchable: is_searchable(read, depth),
                     });
-                    met.jumps.push(span);
+                    bound_levels.jumps.push(span);
                 }
-                Meeting::Follow => met.followed.push(Followed { kind, span, places: places.clone() }),
-                Meeting::Discordant => unreachable!("the read was left out"),
+                LevelUse::Follow => bound_levels.followed.push(LookupLevel { kind, span, extents: extents.clone() }),
+                LevelUse::Discordant => unreachable!("discordant accesses are priced as copies"),
             }
-            if depth < in_step && depth + 1 == read.ty.format.levels.len() {
-                met.streams.push((place_bytes(read), self.bytes_below(read, 0)));
+            if depth < aligned && depth + 1 == read.ty.format.levels.len() {
+                bound_levels.streams.push((entry_bytes(read), self.bytes_below(read, 0)));
             }
         }
     }
 
     /// Adds the levels that the last loop of `order` binds in a copy with concordant levels.
-    fn meet_copy(&self, order: &[usize], access: &Accessed<'_>, met: &mut Met) {
+    fn collect_copy_levels(&self, order: &[usize], access: &PricedAccess<'_>, bound_levels: &mut BoundLevels) {
         let read = access.read;
         let (last, shorter) = order.split_last().expect("a loop is bound");
-        let binds = |k: usize| read.at.iter().any(|at| at.has(&self.loops[k]));
+        let binds = |k: usize| read.coordinates.iter().any(|at| at.has(&self.loops[k]));
         if !binds(*last) {
             return;
         }
         let whole = Term::access(read.clone());
         let distinct = |order: &[usize]| {
             let bound = |f: &Field| self.position(order, f).is_some();
-            let known = read.at.iter().zip(&read.ty.shape).filter(|(at, _)| at.all_fields(bound));
-            let places: f64 = known.map(|(_, &n)| n as f64).product();
-            places * self.cx.support(&whole, self.problem.sizes, &bound)
+            let dimensions = read.coordinates.iter().zip(&read.ty.shape).filter(|(at, _)| at.all_fields(bound));
+            let coordinate_count: f64 = dimensions.map(|(_, &n)| n as f64).product();
+            coordinate_count * self.cx.support(&whole, self.problem.sizes, &bound)
         };
         let stored = self.positions(read, read.ty.format.levels.len());
-        let foreign = !self.problem.prefix.is_empty() || order.iter().any(|k| !binds(*k));
-        let span = if foreign { 12.0 * stored } else { 0.0 };
+        let is_reread = !self.problem.prefix.is_empty() || order.iter().any(|k| !binds(*k));
+        let span = if is_reread { 12.0 * stored } else { 0.0 };
         let is_dense = read.ty.format.is_dense();
         // The loops around a fold may bind some of its levels.
-        let prefix = self.problem.prefix.iter().any(|f| read.at.iter().any(|at| at.has(f)));
+        let prefix = self.problem.prefix.iter().any(|f| read.coordinates.iter().any(|at| at.has(f)));
         let outermost = !prefix && !shorter.iter().any(|k| binds(*k));
         if is_dense || outermost && self.problem.sizes.of(&self.loops[*last]) as f64 <= 4.0 * stored + 16.0 {
-            met.along.push(Followed { kind: LevelKind::Dense, span, places: None });
+            bound_levels.along.push(LookupLevel { kind: LevelKind::Dense, span, extents: None });
         } else {
-            let fiber = distinct(order) / distinct(shorter).max(1.0);
-            let kind = LevelKind::SparseList;
+            let fiber_length = distinct(order) / distinct(shorter).max(1.0);
             let prefix = self.problem.prefix;
-            let outside = prefix.iter().rposition(|f| read.at.iter().any(|at| at.has(f))).map_or(0, |at| at + 1);
-            let fixed = shorter.iter().rposition(|k| binds(*k)).map_or(outside, |at| prefix.len() + at + 1);
-            let joined = access.joined;
-            let fibers = distinct(shorter);
-            met.walked.push(List { kind, fibers, fiber, average: fiber, fixed, joined, hold: None, searchable: true });
-            met.jumps.push(span);
+            let outside =
+                prefix.iter().rposition(|f| read.coordinates.iter().any(|at| at.has(f))).map_or(0, |at| at + 1);
+            let fixed_depth = shorter.iter().rposition(|k| binds(*k)).map_or(outside, |at| prefix.len() + at + 1);
+            bound_levels.walked.push(ListLevel {
+                kind: LevelKind::SparseList,
+                fiber_count: distinct(shorter),
+                fiber_length,
+                average_length: fiber_length,
+                fixed_depth,
+                is_conjunct: access.is_conjunct,
+                workspace: None,
+                is_searchable: true,
+            });
+            bound_levels.jumps.push(span);
         }
     }
 
@@ -264,44 +279,46 @@ impl Search<'_> {
     /// Returns the bytes of a fiber below the first `levels` levels.
     fn bytes_below(&self, read: &Read, levels: usize) -> f64 {
         let all = self.positions(read, read.ty.format.levels.len());
-        place_bytes(read) * all / self.positions(read, levels).max(1.0)
+        entry_bytes(read) * all / self.positions(read, levels).max(1.0)
     }
 
-    fn copy(&self, read: &Read) -> Work {
+    fn copy_work(&self, read: &Read) -> Work {
         match (self.problem.kind, self.problem.formats) {
             (NestKind::Copy, _) => Work::IMPOSSIBLE,
-            (NestKind::Query, Formats::Any) => Work::NONE,
-            (NestKind::Query, Formats::Given) => conversion(self.cx, read),
+            (NestKind::Query, FormatAssumption::Best) => Work::NONE,
+            (NestKind::Query, FormatAssumption::Given) => conversion_work(self.cx, read),
         }
     }
 
     /// Returns the work of a complete order besides its loops: folds and writes.
-    pub(crate) fn finish(&self, order: &[usize], mask: u64) -> Work {
+    pub(crate) fn completion_work(&self, order: &[usize], mask: u64) -> Work {
         let own = order.iter().map(|&k| self.loops[k].clone());
         let full: Vec<Field> = self.problem.prefix.iter().cloned().chain(own).collect();
         let rounds = self.rounds(mask);
         let mut work = Work::NONE;
-        for Inner { fold, free, sharing } in &self.folds {
+        for InnerFold { fold, free, equal_folds } in &self.folds {
             let stored =
-                || stored_work(self.cx, fold, self.problem.sizes, self.problem.pins).times(1.0 / *sharing as f64);
-            work += match place(&full, fold, free) {
-                Some(depth) if fold.is_scan() => self.inline(fold, &full[..depth]),
-                Some(depth) => (self.inline(fold, &full[..depth]) + self.along(fold, &full[..depth])).cheaper(stored()),
+                || stored_work(self.cx, fold, self.problem.sizes, self.problem.pins).times(1.0 / *equal_folds as f64);
+            work += match inline_depth(&full, fold, free) {
+                Some(depth) if fold.is_scan() => self.inline_fold_work(fold, &full[..depth]),
+                Some(depth) => (self.inline_fold_work(fold, &full[..depth])
+                    + self.outer_step_work(fold, &full[..depth]))
+                .cheaper(stored()),
                 None => stored(),
             };
         }
-        match self.purpose {
-            Purpose::Outputs(targets) => {
+        match self.body {
+            LoopBody::Outputs(targets) => {
                 work.add(Event::Query, 1.0);
                 let volumes = self.volumes.get_or_init(|| targets.iter().map(|t| self.volume(t)).collect());
-                let priced = targets.iter().zip(volumes).filter(|_| self.problem.formats == Formats::Given);
+                let priced = targets.iter().zip(volumes).filter(|_| self.problem.formats == FormatAssumption::Given);
                 for (target, volume) in priced {
-                    work += self.write(target, volume, order, &full).0;
+                    work += self.write_work(target, volume, order, &full).0;
                 }
             }
-            Purpose::Fold(fold) => {
+            LoopBody::Fold(fold) => {
                 work.add(Event::Fold, rounds);
-                work.add(Event::Compute, rounds * self.further_operators(&fold.arg, order));
+                work.add(Event::Compute, rounds * self.extra_operators(&fold.arg, order));
             }
         }
         work
@@ -309,38 +326,42 @@ impl Search<'_> {
 
     /// Returns the number of operators that each round of the last loop computes, minus one that
     /// the consumer's price includes.
-    pub(crate) fn further_operators(&self, value: &Term, order: &[usize]) -> f64 {
+    pub(crate) fn extra_operators(&self, value: &Term, order: &[usize]) -> f64 {
         order.last().map_or(0, |last| operators(value, &self.loops[*last]).saturating_sub(1)) as f64
     }
 
-    fn inline(&self, fold: &Fold, prefix: &[Field]) -> Work {
+    fn inline_fold_work(&self, fold: &Fold, prefix: &[Field]) -> Work {
         let problem = &self.problem;
         let mask = self.mask(|f| prefix.contains(f));
-        let places: f64 = prefix.iter().map(|f| problem.sizes.of(f) as f64).product();
-        let reach = if places == 0.0 { 0.0 } else { (self.rounds(mask) / places).min(problem.outside.fraction) };
-        let marginals = match self.cx.measures() {
-            true => self.met_outside(&|f| prefix.contains(f)).marginals,
+        let coordinate_count: f64 = prefix.iter().map(|f| problem.sizes.of(f) as f64).product();
+        let reach = if coordinate_count == 0.0 {
+            0.0
+        } else {
+            (self.rounds(mask) / coordinate_count).min(problem.outside.fraction)
+        };
+        let marginals = match self.cx.may_measure() {
+            true => self.outside_profile(&|f| prefix.contains(f)).marginals,
             false => Default::default(),
         };
-        let outside = Profile { fraction: reach, marginals };
+        let outside = SupportProfile { fraction: reach, marginals };
         inline_work(self.cx, fold, problem.sizes, problem.pins, (prefix, &outside))
     }
 
     /// Returns the work of the enclosing loops' steps along levels inside a fold, which are taken
     /// even when the fold is not needed.
-    fn along(&self, fold: &Fold, prefix: &[Field]) -> Work {
+    fn outer_step_work(&self, fold: &Fold, prefix: &[Field]) -> Work {
         let mut work = Work::NONE;
-        let mut known: Vec<&Read> = self.accesses.iter().map(|access| access.read).collect();
+        let mut counted: Vec<&Read> = self.accesses.iter().map(|access| access.read).collect();
         let positions = |f: &Field| prefix.iter().position(|g| g == f);
         fold.arg.each_access(&mut |read| {
-            if known.contains(&read) {
+            if counted.contains(&read) {
                 return;
             }
-            known.push(read);
-            let levels = Levels::new(read, self.problem.sizes, self.cx.mode());
-            let meetings = levels.fit(&positions, self.problem.kind);
-            for (depth, ((kind, at), meeting)) in levels.resolved(&positions).zip(meetings).enumerate() {
-                let Some(at) = at.filter(|at| *at > 0 && meeting == Meeting::Walk && !kind.traits().full) else {
+            counted.push(read);
+            let levels = AccessLevels::new(read, self.problem.sizes, self.cx.mode());
+            let uses = levels.fit(&positions, self.problem.kind);
+            for (depth, ((kind, at), level_use)) in levels.binding_depths(&positions).zip(uses).enumerate() {
+                let Some(at) = at.filter(|at| *at > 0 && level_use == LevelUse::Walk && !kind.traits().full) else {
                     continue;
                 };
                 let fibers = self.rounds(self.mask(|f| prefix[..at - 1].contains(f)));
@@ -362,7 +383,7 @@ impl Search<'_> {
 }
 
 /// Returns the work of converting a tensor into another storage order.
-pub(crate) fn conversion(cx: &Context, read: &Read) -> Work {
+pub(crate) fn conversion_work(cx: &Context, read: &Read) -> Work {
     let levels = &read.ty.format.levels;
     // A copy stores every coordinate of a run.
     let question = match levels.iter().any(|l| l.kind.traits().runs) {
@@ -387,13 +408,13 @@ fn operators(term: &Term, field: &Field) -> usize {
 }
 
 /// Returns the fraction of the iterations over the bound fields that run for an output.
-pub(crate) fn visited(cx: &Context, target: &Target, sizes: &Sizes, bound: &Bound) -> f64 {
-    if cx.skips(target) { reached(cx, &target.value, sizes, bound) } else { 1.0 }
+pub(crate) fn visited_fraction(cx: &Context, target: &Target, sizes: &Sizes, bound: &BoundFields) -> f64 {
+    if cx.skips_fill(target) { evaluated_fraction(cx, &target.value, sizes, bound) } else { 1.0 }
 }
 
 /// Returns the fraction of iterations in which a term is evaluated. A fold must be evaluated even
 /// if it results in its fill.
-fn reached(cx: &Context, term: &Term, sizes: &Sizes, bound: &Bound) -> f64 {
+fn evaluated_fraction(cx: &Context, term: &Term, sizes: &Sizes, bound: &BoundFields) -> f64 {
     let mut folds = false;
     term.each_fold(&mut |_, _| folds = true);
     match term.node() {
@@ -402,16 +423,16 @@ fn reached(cx: &Context, term: &Term, sizes: &Sizes, bound: &Bound) -> f64 {
             if let ("ifelse", [condition, x, y]) = (op.name(), &args[..])
                 && x.fill() == y.fill()
             {
-                let [asked, x, y] = [condition, x, y].map(|t| reached(cx, t, sizes, bound));
+                let [condition_fraction, x, y] = [condition, x, y].map(|t| evaluated_fraction(cx, t, sizes, bound));
                 return match *condition.fill() == Scalar::Bool(true) {
-                    true => either([x, asked * y]),
-                    false => either([asked * x, y]),
+                    true => either([x, condition_fraction * y]),
+                    false => either([condition_fraction * x, y]),
                 };
             }
-            let parts = || args.iter().map(|a| reached(cx, a, sizes, bound));
-            match &cx.deciding(term)[..] {
+            let parts = || args.iter().map(|a| evaluated_fraction(cx, a, sizes, bound));
+            match &cx.deciding_args(term)[..] {
                 [] => either(parts()),
-                joined => joined.iter().map(|&k| reached(cx, &args[k], sizes, bound)).product(),
+                deciding => deciding.iter().map(|&k| evaluated_fraction(cx, &args[k], sizes, bound)).product(),
             }
         }
         _ if folds => 1.0,
@@ -420,30 +441,30 @@ fn reached(cx: &Context, term: &Term, sizes: &Sizes, bound: &Bound) -> f64 {
 }
 
 /// Moves tables to the looked-up levels if a list leads the loop.
-fn lead(walked: &mut Vec<List>, followed: &mut Vec<Followed>) {
-    let table = |list: &List| list.kind.traits().lookup == Lookup::Direct;
-    if walked.iter().any(|list| !table(list)) {
-        let tables = walked.iter().filter(|list| table(list));
-        followed.extend(tables.map(|list| Followed { kind: list.kind, span: 0.0, places: None }));
-        walked.retain(|list| !table(list));
+fn move_tables(walked: &mut Vec<ListLevel>, followed: &mut Vec<LookupLevel>) {
+    let is_table = |list: &ListLevel| list.kind.traits().lookup == Lookup::Direct;
+    if walked.iter().any(|list| !is_table(list)) {
+        let tables = walked.iter().filter(|list| is_table(list));
+        followed.extend(tables.map(|list| LookupLevel { kind: list.kind, span: 0.0, extents: None }));
+        walked.retain(|list| !is_table(list));
     }
 }
 
 /// Returns the bytes of a stored entry.
-fn place_bytes(read: &Read) -> f64 {
+fn entry_bytes(read: &Read) -> f64 {
     if read.ty.format.is_dense() { 8.0 } else { 12.0 }
 }
 
 impl Work {
     /// Adds accesses to positions, with `bytes` other bytes accessed between two accesses to one.
-    pub(crate) fn miss(&mut self, count: f64, bytes: f64) {
+    pub(crate) fn add_misses(&mut self, count: f64, bytes: f64) {
         for (event, cache) in CACHES {
-            self.add(event, count * missed(cache, bytes));
+            self.add(event, count * miss_fraction(cache, bytes));
         }
     }
 }
 
 /// Returns the fraction of `bytes` that a cache does not hold.
-pub(crate) fn missed(cache: f64, bytes: f64) -> f64 {
+pub(crate) fn miss_fraction(cache: f64, bytes: f64) -> f64 {
     1.0 - cache / bytes.max(cache)
 }

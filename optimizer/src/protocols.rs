@@ -3,14 +3,16 @@
 //! A level whose coordinate is given when it is reached is followed; other levels are walked,
 //! except in intersections. An intersection is a loop over several sparse levels whose fills each
 //! annihilate the value. In it, hash tables and byte maps are followed if a list leads, and lists
-//! that outer loops reread are held in byte maps. Lists of a union beside it are led or searched
-//! where that is cheaper. The remaining lists gallop when they lead others, or when their fiber
-//! lengths differ by more than [`cost::GALLOP_RATIO`].
+//! that outer loops reread are cached in byte maps. Lists of a union beside it are searched, or
+//! advance by galloping, where that is cheaper. The remaining lists gallop when they lead others,
+//! or when their fiber lengths differ by more than [`cost::GALLOP_RATIO`].
 
 use crate::context::Context;
 use crate::cost;
-use crate::fit::{Meeting, fit, storage_at};
-use crate::intersection::{Hold, List, Rounds, Way, conjuncts, meet, searchable};
+use crate::fit::{LevelUse, fit, storage_coordinates};
+use crate::intersection::{
+    FiberWorkspace, ListLevel, ListProtocol, LoopRounds, cheapest_protocols, conjuncts, is_searchable,
+};
 use crate::sizes::Sizes;
 use crate::term::{NestKind, Read, Term};
 use redpoll_logic::physical::{Protocol, Workspace};
@@ -18,91 +20,101 @@ use redpoll_logic::statistics::Question;
 use redpoll_logic::{Field, Format, LevelKind, Lookup};
 
 /// The protocols of the accesses of one value.
-pub(crate) struct Protocols(Vec<(Read, Through)>);
+pub(crate) struct Protocols(Vec<(Read, AccessProtocols)>);
 
 /// The protocols of the levels of an access, and its workspace.
 #[derive(Clone)]
-pub(crate) struct Through {
+pub(crate) struct AccessProtocols {
     pub(crate) protocols: Vec<Protocol>,
     pub(crate) workspace: Option<Workspace>,
 }
 
 impl Protocols {
     /// Returns the protocols of an access of the value.
-    pub(crate) fn of(&self, read: &Read) -> Through {
+    pub(crate) fn of(&self, read: &Read) -> AccessProtocols {
         let found = self.0.iter().find(|(r, _)| r == read);
-        found.map(|(_, through)| through.clone()).expect("every access of the value has protocols")
+        found.map(|(_, protocols)| protocols.clone()).expect("every access of the value has protocols")
     }
 }
 
 /// A level of an access that a loop walks.
-struct Member {
+struct WalkedLevel {
     access: usize,
     level: usize,
-    /// The position of the loop.
-    loop_at: usize,
-    list: List,
+    /// Number of loops outside of the loop.
+    loop_depth: usize,
+    list: ListLevel,
 }
 
 /// Chooses the protocols of the accesses of a value inside loops of the given order. The reads in
-/// `around` must differ from their fills for anything to be computed.
+/// `outer_conjuncts` must differ from their fills for anything to be computed.
 pub(crate) fn choose_protocols(
     cx: &Context,
-    (value, around): (&Term, &[&Read]),
+    (value, outer_conjuncts): (&Term, &[&Read]),
     sizes: &Sizes,
     order: &[Field],
     kind: NestKind,
 ) -> Protocols {
     let positions = |f: &Field| order.iter().position(|g| g == f);
-    let mut chosen: Vec<(Read, Through)> = Vec::new();
+    let mut chosen: Vec<(Read, AccessProtocols)> = Vec::new();
     value.each_access(&mut |read| {
         if !chosen.iter().any(|(r, _)| r == read) {
-            let meetings = fit(read, sizes, &positions, kind, cx.mode());
-            let protocol = |m: &Meeting| if *m == Meeting::Walk { Protocol::Walk } else { Protocol::Follow };
-            let protocols = meetings.iter().map(protocol).collect();
-            chosen.push((read.clone(), Through { protocols, workspace: None }));
+            let uses = fit(read, sizes, &positions, kind, cx.mode());
+            let protocol =
+                |level_use: &LevelUse| if *level_use == LevelUse::Walk { Protocol::Walk } else { Protocol::Follow };
+            let protocols = uses.iter().map(protocol).collect();
+            chosen.push((read.clone(), AccessProtocols { protocols, workspace: None }));
         }
     });
-    let mut together: Vec<&Read> = Vec::new();
-    conjuncts(cx, value, &mut together);
-    let mut members: Vec<Member> = Vec::new();
-    for (access, (read, through)) in chosen.iter().enumerate() {
-        let spots = storage_at(&read.at, &read.ty.format, &read.ty.shape, sizes, cx.mode());
-        let joined = together.contains(&read);
+    let mut conjunct_reads: Vec<&Read> = Vec::new();
+    conjuncts(cx, value, &mut conjunct_reads);
+    let mut walked: Vec<WalkedLevel> = Vec::new();
+    for (access, (read, own)) in chosen.iter().enumerate() {
+        let coordinates = storage_coordinates(&read.coordinates, &read.ty.format, &read.ty.shape, sizes, cx.mode());
+        let is_conjunct = conjunct_reads.contains(&read);
         let mut outside = 0;
-        for (level, (at, protocol)) in spots.iter().zip(&through.protocols).enumerate() {
+        for (level, (at, protocol)) in coordinates.iter().zip(&own.protocols).enumerate() {
             let kind = read.ty.format.levels[level].kind;
-            let Some(loop_at) = at.fields().iter().filter_map(positions).max() else { continue };
+            let Some(loop_depth) = at.fields().iter().filter_map(positions).max() else { continue };
             if !kind.traits().full && *protocol == Protocol::Walk {
                 let count = |levels| cx.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate;
-                let fibers = count(level);
-                let fiber = count(level + 1) / fibers.max(1.0);
-                let hold = if joined { Hold::of(read, level, outside, loop_at) } else { None };
-                let searchable = searchable(read, level);
-                let list = List { kind, fibers, fiber, average: fiber, fixed: outside, joined, hold, searchable };
-                members.push(Member { access, level, loop_at, list });
+                let fiber_count = count(level);
+                let fiber_length = count(level + 1) / fiber_count.max(1.0);
+                let workspace = if is_conjunct { FiberWorkspace::of(read, level, outside, loop_depth) } else { None };
+                let is_searchable = is_searchable(read, level);
+                let list = ListLevel {
+                    kind,
+                    fiber_count,
+                    fiber_length,
+                    average_length: fiber_length,
+                    fixed_depth: outside,
+                    is_conjunct,
+                    workspace,
+                    is_searchable,
+                };
+                walked.push(WalkedLevel { access, level, loop_depth, list });
             }
-            outside = outside.max(loop_at + 1);
+            outside = outside.max(loop_depth + 1);
         }
     }
     let rounds = |depth: usize| {
-        let places: f64 = order[..depth].iter().map(|f| sizes.of(f) as f64).product();
-        places * cx.support(value, sizes, &|f| order[..depth].contains(f))
+        let coordinate_count: f64 = order[..depth].iter().map(|f| sizes.of(f) as f64).product();
+        coordinate_count * cx.support(value, sizes, &|f| order[..depth].contains(f))
     };
-    together.extend(around);
-    for loop_at in 0..order.len() {
-        let mut met: Vec<&mut Member> = members.iter_mut().filter(|m| m.loop_at == loop_at).collect();
-        if met.len() > 1 && met.iter().any(|m| m.list.joined) {
-            if cx.measures() {
-                let bound = |f: &Field| order[..loop_at].contains(f);
-                let outside = cx.met_by(&together, sizes, &bound);
-                for member in &mut met {
-                    let read = &chosen[member.access].0;
-                    let fiber = cx.fiber_met(read, &outside, sizes, (&bound, &order[loop_at]));
-                    member.list.fiber = fiber.unwrap_or(member.list.fiber);
+    conjunct_reads.extend(outer_conjuncts);
+    for loop_depth in 0..order.len() {
+        let mut levels: Vec<&mut WalkedLevel> = walked.iter_mut().filter(|m| m.loop_depth == loop_depth).collect();
+        if levels.len() > 1 && levels.iter().any(|m| m.list.is_conjunct) {
+            if cx.may_measure() {
+                let bound = |f: &Field| order[..loop_depth].contains(f);
+                let outside = cx.joint_profile(&conjunct_reads, sizes, &bound);
+                for level in &mut levels {
+                    let read = &chosen[level.access].0;
+                    let length = cx.reached_fiber_length(read, &outside, sizes, (&bound, &order[loop_depth]));
+                    level.list.fiber_length = length.unwrap_or(level.list.fiber_length);
                 }
             }
-            meet_together(&met, &rounds, &mut chosen);
+            choose_loop_protocols(&levels, &rounds, &mut chosen);
         }
     }
     Protocols(chosen)
@@ -110,38 +122,57 @@ pub(crate) fn choose_protocols(
 
 /// Chooses the protocols of the levels that one loop walks; `rounds` returns the rounds of a number
 /// of outermost loops.
-fn meet_together(met: &[&mut Member], rounds: &dyn Fn(usize) -> f64, chosen: &mut [(Read, Through)]) {
-    let (tables, lists): (Vec<&Member>, Vec<&Member>) =
-        met.iter().map(|m| &**m).partition(|m| m.list.kind.traits().lookup == Lookup::Direct);
+fn choose_loop_protocols(
+    levels: &[&mut WalkedLevel],
+    rounds: &dyn Fn(usize) -> f64,
+    chosen: &mut [(Read, AccessProtocols)],
+) {
+    let (tables, lists): (Vec<&WalkedLevel>, Vec<&WalkedLevel>) =
+        levels.iter().map(|m| &**m).partition(|m| m.list.kind.traits().lookup == Lookup::Direct);
     if lists.is_empty() {
         return;
     }
-    for table in tables.iter().filter(|m| m.list.joined) {
+    for table in tables.iter().filter(|m| m.list.is_conjunct) {
         chosen[table.access].1.protocols[table.level] = Protocol::Follow;
     }
-    let fibers: Vec<List> = lists.iter().map(|m| m.list).collect();
-    let at = lists[0].loop_at;
-    let ways = if fibers.iter().any(|list| list.hold.is_some() || !list.joined) {
-        meet(&fibers, &Rounds { own: rounds(at + 1), outside: rounds(at), of: rounds }).0
+    let list_levels: Vec<ListLevel> = lists.iter().map(|m| m.list).collect();
+    let loop_depth = lists[0].loop_depth;
+    let list_protocols = if list_levels.iter().any(|list| list.workspace.is_some() || !list.is_conjunct) {
+        cheapest_protocols(
+            &list_levels,
+            &LoopRounds { own: rounds(loop_depth + 1), outside: rounds(loop_depth), of: rounds },
+        )
+        .0
     } else {
-        vec![Way::Walked; lists.len()]
+        vec![ListProtocol::Walk; lists.len()]
     };
-    for (member, way) in lists.iter().zip(&ways).filter(|(_, way)| matches!(way, Way::Held | Way::Searched)) {
-        let (read, through) = &mut chosen[member.access];
-        through.protocols[member.level] = Protocol::Follow;
-        if let (Way::Held, Some(hold)) = (way, member.list.hold) {
+    for (level, list_protocol) in lists
+        .iter()
+        .zip(&list_protocols)
+        .filter(|(_, list_protocol)| matches!(list_protocol, ListProtocol::Workspace | ListProtocol::Search))
+    {
+        let (read, own) = &mut chosen[level.access];
+        own.protocols[level.level] = Protocol::Follow;
+        if let (ListProtocol::Workspace, Some(fiber)) = (list_protocol, level.list.workspace) {
             let format = Format::of_kinds(&[LevelKind::ByteMap], read.ty.format.leaf);
-            through.workspace = Some(Workspace { depth: hold.depth, format });
+            own.workspace = Some(Workspace { depth: fiber.depth, format });
         }
     }
-    let leading = || lists.iter().zip(&ways).filter(|(m, way)| m.list.joined && **way == Way::Walked).map(|(m, _)| *m);
+    let leading = || {
+        lists
+            .iter()
+            .zip(&list_protocols)
+            .filter(|(m, list_protocol)| m.list.is_conjunct && **list_protocol == ListProtocol::Walk)
+            .map(|(m, _)| *m)
+    };
     // A table next to a single list shows how much of the list is needed.
-    let lengths = || leading().chain(tables.iter().copied().filter(|m| m.list.joined)).map(|m| m.list.fiber);
-    let (least, most) = (lengths().fold(f64::INFINITY, f64::min), lengths().fold(0.0, f64::max));
-    let leads = ways.contains(&Way::Led);
-    for member in leading().filter(|m| m.list.kind.traits().lookup == Lookup::Search) {
-        if leads || lengths().count() > 1 && most > cost::GALLOP_RATIO * least.max(0.5) {
-            chosen[member.access].1.protocols[member.level] = Protocol::Gallop;
+    let lengths =
+        || leading().chain(tables.iter().copied().filter(|m| m.list.is_conjunct)).map(|m| m.list.fiber_length);
+    let (shortest, longest) = (lengths().fold(f64::INFINITY, f64::min), lengths().fold(0.0, f64::max));
+    let leads = list_protocols.contains(&ListProtocol::Advance);
+    for level in leading().filter(|m| m.list.kind.traits().lookup == Lookup::Search) {
+        if leads || lengths().count() > 1 && longest > cost::GALLOP_RATIO * shortest.max(0.5) {
+            chosen[level.access].1.protocols[level.level] = Protocol::Gallop;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Report of an optimization: the plan after each phase and the decisions for each query, printed
 //! by `redpoll explain`.
 
-use crate::loop_order::Ordered;
+use crate::loop_order::PricedOrder;
 use crate::work::Work;
 use redpoll_logic::physical::{FormatDisplay, Workspace};
 use redpoll_logic::statistics::Fact;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The plan after each phase, as text.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<PhaseReport>,
     /// The decisions, one for each query of the physical plan, in plan order.
     pub decisions: Vec<Decision>,
     /// Facts that the optimizer asked about inputs, with their truth. The plan is valid for all
@@ -23,17 +23,17 @@ pub struct Report {
     pub adaptations: Vec<Adaptation>,
 }
 
-/// A replanning of the rest of a plan.
+/// A replanning of the remaining queries of a plan.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Adaptation {
-    /// Index of the query after which the rest was replanned.
-    pub after: usize,
+    /// Index of the query after which the remaining queries were replanned.
+    pub query: usize,
     /// Outputs of this query whose sizes deviate from the estimates.
     pub miscounts: Vec<Miscount>,
-    /// Cost of the rest as planned before, estimated with the true counts.
-    pub before: f64,
-    /// Cost of the new rest, estimated with the true counts.
-    pub cost: f64,
+    /// Cost of the remaining queries in the old plan, estimated with the true counts.
+    pub old_cost: f64,
+    /// Cost of the remaining queries in the new plan, estimated with the true counts.
+    pub new_cost: f64,
 }
 
 /// A tensor whose numbers of positions deviate from the estimates.
@@ -49,7 +49,7 @@ pub struct Miscount {
 
 /// The plan after a phase.
 #[derive(Clone, Debug)]
-pub struct Phase {
+pub struct PhaseReport {
     /// The name of the phase.
     pub name: &'static str,
     /// The plan as text.
@@ -62,22 +62,22 @@ pub struct Decision {
     /// The reason why the query exists.
     pub origin: Origin,
     /// The rules that produced the nest that this query computes or contributes to.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<AppliedRule>,
     /// The loop order, outermost first.
     pub order: Vec<Field>,
     /// The estimated cost of the query, in steps along a list.
     pub cost: f64,
     /// The estimated work of the query.
     pub work: Work,
-    /// The orders that were priced, cheapest first; at most [`Decision::SHOWN`].
-    pub considered: Vec<(Vec<Field>, f64)>,
+    /// The orders that were priced, cheapest first; at most [`Decision::MAX_PRICED_ORDERS`].
+    pub priced_orders: Vec<(Vec<Field>, f64)>,
     /// The outputs of the query.
-    pub outputs: Vec<DecidedOutput>,
+    pub outputs: Vec<OutputDecision>,
 }
 
 /// An algebraic rule that rewrote a nest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Rule {
+pub struct AppliedRule {
     /// The name, in kebab case.
     pub name: &'static str,
     /// The equation, with `+` and `*` for any operators for which the law holds.
@@ -90,14 +90,14 @@ pub enum Origin {
     /// The plan asks for the query.
     Plan,
     /// The query stores a fold whose fields are not the outermost loops of the query that reads it.
-    Isolated,
+    StoredFold,
     /// The query copies a tensor into a storage order that the loops can walk.
-    Copied,
+    Copy,
 }
 
 /// The decisions for an output.
 #[derive(Clone, Debug)]
-pub struct DecidedOutput {
+pub struct OutputDecision {
     /// The output's name.
     pub alias: Alias,
     /// The output's type, with its format.
@@ -105,7 +105,7 @@ pub struct DecidedOutput {
     /// The estimated numbers of positions below the levels, outermost first.
     pub positions: Vec<f64>,
     /// Upper bound of the number of stored values.
-    pub most: f64,
+    pub max_stored: f64,
     /// The workspace that takes the writes.
     pub workspace: Option<Workspace>,
     /// The operand whose levels the output shares.
@@ -113,26 +113,27 @@ pub struct DecidedOutput {
 }
 
 impl Decision {
-    /// Largest number of considered orders in the report.
-    pub const SHOWN: usize = 6;
+    /// Largest number of priced orders in the report.
+    pub const MAX_PRICED_ORDERS: usize = 6;
 
-    pub(crate) fn new(origin: Origin, ordered: Ordered) -> Decision {
-        let Ordered { order, work, considered, .. } = ordered;
+    pub(crate) fn new(origin: Origin, ordered: PricedOrder) -> Decision {
+        let PricedOrder { order, work, priced_orders, .. } = ordered;
         let (rules, outputs) = (Vec::new(), Vec::new());
-        let mut decision = Decision { origin, rules, order, cost: work.cost(), work, considered: Vec::new(), outputs };
-        decision.consider(considered);
+        let mut decision =
+            Decision { origin, rules, order, cost: work.cost(), work, priced_orders: Vec::new(), outputs };
+        decision.set_priced_orders(priced_orders);
         decision
     }
 
     /// Stores the cheapest of the orders that were priced.
-    pub(crate) fn consider(&mut self, mut orders: Vec<(Vec<Field>, f64)>) {
+    pub(crate) fn set_priced_orders(&mut self, mut orders: Vec<(Vec<Field>, f64)>) {
         orders.sort_by(|(_, a), (_, b)| a.total_cmp(b));
-        orders.truncate(Decision::SHOWN);
-        self.considered = orders;
+        orders.truncate(Decision::MAX_PRICED_ORDERS);
+        self.priced_orders = orders;
     }
 }
 
-impl DecidedOutput {
+impl OutputDecision {
     /// Returns the estimated number of stored values.
     pub fn stored(&self) -> f64 {
         self.positions.last().copied().unwrap_or(1.0)
@@ -140,12 +141,12 @@ impl DecidedOutput {
 }
 
 impl Origin {
-    /// Returns the words printed beside a query's name; `None` for queries of the plan itself.
-    pub fn words(self) -> Option<&'static str> {
+    /// Returns the label printed beside a query's name; `None` for queries of the plan itself.
+    pub fn label(self) -> Option<&'static str> {
         match self {
             Origin::Plan => None,
-            Origin::Isolated => Some("a fold that is stored"),
-            Origin::Copied => Some("a copy in another order"),
+            Origin::StoredFold => Some("a stored fold"),
+            Origin::Copy => Some("a copy in another order"),
         }
     }
 }
@@ -154,19 +155,19 @@ impl Report {
     /// Returns the estimated work of the whole plan. The work of copies is part of the queries that
     /// read them.
     pub fn work(&self) -> Work {
-        self.decisions.iter().filter(|d| d.origin != Origin::Copied).map(|d| d.work).sum()
+        self.decisions.iter().filter(|d| d.origin != Origin::Copy).map(|d| d.work).sum()
     }
 
-    pub(crate) fn phase(&mut self, name: &'static str, plan: String) {
-        self.phases.push(Phase { name, plan });
+    pub(crate) fn add_phase(&mut self, name: &'static str, plan: String) {
+        self.phases.push(PhaseReport { name, plan });
     }
 
-    pub(crate) fn decide(&mut self, decision: Decision) {
+    pub(crate) fn add_decision(&mut self, decision: Decision) {
         self.decisions.push(decision);
     }
 
-    pub(crate) fn adapt(&mut self, adaptation: Adaptation) {
-        self.phase("adaptation", adaptation.to_string());
+    pub(crate) fn add_adaptation(&mut self, adaptation: Adaptation) {
+        self.add_phase("adaptation", adaptation.to_string());
         self.adaptations.push(adaptation);
     }
 }
@@ -184,14 +185,14 @@ impl fmt::Display for Report {
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.outputs.iter().map(|o| o.alias.as_str()).collect();
-        let origin = self.origin.words().map_or_else(String::new, |words| format!(" ({words})"));
+        let origin = self.origin.label().map_or_else(String::new, |label| format!(" ({label})"));
         writeln!(f, "{}{origin}", names.join(", "))?;
-        writeln!(f, "  loops {} at cost {:.0}", words(&self.order), self.cost)?;
-        for (order, cost) in self.considered.iter().filter(|(order, _)| *order != self.order) {
-            writeln!(f, "    not {} at cost {cost:.0}", words(order))?;
+        writeln!(f, "  loops {} at cost {:.0}", format_order(&self.order), self.cost)?;
+        for (order, cost) in self.priced_orders.iter().filter(|(order, _)| *order != self.order) {
+            writeln!(f, "    rejected {} at cost {cost:.0}", format_order(order))?;
         }
-        for Rule { name, equation } in &self.rules {
-            writeln!(f, "  by {name}: {equation}")?;
+        for AppliedRule { name, equation } in &self.rules {
+            writeln!(f, "  rewritten by {name}: {equation}")?;
         }
         for output in &self.outputs {
             write!(
@@ -205,7 +206,7 @@ impl fmt::Display for Decision {
                 write!(f, ", through a workspace {} inside {} loops", FormatDisplay(&w.format), w.depth)?;
             }
             if let Some(pattern) = &output.pattern {
-                write!(f, ", by the levels of {pattern}")?;
+                write!(f, ", sharing the levels of {pattern}")?;
             }
             writeln!(f)?;
         }
@@ -216,8 +217,9 @@ impl fmt::Display for Decision {
 impl fmt::Display for Adaptation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let miscounts: Vec<String> = self.miscounts.iter().map(ToString::to_string).collect();
-        let Adaptation { before, cost, .. } = self;
-        write!(f, "{}: the rest is planned anew, at cost {cost:.0} in place of {before:.0}", miscounts.join(", "))
+        let Adaptation { old_cost, new_cost, .. } = self;
+        let miscounts = miscounts.join(", ");
+        write!(f, "{miscounts}: remaining queries replanned, at cost {new_cost:.0} instead of {old_cost:.0}")
     }
 }
 
@@ -229,7 +231,7 @@ impl fmt::Display for Miscount {
     }
 }
 
-fn words(fields: &[Field]) -> String {
+fn format_order(fields: &[Field]) -> String {
     match fields {
         [] => "none".to_owned(),
         _ => fields.iter().map(Field::as_str).collect::<Vec<_>>().join(" "),

@@ -1,6 +1,6 @@
 //! Nests as text, for the report.
 
-use crate::term::{At, Fold, Nest, Node, Target, Term};
+use crate::term::{Fold, ModeCoordinate, Nest, Node, Target, Term};
 use redpoll_logic::Field;
 use std::fmt;
 
@@ -21,20 +21,20 @@ impl fmt::Display for Target {
     /// Writes `(write NAME (COORDINATES) VALUE)`, with `(fold OP FIELDS VALUE)` as the value if the
     /// output folds.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let places: Vec<String> = self.at.iter().map(At::to_string).collect();
-        write!(f, "(write {} ({}) ", self.alias, places.join(" "))?;
+        let coordinates: Vec<String> = self.coordinates.iter().map(ModeCoordinate::to_string).collect();
+        write!(f, "(write {} ({}) ", self.alias, coordinates.join(" "))?;
         match &self.fold {
-            Some((op, fields)) => write!(f, "(fold {op} ({}) {}))", words(fields), self.value),
+            Some((op, fields)) => write!(f, "(fold {op} ({}) {}))", format_fields(fields), self.value),
             None => write!(f, "{})", self.value),
         }
     }
 }
 
-impl fmt::Display for At {
+impl fmt::Display for ModeCoordinate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            At::Subscript(s) => s.fmt(f),
-            At::Value(t) => write!(f, "(value {t})"),
+            ModeCoordinate::Subscript(s) => s.fmt(f),
+            ModeCoordinate::Value(t) => write!(f, "(value {t})"),
         }
     }
 }
@@ -47,7 +47,7 @@ impl fmt::Display for Term {
             Node::Temporary(name, _) => name.fmt(f),
             Node::Access(read) => {
                 write!(f, "(at {}", read.tensor)?;
-                read.at.iter().try_for_each(|at| write!(f, " {at}"))?;
+                read.coordinates.iter().try_for_each(|at| write!(f, " {at}"))?;
                 match &read.outside {
                     Some(value) => write!(f, " (outside {value}))"),
                     None => f.write_str(")"),
@@ -59,13 +59,13 @@ impl fmt::Display for Term {
                 f.write_str(")")
             }
             Node::Fold(Fold { op, init, arg, fields, along }) => match along.is_empty() {
-                true => write!(f, "(aggregate {op} {init} {arg} {})", words(fields)),
-                false => write!(f, "(scan {op} {init} {arg} ({}) {})", words(along), words(fields)),
+                true => write!(f, "(aggregate {op} {init} {arg} {})", format_fields(fields)),
+                false => write!(f, "(scan {op} {init} {arg} ({}) {})", format_fields(along), format_fields(fields)),
             },
         }
     }
 }
 
-fn words(fields: &[Field]) -> String {
+fn format_fields(fields: &[Field]) -> String {
     fields.iter().map(Field::as_str).collect::<Vec<_>>().join(" ")
 }

@@ -1,6 +1,6 @@
 //! The fields of a nest: their sizes, and the replacement of fields by blocks and diagonals.
 
-use crate::term::At;
+use crate::term::ModeCoordinate;
 use redpoll_logic::{Affine, Field, Subscript};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Sizes {
     sizes: FxHashMap<Field, u64>,
-    blocks: BTreeMap<Field, Block>,
-    skews: Vec<Skew>,
+    splits: BTreeMap<Field, FieldSplit>,
+    skews: Vec<FieldSkew>,
 }
 
 /// A field replaced by a diagonal and the coordinate along it: `field = diagonal + along - shift`.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Skew {
+pub(crate) struct FieldSkew {
     pub(crate) field: Field,
     pub(crate) diagonal: Field,
     pub(crate) along: Field,
@@ -26,12 +26,12 @@ pub(crate) struct Skew {
 
 /// A field that was split: `field = block * outer + inner`; `inner` is the key of the map.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Block {
+pub(crate) struct FieldSplit {
     pub(crate) block: u64,
     pub(crate) outer: Field,
     pub(crate) size: u64,
     /// Set when a tensor is stored in these blocks.
-    pub(crate) stored: bool,
+    pub(crate) is_stored: bool,
 }
 
 impl Sizes {
@@ -39,31 +39,31 @@ impl Sizes {
         self.sizes.insert(field, size);
     }
 
-    pub(crate) fn insert_block(&mut self, inner: Field, block: Block) {
-        self.sizes.insert(inner.clone(), block.block);
-        self.sizes.insert(block.outer.clone(), block.size.div_ceil(block.block));
-        self.blocks.insert(inner, block);
+    pub(crate) fn insert_split(&mut self, inner: Field, split: FieldSplit) {
+        self.sizes.insert(inner.clone(), split.block);
+        self.sizes.insert(split.outer.clone(), split.size.div_ceil(split.block));
+        self.splits.insert(inner, split);
     }
 
-    pub(crate) fn insert_skew(&mut self, skew: Skew) {
+    pub(crate) fn insert_skew(&mut self, skew: FieldSkew) {
         let empty = skew.size == 0 || self.get(&skew.along) == Some(0);
         let diagonals = if empty { 0 } else { skew.shift.saturating_add(skew.size) };
         self.sizes.insert(skew.diagonal.clone(), diagonals);
         self.skews.push(skew);
     }
 
-    pub(crate) fn skews(&self) -> impl Iterator<Item = &Skew> {
+    pub(crate) fn skews(&self) -> impl Iterator<Item = &FieldSkew> {
         self.skews.iter()
     }
 
     /// Returns whether loops over both fields take the same values inside equal outer loops.
-    pub(crate) fn alike(&self, a: &Field, b: &Field) -> bool {
+    pub(crate) fn is_same_loop(&self, a: &Field, b: &Field) -> bool {
         let skew = |f| self.skew(f).map(|(s, other)| (other, s.diagonal == *f, s.shift, s.size));
-        self.get(a) == self.get(b) && self.block(a).is_none() && (a == b || skew(a).eq(skew(b)))
+        self.get(a) == self.get(b) && self.split(a).is_none() && (a == b || skew(a).eq(skew(b)))
     }
 
     /// Iterates over the skews that contain the field, each with its other part.
-    pub(crate) fn skew(&self, field: &Field) -> impl Iterator<Item = (&Skew, &Field)> {
+    pub(crate) fn skew(&self, field: &Field) -> impl Iterator<Item = (&FieldSkew, &Field)> {
         self.skews.iter().filter_map(move |s| {
             let other = if s.diagonal == *field { Some(&s.along) } else { None };
             other.or((s.along == *field).then_some(&s.diagonal)).map(|other| (s, other))
@@ -71,18 +71,18 @@ impl Sizes {
     }
 
     /// Returns the skew whose field equals `form`.
-    fn as_skew(&self, form: &Affine) -> Option<&Skew> {
-        let is = |s: &&Skew| {
+    fn as_skew(&self, form: &Affine) -> Option<&FieldSkew> {
+        let matches = |s: &&FieldSkew| {
             let parts = form.coefficient(&s.diagonal) == 1 && form.coefficient(&s.along) == 1;
             parts && form.terms.len() == 2 && i64::try_from(s.shift).is_ok_and(|shift| form.constant == -shift)
         };
-        self.skews.iter().find(is)
+        self.skews.iter().find(matches)
     }
 
     /// Returns whether the common fields have equal sizes, and the blocks and skews are equal.
-    pub(crate) fn agrees(&self, other: &Sizes) -> bool {
+    pub(crate) fn agrees_with(&self, other: &Sizes) -> bool {
         let same = |(field, size): (&Field, &u64)| self.get(field).is_none_or(|own| own == *size);
-        other.sizes.iter().all(same) && self.blocks == other.blocks && self.skews == other.skews
+        other.sizes.iter().all(same) && self.splits == other.splits && self.skews == other.skews
     }
 
     /// Adds the fields of other sizes that agree.
@@ -106,13 +106,13 @@ impl Sizes {
         self.get(field).expect("every field of a nest has a size")
     }
 
-    pub(crate) fn block(&self, inner: &Field) -> Option<&Block> {
-        self.blocks.get(inner)
+    pub(crate) fn split(&self, inner: &Field) -> Option<&FieldSplit> {
+        self.splits.get(inner)
     }
 
     /// Returns whether the field is not a part of a block, which may be ragged, or of a skew.
     pub(crate) fn is_whole(&self, field: &Field) -> bool {
-        let part = self.blocks.contains_key(field) || self.blocks.values().any(|b| b.outer == *field);
+        let part = self.splits.contains_key(field) || self.splits.values().any(|b| b.outer == *field);
         !part && self.skew(field).next().is_none()
     }
 
@@ -124,7 +124,7 @@ impl Sizes {
     pub(crate) fn as_split(&self, form: &Affine) -> Option<(&Field, &Field, u64)> {
         let [(a, ca), (b, cb)] = &form.terms[..] else { return None };
         let found = |inner: &Field, outer: &Field, step: i64, stride: i64| {
-            let (inner, b) = self.blocks.get_key_value(inner)?;
+            let (inner, b) = self.splits.get_key_value(inner)?;
             let split = b.outer == *outer && step == 1 && stride == b.block as i64 && form.constant == 0;
             split.then_some((&b.outer, inner, b.block))
         };
@@ -132,13 +132,13 @@ impl Sizes {
     }
 
     /// Returns whether `at` is provably within `0..size`.
-    pub(crate) fn within(&self, at: &At, size: u64) -> bool {
+    pub(crate) fn is_within(&self, at: &ModeCoordinate, size: u64) -> bool {
         match at {
-            At::Subscript(s) => {
+            ModeCoordinate::Subscript(s) => {
                 if let Some((_, inner, _)) = self.as_split(s.form()) {
                     // Loops over a split field never exceed its size, although its pieces alone
                     // could.
-                    return self.blocks[inner].size <= size && matches!(s, Subscript::Affine(_));
+                    return self.splits[inner].size <= size && matches!(s, Subscript::Affine(_));
                 }
                 if let Some(skew) = self.as_skew(s.form()) {
                     return skew.size <= size && matches!(s, Subscript::Affine(_));
@@ -147,7 +147,7 @@ impl Sizes {
                 s.form().terms.iter().any(|(f, _)| self.get(f) == Some(0))
                     || s.range(&|f| self.get(f)).is_some_and(|(low, high)| low >= 0 && (high as u64) < size)
             }
-            At::Value(_) => false,
+            ModeCoordinate::Value(_) => false,
         }
     }
 }

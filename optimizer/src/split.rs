@@ -7,21 +7,21 @@
 //! unblocked copy, and reads at `i / block` and `i mod block` (a reshape, a tile, a repeat, a
 //! Kronecker product) look up each coordinate.
 
-use crate::sizes::{Block, Sizes};
-use crate::term::{At, Nest, Node, Term};
+use crate::sizes::{FieldSplit, Sizes};
+use crate::term::{ModeCoordinate, Nest, Node, Term};
 use redpoll_logic::{Affine, Field, FloatMode, StorageMode, Subscript, TensorType};
 
 /// Largest number of candidates.
-const CANDIDATES: usize = 16;
+const MAX_CANDIDATES: usize = 16;
 
 /// Largest number of times that fields which result from a split are split again.
-const ROUNDS: usize = 4;
+const MAX_ROUNDS: usize = 4;
 
 /// Returns a nest for each choice of splits; the first has the most.
 pub(crate) fn split_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
-    let nest = &resolved(nest, mode);
+    let nest = &resolve_quotients(nest, mode);
     let mut blocks: Vec<(Field, Vec<u64>)> = Vec::new();
-    let mut offer = |at: &At, block: u64| {
+    let mut add_block = |at: &ModeCoordinate, block: u64| {
         // A diagonal has the bounds of the whole field.
         let Some(field) = at.as_field().filter(|f| nest.sizes.skew(f).next().is_none()) else { return };
         match blocks.iter_mut().find(|(f, _)| f == field) {
@@ -31,12 +31,14 @@ pub(crate) fn split_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
         }
     };
     for target in &nest.outputs {
-        target.value.each_access(&mut |r| outer_modes(&r.ty).for_each(|(mode, block)| offer(&r.at[mode], block)));
+        target
+            .value
+            .each_access(&mut |r| outer_modes(&r.ty).for_each(|(mode, block)| add_block(&r.coordinates[mode], block)));
         for m in target.format.iter().flat_map(|f| &f.modes) {
             if let StorageMode::Outer { mode, block } = *m
-                && let Some(at) = target.at.get(mode)
+                && let Some(at) = target.coordinates.get(mode)
             {
-                offer(at, block);
+                add_block(at, block);
             }
         }
     }
@@ -48,12 +50,12 @@ pub(crate) fn split_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
                 let field = &field;
                 choices.iter().map(move |c| c.iter().cloned().chain(option.map(|b| (field.clone(), b))).collect())
             })
-            .take(CANDIDATES)
+            .take(MAX_CANDIDATES)
             .collect();
     }
-    let stored: Vec<Nest> = choices.iter().map(|choice| split(nest, choice, Origin::Stored, mode)).collect();
-    let divided: Vec<Nest> = stored.iter().filter_map(|nest| divided(nest, mode)).collect();
-    divided.into_iter().chain(stored).collect()
+    let blocked: Vec<Nest> = choices.iter().map(|choice| split(nest, choice, SplitReason::Blocks, mode)).collect();
+    let divided: Vec<Nest> = blocked.iter().filter_map(|nest| split_at_quotients(nest, mode)).collect();
+    divided.into_iter().chain(blocked).collect()
 }
 
 fn outer_modes(ty: &TensorType) -> impl Iterator<Item = (usize, u64)> {
@@ -65,19 +67,19 @@ fn outer_modes(ty: &TensorType) -> impl Iterator<Item = (usize, u64)> {
 
 /// Splits the fields that accesses read at quotients and remainders; returns `None` when there are
 /// none.
-fn divided(nest: &Nest, mode: FloatMode) -> Option<Nest> {
+fn split_at_quotients(nest: &Nest, mode: FloatMode) -> Option<Nest> {
     let mut found: Option<Nest> = None;
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let nest = found.as_ref().unwrap_or(nest);
         let mut choice: Vec<(Field, u64)> = Vec::new();
         for target in &nest.outputs {
             target.value.each_access(&mut |read| {
-                for (field, block) in read.at.iter().flat_map(|at| nest.sizes.wanted(at, mode)) {
-                    let whole = nest.sizes.is_whole(&field);
+                for (field, block) in read.coordinates.iter().flat_map(|at| nest.sizes.splits_for(at, mode)) {
+                    let is_whole = nest.sizes.is_whole(&field);
                     match choice.iter_mut().find(|(f, _)| *f == field) {
                         // The larger block is split first, the smaller one within it.
-                        Some((_, known)) => *known = block.max(*known),
-                        None if whole => choice.push((field, block)),
+                        Some((_, largest)) => *largest = block.max(*largest),
+                        None if is_whole => choice.push((field, block)),
                         None => {}
                     }
                 }
@@ -86,30 +88,33 @@ fn divided(nest: &Nest, mode: FloatMode) -> Option<Nest> {
         if choice.is_empty() {
             break;
         }
-        found = Some(resolved(&split(nest, &choice, Origin::Read, mode), mode));
+        found = Some(resolve_quotients(&split(nest, &choice, SplitReason::Quotient, mode), mode));
     }
     found
 }
 
 /// Resolves the quotients and remainders that the sizes of fields decide.
-fn resolved(nest: &Nest, mode: FloatMode) -> Nest {
+fn resolve_quotients(nest: &Nest, mode: FloatMode) -> Nest {
     let mut nest = nest.clone();
     let sizes = &nest.sizes;
     for target in &mut nest.outputs {
-        target.value = resolved_term(&target.value, sizes, mode);
+        target.value = resolve_term(&target.value, sizes, mode);
     }
     nest
 }
 
-fn resolved_term(term: &Term, sizes: &Sizes, mode: FloatMode) -> Term {
+fn resolve_term(term: &Term, sizes: &Sizes, mode: FloatMode) -> Term {
     term.replace(
         &mut |t| {
             let Node::Access(read) = t.node() else { return None };
-            let within = |at: &At| match at {
-                At::Value(t) => At::from_value(resolved_term(t, sizes, mode)),
-                At::Subscript(_) => at.clone(),
+            let resolve_coordinate = |at: &ModeCoordinate| match at {
+                ModeCoordinate::Value(t) => ModeCoordinate::from_value(resolve_term(t, sizes, mode)),
+                ModeCoordinate::Subscript(_) => at.clone(),
             };
-            let read = crate::term::Read { at: read.at.iter().map(within).collect(), ..read.clone() };
+            let read = crate::term::Read {
+                coordinates: read.coordinates.iter().map(resolve_coordinate).collect(),
+                ..read.clone()
+            };
             Some(Term::access(sizes.resolve(&read, mode)))
         },
         mode,
@@ -118,14 +123,14 @@ fn resolved_term(term: &Term, sizes: &Sizes, mode: FloatMode) -> Term {
 
 /// The reason why a field is split.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Origin {
+enum SplitReason {
     /// A tensor is stored in blocks.
-    Stored,
+    Blocks,
     /// A tensor is read at a quotient or remainder.
-    Read,
+    Quotient,
 }
 
-fn split(nest: &Nest, choice: &[(Field, u64)], origin: Origin, mode: FloatMode) -> Nest {
+fn split(nest: &Nest, choice: &[(Field, u64)], reason: SplitReason, mode: FloatMode) -> Nest {
     let mut nest = nest.clone();
     for (field, block) in choice {
         let name = |suffix: &str| {
@@ -137,17 +142,17 @@ fn split(nest: &Nest, choice: &[(Field, u64)], origin: Origin, mode: FloatMode) 
         };
         let (outer, inner) = (name("o"), name("i"));
         let size = nest.sizes.of(field);
-        if origin == Origin::Read && size.is_multiple_of(*block) {
+        if reason == SplitReason::Quotient && size.is_multiple_of(*block) {
             nest.sizes.insert(outer.clone(), size / block);
             nest.sizes.insert(inner.clone(), *block);
         } else {
-            let stored = origin == Origin::Stored;
-            nest.sizes.insert_block(inner.clone(), Block { block: *block, outer: outer.clone(), size, stored });
+            let is_stored = reason == SplitReason::Blocks;
+            nest.sizes.insert_split(inner.clone(), FieldSplit { block: *block, outer: outer.clone(), size, is_stored });
         }
         let form = Affine::field(outer.clone()).times(*block as i64).plus(&Affine::field(inner.clone()));
         let with = |f: &Field| match f == field {
-            true => At::Subscript(Subscript::Affine(form.clone())),
-            false => At::field(f),
+            true => ModeCoordinate::Subscript(Subscript::Affine(form.clone())),
+            false => ModeCoordinate::field(f),
         };
         let pieces = |fields: &[Field]| {
             let split = |f: &Field| if f == field { vec![outer.clone(), inner.clone()] } else { vec![f.clone()] };
@@ -155,7 +160,7 @@ fn split(nest: &Nest, choice: &[(Field, u64)], origin: Origin, mode: FloatMode) 
         };
         for target in &mut nest.outputs {
             target.value = target.value.rebind(&with, &pieces, mode);
-            target.at = target.at.iter().map(|at| at.substitute(&with, mode)).collect();
+            target.coordinates = target.coordinates.iter().map(|at| at.substitute(&with, mode)).collect();
             target.fold = target.fold.take().map(|(op, fields)| (op, pieces(&fields)));
         }
         for pin in nest.pins.iter_mut().flatten().filter(|f| *f == field) {

@@ -1,28 +1,28 @@
 //! Equality up to the names of loops.
 
 use crate::sizes::Sizes;
-use crate::term::{At, Fold, Node, Read, Term};
+use crate::term::{Fold, ModeCoordinate, Node, Read, Term};
 use redpoll_logic::{Affine, Field, FloatMode};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Numbers the bound fields of a fold and of the folds inside it; folds that are equal up to names
 /// become equal terms.
-pub(crate) fn canonical(fold: &Fold, mode: FloatMode) -> Fold {
-    number(fold, 0, mode)
+pub(crate) fn canonicalize(fold: &Fold, mode: FloatMode) -> Fold {
+    number_fields(fold, 0, mode)
 }
 
-fn number(fold: &Fold, depth: usize, mode: FloatMode) -> Fold {
+fn number_fields(fold: &Fold, depth: usize, mode: FloatMode) -> Fold {
     let name = |k: usize| Field::from(format!("#{depth}.{k}"));
     let arg = fold.arg.replace(
         &mut |t| match t.node() {
-            Node::Fold(inner) => Some(Term::fold(number(inner, depth + 1, mode), t.fill().clone(), mode)),
+            Node::Fold(inner) => Some(Term::fold(number_fields(inner, depth + 1, mode), t.fill().clone(), mode)),
             _ => None,
         },
         mode,
     );
     let with = |f: &Field| match fold.fields.iter().position(|g| g == f) {
-        Some(k) => At::field(&name(k)),
-        None => At::field(f),
+        Some(k) => ModeCoordinate::field(&name(k)),
+        None => ModeCoordinate::field(f),
     };
     let fields = (0..fold.fields.len()).map(name).collect();
     Fold { arg: arg.substitute(&with, mode), fields, ..fold.clone() }
@@ -30,30 +30,30 @@ fn number(fold: &Fold, depth: usize, mode: FloatMode) -> Fold {
 
 /// Returns the mapping from a fold's free fields to those of a fold that is equal up to field
 /// names; `None` if there is no such mapping, or if sizes differ.
-pub(crate) fn renamed(fold: &Fold, other: &Fold, sizes: &Sizes, mode: FloatMode) -> Option<BTreeMap<Field, Field>> {
+pub(crate) fn match_folds(fold: &Fold, other: &Fold, sizes: &Sizes, mode: FloatMode) -> Option<BTreeMap<Field, Field>> {
     if (&fold.op, &fold.init, fold.fields.len()) != (&other.op, &other.init, other.fields.len()) || fold.is_scan() {
         return None;
     }
     let mut names = BTreeMap::new();
-    if !parallel(&fold.arg, &other.arg, &mut names) {
+    if !match_terms(&fold.arg, &other.arg, &mut names) {
         return None;
     }
     let images: BTreeSet<&Field> = names.values().collect();
     let bound = |names: &BTreeMap<Field, Field>| {
         fold.fields.iter().all(|f| names.get(f).is_none_or(|g| other.fields.contains(g)))
     };
-    if images.len() != names.len() || !bound(&names) || !names.iter().all(|(a, b)| sizes.alike(a, b)) {
+    if images.len() != names.len() || !bound(&names) || !names.iter().all(|(a, b)| sizes.is_same_loop(a, b)) {
         return None;
     }
     names.retain(|field, _| !fold.fields.contains(field));
-    let with = |f: &Field| At::field(names.get(f).unwrap_or(f));
+    let with = |f: &Field| ModeCoordinate::field(names.get(f).unwrap_or(f));
     let same = Fold { arg: fold.arg.substitute(&with, mode), ..fold.clone() };
-    (canonical(&same, mode) == canonical(other, mode)).then_some(names)
+    (canonicalize(&same, mode) == canonicalize(other, mode)).then_some(names)
 }
 
 /// Returns whether two terms have the same form, and extends the mapping of the first term's fields
 /// to the second's.
-fn parallel(a: &Term, b: &Term, names: &mut BTreeMap<Field, Field>) -> bool {
+fn match_terms(a: &Term, b: &Term, names: &mut BTreeMap<Field, Field>) -> bool {
     let mut name = |f: &Field, g: &Field| names.insert(f.clone(), g.clone()).is_none_or(|known| known == *g);
     let mut affine = |a: &Affine, b: &Affine| {
         let pairs = a.terms.iter().zip(&b.terms);
@@ -65,7 +65,7 @@ fn parallel(a: &Term, b: &Term, names: &mut BTreeMap<Field, Field>) -> bool {
         (Node::Literal, Node::Literal) => a.fill() == b.fill(),
         (Node::Coordinate(a), Node::Coordinate(b)) => affine(a, b),
         (Node::Access(a), Node::Access(b)) => {
-            let both = a.at.iter().zip(&b.at);
+            let both = a.coordinates.iter().zip(&b.coordinates);
             a.tensor == b.tensor
                 && a.outside == b.outside
                 && both.into_iter().all(|(x, y)| match (x.as_affine(), y.as_affine()) {
@@ -77,7 +77,7 @@ fn parallel(a: &Term, b: &Term, names: &mut BTreeMap<Field, Field>) -> bool {
         (Node::Fold(f), Node::Fold(g)) => f.op == g.op && f.init == g.init && !f.is_scan() && !g.is_scan(),
         _ => false,
     };
-    same && a.children().iter().zip(b.children()).all(|(x, y)| parallel(x, y, names))
+    same && a.children().iter().zip(b.children()).all(|(x, y)| match_terms(x, y, names))
 }
 
 /// Returns the mapping from `loops` to `other_loops` that makes the accesses equal; `None` if they
@@ -92,26 +92,26 @@ pub(crate) fn match_loops(
         return None;
     }
     let nothing = BTreeMap::new();
-    let has_partner = |a: &&Read| others.iter().any(|o| same(a, o, loops, other_loops, &nothing).is_some());
-    if !accesses.iter().all(has_partner) {
+    let has_match = |a: &&Read| others.iter().any(|o| match_reads(a, o, loops, other_loops, &nothing).is_some());
+    if !accesses.iter().all(has_match) {
         return None;
     }
-    let names = assign(accesses, loops, others, other_loops, nothing, &mut BTreeSet::new())?;
+    let names = match_accesses(accesses, loops, others, other_loops, nothing, &mut BTreeSet::new())?;
     let images: BTreeSet<&Field> = names.values().collect();
     if names.len() != loops.len() || images.len() != loops.len() {
         return None;
     }
-    let hit = |other: &Read| accesses.iter().any(|a| same(a, other, loops, other_loops, &names).is_some());
-    others.iter().all(|o| hit(o)).then_some(names)
+    let has_match = |other: &Read| accesses.iter().any(|a| match_reads(a, other, loops, other_loops, &names).is_some());
+    others.iter().all(|o| has_match(o)).then_some(names)
 }
 
 /// Largest number of partial mappings that are tried, because matching is as hard as graph
 /// isomorphism.
-const MOST_TRIED: usize = 2000;
+const MAX_TRIED: usize = 2000;
 
 /// Finds a partner for every access by backtracking. Accesses of one tensor have many partners that
 /// lead to the same mapping; a combination of remaining accesses and mapping is tried only once.
-fn assign(
+fn match_accesses(
     accesses: &[&Read],
     loops: &[Field],
     others: &[&Read],
@@ -120,17 +120,17 @@ fn assign(
     tried: &mut BTreeSet<(usize, BTreeMap<Field, Field>)>,
 ) -> Option<BTreeMap<Field, Field>> {
     let Some((first, rest)) = accesses.split_first() else { return Some(names) };
-    if tried.len() == MOST_TRIED || !tried.insert((rest.len(), names.clone())) {
+    if tried.len() == MAX_TRIED || !tried.insert((rest.len(), names.clone())) {
         return None;
     }
     others.iter().find_map(|other| {
-        let names = same(first, other, loops, other_loops, &names)?;
-        assign(rest, loops, others, other_loops, names, tried)
+        let names = match_reads(first, other, loops, other_loops, &names)?;
+        match_accesses(rest, loops, others, other_loops, names, tried)
     })
 }
 
 /// Extends the mapping so that the accesses are equal.
-fn same(
+fn match_reads(
     a: &Read,
     b: &Read,
     loops: &[Field],
@@ -141,7 +141,7 @@ fn same(
         return None;
     }
     let mut names = names.clone();
-    for (x, y) in a.at.iter().zip(&b.at) {
+    for (x, y) in a.coordinates.iter().zip(&b.coordinates) {
         let (x, y) = (x.as_affine()?, y.as_affine()?);
         if x.constant != y.constant || x.terms.len() != y.terms.len() {
             return None;

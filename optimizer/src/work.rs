@@ -42,8 +42,8 @@ pub enum Event {
     FollowTable,
     /// A lookup of a given coordinate in a hash table.
     FollowHash,
-    /// A lookup of a given coordinate in a fiber that is held in a byte map.
-    FollowHeld,
+    /// A lookup of a given coordinate in a fiber that is cached in a byte map.
+    FollowWorkspace,
     /// A lookup of a given coordinate in a list or in runs, by binary search.
     Search,
     /// An access that misses the closest cache.
@@ -149,7 +149,7 @@ impl Default for Work {
 
 impl std::ops::AddAssign for Work {
     fn add_assign(&mut self, other: Work) {
-        self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
+        self.counts.iter_mut().zip(other.counts).for_each(|(count, other)| *count += other);
         self.cost += other.cost;
     }
 }
@@ -188,8 +188,8 @@ impl Event {
 
 impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let some = self.counts().filter(|(_, count)| *count > 0.0);
-        let parts: Vec<String> = some.map(|(event, count)| format!("{} {count:.0}", event.name())).collect();
+        let nonzero = self.counts().filter(|(_, count)| *count > 0.0);
+        let parts: Vec<String> = nonzero.map(|(event, count)| format!("{} {count:.0}", event.name())).collect();
         f.write_str(&parts.join(", "))
     }
 }

@@ -10,52 +10,63 @@
 
 use crate::context::Context;
 use crate::cost::BYTE_MAP_LIMIT;
-use crate::fit::storage_at;
+use crate::fit::storage_coordinates;
 use crate::sizes::Sizes;
-use crate::term::{At, Target};
+use crate::term::{ModeCoordinate, Target};
 use redpoll_logic::physical::Workspace;
 use redpoll_logic::{Field, Format, LeafKind, LevelKind, is_ascending_mixed_radix};
 
 /// The destination of an output's writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Scope {
+pub(crate) enum WriteDestination {
     /// The output itself.
-    InOrder,
+    Output,
     /// A workspace inside `depth` loops, which fix the outermost `levels` levels.
     Workspace { depth: usize, levels: usize },
 }
 
 /// Returns the destination of an output's writes in a loop order.
-pub(crate) fn order_of_writes(cx: &Context, target: &Target, format: &Format, sizes: &Sizes, order: &[Field]) -> Scope {
+pub(crate) fn write_destination(
+    cx: &Context,
+    target: &Target,
+    format: &Format,
+    sizes: &Sizes,
+    order: &[Field],
+) -> WriteDestination {
     let appended = format.levels.iter().rposition(|l| !l.kind.traits().writes.is_random());
     // A pattern leaf stores `true` alone: other folds end before their results are written.
-    let apart = format.leaf == LeafKind::Pattern && target.fold.as_ref().is_some_and(|(op, _)| !op.is_disjunction());
-    if appended.is_none() && !apart {
-        return Scope::InOrder;
+    let needs_complete_fold =
+        format.leaf == LeafKind::Pattern && target.fold.as_ref().is_some_and(|(op, _)| !op.is_disjunction());
+    if appended.is_none() && !needs_complete_fold {
+        return WriteDestination::Output;
     }
-    let spots = storage_at(&target.at, format, &target.shape, sizes, cx.mode());
+    let coordinates = storage_coordinates(&target.coordinates, format, &target.shape, sizes, cx.mode());
     let (mut depth, mut levels) = (0, 0);
-    for at in &spots {
-        match advance(at, sizes, order, depth) {
-            Some(further) => (depth, levels) = (further, levels + 1),
+    for at in &coordinates {
+        match next_depth(at, sizes, order, depth) {
+            Some(next) => (depth, levels) = (next, levels + 1),
             None => break,
         }
     }
-    if !apart && appended.is_some_and(|k| levels > k) { Scope::InOrder } else { Scope::Workspace { depth, levels } }
+    if !needs_complete_fold && appended.is_some_and(|k| levels > k) {
+        WriteDestination::Output
+    } else {
+        WriteDestination::Workspace { depth, levels }
+    }
 }
 
 /// Returns the number of outermost loops including this level's loops, if these are next in the
 /// order and the coordinate ascends with them. A level whose fields are all bound has a single
 /// coordinate per iteration.
-fn advance(at: &At, sizes: &Sizes, order: &[Field], depth: usize) -> Option<usize> {
+fn next_depth(at: &ModeCoordinate, sizes: &Sizes, order: &[Field], depth: usize) -> Option<usize> {
     let fields = at.fields();
     let count = fields.iter().filter(|f| !order[..depth].contains(f)).count();
     if count == 0 {
         return Some(depth);
     }
     let form = at.as_affine()?;
-    let taken = order.get(depth..depth + count)?;
-    let digits: Vec<_> = taken.iter().map(|field| (form.coefficient(field), Some(sizes.of(field)))).collect();
+    let own_loops = order.get(depth..depth + count)?;
+    let digits: Vec<_> = own_loops.iter().map(|field| (form.coefficient(field), Some(sizes.of(field)))).collect();
     is_ascending_mixed_radix(&digits).then_some(depth + count)
 }
 
@@ -67,7 +78,9 @@ pub(crate) fn workspace(
     sizes: &Sizes,
     order: &[Field],
 ) -> Option<Workspace> {
-    let Scope::Workspace { depth, levels } = order_of_writes(cx, target, format, sizes, order) else { return None };
+    let WriteDestination::Workspace { depth, levels } = write_destination(cx, target, format, sizes, order) else {
+        return None;
+    };
     let kinds = workspace_kinds(cx, target, format, sizes, order, (depth, levels));
     Some(Workspace { depth, format: Format::of_kinds(&kinds, LeafKind::Element) })
 }
@@ -82,9 +95,9 @@ pub(crate) fn workspace_kinds(
     (depth, levels): (usize, usize),
 ) -> Vec<LevelKind> {
     let dimensions = format.storage_shape(&target.shape);
-    let spots = storage_at(&target.at, format, &target.shape, sizes, cx.mode());
+    let coordinates = storage_coordinates(&target.coordinates, format, &target.shape, sizes, cx.mode());
     // A level may be fixed below an open one: two loops that form one coordinate fix one more each.
-    let is_open = |k: &usize| spots[*k].fields().iter().any(|f| !order[..depth].contains(f));
+    let is_open = |k: &usize| coordinates[*k].fields().iter().any(|f| !order[..depth].contains(f));
     let mut single = true;
     (levels..format.levels.len())
         .filter(is_open)

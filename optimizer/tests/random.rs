@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{Input, Symmetry, compare, counts, filled};
+use common::{InputSpec, InputSymmetry, compare, counts, filled};
 use redpoll_logic::interp::{self, Exactness};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::physical::interp::InterpError;
@@ -17,7 +17,7 @@ use redpoll_logic::statistics::{NoStatistics, Statistics};
 use redpoll_logic::testing::{self, DataKind, random_case};
 use redpoll_logic::{Expr, Field, FloatMode, Format, LeafKind, LevelKind, Plan, Query, Scalar, StorageMode};
 use redpoll_optimizer::{
-    Choice, Config, Origin, Report, Subject, Subjects, Worth, WrittenOrder, optimize, optimize_plain,
+    Choice, CostThreshold, OptimizerConfig, Origin, ReorderPolicy, Report, Subject, Subjects, optimize, optimize_plain,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ const FIELDS: [(&str, &[u64]); 4] = [("i", &[4, 5, 1, 3]), ("j", &[5, 3, 6]), ("
 struct Generator {
     random: Random,
     sizes: BTreeMap<Field, u64>,
-    inputs: Vec<Input>,
+    inputs: Vec<InputSpec>,
     queries: Vec<Query>,
 }
 
@@ -86,10 +86,10 @@ impl Generator {
     fn table(&mut self) -> Expr {
         let fields = self.fields(3);
         let shape: Vec<u64> = fields.iter().map(|f| self.sizes[f]).collect();
-        let same = |i: &Input| i.ty.shape == shape;
-        let known: Vec<usize> = (0..self.inputs.len()).filter(|&k| same(&self.inputs[k])).collect();
-        let k = if !known.is_empty() && self.random.chance(50) {
-            self.random.pick(&known)
+        let same = |i: &InputSpec| i.ty.shape == shape;
+        let matching: Vec<usize> = (0..self.inputs.len()).filter(|&k| same(&self.inputs[k])).collect();
+        let k = if !matching.is_empty() && self.random.chance(50) {
+            self.random.pick(&matching)
         } else {
             let fill =
                 self.random.pick(&[Scalar::I64(0), Scalar::I64(0), Scalar::I64(0), Scalar::F64(0.0), Scalar::I64(3)]);
@@ -98,7 +98,7 @@ impl Generator {
             if let [rows, columns] = shape[..]
                 && rows == columns
             {
-                input.symmetry = Symmetry::WithDiagonal;
+                input.symmetry = InputSymmetry::WithDiagonal;
             }
             input.stored = self.random.chance(50).then(|| self.random.below(30) as f64);
             self.inputs.push(input);
@@ -125,7 +125,7 @@ impl Generator {
                 _ => self.table(),
             };
         }
-        let made = match self.random.below(13) {
+        let expr = match self.random.below(13) {
             0..=4 => {
                 let op = self.random.pick(&[
                     Builtin::Mul,
@@ -145,7 +145,7 @@ impl Generator {
                 let arg = self.expr(depth - 1);
                 Expr::mapjoin(self.random.pick(&[Builtin::Neg, Builtin::Abs, Builtin::Square, Builtin::Sign]), [arg])
             }
-            11 => self.twins(depth),
+            11 => self.twin_folds(depth),
             _ => {
                 let arg = self.expr(depth - 1);
                 let fields = arg.info().fields.clone();
@@ -153,7 +153,7 @@ impl Generator {
                 arg.reformat(format)
             }
         };
-        made.unwrap_or_else(|_| self.table())
+        expr.unwrap_or_else(|_| self.table())
     }
 
     fn aggregate(&mut self, depth: usize) -> Result<Expr, redpoll_logic::Error> {
@@ -182,7 +182,7 @@ impl Generator {
     }
 
     /// Returns two folds over the same coordinates, joined.
-    fn twins(&mut self, depth: usize) -> Result<Expr, redpoll_logic::Error> {
+    fn twin_folds(&mut self, depth: usize) -> Result<Expr, redpoll_logic::Error> {
         let arg = self.expr(depth - 1);
         let all = arg.info().fields.clone();
         let fields: Vec<Field> = all.iter().filter(|_| self.random.chance(60)).cloned().collect();
@@ -237,7 +237,7 @@ impl Generator {
         Expr::mapjoin(Builtin::Mul, [mask, arg])
     }
 
-    fn plan(mut self) -> Option<(Plan, Vec<Input>)> {
+    fn plan(mut self) -> Option<(Plan, Vec<InputSpec>)> {
         let count = 1 + self.random.below(3);
         for k in 0..count {
             let mut expr = match self.queries.last() {
@@ -294,16 +294,16 @@ impl Coverage {
         self.count("gathers and scatters", text.contains("(value "));
         self.count("reads out of bounds", text.contains("(outside "));
         self.count("follows", text.contains("(follow "));
-        self.count("guards", queries.iter().flat_map(|q| &q.outputs).any(|o| guarded(&o.value)));
-        self.count("copies", report.decisions.iter().any(|d| d.origin == Origin::Copied));
-        self.count("stored folds", report.decisions.iter().any(|d| d.origin == Origin::Isolated));
+        self.count("guards", queries.iter().flat_map(|q| &q.outputs).any(|o| has_guard(&o.value)));
+        self.count("copies", report.decisions.iter().any(|d| d.origin == Origin::Copy));
+        self.count("stored folds", report.decisions.iter().any(|d| d.origin == Origin::StoredFold));
         self.count("splits", text.contains(".o "));
     }
 }
 
-fn guarded(point: &ScalarExpr) -> bool {
+fn has_guard(point: &ScalarExpr) -> bool {
     match point {
-        ScalarExpr::Call(op, args) => op.name() == "ifelse" || args.iter().any(guarded),
+        ScalarExpr::Call(op, args) => op.name() == "ifelse" || args.iter().any(has_guard),
         _ => false,
     }
 }
@@ -312,8 +312,8 @@ fn run(seeds: std::ops::Range<u64>, mode: FloatMode, coverage: &mut Coverage) ->
     let mut done = 0;
     for seed in seeds {
         let Some((plan, inputs)) = Generator::new(seed).plan() else { continue };
-        let written_order = if seed % 2 == 0 { WrittenOrder::Pins } else { WrittenOrder::Ignored };
-        let config = Config { float_mode: mode, written_order, ..Config::default() };
+        let reorder_policy = if seed % 2 == 0 { ReorderPolicy::Pin } else { ReorderPolicy::Ignore };
+        let config = OptimizerConfig { float_mode: mode, reorder_policy, ..OptimizerConfig::default() };
         match optimize_plain(&plan, &Statistics::new(&counts(&inputs)), &config) {
             Ok((physical, report)) => {
                 compare(&plan, &physical, &inputs, mode);
@@ -321,7 +321,7 @@ fn run(seeds: std::ops::Range<u64>, mode: FloatMode, coverage: &mut Coverage) ->
                 done += 1;
             }
             // Two reorders of one query may pin orders that contradict each other.
-            Err(redpoll_optimizer::Error::NoLoopOrder { .. }) if written_order == WrittenOrder::Pins => {}
+            Err(redpoll_optimizer::Error::NoLoopOrder { .. }) if reorder_policy == ReorderPolicy::Pin => {}
             Err(e) => panic!("seed {seed}: {e}\n{plan:?}"),
         }
     }
@@ -349,19 +349,25 @@ fn random_layouts_keep_the_meaning_of_plans() {
     let (mut done, mut laid_out, mut converted) = (0, 0, 0);
     for seed in 50_000..50_600 {
         let Some((plan, inputs)) = Generator::new(seed).plan() else { continue };
-        let written_order = if seed % 2 == 0 { WrittenOrder::Pins } else { WrittenOrder::Ignored };
+        let reorder_policy = if seed % 2 == 0 { ReorderPolicy::Pin } else { ReorderPolicy::Ignore };
         let subjects = Subjects::none().with(Subject::Layout);
-        let choice = Choice::Drawn(seed);
-        let config = Config { written_order, subjects, choice, worth: Worth(0.0), ..Config::default() };
+        let choice = Choice::Random(seed);
+        let config = OptimizerConfig {
+            reorder_policy,
+            subjects,
+            choice,
+            rewrite_threshold: CostThreshold(0.0),
+            ..OptimizerConfig::default()
+        };
         let (physical, report) = match optimize(&plan, &Statistics::new(&counts(&inputs)), &config) {
             Ok(planned) => planned,
-            Err(redpoll_optimizer::Error::NoLoopOrder { .. }) if written_order == WrittenOrder::Pins => continue,
+            Err(redpoll_optimizer::Error::NoLoopOrder { .. }) if reorder_policy == ReorderPolicy::Pin => continue,
             Err(e) => panic!("seed {seed}: {e}\n{plan:?}"),
         };
         compare(&plan, &physical, &inputs, FloatMode::Relaxed);
         done += 1;
         laid_out += usize::from(report.phases.iter().any(|phase| phase.name == "layout"));
-        converted += usize::from(report.decisions.iter().any(|decision| decision.origin == Origin::Copied));
+        converted += usize::from(report.decisions.iter().any(|decision| decision.origin == Origin::Copy));
     }
     assert!(done > 400 && laid_out > done / 2 && converted > 50, "{laid_out} and {converted} of {done}");
 }
@@ -369,18 +375,19 @@ fn random_layouts_keep_the_meaning_of_plans() {
 /// Runs the random cases of the logic crate: all operators, dtypes, fills, scans and user-defined
 /// operators.
 fn run_cases(seeds: std::ops::Range<u64>, data: DataKind, mode: FloatMode) {
-    let (mut done, mut refused, mut faulted) = (0, 0, 0);
+    let (mut done, mut rejected, mut faulted) = (0, 0, 0);
     let count = seeds.end - seeds.start;
     for seed in seeds {
         let case = random_case(seed, &testing::CaseConfig { data, ..testing::CaseConfig::default() });
         let tensors = case.dense_inputs();
         let Ok(expected) = interp::interpret(&case.plan, &tensors, mode) else { continue };
-        let config = Config { float_mode: mode, written_order: WrittenOrder::Ignored, ..Config::default() };
+        let config =
+            OptimizerConfig { float_mode: mode, reorder_policy: ReorderPolicy::Ignore, ..OptimizerConfig::default() };
         let physical = match optimize_plain(&case.plan, &Statistics::new(&NoStatistics), &config) {
             Ok((physical, _)) => physical,
             // In strict mode, `choose` of floats has no identity.
             Err(redpoll_optimizer::Error::ScanWithoutIdentity { .. }) => {
-                refused += 1;
+                rejected += 1;
                 continue;
             }
             Err(e) => panic!("seed {seed}: {e}\n{}", case.plan),
@@ -400,8 +407,8 @@ fn run_cases(seeds: std::ops::Range<u64>, data: DataKind, mode: FloatMode) {
         }
         done += 1;
     }
-    assert!(done > count / 2 && refused * 10 < count, "{done} done and {refused} refused of {count}");
-    assert!(faulted * 100 <= count, "{faulted} of {count} fault as they are optimized");
+    assert!(done > count / 2 && rejected * 10 < count, "{done} done and {rejected} rejected of {count}");
+    assert!(faulted * 100 <= count, "{faulted} of {count} fault");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::timings::{Phase, Timings};
 use redpoll_logic::statistics::{Answer, PositionCounts};
 use redpoll_logic::text::{Catalog, parse, parse_format};
 use redpoll_logic::{Alias, Scalar, TensorType};
-use redpoll_optimizer::{Adaptivity, Worth};
+use redpoll_optimizer::{Adaptivity, CostThreshold};
 use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
 use std::time::Duration;
 
@@ -153,7 +153,7 @@ impl AdaptivityCase {
     fn session(&self, adaptivity: Adaptivity) -> Session {
         let mut config = Config { dump: None, load: None, ..Config::default() };
         config.optimizer.adaptivity = adaptivity;
-        config.optimizer.worth = Worth(0.0);
+        config.optimizer.rewrite_threshold = CostThreshold(0.0);
         Session::new(config)
     }
 
@@ -182,7 +182,7 @@ impl AdaptivityCase {
 }
 
 const OFF: Adaptivity = Adaptivity::Off;
-const ON: Adaptivity = Adaptivity::On { factor: 4.0, worth: Worth(1e3) };
+const ON: Adaptivity = Adaptivity::On { factor: 4.0, min_savings: CostThreshold(1e3) };
 
 /// Asserts that adaptation saves at least half of the work lost by wrong statistics.
 #[test]
@@ -253,13 +253,13 @@ fn reports_list_adaptations() {
     let profile = prepared.profile(Engine::Instant).unwrap();
     let [adaptation] = &prepared.report().adaptations[..] else { panic!("{:?}", prepared.report().adaptations) };
     let [miscount] = &adaptation.miscounts[..] else { panic!("{adaptation}") };
-    assert_eq!((adaptation.after, miscount.alias.as_str(), &miscount.counted[..]), (0, "T", &[20, 20][..]));
+    assert_eq!((adaptation.query, miscount.alias.as_str(), &miscount.counted[..]), (0, "T", &[20, 20][..]));
     assert_eq!(miscount.estimated.last(), Some(&20_000.0));
-    assert!(adaptation.cost < adaptation.before);
+    assert!(adaptation.new_cost < adaptation.old_cost);
     let outputs: Vec<&OutputProfile> = profile.queries.iter().flat_map(|q| &q.outputs).collect();
     assert!(outputs.iter().all(|o| o.estimated.is_some()), "{outputs:?}");
     let text = profile.flow.to_string();
-    assert!(text.contains("T has (20 20) positions, ") && text.contains("the rest is planned anew"), "{text}");
+    assert!(text.contains("T has (20 20) positions, ") && text.contains("remaining queries replanned"), "{text}");
     assert!(profile.flow.to_dot().contains("the remaining queries are replanned"));
     let sections = prepared.explain(Detail::Notation).unwrap();
     assert!(sections.iter().any(|s| s.title == "adaptation"));

@@ -5,7 +5,7 @@ use crate::session::Bindings;
 use crate::timings::Phase;
 use redpoll_logic::physical::{Output, PhysicalQuery};
 use redpoll_logic::{Alias, FloatMode, Format, LevelFormat, TensorType};
-use redpoll_optimizer::{AdaptivePlan, DecidedOutput, Decision};
+use redpoll_optimizer::{AdaptivePlan, Decision, OutputDecision};
 use redpoll_physical::Special;
 use redpoll_physical::emit::c::Toolchain;
 use redpoll_physical::grid::ListLengths;
@@ -181,7 +181,7 @@ fn is_streaming(source: &Format, output: &Output) -> bool {
 
 /// Estimates the bytes of the outputs of a query, assuming narrow arrays.
 fn output_bytes(decision: &Decision) -> Vec<(Alias, f64)> {
-    let bytes = |output: &DecidedOutput| {
+    let bytes = |output: &OutputDecision| {
         let arrays = |(format, n): (&LevelFormat, &f64)| level(format.kind).arrays().len() as f64 * 4.0 * n;
         let levels: f64 = output.ty.format.levels.iter().zip(&output.positions).map(arrays).sum();
         let element: usize = output.ty.dtype.prims().iter().map(|prim| prim.bytes()).sum();

@@ -4,7 +4,7 @@ use super::text::protocols;
 use super::{Flow, FlowQuery, FlowRead, Size};
 use redpoll_logic::physical::FormatDisplay;
 use redpoll_logic::{Alias, TensorType};
-use redpoll_optimizer::DecidedOutput;
+use redpoll_optimizer::OutputDecision;
 use std::collections::HashMap;
 
 /// Nodes and the edges between them.
@@ -98,7 +98,7 @@ fn query(query: &FlowQuery) -> Vec<String> {
     let decision = &query.decision;
     let names: Vec<&str> = decision.outputs.iter().map(|o| o.alias.as_str()).collect();
     let mut lines = vec![names.join(", ")];
-    lines.extend(decision.origin.words().map(str::to_owned));
+    lines.extend(decision.origin.label().map(str::to_owned));
     if query.is_conversion {
         lines.push("converts storage".to_owned());
     } else if !decision.order.is_empty() {
@@ -127,13 +127,13 @@ fn read(read: &FlowRead) -> Vec<String> {
 }
 
 /// Labels an edge to a result.
-fn write(output: &DecidedOutput, stored: Option<u64>) -> Vec<String> {
+fn write(output: &OutputDecision, stored: Option<u64>) -> Vec<String> {
     let mut lines = vec![FormatDisplay(&output.ty.format).to_string(), Size::of(output.stored(), stored).to_string()];
     if let Some(workspace) = &output.workspace {
         lines.push(format!("through a workspace {}", FormatDisplay(&workspace.format)));
     }
     if let Some(pattern) = &output.pattern {
-        lines.push(format!("with the levels of {pattern}"));
+        lines.push(format!("sharing the levels of {pattern}"));
     }
     lines
 }

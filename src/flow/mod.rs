@@ -116,7 +116,7 @@ impl Flow {
                 tensors.types.insert(&output.alias, &output.ty);
                 tensors.written.insert(&output.alias, (number, size));
             }
-            let adaptation = compiled.adaptive.report.adaptations.iter().find(|a| a.after == number).cloned();
+            let adaptation = compiled.adaptive.report.adaptations.iter().find(|a| a.query == number).cloned();
             let chunks = compiled.executable.stages[number].loops().map(|loops| {
                 let index = |cut: Cut| loops.program.indices[cut.index.index()].clone();
                 cut(&loops.program, compiled.executable.mode()).map(index)

@@ -28,7 +28,7 @@ fn flows() -> [Flow; 2] {
 fn with_fixed_numbers(mut flow: Flow) -> Flow {
     for query in &mut flow.queries {
         query.decision.cost = 100.0;
-        query.decision.considered.clear();
+        query.decision.priced_orders.clear();
         query.decision.outputs.iter_mut().for_each(|o| o.positions = vec![6.0, 24.0]);
         for read in &mut query.reads {
             read.size = match read.size {

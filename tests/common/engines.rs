@@ -13,7 +13,7 @@ use redpoll_logic::physical::{Output, PhysicalPlan};
 use redpoll_logic::statistics::{NoStatistics, Statistics};
 use redpoll_logic::text::{Catalog, parse};
 use redpoll_logic::{Alias, FloatMode, Plan, Scalar, TensorType, verify};
-use redpoll_optimizer::{Choice, Config, Subjects, Worth, optimize};
+use redpoll_optimizer::{Choice, CostThreshold, OptimizerConfig, Subjects, optimize};
 use redpoll_physical::assembly::{Counts, Stmt};
 use redpoll_physical::grid::ListLengths;
 use redpoll_physical::kernel::{Draft, Kernel, KernelEngine};
@@ -37,7 +37,7 @@ pub struct EngineCase {
     pub plan: Plan,
     /// Every input as stored tensor and as dense values.
     pub inputs: Vec<(Alias, Tensor, DenseTensor)>,
-    pub config: Config,
+    pub config: OptimizerConfig,
     pub exactness: Exactness,
 }
 
@@ -119,20 +119,23 @@ pub fn interpret_case(case: &EngineCase) -> Result<ExpectedResults, PhaseFailure
 
 /// Returns the physical plan of a case, rewritten even if its data are small.
 pub fn plan(case: &EngineCase) -> Result<PhysicalPlan, PhaseFailure> {
-    optimize_case(case, &Config { worth: Worth(0.0), ..case.config.clone() })
+    optimize_case(case, &OptimizerConfig { rewrite_threshold: CostThreshold(0.0), ..case.config.clone() })
 }
 
 /// Returns a physical plan of a case, drawn from those that the rules find.
 pub fn draw_plan(case: &EngineCase, seed: u64) -> Result<PhysicalPlan, PhaseFailure> {
-    optimize_case(case, &Config { worth: Worth(0.0), choice: Choice::Drawn(seed), ..case.config.clone() })
+    optimize_case(
+        case,
+        &OptimizerConfig { rewrite_threshold: CostThreshold(0.0), choice: Choice::Random(seed), ..case.config.clone() },
+    )
 }
 
 /// Returns the physical plan of a case without rewrites of its values.
 pub fn plain_plan(case: &EngineCase) -> Result<PhysicalPlan, PhaseFailure> {
-    optimize_case(case, &Config { subjects: Subjects::none(), ..case.config.clone() })
+    optimize_case(case, &OptimizerConfig { subjects: Subjects::none(), ..case.config.clone() })
 }
 
-fn optimize_case(case: &EngineCase, config: &Config) -> Result<PhysicalPlan, PhaseFailure> {
+fn optimize_case(case: &EngineCase, config: &OptimizerConfig) -> Result<PhysicalPlan, PhaseFailure> {
     run_phase("optimizer", || {
         let (physical, _) = optimize(&case.plan, &Statistics::new(&NoStatistics), config).map_err(|e| e.to_string())?;
         Ok(physical)

@@ -18,7 +18,7 @@ use redpoll_logic::literal::read_value;
 use redpoll_logic::sexpr::read_one;
 use redpoll_logic::text::parse_format;
 use redpoll_logic::{Alias, DType, FloatMode, Format, Plan, Prim, Scalar, TensorType};
-use redpoll_optimizer::Config;
+use redpoll_optimizer::OptimizerConfig;
 use redpoll_physical::storage::Tensor;
 use redpoll_physical::testing::formats_of_rank;
 use std::collections::{BTreeMap, HashMap};
@@ -117,8 +117,11 @@ impl ProgramFile {
             types.push((input.name.as_str().into(), ty));
         }
         let plan = parse_plan(&self.text, &types)?;
-        let config =
-            Config { float_mode: choice.mode, formats: draw_result_formats(&mut rng, &plan), ..Config::default() };
+        let config = OptimizerConfig {
+            float_mode: choice.mode,
+            formats: draw_result_formats(&mut rng, &plan),
+            ..OptimizerConfig::default()
+        };
         let exact = choice.kind == ValueKind::Exact && !self.is_rounded;
         Ok(EngineCase { plan, inputs, config, exactness: if exact { Exactness::Exact } else { Exactness::Bounded } })
     }

@@ -12,7 +12,7 @@ use redpoll_logic::text::format_to_sexpr;
 use redpoll_logic::{
     Alias, DType, Expr, FloatMode, Format, LevelFormat, LevelKind, Plan, Query, StorageMode, TensorType,
 };
-use redpoll_optimizer::{Config, WrittenOrder};
+use redpoll_optimizer::{OptimizerConfig, ReorderPolicy};
 use redpoll_physical::storage::{Tensor, Values};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -46,11 +46,11 @@ pub fn draw_case(seed: u64, parameters: CaseParameters) -> (testing::RandomCase,
         &testing::CaseConfig { data, depth, queries, dimension: 5, ..testing::CaseConfig::default() },
     );
     let mut rng = Rng::new(seed ^ 0x5eed);
-    let config = Config {
+    let config = OptimizerConfig {
         float_mode: mode,
-        written_order: WrittenOrder::Ignored,
+        reorder_policy: ReorderPolicy::Ignore,
         formats: draw_result_formats(&mut rng, &logic_case.plan),
-        ..Config::default()
+        ..OptimizerConfig::default()
     };
     let inputs = logic_case.inputs.iter().map(|i| {
         let values = Values::from_scalars(i.ty.dtype.clone(), &i.data.values).expect("values of the dtype");

@@ -8,7 +8,7 @@ use redpoll_bench::pairs::median;
 use redpoll_logic::statistics::{Answer, PositionCounts, Statistics};
 use redpoll_logic::text::{Catalog, parse};
 use redpoll_logic::{Alias, DType, Format, Prim, Scalar, TensorType};
-use redpoll_optimizer::{Config, optimize};
+use redpoll_optimizer::{OptimizerConfig, optimize};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -80,7 +80,7 @@ fn main() -> anyhow::Result<()> {
         ("clique of 10", join(&clique(10), &[])),
     ];
     let only = std::env::args().nth(1);
-    let config = Config::default();
+    let config = OptimizerConfig::default();
     println!("| shape | milliseconds | e-graph |\n|---|---|---|");
     for (name, text) in shapes.iter().filter(|(name, _)| only.as_ref().is_none_or(|only| only == name)) {
         let plan = parse(text, &catalog)?;

@@ -7,7 +7,7 @@ use redpoll::datasets::Content;
 use redpoll::datasets::generate::{Amount, Uniform};
 use redpoll_logic::text::parse_format;
 use redpoll_logic::{Alias, Field, Prim};
-use redpoll_optimizer::Config;
+use redpoll_optimizer::OptimizerConfig;
 
 /// A plan with several sizes and with choices fixed for the optimizer.
 pub struct CalibrationPlan {
@@ -380,8 +380,8 @@ impl CalibrationPlan {
     ///
     /// # Errors
     /// If the format of the result is invalid.
-    pub fn config(&self) -> Result<Config> {
-        let mut config = Config::default();
+    pub fn config(&self) -> Result<OptimizerConfig> {
+        let mut config = OptimizerConfig::default();
         let result = Alias::from("R");
         if !self.order.is_empty() {
             config.loop_orders.insert(result.clone(), self.order.iter().map(|f| Field::from(*f)).collect());

@@ -2,7 +2,7 @@
 
 use super::problems::{LayoutWorkload, PlanText};
 use redpoll_logic::{Alias, Field, Format, LeafKind, LevelKind};
-use redpoll_optimizer::Config;
+use redpoll_optimizer::OptimizerConfig;
 
 /// A plan with a fixed loop order and a fixed format of the output.
 pub struct LayoutCandidate {
@@ -11,7 +11,7 @@ pub struct LayoutCandidate {
     /// A description of the fixed choices; empty for the free choice.
     pub name: String,
     /// The configuration of the optimizer.
-    pub config: Config,
+    pub config: OptimizerConfig,
 }
 
 /// The level kinds of the innermost level of an output.
@@ -19,7 +19,8 @@ const KINDS: [LevelKind; 4] = [LevelKind::Dense, LevelKind::SparseList, LevelKin
 
 /// Returns the free choice, followed by all combinations of loop orders and formats.
 pub fn candidates(workload: &LayoutWorkload) -> Vec<LayoutCandidate> {
-    let free = LayoutCandidate { plan: workload.plans[0].plan, name: String::new(), config: Config::default() };
+    let free =
+        LayoutCandidate { plan: workload.plans[0].plan, name: String::new(), config: OptimizerConfig::default() };
     let mut all = vec![free];
     for (number, text) in workload.plans.iter().enumerate() {
         all.extend(fixed_candidates(number, text));
@@ -33,7 +34,7 @@ fn fixed_candidates(number: usize, text: &PlanText) -> Vec<LayoutCandidate> {
         let loops: Vec<&str> = free.iter().chain(*reduced).copied().collect();
         for order in permutations(&loops) {
             for format in formats(free, &order) {
-                let mut config = Config::default();
+                let mut config = OptimizerConfig::default();
                 config.loop_orders.insert(Alias::from(*alias), order.iter().map(|f| Field::from(*f)).collect());
                 let kind = format.levels.last().map_or("scalar", |l| l.kind.traits().name);
                 config.formats.insert(Alias::from(*alias), format);

@@ -276,8 +276,12 @@ fn run_once(
     watch.join().map_err(|_| "the thread that watches the time limit panicked".to_owned())?;
     let cancelled = limits.cancel.swap(false, Ordering::Relaxed);
     let run = run.map_err(|error| if cancelled { timeout_reason() } else { error.to_string() })?;
-    let estimated =
-        prepared.report().decisions.last().and_then(|d| d.outputs.last()).map(redpoll_optimizer::DecidedOutput::stored);
+    let estimated = prepared
+        .report()
+        .decisions
+        .last()
+        .and_then(|d| d.outputs.last())
+        .map(redpoll_optimizer::OutputDecision::stored);
     let stored = run.outputs.last().map(|(_, tensor)| tensor);
     let stored = stored.filter(|t| t.ty().format.levels.last().is_some_and(|l| !l.kind.traits().full));
     let stored = stored.map(Tensor::count_stored).transpose().map_err(|error| error.to_string())?;

@@ -11,14 +11,14 @@
 //! cheapest one is chosen. If there are few terms, all of them are listed instead, and planned in
 //! order of cost for as long as planning is cheap relative to the query.
 
-use super::graph::{FoldKind, Graph, slot_field};
-use super::language::{ENode, Kind, LeafId};
-use super::names::MadeFields;
+use super::graph::{AlgebraGraph, FoldKind, slot_field};
+use super::language::{ENode, LeafId, NodeKind};
+use super::names::{FieldPool, GeneratedFields};
 use crate::config::Choice;
 use crate::context::Context;
 use crate::cost::price;
 use crate::sizes::Sizes;
-use crate::term::{At, Fold, Term};
+use crate::term::{Fold, ModeCoordinate, Term};
 use crate::work::Event;
 use egg::{Id, Language};
 use redpoll_logic::{Field, Scalar};
@@ -29,13 +29,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 /// Largest number of rounds of the dynamic program.
-const MOST_ROUNDS: usize = 12;
+const MAX_ROUNDS: usize = 12;
 /// Largest number of a kernel's loops whose orders are searched exhaustively; longer orders are
 /// built greedily.
 const EXHAUSTIVE_LOOPS: usize = 4;
-/// Largest ratio of [`Extraction::count`] to the number of terms allowed for which the terms are
-/// listed.
-const SHARING: f64 = 20.0;
+/// Largest ratio of [`Extraction::count_terms`] to the allowed number of terms for which the terms
+/// are listed.
+const MAX_COUNT_RATIO: f64 = 20.0;
 
 /// Returns the price of a round of a kernel's innermost loop, apart from its loop step: a list is
 /// walked and a value folded.
@@ -50,30 +50,30 @@ fn prefix_price() -> f64 {
 
 /// The choice of a node for each class.
 pub(super) struct Extraction<'g, 'c> {
-    graph: &'g Graph,
+    graph: &'g AlgebraGraph,
     cx: &'g Context<'c>,
-    best: FxHashMap<Id, Chosen>,
+    best: FxHashMap<Id, NodeChoice>,
     /// For each class, the node of a term with the least nesting of folds.
-    simplest: FxHashMap<Id, Chosen>,
+    simplest: FxHashMap<Id, NodeChoice>,
     /// The terms of these nodes, built on demand; estimates of a plain term hold for its whole
     /// class.
-    plain: FxHashMap<Id, Option<Rc<Plain>>>,
-    loops: FxHashMap<Id, f64>,
-    rounds: FxHashMap<Id, f64>,
-    storing: FxHashMap<Id, f64>,
+    plain_terms: FxHashMap<Id, Option<Rc<PlainTerm>>>,
+    loop_costs: FxHashMap<Id, f64>,
+    body_rounds: FxHashMap<Id, f64>,
+    storing_costs: FxHashMap<Id, f64>,
     /// Leaves over given fields.
     leaves: RefCell<FxHashMap<(Id, Vec<Field>), Term>>,
     /// Plain terms over given fields; plain terms of a class are subterms of many others.
-    plain_over: RefCell<FxHashMap<(Id, Vec<Field>), Term>>,
-    made: MadeFields,
+    plain_terms_over: RefCell<FxHashMap<(Id, Vec<Field>), Term>>,
+    generated: GeneratedFields,
     /// The sizes of the fields of all plain terms.
     plain_sizes: Sizes,
     /// Costs of nodes without their children, by class and node index.
-    owns: FxHashMap<(Id, usize), Option<f64>>,
+    own_costs: FxHashMap<(Id, usize), Option<f64>>,
 }
 
 /// A term that represents its class.
-struct Plain {
+struct PlainTerm {
     term: Term,
     /// The fields of the slots of the class; fields of one name have one size in all plain terms.
     fields: Vec<Field>,
@@ -81,7 +81,7 @@ struct Plain {
 
 /// The choice for a class.
 #[derive(Clone)]
-struct Chosen {
+struct NodeChoice {
     node: ENode,
     /// Cost of reading the value. A fold is computed, stored and read; other nodes cost as much as
     /// their folds.
@@ -91,7 +91,7 @@ struct Chosen {
 }
 
 /// A term extracted from the graph.
-pub(super) struct Extracted {
+pub(super) struct ExtractedTerm {
     pub(super) term: Term,
     /// The sizes of its fields, including those of its folds.
     pub(super) sizes: Sizes,
@@ -99,50 +99,42 @@ pub(super) struct Extracted {
     pub(super) rules: Vec<&'static str>,
 }
 
-/// The names of a plan's fields.
-#[derive(Clone, Default)]
-pub(super) struct Pool {
-    /// The names available for fields of folds, with their sizes.
-    pub(super) names: Vec<(Field, u64)>,
-    /// Names that no other field may have.
-    pub(super) reserved: Vec<Field>,
-}
-
 /// Names for the fields of folds.
-struct Names<'n> {
+struct FieldNames<'n> {
     /// Unused names of the plan.
-    pool: Pool,
-    made: &'n MadeFields,
+    pool: FieldPool,
+    generated: &'n GeneratedFields,
     /// Set for the names of a plain term.
-    plain: bool,
-    taken: usize,
-    extracted: Extracted,
+    is_plain: bool,
+    /// Number of generated names.
+    count: usize,
+    extracted: ExtractedTerm,
 }
 
 /// A node for each class of a term, by its index in the class.
-pub(super) type Choices = Vec<(Id, usize)>;
+pub(super) type NodeChoices = Vec<(Id, usize)>;
 
 impl<'g, 'c> Extraction<'g, 'c> {
     /// Returns an extraction without choices.
-    pub(super) fn new(graph: &'g Graph, cx: &'g Context<'c>) -> Extraction<'g, 'c> {
+    pub(super) fn new(graph: &'g AlgebraGraph, cx: &'g Context<'c>) -> Extraction<'g, 'c> {
         // Classes of another graph have the same ids.
-        cx.memo.known.forget_schemas();
+        cx.memo.estimates.drop_schemas();
         let mut extraction = Extraction {
             graph,
             cx,
             best: FxHashMap::default(),
             simplest: FxHashMap::default(),
-            plain: FxHashMap::default(),
-            loops: FxHashMap::default(),
-            rounds: FxHashMap::default(),
-            storing: FxHashMap::default(),
+            plain_terms: FxHashMap::default(),
+            loop_costs: FxHashMap::default(),
+            body_rounds: FxHashMap::default(),
+            storing_costs: FxHashMap::default(),
             leaves: RefCell::default(),
-            plain_over: RefCell::default(),
-            made: MadeFields::default(),
+            plain_terms_over: RefCell::default(),
+            generated: GeneratedFields::default(),
             plain_sizes: Sizes::default(),
-            owns: FxHashMap::default(),
+            own_costs: FxHashMap::default(),
         };
-        extraction.simplify();
+        extraction.find_simplest();
         extraction
     }
 
@@ -155,12 +147,12 @@ impl<'g, 'c> Extraction<'g, 'c> {
         let classes = self.classes();
         loop {
             self.best = self.simplest.clone();
-            for round in 1..=MOST_ROUNDS {
+            for round in 1..=MAX_ROUNDS {
                 if classes.iter().filter(|class| self.improve(**class, round)).count() == 0 {
                     break;
                 }
             }
-            if self.vague(root).into_iter().filter(|body| self.order(*body).is_some()).count() == 0 {
+            if self.unordered_bodies(root).into_iter().filter(|body| self.order_loops(*body).is_some()).count() == 0 {
                 break;
             }
         }
@@ -168,13 +160,13 @@ impl<'g, 'c> Extraction<'g, 'c> {
 
     /// Returns the bodies of the kernels chosen for a class and its descendants whose loops are not
     /// ordered yet.
-    fn vague(&self, root: Id) -> Vec<Id> {
-        let (mut seen, mut left, mut found) = (FxHashSet::default(), vec![self.graph.find(root)], Vec::new());
-        while let Some(class) = left.pop() {
+    fn unordered_bodies(&self, root: Id) -> Vec<Id> {
+        let (mut seen, mut pending, mut found) = (FxHashSet::default(), vec![self.graph.find(root)], Vec::new());
+        while let Some(class) = pending.pop() {
             let Some(chosen) = self.best.get(&class).filter(|_| seen.insert(class)) else { continue };
-            left.extend(chosen.node.children().iter().map(|c| self.graph.find(*c)));
-            let body = chosen.node.children().first().filter(|_| matches!(chosen.node.kind, Kind::Fold(..)));
-            found.extend(body.map(|body| self.graph.find(*body)).filter(|body| !self.loops.contains_key(body)));
+            pending.extend(chosen.node.children().iter().map(|c| self.graph.find(*c)));
+            let body = chosen.node.children().first().filter(|_| matches!(chosen.node.kind, NodeKind::Fold(..)));
+            found.extend(body.map(|body| self.graph.find(*body)).filter(|body| !self.loop_costs.contains_key(body)));
         }
         found
     }
@@ -191,65 +183,67 @@ impl<'g, 'c> Extraction<'g, 'c> {
     }
 
     /// Returns every term of a class whose estimate is below `limit`, with its estimate, cheapest
-    /// first; `None` if there are more than `most`.
-    pub(super) fn terms(&mut self, class: Id, most: usize, limit: f64) -> Option<Vec<(f64, Choices)>> {
+    /// first; `None` if there are more than `max_count`.
+    pub(super) fn terms(&mut self, class: Id, max_count: usize, limit: f64) -> Option<Vec<(f64, NodeChoices)>> {
         // Counting by listing would be slow when there are too many terms.
-        if self.count(class, &mut FxHashMap::default()) > SHARING * most as f64 {
+        if self.count_terms(class, &mut FxHashMap::default()) > MAX_COUNT_RATIO * max_count as f64 {
             return None;
         }
         let mut found = Vec::new();
-        self.owns.clear();
-        let all = self.extend(vec![class], (&mut Vec::new(), 0.0, limit), &mut |choices: &Choices, cost| {
-            found.push((cost, choices.clone()));
-            found.len() <= most
-        });
+        self.own_costs.clear();
+        let is_complete =
+            self.extend_choices(vec![class], (&mut Vec::new(), 0.0, limit), &mut |choices: &NodeChoices, cost| {
+                found.push((cost, choices.clone()));
+                found.len() <= max_count
+            });
         found.sort_by(|(a, m), (b, n)| a.total_cmp(b).then_with(|| m.cmp(n)));
-        all.then_some(found)
+        is_complete.then_some(found)
     }
 
     /// Returns an upper bound of the number of terms of a class, in which repeated uses of a class
     /// count independently.
-    fn count(&self, class: Id, known: &mut FxHashMap<Id, f64>) -> f64 {
+    fn count_terms(&self, class: Id, counts: &mut FxHashMap<Id, f64>) -> f64 {
         let class = self.graph.find(class);
-        if let Some(count) = known.get(&class) {
+        if let Some(count) = counts.get(&class) {
             return *count;
         }
         // Cyclic terms are infinite and are not listed.
-        known.insert(class, 0.0);
-        let below =
-            |node: &ENode, known: &mut _| node.children().iter().map(|c| self.count(*c, known)).product::<f64>();
-        let count = self.graph[class].iter().map(|node| below(node, known)).sum();
-        known.insert(class, count);
+        counts.insert(class, 0.0);
+        let below = |node: &ENode, counts: &mut _| {
+            node.children().iter().map(|c| self.count_terms(*c, counts)).product::<f64>()
+        };
+        let count = self.graph[class].iter().map(|node| below(node, counts)).sum();
+        counts.insert(class, count);
         count
     }
 
-    /// Extends choices of cost `cost` by a node for each class in `left` and its descendants, as
+    /// Extends choices of cost `cost` by a node for each class in `pending` and its descendants, as
     /// long as the cost is below `limit` and `visit` returns true.
-    fn extend(
+    fn extend_choices(
         &mut self,
-        mut left: Vec<Id>,
-        (choices, cost, limit): (&mut Choices, f64, f64),
-        visit: &mut dyn FnMut(&Choices, f64) -> bool,
+        mut pending: Vec<Id>,
+        (choices, cost, limit): (&mut NodeChoices, f64, f64),
+        visit: &mut dyn FnMut(&NodeChoices, f64) -> bool,
     ) -> bool {
-        let Some(class) = left.pop().map(|id| self.graph.find(id)) else { return visit(choices, cost) };
-        if choices.iter().any(|(known, _)| *known == class) {
-            return self.extend(left, (choices, cost, limit), visit);
+        let Some(class) = pending.pop().map(|id| self.graph.find(id)) else { return visit(choices, cost) };
+        if choices.iter().any(|(chosen, _)| *chosen == class) {
+            return self.extend_choices(pending, (choices, cost, limit), visit);
         }
         for (number, node) in self.graph[class].iter().enumerate() {
-            let own = match self.owns.get(&(class, number)) {
-                Some(known) => *known,
+            let own = match self.own_costs.get(&(class, number)) {
+                Some(cached) => *cached,
                 None => {
-                    let own = self.own(class, node, limit);
-                    self.owns.insert((class, number), own);
+                    let own = self.own_cost(class, node, limit);
+                    self.own_costs.insert((class, number), own);
                     own
                 }
             };
             let Some(own) = own.filter(|own| cost + own < limit) else { continue };
             choices.push((class, number));
-            let left = [&left[..], node.children()].concat();
-            let goes_on = self.extend(left, (choices, cost + own, limit), visit);
+            let pending = [&pending[..], node.children()].concat();
+            let continues = self.extend_choices(pending, (choices, cost + own, limit), visit);
             choices.pop();
-            if !goes_on {
+            if !continues {
                 return false;
             }
         }
@@ -258,18 +252,18 @@ impl<'g, 'c> Extraction<'g, 'c> {
 
     /// Returns whether a term of these nodes stores a subterm that could be computed where it is
     /// read.
-    pub(super) fn stores(&self, choices: &Choices) -> bool {
+    pub(super) fn has_stored_subterms(&self, choices: &NodeChoices) -> bool {
         let stores = |node: &ENode| match node.kind {
-            Kind::Fold(id, _) => self.graph.analysis.fold(id).bound.is_empty(),
+            NodeKind::Fold(id, _) => self.graph.analysis.fold(id).bound.is_empty(),
             _ => false,
         };
         choices.iter().any(|(class, number)| stores(&self.graph[*class].nodes[*number]))
     }
 
     /// Returns the fold of a class with the fewest reduced fields.
-    pub(super) fn folding_fewest(&self, class: Id) -> Option<&ENode> {
+    pub(super) fn smallest_fold(&self, class: Id) -> Option<&ENode> {
         let bound = |node: &&ENode| match node.kind {
-            Kind::Fold(id, _) => Some(self.graph.analysis.fold(id).bound.len()).filter(|count| *count > 0),
+            NodeKind::Fold(id, _) => Some(self.graph.analysis.fold(id).bound.len()).filter(|count| *count > 0),
             _ => None,
         };
         let nodes = self.graph[self.graph.find(class)].iter().filter(|node| bound(node).is_some());
@@ -277,64 +271,64 @@ impl<'g, 'c> Extraction<'g, 'c> {
     }
 
     /// Sets the choice to exactly these nodes.
-    pub(super) fn take(&mut self, choices: &Choices) {
+    pub(super) fn set_choices(&mut self, choices: &NodeChoices) {
         let choice = |(class, number): &(Id, usize)| {
-            (*class, Chosen { node: self.graph[*class].nodes[*number].clone(), cost: 0.0, round: 0 })
+            (*class, NodeChoice { node: self.graph[*class].nodes[*number].clone(), cost: 0.0, round: 0 })
         };
         self.best = choices.iter().map(choice).collect();
     }
 
     /// Returns the nodes of a class with their costs, cheapest first.
-    pub(super) fn nodes(&mut self, class: Id) -> Vec<(f64, ENode)> {
+    pub(super) fn priced_nodes(&mut self, class: Id) -> Vec<(f64, ENode)> {
         let class = self.graph.find(class);
         let nodes: Vec<ENode> = self.graph[class].iter().cloned().collect();
         let mut priced: Vec<(f64, ENode)> =
-            nodes.into_iter().filter_map(|n| Some((self.cost(class, &n, f64::INFINITY)?, n))).collect();
+            nodes.into_iter().filter_map(|n| Some((self.node_cost(class, &n, f64::INFINITY)?, n))).collect();
         priced.sort_by(|(a, m), (b, n)| a.total_cmp(b).then_with(|| m.cmp(n)));
         priced
     }
 
     /// Finds the simplest node of every class.
-    fn simplify(&mut self) {
+    fn find_simplest(&mut self) {
         // Classes with leaves come first, then classes of calls and folds of these, and so on.
-        let mut left = self.classes();
-        while !left.is_empty() {
-            let known = |id: &Id| self.simplest.contains_key(&self.graph.find(*id));
-            let ready = |class: &Id| {
-                let node = self.graph[*class].iter().filter(|n| n.children().iter().all(known)).min();
+        let mut pending = self.classes();
+        while !pending.is_empty() {
+            let has_term = |id: &Id| self.simplest.contains_key(&self.graph.find(*id));
+            let simplest_node = |class: &Id| {
+                let node = self.graph[*class].iter().filter(|n| n.children().iter().all(has_term)).min();
                 node.map(|n| (*class, n.clone()))
             };
-            let found: Vec<(Id, ENode)> = left.iter().filter_map(ready).collect();
+            let found: Vec<(Id, ENode)> = pending.iter().filter_map(simplest_node).collect();
             if found.is_empty() {
                 break;
             }
             for (class, node) in found {
-                self.simplest.insert(class, Chosen { node, cost: f64::INFINITY, round: 0 });
+                self.simplest.insert(class, NodeChoice { node, cost: f64::INFINITY, round: 0 });
             }
-            left.retain(|class| !self.simplest.contains_key(class));
+            pending.retain(|class| !self.simplest.contains_key(class));
         }
     }
 
     /// Returns the plain term of a class.
-    fn plain(&mut self, class: Id) -> Option<Rc<Plain>> {
-        if let Some(known) = self.plain.get(&class) {
-            return known.clone();
+    fn plain_term(&mut self, class: Id) -> Option<Rc<PlainTerm>> {
+        if let Some(cached) = self.plain_terms.get(&class) {
+            return cached.clone();
         }
         let sizes = self.graph[class].data.sizes.iter();
-        let fields: Vec<Field> = sizes.enumerate().map(|(slot, size)| self.made.slot(slot, *size)).collect();
-        let names = Names::new(Pool::default(), &self.made, true);
+        let fields: Vec<Field> = sizes.enumerate().map(|(slot, size)| self.generated.slot(slot, *size)).collect();
+        let names = FieldNames::new(FieldPool::default(), &self.generated, true);
         let found = self.term_of(&self.simplest, class, None, &fields, names);
-        let plain = found.map(|Extracted { term, sizes, .. }| {
+        let plain = found.map(|ExtractedTerm { term, sizes, .. }| {
             sizes.each(&mut |field, size| self.plain_sizes.insert(field.clone(), size));
-            Rc::new(Plain { term, fields })
+            Rc::new(PlainTerm { term, fields })
         });
-        self.plain.insert(class, plain.clone());
+        self.plain_terms.insert(class, plain.clone());
         plain
     }
 
     /// Updates the choice of a class if a cheaper node exists; returns whether it changed.
     fn improve(&mut self, class: Id, round: usize) -> bool {
-        let mut changed = false;
+        let mut has_changed = false;
         let graph = self.graph;
         for node in graph[class].iter() {
             let chosen = |c: &Id| self.best.get(&graph.find(*c)).map_or(0, |choice| choice.round);
@@ -343,17 +337,17 @@ impl<'g, 'c> Extraction<'g, 'c> {
                 continue;
             }
             let best = self.best.get(&class).map_or(f64::INFINITY, |choice| choice.cost);
-            if let Some(cost) = self.cost(class, node, best).filter(|cost| *cost < best) {
-                self.best.insert(class, Chosen { node: node.clone(), cost, round });
-                changed = true;
+            if let Some(cost) = self.node_cost(class, node, best).filter(|cost| *cost < best) {
+                self.best.insert(class, NodeChoice { node: node.clone(), cost, round });
+                has_changed = true;
             }
         }
-        changed
+        has_changed
     }
 
-    /// Returns the cost of reading a node of a class, if it is less than `most` and all children
+    /// Returns the cost of reading a node of a class, if it is less than `limit` and all children
     /// have choices.
-    fn cost(&mut self, class: Id, node: &ENode, most: f64) -> Option<f64> {
+    fn node_cost(&mut self, class: Id, node: &ENode, limit: f64) -> Option<f64> {
         let mut children: Vec<Id> = node.children().iter().map(|c| self.graph.find(*c)).collect();
         children.sort();
         children.dedup();
@@ -361,120 +355,126 @@ impl<'g, 'c> Extraction<'g, 'c> {
         // Each node has a positive cost, so that no class is cheapest through itself.
         let inputs: f64 = inputs?.iter().sum::<f64>() + 1.0;
         match node.kind {
-            Kind::Leaf(_) => Some(0.0),
-            _ if let Choice::Drawn(seed) = self.cx.config.choice => Some(inputs + drawn(seed, node)),
-            Kind::Call(_) | Kind::Multiset(_) => Some(inputs),
-            Kind::Fold(..) => Some(inputs + self.own(class, node, most - inputs)?),
+            NodeKind::Leaf(_) => Some(0.0),
+            _ if let Choice::Random(seed) = self.cx.config.choice => Some(inputs + random_cost(seed, node)),
+            NodeKind::Call(_) | NodeKind::Multiset(_) => Some(inputs),
+            NodeKind::Fold(..) => Some(inputs + self.own_cost(class, node, limit - inputs)?),
         }
     }
 
     /// Returns the cost of a node without its children, for a fold that of computing and storing
-    /// it, if less than `most`.
-    fn own(&mut self, class: Id, node: &ENode, most: f64) -> Option<f64> {
-        let Kind::Fold(..) = node.kind else { return Some(0.0) };
+    /// it, if less than `limit`.
+    fn own_cost(&mut self, class: Id, node: &ENode, limit: f64) -> Option<f64> {
+        let NodeKind::Fold(..) = node.kind else { return Some(0.0) };
         let body = self.graph.find(*node.children().first()?);
-        let least = price(Event::Query) + self.storing(class)?;
-        if least >= most {
+        let storing = price(Event::Query) + self.storing_cost(class)?;
+        if storing >= limit {
             return None;
         }
-        Some(least + self.loops(body, most - least)?)
+        Some(storing + self.loop_cost(body, limit - storing)?)
     }
 
     /// Returns the rounds of the innermost loop of a kernel with this body.
     fn rounds(&mut self, body: Id) -> Option<f64> {
-        if let Some(known) = self.rounds.get(&body) {
-            return Some(*known);
+        if let Some(cached) = self.body_rounds.get(&body) {
+            return Some(*cached);
         }
-        let plain = self.plain(body)?;
-        let places: f64 = self.graph[body].data.sizes.iter().map(|n| *n as f64).product();
-        let rounds = places * self.cx.support(&plain.term, &self.plain_sizes, &|_| true);
-        self.rounds.insert(body, rounds);
+        let plain = self.plain_term(body)?;
+        let coordinate_count: f64 = self.graph[body].data.sizes.iter().map(|n| *n as f64).product();
+        let rounds = coordinate_count * self.cx.support(&plain.term, &self.plain_sizes, &|_| true);
+        self.body_rounds.insert(body, rounds);
         Some(rounds)
     }
 
     /// Returns the cost of storing a class in its cheaper format and reading it once.
-    fn storing(&mut self, class: Id) -> Option<f64> {
-        if let Some(known) = self.storing.get(&class) {
-            return Some(*known);
+    fn storing_cost(&mut self, class: Id) -> Option<f64> {
+        if let Some(cached) = self.storing_costs.get(&class) {
+            return Some(*cached);
         }
-        let plain = self.plain(class)?;
-        let places: f64 = self.graph[class].data.sizes.iter().map(|n| *n as f64).product();
-        let stored = places * self.cx.filled(&plain.term, &self.plain_sizes);
+        let plain = self.plain_term(class)?;
+        let coordinate_count: f64 = self.graph[class].data.sizes.iter().map(|n| *n as f64).product();
+        let stored = coordinate_count * self.cx.filled_fraction(&plain.term, &self.plain_sizes);
         let sparse = stored * (price(Event::WriteMap) + price(Event::Flush) + price(Event::WalkList));
-        let dense = places * (price(Event::Clear) + price(Event::WriteDense) + price(Event::FollowDense));
-        self.storing.insert(class, sparse.min(dense));
+        let dense = coordinate_count * (price(Event::Clear) + price(Event::WriteDense) + price(Event::FollowDense));
+        self.storing_costs.insert(class, sparse.min(dense));
         Some(sparse.min(dense))
     }
 
-    /// Returns the cost of the loops of a kernel with this body, if less than `most`: the rounds of
-    /// all prefixes of their best order. If there are many loops and no order yet, only the
+    /// Returns the cost of the loops of a kernel with this body, if less than `limit`: the rounds
+    /// of all prefixes of their best order. If there are many loops and no order yet, only the
     /// innermost loop counts.
-    fn loops(&mut self, body: Id, most: f64) -> Option<f64> {
-        if let Some(known) = self.loops.get(&body) {
-            return Some(*known);
+    fn loop_cost(&mut self, body: Id, limit: f64) -> Option<f64> {
+        if let Some(cached) = self.loop_costs.get(&body) {
+            return Some(*cached);
         }
         let innermost = (body_price() + prefix_price()) * self.rounds(body)?;
-        if innermost >= most {
+        if innermost >= limit {
             return None;
         }
-        let many = self.graph[body].data.sizes.len() > EXHAUSTIVE_LOOPS;
-        if many { Some(innermost) } else { self.order(body) }
+        let has_many_loops = self.graph[body].data.sizes.len() > EXHAUSTIVE_LOOPS;
+        if has_many_loops { Some(innermost) } else { self.order_loops(body) }
     }
 
     /// Returns the cost of a kernel's loops in their best order.
-    fn order(&mut self, body: Id) -> Option<f64> {
-        let plain = self.plain(body)?;
-        let (Plain { term, fields }, sizes) = (&*plain, &self.plain_sizes);
+    fn order_loops(&mut self, body: Id) -> Option<f64> {
+        let plain = self.plain_term(body)?;
+        let (PlainTerm { term, fields }, sizes) = (&*plain, &self.plain_sizes);
         let rounds = |set: u64| {
             let bound = |f: &Field| fields.iter().position(|g| g == f).is_some_and(|k| set >> k & 1 == 1);
-            let places: f64 = fields.iter().filter(|f| bound(f)).map(|f| sizes.of(f) as f64).product();
-            places * self.cx.support(term, sizes, &bound)
+            let coordinate_count: f64 = fields.iter().filter(|f| bound(f)).map(|f| sizes.of(f) as f64).product();
+            coordinate_count * self.cx.support(term, sizes, &bound)
         };
         let order = if fields.len() <= EXHAUSTIVE_LOOPS { exhaustive } else { greedy };
         let best = order(fields.len(), &rounds);
         let cost = prefix_price() * best + body_price() * self.rounds(body)?;
-        self.loops.insert(body, cost);
+        self.loop_costs.insert(body, cost);
         Some(cost)
     }
 
     /// Returns the term of a class over the given fields, built from the chosen nodes with `top` as
     /// its root. Fields of folds take names of their size from the pool while there are any.
-    pub(super) fn term(&self, class: Id, top: Option<&ENode>, fields: &[Field], pool: Pool) -> Option<Extracted> {
-        self.term_of(&self.best, class, top, fields, Names::new(pool, &self.made, false))
+    pub(super) fn term(
+        &self,
+        class: Id,
+        top: Option<&ENode>,
+        fields: &[Field],
+        pool: FieldPool,
+    ) -> Option<ExtractedTerm> {
+        self.term_of(&self.best, class, top, fields, FieldNames::new(pool, &self.generated, false))
     }
 
     fn term_of(
         &self,
-        chosen: &FxHashMap<Id, Chosen>,
+        chosen: &FxHashMap<Id, NodeChoice>,
         class: Id,
         top: Option<&ENode>,
         fields: &[Field],
-        mut names: Names<'_>,
-    ) -> Option<Extracted> {
+        mut names: FieldNames<'_>,
+    ) -> Option<ExtractedTerm> {
         for (field, size) in fields.iter().zip(&self.graph[class].data.sizes) {
             names.extracted.sizes.insert(field.clone(), *size);
         }
         let term = self.build(chosen, (class, top), fields, &mut names, &mut Vec::new())?;
-        Some(Extracted { term, ..names.extracted })
+        Some(ExtractedTerm { term, ..names.extracted })
     }
 
     fn build(
         &self,
-        chosen: &FxHashMap<Id, Chosen>,
+        chosen: &FxHashMap<Id, NodeChoice>,
         (class, node): (Id, Option<&ENode>),
         fields: &[Field],
-        names: &mut Names<'_>,
+        names: &mut FieldNames<'_>,
         path: &mut Vec<Id>,
     ) -> Option<Term> {
         let class = self.graph.find(class);
         if path.contains(&class) {
             return None;
         }
-        let key = names.plain.then(|| (class, fields.to_vec()));
+        let key = names.is_plain.then(|| (class, fields.to_vec()));
         if let Some(key) = key.as_ref().filter(|_| node.is_none())
-            && let Some(known) = self.plain_over.borrow().get(key)
+            && let Some(cached) = self.plain_terms_over.borrow().get(key)
         {
-            return Some(known.clone());
+            return Some(cached.clone());
         }
         let node = match node {
             Some(node) => node,
@@ -489,9 +489,9 @@ impl<'g, 'c> Extraction<'g, 'c> {
         path.push(class);
         let mut over = fields.to_vec();
         let bound = match node.kind {
-            Kind::Fold(id, _) => {
+            NodeKind::Fold(id, _) => {
                 let sizes = &self.graph.analysis.fold(id).bound;
-                let bound: Vec<Field> = sizes.iter().map(|size| names.fresh(*size)).collect();
+                let bound: Vec<Field> = sizes.iter().map(|size| names.fresh_field(*size)).collect();
                 over.extend(bound.iter().cloned());
                 bound
             }
@@ -505,9 +505,9 @@ impl<'g, 'c> Extraction<'g, 'c> {
         path.pop();
         let mut args = args?;
         let term = match node.kind {
-            Kind::Leaf(id) => self.leaf(class, id, fields),
-            Kind::Call(op) | Kind::Multiset(op) => Term::call(self.graph.analysis.op(op), args, mode),
-            Kind::Fold(id, _) => {
+            NodeKind::Leaf(id) => self.leaf(class, id, fields),
+            NodeKind::Call(op) | NodeKind::Multiset(op) => Term::call(self.graph.analysis.op(op), args, mode),
+            NodeKind::Fold(id, _) => {
                 let FoldKind { op, init, .. } = self.graph.analysis.fold(id).clone();
                 let arg = args.pop().expect("a fold has an argument");
                 let fill = self.graph[class].data.fill.clone();
@@ -516,9 +516,9 @@ impl<'g, 'c> Extraction<'g, 'c> {
         };
         if let Some(key) = key {
             if fields.len() <= 64 {
-                self.cx.memo.known.instance(&term, class.into(), fields);
+                self.cx.memo.estimates.register_instance(&term, class.into(), fields);
             }
-            self.plain_over.borrow_mut().insert(key, term.clone());
+            self.plain_terms_over.borrow_mut().insert(key, term.clone());
         }
         Some(term)
     }
@@ -528,32 +528,32 @@ impl Extraction<'_, '_> {
     /// Returns a leaf over fields; equal calls return one shared term.
     fn leaf(&self, class: Id, id: LeafId, fields: &[Field]) -> Term {
         let key = (class, fields.to_vec());
-        if let Some(known) = self.leaves.borrow().get(&key) {
-            return known.clone();
+        if let Some(cached) = self.leaves.borrow().get(&key) {
+            return cached.clone();
         }
-        let place = |f: &Field| (0..fields.len()).find(|k| slot_field(*k) == *f);
-        let with = |f: &Field| At::field(&fields[place(f).expect("a leaf has the fields of its slots")]);
+        let slot = |f: &Field| (0..fields.len()).find(|k| slot_field(*k) == *f);
+        let with = |f: &Field| ModeCoordinate::field(&fields[slot(f).expect("a leaf has the fields of its slots")]);
         let term = self.graph.analysis.leaf(id).term.substitute(&with, self.cx.mode());
         self.leaves.borrow_mut().insert(key, term.clone());
         term
     }
 }
 
-impl<'n> Names<'n> {
-    fn new(pool: Pool, made: &'n MadeFields, plain: bool) -> Names<'n> {
+impl<'n> FieldNames<'n> {
+    fn new(pool: FieldPool, generated: &'n GeneratedFields, is_plain: bool) -> FieldNames<'n> {
         let term = Term::literal(Scalar::Bool(false));
-        let extracted = Extracted { term, sizes: Sizes::default(), rules: Vec::new() };
-        Names { pool, made, plain, taken: 0, extracted }
+        let extracted = ExtractedTerm { term, sizes: Sizes::default(), rules: Vec::new() };
+        FieldNames { pool, generated, is_plain, count: 0, extracted }
     }
 
-    fn fresh(&mut self, size: u64) -> Field {
+    fn fresh_field(&mut self, size: u64) -> Field {
         let field = match self.pool.names.iter().position(|(_, of)| *of == size) {
             Some(at) => self.pool.names.remove(at).0,
             None => loop {
-                self.taken += 1;
-                let field = match self.plain {
-                    true => self.made.bound(self.taken, size),
-                    false => self.made.further(self.taken),
+                self.count += 1;
+                let field = match self.is_plain {
+                    true => self.generated.bound(self.count, size),
+                    false => self.generated.numbered(self.count),
                 };
                 if !self.pool.reserved.contains(&field) {
                     break field;
@@ -566,7 +566,7 @@ impl<'n> Names<'n> {
 }
 
 /// Returns the random cost of a node.
-fn drawn(seed: u64, node: &ENode) -> f64 {
+fn random_cost(seed: u64, node: &ENode) -> f64 {
     let mut hasher = DefaultHasher::new();
     (seed, node).hash(&mut hasher);
     (hasher.finish() % 1000) as f64
@@ -574,13 +574,13 @@ fn drawn(seed: u64, node: &ENode) -> f64 {
 
 /// Returns the least sum of rounds over all prefixes of an order, over all orders.
 fn exhaustive(count: usize, rounds: &dyn Fn(u64) -> f64) -> f64 {
-    let mut least: BTreeMap<u64, f64> = BTreeMap::from([(0, 0.0)]);
+    let mut lowest: BTreeMap<u64, f64> = BTreeMap::from([(0, 0.0)]);
     for set in 1..1u64 << count {
-        let before = (0..count).filter(|k| set >> k & 1 == 1).map(|k| least[&(set & !(1 << k))]);
+        let before = (0..count).filter(|k| set >> k & 1 == 1).map(|k| lowest[&(set & !(1 << k))]);
         let before = before.fold(f64::INFINITY, f64::min);
-        least.insert(set, before + rounds(set));
+        lowest.insert(set, before + rounds(set));
     }
-    least[&((1 << count) - 1)]
+    lowest[&((1 << count) - 1)]
 }
 
 /// Returns the sum of rounds over all prefixes of the greedy order, in which every next loop has
@@ -589,8 +589,8 @@ fn greedy(count: usize, rounds: &dyn Fn(u64) -> f64) -> f64 {
     let (mut set, mut sum) = (0u64, 0.0);
     for _ in 0..count {
         let next = (0..count).filter(|k| set >> k & 1 == 0).map(|k| (rounds(set | 1 << k), k));
-        let Some((least, k)) = next.min_by(|(a, _), (b, _)| a.total_cmp(b)) else { break };
-        (set, sum) = (set | 1 << k, sum + least);
+        let Some((lowest, k)) = next.min_by(|(a, _), (b, _)| a.total_cmp(b)) else { break };
+        (set, sum) = (set | 1 << k, sum + lowest);
     }
     sum
 }

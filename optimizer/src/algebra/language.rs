@@ -11,10 +11,10 @@ use egg::{Id, Language};
 use smallvec::SmallVec;
 
 /// A slot of a class, or of the context in which several classes are combined.
-pub(super) type Slot = u8;
+pub(super) type SlotIndex = u8;
 
 /// Slots of a context, in the order of a class's slots.
-pub(super) type Slots = SmallVec<[Slot; 16]>;
+pub(super) type Slots = SmallVec<[SlotIndex; 16]>;
 
 /// An operator of the graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -30,7 +30,7 @@ pub(super) struct FoldId(pub(super) u32);
 
 /// A node without its children.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     /// An opaque subplan.
     Leaf(LeafId),
     /// An operator on ordered arguments.
@@ -38,13 +38,13 @@ pub(super) enum Kind {
     /// An associative and commutative operator on a multiset.
     Multiset(OpId),
     /// A fold, with the number of its free slots.
-    Fold(FoldId, Slot),
+    Fold(FoldId, SlotIndex),
 }
 
 /// A node.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct ENode {
-    pub(super) kind: Kind,
+    pub(super) kind: NodeKind,
     children: SmallVec<[Id; 4]>,
     /// For each child, the slots of this node that the child's slots map to.
     slots: SmallVec<[Slots; 4]>,
@@ -52,13 +52,13 @@ pub(super) struct ENode {
 
 /// A class in a context, with the context's slot for each slot of the class.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct Use {
+pub(super) struct ClassUse {
     pub(super) class: Id,
     pub(super) slots: Slots,
 }
 
 impl ENode {
-    pub(super) fn new(kind: Kind, args: impl IntoIterator<Item = Use>) -> ENode {
+    pub(super) fn new(kind: NodeKind, args: impl IntoIterator<Item = ClassUse>) -> ENode {
         let (children, slots) = args.into_iter().map(|u| (u.class, u.slots)).unzip();
         let mut node = ENode { kind, children, slots };
         node.sort();
@@ -66,37 +66,37 @@ impl ENode {
     }
 
     /// Iterates over the children, in terms of the slots of this node.
-    pub(super) fn args(&self) -> impl Iterator<Item = Use> {
+    pub(super) fn args(&self) -> impl Iterator<Item = ClassUse> {
         let both = self.children.iter().zip(&self.slots);
-        both.map(|(class, slots)| Use { class: *class, slots: slots.clone() })
+        both.map(|(class, slots)| ClassUse { class: *class, slots: slots.clone() })
     }
 
     fn sort(&mut self) {
-        if !matches!(self.kind, Kind::Multiset(_)) || self.children.len() < 2 {
+        if !matches!(self.kind, NodeKind::Multiset(_)) || self.children.len() < 2 {
             return;
         }
-        let mut args: Vec<Use> = self.args().collect();
+        let mut args: Vec<ClassUse> = self.args().collect();
         args.sort();
         (self.children, self.slots) = args.into_iter().map(|u| (u.class, u.slots)).unzip();
     }
 }
 
-impl Use {
+impl ClassUse {
     /// Returns the class in an outer context, given the outer slot of each slot of its current
     /// context.
-    pub(super) fn within(&self, outer: &[Slot]) -> Use {
-        Use { class: self.class, slots: self.slots.iter().map(|s| outer[usize::from(*s)]).collect() }
+    pub(super) fn within(&self, outer: &[SlotIndex]) -> ClassUse {
+        ClassUse { class: self.class, slots: self.slots.iter().map(|s| outer[usize::from(*s)]).collect() }
     }
 
-    pub(super) fn has(&self, slot: Slot) -> bool {
+    pub(super) fn has(&self, slot: SlotIndex) -> bool {
         self.slots.contains(&slot)
     }
 }
 
 impl Language for ENode {
-    type Discriminant = Kind;
+    type Discriminant = NodeKind;
 
-    fn discriminant(&self) -> Kind {
+    fn discriminant(&self) -> NodeKind {
         self.kind
     }
 

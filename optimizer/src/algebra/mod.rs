@@ -3,7 +3,7 @@
 //! Input: a nest. Output: the nests that replace it; more than one only if several outputs are
 //! cheaper apart. `language` has the nodes, `graph` the analysis of classes and the conversion from
 //! terms, `names` the names of fields, and `rules` the rule tables. `saturate` applies the rules,
-//! `seed` adds a first good plan, `extract` chooses terms, and `several` handles nests with several
+//! `seed` adds a first good plan, `extract` chooses terms, and `multi_output` handles nests with several
 //! outputs.
 //!
 //! Sources: Willsey et al., "egg: Fast and Extensible Equality Saturation"; Deeds, Ahrens, Suciu,
@@ -12,141 +12,153 @@
 mod extract;
 mod graph;
 mod language;
+mod multi_output;
 mod names;
 mod rules;
 mod saturate;
 mod seed;
-mod several;
 #[cfg(test)]
 mod tests;
 
-use crate::adaptive::Waiting;
+use crate::adaptive::Task;
 use crate::config::{Choice, Subject};
-use crate::context::{Close, Context};
+use crate::context::{Context, RunnerUp};
 use crate::cost::EXHAUSTIVE_LOOPS;
-use crate::isolate::root_folds;
+use crate::isolate::move_root_folds;
 use crate::loop_order::order_loops_below;
-use crate::report::Rule;
-use crate::term::{At, Fold, Nest, NestKind, Node, Read, Target, Term};
+use crate::report::AppliedRule;
+use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Node, Read, Target, Term};
 use egg::Id;
-use extract::{Extracted, Extraction, Pool};
-use graph::{Algebra, Graph, insert};
+use extract::{ExtractedTerm, Extraction};
+use graph::{Algebra, AlgebraGraph, insert};
+use names::FieldPool;
 use redpoll_logic::Field;
 use rules::Round;
-use saturate::{MOST_ITERATIONS, Stop, saturate};
+use saturate::{MAX_ITERATIONS, StopReason, saturate};
 use seed::seed;
 
 /// Largest number of accesses and operators in a term that is rewritten.
-const MOST_PARTS: usize = 48;
+const MAX_TERM_SIZE: usize = 48;
 /// Number of the terms with the lowest estimates that are planned; more for an expensive query.
-const MOST_PLANNED: usize = 3;
+const MAX_PLANNED: usize = 3;
 /// Largest total number of accesses and operators in the terms that are planned.
-const MOST_PLANNED_PARTS: usize = 66;
+const MAX_PLANNED_SIZE: usize = 66;
 /// Largest number of terms in a class for which all terms are listed.
-const MOST_TERMS: usize = 500;
+const MAX_LISTED_TERMS: usize = 500;
 /// Largest ratio of the estimated cost of a planned term to that of the cheapest term.
-const NEAR: f64 = 100.0;
+const MAX_ESTIMATE_RATIO: f64 = 100.0;
 /// Query cost that pays for planning one more term, in units of
-/// [`Config::worth`](crate::Config::worth).
-const PLANNING: f64 = 100.0;
+/// [`rewrite_threshold`](crate::OptimizerConfig::rewrite_threshold).
+const COST_PER_PLANNED_TERM: f64 = 100.0;
 /// Largest ratio of the new cost to the old one for which a term, or a plan, is replaced.
-pub(crate) const GAIN: f64 = 0.95;
+pub(crate) const MAX_COST_RATIO: f64 = 0.95;
 
 /// Creates an e-graph in advance, because the first graph of a process calibrates a clock.
 pub(crate) fn warm_up() {
-    Graph::new(Algebra::new(redpoll_logic::FloatMode::default())).rebuild();
+    AlgebraGraph::new(Algebra::new(redpoll_logic::FloatMode::default())).rebuild();
 }
 
-/// Runner-up terms that are compared as whole plans: those that cost at most `CLOSE` times the
-/// cheapest. At most `MOST_CLOSE` terms, with `MOST_CLOSE_PARTS` accesses and operators in total,
-/// for queries that cost at least `COMPARING` times the worth.
-const CLOSE: f64 = 1.5;
-const MOST_CLOSE: usize = 2;
-const MOST_CLOSE_PARTS: usize = 10;
-const COMPARING: f64 = 5.0;
+/// Largest ratio of the cost of a runner-up term to that of the cheapest term. Whole plans of
+/// runner-up terms are compared.
+const RUNNER_UP_RATIO: f64 = 1.5;
+/// Largest number of runner-up terms.
+const MAX_RUNNERS_UP: usize = 2;
+/// Largest total number of accesses and operators in the runner-up terms.
+const MAX_RUNNER_UP_SIZE: usize = 10;
+/// Least cost of a query whose runner-up terms are compared, in units of
+/// [`rewrite_threshold`](crate::OptimizerConfig::rewrite_threshold).
+const MIN_COMPARED_COST: f64 = 5.0;
 
 /// A nest that is equal to a nest of the plan.
 #[derive(Clone)]
-pub(crate) struct Candidate {
+pub(crate) struct CandidateNest {
     nest: Nest,
     cost: f64,
     rules: Vec<&'static str>,
 }
 
-impl Candidate {
+impl CandidateNest {
     /// Returns the nest to plan, and reports the cost of the original nest, the new cost and the
     /// graph.
-    pub(crate) fn take(self, cx: &mut Context, (before, found): (f64, &str)) -> Vec<Waiting> {
-        Candidate::take_all(vec![self], cx, before, found)
-    }
-
-    /// Returns the nests that together replace a nest of the plan, and reports them.
-    fn take_all(all: Vec<Candidate>, cx: &mut Context, before: f64, found: &str) -> Vec<Waiting> {
-        let cost: f64 = all.iter().map(|made| made.cost).sum();
-        let mut text: String = all.iter().map(|made| format!("{}\n", made.nest)).collect();
-        text += &format!("; cost about {before:.0} before, {cost:.0} after; {found}\n");
-        let used = |made: &[Candidate], rule: &rules::Rule| made.iter().any(|made| made.rules.contains(&rule.name));
-        for rule in rules::rules().filter(|rule| used(&all, rule)) {
-            text += &format!("; {}: {}\n", rule.name, rule.equation);
-        }
-        cx.report.phase("algebra", text);
-        let waiting = |made: Candidate| {
-            let rules = rules::rules().filter(|rule| used(std::slice::from_ref(&made), rule));
-            let rules = rules.map(|rule| Rule { name: rule.name, equation: rule.equation }).collect();
-            Waiting { rules, ..made.nest.into() }
-        };
-        all.into_iter().map(waiting).collect()
+    pub(crate) fn into_tasks(self, cx: &mut Context, report: (f64, &str)) -> Vec<Task> {
+        tasks_of(vec![self], cx, report)
     }
 }
 
-/// Rewrites the nest, which costs about `before`, to an equal one if that costs less. Records
-/// runner-up candidates in the context.
-pub(crate) fn rewrite(cx: &mut Context, nest: Nest, before: f64) -> Vec<Waiting> {
+/// Returns the nests that together replace a nest of the plan, and reports them.
+fn tasks_of(candidates: Vec<CandidateNest>, cx: &mut Context, (original_cost, graph_size): (f64, &str)) -> Vec<Task> {
+    let cost: f64 = candidates.iter().map(|candidate| candidate.cost).sum();
+    let mut text: String = candidates.iter().map(|candidate| format!("{}\n", candidate.nest)).collect();
+    text += &format!("; estimated cost {original_cost:.0} before, {cost:.0} after; {graph_size}\n");
+    let is_used = |candidates: &[CandidateNest], rule: &rules::RewriteRule| {
+        candidates.iter().any(|candidate| candidate.rules.contains(&rule.name))
+    };
+    for rule in rules::rules().filter(|rule| is_used(&candidates, rule)) {
+        text += &format!("; {}: {}\n", rule.name, rule.equation);
+    }
+    cx.report.add_phase("algebra", text);
+    let task = |candidate: CandidateNest| {
+        let rules = rules::rules().filter(|rule| is_used(std::slice::from_ref(&candidate), rule));
+        let rules = rules.map(|rule| AppliedRule { name: rule.name, equation: rule.equation }).collect();
+        Task { rules, ..candidate.nest.into() }
+    };
+    candidates.into_iter().map(task).collect()
+}
+
+/// Rewrites the nest, which costs about `original_cost`, to an equal one if that costs less.
+/// Records runner-up candidates in the context.
+pub(crate) fn rewrite(cx: &mut Context, nest: Nest, original_cost: f64) -> Vec<Task> {
     if cx.config.subjects.is_empty() {
         return vec![nest.into()];
     }
     if nest.outputs.len() > 1 {
-        return several::rewrite(cx, nest, before);
+        return multi_output::rewrite(cx, nest, original_cost);
     }
-    if !applies(&nest) {
+    if !is_rewritable(&nest) {
         return vec![nest.into()];
     }
-    let Saturated { graph, root, fields, stop } = saturated(cx, &nest);
+    let SaturatedNest { graph, root, fields, stop } = saturate_nest(cx, &nest);
     let extraction = Extraction::new(&graph, cx);
-    let Best { planned, storing, estimate } = best(cx, &nest, extraction, (root, &fields));
-    cx.memo.hold(&nest.sizes, &nest.pins);
+    let BestTerms { planned, storing, estimate } = best_terms(cx, &nest, extraction, (root, &fields));
+    cx.memo.retain_for(&nest.sizes, &nest.pins);
     let mut planned = planned;
     // If saturation stopped at a limit, the result must not be worse than greedy elimination.
-    if stop != Stop::Saturated && cx.config.choice == Choice::Cheapest {
-        let most = planned.first().map_or(f64::INFINITY, |first| first.cost);
-        planned.splice(0..0, greedy(cx, &nest, (most, CLOSE * estimate)));
+    if stop != StopReason::Saturated && cx.config.choice == Choice::Cheapest {
+        let limit = planned.first().map_or(f64::INFINITY, |first| first.cost);
+        planned.splice(0..0, greedy_candidate(cx, &nest, (limit, RUNNER_UP_RATIO * estimate)));
     }
     let mut candidates = planned.into_iter();
     let Some(first) = candidates.next() else { return vec![nest.into()] };
-    // `stands` is true if some order of the original term costs nearly as little.
-    let limit = first.cost / GAIN;
-    // A nest with many loops has only the greedy order, and `before` is its cost.
-    let ordered = || match nest.loops().len() > EXHAUSTIVE_LOOPS {
-        true => before < limit,
+    // `keeps_original` is true if some order of the original term costs nearly as little.
+    let limit = first.cost / MAX_COST_RATIO;
+    // A nest with many loops has only the greedy order, and `original_cost` is its cost.
+    let is_cheap = || match nest.loops().len() > EXHAUSTIVE_LOOPS {
+        true => original_cost < limit,
         false => order_loops_below(cx, &nest, limit).is_some(),
     };
-    let stands = cx.config.choice == Choice::Cheapest && ordered();
+    let keeps_original = cx.config.choice == Choice::Cheapest && is_cheap();
     let (nodes, classes) = (graph.total_number_of_nodes(), graph.number_of_classes());
-    let found = format!("{nodes} nodes in {classes} classes, {stop}");
-    if first.cost >= COMPARING * cx.config.worth.0 {
-        let most = if stands { 0 } else { MOST_CLOSE.min(MOST_CLOSE_PARTS / parts(&nest.outputs[0].value)) };
-        let close = |other| Close { begun: Box::new(cx.fork()), other, before, found: found.clone() };
-        let close: Vec<Close> = candidates.take(most).chain(storing).map(close).collect();
-        cx.close.extend(close);
+    let graph_size = format!("{nodes} nodes in {classes} classes, {stop}");
+    if first.cost >= MIN_COMPARED_COST * cx.config.rewrite_threshold.0 {
+        let count = match keeps_original {
+            true => 0,
+            false => MAX_RUNNERS_UP.min(MAX_RUNNER_UP_SIZE / term_size(&nest.outputs[0].value)),
+        };
+        let runner_up = |candidate| {
+            let (fork, graph_size) = (Box::new(cx.fork()), graph_size.clone());
+            RunnerUp { fork, candidate, original_cost, graph_size }
+        };
+        let runners_up: Vec<RunnerUp> = candidates.take(count).chain(storing).map(runner_up).collect();
+        cx.runners_up.extend(runners_up);
     }
-    if stands {
+    if keeps_original {
         return vec![nest.into()];
     }
-    first.take(cx, (before, &found))
+    first.into_tasks(cx, (original_cost, &graph_size))
 }
 
 /// Returns whether the nest has folds to rewrite and is within the limits.
-fn applies(nest: &Nest) -> bool {
+fn is_rewritable(nest: &Nest) -> bool {
     let [target] = &nest.outputs[..] else { return false };
     let names: Vec<Field> = all_fields(nest);
     let mut folds = usize::from(target.fold.is_some());
@@ -154,8 +166,8 @@ fn applies(nest: &Nest) -> bool {
     folds > 0
         && nest.kind == NestKind::Query
         && nest.pins.is_empty()
-        && target.at.iter().all(|at| at.as_field().is_some())
-        && parts(&target.value) <= MOST_PARTS
+        && target.coordinates.iter().all(|at| at.as_field().is_some())
+        && term_size(&target.value) <= MAX_TERM_SIZE
         && !hides_folds(&target.value, false)
         && names.len() <= usize::from(u8::MAX) / 4
         && names.iter().all(|f| nest.sizes.of(f) > 0)
@@ -165,8 +177,8 @@ fn applies(nest: &Nest) -> bool {
 /// Their fields have unique names, which a duplicated term would contain twice.
 fn hides_folds(term: &Term, hidden: bool) -> bool {
     let values = |read: &Read| {
-        let value = |at: &At| matches!(at, At::Value(t) if hides_folds(t, true));
-        read.at.iter().any(value)
+        let value = |at: &ModeCoordinate| matches!(at, ModeCoordinate::Value(t) if hides_folds(t, true));
+        read.coordinates.iter().any(value)
     };
     match term.node() {
         Node::Access(read) => values(read),
@@ -177,8 +189,8 @@ fn hides_folds(term: &Term, hidden: bool) -> bool {
 }
 
 /// Returns the number of accesses, literals and operators of a term.
-fn parts(term: &Term) -> usize {
-    1 + term.children().iter().map(parts).sum::<usize>()
+fn term_size(term: &Term) -> usize {
+    1 + term.children().iter().map(term_size).sum::<usize>()
 }
 
 /// Returns all fields of a nest, including those of folds.
@@ -195,7 +207,7 @@ fn all_fields(nest: &Nest) -> Vec<Field> {
 }
 
 /// Returns the term of an output, including the output's fold.
-fn whole(target: &Target, cx: &Context) -> Term {
+fn output_term(target: &Target, cx: &Context) -> Term {
     match &target.fold {
         None => target.value.clone(),
         Some((op, fields)) => {
@@ -207,62 +219,62 @@ fn whole(target: &Target, cx: &Context) -> Term {
 }
 
 /// The saturated e-graph of a nest's term.
-struct Saturated {
-    graph: Graph,
+struct SaturatedNest {
+    graph: AlgebraGraph,
     /// The class of the term.
     root: Id,
     /// The fields of the class's slots.
     fields: Vec<Field>,
     /// The reason why saturation stopped.
-    stop: Stop,
+    stop: StopReason,
 }
 
-/// Returns the nest with its fields eliminated greedily, if it costs less than `most` and its
+/// Returns the nest with its fields eliminated greedily, if it costs less than `limit` and its
 /// estimate by classes is at most `estimate`.
-fn greedy(cx: &Context, nest: &Nest, (most, estimate): (f64, f64)) -> Option<Candidate> {
+fn greedy_candidate(cx: &Context, nest: &Nest, (limit, estimate): (f64, f64)) -> Option<CandidateNest> {
     let target = &nest.outputs[0];
-    let (mut graph, mut names) = (Graph::new(Algebra::new(cx.mode())), fields(target));
-    let root = insert(&mut graph, &whole(target, cx), &mut names, &nest.sizes);
+    let (mut graph, mut names) = (AlgebraGraph::new(Algebra::new(cx.mode())), output_fields(target));
+    let root = insert(&mut graph, &output_term(target, cx), &mut names, &nest.sizes);
     graph.rebuild();
     seed(&mut graph, root.class);
     graph.rebuild();
     let slots: Vec<Field> = root.slots.iter().map(|s| names[usize::from(*s)].clone()).collect();
     let mut extraction = Extraction::new(&graph, cx);
     extraction.choose(root.class);
-    let top = extraction.folding_fewest(root.class)?.clone();
-    let nodes = extraction.nodes(root.class);
+    let top = extraction.smallest_fold(root.class)?.clone();
+    let nodes = extraction.priced_nodes(root.class);
     nodes.iter().find(|(_, node)| *node == top).filter(|(own, _)| *own <= estimate)?;
-    let mut extracted = extraction.term(root.class, Some(&top), &slots, pool(nest))?;
+    let mut extracted = extraction.term(root.class, Some(&top), &slots, field_pool(nest))?;
     let rules = std::mem::take(&mut extracted.rules);
     let nest = with_value(nest, extracted);
-    cx.memo.hold(&nest.sizes, &nest.pins);
-    let cost = order_loops_below(cx, &nest, most)?.work.cost();
-    Some(Candidate { nest, cost, rules })
+    cx.memo.retain_for(&nest.sizes, &nest.pins);
+    let cost = order_loops_below(cx, &nest, limit)?.work.cost();
+    Some(CandidateNest { nest, cost, rules })
 }
 
 /// Applies the rules: first those that gather aggregates and products, then those that spread them.
 /// Both groups at once would undo each other everywhere.
-fn saturated(cx: &Context, nest: &Nest) -> Saturated {
+fn saturate_nest(cx: &Context, nest: &Nest) -> SaturatedNest {
     let target = &nest.outputs[0];
-    let mut graph = Graph::new(Algebra::new(cx.mode()));
-    let mut names: Vec<Field> = fields(target);
-    let term = whole(target, cx);
+    let mut graph = AlgebraGraph::new(Algebra::new(cx.mode()));
+    let mut names: Vec<Field> = output_fields(target);
+    let term = output_term(target, cx);
     let root = insert(&mut graph, &term, &mut names, &nest.sizes);
     graph.rebuild();
     if cx.config.subjects.contains(Subject::Symmetry) {
-        let free = fields(target);
+        let free = output_fields(target);
         let bound: Vec<Field> = all_fields(nest).into_iter().filter(|f| !free.contains(f)).collect();
-        rules::learn(cx, &mut graph, nest, &bound);
+        rules::find_symmetries(cx, &mut graph, nest, &bound);
     }
     if cx.config.subjects.contains(Subject::Filters) {
-        rules::learn_filters(cx, &mut graph, nest);
+        rules::find_filters(cx, &mut graph, nest);
     }
-    let mut stop = Stop::Saturated;
+    let mut stop = StopReason::Saturated;
     for round in [Round::Gather, Round::Spread] {
         if round == Round::Spread && cx.config.subjects.contains(Subject::Elimination) {
             seed(&mut graph, root.class);
         }
-        stop = saturate(&mut graph, &rules::of_round(cx.config.subjects, round), MOST_ITERATIONS);
+        stop = saturate(&mut graph, &rules::rules_of_round(cx.config.subjects, round), MAX_ITERATIONS);
     }
     let rules = std::mem::take(&mut graph.analysis.rules);
     let canonical = |node: language::ENode| egg::Language::map_children(node, |id| graph.find(id));
@@ -270,50 +282,58 @@ fn saturated(cx: &Context, nest: &Nest) -> Saturated {
     graph.analysis.rules = rules;
     let fields = root.slots.iter().map(|s| names[usize::from(*s)].clone()).collect();
     let root = graph.find(root.class);
-    Saturated { graph, root, fields, stop }
+    SaturatedNest { graph, root, fields, stop }
 }
 
 /// Returns the fields of an output's coordinates.
-fn fields(target: &Target) -> Vec<Field> {
-    target.at.iter().filter_map(At::as_field).cloned().collect()
+fn output_fields(target: &Target) -> Vec<Field> {
+    target.coordinates.iter().filter_map(ModeCoordinate::as_field).cloned().collect()
 }
 
 /// The best terms of a class.
-struct Best {
+struct BestTerms {
     /// Planned terms: the cheapest first, then the runners-up.
-    planned: Vec<Candidate>,
+    planned: Vec<CandidateNest>,
     /// A term with an optional stored subterm. The cost of loops over that subterm is only known
     /// after planning it.
-    storing: Option<Candidate>,
+    storing: Option<CandidateNest>,
     /// The estimated cost of the class.
     estimate: f64,
 }
 
-fn best(cx: &Context, nest: &Nest, mut extraction: Extraction<'_, '_>, (root, slots): (Id, &[Field])) -> Best {
-    let (mut found, mut storing, mut stored): (Vec<Candidate>, Option<Candidate>, bool) = (Vec::new(), None, false);
-    let size = parts(&nest.outputs[0].value);
-    let cheapest = cx.config.choice == Choice::Cheapest;
+/// Plans the best terms of a class.
+fn best_terms(
+    cx: &Context,
+    nest: &Nest,
+    mut extraction: Extraction<'_, '_>,
+    (root, slots): (Id, &[Field]),
+) -> BestTerms {
+    let (mut found, mut storing, mut stored): (Vec<CandidateNest>, Option<CandidateNest>, bool) =
+        (Vec::new(), None, false);
+    let size = term_size(&nest.outputs[0].value);
+    let is_cheapest = cx.config.choice == Choice::Cheapest;
     extraction.choose(root);
     let estimate = extraction.estimate(root);
-    let limit = NEAR * estimate;
-    let listed = cheapest.then(|| extraction.terms(root, MOST_TERMS, limit)).flatten();
+    let limit = MAX_ESTIMATE_RATIO * estimate;
+    let listed = is_cheapest.then(|| extraction.terms(root, MAX_LISTED_TERMS, limit)).flatten();
     let compares = listed.is_some();
-    let mut plan = |extracted: Option<Extracted>, estimate: f64| {
+    let mut plan = |extracted: Option<ExtractedTerm>, estimate: f64| {
         let mut extracted = extracted?;
         let rules = std::mem::take(&mut extracted.rules);
         let new = with_value(nest, extracted);
-        if stores(&new.outputs[0].value) {
-            storing.get_or_insert(Candidate { nest: new, cost: estimate, rules });
+        if has_stored_subterms(&new.outputs[0].value) {
+            storing.get_or_insert(CandidateNest { nest: new, cost: estimate, rules });
             return found.first().map(|first| first.cost);
         }
-        cx.memo.hold(&new.sizes, &new.pins);
-        let least = found.first().map_or(f64::INFINITY, |first| first.cost);
-        let close = if compares && least >= COMPARING * cx.config.worth.0 { CLOSE } else { 1.0 };
-        let cost = order_loops_below(cx, &new, close * least).map(|o| o.work.cost()).filter(|cost| cost.is_finite());
+        cx.memo.retain_for(&new.sizes, &new.pins);
+        let lowest = found.first().map_or(f64::INFINITY, |first| first.cost);
+        let ratio =
+            if compares && lowest >= MIN_COMPARED_COST * cx.config.rewrite_threshold.0 { RUNNER_UP_RATIO } else { 1.0 };
+        let cost = order_loops_below(cx, &new, ratio * lowest).map(|o| o.work.cost()).filter(|cost| cost.is_finite());
         if let Some(cost) = cost {
             let at = found.partition_point(|other| other.cost <= cost);
-            found.insert(at, Candidate { nest: new, cost, rules });
-            found.retain(|other| other.cost <= close * cost.min(least));
+            found.insert(at, CandidateNest { nest: new, cost, rules });
+            found.retain(|other| other.cost <= ratio * cost.min(lowest));
         }
         found.first().map(|first| first.cost)
     };
@@ -322,56 +342,56 @@ fn best(cx: &Context, nest: &Nest, mut extraction: Extraction<'_, '_>, (root, sl
             let mut planned = 0;
             for (estimate, choices) in &terms {
                 // One term with stored subterms is enough.
-                let stores = extraction.stores(choices);
+                let stores = extraction.has_stored_subterms(choices);
                 if stores && std::mem::replace(&mut stored, true) {
                     continue;
                 }
-                extraction.take(choices);
-                let known = plan(extraction.term(root, None, slots, pool(nest)), *estimate);
+                extraction.set_choices(choices);
+                let best_cost = plan(extraction.term(root, None, slots, field_pool(nest)), *estimate);
                 planned += usize::from(!stores);
                 // Planning a term takes time as well.
-                let pays = |cost: f64| cost >= planned as f64 * PLANNING * cx.config.worth.0;
-                let long = planned * size >= MOST_PLANNED_PARTS;
-                if planned >= MOST_PLANNED && (long || !known.is_none_or(pays)) {
+                let pays = |cost: f64| cost >= planned as f64 * COST_PER_PLANNED_TERM * cx.config.rewrite_threshold.0;
+                let is_long = planned * size >= MAX_PLANNED_SIZE;
+                if planned >= MAX_PLANNED && (is_long || !best_cost.is_none_or(pays)) {
                     break;
                 }
             }
         }
         None => {
             let mut planned = 0;
-            for (estimate, node) in extraction.nodes(root) {
-                let extracted = extraction.term(root, Some(&node), slots, pool(nest));
-                planned += usize::from(extracted.as_ref().is_some_and(|e| !stores(&e.term)));
-                let known = plan(extracted, estimate);
-                if planned >= MOST_PLANNED || known.is_some() && !cheapest {
+            for (estimate, node) in extraction.priced_nodes(root) {
+                let extracted = extraction.term(root, Some(&node), slots, field_pool(nest));
+                planned += usize::from(extracted.as_ref().is_some_and(|e| !has_stored_subterms(&e.term)));
+                let best_cost = plan(extracted, estimate);
+                if planned >= MAX_PLANNED || best_cost.is_some() && !is_cheapest {
                     break;
                 }
             }
         }
     }
-    Best { planned: found, storing, estimate }
+    BestTerms { planned: found, storing, estimate }
 }
 
 /// Returns whether a term stores a subterm that could be computed where it is read.
-fn stores(term: &Term) -> bool {
+fn has_stored_subterms(term: &Term) -> bool {
     let mut found = false;
-    term.each_fold(&mut |_, fold| found |= fold.is_stored() || stores(&fold.arg));
+    term.each_fold(&mut |_, fold| found |= fold.is_stored() || has_stored_subterms(&fold.arg));
     found
 }
 
-/// Returns the names available for fields of folds in other terms of a nest.
-fn pool(nest: &Nest) -> Pool {
-    let free = fields(&nest.outputs[0]);
+/// Returns the names available for fields of folds in equal terms of a nest.
+fn field_pool(nest: &Nest) -> FieldPool {
+    let free = output_fields(&nest.outputs[0]);
     let all = all_fields(nest);
     let names = all.iter().filter(|f| !free.contains(f)).map(|f| (f.clone(), nest.sizes.of(f))).collect();
-    Pool { names, reserved: all }
+    FieldPool { names, reserved: all }
 }
 
 /// Returns the nest with another term as its value.
-fn with_value(nest: &Nest, Extracted { term, sizes, .. }: Extracted) -> Nest {
+fn with_value(nest: &Nest, ExtractedTerm { term, sizes, .. }: ExtractedTerm) -> Nest {
     let mut new = nest.clone();
     sizes.each(&mut |field, size| new.sizes.insert(field.clone(), size));
     new.outputs[0].fold = None;
     new.outputs[0].value = term;
-    root_folds(new)
+    move_root_folds(new)
 }

@@ -1,16 +1,17 @@
 //! Tests every rule alone, for every pair of operators and dtype that it claims, against the
 //! interpreter.
 
-use super::extract::{Extraction, Pool};
-use super::graph::{Algebra, Graph, insert};
-use super::rules::{self, Rule};
-use super::saturate::Stop;
-use super::{fields, whole};
-use crate::config::{Config, Worth};
+use super::extract::Extraction;
+use super::graph::{Algebra, AlgebraGraph, insert};
+use super::names::FieldPool;
+use super::rules::{self, RewriteRule};
+use super::saturate::StopReason;
+use super::{output_fields, output_term};
+use crate::config::{CostThreshold, OptimizerConfig};
 use crate::context::Context;
 use crate::loop_order::order_loops_below;
-use crate::term::{Nest, regroups};
-use common::{Input, Symmetry, compare, counts, filled};
+use crate::term::{Nest, is_regroupable};
+use common::{InputSpec, InputSymmetry, compare, counts, filled};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::statistics::Statistics;
 use redpoll_logic::{Alias, DType, Field, FloatMode, Format, Prim, Scalar};
@@ -22,15 +23,16 @@ mod common;
 
 /// Returns the nest with a term made by the rules: the node with index `number` among those that
 /// rules added to the root class.
-fn alternative(cx: &Context, nest: &Nest, chosen: &[&'static Rule], number: usize) -> Option<Nest> {
+fn alternative(cx: &Context, nest: &Nest, chosen: &[&'static RewriteRule], number: usize) -> Option<Nest> {
     let target = nest.outputs.first().filter(|_| nest.outputs.len() == 1)?;
-    let mut graph = Graph::new(Algebra::new(cx.mode()));
-    let mut names: Vec<Field> = fields(target);
-    let root = insert(&mut graph, &whole(target, cx), &mut names, &nest.sizes);
+    let mut graph = AlgebraGraph::new(Algebra::new(cx.mode()));
+    let mut names: Vec<Field> = output_fields(target);
+    let root = insert(&mut graph, &output_term(target, cx), &mut names, &nest.sizes);
     graph.rebuild();
-    let bound: Vec<Field> = super::all_fields(nest).into_iter().filter(|f| !fields(target).contains(f)).collect();
-    rules::learn(cx, &mut graph, nest, &bound);
-    rules::learn_filters(cx, &mut graph, nest);
+    let bound: Vec<Field> =
+        super::all_fields(nest).into_iter().filter(|f| !output_fields(target).contains(f)).collect();
+    rules::find_symmetries(cx, &mut graph, nest, &bound);
+    rules::find_filters(cx, &mut graph, nest);
     super::saturate(&mut graph, chosen, 3);
     let mut extraction = Extraction::new(&graph, cx);
     extraction.choose(root.class);
@@ -38,33 +40,34 @@ fn alternative(cx: &Context, nest: &Nest, chosen: &[&'static Rule], number: usiz
     let mut nodes: Vec<_> = graph[class].iter().filter(|n| graph.analysis.rules.contains_key(n)).collect();
     nodes.sort();
     let slots: Vec<Field> = root.slots.iter().map(|s| names[usize::from(*s)].clone()).collect();
-    let terms = nodes
-        .into_iter()
-        .filter_map(|n| extraction.term(class, Some(n), &slots, Pool { names: Vec::new(), reserved: slots.clone() }));
+    let terms = nodes.into_iter().filter_map(|n| {
+        extraction.term(class, Some(n), &slots, FieldPool { names: Vec::new(), reserved: slots.clone() })
+    });
     let extracted = terms.into_iter().nth(number)?;
     Some(super::with_value(nest, extracted))
 }
 
 /// Runs a plan with every alternative term that the rules produce; returns the number of
 /// alternatives.
-fn check(text: &str, inputs: &[Input], mode: FloatMode, chosen: &[&'static Rule]) -> usize {
+fn check(text: &str, inputs: &[InputSpec], mode: FloatMode, chosen: &[&'static RewriteRule]) -> usize {
     let catalog = inputs.iter().map(|i| (Alias::from(i.name.as_str()), Arc::new(i.ty.clone()))).collect();
     let plan = redpoll_logic::text::parse(text, &catalog).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let config = Config { float_mode: mode, worth: Worth(0.0), ..Config::default() };
+    let config =
+        OptimizerConfig { float_mode: mode, rewrite_threshold: CostThreshold(0.0), ..OptimizerConfig::default() };
     let counts = counts(inputs);
     let mut found = 0;
     loop {
-        let mut taken = false;
+        let mut is_replaced = false;
         let mut rewrite = |cx: &mut Context, nest: Nest, _: f64| match alternative(cx, &nest, chosen, found) {
             Some(new) => {
-                taken = true;
+                is_replaced = true;
                 vec![new.into()]
             }
             None => vec![nest.into()],
         };
-        let planned = crate::planned(&plan, &Statistics::new(&counts), &config, &mut rewrite);
+        let planned = crate::plan_with_rewrite(&plan, &Statistics::new(&counts), &config, &mut rewrite);
         let (physical, _) = planned.unwrap_or_else(|e| panic!("{e}\n{text}"));
-        if !taken || found == 3 {
+        if !is_replaced || found == 3 {
             return found;
         }
         compare(&plan, &physical, inputs, mode);
@@ -80,19 +83,19 @@ fn op_name(op: Builtin) -> String {
 const DTYPES: &[Prim] = &[Prim::Bool, Prim::I64, Prim::U16, Prim::F64];
 
 /// Returns tables with these fills and symmetric tables; `D` stores its diagonal and has the fill
-/// `nothing`.
-fn inputs(dtype: Prim, fills: [i64; 3], nothing: &Scalar) -> Vec<Input> {
+/// `annihilator`.
+fn inputs(dtype: Prim, fills: [i64; 3], annihilator: &Scalar) -> Vec<InputSpec> {
     let fill = |k: usize| Scalar::I64(fills[k]).cast(dtype).expect("a small number");
-    let csr = redpoll_logic::text::parse_format("csr", 2).expect("it is a format");
+    let csr = redpoll_logic::text::parse_format("csr", 2).expect("csr is a format");
     vec![
         filled("A", &[3, 4], csr.clone(), fill(0)),
         filled("B", &[4, 2], csr.clone(), fill(1)),
         filled("x", &[4], Format::dense(1), fill(2)),
-        Input { symmetry: Symmetry::OffDiagonal, ..filled("S", &[4, 4], csr.clone(), fill(0)) },
-        Input { symmetry: Symmetry::OffDiagonal, ..filled("Z", &[4, 4], csr.clone(), nothing.clone()) },
-        Input { symmetry: Symmetry::WithDiagonal, ..filled("D", &[4, 4], csr.clone(), nothing.clone()) },
+        InputSpec { symmetry: InputSymmetry::OffDiagonal, ..filled("S", &[4, 4], csr.clone(), fill(0)) },
+        InputSpec { symmetry: InputSymmetry::OffDiagonal, ..filled("Z", &[4, 4], csr.clone(), annihilator.clone()) },
+        InputSpec { symmetry: InputSymmetry::WithDiagonal, ..filled("D", &[4, 4], csr.clone(), annihilator.clone()) },
         filled("G", &[4, 4], csr.clone(), fill(1)),
-        Input { stored: Some(1.0), ..filled("H", &[4, 3], csr, nothing.clone()) },
+        InputSpec { stored: Some(1.0), ..filled("H", &[4, 3], csr, annihilator.clone()) },
     ]
 }
 
@@ -129,13 +132,13 @@ fn every_rule_holds_for_every_pair_of_operators_that_it_claims() {
             for fold in Builtin::ALL.iter().copied() {
                 let op = Op::Builtin(fold);
                 let Some(identity) = op.fold_identity(&dtype, mode) else { continue };
-                if !regroups(&op, &dtype, mode) {
+                if !is_regroupable(&op, &dtype, mode) {
                     continue;
                 }
                 for product in Builtin::ALL.iter().copied() {
                     let outer = Op::Builtin(product);
-                    let grants = (0..2).all(|at| outer.distributes_over(&op, &dtype, at, mode));
-                    if !grants || outer.signature(&[dtype.clone(), dtype.clone()]).is_err() {
+                    let distributes = (0..2).all(|at| outer.distributes_over(&op, &dtype, at, mode));
+                    if !distributes || outer.signature(&[dtype.clone(), dtype.clone()]).is_err() {
                         continue;
                     }
                     for (k, term) in TERMS.iter().enumerate() {
@@ -146,14 +149,14 @@ fn every_rule_holds_for_every_pair_of_operators_that_it_claims() {
                         });
                         let text = format!("(plan (query R {term}) (produces R))");
                         let fills = [[0, 0, 0], [1, 0, 2], [2, 1, 1]][k % 3];
-                        let nothing = outer.annihilator(&dtype, 0, mode).unwrap_or_else(|| identity.clone());
-                        let inputs = inputs(prim, fills, &nothing);
+                        let annihilator = outer.annihilator(&dtype, 0, mode).unwrap_or_else(|| identity.clone());
+                        let inputs = inputs(prim, fills, &annihilator);
                         for rule in rules::rules() {
                             // Nested aggregates come from `pull-aggregate`.
-                            let chosen: Vec<&'static Rule> = match rule.name {
-                                "merge-aggregates" | "flatten" | "repeat" => {
-                                    rules::rules().filter(|r| r.name == rule.name || helps(rule.name, r.name)).collect()
-                                }
+                            let chosen: Vec<&'static RewriteRule> = match rule.name {
+                                "merge-aggregates" | "flatten" | "repeat" => rules::rules()
+                                    .filter(|r| r.name == rule.name || is_prerequisite(rule.name, r.name))
+                                    .collect(),
                                 _ => vec![rule],
                             };
                             *tries.entry(rule.name).or_default() += check(&text, &inputs, mode, &chosen);
@@ -196,7 +199,7 @@ fn every_rule_holds_for_every_pair_of_operators_that_it_claims() {
                 let text = text.replace("MIN", &least.as_ref().map_or(String::new(), ToString::to_string));
                 let text = format!("(plan (query R {text}) (produces R))");
                 let inputs = inputs(prim, fills, &Scalar::Bool(false));
-                if !takes(&text, &inputs) {
+                if !accepts(&text, &inputs) {
                     continue;
                 }
                 for mode in [FloatMode::Relaxed, FloatMode::StrictIeee] {
@@ -211,13 +214,13 @@ fn every_rule_holds_for_every_pair_of_operators_that_it_claims() {
 }
 
 /// Returns whether the operators of a plan accept the dtypes of its tables.
-fn takes(text: &str, inputs: &[Input]) -> bool {
+fn accepts(text: &str, inputs: &[InputSpec]) -> bool {
     let catalog = inputs.iter().map(|i| (Alias::from(i.name.as_str()), Arc::new(i.ty.clone()))).collect();
     redpoll_logic::text::parse(text, &catalog).is_ok()
 }
 
 /// Returns whether a rule needs another one to create its matches.
-fn helps(rule: &str, other: &str) -> bool {
+fn is_prerequisite(rule: &str, other: &str) -> bool {
     match rule {
         "merge-aggregates" => other == "pull-aggregate",
         "repeat" => other == "split-aggregate",
@@ -228,16 +231,16 @@ fn helps(rule: &str, other: &str) -> bool {
 /// Returns the cost of the chosen term of a nest, the cost of the cheapest term, and the number of
 /// terms.
 fn chosen_and_cheapest(cx: &mut Context, nest: &Nest) -> Option<(f64, f64, usize)> {
-    let super::Saturated { graph, root, fields, .. } = super::saturated(cx, nest);
-    let chosen = super::best(cx, nest, Extraction::new(&graph, cx), (root, &fields)).planned.first()?.cost;
+    let super::SaturatedNest { graph, root, fields, .. } = super::saturate_nest(cx, nest);
+    let chosen = super::best_terms(cx, nest, Extraction::new(&graph, cx), (root, &fields)).planned.first()?.cost;
     let mut extraction = Extraction::new(&graph, cx);
     let mut cheapest = f64::INFINITY;
     let terms = extraction.terms(root, usize::MAX, f64::INFINITY)?;
     for (_, choices) in &terms {
-        extraction.take(choices);
-        let Some(extracted) = extraction.term(root, None, &fields, super::pool(nest)) else { continue };
+        extraction.set_choices(choices);
+        let Some(extracted) = extraction.term(root, None, &fields, super::field_pool(nest)) else { continue };
         let new = super::with_value(nest, extracted);
-        cx.memo.hold(&new.sizes, &new.pins);
+        cx.memo.retain_for(&new.sizes, &new.pins);
         if let Some(ordered) = order_loops_below(cx, &new, cheapest) {
             cheapest = cheapest.min(ordered.work.cost());
         }
@@ -247,7 +250,7 @@ fn chosen_and_cheapest(cx: &mut Context, nest: &Nest) -> Option<(f64, f64, usize
 
 /// In joins of up to five factors, the chosen term costs as much as the cheapest of all terms.
 #[test]
-fn the_chosen_term_costs_what_the_cheapest_one_does() {
+fn the_chosen_term_costs_as_much_as_the_cheapest() {
     let shapes: [(&str, &[&str], &str); 9] = [
         ("chain of 3", &["i j", "j k", "k l"], "j k"),
         ("chain of 4", &["i j", "j k", "k l", "l m"], "j k l"),
@@ -267,7 +270,7 @@ fn the_chosen_term_costs_what_the_cheapest_one_does() {
     for (name, factors, bound) in shapes {
         for _ in 0..4 {
             let sizes: BTreeMap<char, u64> = "ijklmn".chars().map(|f| (f, draw(&[20, 100, 1000, 5000]))).collect();
-            let inputs: Vec<Input> = factors
+            let inputs: Vec<InputSpec> = factors
                 .iter()
                 .enumerate()
                 .map(|(k, fields)| {
@@ -275,7 +278,7 @@ fn the_chosen_term_costs_what_the_cheapest_one_does() {
                     let format = if shape.len() == 2 { Format::csr() } else { Format::dense(1) };
                     let degree = draw(&[1, 3, 10]);
                     let stored = (shape[0] * degree.min(*shape.last().unwrap())) as f64;
-                    Input { stored: Some(stored), ..filled(&format!("T{k}"), &shape, format, Scalar::F64(0.0)) }
+                    InputSpec { stored: Some(stored), ..filled(&format!("T{k}"), &shape, format, Scalar::F64(0.0)) }
                 })
                 .collect();
             let tables: String =
@@ -284,16 +287,19 @@ fn the_chosen_term_costs_what_the_cheapest_one_does() {
             let catalog = inputs.iter().map(|i| (Alias::from(i.name.as_str()), Arc::new(i.ty.clone()))).collect();
             let plan = redpoll_logic::text::parse(&text, &catalog).unwrap_or_else(|e| panic!("{e}\n{text}"));
             let counts = counts(&inputs);
-            let config = Config { worth: Worth(0.0), ..Config::default() };
+            let config = OptimizerConfig { rewrite_threshold: CostThreshold(0.0), ..OptimizerConfig::default() };
             let mut found = None;
             let mut rewrite = |cx: &mut Context, nest: Nest, _: f64| {
                 found = chosen_and_cheapest(cx, &nest);
                 vec![nest.into()]
             };
-            crate::planned(&plan, &Statistics::new(&counts), &config, &mut rewrite)
+            crate::plan_with_rewrite(&plan, &Statistics::new(&counts), &config, &mut rewrite)
                 .unwrap_or_else(|e| panic!("{e}\n{text}"));
-            let (chosen, cheapest, terms) = found.expect("there is a term");
-            assert!(terms > 1 && chosen <= cheapest, "{name}: {chosen} by choice, {cheapest} of {terms} terms\n{text}");
+            let (chosen, cheapest, terms) = found.expect("the nest has terms");
+            assert!(
+                terms > 1 && chosen <= cheapest,
+                "{name}: {chosen} chosen, {cheapest} the cheapest of {terms} terms\n{text}"
+            );
         }
     }
 }
@@ -306,32 +312,33 @@ fn stars_and_cliques_of_ten_are_no_worse_than_greedy() {
     for (name, edges, last) in [("star", star, 10), ("clique", clique, 9)] {
         let matrix = |k: usize| {
             let ty = filled(&format!("T{k}"), &[2000, 2000], Format::csr(), Scalar::F64(0.0));
-            Input { stored: Some(20_000.0 + 1700.0 * k as f64), ..ty }
+            InputSpec { stored: Some(20_000.0 + 1700.0 * k as f64), ..ty }
         };
-        let inputs: Vec<Input> = (0..edges.len()).map(matrix).collect();
+        let inputs: Vec<InputSpec> = (0..edges.len()).map(matrix).collect();
         let tables: String = edges.iter().enumerate().map(|(k, (a, b))| format!("(table T{k} x{a} x{b}) ")).collect();
         let bound: String = (0..=last).map(|v| format!("x{v} ")).collect();
         let text = format!("(plan (query R (aggregate + 0.0 (mapjoin * {tables}) {bound})) (produces R))");
         let catalog = inputs.iter().map(|i| (Alias::from(i.name.as_str()), Arc::new(i.ty.clone()))).collect();
         let plan = redpoll_logic::text::parse(&text, &catalog).unwrap_or_else(|e| panic!("{e}\n{text}"));
-        let (counts, config) = (counts(&inputs), Config { worth: Worth(0.0), ..Config::default() });
+        let (counts, config) =
+            (counts(&inputs), OptimizerConfig { rewrite_threshold: CostThreshold(0.0), ..OptimizerConfig::default() });
         let mut found = None;
         let mut rewrite = |cx: &mut Context, nest: Nest, before: f64| {
-            let super::Saturated { graph, stop, .. } = super::saturated(cx, &nest);
-            let greedy =
-                super::greedy(cx, &nest, (f64::INFINITY, f64::INFINITY)).map_or(f64::INFINITY, |greedy| greedy.cost);
+            let super::SaturatedNest { graph, stop, .. } = super::saturate_nest(cx, &nest);
+            let greedy = super::greedy_candidate(cx, &nest, (f64::INFINITY, f64::INFINITY))
+                .map_or(f64::INFINITY, |greedy| greedy.cost);
             let chosen = super::rewrite(cx, nest, before);
             let nest = &chosen[0].nest;
-            cx.memo.hold(&nest.sizes, &nest.pins);
+            cx.memo.retain_for(&nest.sizes, &nest.pins);
             let cost = order_loops_below(cx, nest, f64::INFINITY).map(|ordered| ordered.work.cost());
             found = Some((stop, graph.total_number_of_nodes(), cost, greedy));
             chosen
         };
-        let planned = crate::planned(&plan, &Statistics::new(&counts), &config, &mut rewrite);
+        let planned = crate::plan_with_rewrite(&plan, &Statistics::new(&counts), &config, &mut rewrite);
         planned.unwrap_or_else(|e| panic!("{name}: {e}"));
         let (stop, nodes, chosen, greedy) = found.expect("the nest was rewritten");
-        assert!(matches!(stop, Stop::Nodes | Stop::Looks), "{name}: {stop}");
-        assert!(nodes <= 2 * super::saturate::MOST_NODES, "{name}: {nodes} nodes");
-        assert!(chosen.is_some_and(|chosen| chosen <= 1.0001 * greedy), "{name}: {chosen:?} chosen, {greedy} greedily");
+        assert!(matches!(stop, StopReason::Nodes | StopReason::Visits), "{name}: {stop}");
+        assert!(nodes <= 2 * super::saturate::MAX_NODES, "{name}: {nodes} nodes");
+        assert!(chosen.is_some_and(|chosen| chosen <= 1.0001 * greedy), "{name}: {chosen:?} chosen, {greedy} greedy");
     }
 }

@@ -18,32 +18,32 @@ use std::sync::Arc;
 /// The distribution of entries over the coordinates of a field. Marginals of computed terms share
 /// those of their arguments and serve as map keys, so each stores its hash.
 #[derive(Clone, Debug)]
-pub(crate) struct Marginal(Arc<Hashed>);
+pub(crate) struct Marginal(Arc<HashedMarginal>);
 
 #[derive(Debug)]
-struct Hashed {
+struct HashedMarginal {
     hash: u64,
-    spread: Spread,
+    kind: MarginalKind,
 }
 
 /// The kinds of marginals.
 #[derive(PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) enum Spread {
+pub(crate) enum MarginalKind {
     /// The distinct coordinates in the storage modes `of` of a tensor, over those of `mode`.
     Stored { tensor: Alias, of: ModeSet, mode: usize },
     /// The product of several marginals.
     Product(Vec<Marginal>),
     /// The sum of several marginals, each with its fraction of coordinates; `None` is even.
-    Sum(Vec<(Part, Option<Marginal>)>),
+    Sum(Vec<(FloatBits, Option<Marginal>)>),
     /// The coordinates over the fields of `own` and `others` that are hit at least once.
     Hit { throws: Throws, own: Marginal, others: Vec<Marginal> },
     /// The pairs of a coordinate of one field and a later or earlier coordinate of another.
-    Ordered { pair: Pair, side: Side },
+    Ordered { pair: FieldPair, side: PairSide },
 }
 
 /// Two fields of one size; `None` is spread evenly.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) struct Pair {
+pub(crate) struct FieldPair {
     /// The field whose coordinate is first.
     pub(crate) first: Option<Marginal>,
     /// The field whose coordinate is second.
@@ -55,16 +55,16 @@ pub(crate) struct Pair {
 
 /// One field of a pair.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) enum Side {
+pub(crate) enum PairSide {
     First,
     Second,
 }
 
-impl From<Spread> for Marginal {
-    fn from(spread: Spread) -> Marginal {
+impl From<MarginalKind> for Marginal {
+    fn from(kind: MarginalKind) -> Marginal {
         let mut hasher = DefaultHasher::new();
-        spread.hash(&mut hasher);
-        Marginal(Arc::new(Hashed { hash: hasher.finish(), spread }))
+        kind.hash(&mut hasher);
+        Marginal(Arc::new(HashedMarginal { hash: hasher.finish(), kind }))
     }
 }
 
@@ -76,7 +76,7 @@ impl Hash for Marginal {
 
 impl PartialEq for Marginal {
     fn eq(&self, other: &Marginal) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0.hash == other.0.hash && self.0.spread == other.0.spread
+        Arc::ptr_eq(&self.0, &other.0) || self.0.hash == other.0.hash && self.0.kind == other.0.kind
     }
 }
 
@@ -88,7 +88,7 @@ impl Ord for Marginal {
         if Arc::ptr_eq(&self.0, &other.0) {
             return Ordering::Equal;
         }
-        self.0.hash.cmp(&other.0.hash).then_with(|| self.0.spread.cmp(&other.0.spread))
+        self.0.hash.cmp(&other.0.hash).then_with(|| self.0.kind.cmp(&other.0.kind))
     }
 }
 
@@ -102,8 +102,8 @@ impl PartialOrd for Marginal {
 /// the coordinate's factors.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct Throws {
-    count: Part,
-    chance: Part,
+    count: FloatBits,
+    chance: FloatBits,
 }
 
 impl Throws {
@@ -112,7 +112,7 @@ impl Throws {
     }
 
     /// Returns the probability that a coordinate is hit whose factors have this product.
-    pub(crate) fn hit(self, factor: f64) -> f64 {
+    pub(crate) fn hit_probability(self, factor: f64) -> f64 {
         let chance = (self.chance.value() * factor).min(1.0);
         -(self.count.value() * (-chance).ln_1p()).exp_m1()
     }
@@ -120,15 +120,15 @@ impl Throws {
 
 /// A float with equality, order and hash, by its bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) struct Part(u64);
+pub(crate) struct FloatBits(u64);
 
-impl From<f64> for Part {
-    fn from(x: f64) -> Part {
-        Part(x.to_bits())
+impl From<f64> for FloatBits {
+    fn from(x: f64) -> FloatBits {
+        FloatBits(x.to_bits())
     }
 }
 
-impl Part {
+impl FloatBits {
     fn value(self) -> f64 {
         f64::from_bits(self.0)
     }
@@ -136,17 +136,17 @@ impl Part {
 
 /// Cache of evaluated marginals.
 #[derive(Default)]
-pub(crate) struct Marginals {
+pub(crate) struct MarginalCache {
     weights: RefCell<FxHashMap<Marginal, Option<Weights>>>,
     overlaps: RefCell<FxHashMap<Vec<Marginal>, f64>>,
     spectra: RefCell<FxHashMap<Marginal, Arc<Spectrum>>>,
     hits: RefCell<FxHashMap<(Throws, Vec<Marginal>), f64>>,
-    shares: RefCell<FxHashMap<Pair, Option<f64>>>,
+    ordered_fractions: RefCell<FxHashMap<FieldPair, Option<f64>>>,
     orders: RefCell<FxHashMap<Marginal, Arc<[u32]>>>,
 }
 
 /// Function that returns the weights of a tensor's marginal.
-pub(crate) type Source<'a> = dyn Fn(&Alias, ModeSet, usize) -> Option<Weights> + 'a;
+pub(crate) type WeightSource<'a> = dyn Fn(&Alias, ModeSet, usize) -> Option<Weights> + 'a;
 
 /// Histogram of factors: the fraction of coordinates for each logarithm of a factor, in steps of
 /// [`STEP`]. The remaining coordinates have the factor 0.
@@ -155,10 +155,10 @@ type Spectrum = BTreeMap<i32, f64>;
 /// Number of steps per doubling of a factor.
 const STEP: f64 = 4.0;
 
-impl Marginals {
+impl MarginalCache {
     /// Returns the mean product of the factors of several marginals of one field: the ratio of
     /// actual to evenly spread matches.
-    pub(crate) fn overlap(&self, of: &[Marginal], source: &Source<'_>) -> f64 {
+    pub(crate) fn overlap(&self, of: &[Marginal], source: &WeightSource<'_>) -> f64 {
         let [_, _, ..] = of else { return 1.0 };
         let mut key = of.to_vec();
         key.sort();
@@ -173,20 +173,20 @@ impl Marginals {
 
     /// Returns the fraction of coordinates over fields with these marginals that are hit at least
     /// once.
-    pub(crate) fn hit(&self, throws: Throws, fields: &[Marginal], source: &Source<'_>) -> f64 {
+    pub(crate) fn hit_fraction(&self, throws: Throws, fields: &[Marginal], source: &WeightSource<'_>) -> f64 {
         let mut key = (throws, fields.to_vec());
         key.1.sort();
         if let Some(found) = self.hits.borrow().get(&key) {
             return *found;
         }
-        let hit = |(bin, part): (&i32, &f64)| part * throws.hit(factor(*bin));
+        let hit = |(bin, part): (&i32, &f64)| part * throws.hit_probability(factor(*bin));
         let hit = self.spectrum_of(fields, source).iter().map(hit).sum();
         self.hits.borrow_mut().insert(key, hit);
         hit
     }
 
     /// Returns the spectrum of the products of the factors of several fields.
-    fn spectrum_of(&self, fields: &[Marginal], source: &Source<'_>) -> Spectrum {
+    fn spectrum_of(&self, fields: &[Marginal], source: &WeightSource<'_>) -> Spectrum {
         fields.iter().fold(BTreeMap::from([(0, 1.0)]), |all, field| {
             let own = self.spectrum(field, source);
             let mut product = Spectrum::new();
@@ -199,7 +199,7 @@ impl Marginals {
         })
     }
 
-    fn spectrum(&self, of: &Marginal, source: &Source<'_>) -> Arc<Spectrum> {
+    fn spectrum(&self, of: &Marginal, source: &WeightSource<'_>) -> Arc<Spectrum> {
         if let Some(found) = self.spectra.borrow().get(of) {
             return found.clone();
         }
@@ -220,39 +220,39 @@ impl Marginals {
 
     /// Returns the fraction of coordinate pairs whose first coordinate is smaller; `None` if
     /// neither marginal is available.
-    pub(crate) fn share(&self, pair: &Pair, source: &Source<'_>) -> Option<f64> {
-        if let Some(found) = self.shares.borrow().get(pair) {
+    pub(crate) fn ordered_fraction(&self, pair: &FieldPair, source: &WeightSource<'_>) -> Option<f64> {
+        if let Some(found) = self.ordered_fractions.borrow().get(pair) {
             return *found;
         }
-        let share = self.ordered(pair, Side::First, source).map(|pairs| mean(pairs.iter().copied()));
-        self.shares.borrow_mut().insert(pair.clone(), share);
+        let share = self.ordered_weights(pair, PairSide::First, source).map(|pairs| mean(pairs.iter().copied()));
+        self.ordered_fractions.borrow_mut().insert(pair.clone(), share);
         share
     }
 
     /// Returns, for each coordinate of one field of a pair, its factor times the fraction of the
     /// other field on the required side.
-    fn ordered(&self, pair: &Pair, side: Side, source: &Source<'_>) -> Option<Vec<f32>> {
+    fn ordered_weights(&self, pair: &FieldPair, side: PairSide, source: &WeightSource<'_>) -> Option<Vec<f32>> {
         let of = |m: &Option<Marginal>| m.as_ref().and_then(|m| self.weights(m, source));
         let (own, other) = match side {
-            Side::First => (of(&pair.first), of(&pair.second)),
-            Side::Second => (of(&pair.second), of(&pair.first)),
+            PairSide::First => (of(&pair.first), of(&pair.second)),
+            PairSide::Second => (of(&pair.second), of(&pair.first)),
         };
         let len = own.iter().chain(&other).map(|w| w.len()).min()?;
         let at = |w: &Option<Weights>, k: usize| w.as_ref().map_or(1.0, |w| f64::from(w[k]));
-        let order = pair.by.as_ref().and_then(|by| self.order(by, source)).filter(|order| order.len() == len);
-        let place = |k: usize| order.as_ref().map_or(k, |order| order[k] as usize);
-        let (mut beyond, mut found) = (0.0, vec![0.0; len]);
+        let order = pair.by.as_ref().and_then(|by| self.ascending_order(by, source)).filter(|order| order.len() == len);
+        let coordinate = |k: usize| order.as_ref().map_or(k, |order| order[k] as usize);
+        let (mut weight_beyond, mut found) = (0.0, vec![0.0; len]);
         for k in 0..len {
-            let k = place(if side == Side::First { len - 1 - k } else { k });
+            let k = coordinate(if side == PairSide::First { len - 1 - k } else { k });
             // Equal coordinates are not a pair, but count one half on average.
-            found[k] = (at(&own, k) * (beyond + at(&other, k) / 2.0) / len as f64) as f32;
-            beyond += at(&other, k);
+            found[k] = (at(&own, k) * (weight_beyond + at(&other, k) / 2.0) / len as f64) as f32;
+            weight_beyond += at(&other, k);
         }
         Some(found)
     }
 
     /// Returns the coordinates of a marginal in ascending order of their factors.
-    fn order(&self, of: &Marginal, source: &Source<'_>) -> Option<Arc<[u32]>> {
+    fn ascending_order(&self, of: &Marginal, source: &WeightSource<'_>) -> Option<Arc<[u32]>> {
         if let Some(found) = self.orders.borrow().get(of) {
             return Some(found.clone());
         }
@@ -265,38 +265,40 @@ impl Marginals {
     }
 
     /// Returns whether the factors of a marginal are available and not even.
-    pub(crate) fn are_known(&self, of: &Marginal, source: &Source<'_>) -> bool {
+    pub(crate) fn has_weights(&self, of: &Marginal, source: &WeightSource<'_>) -> bool {
         self.weights(of, source).is_some()
     }
 
     /// Returns the factors of a marginal; `None` if they are even or not available.
-    fn weights(&self, of: &Marginal, source: &Source<'_>) -> Option<Weights> {
+    fn weights(&self, of: &Marginal, source: &WeightSource<'_>) -> Option<Weights> {
         if let Some(found) = self.weights.borrow().get(of) {
             return found.clone();
         }
-        let weights = match &of.0.spread {
-            Spread::Stored { tensor, of, mode } => source(tensor, *of, *mode),
-            Spread::Product(of) => {
+        let weights = match &of.0.kind {
+            MarginalKind::Stored { tensor, of, mode } => source(tensor, *of, *mode),
+            MarginalKind::Product(of) => {
                 let factors: Vec<Weights> = of.iter().filter_map(|m| self.weights(m, source)).collect();
-                (!factors.is_empty()).then(|| by_mean(product(&factors)))
+                (!factors.is_empty()).then(|| divide_by_mean(product(&factors)))
             }
-            Spread::Sum(of) => self.sum(of, source),
-            Spread::Ordered { pair, side } => self.ordered(pair, *side, source).map(by_mean),
-            Spread::Hit { throws, own, others } => self.weights(own, source).map(|weights| {
+            MarginalKind::Sum(of) => self.sum_weights(of, source),
+            MarginalKind::Ordered { pair, side } => self.ordered_weights(pair, *side, source).map(divide_by_mean),
+            MarginalKind::Hit { throws, own, others } => self.weights(own, source).map(|weights| {
                 let others = self.spectrum_of(others, source);
                 let hit = |weight: f64| -> f64 {
-                    others.iter().map(|(bin, part)| part * throws.hit(weight * factor(*bin))).sum()
+                    others.iter().map(|(bin, part)| part * throws.hit_probability(weight * factor(*bin))).sum()
                 };
                 let mut bins: FxHashMap<i32, f64> = FxHashMap::default();
                 let mut hit_of = |w: f64| *bins.entry(bin(w)).or_insert_with_key(|bin| hit(factor(*bin)));
-                by_mean(weights.iter().map(|w| if *w > 0.0 { hit_of(f64::from(*w)) as f32 } else { 0.0 }).collect())
+                divide_by_mean(
+                    weights.iter().map(|w| if *w > 0.0 { hit_of(f64::from(*w)) as f32 } else { 0.0 }).collect(),
+                )
             }),
         };
         self.weights.borrow_mut().insert(of.clone(), weights.clone());
         weights
     }
 
-    fn sum(&self, of: &[(Part, Option<Marginal>)], source: &Source<'_>) -> Option<Weights> {
+    fn sum_weights(&self, of: &[(FloatBits, Option<Marginal>)], source: &WeightSource<'_>) -> Option<Weights> {
         let parts: Vec<(f64, Option<Weights>)> =
             of.iter().map(|(part, m)| (part.value(), m.as_ref().and_then(|m| self.weights(m, source)))).collect();
         let len = parts.iter().filter_map(|(_, w)| w.as_ref()).map(|w| w.len()).min()?;
@@ -305,7 +307,7 @@ impl Marginals {
             let weighted = parts.iter().filter_map(|(part, w)| w.as_ref().map(|w| part * f64::from(w[k])));
             even + weighted.sum::<f64>()
         };
-        Some(by_mean((0..len).map(|k| at(k) as f32).collect()))
+        Some(divide_by_mean((0..len).map(|k| at(k) as f32).collect()))
     }
 }
 
@@ -328,7 +330,7 @@ fn mean(of: impl ExactSizeIterator<Item = f32>) -> f64 {
 }
 
 /// Divides factors by their mean.
-fn by_mean(mut weights: Vec<f32>) -> Weights {
+fn divide_by_mean(mut weights: Vec<f32>) -> Weights {
     let mean = mean(weights.iter().copied()) as f32;
     if mean > 0.0 {
         weights.iter_mut().for_each(|w| *w /= mean);
@@ -337,17 +339,17 @@ fn by_mean(mut weights: Vec<f32>) -> Weights {
 }
 
 /// Returns the marginal of a mode of a tensor; `None` if its levels are full, so that it is even.
-pub(crate) fn stored(tensor: &Alias, ty: &TensorType, of: ModeSet, mode: usize) -> Option<Marginal> {
-    let cover = of.iter().max().map_or(0, |last| last + 1);
-    let full = ty.format.levels[..cover].iter().all(|l| l.kind.traits().full);
-    (!full).then(|| Spread::Stored { tensor: tensor.clone(), of, mode }.into())
+pub(crate) fn stored_marginal(tensor: &Alias, ty: &TensorType, of: ModeSet, mode: usize) -> Option<Marginal> {
+    let level_count = of.iter().max().map_or(0, |last| last + 1);
+    let is_full = ty.format.levels[..level_count].iter().all(|l| l.kind.traits().full);
+    (!is_full).then(|| MarginalKind::Stored { tensor: tensor.clone(), of, mode }.into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn known(name: &str) -> Option<Weights> {
+    fn test_weights(name: &str) -> Option<Weights> {
         match name {
             "hub" => Some(vec![4.0, 0.0, 0.0, 0.0].into()),
             "half" => Some(vec![2.0, 2.0, 0.0, 0.0].into()),
@@ -355,63 +357,66 @@ mod tests {
         }
     }
 
-    fn of(name: &str) -> Marginal {
-        Spread::Stored { tensor: name.into(), of: ModeSet::prefix(2), mode: 0 }.into()
+    fn marginal(name: &str) -> Marginal {
+        MarginalKind::Stored { tensor: name.into(), of: ModeSet::prefix(2), mode: 0 }.into()
     }
 
     /// Hubs match more often than evenly spread coordinates.
     #[test]
     fn skewed_fields_overlap_where_both_are_frequent() {
-        let marginals = Marginals::default();
-        let known = |tensor: &Alias, _: ModeSet, _: usize| known(tensor.as_str());
-        let overlap = |names: &[&str]| marginals.overlap(&names.iter().map(|n| of(n)).collect::<Vec<_>>(), &known);
+        let marginals = MarginalCache::default();
+        let source = |tensor: &Alias, _: ModeSet, _: usize| test_weights(tensor.as_str());
+        let overlap =
+            |names: &[&str]| marginals.overlap(&names.iter().map(|n| marginal(n)).collect::<Vec<_>>(), &source);
         assert_eq!(overlap(&["hub", "hub"]), 4.0);
         assert_eq!(overlap(&["hub", "half"]), 2.0);
         assert_eq!(overlap(&["half", "half", "half"]), 4.0);
         assert_eq!(overlap(&["hub", "even"]), 1.0);
-        let both = Spread::Product(vec![of("hub"), of("half")]).into();
-        assert_eq!(marginals.overlap(&[both, of("half")], &known), 2.0);
-        let sum = Spread::Sum(vec![(0.5.into(), Some(of("hub"))), (0.5.into(), None)]).into();
-        assert_eq!(marginals.overlap(&[sum, of("hub")], &known), 2.5);
+        let both = MarginalKind::Product(vec![marginal("hub"), marginal("half")]).into();
+        assert_eq!(marginals.overlap(&[both, marginal("half")], &source), 2.0);
+        let sum = MarginalKind::Sum(vec![(0.5.into(), Some(marginal("hub"))), (0.5.into(), None)]).into();
+        assert_eq!(marginals.overlap(&[sum, marginal("hub")], &source), 2.5);
     }
 
     /// Throws at a hub hit the same coordinates repeatedly.
     #[test]
-    fn throws_at_few_coordinates_hit_few_places() {
-        let marginals = Marginals::default();
-        let known = |tensor: &Alias, _: ModeSet, _: usize| known(tensor.as_str());
-        let many = |throws: f64| Throws::new(1e9, throws / 1e9);
+    fn throws_at_few_coordinates_hit_few_of_them() {
+        let marginals = MarginalCache::default();
+        let source = |tensor: &Alias, _: ModeSet, _: usize| test_weights(tensor.as_str());
+        let many_throws = |throws: f64| Throws::new(1e9, throws / 1e9);
         let hit = |throws: f64, names: &[&str]| {
-            marginals.hit(many(throws), &names.iter().map(|n| of(n)).collect::<Vec<_>>(), &known)
+            marginals.hit_fraction(many_throws(throws), &names.iter().map(|n| marginal(n)).collect::<Vec<_>>(), &source)
         };
         assert!((hit(100.0, &["hub"]) - 0.25).abs() < 1e-9);
         assert!((hit(100.0, &["hub", "half"]) - 0.125).abs() < 1e-9);
         assert!((hit(1e-6, &["hub", "half"]) - 1e-6).abs() < 1e-9);
         assert!((hit(1.0, &["even"]) - (1.0 - (-1.0f64).exp())).abs() < 1e-6);
-        let hit = Spread::Hit { throws: many(100.0), own: of("hub"), others: vec![of("half")] }.into();
-        assert_eq!(marginals.overlap(&[hit, of("hub")], &known), 4.0);
+        let hit =
+            MarginalKind::Hit { throws: many_throws(100.0), own: marginal("hub"), others: vec![marginal("half")] }
+                .into();
+        assert_eq!(marginals.overlap(&[hit, marginal("hub")], &source), 4.0);
     }
 
     /// The result size of a join that is restricted to one order depends on the positions of the
     /// hubs.
     #[test]
-    fn pairs_in_one_order_depend_on_where_the_frequent_ones_are() {
-        let marginals = Marginals::default();
-        let known = |tensor: &Alias, _: ModeSet, _: usize| known(tensor.as_str());
-        let share = |first: Option<&str>, second: Option<&str>, by: Option<&str>| {
-            let [first, second, by] = [first, second, by].map(|name| name.map(of));
-            marginals.share(&Pair { first, second, by }, &known)
+    fn pairs_in_one_order_depend_on_the_positions_of_hubs() {
+        let marginals = MarginalCache::default();
+        let source = |tensor: &Alias, _: ModeSet, _: usize| test_weights(tensor.as_str());
+        let fraction = |first: Option<&str>, second: Option<&str>, by: Option<&str>| {
+            let [first, second, by] = [first, second, by].map(|name| name.map(marginal));
+            marginals.ordered_fraction(&FieldPair { first, second, by }, &source)
         };
-        assert_eq!(share(None, None, None), None);
-        assert_eq!(share(Some("hub"), Some("hub"), None), Some(0.5));
-        assert_eq!(share(Some("hub"), None, None), Some(0.875));
-        assert_eq!(share(None, Some("hub"), None), Some(0.125));
+        assert_eq!(fraction(None, None, None), None);
+        assert_eq!(fraction(Some("hub"), Some("hub"), None), Some(0.5));
+        assert_eq!(fraction(Some("hub"), None, None), Some(0.875));
+        assert_eq!(fraction(None, Some("hub"), None), Some(0.125));
         // By factor, the hub is the last coordinate.
-        assert_eq!(share(Some("hub"), None, Some("hub")), Some(0.125));
-        let pair = Pair { first: Some(of("hub")), second: Some(of("half")), by: None };
-        let second: Marginal = Spread::Ordered { pair, side: Side::Second }.into();
+        assert_eq!(fraction(Some("hub"), None, Some("hub")), Some(0.125));
+        let pair = FieldPair { first: Some(marginal("hub")), second: Some(marginal("half")), by: None };
+        let second: Marginal = MarginalKind::Ordered { pair, side: PairSide::Second }.into();
         // Half of the pair with itself for the first coordinate, and the full pair for the other
         // one.
-        assert_eq!(marginals.weights(&second, &known).unwrap()[..], [4.0 / 3.0, 8.0 / 3.0, 0.0, 0.0]);
+        assert_eq!(marginals.weights(&second, &source).unwrap()[..], [4.0 / 3.0, 8.0 / 3.0, 0.0, 0.0]);
     }
 }

@@ -4,67 +4,71 @@
 //! The size of a join that is restricted to one order depends on where the coordinates with most
 //! entries are. Therefore the factors of each field are summed up in that order.
 
-use super::marginal::{Marginal, Pair, Side, Spread, stored};
-use super::profile::{Over, Profile};
+use super::marginal::{FieldPair, Marginal, MarginalKind, PairSide, stored_marginal};
+use super::profile::{ProfileQuery, SupportProfile};
 use crate::context::Context;
-use crate::fit::storage_at;
+use crate::fit::storage_coordinates;
 use crate::sizes::Sizes;
-use crate::term::{At, Fold, Node, Read, Target, Term};
+use crate::term::{Fold, ModeCoordinate, Node, Read, Target, Term};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::statistics::ModeSet;
 use redpoll_logic::{Affine, Field, Scalar};
 
 /// A condition that one field precedes another.
-pub(super) struct Order {
+pub(super) struct OrderCondition {
     first: Field,
     second: Field,
     /// The marginal that orders the coordinates; `None` if the coordinates themselves are compared.
     by: Option<Marginal>,
     /// The fraction of all pairs that satisfy the condition.
-    share: f64,
+    fraction: f64,
 }
 
 impl Context<'_> {
     /// Returns the order condition of a term that differs from its fill exactly where one field
     /// precedes another.
-    pub(super) fn order_of(&self, term: &Term, over: Over<'_>) -> Option<Order> {
+    pub(super) fn order_condition(&self, term: &Term, query: ProfileQuery<'_>) -> Option<OrderCondition> {
         let Node::Call(Op::Builtin(op), args) = term.node() else { return None };
         match (op, &args[..]) {
-            (Builtin::Cast(_), [of]) => return self.order_of(of, over),
+            (Builtin::Cast(_), [of]) => return self.order_condition(of, query),
             (Builtin::IfElse, [of, x, y]) if x.as_literal().is_some() && y.as_literal().is_some() => {
-                return self.order_of(of, over).filter(|_| y.fill() == term.fill());
+                return self.order_condition(of, query).filter(|_| y.fill() == term.fill());
             }
             _ => {}
         }
         let [x, y] = &args[..] else { return None };
-        let turned = match op {
+        let is_reversed = match op {
             Builtin::Lt | Builtin::Le => false,
             Builtin::Gt | Builtin::Ge => true,
             _ => return None,
         };
-        let (x_field, y_field, by, share) = match (coordinate(x), coordinate(y)) {
-            (Some(f), Some(g)) => (f, g, None, compared(&Op::Builtin(*op), args, over)?),
+        let (x_field, y_field, by, fraction) = match (coordinate_field(x), coordinate_field(y)) {
+            (Some(f), Some(g)) => (f, g, None, comparison_fraction(&Op::Builtin(*op), args, query)?),
             _ => {
-                let ((f, by), (g, same)) = (self.rank(x, over.sizes)?, self.rank(y, over.sizes)?);
-                if by != same || !(over.bound)(&f) || !(over.bound)(&g) {
+                let ((f, by), (g, same)) = (self.rank(x, query.sizes)?, self.rank(y, query.sizes)?);
+                if by != same || !(query.bound)(&f) || !(query.bound)(&g) {
                     return None;
                 }
                 (f, g, Some(by), 0.5)
             }
         };
-        let (first, second) = if turned { (y_field, x_field) } else { (x_field, y_field) };
-        (over.sizes.of(&first) == over.sizes.of(&second)).then_some(Order { first, second, by, share })
+        let (first, second) = if is_reversed { (y_field, x_field) } else { (x_field, y_field) };
+        (query.sizes.of(&first) == query.sizes.of(&second)).then_some(OrderCondition { first, second, by, fraction })
     }
 
     /// Restricts a profile to the coordinates at which one field precedes another.
-    pub(super) fn ordered(&self, mut profile: Profile, Order { first, second, by, share }: &Order) -> Profile {
+    pub(super) fn restrict_to_order(
+        &self,
+        mut profile: SupportProfile,
+        OrderCondition { first, second, by, fraction }: &OrderCondition,
+    ) -> SupportProfile {
         let [one, other] = [first, second].map(|f| profile.marginals.get(f).cloned());
-        let pair = Pair { first: one, second: other, by: by.clone() };
-        let known = self.share(&pair);
-        profile.fraction *= known.unwrap_or(*share);
-        if known.is_some() {
-            for (field, side) in [(first, Side::First), (second, Side::Second)] {
-                profile.marginals.insert(field.clone(), Spread::Ordered { pair: pair.clone(), side }.into());
+        let pair = FieldPair { first: one, second: other, by: by.clone() };
+        let measured = self.ordered_fraction(&pair);
+        profile.fraction *= measured.unwrap_or(*fraction);
+        if measured.is_some() {
+            for (field, side) in [(first, PairSide::First), (second, PairSide::Second)] {
+                profile.marginals.insert(field.clone(), MarginalKind::Ordered { pair: pair.clone(), side }.into());
             }
         }
         profile
@@ -74,45 +78,52 @@ impl Context<'_> {
     /// plus the coordinate to break ties.
     fn rank(&self, term: &Term, sizes: &Sizes) -> Option<(Field, Marginal)> {
         let Node::Call(Op::Builtin(Builtin::Add), args) = term.node() else { return None };
-        let field = args.iter().find_map(coordinate)?;
-        let counted = args.iter().filter(|arg| coordinate(arg).is_none()).collect::<Vec<_>>();
+        let field = args.iter().find_map(coordinate_field)?;
+        let counted = args.iter().filter(|arg| coordinate_field(arg).is_none()).collect::<Vec<_>>();
         let [counted] = counted[..] else { return None };
-        Some((field.clone(), self.count_of(counted, sizes, &field)?))
+        Some((field.clone(), self.counted_marginal_of(counted, sizes, &field)?))
     }
 
     /// Returns the marginal whose counts per coordinate of a field a term contains, or a multiple
     /// of them.
-    fn count_of(&self, term: &Term, sizes: &Sizes, field: &Field) -> Option<Marginal> {
+    fn counted_marginal_of(&self, term: &Term, sizes: &Sizes, field: &Field) -> Option<Marginal> {
         match term.node() {
             Node::Call(Op::Builtin(Builtin::Mul), args) => {
                 let counts: Vec<&Term> = args.iter().filter(|arg| arg.as_literal().is_none()).collect();
-                if let [count] = counts[..] { self.count_of(count, sizes, field) } else { None }
+                if let [count] = counts[..] { self.counted_marginal_of(count, sizes, field) } else { None }
             }
-            Node::Access(read) if read.at == [At::field(field)] => self.written_count(&read.tensor),
-            Node::Fold(fold) | Node::Temporary(_, fold) => self.counted_by(fold, sizes, field),
+            Node::Access(read) if read.coordinates == [ModeCoordinate::field(field)] => {
+                self.counted_marginal(&read.tensor)
+            }
+            Node::Fold(fold) | Node::Temporary(_, fold) => self.marginal_counted_by(fold, sizes, field),
             _ => None,
         }
     }
 
     /// Returns the marginal of a tensor that a fold counts per coordinate of a field.
-    fn counted_by(&self, Fold { op, arg, along, .. }: &Fold, sizes: &Sizes, field: &Field) -> Option<Marginal> {
+    fn marginal_counted_by(
+        &self,
+        Fold { op, arg, along, .. }: &Fold,
+        sizes: &Sizes,
+        field: &Field,
+    ) -> Option<Marginal> {
         let mut reads: Vec<&Read> = Vec::new();
         arg.each_access(&mut |read| reads.push(read));
         let [read] = reads[..] else { return None };
         if *op != Op::Builtin(Builtin::Add) || !along.is_empty() || !is_count(arg) {
             return None;
         }
-        let spots = storage_at(&read.at, &read.ty.format, &read.ty.shape, sizes, self.mode());
-        let mode = spots.iter().position(|at| at.as_field() == Some(field))?;
-        stored(&read.tensor, &read.ty, ModeSet::prefix(spots.len()), mode)
+        let coordinates = storage_coordinates(&read.coordinates, &read.ty.format, &read.ty.shape, sizes, self.mode());
+        let mode = coordinates.iter().position(|at| at.as_field() == Some(field))?;
+        stored_marginal(&read.tensor, &read.ty, ModeSet::prefix(coordinates.len()), mode)
     }
 
     /// Returns the marginal of a tensor that an output counts per coordinate.
-    pub(crate) fn counts(&self, target: &Target, sizes: &Sizes) -> Option<Marginal> {
-        let ([at], Some((op, fields))) = (&target.at[..], &target.fold) else { return None };
+    pub(crate) fn output_count_marginal(&self, target: &Target, sizes: &Sizes) -> Option<Marginal> {
+        let ([at], Some((op, fields))) = (&target.coordinates[..], &target.fold) else { return None };
         let (op, arg, fields) = (op.clone(), target.value.clone(), fields.clone());
         let fold = Fold { op, init: target.fill.clone(), arg, fields, along: Vec::new() };
-        self.counted_by(&fold, sizes, at.as_field()?)
+        self.marginal_counted_by(&fold, sizes, at.as_field()?)
     }
 }
 
@@ -129,7 +140,7 @@ fn is_count(term: &Term) -> bool {
 }
 
 /// Returns the field of a coordinate, or of a coordinate plus one, which `<=` comparisons contain.
-fn coordinate(term: &Term) -> Option<Field> {
+fn coordinate_field(term: &Term) -> Option<Field> {
     match term.node() {
         Node::Coordinate(form) => match &form.terms[..] {
             [(field, 1)] if matches!(form.constant, 0 | 1) => Some(field.clone()),
@@ -151,13 +162,13 @@ pub(crate) fn difference(args: &[Term]) -> Option<Affine> {
 }
 
 /// Returns the fraction of coordinates at which a comparison of two coordinates is true.
-pub(super) fn compared(op: &Op, args: &[Term], over: Over<'_>) -> Option<f64> {
+pub(super) fn comparison_fraction(op: &Op, args: &[Term], query: ProfileQuery<'_>) -> Option<f64> {
     let Op::Builtin(op) = op else { return None };
     let difference = difference(args)?;
-    if difference.terms.is_empty() || !difference.terms.iter().all(|(f, _)| (over.bound)(f)) {
+    if difference.terms.is_empty() || !difference.terms.iter().all(|(f, _)| (query.bound)(f)) {
         return None;
     }
-    let (below, at) = below_and_at(&difference, over.sizes)?;
+    let (below, at) = sign_fractions(&difference, query.sizes)?;
     Some(match op {
         Builtin::Lt => below,
         Builtin::Le => below + at,
@@ -171,7 +182,7 @@ pub(super) fn compared(op: &Op, args: &[Term], over: Over<'_>) -> Option<f64> {
 
 /// Returns the fractions of coordinates at which a form is negative and zero, by a normal
 /// distribution with the form's mean and deviation. Exact for one field and close for differences.
-fn below_and_at(form: &Affine, sizes: &Sizes) -> Option<(f64, f64)> {
+fn sign_fractions(form: &Affine, sizes: &Sizes) -> Option<(f64, f64)> {
     let (mut low, mut high) = (form.constant as f64, form.constant as f64);
     let (mut mean, mut variance) = (form.constant as f64, 0.0);
     for (field, step) in &form.terms {
@@ -183,9 +194,9 @@ fn below_and_at(form: &Affine, sizes: &Sizes) -> Option<(f64, f64)> {
     if low > 0.0 || high < 0.0 {
         return Some((f64::from(u8::from(high < 0.0)), 0.0));
     }
-    let places = high - low + 1.0;
+    let values = high - low + 1.0;
     if let [_] = form.terms[..] {
-        return Some(((-low / places).clamp(0.0, 1.0), 1.0 / places));
+        return Some(((-low / values).clamp(0.0, 1.0), 1.0 / values));
     }
     // Two fields of one size have a triangular distribution; more fields approach a normal one.
     let deviation = variance.sqrt().max(0.5);

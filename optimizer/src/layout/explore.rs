@@ -1,68 +1,68 @@
-//! Adds the ways to run each query to the e-graph.
+//! Adds the candidate kernels of each query to the e-graph.
 //!
 //! A query runs in the planned order, or in one of the orders that would be cheapest if every
 //! tensor were stored in its best order. Each of its reads has a format that its tensor can have
 //! and the order can walk, or the format of a copy for the order. Its output has the format that
 //! the order writes, or one that a reader prefers.
 
-use super::Planned;
+use super::LayoutQuery;
 use super::graph::LayoutGraph;
 use crate::concordize::{copy_format, copy_nest};
 use crate::context::Context;
-use crate::fit::{Meeting, fit};
+use crate::fit::{LevelUse, fit};
 use crate::formats::choose_format;
-use crate::isolate::{Pass, Schedule, isolate};
+use crate::isolate::{FoldPass, Schedule, isolate};
 use crate::loop_order::{order_loops, orders_of_any_format};
-use crate::pricing::conversion;
+use crate::pricing::conversion_work;
 use crate::sizes::Sizes;
-use crate::term::{At, NestKind, Node, Read, Stored, Term};
+use crate::term::{ModeCoordinate, NestKind, Node, Read, Term, TypedAlias};
 use crate::work::Event;
-use crate::{cost, with_formats};
+use crate::{cost, with_dense_outputs};
 use redpoll_logic::{Alias, Field, Format, TensorType};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Number of orders of a query that are tried besides the planned one.
-const ORDERS: usize = 4;
+/// Largest number of orders of a query that are tried besides the planned one.
+const MAX_ORDERS: usize = 4;
 /// Largest number of formats of one read, and of an output besides the one that the order writes.
-const FORMATS: usize = 3;
+const MAX_FORMATS: usize = 3;
 /// Largest number of combinations of formats for all reads of an order.
-const COMBINATIONS: usize = 8;
+const MAX_COMBINATIONS: usize = 8;
 
-/// A way to run a query.
+/// A query in a loop order, with the formats of its tensors.
 #[derive(Clone)]
-pub(super) struct Kernel {
+pub(super) struct CandidateKernel {
     pub(super) query: usize,
     pub(super) order: Vec<Field>,
     /// For each output, the requested format if it differs from the one that the order writes.
-    pub(super) asked: Vec<Option<Format>>,
+    pub(super) requested: Vec<Option<Format>>,
     /// The formats of its outputs.
     pub(super) formats: Vec<Format>,
     /// Its reads, each with a format.
     pub(super) reads: Vec<(Read, Format)>,
     pub(super) cost: f64,
     /// Set when the kernel runs the query as in the previous plan.
-    pub(super) as_planned: bool,
+    pub(super) is_previous: bool,
 }
 
 /// An order of a query's loops, with its reads and the loops around each.
-struct Run {
+struct CandidateOrder {
     order: Vec<Field>,
     reads: Vec<(Read, Vec<Field>)>,
 }
 
-/// Returns the graph of all ways to run the queries.
-pub(super) fn explore(cx: &mut Context, queries: &[Planned]) -> LayoutGraph {
+/// Returns the graph of all candidate kernels of the queries.
+pub(super) fn explore(cx: &mut Context, queries: &[LayoutQuery]) -> LayoutGraph {
     let written = queries.iter().flat_map(|query| &query.nest().outputs).map(|target| target.alias.clone()).collect();
-    let (graph, names, wanted) = (LayoutGraph::default(), HashMap::new(), Vec::new());
-    let mut explorer = Explorer { cx, graph, written, names, wanted };
-    let runs: Vec<Vec<Run>> = queries.iter().map(|query| explorer.runs(query)).collect();
+    let (graph, names, preferred) = (LayoutGraph::default(), HashMap::new(), Vec::new());
+    let mut explorer = Explorer { cx, graph, written, names, preferred };
+    let runs: Vec<Vec<CandidateOrder>> = queries.iter().map(|query| explorer.candidate_orders(query)).collect();
     for (query, runs) in queries.iter().zip(&runs) {
-        explorer.want(query, runs);
+        explorer.record_preferences(query, runs);
     }
     for (number, (query, runs)) in queries.iter().zip(&runs).enumerate() {
         for run in runs {
-            explorer.kernels(number, query, run);
+            explorer.add_kernels(number, query, run);
         }
     }
     explorer.graph.egraph.rebuild();
@@ -75,18 +75,18 @@ struct Explorer<'e, 'c> {
     /// The tensors that the queries write; all others are given.
     written: HashSet<Alias>,
     /// The name and type of a tensor in a format other than the planned one.
-    names: HashMap<(Alias, Format), Stored>,
+    names: HashMap<(Alias, Format), TypedAlias>,
     /// Formats of tensors that readers prefer.
-    wanted: Vec<(Alias, Format)>,
+    preferred: Vec<(Alias, Format)>,
 }
 
 impl Explorer<'_, '_> {
     /// Returns the orders of a query's loops that are explored.
-    fn runs(&mut self, query: &Planned) -> Vec<Run> {
+    fn candidate_orders(&mut self, query: &LayoutQuery) -> Vec<CandidateOrder> {
         let nest = query.nest();
-        self.cx.memo.hold(&nest.sizes, &nest.pins);
+        self.cx.memo.retain_for(&nest.sizes, &nest.pins);
         let mut orders = vec![query.order().to_vec()];
-        for (order, _) in orders_of_any_format(self.cx, nest, ORDERS) {
+        for (order, _) in orders_of_any_format(self.cx, nest, MAX_ORDERS) {
             if !orders.contains(&order) {
                 orders.push(order);
             }
@@ -94,149 +94,162 @@ impl Explorer<'_, '_> {
         let run = |order: Vec<Field>| {
             let schedule = isolate(self.cx, nest, &order).ok()?;
             let mut reads = Vec::new();
-            each_read(&schedule, &mut |read, around| {
-                if !reads.iter().any(|(known, _): &(Read, _)| known == read) {
-                    reads.push((read.clone(), around.to_vec()));
+            each_read(&schedule, &mut |read, outer_loops| {
+                if !reads.iter().any(|(other, _): &(Read, _)| other == read) {
+                    reads.push((read.clone(), outer_loops.to_vec()));
                 }
             });
-            Some(Run { order, reads })
+            Some(CandidateOrder { order, reads })
         };
         orders.into_iter().filter_map(run).collect()
     }
 
     /// Records the formats that a query prefers for the tensors it reads.
-    fn want(&mut self, query: &Planned, runs: &[Run]) {
+    fn record_preferences(&mut self, query: &LayoutQuery, runs: &[CandidateOrder]) {
         let sizes = &query.nest().sizes;
-        for (read, around) in runs.iter().flat_map(|run| &run.reads) {
+        for (read, outer_loops) in runs.iter().flat_map(|run| &run.reads) {
             if !self.graph.conversions.contains_key(&read.tensor) {
-                self.graph.conversions.insert(read.tensor.clone(), conversion(self.cx, read).cost());
+                self.graph.conversions.insert(read.tensor.clone(), conversion_work(self.cx, read).cost());
                 if !self.written.contains(&read.tensor) {
-                    self.graph.give(&read.tensor, &read.ty.format);
+                    self.graph.add_input(&read.tensor, &read.ty.format);
                 }
             }
-            if !self.suits(read, sizes, around) {
-                let format = copy_format(self.cx, read, sizes, around);
-                let wish = (read.tensor.clone(), format);
-                if !self.wanted.contains(&wish) {
-                    self.wanted.push(wish);
+            if !self.is_suitable(read, sizes, outer_loops) {
+                let format = copy_format(self.cx, read, sizes, outer_loops);
+                let preference = (read.tensor.clone(), format);
+                if !self.preferred.contains(&preference) {
+                    self.preferred.push(preference);
                 }
             }
         }
     }
 
     /// Adds the kernels of a query in one order.
-    fn kernels(&mut self, number: usize, query: &Planned, run: &Run) {
+    fn add_kernels(&mut self, number: usize, query: &LayoutQuery, run: &CandidateOrder) {
         let nest = query.nest();
         let outputs: Vec<Alias> = nest.outputs.iter().map(|target| target.alias.clone()).collect();
         let mut combinations: Vec<Vec<(Read, Format)>> = vec![Vec::new()];
-        for (read, around) in &run.reads {
-            let formats = self.formats(read, &nest.sizes, around);
-            let longer = |known: Vec<(Read, Format)>| {
-                let with = |format: &Format| [&known[..], &[(read.clone(), format.clone())]].concat();
+        for (read, outer_loops) in &run.reads {
+            let formats = self.formats(read, &nest.sizes, outer_loops);
+            let extended = |reads: Vec<(Read, Format)>| {
+                let with = |format: &Format| [&reads[..], &[(read.clone(), format.clone())]].concat();
                 formats.iter().map(with).collect::<Vec<_>>()
             };
-            combinations = combinations.into_iter().flat_map(longer).take(COMBINATIONS).collect();
+            combinations = combinations.into_iter().flat_map(extended).take(MAX_COMBINATIONS).collect();
         }
-        let mut asked: Vec<Vec<Option<Format>>> = vec![vec![None; outputs.len()]];
+        let mut requested: Vec<Vec<Option<Format>>> = vec![vec![None; outputs.len()]];
         if let [target] = &nest.outputs[..]
             && target.format.is_none()
-            && !target.at.iter().any(|at| matches!(at, At::Value(_)))
+            && !target.coordinates.iter().any(|at| matches!(at, ModeCoordinate::Value(_)))
         {
-            let own = self.wanted.iter().filter(|(tensor, _)| *tensor == target.alias);
-            asked.extend(own.take(FORMATS).map(|(_, format)| vec![Some(format.clone())]));
+            let own = self.preferred.iter().filter(|(tensor, _)| *tensor == target.alias);
+            requested.extend(own.take(MAX_FORMATS).map(|(_, format)| vec![Some(format.clone())]));
         }
         for (first, reads) in combinations.into_iter().enumerate() {
-            for asked in &asked {
-                let Some((cost, formats)) = self.price(query, &run.order, &reads, asked) else { continue };
-                let as_planned = first == 0 && run.order == query.order() && formats == query.formats;
-                if asked.iter().flatten().next().is_some() && self.is_known(number, run, &reads, &formats) {
+            for requested in &requested {
+                let Some((cost, formats)) = self.price(query, &run.order, &reads, requested) else { continue };
+                let is_previous = first == 0 && run.order == query.order() && formats == query.formats;
+                if requested.iter().flatten().next().is_some() && self.has_kernel(number, run, &reads, &formats) {
                     continue;
                 }
-                let (order, asked, reads) = (run.order.clone(), asked.clone(), reads.clone());
-                self.graph.run(Kernel { query: number, order, asked, formats, reads, cost, as_planned }, &outputs);
+                let (order, requested, reads) = (run.order.clone(), requested.clone(), reads.clone());
+                self.graph.add_kernel(
+                    CandidateKernel { query: number, order, requested, formats, reads, cost, is_previous },
+                    &outputs,
+                );
             }
         }
     }
 
-    fn is_known(&self, query: usize, run: &Run, reads: &[(Read, Format)], formats: &[Format]) -> bool {
-        let same = |k: &Kernel| k.query == query && k.order == run.order && k.reads == reads && k.formats == formats;
+    fn has_kernel(&self, query: usize, run: &CandidateOrder, reads: &[(Read, Format)], formats: &[Format]) -> bool {
+        let same =
+            |k: &CandidateKernel| k.query == query && k.order == run.order && k.reads == reads && k.formats == formats;
         self.graph.kernels.iter().any(same)
     }
 
     /// Returns the formats that a read may have inside these loops; the planned one, or that of a
     /// copy, is first.
-    fn formats(&mut self, read: &Read, sizes: &Sizes, around: &[Field]) -> Vec<Format> {
+    fn formats(&mut self, read: &Read, sizes: &Sizes, outer_loops: &[Field]) -> Vec<Format> {
         let mut all = Vec::new();
         let walks = |format: &Format| {
             let ty = Arc::new(TensorType { format: format.clone(), ..(*read.ty).clone() });
-            !self.meets(&Read { ty, ..read.clone() }, sizes, around, |meeting, _| meeting == Meeting::Discordant)
+            !self.any_level(&Read { ty, ..read.clone() }, sizes, outer_loops, |level_use, _| {
+                level_use == LevelUse::Discordant
+            })
         };
-        let copy = (!self.suits(read, sizes, around)).then(|| copy_format(self.cx, read, sizes, around));
-        let known = self.graph.formats(&read.tensor).into_iter().filter(walks);
+        let copy =
+            (!self.is_suitable(read, sizes, outer_loops)).then(|| copy_format(self.cx, read, sizes, outer_loops));
+        let explored = self.graph.formats(&read.tensor).into_iter().filter(walks);
         let own = walks(&read.ty.format).then(|| read.ty.format.clone());
-        for format in own.into_iter().chain(copy).chain(known) {
+        for format in own.into_iter().chain(copy).chain(explored) {
             if !all.contains(&format) {
                 all.push(format);
             }
         }
-        all.truncate(FORMATS);
+        all.truncate(MAX_FORMATS);
         all
     }
 
     /// Returns whether a read can be walked, or looked up without a search, inside these loops.
-    fn suits(&self, read: &Read, sizes: &Sizes, around: &[Field]) -> bool {
-        !self.meets(read, sizes, around, |meeting, follow| {
-            meeting == Meeting::Discordant
-                || meeting == Meeting::Follow && matches!(follow, Event::Search | Event::FollowHash)
+    fn is_suitable(&self, read: &Read, sizes: &Sizes, outer_loops: &[Field]) -> bool {
+        !self.any_level(read, sizes, outer_loops, |level_use, follow| {
+            level_use == LevelUse::Discordant
+                || level_use == LevelUse::Follow && matches!(follow, Event::Search | Event::FollowHash)
         })
     }
 
-    fn meets(&self, read: &Read, sizes: &Sizes, around: &[Field], is: impl Fn(Meeting, Event) -> bool) -> bool {
-        let positions = |field: &Field| around.iter().position(|f| f == field);
-        let meetings = fit(read, sizes, &positions, NestKind::Query, self.cx.mode());
-        meetings.iter().zip(&read.ty.format.levels).any(|(meeting, level)| is(*meeting, cost::follow(level.kind)))
+    fn any_level(
+        &self,
+        read: &Read,
+        sizes: &Sizes,
+        outer_loops: &[Field],
+        is: impl Fn(LevelUse, Event) -> bool,
+    ) -> bool {
+        let positions = |field: &Field| outer_loops.iter().position(|f| f == field);
+        let uses = fit(read, sizes, &positions, NestKind::Query, self.cx.mode());
+        uses.iter().zip(&read.ty.format.levels).any(|(level_use, level)| is(*level_use, cost::follow(level.kind)))
     }
 
     /// Returns the cost of a query in an order with these formats, and the formats of its outputs.
     fn price(
         &mut self,
-        query: &Planned,
+        query: &LayoutQuery,
         order: &[Field],
         reads: &[(Read, Format)],
-        asked: &[Option<Format>],
+        requested: &[Option<Format>],
     ) -> Option<(f64, Vec<Format>)> {
-        let named: Vec<(&Read, Stored)> =
-            reads.iter().map(|(read, format)| (read, self.stored(read, format))).collect();
+        let named: Vec<(&Read, TypedAlias)> =
+            reads.iter().map(|(read, format)| (read, self.register_layout(read, format))).collect();
         let mode = self.cx.mode();
-        let mut nest = query
-            .nest()
-            .clone()
-            .reading(&mut |read| named.iter().find(|(own, _)| *own == read).map(|(_, other)| other.clone()), mode);
+        let mut nest = query.nest().clone().replace_reads(
+            &mut |read| named.iter().find(|(own, _)| *own == read).map(|(_, other)| other.clone()),
+            mode,
+        );
         nest.pins.push(order.to_vec());
-        for (target, format) in nest.outputs.iter_mut().zip(asked) {
+        for (target, format) in nest.outputs.iter_mut().zip(requested) {
             target.format = format.clone().or(target.format.take());
         }
-        self.cx.memo.hold(&nest.sizes, &nest.pins);
+        self.cx.memo.retain_for(&nest.sizes, &nest.pins);
         let ordered = order_loops(self.cx, &nest).filter(|ordered| ordered.work.cost().is_finite())?;
-        let nest = with_formats(&nest, &ordered.dense);
+        let nest = with_dense_outputs(&nest, &ordered.dense);
         let formats = nest.outputs.iter().map(|target| choose_format(self.cx, target, &nest.sizes, order).ok());
         Some((ordered.work.cost(), formats.collect::<Option<_>>()?))
     }
 
     /// Returns the name and type of a tensor in a format, and registers it.
-    fn stored(&mut self, read: &Read, format: &Format) -> Stored {
+    fn register_layout(&mut self, read: &Read, format: &Format) -> TypedAlias {
         if read.ty.format == *format {
             return (read.tensor.clone(), read.ty.clone());
         }
         let key = (read.tensor.clone(), format.clone());
-        if let Some(known) = self.names.get(&key) {
-            return known.clone();
+        if let Some(cached) = self.names.get(&key) {
+            return cached.clone();
         }
         let cx = &mut *self.cx;
-        let alias = cx.fresh(&read.tensor);
+        let alias = cx.fresh_alias(&read.tensor);
         let nest = copy_nest(read, format.clone(), alias.clone());
         let target = &nest.outputs[0];
-        cx.memo.hold(&nest.sizes, &nest.pins);
+        cx.memo.retain_for(&nest.sizes, &nest.pins);
         let ty = Arc::new(TensorType { format: format.clone(), ..(*read.ty).clone() });
         cx.define_output(target, (alias.clone(), ty.clone()), &nest.sizes);
         self.names.insert(key, (alias.clone(), ty.clone()));
@@ -248,8 +261,8 @@ impl Explorer<'_, '_> {
 fn each_read(schedule: &Schedule, f: &mut dyn FnMut(&Read, &[Field])) {
     for target in &schedule.outputs {
         outer_reads(&target.value, &mut |read| f(read, &schedule.order));
-        for at in &target.at {
-            if let At::Value(value) = at {
+        for at in &target.coordinates {
+            if let ModeCoordinate::Value(value) = at {
                 outer_reads(value, &mut |read| f(read, &schedule.order));
             }
         }
@@ -257,7 +270,7 @@ fn each_read(schedule: &Schedule, f: &mut dyn FnMut(&Read, &[Field])) {
     schedule.temporaries.iter().for_each(|pass| each_read_of(pass, &schedule.order, f));
 }
 
-fn each_read_of(pass: &Pass, outside: &[Field], f: &mut dyn FnMut(&Read, &[Field])) {
+fn each_read_of(pass: &FoldPass, outside: &[Field], f: &mut dyn FnMut(&Read, &[Field])) {
     let order: Vec<Field> = outside[..pass.depth].iter().chain(&pass.order).cloned().collect();
     pass.temporaries.iter().for_each(|inner| each_read_of(inner, &order, f));
     pass.folds.iter().for_each(|(_, fold)| outer_reads(&fold.arg, &mut |read| f(read, &order)));
@@ -269,8 +282,8 @@ fn outer_reads(term: &Term, f: &mut dyn FnMut(&Read)) {
         Node::Temporary(..) => {}
         Node::Access(read) => {
             f(read);
-            for at in &read.at {
-                if let At::Value(value) = at {
+            for at in &read.coordinates {
+                if let ModeCoordinate::Value(value) = at {
                     outer_reads(value, f);
                 }
             }

@@ -1,40 +1,40 @@
 //! The e-graph of a plan's layouts.
 
-use super::explore::Kernel;
+use super::explore::CandidateKernel;
 use egg::{EGraph, Id, Language};
 use redpoll_logic::{Alias, Field, Format};
 use std::collections::HashMap;
 
-/// The kind of a node: a way to obtain a tensor in a format, apart from the child classes.
+/// The kind of a node: a source of a tensor in a format, apart from the child classes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) enum Way {
+pub(super) enum LayoutSource {
     /// The tensor is given; the index of the layout.
-    Given(usize),
+    Input(usize),
     /// A run of a query by a kernel, which reads the children and writes all outputs; not a tensor
     /// itself.
-    Run(usize),
+    Kernel(usize),
     /// An output of the child, a run; its index among the outputs.
     Output(usize),
     /// A conversion of the child; the index of the resulting layout.
-    Converted(usize),
+    Conversion(usize),
 }
 
 /// A node.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct LayoutNode {
-    pub(super) way: Way,
+    pub(super) source: LayoutSource,
     children: Vec<Id>,
 }
 
 impl Language for LayoutNode {
-    type Discriminant = Way;
+    type Discriminant = LayoutSource;
 
-    fn discriminant(&self) -> Way {
-        self.way
+    fn discriminant(&self) -> LayoutSource {
+        self.source
     }
 
     fn matches(&self, other: &LayoutNode) -> bool {
-        self.way == other.way && self.children.len() == other.children.len()
+        self.source == other.source && self.children.len() == other.children.len()
     }
 
     fn children(&self) -> &[Id] {
@@ -46,12 +46,12 @@ impl Language for LayoutNode {
     }
 }
 
-/// The ways to obtain the tensors of a plan, and their costs.
+/// The sources of the tensors of a plan, and their costs.
 #[derive(Default)]
 pub(super) struct LayoutGraph {
     pub(super) egraph: EGraph<LayoutNode, ()>,
     /// The kernels of all queries, by the indices of their runs.
-    pub(super) kernels: Vec<Kernel>,
+    pub(super) kernels: Vec<CandidateKernel>,
     /// The class of each run, and those of its outputs.
     runs: Vec<(Id, Vec<Id>)>,
     /// The layouts by index, each with its class.
@@ -62,19 +62,19 @@ pub(super) struct LayoutGraph {
 
 impl LayoutGraph {
     /// Adds a tensor that is given in a format.
-    pub(super) fn give(&mut self, tensor: &Alias, format: &Format) {
+    pub(super) fn add_input(&mut self, tensor: &Alias, format: &Format) {
         let number = self.layouts.len();
-        let class = self.egraph.add(LayoutNode { way: Way::Given(number), children: Vec::new() });
+        let class = self.egraph.add(LayoutNode { source: LayoutSource::Input(number), children: Vec::new() });
         self.layouts.push((tensor.clone(), format.clone(), class));
     }
 
     /// Adds a kernel of a query that writes the tensors `outputs`.
-    pub(super) fn run(&mut self, kernel: Kernel, outputs: &[Alias]) {
-        let children = kernel.reads.iter().map(|(read, format)| self.converted(&read.tensor, format)).collect();
-        let run = self.egraph.add(LayoutNode { way: Way::Run(self.kernels.len()), children });
+    pub(super) fn add_kernel(&mut self, kernel: CandidateKernel, outputs: &[Alias]) {
+        let children = kernel.reads.iter().map(|(read, format)| self.convert(&read.tensor, format)).collect();
+        let run = self.egraph.add(LayoutNode { source: LayoutSource::Kernel(self.kernels.len()), children });
         let mut written = Vec::new();
         for (number, (tensor, format)) in outputs.iter().zip(&kernel.formats).enumerate() {
-            let output = self.egraph.add(LayoutNode { way: Way::Output(number), children: vec![run] });
+            let output = self.egraph.add(LayoutNode { source: LayoutSource::Output(number), children: vec![run] });
             written.push(output);
             match self.find(tensor, format) {
                 Some(class) => {
@@ -95,13 +95,13 @@ impl LayoutGraph {
 
     /// Returns the class of a tensor in a format, with conversions from each of its other formats
     /// so far.
-    fn converted(&mut self, tensor: &Alias, format: &Format) -> Id {
+    fn convert(&mut self, tensor: &Alias, format: &Format) -> Id {
         let number = self.layouts.iter().position(|(of, other, _)| of == tensor && other == format);
         let others = self.layouts.iter().filter(|(of, other, _)| of == tensor && other != format);
         let others: Vec<Id> = others.map(|(.., class)| *class).collect();
         let to = number.unwrap_or(self.layouts.len());
         for from in others {
-            let node = self.egraph.add(LayoutNode { way: Way::Converted(to), children: vec![from] });
+            let node = self.egraph.add(LayoutNode { source: LayoutSource::Conversion(to), children: vec![from] });
             match self.find(tensor, format) {
                 Some(class) => {
                     self.egraph.union(class, node);
@@ -109,7 +109,7 @@ impl LayoutGraph {
                 None => self.layouts.push((tensor.clone(), format.clone(), node)),
             }
         }
-        self.find(tensor, format).expect("a tensor is read once it can be had in some format")
+        self.find(tensor, format).expect("a tensor has a layout before it is read")
     }
 
     fn find(&self, tensor: &Alias, format: &Format) -> Option<Id> {
@@ -123,26 +123,27 @@ impl LayoutGraph {
     }
 
     /// Iterates over the classes that a kernel reads.
-    pub(super) fn read(&self, kernel: usize) -> impl Iterator<Item = Id> {
+    pub(super) fn reads(&self, kernel: usize) -> impl Iterator<Item = Id> {
         let run = &self.egraph[self.runs[kernel].0].nodes[0];
         run.children.iter().map(|class| self.egraph.find(*class))
     }
 
     /// Returns the classes that a kernel writes.
-    pub(super) fn written(&self, kernel: usize) -> Vec<Id> {
+    pub(super) fn writes(&self, kernel: usize) -> Vec<Id> {
         self.runs[kernel].1.iter().map(|class| self.egraph.find(*class)).collect()
     }
 
     /// Returns whether a class is given.
-    pub(super) fn is_given(&self, class: Id) -> bool {
-        self.egraph[class].nodes.iter().any(|node| matches!(node.way, Way::Given(_)))
+    pub(super) fn is_input(&self, class: Id) -> bool {
+        self.egraph[class].nodes.iter().any(|node| matches!(node.source, LayoutSource::Input(_)))
     }
 
     /// Returns whether a class can be converted from a class that satisfies the predicate.
-    pub(super) fn is_converted(&self, class: Id, from: impl Fn(Id) -> bool) -> bool {
-        let from_one =
-            |node: &LayoutNode| matches!(node.way, Way::Converted(_)) && from(self.egraph.find(node.children[0]));
-        self.egraph[class].nodes.iter().any(from_one)
+    pub(super) fn can_convert(&self, class: Id, from: impl Fn(Id) -> bool) -> bool {
+        let is_conversion = |node: &LayoutNode| {
+            matches!(node.source, LayoutSource::Conversion(_)) && from(self.egraph.find(node.children[0]))
+        };
+        self.egraph[class].nodes.iter().any(is_conversion)
     }
 
     /// Returns the orders of a query with the costs of their cheapest kernels.
@@ -158,7 +159,7 @@ impl LayoutGraph {
     }
 
     /// Returns the kernels of each query, cheapest first.
-    pub(super) fn by_query(&self) -> Vec<Vec<usize>> {
+    pub(super) fn kernels_by_query(&self) -> Vec<Vec<usize>> {
         let count = self.kernels.iter().map(|kernel| kernel.query + 1).max().unwrap_or(0);
         let mut all = vec![Vec::new(); count];
         for (number, kernel) in self.kernels.iter().enumerate() {

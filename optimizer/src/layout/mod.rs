@@ -19,40 +19,40 @@ mod graph;
 #[cfg(test)]
 mod tests;
 
-use crate::adaptive::{Step, Waiting};
-use crate::concordize::copied;
+use crate::adaptive::{PlanStep, Task};
+use crate::concordize::plan_copy;
 use crate::config::{Choice, Subject};
 use crate::context::Context;
 use crate::error::Error;
 use crate::loop_order::order_loops;
-use crate::pricing::conversion;
-use crate::report::{Decision, Origin, Rule};
+use crate::pricing::conversion_work;
+use crate::report::{AppliedRule, Decision, Origin};
 use crate::term::{Nest, NestKind};
 use crate::work::{Event, Work};
-use crate::{commit, plan_as, while_waiting};
-use choose::{cheapest, drawn};
-use explore::{Kernel, explore};
+use crate::{commit, plan_task, with_pending_task};
+use choose::{cheapest, random};
+use explore::{CandidateKernel, explore};
 use redpoll_logic::physical::FormatDisplay;
 use redpoll_logic::{Alias, Field, Format};
 use std::collections::{HashMap, HashSet};
 
-/// Least format-dependent cost per query for which layouts are explored, in units of the worth;
-/// exploring takes one or two milliseconds per query.
-const EXPLORING: f64 = 30.0;
+/// Least format-dependent cost per query for which layouts are explored, in units of the
+/// rewrite threshold; exploring takes one or two milliseconds per query.
+const MIN_FORMAT_COST: f64 = 30.0;
 /// Least fraction of the plan's cost that a new layout must save. It must also save at least the
-/// worth.
-const GAIN: f64 = 0.01;
+/// rewrite threshold.
+const MIN_GAIN: f64 = 0.01;
 
 /// A query of the previous plan.
-struct Planned {
-    step: Step,
+struct LayoutQuery {
+    step: PlanStep,
     origin: Origin,
-    rules: Vec<Rule>,
+    rules: Vec<AppliedRule>,
     /// The formats of its outputs.
     formats: Vec<Format>,
 }
 
-impl Planned {
+impl LayoutQuery {
     fn nest(&self) -> &Nest {
         &self.step.nest
     }
@@ -63,43 +63,48 @@ impl Planned {
 }
 
 /// Plans the queries from `from` on again if formats and orders chosen together cost less. `names`
-/// are the names that were taken before these queries.
+/// are the names that were in use before these queries.
 pub(crate) fn lay_out(cx: &mut Context, from: usize, names: HashSet<Alias>) -> Result<(), Error> {
     let count = (cx.queries.len() - from) as f64;
-    if !cx.config.subjects.contains(Subject::Layout) || at_stake(cx, from) < count * EXPLORING * cx.config.worth.0 {
+    if !cx.config.subjects.contains(Subject::Layout)
+        || format_dependent_cost(cx, from) < count * MIN_FORMAT_COST * cx.config.rewrite_threshold.0
+    {
         return Ok(());
     }
-    let queries = queries(cx, from);
-    let taken = cx.aliases().clone();
+    let queries = previous_queries(cx, from);
+    let aliases = cx.aliases().clone();
     let graph = explore(cx, &queries);
-    let before = graph.as_planned();
+    let old_cost = graph.previous_cost();
     let choice = match cx.config.choice {
         Choice::Cheapest => {
-            let gains = |before: f64, cost: f64| before - cost >= (GAIN * before).max(cx.config.worth.0);
-            cheapest(&graph).filter(|choice| before.is_some_and(|before| gains(before, choice.cost)))
+            let pays =
+                |old_cost: f64, cost: f64| old_cost - cost >= (MIN_GAIN * old_cost).max(cx.config.rewrite_threshold.0);
+            cheapest(&graph).filter(|choice| old_cost.is_some_and(|old_cost| pays(old_cost, choice.cost)))
         }
-        Choice::Drawn(seed) => drawn(&graph, seed),
+        Choice::Random(seed) => random(&graph, seed),
     };
-    cx.take_names(taken);
+    cx.set_aliases(aliases);
     let Some(choice) = choice else { return Ok(()) };
-    let kernels: Vec<Kernel> = choice.kernels.iter().map(|k| graph.kernels[*k].clone()).collect();
-    let name = |query: &Planned| query.nest().name().clone();
-    let considered: HashMap<Alias, _> = queries.iter().map(name).zip((0..).map(|query| graph.orders(query))).collect();
-    let before = before.map_or_else(String::new, |cost| format!("cost about {cost:.0} query by query, "));
+    let kernels: Vec<CandidateKernel> = choice.kernels.iter().map(|k| graph.kernels[*k].clone()).collect();
+    let name = |query: &LayoutQuery| query.nest().name().clone();
+    let priced_orders: HashMap<Alias, _> =
+        queries.iter().map(name).zip((0..).map(|query| graph.orders(query))).collect();
+    let old_cost = old_cost.map_or_else(String::new, |cost| format!("{cost:.0} planned separately, "));
     let (classes, nodes) = (graph.egraph.number_of_classes(), graph.egraph.total_number_of_nodes());
-    let count = format!("; {before}{:.0} together; {nodes} nodes in {classes} classes\n", choice.cost);
-    cx.report.phase("layout", tell(&queries, &kernels) + &count);
-    plan_again(cx, (from, names), queries, &kernels)?;
+    let count =
+        format!("; estimated cost {old_cost}{:.0} planned together; {nodes} nodes in {classes} classes\n", choice.cost);
+    cx.report.add_phase("layout", describe(&queries, &kernels) + &count);
+    replan(cx, (from, names), queries, &kernels)?;
     for decision in &mut cx.report.decisions[from..] {
-        if let Some(orders) = considered.get(&decision.outputs[0].alias) {
-            decision.consider(orders.clone());
+        if let Some(orders) = priced_orders.get(&decision.outputs[0].alias) {
+            decision.set_priced_orders(orders.clone());
         }
     }
     Ok(())
 }
 
 /// Formats the queries with their orders and formats as text.
-fn tell(queries: &[Planned], kernels: &[Kernel]) -> String {
+fn describe(queries: &[LayoutQuery], kernels: &[CandidateKernel]) -> String {
     let mut text = String::new();
     for (query, kernel) in queries.iter().zip(kernels) {
         let loops: Vec<&str> = kernel.order.iter().map(Field::as_str).collect();
@@ -113,8 +118,8 @@ fn tell(queries: &[Planned], kernels: &[Kernel]) -> String {
 }
 
 /// Returns the cost of events that depend on formats in the queries from `from` on.
-fn at_stake(cx: &Context, from: usize) -> f64 {
-    const OF_FORMATS: [Event; 11] = [
+fn format_dependent_cost(cx: &Context, from: usize) -> f64 {
+    const FORMAT_EVENTS: [Event; 11] = [
         Event::Reorder,
         Event::Search,
         Event::FollowHash,
@@ -128,85 +133,90 @@ fn at_stake(cx: &Context, from: usize) -> f64 {
         Event::Flush,
     ];
     let works = cx.report.decisions[from..].iter().map(|decision| &decision.work);
-    works.flat_map(|work| OF_FORMATS.map(|event| work.count(event) * event.price())).sum()
+    works.flat_map(|work| FORMAT_EVENTS.map(|event| work.count(event) * event.price())).sum()
 }
 
 /// Returns the queries from `from` on, without copies.
-fn queries(cx: &Context, from: usize) -> Vec<Planned> {
+fn previous_queries(cx: &Context, from: usize) -> Vec<LayoutQuery> {
     let both = cx.steps[from..].iter().zip(&cx.report.decisions[from..]);
     let both = both.filter(|(step, _)| step.nest.kind == NestKind::Query);
-    let planned = |(step, decision): (&Step, &Decision)| Planned {
+    let query = |(step, decision): (&PlanStep, &Decision)| LayoutQuery {
         step: step.clone(),
         origin: decision.origin,
         rules: decision.rules.clone(),
         formats: decision.outputs.iter().map(|output| output.ty.format.clone()).collect(),
     };
-    both.map(planned).collect()
+    both.map(query).collect()
 }
 
 /// Plans the queries again, each by its kernel.
-fn plan_again(
+fn replan(
     cx: &mut Context,
     (from, names): (usize, HashSet<Alias>),
-    queries: Vec<Planned>,
-    kernels: &[Kernel],
+    queries: Vec<LayoutQuery>,
+    kernels: &[CandidateKernel],
 ) -> Result<(), Error> {
-    let (waiting, begun) = (std::mem::take(&mut cx.waiting), cx.begun);
-    cx.forget(from);
+    let (tasks, next_nest) = (std::mem::take(&mut cx.tasks), cx.next_nest);
+    cx.remove_queries(from);
     let written = queries.iter().flat_map(|query| &query.nest().outputs).map(|target| target.alias.clone());
-    cx.take_names(names.into_iter().chain(written).collect());
-    for (Planned { step, origin, rules, .. }, kernel) in queries.into_iter().zip(kernels) {
-        (cx.waiting, cx.begun, cx.rules) = (step.waiting.clone(), step.begun, rules);
+    cx.set_aliases(names.into_iter().chain(written).collect());
+    for (LayoutQuery { step, origin, rules, .. }, kernel) in queries.into_iter().zip(kernels) {
+        (cx.tasks, cx.next_nest, cx.rules) = (step.tasks.clone(), step.next_nest, rules);
         let mut nest = cx.resolve(step.nest.clone());
         nest.pins.push(kernel.order.clone());
-        for (target, format) in nest.outputs.iter_mut().zip(&kernel.asked) {
+        for (target, format) in nest.outputs.iter_mut().zip(&kernel.requested) {
             target.format = format.clone().or(target.format.take());
         }
-        plan_by(cx, nest, (step, origin), kernel)?;
+        plan_kernel(cx, nest, (step, origin), kernel)?;
     }
-    (cx.waiting, cx.begun) = (waiting, begun);
+    (cx.tasks, cx.next_nest) = (tasks, next_nest);
     cx.rules.clear();
     Ok(())
 }
 
 /// Plans one query by its kernel.
-fn plan_by(cx: &mut Context, nest: Nest, (step, origin): (Step, Origin), kernel: &Kernel) -> Result<(), Error> {
-    let waits = Waiting { nest: step.nest.clone(), origin, rules: cx.rules.clone() };
-    let mut made = Work::NONE;
+fn plan_kernel(
+    cx: &mut Context,
+    nest: Nest,
+    (step, origin): (PlanStep, Origin),
+    kernel: &CandidateKernel,
+) -> Result<(), Error> {
+    let task = Task { nest: step.nest.clone(), origin, rules: cx.rules.clone() };
+    let mut copy_work = Work::NONE;
     let mut layouts = Vec::new();
     for (read, format) in &kernel.reads {
-        let mut now = None;
+        let mut current = None;
         nest.each_access(&mut |other| {
-            if other.tensor == read.tensor && other.at == read.at && other.ty.format != *format {
-                now = Some(other.clone());
+            if other.tensor == read.tensor && other.coordinates == read.coordinates && other.ty.format != *format {
+                current = Some(other.clone());
             }
         });
-        let Some(read) = now else { continue };
-        let known = cx.copies.len();
-        let copy = while_waiting(cx, waits.clone(), |cx| copied(cx, &read, format.clone()))?;
-        if cx.copies.len() > known {
-            made += conversion(cx, &read);
+        let Some(read) = current else { continue };
+        let copy_count = cx.copies.len();
+        let copy = with_pending_task(cx, task.clone(), |cx| plan_copy(cx, &read, format.clone()))?;
+        if cx.copies.len() > copy_count {
+            copy_work += conversion_work(cx, &read);
         }
         layouts.push((read, copy));
     }
     let mode = cx.mode();
     let laid_out = nest
         .clone()
-        .reading(&mut |read| layouts.iter().find(|(from, _)| from == read).map(|(_, copy)| copy.clone()), mode);
-    cx.memo.hold(&laid_out.sizes, &laid_out.pins);
+        .replace_reads(&mut |read| layouts.iter().find(|(from, _)| from == read).map(|(_, copy)| copy.clone()), mode);
+    cx.memo.retain_for(&laid_out.sizes, &laid_out.pins);
     let ordered = order_loops(cx, &laid_out).filter(|ordered| ordered.work.cost().is_finite());
-    let committed = match ordered {
+    let is_committed = match ordered {
         Some(mut ordered) => {
-            ordered.work += made;
-            commit(cx, &laid_out, ordered, &waits)?.is_ok()
+            ordered.work += copy_work;
+            commit(cx, &laid_out, ordered, &task)?.is_ok()
         }
         None => false,
     };
-    if committed {
+    if is_committed {
         // Adapted plans read the tensors that the plan names, in any format.
-        cx.step(step.nest, kernel.order.clone());
+        cx.record_step(step.nest, kernel.order.clone());
         return Ok(());
     }
-    // A fold cannot be computed in place by these loops after all.
-    plan_as(cx, nest, origin)
+    // These loops cannot compute a fold in place.
+    plan_task(cx, nest, origin)
 }

@@ -1,18 +1,18 @@
 //! Compares the choice of layouts with all choices, on graphs with random costs.
 
-use super::choose::{cheapest, drawn};
-use super::explore::Kernel;
+use super::choose::{cheapest, random};
+use super::explore::CandidateKernel;
 use super::graph::LayoutGraph;
-use crate::term::{At, Read};
+use crate::term::{ModeCoordinate, Read};
 use redpoll_logic::Field;
 use redpoll_logic::{Alias, DType, Format, Scalar, TensorType};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Pseudo-random numbers that are the same in every run.
-struct Draws(u64);
+struct RandomNumbers(u64);
 
-impl Draws {
+impl RandomNumbers {
     fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % n
@@ -24,40 +24,40 @@ fn formats() -> [Format; 3] {
 }
 
 fn read(tensor: &str) -> Read {
-    let at = ["i", "j"].map(|f| At::field(&Field::from(f))).to_vec();
+    let coordinates = ["i", "j"].map(|f| ModeCoordinate::field(&Field::from(f))).to_vec();
     let (shape, dtype) = (vec![4, 4], DType::F64);
     let ty = Arc::new(TensorType { shape, dtype, fill: Scalar::F64(0.0), format: Format::csr() });
-    Read { tensor: Alias::from(tensor), ty, at, outside: None }
+    Read { tensor: Alias::from(tensor), ty, coordinates, outside: None }
 }
 
 /// Returns queries that read inputs and earlier outputs, each with a few kernels with random
 /// formats and costs.
-fn random(draws: &mut Draws) -> LayoutGraph {
+fn random_graph(numbers: &mut RandomNumbers) -> LayoutGraph {
     let mut graph = LayoutGraph::default();
     let mut tensors = vec!["A".to_owned(), "B".to_owned()];
     for tensor in &tensors {
-        graph.give(&Alias::from(tensor.as_str()), &formats()[draws.below(3) as usize]);
+        graph.add_input(&Alias::from(tensor.as_str()), &formats()[numbers.below(3) as usize]);
     }
-    for query in 0..1 + draws.below(4) as usize {
-        let reads: Vec<String> = tensors.iter().filter(|_| draws.below(2) == 0).cloned().collect();
+    for query in 0..1 + numbers.below(4) as usize {
+        let reads: Vec<String> = tensors.iter().filter(|_| numbers.below(2) == 0).cloned().collect();
         let output = format!("T{query}");
-        for _ in 0..1 + draws.below(4) {
-            let format = |draws: &mut Draws| formats()[draws.below(3) as usize].clone();
-            let kernel = Kernel {
+        for _ in 0..1 + numbers.below(4) {
+            let format = |numbers: &mut RandomNumbers| formats()[numbers.below(3) as usize].clone();
+            let kernel = CandidateKernel {
                 query,
                 order: Vec::new(),
-                asked: vec![None],
-                formats: vec![format(draws)],
-                reads: reads.iter().map(|tensor| (read(tensor), format(draws))).collect(),
-                cost: draws.below(100) as f64,
-                as_planned: false,
+                requested: vec![None],
+                formats: vec![format(numbers)],
+                reads: reads.iter().map(|tensor| (read(tensor), format(numbers))).collect(),
+                cost: numbers.below(100) as f64,
+                is_previous: false,
             };
-            graph.run(kernel, &[Alias::from(output.as_str())]);
+            graph.add_kernel(kernel, &[Alias::from(output.as_str())]);
         }
         tensors.push(output);
     }
     for tensor in &tensors {
-        graph.conversions.insert(Alias::from(tensor.as_str()), draws.below(60) as f64);
+        graph.conversions.insert(Alias::from(tensor.as_str()), numbers.below(60) as f64);
     }
     graph.egraph.rebuild();
     graph
@@ -83,9 +83,9 @@ fn cost(graph: &LayoutGraph, chosen: &[usize]) -> f64 {
     cost
 }
 
-/// Returns the least cost of all choices.
-fn least(graph: &LayoutGraph) -> f64 {
-    let all = graph.by_query().into_iter().fold(vec![Vec::new()], |choices: Vec<Vec<usize>>, kernels| {
+/// Returns the lowest cost of all choices.
+fn lowest_cost(graph: &LayoutGraph) -> f64 {
+    let all = graph.kernels_by_query().into_iter().fold(vec![Vec::new()], |choices: Vec<Vec<usize>>, kernels| {
         choices.iter().flat_map(|choice| kernels.iter().map(move |k| [&choice[..], &[*k]].concat())).collect()
     });
     all.iter().map(|choice| cost(graph, choice)).fold(f64::INFINITY, f64::min)
@@ -93,14 +93,14 @@ fn least(graph: &LayoutGraph) -> f64 {
 
 /// The search misses no cheaper choice, and counts each conversion once.
 #[test]
-fn the_choice_costs_what_the_cheapest_of_all_does() {
-    let mut draws = Draws(1);
+fn the_choice_is_the_cheapest_of_all() {
+    let mut numbers = RandomNumbers(1);
     for seed in 0..500 {
-        let graph = random(&mut draws);
+        let graph = random_graph(&mut numbers);
         let chosen = cheapest(&graph).unwrap();
-        assert_eq!(chosen.cost, least(&graph));
+        assert_eq!(chosen.cost, lowest_cost(&graph));
         assert_eq!(chosen.cost, cost(&graph, &chosen.kernels));
-        let any = drawn(&graph, seed).unwrap();
+        let any = random(&graph, seed).unwrap();
         assert_eq!(any.cost, cost(&graph, &any.kernels));
     }
 }

@@ -1,18 +1,18 @@
 //! The form between Logic and physical plans: one [`Nest`] per query, made of [`Term`]s.
 //!
 //! A term is a pointwise expression over loop fields. Relabels, reorders and index maps are
-//! resolved: an access reads each mode of its tensor at an [`At`]. An aggregate inside a term is a
-//! [`Fold`], and so is a scan.
+//! resolved: an access reads each mode of its tensor at a [`ModeCoordinate`]. An aggregate inside a
+//! term is a [`Fold`], and so is a scan.
 //!
 //! Terms are simplified as they are built. A term has a fill: its value wherever every access
 //! returns the fill of its tensor. A scan has no such value, so its fill is meaningless. A tensor
 //! that stores every coordinate never returns its fill; an operator whose result is decided by its
 //! other arguments has the fill that they decide.
 
-mod at;
+mod coordinate;
 mod nest;
 
-pub(crate) use at::At;
+pub(crate) use coordinate::ModeCoordinate;
 pub(crate) use nest::{Nest, NestKind, Target};
 
 use crate::fill::call_fill;
@@ -26,29 +26,29 @@ use std::sync::{Arc, OnceLock};
 /// hash is computed once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Term {
-    node: Arc<Shared>,
+    node: Arc<SharedNode>,
     fill: Scalar,
     /// Set when the term never takes its fill, because every coordinate is stored.
-    full: bool,
+    is_full: bool,
 }
 
 /// The part of a term that its clones share.
 #[derive(Debug)]
-struct Shared {
+struct SharedNode {
     hash: u64,
     node: Node,
     /// The free fields, sorted; computed on demand.
     fields: OnceLock<Vec<Field>>,
 }
 
-impl PartialEq for Shared {
-    fn eq(&self, other: &Shared) -> bool {
+impl PartialEq for SharedNode {
+    fn eq(&self, other: &SharedNode) -> bool {
         self.hash == other.hash && self.node == other.node
     }
 }
 
 // `Arc` compares pointers first where the content is `Eq`.
-impl Eq for Shared {}
+impl Eq for SharedNode {}
 
 impl Hash for Term {
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -79,7 +79,7 @@ pub(crate) struct Read {
     pub(crate) tensor: Alias,
     pub(crate) ty: Arc<TensorType>,
     /// The coordinate of each tensor mode.
-    pub(crate) at: Vec<At>,
+    pub(crate) coordinates: Vec<ModeCoordinate>,
     /// The value of reads out of bounds; `None` if all reads are in bounds.
     pub(crate) outside: Option<Scalar>,
 }
@@ -87,12 +87,12 @@ pub(crate) struct Read {
 impl Hash for Read {
     /// Skips the type, because each name has one type.
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.tensor, &self.at).hash(state);
+        (&self.tensor, &self.coordinates).hash(state);
     }
 }
 
 /// Name and type of a tensor.
-pub(crate) type Stored = (Alias, Arc<TensorType>);
+pub(crate) type TypedAlias = (Alias, Arc<TensorType>);
 
 /// A fold of a term over fields.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -108,10 +108,10 @@ pub(crate) struct Fold {
 }
 
 impl Term {
-    fn new(node: Node, fill: Scalar, full: bool) -> Term {
+    fn new(node: Node, fill: Scalar, is_full: bool) -> Term {
         let mut hasher = FxHasher::default();
         (&node, &fill).hash(&mut hasher);
-        Term { node: Arc::new(Shared { hash: hasher.finish(), node, fields: OnceLock::new() }), fill, full }
+        Term { node: Arc::new(SharedNode { hash: hasher.finish(), node, fields: OnceLock::new() }), fill, is_full }
     }
 
     pub(crate) fn node(&self) -> &Node {
@@ -125,7 +125,7 @@ impl Term {
 
     /// Returns whether the term never takes its fill.
     pub(crate) fn is_full(&self) -> bool {
-        self.full
+        self.is_full
     }
 
     pub(crate) fn fill(&self) -> &Scalar {
@@ -163,17 +163,17 @@ impl Term {
         if let Node::Fold(inner) = fold.arg.node() {
             let dtype = fill.dtype();
             let same = fold.op == inner.op && fold.op.is_identity(&inner.init, &dtype, 1, mode);
-            if same && inner.along.is_empty() && regroups(&fold.op, &dtype, mode) {
+            if same && inner.along.is_empty() && is_regroupable(&fold.op, &dtype, mode) {
                 fold.fields.extend(inner.fields.iter().cloned());
                 fold.arg = inner.arg.clone();
             }
         }
-        let full = fold.arg.full;
+        let full = fold.arg.is_full;
         Term::new(Node::Fold(fold), fill, full)
     }
 
     pub(crate) fn temporary(name: Alias, fold: Fold, fill: Scalar) -> Term {
-        let full = fold.arg.full;
+        let full = fold.arg.is_full;
         Term::new(Node::Temporary(name, fold), fill, full)
     }
 
@@ -194,8 +194,8 @@ impl Term {
         let Ok(signature) = op.signature(&dtypes) else {
             unreachable!("arguments of a call are cast to the signature of `{op}`")
         };
-        let known: Vec<Option<Scalar>> = args.iter().map(|a| a.as_literal().cloned()).collect();
-        match op.simplify(&signature, &known, mode) {
+        let constants: Vec<Option<Scalar>> = args.iter().map(|a| a.as_literal().cloned()).collect();
+        match op.simplify(&signature, &constants, mode) {
             Some(Simplification::Value(v)) => return Term::literal(v),
             Some(Simplification::Arg(k)) if args[k].dtype() == signature.result => return args[k].clone(),
             Some(Simplification::Args(kept)) if kept.len() < args.len() => {
@@ -203,7 +203,7 @@ impl Term {
             }
             _ => {}
         }
-        let (fill, full) = call_fill(op, &signature, args.iter().map(|a| (&a.fill, a.full)), mode);
+        let (fill, full) = call_fill(op, &signature, args.iter().map(|a| (&a.fill, a.is_full)), mode);
         Term::new(Node::Call(op.clone(), args), fill, full)
     }
 
@@ -234,20 +234,20 @@ impl Term {
         self.node.fields.get_or_init(|| match self.node() {
             Node::Literal => Vec::new(),
             Node::Coordinate(a) => a.terms.iter().map(|(f, _)| f.clone()).collect(),
-            Node::Access(r) => sorted(r.at.iter().flat_map(At::fields).collect()),
+            Node::Access(r) => sorted(r.coordinates.iter().flat_map(ModeCoordinate::fields).collect()),
             Node::Call(_, args) => sorted(args.iter().flat_map(Term::fields).cloned().collect()),
             Node::Fold(f) | Node::Temporary(_, f) => f.free(),
         })
     }
 
     /// Replaces every free field by a coordinate. Bound fields are unique and remain.
-    pub(crate) fn substitute(&self, with: &dyn Fn(&Field) -> At, mode: FloatMode) -> Term {
+    pub(crate) fn substitute(&self, with: &dyn Fn(&Field) -> ModeCoordinate, mode: FloatMode) -> Term {
         match self.node() {
             Node::Literal => self.clone(),
-            Node::Coordinate(a) => At::compose(&Subscript::Affine(a.clone()), with, mode).value(mode),
+            Node::Coordinate(a) => ModeCoordinate::compose(&Subscript::Affine(a.clone()), with, mode).value(mode),
             Node::Access(r) => {
-                let at = r.at.iter().map(|a| a.substitute(with, mode)).collect();
-                Term::access(Read { at, ..r.clone() })
+                let coordinates = r.coordinates.iter().map(|a| a.substitute(with, mode)).collect();
+                Term::access(Read { coordinates, ..r.clone() })
             }
             Node::Call(op, args) => Term::call(op, args.iter().map(|a| a.substitute(with, mode)).collect(), mode),
             Node::Fold(f) => Term::fold(f.substitute(with, mode), self.fill.clone(), mode),
@@ -259,7 +259,7 @@ impl Term {
     /// those `bound` returns.
     pub(crate) fn rebind(
         &self,
-        with: &dyn Fn(&Field) -> At,
+        with: &dyn Fn(&Field) -> ModeCoordinate,
         bound: &dyn Fn(&[Field]) -> Vec<Field>,
         mode: FloatMode,
     ) -> Term {
@@ -271,11 +271,11 @@ impl Term {
                 Term::fold(fold, self.fill.clone(), mode)
             }
             Node::Access(r) => {
-                let at = r.at.iter().map(|at| match at {
-                    At::Value(t) => At::from_value(t.rebind(with, bound, mode)),
-                    At::Subscript(s) => At::compose(s, with, mode),
+                let coordinates = r.coordinates.iter().map(|at| match at {
+                    ModeCoordinate::Value(t) => ModeCoordinate::from_value(t.rebind(with, bound, mode)),
+                    ModeCoordinate::Subscript(s) => ModeCoordinate::compose(s, with, mode),
                 });
-                Term::access(Read { at: at.collect(), ..r.clone() })
+                Term::access(Read { coordinates: coordinates.collect(), ..r.clone() })
             }
             Node::Literal | Node::Coordinate(_) | Node::Temporary(..) => self.substitute(with, mode),
         }
@@ -290,15 +290,15 @@ impl Term {
         match self.node() {
             Node::Literal | Node::Coordinate(_) => self.clone(),
             Node::Access(r) => {
-                let values = r.at.iter().filter(|at| matches!(at, At::Value(_)));
+                let values = r.coordinates.iter().filter(|at| matches!(at, ModeCoordinate::Value(_)));
                 if values.count() == 0 {
                     return self.clone();
                 }
-                let at = r.at.iter().map(|at| match at {
-                    At::Value(t) => At::from_value(t.replace(with, mode)),
-                    At::Subscript(_) => at.clone(),
+                let coordinates = r.coordinates.iter().map(|at| match at {
+                    ModeCoordinate::Value(t) => ModeCoordinate::from_value(t.replace(with, mode)),
+                    ModeCoordinate::Subscript(_) => at.clone(),
                 });
-                Term::access(Read { at: at.collect(), ..r.clone() })
+                Term::access(Read { coordinates: coordinates.collect(), ..r.clone() })
             }
             Node::Call(op, args) => {
                 let new: Vec<Term> = args.iter().map(|a| a.replace(with, mode)).collect();
@@ -320,27 +320,27 @@ impl Term {
     }
 
     /// Changes the tensor and type of each read for which `with` returns a name and a type.
-    pub(crate) fn reading(&self, with: &mut dyn FnMut(&Read) -> Option<Stored>, mode: FloatMode) -> Term {
-        let replaced = &mut |t: &Term| {
+    pub(crate) fn replace_reads(&self, with: &mut dyn FnMut(&Read) -> Option<TypedAlias>, mode: FloatMode) -> Term {
+        let replacement = &mut |t: &Term| {
             let Node::Access(read) = t.node() else { return None };
             let other = with(read);
-            let at = read.at.iter().map(|at| match at {
-                At::Value(t) => At::from_value(t.reading(with, mode)),
-                At::Subscript(_) => at.clone(),
+            let coordinates = read.coordinates.iter().map(|at| match at {
+                ModeCoordinate::Value(t) => ModeCoordinate::from_value(t.replace_reads(with, mode)),
+                ModeCoordinate::Subscript(_) => at.clone(),
             });
-            let at = at.collect();
+            let coordinates = coordinates.collect();
             let (tensor, ty) = other.unwrap_or_else(|| (read.tensor.clone(), read.ty.clone()));
-            Some(Term::access(Read { tensor, ty, at, ..read.clone() }))
+            Some(Term::access(Read { tensor, ty, coordinates, ..read.clone() }))
         };
-        self.replace(replaced, mode)
+        self.replace(replacement, mode)
     }
 
     /// Visits every access, including those in folds and in subscripts.
     pub(crate) fn each_access<'a>(&'a self, f: &mut dyn FnMut(&'a Read)) {
         if let Node::Access(r) = self.node() {
             f(r);
-            for at in &r.at {
-                if let At::Value(t) = at {
+            for at in &r.coordinates {
+                if let ModeCoordinate::Value(t) = at {
                     t.each_access(f);
                 }
             }
@@ -353,8 +353,8 @@ impl Term {
         match self.node() {
             Node::Fold(fold) => f(self, fold),
             Node::Access(r) => {
-                for at in &r.at {
-                    if let At::Value(t) = at {
+                for at in &r.coordinates {
+                    if let ModeCoordinate::Value(t) = at {
                         t.each_fold(f);
                     }
                 }
@@ -368,12 +368,14 @@ impl Term {
     /// Returns whether a scan in the term runs along the field, so that only another field can
     /// replace it.
     pub(crate) fn scans_along(&self, field: &Field) -> bool {
-        let here = match self.node() {
+        let runs_along = match self.node() {
             Node::Fold(f) | Node::Temporary(_, f) => f.along.contains(field),
-            Node::Access(r) => r.at.iter().any(|at| matches!(at, At::Value(t) if t.scans_along(field))),
+            Node::Access(r) => {
+                r.coordinates.iter().any(|at| matches!(at, ModeCoordinate::Value(t) if t.scans_along(field)))
+            }
             Node::Literal | Node::Coordinate(_) | Node::Call(..) => false,
         };
-        here || self.children().iter().any(|c| c.scans_along(field))
+        runs_along || self.children().iter().any(|c| c.scans_along(field))
     }
 }
 
@@ -396,9 +398,9 @@ impl Fold {
 
     /// Substitutes free fields. Fields of a scan may only be replaced by fields; see
     /// [`Term::scans_along`].
-    fn substitute(&self, with: &dyn Fn(&Field) -> At, mode: FloatMode) -> Fold {
-        let inner = |f: &Field| if self.fields.contains(f) { At::field(f) } else { with(f) };
-        let along = self.along.iter().map(|f| inner(f).as_field().expect("a scan goes on along fields").clone());
+    fn substitute(&self, with: &dyn Fn(&Field) -> ModeCoordinate, mode: FloatMode) -> Fold {
+        let inner = |f: &Field| if self.fields.contains(f) { ModeCoordinate::field(f) } else { with(f) };
+        let along = self.along.iter().map(|f| inner(f).as_field().expect("a scan runs along fields").clone());
         Fold { arg: self.arg.substitute(&inner, mode), along: along.collect(), ..self.clone() }
     }
 }
@@ -411,13 +413,13 @@ fn sorted(mut fields: Vec<Field>) -> Vec<Field> {
 }
 
 /// Returns whether folds with `op` may be regrouped and reordered.
-pub(crate) fn regroups(op: &Op, dtype: &DType, mode: FloatMode) -> bool {
+pub(crate) fn is_regroupable(op: &Op, dtype: &DType, mode: FloatMode) -> bool {
     op.is_associative(dtype, mode) && op.is_commutative(dtype, mode)
 }
 
 fn flatten(op: &Op, args: Vec<Term>, mode: FloatMode) -> Vec<Term> {
-    let nested = |a: &Term| matches!(a.node(), Node::Call(inner, _) if inner == op);
-    if args.len() < 2 || !args.iter().any(nested) || !op.is_associative(&args[0].dtype(), mode) {
+    let is_nested = |a: &Term| matches!(a.node(), Node::Call(inner, _) if inner == op);
+    if args.len() < 2 || !args.iter().any(is_nested) || !op.is_associative(&args[0].dtype(), mode) {
         return args;
     }
     let mut flat = Vec::new();

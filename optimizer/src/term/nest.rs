@@ -1,6 +1,6 @@
 //! Queries: outputs over the same loops.
 
-use super::{At, Read, Stored, Term};
+use super::{ModeCoordinate, Read, Term, TypedAlias};
 use crate::sizes::Sizes;
 use redpoll_logic::op::Op;
 use redpoll_logic::{Alias, ComputedFills, Field, FloatMode, Format, Scalar};
@@ -31,7 +31,7 @@ pub(crate) struct Target {
     pub(crate) shape: Vec<u64>,
     pub(crate) fill: Scalar,
     /// The coordinate of each tensor mode: a loop field, or a value (a scatter).
-    pub(crate) at: Vec<At>,
+    pub(crate) coordinates: Vec<ModeCoordinate>,
     /// The operator that folds into the output, which starts from `fill`, and the reduced fields.
     pub(crate) fold: Option<(Op, Vec<Field>)>,
     pub(crate) value: Term,
@@ -43,9 +43,9 @@ impl Target {
     /// Returns the loop fields of the output's coordinates and the fields that it reduces.
     pub(crate) fn loops(&self) -> Vec<Field> {
         let mut loops: Vec<Field> = Vec::new();
-        let places = self.at.iter().flat_map(At::fields);
+        let coordinates = self.coordinates.iter().flat_map(ModeCoordinate::fields);
         let reduced = self.fold.iter().flat_map(|(_, fields)| fields.iter().cloned());
-        for field in places.chain(reduced) {
+        for field in coordinates.chain(reduced) {
             if !loops.contains(&field) {
                 loops.push(field);
             }
@@ -55,13 +55,13 @@ impl Target {
 }
 
 impl Nest {
-    /// Changes the reads as [`Term::reading`] does.
-    pub(crate) fn reading(mut self, with: &mut dyn FnMut(&Read) -> Option<Stored>, mode: FloatMode) -> Nest {
+    /// Changes the reads as [`Term::replace_reads`] does.
+    pub(crate) fn replace_reads(mut self, with: &mut dyn FnMut(&Read) -> Option<TypedAlias>, mode: FloatMode) -> Nest {
         for target in &mut self.outputs {
-            target.value = target.value.reading(with, mode);
-            for at in &mut target.at {
-                if let At::Value(t) = at {
-                    *at = At::from_value(t.reading(with, mode));
+            target.value = target.value.replace_reads(with, mode);
+            for at in &mut target.coordinates {
+                if let ModeCoordinate::Value(t) = at {
+                    *at = ModeCoordinate::from_value(t.replace_reads(with, mode));
                 }
             }
         }
@@ -83,8 +83,8 @@ impl Nest {
     pub(crate) fn each_access<'n>(&'n self, f: &mut dyn FnMut(&'n Read)) {
         for target in &self.outputs {
             target.value.each_access(f);
-            for at in &target.at {
-                if let At::Value(value) = at {
+            for at in &target.coordinates {
+                if let ModeCoordinate::Value(value) = at {
                     value.each_access(f);
                 }
             }

@@ -10,19 +10,19 @@ use std::collections::HashMap;
 
 /// An input: name, shape, dtype, fill, format.
 #[derive(Clone)]
-pub(crate) struct Input {
+pub(crate) struct InputSpec {
     pub(crate) name: String,
     pub(crate) ty: TensorType,
     /// The number of positions of its last sparse level, for the statistics.
     pub(crate) stored: Option<f64>,
-    pub(crate) symmetry: Symmetry,
+    pub(crate) symmetry: InputSymmetry,
 }
 
 /// Symmetry of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Symmetry {
-    /// Not known.
-    Unknown,
+pub(crate) enum InputSymmetry {
+    /// No symmetry in the statistics.
+    None,
     /// Symmetric, with a diagonal of fills.
     OffDiagonal,
     /// Symmetric, with any diagonal.
@@ -30,32 +30,32 @@ pub(crate) enum Symmetry {
 }
 
 /// The statistics of inputs.
-pub(crate) struct Told {
+pub(crate) struct InputStatistics {
     counts: PositionCounts,
-    symmetric: HashMap<Alias, Symmetry>,
+    symmetric: HashMap<Alias, InputSymmetry>,
 }
 
-impl StatisticsSource for Told {
+impl StatisticsSource for InputStatistics {
     fn answer(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Option<Answer> {
         self.counts.answer(tensor, ty, question)
     }
 
     fn has_fact(&self, tensor: &Alias, _: &TensorType, fact: Fact) -> bool {
         match self.symmetric.get(tensor) {
-            None | Some(Symmetry::Unknown) => false,
-            Some(Symmetry::OffDiagonal) => true,
-            Some(Symmetry::WithDiagonal) => matches!(fact, Fact::Symmetric(..)),
+            None | Some(InputSymmetry::None) => false,
+            Some(InputSymmetry::OffDiagonal) => true,
+            Some(InputSymmetry::WithDiagonal) => matches!(fact, Fact::Symmetric(..)),
         }
     }
 }
 
 /// Returns an input with the fill and its dtype.
-pub(crate) fn filled(name: &str, shape: &[u64], format: Format, fill: Scalar) -> Input {
-    Input {
+pub(crate) fn filled(name: &str, shape: &[u64], format: Format, fill: Scalar) -> InputSpec {
+    InputSpec {
         name: name.to_owned(),
         ty: TensorType { shape: shape.to_vec(), dtype: fill.dtype(), fill, format },
         stored: None,
-        symmetry: Symmetry::Unknown,
+        symmetry: InputSymmetry::None,
     }
 }
 
@@ -69,11 +69,11 @@ pub(crate) fn data(ty: &TensorType, seed: u64) -> DenseTensor {
         state ^= state << 17;
         state >> 20
     };
-    let places = ty.shape.iter().product::<u64>();
-    let dense = ty.format.levels.iter().all(|l| l.kind == redpoll_logic::LevelKind::Dense);
-    let values = (0..places).map(|_| {
-        let (stored, value) = (dense || next() % 3 == 0, next() % 5);
-        match (&ty.dtype, stored) {
+    let coordinate_count = ty.shape.iter().product::<u64>();
+    let is_dense = ty.format.levels.iter().all(|l| l.kind == redpoll_logic::LevelKind::Dense);
+    let values = (0..coordinate_count).map(|_| {
+        let (is_stored, value) = (is_dense || next() % 3 == 0, next() % 5);
+        match (&ty.dtype, is_stored) {
             (_, false) => ty.fill.clone(),
             (DType::Prim(p), true) => Scalar::I64(value as i64).cast(*p).unwrap(),
             (DType::Struct(_), true) => ty.fill.clone(),
@@ -83,13 +83,13 @@ pub(crate) fn data(ty: &TensorType, seed: u64) -> DenseTensor {
 }
 
 /// Returns the values of an input.
-fn values(input: &Input, seed: u64) -> DenseTensor {
+fn values(input: &InputSpec, seed: u64) -> DenseTensor {
     let mut data = data(&input.ty, seed);
-    if input.symmetry != Symmetry::Unknown {
-        let off = input.symmetry == Symmetry::OffDiagonal;
+    if input.symmetry != InputSymmetry::None {
+        let is_off_diagonal = input.symmetry == InputSymmetry::OffDiagonal;
         let n = input.ty.shape[0] as usize;
         for (i, j) in (0..n).flat_map(|i| (0..=i).map(move |j| (i, j))) {
-            let value = if i == j && off { input.ty.fill.clone() } else { data.values[i * n + j].clone() };
+            let value = if i == j && is_off_diagonal { input.ty.fill.clone() } else { data.values[i * n + j].clone() };
             data.values[j * n + i] = value.clone();
             data.values[i * n + j] = value;
         }
@@ -98,28 +98,28 @@ fn values(input: &Input, seed: u64) -> DenseTensor {
 }
 
 /// Returns the statistics of inputs.
-pub(crate) fn counts(inputs: &[Input]) -> Told {
+pub(crate) fn counts(inputs: &[InputSpec]) -> InputStatistics {
     let mut counts = PositionCounts::default();
     for i in inputs {
         let Some(stored) = i.stored else { continue };
         let sizes = i.ty.format.storage_shape(&i.ty.shape);
-        let (mut places, mut above) = (1.0, 1.0);
+        let (mut coordinate_count, mut positions) = (1.0, 1.0);
         let answers = sizes.iter().zip(&i.ty.format.levels).map(|(&n, level)| {
-            places *= n as f64;
-            above *= n as f64;
+            coordinate_count *= n as f64;
+            positions *= n as f64;
             if level.kind != redpoll_logic::LevelKind::Dense {
-                above = above.min(stored);
+                positions = positions.min(stored);
             }
-            Answer::new(above, places)
+            Answer::new(positions, coordinate_count)
         });
         counts.insert(i.name.as_str().into(), answers.collect());
     }
     let symmetric = inputs.iter().map(|i| (i.name.as_str().into(), i.symmetry)).collect();
-    Told { counts, symmetric }
+    InputStatistics { counts, symmetric }
 }
 
 /// Asserts that the physical plan and the Logic plan have equal results on several data sets.
-pub(crate) fn compare(plan: &Plan, physical: &PhysicalPlan, inputs: &[Input], mode: FloatMode) {
+pub(crate) fn compare(plan: &Plan, physical: &PhysicalPlan, inputs: &[InputSpec], mode: FloatMode) {
     verify(physical).unwrap_or_else(|e| panic!("{e}\n{physical}"));
     for seed in 1..4 {
         let tensors: HashMap<Alias, DenseTensor> =

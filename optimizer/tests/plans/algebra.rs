@@ -1,17 +1,19 @@
 //! Plans rewritten by the algebra: the shapes of the kernels, and equal results.
 
-use super::{Config, Format, Input, Stored, Symmetry, counts, filled, input, plan, rewritten};
+use super::{
+    Format, InputSpec, InputSymmetry, OptimizerConfig, WithStored, check_rewritten, counts, filled, input, plan,
+};
 use expect_test::{Expect, expect};
 use redpoll_logic::Scalar;
 use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::statistics::Statistics;
-use redpoll_optimizer::{Report, Subject, Subjects, Worth, optimize};
+use redpoll_optimizer::{CostThreshold, Report, Subject, Subjects, optimize};
 
-pub(super) fn dense(name: &str, shape: &[u64]) -> Input {
+pub(super) fn dense(name: &str, shape: &[u64]) -> InputSpec {
     input(name, shape, Format::dense(shape.len()))
 }
 
-pub(super) fn csr(name: &str, shape: &[u64]) -> Input {
+pub(super) fn csr(name: &str, shape: &[u64]) -> InputSpec {
     input(name, shape, redpoll_logic::text::parse_format("csr", 2).unwrap())
 }
 
@@ -28,16 +30,16 @@ fn loops(physical: &PhysicalPlan) -> String {
 }
 
 /// Returns a configuration in which rules are tried at any cost.
-pub(super) fn eager() -> Config {
-    Config { worth: Worth(0.0), ..Config::default() }
+pub(super) fn eager() -> OptimizerConfig {
+    OptimizerConfig { rewrite_threshold: CostThreshold(0.0), ..OptimizerConfig::default() }
 }
 
 /// Checks the loops of a plan on large inputs, and its results on small ones.
-pub(super) fn check(text: &str, large: &[Input], small: &[Input], expected: &Expect) -> Report {
-    rewritten(text, small, &eager());
+pub(super) fn check(text: &str, large: &[InputSpec], small: &[InputSpec], expected: &Expect) -> Report {
+    check_rewritten(text, small, &eager());
     let counts = counts(large);
-    let made = optimize(&plan(text, large), &Statistics::new(&counts), &eager());
-    let (physical, report) = made.unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let planned = optimize(&plan(text, large), &Statistics::new(&counts), &eager());
+    let (physical, report) = planned.unwrap_or_else(|e| panic!("{e}\n{text}"));
     expected.assert_eq(&loops(&physical));
     report
 }
@@ -69,7 +71,7 @@ fn a_chain_of_products_gets_the_cheapest_order() {
 fn folds_that_cannot_be_regrouped_keep_their_order() {
     let text = "(plan (define-op (smooth (x f64) (y f64)) f64 (if (lt x y) (* x 0.5) (+ y 1.0)))
         (query s (aggregate smooth 4.25 (mapjoin + (table A k j) (table x k)) j k)) (produces s))";
-    rewritten(text, &[csr("A", &[4, 5]), dense("x", &[4])], &eager());
+    check_rewritten(text, &[csr("A", &[4, 5]), dense("x", &[4])], &eager());
 }
 
 #[test]
@@ -158,7 +160,7 @@ fn sums_are_distributed_only_where_that_pays() {
     // A sparse matrix plus a rank-1 matrix that is never materialized.
     let text = "(plan (query y (aggregate + 0 (mapjoin * (mapjoin + (table B j k) (mapjoin * (table u j) (table v k)))
                   (table x k)) k)) (produces y))";
-    let with = |n: u64, b: Input| [b, dense("u", &[n]), dense("v", &[n]), dense("x", &[n])];
+    let with = |n: u64, b: InputSpec| [b, dense("u", &[n]), dense("v", &[n]), dense("x", &[n])];
     check(
         text,
         &with(1000, stored("B", 1e4)),
@@ -190,7 +192,7 @@ fn chains_of_ten_get_the_cheapest_order() {
         tables.join(" "),
         indices[1..10].join(" ")
     );
-    let inputs: Vec<Input> = (0..10).map(|k| dense(names[k], &[sizes[k], sizes[k + 1]])).collect();
+    let inputs: Vec<InputSpec> = (0..10).map(|k| dense(names[k], &[sizes[k], sizes[k + 1]])).collect();
     let counts = counts(&inputs);
     let (physical, _) = optimize(&plan(&text, &inputs), &Statistics::new(&counts), &eager()).unwrap();
     let size = |index: &str| sizes[indices.iter().position(|i| *i == index).unwrap()];
@@ -210,7 +212,7 @@ fn shortest_paths_of_three_steps_go_step_by_step() {
     let a = |n: u64| {
         let ty = csr("A", &[n, n]);
         let fill = Scalar::F64(f64::INFINITY);
-        Input { ty: redpoll_logic::TensorType { fill, ..ty.ty.clone() }, ..ty }
+        InputSpec { ty: redpoll_logic::TensorType { fill, ..ty.ty.clone() }, ..ty }
     };
     check(
         "(plan (query d (aggregate min inf (mapjoin + (table A i j) (table A j k) (table A k l)) i j k)) (produces d))",
@@ -229,7 +231,7 @@ fn walks_over_a_pattern_are_counted_step_by_step() {
     let pattern = |n: u64| {
         let ty = csr("A", &[n, n]);
         let fill = Scalar::Bool(false);
-        Input { ty: redpoll_logic::TensorType { dtype: fill.dtype(), fill, ..ty.ty.clone() }, ..ty }
+        InputSpec { ty: redpoll_logic::TensorType { dtype: fill.dtype(), fill, ..ty.ty.clone() }, ..ty }
     };
     check(
         "(plan (query s (aggregate + 0 (mapjoin cast-i64 (mapjoin and (table A i j) (table A j k) (table A k l))) i j k l))
@@ -255,7 +257,7 @@ fn fields_keep_their_names() {
             .chain(["u", "v", "x"].map(|name| dense(name, &[n])))
             .collect::<Vec<_>>()
     };
-    rewritten(text, &with(60), &eager());
+    check_rewritten(text, &with(60), &eager());
 }
 
 /// In products with ordered arguments, which cannot be regrouped, a field of a single argument is
@@ -280,44 +282,47 @@ fn quotients_of_sums_are_found() {
 }
 
 #[test]
-fn little_work_is_left_as_it_is() {
+fn cheap_queries_are_not_rewritten() {
     let text = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table B j k) (table x k)) j k)) (produces R))";
     let inputs = [dense("A", &[20, 30]), dense("B", &[30, 40]), dense("x", &[40])];
     let counts = counts(&inputs);
-    let made = |config: &Config| optimize(&plan(text, &inputs), &Statistics::new(&counts), config).unwrap().0;
-    let plain = made(&Config { subjects: Subjects::none(), ..eager() });
-    assert_eq!(made(&Config::default()), plain);
-    assert_ne!(made(&eager()), plain);
+    let physical =
+        |config: &OptimizerConfig| optimize(&plan(text, &inputs), &Statistics::new(&counts), config).unwrap().0;
+    let plain = physical(&OptimizerConfig { subjects: Subjects::none(), ..eager() });
+    assert_eq!(physical(&OptimizerConfig::default()), plain);
+    assert_ne!(physical(&eager()), plain);
 }
 
 #[test]
 fn subjects_can_be_turned_off() {
     let text = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table B j k) (table x k)) j k)) (produces R))";
     let inputs = [dense("A", &[500, 600]), dense("B", &[600, 700]), dense("x", &[700])];
-    let made = |subjects: Subjects| {
-        let config = Config { subjects, ..eager() };
+    let query_count = |subjects: Subjects| {
+        let config = OptimizerConfig { subjects, ..eager() };
         let counts = counts(&inputs);
         optimize(&plan(text, &inputs), &Statistics::new(&counts), &config).unwrap().0.queries.len()
     };
-    assert_eq!(made(Subjects::none()), 1);
-    assert_eq!(made(Subjects::default()), 2);
-    assert_eq!(made(Subjects::default().without(Subject::Elimination)), 1);
+    assert_eq!(query_count(Subjects::none()), 1);
+    assert_eq!(query_count(Subjects::default()), 2);
+    assert_eq!(query_count(Subjects::default().without(Subject::Elimination)), 1);
 }
 
 /// Counting triangles of an undirected graph visits every set of three vertices once.
 #[test]
 fn symmetric_joins_are_cut_to_one_order() {
-    let csr = redpoll_logic::text::parse_format("csr", 2).expect("it is a format");
-    let symmetric =
-        |stored: f64| Input { symmetry: Symmetry::OffDiagonal, ..input("E", &[8, 8], csr.clone()).stored(stored) };
+    let csr = redpoll_logic::text::parse_format("csr", 2).expect("csr is a format");
+    let symmetric = |stored: f64| InputSpec {
+        symmetry: InputSymmetry::OffDiagonal,
+        ..input("E", &[8, 8], csr.clone()).stored(stored)
+    };
     let text =
         "(plan (query R (aggregate + 0.0 (mapjoin * (table E i j) (table E j k) (table E i k)) i j k)) (produces R))";
-    let (physical, _) = rewritten(text, &[symmetric(30.0)], &eager());
+    let (physical, _) = check_rewritten(text, &[symmetric(30.0)], &eager());
     let shown = physical.to_string();
     assert_eq!(shown.matches("gt (coordinate").count(), 2, "{shown}");
     assert!(shown.contains("6"), "{shown}");
     // A directed graph has no such symmetry.
-    let (physical, _) = rewritten(text, &[input("E", &[8, 8], csr).stored(30.0)], &eager());
+    let (physical, _) = check_rewritten(text, &[input("E", &[8, 8], csr).stored(30.0)], &eager());
     assert!(!physical.to_string().contains("gt (coordinate"), "{physical}");
 }
 
@@ -329,24 +334,24 @@ fn symmetric_forms_go_over_one_triangle_and_the_diagonal() {
             "(plan (query R (aggregate {fold} (mapjoin {product} (table S i j) (table x i) (table x j)) i j)) (produces R))"
         )
     };
-    let with = |symmetry: Symmetry, fill: f64| {
-        let csr = redpoll_logic::text::parse_format("csr", 2).expect("it is a format");
+    let with = |symmetry: InputSymmetry, fill: f64| {
+        let csr = redpoll_logic::text::parse_format("csr", 2).expect("csr is a format");
         let matrix = filled("S", &[10_000, 10_000], csr, Scalar::F64(fill));
-        [Input { symmetry, ..matrix.stored(1e6) }, dense("x", &[10_000])]
+        [InputSpec { symmetry, ..matrix.stored(1e6) }, dense("x", &[10_000])]
     };
-    let shown = |text: &str, symmetry: Symmetry, fill: f64| {
+    let shown = |text: &str, symmetry: InputSymmetry, fill: f64| {
         let inputs = with(symmetry, fill);
         let counts = counts(&inputs);
         optimize(&plan(text, &inputs), &Statistics::new(&counts), &eager()).unwrap().0.to_string()
     };
     let sum = text("+ 0.0", "*");
-    let weighed = shown(&sum, Symmetry::WithDiagonal, 0.0);
-    assert_eq!(weighed.matches("gt (coordinate").count(), 2, "{weighed}");
-    assert!(weighed.contains("(coordinate (+ "), "{weighed}");
-    let cut = shown(&sum, Symmetry::OffDiagonal, 0.0);
+    let weighted = shown(&sum, InputSymmetry::WithDiagonal, 0.0);
+    assert_eq!(weighted.matches("gt (coordinate").count(), 2, "{weighted}");
+    assert!(weighted.contains("(coordinate (+ "), "{weighted}");
+    let cut = shown(&sum, InputSymmetry::OffDiagonal, 0.0);
     assert_eq!(cut.matches("gt (coordinate").count(), 1, "{cut}");
     // A minimum does not depend on the number of repetitions.
-    let least = shown(&text("min inf", "+"), Symmetry::WithDiagonal, f64::INFINITY);
+    let least = shown(&text("min inf", "+"), InputSymmetry::WithDiagonal, f64::INFINITY);
     assert_eq!(least.matches("gt (coordinate").count(), 1, "{least}");
-    assert_eq!(shown(&sum, Symmetry::Unknown, 0.0).matches("gt (coordinate").count(), 0);
+    assert_eq!(shown(&sum, InputSymmetry::None, 0.0).matches("gt (coordinate").count(), 0);
 }

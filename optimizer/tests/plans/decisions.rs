@@ -1,13 +1,13 @@
 //! Decisions of the plain path at realistic sizes: loop orders, copies, formats and workspaces, as
 //! reported.
 
-use super::{Input, Stored, check_with, input};
+use super::{InputSpec, WithStored, check_plain, input};
 use expect_test::{Expect, expect};
 use redpoll_logic::Format;
-use redpoll_optimizer::Config;
+use redpoll_optimizer::OptimizerConfig;
 
-fn decide(text: &str, inputs: &[Input], config: &Config, expect: &Expect) {
-    let (_, report) = check_with(text, inputs, config);
+fn decide(text: &str, inputs: &[InputSpec], config: &OptimizerConfig, expect: &Expect) {
+    let (_, report) = check_plain(text, inputs, config);
     let decisions: String = report.decisions.iter().map(ToString::to_string).collect();
     expect.assert_eq(&decisions);
 }
@@ -21,13 +21,13 @@ fn large_spgemm() {
             input("A", &[100000, 100000], Format::csr()).stored(1e6),
             input("B", &[100000, 100000], Format::csr()).stored(1e6),
         ],
-        &Config::default(),
+        &OptimizerConfig::default(),
         &expect![[r#"
             C
               loops i k j at cost 275442949
-                not j k i at cost 367241208
-                not k i j at cost 5282909628
-                not k j i at cost 5287881014
+                rejected j k i at cost 367241208
+                rejected k i j at cost 5282909628
+                rejected k j i at cost 5287881014
               C stored as (dense sparse-list), about 9995002 values, through a workspace (byte-map) inside 1 loops
         "#]],
     );
@@ -42,13 +42,13 @@ fn large_spgemm_of_columns() {
             input("A", &[100000, 100000], Format::csc()).stored(1e6),
             input("B", &[100000, 100000], Format::csc()).stored(1e6),
         ],
-        &Config::default(),
+        &OptimizerConfig::default(),
         &expect![[r#"
             C
               loops j k i at cost 275442949
-                not i k j at cost 367241208
-                not k j i at cost 5282909628
-                not k i j at cost 5287881014
+                rejected i k j at cost 367241208
+                rejected k j i at cost 5282909628
+                rejected k i j at cost 5287881014
               C stored as (dense@1 sparse-list@0), about 9995002 values, through a workspace (byte-map) inside 1 loops
         "#]],
     );
@@ -63,17 +63,17 @@ fn large_spgemm_of_mixed_orders() {
             input("A", &[100000, 100000], Format::csr()).stored(1e6),
             input("B", &[100000, 100000], Format::csc()).stored(1e6),
         ],
-        &Config::default(),
+        &OptimizerConfig::default(),
         &expect![[r#"
             B.1 (a copy in another order)
               loops c1 c0 at cost 307570475
               B.1 stored as (dense sparse-list), about 1000000 values, through a workspace (dense hash) inside 0 loops
             C
               loops i k j at cost 321444795
-                not j k i at cost 5285585184
-                not k i j at cost 5325775586
-                not k j i at cost 5325775586
-                not i j k at cost 390638955965
+                rejected j k i at cost 5285585184
+                rejected k i j at cost 5325775586
+                rejected k j i at cost 5325775586
+                rejected i j k at cost 390638955965
               C stored as (dense sparse-list), about 9995002 values, through a workspace (byte-map) inside 1 loops
         "#]],
     );
@@ -88,15 +88,15 @@ fn large_hypersparse_product_hashes() {
             input("A", &[100000000, 100000000], Format::csf(2)).stored(1e6),
             input("B", &[100000000, 100000000], Format::csf(2)).stored(1e6),
         ],
-        &Config::default(),
+        &OptimizerConfig::default(),
         &expect![[r#"
             A.1 (a copy in another order)
               loops c0 c1 at cost 320823403
               A.1 stored as (sparse-list@1 sparse-list@0), about 1000000 values, through a workspace (hash hash) inside 0 loops
             C
               loops k i j at cost 52238048
-                not k j i at cost 52287312
-                not i k j at cost 179390391
+                rejected k j i at cost 52287312
+                rejected i k j at cost 179390391
               C stored as (sparse-list sparse-list), about 10000 values, through a workspace (hash hash) inside 0 loops
         "#]],
     );
@@ -112,13 +112,13 @@ fn spgemm_of_long_rows_is_not_planned_as_inner_products() {
             input("A", &[10000, 10000], Format::csr()).stored(7e5),
             input("B", &[10000, 10000], Format::csr()).stored(7e5),
         ],
-        &Config::default(),
+        &OptimizerConfig::default(),
         &expect![[r#"
             C
               loops i k j at cost 145821314
-                not k i j at cost 261606143
-                not k j i at cost 482346417
-                not j k i at cost 516138137
+                rejected k i j at cost 261606143
+                rejected k j i at cost 482346417
+                rejected j k i at cost 516138137
               C stored as (dense dense), about 100000000 values
         "#]],
     );
@@ -134,14 +134,14 @@ fn large_sddmm() {
             input("A", &[100000, 64], Format::dense(2)),
             input("B", &[64, 100000], Format::dense(2)),
         ],
-        &Config::default(),
+        &OptimizerConfig::default(),
         &expect![[r#"
             S.1 (a copy in another order)
               loops c0 c1 at cost 307570475
               S.1 stored as (dense@1 sparse-list@0), about 1000000 values, through a workspace (dense hash) inside 0 loops
             C
               loops j i at cost 175981960
-                not i j at cost 741683227
+                rejected i j at cost 741683227
               C stored as (dense@1 sparse-list@0), about 1000000 values
         "#]],
     );
@@ -158,13 +158,13 @@ fn large_mttkrp() {
             input("B", &[10000, 32], Format::dense(2)),
             input("C", &[10000, 32], Format::dense(2)),
         ],
-        &Config::default(),
+        &OptimizerConfig::default(),
         &expect![[r#"
             M
               loops i k l j at cost 310235852
-                not i k j l at cost 1609587380
-                not i j k l at cost 2652429224
-                not j i k l at cost 6671989198
+                rejected i k j l at cost 1609587380
+                rejected i j k l at cost 2652429224
+                rejected j i k l at cost 6671989198
               M stored as (dense dense), about 320000 values
         "#]],
     );
@@ -177,7 +177,7 @@ fn large_triangles() {
     decide(
         text,
         &[input("A", &[100000, 100000], Format::csr()).stored(1e6)],
-        &Config::default(),
+        &OptimizerConfig::default(),
         &expect![[r#"
             t
               loops i j k at cost 47255108
@@ -192,7 +192,7 @@ fn large_rows_to_blocks() {
     decide(
         text,
         &[input("A", &[100000, 100000], Format::csr()).stored(1e6)],
-        &Config::default(),
+        &OptimizerConfig::default(),
         &expect![[r#"
             C
               loops i.o i.i j at cost 24158507
@@ -210,11 +210,11 @@ fn large_blocks_plus_rows() {
             input("A", &[100000, 100000], Format::bcsr(4, 4)).stored(250e3),
             input("B", &[100000, 100000], Format::csr()).stored(1e6),
         ],
-        &Config::default(),
+        &OptimizerConfig::default(),
         &expect![[r#"
             A.1 (a copy in another order)
               loops c0.o c0.i c1.o c1.i at cost 4594718
-                not c0.o c1.o c0.i c1.i at cost 1868950138
+                rejected c0.o c1.o c0.i c1.i at cost 1868950138
               A.1 stored as (dense sparse-list), about 4000000 values
             C
               loops i j at cost 572211811
@@ -229,7 +229,7 @@ fn large_spmv_of_the_transpose() {
     decide(
         text,
         &[input("A", &[100000, 100000], Format::csr()).stored(1e6), input("x", &[100000], Format::dense(1))],
-        &Config::default(),
+        &OptimizerConfig::default(),
         &expect![[r#"
             y
               loops i j at cost 2921780
@@ -249,7 +249,7 @@ fn a_mask_drives_a_product() {
             input("x", &[100000], Format::dense(1)),
             input("m", &[100000], Format::csf(1)).stored(50.0),
         ],
-        &Config::default(),
+        &OptimizerConfig::default(),
         &expect![[r#"
             y
               loops i at cost 2188988
@@ -264,7 +264,7 @@ fn a_sparse_vector_drives_a_product_by_columns() {
     decide(
         text,
         &[input("A", &[100000, 100000], Format::csc()).stored(1e6), input("x", &[100000], Format::csf(1)).stored(50.0)],
-        &Config::default(),
+        &OptimizerConfig::default(),
         &expect![[r#"
             y
               loops j i at cost 44524
@@ -284,9 +284,9 @@ fn residual_of_columns() {
             input("x", &[100000], Format::dense(1)),
             input("b", &[100000], Format::dense(1)),
         ],
-        &Config::default(),
+        &OptimizerConfig::default(),
         &expect![[r#"
-            r.1 (a fold that is stored)
+            r.1 (a stored fold)
               loops j i at cost 2921780
               r.1 stored as (dense), about 100000 values
             r
@@ -302,7 +302,10 @@ fn requested_orders_are_kept() {
     decide(
         text,
         &[input("A", &[7, 8], Format::csr()).stored(20.0), input("B", &[8, 9], Format::csr()).stored(20.0)],
-        &Config { loop_orders: [("C".into(), vec!["k".into(), "i".into(), "j".into()])].into(), ..Config::default() },
+        &OptimizerConfig {
+            loop_orders: [("C".into(), vec!["k".into(), "i".into(), "j".into()])].into(),
+            ..OptimizerConfig::default()
+        },
         &expect![[r#"
             A.1 (a copy in another order)
               loops c0 c1 at cost 3354
@@ -320,7 +323,7 @@ fn requested_formats_are_kept() {
     decide(
         text,
         &[input("A", &[7, 8], Format::csr()).stored(20.0), input("B", &[8, 9], Format::csr()).stored(20.0)],
-        &Config { formats: [("C".into(), Format::coo(2))].into(), ..Config::default() },
+        &OptimizerConfig { formats: [("C".into(), Format::coo(2))].into(), ..OptimizerConfig::default() },
         &expect![[r#"
             C
               loops i k j at cost 2819
@@ -334,7 +337,7 @@ fn the_report_shows_every_phase() {
     let text = "(plan (query s (aggregate + 0 (table A i j) j)) (query m (aggregate max -inf (table A i j) j))
         (query r (mapjoin - (table b i) (table s i))) (produces r m))";
     let inputs = [input("A", &[7, 9], Format::csr()).stored(15.0), input("b", &[7], Format::dense(1))];
-    let (_, report) = check_with(text, &inputs, &Config::default());
+    let (_, report) = check_plain(text, &inputs, &OptimizerConfig::default());
     expect![[r#"
         == logic ==
         (plan

@@ -1,17 +1,17 @@
 //! Plans that the plain path rejects, with the messages.
 
-use super::{Input, input, plan};
+use super::{InputSpec, input, plan};
 use expect_test::{Expect, expect};
 use redpoll_logic::statistics::{NoStatistics, Statistics};
 use redpoll_logic::{Format, LeafKind, LevelKind};
-use redpoll_optimizer::{Config, optimize_plain};
+use redpoll_optimizer::{OptimizerConfig, optimize_plain};
 
-fn refuse(text: &str, inputs: &[Input], config: &Config, expect: &Expect) {
+fn check_error(text: &str, inputs: &[InputSpec], config: &OptimizerConfig, expect: &Expect) {
     let error = optimize_plain(&plan(text, inputs), &Statistics::new(&NoStatistics), config).unwrap_err();
     expect.assert_eq(&error.to_string());
 }
 
-fn matrix() -> Input {
+fn matrix() -> InputSpec {
     input("A", &[4, 5], Format::csr())
 }
 
@@ -20,10 +20,10 @@ fn pinned_orders_that_contradict_each_other() {
     let text = "(plan (query s (mapjoin + (aggregate + 0 (reorder (table A i j) j i) i j)
         (aggregate + 0 (reorder (aggregate max 0 (reorder (table A k l) k l) l) k) k))) (produces s))";
     let orders = [("s".into(), vec!["i".into(), "j".into()])].into();
-    refuse(
+    check_error(
         text,
         &[matrix()],
-        &Config { loop_orders: orders, ..Config::default() },
+        &OptimizerConfig { loop_orders: orders, ..OptimizerConfig::default() },
         &expect!["query `s` has no loop order that satisfies every order pinned by its reorders and folds"],
     );
 }
@@ -31,20 +31,20 @@ fn pinned_orders_that_contradict_each_other() {
 #[test]
 fn requested_formats_that_do_not_fit() {
     let text = "(plan (query C (mapjoin neg (table A i j))) (produces C))";
-    let format = |format| Config { formats: [("C".into(), format)].into(), ..Config::default() };
-    refuse(
+    let format = |format| OptimizerConfig { formats: [("C".into(), format)].into(), ..OptimizerConfig::default() };
+    check_error(
         text,
         &[matrix()],
         &format(Format::dense(3)),
-        &expect!["the format requested for query `C` has 3 modes where the result has 2"],
+        &expect!["the format requested for query `C` has 3 modes, but its result has 2; request one with 2 modes"],
     );
     let pattern = Format::of_kinds(&[LevelKind::Dense, LevelKind::SparseList], LeafKind::Pattern);
-    refuse(
+    check_error(
         text,
         &[matrix()],
         &format(pattern),
         &expect![
-            "the format requested for query `C` is not one for its result: a pattern leaf requires dtype bool and fill value false, found f64 and -0.0; use an element leaf"
+            "the format requested for query `C` does not fit its result: a pattern leaf requires dtype bool and fill value false, found f64 and -0.0; use an element leaf"
         ],
     );
 }
@@ -52,8 +52,8 @@ fn requested_formats_that_do_not_fit() {
 #[test]
 fn scans_without_an_identity() {
     let text = "(plan (query c (scan choose (table A i j) j)) (produces c))";
-    let config = Config { float_mode: redpoll_logic::FloatMode::StrictIeee, ..Config::default() };
-    refuse(
+    let config = OptimizerConfig { float_mode: redpoll_logic::FloatMode::StrictIeee, ..OptimizerConfig::default() };
+    check_error(
         text,
         &[matrix()],
         &config,

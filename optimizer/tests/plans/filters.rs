@@ -1,8 +1,8 @@
 //! Factors that are filtered before a join.
 
 use super::algebra::{check, csr, dense, eager};
-use super::common::Told;
-use super::{Config, Input, Stored, counts, plan, rewritten};
+use super::common::InputStatistics;
+use super::{InputSpec, OptimizerConfig, WithStored, check_rewritten, counts, plan};
 use expect_test::expect;
 use redpoll_logic::statistics::{Answer, Question, Statistics, StatisticsSource};
 use redpoll_logic::{Alias, TensorType};
@@ -11,14 +11,14 @@ use redpoll_optimizer::{Choice, Subject, Subjects, optimize};
 const TEXT: &str =
     "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table B j k) (table C k l)) j l)) (produces R))";
 
-fn large(stored: f64) -> [Input; 3] {
+fn large(stored: f64) -> [InputSpec; 3] {
     let matrix = |name: &str, stored: f64| csr(name, &[20_000, 20_000]).stored(stored);
     [matrix("A", 400_000.0), matrix("B", 400_000.0), matrix("C", stored)]
 }
 
 /// Each row of B is read for many rows of A, so entries without a partner in C are removed first.
 #[test]
-fn what_has_no_partner_goes_before_the_loops() {
+fn entries_without_a_partner_are_filtered_first() {
     let report = check(
         TEXT,
         &large(100.0),
@@ -37,17 +37,17 @@ fn what_has_no_partner_goes_before_the_loops() {
 
 /// There is no filter if most entries would remain, or if the subject is off.
 #[test]
-fn filters_that_leave_most_places_are_not_tried() {
-    let made = |stored: f64, subjects: Subjects| {
+fn filters_that_leave_most_entries_are_not_tried() {
+    let plan_cost = |stored: f64, subjects: Subjects| {
         let inputs = large(stored);
-        let (counts, config) = (counts(&inputs), Config { subjects, ..eager() });
+        let (counts, config) = (counts(&inputs), OptimizerConfig { subjects, ..eager() });
         let (_, report) = optimize(&plan(TEXT, &inputs), &Statistics::new(&counts), &config).unwrap();
         (report.to_string().contains("filter: "), report.work().cost())
     };
-    let (filtered, cost) = made(100.0, Subjects::default());
-    let (without, before) = made(100.0, Subjects::default().without(Subject::Filters));
-    assert!(filtered && !without && cost < before, "{filtered} at {cost}, {without} at {before}");
-    assert!(!made(100_000.0, Subjects::default()).0);
+    let (has_filter, cost) = plan_cost(100.0, Subjects::default());
+    let (has_filter_without, cost_without) = plan_cost(100.0, Subjects::default().without(Subject::Filters));
+    assert!(has_filter && !has_filter_without && cost < cost_without, "{cost}, without filters {cost_without}");
+    assert!(!plan_cost(100_000.0, Subjects::default()).0);
 }
 
 /// Filtered plans have the same results, whichever of the equal terms is planned.
@@ -55,12 +55,12 @@ fn filters_that_leave_most_places_are_not_tried() {
 fn filtered_joins_keep_their_meaning() {
     let small = [csr("A", &[4, 5]), csr("B", &[5, 6]), csr("C", &[6, 3]).stored(1.0)];
     for seed in 0..40 {
-        rewritten(TEXT, &small, &Config { choice: Choice::Drawn(seed), ..eager() });
+        check_rewritten(TEXT, &small, &OptimizerConfig { choice: Choice::Random(seed), ..eager() });
     }
 }
 
 /// Statistics of a matrix `A` with all entries in few columns.
-struct FewColumns(Told);
+struct FewColumns(InputStatistics);
 
 impl StatisticsSource for FewColumns {
     fn answer(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Option<Answer> {
@@ -78,7 +78,7 @@ impl StatisticsSource for FewColumns {
 fn dense_factors_are_not_filtered() {
     let inputs = [csr("A", &[8000, 8000]).stored(100_000.0), dense("P", &[8000, 16]), dense("Q", &[16, 8000])];
     let text = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table P i k) (table Q k j)) k)) (produces R))";
-    let told = FewColumns(counts(&inputs));
-    let (_, report) = optimize(&plan(text, &inputs), &Statistics::new(&told), &eager()).unwrap();
+    let statistics = FewColumns(counts(&inputs));
+    let (_, report) = optimize(&plan(text, &inputs), &Statistics::new(&statistics), &eager()).unwrap();
     assert!(!report.to_string().contains("filter: "), "{report}");
 }

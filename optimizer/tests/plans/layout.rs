@@ -5,13 +5,13 @@ use super::*;
 use expect_test::{Expect, expect};
 use redpoll_logic::Field;
 use redpoll_logic::physical::FormatDisplay;
-use redpoll_optimizer::{DecidedOutput, Decision, Subject, Worth};
+use redpoll_optimizer::{CostThreshold, Decision, OutputDecision, Subject};
 
 /// Returns the reports of the plan query by query, and with layouts.
-fn both(text: &str, inputs: &[Input]) -> [Report; 2] {
+fn both(text: &str, inputs: &[InputSpec]) -> [Report; 2] {
     let counts = counts(inputs);
     [Subjects::none(), Subjects::none().with(Subject::Layout)].map(|subjects| {
-        let config = Config { subjects, worth: Worth(0.0), ..Config::default() };
+        let config = OptimizerConfig { subjects, rewrite_threshold: CostThreshold(0.0), ..OptimizerConfig::default() };
         optimize(&plan(text, inputs), &Statistics::new(&counts), &config).unwrap_or_else(|e| panic!("{e}\n{text}")).1
     })
 }
@@ -20,14 +20,18 @@ fn both(text: &str, inputs: &[Input]) -> [Report; 2] {
 fn show(report: &Report) -> String {
     let line = |decision: &Decision| {
         let loops: Vec<&str> = decision.order.iter().map(Field::as_str).collect();
-        let DecidedOutput { alias, ty, .. } = &decision.outputs[0];
+        let OutputDecision { alias, ty, .. } = &decision.outputs[0];
         format!("{alias}: {} to {}\n", loops.join(" "), FormatDisplay(&ty.format))
     };
     report.decisions.iter().map(line).collect()
 }
 
-fn check(text: &str, large: &[Input], small: &[Input], expected: [&Expect; 2]) {
-    rewritten(text, small, &Config { worth: Worth(0.0), ..Config::default() });
+fn check(text: &str, large: &[InputSpec], small: &[InputSpec], expected: [&Expect; 2]) {
+    check_rewritten(
+        text,
+        small,
+        &OptimizerConfig { rewrite_threshold: CostThreshold(0.0), ..OptimizerConfig::default() },
+    );
     let [apart, together] = both(text, large);
     expected[0].assert_eq(&show(&apart));
     expected[1].assert_eq(&show(&together));

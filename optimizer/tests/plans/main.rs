@@ -6,9 +6,9 @@ mod errors;
 mod filters;
 mod lanes;
 mod layout;
+mod multi_output;
 mod patterns;
 mod quality;
-mod several;
 mod shapes;
 mod structure;
 mod work;
@@ -16,48 +16,49 @@ mod work;
 #[path = "../common/mod.rs"]
 mod common;
 
-use common::{Input, Symmetry, compare, counts, filled};
+use common::{InputSpec, InputSymmetry, compare, counts, filled};
 use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::physical::verify::verify;
 use redpoll_logic::statistics::Statistics;
 use redpoll_logic::{Alias, Format, Plan, Scalar};
-use redpoll_optimizer::{Config, Report, Subjects, optimize};
+use redpoll_optimizer::{OptimizerConfig, Report, Subjects, optimize};
 use std::sync::Arc;
 
-fn input(name: &str, shape: &[u64], format: Format) -> Input {
+fn input(name: &str, shape: &[u64], format: Format) -> InputSpec {
     filled(name, shape, format, Scalar::F64(0.0))
 }
 
-trait Stored {
+trait WithStored {
     /// Sets the number of stored values in the statistics.
-    fn stored(self, count: f64) -> Input;
+    fn stored(self, count: f64) -> InputSpec;
 }
 
-impl Stored for Input {
-    fn stored(self, count: f64) -> Input {
-        Input { stored: Some(count), ..self }
+impl WithStored for InputSpec {
+    fn stored(self, count: f64) -> InputSpec {
+        InputSpec { stored: Some(count), ..self }
     }
 }
 
 /// Parses a plan over inputs.
-fn plan(text: &str, inputs: &[Input]) -> Plan {
+fn plan(text: &str, inputs: &[InputSpec]) -> Plan {
     let catalog = inputs.iter().map(|i| (Alias::from(i.name.as_str()), Arc::new(i.ty.clone()))).collect();
     redpoll_logic::text::parse(text, &catalog).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
 /// Makes a plan by the plain path and checks its results on several data sets.
-fn check_with(text: &str, inputs: &[Input], config: &Config) -> (PhysicalPlan, Report) {
-    rewritten(text, inputs, &Config { subjects: Subjects::none(), ..config.clone() })
+fn check_plain(text: &str, inputs: &[InputSpec], config: &OptimizerConfig) -> (PhysicalPlan, Report) {
+    check_rewritten(text, inputs, &OptimizerConfig { subjects: Subjects::none(), ..config.clone() })
 }
 
 /// Makes a plan and checks its results on several data sets.
-fn rewritten(text: &str, inputs: &[Input], config: &Config) -> (PhysicalPlan, Report) {
+fn check_rewritten(text: &str, inputs: &[InputSpec], config: &OptimizerConfig) -> (PhysicalPlan, Report) {
     let plan = plan(text, inputs);
     let counts = counts(inputs);
     let (physical, report) =
         optimize(&plan, &Statistics::new(&counts), config).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let places: f64 = inputs.iter().map(|i| i.ty.shape.iter().map(|&n| n as f64).product::<f64>()).fold(0.0, f64::max);
-    if places <= 10_000.0 {
+    let coordinate_count: f64 =
+        inputs.iter().map(|i| i.ty.shape.iter().map(|&n| n as f64).product::<f64>()).fold(0.0, f64::max);
+    if coordinate_count <= 10_000.0 {
         compare(&plan, &physical, inputs, config.float_mode);
     } else {
         verify(&physical).unwrap_or_else(|e| panic!("{e}\n{physical}"));

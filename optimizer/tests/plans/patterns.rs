@@ -7,26 +7,26 @@ use redpoll_logic::{LeafKind, LevelKind};
 use redpoll_optimizer::Subject;
 
 /// Returns the formats of the outputs of a plan, each with the tensor whose levels it shares.
-fn shared(text: &str, inputs: &[Input], config: &Config) -> String {
-    let (plan, report) = rewritten(text, inputs, config);
+fn output_formats(text: &str, inputs: &[InputSpec], config: &OptimizerConfig) -> String {
+    let (plan, report) = check_rewritten(text, inputs, config);
     assert_eq!(redpoll_logic::physical::parse(&plan.to_string()).as_ref(), Ok(&plan), "{plan}");
     let outputs =
         plan.queries.iter().flat_map(|query| &query.outputs).zip(report.decisions.iter().flat_map(|d| &d.outputs));
-    let of_output = |(output, decided): (&redpoll_logic::physical::Output, &redpoll_optimizer::DecidedOutput)| {
-        assert_eq!(output.pattern, decided.pattern);
+    let of_output = |(output, decision): (&redpoll_logic::physical::Output, &redpoll_optimizer::OutputDecision)| {
+        assert_eq!(output.pattern, decision.pattern);
         let format = FormatDisplay(&output.ty.format);
         output.pattern.as_ref().map_or(format!("{format}"), |of| format!("{format} of {of}"))
     };
     outputs.map(of_output).collect::<Vec<_>>().join(", ")
 }
 
-fn check(text: &str, inputs: &[Input], expected: &str) {
-    assert_eq!(shared(text, inputs, &Config::default()), expected, "{text}");
+fn check(text: &str, inputs: &[InputSpec], expected: &str) {
+    assert_eq!(output_formats(text, inputs, &OptimizerConfig::default()), expected, "{text}");
 }
 
 const SCALED: &str = "(plan (query B (mapjoin * (table A i j) (table x i))) (produces B))";
 
-fn scaled(format: Format) -> [Input; 2] {
+fn scaled(format: Format) -> [InputSpec; 2] {
     [input("A", &[7, 9], format).stored(15.0), input("x", &[7], Format::dense(1))]
 }
 
@@ -51,7 +51,7 @@ fn scaled_matrices_share_their_levels() {
 }
 
 #[test]
-fn so_do_sampled_products_and_maps_of_values() {
+fn sampled_products_and_maps_of_values_share_levels() {
     let sampled = "(plan (query B (mapjoin * (table A i j)
         (aggregate + 0 (mapjoin * (table U i k) (table V k j)) k))) (produces B))";
     let dense = |name: &str, shape: &[u64]| input(name, shape, Format::dense(2));
@@ -73,7 +73,7 @@ fn so_do_sampled_products_and_maps_of_values() {
 /// Outputs that store fewer or more coordinates than an operand, or have a requested format, have
 /// levels of their own.
 #[test]
-fn others_have_levels_of_their_own() {
+fn other_outputs_have_levels_of_their_own() {
     let [a, x] = scaled(Format::csr());
     let b = csr("S", &[7, 9]).stored(15.0);
     let both = |op: &str| format!("(plan (query B (mapjoin {op} (table A i j) (table S i j))) (produces B))");
@@ -82,11 +82,14 @@ fn others_have_levels_of_their_own() {
     let asked = SCALED.replace("(mapjoin *", "(reformat dcsr (mapjoin *").replace("))) (produces", ")))) (produces");
     check(&asked, &[a.clone(), x.clone()], "(sparse-list sparse-list)");
     let runs = Format::dense_above(LevelKind::RunLength, 2);
-    assert!(!shared(SCALED, &scaled(runs), &Config::default()).contains("of A"));
+    assert!(!output_formats(SCALED, &scaled(runs), &OptimizerConfig::default()).contains("of A"));
     let diagonal = "(plan (query B (reformat csr
         (mapjoin * (mapjoin eq (coordinate i) (coordinate j)) (table A i j) (table x i)))) (produces B))";
     let square = [input("A", &[7, 7], Format::csr()).stored(15.0), input("x", &[7], Format::dense(1))];
-    assert!(!shared(diagonal, &square, &Config::default()).contains("of A"), "off the diagonal nothing is stored");
-    let off = Config { subjects: Subjects::default().without(Subject::Layout), ..Config::default() };
-    assert_eq!(shared(SCALED, &[a, x], &off), "(dense sparse-list)");
+    assert!(
+        !output_formats(diagonal, &square, &OptimizerConfig::default()).contains("of A"),
+        "off the diagonal nothing is stored"
+    );
+    let off = OptimizerConfig { subjects: Subjects::default().without(Subject::Layout), ..OptimizerConfig::default() };
+    assert_eq!(output_formats(SCALED, &[a, x], &off), "(dense sparse-list)");
 }

@@ -1,13 +1,13 @@
 //! The shapes of the plans of small programs.
 
-use super::{Input, Stored, check_with, filled, input};
+use super::{InputSpec, WithStored, check_plain, filled, input};
 use expect_test::{Expect, expect};
 use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::{Format, LeafKind, LevelKind, Scalar};
-use redpoll_optimizer::Config;
+use redpoll_optimizer::OptimizerConfig;
 
-fn check(text: &str, inputs: &[Input], expect: &Expect) -> PhysicalPlan {
-    let (physical, _) = check_with(text, inputs, &Config::default());
+fn check(text: &str, inputs: &[InputSpec], expect: &Expect) -> PhysicalPlan {
+    let (physical, _) = check_plain(text, inputs, &OptimizerConfig::default());
     let printed = physical.to_string();
     expect.assert_eq(&printed);
     assert_eq!(redpoll_logic::physical::parse(&printed).as_ref(), Ok(&physical), "it reads back");
@@ -837,7 +837,7 @@ fn a_factor_leads_the_lists_of_a_sum() {
     let input = |name: &str, stored: f64| input(name, &[900, 900], Format::csr()).stored(stored);
     for (factor, leads) in [(800.0, true), (8e5, true), (2e3, true), (8e3, false)] {
         let inputs = [input("A", 9e3), input("B", 9e3), input("C", factor)];
-        let (physical, _) = check_with(text, &inputs, &Config::default());
+        let (physical, _) = check_plain(text, &inputs, &OptimizerConfig::default());
         let value = "(* (+ (at A i j) (at B i j)) (at C i (gallop j)))";
         assert_eq!(physical.to_string().contains(value), leads, "{factor}: {physical}");
     }

@@ -1,4 +1,4 @@
-//! Outputs that keep the structure of their operands.
+//! Outputs that inherit the structure of their operands.
 
 use super::*;
 use expect_test::{Expect, expect};
@@ -9,7 +9,7 @@ use redpoll_logic::physical::FormatDisplay;
 const N: u64 = 1000;
 
 /// Returns a matrix whose innermost level has the given kind, with `positions` positions per row.
-fn rows(name: &str, n: u64, kind: LevelKind, positions: f64) -> Input {
+fn rows(name: &str, n: u64, kind: LevelKind, positions: f64) -> InputSpec {
     let format = Format::of_kinds(&[LevelKind::Dense, kind], LeafKind::Element);
     input(name, &[n, n], format).stored(positions * n as f64)
 }
@@ -22,14 +22,15 @@ fn check(value: &str, kinds: [LevelKind; 2], expected: &Expect) {
         let vector = |name: &str| input(name, &[n], Format::dense(1));
         [rows("A", n, kinds[0], positions), rows("B", n, kinds[1], positions), vector("u"), vector("v")]
     };
-    rewritten(&text, &inputs(9, 2.0), &Config::default());
+    check_rewritten(&text, &inputs(9, 2.0), &OptimizerConfig::default());
     let inputs = inputs(N, 20.0);
-    let (_, report) = optimize(&plan(&text, &inputs), &Statistics::new(&counts(&inputs)), &Config::default()).unwrap();
+    let (_, report) =
+        optimize(&plan(&text, &inputs), &Statistics::new(&counts(&inputs)), &OptimizerConfig::default()).unwrap();
     expected.assert_eq(&FormatDisplay(&report.decisions.last().unwrap().outputs[0].ty.format).to_string());
 }
 
 #[test]
-fn runs_stay_runs() {
+fn outputs_of_runs_have_runs() {
     use LevelKind::{RunLength, SparseRunLength};
     check("(mapjoin + (table A i j) (table B i j))", [RunLength; 2], &expect!["(dense run-length)"]);
     check("(mapjoin * (table A i j) (table B i j))", [SparseRunLength; 2], &expect!["(dense run-length)"]);
@@ -39,7 +40,7 @@ fn runs_stay_runs() {
 
 /// An output has runs only if all operands have.
 #[test]
-fn runs_end_with_lists() {
+fn lists_among_the_operands_end_runs() {
     use LevelKind::{RunLength, SparseList};
     check("(mapjoin + (table A i j) (table v j))", [RunLength; 2], &expect!["(dense dense)"]);
     check("(mapjoin * (table A i j) (table B i j))", [RunLength, SparseList], &expect!["(dense sparse-list)"]);
@@ -47,7 +48,7 @@ fn runs_end_with_lists() {
 }
 
 #[test]
-fn blocks_and_bands_stay() {
+fn outputs_of_blocks_and_bands_have_blocks_and_bands() {
     use LevelKind::{Band, BlockList, SparseList};
     check("(mapjoin * (table A i j) (table u i) (table v j))", [Band; 2], &expect!["(dense band)"]);
     check("(mapjoin * (table A i j) (table B i j))", [BlockList; 2], &expect!["(sparse-list block-list)"]);

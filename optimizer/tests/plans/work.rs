@@ -4,15 +4,19 @@ use super::algebra::{csr, dense};
 use super::*;
 use redpoll_logic::statistics::{Answer, ModeSet, Question, StatisticsSource, Weights};
 use redpoll_logic::{Field, TensorType};
-use redpoll_optimizer::{Event, Work, Worth};
+use redpoll_optimizer::{CostThreshold, Event, Work};
 
 /// Returns the work of a plan without rewriting whose query `R` has the given loop order.
-fn work(text: &str, inputs: &[Input], order: &str) -> Work {
-    work_by(&counts(inputs), text, inputs, order)
+fn work(text: &str, inputs: &[InputSpec], order: &str) -> Work {
+    work_with(&counts(inputs), text, inputs, order)
 }
 
-fn work_by(source: &dyn StatisticsSource, text: &str, inputs: &[Input], order: &str) -> Work {
-    let mut config = Config { subjects: Subjects::none(), worth: Worth(0.0), ..Config::default() };
+fn work_with(source: &dyn StatisticsSource, text: &str, inputs: &[InputSpec], order: &str) -> Work {
+    let mut config = OptimizerConfig {
+        subjects: Subjects::none(),
+        rewrite_threshold: CostThreshold(0.0),
+        ..OptimizerConfig::default()
+    };
     config.loop_orders.insert(Alias::from("R"), order.split(' ').map(Field::from).collect());
     let (_, report) = optimize(&plan(text, inputs), &Statistics::new(source), &config).unwrap();
     report.work()
@@ -20,20 +24,20 @@ fn work_by(source: &dyn StatisticsSource, text: &str, inputs: &[Input], order: &
 
 /// Statistics of matrices in which a tenth of the coordinates of some modes have half of the
 /// entries.
-struct Skewed<'s> {
+struct SkewedStatistics<'s> {
     counts: &'s dyn StatisticsSource,
     modes: &'s [(&'s str, usize)],
 }
 
-impl StatisticsSource for Skewed<'_> {
+impl StatisticsSource for SkewedStatistics<'_> {
     fn answer(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Option<Answer> {
         self.counts.answer(tensor, ty, question)
     }
 
     fn marginal(&self, tensor: &Alias, ty: &TensorType, of: ModeSet, mode: usize) -> Option<Weights> {
-        let skewed = of.len() == 2 && self.modes.contains(&(tensor.as_str(), mode));
+        let is_skewed = of.len() == 2 && self.modes.contains(&(tensor.as_str(), mode));
         let weight = |i: u64| {
-            if !skewed {
+            if !is_skewed {
                 1.0
             } else if i.is_multiple_of(10) {
                 5.5
@@ -48,7 +52,7 @@ impl StatisticsSource for Skewed<'_> {
 /// Long lists of graphs with hubs are reached more often, but filled into maps no more often than
 /// other lists.
 #[test]
-fn lists_are_as_long_as_those_that_are_come_to() {
+fn list_lengths_are_weighted_by_visits() {
     let matrix = |name: &str, stored: f64| csr(name, &[1000, 1000]).stored(stored);
     let text = |factors: &str, over: &str| {
         format!("(plan (query R (aggregate + 0 (mapjoin * {factors}) {over})) (produces R))")
@@ -59,15 +63,15 @@ fn lists_are_as_long_as_those_that_are_come_to() {
     // average.
     for (text, order, a) in [(whole, "i j k", 20_000.0), (text(inside, "i j"), "i j", 2000.0)] {
         let inputs = [matrix("A", a), matrix("B", 20_000.0), matrix("C", 20_000.0)];
-        let of = |modes| work_by(&Skewed { counts: &counts(&inputs), modes }, &text, &inputs, order);
-        let [even, met, unmet] = [&[][..], &[("A", 1), ("B", 0)], &[("B", 0)]].map(of);
-        let filled = |work: &Work| work.count(Event::WriteMap);
-        let walked = |work: &Work| work.count(Event::WalkList) + work.count(Event::Merge);
-        assert_eq!([&met, &unmet].map(filled), [&even; 2].map(filled), "{text}");
+        let of = |modes| work_with(&SkewedStatistics { counts: &counts(&inputs), modes }, &text, &inputs, order);
+        let [even, joined, single] = [&[][..], &[("A", 1), ("B", 0)], &[("B", 0)]].map(of);
+        let fills = |work: &Work| work.count(Event::WriteMap);
+        let steps = |work: &Work| work.count(Event::WalkList) + work.count(Event::Merge);
+        assert_eq!([&joined, &single].map(fills), [&even; 2].map(fills), "{text}");
         // The mean square of the weights is 3.25.
-        let further = (walked(&met) - walked(&even)) / (20.0 * a);
-        assert!((further - 2.25).abs() < 0.01, "{further}: {text}");
-        assert!((walked(&unmet) - walked(&even)).abs() < 1.0, "{text}");
+        let increase = (steps(&joined) - steps(&even)) / (20.0 * a);
+        assert!((increase - 2.25).abs() < 0.01, "{increase}: {text}");
+        assert!((steps(&single) - steps(&even)).abs() < 1.0, "{text}");
     }
 }
 
@@ -77,14 +81,14 @@ const SAMPLED: [&str; 2] = [
     "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table P i k) (table Q k j)) k)) (produces R))",
 ];
 
-fn sampled(columns: u64) -> [Input; 3] {
+fn sampled(columns: u64) -> [InputSpec; 3] {
     let a = input("A", &[20_000, columns], Format::csc());
     [a.stored(200_000.0), dense("P", &[20_000, 16]), dense("Q", &[16, columns])]
 }
 
 /// Folds inside other loops do not miss lines repeatedly that these loops return to.
 #[test]
-fn a_fold_in_its_place_misses_the_lines_that_its_loops_do() {
+fn a_fold_in_place_misses_as_many_lines_as_its_loops() {
     let [inside, whole] = [(0, "j i"), (1, "j i k")].map(|(text, order)| work(SAMPLED[text], &sampled(20_001), order));
     let [inside, whole] = [inside, whole].map(|work| work.count(Event::CloseMiss));
     assert!(inside <= 2.0 * whole && whole <= 2.0 * inside, "{inside} and {whole}");
@@ -93,25 +97,25 @@ fn a_fold_in_its_place_misses_the_lines_that_its_loops_do() {
 
 /// Matrices with a power of two of columns have aliased reads.
 #[test]
-fn reads_whose_addresses_look_alike_are_counted() {
+fn reads_with_aliased_addresses_are_counted() {
     let aliased = |columns| work(SAMPLED[1], &sampled(columns), "i j k").count(Event::AliasedRead).round();
     assert_eq!(aliased(20_001), 0.0);
-    assert_eq!(aliased(20_480), 16.0 * 200_000.0, "all of them, at 40 pages from each other");
-    assert_eq!(aliased(20_480 + 256), 8.0 * 200_000.0, "half of them, at half pages");
+    assert_eq!(aliased(20_480), 16.0 * 200_000.0, "all reads, 40 pages apart");
+    assert_eq!(aliased(20_480 + 256), 8.0 * 200_000.0, "half of the reads, at half pages");
 }
 
 /// Operators inside of rounds are counted.
 #[test]
 fn operators_within_rounds_are_counted() {
     let computed = |text| work(text, &sampled(20_001), "i j k").count(Event::Compute).round();
-    assert_eq!(computed(SAMPLED[1]), 16.0 * 200_000.0, "one beside that of the fold");
-    let apart = work(SAMPLED[0], &sampled(20_001), "i j").count(Event::Compute).round();
-    assert_eq!(apart, 200_000.0, "that by the sample");
+    assert_eq!(computed(SAMPLED[1]), 16.0 * 200_000.0, "one operator besides the fold");
+    let separate = work(SAMPLED[0], &sampled(20_001), "i j").count(Event::Compute).round();
+    assert_eq!(separate, 200_000.0, "the product with the sample");
 }
 
 /// Loops over many short rows count unpredicted ends.
 #[test]
-fn ends_that_are_not_foreseen_are_counted() {
+fn unpredicted_ends_are_counted() {
     let text = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces R))";
     let ends = |rows: u64| {
         let inputs = [csr("A", &[rows, 1000]).stored(8.0 * rows as f64), dense("x", &[1000])];
@@ -124,21 +128,21 @@ fn ends_that_are_not_foreseen_are_counted() {
 /// Coordinates that a comparison excludes are not walked, and a list that begins later is searched.
 #[test]
 fn lists_are_walked_within_comparisons() {
-    let text = |kept: &str| format!("(plan (query R (aggregate + 0 {kept} i j)) (produces R))");
-    let walked = |kept: &str| {
-        let work = work(&text(kept), &[csr("A", &[5000, 5000]).stored(500_000.0)], "i j");
+    let text = |arg: &str| format!("(plan (query R (aggregate + 0 {arg} i j)) (produces R))");
+    let walked = |arg: &str| {
+        let work = work(&text(arg), &[csr("A", &[5000, 5000]).stored(500_000.0)], "i j");
         [Event::WalkList, Event::Gallop].map(|event| work.count(event))
     };
     let [all, _] = walked("(table A i j)");
-    for (condition, late) in [
+    for (condition, starts_late) in [
         ("(mapjoin gt (coordinate i) (coordinate j))", false),
         ("(mapjoin lt (coordinate i) (coordinate j))", true),
         ("(mapjoin and (mapjoin lt (coordinate i) (coordinate j)) (mapjoin ne (coordinate i) 7))", true),
     ] {
-        let [walked, leapt] = walked(&format!("(mapjoin ifelse {condition} (table A i j) 0.0)"));
+        let [walked, leaps] = walked(&format!("(mapjoin ifelse {condition} (table A i j) 0.0)"));
         assert!((walked / all - 0.5).abs() < 0.01, "{condition}: {walked} of {all}");
-        assert_eq!(leapt > 0.0, late, "{condition}: {leapt}");
+        assert_eq!(leaps > 0.0, starts_late, "{condition}: {leaps}");
     }
     let [beyond, _] = walked("(mapjoin ifelse (mapjoin not (mapjoin lt (coordinate i) 100)) (table A i j) 0.0)");
-    assert!(beyond > 0.9 * all, "what does not hold for most is asked the other way round: {beyond} of {all}");
+    assert!(beyond > 0.9 * all, "a negated comparison excludes few coordinates: {beyond} of {all}");
 }

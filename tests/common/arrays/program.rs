@@ -7,7 +7,7 @@ use crate::engines::{PhaseFailure, error_chain, run_phase};
 use crate::random::is_rejected;
 use redpoll::logic::{DType, FloatMode, Prim};
 use redpoll::{Array, Config, Engine};
-use redpoll_optimizer::{Choice, Worth};
+use redpoll_optimizer::{Choice, CostThreshold};
 
 /// The groups of operations in programs. Each group is equally likely.
 pub const GROUPS: &[&[Operation]] = &[
@@ -142,8 +142,8 @@ fn draw_config(choices: &mut RecordedChoices) -> (Config, String) {
         config.optimizer.float_mode = FloatMode::StrictIeee;
     }
     if choices.chance(50) {
-        config.optimizer.worth = Worth(0.0);
-        config.optimizer.choice = Choice::Drawn(choices.below(1000));
+        config.optimizer.rewrite_threshold = CostThreshold(0.0);
+        config.optimizer.choice = Choice::Random(choices.below(1000));
     }
     let text = format!("{:?}, {:?}", config.optimizer.float_mode, config.optimizer.choice);
     (config, text)

@@ -1,18 +1,18 @@
 //! Products over sums, distributed and factored.
 
-use super::{Draft, Opened, Round, Rule, Site, Subject, call};
-use crate::algebra::language::Use;
-use crate::term::regroups;
+use super::{MatchSite, RewriteRule, Round, ScopedNode, Subject, TermDraft, call};
+use crate::algebra::language::ClassUse;
+use crate::term::is_regroupable;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[RewriteRule] = &[
+    RewriteRule {
         name: "distribute",
         subject: Subject::Distribution,
         round: Some(Round::Spread),
         equation: "x * (y + z) = x * y + x * z",
         drafts: distribute,
     },
-    Rule {
+    RewriteRule {
         name: "factor",
         subject: Subject::Distribution,
         round: Some(Round::Spread),
@@ -21,28 +21,28 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-fn distribute(site: &mut Site<'_>, node: &Opened) {
-    let Opened::Call { op, args } = node else { return };
+fn distribute(site: &mut MatchSite<'_>, node: &ScopedNode) {
+    let ScopedNode::Call { op, args } = node else { return };
     for (at, arg) in args.iter().enumerate() {
         for (sum, parts) in site.calls_of(arg, |sum| sum != op) {
             if parts.len() < 2 || !site.distributes(op, args, at, &sum) {
                 continue;
             }
-            let same = parts.iter().all(|p| site.dtype(p) == site.dtype(arg));
-            let product = |part: &Use| {
+            let has_same_dtype = parts.iter().all(|p| site.dtype(p) == site.dtype(arg));
+            let product = |part: &ClassUse| {
                 call(op, args.iter().enumerate().map(|(k, a)| if k == at { part.clone() } else { a.clone() }))
             };
-            if same {
-                site.propose(Draft::Call(sum, parts.iter().map(product).collect()));
+            if has_same_dtype {
+                site.propose(TermDraft::Call(sum, parts.iter().map(product).collect()));
             }
         }
     }
 }
 
-fn factor(site: &mut Site<'_>, node: &Opened) {
-    let Opened::Call { op: sum, args } = node else { return };
+fn factor(site: &mut MatchSite<'_>, node: &ScopedNode) {
+    let ScopedNode::Call { op: sum, args } = node else { return };
     let [first, ..] = &args[..] else { return };
-    if args.len() < 2 || !regroups(sum, site.dtype(first), site.mode()) {
+    if args.len() < 2 || !is_regroupable(sum, site.dtype(first), site.mode()) {
         return;
     }
     let products: Vec<_> = args.iter().map(|a| site.calls_of(a, |product| product != sum)).collect();
@@ -52,8 +52,8 @@ fn factor(site: &mut Site<'_>, node: &Opened) {
                 for (other, ys) in &products[b] {
                     if product == other && xs.len() > 1 && ys.len() > 1 {
                         let others = args.iter().enumerate().filter(|(k, _)| *k != a && *k != b);
-                        let others: Vec<Use> = others.map(|(_, u)| u.clone()).collect();
-                        common(site, (sum, product), (xs, ys), &others);
+                        let others: Vec<ClassUse> = others.map(|(_, u)| u.clone()).collect();
+                        factor_common(site, (sum, product), (xs, ys), &others);
                     }
                 }
             }
@@ -62,31 +62,31 @@ fn factor(site: &mut Site<'_>, node: &Opened) {
 }
 
 /// Factors the common part out of two products in a sum.
-fn common(
-    site: &mut Site<'_>,
+fn factor_common(
+    site: &mut MatchSite<'_>,
     (sum, product): (&redpoll_logic::op::Op, &redpoll_logic::op::Op),
-    (xs, ys): (&[Use], &[Use]),
-    others: &[Use],
+    (xs, ys): (&[ClassUse], &[ClassUse]),
+    others: &[ClassUse],
 ) {
     let dtype = site.dtype(&xs[0]).clone();
-    let fits = regroups(product, &dtype, site.mode()) && (0..2).all(|at| site.distributes(product, xs, at, sum));
+    let fits = is_regroupable(product, &dtype, site.mode()) && (0..2).all(|at| site.distributes(product, xs, at, sum));
     if !fits {
         return;
     }
-    let (mut left, mut right, mut shared) = (Vec::new(), ys.to_vec(), Vec::new());
+    let (mut rest, mut other_rest, mut shared) = (Vec::new(), ys.to_vec(), Vec::new());
     for x in xs {
-        match right.iter().position(|y| y == x) {
-            Some(at) => shared.push(right.remove(at)),
-            None => left.push(x.clone()),
+        match other_rest.iter().position(|y| y == x) {
+            Some(at) => shared.push(other_rest.remove(at)),
+            None => rest.push(x.clone()),
         }
     }
-    if shared.is_empty() || left.is_empty() || right.is_empty() {
+    if shared.is_empty() || rest.is_empty() || other_rest.is_empty() {
         return;
     }
-    let rests = Draft::Call(sum.clone(), vec![call(product, left), call(product, right)]);
-    let factored = Draft::Call(product.clone(), shared.into_iter().map(Draft::Class).chain([rests]).collect());
+    let rests = TermDraft::Call(sum.clone(), vec![call(product, rest), call(product, other_rest)]);
+    let factored = TermDraft::Call(product.clone(), shared.into_iter().map(TermDraft::Class).chain([rests]).collect());
     site.propose(match others.is_empty() {
         true => factored,
-        false => Draft::Call(sum.clone(), others.iter().cloned().map(Draft::Class).chain([factored]).collect()),
+        false => TermDraft::Call(sum.clone(), others.iter().cloned().map(TermDraft::Class).chain([factored]).collect()),
     });
 }

@@ -7,28 +7,28 @@
 //! filters in their graph. Source: Bernstein and Chiu, "Using semi-joins to solve relational
 //! queries".
 
-use super::{Draft, Opened, Round, Rule, Site, Subject, one_of};
-use crate::algebra::graph::{Graph, slot_field};
-use crate::algebra::language::{Kind, LeafId, Slot, Use};
+use super::{MatchSite, RewriteRule, Round, ScopedNode, Subject, TermDraft, select_value};
+use crate::algebra::graph::{AlgebraGraph, slot_field};
+use crate::algebra::language::{ClassUse, LeafId, NodeKind, SlotIndex};
 use crate::context::Context;
-use crate::term::{Fold, Nest, Node, Read, Term, regroups};
+use crate::term::{Fold, Nest, Node, Read, Term, is_regroupable};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Field, LevelKind, Scalar};
 
-pub(super) const RULES: &[Rule] = &[Rule {
+pub(super) const RULES: &[RewriteRule] = &[RewriteRule {
     name: "filter",
     subject: Subject::Filters,
     round: Some(Round::Gather),
     equation: "sum(j k, x(i j) * y(j k) * z(k l)) = sum(j k, x(i j) * w(j k) * z(k l))    \
-               w(j k) = y(j k) * (exists l: z(k l) != 0), stored; x and z have fields that y has not",
+               w(j k) = y(j k) * (exists l: z(k l) != 0), stored; x and z each have a field that y lacks",
     drafts: filter,
 }];
 
 /// Largest fraction of a factor's entries that a filter may leave.
-const MOST_KEPT: f64 = 0.5;
+const MAX_KEPT_FRACTION: f64 = 0.5;
 /// Least number of factors in a join that is filtered; with fewer, filtering costs as much as the
 /// join.
-const LEAST_FACTORS: usize = 3;
+const MIN_FACTORS: usize = 3;
 
 /// A leaf `of` that a leaf `by` filters effectively.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,29 +36,33 @@ pub(in crate::algebra) struct Filter {
     of: LeafId,
     by: LeafId,
     /// Slots of `of` and of `by` that are one field.
-    shared: Vec<(Slot, Slot)>,
+    shared: Vec<(SlotIndex, SlotIndex)>,
 }
 
 /// Finds leaves of a nest's graph that lose most of their entries when joined with another leaf.
-pub(in crate::algebra) fn learn_filters(cx: &Context, graph: &mut Graph, nest: &Nest) {
+pub(in crate::algebra) fn find_filters(cx: &Context, graph: &mut AlgebraGraph, nest: &Nest) {
     let mut reads: Vec<&Read> = Vec::new();
     nest.outputs.iter().for_each(|t| t.value.each_access(&mut |r| reads.push(r)));
-    if reads.len() < LEAST_FACTORS {
+    if reads.len() < MIN_FACTORS {
         return;
     }
     let leaves: Vec<(LeafId, Vec<Field>, &Read)> =
         reads.iter().filter_map(|read| leaf_of(graph, read).map(|(id, fields)| (id, fields, *read))).collect();
     let mut found: Vec<Filter> = Vec::new();
     // A dense factor is looked up where other factors lead, so filtering it saves nothing.
-    let walked = |read: &Read| read.ty.format.levels.iter().any(|level| level.kind != LevelKind::Dense);
-    for (of, fields, read) in leaves.iter().filter(|(.., read)| walked(read)) {
+    let is_walked = |read: &Read| read.ty.format.levels.iter().any(|level| level.kind != LevelKind::Dense);
+    for (of, fields, read) in leaves.iter().filter(|(.., read)| is_walked(read)) {
         for (by, others, other) in &leaves {
-            let place = |f: &Field| others.iter().position(|g| g == f);
-            let slots = fields.iter().enumerate().filter_map(|(k, f)| Some((k as Slot, place(f)? as Slot)));
-            let shared: Vec<(Slot, Slot)> = slots.collect();
+            let position = |f: &Field| others.iter().position(|g| g == f);
+            let slots =
+                fields.iter().enumerate().filter_map(|(k, f)| Some((k as SlotIndex, position(f)? as SlotIndex)));
+            let shared: Vec<(SlotIndex, SlotIndex)> = slots.collect();
             let joins = !shared.is_empty() && shared.len() < fields.len().min(others.len());
             let filter = Filter { of: *of, by: *by, shared };
-            if joins && !found.contains(&filter) && kept(cx, nest, read, (other, others, fields)) <= MOST_KEPT {
+            if joins
+                && !found.contains(&filter)
+                && kept_fraction(cx, nest, read, (other, others, fields)) <= MAX_KEPT_FRACTION
+            {
                 found.push(filter);
             }
         }
@@ -67,83 +71,89 @@ pub(in crate::algebra) fn learn_filters(cx: &Context, graph: &mut Graph, nest: &
 }
 
 /// Returns the leaf of a read, with the fields of its slots.
-fn leaf_of(graph: &Graph, read: &Read) -> Option<(LeafId, Vec<Field>)> {
-    let at: Option<Vec<&Field>> = read.at.iter().map(|at| at.as_field()).collect();
-    let at = at.filter(|_| read.outside.is_none())?;
+fn leaf_of(graph: &AlgebraGraph, read: &Read) -> Option<(LeafId, Vec<Field>)> {
+    let fields_read: Option<Vec<&Field>> = read.coordinates.iter().map(|at| at.as_field()).collect();
+    let fields_read = fields_read.filter(|_| read.outside.is_none())?;
     graph.analysis.leaves().find_map(|(id, leaf)| {
-        let Node::Access(known) = leaf.term.node() else { return None };
-        if known.tensor != read.tensor || known.outside.is_some() || known.at.len() != at.len() {
+        let Node::Access(leaf_read) = leaf.term.node() else { return None };
+        if leaf_read.tensor != read.tensor
+            || leaf_read.outside.is_some()
+            || leaf_read.coordinates.len() != fields_read.len()
+        {
             return None;
         }
         let field = |slot: usize| {
-            let mode = known.at.iter().position(|at| at.as_field() == Some(&slot_field(slot)))?;
-            Some(at[mode].clone())
+            let mode = leaf_read.coordinates.iter().position(|at| at.as_field() == Some(&slot_field(slot)))?;
+            Some(fields_read[mode].clone())
         };
         let fields: Vec<Field> = (0..leaf.sizes.len()).map(field).collect::<Option<_>>()?;
-        let same = |(known, at): (&crate::term::At, &&Field)| {
-            (0..fields.len()).any(|k| known.as_field() == Some(&slot_field(k)) && fields[k] == **at)
+        let same = |(leaf_read, at): (&crate::term::ModeCoordinate, &&Field)| {
+            (0..fields.len()).any(|k| leaf_read.as_field() == Some(&slot_field(k)) && fields[k] == **at)
         };
-        known.at.iter().zip(&at).all(same).then_some((id, fields))
+        leaf_read.coordinates.iter().zip(&fields_read).all(same).then_some((id, fields))
     })
 }
 
 /// Returns the fraction of a read's entries at which another read is not fill.
-fn kept(cx: &Context, nest: &Nest, read: &Read, (other, others, fields): (&Read, &[Field], &[Field])) -> f64 {
+fn kept_fraction(cx: &Context, nest: &Nest, read: &Read, (other, others, fields): (&Read, &[Field], &[Field])) -> f64 {
     let mode = cx.mode();
     let differs = |read: &Read| {
         let args = vec![Term::access(read.clone()), Term::literal(read.ty.fill.clone())];
         Term::call(&Builtin::Ne.into(), args, mode)
     };
     let own = others.iter().filter(|f| !fields.contains(f)).cloned().collect();
-    let no = Scalar::Bool(false);
-    let fold = Fold { op: Builtin::Or.into(), init: no.clone(), arg: differs(other), fields: own, along: Vec::new() };
-    let both = Term::call(&Builtin::And.into(), vec![differs(read), Term::fold(fold, no, mode)], mode);
+    let absent = Scalar::Bool(false);
+    let fold =
+        Fold { op: Builtin::Or.into(), init: absent.clone(), arg: differs(other), fields: own, along: Vec::new() };
+    let both = Term::call(&Builtin::And.into(), vec![differs(read), Term::fold(fold, absent, mode)], mode);
     let support = |term: &Term| cx.support(term, &nest.sizes, &|f| fields.contains(f));
     support(&both) / support(&differs(read)).max(f64::MIN_POSITIVE)
 }
 
-fn filter(site: &mut Site<'_>, node: &Opened) {
-    let Opened::Fold { op, init, arg, bound } = node else { return };
-    if site.graph.analysis.filters.is_empty() || bound.is_empty() || !site.is_free(op, init) {
+fn filter(site: &mut MatchSite<'_>, node: &ScopedNode) {
+    let ScopedNode::Fold { op, init, arg, bound } = node else { return };
+    if site.graph.analysis.filters.is_empty() || bound.is_empty() || !site.can_regroup(op, init) {
         return;
     }
     let dtype = site.dtype(arg).clone();
-    for (product, args) in site.calls(arg).into_iter().filter(|(_, args)| args.len() >= LEAST_FACTORS) {
+    for (product, args) in site.calls(arg).into_iter().filter(|(_, args)| args.len() >= MIN_FACTORS) {
         let (one, none) = (product.fold_identity(&dtype, site.mode()), product.annihilator(&dtype, 0, site.mode()));
         let (Some(one), Some(none)) = (one, none) else { continue };
-        if !regroups(&product, &dtype, site.mode()) || !op.is_identity(&none, &dtype, 1, site.mode()) {
+        if !is_regroupable(&product, &dtype, site.mode()) || !op.is_identity(&none, &dtype, 1, site.mode()) {
             continue;
         }
-        let filtered = |arg: &Use| {
-            let masks: Vec<Draft> = args.iter().filter_map(|by| mask(site, arg, by, [&one, &none])).collect();
+        let filtered = |arg: &ClassUse| {
+            let masks: Vec<TermDraft> =
+                args.iter().filter_map(|by| filter_mask(site, arg, by, [&one, &none])).collect();
             if masks.is_empty() {
-                return Draft::Class(arg.clone());
+                return TermDraft::Class(arg.clone());
             }
-            let all = Draft::Call(product.clone(), [Draft::Class(arg.clone())].into_iter().chain(masks).collect());
-            Draft::Fold(op.clone(), none.clone(), Box::new(all), Vec::new())
+            let all =
+                TermDraft::Call(product.clone(), [TermDraft::Class(arg.clone())].into_iter().chain(masks).collect());
+            TermDraft::Fold(op.clone(), none.clone(), Box::new(all), Vec::new())
         };
-        let factors: Vec<Draft> = args.iter().map(filtered).collect();
-        if factors.iter().any(|factor| !matches!(factor, Draft::Class(_))) {
-            let product = Draft::Call(product, factors);
-            site.propose(Draft::Fold(op.clone(), init.clone(), Box::new(product), bound.clone()));
+        let factors: Vec<TermDraft> = args.iter().map(filtered).collect();
+        if factors.iter().any(|factor| !matches!(factor, TermDraft::Class(_))) {
+            let product = TermDraft::Call(product, factors);
+            site.propose(TermDraft::Fold(op.clone(), init.clone(), Box::new(product), bound.clone()));
         }
     }
 }
 
 /// Drafts a mask that leaves a factor unchanged where another factor is not fill and annihilates it
 /// elsewhere, if a [`Filter`] exists for them.
-fn mask(site: &Site<'_>, of: &Use, by: &Use, [one, none]: [&Scalar; 2]) -> Option<Draft> {
-    let leaf = |u: &Use| {
+fn filter_mask(site: &MatchSite<'_>, of: &ClassUse, by: &ClassUse, [one, none]: [&Scalar; 2]) -> Option<TermDraft> {
+    let leaf = |u: &ClassUse| {
         let mut nodes = site.graph[u.class].iter();
-        nodes.find_map(|n| if let Kind::Leaf(id) = n.kind { Some(id) } else { None })
+        nodes.find_map(|n| if let NodeKind::Leaf(id) = n.kind { Some(id) } else { None })
     };
     let (leaf_of, leaf_by) = (leaf(of)?, leaf(by)?);
-    let meet = |(a, b): &(Slot, Slot)| of.slots[usize::from(*a)] == by.slots[usize::from(*b)];
-    let known = |f: &&Filter| f.of == leaf_of && f.by == leaf_by && f.shared.iter().all(meet);
-    site.graph.analysis.filters.iter().find(known).filter(|_| site.fill(by) == none)?;
-    let own: Vec<Slot> = by.slots.iter().copied().filter(|s| !of.has(*s)).collect();
-    let fill = Draft::Literal(site.fill(by).clone());
-    let differs = Draft::Call(Builtin::Ne.into(), vec![Draft::Class(by.clone()), fill]);
-    let exists = Draft::Fold(Builtin::Or.into(), Scalar::Bool(false), Box::new(differs), own);
-    Some(one_of(exists, [one.clone(), none.clone()]))
+    let is_shared = |(a, b): &(SlotIndex, SlotIndex)| of.slots[usize::from(*a)] == by.slots[usize::from(*b)];
+    let matches = |f: &&Filter| f.of == leaf_of && f.by == leaf_by && f.shared.iter().all(is_shared);
+    site.graph.analysis.filters.iter().find(matches).filter(|_| site.fill(by) == none)?;
+    let own: Vec<SlotIndex> = by.slots.iter().copied().filter(|s| !of.has(*s)).collect();
+    let fill = TermDraft::Literal(site.fill(by).clone());
+    let differs = TermDraft::Call(Builtin::Ne.into(), vec![TermDraft::Class(by.clone()), fill]);
+    let exists = TermDraft::Fold(Builtin::Or.into(), Scalar::Bool(false), Box::new(differs), own);
+    Some(select_value(exists, [one.clone(), none.clone()]))
 }

@@ -1,90 +1,103 @@
-//! Identities: redundant arguments, and arguments that undo each other.
+//! Identities: redundant arguments, and arguments that cancel each other.
 //!
 //! Constants are folded when terms are built; these laws apply to all equal classes, however their
 //! terms are written.
 
-use super::{Draft, Opened, Rule, Site, Subject, call};
-use crate::algebra::language::Use;
-use crate::term::regroups;
+use super::{MatchSite, RewriteRule, ScopedNode, Subject, TermDraft, call};
+use crate::algebra::language::ClassUse;
+use crate::term::is_regroupable;
 use redpoll_logic::Scalar;
 use redpoll_logic::op::Op;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[RewriteRule] = &[
+    RewriteRule {
         name: "idempotent",
         subject: Subject::Identities,
         round: None,
         equation: "min(x, x, y) = min(x, y)",
-        drafts: once,
+        drafts: remove_repeats,
     },
-    Rule { name: "inverse", subject: Subject::Identities, round: None, equation: "(x + y) - y = x", drafts: undone },
+    RewriteRule {
+        name: "inverse",
+        subject: Subject::Identities,
+        round: None,
+        equation: "(x + y) - y = x",
+        drafts: cancel_inverse,
+    },
 ];
 
-fn once(site: &mut Site<'_>, node: &Opened) {
-    let Opened::Call { op, args } = node else { return };
+fn remove_repeats(site: &mut MatchSite<'_>, node: &ScopedNode) {
+    let ScopedNode::Call { op, args } = node else { return };
     let Some(dtype) = args.first().map(|a| site.dtype(a)) else { return };
-    if !regroups(op, dtype, site.mode()) || !op.is_idempotent(dtype, site.mode()) {
+    if !is_regroupable(op, dtype, site.mode()) || !op.is_idempotent(dtype, site.mode()) {
         return;
     }
-    let mut kept: Vec<Use> = Vec::new();
+    let mut distinct: Vec<ClassUse> = Vec::new();
     for arg in args {
-        if !kept.contains(arg) {
-            kept.push(arg.clone());
+        if !distinct.contains(arg) {
+            distinct.push(arg.clone());
         }
     }
-    if kept.len() < args.len() {
-        site.propose(product(op, kept));
+    if distinct.len() < args.len() {
+        site.propose(call_or_class(op, distinct));
     }
 }
 
-fn undone(site: &mut Site<'_>, node: &Opened) {
-    let Opened::Call { op, args } = node else { return };
+fn cancel_inverse(site: &mut MatchSite<'_>, node: &ScopedNode) {
+    let ScopedNode::Call { op, args } = node else { return };
     let Some(dtype) = args.first().map(|a| site.dtype(a).clone()) else { return };
     if args.iter().any(|a| *site.dtype(a) != dtype) {
         return;
     }
     let mode = site.mode();
-    let undoes = |inner: &Op| inner.inverse(&dtype, mode).as_ref() == Some(op);
-    if !site.graph.analysis.has_op(undoes) {
+    let is_inverse = |inner: &Op| inner.inverse(&dtype, mode).as_ref() == Some(op);
+    if !site.graph.analysis.has_op(is_inverse) {
         return;
     }
-    let places: Vec<(usize, usize)> = match regroups(op, &dtype, site.mode()) {
+    let candidates: Vec<(usize, usize)> = match is_regroupable(op, &dtype, site.mode()) {
         true => (0..args.len()).flat_map(|a| (0..args.len()).map(move |b| (a, b))).filter(|(a, b)| a != b).collect(),
         false if args.len() == 2 => vec![(0, 1)],
         false => return,
     };
-    for (done, undoing) in places {
-        for (inner, parts) in site.calls_of(&args[done], undoes) {
+    for (inner_at, inverse_at) in candidates {
+        for (inner, parts) in site.calls_of(&args[inner_at], is_inverse) {
             if parts.iter().any(|p| *site.dtype(p) != dtype) {
                 continue;
             }
-            let first = if regroups(&inner, &dtype, site.mode()) { 0 } else { parts.len() - 1 };
-            let Some(at) = (first..parts.len()).find(|k| parts[*k] == args[undoing]) else { continue };
-            let rest: Vec<Use> = parts.iter().enumerate().filter(|(k, _)| *k != at).map(|(_, p)| p.clone()).collect();
-            if !fills_agree(site, (op, &args[undoing]), (&inner, &parts), &rest) {
+            let first = if is_regroupable(&inner, &dtype, site.mode()) { 0 } else { parts.len() - 1 };
+            let Some(at) = (first..parts.len()).find(|k| parts[*k] == args[inverse_at]) else { continue };
+            let rest: Vec<ClassUse> =
+                parts.iter().enumerate().filter(|(k, _)| *k != at).map(|(_, p)| p.clone()).collect();
+            if !fills_agree(site, (op, &args[inverse_at]), (&inner, &parts), &rest) {
                 continue;
             }
-            let left = args.iter().enumerate().filter(|(k, _)| *k != done && *k != undoing).map(|(_, a)| a.clone());
-            let left: Vec<Draft> = left.map(Draft::Class).chain([product(&inner, rest)]).collect();
-            site.propose(match <[Draft; 1]>::try_from(left) {
+            let others =
+                args.iter().enumerate().filter(|(k, _)| *k != inner_at && *k != inverse_at).map(|(_, a)| a.clone());
+            let remaining: Vec<TermDraft> = others.map(TermDraft::Class).chain([call_or_class(&inner, rest)]).collect();
+            site.propose(match <[TermDraft; 1]>::try_from(remaining) {
                 Ok([only]) => only,
-                Err(left) => Draft::Call(op.clone(), left),
+                Err(remaining) => TermDraft::Call(op.clone(), remaining),
             });
         }
     }
 }
 
 /// Returns whether the fills are restored as well: `0 * 0 / 0` is not 0.
-fn fills_agree(site: &Site<'_>, (outer, y): (&Op, &Use), (inner, parts): (&Op, &[Use]), rest: &[Use]) -> bool {
-    let of = |uses: &[Use]| match uses {
+fn fills_agree(
+    site: &MatchSite<'_>,
+    (outer, y): (&Op, &ClassUse),
+    (inner, parts): (&Op, &[ClassUse]),
+    rest: &[ClassUse],
+) -> bool {
+    let of = |uses: &[ClassUse]| match uses {
         [only] => Some(site.fill(only).clone()),
         _ => inner.apply(&uses.iter().map(|u| site.fill(u).clone()).collect::<Vec<Scalar>>()).ok(),
     };
-    let undone = of(parts).and_then(|done| outer.apply(&[done, site.fill(y).clone()]).ok());
-    undone.is_some() && undone == of(rest)
+    let restored = of(parts).and_then(|fill| outer.apply(&[fill, site.fill(y).clone()]).ok());
+    restored.is_some() && restored == of(rest)
 }
 
 /// Drafts the operator on classes, or the class alone if there is one.
-fn product(op: &Op, mut of: Vec<Use>) -> Draft {
-    if of.len() == 1 { Draft::Class(of.remove(0)) } else { call(op, of) }
+fn call_or_class(op: &Op, mut of: Vec<ClassUse>) -> TermDraft {
+    if of.len() == 1 { TermDraft::Class(of.remove(0)) } else { call(op, of) }
 }

@@ -11,23 +11,23 @@ mod filters;
 mod identities;
 mod symmetry;
 
-use super::graph::{Draft, Graph, Opened, Scope, equate, opened_args};
-use super::language::{ENode, Kind, Slot, Use};
-use super::saturate::{MOST_LOOKS, MOST_NODES};
+use super::graph::{AlgebraGraph, ScopedNode, SlotScope, TermDraft, args_in_scope, equate};
+use super::language::{ClassUse, ENode, NodeKind, SlotIndex};
+use super::saturate::{MAX_NODES, MAX_VISITS};
 use crate::config::{Subject, Subjects};
-use crate::term::regroups;
+use crate::term::is_regroupable;
 use egg::Id;
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, FloatMode, Scalar};
 
-pub(super) use filters::{Filter, learn_filters};
-pub(super) use symmetry::learn;
+pub(super) use filters::{Filter, find_filters};
+pub(super) use symmetry::find_symmetries;
 
 /// Largest number of terms that a rule proposes for one node.
-const MOST_DRAFTS: usize = 200;
+const MAX_DRAFTS: usize = 200;
 
 /// A rule: proposes terms that are equal to a node of a class.
-pub(super) struct Rule {
+pub(super) struct RewriteRule {
     /// The name, in kebab case.
     pub(super) name: &'static str,
     pub(super) subject: Subject,
@@ -35,7 +35,7 @@ pub(super) struct Rule {
     round: Option<Round>,
     /// The equation, for reports.
     pub(super) equation: &'static str,
-    drafts: fn(&mut Site<'_>, &Opened),
+    drafts: fn(&mut MatchSite<'_>, &ScopedNode),
 }
 
 /// A round of rules.
@@ -48,59 +48,66 @@ pub(super) enum Round {
 }
 
 /// A match of a rule: a node of a class, in the context of that class.
-pub(super) struct Site<'g> {
-    graph: &'g Graph,
-    scope: Scope,
-    drafts: Vec<(Draft, Scope)>,
+pub(super) struct MatchSite<'g> {
+    graph: &'g AlgebraGraph,
+    scope: SlotScope,
+    drafts: Vec<(TermDraft, SlotScope)>,
 }
 
 /// A fold in a child's class.
-struct Inner {
+struct ChildFold {
     op: Op,
     init: Scalar,
-    arg: Use,
-    bound: Vec<Slot>,
-    scope: Scope,
+    arg: ClassUse,
+    bound: Vec<SlotIndex>,
+    scope: SlotScope,
 }
 
 /// Iterates over all rules.
-pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
+pub(super) fn rules() -> impl Iterator<Item = &'static RewriteRule> {
     [symmetry::RULES, filters::RULES, aggregates::RULES, elimination::RULES, distribution::RULES, identities::RULES]
         .into_iter()
         .flatten()
 }
 
 /// Returns the rules of some subjects in a round.
-pub(super) fn of_round(subjects: Subjects, round: Round) -> Vec<&'static Rule> {
+pub(super) fn rules_of_round(subjects: Subjects, round: Round) -> Vec<&'static RewriteRule> {
     rules().filter(|r| subjects.contains(r.subject) && r.round.is_none_or(|only| only == round)).collect()
 }
 
 /// Returns a node of a class, in the context of that class.
-pub(super) fn open(graph: &Graph, class: Id, node: &ENode) -> (Scope, Opened) {
-    let mut scope = Scope::of(graph, class);
-    let opened = scope.open(graph, &scope.whole(class), node);
-    (scope, opened)
+pub(super) fn open_node(graph: &AlgebraGraph, class: Id, node: &ENode) -> (SlotScope, ScopedNode) {
+    let mut scope = SlotScope::of(graph, class);
+    let node = scope.open_node(graph, &scope.class_use(class), node);
+    (scope, node)
 }
 
 /// Returns, for every field that can be eliminated from a fold of a class, the number of
 /// coordinates over which its factors join, and the resulting term.
-pub(super) fn eliminations(graph: &Graph, class: Id, node: &ENode) -> Vec<(f64, Draft, Scope)> {
-    let (scope, opened) = open(graph, class, node);
-    let site = Site { graph, scope, drafts: Vec::new() };
-    let steps = elimination::steps(&site, &opened);
-    steps.into_iter().map(|(places, draft)| (places, draft, site.scope.clone())).collect()
+pub(super) fn eliminations(graph: &AlgebraGraph, class: Id, node: &ENode) -> Vec<(f64, TermDraft, SlotScope)> {
+    let (scope, node) = open_node(graph, class, node);
+    let site = MatchSite { graph, scope, drafts: Vec::new() };
+    let steps = elimination::elimination_steps(&site, &node);
+    steps.into_iter().map(|(coordinate_count, draft)| (coordinate_count, draft, site.scope.clone())).collect()
 }
 
-impl Rule {
+impl RewriteRule {
     /// Adds the rule's terms for some nodes of a class, until the graph's index has more than
-    /// `most` nodes. The number of terms can be the product of the numbers of nodes.
-    pub(super) fn apply(&self, graph: &mut Graph, class: Id, nodes: &[(Scope, Opened)], most: usize) {
+    /// `max_size` nodes. The number of terms can be the product of the numbers of nodes.
+    pub(super) fn apply(
+        &self,
+        graph: &mut AlgebraGraph,
+        class: Id,
+        nodes: &[(SlotScope, ScopedNode)],
+        max_size: usize,
+    ) {
         let class = graph.find(class);
-        let looks = || graph.analysis.looks.get() <= MOST_LOOKS;
-        let nodes = nodes.iter().take_while(|_| looks());
-        let drafts: Vec<_> = nodes.flat_map(|(scope, node)| self.of(graph, scope, node)).take(MOST_NODES).collect();
+        let is_within_limit = || graph.analysis.visits.get() <= MAX_VISITS;
+        let nodes = nodes.iter().take_while(|_| is_within_limit());
+        let drafts: Vec<_> =
+            nodes.flat_map(|(scope, node)| self.drafts_for(graph, scope, node)).take(MAX_NODES).collect();
         for (draft, scope) in drafts {
-            if graph.total_size() > most {
+            if graph.total_size() > max_size {
                 return;
             }
             equate(graph, class, &draft, &scope, self.name);
@@ -108,67 +115,67 @@ impl Rule {
     }
 
     /// Returns the rule's terms for a node in its context.
-    fn of(&self, graph: &Graph, scope: &Scope, node: &Opened) -> Vec<(Draft, Scope)> {
-        let mut site = Site { graph, scope: scope.clone(), drafts: Vec::new() };
+    fn drafts_for(&self, graph: &AlgebraGraph, scope: &SlotScope, node: &ScopedNode) -> Vec<(TermDraft, SlotScope)> {
+        let mut site = MatchSite { graph, scope: scope.clone(), drafts: Vec::new() };
         (self.drafts)(&mut site, node);
         site.drafts
     }
 }
 
-impl Site<'_> {
+impl MatchSite<'_> {
     fn mode(&self) -> FloatMode {
         self.graph.analysis.mode
     }
 
-    fn dtype(&self, of: &Use) -> &DType {
+    fn dtype(&self, of: &ClassUse) -> &DType {
         &self.graph[of.class].data.dtype
     }
 
-    fn fill(&self, of: &Use) -> &Scalar {
+    fn fill(&self, of: &ClassUse) -> &Scalar {
         &self.graph[of.class].data.fill
     }
 
-    fn size(&self, slot: Slot) -> u64 {
+    fn size(&self, slot: SlotIndex) -> u64 {
         self.scope.0[usize::from(slot)]
     }
 
-    fn propose(&mut self, draft: Draft) {
+    fn propose(&mut self, draft: TermDraft) {
         self.propose_in(self.scope.clone(), draft);
     }
 
     /// Proposes a term in a scope that contains the reduced slots of a fold.
-    fn propose_in(&mut self, scope: Scope, draft: Draft) {
-        if self.drafts.len() < MOST_DRAFTS {
+    fn propose_in(&mut self, scope: SlotScope, draft: TermDraft) {
+        if self.drafts.len() < MAX_DRAFTS {
             self.drafts.push((draft, scope));
         }
     }
 
     /// Returns the calls in a used class.
-    fn calls(&self, of: &Use) -> Vec<(Op, Vec<Use>)> {
+    fn calls(&self, of: &ClassUse) -> Vec<(Op, Vec<ClassUse>)> {
         self.calls_of(of, |_| true)
     }
 
     /// Returns the calls of some operators in a used class.
-    fn calls_of(&self, of: &Use, wanted: impl Fn(&Op) -> bool) -> Vec<(Op, Vec<Use>)> {
+    fn calls_of(&self, of: &ClassUse, is_wanted: impl Fn(&Op) -> bool) -> Vec<(Op, Vec<ClassUse>)> {
         let call = |n: &ENode| {
-            let (Kind::Call(op) | Kind::Multiset(op)) = n.kind else { return None };
+            let (NodeKind::Call(op) | NodeKind::Multiset(op)) = n.kind else { return None };
             let op = self.graph.analysis.op(op);
-            wanted(op).then(|| (op.clone(), opened_args(self.graph, of, n)))
+            is_wanted(op).then(|| (op.clone(), args_in_scope(self.graph, of, n)))
         };
         self.graph[of.class].iter().filter_map(call).collect()
     }
 
     /// Returns the folds in a used class, without those that only store it, each with its reduced
     /// slots added to the context.
-    fn folds(&self, of: &Use) -> Vec<Inner> {
+    fn folds(&self, of: &ClassUse) -> Vec<ChildFold> {
         let fold = |n: &ENode| {
-            if !matches!(n.kind, Kind::Fold(..)) {
+            if !matches!(n.kind, NodeKind::Fold(..)) {
                 return None;
             }
             let mut scope = self.scope.clone();
-            match scope.open(self.graph, of, n) {
-                Opened::Fold { op, init, arg, bound } if !bound.is_empty() => {
-                    Some(Inner { op, init, arg, bound, scope })
+            match scope.open_node(self.graph, of, n) {
+                ScopedNode::Fold { op, init, arg, bound } if !bound.is_empty() => {
+                    Some(ChildFold { op, init, arg, bound, scope })
                 }
                 _ => None,
             }
@@ -177,20 +184,20 @@ impl Site<'_> {
     }
 
     /// Returns whether a fold may be regrouped and starts from its identity.
-    fn is_free(&self, op: &Op, init: &Scalar) -> bool {
+    fn can_regroup(&self, op: &Op, init: &Scalar) -> bool {
         let dtype = init.dtype();
-        regroups(op, &dtype, self.mode()) && op.is_identity(init, &dtype, 1, self.mode())
+        is_regroupable(op, &dtype, self.mode()) && op.is_identity(init, &dtype, 1, self.mode())
     }
 
     /// Returns the identity of a fold that may be regrouped.
     fn identity(&self, op: &Op, dtype: &DType) -> Option<Scalar> {
-        let regroups = regroups(op, dtype, self.mode());
-        regroups.then(|| op.fold_identity(dtype, self.mode())).flatten()
+        let can_regroup = is_regroupable(op, dtype, self.mode());
+        can_regroup.then(|| op.fold_identity(dtype, self.mode())).flatten()
     }
 
     /// Returns whether `outer` distributes over `inner` at a position, with all values of one
     /// dtype.
-    fn distributes(&self, outer: &Op, args: &[Use], at: usize, inner: &Op) -> bool {
+    fn distributes(&self, outer: &Op, args: &[ClassUse], at: usize, inner: &Op) -> bool {
         let dtype = self.dtype(&args[at]);
         let result = outer.signature(&args.iter().map(|a| self.dtype(a).clone()).collect::<Vec<_>>());
         result.is_ok_and(|s| s.result == *dtype && s.args[at] == *dtype)
@@ -199,14 +206,14 @@ impl Site<'_> {
 }
 
 /// Drafts a call on classes.
-fn call(op: &Op, args: impl IntoIterator<Item = Use>) -> Draft {
-    Draft::Call(op.clone(), args.into_iter().map(Draft::Class).collect())
+fn call(op: &Op, args: impl IntoIterator<Item = ClassUse>) -> TermDraft {
+    TermDraft::Call(op.clone(), args.into_iter().map(TermDraft::Class).collect())
 }
 
 /// Drafts one value where a condition is true, else another value.
-fn one_of(holds: Draft, [value, other]: [Scalar; 2]) -> Draft {
+fn select_value(holds: TermDraft, [value, other]: [Scalar; 2]) -> TermDraft {
     match (&value, &other) {
         (Scalar::Bool(true), Scalar::Bool(false)) => holds,
-        _ => Draft::Call(Builtin::IfElse.into(), vec![holds, Draft::Literal(value), Draft::Literal(other)]),
+        _ => TermDraft::Call(Builtin::IfElse.into(), vec![holds, TermDraft::Literal(value), TermDraft::Literal(other)]),
     }
 }

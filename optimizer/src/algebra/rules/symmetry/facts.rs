@@ -1,27 +1,27 @@
 //! Symmetry of leaves, from statistics, and of the arguments of a product.
 
-use crate::algebra::graph::{Diagonal, Graph, Pair, slot_field};
-use crate::algebra::language::{Kind, Slot, Use};
-use crate::algebra::rules::Site;
+use crate::algebra::graph::{AlgebraGraph, Diagonal, SymmetricSlots, slot_field};
+use crate::algebra::language::{ClassUse, NodeKind, SlotIndex};
+use crate::algebra::rules::MatchSite;
 use crate::context::Context;
-use crate::term::{At, Nest, Node, Read};
+use crate::term::{ModeCoordinate, Nest, Node, Read};
 use egg::Id;
 use redpoll_logic::statistics::Fact;
 use redpoll_logic::{Field, Scalar};
 use std::collections::BTreeSet;
 
 /// Largest number of fields that are restricted to one order.
-const MOST_FIELDS: usize = 6;
+const MAX_ORDERED_FIELDS: usize = 6;
 
 /// Checks the symmetry of the leaves of a nest's graph, if it would make the nest invariant under
 /// an exchange of fields.
-pub(in crate::algebra) fn learn(cx: &Context, graph: &mut Graph, nest: &Nest, bound: &[Field]) {
+pub(in crate::algebra) fn find_symmetries(cx: &Context, graph: &mut AlgebraGraph, nest: &Nest, bound: &[Field]) {
     let mut reads: Vec<&Read> = Vec::new();
     nest.outputs.iter().for_each(|t| t.value.each_access(&mut |r| reads.push(r)));
     let pairs = (0..bound.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
-    let may_be =
-        |(a, b)| nest.sizes.of(&bound[a]) == nest.sizes.of(&bound[b]) && exchanges(&reads, &bound[a], &bound[b]);
-    if !cx.measures() || !pairs.into_iter().any(may_be) {
+    let is_candidate =
+        |(a, b)| nest.sizes.of(&bound[a]) == nest.sizes.of(&bound[b]) && may_exchange(&reads, &bound[a], &bound[b]);
+    if !cx.may_measure() || !pairs.into_iter().any(is_candidate) {
         return;
     }
     let mut found = Vec::new();
@@ -31,11 +31,11 @@ pub(in crate::algebra) fn learn(cx: &Context, graph: &mut Graph, nest: &Nest, bo
             continue;
         }
         let slot = |mode: usize| {
-            let field = read.at[mode].as_field()?;
+            let field = read.coordinates[mode].as_field()?;
             (0..leaf.sizes.len()).find(|k| slot_field(*k) == *field)
         };
         let mut pairs = Vec::new();
-        for a in 0..read.at.len() {
+        for a in 0..read.coordinates.len() {
             for b in 0..a {
                 if let (Some(p), Some(q)) = (slot(b), slot(a))
                     && p != q
@@ -46,7 +46,7 @@ pub(in crate::algebra) fn learn(cx: &Context, graph: &mut Graph, nest: &Nest, bo
                         true => Diagonal::Empty,
                         false => Diagonal::Stored,
                     };
-                    pairs.push(Pair { slots: [p as Slot, q as Slot], diagonal });
+                    pairs.push(SymmetricSlots { slots: [p as SlotIndex, q as SlotIndex], diagonal });
                 }
             }
         }
@@ -57,15 +57,15 @@ pub(in crate::algebra) fn learn(cx: &Context, graph: &mut Graph, nest: &Nest, bo
 
 /// Returns whether a product of these accesses is invariant under exchanging two fields, if every
 /// tensor is symmetric.
-fn exchanges(reads: &[&Read], x: &Field, y: &Field) -> bool {
+fn may_exchange(reads: &[&Read], x: &Field, y: &Field) -> bool {
     let named = |exchange: bool| {
-        let name = |at: &At| match at.as_field() {
+        let name = |at: &ModeCoordinate| match at.as_field() {
             Some(f) if exchange && f == x => y.to_string(),
             Some(f) if exchange && f == y => x.to_string(),
             Some(f) => f.to_string(),
             None => format!("{at:?}"),
         };
-        let named = |r: &&Read| (r.tensor.clone(), r.at.iter().map(name).collect::<BTreeSet<_>>());
+        let named = |r: &&Read| (r.tensor.clone(), r.coordinates.iter().map(name).collect::<BTreeSet<_>>());
         let mut all: Vec<_> = reads.iter().map(named).collect();
         all.sort();
         all
@@ -75,39 +75,39 @@ fn exchanges(reads: &[&Read], x: &Field, y: &Field) -> bool {
 
 /// Returns the sets of reduced slots that can be exchanged without changing the product of the
 /// arguments.
-pub(super) fn alike(site: &Site<'_>, args: &[Use], bound: &[Slot]) -> Vec<Vec<Slot>> {
-    let exchanged = |x: Slot, y: Slot| -> Vec<Use> {
-        let other = |s: &Slot| match *s {
+pub(super) fn exchangeable_slots(site: &MatchSite<'_>, args: &[ClassUse], bound: &[SlotIndex]) -> Vec<Vec<SlotIndex>> {
+    let exchange = |x: SlotIndex, y: SlotIndex| -> Vec<ClassUse> {
+        let other = |s: &SlotIndex| match *s {
             s if s == x => y,
             s if s == y => x,
             s => s,
         };
-        args.iter().map(|u| Use { class: u.class, slots: u.slots.iter().map(other).collect() }).collect()
+        args.iter().map(|u| ClassUse { class: u.class, slots: u.slots.iter().map(other).collect() }).collect()
     };
     let own = in_order(site.graph, args.to_vec());
-    let mut sets: Vec<Vec<Slot>> = Vec::new();
+    let mut sets: Vec<Vec<SlotIndex>> = Vec::new();
     for slot in bound.iter().filter(|s| args.iter().any(|u| u.has(**s))) {
-        let same = |set: &&mut Vec<Slot>| {
-            site.size(set[0]) == site.size(*slot) && in_order(site.graph, exchanged(set[0], *slot)) == own
+        let same = |set: &&mut Vec<SlotIndex>| {
+            site.size(set[0]) == site.size(*slot) && in_order(site.graph, exchange(set[0], *slot)) == own
         };
         match sets.iter_mut().find(same) {
             Some(set) => set.push(*slot),
             None => sets.push(vec![*slot]),
         }
     }
-    sets.retain(|set| (2..=MOST_FIELDS).contains(&set.len()));
+    sets.retain(|set| (2..=MAX_ORDERED_FIELDS).contains(&set.len()));
     sets
 }
 
 /// Normalizes the arguments of a multiset: sorts the slots in which each is symmetric, then the
 /// arguments.
-fn in_order(graph: &Graph, mut args: Vec<Use>) -> Vec<Use> {
+fn in_order(graph: &AlgebraGraph, mut args: Vec<ClassUse>) -> Vec<ClassUse> {
     for u in &mut args {
         u.class = graph.find(u.class);
-        let pairs = pairs(graph, u.class);
+        let pairs = symmetric_pairs(graph, u.class);
         // Swaps pairs that are out of order until there are none.
-        let places = || pairs.iter().map(|p| p.slots.map(usize::from));
-        while let Some([a, b]) = places().find(|[a, b]| u.slots[*a] > u.slots[*b]) {
+        let slot_pairs = || pairs.iter().map(|p| p.slots.map(usize::from));
+        while let Some([a, b]) = slot_pairs().find(|[a, b]| u.slots[*a] > u.slots[*b]) {
             u.slots.swap(a, b);
         }
     }
@@ -116,25 +116,30 @@ fn in_order(graph: &Graph, mut args: Vec<Use>) -> Vec<Use> {
 }
 
 /// Returns whether some argument makes the product `none` where two slots are equal.
-pub(super) fn apart(site: &Site<'_>, args: &[Use], [x, y]: [Slot; 2], none: &Scalar) -> bool {
+pub(super) fn annihilates_diagonal(
+    site: &MatchSite<'_>,
+    args: &[ClassUse],
+    [x, y]: [SlotIndex; 2],
+    none: &Scalar,
+) -> bool {
     args.iter().any(|u| {
-        let is = |pair: &Pair| {
+        let matches = |pair: &SymmetricSlots| {
             let of = pair.slots.map(|s| u.slots[usize::from(s)]);
             pair.diagonal == Diagonal::Empty && (of == [x, y] || of == [y, x])
         };
-        site.graph[u.class].data.fill == *none && pairs(site.graph, u.class).iter().any(is)
+        site.graph[u.class].data.fill == *none && symmetric_pairs(site.graph, u.class).iter().any(matches)
     })
 }
 
 /// Returns the symmetric slot pairs of a class: those of its leaf, or those of the argument of a
 /// call with one argument.
-pub(super) fn pairs(graph: &Graph, class: Id) -> Vec<Pair> {
+pub(super) fn symmetric_pairs(graph: &AlgebraGraph, class: Id) -> Vec<SymmetricSlots> {
     for node in graph[class].iter() {
         match (node.kind, &node.args().collect::<Vec<_>>()[..]) {
-            (Kind::Leaf(id), _) => return graph.analysis.pairs.get(&id).cloned().unwrap_or_default(),
-            (Kind::Call(_), [only]) if only.class != class => {
-                let of = |p: Pair| Pair { slots: p.slots.map(|s| only.slots[usize::from(s)]), ..p };
-                return pairs(graph, only.class).into_iter().map(of).collect();
+            (NodeKind::Leaf(id), _) => return graph.analysis.pairs.get(&id).cloned().unwrap_or_default(),
+            (NodeKind::Call(_), [only]) if only.class != class => {
+                let of = |p: SymmetricSlots| SymmetricSlots { slots: p.slots.map(|s| only.slots[usize::from(s)]), ..p };
+                return symmetric_pairs(graph, only.class).into_iter().map(of).collect();
             }
             _ => {}
         }

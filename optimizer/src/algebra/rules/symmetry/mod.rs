@@ -7,64 +7,64 @@
 mod facts;
 mod orient;
 
-use super::aggregates::repeated;
-use super::{Draft, Opened, Rule, Site, Subject};
-use crate::algebra::graph::{Pair, Ties};
-use crate::algebra::language::{Slot, Use};
-use crate::term::regroups;
-use facts::{alike, apart};
+use super::aggregates::repeat_term;
+use super::{MatchSite, RewriteRule, ScopedNode, Subject, TermDraft};
+use crate::algebra::graph::{SymmetricSlots, Ties};
+use crate::algebra::language::{ClassUse, SlotIndex};
+use crate::term::is_regroupable;
+use facts::{annihilates_diagonal, exchangeable_slots};
 use orient::orient;
 use redpoll_logic::Scalar;
 use redpoll_logic::op::{Builtin, Op, RepeatMethod, cast_to};
 
-pub(in crate::algebra) use facts::learn;
+pub(in crate::algebra) use facts::find_symmetries;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[RewriteRule] = &[
+    RewriteRule {
         name: "cut-symmetric",
         subject: Subject::Symmetry,
         round: None,
         equation: "sum(i j, x) = 2 * sum(i j, x * (i > j))    x symmetric, empty where i = j",
         drafts: cut,
     },
-    Rule {
+    RewriteRule {
         name: "cut-symmetric-idempotent",
         subject: Subject::Symmetry,
         round: None,
         equation: "max(i j, x) = max(i j, x * (i >= j))    x symmetric",
         drafts: cut_idempotent,
     },
-    Rule {
+    RewriteRule {
         name: "weigh-symmetric",
         subject: Subject::Symmetry,
         round: None,
         equation: "sum(i j, x) = sum(i j, x * (i >= j) * (i > j ? 2 : 1))    x symmetric",
         drafts: weigh,
     },
-    Rule {
+    RewriteRule {
         name: "orient-symmetric",
         subject: Subject::Symmetry,
         round: None,
         equation: "sum(i j k, x(i j) * x(j k) * x(i k)) = 6 * sum(i j k, y(i j) * y(j k) * y(i k))    \
-                   y(i j) = x(i j) * (rank(i) < rank(j)), stored; ranks by how many places i has in x; x symmetric, empty \
-                   where i = j",
+                   y(i j) = x(i j) * (rank(i) < rank(j)), stored; the rank of i is its number of entries in x; x symmetric, \
+                   empty where i = j",
         drafts: orient,
     },
 ];
 
 /// Largest number of fields in a weighted set of coordinates. The weight takes a comparison for
 /// each combination of equal neighbors.
-const MOST_WEIGHED: usize = 4;
+const MAX_WEIGHTED_FIELDS: usize = 4;
 
 /// A fold of a product that does not change when some of its slots are exchanged.
-struct Joined<'n> {
+struct SymmetricProduct<'n> {
     op: &'n Op,
     init: &'n Scalar,
-    bound: &'n [Slot],
+    bound: &'n [SlotIndex],
     product: Op,
-    args: Vec<Use>,
+    args: Vec<ClassUse>,
     /// The exchangeable slots.
-    slots: Vec<Slot>,
+    slots: Vec<SlotIndex>,
     /// For each slot but the first, whether the product can be other than the annihilator where the
     /// slot equals the previous one (`Ties::Above`).
     ties: Vec<Ties>,
@@ -72,20 +72,20 @@ struct Joined<'n> {
     values: [Scalar; 2],
 }
 
-impl Joined<'_> {
+impl SymmetricProduct<'_> {
     /// Returns whether the product is the annihilator wherever two of the slots are equal.
-    fn is_apart(&self) -> bool {
+    fn is_off_diagonal(&self) -> bool {
         self.ties.iter().all(|ties| *ties == Ties::Below)
     }
 
     /// Folds a draft over the reduced slots.
-    fn fold(&self, of: Draft) -> Draft {
-        Draft::Fold(self.op.clone(), self.init.clone(), Box::new(of), self.bound.to_vec())
+    fn fold(&self, of: TermDraft) -> TermDraft {
+        TermDraft::Fold(self.op.clone(), self.init.clone(), Box::new(of), self.bound.to_vec())
     }
 
     /// Folds a draft that has the same value in all orders of the slots, given in one of them.
-    fn in_all_orders(&self, site: &Site<'_>, of: Draft) -> Option<Draft> {
-        repeated(site, self.op, &self.init.dtype(), self.fold(of), Some(self.orders()))
+    fn in_all_orders(&self, site: &MatchSite<'_>, of: TermDraft) -> Option<TermDraft> {
+        repeat_term(site, self.op, &self.init.dtype(), self.fold(of), Some(self.orders()))
     }
 
     /// Returns the number of orders of distinct coordinates.
@@ -94,48 +94,49 @@ impl Joined<'_> {
     }
 
     /// Drafts the product restricted to one order of the coordinates.
-    fn in_order(&self) -> Draft {
-        let above = |(pair, ties): (&[Slot], &Ties)| Draft::Above {
+    fn in_order(&self) -> TermDraft {
+        let above = |(pair, ties): (&[SlotIndex], &Ties)| TermDraft::Above {
             above: pair[0],
             below: pair[1],
             ties: *ties,
             values: self.values.clone(),
         };
         let masks = self.slots.windows(2).zip(&self.ties).map(above);
-        Draft::Call(self.product.clone(), self.args.iter().cloned().map(Draft::Class).chain(masks).collect())
+        TermDraft::Call(self.product.clone(), self.args.iter().cloned().map(TermDraft::Class).chain(masks).collect())
     }
 
     /// Drafts the number of distinct orders of the slots' coordinates, by comparing the slots from
     /// `at` on. Before `at`, the last `run` coordinates are equal, and `orders` is the number so
     /// far.
-    fn weight(&self, at: usize, run: i64, orders: i64) -> Draft {
+    fn weight(&self, at: usize, run: i64, orders: i64) -> TermDraft {
         let number = |n: i64| cast_to(&Scalar::I64(n), &self.init.dtype());
-        let Some(ties) = self.ties.get(at) else { return Draft::Literal(number(orders)) };
+        let Some(ties) = self.ties.get(at) else { return TermDraft::Literal(number(orders)) };
         let (pair, equal) = ([self.slots[at], self.slots[at + 1]], orders / (run + 1));
-        let told = |values: [Scalar; 2]| Draft::Above { above: pair[0], below: pair[1], ties: Ties::Below, values };
+        let comparison =
+            |values: [Scalar; 2]| TermDraft::Above { above: pair[0], below: pair[1], ties: Ties::Below, values };
         match ties {
             Ties::Below => self.weight(at + 1, 1, orders),
-            Ties::Above if at + 1 == self.ties.len() => told([number(orders), number(equal)]),
+            Ties::Above if at + 1 == self.ties.len() => comparison([number(orders), number(equal)]),
             Ties::Above => {
                 let both = [self.weight(at + 1, 1, orders), self.weight(at + 1, run + 1, equal)];
-                let holds = told([Scalar::Bool(true), Scalar::Bool(false)]);
-                Draft::Call(Builtin::IfElse.into(), [holds].into_iter().chain(both).collect())
+                let holds = comparison([Scalar::Bool(true), Scalar::Bool(false)]);
+                TermDraft::Call(Builtin::IfElse.into(), [holds].into_iter().chain(both).collect())
             }
         }
     }
 }
 
-fn joined<'n>(site: &Site<'_>, node: &'n Opened) -> Vec<Joined<'n>> {
-    let Opened::Fold { op, init, arg, bound } = node else { return Vec::new() };
-    let none = |pairs: &Vec<Pair>| pairs.is_empty();
-    if site.graph.analysis.pairs.values().all(none) || !site.is_free(op, init) {
+fn symmetric_products<'n>(site: &MatchSite<'_>, node: &'n ScopedNode) -> Vec<SymmetricProduct<'n>> {
+    let ScopedNode::Fold { op, init, arg, bound } = node else { return Vec::new() };
+    let is_empty = |pairs: &Vec<SymmetricSlots>| pairs.is_empty();
+    if site.graph.analysis.pairs.values().all(is_empty) || !site.can_regroup(op, init) {
         return Vec::new();
     }
     let (mut found, dtype) = (Vec::new(), site.dtype(arg).clone());
     for (product, args) in site.calls(arg) {
         let (one, none) = (product.fold_identity(&dtype, site.mode()), product.annihilator(&dtype, 0, site.mode()));
         let (Some(one), Some(none)) = (one, none) else { continue };
-        if !regroups(&product, &dtype, site.mode()) || !op.is_identity(&none, &dtype, 1, site.mode()) {
+        if !is_regroupable(&product, &dtype, site.mode()) || !op.is_identity(&none, &dtype, 1, site.mode()) {
             continue;
         }
         // The fill of some table must be the annihilator, so that the product is fill there in
@@ -143,40 +144,47 @@ fn joined<'n>(site: &Site<'_>, node: &'n Opened) -> Vec<Joined<'n>> {
         if !args.iter().any(|u| *site.fill(u) == none) {
             continue;
         }
-        for slots in alike(site, &args, bound) {
-            let apart = |pair: &[Slot]| apart(site, &args, [pair[0], pair[1]], &none);
-            let ties = slots.windows(2).map(|pair| if apart(pair) { Ties::Below } else { Ties::Above }).collect();
+        for slots in exchangeable_slots(site, &args, bound) {
+            let is_off_diagonal = |pair: &[SlotIndex]| annihilates_diagonal(site, &args, [pair[0], pair[1]], &none);
+            let ties =
+                slots.windows(2).map(|pair| if is_off_diagonal(pair) { Ties::Below } else { Ties::Above }).collect();
             let (product, args, values) = (product.clone(), args.clone(), [one.clone(), none.clone()]);
-            found.push(Joined { op, init, bound, product, args, slots, ties, values });
+            found.push(SymmetricProduct { op, init, bound, product, args, slots, ties, values });
         }
     }
     found
 }
 
-fn cut(site: &mut Site<'_>, node: &Opened) {
-    for joined in joined(site, node).into_iter().filter(Joined::is_apart) {
-        if let Some(all) = joined.in_all_orders(site, joined.in_order()) {
+fn cut(site: &mut MatchSite<'_>, node: &ScopedNode) {
+    for product_fold in symmetric_products(site, node).into_iter().filter(SymmetricProduct::is_off_diagonal) {
+        if let Some(all) = product_fold.in_all_orders(site, product_fold.in_order()) {
             site.propose(all);
         }
     }
 }
 
-fn cut_idempotent(site: &mut Site<'_>, node: &Opened) {
-    for joined in joined(site, node).into_iter().filter(|joined| !joined.is_apart()) {
-        if joined.op.repeat_method(&joined.init.dtype(), site.mode()) == Some(RepeatMethod::Idempotent) {
-            site.propose(joined.fold(joined.in_order()));
+fn cut_idempotent(site: &mut MatchSite<'_>, node: &ScopedNode) {
+    for product_fold in
+        symmetric_products(site, node).into_iter().filter(|product_fold| !product_fold.is_off_diagonal())
+    {
+        if product_fold.op.repeat_method(&product_fold.init.dtype(), site.mode()) == Some(RepeatMethod::Idempotent) {
+            site.propose(product_fold.fold(product_fold.in_order()));
         }
     }
 }
 
 /// Weighs each ordered set of coordinates by its number of distinct orders: n! divided by k! for
 /// every k equal coordinates.
-fn weigh(site: &mut Site<'_>, node: &Opened) {
-    let few = |joined: &Joined<'_>| !joined.is_apart() && joined.slots.len() <= MOST_WEIGHED;
-    for joined in joined(site, node).into_iter().filter(few) {
-        if joined.op.repeat_method(&joined.init.dtype(), site.mode()) == Some(RepeatMethod::Multiply) {
-            let weight = joined.weight(0, 1, joined.orders());
-            site.propose(joined.fold(Draft::Call(Builtin::Mul.into(), vec![joined.in_order(), weight])));
+fn weigh(site: &mut MatchSite<'_>, node: &ScopedNode) {
+    let is_small = |product_fold: &SymmetricProduct<'_>| {
+        !product_fold.is_off_diagonal() && product_fold.slots.len() <= MAX_WEIGHTED_FIELDS
+    };
+    for product_fold in symmetric_products(site, node).into_iter().filter(is_small) {
+        if product_fold.op.repeat_method(&product_fold.init.dtype(), site.mode()) == Some(RepeatMethod::Multiply) {
+            let weight = product_fold.weight(0, 1, product_fold.orders());
+            site.propose(
+                product_fold.fold(TermDraft::Call(Builtin::Mul.into(), vec![product_fold.in_order(), weight])),
+            );
         }
     }
 }

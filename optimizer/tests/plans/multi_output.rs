@@ -1,7 +1,7 @@
 //! Nests of several outputs, each of which is rewritten separately.
 
 use super::algebra::{check, csr, dense, eager};
-use super::{Config, Input, Stored, Subjects, compare, counts, plan, rewritten};
+use super::{InputSpec, OptimizerConfig, Subjects, WithStored, check_rewritten, compare, counts, plan};
 use expect_test::expect;
 use redpoll_logic::statistics::Statistics;
 use redpoll_logic::{Format, LeafKind, LevelKind, StorageMode};
@@ -14,10 +14,10 @@ const GROUPS: &str = "(plan
     (query q (aggregate + 0.0 (mapjoin * (table A k j) (table B j l) (table B j l)) j l))
     (produces s n q))";
 
-fn made(text: &str, inputs: &[Input], config: &Config) -> Report {
+fn report(text: &str, inputs: &[InputSpec], config: &OptimizerConfig) -> Report {
     let counts = counts(inputs);
-    let made = optimize(&plan(text, inputs), &Statistics::new(&counts), config);
-    made.unwrap_or_else(|e| panic!("{e}\n{text}")).1
+    let planned = optimize(&plan(text, inputs), &Statistics::new(&counts), config);
+    planned.unwrap_or_else(|e| panic!("{e}\n{text}")).1
 }
 
 /// The fields eliminated first are eliminated for all outputs in one pass, and so are the remaining
@@ -39,7 +39,7 @@ fn sums_and_counts_of_a_join_are_eliminated_together() {
 
 /// An output with a rewriting of its own becomes a separate nest.
 #[test]
-fn outputs_part_where_one_is_better_apart() {
+fn outputs_are_separated_where_that_is_cheaper() {
     check(
         "(plan
            (query s (aggregate + 0.0 (mapjoin * (table A i j) (table B j k)) i j k))
@@ -57,7 +57,7 @@ fn outputs_part_where_one_is_better_apart() {
 
 /// Two outputs of one pass over a matrix remain one nest if no rule makes either cheaper.
 #[test]
-fn what_costs_least_together_stays_together() {
+fn outputs_stay_together_where_that_is_cheapest() {
     check(
         "(plan
            (query r (mapjoin - (table b i) (aggregate + 0.0 (mapjoin * (table A i j) (table x j)) j)))
@@ -73,18 +73,18 @@ fn what_costs_least_together_stays_together() {
 
 /// The chosen plan costs at most as much as all outputs together or each apart.
 #[test]
-fn several_outputs_cost_at_most_what_they_cost_together_or_apart() {
+fn several_outputs_cost_no_more_than_joint_or_separate_plans() {
     for (a, b) in [(1e4, 1e4), (1e4, 1e6), (1e6, 1e4), (3e5, 3e5)] {
         let inputs = [csr("A", &[10_000, 10_000]).stored(a), csr("B", &[10_000, 10_000]).stored(b)];
-        let cost = |text: &str, config: &Config| made(text, &inputs, config).work().cost();
+        let cost = |text: &str, config: &OptimizerConfig| report(text, &inputs, config).work().cost();
         let chosen = cost(GROUPS, &eager());
-        let together = cost(GROUPS, &Config { subjects: Subjects::none(), ..eager() });
-        let apart: f64 = ["s", "n", "q"]
+        let joint = cost(GROUPS, &OptimizerConfig { subjects: Subjects::none(), ..eager() });
+        let separate: f64 = ["s", "n", "q"]
             .iter()
             .map(|one| cost(&GROUPS.replace("produces s n q", &format!("produces {one}")), &eager()))
             .sum();
-        assert!(chosen <= together * 1.001, "{a} {b}: {chosen}, together {together}");
-        assert!(chosen <= apart * 1.001, "{a} {b}: {chosen}, apart {apart}");
+        assert!(chosen <= joint * 1.001, "{a} {b}: {chosen} chosen, {joint} joint");
+        assert!(chosen <= separate * 1.001, "{a} {b}: {chosen} chosen, {separate} separate");
     }
 }
 
@@ -92,8 +92,8 @@ fn several_outputs_cost_at_most_what_they_cost_together_or_apart() {
 #[test]
 fn several_outputs_keep_their_meaning() {
     for seed in 0..40 {
-        let config = Config { choice: Choice::Drawn(seed), ..eager() };
-        rewritten(GROUPS, &[csr("A", &[4, 5]), csr("B", &[5, 6])], &config);
+        let config = OptimizerConfig { choice: Choice::Random(seed), ..eager() };
+        check_rewritten(GROUPS, &[csr("A", &[4, 5]), csr("B", &[5, 6])], &config);
     }
 }
 
@@ -111,15 +111,15 @@ fn one_output_may_be_stored_in_blocks() {
         Format { modes, ..Format::of_kinds(&[kind, LevelKind::Dense], LeafKind::Element) }
     };
     for kind in [LevelKind::Dense, LevelKind::SparseList] {
-        for asked in [&["s"][..], &["c"], &["m"], &["s", "c"], &["s", "c", "m"]] {
+        for aliases in [&["s"][..], &["c"], &["m"], &["s", "c"], &["s", "c", "m"]] {
             for sizes in [[4, 4, 4], [2, 3, 4]] {
-                let mut config = Config::default();
+                let mut config = OptimizerConfig::default();
                 config
                     .formats
-                    .extend(asked.iter().zip(sizes).map(|(alias, size)| ((*alias).into(), blocks(size, kind))));
+                    .extend(aliases.iter().zip(sizes).map(|(alias, size)| ((*alias).into(), blocks(size, kind))));
                 let (plan, counts) = (plan(text, &inputs), counts(&inputs));
-                let made = optimize(&plan, &Statistics::new(&counts), &config);
-                let (physical, _) = made.unwrap_or_else(|e| panic!("{asked:?} {sizes:?} {kind:?}: {e}"));
+                let planned = optimize(&plan, &Statistics::new(&counts), &config);
+                let (physical, _) = planned.unwrap_or_else(|e| panic!("{aliases:?} {sizes:?} {kind:?}: {e}"));
                 compare(&plan, &physical, &inputs, config.float_mode);
             }
         }

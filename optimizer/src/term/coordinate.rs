@@ -6,29 +6,29 @@ use redpoll_logic::{Affine, Field, FloatMode, Scalar, Subscript};
 
 /// The coordinate at which an access reads a mode.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum At {
+pub(crate) enum ModeCoordinate {
     /// A function of loop fields alone.
     Subscript(Subscript),
     /// The value of an `i64` term.
     Value(Term),
 }
 
-impl At {
-    pub(crate) fn field(field: &Field) -> At {
-        At::Subscript(Subscript::field(field.clone()))
+impl ModeCoordinate {
+    pub(crate) fn field(field: &Field) -> ModeCoordinate {
+        ModeCoordinate::Subscript(Subscript::field(field.clone()))
     }
 
     pub(crate) fn as_field(&self) -> Option<&Field> {
         match self {
-            At::Subscript(s) => s.as_field(),
-            At::Value(_) => None,
+            ModeCoordinate::Subscript(s) => s.as_field(),
+            ModeCoordinate::Value(_) => None,
         }
     }
 
     /// Returns the affine form, or `None` for other kinds of coordinates.
     pub(crate) fn as_affine(&self) -> Option<&Affine> {
         match self {
-            At::Subscript(Subscript::Affine(a)) => Some(a),
+            ModeCoordinate::Subscript(Subscript::Affine(a)) => Some(a),
             _ => None,
         }
     }
@@ -36,16 +36,16 @@ impl At {
     /// Returns the loop fields of the coordinate, sorted and distinct.
     pub(crate) fn fields(&self) -> Vec<Field> {
         match self {
-            At::Subscript(s) => s.form().terms.iter().map(|(f, _)| f.clone()).collect(),
-            At::Value(t) => t.fields().to_vec(),
+            ModeCoordinate::Subscript(s) => s.form().terms.iter().map(|(f, _)| f.clone()).collect(),
+            ModeCoordinate::Value(t) => t.fields().to_vec(),
         }
     }
 
     /// Returns whether all loop fields of the coordinate satisfy the predicate.
     pub(crate) fn all_fields(&self, is: impl Fn(&Field) -> bool) -> bool {
         match self {
-            At::Subscript(s) => s.form().terms.iter().all(|(f, _)| is(f)),
-            At::Value(t) => t.fields().iter().all(is),
+            ModeCoordinate::Subscript(s) => s.form().terms.iter().all(|(f, _)| is(f)),
+            ModeCoordinate::Value(t) => t.fields().iter().all(is),
         }
     }
 
@@ -57,26 +57,30 @@ impl At {
     /// Returns the coordinate as an `i64` term.
     pub(crate) fn value(&self, mode: FloatMode) -> Term {
         match self {
-            At::Value(t) => t.clone(),
-            At::Subscript(Subscript::Affine(a)) => Term::coordinate(a.clone()),
-            At::Subscript(Subscript::Outer(a, b)) => {
+            ModeCoordinate::Value(t) => t.clone(),
+            ModeCoordinate::Subscript(Subscript::Affine(a)) => Term::coordinate(a.clone()),
+            ModeCoordinate::Subscript(Subscript::Outer(a, b)) => {
                 Term::integer(Builtin::FloorDiv, Term::coordinate(a.clone()), *b as i64, mode)
             }
-            At::Subscript(Subscript::Inner(a, b)) => {
+            ModeCoordinate::Subscript(Subscript::Inner(a, b)) => {
                 Term::integer(Builtin::Rem, Term::coordinate(a.clone()), *b as i64, mode)
             }
         }
     }
 
     /// Replaces every field of `subscript` by a coordinate.
-    pub(crate) fn compose(subscript: &Subscript, with: &dyn Fn(&Field) -> At, mode: FloatMode) -> At {
+    pub(crate) fn compose(
+        subscript: &Subscript,
+        with: &dyn Fn(&Field) -> ModeCoordinate,
+        mode: FloatMode,
+    ) -> ModeCoordinate {
         let form = subscript.form();
-        let parts: Vec<(At, i64)> = form.terms.iter().map(|(f, c)| (with(f), *c)).collect();
+        let parts: Vec<(ModeCoordinate, i64)> = form.terms.iter().map(|(f, c)| (with(f), *c)).collect();
         if let ([(only, 1)], 0, Subscript::Affine(_)) = (&parts[..], form.constant, subscript) {
             return only.clone();
         }
         if parts.iter().all(|(p, _)| p.as_affine().is_some()) {
-            return At::Subscript(subscript.substitute(&|f| {
+            return ModeCoordinate::Subscript(subscript.substitute(&|f| {
                 let at = with(f);
                 at.as_affine().expect("all parts are affine").clone()
             }));
@@ -86,26 +90,26 @@ impl At {
             let scaled = Term::integer(Builtin::Mul, part.value(mode), c, mode);
             sum = Term::call(&Builtin::Add.into(), vec![sum, scaled], mode);
         }
-        At::Value(match subscript {
+        ModeCoordinate::Value(match subscript {
             Subscript::Affine(_) => sum,
             Subscript::Outer(_, b) => Term::integer(Builtin::FloorDiv, sum, *b as i64, mode),
             Subscript::Inner(_, b) => Term::integer(Builtin::Rem, sum, *b as i64, mode),
         })
     }
 
-    pub(crate) fn substitute(&self, with: &dyn Fn(&Field) -> At, mode: FloatMode) -> At {
+    pub(crate) fn substitute(&self, with: &dyn Fn(&Field) -> ModeCoordinate, mode: FloatMode) -> ModeCoordinate {
         match self {
-            At::Subscript(s) => At::compose(s, with, mode),
-            At::Value(t) => At::from_value(t.substitute(with, mode)),
+            ModeCoordinate::Subscript(s) => ModeCoordinate::compose(s, with, mode),
+            ModeCoordinate::Value(t) => ModeCoordinate::from_value(t.substitute(with, mode)),
         }
     }
 
     /// Converts an `i64` term to a coordinate, affine if the term is affine.
-    pub(crate) fn from_value(term: Term) -> At {
+    pub(crate) fn from_value(term: Term) -> ModeCoordinate {
         match (term.node(), term.fill()) {
-            (Node::Coordinate(a), _) => At::Subscript(Subscript::Affine(a.clone())),
-            (Node::Literal, Scalar::I64(c)) => At::Subscript(Subscript::Affine(Affine::constant(*c))),
-            _ => At::Value(term),
+            (Node::Coordinate(a), _) => ModeCoordinate::Subscript(Subscript::Affine(a.clone())),
+            (Node::Literal, Scalar::I64(c)) => ModeCoordinate::Subscript(Subscript::Affine(Affine::constant(*c))),
+            _ => ModeCoordinate::Value(term),
         }
     }
 }

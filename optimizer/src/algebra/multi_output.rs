@@ -1,0 +1,103 @@
+//! Nests with several outputs: rewrites each output separately, then merges outputs that still have
+//! the same loops.
+//!
+//! Each output has a graph of its own, so that a limit reached by one output does not affect
+//! another. Terms shared by several outputs are chosen by class alone and become equal terms:
+//! within one nest they are computed once, and stored subterms are stored together. An output joins
+//! a nest, in its rewritten or original form, where that is cheaper than a nest of its own. So the
+//! outputs cost at most as much as the original nest, and at most as much as separate nests.
+
+use super::extract::Extraction;
+use super::{CandidateNest, MAX_COST_RATIO, best_terms, is_rewritable, saturate_nest, tasks_of};
+use crate::adaptive::Task;
+use crate::config::Choice;
+use crate::context::Context;
+use crate::loop_order::order_loops_below;
+use crate::merge::join_outside;
+use crate::term::Nest;
+
+/// Largest number of outputs of a nest that is rewritten; each output is compared with those before
+/// it.
+const MAX_OUTPUTS: usize = 12;
+
+/// Outputs that are computed in one nest.
+struct OutputGroup {
+    /// Indices of the outputs in the original nest.
+    outputs: Vec<usize>,
+    candidate: CandidateNest,
+}
+
+/// Rewrites the nest, which costs about `original_cost`, to nests that cost less in total, if there
+/// are any.
+pub(super) fn rewrite(cx: &mut Context, nest: Nest, original_cost: f64) -> Vec<Task> {
+    let nests: Vec<Nest> = (0..nest.outputs.len()).map(|k| restrict_outputs(&nest, &[k])).collect();
+    if nests.len() > MAX_OUTPUTS || !nests.iter().all(is_rewritable) {
+        return vec![nest.into()];
+    }
+    let mut groups: Vec<OutputGroup> = Vec::new();
+    for (k, own) in nests.into_iter().enumerate() {
+        let Some(candidate) = cheapest_nest(cx, own) else { return vec![nest.into()] };
+        add_group(cx, &nest, &mut groups, OutputGroup { outputs: vec![k], candidate });
+    }
+    let cost: f64 = groups.iter().map(|group| group.candidate.cost).sum();
+    cx.memo.retain_for(&nest.sizes, &nest.pins);
+    let is_unchanged = groups.len() == 1 && groups[0].candidate.rules.is_empty();
+    if is_unchanged
+        || cx.config.choice == Choice::Cheapest && order_loops_below(cx, &nest, cost / MAX_COST_RATIO).is_some()
+    {
+        return vec![nest.into()];
+    }
+    let candidates = groups.into_iter().map(|group| group.candidate).collect();
+    let graph_size = format!("{} outputs, one graph each", nest.outputs.len());
+    tasks_of(candidates, cx, (original_cost, &graph_size))
+}
+
+/// Returns the nest restricted to some outputs.
+fn restrict_outputs(nest: &Nest, outputs: &[usize]) -> Nest {
+    Nest { outputs: outputs.iter().map(|k| nest.outputs[*k].clone()).collect(), ..nest.clone() }
+}
+
+/// Returns the cheapest nest that is equal to a nest with one output, which may be the nest itself.
+fn cheapest_nest(cx: &Context, nest: Nest) -> Option<CandidateNest> {
+    let saturated = saturate_nest(cx, &nest);
+    let extraction = Extraction::new(&saturated.graph, cx);
+    let mut planned = best_terms(cx, &nest, extraction, (saturated.root, &saturated.fields)).planned;
+    let found = (!planned.is_empty()).then(|| planned.remove(0));
+    if cx.config.choice != Choice::Cheapest && found.is_some() {
+        return found;
+    }
+    let limit = found.as_ref().map_or(f64::INFINITY, |found| found.cost / MAX_COST_RATIO);
+    price_nest(cx, nest, Vec::new(), limit).or(found)
+}
+
+/// Returns a nest with its cost, if that is below `limit`.
+fn price_nest(cx: &Context, nest: Nest, rules: Vec<&'static str>, limit: f64) -> Option<CandidateNest> {
+    cx.memo.retain_for(&nest.sizes, &nest.pins);
+    let cost = order_loops_below(cx, &nest, limit)?.work.cost();
+    cost.is_finite().then_some(CandidateNest { nest, cost, rules })
+}
+
+/// Joins outputs to the group where that saves most, or adds them as a group of their own if no
+/// join pays.
+fn add_group(cx: &Context, nest: &Nest, groups: &mut Vec<OutputGroup>, new: OutputGroup) {
+    let mut best_join: Option<(usize, f64, OutputGroup)> = None;
+    for (at, group) in groups.iter().enumerate() {
+        let outputs = [&group.outputs[..], &new.outputs].concat();
+        let separate_cost = group.candidate.cost + new.candidate.cost;
+        let rules = group.candidate.rules.iter().chain(&new.candidate.rules).copied().collect();
+        let joined = join_outside(&group.candidate.nest, &new.candidate.nest, cx.mode());
+        let joined = joined.and_then(|joined| price_nest(cx, joined, rules, separate_cost));
+        let limit = joined.as_ref().map_or(separate_cost, |joined| joined.cost);
+        let Some(candidate) = price_nest(cx, restrict_outputs(nest, &outputs), Vec::new(), limit).or(joined) else {
+            continue;
+        };
+        let savings = separate_cost - candidate.cost;
+        if best_join.as_ref().is_none_or(|(_, best, _)| savings > *best) {
+            best_join = Some((at, savings, OutputGroup { outputs, candidate }));
+        }
+    }
+    match best_join {
+        Some((at, _, group)) => groups[at] = group,
+        None => groups.push(new),
+    }
+}
