@@ -4,8 +4,8 @@
 //! `ofs[p]..ofs[p + 1]`. It is empty if these are equal, whatever `idx[p]`. Coordinates between the
 //! first and the last entry are stored too, with fill values or empty fibers.
 
-use super::blocks::{BlockArrays, check_offsets};
-use super::list::check_len;
+use super::shared::blocks::{BlockArrays, check_offsets};
+use super::shared::list::check_len;
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
 use crate::Error;
 use crate::storage::{Array, filled_vec};

@@ -7,7 +7,7 @@
 //! that are not stored exist but are unused: below them are fill values and empty fibers.
 
 use super::dense::full_positions;
-use super::list::check_len;
+use super::shared::list::check_len;
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData};
 use crate::Error;
 use crate::storage::{Array, Indices, filled_vec};

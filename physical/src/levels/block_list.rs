@@ -6,8 +6,8 @@
 //! there are blocks, and `ptr` one more than there are parent positions. Blocks are not empty,
 //! ascend in each fiber and do not overlap; two blocks may be adjacent.
 
-use super::blocks::{BlockArrays, check_offsets};
-use super::list::{check_ptr, lower_bound};
+use super::shared::blocks::{BlockArrays, check_offsets};
+use super::shared::list::{check_ptr, lower_bound};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
 use crate::Error;
 use crate::storage::{Array, filled_vec};

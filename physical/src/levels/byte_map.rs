@@ -7,7 +7,7 @@
 //! but are unused: below them are fill values and empty fibers.
 
 use super::dense::full_positions;
-use super::list::{all_entries, build_list, check_len, check_list};
+use super::shared::list::{all_entries, build_list, check_len, check_list};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData};
 use crate::Error;
 use crate::storage::{Array, filled_vec};

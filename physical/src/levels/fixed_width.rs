@@ -6,7 +6,7 @@
 //! dimension. The own position of a coordinate is its index in `idx`. Positions of padding exist
 //! but are unused: below them are fill values and empty fibers.
 
-use super::list::{check_len, find_run, lower_bound};
+use super::shared::list::{check_len, find_run, lower_bound};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
 use crate::Error;
 use crate::storage::{Array, filled_vec};

@@ -21,7 +21,7 @@
 //! `coordinate`; freezing derives `ptr`, `idx` and `pos` from them. Reading walks
 //! `idx[ptr[p]..ptr[p + 1]]` beside `pos`, or looks coordinates up in the table.
 
-use super::list::{all_entries, build_list, check_len, check_list};
+use super::shared::list::{all_entries, build_list, check_len, check_list};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
 use crate::Error;
 use crate::storage::{Array, filled_vec};
@@ -165,4 +165,17 @@ fn probe(data: LevelData<'_>, key: (u64, u64)) -> Option<u64> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Generated code probes tables, so the slots are part of the layout.
+    #[test]
+    fn slots_are_fixed() {
+        let slots = [(0, 0, 8), (0, 1, 8), (1, 0, 8), (3, 1 << 40, 1 << 20), (1 << 40, 12345, 1 << 33)];
+        let found = slots.map(|(p, i, len)| hash_slot(p, i, len));
+        assert_eq!(found, [0, 1, 6, 289_291, 8_199_757_099]);
+    }
 }

@@ -4,7 +4,7 @@
 //! `left[p] >= right[p]`; its own position is `p`. Below the position of an empty fiber are fill
 //! values and empty fibers.
 
-use super::runs::{build_single_runs, check_same_len, visit_coordinates};
+use super::shared::runs::{build_single_runs, check_same_len, visit_coordinates};
 use super::{ArrayClass, ArraySpec, CoordinateRun, Fibers, Level, LevelData, RunLevel, array_prim};
 use crate::Error;
 use crate::storage::{Array, filled_vec};

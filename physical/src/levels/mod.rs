@@ -12,17 +12,15 @@
 mod band;
 mod bit_map;
 mod block_list;
-mod blocks;
 mod byte_map;
 mod dense;
-mod fibers;
 mod fixed_width;
 mod hash;
 mod interval;
-mod list;
+mod level;
 mod pinpoint;
 mod run_length;
-mod runs;
+mod shared;
 mod singleton;
 mod sparse_list;
 mod sparse_run_length;
@@ -33,25 +31,25 @@ pub use block_list::BlockList;
 pub use byte_map::ByteMap;
 pub use dense::Dense;
 pub(crate) use dense::full_positions;
-pub use fibers::Fibers;
 pub use fixed_width::FixedWidth;
 pub use hash::{Hash, hash_slot, table_len};
 pub use interval::Interval;
+pub use level::{
+    ArrayClass, ArraySpec, Concatenation, CoordinateRun, Level, LevelData, RunLevel, array_prim, can_store,
+};
 pub use pinpoint::Pinpoint;
 pub use run_length::RunLength;
-pub use runs::{CoordinateRun, RunLevel};
+pub use shared::fibers::Fibers;
 pub use singleton::Singleton;
 pub use sparse_list::SparseList;
 pub use sparse_run_length::SparseRunLength;
 
-pub(crate) use list::lower_bound;
+pub(crate) use shared::list::lower_bound;
 
-use crate::storage::Array;
-use redpoll_logic::{Format, LevelFormat, LevelKind, Prim};
+use redpoll_logic::{Format, LevelFormat, LevelKind};
 use std::borrow::Cow;
-use std::ops::{ControlFlow, Range};
 
-/// Defines [`level`] from the list of kinds: the type of a level has the name of its kind.
+/// Defines `level` from the list of kinds: the type of a level has the name of its kind.
 macro_rules! registry {
     ($($(#[$doc:meta])* $kind:ident $name:literal = $base:ident { $($traits:tt)* };)*) => {
         /// Returns the level of a kind.
@@ -72,194 +70,4 @@ pub(crate) fn kernel_format(format: &Format) -> Cow<'_, Format> {
         return Cow::Borrowed(format);
     }
     Cow::Owned(Format { levels: format.levels.iter().map(in_kernel).collect(), ..format.clone() })
-}
-
-/// The meaning of the elements of a level's array.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ArrayClass {
-    /// Positions: `i32`, or `i64` from 2^31 positions on (Arrow offsets).
-    Position,
-    /// Coordinates: `u32`, or `u64` if the dimension exceeds 2^32.
-    Coordinate,
-    /// Coordinates, with the dimension for none: `u32`, or `u64` from dimension 2^32 on.
-    Bound,
-    /// Ends of runs: `i32`, or `i64` from dimension 2^31 on (Arrow run ends).
-    End,
-    /// Flags: one byte each.
-    Flag,
-    /// Words of bits: `u64`.
-    Word,
-}
-
-/// An array of a level kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ArraySpec {
-    /// The name: `ptr`, `idx`, ..
-    pub name: &'static str,
-    /// The class of its elements.
-    pub class: ArrayClass,
-}
-
-/// One level of one tensor.
-#[derive(Clone, Copy, Debug)]
-pub struct LevelData<'a> {
-    /// The kind and flags.
-    pub format: LevelFormat,
-    /// The size of the storage mode.
-    pub dimension: u64,
-    /// The arrays, in the order of [`Level::arrays`].
-    pub arrays: &'a [Array],
-}
-
-/// The effect on a level's arrays of appending the fibers of further parent positions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Concatenation {
-    /// No effect that can be stated array by array.
-    None,
-    /// No arrays; every parent has the same number of own positions.
-    Full,
-    /// The first array has the ends of fibers, which are shifted; the others have one element for
-    /// each own position.
-    List,
-    /// Own positions are those of the parents, and arrays have one element for each.
-    Entry,
-}
-
-/// The fibers of one level as data: everything except code generation.
-pub trait Level: Sync {
-    /// Returns the arrays, in the order in which a tensor stores them.
-    fn arrays(&self) -> &'static [ArraySpec];
-
-    /// Returns whether there is a position for every coordinate below every parent.
-    fn is_table(&self) -> bool {
-        false
-    }
-
-    /// Checks a level below the given fibers, and returns the fibers that it passes to the next
-    /// level. The arrays already have the right number and types.
-    ///
-    /// # Errors
-    /// The fault and its position: wrong lengths, or unsorted, repeated or out-of-range entries.
-    fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String>;
-
-    /// Builds the arrays from entries sorted by parent position and then coordinate, and returns
-    /// them with the number of own positions. Replaces each entry's parent position in `positions`
-    /// with its own position. Equal entries share a position if the level is unique. If the level
-    /// allows one entry in each fiber, the caller passes no more.
-    ///
-    /// # Errors
-    /// When the arrays exceed the available memory, or positions exceed `i64`.
-    fn build(
-        &self,
-        format: LevelFormat,
-        dimension: u64,
-        parents: u64,
-        coordinates: &[u64],
-        positions: &mut [u64],
-    ) -> Result<(Vec<Array>, u64), crate::Error>;
-
-    /// Returns the range of entries below `parents` positions, read off the arrays without
-    /// iterating over coordinates. An entry is a stored coordinate, a run that shares one position,
-    /// or a slot of an array of fixed length.
-    fn entries(&self, data: LevelData<'_>, parents: u64) -> Range<u64>;
-
-    /// Returns one more than the last own position below `parents` positions.
-    fn positions(&self, data: LevelData<'_>, parents: u64) -> u64 {
-        self.entries(data, parents).end
-    }
-
-    /// Calls `visit(coordinate, own positions)` for every stored coordinate of the fiber below the
-    /// parent positions `fiber`, in ascending order if the level is ordered.
-    fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>));
-
-    /// Adds the number of own positions of each stored coordinate below `fiber` to `counts`, and
-    /// returns their sum.
-    fn tally(&self, data: LevelData<'_>, fiber: Range<u64>, counts: &mut [u32]) -> u64 {
-        let mut all = 0;
-        self.for_each(data, fiber, &mut |i, positions| {
-            let own = positions.end - positions.start;
-            all += own;
-            let count = &mut counts[i as usize];
-            *count = count.saturating_add(u32::try_from(own).unwrap_or(u32::MAX));
-        });
-        all
-    }
-
-    /// Visits the stored coordinates in a range, like [`Level::for_each`], until `visit` breaks.
-    /// Levels with a search visit no others.
-    fn for_each_within(
-        &self,
-        data: LevelData<'_>,
-        fiber: Range<u64>,
-        range: Range<u64>,
-        visit: &mut dyn FnMut(u64, Range<u64>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let mut flow = ControlFlow::Continue(());
-        self.for_each(data, fiber, &mut |i, positions| {
-            if flow.is_continue() && range.contains(&i) {
-                flow = visit(i, positions);
-            }
-        });
-        flow
-    }
-
-    /// Returns the own positions of a coordinate of the fiber below `fiber`, if it is stored; in a
-    /// level that is neither ordered nor unique, its first run.
-    fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>>;
-
-    /// Returns the kind that kernels write in place of this one, if it is another: arrays that
-    /// depend on the complete data are laid out after the kernel has run.
-    fn kernel_kind(&self) -> Option<LevelKind> {
-        None
-    }
-
-    /// Returns how the fibers of a tensor that was written in parts are concatenated.
-    fn concatenation(&self) -> Concatenation {
-        Concatenation::None
-    }
-
-    /// Returns the level as a level of runs, if it is one.
-    fn as_runs(&self) -> Option<&dyn RunLevel> {
-        None
-    }
-}
-
-/// Returns the element type of an array for a level of `dimension` coordinates and up to
-/// `positions` positions.
-pub fn array_prim(class: ArrayClass, dimension: u64, positions: u64) -> Prim {
-    match class {
-        ArrayClass::Position if positions < 1 << 31 => Prim::I32,
-        ArrayClass::Position => Prim::I64,
-        ArrayClass::Coordinate if dimension <= 1 << 32 => Prim::U32,
-        ArrayClass::Coordinate => Prim::U64,
-        ArrayClass::Bound if dimension < 1 << 32 => Prim::U32,
-        ArrayClass::Bound | ArrayClass::Word => Prim::U64,
-        ArrayClass::End if dimension < 1 << 31 => Prim::I32,
-        ArrayClass::End => Prim::I64,
-        ArrayClass::Flag => Prim::U8,
-    }
-}
-
-/// Returns whether an array of the class may have elements of this type. Both narrow and wide types
-/// are accepted, since contents are checked against dimension and length.
-pub fn can_store(class: ArrayClass, prim: Prim) -> bool {
-    match class {
-        ArrayClass::Position | ArrayClass::End => matches!(prim, Prim::I32 | Prim::I64),
-        ArrayClass::Coordinate | ArrayClass::Bound => matches!(prim, Prim::U32 | Prim::U64),
-        ArrayClass::Flag => prim == Prim::U8,
-        ArrayClass::Word => prim == Prim::U64,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Generated code probes tables, so the slots are part of the layout.
-    #[test]
-    fn slots_are_fixed() {
-        let slots = [(0, 0, 8), (0, 1, 8), (1, 0, 8), (3, 1 << 40, 1 << 20), (1 << 40, 12345, 1 << 33)];
-        let found = slots.map(|(p, i, len)| hash_slot(p, i, len));
-        assert_eq!(found, [0, 1, 6, 289_291, 8_199_757_099]);
-    }
 }

@@ -6,8 +6,8 @@
 //! a run is its number. Coordinates that are not stored form runs, too: below them are fill values
 //! and empty fibers. A single fiber is an Arrow run-end encoded array: `right` are its run ends.
 
-use super::list::{all_entries, check_ptr};
-use super::runs::{build_single_runs, check_end, first_run_after, run_arrays, visit_coordinates};
+use super::shared::list::{all_entries, check_ptr};
+use super::shared::runs::{build_single_runs, check_end, first_run_after, run_arrays, visit_coordinates};
 use super::{ArrayClass, ArraySpec, CoordinateRun, Fibers, Level, LevelData, RunLevel};
 use crate::Error;
 use crate::storage::Array;

@@ -5,7 +5,7 @@
 //! coordinates ascend, strictly if the level is unique. If not, the positions of a coordinate are a
 //! fiber of the singleton below.
 
-use super::list::{check_fiber, child_fibers, find_run, tally, visit_runs};
+use super::shared::list::{check_fiber, child_fibers, find_run, tally, visit_runs};
 use super::{ArrayClass, ArraySpec, Concatenation, Fibers, Level, LevelData, array_prim};
 use crate::Error;
 use crate::storage::Array;

@@ -7,7 +7,9 @@
 //! the positions of a coordinate are a fiber of the next level. In a list that is not ordered they
 //! may have any order.
 
-use super::list::{all_entries, build_list, check_list, child_fibers, find_run, lower_bound, tally, visit_runs};
+use super::shared::list::{
+    all_entries, build_list, check_list, child_fibers, find_run, lower_bound, tally, visit_runs,
+};
 use super::{ArrayClass, ArraySpec, Concatenation, Fibers, Level, LevelData};
 use crate::Error;
 use crate::storage::Array;

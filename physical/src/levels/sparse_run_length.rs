@@ -5,8 +5,10 @@
 //! `p` are `ptr[p]..ptr[p + 1]`. Run `q` has the coordinates `left[q]..right[q]`, at least one; the
 //! runs of a fiber ascend and do not overlap. The position of a run is its number.
 
-use super::list::{all_entries, check_ptr};
-use super::runs::{build_single_runs, check_end, check_same_len, first_run_after, run_arrays, visit_coordinates};
+use super::shared::list::{all_entries, check_ptr};
+use super::shared::runs::{
+    build_single_runs, check_end, check_same_len, first_run_after, run_arrays, visit_coordinates,
+};
 use super::{ArrayClass, ArraySpec, CoordinateRun, Fibers, Level, LevelData, RunLevel, array_prim};
 use crate::Error;
 use crate::storage::{Array, filled_vec};

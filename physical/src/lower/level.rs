@@ -1,7 +1,7 @@
 //! The lowering of a level kind: the looplets of its fibers and its write protocol.
 
 use super::cx::Cx;
-use super::levels::join::Comparable;
+use super::levels::Comparable;
 use super::looplets::Looplet;
 use super::state::Fiber;
 use super::storage::{FunctionTables, LevelCode};

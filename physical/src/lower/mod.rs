@@ -140,7 +140,7 @@ fn lower_with<'p>(
     for (k, decl) in program.tensors.iter().enumerate() {
         let id = TensorId(k as u32);
         let written = decl.role != Role::Input;
-        let reset = redeclared.contains(&id) || written && levels::join::has_joined_fibers(&decl.ty.format);
+        let reset = redeclared.contains(&id) || written && levels::has_joined_fibers(&decl.ty.format);
         let mode = if reset { AssembleMode::GrowAndReset } else { AssembleMode::New };
         let layout = layouts.get(k).and_then(Option::as_ref);
         let code = storage::tensor_code(&mut cx, &mut tables, (id, decl), layout, (options.width, mode));

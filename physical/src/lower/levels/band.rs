@@ -5,8 +5,8 @@
 //! ones get their positions together with the second.
 
 use super::block_list::block;
-use super::join::{Comparable, compare_each, complete_ends};
-use super::sparse_list::{assemble_ends, fill_ends};
+use super::shared::join::{Comparable, compare_each, complete_ends};
+use super::shared::list::{assemble_ends, fill_ends};
 use crate::assembly::{BufferRole, Expr, Local, Stmt};
 use crate::levels::Band;
 use crate::lower::looplets::SequencePhase;

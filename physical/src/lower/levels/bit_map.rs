@@ -5,8 +5,8 @@
 //! Elements whose bit is not set always have the fill value.
 
 use super::byte_map::map_lookup;
-use super::join::{Comparable, compare_each};
-use super::sparse_list::if_present;
+use super::shared::join::{Comparable, compare_each};
+use super::shared::list::if_present;
 use crate::assembly::{BinaryOp, Buffer, BufferRole, CompareOp, Expr, Local, Stmt, UnaryOp};
 use crate::levels::BitMap;
 use crate::lower::seeded_fault::SeededFault;

@@ -5,8 +5,8 @@
 //! below `p` once that fiber is written, and 0 before, as in sparse lists. A coordinate adjacent to
 //! the last one of its fiber extends the block.
 
-use super::join::{Comparable, compare_each, complete_ends};
-use super::sparse_list::{assemble_ends, fill_ends, positions};
+use super::shared::join::{Comparable, compare_each, complete_ends};
+use super::shared::list::{assemble_ends, fill_ends, positions};
 use crate::assembly::{Buffer, BufferRole, Expr, Local, Stmt};
 use crate::levels::BlockList;
 use crate::lower::looplets::mirror::mirror;

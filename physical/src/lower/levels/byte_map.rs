@@ -5,7 +5,7 @@
 //! only the listed positions, so a workspace costs as much as was written to it. Elements without a
 //! mark always have the fill value.
 
-use super::sparse_list::{ListEntries, fill_ends, positions};
+use super::shared::list::{ListEntries, fill_ends, positions};
 use crate::assembly::{BinaryOp, BufferClass, BufferDecl, BufferRole, Expr, Stmt};
 use crate::levels::ByteMap;
 use crate::lower::seeded_fault::SeededFault;

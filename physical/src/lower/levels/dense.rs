@@ -1,6 +1,6 @@
 //! Code of dense levels: position `p * n + i`, found by lookup. Writes may come in any order.
 
-use super::join::{Comparable, compare_each};
+use super::shared::join::{Comparable, compare_each};
 use crate::assembly::{BufferRole, Expr, Local};
 use crate::levels::Dense;
 use crate::lower::{

@@ -4,7 +4,7 @@
 //! A kernel writes sparse lists in their place, since the width depends on the complete data; they
 //! are laid out after the run.
 
-use super::sparse_list::{ListEntries, if_present};
+use super::shared::list::{ListEntries, if_present};
 use crate::assembly::{BufferRole, Expr, Stmt};
 use crate::levels::FixedWidth;
 use crate::lower::search::gallop_back;

@@ -5,7 +5,7 @@
 //! entry. A new entry gets the next number, and is inserted once something has been written below
 //! it.
 
-use super::sparse_list::{ListEntries, positions};
+use super::shared::list::{ListEntries, positions};
 use crate::assembly::{BinaryOp, Buffer, BufferRole, Expr, Local, Stmt};
 use crate::levels::Hash;
 use crate::lower::seeded_fault::SeededFault;

@@ -3,8 +3,8 @@
 //! The first run of a fiber is written at its position. A run adjacent to it is written at the next
 //! position, and joins the first if their children are equal. Any other second run ends the kernel.
 
-use super::join::{self, Comparable, RunJoin};
-use super::sparse_list::if_present;
+use super::shared::join::{self, Comparable, RunJoin};
+use super::shared::list::if_present;
 use crate::assembly::{BufferRole, Expr, Local, Status, Stmt};
 use crate::levels::Interval;
 use crate::lower::looplets::SequencePhase;

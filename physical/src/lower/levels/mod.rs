@@ -1,6 +1,5 @@
 //! The lowering half of each level kind: its looplets and its write protocol.
 
-mod backward;
 mod band;
 mod bit_map;
 mod block_list;
@@ -9,10 +8,11 @@ mod dense;
 mod fixed_width;
 mod hash;
 mod interval;
-pub(super) mod join;
 mod pinpoint;
 mod run_length;
-mod runs;
+mod shared;
 mod singleton;
 mod sparse_list;
 mod sparse_run_length;
+
+pub(super) use shared::join::{Comparable, has_joined_fibers};

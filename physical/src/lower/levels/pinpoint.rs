@@ -3,7 +3,7 @@
 //! During writing, a fiber without a coordinate stores one that is not below the dimension;
 //! freezing replaces it with the dimension. A second coordinate in a fiber ends the kernel.
 
-use super::join::Comparable;
+use super::shared::join::Comparable;
 use crate::assembly::{BufferRole, Expr, Local, Status, Stmt};
 use crate::levels::Pinpoint;
 use crate::lower::looplets::SequencePhase;

@@ -1,8 +1,8 @@
 //! Code of singletons, the inner modes of COO: a fiber is a range of positions, walked in ascending
 //! order.
 
-use super::join::{Comparable, compare_entry};
-use super::sparse_list::{ListEntries, append, if_present, spread};
+use super::shared::join::{Comparable, compare_entry};
+use super::shared::list::{ListEntries, append, if_present, spread};
 use crate::assembly::{BufferRole, Expr, Local, Stmt};
 use crate::levels::Singleton;
 use crate::lower::{

@@ -1,7 +1,7 @@
-//! Code of sparse run-length levels: see [`super::runs`].
+//! Code of sparse run-length levels: see [`super::shared::runs`].
 
-use super::join::Comparable;
-use super::runs::{RunArrays, counters};
+use super::shared::join::Comparable;
+use super::shared::runs::{RunArrays, counters};
 use crate::assembly::{BufferRole, Expr, Local};
 use crate::levels::SparseRunLength;
 use crate::lower::{

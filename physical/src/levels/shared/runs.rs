@@ -1,45 +1,13 @@
 //! Shared parts of run levels: adjacent coordinates with equal children share one position.
 
 use super::list::{check_len, lower_bound};
-use super::{ArrayClass, LevelData, array_prim};
 use crate::Error;
+use crate::levels::{ArrayClass, CoordinateRun, LevelData, RunLevel, array_prim};
 use crate::storage::{Array, Indices};
 use std::ops::Range;
 
-/// A run of coordinates below a parent position.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CoordinateRun {
-    /// The parent position.
-    pub parent: u64,
-    /// The first coordinate.
-    pub left: u64,
-    /// One past the last coordinate.
-    pub right: u64,
-}
-
-/// The kind-specific parts of a run level.
-pub trait RunLevel {
-    /// Builds the arrays from runs that are not empty, sorted by parent and coordinate, and do not
-    /// overlap. Appends the own position of each run to `positions`, and returns the arrays with
-    /// the number of own positions.
-    ///
-    /// # Errors
-    /// When the arrays exceed the available memory.
-    fn build_runs(
-        &self,
-        dimension: u64,
-        parents: u64,
-        runs: &[CoordinateRun],
-        positions: &mut Vec<u64>,
-    ) -> Result<(Vec<Array>, u64), Error>;
-
-    /// Calls `visit(coordinates, own position)` for each run of the fiber below a parent position,
-    /// in ascending order.
-    fn for_each_run(&self, data: LevelData<'_>, parent: u64, visit: &mut dyn FnMut(Range<u64>, u64));
-}
-
-/// Builds a level from entries, each of which becomes a run: see [`super::Level::build`].
-pub(super) fn build_single_runs(
+/// Builds a level from entries, each of which becomes a run: see [`crate::levels::Level::build`].
+pub(crate) fn build_single_runs(
     level: &dyn RunLevel,
     dimension: u64,
     parents: u64,
@@ -58,7 +26,7 @@ pub(super) fn build_single_runs(
 }
 
 /// Visits each coordinate of each run below the parent positions `fiber`.
-pub(super) fn visit_coordinates(
+pub(crate) fn visit_coordinates(
     level: &dyn RunLevel,
     data: LevelData<'_>,
     fiber: Range<u64>,
@@ -70,12 +38,12 @@ pub(super) fn visit_coordinates(
 }
 
 /// Returns the first run of `runs` that ends after the coordinate, or their end.
-pub(super) fn first_run_after(right: Indices<'_>, runs: Range<u64>, coordinate: u64) -> u64 {
+pub(crate) fn first_run_after(right: Indices<'_>, runs: Range<u64>, coordinate: u64) -> u64 {
     lower_bound(runs, |q| right.get(q) <= coordinate)
 }
 
 /// Returns the arrays `ptr` and `right` of a level that numbers its runs.
-pub(super) fn run_arrays(ptr: &[u64], right: Vec<u64>, dimension: u64) -> (Array, Array) {
+pub(crate) fn run_arrays(ptr: &[u64], right: Vec<u64>, dimension: u64) -> (Array, Array) {
     let ends = Array::from_indices(array_prim(ArrayClass::End, dimension, 0), right.into_iter());
     let prim = array_prim(ArrayClass::Position, dimension, ends.len() as u64);
     (Array::from_indices(prim, ptr.iter().copied()), ends)
@@ -83,7 +51,7 @@ pub(super) fn run_arrays(ptr: &[u64], right: Vec<u64>, dimension: u64) -> (Array
 
 /// Checks that run `q`, which starts at `left` at the earliest, is not empty and ends within the
 /// dimension. Returns its end.
-pub(super) fn check_end(right: Indices<'_>, q: u64, left: u64, dimension: u64) -> Result<u64, String> {
+pub(crate) fn check_end(right: Indices<'_>, q: u64, left: u64, dimension: u64) -> Result<u64, String> {
     let end = right.get(q);
     if end > dimension {
         return Err(format!("right[{q}] = {} is out of range, the dimension is {dimension}", end as i64));
@@ -95,6 +63,6 @@ pub(super) fn check_end(right: Indices<'_>, q: u64, left: u64, dimension: u64) -
 }
 
 /// Checks that two arrays of runs have the same length.
-pub(super) fn check_same_len(left: Indices<'_>, right: Indices<'_>) -> Result<(), String> {
+pub(crate) fn check_same_len(left: Indices<'_>, right: Indices<'_>) -> Result<(), String> {
     check_len("left", left.len(), right.len())
 }

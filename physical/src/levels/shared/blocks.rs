@@ -3,7 +3,7 @@
 //! Block `b` ends with coordinate `idx[b]` and has the positions `ofs[b]..ofs[b + 1]`, one for each
 //! coordinate.
 
-use super::LevelData;
+use crate::levels::LevelData;
 use crate::storage::Indices;
 use std::ops::Range;
 

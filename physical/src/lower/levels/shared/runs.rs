@@ -7,7 +7,7 @@
 //! child equals that of the run before joins that run: see [`super::join`].
 
 use super::join::{self, RunJoin, SavedCounters, compare_each, compare_entry};
-use super::sparse_list::positions;
+use super::list::positions;
 use crate::assembly::{Buffer, BufferRole, Expr, Local, Stmt};
 use crate::lower::search::{gallop, gallop_back_by};
 use crate::lower::seeded_fault::SeededFault;
@@ -21,15 +21,15 @@ use std::rc::Rc;
 
 /// The arrays of a level of runs.
 #[derive(Clone, Copy)]
-pub(super) struct RunArrays {
-    pub(super) ptr: Buffer,
+pub(crate) struct RunArrays {
+    pub(crate) ptr: Buffer,
     /// The first coordinates of runs; `None` if each run starts where the previous one ends.
-    pub(super) left: Option<Buffer>,
-    pub(super) right: Buffer,
+    pub(crate) left: Option<Buffer>,
+    pub(crate) right: Buffer,
 }
 
 /// Adds the counters of a level of runs that is written.
-pub(super) fn counters(cx: &mut Cx<'_>, at: LevelId, role: BufferRole, level: &mut LevelCode) {
+pub(crate) fn counters(cx: &mut Cx<'_>, at: LevelId, role: BufferRole, level: &mut LevelCode) {
     if role == BufferRole::Owned {
         join::counters(cx, at, level);
         level.count = Some(cx.new_local("runs", Prim::I64));
@@ -38,7 +38,7 @@ pub(super) fn counters(cx: &mut Cx<'_>, at: LevelId, role: BufferRole, level: &m
 }
 
 impl RunArrays {
-    pub(super) fn read(self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
+    pub(crate) fn read(self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let (q, end, preamble) = positions(cx, self.ptr, fiber);
         let inner = Fiber { present: None, ..fiber.clone() };
         let child = Looplet::Run(AccessCursor::Fiber(inner.child(local(q))));
@@ -88,7 +88,7 @@ impl RunArrays {
     }
 
     /// Returns the looplet of the runs from the last to the first, in negated coordinates.
-    pub(super) fn read_backward(self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> Looplet {
+    pub(crate) fn read_backward(self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> Looplet {
         let (q, end, mut preamble) = positions(cx, self.ptr, fiber);
         let [start, r, left, stop] = ["start", "r", "l", "stop"].map(|name| cx.new_local(name, Prim::I64));
         preamble.extend([Stmt::Assign(start, local(q)), Stmt::Assign(r, end)]);
@@ -134,7 +134,7 @@ impl RunArrays {
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
     }
 
-    pub(super) fn write(self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> Looplet {
+    pub(crate) fn write(self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> Looplet {
         let preamble = match fiber.lo == int(0) {
             true => Vec::new(),
             false => cx.block(|cx| {
@@ -242,21 +242,21 @@ impl RunArrays {
         cx.push(Stmt::While { cond: lt(&local(open), to), body });
     }
 
-    pub(super) fn declare(cx: &mut Cx<'_>, at: LevelId) {
+    pub(crate) fn declare(cx: &mut Cx<'_>, at: LevelId) {
         let (len, (open, covered)) = (cx.level(at).counter(), cx.level(at).open_fiber());
         [len, open, covered].into_iter().for_each(|counter| cx.assign(counter, int(0)));
         RunJoin::of(cx, at).declare(cx);
     }
 
     /// Completes fibers as [`join::Comparable::complete`] does.
-    pub(super) fn complete(self, cx: &mut Cx<'_>, at: LevelId, (lo, hi): (&Expr, &Expr)) {
+    pub(crate) fn complete(self, cx: &mut Cx<'_>, at: LevelId, (lo, hi): (&Expr, &Expr)) {
         self.complete_fibers_before(cx, at, hi);
         let bounds = [lo, hi].map(|p| cx.name("q", &load(self.ptr, p.clone())));
         cx.complete(at.below(), (&bounds[0], &bounds[1]));
     }
 
     /// Compares fibers as [`join::Comparable::compare`] does.
-    pub(super) fn compare(self, cx: &mut Cx<'_>, at: LevelId, (a, b): (&Expr, &Expr), same: Local) {
+    pub(crate) fn compare(self, cx: &mut Cx<'_>, at: LevelId, (a, b): (&Expr, &Expr), same: Local) {
         let [[x, x_end], [y, y_end]] =
             [a, b].map(|p| [p.clone(), plus(p, 1)].map(|p| cx.name("q", &load(self.ptr, p))));
         cx.assign(same, eq(&sub(&x_end, &x), &sub(&y_end, &y)));
@@ -267,13 +267,13 @@ impl RunArrays {
         });
     }
 
-    pub(super) fn assemble(self, cx: &mut Cx<'_>, hi: &Expr, mode: AssembleMode) {
+    pub(crate) fn assemble(self, cx: &mut Cx<'_>, hi: &Expr, mode: AssembleMode) {
         if mode != AssembleMode::ResetOnly {
             cx.push(Stmt::Grow { buffer: self.ptr, len: plus(hi, 1) });
         }
     }
 
-    pub(super) fn freeze(self, cx: &mut Cx<'_>, at: LevelId, parents: &Expr) -> Expr {
+    pub(crate) fn freeze(self, cx: &mut Cx<'_>, at: LevelId, parents: &Expr) -> Expr {
         let len = local(cx.level(at).counter());
         cx.push(Stmt::Grow { buffer: self.ptr, len: plus(parents, 1) });
         self.drop_fibers_from(cx, at, parents);

@@ -5,11 +5,11 @@
 //! written. Rolling back restores the counters of the levels below, so all memory is reset before
 //! it is used.
 
-use super::super::level::lowering;
-use super::super::storage::counters_of;
 use crate::assembly::{BinaryOp, Buffer, CompareOp, Expr, Local, Stmt};
 use crate::levels::kernel_format;
+use crate::lower::level::lowering;
 use crate::lower::seeded_fault::SeededFault;
+use crate::lower::storage::counters_of;
 use crate::lower::{Cx, LevelCode, LevelId, and, int, load, local, lt, max, or, plus, truth};
 use crate::notation::TensorId;
 use redpoll_logic::{Format, LevelFormat, Prim, Scalar};
@@ -40,7 +40,7 @@ fn can_join_fibers(levels: &[LevelFormat], k: usize) -> bool {
 
 /// The method of joining the runs of a level.
 #[derive(Clone)]
-pub(super) enum RunJoin {
+pub(crate) enum RunJoin {
     /// No joins: the children of runs cannot be compared during writing.
     Never,
     /// Joins of runs with equal values.
@@ -50,14 +50,14 @@ pub(super) enum RunJoin {
 }
 
 /// Adds the counter of a level of runs that is written, for [`RunJoin::of`].
-pub(super) fn counters(cx: &mut Cx<'_>, at: LevelId, level: &mut LevelCode) {
+pub(crate) fn counters(cx: &mut Cx<'_>, at: LevelId, level: &mut LevelCode) {
     if can_join_fibers(&kernel_format(&cx.program.tensors[at.tensor.index()].ty.format).levels, at.level) {
         level.extra_locals = vec![cx.new_local("done", Prim::I64)];
     }
 }
 
 impl RunJoin {
-    pub(super) fn of(cx: &Cx<'_>, at: LevelId) -> RunJoin {
+    pub(crate) fn of(cx: &Cx<'_>, at: LevelId) -> RunJoin {
         match cx.level(at).extra_locals[..] {
             [done, ..] => RunJoin::Fibers { done },
             [] if at.level + 1 == cx.tensor(at.tensor).levels.len() => RunJoin::Leaves,
@@ -65,14 +65,14 @@ impl RunJoin {
         }
     }
 
-    pub(super) fn declare(&self, cx: &mut Cx<'_>) {
+    pub(crate) fn declare(&self, cx: &mut Cx<'_>) {
         if let RunJoin::Fibers { done } = self {
             cx.assign(*done, int(0));
         }
     }
 
     /// Saves the counters of the levels below before they are written.
-    pub(super) fn save_counters(&self, cx: &mut Cx<'_>, at: LevelId) -> SavedCounters {
+    pub(crate) fn save_counters(&self, cx: &mut Cx<'_>, at: LevelId) -> SavedCounters {
         let below = match self {
             RunJoin::Fibers { .. } => counters_of(&cx.tensor(at.tensor).levels[at.level + 1..]),
             _ => Vec::new(),
@@ -84,7 +84,7 @@ impl RunJoin {
 
     /// Sets `same` to false unless the children at the positions `before` and `q`, which follow
     /// each other, are equal. Both are completely written.
-    pub(super) fn compare(&self, cx: &mut Cx<'_>, at: LevelId, (before, q): (&Expr, &Expr), same: Local) {
+    pub(crate) fn compare(&self, cx: &mut Cx<'_>, at: LevelId, (before, q): (&Expr, &Expr), same: Local) {
         match self {
             RunJoin::Never => cx.assign(same, truth(false)),
             RunJoin::Leaves => {
@@ -102,7 +102,7 @@ impl RunJoin {
     }
 
     /// Rolls back the data written at the position `q` and below it.
-    pub(super) fn roll_back(&self, cx: &mut Cx<'_>, q: &Expr, saved: &SavedCounters) {
+    pub(crate) fn roll_back(&self, cx: &mut Cx<'_>, q: &Expr, saved: &SavedCounters) {
         if let RunJoin::Fibers { done } = self {
             cx.assign(*done, q.clone());
         }
@@ -113,18 +113,18 @@ impl RunJoin {
 }
 
 /// Counters and their saved values.
-pub(super) struct SavedCounters(Vec<(Local, Local)>);
+pub(crate) struct SavedCounters(Vec<(Local, Local)>);
 
 impl Cx<'_> {
     /// Completes fibers as [`Comparable::complete`] does; does nothing for values.
-    pub(super) fn complete(&mut self, at: LevelId, range: (&Expr, &Expr)) {
+    pub(crate) fn complete(&mut self, at: LevelId, range: (&Expr, &Expr)) {
         if at.level < self.tensor(at.tensor).levels.len() {
             comparable(self, at).complete(self, at, range);
         }
     }
 
     /// Compares fibers as [`Comparable::compare`] does, or the values of leaves.
-    pub(super) fn compare(&mut self, at: LevelId, (a, b): (&Expr, &Expr), same: Local) {
+    pub(crate) fn compare(&mut self, at: LevelId, (a, b): (&Expr, &Expr), same: Local) {
         if at.level < self.tensor(at.tensor).levels.len() {
             return comparable(self, at).compare(self, at, (a, b), same);
         }
@@ -139,7 +139,7 @@ fn comparable(cx: &Cx<'_>, at: LevelId) -> &'static dyn Comparable {
 
 /// Sets the ends of those fibers among `lo..hi` that were not written to the end of the fiber
 /// before.
-pub(super) fn complete_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Expr)) {
+pub(crate) fn complete_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Expr)) {
     let p = cx.new_local("p", Prim::I64);
     let next = plus(&local(p), 1);
     let value = max(&load(ptr, local(p)), &load(ptr, next.clone()));
@@ -148,7 +148,7 @@ pub(super) fn complete_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Exp
 }
 
 /// Runs `body` over the positions `a..end`, paired with those from `b` on, while `same` is true.
-pub(super) fn compare_each(
+pub(crate) fn compare_each(
     cx: &mut Cx<'_>,
     (a, end, b): (&Expr, &Expr, &Expr),
     same: Local,
@@ -167,7 +167,7 @@ pub(super) fn compare_each(
 }
 
 /// Sets `same` to whether `equal` is true and the children at two positions are equal.
-pub(super) fn compare_entry(cx: &mut Cx<'_>, at: LevelId, equal: Expr, (x, y): (&Expr, &Expr), same: Local) {
+pub(crate) fn compare_entry(cx: &mut Cx<'_>, at: LevelId, equal: Expr, (x, y): (&Expr, &Expr), same: Local) {
     cx.assign(same, equal);
     let below = cx.block(|cx| cx.compare(at.below(), (x, y), same));
     cx.push_if(local(same), below, Vec::new());

@@ -4,7 +4,7 @@
 //! `r` is one past the current entry. `q` is the position of that entry, as in forward reads, so
 //! that the child is the same. Coordinates are negated, so that they ascend.
 
-use super::sparse_list::ListEntries;
+use super::list::ListEntries;
 use crate::assembly::Stmt;
 use crate::lower::looplets::mirror::mirror;
 use crate::lower::search::gallop_back;
@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 impl ListEntries {
     /// Returns the looplet of entries whose own position is their index.
-    pub(super) fn backward(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
+    pub(crate) fn backward(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let inner = Fiber { present: None, ..fiber.clone() };
         if self.format.unique {
             let child = Looplet::Run(AccessCursor::Fiber(inner.child(local(self.q))));
@@ -29,7 +29,7 @@ impl ListEntries {
     }
 
     /// Returns the looplet of entries with the given child.
-    pub(super) fn backward_of(&self, cx: &mut Cx<'_>, at: LevelId, child: &Looplet, protocol: Protocol) -> Looplet {
+    pub(crate) fn backward_of(&self, cx: &mut Cx<'_>, at: LevelId, child: &Looplet, protocol: Protocol) -> Looplet {
         let child = mirror(child, &self.dimension).expect("the looplet at an entry does not step");
         let r = cx.new_local("r", Prim::I64);
         self.descending(cx, at, r, (child, protocol))
