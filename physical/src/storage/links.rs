@@ -6,12 +6,8 @@
 //! drawn in proportion to their number of links, so that a few starts with most of the links do not
 //! distort the estimate.
 
-use super::Tensor;
+use super::{Links, Tensor};
 use redpoll_logic::statistics::ModeSet;
-use std::sync::Arc;
-
-/// The distinct coordinate pairs of stored elements in two modes, sorted.
-pub type Links = Arc<[(u32, u32)]>;
 
 /// Limit on the number of starts drawn.
 const MAX_STARTS: usize = 64;

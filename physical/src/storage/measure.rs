@@ -4,62 +4,22 @@
 //! Modes are storage modes where a [`ModeSet`] or an index into one is used. Tensors are immutable,
 //! so statistics stay valid as long as a clone of the tensor exists.
 
-use super::links::Links;
 use super::sort::{bits_below, sort_numbers};
+use super::statistics_cache::{Census, StoredCounts, get_or_compute};
 use super::structure::{row_major, symmetry};
 use super::{Array, MatrixSymmetry, Tensor};
 use crate::levels::level;
 use crate::special::Special;
 use redpoll_logic::statistics::{Answer, Fact, ModeSet, Weights};
 use redpoll_logic::{Prim, Scalar, StorageMode};
-use std::collections::HashMap;
-use std::hash::Hash;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 /// Number of coordinates beyond which a mode has no marginal, if they also exceed the bytes of the
 /// tensor: the counts would take too much memory.
 const SMALL_DIMENSION: u64 = 1 << 16;
 /// Number of rows beyond which a matrix is sorted to test it for symmetry.
 const MAX_MATCHED_ROWS: u64 = 1 << 26;
-
-/// The statistics of a tensor computed so far.
-#[derive(Debug, Default)]
-pub(super) struct StatisticsCache {
-    counts: OnceLock<StoredCounts>,
-    censuses: KeyedCache<ModeSet, Option<Arc<Census>>>,
-    degrees: KeyedCache<(ModeSet, ModeSet), Option<Answer>>,
-    marginals: KeyedCache<(ModeSet, usize), Option<Weights>>,
-    facts: KeyedCache<Fact, bool>,
-    links: KeyedCache<(usize, usize), Option<Links>>,
-    values: OnceLock<Option<(i64, i64)>>,
-}
-
-impl StatisticsCache {
-    /// Returns the links from one mode to another, computed once.
-    pub(super) fn links(&self, from: usize, to: usize, find: impl FnOnce() -> Option<Links>) -> Option<Links> {
-        get_or_compute(&self.links, (from, to), find)
-    }
-}
-
-/// Counts of stored elements.
-#[derive(Debug)]
-struct StoredCounts {
-    all: u64,
-    /// The counts for each coordinate of each storage mode; `None` for modes that are too long.
-    by_mode: Vec<Option<Vec<u32>>>,
-}
-
-/// Counts of the distinct coordinates of stored elements in a set of modes, all from one pass.
-#[derive(Debug)]
-struct Census {
-    distinct: u64,
-    /// The largest number of elements with the same coordinates.
-    max_count: u64,
-    /// The number of distinct coordinates for each coordinate of each storage mode. `None` if all
-    /// stored elements are distinct, so that the counts of elements serve.
-    by_mode: Option<Vec<Option<Vec<u32>>>>,
-}
 
 /// Returns the value of an integer or `bool`, if it fits an `i64`.
 fn as_i64(value: &Scalar) -> Option<i64> {
@@ -71,20 +31,6 @@ fn as_i64(value: &Scalar) -> Option<i64> {
             _ => None,
         },
     }
-}
-
-type KeyedCache<K, V> = Mutex<HashMap<K, V>>;
-
-/// Returns the cached value for a key, or computes it. Two threads may compute the same value at
-/// once.
-fn get_or_compute<K: Hash + Eq, V: Clone>(memo: &KeyedCache<K, V>, key: K, compute: impl FnOnce() -> V) -> V {
-    let lock = || memo.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(value) = lock().get(&key) {
-        return value.clone();
-    }
-    let value = compute();
-    lock().insert(key, value.clone());
-    value
 }
 
 impl Tensor {

@@ -17,6 +17,7 @@ mod rearrange;
 mod run_end;
 mod shares;
 mod sort;
+mod statistics_cache;
 mod structure;
 mod summary;
 #[cfg(test)]
@@ -32,8 +33,9 @@ pub use convert::{convert, convert_within};
 pub(crate) use device_bytes::{DeviceBuffer, DeviceBytes};
 pub use exchange::{Import, NullPolicy, arrow_type, dtype_of_arrow};
 pub use footprint::Survey;
-pub use links::{Links, estimate_pairs};
+pub use links::estimate_pairs;
 pub(crate) use shares::PositionCounter;
+pub use statistics_cache::Links;
 pub use structure::{FiberCounts, MatrixStructure, MatrixSymmetry, Structure};
 pub use triples::{Duplicates, Triples};
 pub use values::Values;
@@ -41,8 +43,8 @@ pub use values::Values;
 use crate::Error;
 use crate::levels::{ArrayClass, LevelData, level};
 use crate::special::Special;
-use measure::StatisticsCache;
 use redpoll_logic::{Format, Scalar, TensorType};
+use statistics_cache::StatisticsCache;
 use std::sync::{Arc, OnceLock};
 
 /// A tensor: a type and its arrays. Cloning shares the buffers.
