@@ -122,9 +122,8 @@ const CRATES: [(&str, &str); 8] = [
 const COMPONENT_PERCENT: usize = 25;
 
 /// Crates with a larger component, in percent, and the reason.
-const LARGER_COMPONENTS: [(&str, usize, &str); 4] = [
+const LARGER_COMPONENTS: [(&str, usize, &str); 3] = [
     ("optimizer/src", 72, "the planning context names the passes that fill it"),
-    ("physical/src", 37, "one error names the faults of all phases"),
     ("datasets/src", 56, "file formats name the registry that lists them"),
     ("src", 27, "prepared plans name the session that prepares them"),
 ];

@@ -19,6 +19,7 @@ mod lanes;
 mod level;
 mod levels;
 mod looplets;
+mod options;
 mod prove;
 mod range;
 mod search;
@@ -37,7 +38,8 @@ mod unfilled;
 mod unfurl;
 mod value;
 
-pub use storage::{Binding, InputLayout, ParamSource, PositionWidth};
+pub use options::{LoweringOptions, PositionWidth};
+pub use storage::{Binding, InputLayout, ParamSource};
 
 pub(crate) use {
     build::*,
@@ -46,6 +48,7 @@ pub(crate) use {
     lanes::{fold_walks_in_lanes, identity},
     level::{AssembleMode, LevelId, LevelLowering, Parents},
     looplets::{Looplet, Stepper},
+    options::MeanLengths,
     state::{AccessCursor, Fiber},
     storage::{FunctionTables, LevelCode},
 };
@@ -53,28 +56,7 @@ pub(crate) use {
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Function, Stmt};
 use crate::notation::{BoundsCheck, Cut, Obstacle, Program, Role, Stmt as Notation, TensorId, cut};
 use crate::special::Special;
-use redpoll_logic::{FloatMode, Prim, Scalar};
-use std::collections::HashMap;
-
-/// The options of lowering.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LoweringOptions {
-    /// The laws that floats are assumed to obey.
-    pub mode: FloatMode,
-    /// The width of positions in outputs.
-    pub width: PositionWidth,
-    /// Limit on the product of the copies of a loop in the code and one more than the number of
-    /// loops in its body. Beyond it, rules that emit a body several times give way to rules that
-    /// emit it once. Code size therefore grows with the product of the copies up to this limit, and
-    /// with their sum beyond.
-    pub max_copies: u32,
-}
-
-impl Default for LoweringOptions {
-    fn default() -> LoweringOptions {
-        LoweringOptions { mode: FloatMode::default(), width: PositionWidth::default(), max_copies: 16 }
-    }
-}
+use redpoll_logic::{Prim, Scalar};
 
 /// A function, with the meaning of its buffers and parameters.
 #[derive(Clone, PartialEq, Debug)]
@@ -99,9 +81,6 @@ pub struct LoweredFunction {
     /// Without a cut, every call runs the whole loop.
     pub cut: Result<Cut, Obstacle>,
 }
-
-/// The average number of entries in the lists of a level, where it is known.
-pub(crate) type MeanLengths = HashMap<(TensorId, usize), f64>;
 
 /// Returns the special values that each tensor of a program may contain, given those of its inputs.
 pub fn specials(program: &Program, layouts: &[Option<InputLayout>]) -> Vec<Special> {

@@ -3,6 +3,7 @@
 use super::build::{int, load, local, max, min, mul, plus};
 use super::cx::Cx;
 use super::level::{AssembleMode, LevelId, Parents, lowering};
+use super::options::PositionWidth;
 use super::seeded_fault::SeededFault;
 use super::state::{AccessCursor, Accumulator, Fiber};
 use super::unfilled::{fold_loop, is_fully_set};
@@ -83,16 +84,6 @@ impl InputLayout {
         levels.all(|(prims, arrays)| arrays.iter().map(Array::prim).eq(prims.iter().copied()))
             && (self.special == Special::ALL || tensor.special().is_subset(self.special))
     }
-}
-
-/// The width of positions in outputs: 32 or 64 bits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum PositionWidth {
-    /// Fewer than 2^31 positions; the kernel ends with a status at more.
-    #[default]
-    Narrow,
-    /// Any number of positions.
-    Wide,
 }
 
 /// The arrays and counters of a tensor in the function.

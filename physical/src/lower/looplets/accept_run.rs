@@ -87,7 +87,7 @@ mod tests {
         };
         let id = state.push(acc);
         state.set(id, AccessCursor::Locals(Accumulator { parts: parts.clone(), dirty: vec![] }));
-        let accept: super::super::AcceptRunFn = Rc::new(move |cx, lo, hi| {
+        let accept: super::super::looplet::AcceptRunFn = Rc::new(move |cx, lo, hi| {
             cx.assign(first, lo.clone());
             cx.assign(last, hi.clone());
             Looplet::Run(AccessCursor::Locals(Accumulator { parts: parts.clone(), dirty: vec![] }))
