@@ -310,6 +310,10 @@ fn with_dense_outputs(nest: &Nest, dense: &[bool]) -> Nest {
 /// Plans a query that stores the first of the given folds of the nest, joined with those of the
 /// others that have the same loops. Replaces the folds by reads of its outputs.
 fn store_folds(cx: &mut Context, nest: &mut Nest, origin: Origin, terms: &[Term]) -> Result<(), Error> {
+    // A joined query computes its folds inside the loops of its outputs. Folds that are better
+    // stored than computed there, by outputs that are these folds and nothing else, are stored one
+    // by one: joined again, they would make the same query.
+    let is_joinable = !nest.outputs.iter().all(|target| target.fold.is_none() && terms.contains(&target.value));
     let mut stored: Option<Nest> = None;
     for term in terms {
         let Node::Fold(fold) = term.node() else { continue };
@@ -320,7 +324,7 @@ fn store_folds(cx: &mut Context, nest: &mut Nest, origin: Origin, terms: &[Term]
         let mut inner = fold_nest(cx, fold, nest.name(), &nest.sizes, &nest.pins);
         let joined = match &stored {
             None => Some(inner.clone()),
-            Some(stored) => join(stored, &inner, cx.mode()),
+            Some(stored) => is_joinable.then(|| join(stored, &inner, cx.mode())).flatten(),
         };
         let Some(mut joined) = joined else { continue };
         let alias = cx.fresh_alias(nest.name());
