@@ -55,8 +55,8 @@ struct PreparedFold {
     signature: Signature,
     init: BoundedValue,
     arg: PreparedExpr,
-    /// Field indices of the argument: first the remaining fields, then the reduced ones in the order
-    /// of the node.
+    /// Field indices of the argument: first the remaining fields, then the reduced ones in the
+    /// order of the node.
     order: Vec<usize>,
     /// Sizes of the reduced fields.
     extents: Vec<u64>,

@@ -3,8 +3,8 @@
 //! Input: a nest. Output: the nests that replace it; more than one only if several outputs are
 //! cheaper apart. `language` has the nodes, `graph` the analysis of classes and the conversion from
 //! terms, `names` the names of fields, and `rules` the rule tables. `saturate` applies the rules,
-//! `seed` adds a first good plan, `extract` chooses terms, and `multi_output` handles nests with several
-//! outputs.
+//! `seed` adds a first good plan, `extract` chooses terms, and `multi_output` handles nests with
+//! several outputs.
 //!
 //! Sources: Willsey et al., "egg: Fast and Extensible Equality Saturation"; Deeds, Ahrens, Suciu,
 //! "Galley".

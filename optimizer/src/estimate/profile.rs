@@ -250,8 +250,8 @@ impl Context<'_> {
         self.projected_profile(&fold.arg, query.sizes, &retained, below)
     }
 
-    /// Returns the profile over the fields `retained` under which a term may differ from its fill for
-    /// some coordinates of the fields `below`.
+    /// Returns the profile over the fields `retained` under which a term may differ from its fill
+    /// for some coordinates of the fields `below`.
     pub(super) fn projected_profile(
         &self,
         term: &Term,
@@ -278,8 +278,8 @@ impl Context<'_> {
     }
 }
 
-/// Projects a profile to the fields `retained`: coordinates with an entry for some coordinates of the
-/// fields `below`.
+/// Projects a profile to the fields `retained`: coordinates with an entry for some coordinates of
+/// the fields `below`.
 fn project(cx: &Context, full: SupportProfile, sizes: &Sizes, below: &[Field], retained: &[Field]) -> SupportProfile {
     let coordinate_count: f64 = below.iter().map(|f| sizes.of(f) as f64).product();
     let throws = Throws::new(coordinate_count, full.fraction);
