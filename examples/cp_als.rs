@@ -1,8 +1,9 @@
-//! CP decomposition of a sparse tensor of three modes by alternating least squares: `T[ijk] = sum_r
-//! A[ir] B[jr] C[kr]`.
+//! CP decomposition of a sparse tensor of three modes by alternating least squares:
+//! `T[ijk] = sum_r A[ir] B[jr] C[kr]`.
 //!
-//! The argument is an optional file. The default is a file in `shared/datasets/tensors` beside the
-//! repository, if it exists, or else a tensor of given rank.
+//! The optional argument is the path of a tensor file. Without an argument, the example reads a
+//! file in `shared/datasets/tensors` beside the repository. If that file does not exist, the
+//! example decomposes the product of random factors with `RANK` columns.
 #![allow(clippy::print_stdout, reason = "an example shows its results")]
 
 use redpoll::datasets::read;
@@ -27,14 +28,14 @@ fn main() -> Result<(), Error> {
         for mode in 0..3 {
             let [p, q] = [(mode + 1) % 3, (mode + 2) % 3];
             let (b, c) = (&factors[p], &factors[q]);
-            // The matricized tensor times Khatri-Rao product, and the Gram matrix of the other
-            // factors.
+            // The matricized tensor times the Khatri-Rao product of the other two factors, and the
+            // Gram matrix of that Khatri-Rao product.
             let spec = ["ijk,jr,kr->ir", "ijk,kr,ir->jr", "ijk,ir,jr->kr"][mode];
             let product = session.einsum(spec, [&tensor, b, c]).to_vec::<f64>()?;
             let gram = (b.t().matmul(b) * c.t().matmul(c)).to_vec::<f64>()?;
             factors[mode] = session.dense([shape[mode], RANK as u64], solve(&gram, product));
         }
-        // |T - X|^2 = |T|^2 - 2 <T, X> + |X|^2
+        // The error of the model X: |T - X|^2 = |T|^2 - 2 <T, X> + |X|^2.
         let [a, b, c] = &factors[..] else { unreachable!("three modes") };
         let inner = session.einsum("ijk,ir,jr,kr->", [&tensor, a, b, c]);
         let model = (a.t().matmul(a) * b.t().matmul(b) * c.t().matmul(c)).sum(..);
@@ -49,18 +50,18 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Pseudo-random numbers, by Knuth's linear congruential generator (MMIX).
+/// A generator of pseudo-random numbers: Knuth's linear congruential generator (MMIX).
 struct Numbers(u64);
 
 impl Numbers {
-    /// Returns the next number, of `0..1`.
+    /// Returns the next number, at least 0 and less than 1.
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
-/// Returns the tensor of a file, or one of given rank.
+/// Reads the tensor from a file, or makes one of CP rank at most `RANK` if there is no file.
 fn tensor(session: &Session, numbers: &mut Numbers) -> Result<Array, Error> {
     let default_path =
         PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/datasets/tensors/aminoacid.tns.zst"));
@@ -68,7 +69,7 @@ fn tensor(session: &Session, numbers: &mut Numbers) -> Result<Array, Error> {
     if let Some(path) = path {
         let (tensor, _) = read(&path, &Default::default())?.into_tensor(None)?;
         let array = session.array(tensor).astype(Prim::F64);
-        // Modes beyond the third are summed.
+        // Sums over the modes after the third.
         let more: Vec<i64> = (3..array.rank()? as i64).collect();
         return Ok(array.sum(&more[..]));
     }
@@ -81,8 +82,8 @@ fn random(session: &Session, numbers: &mut Numbers, rows: u64) -> Array {
     session.dense([rows, RANK as u64], values)
 }
 
-/// Solves `X gram = product` for the rows of X by elimination, with a small regularization of the
-/// diagonal.
+/// Solves `X gram = product` for X by Gauss-Jordan elimination. A small constant is added to the
+/// diagonal of `gram`, so that a singular matrix does not cause a division by 0.
 fn solve(gram: &[f64], mut product: Vec<f64>) -> Vec<f64> {
     let mut m = gram.to_vec();
     for i in 0..RANK {

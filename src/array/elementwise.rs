@@ -1,4 +1,5 @@
-//! Elementwise operators: user-defined operators, the operators of Rust, selection and casts.
+//! Elementwise functions: user-defined operators, the operators of Rust, selection, clamping,
+//! casts, and functions of signs and logarithms.
 
 use super::align::map;
 use super::error::Cause;
@@ -9,8 +10,8 @@ use redpoll_logic::{DType, Prim};
 use std::ops;
 
 impl Array {
-    /// Applies an operator elementwise to this array and others, aligned. A user-defined operator
-    /// is compiled into the kernels like a built-in one.
+    /// Aligns this array with the others and applies an operator elementwise. A user-defined
+    /// operator is compiled into the kernels like a built-in operator.
     ///
     /// ```
     /// use redpoll::logic::op::{Body, Builtin, UserOp};
@@ -20,7 +21,7 @@ impl Array {
     /// let a = session.vector([1, 2, 3]);
     /// assert_eq!(a.apply(Builtin::Pow, [2.into()]).to_vec::<i32>()?, [1, 4, 9]);
     ///
-    /// // x mod 3, but 3 where that is 0.
+    /// // The remainder x mod 3, but 3 for multiples of 3.
     /// let remainder = Body::call(Builtin::Rem, [Body::Arg(0), Body::lit(3)]);
     /// let body = Body::If(remainder.clone().into(), remainder.into(), Body::lit(3).into());
     /// let op = UserOp::new("round_of_three", vec![("x".into(), DType::I64)], DType::I64, &body)?;
@@ -34,7 +35,7 @@ impl Array {
         self.combine("apply", &others, |states| map(op, states))
     }
 
-    /// Selects `yes` where this array is nonzero and `no` elsewhere.
+    /// Selects the element of `yes` where this array is nonzero, and the element of `no` elsewhere.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -96,12 +97,12 @@ impl Array {
     pub fn logaddexp(&self, other: impl Into<Operand>) -> Array {
         self.combine("logaddexp", &[other.into()], |states| {
             let zero = ArrayState::number(0.0);
-            // Integers would wrap in the subtraction.
+            // Integer operands are converted to floats, because a difference of integers may wrap.
             let integers = !states.iter().any(|s| s.prim().is_some_and(Prim::is_float));
             let floats = states.iter().map(|s| if integers { s.to_float() } else { Ok(s.clone()) });
             let states = &floats.collect::<Result<Vec<ArrayState>, Cause>>()?[..];
             let [x, y] = states else { unreachable!("two operands") };
-            // The difference of equal values is 0; `inf - inf` would be NaN.
+            // Equal operands have the difference 0 by definition, because `inf - inf` is NaN.
             let difference = map(Builtin::IfElse, &[map(Builtin::Eq, states)?, zero, map(Builtin::Sub, states)?])?;
             let down = map(Builtin::Neg, &[map(Builtin::Abs, &[difference])?])?;
             let rest = map(Builtin::Log1p, &[map(Builtin::Exp, &[down])?])?;
@@ -109,7 +110,8 @@ impl Array {
         })
     }
 
-    /// Returns whether the sign bit of each number is set: true for -0.0, and possibly for NaN.
+    /// Returns whether the sign bit of each number is set. The bit is set in -0.0; a NaN has either
+    /// sign.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -123,7 +125,7 @@ impl Array {
         self.combine("signbit", &[], |states| map(Builtin::SignBit, states))
     }
 
-    /// Returns the array itself if its values are numbers.
+    /// Returns the array itself. It is an error if the values are `bool`s or structs.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -162,8 +164,9 @@ macro_rules! operator {
             }
         }
 
-        // Only one integer type and one float type, so that the type of a bare number on the left
-        // is unambiguous. The number takes the dtype of the array in any case.
+        // A number on the left has the type `i64` or `f64`: with more types of integers or floats,
+        // the type of a number without a suffix would be ambiguous. The number takes the dtype of
+        // the array, whatever its type in Rust.
         operator!(number $trait $method: bool i64 f64);
     )*};
     (number $trait:ident $method:ident: $($t:ty)*) => {$(

@@ -88,7 +88,7 @@ fn detail(args: &Args, prepared: &PlanOrProgram) -> Detail {
     }
 }
 
-/// Runs the plan and shows its measurements.
+/// Runs the plan and shows the measurements of the run.
 fn analyze(
     prepared: &PreparedPlan,
     engine: Engine,
@@ -108,7 +108,7 @@ fn analyze(
     )
 }
 
-/// Formats the times of the phases and the run, and its peak of memory.
+/// Formats the time of each phase, the time of the run, and the peak memory of the run.
 fn times(profile: &Profile) -> String {
     let phases = profile.phases.iter().map(|(phase, time)| (phase.name(), time));
     let rows = phases.chain([("run", profile.time)]);

@@ -1,4 +1,4 @@
-//! The plans of the suite, and data of a given size.
+//! The plans of the GPU benchmarks, and generated inputs of a given size.
 
 use crate::data::{dense, generate_content, to_undirected};
 use anyhow::Result;
@@ -13,20 +13,20 @@ use redpoll_physical::storage::Tensor;
 pub enum EntryDistribution {
     /// Uniform over all coordinates.
     Uniform,
-    /// Skewed like the edges of a graph in which few vertices have most edges.
+    /// Skewed like the adjacency matrix of a graph in which few vertices have most edges.
     PowerLaw,
     /// Full blocks of 16 by 16.
     Blocked,
 }
 
-/// All structures with their names.
+/// All distributions of entries, with their names.
 pub const STRUCTURES: [(EntryDistribution, &str); 3] = [
     (EntryDistribution::Uniform, "uniform"),
     (EntryDistribution::PowerLaw, "power-law"),
     (EntryDistribution::Blocked, "blocked"),
 ];
 
-/// The kernels with their plans.
+/// The names of the kernels, with their plans.
 pub const KERNELS: [(&str, &str); 7] = [
     ("spmv", "(plan (query y (aggregate + 0 (mapjoin * (table A i k) (table x k)) k)) (produces y))"),
     ("spmm-32", "(plan (query C (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k)) (produces C))"),
@@ -40,30 +40,31 @@ pub const KERNELS: [(&str, &str); 7] = [
     ("triangles", include_str!("../../../plans/triangles.rp")),
 ];
 
-/// The number of columns of factors.
+/// Number of columns of the dense factors of `sddmm` and `mttkrp`.
 const RANK: u64 = 32;
 /// Average number of entries per row of a matrix.
 const DEGREE: u64 = 16;
 
-/// A kernel over data.
+/// A plan with its inputs.
 pub struct KernelProblem {
     /// The plan.
     pub plan: &'static str,
-    /// Its inputs.
+    /// The inputs of the plan.
     pub inputs: Vec<KernelInput>,
 }
 
 /// An input of a kernel.
 pub struct KernelInput {
-    /// The name in the plan.
+    /// The name of the input in the plan.
     pub name: &'static str,
-    /// The name of the data, which several kernels may share.
+    /// The name of the data. Several kernels may share the data.
     pub data: String,
-    /// The data.
+    /// The data of the input.
     pub tensor: Tensor,
 }
 
-/// The data of a structure and a seed. Kernels share the large matrix.
+/// A generator of inputs with a given distribution of entries. The large matrix is generated once,
+/// for all kernels.
 pub struct GpuData {
     structure: EntryDistribution,
     entries: u64,
@@ -84,16 +85,17 @@ impl KernelProblem {
 }
 
 impl GpuData {
-    /// Creates data with about `entries` entries, which depend on the seed.
+    /// Creates a generator of inputs with about `entries` entries. The seed determines the entries.
     pub fn new(structure: EntryDistribution, entries: u64, seed: u64) -> GpuData {
         GpuData { structure, entries, seed, matrix: None }
     }
 
-    /// Returns the problem of a kernel, or `None` if the kernel does not support the structure:
-    /// tensors of rank 3 are only uniform.
+    /// Returns the problem of a kernel. Returns `None` if no kernel has this name, or if the kernel
+    /// is `mttkrp` and the distribution is not uniform: only uniform tensors of rank 3 are
+    /// generated.
     ///
     /// # Errors
-    /// If the data do not fit their formats.
+    /// If an input cannot be generated or stored in its format.
     pub fn problem(&mut self, kernel: &str) -> Result<Option<KernelProblem>> {
         let Some((_, plan)) = KERNELS.iter().find(|(name, _)| *name == kernel) else { return Ok(None) };
         let inputs = match kernel {
@@ -115,8 +117,8 @@ impl GpuData {
                 vec![a, self.factor("B", n, RANK)?, self.factor("D", n, RANK)?]
             }
             "spgemm" => {
-                // Squares have many more entries than the matrix, most of all those of graphs with
-                // hubs.
+                // The square of a matrix has many more entries than the matrix, above all if few
+                // rows have most entries. The kernel therefore gets a smaller matrix.
                 let share = if self.structure == EntryDistribution::PowerLaw { 100 } else { 10 };
                 vec![KernelInput {
                     name: "A",
@@ -132,7 +134,7 @@ impl GpuData {
         Ok(Some(KernelProblem { plan, inputs }))
     }
 
-    /// Returns the matrix that most kernels share, and its size.
+    /// Returns the matrix that most kernels share, after its number of rows.
     fn matrix(&mut self) -> Result<(u64, KernelInput)> {
         let tensor = match self.matrix.take() {
             Some(tensor) => tensor,
@@ -142,7 +144,7 @@ impl GpuData {
         Ok((tensor.ty().shape[0], KernelInput { name: "A", data: "matrix".into(), tensor }))
     }
 
-    /// Returns a square matrix with about `entries` small integers.
+    /// Returns a square matrix with about `entries` entries, all small integers.
     fn generate_matrix(&self, entries: u64) -> Result<Content> {
         let n = (entries / DEGREE).max(16);
         match self.structure {
@@ -158,7 +160,8 @@ impl GpuData {
         }
     }
 
-    /// Returns a cube with an entry at one coordinate in fifty, and its size.
+    /// Returns a tensor with three equal dimensions, after the dimension. About 1 of 50 coordinates
+    /// has an entry.
     fn tensor(&self) -> Result<(u64, KernelInput)> {
         let n = ((self.entries * 50) as f64).cbrt().ceil().max(2.0) as u64;
         let uniform = Uniform { shape: vec![n; 3], entries: Amount::Count(self.entries.min(n * n * n)) };
@@ -170,7 +173,7 @@ impl GpuData {
         self.dense_input(name, &[rows, columns])
     }
 
-    /// Returns a dense input of small integers that depend on the name.
+    /// Returns a dense input of small integers. The name and the seed determine the integers.
     fn dense_input(&self, name: &'static str, shape: &[u64]) -> Result<KernelInput> {
         let sizes: Vec<String> = shape.iter().map(u64::to_string).collect();
         let number = name.bytes().map(u64::from).sum::<u64>();

@@ -1,4 +1,4 @@
-//! Tests of the meaning of well-formed files.
+//! Tests of the shapes, dtypes and entries that the readers find in well-formed files.
 
 use crate::{listing, load, npy, npy_i64, npy_text, npz};
 use expect_test::{Expect, expect};
@@ -64,7 +64,7 @@ fn matrix_market_coordinate() {
         [0, 5] f64 coordinate general stored 0
     "#]],
     );
-    // Only entries take memory: sizes beyond any array of pointers are valid.
+    // The reader allocates memory for entries only, so dimensions of any size are valid.
     check(
         "a.mtx",
         b"%%MatrixMarket matrix coordinate pattern general\n9000000000000000000 9000000000000000000 1\n9000000000000000000 1\n",
@@ -115,7 +115,7 @@ fn matrix_market_array() {
             (2, 0): 2
             (2, 1): 3"#]],
     );
-    // Without elements, no columns are visited, even if their number is huge.
+    // A matrix without rows has no elements: the reader must not loop over its columns.
     check(
         "a.mtx",
         b"%%MatrixMarket matrix array real general\n0 9000000000000000000\n",
@@ -217,7 +217,7 @@ fn numpy_orders_and_types() {
         [0, 9000000000000000000] f64 array general stored 0
     "#]],
     );
-    // Three modes in Fortran order: coordinates (i, j, k) are element i + 2 (j + 3 k).
+    // Fortran order of three modes: the element at (i, j, k) has the number i + 2 (j + 3 k).
     let elements: Vec<u8> = (0..24).collect();
     let loaded = load("a.npy", &npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 4)}", &elements)).unwrap();
     let Values::U8(values) = loaded.data.values() else { panic!("u1 is u8") };
@@ -258,7 +258,7 @@ fn scipy_layouts() {
             (0, 1, 8): 5
             (1, 1, 0): 6"#]],
     );
-    // Unsorted within a row, and unused space after the last entry.
+    // The indices of the first row are not sorted, and the arrays have unused space at the end.
     check(
         "a.npz",
         &npz(&[
@@ -327,20 +327,20 @@ fn scipy_layouts() {
     );
 }
 
-/// Returns a `.npy` file of one `f64`, or of a vector of them.
+/// Returns a `.npy` file of `f64` elements. The shape is a Python tuple.
 fn npy_f64(shape: &str, elements: &[f64]) -> Vec<u8> {
     let elements: Vec<u8> = elements.iter().flat_map(|x| x.to_le_bytes()).collect();
     npy(&format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}"), &elements)
 }
 
-/// Returns an archive as `sparse.save_npz` writes it, with the given format, fill value and arrays.
+/// Returns an archive like `sparse.save_npz` writes, with the given format, fill value and arrays.
 fn pydata(format: &str, fill: f64, arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let common = [("format", npy_text(format)), ("fill_value", npy_f64("()", &[fill]))];
     npz(&[&common[..], arrays].concat())
 }
 
-/// Asserts that fill values of PyData/Sparse are preserved, including NaN and conversion to a
-/// requested dtype.
+/// Checks that fill values of PyData/Sparse, NaN included, are read, and converted to a requested
+/// dtype.
 #[test]
 fn fill_values_of_pydata_are_read() {
     let vector = |x: &[i64]| npy_i64(&[x.len() as u64], x);
@@ -372,7 +372,7 @@ fn fill_values_of_pydata_are_read() {
     assert_eq!(redpoll_datasets::info(&path).unwrap().fill, Scalar::F64(5.0));
 }
 
-/// Asserts the layouts of PyData/Sparse that SciPy does not have.
+/// Checks layouts of PyData/Sparse that SciPy lacks: `gcxs`, and arrays without modes.
 #[test]
 fn pydata_layouts() {
     let vector = |x: &[i64]| npy_i64(&[x.len() as u64], x);
@@ -389,13 +389,13 @@ fn pydata_layouts() {
     let files = [
         gcxs(&[2, 3], vector(&[0]), &[0, 1, 2], &[2, 1], &[1, 2]),
         gcxs(&[2, 3], vector(&[1]), &[0, 0, 1, 2], &[1, 0], &[2, 1]),
-        // A vector has one fiber.
+        // The only fiber of a vector.
         gcxs(&[4], npy_f64("(0,)", &[]), &[0, 2], &[1, 3], &[3, 1]),
-        // Fibers along the first of three modes, and along the last two.
+        // Three modes: fibers along the first mode, then along the last two modes together.
         gcxs(&[2, 2, 3], vector(&[1, 2]), &[0, 1, 1, 1, 1, 1, 3], &[1, 0, 1], &[7, 8, 9]),
         gcxs(&[2, 2, 3], vector(&[0]), &[0, 1, 3], &[5, 0, 5], &[8, 7, 9]),
         gcxs(&[2, 0, 3], vector(&[1]), &[0], &[], &[]),
-        // One value, as an entry and as the fill value.
+        // Arrays without modes: the only element has the fill value, or is stored.
         pydata(
             "coo",
             7.0,
@@ -451,8 +451,9 @@ fn pydata_layouts() {
     .assert_eq(&files.iter().map(describe).collect::<String>());
 }
 
-/// Asserts the reading of text of other programs: values in patterns, integers as reals, comments
-/// after entries, zeros on the diagonal of a skew-symmetric matrix, a byte order mark.
+/// Checks that text files of other programs are read: values in patterns, integers written as
+/// reals, comments after entries, zeros on the diagonal of a skew-symmetric matrix, and a byte
+/// order mark.
 #[test]
 fn text_written_by_other_programs() {
     let files: [(&str, &str); 9] = [
@@ -506,7 +507,7 @@ fn values_are_read_in_the_requested_dtype() {
 #[test]
 fn headers_are_read_without_the_entries() {
     let folder = tempfile::tempdir().unwrap();
-    // The entries are invalid, so these headers cannot be read by the reader of the whole file.
+    // The files have no valid entries, so a reader of the whole file would fail.
     let comment = format!("%{}\n", "x".repeat(70_000));
     let text = format!("%%MatrixMarket matrix coordinate real symmetric\n{comment}30 30 40\nnot an entry\n");
     let path = folder.path().join("a.mtx");

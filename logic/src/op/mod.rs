@@ -1,4 +1,4 @@
-//! Operators, which mapjoins apply and aggregates fold with.
+//! Operators: mapjoins apply them, and aggregates fold with them.
 //!
 //! An [`Op`] is a built-in operator, one row of the table in `builtin.rs`, or a user-defined one
 //! (`user.rs`). Both kinds have an arity and dtypes ([`Op::signature`]), values ([`Op::eval`]) and
@@ -43,7 +43,8 @@ use std::sync::Arc;
 pub enum Op {
     /// A row of the operator table.
     Builtin(Builtin),
-    /// A user-defined operator; two are equal if their names, definitions and declarations are.
+    /// A user-defined operator. Two such operators are equal if their names, definitions and
+    /// declarations are equal.
     User(Arc<UserOp>),
 }
 
@@ -63,7 +64,7 @@ impl Op {
         Builtin::from_name(name).map(Op::Builtin)
     }
 
-    /// Returns the name in text forms.
+    /// Returns the operator's name in text forms.
     pub fn name(&self) -> &str {
         match self {
             Op::Builtin(b) => b.name(),
@@ -73,13 +74,14 @@ impl Op {
 }
 
 impl Op {
-    /// Returns the operator for arguments with the given fill values, which are cast to the dtypes
-    /// of the parameters; see [`UserOp::bind_fills`]. Built-in operators do not depend on fill
-    /// values.
+    /// Specializes a user-defined operator to the fill values of its arguments; see
+    /// [`UserOp::bind_fills`]. The fill values are first cast to the dtypes of the parameters.
+    /// Returns a built-in operator unchanged, because its result does not depend on fill values.
     ///
     /// # Errors
-    /// Returns an error if the iteration space of a user-defined operator contradicts the fill
-    /// values, or leaves the result undefined somewhere.
+    /// Returns an error if the dtypes of the fill values do not fit the parameters, if a trial with
+    /// the fill values refutes the declared iteration space, or if the cases leave the result
+    /// undefined at some coordinates.
     pub fn bind_fills(&self, fills: &[Scalar]) -> Result<Op, OpError> {
         let Op::User(user) = self else { return Ok(self.clone()) };
         let dtypes: Vec<DType> = fills.iter().map(Scalar::dtype).collect();

@@ -1,8 +1,9 @@
 //! Algebraic properties of operators, for a dtype and a float mode.
 //!
-//! The dtype is that of the arguments after promotion. For an operator whose arguments differ in
-//! dtype (shifts, `ldexp`), it is that of the first argument. The properties of built-in operators
-//! come from the tables of `laws.rs`, those of user-defined operators from their declarations.
+//! The dtype is the dtype of the arguments after promotion. If the arguments of an operator still
+//! differ in dtype (shifts, `ldexp`), the dtype is that of the first argument. The properties of
+//! built-in operators come from the tables of `laws.rs`. The properties of user-defined operators
+//! come from their declarations.
 
 use super::builtin::{Arity, Builtin, DtypeRule};
 use super::eval::{Fault, cast_to, is_zero};
@@ -28,12 +29,12 @@ pub enum ShortCircuit {
 /// The simplified form of an application with constant arguments.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Simplification {
-    /// A value, for any values of the other arguments.
+    /// This value, whatever the values of the other arguments are.
     Value(Scalar),
-    /// The argument at this position, cast to its dtype in the signature, which is the dtype of the
-    /// result.
+    /// The argument at this position. The argument is cast to its dtype in the signature, which
+    /// equals the dtype of the result.
     Arg(usize),
-    /// The operator applied to the arguments at these positions, at least two.
+    /// The operator applied to the arguments at these positions. There are at least two positions.
     Args(Vec<usize>),
     /// An expression over the arguments, from the body or a special case of a user-defined
     /// operator.
@@ -41,14 +42,15 @@ pub enum Simplification {
 }
 
 impl Op {
-    /// Returns whether the operator is `or` on two `bool`s, as `max` is, too.
+    /// Returns whether the operator computes `or` for two `bool`s. The operator `max` does, too.
     pub fn is_disjunction(&self) -> bool {
         [(false, false), (false, true), (true, false), (true, true)].into_iter().all(|(a, b)| {
             self.eval(&[Scalar::Bool(a), Scalar::Bool(b)]).is_ok_and(|value| value == Scalar::Bool(a || b))
         })
     }
 
-    /// Returns whether `f(a, b) = f(b, a)`; more arguments then commute as well.
+    /// Returns whether `f(a, b) = f(b, a)`. Three or more arguments of a built-in operator commute
+    /// only if the operator is also associative.
     pub fn is_commutative(&self, dtype: &DType, mode: FloatMode) -> bool {
         match self {
             Op::Builtin(b) => has_law(laws::COMMUTATIVE, *b, dtype_kind(*b, dtype, mode)),
@@ -73,8 +75,8 @@ impl Op {
         }
     }
 
-    /// Returns a value that can be dropped as the argument at `position`. The value has the given
-    /// dtype, even if that argument has another one (the count of a shift).
+    /// Returns a value that can be dropped as the argument at `position`. The value has the dtype
+    /// `dtype`, even if the argument at `position` has another dtype (the count of a shift).
     pub fn identity(&self, dtype: &DType, position: usize, mode: FloatMode) -> Option<Scalar> {
         match self {
             Op::Builtin(b) => {
@@ -106,15 +108,14 @@ impl Op {
         }
     }
 
-    /// Returns the value that can be dropped at every position, which is the initial value of a
-    /// fold.
+    /// Returns the value that can be dropped at every position. A fold starts with this value.
     pub fn fold_identity(&self, dtype: &DType, mode: FloatMode) -> Option<Scalar> {
         let first = self.identity(dtype, 0, mode)?;
         (self.identity(dtype, 1, mode)? == first).then_some(first)
     }
 
-    /// Returns a value that, as the argument at `position`, is the result. There may be more such
-    /// values, which [`Op::simplify`] uses.
+    /// Returns an annihilator: if the argument at `position` is this value, the result is this
+    /// value. An operator may have several annihilators, and [`Op::simplify`] uses all of them.
     pub fn annihilator(&self, dtype: &DType, position: usize, mode: FloatMode) -> Option<Scalar> {
         match self {
             Op::Builtin(b) => {
@@ -128,8 +129,8 @@ impl Op {
         }
     }
 
-    /// Returns the result if the constant arguments decide it. Constants are cast to the dtypes of
-    /// the signature.
+    /// Returns the result if the constant arguments alone determine the result. Constants are cast
+    /// to the dtypes of the signature.
     pub fn constant_result(
         &self,
         signature: &Signature,
@@ -143,10 +144,10 @@ impl Op {
         }
     }
 
-    /// Returns a simpler form of an application with constant arguments, if there is one. Constant
-    /// calls are folded, annihilators decide, identities are dropped, conditions choose and special
-    /// cases apply. Constants are cast to the dtypes of the signature. An
-    /// application that faults is not simplified.
+    /// Returns a simpler form of an application with constant arguments, if there is one: evaluates
+    /// calls whose arguments are all constant, applies annihilators and special cases, resolves
+    /// constant conditions, and drops identities. Constants are cast to the dtypes of the
+    /// signature. An application that faults is not simplified.
     pub fn simplify(
         &self,
         signature: &Signature,
@@ -167,8 +168,8 @@ impl Op {
         simplified.or_else(|| {
             let mut remaining: Vec<usize> = Vec::new();
             for (k, value) in constants.iter().enumerate() {
-                // Counts positions among the remaining arguments, so that `0 - 0 - x` does not
-                // become `-x`.
+                // If all arguments before this one are dropped, this argument becomes the first,
+                // and a value may be an identity only at later positions.
                 let droppable = match value {
                     Some(v) if remaining.is_empty() && k > 0 => self.is_identity(v, dtype, 0, mode),
                     Some(v) => self.is_identity(v, dtype, k, mode),
@@ -205,7 +206,7 @@ impl Op {
         }
     }
 
-    /// Returns the method that folds equal values without a loop.
+    /// Returns a method to fold n equal values in fewer than n steps.
     pub fn repeat_method(&self, dtype: &DType, mode: FloatMode) -> Option<RepeatMethod> {
         if self.is_idempotent(dtype, mode) {
             return Some(RepeatMethod::Idempotent);
@@ -225,9 +226,9 @@ impl Op {
         self.partner(laws::INVERSE, dtype, mode)
     }
 
-    /// Returns the operator g with `f(f(s, a), b) = f(s, g(a, b))`: f itself if it is associative,
-    /// `+` for `-`. A run of values can be folded with g before the result is combined with the
-    /// accumulator.
+    /// Returns the operator g with `f(f(s, a), b) = f(s, g(a, b))`. If f is associative, g is f. If
+    /// f is `-`, g is `+`. A run of values can be folded with g first; f then combines the
+    /// accumulator with the result of that fold.
     pub fn tail(&self, dtype: &DType, mode: FloatMode) -> Option<Op> {
         if self.is_associative(dtype, mode) { Some(self.clone()) } else { self.partner(laws::TAIL, dtype, mode) }
     }
@@ -259,19 +260,19 @@ impl ShortCircuit {
     pub fn can_stop(&self, accumulator: &Scalar) -> bool {
         match self {
             ShortCircuit::Equal(value) => accumulator == value,
-            // Both zeros are the zero of `choose`.
+            // `choose` treats 0.0 and -0.0 alike, but the two scalars are not equal.
             ShortCircuit::NotEqual(value) if is_zero(value) => !is_zero(accumulator),
             ShortCircuit::NotEqual(value) => accumulator != value,
         }
     }
 }
 
-/// Maximal number of steps of a plain fold in [`eval_repeat`].
+/// Maximum number of steps that [`eval_repeat`] takes for an operator without a repeat method.
 const MAX_FOLD_STEPS: u64 = 1 << 16;
 
-/// Folds `n` values `x` from the left, with n at least 1, in fewer steps if [`Op::repeat_method`]
-/// has a method or the accumulator stops changing. Returns `None` if n is 0, or if the fold takes
-/// too many steps.
+/// Folds `n` copies of `x` from the left. Uses the operator's [`Op::repeat_method`]; without a
+/// method, folds step by step until the accumulator stops changing. Returns `None` if n is 0, or if
+/// the step-by-step fold exceeds `MAX_FOLD_STEPS`.
 pub fn eval_repeat(op: &Op, x: &Scalar, n: u64, mode: FloatMode) -> Option<Result<Scalar, Fault>> {
     if n <= 1 {
         return (n == 1).then(|| Ok(x.clone()));
@@ -295,8 +296,8 @@ pub fn eval_repeat(op: &Op, x: &Scalar, n: u64, mode: FloatMode) -> Option<Resul
     })
 }
 
-/// Folds by the bits of n, from the highest down, so that every intermediate value is part of the
-/// result.
+/// Folds n copies of x by repeated doubling, one step for each bit of n from the highest to the
+/// lowest. In this order, no intermediate value folds more than n copies.
 fn fold_by_doubling(op: &Op, x: &Scalar, n: u64, mode: FloatMode) -> Result<Scalar, Fault> {
     let mut acc = x.clone();
     for bit in (0..n.ilog2()).rev() {
@@ -437,7 +438,8 @@ pub(super) fn constant(c: Constant, dtype: &DType) -> Scalar {
     }
 }
 
-/// Returns whether a value is the constant in its dtype; in the relaxed mode both zeros match.
+/// Returns whether a value is the constant in the dtype of the value. In the relaxed mode, 0.0 and
+/// -0.0 both match `Constant::Zero`.
 fn is_constant(value: &Scalar, c: Constant, mode: FloatMode) -> bool {
     let float = value.prim().is_some_and(Prim::is_float);
     match c {
@@ -459,7 +461,8 @@ fn declared_value(u: &UserOp, values: &[(usize, Scalar)], dtype: &DType, positio
     values.iter().find(|(p, _)| *p == position && t == dtype).map(|(_, v)| v.clone())
 }
 
-/// Maps arguments beyond the last parameter of an associative operator to that parameter.
+/// Returns the parameter for the argument at `position`. Arguments after the last parameter of an
+/// associative operator belong to the last parameter.
 fn declared_position(u: &UserOp, position: usize) -> usize {
     match u.arity() {
         Arity::AtLeast(_) => position.min(u.params().len() - 1),

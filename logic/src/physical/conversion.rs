@@ -8,10 +8,12 @@ use crate::format::{StorageMode, TensorType};
 use std::collections::BTreeSet;
 
 impl PhysicalQuery {
-    /// Returns the tensor that the query converts: the query writes a copy with the same shape,
-    /// dtype, fill value and entries, and does nothing else. `types` returns the type of each
-    /// readable tensor. Engines may convert the storage instead of running the loops. An unordered
-    /// level can only be read by conversion.
+    /// Returns the tensor that the query copies to another format, or `None` if the query does
+    /// anything else. The copy has the same shape, dtype, fill value and entries as the tensor.
+    /// `types` returns the type of each tensor that the query may read.
+    ///
+    /// An engine may convert the storage of the tensor instead of running the loops. Conversion is
+    /// the only way to read an unordered level.
     pub fn conversion_source<'q, 't>(&'q self, types: impl Fn(&Alias) -> Option<&'t TensorType>) -> Option<&'q Alias> {
         let [output] = &self.outputs[..] else { return None };
         let Output { ty, subscripts, fold: None, computed_fills: ComputedFills::Keep, value, .. } = output else {
@@ -28,8 +30,8 @@ impl PhysicalQuery {
         (self.covers_tensor(ty, &coordinates) && coordinates == self::coordinates(source, read)?).then_some(tensor)
     }
 
-    /// Returns whether the loops make the coordinates cover the whole tensor, and every loop is
-    /// used.
+    /// Returns whether the loops visit each coordinate of the tensor exactly once. The index of
+    /// every loop must occur in one of the coordinates.
     fn covers_tensor(&self, ty: &TensorType, coordinates: &[Affine]) -> bool {
         let mut used: BTreeSet<&Field> = BTreeSet::new();
         let skews: Vec<Option<(&Field, &Field)>> =
@@ -68,8 +70,9 @@ impl PhysicalQuery {
         self.loops.iter().find(|l| l.index == *field).map(|l| &l.extent)
     }
 
-    /// Returns the diagonal and the coordinate along it whose sum is the form. For each value of
-    /// the coordinate, the form must take all values of a mode of the given size.
+    /// Returns the fields `(diagonal, along)` if the form is `diagonal + along - shift`, where
+    /// `along` is another coordinate of the tensor. The loops over both fields must give the form
+    /// each value of `0..size` once for each value of `along`.
     fn as_skew<'q>(&self, form: &'q Affine, size: u64, coordinates: &[Affine]) -> Option<(&'q Field, &'q Field)> {
         let [(a, 1), (b, 1)] = &form.terms[..] else { return None };
         let shift = u64::try_from(form.constant.checked_neg()?).ok()?;
@@ -84,8 +87,9 @@ impl PhysicalQuery {
     }
 }
 
-/// Returns the tensor coordinates for the given storage coordinates. Returns `None` if one is
-/// computed or missing, or if the parts of a split mode do not form one affine form.
+/// Returns the affine form of each tensor coordinate, given the storage coordinates. Returns `None`
+/// if a storage coordinate is computed or missing, or if the storage coordinates of a split or
+/// skewed mode do not combine to one affine form.
 fn coordinates(ty: &TensorType, storage: &[StorageCoordinate]) -> Option<Vec<Affine>> {
     let subscript = |of: StorageMode| {
         let level = ty.format.modes.iter().position(|m| *m == of)?;
@@ -139,7 +143,7 @@ mod tests {
     use crate::physical::{parse, verify};
     use std::collections::HashMap;
 
-    /// Returns the tensor that the first query of a plan converts.
+    /// Returns the tensor that `query` converts, in a plan with the inputs `A`, `B` and `F`.
     fn converts(query: &str) -> Option<String> {
         let text = format!(
             "(physical (input A f64 0.0 (4 6) (dense sparse-list)) (input B f64 0.0 (4 6) (dense@0/2 sparse-list@1/3 dense@0%2 dense@1%3))

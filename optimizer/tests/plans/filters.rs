@@ -1,4 +1,5 @@
-//! Factors that are filtered before a join.
+//! Tests of filters: a factor is reduced to the entries with a partner in another factor before the
+//! join.
 
 use super::algebra::{check, csr, dense, eager};
 use super::common::InputStatistics;
@@ -16,7 +17,8 @@ fn large(stored: f64) -> [InputSpec; 3] {
     [matrix("A", 400_000.0), matrix("B", 400_000.0), matrix("C", stored)]
 }
 
-/// Each row of B is read for many rows of A, so entries without a partner in C are removed first.
+/// Many rows of A read the same row of B, so the entries of B without a partner in C are removed
+/// first.
 #[test]
 fn entries_without_a_partner_are_filtered_first() {
     let report = check(
@@ -35,7 +37,7 @@ fn entries_without_a_partner_are_filtered_first() {
     assert!(text.contains("filter: sum(j k"), "{text}");
 }
 
-/// There is no filter if most entries would remain, or if the subject is off.
+/// A plan has no filter if most entries would remain, or if `Subject::Filters` is off.
 #[test]
 fn filters_that_leave_most_entries_are_not_tried() {
     let plan_cost = |stored: f64, subjects: Subjects| {
@@ -50,7 +52,7 @@ fn filters_that_leave_most_entries_are_not_tried() {
     assert!(!plan_cost(100_000.0, Subjects::default()).0);
 }
 
-/// Filtered plans have the same results, whichever of the equal terms is planned.
+/// A filtered plan has the results of the original plan, whichever equal term the optimizer picks.
 #[test]
 fn filtered_joins_keep_their_meaning() {
     let small = [csr("A", &[4, 5]), csr("B", &[5, 6]), csr("C", &[6, 3]).stored(1.0)];
@@ -59,7 +61,7 @@ fn filtered_joins_keep_their_meaning() {
     }
 }
 
-/// Statistics of a matrix `A` with all entries in few columns.
+/// Statistics that place all entries of the matrix `A` in 300 columns.
 struct FewColumns(InputStatistics);
 
 impl StatisticsSource for FewColumns {
@@ -73,7 +75,8 @@ impl StatisticsSource for FewColumns {
     }
 }
 
-/// Dense factors are looked up where other factors lead, so a filtered copy saves nothing.
+/// A dense factor is read only at the coordinates of the sparse factor, so a filtered copy of the
+/// dense factor saves nothing.
 #[test]
 fn dense_factors_are_not_filtered() {
     let inputs = [csr("A", &[8000, 8000]).stored(100_000.0), dense("P", &[8000, 16]), dense("Q", &[16, 8000])];

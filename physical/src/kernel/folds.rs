@@ -1,9 +1,9 @@
-//! Folds of partial results on the device that computed them, by kernels made from the outputs'
-//! operators. So a later kernel of the device reads the result without a transfer.
+//! Kernels that fold partial results on the device that computed them. The result stays on the
+//! device, so a later kernel reads it without a transfer.
 //!
-//! The partial results of a dense output are the rows of a matrix. Consecutive rows form a group:
-//! all rows, or the sections of one round. The result has one row for each group, folded in the
-//! order of the chunks `p`:
+//! The partial results of a dense output are the rows of a matrix `P`, in the order of the chunks.
+//! The rows are divided into groups of consecutive rows: either one group of all rows, or a group
+//! for each round that was cut into sections. The result `y` has one row for each group:
 //! ```text
 //! for g, p in group g, j: y[g, j] op= P[p, j]
 //! ```
@@ -20,18 +20,18 @@ use redpoll_logic::{DType, FloatMode, Format, LeafKind, LevelKind, Prim, Scalar,
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A function that makes kernels for the same processor.
+/// A function that compiles a draft for the processor that computed the partial results.
 pub(crate) type KernelFactory = Arc<dyn Fn(&Draft) -> Result<Kernel, Error> + Send + Sync>;
 
-/// Maximum number of cached kernels. Each is for one shape; a plan that runs again over the same
-/// data has few.
+/// Maximum number of cached kernels. Each kernel is for one shape. A plan that runs repeatedly on
+/// the same data needs few shapes.
 const MAX_KERNELS: usize = 64;
 
-/// The cached kernels that fold partial results.
+/// The cache of kernels that fold partial results.
 #[derive(Default)]
 pub(super) struct FoldKernels(Mutex<HashMap<FoldKernelKey, Arc<Kernel>>>);
 
-/// An output, the number of groups, and the shape of the matrix of its partial results.
+/// The number of an output; then the numbers of groups, of rows, and of elements in a row.
 type FoldKernelKey = (usize, [u64; 3]);
 
 /// An output whose partial results are folded: its number, type and operator.
@@ -42,27 +42,27 @@ pub(super) struct FoldedOutput<'a> {
     pub(super) op: &'a Op,
 }
 
-/// Partial results.
+/// The partial results of one output, as a matrix.
 pub(super) struct Partials {
-    /// The end of the rows of each group; the first group begins at row 0, each other one at the
-    /// end of the one before.
+    /// The row after the last row of each group. The first group begins at row 0, and each other
+    /// group at the end of the previous group.
     pub(super) ends: Vec<usize>,
-    /// The arrays of the matrix, row by row.
+    /// The elements of the matrix in row-major order, an array for each primitive of the dtype.
     pub(super) arrays: Vec<Array>,
 }
 
-/// Returns whether partial results of this type are rows of a matrix: all levels are dense, with
-/// values.
+/// Returns whether partial results of this type are rows of a matrix: all levels are dense, and the
+/// leaf stores values.
 pub(super) fn is_matrix_row(ty: &TensorType) -> bool {
     let format = &ty.format;
     format.leaf == LeafKind::Element && format.is_dense()
 }
 
 impl FoldKernels {
-    /// Folds the rows of each group; returns the arrays of the matrix with a row for each group.
+    /// Folds the rows of each group. Returns the elements of the results, a row for each group.
     ///
     /// # Errors
-    /// Like [`Kernel::run`], and the errors of the maker.
+    /// Returns the errors of [`Kernel::run`] and of `factory`.
     pub(super) fn fold(
         &self,
         of: FoldedOutput<'_>,
@@ -91,7 +91,7 @@ impl FoldKernels {
         if kernels.len() >= MAX_KERNELS {
             kernels.clear();
         }
-        // Floats are folded in the order of the chunks.
+        // The strict mode keeps the order of the chunks in folds of floats.
         let draft = Draft::new(&Arc::new(program(of, shape)?), &[], FloatMode::StrictIeee).without_sizes();
         let kernel = Arc::new(factory(&draft)?);
         kernels.insert((of.number, shape), kernel.clone());
@@ -99,8 +99,8 @@ impl FoldKernels {
     }
 }
 
-/// Makes the program of the module docs. A single group is folded element by element (`j` is the
-/// outermost loop), several groups one by one (`g` is the outermost loop).
+/// Makes the program that the module documentation shows. The loop over the elements `j` is
+/// outermost if there is one group, and the loop over the groups `g` if there are several.
 fn program(
     FoldedOutput { ty, op, .. }: FoldedOutput<'_>,
     [groups, rows, elements]: [u64; 3],
@@ -157,7 +157,7 @@ mod tests {
         TensorType { shape: vec![2], dtype, fill, format: Format::dense(1) }
     }
 
-    /// Folds rows of two elements in groups.
+    /// Folds groups of rows; each row has two elements.
     fn folded(op: Builtin, fill: Scalar, ends: &[usize], rows: Array) -> Vec<Scalar> {
         let factory: KernelFactory = Arc::new(|draft| Kernel::compile(draft, KernelEngine::Grid));
         let of = FoldedOutput { number: 0, ty: &ty(fill), op: &Op::Builtin(op) };
@@ -166,7 +166,7 @@ mod tests {
         (0..arrays[0].len()).map(|k| arrays[0].scalar(k)).collect()
     }
 
-    /// Rows are folded in the order of the chunks, and none is lost.
+    /// Rows are folded in the order of the chunks, and no row is lost.
     #[test]
     fn rows_are_folded_in_their_order() {
         let sums = |ends: &[usize]| {
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(folded(Builtin::Or, Scalar::Bool(false), &[2], any), [false, true].map(Scalar::Bool));
     }
 
-    /// Neighbouring lanes process neighbouring elements, for speed.
+    /// Neighbouring lanes process neighbouring elements, so that their accesses are coalesced.
     #[test]
     fn lanes_share_the_elements() {
         for groups in [1, 7] {
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// One text serves all sizes, so that it is compiled once.
+    /// Sizes above 1 do not change the text, so that the same text is compiled only once.
     #[test]
     fn sizes_do_not_change_the_code() {
         let text = |shape| {

@@ -1,4 +1,4 @@
-//! One array of a tensor: a typed view of an Arrow buffer.
+//! One array of a tensor: a typed view of an Arrow buffer or of device memory.
 
 use super::device_bytes::DeviceBytes;
 use crate::Error;
@@ -7,9 +7,10 @@ use arrow::datatypes::ArrowNativeType;
 use redpoll_logic::{Prim, Scalar};
 use std::sync::Arc;
 
-/// An array of primitives in an Arrow buffer, which clones share. Results of a device stay in its
-/// memory until elements are read. Reading panics if the device is lost;
-/// [`Tensor::fetch`](super::Tensor::fetch) reports that as an error.
+/// An array of primitives, in an Arrow buffer or in the memory of a device. Clones share the
+/// memory. An array that a device computed stays in the memory of the device until an element is
+/// read. Reading panics if the device is lost; [`Tensor::fetch`](super::Tensor::fetch) returns an
+/// error instead.
 #[derive(Clone, Debug)]
 pub struct Array {
     prim: Prim,
@@ -23,10 +24,10 @@ enum ArrayMemory {
     Device(Arc<DeviceBytes>),
 }
 
-/// A Rust type whose values an [`Array`] stores unchanged. (A `bool` is a byte in an array, see
-/// [`Array::from_bools`].)
+/// A Rust type whose values an [`Array`] stores unchanged. The type `bool` is not an element: an
+/// array stores a boolean as a byte, see [`Array::from_bools`].
 pub trait Element: ArrowNativeType {
-    /// The primitive.
+    /// The primitive of redpoll for this Rust type.
     const PRIM: Prim;
 }
 
@@ -39,8 +40,8 @@ macro_rules! impl_element {
 }
 impl_element!(i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64, f32 => F32, f64 => F64);
 
-/// Runs `$body` with `$t` as the unsigned integer of the primitive's width: for code that moves
-/// values without interpreting them.
+/// Runs `$body` with `$t` as the unsigned integer type of the primitive's width. The macro is for
+/// code that moves values without interpreting them.
 macro_rules! match_width {
     ($prim:expr, $t:ident => $body:expr) => {
         match $prim.bytes() {
@@ -85,7 +86,7 @@ impl Array {
         Array { prim, memory: ArrayMemory::Host(buffer) }
     }
 
-    /// Returns an array whose elements are all bytes of an allocation on a device.
+    /// Returns an array over all bytes of an allocation on a device.
     pub(crate) fn on_device(prim: Prim, bytes: Arc<DeviceBytes>) -> Array {
         Array { prim, memory: ArrayMemory::Device(bytes) }
     }
@@ -143,10 +144,10 @@ impl Array {
         }
     }
 
-    /// Returns the bytes.
+    /// Returns the bytes on the host. Bytes on a device are copied to the host first.
     ///
     /// # Panics
-    /// If they are on a device that is lost.
+    /// If the bytes are on a device that is lost.
     pub fn buffer(&self) -> &Buffer {
         match &self.memory {
             ArrayMemory::Host(buffer) => buffer,
@@ -167,18 +168,20 @@ impl Array {
         (self.prim == T::PRIM).then(|| self.buffer().typed_data())
     }
 
-    /// Returns the bytes of booleans, 0 or 1.
+    /// Returns the elements as bytes 0 and 1 if they are booleans.
     pub fn bools(&self) -> Option<&[u8]> {
         (self.prim == Prim::Bool).then(|| self.buffer().as_slice())
     }
 
-    /// Returns the same bytes as another primitive of the same width; `None` if the widths differ.
-    /// Negative `i32` indices read as `u32` are out of range.
+    /// Returns an array that reads the same bytes as another primitive. Returns `None` if the
+    /// widths differ or `prim` is `bool`. A negative `i32` index becomes a `u32` index of at least
+    /// 2^31.
     pub fn reinterpret(&self, prim: Prim) -> Option<Array> {
         (prim.bytes() == self.prim.bytes() && prim != Prim::Bool).then(|| Array { prim, memory: self.memory.clone() })
     }
 
-    /// Returns the elements `start..start + len`, without a copy.
+    /// Returns the elements `start..start + len`. The slice shares the buffer of the array on the
+    /// host; elements on a device are copied to the host first.
     ///
     /// # Panics
     /// If the range exceeds the array.
@@ -190,7 +193,7 @@ impl Array {
     /// Returns element `k`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If the array has no element `k`.
     pub fn scalar(&self, k: usize) -> Scalar {
         Scalar::from_bits(self.prim, self.bits(k))
     }
@@ -205,13 +208,13 @@ impl Array {
         }
     }
 
-    /// Returns the elements as unsigned integers of their width.
+    /// Returns the elements as unsigned integers. The width of `W` must be the width of an element.
     pub(crate) fn words<W: ArrowNativeType>(&self) -> &[W] {
         debug_assert_eq!(size_of::<W>(), self.prim.bytes());
         self.buffer().typed_data()
     }
 
-    /// Returns an array of a primitive from unsigned integers of its width.
+    /// Returns an array of a primitive from unsigned integers of the same width.
     pub(crate) fn from_words<W: ArrowNativeType>(prim: Prim, words: Vec<W>) -> Array {
         debug_assert_eq!(size_of::<W>(), prim.bytes());
         Array::on_host(prim, Buffer::from_vec(words))
@@ -220,7 +223,7 @@ impl Array {
     /// Returns the elements as positions, coordinates or flags.
     ///
     /// # Panics
-    /// If the type is none of those of such elements, which validation excludes.
+    /// If the elements have no index type. Validation of tensors rejects such arrays.
     pub(crate) fn indices(&self) -> Indices<'_> {
         match self.prim {
             Prim::I32 => Indices::I32(self.buffer().typed_data()),
@@ -244,7 +247,7 @@ pub(crate) enum Indices<'a> {
 }
 
 impl Indices<'_> {
-    /// Returns element `k`; negative elements become very large numbers.
+    /// Returns element `k`. A negative element becomes a number of at least 2^63.
     #[inline]
     pub(crate) fn get(self, k: u64) -> u64 {
         let k = k as usize;
@@ -270,7 +273,7 @@ impl Indices<'_> {
     }
 }
 
-/// Returns the type and the bits of a scalar, which must be a primitive.
+/// Returns the primitive type and the bits of a scalar. The scalar must not be a struct.
 pub(crate) fn prim_bits(value: &Scalar) -> (Prim, u64) {
     value.prim().zip(value.to_bits()).expect("flattened scalars are primitives")
 }

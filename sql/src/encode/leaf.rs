@@ -1,4 +1,5 @@
-//! The rows of a leaf: its columns and the codes of its fields.
+//! The rows of a leaf, which is one table of a region's join: the columns of the leaf, and the
+//! codes of its fields.
 
 use super::domain::MISSING;
 use crate::claim::FieldId;
@@ -15,7 +16,7 @@ pub struct LeafRows {
 }
 
 impl LeafRows {
-    /// Returns the rows of a batch, which has the columns of the leaf.
+    /// Returns the rows of `batch`, without codes. The columns of `batch` are those of the leaf.
     pub fn new(batch: RecordBatch) -> LeafRows {
         LeafRows { batch, codes: BTreeMap::new() }
     }
@@ -40,13 +41,14 @@ impl LeafRows {
         self.batch.column(column)
     }
 
-    /// Returns whether a column has a NULL, also in arrays without a validity bitmap.
+    /// Returns whether a column has a NULL. Some arrays, such as dictionaries, have NULLs without a
+    /// validity bitmap; those NULLs count, too.
     pub fn has_nulls(&self, column: usize) -> bool {
         self.column(column).logical_null_count() > 0
     }
 
-    /// Adds the codes of a field in one of its columns. If the leaf has several columns of the
-    /// field, rows in which they differ get [`MISSING`].
+    /// Adds the codes of a field that one column gives. If the field has several columns in the
+    /// leaf, a row in which the codes of these columns differ gets the code [`MISSING`].
     pub fn add_codes(&mut self, field: FieldId, codes: Arc<Vec<u64>>) {
         match self.codes.get_mut(&field) {
             None => {
@@ -67,8 +69,8 @@ impl LeafRows {
         &self.codes[&field]
     }
 
-    /// Returns the rows without a missing code, and without a NULL in the columns `valid`,
-    /// ascending; `None` if these are all rows.
+    /// Returns the rows that have no missing code in `codes` and no NULL in the columns `valid`, in
+    /// ascending order. Returns `None` if every row passes.
     pub fn passing_rows(&self, codes: &[&[u64]], valid: &[usize]) -> Option<Vec<u32>> {
         let columns: Vec<_> = valid.iter().filter_map(|&c| self.column(c).logical_nulls()).collect();
         let passes =

@@ -1,13 +1,13 @@
-//! Regions whose rows are left to DataFusion: the answers are right, and the decision is remembered
-//! until the tables change.
+//! Regions that DataFusion runs because of values in their tables: the answers are correct, and the
+//! region is not claimed again until the tables change.
 
 use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
 use redpoll_testing::sql::{agree, claims, database, run};
 
 const PRODUCT: &str = "SELECT sum(a.x * b.y) FROM a JOIN b ON a.k = b.k";
 
-/// A product with an infinite factor is left to DataFusion, and claimed again after the table has
-/// changed.
+/// A product with an infinite factor is left to DataFusion. The region is claimed again after the
+/// table has changed.
 #[tokio::test]
 async fn infinite_products_are_left_to_datafusion_until_their_table_changes() {
     let database = database().await;
@@ -28,7 +28,8 @@ async fn infinite_products_are_left_to_datafusion_until_their_table_changes() {
     assert_eq!(claims(&database, PRODUCT).await.unwrap(), 1, "the rows are finite now");
 }
 
-/// An error in rows that do not join does not fail the query.
+/// A division by zero in a row without a join partner does not fail the query. The same division in
+/// a joined row does.
 #[tokio::test]
 async fn errors_of_rows_that_do_not_join_are_ignored() {
     let database = database().await;
@@ -46,7 +47,7 @@ async fn errors_of_rows_that_do_not_join_are_ignored() {
     assert!(error.to_lowercase().contains("divide by zero"), "{error}");
 }
 
-/// Products of integers that wrap in their own type are left to DataFusion.
+/// A sum of products of `INT` columns is left to DataFusion if a product wraps in the type `INT`.
 #[tokio::test]
 async fn integers_that_wrap_in_their_own_type_are_left_to_datafusion() {
     let database = database().await;
@@ -64,7 +65,7 @@ async fn integers_that_wrap_in_their_own_type_are_left_to_datafusion() {
     assert_eq!(claims(&database, small).await.unwrap(), 1);
 }
 
-/// Minima and maxima of columns with a NaN are DataFusion's.
+/// Minima and maxima of columns that contain a NaN are left to DataFusion.
 #[tokio::test]
 async fn extremes_of_nan_are_left_to_datafusion() {
     let database = database().await;

@@ -1,4 +1,4 @@
-//! The archive: a zip file of `.npy` files.
+//! An NPZ archive: a zip file of `.npy` files, one for each array.
 
 use super::header::{self, ElementType, NpyHeader};
 use super::npy::{self, NpyArray};
@@ -21,12 +21,12 @@ impl<'a> Archive<'a> {
         Ok(Archive { zip, memory })
     }
 
-    /// Charges memory for data derived from arrays.
+    /// Charges data that the reader derives from arrays to the memory limit.
     pub(super) fn charge(&self, purpose: &'static str, bytes: u64) -> Result<(), LocatedFault> {
         self.memory.charge(purpose, bytes).map_err(|fault| fault.at(Location::File))
     }
 
-    /// Returns the names of the arrays.
+    /// Returns the names of the arrays, without the extension `.npy`.
     fn names(&self) -> Vec<String> {
         let names = self.zip.file_names().filter_map(Result::ok);
         names.filter_map(|name| name.strip_suffix(".npy").map(str::to_owned)).collect()
@@ -36,7 +36,10 @@ impl<'a> Archive<'a> {
         self.zip.index_for_name(&format!("{name}.npy")).is_some()
     }
 
-    /// Returns the name of the array if there is only one.
+    /// Returns the name of the only array.
+    ///
+    /// # Errors
+    /// If the archive has no array or several.
     pub(super) fn single_name(&self) -> Result<String, LocatedFault> {
         let mut names = self.names();
         names.sort_unstable();
@@ -66,7 +69,7 @@ impl<'a> Archive<'a> {
         })
     }
 
-    /// Reads a single text.
+    /// Reads a string, such as the name of a sparse format.
     pub(super) fn text(&mut self, name: &str) -> Result<String, LocatedFault> {
         let memory = self.memory;
         self.open_array(name, |stream, header| {
@@ -77,17 +80,17 @@ impl<'a> Archive<'a> {
             };
             let payload = payload(stream, &header, memory)?;
             npy::check_length(&header, &payload).map_err(|f| f.at(array_location(name)))?;
-            // Names of formats are ASCII: each character has one nonzero byte, in either byte
-            // order.
+            // Names of formats are ASCII. Each character then has one nonzero byte, first or last
+            // according to the byte order.
             let bytes = payload.chunks(width).flat_map(|c| c.iter().copied().filter(|&b| b != 0).take(1));
             Ok(bytes.map(char::from).collect())
         })
     }
 
-    /// Reads an array of nonnegative integers, and returns its shape and values.
+    /// Reads an array of nonnegative integers with `rank` modes. Returns the shape and the values.
     pub(super) fn naturals(&mut self, name: &str, rank: usize) -> Result<(Vec<u64>, Vec<u64>), LocatedFault> {
         let array = self.array(name)?;
-        // NumPy converts an empty list to floats.
+        // NumPy gives an array made from an empty list a float dtype.
         let integers = !array.values.prim().is_float() || array.values.is_empty();
         if array.shape.len() != rank || !integers {
             let found = format!("{} of {} modes", array.values.prim(), array.shape.len());
@@ -133,8 +136,8 @@ fn array_location(name: &str) -> Location {
     Location::Array(name.into())
 }
 
-/// Reads the bytes of the elements, and one more if there is one. An entry may expand to far more
-/// than its header announces.
+/// Reads at most one byte more than the header announces. The additional byte reveals an entry that
+/// is too long; the rest of the entry, which may expand to any length, is not read.
 fn payload(stream: &mut dyn Read, header: &NpyHeader, memory: &Memory) -> Result<Vec<u8>, StreamError> {
     let announced = header.payload_bytes().unwrap_or(u64::MAX);
     Ok(read_all(&mut stream.take(announced.saturating_add(1)), "an array of the archive", memory)?)
