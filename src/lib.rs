@@ -1,8 +1,9 @@
 //! Redpoll: a lazy engine for sparse and structured arrays.
 //!
 //! Operators on arrays build a plan. [`Array::collect`] compiles the plan to fused kernels, which
-//! exploit the sparsity of the operands. The following example finds the member of a karate club,
-//! counted from 0, who has the most friends of friends:
+//! exploit the sparsity of the operands. The following example reads the friendships in a karate
+//! club, and finds the member with the most friends of friends (counted from 0) and the number of
+//! triangles:
 //!
 //! ```
 //! use redpoll::Session;

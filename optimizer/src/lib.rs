@@ -1,23 +1,23 @@
 //! Optimizer: turns Logic plans into physical plans.
 //!
-//! [`optimize`] rewrites the plan in an e-graph and then plans it physically. [`optimize_plain`],
-//! the plain path, makes one good physical plan without rewriting.
+//! [`optimize`] rewrites the plan in an e-graph and then makes a physical plan. [`optimize_plain`]
+//! takes the plain path: it makes a physical plan without rewriting.
 //!
 //! The pipeline, one file per pass:
 //!
 //! | pass | from | to |
 //! |---|---|---|
 //! | `normalize` | Logic plan | nests: one query each, maps pushed to the accesses |
-//! | `lookup` | nest | nest without the loops that equality masks make lookups |
-//! | `merge` | nests | nests; nests over the same loops are merged |
+//! | `lookup` | nest | nest in which lookups replace the loops that equality masks decide |
+//! | `merge` | nests | nests; those with the same loops over the same tensors are merged |
 //! | `algebra` | nest | nest with an equal value that costs less |
-//! | `split` | nest | candidates with fields split where tensors are stored, or read, in blocks |
-//! | `skew` | nest | candidates with fields replaced by diagonals where tensors are stored by diagonals |
+//! | `split` | nest | candidate nests: fields are split into blocks where tensors are stored or read in blocks |
+//! | `skew` | nest | candidate nests: fields are replaced by diagonals where tensors are stored by diagonals |
 //! | `loop_order` | nest | a loop order; `pricing` and `writes` count its work |
 //! | `isolate` | nest and order | schedule: each fold at its depth, or in a query of its own |
 //! | `concordize` | schedule | schedule whose accesses are all concordant, after copies |
 //! | `emit` | schedule | physical query; `formats`, `structure`, `patterns`, `workspace`, `protocols`, `intersection` and `lanes` decide its parts |
-//! | `layout` | queries so far | the same queries, in loop orders and formats that are chosen together |
+//! | `layout` | planned queries | the same queries, with loop orders and formats chosen together |
 //!
 //! Invariants of every physical plan:
 //! - Every alias is written once, before it is read; produced aliases are written.
@@ -26,15 +26,15 @@
 //! - A loop over `Extent::Block` is inside the loop of its outer index; a loop over `Extent::Skew`
 //!   is inside the loop of the other index.
 //! - Each access and output has one subscript for each storage mode; each access also has one
-//!   protocol for each.
-//! - A walked or galloped level is bound by a loop inside those of all its outer levels, as an
-//!   affine form of the loop's index.
+//!   protocol for each storage mode.
+//! - The coordinate of a walked or galloped level is an affine form of a loop's index. This loop is
+//!   inside the loops that bind the outer levels.
 //! - A temporary is listed after the temporaries that it reads.
 //! - An output without a fold writes each coordinate at most once; a fold starts from the output's
 //!   fill.
-//! - Writes into lists and singletons come in order, or a workspace takes them.
-//! - The reduced loops of an operator that cannot be regrouped have the order of its aggregate's
-//!   fields.
+//! - Writes into lists and singletons come in order, or go into a workspace first.
+//! - If the operator of an aggregate cannot be regrouped, its reduced loops have the order of the
+//!   aggregate's fields.
 
 #![forbid(unsafe_code)]
 
@@ -134,8 +134,8 @@ pub fn optimize(
     plan_with_rewrite(plan, statistics, config, &mut algebra::rewrite)
 }
 
-/// Makes a physical plan whose later queries can be replanned once the output sizes of the earlier
-/// queries are measured.
+/// Makes a physical plan that can be adapted: after its first queries have run, the remaining ones
+/// can be planned again with the measured sizes.
 ///
 /// # Errors
 /// The errors of [`optimize`].
@@ -147,10 +147,10 @@ pub fn optimize_adaptive(
     plan_nests(plan, statistics, config, &mut algebra::rewrite)
 }
 
-/// Function that returns the nests that replace a nest of the plan, given its rough cost.
+/// Function that replaces a nest of the plan by tasks. The number is the rough cost of the nest.
 type Rewrite<'r> = &'r mut dyn FnMut(&mut Context, Nest, f64) -> Vec<Task>;
 
-/// Makes a physical plan, with each nest of the plan replaced by `rewrite`.
+/// Makes a physical plan. `rewrite` replaces the nests whose rough cost reaches the threshold.
 fn plan_with_rewrite(
     plan: &Plan,
     statistics: &Statistics,
@@ -180,11 +180,11 @@ fn plan_nests(
     cx.report.add_phase("nests", nests.iter().map(|nest| format!("{nest}\n")).collect());
     let names = cx.aliases().clone();
     plan_remaining(&mut cx, &nests, rewrite)?;
-    // Terms are compared by estimates that ignore formats; for the runner-up terms, whole plans are
-    // compared.
+    // The terms of a nest were compared by estimates that ignore formats. The whole plan is now
+    // made with each runner-up, and replaces the current plan if it costs less.
     let mut replaced = None;
     for RunnerUp { fork: mut other, candidate, original_cost, graph_size } in std::mem::take(&mut cx.runners_up) {
-        // Later candidates were forked from the plan that has just been replaced.
+        // The runners-up of later nests are forks of the plan that has just been replaced.
         if replaced.is_some_and(|nest| nest != other.next_nest) {
             break;
         }
@@ -200,14 +200,15 @@ fn plan_nests(
     Ok(AdaptivePlan::new(cx, nests.clone().into(), plan.produces.clone()))
 }
 
-/// Plans the pending tasks, then the remaining nests of the plan, then the layout.
+/// Plans the pending tasks and the remaining nests of the plan, and then chooses the layout.
 pub(crate) fn plan_remaining(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> Result<(), Error> {
     let (first, names) = (cx.queries.len(), cx.aliases().clone());
     plan_tasks(cx, nests, rewrite)?;
     lay_out(cx, first, names)
 }
 
-/// Plans the same nests as [`plan_remaining`], each query in its own best formats.
+/// Plans the pending tasks and the remaining nests. The formats of each query are chosen for this
+/// query alone.
 fn plan_tasks(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> Result<(), Error> {
     let mut measured = cx.may_measure();
     loop {
@@ -274,7 +275,7 @@ fn plan_task(cx: &mut Context, nest: Nest, origin: Origin) -> Result<(), Error> 
 }
 
 /// Appends the nest's query, in the given loop order, to the plan, after the copies that the query
-/// needs. Returns instead the folds that must be stored first, if there are any.
+/// needs. If folds must be stored first, appends nothing and returns these folds as `Ok(Err(..))`.
 fn commit(cx: &mut Context, nest: &Nest, ordered: PricedOrder, task: &Task) -> Result<Result<(), Vec<Term>>, Error> {
     let schedule = match isolate(cx, &with_dense_outputs(nest, &ordered.dense), &ordered.order) {
         Ok(schedule) => schedule,
@@ -307,17 +308,18 @@ fn with_dense_outputs(nest: &Nest, dense: &[bool]) -> Nest {
     nest
 }
 
-/// Plans a query that stores the first of the given folds of the nest, joined with those of the
-/// others that have the same loops. Replaces the folds by reads of its outputs.
+/// Plans a query that stores the first of the given folds of the nest, together with the other
+/// folds that can be joined with it. Replaces the stored folds in the nest by reads of the query's
+/// outputs.
 fn store_folds(cx: &mut Context, nest: &mut Nest, origin: Origin, terms: &[Term]) -> Result<(), Error> {
-    // A joined query computes its folds inside the loops of its outputs. Folds that are better
-    // stored than computed there, by outputs that are these folds and nothing else, are stored one
-    // by one: joined again, they would make the same query.
+    // If every output of the nest is one of these folds and nothing else, the nest is already their
+    // joined query, and joining the folds would give the same nest again. Such folds are stored one
+    // by one.
     let is_joinable = !nest.outputs.iter().all(|target| target.fold.is_none() && terms.contains(&target.value));
     let mut stored: Option<Nest> = None;
     for term in terms {
         let Node::Fold(fold) = term.node() else { continue };
-        // An earlier fold that is equal up to field names may have replaced this fold already.
+        // A read of an earlier fold, equal up to field names, may already have replaced this fold.
         if !nest.outputs.iter().any(|target| contains_term(&target.value, term)) {
             continue;
         }
@@ -342,7 +344,7 @@ fn store_folds(cx: &mut Context, nest: &mut Nest, origin: Origin, terms: &[Term]
     Ok(())
 }
 
-/// Returns whether a term occurs in another term, subscripts included.
+/// Returns whether `term` occurs in `whole`, also in its subscripts.
 fn contains_term(whole: &Term, term: &Term) -> bool {
     let mut found = false;
     whole.replace(

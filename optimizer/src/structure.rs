@@ -1,8 +1,8 @@
-//! Chooses the structure of operands that the innermost level of an output inherits.
+//! Chooses the level kind that the innermost level of an output inherits from the operands.
 //!
 //! Along the innermost loop, a value has runs if each operand has runs or does not depend on the
-//! loop. It has blocks, or one band, if the operands that decide its stored coordinates do. An
-//! output that is written along that loop inherits this structure instead of listing its
+//! loop. A value has blocks, or one band, if the operands that decide its stored coordinates have
+//! them. An output that is written along that loop inherits this structure, instead of listing its
 //! coordinates or storing all of them.
 
 use crate::context::Context;
@@ -12,10 +12,10 @@ use crate::term::{Node, Read, Target, Term};
 use redpoll_logic::statistics::Question;
 use redpoll_logic::{Field, LevelKind};
 
-/// Least average length of runs that are inherited.
+/// Least average length of runs at which an output inherits them.
 const MIN_RUN_LENGTH: f64 = 4.0;
 
-/// The stored coordinates of a term's operands along a loop.
+/// The pattern of a term's stored coordinates along a loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EntryPattern {
     /// All coordinates.
@@ -26,9 +26,9 @@ enum EntryPattern {
     Any,
 }
 
-/// Returns the kind of an output's innermost level that inherits the structure of its operands, if
-/// that level has the innermost loop's coordinates. Otherwise the level would list `stored`
-/// coordinates per fiber, or be dense for `None`.
+/// Returns the kind that an output's innermost level inherits from the operands, if any. The level
+/// stores the coordinates of the innermost loop, the one over `field`. Without inheritance, the
+/// level lists `stored` coordinates per fiber, or is dense if `stored` is `None`.
 pub(crate) fn inherited_kind(
     cx: &Context,
     target: &Target,
@@ -49,9 +49,9 @@ pub(crate) fn inherited_kind(
     }
 }
 
-/// Returns the average number of runs of a value's operands along a loop, per round of the loops
-/// outside: 0 if the value does not depend on the loop, `None` if the value may change within the
-/// runs.
+/// Returns the number of runs of a value's operands along the loop over `field`, on average over
+/// the rounds of the outer loops. Returns 0 if the value does not depend on the loop, and `None` if
+/// the value may change within a run.
 pub(crate) fn run_count(cx: &Context, term: &Term, sizes: &Sizes, field: &Field) -> Option<f64> {
     match term.node() {
         _ if !term.fields().contains(field) => Some(0.0),
@@ -102,8 +102,8 @@ fn unite(a: EntryPattern, b: EntryPattern) -> EntryPattern {
     }
 }
 
-/// Returns the level of a read that has a loop's coordinates, if it is the only such level and the
-/// innermost one.
+/// Returns the innermost level of a read, if this level and no other has the coordinates of the
+/// loop over `field`.
 fn innermost(cx: &Context, read: &Read, sizes: &Sizes, field: &Field) -> Option<(usize, LevelKind)> {
     let coordinates = storage_coordinates(&read.coordinates, &read.ty.format, &read.ty.shape, sizes, cx.mode());
     let (last, outer) = coordinates.split_last()?;

@@ -1,5 +1,5 @@
-//! Triangles and diagonals of matrices: masks on coordinates, which are not stored and restrict the
-//! loops.
+//! Triangles and diagonals of matrices. Masks on coordinates select them: a mask is never stored
+//! and restricts the loops.
 
 use super::Array;
 use super::axes::axis;
@@ -54,8 +54,8 @@ impl Array {
         })
     }
 
-    /// Mirrors the lower triangle of the last two modes to a symmetric matrix. Elements above the
-    /// diagonal are never read, so only the lower triangle must be stored.
+    /// Makes a symmetric matrix of the last two modes by mirroring the lower triangle. Elements
+    /// above the diagonal are ignored and need not be stored.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -98,7 +98,8 @@ impl Array {
         self.derive("diagonal", |state| diagonal(state, k))
     }
 
-    /// Sums the diagonal `column = row + k` of the last two modes, in the dtypes of [`Array::sum`].
+    /// Sums the diagonal `column = row + k` of the last two modes. The result has the dtype
+    /// that [`Array::sum`] gives.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

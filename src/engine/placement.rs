@@ -2,28 +2,29 @@
 //! of estimates.
 //!
 //! A device has the throughput of many threads, but inputs and results must be transferred, and
-//! kernels must be compiled for it. These costs are amortized over runs: a plan is expected to run
-//! as often again as it has run, as for the optimizing tier. For little work, the driver is not
-//! queried.
+//! kernels must be compiled for the device. The transfer of inputs and the compilation are
+//! amortized over the expected runs: the pending one, and as many as the plan has already
+//! completed. If the work is little, the driver is not queried.
 
 use redpoll_physical::kernel::Processor;
 use std::fmt;
 use std::time::Duration;
 
-/// Seconds per unit of estimated cost on one thread, as in `optimizer/src/cost.rs`.
+/// Seconds per unit of estimated cost on one thread: one step of the model in
+/// `optimizer/src/cost.rs`.
 const SECONDS_PER_STEP: f64 = 0.45e-9;
-/// Minimum number of estimated seconds on the CPU for which a device is considered.
+/// Estimated seconds on the CPU from which on a device is considered.
 const MIN_SECONDS: f64 = 2e-3;
-/// Number of CPU threads that a device equals. Not measured: the ratio of memory bandwidths in data
-/// sheets.
+/// Number of CPU threads with the throughput of one device. Not measured: the ratio of the memory
+/// bandwidths in data sheets.
 const DEVICE_THREADS: f64 = 50.0;
 /// Bytes per second between pageable memory and a device. Not measured: half of the bandwidth of a
 /// PCIe 4.0 link with 16 lanes.
 const LINK_BYTES_PER_SECOND: f64 = 12e9;
-/// Seconds per query on a device besides its work: tables of windows, launches and waits. Not
+/// Overhead of a query on a device, in seconds: tables of windows, launches and waits. Not
 /// measured.
 const SECONDS_PER_LAUNCH: f64 = 2e-4;
-/// Seconds per query in the run-time compiler. Not measured.
+/// Seconds to compile the kernels of a query for a device. Not measured.
 const SECONDS_PER_COMPILATION: f64 = 0.2;
 
 /// Estimates of a run before a device is queried.
@@ -35,7 +36,7 @@ pub(crate) struct RunEstimate {
     pub(crate) queries: usize,
     /// The number of CPU threads.
     pub(crate) threads: usize,
-    /// The estimated bytes of the results.
+    /// The estimated size of the results, in bytes.
     pub(crate) result_bytes: f64,
 }
 
@@ -78,18 +79,19 @@ pub enum Reason {
     Compared {
         /// The estimated time of a run on the CPU.
         cpu: Duration,
-        /// The estimated time of a run on the device, after transfers of inputs and compilation.
+        /// The estimated time of a run on the device, without `setup`.
         device: Duration,
-        /// The estimated time of these transfers and the compilation.
+        /// The estimated time to transfer the inputs and compile the kernels.
         setup: Duration,
         /// The bytes of inputs that must be transferred.
         missing_bytes: u64,
-        /// The number of runs over which the costs are amortized.
+        /// The number of runs over which `setup` is amortized.
         runs: u64,
     },
 }
 
-/// Chooses the processor of a plan. `device` is called only if its answer may matter.
+/// Chooses the processor of a plan. Calls `device` only if the estimate alone does not decide for
+/// the CPU.
 pub(crate) fn choose_processor(
     estimate: RunEstimate,
     device: impl FnOnce() -> Result<DeviceState, String>,
@@ -156,7 +158,8 @@ mod tests {
 
     const READY: DeviceState = DeviceState { missing_bytes: 0, compiled: true, runs: 0 };
 
-    /// Returns a run of the given seconds on one thread, on a CPU with `threads` threads.
+    /// Returns the estimate of a run that takes this number of seconds on one thread, for a CPU
+    /// with `threads` threads.
     fn work(seconds: f64, threads: usize) -> RunEstimate {
         RunEstimate { cost: seconds / SECONDS_PER_STEP, queries: 1, threads, result_bytes: 0.0 }
     }
@@ -183,8 +186,8 @@ mod tests {
         assert_eq!(placement.to_string(), "cpu: no device: the driver (libcuda) is not installed");
     }
 
-    /// Asserts that transfers and compilation count, and that a device with data and kernels is
-    /// used.
+    /// Asserts that the choice accounts for transfers, launches and compilation, and that a device
+    /// that already has the inputs and the kernels is used.
     #[test]
     fn work_is_compared_with_transfers_and_compilation() {
         assert_eq!(processor(work(0.1, 1), READY), Processor::Cuda(0));

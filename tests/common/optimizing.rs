@@ -1,6 +1,6 @@
-//! Checks of the optimizing tier on kernels that ran in another engine. The kernels of a thread, or
-//! a sample of them, are compiled together, because starting a C compiler takes longer than running
-//! a kernel.
+//! Checks of the optimizing tier on kernels that have already run in another engine. The kernels of
+//! a thread, or a sample of them, are compiled together, because starting a C compiler takes longer
+//! than running a kernel.
 
 use crate::engines::{compare_arrays, error_chain};
 use redpoll_physical::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
@@ -14,12 +14,12 @@ use std::time::Duration;
 
 /// Number of kernels in a sample.
 const SAMPLE_SIZE: u64 = 8;
-/// Selection of the kernels of a thread that are checked in the optimizing tier.
+/// Selection of the kernels that a thread checks in the optimizing tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KernelSelection {
     /// A sample of fixed size, all kernels equally likely.
     Sample,
-    /// All kernels, under a label.
+    /// All kernels; failures are reported with the label.
     All(u64),
     /// No kernels.
     None,
@@ -38,7 +38,7 @@ struct RecordedRun {
 /// Results of the checks on one thread.
 #[derive(Debug, Default)]
 pub struct TierReport {
-    /// Number of kernels offered while the thread took any.
+    /// Number of kernels offered while the selection was not [`KernelSelection::None`].
     pub offered: u64,
     /// Number of kernels whose results were compared.
     pub kernels: u64,
@@ -112,8 +112,8 @@ pub fn drain_kernels() -> Vec<(Draft, Vec<Tensor>)> {
     })
 }
 
-/// Compiles and checks all kernels that this thread has taken; returns the results, and clears
-/// them.
+/// Compiles and checks all kernels that this thread has taken. Returns the report, and starts a new
+/// one.
 pub fn check_recorded() -> TierReport {
     THREAD.with_borrow_mut(|thread| {
         check(&std::mem::take(&mut thread.runs), &mut thread.report);

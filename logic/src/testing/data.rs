@@ -8,7 +8,7 @@ use crate::interp::DenseTensor;
 use crate::level::{LevelFormat, LevelKind};
 use crate::scalar::Scalar;
 
-/// Draws a value of a primitive.
+/// Draws a value of a primitive type.
 pub fn random_value(rng: &mut Rng, prim: Prim, data: DataKind) -> Scalar {
     let small = rng.below(11) as i64 - 5;
     if !prim.is_float() {
@@ -52,8 +52,8 @@ pub fn random_fill(rng: &mut Rng, prim: Prim, data: DataKind) -> Scalar {
     }
 }
 
-/// Draws a valid format for tensors of the given rank, dtype and fill value. It nests arbitrary
-/// levels in any order of modes, or is COO, or has a mode that is cut into blocks or skewed.
+/// Draws a valid format for tensors of the given rank, dtype and fill value: COO, a format with one
+/// mode cut into blocks or skewed, or levels of any general kind. The modes come in any order.
 pub fn random_format(rng: &mut Rng, rank: usize, dtype: &DType, fill: &Scalar) -> Format {
     let mut format = match rng.below(10) {
         0 | 1 if rank > 0 => Format::coo(rank),
@@ -77,8 +77,8 @@ pub fn random_format(rng: &mut Rng, rank: usize, dtype: &DType, fill: &Scalar) -
     format
 }
 
-/// Draws a format with one mode cut into blocks: the blocks outermost, then the other modes, then
-/// the coordinates within a block.
+/// Draws a format with one mode cut into blocks. The outermost level has the blocks, the next ones
+/// have the other modes, and the innermost has the coordinates within a block.
 fn random_blocked_format(rng: &mut Rng, rank: usize) -> Format {
     let (cut, block) = (rng.index(rank), 1 + rng.below(4));
     let others = (0..rank).filter(|&mode| mode != cut).map(|mode| StorageMode::Whole { mode });

@@ -3,8 +3,8 @@
 //! ```text
 //! PLAN      := (plan ITEM..)
 //! ITEM      := (query NAME EXPR) | (produces NAME..) | PLAN | (define-op ..)
-//! EXPR      := NUMBER | true | false | inf | -inf | nan         weak: its dtype follows from the context
-//!            | (lit DTYPE CONST) | (literal CONST)              strong: of the given dtype; of i64, u64, f64 or bool
+//! EXPR      := NUMBER | true | false | inf | -inf | nan         weak: the context decides the dtype
+//!            | (lit DTYPE CONST) | (literal CONST)              strong: of DTYPE; of the dtype of CONST: i64, u64, f64, bool
 //!            | (table NAME FIELD..) | NAME                      NAME alone: an earlier query, with its own fields
 //!            | (coordinate FIELD)
 //!            | (mapjoin OP EXPR..)
@@ -13,8 +13,9 @@
 //!            | (reorder EXPR FIELD..) | (relabel EXPR FIELD..)
 //!            | (index MAP.. EXPR)                               the first map is applied first
 //!            | (reformat FORMAT EXPR)
-//!            | (refill CONST EXPR) | (refill CONST drop EXPR)   stored with this fill value, or `same`: its own;
-//!                                                               drop: omits computed fill values
+//!            | (refill FILL EXPR) | (refill FILL drop EXPR)     the same values, stored with another fill value;
+//!                                                               drop: computed fill values are not stored
+//! FILL      := CONST | same                                     same: the fill value of the expression
 //! CONST     := NUMBER | true | false | inf | -inf | nan | min | max | (lit DTYPE CONST) | (CONST..) | (pair CONST CONST)
 //! DTYPE     := bool | i8 .. i64 | u8 .. u64 | f32 | f64 | (struct (NAME DTYPE)..)
 //! MAP       := (window FIELD LOW HIGH) | (permissive FIELD LOW HIGH CONST) | (offset FIELD BY CONST)
@@ -31,10 +32,10 @@
 //! FLAG      := non-unique | unordered
 //! MODE      := INTEGER | (outer INTEGER BLOCK) | (inner INTEGER BLOCK) | (skew INTEGER BY)
 //! ```
-//! `min` and `max` are the smallest and the largest value of the expected dtype. Tuples are
-//! structs, with members by position. Names that are not plain words are written as strings. Nested
-//! plans are flattened; their results count if the outer plan has no `produces`. `;` starts a
-//! comment.
+//! `min` and `max` are the smallest and the largest value of the expected dtype. A tuple is a
+//! struct, with members by position. Names that are not plain words are written as strings. Nested
+//! plans are flattened: their queries become queries of the outer plan, and their results are the
+//! results of the outer plan if that plan has no `produces`. `;` starts a comment.
 
 mod constant;
 mod format;
@@ -58,7 +59,7 @@ use crate::sexpr::{Sexpr, SexprKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The inputs that a text may read, by name.
+/// The types of the inputs that a text may read, by name.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Catalog {
     tables: BTreeMap<Alias, Arc<TensorType>>,
@@ -87,7 +88,7 @@ impl<A: Into<Alias>, T: Into<Arc<TensorType>>> FromIterator<(A, T)> for Catalog 
     }
 }
 
-/// Reads a field or alias: a word that is no number, or a string.
+/// Reads a field or alias: a string, or a word that is not a literal.
 pub(crate) fn parse_name<'a>(s: &'a Sexpr, expected: &str) -> Result<&'a str, Error> {
     match &s.kind {
         SexprKind::Text(text) => Ok(text),

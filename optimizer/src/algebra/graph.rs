@@ -1,5 +1,5 @@
-//! The e-graph: conversion from terms, the analysis of classes, and conversion from drafts of rules
-//! to nodes.
+//! The e-graph: conversion of terms to classes, the analysis of classes, and conversion of the
+//! terms that rules propose to nodes.
 
 use super::language::{ClassUse, ENode, FoldId, LeafId, NodeKind, OpId, SlotIndex, Slots};
 use super::rules::Filter;
@@ -19,7 +19,7 @@ use std::sync::OnceLock;
 /// The e-graph of one query.
 pub(super) type AlgebraGraph = EGraph<ENode, Algebra>;
 
-/// Largest number of argument orders that are compared to number slots canonically.
+/// Largest number of orders of a multiset's arguments among which the canonical one is searched.
 const MAX_ORDERS: usize = 720;
 
 /// The tables that nodes refer to.
@@ -28,9 +28,9 @@ pub(super) struct Algebra {
     leaves: Vec<Leaf>,
     ops: Vec<Op>,
     folds: Vec<FoldKind>,
-    /// Symmetric slot pairs of leaves, as far as they were checked.
+    /// The symmetric slot pairs of each leaf that was checked.
     pub(super) pairs: FxHashMap<LeafId, Vec<SymmetricSlots>>,
-    /// Pairs of leaves in which one filters the other, as far as they were estimated.
+    /// Pairs of leaves of which one, by estimate, filters the other effectively.
     pub(super) filters: Vec<Filter>,
     /// The rule that created each node.
     pub(super) rules: FxHashMap<ENode, &'static str>,
@@ -38,7 +38,7 @@ pub(super) struct Algebra {
     pub(super) visits: Cell<usize>,
 }
 
-/// An opaque subplan whose fields are named by its slots.
+/// An opaque subplan. Its fields are named after its slots, see [`slot_field`].
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Leaf {
     pub(super) term: Term,
@@ -70,7 +70,8 @@ pub(super) struct FoldKind {
     pub(super) bound: Vec<u64>,
 }
 
-/// Properties that all nodes of a class share.
+/// Properties of a class. Sizes and dtype are equal for all nodes of the class; the fill and
+/// `is_full` are those of one node.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct ClassProperties {
     /// The size of each slot.
@@ -88,7 +89,8 @@ pub(super) enum TermDraft {
     Literal(Scalar),
     /// The coordinate of a slot.
     Coordinate(SlotIndex),
-    /// One value where the coordinate of one slot is above that of another, else a second value.
+    /// The first of `values` where the coordinate of slot `above` is greater than that of slot
+    /// `below`, else the second one. For equal coordinates, `ties` selects the value.
     Above {
         above: SlotIndex,
         below: SlotIndex,
@@ -97,11 +99,11 @@ pub(super) enum TermDraft {
     },
     Call(Op, Vec<TermDraft>),
     /// The operator, the initial value, the argument and the reduced slots. A fold over no slots
-    /// stores its argument; rules do not look into it.
+    /// marks an argument to store; rules do not look into such an argument.
     Fold(Op, Scalar, Box<TermDraft>, Vec<SlotIndex>),
 }
 
-/// Treatment of equal coordinates in a comparison.
+/// Side to which a comparison counts equal coordinates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ties {
     Below,
@@ -112,7 +114,7 @@ pub(super) enum Ties {
 #[derive(Clone, Debug)]
 pub(super) struct SlotScope(pub(super) Vec<u64>);
 
-/// A node in a context.
+/// A node whose arguments are expressed in the slots of a context.
 #[derive(Clone, Debug)]
 pub(super) enum ScopedNode {
     Leaf,
@@ -230,7 +232,8 @@ impl Analysis<ENode> for Algebra {
     }
 }
 
-/// Returns the sizes of `slots` slots, taken from the arguments; 0 for slots that no argument has.
+/// Returns the sizes of the first `slots` slots. The size of a slot is known from the arguments
+/// that have the slot; it is 0 if none has.
 fn sizes_of(args: &[ClassUse], arg_properties: &[&ClassProperties], slots: usize) -> Vec<u64> {
     let mut sizes = vec![0; slots];
     for (u, properties) in args.iter().zip(arg_properties) {
@@ -241,8 +244,8 @@ fn sizes_of(args: &[ClassUse], arg_properties: &[&ClassProperties], slots: usize
     sizes
 }
 
-/// Returns the distinct fields of a term, in an order that depends on the form of an access but not
-/// on the names of its fields.
+/// Returns the distinct fields of a term. The fields of an access come in the order of the modes
+/// that they index, whatever their names are.
 fn fields_in_order(term: &Term) -> Vec<Field> {
     let mut fields: Vec<Field> = Vec::new();
     let mut add = |f: &Field| {
@@ -262,14 +265,15 @@ fn fields_in_order(term: &Term) -> Vec<Field> {
     fields
 }
 
-/// Returns the field that names a slot in a leaf.
+/// Returns the field that stands for a slot in the term of a leaf.
 pub(super) fn slot_field(slot: usize) -> Field {
     static NAMES: OnceLock<Vec<Field>> = OnceLock::new();
     let names = NAMES.get_or_init(|| (0..=SlotIndex::MAX).map(|slot| Field::from(format!("#{slot}"))).collect());
     names[slot].clone()
 }
 
-/// Inserts a term as a class; `names` are the fields of the context's slots.
+/// Inserts a term as a class. `names` lists the field of each slot of the context; a field without
+/// a slot is appended.
 pub(super) fn insert(graph: &mut AlgebraGraph, term: &Term, names: &mut Vec<Field>, sizes: &Sizes) -> ClassUse {
     let mode = graph.analysis.mode;
     let slot = |names: &mut Vec<Field>, field: &Field| {
@@ -303,7 +307,7 @@ pub(super) fn insert(graph: &mut AlgebraGraph, term: &Term, names: &mut Vec<Fiel
     }
 }
 
-/// Returns the kind of a call.
+/// Returns the node kind of a call: a multiset if the operator can be regrouped.
 fn call_kind(graph: &mut AlgebraGraph, op: &Op, args: &[ClassUse]) -> NodeKind {
     let mode = graph.analysis.mode;
     let multiset = args.first().is_some_and(|u| is_regroupable(op, &graph[u.class].data.dtype, mode));
@@ -311,8 +315,8 @@ fn call_kind(graph: &mut AlgebraGraph, op: &Op, args: &[ClassUse]) -> NodeKind {
     if multiset { NodeKind::Multiset(id) } else { NodeKind::Call(id) }
 }
 
-/// Adds a call with canonically numbered slots: by first appearance, in the smallest order of equal
-/// arguments.
+/// Adds a call. Its slots are numbered by first appearance, after the arguments of a multiset are
+/// put into canonical order.
 fn call(graph: &mut AlgebraGraph, op: &Op, mut args: Vec<ClassUse>, rule: Option<&'static str>) -> ClassUse {
     let kind = call_kind(graph, op, &args);
     if let (NodeKind::Multiset(_), [only]) = (kind, &args[..]) {
@@ -337,8 +341,8 @@ fn add_with_rule(graph: &mut AlgebraGraph, node: ENode, rule: Option<&'static st
     graph.add(node)
 }
 
-/// Returns the slots in order of first appearance, and the arguments in terms of their positions
-/// there.
+/// Numbers slots by first appearance. Returns the slots in this order, and the arguments with each
+/// slot replaced by its number.
 fn number_slots(args: &[ClassUse]) -> (Slots, Vec<ClassUse>) {
     let mut order = Slots::new();
     for slot in args.iter().flat_map(|u| &u.slots) {
@@ -352,8 +356,9 @@ fn number_slots(args: &[ClassUse]) -> (Slots, Vec<ClassUse>) {
     (order, args)
 }
 
-/// Returns the arguments of a multiset sorted by class. Arguments of one class are in the order
-/// that makes their slots, numbered by first appearance, smallest.
+/// Returns the arguments of a multiset sorted by class. Among the orders of arguments of the same
+/// class, chooses the order with the smallest slots, after [`number_slots`]. If there are more than
+/// [`MAX_ORDERS`] orders, keeps the sorted one.
 fn canonical_order(mut args: Vec<ClassUse>) -> Vec<ClassUse> {
     args.sort();
     let mut groups: Vec<Vec<ClassUse>> = Vec::new();
@@ -393,7 +398,7 @@ fn permutations(rest: &[ClassUse], start: &mut Vec<ClassUse>, found: &mut Vec<Ve
     }
 }
 
-/// Adds a fold whose slots are numbered as in its argument.
+/// Adds a fold. The free slots of the fold keep their order in the argument.
 fn fold(
     graph: &mut AlgebraGraph,
     (op, init): (&Op, &Scalar),
@@ -407,7 +412,7 @@ fn fold(
     ClassUse { class, slots: free }
 }
 
-/// Returns the node of a fold with these free slots, in this order.
+/// Returns the node of a fold whose free slots are `free`, in this order.
 fn fold_node(
     graph: &mut AlgebraGraph,
     (op, init): (&Op, &Scalar),
@@ -421,8 +426,8 @@ fn fold_node(
     let mut absent: Vec<(SlotIndex, u64)> = bound.iter().filter(|(b, _)| !arg.has(*b)).copied().collect();
     absent.sort_by_key(|(_, size)| *size);
     reduced.extend(absent);
-    // For an operator that cannot be regrouped, the order of the reduced slots is the order of
-    // folding.
+    // If the operator cannot be regrouped, the given order of the reduced slots is the order of the
+    // fold and must remain.
     if !is_regroupable(op, &graph[arg.class].data.dtype, graph.analysis.mode) {
         reduced = bound.to_vec();
     }
@@ -447,7 +452,7 @@ fn conditional(holds: Term, [value, other]: [Scalar; 2], mode: FloatMode) -> Ter
     }
 }
 
-/// Adds a draft as a class.
+/// Adds the nodes of a draft; returns the class of its root.
 fn add_draft(graph: &mut AlgebraGraph, draft: &TermDraft, scope: &SlotScope, rule: &'static str) -> ClassUse {
     match draft {
         TermDraft::Class(u) => u.clone(),
@@ -462,8 +467,8 @@ fn add_draft(graph: &mut AlgebraGraph, draft: &TermDraft, scope: &SlotScope, rul
         }
         TermDraft::Above { above, below, ties, values } => {
             let [above_at, below_at] = [0, 1].map(|slot| Affine::field(slot_field(slot)));
-            // With this comparison, the condition is false for the fills of coordinates, so masks
-            // have the annihilator as their fill.
+            // The fill of a coordinate is 0, for which this condition is false. The fill of a mask
+            // is therefore its second value, the annihilator.
             let beyond = Affine::constant(i64::from(*ties == Ties::Above));
             let [above_at, below_at] = [above_at.plus(&beyond), below_at].map(Term::coordinate);
             let mode = graph.analysis.mode;
@@ -485,11 +490,12 @@ fn add_draft(graph: &mut AlgebraGraph, draft: &TermDraft, scope: &SlotScope, rul
     }
 }
 
-/// Makes a draft equal to a class whose slots are the first of the context. Returns whether that is
-/// new.
+/// Adds a draft to a class as an equal node, if the draft has exactly the slots of the class. These
+/// are the first slots of the context. Returns whether the equality is new.
 ///
-/// A class numbers its slots as the node that created it does; a draft may require another
-/// numbering. Therefore its root node is numbered as the class is, and its arguments canonically.
+/// A class numbers its slots like the node that created the class, and the canonical numbering of
+/// the draft may differ. Therefore the root node of the draft takes the numbering of the class;
+/// only the nodes below the root are numbered canonically.
 pub(super) fn equate(
     graph: &mut AlgebraGraph,
     class: Id,
@@ -543,7 +549,7 @@ fn unite(graph: &mut AlgebraGraph, class: Id, other: &ClassUse) -> bool {
     same && other.slots.len() == graph[class].data.sizes.len() && graph.union(class, other.class)
 }
 
-/// Returns the arguments of a call in a used class, in the context of the use.
+/// Returns the arguments of a node of a used class, in the slots of the context of the use.
 pub(super) fn args_in_scope(graph: &AlgebraGraph, of: &ClassUse, node: &ENode) -> Vec<ClassUse> {
     graph.analysis.count_visit();
     node.args().map(|u| u.within(&of.slots)).collect()
@@ -555,12 +561,14 @@ impl SlotScope {
         SlotScope(graph[class].data.sizes.clone())
     }
 
-    /// Returns the class in its own scope.
+    /// Returns the use of a class in its own scope: every slot of the class is the same slot of the
+    /// scope.
     pub(super) fn class_use(&self, class: Id) -> ClassUse {
         ClassUse { class, slots: (0..self.0.len() as SlotIndex).collect() }
     }
 
-    /// Returns a node of a used class in this context; adds slots for the reduced slots of a fold.
+    /// Expresses a node of a used class in the slots of this scope. Adds slots for the reduced
+    /// slots of a fold.
     pub(super) fn open_node(&mut self, graph: &AlgebraGraph, of: &ClassUse, node: &ENode) -> ScopedNode {
         match node.kind {
             NodeKind::Leaf(_) => ScopedNode::Leaf,

@@ -13,7 +13,8 @@ pub enum ArrayClass {
     Position,
     /// Coordinates: `u32`, or `u64` if the dimension exceeds 2^32.
     Coordinate,
-    /// Coordinates, with the dimension for none: `u32`, or `u64` from dimension 2^32 on.
+    /// Coordinates, or the dimension where there is no coordinate: `u32`, or `u64` from dimension
+    /// 2^32 on.
     Bound,
     /// Ends of runs: `i32`, or `i64` from dimension 2^31 on (Arrow run ends).
     End,
@@ -46,14 +47,14 @@ pub struct LevelData<'a> {
 /// The effect on a level's arrays of appending the fibers of further parent positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Concatenation {
-    /// No effect that can be stated array by array.
+    /// The arrays cannot be extended one by one.
     None,
-    /// No arrays; every parent has the same number of own positions.
+    /// The level has no arrays; every parent has the same number of own positions.
     Full,
-    /// The first array has the ends of fibers, which are shifted; the others have one element for
-    /// each own position.
+    /// The first array has the ends of fibers, to which the number of earlier positions is added.
+    /// The other arrays have one element for each own position.
     List,
-    /// Own positions are those of the parents, and arrays have one element for each.
+    /// The own positions are the parent positions, and each array has one element per position.
     Entry,
 }
 
@@ -62,7 +63,7 @@ pub trait Level: Sync {
     /// Returns the arrays, in the order in which a tensor stores them.
     fn arrays(&self) -> &'static [ArraySpec];
 
-    /// Returns whether there is a position for every coordinate below every parent.
+    /// Returns whether every coordinate below every parent has a position.
     fn is_table(&self) -> bool {
         false
     }
@@ -77,7 +78,7 @@ pub trait Level: Sync {
     /// Builds the arrays from entries sorted by parent position and then coordinate, and returns
     /// them with the number of own positions. Replaces each entry's parent position in `positions`
     /// with its own position. Equal entries share a position if the level is unique. If the level
-    /// allows one entry in each fiber, the caller passes no more.
+    /// allows only one entry per fiber, the caller passes at most one per fiber.
     ///
     /// # Errors
     /// When the arrays exceed the available memory, or positions exceed `i64`.
@@ -90,12 +91,12 @@ pub trait Level: Sync {
         positions: &mut [u64],
     ) -> Result<(Vec<Array>, u64), Error>;
 
-    /// Returns the range of entries below `parents` positions, read off the arrays without
-    /// iterating over coordinates. An entry is a stored coordinate, a run that shares one position,
-    /// or a slot of an array of fixed length.
+    /// Returns the range of entries of a level with `parents` parent positions, without iterating
+    /// over coordinates. An entry is a stored coordinate, a run that shares one position, or a slot
+    /// of an array of fixed length.
     fn entries(&self, data: LevelData<'_>, parents: u64) -> Range<u64>;
 
-    /// Returns one more than the last own position below `parents` positions.
+    /// Returns one more than the last own position of a level with `parents` parent positions.
     fn positions(&self, data: LevelData<'_>, parents: u64) -> u64 {
         self.entries(data, parents).end
     }
@@ -118,7 +119,8 @@ pub trait Level: Sync {
     }
 
     /// Visits the stored coordinates in a range, like [`Level::for_each`], until `visit` breaks.
-    /// Levels with a search visit no others.
+    /// Levels that can search their arrays skip the coordinates outside the range; the default
+    /// iterates over them.
     fn for_each_within(
         &self,
         data: LevelData<'_>,
@@ -135,12 +137,13 @@ pub trait Level: Sync {
         flow
     }
 
-    /// Returns the own positions of a coordinate of the fiber below `fiber`, if it is stored; in a
-    /// level that is neither ordered nor unique, its first run.
+    /// Returns the own positions of a coordinate of the fiber below `fiber`, if the coordinate is
+    /// stored. If the level is neither ordered nor unique, a coordinate can have several runs of
+    /// positions; only the first run is returned.
     fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>>;
 
-    /// Returns the kind that kernels write in place of this one, if it is another: arrays that
-    /// depend on the complete data are laid out after the kernel has run.
+    /// Returns the kind that kernels write in place of this one, if kernels cannot write this one:
+    /// arrays that depend on the complete data are built after the kernel has run.
     fn kernel_kind(&self) -> Option<LevelKind> {
         None
     }
@@ -204,8 +207,8 @@ pub fn array_prim(class: ArrayClass, dimension: u64, positions: u64) -> Prim {
     }
 }
 
-/// Returns whether an array of the class may have elements of this type. Both narrow and wide types
-/// are accepted, since contents are checked against dimension and length.
+/// Returns whether an array of the class may have elements of this type. Narrow and wide types are
+/// both accepted, because validation checks the elements against dimension and length.
 pub fn can_store(class: ArrayClass, prim: Prim) -> bool {
     match class {
         ArrayClass::Position | ArrayClass::End => matches!(prim, Prim::I32 | Prim::I64),

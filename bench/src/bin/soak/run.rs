@@ -16,20 +16,20 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Number of cases in a block, whose kernels the C compiler gets at once.
+/// Number of cases in a block. The C compiler gets the kernels of a block at once.
 const BLOCK_CASES: u64 = 32;
-/// One block in this many of a kind goes through the C tier.
+/// One block in this many, for each kind, also runs in the C tier.
 const OPTIMIZED_INTERVAL: u64 = 8;
-/// Largest number of failures of a kind in one phase that are shrunk; shrinking all takes too long.
+/// Largest number of failures that are shrunk per kind and phase; shrinking all takes too long.
 const MAX_SHRUNK: u64 = 10;
-/// Time limit for shrinking a case, and for compiling the kernels of a block, in time limits of a
-/// case.
+/// Factor on the time limit of a case, for shrinking a case and for compiling the kernels of a
+/// block.
 const LONG_FACTOR: u32 = 20;
 /// The time between two reports of the progress.
 const INTERVAL: Duration = Duration::from_secs(60);
 /// The time between two checks for hanging cases.
 const TICK: Duration = Duration::from_millis(200);
-/// The status of a process that Ctrl-C has ended.
+/// Exit status of a process that Ctrl-C ends at once.
 const INTERRUPTED: i32 = 130;
 
 /// The cases to run.
@@ -45,13 +45,13 @@ pub(crate) struct Soak {
     pub(crate) case_limit: Duration,
 }
 
-/// The run of a soak, shared by the threads.
+/// State of a soak that its threads share.
 struct SoakRun {
     soak: Soak,
     end: Instant,
     watch: Watch,
     failures: Failures,
-    /// Set when no more blocks begin.
+    /// Set when no further block may begin.
     is_stopping: AtomicBool,
     running_threads: AtomicUsize,
     progress: Mutex<SoakProgress>,
@@ -66,7 +66,7 @@ struct SoakProgress {
     failure_counts: HashMap<(&'static str, &'static str), u64>,
 }
 
-/// Cases of one kind that one thread runs.
+/// Consecutive cases of one kind, run by one thread.
 struct CaseBlock {
     /// Index of the kind among the kinds that run.
     kind_index: usize,
@@ -186,7 +186,8 @@ impl SoakRun {
         }
     }
 
-    /// Reports a kernel of the C tier that fails: with a smaller case, if its seed fails alone.
+    /// Reports a kernel that fails in the C tier. Adds a smaller case if the seed fails again
+    /// without the other cases of its block.
     fn report_kernel(&self, thread: usize, kind: CaseKind, seed: u64, message: String) {
         optimizing::select_kernels(KernelSelection::Each);
         match run_phase("outside of phases", || Ok(kind.run(seed))) {
@@ -198,7 +199,8 @@ impl SoakRun {
         }
     }
 
-    /// Reports a case that fails, then a smaller one that fails in the same phase.
+    /// Reports a case that fails, then a smaller case that fails in the same phase. Only the first
+    /// [`MAX_SHRUNK`] failures of a kind and phase are shrunk.
     fn report(&self, thread: usize, kind: CaseKind, seed: u64, failure: CaseFailure) {
         let CaseFailure { phase, message, shrink } = failure;
         let title = format!("{}, seed {seed}: {phase}", kind.name());
@@ -219,8 +221,9 @@ impl SoakRun {
         self.failures.print(&format!("{title}, shrunk"), &text);
     }
 
-    /// Watches the threads until all have ended: ends the process if a case hangs, and reports the
-    /// progress. The first Ctrl-C ends the run after the current blocks, the second one at once.
+    /// Watches the threads until all have ended. Reports the progress, and ends the process if a
+    /// case hangs. The first Ctrl-C, or the end of the parent process, ends the run after the
+    /// current blocks; a second Ctrl-C ends the process at once.
     fn observe(&self, interrupted: &AtomicBool) {
         let parent = parent_process();
         let (start, mut reported) = (Instant::now(), Instant::now());
@@ -260,7 +263,7 @@ impl SoakRun {
     }
 }
 
-/// Returns the process that started this one, whose end ends the run.
+/// Returns the id of the parent process. The id changes when the parent ends.
 #[cfg(unix)]
 fn parent_process() -> u32 {
     std::os::unix::process::parent_id()

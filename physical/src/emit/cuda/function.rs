@@ -12,7 +12,7 @@ use crate::emit::c::types::{Typing, c_type, literal};
 use crate::grid::{ActiveLanes, Grid, MemorySpace, Stmt, WARP};
 use std::fmt::Write;
 
-/// Words that C++ or the text of a grid reserves.
+/// Words that C++ reserves or that the text of a grid uses as names.
 const RESERVED: &[&str] = &[
     "alignas",
     "alignof",
@@ -114,8 +114,8 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
     for k in 0..function.buffers.len() {
         declare_buffer(grid, k, &names, &uses, out);
     }
-    // The first lane changes fields that the other lanes have yet to read: how far windows have
-    // grown, and their addresses.
+    // Every lane reads the fields of its team's windows here. The first lane later changes these
+    // fields, when a window grows or two buffers are swapped, so it must wait for the other lanes.
     let is_grown = |k: usize| grid.spaces[k] == MemorySpace::Team && uses.grown[k];
     if lanes > 1 && (0..function.buffers.len()).any(|k| is_grown(k) || is_swapped(&function.body, k)) {
         let _ = writeln!(out, "    rp_barrier(mask, {lanes});");
@@ -137,8 +137,8 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
         out.push_str("    return RP_DONE;\n");
     }
     let (beginnings, warp) = (window_beginnings(grid, &uses), lanes.min(WARP));
-    // After a chunk that ended for lack of capacity, the contents of workspaces are invalid for the
-    // team's next chunk.
+    // A chunk that ends for lack of capacity leaves invalid contents in the workspaces of the team.
+    // The team therefore skips its later chunks and reports the same status for them.
     let guard = if grid.spaces.contains(&MemorySpace::Team) { "if (status != RP_OUT_OF_CAPACITY) " } else { "" };
     let _ = write!(
         out,
@@ -158,7 +158,7 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
     );
 }
 
-/// Declares the counters of rounds between two polls.
+/// Declares the variables of polls: the rounds since the last poll, and whether a lane has stopped.
 fn declare_poll_counters(grid: &Grid, out: &mut String) {
     let polls = |active: ActiveLanes| grid.body.iter().any(|s| s.any(&mut |s| *s == Stmt::Poll(active)));
     if polls(ActiveLanes::Lead) {
@@ -175,8 +175,8 @@ fn is_swapped(body: &[SerialStmt], k: usize) -> bool {
     body.iter().any(|s| s.any(&mut |s| matches!(s, SerialStmt::Swap(a, b) if is(a) || is(b))))
 }
 
-/// Returns the text that places the beginnings of a team's windows in the memory of its block, up
-/// to their shares.
+/// Returns the text that starts each growing window of a team in the memory of the team's block. A
+/// window has room for its share of elements there.
 fn window_beginnings(grid: &Grid, uses: &TableUses) -> String {
     let mut out = String::new();
     for (k, decl) in grid.function.buffers.iter().enumerate() {
@@ -197,7 +197,7 @@ fn window_beginnings(grid: &Grid, uses: &TableUses) -> String {
     out
 }
 
-/// Marks sorted buffers as used: kernels sort themselves, without the host.
+/// Marks sorted buffers as used, because a kernel sorts on the device, without the host.
 fn mark_sorted(body: &[SerialStmt], uses: &mut TableUses) {
     for stmt in body {
         stmt.any(&mut |s| {

@@ -1,4 +1,4 @@
-//! Cancelled launches: the lanes of a team leave together, and teams that have not polled continue.
+//! Cancelled launches: at a poll, the lanes of a team leave together.
 
 use super::broken::{HISTOGRAM, NEIGHBOURS, THROUGH_MEMORY, changed, faults, numbers};
 use super::{grid, launch_until, one};
@@ -13,7 +13,8 @@ fn outcome(grid: &Grid, inputs: &[ArrowBuffer], (step, seed): (u64, u64)) -> Res
     launch_until(grid, inputs, &chunks, (16, 2, seed), step).map(|launched| launched.outcome)
 }
 
-/// The lanes of a team leave loops of every kind together, so that none waits for another.
+/// Asserts that the lanes of a team leave loops of every kind together: no lane waits at a barrier
+/// for a lane that has left.
 #[test]
 fn lanes_leave_together() {
     let cases = [
@@ -34,7 +35,7 @@ fn lanes_leave_together() {
     }
 }
 
-/// Long chunks end in the middle only because their loops poll.
+/// Asserts that polls in loops, and nothing else, end a cancelled chunk before its last round.
 #[test]
 fn loops_without_polls_run_to_their_end() {
     let valid = grid(THROUGH_MEMORY, &[MemorySpace::Team, MemorySpace::Shared], 4);
@@ -51,7 +52,8 @@ fn loops_without_polls_run_to_their_end() {
     assert_eq!(outcome_of(&without_polls), LaunchOutcome::Status(Status::Done));
 }
 
-/// A lane that ends alone is found, because others wait for it at a barrier.
+/// Asserts that verifier and interpreter reject a poll that each lane makes on its own: a lane that
+/// leaves alone makes the other lanes wait at a barrier.
 #[test]
 fn a_poll_by_each_lane_is_found() {
     let valid = grid(THROUGH_MEMORY, &[MemorySpace::Team, MemorySpace::Shared], 4);
@@ -74,7 +76,8 @@ fn a_poll_by_each_lane_is_found() {
     );
 }
 
-/// Polls in the middle of a round of a spread loop are rejected.
+/// Asserts that the verifier rejects polls in a round of a spread loop, by each lane or by the
+/// first lane.
 #[test]
 fn polls_within_rounds_are_found() {
     let valid = grid(NEIGHBOURS, &[MemorySpace::Team, MemorySpace::Shared], 4);
