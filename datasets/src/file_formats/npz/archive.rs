@@ -47,9 +47,9 @@ impl<'a> Archive<'a> {
             [name] => Ok(name.clone()),
             _ => {
                 let expected = "one dense array, or a sparse array of SciPy or PyData with its `format`";
-                let names = names.iter().take(10).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+                let text = names.iter().take(10).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
                 let found =
-                    if names.is_empty() { "no array".to_owned() } else { format!("{} arrays: {names}", names.len()) };
+                    if names.is_empty() { "no array".to_owned() } else { format!("{} arrays: {text}", names.len()) };
                 Err(Fault::malformed(expected, found).at(Location::File))
             }
         }
