@@ -39,7 +39,7 @@ pub(crate) struct Grids {
     launches: AtomicU64,
     /// The number of the device that runs the grids; `None` for the interpreter.
     pub(super) device: Option<u32>,
-    /// Compiles other kernels for the same processor.
+    /// Factory of other kernels for the same processor.
     pub(super) factory: KernelFactory,
 }
 
