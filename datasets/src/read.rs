@@ -3,8 +3,9 @@
 use crate::compression::Compression;
 use crate::content::{Data, Info};
 use crate::error::{Error, Fault, LocatedFault, Location, StreamError};
-use crate::file_formats::edge_list::{Dictionary, EdgeListOptions};
-use crate::file_formats::{FILE_FORMATS, FileFormat, ParsedFile};
+use crate::file_format::{FileFormat, ParsedFile, ReadOptions};
+use crate::file_formats::FILE_FORMATS;
+use crate::file_formats::edge_list::Dictionary;
 use crate::memory::{Memory, MemoryScope, ReadError, read_all, read_expected};
 use crate::values::Values;
 use redpoll_logic::{Prim, Scalar};
@@ -12,19 +13,6 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Options of reading.
-#[derive(Clone, Debug, Default)]
-pub struct ReadOptions {
-    /// The file format, which overrides the name and the first bytes.
-    pub file_format: Option<&'static FileFormat>,
-    /// The dtype of the values, by default that of the file. A value that does not fit is an error.
-    pub dtype: Option<Prim>,
-    /// Options of edge lists; other formats ignore them.
-    pub edge_list: EdgeListOptions,
-    /// The memory limit for the file, and for its entries while they live and are stored.
-    pub memory: Memory,
-}
 
 /// Content of a file that is not yet stored in a format.
 #[derive(Clone, PartialEq, Debug)]

@@ -2,12 +2,13 @@
 
 use crate::content::{Content, Data, Layout};
 use crate::error::{Error, Fault, Location};
+use crate::file_format::WriteOptions;
 use crate::file_formats::frostt::FROSTT;
 use crate::file_formats::shared;
 use crate::memory::{Memory, MemoryScope, bytes_of};
 use crate::read::LoadedFile;
 use crate::values::{Values, match_values};
-use crate::write::{WriteOptions, write_content};
+use crate::write::write_content;
 use redpoll_logic::{Format, LeafKind, Prim, Scalar, TensorType};
 use redpoll_physical::storage::{self, Array, Duplicates, Tensor, Triples};
 use std::path::{Path, PathBuf};

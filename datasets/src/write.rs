@@ -1,44 +1,15 @@
 //! Atomic writing of tensors to files.
 
 use crate::compression::Compression;
-use crate::content::{Content, Layout, Symmetry};
+use crate::content::Content;
 use crate::error::{Error, Fault, WriteError};
-use crate::file_formats::FileFormat;
-use crate::file_formats::edge_list::{CSV, Dictionary, TSV};
-use crate::memory::{Memory, MemoryScope};
+use crate::file_format::{FileFormat, WriteOptions};
+use crate::file_formats::edge_list::{CSV, TSV};
+use crate::memory::MemoryScope;
 use crate::read::parse_file_name;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Options of writing.
-#[derive(Clone, Debug, Default)]
-pub struct WriteOptions {
-    /// The file format, which overrides the extension.
-    pub file_format: Option<&'static FileFormat>,
-    /// The layout, by default the one closest to the storage of the tensor.
-    pub layout: Option<Layout>,
-    /// The symmetry by which entries are omitted; the tensor must have it. Only Matrix Market
-    /// supports symmetries.
-    pub symmetry: Symmetry,
-    /// The names of the coordinates of each mode, written in place of coordinates; empty for none.
-    /// Only edge lists support names.
-    pub dictionaries: Vec<Option<Arc<Dictionary>>>,
-    /// The memory limit of writing.
-    pub memory: Memory,
-}
-
-impl WriteOptions {
-    /// Rejects symmetries, for file formats without them.
-    pub(crate) fn check_general(&self, file: &str) -> Result<(), Fault> {
-        match self.symmetry {
-            Symmetry::General => Ok(()),
-            other => {
-                Err(Fault::unsupported(format!("the symmetry {other} in {file}"), "write it as general, or as .mtx"))
-            }
-        }
-    }
-}
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Writes the content to a file in the format and compression of its name.
 ///

@@ -10,15 +10,15 @@
 //! - MLIR's extended format, marked by a comment with the text `extended FROSTT format`: a header
 //!   of rank and number of entries, followed by the dimensions.
 
-use super::FileFormat;
 use super::shared::{self, NumberText};
 use crate::compression::Compression;
 use crate::content::{Content, Data, Info, Layout, MAX_DIMENSION, MAX_RANK, Symmetry};
 use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError};
+use crate::file_format::FileFormat;
+use crate::file_format::WriteOptions;
 use crate::memory::{Growth, Memory, read_all};
 use crate::text::TextCursor;
 use crate::values::{Values, match_values};
-use crate::write::WriteOptions;
 use redpoll_logic::{Prim, Scalar};
 use std::io::{Read, Write};
 

@@ -5,16 +5,16 @@
 //! names consist of rank and dtype, such as `train-images.idx3-ubyte`, so the format is detected by
 //! the first bytes; files are written as `.idx`.
 
-use super::FileFormat;
 use super::npy::elements::decode;
 use super::npy::header::ByteOrder;
 use super::shared;
 use crate::compression::Compression;
 use crate::content::{Content, Data, Info, Layout, Symmetry, element_count};
 use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError};
+use crate::file_format::FileFormat;
+use crate::file_format::WriteOptions;
 use crate::memory::Memory;
 use crate::values::Values;
-use crate::write::WriteOptions;
 use redpoll_logic::{Prim, Scalar};
 use std::io::{Read, Write};
 

@@ -5,16 +5,16 @@
 //! is black. Grey levels are `u8`, or `u16` if the maximum is above 255. Only the first image of a
 //! file is read.
 
-use super::FileFormat;
 use super::npy::elements::decode;
 use super::npy::header::ByteOrder;
 use super::shared;
 use crate::compression::Compression;
 use crate::content::{Content, Data, Info, Layout, Symmetry, element_count};
 use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError};
+use crate::file_format::FileFormat;
+use crate::file_format::WriteOptions;
 use crate::memory::Memory;
 use crate::values::Values;
-use crate::write::WriteOptions;
 use redpoll_logic::{Prim, Scalar};
 use std::io::{Read, Write};
 

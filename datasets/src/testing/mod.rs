@@ -8,7 +8,8 @@
 mod mutate;
 mod samples;
 
-use crate::file_formats::{FILE_FORMATS, FileFormat};
+use crate::file_format::FileFormat;
+use crate::file_formats::FILE_FORMATS;
 use crate::{Error, LoadedFile, Memory, ReadOptions, WriteOptions, read_bytes, write_bytes};
 use mutate::Mutation;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,8 +1,9 @@
 //! Small valid files of every format and layout.
 
 use crate::content::{Content, Data, Layout, Symmetry};
+use crate::file_format::WriteOptions;
 use crate::values::Values;
-use crate::write::{WriteOptions, write_bytes};
+use crate::write::write_bytes;
 use redpoll_logic::Scalar;
 use std::io::{Cursor, Write};
 use std::sync::LazyLock;

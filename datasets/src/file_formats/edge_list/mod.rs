@@ -30,13 +30,14 @@
 //! - **Values** are `i64` if all are integers (`u64` beyond 2^63), otherwise `f64`.
 
 mod columns;
+mod options;
 mod read;
 mod sniff;
 mod write;
 
-use super::FileFormat;
-use std::collections::HashMap;
-use std::sync::Arc;
+pub use options::{Column, Delimiter, Dictionary, EdgeListOptions, Ids, Vertices, Weight};
+
+use crate::file_format::FileFormat;
 
 pub(crate) static CSV: FileFormat = FileFormat {
     name: "CSV edge list",
@@ -57,146 +58,3 @@ pub(crate) static TSV: FileFormat = FileFormat {
     info: |stream, memory| read::info(&TSV, stream, memory),
     write: |content, options, out| write::write(content, options, Delimiter::Tab, out),
 };
-
-/// Options of reading edge lists, which override the detection by the first records.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct EdgeListOptions {
-    /// The delimiter of fields.
-    pub delimiter: Option<Delimiter>,
-    /// True if the first record names the columns, or `None` to detect the header.
-    pub header: Option<bool>,
-    /// The columns of coordinates, mode by mode; by default those before the values.
-    pub coordinates: Vec<Column>,
-    /// The column of values.
-    pub weight: Weight,
-    /// The smallest coordinate in the file, usually 0 or 1.
-    pub first: u64,
-    /// Kind of coordinates: detected by the first records, or always names.
-    pub ids: Ids,
-    /// Set of vertices of two columns of coordinates.
-    pub vertices: Vertices,
-}
-
-/// Delimiter of fields.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Delimiter {
-    /// `\t`
-    Tab,
-    /// `;`
-    Semicolon,
-    /// `,`
-    Comma,
-    /// One or more spaces.
-    Space,
-}
-
-impl Delimiter {
-    /// All delimiters, in the order of detection.
-    pub(crate) const ALL: [Delimiter; 4] = [Delimiter::Tab, Delimiter::Semicolon, Delimiter::Comma, Delimiter::Space];
-
-    pub(crate) fn byte(self) -> u8 {
-        match self {
-            Delimiter::Tab => b'\t',
-            Delimiter::Semicolon => b';',
-            Delimiter::Comma => b',',
-            Delimiter::Space => b' ',
-        }
-    }
-}
-
-/// A column of a file.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Column {
-    /// The number of the column, counted from 1.
-    Number(usize),
-    /// The name of the column in the header.
-    Name(String),
-}
-
-/// Column of the values.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Weight {
-    /// Detected by names or the number of columns.
-    #[default]
-    Detected,
-    /// No values: entries are `true`.
-    None,
-    /// The given column.
-    Column(Column),
-}
-
-/// Kind of coordinates.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Ids {
-    /// Numbers if the first records have numbers, otherwise names.
-    #[default]
-    Detected,
-    /// Names.
-    Names,
-}
-
-/// Set of vertices of two columns of coordinates.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Vertices {
-    /// One set for both columns: the matrix is square, unless the file gives its shape.
-    #[default]
-    OneSet,
-    /// A set per column, such as users and items.
-    PerMode,
-}
-
-/// The names of the coordinates of a mode, numbered from 0 in order of appearance.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Dictionary {
-    names: Vec<Arc<str>>,
-    codes: HashMap<Arc<str>, u64>,
-}
-
-impl Dictionary {
-    /// Returns the number of names.
-    pub fn len(&self) -> usize {
-        self.names.len()
-    }
-
-    /// Returns whether there are no names.
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
-    }
-
-    /// Returns the name of a coordinate.
-    pub fn name(&self, coordinate: u64) -> Option<&str> {
-        self.names.get(usize::try_from(coordinate).ok()?).map(|name| &**name)
-    }
-
-    /// Returns the coordinate of a name.
-    pub fn coordinate(&self, name: &str) -> Option<u64> {
-        self.codes.get(name).copied()
-    }
-
-    /// Iterates over all names, in the order of their coordinates.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(|name| &**name)
-    }
-
-    /// Returns the coordinate of a name, which is added if it is new.
-    fn encode(&mut self, name: &str) -> u64 {
-        if let Some(&code) = self.codes.get(name) {
-            return code;
-        }
-        let (name, code): (Arc<str>, u64) = (name.into(), self.names.len() as u64);
-        self.names.push(name.clone());
-        self.codes.insert(name, code);
-        code
-    }
-}
-
-impl<S: AsRef<str>> FromIterator<S> for Dictionary {
-    /// Numbers the names; a repeated name keeps its first number.
-    fn from_iter<I: IntoIterator<Item = S>>(names: I) -> Dictionary {
-        let mut dictionary = Dictionary::default();
-        names.into_iter().for_each(|name| {
-            dictionary.encode(name.as_ref());
-        });
-        dictionary
-    }
-}

@@ -4,10 +4,10 @@
 use super::{Delimiter, Dictionary};
 use crate::content::{Content, Layout};
 use crate::error::{Fault, WriteError};
+use crate::file_format::WriteOptions;
 use crate::file_formats::frostt::DIMS;
 use crate::file_formats::shared::{self, NumberText};
 use crate::values::{Values, match_values};
-use crate::write::WriteOptions;
 use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;

@@ -16,7 +16,7 @@ mod header;
 mod read;
 mod write;
 
-use super::FileFormat;
+use crate::file_format::FileFormat;
 
 pub(crate) static MATRIX_MARKET: FileFormat = FileFormat {
     name: "Matrix Market",

@@ -10,9 +10,9 @@
 use super::super::shared::{self, NumberText};
 use crate::content::{Content, Layout, Symmetry};
 use crate::error::{Fault, WriteError};
+use crate::file_format::WriteOptions;
 use crate::memory::bytes_of;
 use crate::values::{Values, match_values};
-use crate::write::WriteOptions;
 use std::collections::HashMap;
 use std::io::Write;
 

@@ -8,13 +8,13 @@
 pub(super) mod elements;
 pub(super) mod header;
 
-use super::FileFormat;
 use crate::compression::Compression;
 use crate::content::{Content, Data, Info, Layout, Symmetry, element_count};
 use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError};
+use crate::file_format::FileFormat;
+use crate::file_format::WriteOptions;
 use crate::memory::Memory;
 use crate::values::{Values, match_values};
-use crate::write::WriteOptions;
 use elements::NpyElement;
 use header::{ElementType, NpyHeader};
 use redpoll_logic::Scalar;

@@ -17,11 +17,11 @@ mod archive;
 mod sparse;
 mod write;
 
-use super::FileFormat;
 use super::npy::{self, header};
 use crate::compression::Compression;
 use crate::content::{Data, Info, Layout, Symmetry, element_count};
 use crate::error::{Count, Fault, LocatedFault, Location, StreamError};
+use crate::file_format::FileFormat;
 use crate::memory::{Memory, read_all};
 use archive::Archive;
 use redpoll_logic::Scalar;

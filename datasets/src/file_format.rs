@@ -1,0 +1,107 @@
+//! The interface of file formats: the functions of a format, and their options and results.
+
+use crate::content::{Content, Data, Info, Layout, Symmetry};
+use crate::error::{Fault, LocatedFault, StreamError, WriteError};
+use crate::file_formats::edge_list::{Dictionary, EdgeListOptions};
+use crate::memory::Memory;
+use redpoll_logic::Prim;
+use std::fmt;
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+/// The content of a file.
+pub(crate) struct ParsedFile {
+    pub(crate) info: Info,
+    pub(crate) data: Data,
+    /// The names of the coordinates of each mode; empty if no mode has names.
+    pub(crate) dictionaries: Vec<Option<Arc<Dictionary>>>,
+}
+
+impl From<(Info, Data)> for ParsedFile {
+    fn from((info, data): (Info, Data)) -> ParsedFile {
+        ParsedFile { info, data, dictionaries: Vec::new() }
+    }
+}
+
+/// Reader of the whole content of a file.
+pub(crate) type ReadFile = fn(&[u8], &ReadOptions) -> Result<ParsedFile, LocatedFault>;
+
+/// A file format: its names and its functions.
+pub struct FileFormat {
+    /// The name in messages and listings.
+    pub name: &'static str,
+    /// The extension, without dot.
+    pub extension: &'static str,
+    /// A one-line description for listings.
+    pub summary: &'static str,
+    /// Returns whether a file with these first bytes is of this format.
+    pub(crate) sniff: fn(&[u8]) -> bool,
+    /// Reads the whole content.
+    pub(crate) read: ReadFile,
+    /// Reads the header, and only the needed part of the stream.
+    pub(crate) info: fn(&mut dyn Read, &Memory) -> Result<Info, StreamError>,
+    /// Writes a tensor.
+    pub(crate) write: fn(&Content, &WriteOptions, &mut dyn Write) -> Result<(), WriteError>,
+}
+
+impl PartialEq for FileFormat {
+    fn eq(&self, other: &FileFormat) -> bool {
+        self.extension == other.extension
+    }
+}
+
+impl Eq for FileFormat {}
+
+impl fmt::Debug for FileFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl fmt::Display for FileFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Options of reading.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// The file format, which overrides the name and the first bytes.
+    pub file_format: Option<&'static FileFormat>,
+    /// The dtype of the values, by default that of the file. A value that does not fit is an error.
+    pub dtype: Option<Prim>,
+    /// Options of edge lists; other formats ignore them.
+    pub edge_list: EdgeListOptions,
+    /// The memory limit for the file, and for its entries while they live and are stored.
+    pub memory: Memory,
+}
+
+/// Options of writing.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions {
+    /// The file format, which overrides the extension.
+    pub file_format: Option<&'static FileFormat>,
+    /// The layout, by default the one closest to the storage of the tensor.
+    pub layout: Option<Layout>,
+    /// The symmetry by which entries are omitted; the tensor must have it. Only Matrix Market
+    /// supports symmetries.
+    pub symmetry: Symmetry,
+    /// The names of the coordinates of each mode, written in place of coordinates; empty for none.
+    /// Only edge lists support names.
+    pub dictionaries: Vec<Option<Arc<Dictionary>>>,
+    /// The memory limit of writing.
+    pub memory: Memory,
+}
+
+impl WriteOptions {
+    /// Rejects symmetries, for file formats without them.
+    pub(crate) fn check_general(&self, file: &str) -> Result<(), Fault> {
+        match self.symmetry {
+            Symmetry::General => Ok(()),
+            other => {
+                Err(Fault::unsupported(format!("the symmetry {other} in {file}"), "write it as general, or as .mtx"))
+            }
+        }
+    }
+}
