@@ -5,12 +5,13 @@
 #[cfg(test)]
 mod tests;
 
+use crate::bindings::Bindings;
 use crate::config::Engine;
 use crate::error::Error;
 use crate::executable::{CompletedStage, RunState, StageObserver};
 use crate::pipeline::check_inputs;
-use crate::prepared_plan::{CompiledPlan, Run};
-use crate::session::Bindings;
+use crate::prepared_plan::CompiledPlan;
+use crate::run::Run;
 use redpoll_logic::Alias;
 use redpoll_logic::physical::verify;
 use redpoll_logic::statistics::Statistics;

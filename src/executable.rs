@@ -1,13 +1,13 @@
 //! Execution of prepared plans and programs: stages in order, on any engine, in two tiers.
 
+use crate::bindings::Bindings;
 use crate::config::{Config, Engine};
 use crate::engine::{
     DeviceState, KernelOptions, OptimizingTier, Placement, Reason, RunEstimate, Stage, StageLoops, StageWork,
     choose_processor, run_kernel, run_notation,
 };
 use crate::error::Error;
-use crate::prepared_plan::Run;
-use crate::session::Bindings;
+use crate::run::Run;
 use crate::timings::Phase;
 use rayon::prelude::*;
 use redpoll_logic::{Alias, FloatMode};

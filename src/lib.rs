@@ -58,6 +58,7 @@
 
 mod adapt;
 mod array;
+mod bindings;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
@@ -75,6 +76,7 @@ mod prepared_plan;
 mod profile;
 mod program;
 mod program_cache;
+mod run;
 mod session;
 #[cfg(feature = "sql")]
 pub mod sql;
@@ -83,16 +85,18 @@ mod timings;
 mod warm_up;
 
 pub use array::{Array, ArrayError, Axes, Builder, Contraction, DuplicatePolicy, Index, Operand, Overlap, Value};
+pub use bindings::Bindings;
 pub use config::{Config, Engine};
 pub use engine::{Placement, Reason};
 pub use error::{Error, UnboundTable};
 pub use explain::{Detail, Section};
 pub use flow::{Flow, FlowQuery, FlowRead, Size};
 pub use notes::Note;
-pub use prepared_plan::{PreparedPlan, Run};
+pub use prepared_plan::PreparedPlan;
 pub use profile::{OutputProfile, Profile, QueryProfile};
 pub use program::{PreparedProgram, Program};
-pub use session::{Bindings, Session};
+pub use run::Run;
+pub use session::Session;
 pub use timings::{Phase, Timings};
 
 /// Readers and writers of tensor files, and generators.

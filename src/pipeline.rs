@@ -1,5 +1,6 @@
 //! The phases from a Logic plan to kernels, in order.
 
+use crate::bindings::Bindings;
 use crate::dump;
 use crate::engine::Stage;
 use crate::error::{Error, UnboundTable};
@@ -7,7 +8,7 @@ use crate::executable::Executable;
 use crate::explain::Detail;
 use crate::plan_cache::PlanKey;
 use crate::prepared_plan::{CompiledPlan, PreparedPlan};
-use crate::session::{Bindings, Session};
+use crate::session::Session;
 use crate::statistics::StatisticsInput;
 use crate::timings::{Phase, Timings};
 use redpoll_logic::physical::{PhysicalPlan, verify};

@@ -8,8 +8,8 @@
 //!
 //! It does not depend on the names or other values of inputs.
 
+use crate::bindings::Bindings;
 use crate::prepared_plan::CompiledPlan;
-use crate::session::Bindings;
 use lru::LruCache;
 use redpoll_logic::{Alias, Plan, Prim};
 use redpoll_physical::Special;

@@ -1,23 +1,21 @@
 //! Prepared plans: compiled plans that can run any number of times.
 
 use crate::adapt::run_first;
+use crate::bindings::Bindings;
 use crate::config::Engine;
 use crate::engine::{Placement, run_logic};
 use crate::error::Error;
 use crate::executable::{Executable, StageObserver, run_or_restart};
 use crate::flow::Flow;
-use crate::session::Bindings;
+use crate::run::Run;
 use crate::statistics::StatisticsInput;
 use crate::timings::Timings;
 use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::statistics::Fact;
 use redpoll_logic::{Alias, Plan};
 use redpoll_optimizer::{AdaptivePlan, Report};
-use redpoll_physical::assembly::Counts;
 use redpoll_physical::run::Limits;
-use redpoll_physical::storage::Tensor;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 /// A compiled plan with the tensors that it reads.
 pub struct PreparedPlan {
@@ -39,30 +37,6 @@ pub(crate) struct CompiledPlan {
     /// The plan after adaptation in its first run: empty before that run, `None` if the plan was
     /// not changed.
     pub(crate) adapted_plan: OnceLock<Option<Arc<CompiledPlan>>>,
-}
-
-/// The results of one run.
-#[derive(Clone, Debug)]
-pub struct Run {
-    /// The results that the plan produces, in its order. Results computed on a device stay there
-    /// until they are read; [`Tensor::fetch`] copies them to the host.
-    pub outputs: Vec<(Alias, Tensor)>,
-    /// The work of all queries, counted only by the interpreter of Assembly.
-    pub counts: Option<Counts>,
-    /// The elapsed time of the run.
-    pub time: Duration,
-    /// The time of all launches by the device's clock, without transfers, if a device was used.
-    pub device_time: Option<Duration>,
-    /// The peak of allocated bytes: results, tensors between queries, and workspaces. Inputs are
-    /// not included. Of the interpreters, only that of Assembly counts its allocations.
-    pub peak_bytes: usize,
-}
-
-impl Run {
-    /// Returns the result of the given name.
-    pub fn get(&self, name: &str) -> Option<&Tensor> {
-        self.outputs.iter().find(|(alias, _)| alias.as_str() == name).map(|(_, tensor)| tensor)
-    }
 }
 
 impl CompiledPlan {

@@ -1,13 +1,14 @@
 //! Programs in Notation text, prepared and run over tensors.
 
+use crate::bindings::Bindings;
 use crate::config::Engine;
 use crate::dump;
 use crate::engine::{Layouts, Placement, Stage, StageLoops};
 use crate::error::{Error, UnboundTable};
 use crate::executable::{Executable, run_or_restart};
 use crate::explain::{Detail, Section, kernel_sections, section, source_section};
-use crate::prepared_plan::Run;
-use crate::session::{Bindings, Session};
+use crate::run::Run;
+use crate::session::Session;
 use crate::timings::{Phase, Timings};
 use redpoll_logic::{Alias, DType, Format, Scalar, TensorType};
 use redpoll_physical::notation::{

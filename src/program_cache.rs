@@ -1,8 +1,8 @@
 //! Cache of the compiled programs of a session, by text and the types of inputs, including the
 //! widths of their arrays.
 
+use crate::bindings::Bindings;
 use crate::program::CompiledProgram;
-use crate::session::Bindings;
 use lru::LruCache;
 use redpoll_logic::{Alias, Prim, TensorType};
 use redpoll_physical::storage::Array;

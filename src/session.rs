@@ -1,5 +1,6 @@
 //! Sessions: a configuration with limits, and caches of compiled plans and programs.
 
+use crate::bindings::Bindings;
 use crate::config::{Config, Engine};
 use crate::error::{Error, UnboundTable};
 use crate::pipeline::prepare;
@@ -8,51 +9,10 @@ use crate::prepared_plan::PreparedPlan;
 use crate::program_cache::ProgramCache;
 use crate::timings::{Phase, Timings};
 use crate::warm_up::warm_up;
+use redpoll_logic::Plan;
 use redpoll_logic::text::{Catalog, free_tables, parse};
-use redpoll_logic::{Alias, Plan};
 use redpoll_physical::run::Limits;
-use redpoll_physical::storage::Tensor;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// The tensors that a plan reads, by the names of its tables.
-#[derive(Clone, Debug, Default)]
-pub struct Bindings(BTreeMap<Alias, Tensor>);
-
-impl Bindings {
-    /// Returns empty bindings.
-    pub fn new() -> Bindings {
-        Bindings::default()
-    }
-
-    /// Adds a tensor to the bindings, replacing a tensor of the same name.
-    #[must_use]
-    pub fn with(mut self, table: impl Into<Alias>, tensor: Tensor) -> Bindings {
-        self.insert(table, tensor);
-        self
-    }
-
-    /// Binds a tensor to a name, replacing a tensor of the same name.
-    pub fn insert(&mut self, table: impl Into<Alias>, tensor: Tensor) {
-        self.0.insert(table.into(), tensor);
-    }
-
-    /// Returns the tensor of the given name.
-    pub fn get(&self, table: &str) -> Option<&Tensor> {
-        self.0.get(table)
-    }
-
-    /// Iterates over all tensors, ordered by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&Alias, &Tensor)> {
-        self.0.iter()
-    }
-}
-
-impl<A: Into<Alias>> FromIterator<(A, Tensor)> for Bindings {
-    fn from_iter<I: IntoIterator<Item = (A, Tensor)>>(tensors: I) -> Bindings {
-        Bindings(tensors.into_iter().map(|(name, tensor)| (name.into(), tensor)).collect())
-    }
-}
 
 /// A compiler of plans to kernels under one configuration. Congruent plans (equal up to the names
 /// of their inputs) over similar tensors are compiled once. The allocations of all plans count

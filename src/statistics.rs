@@ -1,6 +1,6 @@
 //! Statistics of bound tensors for the optimizer.
 
-use crate::session::Bindings;
+use crate::bindings::Bindings;
 use redpoll_logic::statistics::{Answer, Fact, Hop, ModeSet, Question, StatisticsSource, Weights};
 use redpoll_logic::{Alias, TensorType};
 use redpoll_physical::storage::estimate_pairs;

@@ -5,8 +5,9 @@
 //! compiling several kernels. A small plan, prepared and run in the background, triggers them while
 //! the caller reads its files.
 
+use crate::bindings::Bindings;
 use crate::config::Config;
-use crate::session::{Bindings, Session};
+use crate::session::Session;
 use redpoll_logic::{DType, Format, Scalar, TensorType};
 use redpoll_physical::storage::{Tensor, Values};
 use std::sync::Once;

@@ -1,12 +1,14 @@
 //! Tests of adaptivity: extra work due to wrong statistics, and the part of it that adaptation
 //! saves.
 
+use crate::bindings::Bindings;
 use crate::config::{Config, Engine};
 use crate::explain::Detail;
 use crate::pipeline::prepare_with;
-use crate::prepared_plan::{PreparedPlan, Run};
+use crate::prepared_plan::PreparedPlan;
 use crate::profile::OutputProfile;
-use crate::session::{Bindings, Session};
+use crate::run::Run;
+use crate::session::Session;
 use crate::statistics::StatisticsInput;
 use crate::timings::{Phase, Timings};
 use redpoll_logic::statistics::{Answer, PositionCounts};

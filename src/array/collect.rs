@@ -2,13 +2,14 @@
 
 use super::Array;
 use super::value::Value;
+use crate::bindings::Bindings;
 use crate::config::Engine;
 use crate::error::Error;
 use crate::explain::{Detail, Section};
 use crate::flow::Flow;
 use crate::prepared_plan::PreparedPlan;
 use crate::profile::Profile;
-use crate::session::{Bindings, Session};
+use crate::session::Session;
 use redpoll_logic::{Alias, Format, Plan};
 use redpoll_physical::storage::{Tensor, convert};
 

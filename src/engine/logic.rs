@@ -1,9 +1,9 @@
 //! Execution of a whole plan in the reference interpreter of Logic.
 
 use super::dense;
+use crate::bindings::Bindings;
 use crate::config::Engine;
 use crate::error::Error;
-use crate::session::Bindings;
 use redpoll_logic::interp::{DenseTensor, interpret};
 use redpoll_logic::{Alias, FloatMode, Plan};
 use redpoll_physical::storage::Tensor;

@@ -1,7 +1,7 @@
 //! A stage: one query of a physical plan in all its compiled forms.
 
+use crate::bindings::Bindings;
 use crate::error::Error;
-use crate::session::Bindings;
 use crate::timings::Phase;
 use redpoll_logic::physical::{Output, PhysicalQuery};
 use redpoll_logic::{Alias, FloatMode, Format, LevelFormat, TensorType};

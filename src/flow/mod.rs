@@ -13,10 +13,10 @@ mod text;
 
 pub(crate) use dot::label;
 
+use crate::bindings::Bindings;
 use crate::error::Error;
 use crate::prepared_plan::CompiledPlan;
 use crate::profile::QueryProfile;
-use crate::session::Bindings;
 use graph::FlowGraph;
 use redpoll_logic::physical::{Access, PhysicalPlan, PhysicalQuery};
 use redpoll_logic::{Alias, TensorType};

@@ -1,9 +1,10 @@
 //! The engine of `redpoll-sql`: sessions run the regions that it claims.
 
+use crate::bindings::Bindings;
 use crate::config;
 use crate::error::Error;
 use crate::explain::Detail;
-use crate::session::{Bindings, Session};
+use crate::session::Session;
 use crate::timings::Phase;
 use redpoll_logic::{Alias, Plan};
 use redpoll_physical::assembly::Status;

@@ -1,0 +1,30 @@
+//! The results of one run of a plan or a program.
+
+use redpoll_logic::Alias;
+use redpoll_physical::assembly::Counts;
+use redpoll_physical::storage::Tensor;
+use std::time::Duration;
+
+/// The results of one run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The results that the plan produces, in its order. Results computed on a device stay there
+    /// until they are read; [`Tensor::fetch`] copies them to the host.
+    pub outputs: Vec<(Alias, Tensor)>,
+    /// The work of all queries, counted only by the interpreter of Assembly.
+    pub counts: Option<Counts>,
+    /// The elapsed time of the run.
+    pub time: Duration,
+    /// The time of all launches by the device's clock, without transfers, if a device was used.
+    pub device_time: Option<Duration>,
+    /// The peak of allocated bytes: results, tensors between queries, and workspaces. Inputs are
+    /// not included. Of the interpreters, only that of Assembly counts its allocations.
+    pub peak_bytes: usize,
+}
+
+impl Run {
+    /// Returns the result of the given name.
+    pub fn get(&self, name: &str) -> Option<&Tensor> {
+        self.outputs.iter().find(|(alias, _)| alias.as_str() == name).map(|(_, tensor)| tensor)
+    }
+}
