@@ -124,7 +124,15 @@ impl FunctionDraw {
             }
             5 if prim.is_float() && self.calls => {
                 let function = self.pick(MathFn::ALL);
-                let args = (0..function.implementation().arity()).map(|_| self.expr(prim, depth)).collect();
+                let arity = function.implementation().arity();
+                let mut args: Vec<Expr> = (0..arity).map(|_| self.expr(prim, depth)).collect();
+                if function == MathFn::SignBit {
+                    // The sign of a computed NaN depends on the machine.
+                    let number = args.remove(0);
+                    let is_number = Expr::Compare(CompareOp::Eq, Box::new(number.clone()), Box::new(number.clone()));
+                    let one = Expr::Const(Scalar::one(prim));
+                    args.push(Expr::Select(Box::new(is_number), Box::new(number), Box::new(one)));
+                }
                 Expr::Math(function, args)
             }
             5 | 6 if prim == Prim::Bool => {

@@ -123,7 +123,7 @@ static void __syncwarp(unsigned mask) {
 }
 
 static int __syncthreads_or(int holds) {
-    if (emulated_alive != blockDim.x) emulated_fault("a barrier of a block in which a thread has ended");
+    if (emulated_alive != blockDim.x) emulated_fault("a barrier of a block, some threads of which have ended");
     if (emulated_block.arrived == 0) emulated_block.shown[0] = 0;
     emulated_block.shown[0] |= holds != 0;
     emulated_meet(emulated_block, 0, blockDim.x, 0, "__syncthreads");
