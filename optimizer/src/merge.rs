@@ -87,6 +87,7 @@ fn append_with_fresh_fields(into: &Nest, nest: &Nest, names: &BTreeMap<Field, Fi
     let (mut sizes, bound) = (into.sizes.clone(), bound_fields(nest));
     let fresh: Vec<(Field, Field)> =
         bound.iter().map(|f| (f.clone(), fresh_field(f, &nest.sizes, &mut sizes))).collect();
+    sizes.copy_parts(&nest.sizes, &fresh);
     let into = Nest { sizes, ..into.clone() };
     let name = |f: &Field| match fresh.iter().find(|(g, _)| g == f) {
         Some((_, new)) => new.clone(),
@@ -148,6 +149,8 @@ fn push_root_folds(nest: &Nest, mode: FloatMode) -> Option<Nest> {
                 false => fresh_field(f, &sizes, &mut nest.sizes),
             };
             let own: Vec<Field> = fields.iter().map(own).collect();
+            let names: Vec<(Field, Field)> = fields.iter().cloned().zip(own.iter().cloned()).collect();
+            nest.sizes.copy_parts(&sizes, &names);
             let name = |f: &Field| ModeCoordinate::field(fields.iter().position(|g| g == f).map_or(f, |k| &own[k]));
             let arg = target.value.substitute(&name, mode);
             let fold = Fold { op, init: target.fill.clone(), arg, fields: own, along: Vec::new() };
@@ -184,7 +187,7 @@ fn bound_fields(nest: &Nest) -> Vec<Field> {
     found
 }
 
-/// Returns a new field of the same size.
+/// Returns a new field of the same size, not yet split or skewed.
 fn fresh_field(field: &Field, from: &Sizes, sizes: &mut Sizes) -> Field {
     let mut name = field.clone();
     let mut count = 2;

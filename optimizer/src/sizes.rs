@@ -52,6 +52,23 @@ impl Sizes {
         self.skews.push(skew);
     }
 
+    /// Splits and skews fields as `from` has them under other names. `names` has the name in `from`
+    /// and the new name of each field; the other parts of a split or skew keep their names.
+    pub(crate) fn copy_parts(&mut self, from: &Sizes, names: &[(Field, Field)]) {
+        let name = |f: &Field| names.iter().find(|(old, _)| old == f).map_or_else(|| f.clone(), |(_, new)| new.clone());
+        let is_named = |f: &Field| names.iter().any(|(old, _)| old == f);
+        for (inner, split) in from.splits.iter().filter(|(inner, _)| is_named(inner)) {
+            self.splits.insert(name(inner), FieldSplit { outer: name(&split.outer), ..split.clone() });
+        }
+        for skew in from.skews.iter().filter(|skew| is_named(&skew.diagonal) || is_named(&skew.along)) {
+            let (diagonal, along) = (name(&skew.diagonal), name(&skew.along));
+            let renamed = FieldSkew { diagonal, along, ..skew.clone() };
+            if !self.skews.contains(&renamed) {
+                self.skews.push(renamed);
+            }
+        }
+    }
+
     pub(crate) fn skews(&self) -> impl Iterator<Item = &FieldSkew> {
         self.skews.iter()
     }
