@@ -48,8 +48,8 @@ pub(super) fn bind(
         Binding::Leaf { tensor, part } => tensors[tensor.index()].map(|t| &t.leaf()[part]),
         Binding::Scratch | Binding::Lengths => None,
     });
-    // The code loads elements of the widths for which it was made, so arrays of other widths would
-    // be read out of bounds.
+    // The code loads elements of the widths for which it was compiled, so arrays of other widths
+    // would be read out of bounds.
     for (binding, decl) in lowered.bindings.iter().zip(&lowered.function.buffers) {
         if let Binding::Level { tensor, level, array: k } = *binding
             && let Some(found) = array(tensor, level, k)

@@ -22,7 +22,7 @@ pub(super) fn output_lengths(
     lengths_where(program, lowered, run, |_| true)
 }
 
-/// Returns the buffers of one output, like [`used`].
+/// Returns the buffers of one output, like [`output_lengths`].
 pub(super) fn lengths_of_output(
     program: &Program,
     lowered: &LoweredFunction,

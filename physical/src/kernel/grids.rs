@@ -71,7 +71,7 @@ impl Grids {
         Grids::new(draft.grids(team_size), Arc::new(|draft| Kernel::compile(draft, KernelEngine::Grid)), program)
     }
 
-    /// Makes grids, given a maker of kernels for the same processor and a function that compiles
+    /// Makes grids, given a factory of kernels for the same processor and a function that compiles
     /// each grid.
     pub(crate) fn new<E>(
         plan: GridPlan,

@@ -6,7 +6,7 @@
 //! remaining one. The division into parts depends on the speed of threads, but results do not: they
 //! depend only on the bounds of chunks.
 //!
-//! Chunks of a run that may end before its last one (`decided`) are called in order instead, each
+//! Chunks of a run that may end before its last one (`decisions`) are called in order instead, each
 //! by the next free thread.
 
 use super::append::{self, KernelPart};

@@ -133,8 +133,8 @@ impl MemoryBlock {
             // SAFETY: the size of the layout is not 0.
             unsafe { if zeroed { alloc_zeroed(layout(capacity)) } else { alloc(layout(capacity)) } }
         } else {
-            // SAFETY: `base` was allocated with the layout of `self.room` bytes, and the new size
-            // is valid and not 0.
+            // SAFETY: `base` was allocated with the layout of `self.capacity` bytes, and the new
+            // size is valid and not 0.
             unsafe { realloc(self.base.as_ptr(), layout(self.capacity), capacity + SLACK) }
         };
         let Some(base) = NonNull::new(base) else { return false };
@@ -144,12 +144,12 @@ impl MemoryBlock {
     }
 
     /// Takes memory allocated at `base`, with the bytes of the previous allocation, and moves the
-    /// first `kept` bytes of the block to its new start.
+    /// first `len` bytes of the block to its new start.
     fn set_base(&mut self, base: NonNull<u8>, len: usize) {
         let before = self.start.addr().get() - self.base.addr().get();
         let after = base.addr().get().next_multiple_of(ALIGNMENT) - base.addr().get();
         // SAFETY: allocations have `NATURAL` alignment, so both offsets are at most `SLACK`. The
-        // allocation has `SLACK` bytes beyond those of the block, of which `kept` are initialized.
+        // allocation has `SLACK` bytes beyond those of the block, of which `len` are initialized.
         let start = unsafe {
             let start = base.add(after);
             if before != after && len > 0 {
@@ -212,8 +212,8 @@ impl MemoryBlock {
         if self.capacity == self.bytes || self.bytes == 0 {
             return;
         }
-        // SAFETY: `base` was allocated with the layout of `self.room` bytes, and the new size is
-        // not 0.
+        // SAFETY: `base` was allocated with the layout of `self.capacity` bytes, and the new size
+        // is not 0.
         let base = unsafe { realloc(self.base.as_ptr(), layout(self.capacity), self.bytes + SLACK) };
         if let Some(base) = NonNull::new(base) {
             self.set_base(base, self.bytes);

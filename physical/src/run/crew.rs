@@ -18,7 +18,7 @@ const SPINS: u32 = 64;
 /// When `work` panics, on any thread.
 pub(super) fn run(pool: &ThreadPool, helpers: usize, work: &(dyn Fn() + Sync)) {
     // SAFETY: only the lifetime is changed. A thread calls the work only between `enter` and
-    // `leave`. The borrow of the work lasts until `closed` is dropped, which waits until no thread
+    // `leave`. The borrow of the work lasts until `guard` is dropped, which waits until no thread
     // is between the two and lets none enter again.
     let work = unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(work) };
     let crew = Arc::new(Crew {

@@ -351,7 +351,7 @@ impl DevicePool {
 
     /// Evicts the least recently used entry; returns `false` if there is none.
     fn evict_one(&self) -> Result<bool, Error> {
-        // Dropping the entry gives its bytes back, which takes the lock.
+        // Dropping the entry releases its bytes, which takes the lock.
         let evicted = self.locked().entries.pop_lru();
         match evicted {
             None => return Ok(false),

@@ -60,7 +60,7 @@ fn sums($n) {
   }
 }";
 
-/// Returns the sums in sections, with results in `place`.
+/// Returns the sums in sections, with results in `space`.
 fn sums(space: MemorySpace) -> Grid {
     let locals = function(SUMS).locals;
     let local = |name: &str| locals.iter().position(|l| l.name == name).map(|k| crate::assembly::Local(k as u32));
