@@ -22,7 +22,7 @@ pub struct TextPosition {
 /// An s-expression and its position.
 #[derive(Clone, Debug)]
 pub struct Sexpr {
-    /// TextPosition of its first character.
+    /// Position of its first character.
     pub position: TextPosition,
     /// The atom, string or list.
     pub kind: SexprKind,

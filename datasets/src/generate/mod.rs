@@ -125,8 +125,8 @@ pub struct DrawContext<'a> {
     progress: &'a mut dyn FnMut(Progress),
 }
 
-/// Purpose of random numbers. Each purpose has its own stream, so that the positions of entries do
-/// not depend on the distribution of values.
+/// The streams of random numbers, one for each purpose, so that the coordinates of entries do not
+/// depend on the distribution of values.
 #[derive(Clone, Copy)]
 enum RandomStream {
     Coordinates = 0,

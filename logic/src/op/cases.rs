@@ -23,9 +23,10 @@ use crate::scalar::Scalar;
 /// One case of an operator's definition.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Case {
-    /// Domain of the case, minus the iteration and the earlier cases.
+    /// Set of coordinates at which the case applies, except those of the iteration and of earlier
+    /// cases.
     pub domain: Iteration,
-    /// Result in the domain, in terms of the arguments.
+    /// Result where the case applies, in terms of the arguments.
     pub result: Body,
 }
 

@@ -78,7 +78,7 @@ pub(super) fn read(
     })
 }
 
-/// The form of the records, determined before they are read.
+/// A reader of records, with the form that was determined before.
 struct RecordReader<'a> {
     columns: &'a ColumnLayout,
     dims: Option<&'a [u64]>,
