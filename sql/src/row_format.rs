@@ -1,11 +1,11 @@
-//! Kinds of files of rows, recognized by their extensions and first lines.
+//! Formats of files of rows, recognized by their extensions and first lines.
 
 use redpoll_datasets::Compression;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// A kind of file that is read as a table of rows.
+/// A format of files that are read as tables of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RowFormat {
     /// Delimited text.
@@ -43,8 +43,8 @@ impl TextFormat {
 const SNIFF_BYTES: u64 = 1 << 16;
 
 impl RowFormat {
-    /// Returns the kind of files with this extension, in any case; `None` if it is not an extension
-    /// of rows. The start of `file` decides if several kinds have the extension.
+    /// Returns the format of files with this extension, in any case; `None` if it is not an
+    /// extension of rows. The start of `file` decides if several formats have the extension.
     ///
     /// # Errors
     /// If the file cannot be read.

@@ -268,7 +268,7 @@ pub enum Aggregate {
     },
 }
 
-/// An end of an order.
+/// The minimum or maximum of values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Extremum {
     /// The smallest.

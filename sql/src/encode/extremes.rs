@@ -1,4 +1,4 @@
-//! Columns of minima and maxima, as codes that grow towards that end.
+//! Columns of minima and maxima, as codes of which the largest stands for the minimum or maximum.
 
 use super::EncodedRegion;
 use super::domain::{Domain, MISSING};
@@ -7,7 +7,7 @@ use crate::error::Result;
 use datafusion::arrow::array::ArrayRef;
 use std::sync::{Arc, PoisonError};
 
-/// The values of a column, with codes from 1 that grow towards an end of their order.
+/// The values of a column, with codes from 1; the largest code stands for the extremum.
 #[derive(Debug)]
 pub struct ExtremeCodes {
     domain: Domain,
@@ -16,7 +16,7 @@ pub struct ExtremeCodes {
 }
 
 impl EncodedRegion {
-    /// Returns the codes of a column for an end, which are computed once.
+    /// Returns the codes of a column for an extremum, which are computed once.
     ///
     /// # Errors
     /// If Arrow refuses a computation.

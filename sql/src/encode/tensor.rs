@@ -23,8 +23,8 @@ pub enum Payload {
     Limb(usize, Limb),
     /// The fold of a column over the semiring of an aggregate, given by index.
     SemiringFold(usize, usize),
-    /// The code of a column's minimum or maximum, counting from 1 and growing towards that end; the
-    /// fill is 0.
+    /// The code of a column's minimum or maximum ([`ExtremeCodes`](super::ExtremeCodes)); the fill
+    /// value is 0.
     Extreme(usize, Extremum),
 }
 

@@ -44,7 +44,7 @@ pub enum ResultColumn {
         fold: usize,
         /// The column of the values.
         column: LeafColumn,
-        /// The end towards which the codes grow.
+        /// The minimum or maximum.
         extremum: Extremum,
     },
 }

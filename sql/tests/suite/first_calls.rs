@@ -274,7 +274,7 @@ async fn changed_tables_are_prepared_again() {
     assert_agrees(&database, SUMS).await;
 }
 
-/// An engine that runs until it is asked to stop.
+/// An engine that runs until it is cancelled.
 #[derive(Debug, Default)]
 struct EndlessEngine {
     began: tokio::sync::Notify,
