@@ -466,8 +466,7 @@ pub(crate) fn inline_work(
     })
 }
 
-/// Returns the work of a stored fold by a query of its own, including the reads of its
-/// result.
+/// Returns the work of storing a fold by a query of its own, including the reads of its result.
 pub(crate) fn stored_work(cx: &Context, fold: &Fold, sizes: &Sizes, pins: &[Vec<Field>]) -> Work {
     cx.memo.fold_work(fold, None, || {
         let nest = fold_nest(cx, fold, &Alias::from("stored"), sizes, pins);

@@ -9,7 +9,7 @@
 //!
 //! Besides the produced queries, these are stored: queries with a `reformat`; aggregates with
 //! several uses; aggregates read through a map that would compute a coordinate more than once, such
-//! as a toeplitz map.
+//! as a toeplitz map; aggregates whose pinned order contradicts those pinned before.
 
 use crate::config::{OptimizerConfig, ReorderPolicy};
 use crate::error::Error;
@@ -92,7 +92,7 @@ impl NestBuilder {
         field
     }
 
-    /// Returns whether some order of loops satisfies all pins and another one.
+    /// Returns whether some order of the loops satisfies all pins and `order`.
     fn allows_pin(&self, order: &Vec<Field>) -> bool {
         let mut pins: Vec<&[Field]> = self.pins.iter().chain([order]).map(Vec::as_slice).collect();
         let is_next =

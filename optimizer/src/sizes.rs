@@ -52,8 +52,9 @@ impl Sizes {
         self.skews.push(skew);
     }
 
-    /// Splits and skews fields as `from` has them under other names. `names` has the name in `from`
-    /// and the new name of each field; the other parts of a split or skew keep their names.
+    /// Copies the splits and skews in `from` of the fields that `names` renames. `names` has the
+    /// name in `from` and the new name of each field; the other parts of a split or skew keep their
+    /// names.
     pub(crate) fn copy_parts(&mut self, from: &Sizes, names: &[(Field, Field)]) {
         let name = |f: &Field| names.iter().find(|(old, _)| old == f).map_or_else(|| f.clone(), |(_, new)| new.clone());
         let is_named = |f: &Field| names.iter().any(|(old, _)| old == f);

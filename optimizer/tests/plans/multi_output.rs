@@ -71,7 +71,7 @@ fn outputs_stay_together_where_that_is_cheapest() {
     );
 }
 
-/// The chosen plan costs at most as much as all outputs together or each apart.
+/// The chosen plan costs at most as much as all outputs together or each separately.
 #[test]
 fn several_outputs_cost_no_more_than_joint_or_separate_plans() {
     for (a, b) in [(1e4, 1e4), (1e4, 1e6), (1e6, 1e4), (3e5, 3e5)] {
