@@ -94,7 +94,8 @@ const LIST: LevelTraits = LevelTraits {
     step: WalkStep::Other,
 };
 
-/// Base traits of kinds with constant-time reads and writes of any coordinate.
+/// Base traits of kinds with constant-time access to any coordinate. Each row names its method of
+/// writes, which the base leaves at `Append`.
 const TABLE: LevelTraits = LevelTraits { lookup: Lookup::Direct, ..LIST };
 
 /// Base traits of kinds that store runs: written by appending, looked up by search.

@@ -248,8 +248,8 @@ pub enum Error {
     /// back.
     #[error("the edited kernels were made for other buffers or parameters (line `{0}` is missing); dump them again")]
     InterfaceMismatch(String),
-    /// A kernel returned a number that is no [`Status`](crate::assembly::Status). The fault of the
-    /// author of its text.
+    /// A kernel returned a number that is not a [`Status`](crate::assembly::Status). The fault of
+    /// the author of its text.
     #[error("the kernel returned {0}, which is not a status")]
     UnknownStatus(i32),
     /// The text of a program does not parse. Its author's fault.

@@ -1,4 +1,4 @@
-//! The level kinds, one file each, and the registry that lists them.
+//! The level kinds, one file each, and the registry that is made from the list of kinds.
 //!
 //! A level stores the fibers of one storage mode. A fiber is a half-open range of positions of the
 //! parent level, of length one under a unique parent. The level maps each stored coordinate of a

@@ -162,8 +162,8 @@ fn group_heads(
     heads
 }
 
-/// Returns the looplet of an access in terms of the loop's index. In a crowded body, reads out of
-/// bounds are detected at each lookup, not by copies of the body.
+/// Returns the looplet of an access in terms of the loop's index. If the body must not be copied
+/// further, reads out of bounds are detected at each lookup, not by copies of the body.
 fn unfurl(cx: &mut Cx<'_>, acc: &AccessState, form: &LinearForm, context: LoopContext<'_>) -> Looplet {
     let (sub, fiber) = acc.next_subscript().expect("the access has an unresolved subscript");
     let at = LevelId { tensor: cx.levels_of(acc.tensor.expect("a mask has no subscripts")), level: fiber.level };
@@ -332,8 +332,8 @@ impl Looplet {
 }
 
 /// Turns comparisons between the index and a computed value into masks. Returns the body with
-/// accesses in their place, and a head for each. In a crowded body, a comparison becomes a mask
-/// only if at most one of its phases has an effect.
+/// accesses in their place, and a head for each. If the body must not be copied further, a
+/// comparison becomes a mask only if at most one of its phases has an effect.
 pub(crate) fn masks(cx: &mut Cx<'_>, state: &mut LoweringState, body: &Tree, index: Index) -> (Tree, Vec<Head>) {
     let mut comparisons: Vec<TreeTerm> = Vec::new();
     body.for_each_term(&mut |t| collect_comparisons(t, index, &mut comparisons));

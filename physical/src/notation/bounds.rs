@@ -229,7 +229,7 @@ impl BoundsPass<'_> {
         self.assume_difference(low, high, difference);
     }
 
-    /// Adds the fact `low + apart <= high` to the guards, if neither side wraps around.
+    /// Adds the fact `low + difference <= high` to the guards, if neither side wraps around.
     fn assume_difference(&mut self, low: &Expr, high: &Expr, difference: i64) {
         let exact_form = |e: &Expr| {
             let form = Linear::of(e)?;

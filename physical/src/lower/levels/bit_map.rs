@@ -155,7 +155,7 @@ impl LevelLowering for BitMap {
         let words = arrays[WORDS];
         cx.push(Stmt::Grow { buffer: words, len: words_of(&own) });
         if cx.tensor(at.tensor).assemble_mode == AssembleMode::GrowAndReset {
-            // Bits after the last position may be left by a run that was taken back.
+            // Bits after the last position may remain from a run that was rolled back.
             let below = binary(BinaryOp::Sub, bit(&own), Expr::Const(Scalar::U64(1)));
             let cut = Stmt::Store { buffer: words, at: word_of(&own), value: and_word(&word_at(words, &own), &below) };
             cx.push_if(lt(&int(0), &binary(BinaryOp::And, own.clone(), int(WORD - 1))), vec![cut], Vec::new());

@@ -96,7 +96,7 @@ fn at_coordinate(cx: &Cx<'_>, phases: &[SequencePhase], lo: &Expr, hi: &Expr) ->
 }
 
 /// Turns sequences of a gap and a stored part, possibly followed by another gap, into steppers, if
-/// there are many or the body is crowded.
+/// there are many or the body must not be copied further.
 fn as_steppers(cx: &mut Cx<'_>, nest: &LoopletNest) -> Option<LoopletNest> {
     // An absent fiber reads as the fill value of its tensor, so another value out of bounds is not
     // a gap.

@@ -385,7 +385,7 @@ fn chunks_of_the_outermost_loop_add_up() {
     }
 }
 
-/// A crowded loop has no variables for a protocol that it does not use.
+/// A loop that must not be copied has no variables for a protocol that it does not use.
 #[test]
 fn lookups_are_not_walked_too() {
     use super::*;
