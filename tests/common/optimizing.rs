@@ -62,12 +62,13 @@ thread_local! {
     };
 }
 
-/// Selects the kernels that this thread takes from now on.
+/// Selects the kernels that this thread records or checks from now on.
 pub fn select_kernels(selection: KernelSelection) {
     THREAD.with_borrow_mut(|thread| thread.selection = selection);
 }
 
-/// Takes a kernel with its inputs, limits and outputs, if the selection of this thread includes it.
+/// Records a kernel with its inputs, limits and outputs if the selection of this thread includes
+/// the kernel, or checks it at once with [`KernelSelection::Each`].
 ///
 /// # Errors
 /// With [`KernelSelection::Each`], returns the failure of the check.
@@ -104,7 +105,7 @@ pub fn offer(kernel: &Kernel, (inputs, limits): (&[&Tensor], &Limits), outputs: 
     })
 }
 
-/// Removes the kernels that this thread has taken; returns them with their inputs.
+/// Removes the kernels that this thread has recorded; returns them with their inputs.
 pub fn drain_kernels() -> Vec<(Draft, Vec<Tensor>)> {
     THREAD.with_borrow_mut(|thread| {
         thread.report = TierReport::default();
@@ -112,8 +113,8 @@ pub fn drain_kernels() -> Vec<(Draft, Vec<Tensor>)> {
     })
 }
 
-/// Compiles and checks all kernels that this thread has taken. Returns the report, and starts a new
-/// one.
+/// Compiles and checks all kernels that this thread has recorded. Returns the report, and starts a
+/// new one.
 pub fn check_recorded() -> TierReport {
     THREAD.with_borrow_mut(|thread| {
         check(&std::mem::take(&mut thread.runs), &mut thread.report);
