@@ -86,7 +86,7 @@ impl<'a> PositionCounter<'a> {
 }
 
 impl Tensor {
-    /// Returns [`PositionCounter::before`] for a single element.
+    /// Returns [`PositionCounter::count_before`] for a single element.
     pub(crate) fn count_before(&self, coordinates: &[u64]) -> u64 {
         PositionCounter::of(self, coordinates.len()).count_before(coordinates)
     }
