@@ -16,7 +16,7 @@ const RESIDUAL: &str = "(plan
     (produces r n))";
 
 /// More runs than the optimizing tier needs to take over any plan.
-const MAX_RUNS: usize = 1000;
+const RUNS: usize = 1000;
 
 fn tensor(shape: &[u64], format: Format) -> Tensor {
     let count: u64 = shape.iter().product();
@@ -49,7 +49,7 @@ fn bits(run: &Run) -> Vec<u64> {
 /// Runs until a background compilation must have started, and waits for it.
 fn repeat(prepared: &PreparedPlan) -> Vec<u64> {
     let first = bits(&prepared.run().unwrap());
-    for _ in 0..MAX_RUNS {
+    for _ in 0..RUNS {
         assert_eq!(bits(&prepared.run().unwrap()), first);
     }
     prepared.wait_for_optimizing_tier();
@@ -72,7 +72,7 @@ fn the_optimizing_tier_takes_over_with_the_same_bits() {
     assert_eq!(bits(&pinned.run().unwrap()), expected);
     assert_eq!((config.toolchain.counters().memory, config.toolchain.counters().compiled), (1, 1));
     let instant = prepare(Config { engine: Engine::Instant, ..config });
-    for _ in 0..MAX_RUNS {
+    for _ in 0..RUNS {
         instant.run().unwrap();
     }
     instant.wait_for_optimizing_tier();

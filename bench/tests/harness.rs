@@ -50,7 +50,7 @@ fn different_results_are_failures_and_missing_peers_are_listed() {
     let (harness, outcome) = measure("linear/spmv/uniform", &PEERS);
     assert_eq!(outcome.failures.len(), 1, "{:?}", outcome.failures);
     assert!(
-        outcome.failures[0].starts_with("wrong") && outcome.failures[0].contains("expected"),
+        outcome.failures[0].starts_with("wrong") && outcome.failures[0].contains(", expected "),
         "{:?}",
         outcome.failures
     );

@@ -154,16 +154,17 @@ pub(crate) fn read_all(stream: &mut dyn Read, purpose: &'static str, memory: &Me
     read_expected(stream, purpose, memory, 1 << 16)
 }
 
-/// Reads all bytes of a stream, which is expected to have fewer than `max_length` bytes.
+/// Reads all bytes of a stream. The buffer begins with `capacity` bytes, which should exceed the
+/// length of the stream.
 pub(crate) fn read_expected(
     stream: &mut dyn Read,
     purpose: &'static str,
     memory: &Memory,
-    max_length: usize,
+    capacity: usize,
 ) -> Result<Vec<u8>, ReadError> {
     let mut bytes: Vec<u8> = Vec::new();
     loop {
-        let (old, new) = (bytes.capacity(), bytes.capacity().saturating_mul(2).max(max_length));
+        let (old, new) = (bytes.capacity(), bytes.capacity().saturating_mul(2).max(capacity));
         memory.charge(purpose, new as u64).map_err(ReadError::Fault)?;
         let reserved = bytes.try_reserve_exact(new - bytes.len());
         reserved.map_err(|_| ReadError::Fault(Fault::NoMemory { purpose, bytes: new as u64 }))?;

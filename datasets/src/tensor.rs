@@ -202,9 +202,9 @@ impl Content {
         match &self.data {
             Data::Dense(values) => {
                 let entries = shared::entries_of_dense(&self.shape, values, &Memory::default());
-                shared::determine_shape(&entries.expect("there is no limit").0, &self.shape)
+                shared::determines_shape(&entries.expect("there is no limit").0, &self.shape)
             }
-            Data::Triples { coordinates, .. } => shared::determine_shape(coordinates, &self.shape),
+            Data::Triples { coordinates, .. } => shared::determines_shape(coordinates, &self.shape),
         }
     }
 

@@ -94,9 +94,8 @@ const LIST: LevelTraits = LevelTraits {
     step: WalkStep::Other,
 };
 
-/// Base traits of kinds with constant-time access to any coordinate. Each row names its method of
-/// writes, which the base leaves at `Append`.
-const TABLE: LevelTraits = LevelTraits { lookup: Lookup::Direct, ..LIST };
+/// Base traits of kinds with constant-time reads and writes of any coordinate.
+const TABLE: LevelTraits = LevelTraits { lookup: Lookup::Direct, writes: WriteMethod::Array, ..LIST };
 
 /// Base traits of kinds that store runs: written by appending, looked up by search.
 const RUNS: LevelTraits = LevelTraits { compact: false, runs: true, ..LIST };
@@ -113,7 +112,7 @@ macro_rules! level_kinds {
     ($with:ident) => {
         $with! {
             /// Every coordinate is stored: the child of coordinate `i` is at position `p * n + i`.
-            Dense "dense" = TABLE { full: true, explicit: false, writes: WriteMethod::Array };
+            Dense "dense" = TABLE { full: true, explicit: false };
 
             /// Lists of stored coordinates, `idx[ptr[p]..ptr[p + 1]]` for fiber `p` (compressed).
             SparseList "sparse-list" = LIST { flexible: true, step: WalkStep::Element };

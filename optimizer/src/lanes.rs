@@ -59,8 +59,8 @@ fn innermost_walk(cx: &Context, order: &[Field], sizes: &Sizes, value: &Term) ->
             gathered_bytes += line_bytes(&extents, order.len() - 1, read);
         }
         let uses = levels.fit(&positions, NestKind::Query);
-        for (depth, ((kind, depths), level_use)) in levels.binding_depths(&positions).zip(uses).enumerate() {
-            if depths != Some(order.len()) || kind == LevelKind::Dense || lists.contains(&(read, depth)) {
+        for (depth, ((kind, binding_depth), level_use)) in levels.binding_depths(&positions).zip(uses).enumerate() {
+            if binding_depth != Some(order.len()) || kind == LevelKind::Dense || lists.contains(&(read, depth)) {
                 continue;
             }
             match (level_use, kind) {

@@ -87,12 +87,12 @@ fn append_with_fresh_fields(into: &Nest, nest: &Nest, names: &BTreeMap<Field, Fi
     let (mut sizes, bound) = (into.sizes.clone(), bound_fields(nest));
     let fresh: Vec<(Field, Field)> =
         bound.iter().map(|f| (f.clone(), fresh_field(f, &nest.sizes, &mut sizes))).collect();
-    sizes.copy_parts(&nest.sizes, &fresh);
-    let into = Nest { sizes, ..into.clone() };
     let name = |f: &Field| match fresh.iter().find(|(g, _)| g == f) {
         Some((_, new)) => new.clone(),
         None => names.get(f).unwrap_or(f).clone(),
     };
+    sizes.copy_parts(&nest.sizes, &bound, &name);
+    let into = Nest { sizes, ..into.clone() };
     let mut joined = append(&into, nest, &name, mode)?;
     // Folds that are equal up to field names become one term, so that they are priced once.
     let mut folds: Vec<(&Term, Fold)> = Vec::new();
@@ -149,10 +149,9 @@ fn push_root_folds(nest: &Nest, mode: FloatMode) -> Option<Nest> {
                 false => fresh_field(f, &sizes, &mut nest.sizes),
             };
             let own: Vec<Field> = fields.iter().map(own).collect();
-            let names: Vec<(Field, Field)> = fields.iter().cloned().zip(own.iter().cloned()).collect();
-            nest.sizes.copy_parts(&sizes, &names);
-            let name = |f: &Field| ModeCoordinate::field(fields.iter().position(|g| g == f).map_or(f, |k| &own[k]));
-            let arg = target.value.substitute(&name, mode);
+            let name = |f: &Field| fields.iter().position(|g| g == f).map_or(f, |k| &own[k]).clone();
+            nest.sizes.copy_parts(&sizes, &fields, &name);
+            let arg = target.value.substitute(&|f| ModeCoordinate::field(&name(f)), mode);
             let fold = Fold { op, init: target.fill.clone(), arg, fields: own, along: Vec::new() };
             target.value = Term::fold(fold, target.fill.clone(), mode);
         }

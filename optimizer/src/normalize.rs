@@ -93,8 +93,8 @@ impl NestBuilder {
     }
 
     /// Returns whether some order of the loops satisfies all pins and `order`.
-    fn allows_pin(&self, order: &Vec<Field>) -> bool {
-        let mut pins: Vec<&[Field]> = self.pins.iter().chain([order]).map(Vec::as_slice).collect();
+    fn allows_pin(&self, order: &[Field]) -> bool {
+        let mut pins: Vec<&[Field]> = self.pins.iter().map(Vec::as_slice).chain([order]).collect();
         let is_next =
             |field: &Field, pins: &[&[Field]]| pins.iter().all(|pin| !pin.contains(field) || pin[0] == *field);
         loop {
@@ -191,6 +191,17 @@ impl Normalizer<'_> {
                 if !is_injective(expr, env) {
                     return self.hoist(expr, env, nest);
                 }
+                let written_order = match (self.config.reorder_policy, arg.node()) {
+                    (ReorderPolicy::Pin, Node::Reorder { fields: order, .. }) if !fields.is_empty() => &order[..],
+                    _ => &[],
+                };
+                let pin = |env: &Env, fields: &mut dyn Iterator<Item = &Field>| -> Vec<Field> {
+                    fields.filter_map(|f| env.get(f)?.coordinate.as_field().cloned()).collect()
+                };
+                // The fields of the fold are new, so only the others can contradict earlier pins.
+                if !nest.allows_pin(&pin(env, &mut written_order.iter().filter(|f| !fields.contains(f)))) {
+                    return self.hoist(expr, env, nest);
+                }
                 let mut inner = env.clone();
                 let mut bound = Vec::new();
                 for field in fields {
@@ -199,14 +210,8 @@ impl Normalizer<'_> {
                     inner.insert(field.clone(), FieldBinding::field(&fresh, size));
                     bound.push(fresh);
                 }
-                if let (ReorderPolicy::Pin, Node::Reorder { fields, .. }) = (self.config.reorder_policy, arg.node())
-                    && !bound.is_empty()
-                {
-                    let order = fields.iter().filter_map(|f| inner.get(f)?.coordinate.as_field().cloned()).collect();
-                    if !nest.allows_pin(&order) {
-                        return self.hoist(expr, env, nest);
-                    }
-                    nest.pins.push(order);
+                if !written_order.is_empty() {
+                    nest.pins.push(pin(&inner, &mut written_order.iter()));
                 }
                 let dtype = &expr.info().dtype;
                 let arg = self.lower(arg, &inner, nest)?.cast(dtype, mode);

@@ -52,20 +52,16 @@ impl Sizes {
         self.skews.push(skew);
     }
 
-    /// Copies the splits and skews in `from` of the fields that `names` renames. `names` has the
-    /// name in `from` and the new name of each field; the other parts of a split or skew keep their
-    /// names.
-    pub(crate) fn copy_parts(&mut self, from: &Sizes, names: &[(Field, Field)]) {
-        let name = |f: &Field| names.iter().find(|(old, _)| old == f).map_or_else(|| f.clone(), |(_, new)| new.clone());
-        let is_named = |f: &Field| names.iter().any(|(old, _)| old == f);
-        for (inner, split) in from.splits.iter().filter(|(inner, _)| is_named(inner)) {
+    /// Copies the splits and skews that `from` has of some of its fields, under new names. `name`
+    /// has the new names of these fields and of the other parts of their splits and skews.
+    pub(crate) fn copy_parts(&mut self, from: &Sizes, fields: &[Field], name: &dyn Fn(&Field) -> Field) {
+        for (inner, split) in from.splits.iter().filter(|(inner, _)| fields.contains(inner)) {
             self.splits.insert(name(inner), FieldSplit { outer: name(&split.outer), ..split.clone() });
         }
-        for skew in from.skews.iter().filter(|skew| is_named(&skew.diagonal) || is_named(&skew.along)) {
-            let (diagonal, along) = (name(&skew.diagonal), name(&skew.along));
-            let renamed = FieldSkew { diagonal, along, ..skew.clone() };
-            if !self.skews.contains(&renamed) {
-                self.skews.push(renamed);
+        for skew in from.skews.iter().filter(|s| fields.contains(&s.diagonal) || fields.contains(&s.along)) {
+            let skew = FieldSkew { diagonal: name(&skew.diagonal), along: name(&skew.along), ..skew.clone() };
+            if !self.skews.contains(&skew) {
+                self.skews.push(skew);
             }
         }
     }
@@ -167,5 +163,29 @@ impl Sizes {
             }
             ModeCoordinate::Value(_) => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both parts of a copied split or skew have their new names.
+    #[test]
+    fn copied_parts_are_renamed_together() {
+        let [i, d, o, k] = ["i", "d", "o", "k"].map(Field::from);
+        let mut from = Sizes::default();
+        from.insert(i.clone(), 5);
+        let skew = FieldSkew { field: "j".into(), diagonal: d.clone(), along: i.clone(), shift: 4, size: 5 };
+        from.insert_skew(skew.clone());
+        let split = FieldSplit { block: 2, outer: o.clone(), size: 5, is_stored: true };
+        from.insert_split(k.clone(), split.clone());
+        let name = |f: &Field| Field::from(format!("{f}.2"));
+        let mut sizes = Sizes::default();
+        sizes.copy_parts(&from, &[d.clone(), k.clone()], &name);
+        let renamed = FieldSkew { diagonal: name(&d), along: name(&i), ..skew };
+        assert_eq!(sizes.skew(&name(&d)).collect::<Vec<_>>(), [(&renamed, &name(&i))]);
+        assert_eq!(sizes.split(&name(&k)), Some(&FieldSplit { outer: name(&o), ..split }));
+        assert!(sizes.split(&k).is_none() && sizes.skew(&d).next().is_none());
     }
 }

@@ -408,7 +408,7 @@ fn run_cases(seeds: std::ops::Range<u64>, data: DataKind, mode: FloatMode) {
         done += 1;
     }
     assert!(done > count / 2 && rejected * 10 < count, "{done} done and {rejected} rejected of {count}");
-    assert!(faulted * 100 <= count, "{faulted} of {count} fault");
+    assert!(faulted * 100 <= count, "{faulted} of {count} optimized plans fault");
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl Call {
                     );
                 }
                 match was_cached {
-                    true => self.metrics.add_time("cached_encode_time", result.prepared.encode_time),
+                    true => self.metrics.add_time("cached_encoding_time", result.prepared.encode_time),
                     false => self.metrics.add_time("encode_time", result.prepared.encode_time),
                 }
                 self.record_source(if was_cached { AnswerSource::Cached } else { AnswerSource::InCall });

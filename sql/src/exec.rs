@@ -219,8 +219,8 @@ impl ExecutionPlan for RegionExec {
                 call.answer_with_redpoll(inputs.collect::<Result<_>>()?, None).boxed()
             }
             AnswerPlan::DataFusion(fallback) => call.answer_with_datafusion(fallback).boxed(),
-            AnswerPlan::Race(fallback, background, due) => {
-                call.race(fallback, self.inputs.clone(), (background, due)).boxed()
+            AnswerPlan::Race(fallback, background, start_time) => {
+                call.race(fallback, self.inputs.clone(), (background, start_time)).boxed()
             }
         };
         let batches = stream::once(batches).try_flatten().boxed();

@@ -11,36 +11,37 @@ use std::collections::HashMap;
 
 /// Runs the normalized program of loops on its inputs, in the order of the inputs of the program.
 pub(crate) fn run_notation(loops: &StageLoops, inputs: &[&Tensor], mode: FloatMode) -> Result<Vec<Tensor>, Error> {
-    let mut places = HashMap::new();
+    let mut inputs_by_name = HashMap::new();
     for (decl, tensor) in loops.program.tensors.iter().filter(|t| t.role == Role::Input).zip(inputs) {
         let scalars = dense::scalars(&Alias::from(decl.name.as_str()), tensor, Engine::NotationInterpreter)?;
-        places.insert(decl.name.clone(), dense_values(tensor.ty(), &mut |at| scalar_at(tensor.ty(), &scalars, at)));
+        inputs_by_name
+            .insert(decl.name.clone(), dense_values(tensor.ty(), &mut |at| scalar_at(tensor.ty(), &scalars, at)));
     }
     for t in loops.program.tensors.iter().filter(|t| t.role != Role::Input) {
         dense::check_size(&Alias::from(t.name.as_str()), &t.ty, Engine::NotationInterpreter)?;
     }
-    let mut results = run_with_mode(&loops.program, &places, InterpLimits::default(), mode)
+    let mut results = run_with_mode(&loops.program, &inputs_by_name, InterpLimits::default(), mode)
         .map_err(|source| loops.phase_error(Phase::Run, source))?;
     let outputs = loops.program.tensors.iter().filter(|t| t.role == Role::Output);
     let tensor = |t: &redpoll_physical::notation::TensorDecl| {
-        let places = results.remove(&t.name).expect("the interpreter returns every output");
-        dense::tensor(&t.ty, &row_major(&t.ty, &places))
+        let values = results.remove(&t.name).expect("the interpreter returns every output");
+        dense::tensor(&t.ty, &row_major(&t.ty, &values))
     };
     outputs.map(tensor).collect()
 }
 
 fn scalar_at(ty: &TensorType, scalars: &[Scalar], at: &[u64]) -> Scalar {
-    let place = at.iter().zip(&ty.shape).fold(0, |place, (i, n)| place * n + i);
-    scalars[place as usize].clone()
+    let index = at.iter().zip(&ty.shape).fold(0, |index, (i, n)| index * n + i);
+    scalars[index as usize].clone()
 }
 
 /// Reorders values from row-major over storage modes to row-major over the modes of the tensor.
-fn row_major(ty: &TensorType, places: &DenseValues) -> Vec<Scalar> {
+fn row_major(ty: &TensorType, dense: &DenseValues) -> Vec<Scalar> {
     let count = if ty.shape.contains(&0) { 0 } else { ty.shape.iter().product() };
     let mut at = vec![0; ty.shape.len()];
     let mut values = Vec::new();
     for _ in 0..count {
-        values.push(places[value_index(ty, &at)].clone());
+        values.push(dense[value_index(ty, &at)].clone());
         for (i, n) in at.iter_mut().zip(&ty.shape).rev() {
             *i += 1;
             if *i < *n {

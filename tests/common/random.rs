@@ -72,12 +72,12 @@ pub fn requested_seeds() -> Option<Range<u64>> {
 
 /// Returns the first of some seeds, whose kernels are checked in the optimizing tier. The
 /// environment variable `REDPOLL_OPTIMIZED` sets their number. By default, it is all requested
-/// seeds, or `min_count` if none are requested.
-pub fn optimized_seeds(seeds: &Range<u64>, min_count: u64) -> Range<u64> {
+/// seeds, or `default_count` if none are requested.
+pub fn optimized_seeds(seeds: &Range<u64>, default_count: u64) -> Range<u64> {
     let count = match std::env::var("REDPOLL_OPTIMIZED") {
         Ok(count) => count.parse().expect("REDPOLL_OPTIMIZED is a number of seeds"),
         Err(_) if requested_seeds().is_some() => u64::MAX,
-        Err(_) => min_count,
+        Err(_) => default_count,
     };
     seeds.start..seeds.start.saturating_add(count)
 }

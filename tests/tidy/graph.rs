@@ -71,7 +71,7 @@ impl Crate {
         parsed
     }
 
-    /// The total number of lines.
+    /// Returns the total number of lines.
     pub(crate) fn lines(&self) -> usize {
         self.files.iter().map(|file| file.lines).sum()
     }
@@ -164,8 +164,8 @@ impl Crate {
         edges
     }
 
-    /// Resolves a path that stands in a module; `None` if it leads to another crate. `open` has
-    /// the lookups under way, which end cycles of imports.
+    /// Resolves a path in a module; returns `None` if the path leads to another crate. `open`
+    /// contains the lookups in progress, so that a cycle of imports ends.
     fn resolve(&self, module: ModuleId, path: &[String], open: &mut HashSet<(ModuleId, String)>) -> Option<Target> {
         let (first, mut rest) = path.split_first()?;
         let mut target = match first.as_str() {

@@ -9,7 +9,7 @@ use redpoll::datasets::generate::{Amount, Uniform};
 
 /// The modes of calls: a lazy array built for each call, a cached lazy array, the text of a plan, a
 /// prepared plan.
-const MODES: &[&str] = &["array anew", "array kept", "plan text", "plan prepared"];
+const MODES: &[&str] = &["array rebuilt", "array reused", "plan text", "plan prepared"];
 
 pub(super) const WORKLOADS: &[Workload] = &[
     Workload {
@@ -32,11 +32,11 @@ macro_rules! tiny {
     ($mode:expr, $inputs:expr, $text:ident, $array:expr) => {{
         let (description, inputs) = ($mode.to_owned(), $inputs);
         match $mode {
-            "array anew" => WorkloadProblem::program(description, inputs, 1, |runner| {
+            "array rebuilt" => WorkloadProblem::program(description, inputs, 1, |runner| {
                 let array = $array(runner)?;
                 Ok(vec![runner.collect(&array)?])
             }),
-            "array kept" => WorkloadProblem::program(description, inputs, 1, |runner| {
+            "array reused" => WorkloadProblem::program(description, inputs, 1, |runner| {
                 Ok(vec![runner.collect_cached(stringify!($text), $array)?])
             }),
             "plan text" => WorkloadProblem::plan(description, inputs, 1, $text),

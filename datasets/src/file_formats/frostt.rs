@@ -14,8 +14,7 @@ use super::shared::{self, NumberText};
 use crate::compression::Compression;
 use crate::content::{Content, Data, Info, Layout, MAX_DIMENSION, MAX_RANK, Symmetry};
 use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError};
-use crate::file_format::FileFormat;
-use crate::file_format::WriteOptions;
+use crate::file_format::{FileFormat, WriteOptions};
 use crate::memory::{Growth, Memory, read_all};
 use crate::text::TextCursor;
 use crate::values::{Values, match_values};
@@ -67,7 +66,7 @@ fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
     };
     let limits = header.as_ref().map_or_else(|| vec![MAX_DIMENSION; rank], |h| h.shape.clone());
     let mut coordinates = vec![Vec::new(); rank];
-    let mut max_shape = vec![0; rank];
+    let mut min_shape = vec![0; rank];
     let mut values = Vec::new();
     let mut growth = Growth::new(memory, "entries", (rank + 1) * size_of::<u64>());
     let entry = format!("an entry of {rank} coordinates and a value");
@@ -86,7 +85,7 @@ fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
             }
             let coordinate = cursor.coordinate(mode, limits[mode])?;
             coordinates[mode].push(coordinate);
-            max_shape[mode] = max_shape[mode].max(coordinate + 1);
+            min_shape[mode] = min_shape[mode].max(coordinate + 1);
         }
         if cursor.at_line_end() {
             return Err(cursor.unexpected(&entry));
@@ -100,7 +99,7 @@ fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
             return Err(cursor.fault(Fault::EntryCount { expected, found }));
         }
         Some(FrosttHeader { shape, .. }) => shape,
-        None => max_shape,
+        None => min_shape,
     };
     let info = Info {
         file_format: &FROSTT,
@@ -195,7 +194,7 @@ fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Resu
     }
     options.check_general("a .tns file")?;
     let (coordinates, values) = shared::entries(content, "FROSTT", &options.memory)?;
-    if !shared::determine_shape(&coordinates, shape) {
+    if !shared::determines_shape(&coordinates, shape) {
         let dimensions = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
         writeln!(out, "# {DIMS} {dimensions}")?;
     }

@@ -38,7 +38,7 @@ pub(crate) fn entries<'a>(content: &'a Content, file: &str, memory: &Memory) -> 
 }
 
 /// Returns whether each mode has an entry at its last coordinate.
-pub(crate) fn determine_shape(coordinates: &[Vec<u64>], shape: &[u64]) -> bool {
+pub(crate) fn determines_shape(coordinates: &[Vec<u64>], shape: &[u64]) -> bool {
     coordinates.iter().zip(shape).all(|(c, &d)| c.iter().max().is_some_and(|&last| last + 1 == d))
 }
 

@@ -318,19 +318,12 @@ impl UserOp {
     /// `check_result`, so the count is small.
     fn expanded_ops(&self) -> u64 {
         let Definition::Body(body) = &self.definition;
-        let weight = |op: &Op| match op {
-            Op::Builtin(_) => 1,
-            Op::User(u) => u.expanded_ops(),
-        };
         let special = self.specializations.iter().map(|s| &s.result).chain(self.cases.iter().map(|c| &c.result));
-        special.chain([body]).map(|body| body.op_weight(&weight)).max().unwrap_or_default()
+        special.chain([body]).map(|body| body.op_weight(&expanded_weight)).max().unwrap_or_default()
     }
 
     fn check_result(&mut self, role: &str, body: &Body) -> Result<Body, OpError> {
-        let size = body.op_weight(&|op| match op {
-            Op::Builtin(_) => 1,
-            Op::User(u) => u.expanded_ops(),
-        });
+        let size = body.op_weight(&expanded_weight);
         if size > MAX_EXPANDED_OPS {
             return self.fail(format!(
                 "{role} applies {size} operators after expansion of user-defined ones, above the limit {MAX_EXPANDED_OPS}; \
@@ -394,6 +387,14 @@ impl Iteration {
             Iteration::Complement(set) => !set.contains(stored),
             Iteration::All => true,
         }
+    }
+}
+
+/// Returns the number of built-in operators that an operator applies after expansion.
+fn expanded_weight(op: &Op) -> u64 {
+    match op {
+        Op::Builtin(_) => 1,
+        Op::User(op) => op.expanded_ops(),
     }
 }
 

@@ -334,7 +334,10 @@ impl QueryScope<'_> {
             return Err("its workspace has storage modes that are not whole".to_owned());
         }
         for coordinate in &access.subscripts[..first] {
-            if !matches!(coordinate, StorageCoordinate::Subscript(_)) || self.binding_depth(coordinate)? > *depth {
+            if !matches!(coordinate, StorageCoordinate::Subscript(_)) {
+                return Err(format!("its workspace is below the computed coordinate {coordinate}"));
+            }
+            if self.binding_depth(coordinate)? > *depth {
                 return Err(format!("its workspace at depth {depth} is outside the loops that bind {coordinate}"));
             }
         }

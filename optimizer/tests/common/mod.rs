@@ -70,7 +70,7 @@ pub(crate) fn data(ty: &TensorType, seed: u64) -> DenseTensor {
         state >> 20
     };
     let coordinate_count = ty.shape.iter().product::<u64>();
-    let is_dense = ty.format.levels.iter().all(|l| l.kind == redpoll_logic::LevelKind::Dense);
+    let is_dense = ty.format.is_dense();
     let values = (0..coordinate_count).map(|_| {
         let (is_stored, value) = (is_dense || next() % 3 == 0, next() % 5);
         match (&ty.dtype, is_stored) {

@@ -48,7 +48,10 @@ fn filters_that_leave_most_entries_are_not_tried() {
     };
     let (has_filter, cost) = plan_cost(100.0, Subjects::default());
     let (has_filter_without, cost_without) = plan_cost(100.0, Subjects::default().without(Subject::Filters));
-    assert!(has_filter && !has_filter_without && cost < cost_without, "{cost}, without filters {cost_without}");
+    assert!(
+        has_filter && !has_filter_without && cost < cost_without,
+        "{has_filter} at {cost}, without filters {has_filter_without} at {cost_without}"
+    );
     assert!(!plan_cost(100_000.0, Subjects::default()).0);
 }
 

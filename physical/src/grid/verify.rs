@@ -43,7 +43,7 @@ pub fn verify(grid: &Grid) -> Vec<RuleViolation> {
     }
     let role = |space: MemorySpace| if space == MemorySpace::Input { BufferRole::Input } else { BufferRole::Owned };
     if grid.function.buffers.iter().zip(&grid.spaces).any(|(decl, space)| decl.role != role(*space)) {
-        fault("the memory space of inputs has other buffers, or lacks an input");
+        fault("a buffer is in the memory space of inputs but is not an input, or the reverse");
     }
     if !faults.is_empty() {
         return faults;

@@ -26,8 +26,7 @@ impl Level for FixedWidth {
         check_len("width", data.arrays[0].len() as u64, 1)?;
         let width = width(data);
         let positions = parents.checked_mul(width).filter(|&len| len <= i64::MAX as u64);
-        let positions = positions
-            .ok_or_else(|| format!("{parents} fibers of width {} exceed the limit on positions", width as i64))?;
+        let positions = positions.ok_or_else(|| format!("{parents} fibers cannot have width {}", width as i64))?;
         check_len("idx", idx.len(), positions)?;
         for p in 0..parents {
             for k in p * width..(p + 1) * width {

@@ -13,7 +13,7 @@ use super::{Access, Atom, Expr, Index, Linear, Program, Role, Rounds, Stmt, Tens
 use crate::Error;
 use crate::levels::{Concatenation, kernel_format, level};
 use redpoll_logic::op::{Builtin, Op};
-use redpoll_logic::{FloatMode, LeafKind, LevelKind};
+use redpoll_logic::{FloatMode, LeafKind};
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
@@ -186,7 +186,7 @@ fn repeated(program: &Program, writes: &BodyAccesses, index: Index) -> Vec<usize
         }
     });
     let inputs = (0..).map(TensorId).zip(&program.tensors).filter(|(_, decl)| decl.role == Role::Input);
-    let is_sparse = |decl: &TensorDecl| decl.ty.format.levels.iter().any(|level| level.kind != LevelKind::Dense);
+    let is_sparse = |decl: &TensorDecl| !decl.ty.format.is_dense();
     inputs
         .enumerate()
         .filter(|(_, (id, decl))| is_sparse(decl) && !dependent.contains(id))

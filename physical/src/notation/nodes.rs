@@ -3,7 +3,7 @@
 use redpoll_logic::op::Op;
 use redpoll_logic::physical::{Loop, Protocol};
 use redpoll_logic::sexpr::TextPosition;
-use redpoll_logic::{DType, Format, LevelKind, Scalar, TensorType};
+use redpoll_logic::{DType, Format, Scalar, TensorType};
 use std::sync::Arc;
 
 macro_rules! define_id {
@@ -193,7 +193,7 @@ impl TensorDecl {
     /// Returns whether some level of the tensor is not dense. A fiber of such a level is looked up
     /// where the loop over it begins; the positions of dense levels are computed.
     pub(crate) fn is_looked_up(&self) -> bool {
-        self.ty.format.levels.iter().any(|level| level.kind != LevelKind::Dense)
+        !self.ty.format.is_dense()
     }
 
     /// Returns the number of levels, from the outermost one on, that are written in order: all up

@@ -116,7 +116,7 @@ impl<'a> WriteOrderVerifier<'a> {
         }
         match &tensor.write_path {
             Some(first) if *first != write_path => self.fail(format!(
-                "`{name}` is written by a second statement over other loops, but {}",
+                "`{name}` is written by a second statement over other loops or by another subscript, but {}",
                 self.append_rule(lhs.tensor)
             )),
             Some(_) => Ok(()),
@@ -136,7 +136,7 @@ impl<'a> WriteOrderVerifier<'a> {
             _ => false,
         };
         let Some(at) = binders.iter().rposition(mentioned) else { return (None, 0) };
-        let EnclosingBinder::Loop { index, .. } = binders[at] else { unreachable!("loops alone are mentioned") };
+        let EnclosingBinder::Loop { index, .. } = binders[at] else { unreachable!("only loops are mentioned") };
         (Some(index), binders[..=at].iter().filter(|b| self.rounds(b).is_some()).count())
     }
 

@@ -281,7 +281,7 @@ mod tests {
                 assert_eq!((block.as_ptr(), budget.used()), (start, bytes), "nothing moves");
                 assert!(block.as_native::<u64>().iter().all(|v| *v == fill));
             }
-            assert!(!block.grow(1025, 8, Some(fill)), "above the budget, within the room");
+            assert!(!block.grow(1025, 8, Some(fill)), "above the budget, within the capacity");
             block.as_native_mut::<u64>().fill(9);
             block.truncate(100);
             assert_eq!((block.bytes(), block.capacity(), budget.used()), (128, 4032, 128));

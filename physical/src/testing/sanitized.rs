@@ -118,7 +118,7 @@ struct KernelStatuses {
 
 /// Compiles kernels and runs them one after the other, up to the first one that is reported.
 fn run_compiled(kernels: &[SanitizedKernel], folder: &Path, flags: &[&str]) -> Result<KernelStatuses, String> {
-    let (source, binary, input) = (folder.join("watched.c"), folder.join("watched"), folder.join("watched.bin"));
+    let (source, binary, input) = (folder.join("sanitized.c"), folder.join("sanitized"), folder.join("sanitized.bin"));
     let functions: Vec<&Function> = kernels.iter().map(|k| &k.function).collect();
     let text = emit(&functions).map_err(|e| e.to_string())?;
     let mut data = Vec::new();

@@ -180,9 +180,14 @@ impl FlatJoin {
     /// Adds an outer join, whose condition must be equalities between one leaf of each side.
     fn add_outer_join(&mut self, join: &Join, left: &Columns, right: &Columns) -> Result<(), UnclaimedReason> {
         let refusal = || {
-            let keys = join.on.iter().map(|(l, r)| format!("{l} = {r}"));
+            let op = match join.null_equality {
+                NullEquality::NullEqualsNothing => "=",
+                NullEquality::NullEqualsNull => "IS NOT DISTINCT FROM",
+            };
+            let keys = join.on.iter().map(|(l, r)| format!("{l} {op} {r}"));
             let conditions = keys.chain(join.filter.iter().map(ToString::to_string)).collect::<Vec<_>>();
-            UnclaimedReason::OuterJoin(conditions.join(" AND "))
+            let text = if conditions.is_empty() { "true".to_owned() } else { conditions.join(" AND ") };
+            UnclaimedReason::OuterJoin(text)
         };
         if join.filter.is_some() || join.on.is_empty() || join.null_equality == NullEquality::NullEqualsNull {
             return Err(refusal());

@@ -120,7 +120,7 @@ impl<'a> LeafTables<'a> {
     pub(super) fn fold(&mut self, fold: &JoinFold) -> Result<Expr> {
         match fold {
             JoinFold::Presence => {
-                let row = self.exists(&[], None)?;
+                let row = self.presence(&[], None)?;
                 self.reduce(Builtin::Or, Scalar::Bool(false), row, None)
             }
             JoinFold::Count { valid } => self.sum(&[], valid, Number::I64, &[]),
@@ -142,7 +142,7 @@ impl<'a> LeafTables<'a> {
 
     /// Returns an expression that is true for the values of a field that occur in a group.
     fn occurring_values(&mut self, field: FieldId, valid: &[LeafColumn]) -> Result<Expr> {
-        let row = self.exists(valid, Some(field))?;
+        let row = self.presence(valid, Some(field))?;
         self.reduce(Builtin::Or, Scalar::Bool(false), row, Some(field))
     }
 
@@ -225,7 +225,7 @@ impl<'a> LeafTables<'a> {
         if !finite {
             // If there is no row, an infinite factor must give 0, not NaN.
             let identity = Expr::literal(Scalar::zero(number.prim()));
-            product = Expr::mapjoin(Builtin::IfElse, [self.exists(valid, None)?, product, identity])?;
+            product = Expr::mapjoin(Builtin::IfElse, [self.presence(valid, None)?, product, identity])?;
         }
         let sum = self.reduce(Builtin::Add, Scalar::zero(number.prim()), product, None)?;
         match times {
@@ -235,7 +235,7 @@ impl<'a> LeafTables<'a> {
     }
 
     /// Returns an expression that is true if there is a row.
-    fn exists(&mut self, valid: &[LeafColumn], distinct: Option<FieldId>) -> Result<Expr> {
+    fn presence(&mut self, valid: &[LeafColumn], distinct: Option<FieldId>) -> Result<Expr> {
         let mut args = Vec::new();
         for leaf in 0..self.region.leaves.len() {
             args.push(match self.region.leaves[leaf].role {
@@ -274,7 +274,7 @@ impl<'a> LeafTables<'a> {
         let product = join(semiring.times().clone(), args)?;
         // If there is no row, the result is the identity, whatever the factors are.
         let identity = Expr::literal(semiring.zero());
-        let product = Expr::mapjoin(Builtin::IfElse, [self.exists(valid, None)?, product, identity])?;
+        let product = Expr::mapjoin(Builtin::IfElse, [self.presence(valid, None)?, product, identity])?;
         self.reduce(semiring.plus().clone(), semiring.zero(), product, None)
     }
 

@@ -160,10 +160,10 @@ impl RegionFolds {
         };
         let digits = i32::from(scale) - term.factors.iter().map(scale_of).sum::<i32>();
         let digits = u32::try_from(digits).expect("the scale of a sum is the largest of its terms");
-        let limb_bits = encoded.limb_bits(region)? / term.factors.len() as u32;
+        let bits_per_limb = encoded.limb_bits(region)? / term.factors.len() as u32;
         let mut choices: Vec<Vec<Limb>> = vec![Vec::new()];
         for factor in &term.factors {
-            let limbs = encoded.limbs(*factor, limb_bits)?;
+            let limbs = encoded.limbs(*factor, bits_per_limb)?;
             choices = choices.iter().flat_map(|c| limbs.iter().map(|l| [&c[..], &[*l]].concat())).collect();
         }
         let limb = |limbs: Vec<Limb>| {

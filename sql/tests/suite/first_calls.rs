@@ -76,7 +76,7 @@ async fn datafusion_answers_first_and_the_region_next() {
     );
     database.wait_until_prepared().await;
     let text = explain_analyze(&database, HUBS).await;
-    assert_contains(&text, &[READY, "kernel_time", "cached_encode_time"]);
+    assert_contains(&text, &[READY, "kernel_time", "cached_encoding_time"]);
     assert!(!text.contains("answered_by_datafusion"), "{text}");
     assert_agrees(&database, HUBS).await;
 }

@@ -74,15 +74,15 @@ fn key(row: &[Cell]) -> String {
 ///
 /// # Errors
 /// The first difference, with both results.
-pub fn compare_rows(left: &[RecordBatch], right: &[RecordBatch], ordered: bool) -> Result<(), String> {
-    let (mut a, mut b) = (rows(left), rows(right));
+pub fn compare_rows(found: &[RecordBatch], expected: &[RecordBatch], ordered: bool) -> Result<(), String> {
+    let (mut a, mut b) = (rows(found), rows(expected));
     if a.len() != b.len() {
         return Err(format!(
             "{} rows, expected {}\n{}\n{}",
             a.len(),
             b.len(),
-            format_batches(left),
-            format_batches(right)
+            format_batches(found),
+            format_batches(expected)
         ));
     }
     if !ordered {
@@ -99,9 +99,9 @@ pub fn compare_rows(left: &[RecordBatch], right: &[RecordBatch], ordered: bool) 
         });
         if !equal {
             return Err(format!(
-                "{x:?}, expected {y:?}\n{}\nunclaimed:\n{}",
-                format_batches(left),
-                format_batches(right)
+                "{x:?}, expected {y:?}\n{}\nexpected:\n{}",
+                format_batches(found),
+                format_batches(expected)
             ));
         }
     }

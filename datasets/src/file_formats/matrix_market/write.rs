@@ -103,11 +103,11 @@ fn check_symmetry(
         return Ok(());
     }
     let asymmetry_fault = |i: u64, j: u64| {
-        let fault = match i == j {
+        let content = match i == j {
             true => format!("a {symmetry} file of a matrix with the diagonal entry ({i}, {i})"),
             false => format!("a {symmetry} file of a matrix whose elements ({i}, {j}) and ({j}, {i}) disagree"),
         };
-        WriteError::from(Fault::unsupported(fault, "write it as general"))
+        WriteError::from(Fault::unsupported(content, "write it as general"))
     };
     if content.shape[0] != content.shape[1] {
         let content =

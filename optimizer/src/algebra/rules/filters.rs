@@ -13,7 +13,7 @@ use crate::algebra::language::{ClassUse, LeafId, NodeKind, SlotIndex};
 use crate::context::Context;
 use crate::term::{Fold, Nest, Node, Read, Term, is_regroupable};
 use redpoll_logic::op::Builtin;
-use redpoll_logic::{Field, LevelKind, Scalar};
+use redpoll_logic::{Field, Scalar};
 
 pub(super) const RULES: &[RewriteRule] = &[RewriteRule {
     name: "filter",
@@ -50,7 +50,7 @@ pub(in crate::algebra) fn find_filters(cx: &Context, graph: &mut AlgebraGraph, n
         reads.iter().filter_map(|read| leaf_of(graph, read).map(|(id, fields)| (id, fields, *read))).collect();
     let mut found: Vec<Filter> = Vec::new();
     // A dense factor is looked up where other factors lead, so filtering it saves nothing.
-    let is_walked = |read: &Read| read.ty.format.levels.iter().any(|level| level.kind != LevelKind::Dense);
+    let is_walked = |read: &Read| !read.ty.format.is_dense();
     for (of, fields, read) in leaves.iter().filter(|(.., read)| is_walked(read)) {
         for (by, others, other) in &leaves {
             let position = |f: &Field| others.iter().position(|g| g == f);
@@ -87,8 +87,8 @@ fn leaf_of(graph: &AlgebraGraph, read: &Read) -> Option<(LeafId, Vec<Field>)> {
             Some(fields_read[mode].clone())
         };
         let fields: Vec<Field> = (0..leaf.sizes.len()).map(field).collect::<Option<_>>()?;
-        let same = |(leaf_read, at): (&crate::term::ModeCoordinate, &&Field)| {
-            (0..fields.len()).any(|k| leaf_read.as_field() == Some(&slot_field(k)) && fields[k] == **at)
+        let same = |(leaf_at, at): (&crate::term::ModeCoordinate, &&Field)| {
+            (0..fields.len()).any(|k| leaf_at.as_field() == Some(&slot_field(k)) && fields[k] == **at)
         };
         leaf_read.coordinates.iter().zip(&fields_read).all(same).then_some((id, fields))
     })

@@ -125,7 +125,7 @@ impl DeviceBuffer for DeviceResult {
     }
 
     fn fetch(&self, to: &mut [u8]) -> Result<(), Error> {
-        let allocation = self.allocation().expect("a result is fetched before it is forgotten");
+        let allocation = self.allocation().expect("a result is fetched before it is freed");
         let requester = Requester { kernel: &self.kernel, limit: usize::MAX, cancelled: &|| false };
         self.pool.download(allocation.address() + self.offset as u64, to, requester)
     }

@@ -132,5 +132,5 @@ fn outputs_without_the_pattern_of_an_input() {
     check(&of(runs, runs), "whose stored entries do not all have separate values");
     let pattern =
         "(program (input A (type (shape 4) f64 0.0 csf)) (input C (type (shape 4) f64 0.0 csf)) (pattern A C))";
-    check(pattern, "only outputs can have patterns");
+    check(pattern, "only outputs can have patterns, and only of inputs");
 }

@@ -228,7 +228,7 @@ impl ProgramParser<'_> {
 
     fn assign(&mut self, lhs: &Sexpr, write: Write, rhs: &Sexpr) -> Result<Stmt, TextError> {
         let Expr::Access(target) = self.expr(lhs)? else {
-            return Err(lhs.error(format!("expected a place of a tensor, found {lhs}")));
+            return Err(lhs.error(format!("expected an access to a tensor, found {lhs}")));
         };
         let dtype = self.program.tensors[target.tensor.index()].ty.dtype.clone();
         let value = self.expr(rhs)?;

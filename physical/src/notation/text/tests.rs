@@ -170,7 +170,7 @@ fn errors_report_line_and_column() {
     body(
         "(for i (+= i 1))",
         expect![[r#"
-        program text: line 2, column 117: expected a place of a tensor, found i
+        program text: line 2, column 117: expected an access to a tensor, found i
     "#]],
     );
     body(

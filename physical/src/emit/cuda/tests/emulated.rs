@@ -37,8 +37,8 @@ use std::time::{Duration, Instant};
 /// The kernel that stitches arrays.
 const STITCH: &str = include_str!("../stitch.cu");
 
-type EntryPoint = unsafe extern "C" fn(Argument);
-type StartFn = unsafe extern "C" fn(EntryPoint, *const Argument, u32, u32, u32);
+type EmulatedEntryPoint = unsafe extern "C" fn(Argument);
+type StartFn = unsafe extern "C" fn(EmulatedEntryPoint, *const Argument, u32, u32, u32);
 /// The shape of a launch: blocks, threads of each block, bytes of memory of each block.
 type LaunchDims = (usize, u32, usize);
 
@@ -95,7 +95,7 @@ impl Host {
         // of this host, and the interpreters have run the same grid on the same launch within its
         // windows.
         unsafe {
-            let entry = library.get::<EntryPoint>(entry.as_bytes()).unwrap();
+            let entry = library.get::<EmulatedEntryPoint>(entry.as_bytes()).unwrap();
             let start = library.get::<StartFn>(b"emulated_launch").unwrap();
             start(*entry, argument, blocks as u32, threads, bytes as u32);
         }
