@@ -184,7 +184,7 @@ fn resolve_block(f: &Function, stmts: &[Stmt]) -> Vec<ResolvedStmt> {
 fn resolve_stmt(f: &Function, s: &Stmt) -> ResolvedStmt {
     match s {
         Stmt::Assign(local, value) => ResolvedStmt::Assign(local.index(), ResolvedExpr::new(f, value)),
-        Stmt::Store { buffer, at, value } => {
+        Stmt::Store { buffer, at, value, .. } => {
             ResolvedStmt::Store(*buffer, ResolvedExpr::new(f, at), ResolvedExpr::new(f, value))
         }
         Stmt::If { cond, then, other } => {

@@ -378,6 +378,13 @@ pub enum Stmt {
     Return(Status),
 }
 
+impl Stmt {
+    /// Returns the statement `buffer[at] = value`; see [`Stmt::Store`].
+    pub fn store(buffer: Buffer, at: Expr, value: Expr) -> Stmt {
+        Stmt::Store { buffer, at, value }
+    }
+}
+
 /// The fold `acc = op(acc, fold of op over value(var) for var in lo..hi)`, in a fixed order. Lane
 /// `l` of `lanes` starts at `identity` and folds the elements `lo + l`, `lo + l + lanes`, ... Then
 /// lanes are combined in halves: `lane[l] = op(lane[l], lane[l + half])` for

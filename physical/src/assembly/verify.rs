@@ -269,7 +269,7 @@ impl FunctionVerifier<'_> {
                 state.assign(*local, true);
                 state
             }
-            Stmt::Store { buffer, at, value } => {
+            Stmt::Store { buffer, at, value, .. } => {
                 self.expect(at, Prim::I64, "the position of a store", &state);
                 if let Some(prim) = self.owned(*buffer, "store to") {
                     self.expect(value, prim, "the stored value", &state);

@@ -60,14 +60,16 @@ pub(super) fn atomic_op(function: &Function, buffer: Buffer) -> Option<BinaryOp>
     for stmt in &function.body {
         stmt.any(&mut |s| {
             match s {
-                SerialStmt::Store { buffer: b, at, value } if *b == buffer => match fold_of_store(buffer, at, value) {
-                    Some((op, value)) => {
-                        ops.insert(op);
-                        loads(at);
-                        loads(value);
+                SerialStmt::Store { buffer: b, at, value, .. } if *b == buffer => {
+                    match fold_of_store(buffer, at, value) {
+                        Some((op, value)) => {
+                            ops.insert(op);
+                            loads(at);
+                            loads(value);
+                        }
+                        None => ops.extend([BinaryOp::Add, BinaryOp::Min]),
                     }
-                    None => ops.extend([BinaryOp::Add, BinaryOp::Min]),
-                },
+                }
                 s => s.for_each_expr(&mut |e| loads(e)),
             }
             matches!(s, SerialStmt::Swap(a, b) if *a == buffer || *b == buffer)
@@ -128,7 +130,7 @@ impl Mapping<'_> {
         let active = nesting.active_lanes();
         match stmt {
             SerialStmt::Assign(local, value) => Stmt::Assign(*local, value.clone()),
-            SerialStmt::Store { buffer, at, value } => {
+            SerialStmt::Store { buffer, at, value, .. } => {
                 let buffer = *buffer;
                 match fold_of_store(buffer, at, value).filter(|_| self.atomic.contains(&buffer)) {
                     Some((op, value)) => Stmt::Atomic { active, buffer, at: at.clone(), op, value: value.clone() },

@@ -233,7 +233,7 @@ impl SectionCutter<'_> {
     /// Returns whether a statement stores an accumulator into an output.
     fn stores_accumulator(&self, stmt: &Stmt, accumulators: &HashSet<Local>) -> bool {
         match stmt {
-            Stmt::Store { buffer, at, value: Expr::Local(acc) } => {
+            Stmt::Store { buffer, at, value: Expr::Local(acc), .. } => {
                 self.outputs.contains(buffer)
                     && accumulators.contains(acc)
                     && !accumulators.iter().any(|l| at.mentions(*l))

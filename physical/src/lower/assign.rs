@@ -110,6 +110,6 @@ pub(crate) fn load_leaf(cx: &Cx<'_>, tensor: TensorId, position: &Expr) -> Lower
 pub(crate) fn store(cx: &mut Cx<'_>, leaf: &LeafPosition, parts: &[Expr]) {
     for (k, part) in parts.iter().enumerate() {
         let buffer = cx.tensor(leaf.tensor).leaf[k];
-        cx.push(Stmt::Store { buffer, at: leaf.position.clone(), value: part.clone() });
+        cx.push(Stmt::store(buffer, leaf.position.clone(), part.clone()));
     }
 }

@@ -165,7 +165,7 @@ impl<'p> Cx<'p> {
         };
         let record = [int(i64::from(violation.site)), coordinate];
         for (at, value) in (first..).zip(record) {
-            self.push(Stmt::Store { buffer, at: int(at), value });
+            self.push(Stmt::store(buffer, int(at), value));
         }
         self.push(Stmt::Return(Status::OutOfBounds));
     }

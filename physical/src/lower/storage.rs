@@ -405,10 +405,10 @@ impl Cx<'_> {
     /// Emits `buffer[lo..hi] = value`.
     pub(crate) fn store_range(&mut self, buffer: Buffer, (lo, hi): (&Expr, &Expr), value: &Expr) {
         if plus(lo, 1) == *hi {
-            return self.push(Stmt::Store { buffer, at: lo.clone(), value: value.clone() });
+            return self.push(Stmt::store(buffer, lo.clone(), value.clone()));
         }
         let var = self.new_local("p", Prim::I64);
-        let body = vec![Stmt::Store { buffer, at: local(var), value: value.clone() }];
+        let body = vec![Stmt::store(buffer, local(var), value.clone())];
         self.push(Stmt::For { var, lo: lo.clone(), hi: hi.clone(), body });
     }
 
@@ -490,13 +490,13 @@ impl Cx<'_> {
         if let Some(accumulator) = self.tensor(tensor).scalar.clone() {
             for (buffer, part) in leaves.iter().zip(accumulator.parts.iter()) {
                 self.push(Stmt::Grow { buffer: *buffer, len: int(1) });
-                self.push(Stmt::Store { buffer: *buffer, at: int(0), value: local(*part) });
+                self.push(Stmt::store(*buffer, int(0), local(*part)));
             }
         }
         recorded.extend(leaves.iter().map(|_| positions.clone()));
         if let Some((buffer, first)) = self.tensor(tensor).lengths {
             for (k, length) in recorded.into_iter().enumerate() {
-                self.push(Stmt::Store { buffer, at: int(first + k as i64), value: length });
+                self.push(Stmt::store(buffer, int(first + k as i64), length));
             }
         }
     }

@@ -295,7 +295,7 @@ impl FunctionParser {
             let buffer = self.buffer()?;
             let at = self.index()?;
             self.expect("=")?;
-            return Ok(Stmt::Store { buffer, at, value: self.expr()? });
+            return Ok(Stmt::store(buffer, at, self.expr()?));
         }
         let Ok(local) = self.local() else {
             return self.error("a statement");

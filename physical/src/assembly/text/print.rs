@@ -147,7 +147,7 @@ impl<'f> FunctionPrinter<'f> {
     pub(crate) fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::Assign(local, value) => self.line(format!("{} = {}", self.local(*local), self.expr(value))),
-            Stmt::Store { buffer, at, value } => {
+            Stmt::Store { buffer, at, value, .. } => {
                 self.line(format!("{}[{}] = {}", self.buffer(*buffer), self.expr(at), self.expr(value)));
             }
             Stmt::If { cond, then, other } => {

@@ -39,7 +39,7 @@ impl StmtWriter<'_> {
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::Assign(local, value) => self.assign(*local, value),
-            Stmt::Store { buffer, at, value } => {
+            Stmt::Store { buffer, at, value, .. } => {
                 let (at, value) = (self.exprs.value(at), self.exprs.value(value));
                 let buffer = self.buffer(*buffer);
                 self.line(&format!("{buffer}[{at}] = {value};"));

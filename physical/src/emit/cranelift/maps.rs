@@ -58,7 +58,7 @@ impl FunctionEmitter<'_> {
     fn adjacent_stores<'s>(&self, var: Local, body: &'s [Stmt]) -> Option<(Vec<AdjacentStore<'s>>, Prim)> {
         let mut stores: Vec<AdjacentStore<'s>> = Vec::new();
         for stmt in body {
-            let Stmt::Store { buffer, at, value } = stmt else { return None };
+            let Stmt::Store { buffer, at, value, .. } = stmt else { return None };
             if stores.iter().any(|m| m.buffer == *buffer) {
                 return None;
             }

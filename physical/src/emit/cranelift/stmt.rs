@@ -21,7 +21,7 @@ impl FunctionEmitter<'_> {
                 let value = self.expr(value);
                 self.assign(*local, value);
             }
-            Stmt::Store { buffer, at, value } => self.store(*buffer, at, value),
+            Stmt::Store { buffer, at, value, .. } => self.store(*buffer, at, value),
             Stmt::If { cond, then, other } => return self.branch(cond, then, other),
             Stmt::While { cond, body } => return self.while_loop(cond, body),
             Stmt::For { var, lo, hi, body } => return self.for_loop(*var, (lo, hi), body),

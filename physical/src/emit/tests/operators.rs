@@ -133,7 +133,7 @@ fn case(table: EdgeTable) -> EngineCase {
     };
     let mut inner = vec![];
     for value in table.values {
-        inner.push(Stmt::Store { buffer: Buffer(1), at: Expr::Local(AT), value });
+        inner.push(Stmt::store(Buffer(1), Expr::Local(AT), value));
         inner.push(Stmt::Assign(AT, Expr::Binary(BinaryOp::Add, local(AT), Box::new(int(1)))));
     }
     let len = edges.len() * edges.len() * inner.len() / 2;
@@ -506,7 +506,7 @@ fn lane_folds(prim: Prim, op: BinaryOp, lanes: &[u16]) -> Function {
             let over_lengths = vec![
                 Stmt::Assign(acc, start.clone()),
                 Stmt::Lanes(Box::new(fold)),
-                Stmt::Store { buffer: Buffer(1), at: Expr::Local(I), value: Expr::Local(acc) },
+                Stmt::store(Buffer(1), Expr::Local(I), Expr::Local(acc)),
                 Stmt::Assign(I, Expr::Binary(BinaryOp::Add, local(I), Box::new(int(1)))),
             ];
             let longest = if lanes == 16 { 40 } else { 25 };

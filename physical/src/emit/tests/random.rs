@@ -167,11 +167,11 @@ impl FunctionDraw {
             3 | 4 => {
                 let number = self.below(11);
                 let buffer = Buffer(FIRST_OWNED + number as u32);
-                Stmt::Store { buffer, at: self.position(2), value: self.expr(Prim::ALL[number], 3) }
+                Stmt::store(buffer, self.position(2), self.expr(Prim::ALL[number], 3))
             }
             5 => {
                 let buffer = self.pick(&[OWNED_INDEX, KEY]);
-                Stmt::Store { buffer, at: self.position(1), value: self.index() }
+                Stmt::store(buffer, self.position(1), self.index())
             }
             6 if nested => {
                 let cond = self.expr(Prim::Bool, 2);
@@ -307,7 +307,7 @@ impl FunctionDraw {
         }
         let var = Local(FIRST_LOOP + LOOPS);
         locals.push(LocalDecl { name: "k".into(), prim: Prim::I64 });
-        let number = Stmt::Store { buffer: PERM, at: Expr::Local(var), value: Expr::Local(var) };
+        let number = Stmt::store(PERM, Expr::Local(var), Expr::Local(var));
         body.push(Stmt::For { var, lo: int(0), hi: int(LEN), body: vec![number] });
         while self.at < self.numbers.len() {
             body.push(self.stmt());
@@ -316,7 +316,7 @@ impl FunctionDraw {
             for j in 0..LOCALS_EACH {
                 let value = Expr::Local(Local(FIRST_LOCAL + k as u32 * LOCALS_EACH + j));
                 debug_assert_eq!(locals[(FIRST_LOCAL + k as u32 * LOCALS_EACH + j) as usize].prim, prim);
-                body.push(Stmt::Store { buffer: Buffer(FIRST_OWNED + k as u32), at: int(j.into()), value });
+                body.push(Stmt::store(Buffer(FIRST_OWNED + k as u32), int(j.into()), value));
             }
         }
         Function { name: "random".into(), buffers, params: vec!["n".into()], locals, chunk: (Local(0), Local(1)), body }

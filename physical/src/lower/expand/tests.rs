@@ -80,7 +80,7 @@ fn run(
     let result = body(&mut builder, &values);
     let outputs = builder.buffers(&result.dtype, BufferRole::Owned);
     for (buffer, part) in outputs.iter().zip(&result.parts) {
-        builder.out.push(Stmt::Store { buffer: *buffer, at: INDEX, value: part.clone() });
+        builder.out.push(Stmt::store(*buffer, INDEX, part.clone()));
     }
     let mut function = builder.function;
     let len = Expr::Const(Scalar::I64(rows.len() as i64));

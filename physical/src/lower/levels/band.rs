@@ -85,8 +85,8 @@ impl LevelLowering for Band {
             cx.push_if(not(&eq(&local(open), &fiber.lo)), begin, Vec::new());
         });
         let end = vec![
-            Stmt::Store { buffer: arrays[OFS], at: end_at, value: local(len) },
-            Stmt::Store { buffer: arrays[IDX], at: fiber.lo.clone(), value: max(&local(last), &int(0)) },
+            Stmt::store(arrays[OFS], end_at, local(len)),
+            Stmt::store(arrays[IDX], fiber.lo.clone(), max(&local(last), &int(0))),
         ];
         let fiber = fiber.clone();
         let body = Looplet::Lookup(Rc::new(move |cx, i| {
@@ -139,7 +139,7 @@ impl LevelLowering for Band {
         cx.push(Stmt::Grow { buffer: arrays[IDX], len: parents.clone() });
         cx.push(Stmt::Grow { buffer: arrays[OFS], len: plus(parents, 1) });
         if *parents == int(1) {
-            cx.push(Stmt::Store { buffer: arrays[OFS], at: int(1), value: len.clone() });
+            cx.push(Stmt::store(arrays[OFS], int(1), len.clone()));
         } else {
             fill_ends(cx, arrays[OFS], (&int(0), parents));
         }

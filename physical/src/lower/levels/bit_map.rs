@@ -105,7 +105,7 @@ impl LevelLowering for BitMap {
             let mut child = fiber.child(p.clone());
             child.dirty.push(dirty);
             let marked = binary(BinaryOp::Or, word_at(arrays[WORDS], &p), bit(&p));
-            let mark = Stmt::Store { buffer: arrays[WORDS], at: word_of(&p), value: marked };
+            let mark = Stmt::store(arrays[WORDS], word_of(&p), marked);
             Looplet::Thunk {
                 preamble: vec![Stmt::Assign(dirty, truth(false))],
                 body: Rc::new(Looplet::Run(AccessCursor::Fiber(child))),
@@ -133,7 +133,7 @@ impl LevelLowering for BitMap {
             let body = cx.block(|cx| {
                 let others = Expr::Unary(UnaryOp::Not, Box::new(bit(&local(b))));
                 let value = and_word(&word_at(words, &local(b)), &others);
-                cx.push(Stmt::Store { buffer: words, at: word_of(&local(b)), value });
+                cx.push(Stmt::store(words, word_of(&local(b)), value));
                 if !all_below {
                     cx.assemble(at.below(), (&local(b), &plus(&local(b), 1)), AssembleMode::ResetOnly);
                 }
@@ -157,7 +157,7 @@ impl LevelLowering for BitMap {
         if cx.tensor(at.tensor).assemble_mode == AssembleMode::GrowAndReset {
             // Bits after the last position may remain from a run that was rolled back.
             let below = binary(BinaryOp::Sub, bit(&own), Expr::Const(Scalar::U64(1)));
-            let cut = Stmt::Store { buffer: words, at: word_of(&own), value: and_word(&word_at(words, &own), &below) };
+            let cut = Stmt::store(words, word_of(&own), and_word(&word_at(words, &own), &below));
             cx.push_if(lt(&int(0), &binary(BinaryOp::And, own.clone(), int(WORD - 1))), vec![cut], Vec::new());
         }
         own

@@ -83,7 +83,7 @@ impl LevelLowering for BlockList {
             let begin = vec![Stmt::Assign(last, int(NO_COORDINATE)), Stmt::Assign(open, fiber.lo.clone())];
             cx.push_if(not(&eq(&local(open), &fiber.lo)), begin, Vec::new());
         });
-        let end = Stmt::Store { buffer: arrays[PTR], at: end_at, value: local(blocks) };
+        let end = Stmt::store(arrays[PTR], end_at, local(blocks));
         let fiber = fiber.clone();
         let body = Looplet::Lookup(Rc::new(move |cx, i| {
             let dirty = cx.new_local("dirty", Prim::Bool);
@@ -95,7 +95,7 @@ impl LevelLowering for BlockList {
             let mut child = fiber.child(position.clone());
             child.dirty.push(dirty);
             let append = cx.block(|cx| {
-                let store = |at: Expr| Stmt::Store { buffer: arrays[IDX], at, value: i.clone() };
+                let store = |at: Expr| Stmt::store(arrays[IDX], at, i.clone());
                 let open = vec![
                     Stmt::Grow { buffer: arrays[IDX], len: plus(&local(blocks), 1) },
                     Stmt::Grow { buffer: arrays[OFS], len: plus(&local(blocks), 2) },
@@ -110,7 +110,7 @@ impl LevelLowering for BlockList {
                 cx.push_if(extends, vec![store(plus(&local(blocks), -1))], open);
                 cx.assign(last, i.clone());
                 cx.assign(len, plus(&position, 1));
-                cx.push(Stmt::Store { buffer: arrays[OFS], at: local(blocks), value: local(len) });
+                cx.push(Stmt::store(arrays[OFS], local(blocks), local(len)));
             });
             let epilogue = vec![Stmt::If { cond: local(dirty), then: append, other: Vec::new() }];
             Looplet::Thunk { preamble, body: Rc::new(Looplet::Run(AccessCursor::Fiber(child))), epilogue }
@@ -140,7 +140,7 @@ impl LevelLowering for BlockList {
         cx.check_positions(arrays[PTR], &blocks);
         cx.push(Stmt::Grow { buffer: arrays[PTR], len: plus(parents, 1) });
         if *parents == int(1) {
-            cx.push(Stmt::Store { buffer: arrays[PTR], at: int(1), value: blocks });
+            cx.push(Stmt::store(arrays[PTR], int(1), blocks));
         } else {
             fill_ends(cx, arrays[PTR], (&int(0), parents));
         }

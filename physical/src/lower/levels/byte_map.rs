@@ -74,9 +74,9 @@ impl LevelLowering for ByteMap {
             let touch = cx.block(|cx| {
                 let (len, list) = (cx.level(at).counter(), scratch(cx, at));
                 cx.push(Stmt::Grow { buffer: list, len: plus(&local(len), 1) });
-                cx.push(Stmt::Store { buffer: list, at: local(len), value: p.clone() });
+                cx.push(Stmt::store(list, local(len), p.clone()));
                 cx.assign(len, plus(&local(len), 1));
-                cx.push(Stmt::Store { buffer: arrays[MAP], at: p.clone(), value: Expr::Const(Scalar::U8(1)) });
+                cx.push(Stmt::store(arrays[MAP], p.clone(), Expr::Const(Scalar::U8(1))));
             });
             let touch = cx.block(|cx| cx.push_if(crate::lower::not(&is_marked(arrays[MAP], &p)), touch, Vec::new()));
             Looplet::Thunk {
@@ -96,7 +96,7 @@ impl LevelLowering for ByteMap {
             let body = cx.block(|cx| {
                 cx.assign(p, load(list, local(k)));
                 let map = cx.level(at).arrays[MAP];
-                cx.push(Stmt::Store { buffer: map, at: local(p), value: Expr::Const(Scalar::U8(0)) });
+                cx.push(Stmt::store(map, local(p), Expr::Const(Scalar::U8(0))));
                 cx.assemble(at.below(), (&local(p), &plus(&local(p), 1)), AssembleMode::ResetOnly);
             });
             cx.push(Stmt::For { var: k, lo: int(0), hi: local(len), body });
@@ -129,7 +129,7 @@ impl LevelLowering for ByteMap {
         cx.push(Stmt::Grow { buffer: ptr, len: ends.clone() });
         cx.check_positions(ptr, &len);
         if list == idx {
-            cx.push(Stmt::Store { buffer: ptr, at: int(1), value: len });
+            cx.push(Stmt::store(ptr, int(1), len));
             return mul(parents, &dimension);
         }
         if cx.tensor(at.tensor).assemble_mode == AssembleMode::GrowAndReset {
@@ -142,8 +142,8 @@ impl LevelLowering for ByteMap {
         let body = vec![
             Stmt::Assign(position, load(list, local(k))),
             Stmt::Assign(parent, by(&local(position), &dimension)),
-            Stmt::Store { buffer: idx, at: local(k), value: sub(&local(position), &mul(&local(parent), &dimension)) },
-            Stmt::Store { buffer: ptr, at: plus(&local(parent), 1), value: plus(&local(k), 1) },
+            Stmt::store(idx, local(k), sub(&local(position), &mul(&local(parent), &dimension))),
+            Stmt::store(ptr, plus(&local(parent), 1), plus(&local(k), 1)),
         ];
         cx.push(Stmt::For { var: k, lo: int(0), hi: len, body });
         fill_ends(cx, ptr, (&int(0), parents));

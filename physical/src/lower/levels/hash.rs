@@ -99,9 +99,9 @@ impl LevelLowering for Hash {
             let enter = vec![
                 Stmt::Grow { buffer: parent, len: next.clone() },
                 Stmt::Grow { buffer: coordinate, len: next.clone() },
-                Stmt::Store { buffer: parent, at: local(len), value: fiber.lo.clone() },
-                Stmt::Store { buffer: coordinate, at: local(len), value: i.clone() },
-                Stmt::Store { buffer: table, at: local(slot), value: next.clone() },
+                Stmt::store(parent, local(len), fiber.lo.clone()),
+                Stmt::store(coordinate, local(len), i.clone()),
+                Stmt::store(table, local(slot), next.clone()),
                 Stmt::Assign(len, next),
             ];
             let mut child = fiber.child(local(entry));
@@ -145,20 +145,17 @@ impl LevelLowering for Hash {
         cx.push(Stmt::Grow { buffer: idx, len: len.clone() });
         let e = cx.new_local("e", Prim::I64);
         let end = plus(&load(parent, local(e)), 1);
-        let count = vec![
-            Stmt::Store { buffer: pos, at: local(e), value: local(e) },
-            Stmt::Store { buffer: ptr, at: end.clone(), value: plus(&load(ptr, end), 1) },
-        ];
+        let count = vec![Stmt::store(pos, local(e), local(e)), Stmt::store(ptr, end.clone(), plus(&load(ptr, end), 1))];
         cx.push(Stmt::For { var: e, lo: int(0), hi: len.clone(), body: count });
         let p = cx.new_local("p", Prim::I64);
         let next = plus(&local(p), 1);
         let sum = add(&load(ptr, local(p)), &load(ptr, next.clone()));
-        let sums = vec![Stmt::Store { buffer: ptr, at: next, value: sum }];
+        let sums = vec![Stmt::store(ptr, next, sum)];
         cx.push(Stmt::For { var: p, lo: int(0), hi: parents.clone(), body: sums });
         cx.push(Stmt::SortBy { perm: pos, major: parent, minor: coordinate, lo: int(0), hi: len.clone() });
         let k = cx.new_local("k", Prim::I64);
         let value = load(coordinate, load(pos, local(k)));
-        let list = vec![Stmt::Store { buffer: idx, at: local(k), value }];
+        let list = vec![Stmt::store(idx, local(k), value)];
         cx.push(Stmt::For { var: k, lo: int(0), hi: len.clone(), body: list });
         len
     }
@@ -238,7 +235,7 @@ fn grow_table(cx: &mut Cx<'_>, code: &LevelCode) {
                 step(cx, slot, &local(slots));
             });
             cx.push(Stmt::While { cond: truth(true), body });
-            cx.push(Stmt::Store { buffer: table, at: local(slot), value: plus(&local(e), 1) });
+            cx.push(Stmt::store(table, local(slot), plus(&local(e), 1)));
         });
         cx.push(Stmt::For { var: e, lo: int(0), hi: local(len), body });
     });

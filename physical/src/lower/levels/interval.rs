@@ -75,16 +75,13 @@ impl LevelLowering for Interval {
             let saved = saved.expect("the block has run");
             let mut child = fiber.child(local(q));
             child.dirty.push(dirty);
-            let first = vec![
-                Stmt::Store { buffer: left, at: p.clone(), value: lo.clone() },
-                Stmt::Store { buffer: right, at: p.clone(), value: hi.clone() },
-            ];
+            let first = vec![Stmt::store(left, p.clone(), lo.clone()), Stmt::store(right, p.clone(), hi.clone())];
             let second = cx.block(|cx| {
                 let joins = cx.new_local("joins", Prim::Bool);
                 cx.assign(joins, eq(&load(right, p.clone()), lo));
                 join.compare(cx, at, (&p, &local(q)), joins);
                 cx.push_if(not(&local(joins)), vec![Stmt::Return(Status::SecondRun)], Vec::new());
-                cx.push(Stmt::Store { buffer: right, at: p.clone(), value: hi.clone() });
+                cx.push(Stmt::store(right, p.clone(), hi.clone()));
                 join.roll_back(cx, &local(q), &saved);
                 // The next position belongs to another fiber.
                 cx.assemble(at.below(), (&local(q), &plus(&local(q), 1)), AssembleMode::GrowAndReset);

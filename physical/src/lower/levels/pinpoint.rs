@@ -61,7 +61,7 @@ impl LevelLowering for Pinpoint {
             let append = cx.block(|cx| {
                 let occupied = lt(&load(idx, fiber.lo.clone()), &dimension);
                 cx.push_if(occupied, vec![Stmt::Return(Status::SecondEntry)], Vec::new());
-                cx.push(Stmt::Store { buffer: idx, at: fiber.lo.clone(), value: i.clone() });
+                cx.push(Stmt::store(idx, fiber.lo.clone(), i.clone()));
             });
             Looplet::Thunk {
                 preamble: vec![Stmt::Assign(dirty, truth(false))],
@@ -89,7 +89,7 @@ impl LevelLowering for Pinpoint {
         let (idx, p) = (arrays[IDX], cx.new_local("p", Prim::I64));
         cx.push(Stmt::Grow { buffer: idx, len: parents.clone() });
         let value = min(&load(idx, local(p)), &dimension);
-        let body = vec![Stmt::Store { buffer: idx, at: local(p), value }];
+        let body = vec![Stmt::store(idx, local(p), value)];
         cx.push(Stmt::For { var: p, lo: int(0), hi: parents.clone(), body });
         parents.clone()
     }

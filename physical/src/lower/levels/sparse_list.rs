@@ -47,7 +47,7 @@ impl LevelLowering for SparseList {
         let LevelCode { format, arrays, .. } = cx.level(at).clone();
         let len = cx.level(at).counter();
         let body = if format.unique { append(cx, at, arrays[IDX], fiber) } else { spread(at, arrays[IDX], fiber) };
-        let end = Stmt::Store { buffer: arrays[PTR], at: plus(&fiber.lo, 1), value: local(len) };
+        let end = Stmt::store(arrays[PTR], plus(&fiber.lo, 1), local(len));
         Looplet::Thunk { preamble: Vec::new(), body: Rc::new(body), epilogue: vec![end] }
     }
 
@@ -66,7 +66,7 @@ impl LevelLowering for SparseList {
         cx.check_positions(ptr, &len);
         cx.push(Stmt::Grow { buffer: ptr, len: plus(parents, 1) });
         if *parents == int(1) {
-            cx.push(Stmt::Store { buffer: ptr, at: int(1), value: len.clone() });
+            cx.push(Stmt::store(ptr, int(1), len.clone()));
         } else {
             fill_ends(cx, ptr, (lo, hi));
         }

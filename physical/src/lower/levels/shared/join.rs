@@ -143,7 +143,7 @@ pub(crate) fn complete_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Exp
     let p = cx.new_local("p", Prim::I64);
     let next = plus(&local(p), 1);
     let value = max(&load(ptr, local(p)), &load(ptr, next.clone()));
-    let body = vec![Stmt::Store { buffer: ptr, at: next, value }];
+    let body = vec![Stmt::store(ptr, next, value)];
     cx.push(Stmt::For { var: p, lo: lo.clone(), hi: hi.clone(), body });
 }
 

@@ -34,10 +34,7 @@ pub(crate) fn fill_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Expr)) 
     let (end, p) = (cx.new_local("end", Prim::I64), cx.new_local("p", Prim::I64));
     cx.assign(end, if *lo == int(0) { int(0) } else { load(ptr, lo.clone()) });
     let next = plus(&local(p), 1);
-    let body = vec![
-        Stmt::Assign(end, max(&local(end), &load(ptr, next.clone()))),
-        Stmt::Store { buffer: ptr, at: next, value: local(end) },
-    ];
+    let body = vec![Stmt::Assign(end, max(&local(end), &load(ptr, next.clone()))), Stmt::store(ptr, next, local(end))];
     cx.push(Stmt::For { var: p, lo: lo.clone(), hi: hi.clone(), body });
 }
 
@@ -175,7 +172,7 @@ pub(crate) fn append(cx: &mut Cx<'_>, at: LevelId, idx: Buffer, fiber: &Fiber) -
         child.dirty.push(dirty);
         let append = vec![
             Stmt::Grow { buffer: idx, len: plus(&position, 1) },
-            Stmt::Store { buffer: idx, at: position.clone(), value: i.clone() },
+            Stmt::store(idx, position.clone(), i.clone()),
             Stmt::Assign(len, plus(&position, 1)),
         ];
         let epilogue = vec![Stmt::If { cond: local(dirty), then: append, other: Vec::new() }];

@@ -184,7 +184,7 @@ impl RunArrays {
             None => {
                 let gap = cx.block(|cx| {
                     cx.push(Stmt::Grow { buffer: self.right, len: plus(&local(len), 1) });
-                    cx.push(Stmt::Store { buffer: self.right, at: local(len), value: lo.clone() });
+                    cx.push(Stmt::store(self.right, local(len), lo.clone()));
                 });
                 cx.push_if(lt(&local(covered), lo), gap, Vec::new());
                 lt(&int(0), lo)
@@ -194,7 +194,7 @@ impl RunArrays {
         cx.assign(same, adjoins);
         join.compare(cx, at, (&before, &local(q)), same);
         let joined = cx.block(|cx| {
-            cx.push(Stmt::Store { buffer: self.right, at: before, value: hi.clone() });
+            cx.push(Stmt::store(self.right, before, hi.clone()));
             cx.assign(len, local(q));
             join.roll_back(cx, &local(q), saved);
         });
@@ -202,7 +202,7 @@ impl RunArrays {
         for (buffer, value) in [(self.left, lo), (Some(self.right), hi)] {
             let Some(buffer) = buffer else { continue };
             append.push(Stmt::Grow { buffer, len: plus(&local(q), 1) });
-            append.push(Stmt::Store { buffer, at: local(q), value: value.clone() });
+            append.push(Stmt::store(buffer, local(q), value.clone()));
         }
         append.push(Stmt::Assign(len, plus(&local(q), 1)));
         cx.push(Stmt::If { cond: local(same), then: joined, other: append });
@@ -230,13 +230,13 @@ impl RunArrays {
                 let rest = cx.block(|cx| {
                     cx.assemble(at.below(), (&local(len), &plus(&local(len), 1)), mode_below(cx, at));
                     cx.push(Stmt::Grow { buffer: self.right, len: plus(&local(len), 1) });
-                    cx.push(Stmt::Store { buffer: self.right, at: local(len), value: n.clone() });
+                    cx.push(Stmt::store(self.right, local(len), n.clone()));
                     cx.assign(len, plus(&local(len), 1));
                 });
                 cx.push_if(lt(&local(covered), &n), rest, Vec::new());
             }
             cx.assign(open, plus(&local(open), 1));
-            cx.push(Stmt::Store { buffer: self.ptr, at: local(open), value: local(len) });
+            cx.push(Stmt::store(self.ptr, local(open), local(len)));
             cx.assign(covered, int(0));
         });
         cx.push(Stmt::While { cond: lt(&local(open), to), body });
