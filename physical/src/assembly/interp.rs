@@ -214,6 +214,7 @@ fn resolve_stmt(f: &Function, s: &Stmt) -> ResolvedStmt {
         }
         Stmt::Swap(a, b) => ResolvedStmt::Swap(*a, *b),
         Stmt::Return(status) => ResolvedStmt::Return(*status),
+        Stmt::Extension(never) => match *never {},
     }
 }
 

@@ -9,6 +9,7 @@
 pub mod eval;
 #[cfg(test)]
 pub(crate) mod examples;
+mod extension;
 mod interp;
 mod math;
 mod nodes;
@@ -18,6 +19,7 @@ mod typing;
 mod verify;
 mod visit;
 
+pub use extension::{Extension, Serial};
 pub use interp::{Counts, InterpFault, Interpreter, interpret};
 pub use math::MathImpl;
 pub use nodes::*;

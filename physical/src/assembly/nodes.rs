@@ -1,5 +1,6 @@
 //! The node types of Assembly.
 
+use super::{Extension, Serial};
 use redpoll_logic::{Prim, Scalar};
 
 macro_rules! define_id {
@@ -292,15 +293,18 @@ pub enum MathFn {
     SignBit,
 }
 
-/// A statement.
+/// A statement of Assembly, or of a machine that adds statements of its own. Without a parameter,
+/// `Stmt` is a statement of Assembly.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Stmt {
+pub enum Stmt<X: Extension = Serial> {
     /// `local = value`
     Assign(Local, Expr),
     /// `buffer[at] = value`. An index must fit the width of its buffer: the interpreter reports a
     /// fault, machine code would truncate it. Lowering checks the width before, and returns
     /// [`Status::PositionOverflow`].
     Store {
+        /// The lanes that store; `()` in Assembly.
+        active: X::ActiveLanes,
         /// An owned buffer.
         buffer: Buffer,
         /// The index of the element, an `i64`.
@@ -313,16 +317,16 @@ pub enum Stmt {
         /// The condition, a `bool`.
         cond: Expr,
         /// The statements that run if the condition is true.
-        then: Vec<Stmt>,
+        then: Vec<Stmt<X>>,
         /// The statements that run if the condition is false.
-        other: Vec<Stmt>,
+        other: Vec<Stmt<X>>,
     },
     /// `while cond { body }`
     While {
         /// The condition, a `bool`, evaluated before each round.
         cond: Expr,
         /// The body.
-        body: Vec<Stmt>,
+        body: Vec<Stmt<X>>,
     },
     /// `for var in lo..hi { body }`. Both bounds are evaluated once; the body does not assign
     /// `var`; after the loop `var` is unspecified.
@@ -334,7 +338,7 @@ pub enum Stmt {
         /// One past the last value; the loop has no rounds if `hi <= lo`.
         hi: Expr,
         /// The body.
-        body: Vec<Stmt>,
+        body: Vec<Stmt<X>>,
     },
     /// Leaves the innermost loop.
     Break,
@@ -376,12 +380,14 @@ pub enum Stmt {
     Swap(Buffer, Buffer),
     /// Ends the function.
     Return(Status),
+    /// A statement that only this machine has.
+    Extension(X),
 }
 
 impl Stmt {
     /// Returns the statement `buffer[at] = value`; see [`Stmt::Store`].
     pub fn store(buffer: Buffer, at: Expr, value: Expr) -> Stmt {
-        Stmt::Store { buffer, at, value }
+        Stmt::Store { active: (), buffer, at, value }
     }
 }
 

@@ -348,6 +348,7 @@ impl FunctionVerifier<'_> {
                 state
             }
             Stmt::Return(_) => AssignedLocals(None),
+            Stmt::Extension(never) => match *never {},
         }
     }
 

@@ -1,6 +1,6 @@
 //! Traversals of statements and expressions.
 
-use super::{Expr, Local, Stmt};
+use super::{Expr, Extension, Local, Stmt};
 
 impl Expr {
     /// Calls `f` on each direct operand.
@@ -54,7 +54,7 @@ impl Expr {
     }
 }
 
-impl Stmt {
+impl<X: Extension> Stmt<X> {
     /// Calls `f` on each expression directly in the statement, without those in bodies.
     pub fn for_each_expr<'s>(&'s self, f: &mut dyn FnMut(&'s Expr)) {
         match self {
@@ -74,15 +74,27 @@ impl Stmt {
                 f(&fold.value);
             }
             Stmt::Break | Stmt::Swap(..) | Stmt::Return(_) => {}
+            Stmt::Extension(added) => added.for_each_expr(f),
         }
     }
 
     /// Returns the bodies of the statement: two for an `If`, one for a loop.
-    pub fn bodies(&self) -> [&[Stmt]; 2] {
+    pub fn bodies(&self) -> [&[Stmt<X>]; 2] {
         match self {
             Stmt::If { then, other, .. } => [then, other],
             Stmt::While { body, .. } | Stmt::For { body, .. } => [body, &[]],
+            Stmt::Extension(added) => [added.body().unwrap_or_default(), &[]],
             _ => [&[], &[]],
+        }
+    }
+
+    /// Returns the bodies of the statement, mutably.
+    pub fn bodies_mut(&mut self) -> [Option<&mut Vec<Stmt<X>>>; 2] {
+        match self {
+            Stmt::If { then, other, .. } => [Some(then), Some(other)],
+            Stmt::While { body, .. } | Stmt::For { body, .. } => [Some(body), None],
+            Stmt::Extension(added) => [added.body_mut(), None],
+            _ => [None, None],
         }
     }
 
@@ -96,6 +108,7 @@ impl Stmt {
                 f(fold.acc);
                 f(fold.var);
             }
+            Stmt::Extension(added) => added.for_each_assigned(f),
             _ => {}
         }
         for stmt in self.bodies().into_iter().flatten() {
@@ -103,6 +116,62 @@ impl Stmt {
         }
     }
 
+    /// Returns the number of statements, including nested ones and the statement itself.
+    pub fn count(&self) -> usize {
+        1 + self.bodies().into_iter().flatten().map(Stmt::count).sum::<usize>()
+    }
+
+    /// Returns whether the body of a loop contains a loop. The rounds of such an outer loop may
+    /// take long, so each of them first checks for cancellation.
+    pub fn has_loop(body: &[Stmt<X>]) -> bool {
+        let is_loop = |s: &Stmt<X>| match s {
+            Stmt::While { .. } | Stmt::For { .. } | Stmt::Lanes(_) => true,
+            Stmt::Extension(added) => added.body().is_some(),
+            _ => false,
+        };
+        body.iter().any(|s| s.any(&mut |s| is_loop(s)))
+    }
+
+    /// Returns whether `test` is true for the statement or any nested one.
+    pub fn any(&self, test: &mut dyn FnMut(&Stmt<X>) -> bool) -> bool {
+        test(self) || self.bodies().into_iter().flatten().any(|s| s.any(test))
+    }
+
+    /// Converts the statement to a statement of another machine: `active` converts the lanes of a
+    /// store, `block` converts bodies.
+    ///
+    /// # Errors
+    /// The extension if the statement is one; the caller converts it.
+    pub fn convert<Y: Extension>(
+        &self,
+        active: impl FnOnce(X::ActiveLanes) -> Y::ActiveLanes,
+        block: impl Fn(&[Stmt<X>]) -> Vec<Stmt<Y>>,
+    ) -> Result<Stmt<Y>, &X> {
+        Ok(match self {
+            Stmt::Assign(local, value) => Stmt::Assign(*local, value.clone()),
+            Stmt::Store { active: lanes, buffer, at, value } => {
+                Stmt::Store { active: active(*lanes), buffer: *buffer, at: at.clone(), value: value.clone() }
+            }
+            Stmt::If { cond, then, other } => Stmt::If { cond: cond.clone(), then: block(then), other: block(other) },
+            Stmt::While { cond, body } => Stmt::While { cond: cond.clone(), body: block(body) },
+            Stmt::For { var, lo, hi, body } => {
+                Stmt::For { var: *var, lo: lo.clone(), hi: hi.clone(), body: block(body) }
+            }
+            Stmt::Break => Stmt::Break,
+            Stmt::Lanes(fold) => Stmt::Lanes(fold.clone()),
+            Stmt::Grow { buffer, len } => Stmt::Grow { buffer: *buffer, len: len.clone() },
+            Stmt::Sort { buffer, lo, hi } => Stmt::Sort { buffer: *buffer, lo: lo.clone(), hi: hi.clone() },
+            Stmt::SortBy { perm, major, minor, lo, hi } => {
+                Stmt::SortBy { perm: *perm, major: *major, minor: *minor, lo: lo.clone(), hi: hi.clone() }
+            }
+            Stmt::Swap(a, b) => Stmt::Swap(*a, *b),
+            Stmt::Return(status) => Stmt::Return(*status),
+            Stmt::Extension(added) => return Err(added),
+        })
+    }
+}
+
+impl Stmt {
     /// Renames the locals that the statement reads or assigns.
     pub fn rename(&mut self, to: &dyn Fn(Local) -> Local) {
         let renamed = |e: &mut Expr| *e = e.substitute_locals(&|l| Expr::Local(to(l)));
@@ -124,28 +193,8 @@ impl Stmt {
                 [&mut fold.lo, &mut fold.hi, &mut fold.value].into_iter().for_each(renamed);
             }
             Stmt::Break | Stmt::Swap(..) | Stmt::Return(_) => {}
+            Stmt::Extension(never) => match *never {},
         }
-        match self {
-            Stmt::If { then, other, .. } => then.iter_mut().chain(other).for_each(|s| s.rename(to)),
-            Stmt::While { body, .. } | Stmt::For { body, .. } => body.iter_mut().for_each(|s| s.rename(to)),
-            _ => {}
-        }
-    }
-
-    /// Returns the number of statements, including nested ones and the statement itself.
-    pub fn count(&self) -> usize {
-        1 + self.bodies().into_iter().flatten().map(Stmt::count).sum::<usize>()
-    }
-
-    /// Returns whether the body of a loop contains a loop. The rounds of such an outer loop may
-    /// take long, so each of them first checks for cancellation.
-    pub fn has_loop(body: &[Stmt]) -> bool {
-        let is_loop = |s: &Stmt| matches!(s, Stmt::While { .. } | Stmt::For { .. } | Stmt::Lanes(_));
-        body.iter().any(|s| s.any(&mut |s| is_loop(s)))
-    }
-
-    /// Returns whether `test` is true for the statement or any nested one.
-    pub fn any(&self, test: &mut dyn FnMut(&Stmt) -> bool) -> bool {
-        test(self) || self.bodies().into_iter().flatten().any(|s| s.any(test))
+        self.bodies_mut().into_iter().flatten().flatten().for_each(|s| s.rename(to));
     }
 }

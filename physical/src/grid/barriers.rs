@@ -5,7 +5,7 @@
 //! access by another lane, and between a read and a later store by another lane. It is placed as
 //! late as possible: right before the second access. The pass compares arrays only, not elements.
 
-use super::nodes::{ActiveLanes, Stmt};
+use super::nodes::{ActiveLanes, Stmt, TeamStmt};
 use crate::assembly::{Buffer, BufferRole, Expr, Function};
 
 /// Accesses to an array since the last barrier.
@@ -103,14 +103,14 @@ impl BarrierPass<'_> {
         match stmt {
             Stmt::Store { active, buffer, at, value } => self.add_store(*active, *buffer, (at, value), into),
             // Atomic operations are the only accesses to their buffers.
-            Stmt::Atomic { active, at, value, .. } => {
+            Stmt::Extension(TeamStmt::Atomic { active, at, value, .. }) => {
                 self.add_reads(at, *active, into);
                 self.add_reads(value, *active, into);
             }
             Stmt::Assign(_, e) | Stmt::If { cond: e, .. } | Stmt::While { cond: e, .. } | Stmt::Grow { len: e, .. } => {
                 self.add_reads(e, ActiveLanes::Each, into);
             }
-            Stmt::For { lo, hi, .. } | Stmt::Spread { lo, hi, .. } => {
+            Stmt::For { lo, hi, .. } | Stmt::Extension(TeamStmt::Spread { lo, hi, .. }) => {
                 self.add_reads(lo, ActiveLanes::Each, into);
                 self.add_reads(hi, ActiveLanes::Each, into);
             }
@@ -120,7 +120,8 @@ impl BarrierPass<'_> {
             // Sorts bring their own barriers.
             Stmt::Sort { .. } | Stmt::SortBy { .. } => {}
             Stmt::Swap(a, b) => [a, b].iter().for_each(|b| into.0[b.index()].each_writes = true),
-            Stmt::Section(..) | Stmt::Poll(_) | Stmt::Break | Stmt::Barrier | Stmt::Return(_) => {}
+            Stmt::Break | Stmt::Return(_) => {}
+            Stmt::Extension(TeamStmt::Section(..) | TeamStmt::Poll(_) | TeamStmt::Barrier) => {}
         }
         stmt.bodies().into_iter().flatten().for_each(|s| self.add_accesses(s, into));
     }
@@ -140,11 +141,11 @@ impl BarrierPass<'_> {
                 }
             };
             // A sort begins with a barrier, before it reads its bounds.
-            if matches!(stmt, Stmt::Barrier | Stmt::Sort { .. } | Stmt::SortBy { .. }) {
+            if matches!(stmt, Stmt::Extension(TeamStmt::Barrier) | Stmt::Sort { .. } | Stmt::SortBy { .. }) {
                 (pending, first) = (self.no_accesses(), self.no_accesses());
             }
             if pending.conflicts_with(&first) {
-                out.push(Stmt::Barrier);
+                out.push(Stmt::Extension(TeamStmt::Barrier));
                 pending = self.no_accesses();
             }
             let stmt = match stmt {
@@ -183,7 +184,7 @@ impl BarrierPass<'_> {
         loop {
             let (mut rounds, mut after) = self.block(body.to_vec(), entry.clone());
             if after.conflicts_with(cond) {
-                rounds.push(Stmt::Barrier);
+                rounds.push(Stmt::Extension(TeamStmt::Barrier));
                 after = self.no_accesses();
             }
             let next = entry.union(&after).union(cond);

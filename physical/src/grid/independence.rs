@@ -88,6 +88,7 @@ pub(super) fn is_serial(body: &[Stmt], depth: LoopDepth) -> bool {
         Stmt::While { body, .. } | Stmt::For { body, .. } => is_serial(body, LoopDepth::Inner),
         Stmt::Break => depth == LoopDepth::Inner,
         Stmt::Grow { .. } | Stmt::Sort { .. } | Stmt::SortBy { .. } | Stmt::Swap(..) | Stmt::Return(_) => false,
+        Stmt::Extension(never) => match *never {},
     })
 }
 
@@ -157,6 +158,7 @@ impl EarlyReads<'_> {
                 }
                 Stmt::Break | Stmt::Return(_) => return Some(BlockExit::Leaves),
                 Stmt::Grow { .. } | Stmt::Sort { .. } | Stmt::SortBy { .. } | Stmt::Swap(..) => return None,
+                Stmt::Extension(never) => match *never {},
             }
         }
         Some(BlockExit::FallsThrough)

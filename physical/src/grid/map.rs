@@ -3,7 +3,7 @@
 
 use super::barriers::with_barriers;
 use super::independence::{RoundFacts, count_reads, is_independent};
-use super::nodes::{ActiveLanes, Grid, MemorySpace, Stmt};
+use super::nodes::{ActiveLanes, Grid, MemorySpace, Stmt, TeamStmt};
 use super::rounds::{Walks, coordinates_of};
 use crate::assembly::{BinaryOp, Buffer, Expr, Function, Local, Stmt as SerialStmt};
 use redpoll_logic::Prim;
@@ -24,7 +24,9 @@ pub fn map(function: &Function, spaces: Vec<MemorySpace>, walks: &Walks) -> Grid
     for stmt in &grid.body {
         stmt.any(&mut |s| {
             match s {
-                Stmt::Spread { var, .. } => lanes = lanes.max(walks.lanes_of(*var).map_or(WARP, u32::from)),
+                Stmt::Extension(TeamStmt::Spread { var, .. }) => {
+                    lanes = lanes.max(walks.lanes_of(*var).map_or(WARP, u32::from));
+                }
                 Stmt::Lanes(fold) => lanes = lanes.max(u32::from(fold.lanes).min(MAX_TEAM_LANES)),
                 _ => {}
             }
@@ -129,16 +131,15 @@ impl Mapping<'_> {
     fn stmt(&self, stmt: &SerialStmt, nesting: Nesting) -> Stmt {
         let active = nesting.active_lanes();
         match stmt {
-            SerialStmt::Assign(local, value) => Stmt::Assign(*local, value.clone()),
             SerialStmt::Store { buffer, at, value, .. } => {
                 let buffer = *buffer;
                 match fold_of_store(buffer, at, value).filter(|_| self.atomic.contains(&buffer)) {
-                    Some((op, value)) => Stmt::Atomic { active, buffer, at: at.clone(), op, value: value.clone() },
+                    Some((op, value)) => {
+                        let (at, value) = (at.clone(), value.clone());
+                        Stmt::Extension(TeamStmt::Atomic { active, buffer, at, op, value })
+                    }
                     None => Stmt::Store { active, buffer, at: at.clone(), value: value.clone() },
                 }
-            }
-            SerialStmt::If { cond, then, other } => {
-                Stmt::If { cond: cond.clone(), then: self.block(then, nesting), other: self.block(other, nesting) }
             }
             SerialStmt::While { cond, body } => {
                 let rounds = self.block(body, nesting.of_body());
@@ -146,15 +147,10 @@ impl Mapping<'_> {
                 Stmt::While { cond: cond.clone(), body: if polls { with_poll(active, rounds) } else { rounds } }
             }
             SerialStmt::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body, nesting),
-            SerialStmt::Break => Stmt::Break,
-            SerialStmt::Lanes(fold) => Stmt::Lanes(fold.clone()),
-            SerialStmt::Grow { buffer, len } => Stmt::Grow { buffer: *buffer, len: len.clone() },
-            SerialStmt::Sort { buffer, lo, hi } => Stmt::Sort { buffer: *buffer, lo: lo.clone(), hi: hi.clone() },
-            SerialStmt::SortBy { perm, major, minor, lo, hi } => {
-                Stmt::SortBy { perm: *perm, major: *major, minor: *minor, lo: lo.clone(), hi: hi.clone() }
-            }
-            SerialStmt::Swap(a, b) => Stmt::Swap(*a, *b),
-            SerialStmt::Return(status) => Stmt::Return(*status),
+            stmt => match stmt.convert(|()| active, |body| self.block(body, nesting)) {
+                Ok(stmt) => stmt,
+                Err(never) => match *never {},
+            },
         }
     }
 
@@ -163,7 +159,7 @@ impl Mapping<'_> {
     fn for_loop(&self, var: Local, (lo, hi): (&Expr, &Expr), body: &[SerialStmt], nesting: Nesting) -> Stmt {
         let inside = self.block(body, nesting.of_body());
         let (lo, hi) = (lo.clone(), hi.clone());
-        let is_shared = |s: &Stmt| matches!(s, Stmt::Spread { .. } | Stmt::Lanes(_));
+        let is_shared = |s: &Stmt| matches!(s, Stmt::Extension(TeamStmt::Spread { .. }) | Stmt::Lanes(_));
         let run_by_all = |inside: Vec<Stmt>| {
             let is_constant = [&lo, &hi].into_iter().all(|bound| matches!(bound, Expr::Const(_)));
             if nesting == Nesting::Spread || is_constant { inside } else { with_poll(ActiveLanes::Lead, inside) }
@@ -182,13 +178,13 @@ impl Mapping<'_> {
         // A spread loop within another loop leaves polling to that loop.
         let rounds = self.block(body, Nesting::Spread);
         let body = if nesting == Nesting::Chunk { with_poll(ActiveLanes::Each, rounds) } else { rounds };
-        Stmt::Spread { var, lo, hi, folds, body }
+        Stmt::Extension(TeamStmt::Spread { var, lo, hi, folds, body })
     }
 }
 
 /// Adds a poll for cancellation at the start of the rounds.
 fn with_poll(active: ActiveLanes, mut rounds: Vec<Stmt>) -> Vec<Stmt> {
-    rounds.insert(0, Stmt::Poll(active));
+    rounds.insert(0, Stmt::Extension(TeamStmt::Poll(active)));
     rounds
 }
 

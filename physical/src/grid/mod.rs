@@ -14,6 +14,7 @@ mod affine;
 mod barriers;
 mod constants;
 mod count;
+mod extension;
 mod independence;
 mod interp;
 mod lists;
@@ -35,7 +36,7 @@ pub(crate) use interp::{
 pub use interp::{GridFault, GridProgram};
 pub use lists::ListLengths;
 pub use map::{MAX_TEAM_LANES, WARP, map, map_to};
-pub use nodes::{ActiveLanes, Grid, MemorySpace, RoundFold, SectionBound, Stmt, to_serial};
+pub use nodes::{ActiveLanes, Grid, MemorySpace, RoundFold, SectionBound, Stmt, TeamStmt, to_serial};
 pub use plan::{GridPlan, TeamSize};
 pub use rounds::Walks;
 pub(crate) use shares::{share_bytes, shares};

@@ -1,6 +1,6 @@
 //! The node types of grids.
 
-use crate::assembly::{BinaryOp, Buffer, Expr, Function, LaneFold, Local, Status, Stmt as SerialStmt};
+use crate::assembly::{self, BinaryOp, Buffer, Expr, Function, Local, Stmt as SerialStmt};
 use crate::lower::int;
 use redpoll_logic::Scalar;
 
@@ -76,26 +76,26 @@ pub enum SectionBound {
     Last,
 }
 
-/// A statement of a grid. Outside [`Stmt::Spread`] the control flow and the locals of all lanes are
-/// equal.
+/// A statement of a grid. Outside [`TeamStmt::Spread`] the control flow and the locals of all lanes
+/// are equal. The statements of Assembly run as follows:
+///
+/// - The lanes of a store are given with the store.
+/// - Every lane runs each round of a `for`.
+/// - Outside spread loops the elements of a fold in lanes are spread: lane `l` of the team folds for
+///   the lanes `l`, `l + n`, .. of the fold, and the team combines them as the fold prescribes. All
+///   lanes of the team get the result.
+/// - Growth of a window whose capacity is too small ends the chunk and records the length needed.
+/// - The whole team sorts, with a barrier before and after.
+/// - A swap exchanges two windows of one type and one memory space.
+/// - A return ends the chunk.
+pub type Stmt = assembly::Stmt<TeamStmt>;
+
+/// The statements that a grid adds to those of Assembly.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Stmt {
-    /// `local = value`
-    Assign(Local, Expr),
+pub enum TeamStmt {
     /// `local = ` a bound of the section of the chunk; a bound that excludes nothing if the chunk
     /// is whole rounds.
     Section(Local, SectionBound),
-    /// `buffer[at] = value`
-    Store {
-        /// The lanes that store.
-        active: ActiveLanes,
-        /// An owned buffer.
-        buffer: Buffer,
-        /// The element.
-        at: Expr,
-        /// The value.
-        value: Expr,
-    },
     /// `buffer[at] = op(buffer[at], value)`, atomically.
     Atomic {
         /// The lanes that perform the operation.
@@ -108,33 +108,6 @@ pub enum Stmt {
         op: BinaryOp,
         /// The other operand.
         value: Expr,
-    },
-    /// `if cond { then } else { other }`
-    If {
-        /// A `bool`.
-        cond: Expr,
-        /// Runs if `cond` is true.
-        then: Vec<Stmt>,
-        /// Runs if `cond` is false.
-        other: Vec<Stmt>,
-    },
-    /// `while cond { body }`
-    While {
-        /// A `bool`.
-        cond: Expr,
-        /// The body.
-        body: Vec<Stmt>,
-    },
-    /// `for var in lo..hi { body }`, every round by each lane.
-    For {
-        /// The variable.
-        var: Local,
-        /// The first value.
-        lo: Expr,
-        /// One past the last.
-        hi: Expr,
-        /// The body.
-        body: Vec<Stmt>,
     },
     /// `for var in lo..hi { body }`, every round by one lane: lane `l` of `n` takes
     /// `lo + l`, `lo + l + n`, .. in that order. A round touches nothing that another round stores,
@@ -159,112 +132,32 @@ pub enum Stmt {
     /// of a spread loop each lane polls for itself and leaves the loop if cancelled; the chunk then
     /// ends after the loop.
     Poll(ActiveLanes),
-    /// Leaves the innermost loop.
-    Break,
-    /// The fold of Assembly. Outside spread loops its elements are spread: lane `l` of the team
-    /// folds for the lanes `l`, `l + n`, .. of the fold, and the team combines them as the fold
-    /// prescribes. All lanes of the team get the result.
-    Lanes(Box<LaneFold>),
     /// Waits until all lanes of the team arrive; accesses before the barrier are visible after it.
     Barrier,
-    /// Makes an owned buffer at least `len` elements long; new elements have the declared fill
-    /// value. A window whose capacity is too small ends the chunk and records the length needed.
-    Grow {
-        /// The buffer.
-        buffer: Buffer,
-        /// The number of elements.
-        len: Expr,
-    },
-    /// Sorts `buffer[lo..hi]` with the whole team, with a barrier before and after.
-    Sort {
-        /// The buffer of indices.
-        buffer: Buffer,
-        /// The first element.
-        lo: Expr,
-        /// One past the last.
-        hi: Expr,
-    },
-    /// Sorts the indices `k` in `perm[lo..hi]` by `(major[k], minor[k], k)`, as [`Stmt::Sort`]
-    /// does.
-    SortBy {
-        /// The buffer of indices.
-        perm: Buffer,
-        /// The first key.
-        major: Buffer,
-        /// The second key.
-        minor: Buffer,
-        /// The first element of `perm`.
-        lo: Expr,
-        /// One past the last.
-        hi: Expr,
-    },
-    /// Exchanges the memory of two windows of one type and one memory space.
-    Swap(Buffer, Buffer),
-    /// Ends the chunk.
-    Return(Status),
 }
 
-impl Stmt {
-    /// Returns the bodies of the statement: two for an `If`, one for a loop.
-    pub fn bodies(&self) -> [&[Stmt]; 2] {
-        match self {
-            Stmt::If { then, other, .. } => [then, other],
-            Stmt::While { body, .. } | Stmt::For { body, .. } | Stmt::Spread { body, .. } => [body, &[]],
-            _ => [&[], &[]],
-        }
-    }
-
-    /// Returns the bodies of the statement, mutably.
-    pub fn bodies_mut(&mut self) -> [Option<&mut Vec<Stmt>>; 2] {
-        match self {
-            Stmt::If { then, other, .. } => [Some(then), Some(other)],
-            Stmt::While { body, .. } | Stmt::For { body, .. } | Stmt::Spread { body, .. } => [Some(body), None],
-            _ => [None, None],
-        }
-    }
-
-    /// Returns whether `test` is true of the statement or of any statement in it.
-    pub fn any(&self, test: &mut dyn FnMut(&Stmt) -> bool) -> bool {
-        test(self) || self.bodies().into_iter().flatten().any(|s| s.any(test))
-    }
-
+impl TeamStmt {
     /// Returns the Assembly statement that one lane runs for this statement; `None` for barriers
     /// and polls.
-    pub fn to_serial(&self) -> Option<SerialStmt> {
+    fn to_serial(&self) -> Option<SerialStmt> {
         Some(match self {
-            Stmt::Barrier | Stmt::Poll(_) => return None,
-            Stmt::Assign(local, value) => SerialStmt::Assign(*local, value.clone()),
-            Stmt::Section(local, SectionBound::First) => SerialStmt::Assign(*local, int(i64::MIN)),
-            Stmt::Section(local, SectionBound::Last) => SerialStmt::Assign(*local, int(i64::MAX)),
-            Stmt::Store { buffer, at, value, .. } => {
-                SerialStmt::Store { buffer: *buffer, at: at.clone(), value: value.clone() }
-            }
-            Stmt::Atomic { buffer, at, op, value, .. } => {
+            TeamStmt::Barrier | TeamStmt::Poll(_) => return None,
+            TeamStmt::Section(local, SectionBound::First) => SerialStmt::Assign(*local, int(i64::MIN)),
+            TeamStmt::Section(local, SectionBound::Last) => SerialStmt::Assign(*local, int(i64::MAX)),
+            TeamStmt::Atomic { buffer, at, op, value, .. } => {
                 let old = Expr::Load { buffer: *buffer, at: Box::new(at.clone()) };
                 let value = Expr::Binary(*op, Box::new(old), Box::new(value.clone()));
-                SerialStmt::Store { buffer: *buffer, at: at.clone(), value }
+                SerialStmt::store(*buffer, at.clone(), value)
             }
-            Stmt::If { cond, then, other } => {
-                SerialStmt::If { cond: cond.clone(), then: to_serial(then), other: to_serial(other) }
-            }
-            Stmt::While { cond, body } => SerialStmt::While { cond: cond.clone(), body: to_serial(body) },
-            Stmt::For { var, lo, hi, body } | Stmt::Spread { var, lo, hi, body, .. } => {
+            TeamStmt::Spread { var, lo, hi, body, .. } => {
                 SerialStmt::For { var: *var, lo: lo.clone(), hi: hi.clone(), body: to_serial(body) }
             }
-            Stmt::Break => SerialStmt::Break,
-            Stmt::Lanes(fold) => SerialStmt::Lanes(fold.clone()),
-            Stmt::Grow { buffer, len } => SerialStmt::Grow { buffer: *buffer, len: len.clone() },
-            Stmt::Sort { buffer, lo, hi } => SerialStmt::Sort { buffer: *buffer, lo: lo.clone(), hi: hi.clone() },
-            Stmt::SortBy { perm, major, minor, lo, hi } => {
-                SerialStmt::SortBy { perm: *perm, major: *major, minor: *minor, lo: lo.clone(), hi: hi.clone() }
-            }
-            Stmt::Swap(a, b) => SerialStmt::Swap(*a, *b),
-            Stmt::Return(status) => SerialStmt::Return(*status),
         })
     }
 }
 
 /// Converts grid statements to the Assembly statements that a single lane runs.
 pub fn to_serial(body: &[Stmt]) -> Vec<SerialStmt> {
-    body.iter().filter_map(Stmt::to_serial).collect()
+    let convert = |stmt: &Stmt| stmt.convert(|_| (), to_serial).map_or_else(TeamStmt::to_serial, Some);
+    body.iter().filter_map(convert).collect()
 }

@@ -14,7 +14,7 @@
 //! into, and only the loop determines the stored values.
 
 use super::independence::{EarlyReads, LoopDepth, count_reads, is_serial};
-use super::nodes::{Grid, SectionBound, Stmt as GridStmt};
+use super::nodes::{Grid, SectionBound, Stmt as GridStmt, TeamStmt};
 use crate::assembly::{Buffer, CompareOp, Expr, Function, Local, LocalDecl, Stmt};
 use crate::lower::{Binding, LoweredFunction, int, local, max, min, plus};
 use crate::notation::{Program, Role, Sections};
@@ -71,7 +71,7 @@ pub(super) fn set_section_bounds(mut grid: Grid, bounds: [Local; 2]) -> Grid {
     for (stmt, (bound, side)) in
         grid.body.iter_mut().zip(bounds.into_iter().zip([SectionBound::First, SectionBound::Last]))
     {
-        *stmt = GridStmt::Section(bound, side);
+        *stmt = GridStmt::Extension(TeamStmt::Section(bound, side));
     }
     grid
 }

@@ -22,7 +22,7 @@
 use super::barriers::with_barriers;
 use super::independence::{RoundFacts, count_reads};
 use super::map::{atomic_op, can_spread};
-use super::nodes::{ActiveLanes, Grid, MemorySpace, Stmt, to_serial};
+use super::nodes::{ActiveLanes, Grid, MemorySpace, Stmt, TeamStmt, to_serial};
 use super::rounds::{coordinates_of, folds_of_rounds};
 use crate::assembly::{self, Buffer, BufferRole, Expr, RuleViolation};
 use redpoll_logic::FloatMode;
@@ -134,15 +134,15 @@ impl GridChecker<'_> {
             Stmt::Assign(_, e) => self.check_exprs(&[e]),
             // The path of a top-level statement has two components: `body` and the statement's
             // number.
-            Stmt::Section(..) if self.path.len() > 2 => {
+            Stmt::Extension(TeamStmt::Section(..)) if self.path.len() > 2 => {
                 self.fault("the bounds of a section are assigned inside another statement");
             }
-            Stmt::Section(..) => {}
+            Stmt::Extension(TeamStmt::Section(..)) => {}
             Stmt::Store { active: found, buffer, at, value } => {
                 self.check_exprs(&[at, value]);
                 self.check_store(*buffer, *found, expected);
             }
-            Stmt::Atomic { active: found, buffer, at, value, op } => {
+            Stmt::Extension(TeamStmt::Atomic { active: found, buffer, at, value, op }) => {
                 self.check_exprs(&[at, value]);
                 self.check_store(*buffer, *found, expected);
                 if self.space(*buffer) != MemorySpace::Shared || atomic_op(&self.grid.function, *buffer) != Some(*op) {
@@ -163,7 +163,7 @@ impl GridChecker<'_> {
                 self.check_exprs(&[lo, hi]);
                 self.block("for", body, expected);
             }
-            Stmt::Spread { var, lo, hi, folds, body } => {
+            Stmt::Extension(TeamStmt::Spread { var, lo, hi, folds, body }) => {
                 self.check_exprs(&[lo, hi]);
                 self.reject_in_spread("a spread loop", expected);
                 let atomic = |b: Buffer| is_atomic(&self.grid.body, b);
@@ -181,17 +181,17 @@ impl GridChecker<'_> {
                 if self.grid.lanes == 1 || !can_spread(function, rounds, &self.reads, facts) {
                     self.fault("the rounds of a spread loop are not proved independent");
                 }
-                if body.iter().skip(1).any(|s| s.any(&mut |s| matches!(s, Stmt::Poll(_)))) {
+                if body.iter().skip(1).any(|s| s.any(&mut |s| matches!(s, Stmt::Extension(TeamStmt::Poll(_))))) {
                     self.fault("a lane polls for cancellation in the middle of a round");
                 }
                 self.block("spread", body, ActiveLanes::Each);
             }
             Stmt::Lanes(fold) => self.check_exprs(&[&fold.lo, &fold.hi, &fold.value]),
-            Stmt::Poll(found) if *found != expected => {
+            Stmt::Extension(TeamStmt::Poll(found)) if *found != expected => {
                 self.fault(format!("a poll for cancellation by {}, expected {}", lanes(*found), lanes(expected)));
             }
-            Stmt::Poll(_) => {}
-            Stmt::Barrier => self.reject_in_spread("a barrier", expected),
+            Stmt::Extension(TeamStmt::Poll(_)) => {}
+            Stmt::Extension(TeamStmt::Barrier) => self.reject_in_spread("a barrier", expected),
             Stmt::Grow { len, .. } => {
                 self.check_exprs(&[len]);
                 self.reject_in_spread("growth", expected);
@@ -223,7 +223,7 @@ impl GridChecker<'_> {
             let mut count = 0;
             body.iter().for_each(|s| {
                 s.any(&mut |s| {
-                    count += u32::from(*s == Stmt::Barrier);
+                    count += u32::from(*s == Stmt::Extension(TeamStmt::Barrier));
                     false
                 });
             });
@@ -249,5 +249,6 @@ fn lanes(active: ActiveLanes) -> &'static str {
 
 /// Returns whether atomic operations access a buffer.
 fn is_atomic(body: &[Stmt], buffer: Buffer) -> bool {
-    body.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::Atomic { buffer: b, .. } if *b == buffer)))
+    body.iter()
+        .any(|s| s.any(&mut |s| matches!(s, Stmt::Extension(TeamStmt::Atomic { buffer: b, .. }) if *b == buffer)))
 }

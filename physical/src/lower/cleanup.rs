@@ -130,6 +130,7 @@ pub(super) fn note_reads(body: &[Stmt], reads: &mut [bool]) {
                 note_expr(hi, reads);
             }
             Stmt::Break | Stmt::Swap(..) | Stmt::Return(_) => {}
+            Stmt::Extension(never) => match *never {},
         }
     }
 }

@@ -30,8 +30,7 @@ mod parse;
 mod print;
 
 pub use parse::parse;
-pub(crate) use print::FunctionPrinter;
-pub use print::{print, print_stmt};
+pub use print::{FunctionPrinter, print, print_stmt};
 
 #[cfg(test)]
 mod tests {

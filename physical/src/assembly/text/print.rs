@@ -1,7 +1,9 @@
 //! Printing of Assembly.
 
 use super::names::is_identifier;
-use crate::assembly::{BinaryOp, Buffer, BufferClass, BufferRole, Expr, Function, LaneFold, Local, Param, Stmt};
+use crate::assembly::{
+    BinaryOp, Buffer, BufferClass, BufferRole, Expr, Extension, Function, LaneFold, Local, Param, Stmt,
+};
 use redpoll_logic::{Prim, Scalar};
 use std::collections::HashMap;
 use std::fmt;
@@ -10,14 +12,14 @@ use std::fmt;
 pub fn print(function: &Function) -> String {
     let mut printer = FunctionPrinter::new(function);
     printer.function();
-    printer.out
+    printer.finish()
 }
 
 /// Returns the text of one statement of a function, including bodies.
 pub fn print_stmt(function: &Function, stmt: &Stmt) -> String {
     let mut printer = FunctionPrinter::new(function);
     printer.stmt(stmt);
-    printer.out
+    printer.finish()
 }
 
 impl fmt::Display for Function {
@@ -26,14 +28,14 @@ impl fmt::Display for Function {
     }
 }
 
-/// The printer, with the text so far.
-pub(crate) struct FunctionPrinter<'f> {
+/// A printer of a function, or of the form of a function for another machine, with the text so far.
+pub struct FunctionPrinter<'f> {
     function: &'f Function,
     locals: Vec<String>,
     buffers: Vec<String>,
     params: Vec<String>,
     depth: usize,
-    pub(crate) out: String,
+    out: String,
 }
 
 /// Returns the reference in text for each entry of a table.
@@ -61,7 +63,8 @@ fn scalar(value: &Scalar) -> String {
 }
 
 impl<'f> FunctionPrinter<'f> {
-    pub(crate) fn new(function: &'f Function) -> FunctionPrinter<'f> {
+    /// Returns a printer without text.
+    pub fn new(function: &'f Function) -> FunctionPrinter<'f> {
         FunctionPrinter {
             function,
             locals: references(function.locals.iter().map(|d| d.name.as_str())),
@@ -72,7 +75,13 @@ impl<'f> FunctionPrinter<'f> {
         }
     }
 
-    pub(crate) fn line(&mut self, text: impl AsRef<str>) {
+    /// Returns the text.
+    pub fn finish(self) -> String {
+        self.out
+    }
+
+    /// Prints a line.
+    pub fn line(&mut self, text: impl AsRef<str>) {
         for _ in 0..self.depth {
             self.out.push_str("  ");
         }
@@ -93,7 +102,7 @@ impl<'f> FunctionPrinter<'f> {
 
     /// Prints a header line and the tables of the function; `role` returns the role of a buffer by
     /// its number.
-    pub(crate) fn head(&mut self, word: &str, suffix: &str, role: &dyn Fn(usize) -> &'static str) {
+    pub fn head(&mut self, word: &str, suffix: &str, role: &dyn Fn(usize) -> &'static str) {
         let f = self.function;
         let params: Vec<String> = f.params.iter().map(|p| format!("${}", quote_if_needed(p))).collect();
         self.line(format!("{word} {}({}){suffix} {{", quote_if_needed(&f.name), params.join(", ")));
@@ -119,11 +128,13 @@ impl<'f> FunctionPrinter<'f> {
 
     // An id outside of its table, which the verifier reports, is printed as its number.
 
-    pub(crate) fn local(&self, local: Local) -> String {
+    /// Returns the reference to a local.
+    pub fn local(&self, local: Local) -> String {
         self.locals.get(local.index()).cloned().unwrap_or_else(|| format!("#{}", local.0))
     }
 
-    pub(crate) fn buffer(&self, buffer: Buffer) -> String {
+    /// Returns the reference to a buffer.
+    pub fn buffer(&self, buffer: Buffer) -> String {
         self.buffers.get(buffer.index()).cloned().unwrap_or_else(|| format!("#{}", buffer.0))
     }
 
@@ -131,24 +142,27 @@ impl<'f> FunctionPrinter<'f> {
         self.params.get(param.index()).map_or_else(|| format!("$#{}", param.0), |p| format!("${p}"))
     }
 
-    fn stmts(&mut self, stmts: &[Stmt]) {
+    /// Prints statements.
+    pub fn stmts<X: Extension>(&mut self, stmts: &[Stmt<X>]) {
         for stmt in stmts {
             self.stmt(stmt);
         }
     }
 
     /// Prints lines with one more level of indentation.
-    pub(crate) fn nested(&mut self, lines: impl FnOnce(&mut Self)) {
+    pub fn nested(&mut self, lines: impl FnOnce(&mut Self)) {
         self.depth += 1;
         lines(self);
         self.depth -= 1;
     }
 
-    pub(crate) fn stmt(&mut self, stmt: &Stmt) {
+    /// Prints a statement with its bodies.
+    pub fn stmt<X: Extension>(&mut self, stmt: &Stmt<X>) {
         match stmt {
             Stmt::Assign(local, value) => self.line(format!("{} = {}", self.local(*local), self.expr(value))),
-            Stmt::Store { buffer, at, value, .. } => {
-                self.line(format!("{}[{}] = {}", self.buffer(*buffer), self.expr(at), self.expr(value)));
+            Stmt::Store { active, buffer, at, value } => {
+                let prefix = X::store_prefix(*active);
+                self.line(format!("{prefix}{}[{}] = {}", self.buffer(*buffer), self.expr(at), self.expr(value)));
             }
             Stmt::If { cond, then, other } => {
                 self.line(format!("if {} {{", self.expr(cond)));
@@ -181,6 +195,7 @@ impl<'f> FunctionPrinter<'f> {
             }
             Stmt::Swap(a, b) => self.line(format!("swap {}, {}", self.buffer(*a), self.buffer(*b))),
             Stmt::Return(status) => self.line(format!("return {}", status.name())),
+            Stmt::Extension(added) => added.print(self),
         }
     }
 
@@ -197,7 +212,7 @@ impl<'f> FunctionPrinter<'f> {
     }
 
     /// Prints an operand, in parentheses if it is an infix operator.
-    pub(crate) fn operand(&self, expr: &Expr) -> String {
+    pub fn operand(&self, expr: &Expr) -> String {
         match expr {
             Expr::Compare(..) => format!("({})", self.expr(expr)),
             Expr::Binary(op, ..) if !matches!(op, BinaryOp::Min | BinaryOp::Max) => format!("({})", self.expr(expr)),
@@ -205,7 +220,8 @@ impl<'f> FunctionPrinter<'f> {
         }
     }
 
-    pub(crate) fn expr(&self, expr: &Expr) -> String {
+    /// Returns the text of an expression.
+    pub fn expr(&self, expr: &Expr) -> String {
         match expr {
             Expr::Const(value) => scalar(value),
             Expr::Local(local) => self.local(*local),

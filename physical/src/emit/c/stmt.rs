@@ -86,6 +86,7 @@ impl StmtWriter<'_> {
                 self.line(&format!("RP_SWAP({}, {}, {}, {});", names[0], a.0, names[1], b.0));
             }
             Stmt::Return(status) => self.line(&format!("return {};", status_name(*status))),
+            Stmt::Extension(never) => match *never {},
         }
     }
 

@@ -59,6 +59,7 @@ impl FunctionEmitter<'_> {
                 self.return_status(*status);
                 return false;
             }
+            Stmt::Extension(never) => match *never {},
         }
         true
     }

@@ -9,7 +9,7 @@ use crate::emit::c::helpers::Helpers;
 use crate::emit::c::names::{Identifiers, capacity, requested, share, window};
 use crate::emit::c::stmt::StmtWriter;
 use crate::emit::c::types::{Typing, c_type, literal};
-use crate::grid::{ActiveLanes, Grid, MemorySpace, Stmt, WARP};
+use crate::grid::{ActiveLanes, Grid, MemorySpace, Stmt, TeamStmt, WARP};
 use std::fmt::Write;
 
 /// Words that C++ reserves or that the text of a grid uses as names.
@@ -160,7 +160,8 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
 
 /// Declares the variables of polls: the rounds since the last poll, and whether a lane has stopped.
 fn declare_poll_counters(grid: &Grid, out: &mut String) {
-    let polls = |active: ActiveLanes| grid.body.iter().any(|s| s.any(&mut |s| *s == Stmt::Poll(active)));
+    let polls =
+        |active: ActiveLanes| grid.body.iter().any(|s| s.any(&mut |s| *s == Stmt::Extension(TeamStmt::Poll(active))));
     if polls(ActiveLanes::Lead) {
         out.push_str("    uint32_t rounds = 0;\n");
     }

@@ -4,7 +4,7 @@ use crate::assembly::{BinaryOp, Buffer, Expr, LaneFold, Local};
 use crate::emit::c::names::{end, from, lane, share};
 use crate::emit::c::stmt::{StmtWriter, is_invariant, status_name};
 use crate::emit::c::types::{Typing, c_type, literal};
-use crate::grid::{ActiveLanes, Grid, MemorySpace, RoundFold, SectionBound, Stmt, WARP, to_serial};
+use crate::grid::{ActiveLanes, Grid, MemorySpace, RoundFold, SectionBound, Stmt, TeamStmt, WARP, to_serial};
 
 /// A writer of the statements of a grid.
 pub(super) struct GridStmtWriter<'a> {
@@ -61,7 +61,7 @@ impl GridStmtWriter<'_> {
         let lanes = self.grid.lanes;
         match stmt {
             Stmt::Assign(local, value) => self.lines.assign(*local, value),
-            Stmt::Section(local, side) => {
+            Stmt::Extension(TeamStmt::Section(local, side)) => {
                 let (name, number) = (self.lines.local(*local), if *side == SectionBound::First { "" } else { " + 1" });
                 self.lines.line(&format!("{name} = launch.sections[2 * chunk{number}];"));
                 self.lines.exprs.facts.forget(*local);
@@ -71,7 +71,7 @@ impl GridStmtWriter<'_> {
                 let (condition, buffer) = (self.lane_condition(*active), self.buffer(*buffer));
                 self.lines.line(&format!("{condition}{buffer}[{at}] = {value};"));
             }
-            Stmt::Atomic { active, buffer, at, op, value } => {
+            Stmt::Extension(TeamStmt::Atomic { active, buffer, at, op, value }) => {
                 let (at, value) = (self.lines.exprs.value(at), self.lines.exprs.value(value));
                 let prim = self.grid.function.buffers[buffer.index()].prim;
                 // The machine adds 64-bit integers only unsigned, which wraps to the same bits.
@@ -106,12 +106,12 @@ impl GridStmtWriter<'_> {
                 self.lines.line("}");
             }
             Stmt::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body, ("", "++")),
-            Stmt::Spread { var, lo, hi, folds, body } => {
+            Stmt::Extension(TeamStmt::Spread { var, lo, hi, folds, body }) => {
                 self.save_accumulators(folds);
                 self.spread = true;
                 self.for_loop(*var, (lo, hi), body, (" + (int64_t)lane", &format!(" += {lanes}")));
                 self.spread = false;
-                if body.contains(&Stmt::Poll(ActiveLanes::Each)) {
+                if body.contains(&Stmt::Extension(TeamStmt::Poll(ActiveLanes::Each))) {
                     self.lines.line(&format!("if (rp_any(stopped, mask, {lanes})) return RP_CANCELLED;"));
                 }
                 self.combine_accumulators(folds);
@@ -119,9 +119,9 @@ impl GridStmtWriter<'_> {
             Stmt::Break => self.lines.line("break;"),
             Stmt::Lanes(fold) if self.spread || lanes == 1 => self.lines.lanes(fold),
             Stmt::Lanes(fold) => self.fold(fold),
-            Stmt::Barrier => self.lines.line(&format!("rp_barrier(mask, {lanes});")),
-            Stmt::Poll(ActiveLanes::Lead) => self.lines.line(&format!("RP_POLL({lanes});")),
-            Stmt::Poll(ActiveLanes::Each) => self.lines.line("RP_POLL_ALONE();"),
+            Stmt::Extension(TeamStmt::Barrier) => self.lines.line(&format!("rp_barrier(mask, {lanes});")),
+            Stmt::Extension(TeamStmt::Poll(ActiveLanes::Lead)) => self.lines.line(&format!("RP_POLL({lanes});")),
+            Stmt::Extension(TeamStmt::Poll(ActiveLanes::Each)) => self.lines.line("RP_POLL_ALONE();"),
             Stmt::Grow { buffer, len } => self.grow(*buffer, len),
             Stmt::Sort { buffer, lo, hi } => {
                 let (lo, hi) = (self.lines.exprs.value(lo), self.lines.exprs.value(hi));

@@ -2,7 +2,7 @@
 
 use crate::assembly::eval::{BinaryFn, binary_fn};
 use crate::assembly::{Buffer, Function, LaneFold, ResolvedExpr, Status};
-use crate::grid::{ActiveLanes, Grid, MemorySpace, RoundFold, SectionBound, Stmt, WARP};
+use crate::grid::{ActiveLanes, Grid, MemorySpace, RoundFold, SectionBound, Stmt, TeamStmt, WARP};
 
 /// A step of a lane. A target of a jump is an index into the list of steps.
 pub(super) enum LaneStep {
@@ -182,11 +182,11 @@ impl StepBuilder<'_> {
     fn stmt(&mut self, stmt: &Stmt) {
         let op = match stmt {
             Stmt::Assign(local, value) => LaneStep::Assign(local.index(), self.node(value)),
-            Stmt::Section(local, bound) => LaneStep::Section(local.index(), *bound),
+            Stmt::Extension(TeamStmt::Section(local, bound)) => LaneStep::Section(local.index(), *bound),
             Stmt::Store { active, buffer, at, value } => {
                 LaneStep::Store(*active, *buffer, self.node(at), self.node(value))
             }
-            Stmt::Atomic { active, buffer, at, op, value } => {
+            Stmt::Extension(TeamStmt::Atomic { active, buffer, at, op, value }) => {
                 let prim = self.function.buffers[buffer.index()].value_prim();
                 let op = binary_fn(*op, prim).expect(VERIFIED);
                 LaneStep::Atomic(*active, *buffer, self.node(at), op, self.node(value))
@@ -209,7 +209,7 @@ impl StepBuilder<'_> {
                 return self.leave();
             }
             Stmt::For { var, lo, hi, body } => return self.rounds(var.index(), (lo, hi), body, RoundSet::All),
-            Stmt::Spread { var, lo, hi, folds, body } => {
+            Stmt::Extension(TeamStmt::Spread { var, lo, hi, folds, body }) => {
                 let accumulators: Vec<FoldAccumulator> = folds.iter().map(|fold| self.accumulator(fold)).collect();
                 if !accumulators.is_empty() {
                     self.steps.push(LaneStep::SaveAccumulators(accumulators.clone()));
@@ -217,7 +217,7 @@ impl StepBuilder<'_> {
                 self.spread = true;
                 self.rounds(var.index(), (lo, hi), body, RoundSet::Own);
                 self.spread = false;
-                if body.contains(&Stmt::Poll(ActiveLanes::Each)) {
+                if body.contains(&Stmt::Extension(TeamStmt::Poll(ActiveLanes::Each))) {
                     self.steps.push(LaneStep::CheckCancelled);
                 }
                 match accumulators.is_empty() {
@@ -251,14 +251,14 @@ impl StepBuilder<'_> {
                 }
                 return;
             }
-            Stmt::Barrier => LaneStep::Barrier,
-            Stmt::Poll(ActiveLanes::Lead) => LaneStep::Poll(PollScope::Team),
-            Stmt::Poll(ActiveLanes::Each) if self.spread => {
+            Stmt::Extension(TeamStmt::Barrier) => LaneStep::Barrier,
+            Stmt::Extension(TeamStmt::Poll(ActiveLanes::Lead)) => LaneStep::Poll(PollScope::Team),
+            Stmt::Extension(TeamStmt::Poll(ActiveLanes::Each)) if self.spread => {
                 let jump = self.steps.len();
                 self.loops.last_mut().expect(VERIFIED).push(jump);
                 LaneStep::Poll(PollScope::Round(usize::MAX))
             }
-            Stmt::Poll(ActiveLanes::Each) => LaneStep::Poll(PollScope::Lane),
+            Stmt::Extension(TeamStmt::Poll(ActiveLanes::Each)) => LaneStep::Poll(PollScope::Lane),
             Stmt::Grow { buffer, len } if self.spaces[buffer.index()] == MemorySpace::Team => {
                 let head = self.steps.len();
                 self.steps.push(LaneStep::GrowOrMove { buffer: *buffer, len: self.node(len), after: usize::MAX });

@@ -3,7 +3,7 @@
 use super::{elements, grid, launch, one, run_unfilled};
 use crate::Error;
 use crate::assembly::{Buffer, Expr, Local, Status};
-use crate::grid::{ActiveLanes, Grid, GridFault, GridProgram, LaunchOutcome, MemorySpace, Stmt, verify};
+use crate::grid::{ActiveLanes, Grid, GridFault, GridProgram, LaunchOutcome, MemorySpace, Stmt, TeamStmt, verify};
 use arrow::buffer::Buffer as ArrowBuffer;
 use redpoll_logic::Scalar;
 
@@ -122,7 +122,7 @@ fn a_missing_barrier_is_found() {
         for number in 0..barriers {
             let mut remaining = number;
             let broken = changed(&valid, &mut |body, k| {
-                let found = body[k] == Stmt::Barrier
+                let found = body[k] == Stmt::Extension(TeamStmt::Barrier)
                     && (remaining == 0 || {
                         remaining -= 1;
                         false
@@ -145,7 +145,7 @@ fn a_plain_store_where_an_atomic_operation_is_due_is_found() {
     let chunks = [0..5, 5..9, 9..16];
     assert_eq!(elements(&valid, &numbers(16), &chunks, 4, Buffer(1)), [4, 4, 4, 4]);
     let broken = changed(&valid, &mut |body, k| {
-        let Stmt::Atomic { active, buffer, at, op, value } = body[k].clone() else { return false };
+        let Stmt::Extension(TeamStmt::Atomic { active, buffer, at, op, value }) = body[k].clone() else { return false };
         let old = Expr::Load { buffer, at: Box::new(at.clone()) };
         body[k] = Stmt::Store { active, buffer, at, value: Expr::Binary(op, Box::new(old), Box::new(value)) };
         true
@@ -176,13 +176,13 @@ fn rounds_that_depend_on_each_other_are_not_spread() {
     let broken = changed(&valid, &mut |body, k| {
         let Stmt::For { var, lo, hi, body: rounds } = body[k].clone() else { return false };
         let mut rounds = rounds;
-        rounds.retain(|s| *s != Stmt::Barrier);
+        rounds.retain(|s| *s != Stmt::Extension(TeamStmt::Barrier));
         for stmt in &mut rounds {
             if let Stmt::Store { active, .. } = stmt {
                 *active = ActiveLanes::Each;
             }
         }
-        body[k] = Stmt::Spread { var, lo, hi, folds: Vec::new(), body: rounds };
+        body[k] = Stmt::Extension(TeamStmt::Spread { var, lo, hi, folds: Vec::new(), body: rounds });
         true
     });
     check_race(&broken, &[], &one(16), "not proved independent");
@@ -200,7 +200,7 @@ fn uninitialized_loads_and_small_windows_are_found() {
     let error = launch(&broken, &numbers(16), &one(7), (16, 1, 3)).map(|l| l.outcome);
     assert!(matches!(error, Ok(LaunchOutcome::Status(Status::Done))), "{error:?}");
     let broken = changed(&broken, &mut |body, k| {
-        let Stmt::Spread { hi, .. } = &mut body[k] else { return false };
+        let Stmt::Extension(TeamStmt::Spread { hi, .. }) = &mut body[k] else { return false };
         *hi = Expr::Const(Scalar::I64(0));
         true
     });
@@ -234,8 +234,8 @@ fn uninitialized_loads_and_small_windows_are_found() {
 fn divergent_lanes_are_found() {
     let valid = grid(NEIGHBOURS, &[MemorySpace::Team, MemorySpace::Shared], 4);
     let broken = changed(&valid, &mut |body, k| {
-        let Stmt::Spread { body: rounds, .. } = &mut body[k] else { return false };
-        rounds.push(Stmt::Barrier);
+        let Stmt::Extension(TeamStmt::Spread { body: rounds, .. }) = &mut body[k] else { return false };
+        rounds.push(Stmt::Extension(TeamStmt::Barrier));
         true
     });
     assert!(faults(&broken).contains("a barrier in a spread loop"), "{}", faults(&broken));
@@ -253,7 +253,7 @@ fn a_local_that_leaves_a_spread_loop_is_found() {
     broken.function.locals.push(decl);
     broken.body.insert(0, Stmt::Assign(outer, Expr::Const(Scalar::I64(0))));
     let broken = changed(&broken, &mut |body, k| {
-        let Stmt::Spread { var, body: rounds, .. } = &mut body[k] else { return false };
+        let Stmt::Extension(TeamStmt::Spread { var, body: rounds, .. }) = &mut body[k] else { return false };
         rounds.push(Stmt::Assign(outer, Expr::Local(*var)));
         true
     });
@@ -286,7 +286,9 @@ fn doubled($n) {
         };
         assert_eq!(launch(&valid).unwrap(), LaunchOutcome::Status(Status::Done));
         let broken = changed(&valid, &mut |body, k| {
-            let (Stmt::Spread { hi, .. } | Stmt::For { hi, .. }) = &mut body[k] else { return false };
+            let (Stmt::Extension(TeamStmt::Spread { hi, .. }) | Stmt::For { hi, .. }) = &mut body[k] else {
+                return false;
+            };
             *hi = Expr::Const(Scalar::I64(11));
             true
         });

@@ -4,7 +4,7 @@ use super::broken::{HISTOGRAM, NEIGHBOURS, THROUGH_MEMORY, changed, faults, numb
 use super::{grid, launch_until, one};
 use crate::Error;
 use crate::assembly::Status;
-use crate::grid::{ActiveLanes, Grid, GridFault, LaunchOutcome, MemorySpace, Stmt, verify};
+use crate::grid::{ActiveLanes, Grid, GridFault, LaunchOutcome, MemorySpace, Stmt, TeamStmt, verify};
 use arrow::buffer::Buffer as ArrowBuffer;
 
 /// Returns the outcome of a launch of three chunks by two teams, cancelled after `step` steps.
@@ -43,7 +43,7 @@ fn loops_without_polls_run_to_their_end() {
     let outcome_of = |grid: &Grid| launch_until(grid, &[], &chunk, (16, 1, 0), 40).unwrap().outcome;
     assert_eq!(outcome_of(&valid), LaunchOutcome::Status(Status::Cancelled));
     let without_polls = changed(&valid, &mut |body, k| {
-        let is_poll = body[k] == Stmt::Poll(ActiveLanes::Lead);
+        let is_poll = body[k] == Stmt::Extension(TeamStmt::Poll(ActiveLanes::Lead));
         if is_poll {
             body.remove(k);
         }
@@ -58,7 +58,7 @@ fn loops_without_polls_run_to_their_end() {
 fn a_poll_by_each_lane_is_found() {
     let valid = grid(THROUGH_MEMORY, &[MemorySpace::Team, MemorySpace::Shared], 4);
     let broken = changed(&valid, &mut |body, k| match &mut body[k] {
-        Stmt::Poll(active) => {
+        Stmt::Extension(TeamStmt::Poll(active)) => {
             *active = ActiveLanes::Each;
             true
         }
@@ -86,8 +86,8 @@ fn polls_within_rounds_are_found() {
         (ActiveLanes::Lead, "a poll for cancellation by the first lane, expected each lane"),
     ] {
         let broken = changed(&valid, &mut |body, k| {
-            let Stmt::Spread { body: rounds, .. } = &mut body[k] else { return false };
-            rounds.push(Stmt::Poll(active));
+            let Stmt::Extension(TeamStmt::Spread { body: rounds, .. }) = &mut body[k] else { return false };
+            rounds.push(Stmt::Extension(TeamStmt::Poll(active)));
             true
         });
         assert!(faults(&broken).contains(fault), "{}", faults(&broken));

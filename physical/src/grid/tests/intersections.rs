@@ -7,7 +7,8 @@ use crate::Error;
 use crate::assembly::{BinaryOp, Buffer, Expr, Local, Param, Status};
 use crate::grid::rounds::walks_to_loops;
 use crate::grid::{
-    Grid, GridFault, LaunchOutcome, LaunchResult, MemorySpace, Stmt, TeamSize, Walks, map_to, to_serial, verify,
+    Grid, GridFault, LaunchOutcome, LaunchResult, MemorySpace, Stmt, TeamSize, TeamStmt, Walks, map_to, to_serial,
+    verify,
 };
 use crate::kernel::{Kernel, KernelEngine};
 use crate::testing::skewed;
@@ -371,7 +372,11 @@ fn lanes_share_the_rounds_of_the_leader() {
 /// Returns the products with a change to the spread loop.
 fn broken(change: impl Fn(&mut Stmt)) -> Grid {
     let mut grid = products();
-    let shared = grid.body.iter_mut().find(|s| matches!(s, Stmt::Spread { .. })).expect("the loop is shared");
+    let shared = grid
+        .body
+        .iter_mut()
+        .find(|s| matches!(s, Stmt::Extension(TeamStmt::Spread { .. })))
+        .expect("the loop is shared");
     change(shared);
     grid.function.body = to_serial(&grid.body);
     grid
@@ -386,19 +391,19 @@ fn faults(grid: &Grid) -> String {
 fn partial_results_that_are_lost_or_counted_again_are_found() {
     let expected = run(&products(), 0).windows[2][0].elements().to_vec();
     let without_fold = broken(|s| {
-        let Stmt::Spread { folds, .. } = s else { return };
+        let Stmt::Extension(TeamStmt::Spread { folds, .. }) = s else { return };
         folds.clear();
     });
     assert!(faults(&without_fold).contains("not proved independent"), "{}", faults(&without_fold));
     assert_ne!(run(&without_fold, 0).windows[2][0].elements(), expected);
     let wrong_identity = broken(|s| {
-        let Stmt::Spread { folds, .. } = s else { return };
+        let Stmt::Extension(TeamStmt::Spread { folds, .. }) = s else { return };
         folds[0].identity = Scalar::I64(1);
     });
     assert!(faults(&wrong_identity).contains("a wrong identity"), "{}", faults(&wrong_identity));
     assert_ne!(run(&wrong_identity, 0).windows[2][0].elements(), expected);
     let wrong_operator = broken(|s| {
-        let Stmt::Spread { folds, .. } = s else { return };
+        let Stmt::Extension(TeamStmt::Spread { folds, .. }) = s else { return };
         folds[0].op = BinaryOp::Max;
     });
     assert!(faults(&wrong_operator).contains("a fold that its rounds do not perform"), "{}", faults(&wrong_operator));
@@ -413,7 +418,8 @@ fn searches_that_continue_from_earlier_rounds_are_not_spread() {
     let grid = map_to(&merge, vec![MemorySpace::Input, MemorySpace::Input, MemorySpace::Chunk], 4, &walks);
     assert!(!grid.to_string().contains("spread"), "{grid}");
     let mut carried = grid.clone();
-    let Some(Stmt::Spread { folds, .. }) = products().body.into_iter().find(|s| matches!(s, Stmt::Spread { .. }))
+    let Some(Stmt::Extension(TeamStmt::Spread { folds, .. })) =
+        products().body.into_iter().find(|s| matches!(s, Stmt::Extension(TeamStmt::Spread { .. })))
     else {
         panic!("the loop is shared")
     };
@@ -421,7 +427,7 @@ fn searches_that_continue_from_earlier_rounds_are_not_spread() {
         if let Stmt::While { body, .. } = stmt {
             let (lo, hi) = (Expr::Const(Scalar::I64(0)), Expr::Param(Param(0)));
             let body = body[..body.len() - 1].to_vec();
-            *stmt = Stmt::Spread { var: Q, lo, hi, folds: folds.clone(), body };
+            *stmt = Stmt::Extension(TeamStmt::Spread { var: Q, lo, hi, folds: folds.clone(), body });
         }
     }
     carried.function.body = to_serial(&carried.body);

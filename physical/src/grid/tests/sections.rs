@@ -5,7 +5,7 @@ use crate::Error;
 use crate::grid::sections::set_section_bounds;
 use crate::grid::{
     Grid, GridFault, GridProgram, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, Stmt, TeamSize,
-    WindowExtent, verify,
+    TeamStmt, WindowExtent, verify,
 };
 use crate::kernel::{Kernel, KernelEngine};
 use crate::run::{Invocation, Limits, Signature};
@@ -109,7 +109,9 @@ fn sections_without_partial_results_are_found() {
 fn bounds_within_a_loop_are_found() {
     let mut broken = sums(MemorySpace::Rounds);
     let bound = broken.body.remove(0);
-    let Some(Stmt::Spread { body, .. } | Stmt::For { body, .. }) = broken.body.last_mut() else { panic!("{broken}") };
+    let Some(Stmt::Extension(TeamStmt::Spread { body, .. }) | Stmt::For { body, .. }) = broken.body.last_mut() else {
+        panic!("{broken}")
+    };
     body.insert(0, bound);
     broken.function.body = crate::grid::to_serial(&broken.body);
     assert!(faults(&broken).contains("assigned inside another statement"), "{}", faults(&broken));

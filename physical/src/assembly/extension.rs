@@ -1,0 +1,62 @@
+//! The interface of statements that a machine adds to those of Assembly.
+
+use super::text::FunctionPrinter;
+use super::{Expr, Local, Stmt};
+use std::fmt;
+
+/// The statements that a machine adds to those of Assembly. A value is one such statement.
+pub trait Extension: Clone + PartialEq + fmt::Debug + 'static {
+    /// The lanes that perform a store.
+    type ActiveLanes: Copy + PartialEq + fmt::Debug;
+
+    /// Calls `f` on each expression directly in the statement, without those in the body.
+    fn for_each_expr<'s>(&'s self, f: &mut dyn FnMut(&'s Expr));
+
+    /// Returns the body, which is the body of a loop; `None` if the statement has none.
+    fn body(&self) -> Option<&[Stmt<Self>]>;
+
+    /// Returns the body, mutably.
+    fn body_mut(&mut self) -> Option<&mut Vec<Stmt<Self>>>;
+
+    /// Calls `f` on each local that the statement assigns, including a loop variable, without those
+    /// that statements of the body assign.
+    fn for_each_assigned(&self, f: &mut dyn FnMut(Local));
+
+    /// Prints the statement with its body.
+    fn print(&self, printer: &mut FunctionPrinter<'_>);
+
+    /// Returns the text before a store by some lanes, with a space at its end.
+    fn store_prefix(active: Self::ActiveLanes) -> &'static str;
+}
+
+/// The extension of Assembly, which has one lane and no other statements.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Serial {}
+
+impl Extension for Serial {
+    type ActiveLanes = ();
+
+    fn for_each_expr<'s>(&'s self, _: &mut dyn FnMut(&'s Expr)) {
+        match *self {}
+    }
+
+    fn body(&self) -> Option<&[Stmt]> {
+        match *self {}
+    }
+
+    fn body_mut(&mut self) -> Option<&mut Vec<Stmt>> {
+        match *self {}
+    }
+
+    fn for_each_assigned(&self, _: &mut dyn FnMut(Local)) {
+        match *self {}
+    }
+
+    fn print(&self, _: &mut FunctionPrinter<'_>) {
+        match *self {}
+    }
+
+    fn store_prefix((): ()) -> &'static str {
+        ""
+    }
+}
