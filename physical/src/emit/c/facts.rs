@@ -4,7 +4,7 @@
 //! for the minimum. If neither side can be negative, an unsigned comparison leaves its result in
 //! the carry flag, which an addition reads directly: the cursors of merges advance by such results.
 
-use crate::assembly::{BinaryOp, BufferClass, Expr, Function, Local, Stmt};
+use crate::assembly::{BinaryOp, BufferClass, Expr, Extension, Function, Local, Stmt};
 use redpoll_logic::Prim;
 
 /// The facts at a point of a function.
@@ -72,7 +72,7 @@ impl LocalFacts {
     }
 
     /// Discards the facts about all locals that statements assign.
-    pub(in crate::emit) fn forget_assigned(&mut self, stmts: &[Stmt]) {
+    pub(in crate::emit) fn forget_assigned<X: Extension>(&mut self, stmts: &[Stmt<X>]) {
         stmts.iter().for_each(|stmt| stmt.for_each_assigned(&mut |local| self.forget(local)));
     }
 }

@@ -4,7 +4,7 @@ use super::expr::ExprWriter;
 use super::facts::LocalFacts;
 use super::helpers::Helpers;
 use super::names::{Identifiers, capacity};
-use super::stmt::StmtWriter;
+use super::stmt::{SerialDialect, StmtWriter};
 use super::types::c_type;
 use crate::assembly::{BufferClass, BufferRole, Expr, Function, Stmt};
 use redpoll_logic::Prim;
@@ -86,7 +86,7 @@ pub(super) fn write(function: &Function, entry: &str, helpers: &mut Helpers, out
     }
     declare_locals(function, &names, &uses, out);
     let exprs = ExprWriter { function, names: &names, helpers, facts: LocalFacts::new(function), lane: None };
-    let mut stmts = StmtWriter { exprs, depth: 1, out: std::mem::take(out) };
+    let mut stmts = StmtWriter { exprs, depth: 1, out: std::mem::take(out), dialect: SerialDialect };
     stmts.block(&function.body);
     *out = stmts.out;
     if !matches!(function.body.last(), Some(Stmt::Return(_))) {

@@ -1,20 +1,52 @@
-//! Statements.
+//! Statements of C and of its dialects.
 
 use super::expr::ExprWriter;
 use super::names::{end, from, full_end, lane, rest};
 use super::types::{Typing, c_type, literal};
-use crate::assembly::{BinaryOp, Buffer, Expr, LaneFold, Local, Status, Stmt};
+use crate::assembly::{BinaryOp, Buffer, Expr, Extension, LaneFold, Local, Serial, Status, Stmt};
 use std::fmt::Write;
 
+/// A dialect of C, which writes some statements in its own way.
+pub(in crate::emit) trait StmtDialect: Sized {
+    /// The statements that the machine adds to those of Assembly.
+    type Extension: Extension;
+
+    /// Returns the condition of a store by some lanes, with a space at its end; empty if every lane
+    /// stores.
+    fn store_condition(&self, active: <Self::Extension as Extension>::ActiveLanes) -> &'static str;
+
+    /// Writes the poll at the start of the rounds of a loop with this body, if the loop needs one.
+    fn poll_round(w: &mut StmtWriter<'_, Self>, body: &[Stmt<Self::Extension>]);
+
+    /// Writes a lane fold.
+    fn lanes(w: &mut StmtWriter<'_, Self>, fold: &LaneFold);
+
+    /// Writes growth.
+    fn grow(w: &mut StmtWriter<'_, Self>, buffer: Buffer, len: &str);
+
+    /// Writes a sort of a range of a buffer.
+    fn sort(w: &mut StmtWriter<'_, Self>, buffer: Buffer, lo: &str, hi: &str);
+
+    /// Writes a sort of a range of the first buffer by the other two.
+    fn sort_by(w: &mut StmtWriter<'_, Self>, buffers: [Buffer; 3], lo: &str, hi: &str);
+
+    /// Writes a swap.
+    fn swap(w: &mut StmtWriter<'_, Self>, a: Buffer, b: Buffer);
+
+    /// Writes a statement that only the machine has.
+    fn extension(w: &mut StmtWriter<'_, Self>, stmt: &Self::Extension);
+}
+
 /// A writer of the statements of a function.
-pub(in crate::emit) struct StmtWriter<'a> {
+pub(in crate::emit) struct StmtWriter<'a, D: StmtDialect> {
     pub(in crate::emit) exprs: ExprWriter<'a>,
     pub(in crate::emit) depth: usize,
     pub(in crate::emit) out: String,
+    pub(in crate::emit) dialect: D,
 }
 
-impl StmtWriter<'_> {
-    pub(in crate::emit) fn block(&mut self, stmts: &[Stmt]) {
+impl<D: StmtDialect> StmtWriter<'_, D> {
+    pub(in crate::emit) fn block(&mut self, stmts: &[Stmt<D::Extension>]) {
         for stmt in stmts {
             self.stmt(stmt);
             // The rest of the block is unreachable.
@@ -36,13 +68,13 @@ impl StmtWriter<'_> {
         self.depth -= 1;
     }
 
-    fn stmt(&mut self, stmt: &Stmt) {
+    fn stmt(&mut self, stmt: &Stmt<D::Extension>) {
         match stmt {
             Stmt::Assign(local, value) => self.assign(*local, value),
-            Stmt::Store { buffer, at, value, .. } => {
+            Stmt::Store { active, buffer, at, value } => {
                 let (at, value) = (self.exprs.value(at), self.exprs.value(value));
-                let buffer = self.buffer(*buffer);
-                self.line(&format!("{buffer}[{at}] = {value};"));
+                let (condition, buffer) = (self.dialect.store_condition(*active), self.buffer(*buffer));
+                self.line(&format!("{condition}{buffer}[{at}] = {value};"));
             }
             Stmt::If { cond, then, other } => {
                 let cond = self.exprs.value(cond);
@@ -65,32 +97,28 @@ impl StmtWriter<'_> {
                 self.exprs.facts = facts;
                 self.line("}");
             }
-            Stmt::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body),
+            Stmt::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body, ("", "++")),
             Stmt::Break => self.line("break;"),
-            Stmt::Lanes(fold) => self.lanes(fold),
+            Stmt::Lanes(fold) => D::lanes(self, fold),
             Stmt::Grow { buffer, len } => {
-                let (name, len) = (self.buffer(*buffer), self.exprs.value(len));
-                self.line(&format!("RP_GROW({name}, {}, {len});", buffer.0));
+                let len = self.exprs.value(len);
+                D::grow(self, *buffer, &len);
             }
             Stmt::Sort { buffer, lo, hi } => {
                 let (lo, hi) = (self.exprs.value(lo), self.exprs.value(hi));
-                self.line(&format!("frame->callbacks->sort(frame->host, {}, {lo}, {hi});", buffer.0));
+                D::sort(self, *buffer, &lo, &hi);
             }
             Stmt::SortBy { perm, major, minor, lo, hi } => {
                 let (lo, hi) = (self.exprs.value(lo), self.exprs.value(hi));
-                let buffers = [perm, major, minor].map(|b| b.0.to_string()).join(", ");
-                self.line(&format!("frame->callbacks->sort_by(frame->host, {buffers}, {lo}, {hi});"));
+                D::sort_by(self, [*perm, *major, *minor], &lo, &hi);
             }
-            Stmt::Swap(a, b) => {
-                let names = [a, b].map(|buffer| self.buffer(*buffer));
-                self.line(&format!("RP_SWAP({}, {}, {}, {});", names[0], a.0, names[1], b.0));
-            }
+            Stmt::Swap(a, b) => D::swap(self, *a, *b),
             Stmt::Return(status) => self.line(&format!("return {};", status_name(*status))),
-            Stmt::Extension(never) => match *never {},
+            Stmt::Extension(added) => D::extension(self, added),
         }
     }
 
-    fn buffer(&self, buffer: Buffer) -> String {
+    pub(in crate::emit) fn buffer(&self, buffer: Buffer) -> String {
         self.exprs.names.buffers[buffer.index()].clone()
     }
 
@@ -104,12 +132,22 @@ impl StmtWriter<'_> {
         self.exprs.facts.assign(self.exprs.function, local, value);
     }
 
-    /// Writes a `for` loop. Its bounds are evaluated once, so a bound that the body may change is
-    /// kept in a variable. The loop declares its own variable; bounds that read an outer value of
-    /// the same name are kept before that declaration.
-    fn for_loop(&mut self, var: Local, (lo, hi): (&Expr, &Expr), body: &[Stmt]) {
+    /// Writes a `for` loop. The offset of the first round and the step select the rounds of a lane;
+    /// `""` and `"++"` select all rounds.
+    ///
+    /// The bounds are evaluated once, so a bound that the body may change is kept in a variable.
+    /// The loop declares its own variable; bounds that read an outer value of the same name are
+    /// kept before that declaration.
+    pub(in crate::emit) fn for_loop(
+        &mut self,
+        var: Local,
+        (lo, hi): (&Expr, &Expr),
+        body: &[Stmt<D::Extension>],
+        (offset, step): (&str, &str),
+    ) {
         let name = self.local(var);
-        let (mut start, mut bound) = (self.exprs.value(lo), self.exprs.bound(hi));
+        let mut start = if offset.is_empty() { self.exprs.value(lo) } else { self.exprs.bound(lo) };
+        let mut bound = self.exprs.bound(hi);
         let mut declarations = Vec::new();
         if lo.mentions(var) {
             declarations.push(format!("{} = {start}", from(&name)));
@@ -119,8 +157,8 @@ impl StmtWriter<'_> {
             declarations.push(format!("{} = {bound}", end(&name)));
             bound = end(&name);
         }
-        declarations.push(format!("{name} = {start}"));
-        let head = format!("for (int64_t {}; {name} < {bound}; {name}++)", declarations.join(", "));
+        declarations.push(format!("{name} = {start}{offset}"));
+        let head = format!("for (int64_t {}; {name} < {bound}; {name}{step})", declarations.join(", "));
         self.exprs.facts.forget_assigned(body);
         self.exprs.facts.forget(var);
         let facts = self.exprs.facts.clone();
@@ -129,19 +167,16 @@ impl StmtWriter<'_> {
         self.line("}");
     }
 
-    /// Writes the body of a loop. A loop around other loops first polls whether the kernel is to
-    /// stop.
-    fn rounds(&mut self, body: &[Stmt]) {
-        if Stmt::has_loop(body) {
-            self.line("RP_POLL();");
-        }
+    /// Writes the body of a loop.
+    fn rounds(&mut self, body: &[Stmt<D::Extension>]) {
+        D::poll_round(self, body);
         self.block(body);
     }
 
-    /// Writes a lane fold: full rounds of all lanes, then the remaining elements lane by lane, then
-    /// the combination of the lanes in halves. Lanes are variables, which the compiler keeps in
-    /// vectors where the value allows it.
-    pub(in crate::emit) fn lanes(&mut self, fold: &LaneFold) {
+    /// Writes a lane fold that one thread runs: full rounds of all lanes, then the remaining
+    /// elements lane by lane, then the combination of the lanes in halves. Lanes are variables,
+    /// which the compiler keeps in vectors where the value allows it.
+    pub(in crate::emit) fn lanes_in_thread(&mut self, fold: &LaneFold) {
         let (var, acc) = (self.local(fold.var), self.local(fold.acc));
         let prim = self.exprs.function.locals[fold.acc.index()].prim;
         let names: Vec<String> = (0..usize::from(fold.lanes)).map(|k| lane(&acc, k)).collect();
@@ -195,6 +230,51 @@ impl StmtWriter<'_> {
     }
 }
 
+/// C itself, for Assembly.
+pub(in crate::emit) struct SerialDialect;
+
+impl StmtDialect for SerialDialect {
+    type Extension = Serial;
+
+    fn store_condition(&self, (): ()) -> &'static str {
+        ""
+    }
+
+    /// Writes a poll whether the kernel is to stop, in the rounds of a loop around other loops.
+    fn poll_round(w: &mut StmtWriter<'_, Self>, body: &[Stmt]) {
+        if Stmt::has_loop(body) {
+            w.line("RP_POLL();");
+        }
+    }
+
+    fn lanes(w: &mut StmtWriter<'_, Self>, fold: &LaneFold) {
+        w.lanes_in_thread(fold);
+    }
+
+    fn grow(w: &mut StmtWriter<'_, Self>, buffer: Buffer, len: &str) {
+        let name = w.buffer(buffer);
+        w.line(&format!("RP_GROW({name}, {}, {len});", buffer.0));
+    }
+
+    fn sort(w: &mut StmtWriter<'_, Self>, buffer: Buffer, lo: &str, hi: &str) {
+        w.line(&format!("frame->callbacks->sort(frame->host, {}, {lo}, {hi});", buffer.0));
+    }
+
+    fn sort_by(w: &mut StmtWriter<'_, Self>, buffers: [Buffer; 3], lo: &str, hi: &str) {
+        let buffers = buffers.map(|b| b.0.to_string()).join(", ");
+        w.line(&format!("frame->callbacks->sort_by(frame->host, {buffers}, {lo}, {hi});"));
+    }
+
+    fn swap(w: &mut StmtWriter<'_, Self>, a: Buffer, b: Buffer) {
+        let names = [a, b].map(|buffer| w.buffer(buffer));
+        w.line(&format!("RP_SWAP({}, {}, {}, {});", names[0], a.0, names[1], b.0));
+    }
+
+    fn extension(_: &mut StmtWriter<'_, Self>, stmt: &Serial) {
+        match *stmt {}
+    }
+}
+
 /// Returns the enumerator of a status.
 pub(in crate::emit) fn status_name(status: Status) -> String {
     format!("RP_{}", status.name().to_uppercase())
@@ -202,7 +282,7 @@ pub(in crate::emit) fn status_name(status: Status) -> String {
 
 /// Returns whether an expression is invariant in a loop: constants, parameters, and locals that the
 /// body does not assign.
-pub(in crate::emit) fn is_invariant(e: &Expr, body: &[Stmt]) -> bool {
+fn is_invariant<X: Extension>(e: &Expr, body: &[Stmt<X>]) -> bool {
     let mut assigned = Vec::new();
     body.iter().for_each(|s| s.for_each_assigned(&mut |local| assigned.push(local)));
     is_simple(e)

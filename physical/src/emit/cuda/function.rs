@@ -1,6 +1,6 @@
 //! A grid: the function of a team for a chunk, and the kernel that calls it.
 
-use super::stmt::GridStmtWriter;
+use super::stmt::TeamDialect;
 use crate::assembly::{Buffer, Stmt as SerialStmt};
 use crate::emit::c::expr::ExprWriter;
 use crate::emit::c::facts::LocalFacts;
@@ -129,10 +129,10 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
     declare_locals(function, &names, &uses, out);
     declare_poll_counters(grid, out);
     let exprs = ExprWriter { function, names: &names, helpers, facts: LocalFacts::new(function), lane: None };
-    let mut stmts =
-        GridStmtWriter { lines: StmtWriter { exprs, depth: 1, out: std::mem::take(out) }, grid, spread: false };
+    let dialect = TeamDialect { grid, spread: false };
+    let mut stmts = StmtWriter { exprs, depth: 1, out: std::mem::take(out), dialect };
     stmts.block(&grid.body);
-    *out = stmts.lines.out;
+    *out = stmts.out;
     if !matches!(function.body.last(), Some(SerialStmt::Return(_))) {
         out.push_str("    return RP_DONE;\n");
     }
