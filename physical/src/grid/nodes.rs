@@ -81,9 +81,9 @@ pub enum SectionBound {
 ///
 /// - The lanes of a store are given with the store.
 /// - Every lane runs each round of a `for`.
-/// - Outside spread loops the elements of a fold in lanes are spread: lane `l` of the team folds for
-///   the lanes `l`, `l + n`, .. of the fold, and the team combines them as the fold prescribes. All
-///   lanes of the team get the result.
+/// - Outside spread loops the elements of a fold in lanes are spread: lane `l` of the team folds
+///   for the lanes `l`, `l + n`, .. of the fold, and the team combines them as the fold
+///   prescribes. All lanes of the team get the result.
 /// - Growth of a window whose capacity is too small ends the chunk and records the length needed.
 /// - The whole team sorts, with a barrier before and after.
 /// - A swap exchanges two windows of one type and one memory space.
