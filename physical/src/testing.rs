@@ -15,6 +15,18 @@ pub(crate) fn normal_form(text: &str) -> crate::notation::Program {
     crate::notation::normalize(program).unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// The folder of golden files: for each program its text and the texts that it is compiled to.
+#[cfg(test)]
+pub(crate) const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/golden");
+
+/// Returns a program of the golden files in normal form.
+#[cfg(test)]
+pub(crate) fn golden_program(name: &str) -> crate::notation::Program {
+    let path = std::path::Path::new(GOLDEN).join(name).join("program.rp");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("cannot read {}: {e}", path.display()));
+    normal_form(&text)
+}
+
 /// Arrays on a device that does not answer.
 #[derive(Debug)]
 struct LostArray(usize);

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 const FOLDERS: [&str; 9] = ["logic", "optimizer", "physical", "datasets", "sql", "bench", "src", "tests", "examples"];
 
 /// The crates of the workspace, and their allowed dependencies within the workspace.
-const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 8] = [
+const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 9] = [
     ("logic", &[]),
     ("optimizer", &["redpoll-logic"]),
-    ("physical", &["redpoll-logic"]),
+    ("physical", &["redpoll-logic", "redpoll-golden"]),
     // The integration tests of `datasets` turn on its own test support.
     ("datasets", &["redpoll-logic", "redpoll-physical", "redpoll-datasets"]),
     // The tests of `sql` run regions on the sessions of `redpoll`.
-    ("sql", &["redpoll", "redpoll-logic", "redpoll-physical", "redpoll-datasets", "redpoll-testing"]),
+    ("sql", &["redpoll", "redpoll-logic", "redpoll-physical", "redpoll-datasets", "redpoll-testing", "redpoll-golden"]),
     // The last crate is shared by tests.
     (
         ".",
@@ -30,6 +30,7 @@ const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 8] = [
             "redpoll-testing",
         ],
     ),
+    ("tests/golden", &[]),
     ("tests/common", &["redpoll", "redpoll-logic", "redpoll-physical", "redpoll-optimizer"]),
     (
         "bench",

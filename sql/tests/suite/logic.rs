@@ -83,7 +83,7 @@ async fn runner(
 #[tokio::test]
 async fn files_agree_claimed_and_unclaimed() {
     let (plain, ours) = (Arc::<Counts>::default(), Arc::<Counts>::default());
-    let bless = std::env::var_os("REDPOLL_BLESS").is_some();
+    let bless = redpoll_golden::is_blessing();
     for file in files() {
         if bless {
             let mut runner = runner(false, &plain).await;

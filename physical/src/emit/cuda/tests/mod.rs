@@ -1,5 +1,4 @@
-//! The text of small grids, to be reviewed like code (`UPDATE_EXPECT=1` rewrites it); its
-//! compilation by NVRTC, and its runs on the host.
+//! The text of small grids, reviewed like code; its compilation by NVRTC, and its runs on the host.
 
 mod emulated;
 pub(super) use emulated::Host;
@@ -10,15 +9,20 @@ mod shares;
 
 use crate::grid::{Grid, GridPlan, ListLengths, TeamSize};
 use crate::lower::{LoweringOptions, lower};
+use crate::notation::Program;
 use crate::testing::normal_form;
 use redpoll_logic::FloatMode;
 
 /// Returns the grids of a program.
 fn grids(text: &str) -> Vec<Grid> {
-    let program = normal_form(text);
+    grids_of(&normal_form(text))
+}
+
+/// Returns the grids of a program in normal form.
+fn grids_of(program: &Program) -> Vec<Grid> {
     let plan = GridPlan::of(
-        &program,
-        &lower(&program, &[], LoweringOptions::default()),
+        program,
+        &lower(program, &[], LoweringOptions::default()),
         TeamSize::Automatic,
         Some((&ListLengths::default(), FloatMode::default())),
     );
