@@ -7,7 +7,7 @@ use crate::lower::{LoweringOptions, lower};
 use crate::testing::{GOLDEN, golden_program};
 
 /// The programs of the golden files.
-const PROGRAMS: [&str; 3] = ["spmv", "union_of_lists", "spgemm"];
+const PROGRAMS: [&str; 3] = ["spmv", "union", "spgemm"];
 
 /// Returns the text of a program's kernel, without the common head of units, which ends with the
 /// names of statuses.
