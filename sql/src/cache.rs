@@ -5,6 +5,7 @@ use crate::cost::{is_competitive, max_datafusion_time};
 use crate::encode::EncodedRegion;
 use crate::error::FallbackReason;
 use crate::input_tables::{InputTables, Version};
+use crate::memory::Evict;
 use crate::options::EngineChoice;
 use crate::program::{RegionFolds, RegionProgram};
 use datafusion::execution::memory_pool::MemoryLimit;
@@ -155,9 +156,10 @@ impl Cache {
         let entry = fallbacks.iter().find(|entry| entry.engine == engine && entry.plan == *plan)?;
         InputTables::of(&[plan])?.have_version(&entry.version).then(|| entry.reason.clone())
     }
+}
 
-    /// Drops the entry used least recently; returns `false` if the cache is empty.
-    pub(crate) fn evict_oldest(&self) -> bool {
+impl Evict for Cache {
+    fn evict_oldest(&self) -> bool {
         self.regions.lock().unwrap_or_else(PoisonError::into_inner).pop().is_some()
     }
 }

@@ -1,8 +1,9 @@
 //! From the results of a program to the rows of a region.
 
-use crate::claim::{Number, Region};
+use crate::claim::Region;
 use crate::encode::EncodedRegion;
 use crate::error::{Error, FallbackReason, Result};
+use crate::number::Number;
 use crate::program::{RegionFolds, RegionProgram, ResultColumn};
 use datafusion::arrow::array::{ArrayRef, Decimal128Array, Float64Array, Int64Array, UInt64Array};
 use datafusion::arrow::buffer::{NullBuffer, ScalarBuffer};

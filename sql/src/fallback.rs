@@ -6,7 +6,6 @@ use crate::claim;
 use crate::error::FallbackReason;
 use crate::guard::guard_scans;
 use crate::input_tables::InputTables;
-use crate::planner::RegionPlanner;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -17,17 +16,24 @@ use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
-use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
+use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 use futures::TryStreamExt;
+use std::fmt;
 use std::sync::Arc;
 
 /// The plan of a region before it was claimed, planned for execution when it is needed.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Fallback {
     /// The claimed aggregate.
     pub(crate) plan: Arc<LogicalPlan>,
     /// The planner of regions below the aggregate.
-    pub(crate) planner: RegionPlanner,
+    pub(crate) planner: Arc<dyn ExtensionPlanner + Send + Sync>,
+}
+
+impl fmt::Debug for Fallback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fallback").field("plan", &self.plan).finish_non_exhaustive()
+    }
 }
 
 impl Fallback {
@@ -59,7 +65,7 @@ impl Fallback {
     /// Returns DataFusion's execution plan.
     async fn execution_plan(&self, context: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
         let session = plain_session(context);
-        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(self.planner.clone())]);
+        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![self.planner.clone()]);
         // Regions are claimed at the end of an optimizer pass, so later passes have not run on this
         // plan.
         let optimized = session.optimizer().optimize(self.plan.as_ref().clone(), &session, |_, _| {})?;
@@ -106,6 +112,7 @@ mod tests {
     use crate::engine::{Engine, Outcome, RunError, RunLimits};
     use crate::engines::Engines;
     use crate::node::RegionNode;
+    use crate::planner::RegionPlanner;
     use datafusion::common::tree_node::TreeNodeRecursion;
     use datafusion::physical_plan::displayable;
     use redpoll_logic::{Alias, Plan};
@@ -173,10 +180,8 @@ mod tests {
 
     fn fallback(plan: Arc<LogicalPlan>) -> Fallback {
         let (cache, background) = (Arc::default(), std::sync::Weak::new());
-        Fallback {
-            plan,
-            planner: RegionPlanner { engines: Arc::new(Engines::new(Arc::new(IdleEngine))), cache, background },
-        }
+        let engines = Arc::new(Engines::new(Arc::new(IdleEngine)));
+        Fallback { plan, planner: Arc::new(RegionPlanner { engines, cache, background }) }
     }
 
     /// Returns the joins of a query with claiming off, the joins with every region left to

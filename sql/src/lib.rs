@@ -45,6 +45,7 @@ mod job;
 mod memory;
 mod metrics;
 mod node;
+mod number;
 mod options;
 mod planner;
 pub mod program;

@@ -1,12 +1,18 @@
 //! The memory of claimed regions, counted by the session's memory pool.
 
-use crate::cache::Cache;
 use crate::engine::{RunError, RunLimits};
 use crate::error::{Error, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use redpoll_physical::run::{Account, MemoryBudget};
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A holder of memory that can be dropped to make room for a query.
+pub(crate) trait Evict: fmt::Debug + Send + Sync {
+    /// Drops the entry used least recently; returns `false` if there is none.
+    fn evict_oldest(&self) -> bool;
+}
 
 /// Bytes reserved in a memory pool, released when the account is dropped. If the pool is exhausted,
 /// cached regions are dropped first.
@@ -14,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 struct PoolAccount {
     reservation: MemoryReservation,
     /// The cache whose regions may be dropped to make room.
-    cache: Option<Arc<Cache>>,
+    cache: Option<Arc<dyn Evict>>,
     /// The largest reservation in bytes.
     max_bytes: usize,
 }
@@ -53,7 +59,11 @@ impl Allowance {
     }
 
     /// Returns an allowance of a pool, for which cached regions may be dropped.
-    pub(crate) fn from_pool(pool: &Arc<dyn MemoryPool>, cache: Arc<Cache>, cancelled: Arc<AtomicBool>) -> Allowance {
+    pub(crate) fn from_pool(
+        pool: &Arc<dyn MemoryPool>,
+        cache: Arc<dyn Evict>,
+        cancelled: Arc<AtomicBool>,
+    ) -> Allowance {
         let reservation = MemoryConsumer::new("redpoll: claimed region").register(pool);
         Allowance {
             account: Arc::new(PoolAccount { reservation, cache: Some(cache), max_bytes: usize::MAX }),

@@ -154,7 +154,7 @@ impl ExtensionPlanner for RegionPlanner {
             cache: self.cache.clone(),
             background: self.background.clone(),
             cache_slot: cache_slot(node, plans, engine_choice),
-            fallback: Some(Fallback { plan: node.aggregate().clone(), planner: self.clone() }),
+            fallback: Some(Fallback { plan: node.aggregate().clone(), planner: Arc::new(self.clone()) }),
             cost: CostEstimate::new(node.region(), plans),
         };
         Ok(Some(Arc::new(exec.with_context(context))))

@@ -1,8 +1,8 @@
 //! Aggregate functions over semirings, registered by users: `min_plus(a.w, b.w)` is the smallest
 //! sum over the rows.
 
-use crate::claim::Number;
 use crate::error::Error;
+use crate::number::Number;
 use datafusion::arrow::array::{ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type};
 use datafusion::common::ScalarValue;

@@ -5,10 +5,11 @@ use super::leaves::finish_region;
 use super::reason::UnclaimedReason;
 use super::region::{
     Aggregate, Comparison, Condition, Extremum, FieldId, GroupColumn, LeafColumn, LeafRole, Mask, NarrowSum,
-    NullTreatment, Number, OuterJoin, Region, RegionField, SumCase, SumOfProducts, SumTerm,
+    NullTreatment, OuterJoin, Region, RegionField, SumCase, SumOfProducts, SumTerm,
 };
 use super::sums::{coalesce_of, is_total, strict_parts, terms};
 use super::types::{is_key, is_ordered};
+use crate::number::Number;
 use crate::semiring::{Semiring, SemiringFunction};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};

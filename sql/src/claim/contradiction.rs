@@ -1,6 +1,7 @@
 //! Detection of regions whose comparisons and ranges contradict each other.
 
-use super::region::{Comparison, FieldId, LeafSource, Region, TensorColumn};
+use super::region::{Comparison, FieldId, LeafSource, Region};
+use crate::table::TensorColumn;
 
 /// Returns whether no codes satisfy all comparisons and ranges of a region.
 ///

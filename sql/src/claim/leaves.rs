@@ -8,11 +8,9 @@ use super::contradiction::is_contradiction;
 use super::join::{replace_columns, to_plan_columns};
 use super::origin::LeafOrigin;
 use super::reason::UnclaimedReason;
-use super::region::{
-    Aggregate, ColumnInfo, GroupColumn, Leaf, LeafColumn, LeafRole, LeafSource, Number, Region, RegionField,
-    TensorColumn,
-};
-use crate::table::{TensorTable, range_of};
+use super::region::{Aggregate, ColumnInfo, GroupColumn, Leaf, LeafColumn, LeafRole, LeafSource, Region, RegionField};
+use crate::number::Number;
+use crate::table::{TensorColumn, TensorTable, range_of};
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::catalog::TableProvider;

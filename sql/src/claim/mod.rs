@@ -16,9 +16,11 @@ pub(crate) use cost::{rows, rows_of};
 pub use reason::UnclaimedReason;
 pub use region::{
     Aggregate, ColumnInfo, Comparison, Condition, Extremum, FieldId, GroupColumn, Leaf, LeafColumn, LeafId, LeafRole,
-    LeafSource, Mask, ModeRange, NarrowSum, NullTreatment, Number, OuterJoin, Region, RegionField, SumCase,
-    SumOfProducts, SumTerm, TensorColumn,
+    LeafSource, Mask, NarrowSum, NullTreatment, OuterJoin, Region, RegionField, SumCase, SumOfProducts, SumTerm,
 };
+
+pub use crate::number::Number;
+pub use crate::table::{ModeRange, TensorColumn};
 
 use crate::cache::Cache;
 use crate::node::RegionNode;

@@ -1,11 +1,11 @@
 //! Regions: aggregates over one join, independent of DataFusion's plan nodes.
 
+use crate::number::Number;
 use crate::semiring::Semiring;
-use crate::table::TensorTable;
+use crate::table::{ModeRange, TensorColumn, TensorTable};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, ScalarValue, TableReference};
 use datafusion::logical_expr::Expr;
-use redpoll_logic::Prim;
 
 /// Index of a leaf of a region.
 pub type LeafId = usize;
@@ -104,26 +104,6 @@ pub enum LeafSource {
         /// Ranges of coordinates; only entries within all of them count.
         ranges: Vec<ModeRange>,
     },
-}
-
-/// A range of the coordinates of a mode.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct ModeRange {
-    /// The mode.
-    pub mode: usize,
-    /// The first coordinate.
-    pub low: u64,
-    /// The end of the range, exclusive.
-    pub high: u64,
-}
-
-/// The content of a column of a tensor's table.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum TensorColumn {
-    /// The coordinate in a mode.
-    Mode(usize),
-    /// The value.
-    Value,
 }
 
 /// The effect of a leaf's rows on the rows of a join.
@@ -324,41 +304,6 @@ pub struct SumTerm {
     pub negative: bool,
     /// The factors, each of another leaf.
     pub factors: Vec<LeafColumn>,
-}
-
-/// The number types of sums.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Number {
-    /// `BIGINT`, which wraps.
-    I64,
-    /// `BIGINT UNSIGNED`, which wraps.
-    U64,
-    /// `DOUBLE`.
-    F64,
-    /// `DECIMAL` with the given scale, as integers of 128 bits in limbs.
-    Decimal(i8),
-}
-
-impl Number {
-    /// Returns the primitive type of kernels.
-    pub fn prim(self) -> Prim {
-        match self {
-            Number::I64 | Number::Decimal(_) => Prim::I64,
-            Number::U64 => Prim::U64,
-            Number::F64 => Prim::F64,
-        }
-    }
-
-    /// Returns the number type of an Arrow type.
-    pub fn of(ty: &DataType) -> Option<Number> {
-        match ty {
-            DataType::Int64 => Some(Number::I64),
-            DataType::UInt64 => Some(Number::U64),
-            DataType::Float64 => Some(Number::F64),
-            DataType::Decimal128(_, scale) => Some(Number::Decimal(*scale)),
-            _ => None,
-        }
-    }
 }
 
 impl Region {

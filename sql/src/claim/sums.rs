@@ -11,7 +11,7 @@
 
 use super::join::leaves_of;
 use super::reason::UnclaimedReason;
-use super::region::Number;
+use crate::number::Number;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, ExprSchema, ScalarValue};
 use datafusion::logical_expr::expr::Case as CaseExpr;

@@ -1,8 +1,8 @@
 //! Domains: the values of fields that are joined or compared, as codes in the order of values.
 
 use super::integers::{Integers, distinct, from_integers};
-use crate::claim::Number;
 use crate::error::{Error, FallbackReason, Result};
+use crate::number::Number;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt64Array};
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type};

@@ -7,8 +7,8 @@
 use super::leaf::LeafRows;
 use super::limbs::Limb;
 use super::order::{compare, sort_rows};
-use crate::claim::Number;
 use crate::error::{Error, FallbackReason, Result};
+use crate::number::Number;
 use crate::semiring::{Semiring, scalars};
 use datafusion::arrow::array::{Array as _, ArrayRef, AsArray, PrimitiveArray};
 use datafusion::arrow::datatypes::{ArrowPrimitiveType, Decimal128Type, Float64Type, Int64Type, UInt64Type};

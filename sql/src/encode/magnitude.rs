@@ -1,10 +1,9 @@
 //! Bounds of values, where they decide whether the order of computation may change.
 
 use super::EncodedRegion;
-use crate::claim::{
-    ColumnInfo, FieldId, LeafColumn, LeafRole, NarrowSum, Number, Region, SumCase, SumOfProducts, SumTerm,
-};
+use crate::claim::{ColumnInfo, FieldId, LeafColumn, LeafRole, NarrowSum, Region, SumCase, SumOfProducts, SumTerm};
 use crate::error::{FallbackReason, Result};
+use crate::number::Number;
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Float64Type};

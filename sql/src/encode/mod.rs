@@ -28,9 +28,10 @@ pub use limbs::Limb;
 pub use shared::SharedRequest;
 pub use tensor::{GroupCache, Payload, Request};
 
-use crate::claim::{Extremum, FieldId, LeafColumn, LeafSource, Region, TensorColumn};
+use crate::claim::{Extremum, FieldId, LeafColumn, LeafSource, Region};
 use crate::error::{FallbackReason, Result};
 use crate::memory::Allowance;
+use crate::table::TensorColumn;
 use codes::encode_domain;
 use datafusion::arrow::record_batch::RecordBatch;
 use std::collections::BTreeMap;

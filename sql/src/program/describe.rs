@@ -1,9 +1,10 @@
 //! The text of a region in `EXPLAIN`.
 
 use crate::claim::{
-    Aggregate, Comparison, Extremum, FieldId, GroupColumn, LeafColumn, LeafRole, LeafSource, Number, OuterJoin, Region,
+    Aggregate, Comparison, Extremum, FieldId, GroupColumn, LeafColumn, LeafRole, LeafSource, OuterJoin, Region,
     SumOfProducts, SumTerm,
 };
+use crate::number::Number;
 use std::fmt::Write;
 
 /// Returns the groups, aggregates, leaves with their fields, and conditions of a region as text.

@@ -2,12 +2,11 @@
 
 use super::all_true::{is_all_true, remove_all_true};
 use super::order::field_order;
-use crate::claim::{
-    Comparison, Extremum, FieldId, LeafColumn, LeafId, LeafRole, LeafSource, Mask, ModeRange, Number, Region,
-    TensorColumn,
-};
+use crate::claim::{Comparison, Extremum, FieldId, LeafColumn, LeafId, LeafRole, LeafSource, Mask, Region};
 use crate::encode::{EncodedRegion, GroupCache, Limb, Payload, Request, SharedRequest};
 use crate::error::Result;
+use crate::number::Number;
+use crate::table::{ModeRange, TensorColumn};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{Alias, DType, Expr, Field, Node, Scalar};
 use redpoll_physical::storage::Tensor;

@@ -1,9 +1,10 @@
 //! The folds from which the result columns of a region are computed, without duplicates.
 
 use super::fold::JoinFold;
-use crate::claim::{Aggregate, Extremum, LeafColumn, Number, Region, SumOfProducts, SumTerm};
+use crate::claim::{Aggregate, Extremum, LeafColumn, Region, SumOfProducts, SumTerm};
 use crate::encode::{EncodedRegion, Limb};
 use crate::error::Result;
+use crate::number::Number;
 use datafusion::arrow::datatypes::DataType;
 
 /// The computation of a result column from folds, which are given by index.

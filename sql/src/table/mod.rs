@@ -15,7 +15,6 @@ pub(crate) use ranges::range_of;
 pub(crate) use sink::tensor_of_rows;
 pub(crate) use sink::{TensorFileFactory, TensorSink};
 
-use crate::claim::TensorColumn;
 use crate::engine::RunError;
 use crate::error::{Error, Result};
 use async_trait::async_trait;
@@ -37,6 +36,26 @@ use std::sync::{Arc, OnceLock};
 
 /// The default name of the column of values.
 const VALUE: &str = "value";
+
+/// The content of a column of a tensor's table.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum TensorColumn {
+    /// The coordinate in a mode.
+    Mode(usize),
+    /// The value.
+    Value,
+}
+
+/// A range of the coordinates of a mode.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ModeRange {
+    /// The mode.
+    pub mode: usize,
+    /// The first coordinate.
+    pub low: u64,
+    /// The end of the range, exclusive.
+    pub high: u64,
+}
 
 /// A tensor as a table. Clones are the same table.
 #[derive(Clone, Debug)]

@@ -1,8 +1,7 @@
 //! Conditions that are ranges of coordinates: scans and kernels read only the entries within the
 //! ranges.
 
-use super::TensorTable;
-use crate::claim::{ModeRange, TensorColumn};
+use super::{ModeRange, TensorColumn, TensorTable};
 use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};

@@ -1,8 +1,7 @@
 //! Scans of tensors' tables: the rows of a window, up to a limit.
 
-use super::TensorTable;
 use super::ranges::window;
-use crate::claim::ModeRange;
+use super::{ModeRange, TensorTable};
 use crate::error::Error;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
