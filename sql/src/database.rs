@@ -1,14 +1,13 @@
 //! A DataFusion session with redpoll as an engine.
 
-use crate::background::BackgroundJobs;
-use crate::cache::Cache;
-use crate::claim::{self, ClaimRegions, UnclaimedReason};
+use crate::claim::UnclaimedReason;
 use crate::correlated::RenameCorrelated;
 use crate::engine::Engine;
 use crate::engines::Engines;
 use crate::error::Error;
 use crate::options::RedpollOptions;
 use crate::planner::{RegionPlanner, SessionPlanner};
+use crate::policy::{BackgroundJobs, Cache, ClaimRegions, unclaimed_aggregates};
 use crate::semiring::{Semiring, SemiringFunction};
 use crate::statement::on_deep_stack;
 use crate::table::{TensorFactory, TensorFileFactory, TensorTable, tensor_of_rows};
@@ -99,7 +98,7 @@ impl Database {
 
     /// Returns every aggregate of an optimized plan that is not claimed, with the reason.
     pub fn unclaimed_aggregates(&self, plan: &LogicalPlan) -> Vec<(String, UnclaimedReason)> {
-        claim::unclaimed_aggregates(plan, self.context.state().config_options(), &self.cache)
+        unclaimed_aggregates(plan, self.context.state().config_options(), &self.cache)
     }
 
     /// Waits until no region is left to prepare. The wait includes regions of queries whose rows

@@ -1,14 +1,10 @@
 //! The execution plan of a region.
 
-use crate::background::BackgroundJobs;
-use crate::cache::{Cache, RegionKey};
-use crate::call::{AnswerPlan, Call};
-use crate::claim::{self, Region};
-use crate::cost::CostEstimate;
+use crate::claim::Region;
 use crate::engine::Engine;
-use crate::fallback::Fallback;
-use crate::input_tables::{InputTables, Version};
 use crate::metrics::Metrics;
+use crate::options::RedpollOptions;
+use crate::policy::{AnswerPlan, AnswerSource, BackgroundJobs, Cache, CacheSlot, Call, CostEstimate, Fallback};
 use crate::program;
 use crate::run::RegionRunner;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -47,60 +43,6 @@ pub(crate) struct RegionContext {
     /// DataFusion's plan of the region.
     pub(crate) fallback: Option<Fallback>,
     pub(crate) cost: CostEstimate,
-}
-
-/// The key and version under which an encoded region is cached.
-#[derive(Clone, Debug)]
-pub(crate) struct CacheSlot {
-    /// The tables below the inputs.
-    pub(crate) tables: InputTables,
-    /// The version of `tables` when the inputs were planned.
-    pub(crate) version: Version,
-    pub(crate) key: RegionKey,
-}
-
-impl CacheSlot {
-    /// Returns the cache key and version of a region, or `None` if its tables have no version.
-    pub(crate) fn new(tables: Option<InputTables>, key: RegionKey) -> Option<CacheSlot> {
-        let tables = tables?;
-        let version = tables.version()?;
-        Some(CacheSlot { tables, version, key })
-    }
-
-    /// Returns whether the tables are still in the version that was planned.
-    fn is_current(&self) -> bool {
-        self.tables.have_version(&self.version)
-    }
-}
-
-/// The engine that answered a call, as `EXPLAIN ANALYZE` shows it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum AnswerSource {
-    /// Redpoll, with a cached region.
-    Cached,
-    /// Redpoll: this call prepared the region.
-    InCall,
-    /// Redpoll: the region was prepared in the background before DataFusion answered.
-    Background,
-    /// DataFusion, while the region is prepared.
-    DataFusionFirst,
-    /// DataFusion: the region cannot be prepared.
-    DataFusionOnly,
-    /// DataFusion: claiming is off, or the rows of the region are left to DataFusion.
-    Fallback,
-}
-
-impl fmt::Display for AnswerSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            AnswerSource::Cached => "prepared=yes",
-            AnswerSource::InCall => "prepared=no, prepared by this call",
-            AnswerSource::Background => "prepared=no, prepared by this call before DataFusion answered",
-            AnswerSource::DataFusionFirst => "prepared=no, answered by DataFusion while the region is prepared",
-            AnswerSource::DataFusionOnly => "prepared=no, answered by DataFusion because the region cannot be prepared",
-            AnswerSource::Fallback => "left to DataFusion",
-        })
-    }
 }
 
 impl RegionExec {
@@ -143,7 +85,7 @@ impl RegionExec {
     fn call(&self, context: Arc<TaskContext>) -> Call {
         Call {
             runner: self.runner.clone(),
-            options: claim::options(context.session_config().options()),
+            options: RedpollOptions::of(context.session_config().options()),
             cache: self.context.cache.clone(),
             fallback: self.context.fallback.clone(),
             cache_slot: self.context.cache_slot.clone().filter(CacheSlot::is_current),

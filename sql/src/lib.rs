@@ -22,13 +22,9 @@
 
 #![forbid(unsafe_code)]
 
-mod background;
-mod cache;
-mod call;
 pub mod claim;
 mod compressed;
 mod correlated;
-mod cost;
 mod database;
 mod decode;
 pub mod encode;
@@ -36,18 +32,17 @@ mod engine;
 mod engines;
 mod error;
 mod exec;
-mod fallback;
 mod files;
 mod guard;
 mod input_tables;
 mod ipc;
-mod job;
 mod memory;
 mod metrics;
 mod node;
 mod number;
 mod options;
 mod planner;
+mod policy;
 pub mod program;
 mod row_format;
 mod run;
@@ -64,6 +59,7 @@ pub use guard::silence_guarded_panics;
 pub use memory::Allowance;
 pub use node::RegionNode;
 pub use options::{EngineChoice, FirstAnswer, Policy, RedpollOptions};
+pub use policy::ClaimRegions;
 pub use semiring::Semiring;
 pub use statement::{STACK_SIZE, with_deep_stack};
 pub use table::{ComputeFn, TensorTable};

@@ -1,7 +1,7 @@
 //! The options that a user sets, as in `SET redpoll.enabled = false`.
 
 use datafusion::common::config_namespace;
-use datafusion::config::{ConfigEntry, ConfigExtension, ConfigField, ExtensionOptions, Visit};
+use datafusion::config::{ConfigEntry, ConfigExtension, ConfigField, ConfigOptions, ExtensionOptions, Visit};
 use datafusion::error::{DataFusionError, Result};
 use redpoll_physical::kernel::Processor;
 use std::any::Any;
@@ -24,6 +24,13 @@ config_namespace! {
         /// `auto` for a device if it is expected to pay, `cpu`, or a CUDA device: `cuda`,
         /// `cuda:1`, ..
         pub engine: EngineChoice, default = EngineChoice::Session
+    }
+}
+
+impl RedpollOptions {
+    /// Returns the options of redpoll in a configuration; the defaults if it has none.
+    pub(crate) fn of(config: &ConfigOptions) -> RedpollOptions {
+        config.extensions.get::<RedpollOptions>().cloned().unwrap_or_default()
     }
 }
 

@@ -1,17 +1,13 @@
 //! Planning of execution: from logical plans with regions to execution plans.
 
-use crate::background::BackgroundJobs;
-use crate::cache::{Cache, RegionKey};
-use crate::claim;
-use crate::cost::CostEstimate;
 use crate::engines::Engines;
 use crate::error::Error;
-use crate::exec::{CacheSlot, RegionContext, RegionExec};
-use crate::fallback::Fallback;
+use crate::exec::{RegionContext, RegionExec};
 use crate::guard::guard_scans;
 use crate::input_tables::InputTables;
 use crate::node::RegionNode;
-use crate::options::EngineChoice;
+use crate::options::{EngineChoice, RedpollOptions};
+use crate::policy::{BackgroundJobs, Cache, CacheSlot, CostEstimate, Fallback, RegionKey, unclaimed_aggregates};
 use crate::program;
 use crate::table::TensorSink;
 use async_trait::async_trait;
@@ -75,7 +71,7 @@ impl QueryPlanner for SessionPlanner {
 
 /// Returns a row of an explanation for each aggregate that was not claimed, with the reason.
 fn unclaimed_rows(plan: &LogicalPlan, session: &dyn Session, cache: &Cache) -> Vec<StringifiedPlan> {
-    let unclaimed = claim::unclaimed_aggregates(plan, session.config().options(), cache).into_iter();
+    let unclaimed = unclaimed_aggregates(plan, session.config().options(), cache).into_iter();
     unclaimed
         .map(|(node, reason)| explain_row("not claimed", format!("{node}\nnot claimed by redpoll: {reason}")))
         .collect()
@@ -83,7 +79,7 @@ fn unclaimed_rows(plan: &LogicalPlan, session: &dyn Session, cache: &Cache) -> V
 
 /// Returns the processor that the session has set for kernels.
 fn engine_choice(session: &dyn Session) -> EngineChoice {
-    claim::options(session.config().options()).engine
+    RedpollOptions::of(session.config().options()).engine
 }
 
 fn explain_row(label: &str, text: String) -> StringifiedPlan {

@@ -1,13 +1,13 @@
 //! Preparing and running a region, from the rows of inputs to the rows of groups, for calls and for
 //! the background.
 
-use crate::cache::PreparedRegion;
 use crate::claim::Region;
 use crate::decode::decode;
 use crate::encode::EncodedRegion;
 use crate::engine::Engine;
 use crate::error::{Error, FallbackReason};
 use crate::memory::Allowance;
+use crate::policy::PreparedRegion;
 use crate::program::{self, RegionFolds};
 use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::SchemaRef;

@@ -1,43 +1,14 @@
 //! The cache of encoded regions, valid while the versions of their tables stay the same.
 
+use super::prepared::PreparedRegion;
 use crate::claim::Region;
-use crate::cost::{is_competitive, max_datafusion_time};
-use crate::encode::EncodedRegion;
 use crate::error::FallbackReason;
 use crate::input_tables::{InputTables, Version};
 use crate::memory::Evict;
 use crate::options::EngineChoice;
-use crate::program::{RegionFolds, RegionProgram};
 use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::logical_expr::LogicalPlan;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-/// A region with its encoded rows and its program, ready to run.
-#[derive(Debug)]
-pub(crate) struct PreparedRegion {
-    pub(crate) encoded: EncodedRegion,
-    pub(crate) folds: RegionFolds,
-    pub(crate) program: RegionProgram,
-    /// Time to encode the rows and build the program.
-    pub(crate) encode_time: Duration,
-    runs: Mutex<RunTimes>,
-}
-
-/// The times of earlier runs.
-#[derive(Clone, Copy, Default, Debug)]
-struct RunTimes {
-    /// Number of runs with everything cached.
-    count: u32,
-    /// The fastest of these runs.
-    best: Duration,
-    /// Time of DataFusion's own plan, if it ran.
-    datafusion_time: Option<Duration>,
-}
-
-/// Number of runs after which the fastest one is compared with DataFusion, because other work
-/// disturbs single runs.
-pub(crate) const TRIAL_RUNS: u32 = 3;
 
 /// The key of a region: its plans, and the processor of its kernels.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,6 +16,30 @@ pub(crate) struct RegionKey {
     pub(crate) region: Arc<Region>,
     pub(crate) inputs: Arc<Vec<LogicalPlan>>,
     pub(crate) engine: EngineChoice,
+}
+
+/// The key and version under which an encoded region is cached.
+#[derive(Clone, Debug)]
+pub(crate) struct CacheSlot {
+    /// The tables below the inputs.
+    pub(crate) tables: InputTables,
+    /// The version of `tables` when the inputs were planned.
+    pub(crate) version: Version,
+    pub(crate) key: RegionKey,
+}
+
+impl CacheSlot {
+    /// Returns the cache key and version of a region, or `None` if its tables have no version.
+    pub(crate) fn new(tables: Option<InputTables>, key: RegionKey) -> Option<CacheSlot> {
+        let tables = tables?;
+        let version = tables.version()?;
+        Some(CacheSlot { tables, version, key })
+    }
+
+    /// Returns whether the tables are still in the version that was planned.
+    pub(crate) fn is_current(&self) -> bool {
+        self.tables.have_version(&self.version)
+    }
 }
 
 /// The largest number of bytes of tensors and rows that are cached.
@@ -161,50 +156,5 @@ impl Cache {
 impl Evict for Cache {
     fn evict_oldest(&self) -> bool {
         self.regions.lock().unwrap_or_else(PoisonError::into_inner).pop().is_some()
-    }
-}
-
-impl PreparedRegion {
-    /// Returns a region that took `encode_time` to prepare.
-    pub(crate) fn new(
-        encoded: EncodedRegion,
-        folds: RegionFolds,
-        program: RegionProgram,
-        encode_time: Duration,
-    ) -> PreparedRegion {
-        PreparedRegion { encoded, folds, program, encode_time, runs: Mutex::default() }
-    }
-
-    /// Records the time of DataFusion's own plan.
-    pub(crate) fn record_datafusion_time(&self, time: Duration) {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner).datafusion_time = Some(time);
-    }
-
-    /// Records the time of a run with everything cached.
-    ///
-    /// # Errors
-    /// If the fastest of [`TRIAL_RUNS`] runs does not pay, compared with the time that DataFusion
-    /// took. If DataFusion has not run, an upper bound of its time is used.
-    pub(crate) fn record_run(&self, region: &Region, time: Duration) -> Result<(), FallbackReason> {
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        runs.best = if runs.count == 0 { time } else { runs.best.min(time) };
-        runs.count += 1;
-        if runs.count < TRIAL_RUNS {
-            return Ok(());
-        }
-        // If the bound cannot be computed, the region stays.
-        let datafusion_time =
-            runs.datafusion_time.unwrap_or_else(|| max_datafusion_time(region, &self.encoded).unwrap_or(Duration::MAX));
-        if is_competitive(runs.best, datafusion_time) {
-            Ok(())
-        } else {
-            Err(FallbackReason::Slower { redpoll_time: runs.best, datafusion_time })
-        }
-    }
-
-    /// Returns the size of the region's rows, codes and tensors in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        let tensors = self.program.bindings.iter().map(|(_, tensor)| tensor.bytes()).sum::<u64>();
-        self.encoded.bytes().saturating_add(usize::try_from(tensors).unwrap_or(usize::MAX))
     }
 }

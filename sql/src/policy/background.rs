@@ -4,9 +4,9 @@
 //! A process ends without waiting for this thread. The thread ends if there is nothing to do; its
 //! work is cancelled when the session is dropped.
 
-use crate::cache::RegionKey;
+use super::cache::RegionKey;
+use super::job::Job;
 use crate::input_tables::Version;
-use crate::job::Job;
 use crate::run::RegionResult;
 use futures::channel::oneshot;
 use std::panic::AssertUnwindSafe;

@@ -1,22 +1,7 @@
 //! The cost model: the cost of a region in kernels and in DataFusion, by measured constants.
-//!
-//! A join in DataFusion costs time by the rows that it reads and gives. Kernels cost time once, to
-//! encode the rows and compile the program, and then by the stored entries. The number of rows that
-//! a join gives is unknown before its keys are encoded, so little is decided in advance:
-//!
-//! - Before a region runs, it is left to DataFusion if its rows cannot be cached between runs, or
-//!   if DataFusion would finish before a program is compiled, whatever the join.
-//! - DataFusion answers a first call while redpoll prepares the region, beginning after the time of
-//!   [`CostEstimate::prepare_time`]. Redpoll answers if preparation takes no longer than DataFusion
-//!   takes at least ([`CostEstimate::is_always_faster`]).
-//! - Once rows are encoded in a call, its first run is finished; the cost of encoding is not wasted
-//!   on an estimate.
-//! - A prepared region runs, and its time is compared with that of DataFusion; the region is left
-//!   if it takes [`MAX_WARM_RATIO`] times as long. If DataFusion has not run, the repeats of keys
-//!   bound the rows of the join ([`EncodedRegion::max_rows`]) and so its time
-//!   ([`max_datafusion_time`]).
 
-use crate::claim::{self, Leaf, LeafRole, LeafSource, Region};
+use super::rows::{rows, rows_of};
+use crate::claim::{Leaf, LeafRole, LeafSource, Region};
 use crate::encode::{EncodedRegion, is_integers};
 use crate::error::Result;
 use datafusion::arrow::datatypes::DataType;
@@ -87,10 +72,10 @@ pub(crate) struct CostEstimate {
 impl CostEstimate {
     /// Returns the costs of a region over the given inputs.
     pub(crate) fn new(region: &Region, inputs: &[&LogicalPlan]) -> CostEstimate {
-        let rows: Vec<Option<usize>> = inputs.iter().map(|input| claim::rows(input)).collect();
+        let rows: Vec<Option<usize>> = inputs.iter().map(|input| rows(input)).collect();
         let of_leaf = |leaf: &Leaf| match &leaf.source {
             LeafSource::Input { input, .. } => rows[*input],
-            LeafSource::Tensor { table, .. } => claim::rows_of(table),
+            LeafSource::Tensor { table, .. } => rows_of(table),
         };
         let read: f64 = region.leaves.iter().filter_map(of_leaf).map(|rows| rows as f64).sum();
         let encode = |(input, rows): (usize, &Option<usize>)| {

@@ -1,11 +1,11 @@
 //! DataFusion's own plan of a region, for rows on which kernels would give another result than
 //! DataFusion, or be slower.
 
-use crate::cache::Cache;
-use crate::claim;
+use super::cache::Cache;
 use crate::error::FallbackReason;
 use crate::guard::guard_scans;
 use crate::input_tables::InputTables;
+use crate::options::RedpollOptions;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -41,7 +41,7 @@ impl Fallback {
     /// while its tables have the same version.
     pub(crate) fn record(&self, cache: &Cache, reason: &FallbackReason, context: &TaskContext) {
         if let Some(version) = InputTables::of(&[&self.plan]).and_then(|tables| tables.version()) {
-            let engine_choice = claim::options(context.session_config().options()).engine;
+            let engine_choice = RedpollOptions::of(context.session_config().options()).engine;
             cache.insert_fallbacks(plan_forms(&self.plan, context), &version, engine_choice, reason);
         }
     }

@@ -1,12 +1,13 @@
 //! The job of preparing a region in the background: encode its rows, compile and run its program,
 //! and compare the time of the run with that of DataFusion.
 
-use crate::background::{Delivery, JobOutcome, JobQueue};
-use crate::cache::{Cache, Insertion, RegionKey, TRIAL_RUNS, capacity};
-use crate::cost::{is_competitive, max_trial_time};
+use super::background::{Delivery, JobOutcome, JobQueue};
+use super::cache::{Cache, Insertion, RegionKey, capacity};
+use super::cost::{is_competitive, max_trial_time};
+use super::fallback::plan_forms;
+use super::prepared::TRIAL_RUNS;
 use crate::engine::RunError;
 use crate::error::{Error, FallbackReason};
-use crate::fallback::plan_forms;
 use crate::input_tables::{InputTables, Version};
 use crate::memory::Allowance;
 use crate::options::Policy;

@@ -1,16 +1,18 @@
 //! One call of a region: redpoll answers in place, or DataFusion answers while redpoll prepares the
 //! region.
 
-use crate::background::{BackgroundJobs, StartTime};
-use crate::cache::{Cache, PreparedRegion};
-use crate::cost::CostEstimate;
+use super::AnswerSource;
+use super::background::{BackgroundJobs, StartTime};
+use super::cache::{Cache, CacheSlot};
+use super::choice::{CacheState, Choice, Situation, choose};
+use super::cost::CostEstimate;
+use super::fallback::Fallback;
+use super::job::Job;
+use super::prepared::PreparedRegion;
 use crate::error::Error;
-use crate::exec::{AnswerSource, CacheSlot};
-use crate::fallback::Fallback;
-use crate::job::Job;
 use crate::memory::Allowance;
 use crate::metrics::Metrics;
-use crate::options::{FirstAnswer, Policy, RedpollOptions};
+use crate::options::{Policy, RedpollOptions};
 use crate::run::{RegionResult, RegionRunner, read_all_rows, read_error};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::{DataFusionError, Result};
@@ -54,24 +56,33 @@ impl Call {
     /// Returns the engine that answers this call.
     pub(crate) fn answer_plan(&self, background: &Weak<BackgroundJobs>) -> AnswerPlan {
         let Some(fallback) = self.fallback.clone() else { return AnswerPlan::Redpoll(None) };
-        if !self.options.enabled {
-            return AnswerPlan::DataFusion(fallback);
-        }
-        // A region that cannot be cached is not prepared in the background.
-        let Some(cache_slot) = &self.cache_slot else { return AnswerPlan::Redpoll(None) };
-        if let Some(prepared) = self.cache.find(&cache_slot.key, &cache_slot.version) {
-            return AnswerPlan::Redpoll(Some(prepared));
-        }
-        let start_time = match (self.options.first, self.options.claim) {
-            (FirstAnswer::Claim, _) | (FirstAnswer::Auto, Policy::Always) => return AnswerPlan::Redpoll(None),
-            (FirstAnswer::Auto, Policy::Cost) if self.cost.is_always_faster() => return AnswerPlan::Redpoll(None),
-            (FirstAnswer::Auto, Policy::Cost) => StartTime::At(Instant::now() + self.cost.prepare_time()),
-            (FirstAnswer::Prepare, _) => StartTime::AfterDataFusion,
+        let prepared = self.prepared();
+        let cache = match (&self.cache_slot, &prepared) {
+            (None, _) => CacheState::Uncacheable,
+            (Some(_), None) => CacheState::Unprepared,
+            (Some(_), Some(_)) => CacheState::Prepared,
         };
-        match background.upgrade() {
-            Some(background) => AnswerPlan::Race(fallback, background, start_time),
-            None => AnswerPlan::DataFusion(fallback),
+        let RedpollOptions { enabled, claim: policy, first, .. } = self.options;
+        let (is_always_faster, prepare_time) = (self.cost.is_always_faster(), self.cost.prepare_time());
+        match choose(Situation { enabled, policy, first, cache, is_always_faster, prepare_time }) {
+            Choice::Redpoll => AnswerPlan::Redpoll(prepared),
+            Choice::DataFusion => AnswerPlan::DataFusion(fallback),
+            Choice::Race { head_start } => {
+                let start_time = head_start.map(|head_start| StartTime::At(Instant::now() + head_start));
+                match background.upgrade() {
+                    Some(background) => {
+                        AnswerPlan::Race(fallback, background, start_time.unwrap_or(StartTime::AfterDataFusion))
+                    }
+                    None => AnswerPlan::DataFusion(fallback),
+                }
+            }
         }
+    }
+
+    /// Returns the cached region, unless claiming is disabled.
+    fn prepared(&self) -> Option<Arc<PreparedRegion>> {
+        let cache_slot = self.cache_slot.as_ref().filter(|_| self.options.enabled)?;
+        self.cache.find(&cache_slot.key, &cache_slot.version)
     }
 
     /// Answers with redpoll. `inputs` are empty if the region is `cached`.

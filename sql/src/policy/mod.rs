@@ -1,0 +1,75 @@
+//! The policy of claims and of first calls: the engine that answers a query.
+//!
+//! A join in DataFusion costs time by the rows that it reads and gives. Kernels cost time once, to
+//! encode the rows and compile the program, and then by the stored entries. The number of rows that
+//! a join gives is unknown before its keys are encoded, so little is decided in advance. The steps
+//! of a region, in order:
+//!
+//! 1. `rule`, `worth`: the optimizer claims a region that can be claimed, was not left to
+//!    DataFusion before, and is estimated to pay. It does not pay if its rows cannot be cached
+//!    between runs, or if DataFusion would finish before a program is compiled, whatever the join.
+//! 2. `choice`, `call`: redpoll answers a call if the region is cached, or if preparation takes no
+//!    longer than DataFusion takes at least ([`CostEstimate::is_always_faster`]). Otherwise
+//!    DataFusion answers while redpoll prepares the region.
+//! 3. `background`, `job`: preparation begins after its estimated time
+//!    ([`CostEstimate::prepare_time`]), or when DataFusion has answered. The engine that finishes
+//!    first answers.
+//! 4. `call`: once rows are encoded in a call, its first run is finished; the cost of encoding is
+//!    not wasted on an estimate.
+//! 5. `prepared`, `cost`: the time of a prepared region is compared with that of DataFusion. If
+//!    DataFusion has not run, the repeats of keys bound the rows of the join and so its time.
+//! 6. `fallback`, `cache`: a region that is slower, or whose rows do not suit kernels, is left to
+//!    DataFusion until its tables change, and runs DataFusion's own plan.
+
+mod background;
+mod cache;
+mod call;
+mod choice;
+mod cost;
+mod fallback;
+mod job;
+mod prepared;
+mod rows;
+mod rule;
+mod worth;
+
+pub(crate) use background::BackgroundJobs;
+pub(crate) use cache::{Cache, CacheSlot, RegionKey};
+pub(crate) use call::{AnswerPlan, Call};
+pub(crate) use cost::CostEstimate;
+pub(crate) use fallback::Fallback;
+pub(crate) use prepared::PreparedRegion;
+pub use rule::ClaimRegions;
+pub(crate) use rule::unclaimed_aggregates;
+
+use std::fmt;
+
+/// The engine that answered a call, as `EXPLAIN ANALYZE` shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AnswerSource {
+    /// Redpoll, with a cached region.
+    Cached,
+    /// Redpoll: this call prepared the region.
+    InCall,
+    /// Redpoll: the region was prepared in the background before DataFusion answered.
+    Background,
+    /// DataFusion, while the region is prepared.
+    DataFusionFirst,
+    /// DataFusion: the region cannot be prepared.
+    DataFusionOnly,
+    /// DataFusion: claiming is off, or the rows of the region are left to DataFusion.
+    Fallback,
+}
+
+impl fmt::Display for AnswerSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AnswerSource::Cached => "prepared=yes",
+            AnswerSource::InCall => "prepared=no, prepared by this call",
+            AnswerSource::Background => "prepared=no, prepared by this call before DataFusion answered",
+            AnswerSource::DataFusionFirst => "prepared=no, answered by DataFusion while the region is prepared",
+            AnswerSource::DataFusionOnly => "prepared=no, answered by DataFusion because the region cannot be prepared",
+            AnswerSource::Fallback => "left to DataFusion",
+        })
+    }
+}
