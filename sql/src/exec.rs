@@ -108,8 +108,8 @@ impl DisplayAs for RegionExec {
                 }
             }
             DisplayFormatType::TreeRender => {
-                writeln!(f, "leaves={}", self.runner.region.leaves.len())?;
-                writeln!(f, "fields={}", self.runner.region.fields.len())
+                writeln!(f, "leaves={}", self.runner.region.join.leaves.len())?;
+                writeln!(f, "fields={}", self.runner.region.join.fields.len())
             }
         }
     }

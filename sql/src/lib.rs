@@ -22,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod aggregates;
 pub mod claim;
 mod compressed;
 mod correlated;
@@ -44,6 +45,7 @@ mod options;
 mod planner;
 mod policy;
 pub mod program;
+mod results;
 mod row_format;
 mod run;
 mod semiring;

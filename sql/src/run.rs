@@ -66,9 +66,9 @@ impl RegionRunner {
     /// If the rows are left to DataFusion, or the allowance is exhausted.
     pub(crate) fn prepare(&self, inputs: &[RecordBatch], allowance: &Allowance) -> Result<PreparedRegion, Error> {
         let start = Instant::now();
-        let encoded = EncodedRegion::new(&self.region, inputs, allowance)?;
+        let encoded = EncodedRegion::new(&self.region.join, inputs, allowance)?;
         let folds = RegionFolds::new(&self.region, &encoded)?;
-        let program = program::build_program(&self.region, &encoded, &folds)?;
+        let program = program::build_program(&self.region.join, &encoded, &folds)?;
         Ok(PreparedRegion::new(encoded, folds, program, start.elapsed()))
     }
 
@@ -80,7 +80,7 @@ impl RegionRunner {
         let PreparedRegion { encoded, folds, program, .. } = &**prepared;
         let outcome = self.engine.run(program.plan.clone(), program.bindings.clone(), &allowance.run_limits())?;
         let start = Instant::now();
-        let batch = decode(&self.region, encoded, (folds, program), &outcome.outputs, &self.schema)?;
+        let batch = decode(&self.region.join, encoded, (folds, program), &outcome.outputs, &self.schema)?;
         allowance.reserve("the results", batch.get_array_memory_size())?;
         Ok(RegionResult {
             batch,

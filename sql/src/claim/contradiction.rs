@@ -1,6 +1,6 @@
 //! Detection of regions whose comparisons and ranges contradict each other.
 
-use super::region::{Comparison, FieldId, LeafSource, Region};
+use super::grouped_join::{Comparison, FieldId, GroupedJoin, LeafSource};
 use crate::table::TensorColumn;
 
 /// Returns whether no codes satisfy all comparisons and ranges of a region.
@@ -9,9 +9,9 @@ use crate::table::TensorColumn;
 /// bounds the difference to 0. The bounds contradict each other exactly if a cycle of them has a
 /// sum below 0 (Bellman; here by the closure of Floyd and Warshall). `a <> b` is violated if both
 /// differences are at most 0.
-pub(super) fn is_contradiction(region: &Region) -> bool {
-    let (ranges, modes) = ranges(region);
-    let zero = region.fields.len() + modes;
+pub(super) fn is_contradiction(join: &GroupedJoin) -> bool {
+    let (ranges, modes) = ranges(join);
+    let zero = join.fields.len() + modes;
     let mut bounds: Vec<Vec<Option<i128>>> = vec![vec![None; zero + 1]; zero + 1];
     let mut bound = |a: usize, b: usize, max: i128| {
         bounds[a][b] = Some(bounds[a][b].map_or(max, |current| current.min(max)));
@@ -20,7 +20,7 @@ pub(super) fn is_contradiction(region: &Region) -> bool {
         bound(node, zero, i128::from(high) - 1);
         bound(zero, node, -i128::from(low));
     }
-    for mask in region.masks.iter().filter(|mask| mask.excluding_leaf.is_none()) {
+    for mask in join.masks.iter().filter(|mask| mask.excluding_leaf.is_none()) {
         match mask.comparison {
             Comparison::Lt => bound(mask.left, mask.right, -1),
             Comparison::Le => bound(mask.left, mask.right, 0),
@@ -41,26 +41,26 @@ pub(super) fn is_contradiction(region: &Region) -> bool {
     let at_most_0 = |a: FieldId, b: FieldId| bounds[a][b].is_some_and(|bound| bound <= 0);
     let equal = |a: FieldId, b: FieldId| at_most_0(a, b) && at_most_0(b, a);
     (0..=zero).any(|k| bounds[k][k].is_some_and(|bound| bound < 0))
-        || region.masks.iter().any(|mask| {
+        || join.masks.iter().any(|mask| {
             mask.excluding_leaf.is_none() && mask.comparison == Comparison::Ne && equal(mask.left, mask.right)
         })
 }
 
 /// Returns the ranges of tensors' modes with their nodes, and the number of modes in no field. The
 /// node of a mode is its field; modes in no field have nodes above all fields.
-fn ranges(region: &Region) -> (Vec<(usize, u64, u64)>, usize) {
+fn ranges(join: &GroupedJoin) -> (Vec<(usize, u64, u64)>, usize) {
     let (mut node_ranges, mut other_modes) = (Vec::new(), Vec::new());
-    for (leaf, source) in region.leaves.iter().map(|leaf| &leaf.source).enumerate() {
+    for (leaf, source) in join.leaves.iter().map(|leaf| &leaf.source).enumerate() {
         let LeafSource::Tensor { columns, ranges, .. } = source else { continue };
         for range in ranges {
             let mode = TensorColumn::Mode(range.mode);
-            let field = region
+            let field = join
                 .fields
                 .iter()
                 .position(|field| field.columns.iter().flatten().any(|c| c.leaf == leaf && columns[c.column] == mode));
             let node = field.unwrap_or_else(|| {
                 let index = other_modes.iter().position(|mode| *mode == (leaf, range.mode));
-                region.fields.len()
+                join.fields.len()
                     + index.unwrap_or_else(|| {
                         other_modes.push((leaf, range.mode));
                         other_modes.len() - 1

@@ -1,8 +1,8 @@
 //! Flattens a plan into a join: its leaves, equalities and comparisons, and the columns of the plan
 //! in terms of leaf columns.
 
+use super::grouped_join::{Comparison, LeafRole};
 use super::reason::UnclaimedReason;
-use super::region::{Comparison, LeafRole};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, NullEquality, TableReference};
 use datafusion::logical_expr::utils::split_conjunction;
@@ -78,7 +78,7 @@ pub(super) fn to_plan_columns(expr: &Expr, plan: &LogicalPlan) -> Expr {
 }
 
 /// Checks that an expression can be computed for each row of a leaf before the join.
-pub(super) fn check_computable(expr: &Expr) -> Result<(), UnclaimedReason> {
+pub(crate) fn check_computable(expr: &Expr) -> Result<(), UnclaimedReason> {
     if expr.is_volatile() {
         return Err(UnclaimedReason::Volatile(expr.to_string()));
     }

@@ -3,12 +3,14 @@
 //! Leaves that read the same rows under different names share one input, which is read and encoded
 //! once. The columns that such leaves share have one domain.
 
-use super::build::{Claim, RegionBuilder};
+use super::builder::RegionBuilder;
 use super::contradiction::is_contradiction;
+use super::grouped_join::{ColumnInfo, GroupColumn, GroupedJoin, Leaf, LeafColumn, LeafRole, LeafSource, RegionField};
 use super::join::{replace_columns, to_plan_columns};
 use super::origin::LeafOrigin;
 use super::reason::UnclaimedReason;
-use super::region::{Aggregate, ColumnInfo, GroupColumn, Leaf, LeafColumn, LeafRole, LeafSource, Region, RegionField};
+use super::region::{Claim, Region};
+use crate::aggregates::Aggregate;
 use crate::number::Number;
 use crate::table::{TensorColumn, TensorTable, range_of};
 use datafusion::arrow::datatypes::{DataType, Schema};
@@ -82,12 +84,12 @@ pub(super) fn finish_region(
     }
     let inputs = shared.into_iter().map(|origin| origin.plan().map_err(|e| UnclaimedReason::Planning(e.to_string())));
     let inputs = inputs.collect::<Result<_, _>>()?;
-    let mut region = Region { leaves, outers, fields, masks, conditions, non_null, groups, aggregates };
-    if is_contradiction(&region) {
+    let mut grouped_join = GroupedJoin { leaves, outers, fields, masks, conditions, non_null, groups };
+    if is_contradiction(&grouped_join) {
         return Err(UnclaimedReason::Contradiction);
     }
-    share_domains(&mut region);
-    Ok(Claim { region, inputs, unflattened: join.unflattened })
+    share_domains(&mut grouped_join);
+    Ok(Claim { region: Region { join: grouped_join, aggregates }, inputs, unflattened: join.unflattened })
 }
 
 /// Returns the value of a leaf's expression in a row whose columns are all NULL.
@@ -126,17 +128,9 @@ impl ColumnUses {
             uses.keys.extend(field.columns.iter().flatten().filter(is_own).map(|c| c.column));
             uses.needs_rows |= uses.keys.len() > before + 1;
         }
-        for aggregate in aggregates {
-            match aggregate {
-                Aggregate::Sum(sum) | Aggregate::Average(sum) => {
-                    let factors = sum.terms().flat_map(|term| &term.factors);
-                    let factors = factors.chain(sum.narrow.iter().flat_map(|narrow| &narrow.products).flatten());
-                    uses.factors.extend(factors.filter(is_own).map(|c| c.column));
-                }
-                Aggregate::Extreme { column, .. } => uses.needs_rows |= column.leaf == leaf,
-                Aggregate::Fold { factors, .. } => uses.needs_rows |= factors.iter().any(|c| c.leaf == leaf),
-                Aggregate::Count(_) | Aggregate::CountDistinct { .. } | Aggregate::SumDistinct { .. } => {}
-            }
+        for aggregate in aggregates.iter().map(Aggregate::as_dyn) {
+            uses.factors.extend(aggregate.factors().iter().filter(is_own).map(|c| c.column));
+            uses.needs_rows |= aggregate.row_columns().iter().any(|c| c.leaf == leaf);
         }
         uses
     }
@@ -203,23 +197,23 @@ fn drop_mixed_tensors(fields: &[RegionField], tensors: &mut [Option<LeafSource>]
 }
 
 /// Gives each column of an input one domain across all leaves that read it.
-fn share_domains(region: &mut Region) {
-    let has_tensors = |region: &Region, domain: usize| {
-        let mut columns = region.fields.iter().filter(|f| f.domain == domain).flat_map(|f| f.columns.iter().flatten());
-        columns.any(|c| region.tensor(c.leaf).is_some())
+fn share_domains(join: &mut GroupedJoin) {
+    let has_tensors = |join: &GroupedJoin, domain: usize| {
+        let mut columns = join.fields.iter().filter(|f| f.domain == domain).flat_map(|f| f.columns.iter().flatten());
+        columns.any(|c| join.tensor(c.leaf).is_some())
     };
     let mut domains: HashMap<(usize, usize), usize> = HashMap::new();
-    for field in 0..region.fields.len() {
-        let single = region.fields.iter().filter(|f| f.domain == region.fields[field].domain);
+    for field in 0..join.fields.len() {
+        let single = join.fields.iter().filter(|f| f.domain == join.fields[field].domain);
         if single.flat_map(|f| &f.columns).any(|tuple| tuple.len() > 1) {
             continue;
         }
-        for column in region.fields[field].columns.clone().into_iter().flatten() {
-            let domain = region.fields[field].domain;
-            let Some(key) = region.input_column(column) else { continue };
+        for column in join.fields[field].columns.clone().into_iter().flatten() {
+            let domain = join.fields[field].domain;
+            let Some(key) = join.input_column(column) else { continue };
             let first = *domains.entry(key).or_insert(domain);
-            if first != domain && !has_tensors(region, first) && !has_tensors(region, domain) {
-                region.fields.iter_mut().filter(|f| f.domain == domain).for_each(|f| f.domain = first);
+            if first != domain && !has_tensors(join, first) && !has_tensors(join, domain) {
+                join.fields.iter_mut().filter(|f| f.domain == domain).for_each(|f| f.domain = first);
                 domains.values_mut().filter(|d| **d == domain).for_each(|d| *d = first);
             }
         }

@@ -12,7 +12,7 @@ pub(super) fn is_key(ty: &DataType) -> bool {
 }
 
 /// Returns whether codes can preserve the order of the type's values.
-pub(super) fn is_ordered(ty: &DataType) -> bool {
+pub(crate) fn is_ordered(ty: &DataType) -> bool {
     use DataType::*;
     matches!(ty, Boolean | Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView | Date32 | Date64)
         || matches!(ty, Timestamp(..) | Time32(_) | Time64(_) | Decimal128(..) | Float32 | Float64)

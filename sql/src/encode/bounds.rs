@@ -2,7 +2,7 @@
 
 use super::EncodedRegion;
 use super::domain::MISSING;
-use crate::claim::{FieldId, LeafId, LeafRole, Region};
+use crate::claim::{FieldId, GroupedJoin, LeafId, LeafRole};
 use crate::error::Result;
 use datafusion::common::HashMap;
 use std::cmp::Reverse;
@@ -12,11 +12,11 @@ impl EncodedRegion {
     ///
     /// # Errors
     /// If a tensor cannot be read.
-    pub fn max_rows(&self, region: &Region) -> Result<u128> {
+    pub fn max_rows(&self, join: &GroupedJoin) -> Result<u128> {
         if let Some(rows) = self.max_rows.get() {
             return Ok(*rows);
         }
-        let rows = self.compute_max_rows(region)?;
+        let rows = self.compute_max_rows(join)?;
         Ok(*self.max_rows.get_or_init(|| rows))
     }
 
@@ -27,10 +27,10 @@ impl EncodedRegion {
     ///
     /// # Errors
     /// If a tensor cannot be read.
-    fn compute_max_rows(&self, region: &Region) -> Result<u128> {
-        let joins = (0..region.leaves.len()).filter(|&leaf| region.leaves[leaf].role == LeafRole::Join);
+    fn compute_max_rows(&self, join: &GroupedJoin) -> Result<u128> {
+        let joins = (0..join.leaves.len()).filter(|&leaf| join.leaves[leaf].role == LeafRole::Join);
         let mut cache = HashMap::new();
-        let rows = joins.map(|leaf| Ok((self.repeats(region, leaf, &[], &mut cache)?, leaf)));
+        let rows = joins.map(|leaf| Ok((self.repeats(join, leaf, &[], &mut cache)?, leaf)));
         let mut rows = rows.collect::<Result<Vec<(u64, LeafId)>>>()?;
         rows.sort_unstable_by_key(|&(rows, leaf)| (Reverse(rows), leaf));
         let leaves: Vec<LeafId> = rows.iter().map(|&(_, leaf)| leaf).collect();
@@ -41,18 +41,18 @@ impl EncodedRegion {
                 break;
             }
             let mut rows = u128::from(rows);
-            let mut bound_fields: Vec<FieldId> = region.fields_of(start).collect();
+            let mut bound_fields: Vec<FieldId> = join.fields_of(start).collect();
             let mut rest: Vec<LeafId> = leaves.iter().copied().filter(|&leaf| leaf != start).collect();
             while !rest.is_empty() {
                 let mut next: Option<(u64, usize)> = None;
                 for (k, &leaf) in rest.iter().enumerate() {
-                    let shared: Vec<FieldId> = region.fields_of(leaf).filter(|f| bound_fields.contains(f)).collect();
-                    let repeats = self.repeats(region, leaf, &shared, &mut cache)?;
+                    let shared: Vec<FieldId> = join.fields_of(leaf).filter(|f| bound_fields.contains(f)).collect();
+                    let repeats = self.repeats(join, leaf, &shared, &mut cache)?;
                     next = next.into_iter().chain([(repeats, k)]).min();
                 }
                 let Some((repeats, k)) = next else { break };
                 rows = rows.saturating_mul(u128::from(repeats));
-                bound_fields.extend(region.fields_of(rest.swap_remove(k)));
+                bound_fields.extend(join.fields_of(rest.swap_remove(k)));
             }
             max_rows = max_rows.min(rows);
         }
@@ -63,7 +63,7 @@ impl EncodedRegion {
     /// it.
     fn repeats(
         &self,
-        region: &Region,
+        join: &GroupedJoin,
         leaf: LeafId,
         fields: &[FieldId],
         cache: &mut HashMap<(LeafId, Vec<FieldId>), u64>,
@@ -72,11 +72,11 @@ impl EncodedRegion {
         if let Some(repeats) = cache.get(&key) {
             return Ok(*repeats);
         }
-        let repeats = match (self.rows(leaf), region.tensor(leaf)) {
+        let repeats = match (self.rows(leaf), join.tensor(leaf)) {
             (Some(rows), _) if fields.is_empty() => rows.len() as u64,
             (Some(rows), _) => {
                 let codes: Vec<&[u64]> = fields.iter().map(|&field| rows.codes(field)).collect();
-                let shape: Vec<u64> = fields.iter().map(|&field| self.domain(region, field).size()).collect();
+                let shape: Vec<u64> = fields.iter().map(|&field| self.domain(join, field).size()).collect();
                 max_equal_rows(&codes, &shape)
             }
             // A coordinate has at most one entry.

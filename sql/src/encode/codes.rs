@@ -3,7 +3,7 @@
 use super::domain::Domain;
 use super::extent;
 use super::leaf::LeafRows;
-use crate::claim::{FieldId, LeafColumn, NullTreatment, Region};
+use crate::claim::{FieldId, GroupedJoin, LeafColumn, NullTreatment};
 use crate::error::Result;
 use crate::memory::Allowance;
 use datafusion::arrow::array::ArrayRef;
@@ -25,7 +25,7 @@ type InputTuple = Vec<Option<(usize, usize)>>;
 /// Builds a domain, and the codes of all its columns; leaves that read the same columns share their
 /// codes.
 pub(super) fn encode_domain(
-    region: &Region,
+    join: &GroupedJoin,
     domain: usize,
     leaves: &[Option<LeafRows>],
     allowance: &Allowance,
@@ -33,10 +33,10 @@ pub(super) fn encode_domain(
     let mut tuple_uses: Vec<(FieldId, usize, NullTreatment, usize)> = Vec::new();
     let mut tuples: Vec<Vec<ArrayRef>> = Vec::new();
     let mut numbers: HashMap<InputTuple, usize> = HashMap::new();
-    let fields = || region.fields.iter().enumerate().filter(|(_, f)| f.domain == domain);
+    let fields = || join.fields.iter().enumerate().filter(|(_, f)| f.domain == domain);
     for (field, tuple, nulls) in fields().flat_map(|(k, f)| f.columns.iter().map(move |tuple| (k, tuple, f.nulls))) {
         let Some((leaf, rows)) = tuple.first().and_then(|c| Some((c.leaf, leaves[c.leaf].as_ref()?))) else { continue };
-        let key = tuple.iter().map(|&c: &LeafColumn| region.input_column(c)).collect();
+        let key = tuple.iter().map(|&c: &LeafColumn| join.input_column(c)).collect();
         let number = *numbers.entry(key).or_insert_with(|| {
             tuples.push(tuple.iter().map(|c| rows.column(c.column).clone()).collect());
             tuples.len() - 1
@@ -45,7 +45,7 @@ pub(super) fn encode_domain(
     }
     let rows: usize = tuples.iter().filter_map(|tuple| tuple.first()).map(|column| column.len()).sum();
     allowance.reserve("the codes", rows * size_of::<u64>())?;
-    let (encoded, codes) = Domain::new(&tuples, fields().filter_map(|(field, _)| extent(region, field)).max())?;
+    let (encoded, codes) = Domain::new(&tuples, fields().filter_map(|(field, _)| extent(join, field)).max())?;
     allowance.reserve("the values", encoded.bytes())?;
     let mut bytes = rows * size_of::<u64>() + encoded.bytes();
     let codes: Vec<Arc<Vec<u64>>> = codes.into_iter().map(Arc::new).collect();

@@ -2,7 +2,7 @@
 
 use super::EncodedRegion;
 use super::tensor::tensor_format;
-use crate::claim::{Condition, Region};
+use crate::claim::{Condition, GroupedJoin};
 use crate::error::{FallbackReason, Result};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt64Array};
 use datafusion::arrow::compute::take;
@@ -26,10 +26,10 @@ impl EncodedRegion {
     /// # Errors
     /// If there are more than `MAX_COMBINATIONS` combinations, the condition fails, or Arrow
     /// refuses a computation.
-    pub fn condition_tensor(&self, region: &Region, condition: &Condition) -> Result<Tensor> {
-        let shape: Vec<u64> = condition.fields.iter().map(|&f| self.size(region, f)).collect();
+    pub fn condition_tensor(&self, join: &GroupedJoin, condition: &Condition) -> Result<Tensor> {
+        let shape: Vec<u64> = condition.fields.iter().map(|&f| self.size(join, f)).collect();
         let sizes = condition.fields.iter().zip(&shape);
-        let counts: Vec<u64> = sizes.map(|(&f, &size)| self.domain(region, f).count().min(size)).collect();
+        let counts: Vec<u64> = sizes.map(|(&f, &size)| self.domain(join, f).count().min(size)).collect();
         let combinations = counts.iter().try_fold(1u64, |n, &d| n.checked_mul(d)).filter(|&n| n <= MAX_COMBINATIONS);
         let Some(combinations) = combinations else {
             return Err(FallbackReason::TooManyCombinations {
@@ -45,7 +45,7 @@ impl EncodedRegion {
             coordinates.push((0..combinations).map(|combination| combination / inner.max(1) % count).collect());
         }
         let passes = self
-            .evaluate(region, condition, &coordinates)
+            .evaluate(join, condition, &coordinates)
             .map_err(|e| FallbackReason::EarlyError { error: e.to_string() })?;
         let passing: Vec<usize> =
             (0..passes.len()).filter(|&k| passes.is_valid(k) && passes.as_boolean().value(k)).collect();
@@ -59,20 +59,19 @@ impl EncodedRegion {
     /// Evaluates the condition for each combination of codes.
     fn evaluate(
         &self,
-        region: &Region,
+        join: &GroupedJoin,
         condition: &Condition,
         coordinates: &[Vec<u64>],
     ) -> Result<ArrayRef, DataFusionError> {
         let (mut fields, mut columns) = (Vec::new(), Vec::new());
         for (k, (&field, codes)) in condition.fields.iter().zip(coordinates).enumerate() {
-            let domain = self.domain(region, field);
+            let domain = self.domain(join, field);
             let all: Vec<u64> = (0..domain.count()).collect();
             let indices = UInt64Array::from(codes.clone());
-            for (part, (values, column)) in
-                domain.decode(&all)?.iter().zip(&region.fields[field].columns[0]).enumerate()
+            for (part, (values, column)) in domain.decode(&all)?.iter().zip(&join.fields[field].columns[0]).enumerate()
             {
                 let name = Condition::column(k, part);
-                let values = datafusion::arrow::compute::cast(values, &region.column(*column).ty)?;
+                let values = datafusion::arrow::compute::cast(values, &join.column(*column).ty)?;
                 let field = Arc::new(Field::new(name.name, values.data_type().clone(), true));
                 fields.push((name.relation, field));
                 columns.push(take(&values, &indices, None)?);

@@ -2,10 +2,19 @@
 
 use super::EncodedRegion;
 use super::domain::{Domain, MISSING};
-use crate::claim::{Extremum, LeafColumn};
+use crate::claim::LeafColumn;
 use crate::error::Result;
 use datafusion::arrow::array::ArrayRef;
 use std::sync::{Arc, PoisonError};
+
+/// The minimum or maximum of values.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Extremum {
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+}
 
 /// The values of a column, with codes from 1; the largest code stands for the extremum.
 #[derive(Debug)]

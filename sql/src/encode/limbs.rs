@@ -6,7 +6,7 @@
 //! several factors share the remaining bits.
 
 use super::EncodedRegion;
-use crate::claim::{LeafColumn, Region};
+use crate::claim::{GroupedJoin, LeafColumn};
 use crate::error::{Error, FallbackReason, Result};
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::datatypes::Decimal128Type;
@@ -40,8 +40,8 @@ impl EncodedRegion {
     ///
     /// # Errors
     /// If a tensor cannot be read.
-    pub fn limb_bits(&self, region: &Region) -> Result<u32> {
-        let rows = self.max_rows(region)?;
+    pub fn limb_bits(&self, join: &GroupedJoin) -> Result<u32> {
+        let rows = self.max_rows(join)?;
         Ok(62u32.saturating_sub(u128::BITS - rows.leading_zeros()))
     }
 

@@ -21,14 +21,14 @@ mod shared;
 mod tensor;
 
 pub use domain::{Domain, MISSING};
-pub use extremes::ExtremeCodes;
+pub use extremes::{ExtremeCodes, Extremum};
 pub(crate) use integers::is_integers;
 pub use leaf::LeafRows;
 pub use limbs::Limb;
 pub use shared::SharedRequest;
-pub use tensor::{GroupCache, Payload, Request};
+pub use tensor::{ColumnFold, GroupCache, Payload, Request};
 
-use crate::claim::{Extremum, FieldId, LeafColumn, LeafSource, Region};
+use crate::claim::{FieldId, GroupedJoin, LeafColumn, LeafSource};
 use crate::error::{FallbackReason, Result};
 use crate::memory::Allowance;
 use crate::table::TensorColumn;
@@ -59,26 +59,26 @@ impl EncodedRegion {
     /// # Errors
     /// If the rows must be left to DataFusion, Arrow refuses a computation, or the allowance is
     /// exhausted.
-    pub fn new(region: &Region, inputs: &[RecordBatch], allowance: &Allowance) -> Result<EncodedRegion> {
+    pub fn new(join: &GroupedJoin, inputs: &[RecordBatch], allowance: &Allowance) -> Result<EncodedRegion> {
         let mut leaves: Vec<Option<LeafRows>> = Vec::new();
-        for leaf in &region.leaves {
+        for leaf in &join.leaves {
             leaves.push(match &leaf.source {
                 LeafSource::Input { input, columns } => Some(LeafRows::new(inputs[*input].project(columns)?)),
                 LeafSource::Tensor { .. } => None,
             });
         }
-        outer::add_outer_rows(region, &mut leaves, allowance)?;
+        outer::add_outer_rows(join, &mut leaves, allowance)?;
         let has_nulls = |c: &&LeafColumn| leaves[c.leaf].as_ref().is_some_and(|rows| rows.has_nulls(c.column));
-        if let Some(column) = region.non_null.iter().find(has_nulls) {
-            return Err(FallbackReason::Null { column: region.column(*column).name.clone() }.into());
+        if let Some(column) = join.non_null.iter().find(has_nulls) {
+            return Err(FallbackReason::Null { column: join.column(*column).name.clone() }.into());
         }
         let mut bytes = inputs.iter().map(RecordBatch::get_array_memory_size).sum();
         let mut domains = BTreeMap::new();
-        for domain in region.fields.iter().map(|f| f.domain) {
+        for domain in join.fields.iter().map(|f| f.domain) {
             if domains.contains_key(&domain) {
                 continue;
             }
-            let encoded = encode_domain(region, domain, &leaves, allowance)?;
+            let encoded = encode_domain(join, domain, &leaves, allowance)?;
             for (field, leaf, codes) in encoded.codes {
                 leaves[leaf].as_mut().expect("only leaves with rows have codes").add_codes(field, codes);
             }
@@ -96,14 +96,14 @@ impl EncodedRegion {
     }
 
     /// Returns the domain of a field.
-    pub fn domain(&self, region: &Region, field: FieldId) -> &Domain {
-        &self.domains[&region.fields[field].domain]
+    pub fn domain(&self, join: &GroupedJoin, field: FieldId) -> &Domain {
+        &self.domains[&join.fields[field].domain]
     }
 
     /// Returns the dimension of a field: the smallest of its tensors' modes, or the number of codes
     /// of its domain.
-    pub fn size(&self, region: &Region, field: FieldId) -> u64 {
-        extent(region, field).unwrap_or_else(|| self.domain(region, field).size())
+    pub fn size(&self, join: &GroupedJoin, field: FieldId) -> u64 {
+        extent(join, field).unwrap_or_else(|| self.domain(join, field).size())
     }
 
     /// Returns the rows of a leaf; `None` for tensors.
@@ -123,10 +123,10 @@ impl EncodedRegion {
 }
 
 /// Returns the smallest dimension of the tensors' modes in a field, if there is one.
-fn extent(region: &Region, field: FieldId) -> Option<u64> {
-    let columns = region.fields[field].columns.iter().flatten();
+fn extent(join: &GroupedJoin, field: FieldId) -> Option<u64> {
+    let columns = join.fields[field].columns.iter().flatten();
     let sizes = columns.filter_map(|column| {
-        let (table, columns) = region.tensor(column.leaf)?;
+        let (table, columns) = join.tensor(column.leaf)?;
         match columns[column.column] {
             TensorColumn::Mode(mode) => Some(table.shape()[mode]),
             TensorColumn::Value => None,

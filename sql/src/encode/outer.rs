@@ -2,7 +2,7 @@
 
 use super::domain::without_dictionary;
 use super::leaf::LeafRows;
-use crate::claim::Region;
+use crate::claim::GroupedJoin;
 use crate::error::{Error, FallbackReason, Result};
 use crate::memory::Allowance;
 use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, UInt64Array};
@@ -20,11 +20,11 @@ use std::sync::Arc;
 /// # Errors
 /// If both sides of a full outer join have a NULL in a key, since these rows would match; if Arrow
 /// refuses a computation, or the allowance is exhausted.
-pub(super) fn add_outer_rows(region: &Region, leaves: &mut [Option<LeafRows>], allowance: &Allowance) -> Result<()> {
-    for outer in &region.outers {
+pub(super) fn add_outer_rows(join: &GroupedJoin, leaves: &mut [Option<LeafRows>], allowance: &Allowance) -> Result<()> {
+    for outer in &join.outers {
         let side = |leaf: usize, columns: Vec<usize>| {
             let batch = leaves[leaf].as_ref().expect("the leaves of outer joins have rows").batch().clone();
-            OuterSide { batch, columns, padding: &region.leaves[leaf].padding }
+            OuterSide { batch, columns, padding: &join.leaves[leaf].padding }
         };
         let (kept_columns, padded_columns): (Vec<usize>, Vec<usize>) = outer.keys.iter().copied().unzip();
         let (kept, padded) = (side(outer.kept, kept_columns), side(outer.padded, padded_columns));
@@ -34,7 +34,7 @@ pub(super) fn add_outer_rows(region: &Region, leaves: &mut [Option<LeafRows>], a
         let mut sides = Vec::new();
         if outer.full {
             if kept_keys.has_nulls() && padded_keys.has_nulls() {
-                let column = region.leaves[outer.kept].columns[kept.columns[0]].name.clone();
+                let column = join.leaves[outer.kept].columns[kept.columns[0]].name.clone();
                 return Err(FallbackReason::Null { column }.into());
             }
             sides.push((outer.kept, kept.append_keys(&padded, &padded_keys.missing_keys(&kept_keys))?));

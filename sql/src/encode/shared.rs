@@ -3,10 +3,10 @@
 
 use super::EncodedRegion;
 use super::tensor::{Payload, Request};
-use crate::claim::{LeafColumn, NullTreatment, Region};
+use crate::claim::{GroupedJoin, LeafColumn, NullTreatment};
 
 /// A request in terms of an input. Requests with equal values of this type ask for the same tensor.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SharedRequest {
     input: usize,
     modes: Vec<SharedMode>,
@@ -15,7 +15,7 @@ pub struct SharedRequest {
 }
 
 /// A mode of a tensor: its columns, which are equal, and their codes.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct SharedMode {
     columns: Vec<usize>,
     domain: usize,
@@ -27,13 +27,13 @@ impl EncodedRegion {
     ///
     /// # Panics
     /// If the leaf is a tensor.
-    pub fn shared_request(&self, region: &Region, request: &Request) -> SharedRequest {
+    pub fn shared_request(&self, join: &GroupedJoin, request: &Request) -> SharedRequest {
         let of_input = |column: usize| {
             let column = LeafColumn { leaf: request.leaf, column };
-            region.input_column(column).expect("the leaf has rows")
+            join.input_column(column).expect("the leaf has rows")
         };
         let mode = |&field: &usize| {
-            let field = &region.fields[field];
+            let field = &join.fields[field];
             let columns = field.columns.iter().flatten().filter(|c| c.leaf == request.leaf);
             SharedMode {
                 columns: columns.map(|c| of_input(c.column).1).collect(),
@@ -41,17 +41,13 @@ impl EncodedRegion {
                 nulls: field.nulls,
             }
         };
-        let payload = match request.payload {
-            Payload::Presence => Payload::Presence,
-            Payload::Count => Payload::Count,
-            Payload::Sum(column, number) => Payload::Sum(of_input(column).1, number),
-            Payload::Limb(column, limb) => Payload::Limb(of_input(column).1, limb),
-            Payload::SemiringFold(column, aggregate) => Payload::SemiringFold(of_input(column).1, aggregate),
-            Payload::Extreme(column, extremum) => Payload::Extreme(of_input(column).1, extremum),
+        let payload = match &request.payload {
+            Payload::Column { column, fold } => Payload::Column { column: of_input(*column).1, fold: fold.clone() },
+            of_rows => of_rows.clone(),
         };
         let mut valid: Vec<usize> = request.valid.iter().map(|&c| of_input(c).1).collect();
         valid.sort_unstable();
-        let input = region.input(request.leaf).expect("the leaf has rows");
+        let input = join.input(request.leaf).expect("the leaf has rows");
         SharedRequest { input, modes: request.fields.iter().map(mode).collect(), payload, valid }
     }
 }

@@ -1,36 +1,50 @@
 //! The tensors of a leaf: rows with equal codes become one entry.
 
 use super::EncodedRegion;
+use super::extremes::Extremum;
 use super::groups::Groups;
 use super::limbs::Limb;
 use super::shared::SharedRequest;
-use crate::claim::{Extremum, FieldId, LeafColumn, LeafId, Region};
+use crate::claim::{FieldId, GroupedJoin, LeafColumn, LeafId};
 use crate::error::Result;
 use crate::number::Number;
+use crate::semiring::Semiring;
 use redpoll_logic::{DType, Format, LeafKind, LevelFormat, LevelKind, Prim, Scalar, StorageMode, TensorType};
 use redpoll_physical::storage::{Tensor, Values};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// The value of an entry, computed from the rows with its codes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Payload {
     /// True.
     Presence,
     /// The number of rows.
     Count,
-    /// The sum of a column.
-    Sum(usize, Number),
-    /// The sum of a limb of a column.
-    Limb(usize, Limb),
-    /// The fold of a column over the semiring of an aggregate, given by index.
-    SemiringFold(usize, usize),
-    /// The code of a column's minimum or maximum ([`ExtremeCodes`](super::ExtremeCodes)); the fill
-    /// value is 0.
-    Extreme(usize, Extremum),
+    /// A fold of a column.
+    Column {
+        /// The index of the column in the leaf.
+        column: usize,
+        /// The fold of its values.
+        fold: ColumnFold,
+    },
+}
+
+/// A fold of the values of a column in rows with equal codes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum ColumnFold {
+    /// The sum.
+    Sum(Number),
+    /// The sum of a limb.
+    Limb(Limb),
+    /// The fold over a semiring.
+    Semiring(Semiring),
+    /// The code of the minimum or maximum ([`ExtremeCodes`](super::ExtremeCodes)); the fill value
+    /// is 0.
+    Extreme(Extremum),
 }
 
 /// A request for a tensor that a program reads.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Request {
     /// The leaf of the rows.
     pub leaf: LeafId,
@@ -58,34 +72,36 @@ impl EncodedRegion {
     /// If the leaf is a tensor.
     pub fn tensor<'a>(
         &'a self,
-        region: &Region,
+        join: &GroupedJoin,
         request: &Request,
         group_cache: &mut GroupCache<'a>,
     ) -> Result<Tensor> {
         let rows = self.rows(request.leaf).expect("the leaf has rows");
-        let shape: Vec<u64> = request.fields.iter().map(|&f| self.size(region, f)).collect();
-        let key = self.shared_request(region, &Request { payload: Payload::Presence, ..request.clone() });
+        let shape: Vec<u64> = request.fields.iter().map(|&f| self.size(join, f)).collect();
+        let key = self.shared_request(join, &Request { payload: Payload::Presence, ..request.clone() });
         let codes = || request.fields.iter().map(|&f| rows.codes(f)).collect();
         let groups = group_cache.0.entry(key).or_insert_with(|| Groups::new(rows, (codes(), &shape), &request.valid));
         let entries = groups.len() as u64;
         let (full, dense) = (is_full(&shape, entries), is_dense(&shape, entries));
         // If the only level is dense, values are stored at their coordinates.
         let size = shape.first().copied().filter(|_| dense && shape.len() == 1);
-        let (values, fill) = match request.payload {
+        let (values, fill) = match &request.payload {
             Payload::Presence => (groups.presence(size)?, Scalar::Bool(false)),
             Payload::Count if groups.has_single_rows() && !shape.is_empty() => {
                 (groups.presence(size)?, Scalar::Bool(false))
             }
             Payload::Count => (groups.counts(size), Scalar::I64(0)),
-            Payload::Sum(column, number) => groups.sums(rows.column(column), number, size)?,
-            Payload::Limb(column, limb) => (groups.limbs(rows.column(column), limb, size)?, Scalar::I64(0)),
-            Payload::SemiringFold(column, aggregate) => {
-                let semiring = region.semiring(aggregate).0;
-                (groups.semiring_folds(rows.column(column), semiring, size)?, semiring.zero())
-            }
-            Payload::Extreme(column, extremum) => {
-                let extremes = self.extremes(LeafColumn { leaf: request.leaf, column }, extremum)?;
-                (groups.largest_codes(extremes.codes(), size), Scalar::U64(0))
+            Payload::Column { column, fold } => {
+                let values = rows.column(*column);
+                match fold {
+                    ColumnFold::Sum(number) => groups.sums(values, *number, size)?,
+                    ColumnFold::Limb(limb) => (groups.limbs(values, *limb, size)?, Scalar::I64(0)),
+                    ColumnFold::Semiring(semiring) => (groups.semiring_folds(values, semiring, size)?, semiring.zero()),
+                    ColumnFold::Extreme(extremum) => {
+                        let column = LeafColumn { leaf: request.leaf, column: *column };
+                        (groups.largest_codes(self.extremes(column, *extremum)?.codes(), size), Scalar::U64(0))
+                    }
+                }
             }
         };
         let format = tensor_format(&shape, entries, values.dtype());
@@ -110,7 +126,7 @@ impl EncodedRegion {
 
 /// The groups of rows, shared by tensors over the same fields.
 #[derive(Default)]
-pub struct GroupCache<'a>(BTreeMap<SharedRequest, Groups<'a>>);
+pub struct GroupCache<'a>(HashMap<SharedRequest, Groups<'a>>);
 
 /// Returns the format of a tensor with a number of entries. All levels are dense if every
 /// coordinate has an entry, as for a matrix in a table. Otherwise the first level is dense if it

@@ -1,7 +1,7 @@
 //! The cost model: the cost of a region in kernels and in DataFusion, by measured constants.
 
 use super::rows::{rows, rows_of};
-use crate::claim::{Leaf, LeafRole, LeafSource, Region};
+use crate::claim::{GroupedJoin, Leaf, LeafRole, LeafSource, Region};
 use crate::encode::{EncodedRegion, is_integers};
 use crate::error::Result;
 use datafusion::arrow::datatypes::DataType;
@@ -72,19 +72,20 @@ pub(crate) struct CostEstimate {
 impl CostEstimate {
     /// Returns the costs of a region over the given inputs.
     pub(crate) fn new(region: &Region, inputs: &[&LogicalPlan]) -> CostEstimate {
+        let Region { join, aggregates } = region;
         let rows: Vec<Option<usize>> = inputs.iter().map(|input| rows(input)).collect();
         let of_leaf = |leaf: &Leaf| match &leaf.source {
             LeafSource::Input { input, .. } => rows[*input],
             LeafSource::Tensor { table, .. } => rows_of(table),
         };
-        let read: f64 = region.leaves.iter().filter_map(of_leaf).map(|rows| rows as f64).sum();
+        let read: f64 = join.leaves.iter().filter_map(of_leaf).map(|rows| rows as f64).sum();
         let encode = |(input, rows): (usize, &Option<usize>)| {
             let rows = rows.unwrap_or(DEFAULT_ROWS) as f64;
             let mut keys: Vec<(usize, &DataType)> = Vec::new();
-            for &column in region.fields.iter().flat_map(|field| &field.columns).flatten() {
-                match region.input_column(column) {
+            for &column in join.fields.iter().flat_map(|field| &field.columns).flatten() {
+                match join.input_column(column) {
                     Some((of, key)) if of == input && !keys.iter().any(|(k, _)| *k == key) => {
-                        keys.push((key, &region.column(column).ty));
+                        keys.push((key, &join.column(column).ty));
                     }
                     _ => {}
                 }
@@ -93,15 +94,15 @@ impl CostEstimate {
                 LeafSource::Input { input: of, columns } if *of == input => columns.clone(),
                 _ => Vec::new(),
             };
-            let read: HashSet<usize> = region.leaves.iter().flat_map(read).collect();
+            let read: HashSet<usize> = join.leaves.iter().flat_map(read).collect();
             let key = |(_, ty): &(usize, &DataType)| if is_integers(ty) { ENCODE_INTEGER } else { ENCODE_VALUE };
             let factors = read.len().saturating_sub(keys.len()) as f64;
             rows * (ENCODE_ROW + keys.iter().map(key).sum::<f64>() + ENCODE_FACTOR * factors)
         };
         let encode: f64 = rows.iter().enumerate().map(encode).sum();
-        let joins = region.leaves.len().saturating_sub(1);
+        let joins = join.leaves.len().saturating_sub(1);
         CostEstimate {
-            prepare_seconds: encode + compile_seconds(region.leaves.len(), region.aggregates.len().max(1)),
+            prepare_seconds: encode + compile_seconds(join.leaves.len(), aggregates.len().max(1)),
             min_datafusion_seconds: JOIN_START * joins as f64 + READ_ROW * read,
         }
     }
@@ -122,18 +123,18 @@ fn compile_seconds(leaves: usize, folds: usize) -> f64 {
     COMPILE + COMPILE_FOLD * (folds * leaves.pow(2)) as f64
 }
 
-/// Returns an upper bound of DataFusion's time for a region over encoded rows.
+/// Returns an upper bound of DataFusion's time for aggregates over a join of encoded rows.
 ///
 /// # Errors
 /// If a tensor cannot be read.
-pub(crate) fn max_datafusion_time(region: &Region, encoded: &EncodedRegion) -> Result<Duration> {
+pub(crate) fn max_datafusion_time(join: &GroupedJoin, encoded: &EncodedRegion) -> Result<Duration> {
     let mut rows = 0.0;
-    for leaf in 0..region.leaves.len() {
-        rows += encoded.count(region, leaf)? as f64;
+    for leaf in 0..join.leaves.len() {
+        rows += encoded.count(join, leaf)? as f64;
     }
-    let joins = region.leaves.len().saturating_sub(1);
-    let joined = encoded.max_rows(region)? as f64;
-    let multiplying = region.leaves.iter().filter(|leaf| leaf.role == LeafRole::Join).count().saturating_sub(1).max(1);
+    let joins = join.leaves.len().saturating_sub(1);
+    let joined = encoded.max_rows(join)? as f64;
+    let multiplying = join.leaves.iter().filter(|leaf| leaf.role == LeafRole::Join).count().saturating_sub(1).max(1);
     let seconds = JOIN_START * joins as f64 + READ_ROW * rows + JOINED_ROW * joined * multiplying as f64;
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }

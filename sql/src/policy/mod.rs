@@ -5,7 +5,7 @@
 //! a join gives is unknown before its keys are encoded, so little is decided in advance. The steps
 //! of a region, in order:
 //!
-//! 1. `rule`, `worth`: the optimizer claims a region that can be claimed, was not left to
+//! 1. `rule`, `claim_cost`: the optimizer claims a region that can be claimed, was not left to
 //!    DataFusion before, and is estimated to pay. It does not pay if its rows cannot be cached
 //!    between runs, or if DataFusion would finish before a program is compiled, whatever the join.
 //! 2. `choice`, `call`: redpoll answers a call if the region is cached, or if preparation takes no
@@ -25,13 +25,13 @@ mod background;
 mod cache;
 mod call;
 mod choice;
+mod claim_cost;
 mod cost;
 mod fallback;
 mod job;
 mod prepared;
 mod rows;
 mod rule;
-mod worth;
 
 pub(crate) use background::BackgroundJobs;
 pub(crate) use cache::{Cache, CacheSlot, RegionKey};

@@ -63,8 +63,9 @@ impl PreparedRegion {
             return Ok(());
         }
         // If the bound cannot be computed, the region stays.
-        let datafusion_time =
-            runs.datafusion_time.unwrap_or_else(|| max_datafusion_time(region, &self.encoded).unwrap_or(Duration::MAX));
+        let datafusion_time = runs
+            .datafusion_time
+            .unwrap_or_else(|| max_datafusion_time(&region.join, &self.encoded).unwrap_or(Duration::MAX));
         if is_competitive(runs.best, datafusion_time) {
             Ok(())
         } else {

@@ -2,7 +2,7 @@
 //! DataFusion before, and are estimated to pay.
 
 use super::cache::Cache;
-use super::worth::check_cost;
+use super::claim_cost::check_cost;
 use crate::claim::{Claim, UnclaimedReason, claim_aggregate};
 use crate::node::RegionNode;
 use crate::options::{Policy, RedpollOptions};

@@ -17,16 +17,17 @@ mod all_true;
 mod describe;
 mod fold;
 mod folds;
+mod leaf_tables;
 mod order;
 
 pub use describe::describe;
-pub use fold::JoinFold;
-pub use folds::{LimbSum, RegionFolds, ResultColumn};
+pub use fold::{FoldList, JoinFold};
+pub use folds::RegionFolds;
+pub(crate) use leaf_tables::{LeafTables, combine};
 
-use crate::claim::Region;
+use crate::claim::GroupedJoin;
 use crate::encode::EncodedRegion;
 use crate::error::{Error, Result};
-use fold::LeafTables;
 use redpoll_logic::{Alias, Expr, Field, Node, Plan, Query};
 use redpoll_physical::storage::Tensor;
 use std::collections::BTreeSet;
@@ -38,7 +39,7 @@ pub struct RegionProgram {
     pub plan: Plan,
     /// The tensors.
     pub bindings: Vec<(Alias, Tensor)>,
-    /// For each mode of each result, the index of its field in [`Region::group_fields`].
+    /// For each mode of each result, the index of its field in [`GroupedJoin::group_fields`].
     pub modes: Vec<Vec<usize>>,
 }
 
@@ -46,13 +47,13 @@ pub struct RegionProgram {
 ///
 /// # Errors
 /// If a tensor cannot be built, or the result would not list exactly the groups with rows.
-pub fn build_program(region: &Region, encoded: &EncodedRegion, folds: &RegionFolds) -> Result<RegionProgram> {
-    let mut leaves = LeafTables::new(region, encoded);
-    let groups: Vec<Field> = region.group_fields().iter().map(|&f| leaves.field(f).clone()).collect();
+pub fn build_program(join: &GroupedJoin, encoded: &EncodedRegion, folds: &RegionFolds) -> Result<RegionProgram> {
+    let mut leaves = LeafTables::new(join, encoded);
+    let groups: Vec<Field> = join.group_fields().iter().map(|&f| leaves.field(f).clone()).collect();
     let mut queries = Vec::new();
     let mut modes = Vec::new();
     for (k, fold) in folds.folds.iter().enumerate() {
-        let expr = leaves.fold(fold)?;
+        let expr = fold.expr(&mut leaves)?;
         if folds.presence == Some(k) && !all_true::is_zero(&expr.info().fill) {
             return Err(Error::UnlistedGroups);
         }

@@ -1,6 +1,6 @@
 //! The storage order of fields, chosen so that one loop order is concordant with all leaves.
 
-use crate::claim::{FieldId, LeafId, Region};
+use crate::claim::{FieldId, GroupedJoin, LeafId};
 use std::collections::BTreeSet;
 
 /// The largest number of fields whose orders are compared.
@@ -12,17 +12,17 @@ const MAX_COMPARED_FIELDS: usize = 6;
 ///
 /// If leaves share an input, the first order in which the leaves become the fewest tensors is
 /// chosen. A tensor that is read twice is then stored once, and no transposed copy of it is needed.
-pub(super) fn field_order(region: &Region, active: &[bool]) -> Vec<FieldId> {
-    let first = first_order(region);
-    let inputs: Vec<usize> = (0..region.leaves.len()).filter_map(|leaf| region.input(leaf)).collect();
+pub(super) fn field_order(join: &GroupedJoin, active: &[bool]) -> Vec<FieldId> {
+    let first = first_order(join);
+    let inputs: Vec<usize> = (0..join.leaves.len()).filter_map(|leaf| join.input(leaf)).collect();
     let distinct: BTreeSet<&usize> = inputs.iter().collect();
     if distinct.len() == inputs.len() || first.len() > MAX_COMPARED_FIELDS {
         return first;
     }
-    let start = region.group_fields().first().copied();
-    let mut best = (count_tensors(region, active, &first), first);
-    each_order(region, start, &mut Vec::new(), &mut |order| {
-        let count = count_tensors(region, active, order);
+    let start = join.group_fields().first().copied();
+    let mut best = (count_tensors(join, active, &first), first);
+    each_order(join, start, &mut Vec::new(), &mut |order| {
+        let count = count_tensors(join, active, order);
         if count < best.0 {
             best = (count, order.to_vec());
         }
@@ -32,20 +32,20 @@ pub(super) fn field_order(region: &Region, active: &[bool]) -> Vec<FieldId> {
 
 /// Returns the fields in breadth-first order from the first group field, or from the field of the
 /// most leaves.
-fn first_order(region: &Region) -> Vec<FieldId> {
-    let leaves = |field: FieldId| leaves_of(region, field).len();
-    let mut starts: Vec<FieldId> = (0..region.fields.len()).collect();
+fn first_order(join: &GroupedJoin) -> Vec<FieldId> {
+    let leaves = |field: FieldId| leaves_of(join, field).len();
+    let mut starts: Vec<FieldId> = (0..join.fields.len()).collect();
     starts.sort_by_key(|&f| std::cmp::Reverse(leaves(f)));
     let mut order = Vec::new();
-    for start in region.group_fields().into_iter().take(1).chain(starts) {
+    for start in join.group_fields().into_iter().take(1).chain(starts) {
         if order.contains(&start) {
             continue;
         }
         let mut next = order.len();
         order.push(start);
         while next < order.len() {
-            for leaf in leaves_of(region, order[next]) {
-                let mut new_fields: Vec<FieldId> = region.fields_of(leaf).filter(|f| !order.contains(f)).collect();
+            for leaf in leaves_of(join, order[next]) {
+                let mut new_fields: Vec<FieldId> = join.fields_of(leaf).filter(|f| !order.contains(f)).collect();
                 new_fields.sort_by_key(|&f| std::cmp::Reverse(leaves(f)));
                 order.extend(new_fields);
             }
@@ -57,39 +57,38 @@ fn first_order(region: &Region) -> Vec<FieldId> {
 
 /// Calls `visit` with each order of all fields that extends `order`. An empty order begins with
 /// `start`, if given. Each field comes after one with which it shares a leaf, if there is one.
-fn each_order(region: &Region, start: Option<FieldId>, order: &mut Vec<FieldId>, visit: &mut dyn FnMut(&[FieldId])) {
-    let rest: Vec<FieldId> = (0..region.fields.len()).filter(|f| !order.contains(f)).collect();
+fn each_order(join: &GroupedJoin, start: Option<FieldId>, order: &mut Vec<FieldId>, visit: &mut dyn FnMut(&[FieldId])) {
+    let rest: Vec<FieldId> = (0..join.fields.len()).filter(|f| !order.contains(f)).collect();
     if rest.is_empty() {
         return visit(order);
     }
-    let reached: BTreeSet<LeafId> = order.iter().flat_map(|&f| leaves_of(region, f)).collect();
+    let reached: BTreeSet<LeafId> = order.iter().flat_map(|&f| leaves_of(join, f)).collect();
     let next: Vec<FieldId> = match start.filter(|_| order.is_empty()) {
         Some(start) => vec![start],
-        None => rest.iter().copied().filter(|&f| !reached.is_disjoint(&leaves_of(region, f))).collect(),
+        None => rest.iter().copied().filter(|&f| !reached.is_disjoint(&leaves_of(join, f))).collect(),
     };
     for field in if next.is_empty() { rest } else { next } {
         order.push(field);
-        each_order(region, start, order, visit);
+        each_order(join, start, order, visit);
         order.pop();
     }
 }
 
-fn leaves_of(region: &Region, field: FieldId) -> BTreeSet<LeafId> {
-    region.fields[field].columns.iter().flatten().map(|c| c.leaf).collect()
+fn leaves_of(join: &GroupedJoin, field: FieldId) -> BTreeSet<LeafId> {
+    join.fields[field].columns.iter().flatten().map(|c| c.leaf).collect()
 }
 
 /// Returns the number of distinct tensors that the leaves become, if their values are alike: leaves
 /// with the same columns in the same order share one.
-fn count_tensors(region: &Region, active: &[bool], order: &[FieldId]) -> usize {
+fn count_tensors(join: &GroupedJoin, active: &[bool], order: &[FieldId]) -> usize {
     let tensor_key = |leaf: LeafId| {
-        let input = region.input(leaf)?;
+        let input = join.input(leaf)?;
         let fields = order.iter().filter(|&&field| active[field]).filter_map(|&field| {
-            let columns = region.fields[field].columns.iter().flatten().filter(|c| c.leaf == leaf);
-            let columns: Vec<usize> =
-                columns.filter_map(|&c| region.input_column(c)).map(|(_, column)| column).collect();
+            let columns = join.fields[field].columns.iter().flatten().filter(|c| c.leaf == leaf);
+            let columns: Vec<usize> = columns.filter_map(|&c| join.input_column(c)).map(|(_, column)| column).collect();
             Some(columns).filter(|columns| !columns.is_empty())
         });
         Some((input, fields.collect::<Vec<_>>()))
     };
-    (0..region.leaves.len()).filter_map(tensor_key).collect::<BTreeSet<_>>().len()
+    (0..join.leaves.len()).filter_map(tensor_key).collect::<BTreeSet<_>>().len()
 }

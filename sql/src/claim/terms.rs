@@ -20,44 +20,44 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast};
 
 /// A product of expressions of one leaf each.
 #[derive(Clone, Debug)]
-pub(super) struct LeafProduct {
+pub(crate) struct LeafProduct {
     /// True if the product is subtracted.
-    pub(super) negative: bool,
+    pub(crate) negative: bool,
     /// The factors, at most one per leaf, with their leaves.
-    pub(super) factors: Vec<(usize, Expr)>,
+    pub(crate) factors: Vec<(usize, Expr)>,
     /// The factors as they were written, maybe several per leaf.
     parts: Vec<(usize, Expr)>,
 }
 
 /// The expression in the rows that pass all guards.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ExprCase {
+pub(crate) struct ExprCase {
     /// Conditions of one leaf each that must be true.
-    pub(super) guards: Vec<(usize, Expr)>,
+    pub(crate) guards: Vec<(usize, Expr)>,
     /// Expressions of one leaf each that must not be NULL, in addition to the factors.
     values: Vec<(usize, Expr)>,
     /// The products whose sum is the expression.
-    pub(super) products: Vec<LeafProduct>,
+    pub(crate) products: Vec<LeafProduct>,
 }
 
 /// A sum of products in a narrow integer type, which must not overflow.
 #[derive(Clone, Debug)]
-pub(super) struct NarrowExpr {
+pub(crate) struct NarrowExpr {
     /// The factors of each product.
-    pub(super) products: Vec<Vec<(usize, Expr)>>,
+    pub(crate) products: Vec<Vec<(usize, Expr)>>,
     /// The largest value of the type.
-    pub(super) max: u64,
+    pub(crate) max: u64,
 }
 
 /// An expression in all rows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ExprTerms {
+pub(crate) struct ExprTerms {
     /// The cases, which share no rows; the expression is NULL in rows outside all cases.
-    pub(super) cases: Vec<ExprCase>,
+    pub(crate) cases: Vec<ExprCase>,
     /// True if every row is in a case.
-    pub(super) covers: bool,
+    pub(crate) covers: bool,
     /// Sums that must not overflow.
-    pub(super) narrow: Vec<NarrowExpr>,
+    pub(crate) narrow: Vec<NarrowExpr>,
 }
 
 /// The largest number of terms for which a program is built.
@@ -96,7 +96,7 @@ fn decimal_bound(expr: &Expr, schema: &DFSchema) -> Option<f64> {
 
 /// Splits an expression of type `number` into terms. Parts that read no leaf are computed with leaf
 /// `constant_leaf`.
-pub(super) fn terms(
+pub(crate) fn split_terms(
     expr: &Expr,
     number: Number,
     schema: &DFSchema,
@@ -113,8 +113,8 @@ pub(super) fn terms(
     }
     let part = |e: &Expr| match (e.get_type(schema).ok().and_then(|ty| Number::of(&ty)), number) {
         // Products and sums of decimals have their own scale.
-        (Some(decimal @ Number::Decimal(_)), Number::Decimal(_)) => terms(e, decimal, schema, constant_leaf),
-        (Some(part_number), _) if part_number == number => terms(e, number, schema, constant_leaf),
+        (Some(decimal @ Number::Decimal(_)), Number::Decimal(_)) => split_terms(e, decimal, schema, constant_leaf),
+        (Some(part_number), _) if part_number == number => split_terms(e, number, schema, constant_leaf),
         _ => Err(several_tables()),
     };
     if matches!(number, Number::Decimal(_)) && decimal_bound(expr, schema).is_none_or(|bound| bound > MAX_DECIMAL) {
@@ -157,7 +157,7 @@ fn is_zero(expr: &Expr) -> bool {
 
 impl ExprCase {
     /// Returns the expressions of one leaf each that must not be NULL.
-    pub(super) fn values(&self) -> impl Iterator<Item = &(usize, Expr)> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = &(usize, Expr)> {
         self.values.iter().chain(self.products.iter().flat_map(|product| &product.factors))
     }
 }
@@ -329,7 +329,7 @@ fn widened_products(
 }
 
 /// Returns expressions of one leaf each that are all not NULL exactly if `expr` is not NULL.
-pub(super) fn strict_parts(expr: &Expr, constant_leaf: usize) -> Result<Vec<(usize, Expr)>, UnclaimedReason> {
+pub(crate) fn strict_parts(expr: &Expr, constant_leaf: usize) -> Result<Vec<(usize, Expr)>, UnclaimedReason> {
     match (&leaves_of(expr)[..], expr) {
         ([], _) => Ok(vec![(constant_leaf, expr.clone())]),
         ([leaf], _) => Ok(vec![(*leaf, expr.clone())]),
@@ -343,7 +343,7 @@ pub(super) fn strict_parts(expr: &Expr, constant_leaf: usize) -> Result<Vec<(usi
 }
 
 /// Returns the arguments of `coalesce(x, y)`, also written as a `CASE`.
-pub(super) fn coalesce_of(expr: &Expr) -> Option<(&Expr, &Expr)> {
+pub(crate) fn coalesce_of(expr: &Expr) -> Option<(&Expr, &Expr)> {
     match expr {
         Expr::ScalarFunction(call) if call.func.name() == "coalesce" => match &call.args[..] {
             [x, y] => Some((x, y)),
@@ -358,6 +358,6 @@ pub(super) fn coalesce_of(expr: &Expr) -> Option<(&Expr, &Expr)> {
 }
 
 /// Returns whether an expression is never NULL.
-pub(super) fn is_total(expr: &Expr, schema: &dyn ExprSchema) -> bool {
+pub(crate) fn is_never_null(expr: &Expr, schema: &dyn ExprSchema) -> bool {
     !expr.nullable(schema).unwrap_or(true)
 }

@@ -9,7 +9,7 @@ use datafusion::logical_expr::LogicalPlan;
 
 /// Checks that claiming is estimated to pay.
 pub(super) fn check_cost(claim: &Claim) -> Result<(), UnclaimedReason> {
-    let has_tensors = claim.region.leaves.iter().any(|leaf| matches!(leaf.source, LeafSource::Tensor { .. }));
+    let has_tensors = claim.region.join.leaves.iter().any(|leaf| matches!(leaf.source, LeafSource::Tensor { .. }));
     let inputs: Vec<&LogicalPlan> = claim.inputs.iter().collect();
     let is_cached = InputTables::of(&inputs).is_some_and(|tables| tables.version().is_some());
     if !is_cached && !CostEstimate::new(&claim.region, &inputs).is_always_faster() {
@@ -18,16 +18,16 @@ pub(super) fn check_cost(claim: &Claim) -> Result<(), UnclaimedReason> {
     if has_tensors {
         return Ok(());
     }
-    let region = &claim.region;
-    for condition in &region.conditions {
-        let columns = condition.fields.iter().flat_map(|&field| &region.fields[field].columns[0]);
-        if columns.map(|&c| &region.column(c).ty).any(|ty| *ty != DataType::Boolean) {
+    let join = &claim.region.join;
+    for condition in &join.conditions {
+        let columns = condition.fields.iter().flat_map(|&field| &join.fields[field].columns[0]);
+        if columns.map(|&c| &join.column(c).ty).any(|ty| *ty != DataType::Boolean) {
             return Err(UnclaimedReason::Cost(format!("the number of values of `{}` is unknown", condition.name)));
         }
     }
     let rows: Option<usize> = claim.inputs.iter().map(rows).sum();
     match rows {
-        Some(rows) if rows < min_rows(region.leaves.len()) => Err(UnclaimedReason::Cost(format!(
+        Some(rows) if rows < min_rows(join.leaves.len()) => Err(UnclaimedReason::Cost(format!(
             "DataFusion joins the {rows} rows of its tables before a program is compiled"
         ))),
         _ => Ok(()),

@@ -1,0 +1,145 @@
+//! `count(distinct ..)`, `sum(distinct ..)`, `avg(distinct ..)`: the number, sum or mean of the
+//! values of a field that occur in a group.
+
+use super::count::CountColumn;
+use super::sum::{DecimalColumn, LimbSum, MeanColumn, SumColumn};
+use super::{Aggregate, AggregateCall, EncodedRows, Family, RegionAggregate};
+use crate::claim::{ColumnInfo, FieldId, GroupedJoin, LeafColumn, NullTreatment, RegionBuilder, UnclaimedReason};
+use crate::error::{FallbackReason, Result};
+use crate::number::Number;
+use crate::program::{FoldList, JoinFold, LeafTables};
+use crate::results::ResultColumn;
+use redpoll_logic::op::Builtin;
+use redpoll_logic::{Alias, DType, Expr, Scalar};
+
+/// A fold of the distinct values of a column in a group, without NULL.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Distinct {
+    /// The field of the column.
+    pub field: FieldId,
+    /// The column.
+    pub column: LeafColumn,
+    /// Only rows in which none of these columns is NULL count, in addition to `column`.
+    pub valid: Vec<LeafColumn>,
+    /// The fold.
+    pub fold: DistinctFold,
+}
+
+/// A fold of distinct values.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DistinctFold {
+    /// Their number.
+    Count,
+    /// Their sum, computed in the number type.
+    Sum(Number),
+    /// Their mean; the sum is computed in the number type.
+    Mean(Number),
+}
+
+pub(super) const FAMILY: Family =
+    Family { has_function: |call| call.is_distinct && matches!(call.name(), "count" | "sum" | "avg"), claim };
+
+fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggregate, UnclaimedReason> {
+    let arg = &call.args[0];
+    if call.name() == "count" && call.args.len() > 1 {
+        return Err(call.unsupported("DISTINCT over several expressions"));
+    }
+    let column = builder.key(arg)?;
+    let fold = match call.name() {
+        "count" => DistinctFold::Count,
+        name => {
+            let ty = builder.type_of(arg)?;
+            let number =
+                Number::of(&ty).ok_or_else(|| UnclaimedReason::Type { expr: format!("the sum of `{arg}`"), ty })?;
+            if name == "avg" { DistinctFold::Mean(number) } else { DistinctFold::Sum(number) }
+        }
+    };
+    let field = builder.find_or_add_field(column, arg, NullTreatment::Drop);
+    Ok(Aggregate::Distinct(Distinct { field, column, valid: call.valid.clone(), fold }))
+}
+
+impl RegionAggregate for Distinct {
+    fn result(&self, rows: EncodedRows<'_>, folds: &mut FoldList) -> Result<Box<dyn ResultColumn>> {
+        let (field, valid) = (self.field, rows.with_nulls(&[&self.valid[..], &[self.column]].concat()));
+        let count = folds.index(JoinFold::CountDistinct { field, valid: valid.clone() });
+        let (number, mean) = match self.fold {
+            DistinctFold::Count => return Ok(Box::new(CountColumn(count))),
+            DistinctFold::Sum(number) => (number, false),
+            DistinctFold::Mean(number) => (number, true),
+        };
+        let sum = folds.index(JoinFold::SumDistinct { field, valid, number });
+        let (terms, rows_of_values) = (vec![(false, sum)], vec![count]);
+        Ok(match (number, mean) {
+            (Number::Decimal(scale), _) => {
+                check_sum_fits(rows, field, self.column)?;
+                let limbs = vec![LimbSum { negative: false, shift: 0, digits: 0, fold: sum }];
+                Box::new(DecimalColumn { limbs, scale, rows: rows_of_values, mean })
+            }
+            (_, true) => Box::new(MeanColumn { terms, rows: rows_of_values }),
+            (number, false) => Box::new(SumColumn { terms, number, rows: Some(rows_of_values) }),
+        })
+    }
+
+    fn describe(&self, join: &GroupedJoin) -> String {
+        let function = match self.fold {
+            DistinctFold::Count => "count",
+            DistinctFold::Sum(_) => "sum",
+            DistinctFold::Mean(_) => "avg",
+        };
+        format!("{function}(distinct {})", join.column(self.column).name)
+    }
+}
+
+/// Checks that the sum of a field's distinct decimals fits 64 bits.
+///
+/// # Errors
+/// If it may not fit.
+fn check_sum_fits(EncodedRows { join, encoded }: EncodedRows<'_>, field: FieldId, column: LeafColumn) -> Result<()> {
+    if encoded.domain(join, field).absolute_sum()? < i128::from(i64::MAX) {
+        return Ok(());
+    }
+    let ColumnInfo { name, ty } = join.column(column);
+    Err(FallbackReason::Unsupported { value: format!("the sum of distinct `{name}`"), ty: ty.clone() }.into())
+}
+
+/// Returns the number of distinct values of a field as an expression.
+pub(crate) fn fold_distinct_count(leaves: &mut LeafTables<'_>, field: FieldId, valid: &[LeafColumn]) -> Result<Expr> {
+    let values = occurring_values(leaves, field, valid)?.cast(&DType::I64)?;
+    leaves.reduce(Builtin::Add, Scalar::I64(0), values, None)
+}
+
+/// Returns the sum of the distinct values of a field as an expression.
+pub(crate) fn fold_distinct_sum(
+    leaves: &mut LeafTables<'_>,
+    field: FieldId,
+    valid: &[LeafColumn],
+    number: Number,
+) -> Result<Expr> {
+    let values = occurring_values(leaves, field, valid)?;
+    let value = value(leaves, field, number)?;
+    let product = Expr::mapjoin(Builtin::Mul, [value, values])?;
+    leaves.reduce(Builtin::Add, Scalar::zero(number.prim()), product, None)
+}
+
+/// Returns an expression that is true for the values of a field that occur in a group.
+fn occurring_values(leaves: &mut LeafTables<'_>, field: FieldId, valid: &[LeafColumn]) -> Result<Expr> {
+    let row = leaves.presence(valid, Some(field))?;
+    leaves.reduce(Builtin::Or, Scalar::Bool(false), row, Some(field))
+}
+
+/// Returns the value of each code of a field.
+fn value(leaves: &mut LeafTables<'_>, field: FieldId, number: Number) -> Result<Expr> {
+    let name = leaves.field(field).clone();
+    let domain = leaves.encoded.domain(leaves.join, field);
+    let value = match domain.range_start() {
+        Some(first) => Expr::mapjoin(Builtin::Add, [Expr::coordinate(name), Expr::literal(Scalar::I64(first))])?,
+        None => {
+            let alias = Alias::from(format!("v{}", leaves.join.fields[field].domain));
+            let values = domain.numbers(number)?;
+            let value = Expr::table(alias.clone(), values.ty().clone(), [name])?;
+            leaves.bind(alias, values);
+            value
+        }
+    };
+    Ok(value.cast(&DType::from(number.prim()))?)
+}

@@ -1,0 +1,160 @@
+//! The aggregates that regions compute, one file for each family of functions.
+//!
+//! A file has all that is particular to its functions: the calls that it claims ([`Family`]), the
+//! folds over the rows of the join that compute the result and the column of the result
+//! ([`RegionAggregate`]), the expressions of those folds, and the text in `EXPLAIN`.
+
+mod count;
+mod distinct;
+mod extreme;
+mod semiring;
+mod sum;
+
+pub use count::Count;
+pub(crate) use count::fold_rows;
+pub use distinct::{Distinct, DistinctFold};
+pub(crate) use distinct::{fold_distinct_count, fold_distinct_sum};
+pub use extreme::Extreme;
+pub(crate) use extreme::fold_extreme;
+pub use semiring::SemiringFold;
+pub(crate) use semiring::fold_semiring;
+pub(crate) use sum::fold_products;
+pub use sum::{NarrowSum, Sum, SumCase, SumOfProducts, SumTerm};
+
+use crate::claim::{GroupedJoin, LeafColumn, RegionBuilder, UnclaimedReason};
+use crate::encode::EncodedRegion;
+use crate::error::Result;
+use crate::program::FoldList;
+use crate::results::ResultColumn;
+use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{AggregateUDF, Expr};
+
+/// A computed column of a region's result.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Aggregate {
+    /// A number of rows.
+    Count(Count),
+    /// The sum or mean of an expression.
+    Sum(Sum),
+    /// The smallest or largest value of a column.
+    Extreme(Extreme),
+    /// The number, sum or mean of distinct values.
+    Distinct(Distinct),
+    /// A fold over a semiring.
+    Semiring(SemiringFold),
+}
+
+/// The families, in the order in which they are asked for a call.
+const FAMILIES: [Family; 5] = [distinct::FAMILY, count::FAMILY, sum::FAMILY, extreme::FAMILY, semiring::FAMILY];
+
+impl Aggregate {
+    /// Returns the aggregate of the family.
+    pub(crate) fn as_dyn(&self) -> &dyn RegionAggregate {
+        match self {
+            Aggregate::Count(count) => count,
+            Aggregate::Sum(sum) => sum,
+            Aggregate::Extreme(extreme) => extreme,
+            Aggregate::Distinct(distinct) => distinct,
+            Aggregate::Semiring(fold) => fold,
+        }
+    }
+}
+
+/// A family of aggregate functions.
+pub(crate) struct Family {
+    /// Returns whether the family has the function of a call.
+    has_function: fn(&AggregateCall<'_>) -> bool,
+    /// Claims a call of a function of the family.
+    claim: fn(&AggregateCall<'_>, &mut RegionBuilder) -> Result<Aggregate, UnclaimedReason>,
+}
+
+/// A call of an aggregate function over columns of leaves.
+pub(crate) struct AggregateCall<'a> {
+    expr: &'a Expr,
+    function: &'a AggregateUDF,
+    /// The arguments, one or more.
+    args: &'a [Expr],
+    /// True if the call has `DISTINCT`.
+    is_distinct: bool,
+    /// The columns that are not NULL exactly in the rows that pass `FILTER`.
+    valid: Vec<LeafColumn>,
+}
+
+impl AggregateCall<'_> {
+    /// Returns the name of the function.
+    fn name(&self) -> &str {
+        self.function.name()
+    }
+
+    /// Returns the reason not to claim a call with a modifier.
+    fn unsupported(&self, modifier: &'static str) -> UnclaimedReason {
+        UnclaimedReason::Modifier { aggregate: self.expr.to_string(), modifier }
+    }
+}
+
+/// The computation of an aggregate over the rows of a join.
+pub(crate) trait RegionAggregate {
+    /// Returns the columns that are only summed; a tensor has them if they are its values.
+    fn factors(&self) -> Vec<LeafColumn> {
+        Vec::new()
+    }
+
+    /// Returns the columns that are read row by row, so that their leaves must not be tensors.
+    fn row_columns(&self) -> Vec<LeafColumn> {
+        Vec::new()
+    }
+
+    /// Returns the column of the result, and adds the folds that it is computed from.
+    ///
+    /// # Errors
+    /// If the values do not suit kernels, or a tensor cannot be read.
+    fn result(&self, rows: EncodedRows<'_>, folds: &mut FoldList) -> Result<Box<dyn ResultColumn>>;
+
+    /// Returns the text of the aggregate in `EXPLAIN`.
+    fn describe(&self, join: &GroupedJoin) -> String;
+}
+
+/// A join with its encoded rows.
+#[derive(Clone, Copy)]
+pub(crate) struct EncodedRows<'a> {
+    pub(crate) join: &'a GroupedJoin,
+    pub(crate) encoded: &'a EncodedRegion,
+}
+
+impl EncodedRows<'_> {
+    /// Returns the columns that have a NULL.
+    fn with_nulls(self, columns: &[LeafColumn]) -> Vec<LeafColumn> {
+        columns.iter().copied().filter(|&column| self.encoded.has_nulls(column)).collect()
+    }
+}
+
+/// Claims an aggregate over columns of leaves.
+///
+/// # Errors
+/// The reason why the call is not claimed.
+pub(crate) fn claim_call(expr: &Expr, builder: &mut RegionBuilder) -> Result<Aggregate, UnclaimedReason> {
+    let Expr::AggregateFunction(AggregateFunction { func, params }) = expr else {
+        return Err(UnclaimedReason::Function(expr.to_string()));
+    };
+    let (args, is_distinct) = (&params.args, params.distinct);
+    let mut call = AggregateCall { expr, function: func, args, is_distinct, valid: Vec::new() };
+    if !params.order_by.is_empty() {
+        return Err(call.unsupported("ORDER BY"));
+    }
+    if params.null_treatment.is_some() {
+        return Err(call.unsupported("IGNORE NULLS or RESPECT NULLS"));
+    }
+    for conjunct in params.filter.iter().flat_map(|f| split_conjunction(f)) {
+        call.valid.push(builder.condition_column(conjunct)?);
+    }
+    let unknown = || UnclaimedReason::Function(func.name().to_string());
+    if args.is_empty() {
+        return Err(unknown());
+    }
+    match FAMILIES.iter().find(|family| (family.has_function)(&call)) {
+        Some(family) => (family.claim)(&call, builder),
+        None if is_distinct => Err(call.unsupported("DISTINCT")),
+        None => Err(unknown()),
+    }
+}

@@ -1,0 +1,96 @@
+//! Functions over semirings that users register: a fold of the product of the arguments.
+
+use super::sum::SumColumn;
+use super::{Aggregate, AggregateCall, EncodedRows, Family, RegionAggregate};
+use crate::claim::{GroupedJoin, LeafColumn, RegionBuilder, UnclaimedReason};
+use crate::encode::{ColumnFold, Payload};
+use crate::error::{FallbackReason, Result};
+use crate::program::{FoldList, JoinFold, LeafTables, combine};
+use crate::results::ResultColumn;
+use crate::semiring::{Semiring, SemiringFunction};
+use redpoll_logic::Expr;
+use redpoll_logic::op::Builtin;
+
+/// A fold over a semiring.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct SemiringFold {
+    /// The semiring.
+    pub semiring: Semiring,
+    /// The arguments, each of another leaf.
+    pub factors: Vec<LeafColumn>,
+    /// Only rows in which none of these columns is NULL count.
+    pub valid: Vec<LeafColumn>,
+}
+
+pub(super) const FAMILY: Family = Family { has_function: |call| !call.is_distinct && semiring(call).is_some(), claim };
+
+/// Returns the semiring of a call, if its function is over one.
+fn semiring<'a>(call: &AggregateCall<'a>) -> Option<&'a Semiring> {
+    call.function.inner().downcast_ref::<SemiringFunction>().map(|function| &function.semiring)
+}
+
+fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggregate, UnclaimedReason> {
+    let semiring = semiring(call).expect("the family has the function").clone();
+    let mut valid = call.valid.clone();
+    let mut factors: Vec<LeafColumn> = Vec::new();
+    for arg in call.args {
+        let column = builder.column(arg)?;
+        if factors.iter().any(|c| c.leaf == column.leaf) {
+            return Err(UnclaimedReason::SecondArgument(builder.source_text(arg)));
+        }
+        factors.push(column);
+        valid.push(column);
+    }
+    Ok(Aggregate::Semiring(SemiringFold { semiring, factors, valid }))
+}
+
+impl RegionAggregate for SemiringFold {
+    fn row_columns(&self) -> Vec<LeafColumn> {
+        self.factors.clone()
+    }
+
+    fn result(&self, rows: EncodedRows<'_>, folds: &mut FoldList) -> Result<Box<dyn ResultColumn>> {
+        check_finite(rows, &self.factors)?;
+        let (semiring, factors, valid) = (self.semiring.clone(), self.factors.clone(), rows.with_nulls(&self.valid));
+        let count = folds.index(JoinFold::Count { valid: valid.clone() });
+        let terms = vec![(false, folds.index(JoinFold::Semiring { semiring, factors, valid }))];
+        Ok(Box::new(SumColumn { terms, number: self.semiring.number(), rows: Some(vec![count]) }))
+    }
+
+    fn describe(&self, join: &GroupedJoin) -> String {
+        let (plus, times) = (self.semiring.plus().name(), self.semiring.times().name());
+        format!("{plus} of {times}({})", join.names(&self.factors))
+    }
+}
+
+/// Checks that floats are finite, so that no product of them is NaN.
+///
+/// # Errors
+/// If a value is infinite or NaN, or a tensor cannot be read.
+fn check_finite(EncodedRows { join, encoded }: EncodedRows<'_>, columns: &[LeafColumn]) -> Result<()> {
+    for &column in columns {
+        if !encoded.float_values(join, column)?.iter().all(|v| v.is_finite()) {
+            return Err(FallbackReason::Unbounded { values: format!("`{}`", join.column(column).name) }.into());
+        }
+    }
+    Ok(())
+}
+
+/// Returns the fold over a semiring as an expression.
+pub(crate) fn fold_semiring(
+    leaves: &mut LeafTables<'_>,
+    semiring: &Semiring,
+    factors: &[LeafColumn],
+    valid: &[LeafColumn],
+) -> Result<Expr> {
+    let mut args = Vec::new();
+    for factor in factors {
+        let payload = Payload::Column { column: factor.column, fold: ColumnFold::Semiring(semiring.clone()) };
+        args.push(leaves.leaf_table(factor.leaf, payload, valid, None)?);
+    }
+    let product = combine(semiring.times().clone(), args)?;
+    // If there is no row, the result is the identity, whatever the factors are.
+    let identity = Expr::literal(semiring.zero());
+    let product = Expr::mapjoin(Builtin::IfElse, [leaves.presence(valid, None)?, product, identity])?;
+    leaves.reduce(semiring.plus().clone(), semiring.zero(), product, None)
+}

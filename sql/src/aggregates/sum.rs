@@ -1,0 +1,452 @@
+//! `sum` and `avg` of sums of products, whose factors are expressions of one table each.
+//!
+//! A sum of products over the rows of a join is a sum of folds, each the product of the leaves' own
+//! sums. Cases of a `CASE` share no rows, so their sums add up. Decimals are summed in limbs.
+
+use super::{Aggregate, AggregateCall, EncodedRows, Family, RegionAggregate};
+use crate::claim::{GroupedJoin, LeafColumn, LeafRole, RegionBuilder, UnclaimedReason};
+use crate::claim::{check_computable, is_never_null, split_terms};
+use crate::encode::{ColumnFold, Limb, Payload};
+use crate::error::{Error, FallbackReason, Result};
+use crate::number::Number;
+use crate::program::{FoldList, JoinFold, LeafTables, combine};
+use crate::results::{FoldValues, ResultColumn};
+use datafusion::arrow::array::{ArrayRef, Decimal128Array, Float64Array, Int64Array, UInt64Array};
+use datafusion::arrow::buffer::NullBuffer;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::logical_expr::Expr as PlanExpr;
+use redpoll_logic::op::Builtin;
+use redpoll_logic::{DType, Expr, Scalar};
+use std::sync::Arc;
+
+/// The sum or mean of an expression over rows; NULL if no row counts.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Sum {
+    /// The expression.
+    pub sum: SumOfProducts,
+    /// True for the mean: the sum, divided by the number of rows in which the expression is not
+    /// NULL.
+    pub mean: bool,
+}
+
+/// A sum of products over rows.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct SumOfProducts {
+    /// The cases, which share no rows; rows outside all cases do not count.
+    pub cases: Vec<SumCase>,
+    /// True if every row is in a case.
+    pub covers: bool,
+    /// Sums of narrow integers that must not overflow their type.
+    pub narrow: Vec<NarrowSum>,
+    /// The number type of the computation.
+    pub ty: Number,
+}
+
+/// The products that are summed in the rows of one case.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct SumCase {
+    /// Columns that are not NULL exactly in the rows of the case.
+    pub guards: Vec<LeafColumn>,
+    /// Only rows in which none of these columns is NULL count, in addition to the guards.
+    pub valid: Vec<LeafColumn>,
+    /// The products, each with at most one column per leaf.
+    pub terms: Vec<SumTerm>,
+}
+
+/// A sum of products of integers that must not overflow the type in which it was written.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct NarrowSum {
+    /// The factors of each product.
+    pub products: Vec<Vec<LeafColumn>>,
+    /// The largest value of the type.
+    pub max: u64,
+}
+
+/// A product of columns.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct SumTerm {
+    /// True if the product is subtracted.
+    pub negative: bool,
+    /// The factors, each of another leaf.
+    pub factors: Vec<LeafColumn>,
+}
+
+impl SumOfProducts {
+    /// Returns the terms of all cases.
+    pub fn terms(&self) -> impl Iterator<Item = &SumTerm> {
+        self.cases.iter().flat_map(|case| &case.terms)
+    }
+}
+
+pub(super) const FAMILY: Family = Family { has_function: |call| matches!(call.name(), "sum" | "avg"), claim };
+
+fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggregate, UnclaimedReason> {
+    let (arg, mean) = (&call.args[0], call.name() == "avg");
+    if mean {
+        let ty = builder.type_of(arg)?;
+        if !matches!(ty, DataType::Float64 | DataType::Decimal128(..)) {
+            let expr = format!("the average of `{}`", builder.source_text(arg));
+            return Err(UnclaimedReason::Type { expr, ty });
+        }
+    }
+    Ok(Aggregate::Sum(Sum { sum: sum_of_products(arg, &call.valid, builder)?, mean }))
+}
+
+/// Splits an expression into products, in the rows in which no column of `filter` is NULL.
+fn sum_of_products(
+    arg: &PlanExpr,
+    filter: &[LeafColumn],
+    builder: &mut RegionBuilder,
+) -> Result<SumOfProducts, UnclaimedReason> {
+    check_computable(arg)?;
+    let ty = builder.type_of(arg)?;
+    let number = Number::of(&ty).ok_or_else(|| UnclaimedReason::Type { expr: format!("the sum of `{arg}`"), ty })?;
+    let expr_terms = split_terms(arg, number, &builder.schema, builder.constant_leaf)
+        .map_err(|_| UnclaimedReason::SeveralTables(builder.source_text(arg)))?;
+    let mut sum = SumOfProducts { cases: Vec::new(), covers: expr_terms.covers, narrow: Vec::new(), ty: number };
+    for case in expr_terms.cases {
+        let mut guards = filter.to_vec();
+        for (_, condition) in &case.guards {
+            guards.push(builder.condition_column(condition)?);
+        }
+        let mut valid = Vec::new();
+        for (leaf, value) in case.values() {
+            if !is_never_null(value, &builder.schema) {
+                valid.push(builder.supply(*leaf, value));
+            }
+        }
+        let mut terms = Vec::new();
+        for product in case.products {
+            let factors = product.factors.iter().map(|(leaf, factor)| builder.supply(*leaf, factor));
+            let mut factors: Vec<LeafColumn> = factors.collect();
+            factors.sort_unstable();
+            terms.push(SumTerm { negative: product.negative, factors });
+        }
+        for list in [&mut guards, &mut valid] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        sum.cases.push(SumCase { guards, valid, terms });
+    }
+    for narrow in expr_terms.narrow {
+        let factors = |product: Vec<(usize, PlanExpr)>| {
+            product.into_iter().map(|(leaf, factor)| builder.supply(leaf, &factor)).collect()
+        };
+        let products = narrow.products.into_iter().map(factors).collect();
+        sum.narrow.push(NarrowSum { products, max: narrow.max });
+    }
+    sum.covers &= filter.is_empty();
+    Ok(sum)
+}
+
+impl RegionAggregate for Sum {
+    fn factors(&self) -> Vec<LeafColumn> {
+        let factors = self.sum.terms().flat_map(|term| &term.factors);
+        factors.chain(self.sum.narrow.iter().flat_map(|narrow| &narrow.products).flatten()).copied().collect()
+    }
+
+    fn result(&self, rows: EncodedRows<'_>, folds: &mut FoldList) -> Result<Box<dyn ResultColumn>> {
+        let Sum { sum, mean } = self;
+        check_sum(rows, sum)?;
+        let (mut terms, mut limbs, mut counted) = (Vec::new(), Vec::new(), Vec::new());
+        let mut counts_all = sum.covers;
+        for case in &sum.cases {
+            let mut valid = rows.with_nulls(&case.valid);
+            counts_all &= valid.is_empty();
+            valid.extend(rows.with_nulls(&case.guards));
+            valid.sort_unstable();
+            valid.dedup();
+            counted.push(valid.clone());
+            for term in &case.terms {
+                if let Number::Decimal(scale) = sum.ty {
+                    limbs.extend(limb_sums(rows, folds, (term, scale), &valid)?);
+                    continue;
+                }
+                let factors = term.factors.clone();
+                let fold = JoinFold::Sum { factors, valid: valid.clone(), number: sum.ty, limbs: Vec::new() };
+                terms.push((term.negative, folds.index(fold)));
+            }
+        }
+        if counts_all {
+            counted = vec![Vec::new()];
+        }
+        let is_decimal = matches!(sum.ty, Number::Decimal(_));
+        if counts_all && !mean && !rows.join.groups.is_empty() && !is_decimal {
+            return Ok(Box::new(SumColumn { terms, number: sum.ty, rows: None }));
+        }
+        let mut rows: Vec<usize> = counted.into_iter().map(|valid| folds.index(JoinFold::Count { valid })).collect();
+        // Cases with the same columns count the same rows.
+        rows.sort_unstable();
+        rows.dedup();
+        Ok(match sum.ty {
+            Number::Decimal(scale) => Box::new(DecimalColumn { limbs, scale, rows, mean: *mean }),
+            _ if *mean => Box::new(MeanColumn { terms, rows }),
+            number => Box::new(SumColumn { terms, number, rows: Some(rows) }),
+        })
+    }
+
+    fn describe(&self, join: &GroupedJoin) -> String {
+        let cases = self.sum.cases.iter().map(|case| match &case.guards[..] {
+            [] => describe_terms(join, &case.terms),
+            guards => format!("{} where {}", describe_terms(join, &case.terms), join.names(guards)),
+        });
+        let suffix = match self.sum.ty {
+            Number::I64 | Number::Decimal(_) => "",
+            Number::U64 => " as u64",
+            Number::F64 => " as f64",
+        };
+        let function = if self.mean { "avg" } else { "sum" };
+        format!("{function}({}{suffix})", cases.collect::<Vec<_>>().join("; "))
+    }
+}
+
+/// Adds the folds of a product of decimals: one for each combination of limbs of the factors.
+/// `scale` is that of the sum.
+fn limb_sums(
+    EncodedRows { join, encoded }: EncodedRows<'_>,
+    folds: &mut FoldList,
+    (term, scale): (&SumTerm, i8),
+    valid: &[LeafColumn],
+) -> Result<Vec<LimbSum>> {
+    let scale_of = |c: &LeafColumn| match join.column(*c).ty {
+        DataType::Decimal128(_, scale) => i32::from(scale),
+        _ => 0,
+    };
+    let digits = i32::from(scale) - term.factors.iter().map(scale_of).sum::<i32>();
+    let digits = u32::try_from(digits).expect("the scale of a sum is the largest of its terms");
+    let bits_per_limb = encoded.limb_bits(join)? / term.factors.len() as u32;
+    let mut choices: Vec<Vec<Limb>> = vec![Vec::new()];
+    for factor in &term.factors {
+        let limbs = encoded.limbs(*factor, bits_per_limb)?;
+        choices = choices.iter().flat_map(|c| limbs.iter().map(|l| [&c[..], &[*l]].concat())).collect();
+    }
+    let limb_sum = |limbs: Vec<Limb>| {
+        let shift = limbs.iter().map(|limb| limb.shift).sum();
+        let (factors, valid) = (term.factors.clone(), valid.to_vec());
+        let fold = folds.index(JoinFold::Sum { factors, valid, number: Number::I64, limbs });
+        LimbSum { negative: term.negative, shift, digits, fold }
+    };
+    Ok(choices.into_iter().map(limb_sum).collect())
+}
+
+/// Sums below this bound overflow in no order of computation.
+const MAX_SUM: f64 = 1e300;
+
+/// Checks that a sum has the same result in every order of computation, and that narrow integers do
+/// not overflow.
+///
+/// # Errors
+/// If the result may differ, or a tensor cannot be read.
+fn check_sum(rows: EncodedRows<'_>, sum: &SumOfProducts) -> Result<()> {
+    for narrow in &sum.narrow {
+        check_narrow(rows, narrow)?;
+    }
+    let terms: Vec<&SumTerm> = sum.terms().collect();
+    // A sum of one column overflows in every order or in none.
+    if sum.ty != Number::F64 || terms.len() < 2 && terms.iter().all(|term| term.factors.len() < 2) {
+        return Ok(());
+    }
+    let mut total = 0.0;
+    for &term in &terms {
+        total += max_absolute_sum(rows, term)?;
+    }
+    if total < MAX_SUM {
+        return Ok(());
+    }
+    let columns = terms.iter().flat_map(|term| &term.factors);
+    let mut names: Vec<String> = columns.map(|&c| format!("`{}`", rows.join.column(c).name)).collect();
+    names.dedup();
+    Err(FallbackReason::Unbounded { values: format!("a sum of {}", names.join(", ")) }.into())
+}
+
+/// Returns a bound of the sum of a product's absolute values over any rows of the join, which also
+/// bounds its partial results.
+fn max_absolute_sum(EncodedRows { join, encoded }: EncodedRows<'_>, term: &SumTerm) -> Result<f64> {
+    let mut max = 1.0;
+    for leaf in (0..join.leaves.len()).filter(|&leaf| join.leaves[leaf].role == LeafRole::Join) {
+        let leaf_max = match term.factors.iter().find(|factor| factor.leaf == leaf) {
+            Some(factor) => encoded.absolute_sum(join, *factor)?,
+            None => encoded.count(join, leaf)? as f64,
+        };
+        // `max` ignores NaN, so a NaN becomes infinity.
+        max *= if leaf_max.is_nan() { f64::INFINITY } else { leaf_max.max(1.0) };
+    }
+    Ok(max)
+}
+
+/// Checks that a sum of products cannot overflow the narrow type in which it was written.
+fn check_narrow(EncodedRows { join, encoded }: EncodedRows<'_>, narrow: &NarrowSum) -> Result<()> {
+    let mut total = 0.0;
+    for product in &narrow.products {
+        let mut max = 1.0;
+        for factor in product {
+            let numbers = encoded.float_values(join, *factor)?;
+            max *= numbers.into_iter().map(f64::abs).fold(1.0, f64::max);
+        }
+        total += max;
+    }
+    // The margin is larger than the rounding error of the bound.
+    if total < 0.999 * narrow.max as f64 {
+        return Ok(());
+    }
+    let factor =
+        narrow.products.first().and_then(|p| p.first()).map_or_else(String::new, |&c| join.column(c).name.clone());
+    Err(FallbackReason::Unbounded { values: format!("a product with `{factor}`") }.into())
+}
+
+/// Returns the sum of a product of columns as an expression; without factors, the number of rows.
+/// `limbs` has the limb of each factor, if the factors are decimals.
+pub(crate) fn fold_products(
+    leaves: &mut LeafTables<'_>,
+    factors: &[LeafColumn],
+    valid: &[LeafColumn],
+    (number, limbs): (Number, &[Limb]),
+) -> Result<Expr> {
+    let dtype = DType::from(number.prim());
+    let payload = |leaf| match factors.iter().position(|c| c.leaf == leaf) {
+        None => Payload::Count,
+        Some(k) => {
+            let fold = limbs.get(k).map_or(ColumnFold::Sum(number), |limb| ColumnFold::Limb(*limb));
+            Payload::Column { column: factors[k].column, fold }
+        }
+    };
+    let args = leaves.factors(|leaf| Some(payload(leaf)), valid, None)?;
+    let (mut args, times) = leaves.remove_all_true(args, None);
+    // The first factor is cast to the number type, which is then the type of the product; later
+    // booleans need no cast.
+    let is_number = |arg: &Expr| arg.info().dtype != DType::BOOL;
+    if let Some(first) = args.iter().position(is_number) {
+        args.swap(0, first);
+    }
+    for (k, arg) in args.iter_mut().enumerate() {
+        if k == 0 || is_number(arg) {
+            *arg = arg.clone().cast(&dtype)?;
+        }
+    }
+    let mut product = combine(Builtin::Mul, args)?;
+    let mut finite = true;
+    for factor in factors {
+        finite &= number != Number::F64 || leaves.encoded.absolute_sum(leaves.join, *factor)?.is_finite();
+    }
+    if !finite {
+        // If there is no row, an infinite factor must give 0, not NaN.
+        let identity = Expr::literal(Scalar::zero(number.prim()));
+        product = Expr::mapjoin(Builtin::IfElse, [leaves.presence(valid, None)?, product, identity])?;
+    }
+    let sum = leaves.reduce(Builtin::Add, Scalar::zero(number.prim()), product, None)?;
+    match times {
+        1 => Ok(sum),
+        times => Ok(Expr::mapjoin(Builtin::Mul, [sum, Expr::literal(Scalar::I64(times)).cast(&dtype)?])?),
+    }
+}
+
+/// A sum of terms, each added or subtracted; NULL if the number of rows is 0.
+#[derive(Debug)]
+pub(super) struct SumColumn {
+    /// The folds; true for those that are subtracted.
+    pub(super) terms: Vec<(bool, usize)>,
+    pub(super) number: Number,
+    /// Folds whose sum is the number of rows; `None` if every group has a row.
+    pub(super) rows: Option<Vec<usize>>,
+}
+
+impl ResultColumn for SumColumn {
+    fn column(&self, values: &FoldValues<'_>, _: &DataType) -> Result<ArrayRef> {
+        let SumColumn { terms, number, rows } = self;
+        let rows = rows.as_ref().map(|rows| values.row_counts(rows));
+        let nulls = rows.map(|rows| rows.iter().map(|&n| n != 0).collect::<NullBuffer>());
+        Ok(match number {
+            Number::I64 | Number::Decimal(_) => Arc::new(Int64Array::new(values.i64_sums(terms), nulls)),
+            Number::U64 => Arc::new(UInt64Array::new(values.u64_sums(terms), nulls)),
+            Number::F64 => Arc::new(Float64Array::new(values.f64_sums(terms), nulls)),
+        })
+    }
+}
+
+/// A sum, divided by the number of rows.
+#[derive(Debug)]
+pub(super) struct MeanColumn {
+    /// The folds; true for those that are subtracted.
+    pub(super) terms: Vec<(bool, usize)>,
+    /// Folds whose sum is the number of rows.
+    pub(super) rows: Vec<usize>,
+}
+
+impl ResultColumn for MeanColumn {
+    fn column(&self, values: &FoldValues<'_>, _: &DataType) -> Result<ArrayRef> {
+        let rows = values.row_counts(&self.rows);
+        let sums = values.f64_sums(&self.terms);
+        let means = sums.iter().zip(rows.iter());
+        Ok(Arc::new(means.map(|(&sum, &n)| (n != 0).then_some(sum / n as f64)).collect::<Float64Array>()))
+    }
+}
+
+/// The sum of limbs, or its mean over the rows; NULL if the number of rows is 0.
+#[derive(Debug)]
+pub(super) struct DecimalColumn {
+    pub(super) limbs: Vec<LimbSum>,
+    /// The scale of the sum, in decimal digits after the point.
+    pub(super) scale: i8,
+    /// Folds whose sum is the number of rows.
+    pub(super) rows: Vec<usize>,
+    /// True for the mean.
+    pub(super) mean: bool,
+}
+
+/// A sum of a product of limbs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LimbSum {
+    /// True if the product is subtracted.
+    pub(super) negative: bool,
+    /// The exponent of 2 by which the sum is multiplied.
+    pub(super) shift: u32,
+    /// The scale of the sum minus that of the term, in decimal digits.
+    pub(super) digits: u32,
+    pub(super) fold: usize,
+}
+
+impl ResultColumn for DecimalColumn {
+    fn column(&self, values: &FoldValues<'_>, ty: &DataType) -> Result<ArrayRef> {
+        let rows = values.row_counts(&self.rows);
+        let mut sums = vec![0i128; rows.len()];
+        for limb_sum in &self.limbs {
+            let power = 10i128.wrapping_pow(limb_sum.digits);
+            for (sum, &limb) in sums.iter_mut().zip(values.counts(limb_sum.fold).iter()) {
+                // Sums wrap at 128 bits, as in DataFusion.
+                let value = i128::from(limb).unbounded_shl(limb_sum.shift).wrapping_mul(power);
+                *sum = if limb_sum.negative { sum.wrapping_sub(value) } else { sum.wrapping_add(value) };
+            }
+        }
+        let unsupported =
+            || Error::Fallback(FallbackReason::Unsupported { value: "a mean of decimals".into(), ty: ty.clone() });
+        let &DataType::Decimal128(precision, to) = ty else { return Err(unsupported()) };
+        let value = |(&sum, &rows): (&i128, &i64)| match (rows, self.mean) {
+            (0, _) => Ok(None),
+            (_, false) => Ok(Some(sum)),
+            (rows, true) => {
+                let digits = u32::try_from(to - self.scale).map_err(|_| unsupported())?;
+                let scaled =
+                    10i128.checked_pow(digits).and_then(|power| sum.checked_mul(power)).ok_or_else(unsupported)?;
+                Ok(Some(scaled / i128::from(rows)))
+            }
+        };
+        let values: Decimal128Array = sums.iter().zip(rows.iter()).map(value).collect::<Result<_>>()?;
+        Ok(Arc::new(values.with_precision_and_scale(precision, to)?))
+    }
+}
+
+/// Returns the text of a sum of terms.
+fn describe_terms(join: &GroupedJoin, terms: &[SumTerm]) -> String {
+    let mut text = String::new();
+    for (k, term) in terms.iter().enumerate() {
+        text.push_str(match (k, term.negative) {
+            (0, false) => "",
+            (0, true) => "-",
+            (_, false) => " + ",
+            (_, true) => " - ",
+        });
+        let factors = term.factors.iter().map(|&c| join.column(c).name.as_str());
+        text.push_str(&factors.collect::<Vec<_>>().join(" * "));
+    }
+    if text.is_empty() { "0".to_owned() } else { text }
+}

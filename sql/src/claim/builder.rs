@@ -1,0 +1,380 @@
+//! The parts of a region while it is built: the columns that leaves compute, the fields of the
+//! join, its comparisons and conditions, and the groups.
+
+use super::grouped_join::{
+    Comparison, Condition, FieldId, GroupColumn, LeafColumn, LeafRole, Mask, NullTreatment, OuterJoin, RegionField,
+};
+use super::join::{FlatJoin, FlatOuterJoin, check_computable, leaf_column, leaves_of};
+use super::reason::UnclaimedReason;
+use super::terms::coalesce_of;
+use super::types::{is_key, is_ordered};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, NullEquality, ScalarValue, TableReference};
+use datafusion::logical_expr::{Expr, ExprSchemable, when};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A key that rows are grouped by.
+enum GroupKey {
+    Column(LeafColumn),
+    /// The field of two keys of an outer join, of which the first that is not NULL is the group
+    /// key.
+    Coalesced(FieldId),
+}
+
+/// The parts of a region while it is built.
+pub(crate) struct RegionBuilder {
+    pub(super) join: FlatJoin,
+    /// The columns of all leaves, under the names that expressions use.
+    pub(crate) schema: DFSchema,
+    /// The expressions that each leaf computes, one per column.
+    pub(super) leaf_exprs: Vec<Vec<Expr>>,
+    pub(super) fields: Vec<RegionField>,
+    pub(super) masks: Vec<Mask>,
+    pub(super) conditions: Vec<Condition>,
+    /// Columns of excluding leaves that must not be NULL.
+    pub(super) required: Vec<LeafColumn>,
+    /// Columns that must not be NULL in any row.
+    pub(super) non_null: Vec<LeafColumn>,
+    pub(super) outers: Vec<OuterJoin>,
+    /// The leaf that computes expressions without columns.
+    pub(crate) constant_leaf: usize,
+}
+
+impl RegionBuilder {
+    /// Returns the builder of a region over a join.
+    ///
+    /// # Errors
+    /// If DataFusion refuses the schema of all leaves.
+    pub(super) fn new(join: FlatJoin) -> Result<RegionBuilder, UnclaimedReason> {
+        let mut fields = Vec::new();
+        for (leaf, (plan, _)) in join.leaves.iter().enumerate() {
+            let padded = join.is_padded(leaf);
+            for (k, field) in plan.schema().fields().iter().enumerate() {
+                let nullable = padded || field.is_nullable();
+                let field = field.as_ref().clone().with_name(k.to_string()).with_nullable(nullable);
+                let Expr::Column(column) = leaf_column(leaf, k) else { unreachable!("a leaf column is a column") };
+                fields.push((column.relation.or_else(|| Some(TableReference::bare(""))), Arc::new(field)));
+            }
+        }
+        let schema = DFSchema::new_with_metadata(fields, HashMap::new())
+            .map_err(|e| UnclaimedReason::Planning(e.to_string()))?;
+        let is_joining = |leaf: &usize| join.leaves[*leaf].1 == LeafRole::Join;
+        let mut leaves = (0..join.leaves.len()).filter(is_joining);
+        let constant_leaf = leaves.clone().find(|leaf| !join.is_padded(*leaf)).or_else(|| leaves.next()).unwrap_or(0);
+        let leaf_exprs = vec![Vec::new(); join.leaves.len()];
+        Ok(RegionBuilder {
+            join,
+            schema,
+            leaf_exprs,
+            fields: Vec::new(),
+            masks: Vec::new(),
+            conditions: Vec::new(),
+            required: Vec::new(),
+            non_null: Vec::new(),
+            outers: Vec::new(),
+            constant_leaf,
+        })
+    }
+
+    /// Returns the column of a leaf that computes an expression, and adds it if there is none.
+    pub(crate) fn supply(&mut self, leaf: usize, expr: &Expr) -> LeafColumn {
+        let existing = (0..self.leaf_exprs[leaf].len()).find(|&column| {
+            self.leaf_exprs[leaf][column] == *expr && !self.is_padding_key(LeafColumn { leaf, column })
+        });
+        match existing {
+            Some(column) => LeafColumn { leaf, column },
+            None => self.supply_new(leaf, expr),
+        }
+    }
+
+    fn supply_new(&mut self, leaf: usize, expr: &Expr) -> LeafColumn {
+        self.leaf_exprs[leaf].push(expr.clone());
+        LeafColumn { leaf, column: self.leaf_exprs[leaf].len() - 1 }
+    }
+
+    /// Returns whether a column has the keys of an outer join. It also has values in rows that the
+    /// join adds, where the expression itself is NULL.
+    fn is_padding_key(&self, column: LeafColumn) -> bool {
+        self.outers.iter().any(|outer| {
+            let is = |leaf: usize, own: usize| column == LeafColumn { leaf, column: own };
+            outer.keys.iter().any(|(kept, padded)| is(outer.padded, *padded) || outer.full && is(outer.kept, *kept))
+        })
+    }
+
+    /// Returns the column of an expression that reads one leaf at most.
+    pub(crate) fn column(&mut self, expr: &Expr) -> Result<LeafColumn, UnclaimedReason> {
+        check_computable(expr)?;
+        match leaves_of(expr)[..] {
+            [] => Ok(self.supply(self.constant_leaf, expr)),
+            [leaf] => Ok(self.supply(leaf, expr)),
+            _ => Err(UnclaimedReason::SeveralTables(self.source_text(expr))),
+        }
+    }
+
+    /// Returns the type of an expression over columns of leaves.
+    pub(crate) fn type_of(&self, expr: &Expr) -> Result<DataType, UnclaimedReason> {
+        expr.get_type(&self.schema).map_err(|e| UnclaimedReason::Planning(e.to_string()))
+    }
+
+    /// Like [`RegionBuilder::column`], for an expression whose type can be a key.
+    pub(crate) fn key(&mut self, expr: &Expr) -> Result<LeafColumn, UnclaimedReason> {
+        self.check_key(expr)?;
+        self.column(expr)
+    }
+
+    fn check_key(&self, expr: &Expr) -> Result<(), UnclaimedReason> {
+        let ty = self.type_of(expr)?;
+        // Floats cast from integers have one zero and no NaN.
+        let of_integers = matches!(expr, Expr::Cast(cast) if self.type_of(&cast.expr)?.is_integer());
+        if !(is_key(&ty) || ty == DataType::Float64 && of_integers) {
+            return Err(UnclaimedReason::Type { expr: format!("the key `{}`", self.source_text(expr)), ty });
+        }
+        Ok(())
+    }
+
+    /// Returns the expression as the user wrote it.
+    pub(crate) fn source_text(&self, expr: &Expr) -> String {
+        self.join.with_names(expr).to_string()
+    }
+
+    fn field_of(&self, column: LeafColumn) -> Option<FieldId> {
+        self.fields.iter().position(|f| f.columns.iter().any(|tuple| tuple[..] == [column]))
+    }
+
+    /// Returns the field of a column, and adds it with the given treatment of NULLs if there is
+    /// none.
+    pub(crate) fn find_or_add_field(&mut self, column: LeafColumn, expr: &Expr, nulls: NullTreatment) -> FieldId {
+        self.field_of(column).unwrap_or_else(|| self.add_field(vec![vec![column]], self.source_text(expr), nulls))
+    }
+
+    fn add_field(&mut self, columns: Vec<Vec<LeafColumn>>, name: String, nulls: NullTreatment) -> FieldId {
+        let field = self.fields.len();
+        self.fields.push(RegionField { name, columns, domain: field, nulls });
+        field
+    }
+
+    /// Adds the fields of equalities, outer joins and comparisons.
+    pub(super) fn add_join_fields(&mut self) -> Result<(), UnclaimedReason> {
+        for (left, right, nulls) in std::mem::take(&mut self.join.equalities) {
+            let nulls = match nulls {
+                NullEquality::NullEqualsNothing => NullTreatment::Drop,
+                NullEquality::NullEqualsNull => NullTreatment::Keep,
+            };
+            self.check_same_type(&left, &right)?;
+            let (a, b) = (self.key(&left)?, self.key(&right)?);
+            let excluding = [a, b].into_iter().find(|c| self.join.leaves[c.leaf].1 == LeafRole::AntiJoin);
+            if let Some(column) = excluding {
+                let other = if a == column { b } else { a };
+                // Values that equal the same column of an excluding leaf need not equal each other.
+                if self.field_of(column).is_some_and(|field| self.field_of(other) != Some(field)) {
+                    return Err(UnclaimedReason::SeveralTables(self.source_text(&left)));
+                }
+                if nulls == NullTreatment::Drop {
+                    self.required.push(column);
+                }
+            }
+            let (a, b) = (
+                self.find_or_add_field(a, &left, NullTreatment::Keep),
+                self.find_or_add_field(b, &right, NullTreatment::Keep),
+            );
+            self.merge_fields(a, b);
+            // Against an excluding leaf, rows with a NULL match nothing and stay.
+            if nulls == NullTreatment::Drop && excluding.is_none() {
+                let field = a.min(b);
+                self.fields[field].nulls = NullTreatment::Drop;
+            }
+        }
+        self.add_outer_fields()?;
+        for (left, comparison, right) in std::mem::take(&mut self.join.comparisons) {
+            self.check_same_type(&left, &right)?;
+            let (a, b) = (self.key(&left)?, self.key(&right)?);
+            // A row with a NULL matches no row of the excluding leaf.
+            let excludes = |c: LeafColumn| self.join.leaves[c.leaf].1 == LeafRole::AntiJoin;
+            let excluding = [a, b].into_iter().find(|&c| excludes(c));
+            if let Some(column) = excluding {
+                self.required.push(column);
+                self.non_null.push(if a == column { b } else { a });
+            }
+            let (left, right) = (
+                self.find_or_add_field(a, &left, NullTreatment::Drop),
+                self.find_or_add_field(b, &right, NullTreatment::Drop),
+            );
+            // Rows with a NULL match no row of the excluding leaf, and stay.
+            for field in [left, right].into_iter().filter(|_| excluding.is_none()) {
+                self.fields[field].nulls = NullTreatment::Drop;
+            }
+            if left == right {
+                // Both sides are equal, so all rows pass the comparison or none does.
+                if !matches!(comparison, Comparison::Le | Comparison::Ge) {
+                    let leaf = excluding.map_or(self.constant_leaf, |column| column.leaf);
+                    self.join.conditions.push((leaf, Expr::Literal(ScalarValue::from(false), None)));
+                }
+                continue;
+            }
+            let (from, to) = (self.fields[right].domain, self.fields[left].domain);
+            self.fields.iter_mut().filter(|f| f.domain == from).for_each(|f| f.domain = to);
+            self.masks.push(Mask { left, comparison, right, excluding_leaf: excluding.map(|column| column.leaf) });
+        }
+        Ok(())
+    }
+
+    /// Adds the fields of outer joins. A row with a NULL key is kept, and joins a row that is
+    /// added for it.
+    fn add_outer_fields(&mut self) -> Result<(), UnclaimedReason> {
+        for FlatOuterJoin { kept, padded, keys, full } in self.join.outers.clone() {
+            let mut columns = Vec::new();
+            for (left, right) in &keys {
+                self.check_same_type(left, right)?;
+                self.check_key(left)?;
+                self.check_key(right)?;
+                let a = if full { self.supply_new(kept, left) } else { self.column(left)? };
+                let b = self.supply_new(padded, right);
+                let (a_field, b_field) = (
+                    self.find_or_add_field(a, left, NullTreatment::Keep),
+                    self.add_field(vec![vec![b]], self.source_text(right), NullTreatment::Keep),
+                );
+                self.merge_fields(a_field, b_field);
+                columns.push((a.column, b.column));
+            }
+            self.outers.push(OuterJoin { kept, padded, keys: columns, full });
+        }
+        Ok(())
+    }
+
+    /// Returns the field of the two keys of an outer join of which `expr` is the first that is not
+    /// NULL.
+    fn coalesced_field(&self, expr: &Expr) -> Option<FieldId> {
+        let (x, y) = coalesce_of(expr)?;
+        for (flat, outer) in self.join.outers.iter().zip(&self.outers) {
+            let is = |(a, b): &(Expr, Expr)| a == x && b == y || a == y && b == x;
+            if let Some(k) = flat.keys.iter().position(is) {
+                return self.field_of(LeafColumn { leaf: outer.padded, column: outer.keys[k].1 });
+            }
+        }
+        None
+    }
+
+    /// Splits conditions over several leaves: the parts that read one leaf become the tuple of a
+    /// field.
+    pub(super) fn add_conditions(&mut self) -> Result<(), UnclaimedReason> {
+        for condition in std::mem::take(&mut self.join.spanning) {
+            let name = self.source_text(&condition);
+            let mut tuples: Vec<(usize, Vec<LeafColumn>)> = Vec::new();
+            let mut refusal = None;
+            let cut = |e: Expr| {
+                let [leaf] = leaves_of(&e)[..] else { return Ok(Transformed::no(e)) };
+                match self.type_of(&e) {
+                    Ok(ty) if is_ordered(&ty) => {}
+                    Ok(ty) => {
+                        refusal = Some(UnclaimedReason::Type {
+                            expr: format!("`{}` of a condition", self.source_text(&e)),
+                            ty,
+                        });
+                    }
+                    Err(reason) => refusal = Some(reason),
+                }
+                let column = self.supply(leaf, &e);
+                let field = tuples.iter().position(|(l, _)| *l == leaf).unwrap_or_else(|| {
+                    tuples.push((leaf, Vec::new()));
+                    tuples.len() - 1
+                });
+                let tuple = &mut tuples[field].1;
+                let part = tuple.iter().position(|c| *c == column).unwrap_or_else(|| {
+                    tuple.push(column);
+                    tuple.len() - 1
+                });
+                let column = Expr::Column(Condition::column(field, part));
+                Ok(Transformed::new(column, true, TreeNodeRecursion::Jump))
+            };
+            let expr = condition.transform_down(cut).data().map_err(|e| UnclaimedReason::Planning(e.to_string()))?;
+            if let Some(reason) = refusal {
+                return Err(reason);
+            }
+            let mut fields = Vec::new();
+            for (_, tuple) in tuples {
+                let existing = self.fields.iter().position(|f| f.columns.contains(&tuple));
+                fields.push(existing.unwrap_or_else(|| self.add_field(vec![tuple], name.clone(), NullTreatment::Keep)));
+            }
+            self.conditions.push(Condition { fields, expr, name });
+        }
+        Ok(())
+    }
+
+    fn check_same_type(&self, left: &Expr, right: &Expr) -> Result<(), UnclaimedReason> {
+        let (a, b) = (self.type_of(left)?, self.type_of(right)?);
+        if a == b {
+            Ok(())
+        } else {
+            Err(UnclaimedReason::TypeMismatch { expr: self.source_text(right), ty: b, other: a })
+        }
+    }
+
+    /// Merges two fields. At this point all fields come from equalities, and each has its own
+    /// domain.
+    fn merge_fields(&mut self, a: FieldId, b: FieldId) {
+        if a == b {
+            return;
+        }
+        let (kept, removed) = (a.min(b), a.max(b));
+        let field = self.fields.remove(removed);
+        self.fields[kept].columns.extend(field.columns);
+        if field.nulls == NullTreatment::Drop {
+            self.fields[kept].nulls = NullTreatment::Drop;
+        }
+        self.fields.iter_mut().enumerate().for_each(|(k, f)| f.domain = k);
+    }
+
+    /// Adds the fields of the group keys. Columns of one leaf that are group keys only form one
+    /// field.
+    pub(super) fn group_by(&mut self, exprs: &[Expr]) -> Result<Vec<GroupColumn>, UnclaimedReason> {
+        let mut keys = Vec::new();
+        for expr in exprs {
+            keys.push(match self.coalesced_field(expr) {
+                Some(field) => GroupKey::Coalesced(field),
+                None => GroupKey::Column(self.key(expr)?),
+            });
+        }
+        let mut key_fields: Vec<(usize, FieldId)> = Vec::new();
+        let mut groups = Vec::new();
+        for (key, expr) in keys.iter().zip(exprs) {
+            let column = match key {
+                GroupKey::Column(column) => column,
+                GroupKey::Coalesced(field) => {
+                    groups.push(GroupColumn { field: *field, part: 0 });
+                    continue;
+                }
+            };
+            if let Some(field) = self.field_of(*column).filter(|f| key_fields.iter().all(|(_, b)| b != f)) {
+                groups.push(GroupColumn { field, part: 0 });
+                continue;
+            }
+            let text = self.source_text(expr);
+            match key_fields.iter().find(|(leaf, _)| *leaf == column.leaf) {
+                None => {
+                    let field = self.add_field(vec![vec![*column]], text, NullTreatment::Keep);
+                    key_fields.push((column.leaf, field));
+                    groups.push(GroupColumn { field, part: 0 });
+                }
+                Some(&(_, field)) => {
+                    let key_field = &mut self.fields[field];
+                    let tuple = &mut key_field.columns[0];
+                    let part = tuple.iter().position(|c| c == column).unwrap_or_else(|| {
+                        tuple.push(*column);
+                        key_field.name = format!("{}, {text}", key_field.name);
+                        tuple.len() - 1
+                    });
+                    groups.push(GroupColumn { field, part });
+                }
+            }
+        }
+        Ok(groups)
+    }
+
+    /// Returns the column that is not NULL where a condition on one leaf is true.
+    pub(crate) fn condition_column(&mut self, condition: &Expr) -> Result<LeafColumn, UnclaimedReason> {
+        let passes = when(condition.clone(), Expr::Literal(ScalarValue::from(true), None)).end();
+        self.column(&passes.map_err(|e| UnclaimedReason::Planning(e.to_string()))?)
+    }
+}

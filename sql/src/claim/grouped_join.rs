@@ -1,0 +1,248 @@
+//! The join of a region, independent of DataFusion's plan nodes: its tables, its conditions and its
+//! groups.
+
+use crate::table::{ModeRange, TensorColumn, TensorTable};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Column, ScalarValue, TableReference};
+use datafusion::logical_expr::Expr;
+
+/// Index of a leaf of a region.
+pub type LeafId = usize;
+
+/// Index of a field of a region.
+pub type FieldId = usize;
+
+/// A column of a leaf.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct LeafColumn {
+    /// The leaf.
+    pub leaf: LeafId,
+    /// The index among the columns of the leaf.
+    pub column: usize,
+}
+
+/// A join of tables, whose rows are grouped.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct GroupedJoin {
+    /// The joined tables.
+    pub leaves: Vec<Leaf>,
+    /// The outer joins among the leaves, each after those whose rows it reads.
+    pub outers: Vec<OuterJoin>,
+    /// The values that join, group, are compared, or are folded as distinct values.
+    pub fields: Vec<RegionField>,
+    /// Comparisons that rows must pass.
+    pub masks: Vec<Mask>,
+    /// Other conditions over several leaves that rows must pass.
+    pub conditions: Vec<Condition>,
+    /// Columns that must not be NULL in any row, because anti-joins compare with them.
+    pub non_null: Vec<LeafColumn>,
+    /// The group columns of the result, in order.
+    pub groups: Vec<GroupColumn>,
+}
+
+/// A table of a join.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Leaf {
+    /// The name of the table in the query.
+    pub name: String,
+    /// The origin of the rows.
+    pub source: LeafSource,
+    /// The effect of the leaf's rows on the rows of the join.
+    pub role: LeafRole,
+    /// The names and types of the columns.
+    pub columns: Vec<ColumnInfo>,
+    /// Indices of columns in which rows of an anti-join's leaf must not be NULL to exclude other
+    /// rows.
+    pub required: Vec<usize>,
+    /// The value of each column in rows that outer joins add; empty if no outer join pads the leaf.
+    pub padding: Vec<ScalarValue>,
+}
+
+/// An outer join. The padded leaf gets a row of NULLs for each key that only the kept leaf has;
+/// then an inner join of both gives the rows of the outer join.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct OuterJoin {
+    /// The leaf all of whose rows are kept.
+    pub kept: LeafId,
+    /// The leaf that gets added rows.
+    pub padded: LeafId,
+    /// The pairs of equal columns, that of the kept leaf first. The key columns of a padded leaf
+    /// have no other use.
+    pub keys: Vec<(usize, usize)>,
+    /// True if the kept leaf is padded, too (full outer join).
+    pub full: bool,
+}
+
+/// A column of a leaf.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ColumnInfo {
+    /// The name of the column in the query.
+    pub name: String,
+    /// The type of the column.
+    pub ty: DataType,
+}
+
+/// The origin of a leaf's rows.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum LeafSource {
+    /// An input of the region, which other leaves may share.
+    Input {
+        /// The index of the input.
+        input: usize,
+        /// The input's column for each column of the leaf.
+        columns: Vec<usize>,
+    },
+    /// A tensor, bound unchanged; each column is one of its modes or its value.
+    Tensor {
+        /// The tensor.
+        table: TensorTable,
+        /// The mode or value of each column.
+        columns: Vec<TensorColumn>,
+        /// Ranges of coordinates; only entries within all of them count.
+        ranges: Vec<ModeRange>,
+    },
+}
+
+/// The effect of a leaf's rows on the rows of a join.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum LeafRole {
+    /// Each row joins, so rows of the result multiply.
+    Join,
+    /// Rows of others pass once if a row matches them (semi-join).
+    SemiJoin,
+    /// Rows of others pass if no row matches them (anti-join).
+    AntiJoin,
+}
+
+/// A class of equal values, which is a field of the Logic table.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct RegionField {
+    /// The name of the field in messages.
+    pub name: String,
+    /// The columns of the field, one tuple of columns for each occurrence. A leaf may have several
+    /// occurrences, which are then equal.
+    pub columns: Vec<Vec<LeafColumn>>,
+    /// The id of the domain. Fields of one domain share the codes of values.
+    pub domain: usize,
+    /// The treatment of NULLs in the field.
+    pub nulls: NullTreatment,
+}
+
+/// The treatment of rows with a NULL in a field.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum NullTreatment {
+    /// Such rows join nothing.
+    Drop,
+    /// NULL is a value like others.
+    Keep,
+}
+
+/// A comparison of two fields of one domain.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Mask {
+    /// The left side.
+    pub left: FieldId,
+    /// The comparison.
+    pub comparison: Comparison,
+    /// The right side.
+    pub right: FieldId,
+    /// The excluding leaf whose rows are compared; `None` if the rows of the join must pass.
+    pub excluding_leaf: Option<LeafId>,
+}
+
+/// A condition over fields of several leaves, computed in advance for all combinations of their
+/// values.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Condition {
+    /// The fields.
+    pub fields: Vec<FieldId>,
+    /// The condition over the columns [`Condition::column`] of `k` and `p`, which are part `p` of
+    /// the tuple of the `k`-th field.
+    pub expr: Expr,
+    /// The condition as the user wrote it.
+    pub name: String,
+}
+
+impl Condition {
+    /// Returns the column of a part of a field.
+    pub fn column(field: usize, part: usize) -> Column {
+        Column::new(Some(TableReference::bare(format!("field#{field}"))), part.to_string())
+    }
+}
+
+/// A comparison operator.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Comparison {
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+    /// `<>`
+    Ne,
+}
+
+/// A group column of the result.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct GroupColumn {
+    /// The field of the group key.
+    pub field: FieldId,
+    /// The index within the field's tuple of columns.
+    pub part: usize,
+}
+
+impl GroupedJoin {
+    /// Returns the fields that have columns of a leaf.
+    pub fn fields_of(&self, leaf: LeafId) -> impl Iterator<Item = FieldId> {
+        let holds = move |field: &RegionField| field.columns.iter().flatten().any(|c| c.leaf == leaf);
+        self.fields.iter().enumerate().filter(move |(_, f)| holds(f)).map(|(k, _)| k)
+    }
+
+    /// Returns the name and type of a column.
+    pub fn column(&self, column: LeafColumn) -> &ColumnInfo {
+        &self.leaves[column.leaf].columns[column.column]
+    }
+
+    /// Returns the names of columns, separated by commas.
+    pub(crate) fn names(&self, columns: &[LeafColumn]) -> String {
+        columns.iter().map(|&c| self.column(c).name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns the fields of the group columns, each once, in order.
+    pub fn group_fields(&self) -> Vec<FieldId> {
+        let mut fields = Vec::new();
+        for group in &self.groups {
+            if !fields.contains(&group.field) {
+                fields.push(group.field);
+            }
+        }
+        fields
+    }
+
+    /// Returns the tensor of a leaf and its columns; `None` if the leaf reads an input.
+    pub fn tensor(&self, leaf: LeafId) -> Option<(&TensorTable, &[TensorColumn])> {
+        match &self.leaves[leaf].source {
+            LeafSource::Tensor { table, columns, .. } => Some((table, columns)),
+            LeafSource::Input { .. } => None,
+        }
+    }
+
+    /// Returns the input of a leaf; `None` for tensors.
+    pub fn input(&self, leaf: LeafId) -> Option<usize> {
+        match &self.leaves[leaf].source {
+            LeafSource::Input { input, .. } => Some(*input),
+            LeafSource::Tensor { .. } => None,
+        }
+    }
+
+    /// Returns the input of a column, and its index there; `None` for tensors.
+    pub fn input_column(&self, column: LeafColumn) -> Option<(usize, usize)> {
+        match &self.leaves[column.leaf].source {
+            LeafSource::Input { input, columns } => Some((*input, columns[column.column])),
+            LeafSource::Tensor { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The values of folds in each group, and the columns of results that are computed from them.
+
+use crate::encode::EncodedRegion;
+use crate::error::Result;
+use datafusion::arrow::array::ArrayRef;
+use datafusion::arrow::buffer::ScalarBuffer;
+use datafusion::arrow::datatypes::{ArrowNativeType, DataType};
+use redpoll_logic::Prim;
+use redpoll_physical::storage::Values;
+use std::fmt;
+
+/// The computation of a column of the result from folds, which are given by index.
+pub(crate) trait ResultColumn: fmt::Debug + Send + Sync {
+    /// Returns the column, with a value for each group. `ty` is the type that DataFusion gives it;
+    /// the caller casts the column to `ty`.
+    ///
+    /// # Errors
+    /// If Arrow refuses a computation, or a value does not fit `ty`.
+    fn column(&self, values: &FoldValues<'_>, ty: &DataType) -> Result<ArrayRef>;
+}
+
+/// The values of all folds for each group.
+pub(crate) struct FoldValues<'a> {
+    pub(crate) folds: &'a [NumberBuffer],
+    /// Number of groups.
+    pub(crate) groups: usize,
+    pub(crate) encoded: &'a EncodedRegion,
+}
+
+impl FoldValues<'_> {
+    /// Returns the values of a fold that counts.
+    pub(crate) fn counts(&self, fold: usize) -> ScalarBuffer<i64> {
+        self.folds[fold].to_i64()
+    }
+
+    /// Returns the values of a fold of codes.
+    pub(crate) fn codes(&self, fold: usize) -> ScalarBuffer<u64> {
+        self.folds[fold].to_u64()
+    }
+
+    /// Returns the sum of folds that count.
+    pub(crate) fn row_counts(&self, folds: &[usize]) -> ScalarBuffer<i64> {
+        let terms: Vec<(bool, usize)> = folds.iter().map(|&fold| (false, fold)).collect();
+        self.i64_sums(&terms)
+    }
+
+    /// Returns the wrapping sum of terms; those with `true` are subtracted.
+    pub(crate) fn i64_sums(&self, terms: &[(bool, usize)]) -> ScalarBuffer<i64> {
+        self.sums(terms, NumberBuffer::to_i64, |sum, v, minus| {
+            if minus { i64::wrapping_sub(sum, v) } else { i64::wrapping_add(sum, v) }
+        })
+    }
+
+    /// Like [`FoldValues::i64_sums`].
+    pub(crate) fn u64_sums(&self, terms: &[(bool, usize)]) -> ScalarBuffer<u64> {
+        self.sums(terms, NumberBuffer::to_u64, |sum, v, minus| {
+            if minus { u64::wrapping_sub(sum, v) } else { u64::wrapping_add(sum, v) }
+        })
+    }
+
+    /// Returns the sum of terms; those with `true` are subtracted.
+    pub(crate) fn f64_sums(&self, terms: &[(bool, usize)]) -> ScalarBuffer<f64> {
+        self.sums(terms, NumberBuffer::to_f64, |sum, v, minus| if minus { sum - v } else { sum + v })
+    }
+
+    fn sums<T: ArrowNativeType + Default>(
+        &self,
+        terms: &[(bool, usize)],
+        read: impl Fn(&NumberBuffer) -> ScalarBuffer<T>,
+        add: impl Fn(T, T, bool) -> T,
+    ) -> ScalarBuffer<T> {
+        if let [(false, fold)] = terms {
+            return read(&self.folds[*fold]);
+        }
+        let mut sum = vec![T::default(); self.groups];
+        for &(negative, fold) in terms {
+            let values = read(&self.folds[fold]);
+            sum.iter_mut().zip(values.iter()).for_each(|(sum, &v)| *sum = add(*sum, v, negative));
+        }
+        sum.into()
+    }
+}
+
+/// Values of one type. Clones share the memory.
+#[derive(Clone, Debug)]
+pub(crate) enum NumberBuffer {
+    I64(ScalarBuffer<i64>),
+    U64(ScalarBuffer<u64>),
+    F64(ScalarBuffer<f64>),
+}
+
+impl NumberBuffer {
+    /// Returns values as numbers; booleans become 0 and 1.
+    pub(crate) fn of(values: &Values) -> NumberBuffer {
+        let array = &values.columns()[0];
+        let buffer = array.buffer().clone();
+        match array.prim() {
+            Prim::I64 => NumberBuffer::I64(buffer.into()),
+            Prim::U64 => NumberBuffer::U64(buffer.into()),
+            Prim::F64 => NumberBuffer::F64(buffer.into()),
+            _ => NumberBuffer::U64(array.bools().unwrap_or_default().iter().map(|&b| u64::from(b)).collect()),
+        }
+    }
+
+    /// Returns the values with the given indices, in the given order.
+    pub(crate) fn select(&self, order: &[usize]) -> NumberBuffer {
+        match self {
+            NumberBuffer::I64(values) => NumberBuffer::I64(order.iter().map(|&k| values[k]).collect()),
+            NumberBuffer::U64(values) => NumberBuffer::U64(order.iter().map(|&k| values[k]).collect()),
+            NumberBuffer::F64(values) => NumberBuffer::F64(order.iter().map(|&k| values[k]).collect()),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            NumberBuffer::I64(values) => values.len(),
+            NumberBuffer::U64(values) => values.len(),
+            NumberBuffer::F64(values) => values.len(),
+        }
+    }
+
+    pub(crate) fn is_nonzero(&self, k: usize) -> bool {
+        match self {
+            NumberBuffer::I64(values) => values[k] != 0,
+            NumberBuffer::U64(values) => values[k] != 0,
+            NumberBuffer::F64(values) => values[k] != 0.0,
+        }
+    }
+
+    pub(crate) fn to_i64(&self) -> ScalarBuffer<i64> {
+        match self {
+            NumberBuffer::I64(values) => values.clone(),
+            NumberBuffer::U64(values) => values.iter().map(|&v| v as i64).collect(),
+            NumberBuffer::F64(values) => values.iter().map(|&v| v as i64).collect(),
+        }
+    }
+
+    pub(crate) fn to_u64(&self) -> ScalarBuffer<u64> {
+        match self {
+            NumberBuffer::U64(values) => values.clone(),
+            other => other.to_i64().iter().map(|&v| v as u64).collect(),
+        }
+    }
+
+    pub(crate) fn to_f64(&self) -> ScalarBuffer<f64> {
+        match self {
+            NumberBuffer::I64(values) => values.iter().map(|&v| v as f64).collect(),
+            NumberBuffer::U64(values) => values.iter().map(|&v| v as f64).collect(),
+            NumberBuffer::F64(values) => values.clone(),
+        }
+    }
+}
