@@ -9,6 +9,7 @@
 
 mod affine;
 mod congruent;
+pub mod cursor;
 pub mod dtype;
 mod error;
 pub mod expr;

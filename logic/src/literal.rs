@@ -43,7 +43,19 @@ pub fn read_value(dtype: &DType, value: &Sexpr) -> Result<Scalar, Error> {
     }
 }
 
-fn read_prim(prim: Prim, word: &str) -> Option<Scalar> {
+/// Reads a value that is bare or a literal `(lit DTYPE VALUE)`.
+///
+/// # Errors
+/// Returns a syntax error if `form` is neither.
+pub fn read_scalar(form: &Sexpr) -> Result<Scalar, Error> {
+    match form.as_atom().and_then(read_bare) {
+        Some(value) => Ok(value),
+        None => read_literal(form),
+    }
+}
+
+/// Reads a value of a primitive dtype; `None` if `word` is no value of that dtype.
+pub fn read_prim(prim: Prim, word: &str) -> Option<Scalar> {
     // Rust parses other words as floats too (`infinity`, `NaN`); here those are names.
     let is_named = ["inf", "-inf", "nan"].contains(&word);
     let is_float = is_named || word.contains(|c: char| c.is_ascii_digit());

@@ -4,20 +4,14 @@
 //! `"..."` is a string with the escapes `\\`, `\"` and `\n`; `;` starts a comment that ends with
 //! its line.
 
+use crate::cursor::{QuoteFault, TextCursor};
 use crate::error::Error;
 use std::fmt;
 
+pub use crate::cursor::TextPosition;
+
 /// Maximal depth of nested lists in a text, so that no reader overflows the stack.
 const MAX_DEPTH: usize = 512;
-
-/// A position in a text.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct TextPosition {
-    /// Line, from 1; 0 for expressions that were not read from a text.
-    pub line: usize,
-    /// Column in characters, from 1.
-    pub column: usize,
-}
 
 /// An s-expression and its position.
 #[derive(Clone, Debug)]
@@ -50,6 +44,11 @@ impl Sexpr {
     /// Creates an atom.
     pub fn atom(word: impl Into<String>) -> Sexpr {
         Sexpr { position: TextPosition::default(), kind: SexprKind::Atom(word.into()) }
+    }
+
+    /// Creates a string.
+    pub fn text(text: impl Into<String>) -> Sexpr {
+        Sexpr { position: TextPosition::default(), kind: SexprKind::Text(text.into()) }
     }
 
     /// Creates a list.
@@ -187,21 +186,20 @@ pub fn read(text: &str) -> Result<Vec<Sexpr>, Error> {
     // The open lists, outermost first, each with its start.
     let mut open: Vec<(TextPosition, Vec<Sexpr>)> = Vec::new();
     let mut done: Vec<Sexpr> = Vec::new();
-    let mut lexer =
-        Lexer { rest: strip_byte_order_mark(text).chars().peekable(), position: TextPosition { line: 1, column: 1 } };
-    while let Some(&c) = lexer.rest.peek() {
-        let position = lexer.position;
+    let mut cursor = TextCursor::new(strip_byte_order_mark(text));
+    while let Some(c) = cursor.peek() {
+        let position = cursor.position();
         let item = match c {
             _ if c.is_whitespace() => {
-                lexer.advance();
+                cursor.advance();
                 continue;
             }
             ';' => {
-                lexer.take_while(|c| c != '\n');
+                cursor.take_while(|c| c != '\n');
                 continue;
             }
             '(' => {
-                lexer.advance();
+                cursor.advance();
                 open.push((position, Vec::new()));
                 if open.len() > MAX_DEPTH {
                     return Err(syntax_error(position, format!("more than {MAX_DEPTH} nested lists")));
@@ -209,16 +207,16 @@ pub fn read(text: &str) -> Result<Vec<Sexpr>, Error> {
                 continue;
             }
             ')' => {
-                lexer.advance();
+                cursor.advance();
                 let Some((start, items)) = open.pop() else {
                     return Err(syntax_error(position, "`)` closes no list".to_owned()));
                 };
                 Sexpr { position: start, kind: SexprKind::List(items) }
             }
-            '"' => Sexpr { position, kind: SexprKind::Text(lexer.string()?) },
+            '"' => Sexpr { position, kind: SexprKind::Text(read_string(&mut cursor)?) },
             _ => {
-                let word = lexer.take_while(|c| !c.is_whitespace() && !matches!(c, '(' | ')' | '"' | ';'));
-                Sexpr { position, kind: SexprKind::Atom(word) }
+                let word = cursor.take_while(|c| !c.is_whitespace() && !matches!(c, '(' | ')' | '"' | ';'));
+                Sexpr { position, kind: SexprKind::Atom(word.to_owned()) }
             }
         };
         open.last_mut().map_or(&mut done, |(_, items)| items).push(item);
@@ -241,56 +239,19 @@ pub fn read_one(text: &str) -> Result<Sexpr, Error> {
     all.pop().ok_or_else(|| Error::Syntax("the text is empty".to_owned()))
 }
 
-struct Lexer<'a> {
-    rest: std::iter::Peekable<std::str::Chars<'a>>,
-    position: TextPosition,
-}
-
-impl Lexer<'_> {
-    fn advance(&mut self) -> Option<char> {
-        let c = self.rest.next()?;
-        if c == '\n' {
-            self.position = TextPosition { line: self.position.line + 1, column: 1 };
-        } else {
-            self.position.column += 1;
-        }
-        Some(c)
-    }
-
-    fn take_while(&mut self, keep: impl Fn(char) -> bool) -> String {
-        let mut word = String::new();
-        while let Some(&c) = self.rest.peek() {
-            if !keep(c) {
-                break;
-            }
-            word.push(c);
-            self.advance();
-        }
-        word
-    }
-
-    fn string(&mut self) -> Result<String, Error> {
-        let start = self.position;
-        self.advance();
-        let mut text = String::new();
-        loop {
-            match self.advance() {
-                Some('"') => return Ok(text),
-                Some('\\') => match self.advance() {
-                    Some('n') => text.push('\n'),
-                    Some(c @ ('\\' | '"')) => text.push(c),
-                    _ => {
-                        return Err(syntax_error(
-                            start,
-                            "a `\\` in a string must be followed by `\\`, `\"` or `n`".to_owned(),
-                        ));
-                    }
-                },
-                Some(c) => text.push(c),
-                None => return Err(syntax_error(start, "a string is not closed".to_owned())),
-            }
-        }
-    }
+/// Reads a string, from its opening quote.
+fn read_string(cursor: &mut TextCursor<'_>) -> Result<String, Error> {
+    let start = cursor.position();
+    let escape = |cursor: &mut TextCursor<'_>| match cursor.advance()? {
+        'n' => Some('\n'),
+        c @ ('\\' | '"') => Some(c),
+        _ => None,
+    };
+    let message = |fault| match fault {
+        QuoteFault::Open => "a string is not closed",
+        QuoteFault::Escape => "a `\\` in a string must be followed by `\\`, `\"` or `n`",
+    };
+    cursor.quoted(escape).map_err(|fault| syntax_error(start, message(fault).to_owned()))
 }
 
 fn syntax_error(position: TextPosition, message: String) -> Error {

@@ -2,6 +2,7 @@
 
 use crate::assembly::{InterpFault, RuleViolation};
 use crate::notation::{ProgramRule, Site, StopCause};
+use redpoll_logic::cursor::TextPosition;
 use redpoll_logic::{DType, FormatError};
 
 /// Errors between a plan with its data and a result.
@@ -148,10 +149,10 @@ pub enum Error {
         faults: String,
     },
     /// A text is not a function of Assembly. Its author's fault.
-    #[error("assembly text, line {line}: {message}")]
+    #[error("assembly text, line {}, column {}: {message}", .at.line, .at.column)]
     AssemblyText {
-        /// The line, from 1.
-        line: usize,
+        /// The position of the text that was found.
+        at: TextPosition,
         /// The expected and the found text.
         message: String,
     },

@@ -20,6 +20,6 @@ pub mod verify;
 mod verify_tests;
 
 pub use crate::affine::Subscript;
+pub use crate::text::format::FormatDisplay;
 pub use nodes::*;
 pub use read::parse;
-pub use text::FormatDisplay;

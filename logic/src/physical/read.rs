@@ -8,13 +8,11 @@ use crate::affine::{Affine, Subscript};
 use crate::error::Error;
 use crate::expr::ComputedFills;
 use crate::field::Alias;
-use crate::format::{Format, LeafKind, StorageMode, TensorType};
-use crate::level::{LevelFormat, LevelKind};
-use crate::literal::{read_bare, read_dtype, read_literal, read_value};
-use crate::op::{Builtin, Op, UserOp};
-use crate::scalar::Scalar;
+use crate::format::TensorType;
+use crate::literal::{read_bare, read_dtype, read_literal, read_scalar, read_value};
 use crate::sexpr::{Sexpr, read_one};
-use crate::text::{parse_field, parse_name, parse_subscript};
+use crate::text::format::format_from_words;
+use crate::text::{Operators, parse_field, parse_name, parse_subscript};
 use std::sync::Arc;
 
 /// Reads a plan from text, without verifying it.
@@ -26,14 +24,11 @@ pub fn parse(text: &str) -> Result<PhysicalPlan, Error> {
     let Some(("physical", items)) = form.as_form() else {
         return Err(form.error("expected (physical (input ..).. (query ..).. (produces ..))"));
     };
-    let mut reader = PhysicalReader { ops: Vec::new() };
+    let mut reader = PhysicalReader { ops: Operators::default() };
     let mut plan = PhysicalPlan { inputs: Vec::new(), queries: Vec::new(), produces: Vec::new() };
     for item in items {
         match item.as_form() {
-            Some(("define-op", _)) => {
-                let op = UserOp::read(item, &|name| reader.find_op(name))?;
-                reader.ops.push(Op::User(Arc::new(op)));
-            }
+            Some(("define-op", _)) => reader.ops.define(item)?,
             Some(("input", parts)) => {
                 let (alias, ty, rest) = read_typed_tensor(item, parts)?;
                 if !rest.is_empty() {
@@ -52,7 +47,7 @@ pub fn parse(text: &str) -> Result<PhysicalPlan, Error> {
 }
 
 struct PhysicalReader {
-    ops: Vec<Op>,
+    ops: Operators,
 }
 
 impl PhysicalReader {
@@ -92,7 +87,7 @@ impl PhysicalReader {
                         }
                         _ => (alias(accumulator)?, Vec::new()),
                     };
-                    let (op, init, value) = (self.op(op)?, scalar(init)?, self.expr(value)?);
+                    let (op, init, value) = (self.ops.read(op)?, read_scalar(init)?, self.expr(value)?);
                     nest.folds.push(TemporaryFold { name, accumulator_indices, op, init, value });
                 }
                 _ => return Err(item.error("expected (where ..) or (NAME OP VALUE EXPR)")),
@@ -114,7 +109,7 @@ impl PhysicalReader {
         for clause in clauses {
             match clause.as_form() {
                 Some(("drop-fills", [])) => output.computed_fills = ComputedFills::Drop,
-                Some(("fold", [op])) => output.fold = Some(self.op(op)?),
+                Some(("fold", [op])) => output.fold = Some(self.ops.read(op)?),
                 Some(("pattern", [tensor])) => output.pattern = Some(self::alias(tensor)?),
                 _ => match read_workspace(clause)? {
                     Some(workspace) => output.workspace = Some(workspace),
@@ -148,7 +143,7 @@ impl PhysicalReader {
             Some(("coordinate", [form])) => affine(form).map(ScalarExpr::Coordinate),
             Some(("at", [tensor, reads @ ..])) => self.access(tensor, reads).map(ScalarExpr::Access),
             Some((_, args)) => {
-                let op = self.op(&s.as_list().expect("a form is a list")[0])?;
+                let op = self.ops.read(&s.as_list().expect("a form is a list")[0])?;
                 Ok(ScalarExpr::Call(op, args.iter().map(|a| self.expr(a)).collect::<Result<_, _>>()?))
             }
         }
@@ -156,7 +151,7 @@ impl PhysicalReader {
 
     fn access(&self, tensor: &Sexpr, reads: &[Sexpr]) -> Result<Access, Error> {
         let (outside, reads) = match reads.split_last().map(|(last, rest)| (last.as_form(), rest)) {
-            Some((Some(("outside", [value])), rest)) => (Some(scalar(value)?), rest),
+            Some((Some(("outside", [value])), rest)) => (Some(read_scalar(value)?), rest),
             _ => (None, reads),
         };
         let workspace = reads.last().map_or(Ok(None), read_workspace)?;
@@ -170,24 +165,12 @@ impl PhysicalReader {
         let (subscripts, protocols) = reads.into_iter().unzip();
         Ok(Access { tensor: alias(tensor)?, subscripts, protocols, workspace, outside })
     }
-
-    fn op(&self, s: &Sexpr) -> Result<Op, Error> {
-        let word = s.word("an operator")?;
-        self.find_op(word).ok_or_else(|| {
-            let candidates = Builtin::ALL.iter().map(|b| b.name()).chain(self.ops.iter().map(Op::name));
-            s.locate(Error::unknown("operator", word, candidates))
-        })
-    }
-
-    fn find_op(&self, name: &str) -> Option<Op> {
-        self.ops.iter().find(|op| op.name() == name).cloned().or_else(|| Op::from_name(name))
-    }
 }
 
 /// Reads `(workspace DEPTH FORMAT)`; returns `None` for other forms.
 fn read_workspace(s: &Sexpr) -> Result<Option<Workspace>, Error> {
     let Some(("workspace", [depth, format])) = s.as_form() else { return Ok(None) };
-    Ok(Some(Workspace { depth: depth.number("a number of loops")?, format: read_format(format)? }))
+    Ok(Some(Workspace { depth: depth.number("a number of loops")?, format: format_from_words(format)? }))
 }
 
 /// Reads `NAME DTYPE FILL (SIZE..) FORMAT`; returns the parts that follow.
@@ -199,7 +182,7 @@ fn read_typed_tensor<'a>(s: &Sexpr, parts: &'a [Sexpr]) -> Result<(Alias, Arc<Te
     let fill = read_value(&dtype, fill)?;
     let shape = shape.items("the sizes of the modes")?.iter().map(|n| n.number("a size"));
     let shape = shape.collect::<Result<Vec<u64>, _>>()?;
-    let ty = TensorType { shape, dtype, fill, format: read_format(format)? };
+    let ty = TensorType { shape, dtype, fill, format: format_from_words(format)? };
     Ok((alias(name)?, Arc::new(ty), rest))
 }
 
@@ -231,43 +214,6 @@ fn read_loops(s: &Sexpr) -> Result<Vec<Loop>, Error> {
     loops.iter().map(one).collect()
 }
 
-fn read_format(s: &Sexpr) -> Result<Format, Error> {
-    let words = s.items("a format (LEVEL..)")?;
-    let (leaf, words) = match words.split_last() {
-        Some((last, rest)) if last.as_atom() == Some("pattern") => (LeafKind::Pattern, rest),
-        _ => (LeafKind::Element, words),
-    };
-    let levels = words.iter().enumerate().map(|(depth, word)| {
-        let text = word.word("a level")?;
-        read_level(text, depth).ok_or_else(|| word.error(format!("expected a level KIND[?][*][@MODE], found {text}")))
-    });
-    let (levels, modes) = levels.collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
-    Ok(Format { levels, modes, leaf })
-}
-
-fn read_level(text: &str, depth: usize) -> Option<(LevelFormat, StorageMode)> {
-    let (level, mode) = text.split_once('@').map_or((text, None), |(level, mode)| (level, Some(mode)));
-    let kind = LevelKind::from_name(level.trim_end_matches(['?', '*']))?;
-    let (ordered, unique) = match &level[kind.traits().name.len()..] {
-        "" => (true, true),
-        "*" => (true, false),
-        "?" => (false, true),
-        "?*" => (false, false),
-        _ => return None,
-    };
-    let block = |m: &str, b: &str| Some((m.parse().ok()?, b.parse().ok()?));
-    let mode = match mode {
-        None => StorageMode::Whole { mode: depth },
-        Some(text) => match (text.split_once('/'), text.split_once('%'), text.split_once('-')) {
-            (Some((m, b)), ..) => block(m, b).map(|(mode, block)| StorageMode::Outer { mode, block })?,
-            (_, Some((m, b)), _) => block(m, b).map(|(mode, block)| StorageMode::Inner { mode, block })?,
-            (.., Some((m, b))) => StorageMode::Skew { mode: m.parse().ok()?, by: b.parse().ok()? },
-            _ => StorageMode::Whole { mode: text.parse().ok()? },
-        },
-    };
-    Some((LevelFormat { kind, ordered, unique }, mode))
-}
-
 fn alias(s: &Sexpr) -> Result<Alias, Error> {
     parse_name(s, "a name").map(Alias::from)
 }
@@ -276,12 +222,5 @@ fn affine(s: &Sexpr) -> Result<Affine, Error> {
     match parse_subscript(s)? {
         Subscript::Affine(form) => Ok(form),
         _ => Err(s.error(format!("expected an affine form, found {s}"))),
-    }
-}
-
-fn scalar(s: &Sexpr) -> Result<Scalar, Error> {
-    match s.as_atom().and_then(read_bare) {
-        Some(value) => Ok(value),
-        None => read_literal(s),
     }
 }

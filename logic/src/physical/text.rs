@@ -28,11 +28,12 @@ use crate::affine::Subscript;
 use crate::dtype::Prim;
 use crate::expr::ComputedFills;
 use crate::field::Alias;
-use crate::format::{Format, LeafKind, StorageMode, TensorType};
+use crate::format::TensorType;
 use crate::literal::{write_dtype, write_literal, write_value};
 use crate::op::{Op, UserOp};
 use crate::scalar::Scalar;
 use crate::sexpr::Sexpr;
+use crate::text::format::FormatDisplay;
 use crate::text::{name_to_sexpr, subscript_to_sexpr};
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -251,39 +252,5 @@ impl fmt::Display for Access {
             write!(f, " (outside {})", value(outside))?;
         }
         f.write_char(')')
-    }
-}
-
-/// A format in one line: its levels, each with its storage mode unless that is the mode of its
-/// depth.
-pub struct FormatDisplay<'a>(
-    /// The format.
-    pub &'a Format,
-);
-
-impl fmt::Display for FormatDisplay<'_> {
-    /// Writes `(dense sparse-list)`, `(dense@1 sparse-list@0)`,
-    /// `(dense@0/2 sparse-list@1/3 dense@0%2 dense@1%3)` or `(sparse-list@1-0 dense@0)`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_char('(')?;
-        for (depth, (level, mode)) in self.0.levels.iter().zip(&self.0.modes).enumerate() {
-            let kind = level.kind.traits().name;
-            let flags = match (level.ordered, level.unique) {
-                (true, true) => "",
-                (true, false) => "*",
-                (false, true) => "?",
-                (false, false) => "?*",
-            };
-            let space = if depth > 0 { " " } else { "" };
-            write!(f, "{space}{kind}{flags}")?;
-            match *mode {
-                StorageMode::Whole { mode } if mode == depth => {}
-                StorageMode::Whole { mode } => write!(f, "@{mode}")?,
-                StorageMode::Outer { mode, block } => write!(f, "@{mode}/{block}")?,
-                StorageMode::Inner { mode, block } => write!(f, "@{mode}%{block}")?,
-                StorageMode::Skew { mode, by } => write!(f, "@{mode}-{by}")?,
-            }
-        }
-        f.write_str(if self.0.leaf == LeafKind::Pattern { " pattern)" } else { ")" })
     }
 }

@@ -1,8 +1,8 @@
 //! The text form of index maps and subscripts.
 
 use super::constant::parse_constant;
-use super::print::name_to_sexpr;
-use super::{form_args, parse_name};
+use super::form_args;
+use super::name::{name_to_sexpr, parse_name};
 use crate::affine::{Affine, Subscript};
 use crate::error::Error;
 use crate::expr::{Expr, IndexMap};

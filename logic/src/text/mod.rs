@@ -38,24 +38,26 @@
 //! results of the outer plan if that plan has no `produces`. `;` starts a comment.
 
 mod constant;
-mod format;
+pub(crate) mod format;
 mod index;
+mod name;
+mod operators;
 mod parse;
 mod print;
 #[cfg(test)]
 mod tests;
 
 pub use format::{block_shorthands, format_from_sexpr, format_to_sexpr, parse_format, shorthands};
+pub use name::{name_to_sexpr, parse_name};
+pub use operators::Operators;
 pub use parse::{free_tables, parse};
 
 pub(crate) use index::{parse_field, parse_subscript, subscript_to_sexpr};
-pub(crate) use print::name_to_sexpr;
 
 use crate::error::Error;
 use crate::field::Alias;
 use crate::format::TensorType;
-use crate::literal::read_bare;
-use crate::sexpr::{Sexpr, SexprKind};
+use crate::sexpr::Sexpr;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -85,15 +87,6 @@ impl Catalog {
 impl<A: Into<Alias>, T: Into<Arc<TensorType>>> FromIterator<(A, T)> for Catalog {
     fn from_iter<I: IntoIterator<Item = (A, T)>>(tables: I) -> Catalog {
         Catalog { tables: tables.into_iter().map(|(a, t)| (a.into(), t.into())).collect() }
-    }
-}
-
-/// Reads a field or alias: a string, or a word that is not a literal.
-pub(crate) fn parse_name<'a>(s: &'a Sexpr, expected: &str) -> Result<&'a str, Error> {
-    match &s.kind {
-        SexprKind::Text(text) => Ok(text),
-        SexprKind::Atom(word) if read_bare(word).is_none() => Ok(word),
-        _ => Err(s.error(format!("expected {expected}, found {s}"))),
     }
 }
 

@@ -3,12 +3,11 @@
 use super::constant::{parse_constant, parse_number, parse_strong};
 use super::format::format_from_sexpr;
 use super::index::{apply_map, parse_field};
-use super::{Catalog, form_args, parse_name};
+use super::{Catalog, Operators, form_args, parse_name};
 use crate::error::Error;
 use crate::expr::{ComputedFills, Expr, fold_dtype};
 use crate::field::{Alias, Field};
 use crate::format::TensorType;
-use crate::op::{Builtin, Op, UserOp};
 use crate::plan::{Plan, Query};
 use crate::sexpr::{Sexpr, read_one};
 use std::sync::Arc;
@@ -35,7 +34,7 @@ const FORMS: &[(&str, &str)] = &[
 /// Returns an error if the text is not a plan, with line, column, the expected and the found text.
 pub fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
     let form = read_one(text)?;
-    let mut reader = PlanReader { catalog, ops: Vec::new(), results: Vec::new(), queries: Vec::new() };
+    let mut reader = PlanReader { catalog, ops: Operators::default(), results: Vec::new(), queries: Vec::new() };
     let produces = reader.plan(&form)?;
     if produces.is_empty() {
         return Err(form.error("the plan produces nothing; end it with (produces NAME..)"));
@@ -81,8 +80,8 @@ fn collect_free(s: &Sexpr, bound: &mut Vec<String>, free: &mut Vec<(Alias, usize
 
 struct PlanReader<'a> {
     catalog: &'a Catalog,
-    /// User-defined operators so far.
-    ops: Vec<Op>,
+    /// The operators so far.
+    ops: Operators,
     /// Results of the queries so far, with types and fields.
     results: Vec<(Alias, Arc<TensorType>, Vec<Field>)>,
     queries: Vec<Query>,
@@ -106,10 +105,7 @@ impl PlanReader<'_> {
                     }
                 }
                 Some(("plan", _)) => inner.extend(self.plan(item)?),
-                Some(("define-op", _)) => {
-                    let op = UserOp::read(item, &|name| self.find_op(name))?;
-                    self.ops.push(Op::User(Arc::new(op)));
-                }
+                Some(("define-op", _)) => self.ops.define(item)?,
                 Some((head, _)) => {
                     let candidates = ["query", "produces", "plan", "define-op"];
                     return Err(item.locate(Error::unknown("plan item", head, candidates)));
@@ -162,14 +158,14 @@ impl PlanReader<'_> {
             ("coordinate", [f]) => Ok(Expr::coordinate(parse_field(f)?)),
             ("mapjoin", [op, args @ ..]) => {
                 let args = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>, _>>()?;
-                Expr::mapjoin(self.op(op)?, args)
+                Expr::mapjoin(self.ops.read(op)?, args)
             }
             ("aggregate", [op, init, arg, fields @ ..]) => {
-                let (op, arg) = (self.op(op)?, self.expr(arg)?);
+                let (op, arg) = (self.ops.read(op)?, self.expr(arg)?);
                 let dtype = fold_dtype(&op, &arg.info().dtype, "fold").map_err(|e| s.locate(e))?;
                 Expr::aggregate(op, parse_constant(init, &dtype)?, arg, parse_fields(fields)?)
             }
-            ("scan", [op, arg, along]) => Expr::scan(self.op(op)?, self.expr(arg)?, parse_field(along)?),
+            ("scan", [op, arg, along]) => Expr::scan(self.ops.read(op)?, self.expr(arg)?, parse_field(along)?),
             ("reorder", [arg, fields @ ..]) => self.expr(arg)?.reorder(parse_fields(fields)?),
             ("relabel", [arg, fields @ ..]) => self.expr(arg)?.relabel(parse_fields(fields)?),
             ("index", [maps @ .., arg]) if !maps.is_empty() => {
@@ -200,7 +196,7 @@ impl PlanReader<'_> {
     fn expression_error(&self, s: &Sexpr, head: &str) -> Error {
         match FORMS.iter().find(|(name, _)| *name == head) {
             Some((_, form)) => s.error(format!("expected {form}, found {}", abbreviate(s))),
-            None if self.find_op(head).is_some() => {
+            None if self.ops.find(head).is_some() => {
                 s.error(format!("operator `{head}` is not an expression; write (mapjoin {head} ..)"))
             }
             None => s.locate(Error::unknown("expression", head, FORMS.iter().map(|(name, _)| *name))),
@@ -227,18 +223,6 @@ impl PlanReader<'_> {
             return Err(alias.locate(Error::unknown("table", name, candidates.map(Alias::as_str))));
         };
         Ok(Expr::table(name, ty.clone(), parse_fields(fields)?))
-    }
-
-    fn op(&self, s: &Sexpr) -> Result<Op, Error> {
-        let name = s.word("the name of an operator")?;
-        self.find_op(name).ok_or_else(|| {
-            let candidates = Builtin::ALL.iter().map(|b| b.name()).chain(self.ops.iter().map(Op::name));
-            s.locate(Error::unknown("operator", name, candidates))
-        })
-    }
-
-    fn find_op(&self, name: &str) -> Option<Op> {
-        self.ops.iter().find(|op| op.name() == name).cloned().or_else(|| Op::from_name(name))
     }
 }
 

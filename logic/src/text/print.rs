@@ -2,13 +2,14 @@
 
 use super::format::format_to_sexpr;
 use super::index::map_to_sexpr;
+use super::name::name_to_sexpr;
 use crate::expr::{ComputedFills, Expr, Node, fit, weak_dtype};
 use crate::field::Field;
 use crate::literal::{read_bare, write_literal, write_value};
 use crate::op::{Op, UserOp};
 use crate::plan::{Plan, Query};
 use crate::scalar::Scalar;
-use crate::sexpr::{Sexpr, SexprKind};
+use crate::sexpr::Sexpr;
 use std::fmt;
 use std::sync::Arc;
 
@@ -104,17 +105,6 @@ fn names(fields: &[Field]) -> impl Iterator<Item = Sexpr> {
 
 fn op_name(op: &Op) -> Sexpr {
     Sexpr::atom(op.name())
-}
-
-/// Writes a name: as a word, or as a string if it is not a plain word.
-pub(crate) fn name_to_sexpr(name: &str) -> Sexpr {
-    let plain = !name.is_empty()
-        && !name.contains(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"' | ';'))
-        && read_bare(name).is_none();
-    if plain {
-        return Sexpr::atom(name);
-    }
-    Sexpr { kind: SexprKind::Text(name.to_owned()), ..Sexpr::list([]) }
 }
 
 impl fmt::Display for Plan {

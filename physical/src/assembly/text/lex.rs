@@ -1,6 +1,7 @@
 //! The lexer of the text form.
 
 use crate::Error;
+use redpoll_logic::cursor::{TextCursor, TextPosition};
 
 /// A token of the text.
 #[derive(Clone, PartialEq, Debug)]
@@ -23,41 +24,33 @@ const MARKS: &[&str] = &[
     "|", "^", "#", "$",
 ];
 
-/// Splits a text into tokens, each with its line, from 1.
-pub(super) fn lex(text: &str) -> Result<Vec<(Token, usize)>, Error> {
+/// Splits a text into tokens, each with its position.
+pub(super) fn lex(text: &str) -> Result<Vec<(Token, TextPosition)>, Error> {
     let mut tokens = vec![];
-    let mut line = 1;
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let error = |message: String| Error::AssemblyText { line, message };
-        let len = if first == '\n' {
-            line += 1;
-            1
-        } else if first.is_whitespace() {
-            first.len_utf8()
-        } else if first.is_ascii_digit() {
-            let len = number_len(rest);
-            tokens.push((Token::Number(rest[..len].into()), line));
-            len
+    let mut cursor = TextCursor::new(text);
+    loop {
+        cursor.take_while(char::is_whitespace);
+        let at = cursor.position();
+        let error = |message: String| Error::AssemblyText { at, message };
+        let Some(first) = cursor.peek() else {
+            tokens.push((Token::End, at));
+            return Ok(tokens);
+        };
+        let token = if first.is_ascii_digit() {
+            Token::Number(cursor.take(number_len(cursor.rest())).into())
         } else if is_word(first) {
-            let len = word_len(rest);
-            tokens.push((Token::Word(rest[..len].into()), line));
-            len
+            Token::Word(cursor.take(word_len(cursor.rest())).into())
         } else if first == '"' {
-            let (name, len) =
-                quoted(rest).ok_or_else(|| error("a quoted name does not end or has a bad escape".into()))?;
-            tokens.push((Token::Quoted(name), line));
-            len
-        } else if let Some(mark) = MARKS.iter().find(|m| rest.starts_with(**m)) {
-            tokens.push((Token::Mark(mark), line));
-            mark.len()
+            let name = cursor.quoted(escape);
+            Token::Quoted(name.map_err(|_| error("a quoted name does not end or has a bad escape".into()))?)
+        } else if let Some(mark) = MARKS.iter().find(|m| cursor.rest().starts_with(**m)) {
+            cursor.take(mark.len());
+            Token::Mark(mark)
         } else {
             return Err(error(format!("unexpected character `{first}`")));
         };
-        rest = &rest[len..];
+        tokens.push((token, at));
     }
-    tokens.push((Token::End, line));
-    Ok(tokens)
 }
 
 fn is_word(c: char) -> bool {
@@ -90,26 +83,19 @@ fn number_len(text: &str) -> usize {
     at
 }
 
-/// Reads a name with the quotes and escapes of Rust; returns it with the length of its text.
-fn quoted(text: &str) -> Option<(String, usize)> {
-    let mut name = String::new();
-    let mut chars = text.char_indices().skip(1);
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '"' => return Some((name, at + 1)),
-            '\\' => match chars.next()?.1 {
-                'n' => name.push('\n'),
-                'r' => name.push('\r'),
-                't' => name.push('\t'),
-                '0' => name.push('\0'),
-                'u' => {
-                    let digits: String = chars.by_ref().map(|(_, c)| c).skip(1).take_while(|c| *c != '}').collect();
-                    name.push(char::from_u32(u32::from_str_radix(&digits, 16).ok()?)?);
-                }
-                plain => name.push(plain),
-            },
-            _ => name.push(c),
+/// Reads an escape of Rust, after its `\`.
+fn escape(cursor: &mut TextCursor<'_>) -> Option<char> {
+    Some(match cursor.advance()? {
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        '0' => '\0',
+        'u' => {
+            cursor.advance()?;
+            let digits = cursor.take_while(|c| c != '}');
+            cursor.advance();
+            char::from_u32(u32::from_str_radix(digits, 16).ok()?)?
         }
-    }
-    None
+        plain => plain,
+    })
 }

@@ -74,34 +74,45 @@ fn \"two words\"($n, $\"n n\", $\"for\") {
         let function = parse(text).unwrap();
         assert_eq!(print(&function), text.replace("(1 + 1):", "1 + 1:"));
         assert_eq!(parse(&print(&function)).unwrap(), function);
+        let signed = text.replace("= nan_f32", "= -nan_f32");
+        assert!(signed != text && parse(&signed).unwrap() == function);
     }
 
     #[test]
     fn errors_say_where_and_what() {
         let rows = [
-            ("", "assembly text, line 1: expected `fn`, found the end"),
-            ("fn f() {\n  local a: i65", "assembly text, line 2: expected a type, found `i65`"),
+            ("", "assembly text, line 1, column 1: expected `fn`, found the end"),
+            ("fn f() {\n  local a: i65", "assembly text, line 2, column 12: expected a type, found `i65`"),
             (
                 "fn f() {\n\n local a: i64 chunk a, b }",
-                "assembly text, line 3: expected the name of a local, found `b`",
+                "assembly text, line 3, column 24: expected the name of a local, found `b`",
             ),
-            ("fn f() { local a: i64 chunk a, a a = 1 + }", "assembly text, line 1: expected an expression, found `}`"),
+            (
+                "fn f() { local a: i64 chunk a, a a = 1 + }",
+                "assembly text, line 1, column 42: expected an expression, found `}`",
+            ),
             (
                 "fn f() { local a: i64 chunk a, a a = 300_u8 }",
-                "assembly text, line 1: expected a constant that fits its type, found `300_u8`",
+                "assembly text, line 1, column 38: expected a constant that fits its type, found `300_u8`",
             ),
             (
                 "fn f() { local a: i64 chunk a, a a = foo(1) }",
-                "assembly text, line 1: expected a function, found `foo`",
+                "assembly text, line 1, column 38: expected a function, found `foo`",
             ),
             (
                 "fn f() { local a: i64 chunk a, a a = exp(1, 2) }",
-                "assembly text, line 1: expected a number of arguments of exp other than 2, found `}`",
+                "assembly text, line 1, column 48: expected a number of arguments of exp other than 2, found `}`",
             ),
-            ("fn f() { local a: i64 chunk a, a 3 }", "assembly text, line 1: expected a statement, found `3`"),
-            ("fn f() { local a: i64 chunk a, a return 3 }", "assembly text, line 1: expected a status, found `3`"),
-            ("fn f() { local a: i64 chunk a, a } ~", "assembly text, line 1: unexpected character `~`"),
-            ("fn \"f", "assembly text, line 1: a quoted name does not end or has a bad escape"),
+            (
+                "fn f() { local a: i64 chunk a, a 3 }",
+                "assembly text, line 1, column 34: expected a statement, found `3`",
+            ),
+            (
+                "fn f() { local a: i64 chunk a, a return 3 }",
+                "assembly text, line 1, column 41: expected a status, found `3`",
+            ),
+            ("fn f() { local a: i64 chunk a, a } ~", "assembly text, line 1, column 36: unexpected character `~`"),
+            ("fn \"f", "assembly text, line 1, column 4: a quoted name does not end or has a bad escape"),
         ];
         for (text, expected) in rows {
             assert_eq!(parse(text).unwrap_err().to_string(), expected);

@@ -8,6 +8,8 @@ use crate::assembly::{
     BinaryOp, Buffer, BufferClass, BufferDecl, BufferRole, CompareOp, Expr, Function, LaneFold, Local, LocalDecl,
     MathFn, Param, Status, Stmt, UnaryOp,
 };
+use redpoll_logic::cursor::TextPosition;
+use redpoll_logic::literal::read_prim;
 use redpoll_logic::{Prim, Scalar};
 
 /// The maximum nesting of expressions and statements, so that no text overflows the stack.
@@ -17,7 +19,7 @@ const MAX_DEPTH: usize = 200;
 /// function is not verified yet.
 ///
 /// # Errors
-/// [`Error::AssemblyText`] with the line and the expected text.
+/// [`Error::AssemblyText`] with the position and the expected text.
 pub fn parse(text: &str) -> Result<Function, Error> {
     let tokens = lex(text)?;
     let function = Function {
@@ -34,7 +36,7 @@ pub fn parse(text: &str) -> Result<Function, Error> {
 }
 
 struct FunctionParser {
-    tokens: Vec<(Token, usize)>,
+    tokens: Vec<(Token, TextPosition)>,
     at: usize,
     depth: usize,
     function: Function,
@@ -53,14 +55,14 @@ impl FunctionParser {
     }
 
     fn error<T>(&self, expected: &str) -> Result<T, Error> {
-        let (token, line) = &self.tokens[self.at];
+        let (token, at) = &self.tokens[self.at];
         let found = match token {
             Token::Word(text) | Token::Number(text) => format!("`{text}`"),
             Token::Quoted(text) => format!("{text:?}"),
             Token::Mark(mark) => format!("`{mark}`"),
             Token::End => "the end".into(),
         };
-        Err(Error::AssemblyText { line: *line, message: format!("expected {expected}, found {found}") })
+        Err(Error::AssemblyText { at: *at, message: format!("expected {expected}, found {found}") })
     }
 
     fn accept(&mut self, mark: &str) -> bool {
@@ -467,7 +469,9 @@ impl FunctionParser {
             Some((digits, prim)) => (digits, Prim::from_name(prim)),
             None => (text.as_str(), Some(bare_prim(text.contains(['.', 'e', 'i', 'n'])))),
         };
-        match prim.and_then(|prim| number(&format!("{sign}{digits}"), prim)) {
+        // The sign of a NaN has no meaning.
+        let word = if digits == "nan" { digits.to_owned() } else { format!("{sign}{digits}") };
+        match prim.filter(|prim| *prim != Prim::Bool).and_then(|prim| read_prim(prim, &word)) {
             Some(value) => {
                 self.next();
                 Ok(value)
@@ -475,22 +479,6 @@ impl FunctionParser {
             None => self.error("a constant that fits its type"),
         }
     }
-}
-
-fn number(text: &str, prim: Prim) -> Option<Scalar> {
-    Some(match prim {
-        Prim::Bool => return None,
-        Prim::I8 => Scalar::I8(text.parse().ok()?),
-        Prim::I16 => Scalar::I16(text.parse().ok()?),
-        Prim::I32 => Scalar::I32(text.parse().ok()?),
-        Prim::I64 => Scalar::I64(text.parse().ok()?),
-        Prim::U8 => Scalar::U8(text.parse().ok()?),
-        Prim::U16 => Scalar::U16(text.parse().ok()?),
-        Prim::U32 => Scalar::U32(text.parse().ok()?),
-        Prim::U64 => Scalar::U64(text.parse().ok()?),
-        Prim::F32 => Scalar::F32(text.parse().ok()?),
-        Prim::F64 => Scalar::F64(text.parse().ok()?),
-    })
 }
 
 /// Returns the index of the only entry of that name.

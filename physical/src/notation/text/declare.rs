@@ -5,12 +5,12 @@
 //! applies everywhere, in other shapes and as a value. `(dtype A)` and `(fill A)` refer to a tensor
 //! that is declared before, or to an input.
 
-use super::types::{read_name, read_tensor_type};
+use super::types::read_tensor_type;
 use crate::notation::{OPEN_DIMENSION, Role, TensorDecl};
 use redpoll_logic::Error as TextError;
 use redpoll_logic::literal::{read_dtype, read_value};
 use redpoll_logic::sexpr::{Sexpr, SexprKind};
-use redpoll_logic::text::{format_from_sexpr, format_to_sexpr};
+use redpoll_logic::text::{format_from_sexpr, format_to_sexpr, parse_name};
 use redpoll_logic::{DType, Format, Scalar, TensorType};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ pub(super) fn inputs(items: &[Sexpr]) -> Result<Vec<InputText>, TextError> {
     let is_computed = |name: &str| {
         items
             .iter()
-            .any(|item| matches!(item.as_form(), Some(("shares", [of, ..])) if read_name(of, "").ok() == Some(name)))
+            .any(|item| matches!(item.as_form(), Some(("shares", [of, ..])) if parse_name(of, "").ok() == Some(name)))
     };
     parts.iter().filter(|p| p.role == Role::Input && !is_computed(p.name)).map(input).collect()
 }
@@ -121,7 +121,7 @@ fn split_declaration<'a>(at: &'a Sexpr, role: Role, rest: &'a [Sexpr]) -> Result
     let [name, first, more @ ..] = rest else { return Err(malformed()) };
     let written_part = |s: &'a Sexpr| (s.as_atom() != Some("_")).then_some(s);
     let nth = |k: usize| more.get(k).and_then(written_part);
-    let name = read_name(name, "the name of a tensor")?;
+    let name = parse_name(name, "the name of a tensor")?;
     let none =
         DeclarationParts { role, name, at, shape: None, dtype: None, fill: None, format: None, by_tensor_mode: false };
     match first.as_form() {
@@ -254,7 +254,7 @@ impl Declarations {
                 DeclaredSize::Number(s.number("a size")?)
             }
             _ => {
-                let name = read_name(s, "a size")?;
+                let name = parse_name(s, "a size")?;
                 self.sizes.get(name).map_or_else(|| DeclaredSize::Named(name.to_owned()), |n| DeclaredSize::Number(*n))
             }
         })
@@ -305,7 +305,7 @@ fn fill(dtype: &DType, s: &Sexpr, read: &[(usize, TensorDecl)]) -> Result<Scalar
 }
 
 fn tensor<'a>(s: &Sexpr, read: &'a [(usize, TensorDecl)]) -> Result<&'a TensorDecl, TextError> {
-    let name = read_name(s, "the name of a tensor")?;
+    let name = parse_name(s, "the name of a tensor")?;
     let names = read.iter().map(|(_, t)| t.name.as_str());
     let found = read.iter().map(|(_, t)| t).find(|t| t.name == name);
     found.ok_or_else(|| s.locate(TextError::unknown("tensor", name, names)))

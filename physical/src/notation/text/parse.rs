@@ -3,7 +3,7 @@
 use super::declare::{Declarations, InputText, InputTypes, declarations, inputs};
 use super::schedule::{print_transformation, transformation};
 use super::source_map::SourceMap;
-use super::types::{convert_exactly, read_name};
+use super::types::convert_exactly;
 use crate::Error;
 use crate::notation::from_physical::coordinates::storage_coordinate;
 use crate::notation::types::dtype_of;
@@ -16,6 +16,7 @@ use redpoll_logic::literal::{read_bare, read_literal, read_value};
 use redpoll_logic::op::{Builtin, Op, UserOp};
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::sexpr::{self, Sexpr, SexprKind, strip_byte_order_mark};
+use redpoll_logic::text::{Operators, parse_name};
 use redpoll_logic::{DType, Prim, Scalar, StorageMode, TensorType};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -93,7 +94,7 @@ fn program(text: &str, ops: &[Arc<UserOp>], input_types: InputTypes<'_>) -> Resu
         by_tensor_mode,
         sizes,
         scope: Vec::new(),
-        ops,
+        ops: Operators::with(ops),
         source_map: SourceMap::default(),
         depth: 0,
     };
@@ -101,7 +102,7 @@ fn program(text: &str, ops: &[Arc<UserOp>], input_types: InputTypes<'_>) -> Resu
     for item in items {
         match item.as_form() {
             Some(("input" | "output" | "local", [name, ..])) => {
-                p.source_map.tensor(read_name(name, "the name of a tensor")?, item.position);
+                p.source_map.tensor(parse_name(name, "the name of a tensor")?, item.position);
             }
             Some(("shares", [input, of, modes, blocks])) => {
                 let (input, of) = (p.tensor_named(input)?, p.tensor_named(of)?);
@@ -136,7 +137,7 @@ enum ScopedName {
     Var(Var),
 }
 
-struct ProgramParser<'a> {
+struct ProgramParser {
     program: Program,
     /// For each tensor, `true` if its subscripts are those of its modes instead of its storage
     /// modes.
@@ -145,13 +146,13 @@ struct ProgramParser<'a> {
     sizes: BTreeMap<String, u64>,
     /// The names in scope, the innermost last.
     scope: Vec<(String, ScopedName)>,
-    ops: &'a [Arc<UserOp>],
+    ops: Operators,
     source_map: SourceMap,
     /// The number of enclosing statements.
     depth: usize,
 }
 
-impl ProgramParser<'_> {
+impl ProgramParser {
     fn body(&mut self, stmts: &[Sexpr]) -> Result<Stmt, TextError> {
         Ok(single_or_block(stmts.iter().map(|s| self.stmt(s)).collect::<Result<_, _>>()?))
     }
@@ -185,7 +186,7 @@ impl ProgramParser<'_> {
             ("if", [cond, body @ ..]) => Stmt::If { cond: self.expr(cond)?, body: Box::new(self.body(body)?) },
             ("while", [cond, body @ ..]) => Stmt::While { cond: self.expr(cond)?, body: Box::new(self.body(body)?) },
             ("let", [name, value, body @ ..]) => {
-                let text = read_name(name, "the name of a variable")?;
+                let text = parse_name(name, "the name of a variable")?;
                 let (at, value) = (value, self.expr(value)?);
                 let dtype = dtype_of(&self.program, &value).map_err(|e| at.error(e))?;
                 let var = Var(self.program.vars.len() as u32);
@@ -205,7 +206,7 @@ impl ProgramParser<'_> {
             ("init", [lhs, rhs]) => self.assign(lhs, Write::Init, rhs)?,
             ("=", [lhs, rhs]) => self.assign(lhs, Write::Overwrite, rhs)?,
             (head, [lhs, rhs]) if head.ends_with('=') => {
-                let op = self.op(&head[..head.len() - 1], s)?;
+                let op = self.ops.named(&head[..head.len() - 1], s)?;
                 self.assign(lhs, Write::Fold(op), rhs)?
             }
             _ => return Err(s.error(format!("expected a statement, found {s}"))),
@@ -213,7 +214,7 @@ impl ProgramParser<'_> {
     }
 
     fn for_loop(&mut self, index: &Sexpr, rest: &[Sexpr], rounds: Rounds) -> Result<Stmt, TextError> {
-        let name = read_name(index, "the name of an index")?;
+        let name = parse_name(index, "the name of an index")?;
         let (extent, body) = match rest.split_first().map(|(first, body)| (first.as_form(), body)) {
             Some((Some(("range", [lo, hi])), body)) => (Some((self.expr(lo)?, self.expr(hi)?)), body),
             _ => (None, rest),
@@ -236,7 +237,7 @@ impl ProgramParser<'_> {
     }
 
     fn tensor_named(&self, s: &Sexpr) -> Result<TensorId, TextError> {
-        let name = read_name(s, "the name of a tensor")?;
+        let name = parse_name(s, "the name of a tensor")?;
         self.find(name).ok_or_else(|| self.unknown(s, "tensor", name))
     }
 
@@ -250,15 +251,9 @@ impl ProgramParser<'_> {
         let ops = Builtin::ALL.iter().map(|b| b.name());
         s.locate(match kind {
             "tensor" => TextError::unknown(kind, name, tensors),
-            "operator" => TextError::unknown(kind, name, ops),
             "name" => TextError::unknown(kind, name, tensors.chain(scope)),
             _ => TextError::unknown(kind, name, tensors.chain(ops)),
         })
-    }
-
-    fn op(&self, name: &str, at: &Sexpr) -> Result<Op, TextError> {
-        let user = || self.ops.iter().find(|u| u.name() == name).map(|u| Op::User(u.clone()));
-        Op::from_name(name).or_else(user).ok_or_else(|| self.unknown(at, "operator", name))
     }
 
     fn expr(&mut self, s: &Sexpr) -> Result<Expr, TextError> {
@@ -301,7 +296,7 @@ impl ProgramParser<'_> {
                 Ok(Expr::Literal(self.program.tensors[tensor.index()].ty.fill.clone()))
             }
             ("call", [op, args @ ..]) => {
-                let op = self.op(read_name(op, "the name of an operator")?, op)?;
+                let op = self.ops.named(parse_name(op, "the name of an operator")?, op)?;
                 self.call(s, op, args)
             }
             _ => match (Op::from_name(head), self.find(head)) {

@@ -1,10 +1,10 @@
 //! The text form of transformations; the module `schedule` lists them.
 
-use super::types::{name, read_name};
+use super::types::name;
 use crate::notation::{BlockPartition, Transformation};
 use redpoll_logic::Error;
 use redpoll_logic::sexpr::Sexpr;
-use redpoll_logic::text::{format_from_sexpr, format_to_sexpr};
+use redpoll_logic::text::{format_from_sexpr, format_to_sexpr, parse_name};
 
 /// Parses a transformation.
 pub(super) fn transformation(s: &Sexpr) -> Result<Transformation, Error> {
@@ -61,11 +61,11 @@ pub(super) fn transformation(s: &Sexpr) -> Result<Transformation, Error> {
 }
 
 fn index(s: &Sexpr) -> Result<String, Error> {
-    read_name(s, "the name of an index").map(str::to_owned)
+    parse_name(s, "the name of an index").map(str::to_owned)
 }
 
 fn tensor(s: &Sexpr) -> Result<String, Error> {
-    read_name(s, "the name of a tensor").map(str::to_owned)
+    parse_name(s, "the name of a tensor").map(str::to_owned)
 }
 
 /// Reads an index with its new names on both sides.

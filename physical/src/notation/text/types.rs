@@ -1,28 +1,14 @@
 //! Names, constants and tensor types in program texts.
 
 use crate::notation::OPEN_DIMENSION;
-use redpoll_logic::literal::{read_bare, read_dtype, read_value, write_dtype, write_literal, write_value};
-use redpoll_logic::sexpr::{Sexpr, SexprKind};
-use redpoll_logic::text::{format_from_sexpr, format_to_sexpr};
+use redpoll_logic::literal::{read_dtype, read_value, write_dtype, write_literal, write_value};
+use redpoll_logic::sexpr::Sexpr;
+use redpoll_logic::text::{format_from_sexpr, format_to_sexpr, name_to_sexpr};
 use redpoll_logic::{Error, Prim, Scalar, TensorType};
 
-/// Writes a name: an atom if it reads back as one, else quoted.
+/// Writes a name. `_`, which stands for an open part, is quoted as a name.
 pub(super) fn name(name: &str) -> Sexpr {
-    let plain = !name.is_empty()
-        && name != "_"
-        && !name.contains(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"' | ';'))
-        && read_bare(name).is_none();
-    let kind = if plain { SexprKind::Atom(name.to_owned()) } else { SexprKind::Text(name.to_owned()) };
-    Sexpr { position: Default::default(), kind }
-}
-
-/// Reads the name in an atom or string.
-pub(super) fn read_name<'a>(s: &'a Sexpr, what: &str) -> Result<&'a str, Error> {
-    match &s.kind {
-        SexprKind::Text(name) => Ok(name),
-        SexprKind::Atom(word) if read_bare(word).is_none() => Ok(word),
-        _ => Err(s.error(format!("expected {what}, found {s}"))),
-    }
+    if name == "_" { Sexpr::text(name) } else { name_to_sexpr(name) }
 }
 
 /// Writes a constant: bare if its text implies the dtype, else `(lit DTYPE value)`.

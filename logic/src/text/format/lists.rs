@@ -1,10 +1,10 @@
-//! The text form of formats: level lists and shorthands.
+//! Formats as lists of levels, and their shorthands.
 
-use super::form_args;
 use crate::error::Error;
 use crate::format::{Format, LeafKind, StorageMode};
 use crate::level::{LevelFormat, LevelKind};
 use crate::sexpr::{Sexpr, read_one};
+use crate::text::form_args;
 
 /// A shorthand: its name, its rank if fixed, and the format for a rank. Block formats have the
 /// default block sizes [`DENSE_BLOCK`] and [`SPARSE_BLOCK`]; other sizes are given in parentheses,
