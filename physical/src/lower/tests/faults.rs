@@ -107,7 +107,7 @@ fn every_seeded_fault_is_caught() {
             !matches!(catch_unwind(attempt), Ok(Ok(())))
         })
     };
-    let missed: Vec<SeededFault> = SeededFault::PLAN_FAULTS.into_iter().filter(|fault| !caught(*fault)).collect();
+    let missed: Vec<SeededFault> = SeededFault::PLAN_FAULTS.iter().copied().filter(|fault| !caught(*fault)).collect();
     assert!(missed.is_empty(), "not caught: {missed:?}");
     for text in PROGRAMS {
         compare_runners(text, 60, &INTERPRETER).unwrap_or_else(|e| panic!("without a fault: {e}"));
