@@ -11,12 +11,13 @@ use std::collections::HashMap;
 /// Returns the function with constant flags decided and dead assignments removed.
 pub(crate) fn cleanup(mut f: Function) -> Function {
     f.body = decide(f.body, &mut HashMap::new());
+    let count = |body: &[Stmt]| body.iter().map(Stmt::count).sum::<usize>();
     loop {
         let mut reads = vec![false; f.locals.len()];
         note_reads(&f.body, &mut reads);
-        let before = count_statements(&f.body);
+        let before = count(&f.body);
         f.body = remove_dead(f.body, &reads);
-        if count_statements(&f.body) == before {
+        if count(&f.body) == before {
             return f;
         }
     }
@@ -63,7 +64,10 @@ fn decide(body: Vec<Stmt>, flags: &mut HashMap<Local, bool>) -> Vec<Stmt> {
                 let body = decide_loop(body, flags);
                 out.push(Stmt::For { var, lo, hi, body });
             }
-            other => out.push(other),
+            other => {
+                forget_assigned(&other, flags);
+                out.push(other);
+            }
         }
     }
     out
@@ -72,26 +76,18 @@ fn decide(body: Vec<Stmt>, flags: &mut HashMap<Local, bool>) -> Vec<Stmt> {
 /// Decides conditions in the body of a loop. Locals that the body assigns are unknown on entry and
 /// after the loop.
 fn decide_loop(body: Vec<Stmt>, flags: &mut HashMap<Local, bool>) -> Vec<Stmt> {
-    let mut assigned = Vec::new();
-    note_assigned(&body, &mut assigned);
-    flags.retain(|l, _| !assigned.contains(l));
+    body.iter().for_each(|stmt| forget_assigned(stmt, flags));
     decide(body, &mut flags.clone())
 }
 
-fn note_assigned(body: &[Stmt], assigned: &mut Vec<Local>) {
-    for stmt in body {
-        match stmt {
-            Stmt::Assign(l, _) => assigned.push(*l),
-            Stmt::If { then, other, .. } => {
-                note_assigned(then, assigned);
-                note_assigned(other, assigned);
-            }
-            Stmt::While { body, .. } | Stmt::For { body, .. } => note_assigned(body, assigned),
-            _ => {}
-        }
-    }
+/// Removes the locals that a statement assigns.
+fn forget_assigned(stmt: &Stmt, flags: &mut HashMap<Local, bool>) {
+    stmt.for_each_assigned(&mut |local| {
+        flags.remove(&local);
+    });
 }
 
+/// Marks the locals that statements read.
 pub(super) fn note_reads(body: &[Stmt], reads: &mut [bool]) {
     for stmt in body {
         match stmt {
@@ -101,37 +97,9 @@ pub(super) fn note_reads(body: &[Stmt], reads: &mut [bool]) {
                 note_expr(value, reads);
                 reads[local.index()] = was;
             }
-            Stmt::Store { at, value, .. } => {
-                note_expr(at, reads);
-                note_expr(value, reads);
-            }
-            Stmt::If { cond, then, other } => {
-                note_expr(cond, reads);
-                note_reads(then, reads);
-                note_reads(other, reads);
-            }
-            Stmt::While { cond, body } => {
-                note_expr(cond, reads);
-                note_reads(body, reads);
-            }
-            Stmt::For { lo, hi, body, .. } => {
-                note_expr(lo, reads);
-                note_expr(hi, reads);
-                note_reads(body, reads);
-            }
-            Stmt::Lanes(fold) => {
-                for e in [&fold.lo, &fold.hi, &fold.value] {
-                    note_expr(e, reads);
-                }
-            }
-            Stmt::Grow { len, .. } => note_expr(len, reads),
-            Stmt::Sort { lo, hi, .. } | Stmt::SortBy { lo, hi, .. } => {
-                note_expr(lo, reads);
-                note_expr(hi, reads);
-            }
-            Stmt::Break | Stmt::Swap(..) | Stmt::Return(_) => {}
-            Stmt::Extension(never) => match *never {},
+            stmt => stmt.for_each_expr(&mut |e| note_expr(e, reads)),
         }
+        stmt.bodies().into_iter().for_each(|body| note_reads(body, reads));
     }
 }
 
@@ -170,15 +138,4 @@ fn remove_dead(body: Vec<Stmt>, reads: &[bool]) -> Vec<Stmt> {
             other => Some(other),
         })
         .collect()
-}
-
-/// Returns the number of statements.
-fn count_statements(body: &[Stmt]) -> usize {
-    body.iter()
-        .map(|stmt| match stmt {
-            Stmt::If { then, other, .. } => 1 + count_statements(then) + count_statements(other),
-            Stmt::While { body, .. } | Stmt::For { body, .. } => 1 + count_statements(body),
-            _ => 1,
-        })
-        .sum()
 }

@@ -534,3 +534,16 @@ fn gathers_stay_in_the_statement_that_reads_their_index() {
         10,
     );
 }
+
+/// A condition on a flag that a fold in lanes assigns after a constant.
+#[test]
+fn conditions_read_flags_that_folds_assign() {
+    check(
+        "(program (input A (type (shape 5 6) f64 0.0 dense)) (output y (type (shape 5) i64 0 dense))
+           (output n (type (shape) i64 0 dense)) (local t bool false)
+           (for i (where
+             (block (init (y i) (* 2 i)) (if t (+= n 1)))
+             (for j (xor= t (ne (A i j) 0))))))",
+        100,
+    );
+}
