@@ -10,7 +10,8 @@ use crate::config::{Adaptivity, OptimizerConfig};
 use crate::context::Context;
 use crate::error::Error;
 use crate::loop_order::order_loops;
-use crate::report::{Adaptation, AppliedRule, Decision, Miscount, Origin, Report};
+use crate::report::{Adaptation, Decision, Miscount, Origin, Report};
+use crate::state::PlanStep;
 use crate::term::{Nest, NestKind};
 use crate::{algebra, plan_remaining};
 use redpoll_logic::physical::{PhysicalPlan, PhysicalQuery};
@@ -44,39 +45,11 @@ pub struct WrittenTensor {
     pub positions: Vec<u64>,
 }
 
-/// A planned query, and the remaining work at that point.
-#[derive(Clone)]
-pub(crate) struct PlanStep {
-    /// The nest that the query computes, before discordant accesses were replaced by copies.
-    pub(crate) nest: Nest,
-    pub(crate) order: Vec<Field>,
-    pub(crate) tasks: Vec<Task>,
-    /// Index of the first nest of the plan that was not planned.
-    pub(crate) next_nest: usize,
-    /// The names in use at that point.
-    aliases: HashSet<Alias>,
-}
-
-/// A nest to plan, once the tensors that it reads are stored.
-#[derive(Clone)]
-pub(crate) struct Task {
-    pub(crate) nest: Nest,
-    pub(crate) origin: Origin,
-    pub(crate) rules: Vec<AppliedRule>,
-}
-
-impl From<Nest> for Task {
-    /// Wraps a nest of the plan.
-    fn from(nest: Nest) -> Task {
-        Task { nest, origin: Origin::Plan, rules: Vec::new() }
-    }
-}
-
 impl Context<'_> {
     /// Records the remaining work after the last planned query.
     pub(crate) fn record_step(&mut self, nest: Nest, order: Vec<Field>) {
-        let (tasks, next_nest, aliases) = (self.tasks.clone(), self.next_nest, self.aliases().clone());
-        self.steps.push(PlanStep { nest, order, tasks, next_nest, aliases });
+        let (tasks, next_nest, names) = (self.tasks.clone(), self.next_nest, self.names.clone());
+        self.steps.push(PlanStep { nest, order, tasks, next_nest, names });
     }
 }
 
@@ -168,7 +141,7 @@ impl AdaptivePlan {
         statistics: &'a Statistics<'a>,
         config: &'a OptimizerConfig,
     ) -> Context<'a> {
-        let mut cx = Context::with_names(config, statistics, self.steps[after].aliases.clone());
+        let mut cx = Context::with_names(config, statistics, self.steps[after].names.clone());
         cx.results = Rc::new(self.physical.produces.iter().cloned().collect());
         cx.queries = self.physical.queries[..=after].to_vec();
         cx.steps = self.steps[..=after].to_vec();

@@ -94,7 +94,7 @@ pub(crate) fn plan_copy(cx: &mut Context, read: &Read, format: Format) -> Result
     if let Some((.., alias)) = cx.copies.iter().find(|(t, f, _)| *t == read.tensor && *f == format) {
         return Ok((alias.clone(), ty));
     }
-    let alias = cx.fresh_alias(&read.tensor);
+    let alias = cx.names.fresh(&read.tensor);
     plan_nest(cx, copy_nest(read, format.clone(), alias.clone()))?;
     cx.copies.push((read.tensor.clone(), format, alias.clone()));
     Ok((alias, ty))

@@ -1,15 +1,15 @@
 //! State that the passes share: configuration, statistics of inputs and intermediates, names, and
 //! the plan so far.
 
-use crate::adaptive::{PlanStep, Task};
 use crate::algebra::CandidateNest;
 use crate::config::OptimizerConfig;
 use crate::estimate::{EstimateCache, FieldPair, Marginal, MarginalCache, SupportProfile, Throws};
 use crate::formats::{count_positions, output_marginals};
 use crate::measuring::{MeasuringBudget, StatisticsPass};
-use crate::normalize::fresh_alias;
+use crate::names::Names;
 use crate::report::{AppliedRule, Report};
 use crate::sizes::Sizes;
+use crate::state::{PlanStep, Task};
 use crate::term::{Fold, Nest, Read, Target};
 use crate::work::Work;
 use redpoll_logic::physical::PhysicalQuery;
@@ -39,7 +39,7 @@ pub(crate) struct Context<'a> {
     /// Set when statistics that take a pass over a tensor may be requested.
     may_measure: bool,
     pub(crate) budget: MeasuringBudget,
-    aliases: HashSet<Alias>,
+    pub(crate) names: Names,
     /// Outputs that the plan produces.
     pub(crate) results: Rc<HashSet<Alias>>,
     /// Source, format and name of each copy.
@@ -136,21 +136,17 @@ impl TermMemo {
 
 impl<'a> Context<'a> {
     pub(crate) fn new(config: &'a OptimizerConfig, statistics: &'a Statistics<'a>, nests: &[Nest]) -> Context<'a> {
-        let mut aliases: HashSet<Alias> = nests.iter().flat_map(|n| &n.outputs).map(|t| t.alias.clone()).collect();
+        let mut names: Names = nests.iter().flat_map(|n| &n.outputs).map(|t| t.alias.clone()).collect();
         for target in nests.iter().flat_map(|n| &n.outputs) {
             target.value.each_access(&mut |r| {
-                aliases.insert(r.tensor.clone());
+                names.insert(r.tensor.clone());
             });
         }
-        Context::with_names(config, statistics, aliases)
+        Context::with_names(config, statistics, names)
     }
 
     /// Returns a context with an empty plan in which the given names are in use.
-    pub(crate) fn with_names(
-        config: &'a OptimizerConfig,
-        statistics: &'a Statistics<'a>,
-        aliases: HashSet<Alias>,
-    ) -> Context<'a> {
+    pub(crate) fn with_names(config: &'a OptimizerConfig, statistics: &'a Statistics<'a>, names: Names) -> Context<'a> {
         Context {
             config,
             statistics,
@@ -162,7 +158,7 @@ impl<'a> Context<'a> {
             marginal_cache: Rc::default(),
             may_measure: false,
             budget: MeasuringBudget::default(),
-            aliases,
+            names,
             results: Rc::default(),
             copies: Vec::new(),
             inputs: Vec::new(),
@@ -191,7 +187,7 @@ impl<'a> Context<'a> {
             marginal_cache: self.marginal_cache.clone(),
             may_measure: self.may_measure,
             budget: self.budget.clone(),
-            aliases: self.aliases.clone(),
+            names: self.names.clone(),
             results: self.results.clone(),
             copies: self.copies.clone(),
             inputs: self.inputs.clone(),
@@ -210,16 +206,6 @@ impl<'a> Context<'a> {
         self.config.float_mode
     }
 
-    /// Returns the names in use.
-    pub(crate) fn aliases(&self) -> &HashSet<Alias> {
-        &self.aliases
-    }
-
-    /// Replaces the set of names in use.
-    pub(crate) fn set_aliases(&mut self, names: HashSet<Alias>) {
-        self.aliases = names;
-    }
-
     /// Removes the queries from `from` on, with the copies that they make.
     pub(crate) fn remove_queries(&mut self, from: usize) {
         let written: HashSet<&Alias> = self.queries[..from].iter().flat_map(|q| &q.outputs).map(|o| &o.alias).collect();
@@ -227,11 +213,6 @@ impl<'a> Context<'a> {
         self.queries.truncate(from);
         self.report.decisions.truncate(from);
         self.steps.truncate(from);
-    }
-
-    /// Reserves and returns a new name for a tensor or temporary.
-    pub(crate) fn fresh_alias(&mut self, like: &Alias) -> Alias {
-        fresh_alias(&mut self.aliases, like)
     }
 
     /// Answers a question on an input or on a tensor that a query writes.

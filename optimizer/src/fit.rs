@@ -7,7 +7,6 @@
 //! lookups. Dense levels may be bound in any order. All other levels are *discordant* and need a
 //! copy.
 
-use crate::lines::DenseExtent;
 use crate::sizes::Sizes;
 use crate::term::{ModeCoordinate, NestKind, Read, Term};
 use redpoll_logic::op::Builtin;
@@ -23,6 +22,15 @@ pub(crate) enum LevelUse {
     Follow,
     /// A level that cannot be used in this order.
     Discordant,
+}
+
+/// The coordinates of a dense level.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct DenseExtent {
+    /// Number of loops outside of the one that binds the level; `None` while it is not bound.
+    pub(crate) loop_depth: Option<usize>,
+    /// Largest number of coordinates that the loop visits.
+    pub(crate) size: f64,
 }
 
 /// The position of a field's loop; `None` while it has none.

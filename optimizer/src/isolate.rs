@@ -10,13 +10,12 @@
 use crate::context::Context;
 use crate::estimate::{SupportProfile, either};
 use crate::intersection::conjuncts;
-use crate::lookup::use_lookups;
 use crate::loop_order::{count_equal_folds, inline_depth, inline_work, order_fold, stored_work};
 use crate::pricing::visited_fraction;
 use crate::sizes::Sizes;
 use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Node, Read, Target, Term, is_regroupable};
 use crate::unify::{canonicalize, match_loops};
-use redpoll_logic::{Alias, ComputedFills, Field};
+use redpoll_logic::{Alias, Field};
 
 /// A nest with a loop order in which each fold has its depth.
 #[derive(Clone, Debug)]
@@ -38,49 +37,6 @@ pub(crate) struct FoldPass {
     pub(crate) order: Vec<Field>,
     pub(crate) temporaries: Vec<FoldPass>,
     pub(crate) folds: Vec<(Alias, Fold)>,
-}
-
-/// Returns the nest that stores a fold. The fill of its tensor is the fold's initial value.
-pub(crate) fn fold_nest(cx: &Context, fold: &Fold, alias: &Alias, sizes: &Sizes, pins: &[Vec<Field>]) -> Nest {
-    let free: Vec<Field> = fold.free().into_iter().collect();
-    // A term stored for its own sake drops entries that are computed as fill.
-    let stores = fold.is_stored() && *fold.arg.fill() == fold.init;
-    let computed = if stores { ComputedFills::Drop } else { ComputedFills::Keep };
-    let (folded, value) = match fold.is_scan() {
-        true => (None, Term::fold(fold.clone(), fold.init.clone(), cx.mode())),
-        false if stores => (None, fold.arg.clone()),
-        false => (Some((fold.op.clone(), fold.fields.clone())), fold.arg.clone()),
-    };
-    let target = Target {
-        alias: alias.clone(),
-        shape: free.iter().map(|f| sizes.of(f)).collect(),
-        fill: fold.init.clone(),
-        coordinates: free.iter().map(ModeCoordinate::field).collect(),
-        fold: folded,
-        value,
-        format: None,
-        computed,
-    };
-    let nest = Nest { outputs: vec![target], sizes: sizes.clone(), pins: pins.to_vec(), kind: NestKind::Query };
-    use_lookups(nest, cx.mode())
-}
-
-/// Moves a fold at the root of an output's value to the output, if the output's fill is the fold's
-/// initial value.
-pub(crate) fn move_root_folds(mut nest: Nest) -> Nest {
-    for target in &mut nest.outputs {
-        if let (None, Node::Fold(fold)) = (&target.fold, target.value.node())
-            && fold.init == target.fill
-            && !fold.is_scan()
-            // Entries that equal the fill can only be dropped once the fold is complete.
-            && target.computed == ComputedFills::Keep
-        {
-            let fold = fold.clone();
-            target.fold = Some((fold.op, fold.fields));
-            target.value = fold.arg;
-        }
-    }
-    nest
 }
 
 /// Splits a nest into a schedule; returns the folds to store first as an error.
@@ -205,7 +161,7 @@ impl Placer<'_, '_> {
                 return name.clone();
             }
         }
-        let name = self.cx.fresh_alias(&Alias::from("t"));
+        let name = self.cx.names.fresh(&Alias::from("t"));
         let frame = self.frames.last_mut().expect("the frame of the nest is always open");
         let regroup = is_regroupable(&fold.op, &fold.arg.dtype(), mode) || fold.fields.len() <= 1;
         let later = frame.passes.iter().rposition(|p| reads_pass(&fold.arg, p)).map_or(0, |k| k + 1);
@@ -259,11 +215,4 @@ fn rename_for_pass(pass: &FoldPass, fold: &Fold, sizes: &Sizes, mode: redpoll_lo
     let with = |f: &Field| ModeCoordinate::field(names.get(f).unwrap_or(f));
     let fields = fold.fields.iter().map(|f| names[f].clone()).collect();
     Some(Fold { arg: fold.arg.substitute(&with, mode), fields, ..fold.clone() })
-}
-
-/// Returns the coordinates at which a stored fold is read.
-pub(crate) fn stored_coordinates(nest: &Nest, fold: &Fold) -> Vec<ModeCoordinate> {
-    let free = fold.free();
-    debug_assert_eq!(free.len(), nest.outputs[0].shape.len());
-    free.iter().map(ModeCoordinate::field).collect()
 }

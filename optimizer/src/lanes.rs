@@ -11,9 +11,7 @@
 use crate::config::Choice;
 use crate::context::Context;
 use crate::cost;
-use crate::fit::{AccessLevels, LevelUse};
-use crate::lines::DenseExtent;
-use crate::loop_order::outer_accesses;
+use crate::fit::{AccessLevels, DenseExtent, LevelUse};
 use crate::sizes::Sizes;
 use crate::term::{NestKind, Read, Term, is_regroupable};
 use redpoll_logic::op::{Builtin, Op};
@@ -53,7 +51,7 @@ fn innermost_walk(cx: &Context, order: &[Field], sizes: &Sizes, value: &Term) ->
     let mut lists: Vec<(&Read, usize)> = Vec::new();
     let mut gathered_bytes = 0.0;
     let mut has_others = false;
-    outer_accesses(value, &mut |read| {
+    value.each_outer_access(&mut |read| {
         let levels = AccessLevels::new(read, sizes, cx.mode());
         if let Some(extents) = levels.dense_extents(positions, sizes) {
             gathered_bytes += line_bytes(&extents, order.len() - 1, read);

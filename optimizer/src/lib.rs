@@ -50,6 +50,7 @@ mod error;
 mod estimate;
 mod fill;
 mod fit;
+mod folds;
 mod formats;
 mod intersection;
 mod isolate;
@@ -60,6 +61,7 @@ mod lookup;
 mod loop_order;
 mod measuring;
 mod merge;
+mod names;
 mod normalize;
 mod patterns;
 mod pricing;
@@ -69,6 +71,7 @@ mod show;
 mod sizes;
 mod skew;
 mod split;
+mod state;
 mod structure;
 mod term;
 mod unify;
@@ -83,11 +86,11 @@ pub use error::Error;
 pub use report::{Adaptation, AppliedRule, Decision, Miscount, Origin, OutputDecision, PhaseReport, Report};
 pub use work::{Event, Work};
 
-use adaptive::Task;
 use concordize::concordize;
 use context::{Context, RunnerUp};
 use emit::emit;
-use isolate::{fold_nest, isolate, move_root_folds};
+use folds::{fold_nest, move_root_folds, stored_coordinates};
+use isolate::isolate;
 use layout::lay_out;
 use lookup::use_lookups;
 use loop_order::{PricedOrder, order_loops_below, rough_cost};
@@ -98,6 +101,7 @@ use redpoll_logic::statistics::Statistics;
 use redpoll_logic::{Field, FloatMode, Format, Plan, TensorType};
 use skew::skew_candidates;
 use split::split_candidates;
+use state::Task;
 use std::rc::Rc;
 use std::sync::Arc;
 use term::{Fold, ModeCoordinate, Nest, NestKind, Node, Read, Term};
@@ -178,7 +182,7 @@ fn plan_nests(
     cx.results = Rc::new(plan.produces.iter().cloned().collect());
     cx.report.add_phase("logic", plan.to_string());
     cx.report.add_phase("nests", nests.iter().map(|nest| format!("{nest}\n")).collect());
-    let names = cx.aliases().clone();
+    let names = cx.names.clone();
     plan_remaining(&mut cx, &nests, rewrite)?;
     // The terms of a nest were compared by estimates that ignore formats. The whole plan is now
     // made with each runner-up, and replaces the current plan if it costs less.
@@ -202,7 +206,7 @@ fn plan_nests(
 
 /// Plans the pending tasks and the remaining nests of the plan, and then chooses the layout.
 pub(crate) fn plan_remaining(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> Result<(), Error> {
-    let (first, names) = (cx.queries.len(), cx.aliases().clone());
+    let (first, names) = (cx.queries.len(), cx.names.clone());
     plan_tasks(cx, nests, rewrite)?;
     lay_out(cx, first, names)
 }
@@ -283,7 +287,7 @@ fn commit(cx: &mut Context, nest: &Nest, ordered: PricedOrder, task: &Task) -> R
     };
     let schedule = with_pending_task(cx, task.clone(), |cx| concordize(cx, schedule))?;
     let origin = if nest.kind == NestKind::Copy { Origin::Copy } else { task.origin };
-    emit(cx, &schedule, Decision::new(origin, ordered))?;
+    emit(cx, &schedule, ordered.decision(origin))?;
     Ok(Ok(()))
 }
 
@@ -323,13 +327,13 @@ fn store_folds(cx: &mut Context, nest: &mut Nest, origin: Origin, terms: &[Term]
         if !nest.outputs.iter().any(|target| contains_term(&target.value, term)) {
             continue;
         }
-        let mut inner = fold_nest(cx, fold, nest.name(), &nest.sizes, &nest.pins);
+        let mut inner = fold_nest(fold, nest.name(), &nest.sizes, &nest.pins, cx.mode());
         let joined = match &stored {
             None => Some(inner.clone()),
             Some(stored) => is_joinable.then(|| join(stored, &inner, cx.mode())).flatten(),
         };
         let Some(mut joined) = joined else { continue };
-        let alias = cx.fresh_alias(nest.name());
+        let alias = cx.names.fresh(nest.name());
         for last in [&mut inner, &mut joined].into_iter().filter_map(|nest| nest.outputs.last_mut()) {
             last.alias = alias.clone();
         }
@@ -361,7 +365,7 @@ fn contains_term(whole: &Term, term: &Term) -> bool {
 /// nest `stored` writes.
 fn replace_by_read(cx: &Context, nest: &mut Nest, term: &Term, fold: &Fold, stored: &Nest) {
     let (alias, shape, fill) = (stored.name().clone(), stored.outputs[0].shape.clone(), fold.init.clone());
-    let coordinates = isolate::stored_coordinates(stored, fold);
+    let coordinates = stored_coordinates(stored, fold);
     let format = Format::dense(shape.len());
     let ty = Arc::new(TensorType { shape, dtype: term.dtype(), fill, format });
     let read = Read { tensor: alias, ty, coordinates, outside: None };

@@ -6,6 +6,7 @@
 //! such counts: Ferrante, Sarkar, Thrash, "On Estimating and Enhancing Cache Effectiveness" (1991).
 
 use crate::cost;
+use crate::fit::DenseExtent;
 use crate::loop_order::{OrderSearch, PricedAccess};
 use crate::pricing::miss_fraction;
 use crate::work::{Event, Work};
@@ -16,15 +17,6 @@ pub(crate) const CACHES: [(Event, f64); 3] =
 
 /// Least fraction of visited coordinates for which a loop counts as moving between neighbors.
 pub(crate) const MIN_VISITED_FRACTION: f64 = 0.9;
-
-/// The coordinates of a dense level.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct DenseExtent {
-    /// Number of loops outside of the one that binds the level; `None` while it is not bound.
-    pub(crate) loop_depth: Option<usize>,
-    /// Largest number of coordinates that the loop visits.
-    pub(crate) size: f64,
-}
 
 /// Returns the fraction of a loop's accesses whose addresses alias that of the previous access.
 pub(crate) fn aliased_fraction(extents: &[DenseExtent], loop_depth: usize) -> f64 {

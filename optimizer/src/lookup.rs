@@ -9,7 +9,6 @@
 //! Masks are found by simplifying the value with the mask set to false, so they work through any
 //! operator that a false argument decides: `*`, `and`, `ifelse`.
 
-use crate::normalize::boolean;
 use crate::sizes::Sizes;
 use crate::term::{Fold, ModeCoordinate, Nest, Node, Read, Target, Term};
 use redpoll_logic::op::{Builtin, Op};
@@ -83,7 +82,7 @@ fn find_gather(op: &Op, value: &Term, fields: &[Field], sizes: &Sizes, mode: Flo
             return None;
         }
         let size = sizes.of(&mask.field);
-        let masked = value.replace(&mut |t| (*t == mask.term).then(|| boolean(true)), mode);
+        let masked = value.replace(&mut |t| (*t == mask.term).then(|| Term::boolean(true)), mode);
         if sizes.is_within(&mask.coordinate, size) {
             return Some((mask.field.clone(), apply_mask(&masked, &mask, sizes, mode)));
         }
@@ -125,7 +124,7 @@ fn scatter_target(target: &mut Target, sizes: &Sizes, mode: FloatMode) -> bool {
         {
             continue;
         }
-        let masked = target.value.replace(&mut |t| (*t == mask.term).then(|| boolean(true)), mode);
+        let masked = target.value.replace(&mut |t| (*t == mask.term).then(|| Term::boolean(true)), mode);
         target.value = apply_mask(&masked, &mask, sizes, mode);
         target.coordinates[output_mode] = mask.coordinate;
         return true;
@@ -167,7 +166,7 @@ fn as_missing_read<'t>(term: &'t Term, field: &Field, size: u64) -> Option<&'t R
 
 /// Returns the constant value of a term when the mask is false.
 fn value_if_false(value: &Term, mask: &Term, mode: FloatMode) -> Option<Scalar> {
-    let value = value.replace(&mut |t| (t == mask).then(|| boolean(false)), mode);
+    let value = value.replace(&mut |t| (t == mask).then(|| Term::boolean(false)), mode);
     value.as_literal().cloned()
 }
 

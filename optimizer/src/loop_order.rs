@@ -13,12 +13,13 @@ use crate::context::Context;
 use crate::cost;
 use crate::estimate::{BoundFields, SupportProfile, either};
 use crate::fit::AccessLevels;
+use crate::folds::fold_nest;
 use crate::intersection::conjuncts;
-use crate::isolate::fold_nest;
 use crate::pricing::{BoundLevels, visited_fraction};
+use crate::report::{Decision, Origin};
 use crate::sizes::Sizes;
 use crate::structure::run_count;
-use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Node, Read, Target, Term, is_regroupable};
+use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Read, Target, Term, is_regroupable};
 use crate::unify::match_folds;
 use crate::work::{Event, Work};
 use crate::writes::Volume;
@@ -38,6 +39,18 @@ pub(crate) struct PricedOrder {
     pub(crate) dense: Vec<bool>,
     /// Every order that was priced completely.
     pub(crate) priced_orders: Vec<(Vec<Field>, f64)>,
+}
+
+impl PricedOrder {
+    /// Returns the decision for a query with this loop order, still without rules and outputs.
+    pub(crate) fn decision(self, origin: Origin) -> Decision {
+        let PricedOrder { order, work, priced_orders, .. } = self;
+        let (rules, outputs) = (Vec::new(), Vec::new());
+        let mut decision =
+            Decision { origin, rules, order, cost: work.cost(), work, priced_orders: Vec::new(), outputs };
+        decision.set_priced_orders(priced_orders);
+        decision
+    }
 }
 
 /// Returns the best loop order of a nest, or `None` when no order satisfies all constraints.
@@ -209,7 +222,7 @@ impl<'t> OrderSearch<'t> {
         for term in terms {
             let mut conjunct_reads = Vec::new();
             conjuncts(self.cx, term, &mut conjunct_reads);
-            outer_accesses(term, &mut |r| {
+            term.each_outer_access(&mut |r| {
                 if !self.accesses.iter().any(|access| access.read == r) {
                     let levels = AccessLevels::new(r, self.problem.sizes, self.cx.mode());
                     let fields: Vec<Field> = r.coordinates.iter().flat_map(ModeCoordinate::fields).collect();
@@ -469,7 +482,7 @@ pub(crate) fn inline_work(
 /// Returns the work of storing a fold by a query of its own, including the reads of its result.
 pub(crate) fn stored_work(cx: &Context, fold: &Fold, sizes: &Sizes, pins: &[Vec<Field>]) -> Work {
     cx.memo.fold_work(fold, None, || {
-        let nest = fold_nest(cx, fold, &Alias::from("stored"), sizes, pins);
+        let nest = fold_nest(fold, &Alias::from("stored"), sizes, pins, cx.mode());
         let target = &nest.outputs[0];
         let coordinate_count: f64 = target.shape.iter().map(|&n| n as f64).product();
         let fields: Vec<Field> = target.coordinates.iter().flat_map(ModeCoordinate::fields).collect();
@@ -489,20 +502,4 @@ pub(crate) fn inline_depth(order: &[Field], fold: &Fold, free: &[Field]) -> Opti
     let outermost = order.get(..free.len())?;
     let along = outermost.iter().filter(|f| fold.along.contains(f));
     (outermost.iter().all(|f| free.contains(f)) && along.eq(&fold.along)).then_some(free.len())
-}
-
-/// Visits the accesses outside of folds, and those of scans, which the same loops bind.
-pub(crate) fn outer_accesses<'a>(term: &'a Term, f: &mut dyn FnMut(&'a Read)) {
-    match term.node() {
-        Node::Access(read) => {
-            f(read);
-            for at in &read.coordinates {
-                if let ModeCoordinate::Value(t) = at {
-                    outer_accesses(t, f);
-                }
-            }
-        }
-        Node::Fold(fold) | Node::Temporary(_, fold) if !fold.is_scan() || !fold.fields.is_empty() => {}
-        _ => term.children().iter().for_each(|c| outer_accesses(c, f)),
-    }
 }

@@ -6,7 +6,6 @@
 //! temporaries, provided that the tensors can be walked with the outputs' loops outermost.
 
 use crate::fit::{LevelUse, fit};
-use crate::loop_order::outer_accesses;
 use crate::sizes::Sizes;
 use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Node, Read, Target, Term, is_regroupable};
 use crate::unify::{canonicalize, match_loops};
@@ -201,7 +200,7 @@ fn fresh_field(field: &Field, from: &Sizes, sizes: &mut Sizes) -> Field {
 /// Returns the accesses outside of the folds in values.
 fn outer_reads(nest: &Nest) -> Vec<&Read> {
     let mut found = Vec::new();
-    nest.outputs.iter().for_each(|t| outer_accesses(&t.value, &mut |r| found.push(r)));
+    nest.outputs.iter().for_each(|t| t.value.each_outer_access(&mut |r| found.push(r)));
     found
 }
 

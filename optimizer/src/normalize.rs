@@ -13,6 +13,7 @@
 
 use crate::config::{OptimizerConfig, ReorderPolicy};
 use crate::error::Error;
+use crate::names::Names;
 use crate::sizes::Sizes;
 use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Read, Target, Term, literal_of};
 use redpoll_logic::expr::{Expr, IndexMap, Node};
@@ -32,7 +33,7 @@ pub(crate) fn normalize(plan: &Plan, config: &OptimizerConfig) -> Result<Vec<Nes
         inlined: inlined_queries(plan, config),
         nests: Vec::new(),
         hoisted: Vec::new(),
-        aliases: plan.queries.iter().map(|q| q.alias.clone()).collect(),
+        names: plan.queries.iter().map(|q| q.alias.clone()).collect(),
     };
     for query in &plan.queries {
         if !normalizer.inlined.contains_key(&query.alias) {
@@ -69,7 +70,7 @@ struct Normalizer<'a> {
     nests: Vec<Nest>,
     /// Expressions with a nest of their own, so that equal ones share it.
     hoisted: Vec<(Expr, Vec<u64>, Alias)>,
-    aliases: HashSet<Alias>,
+    names: Names,
 }
 
 /// The nest under construction.
@@ -154,7 +155,7 @@ impl Normalizer<'_> {
         let alias = match existing {
             Some(alias) => alias,
             None => {
-                let alias = fresh_alias(&mut self.aliases, &nest.query);
+                let alias = self.names.fresh(&nest.query);
                 self.query(alias.clone(), expr, shape.clone())?;
                 self.hoisted.push((expr.clone(), shape.clone(), alias.clone()));
                 alias
@@ -355,18 +356,6 @@ impl Normalizer<'_> {
     }
 }
 
-/// Reserves and returns a new alias derived from `query`.
-pub(crate) fn fresh_alias(aliases: &mut HashSet<Alias>, query: &Alias) -> Alias {
-    let mut count = 1;
-    loop {
-        let alias = Alias::from(format!("{query}.{count}"));
-        if aliases.insert(alias.clone()) {
-            return alias;
-        }
-        count += 1;
-    }
-}
-
 fn binding<'e>(env: &'e Env, field: &Field, nest: &NestBuilder) -> Result<&'e FieldBinding, Error> {
     env.get(field).ok_or_else(|| Error::Unbound { query: nest.query.clone(), field: field.clone() })
 }
@@ -455,9 +444,4 @@ fn each_table<'a>(expr: &'a Expr, f: &mut dyn FnMut(&'a Alias)) {
         | Node::Reformat { arg, .. }
         | Node::Refill { arg, .. } => each_table(arg, f),
     }
-}
-
-/// Returns a boolean literal.
-pub(crate) fn boolean(value: bool) -> Term {
-    Term::literal(Scalar::Bool(value))
 }

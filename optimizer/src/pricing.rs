@@ -10,9 +10,9 @@
 use crate::context::Context;
 use crate::cost;
 use crate::estimate::{BoundFields, SupportProfile, either};
-use crate::fit::{AccessLevels, LevelUse};
+use crate::fit::{AccessLevels, DenseExtent, LevelUse};
 use crate::intersection::{FiberWorkspace, ListLevel, LoopRounds, cheapest_protocols, is_searchable, shortest_lead};
-use crate::lines::{CACHES, DenseExtent, aliased_fraction};
+use crate::lines::{CACHES, aliased_fraction};
 use crate::loop_order::{
     FormatAssumption, InnerFold, LoopBody, OrderSearch, PricedAccess, inline_depth, inline_work, stored_work,
 };

@@ -1,7 +1,6 @@
 //! Report of an optimization: the plan after each phase and the decisions for each query, printed
 //! by `redpoll explain`.
 
-use crate::loop_order::PricedOrder;
 use crate::work::Work;
 use redpoll_logic::physical::{FormatDisplay, Workspace};
 use redpoll_logic::statistics::Fact;
@@ -115,15 +114,6 @@ pub struct OutputDecision {
 impl Decision {
     /// Largest number of priced orders in the report.
     pub const MAX_PRICED_ORDERS: usize = 6;
-
-    pub(crate) fn new(origin: Origin, ordered: PricedOrder) -> Decision {
-        let PricedOrder { order, work, priced_orders, .. } = ordered;
-        let (rules, outputs) = (Vec::new(), Vec::new());
-        let mut decision =
-            Decision { origin, rules, order, cost: work.cost(), work, priced_orders: Vec::new(), outputs };
-        decision.set_priced_orders(priced_orders);
-        decision
-    }
 
     /// Stores the cheapest of the orders that were priced.
     pub(crate) fn set_priced_orders(&mut self, mut orders: Vec<(Vec<Field>, f64)>) {

@@ -2,8 +2,9 @@
 //! allocation.
 
 use crate::cost;
+use crate::fit::DenseExtent;
 use crate::formats::{estimate_positions, sparse_format};
-use crate::lines::{DenseExtent, MIN_VISITED_FRACTION};
+use crate::lines::MIN_VISITED_FRACTION;
 use crate::loop_order::{LoopBody, OrderSearch};
 use crate::patterns::{find_patterns, matching_pattern, pattern_format};
 use crate::pricing::miss_fraction;

@@ -2,7 +2,6 @@
 //! terms that rules propose to nodes.
 
 use super::language::{ClassUse, ENode, FoldId, LeafId, NodeKind, OpId, SlotIndex, Slots};
-use super::rules::Filter;
 use crate::fill::call_fill;
 use crate::sizes::Sizes;
 use crate::term::{Fold, ModeCoordinate, Node, Term, is_regroupable};
@@ -36,6 +35,15 @@ pub(super) struct Algebra {
     pub(super) rules: FxHashMap<ENode, &'static str>,
     /// Number of node visits by rules.
     pub(super) visits: Cell<usize>,
+}
+
+/// A leaf `of` that a leaf `by` filters effectively.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Filter {
+    pub(super) of: LeafId,
+    pub(super) by: LeafId,
+    /// Slots of `of` and of `by` that are one field.
+    pub(super) shared: Vec<(SlotIndex, SlotIndex)>,
 }
 
 /// An opaque subplan. Its fields are named after its slots, see [`slot_field`].

@@ -20,13 +20,13 @@ mod seed;
 #[cfg(test)]
 mod tests;
 
-use crate::adaptive::Task;
 use crate::config::{Choice, Subject};
 use crate::context::{Context, RunnerUp};
 use crate::cost::EXHAUSTIVE_LOOPS;
-use crate::isolate::move_root_folds;
+use crate::folds::move_root_folds;
 use crate::loop_order::order_loops_below;
 use crate::report::AppliedRule;
+use crate::state::Task;
 use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Node, Read, Target, Term};
 use egg::Id;
 use extract::{ExtractedTerm, Extraction};

@@ -9,11 +9,11 @@
 
 use super::extract::Extraction;
 use super::{CandidateNest, MAX_COST_RATIO, best_terms, is_rewritable, saturate_nest, tasks_of};
-use crate::adaptive::Task;
 use crate::config::Choice;
 use crate::context::Context;
 use crate::loop_order::order_loops_below;
 use crate::merge::join_outside;
+use crate::state::Task;
 use crate::term::Nest;
 
 /// Largest number of outputs of a nest that is rewritten; each output is compared with those before

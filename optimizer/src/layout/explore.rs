@@ -246,7 +246,7 @@ impl Explorer<'_, '_> {
             return cached.clone();
         }
         let cx = &mut *self.cx;
-        let alias = cx.fresh_alias(&read.tensor);
+        let alias = cx.names.fresh(&read.tensor);
         let nest = copy_nest(read, format.clone(), alias.clone());
         let target = &nest.outputs[0];
         cx.memo.retain_for(&nest.sizes, &nest.pins);

@@ -19,14 +19,15 @@ mod graph;
 #[cfg(test)]
 mod tests;
 
-use crate::adaptive::{PlanStep, Task};
 use crate::concordize::plan_copy;
 use crate::config::{Choice, Subject};
 use crate::context::Context;
 use crate::error::Error;
 use crate::loop_order::order_loops;
+use crate::names::Names;
 use crate::pricing::conversion_work;
 use crate::report::{AppliedRule, Decision, Origin};
+use crate::state::{PlanStep, Task};
 use crate::term::{Nest, NestKind};
 use crate::work::{Event, Work};
 use crate::{commit, plan_task, with_pending_task};
@@ -34,7 +35,7 @@ use choose::{cheapest, random};
 use explore::{CandidateKernel, explore};
 use redpoll_logic::physical::FormatDisplay;
 use redpoll_logic::{Alias, Field, Format};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// Least format-dependent cost per query for which layouts are explored, in units of the
 /// rewrite threshold; exploring takes one or two milliseconds per query.
@@ -64,7 +65,7 @@ impl LayoutQuery {
 
 /// Plans the queries from `from` on again if formats and orders chosen together cost less. `names`
 /// are the names that were in use before these queries.
-pub(crate) fn lay_out(cx: &mut Context, from: usize, names: HashSet<Alias>) -> Result<(), Error> {
+pub(crate) fn lay_out(cx: &mut Context, from: usize, names: Names) -> Result<(), Error> {
     let count = (cx.queries.len() - from) as f64;
     if !cx.config.subjects.contains(Subject::Layout)
         || format_dependent_cost(cx, from) < count * MIN_FORMAT_COST * cx.config.rewrite_threshold.0
@@ -72,7 +73,7 @@ pub(crate) fn lay_out(cx: &mut Context, from: usize, names: HashSet<Alias>) -> R
         return Ok(());
     }
     let queries = previous_queries(cx, from);
-    let aliases = cx.aliases().clone();
+    let current_names = cx.names.clone();
     let graph = explore(cx, &queries);
     let old_cost = graph.previous_cost();
     let choice = match cx.config.choice {
@@ -83,7 +84,7 @@ pub(crate) fn lay_out(cx: &mut Context, from: usize, names: HashSet<Alias>) -> R
         }
         Choice::Random(seed) => random(&graph, seed),
     };
-    cx.set_aliases(aliases);
+    cx.names = current_names;
     let Some(choice) = choice else { return Ok(()) };
     let kernels: Vec<CandidateKernel> = choice.kernels.iter().map(|k| graph.kernels[*k].clone()).collect();
     let name = |query: &LayoutQuery| query.nest().name().clone();
@@ -152,14 +153,15 @@ fn previous_queries(cx: &Context, from: usize) -> Vec<LayoutQuery> {
 /// Plans the queries again, each by its kernel.
 fn replan(
     cx: &mut Context,
-    (from, names): (usize, HashSet<Alias>),
+    (from, names): (usize, Names),
     queries: Vec<LayoutQuery>,
     kernels: &[CandidateKernel],
 ) -> Result<(), Error> {
     let (tasks, next_nest) = (std::mem::take(&mut cx.tasks), cx.next_nest);
     cx.remove_queries(from);
     let written = queries.iter().flat_map(|query| &query.nest().outputs).map(|target| target.alias.clone());
-    cx.set_aliases(names.into_iter().chain(written).collect());
+    cx.names = names;
+    cx.names.extend(written);
     for (LayoutQuery { step, origin, rules, .. }, kernel) in queries.into_iter().zip(kernels) {
         (cx.tasks, cx.next_nest, cx.rules) = (step.tasks.clone(), step.next_nest, rules);
         let mut nest = cx.resolve(step.nest.clone());

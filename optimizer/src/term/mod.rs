@@ -214,6 +214,11 @@ impl Term {
         Ok(Term::call(op, cast, mode))
     }
 
+    /// Returns a boolean literal.
+    pub(crate) fn boolean(value: bool) -> Term {
+        Term::literal(Scalar::Bool(value))
+    }
+
     /// Applies an operator to an `i64` term and a constant.
     pub(crate) fn integer(op: Builtin, x: Term, constant: i64, mode: FloatMode) -> Term {
         Term::call(&op.into(), vec![x, Term::literal(Scalar::I64(constant))], mode)
@@ -346,6 +351,22 @@ impl Term {
             }
         }
         self.children().iter().for_each(|c| c.each_access(f));
+    }
+
+    /// Visits the accesses outside of folds, and those of scans, which the same loops bind.
+    pub(crate) fn each_outer_access<'a>(&'a self, f: &mut dyn FnMut(&'a Read)) {
+        match self.node() {
+            Node::Access(read) => {
+                f(read);
+                for at in &read.coordinates {
+                    if let ModeCoordinate::Value(t) = at {
+                        t.each_outer_access(f);
+                    }
+                }
+            }
+            Node::Fold(fold) | Node::Temporary(_, fold) if !fold.is_scan() || !fold.fields.is_empty() => {}
+            _ => self.children().iter().for_each(|c| c.each_outer_access(f)),
+        }
     }
 
     /// Visits the outermost folds from left to right, including those in subscripts.

@@ -8,7 +8,7 @@
 //! queries".
 
 use super::{MatchSite, RewriteRule, Round, ScopedNode, Subject, TermDraft, select_value};
-use crate::algebra::graph::{AlgebraGraph, slot_field};
+use crate::algebra::graph::{AlgebraGraph, Filter, slot_field};
 use crate::algebra::language::{ClassUse, LeafId, NodeKind, SlotIndex};
 use crate::context::Context;
 use crate::term::{Fold, Nest, Node, Read, Term, is_regroupable};
@@ -29,15 +29,6 @@ const MAX_KEPT_FRACTION: f64 = 0.5;
 /// Least number of factors in a join that is filtered; with fewer, filtering costs as much as the
 /// join.
 const MIN_FACTORS: usize = 3;
-
-/// A leaf `of` that a leaf `by` filters effectively.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(in crate::algebra) struct Filter {
-    of: LeafId,
-    by: LeafId,
-    /// Slots of `of` and of `by` that are one field.
-    shared: Vec<(SlotIndex, SlotIndex)>,
-}
 
 /// Finds leaves of a nest's graph that lose most of their entries when joined with another leaf.
 pub(in crate::algebra) fn find_filters(cx: &Context, graph: &mut AlgebraGraph, nest: &Nest) {

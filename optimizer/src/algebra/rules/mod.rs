@@ -20,7 +20,7 @@ use egg::Id;
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, FloatMode, Scalar};
 
-pub(super) use filters::{Filter, find_filters};
+pub(super) use filters::find_filters;
 pub(super) use symmetry::find_symmetries;
 
 /// Largest number of terms that a rule proposes for one node.
