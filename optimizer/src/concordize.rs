@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::fit::{LevelUse, fit, storage_coordinates};
 use crate::isolate::{FoldPass, Schedule};
-use crate::plan_nest;
+use crate::plan_task;
 use crate::sizes::Sizes;
 use crate::term::{ModeCoordinate, Nest, NestKind, Node, Read, Target, Term, TypedAlias};
 use redpoll_logic::statistics::Question;
@@ -95,7 +95,7 @@ pub(crate) fn plan_copy(cx: &mut Context, read: &Read, format: Format) -> Result
         return Ok((alias.clone(), ty));
     }
     let alias = cx.names.fresh(&read.tensor);
-    plan_nest(cx, copy_nest(read, format.clone(), alias.clone()))?;
+    plan_task(cx, copy_nest(read, format.clone(), alias.clone()).into())?;
     cx.copies.push((read.tensor.clone(), format, alias.clone()));
     Ok((alias, ty))
 }

@@ -1,13 +1,12 @@
 //! State that the passes share: configuration, statistics of inputs and intermediates, names, and
 //! the plan so far.
 
-use crate::algebra::CandidateNest;
 use crate::config::OptimizerConfig;
 use crate::estimate::{EstimateCache, FieldPair, Marginal, MarginalCache, SupportProfile, Throws};
 use crate::formats::{count_positions, output_marginals};
 use crate::measuring::{MeasuringBudget, StatisticsPass};
 use crate::names::Names;
-use crate::report::{AppliedRule, Report};
+use crate::report::Report;
 use crate::sizes::Sizes;
 use crate::state::{PlanStep, Task};
 use crate::term::{Fold, Nest, Read, Target};
@@ -47,28 +46,13 @@ pub(crate) struct Context<'a> {
     pub(crate) inputs: Vec<(Alias, Arc<TensorType>)>,
     pub(crate) queries: Vec<PhysicalQuery>,
     pub(crate) report: Report,
-    /// Rules that produced the nest being planned.
-    pub(crate) rules: Vec<AppliedRule>,
     pub(crate) memo: TermMemo,
     /// Stack of pending tasks; the next one is last.
     pub(crate) tasks: Vec<Task>,
-    /// Runner-up candidates for nests of the plan.
-    pub(crate) runners_up: Vec<RunnerUp<'a>>,
     /// Index of the first nest of the plan that is not planned yet.
     pub(crate) next_nest: usize,
     /// One step per query, for plans that may be adapted.
     pub(crate) steps: Vec<PlanStep>,
-}
-
-/// A runner-up candidate for a nest of the plan.
-pub(crate) struct RunnerUp<'a> {
-    /// State before the nest was planned.
-    pub(crate) fork: Box<Context<'a>>,
-    pub(crate) candidate: CandidateNest,
-    /// Cost of the original nest.
-    pub(crate) original_cost: f64,
-    /// Size of the e-graph that contained the candidate, for the report.
-    pub(crate) graph_size: String,
 }
 
 /// Cached results for terms and folds; valid as long as their fields have the same sizes.
@@ -164,10 +148,8 @@ impl<'a> Context<'a> {
             inputs: Vec::new(),
             queries: Vec::new(),
             report: Report::default(),
-            rules: Vec::new(),
             memo: TermMemo::default(),
             tasks: Vec::new(),
-            runners_up: Vec::new(),
             next_nest: 0,
             steps: Vec::new(),
         }
@@ -193,10 +175,8 @@ impl<'a> Context<'a> {
             inputs: self.inputs.clone(),
             queries: self.queries.clone(),
             report: self.report.clone(),
-            rules: self.rules.clone(),
             memo: TermMemo::default(),
             tasks: self.tasks.clone(),
-            runners_up: Vec::new(),
             next_nest: self.next_nest,
             steps: self.steps.clone(),
         }

@@ -9,7 +9,7 @@ use crate::isolate::{FoldPass, Schedule};
 use crate::lanes::lanes;
 use crate::patterns::{find_patterns, matching_pattern};
 use crate::protocols::{AccessProtocols, Protocols, choose_protocols};
-use crate::report::{Decision, Origin, OutputDecision};
+use crate::report::{Decision, OutputDecision};
 use crate::sizes::Sizes;
 use crate::term::{ModeCoordinate, NestKind, Node, Read, Target, Term};
 use crate::workspace::workspace;
@@ -22,9 +22,6 @@ use std::sync::Arc;
 /// Appends the query of a schedule to the plan, and registers its outputs.
 pub(crate) fn emit(cx: &mut Context, schedule: &Schedule, mut decision: Decision) -> Result<(), Error> {
     let Schedule { order, sizes, .. } = schedule;
-    if decision.origin != Origin::Copy {
-        decision.rules = cx.rules.clone();
-    }
     let mut outputs = Vec::new();
     for target in &schedule.outputs {
         let format = choose_format(cx, target, sizes, order)?;

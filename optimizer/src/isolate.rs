@@ -1,10 +1,9 @@
 //! Splits a nest into loop nests: folds inside a value become temporaries of the nest, or queries
 //! of their own.
 //!
-//! Input: a nest and its loop order. Output: a [`Schedule`], or the folds that must be stored
-//! because their fields are not the outermost loops, or because storing is cheaper. The caller
-//! plans a query for the first of these folds, together with those that have the same loops, and
-//! retries. Equal folds are computed once, and folds over the same loops at the same depth share
+//! Input: a nest and its loop order. Output: a [`Schedule`], or the folds to store first, because
+//! their fields are not the outermost loops or because storing is cheaper. The caller plans a query
+//! for the first of these folds, together with those that have the same loops, and retries. Equal folds are computed once, and folds over the same loops at the same depth share
 //! one pass.
 
 use crate::context::Context;
@@ -39,8 +38,17 @@ pub(crate) struct FoldPass {
     pub(crate) folds: Vec<(Alias, Fold)>,
 }
 
-/// Splits a nest into a schedule; returns the folds to store first as an error.
-pub(crate) fn isolate(cx: &mut Context, nest: &Nest, order: &[Field]) -> Result<Schedule, Vec<Term>> {
+/// The result of placing the folds of a nest in its loops.
+pub(crate) enum FoldPlacement<T> {
+    /// Every fold has a place.
+    Placed(T),
+    /// No loops of the nest, or only more expensive ones, compute these folds. Queries of their own
+    /// store them first.
+    StoreFirst(Vec<Term>),
+}
+
+/// Splits a nest into a schedule.
+pub(crate) fn isolate(cx: &mut Context, nest: &Nest, order: &[Field]) -> FoldPlacement<Schedule> {
     let frame = LoopFrame { start: 0, full: order.to_vec(), passes: Vec::new() };
     let (sizes, pins) = (&nest.sizes, &nest.pins[..]);
     let mut placer = Placer { cx, sizes, pins, outputs: &nest.outputs, frames: vec![frame], stored: Vec::new() };
@@ -55,10 +63,16 @@ pub(crate) fn isolate(cx: &mut Context, nest: &Nest, order: &[Field]) -> Result<
         outputs.push(Target { value, coordinates, ..target.clone() });
     }
     if !placer.stored.is_empty() {
-        return Err(placer.stored);
+        return FoldPlacement::StoreFirst(placer.stored);
     }
     let temporaries = placer.frames.pop().map(|f| f.passes).unwrap_or_default();
-    Ok(Schedule { order: order.to_vec(), temporaries, outputs, sizes: nest.sizes.clone(), kind: nest.kind })
+    FoldPlacement::Placed(Schedule {
+        order: order.to_vec(),
+        temporaries,
+        outputs,
+        sizes: nest.sizes.clone(),
+        kind: nest.kind,
+    })
 }
 
 /// The open loops around a term: those of the nest, or of a pass and the loops around it.

@@ -86,11 +86,12 @@ pub use error::Error;
 pub use report::{Adaptation, AppliedRule, Decision, Miscount, Origin, OutputDecision, PhaseReport, Report};
 pub use work::{Event, Work};
 
+use algebra::{Rewriting, Rewritten};
 use concordize::concordize;
-use context::{Context, RunnerUp};
+use context::Context;
 use emit::emit;
 use folds::{fold_nest, move_root_folds, stored_coordinates};
-use isolate::isolate;
+use isolate::{FoldPlacement, isolate};
 use layout::lay_out;
 use lookup::use_lookups;
 use loop_order::{PricedOrder, order_loops_below, rough_cost};
@@ -151,8 +152,15 @@ pub fn optimize_adaptive(
     plan_nests(plan, statistics, config, &mut algebra::rewrite)
 }
 
-/// Function that replaces a nest of the plan by tasks. The number is the rough cost of the nest.
-type Rewrite<'r> = &'r mut dyn FnMut(&mut Context, Nest, f64) -> Vec<Task>;
+/// Function that replaces a nest of the plan. The number is the rough cost of the nest.
+type Rewrite<'r> = &'r mut dyn FnMut(&Context, Nest, f64) -> Rewritten;
+
+/// A replacement of a nest that is nearly as cheap as the chosen one.
+struct RunnerUp<'a> {
+    /// The state before the replacement was chosen.
+    fork: Context<'a>,
+    rewriting: Rewriting,
+}
 
 /// Makes a physical plan. `rewrite` replaces the nests whose rough cost reaches the threshold.
 fn plan_with_rewrite(
@@ -183,22 +191,23 @@ fn plan_nests(
     cx.report.add_phase("logic", plan.to_string());
     cx.report.add_phase("nests", nests.iter().map(|nest| format!("{nest}\n")).collect());
     let names = cx.names.clone();
-    plan_remaining(&mut cx, &nests, rewrite)?;
+    let mut runners_up = Vec::new();
+    plan_tasks(&mut cx, &nests, rewrite, Some(&mut runners_up))?;
+    lay_out(&mut cx, 0, names.clone())?;
     // The terms of a nest were compared by estimates that ignore formats. The whole plan is now
     // made with each runner-up, and replaces the current plan if it costs less.
     let mut replaced = None;
-    for RunnerUp { fork: mut other, candidate, original_cost, graph_size } in std::mem::take(&mut cx.runners_up) {
+    for RunnerUp { fork: mut other, rewriting } in runners_up {
         // The runners-up of later nests are forks of the plan that has just been replaced.
         if replaced.is_some_and(|nest| nest != other.next_nest) {
             break;
         }
         let nest = other.next_nest;
-        let tasks = candidate.into_tasks(&mut other, (original_cost, &graph_size));
-        other.tasks.extend(tasks.into_iter().rev());
-        plan_tasks(&mut other, &nests, rewrite)?;
+        take_rewriting(&mut other, rewriting);
+        plan_tasks(&mut other, &nests, rewrite, None)?;
         lay_out(&mut other, 0, names.clone())?;
         if other.report.work().cost() < algebra::MAX_COST_RATIO * cx.report.work().cost() {
-            (cx, replaced) = (*other, Some(nest));
+            (cx, replaced) = (other, Some(nest));
         }
     }
     Ok(AdaptivePlan::new(cx, nests.clone().into(), plan.produces.clone()))
@@ -207,29 +216,48 @@ fn plan_nests(
 /// Plans the pending tasks and the remaining nests of the plan, and then chooses the layout.
 pub(crate) fn plan_remaining(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> Result<(), Error> {
     let (first, names) = (cx.queries.len(), cx.names.clone());
-    plan_tasks(cx, nests, rewrite)?;
+    plan_tasks(cx, nests, rewrite, None)?;
     lay_out(cx, first, names)
 }
 
 /// Plans the pending tasks and the remaining nests. The formats of each query are chosen for this
-/// query alone.
-fn plan_tasks(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> Result<(), Error> {
+/// query alone. Adds the runners-up of nests to `runners_up` if there is a list.
+fn plan_tasks<'a>(
+    cx: &mut Context<'a>,
+    nests: &[Nest],
+    rewrite: Rewrite,
+    mut runners_up: Option<&mut Vec<RunnerUp<'a>>>,
+) -> Result<(), Error> {
     let mut measured = cx.may_measure();
     loop {
-        while let Some(Task { nest, origin, rules }) = cx.tasks.pop() {
-            cx.rules = rules;
-            plan_task(cx, nest, origin)?;
+        while let Some(task) = cx.tasks.pop() {
+            plan_task(cx, task)?;
         }
         let Some(nest) = nests.get(cx.next_nest) else { break };
         cx.next_nest += 1;
         let nest = cx.resolve(nest.clone());
         let rough = measure_for(cx, &nest);
         measured |= cx.may_measure();
-        let tasks = if rough >= cx.config.rewrite_threshold.0 { rewrite(cx, nest, rough) } else { vec![nest.into()] };
-        cx.tasks.extend(tasks.into_iter().rev());
+        if rough < cx.config.rewrite_threshold.0 {
+            cx.tasks.push(nest.into());
+            continue;
+        }
+        let Rewritten { chosen, runners_up: others } = rewrite(cx, nest, rough);
+        if let Some(runners_up) = &mut runners_up {
+            runners_up.extend(others.into_iter().map(|rewriting| RunnerUp { fork: cx.fork(), rewriting }));
+        }
+        take_rewriting(cx, chosen);
     }
     cx.allow_measuring(measured);
     Ok(())
+}
+
+/// Adds the replacement of a nest to the pending tasks and to the report.
+fn take_rewriting(cx: &mut Context, Rewriting { tasks, note }: Rewriting) {
+    if let Some(note) = note {
+        cx.report.add_phase("algebra", note);
+    }
+    cx.tasks.extend(tasks.into_iter().rev());
 }
 
 /// Measures statistics within the nest's budget; returns a rough cost of its loops.
@@ -248,47 +276,55 @@ fn measure_for(cx: &mut Context, nest: &Nest) -> f64 {
     skewed
 }
 
-/// Plans one nest, after the queries that the nest needs.
-pub(crate) fn plan_nest(cx: &mut Context, nest: Nest) -> Result<(), Error> {
-    plan_task(cx, nest, Origin::Plan)
-}
-
-fn plan_task(cx: &mut Context, nest: Nest, origin: Origin) -> Result<(), Error> {
-    let mut nest = cx.resolve(nest);
+/// Plans the query of one nest, after the queries that it needs.
+pub(crate) fn plan_task(cx: &mut Context, mut task: Task) -> Result<(), Error> {
+    task.nest = cx.resolve(task.nest);
     loop {
-        cx.memo.retain_for(&nest.sizes, &nest.pins);
-        let split = split_candidates(&nest, cx.mode());
-        let candidates = split.iter().flat_map(|nest| skew_candidates(nest, cx.mode()));
-        let mut best: Option<(Nest, PricedOrder)> = None;
-        for candidate in candidates {
-            let limit = best.as_ref().map_or(f64::INFINITY, |(_, ordered)| ordered.work.cost());
-            // A fold without a valid order costs infinity.
-            let ordered = order_loops_below(cx, &candidate, limit).filter(|o| o.work.cost().is_finite());
-            best = ordered.map(|ordered| (candidate, ordered)).or(best);
-        }
-        let (chosen, ordered) = best.ok_or_else(|| Error::NoLoopOrder { query: nest.name().clone() })?;
-        let task = Task { nest, origin, rules: cx.rules.clone() };
+        let (nest, ordered) = cheapest_order(cx, &task.nest)?;
         let order = ordered.order.clone();
-        let Err(stored) = commit(cx, &chosen, ordered, &task)? else {
-            cx.record_step(chosen, order);
-            return Ok(());
-        };
-        nest = chosen;
-        store_folds(cx, &mut nest, origin, &stored)?;
+        match commit(cx, &nest, ordered, &task)? {
+            FoldPlacement::Placed(()) => {
+                cx.record_step(nest, order);
+                return Ok(());
+            }
+            FoldPlacement::StoreFirst(folds) => {
+                task.nest = nest;
+                store_folds(cx, &mut task, &folds)?;
+            }
+        }
     }
 }
 
+/// Returns the cheapest loop order of a nest or of the nests that split its fields or replace them
+/// by diagonals, together with that nest.
+fn cheapest_order(cx: &Context, nest: &Nest) -> Result<(Nest, PricedOrder), Error> {
+    cx.memo.retain_for(&nest.sizes, &nest.pins);
+    let split = split_candidates(nest, cx.mode());
+    let candidates = split.iter().flat_map(|nest| skew_candidates(nest, cx.mode()));
+    let mut best: Option<(Nest, PricedOrder)> = None;
+    for candidate in candidates {
+        let limit = best.as_ref().map_or(f64::INFINITY, |(_, ordered)| ordered.work.cost());
+        // A fold without a valid order costs infinity.
+        let ordered = order_loops_below(cx, &candidate, limit).filter(|o| o.work.cost().is_finite());
+        best = ordered.map(|ordered| (candidate, ordered)).or(best);
+    }
+    best.ok_or_else(|| Error::NoLoopOrder { query: nest.name().clone() })
+}
+
 /// Appends the nest's query, in the given loop order, to the plan, after the copies that the query
-/// needs. If folds must be stored first, appends nothing and returns these folds as `Ok(Err(..))`.
-fn commit(cx: &mut Context, nest: &Nest, ordered: PricedOrder, task: &Task) -> Result<Result<(), Vec<Term>>, Error> {
+/// needs. Appends nothing if folds must be stored first.
+fn commit(cx: &mut Context, nest: &Nest, ordered: PricedOrder, task: &Task) -> Result<FoldPlacement<()>, Error> {
     let schedule = match isolate(cx, &with_dense_outputs(nest, &ordered.dense), &ordered.order) {
-        Ok(schedule) => schedule,
-        Err(stored) => return Ok(Err(stored)),
+        FoldPlacement::Placed(schedule) => schedule,
+        FoldPlacement::StoreFirst(folds) => return Ok(FoldPlacement::StoreFirst(folds)),
     };
     let schedule = with_pending_task(cx, task.clone(), |cx| concordize(cx, schedule))?;
-    let origin = if nest.kind == NestKind::Copy { Origin::Copy } else { task.origin };
-    emit(cx, &schedule, ordered.decision(origin))?;
-    Ok(Ok(()))
+    let (origin, rules) = match nest.kind {
+        NestKind::Copy => (Origin::Copy, Vec::new()),
+        NestKind::Query => (task.origin, task.rules.clone()),
+    };
+    emit(cx, &schedule, ordered.decision(origin, rules))?;
+    Ok(FoldPlacement::Placed(()))
 }
 
 /// Runs `plan` while the task is on the stack of pending tasks.
@@ -312,10 +348,11 @@ fn with_dense_outputs(nest: &Nest, dense: &[bool]) -> Nest {
     nest
 }
 
-/// Plans a query that stores the first of the given folds of the nest, together with the other
+/// Plans a query that stores the first of the given folds of the task's nest, together with the other
 /// folds that can be joined with it. Replaces the stored folds in the nest by reads of the query's
 /// outputs.
-fn store_folds(cx: &mut Context, nest: &mut Nest, origin: Origin, terms: &[Term]) -> Result<(), Error> {
+fn store_folds(cx: &mut Context, task: &mut Task, terms: &[Term]) -> Result<(), Error> {
+    let nest = &mut task.nest;
     // If every output of the nest is one of these folds and nothing else, the nest is already their
     // joined query, and joining the folds would give the same nest again. Such folds are stored one
     // by one.
@@ -340,11 +377,11 @@ fn store_folds(cx: &mut Context, nest: &mut Nest, origin: Origin, terms: &[Term]
         replace_by_read(cx, nest, term, fold, &inner);
         stored = Some(joined);
     }
-    let task = Task { nest: nest.clone(), origin, rules: cx.rules.clone() };
-    if let Some(inner) = stored {
-        with_pending_task(cx, task, |cx| plan_task(cx, inner, Origin::StoredFold))?;
+    if let Some(nest) = stored {
+        let stored = Task { nest, origin: Origin::StoredFold, rules: task.rules.clone() };
+        with_pending_task(cx, task.clone(), |cx| plan_task(cx, stored))?;
     }
-    *nest = cx.resolve(nest.clone());
+    task.nest = cx.resolve(task.nest.clone());
     Ok(())
 }
 

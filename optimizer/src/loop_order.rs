@@ -16,7 +16,7 @@ use crate::fit::AccessLevels;
 use crate::folds::fold_nest;
 use crate::intersection::conjuncts;
 use crate::pricing::{BoundLevels, visited_fraction};
-use crate::report::{Decision, Origin};
+use crate::report::{AppliedRule, Decision, Origin};
 use crate::sizes::Sizes;
 use crate::structure::run_count;
 use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Read, Target, Term, is_regroupable};
@@ -42,10 +42,10 @@ pub(crate) struct PricedOrder {
 }
 
 impl PricedOrder {
-    /// Returns the decision for a query with this loop order, still without rules and outputs.
-    pub(crate) fn decision(self, origin: Origin) -> Decision {
+    /// Returns the decision for a query with this loop order, still without outputs.
+    pub(crate) fn decision(self, origin: Origin, rules: Vec<AppliedRule>) -> Decision {
         let PricedOrder { order, work, priced_orders, .. } = self;
-        let (rules, outputs) = (Vec::new(), Vec::new());
+        let outputs = Vec::new();
         let mut decision =
             Decision { origin, rules, order, cost: work.cost(), work, priced_orders: Vec::new(), outputs };
         decision.set_priced_orders(priced_orders);

@@ -21,7 +21,7 @@ mod seed;
 mod tests;
 
 use crate::config::{Choice, Subject};
-use crate::context::{Context, RunnerUp};
+use crate::context::Context;
 use crate::cost::EXHAUSTIVE_LOOPS;
 use crate::folds::move_root_folds;
 use crate::loop_order::order_loops_below;
@@ -77,16 +77,42 @@ pub(crate) struct CandidateNest {
     rules: Vec<&'static str>,
 }
 
-impl CandidateNest {
-    /// Returns the nest to plan, and reports the cost of the original nest, the new cost and the
-    /// graph.
-    pub(crate) fn into_tasks(self, cx: &mut Context, report: (f64, &str)) -> Vec<Task> {
-        tasks_of(vec![self], cx, report)
+/// Nests that together replace a nest of the plan.
+pub(crate) struct Rewriting {
+    pub(crate) tasks: Vec<Task>,
+    /// The text for the report; `None` if nothing was rewritten.
+    pub(crate) note: Option<String>,
+}
+
+/// The nests that replace a nest of the plan, and the runners-up. Whole plans with these are
+/// compared with the plan with the chosen ones.
+pub(crate) struct Rewritten {
+    pub(crate) chosen: Rewriting,
+    pub(crate) runners_up: Vec<Rewriting>,
+}
+
+impl From<Nest> for Rewriting {
+    /// Keeps a nest as it is.
+    fn from(nest: Nest) -> Rewriting {
+        Rewriting { tasks: vec![nest.into()], note: None }
     }
 }
 
-/// Returns the nests that together replace a nest of the plan, and reports them.
-fn tasks_of(candidates: Vec<CandidateNest>, cx: &mut Context, (original_cost, graph_size): (f64, &str)) -> Vec<Task> {
+impl From<Rewriting> for Rewritten {
+    fn from(chosen: Rewriting) -> Rewritten {
+        Rewritten { chosen, runners_up: Vec::new() }
+    }
+}
+
+impl From<Nest> for Rewritten {
+    fn from(nest: Nest) -> Rewritten {
+        Rewriting::from(nest).into()
+    }
+}
+
+/// Returns the candidates as a replacement. Its note has the cost of the original nest, the new cost
+/// and the size of the graph.
+fn rewriting(candidates: Vec<CandidateNest>, original_cost: f64, graph_size: &str) -> Rewriting {
     let cost: f64 = candidates.iter().map(|candidate| candidate.cost).sum();
     let mut text: String = candidates.iter().map(|candidate| format!("{}\n", candidate.nest)).collect();
     text += &format!("; estimated cost {original_cost:.0} before, {cost:.0} after; {graph_size}\n");
@@ -96,26 +122,24 @@ fn tasks_of(candidates: Vec<CandidateNest>, cx: &mut Context, (original_cost, gr
     for rule in rules::rules().filter(|rule| is_used(&candidates, rule)) {
         text += &format!("; {}: {}\n", rule.name, rule.equation);
     }
-    cx.report.add_phase("algebra", text);
     let task = |candidate: CandidateNest| {
         let rules = rules::rules().filter(|rule| is_used(std::slice::from_ref(&candidate), rule));
         let rules = rules.map(|rule| AppliedRule { name: rule.name, equation: rule.equation }).collect();
         Task { rules, ..candidate.nest.into() }
     };
-    candidates.into_iter().map(task).collect()
+    Rewriting { tasks: candidates.into_iter().map(task).collect(), note: Some(text) }
 }
 
 /// Rewrites the nest, which costs about `original_cost`, to an equal one if that costs less.
-/// Records runner-up candidates in the context.
-pub(crate) fn rewrite(cx: &mut Context, nest: Nest, original_cost: f64) -> Vec<Task> {
+pub(crate) fn rewrite(cx: &Context, nest: Nest, original_cost: f64) -> Rewritten {
     if cx.config.subjects.is_empty() {
-        return vec![nest.into()];
+        return nest.into();
     }
     if nest.outputs.len() > 1 {
-        return multi_output::rewrite(cx, nest, original_cost);
+        return multi_output::rewrite(cx, nest, original_cost).into();
     }
     if !is_rewritable(&nest) {
-        return vec![nest.into()];
+        return nest.into();
     }
     let SaturatedNest { graph, root, fields, stop } = saturate_nest(cx, &nest);
     let extraction = Extraction::new(&graph, cx);
@@ -128,7 +152,7 @@ pub(crate) fn rewrite(cx: &mut Context, nest: Nest, original_cost: f64) -> Vec<T
         planned.splice(0..0, greedy_candidate(cx, &nest, (limit, RUNNER_UP_RATIO * estimate)));
     }
     let mut candidates = planned.into_iter();
-    let Some(first) = candidates.next() else { return vec![nest.into()] };
+    let Some(first) = candidates.next() else { return nest.into() };
     // `keeps_original` is true if some order of the original term costs nearly as little.
     let limit = first.cost / MAX_COST_RATIO;
     // A nest with many loops has only the greedy order, and `original_cost` is its cost.
@@ -139,22 +163,20 @@ pub(crate) fn rewrite(cx: &mut Context, nest: Nest, original_cost: f64) -> Vec<T
     let keeps_original = cx.config.choice == Choice::Cheapest && is_cheap();
     let (nodes, classes) = (graph.total_number_of_nodes(), graph.number_of_classes());
     let graph_size = format!("{nodes} nodes in {classes} classes, {stop}");
+    let mut runners_up = Vec::new();
     if first.cost >= MIN_COMPARED_COST * cx.config.rewrite_threshold.0 {
         let count = match keeps_original {
             true => 0,
             false => MAX_RUNNERS_UP.min(MAX_RUNNER_UP_SIZE / term_size(&nest.outputs[0].value)),
         };
-        let runner_up = |candidate| {
-            let (fork, graph_size) = (Box::new(cx.fork()), graph_size.clone());
-            RunnerUp { fork, candidate, original_cost, graph_size }
-        };
-        let runners_up: Vec<RunnerUp> = candidates.take(count).chain(storing).map(runner_up).collect();
-        cx.runners_up.extend(runners_up);
+        let runner_up = |candidate| rewriting(vec![candidate], original_cost, &graph_size);
+        runners_up = candidates.take(count).chain(storing).map(runner_up).collect();
     }
-    if keeps_original {
-        return vec![nest.into()];
-    }
-    first.into_tasks(cx, (original_cost, &graph_size))
+    let chosen = match keeps_original {
+        true => nest.into(),
+        false => rewriting(vec![first], original_cost, &graph_size),
+    };
+    Rewritten { chosen, runners_up }
 }
 
 /// Returns whether the nest has folds to rewrite and is within the limits.

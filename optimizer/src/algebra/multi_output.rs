@@ -8,12 +8,11 @@
 //! outputs cost at most as much as the original nest, and at most as much as separate nests.
 
 use super::extract::Extraction;
-use super::{CandidateNest, MAX_COST_RATIO, best_terms, is_rewritable, saturate_nest, tasks_of};
+use super::{CandidateNest, MAX_COST_RATIO, Rewriting, best_terms, is_rewritable, rewriting, saturate_nest};
 use crate::config::Choice;
 use crate::context::Context;
 use crate::loop_order::order_loops_below;
 use crate::merge::join_outside;
-use crate::state::Task;
 use crate::term::Nest;
 
 /// Largest number of outputs of a nest that is rewritten; each output is compared with those before
@@ -29,14 +28,14 @@ struct OutputGroup {
 
 /// Rewrites the nest, which costs about `original_cost`, to nests that cost less in total, if there
 /// are any.
-pub(super) fn rewrite(cx: &mut Context, nest: Nest, original_cost: f64) -> Vec<Task> {
+pub(super) fn rewrite(cx: &Context, nest: Nest, original_cost: f64) -> Rewriting {
     let nests: Vec<Nest> = (0..nest.outputs.len()).map(|k| restrict_outputs(&nest, &[k])).collect();
     if nests.len() > MAX_OUTPUTS || !nests.iter().all(is_rewritable) {
-        return vec![nest.into()];
+        return nest.into();
     }
     let mut groups: Vec<OutputGroup> = Vec::new();
     for (k, own) in nests.into_iter().enumerate() {
-        let Some(candidate) = cheapest_nest(cx, own) else { return vec![nest.into()] };
+        let Some(candidate) = cheapest_nest(cx, own) else { return nest.into() };
         add_group(cx, &nest, &mut groups, OutputGroup { outputs: vec![k], candidate });
     }
     let cost: f64 = groups.iter().map(|group| group.candidate.cost).sum();
@@ -45,11 +44,11 @@ pub(super) fn rewrite(cx: &mut Context, nest: Nest, original_cost: f64) -> Vec<T
     if is_unchanged
         || cx.config.choice == Choice::Cheapest && order_loops_below(cx, &nest, cost / MAX_COST_RATIO).is_some()
     {
-        return vec![nest.into()];
+        return nest.into();
     }
     let candidates = groups.into_iter().map(|group| group.candidate).collect();
     let graph_size = format!("{} outputs, one graph each", nest.outputs.len());
-    tasks_of(candidates, cx, (original_cost, &graph_size))
+    rewriting(candidates, original_cost, &graph_size)
 }
 
 /// Returns the nest restricted to some outputs.

@@ -6,7 +6,7 @@ use super::graph::{Algebra, AlgebraGraph, insert};
 use super::names::FieldPool;
 use super::rules::{self, RewriteRule};
 use super::saturate::StopReason;
-use super::{output_fields, output_term};
+use super::{Rewritten, output_fields, output_term};
 use crate::config::{CostThreshold, OptimizerConfig};
 use crate::context::Context;
 use crate::loop_order::order_loops_below;
@@ -58,12 +58,12 @@ fn check(text: &str, inputs: &[InputSpec], mode: FloatMode, chosen: &[&'static R
     let mut found = 0;
     loop {
         let mut is_replaced = false;
-        let mut rewrite = |cx: &mut Context, nest: Nest, _: f64| match alternative(cx, &nest, chosen, found) {
+        let mut rewrite = |cx: &Context, nest: Nest, _: f64| match alternative(cx, &nest, chosen, found) {
             Some(new) => {
                 is_replaced = true;
-                vec![new.into()]
+                Rewritten::from(new)
             }
-            None => vec![nest.into()],
+            None => Rewritten::from(nest),
         };
         let planned = crate::plan_with_rewrite(&plan, &Statistics::new(&counts), &config, &mut rewrite);
         let (physical, _) = planned.unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -230,7 +230,7 @@ fn is_prerequisite(rule: &str, other: &str) -> bool {
 
 /// Returns the cost of the chosen term of a nest, the cost of the cheapest term, and the number of
 /// terms.
-fn chosen_and_cheapest(cx: &mut Context, nest: &Nest) -> Option<(f64, f64, usize)> {
+fn chosen_and_cheapest(cx: &Context, nest: &Nest) -> Option<(f64, f64, usize)> {
     let super::SaturatedNest { graph, root, fields, .. } = super::saturate_nest(cx, nest);
     let chosen = super::best_terms(cx, nest, Extraction::new(&graph, cx), (root, &fields)).planned.first()?.cost;
     let mut extraction = Extraction::new(&graph, cx);
@@ -289,9 +289,9 @@ fn the_chosen_term_costs_as_much_as_the_cheapest() {
             let counts = counts(&inputs);
             let config = OptimizerConfig { rewrite_threshold: CostThreshold(0.0), ..OptimizerConfig::default() };
             let mut found = None;
-            let mut rewrite = |cx: &mut Context, nest: Nest, _: f64| {
+            let mut rewrite = |cx: &Context, nest: Nest, _: f64| {
                 found = chosen_and_cheapest(cx, &nest);
-                vec![nest.into()]
+                Rewritten::from(nest)
             };
             crate::plan_with_rewrite(&plan, &Statistics::new(&counts), &config, &mut rewrite)
                 .unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -323,12 +323,12 @@ fn stars_and_cliques_of_ten_are_no_worse_than_greedy() {
         let (counts, config) =
             (counts(&inputs), OptimizerConfig { rewrite_threshold: CostThreshold(0.0), ..OptimizerConfig::default() });
         let mut found = None;
-        let mut rewrite = |cx: &mut Context, nest: Nest, before: f64| {
+        let mut rewrite = |cx: &Context, nest: Nest, before: f64| {
             let super::SaturatedNest { graph, stop, .. } = super::saturate_nest(cx, &nest);
             let greedy = super::greedy_candidate(cx, &nest, (f64::INFINITY, f64::INFINITY))
                 .map_or(f64::INFINITY, |greedy| greedy.cost);
             let chosen = super::rewrite(cx, nest, before);
-            let nest = &chosen[0].nest;
+            let nest = &chosen.chosen.tasks[0].nest;
             cx.memo.retain_for(&nest.sizes, &nest.pins);
             let cost = order_loops_below(cx, nest, f64::INFINITY).map(|ordered| ordered.work.cost());
             found = Some((stop, graph.total_number_of_nodes(), cost, greedy));

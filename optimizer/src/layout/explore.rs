@@ -11,7 +11,7 @@ use crate::concordize::{copy_format, copy_nest};
 use crate::context::Context;
 use crate::fit::{LevelUse, fit};
 use crate::formats::choose_format;
-use crate::isolate::{FoldPass, Schedule, isolate};
+use crate::isolate::{FoldPass, FoldPlacement, Schedule, isolate};
 use crate::loop_order::{order_loops, orders_of_any_format};
 use crate::pricing::conversion_work;
 use crate::sizes::Sizes;
@@ -92,7 +92,7 @@ impl Explorer<'_, '_> {
             }
         }
         let run = |order: Vec<Field>| {
-            let schedule = isolate(self.cx, nest, &order).ok()?;
+            let FoldPlacement::Placed(schedule) = isolate(self.cx, nest, &order) else { return None };
             let mut reads = Vec::new();
             each_read(&schedule, &mut |read, outer_loops| {
                 if !reads.iter().any(|(other, _): &(Read, _)| other == read) {

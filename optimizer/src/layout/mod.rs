@@ -23,6 +23,7 @@ use crate::concordize::plan_copy;
 use crate::config::{Choice, Subject};
 use crate::context::Context;
 use crate::error::Error;
+use crate::isolate::FoldPlacement;
 use crate::loop_order::order_loops;
 use crate::names::Names;
 use crate::pricing::conversion_work;
@@ -163,27 +164,22 @@ fn replan(
     cx.names = names;
     cx.names.extend(written);
     for (LayoutQuery { step, origin, rules, .. }, kernel) in queries.into_iter().zip(kernels) {
-        (cx.tasks, cx.next_nest, cx.rules) = (step.tasks.clone(), step.next_nest, rules);
+        (cx.tasks, cx.next_nest) = (step.tasks.clone(), step.next_nest);
         let mut nest = cx.resolve(step.nest.clone());
         nest.pins.push(kernel.order.clone());
         for (target, format) in nest.outputs.iter_mut().zip(&kernel.requested) {
             target.format = format.clone().or(target.format.take());
         }
-        plan_kernel(cx, nest, (step, origin), kernel)?;
+        let task = Task { nest: step.nest, origin, rules };
+        plan_kernel(cx, nest, task, kernel)?;
     }
     (cx.tasks, cx.next_nest) = (tasks, next_nest);
-    cx.rules.clear();
     Ok(())
 }
 
-/// Plans one query by its kernel.
-fn plan_kernel(
-    cx: &mut Context,
-    nest: Nest,
-    (step, origin): (PlanStep, Origin),
-    kernel: &CandidateKernel,
-) -> Result<(), Error> {
-    let task = Task { nest: step.nest.clone(), origin, rules: cx.rules.clone() };
+/// Plans a query by its kernel. The task has the nest of the previous plan; `nest` reads the tensors
+/// that are stored now.
+fn plan_kernel(cx: &mut Context, nest: Nest, task: Task, kernel: &CandidateKernel) -> Result<(), Error> {
     let mut copy_work = Work::NONE;
     let mut layouts = Vec::new();
     for (read, format) in &kernel.reads {
@@ -210,15 +206,15 @@ fn plan_kernel(
     let is_committed = match ordered {
         Some(mut ordered) => {
             ordered.work += copy_work;
-            commit(cx, &laid_out, ordered, &task)?.is_ok()
+            matches!(commit(cx, &laid_out, ordered, &task)?, FoldPlacement::Placed(()))
         }
         None => false,
     };
     if is_committed {
         // Adapted plans read the tensors that the plan names, in any format.
-        cx.record_step(step.nest, kernel.order.clone());
+        cx.record_step(task.nest, kernel.order.clone());
         return Ok(());
     }
     // These loops cannot compute a fold in place.
-    plan_task(cx, nest, origin)
+    plan_task(cx, Task { nest, ..task })
 }
