@@ -1,113 +1,132 @@
 //! Replaces accesses that are discordant with the loop order by accesses to concordant copies.
 //!
-//! Input and output: a schedule. Each distinct (tensor, format) is copied once, by a query of its
-//! own before the reader. The copy's format has the modes in the order in which the loops bind
-//! them. Its outermost level is dense when the pointers cost little, trailing dense modes (blocks,
-//! rows) stay dense, and the others are sparse lists.
+//! [`discordant_reads`] finds these accesses with the format of a copy for each; the caller plans
+//! the copies, one for each distinct (tensor, format), as queries of their own before the reader.
+//! [`concordize`] then replaces the accesses. The copy's format has the modes in the order in which
+//! the loops bind them. Its outermost level is dense when the pointers cost little, trailing dense
+//! modes (blocks, rows) stay dense, and the others are sparse lists.
 
-use crate::context::Context;
-use crate::error::Error;
+use crate::facts::Facts;
 use crate::fit::{LevelUse, fit, storage_coordinates};
 use crate::isolate::{FoldPass, Schedule};
-use crate::plan_task;
 use crate::sizes::Sizes;
 use crate::term::{ModeCoordinate, Nest, NestKind, Node, Read, Target, Term, TypedAlias};
 use redpoll_logic::statistics::Question;
-use redpoll_logic::{Alias, ComputedFills, Field, Format, LevelFormat, LevelKind, StorageMode, TensorType};
-use std::sync::Arc;
+use redpoll_logic::{Alias, ComputedFills, Field, FloatMode, Format, LevelFormat, LevelKind, StorageMode};
 
-/// Makes every access of the schedule concordant.
-pub(crate) fn concordize(cx: &mut Context, mut schedule: Schedule) -> Result<Schedule, Error> {
-    let (sizes, kind) = (schedule.sizes.clone(), schedule.kind);
-    if kind == NestKind::Copy {
-        return Ok(schedule);
+/// A read that is discordant with the loops around it.
+pub(crate) struct DiscordantRead {
+    pub(crate) read: Read,
+    loops: Vec<Field>,
+    /// The format of a copy that the loops can walk.
+    pub(crate) format: Format,
+}
+
+/// Discordant reads, each with the copy that replaces its tensor.
+pub(crate) type ReplacedReads = Vec<(DiscordantRead, TypedAlias)>;
+
+/// Returns the discordant reads of a schedule, those in the subscripts of a read before the read
+/// itself.
+pub(crate) fn discordant_reads(facts: &Facts, schedule: &Schedule) -> Vec<DiscordantRead> {
+    let mut found: Vec<DiscordantRead> = Vec::new();
+    if schedule.kind == NestKind::Copy {
+        return found;
     }
-    let order = schedule.order.clone();
+    let sizes = &schedule.sizes;
+    schedule.each_value(&mut |value, loops| {
+        each_inner_read_first(value, &mut |read| {
+            let positions = |f: &Field| loops.iter().position(|g| g == f);
+            let uses = fit(read, sizes, &positions, NestKind::Query, facts.mode());
+            if uses.contains(&LevelUse::Discordant) && !found.iter().any(|other| other.is_at(read, loops)) {
+                let format = copy_format(facts, read, sizes, loops);
+                found.push(DiscordantRead { read: read.clone(), loops: loops.to_vec(), format });
+            }
+        });
+    });
+    found
+}
+
+impl DiscordantRead {
+    fn is_at(&self, read: &Read, loops: &[Field]) -> bool {
+        self.read == *read && self.loops == loops
+    }
+}
+
+/// Visits the reads of a term, those in subscripts first, without the reads of temporaries, which
+/// have loops of their own.
+fn each_inner_read_first<'t>(term: &'t Term, f: &mut dyn FnMut(&'t Read)) {
+    match term.node() {
+        Node::Temporary(..) => {}
+        Node::Access(read) => {
+            for at in &read.coordinates {
+                if let ModeCoordinate::Value(value) = at {
+                    each_inner_read_first(value, f);
+                }
+            }
+            f(read);
+        }
+        _ => term.children().iter().for_each(|child| each_inner_read_first(child, f)),
+    }
+}
+
+/// Makes every access of the schedule concordant, by replacing the discordant reads.
+pub(crate) fn concordize(mut schedule: Schedule, replaced: &ReplacedReads, mode: FloatMode) -> Schedule {
+    if replaced.is_empty() {
+        return schedule;
+    }
+    let order = &schedule.order;
     for target in &mut schedule.outputs {
-        target.value = concordize_term(cx, &target.value, &sizes, &order)?;
+        target.value = concordize_term(&target.value, order, replaced, mode);
         for at in &mut target.coordinates {
             if let ModeCoordinate::Value(t) = at {
-                *at = ModeCoordinate::from_value(concordize_term(cx, t, &sizes, &order)?);
+                *at = ModeCoordinate::from_value(concordize_term(t, order, replaced, mode));
             }
         }
     }
     for pass in &mut schedule.temporaries {
-        concordize_pass(cx, pass, &sizes, &order)?;
+        concordize_pass(pass, order, replaced, mode);
     }
-    Ok(schedule)
+    schedule
 }
 
-fn concordize_pass(cx: &mut Context, pass: &mut FoldPass, sizes: &Sizes, outside: &[Field]) -> Result<(), Error> {
-    let order: Vec<Field> = outside[..pass.depth].iter().chain(&pass.order).cloned().collect();
+fn concordize_pass(pass: &mut FoldPass, outside: &[Field], replaced: &ReplacedReads, mode: FloatMode) {
+    let loops = pass.loops(outside);
     for inner in &mut pass.temporaries {
-        concordize_pass(cx, inner, sizes, &order)?;
+        concordize_pass(inner, &loops, replaced, mode);
     }
     for (_, fold) in &mut pass.folds {
-        fold.arg = concordize_term(cx, &fold.arg, sizes, &order)?;
+        fold.arg = concordize_term(&fold.arg, &loops, replaced, mode);
     }
-    Ok(())
 }
 
-fn concordize_term(cx: &mut Context, term: &Term, sizes: &Sizes, order: &[Field]) -> Result<Term, Error> {
-    let mode = cx.mode();
-    let mut error = None;
-    let result = term.replace(
-        &mut |t| match t.node() {
-            // The folds of temporaries have passes of their own.
-            Node::Temporary(..) => Some(t.clone()),
-            Node::Access(read) => match concordize_read(cx, read, sizes, order) {
-                Ok(read) => Some(Term::access(read)),
-                Err(e) => {
-                    error = Some(e);
-                    Some(t.clone())
-                }
-            },
-            _ => None,
-        },
-        mode,
-    );
-    error.map_or(Ok(result), Err)
+fn concordize_term(term: &Term, loops: &[Field], replaced: &ReplacedReads, mode: FloatMode) -> Term {
+    let replacement = &mut |t: &Term| match t.node() {
+        // The folds of temporaries have passes of their own.
+        Node::Temporary(..) => Some(t.clone()),
+        Node::Access(read) => Some(Term::access(concordize_read(read, loops, replaced, mode))),
+        _ => None,
+    };
+    term.replace(replacement, mode)
 }
 
-fn concordize_read(cx: &mut Context, read: &Read, sizes: &Sizes, order: &[Field]) -> Result<Read, Error> {
-    let mut coordinates = Vec::new();
-    for a in &read.coordinates {
-        coordinates.push(match a {
-            ModeCoordinate::Value(t) => ModeCoordinate::from_value(concordize_term(cx, t, sizes, order)?),
-            ModeCoordinate::Subscript(_) => a.clone(),
-        });
-    }
-    let read = Read { coordinates, ..read.clone() };
-    let positions = |f: &Field| order.iter().position(|g| g == f);
-    if !fit(&read, sizes, &positions, NestKind::Query, cx.mode()).contains(&LevelUse::Discordant) {
-        return Ok(read);
-    }
-    let format = copy_format(cx, &read, sizes, order);
-    let (tensor, ty) = plan_copy(cx, &read, format)?;
-    Ok(Read { tensor, ty, ..read })
-}
-
-/// Returns the name and type of a copy of a read's tensor in another format, and plans the copy if
-/// there is none.
-pub(crate) fn plan_copy(cx: &mut Context, read: &Read, format: Format) -> Result<TypedAlias, Error> {
-    let ty = Arc::new(TensorType { format: format.clone(), ..(*read.ty).clone() });
-    if let Some((.., alias)) = cx.copies.iter().find(|(t, f, _)| *t == read.tensor && *f == format) {
-        return Ok((alias.clone(), ty));
-    }
-    let alias = cx.names.fresh(&read.tensor);
-    plan_task(cx, copy_nest(read, format.clone(), alias.clone()).into())?;
-    cx.copies.push((read.tensor.clone(), format, alias.clone()));
-    Ok((alias, ty))
+fn concordize_read(read: &Read, loops: &[Field], replaced: &ReplacedReads, mode: FloatMode) -> Read {
+    let copy = replaced.iter().find(|(discordant, _)| discordant.is_at(read, loops)).map(|(_, copy)| copy.clone());
+    let (tensor, ty) = copy.unwrap_or_else(|| (read.tensor.clone(), read.ty.clone()));
+    let coordinates = read.coordinates.iter().map(|at| match at {
+        ModeCoordinate::Value(t) => ModeCoordinate::from_value(concordize_term(t, loops, replaced, mode)),
+        ModeCoordinate::Subscript(_) => at.clone(),
+    });
+    Read { tensor, ty, coordinates: coordinates.collect(), outside: read.outside.clone() }
 }
 
 /// Returns the format of a concordant copy.
-pub(crate) fn copy_format(cx: &Context, read: &Read, sizes: &Sizes, order: &[Field]) -> Format {
+pub(crate) fn copy_format(facts: &Facts, read: &Read, sizes: &Sizes, order: &[Field]) -> Format {
     let source = &read.ty.format;
     let position = |at: &ModeCoordinate| {
         let last = at.fields().iter().filter_map(|f| order.iter().position(|g| g == f)).max();
         last.map_or(0, |p| p + 1)
     };
-    let coordinates = storage_coordinates(&read.coordinates, source, &read.ty.shape, sizes, cx.mode());
+    let coordinates = storage_coordinates(&read.coordinates, source, &read.ty.shape, sizes, facts.mode());
     let keeps_blocks = read.outside.is_none() && coordinates.iter().all(|at| at.as_field().is_some());
     // Dense levels inside all sparse ones are blocks or rows of values; dense levels outside may
     // store few of their coordinates.
@@ -123,7 +142,7 @@ pub(crate) fn copy_format(cx: &Context, read: &Read, sizes: &Sizes, order: &[Fie
         (0..read.coordinates.len()).map(whole).collect()
     };
     modes.sort_by_key(|(p, ..)| *p);
-    let stored = cx.ask(&read.tensor, &read.ty, Question::Positions(source.levels.len())).estimate;
+    let stored = facts.ask(&read.tensor, &read.ty, Question::Positions(source.levels.len())).estimate;
     let unpacked = modes.iter().rposition(|(.., packed)| !packed);
     let levels = modes.iter().enumerate().map(|(k, (_, mode, _))| {
         let is_cheap_dense =

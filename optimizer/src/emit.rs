@@ -1,9 +1,9 @@
 //! Converts a schedule to a physical query: chooses formats, workspaces and protocols.
 
-use crate::context::Context;
 use crate::error::Error;
+use crate::facts::Facts;
 use crate::fit::storage_coordinates;
-use crate::formats::choose_format;
+use crate::formats::{choose_format, define_output};
 use crate::intersection::conjuncts;
 use crate::isolate::{FoldPass, Schedule};
 use crate::lanes::lanes;
@@ -19,41 +19,43 @@ use redpoll_logic::physical::{
 use redpoll_logic::{Alias, Field, TensorType};
 use std::sync::Arc;
 
-/// Appends the query of a schedule to the plan, and registers its outputs.
-pub(crate) fn emit(cx: &mut Context, schedule: &Schedule, mut decision: Decision) -> Result<(), Error> {
+/// Returns the query of a schedule and the decisions for it, and registers its outputs.
+pub(crate) fn emit(
+    facts: &mut Facts,
+    schedule: &Schedule,
+    mut decision: Decision,
+) -> Result<(PhysicalQuery, Decision), Error> {
     let Schedule { order, sizes, .. } = schedule;
     let mut outputs = Vec::new();
     for target in &schedule.outputs {
-        let format = choose_format(cx, target, sizes, order)?;
-        let emitter = QueryEmitter { cx, sizes, order, kind: schedule.kind, outer_conjuncts: &[] };
-        let patterns = find_patterns(cx, target, sizes);
+        let format = choose_format(facts, target, sizes, order)?;
+        let emitter = QueryEmitter { facts, sizes, order, kind: schedule.kind, outer_conjuncts: &[] };
+        let patterns = find_patterns(facts, target, sizes);
         let pattern = matching_pattern(&patterns, &format).filter(|read| emitter.reads_directly(target, read));
         let pattern = pattern.map(|read| read.tensor.clone());
-        let workspace = if pattern.is_some() { None } else { workspace(cx, target, &format, sizes, order) };
+        let workspace = if pattern.is_some() { None } else { workspace(facts, target, &format, sizes, order) };
         let (shape, fill) = (target.shape.clone(), target.fill.clone());
         let ty = Arc::new(TensorType { shape, dtype: target.value.dtype(), fill, format });
         outputs.push(emitter.output(target, &ty, (workspace.clone(), pattern.clone())));
-        let counts = cx.define_output(target, (target.alias.clone(), ty.clone()), sizes);
+        let counts = define_output(facts, target, (target.alias.clone(), ty.clone()), sizes);
         let (alias, positions) = (target.alias.clone(), counts.iter().map(|c| c.estimate).collect());
         let max_stored = counts.last().map_or(1.0, |c| c.bound);
         decision.outputs.push(OutputDecision { alias, ty, positions, max_stored, workspace, pattern });
     }
     let mut outer_conjuncts = Vec::new();
     if let [target] = &schedule.outputs[..] {
-        conjuncts(cx, &target.value, &mut outer_conjuncts);
+        conjuncts(facts, &target.value, &mut outer_conjuncts);
     }
-    let outermost = QueryEmitter { cx, sizes, order, kind: schedule.kind, outer_conjuncts: &outer_conjuncts };
+    let outermost = QueryEmitter { facts, sizes, order, kind: schedule.kind, outer_conjuncts: &outer_conjuncts };
     let temporaries = schedule.temporaries.iter().map(|pass| outermost.temporaries(pass, 0)).collect();
     let mut loops = loops(order, 0, sizes);
     if let ([Target { fold: Some((op, _)), coordinates, value, .. }], Some(last)) =
         (&schedule.outputs[..], loops.last_mut())
         && !coordinates.iter().any(|at| at.has(&last.index))
     {
-        last.lanes = lanes(cx, order, sizes, (op, value));
+        last.lanes = lanes(facts, order, sizes, (op, value));
     }
-    cx.queries.push(PhysicalQuery { loops, temporaries, outputs });
-    cx.report.add_decision(decision);
-    Ok(())
+    Ok((PhysicalQuery { loops, temporaries, outputs }, decision))
 }
 
 /// Returns the loops of an order from `start` on, inside the others.
@@ -76,7 +78,7 @@ fn loops(order: &[Field], start: usize, sizes: &Sizes) -> Vec<Loop> {
 
 /// Converts the parts of a schedule to those of a physical query.
 struct QueryEmitter<'w, 'c> {
-    cx: &'w Context<'c>,
+    facts: &'w Facts<'c>,
     sizes: &'w Sizes,
     order: &'w [Field],
     kind: NestKind,
@@ -88,7 +90,7 @@ impl QueryEmitter<'_, '_> {
     /// Converts a pass to temporaries; `start` is the number of loops outside of the surrounding
     /// temporaries.
     fn temporaries(&self, pass: &FoldPass, start: usize) -> TemporaryNest {
-        let QueryEmitter { cx, sizes, kind, .. } = *self;
+        let QueryEmitter { facts, sizes, kind, .. } = *self;
         let order: Vec<Field> = self.order[..pass.depth].iter().chain(&pass.order).cloned().collect();
         let emitter = QueryEmitter { order: &order, ..*self };
         // A scan has an accumulator for each iteration of the loops between its start and itself
@@ -106,13 +108,13 @@ impl QueryEmitter<'_, '_> {
         };
         let mut loops = loops(&order, pass.depth, sizes);
         if let ([(_, fold)], Some(last)) = (&pass.folds[..], loops.last_mut()) {
-            last.lanes = lanes(cx, &order, sizes, (&fold.op, &fold.arg));
+            last.lanes = lanes(facts, &order, sizes, (&fold.op, &fold.arg));
         }
         let mut outer_conjuncts = self.outer_conjuncts.to_vec();
         if let [(_, fold)] = &pass.folds[..] {
-            conjuncts(cx, &fold.arg, &mut outer_conjuncts);
+            conjuncts(facts, &fold.arg, &mut outer_conjuncts);
         }
-        let inner = QueryEmitter { cx, sizes, order: &order, kind, outer_conjuncts: &outer_conjuncts };
+        let inner = QueryEmitter { facts, sizes, order: &order, kind, outer_conjuncts: &outer_conjuncts };
         TemporaryNest {
             depth: pass.depth - start,
             start_depth: pass.start_depth - start,
@@ -128,7 +130,8 @@ impl QueryEmitter<'_, '_> {
         ty: &Arc<TensorType>,
         (workspace, pattern): (Option<redpoll_logic::physical::Workspace>, Option<Alias>),
     ) -> Output {
-        let coordinates = storage_coordinates(&target.coordinates, &ty.format, &ty.shape, self.sizes, self.cx.mode());
+        let coordinates =
+            storage_coordinates(&target.coordinates, &ty.format, &ty.shape, self.sizes, self.facts.mode());
         let subscripts = coordinates.into_iter().map(|at| match at {
             ModeCoordinate::Subscript(s) => StorageCoordinate::Subscript(s),
             ModeCoordinate::Value(t) => StorageCoordinate::Computed(self.value(&t)),
@@ -155,7 +158,7 @@ impl QueryEmitter<'_, '_> {
     }
 
     fn protocols(&self, value: &Term) -> Protocols {
-        choose_protocols(self.cx, (value, self.outer_conjuncts), self.sizes, self.order, self.kind)
+        choose_protocols(self.facts, (value, self.outer_conjuncts), self.sizes, self.order, self.kind)
     }
 
     fn point(&self, term: &Term, protocols: &Protocols) -> ScalarExpr {
@@ -173,7 +176,7 @@ impl QueryEmitter<'_, '_> {
 
     fn access(&self, read: &Read, protocols: &Protocols) -> Access {
         let coordinates =
-            storage_coordinates(&read.coordinates, &read.ty.format, &read.ty.shape, self.sizes, self.cx.mode());
+            storage_coordinates(&read.coordinates, &read.ty.format, &read.ty.shape, self.sizes, self.facts.mode());
         let subscripts = coordinates.into_iter().map(|at| match at {
             ModeCoordinate::Subscript(s) => StorageCoordinate::Subscript(s),
             ModeCoordinate::Value(t) => StorageCoordinate::Computed(self.value(&t)),

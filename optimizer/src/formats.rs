@@ -1,4 +1,4 @@
-//! Chooses the format of an output, and estimates its numbers of positions.
+//! Chooses the format of an output, and registers its estimated sizes.
 //!
 //! A requested format is checked and used; an output that is cheaper dense has a dense request from
 //! the loop order. Otherwise storage modes follow the loop order. A level is sparse if the
@@ -10,10 +10,10 @@
 //! same coordinates, the output has its levels. An output with only dense levels is stored in the
 //! order of its modes.
 
-use crate::context::Context;
 use crate::cost;
 use crate::error::Error;
 use crate::estimate::Marginal;
+use crate::facts::{Facts, WrittenTensorFacts};
 use crate::fit::storage_coordinates;
 use crate::patterns::{find_patterns, matching_pattern, pattern_format};
 use crate::sizes::Sizes;
@@ -21,10 +21,11 @@ use crate::structure::{inherited_kind, run_count};
 use crate::term::{ModeCoordinate, Target};
 use crate::workspace::{WriteDestination, write_destination};
 use redpoll_logic::statistics::{Answer, Question};
-use redpoll_logic::{Field, Format, LeafKind, LevelFormat, LevelKind, StorageMode, TensorType};
+use redpoll_logic::{Alias, Field, Format, LeafKind, LevelFormat, LevelKind, StorageMode, TensorType};
+use std::sync::Arc;
 
 /// Returns the format of an output.
-pub(crate) fn choose_format(cx: &Context, target: &Target, sizes: &Sizes, order: &[Field]) -> Result<Format, Error> {
+pub(crate) fn choose_format(facts: &Facts, target: &Target, sizes: &Sizes, order: &[Field]) -> Result<Format, Error> {
     if let Some(format) = &target.format {
         let mismatch = |what: String| Err(Error::Format { query: target.alias.clone(), what });
         if format.rank() != target.shape.len() {
@@ -43,15 +44,16 @@ pub(crate) fn choose_format(cx: &Context, target: &Target, sizes: &Sizes, order:
     let rank = target.shape.len();
     if target.coordinates.iter().any(|at| matches!(at, ModeCoordinate::Value(_))) {
         let coordinate_count: f64 = target.shape.iter().map(|&n| n as f64).product();
-        let dense = coordinate_count <= cost::SCATTER_LIMIT || cx.write_count(target, sizes) >= coordinate_count / 4.0;
+        let dense =
+            coordinate_count <= cost::SCATTER_LIMIT || facts.write_count(target, sizes) >= coordinate_count / 4.0;
         return Ok(if dense { Format::dense(rank) } else { sparse_format(target, sizes, order) });
     }
-    if let Some(format) = pattern_format(cx, &find_patterns(cx, target, sizes), sizes, order) {
+    if let Some(format) = pattern_format(facts, &find_patterns(facts, target, sizes), sizes, order) {
         return Ok(format);
     }
     let mut format = sparse_format(target, sizes, order);
     let dimensions = format.storage_shape(&target.shape);
-    let coordinates = storage_coordinates(&target.coordinates, &format, &target.shape, sizes, cx.mode());
+    let coordinates = storage_coordinates(&target.coordinates, &format, &target.shape, sizes, facts.mode());
     let mut bound: Vec<Field> = Vec::new();
     let mut outer_support = 1.0;
     for (k, at) in coordinates.iter().enumerate() {
@@ -60,7 +62,7 @@ pub(crate) fn choose_format(cx: &Context, target: &Target, sizes: &Sizes, order:
             1.0 / dimensions[k].max(1) as f64
         } else {
             bound.extend(fields);
-            let support = cx.output_support(target, sizes, &bound);
+            let support = facts.output_support(target, sizes, &bound);
             let fraction = if outer_support > 0.0 { support / outer_support } else { 0.0 };
             outer_support = support;
             fraction
@@ -74,11 +76,11 @@ pub(crate) fn choose_format(cx: &Context, target: &Target, sizes: &Sizes, order:
         if let Some(field) =
             at.as_field().filter(|f| k + 1 == coordinates.len() && dimensions[k] > 1 && order.last() == Some(f))
             && let Some(kind) =
-                inherited_kind(cx, target, sizes, field, (!full).then(|| fraction * dimensions[k] as f64))
+                inherited_kind(facts, target, sizes, field, (!full).then(|| fraction * dimensions[k] as f64))
         {
             let mut inheriting = format.clone();
             inheriting.levels[k] = LevelFormat::new(kind);
-            if write_destination(cx, target, &inheriting, sizes, order) == WriteDestination::Output {
+            if write_destination(facts, target, &inheriting, sizes, order) == WriteDestination::Output {
                 format = inheriting;
             }
         }
@@ -109,34 +111,34 @@ pub(crate) fn sparse_format(target: &Target, sizes: &Sizes, order: &[Field]) -> 
 }
 
 /// Returns the numbers of positions of each level of an output, with upper bounds.
-pub(crate) fn count_positions(cx: &Context, target: &Target, format: &Format, sizes: &Sizes) -> Vec<Answer> {
-    output_positions(cx, target, format, sizes, &|fields| match cx.may_measure() {
-        true => cx.max_output_coordinates(target, sizes, fields),
+fn count_positions(facts: &Facts, target: &Target, format: &Format, sizes: &Sizes) -> Vec<Answer> {
+    output_positions(facts, target, format, sizes, &|fields| match facts.may_measure() {
+        true => facts.max_output_coordinates(target, sizes, fields),
         false => f64::INFINITY,
     })
 }
 
 /// Returns the estimated numbers of positions of each level of an output; faster, because it skips
 /// the bounds.
-pub(crate) fn estimate_positions(cx: &Context, target: &Target, format: &Format, sizes: &Sizes) -> Vec<f64> {
-    let counts = output_positions(cx, target, format, sizes, &|_| f64::INFINITY);
+pub(crate) fn estimate_positions(facts: &Facts, target: &Target, format: &Format, sizes: &Sizes) -> Vec<f64> {
+    let counts = output_positions(facts, target, format, sizes, &|_| f64::INFINITY);
     counts.into_iter().map(|count| count.estimate).collect()
 }
 
 fn output_positions(
-    cx: &Context,
+    facts: &Facts,
     target: &Target,
     format: &Format,
     sizes: &Sizes,
     max_over: &dyn Fn(&[Field]) -> f64,
 ) -> Vec<Answer> {
-    if let Some(read) = matching_pattern(&find_patterns(cx, target, sizes), format) {
-        let count = |levels| cx.ask(&read.tensor, &read.ty, Question::Positions(levels));
+    if let Some(read) = matching_pattern(&find_patterns(facts, target, sizes), format) {
+        let count = |levels| facts.ask(&read.tensor, &read.ty, Question::Positions(levels));
         return (1..=format.levels.len()).map(count).collect();
     }
     let dimensions = format.storage_shape(&target.shape);
-    let coordinates = storage_coordinates(&target.coordinates, format, &target.shape, sizes, cx.mode());
-    let writes = cx.write_count(target, sizes);
+    let coordinates = storage_coordinates(&target.coordinates, format, &target.shape, sizes, facts.mode());
+    let writes = facts.write_count(target, sizes);
     let mut bound: Vec<Field> = Vec::new();
     let (mut coordinate_count, mut outer_positions) = (1.0, Answer::exact(1));
     let scatters = coordinates.iter().any(|at| matches!(at, ModeCoordinate::Value(_)));
@@ -147,13 +149,15 @@ fn output_positions(
         bound.extend(at.fields());
         let full_level = Answer { estimate: outer_positions.estimate * size, bound: outer_positions.bound * size };
         let traits = format.levels[k].kind.traits();
-        let runs = at.as_field().filter(|_| traits.runs).and_then(|field| run_count(cx, &target.value, sizes, field));
+        let runs =
+            at.as_field().filter(|_| traits.runs).and_then(|field| run_count(facts, &target.value, sizes, field));
         outer_positions = if let Some(runs) = runs {
             Answer::new((outer_positions.estimate * runs).min(full_level.estimate), full_level.bound)
         } else if traits.full {
             full_level
         } else {
-            let estimate = if scatters { writes } else { coordinate_count * cx.output_support(target, sizes, &bound) };
+            let estimate =
+                if scatters { writes } else { coordinate_count * facts.output_support(target, sizes, &bound) };
             Answer::new(estimate.min(full_level.estimate), max_over(&bound).min(full_level.bound))
         };
         counts.push(outer_positions);
@@ -162,12 +166,27 @@ fn output_positions(
 }
 
 /// Returns the marginals of an output's entries, per storage mode.
-pub(crate) fn output_marginals(cx: &Context, target: &Target, format: &Format, sizes: &Sizes) -> Vec<Option<Marginal>> {
-    let coordinates = storage_coordinates(&target.coordinates, format, &target.shape, sizes, cx.mode());
-    let profile = cx.output_profile(
+fn output_marginals(facts: &Facts, target: &Target, format: &Format, sizes: &Sizes) -> Vec<Option<Marginal>> {
+    let coordinates = storage_coordinates(&target.coordinates, format, &target.shape, sizes, facts.mode());
+    let profile = facts.output_profile(
         target,
         sizes,
         &target.coordinates.iter().flat_map(ModeCoordinate::fields).collect::<Vec<_>>(),
     );
     coordinates.iter().map(|at| at.as_field().and_then(|f| profile.marginals.get(f).cloned())).collect()
+}
+
+/// Registers an output of a query under a name and type; returns the numbers of its positions.
+pub(crate) fn define_output(
+    facts: &mut Facts,
+    target: &Target,
+    (alias, ty): (Alias, Arc<TensorType>),
+    sizes: &Sizes,
+) -> Vec<Answer> {
+    let counts = count_positions(facts, target, &ty.format, sizes);
+    let marginals = output_marginals(facts, target, &ty.format, sizes);
+    let (path, counted_marginal) = (facts.path_of(target, sizes), facts.output_count_marginal(target, sizes));
+    let written = WrittenTensorFacts { counts: counts.clone(), marginals, path, counted_marginal };
+    facts.define(alias, ty, written);
+    counts
 }

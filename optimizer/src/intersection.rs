@@ -5,8 +5,8 @@
 //! fiber and the loop that walks it: it is read once and used many times. This is the workspace of
 //! Gustavson's algorithm (Two fast algorithms for sparse matrices, 1978), on the side of reads.
 
-use crate::context::Context;
 use crate::cost;
+use crate::facts::Facts;
 use crate::term::{ModeCoordinate, Node, Read, Term};
 use crate::work::{Event, Work};
 use redpoll_logic::{DType, LeafKind, LevelKind, Lookup, Prim, StorageMode};
@@ -220,11 +220,11 @@ fn lookup_work(lists: &[ListLevel], protocols: &[ListProtocol], rounds: &LoopRou
 }
 
 /// Collects the accesses whose fill alone makes the value a fill.
-pub(crate) fn conjuncts<'t>(cx: &Context, term: &'t Term, found: &mut Vec<&'t Read>) {
+pub(crate) fn conjuncts<'t>(facts: &Facts, term: &'t Term, found: &mut Vec<&'t Read>) {
     match term.node() {
         Node::Access(read) => found.push(read),
-        Node::Call(_, args) if args.len() == 1 => conjuncts(cx, &args[0], found),
-        Node::Call(_, args) => cx.deciding_args(term).iter().for_each(|k| conjuncts(cx, &args[*k], found)),
+        Node::Call(_, args) if args.len() == 1 => conjuncts(facts, &args[0], found),
+        Node::Call(_, args) => facts.deciding_args(term).iter().for_each(|k| conjuncts(facts, &args[*k], found)),
         _ => {}
     }
 }

@@ -3,13 +3,14 @@
 //!
 //! Input: a nest and its loop order. Output: a [`Schedule`], or the folds to store first, because
 //! their fields are not the outermost loops or because storing is cheaper. The caller plans a query
-//! for the first of these folds, together with those that have the same loops, and retries. Equal folds are computed once, and folds over the same loops at the same depth share
-//! one pass.
+//! for the first of these folds, together with those that have the same loops, and retries. Equal
+//! folds are computed once, and folds over the same loops at the same depth share one pass.
 
-use crate::context::Context;
 use crate::estimate::{SupportProfile, either};
+use crate::facts::Facts;
 use crate::intersection::conjuncts;
 use crate::loop_order::{count_equal_folds, inline_depth, inline_work, order_fold, stored_work};
+use crate::names::Names;
 use crate::pricing::visited_fraction;
 use crate::sizes::Sizes;
 use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Node, Read, Target, Term, is_regroupable};
@@ -38,6 +39,36 @@ pub(crate) struct FoldPass {
     pub(crate) folds: Vec<(Alias, Fold)>,
 }
 
+impl Schedule {
+    /// Visits the values and computed coordinates of the outputs and the arguments of the folds,
+    /// each with the loops around it.
+    pub(crate) fn each_value<'s>(&'s self, f: &mut dyn FnMut(&'s Term, &[Field])) {
+        for target in &self.outputs {
+            f(&target.value, &self.order);
+            for at in &target.coordinates {
+                if let ModeCoordinate::Value(value) = at {
+                    f(value, &self.order);
+                }
+            }
+        }
+        self.temporaries.iter().for_each(|pass| pass.each_value(&self.order, f));
+    }
+}
+
+impl FoldPass {
+    fn each_value<'s>(&'s self, outside: &[Field], f: &mut dyn FnMut(&'s Term, &[Field])) {
+        let order = self.loops(outside);
+        self.temporaries.iter().for_each(|inner| inner.each_value(&order, f));
+        self.folds.iter().for_each(|(_, fold)| f(&fold.arg, &order));
+    }
+
+    /// Returns the loops of the pass and those around it; `outside` are the loops of the schedule
+    /// or of the pass that contains this one.
+    pub(crate) fn loops(&self, outside: &[Field]) -> Vec<Field> {
+        outside[..self.depth].iter().chain(&self.order).cloned().collect()
+    }
+}
+
 /// The result of placing the folds of a nest in its loops.
 pub(crate) enum FoldPlacement<T> {
     /// Every fold has a place.
@@ -47,11 +78,12 @@ pub(crate) enum FoldPlacement<T> {
     StoreFirst(Vec<Term>),
 }
 
-/// Splits a nest into a schedule.
-pub(crate) fn isolate(cx: &mut Context, nest: &Nest, order: &[Field]) -> FoldPlacement<Schedule> {
+/// Splits a nest into a schedule. Temporaries take new names, also when folds must be stored first.
+pub(crate) fn isolate(facts: &Facts, names: &mut Names, nest: &Nest, order: &[Field]) -> FoldPlacement<Schedule> {
     let frame = LoopFrame { start: 0, full: order.to_vec(), passes: Vec::new() };
     let (sizes, pins) = (&nest.sizes, &nest.pins[..]);
-    let mut placer = Placer { cx, sizes, pins, outputs: &nest.outputs, frames: vec![frame], stored: Vec::new() };
+    let mut placer =
+        Placer { facts, names, sizes, pins, outputs: &nest.outputs, frames: vec![frame], stored: Vec::new() };
     let mut outputs = Vec::new();
     for target in &nest.outputs {
         let value = placer.rewrite(&target.value);
@@ -85,7 +117,8 @@ struct LoopFrame {
 
 /// Places the folds of a nest.
 struct Placer<'p, 'c> {
-    cx: &'p mut Context<'c>,
+    facts: &'p Facts<'c>,
+    names: &'p mut Names,
     sizes: &'p Sizes,
     pins: &'p [Vec<Field>],
     outputs: &'p [Target],
@@ -96,7 +129,7 @@ struct Placer<'p, 'c> {
 impl Placer<'_, '_> {
     /// Replaces the folds of a term by temporaries.
     fn rewrite(&mut self, term: &Term) -> Term {
-        let mode = self.cx.mode();
+        let mode = self.facts.mode();
         term.replace(
             &mut |t| match t.node() {
                 Node::Fold(fold) => Some(self.place_fold(t, fold)),
@@ -134,15 +167,15 @@ impl Placer<'_, '_> {
             return true;
         }
         let prefix = &self.frames[frame].full[..depth];
-        let fraction = |t: &Target| visited_fraction(self.cx, t, self.sizes, &|f| prefix.contains(f));
+        let fraction = |t: &Target| visited_fraction(self.facts, t, self.sizes, &|f| prefix.contains(f));
         let reach = either(self.outputs.iter().map(fraction));
         let mut conjunct_reads = Vec::new();
-        if let ([target], true) = (self.outputs, self.cx.may_measure()) {
-            conjuncts(self.cx, &target.value, &mut conjunct_reads);
+        if let ([target], true) = (self.outputs, self.facts.may_measure()) {
+            conjuncts(self.facts, &target.value, &mut conjunct_reads);
         }
-        let marginals = self.cx.joint_profile(&conjunct_reads, self.sizes, &|f| prefix.contains(f)).marginals;
+        let marginals = self.facts.joint_profile(&conjunct_reads, self.sizes, &|f| prefix.contains(f)).marginals;
         let inside = (prefix, &SupportProfile { fraction: reach, marginals });
-        let inline = inline_work(self.cx, fold, self.sizes, self.pins, inside).cost();
+        let inline = inline_work(self.facts, fold, self.sizes, self.pins, inside).cost();
         let mut all: Vec<&Fold> = Vec::new();
         for target in self.outputs {
             target.value.each_fold(&mut |_, f| {
@@ -151,8 +184,8 @@ impl Placer<'_, '_> {
                 }
             });
         }
-        let equal_folds = count_equal_folds(fold, &all, self.sizes, self.cx.mode()) as f64;
-        inline.is_finite() && inline <= stored_work(self.cx, fold, self.sizes, self.pins).cost() / equal_folds
+        let equal_folds = count_equal_folds(fold, &all, self.sizes, self.facts.mode()) as f64;
+        inline.is_finite() && inline <= stored_work(self.facts, fold, self.sizes, self.pins).cost() / equal_folds
     }
 
     /// Schedules the fold inside the outermost `depth` loops of the innermost frame; returns its
@@ -160,22 +193,22 @@ impl Placer<'_, '_> {
     fn schedule(&mut self, fold: &Fold, depth: usize, start_depth: usize) -> Alias {
         let frame = self.frames.last().expect("the frame of the nest is always open");
         let prefix = frame.full[..depth].to_vec();
-        let ordered = order_fold(self.cx, fold, self.sizes, self.pins, (&prefix, &SupportProfile::even(1.0)));
+        let ordered = order_fold(self.facts, fold, self.sizes, self.pins, (&prefix, &SupportProfile::even(1.0)));
         let order = ordered.map_or_else(|| fold.fields.clone(), |o| o.order);
         let full = prefix.iter().chain(&order).cloned().collect();
         self.frames.push(LoopFrame { start: depth, full, passes: Vec::new() });
         let arg = self.rewrite(&fold.arg);
         let inner = self.frames.pop().expect("the frame was pushed above").passes;
         let fold = Fold { arg, ..fold.clone() };
-        let canonical = canonicalize(&fold, self.cx.mode());
-        let mode = self.cx.mode();
+        let canonical = canonicalize(&fold, self.facts.mode());
+        let mode = self.facts.mode();
         let frame = self.frames.last_mut().expect("the frame of the nest is always open");
         for (name, other) in frame.passes.iter().filter(|p| p.depth == depth).flat_map(|p| &p.folds) {
             if canonicalize(other, mode) == canonical {
                 return name.clone();
             }
         }
-        let name = self.cx.names.fresh(&Alias::from("t"));
+        let name = self.names.fresh(&Alias::from("t"));
         let frame = self.frames.last_mut().expect("the frame of the nest is always open");
         let regroup = is_regroupable(&fold.op, &fold.arg.dtype(), mode) || fold.fields.len() <= 1;
         let later = frame.passes.iter().rposition(|p| reads_pass(&fold.arg, p)).map_or(0, |k| k + 1);

@@ -9,8 +9,8 @@
 //! Loops over every coordinate always have lanes, merges of lists never.
 
 use crate::config::Choice;
-use crate::context::Context;
 use crate::cost;
+use crate::facts::Facts;
 use crate::fit::{AccessLevels, DenseExtent, LevelUse};
 use crate::sizes::Sizes;
 use crate::term::{NestKind, Read, Term, is_regroupable};
@@ -20,13 +20,13 @@ use redpoll_logic::{Field, LevelKind, Prim};
 
 /// Returns the number of lanes of the innermost loop of an order, if the loop only folds a value by
 /// an operator into one scalar.
-pub(crate) fn lanes(cx: &Context, order: &[Field], sizes: &Sizes, (op, value): (&Op, &Term)) -> u8 {
+pub(crate) fn lanes(facts: &Facts, order: &[Field], sizes: &Sizes, (op, value): (&Op, &Term)) -> u8 {
     let is_sequential = [Builtin::Add, Builtin::Mul, Builtin::Min, Builtin::Max].iter().any(|one| *op == (*one).into());
     let is_float = value.dtype().prim().is_some_and(Prim::is_float);
-    if !is_sequential || !is_float || !is_regroupable(op, &value.dtype(), cx.mode()) {
+    if !is_sequential || !is_float || !is_regroupable(op, &value.dtype(), facts.mode()) {
         return 1;
     }
-    match (innermost_walk(cx, order, sizes, value), cx.config.choice) {
+    match (innermost_walk(facts, order, sizes, value), facts.config.choice) {
         (Some(_), Choice::Random(seed)) => [1, 2, cost::LANES][seed as usize % 3],
         (Some(walk), Choice::Cheapest)
             if walk.length >= cost::LANE_WALK && walk.gathered_bytes <= cost::LANE_GATHER =>
@@ -46,13 +46,13 @@ struct ListWalk {
 }
 
 /// Returns the walk of the innermost loop, if it runs along one list.
-fn innermost_walk(cx: &Context, order: &[Field], sizes: &Sizes, value: &Term) -> Option<ListWalk> {
+fn innermost_walk(facts: &Facts, order: &[Field], sizes: &Sizes, value: &Term) -> Option<ListWalk> {
     let positions = |f: &Field| order.iter().position(|g| g == f);
     let mut lists: Vec<(&Read, usize)> = Vec::new();
     let mut gathered_bytes = 0.0;
     let mut has_others = false;
     value.each_outer_access(&mut |read| {
-        let levels = AccessLevels::new(read, sizes, cx.mode());
+        let levels = AccessLevels::new(read, sizes, facts.mode());
         if let Some(extents) = levels.dense_extents(positions, sizes) {
             gathered_bytes += line_bytes(&extents, order.len() - 1, read);
         }
@@ -68,7 +68,7 @@ fn innermost_walk(cx: &Context, order: &[Field], sizes: &Sizes, value: &Term) ->
         }
     });
     let [(read, depth)] = lists[..] else { return None };
-    let stored = |levels: usize| cx.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate;
+    let stored = |levels: usize| facts.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate;
     (!has_others).then(|| ListWalk { length: stored(depth + 1) / stored(depth).max(1.0), gathered_bytes })
 }
 

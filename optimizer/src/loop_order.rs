@@ -9,9 +9,9 @@
 //! of the field inside a block; the reduced fields of an operator that cannot be regrouped keep
 //! their order.
 
-use crate::context::Context;
 use crate::cost;
 use crate::estimate::{BoundFields, SupportProfile, either};
+use crate::facts::Facts;
 use crate::fit::AccessLevels;
 use crate::folds::fold_nest;
 use crate::intersection::conjuncts;
@@ -54,28 +54,28 @@ impl PricedOrder {
 }
 
 /// Returns the best loop order of a nest, or `None` when no order satisfies all constraints.
-pub(crate) fn order_loops(cx: &Context, nest: &Nest) -> Option<PricedOrder> {
-    order_loops_below(cx, nest, f64::INFINITY)
+pub(crate) fn order_loops(facts: &Facts, nest: &Nest) -> Option<PricedOrder> {
+    order_loops_below(facts, nest, f64::INFINITY)
 }
 
 /// Returns the best loop order of a nest if it costs less than `limit`; the limit makes the search
 /// faster.
-pub(crate) fn order_loops_below(cx: &Context, nest: &Nest, limit: f64) -> Option<PricedOrder> {
-    with_search(cx, nest, FormatAssumption::Given, |search| search.run(limit))
+pub(crate) fn order_loops_below(facts: &Facts, nest: &Nest, limit: f64) -> Option<PricedOrder> {
+    with_search(facts, nest, FormatAssumption::Given, |search| search.run(limit))
 }
 
 /// Returns the cost of the greedy loop order of a nest, or 0 when no order satisfies all
 /// constraints.
-pub(crate) fn rough_cost(cx: &Context, nest: &Nest) -> f64 {
-    let greedy = with_search(cx, nest, FormatAssumption::Given, |search| search.greedy(f64::INFINITY));
+pub(crate) fn rough_cost(facts: &Facts, nest: &Nest) -> f64 {
+    let greedy = with_search(facts, nest, FormatAssumption::Given, |search| search.greedy(f64::INFINITY));
     greedy.map_or(0.0, |ordered| ordered.work.cost())
 }
 
-fn with_search<T>(cx: &Context, nest: &Nest, formats: FormatAssumption, run: impl FnOnce(&OrderSearch<'_>) -> T) -> T {
+fn with_search<T>(facts: &Facts, nest: &Nest, formats: FormatAssumption, run: impl FnOnce(&OrderSearch<'_>) -> T) -> T {
     let mut pins = nest.pins.clone();
     for target in &nest.outputs {
         if let Some((op, fields)) = &target.fold
-            && !is_regroupable(op, &target.value.dtype(), cx.mode())
+            && !is_regroupable(op, &target.value.dtype(), facts.mode())
         {
             pins.push(fields.clone());
         }
@@ -86,32 +86,34 @@ fn with_search<T>(cx: &Context, nest: &Nest, formats: FormatAssumption, run: imp
         coordinates.filter_map(|at| if let ModeCoordinate::Value(t) = at { Some(t) } else { None }).collect();
     let (sizes, outside) = (&nest.sizes, &SupportProfile::even(1.0));
     let problem = OrderProblem { sizes, prefix: &[], outside, pins: &pins, kind: nest.kind, formats };
-    let search = OrderSearch::new(cx, problem, nest.loops(), LoopBody::Outputs(&nest.outputs));
+    let search = OrderSearch::new(facts, problem, nest.loops(), LoopBody::Outputs(&nest.outputs));
     run(&search.with_terms(values.into_iter().chain(coordinates)))
 }
 
 /// Returns the `count` cheapest loop orders of a nest, with costs, if every tensor were stored in
 /// its best order. Empty when there are too many loops for an exhaustive search.
-pub(crate) fn orders_of_any_format(cx: &Context, nest: &Nest, count: usize) -> Vec<(Vec<Field>, f64)> {
-    with_search(cx, nest, FormatAssumption::Best, |search| search.cheapest(count))
+pub(crate) fn orders_of_any_format(facts: &Facts, nest: &Nest, count: usize) -> Vec<(Vec<Field>, f64)> {
+    with_search(facts, nest, FormatAssumption::Best, |search| search.cheapest(count))
 }
 
 /// Returns the best order of a fold's loops inside the loops `prefix`, whose iterations have the
 /// profile `outside`.
 pub(crate) fn order_fold(
-    cx: &Context,
+    facts: &Facts,
     fold: &Fold,
     sizes: &Sizes,
     pins: &[Vec<Field>],
     (prefix, outside): (&[Field], &SupportProfile),
 ) -> Option<PricedOrder> {
     let mut pins = pins.to_vec();
-    if !is_regroupable(&fold.op, &fold.arg.dtype(), cx.mode()) {
+    if !is_regroupable(&fold.op, &fold.arg.dtype(), facts.mode()) {
         pins.push(fold.fields.clone());
     }
     let problem =
         OrderProblem { sizes, prefix, outside, pins: &pins, kind: NestKind::Query, formats: FormatAssumption::Given };
-    OrderSearch::new(cx, problem, fold.fields.clone(), LoopBody::Fold(fold)).with_terms([&fold.arg]).run(f64::INFINITY)
+    OrderSearch::new(facts, problem, fold.fields.clone(), LoopBody::Fold(fold))
+        .with_terms([&fold.arg])
+        .run(f64::INFINITY)
 }
 
 /// Loops to order, and their context.
@@ -145,7 +147,7 @@ pub(crate) enum LoopBody<'t> {
 
 /// The search for the order of some loops.
 pub(crate) struct OrderSearch<'t> {
-    pub(crate) cx: &'t Context<'t>,
+    pub(crate) facts: &'t Facts<'t>,
     pub(crate) problem: OrderProblem<'t>,
     pub(crate) loops: Vec<Field>,
     /// Pairs of loops in which the first is outside of the second.
@@ -185,7 +187,7 @@ pub(crate) struct InnerFold<'t> {
 }
 
 impl<'t> OrderSearch<'t> {
-    fn new(cx: &'t Context<'t>, problem: OrderProblem<'t>, loops: Vec<Field>, body: LoopBody<'t>) -> OrderSearch<'t> {
+    fn new(facts: &'t Facts<'t>, problem: OrderProblem<'t>, loops: Vec<Field>, body: LoopBody<'t>) -> OrderSearch<'t> {
         let position = |f: &Field| loops.iter().position(|g| g == f);
         let mut precedence = Vec::new();
         for pin in problem.pins {
@@ -202,7 +204,7 @@ impl<'t> OrderSearch<'t> {
             }
         }
         OrderSearch {
-            cx,
+            facts,
             problem,
             loops,
             precedence,
@@ -221,10 +223,10 @@ impl<'t> OrderSearch<'t> {
     fn with_terms(mut self, terms: impl IntoIterator<Item = &'t Term>) -> OrderSearch<'t> {
         for term in terms {
             let mut conjunct_reads = Vec::new();
-            conjuncts(self.cx, term, &mut conjunct_reads);
+            conjuncts(self.facts, term, &mut conjunct_reads);
             term.each_outer_access(&mut |r| {
                 if !self.accesses.iter().any(|access| access.read == r) {
-                    let levels = AccessLevels::new(r, self.problem.sizes, self.cx.mode());
+                    let levels = AccessLevels::new(r, self.problem.sizes, self.facts.mode());
                     let fields: Vec<Field> = r.coordinates.iter().flat_map(ModeCoordinate::fields).collect();
                     let loops = (0..self.loops.len()).filter(|k| fields.contains(&self.loops[*k])).collect();
                     let is_conjunct = conjunct_reads.contains(&r);
@@ -246,7 +248,7 @@ impl<'t> OrderSearch<'t> {
         }
         let all: Vec<&Fold> = self.folds.iter().map(|inner| inner.fold).collect();
         for inner in &mut self.folds {
-            inner.equal_folds = count_equal_folds(inner.fold, &all, self.problem.sizes, self.cx.mode());
+            inner.equal_folds = count_equal_folds(inner.fold, &all, self.problem.sizes, self.facts.mode());
         }
         self
     }
@@ -400,9 +402,9 @@ impl<'t> OrderSearch<'t> {
     fn run_count(&self, k: usize) -> Option<f64> {
         let field = &self.loops[k];
         let folded = |op: &Op, fields: &[Field], value: &Term| {
-            let folds_runs = fields.contains(field) && is_regroupable(op, &value.dtype(), self.cx.mode());
+            let folds_runs = fields.contains(field) && is_regroupable(op, &value.dtype(), self.facts.mode());
             folds_runs
-                .then(|| run_count(self.cx, value, self.problem.sizes, field))
+                .then(|| run_count(self.facts, value, self.problem.sizes, field))
                 .flatten()
                 .filter(|runs| *runs > 0.0)
         };
@@ -447,16 +449,16 @@ impl<'t> OrderSearch<'t> {
     fn visited_fraction(&self, bound: &BoundFields) -> f64 {
         let visited = match self.body {
             LoopBody::Outputs(targets) => {
-                either(targets.iter().map(|t| visited_fraction(self.cx, t, self.problem.sizes, bound)))
+                either(targets.iter().map(|t| visited_fraction(self.facts, t, self.problem.sizes, bound)))
             }
             LoopBody::Fold(fold) => {
-                let skips = fold.op.is_identity(fold.arg.fill(), &fold.arg.dtype(), 1, self.cx.mode());
-                if skips { self.cx.support(&fold.arg, self.problem.sizes, bound) } else { 1.0 }
+                let skips = fold.op.is_identity(fold.arg.fill(), &fold.arg.dtype(), 1, self.facts.mode());
+                if skips { self.facts.support(&fold.arg, self.problem.sizes, bound) } else { 1.0 }
             }
         };
         // A scan advances also where nothing is written.
         let scans = self.folds.iter().filter(|inner| inner.fold.is_scan());
-        let scanned = scans.map(|inner| self.cx.support(&inner.fold.arg, self.problem.sizes, bound));
+        let scanned = scans.map(|inner| self.facts.support(&inner.fold.arg, self.problem.sizes, bound));
         either(scanned.chain([visited]))
     }
 }
@@ -468,26 +470,26 @@ pub(crate) fn count_equal_folds(fold: &Fold, all: &[&Fold], sizes: &Sizes, mode:
 
 /// Returns the work of a fold inside loops whose iterations have the given profile.
 pub(crate) fn inline_work(
-    cx: &Context,
+    facts: &Facts,
     fold: &Fold,
     sizes: &Sizes,
     pins: &[Vec<Field>],
     inside: (&[Field], &SupportProfile),
 ) -> Work {
-    cx.memo.fold_work(fold, Some(inside), || {
-        order_fold(cx, fold, sizes, pins, inside).map_or(Work::IMPOSSIBLE, |o| o.work)
+    facts.memo.fold_work(fold, Some(inside), || {
+        order_fold(facts, fold, sizes, pins, inside).map_or(Work::IMPOSSIBLE, |o| o.work)
     })
 }
 
 /// Returns the work of storing a fold by a query of its own, including the reads of its result.
-pub(crate) fn stored_work(cx: &Context, fold: &Fold, sizes: &Sizes, pins: &[Vec<Field>]) -> Work {
-    cx.memo.fold_work(fold, None, || {
-        let nest = fold_nest(fold, &Alias::from("stored"), sizes, pins, cx.mode());
+pub(crate) fn stored_work(facts: &Facts, fold: &Fold, sizes: &Sizes, pins: &[Vec<Field>]) -> Work {
+    facts.memo.fold_work(fold, None, || {
+        let nest = fold_nest(fold, &Alias::from("stored"), sizes, pins, facts.mode());
         let target = &nest.outputs[0];
         let coordinate_count: f64 = target.shape.iter().map(|&n| n as f64).product();
         let fields: Vec<Field> = target.coordinates.iter().flat_map(ModeCoordinate::fields).collect();
-        let mut work = order_loops(cx, &nest).map_or(Work::IMPOSSIBLE, |o| o.work);
-        work.add(Event::FollowDense, coordinate_count * cx.output_support(target, &nest.sizes, &fields));
+        let mut work = order_loops(facts, &nest).map_or(Work::IMPOSSIBLE, |o| o.work);
+        work.add(Event::FollowDense, coordinate_count * facts.output_support(target, &nest.sizes, &fields));
         work
     })
 }

@@ -6,7 +6,7 @@
 //! stores fewer entries than either of them, and a sum more, so these do not qualify.)
 
 use crate::config::Subject;
-use crate::context::Context;
+use crate::facts::Facts;
 use crate::fit::{LevelUse, fit};
 use crate::sizes::Sizes;
 use crate::term::{ModeCoordinate, NestKind, Node, Read, Target, Term};
@@ -25,7 +25,7 @@ enum StoredAt {
 }
 
 /// Returns the operands that store exactly the coordinates of an output.
-pub(crate) fn find_patterns(cx: &Context, target: &Target, sizes: &Sizes) -> Vec<Read> {
+pub(crate) fn find_patterns(facts: &Facts, target: &Target, sizes: &Sizes) -> Vec<Read> {
     let scatters = target.coordinates.iter().any(|at| matches!(at, ModeCoordinate::Value(_)));
     // Coordinates that the loops do not visit, off a diagonal or outside of a window, are not
     // stored by the output.
@@ -35,13 +35,14 @@ pub(crate) fn find_patterns(cx: &Context, target: &Target, sizes: &Sizes) -> Vec
         return Vec::new();
     }
     let copies = matches!(target.value.node(), Node::Access(_));
-    if !cx.config.subjects.contains(Subject::Layout) || target.computed == ComputedFills::Drop || scatters || copies {
+    if !facts.config.subjects.contains(Subject::Layout) || target.computed == ComputedFills::Drop || scatters || copies
+    {
         return Vec::new();
     }
     let mut found = Vec::new();
     collect_candidates(target, &target.value, &mut found);
     found.retain(|read| {
-        is_fill_with(target, read, cx.mode()) && stored_at(cx, &target.value, read) == StoredAt::Operand
+        is_fill_with(target, read, facts.mode()) && stored_at(facts, &target.value, read) == StoredAt::Operand
     });
     found
 }
@@ -53,11 +54,11 @@ pub(crate) fn matching_pattern<'r>(patterns: &'r [Read], format: &Format) -> Opt
 }
 
 /// Returns the format of the first pattern that the loop order walks.
-pub(crate) fn pattern_format(cx: &Context, patterns: &[Read], sizes: &Sizes, order: &[Field]) -> Option<Format> {
+pub(crate) fn pattern_format(facts: &Facts, patterns: &[Read], sizes: &Sizes, order: &[Field]) -> Option<Format> {
     let position = |f: &Field| order.iter().position(|g| g == f);
     let walks = |read: &&Read| {
         let ordered = read.ty.format.levels.iter().all(|level| level.ordered);
-        ordered && fit(read, sizes, &position, NestKind::Query, cx.mode()).iter().all(|m| *m == LevelUse::Walk)
+        ordered && fit(read, sizes, &position, NestKind::Query, facts.mode()).iter().all(|m| *m == LevelUse::Walk)
     };
     let read = patterns.iter().find(walks)?;
     Some(Format { leaf: LeafKind::Element, ..read.ty.format.clone() })
@@ -97,7 +98,7 @@ fn is_fill_with(target: &Target, read: &Read, mode: FloatMode) -> bool {
 }
 
 /// Returns the coordinates at which loops over a term find stored entries.
-fn stored_at(cx: &Context, term: &Term, read: &Read) -> StoredAt {
+fn stored_at(facts: &Facts, term: &Term, read: &Read) -> StoredAt {
     if term.is_full() {
         return StoredAt::Everywhere;
     }
@@ -106,10 +107,10 @@ fn stored_at(cx: &Context, term: &Term, read: &Read) -> StoredAt {
         Node::Access(other) if other == read => StoredAt::Operand,
         Node::Access(_) | Node::Fold(_) | Node::Temporary(..) => StoredAt::Other,
         Node::Call(_, args) => {
-            let deciding = cx.deciding_args(term);
+            let deciding = facts.deciding_args(term);
             let decides =
                 |k: &usize| if deciding.is_empty() { args[*k].as_literal().is_none() } else { deciding.contains(k) };
-            let parts = (0..args.len()).filter(decides).map(|k| stored_at(cx, &args[k], read));
+            let parts = (0..args.len()).filter(decides).map(|k| stored_at(facts, &args[k], read));
             // Deciding arguments intersect, other arguments unite.
             let [dominant, neutral] = match deciding.is_empty() {
                 true => [StoredAt::Everywhere, StoredAt::Operand],

@@ -7,9 +7,9 @@
 //! positions later. It misses when the caches do not hold the bytes accessed in between; `lines`
 //! counts these misses for arrays.
 
-use crate::context::Context;
 use crate::cost;
 use crate::estimate::{BoundFields, SupportProfile, either};
+use crate::facts::Facts;
 use crate::fit::{AccessLevels, DenseExtent, LevelUse};
 use crate::intersection::{FiberWorkspace, ListLevel, LoopRounds, cheapest_protocols, is_searchable, shortest_lead};
 use crate::lines::{CACHES, aliased_fraction};
@@ -77,11 +77,12 @@ impl OrderSearch<'_> {
             }
         }
         // For a single list, the rounds already give its length.
-        if lists.len() > 1 && self.cx.may_measure() {
+        if lists.len() > 1 && self.facts.may_measure() {
             let bound = |f: &Field| self.position(&order[..order.len() - 1], f).is_some();
             let (outside, field) = (self.outside_profile(&bound), &self.loops[last]);
             for (list, access) in bound_levels.walked.iter_mut().zip(&lists) {
-                let length = self.cx.reached_fiber_length(access.read, &outside, self.problem.sizes, (&bound, field));
+                let length =
+                    self.facts.reached_fiber_length(access.read, &outside, self.problem.sizes, (&bound, field));
                 list.fiber_length = length.unwrap_or(list.fiber_length);
             }
         }
@@ -142,8 +143,8 @@ impl OrderSearch<'_> {
     fn outside_profile(&self, bound: &BoundFields) -> SupportProfile {
         let conjuncts: Vec<&Read> =
             self.accesses.iter().filter(|access| access.is_conjunct).map(|access| access.read).collect();
-        let own = self.cx.joint_profile(&conjuncts, self.problem.sizes, bound);
-        self.cx.intersection([&own, self.problem.outside])
+        let own = self.facts.joint_profile(&conjuncts, self.problem.sizes, bound);
+        self.facts.intersection([&own, self.problem.outside])
     }
 
     /// Returns the levels of an access that the last loop of `order` binds; computed once.
@@ -228,7 +229,7 @@ impl OrderSearch<'_> {
             let bound = |f: &Field| self.position(order, f).is_some();
             let dimensions = read.coordinates.iter().zip(&read.ty.shape).filter(|(at, _)| at.all_fields(bound));
             let coordinate_count: f64 = dimensions.map(|(_, &n)| n as f64).product();
-            coordinate_count * self.cx.support(&whole, self.problem.sizes, &bound)
+            coordinate_count * self.facts.support(&whole, self.problem.sizes, &bound)
         };
         let stored = self.positions(read, read.ty.format.levels.len());
         let is_reread = !self.problem.prefix.is_empty() || order.iter().any(|k| !binds(*k));
@@ -268,7 +269,7 @@ impl OrderSearch<'_> {
     }
 
     fn positions(&self, read: &Read, levels: usize) -> f64 {
-        self.cx.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate
+        self.facts.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate
     }
 
     /// Returns the average number of coordinates in a fiber of a level of an access.
@@ -286,7 +287,7 @@ impl OrderSearch<'_> {
         match (self.problem.kind, self.problem.formats) {
             (NestKind::Copy, _) => Work::IMPOSSIBLE,
             (NestKind::Query, FormatAssumption::Best) => Work::NONE,
-            (NestKind::Query, FormatAssumption::Given) => conversion_work(self.cx, read),
+            (NestKind::Query, FormatAssumption::Given) => conversion_work(self.facts, read),
         }
     }
 
@@ -297,8 +298,9 @@ impl OrderSearch<'_> {
         let rounds = self.rounds(mask);
         let mut work = Work::NONE;
         for InnerFold { fold, free, equal_folds } in &self.folds {
-            let stored =
-                || stored_work(self.cx, fold, self.problem.sizes, self.problem.pins).times(1.0 / *equal_folds as f64);
+            let stored = || {
+                stored_work(self.facts, fold, self.problem.sizes, self.problem.pins).times(1.0 / *equal_folds as f64)
+            };
             work += match inline_depth(&full, fold, free) {
                 Some(depth) if fold.is_scan() => self.inline_fold_work(fold, &full[..depth]),
                 Some(depth) => (self.inline_fold_work(fold, &full[..depth])
@@ -339,12 +341,12 @@ impl OrderSearch<'_> {
         } else {
             (self.rounds(mask) / coordinate_count).min(problem.outside.fraction)
         };
-        let marginals = match self.cx.may_measure() {
+        let marginals = match self.facts.may_measure() {
             true => self.outside_profile(&|f| prefix.contains(f)).marginals,
             false => Default::default(),
         };
         let outside = SupportProfile { fraction: reach, marginals };
-        inline_work(self.cx, fold, problem.sizes, problem.pins, (prefix, &outside))
+        inline_work(self.facts, fold, problem.sizes, problem.pins, (prefix, &outside))
     }
 
     /// Returns the work of the enclosing loops' steps along levels inside a fold, which are taken
@@ -358,7 +360,7 @@ impl OrderSearch<'_> {
                 return;
             }
             counted.push(read);
-            let levels = AccessLevels::new(read, self.problem.sizes, self.cx.mode());
+            let levels = AccessLevels::new(read, self.problem.sizes, self.facts.mode());
             let uses = levels.fit(&positions, self.problem.kind);
             for (depth, ((kind, at), level_use)) in levels.binding_depths(&positions).zip(uses).enumerate() {
                 let Some(at) = at.filter(|at| *at > 0 && level_use == LevelUse::Walk && !kind.traits().full) else {
@@ -383,14 +385,14 @@ impl OrderSearch<'_> {
 }
 
 /// Returns the work of converting a tensor into another storage order.
-pub(crate) fn conversion_work(cx: &Context, read: &Read) -> Work {
+pub(crate) fn conversion_work(facts: &Facts, read: &Read) -> Work {
     let levels = &read.ty.format.levels;
     // A copy stores every coordinate of a run.
     let question = match levels.iter().any(|l| l.kind.traits().runs) {
         true => Question::Distinct((0..levels.len()).collect()),
         false => Question::Positions(levels.len()),
     };
-    let stored = cx.ask(&read.tensor, &read.ty, question).estimate;
+    let stored = facts.ask(&read.tensor, &read.ty, question).estimate;
     let mut work = Work::NONE;
     work.add(Event::Query, 1.0);
     // Every level but the outermost one is sorted.
@@ -408,35 +410,35 @@ fn operators(term: &Term, field: &Field) -> usize {
 }
 
 /// Returns the fraction of the iterations over the bound fields that run for an output.
-pub(crate) fn visited_fraction(cx: &Context, target: &Target, sizes: &Sizes, bound: &BoundFields) -> f64 {
-    if cx.skips_fill(target) { evaluated_fraction(cx, &target.value, sizes, bound) } else { 1.0 }
+pub(crate) fn visited_fraction(facts: &Facts, target: &Target, sizes: &Sizes, bound: &BoundFields) -> f64 {
+    if facts.skips_fill(target) { evaluated_fraction(facts, &target.value, sizes, bound) } else { 1.0 }
 }
 
 /// Returns the fraction of iterations in which a term is evaluated. A fold must be evaluated even
 /// if it results in its fill.
-fn evaluated_fraction(cx: &Context, term: &Term, sizes: &Sizes, bound: &BoundFields) -> f64 {
+fn evaluated_fraction(facts: &Facts, term: &Term, sizes: &Sizes, bound: &BoundFields) -> f64 {
     let mut folds = false;
     term.each_fold(&mut |_, _| folds = true);
     match term.node() {
-        Node::Call(Op::User(_), _) => cx.support(term, sizes, bound),
+        Node::Call(Op::User(_), _) => facts.support(term, sizes, bound),
         Node::Call(op, args) if folds => {
             if let ("ifelse", [condition, x, y]) = (op.name(), &args[..])
                 && x.fill() == y.fill()
             {
-                let [condition_fraction, x, y] = [condition, x, y].map(|t| evaluated_fraction(cx, t, sizes, bound));
+                let [condition_fraction, x, y] = [condition, x, y].map(|t| evaluated_fraction(facts, t, sizes, bound));
                 return match *condition.fill() == Scalar::Bool(true) {
                     true => either([x, condition_fraction * y]),
                     false => either([condition_fraction * x, y]),
                 };
             }
-            let parts = || args.iter().map(|a| evaluated_fraction(cx, a, sizes, bound));
-            match &cx.deciding_args(term)[..] {
+            let parts = || args.iter().map(|a| evaluated_fraction(facts, a, sizes, bound));
+            match &facts.deciding_args(term)[..] {
                 [] => either(parts()),
-                deciding => deciding.iter().map(|&k| evaluated_fraction(cx, &args[k], sizes, bound)).product(),
+                deciding => deciding.iter().map(|&k| evaluated_fraction(facts, &args[k], sizes, bound)).product(),
             }
         }
         _ if folds => 1.0,
-        _ => cx.support(term, sizes, bound),
+        _ => facts.support(term, sizes, bound),
     }
 }
 

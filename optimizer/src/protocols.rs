@@ -7,8 +7,8 @@
 //! advance by galloping, where that is cheaper. The remaining lists gallop when they lead others,
 //! or when their fiber lengths differ by more than [`cost::GALLOP_RATIO`].
 
-use crate::context::Context;
 use crate::cost;
+use crate::facts::Facts;
 use crate::fit::{LevelUse, fit, storage_coordinates};
 use crate::intersection::{
     FiberWorkspace, ListLevel, ListProtocol, LoopRounds, cheapest_protocols, conjuncts, is_searchable,
@@ -49,7 +49,7 @@ struct WalkedLevel {
 /// Chooses the protocols of the accesses of a value inside loops of the given order. The reads in
 /// `outer_conjuncts` must differ from their fills for anything to be computed.
 pub(crate) fn choose_protocols(
-    cx: &Context,
+    facts: &Facts,
     (value, outer_conjuncts): (&Term, &[&Read]),
     sizes: &Sizes,
     order: &[Field],
@@ -59,7 +59,7 @@ pub(crate) fn choose_protocols(
     let mut chosen: Vec<(Read, AccessProtocols)> = Vec::new();
     value.each_access(&mut |read| {
         if !chosen.iter().any(|(r, _)| r == read) {
-            let uses = fit(read, sizes, &positions, kind, cx.mode());
+            let uses = fit(read, sizes, &positions, kind, facts.mode());
             let protocol =
                 |level_use: &LevelUse| if *level_use == LevelUse::Walk { Protocol::Walk } else { Protocol::Follow };
             let protocols = uses.iter().map(protocol).collect();
@@ -67,17 +67,17 @@ pub(crate) fn choose_protocols(
         }
     });
     let mut conjunct_reads: Vec<&Read> = Vec::new();
-    conjuncts(cx, value, &mut conjunct_reads);
+    conjuncts(facts, value, &mut conjunct_reads);
     let mut walked: Vec<WalkedLevel> = Vec::new();
     for (access, (read, own)) in chosen.iter().enumerate() {
-        let coordinates = storage_coordinates(&read.coordinates, &read.ty.format, &read.ty.shape, sizes, cx.mode());
+        let coordinates = storage_coordinates(&read.coordinates, &read.ty.format, &read.ty.shape, sizes, facts.mode());
         let is_conjunct = conjunct_reads.contains(&read);
         let mut outside = 0;
         for (level, (at, protocol)) in coordinates.iter().zip(&own.protocols).enumerate() {
             let kind = read.ty.format.levels[level].kind;
             let Some(loop_depth) = at.fields().iter().filter_map(positions).max() else { continue };
             if !kind.traits().full && *protocol == Protocol::Walk {
-                let count = |levels| cx.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate;
+                let count = |levels| facts.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate;
                 let fiber_count = count(level);
                 let fiber_length = count(level + 1) / fiber_count.max(1.0);
                 let workspace = if is_conjunct { FiberWorkspace::of(read, level, outside, loop_depth) } else { None };
@@ -99,18 +99,18 @@ pub(crate) fn choose_protocols(
     }
     let rounds = |depth: usize| {
         let coordinate_count: f64 = order[..depth].iter().map(|f| sizes.of(f) as f64).product();
-        coordinate_count * cx.support(value, sizes, &|f| order[..depth].contains(f))
+        coordinate_count * facts.support(value, sizes, &|f| order[..depth].contains(f))
     };
     conjunct_reads.extend(outer_conjuncts);
     for loop_depth in 0..order.len() {
         let mut levels: Vec<&mut WalkedLevel> = walked.iter_mut().filter(|m| m.loop_depth == loop_depth).collect();
         if levels.len() > 1 && levels.iter().any(|m| m.list.is_conjunct) {
-            if cx.may_measure() {
+            if facts.may_measure() {
                 let bound = |f: &Field| order[..loop_depth].contains(f);
-                let outside = cx.joint_profile(&conjunct_reads, sizes, &bound);
+                let outside = facts.joint_profile(&conjunct_reads, sizes, &bound);
                 for level in &mut levels {
                     let read = &chosen[level.access].0;
-                    let length = cx.reached_fiber_length(read, &outside, sizes, (&bound, &order[loop_depth]));
+                    let length = facts.reached_fiber_length(read, &outside, sizes, (&bound, &order[loop_depth]));
                     level.list.fiber_length = length.unwrap_or(level.list.fiber_length);
                 }
             }

@@ -145,21 +145,22 @@ impl Report {
     /// Returns the estimated work of the whole plan. The work of copies is part of the queries that
     /// read them.
     pub fn work(&self) -> Work {
-        self.decisions.iter().filter(|d| d.origin != Origin::Copy).map(|d| d.work).sum()
+        total_work(&self.decisions)
     }
 
     pub(crate) fn add_phase(&mut self, name: &'static str, plan: String) {
         self.phases.push(PhaseReport { name, plan });
     }
 
-    pub(crate) fn add_decision(&mut self, decision: Decision) {
-        self.decisions.push(decision);
-    }
-
     pub(crate) fn add_adaptation(&mut self, adaptation: Adaptation) {
         self.add_phase("adaptation", adaptation.to_string());
         self.adaptations.push(adaptation);
     }
+}
+
+/// Returns the estimated work of queries. The work of copies is part of the queries that read them.
+pub(crate) fn total_work<'d>(decisions: impl IntoIterator<Item = &'d Decision>) -> Work {
+    decisions.into_iter().filter(|d| d.origin != Origin::Copy).map(|d| d.work).sum()
 }
 
 impl fmt::Display for Report {

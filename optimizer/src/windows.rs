@@ -4,9 +4,9 @@
 //! the first coordinate that satisfies the comparison, and left after the last one. The coordinates
 //! outside of the window are not walked.
 
-use crate::context::Context;
 use crate::cost;
 use crate::estimate::difference;
+use crate::facts::Facts;
 use crate::intersection::ListLevel;
 use crate::loop_order::{LoopBody, OrderSearch};
 use crate::term::{Node, Term};
@@ -23,7 +23,7 @@ impl OrderSearch<'_> {
         let field = &self.loops[*last];
         let bound = |f: &Field| self.problem.prefix.contains(f) || order.iter().any(|k| self.loops[*k] == *f);
         for comparison in self.comparisons().iter().filter(|term| term.fields().contains(field)) {
-            let Some(fraction) = self.cx.true_fraction(comparison, self.problem.sizes, &bound) else { continue };
+            let Some(fraction) = self.facts.true_fraction(comparison, self.problem.sizes, &bound) else { continue };
             let starts_late = is_false_at_start(comparison, field);
             for list in walked.iter_mut() {
                 if starts_late {
@@ -41,11 +41,13 @@ impl OrderSearch<'_> {
         self.comparisons.get_or_init(|| {
             let mut found = Vec::new();
             match self.body {
-                LoopBody::Outputs([target]) if self.cx.skips_fill(target) => {
-                    collect_comparisons(self.cx, &target.value, &mut found);
+                LoopBody::Outputs([target]) if self.facts.skips_fill(target) => {
+                    collect_comparisons(self.facts, &target.value, &mut found);
                 }
-                LoopBody::Fold(fold) if fold.op.is_identity(fold.arg.fill(), &fold.arg.dtype(), 1, self.cx.mode()) => {
-                    collect_comparisons(self.cx, &fold.arg, &mut found);
+                LoopBody::Fold(fold)
+                    if fold.op.is_identity(fold.arg.fill(), &fold.arg.dtype(), 1, self.facts.mode()) =>
+                {
+                    collect_comparisons(self.facts, &fold.arg, &mut found);
                 }
                 _ => {}
             }
@@ -55,7 +57,7 @@ impl OrderSearch<'_> {
 }
 
 /// Collects the comparisons of coordinates that alone make a term its fill when they are false.
-fn collect_comparisons<'t>(cx: &Context, term: &'t Term, found: &mut Vec<&'t Term>) {
+fn collect_comparisons<'t>(facts: &Facts, term: &'t Term, found: &mut Vec<&'t Term>) {
     match term.node() {
         Node::Call(..) if as_comparison(term).is_some() => {
             found.extend((*term.fill() == Scalar::Bool(false)).then_some(term));
@@ -65,11 +67,13 @@ fn collect_comparisons<'t>(cx: &Context, term: &'t Term, found: &mut Vec<&'t Ter
                 && other.as_literal().is_some_and(|other| other == term.fill())
             {
                 collect_conditions(condition, found);
-                collect_comparisons(cx, value, found);
+                collect_comparisons(facts, value, found);
             }
         }
-        Node::Call(_, args) if args.len() == 1 => collect_comparisons(cx, &args[0], found),
-        Node::Call(_, args) => cx.deciding_args(term).iter().for_each(|k| collect_comparisons(cx, &args[*k], found)),
+        Node::Call(_, args) if args.len() == 1 => collect_comparisons(facts, &args[0], found),
+        Node::Call(_, args) => {
+            facts.deciding_args(term).iter().for_each(|k| collect_comparisons(facts, &args[*k], found));
+        }
         _ => {}
     }
 }

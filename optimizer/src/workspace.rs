@@ -8,8 +8,8 @@
 //! of one iteration of these loops. A fold that can change `true` to `false` needs a workspace of
 //! all its iterations if the output has a pattern leaf, which stores `true` alone.
 
-use crate::context::Context;
 use crate::cost::BYTE_MAP_LIMIT;
+use crate::facts::Facts;
 use crate::fit::storage_coordinates;
 use crate::sizes::Sizes;
 use crate::term::{ModeCoordinate, Target};
@@ -27,7 +27,7 @@ pub(crate) enum WriteDestination {
 
 /// Returns the destination of an output's writes in a loop order.
 pub(crate) fn write_destination(
-    cx: &Context,
+    facts: &Facts,
     target: &Target,
     format: &Format,
     sizes: &Sizes,
@@ -40,7 +40,7 @@ pub(crate) fn write_destination(
     if appended.is_none() && !needs_complete_fold {
         return WriteDestination::Output;
     }
-    let coordinates = storage_coordinates(&target.coordinates, format, &target.shape, sizes, cx.mode());
+    let coordinates = storage_coordinates(&target.coordinates, format, &target.shape, sizes, facts.mode());
     let (mut depth, mut levels) = (0, 0);
     for at in &coordinates {
         match next_depth(at, sizes, order, depth) {
@@ -72,22 +72,22 @@ fn next_depth(at: &ModeCoordinate, sizes: &Sizes, order: &[Field], depth: usize)
 
 /// Returns the workspace of an output, if it needs one.
 pub(crate) fn workspace(
-    cx: &Context,
+    facts: &Facts,
     target: &Target,
     format: &Format,
     sizes: &Sizes,
     order: &[Field],
 ) -> Option<Workspace> {
-    let WriteDestination::Workspace { depth, levels } = write_destination(cx, target, format, sizes, order) else {
+    let WriteDestination::Workspace { depth, levels } = write_destination(facts, target, format, sizes, order) else {
         return None;
     };
-    let kinds = workspace_kinds(cx, target, format, sizes, order, (depth, levels));
+    let kinds = workspace_kinds(facts, target, format, sizes, order, (depth, levels));
     Some(Workspace { depth, format: Format::of_kinds(&kinds, LeafKind::Element) })
 }
 
 /// Returns the levels of a workspace inside `depth` loops, which fix the outermost `levels` levels.
 pub(crate) fn workspace_kinds(
-    cx: &Context,
+    facts: &Facts,
     target: &Target,
     format: &Format,
     sizes: &Sizes,
@@ -95,7 +95,7 @@ pub(crate) fn workspace_kinds(
     (depth, levels): (usize, usize),
 ) -> Vec<LevelKind> {
     let dimensions = format.storage_shape(&target.shape);
-    let coordinates = storage_coordinates(&target.coordinates, format, &target.shape, sizes, cx.mode());
+    let coordinates = storage_coordinates(&target.coordinates, format, &target.shape, sizes, facts.mode());
     // A level may be fixed below an open one: two loops that form one coordinate fix one more each.
     let is_open = |k: &usize| coordinates[*k].fields().iter().any(|f| !order[..depth].contains(f));
     let mut single = true;

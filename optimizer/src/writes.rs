@@ -55,16 +55,16 @@ impl OrderSearch<'_> {
     pub(crate) fn volume(&self, target: &Target) -> Volume {
         let sizes = self.problem.sizes;
         let fields: Vec<Field> = target.coordinates.iter().flat_map(ModeCoordinate::fields).collect();
-        let support = self.cx.output_support(target, sizes, &fields);
+        let support = self.facts.output_support(target, sizes, &fields);
         let coordinate_count: f64 = target.shape.iter().map(|&n| n as f64).product();
         let scatters = target.coordinates.iter().any(|at| matches!(at, ModeCoordinate::Value(_)));
         let stored = if scatters {
-            self.cx.write_count(target, sizes).min(coordinate_count)
+            self.facts.write_count(target, sizes).min(coordinate_count)
         } else {
             coordinate_count * support
         };
         let dense = target.format.is_none() && support > cost::DENSE_FRACTION;
-        Volume { stored, dense, patterns: find_patterns(self.cx, target, sizes).into() }
+        Volume { stored, dense, patterns: find_patterns(self.facts, target, sizes).into() }
     }
 
     /// Returns, for each output, whether it is cheaper dense.
@@ -89,11 +89,10 @@ impl OrderSearch<'_> {
         if volume.dense {
             return (priced(&dense_format), false);
         }
-        let pattern = pattern_format(self.cx, &volume.patterns, sizes, full);
+        let pattern = pattern_format(self.facts, &volume.patterns, sizes, full);
         let sparse_work = priced(&pattern.unwrap_or_else(|| sparse_format(target, sizes, full)));
         let coordinate_count: f64 = target.shape.iter().map(|&n| n as f64).product();
-        let waste =
-            if self.cx.results.contains(&target.alias) { cost::DENSE_WASTE_OF_RESULTS } else { cost::DENSE_WASTE };
+        let waste = if self.facts.is_result(&target.alias) { cost::DENSE_WASTE_OF_RESULTS } else { cost::DENSE_WASTE };
         if coordinate_count > waste * volume.stored {
             return (sparse_work, false);
         }
@@ -121,7 +120,7 @@ impl OrderSearch<'_> {
         let folds = target.fold.is_some() && order.last().is_some_and(|k| !is_output_loop(k));
         work.add(if folds { Event::Fold } else { Event::Compute }, all);
         work.add(Event::Compute, all * self.extra_operators(&target.value, order));
-        let counts = estimate_positions(self.cx, target, format, sizes);
+        let counts = estimate_positions(self.facts, target, format, sizes);
         if matching_pattern(&volume.patterns, format).is_some() {
             let values = counts.last().copied().unwrap_or(1.0);
             work.allocate(values);
@@ -131,11 +130,11 @@ impl OrderSearch<'_> {
             return work;
         }
         work += allocation_work(target, format, &counts);
-        match write_destination(self.cx, target, format, sizes, full) {
+        match write_destination(self.facts, target, format, sizes, full) {
             WriteDestination::Output => work + self.direct_write_work(target, format, (volume, stream), (order, full)),
             WriteDestination::Workspace { depth, levels } => {
                 let scopes = self.rounds(self.mask_of(&order[..depth])).max(1.0);
-                let kinds = workspace_kinds(self.cx, target, format, sizes, full, (depth, levels));
+                let kinds = workspace_kinds(self.facts, target, format, sizes, full, (depth, levels));
                 let dimensions = format.storage_shape(&target.shape);
                 let coordinate_count = dimensions[levels..].iter().map(|&n| n as f64).product();
                 work + workspace_work(&kinds, volume.stored, scopes, (stream, coordinate_count))

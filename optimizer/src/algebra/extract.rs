@@ -15,8 +15,8 @@ use super::graph::{AlgebraGraph, FoldKind, slot_field};
 use super::language::{ENode, LeafId, NodeKind};
 use super::names::{FieldPool, GeneratedFields};
 use crate::config::Choice;
-use crate::context::Context;
 use crate::cost::price;
+use crate::facts::Facts;
 use crate::sizes::Sizes;
 use crate::term::{Fold, ModeCoordinate, Term};
 use crate::work::Event;
@@ -51,7 +51,7 @@ fn prefix_price() -> f64 {
 /// The choice of a node for each class.
 pub(super) struct Extraction<'g, 'c> {
     graph: &'g AlgebraGraph,
-    cx: &'g Context<'c>,
+    facts: &'g Facts<'c>,
     best: FxHashMap<Id, NodeChoice>,
     /// For each class, the node of a term with the least nesting of folds.
     simplest: FxHashMap<Id, NodeChoice>,
@@ -116,12 +116,12 @@ pub(super) type NodeChoices = Vec<(Id, usize)>;
 
 impl<'g, 'c> Extraction<'g, 'c> {
     /// Returns an extraction without choices.
-    pub(super) fn new(graph: &'g AlgebraGraph, cx: &'g Context<'c>) -> Extraction<'g, 'c> {
+    pub(super) fn new(graph: &'g AlgebraGraph, facts: &'g Facts<'c>) -> Extraction<'g, 'c> {
         // Classes of another graph have the same ids.
-        cx.memo.estimates.drop_schemas();
+        facts.memo.estimates.drop_schemas();
         let mut extraction = Extraction {
             graph,
-            cx,
+            facts,
             best: FxHashMap::default(),
             simplest: FxHashMap::default(),
             plain_terms: FxHashMap::default(),
@@ -356,7 +356,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         let inputs: f64 = inputs?.iter().sum::<f64>() + 1.0;
         match node.kind {
             NodeKind::Leaf(_) => Some(0.0),
-            _ if let Choice::Random(seed) = self.cx.config.choice => Some(inputs + random_cost(seed, node)),
+            _ if let Choice::Random(seed) = self.facts.config.choice => Some(inputs + random_cost(seed, node)),
             NodeKind::Call(_) | NodeKind::Multiset(_) => Some(inputs),
             NodeKind::Fold(..) => Some(inputs + self.own_cost(class, node, limit - inputs)?),
         }
@@ -381,7 +381,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         }
         let plain = self.plain_term(body)?;
         let coordinate_count: f64 = self.graph[body].data.sizes.iter().map(|n| *n as f64).product();
-        let rounds = coordinate_count * self.cx.support(&plain.term, &self.plain_sizes, &|_| true);
+        let rounds = coordinate_count * self.facts.support(&plain.term, &self.plain_sizes, &|_| true);
         self.body_rounds.insert(body, rounds);
         Some(rounds)
     }
@@ -393,7 +393,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         }
         let plain = self.plain_term(class)?;
         let coordinate_count: f64 = self.graph[class].data.sizes.iter().map(|n| *n as f64).product();
-        let stored = coordinate_count * self.cx.filled_fraction(&plain.term, &self.plain_sizes);
+        let stored = coordinate_count * self.facts.filled_fraction(&plain.term, &self.plain_sizes);
         let sparse = stored * (price(Event::WriteMap) + price(Event::Flush) + price(Event::WalkList));
         let dense = coordinate_count * (price(Event::Clear) + price(Event::WriteDense) + price(Event::FollowDense));
         self.storing_costs.insert(class, sparse.min(dense));
@@ -422,7 +422,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         let rounds = |set: u64| {
             let bound = |f: &Field| fields.iter().position(|g| g == f).is_some_and(|k| set >> k & 1 == 1);
             let coordinate_count: f64 = fields.iter().filter(|f| bound(f)).map(|f| sizes.of(f) as f64).product();
-            coordinate_count * self.cx.support(term, sizes, &bound)
+            coordinate_count * self.facts.support(term, sizes, &bound)
         };
         let order = if fields.len() <= EXHAUSTIVE_LOOPS { exhaustive } else { greedy };
         let best = order(fields.len(), &rounds);
@@ -480,7 +480,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
             Some(node) => node,
             None => &chosen.get(&class)?.node,
         };
-        let mode = self.cx.mode();
+        let mode = self.facts.mode();
         if let Some(rule) = self.graph.analysis.rules.get(node)
             && !names.extracted.rules.contains(rule)
         {
@@ -516,7 +516,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         };
         if let Some(key) = key {
             if fields.len() <= 64 {
-                self.cx.memo.estimates.register_instance(&term, class.into(), fields);
+                self.facts.memo.estimates.register_instance(&term, class.into(), fields);
             }
             self.plain_terms_over.borrow_mut().insert(key, term.clone());
         }
@@ -533,7 +533,7 @@ impl Extraction<'_, '_> {
         }
         let slot = |f: &Field| (0..fields.len()).find(|k| slot_field(*k) == *f);
         let with = |f: &Field| ModeCoordinate::field(&fields[slot(f).expect("a leaf has the fields of its slots")]);
-        let term = self.graph.analysis.leaf(id).term.substitute(&with, self.cx.mode());
+        let term = self.graph.analysis.leaf(id).term.substitute(&with, self.facts.mode());
         self.leaves.borrow_mut().insert(key, term.clone());
         term
     }

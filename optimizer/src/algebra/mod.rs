@@ -21,8 +21,8 @@ mod seed;
 mod tests;
 
 use crate::config::{Choice, Subject};
-use crate::context::Context;
 use crate::cost::EXHAUSTIVE_LOOPS;
+use crate::facts::Facts;
 use crate::folds::move_root_folds;
 use crate::loop_order::order_loops_below;
 use crate::report::AppliedRule;
@@ -110,8 +110,8 @@ impl From<Nest> for Rewritten {
     }
 }
 
-/// Returns the candidates as a replacement. Its note has the cost of the original nest, the new cost
-/// and the size of the graph.
+/// Returns the candidates as a replacement. Its note has the cost of the original nest, the new
+/// cost and the size of the graph.
 fn rewriting(candidates: Vec<CandidateNest>, original_cost: f64, graph_size: &str) -> Rewriting {
     let cost: f64 = candidates.iter().map(|candidate| candidate.cost).sum();
     let mut text: String = candidates.iter().map(|candidate| format!("{}\n", candidate.nest)).collect();
@@ -131,25 +131,25 @@ fn rewriting(candidates: Vec<CandidateNest>, original_cost: f64, graph_size: &st
 }
 
 /// Rewrites the nest, which costs about `original_cost`, to an equal one if that costs less.
-pub(crate) fn rewrite(cx: &Context, nest: Nest, original_cost: f64) -> Rewritten {
-    if cx.config.subjects.is_empty() {
+pub(crate) fn rewrite(facts: &Facts, nest: Nest, original_cost: f64) -> Rewritten {
+    if facts.config.subjects.is_empty() {
         return nest.into();
     }
     if nest.outputs.len() > 1 {
-        return multi_output::rewrite(cx, nest, original_cost).into();
+        return multi_output::rewrite(facts, nest, original_cost).into();
     }
     if !is_rewritable(&nest) {
         return nest.into();
     }
-    let SaturatedNest { graph, root, fields, stop } = saturate_nest(cx, &nest);
-    let extraction = Extraction::new(&graph, cx);
-    let BestTerms { planned, storing, estimate } = best_terms(cx, &nest, extraction, (root, &fields));
-    cx.memo.retain_for(&nest.sizes, &nest.pins);
+    let SaturatedNest { graph, root, fields, stop } = saturate_nest(facts, &nest);
+    let extraction = Extraction::new(&graph, facts);
+    let BestTerms { planned, storing, estimate } = best_terms(facts, &nest, extraction, (root, &fields));
+    facts.memo.retain_for(&nest.sizes, &nest.pins);
     let mut planned = planned;
     // If saturation stopped at a limit, the result must not be worse than greedy elimination.
-    if stop != StopReason::Saturated && cx.config.choice == Choice::Cheapest {
+    if stop != StopReason::Saturated && facts.config.choice == Choice::Cheapest {
         let limit = planned.first().map_or(f64::INFINITY, |first| first.cost);
-        planned.splice(0..0, greedy_candidate(cx, &nest, (limit, RUNNER_UP_RATIO * estimate)));
+        planned.splice(0..0, greedy_candidate(facts, &nest, (limit, RUNNER_UP_RATIO * estimate)));
     }
     let mut candidates = planned.into_iter();
     let Some(first) = candidates.next() else { return nest.into() };
@@ -158,13 +158,13 @@ pub(crate) fn rewrite(cx: &Context, nest: Nest, original_cost: f64) -> Rewritten
     // A nest with many loops has only the greedy order, and `original_cost` is its cost.
     let is_cheap = || match nest.loops().len() > EXHAUSTIVE_LOOPS {
         true => original_cost < limit,
-        false => order_loops_below(cx, &nest, limit).is_some(),
+        false => order_loops_below(facts, &nest, limit).is_some(),
     };
-    let keeps_original = cx.config.choice == Choice::Cheapest && is_cheap();
+    let keeps_original = facts.config.choice == Choice::Cheapest && is_cheap();
     let (nodes, classes) = (graph.total_number_of_nodes(), graph.number_of_classes());
     let graph_size = format!("{nodes} nodes in {classes} classes, {stop}");
     let mut runners_up = Vec::new();
-    if first.cost >= MIN_COMPARED_COST * cx.config.rewrite_threshold.0 {
+    if first.cost >= MIN_COMPARED_COST * facts.config.rewrite_threshold.0 {
         let count = match keeps_original {
             true => 0,
             false => MAX_RUNNERS_UP.min(MAX_RUNNER_UP_SIZE / term_size(&nest.outputs[0].value)),
@@ -229,13 +229,13 @@ fn all_fields(nest: &Nest) -> Vec<Field> {
 }
 
 /// Returns the term of an output, including the output's fold.
-fn output_term(target: &Target, cx: &Context) -> Term {
+fn output_term(target: &Target, facts: &Facts) -> Term {
     match &target.fold {
         None => target.value.clone(),
         Some((op, fields)) => {
             let (arg, fields) = (target.value.clone(), fields.clone());
             let fold = Fold { op: op.clone(), init: target.fill.clone(), arg, fields, along: Vec::new() };
-            Term::fold(fold, target.fill.clone(), cx.mode())
+            Term::fold(fold, target.fill.clone(), facts.mode())
         }
     }
 }
@@ -253,15 +253,15 @@ struct SaturatedNest {
 
 /// Returns the nest with its fields eliminated greedily, if it costs less than `limit` and its
 /// estimate by classes is at most `estimate`.
-fn greedy_candidate(cx: &Context, nest: &Nest, (limit, estimate): (f64, f64)) -> Option<CandidateNest> {
+fn greedy_candidate(facts: &Facts, nest: &Nest, (limit, estimate): (f64, f64)) -> Option<CandidateNest> {
     let target = &nest.outputs[0];
-    let (mut graph, mut names) = (AlgebraGraph::new(Algebra::new(cx.mode())), output_fields(target));
-    let root = insert(&mut graph, &output_term(target, cx), &mut names, &nest.sizes);
+    let (mut graph, mut names) = (AlgebraGraph::new(Algebra::new(facts.mode())), output_fields(target));
+    let root = insert(&mut graph, &output_term(target, facts), &mut names, &nest.sizes);
     graph.rebuild();
     seed(&mut graph, root.class);
     graph.rebuild();
     let slots: Vec<Field> = root.slots.iter().map(|s| names[usize::from(*s)].clone()).collect();
-    let mut extraction = Extraction::new(&graph, cx);
+    let mut extraction = Extraction::new(&graph, facts);
     extraction.choose(root.class);
     let top = extraction.smallest_fold(root.class)?.clone();
     let nodes = extraction.priced_nodes(root.class);
@@ -269,34 +269,34 @@ fn greedy_candidate(cx: &Context, nest: &Nest, (limit, estimate): (f64, f64)) ->
     let mut extracted = extraction.term(root.class, Some(&top), &slots, field_pool(nest))?;
     let rules = std::mem::take(&mut extracted.rules);
     let nest = with_value(nest, extracted);
-    cx.memo.retain_for(&nest.sizes, &nest.pins);
-    let cost = order_loops_below(cx, &nest, limit)?.work.cost();
+    facts.memo.retain_for(&nest.sizes, &nest.pins);
+    let cost = order_loops_below(facts, &nest, limit)?.work.cost();
     Some(CandidateNest { nest, cost, rules })
 }
 
 /// Applies the rules: first those that gather aggregates and products, then those that spread them.
 /// Both groups at once would undo each other everywhere.
-fn saturate_nest(cx: &Context, nest: &Nest) -> SaturatedNest {
+fn saturate_nest(facts: &Facts, nest: &Nest) -> SaturatedNest {
     let target = &nest.outputs[0];
-    let mut graph = AlgebraGraph::new(Algebra::new(cx.mode()));
+    let mut graph = AlgebraGraph::new(Algebra::new(facts.mode()));
     let mut names: Vec<Field> = output_fields(target);
-    let term = output_term(target, cx);
+    let term = output_term(target, facts);
     let root = insert(&mut graph, &term, &mut names, &nest.sizes);
     graph.rebuild();
-    if cx.config.subjects.contains(Subject::Symmetry) {
+    if facts.config.subjects.contains(Subject::Symmetry) {
         let free = output_fields(target);
         let bound: Vec<Field> = all_fields(nest).into_iter().filter(|f| !free.contains(f)).collect();
-        rules::find_symmetries(cx, &mut graph, nest, &bound);
+        rules::find_symmetries(facts, &mut graph, nest, &bound);
     }
-    if cx.config.subjects.contains(Subject::Filters) {
-        rules::find_filters(cx, &mut graph, nest);
+    if facts.config.subjects.contains(Subject::Filters) {
+        rules::find_filters(facts, &mut graph, nest);
     }
     let mut stop = StopReason::Saturated;
     for round in [Round::Gather, Round::Spread] {
-        if round == Round::Spread && cx.config.subjects.contains(Subject::Elimination) {
+        if round == Round::Spread && facts.config.subjects.contains(Subject::Elimination) {
             seed(&mut graph, root.class);
         }
-        stop = saturate(&mut graph, &rules::rules_of_round(cx.config.subjects, round), MAX_ITERATIONS);
+        stop = saturate(&mut graph, &rules::rules_of_round(facts.config.subjects, round), MAX_ITERATIONS);
     }
     let rules = std::mem::take(&mut graph.analysis.rules);
     let canonical = |node: language::ENode| egg::Language::map_children(node, |id| graph.find(id));
@@ -325,7 +325,7 @@ struct BestTerms {
 
 /// Plans the best terms of a class.
 fn best_terms(
-    cx: &Context,
+    facts: &Facts,
     nest: &Nest,
     mut extraction: Extraction<'_, '_>,
     (root, slots): (Id, &[Field]),
@@ -333,7 +333,7 @@ fn best_terms(
     let (mut found, mut storing, mut stored): (Vec<CandidateNest>, Option<CandidateNest>, bool) =
         (Vec::new(), None, false);
     let size = term_size(&nest.outputs[0].value);
-    let is_cheapest = cx.config.choice == Choice::Cheapest;
+    let is_cheapest = facts.config.choice == Choice::Cheapest;
     extraction.choose(root);
     let estimate = extraction.estimate(root);
     let limit = MAX_ESTIMATE_RATIO * estimate;
@@ -347,11 +347,15 @@ fn best_terms(
             storing.get_or_insert(CandidateNest { nest: new, cost: estimate, rules });
             return found.first().map(|first| first.cost);
         }
-        cx.memo.retain_for(&new.sizes, &new.pins);
+        facts.memo.retain_for(&new.sizes, &new.pins);
         let lowest = found.first().map_or(f64::INFINITY, |first| first.cost);
-        let ratio =
-            if compares && lowest >= MIN_COMPARED_COST * cx.config.rewrite_threshold.0 { RUNNER_UP_RATIO } else { 1.0 };
-        let cost = order_loops_below(cx, &new, ratio * lowest).map(|o| o.work.cost()).filter(|cost| cost.is_finite());
+        let ratio = if compares && lowest >= MIN_COMPARED_COST * facts.config.rewrite_threshold.0 {
+            RUNNER_UP_RATIO
+        } else {
+            1.0
+        };
+        let cost =
+            order_loops_below(facts, &new, ratio * lowest).map(|o| o.work.cost()).filter(|cost| cost.is_finite());
         if let Some(cost) = cost {
             let at = found.partition_point(|other| other.cost <= cost);
             found.insert(at, CandidateNest { nest: new, cost, rules });
@@ -372,7 +376,8 @@ fn best_terms(
                 let best_cost = plan(extraction.term(root, None, slots, field_pool(nest)), *estimate);
                 planned += usize::from(!stores);
                 // Planning a term takes time as well.
-                let pays = |cost: f64| cost >= planned as f64 * COST_PER_PLANNED_TERM * cx.config.rewrite_threshold.0;
+                let pays =
+                    |cost: f64| cost >= planned as f64 * COST_PER_PLANNED_TERM * facts.config.rewrite_threshold.0;
                 let is_long = planned * size >= MAX_PLANNED_SIZE;
                 if planned >= MAX_PLANNED && (is_long || !best_cost.is_none_or(pays)) {
                     break;

@@ -10,7 +10,7 @@
 use super::extract::Extraction;
 use super::{CandidateNest, MAX_COST_RATIO, Rewriting, best_terms, is_rewritable, rewriting, saturate_nest};
 use crate::config::Choice;
-use crate::context::Context;
+use crate::facts::Facts;
 use crate::loop_order::order_loops_below;
 use crate::merge::join_outside;
 use crate::term::Nest;
@@ -28,21 +28,21 @@ struct OutputGroup {
 
 /// Rewrites the nest, which costs about `original_cost`, to nests that cost less in total, if there
 /// are any.
-pub(super) fn rewrite(cx: &Context, nest: Nest, original_cost: f64) -> Rewriting {
+pub(super) fn rewrite(facts: &Facts, nest: Nest, original_cost: f64) -> Rewriting {
     let nests: Vec<Nest> = (0..nest.outputs.len()).map(|k| restrict_outputs(&nest, &[k])).collect();
     if nests.len() > MAX_OUTPUTS || !nests.iter().all(is_rewritable) {
         return nest.into();
     }
     let mut groups: Vec<OutputGroup> = Vec::new();
     for (k, own) in nests.into_iter().enumerate() {
-        let Some(candidate) = cheapest_nest(cx, own) else { return nest.into() };
-        add_group(cx, &nest, &mut groups, OutputGroup { outputs: vec![k], candidate });
+        let Some(candidate) = cheapest_nest(facts, own) else { return nest.into() };
+        add_group(facts, &nest, &mut groups, OutputGroup { outputs: vec![k], candidate });
     }
     let cost: f64 = groups.iter().map(|group| group.candidate.cost).sum();
-    cx.memo.retain_for(&nest.sizes, &nest.pins);
+    facts.memo.retain_for(&nest.sizes, &nest.pins);
     let is_unchanged = groups.len() == 1 && groups[0].candidate.rules.is_empty();
     if is_unchanged
-        || cx.config.choice == Choice::Cheapest && order_loops_below(cx, &nest, cost / MAX_COST_RATIO).is_some()
+        || facts.config.choice == Choice::Cheapest && order_loops_below(facts, &nest, cost / MAX_COST_RATIO).is_some()
     {
         return nest.into();
     }
@@ -57,37 +57,37 @@ fn restrict_outputs(nest: &Nest, outputs: &[usize]) -> Nest {
 }
 
 /// Returns the cheapest nest that is equal to a nest with one output, which may be the nest itself.
-fn cheapest_nest(cx: &Context, nest: Nest) -> Option<CandidateNest> {
-    let saturated = saturate_nest(cx, &nest);
-    let extraction = Extraction::new(&saturated.graph, cx);
-    let mut planned = best_terms(cx, &nest, extraction, (saturated.root, &saturated.fields)).planned;
+fn cheapest_nest(facts: &Facts, nest: Nest) -> Option<CandidateNest> {
+    let saturated = saturate_nest(facts, &nest);
+    let extraction = Extraction::new(&saturated.graph, facts);
+    let mut planned = best_terms(facts, &nest, extraction, (saturated.root, &saturated.fields)).planned;
     let found = (!planned.is_empty()).then(|| planned.remove(0));
-    if cx.config.choice != Choice::Cheapest && found.is_some() {
+    if facts.config.choice != Choice::Cheapest && found.is_some() {
         return found;
     }
     let limit = found.as_ref().map_or(f64::INFINITY, |found| found.cost / MAX_COST_RATIO);
-    price_nest(cx, nest, Vec::new(), limit).or(found)
+    price_nest(facts, nest, Vec::new(), limit).or(found)
 }
 
 /// Returns a nest with its cost, if that is below `limit`.
-fn price_nest(cx: &Context, nest: Nest, rules: Vec<&'static str>, limit: f64) -> Option<CandidateNest> {
-    cx.memo.retain_for(&nest.sizes, &nest.pins);
-    let cost = order_loops_below(cx, &nest, limit)?.work.cost();
+fn price_nest(facts: &Facts, nest: Nest, rules: Vec<&'static str>, limit: f64) -> Option<CandidateNest> {
+    facts.memo.retain_for(&nest.sizes, &nest.pins);
+    let cost = order_loops_below(facts, &nest, limit)?.work.cost();
     cost.is_finite().then_some(CandidateNest { nest, cost, rules })
 }
 
 /// Joins outputs to the group where that saves most, or adds them as a group of their own if no
 /// join pays.
-fn add_group(cx: &Context, nest: &Nest, groups: &mut Vec<OutputGroup>, new: OutputGroup) {
+fn add_group(facts: &Facts, nest: &Nest, groups: &mut Vec<OutputGroup>, new: OutputGroup) {
     let mut best_join: Option<(usize, f64, OutputGroup)> = None;
     for (at, group) in groups.iter().enumerate() {
         let outputs = [&group.outputs[..], &new.outputs].concat();
         let separate_cost = group.candidate.cost + new.candidate.cost;
         let rules = group.candidate.rules.iter().chain(&new.candidate.rules).copied().collect();
-        let joined = join_outside(&group.candidate.nest, &new.candidate.nest, cx.mode());
-        let joined = joined.and_then(|joined| price_nest(cx, joined, rules, separate_cost));
+        let joined = join_outside(&group.candidate.nest, &new.candidate.nest, facts.mode());
+        let joined = joined.and_then(|joined| price_nest(facts, joined, rules, separate_cost));
         let limit = joined.as_ref().map_or(separate_cost, |joined| joined.cost);
-        let Some(candidate) = price_nest(cx, restrict_outputs(nest, &outputs), Vec::new(), limit).or(joined) else {
+        let Some(candidate) = price_nest(facts, restrict_outputs(nest, &outputs), Vec::new(), limit).or(joined) else {
             continue;
         };
         let savings = separate_cost - candidate.cost;

@@ -8,7 +8,7 @@ use super::rules::{self, RewriteRule};
 use super::saturate::StopReason;
 use super::{Rewritten, output_fields, output_term};
 use crate::config::{CostThreshold, OptimizerConfig};
-use crate::context::Context;
+use crate::facts::Facts;
 use crate::loop_order::order_loops_below;
 use crate::term::{Nest, is_regroupable};
 use common::{InputSpec, InputSymmetry, compare, counts, filled};
@@ -23,18 +23,18 @@ mod common;
 
 /// Returns the nest with a term made by the rules: the node with index `number` among those that
 /// rules added to the root class.
-fn alternative(cx: &Context, nest: &Nest, chosen: &[&'static RewriteRule], number: usize) -> Option<Nest> {
+fn alternative(facts: &Facts, nest: &Nest, chosen: &[&'static RewriteRule], number: usize) -> Option<Nest> {
     let target = nest.outputs.first().filter(|_| nest.outputs.len() == 1)?;
-    let mut graph = AlgebraGraph::new(Algebra::new(cx.mode()));
+    let mut graph = AlgebraGraph::new(Algebra::new(facts.mode()));
     let mut names: Vec<Field> = output_fields(target);
-    let root = insert(&mut graph, &output_term(target, cx), &mut names, &nest.sizes);
+    let root = insert(&mut graph, &output_term(target, facts), &mut names, &nest.sizes);
     graph.rebuild();
     let bound: Vec<Field> =
         super::all_fields(nest).into_iter().filter(|f| !output_fields(target).contains(f)).collect();
-    rules::find_symmetries(cx, &mut graph, nest, &bound);
-    rules::find_filters(cx, &mut graph, nest);
+    rules::find_symmetries(facts, &mut graph, nest, &bound);
+    rules::find_filters(facts, &mut graph, nest);
     super::saturate(&mut graph, chosen, 3);
-    let mut extraction = Extraction::new(&graph, cx);
+    let mut extraction = Extraction::new(&graph, facts);
     extraction.choose(root.class);
     let class = graph.find(root.class);
     let mut nodes: Vec<_> = graph[class].iter().filter(|n| graph.analysis.rules.contains_key(n)).collect();
@@ -58,14 +58,14 @@ fn check(text: &str, inputs: &[InputSpec], mode: FloatMode, chosen: &[&'static R
     let mut found = 0;
     loop {
         let mut is_replaced = false;
-        let mut rewrite = |cx: &Context, nest: Nest, _: f64| match alternative(cx, &nest, chosen, found) {
+        let mut rewrite = |facts: &Facts, nest: Nest, _: f64| match alternative(facts, &nest, chosen, found) {
             Some(new) => {
                 is_replaced = true;
                 Rewritten::from(new)
             }
             None => Rewritten::from(nest),
         };
-        let planned = crate::plan_with_rewrite(&plan, &Statistics::new(&counts), &config, &mut rewrite);
+        let planned = crate::optimize::plan_with_rewrite(&plan, &Statistics::new(&counts), &config, &mut rewrite);
         let (physical, _) = planned.unwrap_or_else(|e| panic!("{e}\n{text}"));
         if !is_replaced || found == 3 {
             return found;
@@ -230,18 +230,18 @@ fn is_prerequisite(rule: &str, other: &str) -> bool {
 
 /// Returns the cost of the chosen term of a nest, the cost of the cheapest term, and the number of
 /// terms.
-fn chosen_and_cheapest(cx: &Context, nest: &Nest) -> Option<(f64, f64, usize)> {
-    let super::SaturatedNest { graph, root, fields, .. } = super::saturate_nest(cx, nest);
-    let chosen = super::best_terms(cx, nest, Extraction::new(&graph, cx), (root, &fields)).planned.first()?.cost;
-    let mut extraction = Extraction::new(&graph, cx);
+fn chosen_and_cheapest(facts: &Facts, nest: &Nest) -> Option<(f64, f64, usize)> {
+    let super::SaturatedNest { graph, root, fields, .. } = super::saturate_nest(facts, nest);
+    let chosen = super::best_terms(facts, nest, Extraction::new(&graph, facts), (root, &fields)).planned.first()?.cost;
+    let mut extraction = Extraction::new(&graph, facts);
     let mut cheapest = f64::INFINITY;
     let terms = extraction.terms(root, usize::MAX, f64::INFINITY)?;
     for (_, choices) in &terms {
         extraction.set_choices(choices);
         let Some(extracted) = extraction.term(root, None, &fields, super::field_pool(nest)) else { continue };
         let new = super::with_value(nest, extracted);
-        cx.memo.retain_for(&new.sizes, &new.pins);
-        if let Some(ordered) = order_loops_below(cx, &new, cheapest) {
+        facts.memo.retain_for(&new.sizes, &new.pins);
+        if let Some(ordered) = order_loops_below(facts, &new, cheapest) {
             cheapest = cheapest.min(ordered.work.cost());
         }
     }
@@ -289,11 +289,11 @@ fn the_chosen_term_costs_as_much_as_the_cheapest() {
             let counts = counts(&inputs);
             let config = OptimizerConfig { rewrite_threshold: CostThreshold(0.0), ..OptimizerConfig::default() };
             let mut found = None;
-            let mut rewrite = |cx: &Context, nest: Nest, _: f64| {
-                found = chosen_and_cheapest(cx, &nest);
+            let mut rewrite = |facts: &Facts, nest: Nest, _: f64| {
+                found = chosen_and_cheapest(facts, &nest);
                 Rewritten::from(nest)
             };
-            crate::plan_with_rewrite(&plan, &Statistics::new(&counts), &config, &mut rewrite)
+            crate::optimize::plan_with_rewrite(&plan, &Statistics::new(&counts), &config, &mut rewrite)
                 .unwrap_or_else(|e| panic!("{e}\n{text}"));
             let (chosen, cheapest, terms) = found.expect("the nest has terms");
             assert!(
@@ -323,18 +323,18 @@ fn stars_and_cliques_of_ten_are_no_worse_than_greedy() {
         let (counts, config) =
             (counts(&inputs), OptimizerConfig { rewrite_threshold: CostThreshold(0.0), ..OptimizerConfig::default() });
         let mut found = None;
-        let mut rewrite = |cx: &Context, nest: Nest, before: f64| {
-            let super::SaturatedNest { graph, stop, .. } = super::saturate_nest(cx, &nest);
-            let greedy = super::greedy_candidate(cx, &nest, (f64::INFINITY, f64::INFINITY))
+        let mut rewrite = |facts: &Facts, nest: Nest, before: f64| {
+            let super::SaturatedNest { graph, stop, .. } = super::saturate_nest(facts, &nest);
+            let greedy = super::greedy_candidate(facts, &nest, (f64::INFINITY, f64::INFINITY))
                 .map_or(f64::INFINITY, |greedy| greedy.cost);
-            let chosen = super::rewrite(cx, nest, before);
+            let chosen = super::rewrite(facts, nest, before);
             let nest = &chosen.chosen.tasks[0].nest;
-            cx.memo.retain_for(&nest.sizes, &nest.pins);
-            let cost = order_loops_below(cx, nest, f64::INFINITY).map(|ordered| ordered.work.cost());
+            facts.memo.retain_for(&nest.sizes, &nest.pins);
+            let cost = order_loops_below(facts, nest, f64::INFINITY).map(|ordered| ordered.work.cost());
             found = Some((stop, graph.total_number_of_nodes(), cost, greedy));
             chosen
         };
-        let planned = crate::plan_with_rewrite(&plan, &Statistics::new(&counts), &config, &mut rewrite);
+        let planned = crate::optimize::plan_with_rewrite(&plan, &Statistics::new(&counts), &config, &mut rewrite);
         planned.unwrap_or_else(|e| panic!("{name}: {e}"));
         let (stop, nodes, chosen, greedy) = found.expect("the nest was rewritten");
         assert!(matches!(stop, StopReason::Nodes | StopReason::Visits), "{name}: {stop}");

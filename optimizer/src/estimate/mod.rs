@@ -17,7 +17,7 @@ pub(crate) use profile::{SupportProfile, either};
 
 use profile::{ProfileQuery, SupportKind};
 
-use crate::context::Context;
+use crate::facts::Facts;
 use crate::sizes::Sizes;
 use crate::term::{Node, Read, Target, Term};
 use redpoll_logic::Field;
@@ -26,7 +26,7 @@ use std::rc::Rc;
 /// Predicate that says which fields are bound.
 pub(crate) type BoundFields<'a> = dyn Fn(&Field) -> bool + 'a;
 
-impl Context<'_> {
+impl Facts<'_> {
     /// Returns the estimated fraction of coordinates over the bound fields under which the term may
     /// differ from its fill.
     pub(crate) fn support(&self, term: &Term, sizes: &Sizes, bound: &BoundFields) -> f64 {

@@ -6,7 +6,7 @@
 
 use super::marginal::{FieldPair, Marginal, MarginalKind, PairSide, stored_marginal};
 use super::profile::{ProfileQuery, SupportProfile};
-use crate::context::Context;
+use crate::facts::Facts;
 use crate::fit::storage_coordinates;
 use crate::sizes::Sizes;
 use crate::term::{Fold, ModeCoordinate, Node, Read, Target, Term};
@@ -24,7 +24,7 @@ pub(super) struct OrderCondition {
     fraction: f64,
 }
 
-impl Context<'_> {
+impl Facts<'_> {
     /// Returns the order condition of a term that differs from its fill exactly where one field
     /// precedes another.
     pub(super) fn order_condition(&self, term: &Term, query: ProfileQuery<'_>) -> Option<OrderCondition> {

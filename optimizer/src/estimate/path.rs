@@ -5,7 +5,7 @@
 //! path of a term that joins two fields along tensors with two modes, such as a matrix product. A
 //! tensor that a query writes is represented by the path of its query.
 
-use crate::context::Context;
+use crate::facts::Facts;
 use crate::fit::storage_coordinates;
 use crate::sizes::Sizes;
 use crate::term::{ModeCoordinate, Node, Read, Target, Term};
@@ -29,7 +29,7 @@ impl PathEdge {
     }
 }
 
-impl Context<'_> {
+impl Facts<'_> {
     /// Returns the number of coordinates over two fields under which a term may differ from its
     /// fill, if it joins the two along a path and the budget allows the question.
     pub(super) fn connected_coordinates(&self, term: &Term, sizes: &Sizes, fields: &[Field]) -> Option<f64> {

@@ -5,7 +5,7 @@ use super::BoundFields;
 use super::cache::{ModeOccupancy, TermFactor};
 use super::marginal::{Marginal, MarginalKind, Throws, stored_marginal};
 use super::order::{OrderCondition, comparison_fraction};
-use crate::context::Context;
+use crate::facts::Facts;
 use crate::fit::storage_coordinates;
 use crate::sizes::Sizes;
 use crate::term::{Fold, ModeCoordinate, Node, Read, Term};
@@ -64,7 +64,7 @@ impl SupportProfile {
     }
 }
 
-impl Context<'_> {
+impl Facts<'_> {
     /// Returns the profile of a term over the bound fields.
     pub(crate) fn profile(&self, term: &Term, query: ProfileQuery<'_>) -> SupportProfile {
         match term.node() {
@@ -280,12 +280,13 @@ impl Context<'_> {
 
 /// Projects a profile to the fields `retained`: coordinates with an entry for some coordinates of
 /// the fields `below`.
-fn project(cx: &Context, full: SupportProfile, sizes: &Sizes, below: &[Field], retained: &[Field]) -> SupportProfile {
+fn project(facts: &Facts, full: SupportProfile, sizes: &Sizes, below: &[Field], retained: &[Field]) -> SupportProfile {
     let coordinate_count: f64 = below.iter().map(|f| sizes.of(f) as f64).product();
     let throws = Throws::new(coordinate_count, full.fraction);
     let retained = |(f, _): &(Field, Marginal)| retained.contains(f);
     let (fields, marginals): (Vec<Field>, Vec<Marginal>) = full.marginals.into_iter().filter(retained).unzip();
-    let fraction = if marginals.is_empty() { throws.hit_probability(1.0) } else { cx.hit_fraction(throws, &marginals) };
+    let fraction =
+        if marginals.is_empty() { throws.hit_probability(1.0) } else { facts.hit_fraction(throws, &marginals) };
     let hit = |k: usize| {
         let others = marginals.iter().enumerate().filter(|(m, _)| *m != k).map(|(_, m)| m.clone()).collect();
         MarginalKind::Hit { throws, own: marginals[k].clone(), others }.into()

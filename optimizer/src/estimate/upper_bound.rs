@@ -6,7 +6,7 @@
 //! ones (a degree constraint). The cheapest chain is the bound. Source: Deeds, Suciu, Balazinska,
 //! Cai, "Degree Sequence Bound for Join Cardinality Estimation", section 2.
 
-use crate::context::Context;
+use crate::facts::Facts;
 use crate::fit::storage_coordinates;
 use crate::sizes::Sizes;
 use crate::term::{ModeCoordinate, Node, Read, Target, Term};
@@ -26,7 +26,7 @@ enum ChainFactor<'t> {
     Term(&'t Term, f64),
 }
 
-impl Context<'_> {
+impl Facts<'_> {
     /// Returns the upper bound of coordinates over some of an output's fields under which something
     /// can be written.
     pub(crate) fn max_output_coordinates(&self, target: &Target, sizes: &Sizes, fields: &[Field]) -> f64 {

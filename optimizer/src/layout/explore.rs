@@ -5,19 +5,19 @@
 //! and the order can walk, or the format of a copy for the order. Its output has the format that
 //! the order writes, or one that a reader prefers.
 
-use super::LayoutQuery;
-use super::graph::LayoutGraph;
+use super::graph::{CandidateKernel, LayoutGraph};
 use crate::concordize::{copy_format, copy_nest};
-use crate::context::Context;
+use crate::cost;
+use crate::facts::Facts;
 use crate::fit::{LevelUse, fit};
-use crate::formats::choose_format;
-use crate::isolate::{FoldPass, FoldPlacement, Schedule, isolate};
+use crate::formats::{choose_format, define_output};
+use crate::isolate::{FoldPlacement, isolate};
 use crate::loop_order::{order_loops, orders_of_any_format};
+use crate::names::Names;
 use crate::pricing::conversion_work;
 use crate::sizes::Sizes;
-use crate::term::{ModeCoordinate, NestKind, Node, Read, Term, TypedAlias};
+use crate::term::{ModeCoordinate, Nest, NestKind, Node, Read, Term, TypedAlias};
 use crate::work::Event;
-use crate::{cost, with_dense_outputs};
 use redpoll_logic::{Alias, Field, Format, TensorType};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -29,20 +29,12 @@ const MAX_FORMATS: usize = 3;
 /// Largest number of combinations of formats for all reads of an order.
 const MAX_COMBINATIONS: usize = 8;
 
-/// A query in a loop order, with the formats of its tensors.
-#[derive(Clone)]
-pub(super) struct CandidateKernel {
-    pub(super) query: usize,
-    pub(super) order: Vec<Field>,
-    /// For each output, the requested format if it differs from the one that the order writes.
-    pub(super) requested: Vec<Option<Format>>,
+/// A planned query whose layout may change.
+pub(crate) struct LayoutQuery {
+    pub(crate) nest: Nest,
+    pub(crate) order: Vec<Field>,
     /// The formats of its outputs.
-    pub(super) formats: Vec<Format>,
-    /// Its reads, each with a format.
-    pub(super) reads: Vec<(Read, Format)>,
-    pub(super) cost: f64,
-    /// Set when the kernel runs the query as in the previous plan.
-    pub(super) is_previous: bool,
+    pub(crate) formats: Vec<Format>,
 }
 
 /// An order of a query's loops, with its reads and the loops around each.
@@ -52,10 +44,10 @@ struct CandidateOrder {
 }
 
 /// Returns the graph of all candidate kernels of the queries.
-pub(super) fn explore(cx: &mut Context, queries: &[LayoutQuery]) -> LayoutGraph {
-    let written = queries.iter().flat_map(|query| &query.nest().outputs).map(|target| target.alias.clone()).collect();
+pub(super) fn explore(facts: &mut Facts, tensor_names: Names, queries: &[LayoutQuery]) -> LayoutGraph {
+    let written = queries.iter().flat_map(|query| &query.nest.outputs).map(|target| target.alias.clone()).collect();
     let (graph, names, preferred) = (LayoutGraph::default(), HashMap::new(), Vec::new());
-    let mut explorer = Explorer { cx, graph, written, names, preferred };
+    let mut explorer = Explorer { facts, tensor_names, graph, written, names, preferred };
     let runs: Vec<Vec<CandidateOrder>> = queries.iter().map(|query| explorer.candidate_orders(query)).collect();
     for (query, runs) in queries.iter().zip(&runs) {
         explorer.record_preferences(query, runs);
@@ -70,7 +62,9 @@ pub(super) fn explore(cx: &mut Context, queries: &[LayoutQuery]) -> LayoutGraph 
 }
 
 struct Explorer<'e, 'c> {
-    cx: &'e mut Context<'c>,
+    facts: &'e mut Facts<'c>,
+    /// The names in use, also by tensors in other formats that no plan makes.
+    tensor_names: Names,
     graph: LayoutGraph,
     /// The tensors that the queries write; all others are given.
     written: HashSet<Alias>,
@@ -83,21 +77,25 @@ struct Explorer<'e, 'c> {
 impl Explorer<'_, '_> {
     /// Returns the orders of a query's loops that are explored.
     fn candidate_orders(&mut self, query: &LayoutQuery) -> Vec<CandidateOrder> {
-        let nest = query.nest();
-        self.cx.memo.retain_for(&nest.sizes, &nest.pins);
-        let mut orders = vec![query.order().to_vec()];
-        for (order, _) in orders_of_any_format(self.cx, nest, MAX_ORDERS) {
+        let nest = &query.nest;
+        self.facts.memo.retain_for(&nest.sizes, &nest.pins);
+        let mut orders = vec![query.order.clone()];
+        for (order, _) in orders_of_any_format(self.facts, nest, MAX_ORDERS) {
             if !orders.contains(&order) {
                 orders.push(order);
             }
         }
         let run = |order: Vec<Field>| {
-            let FoldPlacement::Placed(schedule) = isolate(self.cx, nest, &order) else { return None };
+            let FoldPlacement::Placed(schedule) = isolate(self.facts, &mut self.tensor_names, nest, &order) else {
+                return None;
+            };
             let mut reads = Vec::new();
-            each_read(&schedule, &mut |read, outer_loops| {
-                if !reads.iter().any(|(other, _): &(Read, _)| other == read) {
-                    reads.push((read.clone(), outer_loops.to_vec()));
-                }
+            schedule.each_value(&mut |value, outer_loops| {
+                outer_reads(value, &mut |read| {
+                    if !reads.iter().any(|(other, _): &(Read, _)| other == read) {
+                        reads.push((read.clone(), outer_loops.to_vec()));
+                    }
+                });
             });
             Some(CandidateOrder { order, reads })
         };
@@ -106,16 +104,16 @@ impl Explorer<'_, '_> {
 
     /// Records the formats that a query prefers for the tensors it reads.
     fn record_preferences(&mut self, query: &LayoutQuery, runs: &[CandidateOrder]) {
-        let sizes = &query.nest().sizes;
+        let sizes = &query.nest.sizes;
         for (read, outer_loops) in runs.iter().flat_map(|run| &run.reads) {
             if !self.graph.conversions.contains_key(&read.tensor) {
-                self.graph.conversions.insert(read.tensor.clone(), conversion_work(self.cx, read).cost());
+                self.graph.conversions.insert(read.tensor.clone(), conversion_work(self.facts, read).cost());
                 if !self.written.contains(&read.tensor) {
                     self.graph.add_input(&read.tensor, &read.ty.format);
                 }
             }
             if !self.is_suitable(read, sizes, outer_loops) {
-                let format = copy_format(self.cx, read, sizes, outer_loops);
+                let format = copy_format(self.facts, read, sizes, outer_loops);
                 let preference = (read.tensor.clone(), format);
                 if !self.preferred.contains(&preference) {
                     self.preferred.push(preference);
@@ -126,7 +124,7 @@ impl Explorer<'_, '_> {
 
     /// Adds the kernels of a query in one order.
     fn add_kernels(&mut self, number: usize, query: &LayoutQuery, run: &CandidateOrder) {
-        let nest = query.nest();
+        let nest = &query.nest;
         let outputs: Vec<Alias> = nest.outputs.iter().map(|target| target.alias.clone()).collect();
         let mut combinations: Vec<Vec<(Read, Format)>> = vec![Vec::new()];
         for (read, outer_loops) in &run.reads {
@@ -148,7 +146,7 @@ impl Explorer<'_, '_> {
         for (first, reads) in combinations.into_iter().enumerate() {
             for requested in &requested {
                 let Some((cost, formats)) = self.price(query, &run.order, &reads, requested) else { continue };
-                let is_previous = first == 0 && run.order == query.order() && formats == query.formats;
+                let is_previous = first == 0 && run.order == query.order && formats == query.formats;
                 if requested.iter().flatten().next().is_some() && self.has_kernel(number, run, &reads, &formats) {
                     continue;
                 }
@@ -178,7 +176,7 @@ impl Explorer<'_, '_> {
             })
         };
         let copy =
-            (!self.is_suitable(read, sizes, outer_loops)).then(|| copy_format(self.cx, read, sizes, outer_loops));
+            (!self.is_suitable(read, sizes, outer_loops)).then(|| copy_format(self.facts, read, sizes, outer_loops));
         let explored = self.graph.formats(&read.tensor).into_iter().filter(walks);
         let own = walks(&read.ty.format).then(|| read.ty.format.clone());
         for format in own.into_iter().chain(copy).chain(explored) {
@@ -206,7 +204,7 @@ impl Explorer<'_, '_> {
         is: impl Fn(LevelUse, Event) -> bool,
     ) -> bool {
         let positions = |field: &Field| outer_loops.iter().position(|f| f == field);
-        let uses = fit(read, sizes, &positions, NestKind::Query, self.cx.mode());
+        let uses = fit(read, sizes, &positions, NestKind::Query, self.facts.mode());
         uses.iter().zip(&read.ty.format.levels).any(|(level_use, level)| is(*level_use, cost::follow(level.kind)))
     }
 
@@ -220,8 +218,8 @@ impl Explorer<'_, '_> {
     ) -> Option<(f64, Vec<Format>)> {
         let named: Vec<(&Read, TypedAlias)> =
             reads.iter().map(|(read, format)| (read, self.register_layout(read, format))).collect();
-        let mode = self.cx.mode();
-        let mut nest = query.nest().clone().replace_reads(
+        let mode = self.facts.mode();
+        let mut nest = query.nest.clone().replace_reads(
             &mut |read| named.iter().find(|(own, _)| *own == read).map(|(_, other)| other.clone()),
             mode,
         );
@@ -229,10 +227,10 @@ impl Explorer<'_, '_> {
         for (target, format) in nest.outputs.iter_mut().zip(requested) {
             target.format = format.clone().or(target.format.take());
         }
-        self.cx.memo.retain_for(&nest.sizes, &nest.pins);
-        let ordered = order_loops(self.cx, &nest).filter(|ordered| ordered.work.cost().is_finite())?;
-        let nest = with_dense_outputs(&nest, &ordered.dense);
-        let formats = nest.outputs.iter().map(|target| choose_format(self.cx, target, &nest.sizes, order).ok());
+        self.facts.memo.retain_for(&nest.sizes, &nest.pins);
+        let ordered = order_loops(self.facts, &nest).filter(|ordered| ordered.work.cost().is_finite())?;
+        let nest = nest.with_dense_outputs(&ordered.dense);
+        let formats = nest.outputs.iter().map(|target| choose_format(self.facts, target, &nest.sizes, order).ok());
         Some((ordered.work.cost(), formats.collect::<Option<_>>()?))
     }
 
@@ -245,35 +243,16 @@ impl Explorer<'_, '_> {
         if let Some(cached) = self.names.get(&key) {
             return cached.clone();
         }
-        let cx = &mut *self.cx;
-        let alias = cx.names.fresh(&read.tensor);
+        let facts = &mut *self.facts;
+        let alias = self.tensor_names.fresh(&read.tensor);
         let nest = copy_nest(read, format.clone(), alias.clone());
         let target = &nest.outputs[0];
-        cx.memo.retain_for(&nest.sizes, &nest.pins);
+        facts.memo.retain_for(&nest.sizes, &nest.pins);
         let ty = Arc::new(TensorType { format: format.clone(), ..(*read.ty).clone() });
-        cx.define_output(target, (alias.clone(), ty.clone()), &nest.sizes);
+        define_output(facts, target, (alias.clone(), ty.clone()), &nest.sizes);
         self.names.insert(key, (alias.clone(), ty.clone()));
         (alias, ty)
     }
-}
-
-/// Visits every read of a schedule, with the loops around it.
-fn each_read(schedule: &Schedule, f: &mut dyn FnMut(&Read, &[Field])) {
-    for target in &schedule.outputs {
-        outer_reads(&target.value, &mut |read| f(read, &schedule.order));
-        for at in &target.coordinates {
-            if let ModeCoordinate::Value(value) = at {
-                outer_reads(value, &mut |read| f(read, &schedule.order));
-            }
-        }
-    }
-    schedule.temporaries.iter().for_each(|pass| each_read_of(pass, &schedule.order, f));
-}
-
-fn each_read_of(pass: &FoldPass, outside: &[Field], f: &mut dyn FnMut(&Read, &[Field])) {
-    let order: Vec<Field> = outside[..pass.depth].iter().chain(&pass.order).cloned().collect();
-    pass.temporaries.iter().for_each(|inner| each_read_of(inner, &order, f));
-    pass.folds.iter().for_each(|(_, fold)| outer_reads(&fold.arg, &mut |read| f(read, &order)));
 }
 
 /// Visits the reads of a term without those of temporaries, which have loops of their own.

@@ -1,6 +1,6 @@
 //! The e-graph of a plan's layouts.
 
-use super::explore::CandidateKernel;
+use crate::term::Read;
 use egg::{EGraph, Id, Language};
 use redpoll_logic::{Alias, Field, Format};
 use std::collections::HashMap;
@@ -44,6 +44,22 @@ impl Language for LayoutNode {
     fn children_mut(&mut self) -> &mut [Id] {
         &mut self.children
     }
+}
+
+/// A query in a loop order, with the formats of its tensors.
+#[derive(Clone)]
+pub(crate) struct CandidateKernel {
+    pub(crate) query: usize,
+    pub(crate) order: Vec<Field>,
+    /// For each output, the requested format if it differs from the one that the order writes.
+    pub(crate) requested: Vec<Option<Format>>,
+    /// The formats of its outputs.
+    pub(crate) formats: Vec<Format>,
+    /// Its reads, each with a format.
+    pub(crate) reads: Vec<(Read, Format)>,
+    pub(crate) cost: f64,
+    /// Set when the kernel runs the query as in the previous plan.
+    pub(crate) is_previous: bool,
 }
 
 /// The sources of the tensors of a plan, and their costs.

@@ -1,8 +1,7 @@
 //! Compares the choice of layouts with all choices, on graphs with random costs.
 
 use super::choose::{cheapest, random};
-use super::explore::CandidateKernel;
-use super::graph::LayoutGraph;
+use super::graph::{CandidateKernel, LayoutGraph};
 use crate::term::{ModeCoordinate, Read};
 use redpoll_logic::Field;
 use redpoll_logic::{Alias, DType, Format, Scalar, TensorType};

@@ -91,6 +91,15 @@ impl Nest {
         }
     }
 
+    /// Returns the nest with dense formats for the outputs that are cheaper dense.
+    pub(crate) fn with_dense_outputs(&self, dense: &[bool]) -> Nest {
+        let mut nest = self.clone();
+        for (target, _) in nest.outputs.iter_mut().zip(dense).filter(|(_, dense)| **dense) {
+            target.format = Some(Format::dense(target.shape.len()));
+        }
+        nest
+    }
+
     /// Returns the name of the first output, which names the nest.
     pub(crate) fn name(&self) -> &Alias {
         &self.outputs[0].alias

@@ -10,7 +10,7 @@
 use super::{MatchSite, RewriteRule, Round, ScopedNode, Subject, TermDraft, select_value};
 use crate::algebra::graph::{AlgebraGraph, Filter, slot_field};
 use crate::algebra::language::{ClassUse, LeafId, NodeKind, SlotIndex};
-use crate::context::Context;
+use crate::facts::Facts;
 use crate::term::{Fold, Nest, Node, Read, Term, is_regroupable};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Field, Scalar};
@@ -31,7 +31,7 @@ const MAX_KEPT_FRACTION: f64 = 0.5;
 const MIN_FACTORS: usize = 3;
 
 /// Finds leaves of a nest's graph that lose most of their entries when joined with another leaf.
-pub(in crate::algebra) fn find_filters(cx: &Context, graph: &mut AlgebraGraph, nest: &Nest) {
+pub(in crate::algebra) fn find_filters(facts: &Facts, graph: &mut AlgebraGraph, nest: &Nest) {
     let mut reads: Vec<&Read> = Vec::new();
     nest.outputs.iter().for_each(|t| t.value.each_access(&mut |r| reads.push(r)));
     if reads.len() < MIN_FACTORS {
@@ -52,7 +52,7 @@ pub(in crate::algebra) fn find_filters(cx: &Context, graph: &mut AlgebraGraph, n
             let filter = Filter { of: *of, by: *by, shared };
             if joins
                 && !found.contains(&filter)
-                && kept_fraction(cx, nest, read, (other, others, fields)) <= MAX_KEPT_FRACTION
+                && kept_fraction(facts, nest, read, (other, others, fields)) <= MAX_KEPT_FRACTION
             {
                 found.push(filter);
             }
@@ -86,8 +86,8 @@ fn leaf_of(graph: &AlgebraGraph, read: &Read) -> Option<(LeafId, Vec<Field>)> {
 }
 
 /// Returns the fraction of a read's entries at which another read is not fill.
-fn kept_fraction(cx: &Context, nest: &Nest, read: &Read, (other, others, fields): (&Read, &[Field], &[Field])) -> f64 {
-    let mode = cx.mode();
+fn kept_fraction(facts: &Facts, nest: &Nest, read: &Read, (other, others, fields): (&Read, &[Field], &[Field])) -> f64 {
+    let mode = facts.mode();
     let differs = |read: &Read| {
         let args = vec![Term::access(read.clone()), Term::literal(read.ty.fill.clone())];
         Term::call(&Builtin::Ne.into(), args, mode)
@@ -97,7 +97,7 @@ fn kept_fraction(cx: &Context, nest: &Nest, read: &Read, (other, others, fields)
     let fold =
         Fold { op: Builtin::Or.into(), init: absent.clone(), arg: differs(other), fields: own, along: Vec::new() };
     let both = Term::call(&Builtin::And.into(), vec![differs(read), Term::fold(fold, absent, mode)], mode);
-    let support = |term: &Term| cx.support(term, &nest.sizes, &|f| fields.contains(f));
+    let support = |term: &Term| facts.support(term, &nest.sizes, &|f| fields.contains(f));
     support(&both) / support(&differs(read)).max(f64::MIN_POSITIVE)
 }
 

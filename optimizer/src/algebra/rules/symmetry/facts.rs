@@ -3,7 +3,7 @@
 use crate::algebra::graph::{AlgebraGraph, Diagonal, SymmetricSlots, slot_field};
 use crate::algebra::language::{ClassUse, NodeKind, SlotIndex};
 use crate::algebra::rules::MatchSite;
-use crate::context::Context;
+use crate::facts::Facts;
 use crate::term::{ModeCoordinate, Nest, Node, Read};
 use egg::Id;
 use redpoll_logic::statistics::Fact;
@@ -15,19 +15,19 @@ const MAX_ORDERED_FIELDS: usize = 6;
 
 /// Checks the symmetry of the leaves of a nest's graph, if it would make the nest invariant under
 /// an exchange of fields.
-pub(in crate::algebra) fn find_symmetries(cx: &Context, graph: &mut AlgebraGraph, nest: &Nest, bound: &[Field]) {
+pub(in crate::algebra) fn find_symmetries(facts: &Facts, graph: &mut AlgebraGraph, nest: &Nest, bound: &[Field]) {
     let mut reads: Vec<&Read> = Vec::new();
     nest.outputs.iter().for_each(|t| t.value.each_access(&mut |r| reads.push(r)));
     let pairs = (0..bound.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
     let is_candidate =
         |(a, b)| nest.sizes.of(&bound[a]) == nest.sizes.of(&bound[b]) && may_exchange(&reads, &bound[a], &bound[b]);
-    if !cx.may_measure() || !pairs.into_iter().any(is_candidate) {
+    if !facts.may_measure() || !pairs.into_iter().any(is_candidate) {
         return;
     }
     let mut found = Vec::new();
     for (id, leaf) in graph.analysis.leaves() {
         let Node::Access(read) = leaf.term.node() else { continue };
-        if read.outside.is_some() || cx.written_marginals(&read.tensor).is_some() {
+        if read.outside.is_some() || facts.written_marginals(&read.tensor).is_some() {
             continue;
         }
         let slot = |mode: usize| {
@@ -40,9 +40,9 @@ pub(in crate::algebra) fn find_symmetries(cx: &Context, graph: &mut AlgebraGraph
                 if let (Some(p), Some(q)) = (slot(b), slot(a))
                     && p != q
                     && leaf.sizes[p] == leaf.sizes[q]
-                    && cx.has_fact(&read.tensor, &read.ty, Fact::Symmetric(b, a))
+                    && facts.has_fact(&read.tensor, &read.ty, Fact::Symmetric(b, a))
                 {
-                    let diagonal = match cx.has_fact(&read.tensor, &read.ty, Fact::OffDiagonal(b, a)) {
+                    let diagonal = match facts.has_fact(&read.tensor, &read.ty, Fact::OffDiagonal(b, a)) {
                         true => Diagonal::Empty,
                         false => Diagonal::Stored,
                     };

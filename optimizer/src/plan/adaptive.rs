@@ -6,19 +6,22 @@
 //! are planned with these, whole nests are rewritten as well. The old plan of the remaining queries
 //! is priced with the same numbers, and is replaced only by a cheaper one.
 
+use super::layout::lay_out;
+use super::planner::Planner;
+use super::queries::plan_queries;
+use crate::algebra;
 use crate::config::{Adaptivity, OptimizerConfig};
-use crate::context::Context;
 use crate::error::Error;
+use crate::facts::{Facts, WrittenTensorFacts};
+use crate::formats::define_output;
 use crate::loop_order::order_loops;
 use crate::report::{Adaptation, Decision, Miscount, Origin, Report};
-use crate::state::PlanStep;
+use crate::state::{PlanState, PlanStep, PlannedQuery};
 use crate::term::{Nest, NestKind};
-use crate::{algebra, plan_remaining};
 use redpoll_logic::physical::{PhysicalPlan, PhysicalQuery};
 use redpoll_logic::statistics::{Answer, Statistics};
-use redpoll_logic::{Alias, Field, Format};
+use redpoll_logic::{Alias, Format};
 use std::collections::HashSet;
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// A physical plan with the state needed to replan its last queries.
@@ -45,24 +48,22 @@ pub struct WrittenTensor {
     pub positions: Vec<u64>,
 }
 
-impl Context<'_> {
-    /// Records the remaining work after the last planned query.
-    pub(crate) fn record_step(&mut self, nest: Nest, order: Vec<Field>) {
-        let (tasks, next_nest, names) = (self.tasks.clone(), self.next_nest, self.names.clone());
-        self.steps.push(PlanStep { nest, order, tasks, next_nest, names });
-    }
-}
-
 impl AdaptivePlan {
-    pub(crate) fn new(cx: Context, nests: Arc<[Nest]>, produces: Vec<Alias>) -> AdaptivePlan {
-        let facts = cx.facts();
-        let Context { inputs, queries, mut report, steps, copies, .. } = cx;
-        report.facts.extend(facts);
+    /// Returns the plan that the planner has made.
+    pub(crate) fn new(planner: Planner, nests: Arc<[Nest]>, produces: Vec<Alias>) -> AdaptivePlan {
+        let Planner { facts, state, mut report } = planner;
+        report.facts.extend(facts.asked_facts());
         report.facts.sort();
         report.facts.dedup();
-        let physical = PhysicalPlan { inputs, queries, produces };
+        let (mut queries, mut steps) = (Vec::new(), Vec::new());
+        for PlannedQuery { query, decision, step } in state.planned {
+            queries.push(query);
+            report.decisions.push(decision);
+            steps.push(step);
+        }
+        let physical = PhysicalPlan { inputs: facts.inputs().to_vec(), queries, produces };
         report.add_phase("physical plan", physical.to_string());
-        AdaptivePlan { physical, report, nests, steps, copies }
+        AdaptivePlan { physical, report, nests, steps, copies: state.copies }
     }
 
     /// Returns the tensors that adaptation after this query or later may read; the caller must
@@ -102,19 +103,23 @@ impl AdaptivePlan {
         if miscounts.is_empty() {
             return Ok(None);
         }
-        let old_cost = self.remaining_cost(after, &mut self.context_after(after, written, statistics, config));
+        let old_cost = self.remaining_cost(after, &mut self.planner_after(after, written, statistics, config).facts);
         if old_cost < min_savings.0 {
             return Ok(None);
         }
-        let mut cx = self.context_after(after, written, statistics, config);
-        (cx.tasks, cx.next_nest) = (step.tasks.clone(), step.next_nest);
-        plan_remaining(&mut cx, &self.nests, &mut algebra::rewrite)?;
-        let new_cost = cx.report.decisions[after + 1..].iter().map(cost_without_copies).sum::<f64>();
-        if cx.queries == self.physical.queries || old_cost - new_cost < min_savings.0 {
+        let mut planner = self.planner_after(after, written, statistics, config);
+        (planner.state.tasks, planner.state.next_nest) = (step.tasks.clone(), step.next_nest);
+        let names = planner.state.names.clone();
+        plan_queries(&mut planner, &self.nests, &mut algebra::rewrite, None)?;
+        lay_out(&mut planner, after + 1, &names)?;
+        let planned = &planner.state.planned;
+        let new_cost = planned[after + 1..].iter().map(|planned| cost_without_copies(&planned.decision)).sum::<f64>();
+        let is_unchanged = planned.iter().map(|planned| &planned.query).eq(&self.physical.queries);
+        if is_unchanged || old_cost - new_cost < min_savings.0 {
             return Ok(None);
         }
-        cx.report.add_adaptation(Adaptation { query: after, miscounts, old_cost, new_cost });
-        Ok(Some(AdaptivePlan::new(cx, self.nests.clone(), self.physical.produces.clone())))
+        planner.report.add_adaptation(Adaptation { query: after, miscounts, old_cost, new_cost });
+        Ok(Some(AdaptivePlan::new(planner, self.nests.clone(), self.physical.produces.clone())))
     }
 
     /// Returns the outputs of a query whose numbers of positions deviate from the estimates by more
@@ -133,45 +138,52 @@ impl AdaptivePlan {
         outputs.filter_map(miscount).collect()
     }
 
-    /// Returns the state after planning a query, with the true sizes of the written tensors.
-    fn context_after<'a>(
+    /// Returns the planner after planning a query, with the true sizes of the written tensors.
+    fn planner_after<'a>(
         &self,
         after: usize,
         written: &[WrittenTensor],
         statistics: &'a Statistics<'a>,
         config: &'a OptimizerConfig,
-    ) -> Context<'a> {
-        let mut cx = Context::with_names(config, statistics, self.steps[after].names.clone());
-        cx.results = Rc::new(self.physical.produces.iter().cloned().collect());
-        cx.queries = self.physical.queries[..=after].to_vec();
-        cx.steps = self.steps[..=after].to_vec();
-        cx.report = self.report.clone();
-        cx.report.decisions.truncate(after + 1);
-        for output in cx.queries.iter().flat_map(|q| &q.outputs).cloned().collect::<Vec<_>>() {
+    ) -> Planner<'a> {
+        let PhysicalPlan { inputs, queries, produces } = &self.physical;
+        let queries = &queries[..=after];
+        let read: HashSet<&Alias> = queries.iter().flat_map(PhysicalQuery::accesses).map(|a| &a.tensor).collect();
+        let inputs = inputs.iter().filter(|(alias, _)| read.contains(alias)).cloned().collect();
+        let mut facts = Facts::new(config, statistics, produces, inputs);
+        for output in queries.iter().flat_map(|query| &query.outputs) {
             if let Some(WrittenTensor { alias, positions }) = written.iter().find(|w| w.alias == output.alias) {
                 let counts = positions.iter().copied().map(Answer::exact).collect();
-                cx.define(alias.clone(), output.ty, counts, Vec::new());
+                let exact = WrittenTensorFacts { counts, ..WrittenTensorFacts::default() };
+                facts.define(alias.clone(), output.ty.clone(), exact);
             }
         }
-        let read: HashSet<&Alias> = cx.queries.iter().flat_map(PhysicalQuery::accesses).map(|a| &a.tensor).collect();
-        cx.inputs = self.physical.inputs.iter().filter(|(alias, _)| read.contains(alias)).cloned().collect();
+        let mut report = self.report.clone();
+        let decisions = std::mem::take(&mut report.decisions);
+        let planned = queries.iter().cloned().zip(decisions).zip(self.steps.iter().cloned());
+        let planned = planned.map(|((query, decision), step)| PlannedQuery { query, decision, step });
         let is_available = |alias: &Alias| written.iter().any(|w| w.alias == *alias);
-        cx.copies = self.copies.iter().filter(|(.., copy)| is_available(copy)).cloned().collect();
-        cx
+        let state = PlanState {
+            names: self.steps[after].names.clone(),
+            copies: self.copies.iter().filter(|(.., copy)| is_available(copy)).cloned().collect(),
+            planned: planned.collect(),
+            ..PlanState::default()
+        };
+        Planner { facts, state, report }
     }
 
-    /// Returns the cost of the queries after `after` as planned, with the sizes of the context.
-    fn remaining_cost(&self, after: usize, cx: &mut Context) -> f64 {
+    /// Returns the cost of the queries after `after` as planned, with the sizes of the facts.
+    fn remaining_cost(&self, after: usize, facts: &mut Facts) -> f64 {
         let mut cost = 0.0;
         for (step, decision) in self.steps.iter().zip(&self.report.decisions).skip(after + 1) {
-            let mut nest = cx.resolve(step.nest.clone());
+            let mut nest = facts.resolve(step.nest.clone());
             nest.pins.push(step.order.clone());
             if nest.kind == NestKind::Query {
-                cx.memo.retain_for(&nest.sizes, &nest.pins);
-                cost += order_loops(cx, &nest).map_or(f64::INFINITY, |o| o.work.cost());
+                facts.memo.retain_for(&nest.sizes, &nest.pins);
+                cost += order_loops(facts, &nest).map_or(f64::INFINITY, |o| o.work.cost());
             }
             for (target, output) in nest.outputs.iter().zip(&decision.outputs) {
-                cx.define_output(target, (output.alias.clone(), output.ty.clone()), &nest.sizes);
+                define_output(facts, target, (output.alias.clone(), output.ty.clone()), &nest.sizes);
             }
         }
         cost

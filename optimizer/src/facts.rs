@@ -1,29 +1,32 @@
-//! State that the passes share: configuration, statistics of inputs and intermediates, names, and
-//! the plan so far.
+//! What is known about tensors: inputs by the statistics, written tensors by estimates.
+//!
+//! The passes ask [`Facts`]. New knowledge comes from three places: a nest that reads an input for
+//! the first time, a query that is planned and writes its outputs, and the permission to measure.
 
 use crate::config::OptimizerConfig;
-use crate::estimate::{EstimateCache, FieldPair, Marginal, MarginalCache, SupportProfile, Throws};
-use crate::formats::{count_positions, output_marginals};
+use crate::estimate::{FieldPair, Marginal, MarginalCache, Throws};
 use crate::measuring::{MeasuringBudget, StatisticsPass};
-use crate::names::Names;
-use crate::report::Report;
-use crate::sizes::Sizes;
-use crate::state::{PlanStep, Task};
-use crate::term::{Fold, Nest, Read, Target};
-use crate::work::Work;
-use redpoll_logic::physical::PhysicalQuery;
+use crate::memo::TermMemo;
+use crate::term::{Nest, Read};
 use redpoll_logic::statistics::{Answer, Fact, Hop, ModeSet, PositionCounts, Question, Statistics, Weights};
-use redpoll_logic::{Alias, Field, FloatMode, Format, TensorType};
+use redpoll_logic::{Alias, FloatMode, TensorType};
 use rustc_hash::FxHashMap;
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The state of one optimization.
-pub(crate) struct Context<'a> {
+/// Facts about the tensors of a plan, with the configuration of the optimizer.
+///
+/// A clone starts with an empty memo, spends its own budget of measuring, and shares the cache of
+/// marginals, which do not depend on plans.
+#[derive(Clone)]
+pub(crate) struct Facts<'a> {
     pub(crate) config: &'a OptimizerConfig,
     statistics: &'a Statistics<'a>,
+    /// Outputs that the plan produces.
+    results: Rc<HashSet<Alias>>,
+    /// The tensors that no query writes, in the order in which nests first read them.
+    inputs: Vec<(Alias, Arc<TensorType>)>,
     /// Types of the tensors that queries write.
     types: FxHashMap<Alias, Arc<TensorType>>,
     counts: PositionCounts,
@@ -37,103 +40,37 @@ pub(crate) struct Context<'a> {
     marginal_cache: Rc<MarginalCache>,
     /// Set when statistics that take a pass over a tensor may be requested.
     may_measure: bool,
-    pub(crate) budget: MeasuringBudget,
-    pub(crate) names: Names,
-    /// Outputs that the plan produces.
-    pub(crate) results: Rc<HashSet<Alias>>,
-    /// Source, format and name of each copy.
-    pub(crate) copies: Vec<(Alias, Format, Alias)>,
-    pub(crate) inputs: Vec<(Alias, Arc<TensorType>)>,
-    pub(crate) queries: Vec<PhysicalQuery>,
-    pub(crate) report: Report,
+    budget: MeasuringBudget,
     pub(crate) memo: TermMemo,
-    /// Stack of pending tasks; the next one is last.
-    pub(crate) tasks: Vec<Task>,
-    /// Index of the first nest of the plan that is not planned yet.
-    pub(crate) next_nest: usize,
-    /// One step per query, for plans that may be adapted.
-    pub(crate) steps: Vec<PlanStep>,
 }
 
-/// Cached results for terms and folds; valid as long as their fields have the same sizes.
+/// Facts about a tensor that a query writes.
 #[derive(Default)]
-pub(crate) struct TermMemo {
-    sizes: RefCell<Sizes>,
-    pins: RefCell<Vec<Vec<Field>>>,
-    /// The work of folds; depends on the pins.
-    work: RefCell<FxHashMap<FoldKey, Work>>,
-    pub(crate) estimates: EstimateCache,
+pub(crate) struct WrittenTensorFacts {
+    /// The numbers of positions below the levels, outermost first.
+    pub(crate) counts: Vec<Answer>,
+    /// The marginals of the storage modes.
+    pub(crate) marginals: Vec<Option<Marginal>>,
+    /// The path along inputs that produces the tensor.
+    pub(crate) path: Option<Vec<Hop>>,
+    /// The marginal whose counts the tensor contains.
+    pub(crate) counted_marginal: Option<Marginal>,
 }
 
-/// A fold in its context.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct FoldKey {
-    fold: Fold,
-    /// For a fold inside loops: the loops, the fraction of their iterations that run (as bits), and
-    /// the marginals of these. `None` for a fold in a query of its own.
-    inside: Option<(Vec<Field>, u64, BTreeMap<Field, Marginal>)>,
-}
-
-impl TermMemo {
-    /// Retains the results for these sizes of fields and these pinned orders; drops all others.
-    pub(crate) fn retain_for(&self, sizes: &Sizes, pins: &[Vec<Field>]) {
-        let mut known_sizes = self.sizes.borrow_mut();
-        if known_sizes.agrees_with(sizes) {
-            known_sizes.extend(sizes);
-        } else {
-            self.clear();
-            *known_sizes = sizes.clone();
-        }
-        if *self.pins.borrow() != pins {
-            self.work.borrow_mut().clear();
-            *self.pins.borrow_mut() = pins.to_vec();
-        }
-    }
-
-    /// Returns the work of a fold; computed once.
-    pub(crate) fn fold_work(
-        &self,
-        fold: &Fold,
-        inside: Option<(&[Field], &SupportProfile)>,
-        count: impl FnOnce() -> Work,
-    ) -> Work {
-        let inside =
-            inside.map(|(prefix, visited)| (prefix.to_vec(), visited.fraction.to_bits(), visited.marginals.clone()));
-        let key = FoldKey { fold: fold.clone(), inside };
-        if let Some(cached) = self.work.borrow().get(&key) {
-            return *cached;
-        }
-        // Storing a fold can require storing the same fold, if it is a scan that no loop order
-        // allows. Such recursion ends here, with infinite cost.
-        self.work.borrow_mut().insert(key.clone(), Work::IMPOSSIBLE);
-        let work = count();
-        self.work.borrow_mut().insert(key, work);
-        work
-    }
-
-    /// Drops all results.
-    pub(crate) fn clear(&self) {
-        self.work.borrow_mut().clear();
-        self.estimates.clear();
-    }
-}
-
-impl<'a> Context<'a> {
-    pub(crate) fn new(config: &'a OptimizerConfig, statistics: &'a Statistics<'a>, nests: &[Nest]) -> Context<'a> {
-        let mut names: Names = nests.iter().flat_map(|n| &n.outputs).map(|t| t.alias.clone()).collect();
-        for target in nests.iter().flat_map(|n| &n.outputs) {
-            target.value.each_access(&mut |r| {
-                names.insert(r.tensor.clone());
-            });
-        }
-        Context::with_names(config, statistics, names)
-    }
-
-    /// Returns a context with an empty plan in which the given names are in use.
-    pub(crate) fn with_names(config: &'a OptimizerConfig, statistics: &'a Statistics<'a>, names: Names) -> Context<'a> {
-        Context {
+impl<'a> Facts<'a> {
+    /// Returns the facts before any nest is planned. `inputs` are the tensors that were read so
+    /// far.
+    pub(crate) fn new(
+        config: &'a OptimizerConfig,
+        statistics: &'a Statistics<'a>,
+        results: &[Alias],
+        inputs: Vec<(Alias, Arc<TensorType>)>,
+    ) -> Facts<'a> {
+        Facts {
             config,
             statistics,
+            results: Rc::new(results.iter().cloned().collect()),
+            inputs,
             types: FxHashMap::default(),
             counts: PositionCounts::default(),
             mode_marginals: FxHashMap::default(),
@@ -142,57 +79,23 @@ impl<'a> Context<'a> {
             marginal_cache: Rc::default(),
             may_measure: false,
             budget: MeasuringBudget::default(),
-            names,
-            results: Rc::default(),
-            copies: Vec::new(),
-            inputs: Vec::new(),
-            queries: Vec::new(),
-            report: Report::default(),
             memo: TermMemo::default(),
-            tasks: Vec::new(),
-            next_nest: 0,
-            steps: Vec::new(),
         }
     }
 
-    /// Returns a copy in which planning can continue differently. Results on marginals are shared,
-    /// because these do not depend on plans.
-    pub(crate) fn fork(&self) -> Context<'a> {
-        Context {
-            config: self.config,
-            statistics: self.statistics,
-            types: self.types.clone(),
-            counts: self.counts.clone(),
-            mode_marginals: self.mode_marginals.clone(),
-            paths: self.paths.clone(),
-            counted_marginals: self.counted_marginals.clone(),
-            marginal_cache: self.marginal_cache.clone(),
-            may_measure: self.may_measure,
-            budget: self.budget.clone(),
-            names: self.names.clone(),
-            results: self.results.clone(),
-            copies: self.copies.clone(),
-            inputs: self.inputs.clone(),
-            queries: self.queries.clone(),
-            report: self.report.clone(),
-            memo: TermMemo::default(),
-            tasks: self.tasks.clone(),
-            next_nest: self.next_nest,
-            steps: self.steps.clone(),
-        }
-    }
-
+    /// Returns the float mode, which decides the laws that hold for floats.
     pub(crate) fn mode(&self) -> FloatMode {
         self.config.float_mode
     }
 
-    /// Removes the queries from `from` on, with the copies that they make.
-    pub(crate) fn remove_queries(&mut self, from: usize) {
-        let written: HashSet<&Alias> = self.queries[..from].iter().flat_map(|q| &q.outputs).map(|o| &o.alias).collect();
-        self.copies.retain(|(.., copy)| written.contains(copy));
-        self.queries.truncate(from);
-        self.report.decisions.truncate(from);
-        self.steps.truncate(from);
+    /// Returns whether the plan produces the tensor.
+    pub(crate) fn is_result(&self, tensor: &Alias) -> bool {
+        self.results.contains(tensor)
+    }
+
+    /// Returns the tensors that no query writes, in the order in which nests first read them.
+    pub(crate) fn inputs(&self) -> &[(Alias, Arc<TensorType>)] {
+        &self.inputs
     }
 
     /// Answers a question on an input or on a tensor that a query writes.
@@ -209,6 +112,11 @@ impl<'a> Context<'a> {
     /// Pays for passes over a tensor; returns whether the budget suffices.
     fn pay_for(&self, tensor: &Alias, ty: &TensorType, passes: &[StatisticsPass]) -> bool {
         self.may_measure && self.budget.try_pay(tensor, ty, self.statistics.stored_values(tensor, ty).estimate, passes)
+    }
+
+    /// Adds steps to the budget of measuring.
+    pub(crate) fn add_to_budget(&self, steps: f64) {
+        self.budget.add(steps);
     }
 
     /// Returns the total number of stored values of the inputs that a nest reads.
@@ -235,8 +143,8 @@ impl<'a> Context<'a> {
         self.may_measure = may_measure;
     }
 
-    /// Returns all facts that were asked of inputs, with their truth.
-    pub(crate) fn facts(&self) -> Vec<(Alias, Fact, bool)> {
+    /// Returns all properties of inputs that were asked, with their truth.
+    pub(crate) fn asked_facts(&self) -> Vec<(Alias, Fact, bool)> {
         self.statistics.facts()
     }
 
@@ -299,36 +207,16 @@ impl<'a> Context<'a> {
         self.counted_marginals.get(tensor).cloned()
     }
 
-    /// Registers a tensor that a query writes, with the numbers of positions below its levels and
-    /// the marginals of its storage modes.
-    pub(crate) fn define(
-        &mut self,
-        tensor: Alias,
-        ty: Arc<TensorType>,
-        counts: Vec<Answer>,
-        marginals: Vec<Option<Marginal>>,
-    ) {
+    /// Registers a tensor that a query writes.
+    pub(crate) fn define(&mut self, tensor: Alias, ty: Arc<TensorType>, written: WrittenTensorFacts) {
+        let WrittenTensorFacts { counts, marginals, path, counted_marginal } = written;
         self.counts.insert(tensor.clone(), counts);
         self.mode_marginals.insert(tensor.clone(), marginals);
+        self.paths.extend(path.map(|path| (tensor.clone(), path)));
+        self.counted_marginals.extend(counted_marginal.map(|counted| (tensor.clone(), counted)));
         if self.types.insert(tensor, ty).is_some() {
             self.memo.clear();
         }
-    }
-
-    /// Registers the output of a query under a name and type; returns the numbers of its positions.
-    pub(crate) fn define_output(
-        &mut self,
-        target: &Target,
-        (alias, ty): (Alias, Arc<TensorType>),
-        sizes: &Sizes,
-    ) -> Vec<Answer> {
-        let counts = count_positions(self, target, &ty.format, sizes);
-        let marginals = output_marginals(self, target, &ty.format, sizes);
-        let (path, counted) = (self.path_of(target, sizes), self.output_count_marginal(target, sizes));
-        self.define(alias.clone(), ty, counts.clone(), marginals);
-        self.paths.extend(path.map(|path| (alias.clone(), path)));
-        self.counted_marginals.extend(counted.map(|counted| (alias, counted)));
-        counts
     }
 
     /// Updates the types of reads of earlier queries' results; registers all other tensors that the

@@ -1,0 +1,108 @@
+//! The optimizer as a list of passes.
+
+use crate::algebra;
+use crate::config::{OptimizerConfig, Subjects};
+use crate::error::Error;
+use crate::folds::move_root_folds;
+use crate::lookup::use_lookups;
+use crate::merge::merge_queries;
+use crate::normalize::normalize;
+use crate::plan::{AdaptivePlan, Planner, Rewrite, cheapest_plan, lay_out, plan_queries};
+use crate::report::Report;
+use crate::term::Nest;
+use redpoll_logic::physical::PhysicalPlan;
+use redpoll_logic::statistics::Statistics;
+use redpoll_logic::{FloatMode, Plan};
+use std::borrow::Cow;
+
+/// Builds the rule tables in advance, so that the first plan that is rewritten does not pay for
+/// them (about 0.1 s).
+pub fn warm_up() {
+    algebra::warm_up();
+}
+
+/// Makes a physical plan by the plain path, without rewriting.
+///
+/// # Errors
+/// The errors of [`optimize`].
+pub fn optimize_plain(
+    plan: &Plan,
+    statistics: &Statistics,
+    config: &OptimizerConfig,
+) -> Result<(PhysicalPlan, Report), Error> {
+    optimize(plan, statistics, &OptimizerConfig { subjects: Subjects::none(), ..config.clone() })
+}
+
+/// Makes a physical plan.
+///
+/// # Errors
+/// Fails when an operator does not fit its arguments, a field has no size, a requested
+/// format does not fit its query, or pinned loop orders contradict each other.
+pub fn optimize(
+    plan: &Plan,
+    statistics: &Statistics,
+    config: &OptimizerConfig,
+) -> Result<(PhysicalPlan, Report), Error> {
+    plan_with_rewrite(plan, statistics, config, &mut algebra::rewrite)
+}
+
+/// Makes a physical plan that can be adapted: after its first queries have run, the remaining ones
+/// can be planned again with the measured sizes.
+///
+/// # Errors
+/// The errors of [`optimize`].
+pub fn optimize_adaptive(
+    plan: &Plan,
+    statistics: &Statistics,
+    config: &OptimizerConfig,
+) -> Result<AdaptivePlan, Error> {
+    run_passes(plan, statistics, config, &mut algebra::rewrite)
+}
+
+/// Makes a physical plan. `rewrite` replaces the nests whose rough cost reaches the threshold.
+pub(crate) fn plan_with_rewrite(
+    plan: &Plan,
+    statistics: &Statistics,
+    config: &OptimizerConfig,
+    rewrite: Rewrite,
+) -> Result<(PhysicalPlan, Report), Error> {
+    let AdaptivePlan { physical, report, .. } = run_passes(plan, statistics, config, rewrite)?;
+    Ok((physical, report))
+}
+
+/// Runs the passes in order. `rewrite` replaces the nests whose rough cost reaches the threshold.
+fn run_passes(
+    plan: &Plan,
+    statistics: &Statistics,
+    config: &OptimizerConfig,
+    rewrite: Rewrite,
+) -> Result<AdaptivePlan, Error> {
+    let mode = config.float_mode;
+    let plan = in_float_mode(plan, mode);
+
+    // Passes over all nests.
+    let nests = normalize(&plan, config)?;
+    let nests: Vec<Nest> = nests.into_iter().map(|nest| use_lookups(move_root_folds(nest), mode)).collect();
+    let nests = merge_queries(nests, mode);
+
+    // Passes over each nest in turn: `rewrite`, then the loop order, the placement of folds, copies
+    // and the physical query.
+    let mut planner = Planner::new(&plan, &nests, statistics, config);
+    let names = planner.state.names.clone();
+    let mut runners_up = Vec::new();
+    plan_queries(&mut planner, &nests, rewrite, Some(&mut runners_up))?;
+
+    // Passes over all planned queries.
+    lay_out(&mut planner, 0, &names)?;
+    let planner = cheapest_plan(planner, runners_up, (&nests, &names), rewrite)?;
+    Ok(AdaptivePlan::new(planner, nests.into(), plan.produces.clone()))
+}
+
+/// Returns the plan in a float mode. Plans are built in the default mode. A plan that cannot be
+/// rebuilt in strict mode keeps the fill values of the default mode.
+fn in_float_mode(plan: &Plan, mode: FloatMode) -> Cow<'_, Plan> {
+    match mode {
+        FloatMode::StrictIeee => plan.to_mode(mode).map_or(Cow::Borrowed(plan), Cow::Owned),
+        FloatMode::Relaxed => Cow::Borrowed(plan),
+    }
+}

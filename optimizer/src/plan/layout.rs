@@ -1,0 +1,135 @@
+//! Plans queries again with loop orders and formats that are chosen together.
+//!
+//! The pass runs when the estimated cost of format-dependent work is high enough to pay for it.
+
+use super::planner::Planner;
+use super::query::{physical_query, plan_copy, plan_task};
+use crate::config::Subject;
+use crate::error::Error;
+use crate::isolate::FoldPlacement;
+use crate::layout::{CandidateKernel, ChosenLayout, LayoutQuery, choose_layout};
+use crate::loop_order::order_loops;
+use crate::names::Names;
+use crate::pricing::conversion_work;
+use crate::state::{PlannedQuery, Task};
+use crate::term::{Nest, NestKind};
+use crate::work::{Event, Work};
+
+/// Least format-dependent cost per query for which layouts are explored, in units of the
+/// rewrite threshold; exploring takes one or two milliseconds per query.
+const MIN_FORMAT_COST: f64 = 30.0;
+
+/// Plans the queries from `from` on again if formats and orders chosen together cost less. `names`
+/// are the names that were in use before these queries.
+pub(crate) fn lay_out(planner: &mut Planner, from: usize, names: &Names) -> Result<(), Error> {
+    let (config, planned) = (planner.facts.config, &planner.state.planned[from..]);
+    let min_cost = planned.len() as f64 * MIN_FORMAT_COST * config.rewrite_threshold.0;
+    if !config.subjects.contains(Subject::Layout) || format_dependent_cost(planned) < min_cost {
+        return Ok(());
+    }
+    // Copies are planned with the queries that read them.
+    let previous = planned.iter().filter(|planned| planned.step.nest.kind == NestKind::Query);
+    let previous: Vec<PlannedQuery> = previous.cloned().collect();
+    let queries: Vec<LayoutQuery> = previous.iter().map(layout_query).collect();
+    let Some(layout) = choose_layout(&mut planner.facts, planner.state.names.clone(), &queries) else { return Ok(()) };
+    let ChosenLayout { kernels, priced_orders, note } = layout;
+    planner.report.add_phase("layout", note);
+    replan(planner, (from, names), previous, &kernels)?;
+    for PlannedQuery { decision, .. } in &mut planner.state.planned[from..] {
+        if let Some(orders) = priced_orders.get(&decision.outputs[0].alias) {
+            decision.set_priced_orders(orders.clone());
+        }
+    }
+    Ok(())
+}
+
+/// Returns the cost of events in the queries that depend on formats.
+fn format_dependent_cost(planned: &[PlannedQuery]) -> f64 {
+    const FORMAT_EVENTS: [Event; 11] = [
+        Event::Reorder,
+        Event::Search,
+        Event::FollowHash,
+        Event::Gallop,
+        Event::NearMiss,
+        Event::FarMiss,
+        Event::WriteHash,
+        Event::WriteMap,
+        Event::Sort,
+        Event::SortHash,
+        Event::Flush,
+    ];
+    let works = planned.iter().map(|planned| &planned.decision.work);
+    works.flat_map(|work| FORMAT_EVENTS.map(|event| work.count(event) * event.price())).sum()
+}
+
+fn layout_query(planned: &PlannedQuery) -> LayoutQuery {
+    LayoutQuery {
+        nest: planned.step.nest.clone(),
+        order: planned.step.order.clone(),
+        formats: planned.decision.outputs.iter().map(|output| output.ty.format.clone()).collect(),
+    }
+}
+
+/// Plans the queries again, each by its kernel.
+fn replan(
+    planner: &mut Planner,
+    (from, names): (usize, &Names),
+    queries: Vec<PlannedQuery>,
+    kernels: &[CandidateKernel],
+) -> Result<(), Error> {
+    let (tasks, next_nest) = (std::mem::take(&mut planner.state.tasks), planner.state.next_nest);
+    planner.state.truncate(from);
+    planner.state.names = names.clone();
+    let outputs = queries.iter().flat_map(|query| &query.step.nest.outputs);
+    planner.state.names.extend(outputs.map(|target| target.alias.clone()));
+    for (PlannedQuery { step, decision, .. }, kernel) in queries.into_iter().zip(kernels) {
+        (planner.state.tasks, planner.state.next_nest) = (step.tasks, step.next_nest);
+        let mut nest = planner.facts.resolve(step.nest.clone());
+        nest.pins.push(kernel.order.clone());
+        for (target, format) in nest.outputs.iter_mut().zip(&kernel.requested) {
+            target.format = format.clone().or(target.format.take());
+        }
+        let task = Task { nest: step.nest, origin: decision.origin, rules: decision.rules };
+        plan_kernel(planner, nest, task, kernel)?;
+    }
+    (planner.state.tasks, planner.state.next_nest) = (tasks, next_nest);
+    Ok(())
+}
+
+/// Plans a query by its kernel. The task has the nest of the previous plan; `nest` reads the
+/// tensors that are stored now.
+fn plan_kernel(planner: &mut Planner, nest: Nest, task: Task, kernel: &CandidateKernel) -> Result<(), Error> {
+    let mut copy_work = Work::NONE;
+    let mut layouts = Vec::new();
+    for (read, format) in &kernel.reads {
+        let mut current = None;
+        nest.each_access(&mut |other| {
+            if other.tensor == read.tensor && other.coordinates == read.coordinates && other.ty.format != *format {
+                current = Some(other.clone());
+            }
+        });
+        let Some(read) = current else { continue };
+        let copy_count = planner.state.copies.len();
+        let copy = planner.with_pending_task(&task, |planner| plan_copy(planner, &read, format))?;
+        if planner.state.copies.len() > copy_count {
+            copy_work += conversion_work(&planner.facts, &read);
+        }
+        layouts.push((read, copy));
+    }
+    let mode = planner.facts.mode();
+    let laid_out = nest
+        .clone()
+        .replace_reads(&mut |read| layouts.iter().find(|(from, _)| from == read).map(|(_, copy)| copy.clone()), mode);
+    planner.facts.memo.retain_for(&laid_out.sizes, &laid_out.pins);
+    let ordered = order_loops(&planner.facts, &laid_out).filter(|ordered| ordered.work.cost().is_finite());
+    if let Some(mut ordered) = ordered {
+        ordered.work += copy_work;
+        if let FoldPlacement::Placed(query) = physical_query(planner, &laid_out, ordered, &task)? {
+            // Adapted plans read the tensors that the plan names, in any format.
+            planner.state.push(query, task.nest, kernel.order.clone());
+            return Ok(());
+        }
+    }
+    // These loops cannot compute a fold in place.
+    plan_task(planner, Task { nest, ..task })
+}

@@ -1,0 +1,95 @@
+//! Plans the nests of a plan one after the other, and compares the plans with the runners-up.
+
+use super::layout::lay_out;
+use super::planner::Planner;
+use super::query::plan_task;
+use crate::algebra::{MAX_COST_RATIO, Rewriting, Rewritten};
+use crate::error::Error;
+use crate::facts::Facts;
+use crate::loop_order::rough_cost;
+use crate::names::Names;
+use crate::term::Nest;
+
+/// Function that replaces a nest of the plan. The number is the rough cost of the nest.
+pub(crate) type Rewrite<'r> = &'r mut dyn FnMut(&Facts, Nest, f64) -> Rewritten;
+
+/// A replacement of a nest that is nearly as cheap as the chosen one.
+pub(crate) struct RunnerUp<'a> {
+    /// The planner before the replacement was chosen.
+    planner: Planner<'a>,
+    rewriting: Rewriting,
+}
+
+/// Plans the pending tasks and the remaining nests. The formats of each query are chosen for this
+/// query alone. Adds the runners-up of nests to `runners_up` if there is a list.
+pub(crate) fn plan_queries<'a>(
+    planner: &mut Planner<'a>,
+    nests: &[Nest],
+    rewrite: Rewrite,
+    mut runners_up: Option<&mut Vec<RunnerUp<'a>>>,
+) -> Result<(), Error> {
+    let mut measured = planner.facts.may_measure();
+    loop {
+        while let Some(task) = planner.state.tasks.pop() {
+            plan_task(planner, task)?;
+        }
+        let Some(nest) = planner.next_nest(nests) else { break };
+        let rough = measure_for(&mut planner.facts, &nest);
+        measured |= planner.facts.may_measure();
+        if rough < planner.facts.config.rewrite_threshold.0 {
+            planner.state.tasks.push(nest.into());
+            continue;
+        }
+        let Rewritten { chosen, runners_up: others } = rewrite(&planner.facts, nest, rough);
+        if let Some(runners_up) = &mut runners_up {
+            runners_up.extend(others.into_iter().map(|rewriting| RunnerUp { planner: planner.clone(), rewriting }));
+        }
+        planner.replace_nest(chosen);
+    }
+    planner.facts.allow_measuring(measured);
+    Ok(())
+}
+
+/// Measures statistics within the nest's budget; returns a rough cost of its loops.
+fn measure_for(facts: &mut Facts, nest: &Nest) -> f64 {
+    facts.allow_measuring(false);
+    facts.memo.retain_for(&nest.sizes, &nest.pins);
+    let (rough, threshold) = (rough_cost(facts, nest), facts.config.rewrite_threshold);
+    facts.allow_measuring(rough >= threshold.0 && rough >= threshold.min_measured_ratio() * facts.stored_values(nest));
+    if !facts.may_measure() {
+        return rough;
+    }
+    facts.add_to_budget(threshold.measuring_budget(rough));
+    // Measured skew can raise the cost estimate, and the budget with it.
+    let skewed = rough_cost(facts, nest);
+    facts.add_to_budget(threshold.measuring_budget((skewed - rough).max(0.0)));
+    skewed
+}
+
+/// Makes the plan again with each runner-up; returns the cheapest plan. `names` are the names in
+/// use before the first query.
+///
+/// The terms of a nest were compared by estimates that ignore formats. A runner-up replaces the
+/// current plan if its whole plan costs less.
+pub(crate) fn cheapest_plan<'a>(
+    mut planner: Planner<'a>,
+    runners_up: Vec<RunnerUp<'a>>,
+    (nests, names): (&[Nest], &Names),
+    rewrite: Rewrite,
+) -> Result<Planner<'a>, Error> {
+    let mut replaced = None;
+    for RunnerUp { planner: mut other, rewriting } in runners_up {
+        // The runners-up of later nests are clones of the plan that has just been replaced.
+        if replaced.is_some_and(|nest| nest != other.state.next_nest) {
+            break;
+        }
+        let nest = other.state.next_nest;
+        other.replace_nest(rewriting);
+        plan_queries(&mut other, nests, rewrite, None)?;
+        lay_out(&mut other, 0, names)?;
+        if other.state.work().cost() < MAX_COST_RATIO * planner.state.work().cost() {
+            (planner, replaced) = (other, Some(nest));
+        }
+    }
+    Ok(planner)
+}
