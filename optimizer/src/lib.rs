@@ -38,49 +38,23 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod algebra;
-mod concordize;
 mod config;
-mod cost;
-mod divide;
 mod emit;
 mod error;
-mod estimate;
 mod facts;
-mod fill;
-mod fit;
-mod folds;
-mod formats;
-mod intersection;
-mod isolate;
-mod lanes;
 mod layout;
-mod lines;
-mod lookup;
-mod loop_order;
-mod measuring;
-mod memo;
-mod merge;
-mod names;
 mod normalize;
 mod optimize;
-mod patterns;
+mod order;
+mod output;
 mod plan;
-mod pricing;
-mod protocols;
 mod report;
-mod show;
-mod sizes;
-mod skew;
-mod split;
+mod schedule;
 mod state;
-mod structure;
 mod term;
-mod unify;
-mod windows;
 mod work;
-mod workspace;
-mod writes;
 
 pub use config::{Adaptivity, Choice, CostThreshold, OptimizerConfig, ReorderPolicy, Subject, Subjects};
 pub use error::Error;

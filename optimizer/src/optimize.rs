@@ -3,9 +3,9 @@
 use crate::algebra;
 use crate::config::{OptimizerConfig, Subjects};
 use crate::error::Error;
-use crate::folds::move_root_folds;
-use crate::lookup::use_lookups;
-use crate::merge::merge_queries;
+use crate::normalize::folds::move_root_folds;
+use crate::normalize::lookup::use_lookups;
+use crate::normalize::merge::merge_queries;
 use crate::normalize::normalize;
 use crate::plan::{AdaptivePlan, Planner, Rewrite, cheapest_plan, lay_out, plan_queries};
 use crate::report::Report;

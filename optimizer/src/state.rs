@@ -1,8 +1,8 @@
 //! The state of planning: the queries planned so far, and the nests that are left to plan.
 
-use crate::names::Names;
 use crate::report::{AppliedRule, Decision, Origin, total_work};
 use crate::term::Nest;
+use crate::term::names::Names;
 use crate::work::Work;
 use redpoll_logic::physical::PhysicalQuery;
 use redpoll_logic::{Alias, Field, Format};

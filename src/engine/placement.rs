@@ -11,7 +11,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// Seconds per unit of estimated cost on one thread: one step of the model in
-/// `optimizer/src/cost.rs`.
+/// `optimizer/src/work/cost.rs`.
 const SECONDS_PER_STEP: f64 = 0.45e-9;
 /// Estimated seconds on the CPU from which on a device is considered.
 const MIN_SECONDS: f64 = 2e-3;

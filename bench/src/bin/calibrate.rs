@@ -1,4 +1,4 @@
-//! Measures the constants of the cost model and prints the table of `optimizer/src/cost.rs`.
+//! Measures the constants of the cost model and prints the table of `optimizer/src/work/cost.rs`.
 #![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::{Context, Result};

@@ -2,8 +2,8 @@
 //! terms that rules propose to nodes.
 
 use super::language::{ClassUse, ENode, FoldId, LeafId, NodeKind, OpId, SlotIndex, Slots};
-use crate::fill::call_fill;
-use crate::sizes::Sizes;
+use crate::term::fill::call_fill;
+use crate::term::sizes::Sizes;
 use crate::term::{Fold, ModeCoordinate, Node, Term, is_regroupable};
 use egg::{Analysis, DidMerge, EGraph, Id};
 use redpoll_logic::expr::fold_fill_over;

@@ -21,13 +21,13 @@ mod seed;
 mod tests;
 
 use crate::config::{Choice, Subject};
-use crate::cost::EXHAUSTIVE_LOOPS;
 use crate::facts::Facts;
-use crate::folds::move_root_folds;
-use crate::loop_order::order_loops_below;
+use crate::normalize::folds::move_root_folds;
+use crate::order::search::order_loops_below;
 use crate::report::AppliedRule;
 use crate::state::Task;
 use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Node, Read, Target, Term};
+use crate::work::cost::EXHAUSTIVE_LOOPS;
 use egg::Id;
 use extract::{ExtractedTerm, Extraction};
 use graph::{Algebra, AlgebraGraph, insert};

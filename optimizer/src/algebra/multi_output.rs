@@ -11,8 +11,8 @@ use super::extract::Extraction;
 use super::{CandidateNest, MAX_COST_RATIO, Rewriting, best_terms, is_rewritable, rewriting, saturate_nest};
 use crate::config::Choice;
 use crate::facts::Facts;
-use crate::loop_order::order_loops_below;
-use crate::merge::join_outside;
+use crate::normalize::merge::join_outside;
+use crate::order::search::order_loops_below;
 use crate::term::Nest;
 
 /// Largest number of outputs of a nest that is rewritten; each output is compared with those before

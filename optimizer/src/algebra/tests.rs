@@ -9,7 +9,7 @@ use super::saturate::StopReason;
 use super::{Rewritten, output_fields, output_term};
 use crate::config::{CostThreshold, OptimizerConfig};
 use crate::facts::Facts;
-use crate::loop_order::order_loops_below;
+use crate::order::search::order_loops_below;
 use crate::term::{Nest, is_regroupable};
 use common::{InputSpec, InputSymmetry, compare, counts, filled};
 use redpoll_logic::op::{Builtin, Op};

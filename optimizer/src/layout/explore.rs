@@ -6,18 +6,18 @@
 //! the order writes, or one that a reader prefers.
 
 use super::graph::{CandidateKernel, LayoutGraph};
-use crate::concordize::{copy_format, copy_nest};
-use crate::cost;
+use crate::access::fit::{LevelUse, fit};
 use crate::facts::Facts;
-use crate::fit::{LevelUse, fit};
-use crate::formats::{choose_format, define_output};
-use crate::isolate::{FoldPlacement, isolate};
-use crate::loop_order::{order_loops, orders_of_any_format};
-use crate::names::Names;
-use crate::pricing::conversion_work;
-use crate::sizes::Sizes;
+use crate::order::pricing::conversion_work;
+use crate::order::search::{order_loops, orders_of_any_format};
+use crate::output::formats::{choose_format, define_output};
+use crate::schedule::concordize::{copy_format, copy_nest};
+use crate::schedule::isolate::{FoldPlacement, isolate};
+use crate::term::names::Names;
+use crate::term::sizes::Sizes;
 use crate::term::{ModeCoordinate, Nest, NestKind, Node, Read, Term, TypedAlias};
 use crate::work::Event;
+use crate::work::cost;
 use redpoll_logic::{Alias, Field, Format, TensorType};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -22,7 +22,7 @@ pub(crate) use graph::CandidateKernel;
 
 use crate::config::Choice;
 use crate::facts::Facts;
-use crate::names::Names;
+use crate::term::names::Names;
 use choose::{cheapest, random};
 use explore::explore;
 use redpoll_logic::physical::FormatDisplay;

@@ -6,9 +6,9 @@ use super::query::plan_task;
 use crate::algebra::{MAX_COST_RATIO, Rewriting, Rewritten};
 use crate::error::Error;
 use crate::facts::Facts;
-use crate::loop_order::rough_cost;
-use crate::names::Names;
+use crate::order::search::rough_cost;
 use crate::term::Nest;
+use crate::term::names::Names;
 
 /// Function that replaces a nest of the plan. The number is the rough cost of the nest.
 pub(crate) type Rewrite<'r> = &'r mut dyn FnMut(&Facts, Nest, f64) -> Rewritten;

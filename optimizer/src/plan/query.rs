@@ -1,20 +1,20 @@
 //! Plans one nest: the passes from a nest to its physical query, after the queries that it needs.
 
 use super::planner::Planner;
-use crate::concordize::{DiscordantRead, ReplacedReads, concordize, copy_nest, discordant_reads};
 use crate::emit::emit;
 use crate::error::Error;
 use crate::facts::Facts;
-use crate::folds::{fold_nest, stored_coordinates};
-use crate::isolate::{FoldPlacement, isolate};
-use crate::loop_order::{PricedOrder, order_loops_below};
-use crate::merge::join;
+use crate::normalize::folds::{fold_nest, stored_coordinates};
+use crate::normalize::merge::join;
+use crate::order::search::{PricedOrder, order_loops_below};
+use crate::order::skew::skew_candidates;
+use crate::order::split::split_candidates;
 use crate::report::{Decision, Origin};
-use crate::skew::skew_candidates;
-use crate::split::split_candidates;
+use crate::schedule::concordize::{DiscordantRead, ReplacedReads, concordize, copy_nest, discordant_reads};
+use crate::schedule::isolate::{FoldPlacement, isolate};
 use crate::state::Task;
+use crate::term::unify::match_folds;
 use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Node, Read, Term, TypedAlias};
-use crate::unify::match_folds;
 use redpoll_logic::physical::PhysicalQuery;
 use redpoll_logic::{Field, FloatMode, Format, TensorType};
 use std::sync::Arc;

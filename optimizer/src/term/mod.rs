@@ -10,12 +10,18 @@
 //! other arguments has the fill that they decide.
 
 mod coordinate;
+pub(crate) mod divide;
+pub(crate) mod fill;
+pub(crate) mod names;
 mod nest;
+mod show;
+pub(crate) mod sizes;
+pub(crate) mod unify;
 
 pub(crate) use coordinate::ModeCoordinate;
 pub(crate) use nest::{Nest, NestKind, Target};
 
-use crate::fill::call_fill;
+use crate::term::fill::call_fill;
 use redpoll_logic::op::{Builtin, Op, Simplification, cast_to};
 use redpoll_logic::{Affine, Alias, DType, Field, FloatMode, Scalar, Subscript, TensorType};
 use rustc_hash::FxHasher;

@@ -1,7 +1,7 @@
 //! Queries: outputs over the same loops.
 
 use super::{ModeCoordinate, Read, Term, TypedAlias};
-use crate::sizes::Sizes;
+use crate::term::sizes::Sizes;
 use redpoll_logic::op::Op;
 use redpoll_logic::{Alias, ComputedFills, Field, FloatMode, Format, Scalar};
 

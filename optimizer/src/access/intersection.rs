@@ -1,0 +1,219 @@
+//! The work of a loop over several lists: it walks one, merges or gallops several, or caches fibers
+//! of some in byte maps, in which the coordinates of the others are looked up.
+//!
+//! A fiber can be cached if the list is independent of some loop between the loops that fix the
+//! fiber and the loop that walks it: it is read once and used many times. This is the workspace of
+//! Gustavson's algorithm (Two fast algorithms for sparse matrices, 1978), on the side of reads.
+
+use crate::term::{ModeCoordinate, Read};
+use crate::work::cost;
+use crate::work::{Event, Work};
+use redpoll_logic::{DType, LeafKind, LevelKind, Lookup, Prim, StorageMode};
+
+/// A list that a loop reads.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct ListLevel {
+    pub(crate) kind: LevelKind,
+    /// Number of fibers.
+    pub(crate) fiber_count: f64,
+    /// Average number of coordinates in a fiber, weighted by how often the loop reads it.
+    pub(crate) fiber_length: f64,
+    /// Average number of coordinates in a fiber, unweighted.
+    pub(crate) average_length: f64,
+    /// Number of loops that determine the fiber; the loops after these reread it.
+    pub(crate) fixed_depth: usize,
+    /// Set when the fill of the access alone makes the value a fill; the loop visits the
+    /// intersection of these lists.
+    pub(crate) is_conjunct: bool,
+    /// The workspace that can cache a fiber, if any.
+    pub(crate) workspace: Option<FiberWorkspace>,
+    /// Set when a given coordinate can be searched for.
+    pub(crate) is_searchable: bool,
+}
+
+/// The protocol by which a loop reads a list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ListProtocol {
+    /// Step by step, or by galloping.
+    Walk,
+    /// Looked up in a byte map that caches the fiber.
+    Workspace,
+    /// Searched for each coordinate of the other lists.
+    Search,
+    /// Advanced by galloping to each coordinate of the deciding lists.
+    Advance,
+}
+
+/// A byte map that caches a fiber of a list for repeated lookups.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct FiberWorkspace {
+    /// Number of loops outside of the filling of a fiber.
+    pub(crate) depth: usize,
+    /// Bytes of the byte map.
+    bytes: f64,
+}
+
+/// Returns whether given coordinates of a level of a read can be searched for.
+pub(crate) fn is_searchable(read: &Read, level: usize) -> bool {
+    is_list(read, level) && has_whole_coordinates(read, level)
+}
+
+fn is_list(read: &Read, level: usize) -> bool {
+    let format = &read.ty.format.levels[level];
+    let traits = format.kind.traits();
+    traits.lookup == Lookup::Search && !traits.runs && format.unique
+}
+
+/// Returns whether the level stores the unsplit coordinates of a mode, and the read stays within
+/// its bounds.
+fn has_whole_coordinates(read: &Read, level: usize) -> bool {
+    let whole = matches!(read.ty.format.modes[level], StorageMode::Whole { .. });
+    whole && read.outside.is_none() && read.coordinates.iter().all(|at| matches!(at, ModeCoordinate::Subscript(_)))
+}
+
+impl FiberWorkspace {
+    /// Returns the workspace for the innermost level of a read, if its fibers can be cached. The
+    /// loop that walks the level has `loop_depth` loops outside; the first `fixed_depth` of them
+    /// determine its fiber.
+    pub(crate) fn of(read: &Read, level: usize, fixed_depth: usize, loop_depth: usize) -> Option<FiberWorkspace> {
+        let format = &read.ty.format;
+        let innermost = level + 1 == format.levels.len();
+        let dimension = format.storage_shape(&read.ty.shape)[level];
+        // A fiber that depends on no loop is a whole tensor, and each thread would fill it again.
+        let is_reread = 0 < fixed_depth && fixed_depth < loop_depth;
+        let fits = is_reread && innermost && is_list(read, level) && has_whole_coordinates(read, level);
+        let fits = fits && dimension <= cost::BYTE_MAP_LIMIT;
+        let value = match (format.leaf, &read.ty.dtype) {
+            (LeafKind::Pattern, _) => 0,
+            (_, DType::Prim(prim)) => prim.bytes(),
+            _ => 2 * Prim::F64.bytes(),
+        };
+        fits.then(|| FiberWorkspace { depth: fixed_depth, bytes: dimension as f64 * (1 + value) as f64 })
+    }
+}
+
+/// The rounds of a loop and of the loops around it.
+pub(crate) struct LoopRounds<'r> {
+    /// Rounds of the loop.
+    pub(crate) own: f64,
+    /// Rounds of the loops outside.
+    pub(crate) outside: f64,
+    /// Function that returns the rounds of a number of outermost loops.
+    pub(crate) of: &'r dyn Fn(usize) -> f64,
+}
+
+/// Returns the cheapest protocols for the lists of a loop, and their work.
+pub(crate) fn cheapest_protocols(lists: &[ListLevel], rounds: &LoopRounds<'_>) -> (Vec<ListProtocol>, Work) {
+    let protocols = vec![ListProtocol::Walk; lists.len()];
+    let mut best = (protocols.clone(), walk_work(lists, &protocols, rounds));
+    let mut lowest = best.1.cost();
+    // At least one deciding list must lead.
+    let conjunct_count = lists.iter().filter(|list| list.is_conjunct).count();
+    if conjunct_count == 0 || lists.len() == 1 {
+        return best;
+    }
+    let mut longest: Vec<usize> = (0..lists.len()).filter(|k| lists[*k].workspace.is_some()).collect();
+    longest.sort_by(|a, b| lists[*b].fiber_length.total_cmp(&lists[*a].fiber_length));
+    longest.truncate(conjunct_count - 1);
+    // Lists that do not decide are searched for the coordinates of the others; if all lists are
+    // searchable, they can advance to these coordinates.
+    let follower = match lists.iter().all(|list| list.is_searchable) {
+        true => ListProtocol::Advance,
+        false => ListProtocol::Search,
+    };
+    let follows = |list: &ListLevel| !list.is_conjunct && list.is_searchable;
+    let following: Vec<ListProtocol> =
+        lists.iter().map(|l| if follows(l) { follower } else { ListProtocol::Walk }).collect();
+    let starts = if following == protocols { vec![protocols] } else { vec![protocols, following] };
+    for mut protocols in starts {
+        let mut consider = |protocols: &[ListProtocol]| {
+            let (steps, fills) = (
+                walk_work(lists, protocols, rounds) + lookup_work(lists, protocols, rounds),
+                fill_work(lists, protocols, rounds),
+            );
+            let cost = steps.cost() + fills.cost() / cost::WORKSPACE_RISK;
+            if cost < lowest {
+                lowest = cost;
+                best = (protocols.to_vec(), steps + fills);
+            }
+        };
+        if protocols.iter().any(|protocol| *protocol != ListProtocol::Walk) {
+            consider(&protocols);
+        }
+        for k in &longest {
+            protocols[*k] = ListProtocol::Workspace;
+            consider(&protocols);
+        }
+    }
+    best
+}
+
+/// Returns the length of the shortest leading list.
+pub(crate) fn shortest_lead(lists: &[ListLevel], protocols: &[ListProtocol]) -> f64 {
+    walked_lists(lists, protocols).map(|list| list.fiber_length).fold(f64::INFINITY, f64::min)
+}
+
+fn walked_lists<'l>(
+    lists: &'l [ListLevel],
+    protocols: &'l [ListProtocol],
+) -> impl Iterator<Item = &'l ListLevel> + Clone {
+    lists.iter().zip(protocols).filter(|(_, protocol)| **protocol == ListProtocol::Walk).map(|(list, _)| list)
+}
+
+/// Returns the work of the steps along walked lists.
+fn walk_work(lists: &[ListLevel], protocols: &[ListProtocol], rounds: &LoopRounds<'_>) -> Work {
+    let mut work = Work::NONE;
+    let mut walked = walked_lists(lists, protocols);
+    let all = walked.clone();
+    if let (Some(list), None) = (walked.next(), walked.next()) {
+        work.add(cost::walk(list.kind), rounds.own.max(rounds.outside * list.fiber_length));
+        return work;
+    }
+    let (shortest, longest) =
+        (shortest_lead(lists, protocols), all.clone().map(|list| list.fiber_length).fold(0.0, f64::max));
+    if longest > cost::GALLOP_RATIO * shortest.max(0.5) && all.clone().all(|list| list.is_conjunct) {
+        work.add(Event::Gallop, rounds.outside * shortest * (1.0 + longest / shortest.max(0.5)).log2());
+        return work;
+    }
+    all.for_each(|list| work.add(Event::Merge, rounds.outside * list.fiber_length));
+    work
+}
+
+/// Returns the work of filling workspaces with fibers.
+fn fill_work(lists: &[ListLevel], protocols: &[ListProtocol], rounds: &LoopRounds<'_>) -> Work {
+    let mut work = Work::NONE;
+    let cached = lists.iter().zip(protocols).filter(|(_, protocol)| **protocol == ListProtocol::Workspace);
+    for (list, workspace) in cached.filter_map(|(list, _)| Some((list, list.workspace?))) {
+        let fills = (rounds.of)(workspace.depth);
+        work.add(Event::Enter, fills);
+        for event in [cost::walk(list.kind), Event::WriteMap, Event::Clear] {
+            work.add(event, fills * list.average_length);
+        }
+    }
+    work
+}
+
+/// Returns the work of looking up the coordinates of the walked lists in the other lists.
+fn lookup_work(lists: &[ListLevel], protocols: &[ListProtocol], rounds: &LoopRounds<'_>) -> Work {
+    let mut work = Work::NONE;
+    let steps = rounds.own.max(rounds.outside * shortest_lead(lists, protocols));
+    for (list, protocol) in lists.iter().zip(protocols) {
+        match (protocol, list.workspace) {
+            (ListProtocol::Walk, _) => {}
+            (ListProtocol::Workspace, Some(workspace)) => {
+                work.add(Event::FollowWorkspace, steps);
+                work.add_misses(steps, workspace.bytes);
+            }
+            (ListProtocol::Advance, _) => {
+                // The further apart the queried coordinates are, the longer are the leaps.
+                let distance = list.fiber_length / shortest_lead(lists, protocols).max(0.5);
+                match distance > 1.0 {
+                    true => work.add(Event::Gallop, cost::ADVANCE_LEAP * steps * (1.5 + distance.log2())),
+                    false => work.add(Event::Merge, cost::ADVANCE_STEP * rounds.outside * list.fiber_length),
+                }
+            }
+            (ListProtocol::Workspace | ListProtocol::Search, _) => work.add(cost::follow(list.kind), steps),
+        }
+    }
+    work
+}

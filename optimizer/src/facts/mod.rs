@@ -1,0 +1,8 @@
+//! What is known about tensors, and the estimates that follow.
+
+pub(crate) mod estimate;
+pub(crate) mod measuring;
+pub(crate) mod memo;
+mod tensors;
+
+pub(crate) use tensors::{Facts, WrittenTensorFacts};

@@ -1,0 +1,114 @@
+//! Decides whether an output's writes are in the order of its levels, and chooses the workspace
+//! that takes them otherwise.
+//!
+//! Lists and singletons are appended to, so all levels from the outermost to the last such level
+//! must be written in order: their loops must be outermost, in the order of the levels. Dense, hash
+//! and byte-map levels inside these take writes in any order. Otherwise, the outermost levels whose
+//! loops are outermost and in order are fixed. A workspace over the other levels takes the writes
+//! of one iteration of these loops. A fold that can change `true` to `false` needs a workspace of
+//! all its iterations if the output has a pattern leaf, which stores `true` alone.
+
+use crate::access::fit::storage_coordinates;
+use crate::facts::Facts;
+use crate::term::sizes::Sizes;
+use crate::term::{ModeCoordinate, Target};
+use crate::work::cost::BYTE_MAP_LIMIT;
+use redpoll_logic::physical::Workspace;
+use redpoll_logic::{Field, Format, LeafKind, LevelKind, is_ascending_mixed_radix};
+
+/// The destination of an output's writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum WriteDestination {
+    /// The output itself.
+    Output,
+    /// A workspace inside `depth` loops, which fix the outermost `levels` levels.
+    Workspace { depth: usize, levels: usize },
+}
+
+/// Returns the destination of an output's writes in a loop order.
+pub(crate) fn write_destination(
+    facts: &Facts,
+    target: &Target,
+    format: &Format,
+    sizes: &Sizes,
+    order: &[Field],
+) -> WriteDestination {
+    let appended = format.levels.iter().rposition(|l| !l.kind.traits().writes.is_random());
+    // A pattern leaf stores `true` alone: other folds end before their results are written.
+    let needs_complete_fold =
+        format.leaf == LeafKind::Pattern && target.fold.as_ref().is_some_and(|(op, _)| !op.is_disjunction());
+    if appended.is_none() && !needs_complete_fold {
+        return WriteDestination::Output;
+    }
+    let coordinates = storage_coordinates(&target.coordinates, format, &target.shape, sizes, facts.mode());
+    let (mut depth, mut levels) = (0, 0);
+    for at in &coordinates {
+        match next_depth(at, sizes, order, depth) {
+            Some(next) => (depth, levels) = (next, levels + 1),
+            None => break,
+        }
+    }
+    if !needs_complete_fold && appended.is_some_and(|k| levels > k) {
+        WriteDestination::Output
+    } else {
+        WriteDestination::Workspace { depth, levels }
+    }
+}
+
+/// Returns the number of outermost loops including this level's loops, if these are next in the
+/// order and the coordinate ascends with them. A level whose fields are all bound has a single
+/// coordinate per iteration.
+fn next_depth(at: &ModeCoordinate, sizes: &Sizes, order: &[Field], depth: usize) -> Option<usize> {
+    let fields = at.fields();
+    let count = fields.iter().filter(|f| !order[..depth].contains(f)).count();
+    if count == 0 {
+        return Some(depth);
+    }
+    let form = at.as_affine()?;
+    let own_loops = order.get(depth..depth + count)?;
+    let digits: Vec<_> = own_loops.iter().map(|field| (form.coefficient(field), Some(sizes.of(field)))).collect();
+    is_ascending_mixed_radix(&digits).then_some(depth + count)
+}
+
+/// Returns the workspace of an output, if it needs one.
+pub(crate) fn workspace(
+    facts: &Facts,
+    target: &Target,
+    format: &Format,
+    sizes: &Sizes,
+    order: &[Field],
+) -> Option<Workspace> {
+    let WriteDestination::Workspace { depth, levels } = write_destination(facts, target, format, sizes, order) else {
+        return None;
+    };
+    let kinds = workspace_kinds(facts, target, format, sizes, order, (depth, levels));
+    Some(Workspace { depth, format: Format::of_kinds(&kinds, LeafKind::Element) })
+}
+
+/// Returns the levels of a workspace inside `depth` loops, which fix the outermost `levels` levels.
+pub(crate) fn workspace_kinds(
+    facts: &Facts,
+    target: &Target,
+    format: &Format,
+    sizes: &Sizes,
+    order: &[Field],
+    (depth, levels): (usize, usize),
+) -> Vec<LevelKind> {
+    let dimensions = format.storage_shape(&target.shape);
+    let coordinates = storage_coordinates(&target.coordinates, format, &target.shape, sizes, facts.mode());
+    // A level may be fixed below an open one: two loops that form one coordinate fix one more each.
+    let is_open = |k: &usize| coordinates[*k].fields().iter().any(|f| !order[..depth].contains(f));
+    let mut single = true;
+    (levels..format.levels.len())
+        .filter(is_open)
+        .map(|k| {
+            let kind = match format.levels[k].kind {
+                LevelKind::Dense => LevelKind::Dense,
+                _ if single && dimensions[k] <= BYTE_MAP_LIMIT => LevelKind::ByteMap,
+                _ => LevelKind::Hash,
+            };
+            single = false;
+            kind
+        })
+        .collect()
+}

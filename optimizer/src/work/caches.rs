@@ -1,0 +1,22 @@
+//! The caches of the cost model, and the accesses that miss them.
+
+use super::cost;
+use super::events::{Event, Work};
+
+/// The caches, each with the event of missing it.
+pub(crate) const CACHES: [(Event, f64); 3] =
+    [(Event::CloseMiss, cost::CLOSE_CACHE), (Event::NearMiss, cost::NEAR_CACHE), (Event::FarMiss, cost::FAR_CACHE)];
+
+impl Work {
+    /// Adds accesses to positions, with `bytes` other bytes accessed between two accesses to one.
+    pub(crate) fn add_misses(&mut self, count: f64, bytes: f64) {
+        for (event, cache) in CACHES {
+            self.add(event, count * miss_fraction(cache, bytes));
+        }
+    }
+}
+
+/// Returns the fraction of `bytes` that a cache does not hold.
+pub(crate) fn miss_fraction(cache: f64, bytes: f64) -> f64 {
+    1.0 - cache / bytes.max(cache)
+}
