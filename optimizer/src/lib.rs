@@ -1,23 +1,56 @@
 //! Optimizer: turns Logic plans into physical plans.
 //!
-//! [`optimize`] rewrites the plan in an e-graph and then makes a physical plan. [`optimize_plain`]
-//! takes the plain path: it makes a physical plan without rewriting.
+//! [`optimize()`] rewrites the plan in an e-graph and then makes a physical plan. [`optimize_plain`]
+//! takes the plain path: it makes a physical plan without rewriting. [`optimize_adaptive`] makes a
+//! plan that can be replanned between two of its queries.
 //!
-//! The pipeline, one file per pass:
+//! `optimize.rs` is the list of passes. The passes over all nests of the plan:
 //!
 //! | pass | from | to |
 //! |---|---|---|
 //! | `normalize` | Logic plan | nests: one query each, maps pushed to the accesses |
-//! | `lookup` | nest | nest in which lookups replace the loops that equality masks decide |
-//! | `merge` | nests | nests; those with the same loops over the same tensors are merged |
+//! | `normalize::lookup` | nest | nest in which lookups replace the loops that equality masks decide |
+//! | `normalize::merge` | nests | nests; those with the same loops over the same tensors are merged |
+//!
+//! The passes over one nest after the other, in `plan::queries` and `plan::query`:
+//!
+//! | pass | from | to |
+//! |---|---|---|
 //! | `algebra` | nest | nest with an equal value that costs less |
-//! | `split` | nest | candidate nests: fields are split into blocks where tensors are stored or read in blocks |
-//! | `skew` | nest | candidate nests: fields are replaced by diagonals where tensors are stored by diagonals |
-//! | `loop_order` | nest | a loop order; `pricing` and `writes` count its work |
-//! | `isolate` | nest and order | schedule: each fold at its depth, or in a query of its own |
-//! | `concordize` | schedule | schedule whose accesses are all concordant, after copies |
-//! | `emit` | schedule | physical query; `formats`, `structure`, `patterns`, `workspace`, `protocols`, `intersection` and `lanes` decide its parts |
+//! | `order::split` | nest | candidate nests: fields are split into blocks where tensors are stored or read in blocks |
+//! | `order::skew` | nest | candidate nests: fields are replaced by diagonals where tensors are stored by diagonals |
+//! | `order::search` | nest | a loop order; `pricing` and `writes` count its work |
+//! | `schedule::isolate` | nest and order | schedule: each fold at its depth; or the folds that queries of their own store first |
+//! | `schedule::concordize` | schedule | schedule whose accesses are all concordant, after copies |
+//! | `emit` | schedule | physical query; `output`, `protocols`, `intersection` and `lanes` decide its parts |
+//!
+//! The passes over all planned queries:
+//!
+//! | pass | from | to |
+//! |---|---|---|
 //! | `layout` | planned queries | the same queries, with loop orders and formats chosen together |
+//! | `plan::queries` | plans | the cheapest of the plan and those with a runner-up of the algebra |
+//!
+//! The folders, each of which uses those above it only:
+//!
+//! | folder | contents |
+//! |---|---|
+//! | `work` | kinds of events, their prices, caches |
+//! | `term` | nests and terms: the form between Logic and physical plans |
+//! | `access` | the ways in which loops meet the levels of accesses |
+//! | `facts` | knowledge about tensors: statistics and estimates |
+//! | `output` | the storage of outputs |
+//! | `normalize` | from Logic to nests |
+//! | `order` | loop orders and their work |
+//! | `algebra` | the e-graph of equal terms |
+//! | `schedule` | the place of each fold, and copies |
+//! | `emit` | physical queries |
+//! | `layout` | loop orders and formats of all queries, chosen together |
+//! | `plan` | the driver, which holds the facts, the plan so far and the report |
+//!
+//! Three types hold what planning needs. `Facts` answers questions about tensors, and most passes
+//! take it alone. `PlanState` is the plan so far and the nests that are left. [`Report`] explains
+//! the result.
 //!
 //! Invariants of every physical plan:
 //! - Every alias is written once, before it is read; produced aliases are written.
@@ -44,6 +77,8 @@ mod config;
 mod emit;
 mod error;
 mod facts;
+#[cfg(test)]
+mod folders;
 mod layout;
 mod normalize;
 mod optimize;

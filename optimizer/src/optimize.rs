@@ -15,13 +15,60 @@ use redpoll_logic::statistics::Statistics;
 use redpoll_logic::{FloatMode, Plan};
 use std::borrow::Cow;
 
-/// Builds the rule tables in advance, so that the first plan that is rewritten does not pay for
-/// them (about 0.1 s).
-pub fn warm_up() {
-    algebra::warm_up();
+/// Makes a physical plan.
+///
+/// The plan computes the same tensors as the Logic plan, under the laws of
+/// [`OptimizerConfig::float_mode`]. It is a pure function of the arguments. `statistics` describe
+/// the inputs of the plan by name; they steer costs and formats only, except for the facts in
+/// [`Report::facts`], which inputs must have.
+///
+/// # Errors
+/// Fails when an operator does not fit its arguments, a field has no size, a requested
+/// format does not fit its query, or pinned loop orders contradict each other.
+///
+/// # Examples
+/// A product of a sparse matrix and a vector loops over the rows of the matrix:
+/// ```
+/// use redpoll_logic::statistics::{Answer, PositionCounts, Statistics};
+/// use redpoll_logic::text::{Catalog, parse};
+/// use redpoll_logic::{DType, Format, Scalar, TensorType};
+/// use redpoll_optimizer::{OptimizerConfig, optimize};
+///
+/// let tensor = |shape: &[u64], format: Format| TensorType {
+///     shape: shape.to_vec(),
+///     dtype: DType::F64,
+///     fill: Scalar::F64(0.0),
+///     format,
+/// };
+/// let mut inputs = Catalog::default();
+/// inputs.insert("A", tensor(&[1000, 500], Format::csr()));
+/// inputs.insert("x", tensor(&[500], Format::dense(1)));
+/// let text = "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces
+/// y))"; let plan = parse(text, &inputs)?;
+///
+/// // A has 1000 rows and 8000 stored values.
+/// let mut counts = PositionCounts::default();
+/// counts.insert("A".into(), vec![Answer::exact(1000), Answer::exact(8000)]);
+///
+/// let (physical, report) = optimize(&plan, &Statistics::new(&counts),
+/// &OptimizerConfig::default())?; let [query] = &physical.queries[..] else { panic!("one query") };
+/// let loops: Vec<&str> = query.loops.iter().map(|l| l.index.as_str()).collect(); assert_eq!(loops,
+/// ["i", "j"]); assert_eq!(report.decisions[0].outputs[0].ty.format, Format::dense(1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn optimize(
+    plan: &Plan,
+    statistics: &Statistics,
+    config: &OptimizerConfig,
+) -> Result<(PhysicalPlan, Report), Error> {
+    plan_with_rewrite(plan, statistics, config, &mut algebra::rewrite)
 }
 
-/// Makes a physical plan by the plain path, without rewriting.
+/// Makes a physical plan by the plain path, without rewriting and without choosing layouts
+/// together.
+///
+/// The result is the unoptimized side of differential tests. [`OptimizerConfig::subjects`] has no
+/// effect.
 ///
 /// # Errors
 /// The errors of [`optimize`].
@@ -33,21 +80,10 @@ pub fn optimize_plain(
     optimize(plan, statistics, &OptimizerConfig { subjects: Subjects::none(), ..config.clone() })
 }
 
-/// Makes a physical plan.
-///
-/// # Errors
-/// Fails when an operator does not fit its arguments, a field has no size, a requested
-/// format does not fit its query, or pinned loop orders contradict each other.
-pub fn optimize(
-    plan: &Plan,
-    statistics: &Statistics,
-    config: &OptimizerConfig,
-) -> Result<(PhysicalPlan, Report), Error> {
-    plan_with_rewrite(plan, statistics, config, &mut algebra::rewrite)
-}
-
 /// Makes a physical plan that can be adapted: after its first queries have run, the remaining ones
-/// can be planned again with the measured sizes.
+/// can be planned again with the measured sizes. See [`AdaptivePlan`] for an example.
+///
+/// The plan is that of [`optimize`].
 ///
 /// # Errors
 /// The errors of [`optimize`].
@@ -57,6 +93,12 @@ pub fn optimize_adaptive(
     config: &OptimizerConfig,
 ) -> Result<AdaptivePlan, Error> {
     run_passes(plan, statistics, config, &mut algebra::rewrite)
+}
+
+/// Builds the rule tables in advance, so that the first plan that is rewritten does not pay for
+/// them (about 0.1 s).
+pub fn warm_up() {
+    algebra::warm_up();
 }
 
 /// Makes a physical plan. `rewrite` replaces the nests whose rough cost reaches the threshold.

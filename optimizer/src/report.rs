@@ -9,6 +9,31 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Report of one optimization.
+///
+/// Its `Display` form has all phases and decisions; `redpoll explain` prints parts of it.
+///
+/// # Examples
+/// ```
+/// use redpoll_logic::statistics::{NoStatistics, Statistics};
+/// use redpoll_logic::text::{Catalog, parse};
+/// use redpoll_logic::{DType, Format, Scalar, TensorType};
+/// use redpoll_optimizer::{Event, OptimizerConfig, Origin, optimize};
+///
+/// let (shape, dtype, fill) = (vec![100, 100], DType::F64, Scalar::F64(0.0));
+/// let matrix = TensorType { shape, dtype, fill, format: Format::csr() };
+/// let inputs: Catalog = [("A", matrix)].into_iter().collect();
+/// let plan = parse("(plan (query s (aggregate + 0 (table A i j) i j)) (produces s))", &inputs)?;
+/// let (_, report) = optimize(&plan, &Statistics::new(&NoStatistics),
+/// &OptimizerConfig::default())?;
+///
+/// let decision = &report.decisions[0];
+/// assert_eq!(decision.origin, Origin::Plan);
+/// assert_eq!(decision.outputs[0].alias.as_str(), "s");
+/// assert!(report.work().count(Event::WalkList) > 0.0);
+/// assert!(report.work().cost() >= decision.cost);
+/// assert!(report.to_string().contains("loops i j at cost"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The plan after each phase, as text.
@@ -29,9 +54,11 @@ pub struct Adaptation {
     pub query: usize,
     /// Outputs of this query whose sizes deviate from the estimates.
     pub miscounts: Vec<Miscount>,
-    /// Cost of the remaining queries in the old plan, estimated with the true counts.
+    /// Cost of the remaining queries in the old plan, estimated with the true counts, in steps
+    /// along a list.
     pub old_cost: f64,
-    /// Cost of the remaining queries in the new plan, estimated with the true counts.
+    /// Cost of the remaining queries in the new plan, estimated with the true counts, in steps
+    /// along a list.
     pub new_cost: f64,
 }
 
@@ -49,7 +76,8 @@ pub struct Miscount {
 /// The plan after a phase.
 #[derive(Clone, Debug)]
 pub struct PhaseReport {
-    /// The name of the phase.
+    /// The name of the phase: `logic`, `nests`, `algebra`, `layout`, `physical plan` or
+    /// `adaptation`.
     pub name: &'static str,
     /// The plan as text.
     pub plan: String,
@@ -68,7 +96,8 @@ pub struct Decision {
     pub cost: f64,
     /// The estimated work of the query.
     pub work: Work,
-    /// The orders that were priced, cheapest first; at most [`Decision::MAX_PRICED_ORDERS`].
+    /// The orders that were priced, with their costs, cheapest first; at most
+    /// [`Decision::MAX_PRICED_ORDERS`].
     pub priced_orders: Vec<(Vec<Field>, f64)>,
     /// The outputs of the query.
     pub outputs: Vec<OutputDecision>,
@@ -103,7 +132,7 @@ pub struct OutputDecision {
     pub ty: Arc<TensorType>,
     /// The estimated numbers of positions below the levels, outermost first.
     pub positions: Vec<f64>,
-    /// Upper bound of the number of stored values.
+    /// Upper bound of the number of stored values; infinite if none is known.
     pub max_stored: f64,
     /// The workspace that takes the writes.
     pub workspace: Option<Workspace>,
@@ -142,8 +171,8 @@ impl Origin {
 }
 
 impl Report {
-    /// Returns the estimated work of the whole plan. The work of copies is part of the queries that
-    /// read them.
+    /// Returns the estimated work of the whole plan, with its cost in steps along a list. The work
+    /// of copies is part of the queries that read them.
     pub fn work(&self) -> Work {
         total_work(&self.decisions)
     }

@@ -1,4 +1,4 @@
-//! What is known about tensors, and the estimates that follow.
+//! Knowledge about tensors, and the estimates that follow from it.
 
 pub(crate) mod estimate;
 pub(crate) mod measuring;

@@ -1,4 +1,4 @@
-//! What is known about tensors: inputs by the statistics, written tensors by estimates.
+//! Knowledge about tensors: statistics of inputs, estimates of the tensors that queries write.
 //!
 //! The passes ask [`Facts`]. New knowledge comes from three places: a nest that reads an input for
 //! the first time, a query that is planned and writes its outputs, and the permission to measure.

@@ -25,6 +25,41 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// A physical plan with the state needed to replan its last queries.
+///
+/// # Examples
+/// The product of the first two factors turns out to store few values, so the rest of the plan is
+/// priced again with the true size of that product:
+/// ```
+/// use redpoll_logic::statistics::{NoStatistics, Statistics};
+/// use redpoll_logic::text::{Catalog, parse};
+/// use redpoll_logic::{DType, Format, Scalar, TensorType};
+/// use redpoll_optimizer::{OptimizerConfig, WrittenTensor, optimize_adaptive};
+///
+/// let matrix = TensorType {
+///     shape: vec![1000, 1000],
+///     dtype: DType::F64,
+///     fill: Scalar::F64(0.0),
+///     format: Format::csr(),
+/// };
+/// let inputs: Catalog = ["A", "B", "C"].into_iter().map(|name| (name, matrix.clone())).collect();
+/// let text = "(plan
+///     (query T (reformat csr (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k)))
+///     (query R (aggregate + 0 (mapjoin * (table T i k) (table C k j)) k))
+///     (produces T R))";
+/// let plan = parse(text, &inputs)?;
+/// let (statistics, config) = (Statistics::new(&NoStatistics), OptimizerConfig::default());
+/// let planned = optimize_adaptive(&plan, &statistics, &config)?;
+///
+/// // The query that writes T has run.
+/// let after = planned.report.decisions.iter().position(|d| d.outputs[0].alias.as_str() == "T");
+/// let after = after.ok_or("a query writes T")?;
+/// let written = [WrittenTensor { alias: "T".into(), positions: vec![1000, 12] }];
+/// if let Some(adapted) = planned.adapt(after, &written, &statistics, &config)? {
+///     assert_eq!(planned.physical.queries[..=after], adapted.physical.queries[..=after]);
+///     assert_eq!(adapted.report.adaptations[0].query, after);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct AdaptivePlan {
     /// The plan.
@@ -66,8 +101,8 @@ impl AdaptivePlan {
         AdaptivePlan { physical, report, nests, steps, copies: state.copies }
     }
 
-    /// Returns the tensors that adaptation after this query or later may read; the caller must
-    /// retain them.
+    /// Returns the tensors that adaptation after the query with this index, or after a later one,
+    /// may read; the caller must retain them. Empty for a query that the plan does not have.
     pub fn needed_tensors(&self, after: usize) -> HashSet<&Alias> {
         let mut needed = HashSet::new();
         if let Some(step) = self.steps.get(after) {
@@ -81,13 +116,13 @@ impl AdaptivePlan {
         needed
     }
 
-    /// Replans the queries after `after`, given all written tensors that are still available.
-    /// Returns `None` when that does not pay: the sizes match the estimates, or no other plan is
-    /// sufficiently cheaper. The configuration and the statistics of inputs must be those of the
-    /// plan.
+    /// Replans the queries after the one with index `after`, given all written tensors that are
+    /// still available. Returns `None` when that does not pay: the sizes match the estimates, or no
+    /// other plan is sufficiently cheaper, as [`OptimizerConfig::adaptivity`] says. The
+    /// configuration and the statistics of inputs must be those of the plan.
     ///
     /// # Errors
-    /// The errors of [`optimize`](crate::optimize).
+    /// The errors of [`optimize`](crate::optimize()).
     pub fn adapt(
         &self,
         after: usize,

@@ -93,7 +93,17 @@ pub enum Event {
     Reorder,
 }
 
-/// Counts of all events, with their total cost.
+/// Counts of all events, with their total cost in steps along a list of coordinates.
+///
+/// # Examples
+/// ```
+/// use redpoll_optimizer::{Event, Work};
+///
+/// let work = Work::default();
+/// assert_eq!((work.count(Event::Search), work.cost()), (0.0, 0.0));
+/// assert!(Event::Search.price() > Event::WalkList.price());
+/// assert_eq!(Event::all().count(), work.counts().count());
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Work {
     counts: [f64; EVENTS.len()],
