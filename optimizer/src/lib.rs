@@ -1,8 +1,8 @@
 //! Optimizer: turns Logic plans into physical plans.
 //!
-//! [`optimize()`] rewrites the plan in an e-graph and then makes a physical plan. [`optimize_plain`]
-//! takes the plain path: it makes a physical plan without rewriting. [`optimize_adaptive`] makes a
-//! plan that can be replanned between two of its queries.
+//! [`optimize()`] rewrites the plan in an e-graph and then makes a physical plan.
+//! [`optimize_plain`] takes the plain path: it makes a physical plan without rewriting.
+//! [`optimize_adaptive`] makes a plan that can be replanned between two of its queries.
 //!
 //! `optimize.rs` is the list of passes. The passes over all nests of the plan:
 //!
