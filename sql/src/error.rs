@@ -69,6 +69,16 @@ pub enum Error {
         "the plan of a claimed region does not list its groups; `SET redpoll.enabled = false` runs the query in DataFusion"
     )]
     UnlistedGroups,
+    /// An outer join that DataFusion runs would add rows to a run-end encoded column, which Arrow
+    /// does wrongly. The message says what to do.
+    #[error(
+        "column `{column}` is run-end encoded, and DataFusion's outer joins return wrong values for such columns; \
+         cast it to a plain type, as in `arrow_cast({column}, 'Utf8')`"
+    )]
+    RunEndEncoded {
+        /// The column.
+        column: String,
+    },
     /// The rows of an input cannot be read.
     #[error(transparent)]
     Read(Box<DataFusionError>),
@@ -162,7 +172,17 @@ impl From<Error> for DataFusionError {
 const BUG_NOTICE: &str = "This issue was likely caused by a bug in DataFusion's code. Please help us to resolve this by filing a bug \
                    report in our issue tracker: https://github.com/apache/datafusion/issues. ";
 
-/// Returns the message of the root cause of a DataFusion error.
+/// Returns the message of the root cause of a DataFusion error, without DataFusion's notes on where
+/// to report bugs.
+///
+/// ```
+/// # #[tokio::main]
+/// # async fn main() {
+/// let database = redpoll::Session::default().database();
+/// let error = database.sql("SELECT v FROM missing").await.unwrap_err();
+/// assert!(redpoll_sql::message(&error).contains("'datafusion.public.missing' not found"));
+/// # }
+/// ```
 pub fn message(error: &DataFusionError) -> String {
     match error.find_root() {
         root @ DataFusionError::Plan(_) => root.to_string().replace("Internal error: ", "").replace(BUG_NOTICE, ""),

@@ -11,14 +11,32 @@
 //! | step | from | to |
 //! |---|---|---|
 //! | `statement`, `correlated` | SQL | DataFusion's logical plan, with mistakes of DataFusion corrected |
-//! | `claim` | DataFusion's logical plan | regions, or the reason why an aggregate is none |
+//! | `claim`, `aggregates` | DataFusion's logical plan | regions, or the reason why an aggregate is none |
 //! | `node`, `planner` | region | extension node, execution plan |
+//! | `policy` | execution plan | the engine that answers a call: redpoll, DataFusion, or the first to finish |
 //! | `encode` | record batches | tensors over codes, dictionaries |
 //! | `program` | region, tensors | Logic plan |
-//! | `decode` | results | record batches |
+//! | `decode`, `results` | results | record batches |
 //!
 //! This crate runs Logic plans through the trait [`Engine`], which the session of the crate
 //! `redpoll` implements.
+//!
+//! ```
+//! use redpoll::Session;
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let database = Session::default().database();
+//! let edges = "CREATE TABLE e (src BIGINT, dst BIGINT) AS VALUES (0, 1), (1, 2), (2, 0), (2, 3)";
+//! database.sql(edges).await?.collect().await?;
+//! database.sql("SET redpoll.claim = 'always'").await?.collect().await?;
+//! let triangles = "SELECT count(*) FROM e a, e b, e c
+//!                  WHERE a.dst = b.src AND b.dst = c.src AND c.dst = a.src";
+//! let plan = database.sql(triangles).await?.into_optimized_plan()?;
+//! assert!(plan.display_indent().to_string().contains("Redpoll: groups=[], aggregates=[count(*)]"));
+//! # Ok(())
+//! # }
+//! ```
 
 #![forbid(unsafe_code)]
 
@@ -48,6 +66,7 @@ pub mod program;
 mod results;
 mod row_format;
 mod run;
+mod run_ends;
 mod semiring;
 mod statement;
 mod table;

@@ -9,6 +9,7 @@ use crate::node::RegionNode;
 use crate::options::{EngineChoice, RedpollOptions};
 use crate::policy::{BackgroundJobs, Cache, CacheSlot, CostEstimate, Fallback, RegionKey, unclaimed_aggregates};
 use crate::program;
+use crate::run_ends::check_outer_joins;
 use crate::table::TensorSink;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
@@ -46,6 +47,7 @@ pub(crate) struct RegionPlanner {
 #[async_trait]
 impl QueryPlanner for SessionPlanner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
+        check_outer_joins(plan)?;
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(self.regions.clone())]);
         let execution_plan = match plan {
             LogicalPlan::Explain(explain) if explain.verbose => {
@@ -146,11 +148,14 @@ impl ExtensionPlanner for RegionPlanner {
         let engine_choice = engine_choice(session);
         let engine = self.engines.select(engine_choice).map_err(Error::from)?;
         let exec = RegionExec::new(node.region().clone(), inputs.to_vec(), schema, engine);
+        // DataFusion must not run a plan that the check refuses.
+        let is_sound = check_outer_joins(node.aggregate()).is_ok();
+        let fallback = is_sound.then(|| Fallback { plan: node.aggregate().clone(), planner: Arc::new(self.clone()) });
         let context = RegionContext {
             cache: self.cache.clone(),
             background: self.background.clone(),
             cache_slot: cache_slot(node, plans, engine_choice),
-            fallback: Some(Fallback { plan: node.aggregate().clone(), planner: Arc::new(self.clone()) }),
+            fallback,
             cost: CostEstimate::new(node.region(), plans),
         };
         Ok(Some(Arc::new(exec.with_context(context))))

@@ -1,6 +1,7 @@
 //! The tables of a schema, replaced in one step: a concurrent reader finds either the old or the
 //! new table.
 
+use crate::run_ends::plain_table;
 use async_trait::async_trait;
 use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::common::TableReference;
@@ -10,7 +11,8 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// The tables of a schema by name.
+/// The tables of a schema by name. Tables in memory store plain arrays in place of run-end encoded
+/// ones.
 #[derive(Debug, Default)]
 pub(crate) struct SchemaTables(RwLock<HashMap<String, Arc<dyn TableProvider>>>);
 
@@ -49,7 +51,7 @@ pub(crate) fn replace_table(state: &SessionState, table: &str, provider: Arc<dyn
     let schema = state.schema_for_ref(reference)?;
     let any: &dyn Any = &*schema;
     match any.downcast_ref::<SchemaTables>() {
-        Some(tables) => drop(tables.write().insert(name, provider)),
+        Some(tables) => drop(tables.write().insert(name, plain_table(provider)?)),
         None => {
             schema.deregister_table(&name)?;
             schema.register_table(name, provider)?;
@@ -69,6 +71,7 @@ impl SchemaProvider for SchemaTables {
     }
 
     fn register_table(&self, name: String, table: Arc<dyn TableProvider>) -> Result<Option<Arc<dyn TableProvider>>> {
+        let table = plain_table(table)?;
         let mut tables = self.write();
         if tables.contains_key(&name) {
             return Err(DataFusionError::Execution(format!("The table {name} already exists")));

@@ -6,6 +6,7 @@ use crate::error::FallbackReason;
 use crate::guard::guard_scans;
 use crate::input_tables::InputTables;
 use crate::options::RedpollOptions;
+use crate::run_ends::check_outer_joins;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -69,6 +70,7 @@ impl Fallback {
         // Regions are claimed at the end of an optimizer pass, so later passes have not run on this
         // plan.
         let optimized = session.optimizer().optimize(self.plan.as_ref().clone(), &session, |_, _| {})?;
+        check_outer_joins(&optimized)?;
         guard_scans(planner.create_physical_plan(&optimized, &session).await?)?
             .transform_up(yield_between_batches)
             .data()

@@ -6,6 +6,7 @@ use super::claim_cost::check_cost;
 use crate::claim::{Claim, UnclaimedReason, claim_aggregate};
 use crate::node::RegionNode;
 use crate::options::{Policy, RedpollOptions};
+use crate::run_ends::check_outer_joins;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
@@ -70,7 +71,8 @@ fn claim_with_options(plan: &LogicalPlan, options: &RedpollOptions, cache: &Cach
         return Err(UnclaimedReason::Fallback(reason));
     }
     match options.claim {
-        Policy::Always => Ok(claim),
-        Policy::Cost => check_cost(&claim).map(|()| claim),
+        Policy::Cost if check_outer_joins(plan).is_ok() => check_cost(&claim).map(|()| claim),
+        // DataFusion refuses plans that the check refuses, whatever they cost.
+        Policy::Cost | Policy::Always => Ok(claim),
     }
 }

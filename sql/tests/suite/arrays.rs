@@ -1,7 +1,8 @@
 //! Columns of other than plain arrays: dictionaries, run-end encoded arrays, views, arrays of
 //! NULLs.
 
-use datafusion::arrow::array::{Array, ArrayRef, Int64Array, NullArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, NullArray};
+use datafusion::arrow::datatypes::Int64Type;
 use redpoll::sql::datafusion;
 use redpoll_testing::sql::arrays::{register, text_arrays};
 use redpoll_testing::sql::{agree, database, run};
@@ -94,5 +95,54 @@ async fn columns_of_nulls_have_no_values() {
     for table in ["p", "p_csv", "p_parquet", "p_arrow"] {
         let sql = format!("SELECT count(*) n, count(t.middle) c FROM {table} t JOIN i ON t.id = i.id");
         assert_eq!(agree(&database, &sql).await.unwrap(), 1, "{sql}");
+    }
+}
+
+/// Outer joins add rows of NULLs to tables with run-end encoded columns. Arrow would repeat the
+/// first value of the column instead.
+#[tokio::test]
+async fn outer_joins_pad_runs_with_nulls() {
+    let database = database().await;
+    // DataFusion hashes the smaller table, so that it pads some rows of `p` beside others.
+    register(&database, "i", vec![("id", Arc::new(Int64Array::from_iter_values(1..=1000)))]);
+    for (kind, column) in text_arrays(&[Some("a"), Some("b"), None]) {
+        register(&database, "p", vec![("id", Arc::new(Int64Array::from(vec![1, 2, 9]))), ("middle", column)]);
+        for (sql, expected) in [
+            ("SELECT count(p.middle) FROM i LEFT JOIN p ON p.id = i.id", 2),
+            ("SELECT count(p.middle) FROM p RIGHT JOIN i ON p.id = i.id", 2),
+            ("SELECT count(p.middle) FROM i FULL JOIN p ON p.id = i.id", 2),
+            ("SELECT count(*) FROM i LEFT JOIN p ON p.id = i.id WHERE p.middle IS NULL", 998),
+        ] {
+            agree(&database, sql).await.unwrap_or_else(|e| panic!("{kind}: {e}"));
+            for enabled in [true, false] {
+                run(&database, &format!("SET redpoll.enabled = {enabled}")).await.unwrap();
+                let rows = run(&database, sql).await.unwrap();
+                assert_eq!(rows[0].column(0).as_primitive::<Int64Type>().value(0), expected, "{kind}: {sql}");
+            }
+            run(&database, "SET redpoll.enabled = true").await.unwrap();
+        }
+    }
+}
+
+/// Run-end encoded columns that a query makes itself are padded by redpoll, and refused by
+/// DataFusion's joins.
+#[tokio::test]
+async fn outer_joins_of_datafusion_refuse_runs() {
+    let database = database().await;
+    for statement in [
+        "CREATE TABLE i (id BIGINT) AS VALUES (1), (2), (7)",
+        "CREATE TABLE p (id BIGINT, s VARCHAR) AS VALUES (1, 'a'), (2, 'b')",
+        "SET redpoll.claim = 'cost'",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    let runs = r#"arrow_cast(p.s, 'RunEndEncoded("run_ends": non-null Int32, "values": Utf8)')"#;
+    let from = format!("FROM i LEFT JOIN (SELECT id, {runs} AS r FROM p) q ON q.id = i.id");
+    let rows = run(&database, &format!("SELECT count(q.r) {from}")).await.unwrap();
+    assert_eq!(rows[0].column(0).as_primitive::<Int64Type>().value(0), 2);
+    run(&database, "SET redpoll.enabled = false").await.unwrap();
+    for sql in [format!("SELECT count(q.r) {from}"), format!("SELECT i.id, q.r {from}")] {
+        let error = run(&database, &sql).await.unwrap_err().to_string();
+        assert!(error.contains("`r` is run-end encoded"), "{sql}: {error}");
     }
 }

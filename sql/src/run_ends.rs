@@ -1,0 +1,94 @@
+//! Run-end encoded columns, to whose rows DataFusion's outer joins cannot add NULLs.
+//!
+//! An outer join reads the columns of an added row by `take` with a NULL index, which Arrow ignores
+//! for run-end encoded arrays: it returns the first value. So tables in memory store plain arrays
+//! instead, and a plan is refused if an outer join still adds rows to a run-end encoded column.
+
+use crate::error::Error;
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::catalog::TableProvider;
+use datafusion::common::JoinType;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::datasource::MemTable;
+use datafusion::error::Result;
+use datafusion::logical_expr::LogicalPlan;
+use std::sync::Arc;
+
+/// Returns a table in memory with plain arrays in place of run-end encoded ones; other tables are
+/// returned unchanged.
+///
+/// # Errors
+/// If Arrow cannot decode an array.
+pub(crate) fn plain_table(table: Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>> {
+    let Some(memory) = table.downcast_ref::<MemTable>() else { return Ok(table) };
+    let schema = memory.schema();
+    if !schema.fields().iter().any(|field| is_run_end_encoded(field.data_type())) {
+        return Ok(table);
+    }
+    let mut partitions = Vec::new();
+    for partition in &memory.batches {
+        // A table that is being written stays as it is.
+        let Ok(batches) = partition.try_read() else { return Ok(table.clone()) };
+        partitions.push(batches.iter().map(plain_batch).collect::<Result<Vec<_>>>()?);
+    }
+    let default = |field: &Arc<Field>| Some((field.name().clone(), memory.get_column_default(field.name())?.clone()));
+    let plain = MemTable::try_new(plain_schema(&schema), partitions)?
+        .with_constraints(memory.constraints().cloned().unwrap_or_default())
+        .with_column_defaults(schema.fields().iter().filter_map(default).collect())
+        .with_sort_order(memory.sort_order.lock().clone());
+    Ok(Arc::new(plain))
+}
+
+fn plain_batch(batch: &RecordBatch) -> Result<RecordBatch> {
+    let schema = plain_schema(&batch.schema());
+    let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| cast(column, field.data_type()));
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
+}
+
+/// Returns the schema with the types of values in place of run-end encoded ones.
+fn plain_schema(schema: &Schema) -> SchemaRef {
+    let plain = |field: &Arc<Field>| match field.data_type() {
+        DataType::RunEndEncoded(_, values) => {
+            Arc::new(field.as_ref().clone().with_data_type(values.data_type().clone()))
+        }
+        _ => field.clone(),
+    };
+    let fields: Vec<Arc<Field>> = schema.fields().iter().map(plain).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+fn is_run_end_encoded(ty: &DataType) -> bool {
+    matches!(ty, DataType::RunEndEncoded(..))
+}
+
+/// Checks that no outer join of a plan adds rows to a run-end encoded column. The plan is
+/// optimized, so that unused columns do not count.
+///
+/// # Errors
+/// [`Error::RunEndEncoded`].
+pub(crate) fn check_outer_joins(plan: &LogicalPlan) -> Result<(), Error> {
+    let mut column = None;
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::Join(join) = node {
+            let (left, right) = match join.join_type {
+                JoinType::Left => (None, Some(&join.right)),
+                JoinType::Right => (Some(&join.left), None),
+                JoinType::Full => (Some(&join.left), Some(&join.right)),
+                _ => (None, None),
+            };
+            let fields = left.into_iter().chain(right).flat_map(|side| side.schema().fields());
+            let mut found = fields.filter(|field| is_run_end_encoded(field.data_type()));
+            column = column.take().or_else(|| found.next().map(|field| field.name().clone()));
+        }
+        Ok(if column.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })
+    .expect("visiting a plan cannot fail");
+    match column {
+        Some(column) => Err(Error::RunEndEncoded { column }),
+        None => Ok(()),
+    }
+}
