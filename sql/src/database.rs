@@ -23,6 +23,39 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A DataFusion session whose queries redpoll may claim. Clones are the same session.
+///
+/// The methods are asynchronous and run on the caller's tokio runtime; regions run on its threads
+/// for blocking work.
+///
+/// ```
+/// use redpoll::Session;
+/// use redpoll_sql::Database;
+/// use redpoll_sql::datafusion::arrow::util::pretty::pretty_format_batches;
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let database: Database = Session::default().database();
+/// for statement in [
+///     "CREATE TABLE a (i BIGINT, k BIGINT, v BIGINT) AS VALUES (0, 0, 2), (1, 0, 3)",
+///     "CREATE TABLE b (k BIGINT, j BIGINT, v BIGINT) AS VALUES (0, 0, 10), (1, 0, 100)",
+/// ] {
+///     database.sql(statement).await?.collect().await?;
+/// }
+/// let product = "SELECT i, j, sum(a.v * b.v) AS v FROM a JOIN b ON a.k = b.k GROUP BY i, j ORDER BY i";
+/// let rows = database.sql(product).await?.collect().await?;
+/// let expected = "\
+/// +---+---+----+
+/// | i | j | v  |
+/// +---+---+----+
+/// | 0 | 0 | 20 |
+/// | 1 | 0 | 30 |
+/// +---+---+----+";
+/// assert_eq!(pretty_format_batches(&rows)?.to_string(), expected);
+/// let tensor = database.tensor(product, Some(vec![2, 2])).await?;
+/// assert_eq!(tensor.ty().shape, [2, 2]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Database {
     context: SessionContext,
@@ -97,6 +130,18 @@ impl Database {
     }
 
     /// Returns every aggregate of an optimized plan that is not claimed, with the reason.
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let database = redpoll::Session::default().database();
+    /// let frame = database.sql("SELECT count(*) FROM (VALUES (1), (2)) GROUP BY column1").await?;
+    /// let unclaimed = database.unclaimed_aggregates(&frame.into_optimized_plan()?);
+    /// let (_, reason) = &unclaimed[0];
+    /// assert!(reason.to_string().contains("a single table"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn unclaimed_aggregates(&self, plan: &LogicalPlan) -> Vec<(String, UnclaimedReason)> {
         unclaimed_aggregates(plan, self.context.state().config_options(), &self.cache)
     }
@@ -142,7 +187,8 @@ impl Database {
         self.register_table(table, provider)
     }
 
-    /// Registers an aggregate function over a semiring, which regions may contain.
+    /// Registers an aggregate function over a semiring, which regions may contain. A function of
+    /// the same name is replaced.
     pub fn register_semiring(&self, semiring: Semiring) {
         self.context.register_udaf(AggregateUDF::from(SemiringFunction::new(semiring)));
     }

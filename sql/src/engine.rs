@@ -10,6 +10,46 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// A runner of Logic plans over tensors.
+///
+/// `redpoll::Session` is one. This example wraps it and counts the runs:
+///
+/// ```
+/// use redpoll::Session;
+/// use redpoll_logic::{Alias, Plan};
+/// use redpoll_physical::storage::Tensor;
+/// use redpoll_sql::{Database, Engine, Outcome, RunError, RunLimits};
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// #[derive(Debug)]
+/// struct CountingEngine(Session, Arc<AtomicUsize>);
+///
+/// impl Engine for CountingEngine {
+///     fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, limits: &RunLimits) -> Result<Outcome, RunError> {
+///         self.1.fetch_add(1, Ordering::Relaxed);
+///         self.0.run(plan, bindings, limits)
+///     }
+///
+///     fn explain(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>) -> Result<Vec<(String, String)>, RunError> {
+///         self.0.explain(plan, bindings)
+///     }
+/// }
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runs = Arc::new(AtomicUsize::new(0));
+/// let database = Database::new(Arc::new(CountingEngine(Session::default(), runs.clone())));
+/// for statement in [
+///     "SET redpoll.claim = 'always'",
+///     "CREATE TABLE t (k BIGINT) AS VALUES (1), (2), (2)",
+///     "SELECT count(*) FROM t a JOIN t b ON a.k = b.k",
+/// ] {
+///     database.sql(statement).await?.collect().await?;
+/// }
+/// assert_eq!(runs.load(Ordering::Relaxed), 1);
+/// # Ok(())
+/// # }
+/// ```
 pub trait Engine: fmt::Debug + Send + Sync {
     /// Computes the outputs of `plan`; `bindings` are the tensors under the names of its tables.
     ///

@@ -45,7 +45,16 @@ impl Account for PoolAccount {
     }
 }
 
-/// The memory of a region, and its cancellation flag. Clones share one account.
+/// The memory of a region in bytes, and its cancellation flag. Clones share one account.
+///
+/// ```
+/// use redpoll_sql::Allowance;
+///
+/// let allowance = Allowance::unlimited();
+/// allowance.reserve("the rows", 1 << 20)?;
+/// allowance.release(1 << 20);
+/// # Ok::<(), redpoll_sql::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Allowance {
     account: Arc<dyn Account>,

@@ -9,7 +9,22 @@ use std::fmt;
 use std::str::FromStr;
 
 config_namespace! {
-    /// The options of redpoll in a DataFusion session.
+    /// The options of redpoll in a DataFusion session, which statements set and show.
+    ///
+    /// ```
+    /// use redpoll_sql::RedpollOptions;
+    /// use redpoll_sql::datafusion::arrow::util::display::array_value_to_string;
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// assert!(RedpollOptions::default().enabled);
+    /// let database = redpoll::Session::default().database();
+    /// database.sql("SET redpoll.claim = 'always'").await?.collect().await?;
+    /// let rows = database.sql("SHOW redpoll.claim").await?.collect().await?;
+    /// assert_eq!(array_value_to_string(rows[0].column(1), 0)?, "always");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub struct RedpollOptions {
         /// Whether redpoll claims regions of queries; `false` leaves all of them to DataFusion.
         pub enabled: bool, default = true
@@ -77,7 +92,15 @@ impl Visit for EntryCollector {
     }
 }
 
-/// The engine that answers the first call of a region.
+/// The engine that answers the first call of a region. The text of a value is that of
+/// `SET redpoll.first`.
+///
+/// ```
+/// use redpoll_sql::FirstAnswer;
+///
+/// assert_eq!("prepare".parse::<FirstAnswer>().unwrap(), FirstAnswer::Prepare);
+/// assert!("later".parse::<FirstAnswer>().is_err());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FirstAnswer {
     /// Redpoll, if it is estimated to be faster than DataFusion, preparation included, or if
@@ -91,7 +114,15 @@ pub enum FirstAnswer {
     Prepare,
 }
 
-/// The regions that are claimed, among those that can be.
+/// The regions that are claimed, among those that can be. The text of a value is that of
+/// `SET redpoll.claim`.
+///
+/// ```
+/// use redpoll_sql::Policy;
+///
+/// assert_eq!("always".parse::<Policy>().unwrap(), Policy::Always);
+/// assert_eq!(Policy::default().to_string(), "cost");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Policy {
     /// Regions that are estimated to pay.
@@ -101,7 +132,16 @@ pub enum Policy {
     Always,
 }
 
-/// The processor that runs the kernels of regions.
+/// The processor that runs the kernels of regions. The text of a value is that of
+/// `SET redpoll.engine`.
+///
+/// ```
+/// use redpoll_sql::EngineChoice;
+///
+/// assert_eq!(EngineChoice::default().to_string(), "session");
+/// assert!("cpu".parse::<EngineChoice>().is_ok());
+/// assert!("gpu".parse::<EngineChoice>().is_err());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum EngineChoice {
     /// The processor with which the session was created.

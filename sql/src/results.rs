@@ -21,9 +21,11 @@ pub(crate) trait ResultColumn: fmt::Debug + Send + Sync {
 
 /// The values of all folds for each group.
 pub(crate) struct FoldValues<'a> {
+    /// The values of each fold, one for each group.
     pub(crate) folds: &'a [NumberBuffer],
     /// Number of groups.
     pub(crate) groups: usize,
+    /// The encoded rows.
     pub(crate) encoded: &'a EncodedRegion,
 }
 
@@ -111,6 +113,7 @@ impl NumberBuffer {
         }
     }
 
+    /// Returns the number of values.
     pub(crate) fn len(&self) -> usize {
         match self {
             NumberBuffer::I64(values) => values.len(),
@@ -119,6 +122,7 @@ impl NumberBuffer {
         }
     }
 
+    /// Returns whether a value is not 0.
     pub(crate) fn is_nonzero(&self, k: usize) -> bool {
         match self {
             NumberBuffer::I64(values) => values[k] != 0,
@@ -127,6 +131,7 @@ impl NumberBuffer {
         }
     }
 
+    /// Returns the values as `i64`, which wraps.
     pub(crate) fn to_i64(&self) -> ScalarBuffer<i64> {
         match self {
             NumberBuffer::I64(values) => values.clone(),
@@ -135,6 +140,7 @@ impl NumberBuffer {
         }
     }
 
+    /// Returns the values as `u64`, which wraps.
     pub(crate) fn to_u64(&self) -> ScalarBuffer<u64> {
         match self {
             NumberBuffer::U64(values) => values.clone(),
@@ -142,6 +148,7 @@ impl NumberBuffer {
         }
     }
 
+    /// Returns the values as floats, rounded to the nearest.
     pub(crate) fn to_f64(&self) -> ScalarBuffer<f64> {
         match self {
             NumberBuffer::I64(values) => values.iter().map(|&v| v as f64).collect(),

@@ -15,6 +15,28 @@ use std::fmt;
 
 /// An aggregate function: `plus` over the rows of `times` of its arguments. Rows with a NULL
 /// argument do not count; the result over no rows is NULL.
+///
+/// ```
+/// use redpoll_logic::op::Builtin;
+/// use redpoll_sql::Semiring;
+/// use redpoll_sql::claim::Number;
+/// use redpoll_sql::datafusion::arrow::util::display::array_value_to_string;
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let database = redpoll::Session::default().database();
+/// database.register_semiring(Semiring::new("min_plus", Builtin::Min, Builtin::Add, Number::I64)?);
+/// let edges = "CREATE TABLE e (s BIGINT, d BIGINT, w BIGINT) AS VALUES (0, 1, 5), (0, 2, 1), (1, 3, 1), (2, 3, 2)";
+/// database.sql(edges).await?.collect().await?;
+/// let shortest = "SELECT min_plus(a.w, b.w) FROM e a JOIN e b ON a.d = b.s WHERE a.s = 0 AND b.d = 3";
+/// let rows = database.sql(shortest).await?.collect().await?;
+/// assert_eq!(array_value_to_string(rows[0].column(0), 0)?, "3");
+///
+/// // A sum is not idempotent.
+/// assert!(Semiring::new("plus_times", Builtin::Add, Builtin::Mul, Number::I64).is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Semiring {
     name: String,

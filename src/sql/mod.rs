@@ -9,7 +9,7 @@ mod engine;
 
 pub use redpoll_sql::{
     ComputeFn, Database, Engine, EngineChoice, Outcome, Policy, RedpollOptions, RunError, RunLimits, STACK_SIZE,
-    Semiring, TensorTable, claim, datafusion, message, silence_guarded_panics, with_deep_stack,
+    Semiring, TensorTable, aggregates, claim, datafusion, message, silence_guarded_panics, with_deep_stack,
 };
 
 use crate::array::Array;

@@ -21,6 +21,7 @@ pub struct Count {
     pub valid: Vec<LeafColumn>,
 }
 
+/// The family of `count`.
 pub(super) const FAMILY: Family = Family { has_function: |call| call.name() == "count", claim };
 
 fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggregate, UnclaimedReason> {

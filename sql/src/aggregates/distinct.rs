@@ -36,6 +36,7 @@ pub enum DistinctFold {
     Mean(Number),
 }
 
+/// The family of `count`, `sum` and `avg` with `DISTINCT`.
 pub(super) const FAMILY: Family =
     Family { has_function: |call| call.is_distinct && matches!(call.name(), "count" | "sum" | "avg"), claim };
 

@@ -26,6 +26,7 @@ pub struct Extreme {
     pub valid: Vec<LeafColumn>,
 }
 
+/// The family of `min`, `max`, `bool_and` and `bool_or`.
 pub(super) const FAMILY: Family = Family { has_function: |call| extremum(call.name()).is_some(), claim };
 
 /// Returns the extremum that a function computes.

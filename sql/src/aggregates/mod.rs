@@ -1,8 +1,8 @@
 //! The aggregates that regions compute, one file for each family of functions.
 //!
-//! A file has all that is particular to its functions: the calls that it claims ([`Family`]), the
-//! folds over the rows of the join that compute the result and the column of the result
-//! ([`RegionAggregate`]), the expressions of those folds, and the text in `EXPLAIN`.
+//! A file has all that is particular to its functions: the calls that it claims (its `Family`), the
+//! folds over the rows of the join that compute the result and the column of the result (its
+//! `RegionAggregate`), the expressions of those folds, and the text in `EXPLAIN`.
 
 mod count;
 mod distinct;
@@ -71,7 +71,9 @@ pub(crate) struct Family {
 
 /// A call of an aggregate function over columns of leaves.
 pub(crate) struct AggregateCall<'a> {
+    /// The call.
     expr: &'a Expr,
+    /// The function.
     function: &'a AggregateUDF,
     /// The arguments, one or more.
     args: &'a [Expr],
@@ -118,7 +120,9 @@ pub(crate) trait RegionAggregate {
 /// A join with its encoded rows.
 #[derive(Clone, Copy)]
 pub(crate) struct EncodedRows<'a> {
+    /// The join.
     pub(crate) join: &'a GroupedJoin,
+    /// The rows of its leaves.
     pub(crate) encoded: &'a EncodedRegion,
 }
 

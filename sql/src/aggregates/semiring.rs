@@ -22,6 +22,7 @@ pub struct SemiringFold {
     pub valid: Vec<LeafColumn>,
 }
 
+/// The family of functions over semirings.
 pub(super) const FAMILY: Family = Family { has_function: |call| !call.is_distinct && semiring(call).is_some(), claim };
 
 /// Returns the semiring of a call, if its function is over one.

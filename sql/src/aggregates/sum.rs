@@ -78,6 +78,7 @@ impl SumOfProducts {
     }
 }
 
+/// The family of `sum` and `avg`.
 pub(super) const FAMILY: Family = Family { has_function: |call| matches!(call.name(), "sum" | "avg"), claim };
 
 fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggregate, UnclaimedReason> {
@@ -345,6 +346,7 @@ pub(crate) fn fold_products(
 pub(super) struct SumColumn {
     /// The folds; true for those that are subtracted.
     pub(super) terms: Vec<(bool, usize)>,
+    /// The number type.
     pub(super) number: Number,
     /// Folds whose sum is the number of rows; `None` if every group has a row.
     pub(super) rows: Option<Vec<usize>>,
@@ -384,6 +386,7 @@ impl ResultColumn for MeanColumn {
 /// The sum of limbs, or its mean over the rows; NULL if the number of rows is 0.
 #[derive(Debug)]
 pub(super) struct DecimalColumn {
+    /// The limbs of all terms.
     pub(super) limbs: Vec<LimbSum>,
     /// The scale of the sum, in decimal digits after the point.
     pub(super) scale: i8,
@@ -402,6 +405,7 @@ pub(super) struct LimbSum {
     pub(super) shift: u32,
     /// The scale of the sum minus that of the term, in decimal digits.
     pub(super) digits: u32,
+    /// The fold.
     pub(super) fold: usize,
 }
 

@@ -28,10 +28,34 @@ pub use crate::table::{ModeRange, TensorColumn};
 
 use datafusion::logical_expr::LogicalPlan;
 
-/// Builds the region of the top node of a plan.
+/// Builds the region of the top node of a plan that DataFusion has optimized.
 ///
 /// # Errors
 /// The reason why the node cannot be claimed.
+///
+/// ```
+/// use redpoll_sql::claim::{UnclaimedReason, claim_aggregate};
+/// use redpoll_sql::datafusion::logical_expr::LogicalPlan;
+/// use redpoll_sql::datafusion::prelude::SessionContext;
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let context = SessionContext::new();
+/// context.sql("CREATE TABLE t (k BIGINT, v BIGINT) AS VALUES (1, 10), (1, 20)").await?.collect().await?;
+/// let join = context.sql("SELECT a.k, sum(b.v) FROM t a JOIN t b ON a.k = b.k GROUP BY a.k").await?;
+/// let plan = join.into_optimized_plan()?;
+/// let mut node = &plan;
+/// while !matches!(node, LogicalPlan::Aggregate(_)) {
+///     node = node.inputs()[0];
+/// }
+/// let region = claim_aggregate(node).expect("an aggregate over a join").region;
+/// assert_eq!((region.join.leaves.len(), region.join.groups.len(), region.aggregates.len()), (2, 1, 1));
+///
+/// let scan = context.table("t").await?.into_optimized_plan()?;
+/// assert!(matches!(claim_aggregate(&scan), Err(UnclaimedReason::Node(_))));
+/// # Ok(())
+/// # }
+/// ```
 pub fn claim_aggregate(plan: &LogicalPlan) -> Result<Claim, UnclaimedReason> {
     let LogicalPlan::Aggregate(aggregate) = plan else {
         return Err(UnclaimedReason::Node(plan.display().to_string()));

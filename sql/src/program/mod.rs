@@ -47,6 +47,40 @@ pub struct RegionProgram {
 ///
 /// # Errors
 /// If a tensor cannot be built, or the result would not list exactly the groups with rows.
+///
+/// ```
+/// use redpoll_sql::Allowance;
+/// use redpoll_sql::claim::claim_aggregate;
+/// use redpoll_sql::datafusion::arrow::compute::concat_batches;
+/// use redpoll_sql::datafusion::logical_expr::LogicalPlan;
+/// use redpoll_sql::datafusion::prelude::SessionContext;
+/// use redpoll_sql::encode::EncodedRegion;
+/// use redpoll_sql::program::{RegionFolds, build_program};
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let context = SessionContext::new();
+/// context.sql("CREATE TABLE t (k BIGINT) AS VALUES (1), (2), (2)").await?.collect().await?;
+/// let query = "SELECT a.k, count(*) FROM t a JOIN t b ON a.k = b.k GROUP BY a.k";
+/// let plan = context.sql(query).await?.into_optimized_plan()?;
+/// let mut node = &plan;
+/// while !matches!(node, LogicalPlan::Aggregate(_)) {
+///     node = node.inputs()[0];
+/// }
+/// let claim = claim_aggregate(node).expect("an aggregate over a join");
+/// let mut inputs = Vec::new();
+/// for input in claim.inputs {
+///     let rows = context.execute_logical_plan(input).await?.collect().await?;
+///     inputs.push(concat_batches(&rows[0].schema(), &rows)?);
+/// }
+/// let join = &claim.region.join;
+/// let encoded = EncodedRegion::new(join, &inputs, &Allowance::unlimited())?;
+/// let folds = RegionFolds::new(&claim.region, &encoded)?;
+/// let program = build_program(join, &encoded, &folds)?;
+/// assert_eq!((folds.folds.iter().len(), program.plan.queries.len()), (1, 1));
+/// # Ok(())
+/// # }
+/// ```
 pub fn build_program(join: &GroupedJoin, encoded: &EncodedRegion, folds: &RegionFolds) -> Result<RegionProgram> {
     let mut leaves = LeafTables::new(join, encoded);
     let groups: Vec<Field> = join.group_fields().iter().map(|&f| leaves.field(f).clone()).collect();

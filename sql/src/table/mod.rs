@@ -57,11 +57,35 @@ pub struct ModeRange {
     pub high: u64,
 }
 
-/// A tensor as a table. Clones are the same table.
+/// A tensor as a table: a row for each entry, with its coordinates as `BIGINT`, and its value in
+/// the SQL type of the tensor's dtype. Clones are the same table.
+///
+/// ```
+/// use redpoll_logic::{DType, Format, Scalar, TensorType};
+/// use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
+/// use redpoll_sql::TensorTable;
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let format = Format::csf(2);
+/// let ty = TensorType { shape: vec![3, 3], dtype: DType::F64, fill: Scalar::F64(0.0), format };
+/// let values = Values::from(vec![1.5, 2.5]);
+/// let triples = Triples { coordinates: vec![vec![0, 2], vec![1, 2]], shape: vec![3, 3], values };
+/// let (tensor, _) = Tensor::from_triples(ty, &triples, Duplicates::Error)?;
+/// let names = ["src", "dst", "weight"].map(String::from);
+///
+/// let database = redpoll::Session::default().database();
+/// database.register_table("e", TensorTable::with_columns(tensor, names.to_vec())?)?;
+/// let rows = database.sql("SELECT weight FROM e WHERE src = 2").await?.collect().await?;
+/// assert_eq!(rows[0].num_rows(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct TensorTable(Arc<TableData>);
 
-/// A function that computes a tensor when its entries are needed.
+/// A function that computes a tensor when its entries are needed. Its error is that of the query
+/// that needs the entries.
 pub type ComputeFn = Box<dyn Fn() -> Result<Tensor, RunError> + Send + Sync>;
 
 struct TableData {
