@@ -27,37 +27,44 @@ use std::sync::Arc;
 /// A physical plan with the state needed to replan its last queries.
 ///
 /// # Examples
-/// The product of the first two factors turns out to store few values, so the rest of the plan is
-/// priced again with the true size of that product:
+/// The product T turns out to store 12 values instead of about two million, so the rest of the plan
+/// multiplies T with C first, instead of C with D:
 /// ```
-/// use redpoll_logic::statistics::{NoStatistics, Statistics};
+/// use redpoll_logic::statistics::{Answer, PositionCounts, Statistics};
 /// use redpoll_logic::text::{Catalog, parse};
 /// use redpoll_logic::{DType, Format, Scalar, TensorType};
 /// use redpoll_optimizer::{OptimizerConfig, WrittenTensor, optimize_adaptive};
 ///
-/// let matrix = TensorType {
-///     shape: vec![1000, 1000],
+/// let n = 20_000;
+/// let matrix = |columns: u64, format: Format| TensorType {
+///     shape: vec![n, columns],
 ///     dtype: DType::F64,
 ///     fill: Scalar::F64(0.0),
-///     format: Format::csr(),
+///     format,
 /// };
-/// let inputs: Catalog = ["A", "B", "C"].into_iter().map(|name| (name, matrix.clone())).collect();
+/// let sparse = ["A", "B", "C"].into_iter().map(|name| (name, matrix(n, Format::csr())));
+/// let mut inputs: Catalog = sparse.collect();
+/// inputs.insert("D", matrix(10, Format::dense(2)));
+/// let mut counts = PositionCounts::default();
+/// for (name, row_length) in [("A", 10), ("B", 10), ("C", 100)] {
+///     counts.insert(name.into(), vec![Answer::exact(n), Answer::exact(row_length * n)]);
+/// }
 /// let text = "(plan
 ///     (query T (reformat csr (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k)))
-///     (query R (aggregate + 0 (mapjoin * (table T i k) (table C k j)) k))
+///     (query R (aggregate + 0 (mapjoin * (table T i j) (table C j k) (table D k l)) j k))
 ///     (produces T R))";
 /// let plan = parse(text, &inputs)?;
-/// let (statistics, config) = (Statistics::new(&NoStatistics), OptimizerConfig::default());
+/// let (statistics, config) = (Statistics::new(&counts), OptimizerConfig::default());
 /// let planned = optimize_adaptive(&plan, &statistics, &config)?;
 ///
 /// // The query that writes T has run.
 /// let after = planned.report.decisions.iter().position(|d| d.outputs[0].alias.as_str() == "T");
 /// let after = after.ok_or("a query writes T")?;
-/// let written = [WrittenTensor { alias: "T".into(), positions: vec![1000, 12] }];
-/// if let Some(adapted) = planned.adapt(after, &written, &statistics, &config)? {
-///     assert_eq!(planned.physical.queries[..=after], adapted.physical.queries[..=after]);
-///     assert_eq!(adapted.report.adaptations[0].query, after);
-/// }
+/// let written = [WrittenTensor { alias: "T".into(), positions: vec![n, 12] }];
+/// let adapted = planned.adapt(after, &written, &statistics, &config)?.ok_or("a cheaper plan")?;
+/// assert_eq!(adapted.physical.queries[..=after], planned.physical.queries[..=after]);
+/// let adaptation = &adapted.report.adaptations[0];
+/// assert!(adaptation.query == after && adaptation.new_cost < adaptation.old_cost);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
