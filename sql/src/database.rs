@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::options::RedpollOptions;
 use crate::planner::{RegionPlanner, SessionPlanner};
 use crate::policy::{BackgroundJobs, Cache, ClaimRegions, unclaimed_aggregates};
+use crate::same_names::physical_optimizer_rules;
 use crate::semiring::{Semiring, SemiringFunction};
 use crate::statement::on_deep_stack;
 use crate::table::{TensorFactory, TensorFileFactory, TensorTable, tensor_of_rows};
@@ -111,6 +112,7 @@ impl Database {
             .with_default_features()
             .with_analyzer_rule(Arc::new(RenameCorrelated))
             .with_optimizer_rule(Arc::new(ClaimRegions { cache: cache.clone() }))
+            .with_physical_optimizer_rules(physical_optimizer_rules())
             .with_query_planner(Arc::new(planner));
         for file_type in TensorFactory::FILE_TYPES {
             builder = builder.with_table_factory(file_type.to_string(), Arc::new(TensorFactory));

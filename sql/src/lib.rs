@@ -67,6 +67,7 @@ mod results;
 mod row_format;
 mod run;
 mod run_ends;
+mod same_names;
 mod semiring;
 mod statement;
 mod table;

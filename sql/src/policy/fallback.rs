@@ -7,6 +7,7 @@ use crate::guard::guard_scans;
 use crate::input_tables::InputTables;
 use crate::options::RedpollOptions;
 use crate::run_ends::check_outer_joins;
+use crate::same_names::physical_optimizer_rules;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -80,7 +81,7 @@ impl Fallback {
 /// Returns a session that claims no regions.
 fn plain_session(context: &TaskContext) -> SessionState {
     let builder = SessionStateBuilder::new().with_config(context.session_config().clone());
-    builder.with_runtime_env(context.runtime_env()).build()
+    builder.with_runtime_env(context.runtime_env()).with_physical_optimizer_rules(physical_optimizer_rules()).build()
 }
 
 /// Returns the plan as it is at the end of each pass of DataFusion's optimizer, where regions are

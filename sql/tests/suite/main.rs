@@ -14,6 +14,7 @@ mod limits;
 mod logic;
 mod merged;
 mod names;
+mod same_names;
 mod semirings;
 mod settings;
 mod tables;
