@@ -11,8 +11,8 @@
 use crate::bindings::Bindings;
 use crate::prepared_plan::CompiledPlan;
 use lru::LruCache;
+use redpoll_logic::Special;
 use redpoll_logic::{Alias, Plan, Prim};
-use redpoll_physical::Special;
 use redpoll_physical::storage::{Array, Tensor};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroUsize;

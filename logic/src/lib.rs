@@ -26,6 +26,7 @@ pub mod physical;
 mod plan;
 mod scalar;
 pub mod sexpr;
+pub mod special;
 pub mod statistics;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
@@ -46,4 +47,5 @@ pub use mode::FloatMode;
 pub use op::Op;
 pub use plan::{Plan, Query};
 pub use scalar::Scalar;
+pub use special::Special;
 pub use verify::verify;

@@ -137,8 +137,8 @@ pub enum Error {
     Arrow(#[from] arrow::error::ArrowError),
     /// A kernel stopped early: the memory limit, cancellation, a checked operator, or too many
     /// positions.
-    #[error("the kernel stopped: {}", stop_reason(*.0))]
-    KernelStopped(crate::assembly::Status),
+    #[error("the kernel stopped: {}", .0.reason())]
+    KernelStopped(crate::storage::Status),
     /// A function of Assembly breaks rules of the verifier. The fault of lowering, or of the author
     /// of a hand-written function.
     #[error("function `{function}` of assembly is invalid: {faults}")]
@@ -249,7 +249,7 @@ pub enum Error {
     /// back.
     #[error("the edited kernels were made for other buffers or parameters (line `{0}` is missing); dump them again")]
     InterfaceMismatch(String),
-    /// A kernel returned a number that is not a [`Status`](crate::assembly::Status). The fault of
+    /// A kernel returned a number that is not a [`Status`](crate::storage::Status). The fault of
     /// the author of its text.
     #[error("the kernel returned {0}, which is not a status")]
     UnknownStatus(i32),
@@ -339,24 +339,5 @@ impl Error {
     pub(crate) fn invalid_assembly(function: &str, faults: &[RuleViolation]) -> Error {
         let faults: Vec<String> = faults.iter().map(RuleViolation::to_string).collect();
         Error::InvalidAssembly { function: function.into(), faults: faults.join("; ") }
-    }
-}
-
-/// Returns the message of a status for users, with a remedy.
-fn stop_reason(status: crate::assembly::Status) -> &'static str {
-    use crate::assembly::Status;
-    match status {
-        Status::Done => "all work is done",
-        Status::OutOfMemory => "a result exceeds the memory limit; raise the limit or request a sparser format",
-        Status::Cancelled => "it was cancelled",
-        Status::SecondRun => {
-            "an interval level would store a second run in a fiber; request a result with a sparse-run-length level"
-        }
-        Status::SecondEntry => {
-            "a pinpoint level would store a second coordinate in a fiber; request a result with a sparse-list level"
-        }
-        Status::OutOfBounds => "a coordinate is out of bounds",
-        Status::PositionOverflow => "a result has more positions than its arrays can count",
-        Status::CheckedOverflow => "a checked operator overflowed; use a wider dtype or the wrapping operator",
     }
 }

@@ -28,11 +28,9 @@ pub mod levels;
 pub mod lower;
 pub mod notation;
 pub mod run;
-mod special;
 pub mod storage;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod testing;
 
 pub use error::Error;
-pub use special::Special;

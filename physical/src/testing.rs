@@ -2,7 +2,7 @@
 //! emulated device.
 
 use crate::Error;
-use crate::run::MemoryBudget;
+use crate::storage::MemoryBudget;
 use crate::storage::{Array, DeviceBuffer, DeviceBytes, Tensor};
 use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, StorageMode};
 use std::collections::BTreeSet;

@@ -2,7 +2,7 @@
 
 use redpoll_logic::{Alias, Plan};
 use redpoll_physical::kernel::Processor;
-use redpoll_physical::run::Account;
+use redpoll_physical::storage::Account;
 use redpoll_physical::storage::Tensor;
 use std::fmt;
 use std::sync::Arc;

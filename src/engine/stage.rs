@@ -3,10 +3,10 @@
 use crate::bindings::Bindings;
 use crate::error::Error;
 use crate::timings::Phase;
+use redpoll_logic::Special;
 use redpoll_logic::physical::{Output, PhysicalQuery};
 use redpoll_logic::{Alias, FloatMode, Format, LevelFormat, TensorType};
 use redpoll_optimizer::{AdaptivePlan, Decision, OutputDecision};
-use redpoll_physical::Special;
 use redpoll_physical::emit::c::Toolchain;
 use redpoll_physical::grid::ListLengths;
 use redpoll_physical::kernel::{Draft, Kernel, KernelEngine};

@@ -1,15 +1,14 @@
 //! The interpreter of Assembly, which checks every bound and counts the work.
 //!
 //! An [`Interpreter`] is a function with types and operators resolved once, so that repeated runs
-//! are quick. It works on the same [`Invocation`] as machine code and must leave it with the same
-//! contents. Faults that machine code is trusted not to have (an access out of bounds, an index
+//! are quick. It works on any [`Buffers`]. On the memory of machine code it must leave the same
+//! contents as machine code. Faults that machine code is trusted not to have (an access out of bounds, an index
 //! that does not fit) are an [`InterpFault`] here.
 
 use super::eval::{BinaryFn, binary_fn};
 use super::resolved::{ExprMemory, ResolvedExpr};
-use super::{Buffer, BufferClass, Function, Status, Stmt, verify};
+use super::{Buffer, BufferClass, Buffers, Function, Signature, Status, Stmt, check_signature, verify};
 use crate::Error;
-use crate::run::{Invocation, Signature};
 use redpoll_logic::Prim;
 use std::ops::{Add, Range};
 use std::sync::Arc;
@@ -85,7 +84,7 @@ pub enum InterpFault {
 ///
 /// # Errors
 /// Like [`Interpreter::new`] and [`Interpreter::run`].
-pub fn interpret(function: &Function, on: &mut Invocation, chunk: Range<i64>) -> Result<(Status, Counts), Error> {
+pub fn interpret(function: &Function, on: &mut impl Buffers, chunk: Range<i64>) -> Result<(Status, Counts), Error> {
     let mut counts = Counts::default();
     let status = Interpreter::new(function)?.run(on, chunk, &mut counts)?;
     Ok((status, counts))
@@ -136,8 +135,8 @@ impl Interpreter {
     /// # Errors
     /// [`Error::InvalidInvocation`] when the invocation has another signature; [`Error::Interp`]
     /// for a fault of the program.
-    pub fn run(&self, on: &mut Invocation, chunk: Range<i64>, counts: &mut Counts) -> Result<Status, Error> {
-        on.check(&self.signature)?;
+    pub fn run(&self, on: &mut impl Buffers, chunk: Range<i64>, counts: &mut Counts) -> Result<Status, Error> {
+        check_signature(on.signature(), &self.signature)?;
         let mut locals = vec![0; self.locals];
         locals[self.chunk.0] = chunk.start as u64;
         locals[self.chunk.1] = chunk.end as u64;
@@ -224,21 +223,21 @@ enum StmtOutcome {
     Return(Status),
 }
 
-struct FunctionRun<'a> {
-    memory: CountingMemory<'a>,
+struct FunctionRun<'a, B> {
+    memory: CountingMemory<'a, B>,
     locals: Vec<u64>,
     limit: u64,
     rounds: u64,
 }
 
 /// The memory of a run, with counts of its accesses.
-struct CountingMemory<'a> {
-    on: &'a mut Invocation,
+struct CountingMemory<'a, B> {
+    on: &'a mut B,
     signature: &'a Signature,
     counts: &'a mut Counts,
 }
 
-impl FunctionRun<'_> {
+impl<B: Buffers> FunctionRun<'_, B> {
     fn block(&mut self, ops: &[ResolvedStmt]) -> Result<StmtOutcome, InterpFault> {
         for op in ops {
             match self.op(op)? {
@@ -355,7 +354,7 @@ impl FunctionRun<'_> {
     }
 }
 
-impl CountingMemory<'_> {
+impl<B: Buffers> CountingMemory<'_, B> {
     /// Returns the element as an offset, or an error if the buffer does not have it.
     fn check(&self, access: &'static str, buffer: Buffer, index: i64) -> Result<usize, InterpFault> {
         let len = self.on.len(buffer);
@@ -389,7 +388,7 @@ impl CountingMemory<'_> {
     }
 }
 
-impl ExprMemory for CountingMemory<'_> {
+impl<B: Buffers> ExprMemory for CountingMemory<'_, B> {
     type Fault = InterpFault;
 
     fn param(&self, number: usize) -> i64 {
@@ -410,10 +409,9 @@ impl ExprMemory for CountingMemory<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::VecBuffers;
     use super::super::text::parse;
     use super::*;
-    use crate::run::Limits;
-    use arrow::buffer::Buffer as ArrowBuffer;
 
     /// Checks the error of a function with these statements.
     fn check(body: &str, expected: &str) {
@@ -430,8 +428,8 @@ mod tests {
              }}"
         );
         let program = Interpreter::new(&parse(&text).unwrap()).unwrap().with_iteration_limit(1000);
-        let inputs = [ArrowBuffer::from_vec(vec![1.0f64; 3]), ArrowBuffer::from_vec(vec![0u8, 1, 2])];
-        let mut on = Invocation::new(program.signature(), inputs, vec![], Limits::default()).unwrap();
+        let inputs = vec![vec![1.0f64.to_bits(); 3], vec![0, 1, 2]];
+        let mut on = VecBuffers::new(program.signature(), inputs, vec![], usize::MAX).unwrap();
         let error = program.run(&mut on, 0..1, &mut Counts::default()).unwrap_err();
         assert_eq!(error.to_string(), format!("interpreting assembly: {expected}"), "{body}");
     }

@@ -6,6 +6,7 @@
 //! operators are those of a machine ([`UnaryOp`], [`BinaryOp`], [`CompareOp`], casts and
 //! [`MathFn`]). Lowering expands richer operators, so that code generators decide nothing.
 
+mod buffers;
 pub mod eval;
 #[cfg(test)]
 pub(crate) mod examples;
@@ -14,14 +15,18 @@ mod interp;
 mod math;
 mod nodes;
 mod resolved;
+mod signature;
 pub mod text;
 mod typing;
 mod verify;
 mod visit;
 
 pub use extension::{Extension, Serial};
+pub use crate::storage::Status;
+pub use buffers::{Buffers, VecBuffers, check_signature};
 pub use interp::{Counts, InterpFault, Interpreter, interpret};
 pub use math::MathImpl;
 pub use nodes::*;
 pub(crate) use resolved::{ExprMemory, ResolvedExpr};
+pub use signature::Signature;
 pub use verify::{RuleViolation, verify};

@@ -1,6 +1,7 @@
 //! The node types of Assembly.
 
 use super::{Extension, Serial};
+use crate::storage::Status;
 use redpoll_logic::{Prim, Scalar};
 
 macro_rules! define_id {
@@ -93,35 +94,6 @@ pub struct Function {
     pub chunk: (Local, Local),
     /// The code; falling off its end returns [`Status::Done`].
     pub body: Vec<Stmt>,
-}
-
-/// The outcome of a kernel call.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(i32)]
-pub enum Status {
-    /// All work is done.
-    Done = 0,
-    /// Growth exceeded the memory limit.
-    OutOfMemory = 1,
-    /// The caller asked to stop.
-    Cancelled = 2,
-    /// A position or coordinate does not fit the width of its array.
-    PositionOverflow = 3,
-    /// A checked operator overflowed.
-    CheckedOverflow = 4,
-    /// An interval level would store a second run in a fiber.
-    SecondRun = 5,
-    /// A pinpoint level would store a second coordinate in a fiber.
-    SecondEntry = 6,
-    /// A coordinate is out of bounds.
-    OutOfBounds = 7,
-}
-
-impl Status {
-    /// Returns the status with the given number.
-    pub fn from_code(code: i32) -> Option<Status> {
-        Status::ALL.iter().copied().find(|s| *s as i32 == code)
-    }
 }
 
 /// An expression; pure, and total except for loads out of bounds. All operands are always

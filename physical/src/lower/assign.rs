@@ -13,8 +13,8 @@ use super::tree::Assign;
 use super::value::LoweredValue;
 use crate::assembly::{Expr, Local, Stmt};
 use crate::notation::{TensorId, Write};
-use crate::special::ArgumentFacts;
 use redpoll_logic::op::Op;
+use redpoll_logic::special::ArgumentFacts;
 use redpoll_logic::{LeafKind, Scalar};
 
 pub(crate) fn lower(cx: &mut Cx<'_>, state: &LoweringState, a: &Assign) {

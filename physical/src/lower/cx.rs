@@ -15,7 +15,7 @@ use crate::assembly::{Buffer, BufferDecl, CompareOp, Expr, Local, LocalDecl, Sta
 use crate::notation::{
     BoundsCheck, Cut, Index, Join, Program, Role, Rounds, Site, Stmt as Notation, TensorId, Var, bounds_checks,
 };
-use crate::special::{ArgumentFacts, Special};
+use redpoll_logic::special::{ArgumentFacts, Special};
 use redpoll_logic::{FloatMode, Prim};
 use std::collections::HashMap;
 use std::sync::Arc;

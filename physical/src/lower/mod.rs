@@ -55,7 +55,7 @@ pub(crate) use {
 
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Function, Stmt};
 use crate::notation::{BoundsCheck, Cut, Obstacle, Program, Role, Stmt as Notation, TensorId, cut};
-use crate::special::Special;
+use redpoll_logic::Special;
 use redpoll_logic::{Prim, Scalar};
 
 /// A function, with the meaning of its buffers and parameters.

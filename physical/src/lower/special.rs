@@ -7,9 +7,9 @@ use super::state::{AccessCursor, LoweringState};
 use super::storage::InputLayout;
 use super::tree::TreeTerm;
 use crate::notation::{self, Expr, Program, Role, Stmt, Write};
-use crate::special::{ArgumentFacts, Special, of_call};
 use redpoll_logic::DType;
 use redpoll_logic::op::Op;
+use redpoll_logic::special::{ArgumentFacts, Special, of_call};
 
 /// The special values that tensors and variables may contain, by number.
 #[derive(Clone, PartialEq, Debug)]

@@ -15,8 +15,8 @@ use super::value::LoweredValue;
 use super::{short_circuit, sparse_scalars, unfurl};
 use crate::assembly::{Expr, Stmt};
 use crate::notation::{Index, TensorId, Write};
-use crate::special::ArgumentFacts;
 use redpoll_logic::op::{Builtin, Op};
+use redpoll_logic::special::ArgumentFacts;
 use redpoll_logic::{DType, LeafKind, Prim};
 use std::rc::Rc;
 

@@ -1,6 +1,6 @@
 //! A growable block of memory that can become an Arrow buffer.
 
-use super::{Account, MemoryBudget};
+use crate::storage::{Account, MemoryBudget};
 use arrow::buffer::Buffer as ArrowBuffer;
 use arrow::datatypes::ArrowNativeType;
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, realloc};

@@ -4,7 +4,7 @@ use super::block::MemoryBlock;
 use super::frame::{CALLBACKS, Frame, Slot};
 use super::{Limits, sort};
 use crate::Error;
-use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Function, Status};
+use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Buffers, Signature, Status, check_signature};
 use crate::storage::{Array, DeviceBytes};
 use arrow::buffer::Buffer as ArrowBuffer;
 use redpoll_logic::{Prim, Scalar};
@@ -17,26 +17,6 @@ const LARGE: usize = 1 << 20;
 
 /// Minimum growth in bytes within reserved capacity.
 const STEP: usize = 64 << 10;
-
-/// The part of a function that a caller needs to run it.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Signature {
-    /// The buffers.
-    pub buffers: Vec<BufferDecl>,
-    /// The names of the parameters.
-    pub params: Vec<String>,
-}
-
-impl Signature {
-    /// Makes the signature of a function, to be shared by its kernels and invocations.
-    pub fn of(function: &Function) -> Arc<Signature> {
-        Arc::new(Signature { buffers: function.buffers.clone(), params: function.params.clone() })
-    }
-
-    fn inputs(&self) -> usize {
-        self.buffers.iter().filter(|b| b.role == BufferRole::Input).count()
-    }
-}
 
 enum BufferMemory {
     Input(ArrowBuffer),
@@ -194,10 +174,7 @@ impl Invocation {
     /// # Errors
     /// [`Error::InvalidInvocation`] when the signatures differ.
     pub fn check(&self, signature: &Arc<Signature>) -> Result<(), Error> {
-        if Arc::ptr_eq(&self.signature, signature) || self.signature == *signature {
-            return Ok(());
-        }
-        Err(Error::InvalidInvocation("the invocation was made for a function with other buffers or parameters".into()))
+        Ok(check_signature(&self.signature, signature)?)
     }
 
     /// Returns the number of elements of a buffer: all elements of an input, the requested ones of
@@ -566,5 +543,48 @@ impl Invocation {
         self.slots[buffer.index()] = Slot { data: block.as_ptr(), len: 0 };
         self.lens[buffer.index()] = 0;
         Some(taken)
+    }
+}
+
+/// The memory of the interpreter of Assembly is that of machine code.
+impl Buffers for Invocation {
+    fn signature(&self) -> &Arc<Signature> {
+        self.signature()
+    }
+
+    fn params(&self) -> &[i64] {
+        self.params()
+    }
+
+    fn len(&self, buffer: Buffer) -> usize {
+        self.len(buffer)
+    }
+
+    fn read(&self, buffer: Buffer, at: usize) -> u64 {
+        self.read(buffer, at)
+    }
+
+    fn write(&mut self, buffer: Buffer, at: usize, bits: u64) {
+        self.write(buffer, at, bits);
+    }
+
+    fn grow(&mut self, buffer: Buffer, len: i64) -> Status {
+        self.grow(buffer, len)
+    }
+
+    fn sort(&mut self, buffer: Buffer, range: Range<usize>) {
+        self.sort(buffer, range);
+    }
+
+    fn sort_by(&mut self, perm: Buffer, major: Buffer, minor: Buffer, range: Range<usize>) {
+        self.sort_by(perm, major, minor, range);
+    }
+
+    fn swap(&mut self, a: Buffer, b: Buffer) {
+        self.swap(a, b);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.is_cancelled()
     }
 }

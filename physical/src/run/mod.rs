@@ -8,7 +8,6 @@
 compile_error!("buffers are read as little-endian");
 
 mod block;
-mod charge;
 mod crew;
 mod frame;
 mod invocation;
@@ -16,9 +15,9 @@ mod limits;
 mod sort;
 mod workers;
 
-pub(crate) use charge::charge_buffer;
+pub use crate::assembly::Signature;
 pub use frame::{Callbacks, EntryPoint, Frame, Slot};
+pub use invocation::Invocation;
 pub(crate) use invocation::Loan;
-pub use invocation::{Invocation, Signature};
-pub use limits::{Account, Limits, MemoryBudget};
+pub use limits::Limits;
 pub use workers::Workers;

@@ -3,10 +3,8 @@
 use super::assemble::assemble;
 use super::rearrange::rearrange;
 use super::triples::sorted_entries;
-use super::{Array, Duplicates, Tensor, Values};
+use super::{Account, Array, Duplicates, MemoryBudget, Status, Tensor, Values, charge_buffer};
 use crate::Error;
-use crate::assembly::Status;
-use crate::run::{Account, MemoryBudget, charge_buffer};
 use redpoll_logic::{Format, LeafKind, Scalar, StorageMode, TensorType};
 use std::sync::Arc;
 

@@ -4,9 +4,8 @@
 //! place. They are copied to the host at most once, when they are first read. The memory limit is
 //! charged for them from the start, so reading fails only if the device does.
 
+use super::{Account, MemoryBudget, Status};
 use crate::Error;
-use crate::assembly::Status;
-use crate::run::{Account, MemoryBudget};
 use arrow::buffer::{Buffer, MutableBuffer};
 use bytes::Bytes;
 use std::any::Any;

@@ -9,7 +9,7 @@ use super::statistics_cache::{Census, StoredCounts, get_or_compute};
 use super::structure::{row_major, symmetry};
 use super::{Array, MatrixSymmetry, Tensor};
 use crate::levels::level;
-use crate::special::Special;
+use redpoll_logic::Special;
 use redpoll_logic::statistics::{Answer, Fact, ModeSet, Weights};
 use redpoll_logic::{Prim, Scalar, StorageMode};
 use std::ops::Range;

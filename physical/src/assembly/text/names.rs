@@ -1,6 +1,6 @@
-//! Tables of the names of operators and statuses in text.
+//! Tables of the names of operators in text.
 
-use crate::assembly::{BinaryOp, CompareOp, Status, UnaryOp};
+use crate::assembly::{BinaryOp, CompareOp, UnaryOp};
 
 macro_rules! name_table {
     ($type:ident, $doc:literal: $($variant:ident $text:literal),*) => {
@@ -27,11 +27,6 @@ name_table!(BinaryOp, "Every operator, in the order of declaration.":
 
 name_table!(CompareOp, "Every comparison, in the order of declaration.":
     Eq "==", Ne "!=", Lt "<", Le "<=");
-
-name_table!(Status, "Every status, in the order of its number.":
-    Done "done", OutOfMemory "out_of_memory", Cancelled "cancelled", PositionOverflow "position_overflow",
-    CheckedOverflow "checked_overflow", SecondRun "second_run", SecondEntry "second_entry",
-    OutOfBounds "out_of_bounds");
 
 /// Words that cannot be names of locals, buffers and parameters.
 const RESERVED: &[&str] = &[

@@ -8,7 +8,7 @@
 use super::interface::{Address, DeviceBlock, DeviceFailure, DeviceInterface};
 use crate::Error;
 use crate::assembly::Status;
-use crate::run::MemoryBudget;
+use crate::storage::MemoryBudget;
 use crate::storage::{DeviceBuffer, DeviceBytes};
 use arrow::buffer::Buffer;
 use lru::LruCache;

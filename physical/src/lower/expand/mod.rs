@@ -11,7 +11,7 @@
 //!
 //! The laws of the default mode take the known facts of the arguments. Machine arithmetic is that
 //! of IEEE 754, so quotients test for a zero, and other operators test for combinations of special
-//! values (see [`crate::special`]).
+//! values (see [`redpoll_logic::special`]).
 
 mod float;
 mod integer;
@@ -24,8 +24,8 @@ pub(crate) use repeat::expand_repeat;
 
 use super::value::{LoweredValue, StmtSink};
 use crate::assembly::{BinaryOp, CompareOp, Expr, MathFn, Stmt, UnaryOp};
-use crate::special::{ArgumentFacts, OperatorGuard, guard, of_call};
 use redpoll_logic::op::{Builtin, Op};
+use redpoll_logic::special::{ArgumentFacts, OperatorGuard, guard, of_call};
 use redpoll_logic::{DType, Prim, Scalar};
 
 /// Returns the value of `op` applied to `args` by the laws of IEEE 754.

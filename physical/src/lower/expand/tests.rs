@@ -7,9 +7,9 @@ use crate::assembly::{
 };
 use crate::emit::cranelift::{self, Effort};
 use crate::run::{Invocation, Limits};
-use crate::special::Special;
 use arrow::buffer::Buffer as ArrowBuffer;
 use redpoll_logic::FloatMode;
+use redpoll_logic::Special;
 use redpoll_logic::op::{Arity, Body, Fault, UserOp, While, eval_repeat, pair_type};
 
 /// A function under construction: `for i in chunk { store(expand(load(i)..)) }`.

@@ -1,7 +1,8 @@
 //! Tensors whose device is lost.
 
 use crate::kernel::{Draft, Kernel, KernelEngine};
-use crate::run::{Limits, MemoryBudget};
+use crate::run::Limits;
+use crate::storage::MemoryBudget;
 use crate::storage::footprint::Survey;
 use crate::storage::{Array, Tensor, Values, convert, convert_within};
 use crate::testing::{lost_tensor, normal_form};

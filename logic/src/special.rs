@@ -1,13 +1,13 @@
 //! Sets of special values that a float may have: infinity, minus infinity and NaN.
 //!
 //! In the default float mode zero absorbs infinities and NaN in a product, and an infinity absorbs
-//! NaN in a sum (see [`FloatMode::Relaxed`](redpoll_logic::FloatMode::Relaxed)). Machine arithmetic
+//! NaN in a sum (see [`FloatMode::Relaxed`](crate::FloatMode::Relaxed)). Machine arithmetic
 //! obeys neither law. Kernels guard an operator only where special values may reach it: the values
 //! of inputs are scanned once, and the sets are propagated through the operators of the program.
 //! Overflow of finite numbers is ignored, since its result is unspecified.
 
-use redpoll_logic::op::{Body, Builtin, Definition, Op};
-use redpoll_logic::{DType, Prim, Scalar};
+use crate::op::{Body, Builtin, Definition, Op};
+use crate::{DType, Prim, Scalar};
 
 /// A set of special values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -15,23 +15,30 @@ pub struct Special(u8);
 
 /// Static knowledge of an argument: its special values, and its value if it is a constant.
 #[derive(Clone, Copy)]
-pub(crate) struct ArgumentFacts<'a> {
-    pub(crate) special: Special,
-    pub(crate) constant: Option<&'a Scalar>,
+pub struct ArgumentFacts<'a> {
+    /// The special values that it may have.
+    pub special: Special,
+    /// Its value, if it is a constant.
+    pub constant: Option<&'a Scalar>,
 }
 
 impl Special {
     /// No special value.
     pub const NONE: Special = Special(0);
-    pub(crate) const INFINITY: Special = Special(1);
-    pub(crate) const NEG_INFINITY: Special = Special(2);
-    pub(crate) const INFINITE: Special = Special(3);
-    pub(crate) const NAN: Special = Special(4);
-    pub(crate) const ALL: Special = Special(7);
+    /// Infinity.
+    pub const INFINITY: Special = Special(1);
+    /// Minus infinity.
+    pub const NEG_INFINITY: Special = Special(2);
+    /// Both infinities.
+    pub const INFINITE: Special = Special(3);
+    /// NaN.
+    pub const NAN: Special = Special(4);
+    /// All special values.
+    pub const ALL: Special = Special(7);
 
     /// Returns the set with the value if it is special; for a struct, the set of its members'
     /// special values.
-    pub(crate) fn of_scalar(value: &Scalar) -> Special {
+    pub fn of_scalar(value: &Scalar) -> Special {
         value.flatten().iter().fold(Special::NONE, |set, part| {
             set.union(match part {
                 Scalar::F32(v) => Special::of_f64(f64::from(*v)),
@@ -42,7 +49,7 @@ impl Special {
     }
 
     /// Returns the special values among the given floats.
-    pub(crate) fn of_values<T: Copy + Into<f64>>(values: &[T]) -> Special {
+    pub fn of_values<T: Copy + Into<f64>>(values: &[T]) -> Special {
         // Branch-free, so that the compiler vectorizes it.
         let block = |values: &[T]| {
             values.iter().fold(Special::NONE, |set, v| {
@@ -71,12 +78,12 @@ impl Special {
     }
 
     /// Returns the union of both sets.
-    pub(crate) fn union(self, other: Special) -> Special {
+    pub fn union(self, other: Special) -> Special {
         Special(self.0 | other.0)
     }
 
     /// Returns whether the sets intersect.
-    pub(crate) fn intersects(self, values: Special) -> bool {
+    pub fn intersects(self, values: Special) -> bool {
         self.0 & values.0 != 0
     }
 
@@ -111,7 +118,7 @@ const BLOCK: usize = 256;
 
 impl ArgumentFacts<'_> {
     /// Returns whether the argument is a finite constant other than zero.
-    pub(crate) fn is_regular(&self) -> bool {
+    pub fn is_regular(&self) -> bool {
         self.constant.and_then(Scalar::to_f64).is_some_and(|v| v != 0.0 && v.is_finite())
     }
 
@@ -131,7 +138,7 @@ fn signed(of: Special, by: f64) -> Special {
 
 /// Returns the special values that an operator may return, given those of its arguments. `dtypes`
 /// has the dtypes of the arguments. Overflow of finite arguments is ignored.
-pub(crate) fn of_call(op: &Op, args: &[ArgumentFacts<'_>], dtypes: &[DType], result: &DType) -> Special {
+pub fn of_call(op: &Op, args: &[ArgumentFacts<'_>], dtypes: &[DType], result: &DType) -> Special {
     if !result.prims().iter().any(|p| p.is_float()) {
         return Special::NONE;
     }
@@ -155,7 +162,7 @@ pub(crate) fn of_call(op: &Op, args: &[ArgumentFacts<'_>], dtypes: &[DType], res
 
 /// Returns whether a body has an operator or a constant that yields special values from finite
 /// arguments.
-pub(crate) fn can_generate(body: &Body) -> bool {
+pub fn can_generate(body: &Body) -> bool {
     match body {
         Body::Arg(_) | Body::Var(_) => false,
         Body::Lit(value) => Special::of_scalar(value) != Special::NONE,
@@ -222,7 +229,7 @@ fn of_binary(b: Builtin, x: &ArgumentFacts<'_>, y: &ArgumentFacts<'_>) -> Specia
 /// The check that code must add to the machine's arithmetic so that an operator obeys the laws of
 /// the default mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum OperatorGuard {
+pub enum OperatorGuard {
     /// No check.
     None,
     /// A check whether the first argument is zero.
@@ -232,7 +239,7 @@ pub(crate) enum OperatorGuard {
 }
 
 /// Returns the guard of a float operator on two arguments.
-pub(crate) fn guard(b: Builtin, x: &ArgumentFacts<'_>, y: &ArgumentFacts<'_>) -> OperatorGuard {
+pub fn guard(b: Builtin, x: &ArgumentFacts<'_>, y: &ArgumentFacts<'_>) -> OperatorGuard {
     use Builtin::*;
     let guard_if = |values: Special| {
         let one = |a: Special, b: Special| a.intersects(values) && b.intersects(Special::NAN);
@@ -284,7 +291,7 @@ mod tests {
     /// result has a special value that `of_call` excludes.
     #[test]
     fn guards_exist_wherever_the_laws_differ_from_machine_arithmetic() {
-        use redpoll_logic::FloatMode::{Relaxed, StrictIeee};
+        use crate::FloatMode::{Relaxed, StrictIeee};
         let (inf, nan) = (f64::INFINITY, f64::NAN);
         let values = [-inf, -2.0, 0.0, 0.5, 3.0, inf, nan].map(Scalar::F64);
         let dtypes = [DType::F64, DType::F64];

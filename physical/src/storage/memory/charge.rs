@@ -24,7 +24,7 @@ impl Drop for ChargedBuffer {
 }
 
 /// Charges the buffer to the budget; returns `None` if too few bytes of the budget are left.
-pub(crate) fn charge_buffer(buffer: Buffer, budget: &Arc<MemoryBudget>) -> Option<Buffer> {
+pub fn charge_buffer(buffer: Buffer, budget: &Arc<MemoryBudget>) -> Option<Buffer> {
     budget.charge(buffer.len()).then(|| Bytes::from_owner(ChargedBuffer { buffer, budget: budget.clone() }).into())
 }
 

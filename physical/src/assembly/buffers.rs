@@ -1,0 +1,193 @@
+//! The memory that the interpreter of Assembly works on.
+
+use super::{Buffer, BufferClass, BufferDecl, BufferRole, Signature, Status};
+use crate::Error;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The buffers and parameters of one function, as the interpreter accesses them.
+///
+/// Elements are values: bits zero-extended to 64, or for an index the bits of its `i64`. The
+/// interpreter checks bounds before it reads, writes or sorts.
+pub trait Buffers {
+    /// Returns the signature of the function.
+    fn signature(&self) -> &Arc<Signature>;
+
+    /// Returns the parameters.
+    fn params(&self) -> &[i64];
+
+    /// Returns the number of elements of a buffer: all elements of an input, the requested ones of
+    /// an owned buffer.
+    fn len(&self, buffer: Buffer) -> usize;
+
+    /// Returns an element.
+    ///
+    /// # Panics
+    /// When the buffer does not have the element.
+    fn read(&self, buffer: Buffer, at: usize) -> u64;
+
+    /// Sets an element of an owned buffer to the low bytes of a value.
+    ///
+    /// # Panics
+    /// When the buffer does not have the element, or is an input.
+    fn write(&mut self, buffer: Buffer, at: usize, bits: u64);
+
+    /// Makes an owned buffer at least `len` elements long; new elements have the fill of its
+    /// declaration.
+    fn grow(&mut self, buffer: Buffer, len: i64) -> Status;
+
+    /// Sorts a range of an owned buffer of indices in ascending order.
+    ///
+    /// # Panics
+    /// When the range is out of bounds of the buffer.
+    fn sort(&mut self, buffer: Buffer, range: Range<usize>);
+
+    /// Sorts the numbers `k` in a range of `perm` by `(major[k], minor[k], k)`.
+    ///
+    /// # Panics
+    /// When the range or a number is out of bounds of its buffer.
+    fn sort_by(&mut self, perm: Buffer, major: Buffer, minor: Buffer, range: Range<usize>);
+
+    /// Exchanges the elements and lengths of two owned buffers.
+    ///
+    /// # Panics
+    /// When one of them is an input.
+    fn swap(&mut self, a: Buffer, b: Buffer);
+
+    /// Returns whether the run was asked to stop.
+    fn is_cancelled(&self) -> bool;
+}
+
+/// Checks that the buffers are for a function of that signature.
+///
+/// # Errors
+/// [`Error::InvalidInvocation`] when the signatures differ.
+pub fn check_signature(found: &Arc<Signature>, expected: &Arc<Signature>) -> Result<(), Error> {
+    if Arc::ptr_eq(found, expected) || found == expected {
+        return Ok(());
+    }
+    Err(Error::InvalidInvocation("the invocation was made for a function with other buffers or parameters".into()))
+}
+
+/// Buffers in plain vectors, for programs that are interpreted without the runtime of kernels.
+#[derive(Clone, Debug)]
+pub struct VecBuffers {
+    signature: Arc<Signature>,
+    params: Vec<i64>,
+    arrays: Vec<Vec<u64>>,
+    /// The number of bytes that owned buffers may have together.
+    limit: usize,
+}
+
+impl VecBuffers {
+    /// Makes the buffers of a function: its inputs in the order of their declarations, given by the
+    /// values of their elements, and its parameters. Owned buffers start empty and may grow to
+    /// `limit` bytes together.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInvocation`] when the number of inputs or parameters differs from the
+    /// signature's.
+    pub fn new(
+        signature: &Arc<Signature>,
+        inputs: Vec<Vec<u64>>,
+        params: Vec<i64>,
+        limit: usize,
+    ) -> Result<VecBuffers, Error> {
+        let counts =
+            [("input buffers", signature.inputs(), inputs.len()), ("parameters", signature.params.len(), params.len())];
+        for (what, expected, found) in counts {
+            if expected != found {
+                return Err(Error::InvalidInvocation(format!("expected {expected} {what}, found {found}")));
+            }
+        }
+        let mut inputs = inputs.into_iter();
+        let array = |decl: &BufferDecl| match decl.role {
+            BufferRole::Input => inputs.next().expect("inputs were counted above"),
+            BufferRole::Owned => Vec::new(),
+        };
+        let arrays = signature.buffers.iter().map(array).collect();
+        Ok(VecBuffers { signature: signature.clone(), params, arrays, limit })
+    }
+
+    /// Returns the elements of a buffer.
+    pub fn elements(&self, buffer: Buffer) -> &[u64] {
+        &self.arrays[buffer.index()]
+    }
+
+    fn owned_bytes(&self) -> usize {
+        let owned = self.signature.buffers.iter().zip(&self.arrays).filter(|(decl, _)| decl.role == BufferRole::Owned);
+        owned.map(|(decl, array)| array.len() * decl.prim.bytes()).sum()
+    }
+}
+
+/// Returns the value that an element of a buffer has after a store of `bits`.
+fn stored(decl: &BufferDecl, bits: u64) -> u64 {
+    let unused = 64 - 8 * decl.prim.bytes();
+    if decl.class == BufferClass::Index && decl.prim.is_signed() {
+        ((bits << unused) as i64 >> unused) as u64
+    } else {
+        bits << unused >> unused
+    }
+}
+
+impl Buffers for VecBuffers {
+    fn signature(&self) -> &Arc<Signature> {
+        &self.signature
+    }
+
+    fn params(&self) -> &[i64] {
+        &self.params
+    }
+
+    fn len(&self, buffer: Buffer) -> usize {
+        self.arrays[buffer.index()].len()
+    }
+
+    fn read(&self, buffer: Buffer, at: usize) -> u64 {
+        self.arrays[buffer.index()][at]
+    }
+
+    fn write(&mut self, buffer: Buffer, at: usize, bits: u64) {
+        self.arrays[buffer.index()][at] = stored(&self.signature.buffers[buffer.index()], bits);
+    }
+
+    fn grow(&mut self, buffer: Buffer, len: i64) -> Status {
+        let decl = &self.signature.buffers[buffer.index()];
+        let fill = decl.fill.to_bits().expect("fills of buffers are primitives");
+        let now = self.len(buffer);
+        let Ok(len) = usize::try_from(len) else { return Status::OutOfMemory };
+        let added = len.saturating_sub(now).saturating_mul(decl.prim.bytes());
+        if self.owned_bytes().saturating_add(added) > self.limit {
+            return Status::OutOfMemory;
+        }
+        let fill = stored(decl, fill);
+        self.arrays[buffer.index()].resize(len.max(now), fill);
+        Status::Done
+    }
+
+    fn sort(&mut self, buffer: Buffer, range: Range<usize>) {
+        // Elements of a signed width, and `u64` ones, whose order is that of their own type.
+        let unsigned = !self.signature.buffers[buffer.index()].prim.is_signed();
+        let elements = &mut self.arrays[buffer.index()][range];
+        if unsigned { elements.sort_unstable() } else { elements.sort_unstable_by_key(|bits| *bits as i64) }
+    }
+
+    fn sort_by(&mut self, perm: Buffer, major: Buffer, minor: Buffer, range: Range<usize>) {
+        let unsigned = !self.signature.buffers[perm.index()].prim.is_signed();
+        let mut numbers = self.arrays[perm.index()][range.clone()].to_vec();
+        let key = |buffer: Buffer, k: u64| self.arrays[buffer.index()][k as usize] as i64;
+        let own = |k: u64| if unsigned { i128::from(k) } else { i128::from(k as i64) };
+        numbers.sort_unstable_by_key(|k| (key(major, *k), key(minor, *k), own(*k)));
+        self.arrays[perm.index()][range].copy_from_slice(&numbers);
+    }
+
+    fn swap(&mut self, a: Buffer, b: Buffer) {
+        let is_owned = |buffer: Buffer| self.signature.buffers[buffer.index()].role == BufferRole::Owned;
+        assert!(is_owned(a) && is_owned(b), "the verifier admits swaps of owned buffers only");
+        self.arrays.swap(a.index(), b.index());
+    }
+
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,107 @@
+//! Accounts of allocated bytes, and their limits.
+
+mod charge;
+
+pub use charge::charge_buffer;
+
+use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// An account to which bytes are charged before they are allocated.
+pub trait Account: fmt::Debug + Send + Sync {
+    /// Charges bytes; returns `false`, with nothing charged, if they exceed the remaining ones.
+    fn charge(&self, bytes: usize) -> bool;
+
+    /// Releases charged bytes.
+    fn release(&self, bytes: usize);
+}
+
+// Charges and releases are atomic, so a panic elsewhere leaves the budget consistent.
+impl RefUnwindSafe for MemoryBudget {}
+impl UnwindSafe for MemoryBudget {}
+
+/// A limit of the bytes allocated at any one time, shared by all users that charge it.
+#[derive(Debug)]
+pub struct MemoryBudget {
+    limit: usize,
+    used: AtomicUsize,
+    /// The peak of the bytes in use.
+    peak: AtomicUsize,
+    /// Accounts that are charged too.
+    outer: Vec<Arc<dyn Account>>,
+}
+
+impl MemoryBudget {
+    /// Makes a budget of that many bytes.
+    pub fn new(limit: usize) -> MemoryBudget {
+        MemoryBudget::with_accounts(limit, Vec::new())
+    }
+
+    /// Makes a budget of that many bytes, which are also charged to other accounts.
+    pub fn with_accounts(limit: usize, outer: Vec<Arc<dyn Account>>) -> MemoryBudget {
+        MemoryBudget { limit, used: AtomicUsize::new(0), peak: AtomicUsize::new(0), outer }
+    }
+
+    /// Returns the limit in bytes.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Returns the bytes in use.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Returns the peak of the bytes in use since the budget was made or
+    /// [`MemoryBudget::reset_peak`] was called.
+    pub fn peak(&self) -> usize {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    /// Resets the peak [`MemoryBudget::peak`] to the bytes in use now.
+    pub fn reset_peak(&self) {
+        self.peak.store(self.used(), Ordering::Relaxed);
+    }
+}
+
+impl Account for MemoryBudget {
+    fn charge(&self, bytes: usize) -> bool {
+        let add = |used: usize| used.checked_add(bytes).filter(|total| *total <= self.limit);
+        let Ok(before) = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add) else { return false };
+        if let Some(refused) = self.outer.iter().position(|account| !account.charge(bytes)) {
+            self.outer[..refused].iter().for_each(|account| account.release(bytes));
+            self.used.fetch_sub(bytes, Ordering::Relaxed);
+            return false;
+        }
+        self.peak.fetch_max(before + bytes, Ordering::Relaxed);
+        true
+    }
+
+    fn release(&self, bytes: usize) {
+        self.outer.iter().for_each(|account| account.release(bytes));
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A refused charge leaves nothing charged to any account.
+    #[test]
+    fn bytes_are_charged_to_all_accounts_or_to_none() {
+        let [wide, narrow] = [100, 50].map(|limit| Arc::new(MemoryBudget::new(limit)));
+        let budget = MemoryBudget::with_accounts(80, vec![wide.clone(), narrow.clone()]);
+        let used = || [budget.used(), wide.used(), narrow.used()];
+        assert!(budget.charge(40));
+        assert_eq!(used(), [40; 3]);
+        assert!(!budget.charge(20), "the narrow one has 10 left");
+        assert!(!budget.charge(60), "the budget itself has 40 left");
+        assert_eq!(used(), [40; 3]);
+        budget.release(40);
+        assert_eq!(used(), [0; 3]);
+        assert_eq!([budget.peak(), narrow.peak()], [40; 2], "what was refused does not count");
+    }
+}
