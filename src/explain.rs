@@ -64,7 +64,7 @@ pub(crate) fn kernel_sections(
         sections.push(section(format!("clif of {name}"), code));
     }
     if detail == Detail::Cuda {
-        let GridPlan { count, run, .. } = loops.draft(executable.mode()).grids(TeamSize::Automatic);
+        let GridPlan { count, run, .. } = GridPlan::of(&loops.draft(executable.mode()), TeamSize::Automatic);
         let counting = count.map(|grid| section(format!("counting grid of {name}"), grid.to_string()));
         sections.extend(counting);
         sections.push(section(format!("grid of {name}"), run.to_string()));
@@ -81,7 +81,7 @@ pub(crate) fn source_section(executable: &Executable, detail: Detail) -> Result<
                 .stages
                 .iter()
                 .filter_map(Stage::loops)
-                .map(|l| l.draft(executable.mode()).grids(TeamSize::Automatic));
+                .map(|l| GridPlan::of(&l.draft(executable.mode()), TeamSize::Automatic));
             let grids: Vec<Grid> = plans.flat_map(|plan| plan.count.into_iter().chain([plan.run])).collect();
             // Print the reason if a device declines the grids.
             let text = cuda::emit(&grids.iter().collect::<Vec<_>>()).unwrap_or_else(|e| format!("// {e}\n"));

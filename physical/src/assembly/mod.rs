@@ -7,6 +7,7 @@
 //! [`MathFn`]). Lowering expands richer operators, so that code generators decide nothing.
 
 mod buffers;
+pub(crate) mod build;
 pub mod eval;
 #[cfg(test)]
 pub(crate) mod examples;

@@ -8,55 +8,12 @@
 use super::constants::Constants;
 use super::map::{MAX_TEAM_LANES, WARP};
 use crate::assembly::{Buffer, Expr, Function, LaneFold, Local, Stmt};
-use crate::lower::{Binding, LoweredFunction, MeanLengths, ParamSource, fold_walks_in_lanes};
-use crate::notation::{ALL_ROUNDS, MAX_CHUNKS, Program, Role, TensorId};
-use crate::storage::Tensor;
+use crate::lower::{Binding, ListLengths, LoweredFunction, ParamSource, fold_walks_in_lanes};
+use crate::notation::{ALL_ROUNDS, MAX_CHUNKS, Program, TensorId};
 use redpoll_logic::{FloatMode, LevelKind};
 
 /// Entries per lane from which a block pays for its barriers.
 const MIN_ENTRIES_PER_LANE: f64 = 8.0;
-
-/// Average lengths of the lists of inputs, by tensor and level. The lengths of other lists are
-/// unknown.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct ListLengths(MeanLengths);
-
-impl ListLengths {
-    /// Measures the lists of the inputs of a program. `inputs` has the order of the program's
-    /// tensors; absent inputs are skipped.
-    pub fn of(program: &Program, inputs: &[Option<&Tensor>]) -> ListLengths {
-        let of_role = (0..).map(TensorId).zip(&program.tensors).filter(|(_, decl)| decl.role == Role::Input);
-        let given = of_role.zip(inputs).filter_map(|((id, _), tensor)| Some((id, (*tensor)?)));
-        let lengths = given.flat_map(|(id, tensor)| {
-            let levels = tensor.ty().format.levels.iter().enumerate();
-            let lists = levels.filter(|(_, level)| level.kind == LevelKind::SparseList);
-            lists.map(move |(k, _)| {
-                let data = tensor.level(k);
-                let lists = data.arrays[0].len().saturating_sub(1).max(1);
-                ((id, k), data.arrays[1].len() as f64 / lists as f64)
-            })
-        });
-        ListLengths(lengths.collect())
-    }
-
-    /// Assumes `entries` entries for every list of the inputs.
-    #[cfg(test)]
-    pub(crate) fn all(program: &Program, entries: f64) -> ListLengths {
-        let inputs = (0..).map(TensorId).zip(&program.tensors).filter(|(_, decl)| decl.role == Role::Input);
-        let levels = inputs.flat_map(|(id, decl)| (0..decl.ty.format.levels.len()).map(move |k| (id, k)));
-        ListLengths(levels.map(|level| (level, entries)).collect())
-    }
-
-    /// Returns the lengths.
-    pub(crate) fn lengths(&self) -> &MeanLengths {
-        &self.0
-    }
-
-    /// Returns the number of lanes for lists of a level.
-    fn lanes(&self, level: (TensorId, usize)) -> u16 {
-        lanes_for(self.0.get(&level).copied().unwrap_or(1.0))
-    }
-}
 
 /// Returns the number of lanes for loops of `entries` entries: 1 if there are too few to share.
 /// Loops with enough entries for each lane of a block to make up for its barriers get more than a
@@ -73,7 +30,7 @@ pub(super) fn lanes_of_cursors(lowered: &LoweredFunction, lists: &ListLengths) -
     for stmt in &lowered.function.body {
         stmt.any(&mut |s| {
             if let Some((cursor, level)) = cursor(s, &lowered.bindings) {
-                cursor_lanes.push((cursor, lists.lanes(level)));
+                cursor_lanes.push((cursor, lanes_for(lists.of_level(level).unwrap_or(1.0))));
             }
             false
         });

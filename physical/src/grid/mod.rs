@@ -34,7 +34,6 @@ pub(crate) use interp::{
     value_after_store,
 };
 pub use interp::{GridFault, GridProgram};
-pub use lists::ListLengths;
 pub use map::{MAX_TEAM_LANES, WARP, map, map_to};
 pub use nodes::{ActiveLanes, Grid, MemorySpace, RoundFold, SectionBound, Stmt, TeamStmt, to_serial};
 pub use plan::{GridPlan, TeamSize};

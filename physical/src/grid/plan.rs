@@ -1,14 +1,14 @@
 //! The grids of a lowered program: the memory space of each buffer and the launches.
 
 use super::count::to_counting_function;
-use super::lists::{ListLengths, coordinates_of_cursors, lanes_of_cursors, widen_folds};
+use super::lists::{coordinates_of_cursors, lanes_of_cursors, widen_folds};
 use super::map::{MAX_TEAM_LANES, atomic_op, map, map_to};
 use super::nodes::{Grid, MemorySpace};
 use super::rounds::{Walks, walks_to_loops};
 use super::sections::{cut_into_sections, set_section_bounds};
 use crate::assembly::{Buffer, BufferDecl, BufferRole, Function};
 use crate::levels::{Concatenation, level};
-use crate::lower::{Binding, LoweredFunction};
+use crate::lower::{Binding, Draft, ListLengths, LoweredFunction};
 use crate::notation::{Join, Program, Role, Sections, TensorId, find_sections};
 use redpoll_logic::FloatMode;
 use std::collections::HashSet;
@@ -37,10 +37,19 @@ pub enum TeamSize {
 }
 
 impl GridPlan {
+    /// Plans the grids of a draft.
+    pub fn of(draft: &Draft, team_size: TeamSize) -> GridPlan {
+        let Some(lists) = draft.lists() else {
+            return GridPlan::of_function(draft.program(), draft.lowered(), team_size, None);
+        };
+        let lowered = draft.lowered_in_rounds(lists);
+        GridPlan::of_function(draft.program(), &lowered, team_size, Some((lists, draft.mode())))
+    }
+
     /// Plans the grids of a program. Given the lengths of lists, folds along them get lanes as far
     /// as the mode of floats allows regrouping, and rounds are cut into sections. Without the
     /// lengths, everything runs in the order of the function.
-    pub fn of(
+    pub(crate) fn of_function(
         program: &Program,
         lowered: &LoweredFunction,
         team_size: TeamSize,

@@ -66,7 +66,7 @@ pub(super) fn append(
     parts: &mut [KernelPart],
     workers: &Workers,
 ) -> Result<Vec<(Buffer, usize)>, Error> {
-    let ty = &kernel.draft.program.tensors[id.index()].ty;
+    let ty = &kernel.draft.program().tensors[id.index()].ty;
     let sizes = ty.format.storage_shape(&ty.shape);
     let mut appender = Appender { parts, workers, lengths: Vec::new() };
     // The root has one position, which all parts share.

@@ -1,7 +1,6 @@
 //! Binding of input tensors to the buffers and parameters of a function.
 
 use crate::Error;
-use crate::levels::{full_positions, level};
 use crate::lower::{Binding, LoweredFunction, ParamSource};
 use crate::notation::{Program, Role, TensorId};
 use crate::storage::{Array, Tensor};
@@ -72,23 +71,6 @@ pub(super) fn bind(
         }
     });
     Ok((buffers.cloned().collect(), params.collect()))
-}
-
-/// Checks that the positions of all tensors of a program can be counted.
-///
-/// # Errors
-/// [`Error::TooManyPositions`] for the first level with too many.
-pub(super) fn check_sizes(program: &Program) -> Result<(), Error> {
-    for decl in &program.tensors {
-        let mut levels = decl.ty.format.levels.iter().zip(decl.ty.format.storage_shape(&decl.ty.shape));
-        // Levels that list their entries take memory for each, so only runs of tables between them
-        // can have too many positions.
-        levels.try_fold(1, |parents, (format, dimension)| match level(format.kind).is_table() {
-            true => full_positions(parents, dimension),
-            false => full_positions(1, dimension).map(|_| 1),
-        })?;
-    }
-    Ok(())
 }
 
 fn missing(name: &str) -> Error {

@@ -9,7 +9,6 @@
 //! inputs that every round reads as a whole.
 
 use super::Draft;
-use crate::grid::WARP;
 use crate::levels::lower_bound;
 use crate::notation::{ALL_ROUNDS, Cut, Join, MAX_CHUNKS, Program, Sections, TensorId};
 use crate::run::Workers;
@@ -125,7 +124,7 @@ pub(super) fn section_chunks(
 fn shares(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: WorkShare<'_>) -> Option<u64> {
     let (threads, grain) = match share {
         WorkShare::Threads(workers) => (workers.threads() as u64, workers.grain()),
-        WorkShare::Teams(teams, lanes) => (teams, LANE_GRAIN * u64::from(lanes.max(WARP))),
+        WorkShare::Teams(teams, lanes) => (teams, LANE_GRAIN * u64::from(lanes)),
     };
     let by_shares = cut.exact || matches!(share, WorkShare::Teams(..));
     let needless = cut.exact && threads == 1 && grain > 0;
@@ -140,11 +139,11 @@ fn shares(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: WorkShare<'_>) ->
     let repeated = cut.repeated.iter().fold(0u64, |sum, k| sum.saturating_add(stored(inputs[*k])));
     let steps = steps.saturating_add(rounds.saturating_mul(repeated));
     // Expected steps may change as the optimizer learns, and the cuts with them.
-    let expected = if cut.exact { steps.max(draft.expected_steps()) } else { steps };
+    let expected = if cut.exact { steps.max(draft.expected_steps().unwrap_or(0.0) as u64) } else { steps };
     let preferred = if by_shares { CHUNKS_PER_THREAD.saturating_mul(threads) } else { MAX_CHUNKS };
     let worthwhile = match grain {
         0 => rounds,
-        grain => (expected / grain).min(expected / OVERHEAD / partial_elements(&draft.program, cut).max(1)),
+        grain => (expected / grain).min(expected / OVERHEAD / partial_elements(draft.program(), cut).max(1)),
     };
     Some(preferred.min(worthwhile)).filter(|count| *count >= 2)
 }
@@ -223,7 +222,7 @@ fn stored(tensor: &Tensor) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::TeamSize;
+    use crate::grid::{GridPlan, TeamSize};
     use crate::notation::{normalize, parse};
     use crate::storage::{Values, convert};
     use crate::testing::skewed;
@@ -251,7 +250,7 @@ mod tests {
         let program = Arc::new(normalize(parse(text).unwrap()).unwrap());
         let draft = Draft::new(&program, &[], FloatMode::default());
         let workers = Workers::new(NonZero::new(threads).unwrap());
-        chunks(&draft, draft.lowered.cut.as_ref().unwrap(), inputs, WorkShare::Threads(&workers))
+        chunks(&draft, draft.lowered().cut.as_ref().unwrap(), inputs, WorkShare::Threads(&workers))
     }
 
     /// A loop over tiles has few rounds, each of which iterates over a whole matrix.
@@ -282,7 +281,7 @@ mod tests {
         let workers = Workers::new(NonZero::new(2).unwrap()).without_grain();
         for text in skewed::PROGRAMS {
             let (draft, inputs) = skewed::draft(text);
-            let (cut, plan) = (draft.lowered.cut.as_ref().unwrap(), draft.grids(TeamSize::Automatic));
+            let (cut, plan) = (draft.lowered().cut.as_ref().unwrap(), GridPlan::of(&draft, TeamSize::Automatic));
             let (sections, inputs) = (plan.sections.unwrap(), inputs.iter().collect::<Vec<_>>());
             let tensor = inputs[sections.input];
             let chunks = section_chunks(&draft, (cut, &sections), &inputs, WorkShare::Threads(&workers));

@@ -147,7 +147,7 @@ fn program(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::TeamSize;
+    use crate::grid::{GridPlan, TeamSize};
     use crate::kernel::KernelEngine;
     use redpoll_logic::Scalar;
     use redpoll_logic::op::Builtin;
@@ -190,7 +190,7 @@ mod tests {
         for groups in [1, 7] {
             let of = FoldedOutput { number: 0, ty: &ty(Scalar::F64(0.0)), op: &Op::Builtin(Builtin::Add) };
             let draft = Draft::new(&Arc::new(program(of, [groups, 60, 1000]).unwrap()), &[], FloatMode::StrictIeee);
-            let grid = draft.grids(TeamSize::Automatic).run.to_string();
+            let grid = GridPlan::of(&draft, TeamSize::Automatic).run.to_string();
             assert!(grid.contains("lanes 32") && grid.contains("spread j"), "{grid}");
         }
     }
@@ -201,7 +201,7 @@ mod tests {
         let text = |shape| {
             let of = FoldedOutput { number: 0, ty: &ty(Scalar::F64(0.0)), op: &Op::Builtin(Builtin::Add) };
             let draft = Draft::new(&Arc::new(program(of, shape).unwrap()), &[], FloatMode::StrictIeee).without_sizes();
-            draft.grids(TeamSize::Automatic).run
+            GridPlan::of(&draft, TeamSize::Automatic).run
         };
         assert_eq!(text([1, 60, 1000]), text([1, 64, 2000]));
         assert_eq!(text([5, 60, 1]), text([7, 90, 1]));

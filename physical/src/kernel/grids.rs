@@ -13,7 +13,8 @@ use crate::Error;
 use crate::assembly::{Buffer, Function, Status, Stmt};
 use crate::emit::cuda::Cuda;
 use crate::grid::{
-    Grid, GridPlan, GridProgram, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, TeamSize, WindowExtent,
+    Grid, GridPlan, GridProgram, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, TeamSize, WARP,
+    WindowExtent,
 };
 use crate::levels::{Concatenation, level};
 use crate::lower::Binding;
@@ -68,7 +69,11 @@ impl Grids {
     /// [`Error::InvalidAssembly`] when a verifier rejects a grid.
     pub(super) fn of(draft: &Draft, team_size: TeamSize) -> Result<Grids, Error> {
         let program = |grid| Ok::<_, Error>(Box::new(GridProgram::new(grid)?) as Box<dyn GridRunner>);
-        Grids::new(draft.grids(team_size), Arc::new(|draft| Kernel::compile(draft, KernelEngine::Grid)), program)
+        Grids::new(
+            GridPlan::of(draft, team_size),
+            Arc::new(|draft| Kernel::compile(draft, KernelEngine::Grid)),
+            program,
+        )
     }
 
     /// Makes grids, given a factory of kernels for the same processor and a function that compiles
@@ -90,7 +95,7 @@ impl Grids {
     /// grids.
     pub(super) fn on_cuda(draft: &Draft, ordinal: u32) -> Result<Grids, Error> {
         let cuda = Cuda::open(ordinal)?;
-        let plan = draft.grids(TeamSize::Automatic);
+        let plan = GridPlan::of(draft, TeamSize::Automatic);
         let mut runners = cuda.runners(&plan.count.iter().chain([&plan.run]).collect::<Vec<_>>())?.into_iter();
         let next = |_| runners.next().ok_or_else(|| Error::InvalidInvocation("a grid has no runner".into()));
         let factory: KernelFactory = Arc::new(move |draft| Kernel::compile(draft, KernelEngine::Cuda(ordinal)));
@@ -123,7 +128,9 @@ impl Grids {
     fn share<'a>(&self, cut: &Cut, workers: &'a Workers) -> WorkShare<'a> {
         let folds = cut.outputs.iter().any(|(_, join)| matches!(join, Join::Folded(_)));
         match self.device {
-            Some(_) if cut.exact || !folds => WorkShare::Teams(self.run.teams() as u64, self.run.grid().lanes),
+            Some(_) if cut.exact || !folds => {
+                WorkShare::Teams(self.run.teams() as u64, self.run.grid().lanes.max(WARP))
+            }
             _ => WorkShare::Threads(workers),
         }
     }
@@ -155,8 +162,8 @@ pub(super) fn run(
     }
     let launched = run.launch(&*grids.run)?;
     let assembly = OutputAssembly::new(&run, &launched)?;
-    let outputs = match &kernel.draft.lowered.cut {
-        Err(_) => kernel.draft.program.outputs().map(|id| assembly.chunk_output(id, 0)).collect::<Result<_, _>>()?,
+    let outputs = match &kernel.draft.lowered().cut {
+        Err(_) => kernel.draft.program().outputs().map(|id| assembly.chunk_output(id, 0)).collect::<Result<_, _>>()?,
         Ok(cut) => {
             let outputs = cut.outputs.iter().enumerate();
             outputs.map(|(number, (id, join))| assembly.output((number, *id), join)).collect::<Result<_, _>>()?
@@ -208,7 +215,7 @@ impl GridRun<'_> {
             let windows = self.windows(runner, teams)?;
             let number = self.grids.launches.fetch_add(1, Ordering::Relaxed);
             let (inputs, chunks, sections) = (&self.invocation, self.chunks, self.sections);
-            let unfilled = &self.kernel.draft.lowered.unfilled;
+            let unfilled = &self.kernel.draft.lowered().unfilled;
             let launch = Launch { inputs, chunks, sections, windows, unfilled, teams, seed: number };
             let launched = runner.run(&launch)?;
             self.on_device = [self.on_device, launched.time].into_iter().flatten().reduce(Add::add);
@@ -265,7 +272,7 @@ impl GridRun<'_> {
 
     /// Returns the window with all of a dense output.
     pub(super) fn dense_window(&self, buffer: Buffer) -> WindowExtent {
-        let Binding::Leaf { tensor, .. } = self.kernel.draft.lowered.bindings[buffer.index()] else {
+        let Binding::Leaf { tensor, .. } = self.kernel.draft.lowered().bindings[buffer.index()] else {
             unreachable!("shared outputs are dense, so they have values alone")
         };
         let len = super::parallel::element_count(self.kernel, tensor, self.inputs) as usize;
@@ -275,17 +282,17 @@ impl GridRun<'_> {
     /// Returns the window with the elements that belong to the rounds of a chunk; it depends only
     /// on the sizes of full levels.
     fn rounds_window(&self, buffer: Buffer, chunk: &Range<i64>) -> WindowExtent {
-        let (id, depth, ends) = match self.kernel.draft.lowered.bindings[buffer.index()] {
+        let (id, depth, ends) = match self.kernel.draft.lowered().bindings[buffer.index()] {
             Binding::Level { tensor, level: k, array } => {
-                let kind = self.kernel.draft.program.tensors[tensor.index()].ty.format.levels[k].kind;
+                let kind = self.kernel.draft.program().tensors[tensor.index()].ty.format.levels[k].kind;
                 (tensor, k, array == 0 && level(kind).concatenation() == Concatenation::List)
             }
             Binding::Leaf { tensor, .. } => {
-                (tensor, self.kernel.draft.program.tensors[tensor.index()].ty.format.levels.len(), false)
+                (tensor, self.kernel.draft.program().tensors[tensor.index()].ty.format.levels.len(), false)
             }
             Binding::Scratch | Binding::Lengths => unreachable!("rounds decide about arrays of outputs"),
         };
-        let ty = &self.kernel.draft.program.tensors[id.index()].ty;
+        let ty = &self.kernel.draft.program().tensors[id.index()].ty;
         let levels = ty.format.levels.iter().zip(ty.format.storage_shape(&ty.shape)).take(depth);
         let full =
             levels.filter(|(l, _)| level(l.kind).concatenation() == Concatenation::Full).map(|(_, n)| n as usize);

@@ -12,7 +12,6 @@ mod bounds;
 mod capacities;
 mod collect;
 mod decisions;
-mod draft;
 mod folds;
 mod grids;
 mod merge;
@@ -20,7 +19,7 @@ mod outputs;
 mod parallel;
 mod processor;
 
-pub use draft::Draft;
+pub use crate::lower::Draft;
 pub use processor::{ParseProcessorError, Processor};
 
 use crate::Error;
@@ -126,7 +125,9 @@ impl Kernel {
     /// Like [`Kernel::new`].
     pub fn compile(draft: &Draft, engine: KernelEngine) -> Result<Kernel, Error> {
         let code = match engine {
-            KernelEngine::Instant => KernelCode::Instant(cranelift::compile(draft.function(), draft.effort())?),
+            KernelEngine::Instant => {
+                KernelCode::Instant(cranelift::compile(draft.function(), cranelift::Effort::for_draft(draft))?)
+            }
             KernelEngine::Interpreter => KernelCode::Interpreter(Interpreter::new(draft.function())?),
             KernelEngine::Grid => KernelCode::Grid(Box::new(Grids::of(draft, TeamSize::Exact(grids::LANES))?)),
             KernelEngine::Cuda(ordinal) => KernelCode::Grid(Box::new(Grids::on_cuda(draft, ordinal)?)),
@@ -193,7 +194,7 @@ impl Kernel {
 
     /// Returns the kernel with positions of 64 bits, for the same engine.
     fn with_wide_positions(&self, inputs: &[&Tensor]) -> Result<Kernel, Error> {
-        let draft = self.draft.with_wide_positions(&Kernel::layouts(&self.draft.program, inputs));
+        let draft = self.draft.with_wide_positions(&Kernel::layouts(self.draft.program(), inputs));
         match &self.code {
             KernelCode::Instant(_) => Kernel::compile(&draft, KernelEngine::Instant),
             KernelCode::Interpreter(_) => Kernel::compile(&draft, KernelEngine::Interpreter),
@@ -217,7 +218,7 @@ impl Kernel {
 
     /// Returns the program.
     pub fn program(&self) -> &Program {
-        &self.draft.program
+        self.draft.program()
     }
 
     /// Returns the draft from which the kernel was compiled.
@@ -266,7 +267,7 @@ impl Kernel {
 
     /// Returns the error of a failed check.
     fn out_of_bounds(&self, invocation: &Invocation) -> Error {
-        let Draft { program, lowered, .. } = &self.draft;
+        let (program, lowered) = (self.draft.program(), self.draft.lowered());
         let recorded = |k: i64| {
             let (buffer, first) = lowered.failure?;
             let value = invocation.element(buffer, usize::try_from(first + k).ok()?)?;
@@ -284,7 +285,7 @@ impl Kernel {
 
     fn run_once(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
         if let KernelCode::Grid(grids) = &self.code {
-            let cut = self.draft.lowered.cut.as_ref();
+            let cut = self.draft.lowered().cut.as_ref();
             cut.map_or(Ok(()), |cut| cut.cut_inputs().try_for_each(|k| inputs[k].fetch_ends()))?;
             let chunks = cut.map(|cut| grids.chunks(&self.draft, cut, inputs, limits));
             let (chunks, sections): (Vec<_>, Vec<_>) =
@@ -292,8 +293,8 @@ impl Kernel {
             return grids::run(self, grids, (&chunks, &sections), inputs, limits);
         }
         inputs.iter().try_for_each(|input| input.fetch())?;
-        if let Ok(cut) = &self.draft.lowered.cut {
-            if let Some(decisions) = Decisions::of(&self.draft.program, cut, self.draft.mode()) {
+        if let Ok(cut) = &self.draft.lowered().cut {
+            if let Some(decisions) = Decisions::of(self.draft.program(), cut, self.draft.mode()) {
                 let ramp = bounds::ramp(&self.draft, cut, inputs, &limits.workers);
                 if ramp.chunks.len() > 1 {
                     return parallel::run_in_order(self, cut, (&ramp, decisions), inputs, limits);
@@ -308,7 +309,7 @@ impl Kernel {
         let mut invocation = self.bind(inputs, limits)?;
         // SAFETY: lowering guarantees that the code writes each element of these buffers that is
         // taken; they are taken after the call.
-        unsafe { invocation.omit_fills(&self.draft.lowered.unfilled) };
+        unsafe { invocation.omit_fills(&self.draft.lowered().unfilled) };
         // The interpreter counts the allocations of a first run.
         if !matches!(self.code, KernelCode::Interpreter(_)) {
             self.capacities.reserve(&mut invocation);
@@ -325,7 +326,7 @@ impl Kernel {
     pub fn bind(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Invocation, Error> {
         inputs.iter().try_for_each(|input| input.fetch())?;
         self.draft.check_sizes()?;
-        let (arrays, params) = bind::bind(&self.draft.program, &self.draft.lowered, inputs)?;
+        let (arrays, params) = bind::bind(self.draft.program(), self.draft.lowered(), inputs)?;
         let buffers = arrays.iter().map(|array| array.buffer().clone());
         Invocation::new(self.draft.signature(), buffers, params, limits.clone())
     }
@@ -333,7 +334,7 @@ impl Kernel {
     /// Makes the memory of one run like [`Kernel::bind`], but inputs on a device stay there.
     fn bind_on_device(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Invocation, Error> {
         self.draft.check_sizes()?;
-        let (arrays, params) = bind::bind(&self.draft.program, &self.draft.lowered, inputs)?;
+        let (arrays, params) = bind::bind(self.draft.program(), self.draft.lowered(), inputs)?;
         Invocation::with_device_inputs(self.draft.signature(), &arrays, params, limits.clone())
     }
 
@@ -383,7 +384,7 @@ impl Kernel {
     /// # Errors
     /// [`Error::InvalidInvocation`] when the code was not called.
     pub fn collect(&self, invocation: &mut Invocation, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Error> {
-        let Draft { program, lowered, .. } = &self.draft;
+        let (program, lowered) = (self.draft.program(), self.draft.lowered());
         let used = collect::output_lengths(program, lowered, invocation)?;
         let output = |id| collect::output_tensor(program, lowered, (id, &used), (&mut *invocation, inputs));
         let outputs = program.outputs().map(output).collect::<Result<_, _>>()?;

@@ -29,7 +29,7 @@ pub(super) struct OutputAssembly<'a> {
 impl<'a> OutputAssembly<'a> {
     pub(super) fn new(run: &'a GridRun<'a>, launched: &'a LaunchResult) -> Result<OutputAssembly<'a>, Error> {
         let draft = &run.kernel.draft;
-        let arrays_with_lengths = draft.program.outputs().flat_map(|id| arrays(draft, id)).collect();
+        let arrays_with_lengths = draft.program().outputs().flat_map(|id| arrays(draft, id)).collect();
         let [lengths] = draft.buffers(|b| *b == Binding::Lengths)[..] else { unreachable!("outputs record lengths") };
         let decl = &draft.function().buffers[lengths.index()];
         let lengths = run.grids.run.elements(decl, &launched.windows[lengths.index()])?;
@@ -40,7 +40,7 @@ impl<'a> OutputAssembly<'a> {
     pub(super) fn output(&self, (number, id): (usize, TensorId), join: &Join) -> Result<Tensor, Error> {
         let GridRun { kernel, grids, chunks, inputs, limits, .. } = *self.run;
         let arrays = arrays(&kernel.draft, id);
-        let dense = is_matrix_row(&kernel.draft.program.tensors[id.index()].ty);
+        let dense = is_matrix_row(&kernel.draft.program().tensors[id.index()].ty);
         let folds_on_device = dense && grids.run.has_own_memory() && chunks.len() > 1;
         let in_place = arrays.iter().all(|b| grids.run.grid().spaces[b.index()] == MemorySpace::Shared);
         match join {
@@ -59,7 +59,7 @@ impl<'a> OutputAssembly<'a> {
                     let Some((_, op)) = cut.next() else {
                         return self.gather(buffer, &[], &[GatherPiece { window: 0, from: 0, len, shift: 0 }]);
                     };
-                    let of = FoldedOutput { number, ty: &kernel.draft.program.tensors[id.index()].ty, op };
+                    let of = FoldedOutput { number, ty: &kernel.draft.program().tensors[id.index()].ty, op };
                     let on_device =
                         grids.run.has_own_memory().then(|| self.join_sections_on_device(buffer, of)).transpose()?;
                     match on_device.flatten() {
@@ -81,7 +81,7 @@ impl<'a> OutputAssembly<'a> {
             self.gather(*buffer, &[], &(0..chunks.len()).map(piece).collect::<Result<Vec<_>, Error>>()?)
         });
         let partials = Partials { ends: vec![chunks.len()], arrays: arrays.collect::<Result<_, _>>()? };
-        let of = FoldedOutput { number, ty: &kernel.draft.program.tensors[id.index()].ty, op };
+        let of = FoldedOutput { number, ty: &kernel.draft.program().tensors[id.index()].ty, op };
         let mut folded = kernel.folds.fold(of, partials, &grids.factory, limits)?.into_iter();
         self.tensor(id, |_| Ok(folded.next().expect("the result has the arrays of the partial results")))
     }
@@ -166,7 +166,7 @@ impl<'a> OutputAssembly<'a> {
 
     /// Makes an output tensor of arrays.
     fn tensor(&self, id: TensorId, array: impl FnMut(Buffer) -> Result<Array, Error>) -> Result<Tensor, Error> {
-        let Draft { program, lowered, .. } = &self.run.kernel.draft;
+        let (program, lowered) = (self.run.kernel.draft.program(), self.run.kernel.draft.lowered());
         collect::collect(program, lowered, (id, array), (self.run.inputs, &self.run.limits.memory))
     }
 
@@ -191,7 +191,7 @@ impl<'a> OutputAssembly<'a> {
     /// Makes an output by appending the windows of chunks.
     fn append(&self, id: TensorId) -> Result<Tensor, Error> {
         let (draft, chunks) = (&self.run.kernel.draft, self.run.chunks);
-        let ty = draft.program.tensors[id.index()].ty.clone();
+        let ty = draft.program().tensors[id.index()].ty.clone();
         let sizes = ty.format.storage_shape(&ty.shape);
         let mut joined: HashMap<Buffer, Array> = HashMap::new();
         let mut spans: Vec<PositionSpan> = chunks.iter().map(|_| PositionSpan { own: 0..1, start: 0 }).collect();

@@ -210,7 +210,7 @@ impl ParallelRun<'_> {
             let mut invocation = self.kernel.bind(self.inputs, self.limits)?;
             // SAFETY: as for the lender; appended elements of a part are taken after its last
             // chunk.
-            unsafe { invocation.omit_fills(&self.kernel.draft.lowered.unfilled) };
+            unsafe { invocation.omit_fills(&self.kernel.draft.lowered().unfilled) };
             for (buffer, loan) in &self.loans {
                 // SAFETY: the lender lives until all parts are done, and nothing else accesses its
                 // buffer. An output is shared only if each element belongs to one round of the
@@ -254,7 +254,7 @@ impl ParallelRun<'_> {
 
     /// Returns the number of elements that a part has written of each appended output.
     fn appended(&self, invocation: &Invocation) -> Result<Vec<(Buffer, usize)>, Error> {
-        let (program, lowered) = (&self.kernel.draft.program, &self.kernel.draft.lowered);
+        let (program, lowered) = (self.kernel.draft.program(), self.kernel.draft.lowered());
         let appended = self.cut.outputs.iter().filter(|(_, join)| *join == Join::Appended);
         let used = appended.map(|(id, _)| collect::lengths_of_output(program, lowered, invocation, *id));
         Ok(used.collect::<Result<Vec<_>, _>>()?.concat())
@@ -262,7 +262,7 @@ impl ParallelRun<'_> {
 
     /// Returns the partial result of each folded output after a chunk.
     fn partials(&self, invocation: &mut Invocation) -> Result<Vec<Tensor>, Error> {
-        let (program, lowered) = (&self.kernel.draft.program, &self.kernel.draft.lowered);
+        let (program, lowered) = (self.kernel.draft.program(), self.kernel.draft.lowered());
         let mut folded = self.cut.outputs.iter().filter(|(_, join)| matches!(join, Join::Folded(_))).peekable();
         if folded.peek().is_none() {
             return Ok(Vec::new());
@@ -284,7 +284,7 @@ fn lend_shared_outputs(
     let mut lender = kernel.bind(inputs, limits)?;
     // SAFETY: lowering guarantees that the code writes each element of these buffers; they are
     // taken after all chunks are done.
-    unsafe { lender.omit_fills(&kernel.draft.lowered.unfilled) };
+    unsafe { lender.omit_fills(&kernel.draft.lowered().unfilled) };
     let mut loans = Vec::new();
     for (id, _) in cut.outputs.iter().filter(|(_, join)| *join == Join::Shared) {
         let element_count =
@@ -301,7 +301,7 @@ fn lend_shared_outputs(
 
 /// Returns the number of values of an output that is dense or has the pattern of an input.
 pub(super) fn element_count(kernel: &Kernel, id: TensorId, inputs: &[&Tensor]) -> u64 {
-    let program = &kernel.draft.program;
+    let program = kernel.draft.program();
     if let Some(input) = program.pattern_input(id, inputs) {
         return input.positions();
     }
@@ -322,7 +322,7 @@ fn join(
     mut shared: Invocation,
     (inputs, limits): (&[&Tensor], &Limits),
 ) -> Result<Outcome, Error> {
-    let (program, lowered) = (&kernel.draft.program, &kernel.draft.lowered);
+    let (program, lowered) = (kernel.draft.program(), kernel.draft.lowered());
     finished.parts.sort_by_key(|part| part.rounds.start);
     finished.partials.sort_by_key(|(number, _)| *number);
     let mut partials = finished.partials.into_iter().map(|(_, partials)| partials.into_iter()).collect::<Vec<_>>();

@@ -1,7 +1,6 @@
 //! Assignments: the store or fold of a value into a leaf or local, repeated as often as the product
 //! of `repetitions`.
 
-use super::build::{load, local, truth};
 use super::cx::Cx;
 use super::expand::{Laws, expand_in, expand_repeat};
 use super::integrate::repeat_operator;
@@ -11,6 +10,7 @@ use super::state::{AccessCursor, Fiber, LoweringState};
 use super::stmt::{LeafPosition, value};
 use super::tree::Assign;
 use super::value::LoweredValue;
+use crate::assembly::build::{load, local, truth};
 use crate::assembly::{Expr, Local, Stmt};
 use crate::notation::{TensorId, Write};
 use redpoll_logic::op::Op;

@@ -1,7 +1,6 @@
 //! The context of lowering: the function under construction, the bindings, and the facts proved so
 //! far.
 
-use super::build::{self, add, and, int, is_cheap, is_register_only, lt, mul, not, split};
 use super::expand::Laws;
 use super::level::LevelId;
 use super::prove::Prover;
@@ -11,6 +10,7 @@ use super::storage::TensorCode;
 use super::tree::Tree;
 use super::value::{LoweredValue, StmtSink};
 use super::{LoweringOptions, MeanLengths};
+use crate::assembly::build::{self, add, and, int, is_cheap, is_register_only, lt, mul, not, split};
 use crate::assembly::{Buffer, BufferDecl, CompareOp, Expr, Local, LocalDecl, Status, Stmt};
 use crate::notation::{
     BoundsCheck, Cut, Index, Join, Program, Role, Rounds, Site, Stmt as Notation, TensorId, Var, bounds_checks,

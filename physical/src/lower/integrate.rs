@@ -16,7 +16,6 @@
 //! the rounds. This is so if all fold by one operator that is commutative or idempotent, or if all
 //! overwrite.
 
-use super::build::{plus, sub};
 use super::cx::Cx;
 use super::looplets::LoopletNest;
 use super::seeded_fault::SeededFault;
@@ -24,6 +23,7 @@ use super::simplify::dtype_of;
 use super::state::LoweringState;
 use super::tree::{AccessId, Assign, Tree, TreeAction, TreeTerm};
 use crate::assembly::Expr;
+use crate::assembly::build::{plus, sub};
 use crate::notation::{Index, TensorId, Write};
 use redpoll_logic::op::{Builtin, Op, RepeatMethod};
 

@@ -6,8 +6,8 @@
 //! Lanes regroup the fold, so its operator must be associative and commutative in the float mode.
 //! The order of the lanes is part of the node, so that every engine computes the same bits.
 
-use super::build::{local, max, plus};
 use super::cx::Cx;
+use crate::assembly::build::{local, max, plus};
 use crate::assembly::{BinaryOp, CompareOp, Expr, Function, LaneFold, Local, LocalDecl, Stmt};
 use redpoll_logic::{FloatMode, Prim, Scalar};
 

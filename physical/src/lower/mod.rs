@@ -9,15 +9,16 @@
 //! table.
 
 mod assign;
-mod build;
 mod cleanup;
 mod convert;
 mod cx;
+mod draft;
 mod expand;
 mod integrate;
 mod lanes;
 mod level;
 mod levels;
+mod lists;
 mod looplets;
 mod options;
 mod prove;
@@ -38,11 +39,13 @@ mod unfilled;
 mod unfurl;
 mod value;
 
+pub use draft::Draft;
+pub use lists::ListLengths;
 pub use options::{LoweringOptions, PositionWidth};
 pub use storage::{Binding, InputLayout, ParamSource};
 
+pub(crate) use crate::assembly::build::*;
 pub(crate) use {
-    build::*,
     cleanup::cleanup,
     cx::Cx,
     lanes::{fold_walks_in_lanes, identity},

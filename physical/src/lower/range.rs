@@ -1,8 +1,8 @@
 //! Ranges of values implied by their types: a coordinate loaded from a byte is below 256, so wider
 //! bounds need no check.
 
-use super::build::{and, as_int, int, local, or, truth};
 use super::cx::Cx;
+use crate::assembly::build::{and, as_int, int, local, or, truth};
 use crate::assembly::{BinaryOp, CompareOp, Expr, Local};
 use redpoll_logic::{Prim, Scalar};
 use std::ops::RangeInclusive;

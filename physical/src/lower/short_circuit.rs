@@ -14,11 +14,11 @@
 //! are not checked: their final value is rare, and the check would cost as much as the rounds that
 //! it saves.
 
-use super::build::{and, local, not, truth};
 use super::cx::Cx;
 use super::looplets::LoopletNest;
 use super::state::{AccessCursor, LoweringState};
 use super::tree::{AccessId, Assign, Tree};
+use crate::assembly::build::{and, local, not, truth};
 use crate::assembly::{CompareOp, Expr, Local, Stmt};
 use crate::notation::Write;
 use redpoll_logic::op::{Op, ShortCircuit};

@@ -8,12 +8,12 @@
 //! ```
 //! If nothing was folded into the temporary, the consumer costs nothing and stores nothing.
 
-use super::build::{and, local, or, truth};
 use super::cx::Cx;
 use super::simplify::simplify;
 use super::state::{AccessCursor, LoweringState};
 use super::tree::Tree;
 use crate::assembly::Expr;
+use crate::assembly::build::{and, local, or, truth};
 use crate::notation::{Role, TensorId};
 use redpoll_logic::{LevelKind, Prim};
 

@@ -2,7 +2,6 @@
 //! resolved.
 
 use super::assign;
-use super::build::{as_int, local, max, min, not, plus, split, truth};
 use super::cx::Cx;
 use super::expand::expand_in;
 use super::looplets::{LoopExtent, LoopletNest, lower_loop};
@@ -13,6 +12,7 @@ use super::state::{AccessCursor, Accumulator, LoweringState};
 use super::tree::{AccessId, Tree, TreeTerm};
 use super::value::LoweredValue;
 use super::{short_circuit, sparse_scalars, unfurl};
+use crate::assembly::build::{as_int, local, max, min, not, plus, split, truth};
 use crate::assembly::{Expr, Stmt};
 use crate::notation::{Index, TensorId, Write};
 use redpoll_logic::op::{Builtin, Op};

@@ -1,8 +1,8 @@
 //! Programs along lists of very different lengths.
 
 use super::normal_form;
-use crate::grid::ListLengths;
 use crate::kernel::{Draft, Kernel};
+use crate::lower::ListLengths;
 use crate::notation::Role;
 use crate::storage::{Tensor, Values, convert};
 use redpoll_logic::{FloatMode, Format, Scalar, TensorType};

@@ -1,6 +1,7 @@
 //! Compilation effort: a long kernel with little work is compiled in fewer passes.
 
 use crate::assembly::{Function, Stmt};
+use crate::lower::Draft;
 use cranelift::codegen::isa::OwnedTargetIsa;
 use cranelift::prelude::{Configurable, settings};
 use std::sync::OnceLock;
@@ -31,6 +32,11 @@ impl Effort {
         let statements: usize = function.body.iter().map(Stmt::count).sum();
         let pays = statements > LONG && steps <= STEPS_PER_STATEMENT * statements as f64;
         if pays { Effort::Quick } else { Effort::Full }
+    }
+
+    /// Returns the effort that pays for the expected steps of a draft.
+    pub fn for_draft(draft: &Draft) -> Effort {
+        Effort::for_steps(draft.function(), draft.expected_steps().unwrap_or(f64::INFINITY))
     }
 
     /// Returns the instruction set of this machine with all its features, detected once.

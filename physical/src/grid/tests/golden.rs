@@ -1,7 +1,7 @@
 //! Golden grids of small programs, reviewed like code.
 
-use crate::grid::{GridPlan, ListLengths, TeamSize};
-use crate::lower::{LoweringOptions, lower};
+use crate::grid::{GridPlan, TeamSize};
+use crate::lower::{ListLengths, LoweringOptions, lower};
 use crate::testing::{GOLDEN, golden_program, skewed};
 use redpoll_logic::FloatMode;
 
@@ -22,7 +22,7 @@ const SKEWED: [(&str, &str); 4] = [
 /// Returns the grids of a program of the golden files.
 fn plan(name: &str) -> GridPlan {
     let program = golden_program(name);
-    GridPlan::of(
+    GridPlan::of_function(
         &program,
         &lower(&program, &[], LoweringOptions::default()),
         TeamSize::Automatic,
@@ -39,7 +39,7 @@ fn code(plan: &GridPlan) -> String {
 
 #[test]
 fn grids_are_as_reviewed() {
-    let skewed = SKEWED.map(|(name, text)| (name, code(&skewed::draft(text).0.grids(TeamSize::Automatic))));
+    let skewed = SKEWED.map(|(name, text)| (name, code(&GridPlan::of(&skewed::draft(text).0, TeamSize::Automatic))));
     let found = PROGRAMS.map(|name| (name, code(&plan(name)))).into_iter().chain(skewed);
     redpoll_golden::check_all(GOLDEN, "grid.txt", found);
 }

@@ -6,7 +6,7 @@ use crate::Error;
 use crate::assembly::{BinaryOp, Buffer, Expr, Local, Param, Status};
 use crate::grid::rounds::walks_to_loops;
 use crate::grid::{
-    Grid, GridFault, LaunchOutcome, LaunchResult, MemorySpace, Stmt, TeamSize, TeamStmt, Walks, map_to, to_serial,
+    Grid, GridFault, GridPlan, LaunchOutcome, LaunchResult, MemorySpace, Stmt, TeamSize, TeamStmt, Walks, map_to, to_serial,
     verify,
 };
 use crate::kernel::{Kernel, KernelEngine};
@@ -21,7 +21,7 @@ fn searches_agree_with_merges() {
         let (draft, inputs) = skewed::draft(text);
         let expected = values(&Kernel::compile(&draft, KernelEngine::Interpreter).unwrap(), &inputs);
         for lanes in [1, 4, 32, 64, 256] {
-            let plan = draft.grids(TeamSize::Exact(lanes));
+            let plan = GridPlan::of(&draft, TeamSize::Exact(lanes));
             assert_eq!(plan.run.to_string().contains("spread"), lanes > 1, "{}", plan.run);
             let found = values(&Kernel::in_teams(&draft, lanes).unwrap(), &inputs);
             assert_eq!(found, expected, "{text}\n{}", plan.run);

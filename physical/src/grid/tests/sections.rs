@@ -4,7 +4,7 @@ use super::{function, grid, values};
 use crate::Error;
 use crate::grid::sections::set_section_bounds;
 use crate::grid::{
-    Grid, GridFault, GridProgram, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, Stmt, TeamSize,
+    Grid, GridFault, GridPlan, GridProgram, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, Stmt, TeamSize,
     TeamStmt, WindowExtent, verify,
 };
 use crate::kernel::{Kernel, KernelEngine};
@@ -18,7 +18,7 @@ use std::ops::Range;
 fn rounds_with_independent_positions_are_cut() {
     for text in skewed::PROGRAMS {
         let (draft, inputs) = skewed::draft(text);
-        assert!(draft.grids(TeamSize::Automatic).sections.is_some(), "{text}\n{}", draft.function());
+        assert!(GridPlan::of(&draft, TeamSize::Automatic).sections.is_some(), "{text}\n{}", draft.function());
         let [expected, found] =
             [KernelEngine::Interpreter, KernelEngine::Grid].map(|e| Kernel::compile(&draft, e).unwrap());
         assert_eq!(values(&found, &inputs), values(&expected, &inputs), "{text}");
@@ -30,7 +30,7 @@ fn rounds_with_independent_positions_are_cut() {
 fn rounds_with_dependent_positions_are_not_cut() {
     for text in skewed::WHOLE {
         let (draft, inputs) = skewed::draft(text);
-        let plan = draft.grids(TeamSize::Automatic);
+        let plan = GridPlan::of(&draft, TeamSize::Automatic);
         assert_eq!(plan.sections, None, "{text}\n{}", plan.run);
         let [expected, found] =
             [KernelEngine::Interpreter, KernelEngine::Grid].map(|e| Kernel::compile(&draft, e).unwrap());

@@ -8,7 +8,7 @@
 //! ```
 
 use super::{Looplet, LoopletNest, lower_loop};
-use crate::lower::build::plus;
+use crate::assembly::build::plus;
 use crate::lower::cx::Cx;
 use crate::lower::integrate;
 use crate::lower::tree::{AccessId, Assign};
@@ -55,8 +55,8 @@ mod tests {
     use super::super::{Head, LoopExtent, Looplet};
     use super::*;
     use crate::assembly::Stmt;
+    use crate::assembly::build::int;
     use crate::lower::LoweringOptions;
-    use crate::lower::build::int;
     use crate::lower::special::Specials;
     use crate::lower::state::{AccessCursor, AccessState, Accumulator, LoweringState};
     use crate::lower::tree::{Tree, TreeTerm};

@@ -18,8 +18,8 @@
 
 use super::stepper::{Walker, round};
 use super::{LoopExtent, Looplet, LoopletNest};
+use crate::assembly::build::{eq, local, lt, plus, truth};
 use crate::assembly::{CompareOp, Expr, Local, Stmt};
-use crate::lower::build::{eq, local, lt, plus, truth};
 use crate::lower::cx::Cx;
 use crate::lower::seeded_fault::SeededFault;
 use crate::lower::state::AccessCursor;

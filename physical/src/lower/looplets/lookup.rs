@@ -8,7 +8,7 @@
 
 use super::{LoopExtent, Looplet, LoopletNest, lower_loop};
 use crate::assembly::Stmt;
-use crate::lower::build::{local, plus, truth};
+use crate::assembly::build::{local, plus, truth};
 use crate::lower::cx::Cx;
 use crate::lower::seeded_fault::SeededFault;
 use crate::lower::{cleanup, integrate, lanes, stmt};

@@ -5,7 +5,7 @@
 
 use super::{Looplet, SequencePhase};
 use crate::assembly::Expr;
-use crate::lower::build::{int, sub};
+use crate::assembly::build::{int, sub};
 use std::rc::Rc;
 
 /// Returns the looplet, which is described up to `stop`, in negated coordinates; `None` if it

@@ -22,8 +22,8 @@
 use super::stepper::{Walker, has_no_effect_when_exhausted};
 use super::switch::with_presence;
 use super::{LoopExtent, Looplet, LoopletNest, lower_loop};
+use crate::assembly::build::{eq, le, local, lt, min, or, plus, select, truth};
 use crate::assembly::{Expr, Local, Stmt};
-use crate::lower::build::{eq, le, local, lt, min, or, plus, select, truth};
 use crate::lower::cx::Cx;
 use crate::lower::seeded_fault::SeededFault;
 use crate::lower::state::AccessCursor;

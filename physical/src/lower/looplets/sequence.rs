@@ -12,8 +12,8 @@
 //! a sequence is a switch.
 
 use super::{Head, Looplet, LoopletNest, SequencePhase, Stepper, lower_loop, segments, switch, truncate};
+use crate::assembly::build::{and, as_truth, local, lt, max, min, not, plus, truth};
 use crate::assembly::{Expr, Stmt};
-use crate::lower::build::{and, as_truth, local, lt, max, min, not, plus, truth};
 use crate::lower::cx::Cx;
 use crate::lower::seeded_fault::SeededFault;
 use redpoll_logic::Prim;

@@ -9,8 +9,8 @@
 //! outside again.
 
 use super::{LookupFn, Looplet, SequencePhase, Stepper};
+use crate::assembly::build::{add, ceil_div, exact_div, int, is_multiple, le, local, lt, max, mul, plus, sub, truth};
 use crate::assembly::{Expr, Stmt};
-use crate::lower::build::{add, ceil_div, exact_div, int, is_multiple, le, local, lt, max, mul, plus, sub, truth};
 use crate::lower::cx::Cx;
 use crate::lower::seeded_fault::SeededFault;
 use crate::lower::state::{AccessCursor, Coordinate, Violation};
@@ -156,7 +156,7 @@ impl Shift {
                 let mut code: Vec<Stmt> = reached.iter().map(|r| Stmt::Assign(*r, next_stop.clone())).collect();
                 code.extend(next(&truth(true)));
                 code.push(skip.clone());
-                match crate::lower::build::as_truth(condition) {
+                match crate::assembly::build::as_truth(condition) {
                     Some(true) => code,
                     _ => vec![Stmt::If { cond: condition.clone(), then: code, other: Vec::new() }],
                 }
@@ -238,7 +238,7 @@ pub(crate) fn permissive_lookup(
 ) -> Looplet {
     Looplet::Lookup(Rc::new(move |cx: &mut Cx<'_>, i: &Expr| {
         let c = cx.name("i", &add(&mul(&int(scale), i), &offset));
-        let inside = crate::lower::build::and(&le(&int(0), &c), &lt(&c, &dimension));
+        let inside = crate::assembly::build::and(&le(&int(0), &c), &lt(&c, &dimension));
         let inside_only = at.clone();
         let coordinate = c.clone();
         let found = Looplet::Lookup(Rc::new(move |cx, _| inside_only(cx, &coordinate)));

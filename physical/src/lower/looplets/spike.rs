@@ -8,7 +8,7 @@
 //! extent is cut.
 
 use super::{Looplet, LoopletNest, lower_loop};
-use crate::lower::build::plus;
+use crate::assembly::build::plus;
 use crate::lower::cx::Cx;
 use crate::lower::seeded_fault::SeededFault;
 

@@ -35,8 +35,8 @@
 //! ```
 
 use super::{LoopExtent, Looplet, LoopletNest, SequencePhase, Stepper, lead, lower_loop, segments, switch, truncate};
+use crate::assembly::build::{and, as_truth, eq, int, local, lt, max, min, not, or, plus, truth};
 use crate::assembly::{Expr, Local, Stmt};
-use crate::lower::build::{and, as_truth, eq, int, local, lt, max, min, not, or, plus, truth};
 use crate::lower::cx::Cx;
 use crate::lower::seeded_fault::SeededFault;
 use redpoll_logic::{Prim, Scalar};
@@ -82,7 +82,7 @@ impl Walker {
     pub(super) fn load_entry_or_infinity(&mut self, cx: &mut Cx<'_>) {
         let (mut load, mut none) = (self.stepper.current.clone(), Vec::new());
         let mut end = |cx: &mut Cx<'_>, stop: &Expr| {
-            let (base, offset) = crate::lower::build::split(stop);
+            let (base, offset) = crate::assembly::build::split(stop);
             let end = cx.new_local("stop", Prim::I64);
             load.push(Stmt::Assign(end, base.cloned().unwrap_or_else(|| int(0))));
             none.push(Stmt::Assign(end, int(i64::MAX / 2)));

@@ -10,8 +10,8 @@
 //! the body occurs only once.
 
 use super::{Head, Looplet, LoopletNest, lower_loop};
+use crate::assembly::build::{and, is_register_only, not};
 use crate::assembly::{Expr, Local, Stmt};
-use crate::lower::build::{and, is_register_only, not};
 use crate::lower::cx::Cx;
 use crate::lower::seeded_fault::SeededFault;
 use crate::lower::state::{AccessCursor, Fiber};

@@ -6,7 +6,7 @@
 
 use super::{Head, Looplet, SequencePhase};
 use crate::assembly::Expr;
-use crate::lower::build::{eq, truth};
+use crate::assembly::build::{eq, truth};
 use crate::lower::cx::Cx;
 use crate::lower::seeded_fault::SeededFault;
 use std::rc::Rc;
@@ -34,7 +34,7 @@ pub(crate) fn looplet(cx: &Cx<'_>, looplet_: &Looplet, old: &Expr, new: &Expr) -
 fn cut(looplet: &Looplet, ends: &Expr) -> Looplet {
     match looplet {
         Looplet::Spike { body, tail } => {
-            let tail = match crate::lower::build::as_truth(ends) {
+            let tail = match crate::assembly::build::as_truth(ends) {
                 Some(true) => tail.clone(),
                 Some(false) => return Looplet::Run(body.clone()),
                 None => Rc::new(Looplet::Switch {

@@ -12,8 +12,8 @@ mod swaps;
 mod unfilled;
 mod writes;
 
-use crate::grid::ListLengths;
 use crate::kernel::{Draft, Kernel, KernelEngine};
+use crate::lower::ListLengths;
 use crate::lower::LoweringOptions;
 use crate::notation::{DenseValues, Program, Role, TensorId, cut, dense_values, normalize, parse, print, run};
 use crate::run::{Limits, Workers};

@@ -15,10 +15,10 @@ use crate::emit::cuda::runner::DeviceRunner;
 use crate::emit::cuda::{emit, entry_name};
 use crate::emit::tests::random::{inputs, random_functions};
 use crate::grid::{
-    Grid, GridPlan, GridProgram, GridRunner, Launch, LaunchOutcome, ListLengths, MemorySpace, TeamSize, Walks,
-    WindowExtent, map_to,
+    Grid, GridPlan, GridProgram, GridRunner, Launch, LaunchOutcome, MemorySpace, TeamSize, Walks, WindowExtent, map_to,
 };
 use crate::kernel::{Draft, Grids, Kernel, KernelEngine};
+use crate::lower::ListLengths;
 use crate::notation::{self, Role};
 use crate::run::{Invocation, Limits, Signature, Workers};
 use crate::storage::{Tensor, Values, convert};
@@ -237,7 +237,7 @@ impl Emulation {
         limit: usize,
         options: EmulationOptions,
     ) -> Emulation {
-        let plans: Vec<GridPlan> = drafts.clone().map(|draft| draft.grids(options.team_size)).collect();
+        let plans: Vec<GridPlan> = drafts.clone().map(|draft| GridPlan::of(draft, options.team_size)).collect();
         let grids: Vec<Grid> = plans.iter().flat_map(|p| p.count.iter().chain([&p.run])).cloned().collect();
         let host = Host::of(&grids, options.edit);
         let pool = DevicePool::of(host.clone(), limit);
@@ -258,7 +258,7 @@ fn kernels<'a>(
         let pool_of_others = pool.clone();
         // Kernels for other drafts are compiled on demand, over the same memory.
         let maker = Arc::new(move |draft: &Draft| {
-            let plan = draft.grids(options.team_size);
+            let plan = GridPlan::of(draft, options.team_size);
             let host = Host::of(&plan.count.iter().chain([&plan.run]).cloned().collect::<Vec<_>>(), options.edit);
             Ok(kernels(std::iter::once((draft, plan)), &host, &pool_of_others, options).swap_remove(0))
         });
@@ -407,7 +407,7 @@ pub(super) const LONG: &[(&str, u32)] = &[
 fn long_folds_agree_in_blocks() {
     let drafts: Vec<_> = LONG.iter().map(|(text, _)| draft(normal_form(text))).collect();
     for ((draft, _), (text, lanes)) in drafts.iter().zip(LONG) {
-        assert_eq!(draft.grids(TeamSize::Automatic).run.lanes, *lanes, "{text}");
+        assert_eq!(GridPlan::of(draft, TeamSize::Automatic).run.lanes, *lanes, "{text}");
     }
     check_drafts(&drafts);
 }

@@ -4,8 +4,8 @@ use super::emulated::{LONG, draft};
 use super::{grids, grids_of};
 use crate::emit::cuda::emit;
 use crate::emit::cuda::unit::HEAD;
-use crate::grid::{Grid, TeamSize};
-use crate::kernel::Draft;
+use crate::grid::{Grid, GridPlan, TeamSize};
+use crate::lower::Draft;
 use crate::testing::{GOLDEN, golden_program, normal_form, skewed};
 
 /// Programs of the golden files, which have comments on their texts of CUDA.
@@ -48,7 +48,7 @@ fn kernels(grids: &[Grid]) -> String {
 
 #[test]
 fn kernels_are_as_reviewed() {
-    let drafts = drafts().map(|(name, draft)| (name, kernels(&[draft.grids(TeamSize::Automatic).run])));
+    let drafts = drafts().map(|(name, draft)| (name, kernels(&[GridPlan::of(&draft, TeamSize::Automatic).run])));
     let found = PROGRAMS.map(|name| (name, kernels(&grids_of(&golden_program(name))))).into_iter().chain(drafts);
     redpoll_golden::check_all(GOLDEN, "kernel.cu", found);
 }

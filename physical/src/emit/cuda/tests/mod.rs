@@ -7,8 +7,8 @@ mod nvrtc;
 mod resident;
 mod shares;
 
-use crate::grid::{Grid, GridPlan, ListLengths, TeamSize};
-use crate::lower::{LoweringOptions, lower};
+use crate::grid::{Grid, GridPlan, TeamSize};
+use crate::lower::{ListLengths, LoweringOptions, lower};
 use crate::notation::Program;
 use crate::testing::normal_form;
 use redpoll_logic::FloatMode;
@@ -20,7 +20,7 @@ fn grids(text: &str) -> Vec<Grid> {
 
 /// Returns the grids of a program in normal form.
 fn grids_of(program: &Program) -> Vec<Grid> {
-    let plan = GridPlan::of(
+    let plan = GridPlan::of_function(
         program,
         &lower(program, &[], LoweringOptions::default()),
         TeamSize::Automatic,

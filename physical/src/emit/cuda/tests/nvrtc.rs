@@ -8,7 +8,7 @@ use super::{PROGRAMS, grids};
 use crate::assembly::{BufferRole, Function};
 use crate::emit::cuda::{OPTIONS, emit};
 use crate::emit::tests::random::random_functions;
-use crate::grid::{Grid, MemorySpace, TeamSize, Walks, map_to};
+use crate::grid::{Grid, GridPlan, MemorySpace, TeamSize, Walks, map_to};
 use crate::testing::{normal_form, skewed};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -121,16 +121,16 @@ fn the_kernel_that_stitches_compiles() {
 fn grids_of_programs_compile() {
     check(&PROGRAMS.iter().flat_map(|text| grids(text)).collect::<Vec<_>>());
     let skewed = skewed::PROGRAMS.iter().chain(skewed::INTERSECTIONS);
-    let plans = skewed.map(|text| skewed::draft(text).0.grids(TeamSize::Automatic));
+    let plans = skewed.map(|text| GridPlan::of(&skewed::draft(text).0, TeamSize::Automatic));
     check(&plans.flat_map(|plan| plan.count.into_iter().chain([plan.run])).collect::<Vec<_>>());
 }
 
 /// Teams that are blocks compile.
 #[test]
 fn grids_of_blocks_compile() {
-    let long = LONG.iter().map(|(text, _)| draft(normal_form(text)).0.grids(TeamSize::Automatic).run);
+    let long = LONG.iter().map(|(text, _)| GridPlan::of(&draft(normal_form(text)).0, TeamSize::Automatic).run);
     let wide = skewed::PROGRAMS.iter().chain(skewed::INTERSECTIONS);
-    let wide = wide.map(|text| skewed::draft(text).0.grids(TeamSize::Exact(64)).run);
+    let wide = wide.map(|text| GridPlan::of(&skewed::draft(text).0, TeamSize::Exact(64)).run);
     check(&long.chain(wide).collect::<Vec<_>>());
 }
 

@@ -4,7 +4,7 @@
 use super::emulated::{CUTTING, Emulation, EmulationOptions, tensor};
 use crate::Error;
 use crate::assembly::Status;
-use crate::grid::TeamSize;
+use crate::grid::{GridPlan, TeamSize};
 use crate::kernel::{Draft, Kernel, KernelEngine};
 use crate::notation::Role;
 use crate::run::Limits;
@@ -115,7 +115,7 @@ fn sections_are_gathered_on_the_device() {
         (output Y (type (shape 7 400) f64 0.0 dense))
         (for i (for j (for k (+= (Y i k) (* (A i j) (X j k)))))))";
     let (draft, inputs) = skewed::draft(text);
-    assert!(draft.grids(TeamSize::Automatic).sections.is_some());
+    assert!(GridPlan::of(&draft, TeamSize::Automatic).sections.is_some());
     let Emulation { host, kernels, .. } = Emulation::of([&draft].into_iter(), usize::MAX);
     let inputs: Vec<&Tensor> = inputs.iter().collect();
     let here =

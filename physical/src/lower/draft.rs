@@ -1,21 +1,20 @@
 //! Drafts: programs lowered for the layouts of their inputs, from which engines make kernels.
 
-use super::bind::check_sizes;
+use super::{
+    Binding, InputLayout, ListLengths, LoweredFunction, LoweringOptions, PositionWidth, lower, lower_in_rounds,
+};
 use crate::Error;
-use crate::assembly::{Buffer, Function};
-use crate::emit::cranelift::Effort;
-use crate::grid::{GridPlan, ListLengths, TeamSize};
-use crate::lower::{Binding, InputLayout, LoweredFunction, LoweringOptions, PositionWidth, lower, lower_in_rounds};
+use crate::assembly::{Buffer, Function, Signature};
+use crate::levels::{full_positions, level};
 use crate::notation::Program;
-use crate::run::Signature;
 use redpoll_logic::FloatMode;
 use std::sync::Arc;
 
 /// A lowered program. Clones share its parts.
 #[derive(Clone)]
 pub struct Draft {
-    pub(super) program: Arc<Program>,
-    pub(super) lowered: Arc<LoweredFunction>,
+    program: Arc<Program>,
+    lowered: Arc<LoweredFunction>,
     signature: Arc<Signature>,
     /// The array types of inputs that differ from the narrow ones.
     layouts: Arc<[Option<InputLayout>]>,
@@ -35,11 +34,8 @@ impl Draft {
         Draft::with_options(program, layouts, LoweringOptions { mode, ..LoweringOptions::default() })
     }
 
-    pub(crate) fn with_options(
-        program: &Arc<Program>,
-        layouts: &[Option<InputLayout>],
-        options: LoweringOptions,
-    ) -> Draft {
+    /// Lowers a program like [`Draft::new`], with all options of lowering.
+    pub fn with_options(program: &Arc<Program>, layouts: &[Option<InputLayout>], options: LoweringOptions) -> Draft {
         let lowered = lower(program, layouts, options);
         let signature = Signature::of(&lowered.function);
         let (program, lowered, expected_steps) = (program.clone(), Arc::new(lowered), f64::INFINITY);
@@ -51,7 +47,7 @@ impl Draft {
     ///
     /// # Errors
     /// [`Error::TooManyPositions`].
-    pub(super) fn check_sizes(&self) -> Result<(), Error> {
+    pub fn check_sizes(&self) -> Result<(), Error> {
         if self.sizes_fit { Ok(()) } else { check_sizes(&self.program) }
     }
 
@@ -70,26 +66,21 @@ impl Draft {
         Draft { lists: Some(Arc::new(lists)), ..self }
     }
 
-    /// Returns the effort for compiling in this process.
-    pub(super) fn effort(&self) -> Effort {
-        Effort::for_steps(self.function(), self.expected_steps)
-    }
-
     /// Returns the draft with positions of 64 bits, for inputs of the given layouts.
-    pub(super) fn with_wide_positions(&self, layouts: &[Option<InputLayout>]) -> Draft {
+    pub fn with_wide_positions(&self, layouts: &[Option<InputLayout>]) -> Draft {
         let wide =
             Draft::with_options(&self.program, layouts, LoweringOptions { width: PositionWidth::Wide, ..self.options });
         Draft { lists: self.lists.clone(), ..wide }
     }
 
     /// Makes a draft of another program with the same options.
-    pub(super) fn for_program(&self, program: &Arc<Program>, layouts: &[Option<InputLayout>]) -> Draft {
+    pub fn for_program(&self, program: &Arc<Program>, layouts: &[Option<InputLayout>]) -> Draft {
         Draft::with_options(program, layouts, self.options)
     }
 
     /// Renames parameters so that their names do not contain their values; drafts for other sizes
     /// then have the same text.
-    pub(super) fn without_sizes(self) -> Draft {
+    pub fn without_sizes(self) -> Draft {
         let mut lowered = (*self.lowered).clone();
         let names = lowered.function.params.iter_mut().enumerate();
         names.for_each(|(number, name)| *name = format!("size{number}"));
@@ -97,46 +88,47 @@ impl Draft {
         Draft { lowered: Arc::new(lowered), signature, ..self }
     }
 
-    /// Returns the expected number of loop steps of a run; 0 if none was set.
-    pub(super) fn expected_steps(&self) -> u64 {
-        if self.expected_steps.is_finite() { self.expected_steps as u64 } else { 0 }
+    /// Returns the expected number of loop steps of a run, if one was set.
+    pub fn expected_steps(&self) -> Option<f64> {
+        Some(self.expected_steps).filter(|steps| steps.is_finite())
     }
 
     /// Returns the buffers whose binding passes the test.
-    pub(super) fn buffers(&self, to: impl Fn(&Binding) -> bool) -> Vec<Buffer> {
+    pub fn buffers(&self, to: impl Fn(&Binding) -> bool) -> Vec<Buffer> {
         (0..).map(Buffer).zip(&self.lowered.bindings).filter(|(_, b)| to(b)).map(|(buffer, _)| buffer).collect()
     }
 
     /// Returns the float mode.
-    pub(super) fn mode(&self) -> FloatMode {
+    pub fn mode(&self) -> FloatMode {
         self.options.mode
     }
 
     /// Returns the width of positions.
-    pub(super) fn width(&self) -> PositionWidth {
+    pub fn width(&self) -> PositionWidth {
         self.options.width
     }
 
     /// Returns the lengths of the lists of inputs, if they were set.
-    #[cfg(test)]
-    pub(crate) fn lists(&self) -> Option<&ListLengths> {
+    pub fn lists(&self) -> Option<&ListLengths> {
         self.lists.as_deref()
     }
 
     /// Returns the program.
-    #[cfg(test)]
-    pub(crate) fn program(&self) -> &Program {
+    pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
 
-    /// Returns the grids of the program.
-    pub fn grids(&self, team_size: TeamSize) -> GridPlan {
-        let Some(lists) = self.lists.as_deref() else {
-            return GridPlan::of(&self.program, &self.lowered, team_size, None);
-        };
+    /// Returns the function, with the meaning of its buffers and parameters.
+    pub fn lowered(&self) -> &LoweredFunction {
+        &self.lowered
+    }
+
+    /// Lowers the program again, for grids: long lists are intersected in rounds that do not depend
+    /// on each other, given the lengths of the lists. The buffers and parameters are the same.
+    pub fn lowered_in_rounds(&self, lists: &ListLengths) -> LoweredFunction {
         let lowered = lower_in_rounds(&self.program, &self.layouts, self.options, lists.lengths());
         assert_eq!(lowered.bindings, self.lowered.bindings, "buffers do not depend on how loops are lowered");
-        GridPlan::of(&self.program, &lowered, team_size, Some((lists, self.options.mode)))
+        lowered
     }
 
     /// Returns the function of Assembly.
@@ -148,4 +140,21 @@ impl Draft {
     pub fn signature(&self) -> &Arc<Signature> {
         &self.signature
     }
+}
+
+/// Checks that the positions of all tensors of a program can be counted.
+///
+/// # Errors
+/// [`Error::TooManyPositions`] for the first level with too many.
+fn check_sizes(program: &Program) -> Result<(), Error> {
+    for decl in &program.tensors {
+        let mut levels = decl.ty.format.levels.iter().zip(decl.ty.format.storage_shape(&decl.ty.shape));
+        // Levels that list their entries take memory for each, so only runs of tables between them
+        // can have too many positions.
+        levels.try_fold(1, |parents, (format, dimension)| match level(format.kind).is_table() {
+            true => full_positions(parents, dimension),
+            false => full_positions(1, dimension).map(|_| 1),
+        })?;
+    }
+    Ok(())
 }
