@@ -187,7 +187,7 @@ fn plans_for_tensors_of_other_types_are_rejected() {
 #[test]
 fn kernels_for_other_layouts_are_rejected() {
     use redpoll::logic::FloatMode;
-    use redpoll::physical::kernel::{Kernel, KernelEngine};
+    use redpoll::physical::kernel::Kernel;
     use redpoll::physical::notation::{normalize, parse};
     use redpoll::physical::run::Limits;
     use redpoll::physical::storage::Array;
@@ -202,8 +202,8 @@ fn kernels_for_other_layouts_are_rejected() {
     let narrow = of(Array::from_vec(vec![0i32, 2]), Array::from_vec(vec![1u32, 3]));
     let wide = of(Array::from_vec(vec![0i64, 2]), Array::from_vec(vec![1u64, 3]));
     for (inputs, others) in [(&narrow, &wide), (&wide, &narrow)] {
-        let layouts = Kernel::layouts(&program, &[inputs]);
-        let kernel = Kernel::new(&program, &layouts, FloatMode::Relaxed, KernelEngine::Instant).unwrap();
+        let layouts = InputLayout::of_inputs(&program, &[inputs]);
+        let kernel = Kernel::new(&program, &layouts, FloatMode::Relaxed, &backend::instant()).unwrap();
         let outcome = kernel.run(&[inputs], &Limits::default()).unwrap();
         assert_eq!(outcome.outputs[0].sum().unwrap(), Some(3.5));
         let error = kernel.run(&[others], &Limits::default()).unwrap_err();

@@ -124,7 +124,7 @@ fn kernel(text: &str, tensors: &[(&str, Tensor)], mode: FloatMode) -> Result<Bou
         }
     };
     let inputs: Vec<Tensor> = program.tensors.iter().filter(|t| t.role == Role::Input).map(input).collect();
-    let layouts = Kernel::layouts(&program, &inputs.iter().collect::<Vec<_>>());
+    let layouts = InputLayout::of_inputs(&program, &inputs.iter().collect::<Vec<_>>());
     Ok((Draft::new(&program, &layouts, mode), inputs))
 }
 

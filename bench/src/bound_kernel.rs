@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use redpoll_logic::FloatMode;
 use redpoll_physical::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
-use redpoll_physical::kernel::{Kernel, KernelEngine};
+use redpoll_physical::kernel::Kernel;
 use redpoll_physical::notation::{normalize, parse};
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::Tensor;
@@ -24,8 +24,8 @@ impl BoundKernel {
     /// If the text is not a program, or cannot be compiled.
     pub fn new(text: &str, inputs: Vec<Tensor>) -> Result<BoundKernel> {
         let program = Arc::new(normalize(parse(text)?)?);
-        let layouts = Kernel::layouts(&program, &inputs.iter().collect::<Vec<_>>());
-        let kernel = Kernel::new(&program, &layouts, FloatMode::default(), KernelEngine::Instant)?;
+        let layouts = InputLayout::of_inputs(&program, &inputs.iter().collect::<Vec<_>>());
+        let kernel = Kernel::new(&program, &layouts, FloatMode::default(), &backend::instant())?;
         Ok(BoundKernel { kernel, inputs, limits: Limits::default() })
     }
 

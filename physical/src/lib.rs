@@ -20,10 +20,12 @@
 extern crate self as redpoll_physical;
 
 pub mod assembly;
+pub mod backend;
 pub mod emit;
 mod error;
 pub mod grid;
 pub mod kernel;
+pub mod launch;
 pub mod levels;
 pub mod lower;
 pub mod notation;

@@ -293,7 +293,7 @@ impl StageLoops {
         if self.layouts.iter().flatten().zip(inputs).all(|(expected, input)| expected.fits(input)) {
             return Ok(None);
         }
-        let found = Kernel::layouts(&self.program, inputs);
+        let found = InputLayout::of_inputs(&self.program, inputs);
         let sources: Vec<Option<&Tensor>> = inputs.iter().map(|t| Some(*t)).collect();
         let draft =
             Draft::new(&self.program, &found, options.mode).with_lists(ListLengths::of(&self.program, &sources));

@@ -15,7 +15,7 @@ use redpoll_logic::text::{Catalog, parse};
 use redpoll_logic::{Alias, FloatMode, Plan, Scalar, TensorType, verify};
 use redpoll_optimizer::{Choice, CostThreshold, OptimizerConfig, Subjects, optimize};
 use redpoll_physical::assembly::{Counts, Stmt};
-use redpoll_physical::kernel::{Draft, Kernel, KernelEngine};
+use redpoll_physical::kernel::{Draft, Kernel};
 use redpoll_physical::lower::ListLengths;
 use redpoll_physical::notation::{self, Program, Role, dense_values, from_physical, value_index};
 use redpoll_physical::run::{Limits, Workers};
@@ -279,10 +279,11 @@ pub fn run_kernel(
     let KernelBounds { chunk_every, max_statements, max_optimized_statements } = bounds;
     let of = |role: Role| program.tensors.iter().filter(move |t| t.role == role);
     let inputs: Vec<&Tensor> = of(Role::Input).map(|t| &run.assembly[t.name.as_str()]).collect();
-    let draft = Draft::new(program, &Kernel::layouts(program, &inputs), mode);
-    let compile = |draft: &Draft, engine: KernelEngine| Kernel::compile(draft, engine).map_err(|e| error_chain(&e));
+    let draft = Draft::new(program, &InputLayout::of_inputs(program, &inputs), mode);
+    let compile =
+        |draft: &Draft, engine: &Arc<dyn Backend>| Kernel::compile(draft, engine).map_err(|e| error_chain(&e));
     let interpreter =
-        run_phase("lowering", || Ok(compile(&draft, KernelEngine::Interpreter)?.with_iteration_limit(MAX_ROUNDS)))?;
+        run_phase("lowering", || Ok(compile(&draft, &backend::interpreter())?.with_iteration_limit(MAX_ROUNDS)))?;
     let statements: usize = interpreter.function().body.iter().map(Stmt::count).sum();
     let chunked = statements.is_multiple_of(chunk_every);
     // Every call of a chunked kernel uses another number of threads.
@@ -309,7 +310,7 @@ pub fn run_kernel(
     let found = found.map_err(with_code)?;
     // Some long kernels are compiled with low effort, the others with high effort.
     let draft = draft.with_expected_steps(if statements.is_multiple_of(2) { 0.0 } else { f64::INFINITY });
-    let kernel = run_phase("compilation", || compile(&draft, KernelEngine::Instant)).map_err(with_code)?;
+    let kernel = run_phase("compilation", || compile(&draft, &backend::instant())).map_err(with_code)?;
     let compare = |kernel: &Kernel| {
         let outcome = call(kernel)?;
         for ((one, other), decl) in found.outputs.iter().zip(&outcome.outputs).zip(of(Role::Output)) {
@@ -318,7 +319,7 @@ pub fn run_kernel(
         Ok(())
     };
     run_phase("machine code", || compare(&kernel)).map_err(with_code)?;
-    run_phase("grid", || compare(&compile(&draft, KernelEngine::Grid)?.with_iteration_limit(MAX_ROUNDS)))
+    run_phase("grid", || compare(&compile(&draft, &grid_interpreter())?.with_iteration_limit(MAX_ROUNDS)))
         .map_err(with_code)?;
     let scheduled = run_phase("schedule of grids", || run_on_grids(program, mode, &limits(chunked, 2), &run.grids));
     let scheduled = scheduled.map_err(with_code)?;
@@ -348,9 +349,9 @@ fn run_on_grids(
     let inputs = program.tensors.iter().filter(|t| t.role == Role::Input);
     let inputs: Vec<&Tensor> = inputs.map(|t| &tensors[t.name.as_str()]).collect();
     let lists = ListLengths::of(program, &inputs.iter().map(|t| Some(*t)).collect::<Vec<_>>());
-    let draft = Draft::new(program, &Kernel::layouts(program, &inputs), mode).with_lists(lists);
+    let draft = Draft::new(program, &InputLayout::of_inputs(program, &inputs), mode).with_lists(lists);
     let kernel =
-        Kernel::compile(&draft, KernelEngine::Grid).map_err(|e| error_chain(&e))?.with_iteration_limit(MAX_ROUNDS);
+        Kernel::compile(&draft, &grid_interpreter()).map_err(|e| error_chain(&e))?.with_iteration_limit(MAX_ROUNDS);
     Ok(kernel.run(&inputs, limits).map_err(|e| error_chain(&e))?.outputs)
 }
 

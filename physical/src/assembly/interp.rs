@@ -125,9 +125,15 @@ impl Interpreter {
 
     /// Sets a limit of rounds of loops in one run, after which it stops with
     /// [`InterpFault::TooManyIterations`].
+    #[must_use]
     pub fn with_iteration_limit(mut self, limit: u64) -> Interpreter {
-        self.iteration_limit = limit;
+        self.set_iteration_limit(limit);
         self
+    }
+
+    /// Sets a limit like [`Interpreter::with_iteration_limit`].
+    pub fn set_iteration_limit(&mut self, limit: u64) {
+        self.iteration_limit = limit;
     }
 
     /// Runs the function over a chunk, and adds the work to `counts`.

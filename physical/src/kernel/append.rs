@@ -20,14 +20,16 @@ pub(super) struct KernelPart {
 
 /// The positions of one level that a part has written, and their begin in the joined output.
 #[derive(Clone)]
-pub(super) struct PositionSpan {
-    pub(super) own: Range<usize>,
-    pub(super) start: usize,
+pub struct PositionSpan {
+    /// The positions, counted in the part.
+    pub own: Range<usize>,
+    /// The position of the first one in the joined output.
+    pub start: usize,
 }
 
 impl PositionSpan {
     /// Returns the spans of consecutive parts with the given numbers of positions.
-    pub(super) fn consecutive(counts: impl Iterator<Item = usize>) -> Vec<PositionSpan> {
+    pub fn consecutive(counts: impl Iterator<Item = usize>) -> Vec<PositionSpan> {
         let mut start = 0;
         let span = |count: usize| {
             start += count;
@@ -37,12 +39,12 @@ impl PositionSpan {
     }
 
     /// Returns the span of the children at a full level of dimension `n`.
-    pub(super) fn times(&self, n: usize) -> PositionSpan {
+    pub fn times(&self, n: usize) -> PositionSpan {
         PositionSpan { own: self.own.start * n..self.own.end * n, start: self.start * n }
     }
 
     /// Returns the positions in the joined output.
-    pub(super) fn joined(&self) -> Range<usize> {
+    pub fn joined(&self) -> Range<usize> {
         self.start..self.start + self.own.len()
     }
 }
@@ -95,7 +97,7 @@ pub(super) fn append(
 }
 
 /// Returns the span of the coordinates of some rounds in a mode of size `n`.
-pub(super) fn coordinates(rounds: &Range<i64>, n: usize) -> PositionSpan {
+pub fn coordinates(rounds: &Range<i64>, n: usize) -> PositionSpan {
     let [start, end] = [rounds.start, rounds.end].map(|i| usize::try_from(i).unwrap_or(0).min(n));
     PositionSpan { own: start..end, start }
 }

@@ -43,7 +43,7 @@ pub(super) struct Ramp {
 
 /// The processors that share the work.
 #[derive(Clone, Copy)]
-pub(super) enum WorkShare<'a> {
+pub enum WorkShare<'a> {
     /// Threads of this machine.
     Threads(&'a Workers),
     /// Teams of a device: their number, and the number of lanes of each. Results depend on the cuts
@@ -53,7 +53,7 @@ pub(super) enum WorkShare<'a> {
 
 /// Returns the chunks of a loop over these inputs, in the order of the program; a single one if
 /// more would not pay.
-pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: WorkShare<'_>) -> Vec<Range<i64>> {
+pub fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: WorkShare<'_>) -> Vec<Range<i64>> {
     match shares(draft, cut, inputs, share) {
         Some(count) => equal_chunks(cut, &LoopWork::new(cut, inputs), count),
         None => vec![ALL_ROUNDS],
@@ -79,7 +79,7 @@ pub(super) fn ramp(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Worke
 /// Returns chunks like [`chunks`], with each round of more than one share of the work cut into
 /// sections of its list, of at most about one share each. Returns the rounds of each chunk, and the
 /// range of positions of its section.
-pub(super) fn section_chunks(
+pub fn section_chunks(
     draft: &Draft,
     (cut, sections): (&Cut, &Sections),
     inputs: &[&Tensor],

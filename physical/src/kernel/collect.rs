@@ -68,13 +68,13 @@ pub(super) fn output_tensor(
         let (_, length) = *output_lengths.iter().find(|(other, _)| *other == buffer).ok_or_else(missing_outputs)?;
         take_array(lowered, run, buffer, length)
     };
-    collect(program, lowered, (id, array), (inputs, &memory))
+    assemble_output(program, lowered, (id, array), (inputs, &memory))
 }
 
 /// Makes an output tensor of arrays, given by their buffers. A format that kernels do not write
 /// directly is converted; an output with the pattern of an input shares the arrays of the input's
 /// levels.
-pub(super) fn collect(
+pub fn assemble_output(
     program: &Program,
     lowered: &LoweredFunction,
     (id, mut array): (TensorId, impl FnMut(Buffer) -> Result<Array, Error>),

@@ -100,9 +100,11 @@ pub(super) fn fold_values(cut: &Cut, partials: &[(usize, Vec<Tensor>)]) -> Resul
 
 #[cfg(test)]
 mod tests {
+    use crate::backend;
+    use crate::backend::Backend;
     use crate::Error;
     use crate::assembly::Counts;
-    use crate::kernel::{Kernel, KernelEngine, Outcome};
+    use crate::kernel::{Kernel, Outcome};
     use crate::notation::{normalize, parse};
     use crate::run::{Limits, Workers};
     use crate::storage::{Tensor, Values};
@@ -113,7 +115,7 @@ mod tests {
     const FIRST_HIT: &str = "(for i (if (gt (x i) 0) (choose= (s) (+ i 1))))";
 
     /// Makes a kernel over a vector `x` with ones at `hits`, and that vector.
-    fn kernel_over(n: usize, hits: &[usize], body: &str, engine: KernelEngine) -> (Kernel, Tensor) {
+    fn kernel_over(n: usize, hits: &[usize], body: &str, engine: &Arc<dyn Backend>) -> (Kernel, Tensor) {
         let text = format!(
             "(program (input x (type (shape {n}) i64 0 dense)) (output s (type (shape) i64 0 dense))
                (output t (type (shape) bool false dense)) {body})"
@@ -139,7 +141,7 @@ mod tests {
         let n = 1_000_000;
         let both = "(for i (if (gt (x i) 0) (block (choose= (s) (+ i 1)) (or= (t) true))))";
         for body in [FIRST_HIT, both] {
-            let (kernel, x) = kernel_over(n, &[5, 77, n - 1], body, KernelEngine::Interpreter);
+            let (kernel, x) = kernel_over(n, &[5, 77, n - 1], body, &backend::interpreter());
             let of = |threads: usize| -> (Scalar, Counts) {
                 let outcome = run(&kernel, &x, workers(threads)).unwrap();
                 (outcome.outputs[0].get(&[]).unwrap(), outcome.counts.unwrap())
@@ -156,7 +158,7 @@ mod tests {
     fn the_first_hit_is_found_wherever_it_is() {
         let n = 300;
         for hits in [&[][..], &[0], &[1, 2], &[5, 299], &[150, 151], &[298], &[0, 299], &[40, 80, 120, 160, 200]] {
-            for engine in [KernelEngine::Interpreter, KernelEngine::Instant] {
+            for engine in [&backend::interpreter(), &backend::instant()] {
                 let (kernel, x) = kernel_over(n, hits, FIRST_HIT, engine);
                 for threads in [1, 2, 5] {
                     let outcome = run(&kernel, &x, workers(threads).without_grain()).unwrap();
@@ -174,7 +176,7 @@ mod tests {
         let body =
             "(for i (block (if (gt (x i) 0) (choose= (s) (+ i 1))) (if (and (gt (x i) 0) (gt i 200)) (or= (t) true))))";
         for threads in [1, 2, 5] {
-            let (kernel, x) = kernel_over(300, &[3, 250], body, KernelEngine::Instant);
+            let (kernel, x) = kernel_over(300, &[3, 250], body, &backend::instant());
             let outcome = run(&kernel, &x, workers(threads).without_grain()).unwrap();
             let found: Vec<Scalar> = outcome.outputs.iter().map(|t| t.get(&[]).unwrap()).collect();
             assert_eq!(found, [Scalar::I64(4), Scalar::Bool(true)], "on {threads}");
@@ -186,10 +188,10 @@ mod tests {
     fn a_failure_after_the_deciding_round_does_not_count() {
         let body = "(for i (if (gt (x i) 0) (choose= (s) (add-checked (+ i 1) (* (ge i 200) 9223372036854775807)))))";
         for threads in [1, 2, 5] {
-            let (kernel, x) = kernel_over(300, &[3, 250], body, KernelEngine::Instant);
+            let (kernel, x) = kernel_over(300, &[3, 250], body, &backend::instant());
             let outcome = run(&kernel, &x, workers(threads).without_grain()).unwrap();
             assert_eq!(outcome.outputs[0].get(&[]).unwrap(), Scalar::I64(4), "on {threads}");
-            let (kernel, x) = kernel_over(300, &[250, 260], body, KernelEngine::Instant);
+            let (kernel, x) = kernel_over(300, &[250, 260], body, &backend::instant());
             assert!(run(&kernel, &x, workers(threads).without_grain()).is_err(), "on {threads}");
         }
     }

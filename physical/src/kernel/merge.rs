@@ -3,8 +3,9 @@
 //!
 //! The fold of two is a separate kernel, over tensors of the output's type, whatever its format.
 
-use super::{Draft, Kernel, KernelEngine};
+use super::{Draft, Kernel};
 use crate::Error;
+use crate::backend::Backend;
 use crate::lower::InputLayout;
 use crate::notation::{
     Access, AccessSubscript, Expr, Index, Program, Role, Rounds, Stmt, TensorDecl, TensorId, Write, normalize,
@@ -18,23 +19,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The kernels that fold two partial results, by output and by the layouts of the two.
 #[derive(Default)]
-pub(super) struct MergeKernels(Mutex<HashMap<MergeKernelKey, Arc<Kernel>>>);
+pub struct MergeKernels(Mutex<HashMap<MergeKernelKey, Arc<Kernel>>>);
 
 type MergeKernelKey = (usize, [InputLayout; 2]);
 
 impl MergeKernels {
     /// Folds the partial results of chunks for an output of a draft, given its number and its
-    /// operator. All engines give the same bits, and the merges are short, so callers pass the
+    /// operator. All backends give the same bits, and the merges are short, so callers pass the
     /// instant tier for machine code.
     ///
     /// # Errors
     /// Like [`Kernel::run`].
-    pub(super) fn merge(
+    pub fn merge(
         &self,
         draft: &Draft,
         (number, op): (usize, &Op),
         mut partials: Vec<Tensor>,
-        (engine, limits): (KernelEngine, &Limits),
+        (backend, limits): (&Arc<dyn Backend>, &Limits),
     ) -> Result<Tensor, Error> {
         let own = limits.clone().with_workers(Workers::caller());
         while partials.len() > 1 {
@@ -43,7 +44,7 @@ impl MergeKernels {
             limits.workers.for_each(pairs, |(pair, merged)| {
                 *merged = Some(match pair {
                     [a, b] => self
-                        .kernel(draft, (number, op), [a, b], engine)?
+                        .kernel(draft, (number, op), [a, b], backend)?
                         .run_once(&[a, b], &own)?
                         .outputs
                         .swap_remove(0),
@@ -61,7 +62,7 @@ impl MergeKernels {
         draft: &Draft,
         (number, op): (usize, &Op),
         pair: [&Tensor; 2],
-        engine: KernelEngine,
+        backend: &Arc<dyn Backend>,
     ) -> Result<Arc<Kernel>, Error> {
         let mut kernels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (number, pair.map(InputLayout::of));
@@ -69,8 +70,8 @@ impl MergeKernels {
             return Ok(kernel.clone());
         }
         let program = Arc::new(pairwise(pair[0].ty(), op)?);
-        let layouts = Kernel::layouts(&program, &pair);
-        let kernel = Arc::new(Kernel::compile(&draft.for_program(&program, &layouts), engine)?);
+        let layouts = InputLayout::of_inputs(&program, &pair);
+        let kernel = Arc::new(Kernel::compile(&draft.for_program(&program, &layouts), backend)?);
         kernels.insert(key, kernel.clone());
         Ok(kernel)
     }

@@ -1,7 +1,6 @@
 //! Kernels: Notation programs compiled to run over tensors.
 //!
-//! A [`Draft`] is a lowered program; [`Kernel::new`] and [`Kernel::compile_optimizing`] compile
-//! drafts. [`Kernel::run`] binds the arrays of input tensors to the buffers of a kernel without
+//! A [`Draft`] is a lowered program, which a [`Backend`] compiles. [`Kernel::run`] binds the arrays of input tensors to the buffers of a kernel without
 //! copies, calls the kernel, and makes tensors of its outputs. A long run is cut into chunks of the
 //! outermost loop (`bounds`), which run in parallel (`parallel`) and whose outputs are joined
 //! (`append`, `merge`).
@@ -12,72 +11,41 @@ mod bounds;
 mod capacities;
 mod collect;
 mod decisions;
-mod folds;
-mod grids;
 mod merge;
-mod outputs;
 mod parallel;
 mod processor;
 
 pub use crate::lower::Draft;
+pub use append::{PositionSpan, coordinates};
+pub use bounds::{WorkShare, chunks, section_chunks};
+pub use collect::assemble_output;
+pub use merge::MergeKernels;
+pub use parallel::element_count;
 pub use processor::{ParseProcessorError, Processor};
 
 use crate::Error;
-use crate::assembly::{Counts, Function, Interpreter, Status};
-use crate::emit::c::Toolchain;
-use crate::emit::{CompiledKernel, cranelift};
+use crate::assembly::{Counts, Function, Status};
+use crate::backend::{self, Backend, Code};
 use crate::error::OutOfBounds;
-use crate::grid::TeamSize;
 use crate::lower::{InputLayout, PositionWidth};
-use crate::notation::{ALL_ROUNDS, Program, Role};
+use crate::notation::{ALL_ROUNDS, Program};
 use crate::run::{Invocation, Limits};
 use crate::storage::Tensor;
-use bounds::WorkShare;
 use capacities::LastCapacities;
 use decisions::Decisions;
-use folds::FoldKernels;
-pub(crate) use grids::Grids;
-use merge::MergeKernels;
+
 use redpoll_logic::{FloatMode, Scalar};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An engine that runs the Assembly of a kernel.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum KernelEngine {
-    /// Machine code by Cranelift.
-    #[default]
-    Instant,
-    /// Machine code by the C compiler of this machine.
-    Optimizing,
-    /// The bounds-checked interpreter, which counts work.
-    Interpreter,
-    /// The interpreter of grids, which runs the mapping to teams of lanes in random orders and
-    /// reports races.
-    Grid,
-    /// Grids on the CUDA device with this number.
-    Cuda(u32),
-}
-
-/// A program, lowered and compiled for an engine.
+/// A program, lowered and compiled by a backend.
 pub struct Kernel {
     draft: Draft,
-    code: KernelCode,
+    backend: Arc<dyn Backend>,
+    code: Box<dyn Code>,
     capacities: LastCapacities,
     merges: MergeKernels,
-    /// Kernels that fold partial results of chunks on the processor that computed them.
-    folds: FoldKernels,
-}
-
-/// The maximum number of steps per round of a loop, to convert limits.
-const STEPS_PER_ROUND: u64 = 1 << 12;
-
-enum KernelCode {
-    Instant(CompiledKernel),
-    Optimizing(CompiledKernel, Arc<Toolchain>),
-    Interpreter(Interpreter),
-    Grid(Box<Grids>),
 }
 
 /// The outcome of a run.
@@ -96,123 +64,56 @@ impl Kernel {
     /// `None` is the narrow layout.
     ///
     /// # Errors
-    /// [`Error::Compile`] when the engine does not support this machine; [`Error::NoDevice`] when
-    /// the device is missing; for the optimizing engine, which uses the toolchain of this process,
-    /// like [`Kernel::compile_optimizing`].
+    /// The errors of the backend.
     pub fn new(
         program: &Arc<Program>,
         layouts: &[Option<InputLayout>],
         mode: FloatMode,
-        engine: KernelEngine,
+        backend: &Arc<dyn Backend>,
     ) -> Result<Kernel, Error> {
-        Kernel::compile(&Draft::new(program, layouts, mode), engine)
-    }
-
-    /// Lowers and compiles a program like [`Kernel::new`], with all options of lowering.
-    #[cfg(test)]
-    pub(crate) fn with_options(
-        program: &Arc<Program>,
-        layouts: &[Option<InputLayout>],
-        options: crate::lower::LoweringOptions,
-        engine: KernelEngine,
-    ) -> Result<Kernel, Error> {
-        Kernel::compile(&Draft::with_options(program, layouts, options), engine)
+        Kernel::compile(&Draft::new(program, layouts, mode), backend)
     }
 
     /// Compiles a draft.
     ///
     /// # Errors
-    /// Like [`Kernel::new`].
-    pub fn compile(draft: &Draft, engine: KernelEngine) -> Result<Kernel, Error> {
-        let code = match engine {
-            KernelEngine::Instant => {
-                KernelCode::Instant(cranelift::compile(draft.function(), cranelift::Effort::for_draft(draft))?)
-            }
-            KernelEngine::Interpreter => KernelCode::Interpreter(Interpreter::new(draft.function())?),
-            KernelEngine::Grid => KernelCode::Grid(Box::new(Grids::of(draft, TeamSize::Exact(grids::LANES))?)),
-            KernelEngine::Cuda(ordinal) => KernelCode::Grid(Box::new(Grids::on_cuda(draft, ordinal)?)),
-            KernelEngine::Optimizing => return Kernel::compile_optimizing_one(draft, Toolchain::host()),
-        };
-        Ok(Kernel::with_code(draft, code))
-    }
-
-    /// Compiles drafts by the optimizing tier, all in one unit; the kernels are in the order of the
-    /// drafts.
-    ///
-    /// # Errors
-    /// [`Error::NoCompiler`], [`Error::CompileC`] and [`Error::LoadLibrary`] when this machine
-    /// cannot compile kernels from C.
-    pub fn compile_optimizing(drafts: &[&Draft], toolchain: &Arc<Toolchain>) -> Result<Vec<Kernel>, Error> {
-        let functions: Vec<&Function> = drafts.iter().map(|draft| draft.function()).collect();
-        Ok(Kernel::of_machine_code(drafts, toolchain.compile(&functions)?, toolchain))
-    }
-
-    /// Compiles an edited text in place of the one that [`emit`](crate::emit::c::emit) generates
-    /// from drafts. The text is trusted like any program that the user starts.
-    ///
-    /// # Errors
-    /// [`Error::InterfaceMismatch`] when the text was made for other drafts; else like
-    /// [`Kernel::compile_optimizing`].
-    pub fn compile_edited(text: &str, drafts: &[&Draft], toolchain: &Arc<Toolchain>) -> Result<Vec<Kernel>, Error> {
-        let signatures: Vec<_> = drafts.iter().map(|draft| draft.signature().clone()).collect();
-        Ok(Kernel::of_machine_code(drafts, toolchain.compile_edited(text, &signatures)?, toolchain))
-    }
-
-    fn of_machine_code(drafts: &[&Draft], kernels: Vec<CompiledKernel>, toolchain: &Arc<Toolchain>) -> Vec<Kernel> {
-        let kernel = |(draft, kernel): (&&Draft, CompiledKernel)| {
-            Kernel::with_code(draft, KernelCode::Optimizing(kernel, toolchain.clone()))
-        };
-        drafts.iter().zip(kernels).map(kernel).collect()
-    }
-
-    /// Compiles a draft for the interpreter of grids with teams of this many lanes.
-    #[cfg(test)]
-    pub(crate) fn in_teams(draft: &Draft, lanes: u32) -> Result<Kernel, Error> {
-        Ok(Kernel::on_grids(draft, Grids::of(draft, TeamSize::Exact(lanes))?))
-    }
-
-    /// Makes a kernel with the given grids.
-    #[cfg(test)]
-    pub(crate) fn on_grids(draft: &Draft, grids: Grids) -> Kernel {
-        Kernel::with_code(draft, KernelCode::Grid(Box::new(grids)))
-    }
-
-    fn with_code(draft: &Draft, code: KernelCode) -> Kernel {
-        Kernel {
-            draft: draft.clone(),
-            code,
-            capacities: LastCapacities::of_buffers(draft.function().buffers.len()),
-            merges: MergeKernels::default(),
-            folds: FoldKernels::default(),
-        }
-    }
-
-    fn compile_optimizing_one(draft: &Draft, toolchain: &Arc<Toolchain>) -> Result<Kernel, Error> {
-        let mut kernels = Kernel::compile_optimizing(&[draft], toolchain)?;
+    /// The errors of the backend.
+    pub fn compile(draft: &Draft, backend: &Arc<dyn Backend>) -> Result<Kernel, Error> {
+        let mut kernels = Kernel::compile_all(&[draft], backend)?;
         Ok(kernels.pop().expect("one draft makes one kernel"))
     }
 
-    /// Returns the kernel with positions of 64 bits, for the same engine.
-    fn with_wide_positions(&self, inputs: &[&Tensor]) -> Result<Kernel, Error> {
-        let draft = self.draft.with_wide_positions(&Kernel::layouts(self.draft.program(), inputs));
-        match &self.code {
-            KernelCode::Instant(_) => Kernel::compile(&draft, KernelEngine::Instant),
-            KernelCode::Interpreter(_) => Kernel::compile(&draft, KernelEngine::Interpreter),
-            KernelCode::Grid(grids) => Kernel::compile(&draft, grids.engine()),
-            KernelCode::Optimizing(_, toolchain) => Kernel::compile_optimizing_one(&draft, toolchain),
+    /// Compiles drafts, as one unit if the backend has units; the kernels are in the order of the
+    /// drafts.
+    ///
+    /// # Errors
+    /// The errors of the backend.
+    pub fn compile_all(drafts: &[&Draft], backend: &Arc<dyn Backend>) -> Result<Vec<Kernel>, Error> {
+        let codes = backend.compile(drafts)?;
+        Ok(drafts.iter().zip(codes).map(|(draft, code)| Kernel::with_code(draft, backend, code)).collect())
+    }
+
+    /// Makes a kernel of code that a backend compiled from the draft.
+    pub fn with_code(draft: &Draft, backend: &Arc<dyn Backend>, code: Box<dyn Code>) -> Kernel {
+        Kernel {
+            draft: draft.clone(),
+            backend: backend.clone(),
+            code,
+            capacities: LastCapacities::of_buffers(draft.function().buffers.len()),
+            merges: MergeKernels::default(),
         }
     }
 
-    /// Sets a limit of rounds of loops in one run of the interpreter; the interpreter of grids gets
-    /// the limit times the maximum number of steps per round. Machine code has no such limit.
+    /// Returns the kernel with positions of 64 bits, for the same backend.
+    fn with_wide_positions(&self, inputs: &[&Tensor]) -> Result<Kernel, Error> {
+        let layouts = InputLayout::of_inputs(self.draft.program(), inputs);
+        Kernel::compile(&self.draft.with_wide_positions(&layouts), &self.backend)
+    }
+
+    /// Sets a limit of rounds of loops in one run of an interpreter. Machine code has no such limit.
+    #[must_use]
     pub fn with_iteration_limit(mut self, limit: u64) -> Kernel {
-        self.code = match self.code {
-            KernelCode::Interpreter(interpreter) => KernelCode::Interpreter(interpreter.with_iteration_limit(limit)),
-            KernelCode::Grid(grids) => {
-                KernelCode::Grid(Box::new(grids.with_step_limit(limit.saturating_mul(STEPS_PER_ROUND))))
-            }
-            machine => machine,
-        };
+        self.code.limit_rounds(limit);
         self
     }
 
@@ -229,13 +130,6 @@ impl Kernel {
     /// Returns the function of Assembly.
     pub fn function(&self) -> &Function {
         self.draft.function()
-    }
-
-    /// Returns the layouts of inputs, by tensor of the program, for which a kernel must be made.
-    pub fn layouts(program: &Program, inputs: &[&Tensor]) -> Vec<Option<InputLayout>> {
-        let mut inputs = inputs.iter();
-        let of = |role: Role| (role == Role::Input).then(|| inputs.next().map(|t| InputLayout::of(t))).flatten();
-        program.tensors.iter().map(|t| t.role).map(of).collect()
     }
 
     /// Runs over the inputs of the program, in the order of its tensors. If positions of an output
@@ -259,8 +153,8 @@ impl Kernel {
 
     /// Runs all rounds in order, on the caller's thread.
     fn run_in_order(&self, inputs: &[&Tensor], limits: &Limits) -> Result<(), Error> {
-        if let KernelCode::Grid(_) = &self.code {
-            return Kernel::compile(&self.draft, KernelEngine::Instant)?.run_in_order(inputs, limits);
+        if !self.code.runs_in_chunks() {
+            return Kernel::compile(&self.draft, &backend::instant())?.run_in_order(inputs, limits);
         }
         self.call(&mut self.bind(inputs, limits)?).map(drop)
     }
@@ -283,15 +177,19 @@ impl Kernel {
         Error::OutOfBounds(Box::new(OutOfBounds { site, mode: check.mode, coordinate, size }))
     }
 
-    fn run_once(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
-        if let KernelCode::Grid(grids) = &self.code {
-            let cut = self.draft.lowered().cut.as_ref();
-            cut.map_or(Ok(()), |cut| cut.cut_inputs().try_for_each(|k| inputs[k].fetch_ends()))?;
-            let chunks = cut.map(|cut| grids.chunks(&self.draft, cut, inputs, limits));
-            let (chunks, sections): (Vec<_>, Vec<_>) =
-                chunks.unwrap_or_else(|_| vec![(ALL_ROUNDS, ALL_ROUNDS)]).into_iter().unzip();
-            return grids::run(self, grids, (&chunks, &sections), inputs, limits);
-        }
+    /// Runs like [`Kernel::run`], but once: positions that do not fit are an error.
+    ///
+    /// # Errors
+    /// Like [`Kernel::run`].
+    pub fn run_once(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
+        self.code.run(self, inputs, limits)
+    }
+
+    /// Runs in chunks, on the threads of the limits.
+    ///
+    /// # Errors
+    /// Like [`Kernel::run`].
+    pub fn run_in_chunks(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
         inputs.iter().try_for_each(|input| input.fetch())?;
         if let Ok(cut) = &self.draft.lowered().cut {
             if let Some(decisions) = Decisions::of(self.draft.program(), cut, self.draft.mode()) {
@@ -310,8 +208,7 @@ impl Kernel {
         // SAFETY: lowering guarantees that the code writes each element of these buffers that is
         // taken; they are taken after the call.
         unsafe { invocation.omit_fills(&self.draft.lowered().unfilled) };
-        // The interpreter counts the allocations of a first run.
-        if !matches!(self.code, KernelCode::Interpreter(_)) {
+        if self.code.reserves() {
             self.capacities.reserve(&mut invocation);
         }
         let counts = self.call(&mut invocation)?;
@@ -332,7 +229,10 @@ impl Kernel {
     }
 
     /// Makes the memory of one run like [`Kernel::bind`], but inputs on a device stay there.
-    fn bind_on_device(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Invocation, Error> {
+    ///
+    /// # Errors
+    /// Like [`Kernel::bind`].
+    pub fn bind_on_device(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Invocation, Error> {
         self.draft.check_sizes()?;
         let (arrays, params) = bind::bind(self.draft.program(), self.draft.lowered(), inputs)?;
         Invocation::with_device_inputs(self.draft.signature(), &arrays, params, limits.clone())
@@ -354,23 +254,9 @@ impl Kernel {
     /// [`Error::OutOfBounds`] for a failed check; [`Error::KernelStopped`] when the call stops
     /// early; [`Error::InvalidInvocation`] for engines that run grids.
     pub fn call_chunk(&self, invocation: &mut Invocation, chunk: Range<i64>) -> Result<Option<Counts>, Error> {
-        let (status, counts) = match &self.code {
-            KernelCode::Instant(kernel) | KernelCode::Optimizing(kernel, _) => {
-                // SAFETY: the invocation was bound to validated tensors of the types for which the
-                // function was lowered, and lowering keeps all accesses within their arrays and
-                // within the buffers that it has grown.
-                (unsafe { kernel.call(invocation, chunk)? }, None)
-            }
-            KernelCode::Interpreter(interpreter) => {
-                let mut counts = Counts::default();
-                (interpreter.run(invocation, chunk, &mut counts)?, Some(counts))
-            }
-            KernelCode::Grid(_) => {
-                return Err(Error::InvalidInvocation(
-                    "grids run as a whole and cannot be called chunk by chunk".into(),
-                ));
-            }
-        };
+        // SAFETY: the invocation was bound to validated tensors of the types for which the function
+        // was lowered.
+        let (status, counts) = unsafe { self.code.call(invocation, chunk)? };
         match status {
             Status::Done => Ok(counts),
             Status::OutOfBounds => Err(self.out_of_bounds(invocation)),
@@ -407,7 +293,7 @@ mod tests {
         let program = Arc::new(normalize(parse(text).unwrap()).unwrap());
         let values: Vec<f64> = (0..1000).map(|k| f64::from(k % 3)).collect();
         let x = Tensor::from_dense(program.tensors[0].ty.clone(), &Values::from(values)).unwrap();
-        let kernel = Kernel::new(&program, &[], FloatMode::default(), KernelEngine::Instant).unwrap();
+        let kernel = Kernel::new(&program, &[], FloatMode::default(), &backend::instant()).unwrap();
         let reserved = |limits: &Limits| {
             let mut invocation = kernel.bind(&[&x], limits).unwrap();
             kernel.capacities.reserve(&mut invocation);

@@ -12,9 +12,10 @@
 use super::append::{self, KernelPart};
 use super::bounds::Ramp;
 use super::decisions::{self, Decisions, RunEnd};
-use super::{Kernel, KernelCode, KernelEngine, Outcome, collect};
+use super::{Kernel, Outcome, collect};
 use crate::Error;
 use crate::assembly::{Buffer, Counts, Status};
+use crate::backend;
 use crate::lower::Binding;
 use crate::notation::{ALL_ROUNDS, Cut, Join, TensorId};
 use crate::run::{Invocation, Limits, Loan};
@@ -217,7 +218,7 @@ impl ParallelRun<'_> {
                 // outermost loop, and so to one chunk.
                 unsafe { invocation.borrow(*buffer, *loan) };
             }
-            if !matches!(self.kernel.code, KernelCode::Interpreter(_)) {
+            if self.kernel.code.reserves() {
                 // Entries of other parts are appended to those of the first.
                 let share = if part == 0 { self.chunks.len() } else { chunks };
                 self.kernel.capacities.reserve_share(&mut invocation, (share, self.chunks.len()));
@@ -300,7 +301,7 @@ fn lend_shared_outputs(
 }
 
 /// Returns the number of values of an output that is dense or has the pattern of an input.
-pub(super) fn element_count(kernel: &Kernel, id: TensorId, inputs: &[&Tensor]) -> u64 {
+pub fn element_count(kernel: &Kernel, id: TensorId, inputs: &[&Tensor]) -> u64 {
     let program = kernel.draft.program();
     if let Some(input) = program.pattern_input(id, inputs) {
         return input.positions();
@@ -347,7 +348,7 @@ fn join(
             }
             Join::Folded(op) => {
                 let partials = partials.iter_mut().filter_map(Iterator::next).collect();
-                kernel.merges.merge(&kernel.draft, (number, op), partials, (KernelEngine::Instant, limits))?
+                kernel.merges.merge(&kernel.draft, (number, op), partials, (&backend::instant(), limits))?
             }
         });
     }

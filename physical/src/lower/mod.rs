@@ -44,7 +44,7 @@ pub use lists::ListLengths;
 pub use options::{LoweringOptions, PositionWidth};
 pub use storage::{Binding, InputLayout, ParamSource};
 
-pub(crate) use crate::assembly::build::*;
+pub(crate) use crate::assembly::build::{self, *};
 pub(crate) use {
     cleanup::cleanup,
     cx::Cx,

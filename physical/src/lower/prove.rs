@@ -5,7 +5,7 @@
 //! of a branch are dropped after it. A local may occur in a fact only if it does not change while
 //! the fact is in scope. An unproved claim costs a guard.
 
-use crate::assembly::build::split;
+use super::build::split;
 use crate::assembly::{BinaryOp, CompareOp, Expr, Local, Param};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,7 +58,7 @@ impl Prover {
                 self.assume(b);
             }
             Expr::Compare(CompareOp::Le, a, b) => self.assume_le(a, b),
-            Expr::Compare(CompareOp::Lt, a, b) => self.assume_le(&crate::assembly::build::plus(a, 1), b),
+            Expr::Compare(CompareOp::Lt, a, b) => self.assume_le(&super::build::plus(a, 1), b),
             _ => {}
         }
     }
@@ -85,7 +85,7 @@ impl Prover {
 
     /// Returns whether `a < b` follows from the facts.
     pub(crate) fn lt(&self, a: &Expr, b: &Expr) -> bool {
-        self.le(&crate::assembly::build::plus(a, 1), b)
+        self.le(&super::build::plus(a, 1), b)
     }
 
     /// Returns whether `a == b` follows from the facts.
@@ -139,8 +139,8 @@ fn linear(e: &Expr) -> Option<(FactSymbol, i64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::assembly::build::{int, local, max, min, plus};
+    use super::*;
 
     #[test]
     fn chains_of_facts_prove_and_scopes_forget() {

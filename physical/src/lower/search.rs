@@ -1,7 +1,7 @@
 //! Code for searches in sorted arrays.
 
+use super::build::{int, load, local, lt, min, not, plus, truth};
 use super::cx::Cx;
-use crate::assembly::build::{int, load, local, lt, min, not, plus, truth};
 use crate::assembly::{BinaryOp, Buffer, Expr, Local, Stmt};
 use redpoll_logic::Prim;
 
@@ -13,11 +13,11 @@ pub(crate) fn gallop(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, &Expr), i: 
     let below = |at: Expr| lt(&load(idx, at), &i);
     let leap = cx.block(|cx| {
         cx.assign(step, int(1));
-        let ahead = crate::assembly::build::add(&local(q), &local(step));
+        let ahead = super::build::add(&local(q), &local(step));
         let body = cx.block(|cx| {
             cx.push_if(not(&below(ahead.clone())), vec![Stmt::Break], Vec::new());
             cx.assign(q, ahead.clone());
-            cx.assign(step, crate::assembly::build::add(&local(step), &local(step)));
+            cx.assign(step, super::build::add(&local(step), &local(step)));
         });
         cx.push(Stmt::While { cond: lt(&ahead, end), body });
         let hi = cx.new_local("hi", Prim::I64);
@@ -44,15 +44,15 @@ pub(crate) fn gallop_back_by(cx: &mut Cx<'_>, (start, r): (&Expr, Local), above:
         // During the search, `r` is an element that is above.
         cx.assign(r, plus(&local(r), -1));
         cx.assign(step, int(1));
-        let before = crate::assembly::build::sub(&local(r), &local(step));
+        let before = super::build::sub(&local(r), &local(step));
         let body = cx.block(|cx| {
             cx.push_if(not(&above(before.clone())), vec![Stmt::Break], Vec::new());
             cx.assign(r, before.clone());
-            cx.assign(step, crate::assembly::build::add(&local(step), &local(step)));
+            cx.assign(step, super::build::add(&local(step), &local(step)));
         });
-        cx.push(Stmt::While { cond: crate::assembly::build::le(start, &before), body });
+        cx.push(Stmt::While { cond: super::build::le(start, &before), body });
         let lo = cx.new_local("lo", Prim::I64);
-        cx.assign(lo, crate::assembly::build::max(&before, &plus(start, -1)));
+        cx.assign(lo, super::build::max(&before, &plus(start, -1)));
         bisect(cx, (lo, r), &|at| not(&above(at)));
     });
     let first = cx.block(|cx| cx.push_if(above(plus(&local(r), -1)), leap, Vec::new()));
@@ -64,7 +64,7 @@ pub(crate) fn gallop_back_by(cx: &mut Cx<'_>, (start, r): (&Expr, Local), above:
 fn bisect(cx: &mut Cx<'_>, (lo, hi): (Local, Local), below: &dyn Fn(Expr) -> Expr) {
     let mid = cx.new_local("mid", Prim::I64);
     let body = cx.block(|cx| {
-        let sum = crate::assembly::build::add(&local(lo), &local(hi));
+        let sum = super::build::add(&local(lo), &local(hi));
         cx.assign(mid, Expr::Binary(BinaryOp::Shr, Box::new(sum), Box::new(int(1))));
         let (up, down) = (vec![Stmt::Assign(lo, local(mid))], vec![Stmt::Assign(hi, local(mid))]);
         cx.push_if(below(local(mid)), up, down);
@@ -76,7 +76,7 @@ fn bisect(cx: &mut Cx<'_>, (lo, hi): (Local, Local), below: &dyn Fn(Expr) -> Exp
 pub(crate) fn hit(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, &Expr), i: &Expr) -> Expr {
     let hit = cx.new_local("hit", Prim::Bool);
     cx.assign(hit, truth(false));
-    let equal = crate::assembly::build::eq(&load(idx, local(q)), i);
+    let equal = super::build::eq(&load(idx, local(q)), i);
     cx.push_if(lt(&local(q), end), vec![Stmt::Assign(hit, equal)], Vec::new());
     local(hit)
 }

@@ -120,7 +120,7 @@ pub(crate) struct Fiber {
 impl Fiber {
     /// Returns the fiber of the whole tensor.
     pub(crate) fn root() -> Fiber {
-        Fiber::at(0, crate::assembly::build::int(0))
+        Fiber::at(0, super::build::int(0))
     }
 
     /// Returns the fiber at one position.
@@ -182,8 +182,8 @@ impl LoweringState {
             (AccessCursor::Fill(_) | AccessCursor::OutOfBounds(_), _) if acc.writes => AccessCursor::Null,
             (AccessCursor::OutOfBounds(value), _) => AccessCursor::Fill(value.clone()),
             (AccessCursor::Fill(fill), AccessCursor::Fiber(fiber)) if acc.can_differ_outside(fiber.level + 1, fill) => {
-                let absent = Some(crate::assembly::build::truth(false));
-                AccessCursor::Fiber(Fiber { present: absent, ..fiber.child(crate::assembly::build::int(0)) })
+                let absent = Some(super::build::truth(false));
+                AccessCursor::Fiber(Fiber { present: absent, ..fiber.child(super::build::int(0)) })
             }
             _ => cursor.clone(),
         };

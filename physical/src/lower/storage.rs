@@ -1,5 +1,6 @@
 //! The arrays of a program's tensors as buffers of the function, and the code of their lifecycles.
 
+use super::build::{int, load, local, max, min, mul, plus};
 use super::cx::Cx;
 use super::level::{AssembleMode, LevelId, Parents, lowering};
 use super::options::PositionWidth;
@@ -7,7 +8,6 @@ use super::seeded_fault::SeededFault;
 use super::state::{AccessCursor, Accumulator, Fiber};
 use super::unfilled::{fold_loop, is_fully_set};
 use super::value::LoweredValue;
-use crate::assembly::build::{int, load, local, max, min, mul, plus};
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Expr, Local, Status, Stmt};
 use crate::levels::{ArrayClass, Concatenation, array_prim, kernel_format, level};
 use crate::notation::{Access, Index, Program, Role, Stmt as Notation, TensorDecl, TensorId};
@@ -71,6 +71,13 @@ pub struct InputLayout {
 }
 
 impl InputLayout {
+    /// Returns the layouts of inputs, by tensor of the program, for which a kernel must be made.
+    pub fn of_inputs(program: &Program, inputs: &[&Tensor]) -> Vec<Option<InputLayout>> {
+        let mut inputs = inputs.iter();
+        let of = |role: Role| (role == Role::Input).then(|| inputs.next().map(|t| InputLayout::of(t))).flatten();
+        program.tensors.iter().map(|t| t.role).map(of).collect()
+    }
+
     /// Returns the layout of a tensor.
     pub fn of(tensor: &Tensor) -> InputLayout {
         let levels = tensor.levels().iter().map(|arrays| arrays.iter().map(Array::prim).collect()).collect();
@@ -369,7 +376,7 @@ impl Cx<'_> {
                 self.assign(*part, fill);
             }
             for flag in accumulator.dirty {
-                self.assign(flag, crate::assembly::build::truth(false));
+                self.assign(flag, super::build::truth(false));
             }
             return;
         }
@@ -506,8 +513,8 @@ impl Cx<'_> {
     /// Ends the kernel if the number of positions overflows the element type of `ptr`.
     pub(crate) fn check_positions(&mut self, ptr: Buffer, positions: &Expr) {
         if self.buffers[ptr.index()].prim == Prim::I32 {
-            let fits = crate::assembly::build::lt(positions, &int(1 << 31));
-            self.push_if(crate::assembly::build::not(&fits), vec![Stmt::Return(Status::PositionOverflow)], Vec::new());
+            let fits = super::build::lt(positions, &int(1 << 31));
+            self.push_if(super::build::not(&fits), vec![Stmt::Return(Status::PositionOverflow)], Vec::new());
         }
     }
 }

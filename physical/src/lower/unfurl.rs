@@ -2,6 +2,7 @@
 //! the looplet of its fiber. Comparisons between the index and a computed value are masks: tensors
 //! without storage that unfurl to phases.
 
+use super::build::{add, and, as_int, ceil_div, int, le, lt, max, min, mul, plus, sub};
 use super::cx::Cx;
 use super::level::{LevelId, lowering};
 use super::looplets::mirror::mirror;
@@ -13,7 +14,6 @@ use super::state::{AccessCursor, AccessState, Coordinate, Fiber, LoweredSubscrip
 use super::stmt;
 use super::tree::{AccessId, Tree, TreeTerm};
 use crate::assembly::Expr;
-use crate::assembly::build::{add, and, as_int, ceil_div, int, le, lt, max, min, mul, plus, sub};
 use crate::notation::Index;
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::physical::Protocol;
@@ -170,7 +170,7 @@ fn unfurl(cx: &mut Cx<'_>, acc: &AccessState, form: &LinearForm, context: LoopCo
     let writes = is_append(cx, acc);
     let kind = lowering(cx.level(at).format.kind);
     let dimension = cx.level(at).dimension.clone();
-    let absent = fiber.present == Some(crate::assembly::build::truth(false));
+    let absent = fiber.present == Some(super::build::truth(false));
     let far = form.scale.unsigned_abs() > MAX_SCALE;
     let protocol = if far { Protocol::Follow } else { sub.protocol };
     let outside = out_of_bounds_effect(cx, acc, (sub, fiber.level))
@@ -201,10 +201,10 @@ fn unfurl(cx: &mut Cx<'_>, acc: &AccessState, form: &LinearForm, context: LoopCo
     // With a negative scale, coordinates and their bounds are negated.
     let bounds = match form.scale {
         0.. => (int(0), dimension.clone()),
-        _ => (crate::assembly::build::sub(&int(1), &dimension), int(1)),
+        _ => (super::build::sub(&int(1), &dimension), int(1)),
     };
     let scale = form.scale.saturating_abs();
-    let offset = if form.scale > 0 { form.offset.clone() } else { crate::assembly::build::sub(&int(0), &form.offset) };
+    let offset = if form.scale > 0 { form.offset.clone() } else { super::build::sub(&int(0), &form.offset) };
     let shift = Shift { scale, offset };
     let shifted = shift.apply(cx, &looplet, &bounds.1);
     match &outside {
@@ -287,7 +287,7 @@ fn backward(cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, reads: Option<Protocol>
 
 /// Returns the lookup of single coordinates in a fiber.
 fn lookup(cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> LookupFn {
-    if fiber.present == Some(crate::assembly::build::truth(false)) {
+    if fiber.present == Some(super::build::truth(false)) {
         let fill = cx.fill(at.tensor);
         return Rc::new(move |_: &mut Cx<'_>, _: &Expr| Looplet::Run(fill.clone()));
     }

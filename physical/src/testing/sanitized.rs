@@ -1,10 +1,11 @@
 //! Kernels of the C tier under the sanitizers of GCC, in a separate process. Each buffer has
 //! exactly the size that it was given or has grown to, so that an access outside it is reported.
 
+use crate::backend;
 use crate::Error;
 use crate::assembly::{BufferRole, Function, MathFn, MathImpl, Status, Stmt};
 use crate::emit::c::{emit, entry_name};
-use crate::kernel::{Draft, Kernel, KernelEngine};
+use crate::kernel::{Draft, Kernel};
 use crate::notation::ALL_ROUNDS;
 use crate::run::Limits;
 use crate::storage::Tensor;
@@ -45,7 +46,7 @@ impl SanitizedKernel {
     /// If the tensors are not those of the program.
     pub fn new(draft: &Draft, inputs: &[&Tensor]) -> Result<SanitizedKernel, Error> {
         let function = draft.function().clone();
-        let bound = Kernel::compile(draft, KernelEngine::Interpreter)?.bind(inputs, &Limits::default())?;
+        let bound = Kernel::compile(draft, &backend::interpreter())?.bind(inputs, &Limits::default())?;
         let buffers = (0..).map(crate::assembly::Buffer).zip(&function.buffers);
         let bytes = buffers.map(|(buffer, decl)| match decl.role {
             BufferRole::Input => bound.input(buffer).as_slice().to_vec(),

@@ -1,7 +1,8 @@
 //! Programs along lists of very different lengths.
 
+use crate::lower::InputLayout;
 use super::normal_form;
-use crate::kernel::{Draft, Kernel};
+use crate::lower::Draft;
 use crate::lower::ListLengths;
 use crate::notation::Role;
 use crate::storage::{Tensor, Values, convert};
@@ -103,7 +104,7 @@ pub(crate) fn draft(text: &str) -> (Draft, Vec<Tensor>) {
     let program = Arc::new(normal_form(text));
     let inputs = program.tensors.iter().filter(|t| t.role == Role::Input).enumerate();
     let tensors: Vec<Tensor> = inputs.map(|(number, decl)| tensor(&decl.ty, number as u64)).collect();
-    let layouts = Kernel::layouts(&program, &tensors.iter().collect::<Vec<_>>());
+    let layouts = InputLayout::of_inputs(&program, &tensors.iter().collect::<Vec<_>>());
     let lists = ListLengths::of(&program, &tensors.iter().map(Some).collect::<Vec<_>>());
     (Draft::new(&program, &layouts, FloatMode::default()).with_lists(lists), tensors)
 }

@@ -9,21 +9,24 @@ use crate::grid::{
     Grid, GridFault, GridPlan, LaunchOutcome, LaunchResult, MemorySpace, Stmt, TeamSize, TeamStmt, Walks, map_to, to_serial,
     verify,
 };
-use crate::kernel::{Kernel, KernelEngine};
+use crate::backend::{self, Backend};
+use crate::kernel::Kernel;
+use crate::launch::GridBackend;
 use crate::testing::skewed;
 use arrow::buffer::Buffer as ArrowBuffer;
 use redpoll_logic::{FloatMode, Scalar};
+use std::sync::Arc;
 
 /// Searches and folds by lanes agree with merges on the CPU.
 #[test]
 fn searches_agree_with_merges() {
     for text in skewed::INTERSECTIONS {
         let (draft, inputs) = skewed::draft(text);
-        let expected = values(&Kernel::compile(&draft, KernelEngine::Interpreter).unwrap(), &inputs);
+        let expected = values(&Kernel::compile(&draft, &backend::interpreter()).unwrap(), &inputs);
         for lanes in [1, 4, 32, 64, 256] {
             let plan = GridPlan::of(&draft, TeamSize::Exact(lanes));
             assert_eq!(plan.run.to_string().contains("spread"), lanes > 1, "{}", plan.run);
-            let found = values(&Kernel::in_teams(&draft, lanes).unwrap(), &inputs);
+            let found = values(&Kernel::compile(&draft, &(Arc::new(GridBackend::of_lanes(lanes)) as Arc<dyn Backend>)).unwrap(), &inputs);
             assert_eq!(found, expected, "{text}\n{}", plan.run);
         }
     }

@@ -1,5 +1,7 @@
 //! Rounds in sections: which programs can be cut, and results equal to those of whole rounds.
 
+use crate::launch::grid_interpreter;
+use crate::backend;
 use super::{function, grid, values};
 use crate::Error;
 use crate::grid::sections::set_section_bounds;
@@ -7,7 +9,7 @@ use crate::grid::{
     Grid, GridFault, GridPlan, GridProgram, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, Stmt, TeamSize,
     TeamStmt, WindowExtent, verify,
 };
-use crate::kernel::{Kernel, KernelEngine};
+use crate::kernel::Kernel;
 use crate::run::{Invocation, Limits, Signature};
 use crate::testing::skewed;
 use arrow::buffer::Buffer as ArrowBuffer;
@@ -20,7 +22,7 @@ fn rounds_with_independent_positions_are_cut() {
         let (draft, inputs) = skewed::draft(text);
         assert!(GridPlan::of(&draft, TeamSize::Automatic).sections.is_some(), "{text}\n{}", draft.function());
         let [expected, found] =
-            [KernelEngine::Interpreter, KernelEngine::Grid].map(|e| Kernel::compile(&draft, e).unwrap());
+            [&backend::interpreter(), &grid_interpreter()].map(|e| Kernel::compile(&draft, e).unwrap());
         assert_eq!(values(&found, &inputs), values(&expected, &inputs), "{text}");
     }
 }
@@ -33,7 +35,7 @@ fn rounds_with_dependent_positions_are_not_cut() {
         let plan = GridPlan::of(&draft, TeamSize::Automatic);
         assert_eq!(plan.sections, None, "{text}\n{}", plan.run);
         let [expected, found] =
-            [KernelEngine::Interpreter, KernelEngine::Grid].map(|e| Kernel::compile(&draft, e).unwrap());
+            [&backend::interpreter(), &grid_interpreter()].map(|e| Kernel::compile(&draft, e).unwrap());
         assert_eq!(values(&found, &inputs), values(&expected, &inputs), "{text}");
     }
 }

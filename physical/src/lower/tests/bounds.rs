@@ -1,10 +1,15 @@
 //! Coordinates out of bounds: every engine ends a run with the same error, and accepts coordinates
 //! in bounds.
 
+use crate::backend::OptimizingBackend;
+use crate::backend::Backend;
+use crate::launch::grid_interpreter;
+use crate::backend;
+use crate::lower::InputLayout;
 use super::{Rng, formats, tensor};
 use crate::Error;
 use crate::emit::c::Toolchain;
-use crate::kernel::{Draft, Kernel, KernelEngine};
+use crate::kernel::{Draft, Kernel};
 use crate::notation::{
     Bounds, DenseValues, Expr, Program, Role, Stmt, bounds_checks, dense_values, normalize, parse, run, value_index,
 };
@@ -52,12 +57,12 @@ fn outcomes(program: &Program, inputs: &HashMap<String, DenseValues>) -> Vec<(St
     let tensors: Vec<Tensor> =
         program.tensors.iter().filter(|t| t.role == Role::Input).map(|t| tensor(&t.ty, &inputs[&t.name])).collect();
     let tensors: Vec<&Tensor> = tensors.iter().collect();
-    let draft = Draft::new(&program, &Kernel::layouts(&program, &tensors), FloatMode::default());
+    let draft = Draft::new(&program, &InputLayout::of_inputs(&program, &tensors), FloatMode::default());
     let mut results = vec![("notation".to_owned(), run(&program, inputs).map(drop))];
     let alone = Limits::default();
     let pair = Limits::default().with_workers(&PAIR);
     let mut kernels = vec![];
-    for engine in [KernelEngine::Interpreter, KernelEngine::Instant, KernelEngine::Grid] {
+    for engine in [&backend::interpreter(), &backend::instant(), &grid_interpreter()] {
         kernels.push((format!("{engine:?}"), Kernel::compile(&draft, engine).unwrap()));
     }
     for (name, kernel) in &kernels {
@@ -302,9 +307,9 @@ fn the_optimizing_tier_ends_with_the_same_error() {
     let program = Arc::new(normalize(parse(&text).unwrap()).unwrap());
     let inputs = inputs(&program, &[("I", &[0, 2, 3_000_000_000, 1])]);
     let index = tensor(&program.tensors[0].ty, &inputs["I"]);
-    let draft = Draft::new(&program, &Kernel::layouts(&program, &[&index]), FloatMode::default());
-    let kernels = Kernel::compile_optimizing(&[&draft], Toolchain::host()).unwrap();
-    let error = kernels[0].run(&[&index], &Limits::default()).unwrap_err();
+    let draft = Draft::new(&program, &InputLayout::of_inputs(&program, &[&index]), FloatMode::default());
+    let backend: Arc<dyn Backend> = Arc::new(OptimizingBackend::new(Toolchain::host()));
+    let error = Kernel::compile(&draft, &backend).unwrap().run(&[&index], &Limits::default()).unwrap_err();
     expect_test::expect![[
         r#"`(y (I i))`, line 1, column 113, is out of bounds: `(I i)` is 3000000000, but mode 0 of `y` has size 3; test the coordinate with an `if`, or give a read an `outside`"#
     ]].assert_eq(&error.to_string());
@@ -324,7 +329,7 @@ fn sizes_whose_product_wraps_around_are_an_error() {
             );
             let program = Arc::new(normalize(parse(&text).unwrap()).unwrap());
             let draft = Draft::new(&program, &[], FloatMode::default());
-            for engine in [KernelEngine::Interpreter, KernelEngine::Instant, KernelEngine::Grid] {
+            for engine in [&backend::interpreter(), &backend::instant(), &grid_interpreter()] {
                 let error = Kernel::compile(&draft, engine).unwrap().run(&[], &Limits::default()).unwrap_err();
                 assert!(matches!(error, Error::TooManyPositions { .. }), "{engine:?}, {text}: {error}");
             }

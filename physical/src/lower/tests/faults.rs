@@ -4,8 +4,10 @@
 #[allow(dead_code, unused_imports, unreachable_pub, reason = "the tests of the workspace use all of it")]
 mod draw;
 
+use crate::backend;
+use crate::lower::InputLayout;
 use super::{INTERPRETER, TestRunner, compare_runners};
-use crate::kernel::{Draft, Kernel, KernelEngine};
+use crate::kernel::{Draft, Kernel};
 use crate::lower::seeded_fault::SeededFault;
 use crate::notation::{Role, run};
 use crate::run::Limits;
@@ -98,12 +100,11 @@ fn every_seeded_fault_is_caught() {
     let caught = |fault: SeededFault| {
         PROGRAMS.iter().any(|text| {
             // Leads are emitted only for machines whose lanes share rounds.
-            let (engine, cases) = match fault {
-                SeededFault::LeadEntry | SeededFault::LeadEnd => (KernelEngine::Grid, 20),
-                _ => (KernelEngine::Interpreter, 60),
+            let (runner, cases) = match fault {
+                SeededFault::LeadEntry | SeededFault::LeadEnd => (TestRunner::Grid, 20),
+                _ => (TestRunner::Interpreter, 60),
             };
-            let attempt =
-                AssertUnwindSafe(|| fault.run(|| compare_runners(text, cases, &[TestRunner::Engine(engine)])));
+            let attempt = AssertUnwindSafe(|| fault.run(|| compare_runners(text, cases, &[runner])));
             !matches!(catch_unwind(attempt), Ok(Ok(())))
         })
     };
@@ -127,8 +128,8 @@ fn is_as_defined(case: &ProgramCase) -> Option<bool> {
     let tensors = inputs().map(|t| store_values(&t.ty, &t.ty.format, &t.values).expect("it was drawn to fit"));
     let tensors: Vec<Tensor> = tensors.collect();
     let tensors: Vec<&Tensor> = tensors.iter().collect();
-    let draft = Draft::new(&program, &Kernel::layouts(&program, &tensors), case.mode);
-    let kernel = Kernel::compile(&draft, KernelEngine::Interpreter).ok().map(|k| k.with_iteration_limit(100_000));
+    let draft = Draft::new(&program, &InputLayout::of_inputs(&program, &tensors), case.mode);
+    let kernel = Kernel::compile(&draft, &backend::interpreter()).ok().map(|k| k.with_iteration_limit(100_000));
     let Some(Ok(found)) = kernel.map(|k| k.run(&tensors, &Limits::default())) else { return Some(false) };
     let unsigned =
         |v: &Scalar| v.flatten().iter().map(|p| p.to_f64().map_or(p.clone(), |x| Scalar::F64(x + 0.0))).collect();

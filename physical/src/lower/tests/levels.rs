@@ -1,11 +1,12 @@
 //! Guarantees of levels during writing: runs with equal fibers join, a second entry or run in a
 //! fiber that allows one is an error, and tensors that are declared again are empty.
 
-use super::{INTERPRETER, Kernel, KernelEngine, Rng, check, compare_in_formats, compare_runners, tensor};
+use crate::backend;
+use redpoll_logic::FloatMode;
+use super::{INTERPRETER, Kernel, Rng, check, compare_in_formats, compare_runners, tensor};
 use crate::Error;
 use crate::assembly::Status;
 use crate::levels::level;
-use crate::lower::LoweringOptions;
 use crate::lower::level::lowering;
 use crate::notation::{dense_values, normalize, parse};
 use crate::run::Limits;
@@ -35,7 +36,7 @@ fn copy_tensor(
     let program = Arc::new(normalize(parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))).unwrap());
     let contents = dense_values(&program.tensors[0].ty, &mut |coordinates| Scalar::I64(value(coordinates)));
     let input = tensor(&program.tensors[0].ty, &contents);
-    let kernel = Kernel::with_options(&program, &[], LoweringOptions::default(), KernelEngine::Interpreter).unwrap();
+    let kernel = Kernel::new(&program, &[], FloatMode::default(), &backend::interpreter()).unwrap();
     let mut outputs = kernel.run(&[&input], &Limits::default())?.outputs;
     Ok((input, outputs.pop().unwrap()))
 }

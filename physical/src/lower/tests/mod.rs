@@ -12,7 +12,11 @@ mod swaps;
 mod unfilled;
 mod writes;
 
-use crate::kernel::{Draft, Kernel, KernelEngine};
+use crate::lower::InputLayout;
+use crate::backend::{self, Backend};
+use crate::kernel::Kernel;
+use crate::launch::{GridBackend, grid_interpreter};
+use crate::lower::Draft;
 use crate::lower::ListLengths;
 use crate::lower::LoweringOptions;
 use crate::notation::{DenseValues, Program, Role, TensorId, cut, dense_values, normalize, parse, print, run};
@@ -88,20 +92,32 @@ fn tensor(ty: &Arc<TensorType>, contents: &DenseValues) -> Tensor {
 /// The engine that runs a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum TestRunner {
-    Engine(KernelEngine),
+    /// The interpreter of Assembly.
+    Interpreter,
+    /// The instant tier.
+    Instant,
+    /// The interpreter of grids.
+    Grid,
     /// The interpreter of grids, with teams of this many lanes.
     Teams(u32),
 }
 
-const INTERPRETER: [TestRunner; 1] = [TestRunner::Engine(KernelEngine::Interpreter)];
-const ENGINES: [TestRunner; 3] = [
-    TestRunner::Engine(KernelEngine::Interpreter),
-    TestRunner::Engine(KernelEngine::Instant),
-    TestRunner::Engine(KernelEngine::Grid),
-];
+impl TestRunner {
+    fn backend(self) -> Arc<dyn Backend> {
+        match self {
+            TestRunner::Interpreter => backend::interpreter(),
+            TestRunner::Instant => backend::instant(),
+            TestRunner::Grid => grid_interpreter(),
+            TestRunner::Teams(lanes) => Arc::new(GridBackend::of_lanes(lanes)),
+        }
+    }
+}
+
+const INTERPRETER: [TestRunner; 1] = [TestRunner::Interpreter];
+const ENGINES: [TestRunner; 3] = [TestRunner::Interpreter, TestRunner::Instant, TestRunner::Grid];
 /// Teams of every kind: one lane, a warp, blocks.
 const TEAMS: [TestRunner; 5] = [
-    TestRunner::Engine(KernelEngine::Interpreter),
+    TestRunner::Interpreter,
     TestRunner::Teams(1),
     TestRunner::Teams(32),
     TestRunner::Teams(64),
@@ -202,7 +218,7 @@ fn compare_in_formats(
     }
     let inputs: Vec<&Tensor> = tensors.iter().collect();
     let expected = run(oracle, &contents).map_err(|e| format!("{e}\n{}", print(oracle)))?;
-    let layouts = Kernel::layouts(program, &inputs);
+    let layouts = InputLayout::of_inputs(program, &inputs);
     // In a third of the cases, rules that copy the bodies of loops are disabled.
     let copies = if rng.below(3) == 0 { 0 } else { LoweringOptions::default().max_copies };
     let options = LoweringOptions { max_copies: copies, ..LoweringOptions::default() };
@@ -211,18 +227,14 @@ fn compare_in_formats(
     // Over lists marked as long, lanes share the work where they can, and add floats in their own
     // order.
     let long = draft.clone().with_lists(ListLengths::all(program, 8.0));
-    let grids =
-        engines.iter().filter(|runner| matches!(runner, TestRunner::Engine(KernelEngine::Grid) | TestRunner::Teams(_)));
+    let grids = engines.iter().filter(|runner| matches!(runner, TestRunner::Grid | TestRunner::Teams(_)));
     let drafts = engines.iter().map(|runner| (*runner, &draft)).chain(grids.map(|runner| (*runner, &long)));
     for (engine, draft) in drafts {
         let fail = |what: String, kernel: Option<&Kernel>| {
             let code = kernel.map(|k| k.function().to_string()).unwrap_or_default();
             format!("{engine:?}: {what} on {contents:?}\n{}\n{code}", print(program))
         };
-        let kernel = match engine {
-            TestRunner::Engine(engine) => Kernel::compile(draft, engine),
-            TestRunner::Teams(lanes) => Kernel::in_teams(draft, lanes),
-        };
+        let kernel = Kernel::compile(draft, &engine.backend());
         let kernel = kernel.map_err(|e| fail(e.to_string(), None))?.with_iteration_limit(ITERATION_LIMIT);
         let outcome = kernel.run(&inputs, &Limits::default()).map_err(|e| fail(e.to_string(), Some(&kernel)))?;
         let outputs = program.tensors.iter().filter(|t| t.role == Role::Output);

@@ -373,7 +373,7 @@ fn chunks_of_the_outermost_loop_add_up() {
     let mut rng = Rng(7);
     let inputs: Vec<Tensor> = program.tensors[..2].iter().map(|t| tensor(&t.ty, &data(&t.ty, &mut rng))).collect();
     let inputs: Vec<&Tensor> = inputs.iter().collect();
-    for engine in [KernelEngine::Interpreter, KernelEngine::Instant] {
+    for engine in [&backend::interpreter(), &backend::instant()] {
         let kernel = Kernel::new(&program, &[], redpoll_logic::FloatMode::Relaxed, engine).unwrap();
         let single_call = kernel.run(&inputs, &Limits::default()).unwrap();
         let mut invocation = kernel.bind(&inputs, &Limits::default()).unwrap();

@@ -1,6 +1,8 @@
 //! Tensors whose device is lost.
 
-use crate::kernel::{Draft, Kernel, KernelEngine};
+use crate::launch::grid_interpreter;
+use crate::backend;
+use crate::kernel::{Draft, Kernel};
 use crate::run::Limits;
 use crate::storage::MemoryBudget;
 use crate::storage::footprint::Survey;
@@ -46,9 +48,9 @@ fn a_lost_device_is_an_error() {
         ("sum", a.sum().err()),
         ("with_fill", a.with_fill(&Scalar::F64(1.0)).err()),
         ("survey", Survey::of(&a).err()),
-        ("interpreted", run(KernelEngine::Interpreter)),
-        ("instant", run(KernelEngine::Instant)),
-        ("grid", run(KernelEngine::Grid)),
+        ("interpreted", run(&backend::interpreter())),
+        ("instant", run(&backend::instant())),
+        ("grid", run(&grid_interpreter())),
     ];
     for (what, failure) in failures {
         let message = failure.map(|error| error.to_string()).unwrap_or_default();

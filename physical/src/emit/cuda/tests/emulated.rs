@@ -3,6 +3,13 @@
 //!
 //! The memory model and the scheduling of a device are not tested here.
 
+use std::fmt;
+use crate::backend;
+use crate::lower::InputLayout;
+use crate::launch::GridBackend;
+use std::borrow::Cow;
+use crate::backend::Code;
+use crate::backend::Backend;
 use super::PROGRAMS;
 use crate::Error;
 use crate::assembly::examples::{DOT, function};
@@ -17,7 +24,9 @@ use crate::emit::tests::random::{inputs, random_functions};
 use crate::grid::{
     Grid, GridPlan, GridProgram, GridRunner, Launch, LaunchOutcome, MemorySpace, TeamSize, Walks, WindowExtent, map_to,
 };
-use crate::kernel::{Draft, Grids, Kernel, KernelEngine};
+use crate::kernel::Kernel;
+use crate::launch::Grids;
+use crate::lower::Draft;
 use crate::lower::ListLengths;
 use crate::notation::{self, Role};
 use crate::run::{Invocation, Limits, Signature, Workers};
@@ -241,37 +250,61 @@ impl Emulation {
         let grids: Vec<Grid> = plans.iter().flat_map(|p| p.count.iter().chain([&p.run])).cloned().collect();
         let host = Host::of(&grids, options.edit);
         let pool = DevicePool::of(host.clone(), limit);
-        let kernels = kernels(drafts.zip(plans), &host, &pool, options);
+        let backend: Arc<dyn Backend> = Arc::new(EmulatedBackend { pool: pool.clone(), options });
+        let mut number = 0;
+        let kernel = |(draft, plan): (&Draft, GridPlan)| {
+            let grids = emulated_grids(plan, (&host, &pool), &mut number, options);
+            Kernel::with_code(draft, &backend, Box::new(grids))
+        };
+        let kernels = drafts.zip(plans).map(kernel).collect();
         Emulation { host, pool, kernels }
     }
 }
 
-/// Returns the kernels of drafts whose grids the device has.
-fn kernels<'a>(
-    plans: impl Iterator<Item = (&'a Draft, GridPlan)>,
-    host: &Arc<Host>,
-    pool: &Arc<DevicePool>,
+/// An emulated device as a backend: further kernels are compiled on demand, over the same memory.
+struct EmulatedBackend {
+    pool: Arc<DevicePool>,
     options: EmulationOptions,
-) -> Vec<Kernel> {
-    let mut number = 0;
-    let kernel = |(draft, plan): (&Draft, GridPlan)| {
-        let pool_of_others = pool.clone();
-        // Kernels for other drafts are compiled on demand, over the same memory.
-        let maker = Arc::new(move |draft: &Draft| {
-            let plan = GridPlan::of(draft, options.team_size);
-            let host = Host::of(&plan.count.iter().chain([&plan.run]).cloned().collect::<Vec<_>>(), options.edit);
-            Ok(kernels(std::iter::once((draft, plan)), &host, &pool_of_others, options).swap_remove(0))
-        });
-        let grids = Grids::new(plan, maker, |grid| {
-            number += 1;
-            let share = (options.share)(number - 1);
-            let emulated = on_device(host, pool, (number - 1, grid), (2, share));
-            Ok::<_, Infallible>(Box::new(emulated) as Box<dyn GridRunner>)
-        });
-        let Ok(grids) = grids;
-        Kernel::on_grids(draft, grids)
-    };
-    plans.map(kernel).collect()
+}
+
+impl fmt::Debug for EmulatedBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EmulatedBackend")
+    }
+}
+
+impl Backend for EmulatedBackend {
+    fn name(&self) -> Cow<'static, str> {
+        "emulated".into()
+    }
+
+    fn compile(&self, drafts: &[&Draft]) -> Result<Vec<Box<dyn Code>>, Error> {
+        let code = |draft: &&Draft| {
+            let plan = GridPlan::of(draft, self.options.team_size);
+            let grids: Vec<Grid> = plan.count.iter().chain([&plan.run]).cloned().collect();
+            let host = Host::of(&grids, self.options.edit);
+            Ok(Box::new(emulated_grids(plan, (&host, &self.pool), &mut 0, self.options)) as Box<dyn Code>)
+        };
+        drafts.iter().map(code).collect()
+    }
+}
+
+/// Returns the grids of a plan on a device, which has their code from `number` on.
+fn emulated_grids(
+    plan: GridPlan,
+    (host, pool): (&Arc<Host>, &Arc<DevicePool>),
+    number: &mut usize,
+    options: EmulationOptions,
+) -> Grids {
+    let backend = Arc::new(EmulatedBackend { pool: pool.clone(), options });
+    let grids = Grids::new(plan, backend, |grid| {
+        let share = (options.share)(*number);
+        let emulated = on_device(host, pool, (*number, grid), (2, share));
+        *number += 1;
+        Ok::<_, Infallible>(Box::new(emulated) as Box<dyn GridRunner>)
+    });
+    let Ok(grids) = grids;
+    grids
 }
 
 /// Returns the runner of a grid, with a number of teams and the bytes of each in the memory of its
@@ -446,7 +479,11 @@ fn walks_agree_in_teams_of_any_size() {
         let options = EmulationOptions { team_size: TeamSize::Exact(lanes), ..EmulationOptions::default() };
         let emulated = &Emulation::with_options([&draft].into_iter(), usize::MAX, options).kernels[0];
         let found = sum(emulated);
-        assert_eq!(found, sum(&Kernel::in_teams(&draft, lanes).unwrap()), "{lanes}");
+        assert_eq!(
+            found,
+            sum(&Kernel::compile(&draft, &(Arc::new(GridBackend::of_lanes(lanes)) as Arc<dyn Backend>)).unwrap()),
+            "{lanes}"
+        );
         sums.push(found);
     }
     assert!(sums.windows(2).any(|two| two[0] != two[1]), "no sum is rounded: {sums:?}");
@@ -537,7 +574,7 @@ pub(super) fn draft(program: notation::Program) -> (Draft, Vec<Tensor>) {
     let program = Arc::new(program);
     let inputs = program.tensors.iter().filter(|t| t.role == Role::Input).enumerate();
     let tensors: Vec<Tensor> = inputs.map(|(number, decl)| tensor(&decl.ty, number)).collect();
-    let layouts = Kernel::layouts(&program, &tensors.iter().collect::<Vec<_>>());
+    let layouts = InputLayout::of_inputs(&program, &tensors.iter().collect::<Vec<_>>());
     let lists = ListLengths::of(&program, &tensors.iter().map(Some).collect::<Vec<_>>());
     (Draft::new(&program, &layouts, FloatMode::default()).with_lists(lists), tensors)
 }
@@ -552,7 +589,7 @@ fn check_drafts(drafts: &[(Draft, Vec<Tensor>)]) {
 pub(super) fn check_with_options(drafts: &[(Draft, Vec<Tensor>)], options: EmulationOptions) {
     let Emulation { kernels, .. } = Emulation::with_options(drafts.iter().map(|(draft, _)| draft), usize::MAX, options);
     for ((draft, tensors), emulated) in drafts.iter().zip(kernels) {
-        let interpreted = Kernel::compile(draft, KernelEngine::Interpreter).unwrap();
+        let interpreted = Kernel::compile(draft, &backend::interpreter()).unwrap();
         let inputs: Vec<&Tensor> = tensors.iter().collect();
         for limits in [Limits::default(), Limits::default().with_workers(&CUTTING)] {
             let text = || format!("{}\n{}", notation::print(draft.program()), draft.function());

@@ -1,11 +1,12 @@
 //! Results on a device: later kernels read them there, users fetch them once, and they stay within
 //! a limit.
 
+use crate::backend;
 use super::emulated::{CUTTING, Emulation, EmulationOptions, tensor};
 use crate::Error;
 use crate::assembly::Status;
 use crate::grid::{GridPlan, TeamSize};
-use crate::kernel::{Draft, Kernel, KernelEngine};
+use crate::kernel::{Draft, Kernel};
 use crate::notation::Role;
 use crate::run::Limits;
 use crate::storage::{Array, Tensor};
@@ -45,7 +46,7 @@ fn intermediates_stay_on_the_device() {
     let Emulation { host, kernels, .. } = Emulation::of([&product, &scaled].into_iter(), usize::MAX);
     let limits = Limits::default().with_workers(&CUTTING);
     let [a, b, x] = [&inputs[0], &inputs[1], &others[1]];
-    let [one, two] = [&product, &scaled].map(|draft| Kernel::compile(draft, KernelEngine::Interpreter).unwrap());
+    let [one, two] = [&product, &scaled].map(|draft| Kernel::compile(draft, &backend::interpreter()).unwrap());
     let c_here = output(&one, &[a, b], &limits).unwrap();
     let expected = output(&two, &[&c_here, x], &limits).unwrap();
 
@@ -72,7 +73,7 @@ fn intermediates_stay_on_the_device() {
     d.fetch().unwrap();
     assert_eq!(host.transfers(), (0, 0), "the array is on the host already");
 
-    let on_host = output(&Kernel::compile(&scaled, KernelEngine::Instant).unwrap(), &[&c, x], &limits).unwrap();
+    let on_host = output(&Kernel::compile(&scaled, &backend::instant()).unwrap(), &[&c, x], &limits).unwrap();
     assert_eq!(scalars(&on_host), scalars(&expected), "the CPU reads results on a device");
     assert_eq!(host.transfers(), (0, bytes(&c) - ptr));
 }
@@ -91,7 +92,7 @@ fn partial_results_are_folded_on_the_device() {
     let Emulation { host, kernels, .. } = Emulation::of([&sums, &centred].into_iter(), usize::MAX);
     let limits = Limits::default().with_workers(&CUTTING);
     let a = &inputs[0];
-    let [one, two] = [&sums, &centred].map(|draft| Kernel::compile(draft, KernelEngine::Interpreter).unwrap());
+    let [one, two] = [&sums, &centred].map(|draft| Kernel::compile(draft, &backend::interpreter()).unwrap());
     let here = output(&one, &[a], &limits).unwrap();
     let expected = output(&two, &[a, &here], &limits).unwrap();
     let s = output(&kernels[0], &[a], &limits).unwrap();
@@ -118,8 +119,7 @@ fn sections_are_gathered_on_the_device() {
     assert!(GridPlan::of(&draft, TeamSize::Automatic).sections.is_some());
     let Emulation { host, kernels, .. } = Emulation::of([&draft].into_iter(), usize::MAX);
     let inputs: Vec<&Tensor> = inputs.iter().collect();
-    let here =
-        output(&Kernel::compile(&draft, KernelEngine::Interpreter).unwrap(), &inputs, &Limits::default()).unwrap();
+    let here = output(&Kernel::compile(&draft, &backend::interpreter()).unwrap(), &inputs, &Limits::default()).unwrap();
     for limits in [Limits::default(), Limits::default().with_workers(&CUTTING)] {
         let y = output(&kernels[0], &inputs, &limits).unwrap();
         let (_, back) = host.transfers();

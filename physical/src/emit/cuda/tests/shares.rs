@@ -1,5 +1,6 @@
 //! Windows that begin in the memory of a block and leave it, in generated text.
 
+use crate::backend;
 use super::emulated::{CUTTING, Emulation, EmulationOptions, Host, check_with_options, draft, on_device};
 use crate::assembly::Status;
 use crate::assembly::examples::function;
@@ -7,7 +8,7 @@ use crate::emit::cuda::memory::DevicePool;
 use crate::grid::{
     Grid, GridProgram, GridRunner, Launch, LaunchOutcome, MemorySpace, TeamSize, Walks, WindowExtent, map_to,
 };
-use crate::kernel::{Draft, Kernel, KernelEngine};
+use crate::kernel::{Draft, Kernel};
 use crate::run::{Invocation, Limits, Signature};
 use crate::storage::Tensor;
 use crate::testing::normal_form;
@@ -95,7 +96,7 @@ fn a_move_without_a_copy_is_found() {
     let (draft, inputs) = product("byte-map", "dense");
     let options = EmulationOptions { share: |_| 72, edit, ..EmulationOptions::default() };
     let broken = &Emulation::with_options([&draft].into_iter(), usize::MAX, options).kernels[0];
-    let expected = first_output(&Kernel::compile(&draft, KernelEngine::Interpreter).unwrap(), &inputs);
+    let expected = first_output(&Kernel::compile(&draft, &backend::interpreter()).unwrap(), &inputs);
     assert_ne!(first_output(broken, &inputs), expected);
 }
 
@@ -113,7 +114,7 @@ fn unwritten_results_are_found() {
     ));
     let options = EmulationOptions { edit, ..EmulationOptions::default() };
     let broken = &Emulation::with_options([&draft].into_iter(), usize::MAX, options).kernels[0];
-    let expected = first_output(&Kernel::compile(&draft, KernelEngine::Interpreter).unwrap(), &inputs);
+    let expected = first_output(&Kernel::compile(&draft, &backend::interpreter()).unwrap(), &inputs);
     let found = first_output(broken, &inputs);
     let differs: Vec<usize> = (0..9).filter(|k| found[*k] != expected[*k]).collect();
     assert_eq!(differs, [3], "{found:?}");

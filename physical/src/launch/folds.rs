@@ -8,8 +8,10 @@
 //! for g, p in group g, j: y[g, j] op= P[p, j]
 //! ```
 
-use super::{Draft, Kernel};
 use crate::Error;
+use crate::backend::Backend;
+use crate::kernel::Kernel;
+use crate::lower::Draft;
 use crate::notation::{
     Access, AccessSubscript, Expr, Index, Program, Role, Rounds, Stmt, TensorDecl, TensorId, Write, normalize,
 };
@@ -19,9 +21,6 @@ use redpoll_logic::op::Op;
 use redpoll_logic::{DType, FloatMode, Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// A function that compiles a draft for the processor that computed the partial results.
-pub(crate) type KernelFactory = Arc<dyn Fn(&Draft) -> Result<Kernel, Error> + Send + Sync>;
 
 /// Maximum number of cached kernels. Each kernel is for one shape. A plan that runs repeatedly on
 /// the same data needs few shapes.
@@ -62,18 +61,18 @@ impl FoldKernels {
     /// Folds the rows of each group. Returns the elements of the results, a row for each group.
     ///
     /// # Errors
-    /// Returns the errors of [`Kernel::run`] and of `factory`.
+    /// The errors of [`Kernel::run`] and of the backend.
     pub(super) fn fold(
         &self,
         of: FoldedOutput<'_>,
         partials: Partials,
-        factory: &KernelFactory,
+        backend: &Arc<dyn Backend>,
         limits: &Limits,
     ) -> Result<Vec<Array>, Error> {
         let Partials { ends, arrays } = partials;
         let rows = ends.last().copied().unwrap_or(0);
         let elements = arrays.first().map_or(0, Array::len) / rows.max(1);
-        let kernel = self.kernel(of, [ends.len(), rows, elements].map(|n| n as u64), factory)?;
+        let kernel = self.kernel(of, [ends.len(), rows, elements].map(|n| n as u64), backend)?;
         let types = kernel.program().tensors.iter().map(|decl| decl.ty.clone()).collect::<Vec<_>>();
         let matrix = Tensor::new_unchecked(types[0].clone(), vec![Vec::new(); 2], arrays);
         let groups = Array::from_indices(Prim::I32, [0].into_iter().chain(ends).map(|end| end as u64));
@@ -83,7 +82,7 @@ impl FoldKernels {
         Ok(folded.leaf().to_vec())
     }
 
-    fn kernel(&self, of: FoldedOutput<'_>, shape: [u64; 3], factory: &KernelFactory) -> Result<Arc<Kernel>, Error> {
+    fn kernel(&self, of: FoldedOutput<'_>, shape: [u64; 3], backend: &Arc<dyn Backend>) -> Result<Arc<Kernel>, Error> {
         let mut kernels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = kernels.get(&(of.number, shape)) {
             return Ok(kernel.clone());
@@ -93,7 +92,7 @@ impl FoldKernels {
         }
         // The strict mode keeps the order of the chunks in folds of floats.
         let draft = Draft::new(&Arc::new(program(of, shape)?), &[], FloatMode::StrictIeee).without_sizes();
-        let kernel = Arc::new(factory(&draft)?);
+        let kernel = Arc::new(Kernel::compile(&draft, backend)?);
         kernels.insert((of.number, shape), kernel.clone());
         Ok(kernel)
     }
@@ -148,7 +147,7 @@ fn program(
 mod tests {
     use super::*;
     use crate::grid::{GridPlan, TeamSize};
-    use crate::kernel::KernelEngine;
+    use crate::launch::grid_interpreter;
     use redpoll_logic::Scalar;
     use redpoll_logic::op::Builtin;
 
@@ -159,10 +158,10 @@ mod tests {
 
     /// Folds groups of rows; each row has two elements.
     fn folded(op: Builtin, fill: Scalar, ends: &[usize], rows: Array) -> Vec<Scalar> {
-        let factory: KernelFactory = Arc::new(|draft| Kernel::compile(draft, KernelEngine::Grid));
+        let backend = grid_interpreter();
         let of = FoldedOutput { number: 0, ty: &ty(fill), op: &Op::Builtin(op) };
         let partials = Partials { ends: ends.to_vec(), arrays: vec![rows] };
-        let arrays = FoldKernels::default().fold(of, partials, &factory, &Limits::default()).unwrap();
+        let arrays = FoldKernels::default().fold(of, partials, &backend, &Limits::default()).unwrap();
         (0..arrays[0].len()).map(|k| arrays[0].scalar(k)).collect()
     }
 

@@ -1,14 +1,14 @@
 //! Construction of outputs from the windows of a kernel's launches.
 
-use super::append::{PositionSpan, coordinates};
+use super::GridRun;
 use super::folds::{FoldedOutput, Partials, is_matrix_row};
-use super::grids::GridRun;
-use super::{Draft, KernelEngine, collect};
 use crate::Error;
 use crate::assembly::{Buffer, Status};
+use crate::backend;
 use crate::grid::{Gather, GatherPiece, LaunchResult, MemorySpace, ResultWindow};
+use crate::kernel::{PositionSpan, assemble_output, coordinates, element_count};
 use crate::levels::{Concatenation, level};
-use crate::lower::Binding;
+use crate::lower::{Binding, Draft};
 use crate::notation::{ALL_ROUNDS, Join, TensorId};
 use crate::storage::{Array, Tensor};
 use redpoll_logic::op::Op;
@@ -28,7 +28,7 @@ pub(super) struct OutputAssembly<'a> {
 
 impl<'a> OutputAssembly<'a> {
     pub(super) fn new(run: &'a GridRun<'a>, launched: &'a LaunchResult) -> Result<OutputAssembly<'a>, Error> {
-        let draft = &run.kernel.draft;
+        let draft = run.kernel.draft();
         let arrays_with_lengths = draft.program().outputs().flat_map(|id| arrays(draft, id)).collect();
         let [lengths] = draft.buffers(|b| *b == Binding::Lengths)[..] else { unreachable!("outputs record lengths") };
         let decl = &draft.function().buffers[lengths.index()];
@@ -39,8 +39,8 @@ impl<'a> OutputAssembly<'a> {
     /// Makes an output, given its number and its join.
     pub(super) fn output(&self, (number, id): (usize, TensorId), join: &Join) -> Result<Tensor, Error> {
         let GridRun { kernel, grids, chunks, inputs, limits, .. } = *self.run;
-        let arrays = arrays(&kernel.draft, id);
-        let dense = is_matrix_row(&kernel.draft.program().tensors[id.index()].ty);
+        let arrays = arrays(kernel.draft(), id);
+        let dense = is_matrix_row(&kernel.draft().program().tensors[id.index()].ty);
         let folds_on_device = dense && grids.run.has_own_memory() && chunks.len() > 1;
         let in_place = arrays.iter().all(|b| grids.run.grid().spaces[b.index()] == MemorySpace::Shared);
         match join {
@@ -48,18 +48,19 @@ impl<'a> OutputAssembly<'a> {
             Join::Folded(op) if !in_place => {
                 let partials = (0..chunks.len()).map(|chunk| self.chunk_output(id, chunk)).collect::<Result<_, _>>()?;
                 // Sparse results are few, and their merges short, so they are merged on the host.
-                let engine = if grids.device.is_some() { KernelEngine::Instant } else { KernelEngine::Grid };
-                kernel.merges.merge(&kernel.draft, (number, op), partials, (engine, limits))
+                let instant = backend::instant();
+                let backend = if grids.device.is_some() { &instant } else { &grids.backend };
+                grids.merges.merge(kernel.draft(), (number, op), partials, (backend, limits))
             }
             Join::Shared | Join::Folded(_) => {
-                let len = super::parallel::element_count(kernel, id, inputs) as usize;
+                let len = element_count(kernel, id, inputs) as usize;
                 let cut = grids.sections.iter().flat_map(|sections| &sections.folds);
                 let mut cut = cut.filter(|(output, _)| *output == id);
                 self.tensor(id, |buffer| {
                     let Some((_, op)) = cut.next() else {
                         return self.gather(buffer, &[], &[GatherPiece { window: 0, from: 0, len, shift: 0 }]);
                     };
-                    let of = FoldedOutput { number, ty: &kernel.draft.program().tensors[id.index()].ty, op };
+                    let of = FoldedOutput { number, ty: &kernel.draft().program().tensors[id.index()].ty, op };
                     let on_device =
                         grids.run.has_own_memory().then(|| self.join_sections_on_device(buffer, of)).transpose()?;
                     match on_device.flatten() {
@@ -75,14 +76,14 @@ impl<'a> OutputAssembly<'a> {
     /// Folds a dense output from the partial results of chunks on the processor that computed them.
     fn fold_on_device(&self, (number, id): (usize, TensorId), op: &Op) -> Result<Tensor, Error> {
         let GridRun { kernel, grids, chunks, limits, .. } = *self.run;
-        let buffers = arrays(&kernel.draft, id);
+        let buffers = arrays(kernel.draft(), id);
         let arrays = buffers.iter().map(|buffer| {
             let piece = |window| Ok(GatherPiece { window, from: 0, len: self.length(*buffer, window)?, shift: 0 });
             self.gather(*buffer, &[], &(0..chunks.len()).map(piece).collect::<Result<Vec<_>, Error>>()?)
         });
         let partials = Partials { ends: vec![chunks.len()], arrays: arrays.collect::<Result<_, _>>()? };
-        let of = FoldedOutput { number, ty: &kernel.draft.program().tensors[id.index()].ty, op };
-        let mut folded = kernel.folds.fold(of, partials, &grids.factory, limits)?.into_iter();
+        let of = FoldedOutput { number, ty: &kernel.draft().program().tensors[id.index()].ty, op };
+        let mut folded = grids.folds.fold(of, partials, &grids.backend, limits)?.into_iter();
         self.tensor(id, |_| Ok(folded.next().expect("the result has the arrays of the partial results")))
     }
 
@@ -122,10 +123,10 @@ impl<'a> OutputAssembly<'a> {
             return self.gather(buffer, &[], &pieces).map(Some);
         }
         let partials = Partials { ends, arrays: vec![self.gather(buffer, &[], &rows)?] };
-        let folded = kernel.folds.fold(of, partials, &grids.factory, limits)?;
+        let folded = grids.folds.fold(of, partials, &grids.backend, limits)?;
         let folded = grids.run.to_window(&folded[0], limits)?;
         let windows: Vec<&ResultWindow> = windows.iter().chain([&folded]).collect();
-        let decl = &kernel.draft.function().buffers[buffer.index()];
+        let decl = &kernel.draft().function().buffers[buffer.index()];
         grids.run.gather(&Gather { decl, windows: &windows, head: &[], pieces: &pieces }, limits).map(Some)
     }
 
@@ -133,7 +134,7 @@ impl<'a> OutputAssembly<'a> {
     /// sections of a round have a partial result each. The host folds the partial results in their
     /// order.
     fn fold_sections(&self, buffer: Buffer, op: &Op) -> Result<Vec<u64>, Error> {
-        let decl = &self.run.kernel.draft.function().buffers[buffer.index()];
+        let decl = &self.run.kernel.draft().function().buffers[buffer.index()];
         let bits = |value: &Scalar| value.to_bits().expect("elements of buffers are primitives");
         let mut array = vec![bits(&decl.fill); self.run.dense_window(buffer).len];
         let windows = &self.launched.windows[buffer.index()];
@@ -146,7 +147,7 @@ impl<'a> OutputAssembly<'a> {
                     false => {
                         let pair = [*to, element].map(|bits| Scalar::from_bits(decl.prim, bits));
                         let folded = op
-                            .eval_in(&pair, self.run.kernel.draft.mode())
+                            .eval_in(&pair, self.run.kernel.draft().mode())
                             .map_err(|_| Error::KernelStopped(Status::CheckedOverflow))?;
                         bits(&folded)
                     }
@@ -166,8 +167,8 @@ impl<'a> OutputAssembly<'a> {
 
     /// Makes an output tensor of arrays.
     fn tensor(&self, id: TensorId, array: impl FnMut(Buffer) -> Result<Array, Error>) -> Result<Tensor, Error> {
-        let (program, lowered) = (self.run.kernel.draft.program(), self.run.kernel.draft.lowered());
-        collect::collect(program, lowered, (id, array), (self.run.inputs, &self.run.limits.memory))
+        let (program, lowered) = (self.run.kernel.draft().program(), self.run.kernel.draft().lowered());
+        assemble_output(program, lowered, (id, array), (self.run.inputs, &self.run.limits.memory))
     }
 
     /// Returns the length of a chunk's array.
@@ -182,7 +183,7 @@ impl<'a> OutputAssembly<'a> {
     }
 
     fn gather(&self, buffer: Buffer, head: &[u64], pieces: &[GatherPiece]) -> Result<Array, Error> {
-        let decl = &self.run.kernel.draft.function().buffers[buffer.index()];
+        let decl = &self.run.kernel.draft().function().buffers[buffer.index()];
         let windows: Vec<&ResultWindow> = self.launched.windows[buffer.index()].iter().collect();
         let gather = Gather { decl, windows: &windows, head, pieces };
         self.run.grids.run.gather(&gather, self.run.limits)
@@ -190,7 +191,7 @@ impl<'a> OutputAssembly<'a> {
 
     /// Makes an output by appending the windows of chunks.
     fn append(&self, id: TensorId) -> Result<Tensor, Error> {
-        let (draft, chunks) = (&self.run.kernel.draft, self.run.chunks);
+        let (draft, chunks) = (self.run.kernel.draft(), self.run.chunks);
         let ty = draft.program().tensors[id.index()].ty.clone();
         let sizes = ty.format.storage_shape(&ty.shape);
         let mut joined: HashMap<Buffer, Array> = HashMap::new();

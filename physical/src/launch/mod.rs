@@ -4,23 +4,27 @@
 //! window of the right size. Other windows have an unknown size; a launch that exceeds a window is
 //! repeated with a larger one.
 
-use super::append::{PositionSpan, coordinates};
-use super::bounds::{self, WorkShare};
-use super::folds::KernelFactory;
-use super::outputs::OutputAssembly;
-use super::{Draft, Kernel, KernelEngine, Outcome};
+mod backend;
+mod folds;
+mod outputs;
+
+pub use backend::{CudaBackend, GridBackend, grid_interpreter};
+
 use crate::Error;
-use crate::assembly::{Buffer, Function, Status, Stmt};
-use crate::emit::cuda::Cuda;
-use crate::grid::{
-    Grid, GridPlan, GridProgram, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, TeamSize, WARP,
-    WindowExtent,
+use crate::assembly::{Buffer, Counts, Function, Status, Stmt};
+use crate::backend::{Backend, Code};
+use crate::grid::{Grid, GridPlan, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, WARP, WindowExtent};
+use crate::kernel::{
+    Kernel, MergeKernels, Outcome, PositionSpan, WorkShare, chunks, coordinates, element_count, section_chunks,
 };
 use crate::levels::{Concatenation, level};
 use crate::lower::Binding;
+use crate::lower::Draft;
 use crate::notation::{ALL_ROUNDS, Cut, Join, Sections};
 use crate::run::{Invocation, Limits, Workers};
 use crate::storage::Tensor;
+use folds::FoldKernels;
+use outputs::OutputAssembly;
 use std::ops::{Add, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,20 +32,22 @@ use std::time::Duration;
 
 /// The initial capacity of windows, in elements.
 const INITIAL_CAPACITY: usize = 16;
-/// The number of lanes of the interpreter's teams.
-pub(super) const LANES: u32 = 4;
 
 /// The grids of a kernel, compiled for a processor.
 pub(crate) struct Grids {
     count: Option<Box<dyn GridRunner>>,
-    pub(super) run: Box<dyn GridRunner>,
+    run: Box<dyn GridRunner>,
     /// The division of rounds into sections, if possible.
-    pub(super) sections: Option<Sections>,
+    sections: Option<Sections>,
     launches: AtomicU64,
     /// The number of the device that runs the grids; `None` for the interpreter.
-    pub(super) device: Option<u32>,
-    /// Factory of other kernels for the same processor.
-    pub(super) factory: KernelFactory,
+    device: Option<u32>,
+    /// The backend of these grids, for other kernels on the same processor.
+    backend: Arc<dyn Backend>,
+    /// Kernels that merge sparse partial results.
+    merges: MergeKernels,
+    /// Kernels that fold partial results of chunks on the processor that computed them.
+    folds: FoldKernels,
 }
 
 /// The capacity of the windows of a buffer, in elements.
@@ -63,62 +69,32 @@ impl WindowCapacity {
 }
 
 impl Grids {
-    /// Makes the grids of a draft for the interpreter.
-    ///
-    /// # Errors
-    /// [`Error::InvalidAssembly`] when a verifier rejects a grid.
-    pub(super) fn of(draft: &Draft, team_size: TeamSize) -> Result<Grids, Error> {
-        let program = |grid| Ok::<_, Error>(Box::new(GridProgram::new(grid)?) as Box<dyn GridRunner>);
-        Grids::new(
-            GridPlan::of(draft, team_size),
-            Arc::new(|draft| Kernel::compile(draft, KernelEngine::Grid)),
-            program,
-        )
-    }
-
-    /// Makes grids, given a factory of kernels for the same processor and a function that compiles
-    /// each grid.
+    /// Makes grids, given the backend and a function that compiles each grid.
     pub(crate) fn new<E>(
         plan: GridPlan,
-        factory: KernelFactory,
+        backend: Arc<dyn Backend>,
         mut runner: impl FnMut(Grid) -> Result<Box<dyn GridRunner>, E>,
     ) -> Result<Grids, E> {
         let count = plan.count.map(&mut runner).transpose()?;
         let (run, launches) = (runner(plan.run)?, AtomicU64::new(0));
-        Ok(Grids { count, run, sections: plan.sections, launches, device: None, factory })
-    }
-
-    /// Makes the grids of a draft for a CUDA device.
-    ///
-    /// # Errors
-    /// [`Error::NoDevice`] when the device cannot be used; [`Error::Compile`] when it declines the
-    /// grids.
-    pub(super) fn on_cuda(draft: &Draft, ordinal: u32) -> Result<Grids, Error> {
-        let cuda = Cuda::open(ordinal)?;
-        let plan = GridPlan::of(draft, TeamSize::Automatic);
-        let mut runners = cuda.runners(&plan.count.iter().chain([&plan.run]).collect::<Vec<_>>())?.into_iter();
-        let next = |_| runners.next().ok_or_else(|| Error::InvalidInvocation("a grid has no runner".into()));
-        let factory: KernelFactory = Arc::new(move |draft| Kernel::compile(draft, KernelEngine::Cuda(ordinal)));
-        Ok(Grids { device: Some(ordinal), ..Grids::new(plan, factory, next)? })
-    }
-
-    /// Returns the engine that runs the grids.
-    pub(super) fn engine(&self) -> KernelEngine {
-        self.device.map_or(KernelEngine::Grid, KernelEngine::Cuda)
+        Ok(Grids {
+            count,
+            run,
+            sections: plan.sections,
+            launches,
+            device: None,
+            backend,
+            merges: MergeKernels::default(),
+            folds: FoldKernels::default(),
+        })
     }
 
     /// Returns the chunks of a run, each with its rounds and the range of positions of its section.
-    pub(super) fn chunks(
-        &self,
-        draft: &Draft,
-        cut: &Cut,
-        inputs: &[&Tensor],
-        limits: &Limits,
-    ) -> Vec<(Range<i64>, Range<i64>)> {
+    fn chunks(&self, draft: &Draft, cut: &Cut, inputs: &[&Tensor], limits: &Limits) -> Vec<(Range<i64>, Range<i64>)> {
         let share = self.share(cut, &limits.workers);
         match &self.sections {
-            Some(sections) => bounds::section_chunks(draft, (cut, sections), inputs, share),
-            None => bounds::chunks(draft, cut, inputs, share).into_iter().map(|chunk| (chunk, ALL_ROUNDS)).collect(),
+            Some(sections) => section_chunks(draft, (cut, sections), inputs, share),
+            None => chunks(draft, cut, inputs, share).into_iter().map(|chunk| (chunk, ALL_ROUNDS)).collect(),
         }
     }
 
@@ -134,16 +110,40 @@ impl Grids {
             _ => WorkShare::Threads(workers),
         }
     }
+}
 
-    /// Sets a limit of steps per launch, where steps are counted.
-    pub(super) fn with_step_limit(mut self, limit: u64) -> Grids {
-        self.count.iter_mut().chain([&mut self.run]).for_each(|runner| runner.limit_steps(limit));
-        self
+/// The maximum number of steps per round of a loop, to convert limits.
+const STEPS_PER_ROUND: u64 = 1 << 12;
+
+impl Code for Grids {
+    fn run(&self, kernel: &Kernel, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
+        let draft = kernel.draft();
+        let cut = draft.lowered().cut.as_ref();
+        cut.map_or(Ok(()), |cut| cut.cut_inputs().try_for_each(|k| inputs[k].fetch_ends()))?;
+        let chunks = cut.map(|cut| self.chunks(draft, cut, inputs, limits));
+        let (chunks, sections): (Vec<_>, Vec<_>) =
+            chunks.unwrap_or_else(|_| vec![(ALL_ROUNDS, ALL_ROUNDS)]).into_iter().unzip();
+        run(kernel, self, (&chunks, &sections), inputs, limits)
+    }
+
+    unsafe fn call(&self, _: &mut Invocation, _: Range<i64>) -> Result<(Status, Option<Counts>), Error> {
+        Err(Error::InvalidInvocation("grids run as a whole and cannot be called chunk by chunk".into()))
+    }
+
+    fn runs_in_chunks(&self) -> bool {
+        false
+    }
+
+    /// Sets a limit of steps per launch, where steps are counted: the limit of rounds times the
+    /// maximum number of steps per round.
+    fn limit_rounds(&mut self, limit: u64) {
+        let steps = limit.saturating_mul(STEPS_PER_ROUND);
+        self.count.iter_mut().chain([&mut self.run]).for_each(|runner| runner.limit_steps(steps));
     }
 }
 
 /// Runs a kernel in the given chunks.
-pub(super) fn run(
+fn run(
     kernel: &Kernel,
     grids: &Grids,
     (chunks, sections): (&[Range<i64>], &[Range<i64>]),
@@ -162,8 +162,10 @@ pub(super) fn run(
     }
     let launched = run.launch(&*grids.run)?;
     let assembly = OutputAssembly::new(&run, &launched)?;
-    let outputs = match &kernel.draft.lowered().cut {
-        Err(_) => kernel.draft.program().outputs().map(|id| assembly.chunk_output(id, 0)).collect::<Result<_, _>>()?,
+    let outputs = match &kernel.draft().lowered().cut {
+        Err(_) => {
+            kernel.draft().program().outputs().map(|id| assembly.chunk_output(id, 0)).collect::<Result<_, _>>()?
+        }
         Ok(cut) => {
             let outputs = cut.outputs.iter().enumerate();
             outputs.map(|(number, (id, join))| assembly.output((number, *id), join)).collect::<Result<_, _>>()?
@@ -189,16 +191,16 @@ fn exchange_groups(function: &Function) -> Vec<usize> {
 }
 
 /// A run in progress.
-pub(super) struct GridRun<'a> {
-    pub(super) kernel: &'a Kernel,
-    pub(super) grids: &'a Grids,
-    pub(super) chunks: &'a [Range<i64>],
+struct GridRun<'a> {
+    kernel: &'a Kernel,
+    grids: &'a Grids,
+    chunks: &'a [Range<i64>],
     /// For each chunk, the range of positions of its section.
-    pub(super) sections: &'a [Range<i64>],
-    pub(super) inputs: &'a [&'a Tensor],
-    pub(super) limits: &'a Limits,
+    sections: &'a [Range<i64>],
+    inputs: &'a [&'a Tensor],
+    limits: &'a Limits,
     /// The inputs.
-    pub(super) invocation: Invocation,
+    invocation: Invocation,
     capacities: Vec<WindowCapacity>,
     /// The duration of the launches so far, by the clock of a device.
     on_device: Option<Duration>,
@@ -215,7 +217,7 @@ impl GridRun<'_> {
             let windows = self.windows(runner, teams)?;
             let number = self.grids.launches.fetch_add(1, Ordering::Relaxed);
             let (inputs, chunks, sections) = (&self.invocation, self.chunks, self.sections);
-            let unfilled = &self.kernel.draft.lowered().unfilled;
+            let unfilled = &self.kernel.draft().lowered().unfilled;
             let launch = Launch { inputs, chunks, sections, windows, unfilled, teams, seed: number };
             let launched = runner.run(&launch)?;
             self.on_device = [self.on_device, launched.time].into_iter().flatten().reduce(Add::add);
@@ -271,28 +273,28 @@ impl GridRun<'_> {
     }
 
     /// Returns the window with all of a dense output.
-    pub(super) fn dense_window(&self, buffer: Buffer) -> WindowExtent {
-        let Binding::Leaf { tensor, .. } = self.kernel.draft.lowered().bindings[buffer.index()] else {
+    fn dense_window(&self, buffer: Buffer) -> WindowExtent {
+        let Binding::Leaf { tensor, .. } = self.kernel.draft().lowered().bindings[buffer.index()] else {
             unreachable!("shared outputs are dense, so they have values alone")
         };
-        let len = super::parallel::element_count(self.kernel, tensor, self.inputs) as usize;
+        let len = element_count(self.kernel, tensor, self.inputs) as usize;
         WindowExtent { first: 0, len, capacity: len }
     }
 
     /// Returns the window with the elements that belong to the rounds of a chunk; it depends only
     /// on the sizes of full levels.
     fn rounds_window(&self, buffer: Buffer, chunk: &Range<i64>) -> WindowExtent {
-        let (id, depth, ends) = match self.kernel.draft.lowered().bindings[buffer.index()] {
+        let (id, depth, ends) = match self.kernel.draft().lowered().bindings[buffer.index()] {
             Binding::Level { tensor, level: k, array } => {
-                let kind = self.kernel.draft.program().tensors[tensor.index()].ty.format.levels[k].kind;
+                let kind = self.kernel.draft().program().tensors[tensor.index()].ty.format.levels[k].kind;
                 (tensor, k, array == 0 && level(kind).concatenation() == Concatenation::List)
             }
             Binding::Leaf { tensor, .. } => {
-                (tensor, self.kernel.draft.program().tensors[tensor.index()].ty.format.levels.len(), false)
+                (tensor, self.kernel.draft().program().tensors[tensor.index()].ty.format.levels.len(), false)
             }
             Binding::Scratch | Binding::Lengths => unreachable!("rounds decide about arrays of outputs"),
         };
-        let ty = &self.kernel.draft.program().tensors[id.index()].ty;
+        let ty = &self.kernel.draft().program().tensors[id.index()].ty;
         let levels = ty.format.levels.iter().zip(ty.format.storage_shape(&ty.shape)).take(depth);
         let full =
             levels.filter(|(l, _)| level(l.kind).concatenation() == Concatenation::Full).map(|(_, n)| n as usize);
