@@ -5,8 +5,8 @@
 #[cfg(test)]
 mod tests;
 
+use crate::Target;
 use crate::bindings::Bindings;
-use crate::config::Engine;
 use crate::error::Error;
 use crate::executable::{CompletedStage, RunState, StageObserver};
 use crate::pipeline::check_inputs;
@@ -25,14 +25,14 @@ use std::time::Instant;
 /// original.
 pub(crate) fn run_first(
     compiled: &Arc<CompiledPlan>,
-    requested: Engine,
+    requested: Target,
     (bindings, limits): (&Bindings, &Limits),
     observer: &mut StageObserver<'_>,
 ) -> Result<Run, Error> {
     let mut current = compiled.clone();
-    let engine = current.executable.prepare_engine(requested, bindings)?;
+    let target = current.executable.prepare_target(requested, bindings)?;
     let start = Instant::now();
-    let mut state = RunState::new((requested, engine), bindings, limits);
+    let mut state = RunState::new((requested, target), bindings, limits);
     // The numbers of positions that replanning needs are fetched within the stage, so that the CPU
     // takes over if a device has lost the outputs.
     let mut observe_counts = |completed: CompletedStage<'_>| {
@@ -45,7 +45,7 @@ pub(crate) fn run_first(
     while next < current.executable.stages.len() {
         current.executable.run_stage(next, &mut state, &mut observe_counts)?;
         if let Some(adapted) = replan(&current, next, &state, bindings)? {
-            state.engine = adapted.executable.prepare_engine(requested, bindings)?;
+            state.target = adapted.executable.prepare_target(requested, bindings)?;
             current = adapted;
         }
         state.retain(&needed_tensors(&current, next));

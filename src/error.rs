@@ -1,6 +1,6 @@
 //! The error type of redpoll: the cause, with the phase and the query.
 
-use crate::config::Engine;
+use crate::Target;
 use crate::timings::Phase;
 use redpoll_logic::{Alias, DType, Prim};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub enum Error {
     #[error("{0}")]
     Environment(&'static str),
     /// A program in Notation was run on the interpreter of Logic. The fault is the caller's.
-    #[error("a program in Notation has no Logic plan; run it on another engine")]
+    #[error("a program in Notation has no Logic plan; run it on another target")]
     NoLogic,
     /// The plan reads tables that are not bound. The fault is the caller's.
     #[error("no data for {}; bind a tensor to each", table_list(.0))]
@@ -75,15 +75,15 @@ pub enum Error {
     /// The reference interpreter failed.
     #[error("logic interpreter: {0}")]
     Interpret(#[source] redpoll_logic::Error),
-    /// A tensor is too large for an engine that computes densely. The fault is the caller's.
-    #[error("tensor `{tensor}` of shape {shape:?} is too large for the {}; use another engine", .engine.name())]
+    /// A tensor is too large for a target that computes densely. The fault is the caller's.
+    #[error("tensor `{tensor}` of shape {shape:?} is too large for the {}; use another target", .target.name())]
     TooLarge {
         /// The tensor.
         tensor: Alias,
         /// Its shape.
         shape: Vec<u64>,
-        /// The engine.
-        engine: Engine,
+        /// The target.
+        target: Target,
     },
     /// An operation on arrays could not be applied. The fault is the caller's.
     #[error(transparent)]

@@ -1,20 +1,19 @@
-//! Execution of prepared plans and programs: stages in order, on any engine, in two tiers.
+//! Execution of prepared plans and programs: stages in order, on any target, in two tiers.
 
 use crate::bindings::Bindings;
-use crate::config::{Config, Engine};
+use crate::config::Config;
 use crate::engine::{
     DeviceState, KernelOptions, OptimizingTier, Placement, Reason, RunEstimate, Stage, StageLoops, StageWork,
-    choose_processor, run_kernel, run_notation,
+    choose_target, run_kernel, run_notation,
 };
 use crate::error::Error;
 use crate::run::Run;
+use crate::target::Target;
 use crate::timings::Phase;
 use rayon::prelude::*;
 use redpoll_logic::{Alias, FloatMode};
 use redpoll_optimizer::AdaptivePlan;
 use redpoll_physical::assembly::Counts;
-use redpoll_physical::emit::cuda::Cuda;
-use redpoll_physical::kernel::{self, Processor};
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::{Tensor, convert_within};
 use std::collections::{HashMap, HashSet};
@@ -38,10 +37,10 @@ pub(crate) struct Executable {
 
 /// The state of a run: tensors written by one stage are read by later ones.
 pub(crate) struct RunState {
-    /// The requested engine.
-    requested: Engine,
-    /// The engine of the next stage.
-    pub(crate) engine: Engine,
+    /// The requested target.
+    requested: Target,
+    /// The target of the next stage.
+    pub(crate) target: Target,
     tensors: HashMap<Alias, Tensor>,
     /// The work so far, if it is counted.
     counts: Option<Counts>,
@@ -101,21 +100,21 @@ impl Executable {
         self.config.optimizer.float_mode
     }
 
-    fn kernel_options(&self, engine: kernel::KernelEngine) -> KernelOptions<'_> {
-        KernelOptions { engine, mode: self.mode(), toolchain: &self.config.toolchain }
+    fn kernel_options(&self, target: Target) -> KernelOptions<'_> {
+        KernelOptions { target, config: &self.config }
     }
 
-    /// Compiles kernels for the configured engine. For other engines, kernels are compiled on first
+    /// Compiles kernels for the configured target. For other targets, kernels are compiled on first
     /// use.
     pub(crate) fn compile(&self) -> Result<(), Error> {
-        match self.config.engine {
-            Engine::Optimizing => self.optimizing_tier.compile(&self.stages),
+        match self.config.target {
+            Target::OPTIMIZING => self.optimizing_tier.compile(&self.stages),
             // Edited text must run, so the optimizing tier is compiled at once.
-            Engine::Cpu | Engine::Auto if self.optimizing_tier.edited_text.is_some() => {
+            Target::CPU | Target::AUTO if self.optimizing_tier.edited_text.is_some() => {
                 self.optimizing_tier.compile(&self.stages)
             }
-            engine => match engine.kernel_engine() {
-                Some(engine) => self.compile_loops(self.kernel_options(engine)),
+            target => match target.of_kernels() {
+                Some(target) => self.compile_loops(self.kernel_options(target)),
                 None => Ok(()),
             },
         }
@@ -133,23 +132,23 @@ impl Executable {
         compiled.collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// Runs the stages on a given engine and reports each completed stage. `logic` runs the
+    /// Runs the stages on a given target and reports each completed stage. `logic` runs the
     /// interpreter of Logic.
     pub(crate) fn run(
         &self,
-        requested: Engine,
+        requested: Target,
         (bindings, limits): (&Bindings, &Limits),
         logic: &dyn Fn() -> Result<Vec<(Alias, Tensor)>, Error>,
         observer: &mut StageObserver<'_>,
     ) -> Result<Run, Error> {
-        let engine = self.prepare_engine(requested, bindings)?;
+        let target = self.prepare_target(requested, bindings)?;
         let start = Instant::now();
-        Ok(match engine {
-            Engine::LogicInterpreter => {
+        Ok(match target {
+            Target::LOGIC => {
                 Run { outputs: logic()?, counts: None, time: start.elapsed(), device_time: None, peak_bytes: 0 }
             }
             _ => {
-                let mut state = RunState::new((requested, engine), bindings, limits);
+                let mut state = RunState::new((requested, target), bindings, limits);
                 for (number, stage) in self.stages.iter().enumerate() {
                     self.run_stage(number, &mut state, observer)?;
                     state.drop_tensors(&stage.last_read);
@@ -159,28 +158,31 @@ impl Executable {
         })
     }
 
-    /// Resolves the engine for these inputs and prepares it. The result is never [`Engine::Auto`].
-    pub(crate) fn prepare_engine(&self, engine: Engine, bindings: &Bindings) -> Result<Engine, Error> {
-        match engine {
-            Engine::Auto => self.prepare_engine(self.choose_engine(bindings), bindings),
-            Engine::Cpu if self.optimizing_tier.is_ready(&self.stages) => Ok(Engine::Optimizing),
-            Engine::Cpu => {
+    /// Resolves the target for these inputs and prepares it. The result is never [`Target::AUTO`].
+    pub(crate) fn prepare_target(&self, target: Target, bindings: &Bindings) -> Result<Target, Error> {
+        match target {
+            Target::AUTO => self.prepare_target(self.choose_target_for(bindings), bindings),
+            Target::CPU if self.optimizing_tier.is_ready(&self.stages) => Ok(Target::OPTIMIZING),
+            Target::CPU => {
                 self.optimizing_tier.start_if_due(&self.stages);
-                Ok(engine)
+                Ok(target)
             }
-            Engine::Optimizing => self.optimizing_tier.compile(&self.stages).map(|()| engine),
-            _ => Ok(engine),
+            Target::OPTIMIZING => self.optimizing_tier.compile(&self.stages).map(|()| target),
+            _ => Ok(target),
         }
     }
 
-    /// Resolves [`Engine::Auto`]. If a device is chosen, its kernels are compiled.
-    fn choose_engine(&self, bindings: &Bindings) -> Engine {
-        let Processor::Cuda(ordinal) = self.placement(bindings).processor else { return Engine::Cpu };
-        match self.compile_loops(self.kernel_options(kernel::KernelEngine::Cuda(ordinal))) {
-            Ok(()) => Engine::Cuda(ordinal),
+    /// Resolves [`Target::AUTO`]. If a device is chosen, its kernels are compiled.
+    fn choose_target_for(&self, bindings: &Bindings) -> Target {
+        let target = self.placement(bindings).target;
+        if !target.is_device() {
+            return Target::CPU;
+        }
+        match self.compile_loops(self.kernel_options(target)) {
+            Ok(()) => target,
             Err(error) => {
                 self.decline(&error);
-                Engine::Cpu
+                Target::CPU
             }
         }
     }
@@ -190,30 +192,32 @@ impl Executable {
         self.device_failure.get_or_init(|| error.to_string());
     }
 
-    /// Returns the processor of the next run on the configured engine, and the reason.
+    /// Returns the target of the next run, a device or the CPU, and the reason.
     pub(crate) fn next_placement(&self, bindings: &Bindings) -> Placement {
-        match self.config.engine {
-            Engine::Auto => self.placement(bindings),
-            Engine::Cuda(ordinal) => Placement { processor: Processor::Cuda(ordinal), reason: Reason::Requested },
-            _ => Placement { processor: Processor::Cpu, reason: Reason::Requested },
+        match self.config.target {
+            Target::AUTO => self.placement(bindings),
+            target if target.is_device() => Placement { target, reason: Reason::Requested },
+            _ => Placement { target: Target::CPU, reason: Reason::Requested },
         }
     }
 
-    /// Returns the processor of the next run on [`Engine::Auto`] over these inputs, and the reason.
+    /// Returns the target of the next run on [`Target::AUTO`] over these inputs, and the reason.
     pub(crate) fn placement(&self, bindings: &Bindings) -> Placement {
-        choose_processor(self.estimate(), || {
+        choose_target(self.estimate(), || {
             if let Some(why) = self.device_failure.get() {
                 return Err(why.clone());
             }
-            let cuda = Cuda::first().map_err(ToString::to_string)?;
+            let device = Target::first_device();
+            let backend = device.backend(&self.config).map_err(|error| error.to_string())?;
+            backend.check().map_err(|error| error.to_string())?;
             let mut inputs: Vec<&Alias> = self.stages.iter().flat_map(|stage| &stage.reads).collect();
             inputs.sort_unstable();
             inputs.dedup();
             let inputs: Vec<&Tensor> = inputs.into_iter().filter_map(|name| bindings.get(name.as_str())).collect();
             let mut loops = self.stages.iter().filter_map(Stage::loops);
             Ok(DeviceState {
-                missing_bytes: cuda.missing_bytes(&inputs),
-                compiled: loops.all(|l| l.is_compiled(kernel::KernelEngine::Cuda(0))),
+                missing_bytes: backend.missing_bytes(&inputs),
+                compiled: loops.all(|l| l.is_compiled(device)),
                 runs: self.runs.load(Ordering::Relaxed),
             })
         })
@@ -231,9 +235,9 @@ impl Executable {
         }
     }
 
-    /// Returns the tier that the next run on [`Engine::Cpu`] uses.
-    pub(crate) fn tier(&self) -> Engine {
-        if self.optimizing_tier.is_ready(&self.stages) { Engine::Optimizing } else { Engine::Instant }
+    /// Returns the tier that the next run on [`Target::CPU`] uses.
+    pub(crate) fn tier(&self) -> Target {
+        if self.optimizing_tier.is_ready(&self.stages) { Target::OPTIMIZING } else { Target::INSTANT }
     }
 
     /// Returns a note on the optimizing tier for the user.
@@ -241,11 +245,11 @@ impl Executable {
         if let Some(failure) = self.optimizing_tier.failure() {
             return Some(failure.into());
         }
-        let fault = if self.tier() == Engine::Optimizing { self.config.toolchain.cache_fault() } else { None };
+        let fault = if self.tier() == Target::OPTIMIZING { self.config.toolchain.cache_fault() } else { None };
         fault.map(|fault| format!("each process compiles its kernels again: {fault}"))
     }
 
-    /// Runs a stage after its predecessors. If a device chosen by [`Engine::Auto`] fails, the CPU
+    /// Runs a stage after its predecessors. If a device chosen by [`Target::AUTO`] fails, the CPU
     /// runs this stage and the rest.
     pub(crate) fn run_stage(
         &self,
@@ -256,7 +260,7 @@ impl Executable {
         match self.run_stage_once(number, state, observer) {
             Err(error) if state.is_on_chosen_device() && error.is_device_failure() => {
                 self.decline(&error);
-                state.engine = Engine::Cpu;
+                state.target = Target::CPU;
                 self.run_stage_once(number, state, observer)
             }
             result => result,
@@ -274,9 +278,9 @@ impl Executable {
         let inputs: Vec<&Tensor> = stage.reads.iter().map(input).collect();
         let (limits, start) = (&state.limits, Instant::now());
         let (mut counts, mut device_time) = (None, None);
-        let outputs = match (&stage.work, state.engine.kernel_engine()) {
-            (StageWork::Conversion(_, Some(loops)), Some(engine)) if converts_in_kernel(engine, inputs[0]) => {
-                let outcome = run_kernel(loops, &inputs, self.kernel_options(engine), limits)?;
+        let outputs = match (&stage.work, state.target.of_kernels()) {
+            (StageWork::Conversion(_, Some(loops)), Some(target)) if self.converts_in_kernel(target, inputs[0]) => {
+                let outcome = run_kernel(loops, &inputs, self.kernel_options(target), limits)?;
                 device_time = outcome.on_device;
                 outcome.outputs
             }
@@ -285,8 +289,8 @@ impl Executable {
                 vec![converted.map_err(|source| stage.phase_error(Phase::Run, source))?]
             }
             (StageWork::Loops(loops), None) => run_notation(loops, &inputs, self.mode())?,
-            (StageWork::Loops(loops), Some(engine)) => {
-                let outcome = run_kernel(loops, &inputs, self.kernel_options(engine), limits)?;
+            (StageWork::Loops(loops), Some(target)) => {
+                let outcome = run_kernel(loops, &inputs, self.kernel_options(target), limits)?;
                 counts = outcome.counts;
                 device_time = outcome.on_device;
                 outcome.outputs
@@ -300,12 +304,17 @@ impl Executable {
         Ok(())
     }
 
+    /// Returns whether a kernel of the target converts the storage of this tensor.
+    fn converts_in_kernel(&self, target: Target, source: &Tensor) -> bool {
+        target.backend(&self.config).is_ok_and(|backend| backend.converts(source))
+    }
+
     /// Returns the results after all stages have run.
     pub(crate) fn finish(&self, state: &RunState, time: Duration) -> Run {
         let result = |name: &Alias| state.tensor(name).cloned().expect("the stages write all results");
         let outputs = self.produces.iter().map(|name| (name.clone(), result(name))).collect();
         self.runs.fetch_add(1, Ordering::Relaxed);
-        if state.engine == Engine::Cpu {
+        if state.target == Target::CPU {
             self.optimizing_tier.count_run(time);
         }
         Run {
@@ -320,15 +329,15 @@ impl Executable {
 
 impl RunState {
     /// Creates the state of a run with its inputs, before the first stage.
-    pub(crate) fn new((requested, engine): (Engine, Engine), bindings: &Bindings, limits: &Limits) -> RunState {
+    pub(crate) fn new((requested, target): (Target, Target), bindings: &Bindings, limits: &Limits) -> RunState {
         let tensors = bindings.iter().map(|(alias, tensor)| (alias.clone(), tensor.clone())).collect();
-        let counts = (engine == Engine::AssemblyInterpreter).then(Counts::default);
-        RunState { requested, engine, tensors, counts, device_time: None, limits: limits.for_one_run() }
+        let counts = (target == Target::ASSEMBLY).then(Counts::default);
+        RunState { requested, target, tensors, counts, device_time: None, limits: limits.for_one_run() }
     }
 
-    /// Returns whether the run is on a device chosen by [`Engine::Auto`].
+    /// Returns whether the run is on a device chosen by [`Target::AUTO`].
     fn is_on_chosen_device(&self) -> bool {
-        self.requested == Engine::Auto && matches!(self.engine, Engine::Cuda(_))
+        self.requested == Target::AUTO && self.target.is_device()
     }
 
     /// Returns an input or a tensor written so far.
@@ -348,24 +357,14 @@ impl RunState {
     }
 }
 
-/// Runs on the requested engine. Under [`Engine::Auto`], if a device fails together with its
+/// Runs on the requested target. Under [`Target::AUTO`], if a device fails together with its
 /// results, the CPU restarts the run. Also returns the error of the device.
 pub(crate) fn run_or_restart(
-    requested: Engine,
-    mut run: impl FnMut(Engine) -> Result<Run, Error>,
+    requested: Target,
+    mut run: impl FnMut(Target) -> Result<Run, Error>,
 ) -> Result<(Run, Option<Error>), Error> {
     match run(requested) {
-        Err(error) if requested == Engine::Auto && error.is_device_failure() => Ok((run(Engine::Cpu)?, Some(error))),
+        Err(error) if requested == Target::AUTO && error.is_device_failure() => Ok((run(Target::CPU)?, Some(error))),
         result => result.map(|run| (run, None)),
-    }
-}
-
-/// Returns whether a kernel of the engine converts storage: on a device if the source is there, and
-/// in the interpreter of grids, which emulates a device.
-fn converts_in_kernel(engine: kernel::KernelEngine, source: &Tensor) -> bool {
-    match engine {
-        kernel::KernelEngine::Cuda(_) => !source.is_on_host(),
-        kernel::KernelEngine::Grid => true,
-        _ => false,
     }
 }

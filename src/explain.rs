@@ -4,13 +4,14 @@ use crate::engine::{Stage, StageLoops, StageWork};
 use crate::error::Error;
 use crate::executable::Executable;
 use crate::prepared_plan::PreparedPlan;
+use crate::target::Target;
 use crate::timings::Phase;
 use redpoll_logic::physical::FormatDisplay;
-use redpoll_physical::emit::cranelift::clif;
-use redpoll_physical::emit::cuda;
-use redpoll_physical::grid::{Grid, GridPlan, TeamSize};
+use redpoll_physical::backend::Backend;
+use redpoll_physical::lower::Draft;
 use redpoll_physical::{assembly, notation};
 use std::fmt;
+use std::sync::Arc;
 
 /// Level of detail of an explanation. All levels include the loops of each kernel in Notation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -20,12 +21,9 @@ pub enum Detail {
     /// Also the Assembly of each kernel.
     #[default]
     Assembly,
-    /// Also the Cranelift IR of each kernel.
-    Clif,
-    /// The Assembly, and the C text of all kernels.
-    C,
-    /// The Assembly, the grids of each kernel, and the CUDA text of all kernels.
-    Cuda,
+    /// The Assembly, and the text that the target generates from it: Cranelift IR, C, or grids and
+    /// CUDA. Interpreters generate none.
+    Code(Target),
 }
 
 /// One form of a plan, or of one of its queries.
@@ -57,38 +55,30 @@ pub(crate) fn kernel_sections(
     if detail == Detail::Notation {
         return Ok(Vec::new());
     }
-    let function = loops.draft(executable.mode()).function();
-    let mut sections = vec![section(format!("assembly of {name}"), assembly::text::print(function))];
-    if detail == Detail::Clif {
-        let code = clif(function).map_err(|source| loops.phase_error(Phase::Compile, source))?;
-        sections.push(section(format!("clif of {name}"), code));
-    }
-    if detail == Detail::Cuda {
-        let GridPlan { count, run, .. } = GridPlan::of(&loops.draft(executable.mode()), TeamSize::Automatic);
-        let counting = count.map(|grid| section(format!("counting grid of {name}"), grid.to_string()));
-        sections.extend(counting);
-        sections.push(section(format!("grid of {name}"), run.to_string()));
+    let draft = loops.draft(executable.mode());
+    let mut sections = vec![section(format!("assembly of {name}"), assembly::text::print(draft.function()))];
+    if let Some(backend) = backend(executable, detail)? {
+        let forms = backend.forms(draft).map_err(|source| loops.phase_error(Phase::Compile, source))?;
+        sections.extend(forms.into_iter().map(|(form, text)| section(format!("{form} of {name}"), text)));
     }
     Ok(sections)
 }
 
-/// Returns the C or CUDA text of all kernels, if the level of detail requests it.
+/// Returns the text of all kernels as one unit, if the level of detail requests it and the target
+/// generates one.
 pub(crate) fn source_section(executable: &Executable, detail: Detail) -> Result<Option<Section>, Error> {
-    match detail {
-        Detail::C => Ok(Some(section("c", executable.optimizing_tier.text(&executable.stages)?))),
-        Detail::Cuda => {
-            let plans = executable
-                .stages
-                .iter()
-                .filter_map(Stage::loops)
-                .map(|l| GridPlan::of(&l.draft(executable.mode()), TeamSize::Automatic));
-            let grids: Vec<Grid> = plans.flat_map(|plan| plan.count.into_iter().chain([plan.run])).collect();
-            // Print the reason if a device declines the grids.
-            let text = cuda::emit(&grids.iter().collect::<Vec<_>>()).unwrap_or_else(|e| format!("// {e}\n"));
-            Ok(Some(section("cuda", text)))
-        }
-        _ => Ok(None),
-    }
+    let Some(backend) = backend(executable, detail)? else { return Ok(None) };
+    let drafts: Vec<&Draft> =
+        executable.stages.iter().filter_map(Stage::loops).map(|loops| loops.draft(executable.mode())).collect();
+    let Some((language, text)) = backend.unit(&drafts)? else { return Ok(None) };
+    let edited = executable.optimizing_tier.edited_text.clone().filter(|_| detail == Detail::Code(Target::OPTIMIZING));
+    Ok(Some(section(language, edited.unwrap_or(text))))
+}
+
+/// Returns the backend whose code the level of detail requests.
+fn backend(executable: &Executable, detail: Detail) -> Result<Option<Arc<dyn Backend>>, Error> {
+    let Detail::Code(target) = detail else { return Ok(None) };
+    Ok(target.of_kernels().map(|target| target.backend(&executable.config)).transpose()?)
 }
 
 impl PreparedPlan {

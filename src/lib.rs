@@ -53,7 +53,7 @@
 //! ```
 //!
 //! The module `pipeline` calls the phases from text to kernels in order, and
-//! [`PreparedPlan::explain`] shows the output of each phase. Every [`Engine`] runs the same
+//! [`PreparedPlan::explain`] shows the output of each phase. Every [`Target`] runs the same
 //! prepared plan, so engines can be compared.
 
 mod adapt;
@@ -81,12 +81,13 @@ mod session;
 #[cfg(feature = "sql")]
 pub mod sql;
 mod statistics;
+mod target;
 mod timings;
 mod warm_up;
 
 pub use array::{Array, ArrayError, Axes, Builder, Contraction, DuplicatePolicy, Index, Operand, Overlap, Value};
 pub use bindings::Bindings;
-pub use config::{Config, Engine};
+pub use config::Config;
 pub use engine::{Placement, Reason};
 pub use error::{Error, UnboundTable};
 pub use explain::{Detail, Section};
@@ -97,6 +98,7 @@ pub use profile::{OutputProfile, Profile, QueryProfile};
 pub use program::{PreparedProgram, Program};
 pub use run::Run;
 pub use session::Session;
+pub use target::{ParseTargetError, Target};
 pub use timings::{Phase, Timings};
 
 /// Readers and writers of tensor files, and generators.

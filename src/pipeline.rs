@@ -10,6 +10,7 @@ use crate::plan_cache::PlanKey;
 use crate::prepared_plan::{CompiledPlan, PreparedPlan};
 use crate::session::Session;
 use crate::statistics::StatisticsInput;
+use crate::target::Target;
 use crate::timings::{Phase, Timings};
 use redpoll_logic::physical::{PhysicalPlan, verify};
 use redpoll_logic::statistics::Statistics;
@@ -72,7 +73,7 @@ pub(crate) fn prepare_with(
     if let Some(folder) = &config.dump {
         let CompiledPlan { plan, executable, .. } = &*prepared.compiled;
         let folder = dump::folder_of(&plan.to_string(), &plan.produces, folder);
-        dump::write(&folder, &prepared.explain(Detail::Clif)?, executable)?;
+        dump::write(&folder, &prepared.explain(Detail::Code(Target::INSTANT))?, executable)?;
     }
     Ok(prepared)
 }

@@ -1,8 +1,8 @@
 //! Prepared plans: compiled plans that can run any number of times.
 
+use crate::Target;
 use crate::adapt::run_first;
 use crate::bindings::Bindings;
-use crate::config::Engine;
 use crate::engine::{Placement, run_logic};
 use crate::error::Error;
 use crate::executable::{Executable, StageObserver, run_or_restart};
@@ -96,51 +96,51 @@ impl PreparedPlan {
         &self.current().plan.produces
     }
 
-    /// Runs the plan on the engine of its session.
+    /// Runs the plan on the target of its session.
     ///
     /// # Errors
     /// Fails if a kernel stops because of the memory limit, cancellation, or a checked operator.
     pub fn run(&self) -> Result<Run, Error> {
-        self.run_with(self.compiled.executable.config.engine)
+        self.run_with(self.compiled.executable.config.target)
     }
 
-    /// Runs the plan on a given engine.
+    /// Runs the plan on a given target.
     ///
     /// # Errors
-    /// The errors of [`PreparedPlan::run`]; also if the engine computes densely and a tensor is too
+    /// The errors of [`PreparedPlan::run`]; also if the target computes densely and a tensor is too
     /// large.
-    pub fn run_with(&self, engine: Engine) -> Result<Run, Error> {
-        self.run_observed(engine, &mut |_| Ok(()))
+    pub fn run_with(&self, target: Target) -> Result<Run, Error> {
+        self.run_observed(target, &mut |_| Ok(()))
     }
 
-    /// Runs the plan on a given engine and reports each query that has run, including queries that
+    /// Runs the plan on a given target and reports each query that has run, including queries that
     /// must run again.
-    pub(crate) fn run_observed(&self, engine: Engine, observer: &mut StageObserver<'_>) -> Result<Run, Error> {
-        let (run, device_error) = run_or_restart(engine, |engine| self.run_once(engine, observer))?;
+    pub(crate) fn run_observed(&self, target: Target, observer: &mut StageObserver<'_>) -> Result<Run, Error> {
+        let (run, device_error) = run_or_restart(target, |target| self.run_once(target, observer))?;
         if let Some(error) = device_error {
             self.current().executable.decline(&error);
         }
         Ok(run)
     }
 
-    fn run_once(&self, engine: Engine, observer: &mut StageObserver<'_>) -> Result<Run, Error> {
+    fn run_once(&self, target: Target, observer: &mut StageObserver<'_>) -> Result<Run, Error> {
         let on = (&self.bindings, &self.limits);
-        if self.compiled.adapted_plan.get().is_none() && engine != Engine::LogicInterpreter {
-            return run_first(&self.compiled, engine, on, observer);
+        if self.compiled.adapted_plan.get().is_none() && target != Target::LOGIC {
+            return run_first(&self.compiled, target, on, observer);
         }
         let CompiledPlan { plan, executable, .. } = self.current();
         let logic = || run_logic(plan, &self.bindings, executable.mode());
-        executable.run(engine, on, &logic, observer)
+        executable.run(target, on, &logic, observer)
     }
 
-    /// Returns the processor of the next run on the session's engine, and the reason. A device is
+    /// Returns the processor of the next run on the session's target, and the reason. A device is
     /// queried only if its state may matter.
     pub fn placement(&self) -> Placement {
         self.current().executable.next_placement(&self.bindings)
     }
 
-    /// Returns the tier that the next run on [`Engine::Cpu`] uses.
-    pub fn tier(&self) -> Engine {
+    /// Returns the tier that the next run on [`Target::CPU`] uses.
+    pub fn tier(&self) -> Target {
         self.current().executable.tier()
     }
 

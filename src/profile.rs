@@ -1,6 +1,6 @@
 //! Profiles of plans: the times of phases and queries, and stored sizes beside their estimates.
 
-use crate::config::Engine;
+use crate::Target;
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::notes::Note;
@@ -15,8 +15,8 @@ use std::time::Duration;
 /// The measurements of one run of a plan.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// The engine.
-    pub engine: Engine,
+    /// The target.
+    pub target: Target,
     /// The time of each phase of the preparation.
     pub phases: Timings,
     /// The queries, in execution order.
@@ -74,9 +74,9 @@ impl PreparedPlan {
     ///
     /// # Errors
     /// The errors of [`PreparedPlan::run_with`].
-    pub fn profile(&self, engine: Engine) -> Result<Profile, Error> {
+    pub fn profile(&self, target: Target) -> Result<Profile, Error> {
         let mut queries = Vec::new();
-        let run = self.run_observed(engine, &mut |completed| {
+        let run = self.run_observed(target, &mut |completed| {
             let output = |(alias, tensor): (&Alias, &Tensor)| -> Result<OutputProfile, Error> {
                 Ok(OutputProfile { alias: alias.clone(), stored: tensor.count_stored()?, estimated: None })
             };
@@ -97,7 +97,7 @@ impl PreparedPlan {
             output.estimated = self.estimate_of(&output.alias);
         }
         Ok(Profile {
-            engine,
+            target,
             phases: self.timings.clone(),
             flow: Flow::new(self.current(), &self.bindings, &queries)?,
             queries,
@@ -125,7 +125,7 @@ impl fmt::Display for Profile {
             "{:<24} {:>12.1?}  {}, peak memory {} bytes",
             "run",
             self.time,
-            self.engine.name(),
+            self.target.name(),
             self.peak_bytes
         )?;
         for query in &self.queries {

@@ -1,7 +1,7 @@
 //! Programs in Notation text, prepared and run over tensors.
 
+use crate::Target;
 use crate::bindings::Bindings;
-use crate::config::Engine;
 use crate::dump;
 use crate::engine::{Layouts, Placement, Stage, StageLoops};
 use crate::error::{Error, UnboundTable};
@@ -165,7 +165,7 @@ impl Session {
         if let Some(folder) = &config.dump {
             let executable = &prepared.compiled.executable;
             let folder = dump::folder_of(&program.text, &executable.produces, folder);
-            dump::write(&folder, &prepared.explain(Detail::Clif)?, executable)?;
+            dump::write(&folder, &prepared.explain(Detail::Code(Target::INSTANT))?, executable)?;
         }
         Ok(prepared)
     }
@@ -258,25 +258,25 @@ impl PreparedProgram {
         &self.timings
     }
 
-    /// Runs the program on the engine of its session.
+    /// Runs the program on the target of its session.
     ///
     /// # Errors
     /// Fails if the kernel stops because of the memory limit, cancellation, or a checked operator.
     pub fn run(&self) -> Result<Run, Error> {
-        self.run_with(self.compiled.executable.config.engine)
+        self.run_with(self.compiled.executable.config.target)
     }
 
-    /// Runs the program on a given engine, other than the interpreter of Logic: a program has no
+    /// Runs the program on a given target, other than the interpreter of Logic: a program has no
     /// Logic plan.
     ///
     /// # Errors
-    /// The errors of [`PreparedProgram::run`]; also if the engine is the interpreter of Logic, or a
-    /// tensor is too large for the engine.
-    pub fn run_with(&self, engine: Engine) -> Result<Run, Error> {
+    /// The errors of [`PreparedProgram::run`]; also if the target is the interpreter of Logic, or a
+    /// tensor is too large for the target.
+    pub fn run_with(&self, target: Target) -> Result<Run, Error> {
         let no_logic = || Err(Error::NoLogic);
         let executable = &self.compiled.executable;
         let on = (&self.bindings, &self.limits);
-        let run = run_or_restart(engine, |engine| executable.run(engine, on, &no_logic, &mut |_| Ok(())));
+        let run = run_or_restart(target, |target| executable.run(target, on, &no_logic, &mut |_| Ok(())));
         let (run, device_error) = run.map_err(program_error)?;
         if let Some(error) = device_error {
             executable.decline(&error);
@@ -289,8 +289,8 @@ impl PreparedProgram {
         self.compiled.executable.next_placement(&self.bindings)
     }
 
-    /// Returns the tier that the next run on [`Engine::Cpu`] uses.
-    pub fn tier(&self) -> Engine {
+    /// Returns the tier that the next run on [`Target::CPU`] uses.
+    pub fn tier(&self) -> Target {
         self.compiled.executable.tier()
     }
 

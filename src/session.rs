@@ -1,12 +1,13 @@
 //! Sessions: a configuration with limits, and caches of compiled plans and programs.
 
 use crate::bindings::Bindings;
-use crate::config::{Config, Engine};
+use crate::config::Config;
 use crate::error::{Error, UnboundTable};
 use crate::pipeline::prepare;
 use crate::plan_cache::PlanCache;
 use crate::prepared_plan::PreparedPlan;
 use crate::program_cache::ProgramCache;
+use crate::target::Target;
 use crate::timings::{Phase, Timings};
 use crate::warm_up::warm_up;
 use redpoll_logic::Plan;
@@ -32,7 +33,7 @@ impl Session {
     /// Returns a session with the given configuration. The first session of a process that compiles
     /// also warms up the compiler in the background.
     pub fn new(config: Config) -> Session {
-        if matches!(config.engine, Engine::Instant | Engine::Cpu | Engine::Auto) {
+        if matches!(config.target, Target::INSTANT | Target::CPU | Target::AUTO) {
             warm_up();
         }
         Session::without_warm_up(config)
@@ -58,10 +59,10 @@ impl Session {
         Session { limits, ..self.clone() }
     }
 
-    /// Returns the same session with another engine and its own caches.
+    /// Returns the same session with another target and its own caches.
     #[cfg(feature = "sql")]
-    pub(crate) fn with_engine(&self, engine: Engine) -> Session {
-        let config = Config { engine, ..Config::clone(&self.config) };
+    pub(crate) fn on_target(&self, target: Target) -> Session {
+        let config = Config { target, ..Config::clone(&self.config) };
         Session { config: Arc::new(config), plans: Arc::default(), programs: Arc::default(), ..self.clone() }
     }
 

@@ -1,7 +1,7 @@
 //! Random plans that are adapted wherever possible, with statistics that are wrong by a factor of a
 //! thousand: results stay the same.
 
-use redpoll::{Bindings, Config, Engine, Session};
+use redpoll::{Bindings, Config, Session, Target};
 use redpoll_logic::physical::verify::verify;
 use redpoll_logic::statistics::{Answer, PositionCounts, Statistics};
 use redpoll_logic::testing::DataKind;
@@ -94,15 +94,15 @@ fn runs_that_adapt_give_the_same_results() {
             continue;
         };
         let bindings: Bindings = case.inputs.iter().map(|(alias, t, _)| (alias.clone(), t.clone())).collect();
-        for engine in [Engine::NotationInterpreter, Engine::AssemblyInterpreter, Engine::Instant] {
-            let config = Config { optimizer: case.config.clone(), dump: None, load: None, engine, ..Config::default() };
+        for target in [Target::NOTATION, Target::ASSEMBLY, Target::INSTANT] {
+            let config = Config { optimizer: case.config.clone(), dump: None, load: None, target, ..Config::default() };
             let Ok(prepared) = Session::new(config).prepare_plan(case.plan.clone(), &bindings) else { continue };
             for _ in 0..2 {
-                let run = prepared.run().unwrap_or_else(|e| panic!("seed {seed}, {}: {e}", engine.name()));
+                let run = prepared.run().unwrap_or_else(|e| panic!("seed {seed}, {}: {e}", target.name()));
                 for (alias, tensor) in &run.outputs {
                     let found = tensor.to_dense_scalars().expect("it is small");
                     let compared = expected[alias].compare(&found, case.exactness);
-                    compared.unwrap_or_else(|e| panic!("seed {seed}, {}: `{alias}` {e}", engine.name()));
+                    compared.unwrap_or_else(|e| panic!("seed {seed}, {}: `{alias}` {e}", target.name()));
                 }
             }
             adapted += prepared.report().adaptations.len();

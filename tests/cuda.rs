@@ -3,7 +3,7 @@
 //! CUDA text is still emitted, so that declined programs are found on any machine.
 
 use redpoll::physical::emit::cuda::Cuda;
-use redpoll::{Detail, Engine, PreparedPlan};
+use redpoll::{Detail, PreparedPlan, Target};
 use redpoll_testing::device::{DEVICE_DECLINES, prepare, program_files, run_values};
 
 /// A device computes the values of the CPU, or declines a listed program.
@@ -25,7 +25,7 @@ fn program_files_run_on_a_device_or_are_declined() {
         assert!(text.contains("__global__") || !has_loops(&prepared), "{name}");
         accepted += 1;
         if device.is_ok() {
-            let [cpu, found] = [Engine::Cpu, Engine::Cuda(0)].map(|engine| run_values(&prepared, engine));
+            let [cpu, found] = [Target::CPU, Target::cuda(0)].map(|engine| run_values(&prepared, engine));
             assert_eq!(found, cpu, "{name}");
         }
     }
@@ -34,7 +34,7 @@ fn program_files_run_on_a_device_or_are_declined() {
 }
 
 fn cuda_text(prepared: &PreparedPlan) -> String {
-    let sections = prepared.explain(Detail::Cuda).unwrap();
+    let sections = prepared.explain(Detail::Code(Target::cuda(0))).unwrap();
     sections.into_iter().find(|section| section.title == "cuda").unwrap().text
 }
 

@@ -5,11 +5,10 @@
 use redpoll::logic::testing::DataKind;
 use redpoll::logic::{Alias, FloatMode, Format, Prim, Scalar, TensorType};
 use redpoll::physical::emit::cuda::Cuda;
-use redpoll::physical::kernel::Processor;
 use redpoll::physical::run::Workers;
 use redpoll::physical::storage::{Tensor, Values};
 use redpoll::physical::testing::device::EmulatedDevice;
-use redpoll::{Bindings, Config, Engine, Error, PreparedPlan, Run, Session};
+use redpoll::{Bindings, Config, Error, PreparedPlan, Run, Session, Target};
 use redpoll_testing::device::{DEVICE_DECLINES, prepare, program_files, run_values};
 use redpoll_testing::engines::interpret_case;
 use redpoll_testing::random::{self, CaseParameters};
@@ -34,7 +33,7 @@ fn program_files_give_the_values_of_the_host() {
     let mut files = 0;
     for (name, file) in program_files() {
         let prepared = prepare(&file);
-        let [cpu, found] = [Engine::Cpu, Engine::Cuda(0)].map(|engine| run_values(&prepared, engine));
+        let [cpu, found] = [Target::CPU, Target::cuda(0)].map(|engine| run_values(&prepared, engine));
         assert_eq!(found, cpu, "{name}");
         files += 1;
     }
@@ -57,7 +56,7 @@ fn random_plans_give_the_values_of_the_definition() {
         let (_, case) = random::draw_case(seed, parameters);
         let Ok(expected) = interpret_case(&case).unwrap() else { continue };
         let bindings: Bindings = case.inputs.iter().map(|(name, tensor, _)| (name.clone(), tensor.clone())).collect();
-        let config = Config { engine: Engine::Cuda(0), optimizer: case.config.clone(), ..Config::default() };
+        let config = Config { target: Target::cuda(0), optimizer: case.config.clone(), ..Config::default() };
         let run = Session::new(config).prepare_plan(case.plan.clone(), &bindings).and_then(|prepared| prepared.run());
         let run = match run {
             Err(error) if error.to_string().contains(DEVICE_DECLINES) => {
@@ -89,9 +88,9 @@ fn matrix(size: u64) -> Tensor {
 const PLAN: &str = "(plan (query C (reformat csr (aggregate + 0 (mapjoin * (table A i k) (table A k j)) k)))
     (query D (reformat coo (mapjoin * (table C i j) 2))) (query y (aggregate + 0 (table D i j) j)) (produces D y))";
 
-fn session(engine: Engine) -> Session {
+fn session(target: Target) -> Session {
     let workers = Workers::new(NonZero::new(1).unwrap()).into();
-    Session::new(Config { engine, workers, ..Config::default() })
+    Session::new(Config { target, workers, ..Config::default() })
 }
 
 fn results(run: &Run) -> Vec<Vec<Scalar>> {
@@ -107,8 +106,8 @@ fn dense(outputs: &[(Alias, Tensor)]) -> Vec<Vec<Scalar>> {
 fn results_stay_on_the_device() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
     let inputs = Bindings::new().with("A", matrix(40));
-    let expected = session(Engine::Cpu).prepare(PLAN, &inputs).unwrap().run().unwrap();
-    let device = session(Engine::Cuda(0));
+    let expected = session(Target::CPU).prepare(PLAN, &inputs).unwrap().run().unwrap();
+    let device = session(Target::cuda(0));
     let prepared = device.prepare(PLAN, &inputs).unwrap();
     let cuda = Cuda::open(0).unwrap();
     let input = inputs.get("A").unwrap();
@@ -123,7 +122,7 @@ fn results_stay_on_the_device() {
     let sum = "(plan (query s (aggregate + 0 (table D i j) i j)) (produces s))";
     let sums = [
         (&device, device_inputs),
-        (&session(Engine::Cpu), Bindings::new().with("D", expected.get("D").unwrap().clone())),
+        (&session(Target::CPU), Bindings::new().with("D", expected.get("D").unwrap().clone())),
     ]
     .map(|(session, inputs)| results(&session.prepare(sum, &inputs).unwrap().run().unwrap()));
     assert_eq!(sums[0], sums[1]);
@@ -137,17 +136,17 @@ fn devices_are_selected_by_number() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
     let inputs = Bindings::new().with("A", matrix(20));
     let run = |engine| session(engine).prepare(PLAN, &inputs).and_then(|prepared| prepared.run());
-    let [first, second] = [0, 1].map(|ordinal| results(&run(Engine::Cuda(ordinal)).unwrap()));
+    let [first, second] = [0, 1].map(|ordinal| results(&run(Target::cuda(ordinal)).unwrap()));
     assert_eq!(first, second);
-    assert_eq!(first, results(&run(Engine::Cpu).unwrap()));
+    assert_eq!(first, results(&run(Target::CPU).unwrap()));
     // Results on the first device are transferred to the second through the host.
-    let device_inputs = Bindings::new().with("A", run(Engine::Cuda(0)).unwrap().get("D").unwrap().clone());
-    let run_on_second = session(Engine::Cuda(1)).prepare(PLAN, &device_inputs).unwrap().run().unwrap();
+    let device_inputs = Bindings::new().with("A", run(Target::cuda(0)).unwrap().get("D").unwrap().clone());
+    let run_on_second = session(Target::cuda(1)).prepare(PLAN, &device_inputs).unwrap().run().unwrap();
     assert_eq!(
         results(&run_on_second),
-        results(&session(Engine::Cpu).prepare(PLAN, &device_inputs).unwrap().run().unwrap())
+        results(&session(Target::CPU).prepare(PLAN, &device_inputs).unwrap().run().unwrap())
     );
-    let error = run(Engine::Cuda(2)).err().unwrap().to_string();
+    let error = run(Target::cuda(2)).err().unwrap().to_string();
     assert!(error.contains("CUDA device 2 cannot be used: invalid device ordinal"), "{error}");
 }
 
@@ -156,8 +155,8 @@ fn devices_are_selected_by_number() {
 fn threads_share_a_device() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
     let inputs = Bindings::new().with("A", matrix(30));
-    let expected = results(&session(Engine::Cpu).prepare(PLAN, &inputs).unwrap().run().unwrap());
-    let prepared = session(Engine::Cuda(0)).prepare(PLAN, &inputs).unwrap();
+    let expected = results(&session(Target::CPU).prepare(PLAN, &inputs).unwrap().run().unwrap());
+    let prepared = session(Target::cuda(0)).prepare(PLAN, &inputs).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -174,12 +173,12 @@ fn threads_share_a_device() {
 fn auto_prefers_the_device_that_has_the_data() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
     let inputs = Bindings::new().with("A", matrix(400));
-    let auto = session(Engine::Auto);
+    let auto = session(Target::AUTO);
     let prepared = auto.prepare(PLAN, &inputs).unwrap();
-    assert_eq!(prepared.placement().processor, Processor::Cpu, "{}", prepared.placement());
+    assert_eq!(prepared.placement().target, Target::CPU, "{}", prepared.placement());
     let expected = prepared.run().unwrap();
-    prepared.run_with(Engine::Cuda(0)).unwrap();
-    assert_eq!(prepared.placement().processor, Processor::Cuda(0), "{}", prepared.placement());
+    prepared.run_with(Target::cuda(0)).unwrap();
+    assert_eq!(prepared.placement().target, Target::cuda(0), "{}", prepared.placement());
     let run = prepared.run().unwrap();
     assert!(run.device_time.is_some());
     assert_eq!(results(&run), results(&expected));
@@ -190,7 +189,7 @@ fn auto_prefers_the_device_that_has_the_data() {
 fn cancelled_launches_end() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
     let inputs = Bindings::new().with("A", matrix(1600));
-    let device = session(Engine::Cuda(0));
+    let device = session(Target::cuda(0));
     let prepared = device.prepare(PLAN, &inputs).unwrap();
     // The first run compiles the kernels.
     prepared.run().unwrap();
@@ -208,7 +207,7 @@ fn cancelled_launches_end() {
 /// Returns the results of the CPU for a matrix of the given size.
 fn expected(size: u64) -> Vec<Vec<Scalar>> {
     let inputs = Bindings::new().with("A", matrix(size));
-    results(&session(Engine::Cpu).prepare(PLAN, &inputs).unwrap().run().unwrap())
+    results(&session(Target::CPU).prepare(PLAN, &inputs).unwrap().run().unwrap())
 }
 
 /// Runs until the device has recovered: the bindings report errors of earlier calls at later ones.
@@ -219,7 +218,7 @@ fn wait_for_recovery(run: impl Fn() -> Result<Run, Error>) {
 /// Returns the bytes in use after a small input was transferred, which also frees unused memory.
 fn used_by_small_input(device: &EmulatedDevice) -> u64 {
     let inputs = Bindings::new().with("A", matrix(4));
-    let session = session(Engine::Cuda(0));
+    let session = session(Target::cuda(0));
     wait_for_recovery(|| session.prepare(PLAN, &inputs)?.run());
     device.used()
 }
@@ -228,16 +227,16 @@ fn used_by_small_input(device: &EmulatedDevice) -> u64 {
 /// outcomes.
 fn run_with_failures<T>(
     device: &EmulatedDevice,
-    engine: Engine,
+    target: Target,
     (size, step): (u64, usize),
     run: impl Fn(&PreparedPlan) -> T,
 ) -> Vec<T> {
     let inputs = || Bindings::new().with("A", matrix(size));
     let mut outcomes = Vec::new();
     for calls in (0..).step_by(step) {
-        let session = session(engine);
+        let session = session(target);
         // This run compiles the kernels.
-        wait_for_recovery(|| session.prepare(PLAN, &inputs())?.run_with(Engine::Cuda(0)));
+        wait_for_recovery(|| session.prepare(PLAN, &inputs())?.run_with(Target::cuda(0)));
         let prepared = session.prepare(PLAN, &inputs()).unwrap();
         let before = device.calls();
         device.fail_after(Some(calls));
@@ -258,7 +257,7 @@ fn device_failures_are_reported() {
     let device = DEVICE.write().unwrap_or_else(PoisonError::into_inner);
     let expected = expected(30);
     let used = used_by_small_input(&device.0);
-    let outcomes = run_with_failures(&device.0, Engine::Cuda(0), (30, 1), PreparedPlan::run);
+    let outcomes = run_with_failures(&device.0, Target::cuda(0), (30, 1), PreparedPlan::run);
     let mut failed = 0;
     for (calls, run) in outcomes.into_iter().enumerate() {
         // Failed calls that free memory at the end do not fail the run.
@@ -276,7 +275,7 @@ fn device_failures_are_reported() {
 fn auto_continues_without_the_device() {
     let device = DEVICE.write().unwrap_or_else(PoisonError::into_inner);
     let expected = expected(400);
-    let outcomes = run_with_failures(&device.0, Engine::Auto, (400, 7), |prepared| prepared.profile(Engine::Auto));
+    let outcomes = run_with_failures(&device.0, Target::AUTO, (400, 7), |prepared| prepared.profile(Target::AUTO));
     assert!(outcomes.len() > 20, "{}", outcomes.len());
     for (calls, profile) in outcomes.into_iter().enumerate() {
         let profile = profile.unwrap_or_else(|e| panic!("{calls}: {e}"));

@@ -1,11 +1,13 @@
-//! Every engine on one prepared plan, through the library: results agree, including intermediates
+//! Every target on one prepared plan, through the library: results agree, including intermediates
 //! and blocks.
 
 use redpoll::logic::{Format, LeafKind, LevelFormat, LevelKind, Prim, Scalar, TensorType};
 use redpoll::physical::run::Workers;
 use redpoll::physical::storage::{Array, Tensor, Values, convert};
 use redpoll::physical::testing::lost_tensor;
-use redpoll::{Bindings, Config, Detail, Engine, Error, Phase, Reason, Session};
+use redpoll::{Bindings, Config, Detail, Error, Phase, Reason, Session, Target};
+use redpoll_physical::backend;
+use redpoll_physical::lower::InputLayout;
 use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,9 +22,9 @@ fn matrix(shape: [u64; 2], fill: f64, format: &Format) -> Tensor {
 }
 
 /// Returns the values of every result at all coordinates.
-fn values(session: &Session, text: &str, bindings: &Bindings, engine: Engine) -> Vec<(String, Vec<Scalar>)> {
-    let run = session.prepare(text, bindings).unwrap().run_with(engine).unwrap();
-    assert_eq!(run.counts.is_some(), engine == Engine::AssemblyInterpreter, "{engine:?}");
+fn values(session: &Session, text: &str, bindings: &Bindings, target: Target) -> Vec<(String, Vec<Scalar>)> {
+    let run = session.prepare(text, bindings).unwrap().run_with(target).unwrap();
+    assert_eq!(run.counts.is_some(), target == Target::ASSEMBLY, "{target:?}");
     run.outputs.iter().map(|(name, t)| (name.to_string(), t.to_dense_scalars().unwrap())).collect()
 }
 
@@ -41,10 +43,10 @@ fn engines_agree() {
         {
             let bindings =
                 Bindings::new().with("A", matrix([5, 4], 0.0, &format)).with("B", matrix([4, 3], 0.0, &format));
-            let expected = values(&Session::default(), plan, &bindings, Engine::LogicInterpreter);
-            for engine in Engine::ALL {
-                let found = values(&Session::default(), plan, &bindings, engine);
-                assert_eq!(found, expected, "{} on {format:?}: {plan}", engine.name());
+            let expected = values(&Session::default(), plan, &bindings, Target::LOGIC);
+            for target in Target::ALL {
+                let found = values(&Session::default(), plan, &bindings, target);
+                assert_eq!(found, expected, "{} on {format:?}: {plan}", target.name());
             }
         }
     }
@@ -64,8 +66,8 @@ fn lost_inputs_are_reported() {
         for plan in plans {
             let session = Session::default();
             let prepared = session.prepare(plan, &bindings).unwrap();
-            let mut failures = vec![("profile", prepared.profile(Engine::Instant).err())];
-            failures.extend(Engine::ALL.map(|engine| (engine.name(), prepared.run_with(engine).err())));
+            let mut failures = vec![("profile", prepared.profile(Target::INSTANT).err())];
+            failures.extend(Target::ALL.map(|target| (target.name(), prepared.run_with(target).err())));
             // The type determines the number of values of a dense matrix.
             if format != Format::dense(2) {
                 failures.push(("flow", prepared.flow().err()));
@@ -79,7 +81,7 @@ fn lost_inputs_are_reported() {
     }
 }
 
-/// Conversions of results of any engine store the same as those of the host. The interpreter of
+/// Conversions of results of any target store the same as those of the host. The interpreter of
 /// grids replaces a device.
 #[test]
 fn conversions_of_any_engine_store_the_same() {
@@ -92,8 +94,8 @@ fn conversions_of_any_engine_store_the_same() {
         for to in ["dense", "csr", "csc", "coo", "(bcsr 2 2)", "dcsr"] {
             let bindings = Bindings::new().with("A", matrix([5, 4], 0.0, from));
             let plan = format!("(plan (query C (reformat {to} (table A i j))) (produces C))");
-            let [expected, found] = [Engine::Instant, Engine::GridInterpreter].map(|engine| {
-                let run = Session::default().prepare(&plan, &bindings).unwrap().run_with(engine).unwrap();
+            let [expected, found] = [Target::INSTANT, Target::GRID].map(|target| {
+                let run = Session::default().prepare(&plan, &bindings).unwrap().run_with(target).unwrap();
                 run.outputs[0].1.clone()
             });
             let arrays = |tensor: &Tensor| -> Vec<Vec<Scalar>> {
@@ -160,10 +162,10 @@ fn unordered_input_is_sorted_first() {
         ("(plan (query s (aggregate + 0 (table A i j) i j)) (produces s))", &[15.0]),
     ];
     for (plan, expected) in cases {
-        for engine in Engine::ALL {
-            let found = values(&Session::default(), plan, &bindings, engine).remove(0).1;
+        for target in Target::ALL {
+            let found = values(&Session::default(), plan, &bindings, target).remove(0).1;
             let expected: Vec<Scalar> = expected.iter().copied().map(Scalar::F64).collect();
-            assert_eq!(found, expected, "{} on {plan}", engine.name());
+            assert_eq!(found, expected, "{} on {plan}", target.name());
         }
     }
 }
@@ -223,7 +225,7 @@ fn congruent_plans_are_optimized_once() {
     let is_optimized = |text: &str, bindings: &Bindings| {
         let prepared = session.prepare(text, bindings).unwrap();
         let run = prepared.run().unwrap();
-        let expected = prepared.run_with(Engine::LogicInterpreter).unwrap();
+        let expected = prepared.run_with(Target::LOGIC).unwrap();
         assert_eq!(run.outputs[0].1.to_dense_scalars().unwrap(), expected.outputs[0].1.to_dense_scalars().unwrap());
         prepared.timings().of(Phase::Optimize) > Duration::ZERO
     };
@@ -240,7 +242,7 @@ fn congruent_plans_are_optimized_once() {
     assert!(is_optimized(&plan("A", "B"), &dense), "another format");
 }
 
-/// Results share the coordinates of an operand, also with wide arrays, on every engine and any
+/// Results share the coordinates of an operand, also with wide arrays, on every target and any
 /// number of threads, and as inputs of later queries.
 #[test]
 fn scaled_matrices_share_the_arrays_of_their_levels() {
@@ -267,19 +269,19 @@ fn scaled_matrices_share_the_arrays_of_their_levels() {
         let workers = Arc::new(Workers::new(NonZero::new(3).unwrap()).without_grain());
         let session = Session::new(Config { workers, ..Config::default() });
         let prepared = session.prepare(text, &bindings).unwrap();
-        let expected = prepared.run_with(Engine::LogicInterpreter).unwrap();
-        for engine in Engine::ALL {
-            let run = prepared.run_with(engine).unwrap();
+        let expected = prepared.run_with(Target::LOGIC).unwrap();
+        for target in Target::ALL {
+            let run = prepared.run_with(target).unwrap();
             for ((name, found), (_, expected)) in run.outputs.iter().zip(&expected.outputs) {
                 assert_eq!(
                     found.to_dense_scalars().unwrap(),
                     expected.to_dense_scalars().unwrap(),
-                    "{engine:?}: {name}"
+                    "{target:?}: {name}"
                 );
             }
-            if !matches!(engine, Engine::LogicInterpreter | Engine::NotationInterpreter) {
-                assert_eq!(arrays(&run.outputs[0].1), arrays(&a), "{engine:?}");
-                assert_eq!(arrays(&run.outputs[1].1), arrays(&a), "{engine:?}");
+            if !matches!(target, Target::LOGIC | Target::NOTATION) {
+                assert_eq!(arrays(&run.outputs[0].1), arrays(&a), "{target:?}");
+                assert_eq!(arrays(&run.outputs[1].1), arrays(&a), "{target:?}");
             }
         }
     }
@@ -311,14 +313,14 @@ fn sizes_do_not_wrap_around() {
     };
     let text = "(plan (query C (mapjoin + (table x i) (table x j) (table x k) (table x l))) (produces C))";
     for n in [65_535, 65_536, 65_537] {
-        for engine in [Engine::Instant, Engine::AssemblyInterpreter, Engine::GridInterpreter] {
+        for target in [Target::INSTANT, Target::ASSEMBLY, Target::GRID] {
             for threads in [1, 2] {
                 let workers = Arc::new(Workers::new(NonZero::new(threads).unwrap()));
-                let session = Session::new(Config { engine, workers, ..Config::default() });
+                let session = Session::new(Config { target, workers, ..Config::default() });
                 let bindings = Bindings::new().with("x", x(n));
                 let run = session.prepare(text, &bindings).and_then(|prepared| prepared.run());
                 let error = run.unwrap_err().to_string();
-                assert!(error.contains("exceed the 9223372036854775807 positions"), "{n}, {engine:?}: {error}");
+                assert!(error.contains("exceed the 9223372036854775807 positions"), "{n}, {target:?}: {error}");
             }
         }
     }

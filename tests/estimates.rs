@@ -1,7 +1,7 @@
 //! Estimated sizes of joins and their projections, compared with true sizes, on uniform tensors and
 //! power-law graphs.
 
-use redpoll::{Bindings, Config, Engine, Session};
+use redpoll::{Bindings, Config, Session, Target};
 use redpoll_datasets::generate::{Amount, GenerateOptions, Generator, Rmat, Uniform, generate};
 use redpoll_logic::Prim;
 use redpoll_optimizer::CostThreshold;
@@ -76,7 +76,7 @@ fn sizes(join: &str, fields: &str, inputs: &Bindings) -> (f64, f64, f64) {
     let prepared = Session::new(config).prepare(&text, inputs).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let output = prepared.report().decisions.iter().flat_map(|d| &d.outputs).find(|o| o.alias.as_str() == "R");
     let output = output.expect("R is written");
-    let run = prepared.run_with(Engine::Instant).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let run = prepared.run_with(Target::INSTANT).unwrap_or_else(|e| panic!("{e}\n{text}"));
     (output.stored(), output.max_stored, run.get("R").expect("R is produced").count_stored().unwrap() as f64)
 }
 

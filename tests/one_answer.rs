@@ -3,7 +3,7 @@
 //! Two matrices combine all pairs of values, including infinities and NaN, stored and not stored.
 //! Every operator with an annihilator is applied to them in every pair of formats.
 
-use redpoll::{Bindings, Config, Engine, Note, Session};
+use redpoll::{Bindings, Config, Note, Session, Target};
 use redpoll_logic::interp::{DenseTensor, Exactness, interpret};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::text::{Catalog, parse, parse_format};
@@ -68,8 +68,8 @@ fn run(session: &Session, text: &str, bindings: &Bindings) -> Vec<Tensor> {
     prepared.run().unwrap_or_else(|e| panic!("{e}: {text}")).outputs.into_iter().map(|(_, t)| t).collect()
 }
 
-fn session(engine: Engine, mode: FloatMode) -> Session {
-    let mut config = Config { engine, ..Config::default() };
+fn session(target: Target, mode: FloatMode) -> Session {
+    let mut config = Config { target, ..Config::default() };
     config.optimizer.float_mode = mode;
     Session::new(config)
 }
@@ -117,7 +117,7 @@ fn check_operators(prim: Prim, values: &[Option<f64>], fills: &[[f64; 2]], pairs
         .map(|(name, b)| format!("(query {name} (mapjoin {b} (table A i j) (table B i j)))"))
         .collect();
     let text = format!("(plan {} (produces {}))", queries.join(" "), names.join(" "));
-    let session = session(Engine::Instant, FloatMode::Relaxed);
+    let session = session(Target::INSTANT, FloatMode::Relaxed);
     for [fill_a, fill_b] in fills {
         for [format_a, format_b] in pairs {
             let (a, x) = matrix(values, true, (prim, *fill_a), format_a);
@@ -196,9 +196,9 @@ fn products_with_poles_are_zero_if_a_factor_is_zero() {
         for [format_a, format_b] in all_pairs() {
             let (a, x) = matrix(values, true, (Prim::F64, 0.0), format_a);
             let (b, y) = matrix(values, false, (Prim::F64, 0.0), format_b);
-            for engine in [Engine::Instant, Engine::NotationInterpreter] {
+            for target in [Target::INSTANT, Target::NOTATION] {
                 let bindings = Bindings::from_iter([("A", a.clone()), ("B", b.clone())]);
-                let found = run(&session(engine, FloatMode::Relaxed), &text, &bindings).remove(0);
+                let found = run(&session(target, FloatMode::Relaxed), &text, &bindings).remove(0);
                 for (k, found) in all_values(&found).iter().enumerate() {
                     let [a, b] = [&x[k], &y[k]].map(|v| v.to_f64().unwrap());
                     let expected = Scalar::F64(expected(a, b));
@@ -259,7 +259,7 @@ fn folds_stay_within_the_bound_of_the_interpreter() {
             let plan = parse(&text, &catalog).unwrap();
             let expected = interpret(&plan, &dense, FloatMode::Relaxed).unwrap();
             let found =
-                run(&session(Engine::Instant, FloatMode::Relaxed), &text, &Bindings::from_iter(bound)).remove(0);
+                run(&session(Target::INSTANT, FloatMode::Relaxed), &text, &Bindings::from_iter(bound)).remove(0);
             let compared = expected["C"].compare(&all_values(&found), Exactness::Bounded);
             let compared = compared.unwrap_or_else(|e| panic!("{query} in {format_a} {format_b}: {e}"));
             let counts = skipped.entry(query.to_owned()).or_insert((0, 0));
@@ -301,7 +301,7 @@ fn quotients_of_sparse_matrices_are_sparse() {
             "(mapjoin / (table A i j) (aggregate + 0 (table A i k) k))",
         ] {
             let text = format!("(plan (query C {expr}) (produces C))");
-            let found = run(&session(Engine::Instant, FloatMode::Relaxed), &text, &bindings).remove(0);
+            let found = run(&session(Target::INSTANT, FloatMode::Relaxed), &text, &bindings).remove(0);
             assert_eq!(found.ty().fill, Scalar::F64(0.0), "{expr}");
             assert!(found.count_stored().unwrap() <= 4000, "{expr} stores {}", found.count_stored().unwrap());
         }
@@ -318,15 +318,15 @@ fn quotients_of_zeros_are_nan_if_strict_and_noted_otherwise() {
         let (a, x) = matrix(values, true, (Prim::F64, 0.0), format);
         let (b, y) = matrix(values, false, (Prim::F64, 0.0), format);
         let bindings = Bindings::from_iter([("A", a), ("B", b)]);
-        for engine in [Engine::Instant, Engine::LogicInterpreter, Engine::NotationInterpreter] {
-            let found = run(&session(engine, FloatMode::StrictIeee), text, &bindings);
+        for target in [Target::INSTANT, Target::LOGIC, Target::NOTATION] {
+            let found = run(&session(target, FloatMode::StrictIeee), text, &bindings);
             for (k, (c, d)) in all_values(&found[0]).iter().zip(&all_values(&found[1])).enumerate() {
                 let quotient = x[k].to_f64().unwrap() / y[k].to_f64().unwrap();
                 assert!(is_equal(c, &Scalar::F64(quotient)), "{format} at {k}: {c}, not {quotient}");
                 assert!(is_equal(d, &Scalar::F64(quotient + 1.0)), "{format} at {k}: {d}");
             }
         }
-        let notes = session(Engine::Instant, FloatMode::Relaxed).prepare(text, &bindings).unwrap().notes();
+        let notes = session(Target::INSTANT, FloatMode::Relaxed).prepare(text, &bindings).unwrap().notes();
         let modes: Vec<&Note> = notes.iter().filter(|n| matches!(n, Note::FloatModeDifference { .. })).collect();
         if ["dense", "rle"].contains(&format) {
             assert!(modes.is_empty(), "{modes:?}");
@@ -334,7 +334,7 @@ fn quotients_of_zeros_are_nan_if_strict_and_noted_otherwise() {
         }
         let expected = "query `C`: for elements that are not stored, (/ 0.0 0.0) is 0.0; in the strict mode (`--strict`) it is nan";
         assert_eq!(modes.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
-        let strict = session(Engine::Instant, FloatMode::StrictIeee).prepare(text, &bindings).unwrap().notes();
+        let strict = session(Target::INSTANT, FloatMode::StrictIeee).prepare(text, &bindings).unwrap().notes();
         assert!(!strict.iter().any(|n| matches!(n, Note::FloatModeDifference { .. })), "{strict:?}");
     }
 }
@@ -349,7 +349,7 @@ fn folds_count_more_coordinates_than_64_bits() {
         let triples = Triples { shape: vec![n, n], coordinates: vec![vec![7], vec![12]], values };
         Tensor::from_triples(Arc::new(ty), &triples, Duplicates::Error).unwrap().0
     };
-    let session = session(Engine::Instant, FloatMode::Relaxed);
+    let session = session(Target::INSTANT, FloatMode::Relaxed);
     let fold = |expr: &str, p: &Tensor| {
         let text = format!("(plan (query s {expr}) (produces s))");
         let run = session.prepare(&text, &Bindings::from_iter([("P", p.clone())])).and_then(|prepared| prepared.run());

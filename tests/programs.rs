@@ -1,20 +1,14 @@
-//! The programs of the folder `programs` on random graphs and samples, through every engine and in
+//! The programs of the folder `programs` on random graphs and samples, through every target and in
 //! several formats, compared with plain loops. Also the work of a search at sizes n and 4n.
 
 use redpoll::datasets::{read_bytes, sample};
 use redpoll::logic::text::parse_format;
 use redpoll::logic::{DType, Prim, Scalar, TensorType};
 use redpoll::physical::storage::{Duplicates, Tensor, Triples, Values};
-use redpoll::{Bindings, Config, Detail, Engine, Program, Run, Session};
+use redpoll::{Bindings, Config, Detail, Program, Run, Session, Target};
 use std::collections::{BTreeSet, VecDeque};
 
-const ENGINES: [Engine; 5] = [
-    Engine::NotationInterpreter,
-    Engine::AssemblyInterpreter,
-    Engine::GridInterpreter,
-    Engine::Instant,
-    Engine::Optimizing,
-];
+const ENGINES: [Target; 5] = [Target::NOTATION, Target::ASSEMBLY, Target::GRID, Target::INSTANT, Target::OPTIMIZING];
 const FORMATS: [&str; 4] = ["csr", "dcsr", "coo", "dense"];
 
 /// A graph as a set of edges.
@@ -163,7 +157,7 @@ fn ints(run: &Run, name: &str) -> Vec<i64> {
 }
 
 fn session() -> Session {
-    Session::new(Config { engine: Engine::Instant, ..Config::default() })
+    Session::new(Config { target: Target::INSTANT, ..Config::default() })
 }
 
 /// Runs a program over a graph in several formats. The C compiler is used for the first format
@@ -172,9 +166,9 @@ fn check_runs(session: &Session, name: &str, bindings: impl Fn(&str) -> Bindings
     let program = program(name);
     for format in FORMATS {
         let prepared = session.prepare_program(&program, &bindings(format)).unwrap_or_else(|e| panic!("{name}: {e}"));
-        for engine in ENGINES.into_iter().filter(|e| *e != Engine::Optimizing || format == "csr") {
-            let run = prepared.run_with(engine).unwrap_or_else(|e| panic!("{name}, {format}, {engine:?}: {e}"));
-            check(&run, &format!("{name}, {format}, {engine:?}"));
+        for target in ENGINES.into_iter().filter(|e| *e != Target::OPTIMIZING || format == "csr") {
+            let run = prepared.run_with(target).unwrap_or_else(|e| panic!("{name}, {format}, {target:?}: {e}"));
+            check(&run, &format!("{name}, {format}, {target:?}"));
         }
     }
 }
@@ -393,7 +387,7 @@ fn searches_cost_edges_not_levels_times_vertices() {
     let program = program("bfs_push");
     let work = |side: u64| {
         let bindings = Bindings::new().with("A", TestGraph::grid(side).tensor("csr", |_, _| 1.0));
-        let run = session.prepare_program(&program, &bindings).unwrap().run_with(Engine::AssemblyInterpreter).unwrap();
+        let run = session.prepare_program(&program, &bindings).unwrap().run_with(Target::ASSEMBLY).unwrap();
         let counts = run.counts.unwrap();
         [counts.iterations, counts.loads, counts.stores, counts.allocated_bytes]
     };
@@ -457,17 +451,17 @@ fn index(values: &[i64]) -> Tensor {
 
 const SCATTER: &str = "(program (input I (shape m)) (output y (shape 3) f64)\n  (for i\n    (+= (y (I i)) 1)))";
 
-/// The run ends with the position in the text, on every engine, and the session can be used again.
+/// The run ends with the position in the text, on every target, and the session can be used again.
 #[test]
 fn coordinates_out_of_bounds_are_errors() {
     let program = Program::new(SCATTER).unwrap();
-    for engine in ENGINES {
-        let session = Session::new(Config { engine, ..Config::default() });
+    for target in ENGINES {
+        let session = Session::new(Config { target, ..Config::default() });
         let run = |values: &[i64]| {
             let bindings: Bindings = [("I", index(values))].into_iter().collect();
             session.prepare_program(&program, &bindings).unwrap().run()
         };
-        assert!(run(&[0, 2, 1]).is_ok(), "{engine:?}");
+        assert!(run(&[0, 2, 1]).is_ok(), "{target:?}");
         for at in [3, -1, 3_000_000_000] {
             let error = run(&[0, 2, at]).unwrap_err();
             assert_eq!(
@@ -476,10 +470,10 @@ fn coordinates_out_of_bounds_are_errors() {
                     "program, `(y (I i))`, line 3, column 9, is out of bounds: `(I i)` is {at}, but mode 0 of `y` has size 3; \
                      test the coordinate with an `if`, or give a read an `outside`"
                 ),
-                "{engine:?}"
+                "{target:?}"
             );
         }
-        assert!(run(&[2, 2, 2]).is_ok(), "{engine:?}");
+        assert!(run(&[2, 2, 2]).is_ok(), "{target:?}");
     }
 }
 

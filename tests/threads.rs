@@ -4,7 +4,7 @@
 use redpoll::physical::assembly::Status;
 use redpoll::physical::run::Workers;
 use redpoll::physical::storage::Tensor;
-use redpoll::{Bindings, Config, Engine, Error, Session};
+use redpoll::{Bindings, Config, Error, Session, Target};
 use redpoll_datasets::generate::{Distribution, GenerateOptions, Rmat, generate};
 use redpoll_logic::text::parse_format;
 use redpoll_logic::{Prim, Scalar};
@@ -39,9 +39,9 @@ fn bindings(dtype: Prim, format: &str) -> Bindings {
     Bindings::new().with("A", tensor(12, 300_000, 1)).with("B", tensor(12, 3_000, 2))
 }
 
-fn session(threads: usize, engine: Engine) -> Session {
+fn session(threads: usize, target: Target) -> Session {
     let workers = Arc::new(Workers::new(NonZero::new(threads).unwrap()));
-    Session::new(Config { engine, workers, ..Config::default() })
+    Session::new(Config { target, workers, ..Config::default() })
 }
 
 /// Returns the bytes of the arrays of all results of a plan.
@@ -58,7 +58,7 @@ fn bits(session: &Session, plan: &str, bindings: &Bindings) -> Vec<Vec<u8>> {
 fn results_do_not_depend_on_the_number_of_threads() {
     for (dtype, format) in [(Prim::F64, "csr"), (Prim::I64, "csr"), (Prim::F64, "dcsr"), (Prim::F64, "csc")] {
         let bindings = bindings(dtype, format);
-        let sessions: Vec<Session> = [1, 2, 5].map(|threads| session(threads, Engine::Instant)).into();
+        let sessions: Vec<Session> = [1, 2, 5].map(|threads| session(threads, Target::INSTANT)).into();
         for plan in PLANS {
             let found: Vec<_> = sessions.iter().map(|session| bits(session, plan, &bindings)).collect();
             assert!(found[0].iter().any(|array| array.iter().any(|byte| *byte != 0)), "{plan}");
@@ -69,7 +69,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn every_run_gives_the_same_bits() {
-    let (bindings, session) = (bindings(Prim::F64, "csr"), session(3, Engine::Auto));
+    let (bindings, session) = (bindings(Prim::F64, "csr"), session(3, Target::AUTO));
     for plan in [PLANS[1], PLANS[3], PLANS[5]] {
         let first = bits(&session, plan, &bindings);
         for run in 0..100 {
@@ -81,7 +81,7 @@ fn every_run_gives_the_same_bits() {
 /// A cancelled run ends on all threads, and the session can be used again.
 #[test]
 fn runs_on_threads_can_be_cancelled() {
-    let (bindings, session) = (bindings(Prim::F64, "csr"), session(2, Engine::Instant));
+    let (bindings, session) = (bindings(Prim::F64, "csr"), session(2, Target::INSTANT));
     let cancel = session.limits().cancel.clone();
     cancel.store(true, Ordering::Relaxed);
     let prepared = session.prepare(PLANS[8], &bindings).unwrap();
@@ -113,7 +113,7 @@ fn lists_appended_by_threads_take_at_most_twice_their_bytes() {
     let bindings = bindings(Prim::F64, "csr");
     let sum = "(plan (query C (mapjoin + (table A i j) (table B i j))) (produces C))";
     for (threads, plan) in [(2, sum), (5, sum), (2, PLANS[7]), (5, PLANS[7])] {
-        let prepared = session(threads, Engine::Instant).prepare(plan, &bindings).unwrap();
+        let prepared = session(threads, Target::INSTANT).prepare(plan, &bindings).unwrap();
         for k in 0..4 {
             let run = prepared.run().unwrap();
             let bytes: u64 = run.outputs.iter().map(|(_, tensor)| tensor.bytes()).sum();

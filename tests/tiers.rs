@@ -4,7 +4,7 @@
 use redpoll::logic::{Format, Scalar, TensorType};
 use redpoll::physical::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
 use redpoll::physical::storage::{Tensor, Values};
-use redpoll::{Bindings, Config, Engine, PreparedPlan, Run, Session};
+use redpoll::{Bindings, Config, PreparedPlan, Run, Session, Target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -63,20 +63,20 @@ fn the_optimizing_tier_takes_over_with_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
     let config = config(None, folder.path());
     let prepared = prepare(config.clone());
-    assert_eq!(prepared.tier(), Engine::Instant);
+    assert_eq!(prepared.tier(), Target::INSTANT);
     let expected = repeat(&prepared);
-    assert_eq!((prepared.tier(), prepared.tier_note()), (Engine::Optimizing, None));
+    assert_eq!((prepared.tier(), prepared.tier_note()), (Target::OPTIMIZING, None));
     assert_eq!(config.toolchain.counters().compiled, 1);
 
-    let pinned = prepare(Config { engine: Engine::Optimizing, ..config.clone() });
+    let pinned = prepare(Config { target: Target::OPTIMIZING, ..config.clone() });
     assert_eq!(bits(&pinned.run().unwrap()), expected);
     assert_eq!((config.toolchain.counters().memory, config.toolchain.counters().compiled), (1, 1));
-    let instant = prepare(Config { engine: Engine::Instant, ..config });
+    let instant = prepare(Config { target: Target::INSTANT, ..config });
     for _ in 0..RUNS {
         instant.run().unwrap();
     }
     instant.wait_for_optimizing_tier();
-    assert_eq!(instant.tier(), Engine::Instant, "the instant tier was pinned");
+    assert_eq!(instant.tier(), Target::INSTANT, "the instant tier was pinned");
 }
 
 /// Without a C compiler the instant tier continues and says why; only an explicit request for the
@@ -87,13 +87,13 @@ fn the_instant_tier_continues_without_a_compiler() {
     let config = config(Some("/nowhere/cc"), folder.path());
     let prepared = prepare(config.clone());
     repeat(&prepared);
-    assert_eq!(prepared.tier(), Engine::Instant);
+    assert_eq!(prepared.tier(), Target::INSTANT);
     let note = prepared.tier_note().unwrap();
     assert!(
         note.contains("the instant tier remains in use") && note.contains("no C compiler: `/nowhere/cc`"),
         "{note}"
     );
-    let pinned = Session::new(Config { engine: Engine::Optimizing, ..config }).prepare(RESIDUAL, &bindings());
+    let pinned = Session::new(Config { target: Target::OPTIMIZING, ..config }).prepare(RESIDUAL, &bindings());
     let error = pinned.err().unwrap().to_string();
     assert!(error.contains("no C compiler") && error.contains("instant tier"), "{error}");
 }
@@ -122,7 +122,7 @@ fn dumped_kernels_can_be_edited_and_run() {
     let r = |run: &Run| run.get("r").unwrap().sum().unwrap();
     fs::write(&kernels, &edited).unwrap();
     let loaded = prepare(back.clone());
-    assert_eq!(loaded.tier(), Engine::Optimizing, "edited kernels run in the optimizing tier");
+    assert_eq!(loaded.tier(), Target::OPTIMIZING, "edited kernels run in the optimizing tier");
     let run = loaded.run().unwrap();
     assert_eq!((n(&run), r(&run)), (n(&expected), r(&expected).map(|r| -r)));
 
@@ -132,7 +132,7 @@ fn dumped_kernels_can_be_edited_and_run() {
 
     let other = "(plan (query s (aggregate + 0 (table A i k) i k)) (produces s))";
     let session = Session::new(back.clone());
-    assert_eq!(session.prepare(other, &bindings()).unwrap().tier(), Engine::Instant, "another plan is not touched");
+    assert_eq!(session.prepare(other, &bindings()).unwrap().tier(), Target::INSTANT, "another plan is not touched");
 
     // Edited kernels do not apply to a plan with other names of inputs either, although sessions
     // cache both as the same plan.

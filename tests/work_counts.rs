@@ -4,7 +4,7 @@
 //! Entries grow with the size, dimensions with its square or faster, so that a loop over a
 //! dimension would be detected.
 
-use redpoll::{Bindings, Engine, Session};
+use redpoll::{Bindings, Session, Target};
 use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
 use redpoll_physical::storage::{Array, Duplicates, Tensor, Triples, Values};
 use redpoll_testing::counted::{coordinates_by_row, count, distinct_below, list, matrix, vector};
@@ -483,7 +483,7 @@ fn strict_floats_visit_coordinates_that_relaxed_ones_skip() {
         config.optimizer.float_mode = float_mode;
         let text = "(plan (query z (mapjoin * (table x i) (table y i))) (produces z))";
         let prepared = Session::new(config).prepare(text, &bindings).expect("a plan");
-        let run = prepared.run_with(Engine::AssemblyInterpreter).expect("a run");
+        let run = prepared.run_with(Target::ASSEMBLY).expect("a run");
         run.counts.expect("the interpreter counts").iterations
     });
     assert!(iterations[0] <= n / 10 && iterations[1] >= n, "{iterations:?}");

@@ -2,8 +2,10 @@
 
 use anyhow::{Result, anyhow};
 use redpoll_logic::FloatMode;
+use redpoll_physical::backend::{self, Backend, OptimizingBackend};
 use redpoll_physical::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
 use redpoll_physical::kernel::Kernel;
+use redpoll_physical::lower::InputLayout;
 use redpoll_physical::notation::{normalize, parse};
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::Tensor;
@@ -35,7 +37,8 @@ impl BoundKernel {
     /// If there is no C compiler.
     pub fn compile_optimizing(&self) -> Result<BoundKernel> {
         let toolchain = Toolchain::new(ToolchainOptions { cache: CacheFolder::Off, ..ToolchainOptions::default() });
-        let kernel = Kernel::compile_optimizing(&[self.kernel.draft()], &Arc::new(toolchain))?.remove(0);
+        let backend: Arc<dyn Backend> = Arc::new(OptimizingBackend::new(&Arc::new(toolchain)));
+        let kernel = Kernel::compile(self.kernel.draft(), &backend)?;
         Ok(BoundKernel { kernel, inputs: self.inputs.clone(), limits: self.limits.clone() })
     }
 
@@ -46,7 +49,8 @@ impl BoundKernel {
     /// If there is no C compiler, or it rejects the text.
     pub fn compile_text(&self, text: &str) -> Result<BoundKernel> {
         let toolchain = Toolchain::new(ToolchainOptions { cache: CacheFolder::Off, ..ToolchainOptions::default() });
-        let kernel = Kernel::compile_edited(text, &[self.kernel.draft()], &Arc::new(toolchain))?.remove(0);
+        let kernel =
+            OptimizingBackend::new(&Arc::new(toolchain)).compile_edited(text, &[self.kernel.draft()])?.remove(0);
         Ok(BoundKernel { kernel, inputs: self.inputs.clone(), limits: self.limits.clone() })
     }
 

@@ -11,7 +11,7 @@ use crate::workload::{DataSize, MakeOutcome, Variant, WorkloadInput, WorkloadPro
 use crate::workloads;
 use anyhow::{Context, Result, bail, ensure};
 use redpoll::datasets::Data;
-use redpoll::{Bindings, Config, Engine};
+use redpoll::{Bindings, Config, Target};
 use redpoll_physical::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
 use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
@@ -90,11 +90,11 @@ impl ExecutionMode {
     /// Returns the configuration of a session for this mode.
     pub fn config(self) -> Config {
         match self {
-            ExecutionMode::Cold | ExecutionMode::ColdTensors | ExecutionMode::Instant => config_with(Engine::Instant),
+            ExecutionMode::Cold | ExecutionMode::ColdTensors | ExecutionMode::Instant => config_with(Target::INSTANT),
             ExecutionMode::ColdOptimizing | ExecutionMode::Optimizing | ExecutionMode::Tensors => {
                 let toolchain =
                     Toolchain::new(ToolchainOptions { cache: CacheFolder::Off, ..ToolchainOptions::default() });
-                Config { toolchain: Arc::new(toolchain), ..config_with(Engine::Optimizing) }
+                Config { toolchain: Arc::new(toolchain), ..config_with(Target::OPTIMIZING) }
             }
         }
     }
@@ -308,10 +308,10 @@ fn verify(choice: &WorkloadChoice) -> Result<ServerReply> {
         runs.push((choice.id.clone(), store_inputs(problem.inputs)?, problem.program, Ok));
     }
     let mut all = Vec::new();
-    for engine in [Engine::Instant, Engine::LogicInterpreter] {
+    for target in [Target::INSTANT, Target::LOGIC] {
         for (name, bindings, program, finish) in &runs {
-            let results = program(&mut WorkloadRunner::new(config_with(engine), bindings.clone())).and_then(finish);
-            let results = results.with_context(|| format!("{name} on the {}", engine.name()))?;
+            let results = program(&mut WorkloadRunner::new(config_with(target), bindings.clone())).and_then(finish);
+            let results = results.with_context(|| format!("{name} on the {}", target.name()))?;
             all.extend(compute_sums(&results, &task)?);
         }
     }

@@ -1,7 +1,7 @@
 //! The runner of the programs of workloads: a session that also sums up the time in kernels.
 
 use anyhow::{Context, Result};
-use redpoll::{Array, Bindings, Config, Engine, PreparedPlan, Program, Run, Session};
+use redpoll::{Array, Bindings, Config, PreparedPlan, Program, Run, Session, Target};
 use redpoll_physical::notation::is_program;
 use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
@@ -74,8 +74,8 @@ impl WorkloadRunner {
         }
         let prepared = self.session.prepare_program(&Program::new(text)?, &self.inputs)?;
         // The Logic interpreter cannot run programs; the Notation interpreter is their reference.
-        let run = match self.session.config().engine {
-            Engine::LogicInterpreter => prepared.run_with(Engine::NotationInterpreter)?,
+        let run = match self.session.config().target {
+            Target::LOGIC => prepared.run_with(Target::NOTATION)?,
             _ => prepared.run()?,
         };
         Ok(self.outputs(run))
@@ -136,6 +136,6 @@ impl WorkloadRunner {
 }
 
 /// Returns the default configuration with the given engine.
-pub fn config_with(engine: Engine) -> Config {
-    Config { engine, ..Config::default() }
+pub fn config_with(target: Target) -> Config {
+    Config { target, ..Config::default() }
 }

@@ -5,7 +5,7 @@ use crate::correlated::RenameCorrelated;
 use crate::engine::Engine;
 use crate::engines::Engines;
 use crate::error::Error;
-use crate::options::RedpollOptions;
+use crate::options::{EngineChoice, RedpollOptions};
 use crate::planner::{RegionPlanner, SessionPlanner};
 use crate::policy::{BackgroundJobs, Cache, ClaimRegions, unclaimed_aggregates};
 use crate::same_names::physical_optimizer_rules;
@@ -101,7 +101,10 @@ impl Database {
     /// Returns a session with the given configuration, and with the memory, files and caches of
     /// `runtime`.
     pub fn with_runtime(engine: Arc<dyn Engine>, config: SessionConfig, runtime: Arc<RuntimeEnv>) -> Database {
-        let config = config.with_option_extension(RedpollOptions::default());
+        let config = config.with_option_extension(RedpollOptions {
+            engine: EngineChoice::session(engine.target_check()),
+            ..RedpollOptions::default()
+        });
         let (cache, background) = (Arc::<Cache>::default(), Arc::<BackgroundJobs>::default());
         let engines = Arc::new(Engines::new(engine));
         let regions = RegionPlanner { engines, cache: cache.clone(), background: Arc::downgrade(&background) };

@@ -1,7 +1,7 @@
 //! The interface to the engine that runs Logic plans: the session of the crate `redpoll`.
 
+use crate::options::TargetCheck;
 use redpoll_logic::{Alias, Plan};
-use redpoll_physical::kernel::Processor;
 use redpoll_physical::storage::Account;
 use redpoll_physical::storage::Tensor;
 use std::fmt;
@@ -63,14 +63,19 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// If the plan is refused.
     fn explain(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>) -> Result<Vec<(String, String)>, RunError>;
 
-    /// Returns the same engine on `processor`, for `SET redpoll.engine`.
+    /// Returns the check of names of targets, for `SET redpoll.engine`.
+    fn target_check(&self) -> TargetCheck {
+        |name| Err(format!("the engine of this session has no other target, found `{name}`"))
+    }
+
+    /// Returns the same engine on the target with this name, for `SET redpoll.engine`.
     ///
     /// # Errors
-    /// If the processor does not exist, or the engine cannot be moved, as with this default
+    /// If the target does not exist, or the engine cannot be moved, as with this default
     /// implementation.
-    fn with_processor(&self, processor: Processor) -> Result<Arc<dyn Engine>, RunError> {
+    fn with_target(&self, name: &str) -> Result<Arc<dyn Engine>, RunError> {
         let message = format!(
-            "the engine of this session cannot run on `{processor}`; use its own processor by `SET redpoll.engine = 'session'`"
+            "the engine of this session cannot run on `{name}`; use its own target by `SET redpoll.engine = 'session'`"
         );
         Err(RunError::Failed(message.into()))
     }

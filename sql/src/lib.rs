@@ -80,7 +80,7 @@ pub use exec::RegionExec;
 pub use guard::silence_guarded_panics;
 pub use memory::Allowance;
 pub use node::RegionNode;
-pub use options::{EngineChoice, FirstAnswer, Policy, RedpollOptions};
+pub use options::{EngineChoice, FirstAnswer, Policy, RedpollOptions, TargetCheck};
 pub use policy::ClaimRegions;
 pub use semiring::Semiring;
 pub use statement::{STACK_SIZE, with_deep_stack};

@@ -3,10 +3,11 @@
 use datafusion::common::config_namespace;
 use datafusion::config::{ConfigEntry, ConfigExtension, ConfigField, ConfigOptions, ExtensionOptions, Visit};
 use datafusion::error::{DataFusionError, Result};
-use redpoll_physical::kernel::Processor;
 use std::any::Any;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
+use std::sync::Arc;
 
 config_namespace! {
     /// The options of redpoll in a DataFusion session, which statements set and show.
@@ -35,10 +36,10 @@ config_namespace! {
         /// first, `claim` for redpoll, `prepare` for DataFusion, after which redpoll prepares the
         /// region.
         pub first: FirstAnswer, default = FirstAnswer::Auto
-        /// The processor that runs the kernels of regions: `session` for that of the session,
-        /// `auto` for a device if it is expected to pay, `cpu`, or a CUDA device: `cuda`,
-        /// `cuda:1`, ..
-        pub engine: EngineChoice, default = EngineChoice::Session
+        /// The target that runs the kernels of regions: `session` for that of the session, `auto`
+        /// for a device if it is expected to pay, `cpu`, a CUDA device (`cuda`, `cuda:1`, ..), or
+        /// another target of the engine
+        pub engine: EngineChoice, default = EngineChoice::default()
     }
 }
 
@@ -132,45 +133,92 @@ pub enum Policy {
     Always,
 }
 
-/// The processor that runs the kernels of regions. The text of a value is that of
-/// `SET redpoll.engine`.
+/// A function that checks the name of a target. It returns the canonical name, or the message of an
+/// error.
+pub type TargetCheck = fn(&str) -> std::result::Result<String, String>;
+
+/// The target that runs the kernels of regions: that of the session, or another one by its name.
 ///
 /// ```
 /// use redpoll_sql::EngineChoice;
+/// use redpoll_sql::datafusion::config::ConfigField;
 ///
-/// assert_eq!(EngineChoice::default().to_string(), "session");
-/// assert!("cpu".parse::<EngineChoice>().is_ok());
-/// assert!("gpu".parse::<EngineChoice>().is_err());
+/// let mut choice = EngineChoice::session(|name| match name {
+///     "cpu" => Ok("cpu".into()),
+///     other => Err(format!("expected `cpu`, found `{other}`")),
+/// });
+/// assert_eq!(choice.to_string(), "session");
+/// choice.set("engine", "CPU")?;
+/// assert_eq!(choice.name(), Some("cpu"));
+/// assert!(choice.set("engine", "gpu").is_err());
+/// # Ok::<(), redpoll_sql::datafusion::error::DataFusionError>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum EngineChoice {
-    /// The processor with which the session was created.
-    #[default]
-    Session,
-    /// A processor of the user's choice.
-    Processor(Processor),
+#[derive(Clone)]
+pub struct EngineChoice {
+    /// The canonical name; `None` for the target with which the session was created.
+    name: Option<Arc<str>>,
+    check: TargetCheck,
+}
+
+impl EngineChoice {
+    /// Makes the choice of the session's own target, which later settings replace by names that
+    /// pass the check.
+    pub fn session(check: TargetCheck) -> EngineChoice {
+        EngineChoice { name: None, check }
+    }
+
+    /// Returns the name of the chosen target; `None` for that of the session.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+}
+
+impl Default for EngineChoice {
+    fn default() -> EngineChoice {
+        EngineChoice::session(|name| Err(format!("expected `session`, found `{name}`")))
+    }
+}
+
+impl PartialEq for EngineChoice {
+    fn eq(&self, other: &EngineChoice) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for EngineChoice {}
+
+impl Hash for EngineChoice {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl fmt::Debug for EngineChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for EngineChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            EngineChoice::Session => f.write_str("session"),
-            EngineChoice::Processor(processor) => processor.fmt(f),
-        }
+        f.write_str(self.name().unwrap_or("session"))
     }
 }
 
-impl FromStr for EngineChoice {
-    type Err = DataFusionError;
+impl ConfigField for EngineChoice {
+    fn visit<V: Visit>(&self, visitor: &mut V, key: &str, description: &'static str) {
+        visitor.some(key, self, description);
+    }
 
-    fn from_str(text: &str) -> Result<EngineChoice> {
-        match text.to_ascii_lowercase().as_str() {
-            "session" => Ok(EngineChoice::Session),
-            lower => lower.parse().map(EngineChoice::Processor).map_err(|_| {
-                let words = "`session`, `auto`, `cpu`, `cuda` or `cuda:N`";
-                DataFusionError::Configuration(format!("redpoll.engine must be {words}, found `{text}`"))
-            }),
-        }
+    fn set(&mut self, _: &str, value: &str) -> Result<()> {
+        let text = value.to_ascii_lowercase();
+        self.name = match text.as_str() {
+            "session" => None,
+            text => Some((self.check)(text).map(Arc::from).map_err(|message| {
+                DataFusionError::Configuration(format!("redpoll.engine, unless it is `session`: {message}"))
+            })?),
+        };
+        Ok(())
     }
 }
 
@@ -189,8 +237,6 @@ macro_rules! config_field {
         }
     };
 }
-
-config_field!(EngineChoice);
 
 /// Implements an option whose values are a few words.
 macro_rules! word_option {

@@ -53,7 +53,7 @@ impl QueryPlanner for SessionPlanner {
             LogicalPlan::Explain(explain) if explain.verbose => {
                 let mut explain = explain.clone();
                 explain.stringified_plans.extend(unclaimed_rows(&explain.plan, session, &self.regions.cache));
-                explain.stringified_plans.extend(self.regions.programs(&explain.plan, engine_choice(session))?);
+                explain.stringified_plans.extend(self.regions.programs(&explain.plan, &engine_choice(session))?);
                 planner.create_physical_plan(&LogicalPlan::Explain(explain), session).await
             }
             LogicalPlan::Copy(copy) => match TensorSink::of(copy)? {
@@ -94,7 +94,7 @@ impl RegionPlanner {
     ///
     /// # Errors
     /// If the engine refuses a program, or there is no such processor.
-    fn programs(&self, plan: &LogicalPlan, engine_choice: EngineChoice) -> Result<Vec<StringifiedPlan>> {
+    fn programs(&self, plan: &LogicalPlan, engine_choice: &EngineChoice) -> Result<Vec<StringifiedPlan>> {
         let mut rows = Vec::new();
         let engine = self.engines.select(engine_choice).map_err(Error::from)?;
         plan.apply(|plan| {
@@ -126,9 +126,9 @@ const UNPREPARED: &str = "not prepared: the program is built when the query firs
     query and explain it again (after `SET redpoll.first = 'claim'`, the first call prepares the region itself)";
 
 /// Returns the cache key and version of the region, or `None` if it cannot be cached.
-fn cache_slot(node: &RegionNode, inputs: &[&LogicalPlan], engine_choice: EngineChoice) -> Option<CacheSlot> {
+fn cache_slot(node: &RegionNode, inputs: &[&LogicalPlan], engine_choice: &EngineChoice) -> Option<CacheSlot> {
     let plans = Arc::new(inputs.iter().map(|&plan| plan.clone()).collect());
-    let key = RegionKey { region: node.region().clone(), inputs: plans, engine: engine_choice };
+    let key = RegionKey { region: node.region().clone(), inputs: plans, engine: engine_choice.clone() };
     CacheSlot::new(InputTables::of(inputs), key)
 }
 
@@ -146,7 +146,7 @@ impl ExtensionPlanner for RegionPlanner {
         let Some(node) = node.as_any().downcast_ref::<RegionNode>() else { return Ok(None) };
         let schema = Arc::clone(datafusion::logical_expr::UserDefinedLogicalNodeCore::schema(node).inner());
         let engine_choice = engine_choice(session);
-        let engine = self.engines.select(engine_choice).map_err(Error::from)?;
+        let engine = self.engines.select(&engine_choice).map_err(Error::from)?;
         let exec = RegionExec::new(node.region().clone(), inputs.to_vec(), schema, engine);
         // DataFusion must not run a plan that the check refuses.
         let is_sound = check_outer_joins(node.aggregate()).is_ok();
@@ -154,7 +154,7 @@ impl ExtensionPlanner for RegionPlanner {
         let context = RegionContext {
             cache: self.cache.clone(),
             background: self.background.clone(),
-            cache_slot: cache_slot(node, plans, engine_choice),
+            cache_slot: cache_slot(node, plans, &engine_choice),
             fallback,
             cost: CostEstimate::new(node.region(), plans),
         };

@@ -2,7 +2,7 @@
 //! saves.
 
 use crate::bindings::Bindings;
-use crate::config::{Config, Engine};
+use crate::config::Config;
 use crate::explain::Detail;
 use crate::pipeline::prepare_with;
 use crate::prepared_plan::PreparedPlan;
@@ -10,6 +10,7 @@ use crate::profile::OutputProfile;
 use crate::run::Run;
 use crate::session::Session;
 use crate::statistics::StatisticsInput;
+use crate::target::Target;
 use crate::timings::{Phase, Timings};
 use redpoll_logic::statistics::{Answer, PositionCounts};
 use redpoll_logic::text::{Catalog, parse, parse_format};
@@ -177,7 +178,7 @@ impl AdaptivityCase {
 
     /// Returns the work of the first run.
     fn work(&self, adaptivity: Adaptivity, wrong: bool) -> f64 {
-        let run = self.prepared(adaptivity, wrong).run_with(Engine::AssemblyInterpreter).unwrap();
+        let run = self.prepared(adaptivity, wrong).run_with(Target::ASSEMBLY).unwrap();
         let counts = run.counts.unwrap();
         (counts.iterations + counts.loads + counts.stores) as f64
     }
@@ -201,22 +202,21 @@ fn at_least_half_of_the_extra_work_is_saved() {
     assert!(saved[saved.len() / 2] >= 0.5, "saved fractions of the extra work: {saved:?}");
 }
 
-/// Asserts that every engine returns the same results, for all statistics and adaptations.
+/// Asserts that every target returns the same results, for all statistics and adaptations.
 #[test]
 fn engines_agree_on_adapted_plans() {
     for case in CASES {
-        let reference = case.prepared(OFF, true).run_with(Engine::AssemblyInterpreter).unwrap();
-        for engine in [Engine::AssemblyInterpreter, Engine::Instant, Engine::Optimizing, Engine::Auto] {
+        let reference = case.prepared(OFF, true).run_with(Target::ASSEMBLY).unwrap();
+        for target in [Target::ASSEMBLY, Target::INSTANT, Target::OPTIMIZING, Target::AUTO] {
             let prepared = case.prepared(ON, true);
             for _ in 0..2 {
-                let run = prepared.run_with(engine).unwrap();
-                check_equal(&run, &reference, &format!("{}, {}", case.name, engine.name()));
+                let run = prepared.run_with(target).unwrap();
+                check_equal(&run, &reference, &format!("{}, {}", case.name, target.name()));
             }
         }
     }
     // The interpreter of Notation visits all elements.
-    let [reference, adapted] =
-        [OFF, ON].map(|a| SMALL.prepared(a, true).run_with(Engine::NotationInterpreter).unwrap());
+    let [reference, adapted] = [OFF, ON].map(|a| SMALL.prepared(a, true).run_with(Target::NOTATION).unwrap());
     check_equal(&adapted, &reference, SMALL.name);
 }
 
@@ -252,7 +252,7 @@ fn adapted_plans_are_cached() {
 #[test]
 fn reports_list_adaptations() {
     let prepared = CASES[0].prepared(ON, true);
-    let profile = prepared.profile(Engine::Instant).unwrap();
+    let profile = prepared.profile(Target::INSTANT).unwrap();
     let [adaptation] = &prepared.report().adaptations[..] else { panic!("{:?}", prepared.report().adaptations) };
     let [miscount] = &adaptation.miscounts[..] else { panic!("{adaptation}") };
     assert_eq!((adaptation.query, miscount.alias.as_str(), &miscount.counted[..]), (0, "T", &[20, 20][..]));

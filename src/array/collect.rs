@@ -2,8 +2,8 @@
 
 use super::Array;
 use super::value::Value;
+use crate::Target;
 use crate::bindings::Bindings;
-use crate::config::Engine;
 use crate::error::Error;
 use crate::explain::{Detail, Section};
 use crate::flow::Flow;
@@ -57,7 +57,7 @@ impl Session {
 }
 
 impl Array {
-    /// Computes the array on the engine of its session.
+    /// Computes the array on the target of its session.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -69,25 +69,25 @@ impl Array {
     /// # Errors
     /// Fails if an operation could not be applied, a phase rejects the plan, or a kernel stops.
     pub fn collect(&self) -> Result<Tensor, Error> {
-        self.collect_with(self.session.config().engine)
+        self.collect_with(self.session.config().target)
     }
 
-    /// Computes the array on a given engine.
+    /// Computes the array on a given target.
     ///
     /// ```
-    /// use redpoll::Engine;
+    /// use redpoll::Target;
     ///
     /// let session = redpoll::Session::default();
     /// let sum = session.vector([1, 2, 3]).sum(..);
-    /// let tensor = sum.collect_with(Engine::LogicInterpreter)?;
+    /// let tensor = sum.collect_with(Target::LOGIC)?;
     /// assert_eq!(tensor.sum()?, Some(6.0));
     /// # Ok::<(), redpoll::Error>(())
     /// ```
     ///
     /// # Errors
     /// The errors of [`Array::collect`].
-    pub fn collect_with(&self, engine: Engine) -> Result<Tensor, Error> {
-        let mut outputs = self.prepare()?.run_with(engine)?.outputs;
+    pub fn collect_with(&self, target: Target) -> Result<Tensor, Error> {
+        let mut outputs = self.prepare()?.run_with(target)?.outputs;
         Ok(outputs.swap_remove(0).1)
     }
 
@@ -154,16 +154,16 @@ impl Array {
     /// # Errors
     /// The errors of [`Array::collect`].
     pub fn profile(&self) -> Result<Profile, Error> {
-        self.profile_with(self.session.config().engine)
+        self.profile_with(self.session.config().target)
     }
 
-    /// Profiles the array on a given engine, as [`Array::profile`] does. The interpreter of
+    /// Profiles the array on a given target, as [`Array::profile`] does. The interpreter of
     /// Assembly also counts the work.
     ///
     /// # Errors
     /// The errors of [`Array::collect`].
-    pub fn profile_with(&self, engine: Engine) -> Result<Profile, Error> {
-        self.prepare()?.profile(engine)
+    pub fn profile_with(&self, target: Target) -> Result<Profile, Error> {
+        self.prepare()?.profile(target)
     }
 
     /// Returns the expression as a Graphviz graph in which a shared subexpression is one node.

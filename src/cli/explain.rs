@@ -5,7 +5,7 @@ use super::plan::{PlanArgs, note};
 use super::plan_or_program::PlanOrProgram;
 use super::style::TerminalStyle;
 use super::summary::PEAK_DESCRIPTION;
-use crate::{Detail, Engine, Flow, PreparedPlan, Profile, Section};
+use crate::{Detail, Flow, PreparedPlan, Profile, Section, Target};
 use clap::ValueEnum;
 use indicatif::HumanBytes;
 use std::io::{self, Write};
@@ -46,6 +46,10 @@ pub(super) struct Args {
     /// Also show the grids of each kernel for devices, and the CUDA text of all kernels
     #[arg(long, conflicts_with_all = ["clif", "c", "analyze", "format"])]
     cuda: bool,
+
+    /// Also show the text that a target generates, such as instant, optimizing or cuda
+    #[arg(long, value_name = "TARGET", conflicts_with_all = ["clif", "c", "cuda", "analyze", "format"])]
+    code: Option<Target>,
 }
 
 /// Output format of a plan.
@@ -73,29 +77,30 @@ pub(super) fn explain(args: &Args, limit: Option<usize>, out: &mut impl Write) -
         ));
     };
     match args.analyze {
-        true => analyze(&prepared, loaded.session.config().engine, args.format, out),
+        true => analyze(&prepared, loaded.session.config().target, args.format, out),
         false => graph(&prepared.flow()?, args.format, out),
     }
 }
 
 fn detail(args: &Args, prepared: &PlanOrProgram) -> Detail {
-    match (args.clif, args.c) {
-        _ if args.cuda => Detail::Cuda,
-        (true, _) => Detail::Clif,
-        (_, true) => Detail::C,
-        _ if matches!(prepared, PlanOrProgram::Program(_)) && !args.assembly => Detail::Notation,
-        _ => Detail::Assembly,
+    match args.code {
+        Some(target) => Detail::Code(target),
+        None if args.cuda => Detail::Code(Target::cuda(0)),
+        None if args.clif => Detail::Code(Target::INSTANT),
+        None if args.c => Detail::Code(Target::OPTIMIZING),
+        None if matches!(prepared, PlanOrProgram::Program(_)) && !args.assembly => Detail::Notation,
+        None => Detail::Assembly,
     }
 }
 
 /// Runs the plan and shows the measurements of the run.
 fn analyze(
     prepared: &PreparedPlan,
-    engine: Engine,
+    target: Target,
     form: OutputForm,
     out: &mut impl Write,
 ) -> Result<(), CommandFailure> {
-    let profile = prepared.profile(engine)?;
+    let profile = prepared.profile(target)?;
     profile.notes.iter().for_each(|message| note(&message.to_string()));
     if form != OutputForm::Text {
         return graph(&profile.flow, form, out);

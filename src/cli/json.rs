@@ -48,7 +48,7 @@ pub(super) fn report_json(
     let warm = |t: Option<Duration>| t.map(|t| t.as_secs_f64());
     Ok(json!({
         "outputs": outputs,
-        "engine": { "processor": placement.processor.to_string(), "reason": placement.reason.to_string() },
+        "engine": { "processor": placement.target.to_string(), "reason": placement.reason.to_string() },
         "notes": prepared.notes().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "held": run.peak_bytes,
         "seconds": {

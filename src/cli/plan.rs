@@ -8,11 +8,9 @@ use crate::datasets::Memory;
 use crate::logic::FloatMode;
 use crate::logic::text::format_to_sexpr;
 use crate::logic::text::free_tables;
-use crate::physical::kernel::Processor;
 use crate::physical::notation::is_program;
 use crate::physical::run::Workers;
-use crate::{Bindings, Config, Engine, Error, Program, Session};
-use clap::ValueEnum;
+use crate::{Bindings, Config, Error, Program, Session, Target};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use redpoll_optimizer::{Adaptivity, Subject, Subjects};
 use std::io::{self, Write};
@@ -55,26 +53,16 @@ pub(super) struct PlanArgs {
     #[arg(long)]
     strict: bool,
 
-    /// The compiler of the kernels on the CPU
-    #[arg(long, value_enum, default_value_t = Tier::Auto)]
-    tier: Tier,
+    /// The compiler of the kernels on the CPU: instant (Cranelift, in a fraction of a millisecond),
+    /// optimizing (the C compiler of this machine; fails if there is none), or auto, instant until
+    /// the optimizing tier has been compiled in the background for a plan that is worth it
+    #[arg(long, value_name = "TIER", value_parser = tier_parser())]
+    tier: Option<Target>,
 
-    /// The processor of the kernels: cpu, a device (cuda, cuda:1, ..), or auto, a device if it is
-    /// expected to be faster
-    #[arg(long, value_name = "ENGINE", default_value_t = Processor::Auto)]
-    engine: Processor,
-}
-
-/// Compiler of kernels.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Tier {
-    /// Cranelift, in a fraction of a millisecond
-    Instant,
-    /// The C compiler of this machine, in a fraction of a second; fails if there is none
-    Optimizing,
-    /// Instant, until the optimizing tier has been compiled in the background for a plan that is
-    /// worth it
-    Auto,
+    /// The target of the kernels: cpu, a device (cuda, cuda:1, ..), auto, a device if it is
+    /// expected to be faster, or an interpreter (logic, notation, assembly, grid); auto by default
+    #[arg(long, value_name = "TARGET")]
+    engine: Option<Target>,
 }
 
 /// A plan with its data.
@@ -95,7 +83,7 @@ impl PlanArgs {
     /// Reads the plan and its files. They and all derived data count against the memory limit.
     pub(super) fn load(&self, limit: Option<usize>) -> Result<LoadedPlan, CommandFailure> {
         let start = Instant::now();
-        let session = self.session(limit);
+        let session = self.session(limit)?;
         let memory = Memory::of(session.limits().memory.clone());
         let text = std::fs::read_to_string(&self.plan).map_err(|e| {
             CommandFailure::new(
@@ -150,16 +138,24 @@ impl PlanArgs {
         }
     }
 
-    fn session(&self, memory_limit: Option<usize>) -> Session {
-        let engine = match (self.engine, self.tier) {
-            (Processor::Cuda(ordinal), _) => Engine::Cuda(ordinal),
-            (Processor::Auto | Processor::Cpu, Tier::Instant) => Engine::Instant,
-            (Processor::Auto | Processor::Cpu, Tier::Optimizing) => Engine::Optimizing,
-            (Processor::Cpu, Tier::Auto) => Engine::Cpu,
-            (Processor::Auto, Tier::Auto) => Engine::Auto,
-        };
+    /// Returns the target that the options choose.
+    fn target(&self) -> Result<Target, CommandFailure> {
+        match (self.engine, self.tier) {
+            (None, tier) => Ok(tier.unwrap_or_default()),
+            (Some(engine), None) => Ok(engine),
+            (Some(Target::CPU), Some(Target::AUTO)) => Ok(Target::CPU),
+            (Some(Target::CPU), Some(tier)) => Ok(tier),
+            (Some(engine), Some(tier)) if engine == tier => Ok(engine),
+            (Some(engine), Some(tier)) => Err(CommandFailure::Usage(format!(
+                "`--tier {tier}` chooses a compiler of the CPU, but `--engine {engine}` does not run on it alone"
+            ))),
+        }
+    }
+
+    fn session(&self, memory_limit: Option<usize>) -> Result<Session, CommandFailure> {
+        let target = self.target()?;
         let subjects = if self.plain { Subjects::none() } else { Subjects::default() };
-        let mut config = Config { engine, memory_limit, ..Config::default() };
+        let mut config = Config { target, memory_limit, ..Config::default() };
         if self.strict {
             config.optimizer.float_mode = FloatMode::StrictIeee;
         }
@@ -170,8 +166,13 @@ impl PlanArgs {
         if self.no_adapt {
             config.optimizer.adaptivity = Adaptivity::Off;
         }
-        Session::new(config)
+        Ok(Session::new(config))
     }
+}
+
+fn tier_parser() -> impl TypedValueParser<Value = Target> {
+    PossibleValuesParser::new([Target::INSTANT, Target::OPTIMIZING, Target::AUTO].map(Target::name))
+        .map(|name| name.parse().expect("the parser accepts only names of targets"))
 }
 
 fn subject_parser() -> impl TypedValueParser<Value = Subject> {

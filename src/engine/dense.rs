@@ -1,7 +1,7 @@
 //! Conversion between stored tensors and the dense values of the interpreters of Logic and
 //! Notation.
 
-use crate::config::Engine;
+use crate::Target;
 use crate::error::Error;
 use redpoll_logic::{Alias, Scalar, TensorType};
 use redpoll_physical::storage::{Tensor, Values};
@@ -11,19 +11,19 @@ use std::sync::Arc;
 const MAX_ELEMENTS: u64 = 10_000_000;
 
 /// Returns all values of a tensor in row-major order of its modes.
-pub(super) fn scalars(name: &Alias, tensor: &Tensor, engine: Engine) -> Result<Vec<Scalar>, Error> {
-    check_size(name, tensor.ty(), engine)?;
+pub(super) fn scalars(name: &Alias, tensor: &Tensor, target: Target) -> Result<Vec<Scalar>, Error> {
+    check_size(name, tensor.ty(), target)?;
     Ok(tensor.to_dense_scalars()?)
 }
 
 /// Rejects tensors that are too large to be stored densely, including the padding of blocks.
-pub(super) fn check_size(name: &Alias, ty: &TensorType, engine: Engine) -> Result<(), Error> {
+pub(super) fn check_size(name: &Alias, ty: &TensorType, target: Target) -> Result<(), Error> {
     let sizes = ty.format.storage_shape(&ty.shape);
     let elements = sizes.iter().try_fold(1u64, |n, size| n.checked_mul(*size));
     if elements.is_some_and(|n| n <= MAX_ELEMENTS) {
         return Ok(());
     }
-    Err(Error::TooLarge { tensor: name.clone(), shape: ty.shape.clone(), engine })
+    Err(Error::TooLarge { tensor: name.clone(), shape: ty.shape.clone(), target })
 }
 
 /// Returns the tensor of the given values, in row-major order of its modes.

@@ -1,8 +1,8 @@
 //! Execution of a whole plan in the reference interpreter of Logic.
 
 use super::dense;
+use crate::Target;
 use crate::bindings::Bindings;
-use crate::config::Engine;
 use crate::error::Error;
 use redpoll_logic::interp::{DenseTensor, interpret};
 use redpoll_logic::{Alias, FloatMode, Plan};
@@ -16,7 +16,7 @@ pub(crate) fn run_logic(plan: &Plan, bindings: &Bindings, mode: FloatMode) -> Re
     // Includes the inputs that the optimizer has eliminated.
     let read = plan.inputs();
     for (name, tensor) in bindings.iter().filter(|(name, _)| read.contains(name)) {
-        let values = dense::scalars(name, tensor, Engine::LogicInterpreter)?;
+        let values = dense::scalars(name, tensor, Target::LOGIC)?;
         inputs.insert(name.clone(), DenseTensor { shape: tensor.ty().shape.clone(), values });
     }
     let results = interpret(plan, &inputs, mode).map_err(Error::Interpret)?;

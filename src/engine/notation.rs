@@ -1,7 +1,7 @@
 //! Execution of the loops of a stage in the interpreter of Notation.
 
 use super::{StageLoops, dense};
-use crate::config::Engine;
+use crate::Target;
 use crate::error::Error;
 use crate::timings::Phase;
 use redpoll_logic::{Alias, FloatMode, Scalar, TensorType};
@@ -13,12 +13,12 @@ use std::collections::HashMap;
 pub(crate) fn run_notation(loops: &StageLoops, inputs: &[&Tensor], mode: FloatMode) -> Result<Vec<Tensor>, Error> {
     let mut inputs_by_name = HashMap::new();
     for (decl, tensor) in loops.program.tensors.iter().filter(|t| t.role == Role::Input).zip(inputs) {
-        let scalars = dense::scalars(&Alias::from(decl.name.as_str()), tensor, Engine::NotationInterpreter)?;
+        let scalars = dense::scalars(&Alias::from(decl.name.as_str()), tensor, Target::NOTATION)?;
         inputs_by_name
             .insert(decl.name.clone(), dense_values(tensor.ty(), &mut |at| scalar_at(tensor.ty(), &scalars, at)));
     }
     for t in loops.program.tensors.iter().filter(|t| t.role != Role::Input) {
-        dense::check_size(&Alias::from(t.name.as_str()), &t.ty, Engine::NotationInterpreter)?;
+        dense::check_size(&Alias::from(t.name.as_str()), &t.ty, Target::NOTATION)?;
     }
     let mut results = run_with_mode(&loops.program, &inputs_by_name, InterpLimits::default(), mode)
         .map_err(|source| loops.phase_error(Phase::Run, source))?;

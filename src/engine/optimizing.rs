@@ -3,11 +3,14 @@
 
 use super::{Stage, StageLoops};
 use crate::error::Error;
+use crate::target::Target;
 use crate::timings::Phase;
 use redpoll_logic::FloatMode;
 use redpoll_physical::assembly::Function;
+use redpoll_physical::backend::{Backend, OptimizingBackend};
 use redpoll_physical::emit::c::{Toolchain, emit};
-use redpoll_physical::kernel::{Draft, Kernel, KernelEngine};
+use redpoll_physical::kernel::Kernel;
+use redpoll_physical::lower::Draft;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
@@ -60,22 +63,23 @@ impl OptimizingTier {
         if self.is_ready(stages) {
             return Ok(());
         }
-        let is_missing = |l: &&StageLoops| self.edited_text.is_some() || !l.is_compiled(KernelEngine::Optimizing);
+        let is_missing = |l: &&StageLoops| self.edited_text.is_some() || !l.is_compiled(Target::OPTIMIZING);
         let missing: Vec<&StageLoops> = loops(stages).filter(is_missing).collect();
         let drafts: Vec<&Draft> = missing.iter().map(|l| l.draft(self.mode)).collect();
+        let backend = OptimizingBackend::new(&self.toolchain);
         let kernels = match &self.edited_text {
-            Some(text) => Kernel::compile_edited(text, &drafts, &self.toolchain),
-            None => Kernel::compile_optimizing(&drafts, &self.toolchain),
+            Some(text) => backend.compile_edited(text, &drafts),
+            None => Kernel::compile_all(&drafts, &(Arc::new(backend) as Arc<dyn Backend>)),
         };
         for (loops, kernel) in missing.into_iter().zip(kernels.map_err(|source| phase_error(stages, source))?) {
-            loops.store_kernel(KernelEngine::Optimizing, kernel);
+            loops.store_kernel(Target::OPTIMIZING, kernel);
         }
         Ok(())
     }
 
     /// Returns whether the kernels of all stages are compiled.
     pub(crate) fn is_ready(&self, stages: &[Stage]) -> bool {
-        loops(stages).all(|l| l.is_compiled(KernelEngine::Optimizing))
+        loops(stages).all(|l| l.is_compiled(Target::OPTIMIZING))
     }
 
     /// Counts a run of the instant tier.

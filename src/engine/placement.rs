@@ -1,4 +1,4 @@
-//! The choice between the CPU and a device for [`Engine::Auto`](crate::Engine::Auto), as a function
+//! The choice between the CPU and a device for [`Target::AUTO`](crate::Target::AUTO), as a function
 //! of estimates.
 //!
 //! A device has the throughput of many threads, but inputs and results must be transferred, and
@@ -6,7 +6,7 @@
 //! amortized over the expected runs: the pending one, and as many as the plan has already
 //! completed. If the work is little, the driver is not queried.
 
-use redpoll_physical::kernel::Processor;
+use crate::target::Target;
 use std::fmt;
 use std::time::Duration;
 
@@ -51,11 +51,11 @@ pub(crate) struct DeviceState {
     pub(crate) runs: u64,
 }
 
-/// The processor that runs a plan, and the reason.
+/// The target that runs a plan, and the reason.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Placement {
-    /// The processor: the CPU or a device.
-    pub processor: Processor,
+    /// The CPU or a device.
+    pub target: Target,
     /// The reason.
     pub reason: Reason,
 }
@@ -64,7 +64,7 @@ pub struct Placement {
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The user requested the processor.
+    /// The user requested the target.
     Requested,
     /// The amount of work is unknown.
     UnknownWork,
@@ -90,13 +90,10 @@ pub enum Reason {
     },
 }
 
-/// Chooses the processor of a plan. Calls `device` only if the estimate alone does not decide for
+/// Chooses the target of a plan. Calls `device` only if the estimate alone does not decide for
 /// the CPU.
-pub(crate) fn choose_processor(
-    estimate: RunEstimate,
-    device: impl FnOnce() -> Result<DeviceState, String>,
-) -> Placement {
-    let on_cpu = |reason| Placement { processor: Processor::Cpu, reason };
+pub(crate) fn choose_target(estimate: RunEstimate, device: impl FnOnce() -> Result<DeviceState, String>) -> Placement {
+    let on_cpu = |reason| Placement { target: Target::CPU, reason };
     if !estimate.cost.is_finite() {
         return on_cpu(Reason::UnknownWork);
     }
@@ -117,8 +114,8 @@ pub(crate) fn choose_processor(
     let runs = runs.saturating_add(1);
     let pays = (cpu - on_device) * runs as f64 > setup;
     let [cpu, device, setup] = [cpu, on_device, setup].map(duration);
-    let processor = if pays { Processor::Cuda(0) } else { Processor::Cpu };
-    Placement { processor, reason: Reason::Compared { cpu, device, setup, missing_bytes, runs } }
+    let target = if pays { Target::first_device() } else { Target::CPU };
+    Placement { target, reason: Reason::Compared { cpu, device, setup, missing_bytes, runs } }
 }
 
 fn duration(seconds: f64) -> Duration {
@@ -127,7 +124,7 @@ fn duration(seconds: f64) -> Duration {
 
 impl fmt::Display for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.processor, self.reason)
+        write!(f, "{}: {}", self.target, self.reason)
     }
 }
 
@@ -164,25 +161,25 @@ mod tests {
         RunEstimate { cost: seconds / SECONDS_PER_STEP, queries: 1, threads, result_bytes: 0.0 }
     }
 
-    fn processor(work: RunEstimate, device: DeviceState) -> Processor {
-        choose_processor(work, || Ok(device)).processor
+    fn target(work: RunEstimate, device: DeviceState) -> Target {
+        choose_target(work, || Ok(device)).target
     }
 
     /// Asserts that the driver is not queried for small queries or unknown work.
     #[test]
     fn little_or_unknown_work_queries_no_device() {
         let device = || -> Result<DeviceState, String> { panic!("the device was queried") };
-        let little = choose_processor(work(1e-3, 1), device);
+        let little = choose_target(work(1e-3, 1), device);
         assert_eq!(little.reason, Reason::LittleWork { cpu: Duration::from_millis(1) });
         assert_eq!(little.to_string(), "cpu: 1.0ms of estimated work; a device is considered from 2.0ms");
-        assert_eq!(choose_processor(work(15e-3, 8), device).processor, Processor::Cpu, "threads share the work");
-        let unknown = choose_processor(RunEstimate { cost: f64::INFINITY, ..work(0.0, 1) }, device);
+        assert_eq!(choose_target(work(15e-3, 8), device).target, Target::CPU, "threads share the work");
+        let unknown = choose_target(RunEstimate { cost: f64::INFINITY, ..work(0.0, 1) }, device);
         assert_eq!(unknown.reason, Reason::UnknownWork);
     }
 
     #[test]
     fn without_a_device_the_reason_is_reported() {
-        let placement = choose_processor(work(1.0, 1), || Err("the driver (libcuda) is not installed".into()));
+        let placement = choose_target(work(1.0, 1), || Err("the driver (libcuda) is not installed".into()));
         assert_eq!(placement.to_string(), "cpu: no device: the driver (libcuda) is not installed");
     }
 
@@ -190,26 +187,22 @@ mod tests {
     /// that already has the inputs and the kernels is used.
     #[test]
     fn work_is_compared_with_transfers_and_compilation() {
-        assert_eq!(processor(work(0.1, 1), READY), Processor::Cuda(0));
-        assert_eq!(processor(work(0.1, 1), DeviceState { missing_bytes: 2_000_000_000, ..READY }), Processor::Cpu);
-        assert_eq!(processor(RunEstimate { result_bytes: 2e9, ..work(0.1, 1) }, READY), Processor::Cpu);
-        assert_eq!(processor(work(0.1, 1), DeviceState { compiled: false, ..READY }), Processor::Cpu);
-        assert_eq!(processor(work(1.0, 1), DeviceState { compiled: false, ..READY }), Processor::Cuda(0));
-        assert_eq!(processor(work(0.1, 64), READY), Processor::Cpu, "more threads than the device equals");
-        assert_eq!(
-            processor(RunEstimate { queries: 1000, ..work(0.1, 1) }, READY),
-            Processor::Cpu,
-            "launches take time"
-        );
+        assert_eq!(target(work(0.1, 1), READY), Target::cuda(0));
+        assert_eq!(target(work(0.1, 1), DeviceState { missing_bytes: 2_000_000_000, ..READY }), Target::CPU);
+        assert_eq!(target(RunEstimate { result_bytes: 2e9, ..work(0.1, 1) }, READY), Target::CPU);
+        assert_eq!(target(work(0.1, 1), DeviceState { compiled: false, ..READY }), Target::CPU);
+        assert_eq!(target(work(1.0, 1), DeviceState { compiled: false, ..READY }), Target::cuda(0));
+        assert_eq!(target(work(0.1, 64), READY), Target::CPU, "more threads than the device equals");
+        assert_eq!(target(RunEstimate { queries: 1000, ..work(0.1, 1) }, READY), Target::CPU, "launches take time");
     }
 
     /// Asserts that one-time costs are amortized over repeated runs.
     #[test]
     fn one_time_costs_are_amortized_over_runs() {
         let state = |runs| DeviceState { missing_bytes: 1_200_000_000, compiled: false, runs };
-        let placements = [0, 1, 2, 3, 100].map(|runs| processor(work(0.1, 1), state(runs)) == Processor::Cuda(0));
+        let placements = [0, 1, 2, 3, 100].map(|runs| target(work(0.1, 1), state(runs)) == Target::cuda(0));
         assert_eq!(placements, [false, false, false, true, true]);
-        let placement = choose_processor(work(0.1, 1), || Ok(state(3)));
+        let placement = choose_target(work(0.1, 1), || Ok(state(3)));
         expect_test::expect![[r#"cuda:0: estimated 100.0ms per run on the CPU and 2.2ms on the device, after 300.0ms to transfer 1200000000 bytes and compile the kernels; compared over 4 runs"#]]
             .assert_eq(&placement.to_string());
     }

@@ -1,17 +1,17 @@
 //! A stage: one query of a physical plan in all its compiled forms.
 
 use crate::bindings::Bindings;
+use crate::config::Config;
 use crate::error::Error;
+use crate::target::{TARGET_COUNT, Target};
 use crate::timings::Phase;
 use redpoll_logic::Special;
 use redpoll_logic::physical::{Output, PhysicalQuery};
 use redpoll_logic::{Alias, FloatMode, Format, LevelFormat, TensorType};
 use redpoll_optimizer::{AdaptivePlan, Decision, OutputDecision};
-use redpoll_physical::emit::c::Toolchain;
-use redpoll_physical::kernel::{Draft, Kernel, KernelEngine};
+use redpoll_physical::kernel::Kernel;
 use redpoll_physical::levels::{array_prim, level};
-use redpoll_physical::lower::ListLengths;
-use redpoll_physical::lower::{InputLayout, specials};
+use redpoll_physical::lower::{Draft, InputLayout, ListLengths, specials};
 use redpoll_physical::notation::{Program, Role, from_physical, normalize};
 use redpoll_physical::storage::Tensor;
 use std::collections::{HashMap, HashSet};
@@ -60,21 +60,23 @@ pub(crate) struct StageLoops {
     lists: ListLengths,
     /// The program lowered for these layouts.
     draft: OnceLock<Draft>,
-    kernels: [OnceLock<Kernel>; 4],
-    /// The kernels of devices, by device number.
-    devices: [OnceLock<Kernel>; MAX_DEVICES],
+    /// The kernels, by the slots of their targets.
+    kernels: [OnceLock<Kernel>; TARGET_COUNT],
 }
-
-/// Maximum number of devices.
-const MAX_DEVICES: usize = 16;
 
 /// Options of compiling kernels.
 #[derive(Clone, Copy)]
 pub(crate) struct KernelOptions<'a> {
-    pub(crate) engine: KernelEngine,
-    pub(crate) mode: FloatMode,
-    /// The toolchain of the optimizing engine.
-    pub(crate) toolchain: &'a Arc<Toolchain>,
+    /// The target that runs the kernels.
+    pub(crate) target: Target,
+    pub(crate) config: &'a Config,
+}
+
+impl KernelOptions<'_> {
+    /// Returns the float mode.
+    pub(crate) fn mode(&self) -> FloatMode {
+        self.config.optimizer.float_mode
+    }
 }
 
 impl Stage {
@@ -227,8 +229,7 @@ impl StageLoops {
             layouts,
             lists,
             draft: OnceLock::new(),
-            kernels: Default::default(),
-            devices: Default::default(),
+            kernels: [const { OnceLock::new() }; TARGET_COUNT],
         }
     }
 
@@ -248,42 +249,30 @@ impl StageLoops {
         })
     }
 
-    /// Returns the slot of the kernel of an engine, or `None` for a device number out of range.
-    fn slot(&self, engine: KernelEngine) -> Option<&OnceLock<Kernel>> {
-        match engine {
-            KernelEngine::Instant => self.kernels.first(),
-            KernelEngine::Interpreter => self.kernels.get(1),
-            KernelEngine::Optimizing => self.kernels.get(2),
-            KernelEngine::Grid => self.kernels.get(3),
-            KernelEngine::Cuda(ordinal) => self.devices.get(usize::try_from(ordinal).ok()?),
-        }
+    fn slot(&self, target: Target) -> Option<&OnceLock<Kernel>> {
+        self.kernels.get(target.slot()?)
     }
 
     /// Returns whether there is a kernel for inputs of the expected layouts.
-    pub(crate) fn is_compiled(&self, engine: KernelEngine) -> bool {
-        self.slot(engine).is_some_and(|slot| slot.get().is_some())
+    pub(crate) fn is_compiled(&self, target: Target) -> bool {
+        self.slot(target).is_some_and(|slot| slot.get().is_some())
     }
 
     /// Stores a kernel for inputs of the expected layouts, unless there is one.
-    pub(crate) fn store_kernel(&self, engine: KernelEngine, kernel: Kernel) {
-        if let Some(slot) = self.slot(engine) {
+    pub(crate) fn store_kernel(&self, target: Target, kernel: Kernel) {
+        if let Some(slot) = self.slot(target) {
             slot.get_or_init(|| kernel);
         }
     }
 
     /// Returns the kernel for inputs of the expected layouts; compiled on the first call.
     pub(crate) fn kernel(&self, options: KernelOptions<'_>) -> Result<&Kernel, Error> {
-        let Some(slot) = self.slot(options.engine) else {
-            let KernelEngine::Cuda(ordinal) = options.engine else {
-                unreachable!("all other engines have a kernel slot")
-            };
-            let why = format!("a machine has at most {MAX_DEVICES} devices");
-            return Err(self.phase_error(Phase::Compile, redpoll_physical::Error::NoDevice { ordinal, reason: why }));
-        };
-        if let Some(kernel) = slot.get() {
+        let slot = self.slot(options.target);
+        if let Some(kernel) = slot.and_then(OnceLock::get) {
             return Ok(kernel);
         }
-        let kernel = self.compile(self.draft(options.mode), options)?;
+        let kernel = self.compile(self.draft(options.mode()), options)?;
+        let slot = slot.expect("a target without a slot has no backend");
         Ok(slot.get_or_init(|| kernel))
     }
 
@@ -296,17 +285,13 @@ impl StageLoops {
         let found = InputLayout::of_inputs(&self.program, inputs);
         let sources: Vec<Option<&Tensor>> = inputs.iter().map(|t| Some(*t)).collect();
         let draft =
-            Draft::new(&self.program, &found, options.mode).with_lists(ListLengths::of(&self.program, &sources));
+            Draft::new(&self.program, &found, options.mode()).with_lists(ListLengths::of(&self.program, &sources));
         self.compile(&draft, options).map(Some)
     }
 
     fn compile(&self, draft: &Draft, options: KernelOptions<'_>) -> Result<Kernel, Error> {
-        let kernel = match options.engine {
-            KernelEngine::Optimizing => {
-                Kernel::compile_optimizing(&[draft], options.toolchain).map(|mut kernels| kernels.remove(0))
-            }
-            engine => Kernel::compile(draft, engine),
-        };
+        let backend = options.target.backend(options.config);
+        let kernel = backend.and_then(|backend| Kernel::compile(draft, &backend));
         kernel.map_err(|source| self.phase_error(Phase::Compile, source))
     }
 

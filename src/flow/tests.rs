@@ -1,6 +1,6 @@
 //! Tests of all forms of the flow of a plan with two queries and a conversion.
 
-use crate::{Bindings, Engine, Flow, OutputProfile, Session, Size};
+use crate::{Bindings, Flow, OutputProfile, Session, Size, Target};
 use expect_test::{Expect, expect};
 use redpoll_logic::{Format, Scalar, TensorType};
 use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
@@ -21,7 +21,7 @@ fn flows() -> [Flow; 2] {
     let a = Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap().0;
     let prepared = Session::default().prepare(PLAN, &Bindings::new().with("A<\"1\">", a)).unwrap();
     let planned = prepared.flow().unwrap();
-    [planned, prepared.profile(Engine::Instant).unwrap().flow].map(with_fixed_numbers)
+    [planned, prepared.profile(Target::INSTANT).unwrap().flow].map(with_fixed_numbers)
 }
 
 /// Replaces numbers that depend on the cost model or the machine.

@@ -1,19 +1,17 @@
 //! The engine of `redpoll-sql`: sessions run the regions that it claims.
 
 use crate::bindings::Bindings;
-use crate::config;
 use crate::error::Error;
 use crate::explain::Detail;
 use crate::session::Session;
+use crate::target::Target;
 use crate::timings::Phase;
 use redpoll_logic::{Alias, Plan};
 use redpoll_physical::assembly::Status;
-use redpoll_physical::emit::cuda::Cuda;
-use redpoll_physical::kernel::Processor;
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::MemoryBudget;
 use redpoll_physical::storage::Tensor;
-use redpoll_sql::{Engine, Outcome, RunError, RunLimits};
+use redpoll_sql::{Engine, Outcome, RunError, RunLimits, TargetCheck};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -46,20 +44,18 @@ impl Engine for Session {
         Ok(sections.into_iter().map(|s| (s.title, s.text)).collect())
     }
 
-    fn with_processor(&self, processor: Processor) -> Result<Arc<dyn Engine>, RunError> {
-        if let Processor::Cuda(ordinal) = processor {
+    fn target_check(&self) -> TargetCheck {
+        |name| name.parse::<Target>().map(|target| target.to_string()).map_err(|error| error.to_string())
+    }
+
+    fn with_target(&self, name: &str) -> Result<Arc<dyn Engine>, RunError> {
+        let target: Target = name.parse().map_err(|e| RunError::Failed(Box::new(e)))?;
+        if target.is_device() {
             // A missing device is reported at once.
-            Cuda::open(ordinal).map_err(|e| RunError::Failed(Box::new(e)))?;
+            let found = target.backend(self.config()).and_then(|backend| backend.check());
+            found.map_err(|e| RunError::Failed(Box::new(e)))?;
         }
-        let own = self.config().engine;
-        Ok(Arc::new(match (processor, own) {
-            (Processor::Auto, config::Engine::Cpu | config::Engine::Cuda(_)) => self.with_engine(config::Engine::Auto),
-            (Processor::Cpu, config::Engine::Auto | config::Engine::Cuda(_)) => self.with_engine(config::Engine::Cpu),
-            (Processor::Cuda(ordinal), _) if own != config::Engine::Cuda(ordinal) => {
-                self.with_engine(config::Engine::Cuda(ordinal))
-            }
-            _ => self.clone(),
-        }))
+        Ok(Arc::new(if target == self.config().target { self.clone() } else { self.on_target(target) }))
     }
 }
 

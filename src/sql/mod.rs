@@ -9,7 +9,8 @@ mod engine;
 
 pub use redpoll_sql::{
     ComputeFn, Database, Engine, EngineChoice, Outcome, Policy, RedpollOptions, RunError, RunLimits, STACK_SIZE,
-    Semiring, TensorTable, aggregates, claim, datafusion, message, silence_guarded_panics, with_deep_stack,
+    Semiring, TargetCheck, TensorTable, aggregates, claim, datafusion, message, silence_guarded_panics,
+    with_deep_stack,
 };
 
 use crate::array::Array;

@@ -2,7 +2,7 @@
 
 use ndarray::Axis;
 use redpoll::logic::{Format, Prim};
-use redpoll::{DuplicatePolicy, Engine, Note, Session, index};
+use redpoll::{DuplicatePolicy, Note, Session, Target, index};
 use redpoll_testing::arrays::draw::{OperandSource, dense_values};
 use redpoll_testing::arrays::oracle;
 
@@ -148,7 +148,7 @@ fn results_of_sparse_operands_stay_sparse() {
 fn profiles_show_every_query() {
     let session = Session::default();
     let a = session.triples([10, 10], Format::csr(), (0..10).map(|k| ([k, 9 - k], 1.0)));
-    let profile = a.matmul(&a).profile_with(Engine::AssemblyInterpreter).unwrap();
+    let profile = a.matmul(&a).profile_with(Target::ASSEMBLY).unwrap();
     assert!(profile.counts.is_some_and(|c| c.iterations > 0));
     assert!(profile.queries.iter().all(|q| !q.outputs.is_empty()));
     let last = profile.queries.last().unwrap();

@@ -9,7 +9,7 @@ mod indexing;
 mod operations;
 mod programs;
 
-use redpoll::Engine;
+use redpoll::Target;
 use redpoll_testing::arrays::Operation;
 use redpoll_testing::arrays::draw::{DenseArray, OperandSource, dense_values};
 use redpoll_testing::engines::error_chain;
@@ -19,8 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const CASES: u64 = 8;
 
 /// The engines of some small cases: machine code and the interpreters.
-const INTERPRETERS: [Engine; 4] =
-    [Engine::Instant, Engine::LogicInterpreter, Engine::NotationInterpreter, Engine::AssemblyInterpreter];
+const INTERPRETERS: [Target; 4] = [Target::INSTANT, Target::LOGIC, Target::NOTATION, Target::ASSEMBLY];
 
 /// Largest number of elements of a result for the interpreters.
 const SMALL: usize = 40;
@@ -35,12 +34,12 @@ pub(crate) fn check(table: &[Operation]) {
         for case in 0..requested.unwrap_or(CASES) {
             let mut draw = OperandSource::new(seed.wrapping_mul(1000).wrapping_add(case));
             let (lazy, expected) = operation(&mut draw);
-            let engines: &[Engine] = match case % 4 == 0 && expected.len() <= SMALL {
+            let engines: &[Target] = match case % 4 == 0 && expected.len() <= SMALL {
                 true => &INTERPRETERS,
-                false => &[Engine::Instant],
+                false => &[Target::INSTANT],
             };
-            for engine in engines {
-                let found = catch_unwind(AssertUnwindSafe(|| lazy.collect_with(*engine).map(|t| dense_values(&t))));
+            for target in engines {
+                let found = catch_unwind(AssertUnwindSafe(|| lazy.collect_with(*target).map(|t| dense_values(&t))));
                 let problem = match found {
                     Ok(Ok(found)) if is_equal(&found, &expected) => continue,
                     Ok(Ok(found)) => format!("expected {expected:?}\nfound {found:?}"),
@@ -48,7 +47,7 @@ pub(crate) fn check(table: &[Operation]) {
                     Err(_) => "panic".to_owned(),
                 };
                 let record = draw.record.join("\n  ");
-                failures.push(format!("{name} case {case} on the {}:\n  {record}\n{problem}", engine.name()));
+                failures.push(format!("{name} case {case} on the {}:\n  {record}\n{problem}", target.name()));
                 break;
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::rng::Rng;
 use redpoll::physical::assembly::Counts;
-use redpoll::{Bindings, Config, Engine, Session};
+use redpoll::{Bindings, Config, Session, Target};
 use redpoll_logic::{Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
 use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
 use std::collections::BTreeSet;
@@ -79,6 +79,6 @@ pub fn count(text: &str, inputs: &[(&str, Tensor)]) -> (Counts, Vec<Tensor>) {
 pub fn count_with(config: Config, text: &str, inputs: &[(&str, Tensor)]) -> (Counts, Vec<Tensor>) {
     let bindings: Bindings = inputs.iter().map(|(name, t)| (*name, t.clone())).collect();
     let prepared = Session::new(config).prepare(text, &bindings).expect("a plan");
-    let run = prepared.run_with(Engine::AssemblyInterpreter).expect("a run");
+    let run = prepared.run_with(Target::ASSEMBLY).expect("a run");
     (run.counts.expect("the interpreter counts"), run.outputs.into_iter().map(|(_, t)| t).collect())
 }

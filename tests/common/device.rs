@@ -2,7 +2,7 @@
 
 use crate::data::ValueKind;
 use crate::program::{CaseChoice, ProgramFile};
-use redpoll::{Bindings, Engine, PreparedPlan, Session};
+use redpoll::{Bindings, PreparedPlan, Session, Target};
 use redpoll_logic::{FloatMode, Format, Scalar};
 use std::path::Path;
 
@@ -39,8 +39,8 @@ pub fn prepare(file: &ProgramFile) -> PreparedPlan {
 
 /// Runs a program and returns the values of all results. Zeros lose their sign, because a sum in
 /// chunks may start from a zero of the other sign.
-pub fn run_values(prepared: &PreparedPlan, engine: Engine) -> Vec<Vec<Scalar>> {
-    let run = prepared.run_with(engine).unwrap();
+pub fn run_values(prepared: &PreparedPlan, target: Target) -> Vec<Vec<Scalar>> {
+    let run = prepared.run_with(target).unwrap();
     let unsigned = |value: Scalar| match value {
         Scalar::F64(x) => Scalar::F64(x + 0.0),
         Scalar::F32(x) => Scalar::F32(x + 0.0),

@@ -3,6 +3,8 @@
 //! than running a kernel.
 
 use crate::engines::{compare_arrays, error_chain};
+use redpoll_physical::backend::Backend;
+use redpoll_physical::backend::OptimizingBackend;
 use redpoll_physical::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
 use redpoll_physical::kernel::{Draft, Kernel};
 use redpoll_physical::run::Limits;
@@ -137,7 +139,8 @@ fn check(runs: &[RecordedRun], report: &mut TierReport) {
         return;
     }
     let drafts: Vec<&Draft> = runs.iter().map(|run| &run.draft).collect();
-    let kernels = match Kernel::compile_optimizing(&drafts, &TOOLCHAIN) {
+    let backend: Arc<dyn Backend> = Arc::new(OptimizingBackend::new(&TOOLCHAIN));
+    let kernels = match Kernel::compile_all(&drafts, &backend) {
         Ok(kernels) => kernels,
         Err(error) => {
             return report.failures.push((runs[0].label, format!("optimizing tier: {}", error_chain(&error))));

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use redpoll::{Config, Engine, Session};
+use redpoll::{Config, Session, Target};
 use redpoll_bench::calibration::fit::{Equation, fit};
 use redpoll_bench::calibration::plans::{CalibrationPlan, PLANS};
 use redpoll_bench::layouts::measure::{CandidateTimes, GroupOutcome};
@@ -123,7 +123,7 @@ fn read_workloads(path: &Path) -> Result<Vec<Equation>> {
 fn measure_plan(plan: &CalibrationPlan, sizes: &[u64], budget: Duration) -> Result<Equation> {
     let config = Config {
         optimizer: plan.config()?,
-        engine: Engine::Optimizing,
+        target: Target::OPTIMIZING,
         workers: Workers::caller().clone(),
         ..Config::default()
     };

@@ -8,7 +8,7 @@
 
 use anyhow::Result;
 use clap::Parser;
-use redpoll::{Config, Engine, Session};
+use redpoll::{Config, Session, Target};
 use redpoll_bench::gpu::{GpuData, Handover, KERNELS, KernelProblem, ProblemTimes, STRUCTURES, measure, results};
 use redpoll_physical::emit::cuda::Cuda;
 use serde_json::json;
@@ -51,7 +51,7 @@ fn main() -> Result<()> {
         println!("nothing was measured: {error}");
         return Ok(());
     }
-    let engine = if cli.dry { Engine::GridInterpreter } else { Engine::Cuda(0) };
+    let target = if cli.dry { Target::GRID } else { Target::cuda(0) };
     let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let seed = cli.seed.unwrap_or_else(clock);
     println!("{} entries, seed {seed}; milliseconds, medians of {}.\n", cli.entries, cli.rounds);
@@ -63,11 +63,11 @@ fn main() -> Result<()> {
         for (kernel, _) in KERNELS.iter().filter(|(name, _)| name.contains(&cli.only)) {
             let problems = data.iter_mut().map(|data| data.problem(kernel));
             let Some(problems) = problems.collect::<Result<Option<Vec<KernelProblem>>>>()? else { continue };
-            let found = measure(&problems, engine, cli.rounds);
+            let found = measure(&problems, target, cli.rounds);
             println!("{}", row(kernel, name, &found));
             failed += u32::from(found.is_err());
             if let (Ok(found), Some(handover)) = (found, &handover) {
-                let session = Session::new(Config { engine, ..Config::default() });
+                let session = Session::new(Config { target, ..Config::default() });
                 // On a device, results were already compared with those of the CPU.
                 let results = if cli.dry { results(&session, &problems[0])? } else { Vec::new() };
                 let ms = 1e3 * found.kernels.as_secs_f64();

@@ -4,7 +4,7 @@
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use redpoll::Engine;
+use redpoll::Target;
 use redpoll_bench::layouts::measure::{ExperimentSettings, GroupOutcome, ProgressMessage, measure};
 use redpoll_bench::layouts::problems::{DEFAULT_INPUTS, WORKLOADS, all_inputs, load_input};
 use redpoll_bench::layouts::summary::{HEADING, row, table};
@@ -113,7 +113,7 @@ fn arguments(cli: &Cli, group: [&str; 3], without: &[usize]) -> Vec<String> {
 
 fn measure_group(cli: &Cli, workload: &str, name: &str, formats: &str) -> Result<()> {
     let settings = ExperimentSettings {
-        engine: if cli.instant { Engine::Instant } else { Engine::Optimizing },
+        target: if cli.instant { Target::INSTANT } else { Target::OPTIMIZING },
         screen: cli.screen,
         budget: Duration::from_millis(cli.budget),
         memory: cli.memory << 30,

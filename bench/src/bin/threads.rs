@@ -4,7 +4,7 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use redpoll::{Bindings, Config, Engine};
+use redpoll::{Bindings, Config, Target};
 use redpoll_bench::pairs::Pairs;
 use redpoll_bench::runner::WorkloadRunner;
 use redpoll_bench::workload::{DataSize, MakeOutcome, Suite, WorkloadProblem, WorkloadProgram};
@@ -88,7 +88,7 @@ fn programs(problem: WorkloadProblem) -> Result<Vec<(String, Bindings, WorkloadP
 
 fn make_runner(threads: NonZero<usize>, bindings: &Bindings) -> WorkloadRunner {
     let workers = Arc::new(Workers::new(threads));
-    WorkloadRunner::new(Config { engine: Engine::Optimizing, workers, ..Config::default() }, bindings.clone())
+    WorkloadRunner::new(Config { target: Target::OPTIMIZING, workers, ..Config::default() }, bindings.clone())
 }
 
 /// The measurements of a workload.

@@ -401,7 +401,7 @@ fn uniform(shape: Vec<u64>, entries: u64, seed: u64) -> Result<Content> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use redpoll::{Config, Engine, Session};
+    use redpoll::{Config, Session, Target};
     use redpoll_optimizer::Event;
 
     /// Each kind of event occurs in some plan, so that every constant can be fitted.
@@ -411,8 +411,7 @@ mod tests {
         for plan in PLANS {
             let small: Vec<u64> = plan.sizes[0].iter().map(|n| (n / 16).max(4)).collect();
             for sizes in [&small[..], plan.sizes[plan.sizes.len() - 1]] {
-                let config =
-                    Config { optimizer: plan.config().unwrap(), engine: Engine::LogicInterpreter, ..Config::default() };
+                let config = Config { optimizer: plan.config().unwrap(), target: Target::LOGIC, ..Config::default() };
                 let prepared = Session::new(config).prepare(plan.text, &plan.bindings(sizes).unwrap());
                 let work = prepared.unwrap_or_else(|e| panic!("{}: {e}", plan.name)).report().work();
                 occurring.extend(work.counts().filter(|(_, count)| *count > 0.0).map(|(event, _)| event.name()));

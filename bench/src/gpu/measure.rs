@@ -2,7 +2,7 @@
 
 use super::KernelProblem;
 use anyhow::{Context, Result, ensure};
-use redpoll::{Config, Engine, Session};
+use redpoll::{Config, Session, Target};
 use redpoll_physical::emit::cuda::Cuda;
 use redpoll_physical::storage::Tensor;
 use std::sync::Arc;
@@ -31,9 +31,9 @@ pub struct ProblemTimes {
 ///
 /// # Errors
 /// If a plan is rejected or stops, or a result differs.
-pub fn measure(problems: &[KernelProblem], engine: Engine, rounds: usize) -> Result<ProblemTimes> {
-    let sessions = [Engine::Cpu, engine].map(|engine| Session::new(Config { engine, ..Config::default() }));
-    let poison = PoisonGuard::new(engine)?;
+pub fn measure(problems: &[KernelProblem], target: Target, rounds: usize) -> Result<ProblemTimes> {
+    let sessions = [Target::CPU, target].map(|target| Session::new(Config { target, ..Config::default() }));
+    let poison = PoisonGuard::new(target)?;
     for problem in problems.iter().rev() {
         let [expected, found] = sessions.each_ref().map(|session| results(session, problem));
         compare(&expected?, &found?)?;
@@ -69,10 +69,12 @@ pub fn measure(problems: &[KernelProblem], engine: Engine, rounds: usize) -> Res
 struct PoisonGuard(Option<Arc<Cuda>>);
 
 impl PoisonGuard {
-    /// Poisons the memory of an engine if the engine is a device.
-    fn new(engine: Engine) -> Result<PoisonGuard> {
-        let Engine::Cuda(ordinal) = engine else { return Ok(PoisonGuard(None)) };
-        let cuda = Cuda::open(ordinal)?;
+    /// Poisons the memory of a target if it is a device.
+    fn new(target: Target) -> Result<PoisonGuard> {
+        if !target.is_device() {
+            return Ok(PoisonGuard(None));
+        }
+        let cuda = Cuda::open(target.number())?;
         cuda.set_poison(true);
         Ok(PoisonGuard(Some(cuda)))
     }
@@ -132,8 +134,7 @@ mod tests {
                 let problem = |seed| GpuData::new(structure, 256, seed).problem(kernel).unwrap();
                 let problems: Option<Vec<_>> = [1, 2].into_iter().map(problem).collect();
                 let Some(problems) = problems else { continue };
-                let times =
-                    measure(&problems, Engine::GridInterpreter, 1).unwrap_or_else(|e| panic!("{kernel}/{name}: {e}"));
+                let times = measure(&problems, Target::GRID, 1).unwrap_or_else(|e| panic!("{kernel}/{name}: {e}"));
                 assert!(times.bytes > 100 && times.cpu > Duration::ZERO, "{kernel}/{name}: {times:?}");
                 count += 1;
             }

@@ -9,7 +9,7 @@
 use super::candidates::{LayoutCandidate, candidates};
 use super::problems::LayoutGroup;
 use anyhow::{Context, Result};
-use redpoll::{Config, Engine, PreparedPlan, Session};
+use redpoll::{Config, PreparedPlan, Session, Target};
 use redpoll_physical::run::{Limits, Workers};
 use redpoll_physical::storage::Tensor;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ const NEAR_FACTOR: f64 = 1.5;
 #[derive(Clone, Copy)]
 pub struct ExperimentSettings {
     /// The tier.
-    pub engine: Engine,
+    pub target: Target,
     /// Candidates run if their cost is at most this multiple of the cheapest cost.
     pub screen: f64,
     /// Time for the repeated runs of one candidate.
@@ -119,8 +119,7 @@ pub fn measure(
     send: &mut dyn FnMut(&ProgressMessage),
 ) -> Result<GroupOutcome> {
     let all = candidates(group.workload);
-    let planned: Vec<Option<PreparedCandidate>> =
-        all.iter().map(|c| plan(c, group, Engine::LogicInterpreter, settings)).collect();
+    let planned: Vec<Option<PreparedCandidate>> = all.iter().map(|c| plan(c, group, Target::LOGIC, settings)).collect();
     let texts: Vec<Option<String>> =
         planned.iter().map(|p| Some(p.as_ref()?.prepared.physical().to_string())).collect();
     let cost = |k: usize| planned[k].as_ref().map_or(f64::INFINITY, |p| p.prepared.report().work().cost());
@@ -149,7 +148,7 @@ pub fn measure(
             times[k].reason = Some(timeout_reason());
             continue;
         }
-        let Some(plan) = plan(&all[k], group, settings.engine, settings) else { continue };
+        let Some(plan) = plan(&all[k], group, settings.target, settings) else { continue };
         let seconds = if best.is_finite() { CANCEL_FACTOR * best } else { FREE_CHOICE_LIMIT };
         send(&ProgressMessage::Started { candidate: k, seconds });
         let first = run_once(&plan, CANCEL_FACTOR * best);
@@ -191,12 +190,12 @@ fn describe(prepared: &PreparedPlan) -> String {
 fn plan(
     candidate: &LayoutCandidate,
     group: &LayoutGroup,
-    engine: Engine,
+    target: Target,
     settings: ExperimentSettings,
 ) -> Option<PreparedCandidate> {
     let config = Config {
         optimizer: candidate.config.clone(),
-        engine,
+        target,
         memory_limit: Some(settings.memory),
         workers: Workers::caller().clone(),
         ..Config::default()

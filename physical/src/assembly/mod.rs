@@ -22,9 +22,9 @@ mod typing;
 mod verify;
 mod visit;
 
-pub use extension::{Extension, Serial};
 pub use crate::storage::Status;
 pub use buffers::{Buffers, VecBuffers, check_signature};
+pub use extension::{Extension, Serial};
 pub use interp::{Counts, InterpFault, Interpreter, interpret};
 pub use math::MathImpl;
 pub use nodes::*;

@@ -29,6 +29,14 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// Returns the name for messages, such as `instant` or `cuda:1`.
     fn name(&self) -> Cow<'static, str>;
 
+    /// Checks that this machine has what the backend needs.
+    ///
+    /// # Errors
+    /// When a device or a library is missing.
+    fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Compiles drafts, as one unit if the backend has units. The results are in the order of the
     /// drafts.
     ///

@@ -100,10 +100,10 @@ pub(super) fn fold_values(cut: &Cut, partials: &[(usize, Vec<Tensor>)]) -> Resul
 
 #[cfg(test)]
 mod tests {
-    use crate::backend;
-    use crate::backend::Backend;
     use crate::Error;
     use crate::assembly::Counts;
+    use crate::backend;
+    use crate::backend::Backend;
     use crate::kernel::{Kernel, Outcome};
     use crate::notation::{normalize, parse};
     use crate::run::{Limits, Workers};

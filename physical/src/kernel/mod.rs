@@ -13,7 +13,6 @@ mod collect;
 mod decisions;
 mod merge;
 mod parallel;
-mod processor;
 
 pub use crate::lower::Draft;
 pub use append::{PositionSpan, coordinates};
@@ -21,7 +20,6 @@ pub use bounds::{WorkShare, chunks, section_chunks};
 pub use collect::assemble_output;
 pub use merge::MergeKernels;
 pub use parallel::element_count;
-pub use processor::{ParseProcessorError, Processor};
 
 use crate::Error;
 use crate::assembly::{Counts, Function, Status};

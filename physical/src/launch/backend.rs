@@ -56,6 +56,9 @@ impl Backend for GridBackend {
     }
 }
 
+/// The largest number of devices of a machine.
+pub const MAX_DEVICES: u32 = 16;
+
 /// The CUDA device of a number.
 #[derive(Clone, Copy, Debug)]
 pub struct CudaBackend {
@@ -104,6 +107,17 @@ impl Backend for CudaBackend {
         let grids: Vec<Grid> = plans.flat_map(|plan| plan.count.into_iter().chain([plan.run])).collect();
         let text = cuda::emit(&grids.iter().collect::<Vec<_>>()).unwrap_or_else(|e| format!("// {e}\n"));
         Ok(Some(("cuda", text)))
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        match self.ordinal {
+            // The absence of a first device is remembered.
+            0 => Cuda::first().map(drop).map_err(|error| match error {
+                Error::NoDevice { ordinal, reason } => Error::NoDevice { ordinal: *ordinal, reason: reason.clone() },
+                other => Error::NoDevice { ordinal: 0, reason: other.to_string() },
+            }),
+            ordinal => Cuda::open(ordinal).map(drop),
+        }
     }
 
     fn missing_bytes(&self, inputs: &[&Tensor]) -> u64 {

@@ -8,7 +8,7 @@ mod backend;
 mod folds;
 mod outputs;
 
-pub use backend::{CudaBackend, GridBackend, grid_interpreter};
+pub use backend::{CudaBackend, GridBackend, MAX_DEVICES, grid_interpreter};
 
 use crate::Error;
 use crate::assembly::{Buffer, Counts, Function, Status, Stmt};

@@ -139,8 +139,8 @@ fn linear(e: &Expr) -> Option<(FactSymbol, i64)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::assembly::build::{int, local, max, min, plus};
     use super::*;
+    use crate::assembly::build::{int, local, max, min, plus};
 
     #[test]
     fn chains_of_facts_prove_and_scopes_forget() {

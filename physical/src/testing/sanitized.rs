@@ -1,9 +1,9 @@
 //! Kernels of the C tier under the sanitizers of GCC, in a separate process. Each buffer has
 //! exactly the size that it was given or has grown to, so that an access outside it is reported.
 
-use crate::backend;
 use crate::Error;
 use crate::assembly::{BufferRole, Function, MathFn, MathImpl, Status, Stmt};
+use crate::backend;
 use crate::emit::c::{emit, entry_name};
 use crate::kernel::{Draft, Kernel};
 use crate::notation::ALL_ROUNDS;

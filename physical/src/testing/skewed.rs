@@ -1,8 +1,8 @@
 //! Programs along lists of very different lengths.
 
-use crate::lower::InputLayout;
 use super::normal_form;
 use crate::lower::Draft;
+use crate::lower::InputLayout;
 use crate::lower::ListLengths;
 use crate::notation::Role;
 use crate::storage::{Tensor, Values, convert};

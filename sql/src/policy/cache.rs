@@ -135,20 +135,21 @@ impl Cache {
         &self,
         forms: Vec<LogicalPlan>,
         version: &Version,
-        engine: EngineChoice,
+        engine: &EngineChoice,
         reason: &FallbackReason,
     ) {
         let mut fallbacks = self.fallbacks.lock().unwrap_or_else(PoisonError::into_inner);
-        fallbacks.retain(|entry| entry.engine != engine || !forms.contains(&entry.plan));
-        let entry = |plan| FallbackEntry { plan, version: version.clone(), engine, reason: reason.clone() };
+        fallbacks.retain(|entry| entry.engine != *engine || !forms.contains(&entry.plan));
+        let entry =
+            |plan| FallbackEntry { plan, version: version.clone(), engine: engine.clone(), reason: reason.clone() };
         fallbacks.splice(0..0, forms.into_iter().map(entry));
         fallbacks.truncate(MAX_FALLBACKS);
     }
 
     /// Returns the reason why a region is left to DataFusion, if its tables have not changed since.
-    pub(crate) fn fallback_reason(&self, plan: &LogicalPlan, engine: EngineChoice) -> Option<FallbackReason> {
+    pub(crate) fn fallback_reason(&self, plan: &LogicalPlan, engine: &EngineChoice) -> Option<FallbackReason> {
         let fallbacks = self.fallbacks.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = fallbacks.iter().find(|entry| entry.engine == engine && entry.plan == *plan)?;
+        let entry = fallbacks.iter().find(|entry| entry.engine == *engine && entry.plan == *plan)?;
         InputTables::of(&[plan])?.have_version(&entry.version).then(|| entry.reason.clone())
     }
 }

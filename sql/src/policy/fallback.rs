@@ -44,7 +44,7 @@ impl Fallback {
     pub(crate) fn record(&self, cache: &Cache, reason: &FallbackReason, context: &TaskContext) {
         if let Some(version) = InputTables::of(&[&self.plan]).and_then(|tables| tables.version()) {
             let engine_choice = RedpollOptions::of(context.session_config().options()).engine;
-            cache.insert_fallbacks(plan_forms(&self.plan, context), &version, engine_choice, reason);
+            cache.insert_fallbacks(plan_forms(&self.plan, context), &version, &engine_choice, reason);
         }
     }
 

@@ -67,7 +67,7 @@ fn claim_with_options(plan: &LogicalPlan, options: &RedpollOptions, cache: &Cach
         return Err(UnclaimedReason::Disabled);
     }
     let claim = claim_aggregate(plan)?;
-    if let Some(reason) = cache.fallback_reason(plan, options.engine) {
+    if let Some(reason) = cache.fallback_reason(plan, &options.engine) {
         return Err(UnclaimedReason::Fallback(reason));
     }
     match options.claim {

@@ -1,26 +1,25 @@
-//! The processor of a region's kernels: `SET redpoll.engine`.
+//! The target of a region's kernels: `SET redpoll.engine`.
 
 use redpoll::Session;
 use redpoll::logic::{Alias, Plan};
-use redpoll::physical::kernel::Processor;
 use redpoll::physical::storage::Tensor;
-use redpoll::sql::{Database, Engine, Outcome, RunError, RunLimits};
+use redpoll::sql::{Database, Engine, Outcome, RunError, RunLimits, TargetCheck};
 use redpoll_testing::sql::{rows, run};
 use std::sync::{Arc, Mutex};
 
 const PATHS: &str = "SELECT count(*) FROM t a JOIN t b ON a.dst = b.src";
 
-/// An engine that records the processors of its runs, and claims to have every processor.
+/// An engine that records the targets of its runs, and claims to have every target.
 #[derive(Clone, Debug)]
 struct RecordingEngine {
     session: Session,
-    processor: Option<Processor>,
-    runs: Arc<Mutex<Vec<Option<Processor>>>>,
+    target: Option<String>,
+    runs: Arc<Mutex<Vec<Option<String>>>>,
 }
 
 impl Engine for RecordingEngine {
     fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, limits: &RunLimits) -> Result<Outcome, RunError> {
-        self.runs.lock().unwrap().push(self.processor);
+        self.runs.lock().unwrap().push(self.target.clone());
         self.session.run(plan, bindings, limits)
     }
 
@@ -28,8 +27,12 @@ impl Engine for RecordingEngine {
         self.session.explain(plan, bindings)
     }
 
-    fn with_processor(&self, processor: Processor) -> Result<Arc<dyn Engine>, RunError> {
-        Ok(Arc::new(RecordingEngine { processor: Some(processor), ..self.clone() }))
+    fn target_check(&self) -> TargetCheck {
+        self.session.target_check()
+    }
+
+    fn with_target(&self, name: &str) -> Result<Arc<dyn Engine>, RunError> {
+        Ok(Arc::new(RecordingEngine { target: Some(name.to_owned()), ..self.clone() }))
     }
 }
 
@@ -47,17 +50,17 @@ async fn count(database: &Database) -> String {
     format!("{:?}", rows(&run(database, PATHS).await.unwrap()))
 }
 
-/// Kernels run on the chosen processor, without regions that were cached for another one.
+/// Kernels run on the chosen target, without regions that were cached for another one.
 #[tokio::test]
-async fn regions_run_on_the_chosen_processor() {
-    let recording = RecordingEngine { session: Session::default(), processor: None, runs: Arc::default() };
+async fn regions_run_on_the_chosen_target() {
+    let recording = RecordingEngine { session: Session::default(), target: None, runs: Arc::default() };
     let database = with_edges(Database::new(Arc::new(recording.clone()))).await;
     let own = count(&database).await;
     for engine in ["cuda", "CUDA:2", "cpu", "session"] {
         run(&database, &format!("SET redpoll.engine = '{engine}'")).await.unwrap();
         assert_eq!(count(&database).await, own, "{engine}");
     }
-    let expected = [None, Some(Processor::Cuda(0)), Some(Processor::Cuda(2)), Some(Processor::Cpu), None];
+    let expected = [None, Some("cuda:0"), Some("cuda:2"), Some("cpu"), None].map(|name| name.map(str::to_owned));
     assert_eq!(*recording.runs.lock().unwrap(), expected);
 }
 

@@ -6,7 +6,7 @@ use super::{Operation, RecordedChoices, functions, indexing, products, reduction
 use crate::engines::{PhaseFailure, error_chain, run_phase};
 use crate::random::is_rejected;
 use redpoll::logic::{DType, FloatMode, Prim};
-use redpoll::{Array, Config, Engine};
+use redpoll::{Array, Config, Target};
 use redpoll_optimizer::{Choice, CostThreshold};
 
 /// The groups of operations in programs. Each group is equally likely.
@@ -48,7 +48,7 @@ const MAX_ELEMENTS: usize = 200;
 const MAX_MODES: usize = 5;
 
 /// Interpreters that run small programs, in addition to machine code.
-const INTERPRETERS: [Engine; 3] = [Engine::LogicInterpreter, Engine::NotationInterpreter, Engine::AssemblyInterpreter];
+const INTERPRETERS: [Target; 3] = [Target::LOGIC, Target::NOTATION, Target::ASSEMBLY];
 
 /// The outcome of a program.
 #[derive(Debug)]
@@ -197,7 +197,7 @@ fn check(draw: &mut OperandSource, steps: &[ProgramStep], text: &mut String) -> 
         steps.iter().enumerate().filter(|(k, _)| k + 1 == steps.len() || draw.rng.chance(25)).map(|(_, s)| s).collect();
     let names: Vec<&str> = requested.iter().map(|step| step.name.as_str()).collect();
     *text += &format!("\ncollect {}", names.join(", "));
-    let compared = run_phase("engine", || {
+    let compared = run_phase("target", || {
         draw.session.collect_all(requested.iter().map(|step| &step.array)).map_err(|e| error_chain(&e))
     });
     let compared = compared.and_then(|tensors| {
@@ -205,10 +205,10 @@ fn check(draw: &mut OperandSource, steps: &[ProgramStep], text: &mut String) -> 
     });
     let compared = compared.and_then(|()| {
         let last = steps.last().expect("a program has an operation");
-        for engine in INTERPRETERS {
+        for target in INTERPRETERS {
             if last.dense.len() <= 40 && draw.rng.chance(15) {
-                let found = run_phase("interpreter", || last.array.collect_with(engine).map_err(|e| error_chain(&e)))?;
-                compare(engine.name(), last, &dense_values(&found))?;
+                let found = run_phase("interpreter", || last.array.collect_with(target).map_err(|e| error_chain(&e)))?;
+                compare(target.name(), last, &dense_values(&found))?;
             }
         }
         Ok(())

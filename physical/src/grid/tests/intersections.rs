@@ -4,12 +4,12 @@
 use super::{function, launch, one, values};
 use crate::Error;
 use crate::assembly::{BinaryOp, Buffer, Expr, Local, Param, Status};
+use crate::backend::{self, Backend};
 use crate::grid::rounds::walks_to_loops;
 use crate::grid::{
-    Grid, GridFault, GridPlan, LaunchOutcome, LaunchResult, MemorySpace, Stmt, TeamSize, TeamStmt, Walks, map_to, to_serial,
-    verify,
+    Grid, GridFault, GridPlan, LaunchOutcome, LaunchResult, MemorySpace, Stmt, TeamSize, TeamStmt, Walks, map_to,
+    to_serial, verify,
 };
-use crate::backend::{self, Backend};
 use crate::kernel::Kernel;
 use crate::launch::GridBackend;
 use crate::testing::skewed;
@@ -26,7 +26,10 @@ fn searches_agree_with_merges() {
         for lanes in [1, 4, 32, 64, 256] {
             let plan = GridPlan::of(&draft, TeamSize::Exact(lanes));
             assert_eq!(plan.run.to_string().contains("spread"), lanes > 1, "{}", plan.run);
-            let found = values(&Kernel::compile(&draft, &(Arc::new(GridBackend::of_lanes(lanes)) as Arc<dyn Backend>)).unwrap(), &inputs);
+            let found = values(
+                &Kernel::compile(&draft, &(Arc::new(GridBackend::of_lanes(lanes)) as Arc<dyn Backend>)).unwrap(),
+                &inputs,
+            );
             assert_eq!(found, expected, "{text}\n{}", plan.run);
         }
     }

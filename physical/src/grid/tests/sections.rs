@@ -1,15 +1,15 @@
 //! Rounds in sections: which programs can be cut, and results equal to those of whole rounds.
 
-use crate::launch::grid_interpreter;
-use crate::backend;
 use super::{function, grid, values};
 use crate::Error;
+use crate::backend;
 use crate::grid::sections::set_section_bounds;
 use crate::grid::{
-    Grid, GridFault, GridPlan, GridProgram, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, Stmt, TeamSize,
-    TeamStmt, WindowExtent, verify,
+    Grid, GridFault, GridPlan, GridProgram, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, Stmt,
+    TeamSize, TeamStmt, WindowExtent, verify,
 };
 use crate::kernel::Kernel;
+use crate::launch::grid_interpreter;
 use crate::run::{Invocation, Limits, Signature};
 use crate::testing::skewed;
 use arrow::buffer::Buffer as ArrowBuffer;

@@ -1,15 +1,15 @@
 //! Coordinates out of bounds: every engine ends a run with the same error, and accepts coordinates
 //! in bounds.
 
-use crate::backend::OptimizingBackend;
-use crate::backend::Backend;
-use crate::launch::grid_interpreter;
-use crate::backend;
-use crate::lower::InputLayout;
 use super::{Rng, formats, tensor};
 use crate::Error;
+use crate::backend;
+use crate::backend::Backend;
+use crate::backend::OptimizingBackend;
 use crate::emit::c::Toolchain;
 use crate::kernel::{Draft, Kernel};
+use crate::launch::grid_interpreter;
+use crate::lower::InputLayout;
 use crate::notation::{
     Bounds, DenseValues, Expr, Program, Role, Stmt, bounds_checks, dense_values, normalize, parse, run, value_index,
 };

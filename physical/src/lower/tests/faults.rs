@@ -4,10 +4,10 @@
 #[allow(dead_code, unused_imports, unreachable_pub, reason = "the tests of the workspace use all of it")]
 mod draw;
 
-use crate::backend;
-use crate::lower::InputLayout;
 use super::{INTERPRETER, TestRunner, compare_runners};
+use crate::backend;
 use crate::kernel::{Draft, Kernel};
+use crate::lower::InputLayout;
 use crate::lower::seeded_fault::SeededFault;
 use crate::notation::{Role, run};
 use crate::run::Limits;

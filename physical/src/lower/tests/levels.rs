@@ -1,17 +1,17 @@
 //! Guarantees of levels during writing: runs with equal fibers join, a second entry or run in a
 //! fiber that allows one is an error, and tensors that are declared again are empty.
 
-use crate::backend;
-use redpoll_logic::FloatMode;
 use super::{INTERPRETER, Kernel, Rng, check, compare_in_formats, compare_runners, tensor};
 use crate::Error;
 use crate::assembly::Status;
+use crate::backend;
 use crate::levels::level;
 use crate::lower::level::lowering;
 use crate::notation::{dense_values, normalize, parse};
 use crate::run::Limits;
 use crate::storage::{Tensor, convert};
 use crate::testing::concordant_formats_of_rank;
+use redpoll_logic::FloatMode;
 use redpoll_logic::text::format_to_sexpr;
 use redpoll_logic::{Format, LeafKind, LevelKind, Scalar};
 use std::sync::Arc;

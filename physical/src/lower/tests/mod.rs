@@ -12,11 +12,11 @@ mod swaps;
 mod unfilled;
 mod writes;
 
-use crate::lower::InputLayout;
 use crate::backend::{self, Backend};
 use crate::kernel::Kernel;
 use crate::launch::{GridBackend, grid_interpreter};
 use crate::lower::Draft;
+use crate::lower::InputLayout;
 use crate::lower::ListLengths;
 use crate::lower::LoweringOptions;
 use crate::notation::{DenseValues, Program, Role, TensorId, cut, dense_values, normalize, parse, print, run};

@@ -1,8 +1,8 @@
 //! Tensors whose device is lost.
 
-use crate::launch::grid_interpreter;
 use crate::backend;
 use crate::kernel::{Draft, Kernel};
+use crate::launch::grid_interpreter;
 use crate::run::Limits;
 use crate::storage::MemoryBudget;
 use crate::storage::footprint::Survey;

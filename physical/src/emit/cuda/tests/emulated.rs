@@ -3,17 +3,13 @@
 //!
 //! The memory model and the scheduling of a device are not tested here.
 
-use std::fmt;
-use crate::backend;
-use crate::lower::InputLayout;
-use crate::launch::GridBackend;
-use std::borrow::Cow;
-use crate::backend::Code;
-use crate::backend::Backend;
 use super::PROGRAMS;
 use crate::Error;
 use crate::assembly::examples::{DOT, function};
 use crate::assembly::{BufferRole, Status};
+use crate::backend;
+use crate::backend::Backend;
+use crate::backend::Code;
 use crate::emit::cuda::block::{teams, threads};
 use crate::emit::cuda::interface::{Address, DeviceBlock, DeviceFailure, DeviceInterface, DeviceKernel, LaunchShape};
 use crate::emit::cuda::launch::Argument;
@@ -25,8 +21,10 @@ use crate::grid::{
     Grid, GridPlan, GridProgram, GridRunner, Launch, LaunchOutcome, MemorySpace, TeamSize, Walks, WindowExtent, map_to,
 };
 use crate::kernel::Kernel;
+use crate::launch::GridBackend;
 use crate::launch::Grids;
 use crate::lower::Draft;
+use crate::lower::InputLayout;
 use crate::lower::ListLengths;
 use crate::notation::{self, Role};
 use crate::run::{Invocation, Limits, Signature, Workers};
@@ -36,7 +34,9 @@ use crate::testing::{concordant_formats_of_rank, normal_form, skewed};
 use arrow::buffer::Buffer as ArrowBuffer;
 use libloading::Library;
 use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
+use std::borrow::Cow;
 use std::convert::Infallible;
+use std::fmt;
 use std::num::NonZero;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

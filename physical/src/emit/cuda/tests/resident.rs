@@ -1,10 +1,10 @@
 //! Results on a device: later kernels read them there, users fetch them once, and they stay within
 //! a limit.
 
-use crate::backend;
 use super::emulated::{CUTTING, Emulation, EmulationOptions, tensor};
 use crate::Error;
 use crate::assembly::Status;
+use crate::backend;
 use crate::grid::{GridPlan, TeamSize};
 use crate::kernel::{Draft, Kernel};
 use crate::notation::Role;

@@ -1,9 +1,9 @@
 //! Windows that begin in the memory of a block and leave it, in generated text.
 
-use crate::backend;
 use super::emulated::{CUTTING, Emulation, EmulationOptions, Host, check_with_options, draft, on_device};
 use crate::assembly::Status;
 use crate::assembly::examples::function;
+use crate::backend;
 use crate::emit::cuda::memory::DevicePool;
 use crate::grid::{
     Grid, GridProgram, GridRunner, Launch, LaunchOutcome, MemorySpace, TeamSize, Walks, WindowExtent, map_to,

@@ -1,0 +1,291 @@
+//! Targets: what can run a plan, by name.
+//!
+//! The table `TARGETS` is the only list. A new target is a backend in a folder of its own and one
+//! row here; the command line, SQL, explanations and JSON know it by its name.
+
+use crate::config::Config;
+use redpoll_physical::Error;
+use redpoll_physical::backend::{Backend, OptimizingBackend, instant, interpreter};
+use redpoll_physical::launch::{CudaBackend, MAX_DEVICES, grid_interpreter};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// A row of the table of targets.
+struct Row {
+    /// The name in texts and arguments.
+    name: &'static str,
+    /// The name in messages.
+    title: &'static str,
+    /// The number of targets with this name: more than one for devices.
+    count: u32,
+    how: Execution,
+}
+
+/// The way in which a target runs a plan.
+#[derive(Clone, Copy)]
+pub(crate) enum Execution {
+    /// The interpreter of Logic runs the plan.
+    Logic,
+    /// The interpreter of Notation runs the loops.
+    Notation,
+    /// A backend runs the kernels.
+    Kernels(fn(&Config, u32) -> Arc<dyn Backend>),
+    /// The instant tier runs the kernels, then the optimizing tier.
+    Tiers,
+    /// A device or the tiers run the kernels, by estimates.
+    Placed,
+}
+
+const fn row(name: &'static str, title: &'static str, how: Execution) -> Row {
+    Row { name, title, count: 1, how }
+}
+
+/// All targets, from the highest level to the lowest.
+static TARGETS: [Row; 9] = [
+    row("logic", "logic interpreter", Execution::Logic),
+    row("notation", "notation interpreter", Execution::Notation),
+    row("assembly", "assembly interpreter", Execution::Kernels(|_, _| interpreter())),
+    row("grid", "grid interpreter", Execution::Kernels(|_, _| grid_interpreter())),
+    row("instant", "instant", Execution::Kernels(|_, _| instant())),
+    row(
+        "optimizing",
+        "optimizing",
+        Execution::Kernels(|config, _| Arc::new(OptimizingBackend::new(&config.toolchain))),
+    ),
+    Row { count: MAX_DEVICES, ..row("cuda", "cuda", Execution::Kernels(|_, n| Arc::new(CudaBackend::new(n)))) },
+    row("cpu", "cpu", Execution::Tiers),
+    row("auto", "auto", Execution::Placed),
+];
+
+/// The number of targets, each device counted.
+pub(crate) const TARGET_COUNT: usize = {
+    let (mut count, mut k) = (0, 0);
+    while k < TARGETS.len() {
+        count += TARGETS[k].count as usize;
+        k += 1;
+    }
+    count
+};
+
+/// What runs a prepared plan. All targets agree on the results; the interpreters are meant for
+/// tests and small data.
+///
+/// In text, a target is its name, and a device also has a number:
+/// ```
+/// use redpoll::Target;
+///
+/// assert_eq!("cuda:1".parse(), Ok(Target::cuda(1)));
+/// assert_eq!(Target::cuda(0).to_string(), "cuda:0");
+/// assert!("gpu".parse::<Target>().is_err());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// The row of the table.
+    row: u8,
+    /// The number of the device; 0 for other targets.
+    number: u32,
+}
+
+impl Target {
+    /// The reference interpreter of Logic: dense and naive, before optimization.
+    pub const LOGIC: Target = Target::of(0);
+    /// The interpreter of Notation: the loops chosen by the optimizer, over dense tensors.
+    pub const NOTATION: Target = Target::of(1);
+    /// The bounds-checked interpreter of Assembly: the code of the kernels, over stored tensors. It
+    /// counts the work.
+    pub const ASSEMBLY: Target = Target::of(2);
+    /// The interpreter of grids: the code of the kernels on emulated lanes, in random orders. It
+    /// reports races.
+    pub const GRID: Target = Target::of(3);
+    /// Machine code by Cranelift: the instant tier.
+    pub const INSTANT: Target = Target::of(4);
+    /// Machine code by the C compiler of the machine: the optimizing tier.
+    pub const OPTIMIZING: Target = Target::of(5);
+    /// The CPU in two tiers. Runs begin on the instant tier. Once a plan has run long enough, the
+    /// optimizing tier is compiled in the background and replaces the instant tier between two
+    /// runs, with bit-identical results. Without a C compiler, the instant tier remains.
+    pub const CPU: Target = Target::of(7);
+    /// The first device if it is expected to be faster, including transfers and compilation,
+    /// otherwise the same as [`Target::CPU`].
+    /// [`PreparedPlan::placement`](crate::PreparedPlan::placement) reports the choice and its
+    /// reason. Queries that the device does not support run on the CPU.
+    pub const AUTO: Target = Target::of(8);
+
+    /// All targets that exist on every machine, from the highest level to the lowest.
+    /// [`Target::CPU`] chooses between the last two.
+    pub const ALL: [Target; 6] =
+        [Target::LOGIC, Target::NOTATION, Target::ASSEMBLY, Target::GRID, Target::INSTANT, Target::OPTIMIZING];
+
+    const fn of(row: u8) -> Target {
+        Target { row, number: 0 }
+    }
+
+    /// Returns the CUDA device of the given number. Preparing a plan fails if the device, its driver
+    /// or the run-time compiler is missing, or if the plan calls functions that exist only on the
+    /// host.
+    pub const fn cuda(number: u32) -> Target {
+        Target { row: 6, number }
+    }
+
+    /// Returns the first device of the table.
+    pub(crate) fn first_device() -> Target {
+        let row = TARGETS.iter().position(|row| row.count > 1).expect("the table has devices");
+        Target::of(row as u8)
+    }
+
+    fn row(self) -> &'static Row {
+        &TARGETS[usize::from(self.row)]
+    }
+
+    /// Returns the name in messages, without the number of a device.
+    pub fn name(self) -> &'static str {
+        self.row().title
+    }
+
+    /// Returns whether the target is a device with memory of its own.
+    pub fn is_device(self) -> bool {
+        self.row().count > 1
+    }
+
+    /// Returns the number of the device; 0 for other targets.
+    pub fn number(self) -> u32 {
+        self.number
+    }
+
+    /// Returns the way in which the target runs a plan.
+    pub(crate) fn execution(self) -> Execution {
+        self.row().how
+    }
+
+    /// Returns the target of the kernels at the start of a run; `None` for the interpreters above
+    /// Assembly.
+    pub(crate) fn of_kernels(self) -> Option<Target> {
+        match self.execution() {
+            Execution::Logic | Execution::Notation => None,
+            Execution::Kernels(_) => Some(self),
+            Execution::Tiers | Execution::Placed => Some(Target::INSTANT),
+        }
+    }
+
+    /// Returns the backend of the kernels at the start of a run.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`] if no machine has so many devices.
+    ///
+    /// # Panics
+    /// If the target runs no kernels.
+    pub(crate) fn backend(self, config: &Config) -> Result<Arc<dyn Backend>, Error> {
+        if self.number >= self.row().count {
+            let reason = format!("a machine has at most {MAX_DEVICES} devices");
+            return Err(Error::NoDevice { ordinal: self.number, reason });
+        }
+        match self.of_kernels().map(Target::execution) {
+            Some(Execution::Kernels(make)) => Ok(make(config, self.number)),
+            _ => unreachable!("the {} runs no kernels", self.name()),
+        }
+    }
+
+    /// Returns the place of the target among all; `None` if no machine has so many devices.
+    pub(crate) fn slot(self) -> Option<usize> {
+        let before: u32 = TARGETS[..usize::from(self.row)].iter().map(|row| row.count).sum();
+        (self.number < self.row().count).then_some((before + self.number) as usize)
+    }
+}
+
+impl Default for Target {
+    fn default() -> Target {
+        Target::AUTO
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.is_device() {
+            true => write!(f, "{}:{}", self.row().name, self.number),
+            false => f.write_str(self.row().name),
+        }
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The error for a text that names no target.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("expected {}, found `{found}`", names())]
+pub struct ParseTargetError {
+    /// The text.
+    pub found: String,
+}
+
+/// Returns the names of all targets as a phrase.
+fn names() -> String {
+    let name = |row: &Row| match row.count {
+        1 => format!("`{}`", row.name),
+        _ => format!("`{0}`, `{0}:N`", row.name),
+    };
+    let names: Vec<String> = TARGETS.iter().map(name).collect();
+    let (last, others) = names.split_last().expect("there are targets");
+    format!("{} or {last}", others.join(", "))
+}
+
+impl FromStr for Target {
+    type Err = ParseTargetError;
+
+    fn from_str(text: &str) -> Result<Target, ParseTargetError> {
+        let error = || ParseTargetError { found: text.to_owned() };
+        let (name, number) = text.split_once(':').map_or((text, None), |(name, number)| (name, Some(number)));
+        let row = TARGETS.iter().position(|row| row.name == name).ok_or_else(error)?;
+        let number = match number {
+            Some(number) if TARGETS[row].count > 1 => number.parse().map_err(|_| error())?,
+            Some(_) => return Err(error()),
+            None => 0,
+        };
+        Ok(Target { row: row as u8, number })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The constants name their rows, and every name is read back.
+    #[test]
+    fn names_are_read_back() {
+        let constants = [
+            (Target::LOGIC, "logic"),
+            (Target::NOTATION, "notation"),
+            (Target::ASSEMBLY, "assembly"),
+            (Target::GRID, "grid"),
+            (Target::INSTANT, "instant"),
+            (Target::OPTIMIZING, "optimizing"),
+            (Target::cuda(0), "cuda:0"),
+            (Target::cuda(3), "cuda:3"),
+            (Target::CPU, "cpu"),
+            (Target::AUTO, "auto"),
+        ];
+        for (target, name) in constants {
+            assert_eq!(target.to_string(), name);
+            assert_eq!(name.parse(), Ok(target));
+        }
+        assert_eq!("cuda".parse(), Ok(Target::cuda(0)));
+        for text in ["", "gpu", "cuda:", "cuda:x", "cpu:0", "Auto"] {
+            let error = text.parse::<Target>().unwrap_err();
+            assert!(error.to_string().ends_with(&format!("or `auto`, found `{text}`")), "{error}");
+        }
+    }
+
+    /// Every target has a slot of its own.
+    #[test]
+    fn slots_are_distinct() {
+        let targets = (0..TARGETS.len() as u8)
+            .flat_map(|row| (0..TARGETS[usize::from(row)].count).map(move |number| Target { row, number }));
+        let slots: Vec<usize> = targets.map(|target| target.slot().unwrap()).collect();
+        assert_eq!(slots, (0..TARGET_COUNT).collect::<Vec<_>>());
+        assert_eq!(Target::cuda(MAX_DEVICES).slot(), None);
+    }
+}
